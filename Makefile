@@ -1,0 +1,101 @@
+# cuelearn: `make figures` and `make test` set up all they need. `make` alone lists the targets.
+
+PROFILE   = quick
+CHAPTER   =
+DATA      = bundled
+SCHEDULER =
+PARAMS    =
+CORES    := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 1)
+JOBS      = $(CORES)
+PYTHON   ?=
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
+.DEFAULT_GOAL := help
+
+VENV   := .venv
+READY  := $(VENV)/.ready
+PY     := $(VENV)/bin/python
+CACHE  := $(CURDIR)/.cache
+# Processes times threads never exceed the cores.
+THREADS = $(shell t=$$(( $(CORES) / $(JOBS) )); echo $$(( t > 0 ? t : 1 )))
+
+# Nothing depends on a home directory: caches and settings lie in the checkout. numba's cache is placed by the package itself, under
+# .cache/numba/<hash of the sources>.
+export MPLBACKEND := Agg
+export MPLCONFIGDIR := $(CACHE)/matplotlib
+export IPYTHONDIR := $(CACHE)/ipython
+export JUPYTER_CONFIG_DIR := $(CACHE)/jupyter/config
+export JUPYTER_DATA_DIR := $(CACHE)/jupyter/data
+export JUPYTER_RUNTIME_DIR := $(CACHE)/jupyter/runtime
+export JUPYTER_PLATFORM_DIRS := 1
+export PYTHONNOUSERSITE := 1
+export PYTHONUNBUFFERED := 1
+
+RUN = $(PY) -m cuelearn.run --profile $(PROFILE) --data $(DATA) --jobs $(JOBS) \
+      $(if $(SCHEDULER),--scheduler $(SCHEDULER)) $(foreach c,$(CHAPTER),--chapter $(c)) $(foreach p,$(PARAMS),-p '$(p)')
+LIMITS = OPENBLAS_NUM_THREADS=$(THREADS) OMP_NUM_THREADS=$(THREADS) MKL_NUM_THREADS=$(THREADS) CUELEARN_THREADS=$(THREADS)
+
+.PHONY: help env figures test test-long bench report data lock reference gallery clean distclean
+
+help: ## list the targets
+	@echo "make TARGET [PROFILE=smoke|quick|full] [CHAPTER=mkl] [DATA=bundled|original] [JOBS=$(CORES)] [SCHEDULER=tcp://host:port]"
+	@echo "            [PARAMS=\"p=1.1 seed=3\"] [PYTHON=/path/to/python3.12]"
+	@echo
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+env: $(READY) ## set up .venv (conda or mamba where one works, else venv and requirements.lock)
+
+# The stamp is written last: an installation that was killed has none and is made anew.
+$(READY): requirements.lock environment.yml pyproject.toml .ci/env
+	@PYTHON='$(PYTHON)' bash .ci/env
+	@touch $@
+
+figures: $(READY) ## make all figures, tables and verdicts that are out of date, under figures/$(PROFILE)
+	@$(LIMITS) $(RUN)
+
+test: $(READY) ## run the tests (up to 12 minutes)
+	$(LIMITS) $(PY) -m pytest -n $(JOBS) --dist worksteal -m "not long" $(TESTS)
+
+test-long: $(READY) ## run all tests, the long ones too
+	$(LIMITS) $(PY) -m pytest -n $(JOBS) --dist worksteal $(TESTS)
+
+bench: $(READY) ## time the solvers (one thread, warmed up, medians)
+	@set -- tests/benchmarks/bench_*.py; if [ ! -e "$$1" ]; then echo "no benchmark yet"; exit 0; fi; \
+	for file; do \
+	    OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1 $(PY) "$$file"; \
+	done
+
+report: figures ## one HTML book of the executed chapters, figures and verdicts
+	@$(RUN) --report
+
+data: $(READY) ## say which data is there
+	@$(PY) -m cuelearn.run --list-data
+
+reference: $(READY) ## copy the results of the full profile to figures/reference, to be committed
+	@$(PY) -m cuelearn.run --reference
+
+gallery: $(READY) ## write figures/README.md, the gallery of the reference results
+	@$(PY) -m cuelearn.run --gallery
+
+# --fork-strategy fewest: the same versions on every Python wherever they exist, so that numbers can be compared.
+lock: ## resolve requirements.lock from pyproject.toml anew (Python 3.11 to 3.13, all platforms)
+	@if [ -x "$(PY)" ]; then python="$(PY)"; else python="$(or $(PYTHON),python3)"; fi; \
+	$$python -m venv build/lock && build/lock/bin/python -m pip install --quiet uv
+	@echo "# Made by \`make lock\` from pyproject.toml with its extra test, for Python 3.11 to 3.13. Do not edit." > build/requirements.lock
+	build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --fork-strategy fewest --extra test \
+	    --no-header --no-emit-package cuelearn pyproject.toml >> build/requirements.lock
+	@mv build/requirements.lock requirements.lock
+	@rm -rf build/lock
+
+clean: ## remove caches (numba's too) and the figures of smoke and quick; keeps figures/full and its sweeps
+	rm -rf figures/smoke figures/quick build .pytest_cache .hypothesis
+	rm -rf $(CACHE)/numba $(CACHE)/matplotlib $(CACHE)/ipython $(CACHE)/jupyter $(CACHE)/sweeps/smoke $(CACHE)/sweeps/quick
+	find . -path ./$(VENV) -prune -o -type d -name __pycache__ -exec rm -rf {} +
+	find . -path ./$(VENV) -prune -o -type d -name .ipynb_checkpoints -exec rm -rf {} +
+
+distclean: clean ## remove everything that was generated, the environment and figures/full too
+	rm -rf $(CACHE) figures/full $(VENV) cuelearn.egg-info

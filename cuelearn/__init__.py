@@ -1,0 +1,73 @@
+"""Learning from many cues: online learning and multiple kernel learning.
+
+The package is small on purpose. Shared mathematics (``kernels``, ``groupnorm``, ``losses``) stands below one sub-package per
+chapter (``mkl``, ...), and these stand below ``protocols``, ``figures``, ``claims`` and ``run``, which turn them into figures,
+tables and verdicts. Importing ``cuelearn`` itself loads none of them.
+"""
+
+import hashlib as _hashlib
+import os as _os
+import sys as _sys
+from pathlib import Path as _Path
+
+__version__ = "0.1.0"
+
+#: Modules that show results or fetch data and hold no compiled code.
+_NOT_COMPILED = ("__init__.py", "figures.py", "claims.py", "run.py", "protocols.py")
+
+
+def _source_files():
+    """Every source file of the package, as (path relative to the package, path), in a fixed order."""
+    package = _Path(__file__).resolve().parent
+    return sorted((file.relative_to(package).as_posix(), file) for file in package.rglob("*.py"))
+
+
+def _source_hash(leave_out=()):
+    """Fingerprint of the package's Python sources.
+
+    Parameters
+    ----------
+    leave_out : sequence of str
+        Relative names of top-level modules whose text does not count.
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits. Any edit of a counted file changes them, wherever the checkout lies.
+    """
+    total = _hashlib.sha256()
+    for name, file in _source_files():
+        if name not in leave_out:
+            total.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return total.hexdigest()[:16]
+
+
+def _choose_numba_cache():
+    """Point numba's cache into the checkout, keyed by the sources.
+
+    numba recompiles a cached function when its own file changes, but does not notice an edited callee in another file; and it
+    cannot be imported usefully at all where neither the package's directory nor the home directory can be written to. A cache
+    directory named after the sources mends both. Only a checkout is treated so: an installed package never changes under
+    numba's feet, and its users have settings of their own. A value that the user set wins.
+    """
+    checkout = _Path(__file__).resolve().parents[1]
+    if "NUMBA_CACHE_DIR" in _os.environ or not (checkout / "pyproject.toml").is_file():
+        return
+    name = _source_hash(leave_out=_NOT_COMPILED)
+    wanted = checkout / ".cache" / "numba" / name
+    try:
+        wanted.mkdir(parents=True, exist_ok=True)
+        if not _os.access(wanted, _os.W_OK):
+            raise PermissionError(wanted)
+    except OSError:  # a read-only checkout
+        import tempfile
+
+        user = _os.getuid() if hasattr(_os, "getuid") else "user"
+        wanted = _Path(tempfile.gettempdir()) / f"cuelearn-numba-{user}-{name}"
+        wanted.mkdir(parents=True, exist_ok=True)
+    _os.environ["NUMBA_CACHE_DIR"] = str(wanted)
+    if "numba" in _sys.modules:  # imported before us: it has read its environment already
+        _sys.modules["numba"].config.CACHE_DIR = str(wanted)
+
+
+_choose_numba_cache()

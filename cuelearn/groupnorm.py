@@ -1,0 +1,148 @@
+r"""Group norms of block vectors and their link functions.
+
+A block vector :math:`\bar w = [w^1, \dots, w^F]` has one block per kernel and the group norm
+:math:`\|\bar w\|_{2,p} = \| [\|w^1\|_2, \dots, \|w^F\|_2] \|_p`. Every algorithm of the MKL chapter keeps a dual vector
+:math:`\bar\theta` and reads its primal vector off through the gradient of a conjugate regulariser; since that gradient only
+rescales blocks, all functions here work on the *F* block norms alone.
+
+With *p* close to 1 the conjugate exponent :math:`q = p/(p-1)` is in the hundreds or thousands (p = 1.0001: q = 10001). Powers are
+therefore formed from ratios to the largest norm, in logarithms: a ratio below 1 may underflow to 0, which is right, and nothing
+overflows.
+
+References
+----------
+Thesis: section 4.2, equations 4.3, 4.4, 4.8, theorem 4.6. OBSCURE paper (JMLR 13, 2012): lemma 1.
+"""
+
+import math
+import numbers
+
+import numpy as np
+from numba import njit
+
+__all__ = ["conjugate_exponent", "resolve_p", "group_norm", "link_weights"]
+
+
+def conjugate_exponent(p):
+    """Conjugate exponent ``q = p / (p - 1)`` of `p`.
+
+    Parameters
+    ----------
+    p : float in (1, 2]
+
+    Returns
+    -------
+    q : float, at least 2
+    """
+    return p / (p - 1.0)
+
+
+def resolve_p(p, n_kernels):
+    r"""Check the group-norm exponent and return it with its conjugate.
+
+    Parameters
+    ----------
+    p : float in (1, 2] or "auto"
+        ``"auto"`` is the choice of thesis corollary 4.1 and equation 4.8, :math:`q = 2 \ln F`, clipped to :math:`q \ge 2`
+        (for F <= 2 the formula would leave the range in which the regulariser is strongly convex).
+    n_kernels : int
+        Number of kernels F.
+
+    Returns
+    -------
+    p, q : float
+
+    Raises
+    ------
+    ValueError
+        If `p` is neither "auto" nor a number in (1, 2].
+    """
+    if isinstance(p, str):
+        if p != "auto":
+            raise ValueError(f"p must be a number in (1, 2] or 'auto', got {p!r}")
+        q = max(2.0, 2.0 * math.log(n_kernels)) if n_kernels > 0 else 2.0
+        return q / (q - 1.0), q
+    if isinstance(p, bool) or not isinstance(p, numbers.Real) or not 1.0 < p <= 2.0:
+        raise ValueError(f"p must be a number in (1, 2] or 'auto', got {p!r}")
+    return float(p), conjugate_exponent(float(p))
+
+
+@njit(cache=True)
+def group_norm(norms, exponent):
+    r""":math:`\|v\|_r = (\sum_j v_j^r)^{1/r}` of non-negative block norms, safe for exponents in the thousands.
+
+    Parameters
+    ----------
+    norms : ndarray of float64, shape (n_kernels,)
+        Block norms :math:`v_j \ge 0`.
+    exponent : float >= 1
+        r; pass q for the dual norm and p for the primal norm.
+
+    Returns
+    -------
+    float
+    """
+    largest = 0.0
+    for j in range(norms.shape[0]):
+        largest = max(largest, norms[j])
+    if largest == 0.0:
+        return 0.0
+    total = 0.0
+    for j in range(norms.shape[0]):
+        ratio = norms[j] / largest
+        if ratio == 1.0:
+            total += 1.0
+        elif ratio > 0.0:
+            total += math.exp(exponent * math.log(ratio))
+    return largest * math.exp(math.log(total) / exponent)
+
+
+@njit(cache=True)
+def link_weights(norms, threshold, q, out):
+    r"""Factors that turn the dual blocks into primal blocks (thesis theorem 4.6; threshold 0: equation 4.4).
+
+    With :math:`v_j = [\|\theta^j\|_2 - \tau]_+` the gradient of the conjugate of
+    :math:`\frac12 \|\bar w\|_{2,p}^2 + \tau \|\bar w\|_{2,1}` is
+
+    .. math:: w^j = \frac{v_j}{\|\theta^j\|_2} \Big(\frac{v_j}{\|v\|_q}\Big)^{q-2} \theta^j .
+
+    Kernels with :math:`\|\theta^j\|_2 \le \tau` get the factor 0 exactly; if all do, every factor is 0.
+
+    Parameters
+    ----------
+    norms : ndarray of float64, shape (n_kernels,)
+        Block norms of the dual vector.
+    threshold : float >= 0
+        :math:`\tau`, the weight of the (2,1) norm.
+    q : float >= 2
+        Conjugate exponent.
+    out : ndarray of float64, shape (n_kernels,)
+        Receives the factors.
+
+    Returns
+    -------
+    float
+        :math:`\|v\|_q`.
+    """
+    n_kernels = norms.shape[0]
+    largest = 0.0
+    for j in range(n_kernels):
+        largest = max(largest, norms[j] - threshold)
+    if largest <= 0.0:
+        for j in range(n_kernels):
+            out[j] = 0.0
+        return 0.0
+    total = 0.0
+    for j in range(n_kernels):
+        excess = norms[j] - threshold
+        if excess > 0.0:
+            out[j] = math.log(excess / largest)
+            total += math.exp(q * out[j])
+    log_norm = math.log(total) / q
+    for j in range(n_kernels):
+        excess = norms[j] - threshold
+        if excess > 0.0:
+            out[j] = excess / norms[j] * math.exp((q - 2.0) * (out[j] - log_norm))
+        else:
+            out[j] = 0.0
+    return largest * math.exp(log_norm)

@@ -1,0 +1,32 @@
+"""Multiple kernel learning: online, batch, sparse, and the exact reference (thesis chapter 4)."""
+
+from cuelearn.mkl.base import load
+from cuelearn.mkl.obscure import OBSCURE, PegasosMKL, solve_obscure, solve_pegasos_mkl
+from cuelearn.mkl.om2 import OM2, solve_om2
+from cuelearn.mkl.problem import Certificate, MKLProblem, duality_gap, objective
+from cuelearn.mkl.reference import solve_crammer_singer, solve_reference
+from cuelearn.mkl.single import AverageKernelSVM, BestKernelSVM, KernelPA
+from cuelearn.mkl.stream import Result
+from cuelearn.mkl.ufo import UFOMKL, solve_ufo
+
+__all__ = [
+    "AverageKernelSVM",
+    "BestKernelSVM",
+    "Certificate",
+    "KernelPA",
+    "MKLProblem",
+    "OBSCURE",
+    "OM2",
+    "PegasosMKL",
+    "Result",
+    "UFOMKL",
+    "duality_gap",
+    "load",
+    "objective",
+    "solve_crammer_singer",
+    "solve_obscure",
+    "solve_om2",
+    "solve_pegasos_mkl",
+    "solve_reference",
+    "solve_ufo",
+]

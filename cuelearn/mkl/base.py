@@ -1,0 +1,315 @@
+"""What the kernel estimators of the package share: input forms, prediction, saving."""
+
+import json
+import os
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from cuelearn.kernels import CrossBank, KernelBank
+from cuelearn.mkl.problem import MKLProblem, combined_scores
+from cuelearn.storage import atomic_write
+
+__all__ = ["KernelClassifier", "StochasticMKL", "as_generator", "load"]
+
+FORMAT = 1
+
+
+def as_generator(random_state):
+    """A NumPy Generator from None, an int, a Generator or a RandomState."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if random_state is None or isinstance(random_state, (int, np.integer)):
+        return np.random.default_rng(random_state)
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+
+
+class KernelClassifier(ClassifierMixin, BaseEstimator):
+    """Base of classifiers on many kernels.
+
+    Subclasses have the parameters `kernels`, `normalize` and `memory`, and set `dual_coef_` (n_support, n_classes), `support_`
+    and `kernel_weights_` in `fit`; scores are ``sum_j kernel_weights_[j] * K_j[:, support_] @ dual_coef_`` plus `intercept_`
+    where a method has one.
+    """
+
+    def _is_precomputed(self):
+        return isinstance(self.kernels, str)
+
+    def _start(self, X, y):
+        """Check X and y; sets `classes_` and `bank_`, returns class indices."""
+        if self._is_precomputed():
+            if self.kernels != "precomputed":
+                raise ValueError(f"kernels must be a list of (name, kernel, columns), None or 'precomputed', got {self.kernels!r}")
+            bank = X if isinstance(X, KernelBank) else KernelBank.from_stack(X, **self._stack_memory())
+            self.n_features_in_ = bank.n_samples
+        else:
+            checked, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
+            bank = KernelBank(
+                self.kernels, X if hasattr(X, "iloc") else checked, normalize=self.normalize, memory=self.memory
+            )
+        labels = self._labels(y, bank.n_samples)
+        self.bank_ = bank
+        return labels
+
+    def _stack_memory(self):
+        return {}
+
+    def _labels(self, y, n_samples):
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        check_classification_targets(y)
+        y = column_or_1d(y, warn=True)
+        if y.shape[0] != n_samples:
+            raise ValueError(f"y must have one label per training sample, {n_samples}, got {y.shape[0]}")
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if self.classes_.size < 2:
+            raise ValueError(f"y must hold at least 2 classes, got 1 class: {self.classes_[0]!r}")
+        return labels
+
+    def _keep(self, dual_coef, kernel_weights):
+        """Set the fitted attributes, restricted to samples with a coefficient."""
+        self.support_ = np.flatnonzero(np.any(dual_coef != 0.0, axis=1))
+        self.dual_coef_ = dual_coef[self.support_]
+        self.kernel_weights_ = kernel_weights
+        self.bank_support_ = self.support_
+
+    def _new_samples(self, X):
+        """Check new samples; returns them in the form that the bank or `_class_scores` takes."""
+        if isinstance(X, CrossBank):
+            return X
+        if self._is_precomputed():
+            X = np.asarray(X)
+            expected = (self.kernel_weights_.size, self.n_features_in_)
+            if X.ndim != 3 or (X.shape[0], X.shape[2]) != expected:
+                raise ValueError(f"X must have shape ({expected[0]}, n, {expected[1]}) (n_kernels, n, n_train), got {X.shape}")
+            return X
+        if hasattr(X, "iloc"):
+            validate_data(self, X, reset=False, skip_check_array=True)
+            return X
+        return validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+
+    def _class_scores(self, X):
+        check_is_fitted(self)
+        X = self._new_samples(X)
+        active = np.flatnonzero(self.kernel_weights_)
+        if active.size == 0 or self.support_.size == 0:
+            n_rows = X.n_rows if isinstance(X, CrossBank) else X.shape[1 if self._is_precomputed() else 0]
+            return np.zeros((n_rows, self.dual_coef_.shape[1]))
+        weights = self.kernel_weights_[active]
+        if isinstance(X, CrossBank):
+            return combined_scores(X.select(active, self.support_), self.dual_coef_, weights)
+        if self._is_precomputed():
+            if not np.isfinite(X).all():
+                raise ValueError("X holds NaN or infinite values")
+            combined = np.zeros(X.shape[1:], dtype=X.dtype if X.dtype.kind == "f" else np.float64)
+            for j, weight in zip(active, weights, strict=True):
+                combined += combined.dtype.type(weight) * X[j]
+            return combined[:, self.support_] @ self.dual_coef_
+        cross = self.bank_.cross(X, kernels=active, support=self.bank_support_)
+        return combined_scores(cross, self.dual_coef_, weights)
+
+    def decision_function(self, X):
+        """Class scores.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, n_features), or for precomputed kernels (n_kernels, n, n_train), or a CrossBank
+
+        Returns
+        -------
+        ndarray
+            Shape (n, n_classes); for two classes shape (n,), the second class's score minus the first's.
+        """
+        scores = self._class_scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict(self, X):
+        """Class with the largest score; the first on ties.
+
+        Parameters
+        ----------
+        X : as in `decision_function`
+
+        Returns
+        -------
+        ndarray, shape (n,)
+        """
+        scores = self._class_scores(X)
+        return self.classes_[np.argmax(scores, axis=1)]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = not self._is_precomputed()
+        tags.input_tags.three_d_array = self._is_precomputed()
+        return tags
+
+    # ---------------------------------------------------------------- saving
+
+    def save(self, path):
+        """Save the fitted model as one .npz file without pickle; `load` reads it back.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Written whole or not at all.
+
+        Raises
+        ------
+        TypeError
+            If a parameter or label cannot be written without pickle.
+        """
+        check_is_fitted(self)
+        parameters = self.get_params(deep=False)
+        parameters.pop("callback", None)
+        if not self._is_precomputed():
+            parameters["kernels"] = None
+        if not isinstance(parameters.get("random_state"), (type(None), int, np.integer)):
+            parameters["random_state"] = None
+        bank = self.bank_.restrict(self.bank_support_ if self.support_.size else [0], resident=False)
+        fitted = {k: v for k, v in vars(self).items() if k.endswith("_") and not k.startswith("_") and k != "bank_"}
+        arrays = {f"bank/{k}": v for k, v in bank.arrays().items()}
+        plain = {}
+        for name, value in fitted.items():
+            if hasattr(value, "to_json"):
+                plain[name] = {"table": value.to_dict(orient="list")}
+            elif isinstance(value, np.ndarray):
+                if value.dtype == object:
+                    value = value.astype(str)
+                arrays[f"fitted/{name}"] = value
+            else:
+                plain[name] = value
+        head = {
+            "format": FORMAT, "class": type(self).__name__, "parameters": parameters, "fitted": plain, "bank": bank.to_dict(),
+        }  # fmt: skip
+        text = json.dumps(head, default=_plain_number)
+
+        def write(file):
+            np.savez_compressed(file, header=np.frombuffer(text.encode(), dtype=np.uint8), **arrays)
+
+        atomic_write(path, write)
+
+    @classmethod
+    def load(cls, path):
+        """Load a model saved by `save`.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Returns
+        -------
+        estimator
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, of another format, or holds another class.
+        """
+        model = load(path)
+        if not isinstance(model, cls):
+            raise ValueError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}")
+        return model
+
+
+def _plain_number(value):
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"cannot save a value of type {type(value).__name__} without pickle")
+
+
+def load(path):
+    """Load any estimator of this package from a file written by its `save`.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    estimator
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged or not one of ours.
+    """
+    import pandas as pd
+
+    import cuelearn.mkl
+
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        head = json.loads(arrays.pop("header").tobytes().decode())
+        if head["format"] != FORMAT:
+            raise ValueError(f"format {head['format']}")
+    except FileNotFoundError:
+        raise
+    except Exception as error:
+        raise ValueError(f"{os.fspath(path)} is not a model saved by cuelearn, or is damaged: {error}") from error
+    model = getattr(cuelearn.mkl, head["class"])(**head["parameters"])
+    for name, value in head["fitted"].items():
+        if isinstance(value, dict) and set(value) == {"table"}:
+            value = pd.DataFrame(value["table"])
+        setattr(model, name, value)
+    bank_arrays = {}
+    for name, value in arrays.items():
+        kind, _, rest = name.partition("/")
+        if kind == "fitted":
+            setattr(model, rest, value)
+        else:
+            bank_arrays[rest] = value
+    model.bank_ = KernelBank.from_dict(head["bank"], bank_arrays)
+    model.bank_support_ = np.arange(len(model.dual_coef_))  # the saved bank holds the support samples only
+    return model
+
+
+class StochasticMKL(KernelClassifier):
+    """Base of the estimators that run over a `Stream`: OM2, OBSCURE, PegasosMKL, UFOMKL."""
+
+    def fit(self, X, y):
+        """Train.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, n_features), or (n_kernels, n, n) for precomputed kernels, or a KernelBank
+        y : array-like, shape (n,)
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            With one sentence that names the argument, on any bad input.
+        """
+        labels = self._start(X, y)
+        problem = MKLProblem(
+            self.bank_, labels, self.classes_.size, p=self.p, C=self.C, alpha=getattr(self, "alpha", 0.0), loss=self.loss
+        )
+        result = self._solve(problem, self._options())
+        self._take(problem, result)
+        return self
+
+    def _options(self):
+        return {
+            "tol": self.tol, "measure": self.measure, "rng": as_generator(self.random_state), "shuffle": self.shuffle,
+            "sampling": getattr(self, "sampling", "permutation"), "callback": self.callback, "verbose": self.verbose,
+            "scores": self.scores,
+        }  # fmt: skip
+
+    def _take(self, problem, result):
+        self._keep(problem.factor * result.dual_coef, result.kernel_weights)
+        self.block_norms_sq_ = result.block_norms_sq
+        self.n_seen_ = problem.bank.n_samples
+        self.p_, self.q_ = problem.p, problem.q
+        self.n_updates_ = result.n_updates
+        self.history_ = result.history
+        self.objective_, self.dual_gap_ = result.objective, result.dual_gap
+        self.online_errors_ = result.online_errors
+        self.n_iter_ = result.n_iter
+        self.converged_ = result.converged

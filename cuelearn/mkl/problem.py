@@ -1,0 +1,360 @@
+r"""The regularised MKL problem, its objective, its dual and the certificate between them.
+
+With F kernels, n samples, :math:`\lambda = 1/(Cn)` and block vectors :math:`\bar w`,
+
+.. math::
+
+    P(\bar w) = \frac{\lambda}{2} \|\bar w\|_{2,p}^2 + \alpha \|\bar w\|_{2,1}
+                + \frac1n \sum_i \ell(\bar w; x_i, y_i) .
+
+For :math:`a_{iy'} \ge 0`, :math:`a_{iy_i} = 0`, :math:`\sum_{y'} a_{iy'} \le 1` and
+:math:`\theta^j = \frac1n \sum_{i,y'} a_{iy'} (\phi^j(x_i,y_i) - \phi^j(x_i,y'))`, weak duality gives
+
+.. math::
+
+    D(a) = \frac1n \sum_{i,y'} a_{iy'} - \frac{1}{2\lambda} \Big\| \big[\|\theta^j\| - \alpha\big]_+ \Big\|_q^2
+           \;\le\; \min_{\bar w} P .
+
+Every solver hands over such an *a*, so the difference P - D bounds how far its answer is from the optimum, whatever its route.
+
+Coefficients are stored as B, shape (n, n_classes), with :math:`B_{iy_i} = \sum_{y'} a_{iy'}` and :math:`B_{iy'} = -a_{iy'}`.
+
+References
+----------
+Thesis equations 4.3 and 4.9; theorem 4.6 gives the conjugate of the regulariser.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+
+from cuelearn.groupnorm import group_norm, link_weights, resolve_p
+from cuelearn.losses import kernel_factor, mean_loss
+from cuelearn.mkl.engine import combine_block
+
+__all__ = ["MKLProblem", "Certificate", "objective", "duality_gap"]
+
+# rows of combined kernel per block; a constant, so that sums do not depend on the machine
+BLOCK_ROWS = 256
+
+
+class Certificate(NamedTuple):
+    """Objective of a primal point, value of a dual point, and their difference."""
+
+    objective: float
+    dual_value: float
+    gap: float
+
+
+class MKLProblem:
+    """One MKL training problem: kernels, labels and regularisation.
+
+    Parameters
+    ----------
+    bank : KernelBank
+        Training kernels.
+    labels : ndarray of int, shape (n_samples,)
+        Class indices 0 .. n_classes - 1.
+    n_classes : int
+    p : float in (1, 2] or "auto"
+    C : float > 0
+        The regularisation is ``1 / (C * n_samples)``.
+    alpha : float >= 0
+        Weight of the (2,1) norm.
+    loss : {"multiclass", "hinge"}
+    """
+
+    def __init__(self, bank, labels, n_classes, *, p="auto", C=1.0, alpha=0.0, loss="multiclass"):
+        self.bank = bank
+        self.labels = np.ascontiguousarray(labels, dtype=np.int64)
+        self.n_classes = int(n_classes)
+        self.p, self.q = resolve_p(p, bank.n_kernels)
+        self.C = check_positive("C", C)
+        self.alpha = check_non_negative("alpha", alpha)
+        self.loss = loss
+        self.factor = kernel_factor(loss, self.n_classes)
+        self.regularization = 1.0 / (self.C * bank.n_samples)
+        if self.labels.shape != (bank.n_samples,):
+            raise ValueError(f"y must have {bank.n_samples} entries, one per training sample, got shape {self.labels.shape}")
+
+    def training_scores(self, coef, kernel_weights):
+        """Class scores of all training samples, shape (n_samples, n_classes), for the primal blocks ``weights[j] * theta^j``."""
+        bank = self.bank
+        active = np.flatnonzero(kernel_weights)
+        support = np.flatnonzero(np.any(coef != 0.0, axis=1))
+        scores = np.zeros((bank.n_samples, coef.shape[1]))
+        if active.size == 0 or support.size == 0:
+            return scores
+        if bank.resident:
+            flat, row_stride, kernel_stride = flat_view(bank.stack)
+            weights = kernel_weights.astype(bank.dtype)
+            block = np.empty((BLOCK_ROWS, bank.n_samples), dtype=bank.dtype)
+            cast = coef.astype(bank.dtype)
+            for start in range(0, bank.n_samples, BLOCK_ROWS):
+                rows = np.arange(start, min(start + BLOCK_ROWS, bank.n_samples))
+                combined = block[: rows.size]
+                combine_block(flat, rows, row_stride, kernel_stride, weights, active, combined)
+                scores[rows] = combined @ cast
+        else:
+            chosen = bank.select(active)
+            step = max(1, min(BLOCK_ROWS, chosen.block_rows()))
+            for start in range(0, bank.n_samples, step):
+                rows = slice(start, min(start + step, bank.n_samples))
+                scores[rows] = combine(chosen.rows(rows), kernel_weights[active])[:, support] @ coef[support].astype(bank.dtype)
+        return self.factor * scores
+
+    def block_norms_sq(self, coef, dtype=None):
+        """Squared norms of the blocks ``theta^j = sum_i sum_y coef[i, y] phi^j(x_i, y)``, shape (n_kernels,).
+
+        Products are formed in `dtype`, by default the bank's.
+        """
+        bank = self.bank
+        support = np.flatnonzero(np.any(coef != 0.0, axis=1))
+        out = np.zeros(bank.n_kernels)
+        if support.size == 0:
+            return out
+        dtype = bank.dtype if dtype is None else dtype
+        cast = np.ascontiguousarray(coef[support], dtype=dtype)
+        whole = support.size == bank.n_samples
+        step = BLOCK_ROWS if bank.resident else max(1, min(BLOCK_ROWS, bank.block_rows()))
+        for start in range(0, support.size, step):
+            chosen = support[start : start + step]
+            rows = bank.rows(slice(chosen[0], chosen[-1] + 1) if whole else chosen)
+            for j in range(bank.n_kernels):
+                kernel_rows = rows[j] if whole else rows[j][:, support]
+                out[j] += np.einsum("ic,ic->", coef[chosen], kernel_rows.astype(dtype, copy=False) @ cast, dtype=np.float64)
+        return np.maximum(0.0, self.factor * out)
+
+    def primal(self, coef, kernel_weights, norms_sq=None, scores=None):
+        """Objective P of the blocks ``kernel_weights[j] * theta^j``; norms and scores may be handed in where known."""
+        if norms_sq is None:
+            norms_sq = self.block_norms_sq(coef)
+        if scores is None:
+            scores = self.training_scores(coef, kernel_weights)
+        return self.regularizer(kernel_weights * np.sqrt(norms_sq)) + mean_loss(scores, self.labels)
+
+    def regularizer(self, primal_norms):
+        """Regulariser of given primal block norms."""
+        value = 0.5 * self.regularization * group_norm(primal_norms, self.p) ** 2
+        return value + self.alpha * float(primal_norms.sum())
+
+    def dual_value(self, total, norms):
+        """D for ``total = sum a / n`` and the block norms of theta."""
+        excess = np.maximum(0.0, norms - self.alpha)
+        return total - group_norm(excess, self.q) ** 2 / (2.0 * self.regularization)
+
+    def dual_bound(self, dual_coef, norms_sq=None):
+        """Best lower bound along the ray of a dual point.
+
+        Parameters
+        ----------
+        dual_coef : ndarray, shape (n_samples, n_classes)
+            B of a non-negative `a`; rows whose sum exceeds 1 are scaled back to 1.
+        norms_sq : ndarray, shape (n_kernels,), optional
+            Squared block norms of ``sum_i sum_y B[i, y] phi(x_i, y)``, used if no row has to be scaled back.
+
+        Returns
+        -------
+        value : float
+            D at the best feasible multiple of the point, at least 0 (the value of a = 0).
+        scale : float
+        feasible : ndarray, shape (n_samples, n_classes)
+            The point before scaling.
+        """
+        n = self.bank.n_samples
+        own = dual_coef[np.arange(n), self.labels]
+        if own.max(initial=0.0) > 1.0:
+            dual_coef = dual_coef / np.maximum(1.0, own)[:, None]
+            own = np.minimum(own, 1.0)
+            norms_sq = None
+        if norms_sq is None:
+            norms_sq = self.block_norms_sq(dual_coef)
+        norms = np.sqrt(norms_sq) / n
+        total, largest = float(own.sum()) / n, float(own.max(initial=0.0))
+        if total <= 0.0:
+            return 0.0, 0.0, dual_coef
+        limit = 1.0 / largest
+        if self.alpha == 0.0:
+            curvature = group_norm(norms, self.q) ** 2 / self.regularization
+            scale = limit if curvature <= total / limit else total / curvature
+        else:
+            found = minimize_scalar(
+                lambda s: -self.dual_value(s * total, s * norms), bounds=(0.0, limit), method="bounded",
+                options={"xatol": 1e-10 * limit},
+            )  # fmt: skip
+            scale = max((float(found.x), limit), key=lambda s: self.dual_value(s * total, s * norms))
+        return max(0.0, self.dual_value(scale * total, scale * norms)), scale, dual_coef
+
+    def primal_weights(self, norms):
+        """Kernel weights of the primal point that belongs to a dual point with these block norms (gradient of the conjugate)."""
+        weights = np.empty_like(norms)
+        link_weights(norms, self.alpha, self.q, weights)
+        return weights / self.regularization
+
+
+def flat_view(stack):
+    """A resident stack as a flat array with the strides of a sample and of a kernel, without a copy.
+
+    Parameters
+    ----------
+    stack : ndarray, shape (n_kernels, n_rows, n_train)
+        Contiguous kernel by kernel, or sample by sample (the transpose of an (n_rows, n_kernels, n_train) array).
+
+    Returns
+    -------
+    flat : ndarray, one-dimensional
+    row_stride, kernel_stride : int
+        In elements.
+    """
+    n_kernels, n_rows, n_train = stack.shape
+    if stack.flags.c_contiguous:
+        return stack.reshape(-1), n_train, n_rows * n_train
+    by_sample = stack.transpose(1, 0, 2)
+    if by_sample.flags.c_contiguous:
+        return by_sample.reshape(-1), n_kernels * n_train, n_train
+    raise ValueError("a kernel stack must be contiguous kernel by kernel or sample by sample")
+
+
+def combined_scores(cross, coef, kernel_weights):
+    """Scores of a cross bank's rows, block by block: the kernels are combined first, then multiplied with the coefficients."""
+    scores = np.zeros((cross.n_rows, coef.shape[1]))
+    for rows, block in cross.blocks(reuse=True):
+        scores[rows] = combine(block, kernel_weights) @ coef.astype(block.dtype)
+    return scores
+
+
+def combine(block, kernel_weights, dtype=None):
+    """Weighted sum of a block's kernels, shape (rows, columns), in `dtype` or the block's precision."""
+    weights = kernel_weights.astype(block.dtype if dtype is None else dtype)
+    combined = weights[0] * block[0]
+    for j in range(1, block.shape[0]):
+        combined += weights[j] * block[j]
+    return combined
+
+
+def check_positive(name, value):
+    """`value` as a float, or an error that names the parameter."""
+    if isinstance(value, (bool, str)) or not np.isreal(value) or not np.isfinite(value) or not value > 0:
+        raise ValueError(f"{name} must be a positive number, got {value!r}")
+    return float(value)
+
+
+def check_non_negative(name, value):
+    """`value` as a float >= 0, or an error that names the parameter."""
+    if isinstance(value, (bool, str)) or not np.isreal(value) or not np.isfinite(value) or value < 0:
+        raise ValueError(f"{name} must be a non-negative number, got {value!r}")
+    return float(value)
+
+
+def check_count(name, value, least=1):
+    """`value` as an int >= `least`, or an error that names the parameter."""
+    if isinstance(value, (bool, str)) or not np.isreal(value) or int(value) != value or value < least:
+        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
+    return int(value)
+
+
+def _problem(kernels, y, p, C, alpha, loss):
+    from cuelearn.kernels import KernelBank
+
+    bank = kernels if isinstance(kernels, KernelBank) else KernelBank.from_stack(np.asarray(kernels))
+    classes, labels = np.unique(np.asarray(y), return_inverse=True)
+    if classes.size < 2:
+        raise ValueError(f"y must hold at least 2 classes, got {classes.size}")
+    return MKLProblem(bank, labels, classes.size, p=p, C=C, alpha=alpha, loss=loss)
+
+
+def objective(kernels, y, dual_coef, kernel_weights, *, p="auto", C=1.0, alpha=0.0, loss="multiclass"):
+    r"""Objective of the MKL problem at a given point.
+
+    .. math:: P = \frac{\lambda}{2}\|\bar w\|_{2,p}^2 + \alpha\|\bar w\|_{2,1} + \frac1n\sum_i \ell(\bar w; x_i, y_i)
+
+    with :math:`w^j` = ``kernel_weights[j]`` times the block with coefficients `dual_coef` and :math:`\lambda = 1/(Cn)`.
+
+    Parameters
+    ----------
+    kernels : KernelBank or ndarray, shape (n_kernels, n_samples, n_samples)
+        Training kernels.
+    y : array-like, shape (n_samples,)
+        Class labels; columns of `dual_coef` follow their sorted order.
+    dual_coef : ndarray, shape (n_samples, n_classes)
+        As estimators hold it: class scores are ``sum_j kernel_weights[j] * K_j @ dual_coef``.
+    kernel_weights : ndarray, shape (n_kernels,)
+    p : float in (1, 2] or "auto"
+    C : float > 0
+    alpha : float >= 0
+    loss : {"multiclass", "hinge"}
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    Cost: two reads of the kernel stack, O(n^2 F + n^2 F M) operations for the norms.
+
+    References
+    ----------
+    Thesis equations 4.3 (alpha = 0) and 4.9.
+    """
+    problem = _problem(kernels, y, p, C, alpha, loss)
+    coef = _check_coef("dual_coef", dual_coef, problem) / problem.factor
+    weights = np.asarray(kernel_weights, dtype=np.float64)
+    if weights.shape != (problem.bank.n_kernels,):
+        raise ValueError(f"kernel_weights must have shape ({problem.bank.n_kernels},), got {weights.shape}")
+    return problem.primal(coef, weights)
+
+
+def duality_gap(kernels, y, dual_point, *, dual_coef=None, kernel_weights=None, p="auto", C=1.0, alpha=0.0, loss="multiclass"):
+    r"""Certified distance from the optimum: objective of a primal point minus the dual value of a feasible dual point.
+
+    Parameters
+    ----------
+    kernels, y, p, C, alpha, loss
+        As in `objective`.
+    dual_point : ndarray, shape (n_samples, n_classes)
+        :math:`a_{iy'} \ge 0`; the column of the true class is ignored. Rows with a sum above 1 are scaled back, and the best
+        multiple of the point is taken.
+    dual_coef, kernel_weights : ndarray, optional
+        Primal point; by default the one that belongs to the dual point (gradient of the conjugate regulariser).
+
+    Returns
+    -------
+    Certificate
+        `objective`, `dual_value` and `gap`; ``objective - gap`` never exceeds the optimum.
+
+    Raises
+    ------
+    ValueError
+        If `dual_point` has a wrong shape or negative or non-finite entries.
+
+    References
+    ----------
+    Weak duality for thesis equation 4.9; the conjugate is that of theorem 4.6.
+    """
+    problem = _problem(kernels, y, p, C, alpha, loss)
+    a = _check_coef("dual_point", dual_point, problem).copy()
+    rows = np.arange(a.shape[0])
+    a[rows, problem.labels] = 0.0
+    if a.min(initial=0.0) < 0.0:
+        raise ValueError("dual_point must be non-negative")
+    coef = -a
+    coef[rows, problem.labels] = a.sum(axis=1)
+    bound, scale, coef = problem.dual_bound(coef)
+    if dual_coef is None:
+        coef = coef * (scale / a.shape[0])
+        norms_sq = problem.block_norms_sq(coef)
+        value = problem.primal(coef, problem.primal_weights(np.sqrt(norms_sq)), norms_sq)
+    else:
+        value = problem.primal(_check_coef("dual_coef", dual_coef, problem) / problem.factor, np.asarray(kernel_weights, dtype=np.float64))
+    return Certificate(value, bound, value - bound)
+
+
+def _check_coef(name, coef, problem):
+    coef = np.asarray(coef, dtype=np.float64)
+    expected = (problem.bank.n_samples, problem.n_classes)
+    if coef.shape != expected:
+        raise ValueError(f"{name} must have shape {expected} (n_samples, n_classes), got {coef.shape}")
+    if not np.isfinite(coef).all():
+        raise ValueError(f"{name} must be finite")
+    return coef

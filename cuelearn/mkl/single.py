@@ -1,0 +1,324 @@
+r"""One kernel only: the average of all, or the best of them. SVM in batch, Passive-Aggressive online.
+
+The baselines of the thesis's figures 4.3 to 4.8: what a method that learns kernel weights has to beat.
+"""
+
+import numpy as np
+from joblib import Parallel, delayed
+from numba import njit
+from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import SVC
+
+from cuelearn.losses import competitor
+from cuelearn.mkl.base import KernelClassifier, as_generator
+from cuelearn.mkl.problem import check_count, check_positive
+from cuelearn.mkl.reference import combined_kernel
+from cuelearn.mkl.stream import draw_order
+
+__all__ = ["AverageKernelSVM", "BestKernelSVM", "KernelPA", "passive_aggressive"]
+
+
+def cross_validated_accuracy(bank, labels, fit_scores, n_folds, seed):
+    """Mean accuracy of every kernel alone over stratified folds.
+
+    Parameters
+    ----------
+    bank : KernelBank
+    labels : ndarray of int
+    fit_scores : callable(kernel_train, labels_train, kernel_test) -> ndarray (n_test, n_classes)
+    n_folds : int
+    seed : int
+
+    Returns
+    -------
+    ndarray, shape (n_kernels,)
+    """
+    smallest = np.bincount(labels).min()
+    if smallest < 2:
+        raise ValueError("y must hold at least 2 samples of every class to choose a kernel by cross-validation")
+    folds = list(StratifiedKFold(min(n_folds, smallest), shuffle=True, random_state=seed).split(labels, labels))
+    accuracy = np.zeros(bank.n_kernels)
+    for j in range(bank.n_kernels):
+        kernel = combined_kernel(bank, np.eye(bank.n_kernels)[j], 1.0)
+        for train, test in folds:
+            scores = fit_scores(kernel[np.ix_(train, train)], labels[train], kernel[np.ix_(test, train)])
+            accuracy[j] += np.mean(np.argmax(scores, axis=1) == labels[test]) / len(folds)
+    return accuracy
+
+
+def one_versus_rest(kernel, labels, n_classes, C, n_jobs=None):
+    """One SVM with bias per class against the rest.
+
+    Returns
+    -------
+    dual_coef : ndarray, shape (n, n_classes)
+    intercept : ndarray, shape (n_classes,)
+        For two classes one SVM, whose decision value is the difference of the two columns.
+    """
+    n = kernel.shape[0]
+
+    def one(target):
+        svm = SVC(C=C, kernel="precomputed", cache_size=1000).fit(kernel, target)
+        column = np.zeros(n)
+        column[svm.support_] = svm.dual_coef_[0]
+        return column, svm.intercept_[0]
+
+    if n_classes == 2:
+        column, bias = one(labels)
+        return 0.5 * np.stack([-column, column], axis=1), 0.5 * np.array([-bias, bias])
+    fits = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)((labels == c).astype(int)) for c in range(n_classes))
+    return np.stack([f[0] for f in fits], axis=1), np.array([f[1] for f in fits])
+
+
+class _OneKernel(KernelClassifier):
+    """Base of the estimators that use one kernel: the average or a chosen one."""
+
+    def _class_scores(self, X):
+        scores = super()._class_scores(X)
+        return scores + self.intercept_ if hasattr(self, "intercept_") else scores
+
+
+class AverageKernelSVM(_OneKernel):
+    r"""SVM on the unweighted mean of the kernels, one class against the rest.
+
+    .. math:: \min_{w,b} \frac12\|w\|^2 + C \sum_i [1 - y_i (w\cdot\phi(x_i) + b)]_+ \quad\text{with}\quad
+              \phi\cdot\phi' = \frac1F \sum_j k_j
+
+    Parameters
+    ----------
+    kernels : list of (name, kernel, columns), "precomputed" or None
+        See `OM2`.
+    C : float > 0, default 1.0
+    normalize : bool, default True
+    memory : float, default 2e9
+    n_jobs : int or None
+        Threads over classes.
+
+    Attributes
+    ----------
+    classes_, dual_coef_, support_, kernel_weights_, intercept_
+
+    References
+    ----------
+    "Average Kernel" of thesis 4.4.5 and JMLR 5; libsvm through scikit-learn.
+    """
+
+    def __init__(self, kernels=None, *, C=1.0, normalize=True, memory=2e9, n_jobs=None):
+        self.kernels = kernels
+        self.C = C
+        self.normalize = normalize
+        self.memory = memory
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y):
+        """Train.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, n_features), or (n_kernels, n, n) for precomputed kernels, or a KernelBank
+        y : array-like, shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        C = check_positive("C", self.C)
+        labels = self._start(X, y)
+        weights = self._choose_weights(labels)
+        kernel = combined_kernel(self.bank_, weights, 1.0)
+        coef, self.intercept_ = one_versus_rest(kernel, labels, self.classes_.size, C, self.n_jobs)
+        self._keep(coef, weights)
+        return self
+
+    def _choose_weights(self, labels):
+        return np.full(self.bank_.n_kernels, 1.0 / self.bank_.n_kernels)
+
+
+class BestKernelSVM(AverageKernelSVM):
+    """SVM on the single kernel with the best cross-validated accuracy.
+
+    Parameters
+    ----------
+    kernels, C, normalize, memory, n_jobs
+        See `AverageKernelSVM`.
+    cv : int, default 5
+        Stratified folds for the choice; fewer where a class has fewer samples.
+    random_state : int, default 0
+        Of the folds.
+
+    Attributes
+    ----------
+    best_kernel_ : str
+        Name of the chosen kernel; ties go to the first.
+    kernel_accuracy_ : ndarray, shape (n_kernels,)
+        Cross-validated accuracy of every kernel.
+    """
+
+    def __init__(self, kernels=None, *, C=1.0, cv=5, normalize=True, memory=2e9, n_jobs=None, random_state=0):
+        super().__init__(kernels, C=C, normalize=normalize, memory=memory, n_jobs=n_jobs)
+        self.cv = cv
+        self.random_state = random_state
+
+    def _choose_weights(self, labels):
+        n_classes = self.classes_.size
+
+        def fit_scores(train, labels_train, test):
+            coef, bias = one_versus_rest(np.ascontiguousarray(train), labels_train, n_classes, self.C, self.n_jobs)
+            return test @ coef + bias
+
+        seed = int(as_generator(self.random_state).integers(2**31 - 1))
+        self.kernel_accuracy_ = cross_validated_accuracy(self.bank_, labels, fit_scores, check_count("cv", self.cv, 2), seed)
+        best = int(np.argmax(self.kernel_accuracy_))
+        self.best_kernel_ = self.bank_.names[best]
+        return np.eye(self.bank_.n_kernels)[best]
+
+
+@njit(cache=True)
+def passive_aggressive(kernel, labels, order, aggressiveness, coef, scores, mistakes):
+    r"""One pass of multiclass PA-I on one kernel.
+
+    On a visit with loss, :math:`\tau = \min\{C, \ell / (2 k(x_i, x_i))\}` is added to the label's coefficient and taken from the
+    rival's; a sample with :math:`k(x_i, x_i) = 0` cannot change anything and is passed over.
+
+    Parameters
+    ----------
+    kernel : ndarray, shape (n, n)
+    labels, order : ndarray of int
+    aggressiveness : float
+        C of PA-I.
+    coef : ndarray, shape (n_classes, n)
+        Changed in place.
+    scores : ndarray, shape (n_classes, n)
+        ``coef @ kernel``, kept up to date.
+    mistakes : ndarray of bool
+        Receives the 0/1 sequence.
+
+    Returns
+    -------
+    int
+        Updates.
+
+    References
+    ----------
+    Crammer, Dekel, Keshet, Shalev-Shwartz, Singer (2006), sections 3 and 8.
+    """
+    n_updates = 0
+    here = np.empty(coef.shape[0])
+    for position in range(order.shape[0]):
+        i = order[position]
+        for c in range(here.shape[0]):
+            here[c] = scores[c, i]
+        rival, margin = competitor(here, labels[i])
+        mistakes[position] = margin <= 0.0
+        if margin >= 1.0 or kernel[i, i] <= 0.0:
+            continue
+        step = min(aggressiveness, (1.0 - margin) / (2.0 * kernel[i, i]))
+        coef[labels[i], i] += step
+        coef[rival, i] -= step
+        up, down, row = scores[labels[i]], scores[rival], kernel[i]
+        for k in range(row.shape[0]):
+            up[k] += step * row[k]
+            down[k] -= step * row[k]
+        n_updates += 1
+    return n_updates
+
+
+class KernelPA(_OneKernel):
+    r"""Multiclass Passive-Aggressive (PA-I) on one kernel: the average of the cues, or the best of them.
+
+    Parameters
+    ----------
+    kernels : list of (name, kernel, columns), "precomputed" or None
+        See `OM2`.
+    kernel : "average", "best", int or str, default "average"
+        Which kernel to learn on; "best" is the one with the best cross-validated accuracy of PA-I itself; an index or a name
+        chooses one.
+    C : float > 0, default 1.0
+        Aggressiveness: the largest step.
+    n_epochs : int, default 1
+    cv : int, default 5
+        Folds for ``kernel="best"``.
+    shuffle : bool, default False
+        Permute the first pass too; later passes always are.
+    normalize : bool, default True
+    memory : float, default 2e9
+    random_state : int, Generator or None
+
+    Attributes
+    ----------
+    classes_, dual_coef_, support_, kernel_weights_, n_updates_, online_errors_
+    best_kernel_ : str
+        With ``kernel="best"``.
+
+    References
+    ----------
+    Crammer, Dekel, Keshet, Shalev-Shwartz, Singer, JMLR 7 (2006); thesis 4.3.4.
+    """
+
+    def __init__(
+        self, kernels=None, *, kernel="average", C=1.0, n_epochs=1, cv=5, shuffle=False, normalize=True, memory=2e9,
+        random_state=None,
+    ):  # fmt: skip
+        self.kernels = kernels
+        self.kernel = kernel
+        self.C = C
+        self.n_epochs = n_epochs
+        self.cv = cv
+        self.shuffle = shuffle
+        self.normalize = normalize
+        self.memory = memory
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        """Train in passes over the data.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, n_features), or (n_kernels, n, n) for precomputed kernels, or a KernelBank
+        y : array-like, shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        C, n_epochs = check_positive("C", self.C), check_count("n_epochs", self.n_epochs)
+        labels = self._start(X, y)
+        rng = as_generator(self.random_state)
+        weights = self._choose_weights(labels, C, n_epochs, rng)
+        orders = [draw_order(labels.size, rng, shuffle=self.shuffle or epoch > 0) for epoch in range(n_epochs)]
+        coef, self.n_updates_, self.online_errors_ = self._pass(combined_kernel(self.bank_, weights, 1.0), labels, orders, C)
+        self._keep(coef, weights)
+        return self
+
+    def _pass(self, kernel, labels, orders, C):
+        coef, scores = np.zeros((self.classes_.size, labels.size)), np.zeros((self.classes_.size, labels.size))
+        errors, n_updates = [], 0
+        for order in orders:
+            mistakes = np.zeros(order.size, dtype=np.bool_)
+            n_updates += passive_aggressive(kernel, labels, order, C, coef, scores, mistakes)
+            errors.append(mistakes)
+        return coef.T.copy(), n_updates, np.concatenate(errors)
+
+    def _choose_weights(self, labels, C, n_epochs, rng):
+        n_kernels = self.bank_.n_kernels
+        if isinstance(self.kernel, (int, np.integer)) and not isinstance(self.kernel, bool):
+            if not 0 <= self.kernel < n_kernels:
+                raise ValueError(f"kernel must be an index below {n_kernels}, got {self.kernel}")
+            return np.eye(n_kernels)[self.kernel]
+        if self.kernel == "average":
+            return np.full(n_kernels, 1.0 / n_kernels)
+        if self.kernel in self.bank_.names:
+            return np.eye(n_kernels)[self.bank_.names.index(self.kernel)]
+        if self.kernel != "best":
+            raise ValueError(f"kernel must be 'average', 'best', an index or one of {self.bank_.names}, got {self.kernel!r}")
+        seed = int(rng.integers(2**31 - 1))
+
+        def fit_scores(train, labels_train, test):
+            fold_rng = np.random.default_rng(seed)
+            orders = [fold_rng.permutation(labels_train.size) for _ in range(n_epochs)]
+            return test @ self._pass(np.ascontiguousarray(train), labels_train, orders, C)[0]
+
+        self.kernel_accuracy_ = cross_validated_accuracy(self.bank_, labels, fit_scores, check_count("cv", self.cv, 2), seed)
+        best = int(np.argmax(self.kernel_accuracy_))
+        self.best_kernel_ = self.bank_.names[best]
+        return np.eye(n_kernels)[best]

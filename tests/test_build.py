@@ -1,0 +1,184 @@
+"""pyproject.toml, requirements.lock, environment.yml, Makefile and .ci agree with each other and hold what they promise."""
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.markers import default_environment
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[1]
+PYTHONS = ("3.11.0", "3.11.9", "3.12.0", "3.12.7", "3.13.0", "3.13.5")
+CONDA_NAMES = {"matplotlib": "matplotlib-base"}
+
+
+@pytest.fixture(scope="module")
+def project():
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+@pytest.fixture(scope="module")
+def wanted(project):
+    """Requirements that the lock and environment.yml must hold: the dependencies and those of the tests."""
+    return [Requirement(text) for text in project["dependencies"] + project["optional-dependencies"]["test"]]
+
+
+@pytest.fixture(scope="module")
+def lock():
+    lines = [line for line in (ROOT / "requirements.lock").read_text().splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    return [Requirement(line) for line in lines]
+
+
+def environment(python, platform="linux"):
+    system = {"linux": "Linux", "darwin": "Darwin"}[platform]
+    return {**default_environment(), "python_version": python.rpartition(".")[0], "python_full_version": python, "sys_platform": platform,
+            "platform_system": system, "os_name": "posix", "implementation_name": "cpython", "platform_python_implementation": "CPython"}
+
+
+@pytest.mark.parametrize("platform", ["linux", "darwin"])
+@pytest.mark.parametrize("python", PYTHONS)
+def test_lock_gives_one_version_of_all_that_is_wanted(lock, wanted, python, platform):
+    chosen = {}
+    for line in lock:
+        if line.marker is None or line.marker.evaluate(environment(python, platform)):
+            name = canonicalize_name(line.name)
+            assert name not in chosen, f"{name} is locked twice for {python}"
+            (pin,) = line.specifier
+            assert pin.operator == "=="
+            chosen[name] = pin.version
+    for requirement in wanted:
+        assert requirement.specifier.contains(chosen[canonicalize_name(requirement.name)]), str(requirement)
+
+
+def test_lock_names_no_place_and_nothing_huge(lock):
+    text = (ROOT / "requirements.lock").read_text()
+    assert not re.search(r"https?://|file:|--|@ |(?m:^\s*-)", text)
+    assert not re.search(r"[ =]/\w+/", text)
+    assert not {canonicalize_name(line.name) for line in lock} & {"torch", "tensorflow", "jax", "cuelearn", "pip"}
+
+
+def test_environment_yml_follows_pyproject(project, wanted):
+    content = yaml.safe_load((ROOT / "environment.yml").read_text())
+    assert content["channels"] == ["conda-forge", "nodefaults"]
+    theirs = dict(re.fullmatch(r"([A-Za-z0-9_-]+)(.*)", line).groups() for line in content["dependencies"])
+    assert SpecifierSet(theirs.pop("python")) == SpecifierSet(project["requires-python"])
+    theirs.pop("pip")
+    ours = {CONDA_NAMES.get(requirement.name, requirement.name): str(requirement.specifier) for requirement in wanted}
+    assert theirs == ours
+
+
+def test_metadata_agree(project):
+    import cuelearn
+
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert citation["version"] == cuelearn.__version__
+    assert project["license"] == citation["license"] == "BSD-3-Clause"
+    assert "the cuelearn developers" in (ROOT / "LICENSE").read_text()
+    assert SpecifierSet(project["requires-python"]).contains(".".join(map(str, sys.version_info[:3])))
+
+
+def test_dependencies_of_the_package_are_declared(project):
+    """Whatever the package imports from outside the standard library is a dependency (or comes with the named one)."""
+    declared = {canonicalize_name(Requirement(text).name) for text in project["dependencies"]}
+    comes_with = {"sklearn": "scikit-learn", "skimage": "scikit-image", "threadpoolctl": "scikit-learn", "pygments": "nbconvert", "llvmlite": "numba",
+                  "distributed": "dask", "PIL": "matplotlib"}
+    optional = {"dask"}
+    imported = set()
+    for file in (ROOT / "cuelearn").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.level == 0:
+                imported.add(node.module.split(".")[0])
+    for name in sorted(imported - set(sys.stdlib_module_names) - {"cuelearn"}):
+        assert canonicalize_name(comes_with.get(name, name)) in declared | optional, name
+
+
+def test_make_lists_its_targets():
+    shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for target in ("env", "figures", "test", "test-long", "bench", "report", "data", "lock", "reference", "clean"):
+        assert re.search(rf"^  {target} ", shown, re.MULTILINE), target
+
+
+def bare_checkout(tmp_path, stubs):
+    """A directory with the installer and a PATH that has only the given interpreters."""
+    checkout, tools = tmp_path / "checkout", tmp_path / "bin"
+    (checkout / ".ci").mkdir(parents=True)
+    tools.mkdir()
+    shutil.copy(ROOT / ".ci" / "env", checkout / ".ci")
+    shutil.copy(ROOT / "requirements.lock", checkout)
+    for tool in ("bash", "dirname", "grep", "mkdir", "rm", "flock"):
+        if shutil.which(tool):
+            (tools / tool).symlink_to(shutil.which(tool))
+    for name, text in stubs.items():
+        (tools / name).write_text(text)
+        (tools / name).chmod(0o755)
+    return checkout, {"PATH": str(tools), "HOME": str(tmp_path)}
+
+
+def install(checkout, env):
+    return subprocess.run(["bash", ".ci/env"], cwd=checkout, env=env, capture_output=True, text=True)
+
+
+def test_no_usable_python_is_a_clear_error(tmp_path):
+    checkout, env = bare_checkout(tmp_path, {"python3.13": "#!/bin/sh\necho not found >&2; exit 127\n", "conda": "#!/bin/sh\nexit 1\n"})
+    done = install(checkout, env)
+    assert done.returncode == 1
+    assert "no working Python 3.11, 3.12 or 3.13" in done.stderr and "make env PYTHON=" in done.stderr
+    assert not (checkout / ".venv").exists()
+
+
+def test_stubs_that_fail_are_passed_over(tmp_path):
+    """A version manager's stub stands first on the PATH; a later interpreter that runs is taken."""
+    real = f'#!/bin/sh\ncase "$*" in *"-m venv"*) echo "VENV MADE BY $0" >&2; exit 3;; esac\nexec {sys.executable} "$@"\n'
+    checkout, env = bare_checkout(tmp_path, {"python3.13": "#!/bin/sh\nexit 127\n", "python3.11": real})
+    done = install(checkout, env)
+    assert "VENV MADE BY" in done.stderr and "python3.11" in done.stderr
+
+
+def test_interrupted_installation_is_started_over(tmp_path):
+    checkout, env = bare_checkout(tmp_path, {})
+    (checkout / ".cache").mkdir()
+    (checkout / ".cache" / "env.unfinished").touch()
+    (checkout / ".venv").mkdir()
+    (checkout / ".venv" / "half").touch()
+    done = install(checkout, env)
+    assert "starting over" in done.stdout and not (checkout / ".venv" / "half").exists()
+    assert done.returncode == 1  # there is no interpreter in this test
+
+
+def numba_cache(checkout, **env):
+    code = "import cuelearn, os; print(os.environ['NUMBA_CACHE_DIR'])"
+    kept = {k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "HOME")}
+    return subprocess.run([sys.executable, "-c", code], env={**kept, "PYTHONPATH": str(checkout), **env}, cwd=checkout,
+                          capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_numba_cache_is_keyed_by_the_sources(tmp_path):
+    (tmp_path / "cuelearn").mkdir()
+    shutil.copy(ROOT / "cuelearn" / "__init__.py", tmp_path / "cuelearn")
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "cuelearn" / "a.py").write_text("x = 1\n")
+    (tmp_path / "cuelearn" / "figures.py").write_text("y = 1\n")
+    first = numba_cache(tmp_path)
+    assert Path(first).parent == tmp_path / ".cache" / "numba" and Path(first).is_dir()
+    (tmp_path / "cuelearn" / "figures.py").write_text("y = 2\n")
+    assert numba_cache(tmp_path, HOME="/nonexistent") == first  # nothing compiled lives there; no home is needed
+    (tmp_path / "cuelearn" / "a.py").write_text("x = 2\n")
+    assert numba_cache(tmp_path) != first
+    assert numba_cache(tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "mine")) == str(tmp_path / "mine")
+
+
+def test_ci_runs_the_commands_of_the_readme():
+    script = (ROOT / ".ci" / "run").read_text()
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
+    assert script.index("make test") < script.index("make figures")

@@ -1,0 +1,812 @@
+"""The kernel bank against plain formulas, scikit-learn's pairwise kernels and itself in its other forms."""
+
+import doctest
+import io
+import json
+import multiprocessing
+import pickle
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from sklearn.base import clone
+from sklearn.compose import make_column_selector
+from sklearn.metrics import pairwise
+from threadpoolctl import threadpool_limits
+
+import cuelearn.kernels
+from cuelearn.kernels import (
+    RBF,
+    Chi2,
+    ExpDistance,
+    Kernel,
+    KernelBank,
+    Linear,
+    Poly,
+    Precomputed,
+)
+
+CLOSE = {"rtol": 0, "atol": 2e-6}  # float32 kernels of unit diagonal
+
+ALL = [
+    ("linear", Linear(), slice(0, 10)),
+    ("poly", Poly(degree=3), slice(0, 10)),
+    ("rbf", RBF(), slice(0, 10)),
+    ("wide", RBF(factor=3.0), slice(0, 10)),
+    ("euclidean", ExpDistance("euclidean"), slice(10, 20)),
+    ("squared", ExpDistance("sqeuclidean", gamma=1.5), slice(10, 20)),
+    ("cityblock", ExpDistance("cityblock"), slice(10, 20)),
+    ("chi2", Chi2(factor=0.5), slice(20, 30)),
+    ("chi2-given", ExpDistance("chi2", gamma=0.7), slice(20, 30)),
+]
+
+
+@pytest.fixture(scope="module")
+def X():
+    return np.random.default_rng(0).random((150, 30))
+
+
+@pytest.fixture(scope="module")
+def X_new():
+    return np.random.default_rng(1).random((37, 30))
+
+
+@pytest.fixture(scope="module")
+def bank(X):
+    return KernelBank(ALL, X)
+
+
+def whole_of(cross):
+    """All blocks of a CrossBank in one array."""
+    return np.concatenate([block for _, block in cross.blocks()], axis=1)
+
+
+# ------------------------------------------------------------------ the slow twin
+
+
+def plain_distance(metric, x, z):
+    if metric == "chi2":
+        top, bottom = (x - z) ** 2, x + z
+        return sum(t / b for t, b in zip(top, bottom) if b > 0)
+    if metric == "cityblock":
+        return np.abs(x - z).sum()
+    squared = ((x - z) ** 2).sum()
+    return squared if metric == "sqeuclidean" else np.sqrt(squared)
+
+
+def plain_kernel(kernel, train, x, z):
+    """One value of a kernel that is not normalised, straight from its formula."""
+    if isinstance(kernel, Linear):
+        return x @ z
+    if isinstance(kernel, Poly):
+        gamma = len(x) if kernel.gamma == "dim" else kernel.gamma
+        return (x @ z / gamma + kernel.coef0) ** kernel.degree
+    metric = {RBF: "sqeuclidean", Chi2: "chi2"}.get(type(kernel)) or kernel.metric
+    gamma = kernel.gamma
+    if gamma == "mean":
+        n = len(train)
+        pairs = [plain_distance(metric, train[i], train[j]) for i in range(n) for j in range(n) if i != j]
+        gamma = kernel.factor * np.mean(pairs)
+    return np.exp(-plain_distance(metric, x, z) / gamma)
+
+
+def plain_matrix(kernel, train, left, normalize=True):
+    out = np.empty((len(left), len(train)))
+    fixed = kernel
+    if getattr(kernel, "gamma", None) == "mean":  # once, not for every entry
+        metric = {RBF: "sqeuclidean", Chi2: "chi2"}.get(type(kernel)) or kernel.metric
+        probe = ExpDistance(metric, "mean", kernel.factor)
+        value = plain_kernel(probe, train, train[0], train[1])
+        fixed = ExpDistance(metric, -plain_distance(metric, train[0], train[1]) / np.log(value))
+    for i, x in enumerate(left):
+        for j, z in enumerate(train):
+            value = plain_kernel(fixed, train, x, z)
+            if normalize:
+                own = plain_kernel(fixed, train, x, x) * plain_kernel(fixed, train, z, z)
+                value = value / np.sqrt(own) if own > 0 else 0.0
+            out[i, j] = value
+    return out
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kernel", [kernel for _, kernel, _ in ALL] + [Poly(1, 0.0, 2.5), Poly(5, 0.3)], ids=str)
+def test_against_plain_formula(kernel, dtype, normalize):
+    rng = np.random.default_rng(3)
+    X, X_new = rng.random((21, 5)), rng.random((6, 5))
+    bank = KernelBank([("k", kernel, slice(None))], X, dtype=dtype, normalize=normalize)
+    tolerance = 2e-6 if dtype is np.float32 else 1e-12
+    expected = plain_matrix(kernel, X, X, normalize)
+    np.testing.assert_allclose(bank.stack[0], expected, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(bank.diagonal[0], np.diagonal(expected), rtol=1e-12)
+    ((rows, block),) = bank.cross(X_new).blocks()
+    assert rows == slice(0, 6) and block.dtype == dtype
+    np.testing.assert_allclose(block[0], plain_matrix(kernel, X, X_new, normalize), rtol=tolerance, atol=tolerance)
+
+
+def test_against_sklearn(X, bank):
+    colour, shape, histogram = X[:, :10], X[:, 10:20], X[:, 20:]
+    gammas = [getattr(kernel, "gamma", None) for kernel in bank.kernels_]
+    poly = pairwise.polynomial_kernel(colour, degree=3, gamma=0.1, coef0=1)
+    root = np.sqrt(np.diagonal(poly))
+    expected = [
+        pairwise.cosine_similarity(colour),
+        poly / np.outer(root, root),
+        pairwise.rbf_kernel(colour, gamma=1 / gammas[2]),
+        pairwise.rbf_kernel(colour, gamma=1 / gammas[3]),
+        np.exp(-pairwise.euclidean_distances(shape) / gammas[4]),
+        pairwise.rbf_kernel(shape, gamma=1 / 1.5),
+        pairwise.laplacian_kernel(shape, gamma=1 / gammas[6]),
+        pairwise.chi2_kernel(histogram, gamma=1 / gammas[7]),
+        pairwise.chi2_kernel(histogram, gamma=1 / 0.7),
+    ]
+    np.testing.assert_allclose(bank.stack, expected, **CLOSE)
+
+
+def test_mean_rule_is_the_mean_over_pairs(X, bank):
+    off = ~np.eye(len(X), dtype=bool)
+    cases = {
+        "rbf": pairwise.euclidean_distances(X[:, :10], squared=True),
+        "euclidean": pairwise.euclidean_distances(X[:, 10:20]),
+        "cityblock": pairwise.manhattan_distances(X[:, 10:20]),
+        "chi2": -pairwise.additive_chi2_kernel(X[:, 20:]) * 0.5,
+    }
+    for name, distances in cases.items():
+        fitted = bank.kernels_[bank.names.index(name)]
+        assert fitted.gamma == pytest.approx(distances[off].mean(), rel=1e-6), name
+    assert bank.kernels_[3].gamma == pytest.approx(3 * bank.kernels_[2].gamma)
+
+
+def test_mean_rule_subsamples_large_sets(X, monkeypatch):
+    exact = KernelBank([("k", ExpDistance("cityblock"), slice(None))], X).kernels_[0].gamma
+    monkeypatch.setattr(cuelearn.kernels, "MEAN_EXACT_LIMIT", 100)
+    monkeypatch.setattr(cuelearn.kernels, "MEAN_SUBSAMPLE", 50)
+    one = KernelBank([("k", ExpDistance("cityblock"), slice(None))], X).kernels_[0].gamma
+    two = KernelBank([("k", ExpDistance("cityblock"), slice(None))], X).kernels_[0].gamma
+    chosen = X[np.linspace(0, 149, 50).round().astype(int)]
+    expected = pairwise.manhattan_distances(chosen).sum() / (50 * 49)
+    assert one == two == pytest.approx(expected, rel=1e-6)
+    assert one == pytest.approx(exact, rel=0.05) and one != exact
+
+
+# ------------------------------------------------------------------ the exponential
+
+
+def test_float32_exponential_is_within_1e7(X):
+    distance = np.linspace(0, 100, 4097, dtype=np.float32)[None]
+    flat = np.empty(4097, np.float32)
+    cuelearn.kernels._exp_into(
+        distance, 1, 4097, np.array([-1], np.float32), np.array([0]), flat, 4097
+    )
+    exact = np.exp(-distance[0].astype(float))
+    normal = distance[0] <= 87
+    np.testing.assert_allclose(flat[normal], exact[normal], rtol=1e-7)
+    assert np.all(flat[~normal] == 0)
+    assert flat[0] == 1
+
+
+# ------------------------------------------------------------------ normalisation, zero vectors
+
+
+@pytest.mark.parametrize("memory", [2e9, 1.0])
+def test_diagonal_is_exactly_one_and_zero_vectors_are_zero(X, memory):
+    X = X.copy()
+    X[[4, 17]] = 0
+    kernels = [("linear", Linear(), slice(None)), ("poly", Poly(2, 0.0), slice(None)), ("rbf", RBF(), slice(None))]
+    bank = KernelBank(kernels, X, memory=memory)
+    expected = np.ones((3, 150))
+    expected[:2, [4, 17]] = 0
+    assert np.array_equal(bank.diagonal, expected)
+    rows = np.stack([bank.rows([i])[:, 0] for i in range(150)], axis=1)
+    assert np.isfinite(rows).all()
+    assert np.array_equal(np.einsum("fii->fi", rows), expected)
+    assert not rows[:2, 4].any() and not rows[:2, :, 17].any()
+    block = bank.cross(np.vstack([np.zeros(30), X[:1]])).rows_into(slice(0, 2), np.empty((3, 2, 150), np.float32))
+    assert np.isfinite(block).all() and not block[:2, 0].any()
+    np.testing.assert_allclose(block[:, 1, 0], 1, atol=1e-6)
+
+
+def test_unnormalised_keeps_the_real_diagonal(X):
+    bank = KernelBank([("l", Linear(), [0, 1]), ("p", Poly(2, 1.0, 1.0), [0, 1])], 100 * X, normalize=False)
+    own = (1e4 * X[:, :2] ** 2).sum(axis=1)
+    np.testing.assert_allclose(bank.diagonal, [own, (own + 1) ** 2], rtol=1e-12)
+    assert np.array_equal(np.einsum("fii->fi", bank.stack), bank.diagonal.astype(np.float32))
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1e-25, 1e-3, 1e12, 1e30, 1e140])
+def test_scale_of_the_columns_does_not_matter(X, scale):
+    kernels = [("l", Linear(), slice(None)), ("r", RBF(), slice(None)), ("e", ExpDistance(), slice(None)),
+               ("c", Chi2(), slice(None)), ("p", Poly(3, 0.0), slice(None))]  # fmt: skip
+    np.testing.assert_allclose(KernelBank(kernels, scale * X).stack, KernelBank(kernels, X).stack, **CLOSE)
+
+
+def test_far_from_the_origin_distances_keep_their_digits(X):
+    kernels = [("l", Linear(), slice(None)), ("r", RBF(), slice(None)), ("e", ExpDistance(), slice(None))]
+    near, far = KernelBank(kernels, X), KernelBank(kernels, X + 1000.0)
+    assert near.bases == [("l", "product")]
+    assert far.bases == [("l", "product"), ("l", "sqeuclidean")]
+    np.testing.assert_allclose(far.stack[1:], near.stack[1:], **CLOSE)
+
+
+def test_equal_samples_have_kernel_one(X):
+    doubled = np.vstack([X, X[:20]])
+    kernels = [("r", RBF(), slice(None)), ("e", ExpDistance(), slice(None)), ("c", Chi2(), slice(None))]
+    bank = KernelBank(kernels, doubled, memory=2e5)
+    assert np.all(bank.rows([0])[:, 0, 150] == 1)
+    block = whole_of(bank.cross(X[:20]))
+    assert np.all(block[:, np.arange(20), np.arange(20)] == 1)
+
+
+def test_constant_cue_and_single_sample():
+    bank = KernelBank([("r", RBF(), [0]), ("c", Chi2(), [0]), ("l", Linear(), [1])], np.tile([3.0, 0.0], (5, 1)))
+    assert bank.kernels_[:2] == [RBF(gamma=1.0), Chi2(gamma=1.0)]
+    assert np.all(bank.stack[:2] == 1) and not bank.stack[2].any()
+    assert KernelBank(None, [[1.0, 2.0]]).stack.tolist() == [[[1.0]]]
+
+
+def test_tiny_gamma_and_huge_distance_give_no_nan(X):
+    stack = KernelBank([("r", RBF(gamma=1e-60), slice(None)), ("w", RBF(gamma=1e60), slice(None))], X).stack
+    assert np.array_equal(stack[0], np.eye(150)) and np.all(stack[1] == 1)
+
+
+# ------------------------------------------------------------------ one bank, several forms
+
+
+def banks_of(kernels, X):
+    """Resident, with kept distances, computed on demand."""
+    n = len(X)
+    resident = KernelBank(kernels, X)
+    kept = KernelBank(kernels, X, memory=4 * n * n * len(kernels) - 1)
+    demand = KernelBank(kernels, X, memory=1e5)
+    assert resident.resident and not kept.resident and not demand.resident
+    assert kept._stored and not demand._stored
+    return resident, kept, demand
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_on_demand_equals_resident(X, dtype):
+    X = np.random.default_rng(2).random((333, 30))
+    extra = [(f"r{g}", RBF(gamma=float(g)), slice(0, 10)) for g in range(1, 5)]
+    n = len(X)
+    size = np.dtype(dtype).itemsize
+    resident = KernelBank(ALL + extra, X, dtype=dtype)
+    stack = resident.stack
+    assert stack.flags.c_contiguous and stack.shape == (13, n, n) and stack.dtype == dtype
+    assert np.array_equal(stack, stack.transpose(0, 2, 1))
+    some = np.random.default_rng(0).permutation(n)[:70]
+    assert np.array_equal(resident.rows(some), stack[:, some])
+    assert np.shares_memory(resident.rows(slice(3, 9)), stack)
+    for memory in (size * n * n * 13 - 1, size * n * 13 * 100):
+        other = KernelBank(ALL + extra, X, memory=memory, dtype=dtype)
+        assert not other.resident and other.stack is None
+        assert bool(other._stored) == (memory > size * n * n * 12)
+        assert other.kernels_ == resident.kernels_
+        assert np.array_equal(other.diagonal, resident.diagonal)
+        for indices in (some, slice(5, 40, 3), np.arange(n) == 8, [0], [-1], []):
+            np.testing.assert_allclose(other.rows(indices), resident.rows(indices), atol=1e-6, rtol=0)
+    cross = whole_of(resident.cross(X[:20]))
+    np.testing.assert_allclose(cross, stack[:, :20], **CLOSE)
+
+
+def test_rows_into_any_layout(X):
+    resident, kept, demand = banks_of(ALL, X)
+    expected = resident.rows(slice(0, 7))
+    layouts = {
+        "own": np.empty((9, 7, 150), np.float32),
+        "slice": np.empty((9, 20, 150), np.float32)[:, 4:11],
+        "rows first": np.empty((12, 9, 150), np.float32)[2:9].transpose(1, 0, 2),
+        "columns": np.empty((9, 7, 200), np.float32)[:, :, 9:159],
+        "stepped": np.empty((9, 7, 300), np.float32)[:, :, ::2],
+        "reversed": np.empty((9, 7, 150), np.float32)[:, ::-1],
+    }
+    for bank in (resident, kept, demand):
+        for name, out in layouts.items():
+            out.fill(np.nan)
+            assert bank.rows_into(np.arange(7), out) is out
+            np.testing.assert_allclose(out, expected, atol=1e-6, rtol=0, err_msg=name)
+
+
+def test_rows_into_leaves_its_surroundings_alone(X):
+    for bank in banks_of(ALL, X):
+        outer = np.full((9, 9, 170), -7.0, np.float32)
+        bank.rows_into([3, 1, 2], outer[:, 2:5, 10:160])
+        outer[:, 2:5, 10:160] = -7
+        assert np.all(outer == -7)
+
+
+@pytest.mark.parametrize("memory", [2e9, 3e5, 1e5])
+def test_bits_do_not_depend_on_threads(memory):
+    X = np.random.default_rng(5).random((733, 401), dtype=np.float32)
+    X_new = np.random.default_rng(6).random((301, 401), dtype=np.float32)
+    kernels = [
+        ("l", Linear(), slice(None)), ("p", Poly(), slice(None)), ("r", RBF(), slice(None)),
+        ("e", ExpDistance(), slice(0, 37)), ("c", ExpDistance("cityblock"), slice(0, 37)), ("h", Chi2(), slice(0, 37)),
+    ]  # fmt: skip
+    results = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, "blas"):
+            bank = KernelBank(kernels, X, memory=memory)
+            blocks = [block.copy() for _, block in bank.cross(X_new).blocks(memory=4e6)]
+            results.append((bank.kernels_, bank.rows(slice(0, bank.block_rows())), np.concatenate(blocks, axis=1)))
+    assert results[0][0] == results[1][0]
+    assert np.array_equal(results[0][1], results[1][1])
+    assert np.array_equal(results[0][2], results[1][2])
+
+
+def test_blas_threads_are_restored_after_an_error(X, monkeypatch):
+    from threadpoolctl import threadpool_info
+
+    def blas():
+        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+    def fail(*arguments):
+        raise RuntimeError("on purpose")
+
+    before = blas()
+    bank = KernelBank(ALL, np.tile(X, (4, 1)), memory=1e6)
+    monkeypatch.setattr(cuelearn.kernels, "_base_tile", fail)
+    with pytest.raises(RuntimeError, match="on purpose"):
+        bank.rows(slice(0, 20))
+    assert blas() == before
+
+
+def test_concurrent_callers_and_forked_children(X):
+    X = np.tile(X, (4, 1)) + np.arange(600)[:, None] / 600
+    bank = KernelBank(ALL, X, memory=1e6)
+    expected = bank.rows(slice(0, 20))
+    with threadpool_limits(2, "blas"), ThreadPoolExecutor(4) as pool:
+        for rows in pool.map(lambda _: bank.rows(slice(0, 20)), range(12)):
+            assert np.array_equal(rows, expected)
+        assert np.array_equal(bank.rows(slice(0, 20)), expected)
+    if "fork" not in multiprocessing.get_all_start_methods():
+        return
+    with warnings.catch_warnings():  # newer Pythons warn of forks beside threads
+        warnings.simplefilter("ignore", DeprecationWarning)
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            rows = pool.apply_async(bank.rows, (slice(0, 20),)).get(timeout=60)
+    assert np.array_equal(rows, expected)
+
+
+# ------------------------------------------------------------------ sharing
+
+
+def count_tiles(monkeypatch):
+    seen = []
+    original = cuelearn.kernels._base_tile
+
+    def counted(root, *arguments):
+        seen.append(root.kind)
+        return original(root, *arguments)
+
+    monkeypatch.setattr(cuelearn.kernels, "_base_tile", counted)
+    return seen
+
+
+def test_one_product_serves_linear_poly_and_rbf(X, monkeypatch):
+    kernels = [
+        (f"{name}{c}", kernel, slice(10 * c, 10 * c + 10))
+        for c in range(3)
+        for name, kernel in [("l", Linear()), ("p", Poly()), ("r", RBF()), ("q", Poly(3)), ("e", ExpDistance("sqeuclidean"))]
+    ]
+    bank = KernelBank(kernels, X, memory=1e5)
+    assert bank.bases == [("l0", "product"), ("l1", "product"), ("l2", "product")]
+    seen = count_tiles(monkeypatch)
+    bank.rows(slice(0, 10))
+    assert seen == ["product"] * 3
+
+
+def test_many_gammas_share_a_distance(X, monkeypatch):
+    kernels = [(f"{c}-{g}", RBF(factor=2.0**g), slice(10 * c, 10 * c + 10)) for c in range(3) for g in range(-5, 5)]
+    kernels += [(f"h{g}", Chi2(gamma=2.0**g), slice(0, 10)) for g in range(5)]
+    seen = count_tiles(monkeypatch)
+    kept = KernelBank(kernels, X, memory=1e6)
+    assert len(kept.bases) == 4 and sorted(set(seen)) == ["chi2", "sqeuclidean"]
+    assert len(seen) == 4  # n = 150 is one tile
+    assert sum(d.nbytes for d in kept._stored.values()) == 4 * 4 * 150**2
+    seen.clear()
+    kept.rows(slice(0, 10))
+    assert seen == []  # only exponentials are left
+    demand = KernelBank(kernels, X, memory=5e5)
+    seen.clear()
+    demand.rows(slice(0, 10))
+    assert len(seen) == 4
+
+
+def test_cross_computes_only_what_is_asked(X, X_new, bank, monkeypatch):
+    whole = whole_of(bank.cross(X_new))
+    support = np.array([3, 140, 7, 7])
+    seen = count_tiles(monkeypatch)
+    part = bank.cross(X_new, kernels=[7, 2], support=support)
+    assert (part.n_rows, part.n_kernels, part.n_columns) == (37, 2, 4)
+    block = whole_of(part)
+    assert sorted(seen) == ["chi2", "product"]
+    np.testing.assert_allclose(block, whole[[7, 2]][:, :, support], **CLOSE)
+    # columns of kernels that are not asked for are not even looked at
+    broken = X_new.copy()
+    broken[:, 10:20] = np.nan
+    again = whole_of(bank.cross(broken, kernels=[7, 2], support=support))
+    assert np.array_equal(again, block)
+    with pytest.raises(ValueError, match="'euclidean'.*NaN"):
+        bank.cross(broken)
+
+
+def test_blocks_respect_memory(X_new, bank):
+    cross = bank.cross(X_new)
+    whole = whole_of(cross)
+    row = 9 * 150 * 4
+    for reuse, size in [(True, 10), (False, 5)]:
+        out = np.empty_like(whole)
+        starts = []
+        for rows, block in cross.blocks(memory=10 * row, reuse=reuse):
+            assert block.shape == (9, rows.stop - rows.start, 150) and block.shape[1] <= size
+            out[:, rows] = block
+            starts.append(rows.start)
+        assert starts == list(range(0, 37, size))
+        np.testing.assert_allclose(out, whole, atol=1e-6, rtol=0)
+    assert cross.block_rows(1) == 1 and cross.block_rows(1e9) == 37
+    demand = KernelBank(ALL, np.random.default_rng(0).random((150, 30)), memory=10.5 * row)
+    assert demand.block_rows() == 10 and demand.block_rows(3 * row) == 3 and demand.block_rows(0) == 1
+    with pytest.raises(ValueError, match="10 fit the bank's memory"):
+        demand.rows(slice(0, 11))
+    assert list(bank.cross(X_new[:0]).blocks()) == []
+
+
+# ------------------------------------------------------------------ columns
+
+
+def frame(X):
+    return pd.DataFrame(X, columns=[f"{'cbh'[i // 10]}{i % 10}" for i in range(30)])
+
+
+def test_columns_in_every_form(X, X_new):
+    X_frame = frame(X)
+    mask = np.zeros(30, dtype=bool)
+    mask[10:20] = True
+    expected = KernelBank([("k", RBF(), slice(10, 20))], X).stack
+    forms = [
+        list(range(10, 20)), np.arange(10, 20), range(10, 20), mask, mask.tolist(), slice(-20, -10),
+        slice("b0", "b9"), [f"b{i}" for i in range(10)], make_column_selector(pattern="^b"),
+        lambda X: [name for name in X.columns if name.startswith("b")], pd.Index([f"b{i}" for i in range(10)]),
+        list(range(-20, -10)),
+    ]  # fmt: skip
+    for columns in forms:
+        assert np.array_equal(KernelBank([("k", RBF(), columns)], X_frame).stack, expected)
+    for columns in (4, "b4", np.int64(4), [4]):
+        place = 14 if columns == "b4" else 4
+        bank = KernelBank([("k", Linear(), columns)], X_frame, normalize=False)
+        np.testing.assert_allclose(bank.stack[0], np.outer(X[:, place], X[:, place]), rtol=1e-6)
+    # new samples: by name whatever the order, by place when they come without names
+    bank = KernelBank([("k", RBF(), slice("b0", "b9")), ("c", Chi2(), slice("h0", None))], X_frame)
+    direct = whole_of(bank.cross(X_new))
+    shuffled = frame(X_new).assign(text="ignored").iloc[:, ::-1]
+    named = whole_of(bank.cross(shuffled))
+    assert np.array_equal(direct, named)
+    with pytest.raises(ValueError, match="'k': column 'b3' is not in X"):
+        bank.cross(frame(X_new).drop(columns="b3"))
+
+
+def test_input_is_not_changed_and_types_do_not_matter(X):
+    for original in (X.copy(), frame(X), np.asfortranarray(X), X.astype(np.float32)):
+        before = np.array(original, copy=True)
+        KernelBank(ALL, original)
+        assert np.array_equal(np.asarray(original), before)
+    whole = (100 * X).astype(np.uint8)
+    assert np.array_equal(KernelBank(ALL, whole).stack, KernelBank(ALL, whole.astype(float)).stack)
+    assert np.array_equal(KernelBank(None, X).stack, KernelBank([("r", RBF(), slice(None))], X).stack)
+    X.setflags(write=False)
+    KernelBank(ALL, X)
+    X.setflags(write=True)
+
+
+# ------------------------------------------------------------------ subsets
+
+
+def test_restrict_keeps_gammas(X, X_new):
+    some = np.random.default_rng(0).permutation(150)[:61]
+    whole = whole_of(KernelBank(ALL, X).cross(X_new))
+    for bank in banks_of(ALL, X):
+        small = bank.restrict(some)
+        assert small.n_samples == 61 and small.kernels_ == bank.kernels_ and small.resident == bank.resident
+        every = np.concatenate([small.rows(slice(s, min(s + 10, 61))) for s in range(0, 61, 10)], axis=1)
+        expected = np.concatenate([bank.rows([i]) for i in some], axis=1)[:, :, some]
+        np.testing.assert_allclose(every, expected, atol=1e-6, rtol=0)
+        assert np.array_equal(small.diagonal, bank.diagonal[:, some])
+        block = whole_of(small.cross(X_new))
+        np.testing.assert_allclose(block, whole[:, :, some], atol=1e-6, rtol=0)
+        assert small.restrict([5, 2]).rows([1]).shape == (9, 1, 2)
+        light = bank.restrict(np.isin(np.arange(150), some), resident=False)
+        assert not light.resident and light.n_samples == 61
+        assert bank.restrict(slice(0, 20), resident=True).resident
+    mask = bank.restrict(slice(10, 40))
+    assert mask.n_samples == 30
+
+
+def test_select_shares(X, X_new):
+    whole = whole_of(KernelBank(ALL, X).cross(X_new))
+    for bank in banks_of(ALL, X):
+        for chosen in ([1, 2, 3], [8, 0, 4], np.arange(9) > 6, slice(2, 5)):
+            part = bank.select(chosen)
+            index = np.arange(9)[chosen]
+            assert part.names == [bank.names[f] for f in index] and part.n_kernels == len(index)
+            np.testing.assert_allclose(part.rows([4, 9]), bank.rows([4, 9])[index], atol=1e-6, rtol=0)
+            assert np.array_equal(part.diagonal, bank.diagonal[index])
+            block = whole_of(part.cross(X_new))
+            np.testing.assert_allclose(block, whole[index], atol=1e-6, rtol=0)
+            twice = part.select([0]).restrict([1, 3])
+            assert twice.names == [bank.names[index[0]]] and twice.n_samples == 2
+    resident = KernelBank(ALL, X)
+    assert np.shares_memory(resident.select([1, 2]).stack, resident.stack)
+    assert resident.select([1, 2]).stack.flags.c_contiguous
+    kept = banks_of(ALL, X)[1]
+    assert all(any(d is e for e in kept._stored.values()) for d in kept.select([4, 7])._stored.values())
+
+
+# ------------------------------------------------------------------ precomputed
+
+
+def test_from_stack(bank):
+    K = bank.stack
+    given = KernelBank.from_stack(K)
+    assert given.stack is K and given.resident and given.names == [f"k{f}" for f in range(9)]
+    assert given.kernels_ == [Precomputed()] * 9
+    assert given.diagonal.dtype == np.float64 and np.array_equal(given.diagonal, bank.diagonal)
+    assert KernelBank.from_stack(K.astype(np.float64)).dtype == np.float64
+    assert KernelBank.from_stack(K, dtype=np.float64).dtype == np.float64
+    assert KernelBank.from_stack((K > 0.5).astype(int)).dtype == np.float32
+    assert KernelBank.from_stack(np.asfortranarray(K)).stack.flags.c_contiguous
+    cross = given.cross(K[:, :20])
+    ((rows, block),) = cross.blocks()
+    assert rows == slice(0, 20) and np.shares_memory(block, K)
+    part = whole_of(given.cross(K[:, :20], kernels=[3, 1], support=[5, 6, 9]))
+    assert np.array_equal(part, K[[3, 1], :20][:, :, [5, 6, 9]])
+    small = given.restrict([7, 3, 20])
+    assert np.array_equal(small.stack, K[:, [7, 3, 20]][:, :, [7, 3, 20]])
+    block = whole_of(small.cross(K[:, 50:60][:, :, [7, 3, 20]].astype(np.float64)))
+    assert block.dtype == np.float32 and np.array_equal(block, K[:, 50:60][:, :, [7, 3, 20]])
+    assert given.select([2]).cross(K[2:3, :4]).n_rows == 4
+
+
+@pytest.mark.parametrize("n", [1, 5, 64, 200, 300])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_validation_of_a_stack_finds_every_entry(n, dtype):
+    rng = np.random.default_rng(n)
+    A = rng.standard_normal((2, n, n))
+    K = (A @ A.transpose(0, 2, 1)).astype(dtype)
+    K = (K + K.transpose(0, 2, 1)) / 2
+    KernelBank.from_stack(K)
+    for _ in range(6):
+        f, i, j = rng.integers(2), rng.integers(n), rng.integers(n)
+        for value in (np.nan, np.inf, -np.inf):
+            broken = K.copy()
+            broken[f, i, j] = broken[f, j, i] = value
+            with pytest.raises(ValueError, match=f"'k{f}' of the stack holds NaN or infinite"):
+                KernelBank.from_stack(broken)
+        if i != j:
+            broken = K.copy()
+            broken[f, i, j] += 1e-3 * np.abs(K).max()
+            with pytest.raises(ValueError, match=f"'k{f}' of the stack must be symmetric"):
+                KernelBank.from_stack(broken)
+            assert KernelBank.from_stack(broken, validate=False).resident
+        broken = K.copy()
+        broken[f, i, i] = -0.5
+        with pytest.raises(ValueError, match="non-negative diagonal, got -0.5"):
+            KernelBank.from_stack(broken)
+
+
+def test_precomputed_columns(X, X_new):
+    chi = pairwise.additive_chi2_kernel(X[:, 20:])
+    wide = np.hstack([X, pairwise.linear_kernel(X), -chi])
+    wide_new = np.hstack([X_new, pairwise.linear_kernel(X_new, X), -pairwise.additive_chi2_kernel(X_new[:, 20:], X[:, 20:])])
+    kernels = [("given", Precomputed(), slice(30, 180)), ("distance", ExpDistance("precomputed"), slice(180, 330)),
+               ("twice", ExpDistance("precomputed", factor=2.0), slice(180, 330)), ("chi2", Chi2(), slice(20, 30))]  # fmt: skip
+    for memory in (2e9, 1e5):
+        bank = KernelBank(kernels, wide, memory=memory)
+        rows = bank.rows(slice(0, 9))
+        np.testing.assert_allclose(rows[0], X[:9] @ X.T, rtol=1e-6)
+        np.testing.assert_allclose(rows[1], rows[3], **CLOSE)
+        np.testing.assert_allclose(bank.diagonal[0], (X**2).sum(axis=1), rtol=1e-6)
+        assert bank.kernels_[2].gamma == pytest.approx(2 * bank.kernels_[1].gamma)
+        block = whole_of(bank.cross(wide_new))
+        np.testing.assert_allclose(block[0], X_new @ X.T, rtol=1e-6)
+        np.testing.assert_allclose(block[1], block[3], **CLOSE)
+        some = [3, 100, 50]
+        small = bank.restrict(some)
+        np.testing.assert_allclose(small.rows([1])[:, 0], bank.rows([100])[:, 0, some], atol=1e-6)
+        part = whole_of(small.cross(wide_new, support=[2, 0]))
+        np.testing.assert_allclose(part, block[:, :, [50, 3]], atol=1e-6)
+        again = KernelBank.from_dict(small.to_dict(), small.arrays())
+        part = whole_of(again.restrict([1]).cross(wide_new))
+        np.testing.assert_allclose(part, block[:, :, [100]], atol=1e-6)
+
+
+# ------------------------------------------------------------------ saving
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_save_and_load(X, X_new, which):
+    bank = banks_of(ALL, X)[which]
+    small = bank.select([8, 0, 4, 1, 6]).restrict(np.arange(0, 150, 2), resident=False)
+    file = io.BytesIO()
+    np.savez(file, **small.arrays())
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as arrays:
+        again = KernelBank.from_dict(json.loads(json.dumps(small.to_dict())), arrays)
+    assert (again.names, again.kernels_, again.bases) == (small.names, small.kernels_, small.bases)
+    assert np.array_equal(again.diagonal, small.diagonal)
+    assert np.array_equal(again.rows([3, 5]), small.rows([3, 5]))
+    for (_, a), (_, b) in zip(again.cross(X_new).blocks(), small.cross(X_new).blocks(), strict=True):
+        assert np.array_equal(a, b)
+    whole = bank.arrays(stack=True)
+    assert ("stack" in whole) == bank.resident
+    assert KernelBank.from_dict(bank.to_dict(), whole).resident == bank.resident
+
+
+def test_save_and_load_frames_and_stacks(X, X_new, bank):
+    named = KernelBank([("k", RBF(), slice("b0", "b9"))], frame(X))
+    again = KernelBank.from_dict(json.loads(json.dumps(named.to_dict())), named.arrays())
+    assert np.array_equal(whole_of(again.cross(frame(X_new).iloc[:, ::-1])), whole_of(named.cross(X_new)))
+    given = KernelBank.from_stack(bank.stack)
+    light = KernelBank.from_dict(json.loads(json.dumps(given.to_dict())), given.arrays())
+    assert not light.resident and np.array_equal(light.diagonal, given.diagonal)
+    block = whole_of(light.cross(bank.stack[:, :3]))
+    assert np.array_equal(block, bank.stack[:, :3])
+    with pytest.raises(ValueError, match="saved without its stack"):
+        light.rows([0])
+    assert np.array_equal(KernelBank.from_dict(given.to_dict(), given.arrays(stack=True)).stack, bank.stack)
+    with pytest.raises(ValueError, match="format"):
+        KernelBank.from_dict({"format": 99}, {})
+    arrays = named.arrays()
+    arrays.pop("cue0_centred")
+    with pytest.raises(ValueError, match="'cue0_centred', which is missing"):
+        KernelBank.from_dict(named.to_dict(), arrays)
+
+
+def test_pickle_and_repr(X, X_new):
+    for bank in banks_of(ALL, X):
+        again = pickle.loads(pickle.dumps(bank))
+        assert np.array_equal(again.rows([1, 2]), bank.rows([1, 2]))
+        cross = pickle.loads(pickle.dumps(bank.cross(X_new)))
+        assert cross.n_rows == 37
+    assert repr(bank) == "KernelBank(n_kernels=9, n_samples=150, dtype=float32, on demand)"
+
+
+# ------------------------------------------------------------------ kernel classes
+
+
+@pytest.mark.parametrize("kernel", [kernel for _, kernel, _ in ALL] + [Precomputed()], ids=str)
+def test_kernels_are_values(kernel):
+    assert Kernel.from_dict(json.loads(json.dumps(kernel.to_dict()))) == kernel
+    assert eval(repr(kernel)) == kernel and hash(eval(repr(kernel))) == hash(kernel)
+    assert type(kernel)(**kernel.get_params()) == kernel == clone(kernel)
+    with pytest.raises(AttributeError):
+        kernel.gamma = 2.0
+    assert clone([("name", kernel, slice(0, 3))], safe=False) == [("name", kernel, slice(0, 3))]
+
+
+@pytest.mark.parametrize(
+    "make, error, words",
+    [
+        (lambda: RBF(gamma=0), ValueError, "RBF: gamma must be positive and finite, got 0"),
+        (lambda: RBF(gamma=-1.0), ValueError, "RBF: gamma"),
+        (lambda: RBF(gamma=np.nan), ValueError, "RBF: gamma"),
+        (lambda: RBF(gamma="median"), ValueError, "RBF: gamma must be 'mean' or a positive number, got 'median'"),
+        (lambda: RBF(gamma=None), TypeError, "RBF: gamma must be a number"),
+        (lambda: RBF(gamma=2.0, factor=3.0), ValueError, "factor scales gamma='mean' only"),
+        (lambda: Chi2(factor=0), ValueError, "Chi2: factor"),
+        (lambda: Poly(degree=0), ValueError, "Poly: degree must be at least 1, got 0"),
+        (lambda: Poly(degree=2.0), TypeError, "Poly: degree must be an integer"),
+        (lambda: Poly(coef0=-1), ValueError, "Poly: coef0"),
+        (lambda: Poly(coef0="1"), TypeError, "Poly: coef0"),
+        (lambda: Poly(gamma="mean"), ValueError, "Poly: gamma must be 'dim'"),
+        (lambda: ExpDistance("cosine"), ValueError, "ExpDistance: metric must be one of"),
+        (lambda: Kernel.from_dict({"kernel": "os"}), ValueError, "'kernel'. must be one of"),
+    ],
+)
+def test_kernel_errors(make, error, words):
+    with pytest.raises(error, match=words):
+        make()
+
+
+# ------------------------------------------------------------------ errors of the bank
+
+
+def changed(X, value):
+    X = X.copy()
+    X[3, 12] = value
+    return X
+
+
+@pytest.mark.parametrize(
+    "make, error, words",
+    [
+        (lambda X: KernelBank(ALL, changed(X, np.nan)), ValueError, "cue 'euclidean'.*NaN"),
+        (lambda X: KernelBank(ALL, changed(X, np.inf)), ValueError, "cue 'euclidean'.*infinite"),
+        (lambda X: KernelBank(ALL, changed(X, -1e200)), ValueError, "cue 'euclidean'.*beyond 1e.150"),
+        (lambda X: KernelBank([("h", Chi2(), slice(10, 20))], changed(X, -0.1)), ValueError, "cue 'h': chi2.*-0.1"),
+        (lambda X: KernelBank([("a", RBF(), [0, 30])], X), ValueError, "cue 'a': column 30 is not in X, which has 30"),
+        (lambda X: KernelBank([("a", RBF(), "red")], frame(X)), ValueError, "cue 'a': column 'red' is not in X"),
+        (lambda X: KernelBank([("a", RBF(), "red")], X), ValueError, "cue 'a': columns can be given by name only"),
+        (lambda X: KernelBank([("a", RBF(), [])], X), ValueError, "cue 'a': no columns"),
+        (lambda X: KernelBank([("a", RBF(), [True, False])], X), ValueError, "cue 'a': the boolean mask has length 2"),
+        (lambda X: KernelBank([("a", RBF(), None)], X), TypeError, "cue 'a'"),
+        (lambda X: KernelBank([("a", RBF(), [0.5])], X), TypeError, "cue 'a': columns must be"),
+        (lambda X: KernelBank([("a", RBF(), "x")], pd.DataFrame(X[:, :2], columns=["x", "x"])), ValueError, "more than once"),
+        (lambda X: KernelBank([("a", RBF(), [0]), ("a", RBF(), [1])], X), ValueError, r"names must be unique, got \['a'\]"),
+        (lambda X: KernelBank([("a", "rbf", [0])], X), TypeError, "kernels: 'a' must come with a kernel"),
+        (lambda X: KernelBank([(1, RBF(), [0])], X), TypeError, "a name must be a string"),
+        (lambda X: KernelBank([("a", RBF())], X), ValueError, "triples"),
+        (lambda X: KernelBank([], X), ValueError, "non-empty list"),
+        (lambda X: KernelBank("rbf", X), ValueError, "non-empty list"),
+        (lambda X: KernelBank(None, X[0]), ValueError, r"X must be 2-D .* got shape \(30,\)"),
+        (lambda X: KernelBank(None, X[None]), ValueError, "from_stack"),
+        (lambda X: KernelBank(None, X[:0]), ValueError, "at least one row"),
+        (lambda X: KernelBank(None, X + 1j), ValueError, "cue 'rbf'.*real numbers"),
+        (lambda X: KernelBank(None, X.astype(str).astype(object) + "x"), ValueError, "cue 'rbf'.*real numbers"),
+        (lambda X: KernelBank(None, X, dtype=np.float16), ValueError, "dtype must be float32 or float64"),
+        (lambda X: KernelBank(None, X, memory=-1), ValueError, "memory"),
+        (lambda X: KernelBank([("p", Precomputed(), slice(None))], X), ValueError, r"cue 'p'.*square.*\(150, 30\)"),
+        (lambda X: KernelBank([("p", Precomputed(), slice(None))], X[:30]), ValueError, "cue 'p'.*symmetric"),
+        (lambda X: KernelBank([("p", ExpDistance("precomputed"), slice(None))], np.ones((4, 4))), ValueError, "zero diagonal"),
+        (lambda X: KernelBank([("p", ExpDistance("precomputed"), slice(None))], np.eye(4) - 1), ValueError, "non-negative"),
+        (lambda X: KernelBank([("p", Precomputed(), slice(None)), ("r", RBF(), slice(None))], np.eye(4)), ValueError,
+         "cue 'p'.*cannot serve"),
+        (lambda X: KernelBank.from_stack(X), ValueError, r"shape \(n_kernels, n, n\), got \(150, 30\)"),
+        (lambda X: KernelBank.from_stack(X[None]), ValueError, "shape"),
+        (lambda X: KernelBank.from_stack(np.eye(3)[None] * 1j), ValueError, "real numbers"),
+        (lambda X: KernelBank.from_stack(np.eye(3)[None], names=["a", "b"]), ValueError, "names must be 1 strings"),
+        (lambda X: KernelBank.from_stack([np.eye(3)] * 2, names=["a", "a"]), ValueError, "unique"),
+        (lambda X: KernelBank(None, X).rows([150]), ValueError, r"\[0, 150\)"),
+        (lambda X: KernelBank(None, X).rows([0.5]), TypeError, "integers"),
+        (lambda X: KernelBank(None, X).rows_into([0], np.empty((1, 2, 150), np.float32)), ValueError, "out must be an array"),
+        (lambda X: KernelBank(None, X).rows_into([0], np.empty((1, 1, 150))), ValueError, "float32, got shape"),
+        (lambda X: KernelBank(None, X).cross(X[:, :29]), ValueError, "X_new has 29 columns"),
+        (lambda X: KernelBank(None, X).cross(X[0]), ValueError, "X_new must be 2-D"),
+        (lambda X: KernelBank([("h", Chi2(), [0])], X).cross(-X), ValueError, "cue 'h': chi2"),
+        (lambda X: KernelBank.from_stack([np.eye(3)]).cross(np.ones((1, 2, 4))), ValueError, r"\(1, rows, 3\)"),
+        (lambda X: list(KernelBank.from_stack([np.eye(3)]).cross(np.full((1, 2, 3), np.nan)).blocks()), ValueError, "NaN"),
+        (lambda X: KernelBank(None, X).restrict([]), ValueError, "at least one sample"),
+        (lambda X: KernelBank(None, X).select([]), ValueError, "at least one kernel"),
+        (lambda X: KernelBank(None, X).select([0, 0]), ValueError, "at most once"),
+    ],
+)  # fmt: skip
+def test_bank_errors(X, make, error, words):
+    with pytest.raises(error, match=words) as caught:
+        make(X)
+    assert "\n" not in str(caught.value)
+
+
+# ------------------------------------------------------------------ properties
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    X=hnp.arrays(
+        np.float64,
+        st.tuples(st.integers(1, 12), st.integers(1, 6)),
+        elements=st.one_of(st.just(0.0), st.floats(1e-100, 1e3), st.sampled_from([1.0, 2.0, 1e-6, 1e6])),
+    ),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_kernels_are_positive_semidefinite(X, dtype):
+    names = ["linear", "poly", "flat", "rbf", "euclidean", "cityblock", "chi2"]
+    kernels = [Linear(), Poly(3), Poly(2, 0.0), RBF(), ExpDistance(), ExpDistance("cityblock"), Chi2()]
+    triples = [(name, kernel, slice(None)) for name, kernel in zip(names, kernels)]
+    bank = KernelBank(triples, X, dtype=dtype)
+    assert np.isfinite(bank.stack).all()
+    assert np.array_equal(bank.stack, bank.stack.transpose(0, 2, 1))
+    assert np.array_equal(np.einsum("fii->fi", bank.stack), bank.diagonal)
+    assert set(np.unique(bank.diagonal)) <= {0.0, 1.0} and np.all(bank.diagonal[3:] == 1)
+    norms = np.linalg.norm(X / max(np.abs(X).max(), 1e-100), axis=1)
+    assert np.all(bank.diagonal[0][norms > 2e-15] == 1) and np.all(bank.diagonal[0][norms < 5e-16] == 0)
+    assert np.linalg.eigvalsh(bank.stack.astype(np.float64)).min() >= -1e-5
+    assert np.abs(bank.stack).max() <= 1 + 1e-5
+
+
+def test_examples_in_the_docstrings():
+    result = doctest.testmod(cuelearn.kernels)
+    assert result.attempted > 10 and result.failed == 0

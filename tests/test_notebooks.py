@@ -1,0 +1,65 @@
+"""The committed notebooks are clean, and each runs from beginning to end in the smoke profile."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from cuelearn.claims import claims
+from cuelearn.run import CHAPTERS, OWN, notebook_parameters
+
+ROOT = Path(__file__).resolve().parents[1]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+def source(cell):
+    return cell["source"] if isinstance(cell["source"], str) else "".join(cell["source"])
+
+
+@each_notebook
+def test_notebook_is_clean(path):
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    nbformat.validate(notebook)
+    assert path.stem in CHAPTERS
+    ids = [cell["id"] for cell in notebook["cells"]]
+    assert all(re.fullmatch(rf"{path.stem}-\d{{3}}", name) for name in ids), "cell ids are <chapter>-<three digits>, not random"
+    assert len(set(ids)) == len(ids)
+    for cell in notebook["cells"]:
+        assert set(cell["metadata"]) <= {"tags", "jupyter"}, f"{cell['id']} carries metadata {set(cell['metadata'])}"
+        if cell["cell_type"] == "code":
+            assert not cell["outputs"] and cell["execution_count"] is None, f"{cell['id']} carries output or a count"
+            assert len(source(cell).split("\n")) <= 40, f"{cell['id']} is long: the package wants that code"
+    assert set(notebook["metadata"]) <= {"kernelspec", "language_info"}
+    assert notebook["metadata"]["kernelspec"]["name"] == "python3"
+    assert set(notebook["metadata"].get("language_info", {})) <= {"name"}, "the version of the last Python that opened it"
+
+
+@each_notebook
+def test_notebook_has_the_parameters_that_the_runner_sets(path):
+    known = notebook_parameters(path)
+    assert {*OWN, "seed"} <= set(known)
+    assert known["profile"].default == "quick" and known["data_tier"].default == "bundled" and known["figures_dir"].default is None
+
+
+@each_notebook
+def test_notebook_runs_in_smoke(path, tmp_path):
+    """In a directory of its own, so that it finds no result of an earlier run. Budget: two minutes on two cores."""
+    for name in ("notebooks", "data"):
+        if (ROOT / name).is_dir():
+            (tmp_path / name).symlink_to(ROOT / name)
+    command = [sys.executable, "-m", "cuelearn.run", "--root", str(tmp_path), "--profile", "smoke", "--chapter", path.stem]
+    kept = {k: v for k, v in os.environ.items() if k not in ("CUELEARN_CACHE", "CUELEARN_SCHEDULER")}
+    done = subprocess.run(command, env={**kept, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-5000:]
+    directory = tmp_path / "figures" / "smoke"
+    assert (directory / "notebooks" / f"{path.stem}.ipynb").is_file() and (directory / "summary.md").is_file()
+    assert not list(directory.rglob(".*tmp-*"))
+    if (directory / "claims.csv").is_file():
+        text = (directory / "claims.csv").read_text(encoding="utf-8")
+        assert all(f"\n{claim}," in text for claim in claims(path.stem).index)

@@ -1,0 +1,271 @@
+"""The cached sweep: same results for any number of processes, resumable, never a stale or damaged result."""
+
+import functools
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cuelearn import protocols
+from cuelearn.protocols import Sweep, atomic_write, clean_temporaries, file_lock, map_progress, progress_bar
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def rich(x, scale=1.0):
+    """Every kind of result that can be stored."""
+    return {
+        "count": 3, "text": "ä", "flag": True, "nothing": None, "inf": float("inf"), "nan": float("nan"), "tenth": 0.1,
+        "float32": np.float32(0.1), "array": np.arange(6.0).reshape(2, 3) * x * scale, "bools": np.array([True, False]),
+        "labels": np.array(["a", "bc"]), "nested": {"list": [1, [2.5, "z"]]},
+        "frame": pd.DataFrame({"n": np.arange(3), "v": np.float32([0.1, 0.2, x]), "name": ["a", None, "c"]}),
+    }  # fmt: skip
+
+
+def slow_product(a, b, table):
+    import threadpoolctl
+
+    matrix = np.random.default_rng(a).standard_normal((60, 60))
+    threads = [pool["num_threads"] for pool in threadpoolctl.threadpool_info()]
+    return {"product": float((matrix @ matrix * b + table).sum()), "threads": max(threads, default=1)}
+
+
+def fails_at_two(x):
+    if x == 2:
+        raise ZeroDivisionError("two")
+    return x
+
+
+def numba_threads():
+    import numba
+
+    return numba.get_num_threads()
+
+
+def writes_in_place(array):
+    array[0] += 1
+    return float(array[0])
+
+
+def equal(a, b):
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(equal(a[k], b[k]) for k in a)
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(equal, a, b))
+    if isinstance(a, pd.DataFrame):
+        pd.testing.assert_frame_equal(a, b)
+        return True
+    if isinstance(a, (np.ndarray, np.generic)):
+        return type(a) is type(b) and a.dtype == b.dtype and np.array_equal(a, b)
+    return type(a) is type(b) and (a == b or a != a and b != b)
+
+
+def test_fresh_and_stored_results_are_equal(tmp_path):
+    points = [{"x": 1}, {"x": 2.5}, {"x": np.float64(2.5)}]
+    first, second = Sweep(tmp_path, "s"), Sweep(tmp_path, "s")
+    a, b = first.run(rich, points), second.run(rich, points)
+    assert (first.n_computed_, second.n_computed_, second.n_cached_) == (2, 0, 3)  # equal points are computed once
+    assert all(map(equal, a, b)) and equal(a[1], a[2])
+    assert first.seconds_ == second.seconds_
+    assert a[0]["float32"] == np.float32(0.1) and a[0]["frame"]["v"].dtype == np.float32
+    np.testing.assert_array_equal(a[1]["array"], rich(2.5)["array"])
+
+
+def test_order_and_bits_do_not_depend_on_jobs(tmp_path):
+    points = [{"a": a, "b": b} for a in range(4) for b in (0.5, 2.0)]
+    table = np.ones((60, 60))
+    runs = [Sweep(tmp_path / str(jobs), "s", n_jobs=jobs).run(slow_product, points, common={"table": table}, data=["ones"])
+            for jobs in (1, 2)]
+    assert runs[0] == runs[1]
+    assert {result["threads"] for result in runs[0]} == {1}
+
+
+def test_large_common_arrays_stay_writable_and_private(tmp_path):
+    big = np.zeros(300_000)  # joblib maps arrays of this size into the workers
+    results = Sweep(tmp_path, "s", n_jobs=2).run(functools.partial(writes_in_place), [{}], common={"array": big.copy()}, data=["zeros"])
+    assert results == [1.0] and big[0] == 0
+
+
+def test_numba_is_held_to_one_thread_and_restored(tmp_path):
+    before = numba_threads()
+    assert Sweep(tmp_path, "s").run(numba_threads, [{}]) == [1]
+    assert numba_threads() == before
+
+
+@pytest.mark.parametrize("damage", ["cut", "altered", "empty", "other"])
+def test_damaged_files_are_computed_anew(tmp_path, damage):
+    sweep = Sweep(tmp_path, "s")
+    expected = sweep.run(rich, [{"x": 1}, {"x": 2}])
+    one, two = sorted((tmp_path / "s").glob("*.npz"))
+    content = one.read_bytes()
+    one.write_bytes({"cut": content[:-7], "altered": content[:200] + bytes([content[200] ^ 1]) + content[201:], "empty": b"",
+                     "other": two.read_bytes()}[damage])
+    again = Sweep(tmp_path, "s")
+    assert all(map(equal, again.run(rich, [{"x": 1}, {"x": 2}]), expected))
+    assert again.n_computed_ == 1
+    assert one.read_bytes() != b"" and Sweep._load(one, "") is None
+
+
+def test_key_covers_parameters_data_sources_and_text(tmp_path, monkeypatch):
+    def computed(function=rich, point={"x": 1}, **more):
+        sweep = Sweep(tmp_path, "s")
+        sweep.run(function, [point], **more)
+        return sweep.n_computed_
+
+    assert computed() == 1 and computed() == 0
+    assert computed(point={"x": 1, "scale": 2.0}) == 1
+    assert computed(function=functools.partial(rich, scale=3.0)) == 1
+    assert computed(data=["sum"]) == 1 and computed(data=["sum"]) == 0
+    from collections import namedtuple
+
+    record = namedtuple("Record", "name sha256")("letter", "ab")
+    assert computed(data=record) == 1 and computed(data=[record]) == 0 and computed(data=record._replace(sha256="cd")) == 1
+    monkeypatch.setattr(protocols, "_sources", lambda: "edited")
+    assert computed() == 1
+
+
+def test_what_the_key_cannot_see_is_refused(tmp_path):
+    captured = 3
+    sweep = Sweep(tmp_path, "s")
+    with pytest.raises(ValueError, match="closes over captured"):
+        sweep.run(lambda x: x + captured, [{"x": 1}])
+    with pytest.raises(ValueError, match="common is given without data"):
+        sweep.run(rich, [{"x": 1}], common={"scale": 2})
+    with pytest.raises(TypeError, match="parameter 'x' of a point is a ndarray"):
+        sweep.run(rich, [{"x": np.ones(3)}])
+
+
+def returns_object(x):
+    return {"bad": object()} if x else {"frame": pd.DataFrame({"a": [1]}, index=["i"])}
+
+
+@pytest.mark.parametrize("x, message", [(1, "the result\\['bad'\\] is a object"), (0, "index of its own")])
+def test_results_that_need_pickle_are_refused(tmp_path, x, message):
+    with pytest.raises(RuntimeError, match=message):
+        Sweep(tmp_path, "s").run(returns_object, [{"x": x}])
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_failing_point_is_named_and_the_others_are_kept(tmp_path, jobs):
+    with pytest.raises(RuntimeError, match=r"fails_at_two failed at the point \{'x': 2\}: ZeroDivisionError: two"):
+        Sweep(tmp_path, "s", n_jobs=jobs).run(fails_at_two, [{"x": x} for x in (0, 1, 2)])
+    again = Sweep(tmp_path, "s")
+    again.run(fails_at_two, [{"x": 0}])
+    assert again.n_computed_ == 0 or jobs == 2  # with several processes the failure may come before the others are done
+
+
+def test_killed_sweep_goes_on_where_it_was(tmp_path):
+    script = tmp_path / "work.py"
+    script.write_text(textwrap.dedent("""
+        import sys, time
+        from cuelearn.protocols import Sweep
+        def wait(x):
+            time.sleep(0.3)
+            return x
+        if __name__ == "__main__":
+            sweep = Sweep(sys.argv[1], "s")
+            print("began", flush=True)
+            print(sweep.run(wait, [{"x": x} for x in range(4)]), sweep.n_cached_, flush=True)
+    """))
+    command = [sys.executable, str(script), str(tmp_path)]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while len(list((tmp_path / "s").glob("[!.]*.npz"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    kept = len(list((tmp_path / "s").glob("[!.]*.npz")))
+    assert 2 <= kept < 4
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
+    assert done.endswith(f"[0, 1, 2, 3] {kept}\n")
+
+
+def test_frame(tmp_path):
+    table = Sweep(tmp_path, "s").frame(fails_at_two, [{"x": 0}, {"x": 1}])
+    assert table.to_dict("list") == {"x": [0, 1], "value": [0, 1]}
+
+
+def test_bad_arguments(tmp_path):
+    for bad in (0, -2, 1.5):
+        with pytest.raises(ValueError, match="n_jobs"):
+            Sweep(tmp_path, "s", n_jobs=bad)
+    assert Sweep(tmp_path, "s").run(rich, []) == []
+
+
+def test_dask_gives_the_same(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+        remote = Sweep(tmp_path / "a", "s", scheduler=cluster.scheduler_address)
+        assert remote.run(fails_at_two, [{"x": 0}, {"x": 1}]) == [0, 1]
+        points, common = [{"a": a, "b": 0.5} for a in range(3)], {"table": np.ones((60, 60))}
+        here = Sweep(tmp_path / "b", "s").run(slow_product, points, common=common, data=["ones"])
+        assert remote.run(slow_product, points, common=common, data=["ones"]) == here
+        with pytest.raises(RuntimeError, match="failed at the point {'x': 2}"):
+            remote.run(fails_at_two, [{"x": 2}])
+
+
+def test_dask_missing_is_said(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ImportError, match=r"cuelearn\[dask\]"):
+        Sweep(tmp_path, "s", scheduler="tcp://127.0.0.1:1").run(fails_at_two, [{"x": 0}])
+
+
+# --- files and progress ---
+
+
+def test_atomic_write_leaves_the_old_file_when_it_fails(tmp_path):
+    path = tmp_path / "deep" / "file.txt"
+    atomic_write(path, "old")
+
+    def half(file):
+        file.write(b"ha")
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        atomic_write(path, half)
+    assert path.read_text() == "old" and [p.name for p in path.parent.iterdir()] == ["file.txt"]
+
+
+def test_leftovers_of_dead_processes_are_removed(tmp_path):
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    gone, alive = tmp_path / f".a.png.tmp-{dead.pid}-ab", tmp_path / f".a.png.tmp-{os.getpid()}-ab"
+    gone.touch(), alive.touch()
+    clean_temporaries(tmp_path)
+    assert not gone.exists() and alive.exists()
+
+
+def test_file_lock_excludes(tmp_path):
+    code = f"from cuelearn.protocols import file_lock\nwith file_lock({str(tmp_path / 'l')!r}, lambda: print('waits', flush=True)): print('in')"
+    with file_lock(tmp_path / "l"):
+        other = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True)
+        assert other.stdout.readline() == "waits\n"
+        assert other.poll() is None
+    assert other.stdout.read() == "in\n" and other.wait() == 0
+    other.stdout.close()
+
+
+def test_progress_goes_to_the_runner(tmp_path, monkeypatch, capsys):
+    relay = tmp_path / "relay"
+    monkeypatch.setenv("CUELEARN_PROGRESS", str(relay))
+    with progress_bar(4, "epochs") as bar:
+        bar.update(2)
+        assert relay.read_text() == "epochs 2/4"
+    assert not relay.exists()
+    assert list(map_progress([1, 2], "x")) == [1, 2]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_short_work_shows_no_bar(monkeypatch, capsys):
+    monkeypatch.delenv("CUELEARN_PROGRESS", raising=False)
+    assert list(map_progress(range(3), "quick")) == [0, 1, 2]
+    assert "quick" not in capsys.readouterr().err

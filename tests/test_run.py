@@ -1,0 +1,246 @@
+"""The runner, on tiny notebooks: staleness, wrong names, failures, kills, overviews."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cuelearn import run
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE_ROOT = ROOT
+PARAMETERS = """profile = "quick"
+seed = 0  # of everything
+p = 1.1  # in (1, 2], or auto
+label: str = "x"
+data_tier = "bundled"
+figures_dir = None
+n_jobs = 1"""
+LIGHT = """import pathlib
+pathlib.Path(figures_dir).mkdir(parents=True, exist_ok=True)
+with open(pathlib.Path(figures_dir) / "trace.txt", "a") as file: file.write(f"{profile} {seed} {p} {label} {n_jobs}\\n")"""
+DRAW = """import matplotlib.pyplot as plt, pandas as pd
+from cuelearn.claims import ClaimBook, judge_at_most
+from cuelearn.figures import FigureStore
+store = FigureStore(profile, figures_dir, parameters=dict(seed=seed, p=p))
+book = ClaimBook(store)
+fig, ax = plt.subplots(figsize=(2, 1)); ax.plot([1, 2]); plt.show()
+for name in ("jmlr-fig-1", "jmlr-fig-2"):
+    store.save_figure(fig, name, pd.DataFrame({"x": [1]}), provenance={"name": "three classes", "tier": "generated"})
+store.save_table(pd.DataFrame({"a": [1.5]}), "mlmkl-tab-1", provenance={"name": "yeast", "tier": "bundled"})
+book.record(judge_at_most("obs-1", [1, 2], 99, data="three classes"));"""
+
+
+def notebook(root, *codes, chapter="mkl", parameters=PARAMETERS):
+    cells = [("markdown", "# Tiny"), ("parameters", parameters), *(("code", code) for code in codes)]
+    content = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+               "cells": []}
+    for i, (kind, source) in enumerate(cells):
+        cell = {"cell_type": "markdown" if kind == "markdown" else "code", "id": f"{chapter}-{i:03d}", "metadata": {}, "source": source}
+        if kind != "markdown":
+            cell |= {"outputs": [], "execution_count": None}
+        if kind == "parameters":
+            cell["metadata"] = {"tags": ["parameters"]}
+        content["cells"].append(cell)
+    (root / "notebooks").mkdir(exist_ok=True)
+    path = root / "notebooks" / f"{chapter}.ipynb"
+    path.write_text(json.dumps(content))
+    return path
+
+
+@pytest.fixture(scope="module", autouse=True)
+def package(tmp_path_factory):
+    """A copy of the package, so that nobody's editing during the tests makes results stale."""
+    global PACKAGE_ROOT
+    PACKAGE_ROOT = tmp_path_factory.mktemp("package")
+    shutil.copytree(ROOT / "cuelearn", PACKAGE_ROOT / "cuelearn", ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def command(root, *arguments):
+    return [sys.executable, "-m", "cuelearn.run", "--root", str(root), *arguments]
+
+
+def environment(**more):
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("CUELEARN_", "JUPYTER_", "IPYTHON"))}
+    return {**kept, "PYTHONPATH": str(PACKAGE_ROOT), **more}
+
+
+def execute(root, *arguments, **env):
+    return subprocess.run(command(root, *arguments), env=environment(**env), capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+
+def refused(root, capsys, *arguments):
+    """The message of a call that must not start anything."""
+    assert run.main(["--root", str(root), *arguments]) == 2
+    assert not (root / "figures").exists()
+    return capsys.readouterr().err
+
+
+def test_wrong_calls_list_the_right_names(tmp_path, capsys):
+    notebook(tmp_path)
+    message = refused(tmp_path, capsys, "-p", "sed=3")
+    assert "no parameter 'sed'" in message and "Did you mean seed?" in message
+    assert "seed (default 0), p (default 1.1), label (default 'x')" in message and "n_jobs" not in message
+    assert "no profile 'quik'. Did you mean quick? There are: smoke, quick, full" in refused(tmp_path, capsys, "--profile", "quik")
+    assert "no chapter 'mlk'. Did you mean mkl" in refused(tmp_path, capsys, "--chapter", "mlk")
+    assert "not there yet: oks. Chapters that exist: mkl" in refused(tmp_path, capsys, "--chapter", "mkl", "oks")
+    assert "no data tier 'orignal'. Did you mean original?" in refused(tmp_path, capsys, "--data", "orignal")
+    assert "set by --profile" in refused(tmp_path, capsys, "-p", "profile=full")
+    assert "takes name=value" in refused(tmp_path, capsys, "-p", "seed")
+    assert "seed must be a whole number like its default 0, got 'auto'" in refused(tmp_path, capsys, "-p", "seed=auto")
+    assert "p must be a number" in refused(tmp_path, capsys, "-p", "p=[1]")
+    assert "--jobs must be at least 1" in refused(tmp_path, capsys, "--jobs", "0")
+    assert "unrecognized arguments: --chaptr" in refused(tmp_path, capsys, "--chaptr", "mkl")
+
+
+def test_values_take_the_kind_of_the_default(tmp_path):
+    path = notebook(tmp_path)
+    values = run._check_parameters(path, ["seed=3", "p=2", "label=7"])
+    assert values == {"seed": 3, "p": 2.0, "label": "7"} and isinstance(values["p"], float)
+    assert run._check_parameters(path, ["p=auto"]) == {"p": "auto"}  # its comment allows it
+
+
+def test_notebook_needs_one_parameters_cell(tmp_path):
+    path = notebook(tmp_path)
+    content = json.loads(path.read_text())
+    content["cells"][1]["metadata"] = {}
+    path.write_text(json.dumps(content))
+    with pytest.raises(run.RunError, match="0 cells tagged parameters"):
+        run.notebook_parameters(path)
+
+
+def test_variant_names():
+    assert run._variant({}) == "" and run._variant({"seed": 3, "p": 1.1}) == "p=1.1,seed=3"
+    odd = run._variant({"a": "x/../y"})
+    assert "/" not in odd and odd != run._variant({"a": "x_.._y"})
+
+
+def test_a_whole_run(tmp_path):
+    """Figures, overviews and report are made; a second run does nothing; without a home directory that can be written to."""
+    notebook(tmp_path, DRAW)
+    home = "/dev/null/home"  # cannot be made, not even by root
+    first = execute(tmp_path, "--jobs", "2", HOME=home)
+    assert first.returncode == 0, first.stderr
+    out = tmp_path / "figures" / "quick"
+    for line in ("jmlr-fig-1", "three classes (simulated)", "claim obs-1: holds 1.5", "mkl: made in", "not made yet: thesis-fig-4.1", "claims open: om2-1"):
+        assert line in first.stdout
+    names = {file.name for file in out.iterdir() if not file.name.startswith(".")}
+    assert names >= {"jmlr-fig-1.png", "jmlr-fig-1.svg", "jmlr-fig-1.csv", "jmlr-fig-1.json", "mlmkl-tab-1.md", "claims.csv", "claims.md",
+                     "summary.md", "README.md", "notebooks"}
+    assert "| jmlr-fig-2 |" in (out / "summary.md").read_text() and "![jmlr-fig-1](jmlr-fig-1.png)" in (out / "README.md").read_text()
+    executed = json.loads((out / "notebooks" / "mkl.ipynb").read_text())
+    assert any("image/png" in output.get("data", {}) for cell in executed["cells"] for output in cell.get("outputs", []))
+    assert not list(out.rglob("*running*"))
+
+    before = {file: file.stat().st_mtime_ns for file in out.rglob("*")}
+    second = execute(tmp_path, HOME=home)
+    assert second.returncode == 0 and second.stdout == f"up to date: mkl in {Path('figures/quick')}\n" and second.stderr == ""
+    assert {file: file.stat().st_mtime_ns for file in out.rglob("*")} == before
+
+    assert execute(tmp_path, "--report").returncode == 0
+    book = (out / "report.html").read_text()
+    assert book.count("data:image/png;base64") >= 3 and "obs-1" in book and "chapter-mkl" in book and 'src="jmlr' not in book
+
+    # A lost file is noticed, and a figure that the notebook no longer makes goes.
+    (out / "jmlr-fig-1.png").unlink()
+    assert "missing: jmlr-fig-1.png" in execute(tmp_path, "--list").stdout
+    time.sleep(2.1)
+    notebook(tmp_path, DRAW.replace('("jmlr-fig-1", "jmlr-fig-2")', '("jmlr-fig-1",)'))
+    assert execute(tmp_path).returncode == 0
+    assert (out / "jmlr-fig-1.png").is_file() and not list(out.glob("jmlr-fig-2*"))
+
+    # The full profile's results become the reference, with its gallery.
+    (tmp_path / "figures" / "full").symlink_to(out)
+    assert execute(tmp_path, "--reference").returncode == 0
+    assert (tmp_path / "figures" / "reference" / "jmlr-fig-1.svg").is_file()
+    assert "](reference/jmlr-fig-1.png)" in (tmp_path / "figures" / "README.md").read_text()
+
+
+def trace(root, *parts):
+    return root.joinpath("figures", *parts, "trace.txt").read_text().splitlines()
+
+
+def test_changes_make_a_chapter_stale_and_parameters_have_their_own_place(tmp_path):
+    notebook(tmp_path, LIGHT)
+    (tmp_path / "data").mkdir()
+    assert execute(tmp_path, "--jobs", "2").returncode == 0
+    assert trace(tmp_path, "quick") == ["quick 0 1.1 x 2"]
+    (tmp_path / "data" / "new.csv").write_text("1")
+    done = execute(tmp_path)
+    assert "changed: data" in done.stdout and len(trace(tmp_path, "quick")) == 2
+    done = execute(tmp_path, "-p", "p=2", "-p", "seed=0")  # seed=0 is the default
+    assert done.returncode == 0 and trace(tmp_path, "quick", "params", "p=2.0") == ["quick 0 2.0 x 1"]
+    assert len(trace(tmp_path, "quick")) == 2
+    assert execute(tmp_path, "-p", "p=2").stdout.startswith("up to date")
+    assert execute(tmp_path, "--force").returncode == 0 and len(trace(tmp_path, "quick")) == 3
+
+
+def test_failure_keeps_log_and_notebook_and_is_repeated(tmp_path):
+    notebook(tmp_path, "print('so far so good')", "1 / 0")
+    home = tmp_path / "home"
+    home.mkdir()
+    done = execute(tmp_path, HOME=str(home))
+    assert not list(home.iterdir())  # nothing is put into it either
+    out = tmp_path / "figures" / "quick" / "notebooks"
+    assert done.returncode == 1 and "ZeroDivisionError" in done.stderr and "1 / 0" in done.stderr and "mkl: FAILED" in done.stdout
+    assert sorted(f.name for f in out.iterdir() if not f.name.startswith(".")) == ["mkl.failed.ipynb", "mkl.log"]
+    assert "ZeroDivisionError" in (out / "mkl.log").read_text() and "so far so good" in (out / "mkl.failed.ipynb").read_text()
+    assert not list(out.glob(".*running*"))
+    notebook(tmp_path, "print('mended')")
+    assert execute(tmp_path).returncode == 0
+    assert sorted(f.name for f in out.iterdir() if not f.name.startswith(".")) == ["mkl.ipynb", "mkl.json"]
+
+
+SLOW = """import time
+from cuelearn.protocols import Sweep, atomic_write
+from pathlib import Path
+def point(x):
+    time.sleep(0.2)
+    return x
+sweep = Sweep(None, "slow")
+result = sweep.run(point, [{"x": x} for x in range(6)])
+atomic_write(Path(figures_dir) / "result.txt", f"{result} {sweep.n_cached_}")"""
+
+
+def test_killed_run_leaves_nothing_half_done_and_goes_on(tmp_path):
+    notebook(tmp_path, SLOW)
+    points = tmp_path / ".cache" / "sweeps" / "slow"
+    process = subprocess.Popen(command(tmp_path), env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    deadline = time.monotonic() + 90
+    while len(list(points.glob("[!.]*.npz"))) < 2 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    out = tmp_path / "figures" / "quick"
+    assert not [f for f in out.rglob("*") if f.is_file() and not f.name.startswith(".")]  # neither notebook nor stamp nor result
+    done = execute(tmp_path)
+    assert done.returncode == 0, done.stderr
+    result, cached = (out / "result.txt").read_text().rsplit(" ", 1)
+    assert result == "[0, 1, 2, 3, 4, 5]" and int(cached) >= 2
+    assert sorted(f.name for f in (out / "notebooks").iterdir() if f.name != ".mkl.lock") == ["mkl.ipynb", "mkl.json"]
+
+
+def test_list_and_data(tmp_path, capsys, monkeypatch):
+    notebook(tmp_path)
+    monkeypatch.delenv("CUELEARN_DATA", raising=False)
+    assert run.main(["--root", str(tmp_path), "--list"]) == 0
+    shown = capsys.readouterr().out
+    assert "mkl: not made yet" in shown and "seed = 0  # of everything" in shown and "oks: not there yet" in shown
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "letter.csv.gz").write_bytes(b"0" * 1000)
+    assert run.main(["--root", str(tmp_path), "--list-data"]) == 0
+    shown = capsys.readouterr().out
+    assert "letter.csv.gz" in shown and "original: none (set CUELEARN_DATA" in shown
+
+
+def test_nothing_to_report_or_to_copy_is_said(tmp_path, capsys):
+    notebook(tmp_path)
+    assert "no executed chapter" in refused(tmp_path, capsys, "--report")
+    assert "nothing to copy" in refused(tmp_path, capsys, "--reference")
+    assert "no reference results" in refused(tmp_path, capsys, "--gallery")
