@@ -578,7 +578,7 @@ def _chi2_into(left, right, tiny, out):
 
 @njit(nogil=True, cache=True)
 def _mirror(flat, start, n, r0, r1, c0, c1):
-    """Copy the tile [r0:r1, c0:c1] of the n x n matrix at `start` to its mirror image.
+    """Copy the tile [r0:r1, c0:c1] of the square matrix at `start`, rows `n` entries apart, to its mirror image.
 
     A tile on the diagonal gets its upper triangle copied to its lower one.
     """
@@ -1112,6 +1112,14 @@ def _derived(root, metric, tile, left, right, r0, r1, c0, c1, buffers):
     return tile
 
 
+def _empty_stack(n_kernels, n, dtype):
+    """Empty stack of shape (F, n, n) in which the rows of one sample lie side by side.
+
+    Solvers visit a sample's rows of all kernels together; adjacent, they come at memory speed.
+    """
+    return np.empty((n, n_kernels, n), dtype).transpose(1, 0, 2)
+
+
 class _Target:
     """Where a block goes: a flat view of (planes, rows, columns) and its strides in entries.
 
@@ -1235,7 +1243,8 @@ class KernelBank:
         With numbers for gamma: what "mean" and "dim" came to.
     resident : bool
     stack : ndarray of shape (F, n, n) or None
-        C-contiguous, exactly symmetric; None when not resident.
+        Exactly symmetric; None when not resident.  Built from X its memory order is (sample, kernel,
+        column), so that the rows of one sample are adjacent; a given stack keeps its own order.
     diagonal : ndarray of shape (F, n), float64
         :math:`K_j[i, i]` after normalisation: exactly 1 where normalised, 0 for
         zero feature vectors.
@@ -1593,7 +1602,7 @@ class KernelBank:
 
     def _build_stack(self):
         n = self.n_samples
-        out = np.empty((self.n_kernels, n, n), self.dtype)
+        out = _empty_stack(self.n_kernels, n, self.dtype)
         groups = self._groups()
         tasks = [
             (r, r0, c0)
@@ -1611,7 +1620,7 @@ class KernelBank:
                 self._roots[r], groups[r], tile, side, side, r0, r1, c0, c1, target, buffers
             )
             for position in groups[r].positions:
-                _mirror(target.flat, position * n * n, n, r0, r1, c0, c1)
+                _mirror(target.flat, position * target.plane, target.width, r0, r1, c0, c1)
 
         _CREW.run(one, tasks, out.size)
         every = np.arange(n)
@@ -1690,7 +1699,8 @@ class KernelBank:
             dtype = K.dtype if K.dtype in (np.float32, np.float64) else np.float32
         self = cls.__new__(cls)
         self._start(dtype, memory)
-        K = np.ascontiguousarray(K, dtype=self.dtype)
+        if K.dtype != self.dtype or not K.transpose(1, 0, 2).flags.c_contiguous:
+            K = np.ascontiguousarray(K, dtype=self.dtype)
         F, n, _ = K.shape
         if names is None:
             names = [f"k{f}" for f in range(F)]
@@ -1739,6 +1749,15 @@ class KernelBank:
     def bases(self):
         """What is computed once and shared, as (name of the cue, kind) pairs."""
         return [(self._cues[root.cue].name, root.kind) for root in self._roots]
+
+    @property
+    def triples(self):
+        """The kernels as (name, kernel with numbers for gamma, column numbers): a bank on other samples with these gammas.
+
+        Only of a bank made from X.
+        """
+        columns = (self._cues[self._roots[form.root].cue].index for form in self._forms)
+        return [(n, k, c.tolist()) for n, k, c in zip(self.names, self.kernels_, columns, strict=True)]
 
     def __repr__(self):
         kind = "resident" if self.resident else "on demand"
@@ -2011,7 +2030,7 @@ class KernelBank:
                     held["matrix"] = np.ascontiguousarray(held["matrix"][:, index])
         if resident is None or resident:
             if self.resident:
-                new.stack = stack = np.empty((self.n_kernels, len(index), len(index)), self.dtype)
+                new.stack = stack = _empty_stack(self.n_kernels, len(index), self.dtype)
 
                 def one(f, _):
                     _gather_square(self.stack[f], index, stack[f])
@@ -2055,7 +2074,12 @@ class KernelBank:
         run = _as_range(index)
         new.diagonal = self.diagonal[run if run is not None else index]
         if self.resident:
-            new.stack = self.stack[run] if run is not None else self.stack[index]
+            if run is not None:
+                new.stack = self.stack[run]
+            else:
+                new.stack = _empty_stack(len(index), self.n_samples, self.dtype)
+                for position, f in enumerate(index):
+                    new.stack[position] = self.stack[f]
         if self._given:
             return new
         used = sorted({self._forms[f].root for f in index})
@@ -2239,27 +2263,36 @@ class CrossBank:
     """
 
     def __init__(self, bank, X_new, kernels, support):
+        self._begin(bank, kernels, support)
+        if bank._given:
+            self._start_given(X_new)
+        else:
+            self._share(bank._new_side(X_new, self._needed()))
+
+    def _begin(self, bank, kernels, support):
         self._bank = bank
         self._kernels = kernels
         self._support = support
         self.dtype = bank.dtype
         self.n_kernels = len(kernels)
         self.n_columns = bank.n_samples if support is None else len(support)
-        if bank._given:
-            self._start_given(X_new)
-            return
-        needed = {bank._roots[bank._forms[f].root].cue for f in kernels}
-        self._groups = bank._groups(kernels)
-        self._left = bank._new_side(X_new, needed)
-        self._left.factors = bank._factors(self._left, kernels)
-        self.n_rows = self._left.n
+
+    def _needed(self):
+        """Return the cues that the kernels are on."""
+        return {self._bank._roots[self._bank._forms[f].root].cue for f in self._kernels}
+
+    def _share(self, left):
+        """Take new samples over from a _Side, and the training samples wanted from the bank."""
+        bank, needed = self._bank, self._needed()
+        self._groups = bank._groups(self._kernels)
+        self._left = _Side(left.n, left.arrays, {}, left.index)
+        self._left.factors = bank._factors(self._left, self._kernels)
+        self.n_rows = left.n
         self._right = bank._train
-        if support is not None:
-            arrays = [
-                held if c in needed else {} for c, held in enumerate(bank._train.arrays)
-            ]
+        if self._support is not None:
+            arrays = [held if c in needed else {} for c, held in enumerate(bank._train.arrays)]
             self._right = _Side(bank.n_samples, arrays, bank._train.factors, None).take(
-                support, COLUMN_PAD, matrix=False
+                self._support, COLUMN_PAD, matrix=False
             )
 
     def _start_given(self, X_new):
@@ -2275,6 +2308,27 @@ class CrossBank:
             raise ValueError(f"X_new must hold real numbers, got dtype {X_new.dtype}.")
         self._given = X_new
         self.n_rows = X_new.shape[1]
+
+    def select(self, kernels, support):
+        """Narrow down to some of these kernels and training samples; the new samples are shared.
+
+        Parameters
+        ----------
+        kernels, support : array-like of int
+            Positions in this cross bank.
+
+        Returns
+        -------
+        CrossBank
+        """
+        if self._bank._given:
+            raise ValueError("a cross bank of precomputed kernels cannot be narrowed; pass the array itself.")
+        kernels = self._kernels[np.asarray(kernels)]
+        support = np.asarray(support) if self._support is None else self._support[np.asarray(support)]
+        new = CrossBank.__new__(CrossBank)
+        new._begin(self._bank, kernels, support)
+        new._share(self._left)
+        return new
 
     def block_rows(self, memory=None):
         """Return how many rows fit into `memory` bytes (default: 128 MiB or the bank's budget).

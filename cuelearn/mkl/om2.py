@@ -80,6 +80,8 @@ class OM2(StochasticMKL):
     ----------
     classes_, dual_coef_, support_, kernel_weights_, n_updates_, history_, objective_, dual_gap_, online_errors_
         See the package's README. `online_errors_` is the 0/1 sequence of mistakes over all visits.
+    support_vectors_ : ndarray, shape (n_support, n_features)
+        For kernels computed from X; `partial_fit` goes on from them.
 
     Notes
     -----
@@ -120,6 +122,14 @@ class OM2(StochasticMKL):
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        if not self._is_precomputed():
+            self.support_vectors_ = np.asarray(X)[self.support_]
+        return self
+
+    fit.__doc__ = StochasticMKL.fit.__doc__
 
     def _solve(self, problem, options):
         return solve_om2(problem, n_epochs=self.n_epochs, **options)
@@ -209,17 +219,18 @@ class OM2(StochasticMKL):
 
             return np.ascontiguousarray(X[:, :, columns], dtype=dtype), diagonal, finish
         checked = validate_data(self, X, dtype=[np.float64, np.float32], reset=first)
-        X = X if hasattr(X, "iloc") else checked
         if first:
-            triples = self.kernels
-            bank = KernelBank(triples, X, normalize=self.normalize, memory=0.0)
-            n_known = 0
+            bank = KernelBank(self.kernels, X if hasattr(X, "iloc") else checked, normalize=self.normalize, memory=0.0)
+            n_known, samples = 0, checked
         else:
-            n_known = self.bank_support_.size
-            bank = self.bank_.restrict(self.bank_support_, resident=False).extend(X) if n_known else self.bank_.replace(X)
-        rows = bank.rows(slice(n_known, bank.n_samples))
+            n_known = self.support_vectors_.shape[0]
+            samples = np.concatenate([self.support_vectors_, checked])
+            bank = KernelBank(self.bank_.triples, samples, normalize=self.normalize, memory=0.0)
+        rows = np.empty((bank.n_kernels, samples.shape[0] - n_known, samples.shape[0]), dtype=bank.dtype)
+        bank.rows_into(np.arange(n_known, samples.shape[0]), rows)
 
         def finish(kept):
+            self.support_vectors_ = samples[kept]
             self.bank_ = bank.restrict(kept if kept.size else [0], resident=False)
             self.bank_support_ = np.arange(kept.size)
 

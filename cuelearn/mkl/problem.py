@@ -199,7 +199,7 @@ def flat_view(stack):
     Parameters
     ----------
     stack : ndarray, shape (n_kernels, n_rows, n_train)
-        Contiguous kernel by kernel, or sample by sample (the transpose of an (n_rows, n_kernels, n_train) array).
+        With contiguous rows: kernel by kernel, or sample by sample (the transpose of an (n_rows, n_kernels, n_train) array).
 
     Returns
     -------
@@ -207,13 +207,13 @@ def flat_view(stack):
     row_stride, kernel_stride : int
         In elements.
     """
-    n_kernels, n_rows, n_train = stack.shape
-    if stack.flags.c_contiguous:
-        return stack.reshape(-1), n_train, n_rows * n_train
-    by_sample = stack.transpose(1, 0, 2)
-    if by_sample.flags.c_contiguous:
-        return by_sample.reshape(-1), n_kernels * n_train, n_train
-    raise ValueError("a kernel stack must be contiguous kernel by kernel or sample by sample")
+    size = stack.itemsize
+    kernel_stride, row_stride, step = stack.strides
+    if step != size or min(kernel_stride, row_stride) < 0:
+        raise ValueError("the rows of a kernel stack must be contiguous")
+    length = sum((extent - 1) * stride for extent, stride in zip(stack.shape, stack.strides, strict=True)) // size + 1
+    flat = np.lib.stride_tricks.as_strided(stack, (length,), (size,))
+    return flat, row_stride // size, kernel_stride // size
 
 
 def combined_scores(cross, coef, kernel_weights):
