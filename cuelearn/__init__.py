@@ -12,8 +12,8 @@ from pathlib import Path as _Path
 
 __version__ = "0.1.0"
 
-#: Modules that show results or fetch data and hold no compiled code.
-_NOT_COMPILED = ("__init__.py", "figures.py", "claims.py", "run.py", "protocols.py")
+#: Modules and folders that show results or set up experiments and hold no compiled code.
+_NOT_COMPILED = ("__init__.py", "figures.py", "claims.py", "run.py", "protocols.py", "storage.py", "experiments/", "plots/")
 
 
 def _source_files():
@@ -28,7 +28,7 @@ def _source_hash(leave_out=()):
     Parameters
     ----------
     leave_out : sequence of str
-        Relative names of top-level modules whose text does not count.
+        Relative names of modules, or of folders with a closing slash, whose text does not count.
 
     Returns
     -------
@@ -37,7 +37,7 @@ def _source_hash(leave_out=()):
     """
     total = _hashlib.sha256()
     for name, file in _source_files():
-        if name not in leave_out:
+        if name not in leave_out and name.partition("/")[0] + "/" not in leave_out:
             total.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
     return total.hexdigest()[:16]
 

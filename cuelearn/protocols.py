@@ -29,7 +29,7 @@ from cuelearn.storage import atomic_write
 __all__ = ["Sweep", "atomic_write", "clean_temporaries", "file_lock", "map_progress", "progress_bar", "single_threaded"]
 
 #: Modules whose text has no influence on what a sweep computes.
-_PRESENTATION = ("__init__.py", "figures.py", "claims.py", "run.py")
+_PRESENTATION = ("__init__.py", "figures.py", "claims.py", "run.py", "plots/")
 #: Version of the storage format; part of every key, so that files of an older format are recomputed, not misread.
 _FORMAT = 1
 _DELAY = 2.0  # seconds before a progress bar shows itself

@@ -13,7 +13,7 @@ from cuelearn.mkl.training import Training
 __all__ = ["OM2", "solve_om2"]
 
 
-def solve_om2(problem, *, n_epochs=1, **options):
+def solve_om2(problem, *, n_epochs=1, until_no_loss=False, **options):
     r"""Run OM-2 over whole epochs.
 
     With the regulariser :math:`h(\bar w) = \frac q2 \|\bar w\|_{2,p}^2` (the paper's :math:`\lambda/2` is a misprint; its gradient
@@ -25,6 +25,8 @@ def solve_om2(problem, *, n_epochs=1, **options):
     problem : MKLProblem
     n_epochs : int >= 1
         One pass is the online algorithm; more cycle through the samples in fresh permutations.
+    until_no_loss : bool
+        End after an epoch without an update.
     **options
         See `Training`.
 
@@ -38,7 +40,7 @@ def solve_om2(problem, *, n_epochs=1, **options):
     """
     n_epochs = check_count("n_epochs", n_epochs)
     training = Training(problem, name="OM-2", long_run=n_epochs > 1, **options)
-    training.run_stage("online", OM2_RULE, n_epochs)
+    training.run_stage("online", OM2_RULE, n_epochs, until_no_loss=until_no_loss)
     return training.finish()
 
 

@@ -27,9 +27,9 @@ class Training:
     problem : MKLProblem
     tol : float or None
         Stop once the duality gap is at most `tol` times the objective; None runs all epochs.
-    measure : {"auto", "every", "end"}
-        When objective and gap are measured: "every" epoch; "auto" at epochs 1, 2, 3, 5, 8, 12, ... (each half as long again) if
-        `tol` is set, else at the end only; "end" at the end only.
+    measure : {"auto", "geometric", "every", "end"}
+        When objective and gap are measured: "every" epoch; "geometric" at epochs 1, 2, 3, 4, 6, 9, ... (each half as long again);
+        at the "end" only; "auto" is "geometric" if `tol` is set, else "end". The clock stops meanwhile.
     rng : numpy.random.Generator
     shuffle, sampling
         See `draw_order`.
@@ -38,26 +38,30 @@ class Training:
         Show a progress bar once the run takes more than two seconds.
     scores : str
         Route, see `Stream`, as `long_run`.
+    certify : bool
+        False leaves objective and gap of the end point unmeasured (NaN) where they were not scheduled: for kernels computed on
+        demand the certificate reads every row once more.
     """
 
     def __init__(
         self, problem, *, tol=None, measure="auto", rng=None, shuffle=True, sampling="permutation", callback=None, verbose=False,
-        scores="auto", name="", long_run=True,
+        scores="auto", name="", long_run=True, certify=True,
     ):  # fmt: skip
-        if measure not in ("auto", "every", "end"):
-            raise ValueError(f"measure must be 'auto', 'every' or 'end', got {measure!r}")
+        if measure not in ("auto", "geometric", "every", "end"):
+            raise ValueError(f"measure must be 'auto', 'geometric', 'every' or 'end', got {measure!r}")
         if tol is not None and not (np.isreal(tol) and tol >= 0):
             raise ValueError(f"tol must be None or a non-negative number, got {tol!r}")
         if callback is not None and not callable(callback):
             raise TypeError(f"callback must be callable, got {type(callback).__name__}")
         self.problem = problem
         self.tol = tol
-        self.measure = measure
+        self.measure = ("end" if tol is None else "geometric") if measure == "auto" else measure
         self.rng = np.random.default_rng() if rng is None else rng
         self.shuffle, self.sampling = shuffle, sampling
         self.callback = callback
         self.verbose = verbose
         self.name = name
+        self.certify = certify
         self.history = History()
         self.stream = Stream(problem, scores=scores, long_run=long_run)
         self.step = 0
@@ -109,7 +113,7 @@ class Training:
                 self.errors.append(mistakes)
                 last = epoch == n_epochs
                 quiet = until_no_loss and stream.n_updates == before
-                scheduled = self.measure == "every" or (self.measure == "auto" and self.tol is not None and epoch >= next_measure)
+                scheduled = self.measure == "every" or (self.measure == "geometric" and epoch >= next_measure)
                 if scheduled:
                     next_measure = max(next_measure + 1, int(1.5 * epoch))
                 self._record(stage, mistakes, scheduled, certify)
@@ -156,6 +160,8 @@ class Training:
         last = self.history.rows[-1] if self.history.rows else None
         if last is not None and self._measured_at == self.step:
             value, gap = last["objective"], last["dual_gap"]
+        elif not self.certify:
+            value, gap = np.nan, np.nan
         else:
             value, gap = self.measure_now(certify)
             if last is not None:

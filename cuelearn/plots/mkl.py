@@ -1,0 +1,288 @@
+"""Drawings of the MKL chapter. Every function takes the numbers of an experiment and returns a figure."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from cuelearn.figures import band, interval, method_style
+
+
+def kernel_weights(bank, labels, weights):
+    """Kernel matrices above, normalised kernel weights of each method below (thesis figure 4.1).
+
+    Parameters
+    ----------
+    bank : KernelBank
+    labels : ndarray of int
+    weights : DataFrame
+        Columns method, kernel, weight; several runs give an interval.
+    """
+    order = np.argsort(labels, kind="stable")
+    methods = list(dict.fromkeys(weights["method"]))
+    fig = plt.figure(figsize=(8.0, 4.4), layout="constrained")
+    upper, lower = fig.subfigures(2, 1, height_ratios=(1, 1.05))
+    axes = upper.subplots(1, bank.n_kernels, sharey=True)
+    for j, ax in enumerate(axes):
+        image = ax.imshow(bank.stack[j][np.ix_(order, order)], vmin=-0.5, vmax=1, interpolation="nearest")
+        ax.set(title=f"kernel {j + 1}", xlabel="sample", xticks=(0, 100, 200), yticks=(0, 100, 200))
+        ax.grid(False)
+    axes[0].set_ylabel("sample")
+    upper.colorbar(image, ax=axes, shrink=0.9, label="kernel value")
+    for ax, method in zip(lower.subplots(1, len(methods), sharey=True, squeeze=False)[0], methods, strict=True):
+        mine = weights[weights["method"] == method]
+        drawn = interval(np.stack([g["weight"].to_numpy() for _, g in mine.groupby("seed")]))
+        style = method_style(method)
+        ax.bar(np.arange(1, bank.n_kernels + 1), drawn.mean, color=style["color"], width=0.6)
+        for k, value in enumerate(drawn.mean):
+            ax.text(k + 1, value + 0.02, f"{value:.2f}", ha="center", fontsize=8)
+        ax.set(
+            title=f"{style['label']}, p = {mine['p'].iloc[0]:g}", xlabel="kernel", ylim=(0, 1.12), xticks=range(1, bank.n_kernels + 1)
+        )
+    lower.axes[0].set_ylabel(r"weight $\alpha_j / \sum \alpha$")
+    return fig
+
+
+def p_sweep(table):
+    """Test error of OM-2 against p on each cue set, and the work to convergence (thesis figure 4.2)."""
+    names = {"mfeat-6": "six different cues", "mfeat-pyramid": "four redundant cues (pixel pyramid)"}
+    fig, axes = plt.subplots(1, 3, figsize=(10.5, 3.2), layout="constrained")
+    for ax, (task, title) in zip(axes, names.items(), strict=False):
+        mine = table[table["task"] == task]
+        for column, label, line in (("test_error", "after the fixed epochs", "-"), ("final_error", "run to convergence", "--")):
+            grid = mine.pivot(index="seed", columns="p", values=column)
+            band(ax, grid.columns, 100 * grid.to_numpy(), "OM2", label=label, linestyle=line)
+        ax.set(title=title, xlabel="p", ylabel="test error [%]")
+        ax.legend()
+    for task, color in (("mfeat-6", "#0072B2"), ("mfeat-pyramid", "#D55E00")):
+        grid = table[table["task"] == task].pivot(index="seed", columns="p", values="seconds")
+        band(axes[2], grid.columns, 1e3 * grid.to_numpy(), label=names[task].split(" (")[0], color=color, marker="o")
+    axes[2].set(title="training time to an epoch without update", xlabel="p", ylabel="milliseconds, one thread", yscale="log")
+    axes[2].legend()
+    return fig
+
+
+def curves(table, value, ax=None, *, x="seconds", log_y=False, methods=None, labels=None, by="method"):
+    """Mean curves with 95% bands over a common schedule of epochs; x is the mean time (or updates) of each.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns seed, epoch, `by`, `x` and `value`.
+    """
+    fig = None
+    if ax is None:
+        fig, ax = plt.subplots(figsize=(5, 3.6), layout="constrained")
+    for key in methods if methods is not None else dict.fromkeys(table[by]):
+        mine = table[table[by] == key]
+        if mine.empty:
+            continue
+        rank = mine.groupby("seed").cumcount()
+        y = mine.assign(rank=rank).pivot(index="seed", columns="rank", values=value).dropna(axis=1)
+        at = mine.assign(rank=rank).pivot(index="seed", columns="rank", values=x).mean()[y.columns]
+        style = {"label": (labels or {}).get(key)} if labels and key in labels else {}
+        band(ax, at, y.to_numpy(), key if by == "method" else None, markersize=3, **style)
+    ax.set(xscale="log", xlabel={"seconds": "training time [s], one thread", "n_updates": "updates"}.get(x, x))
+    if log_y:
+        ax.set_yscale("log")
+    return fig if fig is not None else ax
+
+
+def convergence(table, lines):
+    """Test error and certified suboptimality against time and against updates (JMLR figure 2).
+
+    Parameters
+    ----------
+    table : DataFrame
+        Curves with columns method, seed, epoch, seconds, n_updates, test_error, suboptimality.
+    lines : DataFrame
+        Columns method, test_error: baselines drawn as horizontal lines.
+    """
+    fig, axes = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
+    percent = table.assign(test_error=100 * table["test_error"])
+    curves(percent, "test_error", axes[0])
+    for method, group in lines.groupby("method", sort=False):
+        style = method_style(method, marker="")
+        axes[0].axhline(100 * group["test_error"].mean(), **style)
+    axes[0].set(ylabel="test error [%]", yscale="log", title="generalisation")
+    axes[0].legend()
+    for ax, x in ((axes[1], "seconds"), (axes[2], "n_updates")):
+        curves(table, "suboptimality", ax, x=x, log_y=True)
+        ax.axhline(0.01, color="black", linewidth=0.8, linestyle=":")
+        ax.text(ax.get_xlim()[0] * 1.1, 0.0105, "1%", fontsize=8)
+        ax.set(ylabel="(objective - bound) / bound", title="certified suboptimality")
+    axes[1].legend()
+    return fig
+
+
+def p_curves(table):
+    """OBSCURE's test error against time for every p, with the time to the end beside it (JMLR figure 3)."""
+    fig, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
+    grid = sorted(table["p"].unique())
+    shades = plt.get_cmap("cividis")(np.linspace(0, 0.9, len(grid)))
+    for p, color in zip(grid, shades, strict=True):
+        mine = table[table["p"] == p]
+        rank = mine.groupby("seed").cumcount()
+        y = mine.assign(rank=rank).pivot(index="seed", columns="rank", values="test_error").dropna(axis=1)
+        at = mine.assign(rank=rank).pivot(index="seed", columns="rank", values="seconds").mean()[y.columns]
+        band(axes[0], at, 100 * y.to_numpy(), label=f"p = {p:g}", color=color, marker="", alpha=0.1)
+    last = table.sort_values("epoch").groupby(["p", "seed"]).last().reset_index()
+    final = last.pivot(index="seed", columns="p", values="test_error")
+    band(axes[1], final.columns, 100 * final.to_numpy(), "OBSCURE", label="after all epochs")
+    axes[0].set(xscale="log", yscale="log", xlabel="training time [s], one thread", ylabel="test error [%]")
+    axes[1].set(xlabel="p", ylabel="test error [%]")
+    axes[0].legend(ncols=2)
+    axes[1].legend()
+    return fig
+
+
+def number_of_kernels(table):
+    """OBSCURE's test error against epochs for growing numbers of kernels; online stage dashed (thesis figure 4.6)."""
+    fig, ax = plt.subplots(figsize=(6.2, 3.8), layout="constrained")
+    counts = sorted(table["n_kernels"].unique())
+    for n, color in zip(counts, plt.get_cmap("viridis")(np.linspace(0, 0.9, len(counts))), strict=True):
+        mine = table[table["n_kernels"] == n]
+        for stage, line in (("online", "--"), ("batch", "-")):
+            grid = mine[mine["stage"] == stage].pivot_table(index="seed", columns="epoch", values="test_error").dropna(axis=1)
+            if grid.size:
+                label = f"{n} kernels" if stage == "batch" else None
+                band(ax, grid.columns, 100 * grid.to_numpy(), color=color, linestyle=line, label=label, marker="", alpha=0.1)
+    ax.plot([], [], color="grey", linestyle="--", label="online stage")
+    ax.set(xscale="log", yscale="log", xlabel="epoch", ylabel="test error [%]")
+    ax.legend()
+    return fig
+
+
+def online_against_kernels(table):
+    """Updates to convergence and test errors of both stages against the number of kernels (JMLR figure 5)."""
+    fig, axes = plt.subplots(1, 2, figsize=(8.6, 3.4), layout="constrained")
+    updates = table.pivot(index="seed", columns="n_kernels", values="updates")
+    band(axes[0], updates.columns, updates.to_numpy(), "OBSCURE online", label="updates to an epoch without loss")
+    axes[0].set(xscale="log", yscale="log", xlabel="number of kernels F", ylabel="updates of the online stage")
+    for column, method in (("final_error", "OBSCURE online"), ("batch_error", "OBSCURE")):
+        grid = table.pivot(index="seed", columns="n_kernels", values=column)
+        band(axes[1], grid.columns, 100 * grid.to_numpy(), method)
+    axes[1].set(xscale="log", xlabel="number of kernels F", ylabel="test error [%]")
+    for ax in axes:
+        ax.set_xticks(updates.columns, [str(n) for n in updates.columns])
+        ax.minorticks_off()
+        ax.legend()
+    return fig
+
+
+def training_sizes(table, lines, reached):
+    """Test error against time for growing training sets, and time to the optimum against their size (thesis figure 4.8)."""
+    fig, axes = plt.subplots(1, 2, figsize=(9.6, 3.7), layout="constrained")
+    sizes = sorted(table["n_train"].unique())
+    for n, color in zip(sizes, plt.get_cmap("viridis")(np.linspace(0, 0.85, len(sizes))), strict=True):
+        mine = table[table["n_train"] == n]
+        rank = mine.groupby("seed").cumcount()
+        y = mine.assign(rank=rank).pivot(index="seed", columns="rank", values="test_error").dropna(axis=1)
+        at = mine.assign(rank=rank).pivot(index="seed", columns="rank", values="seconds").mean()[y.columns]
+        band(axes[0], at, 100 * y.to_numpy(), label=f"N = {n:,}", color=color, marker="", alpha=0.15)
+        for method, mark in (("AverageKernelSVM", "+"), ("BestKernelSVM", "1")):
+            svm = lines[(lines["n_train"] == n) & (lines["method"] == method)]
+            if len(svm):
+                axes[0].plot(svm["seconds"].mean(), 100 * svm["test_error"].mean(), mark, color=color, markersize=9)
+    axes[0].plot([], [], "+", color="grey", label="SVM, average kernel")
+    axes[0].plot([], [], "1", color="grey", label="SVM, best kernel")
+    axes[0].set(xscale="log", yscale="log", xlabel="training time [s], kernels at hand, one thread", ylabel="test error [%]")
+    axes[0].legend()
+    grid = reached.pivot(index="seed", columns="n_train", values="seconds")
+    band(axes[1], grid.columns, grid.to_numpy(), "OBSCURE", label="to within 0.5 point of the final error")
+    middle = grid.mean().iloc[0]
+    axes[1].plot(grid.columns, middle * np.asarray(grid.columns) / grid.columns[0], color="grey", linestyle=":", label="linear in N")
+    axes[1].set(xscale="log", yscale="log", xlabel="training samples N", ylabel="seconds")
+    axes[1].legend()
+    return fig
+
+
+def equal_regulariser(table):
+    """Objective and certified suboptimality of UFO-MKL and OBSCURE on the same problem (thesis figure 4.9 left)."""
+    fig, axes = plt.subplots(1, 2, figsize=(8.8, 3.5), layout="constrained")
+    curves(table, "objective", axes[0], log_y=True)
+    axes[0].axhline(table["optimum"].mean(), **method_style("optimum"))
+    axes[0].set(ylabel="objective", title="objective")
+    curves(table, "suboptimality", axes[1], log_y=True)
+    axes[1].set(ylabel="(objective - bound) / bound", title="certified suboptimality")
+    axes[0].legend()
+    axes[1].legend()
+    return fig
+
+
+def many_kernels(counts, alphas):
+    """Up to 1,400 kernels: accuracy and time against their number; kernels kept and accuracy against alpha (thesis figure 4.10)."""
+    fig, axes = plt.subplots(1, 3, figsize=(11.4, 3.5), layout="constrained")
+    for method in dict.fromkeys(counts["method"]):
+        mine = counts[counts["method"] == method]
+        for ax, column, factor in ((axes[0], "test_error", 100), (axes[1], "seconds", 1)):
+            grid = mine.pivot(index="seed", columns="n_kernels", values=column)
+            band(ax, grid.columns, factor * grid.to_numpy(), method)
+    axes[0].set(xscale="log", xlabel="number of kernels", ylabel="test error [%]")
+    axes[1].set(xscale="log", yscale="log", xlabel="number of kernels", ylabel="seconds (kernels computed where needed)")
+    kept = alphas.pivot(index="seed", columns="alpha", values="n_used")
+    error = alphas.pivot(index="seed", columns="alpha", values="test_error")
+    band(axes[2], kept.columns, kept.to_numpy(), "UFOMKL", label="kernels with weight (left)")
+    axes[2].set(xscale="log", yscale="log", xlabel=r"$\alpha$", ylabel="kernels with non-zero weight")
+    right = axes[2].twinx()
+    right.grid(False)
+    band(right, error.columns, 100 * error.to_numpy(), color="black", linestyle="--", marker="x", label="test error (right)")
+    right.set_ylabel("test error [%]")
+    axes[0].legend()
+    handles = axes[2].get_lines() + right.get_lines()
+    axes[2].legend(handles, [h.get_label() for h in handles])
+    return fig
+
+
+def mistake_bounds(table, useless):
+    """Theorem 4.1: mistakes of OM-2 and their bound; corollary 4.1: mistakes against the number of useless kernels."""
+    fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    for kind, marker, color in (("mfeat-6", "o", "#0072B2"), ("random", "s", "#D55E00")):
+        mine = table[table["kind"] == kind]
+        title = {"mfeat-6": "multiple features", "random": "random labels (simulated)"}[kind]
+        for column, line in (("mistakes", "-"), ("bound", "--")):
+            grid = mine.pivot(index="seed", columns="p", values=column)
+            label = f"{title}: {'measured' if column == 'mistakes' else 'bound'}"
+            band(axes[0], grid.columns, grid.to_numpy(), color=color, marker=marker, linestyle=line, label=label)
+    axes[0].set(xlabel="p", ylabel="mistakes in one pass", yscale="log", title="theorem 4.1")
+    grid = useless.pivot(index="seed", columns="n_kernels", values="mistakes")
+    band(axes[1], grid.columns, grid.to_numpy(), "OM2", label="one useful kernel among F (simulated)")
+    slope, start = np.polyfit(np.log(useless["n_kernels"]), useless["mistakes"], 1)
+    axes[1].plot(grid.columns, start + slope * np.log(grid.columns), color="grey", linestyle=":", label=f"{start:.0f} + {slope:.1f} ln F")
+    axes[1].set(xscale="log", xlabel="number of kernels F", ylabel="mistakes in one pass", title="corollary 4.1")
+    for ax in axes:
+        ax.legend()
+    return fig
+
+
+def update_bounds(table):
+    """Theorem 4.3: updates of the online stage and their bound, and its radius against the optimum's norm."""
+    fig, axes = plt.subplots(1, 2, figsize=(8.6, 3.5), layout="constrained")
+    for eta, color in zip(sorted(table["eta"].unique()), ("#0072B2", "#009E73", "#D55E00"), strict=False):
+        mine = table[table["eta"] == eta]
+        for column, line in (("updates", "-"), ("bound", "--")):
+            grid = mine.pivot(index="seed", columns="p", values=column)
+            label = rf"$\eta$ = {eta:g}: {'measured' if column == 'updates' else 'bound'}"
+            band(axes[0], grid.columns, grid.to_numpy(), color=color, linestyle=line, label=label, marker="o", markersize=3)
+        grid = mine.pivot(index="seed", columns="p", values="radius")
+        band(axes[1], grid.columns, grid.to_numpy(), color=color, marker="o", label=rf"R, $\eta$ = {eta:g}")
+    grid = table[table["eta"] == table["eta"].min()].pivot(index="seed", columns="p", values="optimum_norm")
+    band(axes[1], grid.columns, grid.to_numpy(), "optimum", label="norm of the optimum")
+    axes[0].set(xlabel="p", yscale="log", ylabel="updates of the online stage")
+    axes[1].set(xlabel="p", ylabel=r"$\|\bar w\|_{2,p}$", yscale="log")
+    for ax in axes:
+        ax.legend()
+    return fig
+
+
+def suboptimality_bounds(table, method):
+    """Theorems 4.2 and 4.5: mean suboptimality over independent streams and the bound, against the steps."""
+    fig, ax = plt.subplots(figsize=(5.4, 3.6), layout="constrained")
+    cases = list(dict.fromkeys(zip(table["p"].astype(str), table["C"], strict=True)))
+    for (p, C), color in zip(cases, ("#0072B2", "#009E73", "#D55E00", "#CC79A7"), strict=False):
+        mine = table[(table["p"].astype(str) == p) & (table["C"] == C)]
+        grid = mine.pivot(index="stream", columns="step", values="suboptimality")
+        band(ax, grid.columns, grid.to_numpy(), color=color, marker="o", markersize=3, label=f"p = {p}, C = {C:g}: measured")
+        limit = mine.groupby("step")["bound"].mean()
+        ax.plot(limit.index, limit, color=color, linestyle="--", label=f"p = {p}, C = {C:g}: bound")
+    ax.set(xscale="log", yscale="log", xlabel="steps of the batch stage" if method == "OBSCURE" else "steps", ylabel="objective - optimum")
+    ax.legend(fontsize=7)
+    return fig
