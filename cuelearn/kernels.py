@@ -1840,7 +1840,7 @@ class KernelBank:
         _check_out(out, (self.n_kernels, len(index), self.n_samples), self.dtype)
         if self.resident:
             for f in range(self.n_kernels):
-                np.take(self.stack[f], index, axis=0, out=out[f], mode="clip")
+                out[f] = self.stack[f][index]
             return out
         if self._given:
             raise ValueError("this bank was saved without its stack and has no training rows.")

@@ -115,14 +115,20 @@ class MKLProblem:
         if support.size == 0:
             return out
         dtype = bank.dtype if dtype is None else dtype
+        # with many support samples whole rows are used as they lie; with few, their square is picked out
+        whole = support.size > (0.3 if bank.resident else 0.9) * bank.n_samples
+        if whole:
+            support = np.arange(bank.n_samples)
         cast = np.ascontiguousarray(coef[support], dtype=dtype)
-        whole = support.size == bank.n_samples
         step = BLOCK_ROWS if bank.resident else max(1, min(BLOCK_ROWS, bank.block_rows()))
         for start in range(0, support.size, step):
             chosen = support[start : start + step]
-            rows = bank.rows(slice(chosen[0], chosen[-1] + 1) if whole else chosen)
+            rows = None if bank.resident else bank.rows(chosen)
             for j in range(bank.n_kernels):
-                kernel_rows = rows[j] if whole else rows[j][:, support]
+                if whole:
+                    kernel_rows = bank.stack[j, chosen[0] : chosen[-1] + 1] if bank.resident else rows[j]
+                else:
+                    kernel_rows = bank.stack[j][np.ix_(chosen, support)] if bank.resident else rows[j][:, support]
                 out[j] += np.einsum("ic,ic->", coef[chosen], kernel_rows.astype(dtype, copy=False) @ cast, dtype=np.float64)
         return np.maximum(0.0, self.factor * out)
 

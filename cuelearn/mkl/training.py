@@ -28,8 +28,8 @@ class Training:
     tol : float or None
         Stop once the duality gap is at most `tol` times the objective; None runs all epochs.
     measure : {"auto", "geometric", "every", "end"}
-        When objective and gap are measured: "every" epoch; "geometric" at epochs 1, 2, 3, 4, 6, 9, ... (each half as long again);
-        at the "end" only; "auto" is "geometric" if `tol` is set, else "end". The clock stops meanwhile.
+        When objective and gap are measured: "every" epoch; "geometric" at epochs 1, 2, 3, 4, 6, 9, ... (each half as long again)
+        and the last of a stage; at the "end" only; "auto" is "geometric" if `tol` is set, else "end". The clock stops meanwhile.
     rng : numpy.random.Generator
     shuffle, sampling
         See `draw_order`.
@@ -113,7 +113,8 @@ class Training:
                 self.errors.append(mistakes)
                 last = epoch == n_epochs
                 quiet = until_no_loss and stream.n_updates == before
-                scheduled = self.measure == "every" or (self.measure == "geometric" and epoch >= next_measure)
+                ends = last or quiet
+                scheduled = self.measure == "every" or (self.measure == "geometric" and (epoch >= next_measure or ends))
                 if scheduled:
                     next_measure = max(next_measure + 1, int(1.5 * epoch))
                 self._record(stage, mistakes, scheduled, certify)

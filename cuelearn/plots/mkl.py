@@ -3,7 +3,25 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
+from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
+
 from cuelearn.figures import band, interval, method_style
+
+
+def log_axis(axis, plain=False):
+    """Logarithmic axis with readable ticks: powers of ten, or (`plain`) 1, 2, 5 and so on as numbers.
+
+    Parameters
+    ----------
+    axis : matplotlib Axis
+        ``ax.xaxis`` or ``ax.yaxis``; its scale is set.
+    plain : bool
+    """
+    (axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale)("log")
+    if plain:
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter(ScalarFormatter())
+    axis.set_minor_formatter(NullFormatter())
 
 
 def kernel_weights(bank, labels, weights):
@@ -80,9 +98,10 @@ def curves(table, value, ax=None, *, x="seconds", log_y=False, methods=None, lab
         at = mine.assign(rank=rank).pivot(index="seed", columns="rank", values=x).mean()[y.columns]
         style = {"label": (labels or {}).get(key)} if labels and key in labels else {}
         band(ax, at, y.to_numpy(), key if by == "method" else None, markersize=3, **style)
-    ax.set(xscale="log", xlabel={"seconds": "training time [s], one thread", "n_updates": "updates"}.get(x, x))
+    log_axis(ax.xaxis)
+    ax.set(xlabel={"seconds": "training time [s], one thread", "n_updates": "updates"}.get(x, x))
     if log_y:
-        ax.set_yscale("log")
+        log_axis(ax.yaxis)
     return fig if fig is not None else ax
 
 
@@ -102,7 +121,8 @@ def convergence(table, lines):
     for method, group in lines.groupby("method", sort=False):
         style = method_style(method, marker="")
         axes[0].axhline(100 * group["test_error"].mean(), **style)
-    axes[0].set(ylabel="test error [%]", yscale="log", title="generalisation")
+    log_axis(axes[0].yaxis, plain=True)
+    axes[0].set(ylabel="test error [%]", title="generalisation")
     axes[0].legend()
     for ax, x in ((axes[1], "seconds"), (axes[2], "n_updates")):
         curves(table, "suboptimality", ax, x=x, log_y=True)
@@ -127,7 +147,9 @@ def p_curves(table):
     last = table.sort_values("epoch").groupby(["p", "seed"]).last().reset_index()
     final = last.pivot(index="seed", columns="p", values="test_error")
     band(axes[1], final.columns, 100 * final.to_numpy(), "OBSCURE", label="after all epochs")
-    axes[0].set(xscale="log", yscale="log", xlabel="training time [s], one thread", ylabel="test error [%]")
+    log_axis(axes[0].xaxis)
+    log_axis(axes[0].yaxis, plain=True)
+    axes[0].set(xlabel="training time [s], one thread", ylabel="test error [%]")
     axes[1].set(xlabel="p", ylabel="test error [%]")
     axes[0].legend(ncols=2)
     axes[1].legend()
@@ -143,11 +165,13 @@ def number_of_kernels(table):
         for stage, line in (("online", "--"), ("batch", "-")):
             grid = mine[mine["stage"] == stage].pivot_table(index="seed", columns="epoch", values="test_error").dropna(axis=1)
             if grid.size:
-                label = f"{n} kernels" if stage == "batch" else None
+                label = f"{n} kernel{'s' if n > 1 else ''}" if stage == "batch" else None
                 band(ax, grid.columns, 100 * grid.to_numpy(), color=color, linestyle=line, label=label, marker="", alpha=0.1)
     ax.plot([], [], color="grey", linestyle="--", label="online stage")
-    ax.set(xscale="log", yscale="log", xlabel="epoch", ylabel="test error [%]")
-    ax.legend()
+    log_axis(ax.xaxis)
+    log_axis(ax.yaxis, plain=True)
+    ax.set(xlabel="epoch", ylabel="test error [%]", ylim=(1, 60))
+    ax.legend(ncols=2)
     return fig
 
 
@@ -156,7 +180,8 @@ def online_against_kernels(table):
     fig, axes = plt.subplots(1, 2, figsize=(8.6, 3.4), layout="constrained")
     updates = table.pivot(index="seed", columns="n_kernels", values="updates")
     band(axes[0], updates.columns, updates.to_numpy(), "OBSCURE online", label="updates to an epoch without loss")
-    axes[0].set(xscale="log", yscale="log", xlabel="number of kernels F", ylabel="updates of the online stage")
+    log_axis(axes[0].yaxis)
+    axes[0].set(xscale="log", xlabel="number of kernels F", ylabel="updates of the online stage")
     for column, method in (("final_error", "OBSCURE online"), ("batch_error", "OBSCURE")):
         grid = table.pivot(index="seed", columns="n_kernels", values=column)
         band(axes[1], grid.columns, 100 * grid.to_numpy(), method)
@@ -184,13 +209,17 @@ def training_sizes(table, lines, reached):
                 axes[0].plot(svm["seconds"].mean(), 100 * svm["test_error"].mean(), mark, color=color, markersize=9)
     axes[0].plot([], [], "+", color="grey", label="SVM, average kernel")
     axes[0].plot([], [], "1", color="grey", label="SVM, best kernel")
-    axes[0].set(xscale="log", yscale="log", xlabel="training time [s], kernels at hand, one thread", ylabel="test error [%]")
+    log_axis(axes[0].xaxis)
+    log_axis(axes[0].yaxis, plain=True)
+    axes[0].set(xlabel="training time [s], kernels at hand, one thread", ylabel="test error [%]")
     axes[0].legend()
     grid = reached.pivot(index="seed", columns="n_train", values="seconds")
     band(axes[1], grid.columns, grid.to_numpy(), "OBSCURE", label="to within 0.5 point of the final error")
     middle = grid.mean().iloc[0]
     axes[1].plot(grid.columns, middle * np.asarray(grid.columns) / grid.columns[0], color="grey", linestyle=":", label="linear in N")
-    axes[1].set(xscale="log", yscale="log", xlabel="training samples N", ylabel="seconds")
+    log_axis(axes[1].xaxis, plain=True)
+    log_axis(axes[1].yaxis)
+    axes[1].set(xlabel="training samples N", ylabel="seconds")
     axes[1].legend()
     return fig
 
@@ -225,7 +254,8 @@ def many_kernels(counts, alphas):
     right = axes[2].twinx()
     right.grid(False)
     band(right, error.columns, 100 * error.to_numpy(), color="black", linestyle="--", marker="x", label="test error (right)")
-    right.set_ylabel("test error [%]")
+    right.set(ylabel="test error [%]", ylim=(0, None))
+    axes[0].set_ylim(0, None)
     axes[0].legend()
     handles = axes[2].get_lines() + right.get_lines()
     axes[2].legend(handles, [h.get_label() for h in handles])
@@ -242,12 +272,13 @@ def mistake_bounds(table, useless):
             grid = mine.pivot(index="seed", columns="p", values=column)
             label = f"{title}: {'measured' if column == 'mistakes' else 'bound'}"
             band(axes[0], grid.columns, grid.to_numpy(), color=color, marker=marker, linestyle=line, label=label)
-    axes[0].set(xlabel="p", ylabel="mistakes in one pass", yscale="log", title="theorem 4.1")
+    log_axis(axes[0].yaxis, plain=True)
+    axes[0].set(xlabel="p", ylabel="mistakes in one pass", title="theorem 4.1")
     grid = useless.pivot(index="seed", columns="n_kernels", values="mistakes")
     band(axes[1], grid.columns, grid.to_numpy(), "OM2", label="one useful kernel among F (simulated)")
     slope, start = np.polyfit(np.log(useless["n_kernels"]), useless["mistakes"], 1)
-    axes[1].plot(grid.columns, start + slope * np.log(grid.columns), color="grey", linestyle=":", label=f"{start:.0f} + {slope:.1f} ln F")
-    axes[1].set(xscale="log", xlabel="number of kernels F", ylabel="mistakes in one pass", title="corollary 4.1")
+    axes[1].plot(grid.columns, start + slope * np.log(grid.columns), color="grey", linestyle=":", label=f"fit: {start:.0f} {slope:+.1f} ln F")
+    axes[1].set(xscale="log", xlabel="number of kernels F", ylabel="mistakes in one pass", ylim=(0, None), title="corollary 4.1")
     for ax in axes:
         ax.legend()
     return fig
@@ -267,7 +298,8 @@ def update_bounds(table):
     grid = table[table["eta"] == table["eta"].min()].pivot(index="seed", columns="p", values="optimum_norm")
     band(axes[1], grid.columns, grid.to_numpy(), "optimum", label="norm of the optimum")
     axes[0].set(xlabel="p", yscale="log", ylabel="updates of the online stage")
-    axes[1].set(xlabel="p", ylabel=r"$\|\bar w\|_{2,p}$", yscale="log")
+    log_axis(axes[1].yaxis, plain=True)
+    axes[1].set(xlabel="p", ylabel=r"$\|\bar w\|_{2,p}$")
     for ax in axes:
         ax.legend()
     return fig
@@ -275,7 +307,7 @@ def update_bounds(table):
 
 def suboptimality_bounds(table, method):
     """Theorems 4.2 and 4.5: mean suboptimality over independent streams and the bound, against the steps."""
-    fig, ax = plt.subplots(figsize=(5.4, 3.6), layout="constrained")
+    fig, ax = plt.subplots(figsize=(7.2, 3.6), layout="constrained")
     cases = list(dict.fromkeys(zip(table["p"].astype(str), table["C"], strict=True)))
     for (p, C), color in zip(cases, ("#0072B2", "#009E73", "#D55E00", "#CC79A7"), strict=False):
         mine = table[(table["p"].astype(str) == p) & (table["C"] == C)]
@@ -284,5 +316,5 @@ def suboptimality_bounds(table, method):
         limit = mine.groupby("step")["bound"].mean()
         ax.plot(limit.index, limit, color=color, linestyle="--", label=f"p = {p}, C = {C:g}: bound")
     ax.set(xscale="log", yscale="log", xlabel="steps of the batch stage" if method == "OBSCURE" else "steps", ylabel="objective - optimum")
-    ax.legend(fontsize=7)
+    ax.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return fig
