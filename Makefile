@@ -75,8 +75,8 @@ report: figures ## one HTML book of the executed chapters, figures and verdicts
 data: $(READY) ## say which data is there
 	@$(PY) -m cuelearn.run --list-data
 
-reference: $(READY) ## copy the results of the full profile to figures/reference, to be committed
-	@$(PY) -m cuelearn.run --reference
+reference: $(READY) ## copy the results of the full profile (or PROFILE=...) to figures/reference, to be committed
+	@$(PY) -m cuelearn.run --reference --profile $(if $(filter command,$(firstword $(origin PROFILE))),$(PROFILE),full)
 
 gallery: $(READY) ## write figures/README.md, the gallery of the reference results
 	@$(PY) -m cuelearn.run --gallery

@@ -613,15 +613,15 @@ def report(directory, chapters):
     return atomic_write(directory / "report.html", page)
 
 
-def reference(root):
-    """Copy the results of the full profile (figures, tables, verdicts; no notebooks, no file above 2 MB) to figures/reference."""
+def reference(root, profile="full"):
+    """Copy the results of a profile (figures, tables, verdicts; no notebooks, no file above 2 MB) to figures/reference."""
     from cuelearn.figures import saved_items
     from cuelearn.protocols import atomic_write
 
-    source, target = root / "figures" / "full", root / "figures" / "reference"
+    source, target = root / "figures" / profile, root / "figures" / "reference"
     items = saved_items(source)
     if not items:
-        raise RunError(f"there is nothing to copy: {source} has no finished figure. Run make figures PROFILE=full first")
+        raise RunError(f"there is nothing to copy: {source} has no finished figure. Run make figures PROFILE={profile} first")
     names = [file for item in items for file in [*item["files"], f"{item['name']}.json"]]
     names += [name for name in ("claims.csv", "claims.md") if (source / name).is_file()]
     left = [name for name in names if (source / name).stat().st_size > 2_000_000]
@@ -678,7 +678,7 @@ def _arguments(argv):
     parser.add_argument("--list", action="store_true", help="list chapters, their state and their parameters")
     parser.add_argument("--list-data", action="store_true", help="list the data files that are there")
     parser.add_argument("--report", action="store_true", help="write figures/PROFILE/report.html from what was made")
-    parser.add_argument("--reference", action="store_true", help="copy results of the full profile to figures/reference")
+    parser.add_argument("--reference", action="store_true", help="copy results of the profile to figures/reference")
     parser.add_argument("--gallery", action="store_true", help="write figures/README.md from figures/reference")
     parser.add_argument("--root", type=Path, default=Path(cuelearn.__file__).resolve().parents[1], help="checkout to work in")
     options = parser.parse_args(argv)
@@ -712,7 +712,7 @@ def _main(options):
         list_data(root)
         return 0
     if options.reference or options.gallery:
-        reference(root) if options.reference else write_reference_gallery(root)
+        reference(root, options.profile) if options.reference else write_reference_gallery(root)
         return 0
     existing = [chapter for chapter in CHAPTERS if (root / "notebooks" / f"{chapter}.ipynb").is_file()]
     absent = [chapter for chapter in options.chapter if chapter not in existing]

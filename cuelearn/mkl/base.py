@@ -298,9 +298,24 @@ class StochasticMKL(KernelClassifier):
     def _options(self):
         return {
             "tol": self.tol, "measure": self.measure, "rng": as_generator(self.random_state), "shuffle": self.shuffle,
-            "sampling": getattr(self, "sampling", "permutation"), "callback": self.callback, "verbose": self.verbose,
+            "sampling": getattr(self, "sampling", "permutation"), "callback": self._watch(), "verbose": self.verbose,
             "scores": self.scores,
         }  # fmt: skip
+
+    def _watch(self):
+        """The user's callback(estimator, step) as a training's callback: the estimator shows the present point meanwhile."""
+        if self.callback is None:
+            return None
+        if not callable(self.callback):
+            raise TypeError(f"callback must be callable, got {type(self.callback).__name__}")
+
+        def call(training, step):
+            coef, weights = training.stream.point()
+            self._keep(training.problem.factor * coef, weights)
+            self.n_updates_, self.history_ = training.stream.n_updates, training.history.frame()
+            return self.callback(self, step)
+
+        return call
 
     def _take(self, problem, result):
         self._keep(problem.factor * result.dual_coef, result.kernel_weights)

@@ -146,7 +146,7 @@ class OBSCURE(StochasticMKL):
     def __init__(
         self, kernels=None, *, p="auto", C=1.0, n_epochs_online=5, n_epochs=50, eta=0.5, radius="capped", loss="multiclass",
         tol=None, measure="auto", shuffle=True, sampling="permutation", normalize=True, memory=2e9, scores="auto",
-        random_state=None, callback=None, verbose=False,
+        random_state=None, callback=None, verbose=True,
     ):  # fmt: skip
         self.kernels = kernels
         self.p = p
@@ -191,7 +191,7 @@ class PegasosMKL(StochasticMKL):
 
     def __init__(
         self, kernels=None, *, p="auto", C=1.0, n_epochs=50, loss="multiclass", tol=None, measure="auto", shuffle=True,
-        sampling="permutation", normalize=True, memory=2e9, scores="auto", random_state=None, callback=None, verbose=False,
+        sampling="permutation", normalize=True, memory=2e9, scores="auto", random_state=None, callback=None, verbose=True,
     ):  # fmt: skip
         self.kernels = kernels
         self.p = p

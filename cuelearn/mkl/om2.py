@@ -74,9 +74,11 @@ class OM2(StochasticMKL):
     memory : float, default 2e9
         Bytes the kernel bank may hold.
     random_state : int, Generator or None
-    callback : callable(training, step), optional
-        Called after every epoch; a true return value ends the run.
-    verbose : bool
+    callback : callable(estimator, step), optional
+        Called after every epoch with the estimator at its present point (`kernel_weights_`, `history_`, ready to predict) and the
+        number of visits; a true return value ends the run. The clock of `history_` stops meanwhile.
+    verbose : bool, default True
+        Show a progress bar on runs that take more than two seconds.
 
     Attributes
     ----------
@@ -107,7 +109,7 @@ class OM2(StochasticMKL):
 
     def __init__(
         self, kernels=None, *, p="auto", n_epochs=1, C=1.0, alpha=0.0, loss="multiclass", tol=None, measure="auto", shuffle=False,
-        normalize=True, memory=2e9, scores="auto", random_state=None, callback=None, verbose=False,
+        normalize=True, memory=2e9, scores="auto", random_state=None, callback=None, verbose=True,
     ):  # fmt: skip
         self.kernels = kernels
         self.p = p

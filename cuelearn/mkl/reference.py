@@ -13,6 +13,7 @@ when to stop.
 """
 
 import math
+import sys
 import time
 import warnings
 
@@ -20,12 +21,14 @@ import numpy as np
 import pandas as pd
 from numba import njit
 from sklearn.exceptions import ConvergenceWarning
+from tqdm.auto import tqdm
 
 from cuelearn.groupnorm import group_norm
 from cuelearn.losses import mean_loss
 from cuelearn.mkl.problem import BLOCK_ROWS, combine, flat_view
 from cuelearn.mkl.engine import combine_block
 from cuelearn.mkl.stream import Result
+from cuelearn.mkl.training import BAR_AFTER
 
 __all__ = ["solve_reference", "solve_crammer_singer"]
 
@@ -216,7 +219,7 @@ def combined_kernel(bank, kernel_weights, factor):
     return out
 
 
-def solve_reference(problem, *, tol=1e-4, max_rounds=2000, time_limit=None, callback=None, start=None):
+def solve_reference(problem, *, tol=1e-4, max_rounds=2000, time_limit=None, callback=None, start=None, verbose=False):
     r"""Solve the MKL problem to a certified relative gap.
 
     .. math:: \min_{\bar w} \frac\lambda2\|\bar w\|_{2,p}^2 + \alpha\|\bar w\|_{2,1} + \frac1n\sum_i\ell(\bar w; x_i, y_i)
@@ -233,6 +236,8 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=2000, time_limit=None, call
     callback : callable(round, objective, gap), optional
     start : ndarray, shape (n_samples, n_classes), optional
         B of a dual point to start from.
+    verbose : bool
+        Show the relative gap in a progress line once the run takes more than two seconds.
 
     Returns
     -------
@@ -269,7 +274,10 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=2000, time_limit=None, call
     inputs, residuals = [], []
     relative = 1.0
     previous = np.inf
-    for round_number in range(1, max_rounds + 1):
+    rounds = tqdm(
+        range(1, max_rounds + 1), desc="reference", unit="round", delay=BAR_AFTER, leave=False, disable=not verbose, file=sys.stderr
+    )
+    for round_number in rounds:
         d = np.exp(log_d)
         kernel = combined_kernel(bank, d, problem.factor)
         scores = np.ascontiguousarray((kernel @ B).T / n)
@@ -287,6 +295,7 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=2000, time_limit=None, call
         gap = best[0] - bound
         relative = gap / max(best[0], np.finfo(float).tiny)
         rows.append((round_number, time.perf_counter() - began, sweeps, best[0], gap))
+        rounds.set_postfix_str(f"relative gap {relative:.1e}", refresh=False)
         if callback is not None:
             callback(round_number, best[0], gap)
         if relative <= tol or (time_limit is not None and rows[-1][1] > time_limit):
@@ -299,6 +308,7 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=2000, time_limit=None, call
         target = np.where(primal_norms > 0.0, target, -np.inf)
         log_d = _extrapolate(log_d, target, inputs, residuals, reset=value > previous * (1.0 + 1e-12))
         previous = value
+    rounds.close()
     converged = relative <= tol
     if not converged:
         warnings.warn(

@@ -3,17 +3,21 @@ r"""One kernel only: the average of all, or the best of them. SVM in batch, Pass
 The baselines of the thesis's figures 4.3 to 4.8: what a method that learns kernel weights has to beat.
 """
 
+import sys
+
 import numpy as np
 from joblib import Parallel, delayed
 from numba import njit
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
+from tqdm.auto import tqdm
 
 from cuelearn.losses import competitor
 from cuelearn.mkl.base import KernelClassifier, as_generator
 from cuelearn.mkl.problem import check_count, check_positive
 from cuelearn.mkl.reference import combined_kernel
 from cuelearn.mkl.stream import draw_order
+from cuelearn.mkl.training import BAR_AFTER
 
 __all__ = ["AverageKernelSVM", "BestKernelSVM", "KernelPA", "passive_aggressive"]
 
@@ -38,7 +42,7 @@ def cross_validated_accuracy(bank, labels, fit_scores, n_folds, seed):
         raise ValueError("y must hold at least 2 samples of every class to choose a kernel by cross-validation")
     folds = list(StratifiedKFold(min(n_folds, smallest), shuffle=True, random_state=seed).split(labels, labels))
     accuracy = np.zeros(bank.n_kernels)
-    for j in range(bank.n_kernels):
+    for j in tqdm(range(bank.n_kernels), desc="choosing a kernel", delay=BAR_AFTER, leave=False, file=sys.stderr):
         kernel = combined_kernel(bank, np.eye(bank.n_kernels)[j], 1.0)
         for train, test in folds:
             scores = fit_scores(kernel[np.ix_(train, train)], labels[train], kernel[np.ix_(test, train)])

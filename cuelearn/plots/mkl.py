@@ -258,7 +258,7 @@ def many_kernels(counts, alphas):
     axes[0].set_ylim(0, None)
     axes[0].legend()
     handles = axes[2].get_lines() + right.get_lines()
-    axes[2].legend(handles, [h.get_label() for h in handles])
+    axes[2].legend(handles, [h.get_label() for h in handles], loc="upper right")
     return fig
 
 

@@ -1,0 +1,292 @@
+"""Slow, plain NumPy twins of the algorithms of the MKL chapter, and exact optima from a conic solver.
+
+Each twin is its pseudo-code line by line: every step forms scores and block norms anew from the coefficient matrix and the kernel
+matrices in float64, with no lazy scale, no cache and no incremental norm. `twin_om2_rows` is the one exception, because it runs over
+1,000 digits: it keeps the block norms incrementally (thesis 4.3.3) and is itself held against `PlainDual`.
+
+A kernel stack K has shape (F, n, n), labels are 0 .. M-1, coefficients A have shape (n, M). `factor` is 1 for the multiclass loss and
+1/2 for the hinge loss (see `cuelearn.losses`).
+"""
+
+import warnings
+
+import cvxpy as cp
+import numpy as np
+
+
+def dual_exponent(p):
+    return p / (p - 1.0)
+
+
+def auto_p(n_kernels):
+    """Thesis corollary 4.1, clipped to q >= 2."""
+    q = max(2.0, 2.0 * np.log(n_kernels))
+    return q / (q - 1.0)
+
+
+def plain_norm(v, r):
+    top = v.max()
+    return 0.0 if top == 0.0 else top * ((v / top) ** r).sum() ** (1.0 / r)
+
+
+def plain_link(norms, q, threshold=0.0):
+    """Factors of thesis equation 4.4 (threshold 0, without the 1/q) and of Algorithm 7, lines 7 and 8 (without 1/(t lambda))."""
+    v = np.maximum(norms - threshold, 0.0)
+    size = plain_norm(v, q)
+    out = np.zeros_like(v)
+    used = v > 0.0
+    out[used] = v[used] / norms[used] * (v[used] / size) ** (q - 2.0)
+    return out
+
+
+def block_norms(K, A, factor=1.0):
+    return np.sqrt(np.maximum(0.0, factor * np.einsum("ic,jik,kc->j", A, K, A, optimize=True)))
+
+
+def class_scores(K, A, weights, factor=1.0):
+    """Scores (n, M) of all samples for the primal blocks ``weights[j] * theta^j``."""
+    return factor * np.tensordot(weights, K, 1) @ A
+
+
+def plain_competitor(scores, label):
+    """Best wrong class, the lowest on ties."""
+    best = None
+    for c, s in enumerate(scores):
+        if c != label and (best is None or s > scores[best]):
+            best = c
+    return best
+
+
+def plain_losses(scores, y):
+    own = scores[np.arange(y.size), y]
+    others = scores.copy()
+    others[np.arange(y.size), y] = -np.inf
+    return np.maximum(0.0, 1.0 - own + others.max(axis=1))
+
+
+def plain_objective(K, y, A, weights, p, C, alpha=0.0, factor=1.0):
+    """P(w) for ``w^j = weights[j] * theta^j(A)``."""
+    norms = weights * block_norms(K, A, factor)
+    loss = plain_losses(class_scores(K, A, weights, factor), y).mean()
+    return 0.5 / (C * y.size) * plain_norm(norms, p) ** 2 + alpha * norms.sum() + loss
+
+
+def plain_dual(K, y, a, p, C, alpha=0.0, factor=1.0):
+    """D(a) of a feasible dual point a (n, M)."""
+    n = y.size
+    B = -a / n
+    B[np.arange(n), y] = a.sum(axis=1) / n
+    excess = np.maximum(0.0, block_norms(K, B, factor) - alpha)
+    return a.sum() / n - 0.5 * C * n * plain_norm(excess, dual_exponent(p)) ** 2
+
+
+class PlainDual:
+    """The dual vector of a run and one visit after the other, everything from scratch."""
+
+    def __init__(self, K, y, n_classes, p, factor=1.0):
+        self.K, self.y, self.q, self.factor = np.asarray(K, dtype=np.float64), y, dual_exponent(p), factor
+        self.A = np.zeros((y.size, n_classes))
+
+    def visit(self, i, weights):
+        """Rival and margin of sample i under the primal blocks ``weights[j] * theta^j``."""
+        scores = class_scores(self.K[:, [i]], self.A, weights, self.factor)[0]
+        rival = plain_competitor(scores, self.y[i])
+        return rival, scores[self.y[i]] - scores[rival]
+
+    def norms(self):
+        return block_norms(self.K, self.A, self.factor)
+
+    def gradient_norm(self, i):
+        """``||z||_{2,q}`` of a subgradient at sample i: two blocks of opposite sign per kernel."""
+        return plain_norm(np.sqrt(2.0 * self.factor * self.K[:, i, i]), self.q)
+
+    def add(self, i, rival, step):
+        self.A[i, self.y[i]] += step
+        self.A[i, rival] -= step
+
+
+class TwinOM2(PlainDual):
+    """Thesis Algorithm 4 with the step sizes of equation 4.5, or with a fixed one (equation 4.6)."""
+
+    def __init__(self, *args, eta=None, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.eta = eta
+
+    def point(self):
+        return self.A.copy(), plain_link(self.norms(), self.q) / self.q
+
+    def step(self, i):
+        """Visit sample i; returns whether it was a mistake."""
+        rival, margin = self.visit(i, self.point()[1])
+        if 1.0 - margin > 0.0:
+            size = self.gradient_norm(i) ** 2
+            if self.eta is not None:
+                step = self.eta
+            else:
+                step = 0.0 if size == 0.0 else max(0.0, min(1.0 - 2.0 * margin / size, 1.0))
+            self.add(i, rival, step)
+        return margin <= 0.0
+
+    def radius(self, C):
+        """R of thesis section 4.4.4."""
+        A, weights = self.point()
+        norm = plain_norm(weights * self.norms(), dual_exponent(self.q))
+        loss = plain_losses(class_scores(self.K, A, weights, self.factor), self.y).sum()
+        lam = 1.0 / (C * self.y.size)
+        return np.sqrt(norm**2 + 2.0 / (lam * self.y.size) * loss)
+
+
+class TwinBatch(PlainDual):
+    """Thesis Algorithm 5 from a given dual vector; R infinite is Pegasos-MKL."""
+
+    def __init__(self, *args, C, radius=np.inf, A=None, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.lam, self.radius, self.s, self.t = 1.0 / (C * self.y.size), radius, 0.0, 0
+        if A is not None:
+            self.A = A.copy()
+
+    def point(self):
+        return self.A.copy(), plain_link(self.norms(), self.q) / self.q
+
+    def step(self, i):
+        q, lam = self.q, self.lam
+        self.t += 1
+        rival, margin = self.visit(i, self.point()[1])
+        has_loss = 1.0 - margin > 0.0
+        if np.isfinite(self.radius):
+            d = lam * self.t + self.s
+            bound = lam / q * plain_norm(self.norms(), q) + (self.gradient_norm(i) if has_loss else 0.0)
+            self.s += 0.5 * (np.sqrt(d**2 + q * bound**2 / self.radius**2) - d)
+        eta = q / (lam * self.t + self.s)
+        self.A *= 1.0 - lam * eta / q
+        if has_loss:
+            self.add(i, rival, eta)
+        size = plain_norm(self.norms(), q)
+        if size > q * self.radius:
+            self.A *= q * self.radius / size
+        return margin <= 0.0
+
+
+class TwinUFO(PlainDual):
+    """Thesis Algorithm 7."""
+
+    def __init__(self, *args, C, alpha=0.0, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.lam, self.alpha, self.t = 1.0 / (C * self.y.size), alpha, 0
+
+    def point(self):
+        t = max(1, self.t)
+        return self.A.copy(), plain_link(self.norms(), self.q, self.alpha * self.t) / (t * self.lam)
+
+    def step(self, i):
+        rival, margin = self.visit(i, self.point()[1])
+        self.t += 1
+        if 1.0 - margin > 0.0:
+            self.add(i, rival, 1.0)
+        return margin <= 0.0
+
+
+def twin_om2_rows(K, y, n_classes, p, epochs):
+    """OM-2 on many samples: plain but with incremental block norms. Yields coefficients and mistakes after every epoch.
+
+    `K` is handed over by rows: ``K[i]`` of shape (F, n).
+    """
+    q = dual_exponent(p)
+    A, norms_sq = np.zeros((len(K), n_classes)), np.zeros(K[0].shape[0])
+    for order in epochs:
+        mistakes = []
+        for i in order:
+            weights = plain_link(np.sqrt(np.maximum(norms_sq, 0.0)), q) / q
+            scores = (weights @ K[i]) @ A
+            rival = plain_competitor(scores, y[i])
+            margin = scores[y[i]] - scores[rival]
+            mistakes.append(margin <= 0.0)
+            if margin < 1.0:
+                z_sq = 2.0 * K[i][:, i]
+                eta = max(0.0, min(1.0, 1.0 - 2.0 * margin / plain_norm(z_sq, q / 2.0)))
+                norms_sq += 2.0 * eta * (K[i] @ (A[:, y[i]] - A[:, rival])) + eta**2 * z_sq
+                A[i, y[i]] += eta
+                A[i, rival] -= eta
+        yield A.copy(), np.array(mistakes)
+
+
+def twin_passive_aggressive(kernel, y, n_classes, C, order):
+    """Multiclass PA-I: coefficients and mistakes after every visit."""
+    A = np.zeros((y.size, n_classes))
+    for i in order:
+        scores = kernel[i] @ A
+        rival = plain_competitor(scores, y[i])
+        margin = scores[y[i]] - scores[rival]
+        loss = max(0.0, 1.0 - margin)
+        if loss > 0.0 and kernel[i, i] > 0.0:
+            tau = min(C, loss / (2.0 * kernel[i, i]))
+            A[i, y[i]] += tau
+            A[i, rival] -= tau
+        yield A.copy(), margin <= 0.0
+
+
+# ------------------------------------------------------------------ exact optima
+
+
+def _feature_maps(K):
+    for kernel in np.asarray(K, dtype=np.float64):
+        values, vectors = np.linalg.eigh(kernel)
+        keep = values > 1e-12 * max(values.max(), 1e-300)
+        yield vectors[:, keep] * np.sqrt(values[keep])
+
+
+def conic_optimum(K, y, p, C, alpha=0.0, loss="multiclass", tolerance=1e-10):
+    """Optimum of the primal problem, by an interior-point conic solver; p-norms through power cones, nothing approximated.
+
+    Returns the optimal value and the block norms of the optimal w. The hinge problem is stated in its own form, one binary
+    hyperplane without bias and labels -1 and 1, and knows nothing of the factor 1/2.
+    """
+    n, n_classes = y.size, int(y.max()) + 1
+    lam = 1.0 / (C * n)
+    maps = [features for features in _feature_maps(K)]
+    width = n_classes if loss == "multiclass" else 1
+    blocks = [cp.Variable((features.shape[1], width)) if features.shape[1] else None for features in maps]
+    used = [(features, block) for features, block in zip(maps, blocks) if block is not None]
+    if not used:
+        return 1.0, np.zeros(len(maps))
+    scores = sum(features @ block for features, block in used)
+    slack = cp.Variable(n, nonneg=True)
+    if loss == "multiclass":
+        own = cp.sum(cp.multiply(scores, np.eye(n_classes)[y]), axis=1)
+        constraints = [
+            cp.multiply((y != c).astype(float), 1.0 - own + scores[:, c]) <= slack for c in range(n_classes)
+        ]
+    else:
+        constraints = [1.0 - cp.multiply(2.0 * y - 1.0, scores[:, 0]) <= slack]
+    norms = cp.hstack([cp.norm(block, "fro") for _, block in used])
+    if len(used) == 1 or p == 2.0:
+        length = cp.norm(norms, 2)
+    else:
+        length = cp.pnorm(norms, p, max_denom=1 << 16)
+    bound = cp.Variable()
+    constraints.append(length <= bound)
+    objective = 0.5 * lam * cp.square(bound) + cp.sum(slack) / n
+    if alpha > 0.0:
+        objective += alpha * cp.sum(norms)
+    problem = cp.Problem(cp.Minimize(objective), constraints)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        problem.solve(solver=cp.CLARABEL, tol_gap_abs=tolerance, tol_gap_rel=tolerance, tol_feas=tolerance)
+    found = np.array([0.0 if block is None else np.linalg.norm(block.value) for block in blocks])
+    return float(problem.value), found
+
+
+# ------------------------------------------------------------------ problems
+
+
+def make_stack(rng, n, n_kernels, n_classes, dtype=np.float64):
+    """RBF kernels of which some tell the classes apart better than others, and labels with every class present."""
+    y = rng.integers(n_classes, size=n)
+    y[:n_classes] = np.arange(n_classes)
+    rng.shuffle(y)
+    kernels = []
+    for _ in range(n_kernels):
+        Z = rng.normal(size=(n, 5)) + rng.normal(size=(n_classes, 5))[y] * rng.uniform(0.0, 2.0)
+        distance = ((Z[:, None] - Z) ** 2).sum(-1)
+        kernels.append(np.exp(-distance / distance.mean()))
+    return np.array(kernels, dtype=dtype), y

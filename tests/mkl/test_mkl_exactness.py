@@ -1,0 +1,119 @@
+"""The solvers against the optimum of a conic solver, on random problems small enough for one."""
+
+import numpy as np
+import pytest
+from mkl_twins import auto_p, conic_optimum, make_stack, plain_dual, plain_objective
+
+from cuelearn.kernels import KernelBank
+from cuelearn.mkl import OBSCURE, UFOMKL, MKLProblem, PegasosMKL, solve_crammer_singer, solve_reference
+
+# what the conic solver's own tolerance leaves uncertain, relative to the optimum
+SLACK = 1e-6
+EPOCHS = 8000
+
+
+def random_problem(seed):
+    """Problem number `seed`: the grid of p, C and alpha, with kernels, classes and loss at random."""
+    rng = np.random.default_rng([seed, 11])
+    n, n_kernels = int(rng.integers(30, 91)), int(rng.integers(1, 7))
+    n_classes = 2 if seed % 4 == 1 else int(rng.integers(2, 6))
+    loss = "hinge" if seed % 4 == 1 else "multiclass"
+    K, y = make_stack(rng, n, n_kernels, n_classes)
+    C = (0.1, 1.0)[seed % 2]
+    p = (1.01, 1.25, 2.0, "auto")[seed // 2 % 4]
+    alpha = (0.0, 0.01)[seed // 8 % 2]
+    return K, y, dict(p=p, C=C, alpha=alpha, loss=loss)
+
+
+def number(p, n_kernels):
+    return auto_p(n_kernels) if p == "auto" else p
+
+
+def optimum(K, y, p, C, alpha, loss):
+    return conic_optimum(K, y, number(p, len(K)), C, alpha, loss)[0]
+
+
+def primal_point(model, n, n_classes, factor):
+    """The fitted w as coefficients (n, M) in the scaling of the twins, and block weights."""
+    A = np.zeros((n, n_classes))
+    A[model.support_] = model.dual_coef_ / factor
+    return A, model.kernel_weights_
+
+
+def check(model, K, y, settings, best, precision):
+    """`model` is within `precision` of the optimum, and its gap is honest."""
+    suboptimality = model.objective_ - best
+    assert suboptimality >= -SLACK * best
+    assert model.dual_gap_ >= suboptimality - SLACK * best
+    if precision is not None:
+        assert suboptimality <= precision * best
+    factor = 0.5 if settings["loss"] == "hinge" else 1.0
+    A, weights = primal_point(model, y.size, y.max() + 1, factor)
+    by_hand = plain_objective(K, y, A, weights, number(settings["p"], len(K)), settings["C"], settings["alpha"], factor)
+    assert model.objective_ == pytest.approx(by_hand, rel=1e-9)
+
+
+def solve_all(seed, n_epochs, C=None, precision=1e-3):
+    K, y, settings = random_problem(seed)
+    if C is not None:
+        settings["C"] = C
+    best = optimum(K, y, **settings)
+
+    model = UFOMKL("precomputed", n_epochs=n_epochs, random_state=seed, **settings).fit(K, y)
+    check(model, K, y, settings, best, precision)
+    # OBSCURE and Pegasos-MKL solve the problem without the (2,1) norm
+    plain = {**settings, "alpha": 0.0}
+    plain_best = best if settings["alpha"] == 0.0 else optimum(K, y, **plain)
+    without = {name: value for name, value in settings.items() if name != "alpha"}
+    model = OBSCURE("precomputed", n_epochs=n_epochs, random_state=seed, **without).fit(K, y)
+    check(model, K, y, plain, plain_best, precision)
+    # Pegasos-MKL is slower; its certificate is as honest
+    model = PegasosMKL("precomputed", n_epochs=n_epochs // 10, random_state=seed, **without).fit(K, y)
+    check(model, K, y, plain, plain_best, None)
+
+    reference = solve_reference(MKLProblem(KernelBank.from_stack(K), y, y.max() + 1, **settings), tol=1e-4)
+    assert reference.converged
+    assert reference.dual_gap <= 1e-4 * reference.objective
+    assert -SLACK * best <= reference.objective - best <= reference.dual_gap + SLACK * best
+    # the lower bound is the value of the dual point handed over, by a plain computation
+    factor = 0.5 if settings["loss"] == "hinge" else 1.0
+    a = reference.extra["dual_point"]
+    assert a.min() >= 0.0 and a.sum(axis=1).max() <= 1.0 + 1e-12
+    value = plain_dual(K, y, a, number(settings["p"], len(K)), settings["C"], settings["alpha"], factor)
+    assert value == pytest.approx(reference.objective - reference.dual_gap, rel=1e-9)
+    return best
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_solvers_reach_the_conic_optimum(seed):
+    solve_all(seed, EPOCHS)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(20, 100))
+def test_solvers_reach_the_conic_optimum_on_more_problems(seed):
+    solve_all(seed, 20_000)
+
+
+@pytest.mark.parametrize("seed", [6, 9, 16])
+def test_at_large_C_the_reference_is_exact_and_the_gaps_of_the_others_say_how_far_they_are(seed):
+    solve_all(seed, 500, C=100.0, precision=None)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.01])
+@pytest.mark.parametrize("p", [1.05, 2.0])
+def test_reference_agrees_with_the_conic_solver_to_many_digits(p, alpha):
+    K, y = make_stack(np.random.default_rng(3), 50, 4, 3)
+    best, norms = conic_optimum(K, y, p, 10.0, alpha)
+    problem = MKLProblem(KernelBank.from_stack(K), y, 3, p=p, C=10.0, alpha=alpha)
+    reference = solve_reference(problem, tol=1e-8)
+    assert reference.objective == pytest.approx(best, rel=1e-7)
+    # strongly convex: the optimum itself is close too
+    found = reference.kernel_weights * np.sqrt(problem.block_norms_sq(reference.dual_coef))
+    np.testing.assert_allclose(found, norms, atol=2e-3 * norms.max())
+
+
+def test_crammer_singer_solver_alone():
+    K, y = make_stack(np.random.default_rng(5), 60, 1, 4)
+    coef, _ = solve_crammer_singer(K[0], y, 4, C=5.0, tol=1e-9)
+    assert plain_objective(K, y, coef, np.ones(1), 2.0, 5.0) == pytest.approx(conic_optimum(K, y, 2.0, 5.0)[0], rel=1e-7)

@@ -1,0 +1,419 @@
+"""The compiled solvers against their plain twins, update by update."""
+
+import numpy as np
+import pytest
+from mkl_twins import (
+    PlainDual,
+    TwinBatch,
+    TwinOM2,
+    TwinUFO,
+    block_norms,
+    class_scores,
+    dual_exponent,
+    make_stack,
+    plain_losses,
+    twin_om2_rows,
+    twin_passive_aggressive,
+)
+
+from cuelearn.datasets import load_mnist
+from cuelearn.kernels import RBF, KernelBank, Linear, Poly
+from cuelearn.mkl import OM2, KernelPA, MKLProblem, engine, solve_obscure, solve_om2, solve_pegasos_mkl, solve_ufo
+from cuelearn.mkl.rules import BATCH, DUAL_AVERAGING, FIXED
+from cuelearn.mkl.rules import OM2 as OM2_RULE
+from cuelearn.mkl.stream import Stream, draw_order
+
+ROUTES = ["recompute", "maintain"]
+
+
+# ------------------------------------------------------------------ OM-2 on 1,000 digits
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """1,000 digits, a Linear, a Poly and an RBF kernel on each quadrant of the image, as the default float32 stack."""
+    data = load_mnist(n_train=1000)
+    X, y = data.X[data.train][:1000], data.y[data.train][:1000]
+    kinds = {"linear": Linear(), "poly": Poly(), "rbf": RBF()}
+    cues = [(f"{cue}-{kind}", kernel, columns) for cue, columns in data.cues.items() for kind, kernel in kinds.items()]
+    assert len(cues) == 12
+    return KernelBank(cues, X), y.astype(int)
+
+
+@pytest.fixture(scope="module")
+def twin_runs(digits):
+    """Coefficients and mistakes of the plain twin after each of five epochs, per p; the first epoch is the single pass."""
+    bank, y = digits
+    rows = list(bank.stack.transpose(1, 0, 2).astype(np.float64))
+    orders = five_orders(y.size)
+    return {p: list(twin_om2_rows(rows, y, 10, p, orders)) for p in (1.01, 1.05, 2.0)}
+
+
+def five_orders(n):
+    rng = np.random.default_rng(3)
+    return [rng.permutation(n) for _ in range(5)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("scores", ROUTES)
+@pytest.mark.parametrize("p", [1.01, 1.05, 2.0])
+def test_om2_equals_its_twin_on_digits(digits, twin_runs, p, scores, dtype):
+    bank, y = digits
+    if dtype == "float64":  # the same values: what differs from the twin is the order of sums
+        bank = KernelBank.from_stack(bank.stack.astype(np.float64), validate=False)
+    tolerance = 1e-9 if dtype == "float64" else 1e-6
+    seen = []
+
+    def watch(training, step):
+        seen.append(training.stream.point()[0])
+
+    result = solve_om2(
+        MKLProblem(bank, y, 10, p=p), n_epochs=5, shuffle=True, rng=np.random.default_rng(3), scores=scores, callback=watch,
+        certify=False,
+    )  # fmt: skip
+    for epoch, (coef, mistakes) in enumerate(twin_runs[p]):
+        np.testing.assert_array_equal(result.online_errors[1000 * epoch : 1000 * (epoch + 1)], mistakes)
+        assert np.abs(seen[epoch] - coef).max() <= tolerance * np.abs(coef).max(), f"epoch {epoch + 1}"
+
+
+@pytest.mark.parametrize("p", [1.01, 1.05, 2.0])
+def test_om2_in_one_pass_equals_its_twin_on_digits(digits, twin_runs, p):
+    """As an estimator, as a stream; every row of the coefficients is the step size of one visit."""
+    bank, y = digits
+    order = five_orders(y.size)[0]
+    model = OM2("precomputed", p=p).fit(bank.restrict(order), y[order])
+    coef, mistakes = twin_runs[p][0]
+    np.testing.assert_array_equal(model.online_errors_, mistakes)
+    np.testing.assert_array_equal(model.support_, np.flatnonzero(coef[order].any(axis=1)))
+    assert np.abs(model.dual_coef_ - coef[order][model.support_]).max() <= 1e-6 * np.abs(coef).max()
+
+
+@pytest.mark.parametrize("p", [1.01, 2.0])
+def test_the_fast_twin_equals_the_plain_one(p):
+    K, y = make_stack(np.random.default_rng(0), 40, 3, 4)
+    plain = TwinOM2(K, y, 4, p)
+    orders = [np.random.default_rng(seed).permutation(40) for seed in range(3)]
+    rows = list(K.transpose(1, 0, 2))
+    for order, (coef, mistakes) in zip(orders, twin_om2_rows(rows, y, 4, p, orders), strict=True):
+        assert [plain.step(i) for i in order] == list(mistakes)
+        np.testing.assert_allclose(plain.A, coef, atol=1e-10)
+
+
+# ------------------------------------------------------------------ every step of every rule, small problems
+
+
+def follow(stream, twin, order, rtol=1e-9):
+    """Visit by visit: the same mistakes, coefficients and kernel weights."""
+    for i in order:
+        mistake = stream.visit(np.array([i]))[0]
+        assert mistake == twin.step(i)
+        coef, weights = stream.point()
+        wanted, wanted_weights = twin.point()
+        np.testing.assert_allclose(coef, wanted, atol=rtol * max(np.abs(wanted).max(), 1.0))
+        np.testing.assert_allclose(weights, wanted_weights, atol=1e-2 * rtol + rtol * wanted_weights.max(), rtol=0)
+
+
+def small_problem(n=30, n_kernels=4, n_classes=3, seed=0, loss="multiclass", scale=None, **settings):
+    rng = np.random.default_rng(seed)
+    K, y = make_stack(rng, n, n_kernels, n_classes)
+    if scale is not None:
+        K *= np.asarray(scale)[:, None, None]
+    problem = MKLProblem(KernelBank.from_stack(K), y, n_classes, loss=loss, **settings)
+    return K, y, problem, rng
+
+
+LOSSES = [("multiclass", 3, 1.0), ("hinge", 2, 0.5)]
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("loss, n_classes, factor", LOSSES)
+@pytest.mark.parametrize("p", [1.02, 1.3, 2.0])
+def test_om2_steps(p, loss, n_classes, factor, route):
+    K, y, problem, rng = small_problem(p=p, loss=loss, n_classes=n_classes)
+    stream = Stream(problem, scores=route)
+    stream.start_stage(OM2_RULE)
+    follow(stream, TwinOM2(K, y, n_classes, p, factor), rng.integers(30, size=120))
+    assert stream.n_updates > 30
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_om2_steps_with_many_classes_take_the_sparse_products(route):
+    """With 12 classes two of them never hold a quarter of the samples: `pair_products` stays sparse."""
+    K, y, problem, rng = small_problem(n=60, n_classes=12, p=1.1)
+    stream = Stream(problem, scores=route)
+    stream.start_stage(OM2_RULE)
+    follow(stream, TwinOM2(K, y, 12, 1.1), rng.permutation(60))
+
+
+def test_om2_steps_on_unnormalised_kernels():
+    """The real diagonal enters ||z||_{2,q}; a step size that would be negative is 0."""
+    K, y, problem, rng = small_problem(p=1.2, scale=[0.01, 0.1, 0.3, 0.02])
+    stream = Stream(problem, scores="recompute")
+    stream.start_stage(OM2_RULE)
+    twin = TwinOM2(K, y, 3, 1.2)
+    order = rng.integers(30, size=200)
+    follow(stream, twin, order)
+    assert stream.n_updates < 200
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("loss, n_classes, factor", LOSSES)
+@pytest.mark.parametrize("p, C, cap", [(1.02, 1.0, True), (1.3, 100.0, False), (2.0, 0.1, True), (2.0, 1.0, 0.3)])
+def test_obscure_steps(p, C, cap, loss, n_classes, factor, route):
+    """Both stages, R and the projection (a small R makes every update leave the ball)."""
+    K, y, problem, rng = small_problem(p=p, C=C, loss=loss, n_classes=n_classes, seed=1)
+    stream = Stream(problem, scores=route)
+    stream.start_stage(FIXED, eta=0.5)
+    online = TwinOM2(K, y, n_classes, p, factor, eta=0.5)
+    follow(stream, online, rng.permutation(30))
+
+    radius = online.radius(C)
+    value, loss_now, norm = stream.objective()
+    assert np.sqrt(norm**2 + 2.0 * loss_now / problem.regularization) == pytest.approx(radius, rel=1e-10)
+    radius = cap if not isinstance(cap, bool) else min(radius, np.sqrt(2.0 * C * 30)) if cap else radius
+    stream.start_stage(BATCH, radius=radius)
+    follow(stream, TwinBatch(K, y, n_classes, p, factor, C=C, radius=radius, A=online.A), rng.integers(30, size=150))
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_obscure_projects_on_a_visit_without_loss_too(route):
+    """A start outside the ball (R below the online stage's norm) is brought in by the first visit, whatever its loss."""
+    K, y, problem, rng = small_problem(p=1.5, C=1.0, seed=2)
+    stream = Stream(problem, scores=route)
+    stream.start_stage(FIXED, eta=0.5)
+    online = TwinOM2(K, y, 3, 1.5, eta=0.5)
+    for _ in range(40):
+        follow(stream, online, rng.permutation(30))
+    A, weights = online.point()
+    norm = (weights * block_norms(K, A)).sum()
+    quiet = np.flatnonzero(plain_losses(class_scores(K, A, weights), y) == 0.0)
+    assert quiet.size
+    radius = 0.2 * norm
+    stream.start_stage(BATCH, radius=radius)
+    order = np.concatenate([quiet[:3], rng.integers(30, size=40)])
+    follow(stream, TwinBatch(K, y, 3, 1.5, C=1.0, radius=radius, A=online.A), order)
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("loss, n_classes, factor", LOSSES)
+@pytest.mark.parametrize("p, C", [(1.02, 1.0), (1.3, 1000.0), (2.0, 0.1)])
+def test_pegasos_steps(p, C, loss, n_classes, factor, route):
+    """From 0, and from a vector that the first shrink factor 0 must forget."""
+    K, y, problem, rng = small_problem(p=p, C=C, loss=loss, n_classes=n_classes, seed=3)
+    stream = Stream(problem, scores=route)
+    stream.start_stage(BATCH)
+    follow(stream, TwinBatch(K, y, n_classes, p, factor, C=C), rng.integers(30, size=150))
+
+    stream.start_stage(BATCH)
+    twin = TwinBatch(K, y, n_classes, p, factor, C=C, A=stream.point()[0])
+    follow(stream, twin, rng.integers(30, size=50))
+
+
+@pytest.mark.parametrize("route", ROUTES)
+@pytest.mark.parametrize("loss, n_classes, factor", LOSSES)
+@pytest.mark.parametrize("p, C, alpha", [(1.02, 1.0, 0.0), (1.3, 1.0, 0.02), (2.0, 10.0, 0.2), (1.5, 0.1, 0.6)])
+def test_ufo_steps(p, C, alpha, loss, n_classes, factor, route):
+    K, y, problem, rng = small_problem(p=p, C=C, alpha=alpha, loss=loss, n_classes=n_classes, seed=4)
+    stream = Stream(problem, scores=route)
+    stream.start_stage(DUAL_AVERAGING)
+    twin = TwinUFO(K, y, n_classes, p, factor, C=C, alpha=alpha)
+    follow(stream, twin, rng.integers(30, size=200))
+    if alpha > 0.1:
+        assert np.array_equal(stream.point()[1] == 0.0, twin.point()[1] == 0.0)
+
+
+# ------------------------------------------------------------------ whole runs: orders, stages, samplings
+
+
+def run_twin(twin, orders):
+    return np.concatenate([[twin.step(i) for i in order] for order in orders])
+
+
+def orders_of(n, seed, epochs, **options):
+    rng = np.random.default_rng(seed)
+    return [draw_order(n, rng, **options) for _ in range(epochs)]
+
+
+@pytest.mark.parametrize("sampling", ["permutation", "iid"])
+def test_whole_run_of_obscure(sampling):
+    K, y, problem, _ = small_problem(p=1.2, C=1.0, seed=6)
+    orders = orders_of(30, 9, 8, sampling=sampling)
+    result = solve_obscure(
+        problem, n_epochs_online=3, n_epochs=5, rng=np.random.default_rng(9), sampling=sampling, radius="online", eta=0.25
+    )
+    online = TwinOM2(K, y, 3, 1.2, eta=0.25)
+    errors = run_twin(online, orders[:3])
+    radius = online.radius(1.0)
+    assert result.extra["radius"] == result.extra["radius_online"] == pytest.approx(radius, rel=1e-10)
+    assert result.extra["n_updates_online"] == result.history.n_updates.iloc[2]
+    batch = TwinBatch(K, y, 3, 1.2, C=1.0, radius=radius, A=online.A)
+    errors = np.concatenate([errors, run_twin(batch, orders[3:])])
+    np.testing.assert_array_equal(result.online_errors, errors)
+    np.testing.assert_allclose(result.dual_coef, batch.A, atol=1e-9)
+
+
+@pytest.mark.parametrize("sampling", ["permutation", "iid"])
+def test_whole_runs_of_ufo_and_pegasos(sampling):
+    K, y, problem, _ = small_problem(p=1.2, C=1.0, alpha=0.01, seed=7)
+    orders = orders_of(30, 9, 6, sampling=sampling)
+    result = solve_ufo(problem, n_epochs=6, rng=np.random.default_rng(9), sampling=sampling)
+    twin = TwinUFO(K, y, 3, 1.2, C=1.0, alpha=0.01)
+    np.testing.assert_array_equal(result.online_errors, run_twin(twin, orders))
+    np.testing.assert_array_equal(result.dual_coef, twin.A)
+    np.testing.assert_allclose(result.kernel_weights, twin.point()[1], rtol=1e-9)
+
+    problem = MKLProblem(problem.bank, y, 3, p=1.2, C=1.0)
+    result = solve_pegasos_mkl(problem, n_epochs=6, rng=np.random.default_rng(9), sampling=sampling)
+    twin = TwinBatch(K, y, 3, 1.2, C=1.0)
+    np.testing.assert_array_equal(result.online_errors, run_twin(twin, orders))
+    np.testing.assert_allclose(result.dual_coef, twin.A, atol=1e-9)
+
+
+def test_online_stage_ends_with_an_epoch_without_loss():
+    """A separable stream: after the first quiet epoch the online stage stops (theorem 4.3)."""
+    K = np.eye(12)[None] + 0.1
+    y = np.arange(12) % 3
+    problem = MKLProblem(KernelBank.from_stack(K), y, 3, p=2.0)
+    result = solve_obscure(problem, n_epochs_online=200, n_epochs=0, rng=np.random.default_rng(0))
+    assert result.n_iter < 100
+    assert result.history.n_updates.iloc[-1] == result.history.n_updates.iloc[-2]
+    coef, weights = result.dual_coef, result.kernel_weights
+    assert plain_losses(class_scores(K, coef, weights), y).max() == 0.0
+
+
+def test_om2_keeps_the_given_order_in_the_first_pass_and_permutes_later_ones():
+    """As its documentation says of ``shuffle=False``."""
+    K, y, _, _ = small_problem(seed=8)
+    model = OM2("precomputed", p=1.2, n_epochs=3, random_state=5).fit(K, y)
+    rng = np.random.default_rng(5)
+    orders = [np.arange(30), rng.permutation(30), rng.permutation(30)]
+    twin = TwinOM2(K, y, 3, 1.2)
+    np.testing.assert_array_equal(model.online_errors_, run_twin(twin, orders))
+    np.testing.assert_allclose(model.dual_coef_, twin.A[model.support_], atol=1e-9)
+
+
+@pytest.mark.parametrize("C, n_epochs", [(1.0, 1), (0.05, 3)])
+def test_passive_aggressive_equals_its_twin(C, n_epochs):
+    K, y, _, _ = small_problem(n=40, n_classes=4, seed=9)
+    K[0] *= 2.0  # a diagonal other than 1
+    K[:, 5], K[:, :, 5] = 0.0, 0.0  # a sample that every kernel maps to 0
+    rng = np.random.default_rng(2)
+    order = np.concatenate([np.arange(40) if epoch == 0 else rng.permutation(40) for epoch in range(n_epochs)])
+    steps = list(twin_passive_aggressive(K.mean(axis=0), y, 4, C, order))
+    model = KernelPA("precomputed", C=C, n_epochs=n_epochs, random_state=2).fit(K, y)
+    np.testing.assert_array_equal(model.online_errors_, [mistake for _, mistake in steps])
+    np.testing.assert_allclose(model.dual_coef_, steps[-1][0][model.support_], atol=1e-12)
+    assert 5 not in model.support_
+    np.testing.assert_allclose(model.kernel_weights_, 0.25)
+    if n_epochs == 1:  # every row is the step of its visit
+        assert model.n_updates_ == np.count_nonzero(steps[-1][0].any(axis=1))
+
+    single = KernelPA("precomputed", kernel=2, C=C, n_epochs=n_epochs, random_state=2).fit(K, y)
+    steps = list(twin_passive_aggressive(K[2], y, 4, C, order))
+    np.testing.assert_allclose(single.dual_coef_, steps[-1][0][single.support_], atol=1e-12)
+    np.testing.assert_array_equal(single.kernel_weights_, [0.0, 0.0, 1.0, 0.0])
+
+
+# ------------------------------------------------------------------ pieces of the compiled loop
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("sample_major", [True, False])
+@pytest.mark.parametrize("filled", [2, 40])
+def test_pair_products_sparse_and_dense(filled, sample_major, dtype):
+    rng = np.random.default_rng(filled)
+    n, n_kernels, n_classes = 90, 5, 3
+    stack = rng.random((n_kernels, n, n)).astype(dtype)
+    coef = np.zeros((n_classes, n))
+    for c in range(n_classes):
+        coef[c, rng.choice(n, filled, replace=False)] = rng.normal(size=filled)
+    entry_of = np.empty((n_classes, n), dtype=np.int32)
+    entry_index = np.empty((n_classes, n), dtype=np.uint32)
+    entry_value = np.zeros((n_classes, n), dtype=dtype)
+    entry_count = np.zeros(n_classes, dtype=np.int64)
+    engine.index_entries(coef, entry_of, entry_index, entry_value, entry_count)
+    assert (4 * (entry_count[0] + entry_count[2]) < n) == (filled == 2)
+    if sample_major:
+        flat, base, stride = np.ascontiguousarray(stack.transpose(1, 0, 2)).reshape(-1), 7 * n_kernels * n, n
+    else:
+        flat, base, stride = stack.reshape(-1), 7 * n, n * n
+    out = np.zeros(n_kernels)
+    engine.pair_products(flat, base, stride, 0, 2, coef, entry_index, entry_value, entry_count, np.zeros(n), out)
+    np.testing.assert_allclose(out, stack[:, 7] @ (coef[0] - coef[2]), atol=1e-5 if dtype == np.float32 else 1e-12)
+
+    weights, active = rng.random(n_kernels).astype(dtype), np.arange(n_kernels)
+    combined = np.empty(n, dtype=dtype)
+    engine.combine_rows(flat, base, stride, weights, active, n_kernels, combined)
+    np.testing.assert_allclose(combined, weights @ stack[:, 7], rtol=1e-5 if dtype == np.float32 else 1e-12)
+    scores = np.empty(n_classes, dtype=np.float64)
+    engine.class_scores(combined, entry_index, entry_value, entry_count, scores)
+    np.testing.assert_allclose(scores, combined @ coef.T, atol=1e-4 if dtype == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("solver", ["om2", "obscure", "pegasos", "ufo"])
+def test_kernels_computed_on_demand_give_the_same_run(solver, dtype):
+    """A bank that can hold a few rows only, against the resident one: the same visits, mistakes and coefficients."""
+    rng = np.random.default_rng(12)
+    n = 150
+    y = rng.integers(4, size=n)
+    X = rng.normal(size=(n, 9)) + 1.5 * rng.normal(size=(4, 9))[y]
+    cues = [("a", RBF(), slice(0, 3)), ("b", Linear(), slice(3, 6)), ("c", Poly(), slice(6, 9)), ("d", RBF(factor=2.0), slice(0, 3))]
+    whole = KernelBank(cues, X, dtype=dtype)
+    row_bytes = 4 * n * np.dtype(dtype).itemsize
+    solve = {
+        "om2": lambda problem, **options: solve_om2(problem, n_epochs=3, shuffle=True, **options),
+        "obscure": lambda problem, **options: solve_obscure(problem, n_epochs_online=2, n_epochs=4, **options),
+        "pegasos": lambda problem, **options: solve_pegasos_mkl(problem, n_epochs=4, **options),
+        "ufo": lambda problem, **options: solve_ufo(problem, n_epochs=4, **options),
+    }[solver]
+    settings = dict(p=1.3, C=1.0, alpha=0.02 if solver == "ufo" else 0.0)
+    wanted = solve(MKLProblem(whole, y, 4, **settings), rng=np.random.default_rng(0))
+    tolerance = 1e-9 if dtype == np.float64 else 2e-4  # a rounding of the kernels, over many updates
+    for memory, scores in ((6 * row_bytes, "recompute"), (40 * row_bytes, "recompute"), (40 * row_bytes, "maintain"), (40 * row_bytes, "auto")):
+        bank = KernelBank(cues, X, dtype=dtype, memory=memory)
+        assert not bank.resident
+        result = solve(MKLProblem(bank, y, 4, **settings), rng=np.random.default_rng(0), scores=scores)
+        np.testing.assert_array_equal(result.online_errors, wanted.online_errors)
+        assert result.n_updates == wanted.n_updates
+        np.testing.assert_allclose(result.dual_coef, wanted.dual_coef, atol=tolerance * np.abs(wanted.dual_coef).max())
+        np.testing.assert_allclose(result.kernel_weights, wanted.kernel_weights, rtol=tolerance)
+        assert result.objective == pytest.approx(wanted.objective, rel=tolerance)
+        assert result.dual_gap == pytest.approx(wanted.dual_gap, abs=tolerance * wanted.objective)
+
+
+@pytest.mark.parametrize("major", ["sample", "kernel"])
+@pytest.mark.parametrize("route", ROUTES)
+def test_either_order_of_the_stack_in_memory(route, major):
+    K, y, problem, rng = small_problem(n=40, p=1.1, seed=13)
+    if major == "sample":
+        stack = np.ascontiguousarray(K.transpose(1, 0, 2)).transpose(1, 0, 2)
+        problem = MKLProblem(KernelBank.from_stack(stack), y, 3, p=1.1)
+    stream = Stream(problem, scores=route)
+    stream.start_stage(OM2_RULE)
+    follow(stream, TwinOM2(K, y, 3, 1.1), rng.integers(40, size=60))
+
+
+def test_long_runs_do_not_drift():
+    """Incremental block norms and maintained scores in float32 stay with the coefficients over many updates."""
+    K, y, _, _ = small_problem(n=60, n_classes=3, seed=14)
+    problem = MKLProblem(KernelBank.from_stack(K.astype(np.float32)), y, 3, p=1.1, C=1.0)
+    for route in ROUTES:
+        stream = Stream(problem, scores=route)
+        stream.start_stage(DUAL_AVERAGING)
+        rng = np.random.default_rng(0)
+        for _ in range(400):
+            stream.visit(rng.permutation(60))
+        exact = block_norms(K, stream.coef.T)
+        np.testing.assert_allclose(np.sqrt(stream.norms_sq), exact, rtol=1e-5)
+        coef, weights = stream.point()
+        scores = class_scores(K, coef, weights)
+        np.testing.assert_allclose(stream.scores_now(coef, weights), scores, atol=1e-4 * np.abs(scores).max())
+
+
+def test_gradient_norm_is_that_of_two_blocks_per_kernel():
+    K, y, problem, _ = small_problem(p=1.01, scale=[1.0, 0.5, 2.0, 0.0])
+    twin = PlainDual(K, y, 3, 1.01)
+    assert problem.q == pytest.approx(dual_exponent(1.01))
+    wanted = [twin.gradient_norm(i) ** 2 for i in range(30)]
+    np.testing.assert_allclose(Stream(problem).gradient_norm_sq, wanted, rtol=1e-12)
