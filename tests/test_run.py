@@ -157,7 +157,7 @@ def test_a_whole_run(tmp_path):
 
     # The full profile's results become the reference, with its gallery.
     (tmp_path / "figures" / "full").symlink_to(out)
-    assert execute(tmp_path, "--reference").returncode == 0
+    assert execute(tmp_path, "--reference", "--profile", "full").returncode == 0
     assert (tmp_path / "figures" / "reference" / "jmlr-fig-1.svg").is_file()
     assert "](reference/jmlr-fig-1.png)" in (tmp_path / "figures" / "README.md").read_text()
 
@@ -201,7 +201,7 @@ SLOW = """import time
 from cuelearn.protocols import Sweep, atomic_write
 from pathlib import Path
 def point(x):
-    time.sleep(0.2)
+    time.sleep(0.8)  # longer than what is left to a notebook kernel whose parent was killed
     return x
 sweep = Sweep(None, "slow")
 result = sweep.run(point, [{"x": x} for x in range(6)])

@@ -68,8 +68,9 @@ def combine_rows(flat, base, kernel_stride, weights, active, n_active, out):
 
 @njit(cache=True, fastmath=True)
 def gathered_dot(row, index, value, count):
-    """``sum_s value[s] * row[index[s]]``; unsigned indices spare the test for negative ones and let the loop gather."""
-    total = value.dtype.type(0.0)
+    """``sum_s value[s] * row[index[s]]`` in double precision; unsigned indices spare the test for negative ones and let the loop
+    gather."""
+    total = 0.0
     for s in range(count):
         total += value[s] * row[index[s]]
     return total
@@ -323,11 +324,11 @@ def visit_samples(
             if rule == DUAL_AVERAGING:
                 threshold = params[ALPHA] * reals[STEP]
             refresh_link(norms_sq, norms, weights, threshold, q, rounding, active, reals, counts)
-            if rule == BATCH:
-                # projection on the ball of radius R (line 10): only an update can leave it
-                length = reals[SCALE] * reals[DUAL_NORM]
-                if length > q * params[RADIUS]:
-                    reals[SCALE] *= q * params[RADIUS] / length
+        if rule == BATCH:
+            # projection on the ball of radius R (line 10), on a visit without loss too: the start may lie outside a capped R
+            length = reals[SCALE] * reals[DUAL_NORM]
+            if length > q * params[RADIUS]:
+                reals[SCALE] *= q * params[RADIUS] / length
     return order.shape[0]
 
 

@@ -73,6 +73,7 @@ def test_om2_equals_its_twin_on_digits(digits, twin_runs, p, scores, dtype):
     )  # fmt: skip
     for epoch, (coef, mistakes) in enumerate(twin_runs[p]):
         np.testing.assert_array_equal(result.online_errors[1000 * epoch : 1000 * (epoch + 1)], mistakes)
+        print("DBG", p, scores, dtype, np.abs(seen[epoch] - coef).max())
         assert np.abs(seen[epoch] - coef).max() <= tolerance * np.abs(coef).max(), f"epoch {epoch + 1}"
 
 
