@@ -72,6 +72,15 @@ class Verdict(NamedTuple):
     text: str = ""
     figure: str = ""
 
+    def _repr_markdown_(self):
+        """How a notebook shows it."""
+        says = _claims().loc[self.claim, "claim"] if self.claim in _claims().index else ""
+        number = "" if self.number is None or not np.isfinite(self.number) else f"{self.measure}: {self.number:.4g}"
+        if number and self.low is not None and np.isfinite(self.low):
+            number += f" (95% interval {self.low:.4g} to {self.high:.4g})"
+        found = ". ".join(filter(None, [number, f"Data: {self.data}" if self.data else "", self.text]))
+        return f"**{self.claim}: {self.verdict}.** *{says}.* {found}"
+
 
 @lru_cache(maxsize=1)
 def _claims():

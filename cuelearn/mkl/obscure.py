@@ -60,7 +60,7 @@ def solve_obscure(problem, *, n_epochs_online=5, n_epochs=50, eta=0.5, radius="c
     else:
         used = math.inf if radius == math.inf else check_positive("radius", radius)
     training.extra.update(radius=used, radius_online=online, n_updates_online=training.stream.n_updates)
-    if n_epochs and used > 0.0:
+    if n_epochs and used > 0.0 and not training.stopped:
         training.run_stage("batch", BATCH, n_epochs, radius=used)
     return training.finish(certify=n_epochs > 0)
 

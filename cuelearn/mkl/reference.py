@@ -339,7 +339,8 @@ def _extrapolate(current, target, inputs, residuals, reset):
     new = target
     if len(residuals) > 1:
         differences = np.stack([residual - r for r in residuals[:-1]], axis=1)
-        steps = np.stack([np.where(finite, (current + residual) - (x + r), 0.0) for x, r in zip(inputs[:-1], residuals[:-1])], axis=1)
+        reached = [np.where(finite, x + r, 0.0) for x, r in zip(inputs, residuals, strict=True)]
+        steps = np.stack([reached[-1] - earlier for earlier in reached[:-1]], axis=1)
         gram = differences.T @ differences
         gram[np.diag_indices_from(gram)] *= 1.0 + 1e-10
         gram[np.diag_indices_from(gram)] += 1e-300

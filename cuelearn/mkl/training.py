@@ -31,7 +31,9 @@ class Training:
         When objective and gap are measured: "every" epoch; "geometric" at epochs 1, 2, 3, 4, 6, 9, ... (each half as long again)
         and the last of a stage; at the "end" only; "auto" is "geometric" if `tol` is set, else "end". The clock stops meanwhile.
     rng : numpy.random.Generator
-    shuffle, sampling
+    shuffle : bool
+        Permute the first epoch too; False keeps its given order (a stream). Later epochs always draw a fresh permutation.
+    sampling : {"permutation", "iid"}
         See `draw_order`.
     callback : callable(training, step) or None
     verbose : bool or int
@@ -68,6 +70,7 @@ class Training:
         self.epoch = 0
         self.errors = []
         self.converged = tol is None
+        self.stopped = False  # by the callback
         self.extra = {}
         self._bound = 0.0
         self._measured_at = -1
@@ -105,7 +108,7 @@ class Training:
             for epoch in range(1, n_epochs + 1):
                 before = stream.n_updates
                 mistakes = stream.visit(
-                    draw_order(self.problem.bank.n_samples, self.rng, shuffle=self.shuffle, sampling=self.sampling)
+                    draw_order(self.problem.bank.n_samples, self.rng, shuffle=self.shuffle or self.epoch > 0, sampling=self.sampling)
                 )
                 history.pause()
                 self.epoch += 1
@@ -119,9 +122,9 @@ class Training:
                     next_measure = max(next_measure + 1, int(1.5 * epoch))
                 self._record(stage, mistakes, scheduled, certify)
                 bar.update()
-                stop = self._call_back()
+                self.stopped = self._call_back()
                 history.go()
-                if quiet or stop or (certify and self.tol is not None and self.converged) or last:
+                if quiet or self.stopped or (certify and self.tol is not None and self.converged) or last:
                     break
         return certify and self.tol is not None and self.converged
 

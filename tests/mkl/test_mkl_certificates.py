@@ -1,0 +1,182 @@
+"""Objective and duality gap: equal to plain computations, and never wrong about the optimum."""
+
+import functools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mkl_twins import auto_p, block_norms, class_scores, conic_optimum, make_stack, plain_dual, plain_losses, plain_norm, plain_objective
+
+from cuelearn.kernels import KernelBank
+from cuelearn.mkl import OBSCURE, OM2, UFOMKL, MKLProblem, PegasosMKL, duality_gap, objective, solve_reference
+
+PROBLEMS = [
+    dict(n=25, n_kernels=3, n_classes=3, p=1.3, C=1.0, alpha=0.0, loss="multiclass"),
+    dict(n=30, n_kernels=4, n_classes=4, p="auto", C=10.0, alpha=0.01, loss="multiclass"),
+    dict(n=20, n_kernels=2, n_classes=2, p=2.0, C=0.1, alpha=0.0, loss="hinge"),
+    dict(n=25, n_kernels=5, n_classes=2, p=1.01, C=1.0, alpha=0.05, loss="hinge"),
+    dict(n=20, n_kernels=1, n_classes=5, p=1.5, C=100.0, alpha=0.0, loss="multiclass"),
+]
+
+
+@functools.cache
+def solved(index):
+    """Problem number `index`: kernels, labels, settings, numeric p, factor, optimum."""
+    settings = dict(PROBLEMS[index])
+    K, y = make_stack(np.random.default_rng(index), settings.pop("n"), settings.pop("n_kernels"), settings.pop("n_classes"))
+    p = auto_p(len(K)) if settings["p"] == "auto" else settings["p"]
+    optimum, _ = conic_optimum(K, y, p, settings["C"], settings["alpha"], settings["loss"])
+    return K, y, settings, p, 0.5 if settings["loss"] == "hinge" else 1.0, optimum
+
+
+def random_dual_point(index, seed, share, size):
+    """a >= 0 with zeros at the labels: the share of samples and the scale vary, feasible up to size 1."""
+    K, y, *_ = solved(index)
+    rng = np.random.default_rng(seed)
+    a = rng.exponential(size=(y.size, int(y.max()) + 1)) * rng.integers(2, size=(y.size, int(y.max()) + 1))
+    a[np.arange(y.size), y] = 0.0
+    rows = a.sum(axis=1, keepdims=True)
+    a = size * np.divide(a, rows, out=np.zeros_like(a), where=rows > 0.0) * rng.uniform(size=(y.size, 1))
+    return a * (rng.uniform(size=(y.size, 1)) < share)
+
+
+points = st.tuples(
+    st.integers(0, len(PROBLEMS) - 1), st.integers(0, 2**32 - 1), st.floats(0.0, 1.0), st.sampled_from([1e-6, 0.01, 0.3, 1.0, 5.0])
+)
+
+
+@given(points)
+@settings(max_examples=150)
+def test_weak_duality(point):
+    """The bound is the best multiple of the point, below the optimum; the primal point that comes with it is above."""
+    index, seed, share, size = point
+    K, y, keywords, p, factor, optimum = solved(index)
+    a = random_dual_point(index, seed, share, size)
+    certificate = duality_gap(K, y, a, **keywords)
+    assert certificate.gap == certificate.objective - certificate.dual_value
+    assert certificate.gap >= 0.0
+    assert certificate.dual_value <= optimum * (1.0 + 1e-7)
+    assert certificate.objective >= optimum * (1.0 - 1e-7)
+
+    feasible = a / np.maximum(1.0, a.sum(axis=1, keepdims=True))
+    largest = feasible.sum(axis=1).max()
+    value = plain_dual(K, y, feasible, p, keywords["C"], keywords["alpha"], factor)
+    assert certificate.dual_value >= value - 1e-9 * abs(value)
+    if largest > 0.0:
+        along = [plain_dual(K, y, s * feasible, p, keywords["C"], keywords["alpha"], factor) for s in np.linspace(0.0, 1.0 / largest, 60)]
+        assert certificate.dual_value >= max(along) - 1e-9
+        finer = np.geomspace(1e-8, 1.0, 200) / largest
+        best = max(plain_dual(K, y, s * feasible, p, keywords["C"], keywords["alpha"], factor) for s in finer)
+        assert certificate.dual_value == pytest.approx(max(best, *along), rel=2e-2, abs=1e-6)
+
+
+@given(points, st.integers(0, 2**32 - 1))
+@settings(max_examples=60)
+def test_objective_is_a_plain_computation(point, seed):
+    index, dual_seed, share, size = point
+    K, y, keywords, p, factor, optimum = solved(index)
+    rng = np.random.default_rng(seed)
+    A = random_dual_point(index, dual_seed, share, size) * rng.normal()
+    weights = rng.exponential(size=len(K)) * rng.integers(2, size=len(K))
+    # dual_coef as estimators hold it: scores are sum_j weights[j] K_j @ dual_coef
+    dual_coef = factor * A
+    wanted = plain_objective(K, y, A, weights, p, keywords["C"], keywords["alpha"], factor)
+    np.testing.assert_allclose(class_scores(K, A, weights, factor), np.tensordot(weights, K, 1) @ dual_coef)
+    assert objective(K, y, dual_coef, weights, **keywords) == pytest.approx(wanted, rel=1e-10)
+    assert objective(KernelBank.from_stack(K), y, dual_coef, weights, **keywords) == pytest.approx(wanted, rel=1e-10)
+    assert wanted >= optimum * (1.0 - 1e-7)
+
+    certificate = duality_gap(K, y, random_dual_point(index, dual_seed, 1.0, 1.0), dual_coef=dual_coef, kernel_weights=weights, **keywords)
+    assert certificate.objective == pytest.approx(wanted, rel=1e-10)
+    assert certificate.gap >= 0.0
+
+
+def test_objective_with_weights_of_either_sign():
+    """w^j = kernel_weights[j] theta^j has the norm |kernel_weights[j]| ||theta^j||."""
+    K, y, keywords, p, _, _ = solved(0)
+    A = np.random.default_rng(0).normal(size=(y.size, 3))
+    weights = np.array([0.3, -0.2, 0.1])
+    norms = np.abs(weights) * block_norms(K, A)
+    loss = plain_losses(class_scores(K, A, weights), y).mean()
+    wanted = 0.5 / (keywords["C"] * y.size) * plain_norm(norms, p) ** 2 + loss
+    assert objective(K, y, A, weights, **keywords) == pytest.approx(wanted, rel=1e-10)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("index", range(len(PROBLEMS)))
+@pytest.mark.parametrize("cls", [OM2, OBSCURE, PegasosMKL, UFOMKL])
+def test_estimators_report_their_objective(cls, index, dtype):
+    K, y, keywords, p, factor, optimum = solved(index)
+    takes_alpha = cls in (OM2, UFOMKL)
+    keywords = keywords if takes_alpha else {**keywords, "alpha": 0.0}
+    given_to = keywords if takes_alpha else {name: value for name, value in keywords.items() if name != "alpha"}
+    model = cls("precomputed", n_epochs=15, random_state=0, **given_to).fit(K.astype(dtype), y)
+    coef = np.zeros((y.size, model.classes_.size))
+    coef[model.support_] = model.dual_coef_
+    tolerance = 1e-4 if dtype == np.float32 else 1e-9
+    assert model.objective_ == pytest.approx(objective(K, y, coef, model.kernel_weights_, **keywords), rel=tolerance)
+    # an honest gap: the optimum lies between the bound and the objective
+    if keywords["alpha"] == PROBLEMS[index]["alpha"]:
+        assert model.objective_ - model.dual_gap_ <= optimum + 1e-5 * optimum
+        assert model.objective_ >= optimum - 1e-5 * optimum
+    # the history's last row is the reported point
+    assert model.history_.objective.iloc[-1] == model.objective_
+    assert model.history_.dual_gap.iloc[-1] == model.dual_gap_
+
+
+@pytest.mark.parametrize("cls", [OM2, OBSCURE, PegasosMKL, UFOMKL])
+def test_gaps_along_a_run_are_honest(cls):
+    K, y, keywords, p, factor, optimum = solved(0)
+    model = cls("precomputed", n_epochs=40, measure="every", random_state=0, p=1.3, C=1.0).fit(K, y)
+    rows = model.history_
+    assert rows.objective.notna().all() and rows.dual_gap.notna().all()
+    assert (rows.objective >= optimum * (1.0 - 1e-7)).all()
+    assert (rows.objective - rows.dual_gap <= optimum * (1.0 + 1e-7)).all()
+
+
+@pytest.mark.parametrize("index", range(len(PROBLEMS)))
+def test_reference_closes_the_gap_of_its_own_dual_point(index):
+    K, y, keywords, p, factor, optimum = solved(index)
+    result = solve_reference(MKLProblem(KernelBank.from_stack(K), y, int(y.max()) + 1, **keywords), tol=1e-6)
+    point = result.extra["dual_point"]
+    certificate = duality_gap(K, y, point, dual_coef=factor * result.dual_coef, kernel_weights=result.kernel_weights, **keywords)
+    assert 0.0 <= certificate.gap <= 1.1e-6 * certificate.objective
+    assert certificate.dual_value <= optimum * (1.0 + 1e-7) <= certificate.objective * (1.0 + 2e-7)
+    # the primal point that belongs to the dual one is near too
+    assert duality_gap(K, y, point, **keywords).objective == pytest.approx(optimum, rel=5e-2)
+
+
+BAD = {
+    "dual_point of a wrong shape": (dict(dual_point=np.zeros((3, 3))), "dual_point must have shape"),
+    "dual_point negative": (dict(dual_point=np.full((25, 3), -0.1)), "dual_point must be non-negative"),
+    "dual_point NaN": (dict(dual_point=np.full((25, 3), np.nan)), "dual_point must be finite"),
+    "dual_coef of a wrong shape": (dict(dual_coef=np.zeros((3, 3)), kernel_weights=np.ones(3)), "dual_coef must have shape"),
+    "dual_coef NaN": (dict(dual_coef=np.full((25, 3), np.nan), kernel_weights=np.ones(3)), "dual_coef must be finite"),
+    "dual_coef alone": (dict(dual_coef=np.zeros((25, 3))), "kernel_weights"),
+    "kernel_weights alone": (dict(kernel_weights=np.ones(3)), "kernel_weights|dual_coef"),
+    "kernel_weights of a wrong shape": (dict(dual_coef=np.zeros((25, 3)), kernel_weights=np.ones(2)), "kernel_weights must have shape"),
+    "kernel_weights NaN": (dict(dual_coef=np.zeros((25, 3)), kernel_weights=np.full(3, np.nan)), "kernel_weights must be finite"),
+    "one class": (dict(y=np.zeros(25)), "y must hold at least 2 classes"),
+    "y too short": (dict(y=np.arange(24) % 3), "y must have 25 entries"),
+    "kernels not square": (dict(kernels=np.zeros((3, 25, 24))), "n_kernels, n, n"),
+    "p": (dict(p=0.5), "p must be"),
+    "C": (dict(C=-1.0), "C must be"),
+    "alpha": (dict(alpha=-1.0), "alpha must be"),
+    "loss": (dict(loss="square"), "loss must be"),
+    "hinge with three classes": (dict(loss="hinge"), "loss='hinge' needs exactly 2 classes"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_bad_arguments(bad):
+    change, message = BAD[bad]
+    K, y, *_ = solved(0)
+    good = dict(kernels=K, y=y, dual_point=np.zeros((25, 3)))
+    with pytest.raises(ValueError, match=message):
+        duality_gap(**{**good, **change})
+    change = {name: value for name, value in change.items() if name != "dual_point"}
+    if change and not bad.endswith("alone"):
+        good = dict(kernels=K, y=y, dual_coef=np.zeros((25, 3)), kernel_weights=np.ones(3))
+        with pytest.raises(ValueError, match=message):
+            objective(**{**good, **change})

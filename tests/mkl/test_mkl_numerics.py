@@ -1,0 +1,402 @@
+"""Extremes and limits: the right answer or one clear error, never NaN and never a floating-point warning."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from mkl_twins import block_norms, class_scores, conic_optimum, make_stack, plain_losses, plain_objective
+
+from cuelearn.kernels import KernelBank
+from cuelearn.mkl import (
+    OBSCURE,
+    OM2,
+    UFOMKL,
+    AverageKernelSVM,
+    BestKernelSVM,
+    KernelPA,
+    MKLProblem,
+    PegasosMKL,
+    duality_gap,
+    objective,
+    solve_obscure,
+    solve_om2,
+    solve_pegasos_mkl,
+    solve_reference,
+    solve_ufo,
+)
+
+pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
+
+STOCHASTIC = [OM2, OBSCURE, PegasosMKL, UFOMKL]
+SINGLE = [AverageKernelSVM, BestKernelSVM, KernelPA]
+
+
+def stack(n=24, n_kernels=3, n_classes=3, seed=0):
+    return make_stack(np.random.default_rng(seed), n, n_kernels, n_classes)
+
+
+def with_kernels(change):
+    K, y = stack()
+    return change(K), y, {}
+
+
+def all_zero(K):
+    return np.zeros_like(K)
+
+
+def one_zero(K):
+    K[1] = 0.0
+    return K
+
+
+def zero_samples(K):
+    K[:, :, 3], K[:, 3, :] = 0.0, 0.0
+    return K
+
+
+def every_class_once(K):
+    return K
+
+
+CASES = {
+    "p = 1.0001": lambda: (*stack(), dict(p=1.0001)),
+    "p = 1 + 1e-9": lambda: (*stack(), dict(p=1.0 + 1e-9)),
+    "p = 2": lambda: (*stack(), dict(p=2.0)),
+    "F = 1": lambda: (*stack(n_kernels=1), {}),
+    "F = 1, p = 1.0001": lambda: (*stack(n_kernels=1), dict(p=1.0001)),
+    "F = 1, p = 2": lambda: (*stack(n_kernels=1), dict(p=2.0)),
+    "F = 2": lambda: (*stack(n_kernels=2), {}),
+    "duplicated kernels": lambda: (np.repeat(stack()[0], 4, axis=0), stack()[1], dict(p=1.01)),
+    "all kernels alike, p = 1.0001": lambda: (np.repeat(stack()[0][:1], 6, axis=0), stack()[1], dict(p=1.0001)),
+    "constant kernels": lambda: with_kernels(np.ones_like),
+    "identity kernels": lambda: with_kernels(lambda K: np.stack([np.eye(K.shape[1])] * 3)),
+    "one kernel zero": lambda: with_kernels(one_zero),
+    "one kernel zero, p = 1.0001": lambda: (*with_kernels(one_zero)[:2], dict(p=1.0001)),
+    "all kernels zero": lambda: with_kernels(all_zero),
+    "all kernels zero, p = 1.0001": lambda: (*with_kernels(all_zero)[:2], dict(p=1.0001)),
+    "a sample that every kernel maps to 0": lambda: with_kernels(zero_samples),
+    "unnormalised kernels": lambda: with_kernels(lambda K: K * np.array([1e-3, 1.0, 40.0])[:, None, None]),
+    "unnormalised kernels, p = 1.0001": lambda: (with_kernels(lambda K: K * np.array([1e-3, 1.0, 1e3])[:, None, None])[0], stack()[1], dict(p=1.0001)),
+    "tiny kernels": lambda: with_kernels(lambda K: 1e-9 * K),
+    "huge kernels": lambda: with_kernels(lambda K: 1e9 * K),
+    "two classes": lambda: (*stack(n_classes=2), {}),
+    "two classes, hinge": lambda: (*stack(n_classes=2), dict(loss="hinge")),
+    "two classes, hinge, p = 1.0001": lambda: (*stack(n_classes=2), dict(loss="hinge", p=1.0001)),
+    "every class once": lambda: (*stack(n=8, n_classes=8), {}),
+    "two samples": lambda: (*stack(n=2, n_classes=2), {}),
+    "huge C": lambda: (*stack(), dict(C=1e8)),
+    "tiny C": lambda: (*stack(), dict(C=1e-8)),
+    "huge alpha": lambda: (*stack(), dict(alpha=1e3)),
+    "equal samples of different classes": lambda: (np.ones((2, 12, 12)), np.arange(12) % 3, {}),
+}  # fmt: skip
+
+
+@pytest.fixture(params=list(CASES))
+def case(request):
+    return CASES[request.param]()
+
+
+def numbers_of(model):
+    for name, value in vars(model).items():
+        if name.endswith("_") and name not in ("history_", "bank_"):
+            value = np.asarray(value)
+            if value.dtype.kind == "f":
+                yield name, value
+
+
+def make(cls, settings, **more):
+    wanted = {name: value for name, value in settings.items() if name in cls().get_params()}
+    return cls(kernels="precomputed", **wanted, **more)
+
+
+@pytest.mark.parametrize("scores", ["recompute", "maintain", "auto"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("cls", STOCHASTIC)
+def test_extremes(case, cls, dtype, scores):
+    K, y, settings = case
+    K = K.astype(dtype)
+    model = make(cls, settings, n_epochs=4, scores=scores, random_state=0).fit(K, y)
+    for name, value in numbers_of(model):
+        assert np.isfinite(value).all(), name
+    found = model.decision_function(K)
+    assert np.isfinite(found).all()
+    assert set(model.predict(K)) <= set(model.classes_)
+    assert (model.kernel_weights_ >= 0.0).all()
+    assert np.isfinite(model.history_[["objective", "dual_gap"]].iloc[-1].to_numpy(dtype=float)).all()
+
+    # what is reported is what the point is worth
+    n_classes = model.classes_.size
+    factor = 0.5 if settings.get("loss") == "hinge" else 1.0
+    A = np.zeros((y.size, n_classes))
+    A[model.support_] = model.dual_coef_ / factor
+    K = K.astype(np.float64)
+    by_hand = plain_objective(K, y, A, model.kernel_weights_, model.p_, settings.get("C", 1.0), getattr(model, "alpha", 0.0), factor)
+    assert model.objective_ == pytest.approx(by_hand, rel=1e-3 if dtype == np.float32 else 1e-6)
+    # and no better than the optimum
+    if dtype == np.float64:
+        assert model.dual_gap_ >= -1e-9 * model.objective_
+        assert model.objective_ - model.dual_gap_ <= 1.0 + 1e-12  # w = 0 is worth 1
+
+
+@pytest.mark.parametrize("cls", SINGLE)
+def test_extremes_of_the_baselines(case, cls):
+    K, y, settings = case
+    if cls is BestKernelSVM and np.bincount(y).min() < 2:
+        with pytest.raises(ValueError, match="y must hold at least 2 samples of every class"):
+            make(cls, settings).fit(K, y)
+        return
+    model = make(cls, settings).fit(K, y)
+    for name, value in numbers_of(model):
+        assert np.isfinite(value).all(), name
+    assert np.isfinite(model.decision_function(K)).all()
+    assert set(model.predict(K)) <= set(model.classes_)
+
+
+def test_reference_at_extremes(case):
+    """Certified, and by the plain formulas too: a gap from both sides, so the answer is right."""
+    K, y, settings = case
+    settings = {"p": "auto", "C": 1.0, **settings}
+    n_classes = int(y.max()) + 1
+    problem = MKLProblem(KernelBank.from_stack(K), y, n_classes, **settings)
+    result = solve_reference(problem, tol=1e-4)
+    assert result.converged and result.dual_gap <= 1e-4 * result.objective
+    assert np.isfinite(result.dual_coef).all() and np.isfinite(result.kernel_weights).all()
+    by_hand = plain_objective(K, y, result.dual_coef, result.kernel_weights, problem.p, problem.C, problem.alpha, problem.factor)
+    assert result.objective == pytest.approx(by_hand, rel=1e-7)
+
+
+@pytest.mark.parametrize("cls", STOCHASTIC + SINGLE)
+def test_one_class_is_one_clear_error(cls):
+    K, _ = stack()
+    with pytest.raises(ValueError, match="y must hold at least 2 classes, got 1 class"):
+        cls(kernels="precomputed").fit(K, np.zeros(24))
+
+
+@pytest.mark.parametrize("cls", STOCHASTIC + SINGLE)
+def test_string_labels(cls):
+    K, y = stack()
+    names = np.array(["ant", "bee", "cat"])
+    plain = cls(kernels="precomputed").set_params(**({"random_state": 0} if cls is not AverageKernelSVM else {}))
+    numbered = plain.fit(K, y).predict(K)
+    for labels in (names[y], names[y].astype(object), names[y].tolist()):
+        named = plain.fit(K, labels)
+        assert list(named.classes_) == ["ant", "bee", "cat"]
+        np.testing.assert_array_equal(named.predict(K), names[numbered])
+
+
+@pytest.mark.parametrize("solve", [solve_om2, solve_obscure, solve_pegasos_mkl, solve_ufo])
+def test_fewer_samples_than_classes(solve):
+    """A problem may know of classes that no sample has (the first batches of a stream)."""
+    K, y = stack(n=5, n_classes=3)
+    result = solve(MKLProblem(KernelBank.from_stack(K), 3 * y, 20, p=1.2), n_epochs=5, rng=np.random.default_rng(0))
+    assert result.dual_coef.shape == (5, 20)
+    assert np.isfinite(result.dual_coef).all() and np.isfinite(result.objective)
+    scores = class_scores(K, result.dual_coef, result.kernel_weights)
+    assert (scores.argmax(axis=1) == 3 * y).mean() >= 0.8
+
+
+# ------------------------------------------------------------------ right answers in the limits
+
+
+def crammer_singer_optimum(kernel, y, C):
+    """The plain Crammer-Singer SVM without bias, as a conic problem of its own: value and training scores."""
+    n, n_classes = y.size, int(y.max()) + 1
+    root = np.linalg.cholesky(kernel + 1e-12 * np.eye(n))
+    W, slack = cp.Variable((n, n_classes)), cp.Variable(n, nonneg=True)
+    scores = root @ W
+    constraints = [
+        scores[i, y[i]] - scores[i, c] >= 1.0 - slack[i] for i in range(n) for c in range(n_classes) if c != y[i]
+    ]
+    problem = cp.Problem(cp.Minimize(0.5 / (C * n) * cp.sum_squares(W) + cp.sum(slack) / n), constraints)
+    problem.solve(solver=cp.CLARABEL)
+    return problem.value, root @ W.value
+
+
+@pytest.mark.parametrize("p", [1.0001, 1.3, 2.0, "auto"])
+def test_one_kernel_is_the_plain_svm_whatever_p(p):
+    K, y = stack(n=30, n_kernels=1, seed=1)
+    wanted, scores = crammer_singer_optimum(K[0], y, 1.0)
+    problem = MKLProblem(KernelBank.from_stack(K), y, 3, p=p, C=1.0)
+    result = solve_reference(problem, tol=1e-7)
+    assert result.objective == pytest.approx(wanted, rel=1e-6)
+    np.testing.assert_allclose(problem.training_scores(result.dual_coef, result.kernel_weights), scores, atol=2e-3)
+
+    # with one kernel q only sets the pace of OBSCURE, and does not enter UFO-MKL at all
+    model = UFOMKL("precomputed", p=p, C=1.0, n_epochs=5000, random_state=0).fit(K, y)
+    assert model.objective_ == pytest.approx(wanted, rel=1e-3)
+    model = OBSCURE("precomputed", p=p, C=1.0, n_epochs=5000, random_state=0).fit(K, y)
+    assert model.objective_ == pytest.approx(wanted, rel=5e-3 if p == 1.0001 else 1e-3)
+
+
+@pytest.mark.parametrize("cls", STOCHASTIC)
+def test_p_2_is_the_unweighted_sum(cls):
+    """At q = 2 every run is the run on the one kernel that is their sum."""
+    K, y = stack(n=40, n_kernels=4)
+    options = {"C": 2.0, "n_epochs": 10, "p": 2.0, "random_state": 0}
+    many = cls("precomputed", **options).fit(K, y)
+    one = cls("precomputed", **options).fit(K.sum(axis=0)[None], y)
+    assert np.ptp(many.kernel_weights_) == 0.0
+    assert many.kernel_weights_[0] == pytest.approx(one.kernel_weights_[0], rel=1e-12)
+    np.testing.assert_allclose(many.dual_coef_, one.dual_coef_, atol=1e-9)
+    assert many.objective_ == pytest.approx(one.objective_, rel=1e-9)
+    assert many.dual_gap_ == pytest.approx(one.dual_gap_, rel=1e-6)
+
+
+def test_p_2_is_the_unweighted_sum_in_the_optimum():
+    K, y = stack(n=40, n_kernels=4)
+    wanted, _ = crammer_singer_optimum(K.sum(axis=0), y, 2.0)
+    result = solve_reference(MKLProblem(KernelBank.from_stack(K), y, 3, p=2.0, C=2.0), tol=1e-7)
+    assert result.objective == pytest.approx(wanted, rel=1e-6)
+
+
+@pytest.mark.parametrize("p", [1.05, 1.5])
+def test_ufo_without_alpha_solves_the_p_norm_problem(p):
+    K, y = stack(n=40, n_kernels=4, seed=2)
+    wanted, _ = conic_optimum(K, y, p, 1.0)
+    ufo = UFOMKL("precomputed", p=p, C=1.0, n_epochs=5000, random_state=0).fit(K, y)
+    obscure = OBSCURE("precomputed", p=p, C=1.0, n_epochs=5000, random_state=0).fit(K, y)
+    assert ufo.objective_ == pytest.approx(wanted, rel=1e-3)
+    assert obscure.objective_ == pytest.approx(wanted, rel=1e-3)
+    np.testing.assert_allclose(ufo.decision_function(K), obscure.decision_function(K), atol=0.1)
+
+
+def test_alpha_makes_exact_zeros_that_prediction_does_not_need():
+    K, y = stack(n=60, n_kernels=6, seed=3)
+    counts = []
+    for alpha in (0.0, 0.05, 0.2, 10.0):
+        model = UFOMKL("precomputed", alpha=alpha, C=10.0, n_epochs=30, random_state=0).fit(K, y)
+        counts.append(np.count_nonzero(model.kernel_weights_))
+        garbage = K.copy()
+        garbage[model.kernel_weights_ == 0.0] = 1e6
+        np.testing.assert_array_equal(model.decision_function(K), model.decision_function(garbage))
+    assert counts[0] == 6 and counts[-1] == 0
+    assert counts == sorted(counts, reverse=True) and 0 < counts[2] < 6
+
+
+@pytest.mark.parametrize("cls", STOCHASTIC)
+@pytest.mark.parametrize("p", [1.02, 1.5])
+def test_permuted_kernels_permute_the_weights(cls, p):
+    K, y = stack(n=40, n_kernels=5)
+    order = np.array([3, 0, 4, 1, 2])
+    options = {"p": p, "n_epochs": 8, "random_state": 0} | ({"alpha": 0.02} if cls is UFOMKL else {})
+    model, permuted = cls("precomputed", **options).fit(K, y), cls("precomputed", **options).fit(K[order], y)
+    np.testing.assert_allclose(permuted.kernel_weights_, model.kernel_weights_[order], rtol=1e-8)
+    np.testing.assert_allclose(permuted.dual_coef_, model.dual_coef_, atol=1e-8)
+    np.testing.assert_array_equal(permuted.online_errors_, model.online_errors_)
+
+
+@pytest.mark.parametrize("cls", STOCHASTIC + SINGLE)
+def test_labels_in_the_same_order_change_nothing(cls):
+    K, y = stack(n=40, n_kernels=3)
+    options = {} if cls is AverageKernelSVM else {"random_state": 0}
+    model = cls("precomputed", **options).fit(K, y)
+    renamed = cls("precomputed", **options).fit(K, np.array([-7, 3, 100])[y])
+    np.testing.assert_array_equal(renamed.dual_coef_, model.dual_coef_)
+    np.testing.assert_array_equal(renamed.predict(K), np.array([-7, 3, 100])[model.predict(K)])
+
+
+def test_relabelled_classes_have_the_same_optimum():
+    """In another order ties fall differently, so runs differ; the optimum does not."""
+    K, y = stack(n=40, n_kernels=3)
+    order = np.array([2, 0, 1])
+    problem = MKLProblem(KernelBank.from_stack(K), y, 3, p=1.2, C=1.0)
+    relabelled = MKLProblem(KernelBank.from_stack(K), order[y], 3, p=1.2, C=1.0)
+    one, other = solve_reference(problem, tol=1e-8), solve_reference(relabelled, tol=1e-8)
+    assert other.objective == pytest.approx(one.objective, rel=1e-7)
+    np.testing.assert_allclose(other.kernel_weights, one.kernel_weights, rtol=1e-2)
+    scores = problem.training_scores(one.dual_coef, one.kernel_weights)
+    np.testing.assert_allclose(relabelled.training_scores(other.dual_coef, other.kernel_weights)[:, order], scores, atol=5e-3)
+
+
+@pytest.mark.parametrize("cls", STOCHASTIC)
+def test_duplicated_kernels_share_their_weight(cls):
+    K, y = stack(n=40, n_kernels=3)
+    model = cls("precomputed", p=1.0001, n_epochs=10, random_state=0).fit(K[[0, 1, 1, 2, 1]], y)
+    weights = model.kernel_weights_
+    assert weights[1] == weights[2] == weights[4]
+
+
+def test_duplicated_kernels_change_little_near_p_1():
+    """At p = 1 a group of equal kernels is worth one: ||(m/k, ..., m/k)||_1 = m."""
+    K, y = stack(n=40, n_kernels=3)
+    single = solve_reference(MKLProblem(KernelBank.from_stack(K), y, 3, p=1.0001, C=1.0), tol=1e-6)
+    double = solve_reference(MKLProblem(KernelBank.from_stack(K[[0, 0, 1, 2]]), y, 3, p=1.0001, C=1.0), tol=1e-6)
+    assert double.objective == pytest.approx(single.objective, rel=1e-3)
+    assert double.kernel_weights[0] == pytest.approx(double.kernel_weights[1], rel=1e-9)
+    assert double.kernel_weights[:2].sum() == pytest.approx(single.kernel_weights[0], rel=2e-2)
+    at_2 = solve_reference(MKLProblem(KernelBank.from_stack(K[[0, 0, 1, 2]]), y, 3, p=2.0, C=1.0), tol=1e-6)
+    assert at_2.objective < 0.97 * solve_reference(MKLProblem(KernelBank.from_stack(K), y, 3, p=2.0, C=1.0), tol=1e-6).objective
+
+
+def test_p_1_0001_against_the_conic_solver():
+    K, y = stack(n=30, n_kernels=3, seed=4)
+    wanted, norms = conic_optimum(K, y, 1.0001, 1.0, tolerance=1e-9)
+    problem = MKLProblem(KernelBank.from_stack(K), y, 3, p=1.0001, C=1.0)
+    result = solve_reference(problem, tol=1e-6)
+    assert result.objective == pytest.approx(wanted, rel=1e-5)
+    ufo = UFOMKL("precomputed", p=1.0001, C=1.0, n_epochs=2000, random_state=0).fit(K, y)
+    assert ufo.objective_ - wanted <= ufo.dual_gap_ + 1e-5
+    assert ufo.objective_ >= wanted - 1e-5
+
+
+# ------------------------------------------------------------------ hinge
+
+
+def hinge_optimum(K, y, p, C):
+    """Binary hinge problem without bias in its own form: f = sum_j K_j a_j; value and f on the training samples."""
+    n, signs = y.size, 2.0 * y - 1.0
+    coefs = [cp.Variable(n) for _ in K]
+    roots = [np.linalg.cholesky(kernel + 1e-10 * np.eye(n)) for kernel in K]
+    f = sum(root @ coef for root, coef in zip(roots, coefs, strict=True))
+    norms = cp.hstack([cp.norm(coef) for coef in coefs])
+    length = cp.norm(norms, 2) if p == 2.0 else cp.pnorm(norms, p, max_denom=1 << 16)
+    problem = cp.Problem(cp.Minimize(0.5 / (C * n) * cp.square(length) + cp.sum(cp.pos(1.0 - cp.multiply(signs, f))) / n))
+    problem.solve(solver=cp.CLARABEL)
+    return problem.value, f.value
+
+
+@pytest.mark.filterwarnings("ignore:pnorm")
+@pytest.mark.parametrize("p", [1.05, 2.0])
+def test_hinge_is_the_binary_problem_without_bias(p):
+    K, y = stack(n=40, n_kernels=3, n_classes=2, seed=5)
+    wanted, f = hinge_optimum(K, y, p, 1.0)
+    problem = MKLProblem(KernelBank.from_stack(K), y, 2, p=p, C=1.0, loss="hinge")
+    result = solve_reference(problem, tol=1e-7)
+    assert result.objective == pytest.approx(wanted, rel=1e-6)
+    scores = problem.training_scores(result.dual_coef, result.kernel_weights)
+    np.testing.assert_allclose(scores[:, 1] - scores[:, 0], f, atol=5e-3)
+
+    for cls in (OBSCURE, UFOMKL):
+        model = cls("precomputed", p=p, C=1.0, loss="hinge", n_epochs=3000, random_state=0).fit(K, y)
+        assert model.objective_ == pytest.approx(wanted, rel=2e-3)
+        decision = model.decision_function(K)
+        assert decision.shape == (40,)
+        np.testing.assert_allclose(decision, f, atol=0.1)
+        hinge = np.maximum(0.0, 1.0 - (2.0 * y - 1.0) * decision).mean()
+        A = np.zeros((40, 2))
+        A[model.support_] = model.dual_coef_ / 0.5
+        assert hinge == pytest.approx(plain_losses(class_scores(K, A, model.kernel_weights_, 0.5), y).mean(), rel=1e-9)
+
+
+def test_hinge_halves_the_kernels_of_the_multiclass_loss():
+    """The factor 1/2 of `cuelearn.losses`, seen from outside."""
+    K, y = stack(n=40, n_kernels=3, n_classes=2, seed=6)
+    multiclass = OBSCURE("precomputed", p=1.3, n_epochs=20, random_state=0).fit(0.5 * K, y)
+    hinge = OBSCURE("precomputed", p=1.3, n_epochs=20, random_state=0, loss="hinge").fit(K, y)
+    assert hinge.objective_ == pytest.approx(multiclass.objective_, rel=1e-12)
+    np.testing.assert_allclose(hinge.decision_function(K), multiclass.decision_function(0.5 * K), rtol=1e-9)
+
+
+def test_objective_and_gap_at_zero():
+    """w = 0 is worth 1 and D(0) = 0."""
+    K, y = stack()
+    assert objective(K, y, np.zeros((24, 3)), np.zeros(3)) == 1.0
+    certificate = duality_gap(K, y, np.zeros((24, 3)))
+    assert certificate == (1.0, 0.0, 1.0)
+
+
+def test_block_norms_of_the_problem_are_plain_ones():
+    K, y = stack(n_classes=2)
+    A = np.random.default_rng(0).normal(size=(24, 2))
+    for loss, factor in (("multiclass", 1.0), ("hinge", 0.5)):
+        problem = MKLProblem(KernelBank.from_stack(K), y, 2, loss=loss)
+        np.testing.assert_allclose(np.sqrt(problem.block_norms_sq(A)), block_norms(K, A, factor), rtol=1e-12)
