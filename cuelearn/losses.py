@@ -39,7 +39,7 @@ def kernel_factor(loss, n_classes):
     ValueError
         If `loss` is unknown, or "hinge" is asked for with more than two classes.
     """
-    if loss not in KERNEL_FACTOR:
+    if not isinstance(loss, str) or loss not in KERNEL_FACTOR:
         raise ValueError(f"loss must be one of {sorted(KERNEL_FACTOR)}, got {loss!r}")
     if loss == "hinge" and n_classes != 2:
         raise ValueError(

@@ -1,11 +1,11 @@
 """What the kernel estimators of the package share: input forms, prediction, saving."""
 
 import json
+import numbers
 import os
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
@@ -22,9 +22,12 @@ def as_generator(random_state):
     """A NumPy Generator from None, an int, a Generator or a RandomState."""
     if isinstance(random_state, np.random.Generator):
         return random_state
-    if random_state is None or isinstance(random_state, (int, np.integer)):
-        return np.random.default_rng(random_state)
-    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31 - 1))
+    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
+    if random_state is not None and not (whole and random_state >= 0):
+        raise ValueError(f"random_state must be None, an integer >= 0, a Generator or a RandomState, got {random_state!r}")
+    return np.random.default_rng(random_state)
 
 
 class KernelClassifier(ClassifierMixin, BaseEstimator):
@@ -46,6 +49,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             bank = X if isinstance(X, KernelBank) else KernelBank.from_stack(X, **self._stack_memory())
             self.n_features_in_ = bank.n_samples
         else:
+            if isinstance(X, KernelBank):
+                raise ValueError("X is a KernelBank, which needs kernels='precomputed'")
             checked, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
             bank = KernelBank(
                 self.kernels, X if hasattr(X, "iloc") else checked, normalize=self.normalize, memory=self.memory
@@ -75,10 +80,16 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         self.dual_coef_ = dual_coef[self.support_]
         self.kernel_weights_ = kernel_weights
         self.bank_support_ = self.support_
+        self.n_seen_ = len(dual_coef)
 
     def _new_samples(self, X):
         """Check new samples; returns them in the form that the bank or `_class_scores` takes."""
         if isinstance(X, CrossBank):
+            if (X.n_kernels, X.n_columns) != (self.kernel_weights_.size, self.n_seen_):
+                raise ValueError(
+                    f"X must be a cross bank of {self.kernel_weights_.size} kernels and {self.n_seen_} training samples, "
+                    f"got one of {X.n_kernels} and {X.n_columns}"
+                )
             return X
         if self._is_precomputed():
             X = np.asarray(X)
@@ -151,6 +162,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     def save(self, path):
         """Save the fitted model as one .npz file without pickle; `load` reads it back.
 
+        The parameter `kernels` comes back with the numbers for gamma and the column numbers that `fit` found; a callback and a
+        `random_state` other than None or an int do not.
+
         Parameters
         ----------
         path : str or path-like
@@ -168,9 +182,11 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             parameters["kernels"] = None
         if not isinstance(parameters.get("random_state"), (type(None), int, np.integer)):
             parameters["random_state"] = None
-        bank = self.bank_.restrict(self.bank_support_ if self.support_.size else [0], resident=False)
+        bank = None  # prediction from precomputed kernels needs none
+        if not self._is_precomputed():
+            bank = self.bank_.restrict(self.bank_support_ if self.support_.size else [0], resident=False)
         fitted = {k: v for k, v in vars(self).items() if k.endswith("_") and not k.startswith("_") and k != "bank_"}
-        arrays = {f"bank/{k}": v for k, v in bank.arrays().items()}
+        arrays = {} if bank is None else {f"bank/{k}": v for k, v in bank.arrays().items()}
         plain = {}
         for name, value in fitted.items():
             if hasattr(value, "to_json"):
@@ -182,7 +198,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             else:
                 plain[name] = value
         head = {
-            "format": FORMAT, "class": type(self).__name__, "parameters": parameters, "fitted": plain, "bank": bank.to_dict(),
+            "format": FORMAT, "class": type(self).__name__, "parameters": parameters, "fitted": plain,
+            "bank": None if bank is None else bank.to_dict(),
         }  # fmt: skip
         text = json.dumps(head, default=_plain_number)
 
@@ -236,21 +253,28 @@ def load(path):
     ValueError
         If the file is damaged or not one of ours.
     """
-    import pandas as pd
-
-    import cuelearn.mkl
-
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        head = json.loads(arrays.pop("header").tobytes().decode())
-        if head["format"] != FORMAT:
-            raise ValueError(f"format {head['format']}")
+        return _rebuild(path)
     except FileNotFoundError:
         raise
     except Exception as error:
         raise ValueError(f"{os.fspath(path)} is not a model saved by cuelearn, or is damaged: {error}") from error
-    model = getattr(cuelearn.mkl, head["class"])(**head["parameters"])
+
+
+def _rebuild(path):
+    import pandas as pd
+
+    import cuelearn.mkl
+
+    with np.load(path, allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    head = json.loads(arrays.pop("header").tobytes().decode())
+    if head["format"] != FORMAT:
+        raise ValueError(f"format {head['format']}")
+    cls = getattr(cuelearn.mkl, head["class"], None)
+    if not (isinstance(cls, type) and issubclass(cls, KernelClassifier)):
+        raise ValueError(f"no estimator {head['class']!r}")
+    model = cls(**head["parameters"])
     for name, value in head["fitted"].items():
         if isinstance(value, dict) and set(value) == {"table"}:
             value = pd.DataFrame(value["table"])
@@ -262,8 +286,10 @@ def load(path):
             setattr(model, rest, value)
         else:
             bank_arrays[rest] = value
-    model.bank_ = KernelBank.from_dict(head["bank"], bank_arrays)
-    model.bank_support_ = np.arange(len(model.dual_coef_))  # the saved bank holds the support samples only
+    if head["bank"] is not None:
+        model.bank_ = KernelBank.from_dict(head["bank"], bank_arrays)
+        model.bank_support_ = np.arange(len(model.dual_coef_))  # the saved bank holds the support samples only
+        model.kernels = model.bank_.triples
     return model
 
 
@@ -320,7 +346,6 @@ class StochasticMKL(KernelClassifier):
     def _take(self, problem, result):
         self._keep(problem.factor * result.dual_coef, result.kernel_weights)
         self.block_norms_sq_ = result.block_norms_sq
-        self.n_seen_ = problem.bank.n_samples
         self.p_, self.q_ = problem.p, problem.q
         self.n_updates_ = result.n_updates
         self.history_ = result.history

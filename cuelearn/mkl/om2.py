@@ -178,14 +178,13 @@ class OM2(StochasticMKL):
         labels = np.searchsorted(self.classes_, y)
         if np.any(self.classes_[np.minimum(labels, self.classes_.size - 1)] != y):
             raise ValueError(f"y holds labels outside classes: {sorted(set(y.tolist()) - set(self.classes_.tolist()))}")
-        if first:
-            self.dual_coef_, self.support_ = np.zeros((0, self.classes_.size)), np.zeros(0, dtype=np.int64)
-            self.block_norms_sq_ = np.zeros(rows.shape[0])
-            self.n_updates_, self.n_seen_, self.online_errors_ = 0, 0, np.zeros(0, dtype=np.bool_)
-
         bank = _BatchBank(rows, diagonal)
         known = np.zeros(n_known, dtype=np.int64)
         problem = MKLProblem(bank, np.concatenate([known, labels]), self.classes_.size, p=self.p, loss=self.loss)
+        if first:  # nothing can fail from here on: a bad batch or parameter leaves the estimator as it was
+            self.dual_coef_, self.support_ = np.zeros((0, self.classes_.size)), np.zeros(0, dtype=np.int64)
+            self.block_norms_sq_ = np.zeros(rows.shape[0])
+            self.n_updates_, self.n_seen_, self.online_errors_ = 0, 0, np.zeros(0, dtype=np.bool_)
         stream = Stream(problem, scores="recompute", start=(self.dual_coef_ / problem.factor, self.block_norms_sq_))
         stream.start_stage(OM2_RULE)
         mistakes = stream.visit(np.arange(n_known, n_known + n_batch))
@@ -212,6 +211,8 @@ class OM2(StochasticMKL):
                     f"X must be finite, of shape (n_kernels, n, {n_seen} + n): the batch against all seen so far and itself; "
                     f"got shape {X.shape}"
                 )
+            if not first and X.shape[0] != self.kernel_weights_.size:
+                raise ValueError(f"X must hold {self.kernel_weights_.size} kernels, as before, got {X.shape[0]}")
             known = np.zeros(0, dtype=np.int64) if first else self.support_
             columns = np.concatenate([known, n_seen + np.arange(X.shape[1])])
             diagonal = np.zeros((X.shape[0], columns.size))
@@ -220,6 +221,7 @@ class OM2(StochasticMKL):
 
             def finish(kept):
                 self.n_features_in_ = self.n_seen_
+                vars(self).pop("bank_", None)  # of an earlier fit
 
             return np.ascontiguousarray(X[:, :, columns], dtype=dtype), diagonal, finish
         checked = validate_data(self, X, dtype=[np.float64, np.float32], reset=first)

@@ -24,6 +24,8 @@ References
 Thesis equations 4.3 and 4.9; theorem 4.6 gives the conjugate of the regulariser.
 """
 
+import math
+import numbers
 from typing import NamedTuple
 
 import numpy as np
@@ -141,7 +143,8 @@ class MKLProblem:
         return self.regularizer(kernel_weights * np.sqrt(norms_sq)) + mean_loss(scores, self.labels)
 
     def regularizer(self, primal_norms):
-        """Regulariser of given primal block norms."""
+        """Regulariser of given primal block norms (a block with a negative weight has the norm of its opposite)."""
+        primal_norms = np.abs(primal_norms)
         value = 0.5 * self.regularization * group_norm(primal_norms, self.p) ** 2
         return value + self.alpha * float(primal_norms.sum())
 
@@ -239,23 +242,27 @@ def combine(block, kernel_weights, dtype=None):
     return combined
 
 
+def _is_number(value):
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
+
+
 def check_positive(name, value):
     """`value` as a float, or an error that names the parameter."""
-    if isinstance(value, (bool, str)) or not np.isreal(value) or not np.isfinite(value) or not value > 0:
+    if not _is_number(value) or value <= 0:
         raise ValueError(f"{name} must be a positive number, got {value!r}")
     return float(value)
 
 
 def check_non_negative(name, value):
     """`value` as a float >= 0, or an error that names the parameter."""
-    if isinstance(value, (bool, str)) or not np.isreal(value) or not np.isfinite(value) or value < 0:
+    if not _is_number(value) or value < 0:
         raise ValueError(f"{name} must be a non-negative number, got {value!r}")
     return float(value)
 
 
 def check_count(name, value, least=1):
     """`value` as an int >= `least`, or an error that names the parameter."""
-    if isinstance(value, (bool, str)) or not np.isreal(value) or int(value) != value or value < least:
+    if not _is_number(value) or int(value) != value or value < least:
         raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
     return int(value)
 
@@ -305,10 +312,7 @@ def objective(kernels, y, dual_coef, kernel_weights, *, p="auto", C=1.0, alpha=0
     """
     problem = _problem(kernels, y, p, C, alpha, loss)
     coef = _check_coef("dual_coef", dual_coef, problem) / problem.factor
-    weights = np.asarray(kernel_weights, dtype=np.float64)
-    if weights.shape != (problem.bank.n_kernels,):
-        raise ValueError(f"kernel_weights must have shape ({problem.bank.n_kernels},), got {weights.shape}")
-    return problem.primal(coef, weights)
+    return problem.primal(coef, _check_weights(kernel_weights, problem))
 
 
 def duality_gap(kernels, y, dual_point, *, dual_coef=None, kernel_weights=None, p="auto", C=1.0, alpha=0.0, loss="multiclass"):
@@ -347,12 +351,15 @@ def duality_gap(kernels, y, dual_point, *, dual_coef=None, kernel_weights=None, 
     coef = -a
     coef[rows, problem.labels] = a.sum(axis=1)
     bound, scale, coef = problem.dual_bound(coef)
+    if (dual_coef is None) != (kernel_weights is None):
+        raise ValueError("dual_coef and kernel_weights must be given together, they are one primal point")
     if dual_coef is None:
         coef = coef * (scale / a.shape[0])
         norms_sq = problem.block_norms_sq(coef)
         value = problem.primal(coef, problem.primal_weights(np.sqrt(norms_sq)), norms_sq)
     else:
-        value = problem.primal(_check_coef("dual_coef", dual_coef, problem) / problem.factor, np.asarray(kernel_weights, dtype=np.float64))
+        coef = _check_coef("dual_coef", dual_coef, problem) / problem.factor
+        value = problem.primal(coef, _check_weights(kernel_weights, problem))
     return Certificate(value, bound, value - bound)
 
 
@@ -364,3 +371,12 @@ def _check_coef(name, coef, problem):
     if not np.isfinite(coef).all():
         raise ValueError(f"{name} must be finite")
     return coef
+
+
+def _check_weights(kernel_weights, problem):
+    weights = np.asarray(kernel_weights, dtype=np.float64)
+    if weights.shape != (problem.bank.n_kernels,):
+        raise ValueError(f"kernel_weights must have shape ({problem.bank.n_kernels},), got {weights.shape}")
+    if not np.isfinite(weights).all():
+        raise ValueError("kernel_weights must be finite")
+    return weights

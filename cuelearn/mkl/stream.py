@@ -25,9 +25,13 @@ MAINTAIN_BELOW = 0.3
 CACHE_BYTES = 1 << 20
 # maintained scores and norms drift by rounding; they are recomputed after this many updates per sample
 REFRESH_AFTER = 50
-# visits looked ahead for samples that will need a kernel row
-LOOK_AHEAD = 4096
-FETCH_ROWS = 64
+# kernel rows computed at a time, where they are computed on demand: the matrix product behind them reads all samples once per call
+FETCH_ROWS = 128
+# rows per partial sum of recomputed scores: a constant, so that their last bits do not depend on how many rows fit the memory
+SUM_ROWS = 16
+# most bytes of kernels among the samples of a window, see `Stream._visit_window`: larger windows cost more kernels within the
+# window, smaller ones more fetches; on 60,000 digits the sum is lowest near this
+WINDOW_BYTES = 128e6
 
 
 class Result(NamedTuple):
@@ -195,52 +199,28 @@ class Stream:
         if hasattr(bank, "rows_at_hand"):
             self.flat, self.row_of, self.row_stride, self.kernel_stride = bank.rows_at_hand
             return
-        row_bytes = bank.n_samples * bank.n_kernels * np.dtype(bank.dtype).itemsize
-        capacity = int(min(bank.n_samples, max(2, 0.5 * bank.memory // row_bytes)))
+        itemsize = np.dtype(bank.dtype).itemsize
+        row_bytes = bank.n_samples * bank.n_kernels * itemsize
+        capacity = int(min(FETCH_ROWS, max(1, 0.5 * bank.memory // row_bytes)))
+        capacity -= capacity % SUM_ROWS if capacity > SUM_ROWS else 0
+        window_bytes = min(WINDOW_BYTES, 0.25 * bank.memory)
+        self.window = int(min(bank.n_samples, max(2, np.sqrt(window_bytes / (bank.n_kernels * itemsize)))))
         self.buffer = np.empty((capacity, bank.n_kernels, bank.n_samples), dtype=bank.dtype)
         self.flat = self.buffer.reshape(-1)
         self.row_stride, self.kernel_stride = bank.n_kernels * bank.n_samples, bank.n_samples
         self.row_of = np.full(bank.n_samples, -1)
-        self.sample_in = np.full(capacity, -1)
-        self.next_slot = 0
 
-    def _fetch(self, order, position):
-        """Bring the row at `position` to hand, with those of coming visits that will most likely need theirs."""
-        capacity = self.buffer.shape[0]
-        room = min(FETCH_ROWS, max(1, capacity // 2))
-        stop = min(order.size, position + LOOK_AHEAD)
-        ahead = order[position:stop]
-        if self.maintained.size:
-            margins = np.empty(stop - position)
-            engine.visit_margins(
-                order, position, stop, self.problem.labels, self.weights, self.active, self.counts[engine.N_ACTIVE],
-                self.maintained, margins,
-            )  # fmt: skip
-            likely = margins * self._prefactor() * self.problem.factor < 1.0
-            likely[0] = True
-            ahead = ahead[likely]
-        missing = ahead[self.row_of[ahead] < 0]
-        _, first = np.unique(missing, return_index=True)
-        missing = missing[np.sort(first)][:room]
-        slots = (self.next_slot + np.arange(missing.size)) % capacity
-        leaving = self.sample_in[slots]
-        self.row_of[leaving[leaving >= 0]] = -1
-        start = 0
-        while start < slots.size:  # the ring may wrap: one call per contiguous run of slots
-            stop = start + 1
-            while stop < slots.size and slots[stop] == slots[stop - 1] + 1:
-                stop += 1
-            target = self.buffer[slots[start] : slots[stop - 1] + 1].transpose(1, 0, 2)
-            self.bank.rows_into(missing[start:stop], target)
-            start = stop
-        self.sample_in[slots] = missing
-        self.row_of[missing] = slots
-        self.next_slot = (self.next_slot + missing.size) % capacity
+    def _fetch(self, samples):
+        """Compute the kernel rows of some samples, at most as many as the buffer holds, into its first places."""
+        self.bank.rows_into(samples, self.buffer[: samples.size].transpose(1, 0, 2))
 
-    def _prefactor(self):
-        if self.rule == DUAL_AVERAGING:
-            return 1.0 / (max(1.0, self.reals[engine.STEP]) * self.params[engine.LAMBDA])
-        return self.scale / self.problem.q
+    def _fetch_coming(self, order, position):
+        """Bring the rows of the coming visits to hand, where every visit needs its row."""
+        coming = order[position : position + self.buffer.shape[0]]
+        coming = coming[np.sort(np.unique(coming, return_index=True)[1])]
+        self.row_of[:] = -1
+        self._fetch(coming)
+        self.row_of[coming] = np.arange(coming.size)
 
     # ---------------------------------------------------------------- routes
 
@@ -279,11 +259,14 @@ class Stream:
                 self.maintained[:, j, :] = cast @ rows
         else:
             self.maintained[...] = 0
-            step = max(1, min(FETCH_ROWS, bank.block_rows()))
-            for start in range(0, support.size, step):
-                rows = bank.rows(support[start : start + step])
-                for j in range(bank.n_kernels):
-                    self.maintained[:, j, :] += cast[:, start : start + step] @ rows[j]
+            capacity = self.buffer.shape[0]
+            for start in range(0, support.size, capacity):
+                self._fetch(support[start : start + capacity])
+                stop = min(start + capacity, support.size)
+                for first in range(start, stop, SUM_ROWS):
+                    last = min(first + SUM_ROWS, stop)
+                    for j in range(bank.n_kernels):
+                        self.maintained[:, j, :] += cast[:, first:last] @ self.buffer[first - start : last - start, j]
         self.norms_sq[:] = self.problem.factor * np.einsum("ci,cji->j", self.coef, self.maintained, dtype=np.float64)
         self.updates_at_refresh = self.counts[engine.N_UPDATES]
 
@@ -338,10 +321,54 @@ class Stream:
             )  # fmt: skip
             if position >= order.size:
                 break
-            self._fetch(order, position)
+            if self.maintained.size:
+                stop = min(order.size, position + self.window)
+                self._visit_window(order[position:stop], mistakes[position:stop])
+                position = stop
+            else:
+                self._fetch_coming(order, position)
         if order.size:
             self.update_share = (self.counts[engine.N_UPDATES] - before) / order.size
         return mistakes
+
+    def _visit_window(self, window, mistakes):
+        """Visit a few samples whose kernels are computed on demand, with maintained scores.
+
+        Until the window's end, an update matters only to the samples that are visited in it. So the visits run on the kernels among
+        those alone, a small stack; afterwards the full rows of the samples that did update, and of no others, are computed in one
+        go and added to the scores of all samples. The steps are those of single visits, in the same order, to the last bit.
+        """
+        size = window.size
+        near = self.bank.restrict(window, resident=True)
+        _, sample = np.unique(window, return_inverse=True)
+        if sample.max() < size - 1:  # a sample drawn twice meets itself: its kernels are the diagonal, free of rounding
+            one, other = np.nonzero(sample[:, None] == sample)
+            near.stack[:, one, other] = near.diagonal[:, one]
+        flat, row_stride, kernel_stride = flat_view(near.stack)
+        places = np.arange(size)
+        # one entry more, a 1, shows by what factor the coefficients were rescaled on the way
+        steps = np.zeros((self.problem.n_classes, size + 1))
+        steps[0, size] = 1.0
+        labels = self.problem.labels[window]
+        engine.visit_samples(
+            self.rule, flat, places, row_stride, kernel_stride, places, 0, labels, near.diagonal, self.gradient_norm_sq[window],
+            steps, self.norms_sq, self.norms, self.weights, self.active, np.take(self.maintained, window, axis=2), self.entry_of,
+            self.entry_index, self.entry_value, self.entry_count, self.combined, self.cast_weights, self.difference, self.products,
+            self.scores, self.params, self.reals, self.counts, mistakes,
+        )  # fmt: skip
+        if steps[0, size] != 1.0:
+            self.coef *= steps[0, size]
+            self.maintained *= self.maintained.dtype.type(steps[0, size])
+        updated = np.flatnonzero(steps[:, :size].any(axis=0))
+        for start in range(0, updated.size, self.buffer.shape[0]):
+            chunk = updated[start : start + self.buffer.shape[0]]
+            self._fetch(window[chunk])
+            for row, place in enumerate(chunk):
+                label, rival = labels[place], np.argmin(steps[:, place])
+                amount = steps[label, place]
+                self.coef[label, window[place]] += amount
+                self.coef[rival, window[place]] -= amount
+                engine.add_row(self.maintained, label, rival, self.flat, row * self.row_stride, self.kernel_stride, amount)
 
     # ---------------------------------------------------------------- what a run has reached
 

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from tqdm.auto import tqdm
 
+from cuelearn.mkl.problem import check_non_negative
 from cuelearn.mkl.stream import History, Result, Stream, draw_order
 
 __all__ = ["Training"]
@@ -51,8 +52,8 @@ class Training:
     ):  # fmt: skip
         if measure not in ("auto", "geometric", "every", "end"):
             raise ValueError(f"measure must be 'auto', 'geometric', 'every' or 'end', got {measure!r}")
-        if tol is not None and not (np.isreal(tol) and tol >= 0):
-            raise ValueError(f"tol must be None or a non-negative number, got {tol!r}")
+        if tol is not None:
+            tol = check_non_negative("tol", tol)
         if callback is not None and not callable(callback):
             raise TypeError(f"callback must be callable, got {type(callback).__name__}")
         self.problem = problem

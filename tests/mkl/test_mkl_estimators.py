@@ -1,0 +1,485 @@
+"""The estimators as scikit-learn's users meet them."""
+
+import inspect
+import warnings
+
+import numba
+import numpy as np
+import pandas as pd
+import pytest
+from mkl_twins import make_stack
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
+
+from cuelearn.kernels import RBF, KernelBank, Linear, Poly
+from cuelearn.mkl import OBSCURE, OM2, UFOMKL, AverageKernelSVM, BestKernelSVM, KernelPA, PegasosMKL
+
+STOCHASTIC = [OM2, OBSCURE, PegasosMKL, UFOMKL]
+SINGLE = [AverageKernelSVM, BestKernelSVM, KernelPA]
+ALL = STOCHASTIC + SINGLE
+
+CUES = [("shape", RBF(), [0, 1]), ("colour", Linear(), slice(2, 4)), ("texture", Poly(degree=2), [4, 5])]
+NAMED = [("shape", RBF(), ["height", "width"]), ("colour", Linear(), ["red", "green"]), ("texture", Poly(degree=2), ["fine", "coarse"])]
+COLUMNS = ["height", "width", "red", "green", "fine", "coarse"]
+
+
+def make_data(n, seed=0, n_classes=3):
+    """Three cues of two features: the first tells the classes apart well, the second a little, the third not at all."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % n_classes
+    rng.shuffle(y)
+    angle = 2.0 * np.pi * y / n_classes
+    X = rng.normal(size=(n, 6))
+    X[:, :2] += 3.0 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    X[:, 2:4] += 0.7 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return X, y
+
+
+@pytest.fixture
+def data():
+    return make_data(90)
+
+
+@pytest.fixture
+def new():
+    return make_data(40, seed=1)
+
+
+def make(cls, kernels=None, **options):
+    """An instance with a fixed random state where it has one."""
+    if "random_state" in inspect.signature(cls).parameters:
+        options.setdefault("random_state", 0)
+    return cls(kernels, **options)
+
+
+def same(one, other):
+    np.testing.assert_array_equal(one.support_, other.support_)
+    np.testing.assert_array_equal(one.dual_coef_, other.dual_coef_)
+    np.testing.assert_array_equal(one.kernel_weights_, other.kernel_weights_)
+
+
+# ------------------------------------------------------------------ scikit-learn
+
+
+@parametrize_with_checks([cls() for cls in ALL] + [OM2(n_epochs=3, shuffle=True, random_state=0), OBSCURE(tol=0.5, random_state=0)])
+def test_scikit_learn_checks(estimator, check):
+    """Every check passes: none is listed as an expected failure."""
+    check(estimator)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_parameters_are_stored_untouched(cls):
+    kernels = [("a", RBF(), [0])]
+    model = make(cls, kernels)
+    assert model.get_params()["kernels"] is kernels
+    assert clone(model).get_params().keys() == model.get_params().keys()
+    first = next(iter(inspect.signature(cls).parameters))
+    assert first == "kernels"
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_grid_search_over_a_pipeline_with_cues(cls, data, new):
+    X, y = data
+    pipeline = make_pipeline(StandardScaler(), make(cls, CUES))
+    name = cls.__name__.lower()
+    grid = {f"{name}__C": [0.1, 1.0], f"{name}__kernels": [CUES, CUES[1:]]}
+    search = GridSearchCV(pipeline, grid, cv=3).fit(X, y)
+    assert search.best_params_[f"{name}__kernels"] == CUES  # the cues left out by the other choice are the good ones
+    assert search.score(*new) > 0.85
+    assert cross_val_score(search.best_estimator_, X, y, cv=3).mean() > 0.85
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_data_frames_with_named_columns(cls, data, new):
+    X, y = data
+    frame, new_frame = pd.DataFrame(X, columns=COLUMNS), pd.DataFrame(new[0], columns=COLUMNS)
+    by_name, by_number = make(cls, NAMED).fit(frame, y), make(cls, CUES).fit(X, y)
+    same(by_name, by_number)
+    assert list(by_name.feature_names_in_) == COLUMNS
+    assert by_name.n_features_in_ == by_number.n_features_in_ == 6
+    np.testing.assert_array_equal(by_name.decision_function(new_frame), by_number.decision_function(new[0]))
+    with pytest.raises(ValueError, match="feature names should match"):
+        by_name.predict(new_frame[COLUMNS[::-1]])
+
+    # and through a pipeline that keeps the names
+    pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), make(cls, NAMED)).fit(frame, y)
+    assert pipeline.score(new_frame, new[1]) > 0.85
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_all_forms_of_input_agree(cls, data, new):
+    """From X, from the stack, from a bank, and predictions from a cross bank: the same model."""
+    X, y = data
+    bank = KernelBank(CUES, X)
+    cross = bank.cross(new[0])
+    rows = np.concatenate([block for _, block in cross.blocks()], axis=1)
+    from_X = make(cls, CUES).fit(X, y)
+    from_stack = make(cls, "precomputed").fit(bank.stack, y)
+    from_bank = make(cls, "precomputed").fit(bank, y)
+    same(from_X, from_stack)
+    same(from_X, from_bank)
+    assert from_stack.n_features_in_ == from_bank.n_features_in_ == 90
+    wanted = from_X.decision_function(new[0])
+    for model, rows_of_new in ((from_stack, rows), (from_bank, rows), (from_bank, cross), (from_stack, cross), (from_X, cross)):
+        np.testing.assert_allclose(model.decision_function(rows_of_new), wanted, atol=1e-5 * np.abs(wanted).max())
+        np.testing.assert_array_equal(model.predict(rows_of_new), from_X.predict(new[0]))
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_restricted_banks_for_cross_validation(cls, data):
+    """Folds of a bank, the way to cross-validate precomputed kernels."""
+    X, y = data
+    bank = KernelBank(CUES, X)
+    for train, test in StratifiedKFold(3).split(X, y):
+        model = make(cls, "precomputed").fit(bank.restrict(train), y[train])
+        assert model.score(bank.stack[:, test][:, :, train], y[test]) > 0.8
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_defaults_are_one_rbf_over_all_columns(cls, data, new):
+    X, y = data
+    model, named = make(cls).fit(X, y), make(cls, [("rbf", RBF(), slice(None))]).fit(X, y)
+    same(model, named)
+    assert model.kernel_weights_.shape == (1,)
+    assert model.score(*new) > 0.8
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_shapes_and_prediction_formula(cls, data, new):
+    X, y = data
+    bank = KernelBank(CUES, X)
+    cross = np.concatenate([block for _, block in bank.cross(new[0]).blocks()], axis=1)
+    for labels in (y, (y > 0).astype(int)):
+        model = make(cls, CUES).fit(X, labels)
+        n_classes = labels.max() + 1
+        assert model.dual_coef_.shape == (model.support_.size, n_classes)
+        assert model.kernel_weights_.shape == (3,)
+        assert (np.diff(model.support_) > 0).all()
+        scores = np.tensordot(model.kernel_weights_, cross.astype(float), 1)[:, model.support_] @ model.dual_coef_
+        scores = scores + getattr(model, "intercept_", 0.0)
+        wanted = scores[:, 1] - scores[:, 0] if n_classes == 2 else scores
+        found = model.decision_function(new[0])
+        np.testing.assert_allclose(found, wanted, atol=1e-4 * np.abs(wanted).max())
+        np.testing.assert_array_equal(model.predict(new[0]), model.classes_[scores.argmax(axis=1)])
+        if n_classes == 2:
+            np.testing.assert_array_equal(model.predict(new[0]), model.classes_[(found > 0).astype(int)])
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_not_fitted(cls, data):
+    with pytest.raises(NotFittedError):
+        make(cls).predict(data[0])
+    with pytest.raises(NotFittedError):
+        make(cls, "precomputed").predict(np.zeros((1, 2, 2)))
+
+
+def test_hinge_estimators_in_one_vs_rest(data, new):
+    X, y = data
+    with pytest.raises(ValueError, match="loss='hinge' needs exactly 2 classes, y has 3"):
+        UFOMKL(CUES, loss="hinge").fit(X, y)
+    model = OneVsRestClassifier(UFOMKL(CUES, loss="hinge", C=10.0, random_state=0)).fit(X, y)
+    assert model.score(*new) > 0.85
+
+
+# ------------------------------------------------------------------ baselines
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_average_kernel_is_libsvm_on_the_mean(n_classes, C):
+    """One SVM with bias per class on the mean kernel; for two classes a single one."""
+    rng = np.random.default_rng(n_classes)
+    K, y = make_stack(rng, 60, 4, n_classes)
+    train, test = np.arange(45), np.arange(45, 60)
+    if np.unique(y[train]).size < n_classes:
+        pytest.fail("the split lost a class")
+    mean = K.mean(axis=0)
+    model = AverageKernelSVM("precomputed", C=C).fit(K[:, train][:, :, train], y[train])
+    np.testing.assert_allclose(model.kernel_weights_, 0.25)
+    wanted = []
+    for c in [1] if n_classes == 2 else range(n_classes):
+        svm = SVC(C=C, kernel="precomputed").fit(mean[np.ix_(train, train)], (y[train] == c).astype(int))
+        wanted.append(svm.decision_function(mean[np.ix_(test, train)]))
+    wanted = wanted[0] if n_classes == 2 else np.stack(wanted, axis=1)
+    np.testing.assert_allclose(model.decision_function(K[:, test][:, :, train]), wanted, atol=1e-9)
+    threaded = AverageKernelSVM("precomputed", C=C, n_jobs=2).fit(K[:, train][:, :, train], y[train])
+    same(model, threaded)
+
+
+@pytest.mark.parametrize("cls, options", [(BestKernelSVM, {}), (KernelPA, dict(kernel="best", n_epochs=3))])
+def test_best_kernel(cls, options, data, new):
+    X, y = data
+    order = [CUES[2], CUES[0], CUES[1]]
+    model = make(cls, order, **options).fit(X, y)
+    assert model.best_kernel_ == "shape"
+    np.testing.assert_array_equal(model.kernel_weights_, [0.0, 1.0, 0.0])
+    assert model.kernel_accuracy_.argmax() == 1
+    assert model.score(*new) > 0.85
+    # the others are not needed at prediction
+    garbage = new[0].copy()
+    garbage[:, 2:] = 1e6
+    np.testing.assert_array_equal(model.predict(garbage), model.predict(new[0]))
+
+    if cls is BestKernelSVM:
+        alone = AverageKernelSVM([CUES[0]]).fit(X, y)
+        np.testing.assert_allclose(model.decision_function(new[0]), alone.decision_function(new[0]), atol=1e-9)
+    else:
+        alone = KernelPA([CUES[0]], n_epochs=3, random_state=0).fit(X, y)
+        assert alone.score(*new) > 0.85
+
+
+@pytest.mark.parametrize("kernel", ["shape", 0])
+def test_passive_aggressive_on_a_chosen_kernel(kernel, data):
+    X, y = data
+    model = KernelPA(CUES, kernel=kernel).fit(X, y)
+    same(KernelPA([CUES[0]]).fit(X, y), KernelPA([CUES[0]], kernel=0).fit(X, y))
+    np.testing.assert_array_equal(model.kernel_weights_, [1.0, 0.0, 0.0])
+    np.testing.assert_array_equal(model.dual_coef_, KernelPA([CUES[0]]).fit(X, y).dual_coef_)
+
+
+# ------------------------------------------------------------------ history, stopping, callbacks
+
+
+COLUMNS_OF_HISTORY = ["step", "epoch", "seconds", "n_updates", "n_support", "online_error", "objective", "dual_gap"]
+
+
+@pytest.mark.parametrize("measure", ["auto", "end", "every", "geometric"])
+@pytest.mark.parametrize("cls", STOCHASTIC)
+def test_history(cls, measure, data):
+    X, y = data
+    model = make(cls, CUES, n_epochs=10, measure=measure).fit(X, y)
+    history = model.history_
+    assert set(COLUMNS_OF_HISTORY) <= set(history.columns)
+    assert history.epoch.tolist() == list(range(1, model.n_iter_ + 1))
+    assert history.step.tolist() == [90 * epoch for epoch in history.epoch]
+    for rising in ("seconds", "n_updates", "n_support"):
+        assert history[rising].is_monotonic_increasing
+    assert history.n_updates.iloc[-1] == model.n_updates_
+    assert history.n_support.iloc[-1] == model.support_.size
+    assert model.online_errors_.shape == (90 * model.n_iter_,) and model.online_errors_.dtype == bool
+    np.testing.assert_allclose(history.online_error, model.online_errors_.reshape(-1, 90).mean(axis=1))
+    measured = history.objective.notna()
+    assert (measured == history.dual_gap.notna()).all() and measured.iloc[-1]
+    batch = history[history.stage == history.stage.iloc[-1]].reset_index(drop=True)
+    if measure == "every":
+        assert measured.all()
+    elif measure == "geometric":
+        assert {0, 1, 2, 3, 5, 8} <= set(np.flatnonzero(batch.objective.notna()))
+    else:
+        assert measured.sum() == 1
+    assert history.objective.iloc[-1] == model.objective_ and history.dual_gap.iloc[-1] == model.dual_gap_
+    if cls is OBSCURE:
+        assert set(history.stage) == {"online", "batch"}
+        assert (batch.n_updates.iloc[0] > 0) and model.radius_ <= model.radius_online_
+
+
+@pytest.mark.parametrize("cls", [OBSCURE, UFOMKL, PegasosMKL])
+def test_tol_stops_on_the_gap(cls, data):
+    X, y = data
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = make(cls, CUES, tol=0.1, n_epochs=5000).fit(X, y)
+    assert model.converged_
+    assert model.dual_gap_ <= 0.1 * model.objective_
+    assert model.n_iter_ < 5000
+    finer = make(cls, CUES, tol=0.01, n_epochs=5000).fit(X, y)
+    assert finer.n_iter_ > model.n_iter_ and finer.dual_gap_ <= 0.01 * finer.objective_
+
+
+@pytest.mark.parametrize("cls", STOCHASTIC)
+def test_a_tolerance_that_is_missed_warns(cls, data):
+    X, y = data
+    with pytest.warns(ConvergenceWarning, match=r"did not reach tol=1e-09: the relative duality gap is .* after \d+ epochs"):
+        model = make(cls, CUES, tol=1e-9, n_epochs=3).fit(X, y)
+    assert not model.converged_
+    assert model.dual_gap_ > 1e-9 * model.objective_
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        assert make(cls, CUES, n_epochs=3).fit(X, y).converged_
+
+
+@pytest.mark.parametrize("cls", STOCHASTIC)
+def test_callback_sees_every_epoch(cls, data):
+    X, y = data
+    seen = []
+
+    def watch(estimator, step):
+        assert isinstance(estimator, cls)
+        seen.append((step, estimator.score(X, y), len(estimator.history_), estimator.dual_coef_.copy()))
+
+    model = make(cls, CUES, n_epochs=4, callback=watch).fit(X, y)
+    assert [step for step, *_ in seen] == [90 * (epoch + 1) for epoch in range(model.n_iter_)]
+    assert [rows for _, _, rows, _ in seen] == list(range(1, model.n_iter_ + 1))
+    np.testing.assert_array_equal(seen[-1][3], model.dual_coef_)
+    assert seen[-1][1] == model.score(X, y)
+    same(model, make(cls, CUES, n_epochs=4).fit(X, y))  # watching changes nothing
+
+
+@pytest.mark.parametrize("cls", STOCHASTIC)
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_callback_stops_the_run(cls, epochs, data):
+    """A true return value ends the whole run, the batch stage that would follow too."""
+    X, y = data
+    calls = []
+
+    def stop(estimator, step):
+        calls.append(step)
+        return len(calls) == epochs
+
+    model = make(cls, CUES, n_epochs=20, callback=stop).fit(X, y)
+    assert calls == [90 * (epoch + 1) for epoch in range(epochs)]
+    assert model.n_iter_ == len(model.history_) == epochs
+    assert np.isfinite([model.objective_, model.dual_gap_]).all()
+    assert model.score(X, y) > 0.5
+
+
+# ------------------------------------------------------------------ random states and threads
+
+
+@pytest.mark.parametrize("cls", [OBSCURE, PegasosMKL, UFOMKL])
+def test_random_states(cls, data):
+    X, y = data
+    one, again, other = (cls(CUES, n_epochs=3, random_state=state).fit(X, y) for state in (1, 1, 2))
+    same(one, again)
+    assert not np.array_equal(one.dual_coef_, other.dual_coef_)
+    same(one, cls(CUES, n_epochs=3, random_state=np.int64(1)).fit(X, y))
+    same(one, cls(CUES, n_epochs=3, random_state=np.random.default_rng(1)).fit(X, y))
+    legacy = [cls(CUES, n_epochs=3, random_state=np.random.RandomState(3)).fit(X, y) for _ in range(2)]
+    same(*legacy)
+    drawn = [cls(CUES, n_epochs=3).fit(X, y) for _ in range(2)]  # None: fresh entropy
+    assert not np.array_equal(drawn[0].dual_coef_, drawn[1].dual_coef_)
+    state = np.random.get_state()[1].copy()
+    cls(CUES, n_epochs=3).fit(X, y)
+    np.testing.assert_array_equal(np.random.get_state()[1], state)  # the global state is nobody's business
+
+
+@pytest.mark.parametrize("cls", STOCHASTIC)
+@pytest.mark.parametrize("sampling", ["permutation", "iid"])
+def test_refitting_starts_anew(cls, sampling, data):
+    X, y = data
+    options = {} if cls is OM2 else {"sampling": sampling}
+    model = make(cls, CUES, n_epochs=3, **options)
+    first = clone(model).fit(X, y)
+    same(model.fit(X[:50], y[:50]).fit(X, y), first)
+
+
+@pytest.mark.parametrize("memory", [2e9, 3e5])
+@pytest.mark.parametrize(
+    "cls, scores", [(cls, scores) for cls in STOCHASTIC for scores in ("recompute", "maintain")] + [(cls, None) for cls in SINGLE]
+)
+def test_same_bits_for_any_number_of_threads(cls, memory, scores):
+    """DESIGN, promise 4, for a resident bank and for rows computed on demand."""
+    if numba.config.NUMBA_NUM_THREADS < 2:
+        pytest.skip("numba was started with one thread")
+    X, y = make_data(400)
+    X_new, _ = make_data(150, seed=1)
+    options = {"memory": memory} | ({"scores": scores, "n_epochs": 4} if cls in STOCHASTIC else {})
+    found = []
+    for threads in (1, 2):
+        numba.set_num_threads(threads)
+        with threadpool_limits(threads):
+            model = make(cls, CUES, **options).fit(X, y)
+            found.append((model.dual_coef_, model.kernel_weights_, model.decision_function(X_new), getattr(model, "objective_", 0.0),
+                          getattr(model, "dual_gap_", 0.0)))  # fmt: skip
+    for one, two in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+# ------------------------------------------------------------------ errors
+
+NUMBERS = [0.0, -1.0, np.nan, np.inf, "1", None, True, [1.0]]
+COUNTS = [0, -1, 1.5, np.nan, np.inf, "3", None, True, [3]]
+BAD_PARAMETERS = [
+    *[(STOCHASTIC, "p", value) for value in (1.0, 2.5, 0, "car", None, True, np.nan, [1.5])],
+    *[(ALL, "C", value) for value in NUMBERS],
+    *[([OM2, UFOMKL], "alpha", value) for value in (-0.1, np.nan, np.inf, "0", None)],
+    *[([*STOCHASTIC, KernelPA], "n_epochs", value) for value in COUNTS if not (value == 0 and value is not False)],
+    *[([OM2, PegasosMKL, UFOMKL, KernelPA], "n_epochs", 0)],
+    *[([OBSCURE], "n_epochs_online", value) for value in (-1, 0.5, None, "1", np.nan)],
+    *[([OBSCURE], "eta", value) for value in NUMBERS],
+    *[([OBSCURE], "radius", value) for value in (0.0, -1.0, np.nan, "large", None, True, [1.0])],
+    *[(STOCHASTIC, "loss", value) for value in ("square", None, 1, ["hinge"])],
+    *[(STOCHASTIC, "tol", value) for value in (-1e-3, np.nan, "small", True, [0.1])],
+    *[(STOCHASTIC, "measure", value) for value in ("sometimes", None, 3)],
+    *[([OBSCURE, PegasosMKL, UFOMKL], "sampling", value) for value in ("bootstrap", None, 3)],
+    *[(STOCHASTIC, "scores", value) for value in ("quickly", None, 3)],
+    *[(STOCHASTIC, "callback", value) for value in (3, "print")],
+    *[([OBSCURE, UFOMKL, KernelPA, BestKernelSVM], "random_state", value) for value in ("zero", -1, 1.5, [1], True)],
+    *[(ALL, "memory", value) for value in (-1.0, np.nan, "2 GB", None)],
+    *[(ALL, "kernels", value) for value in ("rbf", [], [("a", RBF())], [("a", "rbf", [0])], 3, [("a", RBF(), [99])])],
+    *[([BestKernelSVM], "cv", value) for value in (1, 0, 2.5, None, "3", np.nan)],
+    *[([KernelPA], "kernel", value) for value in ("none", 3, -1, None, True, 1.5)],
+]  # fmt: skip
+SAME_MEANING = {"kernels": "kernel|column|triple", "memory": "memory", "callback": "callback"}
+
+
+@pytest.mark.parametrize(
+    "cls, name, value",
+    [pytest.param(cls, name, value, id=f"{cls.__name__}-{name}={value!r:.30}") for classes, name, value in BAD_PARAMETERS for cls in classes],
+)
+def test_a_bad_parameter_is_one_error_that_names_it(cls, name, value, data):
+    X, y = data
+    model = cls(CUES).set_params(**{name: value})
+    with pytest.raises((ValueError, TypeError), match=SAME_MEANING.get(name, rf"\b{name}\b")) as caught:
+        model.fit(X, y)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize(
+    "X, y, message",
+    [
+        (np.zeros((10, 10)), np.arange(10) % 2, "n_kernels, n, n"),
+        (np.zeros((2, 10, 9)), np.arange(10) % 2, "n_kernels, n, n"),
+        (np.zeros((0, 10, 10)), np.arange(10) % 2, "n_kernels, n, n"),
+        (np.full((2, 10, 10), np.nan), np.arange(10) % 2, "NaN|infinite"),
+        (np.stack([-np.eye(10)] * 2), np.arange(10) % 2, "diagonal"),
+        (np.triu(np.ones((2, 10, 10))), np.arange(10) % 2, "symmetric"),
+        (np.stack([np.eye(10)] * 2), np.arange(9) % 2, "y must have one label per training sample, 10, got 9"),
+        (np.stack([np.eye(10)] * 2), np.zeros(10), "y must hold at least 2 classes"),
+        (np.stack([np.eye(10)] * 2), np.linspace(0.0, 1.0, 10), "label type|continuous"),
+        (np.stack([np.eye(10)] * 2), np.eye(10), "y|label"),
+        (np.stack([np.eye(10)] * 2), None, "y"),
+    ],
+)
+def test_bad_precomputed_training_data(cls, X, y, message):
+    with pytest.raises(ValueError, match=message):
+        make(cls, "precomputed").fit(X, y)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_bad_precomputed_test_data(cls):
+    K, y = make_stack(np.random.default_rng(0), 30, 3, 3)
+    model = make(cls, "precomputed").fit(K, y)
+    for bad in (K[:, :, :29], K[:2], K[0], "K", None):
+        with pytest.raises(ValueError, match=r"X must have shape \(3, n, 30\)"):
+            model.predict(bad)
+    broken = K.copy()
+    broken[:, 1, 2] = np.inf
+    with pytest.raises(ValueError, match="X holds NaN or infinite values"):
+        model.predict(broken)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_a_cross_bank_of_another_training_set_is_refused(cls, data, new):
+    """Its columns would be taken for other samples."""
+    X, y = data
+    model = make(cls, CUES).fit(X, y)
+    assert model.score(KernelBank(CUES, X).cross(new[0]), new[1]) > 0.85
+    larger = np.concatenate([X, X])
+    for cross in (KernelBank(CUES, larger).cross(new[0]), KernelBank(CUES, X[:50]).cross(new[0]), KernelBank(CUES[:2], X).cross(new[0])):
+        with pytest.raises(ValueError, match="X must be a cross bank of 3 kernels and 90 training samples, got one of"):
+            model.predict(cross)
+
+
+def test_a_bank_needs_the_word_precomputed(data):
+    X, y = data
+    with pytest.raises(ValueError, match="precomputed"):
+        OM2(CUES).fit(KernelBank(CUES, X), y)

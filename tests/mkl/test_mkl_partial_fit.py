@@ -1,0 +1,300 @@
+"""OM-2 as an online learner: batches of any size, of either form of input, interrupted and gone on with."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from mkl_twins import TwinOM2, make_stack
+from test_mkl_estimators import COLUMNS, CUES, make_data
+
+from cuelearn.kernels import RBF, KernelBank, Linear, Poly
+from cuelearn.mkl import OM2, load
+
+N = 80
+# numbers for gamma: the mean rule would depend on the first batch
+GIVEN = [("shape", RBF(gamma=4.0), [0, 1]), ("colour", Linear(), [2, 3]), ("texture", Poly(degree=2), [4, 5])]
+BATCHES = {"one by one": 1, "batches of 7": 7, "halves": 40, "all at once": 80}
+
+
+def batches(n, size):
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def feed_stack(model, K, y, parts, classes):
+    """Precomputed kernels of each batch with all samples so far and with itself."""
+    for part in parts:
+        model.partial_fit(K[:, part, : part.stop], y[part], classes=classes)
+    return model
+
+
+def feed(model, X, y, parts, classes):
+    for part in parts:
+        model.partial_fit(X[part], y[part], classes=classes)
+    return model
+
+
+def check_same_run(model, wanted, tolerance):
+    np.testing.assert_array_equal(model.online_errors_, wanted.online_errors_)
+    np.testing.assert_array_equal(model.support_, wanted.support_)
+    np.testing.assert_array_equal(model.classes_, wanted.classes_)
+    np.testing.assert_allclose(model.dual_coef_, wanted.dual_coef_, atol=tolerance * np.abs(wanted.dual_coef_).max())
+    np.testing.assert_allclose(model.kernel_weights_, wanted.kernel_weights_, rtol=10 * tolerance, atol=1e-300)
+    np.testing.assert_allclose(model.block_norms_sq_, wanted.block_norms_sq_, rtol=10 * tolerance)
+    assert model.n_updates_ == wanted.n_updates_
+    assert model.n_seen_ == N
+
+
+@pytest.mark.parametrize("loss", ["multiclass", "hinge"])
+@pytest.mark.parametrize("p", [1.05, 2.0, "auto"])
+@pytest.mark.parametrize("size", BATCHES.values(), ids=BATCHES)
+def test_precomputed_batches_are_one_pass(size, p, loss):
+    K, y = make_stack(np.random.default_rng(0), N, 4, 2 if loss == "hinge" else 4)
+    wanted = OM2("precomputed", p=p, loss=loss).fit(K, y)
+    model = feed_stack(OM2("precomputed", p=p, loss=loss), K, y, batches(N, size), np.unique(y))
+    check_same_run(model, wanted, 1e-9)
+    np.testing.assert_allclose(model.decision_function(K), wanted.decision_function(K), atol=1e-9)
+    assert model.n_features_in_ == N
+    assert (model.p_, model.q_) == (wanted.p_, wanted.q_)
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("p", [1.05, 2.0])
+@pytest.mark.parametrize("size", BATCHES.values(), ids=BATCHES)
+def test_batches_of_samples_are_one_pass(size, p, normalize):
+    X, y = make_data(N)
+    new, _ = make_data(30, seed=1)
+    wanted = OM2(GIVEN, p=p, normalize=normalize).fit(X, y)
+    model = feed(OM2(GIVEN, p=p, normalize=normalize), X, y, batches(N, size), np.unique(y))
+    check_same_run(model, wanted, 1e-5)
+    scores = wanted.decision_function(new)
+    np.testing.assert_allclose(model.decision_function(new), scores, atol=1e-4 * np.abs(scores).max())
+    np.testing.assert_array_equal(model.predict(new), wanted.predict(new))
+    np.testing.assert_array_equal(model.support_vectors_, X[model.support_])  # no sample without a coefficient is kept
+    assert model.n_features_in_ == 6
+
+
+def test_the_plain_twin_one_by_one():
+    """Every call does what one step of thesis Algorithm 4 does."""
+    K, y = make_stack(np.random.default_rng(1), 40, 3, 3)
+    twin, model = TwinOM2(K, y, 3, 1.1), OM2("precomputed", p=1.1)
+    for i in range(40):
+        mistake = twin.step(i)
+        model.partial_fit(K[:, i : i + 1, : i + 1], y[i : i + 1], classes=[0, 1, 2])
+        assert model.online_errors_[-1] == mistake and model.online_errors_.size == i + 1
+        coef, weights = twin.point()
+        np.testing.assert_array_equal(model.support_, np.flatnonzero(coef.any(axis=1)))
+        np.testing.assert_allclose(model.dual_coef_, coef[model.support_], atol=1e-10)
+        np.testing.assert_allclose(model.kernel_weights_, weights, rtol=1e-9)
+
+
+@pytest.mark.parametrize("form", ["X", "precomputed", "frame"])
+def test_going_on_after_fit(form):
+    """`fit` on the first half, `partial_fit` on the second: one pass over both."""
+    X, y = make_data(N)
+    if form == "precomputed":
+        K = KernelBank(GIVEN, X, dtype=np.float64).stack
+        wanted = OM2("precomputed", p=1.1).fit(K, y)
+        model = OM2("precomputed", p=1.1).fit(K[:, :40, :40], y[:40]).partial_fit(K[:, 40:], y[40:])
+        check_same_run(model, wanted, 1e-9)
+        return
+    wanted = OM2(GIVEN, p=1.1).fit(X, y)
+    data = pd.DataFrame(X, columns=COLUMNS) if form == "frame" else X
+    model = OM2(GIVEN, p=1.1).fit(data[:40], y[:40]).partial_fit(data[40:], y[40:])
+    check_same_run(model, wanted, 1e-5)
+    new, _ = make_data(30, seed=1)
+    new_data = pd.DataFrame(new, columns=COLUMNS) if form == "frame" else new
+    np.testing.assert_array_equal(model.predict(new_data), wanted.predict(new))
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_data_frames(named):
+    X, y = make_data(N)
+    frame = pd.DataFrame(X, columns=COLUMNS)
+    cues = [(name, kernel, [COLUMNS[c] for c in columns]) for name, kernel, columns in GIVEN] if named else GIVEN
+    model = feed(OM2(cues, p=1.1), frame, y, batches(N, 20), np.unique(y))
+    check_same_run(model, OM2(GIVEN, p=1.1).fit(X, y), 1e-5)
+    assert list(model.feature_names_in_) == COLUMNS
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.partial_fit(frame[COLUMNS[::-1]], y)
+
+
+@pytest.mark.parametrize("first_by", ["fit", "partial_fit"])
+@pytest.mark.parametrize("form", ["X", "precomputed"])
+def test_going_on_after_loading(form, first_by, tmp_path):
+    """A stream interrupted, saved, loaded and continued is the same stream."""
+    X, y = make_data(N)
+    K = KernelBank(GIVEN, X, dtype=np.float64).stack
+    start, new = make_data(30, seed=1)[0], None
+    if form == "X":
+        model = OM2(GIVEN, p=1.1)
+        model = model.fit(X[:40], y[:40]) if first_by == "fit" else model.partial_fit(X[:40], y[:40], classes=[0, 1, 2])
+    else:
+        model = OM2("precomputed", p=1.1)
+        model = (
+            model.fit(K[:, :40, :40], y[:40]) if first_by == "fit" else model.partial_fit(K[:, :40, :40], y[:40], classes=[0, 1, 2])
+        )
+    model.save(tmp_path / "stream.npz")
+    loaded = load(tmp_path / "stream.npz")
+    rest = (X[40:], y[40:]) if form == "X" else (K[:, 40:], y[40:])
+    model.partial_fit(*rest)
+    loaded.partial_fit(*rest)
+    np.testing.assert_array_equal(loaded.online_errors_, model.online_errors_)
+    np.testing.assert_array_equal(loaded.dual_coef_, model.dual_coef_)
+    np.testing.assert_array_equal(loaded.kernel_weights_, model.kernel_weights_)
+    new = start if form == "X" else K
+    np.testing.assert_array_equal(loaded.decision_function(new), model.decision_function(new))
+    wanted = OM2(GIVEN, p=1.1).fit(X, y) if form == "X" else OM2("precomputed", p=1.1).fit(K, y)
+    check_same_run(loaded, wanted, 1e-5 if form == "X" else 1e-9)
+    # and once more
+    loaded.save(tmp_path / "again.npz")
+    np.testing.assert_array_equal(load(tmp_path / "again.npz").decision_function(new), model.decision_function(new))
+
+
+def test_the_mean_rule_is_set_by_the_first_batch():
+    X, y = make_data(N)
+    first = KernelBank(CUES, X[:40])
+    given = list(first.triples)
+    assert all(not isinstance(kernel, RBF) or isinstance(kernel.gamma, float) for _, kernel, _ in given)
+    model = feed(OM2(CUES, p=1.1), X, y, batches(N, 40), np.unique(y))
+    check_same_run(model, OM2(given, p=1.1).fit(X, y), 1e-5)
+
+
+def test_a_first_batch_of_one_sample():
+    """The mean of no distances is no reason to stop."""
+    X, y = make_data(N)
+    model = feed(OM2(CUES, p=1.1), X, y, batches(N, 1), np.unique(y))
+    assert np.isfinite(model.dual_coef_).all() and np.isfinite(model.kernel_weights_).all()
+    assert model.online_errors_.mean() < 0.5
+
+
+def test_labels_as_strings_and_classes_not_yet_seen():
+    X, y = make_data(N)
+    names = np.array(["ant", "bee", "cat"])
+    model = feed(OM2(GIVEN, p=1.1), X, names[y], batches(N, 8), ["dog", "cat", "bee", "ant"])
+    assert list(model.classes_) == ["ant", "bee", "cat", "dog"]
+    assert model.dual_coef_.shape[1] == 4
+    numbered = feed(OM2(GIVEN, p=1.1), X, y, batches(N, 8), [0, 1, 2, 3])
+    np.testing.assert_array_equal(model.dual_coef_, numbered.dual_coef_)
+    np.testing.assert_array_equal(model.predict(X), np.append(names, "dog")[numbered.predict(X)])
+    # a batch of one class alone is fine
+    model.partial_fit(X[:3], ["dog", "dog", "dog"])
+    assert model.n_seen_ == N + 3
+
+
+def test_more_classes_than_samples():
+    X, y = make_data(6)
+    model = feed(OM2(GIVEN, p=1.1), X, y, batches(6, 2), np.arange(50))
+    assert model.dual_coef_.shape == (model.support_.size, 50)
+    assert np.isfinite(model.decision_function(X)).all()
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_samples_that_every_kernel_maps_to_zero():
+    """Nothing can be learnt from them, nothing is kept, and the stream goes on."""
+    cues = [("linear", Linear(), [0, 1])]
+    X, y = make_data(20)
+    empty = np.zeros((4, 6))
+    model = OM2(cues, p=1.5).partial_fit(empty, [0, 1, 2, 0], classes=[0, 1, 2])
+    assert model.support_.size == 0 and model.online_errors_.all() and model.n_seen_ == 4
+    np.testing.assert_array_equal(model.decision_function(X), np.zeros((20, 3)))
+    model.partial_fit(X, y).partial_fit(empty, [0, 1, 2, 0])
+    assert model.n_seen_ == 28 and model.support_.min() >= 4 and model.support_.max() < 24
+    wanted = OM2(cues, p=1.5).fit(X, y)
+    np.testing.assert_allclose(model.dual_coef_, wanted.dual_coef_, atol=1e-5)
+
+
+def test_a_repeated_epoch_adds_new_support():
+    """A sample seen twice is two visits; coefficients are kept per visit."""
+    X, y = make_data(40)
+    model = OM2(GIVEN, p=1.1)
+    for _ in range(3):
+        model.partial_fit(X, y, classes=[0, 1, 2])
+    assert model.n_seen_ == 120
+    assert model.online_errors_[80:].sum() <= model.online_errors_[:40].sum()
+    assert model.score(X, y) > 0.8
+
+
+def test_fit_after_partial_fit_starts_anew():
+    X, y = make_data(N)
+    model = feed(OM2(GIVEN, p=1.1), X, y, batches(N, 8), [0, 1, 2]).fit(X, y)
+    check_same_run(model, OM2(GIVEN, p=1.1).fit(X, y), 0.0)
+
+
+# ------------------------------------------------------------------ errors
+
+
+def test_errors_about_classes():
+    X, y = make_data(N)
+    with pytest.raises(ValueError, match="classes must be given at the first call of partial_fit"):
+        OM2(GIVEN).partial_fit(X, y)
+    with pytest.raises(ValueError, match="classes must hold at least 2 classes, got 1"):
+        OM2(GIVEN).partial_fit(X, y, classes=[0])
+    with pytest.raises(ValueError, match=r"y holds labels outside classes: \[2\]"):
+        OM2(GIVEN).partial_fit(X, y, classes=[0, 1])
+    model = OM2(GIVEN).partial_fit(X, y, classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="classes must not change between calls of partial_fit"):
+        model.partial_fit(X, y, classes=[0, 1, 2, 3])
+    with pytest.raises(ValueError, match=r"y holds labels outside classes: \[7\]"):
+        model.partial_fit(X[:2], [0, 7])
+    with pytest.raises(ValueError, match="y holds labels outside classes"):
+        model.partial_fit(X[:2], ["0", "1"])
+    with pytest.raises(ValueError, match="loss='hinge' needs exactly 2 classes, y has 3"):
+        OM2(GIVEN, loss="hinge").partial_fit(X, y, classes=[0, 1, 2])
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_errors_about_shapes(later):
+    X, y = make_data(N)
+    model = OM2(GIVEN)
+    if later:
+        model.partial_fit(X[:10], y[:10], classes=[0, 1, 2])
+    for bad in (y[:9], None, y[:10, None], 3):
+        with pytest.raises(ValueError, match="y must have one label per sample, 10, got shape"):
+            model.partial_fit(X[:10], bad, classes=[0, 1, 2])
+    for bad in (np.full((3, 6), np.nan), np.zeros(6)):
+        with pytest.raises(ValueError, match="NaN|2D"):
+            model.partial_fit(bad, y[:3], classes=[0, 1, 2])
+    if later:
+        with pytest.raises(ValueError, match="5 features, but OM2 is expecting 6 features"):
+            model.partial_fit(X[:3, :5], y[:3])
+
+    K, y = make_stack(np.random.default_rng(0), 30, 3, 3)
+    model = OM2("precomputed")
+    if later:
+        model.partial_fit(K[:, :10, :10], y[:10], classes=[0, 1, 2])
+    n_seen = 10 if later else 0
+    for bad in (K[:, 10:15, : 14 if later else 4], K[0, 10:15, : n_seen + 5], np.full((3, 5, n_seen + 5), np.nan), None):
+        with pytest.raises(ValueError, match=rf"X must be finite, of shape \(n_kernels, n, {n_seen} \+ n\)"):
+            model.partial_fit(bad, y[10:15], classes=[0, 1, 2])
+    if later:
+        with pytest.raises(ValueError, match="3 kernels|kernels"):
+            model.partial_fit(K[:2, 10:15, :15], y[10:15])
+
+
+def test_a_failed_call_changes_nothing():
+    """A stream survives a bad batch, at the first call too."""
+    X, y = make_data(N)
+    model = OM2(GIVEN, p=7.0)
+    with pytest.raises(ValueError, match="p must be"):
+        model.partial_fit(X[:20], y[:20], classes=[0, 1, 2])
+    model.set_params(p=1.1)
+    with pytest.raises(ValueError, match="y holds labels outside classes"):
+        model.partial_fit(X[:20], y[:20] + 5, classes=[0, 1, 2])
+    model.partial_fit(X[:20], y[:20], classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="y must have one label per sample"):
+        model.partial_fit(X[20:50], y[20:49])
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit(np.full((3, 6), np.nan), y[:3])
+    model.set_params(p=0.0)
+    with pytest.raises(ValueError, match="p must be"):
+        model.partial_fit(X[20:50], y[20:50])
+    model.set_params(p=1.1)
+    for part in batches(N, 20)[1:]:
+        model.partial_fit(X[part], y[part])
+    check_same_run(model, OM2(GIVEN, p=1.1).fit(X, y), 1e-5)
+
+
+@pytest.mark.parametrize("kernels", ["rbf", [], [("a", "rbf", [0])], [("a", RBF(), [99])]])
+def test_errors_about_kernels(kernels):
+    X, y = make_data(N)
+    with pytest.raises((ValueError, TypeError), match="kernel|column"):
+        OM2(kernels).partial_fit(X, y, classes=[0, 1, 2])

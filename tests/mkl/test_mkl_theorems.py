@@ -1,0 +1,176 @@
+"""The theorems of thesis chapter 4 hold on random streams, whatever the comparator."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mkl_twins import (
+    block_norms,
+    class_scores,
+    conic_optimum,
+    dual_exponent,
+    make_stack,
+    plain_link,
+    plain_losses,
+    plain_norm,
+)
+
+from cuelearn.groupnorm import resolve_p
+from cuelearn.kernels import KernelBank
+from cuelearn.mkl import MKLProblem, solve_obscure, solve_om2, solve_reference, solve_ufo
+from cuelearn.mkl.rules import FIXED
+from cuelearn.mkl.stream import Stream
+
+
+@st.composite
+def streams(draw):
+    """A stream of 10 to 60 samples with kernels of unit diagonal, and labels from separable to pure noise."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n_classes = draw(st.integers(2, 6))
+    n, n_kernels = draw(st.integers(max(10, n_classes), 60)), draw(st.integers(1, 6))
+    p = draw(st.sampled_from([1.0001, 1.01, 1.05, 1.25, 1.7, 2.0, "auto"]))
+    K, y = make_stack(rng, n, n_kernels, n_classes)
+    if draw(st.booleans()):
+        noisy = rng.uniform(size=n) < draw(st.sampled_from([0.1, 0.5, 1.0]))
+        y = np.where(noisy, rng.integers(n_classes, size=n), y)
+    loss = "hinge" if n_classes == 2 and draw(st.booleans()) else "multiclass"
+    return MKLProblem(KernelBank.from_stack(K), y, n_classes, p=p, loss=loss), K, rng
+
+
+@st.composite
+def comparators(draw):
+    """How to make a comparator u: any coefficients, any block weights, or the optimum of the batch problem, at any length."""
+    return draw(st.sampled_from(["random", "one block", "labels", "optimum"])), draw(st.sampled_from([0.0, 0.05, 0.3, 1.0, 2.0, 8.0]))
+
+
+def comparator(kind, length, problem, K, rng):
+    """Norm ||u||_{2,p} and loss of u on every sample; coefficients B and block weights may be anything."""
+    n, n_classes = problem.labels.size, problem.n_classes
+    B, weights = rng.normal(size=(n, n_classes)), rng.normal(size=len(K))
+    if kind == "one block":
+        weights = np.eye(len(K))[rng.integers(len(K))]
+    elif kind == "labels":
+        B = np.eye(n_classes)[problem.labels] - 1.0 / n_classes
+        weights = np.abs(weights)
+    elif kind == "optimum":
+        batch = MKLProblem(problem.bank, problem.labels, n_classes, p=problem.p, C=10.0, loss=problem.loss)
+        result = solve_reference(batch, tol=1e-2)
+        B, weights = result.dual_coef, result.kernel_weights
+        length = length if length != 2.0 else None  # the optimum itself
+    norm = plain_norm(np.abs(weights) * block_norms(K, B, problem.factor), problem.p)
+    scale = 1.0 if length is None or norm == 0.0 else length / norm
+    losses = plain_losses(scale * class_scores(K, B, weights, problem.factor), problem.labels)
+    return scale * norm, losses
+
+
+def lipschitz(problem):
+    """L of lemma 4.1 for unit diagonals: sqrt(2) F^(1/q), and F^(1/q) for the hinge loss."""
+    return np.sqrt(2.0 * problem.factor) * problem.bank.n_kernels ** (1.0 / problem.q)
+
+
+@given(streams(), st.lists(comparators(), min_size=1, max_size=3))
+@settings(max_examples=120)
+def test_mistake_bound_of_om2(stream, wanted):
+    """Theorem 4.1, one pass; the sum of step sizes over margin errors sharpens it."""
+    problem, K, rng = stream
+    result = solve_om2(problem, n_epochs=1, shuffle=False, rng=rng, certify=False)
+    mistakes = int(result.online_errors.sum())
+    # in one pass the coefficient at the label is the step size of the sample's only visit; 1 on a mistake
+    step_sizes = result.dual_coef[np.arange(problem.labels.size), problem.labels]
+    assert step_sizes.min() >= 0.0 and step_sizes.max() <= 1.0
+    np.testing.assert_allclose(step_sizes[result.online_errors], 1.0)
+    margin_errors = step_sizes[~result.online_errors].sum()
+    for kind, length in wanted:
+        norm, losses = comparator(kind, length, problem, K, rng)
+        c, s = problem.q * lipschitz(problem) ** 2 * norm**2, losses.sum()
+        assert mistakes <= c + s + np.sqrt(s * c) - margin_errors + 1e-9
+
+
+@given(streams(), st.lists(comparators(), min_size=1, max_size=2), st.sampled_from([0.1, 0.5, 1.0, 3.0]), st.integers(1, 3))
+@settings(max_examples=60)
+def test_update_bound_of_the_online_stage(stream, wanted, eta, n_epochs):
+    """Theorem 4.3; the sum of losses is over the visits that update."""
+    problem, K, rng = stream
+    run = Stream(problem, scores="recompute")
+    run.start_stage(FIXED, eta=eta)
+    updated = []
+    for _ in range(n_epochs):
+        for i in rng.permutation(problem.labels.size):
+            before = run.n_updates
+            run.visit([i])
+            if run.n_updates > before:
+                updated.append(i)
+    for kind, length in wanted:
+        norm, losses = comparator(kind, length, problem, K, rng)
+        c, s = problem.q * (2.0 / eta + lipschitz(problem) ** 2) * norm**2, losses[updated].sum()
+        assert len(updated) <= c + s + np.sqrt(c * s) + 1e-9
+
+
+def test_the_mistake_bound_says_something():
+    """Two classes that one unit vector tells apart: at most C = q L^2 ||u||^2 = 4 mistakes on a stream of any length."""
+    y = np.random.default_rng(0).integers(2, size=300)
+    K = (y[:, None] == y).astype(float)[None]
+    problem = MKLProblem(KernelBank.from_stack(K), y, 2, p=2.0)
+    B = np.zeros((300, 2))
+    for c in range(2):
+        B[np.flatnonzero(y == c)[0]] = 0.5 * np.where(np.arange(2) == c, 1.0, -1.0)
+    assert plain_losses(class_scores(K, B, np.ones(1)), y).max() == 0.0
+    bound = problem.q * lipschitz(problem) ** 2 * block_norms(K, B)[0] ** 2
+    assert bound == pytest.approx(4.0)
+    assert 1 <= solve_om2(problem, shuffle=False).online_errors.sum() <= 4
+
+
+@pytest.mark.parametrize("n_kernels", [1, 2, 3, 8, 50])
+def test_corollary_at_the_automatic_p(n_kernels):
+    """Corollary 4.1: q L^2 ||u||_{2,p}^2 <= 4 e ln(F) ||u||_{2,1}^2 wherever the formula's own q is used (F >= 3)."""
+    p, q = resolve_p("auto", n_kernels)
+    if n_kernels >= 3:
+        assert q == pytest.approx(2.0 * np.log(n_kernels))
+        assert 2.0 * q * n_kernels ** (2.0 / q) <= 4.0 * np.e * np.log(n_kernels) * (1.0 + 1e-12)
+    else:
+        assert (p, q) == (2.0, 2.0)
+    norms = np.random.default_rng(0).exponential(size=n_kernels)
+    assert plain_norm(norms, p) <= norms.sum() * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("radius", ["capped", "online"])
+@pytest.mark.parametrize("loss", ["multiclass", "hinge"])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+@pytest.mark.parametrize("p", [1.05, 2.0])
+def test_R_bounds_the_norm_of_the_optimum(p, C, loss, radius):
+    """Thesis 4.4.4, after any number of online epochs; the cap sqrt(2/lambda) never undercuts it."""
+    K, y = make_stack(np.random.default_rng(int(10 * p)), 40, 3, 2 if loss == "hinge" else 4)
+    _, norms = conic_optimum(K, y, p, C, 0.0, loss)
+    wanted = plain_norm(norms, p)
+    problem = MKLProblem(KernelBank.from_stack(K), y, int(y.max()) + 1, p=p, C=C, loss=loss)
+    for n_epochs_online in (0, 1, 5, 50):
+        result = solve_obscure(problem, n_epochs_online=n_epochs_online, n_epochs=0, radius=radius, rng=np.random.default_rng(0))
+        assert result.extra["radius"] >= wanted * (1.0 - 1e-6)
+        assert result.extra["radius"] <= result.extra["radius_online"]
+        if radius == "capped":
+            assert result.extra["radius"] <= np.sqrt(2.0 * C * 40) * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("C, p", [(0.1, 2.0), (1.0, 1.5)])
+def test_ufo_rate(C, p):
+    """Theorem 4.5's bound of the expectation (delta = 1, with the strong convexity 1/q of this p), over independent draws."""
+    K, y = make_stack(np.random.default_rng(5), 30, 4, 3)
+    best, _ = conic_optimum(K, y, p, C)
+    problem = MKLProblem(KernelBank.from_stack(K), y, 3, p=p, C=C)
+    found = [
+        solve_ufo(problem, n_epochs=10, sampling="iid", measure="every", rng=np.random.default_rng(seed)).history.objective.to_numpy()
+        for seed in range(10)
+    ]
+    steps = 30.0 * np.arange(1, 11)
+    bound = lipschitz(problem) ** 2 * problem.q * (1.0 + np.log(steps)) / (2.0 * problem.regularization * steps)
+    assert (np.mean(found, axis=0) - best <= bound).all()
+
+
+@given(st.lists(st.floats(0.0, 50.0), min_size=1, max_size=6), st.sampled_from([1.01, 1.3, 2.0]), st.floats(0.0, 5.0))
+def test_link_is_the_gradient_of_the_conjugate(norms, p, threshold):
+    """Fenchel equality of theorem 4.6: <w, theta> = h(w) + h*(theta), with the conjugate 1/2 || [v - tau]_+ ||_q^2."""
+    norms, q = np.array(norms), dual_exponent(p)
+    primal = plain_link(norms, q, threshold) * norms
+    conjugate = 0.5 * plain_norm(np.maximum(norms - threshold, 0.0), q) ** 2
+    regularizer = 0.5 * plain_norm(primal, p) ** 2 + threshold * primal.sum()
+    assert primal @ norms == pytest.approx(regularizer + conjugate, rel=1e-8, abs=1e-8)

@@ -1,0 +1,97 @@
+"""Multiclass and hinge loss on score matrices against loops in plain Python."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cuelearn.losses import KERNEL_FACTOR, competitor, kernel_factor, margins, mean_loss
+
+
+@st.composite
+def scored(draw):
+    """Score rows with many ties, and labels."""
+    n_classes = draw(st.integers(2, 6))
+    n = draw(st.integers(1, 8))
+    values = st.one_of(st.sampled_from([-1.0, 0.0, 1.0]), st.floats(-1e6, 1e6))
+    rows = draw(st.lists(st.lists(values, min_size=n_classes, max_size=n_classes), min_size=n, max_size=n))
+    labels = draw(st.lists(st.integers(0, n_classes - 1), min_size=n, max_size=n))
+    return np.array(rows), np.array(labels)
+
+
+def plain(row, label):
+    """Best wrong class, the lowest index on ties, and the margin over it."""
+    rival = None
+    for c, score in enumerate(row):
+        if c != label and (rival is None or score > row[rival]):
+            rival = c
+    return rival, row[label] - row[rival]
+
+
+@given(scored())
+def test_competitor_margin_and_loss(case):
+    scores, labels = case
+    found = [competitor(row, label) for row, label in zip(scores, labels, strict=True)]
+    assert found == [plain(row, label) for row, label in zip(scores, labels, strict=True)]
+    np.testing.assert_array_equal(margins(scores, labels), [margin for _, margin in found])
+    assert mean_loss(scores, labels) == pytest.approx(np.mean([max(0.0, 1.0 - margin) for _, margin in found]), rel=1e-12)
+
+
+@given(scored())
+def test_loss_bounds_the_mistakes(case):
+    """The multiclass loss is an upper bound of the 0/1 loss; a tie is a mistake."""
+    scores, labels = case
+    assert mean_loss(scores, labels) >= np.mean(margins(scores, labels) <= 0.0)
+
+
+def test_competitor_is_never_the_label():
+    """On a margin error the best class is the label itself; the rival is the best of the others (ALGORITHMS, OM-2)."""
+    assert competitor(np.array([0.2, 0.9, 0.5]), 1) == (2, pytest.approx(0.4))
+    assert competitor(np.array([0.5, 0.5, 0.5]), 0) == (1, 0.0)
+    assert competitor(np.array([0.5, 0.5, 0.5]), 1) == (0, 0.0)
+    assert competitor(np.array([-3.0, -np.inf]), 0) == (1, np.inf)
+
+
+def test_single_precision_scores():
+    scores = np.array([[0.1, 0.2, 0.2]], dtype=np.float32)
+    assert competitor(scores[0], 2)[0] == 1
+    assert margins(scores, np.array([2])).dtype == np.float64
+    assert margins(scores, np.array([2]))[0] == 0.0
+
+
+def test_scores_at_zero_have_loss_one():
+    assert mean_loss(np.zeros((5, 3)), np.array([0, 1, 2, 0, 1])) == 1.0
+
+
+@given(st.lists(st.tuples(st.floats(-1e3, 1e3), st.integers(0, 1)), min_size=1, max_size=10))
+def test_hinge_is_the_two_class_loss(pairs):
+    """With f = s_1 - s_0 the multiclass loss of two classes is [1 - y f]_+ for y in {-1, 1}."""
+    f, labels = np.array([value for value, _ in pairs]), np.array([label for _, label in pairs])
+    scores = np.stack([-0.5 * f, 0.5 * f], axis=1)
+    assert mean_loss(scores, labels) == pytest.approx(np.maximum(0.0, 1.0 - (2.0 * labels - 1.0) * f).mean(), rel=1e-12, abs=1e-12)
+
+
+def test_hinge_factor_makes_norms_agree():
+    """f = w . phi with w = sum_i a_i phi(x_i): the two-class block (-a, a) has norm 2 a'Ka, halved a'Ka."""
+    rng = np.random.default_rng(0)
+    root, a = rng.normal(size=(6, 6)), rng.normal(size=6)
+    K, A = root @ root.T, np.stack([-a, a], axis=1)
+    factor = KERNEL_FACTOR["hinge"]
+    assert factor * np.einsum("ic,ij,jc->", A, K, A) == pytest.approx(a @ K @ a)
+    scores = factor * K @ A
+    np.testing.assert_allclose(scores[:, 1] - scores[:, 0], K @ a)
+
+
+def test_kernel_factor():
+    assert kernel_factor("multiclass", 2) == kernel_factor("multiclass", 7) == 1.0
+    assert kernel_factor("hinge", 2) == 0.5
+    with pytest.raises(ValueError, match="loss must be one of .* got 'square'"):
+        kernel_factor("square", 2)
+    with pytest.raises(ValueError, match="loss='hinge' needs exactly 2 classes, y has 3"):
+        kernel_factor("hinge", 3)
+
+
+@pytest.mark.parametrize("loss", [None, 3, ["hinge"], {"hinge"}])
+def test_loss_of_a_wrong_type(loss):
+    with pytest.raises(ValueError, match="loss must be one of"):
+        kernel_factor(loss, 2)
