@@ -110,8 +110,11 @@ class OBSCURE(StochasticMKL):
     loss : {"multiclass", "hinge"}, default "multiclass"
     tol : float or None, default None
         Stop when the duality gap falls to `tol` times the objective; warns when it does not.
+    shuffle : bool, default True
+        False keeps the given order in the first epoch; later ones are permuted all the same.
     sampling : {"permutation", "iid"}, default "permutation"
-    normalize, memory, random_state, callback, verbose
+        Whole permutations, or independent draws as the theorems assume.
+    measure, scores, normalize, memory, random_state, callback, verbose
         See `OM2`.
 
     Attributes
@@ -181,7 +184,7 @@ class PegasosMKL(StochasticMKL):
 
     Parameters
     ----------
-    kernels, p, C, n_epochs, loss, tol, sampling, normalize, memory, random_state, callback, verbose
+    kernels, p, C, n_epochs, loss, tol, measure, shuffle, sampling, normalize, memory, scores, random_state, callback, verbose
         See `OBSCURE`.
 
     References

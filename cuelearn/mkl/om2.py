@@ -69,6 +69,12 @@ class OM2(StochasticMKL):
         Stop when the duality gap falls to `tol` times the objective.
     shuffle : bool, default False
         Permute the first pass too.
+    measure : {"auto", "geometric", "every", "end"}, default "auto"
+        When objective and gap are measured (a read of all kernel rows, with the clock stopped): after every epoch; after epochs 1,
+        2, 3, 4, 6, 9, ...; at the end only; "auto" is "geometric" where `tol` is set, else "end".
+    scores : {"auto", "recompute", "maintain"}, default "auto"
+        How class scores are had: from the visited kernel rows, or from scores kept up to date for all samples; "auto" chooses.
+        Results agree to rounding.
     normalize : bool, default True
         Scale kernels computed from X to unit diagonal; the bounds assume it.
     memory : float, default 2e9
@@ -102,7 +108,7 @@ class OM2(StochasticMKL):
     >>> from cuelearn.mkl import OM2
     >>> X, y = load_iris(return_X_y=True)
     >>> cues = [("sepal", RBF(), [0, 1]), ("petal", RBF(), [2, 3])]
-    >>> model = OM2(kernels=cues, n_epochs=5, shuffle=True, random_state=0).fit(X, y)
+    >>> model = OM2(kernels=cues, p=1.1, n_epochs=5, shuffle=True, random_state=0).fit(X, y)
     >>> bool(model.kernel_weights_[1] > model.kernel_weights_[0])
     True
     """

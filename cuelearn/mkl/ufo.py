@@ -50,7 +50,7 @@ class UFOMKL(StochasticMKL):
     p : float in (1, 2] or "auto", default "auto"
         "auto" is the thesis's choice; clipped to q >= 2 for F <= 2.
     n_epochs : int, default 50
-    loss, tol, sampling, normalize, memory, random_state, callback, verbose
+    loss, tol, measure, shuffle, sampling, normalize, memory, scores, random_state, callback, verbose
         See `OBSCURE`.
 
     Attributes

@@ -26,8 +26,8 @@ SINGLE = [AverageKernelSVM, BestKernelSVM, KernelPA]
 ALL = STOCHASTIC + SINGLE
 
 CUES = [("shape", RBF(), [0, 1]), ("colour", Linear(), slice(2, 4)), ("texture", Poly(degree=2), [4, 5])]
-NAMED = [("shape", RBF(), ["height", "width"]), ("colour", Linear(), ["red", "green"]), ("texture", Poly(degree=2), ["fine", "coarse"])]
 COLUMNS = ["height", "width", "red", "green", "fine", "coarse"]
+NAMED = [("shape", RBF(), COLUMNS[:2]), ("colour", Linear(), COLUMNS[2:4]), ("texture", Poly(degree=2), COLUMNS[4:])]
 
 
 def make_data(n, seed=0, n_classes=3):
@@ -422,7 +422,11 @@ SAME_MEANING = {"kernels": "kernel|column|triple", "memory": "memory", "callback
 
 @pytest.mark.parametrize(
     "cls, name, value",
-    [pytest.param(cls, name, value, id=f"{cls.__name__}-{name}={value!r:.30}") for classes, name, value in BAD_PARAMETERS for cls in classes],
+    [
+        pytest.param(cls, name, value, id=f"{cls.__name__}-{name}={value!r:.30}")
+        for classes, name, value in BAD_PARAMETERS
+        for cls in classes
+    ],
 )
 def test_a_bad_parameter_is_one_error_that_names_it(cls, name, value, data):
     X, y = data
@@ -474,7 +478,8 @@ def test_a_cross_bank_of_another_training_set_is_refused(cls, data, new):
     model = make(cls, CUES).fit(X, y)
     assert model.score(KernelBank(CUES, X).cross(new[0]), new[1]) > 0.85
     larger = np.concatenate([X, X])
-    for cross in (KernelBank(CUES, larger).cross(new[0]), KernelBank(CUES, X[:50]).cross(new[0]), KernelBank(CUES[:2], X).cross(new[0])):
+    for bank in (KernelBank(CUES, larger), KernelBank(CUES, X[:50]), KernelBank(CUES[:2], X)):
+        cross = bank.cross(new[0])
         with pytest.raises(ValueError, match="X must be a cross bank of 3 kernels and 90 training samples, got one of"):
             model.predict(cross)
 

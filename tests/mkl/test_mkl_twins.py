@@ -370,8 +370,8 @@ def test_kernels_computed_on_demand_give_the_same_run(solver, dtype):
     settings = dict(p=1.3, C=1.0, alpha=0.02 if solver == "ufo" else 0.0)
     wanted = solve(MKLProblem(whole, y, 4, **settings), rng=np.random.default_rng(0))
     tolerance = 1e-9 if dtype == np.float64 else 2e-4  # a rounding of the kernels, over many updates
-    for memory, scores in ((6 * row_bytes, "recompute"), (40 * row_bytes, "recompute"), (40 * row_bytes, "maintain"), (40 * row_bytes, "auto")):
-        bank = KernelBank(cues, X, dtype=dtype, memory=memory)
+    for rows, scores in ((6, "recompute"), (40, "recompute"), (40, "maintain"), (40, "auto")):
+        bank = KernelBank(cues, X, dtype=dtype, memory=rows * row_bytes)
         assert not bank.resident
         result = solve(MKLProblem(bank, y, 4, **settings), rng=np.random.default_rng(0), scores=scores)
         np.testing.assert_array_equal(result.online_errors, wanted.online_errors)
