@@ -7,6 +7,7 @@ import numba
 import numpy as np
 import pandas as pd
 import pytest
+from mkl_data import ALL, COLUMNS, CUES, NAMED, SINGLE, STOCHASTIC, make, make_data
 from mkl_twins import make_stack
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -18,28 +19,8 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
-from cuelearn.kernels import RBF, KernelBank, Linear, Poly
+from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl import OBSCURE, OM2, UFOMKL, AverageKernelSVM, BestKernelSVM, KernelPA, PegasosMKL
-
-STOCHASTIC = [OM2, OBSCURE, PegasosMKL, UFOMKL]
-SINGLE = [AverageKernelSVM, BestKernelSVM, KernelPA]
-ALL = STOCHASTIC + SINGLE
-
-CUES = [("shape", RBF(), [0, 1]), ("colour", Linear(), slice(2, 4)), ("texture", Poly(degree=2), [4, 5])]
-COLUMNS = ["height", "width", "red", "green", "fine", "coarse"]
-NAMED = [("shape", RBF(), COLUMNS[:2]), ("colour", Linear(), COLUMNS[2:4]), ("texture", Poly(degree=2), COLUMNS[4:])]
-
-
-def make_data(n, seed=0, n_classes=3):
-    """Three cues of two features: the first tells the classes apart well, the second a little, the third not at all."""
-    rng = np.random.default_rng(seed)
-    y = np.arange(n) % n_classes
-    rng.shuffle(y)
-    angle = 2.0 * np.pi * y / n_classes
-    X = rng.normal(size=(n, 6))
-    X[:, :2] += 3.0 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    X[:, 2:4] += 0.7 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    return X, y
 
 
 @pytest.fixture
@@ -50,13 +31,6 @@ def data():
 @pytest.fixture
 def new():
     return make_data(40, seed=1)
-
-
-def make(cls, kernels=None, **options):
-    """An instance with a fixed random state where it has one."""
-    if "random_state" in inspect.signature(cls).parameters:
-        options.setdefault("random_state", 0)
-    return cls(kernels, **options)
 
 
 def same(one, other):

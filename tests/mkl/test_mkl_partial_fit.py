@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from mkl_data import COLUMNS, CUES, make_data
 from mkl_twins import TwinOM2, make_stack
-from test_mkl_estimators import COLUMNS, CUES, make_data
 
 from cuelearn.kernels import RBF, KernelBank, Linear, Poly
 from cuelearn.mkl import OM2, load

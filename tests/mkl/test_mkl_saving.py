@@ -7,9 +7,9 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
+from mkl_data import ALL, COLUMNS, CUES, NAMED, STOCHASTIC, make, make_data
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from test_mkl_estimators import ALL, COLUMNS, CUES, NAMED, STOCHASTIC, make, make_data
 
 import cuelearn.mkl
 from cuelearn.kernels import RBF, KernelBank, Linear

@@ -351,8 +351,9 @@ def test_pair_products_sparse_and_dense(filled, sample_major, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("sampling", ["permutation", "iid"])
 @pytest.mark.parametrize("solver", ["om2", "obscure", "pegasos", "ufo"])
-def test_kernels_computed_on_demand_give_the_same_run(solver, dtype):
+def test_kernels_computed_on_demand_give_the_same_run(solver, sampling, dtype):
     """A bank that can hold a few rows only, against the resident one: the same visits, mistakes and coefficients."""
     rng = np.random.default_rng(12)
     n = 150
@@ -368,12 +369,12 @@ def test_kernels_computed_on_demand_give_the_same_run(solver, dtype):
         "ufo": lambda problem, **options: solve_ufo(problem, n_epochs=4, **options),
     }[solver]
     settings = dict(p=1.3, C=1.0, alpha=0.02 if solver == "ufo" else 0.0)
-    wanted = solve(MKLProblem(whole, y, 4, **settings), rng=np.random.default_rng(0))
+    wanted = solve(MKLProblem(whole, y, 4, **settings), rng=np.random.default_rng(0), sampling=sampling)
     tolerance = 1e-9 if dtype == np.float64 else 2e-4  # a rounding of the kernels, over many updates
     for rows, scores in ((6, "recompute"), (40, "recompute"), (40, "maintain"), (40, "auto")):
         bank = KernelBank(cues, X, dtype=dtype, memory=rows * row_bytes)
         assert not bank.resident
-        result = solve(MKLProblem(bank, y, 4, **settings), rng=np.random.default_rng(0), scores=scores)
+        result = solve(MKLProblem(bank, y, 4, **settings), rng=np.random.default_rng(0), sampling=sampling, scores=scores)
         np.testing.assert_array_equal(result.online_errors, wanted.online_errors)
         assert result.n_updates == wanted.n_updates
         np.testing.assert_allclose(result.dual_coef, wanted.dual_coef, atol=tolerance * np.abs(wanted.dual_coef).max())

@@ -1,0 +1,35 @@
+"""Data, cues and estimators that the tests of the MKL chapter share."""
+
+import inspect
+
+import numpy as np
+
+from cuelearn.kernels import RBF, Linear, Poly
+from cuelearn.mkl import OBSCURE, OM2, UFOMKL, AverageKernelSVM, BestKernelSVM, KernelPA, PegasosMKL
+
+STOCHASTIC = [OM2, OBSCURE, PegasosMKL, UFOMKL]
+SINGLE = [AverageKernelSVM, BestKernelSVM, KernelPA]
+ALL = STOCHASTIC + SINGLE
+
+CUES = [("shape", RBF(), [0, 1]), ("colour", Linear(), slice(2, 4)), ("texture", Poly(degree=2), [4, 5])]
+COLUMNS = ["height", "width", "red", "green", "fine", "coarse"]
+NAMED = [("shape", RBF(), COLUMNS[:2]), ("colour", Linear(), COLUMNS[2:4]), ("texture", Poly(degree=2), COLUMNS[4:])]
+
+
+def make_data(n, seed=0, n_classes=3):
+    """Three cues of two features: the first tells the classes apart well, the second a little, the third not at all."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % n_classes
+    rng.shuffle(y)
+    angle = 2.0 * np.pi * y / n_classes
+    X = rng.normal(size=(n, 6))
+    X[:, :2] += 3.0 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    X[:, 2:4] += 0.7 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return X, y
+
+
+def make(cls, kernels=None, **options):
+    """An instance with a fixed random state where it has one."""
+    if "random_state" in inspect.signature(cls).parameters:
+        options.setdefault("random_state", 0)
+    return cls(kernels, **options)

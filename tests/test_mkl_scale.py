@@ -1,0 +1,192 @@
+"""Runs whose kernels do not fit in memory: the same results for any budget, rows for updates only, peaks of memory."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cuelearn import datasets
+from cuelearn.experiments.mkl import kernel_set
+from cuelearn.kernels import Chi2, ExpDistance, KernelBank
+from cuelearn.mkl import engine, stream
+from cuelearn.mkl.obscure import solve_obscure, solve_pegasos_mkl
+from cuelearn.mkl.om2 import solve_om2
+from cuelearn.mkl.problem import MKLProblem
+from cuelearn.mkl.rules import BATCH, FIXED
+from cuelearn.mkl.stream import Stream
+from cuelearn.mkl.ufo import solve_ufo
+
+ROOT = Path(__file__).resolve().parents[1]
+BENCH = ROOT / "tests" / "benchmarks" / "bench_mkl.py"
+
+SOLVERS = {
+    "om2": lambda problem, **options: solve_om2(problem, n_epochs=2, shuffle=True, **options),
+    "obscure": lambda problem, **options: solve_obscure(problem, n_epochs_online=2, n_epochs=3, **options),
+    "pegasos": lambda problem, **options: solve_pegasos_mkl(problem, n_epochs=3, **options),
+    "ufo": lambda problem, **options: solve_ufo(problem, n_epochs=3, **options),
+    "ufo-iid": lambda problem, **options: solve_ufo(problem, n_epochs=3, sampling="iid", **options),
+    "pegasos-iid": lambda problem, **options: solve_pegasos_mkl(problem, n_epochs=3, sampling="iid", **options),
+}
+
+
+def task(name, n):
+    """Kernels, samples and labels of a small real problem."""
+    if name == "mnist":
+        data = datasets.load_mnist(n_train=n, n_test=1)
+        return kernel_set("mnist-12", data), data.X[data.train], data.y[data.train]
+    data = datasets.load_mfeat()
+    pixels, profiles = data.cues["pix"], data.cues["fac"]
+    kernels = [(f"cityblock*{f}", ExpDistance("cityblock", factor=f), pixels) for f in (0.1, 0.3, 1.0, 3.0, 10.0)]
+    kernels += [(f"chi2*{f}", Chi2(factor=f), columns) for f, columns in ((0.5, pixels), (2.0, pixels), (1.0, profiles))]
+    chosen = np.random.default_rng(0).permutation(len(data.y))[:n]
+    return kernels, data.X[chosen], data.y[chosen]
+
+
+def run_bench(*arguments):
+    """The benchmark's script in a process of its own; its standard output."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, str(BENCH), *arguments], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def on_demand(*arguments):
+    """One run on demand in a process of its own, as a dict of what it took."""
+    found = json.loads(run_bench("--run", json.dumps(arguments)).splitlines()[-1])
+    assert not found["resident"]
+    return found
+
+
+# ---------------------------------------------------------------- results
+
+
+@pytest.mark.parametrize("name", ["mnist", "mfeat"])
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_results_are_the_same_for_any_budget(solver, name):
+    """Visits in windows, with rows in chunks, are the visits of a resident bank.
+
+    To the last bit of every coefficient where the kernels are ("mfeat": distances without a matrix product); a matrix product may
+    round an entry differently in a block of another shape ("mnist").
+    """
+    kernels, X, y = task(name, 300)
+    size = len(kernels) * 300**2 * 4
+    results = []
+    for memory in (2 * size, 0.5 * size, 0.2 * size, 0.05 * size):
+        bank = KernelBank(kernels, X, memory=memory)
+        assert bank.resident == (memory > size)
+        problem = MKLProblem(bank, y, 10, p=1.05, C=10.0)
+        results.append(SOLVERS[solver](problem, rng=np.random.default_rng(0), scores="maintain"))
+    wanted = results[0]
+    assert wanted.n_updates > 30
+    tolerance = 0.0 if name == "mfeat" else 2e-4
+    for result in results[1:]:
+        assert result.n_updates == wanted.n_updates
+        np.testing.assert_array_equal(result.online_errors, wanted.online_errors)
+        np.testing.assert_allclose(result.dual_coef, wanted.dual_coef, rtol=0.0, atol=tolerance * np.abs(wanted.dual_coef).max())
+        np.testing.assert_allclose(result.kernel_weights, wanted.kernel_weights, rtol=tolerance)
+        np.testing.assert_allclose(result.block_norms_sq, wanted.block_norms_sq, rtol=tolerance)
+        assert result.objective == pytest.approx(wanted.objective, rel=max(1e-6, tolerance))
+        assert result.dual_gap == pytest.approx(wanted.dual_gap, rel=max(1e-6, tolerance))
+
+
+@pytest.mark.parametrize("solver", ["obscure", "ufo"])
+def test_full_rows_are_computed_for_updates_only(solver, monkeypatch):
+    kernels, X, y = task("mnist", 300)
+    bank = KernelBank(kernels, X, memory=1e6)
+    computed = []
+    rows_into = KernelBank.rows_into
+
+    def counting(self, indices, out):
+        if self is bank:
+            computed.append(out.shape[1])
+        return rows_into(self, indices, out)
+
+    monkeypatch.setattr(KernelBank, "rows_into", counting)
+    result = SOLVERS[solver](MKLProblem(bank, y, 10, p=1.05, C=10.0), rng=np.random.default_rng(0), certify=False)
+    assert sum(computed) == result.n_updates < result.online_errors.size
+
+
+def test_rescaling_within_a_window():
+    """The lazy scale of the dual vector may be folded in while a window runs: scores and coefficients outside it follow."""
+    kernels, X, y = task("mnist", 200)
+    runs = []
+    for memory in (1e9, 1e5):
+        run = Stream(MKLProblem(KernelBank(kernels, X, memory=memory), y, 10, p=1.25, C=10.0), scores="maintain")
+        rng = np.random.default_rng(0)
+        run.start_stage(FIXED, eta=0.5)
+        run.visit(rng.permutation(200))
+        run.start_stage(BATCH)
+        run.reals[engine.STEP], run.reals[engine.SCALE] = 10.0, 1.1 * engine.SMALLEST_SCALE
+        run.visit(rng.permutation(200))
+        assert run.scale > 1e-3  # it was folded
+        runs.append(run)
+    np.testing.assert_allclose(runs[1].coef, runs[0].coef, rtol=1e-5, atol=1e-5 * np.abs(runs[0].coef).max())
+    np.testing.assert_allclose(runs[1].maintained, runs[0].maintained, atol=1e-5 * np.abs(runs[0].maintained).max())
+    np.testing.assert_allclose(runs[1].norms_sq, runs[0].norms_sq, rtol=1e-5)
+
+
+def test_scores_recomputed_from_rows_on_demand(monkeypatch):
+    """After many updates the maintained scores are computed anew; for any budget of 16 rows or more in the same partial sums."""
+    monkeypatch.setattr(stream, "REFRESH_AFTER", 0)
+    kernels, X, y = task("mfeat", 200)
+    row = len(kernels) * 200 * 4
+    wanted, *others = (
+        solve_ufo(MKLProblem(KernelBank(kernels, X, memory=memory), y, 10, p=1.25, C=10.0), n_epochs=4, rng=np.random.default_rng(0), scores="maintain")
+        for memory in (1e9, 40 * row, 100 * row)
+    )
+    for result in others:
+        assert result.n_updates == wanted.n_updates
+        np.testing.assert_allclose(result.kernel_weights, wanted.kernel_weights, rtol=1e-5)
+    np.testing.assert_array_equal(others[0].dual_coef, others[1].dual_coef)
+    np.testing.assert_array_equal(others[0].kernel_weights, others[1].kernel_weights)
+
+
+# ---------------------------------------------------------------- memory
+
+
+@pytest.mark.parametrize("method", ["UFOMKL", "OBSCURE"])
+def test_1400_kernels_in_two_gigabytes(method):
+    """The stack alone would be 2.6 GB; the default budget is 2 GB."""
+    found = on_demand("mfeat-1400", 680, 2e9, method, 2)
+    assert found["peak"] < 2e9
+    assert 0 < found["dual_gap"] < found["objective"]
+
+
+def test_a_run_on_demand_keeps_to_its_budget():
+    """4,000 digits of 12 kernels, 0.77 GB, on 0.1 GB: beyond the budget only coefficients, scores and work arrays."""
+    found = on_demand("mnist-12", 4000, 1e8, "OBSCURE", 2)
+    samples = 2 * 4000 * 784 * 4
+    scores = 2 * 10 * 12 * 4000 * 4
+    assert found["peak"] - found["peak_before"] < 1e8 + samples + scores + 5e7
+    assert found["rows"][-1] == found["updates"][-1]
+
+
+@pytest.mark.long
+def test_all_digits_in_three_gigabytes():
+    """OBSCURE on 60,000 digits of 12 kernels, 173 GB, nothing precomputed; the certificate of the end point included."""
+    found = on_demand("mnist-12", 60_000, 1e9, "OBSCURE", 2)
+    assert found["peak"] < 3e9
+    assert found["rows"][-1] == found["updates"][-1]
+    assert 0 < found["dual_gap"] < found["objective"] < 0.5
+
+
+# ---------------------------------------------------------------- benchmarks
+
+
+def test_the_benchmark_of_supply_runs(tmp_path):
+    table = tmp_path / "mkl.csv"
+    printed = run_bench("--smoke", "--table", str(table))
+    assert "plain read" in printed and table.read_text().startswith("what,seconds")
+
+
+def test_the_benchmark_of_solvers_runs():
+    """Its pieces at tiny sizes; the module sets the threads of its process, so it is not imported here."""
+    pieces = "import bench_solvers as b; b.caltech_sized(1, n=80, n_kernels=3, n_classes=4); b.digits(1)"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(BENCH.parent)])}
+    done = subprocess.run([sys.executable, "-c", pieces], capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    assert "plain reads" in done.stdout and "estimator.fit" in done.stdout
