@@ -70,7 +70,10 @@ def one_versus_rest(kernel, labels, n_classes, C, n_jobs=None):
     if n_classes == 2:
         column, bias = one(labels)
         return 0.5 * np.stack([-column, column], axis=1), 0.5 * np.array([-bias, bias])
-    fits = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)((labels == c).astype(int)) for c in range(n_classes))
+    fits = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
+        delayed(one)((labels == c).astype(int)) for c in range(n_classes)
+    )
+    fits = list(tqdm(fits, total=n_classes, desc="one class against the rest", delay=BAR_AFTER, leave=False, file=sys.stderr))
     return np.stack([f[0] for f in fits], axis=1), np.array([f[1] for f in fits])
 
 
