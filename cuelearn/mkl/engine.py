@@ -333,22 +333,6 @@ def visit_samples(
 
 
 @njit(cache=True)
-def visit_margins(
-    order, start, stop, labels, weights, active, n_active, maintained, out
-):  # fmt: skip
-    """Margins (without the common positive factor) of the coming visits under the present weights, from maintained scores."""
-    scores = np.empty(maintained.shape[0])
-    for position in range(start, stop):
-        i = order[position]
-        for c in range(scores.shape[0]):
-            total = 0.0
-            for a in range(n_active):
-                total += weights[active[a]] * maintained[c, active[a], i]
-            scores[c] = total
-        out[position - start] = competitor(scores, labels[i])[1]
-
-
-@njit(cache=True)
 def combine_block(flat, rows, row_stride, kernel_stride, weights, active, out):
     """Combined kernel rows ``out[b] = sum_j weights[j] * K_j[rows[b]]`` of several samples."""
     for b in range(rows.shape[0]):

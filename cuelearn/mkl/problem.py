@@ -39,6 +39,8 @@ __all__ = ["MKLProblem", "Certificate", "objective", "duality_gap"]
 
 # rows of combined kernel per block; a constant, so that sums do not depend on the machine
 BLOCK_ROWS = 256
+# the same where rows are computed on demand: any reasonable budget holds as many
+ON_DEMAND_ROWS = 64
 
 
 class Certificate(NamedTuple):
@@ -117,20 +119,30 @@ class MKLProblem:
         if support.size == 0:
             return out
         dtype = bank.dtype if dtype is None else dtype
+        if not bank.resident:
+            # the rows of all kernels in one product; blocks of a fixed size, half the budget at most (the caller holds rows too)
+            cast = np.ascontiguousarray(coef, dtype=dtype)
+            step = max(1, min(ON_DEMAND_ROWS, bank.block_rows() // 2))
+            block = np.empty((step, bank.n_kernels, bank.n_samples), dtype=bank.dtype)
+            for start in range(0, support.size, step):
+                chosen = support[start : start + step]
+                rows = block[: chosen.size]
+                bank.rows_into(chosen, rows.transpose(1, 0, 2))
+                products = rows.reshape(-1, bank.n_samples).astype(dtype, copy=False) @ cast
+                out += np.einsum("ic,ijc->j", coef[chosen], products.reshape(*rows.shape[:2], -1), dtype=np.float64)
+            return np.maximum(0.0, self.factor * out)
         # with many support samples whole rows are used as they lie; with few, their square is picked out
-        whole = support.size > (0.3 if bank.resident else 0.9) * bank.n_samples
+        whole = support.size > 0.3 * bank.n_samples
         if whole:
             support = np.arange(bank.n_samples)
         cast = np.ascontiguousarray(coef[support], dtype=dtype)
-        step = BLOCK_ROWS if bank.resident else max(1, min(BLOCK_ROWS, bank.block_rows()))
-        for start in range(0, support.size, step):
-            chosen = support[start : start + step]
-            rows = None if bank.resident else bank.rows(chosen)
+        for start in range(0, support.size, BLOCK_ROWS):
+            chosen = support[start : start + BLOCK_ROWS]
             for j in range(bank.n_kernels):
                 if whole:
-                    kernel_rows = bank.stack[j, chosen[0] : chosen[-1] + 1] if bank.resident else rows[j]
+                    kernel_rows = bank.stack[j, chosen[0] : chosen[-1] + 1]
                 else:
-                    kernel_rows = bank.stack[j][np.ix_(chosen, support)] if bank.resident else rows[j][:, support]
+                    kernel_rows = bank.stack[j][np.ix_(chosen, support)]
                 out[j] += np.einsum("ic,ic->", coef[chosen], kernel_rows.astype(dtype, copy=False) @ cast, dtype=np.float64)
         return np.maximum(0.0, self.factor * out)
 
