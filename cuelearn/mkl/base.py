@@ -46,7 +46,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         if self._is_precomputed():
             if self.kernels != "precomputed":
                 raise ValueError(f"kernels must be a list of (name, kernel, columns), None or 'precomputed', got {self.kernels!r}")
-            bank = X if isinstance(X, KernelBank) else KernelBank.from_stack(X, **self._stack_memory())
+            bank = X if isinstance(X, KernelBank) else KernelBank.from_stack(X)
             self.n_features_in_ = bank.n_samples
         else:
             if isinstance(X, KernelBank):
@@ -58,9 +58,6 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         labels = self._labels(y, bank.n_samples)
         self.bank_ = bank
         return labels
-
-    def _stack_memory(self):
-        return {}
 
     def _labels(self, y, n_samples):
         if y is None:

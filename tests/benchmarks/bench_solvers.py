@@ -11,47 +11,18 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUM
     os.environ.setdefault(_name, "1")
 
 import argparse
-import resource
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import numpy as np
-from numba import njit
+from bench_mkl import in_turn, peak_bytes, read_flat, simulated_rows, wall
 
 import cuelearn  # noqa: F401  (places numba's cache)
 from cuelearn import datasets
 from cuelearn.experiments import mkl as experiments
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OBSCURE, OM2, UFOMKL, MKLProblem, solve_obscure, solve_om2, solve_reference, solve_ufo
-
-
-@njit(fastmath=True)
-def read_flat(values):
-    """One plain read: the sum of all entries as they lie in memory."""
-    total = values[0]
-    for i in range(1, values.size):
-        total += values[i]
-    return total
-
-
-def rounds(repeats, *calls):
-    """Seconds of each call in turn, repeats times, after one round to warm up."""
-    for call in calls:
-        call()
-    return np.array([[call() for call in calls] for _ in range(repeats)])
-
-
-def clock(call):
-    """A call as a function that returns its own wall time."""
-
-    def timed():
-        began = time.perf_counter()
-        call()
-        return time.perf_counter() - began
-
-    return timed
 
 
 def row(what, seconds, promised="", other=""):
@@ -61,18 +32,10 @@ def row(what, seconds, promised="", other=""):
 
 def caltech_sized(repeats, n=3060, n_kernels=39, n_classes=102):
     """OM-2, UFO-MKL and OBSCURE at the size of Caltech-101; simulated features with classes of differing difficulty per kernel."""
-    rng = np.random.default_rng(0)
-    labels = np.repeat(np.arange(n_classes), n // n_classes)
-    rows = np.empty((n, n_kernels, n), np.float32)  # the rows of one sample side by side
-    for j in range(n_kernels):
-        X = rng.normal(size=(n_classes, 30))[labels] * rng.uniform(0.3, 1.2) + rng.normal(size=(n, 30))
-        squares = (X**2).sum(axis=1)
-        d = np.maximum(squares[:, None] + squares - 2.0 * X @ X.T, 0.0)
-        rows[:, j] = np.exp(-0.5 * (d + d.T) / d.mean())
-        rows[np.arange(n), j, np.arange(n)] = 1.0
+    labels, rows = simulated_rows(n, n_kernels, n_classes)
     bank = KernelBank.from_stack(rows.transpose(1, 0, 2), validate=False, memory=4e9)
     flat = rows.reshape(-1)
-    read = clock(lambda: read_flat(flat))
+    read = wall(lambda: read_flat(flat))
     print(f"\nn = {n}, F = {n_kernels}, M = {n_classes}, float32, one thread (simulated features)")
 
     def epochs(solver, p, n_epochs, **options):
@@ -85,17 +48,17 @@ def caltech_sized(repeats, n=3060, n_kernels=39, n_classes=102):
         return run
 
     for p in (1.01, 1.05, 1.5, 2.0):
-        t = rounds(repeats, read, epochs(solve_om2, p, 1, shuffle=True))
+        t = in_turn(repeats, [read, epochs(solve_om2, p, 1, shuffle=True)])
         ratio = np.median(t[:, 1] / t[:, 0])
         row(f"OM-2, one epoch, p = {p}", f"{np.median(t[:, 1]):.4f} s", "<= 2 plain reads", f"{ratio:.2f} plain reads; {1.5 / np.median(t[:, 1]):.0f} x MATLAB")
     row("one plain read of the stack", f"{np.median(t[:, 0]):.4f} s")
-    t = rounds(repeats, read, epochs(solve_om2, 1.01, 10, shuffle=True))
+    t = in_turn(repeats, [read, epochs(solve_om2, 1.01, 10, shuffle=True)])
     row("OM-2, mean of ten epochs, p = 1.01", f"{np.median(t[:, 1]) / 10:.4f} s", "<= 2.5 plain reads", f"{np.median(t[:, 1] / t[:, 0]) / 10:.2f} plain reads")
     for name, solver, matlab, options in (
         ("UFO-MKL, two epochs", solve_ufo, 2.6, dict(n_epochs=2)),
         ("OBSCURE, one online and two batch epochs", solve_obscure, 14.6, dict(n_epochs=2, n_epochs_online=1)),
     ):
-        t = rounds(max(3, repeats // 2), epochs(solver, 1.05, **options))
+        t = in_turn(max(3, repeats // 2), [epochs(solver, 1.05, **options)])
         row(name, f"{np.median(t):.4f} s", "", f"{matlab / np.median(t):.0f} x MATLAB ({matlab} s)")
 
 
@@ -115,9 +78,9 @@ def digits(repeats):
         def train(solver=solver, problem=problem, options=options):
             return solver(problem, rng=np.random.default_rng(0), certify=False, **options).history.seconds.iloc[-1]
 
-        whole = clock(lambda s=solver, q=problem, o=options: s(q, rng=np.random.default_rng(0), **o))
-        fit = clock(lambda e=estimator, o=options: e("precomputed", p=1.05, C=10.0, random_state=0, verbose=False, **o).fit(stack, task.labels))
-        t = 1e3 * np.median(rounds(repeats, train, whole, fit), axis=0)
+        whole = wall(lambda s=solver, q=problem, o=options: s(q, rng=np.random.default_rng(0), **o))
+        fit = wall(lambda e=estimator, o=options: e("precomputed", p=1.05, C=10.0, random_state=0, verbose=False, **o).fit(stack, task.labels))
+        t = 1e3 * np.median(in_turn(repeats, [train, whole, fit]), axis=0)
         row(name, f"{t[0]:.1f} ms", f"<= {promised} ms", f"with certificate {t[1]:.1f} ms, estimator.fit {t[2]:.1f} ms; {matlab / t[0]:.0f} x MATLAB ({matlab} ms)")
 
 
@@ -132,25 +95,17 @@ def reference():
         row(f"p = {p}", f"{seconds:.1f} s", "< 60 s", f"relative gap {result.dual_gap / result.objective:.1e}, {result.n_iter} rounds")
 
 
-def peak():
-    """Peak memory of this process so far, in GB. On Linux getrusage would count that of the process that started this one."""
-    try:
-        return 1024 * int(Path("/proc/self/status").read_text().split("VmHWM:")[1].split()[0]) / 1e9
-    except (OSError, IndexError):
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1.0 if sys.platform == "darwin" else 1024.0) / 1e9
-
-
 def many_kernels(method, n_epochs=10):
     """1,400 kernels on 680 samples."""
     p = "auto" if method == "UFOMKL" else 1.01
     found = experiments.many_kernels(1400, 680, 1320, method, 1000.0, p, 0.0, n_epochs, 0)
-    print(f"{found['seconds']:.1f} s, test error {100 * found['test_error']:.1f}%, peak {peak():.2f} GB")
+    print(f"{found['seconds']:.1f} s, test error {100 * found['test_error']:.1f}%, peak {peak_bytes() / 1e9:.2f} GB")
 
 
 def all_digits(n_epochs=2):
     """OBSCURE on all 60,000 digits, nothing precomputed."""
     curve = experiments.all_of_mnist(10000, 10.0, 1.25, n_epochs, 0)
-    print(f"{curve.seconds.iloc[-1]:.0f} s, test error {100 * curve.test_error.iloc[-1]:.2f}%, peak {peak():.2f} GB")
+    print(f"{curve.seconds.iloc[-1]:.0f} s, test error {100 * curve.test_error.iloc[-1]:.2f}%, peak {peak_bytes() / 1e9:.2f} GB")
 
 
 def in_process(call):
