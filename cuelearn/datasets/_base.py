@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["CueData", "DataFileError", "Provenance"]
+__all__ = ["CueData", "DataFileError", "ImageData", "Provenance"]
 
 
 class DataFileError(OSError):
@@ -119,6 +119,47 @@ class CueData(NamedTuple):
     def __repr__(self):
         cues = ", ".join(f"{cue} ({len(range(self.X.shape[1])[columns])})" for cue, columns in self.cues.items())
         return f"<{self.provenance.name}, {self.provenance.tier}: X {self.X.shape} {self.X.dtype}, cues {cues}>"
+
+
+class ImageData(NamedTuple):
+    """Labelled images, with the laser scans or the object masks taken along with them.
+
+    Attributes
+    ----------
+    images : sequence of ndarray of shape (height, width, 3), uint8
+        RGB. One array of shape (n, height, width, 3) where simulated; read from the files on demand where loaded from a folder.
+    y : ndarray of int64, shape (n,)
+        Classes 0..M-1.
+    target_names : list of str
+        One per class.
+    frames : dict of str to ndarray of shape (n,)
+        What is known of each image: ``name`` always; of a robot's frames ``sequence``, ``weather``, ``session``, ``repeat``, ``time``
+        in seconds, ``x``, ``y`` in metres and ``heading`` in radians; of objects ``object`` (its number within the category),
+        ``elevation`` and ``azimuth`` in degrees.
+    masks : sequence of ndarray of shape (height, width), bool, or None
+        True on the object.
+    laser : ndarray of float32, shape (n, n_beams), or None
+        Ranges in metres.
+    laser_angles : ndarray of float64, shape (n_beams,), or None
+        Directions of the beams in radians, counted from the heading, ascending.
+    description : str
+    provenance : Provenance
+    """
+
+    images: object
+    y: np.ndarray
+    target_names: list[str]
+    frames: dict[str, np.ndarray]
+    masks: object
+    laser: np.ndarray | None
+    laser_angles: np.ndarray | None
+    description: str
+    provenance: Provenance
+
+    def __repr__(self):
+        known = [name for name in ("masks", "laser") if getattr(self, name) is not None]
+        size = f"{len(self.y)} images of {len(self.target_names)} classes"
+        return f"<{self.provenance.name}, {self.provenance.tier}: {', '.join([size, *known])}>"
 
 
 def data_directory():

@@ -1,7 +1,6 @@
 """What the kernel estimators of the package share: input forms, prediction, saving."""
 
 import json
-import numbers
 import os
 
 import numpy as np
@@ -9,25 +8,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from cuelearn.checks import as_generator
 from cuelearn.kernels import CrossBank, KernelBank
 from cuelearn.mkl.problem import MKLProblem, combined_scores
 from cuelearn.storage import atomic_write
 
-__all__ = ["KernelClassifier", "StochasticMKL", "as_generator", "load"]
+__all__ = ["KernelClassifier", "StochasticMKL", "load"]
 
 FORMAT = 1
-
-
-def as_generator(random_state):
-    """A NumPy Generator from None, an int, a Generator or a RandomState."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(2**31 - 1))
-    whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
-    if random_state is not None and not (whole and random_state >= 0):
-        raise ValueError(f"random_state must be None, an integer >= 0, a Generator or a RandomState, got {random_state!r}")
-    return np.random.default_rng(random_state)
 
 
 class KernelClassifier(ClassifierMixin, BaseEstimator):

@@ -3,9 +3,10 @@ r"""OM-2: online multiclass multi-kernel learning (thesis Algorithm 4)."""
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from cuelearn.checks import check_count
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.base import StochasticMKL
-from cuelearn.mkl.problem import MKLProblem, check_count
+from cuelearn.mkl.problem import MKLProblem
 from cuelearn.mkl.rules import OM2 as OM2_RULE
 from cuelearn.mkl.stream import Stream
 from cuelearn.mkl.training import Training

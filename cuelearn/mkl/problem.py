@@ -25,12 +25,12 @@ Thesis equations 4.3 and 4.9; theorem 4.6 gives the conjugate of the regulariser
 """
 
 import math
-import numbers
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from cuelearn.checks import check_non_negative, check_positive
 from cuelearn.groupnorm import group_norm, link_weights, resolve_p
 from cuelearn.losses import kernel_factor, mean_loss
 from cuelearn.mkl.engine import combine_block
@@ -252,31 +252,6 @@ def combine(block, kernel_weights, dtype=None):
     for j in range(1, block.shape[0]):
         combined += weights[j] * block[j]
     return combined
-
-
-def _is_number(value):
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def check_positive(name, value):
-    """`value` as a float, or an error that names the parameter."""
-    if not _is_number(value) or value <= 0:
-        raise ValueError(f"{name} must be a positive number, got {value!r}")
-    return float(value)
-
-
-def check_non_negative(name, value):
-    """`value` as a float >= 0, or an error that names the parameter."""
-    if not _is_number(value) or value < 0:
-        raise ValueError(f"{name} must be a non-negative number, got {value!r}")
-    return float(value)
-
-
-def check_count(name, value, least=1):
-    """`value` as an int >= `least`, or an error that names the parameter."""
-    if not _is_number(value) or int(value) != value or value < least:
-        raise ValueError(f"{name} must be an integer >= {least}, got {value!r}")
-    return int(value)
 
 
 def _problem(kernels, y, p, C, alpha, loss):

@@ -12,9 +12,9 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 from tqdm.auto import tqdm
 
+from cuelearn.checks import as_generator, check_count, check_positive
 from cuelearn.losses import competitor
-from cuelearn.mkl.base import KernelClassifier, as_generator
-from cuelearn.mkl.problem import check_count, check_positive
+from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.reference import combined_kernel
 from cuelearn.mkl.stream import draw_order
 from cuelearn.mkl.training import BAR_AFTER

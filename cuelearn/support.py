@@ -1,0 +1,248 @@
+r"""A growing set of samples of one cue, with kernel values against it.
+
+Online learners keep few of the samples they see and need the kernel of each new one with those alone. A `KernelBank` prepares whole
+matrices; a `SupportSet` answers single rows without preparation and takes new members at no cost.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from cuelearn.kernels import Chi2, ExpDistance, Kernel, KernelBank, Linear, Poly, Precomputed, RBF
+from cuelearn.kernels import _chi2_into as chi2_into
+from cuelearn.kernels import _cityblock_into as cityblock_into
+from cuelearn.kernels import _direct_squared_distance as squared_distance
+
+__all__ = ["PrecomputedSupport", "SupportSet", "resolve_kernel"]
+
+
+def resolve_kernel(kernel, X):
+    """The kernel with a number for gamma: what "mean" and "dim" come to on these samples.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : ndarray, shape (n, d)
+
+    Returns
+    -------
+    Kernel
+
+    Raises
+    ------
+    TypeError
+        If `kernel` is not one of `cuelearn.kernels`.
+    ValueError
+        If ``gamma="mean"`` meets a single sample.
+    """
+    if not isinstance(kernel, Kernel):
+        raise TypeError(f"kernel must be one of cuelearn.kernels, such as RBF(), got {kernel!r}")
+    if isinstance(kernel, Precomputed) or getattr(kernel, "metric", "") == "precomputed":
+        raise ValueError(f"kernel must be computed from X here, got {kernel!r}; give kernel='precomputed' for kernel matrices")
+    if getattr(kernel, "gamma", None) == "mean" and X.shape[0] < 2:
+        raise ValueError(
+            f"kernel {kernel!r} takes its gamma from the first batch, which must hold at least 2 samples (better some dozens), got 1: "
+            "give gamma as a number"
+        )
+    return KernelBank([("cue", kernel, slice(None))], X, memory=0.0).kernels_[0]
+
+
+@njit(cache=True, nogil=True)
+def _squared_distance_into(left, right, out):
+    for i in range(left.shape[0]):
+        for j in range(right.shape[0]):
+            out[i, j] = squared_distance(left[i], right[j])
+
+
+def kernel_values(kernel, X, Z):
+    """Kernel of all pairs of two sets, not normalised.
+
+    Parameters
+    ----------
+    kernel : Kernel
+        With a number for gamma.
+    X, Z : ndarray, shapes (n, d) and (m, d), C-contiguous, of one floating type
+
+    Returns
+    -------
+    ndarray, shape (n, m), of that type
+    """
+    if isinstance(kernel, (Linear, Poly)):
+        product = X @ Z.T
+        return product if isinstance(kernel, Linear) else (product / X.dtype.type(kernel.gamma) + X.dtype.type(kernel.coef0)) ** kernel.degree
+    metric = {RBF: "sqeuclidean", Chi2: "chi2"}.get(type(kernel)) or kernel.metric
+    out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)
+    if metric == "chi2":
+        chi2_into(X, Z, np.finfo(X.dtype).tiny, out)
+    elif metric == "cityblock":
+        cityblock_into(X, Z, out)
+    else:
+        _squared_distance_into(X, Z, out)
+        if metric == "euclidean":
+            np.sqrt(out, out=out)
+    out *= X.dtype.type(-1.0 / kernel.gamma)
+    return np.exp(out, out=out)
+
+
+def _self_values(kernel, X):
+    """k(x, x) of each sample."""
+    if not isinstance(kernel, (Linear, Poly)):
+        return np.ones(X.shape[0])
+    length_sq = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    return length_sq if isinstance(kernel, Linear) else (length_sq / kernel.gamma + kernel.coef0) ** kernel.degree
+
+
+def _inverse_root(values):
+    return np.where(values > 0.0, 1.0 / np.sqrt(np.maximum(values, np.finfo(float).tiny)), 0.0)
+
+
+class SupportSet:
+    """Samples kept of one cue.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    normalize : bool
+        Divide by the square roots of k(x, x).
+    first : ndarray, shape (n, d)
+        The first batch, which sets gamma where the kernel leaves it open, and the floating type.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        With a number for gamma.
+    samples : ndarray, shape (size, d)
+    """
+
+    precomputed = False
+
+    def __init__(self, kernel, normalize, first):
+        self.kernel = resolve_kernel(kernel, first)
+        self.normalize = bool(normalize) and isinstance(kernel, (Linear, Poly))
+        self._held = np.empty((16, first.shape[1]), dtype=first.dtype)
+        self._scale = np.ones(16)
+        self.size = 0
+
+    @property
+    def samples(self):
+        """The samples kept, in the order they came."""
+        return self._held[: self.size]
+
+    def _check(self, X):
+        X = np.ascontiguousarray(X, dtype=self._held.dtype)
+        if (isinstance(self.kernel, Chi2) or getattr(self.kernel, "metric", "") == "chi2") and X.size and X.min() < 0.0:
+            raise ValueError("X must not be negative for a chi-squared kernel")
+        return X
+
+    def batch(self, X):
+        """Kernel rows of a batch against the set and then the batch itself.
+
+        Parameters
+        ----------
+        X : ndarray, shape (n, d)
+
+        Returns
+        -------
+        rows : ndarray, shape (n, size + n)
+        diagonal : ndarray of float64, shape (n,)
+        columns : ndarray of int, shape (size,)
+            Where the members of the set stand in `rows`.
+        places : ndarray of int, shape (n,)
+            Where the samples of the batch stand.
+        """
+        X = self._check(X)
+        n = X.shape[0]
+        rows = np.empty((n, self.size + n), dtype=X.dtype)
+        if self.size:
+            rows[:, : self.size] = kernel_values(self.kernel, X, self.samples)
+        if n > 1:
+            rows[:, self.size :] = kernel_values(self.kernel, X, X)
+        diagonal = _self_values(self.kernel, X)
+        if n == 1:
+            rows[0, self.size] = diagonal[0]
+        if self.normalize:
+            scale = _inverse_root(diagonal)
+            rows *= scale[:, None].astype(X.dtype)
+            rows[:, : self.size] *= self._scale[: self.size].astype(X.dtype)
+            rows[:, self.size :] *= scale.astype(X.dtype)
+            diagonal = (diagonal > 0.0).astype(np.float64)
+        return rows, diagonal, np.arange(self.size), np.arange(self.size, self.size + n)
+
+    def add(self, X, chosen):
+        """Take samples of a batch into the set.
+
+        Parameters
+        ----------
+        X : ndarray, shape (n, d)
+        chosen : ndarray of int
+            Row numbers, in the order in which they joined.
+        """
+        new = self.size + len(chosen)
+        if new > self._held.shape[0]:
+            capacity = max(new, 2 * self._held.shape[0])
+            self._held = np.concatenate([self.samples, np.empty((capacity - self.size, self._held.shape[1]), self._held.dtype)])
+            self._scale = np.concatenate([self._scale[: self.size], np.ones(capacity - self.size)])
+        self._held[self.size : new] = X[chosen]
+        if self.normalize:
+            self._scale[self.size : new] = _inverse_root(_self_values(self.kernel, self._held[self.size : new]))
+        self.size = new
+
+    def cross(self, X):
+        """Kernel of new samples with the set, shape (n, size)."""
+        X = self._check(X)
+        rows = kernel_values(self.kernel, X, self.samples)
+        if self.normalize:
+            rows *= _inverse_root(_self_values(self.kernel, X))[:, None].astype(X.dtype)
+            rows *= self._scale[: self.size].astype(X.dtype)
+        return rows
+
+
+class PrecomputedSupport:
+    """The same for kernels that the caller computes: rows against all samples seen so far and the batch itself.
+
+    Attributes
+    ----------
+    seen : int
+        Samples seen so far, members of the set or not.
+    """
+
+    precomputed = True
+    kernel = "precomputed"
+
+    def __init__(self):
+        self.seen = 0
+        self._places = np.empty(0, dtype=np.int64)
+
+    @property
+    def size(self):
+        """Number of samples kept."""
+        return self._places.size
+
+    def batch(self, X):
+        """See `SupportSet.batch`; X has shape (n, seen + n)."""
+        n = X.shape[0]
+        if X.shape[1] != self.seen + n:
+            raise ValueError(
+                f"X must have shape (n, {self.seen} + n), the kernel of a batch with all samples seen so far and itself, got {X.shape}"
+            )
+        places = np.arange(self.seen, self.seen + n)
+        return X, X[np.arange(n), places].astype(np.float64), self._places, places
+
+    def add(self, X, chosen):
+        """See `SupportSet.add`."""
+        self._places = np.concatenate([self._places, self.seen + np.asarray(chosen, dtype=np.int64)])
+        self.seen += X.shape[0]
+
+    def cross(self, X):
+        """Kernel of new samples with the set; X has shape (n, seen)."""
+        if X.shape[1] != self.seen:
+            raise ValueError(f"X must have shape (n, {self.seen}), the kernel with all samples seen in training, got {X.shape}")
+        return X[:, self._places]
+
+
+def mean_rule(distance):
+    """gamma by the papers' rule from a matrix of distances: the mean over all pairs of different samples."""
+    n = distance.shape[0]
+    mean = float(distance.sum(dtype=np.float64) - np.trace(distance)) / max(1, n * (n - 1))
+    return mean if math.isfinite(mean) and mean > 0.0 else 1.0
