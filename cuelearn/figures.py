@@ -114,8 +114,10 @@ METHOD_STYLE = {
     "Projectron": _row("Projectron", GREEN, "v", "-."),
     "ProjectronPlusPlus": _row("Projectron++", GREEN, "^"),
     "PassiveAggressive": _row("Passive-Aggressive", ORANGE, "<", "-."),
-    "Flat": _row("Flat", PURPLE, "d", "--"),
+    "Flat": _row("Flat (long vector)", PURPLE, "d", "--"),
+    "Flat maps": _row("Flat (feature maps)", PURPLE, "D", ":"),
     "Vote": _row("Vote", BLACK, "P", ":"),
+    "gradient descent": _row("OMCL, gradient descent on top", GREEN, "", "-."),
     # candidate labeling sets
     "MMS": _row("MMS", BLUE, "o"),
     "CLSVM": _row("CL-SVM", GREEN, "^", "--"),

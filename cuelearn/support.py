@@ -7,6 +7,7 @@ matrices; a `SupportSet` answers single rows without preparation and takes new m
 import math
 
 import numpy as np
+from joblib import Parallel, delayed
 from numba import njit
 
 from cuelearn.kernels import Chi2, ExpDistance, Kernel, KernelBank, Linear, Poly, Precomputed, RBF
@@ -14,7 +15,7 @@ from cuelearn.kernels import _chi2_into as chi2_into
 from cuelearn.kernels import _cityblock_into as cityblock_into
 from cuelearn.kernels import _direct_squared_distance as squared_distance
 
-__all__ = ["PrecomputedSupport", "SupportSet", "resolve_kernel"]
+__all__ = ["PrecomputedSupport", "SupportSet", "distance_matrix", "kernel_values", "mean_rule", "resolve_kernel"]
 
 
 def resolve_kernel(kernel, X):
@@ -73,14 +74,9 @@ def kernel_values(kernel, X, Z):
         return product if isinstance(kernel, Linear) else (product / X.dtype.type(kernel.gamma) + X.dtype.type(kernel.coef0)) ** kernel.degree
     metric = {RBF: "sqeuclidean", Chi2: "chi2"}.get(type(kernel)) or kernel.metric
     out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)
-    if metric == "chi2":
-        chi2_into(X, Z, np.finfo(X.dtype).tiny, out)
-    elif metric == "cityblock":
-        cityblock_into(X, Z, out)
-    else:
-        _squared_distance_into(X, Z, out)
-        if metric == "euclidean":
-            np.sqrt(out, out=out)
+    _distances_into(metric, X, Z, out)
+    if metric == "euclidean":
+        np.sqrt(out, out=out)
     out *= X.dtype.type(-1.0 / kernel.gamma)
     return np.exp(out, out=out)
 
@@ -239,6 +235,54 @@ class PrecomputedSupport:
         if X.shape[1] != self.seen:
             raise ValueError(f"X must have shape (n, {self.seen}), the kernel with all samples seen in training, got {X.shape}")
         return X[:, self._places]
+
+
+def _distances_into(metric, left, right, out):
+    if metric == "chi2":
+        chi2_into(left, right, np.finfo(left.dtype).tiny, out)
+    elif metric == "cityblock":
+        cityblock_into(left, right, out)
+    else:
+        _squared_distance_into(left, right, out)
+
+
+def distance_matrix(X, metric, *, n_jobs=1, tile=256):
+    """Distances of all pairs, by tiles of the upper triangle in threads.
+
+    Parameters
+    ----------
+    X : ndarray, shape (n, d)
+        Not negative for "chi2".
+    metric : {"chi2", "cityblock", "sqeuclidean"}
+    n_jobs : int
+        Threads; the bits do not depend on it.
+    tile : int
+        Rows and columns of a tile.
+
+    Returns
+    -------
+    ndarray, shape (n, n), of the floating type of X
+        Symmetric, with a zero diagonal. Cost O(n^2 d / 2).
+    """
+    if metric not in ("chi2", "cityblock", "sqeuclidean"):
+        raise ValueError(f"metric must be 'chi2', 'cityblock' or 'sqeuclidean', got {metric!r}")
+    X = np.ascontiguousarray(X, dtype=X.dtype if X.dtype.kind == "f" else np.float64)
+    if metric == "chi2" and X.size and X.min() < 0.0:
+        raise ValueError("X must not be negative for the chi-squared distance")
+    n = X.shape[0]
+    out = np.empty((n, n), dtype=X.dtype)
+    starts = range(0, n, tile)
+
+    def fill(r, c):
+        block = np.empty((min(tile, n - r), min(tile, n - c)), dtype=X.dtype)
+        _distances_into(metric, X[r : r + tile], X[c : c + tile], block)
+        out[r : r + tile, c : c + tile] = block
+        if c > r:
+            out[c : c + tile, r : r + tile] = block.T
+
+    Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fill)(r, c) for r in starts for c in starts if c >= r)
+    np.fill_diagonal(out, 0.0)
+    return out
 
 
 def mean_rule(distance):

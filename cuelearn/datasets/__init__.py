@@ -1,23 +1,35 @@
-"""Data with several cues: real sets bundled with the project, and simulated ones.
+"""Data with several cues: real sets bundled with the project, simulated ones, and folders of images.
 
-Every function returns a `CueData`: one matrix `X`, the classes `y`, the columns of each cue, the published split where there
-is one, and the provenance. Licences, citations and checksums stand in ``data/README.md``.
+A table of samples is a `CueData`: one matrix `X`, the classes `y`, the columns of each cue, the published split where there is one,
+and the provenance. Images are an `ImageData`; `image_cues` turns them into a `CueData`. Licences, citations and checksums of the
+bundled sets stand in ``data/README.md``.
 """
 
-from ._base import CueData, DataFileError, Provenance
+from ._base import CueData, DataFileError, ImageData, Provenance
 from .bundled import load_htad, load_letter, load_mfeat, load_mnist, load_pendigits, load_satimage, load_yeast
+from .cues import image_cues
+from .folders import load_eth80, load_idol2, load_image_folder, load_original
 from .generated import make_three_class
+from .objects import make_objects, render_object
 
 __all__ = [
     "CueData",
     "DataFileError",
+    "ImageData",
     "Provenance",
+    "image_cues",
+    "load_eth80",
     "load_htad",
+    "load_idol2",
+    "load_image_folder",
     "load_letter",
     "load_mfeat",
     "load_mnist",
+    "load_original",
     "load_pendigits",
     "load_satimage",
     "load_yeast",
+    "make_objects",
     "make_three_class",
+    "render_object",
 ]

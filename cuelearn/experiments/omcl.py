@@ -1,0 +1,734 @@
+r"""Experiments of the OMCL chapter (thesis chapter 3).
+
+Path of the data: images -> `datasets.cues.image_cues` -> `Task` (samples by cue, distances, permutations) -> `permutation_run`, one
+call for each permutation -> a `Sweep` -> DataFrames -> `plots.omcl`. Sizes, grids and rules of choice stand at the top and in
+`settings`; they were written down before any learner had been run.
+
+The protocol, the same for every data set and method:
+
+* the training part of each permutation holds back some of itself (objects, a sequence, or samples) for validation;
+* kernel widths are chosen for each cue with the Perceptron, the second layer's C with OMCL-PERC, then with everything else fixed the
+  :math:`\eta` of Projectron++ as the largest one whose validation error is within one standard error of the best ("sparser": two);
+  Flat's kernel is chosen in the same way, over the same widths and :math:`\eta`;
+* the chosen parameters learn the whole training part in its order; the averaged predictors are tested.
+"""
+
+import hashlib
+import time
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.ensemble import StackingClassifier
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.svm import SVC, LinearSVC
+
+from cuelearn import datasets
+from cuelearn.datasets.cues import OBJECT_CUES, ROBOT_CUES, image_cues
+from cuelearn.kernels import RBF
+from cuelearn.mkl import OBSCURE, OM2
+from cuelearn.omcl import OMCL, Flat, KernelPerceptron, OnlineGradientDescent, PassiveAggressive, ProjectronPlusPlus, count_votes
+from cuelearn.support import distance_matrix, mean_rule
+
+FACTORS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)  # times the mean distance
+ETAS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3)  # sqrt(2) is the residual of the first sample
+C_GRID = (0.01, 0.1, 1.0, 10.0)
+STANDARD_ERRORS = {"OMCL-BM": 1.0, "OMCL-BM sparser": 2.0}
+WEATHERS = ("cloudy", "sunny", "night")
+N_SUBSEQUENCES = 5
+TRAIN_OBJECTS = 7  # of 10
+
+
+def settings(profile):
+    """Sizes of all experiments of the chapter for a profile.
+
+    Parameters
+    ----------
+    profile : {"smoke", "quick", "full"}
+
+    Returns
+    -------
+    dict
+    """
+    sizes = {
+        "smoke": dict(
+            robot=dict(frames=10, height=48, width=64, permutations=2), objects=dict(n_objects=4, size=48, permutations=2),
+            mfeat=dict(n_train=100, n_test=300, permutations=2), htad=dict(n_train=200, n_test=300, permutations=2), timed=50,
+        ),
+        "quick": dict(
+            robot=dict(frames=120, height=96, width=128, permutations=6), objects=dict(n_objects=10, size=128, permutations=6),
+            mfeat=dict(n_train=700, n_test=1300, permutations=6), htad=dict(n_train=900, n_test=486, permutations=6), timed=400,
+        ),
+        "full": dict(
+            robot=dict(frames=900, height=96, width=128, permutations=12), objects=dict(n_objects=10, size=128, permutations=20),
+            mfeat=dict(n_train=1000, n_test=1000, permutations=20), htad=dict(n_train=900, n_test=486, permutations=20), timed=2000,
+        ),
+    }  # fmt: skip
+    return sizes[profile]
+
+
+# ---------------------------------------------------------------- permutations
+
+
+class Split(NamedTuple):
+    """One permutation of a task.
+
+    Attributes
+    ----------
+    train, test : ndarray of int
+        Rows; `train` in the order of learning.
+    inner, held : ndarray of int
+        Rows of `train` (its own order) that learn and that validate when parameters are chosen.
+    rounds : ndarray of int
+        Numbers of samples seen at which the predictors are tested; the last is all.
+    """
+
+    train: np.ndarray
+    test: np.ndarray
+    inner: np.ndarray
+    held: np.ndarray
+    rounds: np.ndarray
+
+
+def robot_permutation(permutation):
+    """Order of the weathers, and the repeat (1 or 2) that learns: the twelve combinations, alternating between the repeats."""
+    order = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)][permutation % 6]
+    return order, 1 + (permutation + permutation // 6) % 2
+
+
+def robot_split(frames, permutation):
+    """Permutation of the robot's sequences (thesis 3.4.1): six learn in chronological order, their counterparts test.
+
+    The twelve permutations are the six orders of the three kinds of weather, times which of the two repeats learns. The first session's
+    sequences come before the second's; each is divided into five subsequences, after each of which the predictors are tested. The last
+    sequence validates.
+
+    Parameters
+    ----------
+    frames : dict
+        Of an `ImageData`: sequence, weather, session, repeat.
+    permutation : int in 0..11
+
+    Returns
+    -------
+    Split
+    """
+    order, learns = robot_permutation(permutation)
+    parts, rounds, seen = [], [], 0
+    for session in (1, 2):
+        for w in order:
+            rows = np.flatnonzero((frames["weather"] == WEATHERS[w]) & (frames["session"] == session) & (frames["repeat"] == learns))
+            rows = rows[np.argsort(frames["time"][rows], kind="stable")]
+            parts.append(rows)
+            for part in np.array_split(rows, N_SUBSEQUENCES):
+                seen += part.size
+                rounds.append(seen)
+    train = np.concatenate(parts)
+    test = np.flatnonzero(frames["repeat"] != learns)
+    last = train.size - parts[-1].size
+    return Split(train, test, np.arange(last), np.arange(last, train.size), np.array(rounds))
+
+
+def object_split(frames, y, permutation, seed):
+    """Permutation of the objects (thesis 3.4.2): seven of ten objects of each category learn, in random order, the others test.
+
+    Two training objects of each category validate; every second view of the others learns then.
+    """
+    rng = np.random.default_rng([seed, permutation, 3])
+    train, validates = np.zeros(y.size, bool), np.zeros(y.size, bool)
+    for c in np.unique(y):
+        numbers = rng.permutation(np.unique(frames["object"][y == c]))
+        kept = max(2, round(TRAIN_OBJECTS / 10 * numbers.size))
+        train |= (y == c) & np.isin(frames["object"], numbers[:kept])
+        validates |= (y == c) & np.isin(frames["object"], numbers[: max(1, round(2 / 7 * kept))])
+    rows = rng.permutation(np.flatnonzero(train))
+    inner, held = np.flatnonzero(~validates[rows]), np.flatnonzero(validates[rows])
+    return Split(rows, np.flatnonzero(~train), inner[::2], held, np.linspace(0, rows.size, 21)[1:].astype(int))
+
+
+def random_split(y, n_train, n_test, permutation, seed):
+    """Stratified random split of a set without sequences or objects; three tenths of the training part validate."""
+    everything = np.arange(y.size)
+    train, test = train_test_split(everything, train_size=n_train, stratify=y, random_state=1000 * seed + permutation)
+    train = np.random.default_rng([seed, permutation, 4]).permutation(train)
+    cut = round(0.7 * n_train)
+    return Split(train, test[:n_test], np.arange(cut), np.arange(cut, n_train), np.linspace(0, n_train, 21)[1:].astype(int))
+
+
+# ---------------------------------------------------------------------- tasks
+
+
+class Task(NamedTuple):
+    """Samples by cue, with what all permutations share.
+
+    Attributes
+    ----------
+    data : CueData
+    chi2 : tuple of str
+        Cues with a chi-squared kernel; the others have an RBF on columns standardised over the training part.
+    distances : dict of str to ndarray, shape (n, n)
+        Chi-squared distances of those cues.
+    splits : dict of int to Split
+    """
+
+    data: object
+    chi2: tuple
+    distances: dict
+    splits: dict
+
+
+@lru_cache(maxsize=4)
+def load_images(name, tier, seed, **size):
+    """Images of the chapter: simulated, or the originals where they are asked for and present.
+
+    Parameters
+    ----------
+    name : {"robot", "objects"}
+    tier : {"bundled", "original"}
+        With "original", KTH-IDOL2 or ETH-80 from the directory CUELEARN_DATA where it is there; else simulated as well.
+    seed : int
+    **size
+        `frames`, `height`, `width` or `n_objects`, `size`.
+
+    Returns
+    -------
+    ImageData
+    """
+    if tier == "original":
+        try:
+            return datasets.load_original({"robot": "idol2", "objects": "eth80"}[name])
+        except datasets.DataFileError as error:
+            print(f"{name}: simulated, since {error}")
+    if name == "robot":
+        return datasets.make_robot(frames_per_sequence=size["frames"], height=size["height"], width=size["width"], random_state=seed)
+    return datasets.make_objects(n_objects=size["n_objects"], size=size["size"], random_state=seed)
+
+
+def robot_tasks(images, permutations, n_jobs=1):
+    """The place-recognition task for the given permutations: one `Task` for each of the two training sets.
+
+    The visual vocabulary and the scale of the laser features are learnt on the training sequences only, so permutations that train on
+    the first and on the second repeats have cues of their own.
+    """
+    plain = [cue for cue in ROBOT_CUES if cue not in ("bow", "laser")]
+    fixed = image_cues(images, plain, n_jobs=n_jobs)
+    shared = distances_of(fixed, plain, n_jobs)
+    tasks = []
+    for learns in (1, 2):
+        mine = [k for k in permutations if robot_permutation(k)[1] == learns]
+        if not mine:
+            continue
+        splits = {k: robot_split(images.frames, k) for k in mine}
+        rest = image_cues(images, ["bow", "laser"], train=np.sort(splits[mine[0]].train), n_jobs=n_jobs)
+        data = joined(fixed, rest, ROBOT_CUES)
+        tasks.append(Task(data, (*plain, "bow"), {**shared, **distances_of(rest, ["bow"], n_jobs)}, splits))
+    return tasks
+
+
+def joined(first, second, order):
+    """Cues of two descriptions of the same samples, in the order wanted."""
+    columns, cues, names, at = [], {}, [], 0
+    for cue in order:
+        source = first if cue in first.cues else second
+        part = source.X[:, source.cues[cue]]
+        columns.append(part)
+        names += source.feature_names[source.cues[cue]]
+        cues[cue] = slice(at, at + part.shape[1])
+        at += part.shape[1]
+    return first._replace(X=np.concatenate(columns, axis=1), cues=cues, feature_names=names)
+
+
+def object_task(images, permutations, seed, n_jobs=1):
+    """The object-categorisation task."""
+    data = image_cues(images, list(OBJECT_CUES), n_jobs=n_jobs)
+    splits = {k: object_split(images.frames, images.y, k, seed) for k in permutations}
+    return Task(data, tuple(OBJECT_CUES), distances_of(data, OBJECT_CUES, n_jobs), splits)
+
+
+def table_task(data, n_train, n_test, permutations, seed):
+    """A bundled set of real data; one RBF for each of its cues."""
+    cues = {cue: columns for cue, columns in data.cues.items() if not cue.startswith("pix-")}
+    data = data._replace(cues=cues)
+    return Task(data, (), {}, {k: random_split(data.y, n_train, n_test, k, seed) for k in permutations})
+
+
+def distances_of(data, cues, n_jobs=1):
+    """Chi-squared distance matrices of some cues, float32."""
+    return {cue: distance_matrix(data.X[:, data.cues[cue]], "chi2", n_jobs=n_jobs) for cue in cues}
+
+
+def common(task):
+    """What `permutation_run` needs of a task besides its point."""
+    return {"task": {**task._asdict(), "data": task.data._asdict() | {"provenance": None}, "splits": {k: tuple(s) for k, s in task.splits.items()}}}
+
+
+# ------------------------------------------------------------- one permutation
+
+
+def squared_distances(left, right):
+    """Squared Euclidean distances, float32, from centred columns."""
+    centre = right.mean(axis=0)
+    left, right = (left - centre).astype(np.float32), (right - centre).astype(np.float32)
+    out = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1) - 2.0 * left @ right.T
+    return np.maximum(out, 0.0, out=out)
+
+
+def standardised(X, train):
+    """Columns with mean 0 and deviation 1 over the training rows."""
+    deviation = X[train].std(axis=0)
+    return (X - X[train].mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+
+
+class Distances(NamedTuple):
+    """Distances among training samples, and of test samples to them, by name."""
+
+    train: dict
+    test: dict
+
+
+def cue_distances(data, chi2, distances, train, test):
+    """Distances of one permutation: of every cue, and of the long vectors of Flat."""
+    inside, across = {}, {}
+    X = data["X"].astype(np.float64)
+    for cue, columns in data["cues"].items():
+        if cue in chi2:
+            inside[cue], across[cue] = distances[cue][np.ix_(train, train)], distances[cue][np.ix_(test, train)]
+        else:
+            part = standardised(X[:, columns], train)
+            inside[cue], across[cue] = squared_distances(part[train], part[train]), squared_distances(part[test], part[train])
+    used = np.concatenate([np.arange(X.shape[1])[columns] for columns in data["cues"].values()])
+    for name, part in (("vectors", X[:, used]), ("vectors scaled", standardised(X[:, used], train))):
+        inside[name], across[name] = squared_distances(part[train], part[train]), squared_distances(part[test], part[train])
+    return Distances(inside, across)
+
+
+def kernels(distances, names, factors, learn, rows):
+    """Stack of kernels of `rows` (of `test` if None) against the training samples `learn`, widths by the mean rule over `learn`."""
+    stack = []
+    for name in names:
+        inside = distances.train[name][np.ix_(learn, learn)]
+        wanted = distances.test[name][:, learn] if rows is None else distances.train[name][np.ix_(rows, learn)]
+        stack.append(np.exp(wanted * np.float32(-1.0 / (factors[name] * mean_rule(inside)))))
+    return np.stack(stack)
+
+
+def class_errors(predicted, y, n_classes, wrong=None):
+    """Share of wrong predictions for each class; NaN for a class without samples."""
+    wrong = predicted != y if wrong is None else wrong
+    return np.array([wrong[y == c].mean() if np.any(y == c) else np.nan for c in range(n_classes)])
+
+
+def overall(errors):
+    """Every class counts alike, as in the thesis' tables."""
+    return float(np.nanmean(errors))
+
+
+class WatchedOMCL(OMCL):
+    """OMCL that keeps the scores of the first layer, for the theorem and the votes."""
+
+    def _open(self, X, n_classes):
+        super()._open(X, n_classes)
+        self.seen_ = [[] for _ in self.learners_]
+
+    def _observe_cue(self, X, labels, j, log=False):
+        trace = super()._observe_cue(X, labels, j, log)
+        self.seen_[j].append(trace.scores)
+        return trace
+
+    def first_layer_scores(self):
+        """Scores before each update, shape (n_cues, n_seen, n_classes)."""
+        return np.stack([np.concatenate(parts) for parts in self.seen_])
+
+
+def two_layers(n_cues, learner, C):
+    """OMCL on precomputed kernels."""
+    return WatchedOMCL([(f"cue {j}", learner, j) for j in range(n_cues)], PassiveAggressive(C=C), verbose=False)
+
+
+def choose(distances, cues, y, split, n_classes):
+    """Parameters by validation inside the training part.
+
+    Returns
+    -------
+    chosen : dict
+        `factors` by name of distances, `C`, `eta` by method, `flat` (name of the distances that Flat's long vectors use).
+    table : DataFrame
+        Validation error of everything tried.
+    """
+    inner, held = split.inner, split.held
+    y_inner, y_held = y[split.train][inner], y[split.train][held]
+    rows = []
+
+    def error(model, stack):
+        return overall(class_errors(model.predict(stack), y_held, n_classes))
+
+    def fit(model, stack):
+        return model.partial_fit(stack, y_inner, classes=np.arange(n_classes))
+
+    factors = {}
+    for name in distances.train:
+        tried = {}
+        for factor in FACTORS:
+            inside, across = (kernels(distances, [name], {name: factor}, inner, part)[0] for part in (inner, held))
+            tried[factor] = error(fit(KernelPerceptron("precomputed", verbose=False), inside), across)
+            rows.append({"what": f"width of {name}", "value": factor, "error": tried[factor]})
+        factors[name] = min(tried, key=lambda f: (tried[f], abs(np.log(f))))
+    vectors = min(("vectors", "vectors scaled"), key=lambda v: min(r["error"] for r in rows if r["what"] == f"width of {v}"))
+
+    inside, across = (kernels(distances, cues, factors, inner, part) for part in (inner, held))
+    tried = {}
+    for C in C_GRID:
+        tried[C] = error(fit(two_layers(len(cues), KernelPerceptron("precomputed"), C), inside), across)
+        rows.append({"what": "C", "value": C, "error": tried[C]})
+    C = min(tried, key=lambda c: (tried[c], c))
+
+    etas = {}
+    flat_inside, flat_across = (kernels(distances, [vectors], factors, inner, part) for part in (inner, held))
+    makers = {
+        "OMCL-BM": (lambda eta: two_layers(len(cues), ProjectronPlusPlus("precomputed", eta=eta), C), inside, across),
+        "Flat": (lambda eta: Flat(ProjectronPlusPlus("precomputed", eta=eta)), flat_inside, flat_across),
+        "Flat maps": (lambda eta: Flat(ProjectronPlusPlus("precomputed", eta=eta)), inside, across),
+    }
+    for method, (make, learn, validate) in makers.items():
+        tried = {eta: error(fit(make(eta), learn), validate) for eta in ETAS}
+        rows += [{"what": f"eta of {method}", "value": eta, "error": e} for eta, e in tried.items()]
+        best = min(tried.values())
+        standard_error = np.sqrt(max(best, 1 / held.size) * (1 - best) / held.size)
+        for name, allowance in STANDARD_ERRORS.items() if method == "OMCL-BM" else {method: 1.0}.items():
+            etas[name] = max(eta for eta, e in tried.items() if e <= best + allowance * standard_error)
+    return {"factors": factors, "C": C, "eta": etas, "flat": vectors}, pd.DataFrame(rows)
+
+
+def permutation_run(permutation, step, task):
+    """All methods on one permutation: curves, errors by class, weights, last against averaged hypotheses, the theorem.
+
+    Parameters
+    ----------
+    permutation : int
+    step : float
+        Of gradient descent in the second layer, for theorem 3.1.
+    task : dict
+        From `common`.
+
+    Returns
+    -------
+    dict of DataFrame and arrays
+    """
+    data, split = task["data"], Split(*task["splits"][permutation])
+    y, n_classes, cues = data["y"], len(data["target_names"]), list(data["cues"])
+    distances = cue_distances(data, task["chi2"], task["distances"], split.train, split.test)
+    chosen, validation = choose(distances, cues, y, split, n_classes)
+    everything = np.arange(split.train.size)
+    stacks = {
+        name: (kernels(distances, names, chosen["factors"], everything, everything), kernels(distances, names, chosen["factors"], everything, None))
+        for name, names in (("cues", cues), ("flat", [chosen["flat"]]))
+    }
+    del distances
+    labels, truth = y[split.train], y[split.test]
+    models = {
+        "OMCL-BM": (two_layers(len(cues), ProjectronPlusPlus("precomputed", eta=chosen["eta"]["OMCL-BM"]), chosen["C"]), "cues"),
+        "OMCL-BM sparser": (two_layers(len(cues), ProjectronPlusPlus("precomputed", eta=chosen["eta"]["OMCL-BM sparser"]), chosen["C"]), "cues"),
+        "OMCL-PERC": (two_layers(len(cues), KernelPerceptron("precomputed"), chosen["C"]), "cues"),
+        "Flat": (Flat(ProjectronPlusPlus("precomputed", eta=chosen["eta"]["Flat"])), "flat"),
+        "Flat maps": (Flat(ProjectronPlusPlus("precomputed", eta=chosen["eta"]["Flat maps"])), "cues"),
+    }
+    curves, finals, hypotheses = [], [], []
+
+    def note(method, seen, online, errors, support, tied=0.0):
+        curves.append({"method": method, "n_seen": seen, "online_error": online, "test_error": overall(errors), "support": support, "tied": tied})
+        if seen == labels.size:
+            finals.extend({"method": method, "class": c, "error": e} for c, e in enumerate(errors))
+
+    for method, (model, stack) in models.items():
+        inside, across = stacks[stack]
+        begin = 0
+        for end in split.rounds:
+            model.partial_fit(inside[:, begin:end, :end], labels[begin:end], classes=np.arange(n_classes))
+            seen_part = across[:, :, :end]
+            scores = model.decision_function(seen_part) if n_classes > 2 else model._class_scores(seen_part)
+            errors = class_errors(scores.argmax(axis=1), truth, n_classes)
+            note(method, int(end), model.n_mistakes_ / model.n_seen_, errors, model._n_support())
+            if method == "OMCL-BM":
+                alone = model.cue_scores(seen_part)
+                for cue, learner, mine in zip(cues, model.learners_, alone, strict=True):
+                    errors = class_errors(mine.argmax(axis=1), truth, n_classes)
+                    note(f"cue: {cue}", int(end), learner.n_mistakes_ / learner.n_seen_, errors, learner._n_support())
+                votes, tied = count_votes(alone)
+                wrong = tied | (votes.argmax(axis=1) != truth)
+                online_votes, online_tied = count_votes(model.first_layer_scores())
+                online = np.mean(online_tied | (online_votes.argmax(axis=1) != labels[:end]))
+                note("Vote", int(end), online, class_errors(None, truth, n_classes, wrong), model._n_support(), float(tied.mean()))
+                if end == labels.size:
+                    ties = class_errors(None, truth, n_classes, tied)
+            begin = end
+        average = overall(class_errors(model.predict(across), truth, n_classes))
+        last = overall(class_errors(model.set_params(average=False).predict(across), truth, n_classes))
+        model.set_params(average=True)
+        hypotheses.append({"method": method, "average": average, "last": last})
+    bounded = models["OMCL-BM"][0]
+    theorem, losses = regret(bounded, labels, n_classes, chosen["C"], step)
+    return {
+        "curves": pd.DataFrame(curves), "finals": pd.DataFrame(finals), "hypotheses": pd.DataFrame(hypotheses), "ties": ties,
+        "weights": bounded.weights_, "theorem": theorem, "losses": losses, "validation": validation,
+        "chosen": {"C": chosen["C"], "flat": chosen["flat"], **{f"eta {m}": e for m, e in chosen["eta"].items()},
+                   **{f"width {c}": chosen["factors"][c] for c in cues}},
+        "sizes": {m: model.support_sizes_.astype(np.int32) for m, (model, _) in models.items()},
+        "online": {m: np.cumsum(model.online_errors_)[split.rounds - 1] / split.rounds for m, (model, _) in models.items()},
+    }  # fmt: skip
+
+
+def regret(model, labels, n_classes, C, step):
+    r"""Theorem 3.1 measured on the first layer's scores of one run.
+
+    The second layer's comparator is the selector of the best cue, u with :math:`\|u\|^2 = M`. Gradient steps of size :math:`\tau` keep
+
+    .. math:: \sum_t g'_t \le \min_j \sum_t g^j_t + \frac{M}{2\tau} + \tau \sum_{t: g'_t > 0} \|S_t\|^2 ,
+
+    and PA-I keeps its mistakes below :math:`\max\{\max_t 2\|S_t\|^2, 1/C\}\,(M + 2 C \min_j \sum_t g^j_t)`.
+
+    Returns
+    -------
+    table : DataFrame
+        One row for each learner in the second layer: measured, bound, loss of the best cue.
+    losses : dict of str to ndarray
+        Cumulative losses over the visits, of every cue and of the second layers, thinned to 200 points.
+    """
+    scores = model.first_layer_scores()
+    S = np.concatenate(list(scores), axis=1)
+    cue_losses = np.stack([learner.online_losses_ for learner in model.learners_])
+    best = float(cue_losses.sum(axis=1).min())
+    gradient = OnlineGradientDescent(step=step, verbose=False).partial_fit(S, labels, classes=np.arange(n_classes))
+    length_sq = (S**2).sum(axis=1)
+    running = gradient.online_losses_
+    bound = best + n_classes / (2 * step) + step * float(length_sq[running > 0].sum())
+    mistakes_bound = max(2 * float(length_sq.max()), 1 / C) * (n_classes + 2 * C * best)
+    table = pd.DataFrame([
+        {"second layer": "gradient descent", "quantity": "cumulative loss", "measured": float(running.sum()), "bound": bound, "best cue": best},
+        {"second layer": "PA-I", "quantity": "mistakes", "measured": float(model.n_mistakes_), "bound": mistakes_bound, "best cue": best},
+        {"second layer": "PA-I", "quantity": "cumulative loss", "measured": model.cumulative_loss_, "bound": np.nan, "best cue": best},
+    ])  # fmt: skip
+    at = np.unique(np.linspace(0, labels.size - 1, 200).astype(int))
+    cumulative = {f"cue {j}": np.cumsum(loss)[at] for j, loss in enumerate(cue_losses)}
+    cumulative |= {"gradient descent": np.cumsum(running)[at], "PA-I": np.cumsum(model.online_losses_)[at], "n_seen": at + 1}
+    best_so_far = np.cumsum(cue_losses, axis=1)[:, at].min(axis=0)
+    terms = np.cumsum(np.where(running > 0, length_sq, 0.0))[at]
+    cumulative["bound"] = best_so_far + n_classes / (2 * step) + step * terms
+    return table, cumulative
+
+
+# -------------------------------------------------------- smaller experiments
+
+
+def eta_run(permutation, eta, task, C=1.0):
+    """OMCL-BM at one eta, kernel widths at the mean distance: test error and support size (the chapter's slider)."""
+    data, split = task["data"], Split(*task["splits"][permutation])
+    distances = cue_distances(data, task["chi2"], task["distances"], split.train, split.test)
+    cues, everything = list(data["cues"]), np.arange(split.train.size)
+    factors = dict.fromkeys(cues, 1.0)
+    labels, n_classes = data["y"][split.train], len(data["target_names"])
+    model = two_layers(len(cues), ProjectronPlusPlus("precomputed", eta=eta), C)
+    model.partial_fit(kernels(distances, cues, factors, everything, everything), labels, classes=np.arange(n_classes))
+    predicted = model.predict(kernels(distances, cues, factors, everything, None))
+    return {"test_error": overall(class_errors(predicted, data["y"][split.test], n_classes)), "support": model._n_support()}
+
+
+def integration_run(permutation, task, n_epochs=20):
+    """Low, middle and high-level integration of the same cues, learnt in one batch (thesis table 2.1).
+
+    Low: an SVM on the long vector (standardised), RBF. Middle: OBSCURE. High: an SVM for each cue, and a linear SVM on their
+    cross-validated scores (stacking). Parameters come from the same validation part as those of the online methods, which
+    `permutation_run` gives.
+
+    Returns
+    -------
+    DataFrame
+        Columns level, method, test_error, seconds (fit with the chosen parameters).
+    """
+    data, split = task["data"], Split(*task["splits"][permutation])
+    y = data["y"]
+    columns = {cue: np.arange(data["X"].shape[1])[where] for cue, where in data["cues"].items()}
+    X = standardised(data["X"].astype(np.float64), split.train)
+    used = np.concatenate(list(columns.values()))
+
+    def svm(C, factor, width):
+        return SVC(C=C, gamma=1.0 / (factor * 2.0 * width))  # standardised columns lie 2 per column apart in the mean square
+
+    def stacked(C, factor):
+        experts = [
+            (cue, make_pipeline(FunctionTransformer(_take, kw_args={"columns": where}), svm(C, factor, where.size))) for cue, where in columns.items()
+        ]
+        return StackingClassifier(experts, LinearSVC(C=0.1), cv=3, stack_method="decision_function")
+
+    def many(C, p):
+        return OBSCURE([(cue, RBF(), where) for cue, where in columns.items()], C=C, p=p, n_epochs=n_epochs, random_state=0, verbose=False)
+
+    grids = {
+        ("low", "SVM on the long vector"): [lambda C=C, f=f: svm(C, f, used.size) for C in (1.0, 10.0) for f in (0.5, 1.0, 2.0)],
+        ("middle", "OBSCURE"): [lambda C=C, p=p: many(C, p) for C in (1.0, 10.0) for p in (1.05, 1.25, 2.0)],
+        ("high", "stacked SVMs"): [lambda C=C, f=f: stacked(C, f) for C in (1.0, 10.0) for f in (1.0,)],
+    }
+    inner, held = split.train[split.inner], split.train[split.held]
+    rows = []
+    for (level, method), makers in grids.items():
+        keep = used if level == "low" else np.arange(X.shape[1])
+        errors = [np.mean(make().fit(X[inner][:, keep], y[inner]).predict(X[held][:, keep]) != y[held]) for make in makers]
+        model = makers[int(np.argmin(errors))]()
+        begun = time.perf_counter()
+        model.fit(X[split.train][:, keep], y[split.train])
+        seconds = time.perf_counter() - begun
+        error = np.mean(model.predict(X[split.test][:, keep]) != y[split.test])
+        rows.append({"level": level, "learning": "batch", "method": method, "test_error": error, "seconds": seconds})
+    return pd.DataFrame(rows)
+
+
+def online_middle_run(permutation, task):
+    """OM-2 in one pass over the training part: middle-level integration learnt online; p by validation (thesis table 2.1)."""
+    data, split = task["data"], Split(*task["splits"][permutation])
+    X, y = standardised(data["X"].astype(np.float64), split.train), data["y"]
+    cues = [(cue, RBF(), np.arange(X.shape[1])[where]) for cue, where in data["cues"].items()]
+
+    def fit(p, rows):
+        return OM2(cues, p=p, verbose=False).fit(X[rows], y[rows])
+
+    inner, held = split.train[split.inner], split.train[split.held]
+    best = min((1.01, 1.05, 1.25, 1.5, 2.0), key=lambda p: np.mean(fit(p, inner).predict(X[held]) != y[held]))
+    return {"p": best, "test_error": float(np.mean(fit(best, split.train).predict(X[split.test]) != y[split.test]))}
+
+
+def _take(X, columns):
+    return X[:, columns]
+
+
+def milliseconds_per_sample(data, order, n_first, n_timed, learners):
+    """Time of `partial_fit` with one sample at a time, kernels computed from the features.
+
+    Parameters
+    ----------
+    data : CueData
+    order : ndarray of int
+        Rows in the order of learning.
+    n_first : int
+        Samples of the first batch, which sets the kernels' widths.
+    n_timed : int
+        Samples timed after it, each in its own call.
+    learners : dict of str to estimator
+
+    Returns
+    -------
+    DataFrame
+        Columns method, mean, p99 (99th percentile) in milliseconds, support.
+    """
+    X, y = data.X[order], data.y[order]
+    rows = []
+    for name, model in learners.items():
+        model.partial_fit(X[:n_first], y[:n_first], classes=np.arange(len(data.target_names)))
+        model.partial_fit(X[n_first : n_first + 1], y[n_first : n_first + 1])  # compiles the path of a single sample
+        times = []
+        for i in range(n_first + 1, min(n_first + 1 + n_timed, y.size)):
+            begun = time.perf_counter()
+            model.partial_fit(X[i : i + 1], y[i : i + 1])
+            times.append(1e3 * (time.perf_counter() - begun))
+        rows.append({"method": name, "mean": np.mean(times), "p99": np.percentile(times, 99), "support": model._n_support()})
+    return pd.DataFrame(rows)
+
+
+def telling_pairs(images, data):
+    """Two pairs of objects of different categories: the one that colour tells apart much better than shape, and the reverse.
+
+    Among the images taken from one direction (elevation and azimuth nearest to 35 and 45 degrees), by the difference of the
+    chi-squared distances in both cues, each in units of its mean over these images.
+
+    Returns
+    -------
+    list of (tuple of int, dict of str to float)
+        Row numbers of the pair, and its distance by cue.
+    """
+    frames = images.frames
+    apart = np.abs(frames["elevation"] - 35.0) + np.abs((frames["azimuth"] - 45.0 + 180.0) % 360.0 - 180.0)
+    rows = np.flatnonzero(np.isclose(apart, apart.min()))
+    scaled = {cue: distance_matrix(data.X[rows][:, columns], "chi2") for cue, columns in data.cues.items()}
+    scaled = {cue: distance / mean_rule(distance) for cue, distance in scaled.items()}
+    other = data.y[rows][:, None] != data.y[rows][None, :]
+    out = []
+    for sign in (1.0, -1.0):
+        lead = np.where(other, sign * (scaled["colour"] - scaled["shape"]), -np.inf)
+        i, j = np.unravel_index(lead.argmax(), lead.shape)
+        out.append(((int(rows[i]), int(rows[j])), {cue: float(distance[i, j]) for cue, distance in scaled.items()}))
+    return out
+
+
+def light_run(learnt, task, frames):
+    """How each cue bears a change of light: learn one weather's drive, test on the other drives of the same session.
+
+    An SVM (C = 10) takes the place of the online learners, so that the order of the frames plays no part.
+
+    Returns
+    -------
+    DataFrame
+        Columns cue, learnt, tested, error (mean over the rooms).
+    """
+    data = task["data"]
+    of = {key: np.asarray(frames[key]) for key in ("weather", "session", "repeat")}
+    train = np.flatnonzero((of["weather"] == learnt) & (of["session"] == 1) & (of["repeat"] == 1))
+    test = np.flatnonzero((of["session"] == 1) & (of["repeat"] == 2))
+    distances = cue_distances(data, task["chi2"], task["distances"], train, test)
+    rows, y, everything = [], data["y"], np.arange(train.size)
+    for cue in data["cues"]:
+        inside, across = (kernels(distances, [cue], {cue: 1.0}, everything, rows_)[0] for rows_ in (everything, None))
+        predicted = SVC(C=10.0, kernel="precomputed").fit(inside, y[train]).predict(across)
+        for weather in WEATHERS:
+            part = of["weather"][test] == weather
+            error = overall(class_errors(predicted[part], y[test][part], len(data["target_names"])))
+            rows.append({"cue": cue, "learnt": learnt, "tested": weather, "error": error})
+    return pd.DataFrame(rows)
+
+
+# ------------------------------------------------------------------ collecting
+
+
+def fingerprint(task):
+    """Text that identifies the samples and permutations of a task, for the store of results."""
+    digest = hashlib.sha256()
+    for array in (task.data.X, task.data.y, *(part for split in task.splits.values() for part in split)):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return f"{task.data.provenance.source} {digest.hexdigest()}"
+
+
+def run_all(sweep, tasks, step):
+    """`permutation_run` at all permutations of one or several tasks, in their order."""
+    results = {}
+    for task in tasks:
+        points = [{"permutation": k, "step": step} for k in task.splits]
+        results |= dict(zip(task.splits, sweep.run(permutation_run, points, common=common(task), data=[fingerprint(task)]), strict=True))
+    return results
+
+
+def gather(results, name, **columns):
+    """The table `name` of all permutations, one below the other, with a column `permutation`."""
+    return pd.concat([result[name].assign(permutation=k, **columns) for k, result in results.items()], ignore_index=True)
+
+
+def choices(results):
+    """Chosen parameters, one row for each permutation."""
+    return pd.DataFrame([{"permutation": k, **result["chosen"]} for k, result in results.items()])
+
+
+def final_errors(results):
+    """Overall test error of every method after the last round: rows permutations, columns methods."""
+    curves = gather(results, "curves")
+    last = curves[curves["n_seen"] == curves.groupby("permutation")["n_seen"].transform("max")]
+    return last.pivot(index="permutation", columns="method", values="test_error"), last.pivot(index="permutation", columns="method", values="support")
+
+
+def diagonal_weights(results, n_classes):
+    """Mean weight of the second layer on the per-cue diagonals and off them, rows scaled by their largest; one row per permutation."""
+    rows = []
+    for k, result in results.items():
+        weights = result["weights"] / np.abs(result["weights"]).max(axis=1, keepdims=True)
+        diagonal = np.tile(np.eye(n_classes, dtype=bool), weights.shape[1] // n_classes)
+        top = diagonal[np.arange(n_classes), weights.argmax(axis=1)]
+        rows.append({"permutation": k, "diagonal": weights[diagonal].mean(), "off": weights[~diagonal].mean(), "rows": top.mean()})
+    return pd.DataFrame(rows)
