@@ -13,7 +13,6 @@ from numba import njit
 from cuelearn.kernels import Chi2, ExpDistance, Kernel, KernelBank, Linear, Poly, Precomputed, RBF
 from cuelearn.kernels import _chi2_into as chi2_into
 from cuelearn.kernels import _cityblock_into as cityblock_into
-from cuelearn.kernels import _direct_squared_distance as squared_distance
 
 __all__ = ["PrecomputedSupport", "SupportSet", "distance_matrix", "kernel_values", "mean_rule", "resolve_kernel"]
 
@@ -49,11 +48,30 @@ def resolve_kernel(kernel, X):
     return KernelBank([("cue", kernel, slice(None))], X, memory=0.0).kernels_[0]
 
 
-@njit(cache=True, nogil=True)
+# Loops rather than matrix products: a pair's value has the same bits in a batch of any size, for any number of threads.
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _squared_distance_into(left, right, out):
     for i in range(left.shape[0]):
+        x = left[i]
         for j in range(right.shape[0]):
-            out[i, j] = squared_distance(left[i], right[j])
+            z = right[j]
+            total = out.dtype.type(0)
+            for c in range(x.shape[0]):
+                difference = x[c] - z[c]
+                total += difference * difference
+            out[i, j] = total
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _product_into(left, right, out):
+    for i in range(left.shape[0]):
+        x = left[i]
+        for j in range(right.shape[0]):
+            z = right[j]
+            total = out.dtype.type(0)
+            for c in range(x.shape[0]):
+                total += x[c] * z[c]
+            out[i, j] = total
 
 
 def kernel_values(kernel, X, Z):
@@ -69,11 +87,11 @@ def kernel_values(kernel, X, Z):
     -------
     ndarray, shape (n, m), of that type
     """
-    if isinstance(kernel, (Linear, Poly)):
-        product = X @ Z.T
-        return product if isinstance(kernel, Linear) else (product / X.dtype.type(kernel.gamma) + X.dtype.type(kernel.coef0)) ** kernel.degree
-    metric = {RBF: "sqeuclidean", Chi2: "chi2"}.get(type(kernel)) or kernel.metric
     out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)
+    if isinstance(kernel, (Linear, Poly)):
+        _product_into(X, Z, out)
+        return out if isinstance(kernel, Linear) else (out / X.dtype.type(kernel.gamma) + X.dtype.type(kernel.coef0)) ** kernel.degree
+    metric = {RBF: "sqeuclidean", Chi2: "chi2"}.get(type(kernel)) or kernel.metric
     _distances_into(metric, X, Z, out)
     if metric == "euclidean":
         np.sqrt(out, out=out)

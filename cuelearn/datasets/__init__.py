@@ -11,6 +11,7 @@ from .cues import image_cues
 from .folders import load_eth80, load_idol2, load_image_folder, load_original
 from .generated import make_three_class
 from .objects import make_objects, render_object
+from .robot import make_robot, robot_floor
 
 __all__ = [
     "CueData",
@@ -30,6 +31,8 @@ __all__ = [
     "load_satimage",
     "load_yeast",
     "make_objects",
+    "make_robot",
     "make_three_class",
     "render_object",
+    "robot_floor",
 ]

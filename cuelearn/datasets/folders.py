@@ -388,9 +388,10 @@ def load_idol2(path, robot="dumbo", laser=True, max_delay=0.5):
     Returns
     -------
     ImageData
-        By sequence (cloudy 1 to 4, sunny, night) and time, with the rooms in the order of table 3.1. ``frames``: ``sequence``
-        0 to 11, ``weather``, ``session``, ``repeat``, ``time`` since the sequence's first image, ``x``, ``y``, ``heading``,
-        ``name``. Sequences that are not there are left out.
+        By sequence (those of the first session, cloudy 1 and 2, sunny 1 and 2, night 1 and 2, and then those of the second) and
+        time, with the rooms in the order of table 3.1. ``frames``: ``sequence`` 0 to 11, ``weather``, ``session``, ``repeat``
+        (1 or 2), ``time`` since the sequence's first image, ``x``, ``y``, ``heading``, ``name``, as `make_robot` has them.
+        Sequences that are not there are left out.
 
     Raises
     ------
@@ -412,7 +413,7 @@ def load_idol2(path, robot="dumbo", laser=True, max_delay=0.5):
     if not max_delay >= 0:
         raise ValueError(f"max_delay must be a number of seconds, not negative, got {max_delay!r}.")
     path = _directory(path, IDOL2_LAYOUT)
-    sequences = [(weather, k) for weather in _WEATHERS for k in (1, 2, 3, 4)]
+    sequences = [(weather, 2 * session - 2 + repeat) for session in (1, 2) for weather in _WEATHERS for repeat in (1, 2)]
     paths, rows, scans = [], [], []
     for number, (weather, k) in enumerate(sequences):
         directory = path / f"{_ROBOTS[robot]}_{weather}{k}"

@@ -7,9 +7,9 @@ call for each permutation -> a `Sweep` -> DataFrames -> `plots.omcl`. Sizes, gri
 The protocol, the same for every data set and method:
 
 * the training part of each permutation holds back some of itself (objects, a sequence, or samples) for validation;
-* kernel widths are chosen for each cue with the Perceptron, the second layer's C with OMCL-PERC, then with everything else fixed the
-  :math:`\eta` of Projectron++ as the largest one whose validation error is within one standard error of the best ("sparser": two);
-  Flat's kernel is chosen in the same way, over the same widths and :math:`\eta`;
+* kernel widths are chosen for each cue with the Perceptron, the second layer's C with OMCL-PERC; the :math:`\eta` of Projectron++ for each
+  cue as the largest one whose validation error on that cue is within one standard error of the best ("sparser": two); Flat's kernel
+  and :math:`\eta` are chosen in the same way, over the same grids;
 * the chosen parameters learn the whole training part in its order; the averaged predictors are tested.
 """
 
@@ -343,9 +343,13 @@ class WatchedOMCL(OMCL):
         return np.stack([np.concatenate(parts) for parts in self.seen_])
 
 
-def two_layers(n_cues, learner, C):
-    """OMCL on precomputed kernels."""
-    return WatchedOMCL([(f"cue {j}", learner, j) for j in range(n_cues)], PassiveAggressive(C=C), verbose=False)
+def two_layers(C, n_cues=None, etas=None):
+    """OMCL on precomputed kernels: OMCL-PERC on a number of cues, or OMCL-BM with one eta for each cue."""
+    if etas is None:
+        learners = [KernelPerceptron("precomputed")] * n_cues
+    else:
+        learners = [ProjectronPlusPlus("precomputed", eta=eta) for eta in etas]
+    return WatchedOMCL([(f"cue {j}", learner, j) for j, learner in enumerate(learners)], PassiveAggressive(C=C), verbose=False)
 
 
 def choose(distances, cues, y, split, n_classes):
@@ -354,7 +358,8 @@ def choose(distances, cues, y, split, n_classes):
     Returns
     -------
     chosen : dict
-        `factors` by name of distances, `C`, `eta` by method, `flat` (name of the distances that Flat's long vectors use).
+        `factors` by name of distances, `C`, `eta` by method (for OMCL-BM a list, one for each cue), `flat` (name of the distances
+        that Flat's long vectors use).
     table : DataFrame
         Validation error of everything tried.
     """
@@ -381,24 +386,25 @@ def choose(distances, cues, y, split, n_classes):
     inside, across = (kernels(distances, cues, factors, inner, part) for part in (inner, held))
     tried = {}
     for C in C_GRID:
-        tried[C] = error(fit(two_layers(len(cues), KernelPerceptron("precomputed"), C), inside), across)
+        tried[C] = error(fit(two_layers(C, len(cues)), inside), across)
         rows.append({"what": "C", "value": C, "error": tried[C]})
     C = min(tried, key=lambda c: (tried[c], c))
 
-    etas = {}
-    flat_inside, flat_across = (kernels(distances, [vectors], factors, inner, part) for part in (inner, held))
-    makers = {
-        "OMCL-BM": (lambda eta: two_layers(len(cues), ProjectronPlusPlus("precomputed", eta=eta), C), inside, across),
-        "Flat": (lambda eta: Flat(ProjectronPlusPlus("precomputed", eta=eta)), flat_inside, flat_across),
-        "Flat maps": (lambda eta: Flat(ProjectronPlusPlus("precomputed", eta=eta)), inside, across),
-    }
-    for method, (make, learn, validate) in makers.items():
-        tried = {eta: error(fit(make(eta), learn), validate) for eta in ETAS}
-        rows += [{"what": f"eta of {method}", "value": eta, "error": e} for eta, e in tried.items()]
+    def sparsest(what, model_at, learn, validate):
+        tried = {eta: error(fit(model_at(eta), learn), validate) for eta in ETAS}
+        rows.extend({"what": f"eta of {what}", "value": eta, "error": e} for eta, e in tried.items())
         best = min(tried.values())
         standard_error = np.sqrt(max(best, 1 / held.size) * (1 - best) / held.size)
-        for name, allowance in STANDARD_ERRORS.items() if method == "OMCL-BM" else {method: 1.0}.items():
-            etas[name] = max(eta for eta, e in tried.items() if e <= best + allowance * standard_error)
+        return [max(eta for eta, e in tried.items() if e <= best + n * standard_error) for n in STANDARD_ERRORS.values()]
+
+    def alone(eta):
+        return ProjectronPlusPlus("precomputed", eta=eta, verbose=False)
+
+    by_cue = [sparsest(cue, alone, inside[j], across[j]) for j, cue in enumerate(cues)]
+    etas = {method: [chosen[i] for chosen in by_cue] for i, method in enumerate(STANDARD_ERRORS)}
+    flat = (kernels(distances, [vectors], factors, inner, part) for part in (inner, held))
+    etas["Flat"] = sparsest("Flat", lambda eta: Flat(alone(eta)), *flat)[0]
+    etas["Flat maps"] = sparsest("Flat maps", lambda eta: Flat(alone(eta)), inside, across)[0]
     return {"factors": factors, "C": C, "eta": etas, "flat": vectors}, pd.DataFrame(rows)
 
 
@@ -429,9 +435,9 @@ def permutation_run(permutation, step, task):
     del distances
     labels, truth = y[split.train], y[split.test]
     models = {
-        "OMCL-BM": (two_layers(len(cues), ProjectronPlusPlus("precomputed", eta=chosen["eta"]["OMCL-BM"]), chosen["C"]), "cues"),
-        "OMCL-BM sparser": (two_layers(len(cues), ProjectronPlusPlus("precomputed", eta=chosen["eta"]["OMCL-BM sparser"]), chosen["C"]), "cues"),
-        "OMCL-PERC": (two_layers(len(cues), KernelPerceptron("precomputed"), chosen["C"]), "cues"),
+        "OMCL-BM": (two_layers(chosen["C"], etas=chosen["eta"]["OMCL-BM"]), "cues"),
+        "OMCL-BM sparser": (two_layers(chosen["C"], etas=chosen["eta"]["OMCL-BM sparser"]), "cues"),
+        "OMCL-PERC": (two_layers(chosen["C"], len(cues)), "cues"),
         "Flat": (Flat(ProjectronPlusPlus("precomputed", eta=chosen["eta"]["Flat"])), "flat"),
         "Flat maps": (Flat(ProjectronPlusPlus("precomputed", eta=chosen["eta"]["Flat maps"])), "cues"),
     }
@@ -473,8 +479,12 @@ def permutation_run(permutation, step, task):
     return {
         "curves": pd.DataFrame(curves), "finals": pd.DataFrame(finals), "hypotheses": pd.DataFrame(hypotheses), "ties": ties,
         "weights": bounded.weights_, "theorem": theorem, "losses": losses, "validation": validation,
-        "chosen": {"C": chosen["C"], "flat": chosen["flat"], **{f"eta {m}": e for m, e in chosen["eta"].items()},
-                   **{f"width {c}": chosen["factors"][c] for c in cues}},
+        "chosen": {
+            "C": chosen["C"], "flat": chosen["flat"], **{f"eta {m}": e for m, e in chosen["eta"].items() if m.startswith("Flat")},
+            **{f"eta {c}{word}": e for m, word in (("OMCL-BM", ""), ("OMCL-BM sparser", ", sparser"))
+               for c, e in zip(cues, chosen["eta"][m], strict=True)},
+            **{f"width {c}": chosen["factors"][c] for c in cues},
+        },
         "sizes": {m: model.support_sizes_.astype(np.int32) for m, (model, _) in models.items()},
         "online": {m: np.cumsum(model.online_errors_)[split.rounds - 1] / split.rounds for m, (model, _) in models.items()},
     }  # fmt: skip
@@ -529,7 +539,7 @@ def eta_run(permutation, eta, task, C=1.0):
     cues, everything = list(data["cues"]), np.arange(split.train.size)
     factors = dict.fromkeys(cues, 1.0)
     labels, n_classes = data["y"][split.train], len(data["target_names"])
-    model = two_layers(len(cues), ProjectronPlusPlus("precomputed", eta=eta), C)
+    model = two_layers(C, etas=[eta] * len(cues))
     model.partial_fit(kernels(distances, cues, factors, everything, everything), labels, classes=np.arange(n_classes))
     predicted = model.predict(kernels(distances, cues, factors, everything, None))
     return {"test_error": overall(class_errors(predicted, data["y"][split.test], n_classes)), "support": model._n_support()}

@@ -87,7 +87,7 @@ def draw_floor(ax, floor):
         ax.fill([x0, x1, x1, x0], [y0, y0, y1, y1], color="#333333", lw=0)
     for x0, y0, x1, y1 in floor.furniture:
         ax.fill([x0, x1, x1, x0], [y0, y0, y1, y1], color="#C8A97E", ec="#7A5C36", lw=0.5)
-    for name, (x0, y0, x1, y1) in floor.rooms.items():
+    for name, (x0, y0, x1, y1) in zip(floor.labels, floor.rooms, strict=True):
         ax.text((x0 + x1) / 2, (y0 + y1) / 2, name, ha="center", va="center", fontsize=13, color=ROOM_COLOURS.get(name, GREY), weight="bold", alpha=0.8)
 
 
@@ -96,7 +96,7 @@ def pivot(table, method, value):
     return table[table["method"] == method].pivot(index="permutation", columns="n_seen", values=value)
 
 
-def learning_curves(table, cues, methods=("OMCL-BM", "OMCL-PERC", "Flat", "Flat maps", "Vote"), title=""):
+def learning_curves(table, cues, methods=("OMCL-BM", "OMCL-PERC", "Flat", "Flat maps", "Vote")):
     """Online error and test error against samples seen (thesis figures 3.1 and 3.4).
 
     Parameters
@@ -105,17 +105,18 @@ def learning_curves(table, cues, methods=("OMCL-BM", "OMCL-PERC", "Flat", "Flat 
         Columns permutation, method, n_seen, online_error, test_error.
     cues : list of str
     """
-    fig, axes = plt.subplots(1, 2, figsize=(10, 3.9), layout="constrained")
+    fig, axes = plt.subplots(1, 2, figsize=(11, 3.7), layout="constrained")
     panels = (("online_error", "online error [%]", "mistakes so far while learning"), ("test_error", "test error [%]", "test samples, averaged predictors"))
     for ax, (value, label, head) in zip(axes, panels, strict=True):
         for cue in cues:
             grid = pivot(table, f"cue: {cue}", value)
-            band(ax, grid.columns, 100 * grid.to_numpy(), alpha=0.1, marker="", **cue_style(cue, cues))
+            band(ax, grid.columns, 100 * grid.to_numpy(), alpha=0.06, marker="", **cue_style(cue, cues))
         for method in methods:
             grid = pivot(table, method, value)
             band(ax, grid.columns, 100 * grid.to_numpy(), method, alpha=0.15, markevery=max(1, grid.shape[1] // 7))
-        ax.set(xlabel="training samples seen", ylabel=label, title=f"{title}: {head}" if title else head, ylim=(0, None))
-    axes[1].legend(ncols=2, fontsize=7, loc="upper right")
+        top = max(line.get_ydata()[len(line.get_ydata()) // 8 :].max() for line in ax.lines)  # the first steps may leave the picture
+        ax.set(xlabel="training samples seen", ylabel=label, title=head, ylim=(0, min(100, 1.1 * top)))
+    fig.legend(*axes[1].get_legend_handles_labels(), loc="outside right upper")
     return fig
 
 

@@ -1,0 +1,529 @@
+"""Cues from images and laser scans: plain twins, invariances, analytic rooms, determinism, errors."""
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from cuelearn.datasets import cues as c
+from cuelearn.datasets._base import ImageData, Provenance
+from cuelearn.kernels import RBF, Chi2, KernelBank
+
+ORIGIN = Provenance("patterns", "generated", "that of the project (simulated)", None, "none", "a test")
+BEAMS = np.deg2rad(np.arange(-90, 91))
+ROUND = np.deg2rad(np.arange(-180, 180))
+
+
+def texture(seed, height=48, width=56):
+    """An image with structure at several scales."""
+    rng = np.random.default_rng(seed)
+    image = np.zeros((height, width, 3))
+    for cell in (2, 6, 12):
+        small = rng.uniform(0, 85, (-(-height // cell), -(-width // cell), 3))
+        image += np.kron(small, np.ones((cell, cell, 1)))[:height, :width]
+    return image.astype(np.uint8)
+
+
+def blob(height=48, width=56, y=24, x=28, a=16.0, b=8.0):
+    """An ellipse."""
+    i, j = np.mgrid[:height, :width]
+    return ((i - y) / b) ** 2 + ((j - x) / a) ** 2 <= 1
+
+
+def image_data(n=12, **changes):
+    rng = np.random.default_rng(5)
+    fields = {
+        "images": np.array([texture(i) for i in range(n)]),
+        "y": np.arange(n) % 3,
+        "target_names": ["a", "b", "c"],
+        "frames": {"name": np.array([f"frame {i}" for i in range(n)])},
+        "masks": np.array([blob(a=10 + i) for i in range(n)]),
+        "laser": rng.uniform(1, 6, (n, 181)).astype(np.float32),
+        "laser_angles": BEAMS,
+        "description": "Patterns.",
+        "provenance": ORIGIN,
+    }
+    return ImageData(**{**fields, **changes})
+
+
+# --- histograms -------------------------------------------------------------------------------------------------------------
+
+
+def plain_rgb(image, bins, mask):
+    counts = np.zeros((bins, bins, bins))
+    for i in range(image.shape[0]):
+        for j in range(image.shape[1]):
+            if mask is None or mask[i, j]:
+                counts[tuple(int(v) * bins // 256 for v in image[i, j])] += 1
+    return counts.ravel() / counts.sum()
+
+
+@pytest.mark.parametrize("bins", [8, 5])
+@pytest.mark.parametrize("mask", [None, blob()])
+def test_rgb_histogram_equals_its_plain_twin(bins, mask):
+    found = c.rgb_histogram(texture(0), bins, mask)
+    assert found.dtype == np.float32 and found.shape == (bins**3,)
+    np.testing.assert_allclose(found, plain_rgb(texture(0), bins, mask), rtol=1e-6)
+
+
+def test_rgb_histogram_forgets_where_pixels_are():
+    image = texture(1)
+    shuffled = np.random.default_rng(0).permutation(image.reshape(-1, 3)).reshape(image.shape)
+    np.testing.assert_array_equal(c.rgb_histogram(image), c.rgb_histogram(shuffled))
+
+
+def plain_derivatives(grey, scale):
+    """Lx and Ly by convolution with sampled Gaussians, written as sums."""
+    radius = int(4 * scale + 0.5)
+    at = np.arange(-radius, radius + 1)
+    smooth = np.exp(-(at**2) / (2 * scale**2))
+    smooth /= smooth.sum()
+    slope = at / scale**2 * smooth
+
+    def along_rows(image, weights):
+        padded = np.pad(image, ((0, 0), (radius, radius)), mode="edge")
+        return sum(w * padded[:, k : k + image.shape[1]] for k, w in enumerate(weights))
+
+    lx = along_rows(along_rows(grey.T, smooth).T, slope)
+    ly = along_rows(along_rows(grey, smooth).T, slope).T
+    return scale * lx, scale * ly
+
+
+def plain_grey(image):
+    return image @ np.array([0.299, 0.587, 0.114]) / 255
+
+
+@pytest.mark.parametrize("mask", [None, blob()])
+def test_derivative_histograms_equal_their_plain_twin(mask):
+    image, bins, scales = texture(2), 15, (1.0, 2.0, 4.0)
+    inside = np.ones(image.shape[:2], bool) if mask is None else mask
+    expected = []
+    for scale in scales:
+        counts = np.zeros((bins, bins))
+        for x, y in zip(*(r[inside] for r in plain_derivatives(plain_grey(image), scale))):
+            i, j = (min(max(math.floor((v + 0.2) / 0.4 * bins), 0), bins - 1) for v in (x, y))
+            counts[i, j] += 1
+        expected.append(counts.ravel() / counts.sum() / 3)
+    found = c.crfh(image, mask=mask)
+    assert found.shape == (675,) and found.dtype == np.float32
+    # A pixel within rounding of a border may fall on its other side.
+    assert np.abs(found - np.concatenate(expected)).sum() <= 4 / inside.sum()
+
+
+def test_direction_histogram_equals_its_plain_twin():
+    image, bins = texture(3), 16
+    sectors = []
+    for scale in (1.0, 4.0):
+        lx, ly = plain_derivatives(plain_grey(image), scale)
+        sector = np.round(np.arctan2(ly, lx) / (2 * np.pi / bins)).astype(int) % bins
+        sectors.append(np.where(np.hypot(lx, ly) < 0.01, bins, sector))
+    counts = np.zeros((bins + 1, bins + 1))
+    np.add.at(counts, tuple(sectors), 1)
+    found = c.crfh(image, "DirC")
+    assert found.shape == (289,)
+    assert np.abs(found - counts.ravel() / counts.sum()).sum() <= 4 / counts.sum()
+
+
+def test_directions_turn_with_the_image():
+    image = texture(4)
+    upright = c.crfh(image, "DirC").reshape(17, 17)
+    turned = c.crfh(np.ascontiguousarray(np.rot90(image)), "DirC").reshape(17, 17)
+    # Turned anticlockwise on the screen, where y runs down, directions lose a quarter circle.
+    order = [*((np.arange(16) + 4) % 16), 16]
+    assert np.abs(turned - upright[np.ix_(order, order)]).sum() < 0.01
+    assert np.abs(turned - upright).sum() > 0.1
+
+
+def test_directions_forget_contrast_and_derivatives_do_not():
+    image = np.where(texture(5) > 127, 240, 0).astype(np.uint8)
+    faint = image // 2 + 60
+    assert np.abs(c.crfh(image, "DirC") - c.crfh(faint, "DirC")).sum() < 0.2
+    assert np.abs(c.crfh(image) - c.crfh(faint)).sum() > 0.5
+
+
+def test_scale_normalised_responses_to_an_edge():
+    image = np.zeros((64, 64, 3), np.uint8)
+    image[:, 32:] = 255
+    for scale in (2.0, 4.0):
+        lx, ly = c._derivatives(c._grey(image), scale)
+        assert lx.max() == pytest.approx(1 / math.sqrt(2 * math.pi), rel=0.05)
+        assert np.abs(ly).max() < 1e-6
+
+
+def test_one_colour_is_a_valid_image():
+    for value in (0, 128, 255):
+        flat = np.full((40, 40, 3), value, np.uint8)
+        for histogram in (c.rgb_histogram(flat), c.crfh(flat), c.crfh(flat, "DirC")):
+            assert np.isfinite(histogram).all() and histogram.sum() == pytest.approx(1)
+        assert c.crfh(flat, "DirC")[-1] == 1
+        assert not c.dense_descriptors(flat).any()
+        assert not c.foreground_mask(flat).any()
+
+
+@pytest.mark.parametrize(
+    "call, error, words",
+    [
+        (lambda: c.rgb_histogram(np.zeros((4, 4), np.uint8)), ValueError, "image must be .* got shape \\(4, 4\\)"),
+        (lambda: c.rgb_histogram(np.zeros((4, 4, 3))), ValueError, "of uint8, got .* float64"),
+        (lambda: c.rgb_histogram("apple.png"), ValueError, "got str"),
+        (lambda: c.rgb_histogram(texture(0), bins=0), ValueError, "bins must be at least 1"),
+        (lambda: c.rgb_histogram(texture(0), bins=2.0), TypeError, "bins must be an integer"),
+        (lambda: c.rgb_histogram(texture(0), mask=blob(20, 20)), ValueError, "mask must be .* \\(48, 56\\)"),
+        (lambda: c.rgb_histogram(texture(0), mask=np.zeros((48, 56), bool)), ValueError, "True on at least one"),
+        (lambda: c.crfh(texture(0), "Lxx"), ValueError, "filters must be one of"),
+        (lambda: c.crfh(texture(0), scales=(1, -1)), ValueError, "scales must be positive"),
+        (lambda: c.crfh(texture(0), "DirC", scales=(1, 2, 4, 8)), ValueError, "at most 10,000 bins in all, got 83521"),
+        (lambda: c.dense_descriptors(texture(0, 20, 60)), ValueError, "at least 4 \\* step = 32 .* got 20 x 60"),
+        (lambda: c.centred_mask(np.zeros((5, 5), bool)), ValueError, "True on at least one"),
+        (lambda: c.centred_mask(blob(), size=0), ValueError, "size must be at least 1"),
+        (lambda: c.centred_mask(blob(), extent=0), ValueError, "extent must be a positive number"),
+    ],
+)
+def test_bad_input_of_descriptors(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+# --- bag of words -----------------------------------------------------------------------------------------------------------
+
+
+def test_words_are_counted_as_the_plain_twin_counts_them():
+    images = [texture(i) for i in range(6)] + [texture(9, 64, 40)]
+    bag = c.BagOfWords(n_words=12).fit(images[:4])
+    found = bag.transform(images)
+    assert found.dtype == np.float32 and found.shape == (7, 12)
+    for image, row in zip(images, found):
+        counts = np.zeros(12)
+        for descriptor in c.dense_descriptors(image).astype(np.float64):
+            counts[np.argmin([np.sum((descriptor - word) ** 2) for word in bag.words_.astype(np.float64)])] += 1
+        np.testing.assert_allclose(row, counts / counts.sum(), rtol=1e-6)
+
+
+def test_vocabulary_same_seed_same_bits_and_from_the_training_images_only():
+    images = [texture(i) for i in range(6)]
+    bag = c.BagOfWords(n_words=12).fit(images[:4])
+    np.testing.assert_array_equal(bag.words_, clone(bag).fit(images[:4]).words_)
+    assert not np.array_equal(bag.words_, c.BagOfWords(n_words=12, random_state=1).fit(images[:4]).words_)
+    # Descriptors made once serve as well as the images.
+    described = [c.dense_descriptors(image) for image in images]
+    np.testing.assert_array_equal(bag.words_, c.BagOfWords(n_words=12).fit(described[:4]).words_)
+    np.testing.assert_array_equal(bag.transform(images), bag.transform(described))
+    np.testing.assert_array_equal(bag.transform(images)[4:5], bag.transform(images[4:5]))
+
+
+def test_vocabulary_draws_no_more_than_it_may():
+    images = [texture(i) for i in range(8)]
+    bag = c.BagOfWords(n_words=5, max_images=2, max_descriptors=10).fit(images)
+    assert bag.words_.shape == (5, 128)
+    with pytest.raises(ValueError, match="at least n_words = 50 descriptors, got 10 from 2 images"):
+        c.BagOfWords(n_words=50, max_images=2, max_descriptors=10).fit(images)
+
+
+def test_bad_input_of_bag_of_words():
+    with pytest.raises(NotFittedError):
+        c.BagOfWords().transform([texture(0)])
+    with pytest.raises(ValueError, match="at least one image"):
+        c.BagOfWords().fit([])
+    with pytest.raises(TypeError, match="n_words must be an integer"):
+        c.BagOfWords(n_words=3.5).fit([texture(0)])
+    with pytest.raises(ValueError, match="descriptors must be of shape"):
+        c.BagOfWords(n_words=2).fit([np.zeros((3, 64), np.uint8)])
+
+
+# --- masks ------------------------------------------------------------------------------------------------------------------
+
+
+def plain_centred_mask(mask, size, extent=3.0, fine=16):
+    i, j = np.nonzero(mask)
+    side = extent * math.sqrt(len(i))
+    out = np.zeros((size, size))
+    for a in range(size * fine):
+        for b in range(size * fine):
+            y = math.floor(i.mean() + 0.5 + side * ((a + 0.5) / (size * fine) - 0.5))
+            x = math.floor(j.mean() + 0.5 + side * ((b + 0.5) / (size * fine) - 0.5))
+            if 0 <= y < mask.shape[0] and 0 <= x < mask.shape[1]:
+                out[a // fine, b // fine] += mask[y, x]
+    return out / fine**2
+
+
+def test_centred_mask_equals_its_plain_twin():
+    mask = blob() | blob(y=14, x=40, a=6, b=6)
+    found = c.centred_mask(mask, size=8)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found.reshape(8, 8), plain_centred_mask(mask, 8), atol=0.04)
+
+
+def test_centred_mask_does_not_change_when_the_object_moves_and_hardly_when_it_grows():
+    small = blob(160, 200, 60, 70, 30, 15)
+    vector = c.centred_mask(small)
+    assert vector.shape == (576,) and vector.min() >= 0 and vector.max() <= 1
+    np.testing.assert_allclose(c.centred_mask(np.roll(small, (31, -17), axis=(0, 1))), vector, atol=1e-6)
+    # All of the silhouette is on the grid: its cells add up to the area, 1 / 3^2 of the grid.
+    assert vector.mean() == pytest.approx(1 / 3**2, rel=1e-5)
+    assert np.abs(c.centred_mask(blob(160, 200, 80, 100, 60, 30)) - vector).mean() < 0.01
+    assert np.abs(c.centred_mask(blob(160, 200, 80, 100, 30, 60)) - vector).mean() > 0.05
+
+
+def test_centred_mask_at_the_border_of_the_image():
+    full = np.ones((10, 30), bool)
+    vector = c.centred_mask(full, size=5).reshape(5, 5)
+    assert np.isfinite(vector).all() and vector.mean() == pytest.approx(1 / 3**2, rel=1e-5)
+    assert c.centred_mask(np.eye(3, dtype=bool)[:1]).max() == 1
+
+
+def test_foreground_of_an_object_before_blue():
+    image = np.full((128, 128, 3), (40, 80, 190), np.uint8)
+    mask = blob(128, 128, 70, 60, 40, 25)
+    image[mask] = (170, 40, 30)
+    image[blob(128, 128, 70, 60, 6, 6)] = (40, 80, 190)  # a hole of the background's colour
+    noise = np.random.default_rng(0).integers(-12, 13, image.shape)
+    found = c.foreground_mask((image + noise).clip(0, 255).astype(np.uint8))
+    assert found.dtype == np.bool_ and (found != mask).mean() < 0.002
+    image[:70][mask[:70]] = (250, 250, 250)  # an object of two colours, one much nearer to the background's
+    image[70:][mask[70:]] = (20, 30, 90)
+    assert (c.foreground_mask(image) != mask).mean() < 0.002
+
+
+# --- laser ------------------------------------------------------------------------------------------------------------------
+
+
+def features_of(ranges, angles, **options):
+    return dict(zip(c.LASER_FEATURE_NAMES, c.laser_features(np.atleast_2d(ranges), angles, **options)[0]))
+
+
+def test_laser_in_a_round_room():
+    found = features_of(np.full(360, 3.0), ROUND)
+    assert found["area"] == pytest.approx(9 * math.pi, rel=1e-3)
+    assert found["perimeter"] == pytest.approx(6 * math.pi, rel=1e-4)
+    assert found["normalised circularity"] == pytest.approx(1, abs=1e-4)
+    assert found["compactness"] == pytest.approx(1, abs=1e-4)
+    assert found["ellipse major axis"] == pytest.approx(3, rel=1e-3) == found["ellipse minor axis"]
+    assert found["centroid distance mean"] == pytest.approx(3) and found["beam length mean"] == 3
+    assert found["eccentricity"] < 1e-9 and found["centroid distance std"] < 1e-9
+    assert all(found[f"Fourier coefficient {k}"] < 1e-4 for k in (-2, -1, 2, 3))
+    assert found["gaps above 0.3 m"] == found["distance of the two nearest minima"] == 0
+
+
+def rectangle_scan(width, height, x=0.0, y=0.0, n=240):
+    """Scan from (x, y) in a rectangle about the origin, a beam into each corner among others."""
+    corners = [math.atan2(s * height / 2 - y, r * width / 2 - x) for r in (-1, 1) for s in (-1, 1)]
+    angles = np.unique(np.concatenate([np.linspace(-math.pi, math.pi, n, endpoint=False), corners]))
+    cos, sin = np.cos(angles), np.sin(angles)
+    with np.errstate(divide="ignore"):
+        along_x = np.where(cos > 0, (width / 2 - x) / cos, (-width / 2 - x) / cos)
+        along_y = np.where(sin > 0, (height / 2 - y) / sin, (-height / 2 - y) / sin)
+    return np.minimum(np.abs(along_x), np.abs(along_y)), angles
+
+
+@pytest.mark.parametrize("place", [(0.0, 0.0), (1.2, -0.4)])
+def test_laser_in_a_rectangular_room(place):
+    found = features_of(*rectangle_scan(6.0, 4.0, *place))
+    assert found["area"] == pytest.approx(24) and found["perimeter"] == pytest.approx(20)
+    assert found["area / perimeter"] == pytest.approx(1.2)
+    assert found["circularity"] == pytest.approx(400 / 24)
+    assert found["normalised circularity"] == pytest.approx(4 * math.pi * 24 / 400)
+    second = (6**3 * 4 / 12, 4**3 * 6 / 12)
+    assert found["compactness"] == pytest.approx(24**2 / (2 * math.pi * sum(second)))
+    assert found["eccentricity"] == pytest.approx((second[0] - second[1]) / sum(second))
+    assert found["distance of the two nearest minima"] > 0
+
+
+def test_fourier_coefficients_equal_a_sum_over_many_points_of_the_boundary():
+    rng = np.random.default_rng(2)
+    ranges = rng.uniform(1, 4, 30)
+    angles = np.linspace(-math.pi / 2, math.pi / 2, 30)
+    z = ranges * np.exp(1j * angles)
+    corners = np.append(z, z[0])
+    travelled = np.concatenate([[0], np.cumsum(np.abs(np.diff(corners)))])
+    t = (np.arange(200_000) + 0.5) / 200_000
+    walk = np.interp(t * travelled[-1], travelled, corners.real) + 1j * np.interp(t * travelled[-1], travelled, corners.imag)
+    size = {k: abs(np.mean(walk * np.exp(-2j * math.pi * k * t))) for k in range(-8, 9)}
+    found = features_of(ranges, angles)
+    for k in (*range(-8, 0), *range(2, 9)):
+        assert found[f"Fourier coefficient {k}"] == pytest.approx(size[k] / size[1], abs=1e-6)
+    assert found["ellipse major axis"] == pytest.approx(size[1] + size[-1], abs=1e-6)
+    assert found["ellipse axis ratio"] == pytest.approx(abs(size[1] - size[-1]) / (size[1] + size[-1]), abs=1e-6)
+
+
+def test_beam_features_equal_their_plain_twin():
+    ranges = np.random.default_rng(3).uniform(0.5, 12, 181)
+    found = features_of(ranges, BEAMS)
+    differences = [abs(ranges[i + 1] - ranges[i]) for i in range(180)]
+    assert found["beam difference mean"] == pytest.approx(np.mean(differences))
+    assert found["beam difference std"] == pytest.approx(np.std(differences))
+    cut = [min(r, 5.0) for r in ranges]
+    assert found["beam difference mean, cut at 5 m"] == pytest.approx(np.mean([abs(b - a) for a, b in zip(cut, cut[1:])]))
+    assert found["beam length std"] == pytest.approx(np.std(ranges))
+    assert found["gaps above 2 m"] == sum(d > 2 for d in differences)
+    minima = [i for i in range(181) if ranges[i] == min(ranges[max(i - 5, 0) : i + 6])]
+    first, second = sorted(minima, key=lambda i: ranges[i])[:2]
+    assert found["angle of the two nearest minima"] == pytest.approx(abs(BEAMS[first] - BEAMS[second]))
+    z = ranges * np.exp(1j * BEAMS)
+    assert found["distance of the two nearest minima"] == pytest.approx(abs(z[first] - z[second]))
+
+
+def test_turning_on_the_spot_changes_nothing_in_a_scan_all_round():
+    ranges = np.random.default_rng(4).uniform(1, 5, 360)
+    a, b = c.laser_features(np.array([ranges, np.roll(ranges, 77)]), ROUND)
+    np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+def test_laser_rows_do_not_depend_on_their_company_and_long_ranges_are_cut():
+    ranges = np.random.default_rng(6).uniform(0.5, 8, (1100, 61)).astype(np.float32)
+    angles = np.linspace(-1.5, 1.5, 61)
+    found = c.laser_features(ranges, angles)
+    assert found.shape == (1100, len(c.LASER_FEATURE_NAMES)) and found.dtype == np.float64 and np.isfinite(found).all()
+    np.testing.assert_array_equal(c.laser_features(ranges[1050:], angles), found[1050:])
+    far = np.full((1, 61), 81.9)
+    np.testing.assert_array_equal(c.laser_features(far, angles), c.laser_features(np.full((1, 61), 20.0), angles))
+    # One return only: a polygon without area.
+    far[:, 1:] = 0
+    assert np.isfinite(c.laser_features(far, angles)).all()
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1.0, 0.0])
+def test_a_frame_without_a_scan_is_named(value):
+    ranges = np.full((5, 61), 2.0)
+    ranges[3] = value
+    with pytest.raises(ValueError, match=r"Frame 3 \(dum_3\) has no usable laser scan.*1 of 5 frames"):
+        c.laser_features(ranges, np.linspace(-1, 1, 61), names=[f"dum_{i}" for i in range(5)])
+    with pytest.raises(ValueError, match="Frame 3 has no usable"):
+        c.laser_features(ranges, np.linspace(-1, 1, 61))
+
+
+@pytest.mark.parametrize(
+    "ranges, angles, options, words",
+    [
+        (np.ones(5), np.linspace(-1, 1, 5), {}, "ranges must be numbers of shape"),
+        (np.ones((2, 2)), np.linspace(-1, 1, 2), {}, "at least 3 beams"),
+        (np.ones((2, 5)), np.linspace(-1, 1, 6), {}, r"angles must have one entry per beam, shape \(5,\)"),
+        (np.ones((2, 5)), np.linspace(1, -1, 5), {}, "angles must be finite and ascend"),
+        (np.ones((2, 5)), np.linspace(-4, 4, 5), {}, "less than a full circle"),
+        (np.ones((2, 5)), np.linspace(-1, 1, 5), {"max_range": 0}, "max_range must be a positive"),
+    ],
+)
+def test_bad_input_of_laser_features(ranges, angles, options, words):
+    with pytest.raises(ValueError, match=words):
+        c.laser_features(ranges, angles, **options)
+
+
+# --- all together -----------------------------------------------------------------------------------------------------------
+
+
+def test_image_cues_form():
+    data = image_data()
+    made = c.image_cues(data, c.IMAGE_CUES, train=np.arange(6), n_words=20)
+    widths = {"colour": 512, "LxLy": 675, "DirC": 289, "bow": 20, "laser": 45, "shape": 576}
+    assert {cue: made.X[:, s].shape[1] for cue, s in made.cues.items()} == widths and list(made.cues) == list(c.IMAGE_CUES)
+    assert made.X.dtype == np.float32 and np.isfinite(made.X).all()
+    np.testing.assert_array_equal(np.concatenate([np.arange(made.X.shape[1])[s] for s in made.cues.values()]), range(2117))
+    assert len(set(made.feature_names)) == len(made.feature_names) == 2117
+    assert made.y is data.y and made.target_names == ["a", "b", "c"] and made.train is None
+    assert made.provenance == ORIGIN and "20 words learnt from 6 images" in made.description
+    # Rows are those of the single functions, histograms within the mask.
+    image, mask = data.images[7], data.masks[7]
+    np.testing.assert_array_equal(made.X[7, made.cues["colour"]], c.rgb_histogram(image, mask=mask))
+    np.testing.assert_array_equal(made.X[7, made.cues["LxLy"]], c.crfh(image, mask=mask))
+    np.testing.assert_array_equal(made.X[7, made.cues["DirC"]], c.crfh(image, "DirC", mask=mask))
+    np.testing.assert_array_equal(made.X[7, made.cues["shape"]], c.centred_mask(mask))
+    unmasked = c.image_cues(data, ["shape", "colour"], masked=False)
+    np.testing.assert_array_equal(unmasked.X[7, unmasked.cues["colour"]], c.rgb_histogram(image))
+    np.testing.assert_array_equal(unmasked.X[:, unmasked.cues["shape"]], made.X[:, made.cues["shape"]])
+    # The laser is standardised over the training rows.
+    laser = made.X[:6, made.cues["laser"]].astype(np.float64)
+    np.testing.assert_allclose(laser.mean(axis=0), 0, atol=1e-5)
+    assert set(np.round(laser.std(axis=0), 4)) <= {0.0, 1.0}
+    names = made.feature_names
+    assert names[made.cues["laser"]][17] == "laser perimeter" and names[made.cues["LxLy"]][225] == "LxLy scale 2 x0 y0"
+    assert names[made.cues["DirC"]][-1] == "DirC scale 1 flat, scale 4 flat" and names[1] == "colour r0 g0 b1"
+
+
+def test_the_same_bits_for_any_number_of_jobs(monkeypatch):
+    monkeypatch.setattr(c, "_IMAGES_PER_TASK", 5)
+    data = image_data()
+    one = c.image_cues(data, c.IMAGE_CUES, train=np.arange(6), n_words=20)
+    two = c.image_cues(data, c.IMAGE_CUES, train=np.arange(6), n_words=20, n_jobs=2)
+    np.testing.assert_array_equal(one.X, two.X)
+    # A list of images, and a sequence that knows no slices, come to the same.
+    listed = data._replace(images=list(data.images), masks=c._Picked(data.masks, np.arange(12)))
+    np.testing.assert_array_equal(one.X, c.image_cues(listed, c.IMAGE_CUES, train=np.arange(6), n_words=20).X)
+
+
+def test_nothing_of_the_test_rows_enters_the_training_rows():
+    data = image_data()
+    other = data._replace(images=data.images.copy(), laser=data.laser.copy())
+    other.images[6:] = 255 - other.images[6:]
+    other.laser[6:] *= 0.5
+    train = np.arange(12) < 6
+    made, changed = (c.image_cues(d, ["bow", "laser", "colour"], train=train, n_words=20) for d in (data, other))
+    np.testing.assert_array_equal(made.X[:6], changed.X[:6])
+    assert not np.array_equal(made.X[6:], changed.X[6:])
+
+
+def test_a_vocabulary_of_ones_own():
+    data = image_data()
+    bag = c.BagOfWords(n_words=9, step=4).fit(data.images[:3])
+    made = c.image_cues(data, ["bow"], vocabulary=bag)
+    np.testing.assert_array_equal(made.X, bag.transform(data.images))
+
+
+def test_images_of_different_sizes_and_progress(capsys):
+    images = [texture(i, 40 + 4 * i, 60 - 3 * i) for i in range(4)]
+    data = image_data(4, images=images, masks=None, laser=None, y=np.array([0, 1, 2, 0]))
+    made = c.image_cues(data, ["colour", "LxLy", "bow"], train=[0, 1, 2], n_words=5, progress=True)
+    assert made.X.shape == (4, 512 + 675 + 5)
+    assert "cues" in capsys.readouterr().err
+
+
+def test_the_thesis_kernels():
+    kernels = c.default_kernels()
+    assert {name for name, kernel in kernels.items() if isinstance(kernel, RBF)} == {"laser"}
+    assert all(isinstance(kernels[cue], Chi2) for cue in c.IMAGE_CUES if cue != "laser")
+    made = c.image_cues(image_data(), c.ROBOT_CUES, train=np.arange(12), n_words=20)
+    triples = c.cue_kernels(made)
+    assert [name for name, _, _ in triples] == list(c.ROBOT_CUES)
+    K = KernelBank(triples, made.X).rows(np.arange(12))
+    assert K.shape == (4, 12, 12) and np.isfinite(K).all()
+    np.testing.assert_allclose(np.diagonal(K, axis1=1, axis2=2), 1, atol=1e-5)
+    assert [name for name, _, _ in c.cue_kernels(made, ["laser"])] == ["laser"]
+    with pytest.raises(ValueError, match="cues must be among"):
+        c.cue_kernels(made, ["shape"])
+
+
+@pytest.mark.parametrize(
+    "changes, cues, options, words",
+    [
+        ({}, ["colour", "smell"], {}, "cues must be some of"),
+        ({}, ["colour", "colour"], {}, "each once"),
+        ({}, [], {}, "cues must be some of"),
+        ({"laser": None}, ["laser"], {}, "needs laser scans with their angles"),
+        ({"masks": None}, ["shape"], {}, "needs masks"),
+        ({"laser": np.ones((3, 181))}, ["laser"], {}, "data.laser must hold one entry per image, 12, got 3"),
+        ({}, ["bow"], {}, "train must name the rows"),
+        ({}, ["laser"], {}, "train must name the rows"),
+        ({}, ["laser"], {"train": [12]}, "train must be row numbers from 0 to 11"),
+        ({}, ["laser"], {"train": []}, "train must be row numbers"),
+        ({}, ["colour"], {"n_jobs": 0}, "n_jobs must be -1 or a positive integer"),
+        ({}, ["bow"], {"train": [0], "n_words": 300}, "'bow' cannot be learnt: .* got 12 from 1 images"),
+        ({"laser": np.full((12, 181), np.nan)}, ["laser"], {"train": [0]}, r"Frame 0 \(frame 0\) has no usable"),
+        ({"masks": np.zeros((12, 48, 56), bool)}, ["colour"], {}, r"Image 0 \(frame 0\) cannot be described: mask must be True"),
+        ({"masks": np.ones((12, 48, 50), bool)}, ["shape"], {}, r"Image 0 \(frame 0\) .* shape \(48, 56\)"),
+        ({"images": np.zeros((12, 20, 20, 3), np.uint8), "masks": None}, ["bow"], {"vocabulary": "fit"}, "at least 4 . step"),
+    ],
+)
+def test_bad_input_of_image_cues(changes, cues, options, words):
+    if options.get("vocabulary") == "fit":
+        options = {"vocabulary": c.BagOfWords(n_words=5).fit(image_data().images)}
+    with pytest.raises(ValueError, match=words):
+        c.image_cues(image_data(**changes), cues, **options)
+
+
+def test_importing_brings_in_nothing_slow():
+    slow = ["skimage", "matplotlib", "cuelearn.kernels", "sklearn.cluster"]
+    asked = f"import sys, cuelearn.datasets.cues; print([m for m in {slow} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

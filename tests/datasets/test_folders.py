@@ -1,0 +1,322 @@
+"""Folders of real images: layouts, what comes of them, and errors that name the file."""
+
+import math
+import pickle
+import re
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from cuelearn.datasets import DataFileError
+from cuelearn.datasets import folders as f
+from cuelearn.datasets.cues import OBJECT_CUES, ROBOT_CUES, cue_kernels, image_cues
+from cuelearn.kernels import KernelBank
+
+
+def picture(seed, height=40, width=44):
+    small = np.random.default_rng(seed).integers(0, 256, (-(-height // 4), -(-width // 4), 3), dtype=np.uint8)
+    return np.kron(small, np.ones((4, 4, 1), dtype=np.uint8))[:height, :width]
+
+
+def save(path, array):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(array).save(path)
+
+
+def write_folder(root, masks=False, scans=False):
+    for number, name in enumerate(("barn", "Attic", "cellar")):
+        for k in range(3):
+            save(root / name / f"{k}.png", picture(10 * number + k, 40 + 4 * k))
+            if masks:
+                mask = np.zeros((40 + 4 * k, 44), np.uint8)
+                mask[8:30, 5 : 20 + 3 * k] = 255
+                save(root / name / "maps" / f"{k}-map.png", mask)
+            if scans:
+                angles = np.linspace(-1.5, 1.5, 31)
+                np.savetxt(root / name / f"{k}.scan", np.column_stack([angles, 2 + k + np.cos(3 * angles)]))
+    return root
+
+
+def write_eth80(root, maps=True):
+    for directory in ("apple1", "apple2", "car1", "car14", "car2"):
+        for k, view in enumerate(("000-000", "090-045", "066-117")):
+            image = np.full((128, 128, 3), (30, 70, 200), np.uint8)
+            image[40:90, 30 : 80 + 5 * k] = (180, 60, 40)
+            save(root / directory / f"{directory}-{view}.png", image)
+            if maps:
+                mask = np.zeros((128, 128), np.uint8)
+                mask[40:90, 30 : 80 + 5 * k] = 255
+                save(root / directory / "maps" / f"{directory}-{view}-map.png", mask)
+    return root
+
+
+def scan_line(time, ranges):
+    seconds = math.floor(time)
+    numbers = [12, 0, len(ranges), seconds, round((time - seconds) * 1e6), 0, 0, 0, *ranges]
+    return " ".join(str(number) for number in numbers)
+
+
+def write_idol2(root, sequences=("dum_cloudy1", "dum_cloudy3", "dum_night2"), rooms=("BO", "CR", "EO", "KT", "PA")):
+    for s, sequence in enumerate(sequences):
+        start = 1152902094.641331 + 1000 * s
+        lines = ["# a comment"]
+        for k, room in enumerate(rooms):
+            time = start + 0.2 * k
+            save(root / sequence / "png" / f"t{time:.6f}_r{room}_x{0.5 * k}_y-0.25_a{-1.5 + k:.4f}.png", picture(100 * s + k))
+            # Half a scan period off, and a scan in between that is nearer to no image.
+            lines += [scan_line(time + 0.04, np.full(181, 2.0 + k)), scan_line(time + 0.1, np.full(181, 9.0))]
+        (root / sequence / "scans.tdf").write_text("\n".join(lines) + "\n\n")
+    return root
+
+
+# --- files ------------------------------------------------------------------------------------------------------------------
+
+
+def test_image_files_read_what_they_are_asked_for(tmp_path):
+    colour = picture(0)
+    grey = colour[..., 0]
+    save(tmp_path / "rgb.png", colour)
+    save(tmp_path / "grey.png", grey)
+    save(tmp_path / "rgba.png", np.dstack([colour, np.full(grey.shape, 128, np.uint8)]))
+    save(tmp_path / "deep.png", grey.astype(np.uint16) * 257)
+    save(tmp_path / "photo.JPG", colour)
+    save(tmp_path / "old.ppm", colour)
+    Image.fromarray(colour).quantize(200).save(tmp_path / "palette.png")
+    names = ["rgb.png", "grey.png", "rgba.png", "deep.png", "photo.JPG", "old.ppm", "palette.png", "missing.png"]
+    images = f.ImageFiles([tmp_path / name for name in names])
+    assert len(images) == 8 and repr(images) == "ImageFiles(8 files)"
+    for i in range(7):
+        assert images[i].shape == (40, 44, 3) and images[i].dtype == np.uint8
+    np.testing.assert_array_equal(images[0], colour)
+    np.testing.assert_array_equal(images[np.int64(2)], colour)
+    np.testing.assert_array_equal(images[5], colour)
+    for i in (1, 3):
+        np.testing.assert_array_equal(images[i], np.repeat(grey[..., None], 3, axis=2))
+    part = pickle.loads(pickle.dumps(images[1:3]))
+    assert isinstance(part, f.ImageFiles) and len(part) == 2
+    np.testing.assert_array_equal(part[-1], colour)
+    with pytest.raises(DataFileError, match=r"missing\.png is missing"):
+        images[7]
+    with pytest.raises(IndexError):
+        images[8]
+    assert len(list(images[:7])) == 7  # iteration ends
+
+
+def test_an_unreadable_or_empty_image_is_named(tmp_path):
+    write_folder(tmp_path / "house")
+    whole = (tmp_path / "house/barn/1.png").read_bytes()
+    (tmp_path / "house/barn/0.png").write_bytes(b"")
+    (tmp_path / "house/barn/1.png").write_bytes(whole[: len(whole) // 2])
+    (tmp_path / "house/barn/2.png").write_bytes(b"no image at all")
+    data = f.load_image_folder(tmp_path / "house")
+    for i, words in ((3, r"0\.png is empty \(0 bytes\)"), (4, r"1\.png cannot be read"), (5, r"2\.png cannot be read")):
+        with pytest.raises(DataFileError, match="barn." + words):
+            data.images[i]
+    for n_jobs in (1, 2):
+        with pytest.raises(DataFileError, match=r"barn.0\.png is empty"):
+            image_cues(data, ["colour"], n_jobs=n_jobs)
+
+
+def test_masks_from_files_or_segmented(tmp_path):
+    write_eth80(tmp_path)
+    paths = sorted((tmp_path / "apple1").glob("*.png"))
+    mask = np.zeros((128, 128), bool)
+    mask[40:90, 30:80] = True
+    masks = f.MaskFiles([tmp_path / "apple1/maps/apple1-000-000-map.png", None], f.ImageFiles([paths[0], paths[0]]))
+    for i in range(2):
+        assert masks[i].dtype == np.bool_
+        np.testing.assert_array_equal(masks[i], mask)
+        np.testing.assert_array_equal(masks[i:][0], mask)
+
+
+# --- any folder -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_of_classes(tmp_path):
+    root = write_folder(tmp_path / "house")
+    (root / ".cache").mkdir()
+    (root / "barn" / "notes.txt").write_text("not an image")
+    save(root / "barn" / "3.BMP", picture(50))
+    data = f.load_image_folder(str(root))
+    assert data.target_names == ["Attic", "barn", "cellar"] and data.y.tolist() == [0] * 3 + [1] * 4 + [2] * 3
+    assert data.y.dtype == np.int64 and data.masks is None and data.laser is None
+    assert data.frames["name"].tolist()[2:7] == ["Attic/2.png", "barn/0.png", "barn/1.png", "barn/2.png", "barn/3.BMP"]
+    np.testing.assert_array_equal(data.images[4], picture(1, 44))
+    assert data.provenance.tier == "original" and data.provenance.name == "house"
+    assert str(tmp_path) not in "".join(map(str, data.provenance)) + data.description
+
+
+def test_from_a_folder_to_kernels(tmp_path):
+    data = f.load_image_folder(write_folder(tmp_path / "house", masks=True, scans=True))
+    assert repr(data) == "<house, original: 9 images of 3 classes, masks, laser>"
+    assert data.laser.shape == (9, 31) and data.laser.dtype == np.float32 and data.laser_angles.shape == (31,)
+    assert data.masks[2].sum() == 22 * 21
+    made = image_cues(data, ["colour", "LxLy", "DirC", "bow", "laser", "shape"], train=[0, 1, 3, 4, 6, 7], n_words=10)
+    assert made.provenance.tier == "original"
+    np.testing.assert_array_equal(
+        made.X, image_cues(data, list(made.cues), train=[0, 1, 3, 4, 6, 7], n_words=10, n_jobs=2).X
+    )
+    bank = KernelBank(cue_kernels(made), made.X[[0, 1, 3, 4, 6, 7]])
+    assert bank.cross(made.X[[2, 5, 8]]) is not None
+    K = bank.rows(np.arange(6))
+    assert K.shape == (6, 6, 6) and np.isfinite(K).all() and np.linalg.eigvalsh(K[0].astype(float)).min() > -1e-5
+
+
+def test_errors_of_a_folder_name_the_folder_or_the_file(tmp_path):
+    with pytest.raises(DataFileError, match=r"nowhere does not exist; expected there: one directory per class"):
+        f.load_image_folder(tmp_path / "nowhere")
+    save(tmp_path / "flat" / "a.png", picture(0))
+    with pytest.raises(DataFileError, match=r"flat holds no directories; expected there: one directory per class"):
+        f.load_image_folder(tmp_path / "flat")
+    root = write_folder(tmp_path / "house", masks=True, scans=True)
+    (root / "empty").mkdir()
+    with pytest.raises(DataFileError, match=r"empty holds no images; expected in .*house: one directory"):
+        f.load_image_folder(root)
+    (root / "empty").rmdir()
+    (root / "barn/maps/1-map.png").unlink()
+    with pytest.raises(DataFileError, match=r"barn.1\.png has no mask: .*1-map\.png is missing"):
+        f.load_image_folder(root)
+    save(root / "barn/maps/1-map.png", np.zeros((44, 44), np.uint8))
+    with pytest.raises(ValueError, match=r"Image 4 \(barn/1.png\) cannot be described: mask must be True"):
+        image_cues(f.load_image_folder(root), ["shape"])
+    (root / "cellar/2.scan").unlink()
+    with pytest.raises(DataFileError, match=r"cellar.2\.png has no laser scan: .*2\.scan is missing"):
+        f.load_image_folder(root)
+    for text, words in (("far\n", "must hold two numbers per line"), ("0 1\n1 1\n", "other directions than")):
+        (root / "cellar/2.scan").write_text(text)
+        with pytest.raises(DataFileError, match=rf"cellar.2\.scan {words}|cellar.2\.scan has {words}"):
+            f.load_image_folder(root)
+
+
+# --- ETH-80 -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("maps", [True, False])
+def test_eth80(tmp_path, maps):
+    data = f.load_eth80(write_eth80(tmp_path, maps))
+    assert data.target_names == ["apple", "car"] and data.y.tolist() == [0] * 6 + [1] * 9
+    assert data.frames["object"].tolist() == [1] * 3 + [2] * 3 + [1] * 3 + [2] * 3 + [3] * 3
+    assert data.frames["name"][[0, 4, 11, 12]].tolist() == ["apple1-000-000", "apple2-066-117", "car2-090-045", "car14-000-000"]
+    assert data.frames["elevation"][:3].tolist() == [90, 24, 0] and data.frames["azimuth"][:3].tolist() == [0, 117, 45]
+    for i in range(3):
+        assert data.masks[i].sum() == 50 * (50 + 5 * [0, 2, 1][i])
+    assert data.provenance.tier == "original" and ("segmented" in data.description) is not maps
+    made = image_cues(data, OBJECT_CUES)
+    assert made.X.shape == (15, 675 + 289 + 512 + 576)
+    assert KernelBank(cue_kernels(made), made.X).rows(np.arange(15)).shape == (4, 15, 15)
+
+
+def test_errors_of_eth80(tmp_path):
+    with pytest.raises(DataFileError, match="one directory per object"):
+        f.load_eth80(tmp_path / "nowhere")
+    (tmp_path / "contours").mkdir()
+    with pytest.raises(DataFileError, match="is not ETH-80; expected there: one directory per object"):
+        f.load_eth80(tmp_path)
+    root = write_eth80(tmp_path / "eth80-cropped-close128").parent
+    assert len(f.load_eth80(root).y) == 15  # found one level down
+    save(root / "eth80-cropped-close128/car2/side.png", picture(0))
+    with pytest.raises(DataFileError, match=r"car2.side\.png is not named as in ETH-80, car2-<zenith>-<azimuth>"):
+        f.load_eth80(root)
+    (root / "eth80-cropped-close128/car2/side.png").unlink()
+    (root / "eth80-cropped-close128/pear1").mkdir()
+    with pytest.raises(DataFileError, match="pear1 holds no images"):
+        f.load_eth80(root)
+    (root / "eth80-cropped-close128/pear1").rename(root / "eth80-cropped-close128/plum1")
+    with pytest.raises(DataFileError, match="plum1 is not named by one of ETH-80's categories, apple, car"):
+        f.load_eth80(root)
+
+
+# --- IDOL2 ------------------------------------------------------------------------------------------------------------------
+
+
+def test_idol2(tmp_path):
+    data = f.load_idol2(write_idol2(tmp_path, ["dum_cloudy1", "dum_cloudy3", "dum_night2", "min_sunny1"]))
+    frames = data.frames
+    assert len(data.y) == len(data.images) == 15 and data.target_names == ["OO", "CR", "TO", "KT", "PA"]
+    assert data.y.tolist() == [0, 1, 2, 3, 4] * 3 and data.y.dtype == np.int64
+    assert frames["sequence"][::5].tolist() == [0, 5, 6] and frames["weather"][::5].tolist() == ["cloudy", "night", "cloudy"]
+    assert frames["session"][::5].tolist() == [1, 1, 2] and frames["repeat"][::5].tolist() == [1, 2, 1]
+    np.testing.assert_allclose(frames["time"][:5], [0, 0.2, 0.4, 0.6, 0.8], atol=1e-5)
+    assert frames["x"][:3].tolist() == [0, 0.5, 1] and frames["y"][0] == -0.25 and frames["heading"][1] == -0.5
+    assert frames["name"][0] == "t1152902094.641331_rBO_x0.0_y-0.25_a-1.5000"
+    assert data.laser.shape == (15, 181) and data.laser.dtype == np.float32
+    np.testing.assert_array_equal(data.laser[:, 0], [2, 3, 4, 5, 6] * 3)
+    np.testing.assert_allclose(data.laser_angles, np.deg2rad(np.arange(-90, 91)))
+    np.testing.assert_array_equal(data.images[6], picture(201))  # written third, driven second
+    made = image_cues(data, ROBOT_CUES, train=np.arange(10), n_words=10)
+    assert KernelBank(cue_kernels(made), made.X[:10]).rows(np.arange(10)).shape == (4, 10, 10)
+    assert f.load_idol2(tmp_path, robot="minnie").frames["sequence"].tolist() == [2] * 5
+
+
+def test_idol2_without_laser_and_with_other_places_of_the_files(tmp_path):
+    write_idol2(tmp_path, ["dum_sunny2"])
+    directory = tmp_path / "dum_sunny2"
+    for image in list((directory / "png").iterdir()):
+        image.rename(directory / image.name)
+    (directory / "png").rmdir()
+    (directory / "odom_scans").mkdir()
+    (directory / "scans.tdf").rename(directory / "odom_scans" / "scans.tdf")
+    assert f.load_idol2(tmp_path).laser.shape == (5, 181)
+    (directory / "odom_scans" / "scans.tdf").unlink()
+    assert f.load_idol2(tmp_path, laser=False).laser is None
+
+
+def test_errors_of_idol2_name_the_file(tmp_path):
+    with pytest.raises(ValueError, match="robot must be one of"):
+        f.load_idol2(tmp_path, robot="marvin")
+    with pytest.raises(ValueError, match="max_delay must be"):
+        f.load_idol2(tmp_path, max_delay=-1)
+    with pytest.raises(DataFileError, match="holds no sequence of dumbo; expected there: one directory per sequence"):
+        f.load_idol2(tmp_path)
+    root = write_idol2(tmp_path / "idol2", ["dum_cloudy1"])
+    first = "t1152902094.641331_rBO_x0.0_y-0.25_a-1.5000.png"
+    scans = root / "dum_cloudy1" / "scans.tdf"
+    text = scans.read_text()
+
+    lines = text.splitlines()
+    scans.write_text("\n".join(lines[:1] + lines[5:]))  # the first two images lose theirs
+    message = rf"{re.escape(first)} has no laser scan: none in .*scans\.tdf was taken within 0\.05 s of it \(2 of 5"
+    with pytest.raises(DataFileError, match=message):
+        f.load_idol2(root, max_delay=0.05)
+    scans.write_text("")
+    with pytest.raises(DataFileError, match=rf"{re.escape(first)} has no laser scan: none in .*scans\.tdf"):
+        f.load_idol2(root)
+    scans.unlink()
+    with pytest.raises(DataFileError, match=rf"{re.escape(first)} has no laser scan: .*scans\.tdf is missing"):
+        f.load_idol2(root)
+    for bad in ("1 2 3", lines[1].replace(" 181 ", " 180 ") + "\n" + lines[2], lines[1] + " far"):
+        scans.write_text("# first\n" + bad)
+        with pytest.raises(DataFileError, match=r"Line [23] of .*scans\.tdf is no scan"):
+            f.load_idol2(root)
+    scans.write_text(text)
+
+    odd = root / "dum_cloudy1" / "png" / "image7.png"
+    save(odd, picture(0))
+    with pytest.raises(DataFileError, match=r"image7\.png is not named as in KTH-IDOL2"):
+        f.load_idol2(root)
+    odd.rename(odd.with_name("t1152902094.0_rXX_x0_y0_a0.png"))
+    with pytest.raises(DataFileError, match="names the room XX; known are BO, CR"):
+        f.load_idol2(root)
+    odd.with_name("t1152902094.0_rXX_x0_y0_a0.png").unlink()
+    (root / "dum_night1" / "png").mkdir(parents=True)
+    with pytest.raises(DataFileError, match="dum_night1 holds no images"):
+        f.load_idol2(root)
+
+
+# --- originals --------------------------------------------------------------------------------------------------------------
+
+
+def test_load_original(tmp_path, monkeypatch):
+    monkeypatch.delenv("CUELEARN_DATA", raising=False)
+    with pytest.raises(ValueError, match="name must be one of .*eth80.*idol2.*got 'mnist'"):
+        f.load_original("mnist")
+    with pytest.raises(DataFileError, match="set CUELEARN_DATA to the directory that holds the directory eth80"):
+        f.load_original("eth80")
+    monkeypatch.setenv("CUELEARN_DATA", str(tmp_path))
+    with pytest.raises(DataFileError, match=r"'idol2' was not found: CUELEARN_DATA is .* does not exist"):
+        f.load_original("idol2")
+    write_eth80(tmp_path / "eth80")
+    write_idol2(tmp_path / "idol2")
+    assert len(f.load_original("eth80").y) == 15
+    assert f.load_original("idol2", laser=False).laser is None

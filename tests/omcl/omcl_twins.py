@@ -1,0 +1,206 @@
+"""Slow, plain NumPy twins of the algorithms of the OMCL chapter, and streams for them.
+
+Each twin is its pseudo-code line by line in float64, on the whole Gram matrix of the stream: projections are solved afresh at every visit,
+averages are formed by keeping every hypothesis and adding them up. Nothing here comes from the package. Labels are 0 .. M-1.
+"""
+
+import numpy as np
+
+# ------------------------------------------------------------------ streams and kernels
+
+
+def make_stream(n, d, n_classes, seed=0, *, noise=0.1, duplicates=0.1, zeros=0.0, spread=0.25):
+    """Non-negative features in clusters, with label noise, repeated samples (with labels of their own) and zero vectors."""
+    rng = np.random.default_rng(seed)
+    centres = rng.random((n_classes, d))
+    labels = rng.integers(0, n_classes, n)
+    X = np.abs(centres[labels] + spread * rng.normal(size=(n, d)))
+    wrong = rng.random(n) < noise
+    labels = np.where(wrong, rng.integers(0, n_classes, n), labels)
+    for t in range(1, n):
+        if rng.random() < duplicates:
+            X[t] = X[rng.integers(0, t)]
+        if rng.random() < zeros:
+            X[t] = 0.0
+    return X, labels
+
+
+def sq_distances(X, Z):
+    return ((X[:, None, :] - Z[None, :, :]) ** 2).sum(axis=2)
+
+
+def chi2_distances(X, Z):
+    above = (X[:, None, :] - Z[None, :, :]) ** 2
+    below = X[:, None, :] + Z[None, :, :]
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0.0).sum(axis=2)
+
+
+def unit_diagonal(k, own_x, own_z):
+    """k(x,z) / sqrt(k(x,x) k(z,z)), 0 where either is 0."""
+    size = np.sqrt(np.outer(own_x, own_z))
+    return np.divide(k, size, out=np.zeros_like(k), where=size > 0.0)
+
+
+def plain_kernel(name, X, Z, *, gamma=1.0, normalize=True, degree=2, coef0=1.0):
+    """Kernel matrix by its formula; gamma is the papers' divisor."""
+    if name == "rbf":
+        return np.exp(-sq_distances(X, Z) / gamma)
+    if name == "chi2":
+        return np.exp(-chi2_distances(X, Z) / gamma)
+    if name == "euclidean":
+        return np.exp(-np.sqrt(sq_distances(X, Z)) / gamma)
+    if name == "cityblock":
+        return np.exp(-np.abs(X[:, None, :] - Z[None, :, :]).sum(axis=2) / gamma)
+    k, own_x, own_z = X @ Z.T, (X**2).sum(axis=1), (Z**2).sum(axis=1)
+    if name == "poly":
+        k, own_x, own_z = ((v / gamma + coef0) ** degree for v in (k, own_x, own_z))
+    return unit_diagonal(k, own_x, own_z) if normalize else k
+
+
+def plain_rival(scores, label):
+    """Best wrong class, the lowest on ties."""
+    best = None
+    for c, s in enumerate(scores):
+        if c != label and (best is None or s > scores[best]):
+            best = c
+    return best
+
+
+# ------------------------------------------------------------------ one learner
+
+
+class Twin:
+    """A learner that keeps all its hypotheses; `coefs[t]` are the coefficients after visit t."""
+
+    def __init__(self, n_classes, size):
+        self.A = np.zeros((n_classes, size))
+        self.coefs, self.scores, self.margins, self.n_updates, self.support = [], [], [], 0, []
+
+    @property
+    def mistakes(self):
+        return np.array(self.margins) <= 0.0
+
+    @property
+    def losses(self):
+        return np.maximum(0.0, 1.0 - np.array(self.margins))
+
+    @property
+    def mean(self):
+        return np.mean(self.coefs, axis=0)
+
+    def visit(self, phi, label):
+        """`phi` such that the scores are ``A @ phi``; returns scores, rival and margin."""
+        scores = self.A @ phi
+        rival = plain_rival(scores, label)
+        self.scores.append(scores)
+        self.margins.append(scores[label] - scores[rival])
+        return rival, self.margins[-1]
+
+    def close(self):
+        self.coefs.append(self.A.copy())
+
+
+class TwinKernel(Twin):
+    """Perceptron, Projectron and Projectron++ (thesis Algorithm 2, lines 9 to 21) with exact projections.
+
+    K is the Gram matrix of the whole stream; A has a column for each sample of it.
+    """
+
+    def __init__(self, rule, K, n_classes, eta=0.0):
+        super().__init__(n_classes, len(K))
+        self.rule, self.K, self.eta, self.n_projected = rule, np.asarray(K, dtype=np.float64), eta, 0
+
+    def projection(self, t):
+        """Coefficients of the projection of k(x_t, .) on the support set, and the squared residual."""
+        S = self.support
+        k = self.K[S, t]
+        d = np.linalg.solve(self.K[np.ix_(S, S)], k)
+        residual = self.K[t, t] - k @ d
+        return d, (0.0 if residual <= 1e-10 * self.K[t, t] else residual)
+
+    def learn(self, t, label):
+        rival, margin = self.visit(self.K[:, t], label)
+        loss, mistake = max(0.0, 1.0 - margin), margin <= 0.0
+        if self.K[t, t] > 0.0 and (mistake or (self.rule == "projectron++" and loss > 0.0)):
+            self.update(t, label, rival, loss, mistake)
+        self.close()
+
+    def update(self, t, label, rival, loss, mistake):
+        if self.rule != "perceptron" and self.support:
+            d, residual = self.projection(t)
+            delta = np.sqrt(2.0 * residual)  # of U, which has two blocks
+            if delta <= self.eta or not mistake:
+                step = 1.0
+                if self.rule == "projectron++":
+                    length = 2.0 * (d @ self.K[np.ix_(self.support, self.support)] @ d)  # ||P U||^2
+                    over = 0.0 if delta == 0.0 else delta / self.eta if self.eta > 0.0 else np.inf
+                    if loss <= over or length <= 0.0:
+                        return
+                    step = min(loss / length, 2.0 * (loss - over) / length, 1.0)
+                self.A[label, self.support] += step * d
+                self.A[rival, self.support] -= step * d
+                self.n_updates += 1
+                self.n_projected += 1
+                return
+        self.A[label, t] += 1.0
+        self.A[rival, t] -= 1.0
+        self.support.append(t)
+        self.n_updates += 1
+
+    def run(self, labels):
+        for t, label in enumerate(labels):
+            self.learn(t, label)
+        return self
+
+
+class TwinLinear(Twin):
+    """Passive-Aggressive (equation 3.1; C infinite is PA) or gradient steps of fixed size."""
+
+    def __init__(self, rule, n_features, n_classes, C):
+        super().__init__(n_classes, n_features)
+        self.rule, self.C = rule, C
+
+    def learn(self, x, label):
+        rival, margin = self.visit(x, label)
+        loss = max(0.0, 1.0 - margin)
+        if loss > 0.0 and np.any(x != 0.0):
+            step = min(self.C, loss / (2.0 * (x @ x))) if self.rule == "pa" else self.C
+            self.A[label] += step * x
+            self.A[rival] -= step * x
+            self.n_updates += 1
+        self.close()
+
+    def run(self, X, labels):
+        for x, label in zip(X, labels, strict=True):
+            self.learn(np.asarray(x, dtype=np.float64), label)
+        return self
+
+
+# ------------------------------------------------------------------ two layers
+
+
+class TwinOMCL:
+    """Thesis Algorithm 1: a learner for each cue, and one on all their scores; and the averaged product of section 3.3.
+
+    `cues` are pairs (twin learner, inputs): inputs are sample numbers for kernel learners, feature rows for linear ones.
+    `products[j]` is the mean over all visits of the product of the second layer's block of cue j and the cue's coefficients.
+    """
+
+    def __init__(self, cues, n_classes, C):
+        self.cues = cues
+        self.second = TwinLinear("pa", n_classes * len(cues), n_classes, C)
+        self.n_classes, self.S = n_classes, []
+        self.totals = [np.zeros_like(twin.A) for twin, _ in cues]
+
+    def run(self, labels):
+        M = self.n_classes
+        for t, label in enumerate(labels):
+            S = np.concatenate([twin.A @ (twin.K[:, t] if isinstance(twin, TwinKernel) else inputs[t]) for twin, inputs in self.cues])
+            for twin, inputs in self.cues:
+                twin.learn(inputs[t], label)
+            self.second.learn(S, label)
+            self.S.append(S)
+            for j, (twin, _) in enumerate(self.cues):
+                self.totals[j] += self.second.A[:, j * M : (j + 1) * M] @ twin.A
+        self.products = [total / len(labels) for total in self.totals]
+        return self

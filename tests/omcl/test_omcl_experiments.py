@@ -1,0 +1,121 @@
+"""Protocols of the OMCL chapter: permutations, choices, and what the measured theorem must say."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from cuelearn import datasets
+from cuelearn.experiments import omcl as exp
+from cuelearn.plots import omcl as draw
+
+
+def robot_frames(per_sequence=10):
+    rows = [
+        (4 * w + 2 * (session - 1) + repeat - 1, weather, session, repeat, t)
+        for w, weather in enumerate(exp.WEATHERS)
+        for session in (1, 2)
+        for repeat in (1, 2)
+        for t in range(per_sequence)
+    ]
+    names = ("sequence", "weather", "session", "repeat", "time")
+    return {name: np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+
+
+def test_robot_permutations_are_the_twelve_of_the_thesis():
+    found = {exp.robot_permutation(k) for k in range(12)}
+    assert found == set(itertools.product(itertools.permutations(range(3)), (1, 2)))
+    assert {exp.robot_permutation(k)[1] for k in range(2)} == {1, 2}  # a short run has both
+
+
+@pytest.mark.parametrize("k", range(12))
+def test_robot_split_is_chronological_and_tests_the_counterparts(k):
+    frames = robot_frames()
+    split = exp.robot_split(frames, k)
+    assert split.train.size == split.test.size == 60 and not set(split.train) & set(split.test)
+    assert (np.diff(frames["session"][split.train]) >= 0).all()
+    sequences = frames["sequence"][split.train]
+    assert len({s for s, _ in itertools.groupby(sequences)}) == 6 == sum(1 for _ in itertools.groupby(sequences))
+    for s in np.unique(sequences):
+        assert (np.diff(frames["time"][split.train][sequences == s]) > 0).all()
+    for key in ("weather", "session"):  # each teaching sequence has its counterpart in the test set
+        assert sorted(frames[key][split.train]) == sorted(frames[key][split.test])
+    assert split.rounds.size == 30 and split.rounds[-1] == 60  # six sequences in five subsequences
+    assert sorted([*split.inner, *split.held]) == list(range(60)) and np.unique(sequences[split.held]).size == 1
+
+
+def test_object_split_never_shows_a_test_object():
+    y = np.repeat(np.arange(3), 10 * 4)
+    frames = {"object": np.tile(np.repeat(np.arange(1, 11), 4), 3)}
+    splits = [exp.object_split(frames, y, k, seed=0) for k in range(5)]
+    for split in splits:
+        pairs = set(zip(y[split.train], frames["object"][split.train], strict=True))
+        assert len(pairs) == 21 and not pairs & set(zip(y[split.test], frames["object"][split.test], strict=True))
+        inner, held = (
+            set(zip(y[split.train][rows], frames["object"][split.train][rows], strict=True)) for rows in (split.inner, split.held)
+        )
+        assert not inner & held and len(held) == 6
+        assert split.train.size + split.test.size == y.size
+    assert len({tuple(split.test) for split in splits}) == 5
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return exp.table_task(datasets.load_mfeat(), 100, 200, range(2), seed=0)
+
+
+@pytest.fixture(scope="module")
+def results(digits):
+    task = exp.common(digits)["task"]
+    return {k: exp.permutation_run(k, 0.01, task) for k in digits.splits}
+
+
+def test_run_says_what_it_chose_and_tests_every_method(results):
+    for run in results.values():
+        assert set(run["chosen"]) >= {"C", "flat", "eta fac", "eta fac, sparser", "eta Flat", "eta Flat maps", "width fac"}
+        assert run["chosen"]["eta fac, sparser"] >= run["chosen"]["eta fac"]
+        curves = run["curves"]
+        assert {"OMCL-BM", "OMCL-BM sparser", "OMCL-PERC", "Flat", "Flat maps", "Vote", "cue: fac"} <= set(curves["method"])
+        assert curves["test_error"].between(0, 1).all() and (curves.groupby("method").size() == 20).all()
+        learnt = curves[curves["method"] == "OMCL-PERC"].sort_values("n_seen")
+        assert learnt["test_error"].iloc[-1] < 0.6 * learnt["test_error"].iloc[0]
+        assert len(run["finals"]) == 10 * curves["method"].nunique()
+
+
+def test_bounds_of_theorem_3_1_hold_on_every_run(results):
+    table = exp.gather(results, "theorem").dropna(subset="bound")
+    assert (table["measured"] <= table["bound"]).all() and len(table) == 4
+
+
+def test_validation_uses_no_test_sample(digits, results):
+    task = exp.common(digits)["task"]
+    spoilt = dict(task, data=dict(task["data"], X=task["data"]["X"].copy(), y=task["data"]["y"].copy()))
+    test = digits.splits[0].test
+    spoilt["data"]["X"][test] = 0.0
+    spoilt["data"]["y"][test] = 0
+    assert exp.permutation_run(0, 0.01, spoilt)["chosen"] == results[0]["chosen"]
+
+
+def test_tables_carry_ours_and_the_papers_numbers(digits, results):
+    table = draw.error_table(results, digits.data.target_names, list(digits.data.cues), ("OMCL-BM", "Vote"))
+    assert list(table.index) == [f"cue: {cue}" for cue in digits.data.cues] + ["OMCL-BM", "Vote", "Vote, ties"]
+    classes = table[digits.data.target_names].drop("Vote, ties")
+    assert np.allclose(classes.mean(axis=1), table.drop("Vote, ties")["ALL"])
+    for name, classes in (("thesis-tab-3.1", 5), ("thesis-tab-3.2", 8)):
+        paper = draw.paper_table(name)
+        assert paper.shape[1] == classes + 1
+        assert np.allclose(paper.iloc[:, :-1].mean(axis=1), paper["ALL"], atol=0.6)  # the thesis rounds
+
+
+def test_first_layer_scores_reproduce_the_votes(digits):
+    split, data = digits.splits[0], digits.data
+    model = exp.two_layers(1.0, 2)
+    task = exp.common(digits)["task"]
+    distances = exp.cue_distances(task["data"], (), {}, split.train, split.test)
+    rows = np.arange(split.train.size)
+    stack = exp.kernels(distances, ["fac", "mor"], {"fac": 1.0, "mor": 1.0}, rows, rows)
+    model.partial_fit(stack, data.y[split.train], classes=np.arange(10))
+    scores = model.first_layer_scores()
+    assert scores.shape == (2, split.train.size, 10)
+    wrong = scores[0].argmax(axis=1) != data.y[split.train]
+    assert (model.learners_[0].online_errors_ >= wrong).all()  # ties count as mistakes besides
