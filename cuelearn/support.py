@@ -90,7 +90,9 @@ def kernel_values(kernel, X, Z):
     out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)
     if isinstance(kernel, (Linear, Poly)):
         _product_into(X, Z, out)
-        return out if isinstance(kernel, Linear) else (out / X.dtype.type(kernel.gamma) + X.dtype.type(kernel.coef0)) ** kernel.degree
+        if isinstance(kernel, Linear):
+            return out
+        return (out / X.dtype.type(kernel.gamma) + X.dtype.type(kernel.coef0)) ** kernel.degree
     metric = {RBF: "sqeuclidean", Chi2: "chi2"}.get(type(kernel)) or kernel.metric
     _distances_into(metric, X, Z, out)
     if metric == "euclidean":
@@ -143,7 +145,8 @@ class SupportSet:
         """The samples kept, in the order they came."""
         return self._held[: self.size]
 
-    def _check(self, X):
+    def check(self, X):
+        """X as the set holds its samples, or a ValueError where the kernel is not defined on it."""
         X = np.ascontiguousarray(X, dtype=self._held.dtype)
         if (isinstance(self.kernel, Chi2) or getattr(self.kernel, "metric", "") == "chi2") and X.size and X.min() < 0.0:
             raise ValueError("X must not be negative for a chi-squared kernel")
@@ -165,7 +168,7 @@ class SupportSet:
         places : ndarray of int, shape (n,)
             Where the samples of the batch stand.
         """
-        X = self._check(X)
+        X = self.check(X)
         n = X.shape[0]
         rows = np.empty((n, self.size + n), dtype=X.dtype)
         if self.size:
@@ -204,7 +207,7 @@ class SupportSet:
 
     def cross(self, X):
         """Kernel of new samples with the set, shape (n, size)."""
-        X = self._check(X)
+        X = self.check(X)
         rows = kernel_values(self.kernel, X, self.samples)
         if self.normalize:
             rows *= _inverse_root(_self_values(self.kernel, X))[:, None].astype(X.dtype)
@@ -233,13 +236,19 @@ class PrecomputedSupport:
         """Number of samples kept."""
         return self._places.size
 
+    def check(self, X):
+        """X as it is."""
+        return X
+
     def batch(self, X):
         """See `SupportSet.batch`; X has shape (n, seen + n)."""
         n = X.shape[0]
         if X.shape[1] != self.seen + n:
             raise ValueError(
-                f"X must have shape (n, {self.seen} + n), the kernel of a batch with all samples seen so far and itself, got {X.shape}"
+                f"X must have shape (n, {self.seen} + n), the kernel of a batch with all samples seen so far and itself, "
+                f"got {X.shape}"
             )
+        X = np.ascontiguousarray(X)  # one form only, so that the passes are compiled once
         places = np.arange(self.seen, self.seen + n)
         return X, X[np.arange(n), places].astype(np.float64), self._places, places
 

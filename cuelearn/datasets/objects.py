@@ -186,13 +186,11 @@ class ToyObject(NamedTuple):
     materials: np.ndarray
 
 
-def _axes(z, x=None):
-    """Rows of a right-handed frame whose third axis points along `z` and whose first lies as near to `x` as it can."""
+def _axes(z):
+    """Rows of a right-handed frame whose third axis points along `z` and whose first lies as near to the x axis as it can."""
     z = np.asarray(z, dtype=float)
     z = z / np.linalg.norm(z)
-    x = np.array([1.0, 0.0, 0.0]) if x is None else np.asarray(x, dtype=float)
-    if abs(z @ x) > 0.99 * np.linalg.norm(x):
-        x = np.array([0.0, 1.0, 0.0])
+    x = np.array([1.0, 0.0, 0.0]) if abs(z[0]) <= 0.99 else np.array([0.0, 1.0, 0.0])
     x = x - (x @ z) * z
     x = x / np.linalg.norm(x)
     return np.array([x, np.cross(z, x), z])
@@ -218,20 +216,30 @@ def part_reach(kind, size, directions):
         return np.linalg.norm(directions * size[:3], axis=1)
     if kind == LIMB:
         return np.maximum(size[1], size[0] * up + size[2])
-    if kind == BOX:
-        reach = []
-        for end in (1.0, -1.0):
-            half = np.maximum(size[:2] - end * size[2] * size[4:6], 0.0)
-            reach.append(np.abs(directions[:, :2]) @ half + end * size[2] * up)
-        return np.maximum(*reach) + size[3]
     if kind == RING:
         return (size[0] + size[3]) * flat + size[1] * np.hypot(flat, size[2] * up)
-    ends = [(size[0] - end * size[1] * size[3]) * flat + end * size[1] * up for end in (1.0, -1.0)]
-    return np.maximum(*ends) + size[2]
+    # Where a side leans, the rounding, a ball in the two slanted distances, is an ellipsoid in space.
+    reach = []
+    for end in (1.0, -1.0):
+        if kind == BOX:
+            aside, steep = np.abs(directions[:, :2]), np.sqrt(1.0 + size[4:6] ** 2)
+            half = np.maximum(size[:2] - end * size[2] * size[4:6], 0.0)
+            over = np.maximum(end * (up - aside @ size[4:6]), 0.0)
+            rounding = size[3] * np.sqrt(((aside * steep) ** 2).sum(axis=1) + over**2)
+            reach.append(aside @ half + end * size[2] * up + rounding)
+        else:
+            over = np.maximum(end * (up - size[3] * flat), 0.0)
+            rounding = size[2] * np.sqrt((1.0 + size[3] ** 2) * flat**2 + over**2)
+            reach.append((size[0] - end * size[1] * size[3]) * flat + end * size[1] * up + rounding)
+    return np.maximum(*reach)
 
 
 class _Parts:
-    """Collects parts in any convenient unit and frame; `finish` centres and scales them."""
+    """Collects parts in any convenient unit, x ahead, y to the left, z up; `finish` centres and scales them.
+
+    The methods take sizes as seen from outside (a box's half sides include its rounding), `along` for the direction of a part's own
+    z axis, what the part `wears`, and the width over which it melts into the parts before it (`blend`).
+    """
 
     def __init__(self):
         self._rows = []
@@ -240,23 +248,23 @@ class _Parts:
         size = np.concatenate([np.asarray(size, dtype=float), np.zeros(6 - len(size))])
         self._rows.append((kind, op, wears, float(blend), np.asarray(turn, float), np.asarray(centre, float), size))
 
-    def ellipsoid(self, centre, radii, wears=MAIN, blend=0.0, along=(0, 0, 1), front=None, op=ADD):
-        self._put(ELLIPSOID, centre, _axes(along, front), radii, wears, blend, op)
+    def ellipsoid(self, centre, radii, wears=MAIN, blend=0.0, along=(0, 0, 1)):
+        self._put(ELLIPSOID, centre, _axes(along), radii, wears, blend, ADD)
 
     def ball(self, centre, radius, wears=MAIN, blend=0.0):
         self._put(ELLIPSOID, centre, np.eye(3), (radius,) * 3, wears, blend, ADD)
 
-    def limb(self, start, end, thick, thin=None, wears=MAIN, blend=0.0, op=ADD):
+    def limb(self, start, end, thick, thin=None, wears=MAIN, blend=0.0):
         start, end = np.asarray(start, float), np.asarray(end, float)
         length = np.linalg.norm(end - start)
-        self._put(LIMB, start, _axes(end - start), (length, thick, thick if thin is None else thin), wears, blend, op)
+        self._put(LIMB, start, _axes(end - start), (length, thick, thick if thin is None else thin), wears, blend, ADD)
 
-    def box(self, centre, half, rounding, taper=(0.0, 0.0), wears=MAIN, blend=0.0, along=(0, 0, 1), front=None, op=ADD):
+    def box(self, centre, half, rounding, taper=(0.0, 0.0), wears=MAIN, blend=0.0, op=ADD):
         half = np.asarray(half, float) - rounding
-        self._put(BOX, centre, _axes(along, front), (*half, rounding, *taper), wears, blend, op)
+        self._put(BOX, centre, np.eye(3), (*half, rounding, *taper), wears, blend, op)
 
-    def ring(self, centre, radius, tube, squash=1.0, lobes=0.0, wears=MAIN, blend=0.0, along=(0, 0, 1), op=ADD):
-        self._put(RING, centre, _axes(along), (radius, tube, squash, lobes), wears, blend, op)
+    def ring(self, centre, radius, tube, squash=1.0, lobes=0.0, wears=MAIN, blend=0.0, along=(0, 0, 1)):
+        self._put(RING, centre, _axes(along), (radius, tube, squash, lobes), wears, blend, ADD)
 
     def drum(self, centre, radius, half, rounding=0.0, taper=0.0, wears=MAIN, blend=0.0, along=(0, 0, 1), op=ADD):
         self._put(DRUM, centre, _axes(along), (radius - rounding, half - rounding, rounding, taper), wears, blend, op)
@@ -403,12 +411,12 @@ def _pear(rng, style):
         (green, (0.62, 0.28, 0.18), 0.66, 0.5),
     ][style]
     parts = _Parts()
-    wide, tall = 1.0, rng.uniform(0.85, 1.05)
+    tall = rng.uniform(0.85, 1.05)
     turn, lean = rng.uniform(0, 2 * np.pi), rng.uniform(0.0, 0.18)
     aside = np.array([np.cos(turn), np.sin(turn), 0.0]) * lean
     neck = rng.uniform(0.36, 0.50)
     height = rng.uniform(1.15, 1.6)
-    parts.ring((0, 0, 0), 0.22 * wide, 0.78 * wide, tall)
+    parts.ring((0, 0, 0), 0.22, 0.78, tall)
     parts.limb((0, 0, 0.35), aside + [0, 0, height], rng.uniform(0.6, 0.72), neck, blend=rng.uniform(0.25, 0.4))
     tip = aside + np.array([0, 0, height + neck - 0.06])
     _stem(parts, rng, tip, rng.uniform(0.3, 0.55), 0.045, rng.uniform(0.2, 0.9))
@@ -429,8 +437,11 @@ def _stride(rng, spread):
     return np.array([step, -step, -step, step]) + rng.normal(0.0, 0.02, size=4)
 
 
-def _legs(parts, rng, *, front, back, apart, belly, thick, thin, spread, hoof, hock=0.1, hoof_wears=DARK, sock=MAIN):
-    """Four legs from `belly` height down to the ground: an upper and a lower limb each, the hind legs bent at the hock."""
+def _legs(parts, rng, *, front, back, apart, belly, thick, thin, spread, hoof, hock=0.1, sock=MAIN):
+    """Four legs from `belly` height down to the ground: an upper and a lower limb each, the hind legs bent at the hock.
+
+    They end in hooves of half height `hoof`, or in paws where that is 0.
+    """
     steps = _stride(rng, spread)
     for k in range(4):
         hind = k >= 2
@@ -442,7 +453,7 @@ def _legs(parts, rng, *, front, back, apart, belly, thick, thin, spread, hoof, h
         parts.limb([x0, side * 0.9, belly * 1.08], knee, thick * swell, thin * 1.15, blend=thick * 0.9)
         parts.limb(knee, foot, thin * 1.15, thin, wears=sock, blend=thin * 0.8)
         if hoof:
-            parts.drum([foot[0] + thin * 0.2, side, hoof], thin * 1.45, hoof, rounding=hoof * 0.3, taper=0.25, wears=hoof_wears)
+            parts.drum([foot[0] + thin * 0.2, side, hoof], thin * 1.45, hoof, rounding=hoof * 0.3, taper=0.25, wears=DARK)
         else:
             parts.ellipsoid([foot[0] + thin * 0.6, side, thin * 0.75], (thin * 1.8, thin * 1.25, thin * 0.8), wears=sock,
                             blend=thin * 0.5)
@@ -710,7 +721,7 @@ def _car(rng, style):
     if body == "beetle":
         parts.box((0, 0, middle), (long * 0.97, wide * 0.8, half), half * 0.85, taper=(0.4, 0.2))
         for x in (0.5, -0.5):
-            parts.ellipsoid((long * x, 0, sill - 0.08), (long * 0.44, wide * 0.62, 0.15), blend=0.08)
+            parts.ellipsoid((long * x, 0, sill - 0.08), (long * 0.38, wide * 0.62, 0.15), blend=0.05)
         for x in axle_places:
             for side in (1, -1):
                 parts.ellipsoid((long * x, side * wide * 0.76, wheel * 1.15), (wheel * 1.6, wide * 0.26, wheel * 1.1), blend=0.05)
@@ -847,8 +858,8 @@ def build_object(category, number, random_state=0):
 
 # ------------------------------------------------------------------------------------------------------------------- renderer
 
-# Half the frame is this much longer than the object's reach, so that nothing is cut: where parts melt together the surface may swell
-# a little beyond both.
+# Half the frame is this much longer than the object's reach, so that nothing is cut: where parts melt together, the surface may
+# swell a little beyond both.
 _MARGIN = 1.06
 _TILE = 8
 _MAX_STEPS = 64
@@ -885,8 +896,8 @@ def _noise(x, y, z, seed):
     return total / 16777215.0
 
 
-# Places in a row of the table that the compiled code reads: what a part is, how it stands in the view's frame, and numbers derived from its
-# size once per object rather than once per step.
+# Places in a row of the table that the compiled code reads: what a part is, how it stands in the view's frame, and numbers
+# derived from its size once per view rather than once per step.
 _KIND, _OP, _MATERIAL, _BLEND, _TURN, _SHIFT, _SIZE, _DERIVED, _ROW = 0, 1, 2, 3, 4, 13, 16, 22, 26
 
 
@@ -1394,7 +1405,7 @@ def render_object(category, object=1, elevation=22.5, azimuth=45.0, size=128, co
 
     Examples
     --------
-    >>> from cuelearn.datasets.objects import render_object
+    >>> from cuelearn.datasets import render_object
     >>> image, mask = render_object("apple", 1, colours_of=("tomato", 1), size=64)
     >>> image.shape, bool(mask[32, 32]), bool(mask[0, 0])
     ((64, 64, 3), True, False)
@@ -1489,7 +1500,7 @@ def make_objects(n_objects=10, size=128, random_state=0):
     Notes
     -----
     The same bits for any number of threads (as many as ``numba.get_num_threads()``). At the defaults about 12 s of one core's
-    time, 6 s on two cores, after 4 s of compilation on the first call ever; 215 MB for images and masks.
+    time, 6 s on two cores, after 5 s of compilation on the first call ever; 215 MB for images and masks.
 
     References
     ----------
@@ -1500,7 +1511,7 @@ def make_objects(n_objects=10, size=128, random_state=0):
 
     Examples
     --------
-    >>> from cuelearn.datasets.objects import make_objects
+    >>> from cuelearn.datasets import make_objects
     >>> data = make_objects(n_objects=1, size=16)
     >>> data
     <objects, generated: 328 images of 8 classes, masks>

@@ -646,10 +646,10 @@ def milliseconds_per_sample(data, order, n_first, n_timed, learners):
 
 
 def telling_pairs(images, data):
-    """Two pairs of objects of different categories: the one that colour tells apart much better than shape, and the reverse.
+    """Two pairs of objects of different categories: one that colour tells apart and shape does not, and the reverse.
 
-    Among the images taken from one direction (elevation and azimuth nearest to 35 and 45 degrees), by the difference of the
-    chi-squared distances in both cues, each in units of its mean over these images.
+    Among the images taken from one direction (elevation and azimuth nearest to 35 and 45 degrees): the two that are most alike in
+    the one cue while further apart than average in the other, by chi-squared distances.
 
     Returns
     -------
@@ -663,9 +663,9 @@ def telling_pairs(images, data):
     scaled = {cue: distance / mean_rule(distance) for cue, distance in scaled.items()}
     other = data.y[rows][:, None] != data.y[rows][None, :]
     out = []
-    for sign in (1.0, -1.0):
-        lead = np.where(other, sign * (scaled["colour"] - scaled["shape"]), -np.inf)
-        i, j = np.unravel_index(lead.argmax(), lead.shape)
+    for tells, fails in (("colour", "shape"), ("shape", "colour")):
+        alike = np.where(other & (scaled[tells] > 1.0), scaled[fails], np.inf)
+        i, j = np.unravel_index(alike.argmin(), alike.shape)
         out.append(((int(rows[i]), int(rows[j])), {cue: float(distance[i, j]) for cue, distance in scaled.items()}))
     return out
 

@@ -72,6 +72,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     def _n_support(self):
         return 0
 
+    def _check_batch(self, X):
+        """Raise what `_observe` would raise, before anything has been learnt from X."""
+
     # ------------------------------------------------------------ learning
 
     def fit(self, X, y):
@@ -186,7 +189,12 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"y holds labels outside classes: {sorted(set(y.tolist()) - set(known.tolist()))}")
         if first:
             self._start(X, known)
-        self._learn(X, labels.astype(np.int64))
+        else:
+            self._check_batch(X)
+        labels, seen = labels.astype(np.int64), self.n_seen_
+        for start in range(0, labels.size, CHUNK):  # a batch of any size costs the memory of a small one
+            rows = slice(start, min(labels.size, start + CHUNK))
+            self._learn(self._rows_of(X, rows, seen + rows.stop), labels[rows])
         return self
 
     def _check_samples(self, X, y, first):
@@ -200,6 +208,13 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], reset=first, order="C")
         if y.shape[0] != self._n_rows(X):
             raise ValueError(f"y must have one label per sample, {self._n_rows(X)}, got {y.shape[0]}")
+        if self._is_precomputed():
+            seen = 0 if first else self.n_seen_
+            if X.shape[-1] != seen + y.shape[0]:
+                raise ValueError(
+                    f"X must have shape ({'' if X.ndim == 2 else 'n_kernels, '}n, {seen} + n), the kernel of a batch with all samples "
+                    f"seen so far and itself, got {X.shape}"
+                )
         return X, y
 
     def _check_precomputed(self, X):

@@ -3,11 +3,13 @@ r"""What OMCL is compared with: one learner on all cues at once, and a majority 
 import numpy as np
 from sklearn.base import clone
 
+from cuelearn.kernels import RBF
 from cuelearn.kernels import _places as places_of
 from cuelearn.kernels import _resolve_columns as resolve_columns
 from cuelearn.omcl.base import OnlineClassifier, pack, unpack
 from cuelearn.omcl.framework import MultiCueClassifier
 from cuelearn.omcl.learners import ProjectronPlusPlus, _KernelLearner
+from cuelearn.omcl.linear import _LinearLearner
 from cuelearn.omcl.states import Trace
 from cuelearn.support import SupportSet
 
@@ -36,6 +38,12 @@ class SumSupport:
     def samples(self):
         """The samples kept, all columns."""
         return self._samples[: self.size]
+
+    def check(self, X):
+        """See `SupportSet.check`."""
+        for part, c in zip(self.parts, self.columns, strict=True):
+            part.check(self._part(X, c))
+        return X
 
     def batch(self, X):
         """See `SupportSet.batch`."""
@@ -134,23 +142,40 @@ class Flat(OnlineClassifier):
         if self.scale not in SCALES:
             raise ValueError(f"scale must be one of {SCALES}, got {self.scale!r}")
         learner = clone(ProjectronPlusPlus() if self.learner is None else self.learner)
-        if not isinstance(learner, OnlineClassifier):
-            raise TypeError(f"learner must be an online learner of cuelearn.omcl, got {type(learner).__name__}")
+        if not isinstance(learner, (_KernelLearner, _LinearLearner)):
+            raise TypeError(f"learner must be an online learner of one cue of cuelearn.omcl, got {type(learner).__name__}")
         if self.cues is not None and (self.scale != "none" or self._is_precomputed() or not isinstance(learner, _KernelLearner)):
             raise ValueError("cues must be None where scale is set, kernels are precomputed or the learner has no kernel")
-        self.scale_ = None
+        support = None
+        if self.cues is not None:
+            triples = self._triples()
+            columns = [resolve_columns(name, c, X, X.shape[1], places_of(self._names)) for name, _, c in triples]
+            support = SumSupport([kernel for _, kernel, _ in triples], columns, learner.normalize, X)
+            learner.set_params(kernel=RBF(gamma=1.0))  # stands for that of the cues
+        scale = None
         if self.scale == "deviation" and not self._is_precomputed():
             deviation = X.std(axis=0, dtype=np.float64)
-            self.scale_ = np.where(deviation > 0.0, deviation, 1.0)
+            scale = np.where(deviation > 0.0, deviation, 1.0)
         learner.set_params(average=self.average, record=False)
-        learner._start(self._scaled(X), np.arange(n_classes))
-        if self.cues is not None:
-            columns = [resolve_columns(name, c, X, X.shape[1], places_of(self._names)) for name, _, c in self.cues]
-            learner._support = SumSupport([kernel for _, kernel, _ in self.cues], columns, learner.normalize, X)
-        self.learner_ = learner
+        learner._start(X if scale is None else (X / scale).astype(X.dtype), np.arange(n_classes))
+        if support is not None:
+            learner._support = support
+        self.learner_, self.scale_ = learner, scale
+
+    def _triples(self):
+        form = isinstance(self.cues, list) and all(isinstance(cue, tuple) and len(cue) == 3 for cue in self.cues)
+        if not (form and self.cues):
+            raise ValueError(f"cues must be None or a non-empty list of (name, kernel, columns), got {self.cues!r}")
+        names = [name for name, _, _ in self.cues]
+        if len(set(names)) < len(names):
+            raise ValueError(f"cues must have different names, got {names}")
+        return self.cues
 
     def _scaled(self, X):
         return X if self.scale_ is None else (X / self.scale_).astype(X.dtype)
+
+    def _check_batch(self, X):
+        self.learner_._check_batch(self._scaled(X))
 
     def _observe(self, X, labels, log=False):
         return self.learner_._learn(self._scaled(X), labels, log=log)

@@ -26,12 +26,13 @@ PERCEPTRON, PROJECTRON, PROJECTRON_PLUS_PLUS = 0, 1, 2
 PASSIVE_AGGRESSIVE, GRADIENT = 0, 1
 
 # positions in the array of counts
-SIZE, SEEN, N_UPDATES, N_PROJECTED, N_MISTAKES, N_LOG, N_LOG_VALUES, INEXACT = range(8)
-N_COUNTS = 8
+SIZE, SEEN, N_UPDATES, N_PROJECTED, N_MISTAKES, N_LOG, N_LOG_VALUES, INEXACT, REFACTOR_FROM = range(9)
+N_COUNTS = 9
 
 # a squared residual below this share of k(x, x) counts as linear dependence: the inverse would only amplify rounding
 DEPENDENT = 1e-10
-# |K d - k| of a new support sample above which the inverse is computed afresh, relative to the largest entry of k
+DEPENDENT_SINGLE = 1e-6  # with kernel values in float32
+# |K d - k| of a new support sample above which the factor of the inverse is computed afresh, relative to the largest entry of k
 INACCURATE = 1e-9
 
 
@@ -44,48 +45,56 @@ def _dot(a, b, n):
 
 
 @njit(cache=True)
-def _times(matrix, vector, n, out):
-    """``out = matrix @ vector`` for the leading n x n part of a symmetric matrix."""
-    for i in range(n):
-        out[i] = _dot(matrix[i], vector, n)
+def _solve(root, k, size, work, out):
+    """``out = K^-1 k`` with ``K^-1 = R^T R``, R lower triangular."""
+    for i in range(size):
+        work[i] = _dot(root[i], k, i + 1)
+        out[i] = 0.0
+    for i in range(size):
+        row, factor = root[i], work[i]
+        for j in range(i + 1):
+            out[j] += factor * row[j]
 
 
 @njit(cache=True)
-def _projection(k, k_xx, gram, inverse, size, solution, work, refine):
+def _projection(k, k_xx, gram, root, size, solution, work, rest, dependent, refine):
     """Coefficients of the projection of k(x, .) on the span of the support set, and its squared residual.
 
     `refine` improves the solution by one step of iterative refinement and returns how wrong it was.
     """
-    _times(inverse, k, size, solution)
-    error = 0.0
+    _solve(root, k, size, work, solution)
+    residual_sq, error = k_xx - _dot(work, work, size), 0.0
     if refine:
         largest = 0.0
         for i in range(size):
-            work[i] = k[i] - _dot(gram[i], solution, size)
-            error = max(error, abs(work[i]))
+            rest[i] = k[i] - _dot(gram[i], solution, size)
+            error = max(error, abs(rest[i]))
             largest = max(largest, abs(k[i]))
-        for i in range(size):
-            solution[i] += _dot(inverse[i], work, size)
         error = error / largest if largest > 0.0 else 0.0
-    residual_sq = k_xx - _dot(k, solution, size)
-    if residual_sq <= DEPENDENT * k_xx:
+        change = np.empty(size)
+        _solve(root, rest, size, work, change)
+        for i in range(size):
+            solution[i] += change[i]
+        residual_sq = k_xx - _dot(k, solution, size)
+    if residual_sq <= dependent * k_xx:
         residual_sq = 0.0
     return residual_sq, error
 
 
 @njit(cache=True)
-def _extend(k, k_xx, gram, inverse, size, solution, residual_sq):
-    r"""Add a sample to the Gram matrix and to its inverse, by the Schur complement :math:`\delta^2 = k(x,x) - k^T K^{-1} k`."""
+def _extend(k, k_xx, gram, root, size, solution, residual_sq):
+    r"""Add a sample to the Gram matrix and to R, :math:`K^{-1} = R^T R`.
+
+    With :math:`\delta^2 = k(x,x) - k^T K^{-1} k`, the Schur complement, the new row of R is :math:`[-K^{-1} k,\; 1] / \delta`.
+    """
+    scale = 1.0 / math.sqrt(residual_sq)
     for i in range(size):
         gram[i, size] = k[i]
         gram[size, i] = k[i]
-        share = solution[i] / residual_sq
-        for j in range(size):
-            inverse[i, j] += share * solution[j]
-        inverse[i, size] = -share
-        inverse[size, i] = -share
+        root[size, i] = -scale * solution[i]
+        root[i, size] = 0.0
     gram[size, size] = k_xx
-    inverse[size, size] = 1.0 / residual_sq
+    root[size, size] = scale
 
 
 @njit(cache=True)
@@ -104,7 +113,7 @@ def _write_log(log, log_values, counts, t, label, rival, step, values, length, s
 
 @njit(cache=True)
 def kernel_pass(
-    rule, rows, diagonal, labels, places, start, columns, coef, delayed, gram, inverse, eta, scores, sizes, counts, log, log_values
+    rule, rows, diagonal, labels, places, start, columns, coef, delayed, gram, root, eta, scores, sizes, counts, log, log_values
 ):
     r"""Visit samples in order with the Perceptron, Projectron or Projectron++; returns the position reached.
 
@@ -127,8 +136,10 @@ def kernel_pass(
         Column of each support sample.
     coef, delayed : ndarray of float64, shape (n_classes, capacity)
         Coefficients, and the sums :math:`\sum_s (s-1)\delta_s` for their average.
-    gram, inverse : ndarray of float64, shape (capacity, capacity)
-        Kernel matrix of the support set and its inverse; empty for the Perceptron.
+    gram, root : ndarray of float64, shape (capacity, capacity)
+        Kernel matrix K of the support set, and the lower triangular R of :math:`K^{-1} = R^T R`; empty for the Perceptron. R is the
+        inverse of K's Cholesky factor: its entries grow with the root of K's condition number only, and no rounding can make the
+        inverse indefinite.
     eta : float
         Largest residual of a projection.
     scores : ndarray of float64, shape (n, n_classes)
@@ -145,13 +156,14 @@ def kernel_pass(
     Returns
     -------
     int
-        ``n``, or the position after which the inverse has to be computed afresh.
+        ``n``, or the position after which the inverse's factor has to be computed afresh.
     """
     n_classes, capacity = coef.shape
     k = np.empty(capacity)
     solution = np.empty(capacity)
-    work = np.empty(capacity)
+    work, rest = np.empty(capacity), np.empty(capacity)
     here = np.empty(n_classes)
+    dependent = DEPENDENT if rows.itemsize == 8 else DEPENDENT_SINGLE
     for t in range(start, rows.shape[0]):
         size = counts[SIZE]
         for i in range(size):
@@ -172,22 +184,26 @@ def kernel_pass(
 
         project, step, residual_sq, error = False, 1.0, 0.0, 0.0
         if rule != PERCEPTRON and size > 0:
-            residual_sq, error = _projection(k, k_xx, gram, inverse, size, solution, work, False)
+            residual_sq, error = _projection(k, k_xx, gram, root, size, solution, work, rest, dependent, False)
             residual = math.sqrt(2.0 * residual_sq)
             project = residual <= eta or not mistake
+            if not project:  # the sample is about to join for good: decide with a refined solution
+                residual_sq, error = _projection(k, k_xx, gram, root, size, solution, work, rest, dependent, True)
+                residual = math.sqrt(2.0 * residual_sq)
+                project = residual <= eta
             if rule == PROJECTRON_PLUS_PLUS and project:
                 loss = 1.0 - margin
                 gain = loss - (residual / eta if residual > 0.0 and eta > 0.0 else (math.inf if residual > 0.0 else 0.0))
                 length_sq = 2.0 * _dot(k, solution, size)
-                if gain <= 0.0 or length_sq <= 0.0:
-                    continue
-                step = min(1.0, loss / length_sq, 2.0 * gain / length_sq)  # thesis Algorithm 2, line 16
+                step = 0.0
+                if gain > 0.0 and length_sq > 0.0:
+                    step = min(1.0, loss / length_sq, 2.0 * gain / length_sq)  # thesis Algorithm 2, line 16
         elif rule != PERCEPTRON:
             residual_sq = k_xx
             if not mistake:  # a margin error needs scores, and there are none without a support set
                 continue
-        counts[N_UPDATES] += 1
-        if project:
+        if project and step > 0.0:
+            counts[N_UPDATES] += 1
             counts[N_PROJECTED] += 1
             for i in range(size):
                 change = step * solution[i]
@@ -197,25 +213,22 @@ def kernel_pass(
                 delayed[rival, i] -= earlier * change
             if log.shape[0] > 0:
                 _write_log(log, log_values, counts, t, label, rival, step, solution, size, -1)
-            continue
-        for c in range(n_classes):
-            coef[c, size] = 0.0
-            delayed[c, size] = 0.0
-        coef[label, size] = 1.0
-        coef[rival, size] = -1.0
-        delayed[label, size] = earlier
-        delayed[rival, size] = -earlier
-        columns[size] = places[t]
-        if log.shape[0] > 0:
-            _write_log(log, log_values, counts, t, label, rival, 1.0, solution, 0, size)
-        if rule != PERCEPTRON:
-            if size > 0:
-                residual_sq, error = _projection(k, k_xx, gram, inverse, size, solution, work, True)
-                residual_sq = max(residual_sq, DEPENDENT * k_xx)
-            _extend(k, k_xx, gram, inverse, size, solution, residual_sq)
-        counts[SIZE] = size + 1
-        sizes[t] = size + 1
-        if error > INACCURATE:
+        elif not project:
+            counts[N_UPDATES] += 1
+            for c in range(n_classes):
+                coef[c, size] = 0.0
+                delayed[c, size] = 0.0
+            coef[label, size] = 1.0
+            coef[rival, size] = -1.0
+            delayed[label, size] = earlier
+            delayed[rival, size] = -earlier
+            columns[size] = places[t]
+            if log.shape[0] > 0:
+                _write_log(log, log_values, counts, t, label, rival, 1.0, solution, 0, size)
+            if rule != PERCEPTRON:
+                _extend(k, k_xx, gram, root, size, solution, residual_sq)
+            counts[SIZE] = sizes[t] = size + 1
+        if error > INACCURATE and size >= counts[REFACTOR_FROM]:
             counts[INEXACT] = 1
             return t + 1
     return rows.shape[0]
@@ -265,6 +278,8 @@ def linear_pass(rule, X, labels, aggressiveness, coef, delayed, sums, scores, co
             step = aggressiveness
             if rule == PASSIVE_AGGRESSIVE:
                 step = min(step, (1.0 - margin) / (2.0 * length_sq))
+            if not step < math.inf:  # PA on a sample whose square underflows: no finite step mends the loss
+                step = 0.0
             for i in range(d):
                 change = step * x[i]
                 coef[label, i] += change

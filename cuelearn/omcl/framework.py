@@ -5,13 +5,15 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from cuelearn.kernels import RBF
 from cuelearn.kernels import _places as places_of
 from cuelearn.kernels import _resolve_columns as resolve_columns
 from cuelearn.omcl import engine
 from cuelearn.omcl.base import OnlineClassifier, pack, unpack
-from cuelearn.omcl.learners import ProjectronPlusPlus
+from cuelearn.omcl.learners import ProjectronPlusPlus, _KernelLearner
 from cuelearn.omcl.linear import PassiveAggressive, _LinearLearner
 from cuelearn.omcl.states import Trace
+from cuelearn.support import resolve_kernel
 
 __all__ = ["OMCL"]
 
@@ -25,6 +27,19 @@ def own_scores(learner, X, n_classes, present):
     out = np.zeros((X.shape[0], n_classes))
     out[:, present] = values
     return out
+
+
+def is_own(learner):
+    """Whether it is a learner of one cue of this chapter, whose scores before each update come with a compiled pass."""
+    return isinstance(learner, (_KernelLearner, _LinearLearner))
+
+
+def check_learner(learner, what):
+    """A TypeError unless `learner` can be one of either layer."""
+    if not hasattr(learner, "partial_fit"):
+        raise TypeError(f"{what} must have partial_fit, {type(learner).__name__} has not")
+    if not (hasattr(learner, "decision_function") or hasattr(learner, "predict_proba")):
+        raise TypeError(f"{what} must have decision_function or predict_proba, {type(learner).__name__} has neither")
 
 
 class _Foreign:
@@ -97,9 +112,11 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
         names = [name for name, _, _ in self.cues]
         if len(set(names)) < len(names):
             raise ValueError(f"cues must have different names, got {names}")
+        taken = [name for name in names if "__" in name or name in OnlineClassifier.get_params(self, deep=False)]
+        if taken:
+            raise ValueError(f"cues must have names without '__' and other than this estimator's parameters, got {taken[0]!r}")
         for name, learner, _ in self.cues:
-            if not hasattr(learner, "partial_fit"):
-                raise TypeError(f"cues: the learner of {name!r} must have partial_fit, {type(learner).__name__} has not")
+            check_learner(learner, f"cues: the learner of {name!r}")
         return self.cues
 
     def _is_precomputed(self):
@@ -147,14 +164,21 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
         return np.ascontiguousarray(X[:, columns])
 
     def _open_learners(self, X, n_classes):
-        self.learners_ = []
+        opened = []
         for j, (_, learner, _) in enumerate(self._triples()):
             learner = clone(learner)
-            if isinstance(learner, OnlineClassifier):
+            if is_own(learner):
+                learner.set_params(record=learner.record and self.record)
                 learner._start(self._part(X, j), np.arange(n_classes))
-                self.learners_.append(learner)
+                opened.append(learner)
             else:
-                self.learners_.append(_Foreign(learner, n_classes))
+                opened.append(_Foreign(learner, n_classes))
+        self.learners_ = opened
+
+    def _check_batch(self, X):
+        for j, learner in enumerate(self.learners_):
+            if is_own(learner):
+                learner._check_batch(self._part(X, j))
 
     def _observe_cue(self, X, labels, j, log=False):
         learner = self.learners_[j]
@@ -189,7 +213,7 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
         return validate_data(self, X, dtype=[np.float64, np.float32], reset=False, order="C")
 
     def _n_support(self):
-        return sum(learner._n_support() for learner in self.learners_ if isinstance(learner, OnlineClassifier))
+        return sum(learner._n_support() for learner in self.learners_ if is_own(learner))
 
     @property
     def cue_names_(self):
@@ -246,7 +270,7 @@ class OMCL(MultiCueClassifier):
         Predict with the mean over all visits of the *product* of both layers' hyperplanes (section 3.3), not with the last ones.
         Needs learners of this chapter, the second layer linear. May be changed after training.
     n_epochs, shuffle, record, random_state, callback, verbose
-        See `KernelPerceptron`.
+        See `KernelPerceptron`. ``record=False`` holds for the learners too.
 
     Attributes
     ----------
@@ -293,19 +317,22 @@ class OMCL(MultiCueClassifier):
 
     def _open(self, X, n_classes):
         integrator = clone(PassiveAggressive() if self.integrator is None else self.integrator)
-        if not hasattr(integrator, "partial_fit"):
-            raise TypeError(f"integrator must have partial_fit, {type(integrator).__name__} has not")
+        check_learner(integrator, "integrator")
         if getattr(integrator, "kernel", None) == "precomputed":
             raise ValueError("integrator must compute its kernel from the scores, got kernel='precomputed'")
-        own = [isinstance(learner, OnlineClassifier) for _, learner, _ in self._triples()]
-        self._can_average = all(own) and isinstance(integrator, _LinearLearner)
-        if self.average and not self._can_average:
+        if isinstance(integrator, _KernelLearner):
+            resolve_kernel(integrator.kernel or RBF(), np.zeros((X.shape[-2], 1)))  # before the first layer has learnt anything
+        own = [is_own(learner) for _, learner, _ in self._triples()]
+        can_average = all(own) and isinstance(integrator, _LinearLearner)
+        if self.average and not can_average:
             raise ValueError(
                 "average=True needs learners of cuelearn.omcl for the cues and a linear one as integrator: give average=False"
             )
         self._open_learners(X, n_classes)
+        self._can_average = can_average
         self._n_scores = n_classes * len(self.learners_)
-        if isinstance(integrator, OnlineClassifier):
+        if is_own(integrator):
+            integrator.set_params(record=integrator.record and self.record)
             if isinstance(integrator, _LinearLearner):
                 integrator._start(np.zeros((1, self._n_scores)), np.arange(n_classes))
             self.integrator_ = integrator

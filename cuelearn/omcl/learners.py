@@ -34,6 +34,9 @@ class _KernelLearner(OnlineClassifier):
         self._state = KernelState(self._rule, n_classes, eta)
         self._when = np.empty(0, dtype=np.int64)
 
+    def _check_batch(self, X):
+        self._support.check(X)
+
     def _observe(self, X, labels, log=False):
         rows, diagonal, columns, places = self._support.batch(X)
         before = self._state.seen
@@ -192,8 +195,8 @@ class Projectron(_KernelLearner):
     .. math:: \Delta = \|U - P U\| = \sqrt{2\,(k(x,x) - k^T K^{-1} k)} .
 
     If :math:`\Delta \le \eta`, the update is :math:`s \leftarrow s + P U` and the support set stays as it is; else the sample joins it
-    as in the Perceptron. The inverse :math:`K^{-1}` grows with the support set by its Schur complement, with one step of iterative
-    refinement; it is computed afresh when a new row shows that it has lost accuracy.
+    as in the Perceptron. The inverse :math:`K^{-1} = R^T R` grows with the support set by its Schur complement, with one step of
+    iterative refinement; R is computed afresh when a new row shows that it has lost accuracy.
 
     Parameters
     ----------
@@ -218,7 +221,8 @@ class Projectron(_KernelLearner):
     Notes
     -----
     The support set is bounded for a kernel on a compact set: its members are :math:`\eta/\sqrt 2` apart from the span of the earlier
-    ones. Cost per visit O(S d + S M), per update O(S^2); memory O(S^2). A squared residual below 1e-10 k(x, x) counts as zero.
+    ones. Cost per visit O(S d + S M), per update O(S^2); memory O(S^2). A squared residual below 1e-10 k(x, x) counts as zero,
+    with samples in float32 one below 1e-6 k(x, x).
 
     References
     ----------

@@ -4,10 +4,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from cuelearn.omcl import engine
-from cuelearn.omcl.engine import DEPENDENT, INEXACT, N_COUNTS, N_LOG, N_LOG_VALUES, N_MISTAKES, N_PROJECTED, N_UPDATES, SEEN, SIZE
+from cuelearn.omcl.engine import INEXACT, N_COUNTS, N_LOG, N_LOG_VALUES, N_MISTAKES, N_PROJECTED, N_UPDATES, REFACTOR_FROM, SEEN, SIZE
 
 __all__ = ["KernelState", "LinearState", "Trace"]
 
@@ -82,7 +82,7 @@ class KernelState(_State):
     Attributes
     ----------
     coef, delayed : ndarray of float64, shape (n_classes, capacity)
-    gram, inverse : ndarray of float64, shape (capacity, capacity), or empty for the Perceptron
+    gram, root : ndarray of float64, shape (capacity, capacity), or empty for the Perceptron
     n_refactored : int
         How often the inverse was computed afresh.
     """
@@ -92,7 +92,7 @@ class KernelState(_State):
         self.counts = np.zeros(N_COUNTS, dtype=np.int64)
         self.n_refactored = 0
         self.coef, self.delayed = np.zeros((n_classes, 0)), np.zeros((n_classes, 0))
-        self.gram, self.inverse = np.zeros((0, 0)), np.zeros((0, 0))
+        self.gram, self.root = np.zeros((0, 0)), np.zeros((0, 0))
 
     @property
     def size(self):
@@ -118,7 +118,7 @@ class KernelState(_State):
             new[:, :size] = getattr(self, name)[:, :size]
             setattr(self, name, new)
         if self.rule != engine.PERCEPTRON:
-            for name in ("gram", "inverse"):
+            for name in ("gram", "root"):
                 new = np.zeros((capacity, capacity))
                 new[:size, :size] = getattr(self, name)[:size, :size]
                 setattr(self, name, new)
@@ -149,7 +149,7 @@ class KernelState(_State):
         position = 0
         while position < n:
             position = engine.kernel_pass(
-                self.rule, rows, diagonal, labels, places, position, all_columns, self.coef, self.delayed, self.gram, self.inverse,
+                self.rule, rows, diagonal, labels, places, position, all_columns, self.coef, self.delayed, self.gram, self.root,
                 self.eta, scores, sizes, self.counts, updates, values,
             )  # fmt: skip
             if self.counts[INEXACT]:
@@ -157,39 +157,41 @@ class KernelState(_State):
         chosen = all_columns[size : self.size] - (places[0] if n else 0)
         return Trace(scores, sizes, updates, values, int(self.counts[N_LOG])), chosen
 
+    @property
+    def inverse(self):
+        """Inverse of the support set's kernel matrix, shape (size, size)."""
+        root = self.root[: self.size, : self.size]
+        return root.T @ root
+
     def refactor(self):
-        """Compute the inverse of the support set's kernel matrix afresh."""
+        """Compute the factor of the inverse afresh."""
         size = self.size
-        gram = self.gram[:size, :size]
-        try:
-            inverse = cho_solve(cho_factor(gram, lower=True), np.eye(size))
-        except np.linalg.LinAlgError:  # numerically dependent samples: leave out the directions that rounding made
-            values, vectors = eigh(gram)
-            kept = values > DEPENDENT * values[-1]
-            inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
-        self.inverse[:size, :size] = 0.5 * (inverse + inverse.T)
+        factor, failed = dpotrf(self.gram[:size, :size], lower=1)
+        if not failed:  # else numerically dependent samples: the factor grown row by row is the better one
+            self.root[:size, :size] = np.tril(dtrtri(factor, lower=1)[0])
         self.counts[INEXACT] = 0
-        self.n_refactored += 1
+        self.counts[REFACTOR_FROM] = size + max(8, size // 8)  # an ill-conditioned matrix would ask for it at every sample
+        self.n_refactored += not failed
 
     def inverse_error(self):
         """Largest entry of ``|K K^-1 - I|`` over the support set; 0 when empty."""
         size = self.size
         if size == 0 or self.rule == engine.PERCEPTRON:
             return 0.0
-        return float(np.abs(self.gram[:size, :size] @ self.inverse[:size, :size] - np.eye(size)).max())
+        return float(np.abs(self.gram[:size, :size] @ self.inverse - np.eye(size)).max())
 
     def arrays(self):
         """What has to be stored to go on from here."""
         size = self.size
         held = {"coef": self.coef[:, :size], "delayed": self.delayed[:, :size], "counts": self.counts}
         if self.rule != engine.PERCEPTRON:
-            held |= {"gram": self.gram[:size, :size], "inverse": self.inverse[:size, :size]}
+            held |= {"gram": self.gram[:size, :size], "root": self.root[:size, :size]}
         return held
 
     def restore(self, held):
         """Take over what `arrays` gave."""
-        for name, value in held.items():
-            setattr(self, name, np.ascontiguousarray(value))
+        for name in self.arrays():
+            setattr(self, name, np.ascontiguousarray(held[name]))
 
 
 class LinearState(_State):
