@@ -6,11 +6,11 @@ import pandas as pd
 from matplotlib.colors import TwoSlopeNorm
 
 from cuelearn.experiments.omcl import gather
-from cuelearn.figures import GREEN, GREY, ORANGE, RED, SKY, band, interval, method_style
+from cuelearn.figures import GREY, RED, SKY, band, interval, method_style
 
 ROOM_COLOURS = {"OO": "#56B4E9", "CR": "#BBBBBB", "TO": "#009E73", "KT": "#E69F00", "PA": "#CC79A7"}
-# lines of the single cues, apart from the methods' colours by being thin and unmarked
-CUE_LINES = ((GREY, "-"), (ORANGE, "-"), (GREEN, "--"), (SKY, "-."), (RED, ":"), ("#999933", "-"))
+# lines of the single cues: muted colours, thin and unmarked, so that the methods stand out
+CUE_LINES = (("#555555", "-"), ("#A6761D", "--"), ("#7B9E6B", "-."), ("#8C86C7", ":"), ("#B5838D", "-"), ("#999933", "--"))
 
 
 def cue_style(cue, cues):
@@ -113,10 +113,10 @@ def learning_curves(table, cues, methods=("OMCL-BM", "OMCL-PERC", "Flat", "Flat 
             band(ax, grid.columns, 100 * grid.to_numpy(), alpha=0.06, marker="", **cue_style(cue, cues))
         for method in methods:
             grid = pivot(table, method, value)
-            band(ax, grid.columns, 100 * grid.to_numpy(), method, alpha=0.15, markevery=max(1, grid.shape[1] // 7))
+            band(ax, grid.columns, 100 * grid.to_numpy(), method, alpha=0.1, markevery=max(1, grid.shape[1] // 7))
         top = max(line.get_ydata()[len(line.get_ydata()) // 8 :].max() for line in ax.lines)  # the first steps may leave the picture
         ax.set(xlabel="training samples seen", ylabel=label, title=head, ylim=(0, min(100, 1.1 * top)))
-    fig.legend(*axes[1].get_legend_handles_labels(), loc="outside right upper")
+    fig.legend(*axes[1].get_legend_handles_labels(), loc="outside right center")
     return fig
 
 
@@ -147,8 +147,8 @@ def second_layer(weights, cues, classes):
     """
     picture, n = normalised(weights), len(classes)
     limit = np.abs(picture).max()
-    fig, ax = plt.subplots(figsize=(1.2 + 0.28 * picture.shape[1], 1.3 + 0.28 * n), layout="constrained")
-    image = ax.imshow(picture, cmap="RdBu_r", norm=TwoSlopeNorm(0.0, -limit, limit), interpolation="nearest")
+    fig, ax = plt.subplots(figsize=(2.2 + 0.28 * picture.shape[1], 1.5 + 0.3 * n), layout="constrained")
+    image = ax.imshow(picture, cmap="RdBu_r", norm=TwoSlopeNorm(0.0, -limit, limit), interpolation="nearest", aspect="auto")
     for j, cue in enumerate(cues):
         ax.text((j + 0.5) * n - 0.5, -0.8, cue, ha="center", va="bottom", weight="bold")
         if j:
@@ -171,16 +171,17 @@ def regret(runs, cues):
         Title -> cumulative losses of one run, as `experiments.omcl.regret` gives them.
     cues : dict of str to list of str
     """
-    fig, axes = plt.subplots(1, len(runs), figsize=(4.6 * len(runs), 3.5), layout="constrained", squeeze=False)
-    for ax, (title, run) in zip(axes[0], runs.items(), strict=True):
+    rows = -(-len(runs) // 2)
+    fig, axes = plt.subplots(rows, 2, figsize=(10, 3.6 * rows), layout="constrained", squeeze=False)
+    for ax, (title, run) in zip(axes.ravel(), runs.items(), strict=False):
         x = run["n_seen"]
         for j, cue in enumerate(cues[title]):
             ax.plot(x, run[f"cue {j}"], **cue_style(cue, cues[title]))
         ax.plot(x, run["PA-I"], **method_style("OMCL-BM", marker="", label="OMCL-BM (PA-I on top)"))
         ax.plot(x, run["gradient descent"], **method_style("gradient descent"))
         ax.plot(x, run["bound"], **method_style("bound"))
-        ax.set(title=title, xlabel="training samples seen", ylabel="cumulative multiclass hinge loss", ylim=(0, None))
-        ax.legend(fontsize=7)
+        ax.set(title=title, xlabel="training samples seen", ylabel="cumulative loss", ylim=(0, 1.45 * max(line.get_ydata()[-1] for line in ax.lines)))
+        ax.legend(fontsize=7, ncols=2, loc="upper left")
     return fig
 
 
