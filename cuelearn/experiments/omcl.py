@@ -59,7 +59,7 @@ def settings(profile):
             mfeat=dict(n_train=100, n_test=300, permutations=2), htad=dict(n_train=200, n_test=300, permutations=2), timed=50,
         ),
         "quick": dict(
-            robot=dict(frames=120, height=96, width=128, permutations=6), objects=dict(n_objects=10, size=128, permutations=6),
+            robot=dict(frames=200, height=96, width=128, permutations=6), objects=dict(n_objects=10, size=128, permutations=6),
             mfeat=dict(n_train=700, n_test=1300, permutations=6), htad=dict(n_train=900, n_test=486, permutations=6), timed=400,
         ),
         "full": dict(

@@ -19,13 +19,16 @@ __all__ = ["OMCL"]
 
 
 def own_scores(learner, X, n_classes, present):
-    """Scores of any classifier, a column for each of `n_classes`; `present` are the columns that it knows."""
+    """Scores of any classifier, a column for each of `n_classes`; `present` are the columns that it knows.
+
+    What is not finite, as the probabilities of a naive Bayes classifier that has seen a class once only, counts as 0.
+    """
     values = learner.decision_function(X) if hasattr(learner, "decision_function") else learner.predict_proba(X)
     values = np.asarray(values, dtype=np.float64)
     if values.ndim == 1:
         values = np.column_stack([-0.5 * values, 0.5 * values])
     out = np.zeros((X.shape[0], n_classes))
-    out[:, present] = values
+    out[:, present] = np.where(np.isfinite(values), values, 0.0)
     return out
 
 
@@ -392,7 +395,7 @@ class OMCL(MultiCueClassifier):
                 return self.integrator_.scores(S)
             if isinstance(self.integrator_, _LinearLearner):
                 return S @ self.integrator_._state.hypothesis(False).T
-            return self.integrator_._scores(S)
+            return self.integrator_._support.cross(S) @ self.integrator_._state.hypothesis(False).T
         return sum(self._inputs(X, j) @ self.averaged_coef(j).T for j in range(len(self.learners_)))
 
     def _inputs(self, X, j):

@@ -85,8 +85,8 @@ def draw_floor(ax, floor):
     """Walls, furniture and room names of a floor on an axis."""
     for x0, y0, x1, y1 in floor.walls:
         ax.fill([x0, x1, x1, x0], [y0, y0, y1, y1], color="#333333", lw=0)
-    for x0, y0, x1, y1 in floor.furniture:
-        ax.fill([x0, x1, x1, x0], [y0, y0, y1, y1], color="#C8A97E", ec="#7A5C36", lw=0.5)
+    for outline in floor.outlines:
+        ax.fill(*np.asarray(outline).T, color="#C8A97E", ec="#7A5C36", lw=0.5)
     for name, (x0, y0, x1, y1) in zip(floor.labels, floor.rooms, strict=True):
         ax.text((x0 + x1) / 2, (y0 + y1) / 2, name, ha="center", va="center", fontsize=13, color=ROOM_COLOURS.get(name, GREY), weight="bold", alpha=0.8)
 
