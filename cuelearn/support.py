@@ -40,7 +40,9 @@ def resolve_kernel(kernel, X):
         raise TypeError(f"kernel must be one of cuelearn.kernels, such as RBF(), got {kernel!r}")
     if isinstance(kernel, Precomputed) or getattr(kernel, "metric", "") == "precomputed":
         raise ValueError(f"kernel must be computed from X here, got {kernel!r}; give kernel='precomputed' for kernel matrices")
-    if getattr(kernel, "gamma", None) == "mean" and X.shape[0] < 2:
+    if not isinstance(getattr(kernel, "gamma", None), str):
+        return kernel
+    if kernel.gamma == "mean" and X.shape[0] < 2:
         raise ValueError(
             f"kernel {kernel!r} takes its gamma from the first batch, which must hold at least 2 samples (better some dozens), got 1: "
             "give gamma as a number"
@@ -139,6 +141,7 @@ class SupportSet:
         self._held = np.empty((16, first.shape[1]), dtype=first.dtype)
         self._scale = np.ones(16)
         self.size = 0
+        self.check(first)
 
     @property
     def samples(self):

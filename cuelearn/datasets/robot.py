@@ -1260,11 +1260,11 @@ def _integer(name, value, least):
     return int(value)
 
 
-def _in_threads(work, n, block=16):
+def _in_threads(work, n, n_jobs, block=16):
     """Run ``work(first, last)`` over blocks of frames. Each frame depends on its own numbers alone, so the number of threads
     cannot change a bit."""
     starts = range(0, n, block)
-    with ThreadPoolExecutor(numba.get_num_threads()) as pool:
+    with ThreadPoolExecutor(n_jobs) as pool:
         list(pool.map(lambda first: work(first, min(first + block, n)), starts))
 
 
@@ -1281,7 +1281,7 @@ def _look(floor, light, pose, radiance):
     )  # fmt: skip
 
 
-def make_robot(frames_per_sequence=900, height=96, width=128, random_state=0):
+def make_robot(frames_per_sequence=900, height=96, width=128, random_state=0, n_jobs=None):
     r"""Drive a robot through a simulated floor of five rooms and record camera images and laser scans (simulated).
 
     The stand-in for KTH-IDOL2 (the 12 sequences of the robot Dumbo), which cannot be shipped. As there: a one-person office
@@ -1325,6 +1325,8 @@ def make_robot(frames_per_sequence=900, height=96, width=128, random_state=0):
         Of the images, in pixels; at least 24 and 32. The field of view is fixed by the width.
     random_state : int, default=0
         Seed; not negative.
+    n_jobs : int, optional
+        Threads; at least 1. None takes as many as numba may use.
 
     Returns
     -------
@@ -1364,6 +1366,7 @@ def make_robot(frames_per_sequence=900, height=96, width=128, random_state=0):
     height = _integer("height", height, 24)
     width = _integer("width", width, 32)
     seed = _integer("random_state", random_state, 0)
+    n_jobs = numba.get_num_threads() if n_jobs is None else _integer("n_jobs", n_jobs, 1)
 
     floors = {session: _furnish(seed, session) for session in (1, 2)}
     jobs = [(session, weather, repeat) for session in (1, 2) for weather in _WEATHERS for repeat in (1, 2)]
@@ -1395,7 +1398,7 @@ def make_robot(frames_per_sequence=900, height=96, width=128, random_state=0):
                 _scan(*at, _LASER_ANGLES, _LASER_HEIGHT, _LASER_RANGE, floor.scene, ranges)
                 scans[i] = np.clip(ranges + scan_noise[i], 0.0, _LASER_RANGE)
 
-        _in_threads(take, n)
+        _in_threads(take, n, n_jobs)
         gains = _exposure(seen, drive, clock, np.random.default_rng([seed, _CAMERA_MOODS, number]))
         smear = np.abs(turning) * light.exposure_time * width / _FIELD
         pictures = images[rows]
@@ -1407,7 +1410,7 @@ def make_robot(frames_per_sequence=900, height=96, width=128, random_state=0):
                     radiance[i], gains[i], smear[i], _READ_NOISE * amplified, _SHOT_NOISE * amplified, seeds[i], curve, pictures[i]
                 )
 
-        _in_threads(develop, n)
+        _in_threads(develop, n, n_jobs)
 
     sequence = np.repeat(np.arange(len(jobs)), n)
     names = [f"{weather}{2 * session - 2 + repeat}-{i:04d}" for session, weather, repeat in jobs for i in range(n)]

@@ -59,7 +59,7 @@ def settings(profile):
             mfeat=dict(n_train=100, n_test=300, permutations=2), htad=dict(n_train=200, n_test=300, permutations=2), timed=50,
         ),
         "quick": dict(
-            robot=dict(frames=200, height=96, width=128, permutations=6), objects=dict(n_objects=10, size=128, permutations=6),
+            robot=dict(frames=150, height=96, width=128, permutations=6), objects=dict(n_objects=10, size=128, permutations=6),
             mfeat=dict(n_train=700, n_test=1300, permutations=6), htad=dict(n_train=900, n_test=486, permutations=6), timed=400,
         ),
         "full": dict(
@@ -181,7 +181,7 @@ class Task(NamedTuple):
 
 
 @lru_cache(maxsize=4)
-def load_images(name, tier, seed, **size):
+def load_images(name, tier, seed, n_jobs=1, **size):
     """Images of the chapter: simulated, or the originals where they are asked for and present.
 
     Parameters
@@ -190,6 +190,7 @@ def load_images(name, tier, seed, **size):
     tier : {"bundled", "original"}
         With "original", KTH-IDOL2 or ETH-80 from the directory CUELEARN_DATA where it is there; else simulated as well.
     seed : int
+    n_jobs : int
     **size
         `frames`, `height`, `width` or `n_objects`, `size`.
 
@@ -203,8 +204,8 @@ def load_images(name, tier, seed, **size):
         except datasets.DataFileError as error:
             print(f"{name}: simulated, since {error}")
     if name == "robot":
-        return datasets.make_robot(frames_per_sequence=size["frames"], height=size["height"], width=size["width"], random_state=seed)
-    return datasets.make_objects(n_objects=size["n_objects"], size=size["size"], random_state=seed)
+        return datasets.make_robot(size["frames"], size["height"], size["width"], random_state=seed, n_jobs=n_jobs)
+    return datasets.make_objects(size["n_objects"], size["size"], random_state=seed, n_jobs=n_jobs)
 
 
 def robot_tasks(images, permutations, n_jobs=1):

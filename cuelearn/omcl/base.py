@@ -308,7 +308,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray, shape (n,)
         """
-        return self.classes_[np.argmax(self._class_scores(X), axis=1)]
+        best = np.argmax(self._class_scores(X), axis=1)
+        return self.classes_[best]
 
     # ------------------------------------------------------------ saving
 

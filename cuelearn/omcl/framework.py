@@ -77,7 +77,7 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
     # scikit-learn's composition takes pairs
     @property
     def _pairs(self):
-        return [(name, learner) for name, learner, _ in self.cues or []]
+        return [(name, learner) for name, learner, _ in self.cues] if self._well_formed() else []
 
     @_pairs.setter
     def _pairs(self, pairs):
@@ -85,11 +85,8 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
 
     def get_params(self, deep=True):
         """Parameters by name; those of a cue's learner as ``<cue>__<parameter>``."""
-        return self._get_params("_pairs", deep=deep) if self._well_formed() else super().get_params(deep=deep)
-
-    def _get_params(self, attr, deep=True):
         out = OnlineClassifier.get_params(self, deep=deep)
-        if deep and self.cues:
+        if deep:
             for name, learner in self._pairs:
                 out[name] = learner
                 out |= {f"{name}__{key}": value for key, value in learner.get_params(deep=True).items()}

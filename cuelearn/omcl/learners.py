@@ -18,6 +18,8 @@ class _KernelLearner(OnlineClassifier):
     _rule = PERCEPTRON
 
     def _is_precomputed(self):
+        if isinstance(self.kernel, str) and self.kernel != "precomputed":
+            raise ValueError(f"kernel must be one of cuelearn.kernels, None or 'precomputed', got {self.kernel!r}")
         return isinstance(self.kernel, str)
 
     def _eta(self):
@@ -26,8 +28,6 @@ class _KernelLearner(OnlineClassifier):
     def _open(self, X, n_classes):
         eta = self._eta()
         if self._is_precomputed():
-            if self.kernel != "precomputed":
-                raise ValueError(f"kernel must be one of cuelearn.kernels, None or 'precomputed', got {self.kernel!r}")
             self._support = PrecomputedSupport()
         else:
             self._support = SupportSet(RBF() if self.kernel is None else self.kernel, self.normalize, X)
@@ -111,7 +111,7 @@ class _KernelLearner(OnlineClassifier):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._is_precomputed()
+        tags.input_tags.pairwise = isinstance(self.kernel, str)
         return tags
 
 

@@ -1,0 +1,531 @@
+"""The estimators as scikit-learn's users meet them."""
+
+import copy
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from omcl_twins import make_stream
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import SGDClassifier
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from cuelearn.kernels import RBF, Chi2, ExpDistance, Linear, Poly, Precomputed
+from cuelearn.omcl import (
+    OMCL, Flat, KernelPerceptron, OnlineGradientDescent, PassiveAggressive, Projectron, ProjectronPlusPlus, Vote,
+)  # fmt: skip
+
+KERNEL = [KernelPerceptron, Projectron, ProjectronPlusPlus]
+LINEAR = [PassiveAggressive, OnlineGradientDescent]
+MULTI = [OMCL, Vote]
+ALL = [*KERNEL, *LINEAR, *MULTI, Flat]
+
+COLUMNS = ["height", "width", "red", "green", "fine", "coarse"]
+CUES = [
+    ("shape", ProjectronPlusPlus(RBF(gamma=1.0), eta=0.3), [0, 1]),
+    ("colour", KernelPerceptron(Chi2(gamma=0.5)), slice(2, 4)),
+    ("texture", PassiveAggressive(0.5), [4, 5]),
+]
+NAMED = [(name, learner, COLUMNS[2 * j : 2 * j + 2]) for j, (name, learner, _) in enumerate(CUES)]
+
+
+def data(n=150, seed=0, n_classes=3):
+    return make_stream(n, 6, n_classes, seed=seed, noise=0.05, duplicates=0.05, spread=0.1)
+
+
+def make(cls, **options):
+    """An estimator whose kernels need no first batch."""
+    if cls in MULTI:
+        options.setdefault("cues", CUES)
+    if cls in KERNEL:
+        options.setdefault("kernel", RBF(gamma=1.0))
+    if cls is Flat:
+        options.setdefault("learner", ProjectronPlusPlus(RBF(gamma=1.0)))
+    return cls(verbose=False, **options)
+
+
+# ------------------------------------------------------------------ scikit-learn
+
+
+CHECKED = [
+    *(cls() for cls in ALL),
+    KernelPerceptron(Linear(), n_epochs=3, shuffle=True, random_state=0),
+    PassiveAggressive(None, n_epochs=2),
+    OMCL([("a", ProjectronPlusPlus(), slice(None)), ("b", PassiveAggressive(), [0])], n_epochs=2, random_state=0),
+    Vote([("a", KernelPerceptron(), slice(None)), ("b", ProjectronPlusPlus(), slice(None)), ("c", OnlineGradientDescent(), slice(0, 2))]),
+    Flat(PassiveAggressive(), scale="deviation"),
+]
+
+
+@parametrize_with_checks(CHECKED)
+def test_scikit_learn_checks(estimator, check):
+    """Every check passes: none is listed as an expected failure."""
+    check(estimator)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_parameters_are_stored_untouched(cls):
+    model = make(cls)
+    before = {name: value for name, value in model.get_params(deep=False).items()}
+    text = repr(model)
+    model.fit(*data())
+    for name, value in model.get_params(deep=False).items():
+        assert value is before[name], name
+    assert repr(model) == text
+    assert clone(model).get_params().keys() == model.get_params().keys()
+    if cls in MULTI:
+        assert all(not hasattr(learner, "classes_") for _, learner, _ in CUES)
+
+
+def test_parameters_of_a_cue():
+    model = make(OMCL)
+    assert model.get_params()["shape__eta"] == 0.3 and model.get_params()["colour"] is CUES[1][1]
+    model = clone(model).set_params(shape__eta=0.7, texture__C=2.0, colour=Projectron(RBF()), integrator=PassiveAggressive(3.0))
+    assert model.cues[0][1].eta == 0.7 and model.cues[2][1].C == 2.0 and isinstance(model.cues[1][1], Projectron)
+    assert model.cues[0][2] == [0, 1] and [name for name, _, _ in model.cues] == ["shape", "colour", "texture"]
+    model.set_params(colour__eta=0.2, integrator__C=0.5)
+    assert model.cues[1][1].eta == 0.2 and model.integrator.C == 0.5
+    assert CUES[0][1].eta == 0.3
+    with pytest.raises(ValueError, match="Invalid parameter 'smell'"):
+        model.set_params(smell__eta=1.0)
+    assert OMCL().set_params(cues=CUES).get_params()["shape__eta"] == 0.3
+    assert OMCL("wrong").set_params(cues=CUES).get_params()["shape__eta"] == 0.3
+
+
+def test_grid_search():
+    X, y = data(240)
+    search = GridSearchCV(make(OMCL), {"integrator": [PassiveAggressive()], "integrator__C": [1e-3, 0.1, 1.0], "shape__eta": [0.1, 1.4]}, cv=3)
+    search.fit(X, y)
+    assert search.best_score_ > 0.8 and search.best_estimator_.cues[0][1].eta == search.best_params_["shape__eta"]
+    assert len(set(np.round(search.cv_results_["mean_test_score"], 6))) > 1
+    search = GridSearchCV(make_pipeline(MinMaxScaler(clip=True), make(Vote)), {"vote__shape__eta": [0.1, 0.5]}, cv=3).fit(X, y)
+    assert search.best_score_ > 0.6
+    search = GridSearchCV(make(Flat), {"learner__eta": [0.1, 1.4], "scale": ["none", "deviation"]}, cv=3).fit(X, y)
+    assert search.best_params_["learner__eta"] == 0.1 and search.best_score_ > 0.8
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_pipelines(cls):
+    X, y = data(240)
+    assert cross_val_score(make_pipeline(MinMaxScaler(clip=True), make(cls)), 10.0 * X, y, cv=3).mean() > 0.7
+
+
+@pytest.mark.parametrize("cls", [OMCL, Vote])
+def test_data_frames_with_named_columns(cls):
+    X, y = data()
+    frame = pd.DataFrame(X, columns=COLUMNS)
+    by_name, by_number = make(cls, cues=NAMED).fit(frame, y), make(cls).fit(X, y)
+    assert list(by_name.feature_names_in_) == COLUMNS
+    np.testing.assert_array_equal(by_name.decision_function(frame), by_number.decision_function(X))
+    with pytest.raises(ValueError, match="feature names should match"):
+        by_name.predict(frame[COLUMNS[::-1]])
+    parts = make(cls, cues=NAMED)
+    for start in range(0, 150, 50):
+        parts.partial_fit(frame[start : start + 50], y[start : start + 50], classes=[0, 1, 2])
+    np.testing.assert_array_equal(parts.online_errors_, by_number.online_errors_)
+    mask = [True, True, False, False, False, False]
+    forms = [("shape", CUES[0][1], mask), ("colour", CUES[1][1], lambda X: [2, 3]), ("texture", CUES[2][1], [-2, -1])]
+    np.testing.assert_array_equal(make(cls, cues=forms).fit(X, y).decision_function(X), by_number.decision_function(X))
+
+
+# ------------------------------------------------------------------ learning in parts
+
+
+@pytest.mark.parametrize("labels", [np.array([3, 5, 9]), np.array(["ant", "bee", "cat"]), np.array(["x", "y", "z"], dtype=object), np.array([False, True])])
+@pytest.mark.parametrize("cls", ALL)
+def test_one_by_one_is_fit(cls, labels):
+    X, y = data(300, n_classes=len(labels))
+    whole, parts = make(cls).fit(X, labels[y]), make(cls)
+    for t in range(300):
+        assert parts.partial_fit(X[t : t + 1], labels[y[t : t + 1]], classes=labels) is parts
+    np.testing.assert_array_equal(parts.online_errors_, whole.online_errors_)
+    np.testing.assert_array_equal(parts.support_sizes_, whole.support_sizes_)
+    np.testing.assert_allclose(parts.online_losses_, whole.online_losses_, atol=1e-12)
+    np.testing.assert_array_equal(parts.predict(X), whole.predict(X))
+    np.testing.assert_allclose(parts.decision_function(X), whole.decision_function(X), atol=1e-12)
+    assert parts.predict(X).dtype == labels.dtype and not hasattr(parts, "history_")
+    assert whole.decision_function(X).shape == ((300,) if len(labels) == 2 else (300, len(labels)))
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_large_batches_cost_no_more_memory(cls):
+    """A batch is visited in parts: no matrix of its length squared appears."""
+    import tracemalloc
+
+    X, y = data(6000)
+    make(cls).partial_fit(X[:300], y[:300], classes=[0, 1, 2])
+    model = make(cls)
+    tracemalloc.start()
+    try:
+        model.partial_fit(X, y, classes=[0, 1, 2])
+        assert tracemalloc.get_traced_memory()[1] < 0.1 * 6000**2 * 8
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_fit_forgets(cls):
+    X, y = data()
+    model = make(cls).fit(*data(seed=5)).fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(X), make(cls).fit(X, y).decision_function(X))
+    model.partial_fit(X, y)
+    assert model.n_seen_ == 300 and model.online_errors_.size == 300
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_epochs_and_permutations(cls):
+    X, y = data()
+    ordered = make(cls).fit(X, y)
+    twice = make(cls, n_epochs=2, random_state=3).fit(X, y)
+    np.testing.assert_array_equal(twice.online_errors_[:150], ordered.online_errors_)  # the first pass keeps the order
+    order = np.random.default_rng(3).permutation(150)
+    np.testing.assert_array_equal(twice.online_errors_, ordered.partial_fit(X[order], y[order]).online_errors_)
+    shuffled = make(cls, shuffle=True, random_state=3).fit(X, y)
+    np.testing.assert_array_equal(shuffled.online_errors_, make(cls).fit(X[order], y[order]).online_errors_)
+    again = make(cls, shuffle=True, n_epochs=2, random_state=np.random.default_rng(3)).fit(X, y)
+    np.testing.assert_array_equal(again.online_errors_[:150], shuffled.online_errors_)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_records(cls):
+    X, y = data(600)
+    seen = []
+    model = make(cls, callback=lambda estimator, step: seen.append((step, estimator.n_seen_, len(estimator.history_))) and None).fit(X, y)
+    assert seen == [(256, 256, 1), (512, 512, 2), (600, 600, 3)]
+    history = model.history_
+    assert list(history.columns) == ["step", "epoch", "seconds", "n_updates", "n_support", "online_error"]
+    assert history.step.tolist() == [256, 512, 600] and (history.epoch == 1).all() and (history.seconds.diff()[1:] > 0).all()
+    np.testing.assert_allclose(history.online_error, [model.online_errors_[:n].mean() for n in (256, 512, 600)])
+    assert history.n_support.iloc[-1] == model.support_sizes_[-1] and history.n_updates.iloc[-1] == model.n_updates_
+    assert model.n_mistakes_ == model.online_errors_.sum() and model.cumulative_loss_ == pytest.approx(model.online_losses_.sum())
+    assert np.all(model.online_losses_[model.online_errors_] >= 1.0) and np.all(model.online_losses_[~model.online_errors_] < 1.0)
+
+    stopped = make(cls, callback=lambda estimator, step: step >= 512, n_epochs=3).fit(X, y)
+    assert stopped.n_seen_ == 512 and len(stopped.history_) == 2
+    silent = make(cls, record=False).fit(X, y)
+    np.testing.assert_array_equal(silent.decision_function(X), model.decision_function(X))
+    assert (silent.n_mistakes_, silent.n_updates_) == (model.n_mistakes_, model.n_updates_)
+    for name in ("online_errors_", "online_losses_", "support_sizes_"):
+        with pytest.raises(AttributeError, match="keeps no sequences with record=False"):
+            getattr(silent, name)
+        with pytest.raises(NotFittedError):
+            getattr(make(cls), name)
+    if cls in MULTI:
+        assert all(learner._record is None for learner in silent.learners_)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_single_precision(cls):
+    X, y = data(300)
+    double, single = make(cls).fit(X, y), make(cls).fit(X.astype(np.float32), y)
+    assert np.mean(double.online_errors_ == single.online_errors_) > 0.98
+    np.testing.assert_array_equal(single.predict(X), single.predict(X.astype(np.float32)))
+    assert single.score(X, y) > 0.8
+    if cls in KERNEL:
+        assert single.support_vectors_.dtype == np.float32
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_averaging_may_be_changed_after_training(cls):
+    X, y = data()
+    model, last = make(cls).fit(X, y), make(cls, average=False).fit(X, y)
+    wanted = model.decision_function(X)
+    np.testing.assert_array_equal(model.set_params(average=False).decision_function(X), last.decision_function(X))
+    np.testing.assert_array_equal(last.set_params(average=True).decision_function(X), wanted)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_the_first_of_tied_classes(cls):
+    """Zero coefficients, so that all scores are equal."""
+    model = make(cls).partial_fit(np.zeros((1, 6)), ["b"], classes=["b", "c", "a"]) if cls in LINEAR else None
+    if model is not None:
+        assert model.predict(np.ones((2, 6))).tolist() == ["a", "a"]
+
+
+def test_the_mean_rule_takes_the_first_batch():
+    X, y = data()
+    mean = np.mean([((a - b) ** 2).sum() for i, a in enumerate(X) for j, b in enumerate(X) if i != j])
+    model = KernelPerceptron(RBF(), verbose=False).fit(X, y)
+    assert model.kernel_.gamma == pytest.approx(mean, rel=1e-6)
+    model = KernelPerceptron(RBF(), verbose=False).partial_fit(X, y, classes=[0, 1, 2])
+    assert model.kernel_.gamma == pytest.approx(mean, rel=1e-6)
+    gamma = model.kernel_.gamma
+    assert model.partial_fit(5.0 * X, y).kernel_.gamma == gamma
+
+
+# ------------------------------------------------------------------ bad input: one clear sentence each
+
+
+def refused(call, error, match):
+    with pytest.raises(error, match=match):
+        call()
+
+
+@pytest.mark.parametrize(
+    "model, error, match",
+    [
+        (Projectron(RBF(gamma=1.0), eta=-0.1), ValueError, "eta must be a non-negative number, got -0.1"),
+        (ProjectronPlusPlus(RBF(gamma=1.0), eta="big"), ValueError, "eta must be a non-negative number, got 'big'"),
+        (ProjectronPlusPlus(eta=np.nan), ValueError, "eta must be a non-negative number, got nan"),
+        (KernelPerceptron("rbf"), ValueError, "kernel must be one of cuelearn.kernels, None or 'precomputed', got 'rbf'"),
+        (KernelPerceptron(3), TypeError, "kernel must be one of cuelearn.kernels, such as .*, got 3"),
+        (KernelPerceptron(RBF), TypeError, "kernel must be one of cuelearn.kernels, such as"),
+        (KernelPerceptron(Precomputed()), ValueError, "kernel must be computed from X here"),
+        (KernelPerceptron(ExpDistance("precomputed")), ValueError, "kernel must be computed from X here"),
+        (PassiveAggressive(0.0), ValueError, "C must be a positive number, got 0.0"),
+        (PassiveAggressive(-np.inf), ValueError, "C must be a positive number, got -inf"),
+        (PassiveAggressive("1"), ValueError, "C must be a positive number, got '1'"),
+        (OnlineGradientDescent(-1), ValueError, "step must be a positive number, got -1"),
+        (PassiveAggressive(n_epochs=0), ValueError, "n_epochs must be an integer >= 1, got 0"),
+        (PassiveAggressive(random_state=-4), ValueError, "random_state must be None, an integer >= 0"),
+        (PassiveAggressive(callback="beep"), TypeError, "callback must be callable, got str"),
+        (OMCL([]), ValueError, r"cues must be a non-empty list of \(name, learner, columns\)"),
+        (OMCL(CUES[0]), ValueError, r"cues must be a non-empty list of \(name, learner, columns\)"),
+        (OMCL([("a", RBF(), [0])]), TypeError, "cues: the learner of 'a' must have partial_fit, RBF has not"),
+        (OMCL([("a", SVC(), [0])]), TypeError, "cues: the learner of 'a' must have partial_fit, SVC has not"),
+        (OMCL([("a", MinMaxScaler(), [0])]), TypeError, "the learner of 'a' must have decision_function or predict_proba, MinMaxScaler has"),
+        (OMCL([("a", KernelPerceptron())]), ValueError, r"cues must be a non-empty list of \(name, learner, columns\)"),
+        (OMCL([CUES[0], CUES[1], CUES[0]]), ValueError, r"cues must have different names, got \['shape', 'colour', 'shape'\]"),
+        (OMCL([("average", KernelPerceptron(), [0])]), ValueError, "names without '__' and other than this estimator's parameters, got 'average'"),
+        (Vote([("a__b", KernelPerceptron(), [0])]), ValueError, "names without '__' and other than this estimator's parameters, got 'a__b'"),
+        (OMCL([("a", KernelPerceptron(), [0, 6])]), ValueError, "cue 'a': column 6 is not in X, which has 6 columns"),
+        (OMCL([("a", KernelPerceptron(), "red")]), ValueError, "cue 'a': columns can be given by name only for a DataFrame"),
+        (OMCL([("a", KernelPerceptron(), [])]), ValueError, "cue 'a'"),
+        (OMCL([("a", Projectron(eta=-1), [0])]), ValueError, "eta must be a non-negative number"),
+        (OMCL(CUES, SVC()), TypeError, "integrator must have partial_fit, SVC has not"),
+        (OMCL(CUES, Projectron("precomputed"), average=False), ValueError, "integrator must compute its kernel from the scores"),
+        (OMCL([("a", KernelPerceptron("precomputed"), 0), CUES[1]]), ValueError, "either all learners or none may have kernel='precomputed'"),
+        (Flat(SGDClassifier()), TypeError, "learner must be an online learner of one cue of cuelearn.omcl, got SGDClassifier"),
+        (Flat(OMCL()), TypeError, "learner must be an online learner of one cue of cuelearn.omcl, got OMCL"),
+        (Flat(scale="mean"), ValueError, r"scale must be one of \('none', 'deviation'\), got 'mean'"),
+        (Flat(cues=[("a", RBF(), [0])], scale="deviation"), ValueError, "cues must be None where scale is set"),
+        (Flat(PassiveAggressive(), cues=[("a", RBF(), [0])]), ValueError, "cues must be None where scale is set"),
+        (Flat(cues=[]), ValueError, r"cues must be None or a non-empty list of \(name, kernel, columns\), got \[\]"),
+        (Flat(cues=[("a", RBF())]), ValueError, r"cues must be None or a non-empty list of \(name, kernel, columns\)"),
+        (Flat(cues=[("a", RBF(), [0]), ("a", RBF(), [1])]), ValueError, "cues must have different names"),
+        (Flat(cues=[("a", "rbf", [0])]), TypeError, "kernel must be one of cuelearn.kernels"),
+        (Flat(cues=[("a", RBF(), [7])]), ValueError, "cue 'a': column 7 is not in X"),
+    ],
+)  # fmt: skip
+def test_bad_parameters(model, error, match):
+    X, y = data()
+    refused(lambda: model.fit(X, y), error, match)
+    if "n_epochs" not in match and "random_state" not in match and "callback" not in match:  # which partial_fit has no use for
+        refused(lambda: model.partial_fit(X, y, classes=[0, 1, 2]), error, match)
+    assert not hasattr(model, "classes_")
+
+
+def test_negative_entries_and_single_samples():
+    X, y = data()
+    bad = X.copy()
+    bad[3, 2] = -0.1
+    for kernel in (Chi2(), Chi2(gamma=1.0), ExpDistance("chi2", gamma=1.0)):
+        models = [KernelPerceptron(kernel), OMCL([("a", KernelPerceptron(RBF(gamma=1.0)), [0]), ("b", KernelPerceptron(kernel), [2])])]
+        for model in (*models, Flat(KernelPerceptron(kernel)), Flat(cues=[("a", kernel, [2])])):
+            model.set_params(verbose=False)
+            refused(lambda model=model: model.fit(bad, y), ValueError, "negative")
+            assert not hasattr(model, "classes_")
+            model.fit(X, y)
+            for call in (model.predict, model.decision_function):
+                refused(lambda call=call: call(bad), ValueError, "X must not be negative for a chi-squared kernel")
+    models = [KernelPerceptron(RBF()), OMCL([("a", KernelPerceptron(), [0])]), Flat(), Flat(cues=[("a", RBF(), [0])]), OMCL(), Vote()]
+    for model in models:
+        refused(
+            lambda model=model: model.partial_fit(X[:1], y[:1], classes=[0, 1, 2]), ValueError,
+            "takes its gamma from the first batch, which must hold at least 2 samples .* give gamma as a number",
+        )  # fmt: skip
+        assert not hasattr(model, "classes_")
+    second = OMCL([("a", KernelPerceptron(RBF(gamma=1.0)), [0])], KernelPerceptron(), average=False)
+    refused(lambda: second.partial_fit(X[:1], y[:1], classes=[0, 1, 2]), ValueError, "takes its gamma from the first batch")
+    assert not hasattr(second, "classes_")
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_bad_data(cls):
+    X, y = data()
+    for bad, error, match in (
+        (np.where(np.arange(6) == 2, np.nan, X), ValueError, "contains NaN"),
+        (np.where(np.arange(6) == 2, np.inf, X), ValueError, "contains infinity"),
+        (X[:, 0], ValueError, "Expected 2D array"),
+        (X[:0], ValueError, "Found array with 0 sample"),
+        (X[:-1], ValueError, "inconsistent numbers of samples"),
+        (X.astype(complex), ValueError, "Complex data not supported"),
+        ([["a"] * 6] * 150, ValueError, "could not convert string to float"),
+    ):
+        refused(lambda bad=bad: make(cls).fit(bad, y), error, match)
+        model = make(cls).fit(X, y)
+        if len(bad) == 150:
+            refused(lambda bad=bad, model=model: model.predict(bad), error, match)
+    refused(lambda: make(cls).fit(X, np.zeros(150)), ValueError, "y must hold at least 2 classes, got 1 class: .*0")
+    refused(lambda: make(cls).fit(X, X[:, 0]), ValueError, "Unknown label type: continuous")
+    refused(lambda: make(cls).fit(X, None), ValueError, "requires y to be passed, but the target y is None")
+    refused(lambda: make(cls).fit(X, y).predict(X[:, :5]), ValueError, "X has 5 features, but .* is expecting 6 features")
+    refused(lambda: make(cls).predict(X), NotFittedError, "not fitted yet")
+    refused(lambda: make(cls).partial_fit(X, y), ValueError, "classes must be given at the first call of partial_fit")
+    refused(lambda: make(cls).partial_fit(X, y, classes=[1]), ValueError, "classes must hold at least 2 classes, got 1")
+    refused(lambda: make(cls).partial_fit(X, y, classes=[0, 1]), ValueError, r"y holds labels outside classes: \[2\]")
+    refused(lambda: make(cls).partial_fit(X, y, classes=["a", "b"]), ValueError, "y holds labels outside classes: .*0, 1, 2")
+    model = make(cls).partial_fit(X, y, classes=[0, 1, 2])
+    refused(lambda: model.partial_fit(X, y, classes=[0, 1, 3]), ValueError, "classes must not change between calls of partial_fit")
+    refused(lambda: model.partial_fit(X, y + 1), ValueError, r"y holds labels outside classes: \[3\]")
+
+
+def frozen(model):
+    """All that has been learnt, to be compared."""
+    return copy.deepcopy({name: value for name, value in vars(model).items()})
+
+
+def assert_same(one, other, path=""):
+    assert type(one) is type(other), path
+    if isinstance(one, dict):
+        assert one.keys() == other.keys(), path
+        for name in one:
+            assert_same(one[name], other[name], f"{path}.{name}")
+    elif isinstance(one, (list, tuple)):
+        assert len(one) == len(other), path
+        for number, (a, b) in enumerate(zip(one, other, strict=True)):
+            assert_same(a, b, f"{path}[{number}]")
+    elif isinstance(one, np.ndarray):
+        if not path.endswith(("_held.mistake", "_held.loss", "_held.n_support", "._held", "._samples", ".coef", ".root", ".gram", ".delayed")):
+            np.testing.assert_array_equal(one, other, err_msg=path)
+    elif hasattr(one, "__dict__") and type(one).__module__.startswith("cuelearn"):
+        assert_same(vars(one), vars(other), path)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_a_failed_partial_fit_changes_nothing(cls):
+    """Neither the model nor what it learns afterwards."""
+    X, y = data(300)
+    if cls is Flat:
+        options = dict(learner=KernelPerceptron(Chi2(gamma=1.0)))
+    else:
+        options = {} if cls not in KERNEL else dict(kernel=Chi2(gamma=1.0))
+    model, sound = make(cls, **options), make(cls, **options)
+    for each in (model, sound):
+        each.partial_fit(X[:100], y[:100], classes=[0, 1, 2])
+    before = frozen(model)
+    scores = model.decision_function(X)
+    negative, missing = X[100:150].copy(), X[100:150].copy()
+    negative[40, 2], missing[40, 2] = -1.0, np.nan
+    attempts = [
+        lambda: model.partial_fit(missing, y[100:150]),
+        lambda: model.partial_fit(X[100:150], y[100:149]),
+        lambda: model.partial_fit(X[100:150], np.full(50, 7)),
+        lambda: model.partial_fit(X[100:150, :4], y[100:150]),
+        lambda: model.partial_fit(X[100:150], y[100:150], classes=[0, 1]),
+    ]
+    if cls not in LINEAR:
+        attempts.append(lambda: model.partial_fit(negative, y[100:150]))
+    for attempt in attempts:
+        with pytest.raises(ValueError):
+            attempt()
+        assert_same(frozen(model), before)
+        np.testing.assert_array_equal(model.decision_function(X), scores)
+    for each in (model, sound):
+        each.partial_fit(X[100:], y[100:])
+    np.testing.assert_array_equal(model.online_errors_, sound.online_errors_)
+    np.testing.assert_array_equal(model.decision_function(X), sound.decision_function(X))
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_a_failed_fit_leaves_the_fitted_model(cls):
+    X, y = data()
+    model = make(cls).fit(X, y)
+    wanted = model.decision_function(X)
+    bad = {"n_epochs": 0}
+    refused(lambda: model.set_params(**bad).fit(X, y), ValueError, "n_epochs must be")
+    refused(lambda: model.set_params(n_epochs=1).fit(X, np.zeros(150)), ValueError, "at least 2 classes")
+    np.testing.assert_array_equal(model.decision_function(X), wanted)
+
+
+# ------------------------------------------------------------------ precomputed kernels
+
+
+def gram(X, Z):
+    return np.exp(-((X[:, None] - Z[None]) ** 2).sum(axis=2))
+
+
+@pytest.mark.parametrize("cls", KERNEL)
+def test_precomputed_shapes(cls):
+    X, y = data()
+    K = gram(X, X)
+    model = make(cls, kernel="precomputed")
+    assert model.__sklearn_tags__().input_tags.pairwise
+    for bad, match in (
+        (K[:, :149], r"X must have shape \(n, 0 \+ n\).*got \(150, 149\)"),
+        (np.hstack([K, K]), r"X must have shape \(n, 0 \+ n\).*got \(150, 300\)"),
+        (K[None], r"X must be a finite kernel matrix of shape \(n, n_seen\), got shape \(1, 150, 150\)"),
+        (np.where(K == 1.0, np.nan, K), "X must be a finite kernel matrix"),
+        (K[:149], "y must have one label per sample, 149, got 150"),
+    ):
+        refused(lambda bad=bad: model.fit(bad, y), ValueError, match)
+        refused(lambda bad=bad: model.partial_fit(bad, y, classes=[0, 1, 2]), ValueError, match)
+        assert not hasattr(model, "classes_")
+    for options in (dict(n_epochs=2), dict(shuffle=True)):
+        refused(lambda o=options: make(cls, kernel="precomputed", **o).fit(K, y), ValueError, "n_epochs must be 1 and shuffle False with precomputed")
+    model.partial_fit(K[:100, :100], y[:100], classes=[0, 1, 2])
+    refused(lambda: model.partial_fit(K[100:, 100:], y[100:]), ValueError, r"X must have shape \(n, 100 \+ n\).*got \(50, 50\)")
+    refused(lambda: model.predict(K[100:]), ValueError, r"X must have shape \(n, 100\), the kernel with all samples seen in training, got")
+    assert model.n_seen_ == 100
+    model.partial_fit(K[100:], y[100:])
+    np.testing.assert_array_equal(model.online_errors_, make(cls, kernel=RBF(gamma=1.0)).fit(X, y).online_errors_)
+    refused(lambda: model.support_vectors_, AttributeError, "precomputed kernels have no support vectors")
+    assert model.kernel_ == "precomputed"
+    lists = make(cls, kernel="precomputed").fit(K.tolist(), y.tolist())
+    np.testing.assert_array_equal(lists.online_errors_, model.online_errors_)
+
+
+def test_precomputed_stacks():
+    X, y = data()
+    K = np.stack([gram(X[:, :3], X[:, :3]), gram(X[:, 3:], X[:, 3:])])
+    cues = [("a", Projectron("precomputed"), 0), ("b", KernelPerceptron("precomputed"), 1)]
+    for model in (OMCL(cues), Vote(cues), Flat(Projectron("precomputed"))):
+        model.set_params(verbose=False)
+        tags = model.__sklearn_tags__().input_tags
+        assert tags.three_d_array and not tags.two_d_array
+        refused(lambda model=model: model.fit(K[0], y), ValueError, r"X must be finite, of shape \(n_kernels, n, n_seen\)")
+        refused(lambda model=model: model.fit(K[:, :, :149], y), ValueError, r"X must have shape \(.*n, 0 \+ n\)")
+        refused(lambda model=model: model.fit(K[:, :149], y), ValueError, "y must have one label per sample, 149, got 150")
+        assert not hasattr(model, "classes_")
+        model.partial_fit(K[:, :100, :100], y[:100], classes=[0, 1, 2])
+        refused(lambda model=model: model.partial_fit(K[:, 100:, 100:], y[100:]), ValueError, r"X must have shape \(.*n, 100 \+ n\)")
+        refused(lambda model=model: model.predict(K), ValueError, r"X must have shape \(n, 100\)")
+        model.partial_fit(K[:, 100:], y[100:])
+        assert model.n_seen_ == 150 and model.score(K, y) > 0.8
+    cues = [("a", Projectron("precomputed"), 0), ("b", KernelPerceptron("precomputed"), 2)]
+    refused(lambda: OMCL(cues).fit(K, y), ValueError, r"columns must be the number of a kernel below 2, got \[0, 2\]")
+    cues = [("a", Projectron("precomputed"), [0, 1])]
+    refused(lambda: OMCL(cues).fit(K, y), ValueError, r"columns must be the number of a kernel below 2")
+
+
+# ------------------------------------------------------------------ degenerate streams
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("cls", ALL)
+def test_degenerate_streams(cls):
+    """All samples equal, or all zero, or one of them again and again."""
+    y = np.arange(60) % 3
+    for X in (np.zeros((60, 6)), np.ones((60, 6)), np.tile([[0.0] * 6, [1.0] * 6], (30, 1))):
+        model = make(cls).fit(X, y)
+        assert np.isfinite(model.decision_function(X)).all()
+        if cls in KERNEL[1:]:
+            assert len(model.support_) <= 2
+        if cls in KERNEL:
+            for kernel in (Linear(), Poly(degree=3), Chi2(gamma=1.0), RBF()):
+                fitted = make(cls, kernel=kernel).fit(X, y)
+                assert np.isfinite(fitted.decision_function(X)).all()
+
+
+def test_two_samples():
+    for cls in ALL:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model = make(cls).fit(np.eye(2, 6), [4, 2])
+            assert model.predict(np.eye(2, 6)).shape == (2,)

@@ -1,0 +1,279 @@
+"""Saved models: the same bits after loading, no pickle, and a clear word about a damaged file."""
+
+import json
+import os
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from omcl_twins import make_stream
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import SGDClassifier
+
+import cuelearn.omcl
+from cuelearn.kernels import RBF, Chi2, ExpDistance, Linear, Poly
+from cuelearn.omcl import (
+    OMCL, Flat, KernelPerceptron, OnlineGradientDescent, PassiveAggressive, Projectron, ProjectronPlusPlus, Vote, load,
+)  # fmt: skip
+
+QUIET = dict(verbose=False)
+COLUMNS = ["a", "b", "c", "d", "e", "f"]
+CUES = [
+    ("shape", ProjectronPlusPlus(RBF(), eta=0.3), [0, 1]),
+    ("colour", KernelPerceptron(Chi2(gamma=0.5)), slice(2, 4)),
+    ("texture", PassiveAggressive(np.float32(0.5)), np.array([4, 5])),
+]
+NAMED = [(name, learner, COLUMNS[2 * j : 2 * j + 2]) for j, (name, learner, _) in enumerate(CUES)]
+MODELS = {
+    "KernelPerceptron": KernelPerceptron(Poly(degree=3), **QUIET),
+    "Projectron": Projectron(ExpDistance("cityblock"), eta=0.2, **QUIET),
+    "Projectron with defaults": Projectron(**QUIET),
+    "ProjectronPlusPlus": ProjectronPlusPlus(Linear(), eta=np.float64(0.4), normalize=False, n_epochs=2, shuffle=True, random_state=7, **QUIET),
+    "PassiveAggressive": PassiveAggressive(np.inf, average=False, **QUIET),
+    "PassiveAggressive without C": PassiveAggressive(None, record=False, **QUIET),
+    "OnlineGradientDescent": OnlineGradientDescent(0.3, **QUIET),
+    "OMCL": OMCL(CUES, PassiveAggressive(0.3), **QUIET),
+    "OMCL with defaults": OMCL(**QUIET),
+    "OMCL with a kernel on top": OMCL(CUES, ProjectronPlusPlus(RBF(gamma=4.0)), average=False, **QUIET),
+    "Vote": Vote(CUES, **QUIET),
+    "Flat": Flat(KernelPerceptron(), scale="deviation", **QUIET),
+    "Flat with defaults": Flat(**QUIET),
+}
+
+
+def data(n=200, seed=0, n_classes=3):
+    return make_stream(n, 6, n_classes, seed=seed, noise=0.1, spread=0.1)
+
+
+def same(loaded, model, new):
+    assert type(loaded) is type(model)
+    np.testing.assert_array_equal(loaded.classes_, model.classes_)
+    for average in (True, False):
+        if getattr(model, "_can_average", True) or not average:
+            found, wanted = loaded.set_params(average=average), model.set_params(average=average)
+            np.testing.assert_array_equal(found.decision_function(new), wanted.decision_function(new))
+            np.testing.assert_array_equal(found.predict(new), wanted.predict(new))
+    for name in ("n_seen_", "n_updates_", "n_mistakes_", "cumulative_loss_", "n_features_in_"):
+        assert getattr(loaded, name) == getattr(model, name), name
+    for name in ("support_", "dual_coef_", "coef_", "support_vectors_", "n_projected_", "inverse_error_", "kernel_", "weights_"):
+        if hasattr(model, name):
+            np.testing.assert_array_equal(getattr(loaded, name), getattr(model, name))
+
+
+@pytest.mark.parametrize("labels", ["numbers", "strings", "objects", "two classes"])
+@pytest.mark.parametrize("name", MODELS)
+def test_round_trip(name, labels, tmp_path):
+    """The same bits, and the same way on from there."""
+    X, y = data()
+    new, more = data(40, seed=1)[0], data(60, seed=2)
+    words = {
+        "numbers": np.array([10, 20, 30]), "strings": np.array(["ant", "bee", "cat"]),
+        "objects": np.array(["ant", "bee", "cat"], dtype=object), "two classes": np.array([False, True, True]),
+    }[labels]  # fmt: skip
+    model = clone(MODELS[name]).fit(X, words[y])
+    model.save(tmp_path / "model")
+    assert os.listdir(tmp_path) == ["model"]
+    loaded = load(tmp_path / "model")
+    same(loaded, model, new)
+    same(type(model).load(str(tmp_path / "model")), model, new)
+    loaded.save(tmp_path / "again")
+    same(load(tmp_path / "again"), model, new)
+    for each in (model, loaded):
+        each.partial_fit(more[0], words[more[1]])
+    same(loaded, model, new)
+    if MODELS[name].record:
+        np.testing.assert_array_equal(loaded.online_errors_, model.online_errors_[-60:])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_parameters_come_back(name, tmp_path):
+    X, y = data()
+    model = clone(MODELS[name]).set_params(callback=lambda *_: None).fit(X, y)
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    assert loaded.callback is None and loaded.get_params().keys() == model.get_params().keys()
+    again = clone(loaded).fit(X, y)  # a clone of the loaded model trains the same one
+    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+
+
+def test_generators_are_left_behind(tmp_path):
+    for state in (np.random.default_rng(0), np.random.RandomState(0)):
+        PassiveAggressive(random_state=state).fit(*data()).save(tmp_path / "model")
+        assert load(tmp_path / "model").random_state is None
+
+
+def test_named_columns(tmp_path):
+    X, y = data()
+    frame = pd.DataFrame(X, columns=COLUMNS)
+    for model in (OMCL(NAMED, **QUIET), Vote(NAMED, **QUIET), Flat(**QUIET), PassiveAggressive(**QUIET)):
+        model.fit(frame, y).save(tmp_path / "model")
+        loaded = load(tmp_path / "model")
+        np.testing.assert_array_equal(loaded.decision_function(frame), model.decision_function(frame))
+        with pytest.raises(ValueError, match="feature names should match"):
+            loaded.predict(frame[COLUMNS[::-1]])
+
+
+def test_precomputed_kernels(tmp_path):
+    X, y = data()
+    K = np.stack([np.exp(-((X[:, None, part] - X[None, :, part]) ** 2).sum(axis=2)) for part in (slice(0, 3), slice(3, 6))])
+    cues = [("a", Projectron("precomputed", eta=0.2), 1), ("b", KernelPerceptron("precomputed"), 0)]
+    for whole in (OMCL(cues, **QUIET), Vote(cues, **QUIET), Flat(Projectron("precomputed"), **QUIET), Projectron("precomputed", **QUIET)):
+        stack = K if not isinstance(whole, Projectron) else K[0]
+        half = clone(whole).fit(stack[..., :120, :120], y[:120])
+        half.save(tmp_path / "model")
+        loaded = load(tmp_path / "model").partial_fit(stack[..., 120:, :], y[120:])
+        np.testing.assert_allclose(loaded.decision_function(stack), whole.fit(stack, y).decision_function(stack), atol=1e-12)
+
+
+def test_a_model_without_support(tmp_path):
+    X, y = np.zeros((30, 6)), np.arange(30) % 3
+    for model in (ProjectronPlusPlus(Linear(), **QUIET), OMCL([("a", KernelPerceptron(Linear()), [0])], **QUIET), PassiveAggressive(**QUIET)):
+        model.fit(X, y).save(tmp_path / "model")
+        loaded = load(tmp_path / "model")
+        np.testing.assert_array_equal(loaded.decision_function(np.ones((4, 6))), np.zeros((4, 3)))
+        for each in (model, loaded):
+            each.partial_fit(*data())
+        np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+
+
+def test_what_cannot_be_saved(tmp_path):
+    X, y = data()
+    foreign = OMCL([("theirs", SGDClassifier(random_state=0), [0, 1])], average=False, **QUIET).fit(X, y)
+    above = OMCL(CUES, SGDClassifier(random_state=0), average=False, **QUIET).fit(X, y)
+    called = Vote([("a", KernelPerceptron(), lambda X: [0])], **QUIET).fit(X, y)
+    for model, match in ((foreign, "SGDClassifier"), (above, "SGDClassifier"), (called, "function"), (Flat(cues=[("a", RBF(), [0])]).fit(X, y), "Flat")):
+        with pytest.raises(TypeError, match=f"{match}.* cannot be saved"):
+            model.save(tmp_path / "model")
+        assert not list(tmp_path.iterdir())
+    with pytest.raises(NotFittedError):
+        OMCL().save(tmp_path / "model")
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_pickle_inside(tmp_path):
+    X, y = data()
+    OMCL(NAMED, **QUIET).fit(pd.DataFrame(X, columns=COLUMNS), np.array(list("abc"), dtype=object)[y]).save(tmp_path / "model.npz")
+    with np.load(tmp_path / "model.npz", allow_pickle=False) as archive:
+        for name in archive.files:
+            assert archive[name].dtype.kind in "biufU", name
+
+
+# ------------------------------------------------------------------ what can go wrong
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    X, y = data()
+    path = tmp_path_factory.mktemp("saved") / "model.npz"
+    model = clone(MODELS["OMCL"]).fit(X, y)
+    model.save(path)
+    return path, path.read_bytes(), model
+
+
+@pytest.mark.parametrize("kept", [0.0, 0.01, 0.3, 0.7, 0.99, 0.999])
+def test_truncated_files_are_refused(kept, saved, tmp_path):
+    path = tmp_path / "half.npz"
+    path.write_bytes(saved[1][: int(kept * len(saved[1]))])
+    with pytest.raises(ValueError, match=r"half\.npz is not a model saved by cuelearn, or is damaged"):
+        load(path)
+
+
+def test_flipped_bytes_are_noticed_or_harmless(saved, tmp_path):
+    _, content, model = saved
+    path, refused, new = tmp_path / "flipped.npz", 0, data(40, seed=1)[0]
+    for position in np.linspace(0, len(content) - 1, 100).astype(int):
+        damaged = bytearray(content)
+        damaged[position] ^= 0x55
+        path.write_bytes(bytes(damaged))
+        try:
+            loaded = load(path)
+        except ValueError as error:
+            assert "flipped.npz is not a model saved by cuelearn, or is damaged" in str(error)
+            refused += 1
+        else:  # a date or an attribute of the archive
+            np.testing.assert_array_equal(loaded.decision_function(new), model.decision_function(new))
+    assert refused > 50
+
+
+def rewritten(content, path, change):
+    """The saved file with its header changed by `change(head, arrays)`."""
+    source = path.with_name("source.npz")
+    source.write_bytes(content)
+    with np.load(source) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    head = json.loads(arrays.pop("header").tobytes().decode())
+    change(head, arrays)
+    np.savez(path, header=np.frombuffer(json.dumps(head).encode(), dtype=np.uint8), **arrays)
+    return path
+
+
+CHANGES = {
+    "another format": lambda head, arrays: head.update(format=99),
+    "no format": lambda head, arrays: head.pop("format"),
+    "an unknown class": lambda head, arrays: head["model"].update({"class": "Perceptron"}),
+    "a function for a class": lambda head, arrays: head["model"].update({"class": "load"}),
+    "a class of another package": lambda head, arrays: head["model"].update({"class": "np"}),
+    "an unknown parameter": lambda head, arrays: head["model"]["parameters"].update(depth=3),
+    "no learners": lambda head, arrays: head["model"]["state"].pop("learners"),
+    "no integrator": lambda head, arrays: head["model"]["state"].pop("integrator"),
+    "the classes missing": lambda head, arrays: arrays.pop("classes"),
+    "a cue's coefficients missing": lambda head, arrays: arrays.pop("0/state/coef"),
+    "a cue's inverse missing": lambda head, arrays: arrays.pop("0/state/root"),
+    "a cue's samples missing": lambda head, arrays: arrays.pop("0/samples"),
+    "the sums of the integrator missing": lambda head, arrays: arrays.pop("integrator/state/sums"),
+    "the sums of the product missing": lambda head, arrays: arrays.pop("delayed/1"),
+    "a kernel of another kind": lambda head, arrays: head["model"]["state"]["learners"][0]["state"]["kernel"].update(kernel="Sigmoid"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_files_that_do_not_fit_are_refused(name, saved, tmp_path):
+    path = rewritten(saved[1], tmp_path / "other.npz", CHANGES[name])
+    with pytest.raises(ValueError, match=r"other\.npz is not a model saved by cuelearn, or is damaged"):
+        load(path)
+
+
+def test_other_files_are_refused(tmp_path):
+    path = tmp_path / "other.npz"
+    np.savez(path, weights=np.zeros(3))
+    with pytest.raises(ValueError, match="is not a model saved by cuelearn"):
+        load(path)
+    path.write_text("not a model")
+    with pytest.raises(ValueError, match="is not a model saved by cuelearn"):
+        load(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("readme.txt", "hello")
+    with pytest.raises(ValueError, match="is not a model saved by cuelearn"):
+        load(path)
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "missing.npz")
+
+
+def test_a_file_of_another_class(saved):
+    assert isinstance(OMCL.load(saved[0]), OMCL)
+    with pytest.raises(ValueError, match=r"model\.npz holds a OMCL, not a Vote"):
+        Vote.load(saved[0])
+
+
+def test_a_failed_save_leaves_the_old_file(saved, tmp_path, monkeypatch):
+    _, content, model = saved
+    path = tmp_path / "model.npz"
+    path.write_bytes(content)
+
+    def break_off(file, **arrays):
+        file.write(b"half of")
+        raise OSError("disk full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(np, "savez_compressed", break_off)
+        with pytest.raises(OSError, match="disk full"):
+            model.save(path)
+    assert path.read_bytes() == content and os.listdir(tmp_path) == ["model.npz"]
+    model.save(tmp_path / "new" / "folder" / "model.npz")
+    assert isinstance(load(tmp_path / "new" / "folder" / "model.npz"), OMCL)
+
+
+def test_every_estimator_can_be_loaded():
+    assert {type(model).__name__ for model in MODELS.values()} <= set(cuelearn.omcl.__all__)

@@ -1,0 +1,133 @@
+"""Bounds of the theorems, on random streams."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from omcl_twins import make_stream, plain_kernel
+
+from cuelearn.kernels import RBF, Linear
+from cuelearn.omcl import OMCL, KernelPerceptron, OnlineGradientDescent, PassiveAggressive, Projectron, ProjectronPlusPlus
+
+QUIET = dict(verbose=False)
+FEW = settings(max_examples=12)
+SEEDS = st.integers(0, 10_000)
+STEPS = st.floats(1e-3, 10.0)
+
+
+def stream(seed, n_classes, n=120):
+    """Easy, noisy and hopeless streams."""
+    rng = np.random.default_rng(seed)
+    X, y = make_stream(n, 6, n_classes, seed=seed, noise=rng.choice([0.0, 0.2, 1.0]), spread=rng.choice([0.05, 0.3]))
+    return X, y
+
+
+def plain_losses(U, X, y):
+    scores = X @ U.T
+    own = scores[np.arange(y.size), y]
+    scores[np.arange(y.size), y] = -np.inf
+    return np.maximum(0.0, 1.0 - own + scores.max(axis=1))
+
+
+@FEW
+@given(seed=SEEDS, n_classes=st.sampled_from([2, 3, 5]), step=STEPS)
+def test_theorem_3_1(seed, n_classes, step):
+    """Cumulative loss of two layers: at most the best cue's plus the second layer's regret against the selector of that cue.
+
+    The selector u_y picks the cue's score of class y, so that its loss is the cue's and ||u||^2 = M.
+    """
+    X, y = stream(seed, n_classes)
+    cues = [
+        ("a", ProjectronPlusPlus(RBF(gamma=0.5), eta=0.3), [0, 1]), ("b", KernelPerceptron(RBF(gamma=0.5)), [2, 3]),
+        ("c", PassiveAggressive(), [4, 5]), ("useless", KernelPerceptron(Linear()), [0]),
+    ]  # fmt: skip
+    model = OMCL(cues, OnlineGradientDescent(step), average=False, **QUIET)
+    S = []
+    for t in range(y.size):
+        S.append(recorded_scores(model, X[t : t + 1]) if t else np.zeros(4 * n_classes))
+        model.partial_fit(X[t : t + 1], y[t : t + 1], classes=range(n_classes))
+    S = np.array(S)
+    lossy = model.online_losses_ > 0.0
+    regret = n_classes / (2.0 * step) + step * (S[lossy] ** 2).sum()
+    own = [learner.online_losses_.sum() for learner in model.learners_]
+    for j, learner in enumerate(model.learners_):
+        selector = np.zeros((n_classes, 4 * n_classes))
+        selector[np.arange(n_classes), j * n_classes + np.arange(n_classes)] = 1.0
+        np.testing.assert_allclose(plain_losses(selector, S, y), learner.online_losses_, atol=1e-8)
+    assert model.cumulative_loss_ <= min(own) + regret + 1e-8
+    assert model.n_mistakes_ <= model.cumulative_loss_ + 1e-8
+
+
+def recorded_scores(model, x):
+    """S of one sample, of the last hypotheses."""
+    return np.concatenate([model._inputs(x, j) @ learner._state.hypothesis(False).T for j, learner in enumerate(model.learners_)], axis=1)[0]
+
+
+@FEW
+@given(seed=SEEDS, n_classes=st.sampled_from([2, 3, 5]), step=STEPS)
+def test_regret_of_gradient_descent(seed, n_classes, step):
+    """Against any u: here zero, random ones, and the hypothesis that it arrives at."""
+    X, y = stream(seed, n_classes)
+    rng = np.random.default_rng(seed)
+    model = OnlineGradientDescent(step, average=False, **QUIET).fit(X, y)
+    lossy = model.online_losses_ > 0.0
+    for u in (np.zeros((n_classes, 6)), model.coef_, *(size * rng.normal(size=(n_classes, 6)) for size in (0.1, 1.0, 10.0))):
+        regret = (u**2).sum() / (2.0 * step) + step * (X[lossy] ** 2).sum()
+        assert model.cumulative_loss_ <= plain_losses(u, X, y).sum() + regret + 1e-8
+
+
+@FEW
+@given(seed=SEEDS, n_classes=st.sampled_from([2, 3, 5]), C=st.floats(1e-3, 100.0))
+def test_bounds_of_passive_aggressive(seed, n_classes, C):
+    """Crammer et al. (2006), lemma 1 and theorem 4, for the multiclass loss."""
+    X, y = stream(seed, n_classes)
+    model = PassiveAggressive(C, average=False, **QUIET).fit(X, y)
+    losses, length_sq = model.online_losses_, (X**2).sum(axis=1)
+    steps = np.minimum(C, np.divide(losses, 2.0 * length_sq, out=np.zeros(y.size), where=length_sq > 0.0))
+    rng = np.random.default_rng(seed)
+    for u in (np.zeros((n_classes, 6)), model.coef_, *(size * rng.normal(size=(n_classes, 6)) for size in (0.1, 1.0, 10.0))):
+        bound = (u**2).sum() + 2.0 * C * plain_losses(u, X, y).sum()
+        assert (steps * losses).sum() <= bound + 1e-8
+        assert model.n_mistakes_ <= max(2.0 * length_sq.max(), 1.0 / C) * bound + 1e-8
+
+
+@FEW
+@given(seed=SEEDS, n_classes=st.sampled_from([2, 3, 5]))
+def test_bound_of_the_perceptron(seed, n_classes):
+    """``M <= L + D + sqrt(D L)`` for any u with hinge losses of sum L on the mistakes and D = 2 ||u||^2 (unit diagonal)."""
+    X, y = stream(seed, n_classes)
+    K = plain_kernel("rbf", X, X, gamma=0.5)
+    model = KernelPerceptron("precomputed", average=False, **QUIET).fit(K, y)
+    rng = np.random.default_rng(seed)
+    wrong = np.flatnonzero(model.online_errors_)
+    for u in (np.zeros((n_classes, y.size)), *(size * (np.eye(n_classes)[:, y] + rng.normal(size=(n_classes, y.size))) for size in (0.05, 0.3))):
+        D = 2.0 * np.einsum("ci,ij,cj->", u, K, u)
+        L = plain_losses(u, K[wrong], y[wrong]).sum()
+        assert wrong.size <= L + D + np.sqrt(D * L) + 1e-8
+
+
+@FEW
+@given(seed=SEEDS, eta=st.sampled_from([0.05, 0.1, 0.3, 0.7, 1.2]), plus=st.booleans())
+def test_support_is_spread_out(seed, eta, plus):
+    """Orabona et al. (2009), theorem 1: every member lies eta / sqrt 2 off the span of the earlier ones, so that only so many fit.
+
+    On an interval two members x, z have ``k(x, z) <= 1 - eta^2 / 4``, which leaves room for a number that can be counted.
+    """
+    rng = np.random.default_rng(seed)
+    X, y = rng.random((600, 1)), rng.integers(0, 3, 600)
+    cls = ProjectronPlusPlus if plus else Projectron
+    model = cls(RBF(gamma=0.05), eta=eta, **QUIET).fit(X, y)
+    members = model.support_vectors_
+    K = plain_kernel("rbf", members, members, gamma=0.05)
+    pivots = np.diag(np.linalg.cholesky(K)) ** 2  # squared distances from the span of the earlier members
+    assert pivots.min() > 0.5 * eta**2 * (1.0 - 1e-6)
+    gap = np.sqrt(-0.05 * np.log(1.0 - eta**2 / 4.0))
+    assert len(members) <= 1.0 / gap + 1.0
+    order = np.sort(members[:, 0])
+    assert len(members) == 1 or np.diff(order).min() >= gap * (1.0 - 1e-9)
+
+
+def test_an_eta_beyond_the_diameter_keeps_one_sample():
+    X, y = make_stream(300, 6, 3, noise=1.0)
+    for cls in (Projectron, ProjectronPlusPlus):
+        model = cls(RBF(gamma=0.5), eta=np.sqrt(2.0) + 1e-9, **QUIET).fit(X, y)
+        assert model.support_.tolist() == [0]

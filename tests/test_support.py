@@ -1,0 +1,125 @@
+"""Support sets of online learners, and matrices of distances."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank, Linear, Poly
+from cuelearn.support import PrecomputedSupport, SupportSet, distance_matrix, kernel_values, mean_rule, resolve_kernel
+
+KERNELS = [RBF(), RBF(factor=0.5), Chi2(), ExpDistance("euclidean"), ExpDistance("cityblock"), ExpDistance("sqeuclidean"), Linear(), Poly(3)]
+
+
+def data(n=40, d=7, seed=0):
+    return np.random.default_rng(seed).random((n, d))
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
+def test_values_are_those_of_the_bank(kernel):
+    """A support set and a `KernelBank` agree on kernels, gamma and normalisation."""
+    X, new = data(), data(12, seed=1)
+    bank = KernelBank([("cue", kernel, slice(None))], X, dtype=np.float64)
+    support = SupportSet(kernel, True, X)
+    support.add(X, np.arange(40))
+    assert type(support.kernel) is type(bank.kernels_[0])  # with the same gamma, but for the precision in which its mean was formed
+    assert getattr(support.kernel, "gamma", 1.0) == pytest.approx(getattr(bank.kernels_[0], "gamma", 1.0), rel=1e-7)
+    np.testing.assert_allclose(support.cross(X), bank.stack[0], atol=1e-7)
+    cross = np.concatenate([block for _, block in bank.cross(new).blocks()], axis=1)[0]
+    np.testing.assert_allclose(support.cross(new), cross, atol=1e-7)
+
+
+def test_growing():
+    """Members stay in their order through any number of enlargements, whatever the batches."""
+    X = data(200)
+    kept = np.random.default_rng(1).permutation(200)[:90]
+    kept.sort()
+    support = SupportSet(Linear(), True, X)
+    for start in range(0, 200, 17):
+        batch = X[start : start + 17]
+        support.add(batch, kept[(kept >= start) & (kept < start + 17)] - start)
+    np.testing.assert_array_equal(support.samples, X[kept])
+    wanted = X @ X[kept].T / np.sqrt(np.outer((X**2).sum(axis=1), (X[kept] ** 2).sum(axis=1)))
+    np.testing.assert_allclose(support.cross(X), wanted, atol=1e-12)
+    assert support.samples.dtype == np.float64 and support.size == 90
+
+
+def test_an_empty_set():
+    X = data()
+    support = SupportSet(RBF(), True, X)
+    rows, diagonal, columns, places = support.batch(X[:1])
+    assert rows.shape == (1, 1) and rows[0, 0] == diagonal[0] == 1.0 and columns.size == 0 and places.tolist() == [0]
+    assert support.cross(X).shape == (40, 0)
+
+
+def test_the_bits_do_not_depend_on_the_threads_of_blas():
+    from threadpoolctl import threadpool_limits
+
+    X, Z = data(300, 200), data(150, 200, seed=1)
+    for kernel in (Linear(), Poly(2, gamma=1.0), RBF(gamma=1.0)):
+        values = []
+        for threads in (1, 2):
+            with threadpool_limits(threads):
+                values.append(kernel_values(kernel, X, Z))
+        np.testing.assert_array_equal(*values)
+
+
+def test_precomputed_support():
+    K = data(30, 30)
+    support = PrecomputedSupport()
+    rows, diagonal, columns, places = support.batch(K[:10, :10])
+    np.testing.assert_array_equal(rows, K[:10, :10])
+    assert columns.size == 0 and places.tolist() == list(range(10))
+    support.add(K[:10, :10], np.array([2, 7]))
+    rows, diagonal, columns, places = support.batch(K[10:20, :20])
+    assert columns.tolist() == [2, 7] and places.tolist() == list(range(10, 20)) and rows.flags.c_contiguous
+    np.testing.assert_array_equal(diagonal, np.diag(K)[10:20])
+    support.add(K[10:20, :20], np.array([], dtype=np.int64))
+    support.add(K[20:, :], np.array([0]))
+    assert support.seen == 30 and support.size == 3
+    np.testing.assert_array_equal(support.cross(K), K[:, [2, 7, 20]])
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("metric", ["chi2", "cityblock", "sqeuclidean"])
+def test_distance_matrix(metric, dtype):
+    X = data(70, 9).astype(dtype)
+    X[5] = 0.0
+    X[6] = X[7]
+    X[8] = 0.0
+    double = X.astype(float)
+    if metric == "chi2":
+        below = double[:, None] + double[None]
+        wanted = (np.divide((double[:, None] - double[None]) ** 2, below, out=np.zeros_like(below), where=below > 0.0)).sum(axis=2)
+    else:
+        wanted = cdist(double, double, metric)
+    found = distance_matrix(X, metric)
+    assert found.dtype == dtype and found[6, 7] == found[5, 8] == 0.0
+    np.testing.assert_allclose(found, wanted, atol=1e-12 if dtype == np.float64 else 1e-5)
+    np.testing.assert_array_equal(found, found.T)
+    for options in (dict(n_jobs=2), dict(tile=16), dict(tile=16, n_jobs=2), dict(tile=70)):
+        np.testing.assert_array_equal(distance_matrix(X, metric, **options), found)
+    assert mean_rule(found) == pytest.approx(wanted.sum() / (70 * 69), rel=1e-5)
+
+
+def test_mean_rule_of_degenerate_sets():
+    assert mean_rule(np.zeros((1, 1))) == 1.0
+    assert mean_rule(np.zeros((5, 5))) == 1.0
+    assert mean_rule(np.array([[0.0, 3.0], [3.0, 0.0]])) == 3.0
+
+
+def test_bad_input():
+    X = data()
+    for call, error, match in (
+        (lambda: resolve_kernel("rbf", X), TypeError, "kernel must be one of cuelearn.kernels, such as"),
+        (lambda: resolve_kernel(ExpDistance("precomputed"), X), ValueError, "kernel must be computed from X here"),
+        (lambda: resolve_kernel(RBF(), X[:1]), ValueError, "takes its gamma from the first batch, which must hold at least 2 samples"),
+        (lambda: SupportSet(Chi2(gamma=1.0), True, -X), ValueError, "negative"),
+        (lambda: SupportSet(Chi2(gamma=1.0), True, X).batch(-X), ValueError, "X must not be negative for a chi-squared kernel"),
+        (lambda: SupportSet(ExpDistance("chi2"), True, X).cross(-X), ValueError, "X must not be negative for a chi-squared kernel"),
+        (lambda: distance_matrix(X, "cosine"), ValueError, "metric must be 'chi2', 'cityblock' or 'sqeuclidean', got 'cosine'"),
+        (lambda: distance_matrix(-X, "chi2"), ValueError, "X must not be negative for the chi-squared distance"),
+        (lambda: PrecomputedSupport().batch(X), ValueError, r"X must have shape \(n, 0 \+ n\)"),
+        (lambda: PrecomputedSupport().cross(X), ValueError, r"X must have shape \(n, 0\)"),
+    ):
+        with pytest.raises(error, match=match):
+            call()
