@@ -14,8 +14,10 @@ The protocol, the same for every data set and method:
 """
 
 import hashlib
+import os
 import time
 from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -199,10 +201,10 @@ def load_images(name, tier, seed, n_jobs=1, **size):
     ImageData
     """
     if tier == "original":
-        try:
-            return datasets.load_original({"robot": "idol2", "objects": "eth80"}[name])
-        except datasets.DataFileError as error:
-            print(f"{name}: simulated, since {error}")
+        original, place = {"robot": "idol2", "objects": "eth80"}[name], os.environ.get("CUELEARN_DATA")
+        if place and (Path(place) / original).is_dir():  # what is there must be whole: a damaged copy is an error, not a reason to simulate
+            return datasets.load_original(original)
+        print(f"{name}: simulated, since CUELEARN_DATA names no directory with {original}/ in it")
     if name == "robot":
         return datasets.make_robot(size["frames"], size["height"], size["width"], random_state=seed, n_jobs=n_jobs)
     return datasets.make_objects(size["n_objects"], size["size"], random_state=seed, n_jobs=n_jobs)

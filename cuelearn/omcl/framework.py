@@ -109,15 +109,18 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
             raise ValueError(
                 f"cues must be a non-empty list of (name, learner, columns), learners being classifiers with partial_fit, got {self.cues!r}"
             )
-        names = [name for name, _, _ in self.cues]
+        return self.cues
+
+    def _check_cues(self):
+        """What need not be looked at again with every sample."""
+        names, parameters = [name for name, _, _ in self._triples()], self._get_param_names()
         if len(set(names)) < len(names):
             raise ValueError(f"cues must have different names, got {names}")
-        taken = [name for name in names if "__" in name or name in OnlineClassifier.get_params(self, deep=False)]
+        taken = [name for name in names if "__" in name or name in parameters]
         if taken:
             raise ValueError(f"cues must have names without '__' and other than this estimator's parameters, got {taken[0]!r}")
-        for name, learner, _ in self.cues:
+        for name, learner, _ in self._triples():
             check_learner(learner, f"cues: the learner of {name!r}")
-        return self.cues
 
     def _is_precomputed(self):
         return any(getattr(learner, "kernel", None) == "precomputed" for _, learner, _ in self._triples())
@@ -136,6 +139,7 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
         names = list(X.columns) if hasattr(X, "columns") else None
         X, y = super()._check_samples(X, y, first)
         if first:
+            self._check_cues()
             self._columns = self._find_columns(X, names)
         return X, y
 
