@@ -137,7 +137,9 @@ def test_data_frames_with_named_columns(cls):
 # ------------------------------------------------------------------ learning in parts
 
 
-@pytest.mark.parametrize("labels", [np.array([3, 5, 9]), np.array(["ant", "bee", "cat"]), np.array(["x", "y", "z"], dtype=object), np.array([False, True])])
+@pytest.mark.parametrize(
+    "labels", [np.array([3, 5, 9]), np.array(["ant", "bee", "cat"]), np.array(["x", "y", "z"], dtype=object), np.array([False, True])]
+)
 @pytest.mark.parametrize("cls", ALL)
 def test_one_by_one_is_fit(cls, labels):
     X, y = data(300, n_classes=len(labels))
@@ -292,8 +294,8 @@ def refused(call, error, match):
         (OMCL([("a", MinMaxScaler(), [0])]), TypeError, "the learner of 'a' must have decision_function or predict_proba, MinMaxScaler has"),
         (OMCL([("a", KernelPerceptron())]), ValueError, r"cues must be a non-empty list of \(name, learner, columns\)"),
         (OMCL([CUES[0], CUES[1], CUES[0]]), ValueError, r"cues must have different names, got \['shape', 'colour', 'shape'\]"),
-        (OMCL([("average", KernelPerceptron(), [0])]), ValueError, "names without '__' and other than this estimator's parameters, got 'average'"),
-        (Vote([("a__b", KernelPerceptron(), [0])]), ValueError, "names without '__' and other than this estimator's parameters, got 'a__b'"),
+        (OMCL([("average", KernelPerceptron(), [0])]), ValueError, "other than this estimator's parameters, got 'average'"),
+        (Vote([("a__b", KernelPerceptron(), [0])]), ValueError, "cues must have names without '__' .*, got 'a__b'"),
         (OMCL([("a", KernelPerceptron(), [0, 6])]), ValueError, "cue 'a': column 6 is not in X, which has 6 columns"),
         (OMCL([("a", KernelPerceptron(), "red")]), ValueError, "cue 'a': columns can be given by name only for a DataFrame"),
         (OMCL([("a", KernelPerceptron(), [])]), ValueError, "cue 'a'"),
@@ -468,7 +470,8 @@ def test_precomputed_shapes(cls):
         refused(lambda bad=bad: model.partial_fit(bad, y, classes=[0, 1, 2]), ValueError, match)
         assert not hasattr(model, "classes_")
     for options in (dict(n_epochs=2), dict(shuffle=True)):
-        refused(lambda o=options: make(cls, kernel="precomputed", **o).fit(K, y), ValueError, "n_epochs must be 1 and shuffle False with precomputed")
+        match = "n_epochs must be 1 and shuffle False with precomputed"
+        refused(lambda o=options: make(cls, kernel="precomputed", **o).fit(K, y), ValueError, match)
     model.partial_fit(K[:100, :100], y[:100], classes=[0, 1, 2])
     refused(lambda: model.partial_fit(K[100:, 100:], y[100:]), ValueError, r"X must have shape \(n, 100 \+ n\).*got \(50, 50\)")
     refused(lambda: model.predict(K[100:]), ValueError, r"X must have shape \(n, 100\), the kernel with all samples seen in training, got")

@@ -143,7 +143,8 @@ def test_what_cannot_be_saved(tmp_path):
     foreign = OMCL([("theirs", SGDClassifier(random_state=0), [0, 1])], average=False, **QUIET).fit(X, y)
     above = OMCL(CUES, SGDClassifier(random_state=0), average=False, **QUIET).fit(X, y)
     called = Vote([("a", KernelPerceptron(), lambda X: [0])], **QUIET).fit(X, y)
-    for model, match in ((foreign, "SGDClassifier"), (above, "SGDClassifier"), (called, "function"), (Flat(cues=[("a", RBF(), [0])]).fit(X, y), "Flat")):
+    maps = Flat(cues=[("a", RBF(), [0])], **QUIET).fit(X, y)
+    for model, match in ((foreign, "SGDClassifier"), (above, "SGDClassifier"), (called, "function"), (maps, "Flat")):
         with pytest.raises(TypeError, match=f"{match}.* cannot be saved"):
             model.save(tmp_path / "model")
         assert not list(tmp_path.iterdir())
