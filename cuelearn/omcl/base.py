@@ -59,6 +59,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         Visit a batch in order and learn; returns a `Trace`, with a log of all updates if `log`.
     ``_scores(X)``
         Class scores of new samples, shape (n, n_classes).
+    ``_pack_state(prefix, arrays)``, ``_unpack_state(plain, prefix, arrays)``
+        The learnt state for `save`: returns its plain part, arrays go into `arrays` under `prefix`; and the inverse.
     """
 
     # ------------------------------------------------------------ subclasses' hooks
@@ -355,13 +357,6 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(model, cls):
             raise ValueError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}")
         return model
-
-    def _pack_state(self, prefix, arrays):
-        """Plain part of the learnt state; arrays go into `arrays` under `prefix`."""
-        raise NotImplementedError
-
-    def _unpack_state(self, plain, prefix, arrays):
-        raise NotImplementedError
 
 
 # ------------------------------------------------------------ packing without pickle
