@@ -1,10 +1,14 @@
 """Multiple kernel learning: online, batch, sparse, and the exact reference (thesis chapter 4)."""
 
 from cuelearn.mkl.base import load
+from cuelearn.mkl.lpnorm import LpMKL
+from cuelearn.mkl.mcmkl import MCMKL, solve_mc_mkl
 from cuelearn.mkl.obscure import OBSCURE, PegasosMKL, solve_obscure, solve_pegasos_mkl
 from cuelearn.mkl.om2 import OM2, solve_om2
 from cuelearn.mkl.problem import Certificate, MKLProblem, duality_gap, objective
 from cuelearn.mkl.reference import solve_crammer_singer, solve_reference
+from cuelearn.mkl.silp import SILPMKL
+from cuelearn.mkl.simple import SimpleMKL
 from cuelearn.mkl.single import AverageKernelSVM, BestKernelSVM, KernelPA
 from cuelearn.mkl.stream import Result
 from cuelearn.mkl.ufo import UFOMKL, solve_ufo
@@ -14,15 +18,20 @@ __all__ = [
     "BestKernelSVM",
     "Certificate",
     "KernelPA",
+    "LpMKL",
+    "MCMKL",
     "MKLProblem",
     "OBSCURE",
     "OM2",
     "PegasosMKL",
     "Result",
+    "SILPMKL",
+    "SimpleMKL",
     "UFOMKL",
     "duality_gap",
     "load",
     "objective",
+    "solve_mc_mkl",
     "solve_crammer_singer",
     "solve_obscure",
     "solve_om2",

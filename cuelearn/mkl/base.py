@@ -23,7 +23,8 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
 
     Subclasses have the parameters `kernels`, `normalize` and `memory`, and set `dual_coef_` (n_support, n_classes), `support_`
     and `kernel_weights_` in `fit`; scores are ``sum_j kernel_weights_[j] * K_j[:, support_] @ dual_coef_`` plus `intercept_`
-    where a method has one.
+    where a method has one. Where each class has weights of its own, `kernel_weights_` has shape (n_classes, n_kernels), and column c
+    of the scores takes row c.
     """
 
     def _is_precomputed(self):
@@ -70,15 +71,15 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     def _new_samples(self, X):
         """Check new samples; returns them in the form that the bank or `_class_scores` takes."""
         if isinstance(X, CrossBank):
-            if (X.n_kernels, X.n_columns) != (self.kernel_weights_.size, self.n_seen_):
+            if (X.n_kernels, X.n_columns) != (self.kernel_weights_.shape[-1], self.n_seen_):
                 raise ValueError(
-                    f"X must be a cross bank of {self.kernel_weights_.size} kernels and {self.n_seen_} training samples, "
+                    f"X must be a cross bank of {self.kernel_weights_.shape[-1]} kernels and {self.n_seen_} training samples, "
                     f"got one of {X.n_kernels} and {X.n_columns}"
                 )
             return X
         if self._is_precomputed():
             X = np.asarray(X)
-            expected = (self.kernel_weights_.size, self.n_features_in_)
+            expected = (self.kernel_weights_.shape[-1], self.n_features_in_)
             if X.ndim != 3 or (X.shape[0], X.shape[2]) != expected:
                 raise ValueError(f"X must have shape ({expected[0]}, n, {expected[1]}) (n_kernels, n, n_train), got {X.shape}")
             return X
@@ -90,19 +91,25 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     def _class_scores(self, X):
         check_is_fitted(self)
         X = self._new_samples(X)
-        active = np.flatnonzero(self.kernel_weights_)
+        active = np.flatnonzero(np.atleast_2d(self.kernel_weights_).any(axis=0))
         if active.size == 0 or self.support_.size == 0:
             n_rows = X.n_rows if isinstance(X, CrossBank) else X.shape[1 if self._is_precomputed() else 0]
             return np.zeros((n_rows, self.dual_coef_.shape[1]))
-        weights = self.kernel_weights_[active]
+        weights = self.kernel_weights_[..., active]
         if isinstance(X, CrossBank):
             return combined_scores(X.select(active, self.support_), self.dual_coef_, weights)
         if self._is_precomputed():
             if not np.isfinite(X).all():
                 raise ValueError("X holds NaN or infinite values")
-            combined = np.zeros(X.shape[1:], dtype=X.dtype if X.dtype.kind == "f" else np.float64)
+            dtype = X.dtype if X.dtype.kind == "f" else np.dtype(np.float64)
+            if weights.ndim == 2:
+                scores = np.zeros((X.shape[1], self.dual_coef_.shape[1]))
+                for j, weight in zip(active, weights.T, strict=True):
+                    scores += (X[j][:, self.support_].astype(dtype, copy=False) @ self.dual_coef_.astype(dtype)) * weight
+                return scores
+            combined = np.zeros(X.shape[1:], dtype=dtype)
             for j, weight in zip(active, weights, strict=True):
-                combined += combined.dtype.type(weight) * X[j]
+                combined += dtype.type(weight) * X[j]
             return combined[:, self.support_] @ self.dual_coef_
         cross = self.bank_.cross(X, kernels=active, support=self.bank_support_)
         return combined_scores(cross, self.dual_coef_, weights)

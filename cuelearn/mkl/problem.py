@@ -238,10 +238,25 @@ def flat_view(stack):
 
 
 def combined_scores(cross, coef, kernel_weights):
-    """Scores of a cross bank's rows, block by block: the kernels are combined first, then multiplied with the coefficients."""
+    """Scores of a cross bank's rows, block by block: kernels that all classes share are combined first, then multiplied with the coefficients.
+
+    Parameters
+    ----------
+    cross : CrossBank
+    coef : ndarray, shape (n_columns, n_classes)
+    kernel_weights : ndarray, shape (n_kernels,) or (n_classes, n_kernels)
+
+    Returns
+    -------
+    ndarray, shape (n_rows, n_classes)
+    """
     scores = np.zeros((cross.n_rows, coef.shape[1]))
     for rows, block in cross.blocks(reuse=True):
-        scores[rows] = combine(block, kernel_weights) @ coef.astype(block.dtype)
+        if kernel_weights.ndim == 1:
+            scores[rows] = combine(block, kernel_weights) @ coef.astype(block.dtype)
+            continue
+        for j, weights in enumerate(kernel_weights.T):
+            scores[rows] += (block[j] @ coef.astype(block.dtype)) * weights
     return scores
 
 

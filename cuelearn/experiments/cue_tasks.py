@@ -1,0 +1,320 @@
+r"""Tasks made of cues: images or tables -> samples by cue -> permutations into training and test part -> distances -> kernel stacks.
+
+What the chapters `omcl` and `mkl` share: both learn places and objects from the same simulated images (or the originals), under the
+same permutations.
+"""
+
+import hashlib
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from cuelearn import datasets
+from cuelearn.datasets.cues import OBJECT_CUES, ROBOT_CUES, image_cues
+from cuelearn.omcl import KernelPerceptron
+from cuelearn.support import distance_matrix, mean_rule
+
+# widths, times the mean distance; the two smallest were added, for every method alike, when a first run chose 1/8 throughout
+FACTORS = (1 / 32, 1 / 16, 1 / 8, 0.25, 0.5, 1.0, 2.0, 4.0)
+WEATHERS = ("cloudy", "sunny", "night")
+N_SUBSEQUENCES = 5
+TRAIN_OBJECTS = 7  # of 10
+
+
+# ---------------------------------------------------------------- permutations
+
+
+class Split(NamedTuple):
+    """One permutation of a task.
+
+    Attributes
+    ----------
+    train, test : ndarray of int
+        Rows; `train` in the order of learning.
+    inner, held : ndarray of int
+        Rows of `train` (its own order) that learn and that validate when parameters are chosen.
+    rounds : ndarray of int
+        Numbers of samples seen at which the predictors are tested; the last is all.
+    """
+
+    train: np.ndarray
+    test: np.ndarray
+    inner: np.ndarray
+    held: np.ndarray
+    rounds: np.ndarray
+
+
+def robot_permutation(permutation):
+    """Order of the weathers, and the repeat (1 or 2) that learns: the twelve combinations, alternating between the repeats."""
+    order = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)][permutation % 6]
+    return order, 1 + (permutation + permutation // 6) % 2
+
+
+def robot_split(frames, permutation):
+    """Permutation of the robot's sequences (thesis 3.4.1): six learn in chronological order, their counterparts test.
+
+    The twelve permutations are the six orders of the three kinds of weather, times which of the two repeats learns. The first session's
+    sequences come before the second's; each is divided into five subsequences, after each of which the predictors are tested. The last
+    sequence validates.
+
+    Parameters
+    ----------
+    frames : dict
+        Of an `ImageData`: sequence, weather, session, repeat.
+    permutation : int in 0..11
+
+    Returns
+    -------
+    Split
+    """
+    order, learns = robot_permutation(permutation)
+    parts, rounds, seen = [], [], 0
+    for session in (1, 2):
+        for w in order:
+            rows = np.flatnonzero((frames["weather"] == WEATHERS[w]) & (frames["session"] == session) & (frames["repeat"] == learns))
+            rows = rows[np.argsort(frames["time"][rows], kind="stable")]
+            parts.append(rows)
+            for part in np.array_split(rows, N_SUBSEQUENCES):
+                seen += part.size
+                rounds.append(seen)
+    train = np.concatenate(parts)
+    test = np.flatnonzero(frames["repeat"] != learns)
+    last = train.size - parts[-1].size
+    return Split(train, test, np.arange(last), np.arange(last, train.size), np.array(rounds))
+
+
+def object_split(frames, y, permutation, seed):
+    """Permutation of the objects (thesis 3.4.2): seven of ten objects of each category learn, in random order, the others test.
+
+    Two training objects of each category validate; every second view of the others learns then.
+    """
+    rng = np.random.default_rng([seed, permutation, 3])
+    train, validates = np.zeros(y.size, bool), np.zeros(y.size, bool)
+    for c in np.unique(y):
+        numbers = rng.permutation(np.unique(frames["object"][y == c]))
+        kept = max(2, round(TRAIN_OBJECTS / 10 * numbers.size))
+        train |= (y == c) & np.isin(frames["object"], numbers[:kept])
+        validates |= (y == c) & np.isin(frames["object"], numbers[: max(1, round(2 / 7 * kept))])
+    rows = rng.permutation(np.flatnonzero(train))
+    inner, held = np.flatnonzero(~validates[rows]), np.flatnonzero(validates[rows])
+    return Split(rows, np.flatnonzero(~train), inner[::2], held, np.linspace(0, rows.size, 21)[1:].astype(int))
+
+
+def random_split(y, n_train, n_test, permutation, seed):
+    """Stratified random split of a set without sequences or objects; three tenths of the training part validate."""
+    everything = np.arange(y.size)
+    train, test = train_test_split(everything, train_size=n_train, stratify=y, random_state=1000 * seed + permutation)
+    train = np.random.default_rng([seed, permutation, 4]).permutation(train)
+    cut = round(0.7 * n_train)
+    return Split(train, test[:n_test], np.arange(cut), np.arange(cut, n_train), np.linspace(0, n_train, 21)[1:].astype(int))
+
+
+# ---------------------------------------------------------------------- tasks
+
+
+class Task(NamedTuple):
+    """Samples by cue, with what all permutations share.
+
+    Attributes
+    ----------
+    data : CueData
+    chi2 : tuple of str
+        Cues with a chi-squared kernel; the others have an RBF on columns standardised over the training part.
+    distances : dict of str to ndarray, shape (n, n)
+        Chi-squared distances of those cues.
+    splits : dict of int to Split
+    """
+
+    data: object
+    chi2: tuple
+    distances: dict
+    splits: dict
+
+
+@lru_cache(maxsize=4)
+def load_images(name, tier, seed, n_jobs=1, **size):
+    """Images of the chapter: simulated, or the originals where they are asked for and present.
+
+    Parameters
+    ----------
+    name : {"robot", "objects"}
+    tier : {"bundled", "original"}
+        With "original", KTH-IDOL2 or ETH-80 from the directory CUELEARN_DATA where it is there; else simulated as well.
+    seed : int
+    n_jobs : int
+    **size
+        `frames`, `height`, `width` or `n_objects`, `size`.
+
+    Returns
+    -------
+    ImageData
+    """
+    if tier == "original":
+        original, place = {"robot": "idol2", "objects": "eth80"}[name], os.environ.get("CUELEARN_DATA")
+        if place and (Path(place) / original).is_dir():  # what is there must be whole: a damaged copy is an error, not a reason to simulate
+            return datasets.load_original(original)
+        print(f"{name}: simulated, since CUELEARN_DATA names no directory with {original}/ in it")
+    if name == "robot":
+        return datasets.make_robot(size["frames"], size["height"], size["width"], random_state=seed, n_jobs=n_jobs)
+    return datasets.make_objects(size["n_objects"], size["size"], random_state=seed, n_jobs=n_jobs)
+
+
+def robot_tasks(images, permutations, n_jobs=1):
+    """The place-recognition task for the given permutations: one `Task` for each of the two training sets.
+
+    The visual vocabulary and the scale of the laser features are learnt on the training sequences only, so permutations that train on
+    the first and on the second repeats have cues of their own.
+    """
+    plain = [cue for cue in ROBOT_CUES if cue not in ("bow", "laser")]
+    fixed = image_cues(images, plain, n_jobs=n_jobs)
+    shared = distances_of(fixed, plain, n_jobs)
+    tasks = []
+    for learns in (1, 2):
+        mine = [k for k in permutations if robot_permutation(k)[1] == learns]
+        if not mine:
+            continue
+        splits = {k: robot_split(images.frames, k) for k in mine}
+        rest = image_cues(images, ["bow", "laser"], train=np.sort(splits[mine[0]].train), n_jobs=n_jobs)
+        data = joined(fixed, rest, ROBOT_CUES)
+        tasks.append(Task(data, (*plain, "bow"), {**shared, **distances_of(rest, ["bow"], n_jobs)}, splits))
+    return tasks
+
+
+def joined(first, second, order):
+    """Cues of two descriptions of the same samples, in the order wanted."""
+    columns, cues, names, at = [], {}, [], 0
+    for cue in order:
+        source = first if cue in first.cues else second
+        part = source.X[:, source.cues[cue]]
+        columns.append(part)
+        names += source.feature_names[source.cues[cue]]
+        cues[cue] = slice(at, at + part.shape[1])
+        at += part.shape[1]
+    return first._replace(X=np.concatenate(columns, axis=1), cues=cues, feature_names=names)
+
+
+def object_task(images, permutations, seed, n_jobs=1):
+    """The object-categorisation task."""
+    data = image_cues(images, list(OBJECT_CUES), n_jobs=n_jobs)
+    splits = {k: object_split(images.frames, images.y, k, seed) for k in permutations}
+    return Task(data, tuple(OBJECT_CUES), distances_of(data, OBJECT_CUES, n_jobs), splits)
+
+
+def table_task(data, n_train, n_test, permutations, seed):
+    """A bundled set of real data; one RBF for each of its cues."""
+    cues = {cue: columns for cue, columns in data.cues.items() if not cue.startswith("pix-")}
+    data = data._replace(cues=cues)
+    return Task(data, (), {}, {k: random_split(data.y, n_train, n_test, k, seed) for k in permutations})
+
+
+def distances_of(data, cues, n_jobs=1):
+    """Chi-squared distance matrices of some cues, float32."""
+    return {cue: distance_matrix(data.X[:, data.cues[cue]], "chi2", n_jobs=n_jobs) for cue in cues}
+
+
+def common(task):
+    """What `permutation_run` needs of a task besides its point."""
+    return {"task": {**task._asdict(), "data": task.data._asdict() | {"provenance": None}, "splits": {k: tuple(s) for k, s in task.splits.items()}}}
+
+
+# ------------------------------------------------------------- one permutation
+
+
+def squared_distances(left, right):
+    """Squared Euclidean distances, float32, from centred columns."""
+    centre = right.mean(axis=0)
+    left, right = (left - centre).astype(np.float32), (right - centre).astype(np.float32)
+    out = (left**2).sum(axis=1)[:, None] + (right**2).sum(axis=1) - 2.0 * left @ right.T
+    return np.maximum(out, 0.0, out=out)
+
+
+def standardised(X, train):
+    """Columns with mean 0 and deviation 1 over the training rows."""
+    deviation = X[train].std(axis=0)
+    return (X - X[train].mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
+
+
+class Distances(NamedTuple):
+    """Distances among training samples, and of test samples to them, by name."""
+
+    train: dict
+    test: dict
+
+
+def cue_distances(data, chi2, distances, train, test):
+    """Distances of one permutation: of every cue, and of the long vectors of Flat."""
+    inside, across = {}, {}
+    X = data["X"].astype(np.float64)
+    for cue, columns in data["cues"].items():
+        if cue in chi2:
+            inside[cue], across[cue] = distances[cue][np.ix_(train, train)], distances[cue][np.ix_(test, train)]
+        else:
+            part = standardised(X[:, columns], train)
+            inside[cue], across[cue] = squared_distances(part[train], part[train]), squared_distances(part[test], part[train])
+    used = np.concatenate([np.arange(X.shape[1])[columns] for columns in data["cues"].values()])
+    for name, part in (("vectors", X[:, used]), ("vectors scaled", standardised(X[:, used], train))):
+        inside[name], across[name] = squared_distances(part[train], part[train]), squared_distances(part[test], part[train])
+    return Distances(inside, across)
+
+
+def kernels(distances, names, factors, learn, rows):
+    """Stack of kernels of `rows` (of `test` if None) against the training samples `learn`, widths by the mean rule over `learn`."""
+    stack = []
+    for name in names:
+        inside = distances.train[name][np.ix_(learn, learn)]
+        wanted = distances.test[name][:, learn] if rows is None else distances.train[name][np.ix_(rows, learn)]
+        stack.append(np.exp(wanted * np.float32(-1.0 / (factors[name] * mean_rule(inside)))))
+    return np.stack(stack)
+
+
+def class_errors(predicted, y, n_classes, wrong=None):
+    """Share of wrong predictions for each class; NaN for a class without samples."""
+    wrong = predicted != y if wrong is None else wrong
+    return np.array([wrong[y == c].mean() if np.any(y == c) else np.nan for c in range(n_classes)])
+
+
+def overall(errors):
+    """Every class counts alike, as in the thesis' tables."""
+    return float(np.nanmean(errors))
+
+
+def choose_widths(distances, y, split, n_classes):
+    """Kernel width of every cue: the factor, times the mean distance, with which the Perceptron errs least on the validation part.
+
+    Parameters
+    ----------
+    distances : Distances
+    y : ndarray of int
+    split : Split
+    n_classes : int
+
+    Returns
+    -------
+    factors : dict of str to float
+        One of `FACTORS` for each cue; ties go to the one nearest to 1.
+    tried : list of dict
+        Validation errors: what, value, error.
+    """
+    y_inner, y_held = y[split.train][split.inner], y[split.train][split.held]
+    factors, rows = {}, []
+    for name in distances.train:
+        errors = {}
+        for factor in FACTORS:
+            inside, across = (kernels(distances, [name], {name: factor}, split.inner, part)[0] for part in (split.inner, split.held))
+            learner = KernelPerceptron("precomputed", verbose=False).partial_fit(inside, y_inner, classes=np.arange(n_classes))
+            errors[factor] = overall(class_errors(learner.predict(across), y_held, n_classes))
+            rows.append({"what": f"width of {name}", "value": factor, "error": errors[factor]})
+        factors[name] = min(errors, key=lambda f: (errors[f], abs(np.log(f))))
+    return factors, rows
+
+
+def fingerprint(task):
+    """Text that identifies the samples and permutations of a task, for the store of results."""
+    digest = hashlib.sha256()
+    for array in (task.data.X, task.data.y, *(part for split in task.splits.values() for part in split)):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return f"{task.data.provenance.source} {digest.hexdigest()}"

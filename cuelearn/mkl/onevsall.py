@@ -1,0 +1,348 @@
+r"""One class against the rest, each with kernel weights of its own: what SILP, SimpleMKL and p-norm MKL share.
+
+Each class has the binary problem
+
+.. math:: \min_{\bar w, b} \frac12 \|\bar w\|_{2,p}^2 + C \sum_i \big[1 - y_i (\bar w\cdot\bar\phi(x_i) + b)\big]_+
+
+with the dual :math:`\max_a \sum_i a_i - \frac12 \|(a^\top Y K_j Y a)_j^{1/2}\|_q^2` over :math:`0 \le a_i \le C`,
+:math:`a^\top y = 0` (p = 1: the largest :math:`a^\top Y K_j Y a` in place of the norm). For fixed kernel weights *d* it is an SVM on
+:math:`\sum_j d_j K_j`, which libsvm solves; a method says how *d* moves (`Machine.move`), and that is all that one file holds.
+
+The classes run in lock step: a *round* solves one SVM for each class that has not converged, then measures the norms of all their blocks
+in one pass over the kernels. So a classifier of all classes exists after every round, and its accuracy can be drawn over time.
+"""
+
+import sys
+import warnings
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC
+from tqdm.auto import tqdm
+
+from cuelearn.checks import check_count, check_positive
+from cuelearn.groupnorm import group_norm
+from cuelearn.kernels import CrossBank
+from cuelearn.mkl.base import KernelClassifier
+from cuelearn.mkl.reference import combined_kernel
+from cuelearn.mkl.stream import History
+from cuelearn.mkl.training import BAR_AFTER
+
+__all__ = ["BinaryMKL", "Machine", "OneVersusAllMKL", "Solution"]
+
+# libsvm's own tolerance at first, and the least; it is tightened only when the SVM's own gap is what is left
+SVM_TOLERANCE = 1e-3
+SMALLEST_TOLERANCE = 1e-9
+# share of the wanted gap that the SVM's own gap may take
+OWN_SHARE = 0.2
+# the newest objective counts as better only by more than rounding
+BETTER = 1e-12
+
+
+class Solution:
+    """An SVM for fixed kernel weights.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (n_kernels,)
+        Kernel weights d.
+    coef : ndarray, shape (n_samples,)
+        :math:`a_i y_i`.
+    bias : float
+    total : float
+        :math:`\\sum_i a_i`.
+    quadratic : float
+        ``coef @ K_d @ coef``.
+    hinge : float
+        Sum of the hinge losses.
+    """
+
+    def __init__(self, weights, coef, bias, total, quadratic, hinge):
+        self.weights, self.coef, self.bias = weights, coef, bias
+        self.total, self.quadratic, self.hinge = total, quadratic, hinge
+
+    @property
+    def dual(self):
+        """Dual value of the SVM for these weights."""
+        return self.total - 0.5 * self.quadratic
+
+    def primal(self, C):
+        """Primal value of the SVM for these weights."""
+        return 0.5 * self.quadratic + C * self.hinge
+
+
+class BinaryMKL:
+    """The binary problems of a labelled kernel bank.
+
+    Parameters
+    ----------
+    bank : KernelBank
+    labels : ndarray of int, shape (n_samples,)
+    n_classes : int
+    C : float > 0
+        libsvm's C, which is the C of `MKLProblem` too: its objective is this one divided by ``C * n_samples``.
+    p : float in [1, 2]
+        Exponent of the group norm over kernels.
+    """
+
+    def __init__(self, bank, labels, n_classes, C, p):
+        self.bank, self.C, self.p = bank, C, p
+        targets = range(n_classes) if n_classes > 2 else (1,)
+        self.signs = np.stack([np.where(labels == c, 1.0, -1.0) for c in targets])
+        self.n_problems = len(self.signs)
+
+    def svm(self, k, weights, tolerance):
+        """Solve the SVM of problem `k` for kernel weights.
+
+        Parameters
+        ----------
+        k : int
+        weights : ndarray, shape (n_kernels,)
+        tolerance : float
+            libsvm's.
+
+        Returns
+        -------
+        Solution
+        """
+        signs = self.signs[k]
+        kernel = combined_kernel(self.bank, weights, 1.0)
+        machine = SVC(C=self.C, kernel="precomputed", tol=tolerance, cache_size=500).fit(kernel, signs)
+        coef = np.zeros(signs.size)
+        coef[machine.support_] = machine.dual_coef_[0]
+        bias = float(machine.intercept_[0])
+        scores = kernel[:, machine.support_] @ machine.dual_coef_[0]
+        hinge = float(np.maximum(0.0, 1.0 - signs * (scores + bias)).sum())
+        return Solution(weights, coef, bias, float(np.abs(coef).sum()), float(coef @ scores), hinge)
+
+    def block_norms_sq(self, coefs):
+        """Squared norms of the dual blocks of several problems in one pass over the kernels.
+
+        Parameters
+        ----------
+        coefs : ndarray, shape (n_samples, n_active)
+
+        Returns
+        -------
+        ndarray, shape (n_kernels, n_active)
+            ``coefs[:, c] @ K_j @ coefs[:, c]``, in float64: at large C the gap is a difference of nearly equal numbers.
+        """
+        bank = self.bank
+        support = np.flatnonzero(np.any(coefs != 0.0, axis=1))
+        out = np.zeros((bank.n_kernels, coefs.shape[1]))
+        step = max(1, min(256, bank.block_rows() // 2))
+        for start in range(0, support.size, step):
+            rows = support[start : start + step]
+            block = bank.stack[:, rows] if bank.resident else bank.rows(rows)
+            for j in range(bank.n_kernels):
+                products = np.asarray(block[j][:, support], dtype=np.float64) @ coefs[support]
+                out[j] += np.einsum("ic,ic->c", coefs[rows], products)
+        return np.maximum(0.0, out)
+
+    def value(self, solution, norms_sq):
+        r"""Objective at a solution's :math:`(\bar w, b)`: the regulariser is that of the block norms, not of the weights that led there."""
+        norms = solution.weights * np.sqrt(norms_sq)
+        return 0.5 * group_norm(norms, self.p) ** 2 + self.C * solution.hinge
+
+    def bound(self, solution, norms_sq):
+        """Dual value of a solution's dual point for the problem over all kernels: never above the optimum."""
+        dual = norms_sq.max() if self.p == 1.0 else group_norm(np.sqrt(norms_sq), self.p / (self.p - 1.0)) ** 2
+        return solution.total - 0.5 * dual
+
+
+class Machine:
+    """One class on its way: its kernel weights, its best point and the best lower bound so far.
+
+    A method is a subclass with `move`.
+
+    Parameters
+    ----------
+    problem : BinaryMKL
+    k : int
+        Which of its binary problems.
+    tol : float
+        Wanted gap relative to the objective.
+    """
+
+    def __init__(self, problem, k, tol):
+        self.problem, self.k, self.tol = problem, k, tol
+        self.tolerance = SVM_TOLERANCE
+        self.n_solved = 0
+        self.weights = self.first_weights(problem.bank.n_kernels)
+        self.solution = None
+        self.best = None
+        self.objective, self.lower = np.inf, 0.0
+        self.converged = self.stalled = False
+
+    def first_weights(self, n_kernels):
+        """Equal weights in the feasible set."""
+        power = self.problem.p / (2.0 - self.problem.p) if self.problem.p < 2.0 else np.inf
+        return np.full(n_kernels, n_kernels ** (-1.0 / power))
+
+    def svm(self, weights):
+        """SVM for some weights; the last one solved is kept."""
+        if self.solution is None or not np.array_equal(self.solution.weights, weights):
+            self.solution = self.problem.svm(self.k, weights, self.tolerance)
+            self.n_solved += 1
+        return self.solution
+
+    def solve(self):
+        """SVM for the present weights, accurate enough for the gap that is wanted."""
+        while True:
+            found = self.svm(self.weights)
+            own = found.primal(self.problem.C) - found.dual
+            limit = OWN_SHARE * max(self.tol * abs(found.dual), 0.1 * min(self.gap, abs(found.dual)))
+            if own <= limit or self.tolerance <= SMALLEST_TOLERANCE:
+                return found
+            self.tolerance = max(SMALLEST_TOLERANCE, 0.1 * self.tolerance)
+            self.solution = None
+
+    def measure(self, norms_sq):
+        """Take over the objective and the bound of the present solution."""
+        found = self.solution
+        value = self.problem.value(found, norms_sq)
+        if value < self.objective * (1.0 - BETTER):
+            self.objective, self.best = value, found
+        self.lower = max(self.lower, self.problem.bound(found, norms_sq))
+        self.check()
+
+    def check(self):
+        """Whether the gap is small enough."""
+        self.converged = self.gap <= self.tol * self.objective
+
+    @property
+    def gap(self):
+        """Certified distance of the best point from the optimum."""
+        return self.objective - self.lower
+
+    def move(self, norms_sq):
+        """Set `weights` for the next round.
+
+        Parameters
+        ----------
+        norms_sq : ndarray, shape (n_kernels,)
+            Squared norms of the dual blocks of the present solution.
+        """
+        raise TypeError(f"{type(self).__name__} does not say how its kernel weights move")
+
+    def advance(self, norms_sq):
+        """One round after its SVM: measure, and move if the class has not converged."""
+        self.measure(norms_sq)
+        if not self.converged:
+            before = self.weights
+            self.move(norms_sq)
+            self.check()
+            if np.array_equal(before, self.weights):  # only a more accurate SVM can bring anything new
+                self.stalled = self.tolerance <= SMALLEST_TOLERANCE
+                self.tolerance, self.solution = max(SMALLEST_TOLERANCE, 0.1 * self.tolerance), None
+
+
+class OneVersusAllMKL(KernelClassifier):
+    """Base of the estimators with a binary problem and kernel weights for each class.
+
+    A subclass names its `machine` (a subclass of `Machine`) and the exponent `_exponent(n_kernels)` of its group norm.
+    """
+
+    machine = Machine
+
+    def _exponent(self, n_kernels):
+        return 1.0
+
+    def fit(self, X, y):
+        """Train.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, n_features), or (n_kernels, n, n) for precomputed kernels, or a KernelBank
+        y : array-like, shape (n,)
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            With one sentence that names the argument, on any bad input.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If `max_iter` rounds did not bring the gap of every class down to `tol`.
+        """
+        C, tol, max_iter = check_positive("C", self.C), check_positive("tol", self.tol), check_count("max_iter", self.max_iter)
+        if self.callback is not None and not callable(self.callback):
+            raise TypeError(f"callback must be callable, got {type(self.callback).__name__}")
+        labels = self._start(X, y)
+        problem = BinaryMKL(self.bank_, labels, self.classes_.size, C, self._exponent(self.bank_.n_kernels))
+        machines = [self.machine(problem, k, tol) for k in range(problem.n_problems)]
+        self._run(machines, max_iter)
+        self._take(machines)
+        missed = [m for m in machines if not m.converged]
+        self.converged_ = not missed
+        if missed:
+            worst = max(m.gap / m.objective for m in missed)
+            warnings.warn(
+                f"{type(self).__name__} did not reach tol={tol:g} for {len(missed)} of {len(machines)} binary problems: the largest "
+                f"relative duality gap is {worst:.2g} after {self.n_iter_} rounds; raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _run(self, machines, max_iter):
+        history = History()
+        bar = tqdm(
+            total=max_iter, desc=type(self).__name__, unit="round", delay=BAR_AFTER, leave=False, disable=not self.verbose, file=sys.stderr
+        )
+        with bar, Parallel(n_jobs=self.n_jobs, prefer="threads") as parallel:
+            for step in range(1, max_iter + 1):
+                active = [m for m in machines if not (m.converged or m.stalled)]
+                found = parallel(delayed(m.solve)() for m in active)
+                norms_sq = active[0].problem.block_norms_sq(np.stack([f.coef for f in found], axis=1))
+                parallel(delayed(m.advance)(norms_sq[:, i]) for i, m in enumerate(active))
+                history.pause()
+                self._record(history, machines, step)
+                bar.update()
+                bar.set_postfix_str(f"{sum(not m.converged for m in machines)} classes to go", refresh=False)
+                stop = self._call_back(history, machines, step)
+                history.go()
+                if stop or all(m.converged or m.stalled for m in machines):
+                    break
+        self.history_ = history.frame()
+        self.n_iter_ = step
+
+    def _record(self, history, machines, step):
+        scale = machines[0].problem.C * machines[0].problem.signs.shape[1]
+        history.add(
+            stage="batch", step=step, epoch=step, seconds=history.seconds, n_updates=sum(m.n_solved for m in machines),
+            n_support=int(np.count_nonzero(np.any([m.best.coef != 0.0 for m in machines], axis=0))),
+            objective=sum(m.objective for m in machines) / scale, dual_gap=sum(m.gap for m in machines) / scale,
+        )  # fmt: skip
+
+    def _call_back(self, history, machines, step):
+        if self.callback is None:
+            return False
+        self._take(machines)
+        self.history_ = history.frame()
+        return bool(self.callback(self, step))
+
+    def _take(self, machines):
+        """Fitted attributes from the best point of every class."""
+        coef = np.stack([m.best.coef for m in machines], axis=1)
+        bias = np.array([m.best.bias for m in machines])
+        weights = np.stack([m.best.weights for m in machines])
+        if len(machines) == 1:  # two classes, one problem: the difference of the two columns is its decision value
+            coef, bias, weights = np.concatenate([-0.5 * coef, 0.5 * coef], axis=1), np.array([-0.5, 0.5]) * bias, np.repeat(weights, 2, 0)
+        self._keep(coef, weights)
+        self.intercept_ = bias
+        problem = machines[0].problem
+        scale = problem.C * problem.signs.shape[1]
+        self.objectives_ = np.array([m.objective for m in machines]) / scale
+        self.dual_gaps_ = np.array([m.gap for m in machines]) / scale
+        self.objective_, self.dual_gap_ = float(self.objectives_.sum()), float(self.dual_gaps_.sum())
+        self.n_updates_ = sum(m.n_solved for m in machines)
+
+    def _class_scores(self, X):
+        return super()._class_scores(X) + self.intercept_
