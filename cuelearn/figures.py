@@ -31,7 +31,7 @@ import cuelearn
 from cuelearn.protocols import atomic_write
 
 __all__ = ["METHOD_STYLE", "FigureStore", "Interval", "atomic_write", "band", "catalogue", "interval", "markdown_table", "method_style",
-           "use_style"]
+           "name_methods", "use_style"]
 
 PROFILES = ("smoke", "quick", "full", "reference")
 CONFIDENCE = 0.95
@@ -97,6 +97,7 @@ METHOD_STYLE = {
     "LpMKL": _row("p-norm MKL (1-vs-All)", BLACK, "P", "--"),
     "MCMKL": _row("MC-MKL", GREY, "X", "-."),
     "LPBeta": _row("LP-beta", PURPLE, "d", "--"),
+    "LPBeta per class": _row("LP-B (weights per class)", PURPLE, "1", ":"),
     "AverageKernelSVM": _row("SVM, average kernel", BLACK, "+", ":"),
     "BestKernelSVM": _row("SVM, best kernel", GREY, "1", ":"),
     "KernelPA": _row("PA-I, average kernel", ORANGE, "<", "-."),
@@ -169,6 +170,18 @@ def method_style(method, **changes):
     return {**METHOD_STYLE[method], **changes}
 
 
+def name_methods(names):
+    """Give a style to every method that has none yet: its name as the label, a grey of its own and a free marker.
+
+    Parameters
+    ----------
+    names : iterable of str
+    """
+    unnamed = [name for name in names if name not in METHOD_STYLE]
+    for i, name in enumerate(unnamed):
+        METHOD_STYLE[name] = _row(name, mpl.colors.to_hex(str(0.25 + 0.12 * (i % 4))), "*ph8H"[i % 5], (0, (1, 1)))
+
+
 def _near(name, names):
     near = difflib.get_close_matches(str(name), list(names), n=4, cutoff=0.5)
     return f"; did you mean {' or '.join(near)}?" if near else f"; there are: {', '.join(names)}"
@@ -211,7 +224,7 @@ def interval(values, axis=0):
     return answer if np.ndim(mean) else Interval(*(float(v) for v in answer))
 
 
-def band(ax, x, samples, method=None, alpha=0.2, **style):
+def band(ax, x, samples, method=None, alpha=0.2, geometric=False, **style):
     """Draw the mean of repeated curves and its 95% interval as a band.
 
     Parameters
@@ -223,6 +236,8 @@ def band(ax, x, samples, method=None, alpha=0.2, **style):
         Key of `METHOD_STYLE`.
     alpha : float
         Opacity of the band.
+    geometric : bool
+        Geometric mean, and the interval of the logarithms: for positive quantities that spread over orders of magnitude.
     **style
         Passed to ``ax.plot``; wins over the method's style. What the band means goes into the footer of the saved figure.
 
@@ -233,11 +248,11 @@ def band(ax, x, samples, method=None, alpha=0.2, **style):
     """
     style = {**(method_style(method) if method else {}), **style}
     samples = np.atleast_2d(np.asarray(samples, dtype=float))
-    drawn = interval(samples)
+    drawn = Interval(*np.exp(interval(np.log(samples)))) if geometric else interval(samples)
     (line,) = ax.plot(x, drawn.mean, **style)
     if len(samples) > 1:
         ax.fill_between(x, drawn.low, drawn.high, color=line.get_color(), alpha=alpha, linewidth=0, zorder=line.get_zorder() - 0.1)
-        ax.cuelearn_band = f"mean of {len(samples)} runs, band: {CONFIDENCE:.0%} interval of the mean"
+        ax.cuelearn_band = f"{'geometric ' if geometric else ''}mean of {len(samples)} runs, band: {CONFIDENCE:.0%} interval of the mean"
     return drawn
 
 

@@ -2321,13 +2321,14 @@ class CrossBank:
         -------
         CrossBank
         """
-        if self._bank._given:
-            raise ValueError("a cross bank of precomputed kernels cannot be narrowed; pass the array itself.")
         kernels = self._kernels[np.asarray(kernels)]
         support = np.asarray(support) if self._support is None else self._support[np.asarray(support)]
         new = CrossBank.__new__(CrossBank)
         new._begin(self._bank, kernels, support)
-        new._share(self._left)
+        if self._bank._given:
+            new._given, new.n_rows = self._given, self.n_rows
+        else:
+            new._share(self._left)
         return new
 
     def block_rows(self, memory=None):

@@ -8,7 +8,7 @@ bundled sets stand in ``data/README.md``.
 from ._base import CueData, DataFileError, ImageData, Provenance
 from .bundled import load_htad, load_letter, load_mfeat, load_mnist, load_pendigits, load_satimage, load_yeast
 from .cues import image_cues
-from .folders import load_eth80, load_idol2, load_image_folder, load_original
+from .folders import load_eth80, load_flowers17, load_idol2, load_image_folder, load_original
 from .generated import make_three_class
 from .objects import make_objects, render_object
 from .robot import make_robot, robot_floor
@@ -20,6 +20,7 @@ __all__ = [
     "Provenance",
     "image_cues",
     "load_eth80",
+    "load_flowers17",
     "load_htad",
     "load_idol2",
     "load_image_folder",

@@ -1,4 +1,4 @@
-"""Real images from folders: any labelled folder, KTH-IDOL2 and ETH-80.
+"""Real images from folders: any labelled folder, KTH-IDOL2, ETH-80 and Oxford Flowers-17.
 
 Every loader returns an `ImageData` of tier ``"original"`` whose images are read from their files when asked for, so that a
 data set need not fit in memory; `image_cues` turns it into cues. Nothing here downloads: `load_original` looks under the
@@ -17,7 +17,7 @@ import numpy as np
 from ._base import DataFileError, ImageData, Provenance
 from .cues import foreground_mask
 
-__all__ = ["ImageFiles", "MaskFiles", "load_eth80", "load_idol2", "load_image_folder", "load_original"]
+__all__ = ["ImageFiles", "MaskFiles", "load_eth80", "load_flowers17", "load_idol2", "load_image_folder", "load_original"]
 
 #: File names that count as images, in lower case.
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".tif", ".tiff", ".gif", ".webp")
@@ -34,8 +34,16 @@ IDOL2_LAYOUT = (
     "one directory per sequence, such as dum_cloudy1, with the images in its subdirectory png, named "
     "t<seconds>_r<room>_x<metres>_y<metres>_a<radians>.png, and the laser scans in its file scans.tdf"
 )
+FLOWERS17_LAYOUT = "the images image_0001.jpg to image_1360.jpg, in the directory jpg or directly in the folder"
 
 _ETH80_CATEGORIES = ("apple", "car", "cow", "cup", "dog", "horse", "pear", "tomato")
+
+#: In the order of the files, 80 images each.
+_FLOWERS17_CLASSES = (
+    "Daffodil", "Snowdrop", "Lily Valley", "Bluebell", "Crocus", "Iris", "Tigerlily", "Tulip", "Fritillary", "Sunflower", "Daisy",
+    "Colts' Foot", "Dandelion", "Cowslip", "Buttercup", "Windflower", "Pansy",
+)  # fmt: skip
+_FLOWERS17_PER_CLASS = 80
 
 _ROOMS = ("OO", "CR", "TO", "KT", "PA")
 # The database's own codes of the two offices are their owners' initials.
@@ -44,6 +52,7 @@ _ROBOTS = {"dumbo": "dum", "minnie": "min"}
 _WEATHERS = ("cloudy", "sunny", "night")
 _NUMBER = r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
 _IDOL2_NAME = re.compile(rf"t(?P<t>{_NUMBER})_r(?P<room>[A-Z]+)_x(?P<x>{_NUMBER})_y(?P<y>{_NUMBER})_a(?P<a>{_NUMBER})")
+_FLOWERS17_NAME = re.compile(r"image_(?P<number>\d{4})")
 _ETH80_NAME = re.compile(r"(?P<object>[a-z]+\d+)-(?P<polar>\d{3})-(?P<azimuth>\d{3})")
 
 
@@ -509,8 +518,77 @@ def _idol2_scans(directory, times, files, max_delay):
     return np.array(scans)[order[nearest]]
 
 
+def load_flowers17(path):
+    """Load Oxford Flowers-17 as published: 17 kinds of flowers, 80 photographs of each.
+
+    The layout is that of the published ``17flowers.tgz``, ::
+
+        jpg/image_0001.jpg ... jpg/image_1360.jpg
+
+    where image i is of class ``(i - 1) // 80``. The classes, in the order of the files, are Daffodil, Snowdrop, Lily Valley,
+    Bluebell, Crocus, Iris, Tigerlily, Tulip, Fritillary, Sunflower, Daisy, Colts' Foot, Dandelion, Cowslip, Buttercup,
+    Windflower and Pansy. Images may have any size; copies scaled down will do.
+
+    Parameters
+    ----------
+    path : path-like
+        The directory that holds ``jpg``, or the images themselves.
+
+    Returns
+    -------
+    ImageData
+        By number; images as `ImageFiles`, no masks; ``frames["name"]`` is ``image_0001`` and so on; tier ``"original"``.
+
+    Raises
+    ------
+    DataFileError
+        If the folder does not have this layout, with its name and the layout; if an image is missing, or is not numbered from
+        1 to 1360, or two have one number, with its name; on access of an image that is empty or unreadable, with its name.
+
+    References
+    ----------
+    M.-E. Nilsback and A. Zisserman (2006). A visual vocabulary for flower classification. CVPR. Thesis appendix A.
+    """
+    path = _directory(path, FLOWERS17_LAYOUT)
+    directory = path / "jpg" if (path / "jpg").is_dir() else path
+    n = len(_FLOWERS17_CLASSES) * _FLOWERS17_PER_CLASS
+    found = _images_in(directory)
+    if not found:
+        raise DataFileError(f"The folder {directory} holds no images; expected in {path}: {FLOWERS17_LAYOUT}.")
+    files = {}
+    for file in found:
+        named = _FLOWERS17_NAME.fullmatch(file.stem)
+        if named is None or not 1 <= int(named["number"]) <= n:
+            raise DataFileError(f"The image {file} is not named as in Flowers-17, image_0001.jpg to image_{n:04d}.jpg.")
+        other = files.setdefault(int(named["number"]), file)
+        if other is not file:
+            raise DataFileError(f"The image {file} has the number of {other}; expected in {path}: {FLOWERS17_LAYOUT}.")
+    missing = [i for i in range(1, n + 1) if i not in files]
+    if missing:
+        raise DataFileError(
+            f"The image {directory / f'image_{missing[0]:04d}.jpg'} is missing ({len(missing)} of {n} are); expected in {path}: "
+            f"{FLOWERS17_LAYOUT}."
+        )
+    paths = [files[i] for i in range(1, n + 1)]
+    return ImageData(
+        images=ImageFiles(paths),
+        y=np.repeat(np.arange(len(_FLOWERS17_CLASSES)), _FLOWERS17_PER_CLASS),
+        target_names=list(_FLOWERS17_CLASSES),
+        frames={"name": np.array([file.stem for file in paths])},
+        masks=None,
+        laser=None,
+        laser_angles=None,
+        description=f"Oxford Flowers-17: photographs of {len(_FLOWERS17_CLASSES)} kinds of flowers, {_FLOWERS17_PER_CLASS} each.",
+        provenance=_original(
+            "Flowers-17",
+            "Nilsback, M.-E. and Zisserman, A. (2006). A visual vocabulary for flower classification. CVPR.",
+            "17 Category Flower Dataset, Visual Geometry Group, University of Oxford, 17flowers.tgz",
+        ),
+    )
+
+
 #: The papers' own data sets that `load_original` knows, and what reads each.
-_ORIGINALS = {"eth80": load_eth80, "idol2": load_idol2}
+_ORIGINALS = {"eth80": load_eth80, "flowers17": load_flowers17, "idol2": load_idol2}
 
 
 def load_original(name, **options):
@@ -518,10 +596,10 @@ def load_original(name, **options):
 
     Parameters
     ----------
-    name : {"eth80", "idol2"}
+    name : {"eth80", "flowers17", "idol2"}
         It is looked for in the directory of that name below the one that the environment variable ``CUELEARN_DATA`` names.
     **options
-        Handed to the loader, `load_eth80` or `load_idol2`, which say what layout they expect.
+        Handed to the loader, `load_eth80`, `load_flowers17` or `load_idol2`, which say what layout they expect.
 
     Returns
     -------

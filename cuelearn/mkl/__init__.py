@@ -1,12 +1,14 @@
 """Multiple kernel learning: online, batch, sparse, and the exact reference (thesis chapter 4)."""
 
 from cuelearn.mkl.base import load
+from cuelearn.mkl.crammer_singer import solve_crammer_singer
+from cuelearn.mkl.lpbeta import LPBeta, solve_lp_beta
 from cuelearn.mkl.lpnorm import LpMKL
 from cuelearn.mkl.mcmkl import MCMKL, solve_mc_mkl
 from cuelearn.mkl.obscure import OBSCURE, PegasosMKL, solve_obscure, solve_pegasos_mkl
 from cuelearn.mkl.om2 import OM2, solve_om2
 from cuelearn.mkl.problem import Certificate, MKLProblem, duality_gap, objective
-from cuelearn.mkl.reference import solve_crammer_singer, solve_reference
+from cuelearn.mkl.reference import solve_reference
 from cuelearn.mkl.silp import SILPMKL
 from cuelearn.mkl.simple import SimpleMKL
 from cuelearn.mkl.single import AverageKernelSVM, BestKernelSVM, KernelPA
@@ -18,6 +20,7 @@ __all__ = [
     "BestKernelSVM",
     "Certificate",
     "KernelPA",
+    "LPBeta",
     "LpMKL",
     "MCMKL",
     "MKLProblem",
@@ -31,6 +34,7 @@ __all__ = [
     "duality_gap",
     "load",
     "objective",
+    "solve_lp_beta",
     "solve_mc_mkl",
     "solve_crammer_singer",
     "solve_obscure",

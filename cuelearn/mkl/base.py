@@ -1,5 +1,6 @@
 """What the kernel estimators of the package share: input forms, prediction, saving."""
 
+import inspect
 import json
 import os
 
@@ -267,6 +268,9 @@ def _rebuild(path):
     if not (isinstance(cls, type) and issubclass(cls, KernelClassifier)):
         raise ValueError(f"no estimator {head['class']!r}")
     model = cls(**head["parameters"])
+    for name, parameter in inspect.signature(cls).parameters.items():  # JSON has no tuples
+        if isinstance(parameter.default, tuple) and isinstance(head["parameters"].get(name), list):
+            setattr(model, name, tuple(head["parameters"][name]))
     for name, value in head["fitted"].items():
         if isinstance(value, dict) and set(value) == {"table"}:
             value = pd.DataFrame(value["table"])

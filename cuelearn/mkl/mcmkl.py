@@ -10,9 +10,9 @@ from tqdm.auto import tqdm
 from cuelearn.checks import check_count, check_positive
 from cuelearn.losses import mean_loss
 from cuelearn.mkl.base import KernelClassifier
+from cuelearn.mkl.crammer_singer import ascend
 from cuelearn.mkl.cutting import CuttingPlanes
-from cuelearn.mkl.problem import MKLProblem
-from cuelearn.mkl.reference import ascend, combined_kernel
+from cuelearn.mkl.problem import MKLProblem, combined_kernel
 from cuelearn.mkl.stream import History, Result
 from cuelearn.mkl.training import BAR_AFTER
 
@@ -62,30 +62,30 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
     B = np.zeros((n, n_classes))
     d = np.full(n_kernels, 1.0 / n_kernels)
     best = (np.inf, B, d)
-    bound, relative, sweeps, precision = 0.0, 1.0, 0, OWN_SHARE
+    bound, relative, updates, precision = 0.0, 1.0, 0, OWN_SHARE
     bar = tqdm(total=max_iter, desc="MCMKL", unit="round", delay=BAR_AFTER, leave=False, disable=not verbose, file=sys.stderr)
     with bar:
         for step in range(1, max_iter + 1):
             kernel = combined_kernel(bank, d, problem.factor / lam)
             scores = np.ascontiguousarray((kernel @ B).T / n)
             value = best[0] if np.isfinite(best[0]) else 1.0
-            done, _ = ascend(kernel, labels, B, scores, precision * max(0.3 * relative, tol) * value, SWEEPS)
-            sweeps += done
+            _, _, done = ascend(kernel, labels, B, scores, precision * max(0.3 * relative, tol) * value, SWEEPS)
+            updates += done
             norms_sq = problem.block_norms_sq(B, np.float64)
             norms = np.sqrt(norms_sq) / n
             # w^j = d_j theta^j / lambda
-            objective = 0.5 * (d @ norms) ** 2 / lam + mean_loss(scores.T, labels)
+            objective = float(0.5 * (d @ norms) ** 2 / lam + mean_loss(scores.T, labels))
             if objective < best[0]:
                 best = (objective, B.copy(), d)
             total = float(B[np.arange(n), labels].sum()) / n
             planes.add(total, norms**2 / (2.0 * lam))
             following = planes.solve()
-            bound = max(bound, planes.bound, total - norms.max() ** 2 / (2.0 * lam))
+            bound = max(bound, planes.bound, float(total - norms.max() ** 2 / (2.0 * lam)))
             gap = best[0] - bound
             relative = gap / max(best[0], np.finfo(float).tiny)
             history.pause()
             history.add(
-                stage="batch", step=step, epoch=step, seconds=history.seconds, n_updates=sweeps,
+                stage="batch", step=step, epoch=step, seconds=history.seconds, n_updates=updates,
                 n_support=int(np.count_nonzero(np.any(best[1] != 0.0, axis=1))), objective=best[0], dual_gap=gap,
             )  # fmt: skip
             bar.update()
@@ -99,7 +99,7 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
                     break
                 precision *= 0.1
             d = following
-    converged = relative <= tol
+    converged = bool(relative <= tol)
     if not converged and not stop:
         warnings.warn(
             f"MCMKL did not reach tol={tol:g}: the relative duality gap is {relative:.2g} after {step} rounds; raise max_iter or tol",
@@ -108,7 +108,7 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
         )
     coef, weights = best[1] / n, best[2] / lam
     return Result(
-        coef, weights, history.frame(), best[0], gap, step, sweeps, converged, np.zeros(0, dtype=np.bool_), problem.block_norms_sq(coef), {}
+        coef, weights, history.frame(), best[0], gap, step, updates, converged, np.zeros(0, dtype=np.bool_), problem.block_norms_sq(coef), {}
     )
 
 
@@ -145,7 +145,7 @@ class MCMKL(KernelClassifier):
     objective_, dual_gap_ : float
         In the scaling of `objective`: comparable with `OBSCURE` and `solve_reference` near p = 1.
     history_ : DataFrame
-        One row per round: seconds, n_updates (sweeps of the SVM so far), n_support, objective, dual_gap.
+        One row per round: seconds, n_updates (visits of the SVM that changed coefficients), n_support, objective, dual_gap.
     n_iter_, n_updates_, converged_
 
     Notes

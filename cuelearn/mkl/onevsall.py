@@ -18,14 +18,14 @@ import warnings
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.svm import SVC
 from tqdm.auto import tqdm
 
 from cuelearn.checks import check_count, check_positive
 from cuelearn.groupnorm import group_norm
 from cuelearn.kernels import CrossBank
 from cuelearn.mkl.base import KernelClassifier
-from cuelearn.mkl.reference import combined_kernel
+from cuelearn.mkl.problem import combined_kernel
+from cuelearn.mkl.single import fit_svc
 from cuelearn.mkl.stream import History
 from cuelearn.mkl.training import BAR_AFTER
 
@@ -56,11 +56,16 @@ class Solution:
         ``coef @ K_d @ coef``.
     hinge : float
         Sum of the hinge losses.
+    n_iter : int
+        Iterations of libsvm, each of which changes two coefficients.
+    multiple : float
+        The primal point is this multiple of libsvm's (`best_multiple`): its coefficients are ``multiple * coef``; `bias` and
+        `hinge` are those of the primal point. The dual point is `coef` itself.
     """
 
-    def __init__(self, weights, coef, bias, total, quadratic, hinge):
+    def __init__(self, weights, coef, bias, total, quadratic, hinge, n_iter, multiple=1.0):
         self.weights, self.coef, self.bias = weights, coef, bias
-        self.total, self.quadratic, self.hinge = total, quadratic, hinge
+        self.total, self.quadratic, self.hinge, self.n_iter, self.multiple = total, quadratic, hinge, n_iter, multiple
 
     @property
     def dual(self):
@@ -69,7 +74,37 @@ class Solution:
 
     def primal(self, C):
         """Primal value of the SVM for these weights."""
-        return 0.5 * self.quadratic + C * self.hinge
+        return 0.5 * self.multiple**2 * self.quadratic + C * self.hinge
+
+
+def best_multiple(margins, quadratic, C):
+    r"""The t > 0 with the least :math:`\frac{t^2}{2} Q + C \sum_i [1 - t m_i]_+`, exactly; 1 where that would be 0.
+
+    libsvm keeps the kernel in float32, so its margins are off by 1e-7 and more. At large C that is not little: with :math:`n C` in
+    front it exceeds the norm. Stretching the point by as much as the margins are off takes these losses away and hardly changes
+    the norm.
+
+    Parameters
+    ----------
+    margins : ndarray, shape (n_samples,)
+        :math:`m_i = y_i f(x_i)`, the bias included.
+    quadratic : float >= 0
+        Q, the squared norm.
+    C : float > 0
+
+    Returns
+    -------
+    float
+    """
+    positive = np.sort(margins[margins > 0.0])[::-1]
+    if quadratic <= 0.0 or positive.size == 0:
+        return 1.0
+    # C times the sum of the margins that still cost something, once the largest 0, 1, 2, ... are beyond 1
+    pull = C * (margins[margins < 0.0].sum() + np.r_[np.cumsum(positive[::-1])[::-1], 0.0])
+    k = int(np.argmax(np.r_[quadratic / positive >= pull[1:], True]))
+    low, high = 1.0 / positive[k - 1] if k > 0 else 0.0, 1.0 / positive[k] if k < positive.size else np.inf
+    multiple = min(max(pull[k] / quadratic, low), high)
+    return multiple if multiple > 0.0 else 1.0
 
 
 class BinaryMKL:
@@ -108,13 +143,16 @@ class BinaryMKL:
         """
         signs = self.signs[k]
         kernel = combined_kernel(self.bank, weights, 1.0)
-        machine = SVC(C=self.C, kernel="precomputed", tol=tolerance, cache_size=500).fit(kernel, signs)
+        machine = fit_svc(kernel, signs, self.C, tolerance)
         coef = np.zeros(signs.size)
         coef[machine.support_] = machine.dual_coef_[0]
         bias = float(machine.intercept_[0])
         scores = kernel[:, machine.support_] @ machine.dual_coef_[0]
-        hinge = float(np.maximum(0.0, 1.0 - signs * (scores + bias)).sum())
-        return Solution(weights, coef, bias, float(np.abs(coef).sum()), float(coef @ scores), hinge)
+        margins, quadratic = signs * (scores + bias), float(coef @ scores)
+        multiple = best_multiple(margins, quadratic, self.C)
+        hinge = float(np.maximum(0.0, 1.0 - multiple * margins).sum())
+        total, n_iter = float(np.abs(coef).sum()), int(machine.n_iter_[0])
+        return Solution(weights, coef, multiple * bias, total, quadratic, hinge, n_iter, multiple)
 
     def block_norms_sq(self, coefs):
         """Squared norms of the dual blocks of several problems in one pass over the kernels.
@@ -142,7 +180,7 @@ class BinaryMKL:
 
     def value(self, solution, norms_sq):
         r"""Objective at a solution's :math:`(\bar w, b)`: the regulariser is that of the block norms, not of the weights that led there."""
-        norms = solution.weights * np.sqrt(norms_sq)
+        norms = solution.multiple * solution.weights * np.sqrt(norms_sq)
         return 0.5 * group_norm(norms, self.p) ** 2 + self.C * solution.hinge
 
     def bound(self, solution, norms_sq):
@@ -168,7 +206,7 @@ class Machine:
     def __init__(self, problem, k, tol):
         self.problem, self.k, self.tol = problem, k, tol
         self.tolerance = SVM_TOLERANCE
-        self.n_solved = 0
+        self.n_solved = self.n_updates = 0
         self.weights = self.first_weights(problem.bank.n_kernels)
         self.solution = None
         self.best = None
@@ -185,6 +223,7 @@ class Machine:
         if self.solution is None or not np.array_equal(self.solution.weights, weights):
             self.solution = self.problem.svm(self.k, weights, self.tolerance)
             self.n_solved += 1
+            self.n_updates += self.solution.n_iter
         return self.solution
 
     def solve(self):
@@ -226,6 +265,10 @@ class Machine:
         """
         raise TypeError(f"{type(self).__name__} does not say how its kernel weights move")
 
+    def exhausted(self):
+        """Whether nothing can be made more accurate."""
+        return self.tolerance <= SMALLEST_TOLERANCE
+
     def advance(self, norms_sq):
         """One round after its SVM: measure, and move if the class has not converged."""
         self.measure(norms_sq)
@@ -233,8 +276,8 @@ class Machine:
             before = self.weights
             self.move(norms_sq)
             self.check()
-            if np.array_equal(before, self.weights):  # only a more accurate SVM can bring anything new
-                self.stalled = self.tolerance <= SMALLEST_TOLERANCE
+            if np.array_equal(before, self.weights):  # only more accuracy can bring anything new
+                self.stalled = self.exhausted()
                 self.tolerance, self.solution = max(SMALLEST_TOLERANCE, 0.1 * self.tolerance), None
 
 
@@ -316,7 +359,7 @@ class OneVersusAllMKL(KernelClassifier):
     def _record(self, history, machines, step):
         scale = machines[0].problem.C * machines[0].problem.signs.shape[1]
         history.add(
-            stage="batch", step=step, epoch=step, seconds=history.seconds, n_updates=sum(m.n_solved for m in machines),
+            stage="batch", step=step, epoch=step, seconds=history.seconds, n_updates=sum(m.n_updates for m in machines),
             n_support=int(np.count_nonzero(np.any([m.best.coef != 0.0 for m in machines], axis=0))),
             objective=sum(m.objective for m in machines) / scale, dual_gap=sum(m.gap for m in machines) / scale,
         )  # fmt: skip
@@ -330,7 +373,7 @@ class OneVersusAllMKL(KernelClassifier):
 
     def _take(self, machines):
         """Fitted attributes from the best point of every class."""
-        coef = np.stack([m.best.coef for m in machines], axis=1)
+        coef = np.stack([m.best.multiple * m.best.coef for m in machines], axis=1)
         bias = np.array([m.best.bias for m in machines])
         weights = np.stack([m.best.weights for m in machines])
         if len(machines) == 1:  # two classes, one problem: the difference of the two columns is its decision value
@@ -342,7 +385,7 @@ class OneVersusAllMKL(KernelClassifier):
         self.objectives_ = np.array([m.objective for m in machines]) / scale
         self.dual_gaps_ = np.array([m.gap for m in machines]) / scale
         self.objective_, self.dual_gap_ = float(self.objectives_.sum()), float(self.dual_gaps_.sum())
-        self.n_updates_ = sum(m.n_solved for m in machines)
+        self.n_updates_, self.n_solved_ = sum(m.n_updates for m in machines), sum(m.n_solved for m in machines)
 
     def _class_scores(self, X):
         return super()._class_scores(X) + self.intercept_

@@ -58,8 +58,11 @@ class SILPMKL(OneVersusAllMKL):
         Sums over the binary problems, in the scaling of `objective` (the problem above divided by :math:`C n`); `objectives_` and
         `dual_gaps_` hold them one by one. Not comparable with the multiclass objective of `OBSCURE`.
     history_ : DataFrame
-        One row per round: seconds, n_updates (SVMs solved so far), n_support, objective, dual_gap.
+        One row per round: seconds, n_updates (iterations of libsvm so far, each changes two coefficients), n_support, objective, dual_gap.
     n_iter_, n_updates_, converged_
+        Rounds, iterations of libsvm, whether every class reached `tol`.
+    n_solved_ : int
+        SVMs solved.
 
     Notes
     -----

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from cuelearn.mkl.onevsall import SMALLEST_TOLERANCE, Machine, OneVersusAllMKL
+from cuelearn.mkl.onevsall import Machine, OneVersusAllMKL
 
 __all__ = ["SimpleMKL"]
 
@@ -22,6 +22,10 @@ class ReducedGradientMachine(Machine):
     def __init__(self, problem, k, tol):
         super().__init__(problem, k, tol)
         self.precision = FIRST_PRECISION
+
+    def exhausted(self):
+        """Whether neither the line search nor the SVM can be made more accurate."""
+        return self.precision <= LAST_PRECISION and super().exhausted()
 
     def value(self, weights):
         """J(d): the optimum of the SVM for these weights."""
@@ -56,7 +60,6 @@ class ReducedGradientMachine(Machine):
             d, value, best = self._search(d, direction, limit, value, best)
         if not value < start:
             self.precision = max(LAST_PRECISION, 0.1 * self.precision)
-            self.tolerance = max(SMALLEST_TOLERANCE, 0.1 * self.tolerance)
         self.weights, self.solution = d, best
 
     @staticmethod
@@ -132,8 +135,8 @@ class SimpleMKL(OneVersusAllMKL):
     Attributes
     ----------
     classes_, dual_coef_, support_, intercept_, kernel_weights_, objective_, dual_gap_, objectives_, dual_gaps_, history_, n_iter_, \
-    n_updates_, converged_
-        As of `SILPMKL`; `n_updates_` counts every SVM, those of line searches too.
+    n_updates_, n_solved_, converged_
+        As of `SILPMKL`; `n_updates_` and `n_solved_` count the SVMs of line searches too.
 
     Notes
     -----

@@ -8,6 +8,7 @@ import sys
 import numpy as np
 from joblib import Parallel, delayed
 from numba import njit
+from sklearn import config_context
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 from tqdm.auto import tqdm
@@ -15,7 +16,7 @@ from tqdm.auto import tqdm
 from cuelearn.checks import as_generator, check_count, check_positive
 from cuelearn.losses import competitor
 from cuelearn.mkl.base import KernelClassifier
-from cuelearn.mkl.reference import combined_kernel
+from cuelearn.mkl.problem import combined_kernel
 from cuelearn.mkl.stream import draw_order
 from cuelearn.mkl.training import BAR_AFTER
 
@@ -43,11 +44,28 @@ def cross_validated_accuracy(bank, labels, fit_scores, n_folds, seed):
     folds = list(StratifiedKFold(min(n_folds, smallest), shuffle=True, random_state=seed).split(labels, labels))
     accuracy = np.zeros(bank.n_kernels)
     for j in tqdm(range(bank.n_kernels), desc="choosing a kernel", delay=BAR_AFTER, leave=False, file=sys.stderr):
-        kernel = combined_kernel(bank, np.eye(bank.n_kernels)[j], 1.0)
+        kernel = combined_kernel(bank.select([j]), np.ones(1), 1.0)
         for train, test in folds:
             scores = fit_scores(kernel[np.ix_(train, train)], labels[train], kernel[np.ix_(test, train)])
             accuracy[j] += np.mean(np.argmax(scores, axis=1) == labels[test]) / len(folds)
     return accuracy
+
+
+def fit_svc(kernel, target, C, tol=1e-3):
+    """libsvm on a kernel matrix that was checked before: scikit-learn's own checks take longer than a small SVM.
+
+    Parameters
+    ----------
+    kernel : ndarray of float64, shape (n, n), C-contiguous
+    target : ndarray, shape (n,)
+    C, tol : float
+
+    Returns
+    -------
+    SVC
+    """
+    with config_context(assume_finite=True, skip_parameter_validation=True):
+        return SVC(C=C, kernel="precomputed", tol=tol, cache_size=1000).fit(kernel, target)
 
 
 def one_versus_rest(kernel, labels, n_classes, C, n_jobs=None):
@@ -62,7 +80,7 @@ def one_versus_rest(kernel, labels, n_classes, C, n_jobs=None):
     n = kernel.shape[0]
 
     def one(target):
-        svm = SVC(C=C, kernel="precomputed", cache_size=1000).fit(kernel, target)
+        svm = fit_svc(kernel, target, C)
         column = np.zeros(n)
         column[svm.support_] = svm.dual_coef_[0]
         return column, svm.intercept_[0]

@@ -25,18 +25,19 @@ def log_axis(axis, plain=False):
 
 
 def kernel_weights(bank, labels, weights):
-    """Kernel matrices above, normalised kernel weights of each method below (thesis figure 4.1).
+    """Kernel matrices above, normalised kernel weights of each method below (thesis figure 4.1, JMLR figure 1).
 
     Parameters
     ----------
     bank : KernelBank
     labels : ndarray of int
     weights : DataFrame
-        Columns method, kernel, weight; several runs give an interval.
+        Columns method, target (the class that a binary problem tells from the rest, 0 for all at once), p, kernel, weight; several
+        seeds give the mean.
     """
     order = np.argsort(labels, kind="stable")
-    methods = list(dict.fromkeys(weights["method"]))
-    fig = plt.figure(figsize=(8.0, 4.4), layout="constrained")
+    drawn = list(dict.fromkeys(zip(weights["method"], weights["target"], strict=True)))
+    fig = plt.figure(figsize=(8.6, 4.6), layout="constrained")
     upper, lower = fig.subfigures(2, 1, height_ratios=(1, 1.05))
     axes = upper.subplots(1, bank.n_kernels, sharey=True)
     for j, ax in enumerate(axes):
@@ -45,37 +46,149 @@ def kernel_weights(bank, labels, weights):
         ax.grid(False)
     axes[0].set_ylabel("sample")
     upper.colorbar(image, ax=axes, shrink=0.9, label="kernel value")
-    for ax, method in zip(lower.subplots(1, len(methods), sharey=True, squeeze=False)[0], methods, strict=True):
-        mine = weights[weights["method"] == method]
-        drawn = interval(np.stack([g["weight"].to_numpy() for _, g in mine.groupby("seed")]))
+    for ax, (method, target) in zip(lower.subplots(1, len(drawn), sharey=True, squeeze=False)[0], drawn, strict=True):
+        mine = weights[(weights["method"] == method) & (weights["target"] == target)]
+        spread = interval(np.stack([g["weight"].to_numpy() for _, g in mine.groupby("seed")]))
         style = method_style(method)
-        ax.bar(np.arange(1, bank.n_kernels + 1), drawn.mean, color=style["color"], width=0.6)
-        for k, value in enumerate(drawn.mean):
+        ax.bar(np.arange(1, bank.n_kernels + 1), spread.mean, color=style["color"], width=0.6)
+        for k, value in enumerate(spread.mean):
             ax.text(k + 1, value + 0.02, f"{value:.2f}", ha="center", fontsize=8)
-        ax.set(
-            title=f"{style['label']}, p = {mine['p'].iloc[0]:g}", xlabel="kernel", ylim=(0, 1.12), xticks=range(1, bank.n_kernels + 1)
-        )
-    lower.axes[0].set_ylabel(r"weight $\alpha_j / \sum \alpha$")
+        if target:
+            title = f"SILP, class {target}\nagainst the rest"
+        else:
+            title = f"{style['label']},\np = {mine['p'].iloc[0]:g}"
+        ax.set(title=title, xlabel="kernel", ylim=(0, 1.12), xticks=range(1, bank.n_kernels + 1))
+    lower.axes[0].set_ylabel(r"weight $d_j / \sum d$")
     return fig
+
+
+def above(ax, values, factor=1.0):
+    """Lower end of a logarithmic axis: half the smallest positive value, so that bands that reach below 0 do not stretch it."""
+    values = np.asarray(values, dtype=float)
+    ax.set_ylim(bottom=0.5 * factor * values[values > 0].min())
+
+
+TASK_NAMES = {
+    "robot": "places (simulated), four cues", "mfeat-6": "digits, six different cues", "mfeat-pyramid": "digits, four redundant cues",
+    "mfeat-39": "digits, 39 kernels", "pendigits-4": "Pendigits, four views", "flowers-7": "Flowers-17, seven cues",
+}  # fmt: skip
+TASK_COLORS = {"robot": "#009E73", "mfeat-6": "#0072B2", "mfeat-pyramid": "#D55E00"}
+
+
+def by_task(ax, table, column, factor=1.0, **style):
+    """One band for each task of a table: `column` against p."""
+    for task in dict.fromkeys(table["task"]):
+        grid = table[table["task"] == task].pivot(index="seed", columns="p", values=column)
+        band(ax, grid.columns, factor * grid.to_numpy(), geometric=True, label=TASK_NAMES[task].split(",")[-1].strip() if task != "robot" else "places (simulated)",
+             color=TASK_COLORS[task], **{"marker": "o", **style})  # fmt: skip
 
 
 def p_sweep(table):
     """Test error of OM-2 against p on each cue set, and the work to convergence (thesis figure 4.2)."""
-    names = {"mfeat-6": "six different cues", "mfeat-pyramid": "four redundant cues (pixel pyramid)"}
-    fig, axes = plt.subplots(1, 3, figsize=(10.5, 3.2), layout="constrained")
-    for ax, (task, title) in zip(axes, names.items(), strict=False):
+    tasks = list(dict.fromkeys(table["task"]))
+    fig, axes = plt.subplots(1, len(tasks) + 1, figsize=(3.2 * (len(tasks) + 1), 3.2), layout="constrained")
+    for ax, task in zip(axes, tasks, strict=False):
         mine = table[table["task"] == task]
         for column, label, line in (("test_error", "after the fixed epochs", "-"), ("final_error", "run to convergence", "--")):
             grid = mine.pivot(index="seed", columns="p", values=column)
             band(ax, grid.columns, 100 * grid.to_numpy(), "OM2", label=label, linestyle=line)
-        ax.set(title=title, xlabel="p", ylabel="test error [%]")
-        ax.legend()
-    for task, color in (("mfeat-6", "#0072B2"), ("mfeat-pyramid", "#D55E00")):
-        grid = table[table["task"] == task].pivot(index="seed", columns="p", values="seconds")
-        band(axes[2], grid.columns, 1e3 * grid.to_numpy(), label=names[task].split(" (")[0], color=color, marker="o")
-    axes[2].set(title="training time to an epoch without update", xlabel="p", ylabel="milliseconds, one thread", yscale="log")
-    axes[2].legend()
+        ax.set(title=TASK_NAMES[task], xlabel="p", ylabel="test error [%]")
+    axes[0].legend()
+    by_task(axes[-1], table, "seconds", 1e3)
+    axes[-1].set(title="time to an epoch without update", xlabel="p", ylabel="milliseconds, one thread", yscale="log")
+    axes[-1].legend()
     return fig
+
+
+def obscure_against_p(table):
+    """OBSCURE against p: error after the online stage and at the end, and the time of both stages (JMLR figure 4)."""
+    tasks = list(dict.fromkeys(table["task"]))
+    fig, axes = plt.subplots(1, len(tasks) + 1, figsize=(3.5 * (len(tasks) + 1), 3.3), layout="constrained")
+    for ax, task in zip(axes, tasks, strict=False):
+        mine = table[table["task"] == task]
+        for column, method in (("online_error", "OBSCURE online"), ("test_error", "OBSCURE")):
+            grid = mine.pivot(index="seed", columns="p", values=column)
+            band(ax, grid.columns, 100 * grid.to_numpy(), method)
+        ax.set(title=TASK_NAMES[task], xlabel="p", ylabel="test error [%]")
+    axes[0].legend()
+    by_task(axes[-1], table, "online_seconds", linestyle="--", marker="s")
+    handles, labels = axes[-1].get_legend_handles_labels()
+    by_task(axes[-1], table, "seconds")
+    axes[-1].plot([], [], "--", color="grey", label="online stage, to an epoch without loss")
+    axes[-1].plot([], [], "-", color="grey", label="both, to a certified gap")
+    extra = axes[-1].get_legend_handles_labels()
+    axes[-1].legend(handles + extra[0][-2:], labels + extra[1][-2:], fontsize=7)
+    axes[-1].set(title="time of both stages", xlabel="p", ylabel="seconds, one thread", yscale="log")
+    return fig
+
+
+def online_panels(curves, lines, samples="training samples seen"):
+    """Online error against samples, and test error against epochs with the batch methods as lines (thesis figures 4.3 and 4.4).
+
+    Parameters
+    ----------
+    curves : DataFrame
+        Columns method, seed, what, at, error.
+    lines : DataFrame
+        Columns method, seed, test_error.
+    """
+    fig, axes = plt.subplots(1, 2, figsize=(9.4, 3.7), layout="constrained")
+    for method in dict.fromkeys(curves["method"]):
+        for ax, what in zip(axes, ("online", "test"), strict=True):
+            mine = curves[(curves["method"] == method) & (curves["what"] == what)]
+            grid = mine.pivot(index="seed", columns="at", values="error").dropna(axis=1)
+            band(ax, grid.columns, 100 * grid.to_numpy(), method, **({"marker": ""} if what == "online" else {}))
+    for method, group in lines.groupby("method", sort=False):
+        axes[1].axhline(100 * group["test_error"].mean(), **method_style(method, marker=""))
+    for ax, what in zip(axes, ("online", "test"), strict=True):
+        log_axis(ax.yaxis, plain=True)
+        above(ax, curves.loc[curves["what"] == what, "error"], 100)
+        ax.legend(fontsize=7)
+    log_axis(axes[1].xaxis, plain=True)
+    axes[0].set(xlabel=samples, ylabel="mistakes so far [%]", title="while learning, first pass")
+    axes[1].set(xlabel="epochs of the online methods", ylabel="test error [%]", title="on new samples")
+    return fig
+
+
+def against_size(table):
+    """Training time and test error of every method against the number of training samples (thesis figure 4.7, JMLR figure 6)."""
+    fig, axes = plt.subplots(1, 2, figsize=(9.6, 3.9), layout="constrained")
+    for method in dict.fromkeys(table["method"]):
+        mine = table[table["method"] == method]
+        for ax, column, factor in ((axes[0], "seconds", 1.0), (axes[1], "test_error", 100.0)):
+            grid = mine.pivot(index="seed", columns="n_train", values=column)
+            band(ax, grid.columns, factor * grid.to_numpy(), method, geometric=column == "seconds")
+    for ax in axes:
+        log_axis(ax.yaxis, plain=ax is axes[1])
+    above(axes[1], table["test_error"], 100)
+    axes[0].set(xlabel="training samples", ylabel="training time [s], one thread", title="kernels at hand")
+    axes[1].set(xlabel="training samples", ylabel="test error [%]", title="on new samples")
+    axes[1].legend(fontsize=7, ncols=2)
+    return fig
+
+
+def accuracies(table):
+    """Test error of every method with its interval over the splits (thesis figure 4.9 right)."""
+    methods = list(dict.fromkeys(table["method"]))
+    fig, ax = plt.subplots(figsize=(6.6, 0.34 * len(methods) + 1.1), layout="constrained")
+    for at, method in enumerate(methods):
+        spread = interval(100 * table[table["method"] == method]["test_error"].to_numpy()[:, None])
+        style = method_style(method)
+        mean, low, high = (float(np.ravel(v)[0]) for v in (spread.mean, spread.low, spread.high))
+        ax.errorbar(mean, at, xerr=[[max(0.0, mean - low)], [max(0.0, high - mean)]], color=style["color"], marker=style["marker"] or "o", capsize=3)
+        ax.annotate(f"{mean:.2f}", (mean, at), xytext=(0, 5), textcoords="offset points", ha="center", fontsize=8)
+    ax.set(yticks=range(len(methods)), xlabel="test error [%], mean and 95% interval over splits")
+    ax.set_yticklabels([method_style(m)["label"] for m in methods])
+    ax.set_ylim(len(methods) - 0.4, -0.8)
+    return fig
+
+
+def over_time(ax, table, value, x, *args, factor=1.0, **style):
+    """One band of repeated curves on a common schedule, each point at its mean `x`; points that not every run has are left out."""
+    rank = table.groupby("seed").cumcount()
+    y = table.assign(rank=rank).pivot(index="seed", columns="rank", values=value).dropna(axis=1)
+    at = table.assign(rank=rank).pivot(index="seed", columns="rank", values=x).mean()[y.columns]
+    return band(ax, at, factor * y.to_numpy(), *args, **style)
 
 
 def curves(table, value, ax=None, *, x="seconds", log_y=False, methods=None, labels=None, by="method"):
@@ -93,13 +206,10 @@ def curves(table, value, ax=None, *, x="seconds", log_y=False, methods=None, lab
         mine = table[table[by] == key]
         if mine.empty:
             continue
-        rank = mine.groupby("seed").cumcount()
-        y = mine.assign(rank=rank).pivot(index="seed", columns="rank", values=value).dropna(axis=1)
-        at = mine.assign(rank=rank).pivot(index="seed", columns="rank", values=x).mean()[y.columns]
         style = {"label": (labels or {}).get(key)} if labels and key in labels else {}
-        band(ax, at, y.to_numpy(), key if by == "method" else None, markersize=3, **style)
+        over_time(ax, mine, value, x, key if by == "method" else None, geometric=log_y, markersize=3, **style)
     log_axis(ax.xaxis)
-    ax.set(xlabel={"seconds": "training time [s], one thread", "n_updates": "updates"}.get(x, x))
+    ax.set(xlabel={"seconds": "training time [s], one thread", "n_updates": "updates (changes of coefficients)"}.get(x, x))
     if log_y:
         log_axis(ax.yaxis)
     return fig if fig is not None else ax
@@ -115,44 +225,48 @@ def convergence(table, lines):
     lines : DataFrame
         Columns method, test_error: baselines drawn as horizontal lines.
     """
-    fig, axes = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
+    fig, axes = plt.subplots(1, 3, figsize=(11.4, 4.1), layout="constrained")
     percent = table.assign(test_error=100 * table["test_error"])
     curves(percent, "test_error", axes[0])
     for method, group in lines.groupby("method", sort=False):
         style = method_style(method, marker="")
         axes[0].axhline(100 * group["test_error"].mean(), **style)
     log_axis(axes[0].yaxis, plain=True)
+    above(axes[0], percent["test_error"])
     axes[0].set(ylabel="test error [%]", title="generalisation")
-    axes[0].legend()
+    handles, labels = axes[0].get_legend_handles_labels()
+    fig.legend(handles, labels, loc="outside upper center", ncols=7, fontsize=7)
     for ax, x in ((axes[1], "seconds"), (axes[2], "n_updates")):
         curves(table, "suboptimality", ax, x=x, log_y=True)
         ax.axhline(0.01, color="black", linewidth=0.8, linestyle=":")
         ax.text(ax.get_xlim()[0] * 1.1, 0.0105, "1%", fontsize=8)
-        ax.set(ylabel="(objective - bound) / bound", title="certified suboptimality")
-    axes[1].legend()
+        ax.set(ylabel="(objective - bound) / bound", title="certified suboptimality, each of its own problem")
+        ax.title.set_fontsize(9)
     return fig
 
 
 def p_curves(table):
-    """OBSCURE's test error against time for every p, with the time to the end beside it (JMLR figure 3)."""
-    fig, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
+    """OBSCURE's and p-norm MKL's test error against time for every p, and their final errors (JMLR figure 3)."""
+    methods = list(dict.fromkeys(table["method"]))
+    fig, axes = plt.subplots(1, len(methods) + 1, figsize=(3.6 * (len(methods) + 1), 3.6), layout="constrained")
     grid = sorted(table["p"].unique())
     shades = plt.get_cmap("cividis")(np.linspace(0, 0.9, len(grid)))
-    for p, color in zip(grid, shades, strict=True):
-        mine = table[table["p"] == p]
-        rank = mine.groupby("seed").cumcount()
-        y = mine.assign(rank=rank).pivot(index="seed", columns="rank", values="test_error").dropna(axis=1)
-        at = mine.assign(rank=rank).pivot(index="seed", columns="rank", values="seconds").mean()[y.columns]
-        band(axes[0], at, 100 * y.to_numpy(), label=f"p = {p:g}", color=color, marker="", alpha=0.1)
-    last = table.sort_values("epoch").groupby(["p", "seed"]).last().reset_index()
-    final = last.pivot(index="seed", columns="p", values="test_error")
-    band(axes[1], final.columns, 100 * final.to_numpy(), "OBSCURE", label="after all epochs")
-    log_axis(axes[0].xaxis)
-    log_axis(axes[0].yaxis, plain=True)
-    axes[0].set(xlabel="training time [s], one thread", ylabel="test error [%]")
-    axes[1].set(xlabel="p", ylabel="test error [%]")
-    axes[0].legend(ncols=2)
-    axes[1].legend()
+    for ax, method in zip(axes, methods, strict=False):
+        for p, color in zip(grid, shades, strict=True):
+            mine = table[(table["p"] == p) & (table["method"] == method)]
+            over_time(ax, mine, "test_error", "seconds", factor=100, label=f"p = {p:g}", color=color, marker="", alpha=0.1)
+        log_axis(ax.xaxis)
+        log_axis(ax.yaxis, plain=True)
+        ax.set(xlabel="training time [s], one thread", ylabel="test error [%]", title=method_style(method)["label"])
+        ax.sharey(axes[0])
+    above(axes[0], table["test_error"], 100)
+    axes[0].legend(ncols=2, fontsize=7)
+    for method in methods:
+        last = table[table["method"] == method].groupby(["p", "seed"]).last().reset_index()
+        final = last.pivot(index="seed", columns="p", values="test_error")
+        band(axes[-1], final.columns, 100 * final.to_numpy(), method)
+    axes[-1].set(xlabel="p", ylabel="test error [%]", title="at the end")
+    axes[-1].legend()
     return fig
 
 
@@ -199,10 +313,7 @@ def training_sizes(table, lines, reached):
     sizes = sorted(table["n_train"].unique())
     for n, color in zip(sizes, plt.get_cmap("viridis")(np.linspace(0, 0.85, len(sizes))), strict=True):
         mine = table[table["n_train"] == n]
-        rank = mine.groupby("seed").cumcount()
-        y = mine.assign(rank=rank).pivot(index="seed", columns="rank", values="test_error").dropna(axis=1)
-        at = mine.assign(rank=rank).pivot(index="seed", columns="rank", values="seconds").mean()[y.columns]
-        band(axes[0], at, 100 * y.to_numpy(), label=f"N = {n:,}", color=color, marker="", alpha=0.15)
+        over_time(axes[0], mine, "test_error", "seconds", factor=100, label=f"N = {n:,}", color=color, marker="", alpha=0.15)
         for method, mark in (("AverageKernelSVM", "+"), ("BestKernelSVM", "1")):
             svm = lines[(lines["n_train"] == n) & (lines["method"] == method)]
             if len(svm):
@@ -244,7 +355,7 @@ def many_kernels(counts, alphas):
         mine = counts[counts["method"] == method]
         for ax, column, factor in ((axes[0], "test_error", 100), (axes[1], "seconds", 1)):
             grid = mine.pivot(index="seed", columns="n_kernels", values=column)
-            band(ax, grid.columns, factor * grid.to_numpy(), method)
+            band(ax, grid.columns, factor * grid.to_numpy(), method, geometric=column == "seconds")
     axes[0].set(xscale="log", xlabel="number of kernels", ylabel="test error [%]")
     axes[1].set(xscale="log", yscale="log", xlabel="number of kernels", ylabel="seconds (kernels computed where needed)")
     kept = alphas.pivot(index="seed", columns="alpha", values="n_used")
@@ -255,8 +366,8 @@ def many_kernels(counts, alphas):
     right.grid(False)
     band(right, error.columns, 100 * error.to_numpy(), color="black", linestyle="--", marker="x", label="test error (right)")
     right.set(ylabel="test error [%]", ylim=(0, None))
-    axes[0].set_ylim(0, None)
-    axes[0].legend()
+    axes[0].set_ylim(0, 1.35 * axes[0].get_ylim()[1])  # room for the legend
+    axes[0].legend(fontsize=7, loc="upper left")
     handles = axes[2].get_lines() + right.get_lines()
     axes[2].legend(handles, [h.get_label() for h in handles], loc="upper right")
     return fig

@@ -98,13 +98,13 @@ def reference():
 def many_kernels(method, n_epochs=10):
     """1,400 kernels on 680 samples."""
     p = "auto" if method == "UFOMKL" else 1.01
-    found = experiments.many_kernels(1400, 680, 1320, method, 1000.0, p, 0.0, n_epochs, 0)
+    found = experiments.many_kernels("mfeat-1400", 1400, 680, 1320, method, 1000.0, p, 0.0, n_epochs, 0)
     print(f"{found['seconds']:.1f} s, test error {100 * found['test_error']:.1f}%, peak {peak_bytes() / 1e9:.2f} GB")
 
 
 def all_digits(n_epochs=2):
     """OBSCURE on all 60,000 digits, nothing precomputed."""
-    curve = experiments.all_of_mnist(10000, 10.0, 1.25, n_epochs, 0)
+    curve = experiments.all_of_mnist(60000, 10000, 10.0, 1.25, n_epochs, 0)
     print(f"{curve.seconds.iloc[-1]:.0f} s, test error {100 * curve.test_error.iloc[-1]:.2f}%, peak {peak_bytes() / 1e9:.2f} GB")
 
 

@@ -70,6 +70,17 @@ def write_idol2(root, sequences=("dum_cloudy1", "dum_cloudy3", "dum_night2"), ro
     return root
 
 
+def write_flowers17(directory):
+    directory.mkdir(parents=True)
+    for c in range(17):
+        save(directory / "drawn.jpg", np.full((12, 16 + c, 3), 10 * c, np.uint8))
+        drawn = (directory / "drawn.jpg").read_bytes()
+        for i in range(80 * c + 1, 80 * c + 81):
+            (directory / f"image_{i:04d}.jpg").write_bytes(drawn)
+    (directory / "drawn.jpg").unlink()
+    (directory / "files.txt").write_text("as in the archive")
+
+
 # --- files ------------------------------------------------------------------------------------------------------------------
 
 
@@ -304,12 +315,58 @@ def test_errors_of_idol2_name_the_file(tmp_path):
         f.load_idol2(root)
 
 
+@pytest.mark.parametrize("inner", ["jpg", "."])
+def test_flowers17(tmp_path, inner):
+    write_flowers17(tmp_path / "flowers" / inner)
+    data = f.load_flowers17(tmp_path / "flowers")
+    assert isinstance(data.images, f.ImageFiles) and len(data.images) == 1360 and data.masks is None
+    assert np.array_equal(np.bincount(data.y), np.full(17, 80)) and data.y.dtype == np.int64
+    assert data.target_names[0] == "Daffodil" and data.target_names[-1] == "Pansy" and len(set(data.target_names)) == 17
+    for i in (0, 79, 80, 1359):
+        assert data.frames["name"][i] == f"image_{i + 1:04d}" and data.y[i] == i // 80
+        assert data.images[i].shape == (12, 16 + data.y[i], 3)
+    assert data.provenance.name == "Flowers-17" and data.provenance.tier == "original"
+
+
+def test_errors_of_flowers17_name_the_file(tmp_path):
+    with pytest.raises(DataFileError, match="flowers does not exist; expected there: the images image_0001.jpg to image_1360.jpg"):
+        f.load_flowers17(tmp_path / "flowers")
+    with pytest.raises(DataFileError, match="holds no images; expected in .*image_0001.jpg"):
+        f.load_flowers17(tmp_path)
+    directory = tmp_path / "flowers" / "jpg"
+    write_flowers17(directory)
+    first = directory / "image_0081.jpg"
+    for other in ("image_1361.jpg", "image_0000.jpg", "image_81.jpg", "rose.jpg"):
+        first.rename(directory / other)
+        with pytest.raises(DataFileError, match=rf"jpg.{re.escape(other)} is not named as in Flowers-17, image_0001\.jpg to"):
+            f.load_flowers17(tmp_path / "flowers")
+        (directory / other).rename(first)
+    (directory / "image_0081.png").write_bytes(first.read_bytes())
+    with pytest.raises(DataFileError, match=r"image_0081\.png has the number of .*image_0081\.jpg"):
+        f.load_flowers17(tmp_path / "flowers")
+    (directory / "image_0081.png").unlink()
+    whole = first.read_bytes()
+    (directory / "image_0900.jpg").unlink()
+    first.unlink()
+    with pytest.raises(DataFileError, match=r"jpg.image_0081\.jpg is missing \(2 of 1360 are\)"):
+        f.load_flowers17(tmp_path / "flowers")
+    (directory / "image_0900.jpg").write_bytes(b"no image at all")
+    first.write_bytes(whole[:100])
+    data = f.load_flowers17(tmp_path / "flowers")  # reads nothing
+    for i in (80, 899):
+        with pytest.raises(DataFileError, match=rf"image_{i + 1:04d}\.jpg cannot be read"):
+            data.images[i]
+    first.write_bytes(b"")
+    with pytest.raises(DataFileError, match=r"image_0081\.jpg is empty \(0 bytes\)"):
+        data.images[80]
+
+
 # --- originals --------------------------------------------------------------------------------------------------------------
 
 
 def test_load_original(tmp_path, monkeypatch):
     monkeypatch.delenv("CUELEARN_DATA", raising=False)
-    with pytest.raises(ValueError, match="name must be one of .*eth80.*idol2.*got 'mnist'"):
+    with pytest.raises(ValueError, match="name must be one of .*eth80.*flowers17.*idol2.*got 'mnist'"):
         f.load_original("mnist")
     with pytest.raises(DataFileError, match="set CUELEARN_DATA to the directory that holds the directory eth80"):
         f.load_original("eth80")
@@ -320,3 +377,5 @@ def test_load_original(tmp_path, monkeypatch):
     write_idol2(tmp_path / "idol2")
     assert len(f.load_original("eth80").y) == 15
     assert f.load_original("idol2", laser=False).laser is None
+    write_flowers17(tmp_path / "flowers17" / "jpg")
+    assert len(f.load_original("flowers17").y) == 1360

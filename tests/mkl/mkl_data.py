@@ -5,11 +5,25 @@ import inspect
 import numpy as np
 
 from cuelearn.kernels import RBF, Linear, Poly
-from cuelearn.mkl import OBSCURE, OM2, UFOMKL, AverageKernelSVM, BestKernelSVM, KernelPA, PegasosMKL
+from cuelearn.mkl import (
+    MCMKL,
+    OBSCURE,
+    OM2,
+    SILPMKL,
+    UFOMKL,
+    AverageKernelSVM,
+    BestKernelSVM,
+    KernelPA,
+    LpMKL,
+    PegasosMKL,
+    SimpleMKL,
+)
 
 STOCHASTIC = [OM2, OBSCURE, PegasosMKL, UFOMKL]
 SINGLE = [AverageKernelSVM, BestKernelSVM, KernelPA]
-ALL = STOCHASTIC + SINGLE
+ONE_VERSUS_ALL = [SILPMKL, SimpleMKL, LpMKL]  # kernel weights for each class
+ROUNDS = [*ONE_VERSUS_ALL, MCMKL]  # a history of rounds, a certified gap
+ALL = STOCHASTIC + SINGLE + ROUNDS
 
 CUES = [("shape", RBF(), [0, 1]), ("colour", Linear(), slice(2, 4)), ("texture", Poly(degree=2), [4, 5])]
 COLUMNS = ["height", "width", "red", "green", "fine", "coarse"]

@@ -7,7 +7,7 @@ import numba
 import numpy as np
 import pandas as pd
 import pytest
-from mkl_data import ALL, COLUMNS, CUES, NAMED, SINGLE, STOCHASTIC, make, make_data
+from mkl_data import ALL, COLUMNS, CUES, NAMED, ONE_VERSUS_ALL, ROUNDS, SINGLE, STOCHASTIC, make, make_data
 from mkl_twins import make_stack
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from cuelearn.kernels import RBF, KernelBank
-from cuelearn.mkl import OBSCURE, OM2, UFOMKL, AverageKernelSVM, BestKernelSVM, KernelPA, PegasosMKL
+from cuelearn.mkl import OBSCURE, OM2, UFOMKL, AverageKernelSVM, BestKernelSVM, KernelPA, LpMKL, PegasosMKL
 
 
 @pytest.fixture
@@ -121,7 +121,7 @@ def test_defaults_are_one_rbf_over_all_columns(cls, data, new):
     X, y = data
     model, named = make(cls).fit(X, y), make(cls, [("rbf", RBF(), slice(None))]).fit(X, y)
     same(model, named)
-    assert model.kernel_weights_.shape == (1,)
+    assert model.kernel_weights_.shape == ((3, 1) if cls in ONE_VERSUS_ALL else (1,))
     assert model.score(*new) > 0.8
 
 
@@ -134,9 +134,10 @@ def test_shapes_and_prediction_formula(cls, data, new):
         model = make(cls, CUES).fit(X, labels)
         n_classes = labels.max() + 1
         assert model.dual_coef_.shape == (model.support_.size, n_classes)
-        assert model.kernel_weights_.shape == (3,)
+        assert model.kernel_weights_.shape == ((n_classes, 3) if cls in ONE_VERSUS_ALL else (3,))
         assert (np.diff(model.support_) > 0).all()
-        scores = np.tensordot(model.kernel_weights_, cross.astype(float), 1)[:, model.support_] @ model.dual_coef_
+        weights = np.broadcast_to(model.kernel_weights_, (n_classes, 3))  # a row for each class, or one for all
+        scores = np.einsum("cj,jni,ic->nc", weights, cross[:, :, model.support_].astype(float), model.dual_coef_)
         scores = scores + getattr(model, "intercept_", 0.0)
         wanted = scores[:, 1] - scores[:, 0] if n_classes == 2 else scores
         found = model.decision_function(new[0])
@@ -346,7 +347,8 @@ def test_refitting_starts_anew(cls, sampling, data):
 
 @pytest.mark.parametrize("memory", [2e9, 3e5])
 @pytest.mark.parametrize(
-    "cls, scores", [(cls, scores) for cls in STOCHASTIC for scores in ("recompute", "maintain")] + [(cls, None) for cls in SINGLE]
+    "cls, scores",
+    [(cls, scores) for cls in STOCHASTIC for scores in ("recompute", "maintain")] + [(cls, None) for cls in SINGLE + ROUNDS],
 )
 def test_same_bits_for_any_number_of_threads(cls, memory, scores):
     """DESIGN, promise 4, for a resident bank and for rows computed on demand."""
@@ -384,7 +386,10 @@ BAD_PARAMETERS = [
     *[(STOCHASTIC, "measure", value) for value in ("sometimes", None, 3)],
     *[([OBSCURE, PegasosMKL, UFOMKL], "sampling", value) for value in ("bootstrap", None, 3)],
     *[(STOCHASTIC, "scores", value) for value in ("quickly", None, 3)],
-    *[(STOCHASTIC, "callback", value) for value in (3, "print")],
+    *[([*STOCHASTIC, *ROUNDS], "callback", value) for value in (3, "print")],
+    *[([LpMKL], "p", value) for value in (1.0, 2.5, 0, "car", None, True, np.nan, [1.5])],
+    *[(ROUNDS, "tol", value) for value in NUMBERS],
+    *[(ROUNDS, "max_iter", value) for value in COUNTS],
     *[([OBSCURE, UFOMKL, KernelPA, BestKernelSVM], "random_state", value) for value in ("zero", -1, 1.5, [1], True)],
     *[(ALL, "memory", value) for value in (-1.0, np.nan, "2 GB", None)],
     *[(ALL, "kernels", value) for value in ("rbf", [], [("a", RBF())], [("a", "rbf", [0])], 3, [("a", RBF(), [99])])],

@@ -7,7 +7,7 @@ import zipfile
 import numpy as np
 import pandas as pd
 import pytest
-from mkl_data import ALL, COLUMNS, CUES, NAMED, STOCHASTIC, make, make_data
+from mkl_data import ALL, COLUMNS, CUES, NAMED, ROUNDS, STOCHASTIC, make, make_data
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -91,6 +91,7 @@ def test_parameters_come_back(cls, tmp_path):
     X, y = make_data(60)
     cues = [("shape", RBF(gamma=2.0), [0, 1]), ("colour", Linear(), [2, 3])]
     options = {"C": np.float32(0.5)} | ({"callback": lambda *_: None, "n_epochs": np.int64(3)} if cls in STOCHASTIC else {})
+    options |= {"callback": lambda *_: None, "max_iter": np.int64(300)} if cls in ROUNDS else {}
     model = make(cls, cues, **options).fit(X, y)
     model.save(tmp_path / "model.npz")
     loaded = load(tmp_path / "model.npz")

@@ -6,16 +6,22 @@ Path of the data: `load_task` (loader -> cues -> kernel bank, split into train a
 of a profile stand in `settings` and nowhere else.
 """
 
+from cuelearn.experiments.mkl.online import ONLINE, online_curves
+from cuelearn.experiments.mkl.rivals import (
+    METHODS, Method, against_bounds, choose, compare, compare_all, curves_of, in_words, many_rival, rival_curve, with_ratios,
+)  # fmt: skip
 from cuelearn.experiments.mkl.runs import (
-    all_of_mnist, choose, many_kernels, online_run, optimum, single_kernel, solve, suboptimality, three_class, time_to, training_curve,
-    warm_up,
+    all_of_mnist, many_kernels, online_run, optimum, solve, suboptimality, three_class, time_to, training_curve,
+    two_stages, warm_up,
 )  # fmt: skip
 from cuelearn.experiments.mkl.settings import ALPHA_GRID, C_GRID, P_GRID, settings
-from cuelearn.experiments.mkl.tasks import Task, kernel_set, load_data, load_task
+from cuelearn.experiments.mkl.tasks import Task, evenly, get_task, handed, kernel_set, load_data, load_task, test_error
 from cuelearn.experiments.mkl.theorems import mistake_bound, suboptimality_bound, update_bound, useless_kernels
 
 __all__ = [
-    "ALPHA_GRID", "C_GRID", "P_GRID", "Task", "all_of_mnist", "choose", "kernel_set", "load_data", "load_task", "many_kernels",
-    "mistake_bound", "online_run", "optimum", "settings", "single_kernel", "solve", "suboptimality", "suboptimality_bound",
-    "three_class", "time_to", "training_curve", "update_bound", "useless_kernels", "warm_up",
+    "ALPHA_GRID", "C_GRID", "METHODS", "Method", "ONLINE", "P_GRID", "Task", "against_bounds", "all_of_mnist", "choose", "compare",
+    "compare_all", "curves_of", "evenly", "get_task", "handed", "in_words", "kernel_set", "load_data", "load_task", "many_kernels",
+    "many_rival", "mistake_bound", "online_curves", "online_run", "optimum", "rival_curve", "settings", "solve", "suboptimality",
+    "suboptimality_bound", "test_error", "three_class", "time_to", "training_curve", "two_stages", "update_bound", "useless_kernels", "warm_up",
+    "with_ratios",
 ]  # fmt: skip

@@ -1,22 +1,20 @@
 """Runs of the stochastic solvers: curves over the training time, the certified optimum, growing sets of kernels and samples."""
 
-import time
 import warnings
 from functools import lru_cache
 
 import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold
 
 from cuelearn import datasets
-from cuelearn.experiments.mkl.tasks import Task, kernel_set, load_data, load_task, test_blocks, test_error
+from cuelearn.experiments.mkl.tasks import Task, get_task, kernel_set, load_data, load_task, test_error
 from cuelearn.kernels import KernelBank, Linear, RBF
 from cuelearn.mkl.obscure import solve_obscure, solve_pegasos_mkl
 from cuelearn.mkl.om2 import solve_om2
-from cuelearn.mkl.problem import MKLProblem, combine
-from cuelearn.mkl.reference import combined_kernel, solve_reference
-from cuelearn.mkl.single import AverageKernelSVM, BestKernelSVM
+from cuelearn.mkl.problem import MKLProblem
+from cuelearn.mkl.reference import solve_reference
+from cuelearn.mkl.silp import SILPMKL
 from cuelearn.mkl.ufo import solve_ufo
 
 SOLVERS = {"OM2": solve_om2, "OBSCURE": solve_obscure, "PegasosMKL": solve_pegasos_mkl, "UFOMKL": solve_ufo}
@@ -43,66 +41,36 @@ def warm_up():
         solve_reference(MKLProblem(bank, labels, 3), max_rounds=2)
 
 
-def three_class(seed, p_om2=1.01, p_obscure=1.0001, C=10.0, noise=0.05):
-    """Kernel weights, normalised to sum 1, on the simulated three-class problem (thesis figure 4.1, JMLR figure 1)."""
+def three_class(seed, p_om2=1.01, p_obscure=1.0001, C=10.0, C_silp=10.0, noise=0.05):
+    """Kernel weights, normalised to sum 1, on the simulated three-class problem (thesis figure 4.1, JMLR figure 1).
+
+    Returns
+    -------
+    DataFrame
+        Columns method, target (the class that a binary problem tells from the rest; 0: all classes at once), p, kernel, weight.
+    """
     data = datasets.make_three_class(noise=noise, random_state=seed)
     bank = KernelBank(data.triples(Linear()), data.X)
     options = dict(n_epochs=5, seed=seed, shuffle=True)
     online = solve("OM2", MKLProblem(bank, data.y, 3, p=p_om2), **options)
     batch = solve("OBSCURE", MKLProblem(bank, data.y, 3, p=p_obscure, C=C), n_epochs=50, seed=seed)
-    rows = []
-    for method, p, result in (("OM2", p_om2, online), ("OBSCURE", p_obscure, batch)):
-        share = result.kernel_weights / result.kernel_weights.sum()
-        rows += [{"method": method, "p": p, "kernel": j + 1, "weight": w} for j, w in enumerate(share)]
-    return pd.DataFrame(rows)
+    binary = SILPMKL("precomputed", C=C_silp, tol=1e-4).fit(bank, data.y)
+    drawn = [("SILPMKL", c + 1, 1.0, weights) for c, weights in enumerate(binary.kernel_weights_)]
+    drawn += [("OM2", 0, p_om2, online.kernel_weights), ("OBSCURE", 0, p_obscure, batch.kernel_weights)]
+    return pd.DataFrame([
+        {"method": method, "target": target, "p": p, "kernel": j + 1, "weight": w}
+        for method, target, p, weights in drawn for j, w in enumerate(weights / weights.sum())
+    ])  # fmt: skip
 
 
-def cross_validation(task, n_train, method, C, p, n_epochs, n_folds, seed):
-    """Cross-validated accuracy of one choice of parameters, on the training part only."""
-    loaded = load_task(task, n_train, 1, seed)
-    bank, labels = loaded.bank, loaded.labels
-    correct = 0
-    for train, test in StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(labels, labels):
-        problem = MKLProblem(bank.restrict(train), labels[train], loaded.n_classes, p=p, C=C)
-        result = solve(method, problem, n_epochs=n_epochs, seed=seed)
-        support = np.flatnonzero(np.any(result.dual_coef != 0.0, axis=1))
-        for start in range(0, test.size, 256):
-            rows = test[start : start + 256]
-            block = bank.rows(rows)[:, :, train[support]]
-            scores = combine(block, result.kernel_weights) @ result.dual_coef[support].astype(block.dtype)
-            correct += int(np.sum(np.argmax(scores, axis=1) == labels[rows]))
-    return {"accuracy": correct / labels.size}
-
-
-def choose(sweep, task, n_train, method, seed, *, n_folds, n_epochs, C_grid, p_grid):
-    """Best C and p over the grid by cross-validation; ties go to the smaller C, then the larger p.
-
-    Returns
-    -------
-    best : dict
-        C and p.
-    table : DataFrame
-        Accuracy of every grid point.
-    """
-    points = [
-        dict(task=task, n_train=n_train, method=method, C=C, p=p, n_epochs=n_epochs, n_folds=n_folds, seed=seed)
-        for C in C_grid
-        for p in p_grid
-    ]
-    table = sweep.frame(cross_validation, points, data=load_data(task).provenance)
-    best = table.sort_values(["accuracy", "C", "p"], ascending=[False, True, False]).iloc[0]
-    return {"C": float(best.C), "p": float(best.p)}, table
-
-
-def training_curve(task, n_train, n_test, method, C, p, n_epochs, seed, alpha=0.0, n_kernels=None, hold_test=True, **options):
+def training_curve(task, n_train, n_test, method, C, p, n_epochs, seed, alpha=0.0, n_kernels=None, hold_test=True, cues=None, **options):
     """Test error, objective and gap over the training time of one solver.
 
     The clock of the history stops while objective and test error are measured.
     """
     warm_up()
-    key = (task, n_train, n_test, seed, n_kernels)
-    loaded = load_task(*key)
-    blocks = test_blocks(*key) if hold_test else None
+    loaded = get_task(task, n_train, n_test, seed, n_kernels, cues)
+    blocks = list(loaded.cross.blocks(memory=2e8)) if hold_test else None  # held in memory for a curve, which evaluates often
     problem = MKLProblem(loaded.bank, loaded.labels, loaded.n_classes, p=p, C=C, alpha=alpha)
     rows = []
 
@@ -122,9 +90,9 @@ def training_curve(task, n_train, n_test, method, C, p, n_epochs, seed, alpha=0.
     return frame
 
 
-def optimum(task, n_train, seed, C, p, alpha=0.0, n_kernels=None, tol=1e-4, time_limit=60.0):
+def optimum(task, n_train, seed, C, p, alpha=0.0, n_kernels=None, tol=1e-4, time_limit=60.0, cues=None):
     """Certified optimum: the best objective known and the lower bound."""
-    loaded = load_task(task, n_train, 1, seed, n_kernels)
+    loaded = get_task(task, n_train, 1, seed, n_kernels, cues)
     problem = MKLProblem(loaded.bank, loaded.labels, loaded.n_classes, p=p, C=C, alpha=alpha)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the gap itself is reported
@@ -134,7 +102,7 @@ def optimum(task, n_train, seed, C, p, alpha=0.0, n_kernels=None, tol=1e-4, time
     }  # fmt: skip
 
 
-def online_run(task, n_train, n_test, p, n_epochs, most_epochs, seed, n_kernels=None, eta=None, C=1.0):
+def online_run(task, n_train, n_test, p, n_epochs, most_epochs, seed, n_kernels=None, eta=None, C=1.0, cues=None):
     """OM-2 (or, with `eta`, OBSCURE's online stage) after some epochs, and run on until an epoch passes without an update.
 
     Returns
@@ -143,7 +111,7 @@ def online_run(task, n_train, n_test, p, n_epochs, most_epochs, seed, n_kernels=
         Test errors after `n_epochs` and at the end; epochs, updates and seconds to convergence; whether it converged.
     """
     warm_up()
-    loaded = load_task(task, n_train, n_test, seed, n_kernels)
+    loaded = get_task(task, n_train, n_test, seed, n_kernels, cues)
     problem = MKLProblem(loaded.bank, loaded.labels, loaded.n_classes, p=p, C=C)
 
     def run(epochs):
@@ -162,31 +130,35 @@ def online_run(task, n_train, n_test, p, n_epochs, most_epochs, seed, n_kernels=
     }  # fmt: skip
 
 
-def single_kernel(task, n_train, n_test, method, C_grid, n_folds, seed):
-    """SVM on the average or the best kernel; C (and the kernel) by cross-validation on the training part, like for every method."""
-    loaded = load_task(task, n_train, n_test, seed)
-    bank = KernelBank.from_stack(combined(loaded.bank)[None], validate=False) if method == "AverageKernelSVM" else loaded.bank
-    # on a bank of one kernel, the best kernel's cross-validated accuracy is that of the average
-    accuracy = [
-        BestKernelSVM("precomputed", C=C, cv=n_folds, random_state=seed).fit(bank, loaded.labels).kernel_accuracy_.max() for C in C_grid
-    ]
-    C = C_grid[int(np.argmax(accuracy))]
-    estimator = {"AverageKernelSVM": AverageKernelSVM, "BestKernelSVM": BestKernelSVM}[method]
-    began = time.perf_counter()
-    model = estimator("precomputed", C=C).fit(loaded.bank, loaded.labels)
-    seconds = time.perf_counter() - began
-    return {"C": C, "seconds": seconds, "test_error": float(np.mean(model.predict(loaded.cross) != loaded.test_labels))}
+def two_stages(task, n_train, n_test, p, C, eta, n_epochs, tol, seed, most_epochs=300, cues=None):
+    """OBSCURE's online stage until an epoch passes without loss, and both stages to a certified gap (JMLR figure 4).
 
-
-def combined(bank):
-    """Unweighted mean of a bank's kernels."""
-    return combined_kernel(bank, np.full(bank.n_kernels, 1.0 / bank.n_kernels), 1.0)
-
-
-def many_kernels(n_kernels, n_train, n_test, method, C, p, alpha, n_epochs, seed):
-    """One solver on up to 1,400 kernels: error, seconds, kernels with weight."""
+    Returns
+    -------
+    dict
+        Test error, seconds, updates after the online stage (`online_...`) and at the end; the relative gap at the end; whether it
+        reached `tol`.
+    """
     warm_up()
-    loaded = load_task("mfeat-1400", n_train, n_test, seed, n_kernels)
+    loaded = get_task(task, n_train, n_test, seed, cues=cues)
+    problem = MKLProblem(loaded.bank, loaded.labels, loaded.n_classes, p=p, C=C)
+    options = dict(n_epochs_online=most_epochs, eta=eta, seed=seed)
+    online = solve("OBSCURE", problem, n_epochs=0, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # the gap itself is reported
+        both = solve("OBSCURE", problem, n_epochs=n_epochs, tol=tol, **options)
+    return {
+        "online_error": test_error(loaded, online.dual_coef, online.kernel_weights), "online_updates": int(online.n_updates),
+        "online_seconds": float(online.history.seconds.iloc[-1]), "test_error": test_error(loaded, both.dual_coef, both.kernel_weights),
+        "updates": int(both.n_updates), "seconds": float(both.history.seconds.iloc[-1]), "relative_gap": both.dual_gap / both.objective,
+        "converged": bool(both.converged),
+    }  # fmt: skip
+
+
+def many_kernels(task, n_kernels, n_train, n_test, method, C, p, alpha, n_epochs, seed):
+    """One stochastic solver on up to 1,400 kernels: error, seconds, kernels with weight."""
+    warm_up()
+    loaded = get_task(task, n_train, n_test, seed, n_kernels)
     problem = MKLProblem(loaded.bank, loaded.labels, loaded.n_classes, p=p, C=C, alpha=alpha)
     result = solve(method, problem, n_epochs=n_epochs, seed=seed)
     share = result.kernel_weights / max(result.kernel_weights.max(), 1e-300)
@@ -197,19 +169,24 @@ def many_kernels(n_kernels, n_train, n_test, method, C, p, alpha, n_epochs, seed
     }  # fmt: skip
 
 
-def all_of_mnist(n_test, C, p, n_epochs, seed, memory=1e9):
-    """OBSCURE on all 60,000 training digits, kernels computed on the fly (claim obs-8)."""
+def all_of_mnist(n_train, n_test, C, p, n_epochs, seed, memory=1e9):
+    """OBSCURE on all 60,000 training digits, or some of them, kernels computed on the fly (claim obs-8)."""
     warm_up()
     data = load_data("mnist-12")
-    bank = KernelBank(kernel_set("mnist-12", data), data.X[data.train], memory=memory)
+    train = data.train if n_train >= data.train.size else np.random.default_rng([seed, 1]).choice(data.train, size=n_train, replace=False)
+    bank = KernelBank(kernel_set("mnist-12", data), data.X[train], memory=memory)
     test = data.test[:n_test]
-    task = Task(bank, data.y[data.train], bank.cross(data.X[test]), data.y[test], 10)
+    task = Task(bank, data.y[train], bank.cross(data.X[test]), data.y[test], 10)
     problem = MKLProblem(bank, task.labels, 10, p=p, C=C)
-    rows = []
+    rows, following = [], 1
 
     def watch(training, step):
-        coef, weights = training.stream.point()
-        rows.append({**training.history.rows[-1], "test_error": test_error(task, coef, weights)})
+        nonlocal following
+        epoch = training.epoch
+        if epoch >= following or epoch == n_epochs:
+            following = max(following + 1, int(1.3 * following))
+            coef, weights = training.stream.point()
+            rows.append({**training.history.rows[-1], "test_error": test_error(task, coef, weights)})
 
     solve("OBSCURE", problem, n_epochs=n_epochs - 1, n_epochs_online=1, seed=seed, callback=watch, certify=False)
     frame = pd.DataFrame(rows).drop(columns=["objective", "dual_gap"])

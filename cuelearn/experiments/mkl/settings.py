@@ -4,6 +4,7 @@
 P_GRID = (1.01, 1.05, 1.10, 1.25, 1.50, 1.75, 2.0)
 C_GRID = (0.1, 1.0, 10.0, 100.0, 1000.0)
 ALPHA_GRID = (0.0001, 0.001, 0.0025, 0.005, 0.0075, 0.01, 0.02)
+NU_GRID = (0.05, 0.1, 0.2, 0.3, 0.5)
 
 
 def settings(profile):
@@ -18,36 +19,56 @@ def settings(profile):
     Returns
     -------
     dict
-        One entry per experiment; `seeds` is how many splits (or streams) each is repeated over.
+        One entry per experiment; `seeds` is how many splits (or streams) each is repeated over, where an entry has none of its own.
+        `choose` is the cross-validation of every method: `n_train` the most samples it uses, `grids` what replaces the papers' grids
+        in the short profiles. Places have 300 frames a drive and Pendigits 5,000 training samples in `full`: beyond, the slowest
+        methods would take the chapter past its 150 minutes on two cores.
     """
     sizes = {
         "smoke": dict(
-            seeds=2, three_class=dict(seeds=2), choose=dict(n_folds=2, n_epochs=5, C_grid=(1.0, 100.0), p_grid=(1.05, 2.0)),
-            p_sweep=dict(n_train=100, n_test=300, n_epochs=3, most_epochs=30), pendigits=dict(n_train=200, n_test=300, n_epochs=10),
-            pendigits_p=dict(n_epochs=5), n_kernels=dict(n_train=100, n_test=300, counts=(5, 20, 39), n_epochs=5, most_epochs=30),
-            mnist=dict(n_train=(100, 200, 400), n_test=300, n_epochs=8, svm_up_to=400), ufo=dict(n_train=100, n_test=300, n_epochs=10),
-            many=dict(n_train=100, n_test=300, counts=(7, 70), n_epochs=3, alphas=(0.001, 0.01, 0.02)),
-            theorems=dict(n_train=80, n_epochs=10, streams=3, counts=(2, 8, 32)),
+            seeds=2, three_class=dict(seeds=2),
+            choose=dict(n_folds=2, n_train=100, grids=dict(C=(1.0, 100.0), p=(1.05, 2.0), alpha=(0.005,))),
+            robot=dict(frames=10, height=48, width=64, permutations=(0, 2)),
+            p_sweep=dict(n_train=100, n_test=300, n_epochs=3, most_epochs=30, p_grid=(1.05, 1.5, 2.0), seeds=2), obscure_p=dict(n_epochs=10, tol=0.3),
+            online=dict(n_train=100, n_test=300, epochs=(1, 2), omcl_epochs=(1,), seeds=2),
+            flowers=dict(n_train=100, n_test=300, n_epochs=10, seeds=2),
+            pendigits=dict(n_train=150, n_test=300, n_epochs=10, seeds=2), pendigits_p=dict(n_train=100, n_test=300, n_epochs=5, p_grid=(1.05, 2.0), seeds=2),
+            sizes=dict(n_train=(50, 100), n_test=300, seeds=2),
+            n_kernels=dict(n_train=100, n_test=300, counts=(5, 20, 39), n_epochs=5, most_epochs=30, seeds=2),
+            mnist=dict(n_train=(100, 200, 400), n_test=300, n_epochs=8, svm_up_to=400, choose_epochs=5), ufo=dict(n_train=100, n_test=300, n_epochs=10),
+            many=dict(n_train=100, n_test=300, counts=(7, 70), rivals_up_to=7, rival_seeds=1, n_epochs=3, alphas=(0.001, 0.01, 0.02)),
+            theorems=dict(n_train=80, n_epochs=10, streams=3, counts=(2, 8, 32), p_grid=(1.05, 2.0)),
         ),
         "quick": dict(
-            seeds=5, three_class=dict(seeds=10), choose=dict(n_folds=3, n_epochs=20, C_grid=C_GRID, p_grid=(1.05, 1.25, 2.0)),
-            p_sweep=dict(n_train=300, n_test=1700, n_epochs=10, most_epochs=300),
-            pendigits=dict(n_train=1500, n_test=3498, n_epochs=1500), pendigits_p=dict(n_epochs=100),
-            n_kernels=dict(n_train=300, n_test=1700, counts=(1, 3, 6, 12, 24, 39), n_epochs=1000, most_epochs=300),
-            mnist=dict(n_train=(500, 1000, 2000, 4000), n_test=2000, n_epochs=40, svm_up_to=1000),
+            seeds=3, three_class=dict(seeds=10),
+            choose=dict(n_folds=2, n_train=500, grids=dict(p=(1.05, 1.25, 2.0), alpha=(0.001, 0.005, 0.02))),
+            robot=dict(frames=150, height=96, width=128, permutations=tuple(range(6))),
+            p_sweep=dict(n_train=300, n_test=1700, n_epochs=10, most_epochs=300, p_grid=P_GRID, seeds=10), obscure_p=dict(n_epochs=200, tol=0.1),
+            online=dict(n_train=300, n_test=1700, epochs=(1, 2, 3, 5, 10, 20, 50), omcl_epochs=(1, 2, 3), seeds=10),
+            flowers=dict(n_train=300, n_test=1700, n_epochs=5000, seeds=5),
+            pendigits=dict(n_train=800, n_test=2000, n_epochs=2000, seeds=3),
+            pendigits_p=dict(n_train=600, n_test=2000, n_epochs=200, p_grid=P_GRID, seeds=3),
+            sizes=dict(n_train=(50, 150, 300), n_test=1700, seeds=5),
+            n_kernels=dict(n_train=300, n_test=1700, counts=(1, 3, 6, 12, 24, 39), n_epochs=1000, most_epochs=300, seeds=5),
+            mnist=dict(n_train=(400, 800, 1600, 3200), n_test=2000, n_epochs=20, svm_up_to=800, choose_epochs=50),
             ufo=dict(n_train=300, n_test=1700, n_epochs=3000), many=dict(
-                n_train=680, n_test=1320, counts=(7, 70, 350, 1400), n_epochs=10, alphas=ALPHA_GRID),
-            theorems=dict(n_train=300, n_epochs=100, streams=10, counts=(2, 4, 8, 16, 32, 64, 128, 256)),
+                n_train=680, n_test=1320, counts=(7, 70, 1400), rivals_up_to=70, rival_seeds=1, n_epochs=10, alphas=(0.0001, 0.001, 0.005, 0.02)),
+            theorems=dict(n_train=300, n_epochs=100, streams=10, counts=(2, 4, 8, 16, 32, 64, 128, 256), p_grid=(1.01, 1.25, 2.0)),
         ),
         "full": dict(
-            seeds=10, three_class=dict(seeds=20), choose=dict(n_folds=5, n_epochs=50, C_grid=C_GRID, p_grid=P_GRID),
-            p_sweep=dict(n_train=300, n_test=1700, n_epochs=50, most_epochs=1000),
-            pendigits=dict(n_train=7494, n_test=3498, n_epochs=1000), pendigits_p=dict(n_epochs=200),
-            n_kernels=dict(n_train=300, n_test=1700, counts=(1, 3, 6, 12, 24, 39), n_epochs=3000, most_epochs=1000),
-            mnist=dict(n_train=(1000, 2000, 5000, 10000, 20000), n_test=10000, n_epochs=100, svm_up_to=5000),
+            seeds=10, three_class=dict(seeds=20), choose=dict(n_folds=5, n_train=1000, grids={}),
+            robot=dict(frames=300, height=96, width=128, permutations=tuple(range(12))),
+            p_sweep=dict(n_train=300, n_test=1700, n_epochs=50, most_epochs=1000, p_grid=P_GRID, seeds=10), obscure_p=dict(n_epochs=500, tol=0.1),
+            online=dict(n_train=300, n_test=1700, epochs=(1, 2, 3, 5, 10, 20, 50, 100, 150), omcl_epochs=(1, 2, 3, 5), seeds=10),
+            flowers=dict(n_train=300, n_test=1700, n_epochs=10000, seeds=10),
+            pendigits=dict(n_train=5000, n_test=3498, n_epochs=300, seeds=3),
+            pendigits_p=dict(n_train=2000, n_test=3498, n_epochs=200, p_grid=P_GRID, seeds=3),
+            sizes=dict(n_train=(50, 100, 150, 200, 250, 300), n_test=1700, seeds=10),
+            n_kernels=dict(n_train=300, n_test=1700, counts=(1, 3, 6, 12, 24, 39), n_epochs=3000, most_epochs=1000, seeds=10),
+            mnist=dict(n_train=(1000, 2000, 5000, 10000, 20000), n_test=10000, n_epochs=100, svm_up_to=2000, choose_epochs=200),
             ufo=dict(n_train=300, n_test=1700, n_epochs=10000), many=dict(
-                n_train=680, n_test=1320, counts=(7, 70, 350, 700, 1400), n_epochs=50, alphas=ALPHA_GRID),
-            theorems=dict(n_train=500, n_epochs=300, streams=30, counts=(2, 4, 8, 16, 32, 64, 128, 256, 512)),
+                n_train=680, n_test=1320, counts=(7, 70, 350, 700, 1400), rivals_up_to=350, rival_seeds=1, n_epochs=50, alphas=ALPHA_GRID),
+            theorems=dict(n_train=500, n_epochs=300, streams=30, counts=(2, 4, 8, 16, 32, 64, 128, 256, 512), p_grid=P_GRID),
         ),
     }  # fmt: skip
     return sizes[profile]

@@ -1,4 +1,8 @@
-r"""Tasks of the MKL chapter: data set -> kernels -> a bank split into training and test part."""
+r"""Tasks of the MKL chapter: data set -> kernels -> a bank split into training and test part.
+
+A task is named ("mfeat-39", "pendigits-4", ...) and loaded where it is needed, or made from cues that the caller hands over (places:
+simulated images and scans, as chapter `omcl` has them). `get_task` is the one entry.
+"""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -7,6 +11,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from cuelearn import datasets
+from cuelearn.experiments import cue_tasks, flowers
 from cuelearn.kernels import ExpDistance, KernelBank, Linear, Poly, RBF
 from cuelearn.mkl.problem import combine
 
@@ -26,6 +31,9 @@ class Task(NamedTuple):
         Test samples against the training samples.
     test_labels : ndarray of int, shape (n_test,)
     n_classes : int
+    validation : tuple of ndarray or None
+        Rows of the training part that learn, and rows that validate, where the task says so (a held-back drive); else parameters are
+        chosen over random folds.
     """
 
     bank: KernelBank
@@ -33,6 +41,7 @@ class Task(NamedTuple):
     cross: object
     test_labels: np.ndarray
     n_classes: int
+    validation: tuple | None = None
 
 
 def kernel_set(name, data):
@@ -126,10 +135,60 @@ def load_task(name, n_train, n_test, seed, n_kernels=None):
     return Task(bank, data.y[train], bank.cross(X[test]), data.y[test], int(data.y.max()) + 1)
 
 
-@lru_cache(maxsize=1)
-def test_blocks(*task_key):
-    """The test kernels of a task, held in memory for curves that evaluate often."""
-    return [(rows, block) for rows, block in load_task(*task_key).cross.blocks(memory=2e8)]
+def get_task(task, n_train, n_test, seed, n_kernels=None, cues=None):
+    """A task by name, or permutation `seed` of the cues handed over.
+
+    Parameters
+    ----------
+    task : str
+        Of `kernel_set`; or "flowers-7", "flowers-1400": `flowers.load_flowers`.
+    n_train, n_test : int
+        Not used with `cues`, whose permutations say what learns and what tests; the flowers have their own test part.
+    seed : int
+    n_kernels : int, optional
+    cues : dict, optional
+        Of `handed`.
+
+    Returns
+    -------
+    Task
+    """
+    if cues is not None:
+        return permutation_task(seed, cues)
+    if task.startswith("flowers"):  # the originals, where they are present
+        return flowers.load_flowers(n_train // 17, seed, n_kernels or 7)
+    return load_task(task, n_train, n_test, seed, n_kernels)
+
+
+def handed(task):
+    """A task of `cue_tasks` in the form in which the experiments take it.
+
+    Returns
+    -------
+    dict
+        `cues` for `get_task`, and `data`, which identifies them for the store of results.
+    """
+    return {"cues": cue_tasks.common(task)["task"], "data": [cue_tasks.fingerprint(task)]}
+
+
+_LAST = {}  # the task made last, with the cues it came from: consecutive points of a sweep ask for the same one
+
+
+def permutation_task(permutation, cues):
+    """One kernel for each cue, its width chosen with the Perceptron on the validation part as in chapter `omcl`; samples in their order."""
+    if _LAST.get("permutation") == permutation and _LAST.get("cues") is cues:
+        return _LAST["task"]
+    data, split = cues["data"], cue_tasks.Split(*cues["splits"][permutation])
+    names, n_classes = list(data["cues"]), len(data["target_names"])
+    found = cue_tasks.cue_distances(data, cues["chi2"], cues["distances"], split.train, split.test)
+    found = cue_tasks.Distances({c: found.train[c] for c in names}, {c: found.test[c] for c in names})
+    factors, _ = cue_tasks.choose_widths(found, data["y"], split, n_classes)
+    everything = np.arange(split.train.size)
+    inside, across = (cue_tasks.kernels(found, names, factors, everything, rows) for rows in (everything, None))
+    bank = KernelBank.from_stack(inside, names=names, validate=False)
+    task = Task(bank, data["y"][split.train], bank.cross(across), data["y"][split.test], n_classes, (split.inner, split.held))
+    _LAST.update(permutation=permutation, cues=cues, task=task)
+    return task
 
 
 def test_error(task, dual_coef, kernel_weights, blocks=None):

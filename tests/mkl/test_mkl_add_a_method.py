@@ -1,0 +1,66 @@
+"""The README's example of a further method: its code runs, and the comparisons take the method by name."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+
+from cuelearn import datasets, figures
+from cuelearn.experiments import mkl as exp
+from cuelearn.experiments.mkl.settings import C_GRID
+from cuelearn.kernels import RBF
+from cuelearn.plots import mkl as draw
+from cuelearn.protocols import Sweep
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+
+
+@pytest.fixture
+def added():
+    """Both code blocks of the section, run in one name space."""
+    section = README.read_text(encoding="utf-8").split("## Add a method")[1].split("\n## ")[0]
+    blocks = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
+    assert len(blocks) == 2  # one file, one line
+    assert len([line for line in blocks[1].splitlines() if line.strip()]) == 1
+    names, styles = set(exp.METHODS), set(figures.METHOD_STYLE)
+    space = {"METHODS": exp.METHODS, "Method": exp.Method, "C_GRID": C_GRID, "__name__": "aligned"}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), space)
+    (new,) = set(exp.METHODS) - names
+    yield new, space
+    del exp.METHODS[new]
+    for name in set(figures.METHOD_STYLE) - styles:
+        del figures.METHOD_STYLE[name]
+
+
+def test_it_is_chosen_timed_and_drawn_by_name(added, tmp_path):
+    new, _ = added
+    mfeat = datasets.load_mfeat()
+    figures.name_methods(exp.METHODS)
+    methods = ["OBSCURE", new, "AverageKernelSVM"]
+    chosen, table = exp.choose(
+        Sweep(tmp_path, "choose", progress=False), "mfeat-6", 100, methods, 0, n_folds=2, grids={"C": (1.0, 100.0), "p": (1.25,)}, data=mfeat
+    )
+    assert set(chosen) == set(methods) and chosen[new]["C"] in (1.0, 100.0)
+    assert table[table["method"] == new]["chosen"].sum() == 1
+    found = exp.compare_all(Sweep(tmp_path, "compare", progress=False), "mfeat-6", [50, 100], 300, methods, chosen, [0, 1], data=mfeat)
+    error = found.groupby("method")["test_error"].mean()
+    assert error[new] < 0.15
+    ratios = exp.with_ratios(found, ["n_train"])
+    assert (ratios[ratios["method"] == "OBSCURE"]["times OBSCURE"] == 1.0).all() and (ratios["times OBSCURE"] > 0).all()
+    fig = draw.against_size(found)
+    assert new in [text.get_text() for text in fig.axes[1].get_legend().get_texts()]
+    plt.close(fig)
+
+
+def test_it_is_an_estimator_like_the_others(added):
+    new, space = added
+    cls = exp.METHODS[new].estimator
+    assert cls is space[new]
+    mfeat = datasets.load_mfeat()
+    rows = np.random.default_rng(0).permutation(mfeat.y.size)[:300]
+    model = cls(mfeat.triples(RBF()), C=10).fit(mfeat.X[rows[:150]], mfeat.y[rows[:150]])
+    assert model.score(mfeat.X[rows[150:]], mfeat.y[rows[150:]]) > 0.85
+    assert model.kernel_weights_.sum() == pytest.approx(1.0) and (model.kernel_weights_ >= 0).all()

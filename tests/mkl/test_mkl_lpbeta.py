@@ -1,0 +1,518 @@
+"""LP-beta and LP-B: the linear programme against other solvers, the two stages, and the estimator as users meet it."""
+
+import cvxpy as cp
+import numba
+import numpy as np
+import pandas as pd
+import pytest
+from mkl_data import COLUMNS, CUES, NAMED, make_data
+from mkl_twins import make_stack
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import StratifiedKFold
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
+
+import cuelearn.mkl
+from cuelearn.kernels import KernelBank
+from cuelearn.mkl import load
+from cuelearn.mkl.lpbeta import LPBeta, _Programme, solve_lp_beta
+from cuelearn.mkl.stream import History
+
+
+@pytest.fixture(autouse=True)
+def _exported(monkeypatch):
+    """`load` looks the class up in the package."""
+    monkeypatch.setattr(cuelearn.mkl, "LPBeta", LPBeta, raising=False)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_data(90)
+
+
+@pytest.fixture(scope="module")
+def new():
+    return make_data(40, seed=1)
+
+
+def make_outputs(seed, n=60, n_kernels=6, n_classes=4, scale=1.0):
+    """Decision values of kernels of which some tell the classes apart."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % n_classes
+    outputs = -0.8 + 0.5 * rng.normal(size=(n_kernels, n, n_classes)) + 0.3 * rng.normal(size=(n, n_classes))
+    outputs[:, np.arange(n), labels] += np.linspace(0.0, 1.5, n_kernels)[:, None] * rng.uniform(0.3, 1.5, size=n)
+    return scale * outputs, labels
+
+
+# ------------------------------------------------------------------ the programme
+
+
+def conic_lp(outputs, labels, nu, per_class):
+    """The primal with all its rows, by an interior-point solver."""
+    n_kernels, n, n_classes = outputs.shape
+    B = cp.Variable((n_classes, n_kernels), nonneg=True)
+    slack, rho = cp.Variable(n, nonneg=True), cp.Variable()
+    constraints = [cp.sum(B, axis=1) == 1.0]
+    if not per_class:
+        constraints += [B[c] == B[0] for c in range(1, n_classes)]
+    for i, label in enumerate(labels):
+        for c in range(n_classes):
+            if c != label:
+                constraints.append(outputs[:, i, label] @ B[label] - outputs[:, i, c] @ B[c] + slack[i] >= rho)
+    problem = cp.Problem(cp.Minimize(-rho + cp.sum(slack) / (nu * n)), constraints)
+    problem.solve(solver=cp.CLARABEL)
+    return float(problem.value), B.value
+
+
+def plain_margins(outputs, labels, weights):
+    scores = np.einsum("cm,mic->ic", np.broadcast_to(weights, (outputs.shape[2], outputs.shape[0])), outputs)
+    own = scores[np.arange(labels.size), labels].copy()
+    scores[np.arange(labels.size), labels] = -np.inf
+    return own - scores.max(axis=1)
+
+
+def plain_value(outputs, labels, nu, weights, rho):
+    slack = np.maximum(0.0, rho - plain_margins(outputs, labels, weights))
+    return -rho + slack.sum() / (nu * labels.size)
+
+
+@pytest.mark.parametrize("per_class", [False, True])
+@pytest.mark.parametrize("scale, nu", [(1.0, 0.01), (1.0, 0.1), (1.0, 0.35), (1.0, 0.9), (1.0, 0.999), (1e-4, 0.1), (1e4, 0.35)])
+def test_optimum_of_a_conic_solver(scale, nu, per_class):
+    """Also below 1/n, where no slack pays, near 1, and for outputs of any size."""
+    outputs, labels = make_outputs(0, n=36)
+    wanted, weights = conic_lp(outputs, labels, nu, per_class)
+    found = solve_lp_beta(scale * outputs, labels, nu, per_class)
+    assert found.objective / scale == pytest.approx(wanted, abs=1e-6)
+    assert 0.0 <= found.dual_gap <= 1e-7 * scale
+    assert found.weights.shape == ((4, 6) if per_class else (6,))
+    assert found.weights.min() >= 0.0
+    np.testing.assert_allclose(found.weights.sum(axis=-1), 1.0, atol=1e-12)
+    assert plain_value(scale * outputs, labels, nu, found.weights, found.margin) == pytest.approx(found.objective, abs=1e-9 * scale)
+    if not per_class and nu > 0.05:
+        np.testing.assert_allclose(found.weights, weights[0], atol=1e-4)
+
+
+@pytest.mark.parametrize("per_class", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_added_rows_give_the_whole_programme(seed, per_class):
+    """From one wrong class per sample and from all of them at once: the same optimum, and far fewer rows."""
+    outputs, labels = make_outputs(seed, n=150, n_kernels=8, n_classes=10)
+    for nu in (0.05, 0.3, 0.8):
+        whole = _Programme(outputs, labels, per_class)
+        whole.used[:] = np.arange(10) != labels[:, None]
+        every, few = whole.solve(nu), _Programme(outputs, labels, per_class).solve(nu)
+        assert every.n_rounds == 1 and every.n_rows == 150 * 9
+        assert few.n_rounds > 1 and few.n_rows < 0.5 * every.n_rows
+        assert few.objective == pytest.approx(every.objective, abs=1e-9)
+        if not per_class:  # the weights of a class whose samples are all above the margin need not be unique
+            np.testing.assert_allclose(few.weights, every.weights, atol=1e-6)
+
+
+@pytest.mark.parametrize("per_class", [False, True])
+def test_rows_kept_for_the_next_nu_change_nothing(per_class):
+    outputs, labels = make_outputs(1, n=100, n_classes=6)
+    programme = _Programme(outputs, labels, per_class)
+    for nu in (0.1, 0.5, 0.9, 0.2):
+        again, fresh = programme.solve(nu), _Programme(outputs, labels, per_class).solve(nu)
+        assert again.objective == pytest.approx(fresh.objective, abs=1e-10)
+        np.testing.assert_allclose(again.weights, fresh.weights, atol=1e-7)
+
+
+@pytest.mark.parametrize("per_class", [False, True])
+def test_the_interior_point_route_is_the_same_programme(per_class, monkeypatch):
+    outputs, labels = make_outputs(2, n=80)
+    wanted = solve_lp_beta(outputs, labels, 0.3, per_class)
+    monkeypatch.setattr("cuelearn.mkl.lpbeta.MANY_WEIGHTS", 0)
+    found = solve_lp_beta(outputs, labels, 0.3, per_class)
+    assert found.objective == pytest.approx(wanted.objective, abs=1e-9) and found.dual_gap < 1e-7
+    np.testing.assert_allclose(found.weights, wanted.weights, atol=1e-6)
+
+
+@pytest.mark.parametrize("nu", [0.1, 0.25, 0.5, 0.75])
+def test_what_nu_means(nu):
+    """At most the share nu lies below the margin, at least that share not above it; the objective is minus their mean margin."""
+    outputs, labels = make_outputs(3, n=80)
+    found = solve_lp_beta(outputs, labels, nu)
+    margins = np.sort(plain_margins(outputs, labels, found.weights))
+    assert np.mean(margins < found.margin - 1e-9) <= nu <= np.mean(margins <= found.margin + 1e-9)
+    assert -found.objective == pytest.approx(margins[: int(nu * 80)].mean(), abs=1e-12)
+
+
+def test_no_weights_are_better_than_the_bound():
+    outputs, labels = make_outputs(4, n=50)
+    found = solve_lp_beta(outputs, labels, 0.3)
+    for weights in np.random.default_rng(0).dirichlet(np.full(6, 0.5), size=200):
+        margins = plain_margins(outputs, labels, weights)
+        value = min(plain_value(outputs, labels, 0.3, weights, rho) for rho in margins)
+        assert value >= found.objective - found.dual_gap - 1e-12
+
+
+def test_weights_per_class_are_at_least_as_good():
+    outputs, labels = make_outputs(5)
+    for nu in (0.1, 0.5):
+        assert solve_lp_beta(outputs, labels, nu, per_class=True).objective <= solve_lp_beta(outputs, labels, nu).objective + 1e-10
+
+
+def test_outputs_that_are_all_zero():
+    found = solve_lp_beta(np.zeros((3, 10, 2)), np.arange(10) % 2, 0.3)
+    assert found.objective == found.margin == 0.0 and found.weights.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"nu": 0.0}, "nu must be a number in"),
+        ({"nu": 1.0}, "nu must be a number in"),
+        ({"nu": np.nan}, "nu must be a number in"),
+        ({"nu": "cv"}, "nu must be a number in"),
+        ({"outputs": np.zeros((3, 10))}, "outputs must have shape"),
+        ({"outputs": np.zeros((3, 10, 1))}, "outputs must have shape"),
+        ({"outputs": np.full((3, 10, 2), np.nan)}, "outputs holds NaN"),
+        ({"labels": np.arange(10)}, "labels must hold"),
+        ({"labels": np.zeros(9, dtype=int)}, "labels must hold"),
+        ({"labels": np.zeros(10)}, "labels must hold"),
+    ],
+)
+def test_bad_arguments_of_the_solver(change, message):
+    arguments = {"outputs": np.zeros((3, 10, 2)), "labels": np.arange(10) % 2, "nu": 0.5}
+    with pytest.raises(ValueError, match=message) as caught:
+        solve_lp_beta(**(arguments | change))
+    assert "\n" not in str(caught.value)
+
+
+# ------------------------------------------------------------------ the two stages
+
+
+def plain_outputs(kernel, y, folds, C):
+    """Cross-validated decision values of one SVM per class, straight from scikit-learn."""
+    out = np.empty((y.size, y.max() + 1))
+    for train, test in folds:
+        for c in range(out.shape[1]):
+            svm = SVC(C=C, kernel="precomputed").fit(kernel[np.ix_(train, train)], y[train] == c)
+            out[test, c] = svm.decision_function(kernel[np.ix_(test, train)])
+    return out
+
+
+def plain_folds(y, seed=0, n_folds=5):
+    state = int(np.random.default_rng(seed).integers(2**31 - 1))
+    return list(StratifiedKFold(n_folds, shuffle=True, random_state=state).split(y, y))
+
+
+@pytest.mark.parametrize("per_class", [False, True])
+def test_the_whole_method_from_its_parts(per_class):
+    """Outputs, choices of C and nu, weights and predictions, written down with scikit-learn and the programme."""
+    K, y = make_stack(np.random.default_rng(0), 75, 4, 3)
+    train, test = np.arange(60), np.arange(60, 75)
+    K_train, y_train = K[:, train][:, :, train], y[train]
+    grid, nus = (0.1, 1.0, 10.0), (0.2, 0.5)
+    model = LPBeta("precomputed", C="cv", nu="cv", C_grid=grid, nu_grid=nus, per_class=per_class).fit(K_train, y_train)
+    folds = plain_folds(y_train)
+    outputs = []
+    for j, kernel in enumerate(K_train):
+        candidates = [plain_outputs(kernel, y_train, folds, C) for C in grid]
+        accuracy = [np.mean(f.argmax(axis=1) == y_train) for f in candidates]
+        np.testing.assert_allclose(model.C_accuracy_[j], accuracy)
+        best = int(np.argmax(accuracy))
+        assert model.kernel_C_[j] == grid[best] and model.kernel_accuracy_[j] == pytest.approx(accuracy[best])
+        outputs.append(candidates[best])
+    outputs, right = np.array(outputs), np.zeros(2)
+    for others, fold in folds:
+        for k, nu in enumerate(nus):
+            weights = solve_lp_beta(outputs[:, others], y_train[others], nu, per_class).weights
+            scores = np.einsum("cm,mic->ic", np.broadcast_to(weights, (3, 4)), outputs[:, fold])
+            right[k] += np.sum(scores.argmax(axis=1) == y_train[fold])
+    np.testing.assert_allclose(model.nu_accuracy_, right / 60)
+    assert model.nu_ == nus[1 if right[1] >= right[0] else 0]
+    found = solve_lp_beta(outputs, y_train, model.nu_, per_class)
+    np.testing.assert_allclose(model.kernel_weights_, found.weights, atol=1e-6)
+    assert model.objective_ == pytest.approx(found.objective, abs=1e-7) and model.margin_ == pytest.approx(found.margin, abs=1e-6)
+    wanted = np.zeros((15, 3))
+    for j, weights in enumerate(np.broadcast_to(model.kernel_weights_, (3, 4)).T):
+        for c in range(3):
+            svm = SVC(C=model.kernel_C_[j], kernel="precomputed").fit(K_train[j], y_train == c)
+            wanted[:, c] += weights[c] * svm.decision_function(K[j][np.ix_(test, train)])
+    np.testing.assert_allclose(model.decision_function(K[:, test][:, :, train]), wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("options", [{}, {"per_class": True}, {"nu": 0.3}])
+def test_one_kernel_is_the_plain_svm(n_classes, options):
+    K, y = make_stack(np.random.default_rng(1), 60, 1, n_classes)
+    train, test = np.arange(45), np.arange(45, 60)
+    model = LPBeta("precomputed", C=2.0, **options).fit(K[:, train][:, :, train], y[train])
+    np.testing.assert_array_equal(model.kernel_weights_, np.ones((n_classes, 1) if options.get("per_class") else 1))
+    wanted = []
+    for c in [1] if n_classes == 2 else range(n_classes):
+        svm = SVC(C=2.0, kernel="precomputed").fit(K[0][np.ix_(train, train)], y[train] == c)
+        wanted.append(svm.decision_function(K[0][np.ix_(test, train)]))
+    wanted = wanted[0] if n_classes == 2 else np.stack(wanted, axis=1)
+    np.testing.assert_allclose(model.decision_function(K[:, test][:, :, train]), wanted, atol=1e-9)
+    predicted = (wanted > 0).astype(int) if n_classes == 2 else wanted.argmax(axis=1)
+    np.testing.assert_array_equal(model.predict(K[:, test][:, :, train]), predicted)
+
+
+@pytest.mark.parametrize("per_class", [False, True])
+def test_a_duplicated_kernel_changes_no_prediction(per_class):
+    K, y = make_stack(np.random.default_rng(2), 60, 3, 3)
+    model = LPBeta("precomputed", nu=0.4, per_class=per_class).fit(K, y)
+    double = LPBeta("precomputed", nu=0.4, per_class=per_class).fit(np.concatenate([K, K[:1]]), y)
+    assert double.objective_ == pytest.approx(model.objective_, abs=1e-9)
+    merged = double.kernel_weights_[..., :3].copy()
+    merged[..., 0] += double.kernel_weights_[..., 3]
+    np.testing.assert_allclose(merged, model.kernel_weights_, atol=1e-6)
+    wanted = model.decision_function(K)
+    np.testing.assert_allclose(double.decision_function(np.concatenate([K, K[:1]])), wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("per_class", [False, True])
+def test_permuted_kernels(per_class):
+    K, y = make_stack(np.random.default_rng(3), 60, 5, 3)
+    order = np.array([3, 0, 4, 2, 1])
+    one, other = (LPBeta("precomputed", nu=0.4, per_class=per_class).fit(stack, y) for stack in (K, K[order]))
+    np.testing.assert_allclose(other.kernel_weights_, one.kernel_weights_[..., order], atol=1e-7)
+    np.testing.assert_allclose(other.decision_function(K[order]), one.decision_function(K), atol=1e-6)
+    np.testing.assert_array_equal(other.kernel_accuracy_, one.kernel_accuracy_[order])
+
+
+@pytest.mark.parametrize("options", [{}, {"per_class": True}, {"nu": 0.5}, {"C": "cv", "C_grid": (0.1, 10.0)}])
+def test_a_useless_kernel_gets_next_to_nothing(options, data):
+    X, y = data
+    model = LPBeta(CUES, **options).fit(X, y)
+    weights = np.atleast_2d(model.kernel_weights_).mean(axis=0)
+    assert weights[2] < 0.15 and weights[0] > 0.6
+    assert model.kernel_accuracy_[0] > 0.9 > 0.6 > model.kernel_accuracy_[2]
+
+
+def test_outputs_never_come_from_the_samples_own_fold(data):
+    """A kernel that only recognises samples it has seen: perfect on its training data, worth nothing here."""
+    X, y = data
+    stack = np.concatenate([KernelBank(CUES[:2], X, dtype=np.float64).stack, [np.eye(90)]])
+    assert min(SVC(C=10.0, kernel="precomputed").fit(np.eye(90), y == c).score(np.eye(90), y == c) for c in range(3)) == 1.0
+    for options in ({"nu": "cv"}, {"nu": 0.5, "per_class": True}):
+        model = LPBeta("precomputed", C=10.0, **options).fit(stack, y)
+        assert np.atleast_2d(model.kernel_weights_)[:, 2].max() < 0.05
+        assert model.kernel_accuracy_[2] < 0.6
+
+
+def test_a_small_nu_on_a_hard_problem_is_for_small_outputs(data):
+    """Where the worst samples are misclassified by every good kernel the programme prefers margins of 0, which cv notices."""
+    X, y = data
+    X = X + 1.2 * np.random.default_rng(9).normal(size=X.shape)
+    stack = np.concatenate([KernelBank(CUES[:1], X, dtype=np.float64).stack, [np.eye(90)]])
+    np.testing.assert_allclose(LPBeta("precomputed", nu=0.05).fit(stack, y).kernel_weights_, [0.0, 1.0], atol=1e-6)
+    model = LPBeta("precomputed").fit(stack, y)
+    np.testing.assert_allclose(model.kernel_weights_, [1.0, 0.0], atol=1e-6)
+    assert model.nu_accuracy_[0] < 0.5 < 0.8 < model.nu_accuracy_.max()
+
+
+def test_choices_are_recorded(data):
+    X, y = data
+    model = LPBeta(CUES, C="cv", nu="cv").fit(X, y)
+    assert model.C_accuracy_.shape == (3, 5) and model.nu_accuracy_.shape == (10,)
+    assert set(model.kernel_C_) <= {0.1, 1.0, 10.0, 100.0, 1000.0}
+    assert model.nu_accuracy_[list(model.nu_grid).index(model.nu_)] == model.nu_accuracy_.max()
+    # the choices given as numbers lead to the same model
+    fixed = LPBeta(CUES, C=model.kernel_C_.tolist(), nu=model.nu_).fit(X, y)
+    assert not hasattr(fixed, "nu_accuracy_") and not hasattr(fixed, "C_accuracy_")
+    np.testing.assert_array_equal(fixed.kernel_weights_, model.kernel_weights_)
+    np.testing.assert_array_equal(fixed.dual_coefs_, model.dual_coefs_)
+    np.testing.assert_array_equal(fixed.kernel_accuracy_, model.kernel_accuracy_)
+    # the order of a grid does not matter
+    turned = LPBeta(CUES, C="cv", C_grid=model.C_grid[::-1], nu_grid=list(model.nu_grid[::-1])).fit(X, y)
+    assert turned.nu_ == model.nu_
+    np.testing.assert_array_equal(turned.kernel_C_, model.kernel_C_)
+
+
+@pytest.mark.parametrize("options", [{}, {"per_class": True}])
+def test_two_classes_have_one_svm_per_kernel(options, data, new):
+    X, y = data
+    model = LPBeta(CUES, nu=0.4, **options).fit(X, y > 0)
+    assert model.n_updates_ == 3 * 5 + np.count_nonzero(np.atleast_2d(model.kernel_weights_)[0])
+    assert model.kernel_weights_.shape == ((2, 3) if options else (3,))
+    np.testing.assert_allclose(model.dual_coefs_[..., 0], -model.dual_coefs_[..., 1])
+    found = model.decision_function(new[0])
+    assert found.shape == (40,)
+    np.testing.assert_array_equal(model.predict(new[0]), found > 0)
+    plain = LPBeta(CUES, nu=0.4).fit(X, y > 0)
+    np.testing.assert_allclose(found, plain.decision_function(new[0]), atol=1e-9)
+
+
+# ------------------------------------------------------------------ the estimator
+
+
+@parametrize_with_checks([LPBeta(), LPBeta(per_class=True, nu=0.3)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("per_class", [False, True])
+def test_fitted_attributes(per_class, data):
+    X, y = data
+    model = LPBeta(CUES, per_class=per_class).fit(X, y)
+    assert model.kernel_weights_.shape == ((3, 3) if per_class else (3,))
+    assert model.dual_coefs_.shape == (3, model.support_.size, 3) and model.intercepts_.shape == (3, 3)
+    assert model.dual_coef_.shape == (model.support_.size, 3, 3)
+    assert (np.diff(model.support_) > 0).all()
+    unused = ~np.atleast_2d(model.kernel_weights_).any(axis=0)
+    assert not model.dual_coefs_[unused].any() and not model.intercepts_[unused].any()
+    assert 0.0 <= model.dual_gap_ < 1e-9 and model.converged_ is True and model.n_iter_ >= 1
+    history = model.history_
+    assert list(history.columns) == list(History.COLUMNS)
+    assert history.stage.tolist() == ["outputs", "programme", "machines"]
+    assert history.seconds.is_monotonic_increasing and history.seconds.min() > 0.0
+    assert history.n_updates.tolist() == [45, 45, 45 + 3 * np.count_nonzero(~unused)]
+    assert history.n_support.iloc[-1] == model.support_.size
+    assert history.objective.iloc[-1] == model.objective_ and np.isnan(history.objective.iloc[0])
+
+
+@pytest.mark.parametrize("per_class", [False, True])
+def test_all_forms_of_input_agree(per_class, data, new):
+    X, y = data
+    bank = KernelBank(CUES, X)
+    cross = bank.cross(new[0])
+    rows = np.concatenate([block for _, block in cross.blocks()], axis=1)
+    options = {"nu": 0.5, "per_class": per_class}
+    from_X = LPBeta(CUES, **options).fit(X, y)
+    from_stack, from_bank = LPBeta("precomputed", **options).fit(bank.stack, y), LPBeta("precomputed", **options).fit(bank, y)
+    on_demand = LPBeta(CUES, memory=3e4, **options).fit(X, y)
+    assert not on_demand.bank_.resident and from_X.bank_.resident
+    wanted = from_X.decision_function(new[0])
+    for model in (from_stack, from_bank, on_demand):
+        np.testing.assert_allclose(model.kernel_weights_, from_X.kernel_weights_, atol=1e-6)
+        np.testing.assert_array_equal(model.support_, from_X.support_)
+    for model, sample in ((from_stack, rows), (from_bank, cross), (from_stack, cross), (from_X, cross), (on_demand, new[0])):
+        np.testing.assert_allclose(model.decision_function(sample), wanted, atol=1e-5)
+        np.testing.assert_array_equal(model.predict(sample), from_X.predict(new[0]))
+    assert from_X.score(*new) > 0.85
+    frame = pd.DataFrame(X, columns=COLUMNS)
+    named = LPBeta(NAMED, **options).fit(frame, y)
+    np.testing.assert_array_equal(named.decision_function(pd.DataFrame(new[0], columns=COLUMNS)), wanted)
+
+
+def test_kernels_without_weight_are_not_computed(data, new):
+    X, y = data
+    garbage = new[0].copy()
+    model = LPBeta(CUES[::-1], nu=0.9).fit(X, y)
+    unused = np.flatnonzero(model.kernel_weights_ == 0.0)
+    assert unused.size
+    for j in unused:
+        garbage[:, CUES[::-1][j][2]] = 1e6
+    np.testing.assert_array_equal(model.decision_function(garbage), model.decision_function(new[0]))
+
+
+@pytest.mark.parametrize("memory", [2e9, 3e5])
+@pytest.mark.parametrize("options", [{"C": "cv", "C_grid": (1.0, 10.0)}, {"per_class": True, "nu": 0.3}])
+def test_same_bits_for_any_number_of_threads(options, memory):
+    X, y = make_data(300)
+    X_new, _ = make_data(150, seed=1)
+    found = []
+    for threads in (1, 2):
+        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+        with threadpool_limits(threads):
+            model = LPBeta(CUES, n_jobs=threads, memory=memory, **options).fit(X, y)
+            fitted = (model.dual_coefs_, model.intercepts_, model.kernel_weights_, model.objective_)
+            found.append((*fitted, model.decision_function(X_new)))
+    for one, two in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_random_states(data):
+    X, y = data
+    one, again, other = (LPBeta(CUES, nu=0.4, random_state=state).fit(X, y) for state in (1, 1, 2))
+    np.testing.assert_array_equal(one.kernel_weights_, again.kernel_weights_)
+    assert one.objective_ != other.objective_
+    state = np.random.get_state()[1].copy()
+    LPBeta(CUES, nu=0.4, random_state=None).fit(X, y)
+    np.testing.assert_array_equal(np.random.get_state()[1], state)
+
+
+def test_fewer_folds_where_a_class_is_small(data):
+    X, y = data
+    keep = np.concatenate([np.flatnonzero(y == 0)[:2], np.flatnonzero(y > 0)])
+    model = LPBeta(CUES).fit(X[keep], y[keep])
+    assert model.history_.n_updates.iloc[0] == 3 * 2 * 3
+    keep = np.concatenate([np.flatnonzero(y == 0)[:1], np.flatnonzero(y > 0)])
+    with pytest.raises(ValueError, match="y must hold at least 2 samples of every class for cross-validation"):
+        LPBeta(CUES).fit(X[keep], y[keep])
+
+
+# ------------------------------------------------------------------ saving
+
+
+@pytest.mark.parametrize("options", [{}, {"per_class": True, "nu": 0.5, "C": "cv", "C_grid": [0.1, 1.0]}])
+@pytest.mark.parametrize("labels", ["numbers", "strings", "two classes"])
+def test_saved_models(labels, options, tmp_path, new):
+    X, y = make_data(60)
+    y = {"numbers": 10 * y, "strings": np.array(["ant", "bee", "cat"])[y], "two classes": y > 0}[labels]
+    model = LPBeta(CUES, **options).fit(X, y)
+    model.save(tmp_path / "model.npz")
+    for loaded in (load(tmp_path / "model.npz"), LPBeta.load(tmp_path / "model.npz")):
+        assert type(loaded) is LPBeta
+        for name, value in vars(model).items():
+            if name.endswith("_") and name not in ("bank_", "bank_support_", "history_"):
+                np.testing.assert_array_equal(getattr(loaded, name), value)
+                assert type(getattr(loaded, name)) is type(value), name
+        pd.testing.assert_frame_equal(loaded.history_, model.history_)
+        np.testing.assert_array_equal(loaded.decision_function(new[0]), model.decision_function(new[0]))
+        np.testing.assert_array_equal(loaded.predict(new[0]), model.predict(new[0]))
+        cross = KernelBank(CUES, X).cross(new[0])
+        np.testing.assert_array_equal(loaded.predict(cross), model.predict(cross))
+    loaded.save(tmp_path / "again.npz")
+    np.testing.assert_array_equal(load(tmp_path / "again.npz").decision_function(new[0]), model.decision_function(new[0]))
+    np.testing.assert_array_equal(clone(loaded).fit(X, y).dual_coefs_, model.dual_coefs_)
+
+
+def test_saved_models_of_precomputed_kernels(tmp_path, new):
+    X, y = make_data(60)
+    bank = KernelBank(CUES, X)
+    cross = np.concatenate([block for _, block in bank.cross(new[0]).blocks()], axis=1)
+    model = LPBeta("precomputed").fit(bank, y)
+    model.save(tmp_path / "model")
+    assert (tmp_path / "model").stat().st_size < bank.stack.nbytes / 2
+    np.testing.assert_array_equal(load(tmp_path / "model").decision_function(cross), model.decision_function(cross))
+
+
+# ------------------------------------------------------------------ errors
+
+BAD = [
+    *[("nu", value) for value in (0.0, 1.0, -0.1, 2, np.nan, np.inf, "auto", None, True, [0.5])],
+    *[("C", value) for value in (0.0, -1.0, np.nan, np.inf, "1", None, True, [1.0], [1.0, 2.0, -3.0], [1.0, "cv", 1.0])],
+    *[("cv", value) for value in (1, 0, 2.5, None, "3", np.nan)],
+    *[("nu_grid", value) for value in ((), (0.5, 1.0), (0.0,), None, "cv", ("a",))],
+    *[("C_grid", value) for value in ((), (1.0, 0.0), None, "cv", (np.nan,))],
+    *[("random_state", value) for value in ("zero", -1, 1.5, True)],
+]
+
+
+@pytest.mark.parametrize("name, value", BAD)
+def test_a_bad_parameter_is_one_error_that_names_it(name, value, data):
+    choose = {"C": "cv", "nu": "cv"} if name.endswith("_grid") else {}
+    with pytest.raises(ValueError, match=rf"\b{name}\b") as caught:
+        LPBeta(CUES, **(choose | {name: value})).fit(*data)
+    assert "\n" not in str(caught.value)
+
+
+def test_bad_samples():
+    K, y = make_stack(np.random.default_rng(0), 30, 3, 3)
+    with pytest.raises(NotFittedError):
+        LPBeta("precomputed").predict(K)
+    model = LPBeta("precomputed", nu=0.5).fit(K, y)
+    for bad in (K[:, :, :29], K[:2], K[0]):
+        with pytest.raises(ValueError, match=r"X must have shape \(3, n, 30\)"):
+            model.predict(bad)
+    broken = K.copy()
+    broken[:, 1, 2] = np.inf
+    with pytest.raises(ValueError, match="X holds NaN or infinite values"):
+        model.predict(broken)
+    with pytest.raises(ValueError, match="X must be a cross bank of 3 kernels and 30 training samples, got one of"):
+        model.predict(KernelBank(CUES, np.random.default_rng(0).normal(size=(20, 6))).cross(np.zeros((2, 6))))
+
+
+def test_a_bank_of_zeros():
+    """Kernels that are all 0 leave the intercepts."""
+    y = np.arange(12) % 3
+    model = LPBeta("precomputed").fit(np.zeros((2, 12, 12)), y)
+    assert np.isfinite(model.decision_function(np.zeros((2, 4, 12)))).all()

@@ -1,0 +1,667 @@
+"""SILP, SimpleMKL, p-norm MKL and MC-MKL against exact optima, against each other and against libsvm."""
+
+import time
+import warnings
+
+import numpy as np
+import pytest
+from mkl_data import CUES, ONE_VERSUS_ALL, ROUNDS, make_data
+from mkl_twins import auto_p, conic_optimum, make_stack, plain_dual, plain_objective
+from rivals_twins import (
+    conic_binary,
+    conic_one_versus_all,
+    make_binary,
+    plain_block_norms,
+    plain_bounds,
+    plain_cuts,
+    plain_objectives,
+    signs_of,
+)
+from scipy.optimize import minimize_scalar
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC
+
+from cuelearn.datasets import load_mfeat, make_three_class
+from cuelearn.kernels import RBF, KernelBank, Linear
+from cuelearn.mkl import (
+    MCMKL,
+    SILPMKL,
+    AverageKernelSVM,
+    LpMKL,
+    MKLProblem,
+    SimpleMKL,
+    solve_crammer_singer,
+    solve_mc_mkl,
+    solve_reference,
+)
+from cuelearn.mkl import onevsall
+from cuelearn.mkl.cutting import CuttingPlanes
+from cuelearn.mkl.onevsall import Machine, OneVersusAllMKL, best_multiple
+
+# what the conic solver leaves uncertain, relative to the optimum
+SLACK = 1e-6
+
+
+def exponent(model, n_kernels):
+    """p of a fitted model's group norm."""
+    if isinstance(model, LpMKL):
+        return auto_p(n_kernels) if model.p == "auto" else model.p
+    return 1.0
+
+
+def check_certificate(model, best):
+    """No round's objective is below the optimum, no round's lower bound above it, and the last row is the model's."""
+    history = model.history_
+    assert (history.objective >= best * (1.0 - SLACK)).all()
+    assert (history.objective - history.dual_gap <= best * (1.0 + SLACK)).all()
+    assert model.objective_ == pytest.approx(history.objective.iloc[-1], rel=1e-12)
+    assert model.dual_gap_ == pytest.approx(history.dual_gap.iloc[-1], rel=1e-9)
+
+
+# ------------------------------------------------------------------ optima
+
+KINDS = {
+    "plain": lambda K: K,
+    "a zero kernel": lambda K: np.concatenate([K, np.zeros_like(K[:1])]),
+    "duplicates": lambda K: np.concatenate([K, K[:2], K[:1]]),
+    "one large": lambda K: np.concatenate([K[:3], 1e3 * K[3:4]]),
+    "one small": lambda K: np.concatenate([K[:3], 1e-8 * K[3:4]]),
+    "a constant kernel": lambda K: np.concatenate([K, np.ones_like(K[:1])]),
+    "the identity": lambda K: np.concatenate([K, np.eye(K.shape[1])[None]]),
+    "nothing but zeros": lambda K: np.zeros_like(K[:2]),
+}
+
+
+def agree(K, y, C):
+    best = conic_binary(K, signs_of(y)[0], 1.0, C)
+    found = []
+    for cls in (SILPMKL, SimpleMKL):
+        model = cls("precomputed", C=C, tol=5e-5).fit(K, y)
+        assert model.converged_ and model.dual_gap_ <= 5e-5 * model.objective_
+        check_certificate(model, best)
+        assert model.objective_ == pytest.approx(best, rel=1e-4)
+        np.testing.assert_allclose(plain_objectives(K, y, model, 1.0, C), model.objectives_, rtol=1e-7)
+        assert (plain_bounds(K, y, model, 1.0, C) <= best * (1.0 + SLACK)).all()
+        weights = model.kernel_weights_
+        assert (weights >= 0.0).all() and (weights[0] == weights[1]).all()
+        np.testing.assert_allclose(weights.sum(axis=1), 1.0, rtol=1e-12)
+        found.append(model.objective_)
+    assert found[0] == pytest.approx(found[1], rel=1e-4)
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0, 100.0])
+@pytest.mark.parametrize("kind", KINDS)
+def test_silp_and_simple_mkl_reach_the_same_optimum(kind, C):
+    """And it is the conic solver's, with every round's bounds on both sides of it."""
+    K, y = make_binary(3)
+    agree(KINDS[kind](K), y, C)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0, 100.0, 1e4])
+@pytest.mark.parametrize("kind", KINDS)
+def test_silp_and_simple_mkl_reach_the_same_optimum_on_more_problems(kind, C):
+    for seed in range(10, 18):
+        K, y = make_binary(seed, n=30 + 5 * (seed % 4), n_kernels=4 + seed % 3)
+        agree(KINDS[kind](K), y, C)
+
+
+def at_p(K, y, p, C):
+    number = auto_p(len(K)) if p == "auto" else p
+    best = conic_one_versus_all(K, y, number, C)
+    model = LpMKL("precomputed", p=p, C=C, tol=2e-4).fit(K, y)
+    assert model.converged_ and model.p_ == pytest.approx(number)
+    check_certificate(model, best.sum())
+    np.testing.assert_allclose(model.objectives_, best, rtol=1e-3)
+    np.testing.assert_allclose(plain_objectives(K, y, model, number, C), model.objectives_, rtol=1e-7)
+    assert (plain_bounds(K, y, model, number, C) <= best * (1.0 + SLACK)).all()
+    weights = model.kernel_weights_
+    size = weights.max(axis=1) if number == 2.0 else (weights ** (number / (2.0 - number))).sum(axis=1)
+    np.testing.assert_allclose(size, 1.0, rtol=1e-9)
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
+@pytest.mark.parametrize("p", [1.01, 1.25, 1.5, 2.0, "auto"])
+def test_p_norm_mkl_reaches_the_conic_optimum(p, C):
+    K, y = make_binary(5, n=36, n_kernels=6)
+    at_p(K, y, p, C)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("p", [1.01, 1.25, 1.5, 1.9, 2.0, "auto"])
+def test_p_norm_mkl_reaches_the_conic_optimum_on_more_problems(p, kind):
+    for seed in range(20, 24):
+        K, y = make_binary(seed)
+        at_p(KINDS[kind](K), y, p, [0.1, 1.0, 10.0, 100.0][seed % 4])
+
+
+@pytest.mark.parametrize("cls", ONE_VERSUS_ALL)
+def test_more_classes_are_problems_of_their_own(cls):
+    """Each class's objective is the conic optimum of that class against the rest; the estimator's is their sum."""
+    K, y = make_stack(np.random.default_rng(8), 40, 4, 4)
+    model = cls("precomputed", C=3.0, tol=1e-4).fit(K, y)
+    p = exponent(model, 4)
+    best = conic_one_versus_all(K, y, p, 3.0)
+    np.testing.assert_allclose(model.objectives_, best, rtol=2e-4)
+    assert (model.objectives_ >= best * (1.0 - SLACK)).all()
+    assert (model.objectives_ - model.dual_gaps_ <= best * (1.0 + SLACK)).all()
+    assert model.objective_ == pytest.approx(model.objectives_.sum()) and model.dual_gap_ == pytest.approx(model.dual_gaps_.sum())
+    check_certificate(model, best.sum())
+    np.testing.assert_allclose(plain_objectives(K, y, model, p, 3.0), model.objectives_, rtol=1e-7)
+    for c in range(4):
+        one = cls("precomputed", C=3.0, tol=1e-4).fit(K, y == c)
+        assert one.objective_ == pytest.approx(best[c], rel=2e-4)
+        np.testing.assert_allclose(one.kernel_weights_[1], model.kernel_weights_[c], atol=1e-3)
+        np.testing.assert_allclose(one.decision_function(K), model.decision_function(K)[:, c], atol=1e-2)
+
+
+@pytest.mark.parametrize("cls", ONE_VERSUS_ALL)
+def test_with_bias_is_another_problem(cls):
+    """Its optimum is at most the bias-free one; for unequal classes it is clearly below. The two are never compared as one."""
+    rng = np.random.default_rng(4)
+    K, _ = make_stack(rng, 40, 4, 2)
+    y = (np.arange(40) < 6).astype(int)
+    for C in (0.1, 1.0, 10.0):
+        model = cls("precomputed", C=C, tol=1e-3).fit(K, y)
+        p = exponent(model, 4)
+        free = conic_binary(K, signs_of(y)[0], p, C, bias=False)
+        assert conic_binary(K, signs_of(y)[0], p, C) <= free * (1.0 + SLACK)
+        assert model.objective_ <= free * (1.0 + 1e-3)
+        if C == 0.1:
+            assert model.objective_ < 0.8 * free
+
+
+def test_the_bias_free_twin_is_the_package_s_hinge_problem():
+    K, y = make_binary(6)
+    for p in (1.25, 2.0):
+        free = conic_binary(K, signs_of(y)[0], p, 2.0, bias=False)
+        problem = MKLProblem(KernelBank.from_stack(K), y, 2, p=p, C=2.0, loss="hinge")
+        assert solve_reference(problem, tol=1e-4).objective == pytest.approx(free, rel=1e-4)
+
+
+# ------------------------------------------------------------------ MC-MKL
+
+
+def check_multiclass(K, y, C):
+    best, norms = conic_optimum(K, y, 1.0, C)
+    model = MCMKL("precomputed", C=C, tol=1e-4).fit(K, y)
+    assert model.converged_
+    check_certificate(model, best)
+    assert model.objective_ == pytest.approx(best, rel=2e-4)
+    coef = np.zeros((y.size, y.max() + 1))
+    coef[model.support_] = model.dual_coef_
+    assert model.objective_ == pytest.approx(plain_objective(K, y, coef, model.kernel_weights_, 1.0, C), rel=1e-7)
+    np.testing.assert_allclose(model.kernel_weights_.sum(), C * y.size, rtol=1e-9)
+    # near p = 1 the package's own reference
+    problem = MKLProblem(KernelBank.from_stack(K), y, y.max() + 1, p=1.0001, C=C)
+    reference = solve_reference(problem, tol=1e-3)
+    assert model.objective_ == pytest.approx(reference.objective, rel=1e-2)
+    return norms
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_mc_mkl_reaches_the_multiclass_optimum(n_classes, C):
+    K, y = make_stack(np.random.default_rng(n_classes), 40, 4, n_classes)
+    check_multiclass(K, y, C)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0, 100.0])
+@pytest.mark.parametrize("kind", ["plain", "a zero kernel", "duplicates", "one small", "a constant kernel", "the identity"])
+def test_mc_mkl_reaches_the_multiclass_optimum_on_more_problems(kind, C):
+    for seed in range(4):
+        K, y = make_stack(np.random.default_rng(seed), 36, 4, 2 + seed)
+        check_multiclass(KINDS[kind](K), y, C)
+
+
+def test_mc_mkl_is_the_end_of_the_road_to_p_1():
+    """The optimum of the p-norm problem rises to it as p falls to 1."""
+    K, y = make_stack(np.random.default_rng(1), 60, 4, 3)
+    rival = MCMKL("precomputed", C=1.0, tol=1e-4).fit(K, y)
+    bank, before = KernelBank.from_stack(K), 0.0
+    for p in (1.5, 1.1, 1.01, 1.001):
+        found = solve_reference(MKLProblem(bank, y, 3, p=p, C=1.0), tol=5e-4)
+        assert before < found.objective <= rival.objective_ * (1.0 + 5e-4)
+        before = found.objective
+    assert before == pytest.approx(rival.objective_, rel=5e-3)
+
+
+def test_the_solver_behind_mc_mkl():
+    K, y = make_stack(np.random.default_rng(2), 40, 3, 3)
+    problem = MKLProblem(KernelBank.from_stack(K), y, 3, p=1.5, C=2.0)  # its p plays no part
+    result = solve_mc_mkl(problem, tol=1e-3)
+    model = MCMKL("precomputed", C=2.0, tol=1e-3).fit(K, y)
+    assert (result.objective, result.dual_gap, result.n_iter, result.converged) == (
+        model.objective_, model.dual_gap_, model.n_iter_, True,
+    )  # fmt: skip
+    np.testing.assert_array_equal(result.kernel_weights, model.kernel_weights_)
+    # the coefficients are a dual point as well as a primal one
+    a = np.where(np.eye(3, dtype=bool)[y], 0.0, -result.dual_coef * y.size)
+    assert 0.0 < plain_dual(K, y, a, 1.0001, 2.0) <= result.objective
+    calls = []
+    stopped = solve_mc_mkl(problem, tol=1e-9, callback=lambda *args: calls.append(args) or len(calls) == 2)
+    assert stopped.n_iter == len(calls) == 2 and calls[1][3] == 2
+    np.testing.assert_array_equal(calls[1][0], stopped.dual_coef)
+
+
+# ------------------------------------------------------------------ limits
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("cls", ONE_VERSUS_ALL)
+def test_one_kernel_is_libsvm(cls, n_classes, C):
+    """Each class against the rest, with bias; for two classes SVC's own decision values."""
+    K, y = make_stack(np.random.default_rng(7), 60, 1, n_classes)
+    train, test = np.arange(45), np.arange(45, 60)
+    model = cls("precomputed", C=C, tol=1e-6).fit(K[:, :45, :45], y[train])
+    wanted = []
+    for c in [1] if n_classes == 2 else range(n_classes):
+        svm = SVC(C=C, kernel="precomputed", tol=1e-8).fit(K[0][np.ix_(train, train)], y[train] == c)
+        wanted.append(svm.decision_function(K[0][np.ix_(test, train)]))
+    wanted = np.stack(wanted, axis=1)
+    found = model.decision_function(K[:, 45:, :45])
+    np.testing.assert_allclose(found.reshape(15, -1), wanted, atol=1e-3 * np.abs(wanted).max())
+    np.testing.assert_allclose(model.kernel_weights_, 1.0)
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_one_kernel_is_crammer_and_singer_s_svm(n_classes, C):
+    """Without bias."""
+    K, y = make_stack(np.random.default_rng(9), 50, 1, n_classes)
+    coef, _ = solve_crammer_singer(K[0], y, n_classes, C=C, tol=1e-9)
+    wanted = K[0] @ coef
+    model = MCMKL("precomputed", C=C, tol=1e-6).fit(K, y)
+    by_hand = plain_objective(K, y, coef, np.ones(1), 1.0, C)
+    assert model.objective_ == pytest.approx(by_hand, rel=1e-5)
+    found = model.decision_function(K)
+    wanted = wanted[:, 1] - wanted[:, 0] if n_classes == 2 else wanted
+    np.testing.assert_allclose(found, wanted, atol=2e-3 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_p_2_is_the_sum_of_the_kernels(C):
+    K, y = make_stack(np.random.default_rng(10), 60, 5, 3)
+    model = LpMKL("precomputed", p=2, C=C, tol=1e-5).fit(K, y)
+    np.testing.assert_array_equal(model.kernel_weights_, 1.0)
+    plain = AverageKernelSVM("precomputed", C=5.0 * C).fit(K, y)  # the mean: a fifth of the sum
+    wanted = plain.decision_function(K)
+    np.testing.assert_allclose(model.decision_function(K), wanted, atol=5e-3 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("cls", [SILPMKL, SimpleMKL, MCMKL])
+def test_duplicates_share_the_weight_of_one(cls):
+    K, y = make_stack(np.random.default_rng(11), 60, 4, 3)
+    one = cls("precomputed", C=1.0, tol=1e-5).fit(K, y)
+    both = cls("precomputed", C=1.0, tol=1e-5).fit(np.concatenate([K, K[:1], K[2:3]]), y)
+    one_weights, weights = np.atleast_2d(one.kernel_weights_), np.atleast_2d(both.kernel_weights_).copy()
+    weights[:, 0] += weights[:, 4]
+    weights[:, 2] += weights[:, 5]
+    np.testing.assert_allclose(weights[:, :4], one_weights, atol=0.03 * one_weights.max())
+    assert both.objective_ == pytest.approx(one.objective_, rel=2e-5)
+    wanted = one.decision_function(K)
+    np.testing.assert_allclose(both.decision_function(np.concatenate([K, K[:1], K[2:3]])), wanted, atol=0.03 * np.abs(wanted).max())
+
+
+def test_p_norm_mkl_treats_duplicates_alike():
+    K, y = make_stack(np.random.default_rng(11), 60, 3, 3)
+    weights = LpMKL("precomputed", p=1.3, C=1.0).fit(np.concatenate([K, K]), y).kernel_weights_
+    np.testing.assert_allclose(weights[:, :3], weights[:, 3:], rtol=1e-9)
+
+
+@pytest.mark.parametrize("cls", ROUNDS)
+def test_the_order_of_kernels_and_the_names_of_classes_do_not_matter(cls):
+    K, y = make_stack(np.random.default_rng(12), 45, 4, 3)
+    order, names = np.array([2, 0, 3, 1]), np.array([30, 10, 20])  # class 1 comes first, then 2, then 0
+    plain = cls("precomputed", tol=1e-5).fit(K, y)
+    for other, wanted_weights, wanted_scores in (
+        (cls("precomputed", tol=1e-5).fit(K[order], y), plain.kernel_weights_[..., order], plain.decision_function(K)),
+        (
+            cls("precomputed", tol=1e-5).fit(K, names[y]),
+            plain.kernel_weights_[[1, 2, 0]] if plain.kernel_weights_.ndim == 2 else plain.kernel_weights_,
+            plain.decision_function(K)[:, [1, 2, 0]],
+        ),
+    ):
+        assert other.objective_ == pytest.approx(plain.objective_, rel=2e-5)
+        np.testing.assert_allclose(other.kernel_weights_, wanted_weights, atol=0.02 * wanted_weights.max())
+        stack = K if other.classes_[-1] == 30 else K[order]
+        np.testing.assert_allclose(other.decision_function(stack), wanted_scores, atol=0.01 * np.abs(wanted_scores).max())
+
+
+@pytest.mark.parametrize("options", [{}, {"p": 1.01}, {"p": 2.0}, {"p": "auto"}])
+@pytest.mark.parametrize("cls", ROUNDS)
+def test_a_kernel_of_zeros_changes_nothing(cls, options):
+    if options and cls is not LpMKL:
+        return
+    K, y = make_stack(np.random.default_rng(13), 45, 4, 3)
+    with_zero = np.concatenate([K[:2], np.zeros_like(K[:1]), K[2:]])
+    if options.get("p") == "auto":
+        options = {"p": auto_p(4)}
+    plain, more = cls("precomputed", tol=1e-5, **options).fit(K, y), cls("precomputed", tol=1e-5, **options).fit(with_zero, y)
+    assert more.converged_ and more.objective_ == pytest.approx(plain.objective_, rel=2e-5)
+    wanted = plain.decision_function(K)
+    np.testing.assert_allclose(more.decision_function(with_zero), wanted, atol=0.01 * np.abs(wanted).max())
+    if cls is not LpMKL or options.get("p") != 2.0:
+        np.testing.assert_allclose(more.kernel_weights_[..., 2], 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("cls", ROUNDS)
+def test_nothing_to_learn_from(cls):
+    """Kernels of zeros: the bias alone, and the objective that goes with it."""
+    y = np.array([0] * 6 + [1] * 3 + [2] * 3)
+    model = cls("precomputed").fit(np.zeros((2, 12, 12)), y)
+    assert model.converged_ and np.isfinite(model.decision_function(np.zeros((2, 5, 12)))).all()
+    if cls is MCMKL:
+        assert model.objective_ == pytest.approx(1.0)
+    else:
+        np.testing.assert_allclose(model.objectives_, [1.0, 0.5, 0.5], rtol=1e-6)
+
+
+def test_large_C_costs_no_accuracy():
+    """Separable problems have the same solution for all large C, certified as well: libsvm's kernel in float32 does not show."""
+    mfeat = load_mfeat()
+    few = np.flatnonzero(mfeat.y < mfeat.y.min() + 2)
+    rows = np.random.default_rng(0).permutation(few)[:80]
+    bank = KernelBank(mfeat.triples(RBF()), mfeat.X[rows])
+    for cls in ONE_VERSUS_ALL:
+        found = [cls("precomputed", C=C, tol=3e-3).fit(bank, mfeat.y[rows]) for C in (1e2, 1e5)]
+        for model in found:
+            assert model.converged_ and model.n_iter_ < 200
+        assert 1e2 * found[0].objective_ == pytest.approx(1e5 * found[1].objective_, rel=5e-3)
+
+
+def test_simple_mkl_searches_more_finely_before_it_gives_up():
+    """With the SVM at its most accurate, a search that gains nothing still leaves finer ones to try."""
+    K, y = make_binary(0)
+    assert SimpleMKL("precomputed", C=10.0, tol=1e-6).fit(K, y).converged_
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_best_multiple_is_a_least_value(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(50):
+        margins = rng.normal(rng.uniform(-0.5, 2.0), rng.uniform(0.0, 2.0), size=rng.integers(1, 12))
+        quadratic, C = 10.0 ** rng.uniform(-6, 3), 10.0 ** rng.uniform(-3, 6)
+
+        def value(t):
+            return 0.5 * t**2 * quadratic + C * np.maximum(0.0, 1.0 - t * margins).sum()
+
+        found = best_multiple(margins, quadratic, C)
+        assert found > 0.0
+        top = 2.0 * max(found, 1.0, (1.0 / np.abs(margins)).max())
+        least = minimize_scalar(value, bounds=(0.0, top), method="bounded", options={"xatol": 1e-12})
+        if C * margins.sum() <= 0.0:  # w = 0 is best, which is no classifier: the point stays as it is
+            assert found == 1.0 and value(0.0) <= least.fun
+        else:
+            assert value(found) <= min(least.fun, value(1.0)) * (1.0 + 1e-9) + 1e-14 * C
+    assert best_multiple(np.array([-1.0, -2.0]), 1.0, 1.0) == 1.0
+    assert best_multiple(np.array([1.0, 2.0]), 0.0, 1.0) == 1.0
+
+
+# ------------------------------------------------------------------ cutting planes
+
+
+def random_cuts(seed):
+    rng = np.random.default_rng([seed, 5])
+    n_cuts, n_kernels = int(rng.integers(1, 30)), int(rng.integers(1, 9))
+    size = 10.0 ** rng.uniform(-3, 4, size=n_cuts) if seed % 2 else np.ones(n_cuts)
+    return size * rng.uniform(0.5, 2.0, n_cuts), size[:, None] * rng.uniform(0, 2, (n_cuts, n_kernels))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_cutting_planes_against_a_conic_solver(seed):
+    constants, slopes = random_cuts(seed)
+    planes, bounds = CuttingPlanes(slopes.shape[1]), []
+    rng = np.random.default_rng(seed)
+    points = rng.dirichlet(np.full(slopes.shape[1], 0.5), size=200)
+    for constant, slope in zip(constants, slopes, strict=True):
+        planes.add(constant, slope)
+        d = planes.solve()
+        assert (d >= 0.0).all() and d.sum() == pytest.approx(1.0, abs=1e-12)
+        bounds.append(planes.bound)
+    assert (np.diff(bounds) >= 0.0).all()  # more cuts, a higher bound
+    scale = np.maximum(np.abs(slopes).max(), constants.max())
+    reached = (constants - slopes @ d).max()
+    assert planes.bound <= reached + 1e-12 * scale
+    assert planes.bound <= (constants - points @ slopes.T).max(axis=1).min() + 1e-12 * scale  # below the value at any weights
+    wanted = plain_cuts(constants, slopes)
+    assert planes.bound == pytest.approx(wanted, abs=1e-6 * scale) and reached == pytest.approx(wanted, abs=1e-6 * scale)
+
+
+def test_a_cut_is_copied():
+    planes, slope = CuttingPlanes(2), np.array([1.0, 0.0])
+    planes.add(1.0, slope)
+    slope[:] = 100.0
+    np.testing.assert_allclose(planes.solve(), [1.0, 0.0])
+    assert planes.bound == pytest.approx(0.0)
+
+
+def test_cuts_of_a_real_run_bound_the_optimum():
+    """The cuts of SILP's own SVMs: each is below J everywhere, so the programme is below the optimum."""
+    K, y = make_binary(14)
+    signs, C, rng = signs_of(y)[0], 1.0, np.random.default_rng(0)
+    best = conic_binary(K, signs, 1.0, C) * C * y.size
+    planes = CuttingPlanes(len(K))
+    for d in rng.dirichlet(np.ones(len(K)), size=30):
+        svm = SVC(C=C, kernel="precomputed", tol=1e-8).fit(np.tensordot(d, K, 1), signs)
+        coef = np.zeros(y.size)
+        coef[svm.support_] = svm.dual_coef_[0]
+        planes.add(np.abs(coef).sum(), 0.5 * plain_block_norms(K, coef) ** 2)
+        planes.solve()
+        assert planes.bound <= best * (1.0 + SLACK)
+
+
+# ------------------------------------------------------------------ rounds: history, callback, warnings
+
+
+@pytest.mark.parametrize("cls", ROUNDS)
+def test_history(cls):
+    X, y = make_data(90)
+    model = cls(CUES, tol=1e-4).fit(X, y)
+    history = model.history_
+    assert (history.stage == "batch").all()
+    assert history.step.tolist() == history.epoch.tolist() == list(range(1, model.n_iter_ + 1))
+    assert history.seconds.is_monotonic_increasing and history.seconds.iloc[0] > 0.0
+    assert history.n_updates.is_monotonic_increasing and history.n_updates.iloc[-1] == model.n_updates_
+    assert history.n_support.iloc[-1] == model.support_.size
+    assert (history.objective.diff().dropna() <= 0.0).all()
+    lower = history.objective - history.dual_gap
+    assert (lower.diff().dropna() >= -1e-12 * lower.max()).all()
+    assert model.converged_ and model.dual_gap_ <= 1e-4 * model.objective_
+    assert type(model.converged_) is bool and type(model.objective_) is type(model.dual_gap_) is float
+    if cls in ONE_VERSUS_ALL:
+        assert (model.dual_gaps_ <= 1e-4 * model.objectives_).all()
+        assert model.n_solved_ >= model.n_iter_ and model.n_updates_ >= model.n_solved_
+
+
+@pytest.mark.parametrize("cls", ONE_VERSUS_ALL)
+def test_svms_and_their_iterations_are_counted(cls, monkeypatch):
+    counted, plain = [], onevsall.fit_svc
+
+    def counting(*args, **options):
+        svm = plain(*args, **options)
+        counted.append(int(svm.n_iter_[0]))
+        return svm
+
+    monkeypatch.setattr(onevsall, "fit_svc", counting)
+    X, y = make_data(90)
+    model = cls(CUES).fit(X, y)
+    assert model.n_solved_ == len(counted) and model.n_updates_ == sum(counted)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("cls", ROUNDS)
+def test_callback_sees_a_classifier_after_every_round(cls, n_classes):
+    X, y = make_data(90, n_classes=n_classes)
+    bank = KernelBank(CUES, X)
+    K = bank.stack.astype(float)
+    new, _ = make_data(40, seed=1, n_classes=n_classes)
+    seen = []
+
+    def watch(estimator, step):
+        assert isinstance(estimator, cls)
+        row = estimator.history_.iloc[-1]
+        assert row.step == step == len(estimator.history_) and row.n_updates == estimator.n_updates_
+        assert estimator.predict(new).shape == (40,) and estimator.score(X, y) > 0.8
+        if cls is MCMKL:
+            coef = np.zeros((90, n_classes))
+            coef[estimator.support_] = estimator.dual_coef_
+            by_hand = plain_objective(K, y, coef, estimator.kernel_weights_, 1.0, 1.0)
+        else:
+            by_hand = plain_objectives(K, y, estimator, exponent(estimator, 3), 1.0).sum()
+        assert row.objective == pytest.approx(by_hand, rel=1e-6)  # the history's objective is this classifier's
+        seen.append((step, estimator.decision_function(new)))
+
+    model = cls(CUES, callback=watch).fit(X, y)
+    assert [step for step, _ in seen] == list(range(1, model.n_iter_ + 1))
+    np.testing.assert_array_equal(seen[-1][1], model.decision_function(new))
+    alone = cls(CUES).fit(X, y)  # watching changes nothing
+    np.testing.assert_array_equal(alone.dual_coef_, model.dual_coef_)
+    np.testing.assert_array_equal(alone.kernel_weights_, model.kernel_weights_)
+
+
+@pytest.mark.parametrize("cls", ROUNDS)
+def test_callback_stops_the_run(cls):
+    X, y = make_data(90)
+    calls = []
+
+    def stop(estimator, step):
+        calls.append(step)
+        return step == 2
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = cls(CUES, tol=1e-8, callback=stop).fit(X, y)
+    assert calls == [1, 2] and model.n_iter_ == len(model.history_) == 2
+    assert not model.converged_
+    assert model.score(X, y) > 0.8
+    with pytest.warns(ConvergenceWarning):
+        same = cls(CUES, tol=1e-8, max_iter=2).fit(X, y)
+    np.testing.assert_array_equal(same.dual_coef_, model.dual_coef_)
+
+
+@pytest.mark.parametrize("cls", ROUNDS)
+def test_the_clock_stands_still_during_the_callback(cls):
+    X, y = make_data(90)
+    model = cls(CUES, callback=lambda *_: time.sleep(0.05))
+    began = time.perf_counter()
+    model.fit(X, y)
+    wall = time.perf_counter() - began
+    assert model.n_iter_ >= 2 and wall > 0.05 * model.n_iter_
+    assert model.history_.seconds.iloc[-1] <= wall - 0.05 * model.n_iter_
+
+
+@pytest.mark.parametrize("cls", ROUNDS)
+def test_one_round_is_too_few(cls):
+    X, y = make_data(90)
+    with pytest.warns(ConvergenceWarning, match=rf"{cls.__name__} did not reach tol=1e-06.* duality gap is .* after 1 rounds"):
+        model = cls(CUES, tol=1e-6, max_iter=1).fit(X, y)
+    assert not model.converged_ and model.n_iter_ == 1 and model.dual_gap_ > 1e-6 * model.objective_
+    assert model.score(X, y) > 0.8
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        assert cls(CUES).fit(X, y).converged_
+
+
+@pytest.mark.parametrize("cls", ROUNDS)
+def test_default_tolerances_are_met(cls):
+    for seed in range(2):
+        K, y = make_stack(np.random.default_rng(seed), 60, 5, 3)
+        for C in (0.01, 1.0, 1000.0):
+            model = cls("precomputed", C=C).fit(K, y)
+            assert model.converged_
+            gaps = model.dual_gap_ / model.objective_ if cls is MCMKL else (model.dual_gaps_ / model.objectives_).max()
+            assert gaps <= model.tol
+
+
+def test_a_method_without_a_move_says_so():
+    class Halfway(OneVersusAllMKL):
+        C, tol, max_iter, normalize, memory, n_jobs, callback, verbose = 1.0, 1e-9, 3, True, 2e9, None, None, False
+
+        def __init__(self, kernels=None):
+            self.kernels = kernels
+
+    X, y = make_data(60)
+    assert Halfway.machine is Machine
+    with pytest.raises(TypeError, match="Machine does not say how its kernel weights move"):
+        Halfway(CUES).fit(X, y)
+
+
+# ------------------------------------------------------------------ banks, threads
+
+
+@pytest.mark.parametrize("cls", ONE_VERSUS_ALL)
+def test_threads_over_classes_give_the_same_bits(cls):
+    X, y = make_data(120, n_classes=5)
+    one, two = (cls(CUES, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))
+    for name in ("dual_coef_", "kernel_weights_", "intercept_", "support_", "objectives_", "dual_gaps_"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+    assert one.n_iter_ == two.n_iter_ and one.n_updates_ == two.n_updates_
+
+
+@pytest.mark.parametrize("cls", ROUNDS)
+def test_kernels_on_demand(cls):
+    """A budget far below the stack's size: the same model, within the tolerance."""
+    X, y = make_data(150)
+    new, labels = make_data(60, seed=1)
+    held = cls(CUES, tol=1e-4).fit(X, y)
+    computed = cls(CUES, tol=1e-4, memory=5e4).fit(X, y)
+    assert held.bank_.resident and not computed.bank_.resident
+    assert computed.objective_ == pytest.approx(held.objective_, rel=2e-4)
+    np.testing.assert_allclose(computed.kernel_weights_, held.kernel_weights_, atol=0.02 * held.kernel_weights_.max())
+    wanted = held.decision_function(new)
+    np.testing.assert_allclose(computed.decision_function(new), wanted, atol=0.02 * np.abs(wanted).max())
+    assert computed.score(new, labels) > 0.85
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("cls", ROUNDS)
+def test_both_precisions_are_certified(cls, dtype):
+    """Also at large C, where the gap is a difference of nearly equal numbers."""
+    K, y = make_stack(np.random.default_rng(3), 50, 4, 3, dtype=dtype)
+    C = 300.0
+    model = cls("precomputed", C=C, tol=1e-4).fit(K, y)
+    assert model.converged_
+    if cls is MCMKL:
+        best = conic_optimum(K, y, 1.0, C)[0]
+        assert model.objective_ >= best * (1 - 1e-4) and model.objective_ - model.dual_gap_ <= best * (1 + 1e-4)
+    else:
+        best = conic_one_versus_all(K, y, exponent(model, 4), C).sum()
+        check_certificate(model, best)
+
+
+@pytest.mark.parametrize("cls", ROUNDS)
+def test_grid_search_over_C(cls):
+    X, y = make_data(90)
+    search = GridSearchCV(cls(CUES), {"C": [1e-4, 1.0, 10.0]}, cv=3).fit(X, y)
+    assert search.best_params_["C"] in (1.0, 10.0)
+    assert search.score(*make_data(60, seed=1)) > 0.85
+
+
+# ------------------------------------------------------------------ the problem of figure 4.1
+
+SEPARATED_BY = [1, 2, 0]  # class 1 by kernel 2, class 2 by kernel 3, class 3 by kernel 1; kernel 4 separates all
+
+
+def check_three_class(seed, C):
+    data = make_three_class(random_state=seed)
+    bank = KernelBank(data.triples(Linear()), data.X)
+    weights = SILPMKL("precomputed", C=C, tol=1e-4).fit(bank, data.y).kernel_weights_
+    for c, own in enumerate(SEPARATED_BY):
+        foreign = [j for j in range(3) if j != own]
+        assert weights[c, [own, 3]].min() > 0.1 and weights[c, foreign].max() < 1e-6, (seed, c, weights[c])
+
+
+def test_each_class_takes_the_two_kernels_that_separate_it():
+    check_three_class(0, 10.0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0, 100.0, 1000.0])
+def test_each_class_takes_the_two_kernels_that_separate_it_for_20_seeds(C):
+    for seed in range(20):
+        check_three_class(seed, C)
