@@ -65,9 +65,9 @@ class CuttingPlanes:
         """
         slopes, constants = np.array(self._slopes), np.array(self._constants)
         # HiGHS works with absolute tolerances of 1e-7. Early cuts are steep, those near the optimum are not: each row is brought to
-        # numbers around 1, and the unit of the value is the size of the flattest cut
+        # numbers around 1, and the unit of the value is the size of the flattest cut (HiGHS drops coefficients below 1e-9)
         size = np.maximum(np.maximum(np.abs(slopes).max(axis=1), np.abs(constants)), np.finfo(float).tiny)
-        unit = size.min()
+        unit = max(size.min(), 1e-8 * size.max())
         A = np.empty((constants.size, self.n_kernels + 1))
         A[:, :-1] = -slopes / size[:, None]
         A[:, -1] = -unit / size

@@ -72,16 +72,10 @@ class LpMKL(OneVersusAllMKL):
         self, kernels=None, *, p=1.25, C=1.0, tol=1e-3, max_iter=500, normalize=True, memory=2e9, n_jobs=None, callback=None,
         verbose=False,
     ):  # fmt: skip
-        self.kernels = kernels
+        super().__init__(
+            kernels, C=C, tol=tol, max_iter=max_iter, normalize=normalize, memory=memory, n_jobs=n_jobs, callback=callback, verbose=verbose
+        )
         self.p = p
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.normalize = normalize
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
 
     def _exponent(self, n_kernels):
         self.p_, _ = resolve_p(self.p, n_kernels)

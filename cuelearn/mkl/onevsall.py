@@ -289,6 +289,19 @@ class OneVersusAllMKL(KernelClassifier):
 
     machine = Machine
 
+    def __init__(
+        self, kernels=None, *, C=1.0, tol=1e-3, max_iter=500, normalize=True, memory=2e9, n_jobs=None, callback=None, verbose=False
+    ):
+        self.kernels = kernels
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+        self.normalize = normalize
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.callback = callback
+        self.verbose = verbose
+
     def _exponent(self, n_kernels):
         return 1.0
 
@@ -320,15 +333,16 @@ class OneVersusAllMKL(KernelClassifier):
         labels = self._start(X, y)
         problem = BinaryMKL(self.bank_, labels, self.classes_.size, C, self._exponent(self.bank_.n_kernels))
         machines = [self.machine(problem, k, tol) for k in range(problem.n_problems)]
-        self._run(machines, max_iter)
+        stopped = self._run(machines, max_iter)
         self._take(machines)
         missed = [m for m in machines if not m.converged]
         self.converged_ = not missed
-        if missed:
+        if missed and not stopped:
             worst = max(m.gap / m.objective for m in missed)
+            advice = "raise max_iter or tol" if self.n_iter_ == max_iter else "libsvm's accuracy is exhausted, raise tol"
             warnings.warn(
                 f"{type(self).__name__} did not reach tol={tol:g} for {len(missed)} of {len(machines)} binary problems: the largest "
-                f"relative duality gap is {worst:.2g} after {self.n_iter_} rounds; raise max_iter or tol",
+                f"relative duality gap is {worst:.2g} after {self.n_iter_} rounds; {advice}",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -355,6 +369,7 @@ class OneVersusAllMKL(KernelClassifier):
                     break
         self.history_ = history.frame()
         self.n_iter_ = step
+        return stop
 
     def _record(self, history, machines, step):
         scale = machines[0].problem.C * machines[0].problem.signs.shape[1]

@@ -51,7 +51,9 @@ class SILPMKL(OneVersusAllMKL):
 
     Attributes
     ----------
-    classes_, dual_coef_, support_, intercept_
+    classes_, support_, intercept_
+    dual_coef_ : ndarray, shape (n_support, n_classes)
+        Of each class's SVM, times a factor near 1 that makes up for libsvm's float32 kernel: an entry may exceed C by as much.
     kernel_weights_ : ndarray, shape (n_classes, n_kernels)
         One row per class, on the simplex; most entries are exactly 0.
     objective_, dual_gap_ : float
@@ -75,16 +77,3 @@ class SILPMKL(OneVersusAllMKL):
     """
 
     machine = CuttingMachine
-
-    def __init__(
-        self, kernels=None, *, C=1.0, tol=1e-3, max_iter=500, normalize=True, memory=2e9, n_jobs=None, callback=None, verbose=False
-    ):
-        self.kernels = kernels
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.normalize = normalize
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose

@@ -153,12 +153,6 @@ class SimpleMKL(OneVersusAllMKL):
     def __init__(
         self, kernels=None, *, C=1.0, tol=1e-2, max_iter=500, normalize=True, memory=2e9, n_jobs=None, callback=None, verbose=False
     ):
-        self.kernels = kernels
-        self.C = C
-        self.tol = tol
-        self.max_iter = max_iter
-        self.normalize = normalize
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.callback = callback
-        self.verbose = verbose
+        super().__init__(
+            kernels, C=C, tol=tol, max_iter=max_iter, normalize=normalize, memory=memory, n_jobs=n_jobs, callback=callback, verbose=verbose
+        )
