@@ -184,11 +184,10 @@ def accuracies(table):
 
 
 def over_time(ax, table, value, x, *args, factor=1.0, **style):
-    """One band of repeated curves on a common schedule, each point at its mean `x`; points that not every run has are left out."""
-    rank = table.groupby("seed").cumcount()
-    y = table.assign(rank=rank).pivot(index="seed", columns="rank", values=value).dropna(axis=1)
-    at = table.assign(rank=rank).pivot(index="seed", columns="rank", values=x).mean()[y.columns]
-    return band(ax, at, factor * y.to_numpy(), *args, **style)
+    """One band of repeated curves on a common schedule, each point at its mean `x`; a run that ended earlier keeps its last point."""
+    ranked = table.assign(rank=table.groupby("seed").cumcount())
+    y, at = (ranked.pivot(index="seed", columns="rank", values=column).ffill(axis=1) for column in (value, x))
+    return band(ax, at.mean(), factor * y.to_numpy(), *args, **style)
 
 
 def curves(table, value, ax=None, *, x="seconds", log_y=False, methods=None, labels=None, by="method"):

@@ -1,6 +1,8 @@
 """The README's example of a further method: its code runs, and the comparisons take the method by name."""
 
 import re
+import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,7 @@ from matplotlib import pyplot as plt
 
 from cuelearn import datasets, figures
 from cuelearn.experiments import mkl as exp
-from cuelearn.experiments.mkl.settings import C_GRID
+from cuelearn.experiments.mkl import rivals
 from cuelearn.kernels import RBF
 from cuelearn.plots import mkl as draw
 from cuelearn.protocols import Sweep
@@ -23,14 +25,15 @@ def added():
     section = README.read_text(encoding="utf-8").split("## Add a method")[1].split("\n## ")[0]
     blocks = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     assert len(blocks) == 2  # one file, one line
-    assert len([line for line in blocks[1].splitlines() if line.strip()]) == 1
+    assert [line.split()[0] for line in blocks[1].splitlines() if line.strip()] == ["from", 'METHODS["AlignedKernelSVM"]']
     names, styles = set(exp.METHODS), set(figures.METHOD_STYLE)
-    space = {"METHODS": exp.METHODS, "Method": exp.Method, "C_GRID": C_GRID, "__name__": "aligned"}
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), space)
+    file = types.ModuleType("cuelearn.mkl.aligned")  # the first block is this file, the second a line of the registry's
+    exec(compile(blocks[0], "README.md", "exec"), vars(file))
+    sys.modules[file.__name__] = file
+    exec(compile(blocks[1], "README.md", "exec"), vars(rivals))
     (new,) = set(exp.METHODS) - names
-    yield new, space
-    del exp.METHODS[new]
+    yield new, vars(file)
+    del exp.METHODS[new], sys.modules[file.__name__]
     for name in set(figures.METHOD_STYLE) - styles:
         del figures.METHOD_STYLE[name]
 

@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from cuelearn.experiments.mkl.rivals import METHODS, Method, build, warm_up_method
+from cuelearn.experiments.mkl.rivals import METHODS, Method, build, held_kernels, warm_up_method
 from cuelearn.experiments.mkl.tasks import get_task
 from cuelearn.kernels import CrossBank
 from cuelearn.mkl.stream import draw_order
 from cuelearn.omcl import OMCL, KernelPerceptron, PassiveAggressive
 
 ONLINE = ("OM2", "OMCL-PERC", "KernelPA", "KernelPA best")
-POINTS = 60  # of a curve of the online error
+POINTS = 20  # of a curve of the online error, at least
 
 
 class OMCLOnKernels(ClassifierMixin, BaseEstimator):
@@ -86,7 +86,7 @@ def online_curves(task, n_train, n_test, seed, method, params, epochs, cues=None
     """
     warm_up_method(method)
     loaded = get_task(task, n_train, n_test, seed, cues=cues)
-    rows = []
+    rows, test = [], held_kernels(loaded)
     for n_epochs in epochs:
         model = build(method, params, seed, n_epochs=n_epochs, shuffle=False)
         began = time.perf_counter()
@@ -94,10 +94,11 @@ def online_curves(task, n_train, n_test, seed, method, params, epochs, cues=None
         seconds = time.perf_counter() - began
         if hasattr(model, "best_kernel_"):  # chosen once, on the training part
             params = {**params, "kernel": model.best_kernel_}
-        error = float(np.mean(model.predict(loaded.cross) != loaded.test_labels))
+        error = float(np.mean(model.predict(test) != loaded.test_labels))
         rows.append({"what": "test", "at": n_epochs, "error": error, "seconds": seconds})
     mistakes = model.online_errors_[: loaded.labels.size]
-    at = np.unique(np.linspace(1, mistakes.size, POINTS).astype(int))
+    step = 10 ** max(0, int(np.log10(mistakes.size / POINTS)))  # the same points for permutations of different length
+    at = np.r_[1, np.arange(step, mistakes.size + 1, step)] if step > 1 else np.arange(1, mistakes.size + 1)
     running = np.cumsum(mistakes)[at - 1] / at
     rows += [{"what": "online", "at": int(a), "error": float(e), "seconds": np.nan} for a, e in zip(at, running, strict=True)]
     return pd.DataFrame(rows)

@@ -1,7 +1,6 @@
 r"""Every method of the chapter through its estimator: one registry, one choice of parameters, timed fits and curves for all.
 
-A further method takes a file with its estimator and one line in `METHODS`; everything here, and every comparison of the notebook that
-runs over the registry, then works for it. An estimator needs ``fit(bank, y)`` with ``kernels="precomputed"`` and ``predict``; with
+A further method takes a file with its estimator and one line in `METHODS`; everything here then takes it by name. An estimator needs ``fit(bank, y)`` with ``kernels="precomputed"`` and ``predict``; with
 `history_` and `callback` it gets curves too.
 """
 
@@ -17,7 +16,7 @@ import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
-from cuelearn.experiments.mkl.runs import SOLVERS, training_curve
+from cuelearn.experiments.mkl.runs import SOLVERS, many_kernels, training_curve
 from cuelearn.experiments.mkl.settings import ALPHA_GRID, C_GRID, P_GRID
 from cuelearn.experiments.mkl.tasks import get_task
 from cuelearn.kernels import KernelBank, RBF
@@ -26,8 +25,10 @@ from cuelearn.mkl import (
 )  # fmt: skip
 
 # a fit that takes less than this many seconds is timed several times; the median counts
-SHORT = 0.3
+SHORT = 0.1
 REPEATS = 5
+# bytes of test kernels that are held for several models
+HELD = 4e8
 
 
 class Method(NamedTuple):
@@ -43,8 +44,8 @@ class Method(NamedTuple):
     like : str
         Name of another method that solves the same problem (or is its first stage), whose choice is taken over.
     own : dict of str to str
-        Parameters that the estimator chooses by cross-validation itself when given "cv", and the attributes that hold the choice. With
-        `like` too, only these are chosen anew.
+        Parameters that the estimator chooses by cross-validation itself when given "cv", and the attributes that hold the choice. They
+        are chosen last, with what `grid` or `like` gave; while the grid is searched every fit chooses its own.
     """
 
     estimator: type
@@ -65,8 +66,9 @@ METHODS = {
     "SILPMKL": Method(SILPMKL, {"C": C_GRID}),
     "SimpleMKL": Method(SimpleMKL, like="SILPMKL"),
     "LpMKL": Method(LpMKL, {"C": C_GRID, "p": P_GRID}),
+    "LpMKL sparse": Method(LpMKL, like="LpMKL"),  # its C, at the papers' p
     "MCMKL": Method(MCMKL, {"C": C_GRID}),
-    "LPBeta": Method(LPBeta, own={"C": "kernel_C_", "nu": "nu_"}),
+    "LPBeta": Method(LPBeta, {"C": C_GRID}, own={"nu": "nu_"}),
     "LPBeta per class": Method(LPBeta, options={"per_class": True}, like="LPBeta", own={"nu": "nu_"}),
     "AverageKernelSVM": Method(AverageKernelSVM, {"C": C_GRID}),
     "BestKernelSVM": Method(BestKernelSVM, {"C": C_GRID}),
@@ -99,6 +101,12 @@ def warm_up_method(method):
     model.predict(bank.stack[:, :5])
 
 
+def held_kernels(loaded):
+    """The test kernels of a task as one array if they are small, for tests by several models; else the cross bank."""
+    size = loaded.cross.n_rows * loaded.bank.n_kernels * loaded.bank.n_samples * loaded.bank.dtype.itemsize
+    return np.concatenate([block for _, block in loaded.cross.blocks()], axis=1) if size <= HELD else loaded.cross
+
+
 # --------------------------------------------------------- choice of parameters
 
 
@@ -128,7 +136,8 @@ def validation_accuracy(task, n_train, method, params, n_folds, seed, n_kernels=
     bank, labels = loaded.bank, loaded.labels
     right, held = 0, 0
     for train, test in folds_of(loaded, n_folds, seed):
-        model = quiet_fit(build(method, params, seed, **(options or {})), bank.restrict(train), labels[train])
+        model = build(method, {**dict.fromkeys(METHODS[method].own, "cv"), **params}, seed, **(options or {}))
+        quiet_fit(model, bank.restrict(train), labels[train])
         right += int(np.sum(predict_rows(model, bank, test, train) == labels[test]))
         held += test.size
     return {"accuracy": right / held}
@@ -187,13 +196,14 @@ def choose(sweep, task, n_train, methods, seed, *, n_folds, grids=None, n_kernel
         keys = {k: up for k, up in keys.items() if k in mine and mine[k].notna().all()}
         best = mine.sort_values(list(keys), ascending=list(keys.values())).index[0]
         table.loc[best, "chosen"] = True
-        chosen[m] = {name: float(table.loc[best, name]) for name in METHODS[m].grid}
+        chosen[m] = {name: points[best]["params"][name] for name in METHODS[m].grid}
     alone = {name: value for name, value in where.items() if name != "n_folds"}
     own = [m for m in dict.fromkeys([*(METHODS[m].like for m in methods), *methods]) if m and METHODS[m].own]
     for wave in ([m for m in own if not METHODS[m].like], [m for m in own if METHODS[m].like]):
-        points = [{**alone, "method": m, "params": chosen.get(METHODS[m].like, {}), "grids": grids} for m in wave]
+        given = [chosen.get(METHODS[m].like or m, {}) for m in wave]
+        points = [{**alone, "method": m, "params": params, "grids": grids} for m, params in zip(wave, given, strict=True)]
         for m, found in zip(wave, sweep.run(own_choice, points, common=common, data=data), strict=True):
-            chosen[m] = {**chosen.get(METHODS[m].like, {}), **{name: np.asarray(value).tolist() for name, value in found.items()}}
+            chosen[m] = {**chosen.get(METHODS[m].like or m, {}), **{name: np.asarray(value).tolist() for name, value in found.items()}}
     return {m: chosen[m] if m in chosen else chosen[METHODS[m].like] for m in methods}, table
 
 
@@ -230,7 +240,7 @@ def compare(task, n_train, n_test, seed, methods, n_kernels=None, cues=None):
         objective, dual_gap (each of the method's own problem), converged.
     """
     loaded = get_task(task, n_train, n_test, seed, n_kernels, cues)
-    rows = []
+    rows, test = [], held_kernels(loaded)
     for method, params in methods:
         warm_up_method(method)
         times = []
@@ -242,17 +252,36 @@ def compare(task, n_train, n_test, seed, methods, n_kernels=None, cues=None):
         weights = np.atleast_2d(model.kernel_weights_)
         rows.append({
             "method": method, "chosen": in_words(params), "seconds": float(np.median(times)),
-            "test_error": float(np.mean(model.predict(loaded.cross) != loaded.test_labels)), "n_used": int(np.any(weights != 0, axis=0).sum()),
+            "test_error": float(np.mean(model.predict(test) != loaded.test_labels)), "n_used": int(np.any(weights != 0, axis=0).sum()),
             "objective": float(getattr(model, "objective_", np.nan)), "dual_gap": float(getattr(model, "dual_gap_", np.nan)),
             "converged": float(getattr(model, "converged_", True)),
         })  # fmt: skip
     return pd.DataFrame(rows)
 
 
-def many_rival(task, n_train, n_test, n_kernels, method, C, seed):
-    """A batch method on many kernels, as `many_kernels` reports the stochastic ones (thesis figure 4.10)."""
-    found = compare(task, n_train, n_test, seed, [[method, {"C": C}]], n_kernels).iloc[0]
-    return {k: found[k] for k in ("seconds", "test_error", "n_used", "objective", "dual_gap")} | {"n_updates": np.nan}
+def many_compare(task, n_train, n_test, n_kernels, n_epochs, methods, seed):
+    """Several methods on up to 1,400 kernels, one after the other in one run (thesis figure 4.10).
+
+    Parameters
+    ----------
+    methods : list of dict
+        name, method, and the parameters C and, for the stochastic solvers, p and alpha.
+
+    Returns
+    -------
+    DataFrame
+        Columns method (the name), seconds, test_error, n_used, objective, dual_gap.
+    """
+    rows = []
+    for entry in methods:
+        entry = dict(entry)
+        name, method = entry.pop("name"), entry.pop("method")
+        if method in SOLVERS:
+            found = many_kernels(task, n_kernels, n_train, n_test, method, n_epochs=n_epochs, seed=seed, **entry)
+        else:
+            found = compare(task, n_train, n_test, seed, [[method, entry]], n_kernels).iloc[0]
+        rows.append({"method": name, **{k: float(found[k]) for k in ("seconds", "test_error", "n_used", "objective", "dual_gap")}})
+    return pd.DataFrame(rows)
 
 
 def with_ratios(table, by, to="OBSCURE"):
@@ -275,7 +304,7 @@ def with_ratios(table, by, to="OBSCURE"):
     grouped = table.groupby([*by, "method"], sort=False)
     out = grouped.agg(
         seconds=("seconds", "mean"), ratio=("ratio", "mean"), error=("test_error", "mean"), error_sd=("test_error", "std"),
-        kernels=("n_used", "mean"), chosen=("chosen", "first"),
+        kernels=("n_used", "mean"), converged=("converged", "mean"), chosen=("chosen", "first"),
     )  # fmt: skip
     relative = (table["dual_gap"] / table["objective"].abs()).groupby([table[b] for b in [*by, "method"]], sort=False).max()
     return out.assign(relative_gap=relative).reset_index().rename(columns={"ratio": f"times {to}"})
@@ -302,10 +331,10 @@ def rival_curve(task, n_train, n_test, method, params, seed, n_epochs=None, n_ke
         return frame.assign(lower=(frame["objective"] - frame["dual_gap"]).max())
     warm_up_method(method)
     loaded = get_task(task, n_train, n_test, seed, n_kernels, cues)
-    rows, following = [], 1
+    rows, following, test = [], 1, held_kernels(loaded)
 
     def note(model):
-        rows.append({**model.history_.iloc[-1].drop("stage"), "test_error": float(np.mean(model.predict(loaded.cross) != loaded.test_labels))})
+        rows.append({**model.history_.iloc[-1].drop("stage"), "test_error": float(np.mean(model.predict(test) != loaded.test_labels))})
 
     def watch(model, step):
         nonlocal following
@@ -361,18 +390,15 @@ def curves_of(sweep, task, n_train, n_test, methods, chosen, seeds, *, n_epochs,
     Returns
     -------
     DataFrame
-        Columns of `rival_curve`, method, seed, C, p (NaN where a method has none), suboptimality (relative to `lower`).
+        Columns of `rival_curve`, method, seed, chosen.
     """
     points = [
         dict(task=task, n_train=n_train, n_test=n_test, method=m, params=chosen[m], seed=s, n_epochs=n_epochs) for s in seeds for m in methods
     ]
     common = {} if cues is None else {"cues": cues}
     frames = sweep.run(rival_curve, points, common=common, data=data)
-    table = pd.concat(
-        [f.assign(method=p["method"], seed=p["seed"], **{k: p["params"].get(k, np.nan) for k in ("C", "p")}) for p, f in zip(points, frames, strict=True)],
-        ignore_index=True,
-    )
-    return table
+    named = [f.assign(method=p["method"], seed=p["seed"], chosen=in_words(p["params"])) for p, f in zip(points, frames, strict=True)]
+    return pd.concat(named, ignore_index=True)
 
 
 def against_bounds(curves, exact):

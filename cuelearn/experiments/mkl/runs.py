@@ -160,7 +160,9 @@ def many_kernels(task, n_kernels, n_train, n_test, method, C, p, alpha, n_epochs
     warm_up()
     loaded = get_task(task, n_train, n_test, seed, n_kernels)
     problem = MKLProblem(loaded.bank, loaded.labels, loaded.n_classes, p=p, C=C, alpha=alpha)
-    result = solve(method, problem, n_epochs=n_epochs, seed=seed)
+    # equal numbers of epochs: OBSCURE's online stage counts
+    online = {"n_epochs_online": min(5, n_epochs // 2)} if method == "OBSCURE" else {}
+    result = solve(method, problem, n_epochs=n_epochs - online.get("n_epochs_online", 0), seed=seed, **online)
     share = result.kernel_weights / max(result.kernel_weights.max(), 1e-300)
     return {
         "seconds": float(result.history.seconds.iloc[-1]), "test_error": test_error(loaded, result.dual_coef, result.kernel_weights),

@@ -4,7 +4,6 @@
 P_GRID = (1.01, 1.05, 1.10, 1.25, 1.50, 1.75, 2.0)
 C_GRID = (0.1, 1.0, 10.0, 100.0, 1000.0)
 ALPHA_GRID = (0.0001, 0.001, 0.0025, 0.005, 0.0075, 0.01, 0.02)
-NU_GRID = (0.05, 0.1, 0.2, 0.3, 0.5)
 
 
 def settings(profile):
@@ -36,29 +35,29 @@ def settings(profile):
             sizes=dict(n_train=(50, 100), n_test=300, seeds=2),
             n_kernels=dict(n_train=100, n_test=300, counts=(5, 20, 39), n_epochs=5, most_epochs=30, seeds=2),
             mnist=dict(n_train=(100, 200, 400), n_test=300, n_epochs=8, svm_up_to=400, choose_epochs=5), ufo=dict(n_train=100, n_test=300, n_epochs=10),
-            many=dict(n_train=100, n_test=300, counts=(7, 70), rivals_up_to=7, rival_seeds=1, n_epochs=3, alphas=(0.001, 0.01, 0.02)),
+            many=dict(n_train=100, n_test=300, counts=(7, 70), rivals_up_to=7, n_epochs=3, alphas=(0.001, 0.01, 0.02)),
             theorems=dict(n_train=80, n_epochs=10, streams=3, counts=(2, 8, 32), p_grid=(1.05, 2.0)),
         ),
         "quick": dict(
             seeds=3, three_class=dict(seeds=10),
             choose=dict(n_folds=2, n_train=500, grids=dict(p=(1.05, 1.25, 2.0), alpha=(0.001, 0.005, 0.02))),
-            robot=dict(frames=150, height=96, width=128, permutations=tuple(range(6))),
-            p_sweep=dict(n_train=300, n_test=1700, n_epochs=10, most_epochs=300, p_grid=P_GRID, seeds=10), obscure_p=dict(n_epochs=200, tol=0.1),
-            online=dict(n_train=300, n_test=1700, epochs=(1, 2, 3, 5, 10, 20, 50), omcl_epochs=(1, 2, 3), seeds=10),
-            flowers=dict(n_train=300, n_test=1700, n_epochs=5000, seeds=5),
-            pendigits=dict(n_train=800, n_test=2000, n_epochs=2000, seeds=3),
-            pendigits_p=dict(n_train=600, n_test=2000, n_epochs=200, p_grid=P_GRID, seeds=3),
-            sizes=dict(n_train=(50, 150, 300), n_test=1700, seeds=5),
-            n_kernels=dict(n_train=300, n_test=1700, counts=(1, 3, 6, 12, 24, 39), n_epochs=1000, most_epochs=300, seeds=5),
-            mnist=dict(n_train=(400, 800, 1600, 3200), n_test=2000, n_epochs=20, svm_up_to=800, choose_epochs=50),
+            robot=dict(frames=150, height=96, width=128, permutations=(0, 1, 2, 3)),
+            p_sweep=dict(n_train=300, n_test=1700, n_epochs=10, most_epochs=300, p_grid=P_GRID, seeds=8), obscure_p=dict(n_epochs=500, tol=0.1),
+            online=dict(n_train=300, n_test=1700, epochs=(1, 2, 3, 5, 10, 20, 50), omcl_epochs=(1, 2, 3), seeds=5),
+            flowers=dict(n_train=300, n_test=1700, n_epochs=2000, seeds=3),
+            pendigits=dict(n_train=600, n_test=2000, n_epochs=2000, seeds=3),
+            pendigits_p=dict(n_train=500, n_test=2000, n_epochs=100, p_grid=P_GRID, seeds=3),
+            sizes=dict(n_train=(50, 150, 300), n_test=1700, seeds=3),
+            n_kernels=dict(n_train=300, n_test=1700, counts=(1, 3, 6, 12, 24, 39), n_epochs=1000, most_epochs=300, seeds=4),
+            mnist=dict(n_train=(400, 800, 1600), n_test=2000, n_epochs=20, svm_up_to=800, choose_epochs=50),
             ufo=dict(n_train=300, n_test=1700, n_epochs=3000), many=dict(
-                n_train=680, n_test=1320, counts=(7, 70, 1400), rivals_up_to=70, rival_seeds=1, n_epochs=10, alphas=(0.0001, 0.001, 0.005, 0.02)),
+                n_train=400, n_test=1320, counts=(7, 70, 1400), rivals_up_to=70, n_epochs=10, alphas=(0.0001, 0.001, 0.005, 0.02)),
             theorems=dict(n_train=300, n_epochs=100, streams=10, counts=(2, 4, 8, 16, 32, 64, 128, 256), p_grid=(1.01, 1.25, 2.0)),
         ),
         "full": dict(
             seeds=10, three_class=dict(seeds=20), choose=dict(n_folds=5, n_train=1000, grids={}),
             robot=dict(frames=300, height=96, width=128, permutations=tuple(range(12))),
-            p_sweep=dict(n_train=300, n_test=1700, n_epochs=50, most_epochs=1000, p_grid=P_GRID, seeds=10), obscure_p=dict(n_epochs=500, tol=0.1),
+            p_sweep=dict(n_train=300, n_test=1700, n_epochs=50, most_epochs=1000, p_grid=P_GRID, seeds=10), obscure_p=dict(n_epochs=1000, tol=0.1),
             online=dict(n_train=300, n_test=1700, epochs=(1, 2, 3, 5, 10, 20, 50, 100, 150), omcl_epochs=(1, 2, 3, 5), seeds=10),
             flowers=dict(n_train=300, n_test=1700, n_epochs=10000, seeds=10),
             pendigits=dict(n_train=5000, n_test=3498, n_epochs=300, seeds=3),
@@ -67,7 +66,7 @@ def settings(profile):
             n_kernels=dict(n_train=300, n_test=1700, counts=(1, 3, 6, 12, 24, 39), n_epochs=3000, most_epochs=1000, seeds=10),
             mnist=dict(n_train=(1000, 2000, 5000, 10000, 20000), n_test=10000, n_epochs=100, svm_up_to=2000, choose_epochs=200),
             ufo=dict(n_train=300, n_test=1700, n_epochs=10000), many=dict(
-                n_train=680, n_test=1320, counts=(7, 70, 350, 700, 1400), rivals_up_to=350, rival_seeds=1, n_epochs=50, alphas=ALPHA_GRID),
+                n_train=680, n_test=1320, counts=(7, 70, 350, 700, 1400), rivals_up_to=350, n_epochs=50, alphas=ALPHA_GRID),
             theorems=dict(n_train=500, n_epochs=300, streams=30, counts=(2, 4, 8, 16, 32, 64, 128, 256, 512), p_grid=P_GRID),
         ),
     }  # fmt: skip
