@@ -17,7 +17,7 @@ from cuelearn.mkl.problem import combine
 
 # bytes of kernels that a task may hold: what does not fit is computed on demand
 MEMORY = 2.2e9
-MEMORY_MANY = 8e8  # the 2.6 GB of 1,400 kernels on 680 samples never fit: rows come from seven distances
+MEMORY_MANY = 4e8  # the 2.6 GB of 1,400 kernels on 680 samples never fit: rows come from seven distances
 
 
 class Task(NamedTuple):
