@@ -349,7 +349,8 @@ def equal_regulariser(table):
 
 def many_kernels(counts, alphas):
     """Up to 1,400 kernels: accuracy and time against their number; kernels kept and accuracy against alpha (thesis figure 4.10)."""
-    fig, axes = plt.subplots(1, 3, figsize=(11.4, 3.5), layout="constrained")
+    fig, grid_of_axes = plt.subplots(2, 2, figsize=(9, 6.6), layout="constrained")
+    axes = grid_of_axes.ravel()
     for method in dict.fromkeys(counts["method"]):
         mine = counts[counts["method"] == method]
         for ax, column, factor in ((axes[0], "test_error", 100), (axes[1], "seconds", 1)):
@@ -357,18 +358,15 @@ def many_kernels(counts, alphas):
             band(ax, grid.columns, factor * grid.to_numpy(), method, geometric=column == "seconds")
     axes[0].set(xscale="log", xlabel="number of kernels", ylabel="test error [%]")
     axes[1].set(xscale="log", yscale="log", xlabel="number of kernels", ylabel="seconds (kernels computed where needed)")
-    kept = alphas.pivot(index="seed", columns="alpha", values="n_used")
-    error = alphas.pivot(index="seed", columns="alpha", values="test_error")
-    band(axes[2], kept.columns, kept.to_numpy(), "UFOMKL", label="kernels with weight (left)")
+    for (C, mine), line in zip(alphas.groupby("C", sort=False), ("-", "--"), strict=False):
+        for ax, column, factor in ((axes[2], "n_used", 1), (axes[3], "test_error", 100)):
+            grid = mine.pivot(index="seed", columns="alpha", values=column)
+            band(ax, grid.columns, factor * grid.to_numpy(), "UFOMKL", linestyle=line, label=f"UFO-MKL, C = {C:g}")
     axes[2].set(xscale="log", yscale="log", xlabel=r"$\alpha$", ylabel="kernels with non-zero weight")
-    right = axes[2].twinx()
-    right.grid(False)
-    band(right, error.columns, 100 * error.to_numpy(), color="black", linestyle="--", marker="x", label="test error (right)")
-    right.set(ylabel="test error [%]", ylim=(0, None))
+    axes[3].set(xscale="log", xlabel=r"$\alpha$", ylabel="test error [%]", ylim=(0, None))
     axes[0].set_ylim(0, 1.35 * axes[0].get_ylim()[1])  # room for the legend
     axes[0].legend(fontsize=7, loc="upper left")
-    handles = axes[2].get_lines() + right.get_lines()
-    axes[2].legend(handles, [h.get_label() for h in handles], loc="upper right")
+    axes[2].legend()
     return fig
 
 
