@@ -117,8 +117,9 @@ def obscure_against_p(table):
     axes[-1].plot([], [], "--", color="grey", label="online stage, to an epoch without loss")
     axes[-1].plot([], [], "-", color="grey", label="both, to a certified gap")
     extra = axes[-1].get_legend_handles_labels()
-    axes[-1].legend(handles + extra[0][-2:], labels + extra[1][-2:], fontsize=7)
     axes[-1].set(title="time of both stages", xlabel="p", ylabel="seconds, one thread", yscale="log")
+    axes[-1].set_ylim(top=10 * axes[-1].get_ylim()[1])  # room for the legend
+    axes[-1].legend(handles + extra[0][-2:], labels + extra[1][-2:], fontsize=7, loc="upper right")
     return fig
 
 
@@ -358,10 +359,11 @@ def many_kernels(counts, alphas):
             band(ax, grid.columns, factor * grid.to_numpy(), method, geometric=column == "seconds")
     axes[0].set(xscale="log", xlabel="number of kernels", ylabel="test error [%]")
     axes[1].set(xscale="log", yscale="log", xlabel="number of kernels", ylabel="seconds (kernels computed where needed)")
-    for (C, mine), line in zip(alphas.groupby("C", sort=False), ("-", "--"), strict=False):
-        for ax, column, factor in ((axes[2], "n_used", 1), (axes[3], "test_error", 100)):
-            grid = mine.pivot(index="seed", columns="alpha", values=column)
-            band(ax, grid.columns, factor * grid.to_numpy(), "UFOMKL", linestyle=line, label=f"UFO-MKL, C = {C:g}")
+    for (C, mine), style in zip(alphas.groupby("C", sort=False), ({}, {"color": "#0072B2", "linestyle": "--", "marker": "s"}), strict=False):
+        kept, error = (mine.pivot(index="seed", columns="alpha", values=column) for column in ("n_used", "test_error"))
+        style = {**style, "label": f"UFO-MKL, C = {C:g}"}
+        band(axes[2], kept.columns, kept.clip(lower=1).to_numpy(), "UFOMKL", geometric=True, **style)
+        band(axes[3], error.columns, 100 * error.to_numpy(), "UFOMKL", **style)
     axes[2].set(xscale="log", yscale="log", xlabel=r"$\alpha$", ylabel="kernels with non-zero weight")
     axes[3].set(xscale="log", xlabel=r"$\alpha$", ylabel="test error [%]", ylim=(0, None))
     axes[0].set_ylim(0, 1.35 * axes[0].get_ylim()[1])  # room for the legend

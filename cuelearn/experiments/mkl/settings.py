@@ -39,9 +39,9 @@ def settings(profile):
             theorems=dict(n_train=80, n_epochs=10, streams=3, counts=(2, 8, 32), p_grid=(1.05, 2.0)),
         ),
         "quick": dict(
-            seeds=3, three_class=dict(seeds=10),
-            choose=dict(n_folds=2, n_train=400, grids=dict(p=(1.05, 1.25, 2.0), alpha=(0.001, 0.005, 0.02))),
-            robot=dict(frames=100, height=96, width=128, permutations=(0, 1, 2, 3)),
+            seeds=3, three_class=dict(seeds=6),
+            choose=dict(n_folds=2, n_train=300, grids=dict(p=(1.05, 1.25, 2.0), alpha=(0.001, 0.005, 0.02))),
+            robot=dict(frames=90, height=96, width=128, permutations=(0, 1, 2, 3)),
             p_sweep=dict(n_train=300, n_test=1700, n_epochs=10, most_epochs=300, p_grid=P_GRID, seeds=5), obscure_p=dict(n_epochs=500, tol=0.1),
             online=dict(n_train=300, n_test=1700, epochs=(1, 2, 3, 5, 10, 20, 50), omcl_epochs=(1, 2, 3), seeds=4),
             flowers=dict(n_train=300, n_test=1700, n_epochs=2000, seeds=3),
@@ -49,10 +49,10 @@ def settings(profile):
             pendigits_p=dict(n_train=500, n_test=2000, n_epochs=100, p_grid=P_GRID, seeds=3),
             sizes=dict(n_train=(50, 150, 300), n_test=1700, seeds=3),
             n_kernels=dict(n_train=300, n_test=1700, counts=(1, 3, 6, 12, 24, 39), n_epochs=600, most_epochs=300, seeds=3),
-            mnist=dict(n_train=(400, 800, 1600), n_test=2000, n_epochs=15, svm_up_to=800, choose_epochs=50),
-            ufo=dict(n_train=300, n_test=1700, n_epochs=2000), many=dict(
-                n_train=300, n_test=1320, counts=(7, 70, 1400), rivals_up_to=70, n_epochs=10, alphas=(0.0001, 0.005, 0.02)),
-            theorems=dict(n_train=300, n_epochs=100, streams=10, counts=(2, 4, 8, 16, 32, 64, 128, 256), p_grid=(1.05, 2.0)),
+            mnist=dict(n_train=(400, 800, 1600), n_test=2000, n_epochs=15, svm_up_to=800, choose_epochs=30),
+            ufo=dict(n_train=300, n_test=1700, n_epochs=1500), many=dict(
+                n_train=300, n_test=600, counts=(7, 70, 1400), rivals_up_to=70, n_epochs=10, alphas=(0.0001, 0.005, 0.02)),
+            theorems=dict(n_train=250, n_epochs=100, streams=10, counts=(2, 4, 8, 16, 32, 64, 128, 256), p_grid=(1.05, 2.0)),
         ),
         "full": dict(
             seeds=10, three_class=dict(seeds=20), choose=dict(n_folds=5, n_train=1000, grids={}),
