@@ -145,13 +145,13 @@ class BinaryMKL:
         kernel = combined_kernel(self.bank, weights, 1.0)
         machine = fit_svc(kernel, signs, self.C, tolerance)
         coef = np.zeros(signs.size)
-        coef[machine.support_] = machine.dual_coef_[0]
-        bias = float(machine.intercept_[0])
-        scores = kernel[:, machine.support_] @ machine.dual_coef_[0]
+        coef[machine.support] = machine.coef
+        bias = machine.intercept
+        scores = kernel[:, machine.support] @ machine.coef
         margins, quadratic = signs * (scores + bias), float(coef @ scores)
         multiple = best_multiple(margins, quadratic, self.C)
         hinge = float(np.maximum(0.0, 1.0 - multiple * margins).sum())
-        total, n_iter = float(np.abs(coef).sum()), int(machine.n_iter_[0])
+        total, n_iter = float(np.abs(coef).sum()), machine.n_iter
         return Solution(weights, coef, multiple * bias, total, quadratic, hinge, n_iter, multiple)
 
     def block_norms_sq(self, coefs):

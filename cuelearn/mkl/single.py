@@ -3,7 +3,9 @@ r"""One kernel only: the average of all, or the best of them. SVM in batch, Pass
 The baselines of the thesis's figures 4.3 to 4.8: what a method that learns kernel weights has to beat.
 """
 
+import contextlib
 import sys
+from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -19,6 +21,11 @@ from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.problem import combined_kernel
 from cuelearn.mkl.stream import draw_order
 from cuelearn.mkl.training import BAR_AFTER
+
+try:
+    from sklearn.svm import _libsvm
+except ImportError:
+    _libsvm = None
 
 __all__ = ["AverageKernelSVM", "BestKernelSVM", "KernelPA", "passive_aggressive"]
 
@@ -51,21 +58,44 @@ def cross_validated_accuracy(bank, labels, fit_scores, n_folds, seed):
     return accuracy
 
 
+class BinarySVM(NamedTuple):
+    """A trained binary SVM: support samples, their signed coefficients, bias, iterations of libsvm."""
+
+    support: np.ndarray
+    coef: np.ndarray
+    intercept: float
+    n_iter: int
+
+
 def fit_svc(kernel, target, C, tol=1e-3):
-    """libsvm on a kernel matrix that was checked before: scikit-learn's own checks take longer than a small SVM.
+    """libsvm on a kernel matrix that was checked before.
+
+    Around a small SVM the checks of scikit-learn's `SVC` take ten times as long as libsvm itself; methods that train hundreds of them
+    would be timed by that. So the routine below `SVC` is called, and `SVC` where that routine has changed.
 
     Parameters
     ----------
     kernel : ndarray of float64, shape (n, n), C-contiguous
     target : ndarray, shape (n,)
+        Two values; the larger one is the positive class.
     C, tol : float
 
     Returns
     -------
-    SVC
+    BinarySVM
+        Same bits as `SVC`.
     """
+    low, high = target.min(), target.max()
+    if _libsvm is not None and low < high:
+        with contextlib.suppress(AttributeError, TypeError, ValueError):
+            _libsvm.set_verbosity_wrap(0)
+            signs = (target == high).astype(np.float64)
+            options = dict(svm_type=0, kernel="precomputed", C=float(C), tol=float(tol), cache_size=1000.0, class_weight=np.ones(2))
+            support, _, _, coef, intercept, *_, n_iter = _libsvm.fit(kernel, signs, **options)
+            return BinarySVM(support, -coef[0], -float(intercept[0]), int(np.ravel(n_iter)[0]))
     with config_context(assume_finite=True, skip_parameter_validation=True):
-        return SVC(C=C, kernel="precomputed", tol=tol, cache_size=1000).fit(kernel, target)
+        machine = SVC(C=C, kernel="precomputed", tol=tol, cache_size=1000).fit(kernel, target)
+    return BinarySVM(machine.support_, machine.dual_coef_[0], float(machine.intercept_[0]), int(machine.n_iter_[0]))
 
 
 def one_versus_rest(kernel, labels, n_classes, C, n_jobs=None):
@@ -82,15 +112,17 @@ def one_versus_rest(kernel, labels, n_classes, C, n_jobs=None):
     def one(target):
         svm = fit_svc(kernel, target, C)
         column = np.zeros(n)
-        column[svm.support_] = svm.dual_coef_[0]
-        return column, svm.intercept_[0]
+        column[svm.support] = svm.coef
+        return column, svm.intercept
 
     if n_classes == 2:
         column, bias = one(labels)
         return 0.5 * np.stack([-column, column], axis=1), 0.5 * np.array([-bias, bias])
-    fits = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
-        delayed(one)((labels == c).astype(int)) for c in range(n_classes)
-    )
+    targets = [(labels == c).astype(int) for c in range(n_classes)]
+    if n_jobs in (None, 1):
+        fits = map(one, targets)  # starting a pool takes longer than a small SVM
+    else:
+        fits = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(delayed(one)(target) for target in targets)
     fits = list(tqdm(fits, total=n_classes, desc="one class against the rest", delay=BAR_AFTER, leave=False, file=sys.stderr))
     return np.stack([f[0] for f in fits], axis=1), np.array([f[1] for f in fits])
 

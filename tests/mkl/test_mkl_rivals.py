@@ -35,9 +35,10 @@ from cuelearn.mkl import (
     solve_mc_mkl,
     solve_reference,
 )
-from cuelearn.mkl import onevsall
+from cuelearn.mkl import onevsall, single
 from cuelearn.mkl.cutting import CuttingPlanes
 from cuelearn.mkl.onevsall import Machine, OneVersusAllMKL, best_multiple
+from cuelearn.mkl.problem import combined_kernel
 
 # what the conic solver leaves uncertain, relative to the optimum
 SLACK = 1e-6
@@ -478,13 +479,28 @@ def test_history(cls):
         assert model.n_solved_ >= model.n_iter_ and model.n_updates_ >= model.n_solved_
 
 
+@pytest.mark.parametrize("direct", [True, False])
+@pytest.mark.parametrize("C", [0.1, 100.0])
+def test_libsvm_called_directly_gives_the_bits_of_svc(C, direct, monkeypatch):
+    X, y = make_data(90, n_classes=2)
+    kernel, target = combined_kernel(KernelBank(CUES, X), np.ones(len(CUES)), 1.0), np.where(y == y[0], 1, -1)
+    if direct:  # and not by way of the class that is compared with
+        monkeypatch.setattr(single, "SVC", None)
+    else:
+        monkeypatch.setattr(single, "_libsvm", None)
+    ours = single.fit_svc(kernel, target, C, 1e-4)
+    theirs = SVC(C=C, kernel="precomputed", tol=1e-4).fit(kernel, target)
+    assert np.array_equal(ours.support, theirs.support_) and np.array_equal(ours.coef, theirs.dual_coef_[0])
+    assert ours.intercept == theirs.intercept_[0] and ours.n_iter == theirs.n_iter_[0]
+
+
 @pytest.mark.parametrize("cls", ONE_VERSUS_ALL)
 def test_svms_and_their_iterations_are_counted(cls, monkeypatch):
     counted, plain = [], onevsall.fit_svc
 
     def counting(*args, **options):
         svm = plain(*args, **options)
-        counted.append(int(svm.n_iter_[0]))
+        counted.append(svm.n_iter)
         return svm
 
     monkeypatch.setattr(onevsall, "fit_svc", counting)
