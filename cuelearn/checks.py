@@ -1,11 +1,12 @@
 """Checks of parameters, with one sentence that names what is wrong."""
 
+import contextlib
 import math
 import numbers
 
 import numpy as np
 
-__all__ = ["as_generator", "check_count", "check_non_negative", "check_positive"]
+__all__ = ["as_generator", "check_count", "check_non_negative", "check_positive", "unchanged_on_error"]
 
 
 def _is_number(value):
@@ -43,3 +44,21 @@ def as_generator(random_state):
     if random_state is not None and not (whole and random_state >= 0):
         raise ValueError(f"random_state must be None, an integer >= 0, a Generator or a RandomState, got {random_state!r}")
     return np.random.default_rng(random_state)
+
+
+@contextlib.contextmanager
+def unchanged_on_error(estimator):
+    """An estimator whose `fit` raises keeps the attributes that it had: a refused fit is no fit.
+
+    Parameters
+    ----------
+    estimator : object
+        Its attributes may be assigned in the block, not changed in place.
+    """
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        vars(estimator).clear()
+        vars(estimator).update(before)
+        raise

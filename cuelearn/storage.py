@@ -1,10 +1,13 @@
 """Files that appear whole or not at all."""
 
+import json
 import os
 import secrets
 from pathlib import Path
 
-__all__ = ["atomic_write"]
+import numpy as np
+
+__all__ = ["atomic_write", "read_model", "write_model"]
 
 
 def atomic_write(path, content):
@@ -40,3 +43,59 @@ def atomic_write(path, content):
     finally:
         temporary.unlink(missing_ok=True)
     return path
+
+
+def write_model(path, head, arrays):
+    """Write a model as one .npz file without pickle, whole or not at all.
+
+    Parameters
+    ----------
+    path : str or Path
+    head : dict
+        What JSON holds: class, parameters, plain attributes.
+    arrays : dict of str to ndarray
+
+    Raises
+    ------
+    TypeError
+        If `head` holds what JSON cannot.
+    """
+    text = json.dumps(head, default=_plain)
+    atomic_write(path, lambda file: np.savez_compressed(file, header=np.frombuffer(text.encode(), dtype=np.uint8), **arrays))
+
+
+def read_model(path, rebuild):
+    """Read a file of `write_model` and make a model of it.
+
+    Parameters
+    ----------
+    path : str or Path
+    rebuild : callable(head, arrays)
+        Any exception of it means a damaged file.
+
+    Returns
+    -------
+    object
+        Of `rebuild`.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If there is no such file; if it is damaged or not one of ours.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        return rebuild(json.loads(arrays.pop("header").tobytes().decode()), arrays)
+    except FileNotFoundError:
+        raise
+    except Exception as error:
+        raise ValueError(f"{os.fspath(path)} is not a model saved by cuelearn, or is damaged: {error}") from error
+
+
+def _plain(value):
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    raise TypeError(f"cannot save a value of type {type(value).__name__} without pickle")

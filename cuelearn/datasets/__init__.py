@@ -10,6 +10,8 @@ from .bundled import load_htad, load_letter, load_mfeat, load_mnist, load_pendig
 from .cues import image_cues
 from .folders import load_eth80, load_flowers17, load_idol2, load_image_folder, load_original
 from .generated import make_three_class
+from .kinds import ImageKinds, image_kinds, kind_kernels, letter_groups, satimage_groups, stack_kinds
+from .multilabel import load_corel5k
 from .objects import make_objects, render_object
 from .robot import make_robot, robot_floor
 
@@ -17,8 +19,13 @@ __all__ = [
     "CueData",
     "DataFileError",
     "ImageData",
+    "ImageKinds",
     "Provenance",
     "image_cues",
+    "image_kinds",
+    "kind_kernels",
+    "letter_groups",
+    "load_corel5k",
     "load_eth80",
     "load_flowers17",
     "load_htad",
@@ -36,4 +43,6 @@ __all__ = [
     "make_three_class",
     "render_object",
     "robot_floor",
+    "satimage_groups",
+    "stack_kinds",
 ]

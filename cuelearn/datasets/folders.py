@@ -16,6 +16,7 @@ import numpy as np
 
 from ._base import DataFileError, ImageData, Provenance
 from .cues import foreground_mask
+from .multilabel import load_corel5k
 
 __all__ = ["ImageFiles", "MaskFiles", "load_eth80", "load_flowers17", "load_idol2", "load_image_folder", "load_original"]
 
@@ -588,7 +589,9 @@ def load_flowers17(path):
 
 
 #: The papers' own data sets that `load_original` knows, and what reads each.
-_ORIGINALS = {"eth80": load_eth80, "flowers17": load_flowers17, "idol2": load_idol2}
+_ORIGINALS = {"corel5k": load_corel5k, "eth80": load_eth80, "flowers17": load_flowers17, "idol2": load_idol2}
+#: Sets that lie in the directory itself, and the file by which they are known.
+_FILES = {"corel5k": "corel5k.mat"}
 
 
 def load_original(name, **options):
@@ -596,14 +599,15 @@ def load_original(name, **options):
 
     Parameters
     ----------
-    name : {"eth80", "flowers17", "idol2"}
-        It is looked for in the directory of that name below the one that the environment variable ``CUELEARN_DATA`` names.
+    name : {"corel5k", "eth80", "flowers17", "idol2"}
+        It is looked for in the directory of that name below the one that the environment variable ``CUELEARN_DATA`` names; the files
+        of Corel5k may lie in the latter itself.
     **options
-        Handed to the loader, `load_eth80`, `load_flowers17` or `load_idol2`, which say what layout they expect.
+        Handed to the loader, `load_corel5k`, `load_eth80`, `load_flowers17` or `load_idol2`, which say what layout they expect.
 
     Returns
     -------
-    ImageData
+    ImageData or CueData
         Tier ``"original"``.
 
     Raises
@@ -621,6 +625,8 @@ def load_original(name, **options):
             f"The original data {name!r} was not looked for: set CUELEARN_DATA to the directory that holds the directory {name}."
         )
     path = Path(place) / name
+    if not path.is_dir() and name in _FILES and (Path(place) / _FILES[name]).is_file():
+        path = Path(place)
     if not path.is_dir():
         raise DataFileError(f"The original data {name!r} was not found: CUELEARN_DATA is {place}, and {path} does not exist.")
     return _ORIGINALS[name](path, **options)

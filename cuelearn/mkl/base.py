@@ -1,8 +1,7 @@
 """What the kernel estimators of the package share: input forms, prediction, saving."""
 
+import importlib
 import inspect
-import json
-import os
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -12,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from cuelearn.checks import as_generator
 from cuelearn.kernels import CrossBank, KernelBank
 from cuelearn.mkl.problem import MKLProblem, combined_scores
-from cuelearn.storage import atomic_write
+from cuelearn.storage import read_model, write_model
 
 __all__ = ["KernelClassifier", "StochasticMKL", "load"]
 
@@ -191,15 +190,10 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             else:
                 plain[name] = value
         head = {
-            "format": FORMAT, "class": type(self).__name__, "parameters": parameters, "fitted": plain,
+            "format": FORMAT, "package": ".".join(type(self).__module__.split(".")[:2]), "class": type(self).__name__, "parameters": parameters, "fitted": plain,
             "bank": None if bank is None else bank.to_dict(),
         }  # fmt: skip
-        text = json.dumps(head, default=_plain_number)
-
-        def write(file):
-            np.savez_compressed(file, header=np.frombuffer(text.encode(), dtype=np.uint8), **arrays)
-
-        atomic_write(path, write)
+        write_model(path, head, arrays)
 
     @classmethod
     def load(cls, path):
@@ -224,12 +218,6 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         return model
 
 
-def _plain_number(value):
-    if isinstance(value, np.generic):
-        return value.item()
-    raise TypeError(f"cannot save a value of type {type(value).__name__} without pickle")
-
-
 def load(path):
     """Load any estimator of this package from a file written by its `save`.
 
@@ -246,25 +234,17 @@ def load(path):
     ValueError
         If the file is damaged or not one of ours.
     """
-    try:
-        return _rebuild(path)
-    except FileNotFoundError:
-        raise
-    except Exception as error:
-        raise ValueError(f"{os.fspath(path)} is not a model saved by cuelearn, or is damaged: {error}") from error
+    return read_model(path, rebuild_classifier)
 
 
-def _rebuild(path):
+def rebuild_classifier(head, arrays):
+    """The estimator of a file that `KernelClassifier.save` wrote."""
     import pandas as pd
 
-    import cuelearn.mkl
-
-    with np.load(path, allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    head = json.loads(arrays.pop("header").tobytes().decode())
     if head["format"] != FORMAT:
         raise ValueError(f"format {head['format']}")
-    cls = getattr(cuelearn.mkl, head["class"], None)
+    package = head.get("package", "cuelearn.mkl")
+    cls = getattr(importlib.import_module(package), head["class"], None) if package.startswith("cuelearn.") else None
     if not (isinstance(cls, type) and issubclass(cls, KernelClassifier)):
         raise ValueError(f"no estimator {head['class']!r}")
     model = cls(**head["parameters"])

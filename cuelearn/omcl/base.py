@@ -1,7 +1,5 @@
 """What the estimators of the chapter share: input forms, the loop over batches, records, prediction, saving."""
 
-import json
-import os
 import time
 
 import numpy as np
@@ -14,7 +12,7 @@ from tqdm.auto import tqdm
 from cuelearn.checks import as_generator, check_count
 from cuelearn.kernels import Kernel
 from cuelearn.losses import margins
-from cuelearn.storage import atomic_write
+from cuelearn.storage import read_model, write_model
 
 __all__ = ["OnlineClassifier", "load"]
 
@@ -333,8 +331,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "classes_")
         arrays = {}
         head = {"format": FORMAT, "model": pack(self, "", arrays)}
-        text = json.dumps(head)
-        atomic_write(path, lambda file: np.savez_compressed(file, header=np.frombuffer(text.encode(), np.uint8), **arrays))
+        write_model(path, head, arrays)
 
     @classmethod
     def load(cls, path):
@@ -459,14 +456,10 @@ def load(path):
     ValueError
         If the file is damaged or not one of ours.
     """
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        head = json.loads(arrays.pop("header").tobytes().decode())
-        if head["format"] != FORMAT:
-            raise ValueError(f"format {head['format']}")
-        return unpack(head["model"], "", arrays)
-    except FileNotFoundError:
-        raise
-    except Exception as error:
-        raise ValueError(f"{os.fspath(path)} is not a model saved by cuelearn, or is damaged: {error}") from error
+    return read_model(path, _rebuild)
+
+
+def _rebuild(head, arrays):
+    if head["format"] != FORMAT:
+        raise ValueError(f"format {head['format']}")
+    return unpack(head["model"], "", arrays)

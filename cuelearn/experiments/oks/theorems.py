@@ -1,0 +1,528 @@
+r"""Theorems 1 and 3 and corollary 2 of the OKS paper, measured on real and random streams.
+
+The theorems speak of every kernel's predictor at every visit, while the algorithms evaluate only the one they draw. So a run is made as it
+is, and then gone over again: the coefficient that a visit added is known, so all outputs before visit t are one product with the part of
+the kernel matrix below its diagonal; and what a visit drew and lost gives the weights back. Bounds are compared strictly: comparators
+enter with a certified lower bound of their least loss, and L and G are the largest values met, not all that might have been.
+"""
+
+import math
+import warnings
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import entr, expit
+from sklearn.exceptions import ConvergenceWarning
+
+from cuelearn import datasets
+from cuelearn.figures import interval
+from cuelearn.kernels import KernelBank, Linear, RBF
+from cuelearn.mkl.problem import MKLProblem
+from cuelearn.mkl.reference import solve_reference
+from cuelearn.oks import solve_selection
+from cuelearn.oks.engine import OKS_RULE, REGRET_RULE
+from cuelearn.oks.sources import Given
+
+#: Steps of a predictor times sqrt(m T) over which theorem 3 is minimised, and with which balls are computed.
+RADII = tuple(2.0**k for k in range(-4, 5))
+KINDS = ("pendigits", "random", "one useful")
+C_GRID = (0.01, 0.1, 1.0, 10.0)
+MEMORY = 4e9
+
+
+class Stream(NamedTuple):
+    """Samples in their order, and held-back ones.
+
+    Attributes
+    ----------
+    names : list of str
+    stack : ndarray, shape (n_kernels, n, n)
+        Kernel values, of at most 1 on the diagonal.
+    signs : ndarray, shape (n,)
+        -1 or 1.
+    held : ndarray, shape (n_kernels, n_held, n)
+    held_signs : ndarray, shape (n_held,)
+    """
+
+    names: list
+    stack: np.ndarray
+    signs: np.ndarray
+    held: np.ndarray
+    held_signs: np.ndarray
+
+
+@lru_cache(maxsize=1)
+def _digits():
+    return datasets.load_pendigits()
+
+
+@lru_cache(maxsize=1)
+def stream_of(kind, n_samples, seed, n_held=0, n_kernels=8):
+    """A stream of independent samples; streams of one seed begin alike.
+
+    Parameters
+    ----------
+    kind : {"pendigits", "random", "one useful"}
+        "pendigits": odd against even digits; a linear and a Gaussian kernel on each of the four representations, samples of both official
+        parts mixed. Simulated: "random": labels that no kernel explains; "one useful": only the first kernel does. Their kernels are
+        Gaussian, on five normal features each.
+    n_samples, seed : int
+    n_held : int
+        Further samples that are held back.
+    n_kernels : int
+        Of the simulated streams.
+
+    Returns
+    -------
+    Stream
+    """
+    n = n_samples + n_held
+    if kind == "pendigits":
+        data = _digits()
+        if n > data.y.size:
+            raise ValueError(f"n_samples and n_held must be at most {data.y.size} together, got {n}")
+        rows = np.random.default_rng([seed, 11]).permutation(data.y.size)[:n]
+        X, labels = data.X[rows], data.y[rows] % 2
+        triples = [(f"{cue} {k}", kernel, s) for cue, s in data.cues.items() for k, kernel in (("linear", Linear()), ("rbf", RBF()))]
+    elif kind in KINDS:
+        labels = np.random.default_rng([seed, 12]).integers(2, size=n)
+        features = np.random.default_rng([seed, 13]).normal(size=(n, n_kernels, 5))
+        if kind == "one useful":
+            features[:, 0] = 0.6 * features[:, 0]
+            features[:, 0, 0] += 2.0 * (2.0 * labels - 1.0)
+        X = features.reshape(n, -1)
+        triples = [(f"k{j}", RBF(), slice(5 * j, 5 * j + 5)) for j in range(n_kernels)]
+    else:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    bank = KernelBank(triples, X[:n_samples], memory=MEMORY)
+    signs = 2.0 * labels - 1.0
+    held = np.concatenate([b for _, b in bank.cross(X[n_samples:]).blocks()], axis=1) if n_held else np.empty((len(triples), 0, n_samples))
+    return Stream(list(bank.names), np.ascontiguousarray(bank.stack), signs[:n_samples], held, signs[n_samples:])
+
+
+# ------------------------------------------------------------------ a run, gone over again
+
+
+def replay(drawn, losses, n_kernels, delta, eta):
+    """Weights before every visit, from what the visits drew and lost.
+
+    Parameters
+    ----------
+    drawn, losses : ndarray, shape (n_runs, n_visits)
+        For Algorithm 2 the loss is the mistake.
+    n_kernels : int
+    delta, eta : float
+
+    Returns
+    -------
+    ndarray, shape (n_runs, n_visits, n_kernels)
+        Normalised weights q.
+    """
+    runs = np.arange(len(drawn))
+    log_weights, out = np.zeros((runs.size, n_kernels)), np.empty((*drawn.shape, n_kernels))
+    for t in range(drawn.shape[1]):
+        w = np.exp(log_weights - log_weights.max(axis=1, keepdims=True))
+        q = w / w.sum(axis=1, keepdims=True)
+        out[:, t] = q
+        j = drawn[:, t]
+        log_weights[runs, j] -= eta * losses[:, t] / ((1.0 - delta) * q[runs, j] + delta / n_kernels)
+    return out
+
+
+def outputs_before(stack, results):
+    """Every predictor at every visit, before the visit.
+
+    Parameters
+    ----------
+    stack : ndarray, shape (n_kernels, n, n)
+    results : list of Result
+        Of one pass over the n samples in their order.
+
+    Returns
+    -------
+    ndarray, shape (n_runs, n, n_kernels)
+    """
+    m, n, _ = stack.shape
+    out = np.empty((len(results), n, m))
+    for j in range(m):
+        added = np.zeros((n, len(results)))
+        for run, result in enumerate(results):
+            added[result.support[j], run] = result.dual_coef[j]
+        out[:, :, j] = (np.tril(stack[j], -1).astype(np.float64) @ added).T
+    return out
+
+
+def passes(stream, draws, *, seed, rule, delta, eta, step, loss="hinge"):
+    """Several runs over a stream that differ in their draws.
+
+    Returns
+    -------
+    results : list of Result
+    drawn, losses : ndarray, shape (draws, n)
+        `losses` are mistakes for Algorithm 2.
+    """
+    source = Given(*stream.stack.shape[:2])
+    samples, results = source.pack(stream.stack), []
+    for rng in np.random.default_rng([seed, 14]).spawn(draws):
+        results.append(solve_selection(
+            source, samples, stream.signs, rule=rule, n_epochs=1, delta=delta, eta=eta, step=step, loss=loss, rng=rng,
+            chunk=stream.signs.size,
+        ))  # fmt: skip
+    drawn = np.array([r.learner.record("drawn", np.int32) for r in results])
+    return results, drawn, np.array([r.learner.record("losses", float) for r in results])
+
+
+def loss_of(loss, outputs, signs):
+    """Losses of outputs, and the sizes of their slopes."""
+    if loss == "square":
+        return 0.5 * (outputs - signs) ** 2, np.abs(outputs - signs)
+    margins = signs * outputs
+    if loss == "hinge":
+        return np.maximum(0.0, 1.0 - margins), (margins < 1.0).astype(float)
+    return np.logaddexp(0.0, -margins), expit(-margins)
+
+
+# ------------------------------------------------------------------ comparators
+
+
+def least_loss(kernel, signs, step, loss="hinge", *, tol=1e-3, start=None, max_rounds=100):
+    r"""The least :math:`\sum_t \ell(f(x_t), y_t) + \|f\|^2/(2\lambda)` over a kernel's functions, from below.
+
+    Weak duality makes it honest, whatever the solver: with :math:`g = \sum_t y_t a_t k(x_t, \cdot)`,
+
+    .. math:: -\sum_t \ell^*(-y_t a_t) - \tfrac\lambda2 \|g\|^2
+
+    never exceeds it. For the hinge loss, :math:`0 \le a_t \le 1` and the first sum is :math:`\sum a_t`: an SVM without bias, with
+    :math:`C = \lambda`. For the logistic loss it is :math:`\sum_t H(a_t)`, the entropies in nats. For the square loss
+    :math:`(f - y)^2/2`, with :math:`b_t = y_t a_t`, it is :math:`b \cdot y - \|b\|^2/2`.
+
+    Parameters
+    ----------
+    kernel : ndarray, shape (n, n)
+    signs : ndarray, shape (n,)
+        -1 or 1.
+    step : float
+        lambda.
+    loss : {"hinge", "logistic", "square"}
+    tol : float
+        Relative gap to the best function found.
+    start : ndarray, shape (n,), optional
+        A dual point to start from (hinge loss).
+    max_rounds : int
+        Rounds of at most 400 sweeps (hinge loss).
+
+    Returns
+    -------
+    bound : float
+    coef : ndarray, shape (n,)
+        Of a function whose value is within the gap of the bound.
+    point : ndarray, shape (n,)
+        The dual point a.
+
+    Notes
+    -----
+    Hinge: `solve_reference`. Square: one Cholesky factorisation, exact. Logistic: accelerated gradient descent among the kernel's
+    functions, some :math:`\sqrt{1 + \lambda\|K\|/4}` products with K for each digit.
+    """
+    n = signs.size
+    if loss == "hinge":
+        labels = (signs > 0.0).astype(np.int64)
+        problem = MKLProblem(KernelBank.from_stack(kernel[None], validate=False), labels, 2, p=2.0, C=step, loss="hinge")
+        if start is not None:
+            rows, own = np.tile(-start[:, None], (1, 2)), np.arange(n)
+            rows[own, labels] = start
+            start = rows
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # its bound holds all the same
+            result = solve_reference(problem, tol=tol, start=start, max_rounds=max_rounds)
+        coef = 0.5 * result.kernel_weights[0] * (result.dual_coef[:, 1] - result.dual_coef[:, 0])
+        return n * (result.objective - result.dual_gap), coef, result.extra["dual_point"].sum(axis=1)
+    K = kernel.astype(np.float64)
+    if loss == "square":
+        b = cho_solve(cho_factor(np.eye(n) + step * K, lower=True, overwrite_a=True), signs)
+        return float(b @ signs - 0.5 * b @ b - 0.5 * step * b @ (K @ b)), step * b, signs * b
+    # logistic: f = K c has the gradient c / step - y sigma(-y f), as coefficients; strong convexity 1 / step
+    smooth = 1.0 / step + 0.25 * float(np.abs(K).sum(axis=1).max())
+    ratio = math.sqrt(smooth * step)
+    momentum = (ratio - 1.0) / (ratio + 1.0)
+    c, ahead, best = np.zeros(n), np.zeros(n), (-np.inf, None)
+    for count in range(100_000):
+        f = K @ ahead
+        a = expit(-signs * f)
+        if count % 10 == 0:
+            dual = float(entr(a).sum() + entr(1.0 - a).sum() - 0.5 * step * (signs * a) @ (K @ (signs * a)))
+            value = float(np.logaddexp(0.0, -signs * f).sum() + 0.5 / step * ahead @ f)
+            best = max(best, (dual, a), key=lambda pair: pair[0])
+            if value - best[0] <= tol * value:
+                break
+        moved = ahead - (ahead / step - signs * a) / smooth
+        c, ahead = moved, moved + momentum * (moved - c)
+    return best[0], ahead, best[1]
+
+
+@lru_cache(maxsize=64)
+def _least_losses(kind, n_samples, seed, loss, steps):
+    """`least_loss` of every kernel of a stream for rising steps, shape (n_kernels, n_steps)."""
+    stream, out = stream_of(kind, n_samples, seed), []
+    for kernel in stream.stack:
+        point, values = None, []
+        for step in steps:
+            value, _, point = least_loss(kernel, stream.signs, step, loss, start=point if loss == "hinge" else None)
+            values.append(value)
+        out.append(values)
+    return np.array(out)
+
+
+def weights_step(n_kernels, n_samples, delta):
+    """eta of the theorems: sqrt(2 (1 - delta) ln m / (m T))."""
+    return math.sqrt(2.0 * (1.0 - delta) * math.log(n_kernels) / (n_kernels * n_samples))
+
+
+def surplus(n_kernels, n_samples, delta, eta, step, slope=1.0, largest=1.0):
+    """What theorems 1 and 3 add to the comparator's value: G is `slope`, L `largest`."""
+    m, T = n_kernels, n_samples
+    return step * m * T * slope**2 / (2.0 * delta) + eta * m * T * largest**2 / (2.0 * (1.0 - delta)) + math.log(m) / eta
+
+
+# ------------------------------------------------------------------ points of the sweeps
+
+
+def mistakes_against_bound(kind, n_samples, seed, delta=0.2, draws=30, radius=4.0):
+    r"""Theorem 3 on one pass of Algorithm 2 over a stream.
+
+    .. math:: \mathbb{E} \sum_{t,i} q_i^t z_i^t \le \min_{i, f \in H_i} \Big( \sum_t [1 - y_t f(x_t)]_+ + \frac{\|f\|^2}{2\lambda} \Big)
+              + \frac{\lambda m T}{2\delta} + \frac{\eta m T}{2(1-\delta)} + \frac{\ln m}{\eta}
+
+    The step :math:`\lambda` changes nothing that the algorithm does, so the theorem holds for every one, and the bound is its least over
+    :math:`\lambda = r / \sqrt{mT}` with r of `RADII`. :math:`\eta = \sqrt{2(1-\delta)\ln m/(mT)}`.
+
+    Parameters
+    ----------
+    kind : {"pendigits", "random", "one useful"}
+        See `stream_of`.
+    n_samples : int
+        T.
+    seed : int
+        Of the stream and of the draws.
+    delta : float
+    draws : int
+        Runs on the same stream, whose mean stands for the expectation.
+    radius : float
+        Of the ball of the best kernel's loss.
+
+    Returns
+    -------
+    DataFrame
+        A row per run: run, mistakes (the sum in the expectation), drawn_mistakes (of the kernels drawn), bound, bound_step (its lambda), loss
+        (the least hinge loss over all kernels and functions of norm at most `radius`, from below), allowed (what the theorem lets the mistakes exceed that loss by, :math:`r\sqrt{mT/\delta} + \sqrt{2mT\ln m/(1-\delta)}`
+        at the best lambda), delta, radius, n_kernels.
+    """
+    stream = stream_of(kind, n_samples, seed)
+    m, T = len(stream.stack), n_samples
+    steps = np.array(RADII) / math.sqrt(m * T)
+    values = _least_losses(kind, T, seed, "hinge", tuple(steps))
+    # Lagrange: sum of losses >= value - radius^2 / (2 lambda) in the ball, for every lambda
+    loss = max(0.0, float((values - 0.5 * radius**2 / steps).max(axis=1).min()))
+    eta = weights_step(m, T, delta)
+    results, drawn, wrong = passes(stream, draws, seed=seed, rule=OKS_RULE, delta=delta, eta=eta, step=1.0)
+    q = replay(drawn, wrong, m, delta, eta)
+    mistakes = (q * (stream.signs[:, None] * outputs_before(stream.stack, results) <= 0.0)).sum(axis=(1, 2))
+    bounds = values.min(axis=0) + np.array([surplus(m, T, delta, eta, step) for step in steps])
+    best = int(np.argmin(bounds))
+    return pd.DataFrame({
+        "run": np.arange(draws), "mistakes": mistakes, "drawn_mistakes": wrong.sum(axis=1), "bound": bounds[best],
+        "bound_step": steps[best], "loss": loss, "allowed": radius * math.sqrt(m * T / delta) + 2.0 * math.log(m) / eta,
+        "delta": delta, "radius": radius, "n_kernels": m,
+    })  # fmt: skip
+
+
+def regret_against_bound(kind, loss, n_samples, seed, delta=0.2, draws=30, radius=1.0):
+    r"""Theorem 1 on one pass of Algorithm 1 over a stream.
+
+    .. math:: \mathbb{E} \sum_{t,i} q_i^t \ell(f_i^t(x_t), y_t)
+              \le \min_{i, f \in H_i} \Big( \sum_t \ell(f(x_t), y_t) + \frac{\|f\|^2}{2\lambda} \Big) + \frac{\lambda m T G^2}{2\delta} + \frac{\eta m T L^2}{2(1-\delta)} + \frac{\ln m}{\eta}
+
+    with :math:`\eta = \sqrt{2(1-\delta)\ln m/(mT)}` and :math:`\lambda = r\sqrt{\delta/(mT)}`, which balances the terms for a comparator of
+    norm r where slopes are at most 1.
+
+    Parameters
+    ----------
+    kind : {"pendigits", "random", "one useful"}
+    loss : {"hinge", "logistic", "square"}
+    n_samples, seed, delta, draws
+        As in `mistakes_against_bound`.
+    radius : float
+        r.
+
+    Returns
+    -------
+    DataFrame
+        A row per run: run, losses (the sum in the expectation), drawn_losses, bound, comparator (the least value, from below),
+        largest (L), slope (G: largest loss and slope of all predictors at all visits of all runs), step (lambda), delta, radius, n_kernels.
+    """
+    stream = stream_of(kind, n_samples, seed)
+    m, T = len(stream.stack), n_samples
+    eta, step = weights_step(m, T, delta), radius * math.sqrt(delta / (m * T))
+    value = float(_least_losses(kind, T, seed, loss, (step,)).min())
+    results, drawn, own = passes(stream, draws, seed=seed, rule=REGRET_RULE, delta=delta, eta=eta, step=step, loss=loss)
+    q = replay(drawn, own, m, delta, eta)
+    losses, slopes = loss_of(loss, outputs_before(stream.stack, results), stream.signs[:, None])
+    G, L = float(slopes.max()), float(losses.max())
+    return pd.DataFrame({
+        "run": np.arange(draws), "losses": (q * losses).sum(axis=(1, 2)), "drawn_losses": own.sum(axis=1),
+        "bound": value + surplus(m, T, delta, eta, step, G, L), "comparator": value, "largest": L, "slope": G, "step": step,
+        "delta": delta, "radius": radius, "n_kernels": m,
+    })  # fmt: skip
+
+
+@lru_cache(maxsize=8)
+def batch_predictors(kind, n_samples, seed, n_held, loss):
+    """Regularised batch predictors of every kernel, as comparators: DataFrame with kernel, C, norm, loss (held-out), by rising C.
+
+    At each larger C of `C_GRID` the half of the kernels goes on that had the least loss.
+    """
+    stream, rows = stream_of(kind, n_samples, seed, n_held), []
+    going = {j: None for j in range(len(stream.stack))}
+    for C in C_GRID:
+        losses = {}
+        for j, start in going.items():
+            start = start if loss == "hinge" else None
+            _, coef, going[j] = least_loss(stream.stack[j], stream.signs, C, loss, tol=0.02, start=start, max_rounds=3)
+            losses[j] = float(loss_of(loss, stream.held[j] @ coef, stream.held_signs)[0].mean())
+            norm = math.sqrt(max(0.0, float(coef @ (stream.stack[j] @ coef))))
+            rows.append({"kernel": stream.names[j], "C": C, "norm": norm, "loss": losses[j]})
+        going = {j: going[j] for j in sorted(losses, key=losses.get)[: (len(losses) + 1) // 2]}
+    return pd.DataFrame(rows)
+
+
+def selection_quality(kind, n_visits, seed, n_samples=2000, n_held=3000, delta=0.2, draws=100, radius=None, loss="hinge"):
+    r"""Corollary 2: expected loss of the predictor that Algorithm 1 ends with, on held-back samples.
+
+    With probability :math:`1-\epsilon` the loss of :math:`f_k^T`, k drawn from :math:`q_T`, is within :math:`O(1/(\epsilon\sqrt T))` of the
+    best. What the O hides follows from theorem 1 and Markov's inequality: the excess is at most :math:`b/\epsilon`, for any f
+
+    .. math:: b = \bar\ell(f) - \bar\ell(f_{best}) + \frac1T \Big( \frac{\|f\|^2}{2\lambda} + \frac{\lambda m T G^2}{2\delta}
+              + \frac{\eta m T L^2}{2(1-\delta)} + \frac{\ln m}{\eta} \Big) .
+
+    (The proof draws a random round in place of T, and takes the last one by analogy.) Steps as in `regret_against_bound`, balanced for the
+    norm of the best predictor.
+
+    Parameters
+    ----------
+    kind : {"pendigits", "random", "one useful"}
+    n_visits : int
+        T, at most `n_samples`.
+    seed : int
+        Of the samples and of the draws.
+    n_samples : int
+        From which every run takes T at random, and the batch predictors learn.
+    n_held : int
+        On which losses are measured.
+    delta : float
+    draws, loss
+        As in `regret_against_bound`.
+    radius : float, optional
+        In place of that norm.
+
+    Returns
+    -------
+    DataFrame
+        A row per run: run, drawn, largest (excess of the predictor of the kernel drawn from q_T, and of the largest in q_T, over
+        `best_loss`), expected (mean of the first over q_T), drawn_kernel, largest_kernel, probability (the largest q), best_loss,
+        best_kernel, best_norm (of the best batch predictor), bound (b, least over the batch predictors and f = 0; L is the largest loss of a drawn kernel).
+    """
+    if n_visits > n_samples:
+        raise ValueError(f"n_visits must be at most n_samples, {n_samples}, got {n_visits}")
+    stream = stream_of(kind, n_samples, seed, n_held)
+    batch = batch_predictors(kind, n_samples, seed, n_held, loss)
+    best = batch.loc[batch["loss"].idxmin()]
+    m, n, T = len(stream.stack), n_samples, n_visits
+    eta, step = weights_step(m, T, delta), (best["norm"] if radius is None else radius) * math.sqrt(delta / (m * T))
+    source = Given(m, n)
+    samples, results = source.pack(stream.stack), []
+    for rng in np.random.default_rng([seed, T, 15]).spawn(draws):
+        results.append(solve_selection(  # a shuffled pass, ended after its first T visits
+            source, samples, stream.signs, rule=REGRET_RULE, n_epochs=1, delta=delta, eta=eta, step=step, loss=loss, shuffle=True, rng=rng,
+            chunk=T, watch=_stop,
+        ))  # fmt: skip
+    held = np.empty((draws, m))
+    for j in range(m):
+        coef = np.zeros((n, draws), dtype=stream.held.dtype)
+        for run, result in enumerate(results):
+            coef[result.support[j], run] = result.dual_coef[j]
+        held[:, j] = loss_of(loss, stream.held[j] @ coef, stream.held_signs[:, None])[0].mean(axis=0)
+    excess = held - best["loss"]
+    q = np.array([r.kernel_probabilities for r in results])
+    uniforms = np.random.default_rng([seed, T, 16]).random(draws)
+    drawn = np.minimum((np.cumsum(q, axis=1) <= uniforms[:, None]).sum(axis=1), m - 1)
+    largest, runs, names = q.argmax(axis=1), np.arange(draws), np.array(stream.names)
+    L = max(float(r.learner.record("losses", float).max()) for r in results)
+    G = math.sqrt(2.0 * L) if loss == "square" else 1.0
+    of_zero = float(loss_of(loss, np.zeros(1), np.ones(1))[0][0])
+    comparator = min(of_zero, float((batch["loss"] + batch["norm"] ** 2 / (2.0 * step * T)).min())) - best["loss"]
+    return pd.DataFrame({
+        "run": runs, "drawn": excess[runs, drawn], "largest": excess[runs, largest], "expected": (q * excess).sum(axis=1),
+        "drawn_kernel": names[drawn], "largest_kernel": names[largest], "probability": q.max(axis=1),
+        "best_loss": best["loss"], "best_kernel": best["kernel"], "best_norm": best["norm"],
+        "bound": comparator + surplus(m, T, delta, eta, step, G, L) / T,
+    })  # fmt: skip
+
+
+def _stop(learner, visits):
+    return True
+
+
+# ------------------------------------------------------------------ what the tables say
+
+
+def expectations(table, value, by):
+    """Means over runs, with the ends of their 95% intervals: a bound on an expectation is compared with these.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of `mistakes_against_bound` or `regret_against_bound`.
+    value : str
+        "mistakes" or "losses".
+    by : list of str
+        Columns that tell the expectations apart; all else but the runs is constant within.
+
+    Returns
+    -------
+    DataFrame
+        `by`, mean, low, high, and the first of every other column.
+    """
+    rows = []
+    for key, part in table.groupby(by, sort=False):
+        mean, low, high = interval(part[value].to_numpy())
+        rows.append({**dict(zip(by, key, strict=True)), "mean": mean, "low": low, "high": high,
+                     **part.drop(columns=[*by, value, "run"]).iloc[0].to_dict()})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def quantiles(table, epsilons):
+    """Excess that is not passed with probability 1 - epsilon, over the runs.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of `selection_quality`.
+    epsilons : sequence of float
+
+    Returns
+    -------
+    DataFrame
+        Columns kind, n_visits, seed, epsilon, drawn, largest (the least value that a share 1 - epsilon of the runs does not pass), bound
+        (b over epsilon), drawn_best, largest_best (shares of runs with the best predictor's kernel), runs.
+    """
+    rows = []
+    for (kind, n_visits, seed), part in table.groupby(["kind", "n_visits", "seed"], sort=False):
+        shares = {f"{c}_best": float((part[f"{c}_kernel"] == part["best_kernel"]).mean()) for c in ("drawn", "largest")}
+        for epsilon in epsilons:
+            drawn, largest = (float(np.quantile(part[c], 1.0 - epsilon, method="inverted_cdf")) for c in ("drawn", "largest"))
+            rows.append({"kind": kind, "n_visits": n_visits, "seed": seed, "epsilon": epsilon, "drawn": drawn, "largest": largest,
+                         "bound": float(part["bound"].iloc[0]) / epsilon, **shares, "runs": len(part)})  # fmt: skip
+    return pd.DataFrame(rows)

@@ -1,0 +1,442 @@
+r"""One kernel and a batch SVM: all kernels tried (MuSVM), the best aligned one (AlSVM), or the one that an online selector found."""
+
+import time
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+
+from cuelearn.checks import as_generator, check_positive, unchanged_on_error
+from cuelearn.kernels import KernelBank
+from cuelearn.mkl.base import KernelClassifier
+from cuelearn.mkl.single import fit_svc
+from cuelearn.oks.base import OnlineKernels, check_two_classes, signs_of
+from cuelearn.oks.validation import held_back
+
+__all__ = ["AlignmentSVM", "C_GRID", "MuSVM", "SelectedSVM", "alignment", "select_then_fit"]
+
+#: The paper's range of C.
+C_GRID = tuple(2.0**k for k in range(-10, 11))
+
+
+def alignment(kernel, labels, centered=True):
+    r"""Alignment of a kernel matrix with the labels.
+
+    .. math:: \frac{\langle K, Y\rangle_F}{\|K\|_F\,\|Y\|_F}, \qquad Y_{ii'} = y_i y_{i'} \text{ for labels of } \pm1,
+
+    and for more classes :math:`Y_{ii'} = 1[y_i = y_{i'}]`; centred: both matrices after :math:`M \to HMH`, :math:`H = I - 11^\top/n`.
+
+    Parameters
+    ----------
+    kernel : ndarray, shape (n, n)
+    labels : array-like, shape (n,)
+    centered : bool
+
+    Returns
+    -------
+    float in [-1, 1]
+        0 where one of the matrices vanishes.
+
+    References
+    ----------
+    Cristianini et al. (2001); centred: Cortes, Mohri, Rostamizadeh, ICML 2010.
+    """
+    kernel, labels = np.asarray(kernel, dtype=np.float64), np.asarray(labels)
+    if kernel.ndim != 2 or kernel.shape != (labels.size, labels.size):
+        raise ValueError(f"kernel must have shape ({labels.size}, {labels.size}), one row and column per label, got {kernel.shape}")
+    classes = np.unique(labels)
+    target = (labels[:, None] == classes).astype(np.float64)  # Y = target target'
+    if classes.size == 2:
+        target = (target[:, 1] - target[:, 0])[:, None]
+    if centered:
+        kernel = kernel - kernel.mean(axis=0) - kernel.mean(axis=1)[:, None] + kernel.mean()
+        target = target - target.mean(axis=0)
+    product = float(np.einsum("ic,ij,jc->", target, kernel, target, optimize=True))
+    size = float(np.linalg.norm(kernel) * np.linalg.norm(target.T @ target))
+    return product / size if size > 0.0 else 0.0
+
+
+def single_kernel(bank, j):
+    """Kernel matrix j of a bank, (n, n) in float64."""
+    if bank.resident:
+        return np.ascontiguousarray(bank.stack[j], dtype=np.float64)
+    alone, n = bank.select([j]), bank.n_samples
+    step, out = alone.block_rows(), np.empty((n, n))
+    for start in range(0, n, step):
+        out[start : start + step] = alone.rows(slice(start, min(n, start + step)))[0]
+    return out
+
+
+def scores_of_C(kernel, signs, C_values, train, test):
+    """Accuracy and mean hinge loss of an SVM on held-back samples, for every C.
+
+    Parameters
+    ----------
+    kernel : ndarray of float64, shape (n, n)
+    signs : ndarray of -1 and 1, shape (n,)
+    C_values : sequence of float
+    train, test : ndarray of int
+
+    Returns
+    -------
+    accuracy, hinge : ndarray, shape (len(C_values),)
+    """
+    inner, outer = np.ascontiguousarray(kernel[np.ix_(train, train)]), kernel[np.ix_(test, train)]
+    accuracy, hinge = [], []
+    for C in C_values:
+        svm = fit_svc(inner, signs[train], C)
+        values = outer[:, svm.support] @ svm.coef + svm.intercept
+        accuracy.append(np.mean(np.where(values > 0.0, 1.0, -1.0) == signs[test]))
+        hinge.append(np.maximum(0.0, 1.0 - signs[test] * values).mean())
+    return np.array(accuracy), np.array(hinge)
+
+
+def best_place(accuracy, hinge):
+    """Index of the best accuracy; on a small held-back part many are equal: then of the smallest hinge loss, then the first."""
+    return int(np.lexsort((np.arange(accuracy.size), hinge.ravel(), -accuracy.ravel()))[0])
+
+
+class _OneKernelSVM(KernelClassifier):
+    """Base: subclasses choose a kernel for each binary problem; C by validation; trained on everything."""
+
+    def fit(self, X, y):
+        """Choose and train.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, n_features), or (n_kernels, n, n) for precomputed kernels, or a KernelBank
+        y : array-like, shape (n,)
+            Two classes; more with ``one_vs_rest=True``.
+
+        Returns
+        -------
+        self
+        """
+        with unchanged_on_error(self):
+            self._C_values()
+            rng = as_generator(self.random_state)
+            begun = time.perf_counter()
+            labels = self._start(X, y)
+            check_two_classes(self, self.classes_[labels])
+            return self._train(labels, rng, {"kernels": time.perf_counter() - begun, "tuning": 0.0, "training": 0.0}, begun)
+
+    def _train(self, labels, rng, seconds, begun):
+        targets = signs_of(labels, self.classes_.size)
+        train, test = held_back(labels, self.validation, rng)
+        chosen, tables = self._choose(targets, train, test, seconds)
+        n_kernels = self.bank_.n_kernels
+        coef, intercept = np.zeros((labels.size, len(targets))), np.zeros(len(targets))
+        for k, (j, C) in enumerate(chosen):
+            kernel = self._kernel(j, seconds)
+            now = time.perf_counter()
+            svm = fit_svc(kernel, targets[k], C)
+            seconds["training"] += time.perf_counter() - now
+            coef[svm.support, k], intercept[k] = svm.coef, svm.intercept
+        weights = np.eye(n_kernels)[[j for j, _ in chosen]]
+        if len(targets) == 1:  # the difference of both columns is the decision value
+            coef, intercept, weights = 0.5 * np.hstack([-coef, coef]), 0.5 * np.array([-intercept[0], intercept[0]]), weights[0]
+        self._keep(coef, weights)
+        self.intercept_ = intercept
+        index = np.array([j for j, _ in chosen])
+        names = [self.bank_.names[j] for j in index]
+        C = np.array([C for _, C in chosen])
+        several = len(targets) > 1
+        self.best_index_, self.best_kernel_, self.C_ = (index, names, C) if several else (int(index[0]), names[0], float(C[0]))
+        self.validation_accuracy_ = np.asarray(tables) if several else tables[0]
+        self.seconds_ = {**seconds, "total": time.perf_counter() - begun}
+        return self
+
+    def _C_values(self):
+        values = np.atleast_1d(np.asarray(self.C, dtype=object)).ravel()
+        if values.size == 0:
+            raise ValueError("C must be a positive number or a sequence of them, got none")
+        return np.array(sorted(check_positive("C", C) for C in values))
+
+    def _kernel(self, j, seconds):
+        begun = time.perf_counter()
+        kernel = single_kernel(self.bank_, j)
+        seconds["kernels"] += time.perf_counter() - begun
+        return kernel
+
+    def _class_scores(self, X):
+        return super()._class_scores(X) + self.intercept_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = bool(self.one_vs_rest)
+        return tags
+
+
+class MuSVM(_OneKernelSVM):
+    """MuSVM: an SVM for every kernel and every C, and the one that errs least on held-back samples.
+
+    Parameters
+    ----------
+    kernels : list of (name, kernel, columns), "precomputed" or None
+        See `OKS`.
+    C : float > 0 or sequence of them, default 2^-10 to 2^10
+        Values tried.
+    validation : float in (0, 1), default 0.1
+        Share of the training samples that is held back, drawn at random with every class in it.
+    one_vs_rest, normalize, random_state
+        See `OKS`.
+    memory : float, default 2e9
+        Bytes for all kernel matrices together; what does not fit is computed one kernel at a time, when it is tried.
+    n_jobs : int or None
+        Threads over the kernels.
+
+    Attributes
+    ----------
+    classes_, dual_coef_, support_, kernel_weights_, intercept_
+        As everywhere; `kernel_weights_` has a single 1 (per class).
+    best_index_, best_kernel_ : int, str
+        The chosen kernel; where several are equally accurate on the held-back samples, the one with the smaller hinge loss there.
+    C_ : float
+    validation_accuracy_ : ndarray, shape (n_kernels, number of C), or (n_classes, n_kernels, number of C)
+    seconds_ : dict
+        kernels, tuning, training (the sums over threads), total.
+
+    Notes
+    -----
+    Cost O(m n^2 d) for the kernels and one libsvm run for each kernel and C.
+
+    References
+    ----------
+    Yang, Mahdavi, Jin, Yi, Hoi, AAAI 2012, "MuSVM"; libsvm.
+    """
+
+    def __init__(
+        self, kernels=None, *, C=C_GRID, validation=0.1, one_vs_rest=False, normalize=True, memory=2e9, n_jobs=None, random_state=None
+    ):
+        self.kernels = kernels
+        self.C = C
+        self.validation = validation
+        self.one_vs_rest = one_vs_rest
+        self.normalize = normalize
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _choose(self, targets, train, test, seconds):
+        def one(j):
+            spent = {"kernels": 0.0}
+            kernel = self._kernel(j, spent)
+            begun = time.perf_counter()
+            rows = [scores_of_C(kernel, target, values, train, test) for target in targets]
+            return rows, spent["kernels"], time.perf_counter() - begun
+
+        values = self._C_values()
+
+        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(one)(j) for j in range(self.bank_.n_kernels))
+        seconds["kernels"] += sum(f[1] for f in found)
+        seconds["tuning"] += sum(f[2] for f in found)
+        accuracies, chosen = [], []
+        for k in range(len(targets)):
+            accuracy, hinge = (np.array([f[0][k][what] for f in found]) for what in (0, 1))
+            j, c = np.unravel_index(best_place(accuracy, hinge), accuracy.shape)
+            chosen.append((int(j), float(values[c])))
+            accuracies.append(accuracy)
+        return chosen, accuracies
+
+
+class AlignmentSVM(_OneKernelSVM):
+    """AlSVM: an SVM on the kernel that is best aligned with the labels.
+
+    Parameters
+    ----------
+    kernels, C, validation, one_vs_rest, normalize, memory, n_jobs, random_state
+        See `MuSVM`.
+    centered : bool, default True
+        Align after centring.
+
+    Attributes
+    ----------
+    classes_, dual_coef_, support_, kernel_weights_, intercept_, best_index_, best_kernel_, C_, seconds_
+        See `MuSVM`.
+    alignment_ : ndarray, shape (n_kernels,), or (n_classes, n_kernels)
+    validation_accuracy_ : ndarray, shape (number of C,), or (n_classes, number of C)
+        Of the chosen kernel.
+
+    References
+    ----------
+    Cortes, Mohri, Rostamizadeh: Two-stage learning kernel algorithms, ICML 2010; Yang et al., AAAI 2012, "AlSVM".
+    """
+
+    def __init__(
+        self, kernels=None, *, C=C_GRID, centered=True, validation=0.1, one_vs_rest=False, normalize=True, memory=2e9, n_jobs=None,
+        random_state=None,
+    ):  # fmt: skip
+        self.kernels = kernels
+        self.C = C
+        self.centered = centered
+        self.validation = validation
+        self.one_vs_rest = one_vs_rest
+        self.normalize = normalize
+        self.memory = memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _choose(self, targets, train, test, seconds):
+        def one(j):
+            spent = {"kernels": 0.0}
+            kernel = self._kernel(j, spent)
+            begun = time.perf_counter()
+            return [alignment(kernel, target, self.centered) for target in targets], spent["kernels"], time.perf_counter() - begun
+
+        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(one)(j) for j in range(self.bank_.n_kernels))
+        seconds["kernels"] += sum(f[1] for f in found)
+        seconds["tuning"] += sum(f[2] for f in found)
+        aligned = np.array([f[0] for f in found]).T
+        self.alignment_ = aligned if len(targets) > 1 else aligned[0]
+        return self._tune([int(np.argmax(row)) for row in aligned], targets, train, test, seconds)
+
+    def _tune(self, best, targets, train, test, seconds):
+        """C of a given kernel for each problem."""
+        values, chosen, tables = self._C_values(), [], []
+        for j, target in zip(best, targets, strict=True):
+            kernel = self._kernel(j, seconds)
+            begun = time.perf_counter()
+            accuracy, hinge = scores_of_C(kernel, target, values, train, test) if values.size > 1 else (np.full(1, np.nan), np.zeros(1))
+            seconds["tuning"] += time.perf_counter() - begun
+            tables.append(accuracy)
+            chosen.append((j, float(values[best_place(accuracy, hinge)])))
+        return chosen, tables
+
+
+def _check_selector(selector):
+    if not isinstance(selector, OnlineKernels):
+        raise TypeError(f"selector must be an online learner of cuelearn.oks, such as OKS(), got {selector!r}")
+
+
+class SelectedSVM(AlignmentSVM):
+    """An SVM on the kernel that an online selector finds: OKS-SVM, SOM-SVM, or with any learner of the chapter.
+
+    Parameters
+    ----------
+    selector : OKS, OKSRegret, SOM, OM1 or MuTron
+        Is cloned and fitted; its kernels are those that are chosen from.
+    C, validation, random_state
+        See `MuSVM`. `random_state` is that of the validation; the selector has its own.
+
+    Attributes
+    ----------
+    selector_ : estimator
+        Fitted.
+    classes_, dual_coef_, support_, kernel_weights_, intercept_, best_index_, best_kernel_, C_, seconds_
+        See `MuSVM`; `seconds_` has a further entry "selection".
+
+    References
+    ----------
+    Yang, Mahdavi, Jin, Yi, Hoi, AAAI 2012, "OKS-SVM", "SOM-SVM".
+    """
+
+    def __init__(self, selector, *, C=C_GRID, validation=0.1, random_state=None):
+        self.selector = selector
+        self.C = C
+        self.validation = validation
+        self.random_state = random_state
+
+    memory = 2e9  # of matrices that are given
+    kernels = property(lambda self: self.selector.kernels)
+    normalize = property(lambda self: self.selector.normalize)
+    one_vs_rest = property(lambda self: self.selector.one_vs_rest)
+
+    def fit(self, X, y):
+        """Select, then train.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, n_features), or (n_kernels, n, n) for precomputed kernels
+        y : array-like, shape (n,)
+
+        Returns
+        -------
+        self
+        """
+        _check_selector(self.selector)
+        with unchanged_on_error(self):
+            self._C_values()
+            as_generator(self.random_state)
+            begun = time.perf_counter()
+            return self._fit_selected(clone(self.selector).fit(X, y), X, y, begun)
+
+    def _fit_selected(self, selector, X, y, begun):
+        self.selector_ = selector
+        selection = time.perf_counter() - begun
+        rng = as_generator(self.random_state)
+        now = time.perf_counter()
+        if self._is_precomputed():
+            labels = self._start(X, y)
+        else:  # with the selector's numbers for gamma
+            self.n_features_in_ = selector.n_features_in_
+            if hasattr(selector, "feature_names_in_"):
+                self.feature_names_in_ = selector.feature_names_in_
+            X = X if hasattr(X, "iloc") else np.asarray(X, dtype=np.float64)
+            self.bank_ = KernelBank(selector._source.triples, X, normalize=self.normalize, memory=0.0)
+            labels = self._labels(y, self.bank_.n_samples)
+            self._samples = X
+        try:
+            seconds = {"selection": selection, "kernels": time.perf_counter() - now, "tuning": 0.0, "training": 0.0}
+            return self._train(labels, rng, seconds, begun)
+        finally:
+            self._samples = None
+
+    def _kernel(self, j, seconds):
+        begun = time.perf_counter()
+        if self._is_precomputed():
+            kernel = single_kernel(self.bank_, j)
+        else:  # this kernel and no other is computed
+            kernel = single_kernel(KernelBank([self.bank_.triples[j]], self._samples, normalize=self.normalize, memory=np.inf), 0)
+        seconds["kernels"] += time.perf_counter() - begun
+        return kernel
+
+    def _choose(self, targets, train, test, seconds):
+        best = np.atleast_1d(self.selector_.best_index_)
+        return self._tune([int(j) for j in best], targets, train, test, seconds)
+
+    def save(self, path):
+        """Not offered: save `selector_`, and train its kernel again."""
+        raise TypeError("SelectedSVM holds a selector and cannot be saved; save selector_ instead")
+
+
+def select_then_fit(selector, X, y, *, C=C_GRID, validation=0.1, random_state=None):
+    """Two stages: an online learner selects a kernel, an SVM is trained on it.
+
+    Parameters
+    ----------
+    selector : OKS, SOM, ...
+        Fitted on X and y before, or not: then a clone of it is fitted.
+    X, y
+        As for `OKS.fit`.
+    C : float > 0 or sequence of them, default 2^-10 to 2^10
+        The best on held-back samples is taken.
+    validation : float in (0, 1), default 0.1
+    random_state : int, Generator or None
+
+    Returns
+    -------
+    SelectedSVM
+        Fitted.
+
+    Raises
+    ------
+    TypeError
+        If `selector` is no online learner of the chapter.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from cuelearn.kernels import RBF
+    >>> from cuelearn.oks import OKS, select_then_fit
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> cues = [("mean", RBF(), slice(0, 10)), ("error", RBF(), slice(10, 20)), ("worst", RBF(), slice(20, 30))]
+    >>> model = select_then_fit(OKS(cues, random_state=0), X, y, random_state=0)
+    >>> bool(model.score(X, y) > 0.85)
+    True
+    """
+    _check_selector(selector)
+    model = SelectedSVM(selector, C=C, validation=validation, random_state=random_state)
+    if not hasattr(selector, "classes_"):
+        return model.fit(X, y)
+    model._C_values()
+    return model._fit_selected(selector, X, y, time.perf_counter())

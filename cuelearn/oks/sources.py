@@ -1,0 +1,145 @@
+"""Where kernel values come from: columns of X, computed one value at a time, or matrices that the caller computed."""
+
+import numpy as np
+
+from cuelearn.kernels import Chi2, CrossBank, KernelBank, Linear, Poly, RBF
+from cuelearn.oks.engine import CHI2, CITYBLOCK, EUCLIDEAN, GIVEN, LINEAR, POLY, SQEUCLIDEAN, Kernels, Samples, self_values
+
+__all__ = ["Columns", "Given"]
+
+#: ``gamma="mean"`` is taken over at most so many evenly spaced samples: over all pairs it would cost as much as a kernel matrix.
+MEAN_SAMPLES = 500
+METRICS = {"euclidean": EUCLIDEAN, "sqeuclidean": SQEUCLIDEAN, "cityblock": CITYBLOCK, "chi2": CHI2}
+
+
+def _kind(name, kernel):
+    if isinstance(kernel, Linear):
+        return LINEAR
+    if isinstance(kernel, Poly):
+        return POLY
+    if isinstance(kernel, RBF):
+        return SQEUCLIDEAN
+    if isinstance(kernel, Chi2):
+        return CHI2
+    kind = METRICS.get(getattr(kernel, "metric", None))
+    if kind is None:
+        raise ValueError(f"kernels must be computed from X here, got {kernel!r} for {name!r}; kernels='precomputed' takes kernel matrices")
+    return kind
+
+
+class Columns:
+    """Kernels computed from columns of X.
+
+    Parameters
+    ----------
+    triples : list of (name, kernel, columns)
+        With numbers for gamma and column numbers, as `KernelBank.triples` gives them.
+    normalize : bool
+        Divide linear and polynomial kernels by the square roots of k(x, x).
+    """
+
+    given = False
+
+    def __init__(self, triples, normalize):
+        self.triples = list(triples)
+        self.normalize = bool(normalize)
+        self.names = [name for name, _, _ in triples]
+        kernels = [kernel for _, kernel, _ in triples]
+        kinds = [_kind(name, kernel) for name, kernel in zip(self.names, kernels, strict=True)]
+        places, self._parts, width = {}, [], 0
+        for _, _, columns in triples:  # kernels on the same columns share them
+            key = tuple(columns)
+            if key not in places:
+                places[key] = (width, width + len(key))
+                self._parts.append(np.asarray(columns))
+                width += len(key)
+        spans = [places[tuple(columns)] for _, _, columns in triples]
+        self.kernels = Kernels(
+            np.array(kinds), np.array([float(getattr(k, "gamma", 1.0)) for k in kernels]),
+            np.array([float(getattr(k, "coef0", 0.0)) for k in kernels]), np.array([int(getattr(k, "degree", 1)) for k in kernels]),
+            np.array([start for start, _ in spans]), np.array([stop for _, stop in spans]),
+        )  # fmt: skip
+        self.width = width
+        self._scaled = [j for j, kind in enumerate(kinds) if kind in (LINEAR, POLY)] if normalize else []
+        self._nonnegative = [(name, np.asarray(c)) for (name, _, c), kind in zip(triples, kinds, strict=True) if kind == CHI2]
+
+    def __len__(self):
+        return len(self.names)
+
+    def pack(self, X):
+        """Samples as the engine takes them, from a checked array or DataFrame; O(n width)."""
+        take = (lambda columns: X.iloc[:, columns].to_numpy(dtype=np.float64)) if hasattr(X, "iloc") else (lambda columns: X[:, columns])
+        for name, columns in self._nonnegative:
+            if np.any(take(columns) < 0.0):
+                raise ValueError(f"X must not be negative in the columns of {name!r}, which has a chi-squared kernel")
+        data = np.empty((X.shape[0], self.width))
+        start = 0
+        for columns in self._parts:
+            data[:, start : start + columns.size] = take(columns)
+            start += columns.size
+        if not np.isfinite(data).all():
+            raise ValueError("X holds NaN or infinite values")
+        scale = np.ones((X.shape[0], len(self)))
+        if self._scaled:
+            values = np.empty_like(scale)
+            self_values(self.kernels, data, values)
+            values = values[:, self._scaled]
+            scale[:, self._scaled] = np.where(values > 0.0, 1.0 / np.sqrt(np.maximum(values, np.finfo(float).tiny)), 0.0)
+        return Samples(data, scale, np.empty((0, 0, 0)))
+
+
+class Given:
+    """Kernel matrices that the caller computed."""
+
+    given = True
+    width = 0
+
+    def __init__(self, n_kernels, n_train, names=None):
+        self.names = names or [str(j) for j in range(n_kernels)]
+        self.n_train = n_train
+        zeros = np.zeros(n_kernels, dtype=np.int64)
+        self.kernels = Kernels(np.full(n_kernels, GIVEN), np.ones(n_kernels), np.zeros(n_kernels), zeros, zeros, zeros)
+
+    def __len__(self):
+        return len(self.names)
+
+    def pack(self, X):
+        """Samples as the engine takes them, from an array (n_kernels, n, n_train), or a KernelBank or CrossBank in memory."""
+        if isinstance(X, KernelBank):  # was checked when it was made; no copy
+            return Samples(np.empty((X.n_samples, 0)), np.empty((X.n_samples, 0)), X.stack)
+        if isinstance(X, CrossBank):
+            X = np.concatenate([block for _, block in X.blocks()], axis=1)
+        X = np.asarray(X)
+        if X.ndim != 3 or (X.shape[0], X.shape[2]) != (len(self), self.n_train):
+            raise ValueError(f"X must have shape ({len(self)}, n, {self.n_train}) (n_kernels, n, n_train), got {X.shape}")
+        X = np.ascontiguousarray(X, dtype=X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
+        if not np.isfinite(X).all():
+            raise ValueError("X holds NaN or infinite values")
+        return Samples(np.empty((X.shape[1], 0)), np.empty((X.shape[1], 0)), X)
+
+
+def bank_of(estimator, X):
+    """Source and samples of training data, with gamma resolved as everywhere in the package.
+
+    Parameters
+    ----------
+    estimator
+        With the parameters `kernels` and `normalize`, and `n_features_in_` or feature names set for X.
+    X : ndarray or DataFrame, or for precomputed kernels an array (n_kernels, n, n) or a KernelBank in memory
+
+    Returns
+    -------
+    source, samples
+    """
+    if not isinstance(estimator.kernels, str):
+        n = X.shape[0]
+        rows = np.arange(n) if n <= MEAN_SAMPLES else np.linspace(0, n - 1, MEAN_SAMPLES).astype(int)
+        some = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+        bank = KernelBank(estimator.kernels, some, normalize=estimator.normalize, memory=0.0)
+        source = Columns(bank.triples, estimator.normalize)
+        return source, source.pack(X)
+    bank = X if isinstance(X, KernelBank) else KernelBank.from_stack(X)
+    if not bank.resident:
+        raise ValueError("X is a KernelBank that computes its rows on demand; give kernels= and X itself, of which single values are computed")
+    source = Given(bank.n_kernels, bank.n_samples, list(bank.names))
+    return source, source.pack(bank)

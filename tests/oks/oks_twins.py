@@ -1,0 +1,307 @@
+"""Slow, plain NumPy twins of the algorithms of the OKS chapter, and streams for them.
+
+Each twin is its pseudo-code line by line in float64, on whole kernel matrices: predictors are dictionaries from samples to coefficients,
+probabilities are formed anew at every visit from sums of penalties, and a kernel is drawn by walking along the cumulative
+probabilities. Nothing here comes from the package. Labels are -1 and 1 (any real number for the square loss).
+"""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+
+# ------------------------------------------------------------------ data and kernels
+
+
+def make_data(n, d=6, seed=0, *, noise=0.1, zeros=0.0, spread=0.25):
+    """Non-negative features in two clusters with label noise and zero vectors; labels 0 and 1, both present."""
+    rng = np.random.default_rng(seed)
+    centres = rng.random((2, d))
+    y = rng.integers(0, 2, n)
+    X = np.abs(centres[y] + spread * rng.normal(size=(n, d)))
+    y = np.where(rng.random(n) < noise, 1 - y, y)
+    y[:2] = 0, 1
+    X[2:][rng.random(n - 2) < zeros] = 0.0
+    return X, y
+
+
+def make_stack(n, n_kernels, seed=0, *, noise=0.2):
+    """Kernel matrices of unit diagonal, the later ones ever less related to the labels; labels 0 and 1."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    y[:2] = 0, 1
+    sides = np.where(rng.random(n) < noise, 1 - y, y)
+    K = np.empty((n_kernels, n, n))
+    for j in range(n_kernels):
+        Z = rng.normal(size=(n, 4)) * (0.3 + j) + np.outer(2 * sides - 1, np.ones(4)) / (1.0 + j)
+        K[j] = np.exp(-((Z[:, None] - Z[None]) ** 2).sum(axis=2) / (4.0 + 8.0 * j))
+    return K, y
+
+
+def distances(metric, X, Z):
+    difference = X[:, None, :] - Z[None, :, :]
+    if metric == "sqeuclidean":
+        return (difference**2).sum(axis=2)
+    if metric == "euclidean":
+        return np.sqrt((difference**2).sum(axis=2))
+    if metric == "cityblock":
+        return np.abs(difference).sum(axis=2)
+    below = X[:, None, :] + Z[None, :, :]
+    return np.divide(difference**2, below, out=np.zeros_like(difference), where=below > 0.0).sum(axis=2)
+
+
+def plain_kernel(name, X, Z, train, *, gamma="mean", factor=1.0, degree=2, coef0=1.0, normalize=True):
+    """Kernel of all pairs of two sets by its formula.
+
+    `name` is "linear", "poly" or a metric; "mean" is the mean distance over all pairs of different training samples, "dim" the number
+    of columns. Linear and polynomial kernels are divided by the roots of k(x, x) if `normalize`; 0 where one is 0.
+    """
+    if name in ("linear", "poly"):
+        values, own_x, own_z = X @ Z.T, (X**2).sum(axis=1), (Z**2).sum(axis=1)
+        if name == "poly":
+            divisor = X.shape[1] if gamma == "dim" else gamma
+            values, own_x, own_z = ((v / divisor + coef0) ** degree for v in (values, own_x, own_z))
+        if not normalize:
+            return values
+        size = np.sqrt(np.outer(own_x, own_z))
+        return np.divide(values, size, out=np.zeros_like(values), where=size > 0.0)
+    if gamma == "mean":
+        n = len(train)
+        gamma = factor * distances(name, train, train).sum() / (n * (n - 1))
+    return np.exp(-distances(name, X, Z) / gamma)
+
+
+def plain_stack(recipes, X, train, normalize=True):
+    """Kernels of X with the training samples, shape (n_kernels, n, n_train); recipes are (name, options, columns)."""
+    return np.stack([plain_kernel(name, X[:, c], train[:, c], train[:, c], normalize=normalize, **options) for name, options, c in recipes])
+
+
+# ------------------------------------------------------------------ what the algorithms share
+
+
+def first_above(p, uniform):
+    """First kernel whose cumulative probability exceeds the uniform number."""
+    passed = 0.0
+    for j, share in enumerate(p):
+        passed += share
+        if passed > uniform:
+            return j
+    return max(j for j, share in enumerate(p) if share > 0.0)
+
+
+def normalized(log_weights):
+    """w / sum w."""
+    raised = np.exp(np.asarray(log_weights) - np.max(log_weights))
+    return raised / raised.sum()
+
+
+def automatic_eta(delta, n_kernels, horizon):
+    return math.sqrt(2.0 * (1.0 - delta) * math.log(n_kernels) / (n_kernels * horizon))
+
+
+def delta_of(delta, epoch):
+    """`epoch` counts from 0; the last of a sequence persists."""
+    return float(delta) if np.ndim(delta) == 0 else float(delta[min(epoch, len(delta) - 1)])
+
+
+def plan(n, n_epochs, shuffle, rng, *, draws=True):
+    """Orders and uniform numbers of the epochs, one row each."""
+    orders, uniforms = [], []
+    for epoch in range(n_epochs):
+        orders.append(rng.permutation(n) if shuffle or epoch else np.arange(n))
+        uniforms.append(rng.random(n) if draws else np.zeros(n))
+    return np.array(orders), np.array(uniforms)
+
+
+def plain_loss(loss, output, y):
+    """Loss and its derivative."""
+    if loss == "square":
+        return 0.5 * (output - y) ** 2, output - y
+    if loss == "hinge":
+        return max(0.0, 1.0 - y * output), (-y if 1.0 - y * output > 0.0 else 0.0)
+    return np.logaddexp(0.0, -y * output), -y * np.exp(-np.logaddexp(0.0, y * output))
+
+
+def value_of(K, j, i, predictor):
+    return sum(c * K[j, i, s] for s, c in predictor.items())
+
+
+def outputs(K, predictors):
+    """Outputs of every predictor, shape (n_kernels, n): K of shape (n_kernels, n, n_train)."""
+    out = np.zeros(K.shape[:2])
+    for j, predictor in enumerate(predictors):
+        for s, c in predictor.items():
+            out[j] += c * K[j, :, s]
+    return out
+
+
+# ------------------------------------------------------------------ the algorithms
+
+
+class Selection:
+    """Algorithm 2 ("oks"), Algorithm 1 ("regret") or SOM ("som"), one visit at a time.
+
+    K is the stack of kernels (n_kernels, n, n), y the labels by sample. `choose(p, t)` draws; all that is seen is kept per visit.
+    """
+
+    def __init__(self, rule, K, y, *, loss="hinge", beta=None):
+        self.rule, self.K, self.y, self.loss, self.beta = rule, K, y, loss, beta
+        self.m = len(K)
+        self.log_weights = [0.0] * self.m
+        self.predictors = [{} for _ in range(self.m)]
+        self.n_updates = self.n_evaluations = 0
+        self.drawn, self.mistakes, self.losses, self.p_used, self.q_used, self.entries = [], [], [], [], [], set()
+
+    @property
+    def q(self):
+        return normalized(self.log_weights)
+
+    def visit(self, i, uniform, delta, eta, step):
+        q = self.q
+        p = (1.0 - delta) * q + delta / self.m
+        j = first_above(p, uniform)
+        self.learn(i, j, p, q, eta, step)
+
+    def learn(self, i, j, p, q, eta, step):
+        predictor, y = self.predictors[j], self.y[i]
+        output = value_of(self.K, j, i, predictor)
+        self.n_evaluations += len(predictor)
+        self.entries |= {(j, i, s) for s in predictor}
+        z = 1.0 if y * output <= 0.0 else 0.0
+        if self.rule == "regret":
+            loss, slope = plain_loss(self.loss, output, y)
+            penalty, amount = eta * loss / p[j], -step * slope / p[j]
+        elif self.rule == "oks":
+            loss, penalty, amount = z, eta * z / p[j], step * y * z / p[j]
+        else:
+            loss, penalty, amount = z, -math.log(self.beta) * z, step * y * z
+        self.drawn.append(j)
+        self.mistakes.append(z == 1.0)
+        self.losses.append(loss)
+        self.p_used.append(p)
+        self.q_used.append(q)
+        self.log_weights[j] -= penalty
+        if amount != 0.0:
+            predictor[i] = predictor.get(i, 0.0) + amount
+            self.n_updates += 1
+
+
+def run_selection(
+    rule, K, y, *, seed=0, rng=None, delta=0.2, eta="auto", step=1.0, n_epochs=2, shuffle=True, horizon=None, loss="hinge", beta=None
+):
+    """A whole run as `fit` makes it; `step` may be a function of (delta, n_kernels, horizon)."""
+    n, m = len(y), len(K)
+    total = n * n_epochs if horizon is None else horizon
+    rng = np.random.default_rng(seed) if rng is None else rng
+    twin = Selection(rule, K, y, loss=loss, beta=beta)
+    orders, uniforms = plan(n, n_epochs, shuffle, rng)
+    for epoch in range(n_epochs):
+        d = delta_of(delta, epoch)
+        e = automatic_eta(d, m, total) if eta == "auto" and rule != "som" else eta
+        s = step(d, m, total) if callable(step) else step
+        for i, u in zip(orders[epoch], uniforms[epoch], strict=True):
+            twin.visit(i, u, d, e, s)
+    twin.last_p = (1.0 - d) * twin.q + d / m
+    twin.order = orders.ravel()
+    return twin
+
+
+def perceptron(kernel, y, order):
+    """A Perceptron on one kernel matrix: its dictionary, the visits on which it erred, and the values it asked for."""
+    predictor, mistakes, asked = {}, [], 0
+    for i in order:
+        asked += len(predictor)
+        wrong = y[i] * sum(c * kernel[i, s] for s, c in predictor.items()) <= 0.0
+        mistakes.append(bool(wrong))
+        if wrong:
+            predictor[i] = predictor.get(i, 0.0) + y[i]
+    return SimpleNamespace(predictor=predictor, mistakes=np.array(mistakes), n_evaluations=asked)
+
+
+def run_om1(K, y, *, beta=0.8, order=None):
+    """Jin, Hoi and Yang (2010), Algorithm 1: Perceptrons side by side and the vote of their signs."""
+    order = range(len(y)) if order is None else order
+    m = len(K)
+    weights, predictors, own = np.ones(m), [{} for _ in range(m)], np.zeros(m, dtype=int)
+    mistakes, asked = [], 0
+    for i in order:
+        q = weights / weights.sum()
+        values = np.array([value_of(K, j, i, predictors[j]) for j in range(m)])
+        asked += sum(len(p) for p in predictors)
+        mistakes.append(bool(y[i] * (q @ np.sign(values)) <= 0.0))
+        for j in range(m):
+            if y[i] * values[j] <= 0.0:
+                weights[j] *= beta
+                predictors[j][i] = predictors[j].get(i, 0.0) + y[i]
+                own[j] += 1
+    return SimpleNamespace(
+        q=weights / weights.sum(), predictors=predictors, own=own, mistakes=np.array(mistakes), n_evaluations=asked,
+        n_updates=int(own.sum()),
+    )  # fmt: skip
+
+
+def vote(K, q, predictors):
+    """Weighted votes of the signs; K of shape (n_kernels, n, n_train)."""
+    return q @ np.sign(outputs(K, predictors))
+
+
+def plain_alignment(kernel, y, centered):
+    """<K, y y'> / (|K| |y y'|), both centred with H = I - 1 1'/n if asked for (Cortes, Mohri and Rostamizadeh 2010)."""
+    target = np.outer(y, y).astype(float)
+    if centered:
+        H = np.eye(len(y)) - 1.0 / len(y)
+        kernel, target = H @ kernel @ H, H @ target @ H
+    return (kernel * target).sum() / (np.linalg.norm(kernel) * np.linalg.norm(target))
+
+
+# ------------------------------------------------------------------ comparators of the theorems
+
+
+def best_in_space(kernel, y, step, loss="hinge", weights=None):
+    r"""The least :math:`\sum_t c_t \ell(f(x_t), y_t) + \|f\|^2 / (2\lambda)` over a kernel's functions, from below.
+
+    For the hinge loss the dual :math:`\lambda^{-1} \max_{0 \le a_t \le \lambda c_t} \sum a_t - a^\top Y K Y a / 2`, an SVM without bias, by
+    coordinate ascent: any feasible point bounds the least value from below. The square loss has a closed form, the logistic loss is solved
+    by Newton steps and brought below by its dual.
+    """
+    n, c = len(y), np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
+    if loss == "hinge":
+        Q, a = kernel * np.outer(y, y), np.zeros(n)
+        gradient, upper = -np.ones(n), step * c  # of a'Qa/2 - sum a
+        for _ in range(4000):
+            moved = 0.0
+            for t in range(n):
+                if Q[t, t] > 0.0:
+                    new = min(max(a[t] - gradient[t] / Q[t, t], 0.0), upper[t])
+                else:
+                    new = upper[t] if gradient[t] < 0.0 else a[t]
+                if new != a[t]:
+                    gradient += (new - a[t]) * Q[:, t]
+                    moved = max(moved, abs(new - a[t]))
+                    a[t] = new
+            if moved <= 1e-13 * max(1.0, step):
+                break
+        return (a.sum() - 0.5 * a @ Q @ a) / step
+    if loss == "square":
+        # f = K b with b = C (y - K b) step: dual of the weighted ridge problem, exact
+        used = c > 0.0
+        S = kernel[np.ix_(used, used)] + np.diag(1.0 / (step * c[used]))
+        return 0.5 / step * y[used] @ np.linalg.solve(S, y[used])
+    # logistic: Newton steps on f = K u; then s_t = sigma(-y f) is a feasible point of the dual
+    def objective(u):
+        return (c * np.logaddexp(0.0, -y * (kernel @ u))).sum() + 0.5 / step * u @ kernel @ u
+
+    u = np.zeros(n)
+    for _ in range(100):
+        s = np.exp(-np.logaddexp(0.0, y * (kernel @ u)))
+        residual = u / step - c * y * s
+        move = np.linalg.solve(np.eye(n) / step + (c * s * (1.0 - s))[:, None] * kernel, -residual)
+        size = 1.0
+        while size > 1e-6 and objective(u + size * move) > objective(u):
+            size *= 0.5
+        u = u + size * move
+        if np.abs(move).max() <= 1e-13 * (1.0 + np.abs(u).max()):
+            break
+    s = np.exp(-np.logaddexp(0.0, y * (kernel @ u)))
+    a = c * s * y
+    return (c * -(s * np.log(s) + (1.0 - s) * np.log1p(-s))).sum() - 0.5 * step * a @ kernel @ a

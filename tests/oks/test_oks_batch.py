@@ -1,0 +1,414 @@
+"""One kernel and a batch SVM: MuSVM, AlignmentSVM, and the kernel that an online learner selected."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from oks_twins import make_data, make_stack, plain_alignment, plain_stack
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import train_test_split
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank, Linear, Poly
+from cuelearn.oks import OKS, OM1, SOM, AlignmentSVM, MuSVM, MuTron, OKSRegret, SelectedSVM, alignment, load, select_then_fit
+
+QUIET = dict(verbose=False)
+GRID = (0.01, 0.3, 10.0)
+CUES = [
+    ("linear", Linear(), [0, 1, 2]), ("poly", Poly(), slice(3, 6)), ("rbf", RBF(gamma=0.5), slice(None)),
+    ("chi2", Chi2(gamma=1.0), [0, 5]), ("cityblock", ExpDistance("cityblock", gamma=1.0), [1, 2]),
+]  # fmt: skip
+RECIPES = [
+    ("linear", {}, [0, 1, 2]), ("poly", dict(gamma="dim"), slice(3, 6)), ("sqeuclidean", dict(gamma=0.5), slice(None)),
+    ("chi2", dict(gamma=1.0), [0, 5]), ("cityblock", dict(gamma=1.0), [1, 2]),
+]  # fmt: skip
+
+
+def split(labels, seed, share=0.1):
+    """The held-back part: stratified, of `share`, by one number from the estimator's generator; the rest in the given order."""
+    number = int(np.random.default_rng(seed).integers(2**31 - 1))
+    size = max(round(share * len(labels)), len(np.unique(labels)))
+    train, test = train_test_split(np.arange(len(labels)), test_size=size, stratify=labels, random_state=number)
+    return np.sort(train), np.sort(test)
+
+
+def svc(kernel, y, C, rows):
+    return SVC(C=C, kernel="precomputed", tol=1e-3).fit(kernel[np.ix_(rows, rows)], y[rows])
+
+
+def held_back_scores(K, y, train, test, grid=GRID):
+    """Accuracies and mean hinge losses, each of shape (n_kernels, number of C): a plain loop over SVC."""
+    accuracy, hinge = np.zeros((2, len(K), len(grid)))
+    for j, kernel in enumerate(K):
+        for c, C in enumerate(grid):
+            machine, rows = svc(kernel, y, C, train), kernel[np.ix_(test, train)]
+            accuracy[j, c] = np.mean(machine.predict(rows) == y[test])
+            hinge[j, c] = np.maximum(0.0, 1.0 - (2 * y[test] - 1) * machine.decision_function(rows)).mean()
+    return accuracy, hinge
+
+
+def best(accuracy, hinge, grid=GRID):
+    """The kernel and C of the best accuracy, of the smallest hinge loss among equals."""
+    order = sorted((-accuracy[j, c], hinge[j, c], j, c) for j in range(len(accuracy)) for c in range(len(grid)))
+    return order[0][2], grid[order[0][3]]
+
+
+# ------------------------------------------------------------------ MuSVM
+
+
+@pytest.mark.parametrize("seed, share", [(0, 0.1), (1, 0.3), (2, 0.02)])
+def test_musvm_is_a_loop_over_svc(seed, share):
+    K, y = make_stack(120, 4, seed=seed, noise=0.3)
+    new = K[:, :30]
+    train, test = split(y, seed, share)
+    table, hinge = held_back_scores(K, y, train, test)
+    j, C = best(table, hinge)
+    wanted = svc(K[j], y, C, np.arange(120))
+    for n_jobs in (None, 2):
+        model = MuSVM("precomputed", C=GRID, validation=share, random_state=seed, n_jobs=n_jobs).fit(K, y)
+        np.testing.assert_allclose(model.validation_accuracy_, table, atol=1e-12)
+        assert (model.best_index_, model.C_) == (j, C)
+        np.testing.assert_array_equal(model.support_, np.sort(wanted.support_))
+        np.testing.assert_allclose(model.decision_function(new), wanted.decision_function(new[j]), atol=1e-9)
+        np.testing.assert_array_equal(model.predict(new), wanted.predict(new[j]))
+        np.testing.assert_array_equal(model.kernel_weights_, np.eye(4)[j])
+
+
+def test_musvm_computes_its_kernels():
+    X, y = make_data(120, seed=3, noise=0.2)
+    new = make_data(30, seed=4)[0]
+    K, new_K = plain_stack(RECIPES, X, X), plain_stack(RECIPES, new, X)
+    train, test = split(y, 5)
+    model = MuSVM(CUES, C=GRID, random_state=5).fit(X, y)
+    table, _ = held_back_scores(K, y, train, test)
+    assert np.abs(model.validation_accuracy_ - table).max() <= 1.5 / len(test)  # kernels in single precision may move a sample on the edge
+    j = model.best_index_
+    assert model.best_kernel_ == CUES[j][0] and model.validation_accuracy_.max() == model.validation_accuracy_[j, GRID.index(model.C_)]
+    wanted = SVC(C=model.C_, kernel="precomputed", tol=1e-3).fit(K[j], y)
+    np.testing.assert_allclose(model.decision_function(new), wanted.decision_function(new_K[j]), atol=0.02 * (1.0 + model.C_))
+    assert np.mean(model.predict(new) == wanted.predict(new_K[j])) > 0.95
+
+
+def test_ties():
+    """Equal accuracies go to the smaller hinge loss on the held-back samples, equal hinge losses to the first kernel and smallest C."""
+    y = np.arange(60) % 2
+    perfect = 0.9 * np.outer(2 * y - 1, 2 * y - 1) + 0.1 * np.eye(60)
+    K = np.stack([np.eye(60), 0.5 * perfect, perfect, perfect])
+    grid = (0.001, 3.0, 10.0)
+    train, test = split(y, 0)
+    accuracy, hinge = held_back_scores(K, y, train, test, grid)
+    assert np.all(accuracy[1:] == 1.0) and hinge[1, 0] > hinge[1:, 1:].max()
+    wanted = best(accuracy, hinge, grid)
+    for C in (grid, grid[::-1], np.array(grid), list(grid)):
+        model = MuSVM("precomputed", C=C, random_state=0).fit(K, y)
+        assert (model.best_index_, model.C_) == wanted and model.C_ > 0.001
+        aligned = AlignmentSVM("precomputed", C=C, random_state=0).fit(K, y)
+        assert aligned.best_index_ == int(np.argmax(aligned.alignment_)) and aligned.C_ == best(accuracy[[1]], hinge[[1]], grid)[1]
+    same = np.stack([np.eye(60), perfect, perfect, perfect])
+    assert MuSVM("precomputed", C=(5.0, 5.0), random_state=0).fit(same, y).best_index_ == 1
+    assert MuSVM("precomputed", C=3.0, random_state=0).fit(same, y).C_ == 3.0
+    assert MuSVM("precomputed", C=[3], random_state=0).fit(same, y).validation_accuracy_.shape == (4, 1)
+
+
+def test_the_default_range_of_c():
+    values = MuSVM().get_params()["C"]
+    np.testing.assert_allclose(values, 2.0 ** np.arange(-10, 11))
+    assert AlignmentSVM().get_params()["C"] == SelectedSVM(OKS()).get_params(deep=False)["C"] == values
+
+
+# ------------------------------------------------------------------ alignment
+
+
+@pytest.mark.parametrize("centered", [True, False])
+def test_alignment_by_brute_force(centered):
+    rng = np.random.default_rng(0)
+    for n, share in ((2, 0.5), (7, 0.3), (50, 0.5), (51, 0.9)):
+        Z = rng.normal(size=(n, 3)) + rng.normal(size=3)
+        y = np.where(rng.random(n) < share, 1, -1)
+        y[:2] = 1, -1
+        for kernel in (Z @ Z.T, np.exp(-((Z[:, None] - Z[None]) ** 2).sum(axis=2)), np.outer(y, y).astype(float)):
+            wanted = plain_alignment(kernel, y, centered)
+            for labels in (y, np.where(y > 0, "b", "a"), (y + 1) // 2):
+                assert alignment(kernel, labels, centered=centered) == pytest.approx(wanted, abs=1e-12)
+            # a factor does not matter, nor, after centring, a constant
+            assert alignment(7.0 * kernel, y, centered=centered) == pytest.approx(wanted, abs=1e-12)
+            if centered:
+                assert alignment(kernel + 3.0, y) == pytest.approx(wanted, abs=1e-10)
+        assert alignment(np.outer(y, y), y, centered=centered) == pytest.approx(1.0)
+    assert alignment(np.zeros((4, 4)), [0, 1, 0, 1], centered=centered) == 0.0
+    assert alignment(np.ones((4, 4)), [0, 1, 0, 1], centered=centered) == pytest.approx(0.0)
+
+
+def test_alignment_of_several_classes():
+    rng = np.random.default_rng(0)
+    Z, labels = rng.normal(size=(20, 3)), rng.integers(0, 3, 20)
+    kernel, same = Z @ Z.T, (labels[:, None] == labels).astype(float)
+    H = np.eye(20) - 1.0 / 20
+    for centered in (True, False):
+        K, Y = (H @ kernel @ H, H @ same @ H) if centered else (kernel, same)
+        wanted = (K * Y).sum() / (np.linalg.norm(K) * np.linalg.norm(Y))
+        assert alignment(kernel, labels, centered=centered) == pytest.approx(wanted, abs=1e-12)
+
+
+@pytest.mark.parametrize("centered", [True, False])
+def test_alignment_svm(centered):
+    K, y = make_stack(100, 4, seed=1, noise=0.3)
+    K = K[[2, 0, 3, 1]] + np.array([0.0, 0.5, 0.0, 0.0])[:, None, None]
+    train, test = split(y, 0)
+    wanted = [plain_alignment(kernel, 2 * y - 1, centered) for kernel in K]
+    j = int(np.argmax(wanted))
+    accuracy, hinge = held_back_scores(K[[j]], y, train, test)
+    table, C = accuracy[0], best(accuracy, hinge)[1]
+    model = AlignmentSVM("precomputed", C=GRID, centered=centered, random_state=0).fit(K, y)
+    np.testing.assert_allclose(model.alignment_, wanted, atol=1e-9)
+    np.testing.assert_allclose(model.validation_accuracy_, table, atol=1e-12)
+    assert (model.best_index_, model.C_) == (j, C)
+    machine = svc(K[j], y, C, np.arange(100))
+    np.testing.assert_allclose(model.decision_function(K), machine.decision_function(K[j]), atol=1e-9)
+    X, y = make_data(100, seed=3)
+    model = AlignmentSVM(CUES, C=1.0, centered=centered, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.alignment_, [plain_alignment(k, 2 * y - 1, centered) for k in plain_stack(RECIPES, X, X)], atol=1e-5)
+    assert model.best_kernel_ == CUES[int(np.argmax(model.alignment_))][0]
+
+
+def test_centring_matters():
+    """A kernel with a large constant part looks aligned with labels of which most are the same, until both are centred."""
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(100) < 0.95, 1, 0)
+    Z = rng.normal(size=(100, 5)) + 0.5 * (2.0 * y - 1.0)[:, None]
+    K = np.stack([np.ones((100, 100)) + 0.01 * np.eye(100), Z @ Z.T])
+    for centered in (False, True):
+        model = AlignmentSVM("precomputed", C=1.0, centered=centered, random_state=0).fit(K, y)
+        assert model.best_index_ == int(centered) == int(np.argmax([plain_alignment(k, 2 * y - 1, centered) for k in K]))
+
+
+# ------------------------------------------------------------------ an online learner, then an SVM
+
+
+@pytest.mark.parametrize("cls", [OKS, SOM, OKSRegret, OM1, MuTron])
+def test_select_then_fit(cls):
+    X, y = make_data(120, seed=3, noise=0.2)
+    new = make_data(30, seed=4)[0]
+    words = np.array(["no", "yes"])
+    selector = cls(CUES, random_state=1, **QUIET)
+    model = select_then_fit(selector, X, words[y], C=GRID, random_state=0)
+    assert isinstance(model, SelectedSVM) and not hasattr(selector, "classes_")  # a clone was fitted
+    fitted = clone(selector).fit(X, words[y])
+    j = fitted.best_index_
+    assert (model.best_index_, model.best_kernel_) == (j, fitted.best_kernel_) == (model.selector_.best_index_, CUES[j][0])
+    K, new_K = plain_stack(RECIPES, X, X)[j], plain_stack(RECIPES, new, X)[j]
+    train, test = split(y, 0)
+    table, hinge = held_back_scores(K[None], y, train, test)
+    assert np.abs(model.validation_accuracy_ - table[0]).max() <= 1.5 / len(test)
+    assert model.validation_accuracy_[GRID.index(model.C_)] == model.validation_accuracy_.max()
+    wanted = SVC(C=model.C_, kernel="precomputed", tol=1e-3).fit(K, words[y])
+    np.testing.assert_allclose(model.decision_function(new), wanted.decision_function(new_K), atol=0.02 * (1.0 + model.C_))
+    assert np.mean(model.predict(new) == wanted.predict(new_K)) > 0.9
+    # the selector may be fitted already: it is then used as it is
+    again = select_then_fit(fitted, X, words[y], C=GRID, random_state=0)
+    assert again.selector_ is fitted
+    np.testing.assert_array_equal(again.decision_function(new), model.decision_function(new))
+    direct = SelectedSVM(selector, C=GRID, random_state=0).fit(X, words[y])
+    np.testing.assert_array_equal(direct.decision_function(new), model.decision_function(new))
+
+
+def test_select_then_fit_on_kernel_matrices():
+    K, y = make_stack(120, 5, seed=2, noise=0.1)
+    selector = OKS("precomputed", random_state=3, **QUIET)
+    model = select_then_fit(selector, K, y, C=GRID, random_state=0)
+    j = clone(selector).fit(K, y).best_index_
+    train, test = split(y, 0)
+    table, hinge = held_back_scores(K[[j]], y, train, test)
+    np.testing.assert_allclose(model.validation_accuracy_, table[0], atol=1e-12)
+    wanted = svc(K[j], y, best(table, hinge)[1], np.arange(120))
+    np.testing.assert_allclose(model.decision_function(K[:, :20]), wanted.decision_function(K[j, :20]), atol=1e-9)
+    other = select_then_fit(selector, KernelBank.from_stack(K), y, C=GRID, random_state=0)
+    np.testing.assert_array_equal(other.decision_function(K), model.decision_function(K))
+
+
+def test_gamma_of_the_selector_is_kept():
+    X, y = make_data(100, seed=3)
+    cues = [("a", RBF(), [0, 1, 2]), ("b", Chi2(), [3, 4, 5])]
+    model = select_then_fit(OKS(cues, random_state=0, **QUIET), X, y, C=1.0, random_state=0)
+    one = MuSVM([cues[model.best_index_]], C=1.0, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), one.decision_function(X), atol=1e-3)
+
+
+def test_frames():
+    X, y = make_data(100, seed=3)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    named = [(n, k, [frame.columns[c] for c in np.arange(6)[columns]]) for n, k, columns in CUES]
+    for one, other in ((MuSVM(named, C=GRID, random_state=0).fit(frame, y), MuSVM(CUES, C=GRID, random_state=0).fit(X, y)),
+                       (select_then_fit(OKS(named, random_state=0, **QUIET), frame, y, C=GRID, random_state=0),
+                        select_then_fit(OKS(CUES, random_state=0, **QUIET), X, y, C=GRID, random_state=0))):  # fmt: skip
+        np.testing.assert_array_equal(one.decision_function(frame), other.decision_function(X))
+        with pytest.raises(ValueError, match="feature names should match"):
+            one.predict(frame[frame.columns[::-1]])
+
+
+# ------------------------------------------------------------------ all of them
+
+MODELS = {
+    "MuSVM": MuSVM(CUES, C=GRID, random_state=0), "AlignmentSVM": AlignmentSVM(CUES, C=GRID, random_state=0),
+    "SelectedSVM": SelectedSVM(OKS(CUES, random_state=0, **QUIET), C=GRID, random_state=0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_seconds(name):
+    import time
+
+    X, y = make_data(150, seed=3)
+    begun = time.perf_counter()
+    model = clone(MODELS[name]).fit(X, y)
+    whole = time.perf_counter() - begun
+    assert set(model.seconds_) == {"kernels", "tuning", "training", "total"} | ({"selection"} if name == "SelectedSVM" else set())
+    assert all(isinstance(v, float) and v >= 0.0 for v in model.seconds_.values())
+    assert model.seconds_["total"] <= whole
+    parts = sum(v for k, v in model.seconds_.items() if k != "total")
+    assert 0.0 < parts <= model.seconds_["total"] * (1.0 + 1e-9)
+    for k in ("kernels", "tuning", "training"):
+        assert model.seconds_[k] > 0.0
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_several_classes(name):
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"], dtype=object)
+    cues = [("sepal", RBF(), [0, 1]), ("petal", RBF(), [2, 3])]
+    model = clone(MODELS[name])
+    many = {"selector__kernels": cues} if name == "SelectedSVM" else {"kernels": cues}
+    model.set_params(**many)
+    with pytest.raises(ValueError, match=r"y must hold 2 classes.*got 3.*one_vs_rest=True"):
+        model.fit(X, y)
+    model.set_params(**({"selector__one_vs_rest": True} if name == "SelectedSVM" else {"one_vs_rest": True})).fit(X, names[y])
+    values = model.decision_function(X)
+    assert values.shape == (150, 3) and model.score(X, names[y]) > 0.85
+    np.testing.assert_array_equal(model.predict(X), model.classes_[np.argmax(values, axis=1)])
+    assert model.best_index_.shape == model.C_.shape == (3,) and model.kernel_weights_.shape == (3, 2)
+    assert [cues[j][0] for j in model.best_index_] == list(model.best_kernel_)
+    train, test = split(y, 0)
+    assert len(test) == 15
+    for c in range(3):
+        alone = SVC(C=model.C_[c], kernel="precomputed", tol=1e-3)
+        j = model.best_index_[c]
+        gamma = model.bank_.kernels_[j].gamma
+        D = ((X[:, None, cues[j][2]] - X[None, :, cues[j][2]]) ** 2).sum(axis=2)
+        wanted = alone.fit(np.exp(-D / gamma), y == c).decision_function(np.exp(-D / gamma))
+        np.testing.assert_allclose(values[:, c], wanted, atol=0.02 * (1.0 + model.C_[c]))
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("name", MODELS)
+def test_the_same_bits(name, several):
+    X, y = make_data(120, seed=3)
+    y = np.where(np.arange(120) % 3 == 0, 2, y) if several else y
+    model = clone(MODELS[name])
+    prefix = "selector__" if name == "SelectedSVM" else ""
+    model.set_params(**{f"{prefix}one_vs_rest": several})
+    wanted = model.fit(X, y)
+    for n_jobs in (1, 2, 4):
+        found = clone(model).set_params(**{f"{prefix}n_jobs": n_jobs}).fit(X, y)
+        np.testing.assert_array_equal(found.decision_function(X), wanted.decision_function(X))
+        np.testing.assert_array_equal(found.validation_accuracy_, wanted.validation_accuracy_)
+        np.testing.assert_array_equal(found.C_, wanted.C_)
+        np.testing.assert_array_equal(found.best_index_, wanted.best_index_)
+
+
+@pytest.mark.parametrize("name", ["MuSVM", "AlignmentSVM"])
+def test_saving(name, tmp_path):
+    X, y = make_data(100, seed=3)
+    model = clone(MODELS[name]).fit(X, y)
+    model.save(tmp_path / "model")
+    loaded = type(model).load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    assert (loaded.best_kernel_, loaded.C_, loaded.best_index_) == (model.best_kernel_, model.C_, model.best_index_)
+    assert loaded.get_params()["C"] == GRID and loaded.seconds_ == model.seconds_
+    np.testing.assert_array_equal(loaded.validation_accuracy_, model.validation_accuracy_)
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(X), model.predict(X))  # the chapter's own `load`
+    K, y = make_stack(60, 3, seed=1)
+    model = clone(MODELS[name]).set_params(kernels="precomputed").fit(K, y)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(type(model).load(tmp_path / "model").decision_function(K), model.decision_function(K))
+
+
+def test_a_selected_svm_says_that_it_cannot_be_saved(tmp_path):
+    X, y = make_data(60, seed=3)
+    with pytest.raises(TypeError, match="SelectedSVM .*cannot be saved; save selector_ instead"):
+        clone(MODELS["SelectedSVM"]).fit(X, y).save(tmp_path / "model")
+
+
+BAD = [
+    *((name, "C", bad, "C must be") for name in MODELS for bad in (0.0, -1.0, np.nan, np.inf, "big", None, (), (1.0, -1.0), ["a"], True)),
+    *((name, "validation", bad, "validation must be") for name in MODELS for bad in (0.0, 1.0, -0.1, np.nan, "a", None, True)),
+    *((name, "random_state", bad, "random_state must be") for name in MODELS for bad in (-1, "seed", 1.5)),
+    *((n, "kernels", bad, "kernel") for n in ("MuSVM", "AlignmentSVM") for bad in ("rbf", 3, [], [("a", RBF())], [("a", "rbf", [0])])),
+    *(("SelectedSVM", "selector", bad, "selector must be") for bad in (None, "OKS", OKS, SVC())),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, parameter, bad, match", BAD, ids=str)
+def test_bad_parameters(name, parameter, bad, match):
+    X, y = make_data(60, seed=3)
+    model = clone(MODELS[name]).set_params(**{parameter: bad})
+    with pytest.raises((ValueError, TypeError), match=match):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize("bad", [{"C": -1.0}, {"validation": 2.0}, {"random_state": -1}], ids=str)
+@pytest.mark.parametrize("name", MODELS)
+def test_a_refused_fit_is_no_fit(name, bad):
+    """A new model stays unfitted, a fitted one what it was."""
+    X, y = make_data(60, seed=3)
+    model = clone(MODELS[name]).set_params(**bad)
+    with pytest.raises(ValueError):
+        model.fit(X, y)
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        model.predict(X)
+    model = clone(MODELS[name]).fit(X, y)
+    before = model.decision_function(X)
+    with pytest.raises(ValueError):
+        model.set_params(**bad).fit(X[:40, :5], 2 * y[:40])
+    np.testing.assert_array_equal(model.decision_function(X), before)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_bad_data(name):
+    X, y = make_data(60, seed=3)
+    K = plain_stack(RECIPES, X, X)
+    for bad, labels, match in (
+        (np.where(np.arange(6) == 2, np.nan, X), y, "NaN"), (X, np.zeros(60), "y must hold at least 2 classes"), (-X, y, "negative|chi2"),
+        (X[:50], y, "inconsistent|one label per"), (X, X[:, 0], "Unknown label type"), (K, y, "dim 3|must have shape|X"),
+        (X, np.where(np.arange(60) == 7, 1, 0), "y must hold at least 2 samples of every class"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=match):
+            clone(MODELS[name]).fit(bad, labels)
+    model = clone(MODELS[name]).fit(X, y)
+    for bad, match in ((X[:, :5], "X has 5 features, but .* is expecting 6"), (X + np.nan, "NaN"), (K, "dim 3|shape")):
+        with pytest.raises(ValueError, match=match):
+            model.predict(bad)
+    prefix = "selector__" if name == "SelectedSVM" else ""
+    given = clone(MODELS[name]).set_params(**{f"{prefix}kernels": "precomputed"}).fit(K, y)
+    for bad in (K[:2], K[:, :, :50], K[0]):
+        with pytest.raises(ValueError, match=r"X must have shape \(5, n, 60\)"):
+            given.predict(bad)
+
+
+def test_select_then_fit_refuses_what_is_no_selector():
+    X, y = make_data(60, seed=3)
+    for bad in (None, SVC(), SVC().fit(X, y), MuSVM(C=1.0).fit(X, y)):
+        with pytest.raises(TypeError, match="selector must be an online learner"):
+            select_then_fit(bad, X, y, C=1.0)
+
+
+FAST = (0.1, 1.0, 10.0)
+
+
+@parametrize_with_checks([
+    MuSVM([("a", RBF(), slice(None)), ("b", Linear(), [0])], C=FAST, one_vs_rest=True, random_state=0), AlignmentSVM(C=FAST),
+    SelectedSVM(OKS(random_state=0), C=FAST),
+])  # fmt: skip
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)

@@ -1,0 +1,865 @@
+"""Selection by sampling, and the chapter's estimators as their users meet them."""
+
+import copy
+import json
+import os
+import pickle
+import tracemalloc
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+import pytest
+from oks_engine import State
+from oks_twins import (
+    automatic_eta, distances, first_above, make_data, make_stack, outputs, perceptron, plain_kernel, plain_stack, plan, run_selection,
+)  # fmt: skip
+from scipy.stats import binom
+from sklearn.base import clone
+from sklearn.datasets import load_digits, load_iris
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank, Linear, Poly, Precomputed
+from cuelearn.oks import OKS, OM1, SOM, MuTron, OKSRegret, engine, load
+from cuelearn.omcl import KernelPerceptron
+
+QUIET = dict(verbose=False)
+SAMPLING = [OKS, OKSRegret, SOM]
+ALL = [*SAMPLING, OM1, MuTron]
+CUES = [
+    ("linear", Linear(), [0, 1, 2]), ("poly", Poly(), slice(3, 6)), ("rbf", RBF(gamma=0.5), slice(None)),
+    ("chi2", Chi2(gamma=1.0), [0, 5]), ("cityblock", ExpDistance("cityblock", gamma=1.0), [1, 2]),
+]  # fmt: skip
+RECIPES = [
+    ("linear", {}, [0, 1, 2]), ("poly", dict(gamma="dim"), slice(3, 6)), ("sqeuclidean", dict(gamma=0.5), slice(None)),
+    ("chi2", dict(gamma=1.0), [0, 5]), ("cityblock", dict(gamma=1.0), [1, 2]),
+]  # fmt: skip
+
+
+def signs(y):
+    return np.where(y == np.max(y), 1.0, -1.0)
+
+
+def frozen(model):
+    """All that a fit leaves behind, except times."""
+    names = [
+        "classes_", "kernel_probabilities_", "sampling_probabilities_", "best_index_", "best_kernel_", "support_", "dual_coef_",
+        "n_updates_", "n_evaluations_", "drawn_", "online_errors_", "online_losses_", "probability_history_", "mistakes_per_kernel_",
+        "validation_accuracy_",
+    ]  # fmt: skip
+    kept = {name: getattr(model, name) for name in names if hasattr(model, name)}
+    if hasattr(model, "history_"):
+        kept["history_"] = model.history_.drop(columns="seconds").to_numpy()
+    return kept
+
+
+def assert_same(found, wanted):
+    assert found.keys() == wanted.keys()
+    for name, value in wanted.items():
+        if isinstance(value, list):
+            assert len(found[name]) == len(value), name
+            assert_same(dict(enumerate(found[name])), dict(enumerate(value)))
+        else:
+            np.testing.assert_array_equal(found[name], value, err_msg=str(name))
+
+
+def within_bonferroni(counts, p, level=0.01):
+    """Counts of independent draws against their exact two-sided limits, at `level` over all kernels together."""
+    n, share = counts.sum(), level / (2.0 * len(p))
+    return np.all((counts >= binom.ppf(share, n, p)) & (counts <= binom.ppf(1.0 - share, n, p)))
+
+
+# ------------------------------------------------------------------ the sampling is unbiased
+
+
+def trained_state(rule="regret", loss="logistic", m=8, delta=0.2):
+    """A state in which the probabilities of the kernels and their losses at sample 0 differ."""
+    K, y = make_stack(60, m, seed=1)
+    state, targets, rng = State(K, rule, loss), signs(y), np.random.default_rng(3)
+    state.run(rng.integers(0, 60, 400), targets, rng.random(400), delta, 0.02, 0.02 if loss == "square" else 0.3)
+    assert state.p.min() >= delta / m and state.p.max() > 1.5 * state.p.min()
+    return state, targets
+
+
+@pytest.mark.parametrize("rule, loss", [("oks", "hinge"), ("regret", "hinge"), ("regret", "logistic"), ("regret", "square")])
+def test_the_estimated_losses_are_unbiased(rule, loss):
+    """10,000 draws from one state: the mean of the importance-weighted losses is the true loss vector."""
+    state, targets = trained_state(rule, loss)
+    m, eta, uniforms = len(state.p), 0.02, np.random.default_rng(0).random(10_000)
+    sample = next(i for i in range(60) if rule != "oks" or 0 < np.sum(targets[i] * state.outputs(i) <= 0.0) < m)
+    pairs = np.array([engine.loss_and_slope(state.loss, output, targets[sample]) for output in state.outputs(sample)])
+    true = pairs[:, 0] if rule == "regret" else (targets[sample] * state.outputs(sample) <= 0.0).astype(float)
+    counts, total = np.zeros(m), np.zeros(m)
+    for u in uniforms:
+        child = state.copy()
+        drawn, _, losses = child.run([sample], targets, [u], 0.2, eta, 0.02)
+        j = drawn[0]
+        counts[j] += 1
+        total[j] += losses[0] / state.p[j]
+        # what the weights were discounted by is that same estimate; a common shift of the log-weights does not count
+        change = child.log_weights - state.log_weights
+        assert change[j] - change[j - 1] == pytest.approx(-eta * losses[0] / state.p[j], abs=1e-9)
+        assert np.ptp(np.delete(change, j)) <= 1e-12
+    assert within_bonferroni(counts, state.p)
+    np.testing.assert_array_equal(counts, np.bincount([engine.draw(state.p, u) for u in uniforms], minlength=m))
+    spread = np.sqrt((1.0 / state.p - 1.0) / 10_000)
+    assert np.all(np.abs(total / 10_000 - true) <= 3.5 * true * spread)  # 3.4 is Bonferroni's bound at 0.5% for 8 kernels
+    np.testing.assert_allclose(total / 10_000, true * counts / (10_000 * state.p), rtol=1e-9)
+
+
+def test_a_wrong_sampler_would_be_noticed():
+    """The bound is narrow enough: draws from q, or estimates that are divided by q, lie outside."""
+    state, _ = trained_state()
+    rng = np.random.default_rng(0)
+    assert not within_bonferroni(rng.multinomial(10_000, state.q), state.p)
+    assert not within_bonferroni(rng.multinomial(10_000, np.full(8, 1 / 8)), state.p)
+    assert within_bonferroni(rng.multinomial(10_000, state.p), state.p)
+
+
+def test_oks_itself_is_unbiased():
+    """The estimator, 10,000 times from one state: the draws and the mistakes of the next visit."""
+    X, y = make_data(120, seed=5, noise=0.3)
+    model = OKS(CUES, n_epochs=1, delta=0.3, eta=0.02, random_state=0, **QUIET).fit(X, y)
+    p, m = model.sampling_probabilities_, len(CUES)
+    new, label = make_data(30, seed=9, noise=0.4)
+    predictors = [dict(zip(s, c, strict=True)) for s, c in zip(model.support_, model.dual_coef_, strict=True)]
+    values = outputs(plain_stack(RECIPES, new, X), predictors)
+    wrong = (signs(label) * values <= 0.0).astype(float)
+    i = int(np.argmax(wrong.sum(axis=0) * (m - wrong.sum(axis=0))))
+    assert 0.0 < wrong[:, i].sum() < m
+    held, rng, estimate, counts = pickle.dumps(model._learners[0]), np.random.default_rng(1), np.zeros(m), np.zeros(m)
+    together = model._source.pack(np.concatenate([X[model._numbers], new[i : i + 1]]))
+    n, targets = len(model._numbers), np.concatenate([np.zeros(len(model._numbers)), signs(label)[i : i + 1]])
+    for _ in range(10_000):  # as `partial_fit` does it
+        learner = pickle.loads(held)
+        learner.reserve(n + 1, 1)
+        learner.visit(together, np.array([n]), targets, rng.random(1))
+        j = learner.record("drawn", int)[-1]
+        counts[j] += 1
+        estimate[j] += learner.record("mistakes", bool)[-1] / p[j] / 10_000
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        again = copy.deepcopy(model)
+        again._learners[0].rng = rng
+        again.partial_fit(new[i : i + 1], label[i : i + 1])
+        assert again.online_errors_[-1] == wrong[again.drawn_[-1], i]
+    assert within_bonferroni(counts, p)
+    np.testing.assert_allclose(estimate, wrong[:, i] * counts / (10_000 * p), atol=1e-12)
+    assert np.all(np.abs(estimate - wrong[:, i]) <= 3.3 * np.sqrt((1.0 / p - 1.0) / 10_000))
+
+
+def test_draw_follows_the_cumulative_probabilities():
+    rng = np.random.default_rng(0)
+    for _ in range(2000):
+        m = int(rng.integers(1, 8))
+        p = rng.random(m) * (rng.random(m) < 0.7)
+        if p.sum() == 0.0:
+            p[-1] = 1.0
+        p /= p.sum()
+        u = rng.random()
+        j = engine.draw(p, u)
+        assert j == first_above(p, u) and p[j] > 0.0
+    p = np.array([0.0, 0.5, 0.0, 0.5, 0.0])
+    edges = [0.0, np.nextafter(0.5, 0.0), 0.5, np.nextafter(1.0, 0.0)]
+    assert [engine.draw(p, u) for u in edges] == [1, 1, 3, 3]
+    tenth = np.full(10, 0.1)  # adds up to a little less than 1
+    assert np.cumsum(tenth)[-1] < 1.0 and engine.draw(tenth, np.nextafter(1.0, 0.0)) == 9
+
+
+# ------------------------------------------------------------------ a million rounds
+
+
+def extremes(m):
+    """Kernels on two samples: the first always errs (it is 0), the second never again after one update, the others one visit in two."""
+    y = np.array([1.0, -1.0])
+    K = np.ones((m, 2, 2))
+    K[0] = 0.0
+    K[1] = np.outer(y, y)
+    return K, y
+
+
+@pytest.mark.parametrize(
+    "rule, delta, eta",
+    [("oks", 0.2, None), ("oks", 0.2, 1.0), ("oks", 1e-9, 1e-3), ("oks", 1e-9, 1e3), ("oks", 1.0, 10.0), ("oks", 0.5, 1e9),
+     ("regret", 0.2, None), ("regret", 1e-6, 10.0), ("som", 0.2, -np.log(0.8)), ("som", 1e-9, -np.log(1e-9)), ("som", 0.0, 0.1)],
+)  # fmt: skip
+def test_a_million_rounds(rule, delta, eta):
+    """Weights stay finite and probabilities sum to 1 whatever happens."""
+    K, y = extremes(5)
+    n, rng = 1_000_000, np.random.default_rng(0)
+    eta = automatic_eta(delta, 5, n) if eta is None else eta
+    state = State(K, rule)
+    state.p[:] = (1.0 - delta) * state.q + delta / 5
+    order = rng.integers(0, 2, n)
+    for part in range(4):
+        rows = slice(part * n // 4, (part + 1) * n // 4)
+        drawn, mistakes, _ = state.run(order[rows], y, rng.random(n // 4), delta, eta, 1e-3)
+        assert np.isfinite(state.log_weights).all() and state.log_weights.max() == 0.0
+        for v in (state.q, state.p):
+            assert np.isfinite(v).all() and v.min() >= 0.0 and v.sum() == pytest.approx(1.0, abs=1e-12)
+        assert state.p.min() >= delta / 5 * (1.0 - 1e-12)
+        assert np.isfinite(state.predictors.coef).all()
+        assert mistakes[drawn == 0].all()
+    if rule != "regret" and 0.0 < delta < 1e-3 or eta >= 1.0 and rule == "oks":
+        assert np.argmax(state.q) == 1 and state.q[1] > 0.999 and not mistakes[drawn == 1].any()
+
+
+def test_a_million_rounds_of_kernels_that_all_err():
+    """Nothing to choose: the shift of the log-weights keeps them in range although each has been discounted beyond any float."""
+    K = np.zeros((4, 2, 2))
+    state, rng = State(K), np.random.default_rng(0)
+    state.run(rng.integers(0, 2, 1_000_000), np.array([1.0, -1.0]), rng.random(1_000_000), 0.1, 1.0, 1.0)
+    assert np.isfinite(state.log_weights).all()
+    assert state.log_weights.min() > -1e5  # a random walk; the discounts of each add up to ten times that
+    assert state.q.sum() == pytest.approx(1.0, abs=1e-12)
+    assert state.n_updates == 1_000_000
+
+
+def test_a_million_visits_of_the_estimator():
+    X = np.zeros((200, 3))
+    y = np.arange(200) % 2
+    X[:, 0], X[:, 1] = 2.0 * y - 1.0, np.random.default_rng(0).normal(size=200)
+    kernels = [("side", Linear(), [0]), ("noise", Linear(), [1]), ("nothing", Linear(), [2])]
+    model = OKS(kernels, n_epochs=5000, random_state=0, **QUIET).fit(X, y)
+    assert len(model.drawn_) == 1_000_000 and model.best_kernel_ == "side"
+    q = model.probability_history_
+    assert np.isfinite(q).all() and np.allclose(q.sum(axis=1), 1.0, atol=1e-12)
+    assert len(q) == len(model.history_)
+    assert model.kernel_probabilities_[0] > 0.99
+    assert model.online_errors_[model.drawn_ == 2].all()
+
+
+# ------------------------------------------------------------------ the same bits
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_the_same_bits_for_the_same_seed(cls):
+    X, y = make_data(150, seed=2)
+    wanted = frozen(cls(CUES, random_state=4, **QUIET).fit(X, y))
+    assert_same(frozen(cls(CUES, random_state=np.random.default_rng(4), **QUIET).fit(X, y)), wanted)
+    assert_same(frozen(clone(cls(CUES, random_state=4, **QUIET)).fit(X, y).fit(X, y)), wanted)
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(lambda _: frozen(cls(CUES, random_state=4, **QUIET).fit(X, y)), range(8)):
+            assert_same(found, wanted)
+    for n_jobs in (1, 2, 4, -1):
+        assert_same(frozen(cls(CUES, random_state=4, n_jobs=n_jobs, **QUIET).fit(X, y)), wanted)
+    if cls in SAMPLING:
+        other = cls(CUES, random_state=5, **QUIET).fit(X, y)
+        assert np.any(other.drawn_ != wanted["drawn_"])
+
+
+@pytest.mark.parametrize("state", [7, "generator"])
+@pytest.mark.parametrize("cls", ALL)
+def test_the_same_bits_for_any_number_of_jobs(cls, state):
+    """One problem per class, in threads."""
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:400] / 16.0, y[:400]
+    cues = [("top", RBF(gamma=8.0), slice(0, 32)), ("bottom", Chi2(gamma=5.0), slice(32, 64)), ("all", Linear(), slice(None))]
+
+    def run(n_jobs):
+        rng = np.random.default_rng(7) if state == "generator" else state
+        return cls(cues, one_vs_rest=True, random_state=rng, n_jobs=n_jobs, **QUIET).fit(X, y)
+
+    wanted = run(1)
+    values = wanted.decision_function(X)
+    assert values.shape == (400, 10)
+    for n_jobs in (2, 4, 1, None):
+        model = run(n_jobs)
+        assert_same(frozen(model), frozen(wanted))
+        np.testing.assert_array_equal(model.decision_function(X), values)
+
+
+# ------------------------------------------------------------------ kernels are evaluated only where they are needed
+
+
+@pytest.mark.parametrize("cls", SAMPLING)
+def test_evaluations(cls):
+    """The count, from nothing but the draws and the mistakes; and it is a small part of all kernel values."""
+    X, y = make_data(300, seed=2, noise=0.05, spread=0.1)
+    model = cls(CUES, random_state=4, **({"step": 0.1} if cls is OKSRegret else {}), **QUIET).fit(X, y)
+    orders, _ = plan(300, 2, True, np.random.default_rng(4))
+    members, count = [set() for _ in CUES], 0
+    changed = model.online_losses_ > 0.0 if cls is OKSRegret else model.online_errors_
+    counts = []
+    for i, j, update in zip(orders.ravel(), model.drawn_, changed, strict=True):
+        count += len(members[j])
+        counts.append(count)
+        if update:
+            members[j].add(int(i))
+    assert model.n_evaluations_ == count
+    np.testing.assert_array_equal(model.history_.n_evaluations, np.array(counts)[model.history_.step - 1])
+    assert model.n_updates_ == changed.sum()
+    if cls is not OKSRegret:
+        assert count < 0.05 * len(CUES) * 300 * 300
+        om1 = OM1(CUES, n_epochs=2, **QUIET).fit(X, y)
+        assert count < 0.5 * om1.n_evaluations_
+
+
+@pytest.mark.parametrize("rule", ["oks", "som", "regret"])
+def test_nothing_else_is_read(rule):
+    """All kernel values but those of the drawn kernel with its own support are NaN: the run has the same bits."""
+    K, y = make_stack(80, 6, seed=2)
+    twin = run_selection(rule, K, signs(y), seed=3, delta=0.2, beta=0.8, eta=0.05, step=0.1)
+    _, uniforms = plan(80, 2, True, np.random.default_rng(3))
+    poisoned = np.full_like(K, np.nan)
+    for j, i, s in twin.entries:
+        poisoned[j, i, s] = K[j, i, s]
+    assert np.isnan(poisoned).mean() > (0.3 if rule == "regret" else 0.8)
+    eta = -np.log(0.8) if rule == "som" else 0.05
+    states = [State(stack, rule) for stack in (K, poisoned)]
+    for state in states:
+        drawn, mistakes, losses = state.run(twin.order, signs(y), uniforms.ravel(), 0.2, eta, 0.1)
+        np.testing.assert_array_equal(drawn, twin.drawn)
+        np.testing.assert_array_equal(mistakes, twin.mistakes)
+        assert np.isfinite(losses).all() and state.n_evaluations == twin.n_evaluations
+    for name in ("log_weights", "q", "p"):
+        np.testing.assert_array_equal(getattr(states[0], name), getattr(states[1], name))
+    for a, b in zip(states[0].predictors, states[1].predictors, strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_kernels_that_are_not_drawn_do_not_matter():
+    """The same run of the estimator when the other kernels' values are anything at all."""
+    K, y = make_stack(80, 6, seed=2)
+    wanted = OKS("precomputed", random_state=3, **QUIET).fit(K, y)
+    twin = run_selection("oks", K, signs(y), seed=3, delta=(0.5, 0.2))
+    other = 100.0 + np.random.default_rng(0).random(K.shape)
+    other = other + other.transpose(0, 2, 1)
+    for j, i, s in twin.entries:
+        other[j, i, s] = other[j, s, i] = K[j, i, s]
+    assert_same(frozen(OKS("precomputed", random_state=3, **QUIET).fit(other, y)), frozen(wanted))
+
+
+@pytest.mark.parametrize("cls", SAMPLING)
+def test_no_kernel_matrix_is_ever_formed(cls):
+    """Neither for the kernels nor for their gamma: memory grows with the samples, not with their square."""
+    X, y = make_data(4000, seed=2, noise=0.02, spread=0.05)
+    cues = [("rbf", RBF(), slice(0, 3)), ("chi2", Chi2(), slice(3, 6)), ("cityblock", ExpDistance("cityblock"), slice(0, 6))]
+    cls(cues, random_state=0, **QUIET).fit(X[:100], y[:100])
+    tracemalloc.start()
+    try:
+        model = cls(cues, random_state=0, **QUIET).fit(X, y)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.1 * 4 * 4000**2
+    if cls is not OKSRegret:
+        assert model.n_evaluations_ < 0.01 * 3 * 4000**2
+
+
+def test_gamma_of_many_samples(tmp_path):
+    """The mean rule from a part of the samples is close to that from all, and not drawn at random."""
+    X, y = make_data(1500, seed=2)
+    cues = [("rbf", RBF(), slice(0, 3)), ("chi2", Chi2(factor=2.0), slice(3, 6))]
+    found = []
+    for seed in (0, 1):
+        OKS(cues, random_state=seed, **QUIET).fit(X, y).save(tmp_path / "model")
+        found.append([kernel.gamma for _, kernel, _ in load(tmp_path / "model").kernels])
+    assert found[0] == found[1]
+    sums = [distances("sqeuclidean", X[:, :3], X[:, :3]).sum(), 2.0 * distances("chi2", X[:, 3:], X[:, 3:]).sum()]
+    np.testing.assert_allclose(found[0], np.array(sums) / (1500 * 1499), rtol=0.1)
+
+
+# ------------------------------------------------------------------ what must not matter
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_the_step_changes_no_sign(given):
+    """Algorithm 2 sees signs only: any step makes the same draws, mistakes and probabilities, and scales the predictors."""
+    X, y = make_data(150, seed=2)
+    data, kernels = (plain_stack(RECIPES, X, X), "precomputed") if given else (X, CUES)
+    models = {step: OKS(kernels, step=step, random_state=1, **QUIET).fit(data, y) for step in (1.0, 2.0**-10, 2.0**10, 0.3, 1e-6, 1e6)}
+    wanted = models[1.0]
+    for step, model in models.items():
+        for name in ("drawn_", "online_errors_", "kernel_probabilities_", "sampling_probabilities_", "probability_history_"):
+            np.testing.assert_array_equal(getattr(model, name), getattr(wanted, name))
+        for found, once in zip(model.dual_coef_, wanted.dual_coef_, strict=True):
+            np.testing.assert_allclose(found, step * once, rtol=1e-12)
+        np.testing.assert_array_equal(model.predict(data), wanted.predict(data))
+
+
+@pytest.mark.parametrize("delta", [0.01, 0.5, 1.0, (0.7, 0.1)])
+def test_one_kernel_is_the_perceptron(delta):
+    """There is nothing to choose, and no parameter matters."""
+    X, y = make_data(150, seed=2)
+    K, order = plain_kernel("sqeuclidean", X, X, X, gamma=0.5), np.concatenate([np.arange(150), np.random.default_rng(6).permutation(150)])
+    rng = np.random.default_rng(6)
+    rng.random(150)  # the draws of the first epoch, from among one kernel
+    order[150:] = rng.permutation(150)
+    twin = perceptron(K, signs(y), order)
+    for model in (OKS([("one", RBF(gamma=0.5), slice(None))], delta=delta, shuffle=False, random_state=6, **QUIET),
+                  OKS([("one", RBF(gamma=0.5), slice(None))], delta=delta, eta=3.0, shuffle=False, random_state=6, **QUIET),
+                  SOM([("one", RBF(gamma=0.5), slice(None))], delta=delta, shuffle=False, random_state=6, **QUIET)):  # fmt: skip
+        model.fit(X, y)
+        np.testing.assert_array_equal(model.online_errors_, twin.mistakes)
+        np.testing.assert_array_equal(model.support_[0], list(twin.predictor))
+        np.testing.assert_allclose(model.dual_coef_[0], list(twin.predictor.values()), atol=1e-12)
+        assert model.kernel_probabilities_ == model.sampling_probabilities_ == [1.0] and not model.drawn_.any()
+    once = OKS([("one", RBF(gamma=0.5), slice(None))], delta=delta, n_epochs=1, shuffle=False, **QUIET).fit(X, y)
+    other = KernelPerceptron(RBF(gamma=0.5), average=False, verbose=False).fit(X, y)
+    np.testing.assert_array_equal(once.online_errors_, other.online_errors_)
+    np.testing.assert_allclose(2.0 * once.decision_function(X), other.decision_function(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("rule", ["oks", "regret", "som"])
+def test_the_order_of_the_kernels(rule):
+    """Permuted kernels with permuted draws make the permuted run."""
+    K, y = make_stack(60, 5, seed=2)
+    places = np.array([3, 0, 4, 1, 2])
+    one, other = State(K, rule), State(K[places], rule)
+    rng = np.random.default_rng(0)
+    for i, u in zip(rng.integers(0, 60, 200), rng.random(200), strict=True):
+        j = engine.draw(one.p, u)
+        k = int(np.flatnonzero(places == j)[0])
+        above = np.cumsum(other.p)
+        one.run([i], signs(y), [u], 0.2, 0.1, 0.5)
+        assert other.run([i], signs(y), [above[k] - 0.5 * other.p[k]], 0.2, 0.1, 0.5)[0][0] == k
+        np.testing.assert_allclose(other.q, one.q[places], rtol=1e-9)
+    assert [other.dictionaries()[k].keys() for k in range(5)] == [one.dictionaries()[j].keys() for j in places]
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 150])
+@pytest.mark.parametrize("cls", [*SAMPLING, OM1])
+def test_fit_is_partial_fit(cls, size):
+    """One pass in the given order, in batches of any size."""
+    X, y = make_data(150, seed=2, zeros=0.02)
+    new = make_data(30, seed=3)[0]
+    options = dict(n_epochs=1, shuffle=False, random_state=2, **QUIET)
+    if cls in (OKS, OKSRegret):
+        options |= dict(horizon=500)
+    whole, parts = cls(CUES, **options).fit(X, y), cls(CUES, **options)
+    for start in range(0, 150, size):
+        assert parts.partial_fit(X[start : start + size], y[start : start + size], classes=[0, 1]) is parts
+    found, wanted = frozen(parts), frozen(whole)
+    for name in ("history_", "probability_history_"):
+        wanted.pop(name), found.pop(name, None)
+    assert_same(found, wanted)
+    np.testing.assert_array_equal(parts.decision_function(new), whole.decision_function(new))
+    np.testing.assert_array_equal(parts.predict(new), whole.predict(new))
+
+
+@pytest.mark.parametrize("cls", [*SAMPLING, OM1])
+def test_learning_goes_on(cls):
+    """After `fit`, and for several classes."""
+    X, y = load_digits(return_X_y=True)
+    X, y = X[:500] / 16.0, y[:500]
+    cues = [("top", RBF(gamma=8.0), slice(0, 32)), ("all", Linear(), slice(None))]
+    options = dict(one_vs_rest=True, random_state=0, n_epochs=1, shuffle=False, **QUIET)
+    if cls in (OKS, OKSRegret):
+        options |= dict(horizon=500)
+    whole, parts = cls(cues, **options).fit(X, y), cls(cues, **options).fit(X[:300], y[:300])
+    parts.partial_fit(X[300:], y[300:])
+    np.testing.assert_array_equal(parts.decision_function(X), whole.decision_function(X))
+    for found, wanted in zip(parts.support_, whole.support_, strict=True):
+        assert_same(dict(enumerate(found)), dict(enumerate(wanted)))
+    parts.fit(X, y)
+    assert_same(frozen(parts), frozen(whole))
+
+
+def test_more_visits_than_the_first_support_has_room_for():
+    X, y = make_data(400, seed=2, noise=0.5)
+    model = OKS(CUES, horizon=4000, random_state=0, **QUIET)
+    for _ in range(10):
+        model.partial_fit(X, y, classes=[0, 1])
+    assert max(map(len, model.support_)) > 100 and len(model.drawn_) == 4000
+    assert model.n_updates_ == model.online_errors_.sum() == sum(map(len, model.support_))  # each visit is a sample of its own
+
+
+# ------------------------------------------------------------------ several classes
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_several_classes_need_to_be_asked_for(cls):
+    X, y = load_iris(return_X_y=True)
+    refused(lambda: cls(**QUIET).fit(X, y), ValueError, r"y must hold 2 classes.*got 3.*one_vs_rest=True")
+    if cls is not MuTron:
+        refused(lambda: cls(**QUIET).partial_fit(X, y, classes=[0, 1, 2]), ValueError, "must hold 2 classes.*got 3.*one_vs_rest=True")
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_one_versus_rest(cls):
+    """Better than chance by far on iris and digits; each problem is the binary one of its class with a generator of its own."""
+    for load_data, chance, columns in ((load_iris, 1 / 3, [[0, 1], [2, 3]]), (load_digits, 0.1, [slice(0, 32), slice(32, 64)])):
+        X, y = load_data(return_X_y=True)
+        X, y = MinMaxScaler().fit_transform(X)[::2], y[::2]
+        names = np.array([f"class {c}" for c in range(10)], dtype=object)
+        cues = [("a", RBF(), columns[0]), ("b", RBF(factor=0.3), columns[1]), ("c", Linear(), slice(None))]
+        model = cls(cues, one_vs_rest=True, random_state=0, **({"step": 0.1} if cls is OKSRegret else {}), **QUIET).fit(X, names[y])
+        n_classes = len(model.classes_)
+        values = model.decision_function(X)
+        assert values.shape == (len(X), n_classes)
+        np.testing.assert_array_equal(model.predict(X), model.classes_[np.argmax(values, axis=1)])
+        assert model.score(X, names[y]) > chance + 0.3
+        assert model.kernel_probabilities_.shape == (n_classes, 3) and model.best_index_.shape == (n_classes,)
+        assert [cues[b][0] for b in model.best_index_] == model.best_kernel_
+        assert len(model.support_) == len(model.dual_coef_) == len(model.n_updates_) == len(model.n_evaluations_) == n_classes
+        assert model.history_.target.nunique() == n_classes and len(model.probability_history_) == n_classes
+        if cls is not MuTron:  # which also draws what it holds back
+            rngs = np.random.default_rng(0).spawn(n_classes)
+            options = {k: v for k, v in model.get_params().items() if k not in ("random_state", "one_vs_rest")}
+            for c in (0, n_classes - 1):
+                alone = cls(random_state=rngs[c], **options).fit(X, y == c)
+                np.testing.assert_array_equal(alone.decision_function(X), values[:, c])
+
+
+def test_two_classes_are_one_problem_also_one_versus_rest():
+    X, y = make_data(100, seed=2)
+    found, wanted = (frozen(OKS(CUES, one_vs_rest=o, random_state=0, **QUIET).fit(X, y)) for o in (True, False))
+    assert_same(found, wanted)
+
+
+# ------------------------------------------------------------------ records
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_records(cls):
+    X, y = make_data(300, seed=2)
+    seen = []
+
+    def watch(model, step):
+        seen.append(step)
+        assert model.kernel_probabilities_.shape == (len(CUES),)
+        assert model.decision_function(X[:5]).shape == (5,)
+
+    n_epochs = 2
+    model = cls(CUES, n_epochs=n_epochs, random_state=0, callback=watch, **QUIET).fit(X, y)
+    history = model.history_
+    assert list(history.columns) == ["step", "epoch", "seconds", "n_updates", "n_support", "online_error", "n_evaluations"]
+    n = 300 if cls is not MuTron else 270
+    assert seen == history.step.tolist() and seen[-1] == n * n_epochs
+    assert history.epoch.tolist() == [1 + (s > n) for s in history.step]
+    for column in ("step", "seconds", "n_updates", "n_evaluations"):
+        assert (history[column].diff()[1:] >= 0).all()
+    assert_same(frozen(model), frozen(cls(CUES, n_epochs=n_epochs, random_state=0, **QUIET).fit(X, y)))
+    stopped = cls(CUES, n_epochs=5, random_state=0, callback=lambda model, step: step >= 100, **QUIET).fit(X, y)
+    assert 100 <= stopped.history_.step.iloc[-1] < 300 and stopped.predict(X).shape == (300,)
+    silent = cls(CUES, random_state=0, verbose=True).fit(X, y)
+    assert silent.n_updates_ > 0
+
+
+# ------------------------------------------------------------------ bad input: one clear sentence each
+
+
+def refused(call, error, match):
+    with pytest.raises(error, match=match):
+        call()
+
+
+NO_SHARE = (0.0, -0.1, 1.1, np.nan, np.inf, "half", None, [], (0.5, 0.0), ["a"], True, [[0.5]], np.array(2.0))
+BAD = [
+    *((cls, "delta", bad, "delta must be") for cls in (OKS, OKSRegret) for bad in NO_SHARE),
+    *((SOM, "delta", bad, "delta must be") for bad in (-0.1, 1.1, np.nan, "half", None, [], (0.5, 2.0))),
+    *((cls, "eta", bad, "eta must be") for cls in (OKS, OKSRegret) for bad in (0.0, -1.0, np.nan, np.inf, "big", None, True)),
+    *((OKS, "step", bad, "step must be") for bad in (0.0, -1.0, np.nan, np.inf, "auto", None, True)),
+    *((OKSRegret, "step", bad, "step must be") for bad in (0.0, -1.0, np.nan, np.inf, "big", None, True)),
+    *((OKSRegret, "loss", bad, "loss must be") for bad in ("zero-one", None, 1, ["hinge"])),
+    *((cls, "beta", bad, "beta must be") for cls in (SOM, OM1) for bad in (0.0, 1.0, -0.5, 1.5, np.nan, "a", None, True)),
+    *((MuTron, "validation", bad, "validation must be") for bad in (0.0, 1.0, -0.1, np.nan, "a", None, True)),
+    *((cls, "horizon", bad, "horizon must be") for cls in (OKS, OKSRegret) for bad in (0, -3, 1.5, "a", np.nan)),
+    *((cls, "n_epochs", bad, "n_epochs must be") for cls in ALL for bad in (0, -1, 1.5, "two", None, np.nan)),
+    *((cls, "random_state", bad, "random_state must be") for cls in ALL for bad in (-1, "seed", 1.5)),
+    *((cls, "callback", bad, "callback must be callable") for cls in ALL for bad in (3, "print")),
+    *((cls, "kernels", bad, "kernel") for cls in ALL for bad in ("rbf", 3, [RBF()], [("a", RBF())], [], {"a": RBF()}, [("a", "rbf", [0])])),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("cls, name, bad, match", BAD, ids=lambda v: getattr(v, "__name__", None) or str(v))
+def test_bad_parameters(cls, name, bad, match):
+    """One sentence that names the argument, before anything is learnt."""
+    X, y = make_data(60, seed=2)
+    model = cls(**{"kernels": CUES, **QUIET, name: bad})
+    refused(lambda: model.fit(X, y), (ValueError, TypeError), match)
+
+
+@pytest.mark.parametrize(
+    "bad", [{"n_epochs": 0}, {"random_state": -1}, {"kernels": [("a", Chi2(), [9])]}, {"own": True}, {"y": True}], ids=str
+)
+@pytest.mark.parametrize("cls", ALL)
+def test_a_refused_fit_is_no_fit(cls, bad):
+    """A new model stays unfitted, a fitted one what it was."""
+    X, y = make_data(60, seed=2)
+    labels = np.arange(40) % 3 if "y" in bad else 3 * y[:40]
+    own = {OKS: {"delta": 2.0}, OKSRegret: {"loss": "big"}, SOM: {"beta": 2.0}, OM1: {"beta": 2.0}, MuTron: {"validation": 2.0}}[cls]
+    bad = own if "own" in bad else {} if "y" in bad else bad
+    model = cls(**{"kernels": CUES, **QUIET, **bad})
+    refused(lambda: model.fit(X[:40], labels), Exception, None)
+    refused(lambda: model.predict(X), NotFittedError, "not fitted yet")
+    model = cls(CUES, random_state=0, **QUIET).fit(X, y)
+    before, scores = frozen(model), model.decision_function(X)
+    refused(lambda: model.set_params(**bad).fit(X[:40], labels), Exception, None)
+    assert_same(frozen(model), before)
+    np.testing.assert_array_equal(model.decision_function(X), scores)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_bad_data(cls):
+    X, y = make_data(60, seed=2)
+    make = lambda: cls(CUES, random_state=0, **QUIET)  # noqa: E731
+    for bad, match in (
+        (np.where(np.arange(6) == 2, np.nan, X), "X.* contains NaN"),
+        (np.where(np.arange(6) == 2, np.inf, X), "X.* contains infinity"),
+        (X[:, 0], "Expected 2D array"),
+        (X[:0], "Found array with 0 sample"),
+        (X.astype(complex), "Complex data not supported"),
+        ([["a"] * 6] * 60, "could not convert string to float"),
+        (X[:-1], "inconsistent numbers of samples"),
+        (-X, "X must not be negative|cue 'chi2'|'chi2'"),
+    ):
+        refused(lambda bad=bad: make().fit(bad, y[: len(bad)] if len(bad) == 0 else y), ValueError, match)
+        if len(bad) == 60:
+            refused(lambda bad=bad, model=make().fit(X, y): model.predict(bad), ValueError, match)
+    refused(lambda: make().fit(X, np.zeros(60)), ValueError, "y must hold at least 2 classes, got 1 class")
+    refused(lambda: make().fit(X, X[:, 0]), ValueError, "Unknown label type: continuous")
+    refused(lambda: make().fit(X, None), ValueError, "requires y to be passed, but the target y is None")
+    refused(lambda: make().fit(X, y).predict(X[:, :5]), ValueError, "X has 5 features, but .* is expecting 6 features")
+    refused(lambda: make().predict(X), NotFittedError, "not fitted yet")
+    refused(lambda: cls([("a", RBF(), [6])], **QUIET).fit(X, y), (ValueError, IndexError), "'a'|column")
+    refused(lambda: cls([("a", RBF(), [0]), ("a", RBF(), [1])], **QUIET).fit(X, y), ValueError, "'a'|names")
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    missing = frame.copy()
+    missing.loc[3, "b"] = np.nan
+    refused(lambda: make().fit(missing, y), ValueError, "NaN")
+    refused(lambda: make().fit(frame, y).predict(missing), ValueError, "NaN")
+    refused(lambda: make().fit(frame, y).predict(frame.drop(columns="f")), ValueError, "feature names should match|features")
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_bad_kernel_matrices(cls):
+    K, y = make_stack(60, 3, seed=2)
+    make = lambda: cls("precomputed", random_state=0, **QUIET)  # noqa: E731
+    crooked, empty = K.copy(), np.where(K == 1.0, np.nan, K)
+    crooked[1, 2, 5] += 0.5
+    for bad, match in (
+        (K[0], r"X must have shape \(n_kernels, n, n\)"), (K[:, :59], "must have|shape"), (empty, "NaN"), (crooked, "symmetric"),
+        (K[:, :59, :59], "y must have one label per training sample, 59, got 60"), (K[:0], "shape|y must have"), (-K, "diagonal"),
+    ):  # fmt: skip
+        refused(lambda bad=bad: make().fit(bad, y), ValueError, match)
+    model = make().fit(K, y)
+    shape = r"X must have shape \(3, n, 60\)"
+    for bad, match in ((K[:2], shape), (K[:, :, :50], shape), (K[0], "must have shape"), (empty, "NaN")):
+        refused(lambda bad=bad: model.predict(bad), ValueError, match)
+    assert model.predict(K[:, :7]).shape == (7,)
+    X, y = make_data(60, seed=2)
+    refused(lambda: cls(CUES, **QUIET).fit(K, y), ValueError, "Found array with dim 3|KernelBank")
+    refused(lambda: cls(CUES, **QUIET).fit(KernelBank(CUES, X), y), ValueError, "KernelBank")
+    on_demand = KernelBank(CUES, X, memory=1e3)
+    assert not on_demand.resident
+    refused(lambda: make().fit(on_demand, y), ValueError, "KernelBank")
+    square = make_data(60, d=60, seed=2)[0]
+    square = np.exp(-((square[:, None] - square[None]) ** 2).sum(axis=2))
+    refused(lambda: cls([("a", Precomputed(), slice(None))], **QUIET).fit(square, y), ValueError, "kernels must be computed from X")
+    apart = [("a", ExpDistance("precomputed"), slice(None))]
+    refused(lambda: cls(apart, **QUIET).fit(square.max() - square, y), ValueError, "kernels must be computed from X")
+
+
+@pytest.mark.parametrize("cls", [*SAMPLING, OM1])
+def test_bad_batches(cls):
+    """A refused batch leaves no trace."""
+    X, y = make_data(60, seed=2)
+    options = dict(random_state=0, **QUIET) | (dict(horizon=100) if cls in (OKS, OKSRegret) else {})
+    make = lambda kernels=CUES, **more: cls(kernels, **{**options, **more})  # noqa: E731
+    refused(lambda: make().partial_fit(X, y), ValueError, "classes must be given at the first call of partial_fit")
+    refused(lambda: make().partial_fit(X, y, classes=[1]), ValueError, "classes|at least 2")
+    refused(lambda: make().partial_fit(X, y + 1, classes=[0, 1]), ValueError, r"y holds labels outside classes: \[2\]")
+    if cls in (OKS, OKSRegret):
+        refused(lambda: make(horizon=None).partial_fit(X, y, classes=[0, 1]), ValueError, "horizon must be given for partial_fit")
+    given = make("precomputed")
+    refused(lambda: given.partial_fit(X, y, classes=[0, 1]), ValueError, "kernels must be computed from X for partial_fit")
+    for mean in (cls([("a", RBF(), slice(None))], **options), cls(**options)):  # RBF() is also the default
+        refused(lambda m=mean: m.partial_fit(X[:1], y[:1], classes=[0, 1]), ValueError, "gamma from the first batch.*give gamma as a number")
+        refused(lambda m=mean: m.predict(X), NotFittedError, "not fitted yet")
+    model, sound = make().partial_fit(X[:30], y[:30], classes=[0, 1]), make().partial_fit(X[:30], y[:30], classes=[0, 1])
+    before = frozen(model)
+    for attempt, match in (
+        (lambda: model.partial_fit(X, y, classes=[0, 2]), "classes must not change"),
+        (lambda: model.partial_fit(X, y + 1), "outside classes"), (lambda: model.partial_fit(-X, y), "negative"),
+        (lambda: model.partial_fit(X[:, :4], y), "features"),
+        (lambda: model.partial_fit(X + np.nan, y), "NaN"), (lambda: model.partial_fit(X, y[:5]), "inconsistent numbers"),
+    ):  # fmt: skip
+        refused(attempt, ValueError, match)
+        assert_same(frozen(model), before)
+    for each in (model, sound):
+        each.partial_fit(X[30:], y[30:])
+    assert_same(frozen(model), frozen(sound))
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [RBF(gamma=1.0), RBF(gamma=1), Poly(), Poly(gamma=2), Linear(), Chi2(gamma=np.float32(0.5)), ExpDistance("euclidean", gamma=3)],
+    ids=str,
+)
+def test_single_samples_need_no_first_batch(kernel):
+    """Where gamma is a number, or the number of columns."""
+    X, y = make_data(40, seed=2)
+    options = dict(horizon=40, random_state=0, shuffle=False, n_epochs=1, **QUIET)
+    model, whole = (OKS([("a", kernel, slice(None)), ("b", kernel, [0, 1])], **options) for _ in range(2))
+    for t in range(40):
+        model.partial_fit(X[t : t + 1], y[t : t + 1], classes=[0, 1])
+    np.testing.assert_array_equal(model.decision_function(X), whole.fit(X, y).decision_function(X))
+
+
+# ------------------------------------------------------------------ saving
+
+
+MODELS = {
+    "OKS": OKS(CUES, delta=(0.7, 0.3), random_state=3, **QUIET),
+    "OKS with arrays": OKS(CUES, delta=np.array([0.7, 0.3]), random_state=np.int64(3), step=np.float32(0.5), **QUIET),
+    "OKS with lists": OKS(CUES, delta=[0.7, 0.3], eta=0.1, horizon=500, **QUIET),
+    "OKS with defaults": OKS(**QUIET),
+    "OKSRegret": OKSRegret(CUES, loss="logistic", **QUIET),
+    "SOM": SOM(CUES, delta=(0.5, 0.1), normalize=False, **QUIET),
+    "OM1": OM1(CUES, beta=0.5, **QUIET),
+    "MuTron": MuTron(CUES, validation=0.2, random_state=0, **QUIET),
+}
+
+
+def same_model(loaded, model, new):
+    assert type(loaded) is type(model)
+    np.testing.assert_array_equal(loaded.decision_function(new), model.decision_function(new))
+    np.testing.assert_array_equal(loaded.predict(new), model.predict(new))
+    kept = (
+        "classes_", "kernel_probabilities_", "sampling_probabilities_", "best_index_", "best_kernel_", "support_", "dual_coef_",
+        "n_updates_", "n_evaluations_", "mistakes_per_kernel_", "validation_accuracy_",
+    )  # fmt: skip
+    found, wanted = ({n: v for n, v in frozen(m).items() if n in kept} for m in (loaded, model))
+    assert_same(found, wanted)
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("name", MODELS)
+def test_saving(name, several, tmp_path):
+    """The same bits after loading, without pickle, and the parameters come back."""
+    X, y = make_data(120, seed=2)
+    new = make_data(30, seed=3)[0]
+    words = np.array(["ant", "bee", "cat"], dtype=object if several else str)
+    y = np.where(np.arange(120) % 3 == 0, 2, y) if several else y
+    model = clone(MODELS[name]).set_params(one_vs_rest=several, callback=lambda *_: None).fit(X, words[y])
+    path = tmp_path / "model"
+    model.save(path)
+    assert os.listdir(tmp_path) == ["model"]
+    loaded = load(path)
+    same_model(loaded, model, new)
+    same_model(type(model).load(str(path)), model, new)
+    loaded.save(tmp_path / "again")
+    same_model(load(tmp_path / "again"), model, new)
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.namelist():
+            assert b"pickle" not in archive.read(member)
+    with np.load(path, allow_pickle=False) as archive:
+        assert all(archive[key].dtype != object for key in archive.files)
+        json.loads(archive["header"].tobytes().decode())
+    assert loaded.callback is None and loaded.get_params().keys() == model.get_params().keys()
+    if model.random_state is not None:
+        again = clone(loaded).fit(X, words[y])
+        np.testing.assert_array_equal(again.decision_function(new), model.decision_function(new))
+
+
+@pytest.mark.parametrize("name", [n for n in MODELS if n != "MuTron"])
+def test_a_loaded_model_learns_on(name, tmp_path):
+    X, y = make_data(120, seed=2)
+    more = make_data(60, seed=3)
+    model = clone(MODELS[name]).fit(X, y)
+    model.save(tmp_path / "model")
+    one, other = load(tmp_path / "model"), load(tmp_path / "model")
+    for each in (one, other):
+        each.partial_fit(*more)
+        assert np.isfinite(each.kernel_probabilities_).all() and each.predict(X).shape == (120,)
+    if MODELS[name].random_state is not None or name == "OM1":
+        np.testing.assert_array_equal(one.decision_function(X), other.decision_function(X))
+    if name == "OM1":
+        model.partial_fit(*more)
+        same_model(one, model, X)
+    if name.startswith("OKS") and name != "OKSRegret":  # goes on with the rates of the model that was saved
+        assert one._learners[0].delta == model._learners[0].delta
+        assert one._learners[0].rate == model._learners[0].rate
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_saving_kernel_matrices_and_frames(cls, tmp_path):
+    K, y = make_stack(60, 3, seed=2)
+    model = cls("precomputed", random_state=0, **QUIET).fit(K, y)
+    model.save(tmp_path / "model")
+    same_model(load(tmp_path / "model"), model, K[:, :9])
+    assert os.path.getsize(tmp_path / "model") < 50_000  # the matrices stay behind
+    X, y = make_data(60, seed=2)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    model = cls([("p", RBF(), ["a", "b"]), ("q", Linear(), ["c"])], random_state=0, **QUIET).fit(frame, y)
+    model.save(tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    same_model(loaded, model, frame)
+    with pytest.raises(ValueError, match="feature names should match"):
+        loaded.predict(frame[list("fedcba")])
+
+
+def test_damaged_files(tmp_path):
+    X, y = make_data(60, seed=2)
+    path = tmp_path / "model"
+    refused(lambda: OKS().save(path), NotFittedError, "not fitted yet")
+    OKS(CUES, random_state=0, **QUIET).fit(X, y).save(path)
+    content = path.read_bytes()
+    for bad in (content[: len(content) // 2], b"", b"something else"):
+        path.write_bytes(bad)
+        refused(lambda: load(path), ValueError, "is not a model saved by cuelearn, or is damaged")
+    path.write_bytes(content)
+    refused(lambda: SOM.load(path), ValueError, "holds a OKS, not a SOM")
+    assert isinstance(OKS.load(path), OKS)
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "nothing")
+
+
+def test_a_fitted_model_forgets_what_it_does_not_use():
+    """Only support samples are kept."""
+    X, y = make_data(2000, seed=2, noise=0.0, spread=0.02)
+    model = OKS(CUES, random_state=0, **QUIET).fit(X, y)
+    assert len(pickle.dumps(model._held)) < 0.2 * X.nbytes
+
+
+# ------------------------------------------------------------------ scikit-learn
+
+
+TWO = [("a", RBF(), slice(None)), ("b", Linear(), [0])]
+CHECKED = [
+    *(cls() for cls in ALL),
+    OKS(TWO, one_vs_rest=True, horizon=1000, n_epochs=5, random_state=0), MuTron(TWO, one_vs_rest=True, random_state=0),
+    OKSRegret(TWO, one_vs_rest=True, step=0.1, horizon=1000, n_epochs=5, random_state=0),
+]  # fmt: skip
+AUTOMATIC = "partial_fit with eta='auto' must be told a horizon"
+
+
+def expected_failures(estimator):
+    """What cannot pass, and why: the checks call partial_fit on estimators whose rates need the number of rounds."""
+    automatic = "auto" in (getattr(estimator, "eta", None), getattr(estimator, "step", None))
+    if automatic and estimator.horizon is None:
+        return {"check_n_features_in_after_fitting": AUTOMATIC, "check_estimators_partial_fit_n_features": AUTOMATIC}
+    return {}
+
+
+@parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_parameters_are_stored_untouched(cls):
+    model = cls(CUES, **QUIET)
+    before, text = dict(model.get_params(deep=False)), repr(model)
+    model.fit(*make_data(60, seed=2))
+    for name, value in model.get_params(deep=False).items():
+        assert value is before[name], name
+    assert repr(model) == text
+    assert clone(model).get_params().keys() == model.get_params().keys()
+    again = copy.deepcopy(model)
+    assert_same(frozen(again), frozen(model))
+
+
+def test_grids_and_pipelines():
+    X, y = make_data(240, seed=2, noise=0.05, spread=0.15)
+    for cls in ALL:
+        assert cross_val_score(make_pipeline(MinMaxScaler(clip=True), cls(CUES, random_state=0, **QUIET)), 10.0 * X, y, cv=3).mean() > 0.7
+    search = GridSearchCV(OKS(CUES, random_state=0, **QUIET), {"delta": [0.1, (0.5, 0.2)], "eta": ["auto", 0.1]}, cv=3).fit(X, y)
+    assert search.best_score_ > 0.75

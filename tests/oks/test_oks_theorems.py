@@ -1,0 +1,203 @@
+"""Theorems 1 and 3 of the paper: exact expectations over all draws of short streams, the steps of the proof on every single path."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oks_engine import State
+from oks_twins import best_in_space, normalized, plain_loss
+
+from cuelearn.kernels import Linear
+from cuelearn.oks import OKS
+
+
+def random_stack(rng, n, m, *, scale=None):
+    """Positive semi-definite matrices with a diagonal of at most 1, some of them of low rank or with repeated samples."""
+    K = np.empty((m, n, n))
+    for j in range(m):
+        Z = rng.normal(size=(n, rng.integers(1, 5)))
+        if n > 2 and rng.random() < 0.4:
+            Z[rng.integers(n)] = Z[rng.integers(n)]
+        Z /= np.linalg.norm(Z, axis=1, keepdims=True)
+        K[j] = Z @ Z.T if rng.random() < 0.5 else np.exp(-((Z[:, None] - Z[None]) ** 2).sum(axis=2) * rng.choice([0.3, 2.0, 20.0]))
+        if rng.random() < 0.2:
+            K[j] *= rng.random()  # shorter than 1
+    return 0.5 * (K + K.transpose(0, 2, 1))
+
+
+@st.composite
+def streams(draw, longest, most):
+    """A stream with labels from one class only to pure noise, and parameters over several powers of ten."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n, m = int(rng.integers(1, longest + 1)), int(rng.integers(1, most + 1))
+    y = rng.choice([-1.0, 1.0], size=n, p=(lambda a: [a, 1.0 - a])(draw(st.sampled_from([0.0, 0.2, 0.5]))))
+    delta = draw(st.sampled_from([0.01, 0.2, 0.5, 0.9]))
+    eta, step = draw(st.sampled_from([1e-3, 0.1, 1.0, 10.0])), draw(st.sampled_from([1e-2, 0.1, 1.0, 10.0]))
+    return random_stack(rng, n, m), y, delta, eta, step, rng
+
+
+def all_draws(state, y, delta, eta, step, losses_of):
+    """Expectations over every sequence of draws, by walking the tree of them.
+
+    Returns E sum_t q_t . l_t, E sum_t (m_it / p_it) l_it for every kernel i, E sum_t l_it, the largest loss and slope met anywhere, and the
+    sum of the probabilities of all paths.
+    """
+    m, total = len(state.q), np.zeros(5, dtype=object)
+    largest = [0.0, 0.0]
+
+    def walk(state, t, chance, mixed, weighted, plain):
+        if t == len(y):
+            total[:4] += np.array([chance * mixed, chance * weighted, chance * plain, chance], dtype=object)
+            return
+        loss, slope = losses_of(state.outputs(t), y[t])
+        largest[0], largest[1] = max(largest[0], loss.max()), max(largest[1], np.abs(slope).max())
+        cumulative = np.concatenate([[0.0], np.cumsum(state.p)])
+        for j in range(m):
+            child, p = state.copy(), state.p[j]
+            drawn, _, found = child.run([t], y, [0.5 * (cumulative[j] + cumulative[j + 1])], delta, eta, step)
+            assert drawn[0] == j
+            assert found[0] == pytest.approx(loss[j], abs=1e-9)
+            here = np.where(np.arange(m) == j, loss / p, 0.0)
+            walk(child, t + 1, chance * p, mixed + state.q @ loss, weighted + here, plain + loss)
+
+    walk(state, 0, 1.0, 0.0, np.zeros(m), np.zeros(m))
+    return (*total[:4], *largest)
+
+
+def zero_one(outputs, y):
+    wrong = (y * outputs <= 0.0).astype(float)
+    return wrong, -y * wrong
+
+
+@given(streams(longest=4, most=4))
+@settings(max_examples=100)
+def test_theorem_3_exactly(stream):
+    """The expectation over all m^T draws against the bound; the importance-weighted mistakes are unbiased on the way."""
+    K, y, delta, eta, step, _ = stream
+    m, T = len(K), len(y)
+    expected, weighted, plain, chance, *_ = all_draws(State(K), y, delta, eta, step, zero_one)
+    assert chance == pytest.approx(1.0, abs=1e-12)
+    np.testing.assert_allclose(weighted, plain, atol=1e-9)
+    best = min(best_in_space(K[j], y, step) for j in range(m))
+    assert expected <= best + step * m * T / (2.0 * delta) + eta * m * T / (2.0 * (1.0 - delta)) + np.log(m) / eta + 1e-9
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "square"])
+@given(stream=streams(longest=4, most=3))
+@settings(max_examples=50)
+def test_theorem_1_exactly(loss, stream):
+    """L and G are the largest loss and slope that any predictor meets on any path."""
+    K, y, delta, eta, step, rng = stream
+    if loss == "square":
+        y = y * rng.random(len(y))
+    m, T = len(K), len(y)
+
+    def losses_of(outputs, target):
+        pairs = np.array([plain_loss(loss, output, target) for output in outputs])
+        return pairs[:, 0], pairs[:, 1]
+
+    expected, weighted, plain, chance, L, G = all_draws(State(K, "regret", loss), y, delta, eta, step, losses_of)
+    assert chance == pytest.approx(1.0, abs=1e-12)
+    np.testing.assert_allclose(weighted, plain, rtol=1e-9, atol=1e-9)
+    best = min(best_in_space(K[j], y, step, loss) for j in range(m))
+    bound = best + step * m * T * G**2 / (2.0 * delta) + eta * m * T * L**2 / (2.0 * (1.0 - delta)) + np.log(m) / eta
+    assert expected <= bound * (1.0 + 1e-12) + 1e-9
+
+
+@pytest.mark.parametrize("rule, loss", [("oks", "hinge"), ("regret", "hinge"), ("regret", "logistic"), ("regret", "square")])
+@given(stream=streams(longest=60, most=4))
+@settings(max_examples=60)
+def test_the_proof_on_every_path(rule, loss, stream):
+    """Before expectations are taken both halves of the proof hold for any draws; they are much tighter than the theorem.
+
+    Weights: sum_t q_t . v_t <= sum_t v_it + eta/2 sum_t q_t . v_t^2 + ln(m) / eta with v_it = m_it l_it / p_it, for every i. Predictors:
+    sum_t (m_it/p_it) (l_it - l(f(x_t))) <= |f|^2 / (2 lambda) + lambda/2 sum_t m_it g_it^2 k_i(x_t, x_t) / p_it^2 for every f.
+    """
+    K, y, delta, eta, step, rng = stream
+    if loss == "square":
+        y = y * rng.random(len(y))
+    state, m, T = State(K, rule, loss), len(K), len(y)
+    mixed, second, estimates = 0.0, 0.0, np.zeros(m)
+    share, price = np.zeros((m, T)), np.zeros(m)
+    for t in range(T):
+        q, p = state.q.copy(), state.p.copy()
+        np.testing.assert_allclose(p, (1.0 - delta) * q + delta / m, rtol=1e-12)
+        outputs = state.outputs(t)
+        j = state.run([t], y, [rng.random()], delta, eta, step)[0][0]
+        value, slope = plain_loss(loss, outputs[j], y[t]) if rule == "regret" else (v[j] for v in zero_one(outputs, y[t]))
+        estimate = value / p[j]
+        mixed, second = mixed + q[j] * estimate, second + q[j] * estimate**2
+        estimates[j] += estimate
+        # Algorithm 2 steps on mistakes only, and counts only them
+        share[j, t] = (1.0 if rule == "regret" else float(value > 0.0)) / p[j]
+        price[j] += (slope / p[j]) ** 2 * K[j, t, t]
+    slack = 1e-9 * (1.0 + abs(mixed) + eta * second)
+    assert mixed <= estimates.min() + 0.5 * eta * second + np.log(m) / eta + slack
+    for j in range(m):
+        best = best_in_space(K[j], y, step, loss, weights=share[j])
+        assert estimates[j] <= best + 0.5 * step * price[j] + 1e-9 * (1.0 + estimates[j] + step * price[j])
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "square"])
+def test_comparators_are_the_least_values(loss):
+    """Against a conic solver, with and without weights of the samples."""
+    rng = np.random.default_rng(0)
+    for step, weighted in ((0.1, False), (3.0, False), (1.0, True)):
+        K, y = random_stack(rng, 8, 1)[0], rng.choice([-1.0, 1.0], 8)
+        c = rng.random(8) * (rng.random(8) < 0.7) if weighted else np.ones(8)
+        values, vectors = np.linalg.eigh(K)
+        features = vectors * np.sqrt(np.maximum(values, 0.0))
+        w = cp.Variable(8)
+        f = features @ w
+        each = {"hinge": cp.pos(1 - cp.multiply(y, f)), "logistic": cp.logistic(-cp.multiply(y, f)), "square": 0.5 * cp.square(f - y)}[loss]
+        wanted = cp.Problem(cp.Minimize(c @ each + cp.sum_squares(w) / (2 * step))).solve(solver=cp.CLARABEL)
+        assert best_in_space(K, y, step, loss, weights=c) == pytest.approx(wanted, rel=1e-6, abs=1e-7)
+
+
+def test_theorem_3_says_something():
+    """A kernel that tells the classes apart beside one of noise, 4,000 visits, the steps of the bound: mean < bound < T / 10."""
+    rng = np.random.default_rng(0)
+    n, m, delta = 4000, 2, 0.5
+    y = np.where(rng.random(n) < 0.5, 0, 1)
+    X = np.column_stack([2.0 * y - 1.0, rng.choice([-1.0, 1.0], n)])
+    kernels = [("side", Linear(), [0]), ("noise", Linear(), [1])]
+    step, eta = np.sqrt(delta / (m * n)), np.sqrt(2.0 * (1.0 - delta) * np.log(m) / (m * n))
+    # f = the unit vector of the first kernel has no loss
+    bound = 1.0 / (2.0 * step) + step * m * n / (2.0 * delta) + eta * m * n / (2.0 * (1.0 - delta)) + np.log(m) / eta
+    assert bound < 0.1 * n
+    totals = []
+    for seed in range(20):
+        model = OKS(kernels, delta=delta, eta=eta, step=step, n_epochs=1, shuffle=False, random_state=seed, verbose=False).fit(X, y)
+        assert model.best_kernel_ == "side"
+        log_weights, total = np.zeros(m), 0.0
+        for j, wrong in zip(model.drawn_, model.online_errors_, strict=True):
+            q = normalized(log_weights)
+            p = (1.0 - delta) * q + delta / m
+            total += wrong * q[j] / p[j]  # unbiased for q . z
+            log_weights[j] -= eta * wrong / p[j]
+        np.testing.assert_allclose(model.kernel_probabilities_, normalized(log_weights), atol=1e-9)
+        totals.append(total)
+    assert 0.0 < np.mean(totals) + 3.0 * np.std(totals) / np.sqrt(20.0) <= bound
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "square"])
+def test_theorem_1_in_the_mean(loss):
+    """Longer streams, the mean of 200 runs of Algorithm 1 against the bound at the L and G that the runs met."""
+    rng = np.random.default_rng(1)
+    n, m, delta, eta, step = 60, 3, 0.3, 0.05, 0.05
+    K = random_stack(rng, n, m)
+    signs = rng.choice([-1.0, 1.0], n)
+    K[0] = np.outer(signs, signs) * 0.5 + 0.5 * K[0]
+    y = signs if loss != "square" else signs * 0.8
+    totals, L, G = [], 0.0, 0.0
+    for seed in range(200):
+        state, total = State(K, "regret", loss), 0.0
+        for t, u in enumerate(np.random.default_rng(seed).random(n)):
+            pairs = np.array([plain_loss(loss, output, y[t]) for output in state.outputs(t)])
+            L, G, total = max(L, pairs[:, 0].max()), max(G, np.abs(pairs[:, 1]).max()), total + state.q @ pairs[:, 0]
+            state.run([t], y, [u], delta, eta, step)
+        totals.append(total)
+    best = min(best_in_space(K[j], y, step, loss) for j in range(m))
+    bound = best + step * m * n * G**2 / (2.0 * delta) + eta * m * n * L**2 / (2.0 * (1.0 - delta)) + np.log(m) / eta
+    assert np.mean(totals) + 3.0 * np.std(totals) / np.sqrt(len(totals)) <= bound

@@ -1,0 +1,286 @@
+"""The estimators and the compiled passes against their plain twins."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oks_engine import State
+from oks_twins import (
+    Selection, make_data, make_stack, normalized, outputs, perceptron, plain_kernel, plain_stack, plan, run_om1, run_selection, vote,
+)  # fmt: skip
+from sklearn.model_selection import train_test_split
+
+from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank, Linear, Poly
+from cuelearn.oks import OKS, OM1, SOM, MuTron, OKSRegret
+
+QUIET = dict(verbose=False)
+LEFT, RIGHT, MIXED = slice(0, 3), [3, 4, 5], [5, 0, 2]
+# (name, kernel of the package, the plain one's name and arguments, columns)
+KERNELS = [
+    ("linear", Linear(), ("linear", {}), LEFT),
+    ("poly", Poly(), ("poly", dict(gamma="dim")), RIGHT),
+    ("cubic", Poly(degree=3, coef0=0.5, gamma=2.0), ("poly", dict(degree=3, coef0=0.5, gamma=2.0)), MIXED),
+    ("rbf", RBF(gamma=0.5), ("sqeuclidean", dict(gamma=0.5)), MIXED),
+    ("wide rbf", RBF(gamma=20.0), ("sqeuclidean", dict(gamma=20.0)), slice(None)),
+    ("chi2", Chi2(gamma=0.5), ("chi2", dict(gamma=0.5)), RIGHT),
+    ("euclidean", ExpDistance("euclidean", gamma=1.0), ("euclidean", dict(gamma=1.0)), LEFT),
+    ("squares", ExpDistance("sqeuclidean", gamma=0.3), ("sqeuclidean", dict(gamma=0.3)), LEFT),
+    ("cityblock", ExpDistance("cityblock", gamma=2.0), ("cityblock", dict(gamma=2.0)), RIGHT),
+    ("chi2 by distance", ExpDistance("chi2", gamma=1.0), ("chi2", dict(gamma=1.0)), MIXED),
+]
+
+
+def triples():
+    return [(name, kernel, columns) for name, kernel, _, columns in KERNELS]
+
+
+def recipes():
+    return [(*plain, columns) for _, _, plain, columns in KERNELS]
+
+
+def signs(y):
+    return np.where(y == np.max(y), 1.0, -1.0)
+
+
+def same_predictors(model, predictors, tolerance=1e-9):
+    assert len(model.support_) == len(model.dual_coef_) == len(predictors)
+    for support, coef, wanted in zip(model.support_, model.dual_coef_, predictors, strict=True):
+        np.testing.assert_array_equal(support, list(wanted))  # also in the order of joining
+        np.testing.assert_allclose(coef, list(wanted.values()), rtol=tolerance, atol=tolerance)
+
+
+def check(model, twin, new=None, new_K=None):
+    """Everything that a run leaves behind."""
+    np.testing.assert_array_equal(model.drawn_, twin.drawn)
+    np.testing.assert_array_equal(model.online_errors_, twin.mistakes)
+    np.testing.assert_allclose(model.kernel_probabilities_, twin.q, atol=1e-9)
+    np.testing.assert_allclose(model.sampling_probabilities_, twin.last_p, atol=1e-9)
+    assert model.kernel_probabilities_.sum() == pytest.approx(1.0, abs=1e-12)
+    same_predictors(model, twin.predictors)
+    assert (model.n_updates_, model.n_evaluations_) == (twin.n_updates, twin.n_evaluations)
+    assert model.best_index_ == int(np.argmax(twin.q))
+    history = model.history_
+    for column in ("step", "n_updates", "n_evaluations"):
+        assert history[column].iloc[-1] == {"step": len(twin.drawn)}.get(column, getattr(twin, column, None))
+    assert history.n_support.iloc[-1] == sum(map(len, twin.predictors))
+    np.testing.assert_allclose(history.online_error, [np.mean(twin.mistakes[:s]) for s in history.step])
+    assert model.probability_history_.shape == (len(history), len(twin.predictors))
+    reached = [twin.q_used[s] if s < len(twin.q_used) else twin.q for s in history.step]
+    np.testing.assert_allclose(model.probability_history_, reached, atol=1e-9)
+    if new is not None:
+        wanted = outputs(new_K, twin.predictors)[model.best_index_]
+        np.testing.assert_allclose(model.decision_function(new), wanted, atol=1e-9 * (1.0 + np.abs(wanted).max()))
+        np.testing.assert_array_equal(model.predict(new), model.classes_[(wanted > 0.0).astype(int)])
+
+
+# ------------------------------------------------------------------ estimators
+
+RUNS = [
+    dict(),
+    dict(delta=0.3, n_epochs=1, shuffle=False),
+    dict(delta=(0.9, 0.5, 0.01), n_epochs=4),
+    dict(delta=[0.5], eta=0.5, n_epochs=3, shuffle=False),
+    dict(delta=1.0, eta=0.1),
+    dict(delta=1e-3, eta=2.0, horizon=50),
+    dict(horizon=10_000, n_epochs=1),
+]
+
+
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("options", RUNS, ids=str)
+def test_oks_computed_and_precomputed(options, normalize):
+    X, y = make_data(90, seed=3, zeros=0.05)
+    new = make_data(25, seed=4)[0]
+    K, new_K = plain_stack(recipes(), X, X, normalize), plain_stack(recipes(), new, X, normalize)
+    twin_options = {"delta": (0.5, 0.2), **options}
+    twin = run_selection("oks", K, signs(y), seed=7, step=0.3, **twin_options)
+    common = dict(step=0.3, random_state=7, **QUIET, **options)
+    model = OKS(triples(), normalize=normalize, **common).fit(X, y)
+    check(model, twin, new, new_K)
+    assert model.best_kernel_ == KERNELS[model.best_index_][0]
+    given = OKS("precomputed", **common).fit(K, y)
+    check(given, twin, new_K, new_K)
+    bank = OKS("precomputed", **common).fit(KernelBank.from_stack(K, names=[k[0] for k in KERNELS]), y)
+    check(bank, twin, new_K, new_K)
+    assert bank.best_kernel_ == model.best_kernel_
+
+
+@pytest.mark.parametrize(
+    "options", [dict(), dict(delta=0.3, eta=0.2, n_epochs=1, shuffle=False), dict(delta=(0.9, 0.05), step=0.01)], ids=str
+)
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "square"])
+def test_regret(loss, options):
+    X, y = make_data(80, seed=5)
+    new = make_data(25, seed=4)[0]
+    K, new_K = plain_stack(recipes(), X, X), plain_stack(recipes(), new, X)
+    common = {"random_state": 11, "step": 0.05, **QUIET, **options}
+    twin = run_selection("regret", K, signs(y), seed=11, loss=loss, **{"delta": (0.5, 0.2), "step": 0.05, **options})
+    check(OKSRegret(triples(), loss=loss, **common).fit(X, y), twin, new, new_K)
+    check(OKSRegret("precomputed", loss=loss, **common).fit(K, y), twin, new_K, new_K)
+    assert len({round(c, 6) for p in twin.predictors for c in p.values()}) > 20
+
+
+@pytest.mark.parametrize("beta, delta", [(0.8, 0.2), (0.1, 0.9), (0.99, 0.01), (0.5, (0.5, 0.1))])
+def test_som(beta, delta):
+    X, y = make_data(90, seed=6)
+    new = make_data(25, seed=4)[0]
+    K, new_K = plain_stack(recipes(), X, X), plain_stack(recipes(), new, X)
+    twin = run_selection("som", K, signs(y), seed=1, beta=beta, delta=delta)
+    model = SOM(triples(), beta=beta, delta=delta, random_state=1, **QUIET).fit(X, y)
+    check(model, twin, new, new_K)
+    assert {abs(c) for coef in model.dual_coef_ for c in coef} <= {0.0, 1.0, 2.0}  # no division by p
+    check(SOM("precomputed", beta=beta, delta=delta, random_state=1, **QUIET).fit(K, y), twin, new_K, new_K)
+
+
+@pytest.mark.parametrize("options", [dict(), dict(n_epochs=3), dict(shuffle=True, n_epochs=2)], ids=str)
+@pytest.mark.parametrize("beta", [0.8, 0.3])
+def test_om1(beta, options):
+    X, y = make_data(90, seed=8)
+    new = make_data(40, seed=9)[0]
+    K, new_K = plain_stack(recipes(), X, X), plain_stack(recipes(), new, X)
+    orders, _ = plan(90, options.get("n_epochs", 1), options.get("shuffle", False), np.random.default_rng(2))
+    twin = run_om1(K, signs(y), beta=beta, order=orders.ravel())
+    for model, there in ((OM1(triples(), beta=beta, random_state=2, **QUIET, **options).fit(X, y), new),
+                         (OM1("precomputed", beta=beta, random_state=2, **QUIET, **options).fit(K, y), new_K)):  # fmt: skip
+        np.testing.assert_array_equal(model.online_errors_, twin.mistakes)
+        np.testing.assert_array_equal(model.mistakes_per_kernel_, twin.own)
+        np.testing.assert_allclose(model.kernel_probabilities_, twin.q, atol=1e-9)
+        same_predictors(model, twin.predictors)
+        assert (model.n_updates_, model.n_evaluations_) == (twin.n_updates, twin.n_evaluations)
+        wanted = vote(new_K, twin.q, twin.predictors)
+        np.testing.assert_allclose(model.decision_function(there), wanted, atol=1e-9)
+        np.testing.assert_array_equal(model.predict(there), (wanted > 0.0).astype(int))
+
+
+def test_the_vote_is_not_its_members():
+    """The vote of OM-1 errs at other visits than the best of its kernels, and no more often than the worst of them."""
+    X, y = make_data(200, seed=8)
+    model = OM1(triples(), random_state=0, **QUIET).fit(X, y)
+    own = model.mistakes_per_kernel_
+    assert model.online_errors_.sum() < own.max()
+    assert np.argmin(own) == np.argmax(model.kernel_probabilities_) == model.best_index_
+    np.testing.assert_allclose(model.kernel_probabilities_, normalized(np.log(0.8) * own), atol=1e-12)
+
+
+def test_labels_of_any_kind():
+    X, y = make_data(60, seed=3)
+    wanted = OKS(triples(), random_state=0, **QUIET).fit(X, y)
+    for words in (np.array([-3, 8]), np.array(["cat", "dog"]), np.array(["cat", "dog"], dtype=object), np.array([False, True])):
+        model = OKS(triples(), random_state=0, **QUIET).fit(X, words[y])
+        np.testing.assert_array_equal(model.classes_, words)
+        np.testing.assert_array_equal(model.decision_function(X), wanted.decision_function(X))
+        np.testing.assert_array_equal(model.predict(X), words[wanted.predict(X)])
+    swapped = OKS(triples(), random_state=0, **QUIET).fit(X, 1 - y)
+    np.testing.assert_array_equal(swapped.drawn_, wanted.drawn_)
+    np.testing.assert_array_equal(swapped.decision_function(X), -wanted.decision_function(X))
+
+
+def test_columns_of_a_data_frame():
+    X, y = make_data(60, seed=3)
+    names = list("abcdef")
+    frame = pd.DataFrame(X, columns=names)
+    index = np.arange(6)
+    named = [(n, k, [names[c] for c in index[columns]]) for n, k, columns in triples()]
+    by_name, by_number = (OKS(t, random_state=0, **QUIET).fit(data, y) for t, data in ((named, frame), (triples(), X)))
+    np.testing.assert_array_equal(by_name.decision_function(frame), by_number.decision_function(X))
+    np.testing.assert_array_equal(by_name.drawn_, by_number.drawn_)
+    with pytest.raises(ValueError, match="feature names should match"):
+        by_name.predict(frame[names[::-1]])
+    single = OKS(triples(), random_state=0, **QUIET).fit(X.astype(np.float32), y)
+    assert np.mean(single.drawn_ == by_number.drawn_) > 0.95
+
+
+def test_gamma_by_the_rule_of_the_mean():
+    """Set once from the training samples; the kernels have the values of the formula to the precision in which the mean is taken."""
+    X, y = make_data(60, seed=3)
+    new = make_data(25, seed=4)[0]
+    chosen = [
+        ("a", RBF(), [0, 1, 2], "sqeuclidean"), ("b", Chi2(factor=0.5), [3, 4, 5], "chi2"),
+        ("c", ExpDistance("cityblock"), slice(None), "cityblock"),
+    ]  # fmt: skip
+    model = OKS([c[:3] for c in chosen], random_state=0, **QUIET).fit(X, y)
+    plain = [(metric, dict(factor=getattr(k, "factor", 1.0)), columns) for _, k, columns, metric in chosen]
+    twin = run_selection("oks", plain_stack(plain, X, X), signs(y), seed=0, delta=(0.5, 0.2))
+    np.testing.assert_array_equal(model.drawn_, twin.drawn)
+    wanted = outputs(plain_stack(plain, new, X), twin.predictors)[model.best_index_]
+    np.testing.assert_allclose(model.decision_function(new), wanted, atol=1e-5 * np.abs(wanted).max())
+    default = OKS(random_state=0, **QUIET).fit(X, y)
+    K = plain_kernel("sqeuclidean", X, X, X)
+    twin = perceptron(K, signs(y), run_selection("oks", K[None], signs(y), seed=0, eta=1.0).order)
+    np.testing.assert_array_equal(default.online_errors_, twin.mistakes)
+
+
+@pytest.mark.parametrize("options", [dict(), dict(n_epochs=2), dict(shuffle=True), dict(validation=0.25, normalize=False)], ids=str)
+def test_mutron(options):
+    """A Perceptron per kernel, the best on the samples held back; the chosen one is that Perceptron."""
+    X, y = make_data(120, seed=10, noise=0.25)
+    new = make_data(25, seed=4)[0]
+    normalize = options.get("normalize", True)
+    K, new_K = plain_stack(recipes(), X, X, normalize), plain_stack(recipes(), new, X, normalize)
+    share = options.get("validation", 0.1)
+    rng = np.random.default_rng(3)  # first the split, then the orders
+    seed = int(rng.integers(2**31 - 1))
+    train, held = map(np.sort, train_test_split(np.arange(120), test_size=round(share * 120), stratify=signs(y), random_state=seed))
+    orders, _ = plan(len(train), options.get("n_epochs", 1), options.get("shuffle", False), rng)
+    twins = [perceptron(kernel, signs(y), train[orders.ravel()]) for kernel in K]
+    scores = [outputs(kernel[None, held], [t.predictor])[0] for kernel, t in zip(K, twins, strict=True)]
+    accuracy = [np.mean((s > 0.0) == (y[held] == 1)) for s in scores]
+    best = int(np.argmax(accuracy))
+    wanted = outputs(new_K[[best]], [twins[best].predictor])[0]
+    for n_jobs in (None, 2):
+        for model, there in ((MuTron(triples(), random_state=3, n_jobs=n_jobs, **QUIET, **options).fit(X, y), new),
+                             (MuTron("precomputed", random_state=3, n_jobs=n_jobs, **QUIET, **options).fit(K, y), new_K)):  # fmt: skip
+            np.testing.assert_allclose(model.validation_accuracy_, accuracy, atol=1e-12)
+            assert model.best_index_ == best
+            assert model.n_evaluations_ == sum(t.n_evaluations for t in twins)
+            assert model.n_updates_ == sum(t.mistakes.sum() for t in twins)
+            same_predictors(model, [t.predictor for t in twins])
+            np.testing.assert_allclose(model.decision_function(there), wanted, atol=1e-9)
+
+
+def test_mutron_takes_the_first_of_equals():
+    X, y = make_data(80, seed=10)
+    copies = [(str(c), RBF(gamma=2.0), slice(None)) for c in range(4)]
+    model = MuTron([("none", Linear(), [0]), *copies], random_state=0, **QUIET).fit(X, y)
+    assert model.validation_accuracy_[1:].min() == model.validation_accuracy_.max()
+    assert model.best_index_ == int(np.argmax(model.validation_accuracy_)) <= 1
+
+
+# ------------------------------------------------------------------ the compiled pass on random problems
+
+
+@given(
+    st.integers(0, 2**32 - 1), st.integers(1, 6),
+    st.sampled_from(["oks", "regret", "som"]), st.sampled_from(["hinge", "logistic", "square"]),
+    st.sampled_from([1e-4, 0.05, 0.2, 0.7, 1.0]), st.sampled_from([1e-3, 0.1, 2.0]), st.sampled_from([1e-3, 0.1, 1.0]),
+)  # fmt: skip
+@settings(max_examples=80)
+def test_any_stream(seed, m, rule, loss, delta, eta, step):
+    """Random kernels and orders with repeated visits; the parameters change on the way."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 30))
+    K, y = make_stack(n, m, seed=int(rng.integers(1000)))
+    targets = signs(y) if rule != "regret" or loss != "square" else rng.normal(size=n)
+    order, uniforms = rng.integers(0, n, 60), rng.random(60)
+    twin, state = Selection(rule, K, targets, loss=loss, beta=np.exp(-eta)), State(K, rule, loss)
+    for start, (d, e, s) in ((0, (delta, eta, step)), (30, (1.0 - 0.5 * delta, 0.5 * eta, 2.0 * step))):
+        rows = slice(start, start + 30)
+        state.p[:] = (1.0 - d) * state.q + d / m
+        if rule == "som":
+            twin.beta = np.exp(-e)
+        for i, u in zip(order[rows], uniforms[rows], strict=True):
+            twin.visit(i, u, d, e, s)
+        drawn, mistakes, losses = state.run(order[rows], targets, uniforms[rows], d, e, s)
+        top = 1.0 + max(twin.losses)
+        if top > 1e8:  # square losses may run away from step sizes that are too long
+            return
+        np.testing.assert_array_equal(drawn, twin.drawn[rows])
+        np.testing.assert_array_equal(mistakes, twin.mistakes[rows])
+        np.testing.assert_allclose(losses, twin.losses[rows], rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(state.q, twin.q, atol=1e-9)
+        np.testing.assert_allclose(state.p, (1.0 - d) * twin.q + d / m, atol=1e-9)
+    for found, wanted in zip(state.dictionaries(), twin.predictors, strict=True):
+        assert list(found) == list(wanted)
+        np.testing.assert_allclose(list(found.values()), list(wanted.values()), rtol=1e-9, atol=1e-9)
+    assert (state.n_updates, state.n_evaluations) == (twin.n_updates, twin.n_evaluations)
