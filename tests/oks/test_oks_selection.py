@@ -671,7 +671,8 @@ def test_bad_batches(cls):
     given = make("precomputed")
     refused(lambda: given.partial_fit(X, y, classes=[0, 1]), ValueError, "kernels must be computed from X for partial_fit")
     for mean in (cls([("a", RBF(), slice(None))], **options), cls(**options)):  # RBF() is also the default
-        refused(lambda m=mean: m.partial_fit(X[:1], y[:1], classes=[0, 1]), ValueError, "gamma from the first batch.*give gamma as a number")
+        match = "gamma from the first batch.*give gamma as a number"
+        refused(lambda m=mean: m.partial_fit(X[:1], y[:1], classes=[0, 1]), ValueError, match)
         refused(lambda m=mean: m.predict(X), NotFittedError, "not fitted yet")
     model, sound = make().partial_fit(X[:30], y[:30], classes=[0, 1]), make().partial_fit(X[:30], y[:30], classes=[0, 1])
     before = frozen(model)

@@ -239,6 +239,21 @@ def test_mutron(options):
             np.testing.assert_allclose(model.decision_function(there), wanted, atol=1e-9)
 
 
+def test_an_output_of_0_is_the_first_class():
+    """In what is held back as in prediction: a kernel of zeros is right about the samples of the first class."""
+    K, y = make_stack(60, 2, seed=1)
+    K[0] = 0.0
+    y = np.where(np.arange(60) % 3 == 0, 1, 0)
+    model = MuTron("precomputed", random_state=0, **QUIET).fit(K, y)
+    seed = int(np.random.default_rng(0).integers(2**31 - 1))
+    held = train_test_split(np.arange(60), test_size=6, stratify=y, random_state=seed)[1]
+    assert model.validation_accuracy_[0] == np.mean(y[held] == 0) == pytest.approx(4 / 6)
+    for cls in (OKS, SOM, OM1, MuTron):
+        model = cls("precomputed", random_state=0, **QUIET).fit(K[:1], np.array(["yes", "zero"])[y])
+        np.testing.assert_array_equal(model.decision_function(K[:1]), np.zeros(60))
+        assert set(model.predict(K[:1])) == {"yes"}
+
+
 def test_mutron_takes_the_first_of_equals():
     X, y = make_data(80, seed=10)
     copies = [(str(c), RBF(gamma=2.0), slice(None)) for c in range(4)]

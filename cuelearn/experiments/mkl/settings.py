@@ -64,7 +64,7 @@ def settings(profile):
             pendigits_p=dict(n_train=2000, n_test=3498, n_epochs=200, p_grid=P_GRID, seeds=3),
             sizes=dict(n_train=(50, 100, 150, 200, 250, 300), n_test=1700, seeds=10),
             n_kernels=dict(n_train=300, n_test=1700, counts=(1, 3, 6, 12, 24, 39), n_epochs=3000, most_epochs=1000, seeds=10),
-            mnist=dict(n_train=(1000, 2000, 5000, 10000, 20000), n_test=10000, n_epochs=100, svm_up_to=2000, choose_epochs=200),
+            mnist=dict(n_train=(1000, 2000, 5000, 10000), n_test=10000, n_epochs=30, svm_up_to=2000, choose_epochs=200),
             ufo=dict(n_train=300, n_test=1700, n_epochs=10000), many=dict(
                 n_train=680, n_test=1320, counts=(7, 70, 350, 700, 1400), rivals_up_to=350, n_epochs=50, alphas=ALPHA_GRID),
             theorems=dict(n_train=500, n_epochs=300, streams=30, counts=(2, 4, 8, 16, 32, 64, 128, 256, 512), p_grid=P_GRID),

@@ -61,7 +61,7 @@ def _digits():
 
 @lru_cache(maxsize=1)
 def stream_of(kind, n_samples, seed, n_held=0, n_kernels=8):
-    """A stream of independent samples; streams of one seed begin alike.
+    """A stream of independent samples; those of one seed begin with the same ones.
 
     Parameters
     ----------
@@ -316,9 +316,9 @@ def mistakes_against_bound(kind, n_samples, seed, delta=0.2, draws=30, radius=4.
     Returns
     -------
     DataFrame
-        A row per run: run, mistakes (the sum in the expectation), drawn_mistakes (of the kernels drawn), bound, bound_step (its lambda), loss
-        (the least hinge loss over all kernels and functions of norm at most `radius`, from below), allowed (what the theorem lets the mistakes exceed that loss by, :math:`r\sqrt{mT/\delta} + \sqrt{2mT\ln m/(1-\delta)}`
-        at the best lambda), delta, radius, n_kernels.
+        A row per run: run, mistakes (the sum in the expectation), drawn_mistakes (of the drawn kernels), bound, bound_step (its lambda),
+        loss (the least hinge loss over all kernels and functions of norm at most r = `radius`, from below), allowed (what the theorem lets
+        the mistakes exceed that loss by, :math:`r\sqrt{mT/\delta} + \sqrt{2mT\ln m/(1-\delta)}`), delta, radius, n_kernels.
     """
     stream = stream_of(kind, n_samples, seed)
     m, T = len(stream.stack), n_samples
@@ -343,7 +343,8 @@ def regret_against_bound(kind, loss, n_samples, seed, delta=0.2, draws=30, radiu
     r"""Theorem 1 on one pass of Algorithm 1 over a stream.
 
     .. math:: \mathbb{E} \sum_{t,i} q_i^t \ell(f_i^t(x_t), y_t)
-              \le \min_{i, f \in H_i} \Big( \sum_t \ell(f(x_t), y_t) + \frac{\|f\|^2}{2\lambda} \Big) + \frac{\lambda m T G^2}{2\delta} + \frac{\eta m T L^2}{2(1-\delta)} + \frac{\ln m}{\eta}
+              \le \min_{i, f \in H_i} \Big( \sum_t \ell(f(x_t), y_t) + \frac{\|f\|^2}{2\lambda} \Big)
+              + \frac{\lambda m T G^2}{2\delta} + \frac{\eta m T L^2}{2(1-\delta)} + \frac{\ln m}{\eta}
 
     with :math:`\eta = \sqrt{2(1-\delta)\ln m/(mT)}` and :math:`\lambda = r\sqrt{\delta/(mT)}`, which balances the terms for a comparator of
     norm r where slopes are at most 1.
@@ -432,7 +433,8 @@ def selection_quality(kind, n_visits, seed, n_samples=2000, n_held=3000, delta=0
     DataFrame
         A row per run: run, drawn, largest (excess of the predictor of the kernel drawn from q_T, and of the largest in q_T, over
         `best_loss`), expected (mean of the first over q_T), drawn_kernel, largest_kernel, probability (the largest q), best_loss,
-        best_kernel, best_norm (of the best batch predictor), bound (b, least over the batch predictors and f = 0; L is the largest loss of a drawn kernel).
+        best_kernel, best_norm (of the best batch predictor), bound (b, least over the batch predictors and f = 0; L is the largest loss of
+        a drawn kernel).
     """
     if n_visits > n_samples:
         raise ValueError(f"n_visits must be at most n_samples, {n_samples}, got {n_visits}")
