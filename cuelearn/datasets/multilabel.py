@@ -53,7 +53,9 @@ def load_corel5k(path):
     except Exception as error:
         raise DataFileError(f"{path} does not hold Corel5k in the form of the Mulan repository ({error}).") from error
     if X.shape[1] != 499 or y.ndim != 2 or len(X) != len(y) or y.shape[1] != len(names) or not np.isin(y, (0, 1)).all():
-        raise DataFileError(f"{files[0]} must hold X with 499 or more columns and 0/1 labels Y with {len(names)} columns, got {X.shape}, {y.shape}.")
+        raise DataFileError(
+            f"{files[0]} must hold X with 499 or more columns and 0/1 labels Y with {len(names)} columns, got {X.shape}, {y.shape}."
+        )
     provenance = Provenance(
         "corel5k", "original", "not stated; for research", None, "Duygulu, Barnard, de Freitas and Forsyth, ECCV 2002",
         "Mulan / KDIS multi-label repository, corel5k",

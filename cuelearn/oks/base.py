@@ -101,6 +101,10 @@ class Learner:
             slot = grown
         self.predictors = Predictors(support, coef, count, slot)
 
+    def cut(self, rows):
+        """Copies of what counts of `support` or `coef`, one array per kernel."""
+        return [row[:c].copy() for row, c in zip(rows, self.predictors.count, strict=True)]
+
     def members(self):
         """Sorted numbers of all samples in any support."""
         support, _, count, _ = self.predictors
@@ -133,6 +137,11 @@ class Learner:
         """Called before each pass."""
         set_probabilities(self.log_weights, 0.0, self.q, self.p)
 
+    def history(self):
+        """What `run` noted after each chunk."""
+        columns = ["step", "epoch", "seconds", "n_updates", "n_support", "online_error", "n_evaluations"]
+        return pd.DataFrame(self.table, columns=columns)
+
     # ------------------------------------------------------------ passes
 
     def run(self, samples, targets, n_epochs, *, rows=None, shuffle=False, chunk=None, watch=None, bar=None):
@@ -154,7 +163,8 @@ class Learner:
         bar : tqdm, optional
         """
         visited = np.arange(targets.size) if rows is None else rows
-        n, table, trail = visited.size, [], []
+        n = visited.size
+        self.table, self.trail = table, trail = [], []
         chunk = chunk or max(CHUNK, n * n_epochs // 200)
         begun, stopped = time.perf_counter(), False
         for epoch in range(n_epochs):
@@ -166,7 +176,8 @@ class Learner:
                 self.reserve(targets.size, part.size)
                 self.visit(samples, part, targets, uniforms[start : start + chunk])
                 support = int(self.predictors.count.sum())
-                table.append((self.n_seen, epoch + 1, time.perf_counter() - begun, self.n_updates, support, self.n_mistakes / self.n_seen, self.n_evaluations))
+                seconds, errors = time.perf_counter() - begun, self.n_mistakes / self.n_seen
+                table.append((self.n_seen, epoch + 1, seconds, self.n_updates, support, errors, self.n_evaluations))
                 trail.append(self.q.copy())
                 if bar is not None:
                     bar.update(part.size)
@@ -178,11 +189,8 @@ class Learner:
                         break
             if stopped:
                 break
-        columns = ["step", "epoch", "seconds", "n_updates", "n_support", "online_error", "n_evaluations"]
-        support, coef, count, _ = self.predictors
         return Result(
-            self.q.copy(), self.p.copy(), [support[j, :c].copy() for j, c in enumerate(count)], [coef[j, :c].copy() for j, c in enumerate(count)],
-            pd.DataFrame(table, columns=columns), np.array(trail), self.n_updates, self.n_evaluations, self,
+            self.q.copy(), self.p.copy(), self.cut(self.predictors.support), self.cut(self.predictors.coef), self.history(), np.array(trail), self.n_updates, self.n_evaluations, self,
         )  # fmt: skip
 
     # ------------------------------------------------------------ saving
@@ -240,7 +248,7 @@ class OnlineKernels(ClassifierMixin, BaseEstimator):
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         if self._is_precomputed():
-            if not isinstance(X, KernelBank) and np.ndim(X) != 3:
+            if not isinstance(X, KernelBank) and (np.ndim(X) != 3 or np.shape(X)[1] != np.shape(X)[2]):
                 raise ValueError(f"X must have shape (n_kernels, n, n) for kernels='precomputed', got {np.shape(X)}")
             n = X.n_samples if isinstance(X, KernelBank) else np.shape(X)[1]
             if reset:
@@ -291,12 +299,15 @@ class OnlineKernels(ClassifierMixin, BaseEstimator):
         self._begin(source, rng, n * n_epochs)
         self._held, self._numbers = samples, np.arange(n)
         results = [None] * len(targets)
-        name = type(self).__name__
-        with tqdm(total=n * n_epochs * len(targets), desc=name, unit="sample", delay=BAR_AFTER, leave=False, disable=not self.verbose) as bar:
+        options = dict(desc=type(self).__name__, unit="sample", delay=BAR_AFTER, leave=False, disable=not self.verbose)
+        with tqdm(total=n * n_epochs * len(targets), **options) as bar:
 
             def one(k):
-                watch = None if self.callback is None else (lambda learner, step: self.callback(self, step))
-                results[k] = self._run(self._learners[k], samples, targets[k], n_epochs, watch, bar)
+                def watch(learner, step):
+                    self.history_, self.probability_history_ = learner.history(), np.array(learner.trail)
+                    return self.callback(self, step)
+
+                results[k] = self._run(self._learners[k], samples, targets[k], n_epochs, watch if self.callback else None, bar)
 
             n_jobs = self.n_jobs if self.callback is None else 1
             Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)(k) for k in range(len(targets)))
@@ -304,9 +315,10 @@ class OnlineKernels(ClassifierMixin, BaseEstimator):
             self._held = NOTHING
         else:
             self._keep(samples)
-        several = len(targets) > 1
-        self.history_ = pd.concat([r.history.assign(target=c) for c, r in zip(classes, results, strict=True)], ignore_index=True) if several else results[0].history
-        self.probability_history_ = [r.probability_history for r in results] if several else results[0].probability_history
+        self.history_, self.probability_history_ = results[0].history, results[0].probability_history
+        if len(targets) > 1:
+            self.history_ = pd.concat([r.history.assign(target=c) for c, r in zip(classes, results, strict=True)], ignore_index=True)
+            self.probability_history_ = [r.probability_history for r in results]
         self.n_iter_ = n_epochs
         return self
 
@@ -402,12 +414,12 @@ class OnlineKernels(ClassifierMixin, BaseEstimator):
     @property
     def support_(self):
         """For every kernel the training samples in its predictor (numbers of visits after `partial_fit`), in the order they joined."""
-        return self._of_all(lambda learner: [self._numbers[s[:c]] for s, c in zip(learner.predictors.support, learner.predictors.count, strict=True)])
+        return self._of_all(lambda learner: [self._numbers[s] for s in learner.cut(learner.predictors.support)])
 
     @property
     def dual_coef_(self):
         """For every kernel the coefficients that go with `support_`."""
-        return self._of_all(lambda learner: [a[:c].copy() for a, c in zip(learner.predictors.coef, learner.predictors.count, strict=True)])
+        return self._of_all(lambda learner: learner.cut(learner.predictors.coef))
 
     @property
     def n_updates_(self):
@@ -543,7 +555,9 @@ class StreamingKernels(OnlineKernels):
         if first:
             kernels = [RBF()] if self.kernels is None else [kernel for _, kernel, _ in self.kernels]
             if X.shape[0] < 2 and any(isinstance(getattr(k, "gamma", 0), str) and k.gamma == "mean" for k in kernels):
-                raise ValueError("kernels take gamma from the first batch, which must hold at least 2 samples, got 1: give gamma as a number")
+                raise ValueError(
+                    "kernels take gamma from the first batch, which must hold at least 2 samples, got 1: give gamma as a number"
+                )
             rng = as_generator(self.random_state)
             source, samples = bank_of(self, X)
             self.classes_ = known
@@ -555,7 +569,8 @@ class StreamingKernels(OnlineKernels):
         else:
             samples = self._source.pack(X)
         held, n, seen = len(self._held.data), y.size, self._learners[0].n_seen
-        together = Samples(np.concatenate([self._held.data, samples.data]), np.concatenate([self._held.scale, samples.scale]), samples.stack)
+        data, scale = (np.concatenate([getattr(part, name) for part in (self._held, samples)]) for name in ("data", "scale"))
+        together = Samples(data, scale, samples.stack)
         self._numbers = np.concatenate([self._numbers, seen + np.arange(n)])
         for learner, targets in zip(self._learners, signs_of(labels, known.size), strict=True):
             targets = np.concatenate([np.zeros(held), targets])

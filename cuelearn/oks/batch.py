@@ -337,9 +337,9 @@ class SelectedSVM(AlignmentSVM):
         self.random_state = random_state
 
     memory = 2e9  # of matrices that are given
-    kernels = property(lambda self: self.selector.kernels)
-    normalize = property(lambda self: self.selector.normalize)
-    one_vs_rest = property(lambda self: self.selector.one_vs_rest)
+    kernels = property(lambda self: getattr(self.selector, "kernels", None))
+    normalize = property(lambda self: getattr(self.selector, "normalize", True))
+    one_vs_rest = property(lambda self: getattr(self.selector, "one_vs_rest", False))
 
     def fit(self, X, y):
         """Select, then train.
@@ -358,11 +358,12 @@ class SelectedSVM(AlignmentSVM):
             self._C_values()
             as_generator(self.random_state)
             begun = time.perf_counter()
-            return self._fit_selected(clone(self.selector).fit(X, y), X, y, begun)
+            selector = clone(self.selector).fit(X, y)
+            return self._fit_selected(selector, X, y, time.perf_counter() - begun)
 
-    def _fit_selected(self, selector, X, y, begun):
+    def _fit_selected(self, selector, X, y, selection):
         self.selector_ = selector
-        selection = time.perf_counter() - begun
+        begun = time.perf_counter() - selection  # the total counts the selection
         rng = as_generator(self.random_state)
         now = time.perf_counter()
         if self._is_precomputed():
@@ -405,7 +406,7 @@ def select_then_fit(selector, X, y, *, C=C_GRID, validation=0.1, random_state=No
     Parameters
     ----------
     selector : OKS, SOM, ...
-        Fitted on X and y before, or not: then a clone of it is fitted.
+        Fitted on X and y before (its passes then count as selection in `seconds_`), or not: then a clone of it is fitted.
     X, y
         As for `OKS.fit`.
     C : float > 0 or sequence of them, default 2^-10 to 2^10
@@ -439,4 +440,4 @@ def select_then_fit(selector, X, y, *, C=C_GRID, validation=0.1, random_state=No
     if not hasattr(selector, "classes_"):
         return model.fit(X, y)
     model._C_values()
-    return model._fit_selected(selector, X, y, time.perf_counter())
+    return model._fit_selected(selector, X, y, float(selector.history_["seconds"].max()) if hasattr(selector, "history_") else 0.0)

@@ -47,7 +47,8 @@ class Committee(Learner):
             self.note(mistakes=mistakes)
             self.n_mistakes += int(mistakes.sum())
         else:  # no vote: the kernels do not know of each other
-            counts = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(some)(members) for members in np.array_split(everyone, min(everyone.size, 8)))
+            groups = np.array_split(everyone, min(everyone.size, 8))
+            counts = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(some)(members) for members in groups)
             updates, evaluations = np.sum(counts, axis=0)
             self.n_mistakes = float(self.own_mistakes.mean())
         self.n_seen += order.size

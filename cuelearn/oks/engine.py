@@ -178,7 +178,9 @@ def draw(p, uniform):
 
 
 @njit(cache=True, nogil=True)
-def selection_pass(kernels, samples, order, targets, uniforms, rule, delta, eta, step, loss, log_weights, q, p, predictors, drawn, mistakes, losses):
+def selection_pass(
+    kernels, samples, order, targets, uniforms, rule, delta, eta, step, loss, log_weights, q, p, predictors, drawn, mistakes, losses
+):
     """Visits of OKS (Algorithms 1 and 2) or of SOM: one kernel is drawn, evaluated and perhaps updated at each.
 
     Parameters

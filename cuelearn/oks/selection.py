@@ -2,8 +2,10 @@ r"""Online kernel selection by sampling: OKS (Yang et al. 2012) and SOM (Jin, Ho
 
 import math
 import numbers
+import warnings
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.checks import as_generator, check_count, check_positive
 from cuelearn.oks.base import Learner, StreamingKernels
@@ -11,6 +13,7 @@ from cuelearn.oks.engine import HINGE, LOGISTIC, OKS_RULE, REGRET_RULE, SOM_RULE
 
 __all__ = ["OKS", "OKSRegret", "SOM", "Selector", "solve_selection"]
 
+DIVERGED = 1e6  # a loss that no sensible predictor meets
 LOSSES = {"hinge": HINGE, "logistic": LOGISTIC, "square": SQUARE}
 
 
@@ -22,7 +25,7 @@ def _check_delta(delta, rule):
         isinstance(d, numbers.Real) and not isinstance(d, bool) and (0.0 < d <= 1.0 if least_open else 0.0 <= d <= 1.0) for d in values
     )
     if not ok:
-        raise ValueError(f"delta must be a number in (0, 1], or one per epoch, got {delta!r}")
+        raise ValueError(f"delta must be a number in {'(0' if least_open else '[0'}, 1], or one per epoch, got {delta!r}")
     return [float(d) for d in values]
 
 
@@ -175,7 +178,8 @@ class OKS(_Sampling):
     Parameters
     ----------
     kernels : list of (name, kernel, columns), "precomputed" or None
-        Cues, as in ColumnTransformer; None is one `RBF` over all columns. With "precomputed", X has shape (n_kernels, n, n).
+        Cues, as in ColumnTransformer; None is one `RBF` over all columns. With "precomputed", X has shape (n_kernels, n, n). A
+        ``gamma="mean"`` is taken over at most 500 evenly spaced samples: over all pairs it would cost as much as a kernel matrix.
     delta : float in (0, 1] or a sequence of them, default (0.5, 0.2)
         Share of the draws that is uniform; one value per epoch, the last persists.
     eta : float > 0 or "auto", default "auto"
@@ -196,7 +200,8 @@ class OKS(_Sampling):
         Threads over the problems of `one_vs_rest`; the bits do not depend on it.
     random_state : int, Generator or None
     callback : callable(estimator, step), optional
-        Called some 200 times in `fit`; a true return value ends the run.
+        Called some 200 times in `fit`, at least once in every pass; a true return value ends the run (with `one_vs_rest` that of the
+        present class).
     verbose : bool, default True
         A progress bar on runs of more than two seconds.
 
@@ -281,6 +286,11 @@ class OKSRegret(_Sampling):
         Step of the predictors; "auto" is :math:`\sqrt{\delta/(mT)}` with the smallest delta, which balances theorem 1's terms for a
         comparator of norm 1 and slopes up to 1.
 
+    Warns
+    -----
+    ConvergenceWarning
+        If losses grew beyond all bounds: with the square loss a long step makes predictors swing.
+
     Attributes
     ----------
     See `OKS`; online_losses_ : ndarray, shape (n_visits,), the loss of the drawn kernel.
@@ -334,6 +344,14 @@ class OKSRegret(_Sampling):
         else:
             step = check_positive("step", self.step)
         return Selector(kernels, rng, rule=REGRET_RULE, delta=delta, eta=self._eta(), step=step, loss=LOSSES[self.loss], n_rounds=rounds)
+
+    def _fit(self, X, y):
+        super()._fit(X, y)
+        largest = max(learner.record("losses", float).max() for learner in self._learners)
+        if not largest < DIVERGED:
+            text = f"OKSRegret: losses grew to {largest:.3g}; step={self.step!r} is too long for the {self.loss} loss"
+            warnings.warn(text, ConvergenceWarning, stacklevel=3)
+        return self
 
     @property
     def online_losses_(self):

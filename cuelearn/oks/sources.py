@@ -140,6 +140,6 @@ def bank_of(estimator, X):
         return source, source.pack(X)
     bank = X if isinstance(X, KernelBank) else KernelBank.from_stack(X)
     if not bank.resident:
-        raise ValueError("X is a KernelBank that computes its rows on demand; give kernels= and X itself, of which single values are computed")
+        raise ValueError("X is a KernelBank that computes its rows on demand; give kernels= and X itself instead")
     source = Given(bank.n_kernels, bank.n_samples, list(bank.names))
     return source, source.pack(bank)

@@ -2,8 +2,9 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
-from cuelearn.figures import band
+from cuelearn.figures import band, method_style
 from cuelearn.plots.mkl import log_axis
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
@@ -55,8 +56,9 @@ def mistake_bound(table):
         log_axis(ax.xaxis, plain=True)
         log_axis(ax.yaxis, plain=True)
         ax.set(xlabel="visits T", title=STREAMS[kind])
-    axes[0, 0].set_ylabel("expected mistakes in one pass")
-    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    fewest = table.groupby(["kind", "n_samples", "delta"])["mistakes"].mean().min()
+    axes[0, 0].set(ylabel="expected mistakes in one pass", ylim=(0.4 * fewest, None))  # a loss near 0 would stretch the axis
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
     return fig
 
 
@@ -97,7 +99,7 @@ def regret_bounds(table):
             if loss == losses[-1]:
                 ax.set_xlabel("visits T")
         row[0].set_ylabel(f"{loss} loss per visit")
-    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     return fig
 
 
@@ -142,5 +144,89 @@ def selection_quality(table):
     log_axis(ax.xaxis, plain=True)
     ax.set(xlabel="visits T", ylabel="share of runs with the best kernel", ylim=(0.0, 1.03), title="kernel found")
     ax.legend(fontsize=7, loc="lower right")
-    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
+    return fig
+
+
+def extremes(kernels, chosen, titles=None):
+    """Test accuracy of the five best and the five worst kernels of every pair (OKS figures 1 and 2).
+
+    Parameters
+    ----------
+    kernels : DataFrame
+        Of `experiments.oks.every_kernel`, with a column name.
+    chosen : DataFrame
+        Columns name, method, accuracy: what methods reach, drawn as lines (means over seeds).
+    """
+    names = list(dict.fromkeys(kernels["name"]))
+    fig, axes = plt.subplots(1, len(names), figsize=(3.9 * len(names), 3.7), layout="constrained", squeeze=False)
+    for ax, name in zip(axes[0], names, strict=True):
+        mine = kernels[kernels["name"] == name].sort_values("accuracy", ascending=False)
+        shown = pd.concat([mine.head(5), mine.tail(5)])
+        places = np.r_[np.arange(5), np.arange(6, 11)]
+        ax.bar(places, 100 * shown["accuracy"], color=["#0072B2"] * 5 + ["#7F7F7F"] * 5, width=0.7)
+        for place, value in zip(places, shown["accuracy"], strict=True):
+            ax.text(place, 41, f"{100 * value:.0f}", ha="center", color="white", fontsize=7)
+        for method in ("MuSVM", "OKS", "SOM"):
+            reached = chosen[(chosen["name"] == name) & (chosen["method"] == method)]["accuracy"]
+            style = method_style(method)
+            ax.axhline(100 * reached.mean(), color=style["color"], linestyle=style["linestyle"], linewidth=1.2, label=style["label"])
+        labels = [f"{k}: {text}" for k, text in zip(shown["kernel"], shown["kernel_name"], strict=True)]
+        ax.set(title=name, ylim=(40, 109), xticks=places, ylabel="test accuracy [%]")
+        ax.set_xticklabels(labels, rotation=60, ha="right", fontsize=7)
+        ax.grid(False, axis="x")
+    axes[0, 0].legend(loc="upper right", ncols=3, fontsize=7)
+    return fig
+
+
+def probabilities(tables, quality, best=5):
+    """Kernel probabilities of OKS over the visits, one panel for each table.
+
+    Parameters
+    ----------
+    tables : dict of str to DataFrame
+        Title -> table of `experiments.oks.probabilities`.
+    quality : DataFrame
+        Columns kernel, kernel_name, accuracy of an SVM on each kernel: kernels are coloured by it.
+    best : int
+        Kernels that are named, those with the largest probability at the end.
+    """
+    fig, axes = plt.subplots(1, len(tables), figsize=(4.6 * len(tables), 3.5), layout="constrained", squeeze=False)
+    accuracy = quality.set_index("kernel")["accuracy"]
+    colors = plt.get_cmap("cividis")
+    low, high = accuracy.min(), accuracy.max()
+    for ax, (title, table) in zip(axes[0], tables.items(), strict=True):
+        grid = table.pivot(index="step", columns="kernel", values="probability")
+        for kernel in grid:
+            ax.plot(grid.index, grid[kernel], color=colors((accuracy[kernel] - low) / (high - low)), linewidth=1.0)
+        last = grid.iloc[-1].nlargest(best)
+        names = quality.set_index("kernel")["kernel_name"]
+        text = "\n".join(f"{names[k]}: {p:.2f} ({100 * accuracy[k]:.0f}%)" for k, p in last.items())
+        ax.text(0.02, 0.98, text, transform=ax.transAxes, va="top", fontsize=7)
+        ax.set(title=title, xlabel="visits", ylabel="kernel probability q", ylim=(0, max(0.05, 1.5 * grid.to_numpy().max())))
+    shade = plt.cm.ScalarMappable(plt.Normalize(100 * low, 100 * high), colors)
+    fig.colorbar(shade, ax=axes[0, -1], label="accuracy of an SVM on the kernel [%]")
+    return fig
+
+
+def selection_against_passes(table, musvm):
+    """Accuracy of an SVM on the kernel that OKS and SOM choose, against the number of passes, one panel per pair.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns name, method, n_epochs, seed, accuracy.
+    musvm : dict of str to float
+        Accuracy of MuSVM, a line.
+    """
+    names = list(dict.fromkeys(table["name"]))
+    fig, axes = plt.subplots(2, (len(names) + 1) // 2, figsize=(3.4 * ((len(names) + 1) // 2), 6), layout="constrained", squeeze=False)
+    for ax, name in zip(axes.ravel(), names, strict=False):
+        for method, label in (("OKS", "OKS"), ("SOM", "SOM")):
+            grid = table[(table["name"] == name) & (table["method"] == method)].pivot(index="seed", columns="n_epochs", values="accuracy")
+            band(ax, grid.columns, 100 * grid.to_numpy(), method, label=f"kernel chosen by {label}")
+        style = method_style("MuSVM")
+        ax.axhline(100 * musvm[name], color=style["color"], linestyle=style["linestyle"], linewidth=1.2, label="MuSVM (all kernels tried)")
+        ax.set(title=name, xlabel="passes", ylabel="test accuracy [%]", xticks=list(grid.columns))
+    axes[0, 0].legend(loc="lower right")
     return fig

@@ -229,10 +229,15 @@ def test_select_then_fit_on_kernel_matrices():
 
 
 def test_gamma_of_the_selector_is_kept():
-    X, y = make_data(100, seed=3)
+    """The SVM gets the kernel that was selected, whose gamma may come from a part of the samples."""
+    X, y = make_data(700, seed=3, noise=0.3)
     cues = [("a", RBF(), [0, 1, 2]), ("b", Chi2(), [3, 4, 5])]
-    model = select_then_fit(OKS(cues, random_state=0, **QUIET), X, y, C=1.0, random_state=0)
-    one = MuSVM([cues[model.best_index_]], C=1.0, random_state=0).fit(X, y)
+    selector = OKS(cues, random_state=0, **QUIET).fit(X, y)
+    for model in (select_then_fit(selector, X, y, C=1.0, random_state=0), select_then_fit(clone(selector), X, y, C=1.0, random_state=0)):
+        assert model.bank_.kernels_[model.best_index_] == selector._source.triples[model.best_index_][1]
+    everything = MuSVM(cues, C=1.0, random_state=0).fit(X, y)
+    assert everything.bank_.kernels_[0].gamma != selector._source.triples[0][1].gamma
+    one = MuSVM([selector._source.triples[model.best_index_]], C=1.0, random_state=0).fit(X, y)
     np.testing.assert_allclose(model.decision_function(X), one.decision_function(X), atol=1e-3)
 
 

@@ -121,7 +121,8 @@ def _one_svm(cls):
     def run(split, grids):
         make = functools.partial(cls, validation=VALIDATION, random_state=split.seed, memory=MEMORY)
         model = make(split.pair.kernels, C=grids["C"]).fit(split.pair.X_train, split.pair.y_train)
-        return Outcome(model, model.best_index_, {"C": model.C_}, lambda bank: make("precomputed", C=model.C_).fit(bank, split.pair.y_train))
+        again = lambda bank: make("precomputed", C=model.C_).fit(bank, split.pair.y_train)  # noqa: E731
+        return Outcome(model, model.best_index_, {"C": model.C_}, again)
 
     return run
 
@@ -277,8 +278,10 @@ def selections(name, method, n_epochs, seeds, beta, described):
         options = dict(n_epochs=n_epochs, random_state=seed, verbose=False)
         model = OKS(pair.kernels, **options) if method == "OKS" else SOM(pair.kernels, beta=beta, **options)
         model.fit(pair.X_train, pair.y_train)
-        rows.append({"seed": seed, "kernel": model.best_index_ + 1, "probability": float(model.kernel_probabilities_.max()),
-                     "evaluations": model.n_evaluations_, "updates": model.n_updates_, "mistakes": float(model.online_errors_.mean())})  # fmt: skip
+        rows.append({
+            "seed": seed, "kernel": model.best_index_ + 1, "probability": float(model.kernel_probabilities_.max()),
+            "evaluations": model.n_evaluations_, "updates": model.n_updates_, "mistakes": float(model.online_errors_.mean()),
+        })  # fmt: skip
     return pd.DataFrame(rows)
 
 
@@ -294,7 +297,8 @@ def probabilities(name, seed, delta, eta, n_epochs, described):
     model = OKS(pair.kernels, delta=delta, eta=eta, n_epochs=n_epochs, random_state=seed, verbose=False).fit(pair.X_train, pair.y_train)
     steps = model.history_["step"].to_numpy()
     m = len(pair.kernels)
-    return pd.DataFrame({"step": np.repeat(steps, m), "kernel": np.tile(np.arange(1, m + 1), steps.size), "probability": model.probability_history_.ravel()})
+    kernels = np.tile(np.arange(1, m + 1), steps.size)
+    return pd.DataFrame({"step": np.repeat(steps, m), "kernel": kernels, "probability": model.probability_history_.ravel()})
 
 
 def compare_all(sweep, names, described, grids, seeds, data):
@@ -318,7 +322,9 @@ def compare_all(sweep, names, described, grids, seeds, data):
     DataFrame
         Columns name, seed and those of `compare`.
     """
-    points = [dict(name=name, methods=list(METHODS if seed == seeds[0] else RANDOM), seed=seed, grids=grids) for name in names for seed in seeds]
+    points = [
+        dict(name=name, methods=list(METHODS if seed == seeds[0] else RANDOM), seed=seed, grids=grids) for name in names for seed in seeds
+    ]
     frames = sweep.run(compare, points, common={"described": described}, data=data)
     return pd.concat([f.assign(name=p["name"], seed=p["seed"]) for p, f in zip(points, frames, strict=True)], ignore_index=True)
 

@@ -23,21 +23,31 @@ def settings(profile):
     -------
     dict
         `images`, `tables`: training and test samples of a pair at most, and grids of the two comparisons; `selectors`: seeds of the random
-        methods; `selections`: seeds of the many selections on which the chosen kernels are judged, and the numbers of passes.
+        methods; `selections`: seeds of the many selections on which the chosen kernels are judged, and the numbers of passes; `mistakes`,
+        `regret`, `quality`: streams of the theorems.
     """
     few = dict(C=(2.0**-10, 2.0**-5, 1.0, 2.0**5, 2.0**10), beta=(0.1, 0.3, 0.5, 0.7, 0.9), p=(1.05, 1.25, 2.0))
     sizes = {
         "smoke": dict(
-            images=dict(n_train=80, n_test=200), tables=dict(n_train=80, n_test=200), grids=dict(C=(1.0, 2.0**5), beta=(0.3, 0.7), p=(1.25,)),
-            selectors=2, selections=dict(seeds=4, n_epochs=(1, 2)),
+            images=dict(n_train=80, n_test=200), tables=dict(n_train=80, n_test=200),
+            grids=dict(C=(1.0, 2.0**5), beta=(0.3, 0.7), p=(1.25,)),
+            selectors=2, selections=dict(seeds=4, n_epochs=(1, 2)), mistakes=dict(n_samples=(40, 80, 160), seeds=1, draws=8),
+            regret=dict(n_samples=(40, 80), seeds=1, draws=8),
+            quality=dict(n_visits=(50, 100, 200), n_samples=200, n_held=500, seeds=1, draws=20),
         ),
         "quick": dict(
-            images=dict(n_train=400, n_test=700), tables=dict(n_train=400, n_test=600), grids=few,
+            images=dict(n_train=400, n_test=700), tables=dict(n_train=300, n_test=600), grids=few,
             selectors=5, selections=dict(seeds=20, n_epochs=(1, 2, 5)),
+            mistakes=dict(n_samples=(75, 150, 300, 600, 1200), seeds=1, draws=30),
+            regret=dict(n_samples=(75, 300, 900), seeds=1, draws=20),
+            quality=dict(n_visits=(100, 200, 400, 800, 1600), n_samples=1600, n_held=3000, seeds=1, draws=100),
         ),
         "full": dict(
             images=dict(n_train=1500, n_test=1900), tables=dict(n_train=1000, n_test=600), grids=dict(C=C_RANGE, beta=BETA_RANGE, p=P_GRID),
             selectors=5, selections=dict(seeds=100, n_epochs=(1, 2, 5, 10, 20)),
+            mistakes=dict(n_samples=(100, 200, 400, 800, 1600, 3200), seeds=3, draws=100),
+            regret=dict(n_samples=(100, 400, 1600), seeds=3, draws=100),
+            quality=dict(n_visits=(100, 200, 400, 800, 1600, 3200), n_samples=3200, n_held=4000, seeds=5, draws=300),
         ),
     }  # fmt: skip
     return sizes[profile]

@@ -1,0 +1,213 @@
+"""Theorems 1 and 3 and corollary 2, measured: comparators against a conic solver, sums against runs that are watched at every visit."""
+
+import math
+
+import cvxpy as cp
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from oks_twins import plain_loss
+
+from cuelearn.experiments.oks import theorems as th
+from cuelearn.oks import solve_selection
+from cuelearn.oks.engine import OKS_RULE, REGRET_RULE
+from cuelearn.oks.sources import Given
+from cuelearn.plots import oks as draw
+
+LOSSES = ("hinge", "logistic", "square")
+
+
+def convex(kernel, signs, loss):
+    """Features of a kernel, a weight vector, and the sum of its losses."""
+    values, vectors = np.linalg.eigh(kernel.astype(float))
+    w = cp.Variable(signs.size)
+    f = (vectors * np.sqrt(np.maximum(values, 0.0))) @ w
+    margins = cp.multiply(signs, f)
+    return w, cp.sum({"hinge": cp.pos(1 - margins), "logistic": cp.logistic(-margins), "square": 0.5 * cp.square(f - signs)}[loss])
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("step", [0.02, 1.0, 30.0])
+def test_comparators_against_a_conic_solver(loss, step):
+    """The bound never exceeds the optimum and comes near it; the function handed over does too, from above."""
+    stream = th.stream_of("pendigits", 40, 0)
+    for j in (0, 1):
+        K, y = stream.stack[j].astype(float), stream.signs
+        w, total = convex(K, y, loss)
+        wanted = cp.Problem(cp.Minimize(total + cp.sum_squares(w) / (2.0 * step))).solve(solver=cp.CLARABEL)
+        bound, coef, point = th.least_loss(stream.stack[j], y, step, loss)
+        assert wanted * (1.0 - 2e-3) - 1e-6 <= bound <= wanted * (1.0 + 1e-5)  # kernels in float32
+        found = th.loss_of(loss, K @ coef, y)[0].sum() + coef @ K @ coef / (2.0 * step)
+        assert wanted * (1.0 - 1e-5) <= found <= wanted * (1.0 + 3e-3) + 1e-6
+        if loss == "hinge":
+            assert point.min() >= 0.0 and point.max() <= 1.0 + 1e-12
+            again, _, _ = th.least_loss(stream.stack[j], y, step, loss, start=point)
+            assert again == pytest.approx(bound, rel=2e-3)
+
+
+def test_loss_in_the_ball_and_what_the_theorem_allows():
+    """Lagrange's bound from the grid lies below the constrained optimum, not far; the bound is the least over the steps."""
+    T, radius, delta = 40, 3.0, 0.3
+    stream = th.stream_of("pendigits", T, 0)
+    table = th.mistakes_against_bound("pendigits", T, 0, delta=delta, draws=2, radius=radius)
+    wanted = math.inf
+    for K in stream.stack:
+        w, total = convex(K, stream.signs, "hinge")
+        wanted = min(wanted, cp.Problem(cp.Minimize(total), [cp.norm(w) <= radius]).solve(solver=cp.CLARABEL))
+    assert 0.8 * wanted <= table["loss"].iloc[0] <= wanted * (1.0 + 1e-6)
+    m = len(stream.stack)
+    found = minimum = math.inf
+    for step in np.geomspace(1e-3, 3.0, 2000):
+        found = min(found, radius**2 / (2.0 * step) + th.surplus(m, T, delta, th.weights_step(m, T, delta), step))
+    for step in np.array(th.RADII) / math.sqrt(m * T):
+        least = min(th.least_loss(K, stream.signs, step)[0] for K in stream.stack)
+        minimum = min(minimum, least + th.surplus(m, T, delta, th.weights_step(m, T, delta), step))
+    assert table["allowed"].iloc[0] == pytest.approx(found, rel=1e-5)
+    assert table["bound"].iloc[0] == pytest.approx(minimum, rel=1e-3)
+
+
+@pytest.mark.parametrize("rule, loss", [(OKS_RULE, "hinge"), *((REGRET_RULE, loss) for loss in LOSSES)])
+def test_a_run_gone_over_again_is_the_run(rule, loss):
+    """Weights and outputs of every kernel before every visit, against a run that is stopped and asked at each."""
+    stream, delta, eta, step, seed = th.stream_of("one useful", 60, 1, n_kernels=4), 0.3, 0.11, 0.2, 5
+    results, drawn, losses = th.passes(stream, 2, seed=seed, rule=rule, delta=delta, eta=eta, step=step, loss=loss)
+    q, outputs = th.replay(drawn, losses, 4, delta, eta), th.outputs_before(stream.stack, results)
+    source = Given(4, 60)
+    samples = source.pack(stream.stack)
+    for run, rng in enumerate(np.random.default_rng([seed, 14]).spawn(2)):
+        weights, said = [np.full(4, 0.25)], [np.zeros((60, 4))]
+
+        def look(learner, visits):
+            weights.append(learner.q.copy())
+            said.append(learner.outputs(samples, samples))
+
+        solve_selection(
+            source, samples, stream.signs, rule=rule, n_epochs=1, delta=delta, eta=eta, step=step, loss=loss, rng=rng, chunk=1, watch=look
+        )
+        np.testing.assert_allclose(q[run], weights[:-1], atol=1e-12)
+        np.testing.assert_allclose(outputs[run], [f[t] for t, f in enumerate(said[:-1])], atol=1e-9)
+        own = [plain_loss(loss, outputs[run, t, j], stream.signs[t])[0] for t, j in enumerate(drawn[run])]
+        own = own if rule == REGRET_RULE else [float(stream.signs[t] * outputs[run, t, j] <= 0.0) for t, j in enumerate(drawn[run])]
+        np.testing.assert_allclose(losses[run], own, atol=1e-9)
+
+
+def test_mistakes_by_brute_force():
+    """The sum in theorem 3 from what every visit of a watched run shows."""
+    stream = th.stream_of("pendigits", 50, 2)
+    m, delta = len(stream.stack), 0.5
+    table = th.mistakes_against_bound("pendigits", 50, 2, delta=delta, draws=3)
+    source = Given(m, 50)
+    samples = source.pack(stream.stack)
+    for run, rng in enumerate(np.random.default_rng([2, 14]).spawn(3)):
+        total = [1.0]  # before the first visit all predictors are 0: all mistaken, weights sum to 1
+
+        def look(learner, visits):
+            if visits < 50:
+                wrong = stream.signs[visits] * learner.outputs(samples, samples)[visits] <= 0.0
+                total[0] += learner.q @ wrong
+
+        eta = th.weights_step(m, 50, delta)
+        result = solve_selection(source, samples, stream.signs, n_epochs=1, delta=delta, eta=eta, rng=rng, chunk=1, watch=look)
+        assert table["mistakes"][run] == pytest.approx(total[0], abs=1e-9)
+        assert table["drawn_mistakes"][run] == result.learner.n_mistakes
+
+
+@pytest.mark.parametrize("kind", th.KINDS)
+def test_no_bound_is_passed(kind):
+    """Theorems 1 and 3 on short streams, at the upper ends of the intervals of the means."""
+    mistakes = [th.mistakes_against_bound(kind, n, 0, delta=d, draws=15).assign(n_samples=n) for n in (30, 90) for d in (0.2, 0.6)]
+    told = th.expectations(pd.concat(mistakes), "mistakes", ["n_samples", "delta"])
+    assert len(told) == 4
+    assert (told["high"] <= told["bound"]).all()
+    assert (told["mean"] - told["loss"] <= told["allowed"]).all()
+    cases = [(loss, radius) for loss in LOSSES for radius in (1.0, 8.0)]
+    regret = [th.regret_against_bound(kind, loss, 60, 0, delta=0.3, draws=15, radius=r).assign(loss=loss) for loss, r in cases]
+    told = th.expectations(pd.concat(regret), "losses", ["loss", "radius"])
+    assert (told["high"] <= told["bound"]).all()
+    assert (told["comparator"] <= told["low"]).all()  # a regularised optimum with hindsight
+    assert (told.loc[told["loss"] == "hinge", "slope"] == 1.0).all()
+    square = told[told["loss"] == "square"]
+    np.testing.assert_allclose(square["largest"], 0.5 * square["slope"] ** 2)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_corollary_by_brute_force(loss):
+    """Held-out losses from the learner itself; the best predictor is a function of the kernel named, with its norm."""
+    options = dict(n_samples=80, n_held=60, delta=0.4, loss=loss)
+    table = th.selection_quality("one useful", 50, 3, draws=4, **options)
+    stream = th.stream_of("one useful", 80, 3, 60)
+    m, source = len(stream.stack), Given(8, 80)
+    samples, held = source.pack(stream.stack), source.pack(stream.held)
+    step, eta = table["best_norm"][0] * math.sqrt(0.4 / (m * 50)), th.weights_step(m, 50, 0.4)
+    for run, rng in enumerate(np.random.default_rng([3, 50, 15]).spawn(4)):
+        result = solve_selection(
+            source, samples, stream.signs, rule=REGRET_RULE, n_epochs=1, delta=0.4, eta=eta, step=step, loss=loss, shuffle=True, rng=rng,
+            chunk=50, watch=lambda learner, visits: True,
+        )  # fmt: skip
+        outputs = result.learner.outputs(held, samples)
+        assert result.learner.n_seen == 50
+        losses = [np.mean([plain_loss(loss, f, y)[0] for f, y in zip(column, stream.held_signs, strict=True)]) for column in outputs.T]
+        excess = np.array(losses) - table["best_loss"][run]
+        best = int(np.argmax(result.kernel_probabilities))
+        assert table["largest"][run] == pytest.approx(excess[best], abs=1e-5)
+        assert table["expected"][run] == pytest.approx(result.kernel_probabilities @ excess, abs=1e-5)
+        assert table["largest_kernel"][run] == stream.names[best]
+        assert table["drawn"][run] == pytest.approx(excess[stream.names.index(table["drawn_kernel"][run])], abs=1e-5)
+    batch = th.batch_predictors("one useful", 80, 3, 60, loss)
+    assert batch["loss"].min() == table["best_loss"][0]
+    assert table["best_kernel"][0] == "k0"
+    assert (table[["drawn", "largest"]].max(axis=1) <= table["bound"] / 0.1).all()
+    whole = th.selection_quality("one useful", 80, 3, draws=10, **options)
+    assert (whole["largest_kernel"] == "k0").mean() >= 0.5
+
+
+def test_quantiles_and_expectations_on_small_tables():
+    table = pd.DataFrame({
+        "kind": "random", "n_visits": 10, "seed": 0, "run": range(10), "drawn": np.arange(10.0), "largest": -np.arange(10.0), "bound": 2.0,
+        "drawn_kernel": ["a"] * 4 + ["b"] * 6, "largest_kernel": "a", "best_kernel": "a",
+    })  # fmt: skip
+    told = th.quantiles(table, (0.5, 0.1)).set_index("epsilon")
+    assert told["drawn"].tolist() == [4.0, 8.0]  # of 10 runs at most 5, at most 1 lie above
+    assert told["largest"].tolist() == [-5.0, -1.0]
+    assert told["bound"].tolist() == [4.0, 20.0]
+    assert (told["drawn_best"] == 0.4).all() and (told["largest_best"] == 1.0).all()
+    runs = pd.DataFrame({"T": [1, 1, 2, 2], "run": [0, 1, 0, 1], "x": [0.0, 2.0, 3.0, 3.0], "bound": [5, 5, 6, 6]})
+    means = th.expectations(runs, "x", ["T"])
+    assert means["mean"].tolist() == [1.0, 3.0]
+    assert means["high"].tolist() == pytest.approx([1.0 + 12.706204736, 3.0])
+    assert means["bound"].tolist() == [5, 6]
+
+
+def test_streams():
+    """Those of one seed begin with the same samples; what cannot be made is an error."""
+    for kind in ("random", "one useful"):
+        longer, shorter = th.stream_of(kind, 40, 0, 5), th.stream_of(kind, 20, 0)
+        np.testing.assert_array_equal(longer.signs[:20], shorter.signs)
+        assert longer.held.shape == (8, 5, 40)
+        assert shorter.stack.shape == (8, 20, 20)
+        assert shorter.stack.diagonal(axis1=1, axis2=2).max() <= 1.0 + 1e-6
+    with pytest.raises(ValueError, match="kind must be one of pendigits"):
+        th.stream_of("letters", 10, 0)
+    with pytest.raises(ValueError, match="n_samples and n_held must be at most 10992 together"):
+        th.stream_of("pendigits", 10000, 0, 1000)
+    with pytest.raises(ValueError, match="n_visits must be at most n_samples, 20, got 30"):
+        th.selection_quality("random", 30, 0, n_samples=20, n_held=10)
+
+
+def test_figures_are_drawn():
+    points = [dict(kind=k, n_samples=n, seed=s) for k in ("pendigits", "random") for s in (0, 1) for n in (20, 40)]
+    mistakes = pd.concat([th.mistakes_against_bound(**p, delta=d, draws=3).assign(**p) for p in points for d in (0.2, 0.5)])
+    cases = [dict(p, loss=loss) for p in points for loss in ("hinge", "square")]
+    regret = pd.concat([th.regret_against_bound(**case, draws=3).assign(**case) for case in cases])
+    quality = [dict(kind="random", n_visits=n, seed=s) for s in (0, 1) for n in (20, 40)]
+    quality = pd.concat([th.selection_quality(**p, n_samples=40, n_held=30, draws=5).assign(**p) for p in quality])
+    for fig, panels in (
+        (draw.mistake_bound(mistakes), 2),
+        (draw.regret_bounds(regret), 4),
+        (draw.selection_quality(th.quantiles(quality, (0.5, 0.1))), 2),
+    ):
+        fig.canvas.draw()
+        assert len(fig.axes) == panels
+        assert all(ax.lines for ax in fig.axes)
+        plt.close(fig)
