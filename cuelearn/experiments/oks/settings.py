@@ -43,7 +43,7 @@ def settings(profile):
             quality=dict(n_visits=(100, 200, 400, 800, 1600), n_samples=1600, n_held=3000, seeds=1, draws=100),
         ),
         "full": dict(
-            images=dict(n_train=1500, n_test=1900), tables=dict(n_train=1000, n_test=600), grids=dict(C=C_RANGE, beta=BETA_RANGE, p=P_GRID),
+            images=dict(n_train=2000, n_test=1900), tables=dict(n_train=1000, n_test=600), grids=dict(C=C_RANGE, beta=BETA_RANGE, p=P_GRID),
             selectors=5, selections=dict(seeds=100, n_epochs=(1, 2, 5, 10, 20)),
             mistakes=dict(n_samples=(100, 200, 400, 800, 1600, 3200), seeds=3, draws=100),
             regret=dict(n_samples=(100, 400, 1600), seeds=3, draws=100),
