@@ -167,6 +167,10 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         TypeError
             If a parameter or label cannot be written without pickle.
         """
+        write_model(path, *self._pack())
+
+    def _pack(self):
+        """What `save` writes: a dict for JSON, and arrays."""
         check_is_fitted(self)
         parameters = self.get_params(deep=False)
         parameters.pop("callback", None)
@@ -193,7 +197,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             "format": FORMAT, "package": ".".join(type(self).__module__.split(".")[:2]), "class": type(self).__name__, "parameters": parameters, "fitted": plain,
             "bank": None if bank is None else bank.to_dict(),
         }  # fmt: skip
-        write_model(path, head, arrays)
+        return head, arrays
 
     @classmethod
     def load(cls, path):

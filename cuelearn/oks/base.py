@@ -22,7 +22,7 @@ from cuelearn.storage import read_model, write_model
 __all__ = ["Learner", "OnlineKernels", "Result", "StreamingKernels", "check_two_classes", "load", "signs_of"]
 
 FORMAT = 1
-CHUNK = 64  # least visits between two looks at the outside world
+CHUNK = 16  # least visits between two looks at the outside world
 BAR_AFTER = 2.0
 NOTHING = Samples(np.empty((0, 0)), np.empty((0, 0)), np.empty((0, 0, 0)))
 
@@ -190,7 +190,8 @@ class Learner:
             if stopped:
                 break
         return Result(
-            self.q.copy(), self.p.copy(), self.cut(self.predictors.support), self.cut(self.predictors.coef), self.history(), np.array(trail), self.n_updates, self.n_evaluations, self,
+            self.q.copy(), self.p.copy(), self.cut(self.predictors.support), self.cut(self.predictors.coef),
+            self.history(), np.array(trail), self.n_updates, self.n_evaluations, self,
         )  # fmt: skip
 
     # ------------------------------------------------------------ saving
@@ -216,7 +217,7 @@ def check_two_classes(estimator, y):
     classes = np.unique(y)
     name = type(estimator).__name__
     if classes.size < 2:
-        raise ValueError(f"y must hold at least 2 classes, got 1 class: {classes[0]!r}")
+        raise ValueError(f"y must hold at least 2 classes, got 1 class: {classes[:1].tolist()[0]!r}")
     if classes.size > 2 and not estimator.one_vs_rest:
         raise ValueError(
             "Only binary classification is supported. The type of the target is multiclass: "
@@ -456,8 +457,12 @@ class OnlineKernels(ClassifierMixin, BaseEstimator):
         Notes
         -----
         The record of the visits, a callback and a `random_state` other than None or an int are left out; a loaded model that goes on
-        learning draws anew.
+        learning starts its draws again from `random_state`.
         """
+        write_model(path, *self._pack())
+
+    def _pack(self):
+        """What `save` writes: a dict for JSON, and arrays."""
         check_is_fitted(self, "classes_")
         parameters = self.get_params(deep=False)
         parameters.pop("callback", None)
@@ -475,7 +480,7 @@ class OnlineKernels(ClassifierMixin, BaseEstimator):
         head = {"format": FORMAT, "chapter": "oks", "class": type(self).__name__, "parameters": parameters, "kernels": kernels,
                 "names": self._source.names, "n_features": int(self.n_features_in_), "n_learners": len(self._learners),
                 "feature_names": None if names is None else [str(name) for name in names]}  # fmt: skip
-        write_model(path, head, arrays)
+        return head, arrays
 
     @classmethod
     def load(cls, path):
@@ -530,7 +535,8 @@ class StreamingKernels(OnlineKernels):
 
         Notes
         -----
-        A ``gamma="mean"`` is set by the first batch and stays; for a stream of single samples give a number. Only samples that are in
+        A stream is one pass: `delta` stays at its first value. A ``gamma="mean"`` is set by the first batch and stays; for a stream of
+        single samples give a number. Only samples that are in
         some predictor's support are kept.
         """
         with unchanged_on_error(self):
@@ -576,7 +582,10 @@ class StreamingKernels(OnlineKernels):
             targets = np.concatenate([np.zeros(held), targets])
             learner.reserve(held + n, n)
             learner.visit(together, np.arange(held, held + n), targets, learner.rng.random(n))
-        self._keep(together)
+        if all(learner.members().max(initial=-1) < held for learner in self._learners):  # nobody joined
+            self._numbers = self._numbers[:held]
+        else:
+            self._keep(together)
         return self
 
 
@@ -596,12 +605,15 @@ def load(path):
     ValueError
         If the file is damaged or not one of ours.
     """
-    return read_model(path, _rebuild)
+    return read_model(path, rebuild)
 
 
-def _rebuild(head, arrays):
+def rebuild(head, arrays):
+    """The estimator of what `_pack` returned."""
     import cuelearn.oks
 
+    if head["class"] == "SelectedSVM":
+        return cuelearn.oks.SelectedSVM._unpack(head, arrays)
     if "chapter" not in head:  # an SVM on one kernel
         return rebuild_classifier(head, arrays)
     if head["format"] != FORMAT:

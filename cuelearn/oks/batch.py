@@ -5,12 +5,13 @@ import time
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
+from sklearn.utils.validation import validate_data
 
 from cuelearn.checks import as_generator, check_positive, unchanged_on_error
 from cuelearn.kernels import KernelBank
-from cuelearn.mkl.base import KernelClassifier
+from cuelearn.mkl.base import KernelClassifier, rebuild_classifier
 from cuelearn.mkl.single import fit_svc
-from cuelearn.oks.base import OnlineKernels, check_two_classes, signs_of
+from cuelearn.oks.base import OnlineKernels, check_two_classes, load, rebuild, signs_of
 from cuelearn.oks.validation import held_back
 
 __all__ = ["AlignmentSVM", "C_GRID", "MuSVM", "SelectedSVM", "alignment", "select_then_fit"]
@@ -202,7 +203,8 @@ class MuSVM(_OneKernelSVM):
 
     Notes
     -----
-    Cost O(m n^2 d) for the kernels and one libsvm run for each kernel and C.
+    Cost O(m n^2 d) for the kernels and one libsvm run for each kernel and C. A ``gamma="mean"`` is taken over all samples, that of `OKS`
+    over 500: give numbers (``KernelBank(...).triples``) to compare both on the same kernels.
 
     References
     ----------
@@ -366,6 +368,10 @@ class SelectedSVM(AlignmentSVM):
             return self._fit_selected(selector, X, y, time.perf_counter() - begun)
 
     def _fit_selected(self, selector, X, y, selection):
+        if not np.array_equal(np.unique(np.asarray(y)), selector.classes_):
+            raise ValueError(f"y must hold the classes that the selector was fitted on, {selector.classes_.tolist()}")
+        if not self._is_precomputed():
+            validate_data(selector, X, reset=False, skip_check_array=hasattr(X, "iloc"))  # the same columns in the same order
         self.selector_ = selector
         begun = time.perf_counter() - selection  # the total counts the selection
         rng = as_generator(self.random_state)
@@ -399,9 +405,35 @@ class SelectedSVM(AlignmentSVM):
         best = np.atleast_1d(self.selector_.best_index_)
         return self._tune([int(j) for j in best], targets, train, test, seconds)
 
-    def save(self, path):
-        """Not offered: save `selector_`, and train its kernel again."""
-        raise TypeError("SelectedSVM holds a selector and cannot be saved; save selector_ instead")
+    def _pack(self):
+        # as the SVM on a chosen kernel that it is, with the selector beside it
+        svm = MuSVM(self.kernels, C=self.C, validation=self.validation, one_vs_rest=self.one_vs_rest, normalize=self.normalize)
+        fitted = {name: value for name, value in vars(self).items() if name.endswith("_") and name != "selector_"}
+        vars(svm).update(fitted)
+        if isinstance(self.random_state, (type(None), int, np.integer)):
+            svm.random_state = self.random_state
+        head, arrays = svm._pack()
+        selector, theirs = self.selector_._pack()
+        return {**head, "class": "SelectedSVM", "selector": selector}, arrays | {f"selector/{k}": v for k, v in theirs.items()}
+
+    @classmethod
+    def load(cls, path):
+        """Load a model saved by `save`; see `cuelearn.oks.load`."""
+        model = load(path)
+        if not isinstance(model, cls):
+            raise ValueError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}")
+        return model
+
+    @classmethod
+    def _unpack(cls, head, arrays):
+        """The inverse of `_pack`."""
+        selector = rebuild(head["selector"], {k.removeprefix("selector/"): v for k, v in arrays.items() if k.startswith("selector/")})
+        svm = rebuild_classifier({**head, "class": "MuSVM"}, {k: v for k, v in arrays.items() if not k.startswith("selector/")})
+        parameters = {name: getattr(svm, name) for name in ("C", "validation", "random_state")}
+        model = cls(clone(selector), **parameters)
+        vars(model).update({name: value for name, value in vars(svm).items() if name.endswith("_")})
+        model.selector_ = selector
+        return model
 
 
 def select_then_fit(selector, X, y, *, C=C_GRID, validation=0.1, random_state=None):

@@ -165,7 +165,7 @@ class _Sampling(StreamingKernels):
 
 
 class OKS(_Sampling):
-    r"""Online kernel selection for classification: finds the best of many kernels at the cost of one.
+    r"""Online kernel selection for classification: finds a good one of many kernels at the cost of one.
 
     At each visit one kernel is drawn from :math:`p = (1-\delta) q + \delta/m`. If its predictor errs,
     :math:`z = 1[y f_i(x) \le 0]`,
@@ -200,7 +200,7 @@ class OKS(_Sampling):
         Threads over the problems of `one_vs_rest`; the bits do not depend on it.
     random_state : int, Generator or None
     callback : callable(estimator, step), optional
-        Called some 200 times in `fit`, at least once in every pass; a true return value ends the run (with `one_vs_rest` that of the
+        Called up to some 200 times in `fit`, at least once in every pass; a true return value ends the run (with `one_vs_rest` that of the
         present class).
     verbose : bool, default True
         A progress bar on runs of more than two seconds.

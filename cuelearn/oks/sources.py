@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cuelearn.kernels import Chi2, CrossBank, KernelBank, Linear, Poly, RBF
+from cuelearn.kernels import Chi2, CrossBank, Kernel, KernelBank, Linear, Poly, RBF
 from cuelearn.oks.engine import CHI2, CITYBLOCK, EUCLIDEAN, GIVEN, LINEAR, POLY, SQEUCLIDEAN, Kernels, Samples, self_values
 
 __all__ = ["Columns", "Given"]
@@ -133,6 +133,9 @@ def bank_of(estimator, X):
     """
     if not isinstance(estimator.kernels, str):
         n = X.shape[0]
+        for triple in estimator.kernels if isinstance(estimator.kernels, (list, tuple)) else []:
+            if isinstance(triple, tuple) and len(triple) == 3 and isinstance(triple[1], Kernel):
+                _kind(*triple[:2])  # matrices among the columns are no kernels here, and could not be cut to some rows
         rows = np.arange(n) if n <= MEAN_SAMPLES else np.linspace(0, n - 1, MEAN_SAMPLES).astype(int)
         some = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
         bank = KernelBank(estimator.kernels, some, normalize=estimator.normalize, memory=0.0)

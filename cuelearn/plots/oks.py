@@ -164,13 +164,14 @@ def extremes(kernels, chosen, titles=None):
         mine = kernels[kernels["name"] == name].sort_values("accuracy", ascending=False)
         shown = pd.concat([mine.head(5), mine.tail(5)])
         places = np.r_[np.arange(5), np.arange(6, 11)]
-        ax.bar(places, 100 * shown["accuracy"], color=["#0072B2"] * 5 + ["#7F7F7F"] * 5, width=0.7)
+        ax.bar(places, 100 * shown["accuracy"], color=[GREEN] * 5 + ["#7F7F7F"] * 5, width=0.7)
         for place, value in zip(places, shown["accuracy"], strict=True):
-            ax.text(place, 41, f"{100 * value:.0f}", ha="center", color="white", fontsize=7)
+            ax.text(place, 41, f"{100 * value:.1f}", ha="center", color="white", fontsize=6)
         for method in ("MuSVM", "OKS", "SOM"):
             reached = chosen[(chosen["name"] == name) & (chosen["method"] == method)]["accuracy"]
             style = method_style(method)
-            ax.axhline(100 * reached.mean(), color=style["color"], linestyle=style["linestyle"], linewidth=1.2, label=style["label"])
+            label = style["label"] + ("" if len(reached) == 1 else f", mean of {len(reached)}")
+            ax.axhline(100 * reached.mean(), color=style["color"], linestyle=style["linestyle"], linewidth=1.2, label=label)
         labels = [f"{k}: {text}" for k, text in zip(shown["kernel"], shown["kernel_name"], strict=True)]
         ax.set(title=name, ylim=(40, 109), xticks=places, ylabel="test accuracy [%]")
         ax.set_xticklabels(labels, rotation=60, ha="right", fontsize=7)
@@ -222,9 +223,9 @@ def selection_against_passes(table, musvm):
     names = list(dict.fromkeys(table["name"]))
     fig, axes = plt.subplots(2, (len(names) + 1) // 2, figsize=(3.4 * ((len(names) + 1) // 2), 6), layout="constrained", squeeze=False)
     for ax, name in zip(axes.ravel(), names, strict=False):
-        for method, label in (("OKS", "OKS"), ("SOM", "SOM")):
+        for method in ("OKS", "SOM"):
             grid = table[(table["name"] == name) & (table["method"] == method)].pivot(index="seed", columns="n_epochs", values="accuracy")
-            band(ax, grid.columns, 100 * grid.to_numpy(), method, label=f"kernel chosen by {label}")
+            band(ax, grid.columns, 100 * grid.to_numpy(), method, label=f"kernel chosen by {method}")
         style = method_style("MuSVM")
         ax.axhline(100 * musvm[name], color=style["color"], linestyle=style["linestyle"], linewidth=1.2, label="MuSVM (all kernels tried)")
         ax.set(title=name, xlabel="passes", ylabel="test accuracy [%]", xticks=list(grid.columns))

@@ -339,12 +339,6 @@ def test_saving(name, tmp_path):
     np.testing.assert_array_equal(type(model).load(tmp_path / "model").decision_function(K), model.decision_function(K))
 
 
-def test_a_selected_svm_says_that_it_cannot_be_saved(tmp_path):
-    X, y = make_data(60, seed=3)
-    with pytest.raises(TypeError, match="SelectedSVM .*cannot be saved; save selector_ instead"):
-        clone(MODELS["SelectedSVM"]).fit(X, y).save(tmp_path / "model")
-
-
 BAD = [
     *((name, "C", bad, "C must be") for name in MODELS for bad in (0.0, -1.0, np.nan, np.inf, "big", None, (), (1.0, -1.0), ["a"], True)),
     *((name, "validation", bad, "validation must be") for name in MODELS for bad in (0.0, 1.0, -0.1, np.nan, "a", None, True)),

@@ -3,12 +3,13 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from oks_twins import make_data, make_stack
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
-from cuelearn.kernels import RBF
-from cuelearn.oks import OKS, SOM, OKSRegret, SelectedSVM, select_then_fit
+from cuelearn.kernels import RBF, ExpDistance
+from cuelearn.oks import OKS, SOM, OKSRegret, SelectedSVM, load, select_then_fit
 
 KERNELS = [(str(k), RBF(gamma=1.0 + k), slice(None)) for k in range(10)]
 
@@ -56,3 +57,33 @@ def test_selection_that_was_made_before_counts_as_selection():
     assert model.seconds_["total"] >= model.seconds_["selection"] + model.seconds_["training"]
     again = select_then_fit(OKS(KERNELS, random_state=0, verbose=False), X, y, C=(1.0, 10.0), random_state=0)
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+
+
+@pytest.mark.parametrize("one_vs_rest", [False, True])
+def test_a_selected_svm_is_saved_with_its_selector(one_vs_rest, tmp_path):
+    X, y = make_data(200, seed=2)
+    y = y + (X[:, 0] > np.median(X[:, 0])) if one_vs_rest else y
+    model = select_then_fit(OKS(KERNELS, one_vs_rest=one_vs_rest, random_state=0, verbose=False), X, y, C=(1.0, 10.0), random_state=0)
+    model.save(tmp_path / "model.npz")
+    for found in (load(tmp_path / "model.npz"), SelectedSVM.load(tmp_path / "model.npz")):
+        np.testing.assert_array_equal(found.decision_function(X), model.decision_function(X))
+        np.testing.assert_array_equal(found.selector_.kernel_probabilities_, model.selector_.kernel_probabilities_)
+        assert np.array_equal(found.best_kernel_, model.best_kernel_) and np.array_equal(found.C_, model.C_)
+        assert found.fit(X, y).score(X, y) > 0.5
+
+
+def test_a_fitted_selector_gets_the_columns_and_classes_it_knows():
+    X, y = make_data(120, seed=2)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    selector = OKS([("a", RBF(), ["a", "b"]), ("c", RBF(), ["c", "d"])], random_state=0, verbose=False).fit(frame, y)
+    assert select_then_fit(selector, frame, y, C=1.0).score(frame, y) > 0.5
+    with pytest.raises(ValueError, match="feature names"):
+        select_then_fit(selector, frame[list("fedcba")], y, C=1.0)
+    with pytest.raises(ValueError, match="y must hold the classes that the selector was fitted on"):
+        select_then_fit(selector, frame, y + 1, C=1.0)
+
+
+def test_matrices_among_the_columns_are_refused_at_any_size():
+    D = np.abs(np.subtract.outer(np.arange(600.0), np.arange(600.0)))
+    with pytest.raises(ValueError, match="kernels must be computed from X here"):
+        OKS([("d", ExpDistance("precomputed"), slice(None))]).fit(D, np.arange(600) % 2)

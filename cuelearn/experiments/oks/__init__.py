@@ -12,11 +12,11 @@ from cuelearn.experiments.oks.papers import printed
 from cuelearn.experiments.oks.settings import BETA_RANGE, C_RANGE, IMAGE_TASKS, ORIGINAL_TASKS, TABLE_TASKS, settings
 from cuelearn.experiments.oks.tasks import Pair, describe_pair, load_set, pair_of
 from cuelearn.experiments.oks.theorems import (
-    KINDS, expectations, mistakes_against_bound, quantiles, regret_against_bound, selection_quality,
+    KINDS, STREAMS, expectations, mistakes_against_bound, quantiles, regret_against_bound, selection_quality,
 )  # fmt: skip
 
 __all__ = [
-    "BETA_RANGE", "C_RANGE", "IMAGE_TASKS", "KINDS", "METHODS", "ORIGINAL_TASKS", "Pair", "RANDOM", "TABLE_TASKS", "as_printed",
+    "BETA_RANGE", "C_RANGE", "IMAGE_TASKS", "KINDS", "METHODS", "ORIGINAL_TASKS", "Pair", "RANDOM", "STREAMS", "TABLE_TASKS", "as_printed",
     "compare", "compare_all", "describe_pair", "every_kernel", "expectations", "load_set", "mistakes_against_bound", "pair_of",
     "printed", "probabilities", "quantiles", "regret_against_bound", "selection_quality", "selections", "settings", "warm_up",
 ]  # fmt: skip

@@ -4,6 +4,7 @@ A further method takes one line in `METHODS`: a function that learns a pair and 
 """
 
 import functools
+import itertools
 import time
 import warnings
 from typing import NamedTuple
@@ -13,7 +14,7 @@ import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.experiments.oks.tasks import Pair, pair_of
-from cuelearn.kernels import KernelBank
+from cuelearn.kernels import RBF, Chi2, KernelBank, Linear, Poly
 from cuelearn.mkl import OM2, SimpleMKL
 from cuelearn.mkl.single import fit_svc
 from cuelearn.oks import OKS, OM1, SOM, AlignmentSVM, MuSVM, MuTron, SelectedSVM
@@ -61,8 +62,8 @@ def judged(model, X, y):
 class _Split:
     """Training part of a pair, its tenth held back, and the kernel matrices where a method needs them all."""
 
-    def __init__(self, pair, seed):
-        self.pair, self.seed = pair, seed
+    def __init__(self, pair, seed, oks=None):
+        self.pair, self.seed, self.oks = pair, seed, oks or {}
         self.train, self.test = held_back(pair.y_train, VALIDATION, np.random.default_rng([seed, 5]))
 
     def bank(self):
@@ -130,9 +131,10 @@ def _one_svm(cls):
 def _selected(selector, tuned):
     def run(split, grids):
         X, y, kernels = split.pair.X_train, split.pair.y_train, split.pair.kernels
+        options = {"random_state": split.seed, "verbose": False, **(split.oks if selector is OKS else {})}
 
         def make(value=None, kernels=kernels):
-            return selector(kernels, random_state=split.seed, verbose=False, **({tuned: value} if tuned else {}))
+            return selector(kernels, **options, **({tuned: value} if tuned else {}))
 
         value = split.on_features(make, grids[tuned]) if tuned else None
         model = SelectedSVM(make(value), C=grids["C"], validation=VALIDATION, random_state=split.seed).fit(X, y)
@@ -166,20 +168,17 @@ def warm_up():
     rng = np.random.default_rng(0)
     X = rng.random((40, 3))
     y = (X[:, 0] > 0.5).astype(np.int64)
-    described = {"X_train": X, "y_train": y}
     kernels = KernelBank([(k, kernel, slice(0, 3)) for k, kernel in _one_of_each()], X, memory=0.0).triples
     pair = Pair(X, y, X, y, kernels)
     for method in METHODS:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             outcome = METHODS[method](_Split(pair, 0), {"C": (1.0,), "beta": (0.5,), "p": (1.5,)})
-            outcome.model.score(_features(outcome.model, KernelBank(kernels, X), described["X_train"]), y)
+            outcome.model.score(_features(outcome.model, KernelBank(kernels, X), X), y)
             outcome.again(KernelBank(kernels, X, memory=MEMORY))
 
 
 def _one_of_each():
-    from cuelearn.kernels import RBF, Chi2, Linear, Poly
-
     return [("linear", Linear()), ("poly", Poly(degree=2)), ("chi2", Chi2()), ("rbf", RBF())]
 
 
@@ -188,7 +187,7 @@ def _features(model, bank, X):
     return bank.cross(X) if model.kernels == "precomputed" else X
 
 
-def compare(name, methods, seed, grids, described):
+def compare(name, methods, seed, grids, described, oks=None):
     """Several methods on the same pair, one after the other in one run.
 
     Parameters
@@ -202,16 +201,18 @@ def compare(name, methods, seed, grids, described):
         Values of C, beta and p.
     described : dict
         Of `describe_pair`, by name.
+    oks : dict, optional
+        delta and eta of `OKS`.
 
     Returns
     -------
     DataFrame
-        Columns method, seconds (from the features on: kernels, tuning, training), core_seconds (parameters known, matrices at hand),
-        accuracy (on the test samples), kernel (the paper's number, from 1; 0 where there is none), kernel_name, chosen, beta.
+        Columns method, n_train, n_test, seconds (from the features on: kernels, tuning, training), core_seconds (parameters known,
+        matrices at hand), accuracy (on the test samples), kernel (the paper's number, from 1; 0 where there is none), kernel_name, chosen, beta.
     """
     warm_up()
     pair = pair_of(name, described[name])
-    split, rows = _Split(pair, seed), []
+    split, rows = _Split(pair, seed, oks), []
     bank = split.bank()
     for method in methods:
         with warnings.catch_warnings():
@@ -225,7 +226,8 @@ def compare(name, methods, seed, grids, described):
         accuracy = outcome.model.score(_features(outcome.model, bank, pair.X_test), pair.y_test)
         index = outcome.index
         rows.append({
-            "method": method, "seconds": seconds, "core_seconds": core, "accuracy": float(accuracy),
+            "method": method, "n_train": pair.y_train.size, "n_test": pair.y_test.size, "seconds": seconds,
+            "core_seconds": core, "accuracy": float(accuracy),
             "kernel": 0 if index is None else index + 1, "kernel_name": "" if index is None else pair.kernels[index][0],
             "chosen": ", ".join(f"{k}={v:g}" for k, v in outcome.chosen.items()), "beta": outcome.chosen.get("beta", np.nan),
         })  # fmt: skip
@@ -255,7 +257,7 @@ def every_kernel(name, seed, grids, described):
     return pd.DataFrame(rows)
 
 
-def selections(name, method, n_epochs, seeds, beta, described):
+def selections(name, method, n_epochs, seeds, betas, described, oks=None):
     """Kernels that a selector finds with many seeds, and what they cost.
 
     Parameters
@@ -264,9 +266,11 @@ def selections(name, method, n_epochs, seeds, beta, described):
     method : {"OKS", "SOM"}
     n_epochs : int
     seeds : sequence of int
-    beta : float
-        Of SOM.
+    betas : sequence of float
+        Of SOM, taken in turn: those that the validations of `compare` chose.
     described : dict
+    oks : dict, optional
+        delta and eta of `OKS`.
 
     Returns
     -------
@@ -274,9 +278,9 @@ def selections(name, method, n_epochs, seeds, beta, described):
         Columns seed, kernel (from 1), probability (its q), evaluations (kernel values), updates, mistakes (share of the visits).
     """
     pair, rows = pair_of(name, described[name]), []
-    for seed in seeds:
+    for seed, beta in zip(seeds, itertools.cycle(betas), strict=False):
         options = dict(n_epochs=n_epochs, random_state=seed, verbose=False)
-        model = OKS(pair.kernels, **options) if method == "OKS" else SOM(pair.kernels, beta=beta, **options)
+        model = OKS(pair.kernels, **(oks or {}), **options) if method == "OKS" else SOM(pair.kernels, beta=beta, **options)
         model.fit(pair.X_train, pair.y_train)
         rows.append({
             "seed": seed, "kernel": model.best_index_ + 1, "probability": float(model.kernel_probabilities_.max()),
@@ -301,8 +305,8 @@ def probabilities(name, seed, delta, eta, n_epochs, described):
     return pd.DataFrame({"step": np.repeat(steps, m), "kernel": kernels, "probability": model.probability_history_.ravel()})
 
 
-def compare_all(sweep, names, described, grids, seeds, data):
-    """Every method once, the random ones with every seed, on several pairs.
+def compare_all(sweep, names, described, grids, seeds, data, repeated=RANDOM, oks=None):
+    """Every method once, some with every seed, on several pairs.
 
     Parameters
     ----------
@@ -316,6 +320,10 @@ def compare_all(sweep, names, described, grids, seeds, data):
         The first for every method.
     data : sequence
         Identity of the data.
+    repeated : sequence of str
+        Methods that run with every seed.
+    oks : dict, optional
+        delta and eta of `OKS`.
 
     Returns
     -------
@@ -323,7 +331,8 @@ def compare_all(sweep, names, described, grids, seeds, data):
         Columns name, seed and those of `compare`.
     """
     points = [
-        dict(name=name, methods=list(METHODS if seed == seeds[0] else RANDOM), seed=seed, grids=grids) for name in names for seed in seeds
+        dict(name=name, methods=list(METHODS if seed == seeds[0] else repeated), seed=seed, grids=grids, oks=oks)
+        for name in names for seed in seeds
     ]
     frames = sweep.run(compare, points, common={"described": described}, data=data)
     return pd.concat([f.assign(name=p["name"], seed=p["seed"]) for p, f in zip(points, frames, strict=True)], ignore_index=True)
@@ -335,13 +344,16 @@ def as_printed(table):
     Returns
     -------
     DataFrame
-        Columns name, method, seconds, "times OKS" (ratio to OKS-SVM), core_seconds, accuracy, sd, kernels, chosen.
+        Columns name, method, n_train, n_test, seconds, "times OKS" (ratio to OKS-SVM), core_seconds, accuracy, sd, kernels, chosen (of
+        the first seed).
     """
     grouped = table.groupby(["name", "method"], sort=False)
     out = grouped.agg(
-        seconds=("seconds", "mean"), core_seconds=("core_seconds", "mean"), accuracy=("accuracy", "mean"), sd=("accuracy", "std"),
+        n_train=("n_train", "first"), n_test=("n_test", "first"), seconds=("seconds", "mean"),
+        core_seconds=("core_seconds", "mean"), accuracy=("accuracy", "mean"), sd=("accuracy", "std"),
         kernels=("kernel", lambda k: ",".join(str(v) for v in sorted(k) if v)), chosen=("chosen", "first"),
+        names=("kernel_name", lambda k: "; ".join(dict.fromkeys(v for v in k if v))),
     ).reset_index()  # fmt: skip
     base = out[out["method"] == "OKS"].set_index("name")["seconds"]
-    out.insert(3, "times OKS", out["seconds"] / out["name"].map(base))
+    out.insert(5, "times OKS", out["seconds"] / out["name"].map(base))
     return out

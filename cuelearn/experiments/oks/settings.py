@@ -1,7 +1,9 @@
 """Sizes, seeds and grids of the chapter's experiments: fixed here, for every profile, before anything is run."""
 
+from cuelearn.oks.batch import C_GRID
+
 # the paper's ranges; lambda, which Algorithm 2 and the Perceptron do not depend on, is not among them
-C_RANGE = tuple(2.0**k for k in range(-10, 11))
+C_RANGE = C_GRID
 BETA_RANGE = tuple(round(0.1 + 0.04 * k, 2) for k in range(21))
 P_GRID = (1.01, 1.05, 1.10, 1.25, 1.50, 1.75, 2.0)  # OM-2's, of chapter mkl
 
@@ -22,8 +24,9 @@ def settings(profile):
     Returns
     -------
     dict
-        `images`, `tables`: training and test samples of a pair at most, and grids of the two comparisons; `selectors`: seeds of the random
-        methods; `selections`: seeds of the many selections on which the chosen kernels are judged, and the numbers of passes; `mistakes`,
+        `images`, `tables`: training and test samples of a pair at most, and grids of the two comparisons; `selectors`: seeds of the
+        methods named in `repeated`, the others run once; `selections`: numbers of passes, seeds for each of them, and for the two passes that
+        the claim is judged on; `mistakes`,
         `regret`, `quality`: streams of the theorems.
     """
     few = dict(C=(2.0**-10, 2.0**-5, 1.0, 2.0**5, 2.0**10), beta=(0.1, 0.3, 0.5, 0.7, 0.9), p=(1.05, 1.25, 2.0))
@@ -31,20 +34,22 @@ def settings(profile):
         "smoke": dict(
             images=dict(n_train=80, n_test=200), tables=dict(n_train=80, n_test=200),
             grids=dict(C=(1.0, 2.0**5), beta=(0.3, 0.7), p=(1.25,)),
-            selectors=2, selections=dict(seeds=4, n_epochs=(1, 2)), mistakes=dict(n_samples=(40, 80, 160), seeds=1, draws=8),
+            selectors=2, repeated=("SOM", "OKS"), selections=dict(judged=6, seeds=4, n_epochs=(1, 2)),
+            mistakes=dict(n_samples=(40, 80, 160), seeds=1, draws=8),
             regret=dict(n_samples=(40, 80), seeds=1, draws=8),
             quality=dict(n_visits=(50, 100, 200), n_samples=200, n_held=500, seeds=1, draws=20),
         ),
         "quick": dict(
             images=dict(n_train=400, n_test=700), tables=dict(n_train=300, n_test=600), grids=few,
-            selectors=5, selections=dict(seeds=20, n_epochs=(1, 2, 5)),
+            selectors=5, repeated=("SOM", "OKS"), selections=dict(judged=60, seeds=20, n_epochs=(1, 2, 5)),
             mistakes=dict(n_samples=(75, 150, 300, 600, 1200), seeds=1, draws=30),
             regret=dict(n_samples=(75, 300, 900), seeds=1, draws=20),
             quality=dict(n_visits=(100, 200, 400, 800, 1600), n_samples=1600, n_held=3000, seeds=1, draws=100),
         ),
         "full": dict(
             images=dict(n_train=2000, n_test=1900), tables=dict(n_train=1000, n_test=600), grids=dict(C=C_RANGE, beta=BETA_RANGE, p=P_GRID),
-            selectors=5, selections=dict(seeds=100, n_epochs=(1, 2, 5, 10, 20)),
+            selectors=5, repeated=("MuTron", "AlignmentSVM", "MuSVM", "SOM", "OKS"),
+            selections=dict(judged=200, seeds=50, n_epochs=(1, 2, 5, 10, 20)),
             mistakes=dict(n_samples=(100, 200, 400, 800, 1600, 3200), seeds=3, draws=100),
             regret=dict(n_samples=(100, 400, 1600), seeds=3, draws=100),
             quality=dict(n_visits=(100, 200, 400, 800, 1600, 3200), n_samples=3200, n_held=4000, seeds=5, draws=300),

@@ -18,6 +18,7 @@ from scipy.special import entr, expit
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn import datasets
+from cuelearn.datasets import Provenance
 from cuelearn.figures import interval
 from cuelearn.kernels import KernelBank, Linear, RBF
 from cuelearn.mkl.problem import MKLProblem
@@ -31,6 +32,10 @@ RADII = tuple(2.0**k for k in range(-4, 5))
 KINDS = ("pendigits", "random", "one useful")
 C_GRID = (0.01, 0.1, 1.0, 10.0)
 MEMORY = 4e9
+#: Where the simulated streams come from.
+STREAMS = Provenance(
+    "random streams", "generated", "of this project", None, "this project", "cuelearn.experiments.oks.theorems.stream_of"
+)
 
 
 class Stream(NamedTuple):
