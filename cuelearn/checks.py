@@ -6,7 +6,7 @@ import numbers
 
 import numpy as np
 
-__all__ = ["as_generator", "check_count", "check_non_negative", "check_positive", "unchanged_on_error"]
+__all__ = ["as_generator", "check_count", "check_non_negative", "check_positive", "classes_of_stream", "labels_within", "unchanged_on_error"]
 
 
 def _is_number(value):
@@ -44,6 +44,35 @@ def as_generator(random_state):
     if random_state is not None and not (whole and random_state >= 0):
         raise ValueError(f"random_state must be None, an integer >= 0, a Generator or a RandomState, got {random_state!r}")
     return np.random.default_rng(random_state)
+
+
+def classes_of_stream(estimator, classes):
+    """Classes of an online learner: given at the first call of `partial_fit`, the same ever after.
+
+    Returns
+    -------
+    known : ndarray
+    first : bool
+        Whether this is the first call.
+    """
+    if hasattr(estimator, "classes_"):
+        if classes is not None and not np.array_equal(np.unique(classes), estimator.classes_):
+            raise ValueError("classes must not change between calls of partial_fit")
+        return estimator.classes_, False
+    if classes is None:
+        raise ValueError("classes must be given at the first call of partial_fit")
+    known = np.unique(classes)
+    if known.size < 2:
+        raise ValueError(f"classes must hold at least 2 classes, got {known.size}")
+    return known, True
+
+
+def labels_within(y, classes):
+    """Numbers of the classes in y, or an error that names what is not among them."""
+    labels = np.minimum(np.searchsorted(classes, y), classes.size - 1)
+    if np.any(classes[labels] != y):
+        raise ValueError(f"y holds labels outside classes: {sorted(set(y.tolist()) - set(classes.tolist()))}")
+    return labels
 
 
 @contextlib.contextmanager

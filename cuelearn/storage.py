@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["atomic_write", "read_model", "write_model"]
+__all__ = ["atomic_write", "expect_class", "read_model", "write_model"]
 
 
 def atomic_write(path, content):
@@ -91,6 +91,13 @@ def read_model(path, rebuild):
         raise
     except Exception as error:
         raise ValueError(f"{os.fspath(path)} is not a model saved by cuelearn, or is damaged: {error}") from error
+
+
+def expect_class(model, cls, path):
+    """`model`, read from `path`, if it is of a class; else a ValueError that says what the file holds."""
+    if not isinstance(model, cls):
+        raise ValueError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}")
+    return model
 
 
 def _plain(value):

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from cuelearn.checks import as_generator
 from cuelearn.kernels import CrossBank, KernelBank
 from cuelearn.mkl.problem import MKLProblem, combined_scores
-from cuelearn.storage import read_model, write_model
+from cuelearn.storage import expect_class, read_model, write_model
 
 __all__ = ["KernelClassifier", "StochasticMKL", "load"]
 
@@ -216,10 +216,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             If the file is damaged, of another format, or holds another class.
         """
-        model = load(path)
-        if not isinstance(model, cls):
-            raise ValueError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}")
-        return model
+        return expect_class(load(path), cls, path)
 
 
 def load(path):

@@ -12,12 +12,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 from tqdm.auto import tqdm
 
-from cuelearn.checks import as_generator, check_count, unchanged_on_error
+from cuelearn.checks import as_generator, check_count, classes_of_stream, labels_within, unchanged_on_error
 from cuelearn.kernels import RBF, Kernel, KernelBank
 from cuelearn.mkl.base import rebuild_classifier
 from cuelearn.oks.engine import Predictors, Samples, outputs, set_probabilities
 from cuelearn.oks.sources import Columns, Given, bank_of
-from cuelearn.storage import read_model, write_model
+from cuelearn.storage import expect_class, read_model, write_model
 
 __all__ = ["Learner", "OnlineKernels", "Result", "StreamingKernels", "check_two_classes", "load", "signs_of"]
 
@@ -499,10 +499,7 @@ class OnlineKernels(ClassifierMixin, BaseEstimator):
         ValueError
             If the file is damaged, of another format, or holds another class.
         """
-        model = load(path)
-        if not isinstance(model, cls):
-            raise ValueError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}")
-        return model
+        return expect_class(load(path), cls, path)
 
 
 class StreamingKernels(OnlineKernels):
@@ -545,19 +542,10 @@ class StreamingKernels(OnlineKernels):
     def _partial_fit(self, X, y, classes):
         if self._is_precomputed():
             raise ValueError("kernels must be computed from X for partial_fit, got 'precomputed'")
-        first = not hasattr(self, "classes_")
-        if first:
-            if classes is None:
-                raise ValueError("classes must be given at the first call of partial_fit")
-            known = check_two_classes(self, np.asarray(classes))
-        else:
-            known = self.classes_
-            if classes is not None and not np.array_equal(np.unique(classes), known):
-                raise ValueError("classes must not change between calls of partial_fit")
+        known, first = classes_of_stream(self, classes)
+        check_two_classes(self, known)
         X, y = self._checked(X, y, reset=first)
-        labels = np.minimum(np.searchsorted(known, y), known.size - 1)
-        if np.any(known[labels] != y):
-            raise ValueError(f"y holds labels outside classes: {sorted(set(y.tolist()) - set(known.tolist()))}")
+        labels = labels_within(y, known)
         if first:
             kernels = [RBF()] if self.kernels is None else [kernel for _, kernel, _ in self.kernels]
             if X.shape[0] < 2 and any(isinstance(getattr(k, "gamma", 0), str) and k.gamma == "mean" for k in kernels):

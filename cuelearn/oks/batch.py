@@ -13,6 +13,7 @@ from cuelearn.mkl.base import KernelClassifier, rebuild_classifier
 from cuelearn.mkl.single import fit_svc
 from cuelearn.oks.base import OnlineKernels, check_two_classes, load, rebuild, signs_of
 from cuelearn.oks.validation import held_back
+from cuelearn.storage import expect_class
 
 __all__ = ["AlignmentSVM", "C_GRID", "MuSVM", "SelectedSVM", "alignment", "select_then_fit"]
 
@@ -419,10 +420,7 @@ class SelectedSVM(AlignmentSVM):
     @classmethod
     def load(cls, path):
         """Load a model saved by `save`; see `cuelearn.oks.load`."""
-        model = load(path)
-        if not isinstance(model, cls):
-            raise ValueError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}")
-        return model
+        return expect_class(load(path), cls, path)
 
     @classmethod
     def _unpack(cls, head, arrays):

@@ -9,10 +9,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 from tqdm.auto import tqdm
 
-from cuelearn.checks import as_generator, check_count
+from cuelearn.checks import as_generator, check_count, classes_of_stream, labels_within
 from cuelearn.kernels import Kernel
 from cuelearn.losses import margins
-from cuelearn.storage import read_model, write_model
+from cuelearn.storage import expect_class, read_model, write_model
 
 __all__ = ["OnlineClassifier", "load"]
 
@@ -172,21 +172,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         -----
         A ``gamma="mean"`` is set by the first batch and stays; for a stream of single samples give a number.
         """
-        first = not hasattr(self, "classes_")
-        if first:
-            if classes is None:
-                raise ValueError("classes must be given at the first call of partial_fit")
-            known = np.unique(classes)
-            if known.size < 2:
-                raise ValueError(f"classes must hold at least 2 classes, got {known.size}")
-        else:
-            known = self.classes_
-            if classes is not None and not np.array_equal(np.unique(classes), known):
-                raise ValueError("classes must not change between calls of partial_fit")
+        known, first = classes_of_stream(self, classes)
         X, y = self._check_samples(X, y, first)
-        labels = np.minimum(np.searchsorted(known, y), known.size - 1)
-        if np.any(known[labels] != y):
-            raise ValueError(f"y holds labels outside classes: {sorted(set(y.tolist()) - set(known.tolist()))}")
+        labels = labels_within(y, known)
         if first:
             self._start(X, known)
         else:
@@ -350,10 +338,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             If the file is damaged, of another format, or holds another class.
         """
-        model = load(path)
-        if not isinstance(model, cls):
-            raise ValueError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}")
-        return model
+        return expect_class(load(path), cls, path)
 
 
 # ------------------------------------------------------------ packing without pickle

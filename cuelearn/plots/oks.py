@@ -137,7 +137,7 @@ def selection_quality(table):
     axes[0, 0].set_ylabel("held-out loss above the best")
     once = table[table["epsilon"] == table["epsilon"].min()]
     ax = axes[0, -1]
-    for kind, color in zip(kinds, (BLUE, ORANGE, GREEN), strict=False):
+    for kind, color in zip(kinds, ("#000000", "#CC79A7", GREEN), strict=False):
         for column, line, marker, label in sides:
             grid = once[once["kind"] == kind].pivot(index="seed", columns="n_visits", values=f"{column}_best")
             ax.plot(grid.columns, grid.mean(), color=color, linestyle=line, marker=marker, markersize=4, label=f"{STREAMS[kind]}: {label}")
@@ -173,10 +173,10 @@ def extremes(kernels, chosen, titles=None):
             label = style["label"] + ("" if len(reached) == 1 else f", mean of {len(reached)}")
             ax.axhline(100 * reached.mean(), color=style["color"], linestyle=style["linestyle"], linewidth=1.2, label=label)
         labels = [f"{k}: {text}" for k, text in zip(shown["kernel"], shown["kernel_name"], strict=True)]
-        ax.set(title=name, ylim=(40, 109), xticks=places, ylabel="test accuracy [%]")
+        ax.set(title=name, ylim=(40, 101), xticks=places, ylabel="test accuracy [%]")
         ax.set_xticklabels(labels, rotation=60, ha="right", fontsize=7)
         ax.grid(False, axis="x")
-    axes[0, 0].legend(loc="upper right", ncols=3, fontsize=7)
+    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     return fig
 
 
