@@ -162,9 +162,10 @@ def extremes(kernels, chosen, titles=None):
     fig, axes = plt.subplots(1, len(names), figsize=(3.9 * len(names), 3.7), layout="constrained", squeeze=False)
     for ax, name in zip(axes[0], names, strict=True):
         mine = kernels[kernels["name"] == name].sort_values("accuracy", ascending=False)
-        shown = pd.concat([mine.head(5), mine.tail(5)])
-        places = np.r_[np.arange(5), np.arange(6, 11)]
-        ax.bar(places, 100 * shown["accuracy"], color=[GREEN] * 5 + ["#7F7F7F"] * 5, width=0.7)
+        few = min(5, len(mine) // 2)
+        shown = pd.concat([mine.head(few), mine.tail(few)])
+        places = np.r_[np.arange(few), np.arange(few + 1, 2 * few + 1)]
+        ax.bar(places, 100 * shown["accuracy"], color=[GREEN] * few + ["#7F7F7F"] * few, width=0.7)
         for place, value in zip(places, shown["accuracy"], strict=True):
             ax.text(place, 41, f"{100 * value:.1f}", ha="center", color="white", fontsize=6)
         for method in ("MuSVM", "OKS", "SOM"):

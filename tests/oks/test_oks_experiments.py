@@ -211,3 +211,13 @@ def test_figures_are_drawn():
         assert len(fig.axes) == panels
         assert all(ax.lines for ax in fig.axes)
         plt.close(fig)
+
+
+def test_extremes_of_four_kernels_are_drawn():
+    """Corel5k has four kernels only."""
+    from cuelearn.plots.oks import extremes
+
+    table = pd.DataFrame({"name": "pair", "kernel": [1, 2, 3, 4], "kernel_name": list("abcd"), "accuracy": [0.6, 0.9, 0.7, 0.8]})
+    chosen = pd.DataFrame({"name": "pair", "method": ["MuSVM", "OKS", "SOM"], "accuracy": [0.9, 0.8, 0.7]})
+    bars = extremes(table, chosen).axes[0].patches
+    assert [round(bar.get_height()) for bar in bars] == [90, 80, 70, 60]
