@@ -322,7 +322,7 @@ def training_sizes(table, lines, reached):
     axes[0].plot([], [], "1", color="grey", label="SVM, best kernel")
     log_axis(axes[0].xaxis)
     log_axis(axes[0].yaxis, plain=True)
-    axes[0].set(xlabel="training time [s], kernels at hand, one thread", ylabel="test error [%]")
+    axes[0].set(xlabel="training time [s], one thread", ylabel="test error [%]")
     axes[0].legend()
     grid = reached.pivot(index="seed", columns="n_train", values="seconds")
     band(axes[1], grid.columns, grid.to_numpy(), "OBSCURE", label="to within 0.5 point of the final error")
