@@ -46,8 +46,15 @@ def as_generator(random_state):
     return np.random.default_rng(random_state)
 
 
-def classes_of_stream(estimator, classes):
+def classes_of_stream(estimator, classes, fitted="classes_"):
     """Classes of an online learner: given at the first call of `partial_fit`, the same ever after.
+
+    Parameters
+    ----------
+    estimator : object
+    classes : array-like or None
+    fitted : str
+        Attribute that only a call which succeeded leaves behind.
 
     Returns
     -------
@@ -55,7 +62,7 @@ def classes_of_stream(estimator, classes):
     first : bool
         Whether this is the first call.
     """
-    if hasattr(estimator, "classes_"):
+    if hasattr(estimator, fitted):
         if classes is not None and not np.array_equal(np.unique(classes), estimator.classes_):
             raise ValueError("classes must not change between calls of partial_fit")
         return estimator.classes_, False

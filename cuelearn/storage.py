@@ -1,5 +1,6 @@
 """Files that appear whole or not at all."""
 
+import inspect
 import json
 import os
 import secrets
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["atomic_write", "expect_class", "read_model", "write_model"]
+__all__ = ["atomic_write", "construct", "expect_class", "read_model", "saved_parameters", "write_model"]
 
 
 def atomic_write(path, content):
@@ -91,6 +92,33 @@ def read_model(path, rebuild):
         raise
     except Exception as error:
         raise ValueError(f"{os.fspath(path)} is not a model saved by cuelearn, or is damaged: {error}") from error
+
+
+def saved_parameters(estimator, kernels):
+    """Constructor arguments of an estimator for JSON: without a callback and a `random_state` that is no seed.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+    kernels : bool
+        Whether its `kernels` are kept ("precomputed"), or come back from elsewhere in the file.
+    """
+    parameters = estimator.get_params(deep=False)
+    parameters.pop("callback", None)
+    if not kernels:
+        parameters["kernels"] = None
+    if not isinstance(parameters.get("random_state"), (type(None), int, np.integer)):
+        parameters["random_state"] = None
+    return parameters
+
+
+def construct(cls, parameters):
+    """An estimator of saved constructor arguments; lists where its defaults are tuples were tuples, which JSON has not."""
+    model = cls(**parameters)
+    for name, parameter in inspect.signature(cls).parameters.items():
+        if isinstance(parameter.default, tuple) and isinstance(parameters.get(name), list):
+            setattr(model, name, tuple(parameters[name]))
+    return model
 
 
 def expect_class(model, cls, path):

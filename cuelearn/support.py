@@ -14,7 +14,7 @@ from cuelearn.kernels import Chi2, ExpDistance, Kernel, KernelBank, Linear, Poly
 from cuelearn.kernels import _chi2_into as chi2_into
 from cuelearn.kernels import _cityblock_into as cityblock_into
 
-__all__ = ["PrecomputedSupport", "SupportSet", "distance_matrix", "kernel_values", "mean_rule", "resolve_kernel"]
+__all__ = ["PrecomputedSupport", "SupportSet", "distance_matrix", "inverse_root", "kernel_values", "mean_rule", "resolve_kernel"]
 
 
 def resolve_kernel(kernel, X):
@@ -111,7 +111,8 @@ def _self_values(kernel, X):
     return length_sq if isinstance(kernel, Linear) else (length_sq / kernel.gamma + kernel.coef0) ** kernel.degree
 
 
-def _inverse_root(values):
+def inverse_root(values):
+    """1 / sqrt of each value, 0 where a value is not positive."""
     return np.where(values > 0.0, 1.0 / np.sqrt(np.maximum(values, np.finfo(float).tiny)), 0.0)
 
 
@@ -182,7 +183,7 @@ class SupportSet:
         if n == 1:
             rows[0, self.size] = diagonal[0]
         if self.normalize:
-            scale = _inverse_root(diagonal)
+            scale = inverse_root(diagonal)
             rows *= scale[:, None].astype(X.dtype)
             rows[:, : self.size] *= self._scale[: self.size].astype(X.dtype)
             rows[:, self.size :] *= scale.astype(X.dtype)
@@ -205,7 +206,7 @@ class SupportSet:
             self._scale = np.concatenate([self._scale[: self.size], np.ones(capacity - self.size)])
         self._held[self.size : new] = X[chosen]
         if self.normalize:
-            self._scale[self.size : new] = _inverse_root(_self_values(self.kernel, self._held[self.size : new]))
+            self._scale[self.size : new] = inverse_root(_self_values(self.kernel, self._held[self.size : new]))
         self.size = new
 
     def cross(self, X):
@@ -213,7 +214,7 @@ class SupportSet:
         X = self.check(X)
         rows = kernel_values(self.kernel, X, self.samples)
         if self.normalize:
-            rows *= _inverse_root(_self_values(self.kernel, X))[:, None].astype(X.dtype)
+            rows *= inverse_root(_self_values(self.kernel, X))[:, None].astype(X.dtype)
             rows *= self._scale[: self.size].astype(X.dtype)
         return rows
 

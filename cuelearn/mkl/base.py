@@ -1,9 +1,9 @@
 """What the kernel estimators of the package share: input forms, prediction, saving."""
 
 import importlib
-import inspect
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from cuelearn.checks import as_generator
 from cuelearn.kernels import CrossBank, KernelBank
 from cuelearn.mkl.problem import MKLProblem, combined_scores
-from cuelearn.storage import expect_class, read_model, write_model
+from cuelearn.storage import construct, expect_class, read_model, saved_parameters, write_model
 
 __all__ = ["KernelClassifier", "StochasticMKL", "load"]
 
@@ -172,12 +172,6 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
     def _pack(self):
         """What `save` writes: a dict for JSON, and arrays."""
         check_is_fitted(self)
-        parameters = self.get_params(deep=False)
-        parameters.pop("callback", None)
-        if not self._is_precomputed():
-            parameters["kernels"] = None
-        if not isinstance(parameters.get("random_state"), (type(None), int, np.integer)):
-            parameters["random_state"] = None
         bank = None  # prediction from precomputed kernels needs none
         if not self._is_precomputed():
             bank = self.bank_.restrict(self.bank_support_ if self.support_.size else [0], resident=False)
@@ -194,10 +188,31 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             else:
                 plain[name] = value
         head = {
-            "format": FORMAT, "package": ".".join(type(self).__module__.split(".")[:2]), "class": type(self).__name__, "parameters": parameters, "fitted": plain,
-            "bank": None if bank is None else bank.to_dict(),
+            "format": FORMAT, "package": ".".join(type(self).__module__.split(".")[:2]), "class": type(self).__name__,
+            "parameters": saved_parameters(self, self._is_precomputed()), "fitted": plain, "bank": None if bank is None else bank.to_dict(),
         }  # fmt: skip
         return head, arrays
+
+    @classmethod
+    def _unpack(cls, head, arrays):
+        """The inverse of `_pack`."""
+        model = construct(cls, head["parameters"])
+        for name, value in head["fitted"].items():
+            if isinstance(value, dict) and set(value) == {"table"}:
+                value = pd.DataFrame(value["table"])
+            setattr(model, name, value)
+        bank_arrays = {}
+        for name, value in arrays.items():
+            kind, _, rest = name.partition("/")
+            if kind == "fitted":
+                setattr(model, rest, value)
+            else:
+                bank_arrays[rest] = value
+        if head["bank"] is not None:
+            model.bank_ = KernelBank.from_dict(head["bank"], bank_arrays)
+            model.bank_support_ = np.arange(len(model.dual_coef_))  # the saved bank holds the support samples only
+            model.kernels = model.bank_.triples
+        return model
 
     @classmethod
     def load(cls, path):
@@ -240,34 +255,13 @@ def load(path):
 
 def rebuild_classifier(head, arrays):
     """The estimator of a file that `KernelClassifier.save` wrote."""
-    import pandas as pd
-
     if head["format"] != FORMAT:
         raise ValueError(f"format {head['format']}")
     package = head.get("package", "cuelearn.mkl")
     cls = getattr(importlib.import_module(package), head["class"], None) if package.startswith("cuelearn.") else None
     if not (isinstance(cls, type) and issubclass(cls, KernelClassifier)):
         raise ValueError(f"no estimator {head['class']!r}")
-    model = cls(**head["parameters"])
-    for name, parameter in inspect.signature(cls).parameters.items():  # JSON has no tuples
-        if isinstance(parameter.default, tuple) and isinstance(head["parameters"].get(name), list):
-            setattr(model, name, tuple(head["parameters"][name]))
-    for name, value in head["fitted"].items():
-        if isinstance(value, dict) and set(value) == {"table"}:
-            value = pd.DataFrame(value["table"])
-        setattr(model, name, value)
-    bank_arrays = {}
-    for name, value in arrays.items():
-        kind, _, rest = name.partition("/")
-        if kind == "fitted":
-            setattr(model, rest, value)
-        else:
-            bank_arrays[rest] = value
-    if head["bank"] is not None:
-        model.bank_ = KernelBank.from_dict(head["bank"], bank_arrays)
-        model.bank_support_ = np.arange(len(model.dual_coef_))  # the saved bank holds the support samples only
-        model.kernels = model.bank_.triples
-    return model
+    return cls._unpack(head, arrays)
 
 
 class StochasticMKL(KernelClassifier):

@@ -3,7 +3,7 @@ r"""OM-2: online multiclass multi-kernel learning (thesis Algorithm 4)."""
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from cuelearn.checks import check_count
+from cuelearn.checks import check_count, classes_of_stream, labels_within
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.base import StochasticMKL
 from cuelearn.mkl.problem import MKLProblem
@@ -168,23 +168,13 @@ class OM2(StochasticMKL):
         -----
         Cost per sample: its kernel row against support and batch, and one visit. Objective and gap are not measured.
         """
-        first = not hasattr(self, "dual_coef_")
-        if first:
-            if classes is None:
-                raise ValueError("classes must be given at the first call of partial_fit")
-            self.classes_ = np.unique(classes)
-            if self.classes_.size < 2:
-                raise ValueError(f"classes must hold at least 2 classes, got {self.classes_.size}")
-        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
-            raise ValueError("classes must not change between calls of partial_fit")
+        self.classes_, first = classes_of_stream(self, classes, fitted="dual_coef_")
         rows, diagonal, finish = self._batch_rows(X, first)
         n_batch, n_known = rows.shape[1], rows.shape[2] - rows.shape[1]
         y = np.asarray(y)
         if y.shape != (n_batch,):
             raise ValueError(f"y must have one label per sample, {n_batch}, got shape {y.shape}")
-        labels = np.searchsorted(self.classes_, y)
-        if np.any(self.classes_[np.minimum(labels, self.classes_.size - 1)] != y):
-            raise ValueError(f"y holds labels outside classes: {sorted(set(y.tolist()) - set(self.classes_.tolist()))}")
+        labels = labels_within(y, self.classes_)
         bank = _BatchBank(rows, diagonal)
         known = np.zeros(n_known, dtype=np.int64)
         problem = MKLProblem(bank, np.concatenate([known, labels]), self.classes_.size, p=self.p, loss=self.loss)

@@ -1,6 +1,5 @@
 """What the online learners of the chapter share: predictors that grow, input forms, classes one by one, saving."""
 
-import inspect
 import time
 from typing import NamedTuple
 
@@ -17,7 +16,7 @@ from cuelearn.kernels import RBF, Kernel, KernelBank
 from cuelearn.mkl.base import rebuild_classifier
 from cuelearn.oks.engine import Predictors, Samples, outputs, set_probabilities
 from cuelearn.oks.sources import Columns, Given, bank_of
-from cuelearn.storage import expect_class, read_model, write_model
+from cuelearn.storage import construct, expect_class, read_model, saved_parameters, write_model
 
 __all__ = ["Learner", "OnlineKernels", "Result", "StreamingKernels", "check_two_classes", "load", "signs_of"]
 
@@ -107,9 +106,7 @@ class Learner:
 
     def members(self):
         """Sorted numbers of all samples in any support."""
-        support, _, count, _ = self.predictors
-        held = [support[j, :c] for j, c in enumerate(count)]
-        return np.unique(np.concatenate(held)) if held else np.empty(0, dtype=np.int64)
+        return np.unique(np.concatenate(self.cut(self.predictors.support)))
 
     def renumber(self, places, n_samples):
         """Samples get new numbers: `places[old]`."""
@@ -464,12 +461,7 @@ class OnlineKernels(ClassifierMixin, BaseEstimator):
     def _pack(self):
         """What `save` writes: a dict for JSON, and arrays."""
         check_is_fitted(self, "classes_")
-        parameters = self.get_params(deep=False)
-        parameters.pop("callback", None)
-        if not isinstance(parameters.get("random_state"), (type(None), int, np.integer)):
-            parameters["random_state"] = None
-        if not self._source.given:
-            parameters["kernels"] = None
+        parameters = saved_parameters(self, self._source.given)
         kernels = None if self._source.given else [[n, k.to_dict(), list(map(int, c))] for n, k, c in self._source.triples]
         classes = self.classes_.astype(str) if self.classes_.dtype == object else self.classes_
         arrays = {"classes": classes, "numbers": self._numbers, "data": self._held.data if kernels else np.empty((0, 0)),
@@ -533,8 +525,7 @@ class StreamingKernels(OnlineKernels):
         Notes
         -----
         A stream is one pass: `delta` stays at its first value. A ``gamma="mean"`` is set by the first batch and stays; for a stream of
-        single samples give a number. Only samples that are in
-        some predictor's support are kept.
+        single samples give a number. Only samples that are in some predictor's support are kept.
         """
         with unchanged_on_error(self):
             return self._partial_fit(X, y, classes)
@@ -563,6 +554,7 @@ class StreamingKernels(OnlineKernels):
         else:
             samples = self._source.pack(X)
         held, n, seen = len(self._held.data), y.size, self._learners[0].n_seen
+        before = sum(learner.n_updates for learner in self._learners)
         data, scale = (np.concatenate([getattr(part, name) for part in (self._held, samples)]) for name in ("data", "scale"))
         together = Samples(data, scale, samples.stack)
         self._numbers = np.concatenate([self._numbers, seen + np.arange(n)])
@@ -570,7 +562,7 @@ class StreamingKernels(OnlineKernels):
             targets = np.concatenate([np.zeros(held), targets])
             learner.reserve(held + n, n)
             learner.visit(together, np.arange(held, held + n), targets, learner.rng.random(n))
-        if all(learner.members().max(initial=-1) < held for learner in self._learners):  # nobody joined
+        if sum(learner.n_updates for learner in self._learners) == before:  # an update takes its sample in: nobody joined
             self._numbers = self._numbers[:held]
         else:
             self._keep(together)
@@ -600,8 +592,6 @@ def rebuild(head, arrays):
     """The estimator of what `_pack` returned."""
     import cuelearn.oks
 
-    if head["class"] == "SelectedSVM":
-        return cuelearn.oks.SelectedSVM._unpack(head, arrays)
     if "chapter" not in head:  # an SVM on one kernel
         return rebuild_classifier(head, arrays)
     if head["format"] != FORMAT:
@@ -609,10 +599,7 @@ def rebuild(head, arrays):
     cls = getattr(cuelearn.oks, head["class"], None)
     if not (isinstance(cls, type) and issubclass(cls, OnlineKernels)):
         raise ValueError(f"no online learner {head['class']!r}")
-    model = cls(**head["parameters"])
-    for name, parameter in inspect.signature(cls).parameters.items():  # JSON has no tuples
-        if isinstance(parameter.default, tuple) and isinstance(head["parameters"].get(name), list):
-            setattr(model, name, tuple(head["parameters"][name]))
+    model = construct(cls, head["parameters"])
     model.classes_, model._numbers, model.n_features_in_ = arrays["classes"], arrays["numbers"], head["n_features"]
     if head["feature_names"] is not None:
         model.feature_names_in_ = np.array(head["feature_names"], dtype=object)

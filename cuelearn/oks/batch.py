@@ -9,11 +9,10 @@ from sklearn.utils.validation import validate_data
 
 from cuelearn.checks import as_generator, check_positive, unchanged_on_error
 from cuelearn.kernels import KernelBank
-from cuelearn.mkl.base import KernelClassifier, rebuild_classifier
+from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.single import fit_svc
-from cuelearn.oks.base import OnlineKernels, check_two_classes, load, rebuild, signs_of
+from cuelearn.oks.base import OnlineKernels, check_two_classes, rebuild, signs_of
 from cuelearn.oks.validation import held_back
-from cuelearn.storage import expect_class
 
 __all__ = ["AlignmentSVM", "C_GRID", "MuSVM", "SelectedSVM", "alignment", "select_then_fit"]
 
@@ -408,25 +407,20 @@ class SelectedSVM(AlignmentSVM):
 
     def _pack(self):
         # as the SVM on a chosen kernel that it is, with the selector beside it
-        svm = MuSVM(self.kernels, C=self.C, validation=self.validation, one_vs_rest=self.one_vs_rest, normalize=self.normalize)
-        fitted = {name: value for name, value in vars(self).items() if name.endswith("_") and name != "selector_"}
-        vars(svm).update(fitted)
-        if isinstance(self.random_state, (type(None), int, np.integer)):
-            svm.random_state = self.random_state
+        svm = MuSVM(
+            self.kernels, C=self.C, validation=self.validation, one_vs_rest=self.one_vs_rest, normalize=self.normalize,
+            random_state=self.random_state,
+        )  # fmt: skip
+        vars(svm).update({name: value for name, value in vars(self).items() if name.endswith("_") and name != "selector_"})
         head, arrays = svm._pack()
         selector, theirs = self.selector_._pack()
         return {**head, "class": "SelectedSVM", "selector": selector}, arrays | {f"selector/{k}": v for k, v in theirs.items()}
 
     @classmethod
-    def load(cls, path):
-        """Load a model saved by `save`; see `cuelearn.oks.load`."""
-        return expect_class(load(path), cls, path)
-
-    @classmethod
     def _unpack(cls, head, arrays):
         """The inverse of `_pack`."""
         selector = rebuild(head["selector"], {k.removeprefix("selector/"): v for k, v in arrays.items() if k.startswith("selector/")})
-        svm = rebuild_classifier({**head, "class": "MuSVM"}, {k: v for k, v in arrays.items() if not k.startswith("selector/")})
+        svm = MuSVM._unpack(head, {k: v for k, v in arrays.items() if not k.startswith("selector/")})
         parameters = {name: getattr(svm, name) for name in ("C", "validation", "random_state")}
         model = cls(clone(selector), **parameters)
         vars(model).update({name: value for name, value in vars(svm).items() if name.endswith("_")})

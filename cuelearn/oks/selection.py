@@ -134,8 +134,6 @@ def solve_selection(source, samples, targets, *, rule=OKS_RULE, n_epochs=2, delt
 class _Sampling(StreamingKernels):
     """What OKS, OKSRegret and SOM share."""
 
-    _rule = OKS_RULE
-
     @property
     def sampling_probabilities_(self):
         """Probabilities p from which the next kernel would be drawn, shape (n_kernels,), or (n_classes, n_kernels)."""
@@ -310,8 +308,6 @@ class OKSRegret(_Sampling):
     1.0
     """
 
-    _rule = REGRET_RULE
-
     def __init__(
         self, kernels=None, *, loss="hinge", delta=(0.5, 0.2), eta="auto", step="auto", n_epochs=2, shuffle=True, one_vs_rest=False,
         normalize=True, horizon=None, n_jobs=None, random_state=None, callback=None, verbose=True,
@@ -383,7 +379,6 @@ class SOM(_Sampling):
     Jin, Hoi, Yang: Online multiple kernel learning: algorithms and mistake bounds, ALT 2010, Algorithm 3.
     """
 
-    _rule = SOM_RULE
     horizon = None
 
     def __init__(

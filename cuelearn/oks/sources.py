@@ -4,8 +4,9 @@ import numpy as np
 
 from cuelearn.kernels import Chi2, CrossBank, Kernel, KernelBank, Linear, Poly, RBF
 from cuelearn.oks.engine import CHI2, CITYBLOCK, EUCLIDEAN, GIVEN, LINEAR, POLY, SQEUCLIDEAN, Kernels, Samples, self_values
+from cuelearn.support import inverse_root
 
-__all__ = ["Columns", "Given"]
+__all__ = ["Columns", "Given", "bank_of", "with_widths"]
 
 #: ``gamma="mean"`` is taken over at most so many evenly spaced samples: over all pairs it would cost as much as a kernel matrix.
 MEAN_SAMPLES = 500
@@ -83,8 +84,7 @@ class Columns:
         if self._scaled:
             values = np.empty_like(scale)
             self_values(self.kernels, data, values)
-            values = values[:, self._scaled]
-            scale[:, self._scaled] = np.where(values > 0.0, 1.0 / np.sqrt(np.maximum(values, np.finfo(float).tiny)), 0.0)
+            scale[:, self._scaled] = inverse_root(values[:, self._scaled])
         return Samples(data, scale, np.empty((0, 0, 0)))
 
 
@@ -118,6 +118,12 @@ class Given:
         return Samples(np.empty((X.shape[1], 0)), np.empty((X.shape[1], 0)), X)
 
 
+def with_widths(kernels, X, normalize=True):
+    """The kernels with numbers for gamma and columns, from some of the samples of X (array or DataFrame)."""
+    rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MEAN_SAMPLES)).astype(int)
+    return KernelBank(kernels, X.iloc[rows] if hasattr(X, "iloc") else X[rows], normalize=normalize, memory=0.0).triples
+
+
 def bank_of(estimator, X):
     """Source and samples of training data, with gamma resolved as everywhere in the package.
 
@@ -132,14 +138,10 @@ def bank_of(estimator, X):
     source, samples
     """
     if not isinstance(estimator.kernels, str):
-        n = X.shape[0]
         for triple in estimator.kernels if isinstance(estimator.kernels, (list, tuple)) else []:
             if isinstance(triple, tuple) and len(triple) == 3 and isinstance(triple[1], Kernel):
                 _kind(*triple[:2])  # matrices among the columns are no kernels here, and could not be cut to some rows
-        rows = np.arange(n) if n <= MEAN_SAMPLES else np.linspace(0, n - 1, MEAN_SAMPLES).astype(int)
-        some = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
-        bank = KernelBank(estimator.kernels, some, normalize=estimator.normalize, memory=0.0)
-        source = Columns(bank.triples, estimator.normalize)
+        source = Columns(with_widths(estimator.kernels, X, estimator.normalize), estimator.normalize)
         return source, source.pack(X)
     bank = X if isinstance(X, KernelBank) else KernelBank.from_stack(X)
     if not bank.resident:

@@ -13,12 +13,14 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
+from cuelearn.datasets.kinds import kind_kernels
 from cuelearn.experiments.oks.tasks import Pair, pair_of
-from cuelearn.kernels import RBF, Chi2, KernelBank, Linear, Poly
+from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OM2, SimpleMKL
 from cuelearn.mkl.single import fit_svc
 from cuelearn.oks import OKS, OM1, SOM, AlignmentSVM, MuSVM, MuTron, SelectedSVM
 from cuelearn.oks.batch import best_place, scores_of_C, single_kernel
+from cuelearn.oks.sources import with_widths
 from cuelearn.oks.validation import held_back
 
 VALIDATION = 0.1
@@ -168,7 +170,7 @@ def warm_up():
     rng = np.random.default_rng(0)
     X = rng.random((40, 3))
     y = (X[:, 0] > 0.5).astype(np.int64)
-    kernels = KernelBank([(k, kernel, slice(0, 3)) for k, kernel in _one_of_each()], X, memory=0.0).triples
+    kernels = with_widths(kind_kernels({"all": slice(0, 3)}), X)
     pair = Pair(X, y, X, y, kernels)
     for method in METHODS:
         with warnings.catch_warnings():
@@ -176,10 +178,6 @@ def warm_up():
             outcome = METHODS[method](_Split(pair, 0), {"C": (1.0,), "beta": (0.5,), "p": (1.5,)})
             outcome.model.score(_features(outcome.model, KernelBank(kernels, X), X), y)
             outcome.again(KernelBank(kernels, X, memory=MEMORY))
-
-
-def _one_of_each():
-    return [("linear", Linear()), ("poly", Poly(degree=2)), ("chi2", Chi2()), ("rbf", RBF())]
 
 
 def _features(model, bank, X):

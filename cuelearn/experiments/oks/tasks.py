@@ -6,9 +6,7 @@ import numpy as np
 
 from cuelearn import datasets
 from cuelearn.datasets.kinds import IMAGE_KINDS, ImageKinds, kind_kernels, letter_groups, satimage_groups, stack_kinds
-from cuelearn.kernels import KernelBank
-
-WIDTH_SAMPLES = 500  # kernels get their widths from at most so many training samples, the same for every method
+from cuelearn.oks.sources import with_widths
 
 
 class Pair(NamedTuple):
@@ -103,6 +101,5 @@ def pair_of(name, described):
     else:
         groups = {"letter": letter_groups, "satimage": satimage_groups, "corel5k": lambda: {"terms": slice(0, 499)}}[name.split()[0]]()
     X = np.asarray(described["X_train"], dtype=np.float64)
-    rows = np.linspace(0, len(X) - 1, min(len(X), WIDTH_SAMPLES)).astype(int)
-    kernels = KernelBank(kind_kernels(groups), X[rows], memory=0.0).triples
+    kernels = with_widths(kind_kernels(groups), X)  # the same numbers for every method
     return Pair(X, described["y_train"], np.asarray(described["X_test"], dtype=np.float64), described["y_test"], kernels)
