@@ -299,7 +299,8 @@ def online_against_kernels(table):
     for column, method in (("final_error", "OBSCURE online"), ("batch_error", "OBSCURE")):
         grid = table.pivot(index="seed", columns="n_kernels", values=column)
         band(axes[1], grid.columns, 100 * grid.to_numpy(), method)
-    axes[1].set(xscale="log", xlabel="number of kernels F", ylabel="test error [%]")
+    axes[1].set(xscale="log", xlabel="number of kernels F", ylabel="test error [%]", ylim=(0, None))
+    above(axes[0], updates)
     for ax in axes:
         ax.set_xticks(updates.columns, [str(n) for n in updates.columns])
         ax.minorticks_off()

@@ -217,7 +217,7 @@ def selection_against_passes(table, musvm):
     Parameters
     ----------
     table : DataFrame
-        Columns name, method, n_epochs, seed, accuracy.
+        Columns name, method, n_epochs, seed, accuracy. Drawn are the seeds that every number of passes has.
     musvm : dict of str to float
         Accuracy of MuSVM, a line.
     """
@@ -225,7 +225,8 @@ def selection_against_passes(table, musvm):
     fig, axes = plt.subplots(2, (len(names) + 1) // 2, figsize=(3.4 * ((len(names) + 1) // 2), 6), layout="constrained", squeeze=False)
     for ax, name in zip(axes.ravel(), names, strict=False):
         for method in ("OKS", "SOM"):
-            grid = table[(table["name"] == name) & (table["method"] == method)].pivot(index="seed", columns="n_epochs", values="accuracy")
+            mine = table[(table["name"] == name) & (table["method"] == method)]
+            grid = mine.pivot(index="seed", columns="n_epochs", values="accuracy").dropna()  # some numbers of passes have more seeds
             band(ax, grid.columns, 100 * grid.to_numpy(), method, label=f"kernel chosen by {method}")
         style = method_style("MuSVM")
         ax.axhline(100 * musvm[name], color=style["color"], linestyle=style["linestyle"], linewidth=1.2, label="MuSVM (all kernels tried)")

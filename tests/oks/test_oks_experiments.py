@@ -221,3 +221,14 @@ def test_extremes_of_four_kernels_are_drawn():
     chosen = pd.DataFrame({"name": "pair", "method": ["MuSVM", "OKS", "SOM"], "accuracy": [0.9, 0.8, 0.7]})
     bars = extremes(table, chosen).axes[0].patches
     assert [round(bar.get_height()) for bar in bars] == [90, 80, 70, 60]
+
+
+def test_every_number_of_passes_is_drawn_where_seeds_differ():
+    """Two passes are judged on more seeds than the others have."""
+    from cuelearn.plots.oks import selection_against_passes
+
+    rows = [("pair", m, e, s, 0.5 + 0.1 * e) for m in ("OKS", "SOM") for e, seeds in ((1, 3), (2, 9), (5, 3)) for s in range(seeds)]
+    table = pd.DataFrame(rows, columns=["name", "method", "n_epochs", "seed", "accuracy"])
+    lines = selection_against_passes(table, {"pair": 0.9}).axes[0].get_lines()
+    for line in lines[:2]:
+        np.testing.assert_allclose(line.get_ydata(), [60.0, 70.0, 100.0])
