@@ -1,4 +1,4 @@
-"""Compiled visits to a block of bags, one bag after the other: Pegasos steps (thesis Algorithm 9) and block Frank-Wolfe steps.
+"""Compiled visits to a block of bags, one bag after the other: Pegasos steps (thesis Algorithm 9) and pairwise Frank-Wolfe steps.
 
 ``base`` holds the block's scores by the unscaled hyperplanes and is kept up to date through the inner products `gram` as bags of the block
 are visited; ``delta`` collects by how much each instance moves each hyperplane.
@@ -122,20 +122,57 @@ def pegasos_block(packed, bags, first, base, gram, target, delta, state, lam, ra
 
 
 @njit(cache=True)
-def frank_wolfe_block(packed, bags, first, base, gram, target, mass, taken, loss_part, delta, state, lam, n_bags, exact, most_nodes):
-    r"""Dual ascent over a block of bags: each bag's dual variables move to the vertex of its most violating labeling by exact line search.
+def violations(aim_score, scores, P, labels, losses, count, out):
+    """Loss plus score minus the candidates' score of a bag's active labelings, each a row of `labels`."""
+    n_slots = scores.shape[0] * P
+    for v in range(count):
+        total = 0.0
+        for s in range(n_slots):
+            total += scores[s // P, labels[v, s]]
+        out[v] = losses[v] + total - aim_score
 
-    With :math:`w = \frac1{\lambda N} \sum_i (a_i \bar\Phi_i - \sum_Z \alpha_i(Z) \Phi(\mathcal X_i, Z))`, :math:`a_i = \sum_Z \alpha_i(Z) \le 1`,
-    the dual value is :math:`\frac1N \sum_i \sum_Z \alpha_i(Z) \Delta_A(Z, \mathcal Z_i) - \frac\lambda2 \|w\|^2`.
+
+@njit(cache=True)
+def direction(aim, P, to, away, labels, unit, row_of, column_of, size_of):
+    """Entries by which w moves when dual mass goes from one labeling to another; -1 is no labeling. Returns their number."""
+    n_regions = aim.shape[0]
+    n = 0
+    if to < 0 or away < 0:
+        sign = unit if to >= 0 else -unit
+        for m in range(n_regions):
+            for k in range(aim.shape[1]):
+                if aim[m, k] != 0.0:
+                    row_of[n], column_of[n], size_of[n] = m, k, sign * aim[m, k]
+                    n += 1
+    for s in range(n_regions * P):
+        if to >= 0 and away >= 0 and labels[to, s] == labels[away, s]:
+            continue
+        if to >= 0:
+            row_of[n], column_of[n], size_of[n] = s // P, labels[to, s], -unit
+            n += 1
+        if away >= 0:
+            row_of[n], column_of[n], size_of[n] = s // P, labels[away, s], unit
+            n += 1
+    return n
+
+
+@njit(cache=True)
+def frank_wolfe_block(packed, bags, first, base, gram, target, active, share, loss, count, delta, state, lam, n_bags, inner, exact, most_nodes):
+    r"""Dual ascent over a block of bags by pairwise Frank-Wolfe steps.
+
+    With dual variables :math:`\alpha_i(Z) \ge 0`, :math:`\sum_Z \alpha_i(Z) \le 1` and
+    :math:`w = \frac1{\lambda N} \sum_i \sum_Z \alpha_i(Z) (\bar\Phi_i - \Phi(\mathcal X_i, Z))`, the dual value is
+    :math:`\frac1N \sum_i \sum_Z \alpha_i(Z) \Delta_A(Z, \mathcal Z_i) - \frac\lambda2 \|w\|^2`. A visit finds the bag's most violating
+    labeling and moves mass to it from the least violating labeling that has some, as far as pays; then up to `inner` more such moves between labelings
+    that are known already.
 
     Parameters
     ----------
-    mass : ndarray, shape (n_bags,)
-        :math:`a_i` of all bags.
-    taken : ndarray, shape (n_rows, n_columns)
-        Of the block: by how much of `mass` each label is taken by the violating labelings.
-    loss_part : ndarray, shape (n_bags,)
-        :math:`\sum_Z \alpha_i(Z) \Delta_A`.
+    active : ndarray of int32, shape (room, n_slots of the block)
+        Known labelings of the block's bags, as columns.
+    share, loss : ndarrays, shape (n_bags, room)
+        Of all bags: dual variables and ambiguous losses of the known labelings.
+    count : ndarray of int64, shape (n_bags,)
 
     Returns
     -------
@@ -144,58 +181,106 @@ def frank_wolfe_block(packed, bags, first, base, gram, target, mass, taken, loss
     """
     of = attributes_of(packed)
     P = packed.n_attributes
+    room = active.shape[0]
     labels = np.empty(base.shape[0] * P, np.int32)
     unit = 1.0 / (lam * n_bags)
+    violation = np.empty(room)
     gaps = 0.0
     for b in range(bags.shape[0]):
         i = bags[b]
         low, high = first[b], first[b + 1]
-        scores, aim, own = base[low:high], target[low:high], taken[low:high]
-        n_slots = scores.shape[0] * P
-        value, loss = find(packed, i, scores, labels[:n_slots], exact, most_nodes)
+        n_regions = high - low
+        n_slots = n_regions * P
+        scores, aim = base[low:high], target[low:high]
+        known = active[:, low * P : high * P]
+        value, found_loss = find(packed, i, scores, labels[:n_slots], exact, most_nodes)
         if np.isnan(value):
             state[FAILED] = 1.0
             return gaps
-        violated = value - reached(aim, scores) > 0.0
-        new_mass, new_loss = (1.0, float(loss)) if violated else (0.0, 0.0)
-        change = np.empty(scores.shape)  # of the instance's part in w
-        along = 0.0
-        for m in range(scores.shape[0]):
-            for k in range(scores.shape[1]):
-                there = -1.0 if violated and labels[m * P + of[k]] == k else 0.0
-                there += new_mass * aim[m, k]
-                here = mass[i] * aim[m, k] - own[m, k]
-                change[m, k] = unit * (there - here)
-                along += change[m, k] * scores[m, k]
-        gap = (new_loss - loss_part[i]) / n_bags - lam * along
-        gaps += max(gap, 0.0)
-        length = 0.0
-        for k in range(scores.shape[1]):
-            products = gram[of[k]]
-            for m in range(scores.shape[0]):
-                if change[m, k] == 0.0:
-                    continue
-                for o in range(scores.shape[0]):
-                    length += change[m, k] * change[o, k] * products[low + m, low + o]
-        if gap <= 0.0:
+        aim_score = reached(aim, scores)
+        to = -1
+        if value - aim_score > 0.0:
+            for v in range(count[i]):
+                same = True
+                for s in range(n_slots):
+                    if known[v, s] != labels[s]:
+                        same = False
+                        break
+                if same:
+                    to = v
+                    break
+            if to < 0 and count[i] == room:  # one that carries nothing makes place; else the bag waits for more room
+                for v in range(room):
+                    if share[i, v] == 0.0:
+                        to = v
+                        break
+                if to >= 0:
+                    known[to] = labels[:n_slots]
+                    loss[i, to] = found_loss
+            elif to < 0:
+                to = count[i]
+                count[i] += 1
+                known[to] = labels[:n_slots]
+                share[i, to], loss[i, to] = 0.0, found_loss
+        violations(aim_score, scores, P, known, loss[i], count[i], violation)
+        held = 0.0
+        for v in range(count[i]):
+            held += share[i, v] * violation[v]
+        gaps += max(0.0, max(0.0, value - aim_score) - held) / n_bags
+        entries = n_regions * scores.shape[1] + 2 * n_slots
+        row_of, column_of, size_of = np.empty(entries, np.int64), np.empty(entries, np.int64), np.empty(entries)
+        change = np.zeros(scores.shape)
+        moved = False
+        for step in range(inner + 1):
+            if step > 0:
+                to, best = -1, 0.0
+                for v in range(count[i]):
+                    if violation[v] > best:
+                        to, best = v, violation[v]
+            total = 0.0
+            for v in range(count[i]):
+                total += share[i, v]
+            away, least, most = -1, 0.0, 1.0 - total
+            if most <= 1e-15:
+                least = np.inf
+            for v in range(count[i]):
+                if share[i, v] > 0.0 and violation[v] < least:
+                    away, least, most = v, violation[v], share[i, v]
+            gain = (violation[to] if to >= 0 else 0.0) - least
+            if to == away or gain <= 1e-12:
+                break
+            n = direction(aim, P, to, away, known, unit, row_of, column_of, size_of)
+            length, along = 0.0, 0.0
+            for e in range(n):
+                along += size_of[e] * scores[row_of[e], column_of[e]]
+                for f in range(n):
+                    if column_of[f] == column_of[e]:
+                        length += size_of[e] * size_of[f] * gram[of[column_of[e]], low + row_of[e], low + row_of[f]]
+            size = most if length <= 0.0 else min(most, gain / (n_bags * lam * length))
+            if size >= most and away >= 0:
+                share[i, away] = 0.0
+            elif away >= 0:
+                share[i, away] -= size
+            if to >= 0:
+                share[i, to] += size
+            state[NORM] += 2.0 * size * along + size * size * length
+            state[UPDATES] += 1.0
+            moved = True
+            for e in range(n):
+                k, part = column_of[e], size * size_of[e]
+                change[row_of[e], k] += part
+                products = gram[of[k], low + row_of[e]]
+                for m in range(n_regions):
+                    scores[m, k] += part * products[low + m]
+            if step < inner:
+                violations(reached(aim, scores), scores, P, known, loss[i], count[i], violation)
+        if not moved:
             continue
-        if length <= 0.0:
-            size = 1.0
-        else:
-            size = min(1.0, gap / (lam * length))
-        state[UPDATES] += 1.0
-        state[NORM] += 2.0 * size * along + size * size * length
-        mass[i] += size * (new_mass - mass[i])
-        loss_part[i] += size * (new_loss - loss_part[i])
-        for m in range(scores.shape[0]):
+        for m in range(n_regions):
             for k in range(scores.shape[1]):
-                own[m, k] *= 1.0 - size
-                if violated and labels[m * P + of[k]] == k:
-                    own[m, k] += size
                 if change[m, k] != 0.0:
-                    moved = size * change[m, k]
-                    delta[low + m, k] += moved
+                    delta[low + m, k] += change[m, k]
                     products = gram[of[k], low + m]
                     for r in range(high, base.shape[0]):
-                        base[r, k] += moved * products[r]
+                        base[r, k] += change[m, k] * products[r]
     return gaps

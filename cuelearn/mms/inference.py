@@ -466,7 +466,8 @@ def losses_of_bags(packed, first, n_bags, scores, target, exact, most_nodes, rel
 
 def side_by_side(scores, candidates, n_rows):
     """Scores given per attribute as one float64 matrix (n_rows, sum of labels), or an error that names what does not fit."""
-    parts = list(scores) if isinstance(scores, (list, tuple)) and candidates.n_attributes > 1 else [scores]
+    several = candidates.n_attributes > 1 or (isinstance(scores, list) and len(scores) == 1 and np.ndim(scores[0]) == 2)
+    parts = list(scores) if isinstance(scores, (list, tuple)) and several else [scores]
     if candidates.n_attributes > 1 and len(parts) == 1:
         whole = np.asarray(parts[0], dtype=np.float64)
         if whole.ndim == 2 and whole.shape[1] == sum(candidates.n_labels):

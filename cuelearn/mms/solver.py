@@ -1,4 +1,4 @@
-r"""Maximum Margin Set: the concave-convex procedure (thesis Algorithm 8) around Pegasos (Algorithm 9) or block Frank-Wolfe steps."""
+r"""Maximum Margin Set: the concave-convex procedure (thesis Algorithm 8) around Pegasos (Algorithm 9) or pairwise Frank-Wolfe steps."""
 
 import sys
 import time
@@ -15,9 +15,13 @@ __all__ = ["MMSResult", "objective_of", "solve_mms"]
 
 BAR_AFTER = 2.0
 #: Instances of a block: as many as there are labels, within these.
-LEAST_ROWS, MOST_ROWS = 32, 192
+LEAST_ROWS, MOST_ROWS = 16, 192
 #: A relaxed problem counts as solved no better than this share of its value, in float32.
 FINEST = 1e-7
+#: Steps between labelings that are known, after each search.
+INNER = 3
+#: Labelings of a bag that a dual solver keeps at most.
+MOST_LABELINGS = 256
 
 
 class MMSResult(NamedTuple):
@@ -124,37 +128,67 @@ class _Round:
         norm = (total**2 * space.squared_norm() - 2.0 * total * start * space.inner(before) + start**2 * norm_before) / steps**2
         return state[LOSS] / steps - 0.5 * self.lam * norm
 
-    # ---------------------------------------------------------------- block Frank-Wolfe
+    # ---------------------------------------------------------------- pairwise Frank-Wolfe
 
     def frank_wolfe(self, n_epochs, gap_tol, bar):
         """Epochs of dual steps until the gap is small; returns the dual value and the number of epochs."""
-        space, state = self.space, self.state
+        space, state, P = self.space, self.state, self.packed.n_attributes
         if self.dual is None:
-            self.dual = np.zeros(self.n_bags), np.zeros_like(self.target), np.zeros(self.n_bags)
-        mass, taken, loss_part = self.dual
+            self.dual = _Dual(self.n_bags, self.set.n_instances * P)
+        dual = self.dual
         # the dual point of the round before stays feasible: its labelings keep their shares, the candidates' part is new
-        space.place((mass[self.set.bag_of, None] * self.target - taken) / (self.lam * self.n_bags))
+        space.place(dual.coefficients(self.set, self.target) / (self.lam * self.n_bags))
         state[:] = 0.0
         state[NORM] = space.squared_norm()
         for epoch in range(1, n_epochs + 1):
+            dual.make_room()
             gaps = 0.0
             for bags, first, rows in self.blocks():
                 base, gram = space.block(rows)
                 delta = np.zeros_like(base)
-                own = taken[rows]
+                slots = rows if P == 1 else (rows[:, None] * P + np.arange(P)).ravel()
+                active = dual.labels[:, slots]
                 gaps += frank_wolfe_block(
-                    self.packed, bags, first, base, gram, self.target[rows], mass, own, loss_part, delta, state, self.lam, self.n_bags,
-                    self.exact, MOST_NODES,
+                    self.packed, bags, first, base, gram, self.target[rows], active, dual.share, dual.loss, dual.count, delta, state,
+                    self.lam, self.n_bags, INNER, self.exact, MOST_NODES,
                 )  # fmt: skip
                 self._found(not state[FAILED])
-                taken[rows] = own
+                dual.labels[:, slots] = active
                 space.move(rows, delta)
             state[NORM] = space.squared_norm()
             bar.update(self.n_bags)
-            bound = loss_part.mean() - 0.5 * self.lam * state[NORM]
+            bound = float((dual.share * dual.loss).sum() / self.n_bags - 0.5 * self.lam * state[NORM])
             if gaps <= gap_tol * max(bound, FINEST):
                 break
         return bound, epoch
+
+
+class _Dual:
+    """Dual variables of all bags: the labelings known so far, their shares and losses."""
+
+    def __init__(self, n_bags, n_slots):
+        self.labels = np.zeros((8, n_slots), np.int32)
+        self.share, self.loss = np.zeros((n_bags, 8)), np.zeros((n_bags, 8))
+        self.count = np.zeros(n_bags, np.int64)
+
+    def make_room(self):
+        """Twice the room where a bag has no more, within `MOST_LABELINGS`."""
+        room = len(self.labels)
+        if self.count.max() < room or room >= MOST_LABELINGS:
+            return
+        self.labels = np.concatenate([self.labels, np.zeros_like(self.labels)])
+        self.share, self.loss = (np.concatenate([a, np.zeros_like(a)], axis=1) for a in (self.share, self.loss))
+
+    def coefficients(self, candidates, target):
+        """What each instance adds to each hyperplane, but for 1 / (lambda N)."""
+        P = candidates.n_attributes
+        coef = self.share.sum(axis=1)[candidates.bag_of, None] * target
+        instance = np.repeat(np.arange(candidates.n_instances), P)
+        for v in range(len(self.labels)):
+            share = self.share[candidates.bag_of[instance], v]
+            some = share > 0.0
+            np.subtract.at(coef, (instance[some], self.labels[v][some]), share[some])
+        return coef
 
 
 def solve_mms(space, candidates, *, lam, solver="pegasos", n_rounds=10, n_epochs=20, batch_size=1, start=None, tol=1e-3, gap_tol=1e-2,

@@ -51,6 +51,7 @@ class LinearSpace(_Space):
     def __init__(self, parts, n_labels):
         super().__init__(len(parts[0]), n_labels)
         self.parts = parts
+        self._rows = self._held = None
         self.reset()
 
     def reset(self):
@@ -64,26 +65,32 @@ class LinearSpace(_Space):
 
     def block(self, rows, products=True):
         """Scores of some instances and, if asked, their inner products per attribute, shape (n_attributes, b, b); float64."""
-        features, held = [], {}
-        for X in self.parts:
-            if id(X) not in held:
-                held[id(X)] = X[rows]
-            features.append(held[id(X)])
+        features = self._features(rows)
         scores = np.concatenate([x @ w.T for x, w in zip(features, self.weights, strict=True)], axis=1).astype(np.float64, copy=False)
         if not products:
             return scores, None
         grams = {id(x): (x @ x.T).astype(np.float64, copy=False) for x in features}
         return scores, np.stack([grams[id(x)] for x in features])
 
+    def _features(self, rows):
+        """Rows of every attribute's features; those of the block just scored are at hand when it is moved."""
+        if rows is not self._rows:
+            held = {}
+            for X in self.parts:
+                if id(X) not in held:
+                    held[id(X)] = X[rows]
+            self._rows, self._held = rows, [held[id(X)] for X in self.parts]
+        return self._held
+
     def move(self, rows, delta, scale=1.0):
         """``w <- scale w + sum_m delta[m] x_m`` over some instances."""
-        for p, (X, w) in enumerate(zip(self.parts, self.weights, strict=True)):
+        for p, (x, w) in enumerate(zip(self._features(rows), self.weights, strict=True)):
             if scale != 1.0:
-                w *= X.dtype.type(scale)
+                w *= w.dtype.type(scale)
             part = delta[:, self.columns(p)]
             touched = np.flatnonzero(part.any(axis=0))  # few labels of many
             if touched.size:
-                w[touched] += part[:, touched].T.astype(X.dtype) @ X[rows]
+                w[touched] += part[:, touched].T.astype(w.dtype) @ x
 
     def place(self, coef):
         """``w <- sum over all instances of coef``, shape (n_rows, sum of labels)."""

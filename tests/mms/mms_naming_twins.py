@@ -1,0 +1,240 @@
+"""Slow, plain twins of the EM methods over candidate labelings: loops over bags, candidates, instances and labels.
+
+A bag's candidates are a list of labelings, ``labeling[m][p]``; `bags` is the list of them, `weights` a list of their priors or None.
+Nothing here comes from the package.
+"""
+
+import itertools
+import math
+
+import numpy as np
+
+# ------------------------------------------------------------------ candidates
+
+
+def random_bags(rng, n_bags, n_labels, most=3, n_candidates=5):
+    """Bags of 1 to `most` instances with 1 to `n_candidates` distinct labelings."""
+    bags = []
+    for _ in range(n_bags):
+        size = int(rng.integers(1, most + 1))
+        number = int(rng.integers(1, n_candidates + 1))
+        found = {tuple(tuple(int(rng.integers(k)) for k in n_labels) for _ in range(size)) for _ in range(number)}
+        bags.append(sorted(found))
+    return bags
+
+
+def arrays(bags):
+    """As the package takes them."""
+    return [np.array(bag) for bag in bags]
+
+
+def matching_bag(words, allowed, null):
+    """All ways to give every region at most one word, no word twice, not all null."""
+    found = []
+    for choice in itertools.product(range(len(words) + 1), repeat=len(allowed)):
+        used = [w for w in choice if w]
+        if used and len(set(used)) == len(used) and all(allowed[m][w] for m, w in enumerate(choice)):
+            found.append(tuple(tuple(words[w - 1]) if w else tuple(null) for w in choice))
+    return found
+
+
+def expectation(bags, weights, log_p, hard):
+    """Responsibilities, one (n, K) per attribute, and the log-likelihood; `log_p[p][i][k]`."""
+    shares = [np.zeros(np.shape(table)) for table in log_p]
+    total, first = 0.0, 0
+    for b, bag in enumerate(bags):
+        prior = [1.0] * len(bag) if weights is None or weights[b] is None else list(weights[b])
+        values = []
+        for labeling, weight in zip(bag, prior, strict=True):
+            value = math.log(weight / sum(prior)) if weight > 0.0 else -math.inf
+            for m, labels in enumerate(labeling):
+                for p, k in enumerate(labels):
+                    value += log_p[p][first + m][k]
+            values.append(value)
+        top = max(values)
+        if hard:
+            posterior = [1.0 if c == values.index(top) else 0.0 for c in range(len(bag))]
+            total += top
+        else:
+            posterior = [math.exp(value - top) for value in values]
+            total += top + math.log(sum(posterior))
+            posterior = [value / sum(posterior) for value in posterior]
+        for labeling, share in zip(bag, posterior, strict=True):
+            for m, labels in enumerate(labeling):
+                for p, k in enumerate(labels):
+                    shares[p][first + m][k] += share
+        first += len(bag[0])
+    return shares, total
+
+
+def best_candidates(bags, weights, log_p):
+    """Labels of the best candidate of every bag, (n, P)."""
+    shares, _ = expectation(bags, weights, log_p, hard=True)
+    return np.stack([share.argmax(axis=1) for share in shares], axis=1)
+
+
+def nothing_known(n, n_labels):
+    return [np.zeros((n, K)) for K in n_labels]
+
+
+# ------------------------------------------------------------------ GMM
+
+
+def spread_of(X, covariance):
+    variance = X.var(axis=0)
+    typical = variance.mean()
+    spread = np.maximum(variance, 1e-6 * typical) if typical > 0.0 else np.ones(X.shape[1])
+    return np.full(X.shape[1], spread.mean()) if covariance == "spherical" else spread
+
+
+def gaussians(X, R, means, covariance, per_label, strength):
+    """New means (n_labels, d) and covariance matrices (n_labels, d, d)."""
+    n, d = X.shape
+    K = R.shape[1]
+    means = means.copy()
+    for k in range(K):
+        mass = sum(R[i][k] for i in range(n))
+        if mass > 1e-12:
+            means[k] = sum(R[i][k] * X[i] for i in range(n)) / mass
+    groups = [[k] for k in range(K)] if per_label else [list(range(K))]
+    covariances = np.zeros((K, d, d))
+    for group in groups:
+        scatter, count = strength * np.diag(spread_of(X, covariance)), strength
+        for k in group:
+            for i in range(n):
+                difference = X[i] - means[k]
+                scatter = scatter + R[i][k] * np.outer(difference, difference)
+                count += R[i][k]
+        if covariance == "diagonal":
+            scatter = np.diag(np.diag(scatter))
+        if covariance == "spherical":
+            scatter = np.eye(d) * np.trace(scatter) / d
+        for k in group:
+            covariances[k] = scatter / count
+    return means, covariances
+
+
+def log_densities(X, means, covariances):
+    out = np.zeros((len(X), len(means)))
+    for k, (mean, covariance) in enumerate(zip(means, covariances, strict=True)):
+        inverse, (_, log_det) = np.linalg.inv(covariance), np.linalg.slogdet(covariance)
+        for i, x in enumerate(X):
+            out[i, k] = -0.5 * ((x - mean) @ inverse @ (x - mean) + log_det + len(x) * math.log(2.0 * math.pi))
+    return out
+
+
+def log_prior(X, covariances, covariance, per_label, strength):
+    """Of the covariances, up to a constant."""
+    spread, total = np.diag(spread_of(X, covariance)), 0.0
+    for matrix in covariances if per_label else covariances[:1]:
+        total -= 0.5 * strength * (np.linalg.slogdet(matrix)[1] + np.trace(np.linalg.inv(matrix) @ spread))
+    return total
+
+
+def gmm_em(Xs, bags, n_labels, *, covariance, per_label, strength, n_iter, hard, weights=None):
+    """EM from all candidates by their priors; returns means, covariances, responsibilities and the history of both objectives."""
+    Xs = [X - X.mean(axis=0) for X in Xs]
+    shares, _ = expectation(bags, weights, nothing_known(len(Xs[0]), n_labels), hard=False)
+    means = [np.zeros((K, X.shape[1])) for K, X in zip(n_labels, Xs, strict=True)]
+    covariances = [None] * len(Xs)
+    history = []
+    for _ in range(n_iter + 1):
+        for p, X in enumerate(Xs):
+            means[p], covariances[p] = gaussians(X, shares[p], means[p], covariance, per_label, strength)
+        log_p = [log_densities(X, m, c) for X, m, c in zip(Xs, means, covariances, strict=True)]
+        shares, likelihood = expectation(bags, weights, log_p, hard)
+        prior = sum(log_prior(X, c, covariance, per_label, strength) for X, c in zip(Xs, covariances, strict=True))
+        history.append((likelihood, likelihood + prior))
+    return means, covariances, shares, log_p, np.array(history)
+
+
+# ------------------------------------------------------------------ DIST
+
+
+def distance(metric, x, z):
+    if metric == "sqeuclidean":
+        return sum((a - b) ** 2 for a, b in zip(x, z, strict=True))
+    lengths = math.sqrt(sum(a * a for a in x)) * math.sqrt(sum(b * b for b in z))
+    return 1.0 - (sum(a * b for a, b in zip(x, z, strict=True)) / lengths if lengths > 0.0 else 0.0)
+
+
+def distances(metric, X, Z):
+    return np.array([[distance(metric, x, z) for z in Z] for x in X])
+
+
+def gamma_by_rule(D, rule):
+    pairs = [D[i][j] for i in range(len(D)) for j in range(len(D)) if i != j]
+    mean = sum(pairs) / len(pairs)
+    return mean if rule == "mean" else 0.5 * math.sqrt(sum((d - mean) ** 2 for d in pairs) / len(pairs))
+
+
+def null_score(row, gamma, appearance):
+    """log of what one instance's distances to training instances say of null."""
+    if appearance == "mean":
+        return -sum(row) / len(row) / gamma
+    return math.log(sum(math.exp(-d / gamma) for d in row) / len(row))
+
+
+def null_scores(D, gamma, appearance, null_model):
+    """Of the training instances, each without itself; and the constant."""
+    own = [null_score([D[i][j] for j in range(len(D)) if j != i], gamma, appearance) for i in range(len(D))]
+    constant = sum(own) / len(own) if appearance == "mean" else math.log(sum(math.exp(value) for value in own) / len(own))
+    return (own if null_model == "background" else [constant] * len(own)), constant
+
+
+def label_score(row, weights, gamma, appearance, null, own=None):
+    """log p(x | label) - log p(x | null) from the distances of x to exemplars; at place `own`, x itself, it is as near as null."""
+    if appearance == "mean":
+        return sum(w * (0.0 if j == own else -d / gamma - null) for j, (d, w) in enumerate(zip(row, weights, strict=True)) if w > 0.0)
+    total = 0.0
+    for j, (d, w) in enumerate(zip(row, weights, strict=True)):
+        total += w * (1.0 if j == own else math.exp(-d / gamma - null))
+    return math.log(max(total, 1e-300))
+
+
+def exemplar_scores(D, W, gamma, appearance, null, levels, own=True):
+    """Scores of every label at every row of D; W is (n, K)."""
+    out = np.zeros((len(D), W.shape[1]))
+    for i in range(len(D)):
+        for k in range(W.shape[1]):
+            if k != null and W[:, k].sum() > 0.0:
+                out[i, k] = label_score(D[i], W[:, k], gamma, appearance, levels[i], i if own else None)
+    return out
+
+
+def dist_em(Ds, bags, n_labels, *, gammas, nulls, appearance, null_model, n_iter, hard, weights=None):
+    """Generalised EM; returns exemplar weights (n, K), responsibilities, scores, the log-likelihoods and the shortened steps."""
+    n, P = len(Ds[0]), len(Ds)
+    levels = [null_scores(D, gamma, appearance, null_model)[0] for D, gamma in zip(Ds, gammas, strict=True)]
+    shares, _ = expectation(bags, weights, nothing_known(n, n_labels), hard=False)
+    W = [np.zeros((n, K)) for K in n_labels]
+    history, shortened = [], 0
+    for iteration in range(n_iter + 1):
+        for p in range(P):
+            for k in range(n_labels[p]):
+                mine = shares[p][:, k]
+                if k == nulls[p] or mine.sum() <= 1e-12:
+                    continue
+                goal = mine / mine.sum()
+                if W[p][:, k].sum() > 0.0:
+
+                    def expected(w, p=p, mine=mine):
+                        total = 0.0
+                        for i in np.flatnonzero(mine):
+                            total += mine[i] * label_score(Ds[p][i], w, gammas[p], appearance, levels[p][i], i)
+                        return total
+
+                    before = expected(W[p][:, k])
+                    for halving in range(8):
+                        step = 0.5**halving
+                        mixed = (1.0 - step) * W[p][:, k] + step * goal
+                        if expected(mixed) >= before - 1e-12 * abs(before):
+                            W[p][:, k] = mixed
+                            break
+                    shortened += halving > 0
+                else:
+                    W[p][:, k] = goal
+        scores = [exemplar_scores(Ds[p], W[p], gammas[p], appearance, nulls[p], levels[p]) for p in range(P)]
+        shares, likelihood = expectation(bags, weights, scores, hard)
+        history.append(likelihood)
+    return W, shares, scores, np.array(history), shortened

@@ -1,0 +1,552 @@
+"""The rivals of MMS: CL-SVM, MIMLSVM, M3MIML, and the SVM solver below them."""
+
+import doctest
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+from mms_baseline_twins import best_candidate, clusters, hausdorff, m3miml_optimum, m3miml_primal, possible, svm_optimum
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.svm import SVC, LinearSVC
+
+from cuelearn.mms import CandidateSet, Matching, baselines, linear_svm
+from cuelearn.mms.baselines import CLSVM, M3MIML, MIMLSVM, hausdorff_distances, k_medoids
+from cuelearn.mms.linear_svm import linear_svm as solve
+
+RIVALS = [CLSVM, MIMLSVM, M3MIML]
+BAG_RIVALS = [MIMLSVM, M3MIML]
+
+
+def make_binary(n=80, d=5, noise=1.0, seed=0):
+    rng = np.random.default_rng(seed)
+    signs = np.where(rng.random(n) < 0.35, 1.0, -1.0)
+    return rng.normal(size=(n, d)) * noise + signs[:, None] * np.linspace(0.2, 0.8, d), signs
+
+
+def make_bags(n_bags=40, n_labels=4, d=5, noise=0.4, seed=0, null=None, sizes=(1, 4), **options):
+    """Instances, true labels and candidate sets: the truth, and the truth with two places exchanged or one label replaced."""
+    rng = np.random.default_rng(seed)
+    centres = rng.normal(size=(n_labels, d))
+    sets, truth = [], []
+    for _ in range(n_bags):
+        y = rng.integers(n_labels, size=rng.integers(*sizes))
+        other, wrong = rng.permutation(y), y.copy()
+        wrong[rng.integers(y.size)] = rng.integers(n_labels)
+        sets.append(np.stack([y, other, wrong]))
+        truth.append(y)
+    y = np.concatenate(truth)
+    X = centres[y] + noise * rng.normal(size=(y.size, d))
+    return X, y, CandidateSet(sets, n_labels=n_labels, null=null, **options)
+
+
+def bags_of(X, candidates):
+    return np.split(X, candidates.bag_starts[1:-1])
+
+
+def label_sets(candidates):
+    return [set().union(*(labels[0] for labels in possible(candidates, i))) for i in range(candidates.n_bags)]
+
+
+# ------------------------------------------------------------------ the SVM
+
+
+@pytest.mark.parametrize("free_bias", [True, False])
+@pytest.mark.parametrize("C", [1e-3, 0.3, 10.0, 1000.0])
+def test_svm_reaches_the_optimum_and_certifies_it(C, free_bias):
+    X, signs = make_binary()
+    weights = np.random.default_rng(1).uniform(0.3, 2.0, signs.size)
+    optimum, w, b = svm_optimum(X, signs, C * weights, free_bias)
+    found = solve(X, signs, C, weights=weights, free_bias=free_bias, tol=1e-7)
+    penalty = 0.0 if free_bias else 0.5 * found.intercept**2
+    primal = 0.5 * found.coef @ found.coef + penalty + C * weights @ np.maximum(0, 1 - signs * (X @ found.coef + found.intercept))
+    assert found.primal == pytest.approx(primal, rel=1e-9)
+    assert found.primal == pytest.approx(optimum, rel=1e-6)
+    a = found.dual_coef  # the dual value, from a feasible point
+    assert a.min() >= 0.0 and np.all(a <= C * weights * (1 + 1e-12))
+    if free_bias:
+        assert abs(a @ signs) <= 1e-9 * a.sum()
+    ours = (a * signs) @ X
+    dual = a.sum() - 0.5 * ours @ ours - (0.0 if free_bias else 0.5 * (a @ signs) ** 2)
+    assert found.dual == pytest.approx(dual, rel=1e-8)
+    assert dual <= optimum * (1 + 1e-8)
+    assert found.gap == pytest.approx((found.primal - found.dual) / found.primal)
+    assert found.gap <= 1e-7
+    np.testing.assert_allclose(found.coef, w, atol=2e-3 * np.abs(w).max())
+    assert found.intercept == pytest.approx(b, abs=2e-3 * (1 + abs(b)))
+
+
+def test_svm_agrees_with_liblinear_and_libsvm():
+    X, signs = make_binary(200, 6, seed=3)
+    found = solve(X, signs, 0.5, free_bias=False, tol=1e-10)
+    other = LinearSVC(C=0.5, loss="hinge", tol=1e-8, max_iter=100_000, random_state=0).fit(X, signs)
+    np.testing.assert_allclose(X @ found.coef + found.intercept, other.decision_function(X), atol=1e-4)
+    found, other = solve(X, signs, 0.5, tol=1e-10), SVC(C=0.5, kernel="linear", tol=1e-8).fit(X, signs)
+    np.testing.assert_allclose(X @ found.coef + found.intercept, other.decision_function(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 300.0])
+@pytest.mark.parametrize("C", [0.1, 1e4])
+def test_svm_scales(scale, C):
+    """c x with C / c^2 is the same problem: only the length of w differs; and any scale converges."""
+    X, signs = make_binary(seed=5)
+    plain, scaled = solve(X, signs, C, tol=1e-9), solve(scale * X, signs, C / scale**2, tol=1e-9)
+    np.testing.assert_allclose(scaled.coef * scale, plain.coef, rtol=1e-5, atol=1e-7 * np.abs(plain.coef).max())
+    assert scaled.primal * scale**2 == pytest.approx(plain.primal, rel=1e-8)
+    assert solve(scale * X, signs, C).gap <= 1e-5
+
+
+def test_svm_of_one_sign():
+    X, _ = make_binary(20)
+    for sign in (-1.0, 1.0):
+        free = solve(X, np.full(20, sign), 2.0)
+        assert not free.coef.any() and free.intercept == sign and free.primal == free.gap == 0.0
+        held = solve(X, np.full(20, sign), 2.0, free_bias=False, tol=1e-8)
+        assert held.primal == pytest.approx(svm_optimum(X, np.full(20, sign), np.full(20, 2.0), False)[0], rel=1e-6)
+
+
+def test_svm_where_zero_is_best():
+    """Mixed copies of the same points: w = 0 and b on the heavier side."""
+    X = np.vstack([np.eye(3)] * 3)
+    found = solve(X, np.repeat([1.0, -1.0, -1.0], 3), 5.0, tol=1e-9)
+    assert np.abs(found.coef).max() < 1e-4 and found.intercept == pytest.approx(-1.0, abs=1e-4)
+    assert found.primal == pytest.approx(30.0, rel=1e-8)  # 3 samples of loss 2, times C
+
+
+def test_svm_that_stops_early_says_so_and_still_certifies():
+    X, signs = make_binary()
+    optimum, _, _ = svm_optimum(X, signs, np.full(signs.size, 10.0))
+    with pytest.warns(ConvergenceWarning, match="relative duality gap of"):
+        found = solve(X, signs, 10.0, max_iter=3)
+    assert found.n_iter == 3 and found.gap > 1e-5
+    assert found.dual <= optimum <= found.primal
+
+
+def test_svm_in_blocks_of_rows(monkeypatch):
+    X, signs = make_binary()
+    whole = solve(X, signs, 1.0)
+    monkeypatch.setattr(linear_svm, "BLOCK", 8 * 5 * 7)
+    np.testing.assert_allclose(solve(X, signs, 1.0).coef, whole.coef, rtol=1e-9)
+    weights = np.random.default_rng(0).random(80)
+    np.testing.assert_allclose(np.tril(linear_svm.normal_matrix(X, weights)), np.tril(X.T @ (weights[:, None] * X)), rtol=1e-12)
+
+
+# ------------------------------------------------------------------ CL-SVM
+
+
+@pytest.mark.parametrize("C", [0.1, 100.0])
+def test_clsvm_is_one_svm_per_label_on_what_is_possible(C):
+    X, _, candidates = make_bags()
+    model = CLSVM(C, tol=1e-8).fit(X, candidates)
+    rows = [labels[0] for i in range(candidates.n_bags) for labels in possible(candidates, i)]
+    for k in range(4):
+        signs = np.array([1.0 if k in row else -1.0 for row in rows])
+        _, w, b = svm_optimum(X, signs, np.full(signs.size, C), free_bias=False)
+        np.testing.assert_allclose(model.decision_function(X)[:, k], X @ w + b, atol=2e-3)
+    assert np.all(model.duality_gap_ <= 1e-8) and np.all(model.trained_)
+    assert np.array_equal(model.predict(X), np.argmax(X @ model.coef_.T + model.intercept_, axis=1))
+
+
+def test_clsvm_with_the_truth_known_is_one_versus_all():
+    X, y, _ = make_bags(60)
+    other = LinearSVC(C=0.5, loss="hinge", tol=1e-7, max_iter=100_000, random_state=0).fit(X, y)
+    model = CLSVM(0.5, tol=1e-8).fit(X, CandidateSet.from_labels(y))
+    np.testing.assert_allclose(model.decision_function(X), other.decision_function(X), atol=2e-3)
+
+
+def test_clsvm_by_liblinear_is_the_same_problem():
+    X, _, candidates = make_bags(60)
+    exact = CLSVM(0.3, tol=1e-8).fit(X, candidates)
+    other = CLSVM(0.3, solver="liblinear", tol=1e-7, max_iter=100_000).fit(X, candidates)
+    np.testing.assert_allclose(exact.decision_function(X), other.decision_function(X), atol=2e-3)
+    assert np.all(np.isnan(other.duality_gap_)) and np.all(other.n_iter_ > 0)
+    thin = CLSVM(0.3, solver="liblinear", tol=1e-7, max_iter=100_000).fit(sparse.csr_matrix(X), candidates)
+    np.testing.assert_allclose(thin.decision_function(sparse.csr_matrix(X)), other.decision_function(X), atol=1e-4)
+    thin = CLSVM(0.3, tol=1e-8).fit(sparse.csr_matrix(X), candidates)
+    np.testing.assert_allclose(thin.decision_function(X), exact.decision_function(X), atol=1e-8)
+
+
+@pytest.mark.parametrize("solver", ["interior-point", "liblinear"])
+def test_clsvm_label_that_is_always_possible(solver):
+    X, y, _ = make_bags(sizes=(1, 2), n_labels=3)
+    candidates = CandidateSet([[[k], [0]] for k in y], n_labels=3)
+    model = CLSVM(solver=solver, max_iter=10_000).fit(X, candidates)
+    assert np.all(model.decision_function(X)[:, 0] > 0.0)
+    if solver == "interior-point":
+        _, w, b = svm_optimum(X, np.ones(len(X)), np.ones(len(X)), free_bias=False)
+        np.testing.assert_allclose(model.coef_[0], w, atol=1e-3)
+
+
+def test_clsvm_of_several_attributes():
+    X, y, _ = make_bags(30)
+    verbs = (y > 1).astype(int)
+    both = np.stack([y, verbs], axis=1)
+    rng = np.random.default_rng(0)
+    pairs = [np.stack([part, part[::-1], rng.permutation(part)]) for part in np.split(both, np.arange(3, len(y), 3))]
+    candidates = CandidateSet(pairs, classes=[list("abcd"), ["sit", "run"]])
+    model = CLSVM().fit(X, candidates)
+    for p in (0, 1):
+        alone = CLSVM(attribute=p).fit(X, candidates)
+        np.testing.assert_array_equal(alone.coef_, model.coef_[p])
+        np.testing.assert_array_equal(alone.decision_function(X), model.decision_function(X)[p])
+        np.testing.assert_array_equal(alone.predict(X), model.predict(X)[:, p])
+        assert np.array_equal(alone.classes_, candidates.classes[p])
+        one = candidates.attribute(p)
+        np.testing.assert_array_equal(alone.predict(X, candidates), CLSVM().fit(X, one).predict(X, one))
+    assert model.predict(X).shape == (len(X), 2) and set(model.predict(X)[:, 1]) <= {"sit", "run"}
+    expected = best_candidate(model.decision_function(X), candidates)
+    np.testing.assert_array_equal(model.predict(X, candidates), candidates.named(expected))
+    assert model.score(X, candidates.named(both), candidates) == np.mean(expected == both)
+
+
+# ------------------------------------------------------------------ distances and clusters
+
+
+def test_hausdorff_distances_are_those_of_the_definition(monkeypatch):
+    X, _, candidates = make_bags(25)
+    other, _, others = make_bags(9, seed=4)
+    bags, more = bags_of(X, candidates), bags_of(other, others)
+    expected = np.array([[hausdorff(a, b) for b in bags] for a in bags])
+    across = np.array([[hausdorff(a, b) for b in more] for a in bags])
+    for block in (64_000_000, 4 * len(X) * 5, 1):  # all bags at once, a few, one by one
+        monkeypatch.setattr(baselines, "BLOCK", block)
+        found = hausdorff_distances(X, candidates.bag_starts)
+        assert found.dtype == np.float32 and not found.diagonal().any()
+        np.testing.assert_array_equal(found, found.T)
+        np.testing.assert_allclose(found, expected, atol=2e-3 * expected.max(), rtol=1e-4)
+        two = hausdorff_distances(X.astype(np.float32), candidates.bag_starts, other, others.bag_starts, n_jobs=2)
+        np.testing.assert_allclose(two, across, atol=1e-3, rtol=1e-4)
+
+
+def test_hausdorff_far_from_the_origin():
+    """The common mean is taken off, so that float32 has room for the differences."""
+    X, _, candidates = make_bags(20)
+    near = hausdorff_distances(X, candidates.bag_starts)
+    np.testing.assert_allclose(hausdorff_distances(X + 1e4, candidates.bag_starts), near, atol=5e-3)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_k_medoids_is_the_alternation(seed):
+    X, _, candidates = make_bags(50, noise=1.0, seed=seed)
+    distances = hausdorff_distances(X, candidates.bag_starts)
+    first = np.random.default_rng(seed).choice(50, 8, replace=False)
+    medoids, labels = k_medoids(distances, 8, seed)
+    assert medoids.tolist() == clusters(distances, first)
+    assert np.array_equal(labels[medoids], np.arange(8))
+    total = distances[np.arange(50), medoids[labels]].sum()
+    assert total == pytest.approx(distances[:, medoids].min(axis=1).sum(), rel=1e-6)
+    assert total <= distances[:, first].min(axis=1).sum()
+
+
+def test_k_medoids_limits():
+    distances = np.abs(np.subtract.outer(np.arange(7.0), np.arange(7.0)))
+    assert k_medoids(distances, 7)[0].tolist() == list(range(7))
+    assert k_medoids(distances, 1, 0)[0].tolist() == [3]  # the median
+    same, labels = k_medoids(np.zeros((5, 5)), 3, 0)  # no cluster is ever empty
+    assert np.unique(same).size == 3 and np.array_equal(labels[same], [0, 1, 2])
+    with pytest.raises(ValueError, match="n_clusters must be at most the number of items, 7, got 8"):
+        k_medoids(distances, 8)
+    with pytest.raises(ValueError, match="distances must be a square matrix"):
+        k_medoids(distances[:, :4], 2)
+    with pytest.raises(ValueError, match="starts must ascend from 0 to the number of instances, 7"):
+        hausdorff_distances(distances, [0, 3, 3, 7])
+
+
+# ------------------------------------------------------------------ MIMLSVM
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_mimlsvm_is_an_svm_on_the_distances_to_the_medoids(C):
+    X, _, candidates = make_bags()
+    model = MIMLSVM(C, ratio=0.3, tol=1e-8, random_state=7).fit(X, candidates)
+    assert model.medoids_.size == 12 and np.unique(model.medoids_).size == 12
+    bags = bags_of(X, candidates)
+    mapped = np.array([[hausdorff(bag, bags[m]) for m in model.medoids_] for bag in bags])
+    singles = np.array([[max(np.linalg.norm(x - z) for z in bags[m]) for m in model.medoids_] for x in X])
+    assert np.array_equal(model.clusters_[model.medoids_], np.arange(12))
+    np.testing.assert_allclose(mapped[np.arange(40), model.clusters_], mapped.min(axis=1), atol=1e-3)
+    sets = label_sets(candidates)
+    for k in range(4):
+        signs = np.array([1.0 if k in labels else -1.0 for labels in sets])
+        _, w, b = svm_optimum(mapped, signs, np.full(40, C))
+        np.testing.assert_allclose(model.bag_decision_function(X, candidates.bag_sizes)[:, k], mapped @ w + b, atol=2e-2)
+        np.testing.assert_allclose(model.decision_function(X)[:, k], singles @ w + b, atol=2e-2)
+
+
+def test_mimlsvm_finds_the_medoids_by_the_paper():
+    X, _, candidates = make_bags(50, noise=1.0)
+    model = MIMLSVM(random_state=3).fit(X, candidates)
+    distances = hausdorff_distances(X, candidates.bag_starts)
+    assert model.medoids_.tolist() == clusters(distances, np.random.default_rng(3).choice(50, 10, replace=False))
+    assert MIMLSVM(ratio=1e-6).fit(X, candidates).medoids_.size == 1
+    assert MIMLSVM(ratio=1.0).fit(X, candidates).medoids_.tolist() == list(range(50))
+    assert MIMLSVM(ratio=0.29).fit(X, candidates).medoids_.size == 14
+
+
+def test_mimlsvm_of_single_instances_learns():
+    X, y, candidates = make_bags(150, sizes=(1, 2))
+    alone = CandidateSet.from_labels(y)
+    assert MIMLSVM(10.0).fit(X, alone).score(X, y) > 0.9
+    assert MIMLSVM(10.0, kernel="rbf").fit(X, alone).score(X, y) > 0.9
+
+
+def test_mimlsvm_clusters_a_part_of_the_bags():
+    X, _, candidates = make_bags(60)
+    part = MIMLSVM(max_clustered=20, random_state=1).fit(X, candidates)
+    assert part.medoids_.size == 4 and part.coef_.shape == (4, 4) and part.clusters_.size == 60
+    drawn = np.sort(np.random.default_rng(1).choice(60, 20, replace=False))
+    assert set(part.medoids_) <= set(drawn)
+    mapped = hausdorff_distances(X, candidates.bag_starts)[:, part.medoids_]
+    np.testing.assert_allclose(part.bag_decision_function(X, candidates.bag_sizes), mapped @ part.coef_.T + part.intercept_, atol=1e-2)
+    whole = MIMLSVM(max_clustered=60, random_state=1).fit(X, candidates)
+    np.testing.assert_array_equal(whole.coef_, MIMLSVM(random_state=1).fit(X, candidates).coef_)
+
+
+def test_mimlsvm_gaussian():
+    X, _, candidates = make_bags()
+    model = MIMLSVM(3.0, kernel="rbf", gamma=0.2).fit(X, candidates)
+    mapped = hausdorff_distances(X, candidates.bag_starts)[:, model.medoids_].astype(float)
+    positive = np.array([1 in labels for labels in label_sets(candidates)])
+    other = SVC(C=3.0, gamma=0.2).fit(mapped, positive)
+    np.testing.assert_allclose(model.bag_decision_function(X, candidates.bag_sizes)[:, 1], other.decision_function(mapped), atol=5e-3)
+
+
+# ------------------------------------------------------------------ M3MIML
+
+
+@pytest.mark.parametrize("C", [0.05, 1.0, 100.0])
+def test_m3miml_is_its_quadratic_program(C):
+    X, _, candidates = make_bags(14, n_labels=3, d=4)
+    bags, sets = bags_of(X, candidates), label_sets(candidates)
+    optimum, W, b = m3miml_optimum(bags, sets, 3, C)
+    model = M3MIML(C, tol=1e-7).fit(X, candidates)
+    assert model.primal_objective_ == pytest.approx(optimum, rel=1e-5)
+    assert model.primal_objective_ == pytest.approx(m3miml_primal(bags, sets, model.coef_, model.intercept_, C), rel=1e-9)
+    assert model.dual_objective_ <= optimum * (1 + 1e-7)
+    assert model.primal_objective_ - model.dual_objective_ <= 1e-7 * model.primal_objective_
+    np.testing.assert_allclose(model.coef_, W, atol=5e-3 * np.abs(W).max())
+    scores = np.array([(bag @ model.coef_.T + model.intercept_).max(axis=0) for bag in bags])
+    np.testing.assert_allclose(model.bag_decision_function(X, candidates.bag_sizes), scores, atol=1e-12)
+    np.testing.assert_allclose(model.decision_function(X), X @ model.coef_.T + model.intercept_, atol=1e-12)
+
+
+def test_m3miml_of_single_instances_is_one_versus_all():
+    X, y, _ = make_bags(60)
+    model = M3MIML(0.7, tol=1e-9).fit(X, CandidateSet.from_labels(y))
+    for k in range(4):
+        other = SVC(C=0.7, kernel="linear", tol=1e-8).fit(X, y == k)
+        np.testing.assert_allclose(model.decision_function(X)[:, k], other.decision_function(X), atol=1e-3)
+
+
+def test_m3miml_takes_the_mean_of_a_bag_and_all_its_instances():
+    """Equal instances: a positive bag counts as one sample, a negative bag as one for each instance."""
+    X, y, _ = make_bags(30, n_labels=3)
+    times = np.arange(len(y)) % 3 + 1
+    labels, sizes = np.repeat(y, times), times
+    model = M3MIML(0.5, tol=1e-9).fit(np.repeat(X, times, axis=0), CandidateSet.from_labels(labels, sizes))
+    for k in range(3):
+        weights = np.where(y == k, 1.0, times)
+        other = SVC(C=0.5, kernel="linear", tol=1e-9).fit(X, y == k, sample_weight=weights)
+        np.testing.assert_allclose(X @ model.coef_[k] + model.intercept_[k], other.decision_function(X), atol=1e-3)
+
+
+def test_more_features_than_instances():
+    X, _, candidates = make_bags(10, d=80)
+    assert X.shape[1] > X.shape[0]
+    for cls in (CLSVM, M3MIML):
+        few, wide = cls(2.0, tol=1e-8), cls(2.0, tol=1e-8)
+        padded = np.hstack([X[:, :7], np.zeros((len(X), 73))])
+        np.testing.assert_allclose(
+            few.fit(X[:, :7], candidates).decision_function(X[:, :7]), wide.fit(padded, candidates).decision_function(padded), atol=1e-3
+        )
+        assert np.abs(wide.coef_[:, 7:]).max() < 1e-6
+        model = cls(2.0, tol=1e-8).fit(X, candidates)
+        assert model.coef_.shape == (4, 80) and np.nanmax(model.duality_gap_) <= 1e-8
+        margins = X @ model.coef_.T + model.intercept_
+        np.testing.assert_allclose(model.decision_function(X), margins, atol=1e-10)
+    mask, C = candidates.mask(), 2.0
+    model = CLSVM(C, tol=1e-8).fit(X, candidates)
+    optimum, w, b = svm_optimum(X, np.where(mask[:, 1], 1.0, -1.0), np.full(len(X), C), free_bias=False)
+    np.testing.assert_allclose(X @ model.coef_[1] + model.intercept_[1], X @ w + b, atol=1e-3)
+    assert 0.5 * model.coef_[1] @ model.coef_[1] <= optimum
+
+
+# ------------------------------------------------------------------ what they share
+
+
+@pytest.mark.parametrize("cls", BAG_RIVALS)
+def test_null_is_where_every_label_is_negative(cls):
+    X, y, candidates = make_bags(60, null=0, noise=0.2)
+    model = cls(10.0, class_weight="balanced").fit(X, candidates)
+    scores = model.decision_function(X)
+    assert not scores[:, 0].any() and not model.coef_[0].any()
+    expected = np.where(np.all(scores[:, 1:] < 0.0, axis=1), 0, 1 + np.argmax(scores[:, 1:], axis=1))
+    np.testing.assert_array_equal(model.predict(X), expected)
+    assert 0 < np.mean(expected == 0) < 1
+    sets = model.predict_bags(X, candidates.bag_sizes)
+    positive = model.bag_decision_function(X, candidates.bag_sizes) > 0.0
+    np.testing.assert_array_equal(sets[:, 1:], positive[:, 1:])
+    np.testing.assert_array_equal(sets[:, 0], ~positive.any(axis=1))
+    plain = cls(10.0, class_weight="balanced").fit(X, CandidateSet([candidates.bag(i) for i in range(60)], n_labels=4))
+    np.testing.assert_array_equal(plain.coef_[1:], model.coef_[1:])  # the others do not know of it
+    assert plain.coef_[0].any()
+
+
+@pytest.mark.parametrize("cls", BAG_RIVALS)
+def test_bag_predictions_by_the_t_criterion(cls):
+    X, _, candidates = make_bags(n_labels=8, d=3, noise=2.0)
+    model = cls(0.5).fit(X, candidates)
+    scores = model.bag_decision_function(X, candidates.bag_sizes)
+    expected = scores > 0.0
+    for i in np.flatnonzero(~expected.any(axis=1)):
+        expected[i, np.argmax(scores[i])] = True
+    assert (scores <= 0.0).all(axis=1).any()
+    np.testing.assert_array_equal(model.predict_bags(X, candidates.bag_sizes), expected)
+    with pytest.raises(ValueError, match=f"bag_sizes must be integers >= 1 that add up to the {len(X)} rows of X"):
+        model.predict_bags(X, candidates.bag_sizes[1:])
+
+
+@pytest.mark.parametrize("cls", RIVALS)
+def test_a_caption_chooses_among_its_candidates(cls):
+    X, y, candidates = make_bags(60, noise=0.8, null=0, classes=["null", "a", "b", "c"])
+    model = cls(class_weight="balanced").fit(X, candidates)
+    expected = best_candidate([model.decision_function(X)], candidates)
+    found = model.predict(X, candidates)
+    np.testing.assert_array_equal(found, candidates.named(expected))
+    free = model.predict(X)
+    assert np.mean(found == free) < 1.0
+    assert model.score(X, candidates.classes[0][y], candidates) > model.score(X, candidates.classes[0][y])
+    matching = CandidateSet([Matching(np.array([[1], [3]]), np.ones((3, 3), dtype=bool))], classes=["null", "a", "b", "c"], null=0)
+    words = model.predict(X[:3], matching)
+    np.testing.assert_array_equal(words, matching.named(best_candidate([model.decision_function(X[:3])], matching)))
+
+
+@pytest.mark.parametrize("cls", RIVALS)
+def test_a_label_that_never_was_possible_is_not_predicted(cls):
+    X, y, candidates = make_bags(n_labels=3)
+    wider = CandidateSet([candidates.bag(i) for i in range(candidates.n_bags)], n_labels=5)
+    model, plain = cls().fit(X, wider), cls().fit(X, candidates)
+    assert model.trained_.tolist() == [True] * 3 + [False] * 2
+    assert np.all(model.decision_function(X)[:, 3:] == -1.0)
+    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+    model.intercept_[:3] -= 100.0  # far below the -1 of the labels that never were
+    plain.intercept_ -= 100.0
+    np.testing.assert_array_equal(model.predict(X), plain.predict(X))
+    assert np.unique(model.predict(X)).size > 1
+
+
+@pytest.mark.parametrize("cls", BAG_RIVALS)
+def test_a_label_of_every_bag(cls):
+    X, _, candidates = make_bags(n_labels=3, sizes=(2, 4))
+    everywhere = CandidateSet([np.vstack([candidates.bag(i)[:, :, 0], candidates.bag(i)[:1, :, 0] * 0]) for i in range(40)], n_labels=3)
+    model = cls().fit(X, everywhere)
+    assert np.all(model.decision_function(X)[:, 0] == 1.0) and model.trained_[0]
+
+
+@pytest.mark.parametrize("cls", RIVALS)
+def test_balanced_gives_both_sides_the_same_weight(cls):
+    X, _, candidates = make_bags(60)
+    C = 0.7
+    model = cls(C, class_weight="balanced", tol=1e-8).fit(X, candidates)
+    k, free = 2, cls is not CLSVM
+    bag_labels = candidates.bag_mask()[:, k]
+    if cls is CLSVM:
+        rows, signs = X, np.where(candidates.mask()[:, k], 1.0, -1.0)
+    elif cls is MIMLSVM:
+        rows = hausdorff_distances(X, candidates.bag_starts)[:, model.medoids_].astype(float)
+        signs = np.where(bag_labels, 1.0, -1.0)
+    else:
+        means = np.array([bag.mean(axis=0) for bag in bags_of(X, candidates)])
+        rows = np.vstack([means[bag_labels], X[~bag_labels[candidates.bag_of]]])
+        signs = np.where(np.arange(len(rows)) < bag_labels.sum(), 1.0, -1.0)
+    share = np.where(signs > 0, 0.5 / np.mean(signs > 0), 0.5 / np.mean(signs < 0))
+    _, w, b = svm_optimum(rows, signs, C * share, free)
+    np.testing.assert_allclose(rows @ model.coef_[k] + model.intercept_[k], rows @ w + b, atol=5e-3)
+
+
+@pytest.mark.parametrize("cls", RIVALS)
+def test_same_answer_again_with_threads_and_in_float32(cls):
+    X, _, candidates = make_bags(60)
+    model = cls().fit(X, candidates)
+    scores = model.decision_function(X)
+    np.testing.assert_array_equal(cls().fit(X, candidates).decision_function(X), scores)
+    np.testing.assert_array_equal(cls(n_jobs=2).fit(X, candidates).decision_function(X), scores)
+    np.testing.assert_array_equal(clone(model).fit(X, candidates).decision_function(X), scores)
+    low = cls().fit(X.astype(np.float32), candidates)
+    np.testing.assert_allclose(low.decision_function(X.astype(np.float32)), scores, atol=2e-2)
+    assert low.decision_function(X.astype(np.float32)).dtype == np.float64
+
+
+@pytest.mark.parametrize("cls", RIVALS)
+def test_learns(cls):
+    X, y, candidates = make_bags(200, noise=0.15, sizes=(1, 3), d=6)
+    chance = np.mean(candidates.draw(0)[:, 0] == y)
+    model = cls(10.0, class_weight="balanced").fit(X, candidates)
+    assert model.score(X, y, candidates) > chance + 0.2
+    assert model.score(X, y) > 0.8
+
+
+@pytest.mark.parametrize("cls", RIVALS)
+def test_errors_are_one_sentence(cls):
+    X, y, candidates = make_bags(10)
+    model = cls()
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    with pytest.raises(TypeError, match="candidates must be a CandidateSet, got list"):
+        model.fit(X, y.tolist())
+    with pytest.raises(ValueError, match=f"X must have one row per instance of candidates, {len(X)}, got {len(X) - 1}"):
+        model.fit(X[1:], candidates)
+    broken = X.copy()
+    broken[0, 0] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(broken, candidates)
+    wrong = dict(C=0.0, tol=-1.0, max_iter=0, class_weight="even", n_jobs=None)
+    wrong |= {CLSVM: dict(solver="lbfgs", attribute=1, random_state=-1), MIMLSVM: dict(ratio=1.5, max_clustered=0, kernel="poly", gamma=0)}.get(cls, {})
+    for name, value in wrong.items():
+        if name != "n_jobs":
+            with pytest.raises(ValueError, match=f"^{name} must be"):
+                cls(**{name: value}).fit(X, candidates)
+    model.fit(X, candidates)
+    before = dict(vars(model))
+    model.set_params(C=-1.0)
+    with pytest.raises(ValueError, match="^C must be a positive number, got -1.0"):
+        model.fit(X[:, :2], candidates)
+    assert all(vars(model)[name] is value for name, value in before.items() if name != "C")
+    with pytest.raises(ValueError, match="features"):
+        model.predict(X[:, :2])
+    with pytest.raises(TypeError, match="candidates must be a CandidateSet"):
+        model.predict(X, y)
+    with pytest.raises(ValueError, match="X must have one row per instance of candidates"):
+        model.predict(X[1:], candidates)
+    with pytest.raises(ValueError, match="candidates must have the classes that the model was trained with"):
+        model.predict(X, CandidateSet.from_labels(y, candidates.bag_sizes, n_labels=9))
+    with pytest.raises(ValueError, match="y must have shape"):
+        model.score(X, y[1:])
+
+
+@pytest.mark.parametrize("cls", BAG_RIVALS)
+def test_one_attribute_only(cls):
+    X, y, _ = make_bags(10)
+    both = CandidateSet.from_labels(np.stack([y, y], axis=1))
+    with pytest.raises(ValueError, match="candidates must have one attribute, got 2; candidates.attribute"):
+        cls().fit(X, both)
+    assert cls().fit(X, both.attribute(1)).predict(X).shape == y.shape
+
+
+@pytest.mark.parametrize("cls", RIVALS)
+def test_parameters(cls):
+    names = list(inspect.signature(cls).parameters)
+    assert sorted(cls().get_params()) == sorted(names)
+    assert cls(C=3.0).get_params()["C"] == 3.0
+    text = inspect.getdoc(cls)
+    assert not [name for name in names if name not in text]
+
+
+@pytest.mark.parametrize("module", [baselines, linear_svm])
+def test_examples_and_docstrings(module):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert doctest.testmod(module).failed == 0
+    assert all(inspect.getdoc(getattr(module, name)) for name in module.__all__)

@@ -1,0 +1,317 @@
+"""Candidate sets, listed and as matchings, against plain enumeration; the searches on them against brute force over all labelings."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mms_twins import (
+    algorithm_10, all_labelings, ambiguous_loss, best_average, best_by_slots, best_value, matching_labelings, most_violating, prediction,
+    random_listed, random_matching, random_scores, score, slot_loss, slot_set, surrogate, tuples, violation, weighted,
+)  # fmt: skip
+from scipy.stats import chisquare
+
+from cuelearn.mms import candidates as module
+from cuelearn.mms import inference
+from cuelearn.mms.candidates import CandidateSet, Matching
+
+
+def random_set(rng, *, matchings=True, priors=False, most_instances=3):
+    """A CandidateSet, and the plain list of each bag's labelings (in any order for a matching)."""
+    P = int(rng.integers(1, 3))
+    n_labels = tuple(int(k) for k in rng.integers(2, 5 if P == 1 else 4, P))
+    null = tuple(int(rng.integers(k)) for k in n_labels)
+    bags, plain, weights = [], [], []
+    for _ in range(int(rng.integers(1, 5))):
+        M = int(rng.integers(1, most_instances + 1 if P == 1 else 3))
+        if matchings and rng.random() < 0.5:
+            words, allowed = random_matching(rng, M, n_labels, null)
+            bags.append(Matching(words, allowed))
+            plain.append(matching_labelings(words, allowed, null))
+            weights.append(None)
+            continue
+        listed = random_listed(rng, M, n_labels)
+        plain.append(listed)
+        array = np.array(listed)
+        bags.append(array[:, :, 0] if P == 1 and rng.random() < 0.5 else array)
+        weights.append(rng.random(len(listed)) + 0.05 if rng.random() < 0.7 else None)
+    made = CandidateSet(bags, n_labels=n_labels, null=null, priors=weights if priors else None)
+    return made, plain, n_labels, null, weights if priors else [None] * len(plain)
+
+
+def bag_scores(rng, made, i):
+    parts = random_scores(rng, int(made.bag_sizes[i]), made.n_labels)
+    return parts, parts[0] if len(parts) == 1 else parts
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1))
+def test_reading_a_set(seed):
+    rng = np.random.default_rng(seed)
+    made, plain, n_labels, _, _ = random_set(rng)
+    P, sizes = len(n_labels), [len(listed[0]) for listed in plain]
+    assert (made.n_bags, made.n_attributes, made.n_labels, made.n_instances) == (len(plain), P, n_labels, sum(sizes))
+    assert made.bag_sizes.tolist() == sizes and made.bag_starts.tolist() == [0, *itertools.accumulate(sizes)]
+    assert made.bag_of.tolist() == [i for i, size in enumerate(sizes) for _ in range(size)]
+    assert made.n_candidates == [len(listed) for listed in plain]
+    for i, listed in enumerate(plain):
+        array = made.bag(i)
+        assert array.dtype == np.int32 and array.shape == (len(listed), sizes[i], P)
+        assert sorted(tuples(array)) == sorted(listed)
+        if made.is_listed(i):
+            assert tuples(array) == listed  # in the order given
+        assert tuples(np.array(list(made.iterate(i)))) == tuples(array)
+        part = list(made.iterate(i, 1, 3))
+        assert [tuples(z[None])[0] for z in part] == tuples(array)[1:3]
+        for labeling in all_labelings(sizes[i], n_labels):
+            assert made.contains(i, labeling) == (labeling in listed)
+            assert made.loss(i, labeling) == ambiguous_loss(labeling, listed)
+    for p in range(P):
+        mask = np.zeros((sum(sizes), n_labels[p]), dtype=bool)
+        for i, listed in enumerate(plain):
+            for m in range(sizes[i]):
+                mask[made.bag_starts[i] + m, sorted(slot_set(listed, m, p))] = True
+        assert np.array_equal(made.mask(p), mask)
+        assert np.array_equal(made.bag_mask(p), [mask[made.bag_of == i].any(axis=0) for i in range(len(plain))])
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1))
+def test_parts_of_a_set(seed):
+    rng = np.random.default_rng(seed)
+    made, plain, n_labels, null, weights = random_set(rng, priors=rng.random() < 0.5)
+    order = rng.integers(0, made.n_bags, rng.integers(1, 6))
+    part = made.take(order)
+    assert part.n_labels == n_labels and part.null == null
+    for new, old in enumerate(order):
+        assert sorted(tuples(part.bag(new))) == sorted(plain[old])
+        before, after = made.priors(old), part.priors(new)
+        assert (before is None) == (after is None) and (before is None or np.array_equal(before, after))
+    rows = made.rows(order)
+    assert rows.tolist() == [r for i in order for r in range(made.bag_starts[i], made.bag_starts[i + 1])]
+    chosen = np.zeros(made.n_bags, dtype=bool)
+    chosen[order] = True
+    assert made.take(chosen).n_candidates == [len(plain[i]) for i in range(made.n_bags) if chosen[i]]
+    for p in range(len(n_labels)):
+        alike = any(
+            not made.is_listed(i)
+            and (len(set(words := made._bags[i].words[:, p].tolist())) < len(words) or null[p] in words)
+            for i in range(made.n_bags)
+        )
+        if alike:
+            with pytest.raises(ValueError, match="does not tell the words of bag"):
+                made.attribute(p)
+            continue
+        alone = made.attribute(p)
+        assert alone.n_labels == (n_labels[p],) and alone.null == (null[p],)
+        for i, listed in enumerate(plain):
+            single = list(dict.fromkeys(tuple((row[p],) for row in z) for z in listed))
+            assert sorted(tuples(alone.bag(i))) == sorted(single)
+            if alone.priors(i) is not None:  # priors of vectors that are alike now add up
+                sums = [sum(w for w, z in zip(weights[i], listed) if tuple((row[p],) for row in z) == s) for s in single]
+                assert np.allclose(alone.priors(i), np.array(sums) / max(sums))
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1))
+def test_best_candidates_and_the_average_of_their_indicators(seed):
+    rng = np.random.default_rng(seed)
+    made, plain, n_labels, _, weights = random_set(rng, priors=rng.random() < 0.5)
+    columns = np.cumsum([0, *n_labels])
+    every = [bag_scores(rng, made, i)[0] for i in range(made.n_bags)]
+    if rng.random() < 0.2:  # the first round of Algorithm 8: all candidates are best
+        every = [[np.zeros_like(part) for part in parts] for parts in every]
+    stacked = [np.concatenate([parts[p] for parts in every]) for p in range(len(n_labels))]
+    answers = inference.best_labelings(stacked[0] if len(stacked) == 1 else stacked, made)
+    for i, (listed, parts, prior) in enumerate(zip(plain, every, weights, strict=True)):
+        whole = np.ascontiguousarray(np.concatenate(parts, axis=1))
+        target = np.empty_like(whole)
+        best = inference.best_average(made.packed, i, whole, target)
+        assert best == pytest.approx(best_value(parts, listed, prior), abs=1e-9)
+        expected = best_average(parts, listed, n_labels, prior)
+        for p in range(len(n_labels)):
+            assert np.allclose(target[:, columns[p] : columns[p + 1]], expected[p], atol=1e-9)
+        answer = tuples(answers[made.bag_of == i][None])[0]
+        values = weighted(parts, listed, prior)
+        assert answer in listed and values[listed.index(answer)] == pytest.approx(max(values), abs=1e-9)
+
+
+@settings(max_examples=80)
+@given(st.integers(0, 2**32 - 1))
+def test_the_most_violating_labeling(seed):
+    rng = np.random.default_rng(seed)
+    made, plain, n_labels, _, _ = random_set(rng)
+    for i, listed in enumerate(plain):
+        parts, given_scores = bag_scores(rng, made, i)
+        exact, _ = most_violating(parts, listed, n_labels)
+        if exact == -np.inf:
+            with pytest.raises(ValueError, match=f"every labeling of bag {i} is a candidate"):
+                inference.most_violating(given_scores, made, i)
+            continue
+        labeling, value = inference.most_violating(given_scores, made, i)
+        labeling = tuples(labeling[None])[0]
+        twin, pops = algorithm_10(parts, listed, n_labels)
+        assert labeling not in listed and value == pytest.approx(violation(parts, labeling, listed))
+        assert pops <= len(listed) + 1
+        # Algorithm 10 ends at the largest sum of slot losses and scores; its U lies between that and the exact one
+        by_slots = best_by_slots(parts, listed, n_labels)
+        for found in (labeling, twin):
+            assert slot_loss(found, listed) + score(parts, found) == pytest.approx(by_slots, abs=1e-9)
+        assert by_slots - 1e-9 <= value <= exact + 1e-9
+        if made.is_listed(i):
+            labeling, value = inference.most_violating(given_scores, made, i, method="exact")
+            assert value == pytest.approx(exact, abs=1e-9)
+            assert violation(parts, tuples(labeling[None])[0], listed) == pytest.approx(exact, abs=1e-9)
+        # propositions of 5.4.2 on the twins themselves
+        ahead = prediction(parts, len(listed[0]))
+        assert slot_loss(ahead, listed) <= ambiguous_loss(ahead, listed) <= surrogate(parts, listed, n_labels) + 1e-9
+
+
+def test_the_example_of_the_thesis():
+    """z1 = [1, 2], z2 = [2, 1]: [1, 3] by Algorithm 10, [1, 1] exactly. Labels count from 0 here."""
+    listed = tuples([[0, 1], [1, 0]])
+    parts = [np.array([[3.0, 2.0, 1.0], [1.0, 1.0, 0.99]])]
+    assert algorithm_10(parts, listed, (3,))[0] == algorithm_10(parts, listed, (3,), printed=True)[0] == ((0,), (2,))
+    value, best = most_violating(parts, listed, (3,))
+    assert best == [((0,), (0,))] and value == 5.0 and violation(parts, ((0,), (2,)), listed) == pytest.approx(4.99)
+    made = CandidateSet([np.array(listed)], n_labels=3)
+    assert inference.most_violating(parts[0], made)[0].ravel().tolist() == [0, 2]
+    assert inference.most_violating(parts[0], made, method="exact")[0].ravel().tolist() == [0, 0]
+
+
+def test_what_the_corrections_of_algorithm_10_mend():
+    # 1. sums without the losses. Best is [2, 2], a candidate; after it [1, 2] has the score 0.9 and no loss, [2, 1] the score 0.3 and one
+    listed = tuples([[0, 2], [1, 1]])
+    parts = [np.array([[0.0, 1.1, -2.0], [-0.8, 0.9, -0.4]])]
+    corrected, printed = (algorithm_10(parts, listed, (3,), printed=flag)[0] for flag in (False, True))
+    assert corrected == ((1,), (0,)) and printed == ((0,), (1,))
+    assert best_by_slots(parts, listed, (3,)) == pytest.approx(1.3) == slot_loss(corrected, listed) + score(parts, corrected)
+    assert inference.most_violating(parts[0], CandidateSet([np.array(listed)], n_labels=3))[0].ravel().tolist() == [1, 0]
+    # 2. an index vector with several positive entries is reached from as many parents, so that there are more than L + 1 pops
+    listed = all_labelings(2, (3,))
+    parts = [np.tile([3.0, 2.0, 1.0, -9.0, -9.5], (2, 1))]
+    assert algorithm_10(parts, listed, (5,))[1] == len(listed) + 1 < algorithm_10(parts, listed, (5,), printed=True)[1]
+    # 3. an index passes the last label
+    with pytest.raises(IndexError):
+        algorithm_10([part[:, :4] for part in parts], listed, (4,), printed=True)
+    assert algorithm_10([part[:, :3] for part in parts], listed, (3,)) == (None, 9)
+
+
+def test_counts_and_order_of_matchings():
+    for f, w in itertools.product(range(1, 5), repeat=2):
+        words = np.arange(1, w + 1)[:, None]
+        made = CandidateSet([Matching(words, np.ones((f, w + 1), dtype=bool))], null=0)
+        number = sum(math.comb(f, j) * math.comb(w, j) * math.factorial(j) for j in range(1, min(f, w) + 1))
+        assert made.n_candidates == [number] == [len(matching_labelings(words, np.ones((f, w + 1), dtype=bool), (0,)))]
+    made = CandidateSet([Matching(np.array([[1], [2]]), np.ones((2, 3), dtype=bool))], null=0)
+    assert sorted(made.bag(0)[:, :, 0].tolist()) == sorted([[1, 2], [1, 0], [0, 2], [2, 1], [0, 1], [2, 0]])  # figure 5.4
+    large = CandidateSet([Matching(np.arange(1, 10)[:, None], np.ones((15, 10), dtype=bool))], null=0)
+    number = sum(math.comb(15, j) * math.comb(9, j) * math.factorial(j) for j in range(1, 10))
+    assert large.n_candidates == [number]
+    with pytest.raises(ValueError, match=f"^bag 0 has {number} candidates, more than max_listed = 10000"):
+        large.bag(0)
+    first = [z.ravel().tolist() for z in large.iterate(0, 0, 3)]
+    assert all(large.contains(0, z) for z in first) and len({tuple(z) for z in first}) == 3
+    with pytest.raises(ValueError, match="^bag 0 has 6 candidates, more than max_listed = 5"):
+        CandidateSet([Matching(np.array([[1], [2]]), np.ones((2, 3), dtype=bool))], null=0, max_listed=5).bag(0)
+
+
+def test_a_label_that_only_the_all_null_labeling_would_give_is_not_possible():
+    """One region and one word: null is allowed, but no candidate says null."""
+    made = CandidateSet([Matching(np.array([[1]]), np.ones((1, 2), dtype=bool))], null=0)
+    assert made.n_candidates == [1] and made.mask().tolist() == [[False, True]]
+    # nor a word that leaves another region without any
+    allowed = np.array([[False, True, True], [False, True, False]])
+    made = CandidateSet([Matching(np.array([[1], [2]]), allowed)], null=0)
+    assert made.bag(0)[:, :, 0].tolist() == [[2, 1]] and made.mask().tolist() == [[False, False, True], [False, True, False]]
+
+
+def test_draws_are_uniform_over_the_candidates():
+    rng = np.random.default_rng(0)
+    allowed = np.array([[True, True, False], [True, True, True]])
+    kinds = [Matching(np.array([[1], [2]]), allowed), np.array([[0, 1], [1, 0], [2, 2]])]
+    made = CandidateSet([kinds[k % 2] for k in range(6000)], n_labels=3, null=0)
+    drawn = made.draw(rng).reshape(-1, 2)
+    for kind, every in enumerate((matching_labelings([[1], [2]], allowed, (0,)), tuples(kinds[1]))):
+        counts = {z: 0 for z in every}
+        for a, b in drawn[kind::2].tolist():
+            counts[((a,), (b,))] += 1  # a KeyError would be no candidate
+        assert chisquare(list(counts.values())).pvalue > 1e-3
+    assert np.array_equal(made.draw(3), made.draw(3))
+
+
+def test_repeats_count_once_and_known_labels_have_one_candidate():
+    made = CandidateSet([[[1, 0], [0, 1], [1, 0]]], priors=[[0.2, 0.5, 0.4]])
+    assert made.bag(0)[:, :, 0].tolist() == [[1, 0], [0, 1]] and np.allclose(made.priors(0), [1.0, 0.5 / 0.6])
+    y = np.array([2, 0, 1, 1])
+    sure = CandidateSet.from_labels(y, [1, 3], n_labels=4)
+    assert sure.n_candidates == [1, 1] and sure.bag(1).tolist() == [[[0], [1], [1]]] and sure.n_labels == (4,)
+    assert np.array_equal(sure.mask(), np.eye(4, dtype=bool)[y])
+    assert CandidateSet.from_labels(y).bag_sizes.tolist() == [1] * 4
+    named = CandidateSet([[[0, 1]]], classes=["cat", "dog"])
+    assert named.named([1, 0]).tolist() == ["dog", "cat"]
+
+
+def test_hashes_that_collide_are_told_apart(monkeypatch):
+    """The membership test compares labels where hashes agree."""
+    rng = np.random.default_rng(1)
+    listed = random_listed(rng, 3, (4,), most=30)
+    made = CandidateSet([np.array(listed)], n_labels=4)
+    packed = made.packed._replace(hash=np.zeros_like(made.packed.hash))
+    slots = np.array(listed[-1], dtype=np.int32).ravel()
+    value = module.hash_labels(slots)
+    packed = packed._replace(hash=np.full_like(packed.hash, value))
+    assert module.listed(packed, 0, slots) == len(listed) - 1
+    other = next(z for z in all_labelings(3, (4,)) if z not in listed)
+    other = np.array(other, dtype=np.int32).ravel()
+    packed = packed._replace(hash=np.full_like(packed.hash, module.hash_labels(other)))
+    assert module.listed(packed, 0, other) == -1
+
+
+@pytest.mark.parametrize(
+    ("given_set", "options", "words"),
+    [
+        ([], {}, "candidates must hold at least one bag"),
+        ([np.zeros((0, 2), int)], {}, r"candidates\[0\] must hold at least one labeling vector, got an empty set"),
+        ([[[0, 1]], [[0, 1], [0]]], {}, r"candidates\[1\] must be an array of shape .* its labeling vectors must have one length"),
+        ([[[0, 4]]], {"n_labels": 3}, r"candidates\[0\] holds the label 4 outside the classes; labels count from 0, at most 2"),
+        ([[[0, -1]]], {}, r"candidates\[0\] holds the label -1 outside the classes"),
+        ([[[0.5, 1.0]]], {}, r"candidates\[0\] must hold labels as integers"),
+        ([np.zeros((1, 2, 2), int), [[0, 1]]], {}, r"candidates\[1\] must have 2 attributes, as the bags before it, got 1"),
+        ([[[0, 1]]], {"classes": ["a", "b", "c"], "n_labels": 2}, "classes must have as many names as n_labels says"),
+        ([[[0, 1]]], {"classes": ["a", "a"]}, "classes must hold every name once"),
+        ([[[0, 1]]], {"null": 2, "n_labels": 2}, "null must be among the labels"),
+        ([[[0, 1]]], {"priors": [[0.5, 0.5]]}, r"priors\[0\] must hold 1 numbers >= 0"),
+        ([[[0, 1]]], {"priors": []}, "priors must have one entry per bag"),
+        ([Matching(np.array([[1]]), np.ones((1, 2), bool))], {}, "null must be given where a bag is a Matching"),
+        ([Matching(np.array([[0]]), np.ones((1, 2), bool))], {"null": 0}, r"candidates\[0\] must have no word whose labels are all null"),
+        ([Matching(np.array([[1]]), np.array([[True, False]]))], {"null": 0}, r"candidates\[0\] must allow at least one labeling vector"),
+        ([Matching(np.array([[1], [1]]), np.ones((1, 3), bool))], {"null": 0}, r"candidates\[0\] must have distinct words"),
+        ([Matching(np.array([[1]]), np.ones((1, 3), bool))], {"null": 0}, r"candidates\[0\] must say for each region"),
+    ],
+)  # fmt: skip
+def test_bad_sets_in_one_sentence(given_set, options, words):
+    with pytest.raises(ValueError, match=f"^{words}") as caught:
+        CandidateSet(given_set, **options)
+    assert "\n" not in str(caught.value)
+
+
+def test_bad_questions_in_one_sentence():
+    made = CandidateSet([[[0, 1], [1, 1]]], n_labels=3)
+    for ask, words in [
+        (lambda: made.loss(0, [0]), "labeling must hold integers of shape"),
+        (lambda: made.contains(0, [0, 3]), "labeling must hold labels 0 to"),
+        (lambda: made.mask(1), "attribute must be an integer below 1"),
+        (lambda: made.take([1]), "bags must be integers below 1"),
+        (lambda: inference.most_violating(np.zeros((2, 2)), made), "scores must have one matrix per attribute"),
+        (lambda: inference.most_violating(np.full((2, 3), np.nan), made), "scores must be finite"),
+        (lambda: inference.most_violating(np.zeros((2, 3)), made, method="best"), "method must be one of"),
+    ]:
+        with pytest.raises(ValueError, match=f"^{words}"):
+            ask()
+    with pytest.raises(IndexError, match="bag must be an integer below 1"):
+        made.bag(1)
+    with pytest.raises(TypeError, match="candidates must be a CandidateSet"):
+        inference.most_violating(np.zeros((2, 3)), [[0, 1]])

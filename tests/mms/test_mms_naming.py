@@ -1,0 +1,689 @@
+"""EM over candidate labelings: the Gaussian mixture and the distance-based model."""
+
+import pickle
+import warnings
+
+import mms_naming_twins as twins
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import logsumexp, softmax
+from sklearn.base import clone
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.exceptions import NotFittedError
+from sklearn.naive_bayes import GaussianNB
+
+from cuelearn.mms.candidates import CandidateSet, Matching
+from cuelearn.mms.naming import DistNaming, GMMNaming, calibrate
+
+PLAIN = dict(n_components_pca=None)
+BOTH = [GMMNaming(n_components_pca=None), DistNaming(metric="sqeuclidean")]
+names = dict(ids=["GMM", "DIST"])
+
+
+def problem(seed, n_labels=(4,), n_bags=12, d=3, **kwargs):
+    """Bags with random candidates and clustered rows: bags, a CandidateSet with null 0, X (n, d)."""
+    rng = np.random.default_rng(seed)
+    bags = twins.random_bags(rng, n_bags, n_labels, **kwargs)
+    n = sum(len(bag[0]) for bag in bags)
+    X = 2.0 * rng.normal(size=(5, d))[rng.integers(5, size=n)] + rng.normal(size=(n, d))
+    return bags, CandidateSet(twins.arrays(bags), n_labels=n_labels, null=0), X
+
+
+def naming_problem(seed, n_bags=150, n_names=8, n_verbs=4, d=10, noise=0.7, stranger=0.15):
+    """Captioned pictures: one to three people, words of most of them and sometimes of another; everything 0 for a stranger."""
+    rng = np.random.default_rng(seed)
+    faces, poses = rng.normal(size=(n_names + 1, d)), rng.normal(size=(n_verbs + 1, 6))
+    X, bags, truth = [], [], []
+    for _ in range(n_bags):
+        people = rng.choice(n_names, size=rng.integers(1, 4), replace=False) + 1
+        words, people = [], [0 if rng.random() < stranger else int(k) for k in people]
+        for name in people:
+            verb = int(rng.integers(1, n_verbs + 1)) if name else 0
+            face = faces[name] if name else rng.normal(size=d)
+            X.append(np.concatenate([face + noise * rng.normal(size=d), poses[verb] + noise * rng.normal(size=6)]))
+            truth.append((name, verb))
+            if name:
+                words.append((name, verb))
+        absent = int(rng.integers(1, n_names + 1))
+        if absent not in people:
+            words.append((absent, int(rng.integers(1, n_verbs + 1))))
+        bag = twins.matching_bag(words, np.ones((len(people), len(words) + 1), dtype=bool), (0, 0)) if words else []
+        bags.append(bag or [((0, 0),) * len(people)])
+    return np.array(X), np.array(truth), CandidateSet(twins.arrays(bags), n_labels=(n_names + 1, n_verbs + 1), null=0)
+
+
+COLUMNS = [slice(0, 10), slice(10, None)]
+
+
+def share(model, truth):
+    return np.mean(np.asarray(model.assignment_).reshape(truth.shape) == truth)
+
+
+# ------------------------------------------------------------------ plain twins
+
+
+@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize("covariance, per_label", [("tied", False), ("diagonal", False), ("spherical", False), ("diagonal", True), ("spherical", True)])
+def test_gmm_is_em_by_loops(covariance, per_label, hard):
+    for seed, n_labels in ((0, (4,)), (1, (3, 4))):
+        bags, candidates, X = problem(seed, n_labels, d=4)
+        columns = [slice(0, 2), [1, 2, 3]][: len(n_labels)]
+        Xs = [X[:, c] for c in columns]
+        model = GMMNaming(
+            covariance=covariance, per_label=per_label, assignment="hard" if hard else "soft", regularization=0.7, columns=columns,
+            max_iter=4, tol=0.0, **PLAIN,
+        ).fit(X, candidates)  # fmt: skip
+        means, covariances, shares, log_p, history = twins.gmm_em(
+            Xs, bags, n_labels, covariance=covariance, per_label=per_label, strength=0.7, n_iter=model.n_iter_, hard=hard
+        )
+        np.testing.assert_allclose(model.history_[["log_likelihood", "objective"]], history, rtol=1e-9, atol=1e-8)
+        given = [model.responsibilities_] if len(n_labels) == 1 else model.responsibilities_
+        for p in range(len(n_labels)):
+            np.testing.assert_allclose(given[p], shares[p], atol=1e-8)
+            np.testing.assert_allclose(model.means_[p], means[p], atol=1e-8)
+            matrices = model.covariances_[p]
+            matrices = matrices if covariance == "tied" else np.stack([np.diag(v) for v in matrices])
+            np.testing.assert_allclose(matrices, covariances[p] if per_label else covariances[p][:1], atol=1e-8)
+        np.testing.assert_array_equal(np.reshape(model.assignment_, (len(X), -1)), twins.best_candidates(bags, None, log_p))
+
+
+shortened_steps = []
+
+
+@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize("null_model", ["background", "constant"])
+@pytest.mark.parametrize("appearance", ["kernel", "mean"])
+def test_dist_is_generalised_em_by_loops(appearance, null_model, hard):
+    for seed, n_labels, metrics, gammas in ((0, (4,), ("sqeuclidean",), ("spread",)), (1, (3, 4), ("cosine", "sqeuclidean"), (0.1, "mean"))):
+        bags, candidates, X = problem(seed, n_labels, d=4)
+        columns = [slice(0, 2), [1, 2, 3]][: len(n_labels)]
+        Ds = [twins.distances(metric, X[:, c], X[:, c]) for metric, c in zip(metrics, columns, strict=True)]
+        model = DistNaming(
+            metric=metrics, gamma=gammas, appearance=appearance, null_model=null_model, assignment="hard" if hard else "soft",
+            columns=columns, max_iter=4, tol=0.0,
+        ).fit(X, candidates)  # fmt: skip
+        numbers = [twins.gamma_by_rule(D, g) if isinstance(g, str) else g for D, g in zip(Ds, gammas, strict=True)]
+        np.testing.assert_allclose(model.gamma_, numbers, rtol=1e-10)
+        W, shares, scores, history, shortened = twins.dist_em(
+            Ds, bags, n_labels, gammas=numbers, nulls=(0,) * len(n_labels), appearance=appearance, null_model=null_model,
+            n_iter=model.n_iter_, hard=hard,
+        )  # fmt: skip
+        shortened_steps.append(shortened)
+        np.testing.assert_allclose(model.history_["log_likelihood"], history, rtol=1e-9, atol=1e-8)
+        given = [model.responsibilities_] if len(n_labels) == 1 else model.responsibilities_
+        for p in range(len(n_labels)):
+            np.testing.assert_allclose(given[p], shares[p], atol=1e-8)
+            np.testing.assert_allclose(model.exemplar_weights_[p].toarray().T, W[p], atol=1e-8)
+        np.testing.assert_array_equal(np.reshape(model.assignment_, (len(X), -1)), twins.best_candidates(bags, None, scores))
+
+
+def test_the_twin_had_to_shorten_steps():
+    """Otherwise nothing above compared the shortening; runs after it."""
+    if len(shortened_steps) == 16:
+        assert sum(shortened_steps) > 0
+
+
+@pytest.mark.parametrize("appearance, null_model", [("kernel", "background"), ("kernel", "constant"), ("mean", "background"), ("mean", "constant")])
+def test_dist_scores_new_instances_by_all_exemplars(appearance, null_model):
+    _, candidates, X = problem(3, (4,))
+    new = np.random.default_rng(4).normal(size=(7, 3))
+    model = DistNaming(metric="sqeuclidean", appearance=appearance, null_model=null_model, calibrated=False).fit(X, candidates)
+    D, gamma, W = twins.distances("sqeuclidean", X, X), model.gamma_[0], model.exemplar_weights_[0].toarray().T
+    here = twins.distances("sqeuclidean", new, X)
+    constant = twins.null_scores(D, gamma, appearance, null_model)[1]
+    levels = [twins.null_score(row, gamma, appearance) if null_model == "background" else constant for row in here]
+    joint = twins.exemplar_scores(here, W, gamma, appearance, 0, levels, own=False) + np.log(model.label_weights_)
+    np.testing.assert_allclose(model.decision_function(new), joint - logsumexp(joint, axis=1, keepdims=True), atol=1e-9)
+
+
+@pytest.mark.parametrize("model", [clone(m).set_params(max_iter=3, tol=0.0) for m in BOTH], **names)
+def test_priors_of_candidates(model):
+    bags, _, X = problem(5, (4,))
+    rng = np.random.default_rng(6)
+    weights = [rng.uniform(0.1, 3.0, len(bag)) if i % 3 else None for i, bag in enumerate(bags)]
+    weights[1][0] *= len(weights[1]) > 1 and 0.0 or 1.0
+    model = clone(model).fit(X, CandidateSet(twins.arrays(bags), n_labels=4, null=0, priors=weights))
+    if isinstance(model, GMMNaming):
+        _, _, shares, _, history = twins.gmm_em(
+            [X], bags, (4,), covariance="tied", per_label=False, strength=1.0, n_iter=model.n_iter_, hard=False, weights=weights
+        )
+        history = history[:, 0]
+    else:
+        _, shares, _, history, _ = twins.dist_em(
+            [twins.distances("sqeuclidean", X, X)], bags, (4,), gammas=model.gamma_, nulls=[0], appearance="kernel", null_model="background",
+            n_iter=model.n_iter_, hard=False, weights=weights,
+        )  # fmt: skip
+    np.testing.assert_allclose(model.history_["log_likelihood"], history, rtol=1e-9)
+    np.testing.assert_allclose(model.responsibilities_, shares[0], atol=1e-8)
+    uniform = clone(model).fit(X, CandidateSet(twins.arrays(bags), n_labels=4, null=0))
+    assert np.abs(uniform.responsibilities_ - model.responsibilities_).max() > 0.01
+
+
+# ------------------------------------------------------------------ sets too large to list
+
+
+@pytest.mark.parametrize("assignment", ["soft", "hard"])
+@pytest.mark.parametrize("model", BOTH, **names)
+def test_a_matching_counts_as_its_list(model, assignment):
+    rng = np.random.default_rng(7)
+    listed, kept = [], []
+    for i in range(14):
+        pool = [(a, b) for a in range(1, 6) for b in range(4)]
+        words = [pool[j] for j in rng.choice(len(pool), size=rng.integers(1, 5), replace=False)]
+        if i % 2:  # null as a name with a verb is a word too
+            words.append((0, 2))
+        allowed = rng.random((int(rng.integers(1, 4)), len(words) + 1)) < 0.8
+        allowed[:, 1] = True
+        allowed[1:, 0] = True  # so that something is left for all but one
+        listed.append(twins.matching_bag(words, allowed, (0, 0)))
+        kept.append(Matching(np.array(words), allowed) if i % 3 else np.array(listed[-1]))
+    n = sum(len(bag[0]) for bag in listed)
+    X = rng.normal(size=(n, 5))
+    long = CandidateSet(twins.arrays(listed), n_labels=(6, 4), null=0)
+    short = CandidateSet(kept, n_labels=(6, 4), null=0, max_listed=1)
+    fits = [clone(model).set_params(assignment=assignment, columns=[slice(0, 3), slice(2, 5)]).fit(X, c) for c in (long, short)]
+    np.testing.assert_allclose(fits[0].history_["objective"], fits[1].history_["objective"], rtol=1e-10)
+    for p in range(2):
+        np.testing.assert_allclose(fits[0].responsibilities_[p], fits[1].responsibilities_[p], atol=1e-9)
+    np.testing.assert_array_equal(fits[0].assignment_, fits[1].assignment_)
+    np.testing.assert_array_equal(fits[0].predict(X, long), fits[0].predict(X, short))
+
+
+def test_a_matching_of_millions():
+    words, people = np.arange(1, 11)[:, None], 9
+    big = Matching(words, np.ones((people, 11), dtype=bool))
+    rng = np.random.default_rng(8)
+    faces = 4.0 * rng.normal(size=(11, 6))
+    X, bags, truth = [], [], []
+    for _ in range(3):
+        who = rng.permutation(10)[:people] + 1
+        X.append(faces[who] + 0.3 * rng.normal(size=(people, 6)))
+        truth.extend(who)
+        bags.append(big)
+    for k in range(1, 11):
+        X.append(faces[[k]] + 0.3 * rng.normal(size=(1, 6)))
+        truth.append(k)
+        bags.append([[k]])
+    candidates = CandidateSet(bags, null=0)
+    assert candidates.n_candidates[0] > 1e7
+    for model in BOTH:
+        model = clone(model).fit(np.vstack(X), candidates)
+        np.testing.assert_allclose(model.responsibilities_.sum(axis=1), 1.0, atol=1e-9)
+        np.testing.assert_array_equal(model.assignment_, truth)
+
+
+# ------------------------------------------------------------------ what EM promises
+
+
+@pytest.mark.parametrize("assignment", ["soft", "hard"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        GMMNaming(**PLAIN), GMMNaming(covariance="diagonal", per_label=True, regularization=0.05, **PLAIN),
+        GMMNaming(covariance="spherical", per_label=True, **PLAIN), GMMNaming(covariance="spherical", n_components_pca=2),
+        DistNaming(metric="sqeuclidean"), DistNaming(gamma=0.02), DistNaming(appearance="mean", gamma="mean", null_model="constant"),
+        DistNaming(appearance="mean"),
+    ],
+)  # fmt: skip
+def test_the_objective_never_falls(model, assignment):
+    risen = 0.0
+    for seed in range(15):
+        _, candidates, X = problem(seed, (4, 3), n_bags=25, d=4, most=4, n_candidates=8)
+        history = clone(model).set_params(assignment=assignment, tol=0.0, max_iter=60).fit(X, candidates).history_
+        assert list(history.columns) == ["iteration", "log_likelihood", "objective", "seconds"]
+        rises = np.diff(history["objective"])
+        assert np.all(rises >= -1e-9 * np.abs(history["objective"].iloc[:-1]))
+        assert np.all(np.diff(history["seconds"]) >= 0.0)
+        risen += rises.sum()
+    assert risen > 0.1
+
+
+def test_the_likelihood_itself_rises_where_the_prior_is_weak():
+    _, candidates, X = problem(20, (4,), n_bags=60)
+    model = GMMNaming(regularization=1e-9, tol=0.0, max_iter=200, **PLAIN).fit(X, candidates)
+    assert np.all(np.diff(model.history_["log_likelihood"]) >= -1e-7) and model.n_iter_ > 5
+
+
+@pytest.mark.parametrize("model", BOTH, **names)
+def test_stopping(model):
+    X, _, candidates = naming_problem(0)
+    model = clone(model).set_params(columns=COLUMNS)
+    full = clone(model).fit(X, candidates)
+    assert full.converged_ and full.n_iter_ == len(full.history_) - 1 < 100
+    objective = full.history_["objective"].to_numpy()
+    parts = np.diff(objective) / np.maximum(1.0, np.abs(objective[1:]))
+    assert np.all(parts[:-1] > 1e-6) and parts[-1] <= 1e-6
+    short = clone(model).set_params(max_iter=2).fit(X, candidates)
+    assert not short.converged_ and short.n_iter_ == 2
+    np.testing.assert_allclose(short.history_["objective"], objective[:3], rtol=1e-12)
+
+
+@pytest.mark.parametrize("model", [*BOTH, DistNaming(metric="sqeuclidean", assignment="hard")])
+def test_labels_have_no_order(model):
+    bags, candidates, X = problem(9, (5,), n_bags=25)
+    order = np.array([3, 0, 4, 1, 2])  # label k is called order[k]
+    other = CandidateSet([order[np.array(bag)] for bag in bags], n_labels=5, null=3)
+    a, b = clone(model).fit(X, candidates), clone(model).fit(X, other)
+    np.testing.assert_allclose(b.responsibilities_[:, order], a.responsibilities_, atol=1e-8)
+    np.testing.assert_allclose(b.decision_function(X)[:, order], a.decision_function(X), atol=1e-6)
+    np.testing.assert_array_equal(b.assignment_, order[a.assignment_])
+    np.testing.assert_array_equal(b.predict(X, other), order[a.predict(X, candidates)])
+
+
+# ------------------------------------------------------------------ the truth known
+
+
+def test_gmm_with_one_candidate_is_discriminant_analysis():
+    rng = np.random.default_rng(10)
+    y = np.repeat(np.arange(3), [20, 30, 10])
+    X = rng.normal(size=(3, 4))[y] + rng.normal(size=(60, 4)) @ rng.normal(size=(4, 4))
+    new = rng.normal(size=(25, 4))
+    known = CandidateSet.from_labels(y)
+    tiny = dict(regularization=1e-10, **PLAIN)
+    model = GMMNaming(**tiny).fit(X, known)
+    assert model.converged_ and model.n_iter_ == 1
+    wanted = LinearDiscriminantAnalysis(solver="lsqr").fit(X, y)
+    np.testing.assert_allclose(model.means_[0] + X.mean(axis=0), wanted.means_, atol=1e-9)
+    np.testing.assert_allclose(model.covariances_[0][0], wanted.covariance_, atol=1e-8)
+    np.testing.assert_allclose(model.decision_function(new), wanted.predict_log_proba(new), atol=1e-6)
+    equal = LinearDiscriminantAnalysis(solver="lsqr", priors=np.full(3, 1 / 3)).fit(X, y)
+    np.testing.assert_allclose(GMMNaming(label_prior="uniform", **tiny).fit(X, known).decision_function(new), equal.predict_log_proba(new), atol=1e-6)
+    bayes = GMMNaming(covariance="diagonal", per_label=True, **tiny).fit(X, known)
+    np.testing.assert_allclose(bayes.decision_function(new), GaussianNB(var_smoothing=0.0).fit(X, y).predict_log_proba(new), atol=1e-6)
+    np.testing.assert_array_equal(bayes.responsibilities_, np.eye(3)[y])
+
+
+def test_dist_with_one_candidate_is_a_kernel_density_of_each_label():
+    rng = np.random.default_rng(11)
+    y = np.repeat([1, 2, 3], [8, 12, 5])
+    X, new = rng.normal(size=(25, 4)), rng.normal(size=(6, 4))
+    model = DistNaming(metric="sqeuclidean", gamma=2.0, calibrated=False).fit(X, CandidateSet.from_labels(y, n_labels=4, null=0))
+    D = ((new[:, None] - X) ** 2).sum(axis=2)
+    density = np.stack([np.exp(-D[:, y == k] / 2.0).mean(axis=1) * np.mean(y == k) for k in (1, 2, 3)], axis=1)
+    found = model.decision_function(new)
+    np.testing.assert_allclose(found[:, 1:], np.log(density / density.sum(axis=1, keepdims=True)), atol=1e-9)
+    assert np.all(found[:, 0] == -np.inf)  # nobody is null
+    np.testing.assert_array_equal(model.predict(new), 1 + density.argmax(axis=1))
+    equal = DistNaming(metric="sqeuclidean", gamma=2.0, calibrated=False, label_prior="uniform").fit(X, CandidateSet.from_labels(y, n_labels=4, null=0))
+    density /= [0.32, 0.48, 0.2]
+    np.testing.assert_allclose(equal.decision_function(new)[:, 1:], np.log(density / density.sum(axis=1, keepdims=True)), atol=1e-9)
+
+
+# ------------------------------------------------------------------ ambiguity resolved
+
+
+@pytest.mark.parametrize(
+    "model", [*BOTH, GMMNaming(assignment="hard"), DistNaming(), DistNaming(appearance="mean"), DistNaming(assignment="hard", null_model="constant")]
+)
+def test_easy_captions_are_resolved(model):
+    for seed in (0, 1):
+        X, truth, candidates = naming_problem(seed)
+        chance = np.mean(candidates.draw(0) == truth)
+        assert chance < 0.65
+        fitted = clone(model).set_params(columns=COLUMNS).fit(X, candidates)
+        assert share(fitted, truth) > 0.9
+        # later rounds do better than the first
+        assert share(fitted, truth) >= share(clone(fitted).set_params(max_iter=1).fit(X, candidates), truth) - 0.02
+
+
+@pytest.mark.parametrize("model", [GMMNaming(), DistNaming()], **names)
+def test_pictures_without_captions(model):
+    X, truth, candidates = naming_problem(2, n_bags=300)
+    train, test = np.arange(200), np.arange(200, 300)
+    here, there = candidates.rows(train), candidates.rows(test)
+    fitted = clone(model).set_params(columns=COLUMNS).fit(X[here], candidates.take(train))
+    without, with_captions = fitted.predict(X[there]), fitted.predict(X[there], candidates.take(test))
+    assert np.mean(without == truth[there]) > 0.75
+    assert np.mean(with_captions == truth[there]) > max(0.9, np.mean(without == truth[there]))
+
+
+@pytest.mark.parametrize("model", BOTH, **names)
+def test_verbs_help_names(model):
+    """Two people are always pictured and named together, but do what tells them apart: the faces alone cannot say who is who."""
+    rng = np.random.default_rng(12)
+    X, truth, bags = [], [], []
+    for _ in range(60):
+        pair, verbs = rng.permutation([1, 2]), rng.permutation([1, 2])
+        for name, verb in zip(pair, verbs, strict=True):
+            face, pose = np.zeros(4), np.zeros(4)
+            face[name], pose[verb] = 2.0, 4.0
+            X.append(np.concatenate([face, pose]) + 0.5 * rng.normal(size=8))
+            truth.append((name, verb))
+        told = dict(zip(pair, verbs, strict=True))
+        words = [(int(k), int(told[k])) for k in (1, 2)]
+        bags.append([words, words[::-1]])
+    for verb in (1, 2):  # a picture of one person, by which verbs have a name
+        pose = np.zeros(4)
+        pose[verb] = 4.0
+        X.append(np.concatenate([rng.normal(size=4), pose]))
+        truth.append((0, verb))
+        bags.append([[(0, verb)]])
+    X, truth, candidates = np.array(X), np.array(truth), CandidateSet(bags, n_labels=(3, 3), null=0)
+    model = clone(model)
+    joint = clone(model).set_params(columns=[slice(0, 4), slice(4, 8)]).fit(X, candidates)
+    names_only = clone(model).set_params(columns=slice(0, 4)).fit(X, candidates.attribute(0))
+    assert np.mean(joint.assignment_ == truth) > 0.95
+    assert np.mean(names_only.assignment_ == truth[:, 0]) < 0.8  # either way round is as good
+
+
+def test_one_attribute_is_single_mode():
+    X, truth, candidates = naming_problem(4, noise=1.6, n_bags=250)
+    for model in (GMMNaming(), DistNaming(metric="sqeuclidean")):
+        joint = clone(model).set_params(columns=COLUMNS).fit(X, candidates)
+        single = clone(model).set_params(columns=COLUMNS[0]).fit(X, candidates.attribute(0))
+        assert np.mean(joint.assignment_[:, 0] == truth[:, 0]) > np.mean(single.assignment_ == truth[:, 0]) + 0.02
+
+
+def test_calibration_fits_the_responsibilities():
+    rng = np.random.default_rng(13)
+    scores, prior = rng.normal(size=(300, 4)), np.log([0.4, 0.3, 0.2, 0.1])
+    shown = softmax(2.5 * scores + prior + 1.2 * np.eye(4)[0], axis=1)
+    np.testing.assert_allclose(calibrate(scores, shown, prior, 0), (2.5, 1.2), atol=1e-3)
+    slope, offset = calibrate(scores, softmax(2.5 * scores + prior, axis=1), prior, None)
+    assert slope == pytest.approx(2.5, abs=1e-3) and offset == 0.0
+    unseen = np.append(prior, -np.inf)
+    wide = calibrate(np.hstack([scores, scores[:, :1]]), np.hstack([shown, np.zeros((300, 1))]), unseen, 0)
+    np.testing.assert_allclose(wide, (2.5, 1.2), atol=1e-3)
+    X, truth, candidates = naming_problem(5, n_bags=300)
+    here, there = candidates.rows(range(200)), candidates.rows(range(200, 300))
+    fits = [DistNaming(columns=COLUMNS, calibrated=c).fit(X[here], candidates.take(np.arange(200))) for c in (True, False)]
+    np.testing.assert_array_equal(fits[1].calibration_, [[1.0, 0.0]] * 2)
+    np.testing.assert_array_equal(fits[0].assignment_, fits[1].assignment_)
+    assert np.all(fits[0].calibration_[:, 0] > 1.0)
+    right = [np.mean(fit.predict(X[there]) == truth[there]) for fit in fits]
+    assert right[0] > right[1] + 0.02
+    after = [np.mean(np.sum(np.exp(fit.decision_function(X[there])[0]), axis=1)) for fit in fits]
+    np.testing.assert_allclose(after, 1.0)
+
+
+# ------------------------------------------------------------------ forms of input
+
+
+@pytest.mark.parametrize("model", BOTH, **names)
+def test_arrays_and_columns(model):
+    X, _, candidates = naming_problem(6, n_bags=40)
+    model = clone(model)
+    wanted = clone(model).set_params(columns=COLUMNS).fit(X, candidates)
+    forms = {
+        "list": (None, [X[:, :10], X[:, 10:]]), "numbers": ([np.arange(10), list(range(10, 16))], X), "nested": (COLUMNS, X.tolist()),
+        "frame": (COLUMNS, pd.DataFrame(X)), "mask": ([np.arange(16) < 10, np.arange(16) >= 10], X),
+    }  # fmt: skip
+    for columns, given in forms.values():
+        other = clone(model).set_params(columns=columns).fit(given, candidates)
+        np.testing.assert_allclose(other.history_["objective"], wanted.history_["objective"], rtol=1e-10)
+        for a, b in zip(other.decision_function(given), wanted.decision_function(X), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-6)
+    single = candidates.attribute(1)
+    a = clone(model).set_params(columns=[slice(10, 16)]).fit(X, single)
+    b = clone(model).fit(X[:, 10:], single)
+    np.testing.assert_array_equal(a.responsibilities_, b.responsibilities_)
+    whole = clone(model).fit(X, candidates)  # both attributes from all columns
+    assert whole.n_features_ == (16, 16)
+    low = clone(model).set_params(columns=COLUMNS).fit(X.astype(np.float32), candidates)
+    assert low.responsibilities_[0].dtype == np.float64
+    np.testing.assert_allclose(low.history_["log_likelihood"].iloc[0], wanted.history_["log_likelihood"].iloc[0], rtol=1e-4)
+
+
+@pytest.mark.parametrize("appearance, null_model", [("kernel", "background"), ("mean", "constant")])
+def test_given_distances(appearance, null_model):
+    X, _, candidates = naming_problem(7, n_bags=50)
+    half = candidates.take(np.arange(30))
+    n = half.n_instances
+    Ds = [twins.distances(metric, X[:, c], X[:n, c]) for metric, c in zip(("cosine", "sqeuclidean"), COLUMNS, strict=True)]
+    options = dict(appearance=appearance, null_model=null_model)
+    wanted = DistNaming(metric=("cosine", "sqeuclidean"), columns=COLUMNS, **options).fit(X[:n], half)
+    given = DistNaming(metric="precomputed", **options).fit([D[:n] for D in Ds], half)
+    mixed = DistNaming(metric=("precomputed", "sqeuclidean"), **options).fit([Ds[0][:n], X[:n, COLUMNS[1]]], half)
+    rest = candidates.take(np.arange(30, 50))
+    for model, parts in ((given, [D[n:] for D in Ds]), (mixed, [Ds[0][n:], X[n:, COLUMNS[1]]])):
+        np.testing.assert_allclose(model.history_["log_likelihood"], wanted.history_["log_likelihood"], rtol=1e-8)
+        np.testing.assert_allclose(model.calibration_, wanted.calibration_, rtol=1e-3, atol=1e-3)
+        for a, b in zip(model.decision_function(parts), wanted.decision_function(X[n:]), strict=True):
+            np.testing.assert_allclose(a, b, atol=0.02)
+        np.testing.assert_array_equal(model.predict(parts, rest), wanted.predict(X[n:], rest))
+    alone = DistNaming(metric="precomputed").fit(Ds[0][:n], half.attribute(0))
+    assert alone.predict(Ds[0][n:]).shape == (len(X) - n,)
+
+
+def test_little_memory_changes_nothing():
+    X, _, candidates = naming_problem(8, n_bags=40)
+    a, b = (DistNaming(columns=COLUMNS, memory=m).fit(X, candidates) for m in (2e9, 1.0))
+    pd.testing.assert_frame_equal(a.history_.drop(columns="seconds"), b.history_.drop(columns="seconds"))
+    np.testing.assert_array_equal(a.decision_function(X), b.decision_function(X))
+
+
+def test_many_instances_are_thinned_for_the_rules(monkeypatch):
+    X, _, candidates = naming_problem(9, n_bags=40)
+    full = DistNaming(columns=COLUMNS).fit(X, candidates)
+    monkeypatch.setattr("cuelearn.mms.naming.GAMMA_SAMPLES", 50)
+    monkeypatch.setattr("cuelearn.mms.naming.CALIBRATION_SAMPLES", 50)
+    monkeypatch.setattr("cuelearn.mms.naming.BLOCK", 500)
+    rows = np.linspace(0, len(X) - 1, 50).astype(int)
+    thin = DistNaming(columns=COLUMNS).fit(X, candidates)
+    D = twins.distances("cosine", X[rows, :10], X[rows, :10])
+    assert thin.gamma_[0] == pytest.approx(twins.gamma_by_rule(D, "spread"), rel=1e-10)
+    assert thin.gamma_[0] != full.gamma_[0] and np.all(thin.calibration_ != full.calibration_)
+    monkeypatch.setattr("cuelearn.mms.naming.GAMMA_SAMPLES", 10**6)
+    blocks = DistNaming(columns=COLUMNS, calibrated=False).fit(X, candidates)
+    np.testing.assert_allclose(blocks.history_["objective"], full.history_["objective"], rtol=1e-10)
+    monkeypatch.undo()
+    np.testing.assert_allclose(
+        blocks.predict(X, candidates) == DistNaming(columns=COLUMNS, calibrated=False).fit(X, candidates).predict(X, candidates), True
+    )
+
+
+def test_projection_on_principal_components():
+    X, _, candidates = naming_problem(10, n_bags=60)
+    single = candidates.attribute(0)
+    for number, kept in ((3, 3), (0.8, PCA(0.8, svd_solver="full").fit(X).n_components_)):
+        a = GMMNaming(n_components_pca=number).fit(X, single)
+        projected = PCA(kept, svd_solver="full").fit(X).transform(X)
+        b = GMMNaming(**PLAIN).fit(projected, single)
+        assert a.means_[0].shape == (9, kept)
+        np.testing.assert_allclose(a.history_["objective"], b.history_["objective"], rtol=1e-8)
+        np.testing.assert_allclose(a.decision_function(X), b.decision_function(projected), atol=1e-6)
+    both = GMMNaming(n_components_pca=[2, None], columns=COLUMNS).fit(X, candidates)
+    assert [m.shape[1] for m in both.means_] == [2, 6]
+
+
+# ------------------------------------------------------------------ predictions
+
+
+@pytest.mark.parametrize("model", BOTH, **names)
+def test_predictions_are_names_and_best_candidates(model):
+    bags, _, X = problem(14, (4, 3), n_bags=20)
+    rng = np.random.default_rng(15)
+    classes = [["null", "Ann", "Bob", "Cleo"], ["null", "wave", "sit"]]
+    candidates = CandidateSet(twins.arrays(bags), classes=classes, null=0)
+    model = clone(model).set_params(label_prior="uniform").fit(X, candidates)
+    if isinstance(model, DistNaming):
+        model.set_params(calibrated=False).fit(X, candidates)
+    assert [c.tolist() for c in model.classes_] == classes
+    new = rng.normal(size=(len(X), 3))
+    values = model.decision_function(new)
+    assert [v.shape for v in values] == [(len(X), 4), (len(X), 3)]
+    for value in values:
+        np.testing.assert_allclose(np.exp(value).sum(axis=1), 1.0)
+    found = model.predict(new)
+    assert found.shape == (len(X), 2) and set(found[:, 0]) <= set(classes[0]) and set(found[:, 1]) <= set(classes[1])
+    np.testing.assert_array_equal(found[:, 1], np.array(classes[1])[values[1].argmax(axis=1)])
+    # with equal priors a candidate's score is the sum of its labels' log-probabilities, up to what is the same for all
+    best = twins.best_candidates(bags, None, values)
+    np.testing.assert_array_equal(model.predict(new, candidates), candidates.named(best))
+    one = clone(model).fit(X, candidates.attribute(0))
+    assert one.classes_.tolist() == classes[0] and one.decision_function(new).shape == (len(X), 4)
+    assert one.predict(new).shape == (len(X),) and one.predict(new, candidates.attribute(0)).shape == (len(X),)
+
+
+@pytest.mark.parametrize("model", BOTH, **names)
+def test_training_instances_by_the_mixture(model):
+    """`assignment_` is the best candidate under the final appearance; for Gaussians `predict` with the candidates says the same."""
+    _, candidates, X = problem(16, (4,), n_bags=30)
+    model = clone(model).fit(X, candidates)
+    weights = model.responsibilities_.mean(axis=0)
+    np.testing.assert_allclose(model.label_weights_, weights)
+    inside = [candidates.contains(i, model.assignment_[candidates.bag_starts[i] : candidates.bag_starts[i + 1]]) for i in range(30)]
+    assert all(inside)
+    if isinstance(model, GMMNaming):
+        np.testing.assert_array_equal(model.predict(X, candidates), model.assignment_)
+
+
+# ------------------------------------------------------------------ degenerate labels
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        *BOTH, GMMNaming(covariance="diagonal", per_label=True), GMMNaming(covariance="spherical", assignment="hard"),
+        DistNaming(assignment="hard"), DistNaming(appearance="mean", null_model="constant"), DistNaming(gamma=1e-6),
+    ],
+)  # fmt: skip
+def test_labels_that_nobody_takes(model):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _, _, X = problem(17, (4,), n_bags=15)
+        bags = twins.random_bags(np.random.default_rng(17), 15, (4,))
+        candidates = CandidateSet(twins.arrays(bags), n_labels=6, null=0)  # no candidate has 4 and 5
+        fitted = clone(model).fit(X, candidates)
+        values = fitted.decision_function(X)
+        assert np.all(values[:, 4:] == -np.inf) and np.all(np.isfinite(values[:, fitted.label_weights_ > 0.0]))
+        assert set(fitted.predict(X)) <= {0, 1, 2, 3}
+        new = CandidateSet([[[5], [4]], [[4]], [[1], [5]]], n_labels=6, null=0)
+        assert fitted.predict(X[:3], new)[0] == 5 and fitted.predict(X[:3], new)[1] == 4  # nothing speaks for either: the first
+        # all rows alike, then a column of zeros, then one instance
+        same = clone(model).fit(np.ones_like(X), candidates)
+        assert np.all(np.isfinite(same.history_["objective"]))
+        blank = clone(model).fit(np.hstack([X, np.zeros_like(X)]), candidates)
+        assert np.all(np.isfinite(blank.history_["objective"]))
+        zero = clone(model).fit(np.vstack([0.0 * X[:1], X[1:]]), candidates)
+        assert np.all(np.isfinite(zero.responsibilities_))
+        lonely = clone(model).fit(X[:1], CandidateSet([[[1], [2]]], null=0))
+        np.testing.assert_allclose(lonely.responsibilities_[0, 1:].sum(), 1.0)
+        far = fitted.decision_function(1e3 * (X + 1.0))
+        np.testing.assert_allclose(np.exp(far).sum(axis=1), 1.0)
+
+
+def test_without_null():
+    bags, _, X = problem(18, (4,), n_bags=15)
+    candidates = CandidateSet(twins.arrays(bags), n_labels=4)
+    model = DistNaming(metric="sqeuclidean", max_iter=3, tol=0.0).fit(X, candidates)
+    _, shares, _, history, _ = twins.dist_em(
+        [twins.distances("sqeuclidean", X, X)], bags, (4,), gammas=model.gamma_, nulls=[None], appearance="kernel", null_model="background",
+        n_iter=model.n_iter_, hard=False,
+    )  # fmt: skip
+    np.testing.assert_allclose(model.responsibilities_, shares[0], atol=1e-8)
+    np.testing.assert_allclose(model.history_["objective"], history, rtol=1e-9)
+    assert model.calibration_[0, 1] == 0.0
+    a, b = GMMNaming(**PLAIN).fit(X, candidates), GMMNaming(**PLAIN).fit(X, problem(18, (4,), n_bags=15)[1])
+    np.testing.assert_array_equal(a.responsibilities_, b.responsibilities_)  # there null is a label like any other
+
+
+# ------------------------------------------------------------------ manners
+
+
+@pytest.mark.parametrize("model", BOTH, **names)
+def test_manners(model):
+    _, candidates, X = problem(19, (4, 3), n_bags=20)
+    given = clone(model).set_params(columns=[slice(0, 2), slice(1, 3)])
+    before = given.get_params()
+    copy = X.copy()
+    a = given.fit(X, candidates)
+    assert a is given and a.get_params() == before
+    np.testing.assert_array_equal(X, copy)
+    b = clone(a).fit(X, candidates)
+    pd.testing.assert_frame_equal(a.history_.drop(columns="seconds"), b.history_.drop(columns="seconds"))
+    again = pickle.loads(pickle.dumps(a))
+    np.testing.assert_array_equal(again.predict(X, candidates), a.predict(X, candidates))
+    kept = a.history_
+    with pytest.raises(ValueError, match="finite"):
+        a.fit(np.full_like(X, np.nan), candidates)
+    assert a.history_ is kept
+    with pytest.raises(NotFittedError):
+        clone(a).predict(X)
+    with pytest.raises(NotFittedError):
+        clone(a).predict(X, candidates)
+
+
+@pytest.mark.parametrize("model", BOTH, **names)
+@pytest.mark.parametrize(
+    "error, words, change",
+    [
+        (TypeError, "candidates must be a CandidateSet, got list", dict(candidates=[[[0]]])),
+        (ValueError, "X must have one row for each of the 26 instances of candidates, got 25", dict(X=np.zeros((25, 3)))),
+        (ValueError, "X must be finite, got NaN or infinity", dict(X=np.full((26, 3), np.inf))),
+        (ValueError, "X must have two dimensions", dict(X=np.zeros(26))),
+        (ValueError, "X must hold numbers in rows of one length", dict(X=[[1.0], [1.0, 2.0]])),
+        (ValueError, r"X\[1\] must have one row", dict(X=[np.zeros((26, 2)), np.zeros((2, 2))])),
+        (ValueError, "X must be one array or a list of 2, one for each attribute, got a list of 1", dict(X=[np.zeros((26, 2))])),
+        (ValueError, "columns must choose from the 3 columns", dict(columns=slice(5, 9))),
+        (ValueError, "columns must choose from the 3 columns", dict(columns=[slice(0, 2), [7]])),
+        (ValueError, "columns must be given once or once for each of the 2 attributes", dict(columns=[slice(0, 2)] * 3)),
+        (ValueError, "columns must be given once or once", dict(columns=3)),
+        (ValueError, "assignment must be 'soft' or 'hard', got 'firm'", dict(assignment="firm")),
+        (ValueError, "label_prior must be 'frequency' or 'uniform', got None", dict(label_prior=None)),
+        (ValueError, "max_iter must be an integer >= 1, got 0", dict(max_iter=0)),
+        (ValueError, "tol must be a non-negative number, got -1", dict(tol=-1)),
+    ],
+)
+def test_errors_of_both(model, error, words, change):
+    candidates = CandidateSet([[[[0, 1]] * 2, [[1, 0]] * 2]] * 13, null=0)
+    X = change.pop("X", np.random.default_rng(0).normal(size=(26, 3))) if "X" in change else np.random.default_rng(0).normal(size=(26, 3))
+    other = change.get("candidates", candidates)
+    parameters = {k: v for k, v in change.items() if k != "candidates"}
+    with pytest.raises(error, match=words) as caught:
+        clone(model).set_params(**parameters).fit(X, other)
+    assert str(caught.value).count(". ") == 0
+
+
+@pytest.mark.parametrize(
+    "model, words",
+    [
+        (GMMNaming(covariance="full"), "covariance must be 'tied', 'diagonal' or 'spherical', got 'full'"),
+        (GMMNaming(per_label="yes"), "per_label must be True or False, got 'yes'"),
+        (GMMNaming(per_label=True), "per_label must be False where covariance is 'tied'"),
+        (GMMNaming(regularization=0), "regularization must be a positive number, got 0"),
+        (GMMNaming(n_components_pca=9), r"n_components_pca must be at most 3 for an attribute of shape \(26, 3\), got 9"),
+        (GMMNaming(n_components_pca=1.5), "n_components_pca must be an integer >= 1, got 1.5"),
+        (GMMNaming(n_components_pca=[1, 2]), "n_components_pca must be given once or once for each of the 1 attributes"),
+        (DistNaming(metric="chi2"), "metric must be 'cosine', 'sqeuclidean' or 'precomputed', got 'chi2'"),
+        (DistNaming(metric=["cosine"] * 2), "metric must be given once or once for each of the 1 attributes"),
+        (DistNaming(metric="precomputed"), r"X must be the square matrix of distances of the training instances for attribute 0, got \(26, 3\)"),
+        (DistNaming(metric="precomputed", columns=slice(0, 2)), "columns must be None where a metric is 'precomputed'"),
+        (DistNaming(gamma="median"), "gamma must be 'spread' or 'mean', got 'median'"),
+        (DistNaming(gamma=0.0), "gamma must be a positive number, got 0.0"),
+        (DistNaming(gamma=None), "gamma must be a positive number, got None"),
+        (DistNaming(appearance="median"), "appearance must be 'kernel' or 'mean', got 'median'"),
+        (DistNaming(null_model="flat"), "null_model must be 'background' or 'constant', got 'flat'"),
+        (DistNaming(memory=0), "memory must be a positive number, got 0"),
+        (DistNaming(calibrated=1), "calibrated must be True or False, got 1"),
+    ],
+)
+def test_errors_of_one(model, words):
+    candidates = CandidateSet([[[0, 1], [1, 0]]] * 13, null=0)
+    X = np.abs(np.random.default_rng(0).normal(size=(26, 3)))
+    with pytest.raises(ValueError, match=words):
+        model.fit(X, candidates)
+
+
+def test_errors_of_predictions():
+    candidates = CandidateSet([[[0, 1], [1, 0]]] * 13, null=0)
+    X = np.random.default_rng(0).normal(size=(26, 3))
+    for model in BOTH:
+        model = clone(model).fit(X, candidates)
+        with pytest.raises(ValueError, match="X must have 3 columns for an attribute, as in fit, got 2"):
+            model.predict(X[:, :2])
+        with pytest.raises(TypeError, match="candidates must be a CandidateSet, got list"):
+            model.predict(X, [[[0, 1]]])
+        with pytest.raises(ValueError, match="candidates must have the labels of fit"):
+            model.predict(X, CandidateSet([[[0, 2]]] * 13, null=0))
+        with pytest.raises(ValueError, match="candidates must have the labels of fit"):
+            model.predict(X, CandidateSet([[[0, 1]]] * 13, classes=["a", "b"], null=0))
+        with pytest.raises(ValueError, match="X must have one row for each of the 26 instances"):
+            model.predict(X[:3], candidates)
+    D = np.zeros((26, 26))
+    with pytest.raises(ValueError, match="X must hold distances >= 0"):
+        DistNaming(metric="precomputed").fit(D - 1.0, candidates)
+    with pytest.raises(ValueError, match="X must have 26 columns"):
+        DistNaming(metric="precomputed").fit(D, candidates).predict(X)

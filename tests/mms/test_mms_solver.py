@@ -1,0 +1,347 @@
+"""MMS: optima, certificates, limits, forms."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.svm import LinearSVC
+
+from cuelearn.datasets import load_pendigits
+from cuelearn.kernels import RBF, Linear
+from cuelearn.mms import MMS, CandidateSet, Matching, load, most_violating
+from cuelearn.mms.candidates import ambiguous_loss
+from cuelearn.mms.solver import _Round, objective_of
+from cuelearn.mms.spaces import LinearSpace
+
+
+@pytest.fixture(scope="module")
+def digits():
+    data = load_pendigits()
+    X = data.X[data.train].astype(float)
+    X = X[:, :64]
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    return X / np.linalg.norm(X, axis=1, keepdims=True), data.y[data.train]
+
+
+def ambiguous(X, y, rng, n_bags=60, size=3, n_vectors=4, K=10):
+    """Bags with the true vector and shuffled or partly changed copies."""
+    rows = rng.permutation(len(y))[: n_bags * size]
+    bags = []
+    for i in range(n_bags):
+        truth = y[rows[i * size : (i + 1) * size]]
+        bag = [truth]
+        for _ in range(n_vectors - 1):
+            changed = truth.copy()
+            changed[rng.integers(size)] = rng.choice(truth)
+            bag.append(changed)
+        bags.append(np.array(bag)[rng.permutation(n_vectors)])
+    return X[rows], y[rows], CandidateSet(bags, n_labels=K)
+
+
+def twin_objective(W, X, sets, lam):
+    """(5.3) by going through every labeling."""
+    total = 0.0
+    for i in range(sets.n_bags):
+        scores = X[sets.bag_starts[i] : sets.bag_starts[i + 1]] @ W.T
+        inside = [tuple(z.ravel()) for z in sets.bag(i)]
+        values = lambda z: sum(scores[m, k] for m, k in enumerate(z))  # noqa: E731
+        worst = -np.inf
+        for z in itertools.product(range(W.shape[0]), repeat=len(scores)):
+            if z not in inside:
+                worst = max(worst, values(z) + min(sum(a != b for a, b in zip(z, q, strict=True)) for q in inside))
+        total += max(0.0, worst - max(values(z) for z in inside))
+    return 0.5 * lam * np.sum(W**2) + total / sets.n_bags
+
+
+@pytest.mark.parametrize("solver, n_epochs", [("frank-wolfe", 300), ("pegasos", 3000)])
+def test_one_candidate_is_the_multiclass_svm(digits, solver, n_epochs):
+    X, y = digits[0][:100], digits[1][:100]
+    C = 1.0
+    model = MMS(C=C, solver=solver, n_epochs=n_epochs, gap_tol=1e-4, random_state=0).fit(X, CandidateSet.from_labels(y, n_labels=10))
+    Z = np.column_stack([X, np.ones(len(X))])
+    svm = LinearSVC(multi_class="crammer_singer", C=C, fit_intercept=False, tol=1e-8, max_iter=100_000).fit(Z, y)
+
+    def value(W):
+        scores = Z @ W.T
+        margin = scores + (np.arange(10) != y[:, None])
+        return 0.5 * np.sum(W**2) + C * np.sum(margin.max(axis=1) - scores[np.arange(len(y)), y])
+
+    ours = value(np.column_stack([model.coef_, model.intercept_]))
+    assert ours == pytest.approx(value(svm.coef_), rel=1e-3)
+    assert model.objective_ * C * len(y) == pytest.approx(ours, rel=1e-9)
+    assert model.converged_
+    assert model.n_iter_ == 1  # one candidate each: nothing to choose anew
+
+
+def test_bags_with_one_candidate_add_their_hinge_losses(digits):
+    """With L = 1 the loss of a bag is the sum of its instances' multiclass losses."""
+    X, y = digits[0][:60], digits[1][:60]
+    together = MMS(C=5.0, solver="frank-wolfe", n_epochs=3000, gap_tol=1e-5).fit(X, CandidateSet.from_labels(y, [3] * 20, n_labels=10))
+    alone = MMS(C=5.0, solver="frank-wolfe", n_epochs=3000, gap_tol=1e-5).fit(X, CandidateSet.from_labels(y, n_labels=10))
+    # lambda = 1 / (C N): N is 20 or 60, the mean over bags or instances; both are the same sum over C N
+    assert together.objective_ / 3.0 == pytest.approx(alone.objective_, rel=1e-3)
+    np.testing.assert_allclose(together.decision_function(X), alone.decision_function(X), atol=0.05)
+
+
+@pytest.mark.parametrize("inference", ["heap", "exact"])
+def test_objective_against_all_labelings(digits, inference):
+    rng = np.random.default_rng(1)
+    X, _, sets = ambiguous(*digits, rng, n_bags=12)
+    space = LinearSpace([X], (10,))
+    space.weights[0][:] = rng.normal(size=(10, X.shape[1]))
+    found, exact = objective_of(space, sets, 0.1, inference), twin_objective(space.weights[0], X, sets, 0.1)
+    if inference == "exact":
+        assert found == pytest.approx(exact, rel=1e-12)
+    else:
+        assert found <= exact + 1e-12
+
+
+def test_first_round_averages_all_candidates(digits):
+    """Round one's target is the mean label indicator of the candidates."""
+    rng = np.random.default_rng(2)
+    X, _, sets = ambiguous(*digits, rng)
+    seen = []
+    work = _Round(LinearSpace([X], (10,)), sets, 0.1, False, rng, True)
+    assert work.fresh_target() == sets.n_bags
+    for i in range(sets.n_bags):
+        bag = sets.bag(i)[:, :, 0]
+        mean = np.stack([(bag == k).mean(axis=0) for k in range(10)], axis=1)
+        seen.append(np.abs(work.target[sets.bag_starts[i] : sets.bag_starts[i + 1]] - mean).max())
+    assert max(seen) < 1e-12
+
+
+@pytest.mark.parametrize("kernels", [None, [("rbf", RBF(), slice(None))]])
+def test_objective_never_rises_beyond_the_gap(digits, kernels):
+    """F(w_next) <= relaxed optimum + gap <= F(w) + gap, by exact search."""
+    rng = np.random.default_rng(3)
+    X, _, sets = ambiguous(*digits, rng, n_bags=80, n_vectors=8)
+    model = MMS(kernels, C=10.0, solver="frank-wolfe", inference="exact", n_epochs=400, gap_tol=1e-3, tol=0.0, random_state=0).fit(X, sets)
+    history = model.history_
+    assert len(history) > 1
+    assert np.all(history.dual_gap >= -1e-9)
+    assert np.all(np.diff(history.objective) <= history.dual_gap[1:] + 1e-9)
+    assert np.all(history.objective <= history.relaxed + 1e-9)  # the best candidates' largest is at least their mean
+    assert history.objective.iloc[-1] < 0.9 * history.objective.iloc[0]
+
+
+def test_pegasos_bound_lies_below_the_dual_solver_optimum(digits):
+    rng = np.random.default_rng(4)
+    X, _, sets = ambiguous(*digits, rng)
+    common = dict(C=3.0, n_rounds=1, inference="exact", random_state=0)
+    slow = MMS(n_epochs=40, **common).fit(X, sets).history_.iloc[0]
+    fine = MMS(solver="frank-wolfe", n_epochs=3000, gap_tol=1e-5, **common).fit(X, sets).history_.iloc[0]
+    assert slow.dual_bound <= fine.relaxed + 1e-9
+    assert fine.dual_bound <= slow.relaxed + 1e-9
+    assert slow.relaxed < 1.25 * fine.relaxed
+    assert np.isnan(MMS(n_epochs=2, batch_size=4, **common).fit(X, sets).history_.dual_bound[0])  # groups of unequal size weigh unequally
+
+
+def plain_pegasos(X, sets, lam, orders, batch, start):
+    """Round one of Algorithm 9 by hand, one vector of hyperplanes."""
+    K, N = sets.n_labels[0], sets.n_bags
+    W = np.zeros((K, X.shape[1]))
+    radius = np.sqrt(2.0 * sets.bag_sizes.max() / lam)
+    t = start
+    for bags in orders:
+        for low in range(0, len(bags), batch):
+            group = bags[low : low + batch]
+            t += 1
+            step = np.zeros_like(W)
+            for i in group:
+                x = X[sets.bag_starts[i] : sets.bag_starts[i + 1]]
+                scores = x @ W.T
+                listed = sets.bag(i)[:, :, 0]
+                mean = np.stack([(listed == k).mean(axis=0) for k in range(K)], axis=1)
+                worst, value = most_violating(scores, sets, i)
+                if value - np.sum(mean * scores) > 0.0:
+                    step += (mean - np.eye(K)[worst[:, 0]]).T @ x
+            W = (1.0 - 1.0 / t) * W + step / (lam * len(group) * t)
+            W *= min(1.0, radius / max(np.linalg.norm(W), 1e-300))
+    assert N == len(orders[0])
+    return W
+
+
+@pytest.mark.parametrize("start", [0, 40])
+def test_blocks_are_the_sequential_algorithm(digits, start):
+    """Visiting bags in blocks gives what one bag after the other gives; in kernel form too."""
+    rng = np.random.default_rng(5)
+    X, _, sets = ambiguous(*digits, rng, n_bags=40)
+    Z = np.column_stack([X, np.ones(len(X))])
+    orders = [np.arange(40)] * 3
+    W = plain_pegasos(Z, sets, 1.0 / (7.0 * 40), orders, 1, start)
+    common = dict(C=7.0, n_rounds=1, n_epochs=3, shuffle=False, start=start)
+    linear = MMS(**common).fit(X, sets)
+    np.testing.assert_allclose(np.column_stack([linear.coef_, linear.intercept_]), W, atol=1e-9)
+    kernel = MMS([("linear", Linear(), slice(None))], normalize=False, **common).fit(X, sets)
+    np.testing.assert_allclose(kernel.decision_function(X), Z @ W.T, rtol=1e-4, atol=1e-4)
+
+
+def test_groups_of_bags_per_step(digits):
+    rng = np.random.default_rng(6)
+    X, _, sets = ambiguous(*digits, rng, n_bags=5, size=3)
+    Z = np.column_stack([X, np.ones(len(X))])
+    W = plain_pegasos(Z, sets, 1.0 / 5.0, [np.arange(5)] * 2, 3, 5)  # five bags fit one block of 16 rows
+    model = MMS(n_rounds=1, n_epochs=2, shuffle=False, batch_size=3).fit(X, sets)
+    np.testing.assert_allclose(np.column_stack([model.coef_, model.intercept_]), W, atol=1e-9)
+
+
+def test_two_attributes(digits):
+    """Attributes with their own columns: one bag's pairs are chosen together."""
+    X, y = digits
+    rng = np.random.default_rng(7)
+    n = 200
+    rows, other = rng.permutation(len(y))[:n], rng.permutation(len(y))[:n]
+    both = np.column_stack([X[rows], X[other]])
+    truth = np.stack([y[rows], y[other] % 3], axis=1)
+    bags = [np.stack([truth[[i, i + 1]], truth[[i + 1, i]]]) for i in range(0, n, 2)]
+    sets = CandidateSet(bags, n_labels=(10, 3))
+    d = X.shape[1]
+    model = MMS(columns=[slice(0, d), slice(d, 2 * d)], C=10.0, random_state=0).fit(both, sets)
+    scores = model.decision_function(both)
+    assert [s.shape for s in scores] == [(n, 10), (n, 3)]
+    np.testing.assert_allclose(scores[1], both[:, d:] @ model.coef_[1].T + model.intercept_[1], atol=1e-12)
+    assert np.mean(model.predict(both, sets) == truth) > 0.8  # chance is a half and more
+    banks = [[("rbf", RBF(), slice(0, d))], [("rbf", RBF(), slice(d, 2 * d)), ("linear", Linear(), slice(d, 2 * d))]]
+    kernel = MMS(banks, C=10.0, random_state=0).fit(both, sets)
+    assert kernel.kernel_weights_[1].tolist() == [0.5, 0.5]
+    assert np.mean(kernel.predict(both, sets) == truth) > 0.8
+
+
+def test_priors_decide_and_equal_priors_do_not(digits):
+    rng = np.random.default_rng(8)
+    X, y, sets = ambiguous(*digits, rng, n_bags=50, n_vectors=3)
+    lists = [sets.bag(i) for i in range(50)]
+    plain = MMS(random_state=0).fit(X, sets)
+    equal = MMS(random_state=0).fit(X, CandidateSet(lists, n_labels=10, priors=[np.full(len(b), 0.2) for b in lists]))
+    np.testing.assert_array_equal(plain.coef_, equal.coef_)
+    # the first round's aim: candidates' indicators, each times its prior over the largest
+    weighted = CandidateSet([[[0, 1], [1, 0], [1, 1]]], priors=[[0.6, 0.3, 0.0]])
+    work = _Round(LinearSpace([np.ones((2, 1))], (2,)), weighted, 1.0, False, rng, True)
+    work.fresh_target()
+    np.testing.assert_allclose(work.target, np.array([[1.0, 0.5], [0.5, 1.0]]) / 3.0)
+    with pytest.raises(ValueError, match="priors"):
+        CandidateSet(lists, priors=[np.ones(7)] * 50)
+
+
+def test_a_matching_trains_like_its_list(digits):
+    rng = np.random.default_rng(9)
+    X, y = digits[0][:120], digits[1][:120] % 6
+    matchings = []
+    for _ in range(40):
+        words = rng.permutation(np.arange(1, 6))[: rng.integers(1, 4)]
+        matchings.append(Matching(words, np.ones((3, len(words) + 1), dtype=bool)))
+    implicit = CandidateSet(matchings, n_labels=6, null=0)
+    explicit = CandidateSet([implicit.bag(i) for i in range(40)], n_labels=6, null=0)
+    a, b = (MMS(n_rounds=3, n_epochs=10, random_state=0).fit(X, s) for s in (implicit, explicit))
+    np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-9)
+    np.testing.assert_array_equal(a.predict(X, implicit), b.predict(X, explicit))
+    assert y.size == implicit.n_instances
+
+
+def test_a_set_too_large_to_list():
+    """15 regions and 9 words: counted, trained and predicted without a list."""
+    rng = np.random.default_rng(10)
+    big = Matching(np.arange(1, 10), np.ones((15, 10), dtype=bool))
+    sets = CandidateSet([big, np.array([[1, 2]])], null=0)
+    assert sets.n_candidates[0] > 10**9
+    X = rng.normal(size=(17, 5))
+    model = MMS(n_rounds=2, n_epochs=3, random_state=0).fit(X, sets)
+    given = model.predict(X, sets)
+    assert sets.contains(0, given[:15]) and sets.contains(1, given[15:])
+    with pytest.raises(ValueError, match="iterate"):
+        sets.bag(0)
+    assert len(list(sets.iterate(0, stop=5))) == 5
+    with pytest.raises(ValueError, match="listed"):
+        MMS(inference="exact").fit(X, sets)
+    labels = np.arange(1, 16) % 10
+    assert 0 <= ambiguous_loss(sets.packed, 0, labels.astype(np.int32)) <= 15
+
+
+@pytest.mark.parametrize("kernels", [None, [("rbf", RBF(), slice(0, 8)), ("linear", Linear(), slice(8, 16))]])
+def test_saved_models_predict_the_same(digits, kernels, tmp_path):
+    rng = np.random.default_rng(11)
+    X, _, sets = ambiguous(*digits, rng)
+    X = X[:, :16]
+    names = CandidateSet([sets.bag(i) for i in range(sets.n_bags)], classes=[f"digit {k}" for k in range(10)])
+    model = MMS(kernels, n_rounds=2, n_epochs=3, random_state=0).fit(X, names)
+    model.save(tmp_path / "m.npz")
+    again = load(tmp_path / "m.npz")
+    np.testing.assert_allclose(again.decision_function(X), model.decision_function(X), atol=1e-6)
+    assert again.predict(X[:5]).tolist() == model.predict(X[:5]).tolist()
+    pd.testing.assert_frame_equal(again.history_, model.history_)
+    (tmp_path / "broken.npz").write_bytes(b"PK")
+    with pytest.raises(ValueError, match="broken"):
+        MMS.load(tmp_path / "broken.npz")
+
+
+def test_the_same_numbers_twice_and_precomputed(digits):
+    rng = np.random.default_rng(12)
+    X, _, sets = ambiguous(*digits, rng)
+    options = dict(n_rounds=2, n_epochs=4, random_state=3)
+    kernel = [("rbf", RBF(gamma=2.0), slice(None))]
+    a, b = (MMS(kernel, **options).fit(X, sets) for _ in range(2))
+    np.testing.assert_array_equal(a.dual_coef_, b.dual_coef_)
+    K = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / 2.0)
+    given = MMS("precomputed", **options).fit(K[None], sets)
+    np.testing.assert_allclose(given.decision_function(K[None, :7]), a.decision_function(X[:7]), atol=1e-3)
+    with pytest.raises(ValueError, match="stack"):
+        given.decision_function(K[:, :5])
+
+
+def test_callback_ends_training_and_a_refused_fit_is_no_fit(digits):
+    rng = np.random.default_rng(13)
+    X, _, sets = ambiguous(*digits, rng)
+    seen = []
+    model = MMS(callback=lambda m, r: seen.append(m.predict(X).size) or r == 2, tol=0.0, n_epochs=2).fit(X, sets)
+    assert len(seen) == model.n_iter_ == 2
+    with pytest.raises(ValueError, match="X must have one row per instance"):
+        model.fit(X[:-1], sets)
+    assert model.n_iter_ == 2
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"C": 0.0}, "C must be a positive"), ({"solver": "sgd"}, "solver must be"), ({"inference": "beam"}, "inference must be"),
+        ({"n_rounds": 0}, "n_rounds"), ({"batch_size": 1.5}, "batch_size"), ({"columns": [slice(0, 2), slice(2, 4)]}, "columns"),
+        ({"kernels": "given"}, "kernels must be"), ({"tol": -1}, "tol"), ({"columns": [[999]]}, "columns must choose"),
+    ],
+)  # fmt: skip
+def test_bad_parameters_are_named(digits, options, message):
+    X, _, sets = ambiguous(*digits, np.random.default_rng(0), n_bags=5)
+    with pytest.raises(ValueError, match=message):
+        MMS(**options).fit(X, sets)
+
+
+def test_bad_input_is_named(digits):
+    X, y, sets = ambiguous(*digits, np.random.default_rng(0), n_bags=5)
+    with pytest.raises(TypeError, match="CandidateSet"):
+        MMS().fit(X, y)
+    with pytest.raises(ValueError, match="NaN"):
+        MMS().fit(np.full_like(X, np.nan), sets)
+    model = MMS(n_rounds=1, n_epochs=1).fit(X, sets)
+    with pytest.raises(ValueError, match="expecting"):
+        model.predict(X[:, :3])
+    with pytest.raises(ValueError, match="labels of training"):
+        model.predict(X, CandidateSet.from_labels(y, n_labels=12))
+    with pytest.raises(ValueError, match="one row per instance"):
+        model.predict(X[:4], sets)
+
+
+@pytest.mark.parametrize(
+    "bags, options, message",
+    [
+        ([], {}, "at least one bag"), ([[]], {}, "candidates"), ([np.zeros((0, 2), int)], {}, "empty set"),
+        ([[[0, 1], [0]]], {}, "one length"), ([[[0, 5]]], {"n_labels": 3}, "outside the classes"), ([[[-1]]], {}, "outside the classes"),
+        ([[[0.5]]], {}, "integers"), ([[[0]], [[[0, 1]]]], {}, "attributes"), ([[[0]]], {"null": 4, "n_labels": 2}, "null"),
+        ([Matching(np.array([1]), np.ones((1, 2), bool))], {}, "null must be given"),
+        ([Matching(np.array([1, 1]), np.ones((1, 3), bool))], {"null": 0}, "distinct"),
+        ([Matching(np.array([1]), np.ones((1, 3), bool))], {"null": 0}, "allowed"),
+        ([Matching(np.array([1]), np.array([[True, False]]))], {"null": 0}, "allows none"),
+        ([Matching(np.arange(1, 19), np.ones((1, 19), bool))], {"null": 0}, "at most 16 words"),
+    ],
+)  # fmt: skip
+def test_bad_candidates_are_named(bags, options, message):
+    with pytest.raises(ValueError, match=message):
+        CandidateSet(bags, **options)
