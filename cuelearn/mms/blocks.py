@@ -7,19 +7,11 @@ are visited; ``delta`` collects by how much each instance moves each hyperplane.
 import numpy as np
 from numba import njit
 
-from cuelearn.mms.inference import exact_violator, violator
+from cuelearn.mms.inference import find
 
 #: Entries of the state: steps counted from 1, scale of the hyperplanes, their squared norm, sum of the losses of the steps' labelings,
 #: updates, projections, 1 where an exact search gave up.
 STEP, SCALE, NORM, LOSS, UPDATES, PROJECTIONS, FAILED = range(7)
-
-
-@njit(cache=True)
-def find(packed, i, scores, labels, exact, most_nodes):
-    """The most violating labeling of a bag by the chosen search."""
-    if exact:
-        return exact_violator(packed, i, scores, labels, most_nodes)
-    return violator(packed, i, scores, labels)
 
 
 @njit(cache=True)
@@ -43,7 +35,7 @@ def attributes_of(packed):
 
 
 @njit(cache=True)
-def pegasos_block(packed, bags, first, base, gram, target, delta, state, lam, radius, batch, exact, most_nodes):
+def pegasos_block(packed, bags, first, base, gram, target, delta, state, lam, radius, batch, most_nodes):
     r"""Steps of Algorithm 9 over a block of bags, `batch` of them per step.
 
     .. math:: w \leftarrow (1 - 1/t) w + \frac{1}{\lambda K t} \sum_{k \in A_t^+} (\bar\Phi_k - \Phi(\mathcal X_k, \hat Z_k)),
@@ -73,7 +65,7 @@ def pegasos_block(packed, bags, first, base, gram, target, delta, state, lam, ra
             scores = base[first[b] : first[b + 1]] * scale
             aim = target[first[b] : first[b + 1]]
             n_slots = scores.shape[0] * P
-            value, loss = find(packed, i, scores, labels[:n_slots], exact, most_nodes)
+            value, loss = find(packed, i, scores, labels[:n_slots], most_nodes)
             if np.isnan(value):
                 state[FAILED] = 1.0
                 return
@@ -96,8 +88,9 @@ def pegasos_block(packed, bags, first, base, gram, target, delta, state, lam, ra
         shrink = 1.0 - 1.0 / t
         norm = state[NORM] * shrink * shrink
         if shrink == 0.0:  # the first step of all: nothing is left of what was
-            base[:] = 0.0
-            delta[:] = 0.0
+            for r in range(base.shape[0]):
+                for k in range(base.shape[1]):
+                    base[r, k] = delta[r, k] = 0.0
             scale = 1.0
         else:
             scale *= shrink
@@ -157,7 +150,7 @@ def direction(aim, P, to, away, labels, unit, row_of, column_of, size_of):
 
 
 @njit(cache=True)
-def frank_wolfe_block(packed, bags, first, base, gram, target, active, share, loss, count, delta, state, lam, n_bags, inner, exact, most_nodes):
+def frank_wolfe_block(packed, bags, first, base, gram, target, active, share, loss, count, delta, state, lam, n_bags, inner, most_nodes):
     r"""Dual ascent over a block of bags by pairwise Frank-Wolfe steps.
 
     With dual variables :math:`\alpha_i(Z) \ge 0`, :math:`\sum_Z \alpha_i(Z) \le 1` and
@@ -193,7 +186,7 @@ def frank_wolfe_block(packed, bags, first, base, gram, target, active, share, lo
         n_slots = n_regions * P
         scores, aim = base[low:high], target[low:high]
         known = active[:, low * P : high * P]
-        value, found_loss = find(packed, i, scores, labels[:n_slots], exact, most_nodes)
+        value, found_loss = find(packed, i, scores, labels[:n_slots], most_nodes)
         if np.isnan(value):
             state[FAILED] = 1.0
             return gaps
@@ -215,12 +208,14 @@ def frank_wolfe_block(packed, bags, first, base, gram, target, active, share, lo
                         to = v
                         break
                 if to >= 0:
-                    known[to] = labels[:n_slots]
+                    for s in range(n_slots):
+                        known[to, s] = labels[s]
                     loss[i, to] = found_loss
             elif to < 0:
                 to = count[i]
                 count[i] += 1
-                known[to] = labels[:n_slots]
+                for s in range(n_slots):
+                    known[to, s] = labels[s]
                 share[i, to], loss[i, to] = 0.0, found_loss
         violations(aim_score, scores, P, known, loss[i], count[i], violation)
         held = 0.0

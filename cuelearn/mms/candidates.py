@@ -100,19 +100,15 @@ def hash_labels(labels):
 
 
 @njit(cache=True)
-def hash_rows(flat, n_slots, counts, starts, out_starts, out, index):
-    """Hashes of the listed candidates of all bags, sorted within each."""
+def hash_rows(flat, n_slots, counts, starts, out):
+    """Hashes of the listed candidates of all bags."""
+    n = 0
     for i in range(counts.shape[0]):
         size = n_slots[i]
-        first = out_starts[i]
-        values = np.empty(counts[i], np.int64)
         for c in range(counts[i]):
             at = starts[i] + c * size
-            values[c] = hash_labels(flat[at : at + size])
-        order = np.argsort(values, kind="mergesort")
-        for c in range(counts[i]):
-            out[first + c] = values[order[c]]
-            index[first + c] = order[c]
+            out[n] = hash_labels(flat[at : at + size])
+            n += 1
 
 
 @njit(cache=True)
@@ -185,7 +181,7 @@ def contains(packed, i, labels):
 
 @njit(cache=True)
 def matching_dp(packed, i, values):
-    """Best total of a matching's candidates, with their number, from both ends.
+    """Best totals of a matching's regions, from both ends, by the words that the first regions use.
 
     Parameters
     ----------
@@ -195,9 +191,9 @@ def matching_dp(packed, i, values):
     Returns
     -------
     forward, backward : ndarrays, shape (n_regions + 1, 2 ** n_words)
-        Best total of the first (last) regions that use exactly the words of a subset.
+        Best total of the regions before m that use exactly the words of a subset, and of the regions from m on where these are used up.
     ahead, behind : ndarrays of the same shape
-        How many assignments reach it.
+        How many assignments reach it; 0 where none does.
     """
     n_regions, n_words = values.shape[0], values.shape[1] - 1
     allowed, first = packed.allowed, packed.allowed_start[i]
@@ -205,27 +201,37 @@ def matching_dp(packed, i, values):
     forward = np.full((n_regions + 1, n_subsets), -np.inf)
     backward = np.full((n_regions + 1, n_subsets), -np.inf)
     ahead, behind = np.zeros((n_regions + 1, n_subsets)), np.zeros((n_regions + 1, n_subsets))
-    forward[0, 0] = backward[n_regions, 0] = 0.0
-    ahead[0, 0] = behind[n_regions, 0] = 1.0
+    forward[0, 0], ahead[0, 0] = 0.0, 1.0
+    for subset in range(1, n_subsets):  # the empty one would be the all-null labeling, no candidate
+        backward[n_regions, subset], behind[n_regions, subset] = 0.0, 1.0
     for way in range(2):
-        best, number = (forward, ahead) if way == 0 else (backward, behind)
         for step in range(n_regions):
             m = step if way == 0 else n_regions - 1 - step
-            here, there = (m, m + 1) if way == 0 else (m + 1, m)
             for subset in range(n_subsets):
-                if number[here, subset] == 0.0:
+                if way == 0 and ahead[m, subset] == 0.0:
                     continue
                 for w in range(n_words + 1):
                     if not allowed[first + m * (n_words + 1) + w] or (w > 0 and subset >> (w - 1) & 1):
                         continue
-                    reached = subset if w == 0 else subset | 1 << (w - 1)
-                    total = best[here, subset] + values[m, w]
+                    used = subset if w == 0 else subset | 1 << (w - 1)
+                    if way == 0:
+                        total, number, old = forward[m, subset] + values[m, w], ahead[m, subset], forward[m + 1, used]
+                    else:
+                        total, number, old = backward[m + 1, used] + values[m, w], behind[m + 1, used], backward[m, subset]
+                    if number == 0.0:
+                        continue
                     near = 1e-12 * (1.0 + abs(total))
-                    if total > best[there, reached] + near:
-                        best[there, reached] = total
-                        number[there, reached] = number[here, subset]
-                    elif total >= best[there, reached] - near:
-                        number[there, reached] += number[here, subset]
+                    better = total > old + near
+                    equal = not better and total >= old - near
+                    if way == 0:
+                        if better:
+                            forward[m + 1, used], ahead[m + 1, used] = total, number
+                        elif equal:
+                            ahead[m + 1, used] += number
+                    elif better:
+                        backward[m, subset], behind[m, subset] = total, number
+                    elif equal:
+                        behind[m, subset] += number
     return forward, backward, ahead, behind
 
 
@@ -246,40 +252,29 @@ def matching_marginals(packed, i, values):
 
     Notes
     -----
-    Time O(n_regions n_words 4^n_words) at worst for the last step, which joins two subsets without a common word.
+    Time and memory O(n_regions n_words 2^n_words).
     """
     n_regions, n_words = values.shape[0], values.shape[1] - 1
     forward, backward, ahead, behind = matching_dp(packed, i, values)
-    n_subsets = 1 << n_words
-    best = -np.inf
-    for subset in range(1, n_subsets):  # the empty one is the all-null labeling, no candidate
-        if ahead[n_regions, subset] > 0.0:
-            best = max(best, forward[n_regions, subset])
+    best, number = backward[0, 0], behind[0, 0]
     near = 1e-9 * (1.0 + abs(best))
-    number = 0.0
-    for subset in range(1, n_subsets):
-        if ahead[n_regions, subset] > 0.0 and forward[n_regions, subset] >= best - near:
-            number += ahead[n_regions, subset]
     share = np.zeros((n_regions, n_words + 1))
     allowed, first = packed.allowed, packed.allowed_start[i]
     for m in range(n_regions):
-        for subset in range(n_subsets):
+        for subset in range(1 << n_words):
             if ahead[m, subset] == 0.0:
                 continue
             for w in range(n_words + 1):
                 if not allowed[first + m * (n_words + 1) + w] or (w > 0 and subset >> (w - 1) & 1):
                     continue
                 used = subset if w == 0 else subset | 1 << (w - 1)
-                head = forward[m, subset] + values[m, w]
-                free = (n_subsets - 1) & ~used
-                rest = free
-                while True:  # all subsets of the words that are still free
-                    if behind[m + 1, rest] > 0.0 and (used | rest) != 0 and head + backward[m + 1, rest] >= best - near:
-                        share[m, w] += ahead[m, subset] * behind[m + 1, rest]
-                    if rest == 0:
-                        break
-                    rest = (rest - 1) & free
-    return best, number, share / number
+                if behind[m + 1, used] > 0.0 and forward[m, subset] + values[m, w] + backward[m + 1, used] >= best - near:
+                    share[m, w] += ahead[m, subset] * behind[m + 1, used]
+    for m in range(n_regions):
+        total = share[m].sum()
+        for w in range(n_words + 1):
+            share[m, w] /= total
+    return best, number, share
 
 
 @njit(cache=True)
@@ -292,26 +287,22 @@ def matching_best(packed, i, values):
     words : ndarray of int64, shape (n_regions,)
     """
     n_regions, n_words = values.shape[0], values.shape[1] - 1
-    forward, backward, ahead, behind = matching_dp(packed, i, values)
+    _, backward, _, behind = matching_dp(packed, i, values)
     words = np.zeros(n_regions, np.int64)
-    n_subsets = 1 << n_words
-    best, goal = -np.inf, 0
-    for subset in range(1, n_subsets):
-        if behind[0, subset] > 0.0 and backward[0, subset] > best:
-            best, goal = backward[0, subset], subset
     allowed, first = packed.allowed, packed.allowed_start[i]
+    used = 0
     for m in range(n_regions):
         top, chosen = -np.inf, 0
         for w in range(n_words + 1):
-            if not allowed[first + m * (n_words + 1) + w] or (w > 0 and not goal >> (w - 1) & 1):
+            if not allowed[first + m * (n_words + 1) + w] or (w > 0 and used >> (w - 1) & 1):
                 continue
-            rest = goal if w == 0 else goal & ~(1 << (w - 1))
-            if behind[m + 1, rest] > 0.0 and values[m, w] + backward[m + 1, rest] > top:
-                top, chosen = values[m, w] + backward[m + 1, rest], w
+            then = used if w == 0 else used | 1 << (w - 1)
+            if behind[m + 1, then] > 0.0 and values[m, w] + backward[m + 1, then] > top:
+                top, chosen = values[m, w] + backward[m + 1, then], w
         words[m] = chosen
         if chosen > 0:
-            goal &= ~(1 << (chosen - 1))
-    return best, words
+            used |= 1 << (chosen - 1)
+    return backward[0, 0], words
 
 
 @njit(cache=True)
@@ -827,8 +818,10 @@ class CandidateSet:
         hash_start = np.concatenate([[0], np.cumsum(count)[:-1]]).astype(np.int64)
         start = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
         labels = np.concatenate([part.ravel() for part in lists]).astype(np.int32)
-        hashes, index = np.empty(count.sum(), np.int64), np.empty(count.sum(), np.int64)
-        hash_rows(labels, self.bag_sizes * P, count, start, hash_start, hashes, index)
+        hashes = np.empty(count.sum(), np.int64)
+        hash_rows(labels, self.bag_sizes * P, count, start, hashes)
+        order = np.lexsort((hashes, np.repeat(np.arange(self.n_bags), count)))
+        hashes, index = hashes[order], order - np.repeat(hash_start, count)
         weight = np.ones(count.sum())
         if self._priors is not None:
             for i, prior in enumerate(self._priors):
@@ -845,8 +838,12 @@ class CandidateSet:
             np.concatenate([[0], np.cumsum(allowed_size)[:-1]]).astype(np.int64), allowed, null,
         )  # fmt: skip
         assert not np.any(matching & (count > 0))
+        for i in np.flatnonzero(n_words):  # what no candidate gives a region is not allowed: null alone, for the only region
+            size = (int(self.bag_sizes[i]), int(n_words[i]) + 1)
+            share = matching_marginals(packed, i, np.zeros(size))[2]
+            allowed[packed.allowed_start[i] : packed.allowed_start[i] + share.size] = share.ravel() > 0.0
         slot, slot_labels = possible_labels(packed, int(column[-1]))
-        return packed._replace(slot=slot, slot_labels=slot_labels)
+        return packed._replace(slot=slot, slot_labels=slot_labels.copy())
 
 
 @njit(cache=True)
@@ -877,12 +874,13 @@ def possible_labels(packed, n_columns):
                     seen[k] = False
                     if total == found.shape[0]:
                         larger = np.empty(2 * total, np.int32)
-                        larger[:total] = found
+                        for j in range(total):
+                            larger[j] = found[j]
                         found = larger
                     found[total] = k
                     total += 1
             slot[packed.row[i] * P + s + 1] = total
-    return slot, found[:total].copy()
+    return slot, found[:total]
 
 
 def _generate(bag, null):

@@ -56,7 +56,8 @@ def best_candidate(packed, i, scores, labels):
         if total > best:
             best, first = total, c
     n_slots = scores.shape[0] * P
-    labels[:n_slots] = packed.labels[packed.start[i] + first * n_slots : packed.start[i] + (first + 1) * n_slots]
+    for s in range(n_slots):
+        labels[s] = packed.labels[packed.start[i] + first * n_slots + s]
     return best
 
 
@@ -79,7 +80,9 @@ def best_average(packed, i, scores, target):
     is multiplied by its candidate's prior over the largest.
     """
     P = packed.n_attributes
-    target[:] = 0.0
+    for m in range(target.shape[0]):
+        for k in range(target.shape[1]):
+            target[m, k] = 0.0
     n_regions = scores.shape[0]
     if packed.n_words[i] > 0:
         best, _, share = matching_marginals(packed, i, word_values(packed, i, scores))
@@ -212,9 +215,15 @@ def heap_search(packed, i, first, label, value, labels):
             if n_nodes == room:
                 room *= 2
                 wider, longer, deeper = np.zeros((room, n_slots), np.int32), np.empty(room), np.empty(room, np.int64)
-                wider[:n_nodes], longer[:n_nodes], deeper[:n_heap] = index[:n_nodes], total[:n_nodes], heap[:n_heap]
+                for j in range(n_nodes):
+                    longer[j] = total[j]
+                    for k in range(n_slots):
+                        wider[j, k] = index[j, k]
+                for j in range(n_heap):
+                    deeper[j] = heap[j]
                 index, total, heap = wider, longer, deeper
-            index[n_nodes] = index[node]
+            for k in range(n_slots):
+                index[n_nodes, k] = index[node, k]
             index[n_nodes, s] += 1
             total[n_nodes] = total[node] - value[place] + value[place + 1]
             j = n_heap
@@ -225,6 +234,15 @@ def heap_search(packed, i, first, label, value, labels):
             heap[j] = n_nodes
             n_nodes += 1
     return -np.inf
+
+
+@njit(cache=True)
+def loss_of_slot(packed, s, label):
+    """1 where no candidate gives slot s, counted over all bags, the label."""
+    for k in range(packed.slot[s], packed.slot[s + 1]):
+        if packed.slot_labels[k] == label:
+            return 0.0
+    return 1.0
 
 
 @njit(cache=True)
@@ -248,24 +266,23 @@ def matching_search(packed, i, scores, first, label, value, labels):
         labels[s] = label[first[s]]
     if not contains(packed, i, labels):
         return start
-    top = labels.copy()
+    top, trial = np.empty_like(labels), np.empty_like(labels)
+    for s in range(n_slots):
+        top[s] = trial[s] = labels[s]
     words = word_values(packed, i, scores)
-    best = -np.inf
     own = np.empty(n_regions)  # what each region has at its best
     for m in range(n_regions):
         own[m] = 0.0
         for p in range(P):
             own[m] += value[first[m * P + p]]
-    all_null = 0.0
-    for m in range(n_regions):
-        all_null += words[m, 0]
-    best = all_null
+    best = 0.0  # all null
     for s in range(n_slots):
         labels[s] = packed.null[s % P]
+        best += scores[s // P, labels[s]] + loss_of_slot(packed, packed.row[i] * P + s, labels[s])
     place = np.zeros(P, np.int64)
-    trial = top.copy()
     for m in range(n_regions):  # one region off its words
-        place[:] = 0
+        for p in range(P):
+            place[p] = 0
         while True:
             total = start - own[m]
             for p in range(P):
@@ -274,7 +291,8 @@ def matching_search(packed, i, scores, first, label, value, labels):
                 total += value[first[s] + place[p]]
             if total > best and word_of(packed, i, m, trial) < 0:
                 best = total
-                labels[:] = trial
+                for s in range(n_slots):
+                    labels[s] = trial[s]
             p = 0
             while p < P:
                 place[p] += 1
@@ -298,7 +316,8 @@ def matching_search(packed, i, scores, first, label, value, labels):
                 low2, m2 = lost, m
         if m2 >= 0 and start - low1 - low2 > best:
             best = start - low1 - low2
-            labels[:] = top
+            for s in range(n_slots):
+                labels[s] = top[s]
             for p in range(P):
                 name = packed.labels[packed.start[i] + w * P + p]
                 labels[m1 * P + p], labels[m2 * P + p] = name, name
@@ -390,11 +409,20 @@ def exact_violator(packed, i, scores, labels, most_nodes):
         if s + 1 == n_slots:
             if least > 0:  # no candidate
                 best, best_loss = total[n_slots] + least, least
-                labels[:n_slots] = chosen
+                for o in range(n_slots):
+                    labels[o] = chosen[o]
             place[s] += 1
             continue
         s += 1
     return best, best_loss
+
+
+@njit(cache=True)
+def find(packed, i, scores, labels, most_nodes):
+    """The most violating labeling of a bag: by Algorithm 10 where `most_nodes` is None, which compiles without the exact search."""
+    if most_nodes is None:
+        return violator(packed, i, scores, labels)
+    return exact_violator(packed, i, scores, labels, most_nodes)
 
 
 @njit(cache=True)
@@ -422,13 +450,14 @@ def targets_of_bags(packed, first, scores, target):
 
 
 @njit(cache=True)
-def losses_of_bags(packed, first, n_bags, scores, target, exact, most_nodes, relaxed, losses):
+def losses_of_bags(packed, first, n_bags, scores, target, most_nodes, relaxed, losses):
     """Relaxed and ambiguous surrogate losses (5.5) and (5.2) of bags `first` to ``first + n_bags - 1``.
 
     Parameters
     ----------
     scores, target : ndarrays, shape (n_rows, n_columns)
-    exact : bool
+    most_nodes : int or None
+        As of `find`.
     relaxed, losses : ndarrays, shape (n_bags,)
         Written: with the score of `target` in place of the largest candidate's, and with the latter.
 
@@ -448,10 +477,7 @@ def losses_of_bags(packed, first, n_bags, scores, target, exact, most_nodes, rel
         low, high = packed.row[i] - origin, packed.row[i + 1] - origin
         part = scores[low:high]
         answer = labels[: (high - low) * P]
-        if exact:
-            value, _ = exact_violator(packed, i, part, answer, most_nodes)
-        else:
-            value, _ = violator(packed, i, part, answer)
+        value, _ = find(packed, i, part, answer, most_nodes)
         if np.isnan(value):
             return False
         reached = 0.0

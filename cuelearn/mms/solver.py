@@ -54,7 +54,8 @@ class _Round:
 
     def __init__(self, space, candidates, lam, exact, rng, shuffle):
         self.space, self.set, self.packed = space, candidates, candidates.packed
-        self.lam, self.exact, self.rng, self.shuffle = lam, exact, rng, shuffle
+        self.lam, self.rng, self.shuffle = lam, rng, shuffle
+        self.most_nodes = MOST_NODES if exact else None  # None compiles the searches without the exact one
         self.n_bags = candidates.n_bags
         self.target = np.zeros((candidates.n_instances, int(self.packed.column[-1])))
         self.rows_of_block = int(np.clip(self.target.shape[1], LEAST_ROWS, MOST_ROWS))
@@ -75,7 +76,7 @@ class _Round:
         relaxed, losses = np.zeros(self.n_bags), np.zeros(self.n_bags)
         for first, last, rows in self.space.batches(self.set.bag_starts):
             fine = losses_of_bags(
-                self.packed, first, last - first, self.space.scores(rows), self.target[rows], self.exact, MOST_NODES,
+                self.packed, first, last - first, self.space.scores(rows), self.target[rows], self.most_nodes,
                 relaxed[first:last], losses[first:last],
             )  # fmt: skip
             self._found(fine)
@@ -114,7 +115,7 @@ class _Round:
                 delta = np.zeros_like(base)
                 state[SCALE] = 1.0
                 pegasos_block(
-                    self.packed, bags, first, base, gram, self.target[rows], delta, state, self.lam, radius, batch, self.exact, MOST_NODES
+                    self.packed, bags, first, base, gram, self.target[rows], delta, state, self.lam, radius, batch, self.most_nodes
                 )
                 self._found(not state[FAILED])
                 space.move(rows, delta * state[SCALE], state[SCALE])
@@ -150,7 +151,7 @@ class _Round:
                 active = dual.labels[:, slots]
                 gaps += frank_wolfe_block(
                     self.packed, bags, first, base, gram, self.target[rows], active, dual.share, dual.loss, dual.count, delta, state,
-                    self.lam, self.n_bags, INNER, self.exact, MOST_NODES,
+                    self.lam, self.n_bags, INNER, self.most_nodes,
                 )  # fmt: skip
                 self._found(not state[FAILED])
                 dual.labels[:, slots] = active
