@@ -6,21 +6,29 @@ bundled sets stand in ``data/README.md``.
 """
 
 from ._base import CueData, DataFileError, ImageData, Provenance
+from .ambiguous import AmbiguousData, make_ambiguous
 from .bundled import load_htad, load_letter, load_mfeat, load_mnist, load_pendigits, load_satimage, load_yeast
+from .captioned import VERBS, CaptionedData, ItemPicture, make_captioned
 from .cues import image_cues
 from .folders import load_eth80, load_flowers17, load_idol2, load_image_folder, load_original
 from .generated import make_three_class
 from .kinds import ImageKinds, image_kinds, kind_kernels, letter_groups, satimage_groups, stack_kinds
 from .multilabel import load_corel5k
 from .objects import make_objects, render_object
+from .partial import PartialData, load_lost, load_msrcv2, load_usps
 from .robot import make_robot, robot_floor
 
 __all__ = [
+    "AmbiguousData",
+    "CaptionedData",
     "CueData",
     "DataFileError",
     "ImageData",
     "ImageKinds",
+    "ItemPicture",
+    "PartialData",
     "Provenance",
+    "VERBS",
     "image_cues",
     "image_kinds",
     "kind_kernels",
@@ -32,12 +40,17 @@ __all__ = [
     "load_idol2",
     "load_image_folder",
     "load_letter",
+    "load_lost",
     "load_mfeat",
     "load_mnist",
+    "load_msrcv2",
     "load_original",
     "load_pendigits",
     "load_satimage",
+    "load_usps",
     "load_yeast",
+    "make_ambiguous",
+    "make_captioned",
     "make_objects",
     "make_robot",
     "make_three_class",

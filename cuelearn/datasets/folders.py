@@ -17,6 +17,7 @@ import numpy as np
 from ._base import DataFileError, ImageData, Provenance
 from .cues import foreground_mask
 from .multilabel import load_corel5k
+from .partial import USPS_FORMS, load_lost, load_msrcv2, load_usps
 
 __all__ = ["ImageFiles", "MaskFiles", "load_eth80", "load_flowers17", "load_idol2", "load_image_folder", "load_original"]
 
@@ -589,9 +590,12 @@ def load_flowers17(path):
 
 
 #: The papers' own data sets that `load_original` knows, and what reads each.
-_ORIGINALS = {"corel5k": load_corel5k, "eth80": load_eth80, "flowers17": load_flowers17, "idol2": load_idol2}
-#: Sets that lie in the directory itself, and the file by which they are known.
-_FILES = {"corel5k": "corel5k.mat"}
+_ORIGINALS = {
+    "corel5k": load_corel5k, "eth80": load_eth80, "flowers17": load_flowers17, "idol2": load_idol2, "lost": load_lost, "msrcv2": load_msrcv2,
+    "usps": load_usps,
+}  # fmt: skip
+#: Sets that may lie in the directory itself, and the files by any of which they are known.
+_FILES = {"corel5k": ("corel5k.mat",), "lost": ("lost.mat",), "msrcv2": ("MSRCv2.mat",), "usps": tuple(form[0] for form in USPS_FORMS)}
 
 
 def load_original(name, **options):
@@ -599,15 +603,16 @@ def load_original(name, **options):
 
     Parameters
     ----------
-    name : {"corel5k", "eth80", "flowers17", "idol2"}
+    name : {"corel5k", "eth80", "flowers17", "idol2", "lost", "msrcv2", "usps"}
         It is looked for in the directory of that name below the one that the environment variable ``CUELEARN_DATA`` names; the files
-        of Corel5k may lie in the latter itself.
+        of Corel5k, Lost, MSRCv2 and USPS may lie in the latter itself.
     **options
-        Handed to the loader, `load_corel5k`, `load_eth80`, `load_flowers17` or `load_idol2`, which say what layout they expect.
+        Handed to the loader, `load_corel5k`, `load_eth80`, `load_flowers17`, `load_idol2`, `load_lost`, `load_msrcv2` or `load_usps`,
+        which say what layout they expect.
 
     Returns
     -------
-    ImageData or CueData
+    ImageData, CueData or PartialData
         Tier ``"original"``.
 
     Raises
@@ -625,7 +630,7 @@ def load_original(name, **options):
             f"The original data {name!r} was not looked for: set CUELEARN_DATA to the directory that holds the directory {name}."
         )
     path = Path(place) / name
-    if not path.is_dir() and name in _FILES and (Path(place) / _FILES[name]).is_file():
+    if not path.is_dir() and any((Path(place) / file).is_file() for file in _FILES.get(name, ())):
         path = Path(place)
     if not path.is_dir():
         raise DataFileError(f"The original data {name!r} was not found: CUELEARN_DATA is {place}, and {path} does not exist.")

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 __all__ = ["LinearSolution", "linear_svm"]
 
 #: Bytes of the scaled rows that are made at a time.
-BLOCK = 16_000_000
+BLOCK = 2_000_000
 #: Share of the way to the boundary that a step may go.
 SHORT = 0.995
 

@@ -121,7 +121,7 @@ class MMS(BaseEstimator):
     instances, and a search per bag. Memory: X, and 16 n K bytes.
 
     Objectives of successive rounds fall, but for what the convex problems are left unsolved: each objective exceeds the one before by at most the
-    round's `dual_gap`. If it rises all the same, training ends and the round before is kept.
+    round's `dual_gap`. The round with the least objective is kept; after two rounds in a row above it, training ends.
 
     References
     ----------

@@ -18,6 +18,8 @@ BAR_AFTER = 2.0
 LEAST_ROWS, MOST_ROWS = 16, 192
 #: A relaxed problem counts as solved no better than this share of its value, in float32.
 FINEST = 1e-7
+#: Rounds in a row that may end above the best one: a stochastic solver's rounds scatter by their gaps.
+PATIENCE = 2
 #: Steps between labelings that are known, after each search.
 INNER = 3
 #: Labelings of a bag that a dual solver keeps at most.
@@ -30,14 +32,14 @@ class MMSResult(NamedTuple):
     Attributes
     ----------
     objective : float
-        Of (5.3), at the round that is kept: the last one that did not raise it.
+        Of (5.3), at the round that is kept: the one where it is least.
     history : DataFrame
         One row per round: round, n_epochs, seconds, objective, relaxed (value of the convex problem 5.5), dual_bound (a value that no
         hyperplanes can go below in that problem; NaN where there is none), dual_gap, n_changed (bags whose best candidates changed
         before the round), n_updates, n_projections.
     n_rounds : int
     converged : bool
-        Whether the best candidates, or the objective within `tol`, stopped changing.
+        Whether the best candidates stopped changing, or the objective stopped falling.
     target : ndarray, shape (n_instances, sum of labels)
         Mean label indicators of the best candidates that the kept round was trained with.
     """
@@ -219,7 +221,7 @@ def solve_mms(space, candidates, *, lam, solver="pegasos", n_rounds=10, n_epochs
     work = _Round(space, candidates, lam, inference == "exact", rng, shuffle)
     space.reset()
     start = candidates.n_bags if start is None else start
-    rows, kept, converged, began = [], None, False, time.perf_counter()
+    rows, kept, rises, converged, began = [], None, 0, False, time.perf_counter()
     with tqdm(total=n_rounds * n_epochs * candidates.n_bags, desc="MMS", unit="bag", delay=BAR_AFTER, leave=False, disable=not verbose,
               file=sys.stderr) as bar:  # fmt: skip
         for number in range(1, n_rounds + 1):
@@ -236,9 +238,9 @@ def solve_mms(space, candidates, *, lam, solver="pegasos", n_rounds=10, n_epochs
                 number, epochs, time.perf_counter() - began, objective, relaxed, bound, relaxed - bound, changed,
                 int(work.state[UPDATES]), int(work.state[PROJECTIONS]),
             ))  # fmt: skip
-            fell = kept is None or objective <= kept[0]
-            enough = kept is not None and objective >= kept[0] - tol * abs(kept[0])
-            if fell:
+            rises = 0 if kept is None or objective <= kept[0] else rises + 1
+            enough = rises == PATIENCE or (kept is not None and 0.0 <= kept[0] - objective <= tol * abs(kept[0]))
+            if rises == 0:
                 kept = objective, space.state(), work.target
             if callback is not None and callback(number):
                 break

@@ -65,7 +65,9 @@ def share(model, truth):
 
 
 @pytest.mark.parametrize("hard", [False, True])
-@pytest.mark.parametrize("covariance, per_label", [("tied", False), ("diagonal", False), ("spherical", False), ("diagonal", True), ("spherical", True)])
+@pytest.mark.parametrize(
+    "covariance, per_label", [("tied", False), ("diagonal", False), ("spherical", False), ("diagonal", True), ("spherical", True)]
+)
 def test_gmm_is_em_by_loops(covariance, per_label, hard):
     for seed, n_labels in ((0, (4,)), (1, (3, 4))):
         bags, candidates, X = problem(seed, n_labels, d=4)
@@ -89,14 +91,12 @@ def test_gmm_is_em_by_loops(covariance, per_label, hard):
         np.testing.assert_array_equal(np.reshape(model.assignment_, (len(X), -1)), twins.best_candidates(bags, None, log_p))
 
 
-shortened_steps = []
-
-
 @pytest.mark.parametrize("hard", [False, True])
 @pytest.mark.parametrize("null_model", ["background", "constant"])
 @pytest.mark.parametrize("appearance", ["kernel", "mean"])
 def test_dist_is_generalised_em_by_loops(appearance, null_model, hard):
-    for seed, n_labels, metrics, gammas in ((0, (4,), ("sqeuclidean",), ("spread",)), (1, (3, 4), ("cosine", "sqeuclidean"), (0.1, "mean"))):
+    cases = [(0, (4,), ("sqeuclidean",), ("spread",)), (1, (3, 4), ("cosine", "sqeuclidean"), (0.1, "mean"))]
+    for seed, n_labels, metrics, gammas in cases:
         bags, candidates, X = problem(seed, n_labels, d=4)
         columns = [slice(0, 2), [1, 2, 3]][: len(n_labels)]
         Ds = [twins.distances(metric, X[:, c], X[:, c]) for metric, c in zip(metrics, columns, strict=True)]
@@ -110,7 +110,7 @@ def test_dist_is_generalised_em_by_loops(appearance, null_model, hard):
             Ds, bags, n_labels, gammas=numbers, nulls=(0,) * len(n_labels), appearance=appearance, null_model=null_model,
             n_iter=model.n_iter_, hard=hard,
         )  # fmt: skip
-        shortened_steps.append(shortened)
+        assert shortened > 0  # or the shortening of steps would go unseen
         np.testing.assert_allclose(model.history_["log_likelihood"], history, rtol=1e-9, atol=1e-8)
         given = [model.responsibilities_] if len(n_labels) == 1 else model.responsibilities_
         for p in range(len(n_labels)):
@@ -119,13 +119,8 @@ def test_dist_is_generalised_em_by_loops(appearance, null_model, hard):
         np.testing.assert_array_equal(np.reshape(model.assignment_, (len(X), -1)), twins.best_candidates(bags, None, scores))
 
 
-def test_the_twin_had_to_shorten_steps():
-    """Otherwise nothing above compared the shortening; runs after it."""
-    if len(shortened_steps) == 16:
-        assert sum(shortened_steps) > 0
-
-
-@pytest.mark.parametrize("appearance, null_model", [("kernel", "background"), ("kernel", "constant"), ("mean", "background"), ("mean", "constant")])
+@pytest.mark.parametrize("null_model", ["background", "constant"])
+@pytest.mark.parametrize("appearance", ["kernel", "mean"])
 def test_dist_scores_new_instances_by_all_exemplars(appearance, null_model):
     _, candidates, X = problem(3, (4,))
     new = np.random.default_rng(4).normal(size=(7, 3))
@@ -143,7 +138,8 @@ def test_priors_of_candidates(model):
     bags, _, X = problem(5, (4,))
     rng = np.random.default_rng(6)
     weights = [rng.uniform(0.1, 3.0, len(bag)) if i % 3 else None for i, bag in enumerate(bags)]
-    weights[1][0] *= len(weights[1]) > 1 and 0.0 or 1.0
+    impossible = next(i for i, weight in enumerate(weights) if weight is not None and len(weight) > 1)
+    weights[impossible][0] = 0.0
     model = clone(model).fit(X, CandidateSet(twins.arrays(bags), n_labels=4, null=0, priors=weights))
     if isinstance(model, GMMNaming):
         _, _, shares, _, history = twins.gmm_em(
@@ -152,8 +148,8 @@ def test_priors_of_candidates(model):
         history = history[:, 0]
     else:
         _, shares, _, history, _ = twins.dist_em(
-            [twins.distances("sqeuclidean", X, X)], bags, (4,), gammas=model.gamma_, nulls=[0], appearance="kernel", null_model="background",
-            n_iter=model.n_iter_, hard=False, weights=weights,
+            [twins.distances("sqeuclidean", X, X)], bags, (4,), gammas=model.gamma_, nulls=[0], appearance="kernel",
+            null_model="background", n_iter=model.n_iter_, hard=False, weights=weights,
         )  # fmt: skip
     np.testing.assert_allclose(model.history_["log_likelihood"], history, rtol=1e-9)
     np.testing.assert_allclose(model.responsibilities_, shares[0], atol=1e-8)
@@ -194,6 +190,7 @@ def test_a_matching_counts_as_its_list(model, assignment):
 def test_a_matching_of_millions():
     words, people = np.arange(1, 11)[:, None], 9
     big = Matching(words, np.ones((people, 11), dtype=bool))
+    big.allowed[:, 0] = False
     rng = np.random.default_rng(8)
     faces = 4.0 * rng.normal(size=(11, 6))
     X, bags, truth = [], [], []
@@ -207,7 +204,7 @@ def test_a_matching_of_millions():
         truth.append(k)
         bags.append([[k]])
     candidates = CandidateSet(bags, null=0)
-    assert candidates.n_candidates[0] > 1e7
+    assert candidates.n_candidates[0] == 3_628_800
     for model in BOTH:
         model = clone(model).fit(np.vstack(X), candidates)
         np.testing.assert_allclose(model.responsibilities_.sum(axis=1), 1.0, atol=1e-9)
@@ -279,7 +276,7 @@ def test_gmm_with_one_candidate_is_discriminant_analysis():
     rng = np.random.default_rng(10)
     y = np.repeat(np.arange(3), [20, 30, 10])
     X = rng.normal(size=(3, 4))[y] + rng.normal(size=(60, 4)) @ rng.normal(size=(4, 4))
-    new = rng.normal(size=(25, 4))
+    new = X[::3] + 0.1 * rng.normal(size=(20, 4))
     known = CandidateSet.from_labels(y)
     tiny = dict(regularization=1e-10, **PLAIN)
     model = GMMNaming(**tiny).fit(X, known)
@@ -288,8 +285,9 @@ def test_gmm_with_one_candidate_is_discriminant_analysis():
     np.testing.assert_allclose(model.means_[0] + X.mean(axis=0), wanted.means_, atol=1e-9)
     np.testing.assert_allclose(model.covariances_[0][0], wanted.covariance_, atol=1e-8)
     np.testing.assert_allclose(model.decision_function(new), wanted.predict_log_proba(new), atol=1e-6)
-    equal = LinearDiscriminantAnalysis(solver="lsqr", priors=np.full(3, 1 / 3)).fit(X, y)
-    np.testing.assert_allclose(GMMNaming(label_prior="uniform", **tiny).fit(X, known).decision_function(new), equal.predict_log_proba(new), atol=1e-6)
+    equal = wanted.predict_log_proba(new) - np.log(wanted.priors_)
+    uniform = GMMNaming(label_prior="uniform", **tiny).fit(X, known)
+    np.testing.assert_allclose(uniform.decision_function(new), equal - logsumexp(equal, axis=1, keepdims=True), atol=1e-6)
     bayes = GMMNaming(covariance="diagonal", per_label=True, **tiny).fit(X, known)
     np.testing.assert_allclose(bayes.decision_function(new), GaussianNB(var_smoothing=0.0).fit(X, y).predict_log_proba(new), atol=1e-6)
     np.testing.assert_array_equal(bayes.responsibilities_, np.eye(3)[y])
@@ -299,14 +297,15 @@ def test_dist_with_one_candidate_is_a_kernel_density_of_each_label():
     rng = np.random.default_rng(11)
     y = np.repeat([1, 2, 3], [8, 12, 5])
     X, new = rng.normal(size=(25, 4)), rng.normal(size=(6, 4))
-    model = DistNaming(metric="sqeuclidean", gamma=2.0, calibrated=False).fit(X, CandidateSet.from_labels(y, n_labels=4, null=0))
+    known = CandidateSet.from_labels(y, n_labels=4, null=0)
+    model = DistNaming(metric="sqeuclidean", gamma=2.0, calibrated=False).fit(X, known)
     D = ((new[:, None] - X) ** 2).sum(axis=2)
     density = np.stack([np.exp(-D[:, y == k] / 2.0).mean(axis=1) * np.mean(y == k) for k in (1, 2, 3)], axis=1)
     found = model.decision_function(new)
     np.testing.assert_allclose(found[:, 1:], np.log(density / density.sum(axis=1, keepdims=True)), atol=1e-9)
     assert np.all(found[:, 0] == -np.inf)  # nobody is null
     np.testing.assert_array_equal(model.predict(new), 1 + density.argmax(axis=1))
-    equal = DistNaming(metric="sqeuclidean", gamma=2.0, calibrated=False, label_prior="uniform").fit(X, CandidateSet.from_labels(y, n_labels=4, null=0))
+    equal = DistNaming(metric="sqeuclidean", gamma=2.0, calibrated=False, label_prior="uniform").fit(X, known)
     density /= [0.32, 0.48, 0.2]
     np.testing.assert_allclose(equal.decision_function(new)[:, 1:], np.log(density / density.sum(axis=1, keepdims=True)), atol=1e-9)
 
@@ -315,8 +314,12 @@ def test_dist_with_one_candidate_is_a_kernel_density_of_each_label():
 
 
 @pytest.mark.parametrize(
-    "model", [*BOTH, GMMNaming(assignment="hard"), DistNaming(), DistNaming(appearance="mean"), DistNaming(assignment="hard", null_model="constant")]
-)
+    "model",
+    [
+        *BOTH, GMMNaming(assignment="hard"), DistNaming(), DistNaming(appearance="mean"),
+        DistNaming(assignment="hard", null_model="constant"),
+    ],
+)  # fmt: skip
 def test_easy_captions_are_resolved(model):
     for seed in (0, 1):
         X, truth, candidates = naming_problem(seed)
@@ -386,6 +389,14 @@ def test_calibration_fits_the_responsibilities():
     unseen = np.append(prior, -np.inf)
     wide = calibrate(np.hstack([scores, scores[:, :1]]), np.hstack([shown, np.zeros((300, 1))]), unseen, 0)
     np.testing.assert_allclose(wide, (2.5, 1.2), atol=1e-3)
+    _, few, Y = problem(3, (4,))
+    for appearance in ("kernel", "mean"):  # every training instance left out of its own labels' exemplars
+        model = DistNaming(metric="sqeuclidean", appearance=appearance).fit(Y, few)
+        D = twins.distances("sqeuclidean", Y, Y)
+        levels = twins.null_scores(D, model.gamma_[0], appearance, "background")[0]
+        table = twins.exemplar_scores(D, model.exemplar_weights_[0].toarray().T, model.gamma_[0], appearance, 0, levels)
+        wanted = calibrate(table, model.responsibilities_, np.log(model.label_weights_), 0)
+        np.testing.assert_allclose(model.calibration_[0], wanted, rtol=1e-6)
     X, truth, candidates = naming_problem(5, n_bags=300)
     here, there = candidates.rows(range(200)), candidates.rows(range(200, 300))
     fits = [DistNaming(columns=COLUMNS, calibrated=c).fit(X[here], candidates.take(np.arange(200))) for c in (True, False)]
@@ -393,7 +404,7 @@ def test_calibration_fits_the_responsibilities():
     np.testing.assert_array_equal(fits[0].assignment_, fits[1].assignment_)
     assert np.all(fits[0].calibration_[:, 0] > 1.0)
     right = [np.mean(fit.predict(X[there]) == truth[there]) for fit in fits]
-    assert right[0] > right[1] + 0.02
+    assert right[0] > right[1] + 0.01
     after = [np.mean(np.sum(np.exp(fit.decision_function(X[there])[0]), axis=1)) for fit in fits]
     np.testing.assert_allclose(after, 1.0)
 
@@ -451,7 +462,8 @@ def test_little_memory_changes_nothing():
     X, _, candidates = naming_problem(8, n_bags=40)
     a, b = (DistNaming(columns=COLUMNS, memory=m).fit(X, candidates) for m in (2e9, 1.0))
     pd.testing.assert_frame_equal(a.history_.drop(columns="seconds"), b.history_.drop(columns="seconds"))
-    np.testing.assert_array_equal(a.decision_function(X), b.decision_function(X))
+    for p in range(2):
+        np.testing.assert_array_equal(a.decision_function(X)[p], b.decision_function(X)[p])
 
 
 def test_many_instances_are_thinned_for_the_rules(monkeypatch):
@@ -629,9 +641,9 @@ def test_manners(model):
 )
 def test_errors_of_both(model, error, words, change):
     candidates = CandidateSet([[[[0, 1]] * 2, [[1, 0]] * 2]] * 13, null=0)
-    X = change.pop("X", np.random.default_rng(0).normal(size=(26, 3))) if "X" in change else np.random.default_rng(0).normal(size=(26, 3))
+    X = change.get("X", np.random.default_rng(0).normal(size=(26, 3)))
     other = change.get("candidates", candidates)
-    parameters = {k: v for k, v in change.items() if k != "candidates"}
+    parameters = {k: v for k, v in change.items() if k not in ("X", "candidates")}
     with pytest.raises(error, match=words) as caught:
         clone(model).set_params(**parameters).fit(X, other)
     assert str(caught.value).count(". ") == 0
@@ -649,7 +661,7 @@ def test_errors_of_both(model, error, words, change):
         (GMMNaming(n_components_pca=[1, 2]), "n_components_pca must be given once or once for each of the 1 attributes"),
         (DistNaming(metric="chi2"), "metric must be 'cosine', 'sqeuclidean' or 'precomputed', got 'chi2'"),
         (DistNaming(metric=["cosine"] * 2), "metric must be given once or once for each of the 1 attributes"),
-        (DistNaming(metric="precomputed"), r"X must be the square matrix of distances of the training instances for attribute 0, got \(26, 3\)"),
+        (DistNaming(metric="precomputed"), r"X must be the square matrix of distances .* for attribute 0, got \(26, 3\)"),
         (DistNaming(metric="precomputed", columns=slice(0, 2)), "columns must be None where a metric is 'precomputed'"),
         (DistNaming(gamma="median"), "gamma must be 'spread' or 'mean', got 'median'"),
         (DistNaming(gamma=0.0), "gamma must be a positive number, got 0.0"),
@@ -682,8 +694,8 @@ def test_errors_of_predictions():
             model.predict(X, CandidateSet([[[0, 1]]] * 13, classes=["a", "b"], null=0))
         with pytest.raises(ValueError, match="X must have one row for each of the 26 instances"):
             model.predict(X[:3], candidates)
-    D = np.zeros((26, 26))
+    D = np.full((26, 26), -1e-9)  # rounding
     with pytest.raises(ValueError, match="X must hold distances >= 0"):
         DistNaming(metric="precomputed").fit(D - 1.0, candidates)
     with pytest.raises(ValueError, match="X must have 26 columns"):
-        DistNaming(metric="precomputed").fit(D, candidates).predict(X)
+        DistNaming(metric="precomputed").fit(D, candidates).predict(np.abs(X))

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from mms_twins import (
-    algorithm_10, ambiguous_loss, best_value, hamming, matching_labelings, most_violating, prediction, random_listed, random_scores, slot_loss,
-    surrogate, tuples, violation,
+    algorithm_10, ambiguous_loss, best_value, hamming, matching_labelings, most_violating, prediction, random_listed, random_scores,
+    slot_loss, surrogate, tuples, violation,
 )  # fmt: skip
 
 from cuelearn.datasets.ambiguous import AmbiguousData, make_ambiguous
@@ -50,7 +50,8 @@ def test_the_measurement_by_hand():
             label_bound += outside / (1.0 - degrees[y[m][0]])
             expected += (z[m] != y[m]) * (1.0 - shares[y[m][0], answer[r]])
     found, N = t.bound_of(predicted, data, n_bootstrap=50), sets.n_bags
-    assert [found[name] for name in ("true", "slots", "joint", "expected_slots")] == pytest.approx([v / N for v in (true, slots, joint, expected)])
+    means = {"true": true / N, "slots": slots / N, "joint": joint / N, "expected_slots": expected / N}
+    assert {name: found[name] for name in means} == pytest.approx(means)
     assert (found["eta"], found["eta_least"]) == pytest.approx((max(degrees), min(degrees)))
     bounds = joint / (1 - max(degrees)), slots / (1 - max(degrees)), label_bound
     for name, bound in zip(("", "slots_", "label_"), bounds):
@@ -66,7 +67,9 @@ def test_the_proposition_for_any_classifier_on_fresh_bags(p_correlated, p_ambigu
     options = dict(p_correlated=p_correlated, p_ambiguous=p_ambiguous, n_candidates=L, bag_size=3)
     data = labels_only(3000, 3, **options)
     shares = t.shares_of(data.y, 7, **options)
-    assert np.abs(shares - data.co_occurrence()).to_numpy().max() < 0.12  # the same pairs, more bags
+    # the same pairs, more bags
+    apart = np.abs(shares - data.co_occurrence()).to_numpy() * np.sqrt(np.bincount(data.labels()))[:, None]
+    assert apart.max() < 4.5 * 0.5
     off = np.where(np.eye(6, dtype=bool), -1.0, shares)
     rng = np.random.default_rng(0)
     confusions = [off.argmax(axis=1), np.zeros(6, int), (np.arange(6) + 1) % 6]  # the worst, a constant one, another
@@ -77,7 +80,7 @@ def test_the_proposition_for_any_classifier_on_fresh_bags(p_correlated, p_ambigu
             assert found["out_of_order"] == 0 and found["slots"] <= found["joint"] <= found["true"]
             assert found["ratio"] < 1.0  # the proposition
             assert found["slots_ratio_low"] < 1.0 and found["label_ratio_low"] < 1.0
-            assert found["slots"] == pytest.approx(found["expected_slots"], rel=0.1, abs=0.01)
+            assert abs(found["slots"] - found["expected_slots"]) < 4.0 * np.sqrt(found["slots"] / found["n_bags"])
             if k == 0:  # attained where each class has its own degree
                 assert found["label_ratio_low"] < 1.0 < found["label_ratio_high"] or found["label_ratio"] == pytest.approx(1.0, abs=0.05)
     perfect = t.bound_of(data.y, data, n_bootstrap=10)
@@ -162,7 +165,8 @@ def test_priors_break_proposition_5_3_where_scores_are_negative():
 
 
 def test_proposition_5_3_on_training_sets():
-    table = t.proposition_5_3("pendigits", 300, 2, n_candidates=8, bag_size=4, scales=(1.0, 5.0), n_bags=60, mms=dict(n_rounds=3, n_epochs=5))
+    options = dict(n_candidates=8, bag_size=4, scales=(1.0, 5.0), n_bags=60, mms=dict(n_rounds=3, n_epochs=5))
+    table = t.proposition_5_3("pendigits", 300, 2, **options)
     assert table["weights"].tolist() == ["zero", "random", "random", "trained", "trained"] and (table["n_bags"] == 60).all()
     assert (table["below_exact"] == 0).all() and (table["below_slots"] == 0).all()
     assert (table["slots"] <= table["joint"]).all() and (table["joint"] <= table["exact"]).all() and (table["heap"] <= table["exact"]).all()
@@ -192,7 +196,8 @@ def test_shares_of_exact_answers_by_enumeration(kind, options):
     missed = np.array(shortfalls) > 1e-6
     assert 0 < missed.sum() < 60 and found["n_bags"] == 60
     assert found["same"] == pytest.approx(1 - missed.mean()) and found["largest"] == pytest.approx(max(shortfalls))
-    assert found["mean"] == pytest.approx(np.mean(shortfalls)) and found["mean_missed"] == pytest.approx(np.array(shortfalls)[missed].mean())
+    assert found["mean"] == pytest.approx(np.mean(shortfalls))
+    assert found["mean_missed"] == pytest.approx(np.array(shortfalls)[missed].mean())
     exact, heap = np.sum(losses, axis=0)
     assert found["lost"] == pytest.approx(1 - heap / exact) and found["above"] == found["beyond"] == 0
 
@@ -223,7 +228,7 @@ def test_bad_input_in_one_sentence():
         (lambda: t.proposition_5_2("pendigits", 12, 12, 0), "n_train and n_fresh must be large enough to hold all classes"),
         (lambda: t.proposition_5_2("pendigits", 200, 200, 0, classifiers=["best"]), "classifiers must be among"),
         (lambda: t.proposition_5_3("pendigits", 200, 0, weights=["good"]), "weights must be among"),
-        (lambda: t.bound_of(np.full(9, 9), labels_only(9, 0, bag_size=3)), "y holds labels outside classes"),
+        (lambda: t.bound_of(np.full(9, 9), labels_only(9, 0, bag_size=3)), "predicted must hold a class for each of the 9 rows"),
         (lambda: t.bound_of(np.zeros(9), labels_only(9, 0, bag_size=3), n_bootstrap=0), "n_bootstrap must be an integer"),
         (lambda: t.search_shares(5, "faces"), "kind must be one of vectors, names"),
         (lambda: t.search_shares(5, n_known=9, n_labels=4), "n_known must be at most n_labels, 4, got 9"),

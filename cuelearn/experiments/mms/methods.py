@@ -1,0 +1,137 @@
+"""The methods of the chapter's comparisons, and how their C is chosen: for all in the same way.
+
+A further method takes one line in `WEAK` (it learns from candidate sets) or `SUPERVISED` (it is given the truth).
+"""
+
+import warnings
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
+
+from cuelearn.mms import MMS, CandidateSet, CLSVM, M3MIML, MIMLSVM, best_labelings
+
+#: Share of the training bags that is held back to choose C.
+VALIDATION = 0.2
+
+
+class SupervisedSVM:
+    """A multiclass SVM of liblinear on known labels, in the form of the weakly supervised ones.
+
+    Parameters
+    ----------
+    C : float
+    multi_class : {"crammer_singer", "ovr"}
+        MC-SVM, or one against all with the hinge loss (1vA-SVM).
+    random_state : int
+    """
+
+    def __init__(self, C=1.0, multi_class="crammer_singer", random_state=0):
+        self.C, self.multi_class, self.random_state = C, multi_class, random_state
+
+    def fit(self, X, candidates):
+        """Train on sets with one candidate each."""
+        if max(candidates.n_candidates) > 1:
+            raise ValueError("candidates must hold one candidate per bag: this method is given the truth")
+        y = np.concatenate([candidates.bag(i)[0, :, 0] for i in range(candidates.n_bags)])
+        self.n_labels_ = candidates.n_labels[0]
+        self.model_ = LinearSVC(C=self.C, loss="hinge", multi_class=self.multi_class, tol=1e-2, max_iter=1000, random_state=self.random_state)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # at C = 1000 liblinear stops at its limit, as in the thesis
+            self.model_.fit(X, y)
+        return self
+
+    def decision_function(self, X):
+        """Scores of all labels, shape (n, n_labels); -inf for labels that training did not show."""
+        scores = self.model_.decision_function(X)
+        if scores.ndim == 1:
+            scores = np.stack([-scores, scores], axis=1)
+        out = np.full((len(X), self.n_labels_), -1e9)
+        out[:, self.model_.classes_] = scores
+        return out
+
+
+def make_mms(C, seed, n_epochs=20, n_rounds=6):
+    """`MMS` as the experiments use it: dual steps, which at large C come much closer to the optimum than Pegasos in the same time."""
+    return MMS(C=C, solver="frank-wolfe", n_epochs=n_epochs, n_rounds=n_rounds, gap_tol=0.05, tol=5e-3, random_state=seed)
+
+
+#: Learn from candidate sets: a function of C, the class weights and a seed.
+WEAK = {
+    "MMS": lambda C, weight, seed, effort: make_mms(C, seed, **effort),
+    "CLSVM": lambda C, weight, seed, effort: CLSVM(C=C, class_weight=weight),
+    "MIMLSVM": lambda C, weight, seed, effort: MIMLSVM(C=C, class_weight=weight, max_clustered=1000, random_state=seed),
+    "M3MIML": lambda C, weight, seed, effort: M3MIML(C=C, class_weight=weight),
+}
+#: Are given the labels of all instances.
+SUPERVISED = {
+    "MC-SVM": lambda C, weight, seed, effort: SupervisedSVM(C, "crammer_singer", seed),
+    "1vA-SVM": lambda C, weight, seed, effort: SupervisedSVM(C, "ovr", seed),
+}
+METHODS = {**WEAK, **SUPERVISED}
+#: One label against all others: without weights "none" is often the best answer for every label, so these may weigh the two sides equally.
+BALANCED = ("CLSVM", "MIMLSVM", "M3MIML")
+
+
+def make(name, chosen, seed, effort):
+    """A method with the parameters that `choose` found."""
+    return METHODS[name](chosen["C"], chosen["class_weight"] or None, seed, effort)
+
+
+def predicted(model, X):
+    """Label numbers of instances, each by itself."""
+    return np.argmax(model.decision_function(X), axis=1)
+
+
+def share_consistent(labels, candidates):
+    """One minus the ambiguous loss per slot: what can be known of an accuracy without the truth."""
+    labels = labels.reshape(candidates.n_instances, -1)
+    starts = candidates.bag_starts
+    lost = sum(candidates.loss(i, labels[starts[i] : starts[i + 1]]) for i in range(candidates.n_bags))
+    return 1.0 - lost / labels.size
+
+
+def choose(name, X, candidates, grid, seed, effort):
+    """The C (and class weights) with which a method's predictions of held-back bags agree best with their candidates.
+
+    Instances are predicted one by one. Where the truth is known (one candidate per bag) this is the accuracy; nothing else of the truth
+    is used. On ties the smallest C.
+
+    Parameters
+    ----------
+    name : str
+        Of `METHODS`.
+    X : ndarray, shape (n_instances, n_features)
+    candidates : CandidateSet
+    grid : sequence of float
+    seed : int
+    effort : dict
+        Of `settings`.
+
+    Returns
+    -------
+    dict
+        C, class_weight ("" or "balanced").
+    """
+    order = np.random.default_rng([seed, 51]).permutation(candidates.n_bags)
+    held = max(1, int(VALIDATION * candidates.n_bags))
+    test, train = np.sort(order[:held]), np.sort(order[held:])
+    rows, rows_held = candidates.rows(train), candidates.rows(test)
+    inner, outer = candidates.take(train), candidates.take(test)
+    tried, found = [], []
+    for C in grid:
+        for weight in ("", "balanced") if name in BALANCED else ("",):
+            tried.append({"C": float(C), "class_weight": weight})
+            model = make(name, tried[-1], seed, effort).fit(X[rows], inner)
+            found.append(share_consistent(predicted(model, X[rows_held]), outer))
+    return tried[int(np.argmax(found))]
+
+
+def assigned(model, X, candidates):
+    """Label numbers of the best candidates: the assignment within captions."""
+    return best_labelings(model.decision_function(X), candidates)[:, 0]
+
+
+def truth_set(y, candidates):
+    """The candidate set of someone who knows the labels: one vector per bag."""
+    return CandidateSet.from_labels(y, candidates.bag_sizes, classes=candidates.classes, null=candidates.null)

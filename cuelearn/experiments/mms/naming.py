@@ -1,0 +1,168 @@
+"""Tables 5.1 to 5.4: who is in the picture, on the composed corpus. From caption text to candidate sets to names."""
+
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+
+from cuelearn.datasets import make_captioned
+from cuelearn.experiments.mms.methods import SUPERVISED, assigned, choose, make, predicted, truth_set
+from cuelearn.mms import candidate_set
+
+#: Draws of RANDOM.
+DRAWS = 20
+#: Protocol I: what the thesis compares; "half" trains on every second item.
+PROTOCOL_I = ("RANDOM", "CLSVM", "MIMLSVM", "MMS", "1vA-SVM", "MC-SVM", "MC-SVM half")
+PROTOCOL_II = ("RANDOM", "RANDOM positions", "MMS", "MMS positions", "1vA-SVM", "MC-SVM")
+
+
+@lru_cache(maxsize=2)
+def corpus(seed, n_items, n_names, protocol):
+    """The composed corpus of a protocol."""
+    return make_captioned(n_items, protocol=protocol, n_names=n_names, random_state=seed)
+
+
+@lru_cache(maxsize=4)
+def problem(seed, n_items, n_names, protocol, occurrences, constraints="ABC"):
+    """Candidate sets of the whole corpus from its captions, and the true labels.
+
+    Parameters
+    ----------
+    occurrences : int
+        Names that fewer training captions hold count as null.
+    constraints : {"ABC", "ABCD"}
+        Without or with spatial indicators.
+
+    Returns
+    -------
+    data : CaptionedData
+    sets : CandidateSet
+    labels : ndarray of int
+        Of all faces, null where the name is not modelled or the caption does not have it.
+    """
+    data = corpus(seed, n_items, n_names, protocol)
+    names = data.names_with(occurrences)
+    sets = candidate_set(list(zip(data.captions, data.regions, strict=True)), data.vocabulary.only(names=names), constraints=constraints)
+    number = {name: k for k, name in enumerate(sets.classes[0])}
+    return data, sets, np.array([number[name] for name in data.truth(names)])
+
+
+def half_of(name):
+    """A method's name without the part that says how it is trained."""
+    return name.removesuffix(" half").removesuffix(" positions")
+
+
+def training(method, seed, n_items, n_names, protocol, occurrences):
+    """What a method is trained on.
+
+    Returns
+    -------
+    X : ndarray, shape (n_faces, n_features)
+    sets : CandidateSet
+        With the truth alone for supervised methods.
+    labels : ndarray of int
+    """
+    constraints = "ABCD" if method.endswith("positions") else "ABC"
+    data, sets, labels = problem(seed, n_items, n_names, protocol, occurrences, constraints)
+    items = np.flatnonzero(~data.is_test)
+    if method.endswith("half"):
+        items = np.sort(np.random.default_rng([seed, 53]).permutation(items)[: items.size // 2])
+    rows, part = sets.rows(items), sets.take(items)
+    return data.faces[rows], truth_set(labels[rows], part) if half_of(method) in SUPERVISED else part, labels[rows]
+
+
+def naming_parameters(method, seed, n_items, n_names, protocol, occurrences, grid, effort):
+    """Parameters of a method, chosen on held-back training items.
+
+    Returns
+    -------
+    dict
+        C, class_weight.
+    """
+    X, sets, _ = training(method, seed, n_items, n_names, protocol, occurrences)
+    return choose(half_of(method), X, sets, grid, seed, effort)
+
+
+def naming(seed, n_items, n_names, protocol, occurrences, chosen, effort):
+    """Name assignment on the training items and recognition on the test items.
+
+    Parameters
+    ----------
+    chosen : dict
+        Of `naming_parameters`, by method; RANDOM needs none.
+
+    Returns
+    -------
+    DataFrame
+        Columns method, assignment (share of the training faces whose name within the caption is right), recognition (share of the test
+        faces named right without a caption; RANDOM is given it), n_names, n_train, n_test (faces), null (share of test faces).
+    """
+    rows = []
+    for method, parameters in chosen.items():
+        X, sets, labels = training(method, seed, n_items, n_names, protocol, occurrences)
+        data, every, truth = problem(seed, n_items, n_names, protocol, occurrences, "ABC")
+        test = np.flatnonzero(data.is_test)
+        faces, known = every.rows(test), truth[every.rows(test)]
+        if half_of(method) == "RANDOM":
+            rng, outer = np.random.default_rng([seed, 54]), every.take(test)
+            found = np.mean([np.mean(sets.draw(rng)[:, 0] == labels) for _ in range(DRAWS)])
+            seen = np.mean([np.mean(outer.draw(rng)[:, 0] == known) for _ in range(DRAWS)])
+        else:
+            model = make(half_of(method), parameters, seed, effort).fit(X, sets)
+            found = np.nan if half_of(method) in SUPERVISED else np.mean(assigned(model, X, sets) == labels)
+            seen = np.mean(predicted(model, data.faces[faces]) == known)
+        rows.append({"method": method, "assignment": float(found), "recognition": float(seen), "n_names": every.n_labels[0] - 1,
+                     "n_train": len(labels), "n_test": len(known), "null": float(np.mean(known == 0))})  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def protocols(sweep, o, seeds, grid, effort):
+    """Both protocols over all seeds.
+
+    Parameters
+    ----------
+    sweep : callable(name) -> Sweep
+    o : dict
+        `naming` of `settings`.
+    seeds : sequence of int
+        Each composes a corpus of its own.
+    grid, effort
+        Of `settings`.
+
+    Returns
+    -------
+    DataFrame
+        Columns protocol, seed, those of `naming`, C and class_weight.
+    """
+    size = dict(n_items=o["n_items"], n_names=o["n_names"])
+    methods = {"I": PROTOCOL_I, "II": PROTOCOL_II}
+    points = [
+        dict(method=m, seed=seeds[0], protocol=p, occurrences=o["occurrences"][p], grid=list(grid), effort=effort, **size)
+        for p in methods for m in methods[p] if half_of(m) != "RANDOM" and not m.endswith("half")
+    ]  # fmt: skip
+    chosen = {(p["protocol"], p["method"]): r for p, r in zip(points, sweep("naming-parameters").run(naming_parameters, points), strict=True)}
+    none = {"C": np.nan, "class_weight": ""}
+    chosen["I", "MC-SVM half"] = chosen["I", "MC-SVM"]
+    points = [
+        dict(seed=s, protocol=p, occurrences=o["occurrences"][p], effort=effort, **size,
+             chosen={m: chosen.get((p, m), {"C": 0.0, "class_weight": ""}) for m in methods[p]})
+        for p in methods for s in seeds
+    ]  # fmt: skip
+    frame = sweep("naming").frame(naming, points).drop(columns=["chosen", "effort"])
+    for column in ("C", "class_weight"):
+        frame[column] = [chosen.get((p, m), none)[column] for p, m in zip(frame["protocol"], frame["method"], strict=True)]
+    return frame
+
+
+def as_printed(table, protocol, column):
+    """Mean and standard deviation over seeds, in percent, as tables 5.1 to 5.4 print them.
+
+    Returns
+    -------
+    DataFrame
+        Columns method, accuracy, sd, C, class_weight.
+    """
+    mine = table[(table["protocol"] == protocol) & table[column].notna()]
+    out = mine.groupby("method", sort=False).agg(accuracy=(column, "mean"), sd=(column, "std"), C=("C", "first"), class_weight=("class_weight", "first"))
+    out[["accuracy", "sd"]] *= 100.0
+    return out.reset_index()

@@ -1,0 +1,186 @@
+"""Artificial ambiguous data: what section 5.5 says of it, by counting."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.stats import chisquare
+
+from cuelearn.datasets.ambiguous import make_ambiguous
+
+
+def labelled(n, n_classes, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, n_classes, n)
+    y[:n_classes] = np.arange(n_classes)
+    return rng.normal(size=(n, 3)), y
+
+
+def partners(pairs):
+    return {a: b for pair in pairs for a, b in (pair, pair[::-1])}
+
+
+def bags(data):
+    """Of each bag: its rows, its true labels and its vectors (tuples)."""
+    sets = data.candidates
+    for i in range(sets.n_bags):
+        rows = slice(sets.bag_starts[i], sets.bag_starts[i + 1])
+        yield rows, tuple(data.labels()[rows].tolist()), [tuple(v) for v in sets.bag(i)[:, :, 0].tolist()]
+
+
+@pytest.mark.parametrize("p_ambiguous", [0.0, 0.5, 1.0])
+@pytest.mark.parametrize(("n", "size", "L"), [(103, 4, 6), (60, 5, 400), (41, 2, 3), (30, 1, 5), (9, 9, 0)])
+def test_vectors_are_distinct_hold_the_truth_once_and_come_from_the_pool(n, size, L, p_ambiguous):
+    X, y = labelled(n, 5)
+    data = make_ambiguous(X, y, bag_size=size, n_candidates=L, p_correlated=0.25 * (size > 1), p_ambiguous=p_ambiguous, random_state=3)
+    assert sorted(data.order) == list(range(n)) and np.array_equal(data.X, X[data.order]) and np.array_equal(data.y, y[data.order])
+    sizes = [size] * (n // size) + [n % size] * (n % size > 0)
+    assert data.candidates.bag_sizes.tolist() == sizes  # the last is smaller; nothing is lost
+    other = partners(data.ambiguous.tolist())
+    for _, truth, vectors in bags(data):
+        assert vectors.count(truth) == 1 and len(set(vectors)) == len(vectors)
+        own = set(truth)
+        most = own | {other[k] for k in own if k in other}
+        used = set(itertools.chain(*vectors))
+        assert own <= used <= most
+        if p_ambiguous in (0.0, 1.0):  # the pool is known
+            pool = most if p_ambiguous else own
+            assert len(vectors) == 1 + min(L, len(pool) ** len(truth) - 1)
+            if L >= len(pool) ** len(truth) - 1:
+                assert set(vectors) == set(itertools.product(pool, repeat=len(truth)))
+
+
+def test_a_vector_has_the_probability_that_the_text_gives_it():
+    """One wrong vector over bags of three: b from 1 to 3, b of the instances, labels from the rest of the pool."""
+    y = np.tile([0, 1, 2], 5000)
+    data = make_ambiguous(np.zeros((y.size, 1)), y, bag_size=3, n_candidates=1, random_state=1)
+    seen, places = {}, np.zeros(2, dtype=int)
+    for _, truth, vectors in bags(data):
+        if len(set(truth)) == 3:
+            places[vectors.index(truth)] += 1
+            (wrong,) = (v for v in vectors if v != truth)
+            seen[tuple((w - t) % 3 for w, t in zip(wrong, truth))] = seen.get(tuple((w - t) % 3 for w, t in zip(wrong, truth)), 0) + 1
+    total = sum(seen.values())
+    assert total > 1000 and len(seen) == 3**3 - 1
+    expected = []
+    for change in seen:
+        b = sum(shift > 0 for shift in change)
+        expected.append(total / 3 / math.comb(3, b) / 2**b)
+    assert chisquare(list(seen.values()), expected).pvalue > 1e-3
+    assert chisquare(places).pvalue > 1e-3  # and the truth has no place of its own
+
+
+def test_an_ambiguous_partner_is_in_the_pool_of_a_bag_with_its_probability():
+    X, y = labelled(8_000, 8)
+    data = make_ambiguous(X, y, bag_size=2, n_candidates=100, p_ambiguous=0.3, random_state=0)
+    other, there, possible = partners(data.ambiguous.tolist()), 0, 0
+    for _, truth, vectors in bags(data):
+        used = set(itertools.chain(*vectors))
+        for k in set(truth):
+            if other[k] not in truth:
+                possible += 1
+                there += other[k] in used
+    assert abs(there / possible - 0.3) < 4 * math.sqrt(0.3 * 0.7 / possible)
+
+
+@pytest.mark.parametrize("p_correlated", [0.0, 0.25, 0.5, 0.8])
+def test_correlated_classes_meet_as_often_as_asked(p_correlated):
+    y = np.repeat(np.arange(10), 400)
+    data = make_ambiguous(np.zeros((4000, 1)), y, p_correlated=p_correlated, n_candidates=0, random_state=2)
+    shares = data.correlated_shares()
+    plain = []
+    for a, b in data.correlated.tolist():
+        for own, wanted in ((a, b), (b, a)):
+            hits = [wanted in truth for _, truth, _ in bags(data) for k in truth if k == own]
+            plain.append(np.mean(hits))
+    assert np.allclose(shares.ravel(), plain)
+    assert shares.min() >= p_correlated
+    chance = 1.0 - math.comb(3599, 4) / math.comb(3999, 4)
+    if p_correlated == 0.0:
+        assert abs(shares.mean() - chance) < 0.03
+    # where the couples sit in their bag tells nothing
+    labels = data.labels().reshape(-1, 5)
+    other = np.array([partners(data.correlated.tolist())[k] for k in range(10)])
+    near, far = np.mean(other[labels[:, 0]] == labels[:, 1]), np.mean(other[labels[:, 0]] == labels[:, 4])
+    assert abs(near - far) < 4 * math.sqrt(2 * near * (1 - near) / len(labels))
+
+
+def test_of_unequal_classes_the_smaller_one_counts():
+    y = np.array([0] * 3000 + [1] * 600 + [2] * 20000)
+    for k in range(20):  # until the pair is the one wanted
+        data = make_ambiguous(np.zeros((y.size, 1)), y, bag_size=6, p_correlated=0.5, n_candidates=0, random_state=k)
+        if set(pair := data.correlated[0].tolist()) == {0, 1}:
+            break
+    large, small = data.correlated_shares()[0, [pair.index(0), pair.index(1)]]
+    by_chance = [1.0 - (1.0 - size / y.size) ** 5 for size in (600, 3000)]
+    assert abs(large - (0.1 + 0.9 * by_chance[0])) < 0.04 and abs(small - (0.5 + 0.5 * by_chance[1])) < 0.06
+    assert small >= 0.5
+
+
+def test_couples_that_bags_cannot_hold():
+    X, y = np.zeros((60, 1)), np.repeat([0, 1], 30)
+    with pytest.raises(ValueError, match="^p_correlated must be smaller for bags of 3: they have room for 20 couples, and 1 asks for 30$"):
+        make_ambiguous(X, y, bag_size=3, p_correlated=1.0)
+    assert np.all(make_ambiguous(X, y, bag_size=2, p_correlated=1.0, n_candidates=0).correlated_shares() == 1.0)
+
+
+def test_co_occurrence_by_counting():
+    X, y = labelled(200, 6)
+    names = np.array(["f", "e", "d", "c", "b", "a"])
+    data = make_ambiguous(X, names[y], bag_size=3, n_candidates=4, p_correlated=0.3, p_ambiguous=0.5, random_state=5)
+    assert data.candidates.classes[0].tolist() == sorted(names) and np.array_equal(data.y, names[y][data.order])
+    counts = np.zeros((6, 6))
+    for _, truth, vectors in bags(data):
+        for m, k in enumerate(truth):
+            counts[k, sorted({v[m] for v in vectors})] += 1
+    shares = data.co_occurrence()
+    assert np.allclose(shares, counts / np.bincount(data.labels())[:, None]) and np.all(np.diag(shares) == 1.0)
+    off = [max(shares.loc[k, z] for z in "abcdef" if z != k) for k in "abcdef"]
+    assert data.ambiguity_degree(by_class=True).tolist() == off and data.ambiguity_degree() == max(off)
+    assert make_ambiguous(X, y, n_candidates=0).ambiguity_degree() == 0.0
+
+
+def test_streams_of_draws_are_apart():
+    X, y = labelled(300, 7)
+    first = make_ambiguous(X, y, n_candidates=5, p_correlated=0.25, random_state=4)
+    same = make_ambiguous(X, y, n_candidates=9, p_correlated=0.25, p_ambiguous=0.5, random_state=np.random.default_rng(4))
+    other = make_ambiguous(X, y, n_candidates=5, p_correlated=0.25, random_state=5)
+    again = make_ambiguous(sparse.csr_matrix(X), y, n_candidates=5, p_correlated=0.25, random_state=4)
+    assert np.array_equal(first.order, same.order) and not np.array_equal(first.order, other.order)
+    assert np.array_equal(first.ambiguous, same.ambiguous) and np.array_equal(first.correlated, same.correlated)
+    assert len(first.correlated) == 3 and len(np.unique(first.correlated)) == 6  # seven classes: one has no partner
+    assert sparse.issparse(again.X) and np.array_equal(again.X.toarray(), first.X)
+    for i in range(first.candidates.n_bags):
+        assert np.array_equal(first.candidates.bag(i), again.candidates.bag(i))
+    few = make_ambiguous(X, y, n_pairs=1, random_state=4)
+    assert np.array_equal(few.correlated, first.correlated[:1]) and len(few.ambiguous) == 1
+
+
+def test_bags_of_one_class_have_only_the_truth_without_a_partner():
+    y = np.array([0] * 39 + [1])
+    data = make_ambiguous(np.zeros((40, 1)), y, bag_size=4, n_candidates=3, random_state=0)
+    assert sorted(data.candidates.n_candidates) == [1] * 9 + [4]
+    data = make_ambiguous(np.zeros((40, 1)), y, bag_size=4, n_candidates=3, p_ambiguous=1.0, random_state=0)
+    assert data.candidates.n_candidates == [4] * 10
+    assert "P_a = 1" in data.description and "10 bags of 4" in data.description
+
+
+def test_bad_input_in_one_sentence():
+    X, y = labelled(20, 4)
+    for given, words in [
+        (dict(X=X[:5]), "X must be a matrix with a row for each label"),
+        (dict(y=y[:, None]), "X must be a matrix"),
+        (dict(y=np.zeros(20)), "y must hold at least 2 classes, got 1"),
+        (dict(bag_size=0), "bag_size must be an integer >= 1"),
+        (dict(bag_size=21), "bag_size must be at most the number of instances, 20"),
+        (dict(n_candidates=-1), "n_candidates must be an integer >= 0"),
+        (dict(p_correlated=1.5), "p_correlated and p_ambiguous must be at most 1"),
+        (dict(p_ambiguous=-0.1), "p_ambiguous must be a non-negative number"),
+        (dict(n_pairs=3), "n_pairs must be at most 2, half the number of classes, got 3"),
+        (dict(bag_size=1, p_correlated=0.5), "p_correlated must be smaller for bags of 1"),
+        (dict(random_state="no"), "random_state must be"),
+    ]:
+        with pytest.raises(ValueError, match=f"^{words}"):
+            make_ambiguous(**{"X": X, "y": y, **given})
