@@ -35,6 +35,8 @@ class Provenance(NamedTuple):
         How to cite the data.
     source : str
         Where it was published; for generated data, the call that made it.
+    word : {"simulated", "rendered", "composed"}, optional
+        How generated data is called wherever it is shown; simulated by default.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Provenance(NamedTuple):
     sha256: str | None
     citation: str
     source: str
+    word: str | None = None
 
 
 class CueData(NamedTuple):

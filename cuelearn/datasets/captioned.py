@@ -1382,6 +1382,7 @@ def make_captioned(
                 f"make_captioned({n}, kind={kind!r}, protocol={protocol!r}, n_names={n_names}, exponent={exponent}, "
                 f"p_correlated={p_correlated}, test_share={test_share}, digit_side={digit_side}, random_state={random_state})"
             ),
+            word="composed",
         ),
         labels=labels,
         mentions=mentions,

@@ -14,8 +14,10 @@ from cuelearn.mms.inference import MOST_NODES, losses_of_bags, targets_of_bags
 __all__ = ["MMSResult", "objective_of", "solve_mms"]
 
 BAR_AFTER = 2.0
-#: Instances of a block: as many as there are labels, within these.
-LEAST_ROWS, MOST_ROWS = 16, 192
+#: Instances of a block, at most. The inner products within a block cost as much as the scores when it has as many instances as there are
+#: labels; up to `CHEAP` multiplications an instance they are nothing beside the steps themselves.
+MOST_ROWS = 192
+CHEAP = 50_000
 #: A relaxed problem counts as solved no better than this share of its value, in float32.
 FINEST = 1e-7
 #: Rounds in a row that may end above the best one: a stochastic solver's rounds scatter by their gaps.
@@ -60,7 +62,7 @@ class _Round:
         self.most_nodes = MOST_NODES if exact else None  # None compiles the searches without the exact one
         self.n_bags = candidates.n_bags
         self.target = np.zeros((candidates.n_instances, int(self.packed.column[-1])))
-        self.rows_of_block = int(np.clip(self.target.shape[1], LEAST_ROWS, MOST_ROWS))
+        self.rows_of_block = min(MOST_ROWS, max(self.target.shape[1], CHEAP // space.width))
         self.dual = None
         self.state = np.zeros(7)
 

@@ -51,6 +51,7 @@ class LinearSpace(_Space):
     def __init__(self, parts, n_labels):
         super().__init__(len(parts[0]), n_labels)
         self.parts = parts
+        self.width = max(X.shape[1] for X in parts)
         self._rows = self._held = None
         self.reset()
 
@@ -114,18 +115,18 @@ class _Matrix:
         self.bank, self.weights, self.constant = bank, weights, constant
         self.n = bank.n_samples
         self.held = None
-        if 8.0 * self.n**2 <= memory:
-            self.held = combined_kernel(bank, weights, 1.0)
+        if bank.dtype.itemsize * self.n**2 <= memory:
+            self.held = combined_kernel(bank, weights, 1.0).astype(bank.dtype)
             if constant:
-                self.held += 1.0
+                self.held += bank.dtype.type(1.0)
 
     def rows(self, rows):
         if self.held is not None:
             return self.held[rows]
         index = np.arange(self.n)[rows]
         step = max(1, self.bank.block_rows())
-        parts = [combine(self.bank.rows(index[k : k + step]), self.weights, np.float64) for k in range(0, len(index), step)]
-        return np.concatenate(parts) + (1.0 if self.constant else 0.0)
+        parts = [combine(self.bank.rows(index[k : k + step]), self.weights) for k in range(0, len(index), step)]
+        return np.concatenate(parts) + self.bank.dtype.type(1.0 if self.constant else 0.0)
 
 
 class KernelSpace(_Space):
@@ -146,7 +147,7 @@ class KernelSpace(_Space):
     def __init__(self, banks, kernel_weights, n_labels, memory, constant):
         super().__init__(banks[0].n_samples, n_labels)
         held = {}
-        self.matrices = []
+        self.matrices, self.width = [], 1  # inner products are at hand
         for bank, weights in zip(banks, kernel_weights, strict=True):
             key = (id(bank), weights.tobytes())
             if key not in held:
@@ -173,11 +174,12 @@ class KernelSpace(_Space):
     def block(self, rows, products=True):
         """As of `LinearSpace`."""
         kernels = self._products(rows)
-        scores = np.concatenate([K @ self.coef[:, self.columns(p)] for p, K in enumerate(kernels)], axis=1)
+        scores = [K @ self.coef[:, self.columns(p)].astype(K.dtype, copy=False) for p, K in enumerate(kernels)]
+        scores = np.concatenate(scores, axis=1).astype(np.float64, copy=False)
         if not products:
             return scores, None
         index = np.arange(self.n_rows)[rows]
-        return scores, np.stack([K[:, index] for K in kernels])
+        return scores, np.stack([K[:, index] for K in kernels]).astype(np.float64, copy=False)
 
     def move(self, rows, delta, scale=1.0):
         """As of `LinearSpace`."""

@@ -181,7 +181,7 @@ def test_groups_of_bags_per_step(digits):
     rng = np.random.default_rng(6)
     X, _, sets = ambiguous(*digits, rng, n_bags=5, size=3)
     Z = np.column_stack([X, np.ones(len(X))])
-    W = plain_pegasos(Z, sets, 1.0 / 5.0, [np.arange(5)] * 2, 3, 5)  # five bags fit one block of 16 rows
+    W = plain_pegasos(Z, sets, 1.0 / 5.0, [np.arange(5)] * 2, 3, 5)  # five bags are one block
     model = MMS(n_rounds=1, n_epochs=2, shuffle=False, batch_size=3).fit(X, sets)
     np.testing.assert_allclose(np.column_stack([model.coef_, model.intercept_]), W, atol=1e-9)
 

@@ -4,10 +4,11 @@ from functools import lru_cache
 
 import numpy as np
 import pandas as pd
+from sklearn.preprocessing import StandardScaler
 
-from cuelearn.datasets import make_captioned
+from cuelearn.datasets import load_original, make_captioned
 from cuelearn.experiments.mms.methods import SUPERVISED, assigned, choose, make, predicted, truth_set
-from cuelearn.mms import candidate_set
+from cuelearn.mms import candidate_set, most_violating
 
 #: Draws of RANDOM.
 DRAWS = 20
@@ -83,7 +84,7 @@ def naming_parameters(method, seed, n_items, n_names, protocol, occurrences, gri
     return choose(half_of(method), X, sets, grid, seed, effort)
 
 
-def naming(seed, n_items, n_names, protocol, occurrences, chosen, effort):
+def naming_run(seed, n_items, n_names, protocol, occurrences, chosen, effort):
     """Name assignment on the training items and recognition on the test items.
 
     Parameters
@@ -132,26 +133,82 @@ def protocols(sweep, o, seeds, grid, effort):
     Returns
     -------
     DataFrame
-        Columns protocol, seed, those of `naming`, C and class_weight.
+        Columns protocol, seed, those of `naming_run`, C and class_weight.
     """
     size = dict(n_items=o["n_items"], n_names=o["n_names"])
     methods = {"I": PROTOCOL_I, "II": PROTOCOL_II}
     points = [
         dict(method=m, seed=seeds[0], protocol=p, occurrences=o["occurrences"][p], grid=list(grid), effort=effort, **size)
-        for p in methods for m in methods[p] if half_of(m) != "RANDOM" and not m.endswith("half")
+        for p in methods for m in methods[p] if half_of(m) == m != "RANDOM"
     ]  # fmt: skip
     chosen = {(p["protocol"], p["method"]): r for p, r in zip(points, sweep("naming-parameters").run(naming_parameters, points), strict=True)}
     none = {"C": np.nan, "class_weight": ""}
-    chosen["I", "MC-SVM half"] = chosen["I", "MC-SVM"]
+    chosen["I", "MC-SVM half"], chosen["II", "MMS positions"] = chosen["I", "MC-SVM"], chosen["II", "MMS"]
     points = [
         dict(seed=s, protocol=p, occurrences=o["occurrences"][p], effort=effort, **size,
              chosen={m: chosen.get((p, m), {"C": 0.0, "class_weight": ""}) for m in methods[p]})
         for p in methods for s in seeds
     ]  # fmt: skip
-    frame = sweep("naming").frame(naming, points).drop(columns=["chosen", "effort"])
+    frame = sweep("naming").frame(naming_run, points).drop(columns=["chosen", "effort"])
     for column in ("C", "class_weight"):
         frame[column] = [chosen.get((p, m), none)[column] for p, m in zip(frame["protocol"], frame["method"], strict=True)]
     return frame
+
+
+def naming_with_each_search(seed, n_items, n_names, protocol, occurrences, effort, most_items=400, most_faces=4, most_candidates=500, C=1.0):
+    """Test accuracy of `MMS` with Algorithm 10 and with the exact search, on the training items that the latter can go through.
+
+    Returns
+    -------
+    DataFrame
+        Columns inference, accuracy, same (share of those items for which both searches find the same value at the trained hyperplanes),
+        n_items.
+    """
+    data, sets, labels = problem(seed, n_items, n_names, protocol, occurrences, "ABC")
+    small = np.array([sets.bag_sizes[i] <= most_faces and sets.n_candidates[i] <= most_candidates for i in range(sets.n_bags)])
+    items, test = np.flatnonzero(~data.is_test & small)[:most_items], np.flatnonzero(data.is_test)
+    rows, new = sets.rows(items), sets.rows(test)
+    part, out = sets.take(items), []
+    for inference in ("heap", "exact"):
+        model = make("MMS", {"C": C, "class_weight": ""}, seed, effort).set_params(inference=inference).fit(data.faces[rows], part)
+        scores = model.decision_function(data.faces[rows])
+        values = [
+            [most_violating(scores[part.bag_starts[i] : part.bag_starts[i + 1]], part, i, method)[1] for method in ("heap", "exact")]
+            for i in range(0, part.n_bags, 5)
+        ]  # fmt: skip
+        same = np.mean([abs(a - b) <= 1e-9 * (1.0 + abs(b)) for a, b in values])
+        right = predicted(model, data.faces[new]) == labels[new]
+        out.append({"inference": inference, "accuracy": float(np.mean(right)), "same": float(same), "n_items": part.n_bags})
+    return pd.DataFrame(out)
+
+
+def partial_labels(name, fold, methods, grid, effort):
+    """Real ambiguous labels (Lost, MSRCv2; tier original): bags of one instance, one of the published folds.
+
+    Returns
+    -------
+    DataFrame
+        Columns method, assignment (training instances within their candidates), recognition (test instances), C.
+    """
+    data = load_original(name)
+    train, test = data.folds[fold]
+    scaler = StandardScaler().fit(data.X[train])
+    X = scaler.transform(data.X) / np.sqrt(data.X.shape[1])
+    rows, labels = [], data.y
+    for method in methods:
+        part = data.candidates.take(train)
+        if method == "RANDOM":
+            found = np.mean([np.mean(part.draw(k)[:, 0] == labels[train]) for k in range(DRAWS)])
+            seen = np.mean([np.mean(data.candidates.take(test).draw(k)[:, 0] == labels[test]) for k in range(DRAWS)])
+            rows.append({"method": method, "assignment": float(found), "recognition": float(seen), "C": np.nan})
+            continue
+        sets = truth_set(labels[train], part) if method in SUPERVISED else part
+        chosen = choose(method, X[train], sets, grid, fold, effort)
+        model = make(method, chosen, fold, effort).fit(X[train], sets)
+        found = np.nan if method in SUPERVISED else np.mean(assigned(model, X[train], part) == labels[train])
+        rows.append({"method": method, "assignment": float(found), "recognition": float(np.mean(predicted(model, X[test]) == labels[test])),
+                     "C": chosen["C"]})  # fmt: skip
+    return pd.DataFrame(rows)
 
 
 def as_printed(table, protocol, column):
