@@ -2,6 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.colors import to_rgba
 
 from cuelearn.figures import band, method_style
 
@@ -26,8 +27,8 @@ def accuracy_curves(table):
     shape = (2.5 * len(names) + 0.6, 1.9 * len(hardness) + 0.9)
     fig, axes = plt.subplots(len(hardness), len(names), figsize=shape, layout="constrained", sharex=True, sharey="col", squeeze=False)
     values = sorted(table["n_candidates"].unique())
-    for row, (correlated, ambiguous) in zip(axes, hardness, strict=True):
-        for ax, name in zip(row, names, strict=True):
+    for number, (correlated, ambiguous) in enumerate(hardness):
+        for ax, name in zip(axes[number], names, strict=True):
             mine = table[(table["name"] == name) & (table["p_correlated"] == correlated) & (table["p_ambiguous"] == ambiguous)]
             for method, part in mine.groupby("method", sort=False):
                 grid = part.pivot(index="seed", columns="n_candidates", values="accuracy")
@@ -35,11 +36,12 @@ def accuracy_curves(table):
             ax.set_xscale("log")
             ax.set_xticks(values, [str(v) for v in values])
             ax.minorticks_off()
-            if row is axes[0]:
+            ax.set_ylim(0, 100)  # bands of few runs reach beyond
+            if number == 0:
                 ax.set_title(f"{TITLES[name]} (made ambiguous)", fontsize=9)
-            if row is axes[-1]:
+            if number == len(hardness) - 1:
                 ax.set_xlabel("ambiguous vectors L")
-        row[0].set_ylabel(f"$P_c$ = {correlated:g}, $P_a$ = {ambiguous:g}\ntest accuracy (%)")
+        axes[number, 0].set_ylabel(f"$P_c$ = {correlated:g}, $P_a$ = {ambiguous:g}\ntest accuracy (%)")
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=6, fontsize=8)
     return fig
 
@@ -100,7 +102,7 @@ def bound(table):
     span = np.array([max(1e-3, 0.7 * table["true"].min()), 1.3 * table["bound"].replace(np.inf, np.nan).max()])
     ax.plot(span, span, color="black", linewidth=1.0)
     ax.text(span[1], span[1], "true loss = bound", ha="right", va="top", rotation=0, fontsize=8)
-    ax.set(xscale="log", yscale="log", xlabel="true loss per instance on fresh bags", ylabel="ambiguous loss / (1 − ambiguity degree)")
+    ax.set(xscale="log", yscale="log", xlabel="true loss per bag, fresh bags", ylabel="ambiguous loss per bag / (1 − ambiguity degree)")
     handles = [plt.Line2D([], [], linestyle="", marker=m, color="black", label=c) for c, m in markers.items()]
     handles += [plt.Line2D([], [], linestyle="", marker="o", color=c, label=TITLES.get(t, t)) for t, c in colors.items()]
     fig.legend(handles=handles, loc="outside right upper", fontsize=8)
@@ -141,8 +143,8 @@ def joint_models(table):
             for place, (method, modelled, values, captioned) in enumerate(bars):
                 style = method_style(method)
                 spread = values.std() if len(values) > 1 else 0.0
-                face = style["color"] if modelled == "both" else "white"
-                ax.barh(place, 100.0 * values.mean(), color=face, edgecolor=style["color"], hatch="///" if captioned else None, linewidth=1.4,
+                face = to_rgba(style["color"], 0.4 if captioned else 1.0) if modelled == "both" else "white"
+                ax.barh(place, 100.0 * values.mean(), facecolor=face, edgecolor=style["color"], hatch="///" if captioned else None, linewidth=1.4,
                         xerr=100.0 * spread, error_kw=dict(ecolor="black", linewidth=1.0))  # fmt: skip
             ax.set_yticks(range(len(bars)), [_bar_name(*b) for b in bars], fontsize=8)
             ax.invert_yaxis()

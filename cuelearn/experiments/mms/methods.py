@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 from cuelearn.mms import MMS, CandidateSet, CLSVM, DistNaming, GMMNaming, M3MIML, MIMLSVM, best_labelings, most_violating
 
 #: Share of the training bags that is held back to choose C.
-VALIDATION = 0.2
+VALIDATION = 1 / 3
 
 
 class SupervisedSVM:
@@ -35,9 +35,9 @@ class SupervisedSVM:
             raise ValueError("candidates must hold one candidate per bag: this method is given the truth")
         y = np.concatenate([candidates.bag(i)[0, :, 0] for i in range(candidates.n_bags)])
         self.n_labels_ = candidates.n_labels[0]
-        self.model_ = LinearSVC(C=self.C, loss="hinge", multi_class=self.multi_class, tol=0.1, max_iter=1000, random_state=self.random_state)  # liblinear's own tolerance
+        self.model_ = LinearSVC(C=self.C, loss="hinge", multi_class=self.multi_class, tol=1e-2, max_iter=500, random_state=self.random_state)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # at C = 1000 liblinear stops at its limit, as in the thesis
+            warnings.simplefilter("ignore", ConvergenceWarning)  # at C = 1000 liblinear stops at its limit
             self.model_.fit(X, y)
         return self
 
