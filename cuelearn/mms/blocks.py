@@ -150,14 +150,15 @@ def direction(aim, P, to, away, labels, unit, row_of, column_of, size_of):
 
 
 @njit(cache=True)
-def frank_wolfe_block(packed, bags, first, base, gram, target, active, share, loss, count, delta, state, lam, n_bags, inner, most_nodes):
+def frank_wolfe_block(packed, bags, first, base, gram, target, active, share, loss, count, delta, state, lam, n_bags, inner,
+                      most_nodes):  # fmt: skip
     r"""Dual ascent over a block of bags by pairwise Frank-Wolfe steps.
 
     With dual variables :math:`\alpha_i(Z) \ge 0`, :math:`\sum_Z \alpha_i(Z) \le 1` and
     :math:`w = \frac1{\lambda N} \sum_i \sum_Z \alpha_i(Z) (\bar\Phi_i - \Phi(\mathcal X_i, Z))`, the dual value is
     :math:`\frac1N \sum_i \sum_Z \alpha_i(Z) \Delta_A(Z, \mathcal Z_i) - \frac\lambda2 \|w\|^2`. A visit finds the bag's most violating
-    labeling and moves mass to it from the least violating labeling that has some, as far as pays; then up to `inner` more such moves between labelings
-    that are known already.
+    labeling and moves mass to it from the least violating labeling that has some, as far as pays; then up to `inner` more such moves
+    between labelings that are known already.
 
     Parameters
     ----------

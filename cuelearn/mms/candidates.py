@@ -180,13 +180,15 @@ def contains(packed, i, labels):
 
 
 @njit(cache=True)
-def matching_dp(packed, i, values):
+def matching_dp(packed, i, values, first_way):
     """Best totals of a matching's regions, from both ends, by the words that the first regions use.
 
     Parameters
     ----------
     values : ndarray, shape (n_regions, n_words + 1)
         What a region adds with each word; column 0 without one.
+    first_way : int
+        0, or 1 for the second half of what is returned alone.
 
     Returns
     -------
@@ -204,7 +206,7 @@ def matching_dp(packed, i, values):
     forward[0, 0], ahead[0, 0] = 0.0, 1.0
     for subset in range(1, n_subsets):  # the empty one would be the all-null labeling, no candidate
         backward[n_regions, subset], behind[n_regions, subset] = 0.0, 1.0
-    for way in range(2):
+    for way in range(first_way, 2):
         for step in range(n_regions):
             m = step if way == 0 else n_regions - 1 - step
             for subset in range(n_subsets):
@@ -255,7 +257,7 @@ def matching_marginals(packed, i, values):
     Time and memory O(n_regions n_words 2^n_words).
     """
     n_regions, n_words = values.shape[0], values.shape[1] - 1
-    forward, backward, ahead, behind = matching_dp(packed, i, values)
+    forward, backward, ahead, behind = matching_dp(packed, i, values, 0)
     best, number = backward[0, 0], behind[0, 0]
     near = 1e-9 * (1.0 + abs(best))
     share = np.zeros((n_regions, n_words + 1))
@@ -287,7 +289,7 @@ def matching_best(packed, i, values):
     words : ndarray of int64, shape (n_regions,)
     """
     n_regions, n_words = values.shape[0], values.shape[1] - 1
-    _, backward, _, behind = matching_dp(packed, i, values)
+    _, backward, _, behind = matching_dp(packed, i, values, 1)
     words = np.zeros(n_regions, np.int64)
     allowed, first = packed.allowed, packed.allowed_start[i]
     used = 0
@@ -373,6 +375,8 @@ def _listed_bag(i, given, P):
         raise ValueError(f"candidates[{i}] must have {P} attributes, as the bags before it, got {array.shape[2]}")
     if array.dtype.kind not in "iu" and not (array.dtype.kind == "f" and np.all(array == np.floor(array))):
         raise ValueError(f"candidates[{i}] must hold labels as integers, got {array.dtype}")
+    if array.max() >= 2**31:
+        raise ValueError(f"candidates[{i}] must hold labels below 2^31, got {array.max()}")
     return array.astype(np.int32)
 
 
@@ -412,8 +416,9 @@ class CandidateSet:
     null : int or sequence of int, optional
         The label of each attribute that says "none of the words". Needed where a bag is a `Matching`.
     priors : sequence of array-like, shape (n_candidates,), optional
-        Prior probability of each candidate (remark 5.1), in any scale, None for bags without. In `MMS` the score of a candidate is
-        multiplied by its prior over the bag's largest, so equal priors change nothing.
+        Prior probability of each candidate (remark 5.1), in any scale, None for bags without; a candidate with prior 0 is left out. In
+        `MMS` the score of a candidate is multiplied by its prior over the bag's largest, so equal priors change nothing. A small prior
+        raises a negative score: that is how the remark has it.
     max_listed : int, default 10,000
         `bag` lists a `Matching` of at most that many candidates.
 
@@ -492,7 +497,7 @@ class CandidateSet:
             largest = np.maximum(largest, labels.max(axis=0))
         if null is not None:
             null = (null,) * P if np.isscalar(null) else tuple(null)
-            if len(null) != P or any(int(k) != k or k < 0 for k in null):
+            if len(null) != P or any(not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 0 for k in null):
                 raise ValueError(f"null must give one label >= 0 for each of the {P} attributes, got {null!r}")
             null = tuple(int(k) for k in null)
             if sizes is not None and any(k >= size for k, size in zip(null, sizes, strict=True)):
@@ -511,8 +516,8 @@ class CandidateSet:
     def _checked_priors(bags, priors):
         if priors is None:
             return None
-        if len(priors) != len(bags):
-            raise ValueError(f"priors must have one entry per bag, {len(bags)}, got {len(priors)}")
+        if not hasattr(priors, "__len__") or len(priors) != len(bags):
+            raise ValueError(f"priors must be a sequence with one entry per bag, {len(bags)} of them")
         checked = []
         for i, (bag, given) in enumerate(zip(bags, priors, strict=True)):
             if given is None:
@@ -520,7 +525,10 @@ class CandidateSet:
                 continue
             if isinstance(bag, Matching):
                 raise ValueError(f"priors[{i}] must be None: the candidates of a Matching are not listed")
-            given = np.asarray(given, dtype=float)
+            try:
+                given = np.asarray(given, dtype=float)
+            except (TypeError, ValueError):
+                raise ValueError(f"priors[{i}] must hold {len(bag)} numbers >= 0, got {given!r}") from None
             if given.shape != (len(bag),) or not np.all(np.isfinite(given)) or np.any(given < 0.0) or not np.any(given > 0.0):
                 raise ValueError(f"priors[{i}] must hold {len(bag)} numbers >= 0, not all 0, got shape {given.shape}")
             checked.append(given)
@@ -540,6 +548,8 @@ class CandidateSet:
                         sums = np.bincount(inverse.ravel(), weights=prior)
                         prior = sums[np.argsort(first)]
                     bag = bag[order]
+            if prior is not None and np.any(prior == 0.0):  # what cannot be is no candidate
+                bag, prior = bag[prior > 0.0], prior[prior > 0.0]
             kept.append(bag)
             if kept_priors is not None:
                 kept_priors.append(prior)
@@ -629,7 +639,8 @@ class CandidateSet:
         if self.is_listed(i):
             return self._bags[i]
         if self.n_candidates[i] > self.max_listed:
-            raise ValueError(f"bag {i} has {self.n_candidates[i]} candidates, more than max_listed = {self.max_listed}; iterate goes through them")
+            many = self.n_candidates[i]
+            raise ValueError(f"bag {i} has {many} candidates, more than max_listed = {self.max_listed}; iterate goes through them")
         return np.stack(list(self.iterate(i)))
 
     def priors(self, i):
@@ -706,18 +717,27 @@ class CandidateSet:
             raise ValueError(f"attribute must be an integer below {self.n_attributes}, got {attribute!r}")
         return int(attribute)
 
+    def _as_bags(self, bags):
+        """Bag numbers, from numbers or a mask."""
+        bags = np.asarray(bags)
+        if bags.dtype == bool and bags.shape == (self.n_bags,):
+            bags = np.flatnonzero(bags)
+        if bags.ndim != 1 or bags.size == 0 or bags.dtype.kind not in "iu" or bags.min() < 0 or bags.max() >= self.n_bags:
+            raise ValueError(f"bags must be integers below {self.n_bags}, at least one, or a mask with one entry per bag")
+        return bags.astype(np.int64)
+
     def rows(self, bags):
         """Rows of the instances of some bags, in the bags' order.
 
         Parameters
         ----------
-        bags : array-like of int
+        bags : array-like of int or bool
 
         Returns
         -------
         ndarray of int
         """
-        bags = np.asarray(bags, dtype=np.int64)
+        bags = self._as_bags(bags)
         sizes = self.bag_sizes[bags]
         first = np.repeat(self.bag_starts[:-1][bags] - np.concatenate([[0], np.cumsum(sizes)[:-1]]), sizes)
         return first + np.arange(sizes.sum())
@@ -733,10 +753,7 @@ class CandidateSet:
         -------
         CandidateSet
         """
-        bags = np.asarray(bags)
-        bags = np.flatnonzero(bags) if bags.dtype == bool else bags
-        if bags.size == 0 or bags.dtype.kind not in "iu" or bags.min() < 0 or bags.max() >= self.n_bags:
-            raise ValueError(f"bags must be integers below {self.n_bags}, at least one")
+        bags = self._as_bags(bags)
         priors = None if self._priors is None else [self._priors[i] for i in bags]
         return self._made_of([self._bags[i] for i in bags], priors, self)
 
@@ -884,7 +901,7 @@ def possible_labels(packed, n_columns):
 
 
 def _generate(bag, null):
-    """Candidates of a matching in the order of figure 5.4's rows: most words first for two regions is not kept, plain lexical order."""
+    """Candidates of a matching in lexical order, words before null."""
     n_regions, width = bag.allowed.shape
     labels = np.vstack([null, bag.words])
     order = [*range(1, width), 0]  # words before null
@@ -904,7 +921,7 @@ def _generate(bag, null):
 
 
 def _completions(bag):
-    """How many ways there are to go on from region m with a subset of the words used: list of dicts, exact."""
+    """A function of a region m and the words used before it that counts the ways to go on, exactly."""
     n_regions, width = bag.allowed.shape
     ways = [{} for _ in range(n_regions)] + [None]
 

@@ -541,8 +541,8 @@ def most_violating(scores, candidates, bag=0, method="heap"):
 
     Notes
     -----
-    Algorithm 10 takes O(L M log(L M)) at most; for a `Matching` its answer is found in O(M (K + W)) without a heap. The exact search is
-    exponential in M at worst.
+    Algorithm 10 takes O(L M log(L M)) at most; for a `Matching` its answer is found in O(M (K + W)) without a heap, and its joint loss in
+    O(M W 2^W). The exact search is exponential in M at worst.
 
     References
     ----------

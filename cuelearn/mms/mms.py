@@ -3,7 +3,7 @@ r"""The Maximum Margin Set classifier (thesis section 5.4; Jie and Orabona, NIPS
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.checks import as_generator, check_count, check_non_negative, check_positive, unchanged_on_error
 from cuelearn.kernels import KernelBank
@@ -17,26 +17,25 @@ __all__ = ["MMS", "load"]
 
 FORMAT = 1
 SOLVERS = ("pegasos", "frank-wolfe")
+#: What `fit` sets beside public attributes.
+PRIVATE = ("_banks", "_bank_support", "_classes", "_columns", "_weights")
 
 
 def named_columns(X, columns):
     """Columns of X, an array or a DataFrame, as numbers."""
-    if hasattr(X, "iloc"):
-        names = list(X.columns)
-        if isinstance(columns, slice):
-            low = names.index(columns.start) if isinstance(columns.start, str) else columns.start
-            high = names.index(columns.stop) + 1 if isinstance(columns.stop, str) else columns.stop
-            return np.arange(len(names))[low : high : columns.step]
-        columns = [columns] if isinstance(columns, str) else columns
-        if all(isinstance(c, str) for c in columns):
-            unknown = [c for c in columns if c not in names]
-            if unknown:
-                raise ValueError(f"columns must be among the columns of X, got {unknown}")
-            return np.array([names.index(c) for c in columns])
-    index = np.arange(X.shape[1])
+    if columns is None:
+        return None
+    names = list(X.columns) if hasattr(X, "iloc") else []
+
+    def number(name):
+        return names.index(name) if isinstance(name, str) else name
+
     try:
-        return index[columns if isinstance(columns, slice) else np.atleast_1d(np.asarray(columns))]
-    except IndexError:
+        if isinstance(columns, slice):
+            stop = columns.stop
+            return np.arange(X.shape[1])[number(columns.start) : number(stop) + 1 if isinstance(stop, str) else stop : columns.step]
+        return np.arange(X.shape[1])[np.array([number(c) for c in np.atleast_1d(np.asarray(columns, dtype=object))])]
+    except (IndexError, TypeError, ValueError):
         raise ValueError(f"columns must choose among the {X.shape[1]} columns of X, got {columns!r}") from None
 
 
@@ -49,7 +48,8 @@ class MMS(BaseEstimator):
 
     with :math:`\lambda = 1/(C N)` for N bags, :math:`S_w(\mathcal X, Z) = \sum_m \sum_p w_{z_m^{(p)}} \cdot \phi^{(p)}(x_m)`, and
     :math:`\Delta_A` the least number of labels in which a labeling differs from a candidate. Not convex: the procedure of
-    Algorithm 8 fixes the best candidates, solves the convex problem that is left, and starts anew. Its first round averages over all candidates.
+    Algorithm 8 fixes the best candidates, solves the convex problem that is left, and starts anew. Its first round averages over all
+    candidates.
 
     Parameters
     ----------
@@ -60,8 +60,8 @@ class MMS(BaseEstimator):
     C : float > 0, default 1.0
         The thesis sets lambda to 1/N throughout, which is C = 1.
     solver : {"pegasos", "frank-wolfe"}
-        Of the convex problems: stochastic subgradient steps (Algorithm 9), or dual steps with line search, which come closer in the same time and
-        end at a gap that is asked for (`gap_tol`).
+        Of the convex problems: stochastic subgradient steps (Algorithm 9), or dual steps with line search, which come closer in the same
+        time and end at a gap that is asked for (`gap_tol`) if `n_epochs` suffice.
     n_rounds : int, default 10
         Rounds at most.
     n_epochs : int, default 20
@@ -69,7 +69,7 @@ class MMS(BaseEstimator):
     batch_size : int, default 1
         Bags of a Pegasos step (K in Algorithm 9).
     start : float >= 0, optional
-        Steps that the hyperplanes a Pegasos round starts from count for; one pass by default. With 0 the first step would forget them.
+        Steps that the hyperplanes a Pegasos round starts from count for; n_bags by default. With 0 the first step forgets them.
     tol : float >= 0, default 1e-3
         Relative fall of the objective between rounds below which the training ends.
     gap_tol : float >= 0, default 1e-2
@@ -118,10 +118,13 @@ class MMS(BaseEstimator):
     Notes
     -----
     A pass costs one product of X with the hyperplanes, O(n d K), the inner products of neighbours in the order, O(n b d) for blocks of b
-    instances, and a search per bag. Memory: X, and 16 n K bytes.
+    instances, and a search per bag. Memory: X, 16 n K bytes, the kernel matrices, and for "frank-wolfe" 4 bytes for each labeling that a
+    bag was found to violate and each of its slots.
 
-    Objectives of successive rounds fall, but for what the convex problems are left unsolved: each objective exceeds the one before by at most the
-    round's `dual_gap`. The round with the least objective is kept; after two rounds in a row above it, training ends.
+    Objectives of successive rounds fall, but for what the convex problems are left unsolved: with ``inference="exact"`` each objective
+    exceeds the one before by at most the round's `dual_gap`. Algorithm 10 sees only part of the losses, so that objective and gap are then
+    lower estimates, which may rise a little, or be negative. The round with the least objective is kept; after two rounds in a row above
+    it, training ends.
 
     References
     ----------
@@ -166,7 +169,8 @@ class MMS(BaseEstimator):
         Parameters
         ----------
         X : array-like or DataFrame, shape (n_instances, n_features)
-            Instances, bag after bag. For ``kernels="precomputed"`` a stack (n_kernels, n, n), a KernelBank, or a list of these per attribute.
+            Instances, bag after bag. For ``kernels="precomputed"`` a stack (n_kernels, n, n), a KernelBank, or a list of these, one per
+            attribute.
         candidates : CandidateSet
 
         Returns
@@ -174,6 +178,8 @@ class MMS(BaseEstimator):
         self
         """
         with unchanged_on_error(self):
+            for name in [n for n in vars(self) if n.endswith("_") or n in PRIVATE]:  # a form fitted before leaves nothing behind
+                delattr(self, name)
             options = self._options()
             if not isinstance(candidates, CandidateSet):
                 raise TypeError(f"candidates must be a CandidateSet, got {type(candidates).__name__}")
@@ -223,12 +229,9 @@ class MMS(BaseEstimator):
 
     def _linear_space(self, X, candidates):
         table = X
-        X = check_array(X, dtype=[np.float64, np.float32], input_name="X")
+        X = validate_data(self, X, dtype=[np.float64, np.float32])
         self._rows(X.shape[0], candidates)
         P = candidates.n_attributes
-        self.n_features_in_ = X.shape[1]
-        if hasattr(table, "columns"):
-            self.feature_names_in_ = np.asarray(table.columns, dtype=object)
         if self.columns is None:
             self._columns = [None] * P
         else:
@@ -253,17 +256,21 @@ class MMS(BaseEstimator):
     def _kernel_space(self, X, candidates):
         P = candidates.n_attributes
         precomputed = isinstance(self.kernels, str)
-        if precomputed and self.kernels != "precomputed":
+        if not isinstance(self.kernels, (list, tuple)) and not (precomputed and self.kernels == "precomputed"):
             raise ValueError(f"kernels must be lists of (name, kernel, columns), 'precomputed' or None, got {self.kernels!r}")
+        if not precomputed:
+            if isinstance(X, KernelBank):
+                raise ValueError("X is a KernelBank, which needs kernels='precomputed'")
+            validate_data(self, X, dtype=[np.float64, np.float32])
         given = X if precomputed and isinstance(X, (list, tuple)) else [X] * P
         if len(given) != P:
             raise ValueError(f"X must hold one stack of kernels for each of the {P} attributes, got {len(given)}")
         lists = [self.kernels] * P
         if not precomputed:
-            nested = len(self.kernels) > 0 and all(isinstance(k, (list, tuple)) and len(k) and isinstance(k[0], (list, tuple)) for k in self.kernels)
-            if nested:
+            nested = [isinstance(k, (list, tuple)) and len(k) > 0 and isinstance(k[0], (list, tuple)) for k in self.kernels]
+            if nested and all(nested):
                 if len(self.kernels) != P:
-                    raise ValueError(f"kernels must be one list of (name, kernel, columns) for each of the {P} attributes, got {len(self.kernels)}")
+                    raise ValueError(f"kernels must be one list of triples for each of the {P} attributes, got {len(self.kernels)} lists")
                 lists = self.kernels
         banks, held = [], {}
         for stack, kernels in zip(given, lists, strict=True):
@@ -273,7 +280,8 @@ class MMS(BaseEstimator):
             banks.append(held[key])
         for bank in banks:
             self._rows(bank.n_samples, candidates)
-        self.n_features_in_ = banks[0].n_samples if precomputed else np.shape(X)[1]
+        if precomputed:
+            self.n_features_in_ = banks[0].n_samples
         self._banks = banks
         self._weights = [mean_weights(bank) for bank in banks]
         return KernelSpace(banks, self._weights, candidates.n_labels, self.memory, self.fit_intercept)
@@ -299,9 +307,7 @@ class MMS(BaseEstimator):
         check_is_fitted(self, "classes_")
         P = self.n_attributes_
         if hasattr(self, "coef_"):
-            X = check_array(X, dtype=[np.float64, np.float32], input_name="X")
-            if X.shape[1] != self.n_features_in_:
-                raise ValueError(f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input")
+            X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
             coefs, biases = ([self.coef_], [self.intercept_]) if P == 1 else (self.coef_, self.intercept_)
             parts = [X if c is None else X[:, c] for c in self._columns]
             return [x @ w.T + b for x, w, b in zip(parts, coefs, biases, strict=True)]
@@ -311,13 +317,15 @@ class MMS(BaseEstimator):
         if len(given) != P:
             raise ValueError(f"X must hold one stack of kernels for each of the {P} attributes, got {len(given)}")
         scores = []
+        if not precomputed:
+            validate_data(self, X, reset=False, skip_check_array=hasattr(X, "iloc"), dtype=[np.float64, np.float32])
         for p in range(P):
             stack = given[p]
             if precomputed:
                 stack = np.asarray(stack)
                 shape = (len(self._weights[p]), self.n_features_in_)
                 if stack.ndim != 3 or (stack.shape[0], stack.shape[2]) != shape or not np.isfinite(stack).all():
-                    raise ValueError(f"X must be a finite stack of shape ({shape[0]}, n, {shape[1]}) (n_kernels, n, n_train), got {stack.shape}")
+                    raise ValueError(f"X must be a finite stack of {shape[0]} kernels, shape ({shape[0]}, n, {shape[1]}), got {stack.shape}")
             bank = None if precomputed else self._banks[p]
             scores.append(new_scores(bank, stack, coefs[p], self._weights[p], self._bank_support, precomputed, self.fit_intercept))
         return scores
@@ -356,8 +364,10 @@ class MMS(BaseEstimator):
         if not isinstance(candidates, CandidateSet):
             raise TypeError(f"candidates must be a CandidateSet, got {type(candidates).__name__}")
         self._rows(scores[0].shape[0], candidates)
-        if candidates.n_labels != tuple(len(c) for c in self._classes):
-            raise ValueError(f"candidates must have the labels of training, {tuple(len(c) for c in self._classes)}, got {candidates.n_labels}")
+        known = len(candidates.classes) == len(self._classes)
+        if not known or not all(np.array_equal(a, b) for a, b in zip(candidates.classes, self._classes, strict=True)):
+            sizes = tuple(map(len, self._classes))
+            raise ValueError(f"candidates must have the labels of training in their order, {sizes} of them, got others")
         return assign(scores, candidates)
 
     # ------------------------------------------------------------------ saving
@@ -397,6 +407,8 @@ class MMS(BaseEstimator):
                 arrays[f"weights/{p}"] = self._weights[p]
         if not hasattr(self, "coef_"):
             arrays["support"] = self.support_
+        if hasattr(self, "feature_names_in_"):
+            arrays["feature_names"] = self.feature_names_in_.astype(str)
         parameters = saved_parameters(self, precomputed)
         parameters["columns"] = None
         head = {"format": FORMAT, "class": type(self).__name__, "linear": hasattr(self, "coef_"), "parameters": parameters, "fitted": plain,
@@ -442,6 +454,8 @@ def _rebuild(head, arrays):
         setattr(model, name, value)
     model.history_ = pd.DataFrame(head["history"])
     P = model.n_attributes_
+    if "feature_names" in arrays:
+        model.feature_names_in_ = arrays["feature_names"].astype(object)
     model._classes = [arrays[f"classes/{p}"] for p in range(P)]
     model.classes_ = model._one(model._classes)
     if head["linear"]:

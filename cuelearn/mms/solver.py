@@ -18,7 +18,7 @@ BAR_AFTER = 2.0
 #: labels; up to `CHEAP` multiplications an instance they are nothing beside the steps themselves.
 MOST_ROWS = 192
 CHEAP = 50_000
-#: A relaxed problem counts as solved no better than this share of its value, in float32.
+#: Dual values below it count as this large where gaps are compared with them.
 FINEST = 1e-7
 #: Rounds in a row that may end above the best one: a stochastic solver's rounds scatter by their gaps.
 PATIENCE = 2
@@ -91,14 +91,15 @@ class _Round:
         if not fine:
             raise ValueError(f"inference='exact' needs more than {MOST_NODES} partial labelings for one bag; 'heap' does not")
 
-    def blocks(self):
-        """One epoch's blocks: bags, their first rows in the block, rows."""
+    def blocks(self, batch=1):
+        """One epoch's blocks of whole batches: bags, their first rows in the block, rows."""
         order = self.rng.permutation(self.n_bags) if self.shuffle else np.arange(self.n_bags)
         ends = np.cumsum(self.set.bag_sizes[order])
         begin = 0
         while begin < self.n_bags:
             done = ends[begin - 1] if begin else 0
-            end = max(begin + 1, int(np.searchsorted(ends, done + self.rows_of_block, side="right")))
+            end = int(np.searchsorted(ends, done + self.rows_of_block, side="right"))
+            end = min(begin + max(batch, (end - begin) // batch * batch), self.n_bags)
             bags = order[begin:end]
             yield bags, np.concatenate([[0], np.cumsum(self.set.bag_sizes[bags])]), self.set.rows(bags)
             begin = end
@@ -108,13 +109,15 @@ class _Round:
     def pegasos(self, n_epochs, batch, start, bar):
         """Epochs of Algorithm 9 from the present hyperplanes; returns a lower bound of the problem, NaN where there is none."""
         space, state = self.space, self.state
+        if start == 0:  # the first step leaves nothing of them
+            space.reset()
         before = space.state()
         norm_before = space.squared_norm()
         radius = np.sqrt(2.0 * self.set.bag_sizes.max() * self.packed.n_attributes / self.lam)
         state[:] = 0.0
         state[STEP], state[SCALE], state[NORM] = start + 1.0, 1.0, norm_before
         for _ in range(n_epochs):
-            for bags, first, rows in self.blocks():
+            for bags, first, rows in self.blocks(batch):
                 base, gram = space.block(rows)
                 delta = np.zeros_like(base)
                 state[SCALE] = 1.0

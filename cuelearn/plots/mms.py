@@ -70,7 +70,8 @@ def rounds(table):
             for ax, values in ((column[0], mine["objective"] / mine["seed"].map(first)), (column[1], 100.0 * mine["accuracy"])):
                 # runs that stopped earlier stay where they were
                 grid = mine.assign(value=values).pivot(index="seed", columns="round", values="value").reindex(columns=range(1, longest + 1))
-                band(ax, grid.columns, grid.ffill(axis=1).to_numpy(), color=color, marker=marker, linestyle=line, markersize=4, label=label, alpha=0.15)
+                style = dict(color=color, marker=marker, linestyle=line, markersize=4, label=label, alpha=0.15)
+                band(ax, grid.columns, grid.ffill(axis=1).to_numpy(), **style)
         column[0].set_title(f"{TITLES[name]} (made ambiguous)", fontsize=9)
         column[1].set_xlabel("round")
         column[1].xaxis.get_major_locator().set_params(integer=True)
@@ -144,8 +145,9 @@ def joint_models(table):
                 style = method_style(method)
                 spread = values.std() if len(values) > 1 else 0.0
                 face = to_rgba(style["color"], 0.4 if captioned else 1.0) if modelled == "both" else "white"
-                ax.barh(place, 100.0 * values.mean(), facecolor=face, edgecolor=style["color"], hatch="///" if captioned else None, linewidth=1.4,
-                        xerr=100.0 * spread, error_kw=dict(ecolor="black", linewidth=1.0))  # fmt: skip
+                hatch = "///" if captioned else None
+                style = dict(facecolor=face, edgecolor=style["color"], hatch=hatch, linewidth=1.4, error_kw=dict(ecolor="black", linewidth=1.0))
+                ax.barh(place, 100.0 * values.mean(), xerr=100.0 * spread, **style)
             ax.set_yticks(range(len(bars)), [_bar_name(*b) for b in bars], fontsize=8)
             ax.invert_yaxis()
             ax.grid(axis="y", visible=False)

@@ -6,10 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.svm import LinearSVC
+from tqdm.auto import tqdm
 
 from cuelearn.datasets import load_pendigits
 from cuelearn.kernels import RBF, Linear
 from cuelearn.mms import MMS, CandidateSet, Matching, load, most_violating
+from cuelearn.mms.blocks import STEP
 from cuelearn.mms.candidates import ambiguous_loss
 from cuelearn.mms.solver import _Round, objective_of
 from cuelearn.mms.spaces import LinearSpace
@@ -216,10 +218,11 @@ def test_priors_decide_and_equal_priors_do_not(digits):
     equal = MMS(random_state=0).fit(X, CandidateSet(lists, n_labels=10, priors=[np.full(len(b), 0.2) for b in lists]))
     np.testing.assert_array_equal(plain.coef_, equal.coef_)
     # the first round's aim: candidates' indicators, each times its prior over the largest
-    weighted = CandidateSet([[[0, 1], [1, 0], [1, 1]]], priors=[[0.6, 0.3, 0.0]])
+    weighted = CandidateSet([[[0, 1], [1, 0], [1, 1]]], priors=[[0.6, 0.3, 0.0]])  # the last cannot be
     work = _Round(LinearSpace([np.ones((2, 1))], (2,)), weighted, 1.0, False, rng, True)
     work.fresh_target()
-    np.testing.assert_allclose(work.target, np.array([[1.0, 0.5], [0.5, 1.0]]) / 3.0)
+    np.testing.assert_allclose(work.target, np.array([[1.0, 0.5], [0.5, 1.0]]) / 2.0)
+    assert weighted.n_candidates == [2]
     with pytest.raises(ValueError, match="priors"):
         CandidateSet(lists, priors=[np.ones(7)] * 50)
 
@@ -345,3 +348,52 @@ def test_bad_input_is_named(digits):
 def test_bad_candidates_are_named(bags, options, message):
     with pytest.raises(ValueError, match=message):
         CandidateSet(bags, **options)
+
+
+def test_a_second_fit_leaves_nothing_of_the_first(digits):
+    X, _, sets = ambiguous(*digits, np.random.default_rng(14), n_bags=20)
+    model = MMS(n_rounds=1, n_epochs=2).fit(X, sets)
+    linear = model.decision_function(X)
+    model.set_params(kernels=[("rbf", RBF(), slice(None))]).fit(X, sets)
+    assert not hasattr(model, "coef_")
+    fresh = MMS([("rbf", RBF(), slice(None))], n_rounds=1, n_epochs=2).fit(X, sets)
+    assert not np.allclose(model.decision_function(X), linear)
+    assert model.decision_function(X).shape == fresh.decision_function(X).shape
+
+
+def test_start_zero_forgets(digits):
+    X, _, sets = ambiguous(*digits, np.random.default_rng(15), n_bags=20)
+    space = LinearSpace([X], (10,))
+    work = _Round(space, sets, 5.0, False, np.random.default_rng(0), False)
+    work.fresh_target()
+    ends = []
+    for size in (0.0, 100.0):
+        space.weights[0][:] = size
+        work.pegasos(1, 1, 0, tqdm(disable=True))
+        ends.append(space.weights[0].copy())
+    np.testing.assert_allclose(*ends, atol=1e-12)
+
+
+def test_a_step_takes_whole_batches_however_many_fit_a_block(digits):
+    rng = np.random.default_rng(16)
+    X, _, sets = ambiguous(*digits, rng, n_bags=60)
+    wide = np.column_stack([X, rng.normal(size=(len(X), 3000))])  # blocks of a few bags
+    space = LinearSpace([wide], (10,))
+    work = _Round(space, sets, 0.1, False, rng, True)
+    work.fresh_target()
+    work.pegasos(1, 20, 60, tqdm(disable=True))
+    assert work.state[STEP] - 1 - 60 == 3
+
+
+def test_columns_of_a_frame_are_told_apart_by_name(digits):
+    X, _, sets = ambiguous(*digits, np.random.default_rng(17), n_bags=20)
+    frame = pd.DataFrame(X[:, :4], columns=list("abcd"))
+    model = MMS(columns=[slice("a", "c")], n_rounds=1, n_epochs=2).fit(frame, sets)
+    assert model.coef_.shape == (10, 3)
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[list("dcba")])
+    with pytest.raises(ValueError, match="columns must choose"):
+        MMS(columns=[slice("a", "z")]).fit(frame, sets)
+    names = CandidateSet([[[0]]], classes=[f"n{k}" for k in range(10)])
+    with pytest.raises(ValueError, match="labels of training"):
+        model.predict(frame[:1], names)

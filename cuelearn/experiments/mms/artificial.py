@@ -67,10 +67,11 @@ def bags_of(name, seed, n_bags, n_test, n_candidates, p_correlated, p_ambiguous)
     data = load_set(name)
     rows = np.random.default_rng([seed, 50]).permutation(data.train)[: n_bags * BAG_SIZE]
     bags = make_ambiguous(
-        features(name, data, rows), data.y[rows], bag_size=BAG_SIZE, n_candidates=n_candidates, p_correlated=p_correlated, p_ambiguous=p_ambiguous,
+        features(name, data, rows), data.y[rows], bag_size=BAG_SIZE, n_candidates=n_candidates, p_correlated=p_correlated,
+        p_ambiguous=p_ambiguous,
         random_state=np.random.default_rng([seed, 52]),
     )  # fmt: skip
-    test = data.test[:n_test]
+    test = np.random.default_rng([seed, 57]).permutation(data.test)[:n_test]
     return bags, features(name, data, test), data.y[test]
 
 
@@ -186,5 +187,6 @@ def with_each_search(name, seed, n_bags, n_test, n_candidates, p_correlated, p_a
         model = make_mms(C, seed, **effort).set_params(inference=inference)
         begun = time.perf_counter()
         model.fit(bags.X, bags.candidates)
-        rows.append({"inference": inference, "accuracy": float(np.mean(model.predict(X_test) == y_test)), "seconds": time.perf_counter() - begun})
+        seconds = time.perf_counter() - begun
+        rows.append({"inference": inference, "accuracy": float(np.mean(model.predict(X_test) == y_test)), "seconds": seconds})
     return pd.DataFrame(rows)

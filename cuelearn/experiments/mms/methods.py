@@ -35,14 +35,15 @@ class SupervisedSVM:
             raise ValueError("candidates must hold one candidate per bag: this method is given the truth")
         y = np.concatenate([candidates.bag(i)[0, :, 0] for i in range(candidates.n_bags)])
         self.n_labels_ = candidates.n_labels[0]
-        self.model_ = LinearSVC(C=self.C, loss="hinge", multi_class=self.multi_class, tol=1e-2, max_iter=500, random_state=self.random_state)
+        options = dict(loss="hinge", multi_class=self.multi_class, tol=1e-2, max_iter=500)
+        self.model_ = LinearSVC(C=self.C, random_state=self.random_state, **options)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # at C = 1000 liblinear stops at its limit
             self.model_.fit(X, y)
         return self
 
     def decision_function(self, X):
-        """Scores of all labels, shape (n, n_labels); -inf for labels that training did not show."""
+        """Scores of all labels, shape (n, n_labels); -1e9 for labels that training did not show."""
         scores = self.model_.decision_function(X)
         if scores.ndim == 1:
             scores = np.stack([-scores, scores], axis=1)

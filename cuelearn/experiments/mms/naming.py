@@ -7,8 +7,10 @@ import pandas as pd
 from sklearn.preprocessing import StandardScaler
 
 from cuelearn.datasets import load_original, make_captioned
-from cuelearn.experiments.mms.methods import SUPERVISED, assigned, choose, make, predicted, truth_set
+from cuelearn.experiments.mms.methods import SUPERVISED, assigned, choose, make, make_mms, predicted, truth_set
 from cuelearn.mms import candidate_set, most_violating
+from cuelearn.mms.solver import objective_of
+from cuelearn.mms.spaces import LinearSpace
 
 #: Draws of RANDOM.
 DRAWS = 20
@@ -141,7 +143,8 @@ def protocols(sweep, o, seeds, grid, effort):
         dict(method=m, seed=seeds[0], protocol=p, occurrences=o["occurrences"][p], grid=list(grid), effort=effort, **size)
         for p in methods for m in methods[p] if half_of(m) == m != "RANDOM"
     ]  # fmt: skip
-    chosen = {(p["protocol"], p["method"]): r for p, r in zip(points, sweep("naming-parameters").run(naming_parameters, points), strict=True)}
+    found = sweep("naming-parameters").run(naming_parameters, points)
+    chosen = {(p["protocol"], p["method"]): r for p, r in zip(points, found, strict=True)}
     none = {"C": np.nan, "class_weight": ""}
     chosen["I", "MC-SVM half"], chosen["II", "MMS positions"] = chosen["I", "MC-SVM"], chosen["II", "MMS"]
     points = [
@@ -155,7 +158,8 @@ def protocols(sweep, o, seeds, grid, effort):
     return frame
 
 
-def naming_with_each_search(seed, n_items, n_names, protocol, occurrences, effort, most_items=400, most_faces=4, most_candidates=500, C=1.0):
+def naming_with_each_search(seed, n_items, n_names, protocol, occurrences, effort, most_items=400, most_faces=4, most_candidates=500,
+                            C=1.0):  # fmt: skip
     """Test accuracy of `MMS` with Algorithm 10 and with the exact search, on the training items that the latter can go through.
 
     Returns
@@ -180,6 +184,27 @@ def naming_with_each_search(seed, n_items, n_names, protocol, occurrences, effor
         right = predicted(model, data.faces[new]) == labels[new]
         out.append({"inference": inference, "accuracy": float(np.mean(right)), "same": float(same), "n_items": part.n_bags})
     return pd.DataFrame(out)
+
+
+def objective_at_truth(seed, n_items, n_names, protocol, occurrences, C=10.0, n_epochs=50):
+    """The MMS objective of what `MMS` finds, and of hyperplanes trained with the true labels: which of the two does the criterion prefer?
+
+    Returns
+    -------
+    dict
+        found, truth (objectives on the same candidate sets), assignment_found, assignment_truth (shares of training faces).
+    """
+    data, sets, labels = problem(seed, n_items, n_names, protocol, occurrences, "ABC")
+    items = np.flatnonzero(~data.is_test)
+    rows, part = sets.rows(items), sets.take(items)
+    X, out = data.faces[rows], {}
+    for what, given, n_rounds in (("found", part, 10), ("truth", truth_set(labels[rows], part), 1)):
+        model = make_mms(C, seed, n_epochs, n_rounds).fit(X, given)
+        space = LinearSpace([np.column_stack([X, np.ones(len(X), X.dtype)])], part.n_labels)
+        space.weights[0][:] = np.column_stack([model.coef_, model.intercept_])
+        out[what] = objective_of(space, part, 1.0 / (C * part.n_bags))
+        out[f"assignment_{what}"] = float(np.mean(assigned(model, X, part) == labels[rows]))
+    return out
 
 
 def partial_labels(name, fold, methods, grid, effort):
@@ -220,6 +245,7 @@ def as_printed(table, protocol, column):
         Columns method, accuracy, sd, C, class_weight.
     """
     mine = table[(table["protocol"] == protocol) & table[column].notna()]
-    out = mine.groupby("method", sort=False).agg(accuracy=(column, "mean"), sd=(column, "std"), C=("C", "first"), class_weight=("class_weight", "first"))
+    chosen = {name: (name, "first") for name in ("C", "class_weight")}
+    out = mine.groupby("method", sort=False).agg(accuracy=(column, "mean"), sd=(column, "std"), **chosen)
     out[["accuracy", "sd"]] *= 100.0
     return out.reset_index()

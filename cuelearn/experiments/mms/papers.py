@@ -15,7 +15,8 @@ _TABLES = {
 #: Appendix A on the two news corpora.
 CORPORA = {
     "Labeled Yahoo! News": {
-        "items": 20_071, "faces": 31_147, "items with a spatial indicator": 3105, "most faces in an image": 15, "most names in a caption": 9,
+        "items": 20_071, "faces": 31_147, "items with a spatial indicator": 3105, "most faces in an image": 15,
+        "most names in a caption": 9,
         "names that occur 20 times": 214, "names that occur 3 times": 460,
     },
     "Faces+Poses": {"items": 1703, "training items": 1600, "test items": 103},

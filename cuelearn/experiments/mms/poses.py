@@ -44,18 +44,21 @@ def pose_descriptors(poses):
 
 @lru_cache(maxsize=2)
 def table_of(seed, n_items, n_test, n_names):
-    """The composed corpus with poses, and its features: faces of unit length (so that squared distances are twice the cosine distance), poses.
+    """The composed corpus with poses, and its features; faces have unit length, so that squared distances are twice the cosine distance.
 
     Returns
     -------
     data : CaptionedData
     X : ndarray of float32
     parts : dict of str to slice
-        face, positions, segments, directions.
+        face, positions, segments, directions, and pose: these three side by side, each over its mean distance among training persons, so
+        that squared distances are sums of the three.
     """
     data = make_captioned(n_items, kind="poses", test_share=n_test / n_items, n_names=n_names, random_state=seed)
     faces = data.faces / np.maximum(np.linalg.norm(data.faces, axis=1, keepdims=True), 1e-12)
     blocks = {"face": faces, **pose_descriptors(data.poses)}
+    train = data.rows(~data.is_test)
+    blocks["pose"] = np.concatenate([b / np.sqrt(mean_distance(b[train])) for name, b in blocks.items() if name != "face"], axis=1)
     ends = np.cumsum([b.shape[1] for b in blocks.values()])
     parts = {name: slice(int(end - b.shape[1]), int(end)) for (name, b), end in zip(blocks.items(), ends, strict=True)}
     return data, np.concatenate(list(blocks.values()), axis=1).astype(np.float32), parts
@@ -90,7 +93,7 @@ def mean_distance(X):
 
 def build(method, modelled, chosen, parts, seed, effort):
     """A function from training features to an unfitted estimator."""
-    columns = {"name": [parts["face"]], "verb": [parts["positions"]], "both": [parts["face"], parts["positions"]]}[modelled]
+    columns = {"name": [parts["face"]], "verb": [parts["pose"]], "both": [parts["face"], parts["pose"]]}[modelled]
     if method == "GMMNaming":
         return lambda X: GMMNaming(n_components_pca=chosen["components"], columns=columns)
     if method == "DistNaming":
@@ -179,7 +182,8 @@ def all_models(sweep, o, seeds, effort):
         Columns method, modelled, seed, those of `pose_run`, C, width, components.
     """
     size = {key: o[key] for key in ("n_items", "n_test", "n_names")}
-    points = [dict(method=m, modelled=a, seed=seeds[0], widths=list(o["widths"]), grid=list(o["C"]), effort=effort, **size) for m, a in MODELS]
+    grids = dict(widths=list(o["widths"]), grid=list(o["C"]))
+    points = [dict(method=m, modelled=a, seed=seeds[0], effort=effort, **grids, **size) for m, a in MODELS]
     chosen = {(p["method"], p["modelled"]): r for p, r in zip(points, sweep("pose-parameters").run(pose_parameters, points), strict=True)}
     points = [
         dict(method=m, modelled=a, seed=s, chosen=chosen.get((m, a), NONE), effort=effort, **size)

@@ -39,7 +39,8 @@ def settings(profile):
             artificial=dict(names=("letter", "pendigits"), n_bags=40, n_test=300, L=(5, 20), hardness=((0.0, 0.0), (0.5, 0.5))),
             rounds=dict(names=("letter",), n_bags=40, L=20, n_epochs=10, seeds=2),
             naming=dict(n_items=300, n_names=30, occurrences={"I": 4, "II": 2}, seeds=2),
-            poses=dict(n_items=150, n_test=30, n_names=30, seeds=2, widths=(0.5,), C=(10.0,)), search=dict(n_bags=60, trained=dict(names=("pendigits",), n_bags=15, n_items=100, seeds=2)),
+            poses=dict(n_items=150, n_test=30, n_names=30, seeds=2, widths=(0.5,), C=(10.0,)),
+            search=dict(n_bags=60, trained=dict(names=("pendigits",), n_bags=15, n_items=100, seeds=2)),
             bound=dict(n_bags=40, names=("pendigits",), seeds=1),
         ),
         "quick": dict(

@@ -1,0 +1,250 @@
+"""MMS at its edges: random sets against brute force, certificates against a conic solver, degenerate bags, forms that must agree."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cuelearn.kernels import RBF, KernelBank, Linear
+from cuelearn.mms import MMS, CandidateSet, Matching, best_labelings, load, most_violating
+from cuelearn.mms.solver import _Round
+from cuelearn.mms.spaces import LinearSpace
+
+
+class NoBar:
+    def update(self, n):
+        pass
+
+
+def random_sets(rng):
+    """A bag as it is given and as a list: one or two attributes, labels that no candidate has, words that some regions may not take."""
+    P = int(rng.integers(1, 3))
+    sizes = [int(k) for k in rng.integers(2, 5, P)]
+    null = [int(rng.integers(k)) for k in sizes]
+    M = int(rng.integers(1, 4 if P == 1 else 3))
+    if rng.random() < 0.5:
+        every = [w for w in itertools.product(*map(range, sizes)) if list(w) != null]
+        words = np.array([every[j] for j in rng.permutation(len(every))[: rng.integers(1, 6)]])
+        allowed = rng.random((M, len(words) + 1)) < 0.7
+        try:
+            given = CandidateSet([Matching(words, allowed)], n_labels=sizes, null=null)
+        except ValueError as error:
+            assert "allows none" in str(error)
+            return None
+        return given, CandidateSet([given.bag(0)], n_labels=sizes, null=null)
+    listed = CandidateSet([rng.integers(0, sizes, (rng.integers(1, 12), M, P))], n_labels=sizes)
+    return listed, listed
+
+
+def brute_force(scores, sets):
+    """Largest U outside the candidates, and the largest with the loss counted slot by slot."""
+    M, sizes = int(sets.bag_sizes[0]), sets.n_labels
+    P = len(sizes)
+    listed = sets.bag(0).reshape(sets.n_candidates[0], -1)
+    Z = np.array(list(itertools.product(*(range(sizes[s % P]) for s in range(M * P)))))
+    score = sum(scores[s % P][s // P, Z[:, s]] for s in range(M * P))
+    joint = (Z[:, None] != listed[None]).sum(axis=2).min(axis=1)
+    slots = sum((~np.isin(Z[:, s], listed[:, s])).astype(float) for s in range(M * P))
+    outside = joint > 0
+    return ((score + joint)[outside].max(), (score + slots)[outside].max()) if outside.any() else (None, None)
+
+
+def test_searches_against_brute_force():
+    """Lists and matchings, one and two attributes: the exact search is exact, Algorithm 10 maximises the slots' losses."""
+    rng = np.random.default_rng(0)
+    n = full = 0
+    for _ in range(400):
+        made = random_sets(rng)
+        if made is None:
+            continue
+        given, listed = made
+        scores = [rng.choice([0.1, 1.0, 10.0]) * rng.normal(size=(int(given.bag_sizes[0]), k)) for k in given.n_labels]
+        if rng.random() < 0.1:
+            scores = [np.round(s) for s in scores]  # ties
+        best, best_by_slots = brute_force(scores, listed)
+        scores_given = scores if len(scores) > 1 else scores[0]
+        if best is None:
+            full += 1
+            for method in ("heap", "exact"):
+                with pytest.raises(ValueError, match="every labeling"):
+                    most_violating(scores_given, listed, method=method)
+            continue
+        labeling, value = most_violating(scores_given, listed, method="exact")
+        assert value == pytest.approx(best, abs=1e-9) and not listed.contains(0, labeling)
+        for sets in made:
+            labeling, value = most_violating(scores_given, sets)
+            assert not listed.contains(0, labeling)
+            picked = [(m, p, labeling[m, p]) for m in range(len(labeling)) for p in range(len(scores))]
+            score = sum(scores[p][m, k] for m, p, k in picked)
+            by_slots = score + sum(not sets.mask(p)[m, k] for m, p, k in picked)
+            assert by_slots == pytest.approx(best_by_slots, abs=1e-9)
+            assert value == pytest.approx(score + listed.loss(0, labeling), abs=1e-9)
+            assert value <= best + 1e-9
+            inside = best_labelings(scores_given, sets)
+            assert listed.contains(0, inside)
+            reached = sum(scores[p][m, inside[m, p]] for m, p, _ in picked)
+            assert reached == pytest.approx(max(sum(scores[p][m, z[m, p]] for m, p, _ in picked) for z in listed.bag(0)), abs=1e-9)
+        other = np.stack([rng.integers(0, k, len(labeling)) for k in given.n_labels], axis=1)
+        assert given.contains(0, other) == listed.contains(0, other) and given.loss(0, other) == listed.loss(0, other)
+        n += 1
+    assert n > 250 and full > 3
+
+
+def test_a_matching_is_drawn_uniformly():
+    allowed = np.array([[1, 1, 1, 0], [0, 1, 1, 1], [1, 0, 1, 1]], dtype=bool)
+    sets = CandidateSet([Matching(np.array([1, 2, 3]), allowed)], null=0)
+    rng, listed = np.random.default_rng(1), [tuple(z[:, 0]) for z in sets.bag(0)]
+    counts = dict.fromkeys(listed, 0)
+    for _ in range(2000):
+        counts[tuple(sets.draw(rng)[:, 0])] += 1
+    expected = 2000 / len(listed)
+    assert sum((c - expected) ** 2 / expected for c in counts.values()) < 40.0  # 13 degrees of freedom: beyond 1 in 5,000
+
+
+def bags(rng, n_bags=20, size=3, K=4, d=5, L=3, dtype=np.float64):
+    y = rng.integers(0, K, n_bags * size)
+    X = (rng.normal(size=(K, d))[y] + rng.normal(size=(y.size, d))).astype(dtype)
+    return X, y, [np.array([t, *(rng.permutation(t) for _ in range(L - 1))]) for t in y.reshape(n_bags, size)]
+
+
+@pytest.mark.parametrize("dtype, priors", [(np.float64, False), (np.float32, False), (np.float64, True)])
+def test_certificate_against_a_conic_solver(dtype, priors):
+    """With the exact search: dual bound <= optimum of the relaxed problem <= its value, for both solvers."""
+    cp = pytest.importorskip("cvxpy")
+    rng = np.random.default_rng(3)
+    for C in (0.1, 10.0):
+        X, _, lists = bags(rng, n_bags=6, size=2, K=3, d=3)
+        lists = [np.unique(b, axis=0) for b in lists]
+        sets = CandidateSet(lists, n_labels=3, priors=[0.1 + rng.random(len(b)) for b in lists] if priors else None)
+        lam = 1.0 / (C * sets.n_bags)
+        work = _Round(LinearSpace([X.astype(dtype)], (3,)), sets, lam, True, np.random.default_rng(0), True)
+        work.fresh_target()
+        W, xi, limits = cp.Variable((3, 3)), cp.Variable(sets.n_bags, nonneg=True), []
+        scores = X.astype(dtype).astype(float) @ W.T
+        for i in range(sets.n_bags):
+            rows = range(sets.bag_starts[i], sets.bag_starts[i + 1])
+            aim = sum(work.target[r, k] * scores[r, k] for r in rows for k in range(3))
+            for z in itertools.product(range(3), repeat=len(rows)):
+                if not sets.contains(i, np.array(z)):
+                    limits.append(sets.loss(i, np.array(z)) + sum(scores[r, k] for r, k in zip(rows, z, strict=True)) - aim <= xi[i])
+        problem = cp.Problem(cp.Minimize(0.5 * lam * cp.sum_squares(W) + cp.sum(xi) / sets.n_bags), limits)
+        optimum, near = problem.solve(solver="CLARABEL"), 1e-5
+        bound, _ = work.frank_wolfe(2000, 1e-4, NoBar())
+        assert bound <= optimum + near and work.value()[0] >= optimum - near
+        assert bound >= optimum * (1.0 - 2e-3) - near
+        work.space.reset()
+        bound = work.pegasos(30, 1, sets.n_bags, NoBar())
+        assert not bound > optimum + near
+        assert work.value()[0] >= optimum - near
+
+
+@pytest.mark.parametrize("solver", ["pegasos", "frank-wolfe"])
+@pytest.mark.parametrize("inference", ["heap", "exact"])
+def test_degenerate_sets(solver, inference):
+    X = np.random.default_rng(4).normal(size=(4, 3))
+    model = MMS(solver=solver, inference=inference, n_epochs=3, random_state=0)
+    everything = CandidateSet([list(itertools.product(range(2), repeat=2))] * 2, n_labels=2)
+    assert model.fit(X, everything).objective_ == 0.0  # nothing can be wrong
+    assert not model.coef_.any()
+    assert model.fit(X, CandidateSet([[[0, 0, 0, 0]]], n_labels=1)).predict(X).tolist() == [0] * 4  # one label there is
+    one = model.fit(X, CandidateSet([[[0, 1, 0, 1], [1, 0, 1, 0]]], n_labels=6))  # one bag; labels 2 to 5 never occur
+    assert one.decision_function(X).shape == (4, 6) and one.coef_.shape == (6, 3)
+    assert np.isfinite(one.objective_)
+    assert model.set_params(fit_intercept=False).fit(0.0 * X, CandidateSet([[[0, 1]], [[1, 0]]])).objective_ == 2.0  # scores stay 0
+
+
+def test_a_bag_larger_than_a_block():
+    """A bag is visited whole however small the blocks; many features make them small."""
+    rng = np.random.default_rng(5)
+    X, y = rng.normal(size=(300, 600)), rng.integers(0, 3, 300)
+    sets = CandidateSet([[y[:280], (y[:280] + 1) % 3], [y[280:]]], n_labels=3)
+    assert _Round(LinearSpace([X], (3,)), sets, 1.0, False, rng, True).rows_of_block < 280
+    for solver in ("pegasos", "frank-wolfe"):
+        model = MMS(solver=solver, n_rounds=2, n_epochs=20, random_state=0).fit(X, sets)
+        given = model.predict(X, sets)
+        assert sets.contains(0, given[:280]) and sets.contains(1, given[280:])
+
+
+@pytest.mark.parametrize("solver, n_epochs", [("pegasos", 4), ("frank-wolfe", 2000)])
+def test_forms_agree(solver, n_epochs):
+    """Linear, linear kernel, precomputed, a bank, on-demand rows: one model; float32 near it.
+
+    Pegasos is compared step by step; the dual solver, whose choice between equal labelings hangs on the last digit, by its optimum.
+    """
+    rng = np.random.default_rng(6)
+    X, _, lists = bags(rng)
+    sets = CandidateSet(lists, n_labels=4)
+    # with the exact search, for Algorithm 10's answers do not make a convex problem
+    common = dict(solver=solver, C=0.3, inference="exact", n_rounds=1, n_epochs=n_epochs, gap_tol=1e-5, random_state=0)
+    plain = MMS(**common).fit(X, sets)
+    K, want, kernel = (X @ X.T)[None], plain.decision_function(X), [("linear", Linear(), slice(None))]
+    for form, given, new, near in [
+        (MMS("precomputed"), K, K, 1e-8), (MMS("precomputed"), [K], K, 1e-8), (MMS("precomputed"), KernelBank.from_stack(K), K, 1e-8),
+        (MMS(kernel, normalize=False), X, X, 1e-3), (MMS(kernel, normalize=False, memory=1000.0), X, X, 1e-3),
+        (MMS(), X.astype(np.float32), X.astype(np.float32), 1e-3),
+    ]:  # fmt: skip
+        model = form.set_params(**common).fit(given, sets)
+        if solver == "pegasos":
+            np.testing.assert_allclose(model.decision_function(new), want, rtol=near, atol=near)
+        else:
+            assert model.history_["relaxed"][0] == pytest.approx(plain.history_["relaxed"][0], rel=1e-4)
+            np.testing.assert_allclose(model.decision_function(new), want, atol=0.05)
+
+
+def test_every_form_is_saved(tmp_path):
+    """Two attributes: shared and own columns by name, shared and own kernels, precomputed; and saved once more."""
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(12, 6))
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    pairs = [np.stack([rng.integers(0, 3, (3, 3)), rng.integers(0, 2, (3, 3))], axis=2) for _ in range(4)]
+    sets = CandidateSet(pairs, n_labels=(3, 2), classes=[["x", "y", "z"], ["u", "v"]])
+    K = np.stack([X @ X.T, np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))])
+    rbf, linear = RBF(), Linear()
+    forms = [
+        (MMS(), X, X), (MMS(columns=[slice("a", "c"), ["d", "f"]]), frame, frame),
+        (MMS([("r", rbf, slice(0, 3)), ("l", linear, slice(3, 6))]), X, X),
+        (MMS([[("r", rbf, ["a", "b"])], [("l", linear, ["c"]), ("r", rbf, ["d", "e"])]]), frame, frame),
+        (MMS("precomputed"), K, K[:, :5]), (MMS("precomputed"), [K, K[:1]], [K[:, :5], K[:1, :5]]),
+    ]  # fmt: skip
+    for number, (model, train, new) in enumerate(forms):
+        model.set_params(n_rounds=2, n_epochs=3, random_state=0, callback=lambda m, r: False).fit(train, sets)
+        want, path = model.decision_function(new), tmp_path / f"{number}.npz"
+        for _ in range(2):
+            model.save(path)
+            model = load(path)
+            for a, b in zip(model.decision_function(new), want, strict=True):
+                np.testing.assert_allclose(a, b, atol=1e-9)
+            assert model.predict(new).shape == (len(want[0]), 2)
+            assert [c.tolist() for c in model.classes_] == [["x", "y", "z"], ["u", "v"]]
+
+
+def test_predicting_within_a_matching_and_other_sets():
+    rng = np.random.default_rng(8)
+    X, y, lists = bags(rng)
+    model = MMS(n_rounds=1, n_epochs=2, random_state=0).fit(X, CandidateSet(lists, classes=["none", "a", "b", "c"]))
+    matching = CandidateSet([Matching(np.array([1, 3]), np.ones((3, 3), dtype=bool))] * 2, classes=["none", "a", "b", "c"], null=0)
+    given = model.predict(X[:6], matching)
+    assert set(given) <= {"none", "a", "c"}
+    for bag in (given[:3], given[3:]):
+        named = [name for name in bag if name != "none"]
+        assert 0 < len(named) == len(set(named))
+
+
+@pytest.mark.parametrize("solver", ["pegasos", "frank-wolfe"])
+def test_one_round_and_an_early_end(solver):
+    rng = np.random.default_rng(9)
+    X, _, lists = bags(rng)
+    sets = CandidateSet(lists, n_labels=4)
+    one = MMS(solver=solver, n_rounds=1, n_epochs=3, random_state=0).fit(X, sets)
+    assert one.n_iter_ == len(one.history_) == 1 and not one.converged_
+    ended = MMS(solver=solver, n_rounds=9, n_epochs=3, random_state=0, callback=lambda m, r: True).fit(X, sets)
+    assert ended.n_iter_ == 1 and not ended.converged_
+    np.testing.assert_array_equal(one.coef_, ended.coef_)
+
+
+def test_the_kept_round_has_the_least_objective():
+    rng = np.random.default_rng(10)
+    X, _, lists = bags(rng, n_bags=30, L=5)
+    model = MMS(C=50.0, n_rounds=10, n_epochs=2, tol=0.0, random_state=0).fit(X, CandidateSet(lists, n_labels=4))
+    assert model.objective_ == model.history_["objective"].min()
