@@ -517,7 +517,7 @@ class CandidateSet:
         if priors is None:
             return None
         if not hasattr(priors, "__len__") or len(priors) != len(bags):
-            raise ValueError(f"priors must be a sequence with one entry per bag, {len(bags)} of them")
+            raise ValueError(f"priors must have one entry per bag, {len(bags)} of them")
         checked = []
         for i, (bag, given) in enumerate(zip(bags, priors, strict=True)):
             if given is None:

@@ -7,6 +7,8 @@ from matplotlib.colors import to_rgba
 from cuelearn.figures import band, method_style
 
 TITLES = {"mnist": "MNIST, 14 × 14", "letter": "letter", "pendigits": "Pendigits", "satimage": "satimage", "usps": "usps"}
+#: Losses that have a place on a logarithmic axis.
+LEAST = 1e-3
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
 
 
@@ -65,6 +67,8 @@ def rounds(table):
     for column, name in zip(axes.T, names, strict=True):
         for solver, (label, color, marker, line) in looks.items():
             mine = table[(table["name"] == name) & (table["solver"] == solver)]
+            if mine.empty:
+                continue
             first = mine[mine["round"] == 1].set_index("seed")["objective"]
             longest = int(mine["round"].max())
             for ax, values in ((column[0], mine["objective"] / mine["seed"].map(first)), (column[1], 100.0 * mine["accuracy"])):
@@ -94,15 +98,17 @@ def bound(table):
     Figure
     """
     fig, ax = plt.subplots(figsize=(5.4, 4.2), layout="constrained")
+    most = 1.3 * table["bound"].replace(np.inf, np.nan).max()  # what is infinite stands at the upper end
     markers = dict(zip(dict.fromkeys(table["classifier"]), "osD^vPX", strict=False))
     colors = dict(zip(dict.fromkeys(table["task"]), (BLUE, ORANGE, GREEN, "#CC79A7", GREY), strict=False))
     for classifier, marker in markers.items():
         for task, color in colors.items():
             mine = table[(table["classifier"] == classifier) & (table["task"] == task)]
-            ax.plot(mine["true"], mine["bound"], linestyle="", marker=marker, color=color, markersize=5, alpha=0.8)
-    span = np.array([max(1e-3, 0.7 * table["true"].min()), 1.3 * table["bound"].replace(np.inf, np.nan).max()])
+            ax.plot(mine["true"].clip(lower=LEAST), mine["bound"].clip(LEAST, most), linestyle="", marker=marker, color=color, markersize=5, alpha=0.8)
+    span = np.array([max(LEAST, 0.7 * table["true"].min()), most])
     ax.plot(span, span, color="black", linewidth=1.0)
     ax.text(span[1], span[1], "true loss = bound", ha="right", va="top", rotation=0, fontsize=8)
+    ax.set_title("real samples, made ambiguous", fontsize=9)
     ax.set(xscale="log", yscale="log", xlabel="true loss per bag, fresh bags", ylabel="ambiguous loss per bag / (1 − ambiguity degree)")
     handles = [plt.Line2D([], [], linestyle="", marker=m, color="black", label=c) for c, m in markers.items()]
     handles += [plt.Line2D([], [], linestyle="", marker="o", color=c, label=TITLES.get(t, t)) for t, c in colors.items()]

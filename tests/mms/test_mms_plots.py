@@ -263,12 +263,9 @@ def test_joint_models_of_one_seed(joint):
 # ------------------------------------------------------------------ what kind of data it is
 
 
-SILENT = pytest.mark.xfail(strict=True, reason="only the note beside the figure says it")
-
-
 @pytest.mark.parametrize("function, table, word", [
     (draw.accuracy_curves, "curves", "made ambiguous"), (draw.rounds, "by_round", "made ambiguous"),
-    pytest.param(draw.bound, "bounds", "made ambiguous", marks=SILENT), (draw.joint_models, "joint", "composed"),
+    (draw.bound, "bounds", "made ambiguous"), (draw.joint_models, "joint", "composed"),
 ])  # fmt: skip
 def test_drawings_say_what_their_data_are(function, table, word, request):
     fig = function(request.getfixturevalue(table))

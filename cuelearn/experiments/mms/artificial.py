@@ -150,8 +150,9 @@ def curves(sweep, names, seeds, o, grid, effort, methods=tuple(METHODS)):
     for column in ("C", "class_weight"):
         frame[column] = [chosen[n, m][column] for n, m in zip(frame["name"], frame["method"], strict=True)]
     given = frame["method"].isin(SUPERVISED)
-    truth = frame[given].drop(columns=["n_candidates", "p_correlated", "p_ambiguous"])
-    places = frame.loc[~given, ["n_candidates", "p_correlated", "p_ambiguous"]].drop_duplicates()
+    where = ["n_candidates", "p_correlated", "p_ambiguous"]
+    truth = frame[given].drop(columns=where)
+    places = pd.DataFrame([(L, *hard) for L in o["L"] for hard in o["hardness"]], columns=where)
     return pd.concat([frame[~given], truth.merge(places, how="cross")], ignore_index=True)[frame.columns]
 
 
