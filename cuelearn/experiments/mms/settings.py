@@ -40,7 +40,7 @@ def settings(profile):
             rounds=dict(names=("letter",), n_bags=40, L=20, n_epochs=10, seeds=2),
             naming=dict(n_items=300, n_names=30, occurrences={"I": 4, "II": 2}, seeds=2),
             poses=dict(n_items=150, n_test=30, n_names=30, seeds=2, widths=(0.5,), C=(10.0,)),
-            search=dict(n_bags=60, trained=dict(names=("pendigits",), n_bags=15, n_items=100, seeds=2)),
+            search=dict(n_bags=60, trained=dict(names=("letter",), n_bags=15, n_items=100, seeds=2)),
             bound=dict(n_bags=40, names=("pendigits",), seeds=1),
         ),
         "quick": dict(
@@ -50,7 +50,7 @@ def settings(profile):
             naming=dict(n_items=1000, n_names=30, occurrences=OCCURRENCES, seeds=3),
             poses=dict(n_items=800, n_test=200, n_names=30, seeds=3, widths=(0.25, 1.0), C=(1.0, 10.0, 100.0)),
             search=dict(n_bags=1000, trained=dict(names=("letter", "satimage"), n_bags=40, n_items=400, seeds=3)),
-            bound=dict(n_bags=100, names=("letter", "pendigits", "satimage"), seeds=2),
+            bound=dict(n_bags=100, names=ARTIFICIAL, seeds=2),
         ),
         "full": dict(
             seeds=3, grid=C_RANGE, effort=dict(n_epochs=40, n_rounds=8),
