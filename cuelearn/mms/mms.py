@@ -1,8 +1,11 @@
 r"""The Maximum Margin Set classifier (thesis section 5.4; Jie and Orabona, NIPS 2010)."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.checks import as_generator, check_count, check_non_negative, check_positive, unchanged_on_error
@@ -111,6 +114,11 @@ class MMS(BaseEstimator):
     ValueError, TypeError
         In `fit`, one sentence that names the argument.
 
+    Warns
+    -----
+    ConvergenceWarning
+        If the rounds end before the objective settles, or a duality gap exceeds the objective itself.
+
     See Also
     --------
     cuelearn.mms.candidates_from_caption : Candidate sets from text.
@@ -197,6 +205,16 @@ class MMS(BaseEstimator):
             self.converged_ = result.converged
             kept = self.history_.objective.to_numpy() == result.objective
             self.dual_gap_ = float(self.history_.dual_gap[np.flatnonzero(kept)[-1]])
+            ended = self.callback is not None and self.n_iter_ < self.n_rounds
+        if self.n_rounds > 1 and not self.converged_ and not ended:
+            warnings.warn(f"MMS did not converge in {self.n_iter_} rounds; raise n_rounds or tol", ConvergenceWarning, stacklevel=2)
+        elif self.dual_gap_ > self.objective_:  # not so where there is no certificate
+            warnings.warn(
+                f"the last convex problem of MMS is far from solved, duality gap {self.dual_gap_:.3g}, objective {self.objective_:.3g}; "
+                "raise n_epochs, lower C or take solver='frank-wolfe'",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         return self
 
     def _options(self):
@@ -325,7 +343,7 @@ class MMS(BaseEstimator):
                 stack = np.asarray(stack)
                 shape = (len(self._weights[p]), self.n_features_in_)
                 if stack.ndim != 3 or (stack.shape[0], stack.shape[2]) != shape or not np.isfinite(stack).all():
-                    raise ValueError(f"X must be a finite stack of {shape[0]} kernels, shape ({shape[0]}, n, {shape[1]}), got {stack.shape}")
+                    raise ValueError(f"X must be a finite stack of shape ({shape[0]}, n, {shape[1]}), got {stack.shape}")
             bank = None if precomputed else self._banks[p]
             scores.append(new_scores(bank, stack, coefs[p], self._weights[p], self._bank_support, precomputed, self.fit_intercept))
         return scores

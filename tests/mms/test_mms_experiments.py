@@ -109,7 +109,7 @@ def test_settings_are_complete_and_can_be_carried_out():
         assert 0 < sizes["poses"]["n_test"] < 0.9 * sizes["poses"]["n_items"]
         assert sizes["bound"]["seeds"] <= sizes["seeds"]
     assert C_RANGE == (0.1, 1, 10, 100, 1000)
-    assert full["naming"]["occurrences"] == {"I": 20, "II": 3} and full["naming"]["n_items"] == 20_071
+    assert full["naming"]["occurrences"] == {"I": 20, "II": 3} and full["naming"]["n_items"] > quick["naming"]["n_items"]
     assert full["poses"]["n_items"] - full["poses"]["n_test"] == 1600
     assert full["grid"] == full["poses"]["C"] == C_RANGE
     for name in ("letter", "pendigits", "satimage"):

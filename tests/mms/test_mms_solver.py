@@ -1,10 +1,12 @@
 """MMS: optima, certificates, limits, forms."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from tqdm.auto import tqdm
 
@@ -397,3 +399,15 @@ def test_columns_of_a_frame_are_told_apart_by_name(digits):
     names = CandidateSet([[[0]]], classes=[f"n{k}" for k in range(10)])
     with pytest.raises(ValueError, match="labels of training"):
         model.predict(frame[:1], names)
+
+
+def test_warns_when_rounds_or_passes_do_not_suffice(digits):
+    X, _, sets = ambiguous(*digits, np.random.default_rng(18))
+    with pytest.warns(ConvergenceWarning, match="did not converge in 2 rounds"):
+        MMS(n_rounds=2, n_epochs=2, tol=0.0).fit(X, sets)
+    with pytest.warns(ConvergenceWarning, match="far from solved"):
+        MMS(C=100.0, n_rounds=1, n_epochs=1, start=1e4, solver="pegasos").fit(X, sets)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        MMS(solver="frank-wolfe", n_epochs=500, n_rounds=30).fit(X, sets)
+        MMS(callback=lambda m, r: True).fit(X, sets)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from cuelearn import datasets
 from cuelearn.datasets import make_ambiguous
-from cuelearn.experiments.mms.methods import METHODS, SUPERVISED, assigned, choose, make, make_mms, predicted, truth_set
+from cuelearn.experiments.mms.methods import METHODS, SUPERVISED, assigned, choose, fitted, make, make_mms, predicted, truth_set
 from cuelearn.experiments.mms.settings import BAG_SIZE, MIDDLE
 from cuelearn.mms import MMS
 
@@ -106,7 +106,7 @@ def accuracies(name, seed, n_bags, n_test, n_candidates, p_correlated, p_ambiguo
     labels, rows = bags.labels(), []
     for method, parameters in chosen.items():
         given = method in SUPERVISED
-        model = make(method, parameters, seed, effort).fit(bags.X, truth_set(labels, bags.candidates) if given else bags.candidates)
+        model = fitted(make(method, parameters, seed, effort), bags.X, truth_set(labels, bags.candidates) if given else bags.candidates)
         found = 1.0 if given else float(np.mean(assigned(model, bags.X, bags.candidates) == labels))
         right = bags.candidates.classes[0][predicted(model, X_test)] == y_test
         rows.append({"method": method, "accuracy": float(np.mean(right)), "assignment": found})
@@ -170,7 +170,7 @@ def by_round(name, seed, n_bags, n_test, n_candidates, p_correlated, p_ambiguous
         C=C, n_rounds=10, n_epochs=n_epochs, solver=solver, gap_tol=1e-2, inference=inference, random_state=seed,
         callback=lambda m, r: seen.append(np.mean(m.predict(X_test) == y_test)) or False,
     )  # fmt: skip
-    model.fit(bags.X, bags.candidates)
+    fitted(model, bags.X, bags.candidates)
     return model.history_.assign(accuracy=seen)
 
 
@@ -187,7 +187,7 @@ def with_each_search(name, seed, n_bags, n_test, n_candidates, p_correlated, p_a
     for inference in ("heap", "exact"):
         model = make_mms(C, seed, **effort).set_params(inference=inference)
         begun = time.perf_counter()
-        model.fit(bags.X, bags.candidates)
+        fitted(model, bags.X, bags.candidates)
         seconds = time.perf_counter() - begun
         rows.append({"inference": inference, "accuracy": float(np.mean(model.predict(X_test) == y_test)), "seconds": seconds})
     return pd.DataFrame(rows)

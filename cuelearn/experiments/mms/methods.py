@@ -37,9 +37,7 @@ class SupervisedSVM:
         self.n_labels_ = candidates.n_labels[0]
         options = dict(loss="hinge", multi_class=self.multi_class, tol=1e-2, max_iter=500)
         self.model_ = LinearSVC(C=self.C, random_state=self.random_state, **options)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # at C = 1000 liblinear stops at its limit
-            self.model_.fit(X, y)
+        fitted(self.model_, X, y)  # at C = 1000 liblinear stops at its limit
         return self
 
     def decision_function(self, X):
@@ -72,6 +70,13 @@ SUPERVISED = {
 METHODS = {**WEAK, **SUPERVISED}
 #: One label against all others: without weights "none" is often the best answer for every label, so these may weigh the two sides equally.
 BALANCED = ("CLSVM", "MIMLSVM", "M3MIML")
+
+
+def fitted(model, X, candidates):
+    """`model.fit`, silent where it did not converge: what is compared is what a method reaches with its effort."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, candidates)
 
 
 def make(name, chosen, seed, effort):
@@ -148,7 +153,7 @@ def choose(name, X, candidates, grid, seed, effort):
     for C in grid:
         for weight in ("", "balanced") if name in BALANCED else ("",):
             tried.append({"C": float(C), "class_weight": weight})
-            model = make(name, tried[-1], seed, effort).fit(X[rows], inner)
+            model = fitted(make(name, tried[-1], seed, effort), X[rows], inner)
             found.append(share_consistent(predicted(model, X[rows_held]), outer))
     return tried[int(np.argmax(found))]
 

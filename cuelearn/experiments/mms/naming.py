@@ -7,7 +7,7 @@ import pandas as pd
 from sklearn.preprocessing import StandardScaler
 
 from cuelearn.datasets import load_original, make_captioned
-from cuelearn.experiments.mms.methods import SUPERVISED, assigned, choose, make, make_mms, predicted, truth_set
+from cuelearn.experiments.mms.methods import SUPERVISED, assigned, choose, fitted, make, make_mms, predicted, truth_set
 from cuelearn.mms import candidate_set, most_violating
 from cuelearn.mms.solver import objective_of
 from cuelearn.mms.spaces import LinearSpace
@@ -111,7 +111,7 @@ def naming_run(seed, n_items, n_names, protocol, occurrences, chosen, effort):
             found = np.mean([np.mean(sets.draw(rng)[:, 0] == labels) for _ in range(DRAWS)])
             seen = np.mean([np.mean(outer.draw(rng)[:, 0] == known) for _ in range(DRAWS)])
         else:
-            model = make(half_of(method), parameters, seed, effort).fit(X, sets)
+            model = fitted(make(half_of(method), parameters, seed, effort), X, sets)
             found = np.nan if half_of(method) in SUPERVISED else np.mean(assigned(model, X, sets) == labels)
             seen = np.mean(predicted(model, data.faces[faces]) == known)
         rows.append({"method": method, "assignment": float(found), "recognition": float(seen), "n_names": every.n_labels[0] - 1,
@@ -174,7 +174,8 @@ def naming_with_each_search(seed, n_items, n_names, protocol, occurrences, effor
     rows, new = sets.rows(items), sets.rows(test)
     part, out = sets.take(items), []
     for inference in ("heap", "exact"):
-        model = make("MMS", {"C": C, "class_weight": ""}, seed, effort).set_params(inference=inference).fit(data.faces[rows], part)
+        model = make("MMS", {"C": C, "class_weight": ""}, seed, effort).set_params(inference=inference)
+        fitted(model, data.faces[rows], part)
         scores = model.decision_function(data.faces[rows])
         values = [
             [most_violating(scores[part.bag_starts[i] : part.bag_starts[i + 1]], part, i, method)[1] for method in ("heap", "exact")]
@@ -199,7 +200,7 @@ def objective_at_truth(seed, n_items, n_names, protocol, occurrences, C=10.0, n_
     rows, part = sets.rows(items), sets.take(items)
     X, out = data.faces[rows], {}
     for what, given, n_rounds in (("found", part, 10), ("truth", truth_set(labels[rows], part), 1)):
-        model = make_mms(C, seed, n_epochs, n_rounds).fit(X, given)
+        model = fitted(make_mms(C, seed, n_epochs, n_rounds), X, given)
         space = LinearSpace([np.column_stack([X, np.ones(len(X), X.dtype)])], part.n_labels)
         space.weights[0][:] = np.column_stack([model.coef_, model.intercept_])
         out[what] = objective_of(space, part, 1.0 / (C * part.n_bags))
@@ -229,7 +230,7 @@ def partial_labels(name, fold, methods, grid, effort):
             continue
         sets = truth_set(labels[train], part) if method in SUPERVISED else part
         chosen = choose(method, X[train], sets, grid, fold, effort)
-        model = make(method, chosen, fold, effort).fit(X[train], sets)
+        model = fitted(make(method, chosen, fold, effort), X[train], sets)
         found = np.nan if method in SUPERVISED else np.mean(assigned(model, X[train], part) == labels[train])
         rows.append({"method": method, "assignment": float(found), "recognition": float(np.mean(predicted(model, X[test]) == labels[test])),
                      "C": chosen["C"]})  # fmt: skip

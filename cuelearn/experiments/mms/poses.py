@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from cuelearn.datasets import VERBS, make_captioned
-from cuelearn.experiments.mms.methods import VALIDATION, share_consistent
+from cuelearn.experiments.mms.methods import VALIDATION, fitted, share_consistent
 from cuelearn.experiments.mms.settings import OCCURRENCES
 from cuelearn.kernels import RBF
 from cuelearn.mms import MMS, DistNaming, GMMNaming, candidate_set
@@ -137,7 +137,7 @@ def pose_parameters(method, modelled, seed, n_items, n_test, n_names, widths, gr
     rows, rows_held = sets.rows(inner), sets.rows(outer)
     tried, found = choices(method, widths, grid), []
     for chosen in tried:
-        model = build(method, modelled, chosen, parts, seed, effort)(X[rows]).fit(X[rows], sets.take(inner))
+        model = fitted(build(method, modelled, chosen, parts, seed, effort)(X[rows]), X[rows], sets.take(inner))
         labels = np.stack([np.argmax(s, axis=1) for s in scores_of(model, X[rows_held], sets.n_attributes)], axis=1)
         found.append(share_consistent(labels, sets.take(outer)))
     return tried[int(np.argmax(found))]
@@ -162,7 +162,7 @@ def pose_run(method, modelled, seed, n_items, n_test, n_names, chosen, effort):
         captioned = np.mean([outer.draw(rng) == labels[new] for _ in range(DRAWS)], axis=(0, 1))
         alone = np.full(captioned.shape, np.nan)
     else:
-        model = build(method, modelled, chosen, parts, seed, effort)(X[rows]).fit(X[rows], inner)
+        model = fitted(build(method, modelled, chosen, parts, seed, effort)(X[rows]), X[rows], inner)
         named = np.stack([sets.classes[p][labels[:, p]] for p in range(sets.n_attributes)], axis=1)
         own = model.assignment_ if hasattr(model, "assignment_") else model.predict(X[rows], inner)
         assigned = np.mean(np.reshape(own, (len(rows), -1)) == named[rows], axis=0)

@@ -40,6 +40,7 @@ from sklearn.svm import LinearSVC
 from cuelearn import datasets
 from cuelearn.checks import check_count
 from cuelearn.datasets.ambiguous import make_ambiguous
+from cuelearn.experiments.mms.methods import fitted
 from cuelearn.figures import CONFIDENCE
 from cuelearn.mms import MMS, CandidateSet, Matching, best_labelings, most_violating
 
@@ -111,7 +112,7 @@ def _predictions(name, train, fresh, shares, seed, mms):
         hardest = np.where(np.eye(classes.size, dtype=bool), -1.0, shares).argmax(axis=1)
         return [classes[hardest[part.labels()]] for part in parts]
     if name == "MMS":
-        model = MMS(random_state=seed, **mms).fit(train.X, train.candidates)
+        model = fitted(MMS(random_state=seed, **mms), train.X, train.candidates)
     elif name == "MC-SVM":
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # any classifier will do
@@ -348,7 +349,7 @@ def proposition_5_3(task, n_train, seed, p_correlated=0.25, p_ambiguous=0.25, n_
     rows, rng = [], np.random.default_rng([seed, 24])
     for kind in weights:
         if kind == "trained":
-            model = MMS(random_state=seed, **dict(mms or {})).fit(data.X, data.candidates)
+            model = fitted(MMS(random_state=seed, **dict(mms or {})), data.X, data.candidates)
             scores = np.asarray(model.decision_function(X), dtype=np.float64)
         elif kind in WEIGHTS:
             scores = X @ rng.normal(size=(d, K)) * (kind == "random")
