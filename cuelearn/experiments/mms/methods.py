@@ -100,10 +100,10 @@ def compile_part(part):
     sets = CandidateSet([[[0, 1], [1, 0]], [[0, 1], [1, 0]]], n_labels=3)
     if part == "training":
         for solver in ("frank-wolfe", "pegasos"):
-            MMS(solver=solver, n_rounds=2, n_epochs=1).fit(X, sets).predict(X, sets)
+            fitted(MMS(solver=solver, n_rounds=2, n_epochs=1), X, sets).predict(X, sets)
     else:
         most_violating(np.zeros((2, 3)), sets, method="exact")
-        MMS(solver="frank-wolfe", inference="exact", n_rounds=2, n_epochs=1).fit(X, sets)
+        fitted(MMS(solver="frank-wolfe", inference="exact", n_rounds=2, n_epochs=1), X, sets)
         for model in (GMMNaming(n_components_pca=2), DistNaming()):
             model.fit(X, sets).predict(X, sets)
     return {"part": part}
