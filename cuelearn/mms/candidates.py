@@ -51,10 +51,10 @@ class PackedCandidates(NamedTuple):
         Where the bag's list begins in `labels`; a `Matching` has its words there.
     labels : ndarray of int32
         Candidate after candidate, slot after slot; columns where all labels stand side by side.
+    listed_start : ndarray of int64, shape (n_bags,)
+        Where the bag's listed candidates begin in `weight`, `hash` and `hash_index`.
     weight : ndarray of float64
         Prior of each listed candidate over the largest of its bag.
-    weight_start : ndarray of int64, shape (n_bags,)
-    hash_start : ndarray of int64, shape (n_bags,)
     hash, hash_index : ndarrays
         Hashes of the listed candidates, ascending within a bag, and the candidates they belong to.
     slot : ndarray of int64, shape (n_instances * n_attributes + 1,)
@@ -76,9 +76,8 @@ class PackedCandidates(NamedTuple):
     count: np.ndarray
     start: np.ndarray
     labels: np.ndarray
+    listed_start: np.ndarray
     weight: np.ndarray
-    weight_start: np.ndarray
-    hash_start: np.ndarray
     hash: np.ndarray
     hash_index: np.ndarray
     slot: np.ndarray
@@ -115,7 +114,7 @@ def hash_rows(flat, n_slots, counts, starts, out):
 def listed(packed, i, labels):
     """Number of the listed candidate of bag i that equals `labels`, or -1."""
     value = hash_labels(labels)
-    low, high = packed.hash_start[i], packed.hash_start[i] + packed.count[i]
+    low, high = packed.listed_start[i], packed.listed_start[i] + packed.count[i]
     end = high
     while low < high:
         middle = (low + high) // 2
@@ -830,31 +829,29 @@ class CandidateSet:
         shift = column[:-1].astype(np.int32)
         lists = [bag.words + shift if isinstance(bag, Matching) else bag + shift for bag in self._bags]
         lengths = np.array([part.size for part in lists], dtype=np.int64)
-        matching = np.array([isinstance(bag, Matching) for bag in self._bags])
         count = np.array([0 if isinstance(bag, Matching) else len(bag) for bag in self._bags], dtype=np.int64)
-        hash_start = np.concatenate([[0], np.cumsum(count)[:-1]]).astype(np.int64)
+        listed_start = np.concatenate([[0], np.cumsum(count)[:-1]]).astype(np.int64)
         start = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
         labels = np.concatenate([part.ravel() for part in lists]).astype(np.int32)
         hashes = np.empty(count.sum(), np.int64)
         hash_rows(labels, self.bag_sizes * P, count, start, hashes)
         order = np.lexsort((hashes, np.repeat(np.arange(self.n_bags), count)))
-        hashes, index = hashes[order], order - np.repeat(hash_start, count)
+        hashes, index = hashes[order], order - np.repeat(listed_start, count)
         weight = np.ones(count.sum())
         if self._priors is not None:
             for i, prior in enumerate(self._priors):
                 if prior is not None:
-                    weight[hash_start[i] : hash_start[i] + count[i]] = prior / prior.max()
+                    weight[listed_start[i] : listed_start[i] + count[i]] = prior / prior.max()
         masks = [bag.allowed.ravel() for bag in self._bags if isinstance(bag, Matching)]
         allowed = np.concatenate(masks) if masks else np.zeros(0, dtype=bool)
         allowed_size = np.array([bag.allowed.size if isinstance(bag, Matching) else 0 for bag in self._bags], dtype=np.int64)
         n_words = np.array([len(bag.words) if isinstance(bag, Matching) else 0 for bag in self._bags], dtype=np.int64)
         null = np.full(P, -1, np.int32) if self.null is None else (np.array(self.null) + shift).astype(np.int32)
         packed = PackedCandidates(
-            P, column, self.bag_starts.astype(np.int64), count, start, labels, weight, hash_start, hash_start, hashes, index,
+            P, column, self.bag_starts.astype(np.int64), count, start, labels, listed_start, weight, hashes, index,
             np.zeros(1, np.int64), np.zeros(0, np.int32), n_words,
             np.concatenate([[0], np.cumsum(allowed_size)[:-1]]).astype(np.int64), allowed, null,
         )  # fmt: skip
-        assert not np.any(matching & (count > 0))
         for i in np.flatnonzero(n_words):  # what no candidate gives a region is not allowed: null alone, for the only region
             size = (int(self.bag_sizes[i]), int(n_words[i]) + 1)
             share = matching_marginals(packed, i, np.zeros(size))[2]

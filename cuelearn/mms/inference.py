@@ -41,23 +41,35 @@ def total_score(packed, i, c, scores):
 
 
 @njit(cache=True)
+def write_words(packed, i, words, labels):
+    """Write the labels of a matching's regions, which take these words (0 for none), as columns."""
+    P = packed.n_attributes
+    for m in range(words.shape[0]):
+        for p in range(P):
+            labels[m * P + p] = packed.null[p] if words[m] == 0 else packed.labels[packed.start[i] + (words[m] - 1) * P + p]
+
+
+@njit(cache=True)
+def write_listed(packed, i, c, labels):
+    """Write listed candidate c of bag i, as columns."""
+    at = packed.start[i] + c * labels.shape[0]
+    for s in range(labels.shape[0]):
+        labels[s] = packed.labels[at + s]
+
+
+@njit(cache=True)
 def best_candidate(packed, i, scores, labels):
     """Write the first best candidate of bag i, as columns, into `labels`; returns its score with its prior."""
-    P = packed.n_attributes
     if packed.n_words[i] > 0:
         best, words = matching_best(packed, i, word_values(packed, i, scores))
-        for m in range(scores.shape[0]):
-            for p in range(P):
-                labels[m * P + p] = packed.null[p] if words[m] == 0 else packed.labels[packed.start[i] + (words[m] - 1) * P + p]
+        write_words(packed, i, words, labels)
         return best
     best, first = -np.inf, 0
     for c in range(packed.count[i]):
-        total = packed.weight[packed.weight_start[i] + c] * total_score(packed, i, c, scores)
+        total = packed.weight[packed.listed_start[i] + c] * total_score(packed, i, c, scores)
         if total > best:
             best, first = total, c
-    n_slots = scores.shape[0] * P
-    for s in range(n_slots):
-        labels[s] = packed.labels[packed.start[i] + first * n_slots + s]
+    write_listed(packed, i, first, labels)
     return best
 
 
@@ -95,7 +107,7 @@ def best_average(packed, i, scores, target):
     totals = np.empty(packed.count[i])
     best = -np.inf
     for c in range(packed.count[i]):
-        totals[c] = packed.weight[packed.weight_start[i] + c] * total_score(packed, i, c, scores)
+        totals[c] = packed.weight[packed.listed_start[i] + c] * total_score(packed, i, c, scores)
         best = max(best, totals[c])
     near = best - 1e-9 * (1.0 + abs(best))
     number = 0
@@ -104,11 +116,22 @@ def best_average(packed, i, scores, target):
     n_slots = n_regions * P
     for c in range(packed.count[i]):
         if totals[c] >= near:
-            part = packed.weight[packed.weight_start[i] + c] / number
+            part = packed.weight[packed.listed_start[i] + c] / number
             at = packed.start[i] + c * n_slots
             for s in range(n_slots):
                 target[s // P, packed.labels[at + s]] += part
     return best
+
+
+@njit(cache=True)
+def insert(label, value, begin, n, k, v):
+    """Put label k with value v where it belongs in a descending list that runs from `begin` to n - 1; returns n + 1."""
+    j = n
+    while j > begin and value[j - 1] < v:
+        value[j], label[j] = value[j - 1], label[j - 1]
+        j -= 1
+    value[j], label[j] = v, k
+    return n + 1
 
 
 @njit(cache=True)
@@ -138,23 +161,11 @@ def slot_lists(packed, i, scores, inside_loss):
         for k in range(packed.column[p], packed.column[p + 1]):
             if at < high and packed.slot_labels[at] == k:
                 at += 1
-                v = scores[m, k]
-                j = n
-                while j > begin and value[j - 1] < v:
-                    value[j], label[j] = value[j - 1], label[j - 1]
-                    j -= 1
-                value[j], label[j] = v, k
-                n += 1
+                n = insert(label, value, begin, n, k, scores[m, k])
             elif scores[m, k] > top:
                 outside, top = k, scores[m, k]
         if outside >= 0:
-            v = top + inside_loss
-            j = n
-            while j > begin and value[j - 1] < v:
-                value[j], label[j] = value[j - 1], label[j - 1]
-                j -= 1
-            value[j], label[j] = v, outside
-            n += 1
+            n = insert(label, value, begin, n, outside, top + inside_loss)
         first[s + 1] = n
     return first, label, value
 

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.checks import check_count, check_non_negative, check_positive, unchanged_on_error
 from cuelearn.mms.candidates import CandidateSet, matching_best, word_values
+from cuelearn.mms.inference import write_listed, write_words
 
 __all__ = ["DistNaming", "GMMNaming"]
 
@@ -58,7 +59,7 @@ def _listed_values(packed, i, scores, values):
     n_slots = (packed.row[i + 1] - first) * P
     best, at = 0, packed.start[i]
     for c in range(packed.count[i]):
-        weight = packed.weight[packed.weight_start[i] + c]
+        weight = packed.weight[packed.listed_start[i] + c]
         total = math.log(weight) if weight > 0.0 else -np.inf
         for s in range(n_slots):
             total += scores[first + s // P, packed.labels[at + s]]
@@ -179,21 +180,16 @@ def choose(packed, scores, columns):
     """
     n_bags, P = packed.count.shape[0], packed.n_attributes
     totals, values = np.empty(n_bags), np.empty(max(1, packed.count.max()))
+    labels = columns.reshape(-1)
     for i in range(n_bags):
         first, last = packed.row[i], packed.row[i + 1]
         if packed.n_words[i] > 0:
             totals[i], words = matching_best(packed, i, word_values(packed, i, scores[first:last]))
-            for m in range(last - first):
-                for p in range(P):
-                    columns[first + m, p] = (
-                        packed.null[p] if words[m] == 0 else packed.labels[packed.start[i] + (words[m] - 1) * P + p]
-                    )
+            write_words(packed, i, words, labels[first * P : last * P])
             continue
         best = _listed_values(packed, i, scores, values)
         totals[i] = values[best]
-        at = packed.start[i] + best * (last - first) * P
-        for s in range((last - first) * P):
-            columns[first + s // P, s % P] = packed.labels[at + s]
+        write_listed(packed, i, best, labels[first * P : last * P])
     return totals
 
 
@@ -327,7 +323,7 @@ class _EMNaming(BaseEstimator):
         out = np.array([math.log(number) for number in candidates.n_candidates])
         listed = np.flatnonzero(packed.count > 0)
         if listed.size:
-            out[listed] = np.log(np.add.reduceat(packed.weight, packed.weight_start[listed]))
+            out[listed] = np.log(np.add.reduceat(packed.weight, packed.listed_start[listed]))
         return out
 
     # ------------------------------------------------------------------ input

@@ -41,7 +41,7 @@ def features(name, data, rows):
         images[:, data.pixels] = X[rows]
         return images.reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4)).reshape(-1, 196) / np.float32(255.0 if X.max() > 1.0 else 1.0)
     if name == "pendigits":  # the pen's 16 coordinates; bundled beside them are bitmaps redrawn from these
-        X = X[:, next(iter(data.cues.values()))]
+        X = X[:, data.cues["dynamic"]]
     low, high = X[train].min(axis=0), X[train].max(axis=0)
     return (2.0 * (X[rows] - low) / np.where(high > low, high - low, 1.0) - 1.0).astype(np.float32)
 

@@ -26,7 +26,6 @@ what the proof of 5.2 bounds the true loss with, learning with Algorithm 10 lose
 it can fail too: a factor below 1 raises a negative score.
 """
 
-import functools
 import math
 import warnings
 
@@ -37,9 +36,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import LinearSVC
 
-from cuelearn import datasets
 from cuelearn.checks import check_count
 from cuelearn.datasets.ambiguous import make_ambiguous
+from cuelearn.experiments.mms.artificial import load_set
 from cuelearn.experiments.mms.methods import fitted
 from cuelearn.figures import CONFIDENCE
 from cuelearn.mms import MMS, CandidateSet, Matching, best_labelings, most_violating
@@ -71,17 +70,12 @@ def instances(task, n_train, n_fresh, seed):
     """
     if task not in TASKS:
         raise ValueError(f"task must be one of {', '.join(TASKS)}, got {task!r}")
-    data = _loaded(task)
+    data = load_set(task)
     X = data.X[:, data.cues["dynamic"]] if task == "pendigits" else data.X
     rng = np.random.default_rng([seed, 21])
     train, fresh = rng.permutation(data.train)[:n_train], rng.permutation(data.test)[:n_fresh]
     scaler = MinMaxScaler((-1.0, 1.0)).fit(X[train])
     return scaler.transform(X[train]), data.y[train], scaler.transform(X[fresh]), data.y[fresh]
-
-
-@functools.lru_cache(maxsize=1)
-def _loaded(task):
-    return datasets.load_original("usps") if task == "usps" else getattr(datasets, f"load_{task}")()
 
 
 def bags_of(task, n_train, n_fresh, seed, **options):
