@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["atomic_write", "construct", "expect_class", "read_model", "saved_parameters", "write_model"]
+__all__ = ["Loadable", "atomic_write", "construct", "expect_class", "read_model", "saved_parameters", "write_model"]
 
 
 def atomic_write(path, content):
@@ -126,6 +126,29 @@ def expect_class(model, cls, path):
     if not isinstance(model, cls):
         raise ValueError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}")
     return model
+
+
+class Loadable:
+    """Gives a class the `load` that goes with its `save`. `_rebuild` makes a model of what `write_model` wrote."""
+
+    @classmethod
+    def load(cls, path):
+        """Load a model saved by `save`.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Returns
+        -------
+        estimator
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, of another format, or holds another class.
+        """
+        return expect_class(read_model(path, cls._rebuild), cls, path)
 
 
 def _plain(value):

@@ -11,14 +11,14 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from cuelearn.checks import as_generator
 from cuelearn.kernels import CrossBank, KernelBank
 from cuelearn.mkl.problem import MKLProblem, combined_scores
-from cuelearn.storage import construct, expect_class, read_model, saved_parameters, write_model
+from cuelearn.storage import Loadable, construct, read_model, saved_parameters, write_model
 
 __all__ = ["KernelClassifier", "StochasticMKL", "load"]
 
 FORMAT = 1
 
 
-class KernelClassifier(ClassifierMixin, BaseEstimator):
+class KernelClassifier(Loadable, ClassifierMixin, BaseEstimator):
     """Base of classifiers on many kernels.
 
     Subclasses have the parameters `kernels`, `normalize` and `memory`, and set `dual_coef_` (n_support, n_classes), `support_`
@@ -214,24 +214,9 @@ class KernelClassifier(ClassifierMixin, BaseEstimator):
             model.kernels = model.bank_.triples
         return model
 
-    @classmethod
-    def load(cls, path):
-        """Load a model saved by `save`.
-
-        Parameters
-        ----------
-        path : str or path-like
-
-        Returns
-        -------
-        estimator
-
-        Raises
-        ------
-        ValueError
-            If the file is damaged, of another format, or holds another class.
-        """
-        return expect_class(load(path), cls, path)
+    @staticmethod
+    def _rebuild(head, arrays):
+        return rebuild_classifier(head, arrays)
 
 
 def load(path):

@@ -14,7 +14,7 @@ from cuelearn.mms.candidates import CandidateSet
 from cuelearn.mms.inference import METHODS, assign, refuse_exact
 from cuelearn.mms.solver import solve_mms
 from cuelearn.mms.spaces import KernelSpace, LinearSpace, bank_of, mean_weights, new_scores
-from cuelearn.storage import construct, expect_class, read_model, saved_parameters, write_model
+from cuelearn.storage import Loadable, construct, read_model, saved_parameters, write_model
 
 __all__ = ["MMS", "load"]
 
@@ -42,7 +42,7 @@ def named_columns(X, columns):
         raise ValueError(f"columns must choose among the {X.shape[1]} columns of X, got {columns!r}") from None
 
 
-class MMS(BaseEstimator):
+class MMS(Loadable, BaseEstimator):
     r"""Maximum Margin Set: multiclass hyperplanes from bags of which only the possible labelings are known.
 
     .. math:: \min_w \frac\lambda2 \|w\|^2 + \frac1N \sum_{i=1}^N \ell_A(\mathcal X_i, \mathcal Z_i; w), \qquad
@@ -433,16 +433,9 @@ class MMS(BaseEstimator):
                 "history": self.history_.to_dict(orient="list"), "banks": banks}  # fmt: skip
         write_model(path, head, arrays)
 
-    @classmethod
-    def load(cls, path):
-        """Load a model saved by `save`.
-
-        Raises
-        ------
-        ValueError
-            If the file is damaged, of another format, or holds another class.
-        """
-        return expect_class(load(path), cls, path)
+    @staticmethod
+    def _rebuild(head, arrays):
+        return _rebuild(head, arrays)
 
 
 def load(path):

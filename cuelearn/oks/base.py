@@ -16,7 +16,7 @@ from cuelearn.kernels import RBF, Kernel, KernelBank
 from cuelearn.mkl.base import rebuild_classifier
 from cuelearn.oks.engine import Predictors, Samples, outputs, set_probabilities
 from cuelearn.oks.sources import Columns, Given, bank_of
-from cuelearn.storage import construct, expect_class, read_model, saved_parameters, write_model
+from cuelearn.storage import Loadable, construct, read_model, saved_parameters, write_model
 
 __all__ = ["Learner", "OnlineKernels", "Result", "StreamingKernels", "check_two_classes", "load", "signs_of"]
 
@@ -229,7 +229,7 @@ def signs_of(labels, n_classes):
     return [np.where(labels == c, 1.0, -1.0) for c in positive]
 
 
-class OnlineKernels(ClassifierMixin, BaseEstimator):
+class OnlineKernels(Loadable, ClassifierMixin, BaseEstimator):
     """Base of the online learners of the chapter.
 
     Subclasses have the parameters kernels, normalize, n_epochs, shuffle, one_vs_rest, n_jobs, random_state, callback, verbose, and
@@ -474,24 +474,9 @@ class OnlineKernels(ClassifierMixin, BaseEstimator):
                 "feature_names": None if names is None else [str(name) for name in names]}  # fmt: skip
         return head, arrays
 
-    @classmethod
-    def load(cls, path):
-        """Load a model saved by `save`.
-
-        Parameters
-        ----------
-        path : str or path-like
-
-        Returns
-        -------
-        estimator
-
-        Raises
-        ------
-        ValueError
-            If the file is damaged, of another format, or holds another class.
-        """
-        return expect_class(load(path), cls, path)
+    @staticmethod
+    def _rebuild(head, arrays):
+        return rebuild(head, arrays)
 
 
 class StreamingKernels(OnlineKernels):

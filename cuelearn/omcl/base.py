@@ -12,7 +12,7 @@ from tqdm.auto import tqdm
 from cuelearn.checks import as_generator, check_count, classes_of_stream, labels_within
 from cuelearn.kernels import Kernel
 from cuelearn.losses import margins
-from cuelearn.storage import expect_class, read_model, write_model
+from cuelearn.storage import Loadable, read_model, write_model
 
 __all__ = ["OnlineClassifier", "load"]
 
@@ -46,7 +46,7 @@ class Record:
         return self._held[name][: self.n]
 
 
-class OnlineClassifier(ClassifierMixin, BaseEstimator):
+class OnlineClassifier(Loadable, ClassifierMixin, BaseEstimator):
     """Base of the online learners.
 
     Subclasses implement
@@ -321,24 +321,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         head = {"format": FORMAT, "model": pack(self, "", arrays)}
         write_model(path, head, arrays)
 
-    @classmethod
-    def load(cls, path):
-        """Load a model saved by `save`.
-
-        Parameters
-        ----------
-        path : str or path-like
-
-        Returns
-        -------
-        estimator
-
-        Raises
-        ------
-        ValueError
-            If the file is damaged, of another format, or holds another class.
-        """
-        return expect_class(load(path), cls, path)
+    @staticmethod
+    def _rebuild(head, arrays):
+        return _rebuild(head, arrays)
 
 
 # ------------------------------------------------------------ packing without pickle
