@@ -111,7 +111,8 @@ def bound(table):
     ax.set_title("real samples, made ambiguous", fontsize=9)
     ax.set(xscale="log", yscale="log", xlabel="true loss per bag, fresh bags", ylabel="ambiguous loss per bag / (1 − ambiguity degree)")
     handles = [plt.Line2D([], [], linestyle="", marker=m, color="black", label=c) for c, m in markers.items()]
-    handles += [plt.Line2D([], [], linestyle="", marker="o", color=c, label=TITLES.get(t, t)) for t, c in colors.items()]
+    # pixels are not averaged here, as they are for figure 5.3
+    handles += [plt.Line2D([], [], linestyle="", marker="o", color=c, label=TITLES.get(t, t).split(",")[0]) for t, c in colors.items()]
     fig.legend(handles=handles, loc="outside right upper", fontsize=8)
     return fig
 
