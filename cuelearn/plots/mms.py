@@ -6,7 +6,7 @@ from matplotlib.colors import to_rgba
 
 from cuelearn.figures import band, method_style
 
-TITLES = {"mnist": "MNIST, 14 × 14", "letter": "letter", "pendigits": "Pendigits", "satimage": "satimage", "usps": "usps"}
+TITLES = {"mnist": "MNIST", "letter": "letter", "pendigits": "Pendigits", "satimage": "satimage", "usps": "usps"}
 #: Losses that have a place on a logarithmic axis.
 LEAST = 1e-3
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"
@@ -111,8 +111,7 @@ def bound(table):
     ax.set_title("real samples, made ambiguous", fontsize=9)
     ax.set(xscale="log", yscale="log", xlabel="true loss per bag, fresh bags", ylabel="ambiguous loss per bag / (1 − ambiguity degree)")
     handles = [plt.Line2D([], [], linestyle="", marker=m, color="black", label=c) for c, m in markers.items()]
-    # pixels are not averaged here, as they are for figure 5.3
-    handles += [plt.Line2D([], [], linestyle="", marker="o", color=c, label=TITLES.get(t, t).split(",")[0]) for t, c in colors.items()]
+    handles += [plt.Line2D([], [], linestyle="", marker="o", color=c, label=TITLES.get(t, t)) for t, c in colors.items()]
     fig.legend(handles=handles, loc="outside right upper", fontsize=8)
     return fig
 
