@@ -133,6 +133,7 @@ METHOD_STYLE = {
     "RANDOM": _row("RANDOM", GREY, "1", ":"),
     # transfer
     "MKTL": _row("MKTL", BLUE, "o"),
+    "MKTL auto": _row("MKTL, p auto", PURPLE, "v", ":"),
     "MKTL weighted": _row("MKTL, weighted", SKY, "o", "--"),
     "MultiKT": _row("Multi-KT", RED, "s", "--"),
     "AverageTL": _row("Average-TL", GREEN, "^", "-."),

@@ -818,34 +818,34 @@ def _places(feature_names):
     return places
 
 
-def _place_of(name, label, places):
+def _place_of(name, label, places, kind):
     if places is None:
         raise ValueError(
-            f"cue {name!r}: columns can be given by name only for a DataFrame, got {label!r}."
+            f"{kind} {name!r}: columns can be given by name only for a DataFrame, got {label!r}."
         )
     place = places.get(label)
     if place is None or place < 0:
         problem = "is not in X" if place is None else "occurs more than once in X"
-        raise ValueError(f"cue {name!r}: column {label!r} {problem}.")
+        raise ValueError(f"{kind} {name!r}: column {label!r} {problem}.")
     return place
 
 
-def _resolve_columns(name, columns, X, n_features, places):
+def _resolve_columns(name, columns, X, n_features, places, kind="cue"):
     """Return the integer indices that a column specification of ColumnTransformer's kind selects.
 
-    `places` is what `_places` returned for the names of X.
+    `places` is what `_places` returned for the names of X; `kind` is the word for what `name` names, for messages.
     """
     if callable(columns):
         columns = columns(X)
 
     def by_name(label):
-        return _place_of(name, label, places)
+        return _place_of(name, label, places, kind)
 
     def by_number(number):
         number = int(number)
         if not -n_features <= number < n_features:
             raise ValueError(
-                f"cue {name!r}: column {number} is not in X, which has {n_features} columns."
+                f"{kind} {name!r}: column {number} is not in X, which has {n_features} columns."
             )
         return number % n_features
 
@@ -855,7 +855,7 @@ def _resolve_columns(name, columns, X, n_features, places):
         if isinstance(item, numbers.Integral) and not isinstance(item, (bool, np.bool_)):
             return by_number(item)
         raise TypeError(
-            f"cue {name!r}: columns must be a slice, integers, names, a boolean mask or a "
+            f"{kind} {name!r}: columns must be a slice, integers, names, a boolean mask or a "
             f"callable, got {item!r}."
         )
 
@@ -868,24 +868,24 @@ def _resolve_columns(name, columns, X, n_features, places):
     elif isinstance(columns, (str, numbers.Integral)):
         index = np.array([one(columns)])
     elif columns is None:
-        raise TypeError(f"cue {name!r}: columns must select something, got None.")
+        raise TypeError(f"{kind} {name!r}: columns must select something, got None.")
     else:
         items = list(columns)
         if items and all(isinstance(item, (bool, np.bool_)) for item in items):
             if len(items) != n_features:
                 raise ValueError(
-                    f"cue {name!r}: the boolean mask has length {len(items)}, but X has "
+                    f"{kind} {name!r}: the boolean mask has length {len(items)}, but X has "
                     f"{n_features} columns."
                 )
             index = np.flatnonzero(items)
         else:
             index = np.array([one(item) for item in items], dtype=np.intp)
     if len(index) == 0:
-        raise ValueError(f"cue {name!r}: no columns are selected.")
+        raise ValueError(f"{kind} {name!r}: no columns are selected.")
     return index.astype(np.intp)
 
 
-def _extract(X, index, name):
+def _extract(X, index, name, kind="cue"):
     """Return the columns `index` of X as a float64 array, checked to be finite."""
     try:
         if _is_frame(X):
@@ -900,11 +900,11 @@ def _extract(X, index, name):
                 raise TypeError("complex")
             values = values.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"cue {name!r}: the columns must be real numbers ({error}).") from None
+        raise ValueError(f"{kind} {name!r}: the columns must be real numbers ({error}).") from None
     if not np.isfinite(values).all():
-        raise ValueError(f"cue {name!r}: the columns hold NaN or infinite values.")
+        raise ValueError(f"{kind} {name!r}: the columns hold NaN or infinite values.")
     if max(values.max(initial=0.0), -values.min(initial=0.0)) > LARGEST:
-        raise ValueError(f"cue {name!r}: the columns hold values beyond {LARGEST:g}.")
+        raise ValueError(f"{kind} {name!r}: the columns hold values beyond {LARGEST:g}.")
     return values
 
 
@@ -1960,7 +1960,7 @@ class KernelBank:
             index = cue.index
             if by_name:
                 index = np.array(
-                    [_place_of(cue.name, self._feature_names[i], places) for i in index]
+                    [_place_of(cue.name, self._feature_names[i], places, "cue") for i in index]
                 )
             raw = _extract(X_new, index, cue.name)
             if cue.nonnegative:

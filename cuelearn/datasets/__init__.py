@@ -7,6 +7,7 @@ bundled sets stand in ``data/README.md``.
 
 from ._base import CueData, DataFileError, ImageData, Provenance
 from .ambiguous import AmbiguousData, make_ambiguous
+from .awa import AWA_TEST_CLASSES, load_awa
 from .bundled import load_htad, load_letter, load_mfeat, load_mnist, load_pendigits, load_satimage, load_yeast
 from .captioned import VERBS, CaptionedData, ItemPicture, make_captioned
 from .cues import image_cues
@@ -19,6 +20,7 @@ from .partial import PartialData, load_lost, load_msrcv2, load_usps
 from .robot import make_robot, robot_floor
 
 __all__ = [
+    "AWA_TEST_CLASSES",
     "AmbiguousData",
     "CaptionedData",
     "CueData",
@@ -33,6 +35,7 @@ __all__ = [
     "image_kinds",
     "kind_kernels",
     "letter_groups",
+    "load_awa",
     "load_corel5k",
     "load_eth80",
     "load_flowers17",

@@ -52,7 +52,7 @@ def solve_obscure(problem, *, n_epochs_online=5, n_epochs=50, eta=0.5, radius="c
     _, loss, norm = training.stream.objective()
     online = math.sqrt(norm**2 + 2.0 * loss / problem.regularization)
     if radius == "capped":
-        used = min(online, math.sqrt(2.0 / problem.regularization))
+        used = min(online, math.sqrt(2.0 * problem.mean_loss_at_zero / problem.regularization))
     elif radius == "online":
         used = online
     elif isinstance(radius, str):

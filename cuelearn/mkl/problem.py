@@ -79,6 +79,7 @@ class MKLProblem:
         self.loss = loss
         self.factor = kernel_factor(loss, self.n_classes)
         self.regularization = 1.0 / (self.C * bank.n_samples)
+        self.limits = 1.0  # of a sample's dual variables: the weight of its loss
         if self.labels.shape != (bank.n_samples,):
             raise ValueError(f"y must have {bank.n_samples} entries, one per training sample, got shape {self.labels.shape}")
 
@@ -152,7 +153,16 @@ class MKLProblem:
             norms_sq = self.block_norms_sq(coef)
         if scores is None:
             scores = self.training_scores(coef, kernel_weights)
-        return self.regularizer(kernel_weights * np.sqrt(norms_sq)) + mean_loss(scores, self.labels)
+        return self.regularizer(kernel_weights * np.sqrt(norms_sq)) + self.mean_loss(scores)
+
+    def mean_loss(self, scores):
+        """Mean loss of all training samples, of given class scores; at w = 0 it is `mean_loss_at_zero`."""
+        return mean_loss(scores, self.labels)
+
+    @property
+    def mean_loss_at_zero(self):
+        """The objective at w = 0, which bounds the optimum's norm."""
+        return float(np.mean(self.limits))
 
     def regularizer(self, primal_norms):
         """Regulariser of given primal block norms (a block with a negative weight has the norm of its opposite)."""
@@ -171,7 +181,7 @@ class MKLProblem:
         Parameters
         ----------
         dual_coef : ndarray, shape (n_samples, n_classes)
-            B of a non-negative `a`; rows whose sum exceeds 1 are scaled back to 1.
+            B of a non-negative `a`; rows whose sum exceeds their limit (1) are scaled back to it.
         norms_sq : ndarray, shape (n_kernels,), optional
             Squared block norms of ``sum_i sum_y B[i, y] phi(x_i, y)``, used if no row has to be scaled back.
 
@@ -185,14 +195,14 @@ class MKLProblem:
         """
         n = self.bank.n_samples
         own = dual_coef[np.arange(n), self.labels]
-        if own.max(initial=0.0) > 1.0:
-            dual_coef = dual_coef / np.maximum(1.0, own)[:, None]
-            own = np.minimum(own, 1.0)
+        if np.any(own > self.limits):
+            dual_coef = dual_coef / np.maximum(1.0, own / self.limits)[:, None]
+            own = np.minimum(own, self.limits)
             norms_sq = None
         if norms_sq is None:
             norms_sq = self.block_norms_sq(dual_coef)
         norms = np.sqrt(norms_sq) / n
-        total, largest = float(own.sum()) / n, float(own.max(initial=0.0))
+        total, largest = float(own.sum()) / n, float(np.max(own / self.limits, initial=0.0))
         if total <= 0.0:
             return 0.0, 0.0, dual_coef
         limit = 1.0 / largest

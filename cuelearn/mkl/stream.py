@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from cuelearn.groupnorm import group_norm, link_weights
-from cuelearn.losses import mean_loss
 from cuelearn.mkl import engine
 from cuelearn.mkl.problem import flat_view
 from cuelearn.mkl.rules import DUAL_AVERAGING
@@ -417,7 +416,7 @@ class Stream:
         """Objective at the present point, with the mean loss."""
         coef, weights = self.point()
         norms = weights * self.scale * np.sqrt(np.maximum(0.0, self.norms_sq))
-        loss = mean_loss(self.scores_now(coef, weights), self.problem.labels)
+        loss = self.problem.mean_loss(self.scores_now(coef, weights))
         return self.problem.regularizer(norms) + loss, loss, float(group_norm(norms, self.problem.p))
 
     def bound(self):

@@ -44,11 +44,13 @@ class Training:
     certify : bool
         False leaves objective and gap of the end point unmeasured (NaN) where they were not scheduled: for kernels computed on
         demand the certificate reads every row once more.
+    stream : callable
+        Makes the state of the run of a problem: `Stream`, or one that knows more kinds of blocks.
     """
 
     def __init__(
         self, problem, *, tol=None, measure="auto", rng=None, shuffle=True, sampling="permutation", callback=None, verbose=False,
-        scores="auto", name="", long_run=True, certify=True,
+        scores="auto", name="", long_run=True, certify=True, stream=Stream,
     ):  # fmt: skip
         if measure not in ("auto", "geometric", "every", "end"):
             raise ValueError(f"measure must be 'auto', 'geometric', 'every' or 'end', got {measure!r}")
@@ -66,7 +68,7 @@ class Training:
         self.name = name
         self.certify = certify
         self.history = History()
-        self.stream = Stream(problem, scores=scores, long_run=long_run)
+        self.stream = stream(problem, scores=scores, long_run=long_run)
         self.step = 0
         self.epoch = 0
         self.errors = []
@@ -178,6 +180,7 @@ class Training:
                 ConvergenceWarning,
                 stacklevel=3,
             )
+        self.extra["stopped"] = self.stopped
         errors = np.concatenate(self.errors) if self.errors else np.zeros(0, dtype=np.bool_)
         return Result(
             coef, weights, self.history.frame(), value, gap, self.epoch, self.stream.n_updates, self.converged, errors,

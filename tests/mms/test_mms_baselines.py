@@ -12,9 +12,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.svm import SVC, LinearSVC
 
-from cuelearn.mms import CandidateSet, Matching, baselines, linear_svm
+from cuelearn import linear_svm
+from cuelearn.mms import CandidateSet, Matching, baselines
 from cuelearn.mms.baselines import CLSVM, M3MIML, MIMLSVM, hausdorff_distances, k_medoids
-from cuelearn.mms.linear_svm import linear_svm as solve
+from cuelearn.linear_svm import linear_svm as solve
 
 RIVALS = [CLSVM, MIMLSVM, M3MIML]
 BAG_RIVALS = [MIMLSVM, M3MIML]

@@ -1,0 +1,77 @@
+"""Training time at the size of the thesis's Animals with Attributes: ten new classes, forty priors, up to a hundred samples of each."""
+
+import time
+import tracemalloc
+
+import numpy as np
+
+from cuelearn.experiments.mktl.compare import METHODS
+from cuelearn.experiments.mktl.tasks import load_task
+from cuelearn.kernels import KernelBank
+
+# numbers in the class means of random problems, and the share of priors that know something of a class
+_DIMENSIONS, _RELATED = 20, 0.15
+
+
+def random_problem(n_classes, n_priors, n_per_class, seed):
+    """Classes on random means, and priors of which a few know something of each class.
+
+    Returns
+    -------
+    X : ndarray, shape (n, 20)
+    y : ndarray of int
+    scores : ndarray, shape (n, n_priors)
+    """
+    rng = np.random.default_rng([seed, 64])
+    y = np.repeat(np.arange(n_classes), n_per_class)
+    X = rng.normal(size=(y.size, _DIMENSIONS)) + rng.normal(size=(n_classes, _DIMENSIONS))[y]
+    known = rng.normal(size=(n_classes, n_priors)) * (rng.random((n_classes, n_priors)) < _RELATED)
+    return X, y, known[y] + rng.normal(size=(y.size, n_priors)) - 1.0
+
+
+def training_time(kind, method, n_per_class, C, p, effort, repeats, seed):
+    """Seconds of one training, kernel matrix included, after one training that is not timed.
+
+    Parameters
+    ----------
+    kind : str
+        "random", or "awa", whose ten classes and forty priors are taken from `load_task`.
+    method : str
+        Of `METHODS`.
+    n_per_class : int
+    C : float
+    p : float or "auto"
+    effort : dict
+    repeats : int
+    seed : int
+
+    Returns
+    -------
+    dict
+        seconds (the least of `repeats`), gap, objective, memory (bytes at the peak of a training beside what went in, from Python's
+        allocator).
+    """
+    X, y, scores = random_problem(10, 40, n_per_class, seed) if kind == "random" else _awa(n_per_class)
+
+    def train():
+        return METHODS[method].make(C, p, effort, seed).fit(KernelBank(None, X), y, scores=scores)
+
+    train()
+    seconds = []
+    for _ in range(repeats):
+        begun = time.perf_counter()
+        model = train()
+        seconds.append(time.perf_counter() - begun)
+    tracemalloc.start()
+    train()
+    memory = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    found = {"gap": getattr(model, "dual_gap_", np.nan), "objective": getattr(model, "objective_", np.nan)}
+    return {"seconds": min(seconds), **found, "memory": memory}
+
+
+def _awa(n_per_class):
+    """All images of the ten classes, training and test together: 100 each."""
+    task = load_task("awa")
+    rows = np.concatenate([np.flatnonzero(task.y == name)[:n_per_class] for name in np.unique(task.y)])
+    return task.X[rows], task.y[rows], task.scores[rows]

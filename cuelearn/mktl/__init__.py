@@ -1,0 +1,13 @@
+"""Transfer learning from unconstrained priors (thesis chapter 6).
+
+New classes are learnt from few samples and from the scores of models of other classes, which may be of any kind: `MKTL`. Its rivals take
+the same arguments: `MultiKT` (Tommasi et al., 2010), `AverageTL`, `PriorFeatures` and `NoTransfer`.
+"""
+
+from cuelearn.mkl.base import load
+from cuelearn.mktl.baselines import AverageTL, NoTransfer, PriorFeatures
+from cuelearn.mktl.mktl import MKTL, P_RANGE, solve_mktl
+from cuelearn.mktl.multikt import MultiKT
+from cuelearn.mktl.problem import TransferProblem
+
+__all__ = ["AverageTL", "MKTL", "MultiKT", "NoTransfer", "P_RANGE", "PriorFeatures", "TransferProblem", "load", "solve_mktl"]

@@ -1,0 +1,224 @@
+r"""What the transfer learners share: kernels on the new samples, scores of priors beside them, prediction, saving.
+
+Every one of them scores a sample by
+
+.. math:: s(x, y) = \sum_j \alpha_j \sum_i A_{iy}\, k_j(x_i, x) + \sum_z v_{yz}\, s_p(x, z) / c_z + b_y ,
+
+equation 6.1 of the thesis in its kernel form; they differ in how A, alpha, v and b come about.
+"""
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.metrics import accuracy_score
+from sklearn.utils.validation import check_is_fitted
+
+from cuelearn.checks import unchanged_on_error
+from cuelearn.mkl.base import KernelClassifier
+from cuelearn.mktl.priors import PriorScores, given_scores
+
+__all__ = ["TransferClassifier"]
+
+SCALINGS = ("rms", "max", None)
+
+
+class TransferClassifier(KernelClassifier):
+    """Base of the transfer learners: `_train` of a subclass gets class numbers and scaled scores, and calls `_set`."""
+
+    def fit(self, X, y, scores=None):
+        """Learn the new classes.
+
+        Parameters
+        ----------
+        X : array-like or DataFrame, shape (n, n_features), or (n_kernels, n, n) for precomputed kernels, or a KernelBank
+        y : array-like, shape (n,)
+            Labels of the new classes.
+        scores : array-like, shape (n, k), optional
+            Scores of priors as plain numbers, after those of `priors`.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            One sentence that names the argument, or the prior. A model fitted before stays as it was.
+        """
+        with unchanged_on_error(self):
+            self._train(*self._begin(X, y, scores))
+        return self
+
+    def _begin(self, X, y, scores):
+        """Class numbers, and all scores on the training samples, scaled."""
+        if self.scaling not in SCALINGS:
+            raise ValueError(f"scaling must be 'rms', 'max' or None, got {self.scaling!r}")
+        for name in ("feature_names_in_", "n_features_in_"):
+            vars(self).pop(name, None)
+        labels = self._start(X, y)
+        if self._is_precomputed():
+            if self.priors is not None and len(self.priors):
+                raise ValueError("priors need X: with kernels='precomputed' hand their scores over by scores=")
+            mine, names, self._priors = np.zeros((labels.size, 0)), [], None
+        else:
+            self._priors = PriorScores(self.priors, self.n_features_in_, getattr(self, "feature_names_in_", None))
+            mine = self._priors.columns(X if hasattr(X, "iloc") else np.asarray(X))
+            names = self._priors.names
+        given, of = given_scores(scores, labels.size)
+        repeated = sorted(set(of) & set(names)) + sorted({name for name in of if of.count(name) > 1})
+        if repeated:
+            raise ValueError(f"scores must have names of their own, got {repeated[0]!r} again")
+        self._n_given = given.shape[1]
+        self.prior_names_ = [*names, *of]
+        values = np.concatenate([mine, given], axis=1)
+        self.score_scale_ = self._scale_of(values)
+        vars(self).pop("intercept_", None)
+        return labels, np.ascontiguousarray(values / self.score_scale_)
+
+    def _scale_of(self, values):
+        """Divisors of the score columns; 1 for columns of zeros."""
+        if self.scaling is None or values.shape[1] == 0:
+            return np.ones(values.shape[1])
+        largest = np.abs(values).max(axis=0)
+        usable = np.where(largest > 0.0, largest, 1.0)
+        if self.scaling == "max":
+            return usable
+        return usable * np.sqrt(np.where(largest > 0.0, np.mean((values / usable) ** 2, axis=0), 1.0))
+
+    def _set(self, dual_coef, kernel_weights, transfer_weights, intercept=None):
+        """Take what a subclass found: shapes (n, n_classes), (n_kernels,), (n_classes, K), (n_classes,)."""
+        self._keep(dual_coef, kernel_weights)
+        self.transfer_weights_ = transfer_weights
+        if intercept is not None:
+            self.intercept_ = np.asarray(intercept, dtype=np.float64)
+
+    def _scores_on(self, X, scores, n_rows):
+        """Scaled scores of all priors on new samples."""
+        n_own = len(self.prior_names_) - self._n_given
+        if n_own and self._priors is None:
+            own = None
+            given, _ = given_scores(scores, n_rows)
+            if given.shape[1] != len(self.prior_names_):
+                raise ValueError(
+                    f"scores must have {len(self.prior_names_)} columns, those of prior_names_: a model that was loaded holds no priors; "
+                    f"give their scores here or the priors to attach(), got {given.shape[1]} columns"
+                )
+        else:
+            own = self._priors.columns(X) if n_own else np.zeros((n_rows, 0))
+            given, _ = given_scores(scores, n_rows, self._n_given)
+        return (given if own is None else np.concatenate([own, given], axis=1)) / self.score_scale_
+
+    def attach(self, priors):
+        """Give a loaded model its priors back, so that it can score samples by itself.
+
+        Parameters
+        ----------
+        priors : list
+            As in the constructor, in the same order.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If they are not those of the fit by their names; at the first prediction, if one gives another number of columns.
+        """
+        check_is_fitted(self)
+        if self._is_precomputed():
+            raise ValueError("priors need X, and this model has precomputed kernels: hand their scores over by scores=")
+        attached = PriorScores(priors, self.n_features_in_, getattr(self, "feature_names_in_", None))
+        own, place = self.prior_names_[: len(self.prior_names_) - self._n_given], 0
+        attached._widths = []
+        for name, _, _ in attached.entries:
+            width = 0
+            while place + width < len(own) and own[place + width].startswith(f"{name}: "):
+                width += 1
+            width = width or int(place < len(own) and own[place] == name)
+            if not width:
+                break
+            attached._widths.append(width)
+            place += width
+        if place < len(own) or len(attached._widths) < len(attached.entries):
+            names = [entry[0] for entry in attached.entries]
+            raise ValueError(f"priors must be those of the fit in their order, with the columns {own}, got {names}")
+        self.priors, self._priors = priors, attached
+        return self
+
+    def _class_scores(self, X, scores=None):
+        check_is_fitted(self)
+        kernel_part = super()._class_scores(X)
+        total = kernel_part + self._scores_on(self._plain(X), scores, len(kernel_part)) @ self.transfer_weights_.T
+        return total + self.intercept_ if hasattr(self, "intercept_") else total
+
+    def _plain(self, X):
+        return X if hasattr(X, "iloc") or self._is_precomputed() else np.asarray(X)
+
+    def decision_function(self, X, scores=None):
+        """Class scores, equation 6.1.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, n_features), or for precomputed kernels (n_kernels, n, n_train), or a CrossBank
+        scores : array-like, shape (n, k), optional
+            As many columns as at `fit`.
+
+        Returns
+        -------
+        ndarray
+            Shape (n, n_classes); for two classes shape (n,), the second class's score minus the first's.
+        """
+        found = self._class_scores(X, scores)
+        return found[:, 1] - found[:, 0] if found.shape[1] == 2 else found
+
+    def predict(self, X, scores=None):
+        """Class with the largest score; the first on ties.
+
+        Parameters
+        ----------
+        X, scores : as in `decision_function`
+
+        Returns
+        -------
+        ndarray, shape (n,)
+        """
+        found = self._class_scores(X, scores)
+        return self.classes_[np.argmax(found, axis=1)]
+
+    def score(self, X, y, sample_weight=None, scores=None):
+        """Accuracy.
+
+        Parameters
+        ----------
+        X, scores : as in `decision_function`
+        y : array-like, shape (n,)
+        sample_weight : array-like, shape (n,), optional
+
+        Returns
+        -------
+        float
+        """
+        return accuracy_score(y, self.predict(X, scores), sample_weight=sample_weight)
+
+    def __sklearn_clone__(self):
+        """A copy that is not fitted; its priors are, they are given knowledge."""
+        return type(self)(**{k: v if k == "priors" else clone(v, safe=False) for k, v in self.get_params(deep=False).items()})
+
+    def _pack(self):
+        priors, self.priors = self.priors, None  # estimators cannot be written without pickle
+        try:
+            head, arrays = super()._pack()
+        finally:
+            self.priors = priors
+        head["n_given"] = self._n_given
+        for part in (head["parameters"], head["fitted"]):  # keys of a dict are classes or numbers, of which JSON would make words
+            part.update({k: {"items": list(v.items())} for k, v in part.items() if isinstance(v, dict) and set(v) != {"table"}})
+        return head, arrays
+
+    @classmethod
+    def _unpack(cls, head, arrays):
+        for part in (head["parameters"], head["fitted"]):
+            part.update({k: dict(map(tuple, v["items"])) for k, v in part.items() if isinstance(v, dict) and set(v) == {"items"}})
+        model = super()._unpack(head, arrays)
+        model._priors, model._n_given = None, head["n_given"]
+        return model

@@ -1,0 +1,231 @@
+r"""What transfer has to beat: no transfer, the priors alone, and both with equal weights. All are SVMs with the hinge loss and a bias,
+one class against the rest.
+
+No-Transfer shows negative transfer where something falls below it; Prior-Features shows what the priors are worth by themselves;
+Average-TL is what learning the weights has to improve on.
+"""
+
+import numpy as np
+
+from cuelearn.checks import check_positive
+from cuelearn.linear_svm import linear_svm
+from cuelearn.mkl.problem import combined_kernel
+from cuelearn.mkl.single import one_versus_rest
+from cuelearn.mktl.base import TransferClassifier
+
+__all__ = ["AverageTL", "NoTransfer", "PriorFeatures"]
+
+
+class _OneSVM(TransferClassifier):
+    """Base: one SVM per class on a weighted sum of the kernels and of the linear kernels of the scaled score columns."""
+
+    def __init__(self, kernels=None, priors=None, *, C=1.0, scaling="rms", normalize=True, memory=2e9, n_jobs=None):
+        self.kernels = kernels
+        self.priors = priors
+        self.C = C
+        self.scaling = scaling
+        self.normalize = normalize
+        self.memory = memory
+        self.n_jobs = n_jobs
+
+    def _shares(self, n_kernels, n_scores):
+        """Weight of each kernel, and of each score column's kernel."""
+        raise NotImplementedError
+
+    def _train(self, labels, S):
+        C, n_kernels = check_positive("C", self.C), self.bank_.n_kernels
+        of_kernel, of_score = self._shares(n_kernels, S.shape[1])
+        weights = np.full(n_kernels, of_kernel)
+        kernel = combined_kernel(self.bank_, weights, 1.0)
+        if of_score > 0.0:  # not by BLAS, whose sums may depend on the number of its threads
+            kernel += of_score * np.einsum("ik,jk->ij", S, S)
+        coef, bias = one_versus_rest(kernel, labels, self.classes_.size, C, self.n_jobs)
+        transfer = of_score * np.einsum("ic,ik->ck", coef, S) if of_score > 0.0 else np.zeros((self.classes_.size, S.shape[1]))
+        self._set(coef, weights, transfer, bias)
+
+
+class NoTransfer(_OneSVM):
+    r"""SVM on the kernels of the new samples alone; the scores of the priors are read and not used.
+
+    .. math:: \min_{w,b} \frac12\|w\|^2 + C \sum_i \big[1 - y_i (w\cdot\phi(x_i) + b)\big]_+ \quad\text{with}\quad
+              \phi\cdot\phi' = \frac1{F_0} \sum_j k_j , \quad y_i = \pm1 ,
+
+    one class against the rest. As `cuelearn.mkl.AverageKernelSVM`, with the arguments of the transfer learners, so that it can stand
+    in their place.
+
+    Parameters
+    ----------
+    kernels : list of (name, kernel, columns), "precomputed" or None
+        See `MKTL`.
+    priors : list of (name, prior) or (name, prior, columns), or None
+        See `MKTL`; checked, otherwise ignored.
+    C : float > 0, default 1.0
+    scaling : "rms", "max" or None, default "rms"
+    normalize : bool, default True
+    memory : float, default 2e9
+    n_jobs : int or None
+        Threads over classes.
+
+    Attributes
+    ----------
+    classes_, dual_coef_, support_, kernel_weights_, prior_names_, score_scale_, intercept_
+        As of `MKTL`.
+    transfer_weights_ : ndarray, shape (n_classes, K)
+        Zeros.
+
+    Notes
+    -----
+    Cost: libsvm's, between n^2 and n^3 operations for each class; one n x n matrix in float64.
+
+    References
+    ----------
+    "No-Transfer" of thesis 6.5; libsvm through scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.mktl.baselines import NoTransfer
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(60) % 3
+    >>> X = np.eye(3)[y] + 0.2 * rng.normal(size=(60, 3))
+    >>> model = NoTransfer().fit(X, y, scores=rng.normal(size=(60, 2)))
+    >>> model.score(X, y, scores=np.zeros((60, 2))), model.transfer_weights_.tolist()
+    (1.0, [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    """
+
+    def _shares(self, n_kernels, n_scores):
+        return 1.0 / n_kernels, 0.0
+
+
+class PriorFeatures(TransferClassifier):
+    r"""Linear SVM on the scores of the priors alone; the kernels of the new samples are not used.
+
+    .. math:: \min_{v,b} \frac12\|v\|^2 + C \sum_i \big[1 - y_i (v\cdot s_i + b)\big]_+ , \quad y_i = \pm1 ,
+
+    with :math:`s_i` the scaled scores of all priors on sample i, one class against the rest.
+
+    Parameters
+    ----------
+    kernels : list of (name, kernel, columns), "precomputed" or None
+        See `MKTL`; checked, otherwise ignored.
+    priors : list of (name, prior) or (name, prior, columns), or None
+        See `MKTL`. One column of scores at least, from here or from `scores` of `fit`.
+    C : float > 0, default 1.0
+    scaling : "rms", "max" or None, default "rms"
+    normalize : bool, default True
+    memory : float, default 2e9
+
+    Attributes
+    ----------
+    classes_, dual_coef_, support_, prior_names_, score_scale_, intercept_
+        As of `MKTL`.
+    kernel_weights_ : ndarray, shape (n_kernels,)
+        Zeros.
+    transfer_weights_ : ndarray, shape (n_classes, K)
+        The hyperplanes v.
+
+    Notes
+    -----
+    Cost: O(n K^2) operations for each of some twenty steps of an interior-point method, per class, whatever C is; libsvm's steps, which the
+    thesis took, grow to minutes at C = 1000 on some hundred samples, for the same hyperplane. With many priors of little use and a large C
+    the hyperplane can be any of many that separate few samples: the shortest is not always a good one. Where the best biases are an
+    interval (every sample that matters at the limit C), the one found is not always libsvm's.
+
+    References
+    ----------
+    "Prior-Features" of thesis 6.5; after the classemes of Torresani, Szummer, Fitzgibbon, ECCV 2010.
+
+    Examples
+    --------
+    Each new class has a prior that resembles it:
+
+    >>> import numpy as np
+    >>> from cuelearn.mktl.baselines import PriorFeatures
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(60) % 3
+    >>> X = np.eye(3)[y] + 0.2 * rng.normal(size=(60, 3))
+    >>> model = PriorFeatures(priors=[("resemblance", "passthrough")]).fit(X, y)
+    >>> model.transfer_weights_.argmax(axis=1), float(model.score(X, y))
+    (array([0, 1, 2]), 1.0)
+    """
+
+    def __init__(self, kernels=None, priors=None, *, C=1.0, scaling="rms", normalize=True, memory=2e9):
+        self.kernels = kernels
+        self.priors = priors
+        self.C = C
+        self.scaling = scaling
+        self.normalize = normalize
+        self.memory = memory
+
+    def _train(self, labels, S):
+        C, n_classes = check_positive("C", self.C), self.classes_.size
+        if S.shape[1] == 0:
+            raise ValueError("PriorFeatures needs one column of scores at least: give priors, or scores to fit")
+        problems = [1] if n_classes == 2 else range(n_classes)
+        coef, transfer, bias = [], [], []
+        for c in problems:
+            signs = np.where(labels == c, 1.0, -1.0)
+            found = linear_svm(S, signs, C, tol=1e-8)
+            coef.append(signs * found.dual_coef)
+            transfer.append(found.coef)
+            bias.append(found.intercept)
+        coef, transfer, bias = np.array(coef).T, np.array(transfer), np.array(bias)
+        if n_classes == 2:  # one decision value: half of it for one class, half against the other
+            coef, transfer, bias = 0.5 * np.hstack([-coef, coef]), 0.5 * np.vstack([-transfer, transfer]), 0.5 * np.append(-bias, bias)
+        self._set(coef, np.zeros(self.bank_.n_kernels), transfer, bias)
+
+
+class AverageTL(_OneSVM):
+    r"""SVM on the mean of all kernels: those of the new samples, and a linear one for each column of scores.
+
+    .. math:: \min_{w,b} \frac12\|w\|^2 + C \sum_i \big[1 - y_i (w\cdot\phi(x_i) + b)\big]_+ \quad\text{with}\quad
+              \phi\cdot\phi' = \frac1{F_0 + K} \Big( \sum_{j=1}^{F_0} k_j + \sum_{z=1}^K s_z s_z' \Big), \quad y_i = \pm1 ,
+
+    one class against the rest; :math:`s_z` is the scaled score of prior z. What a sample itself looks like counts
+    :math:`F_0 / (F_0 + K)`: the more priors, the less.
+
+    Parameters
+    ----------
+    kernels : list of (name, kernel, columns), "precomputed" or None
+        See `MKTL`.
+    priors : list of (name, prior) or (name, prior, columns), or None
+        See `MKTL`. Without scores the method is `NoTransfer`.
+    C : float > 0, default 1.0
+    scaling : "rms", "max" or None, default "rms"
+        "rms" gives every score kernel the mean diagonal 1, that of normalised kernels.
+    normalize : bool, default True
+    memory : float, default 2e9
+    n_jobs : int or None
+        Threads over classes.
+
+    Attributes
+    ----------
+    classes_, dual_coef_, support_, prior_names_, score_scale_, intercept_
+        As of `MKTL`.
+    kernel_weights_ : ndarray, shape (n_kernels,)
+        All 1/(F0 + K).
+    transfer_weights_ : ndarray, shape (n_classes, K)
+        The part of the hyperplanes that lies in the scores.
+
+    Notes
+    -----
+    Cost: libsvm's, between n^2 and n^3 operations for each class; one n x n matrix in float64.
+
+    References
+    ----------
+    "Average-TL" of thesis 6.5; averaging as a rival of learned weights: Gehler, Nowozin, ICCV 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.mktl.baselines import AverageTL
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(60) % 3
+    >>> scores = np.eye(3)[y] + 0.2 * rng.normal(size=(60, 3))
+    >>> model = AverageTL().fit(rng.normal(size=(60, 2)), y, scores=scores)
+    >>> model.kernel_weights_, model.prior_names_
+    (array([0.25]), ['score 0', 'score 1', 'score 2'])
+    """
+
+    def _shares(self, n_kernels, n_scores):
+        return 1.0 / (n_kernels + n_scores), 1.0 / (n_kernels + n_scores)

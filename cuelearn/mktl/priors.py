@@ -1,0 +1,209 @@
+"""Prior knowledge as columns of scores: whatever gives a score for a sample can be transferred from.
+
+A prior is an estimator that somebody fitted, on whatever features and by whatever method; what is used of it are its scores
+:math:`s_p(x, z)` (thesis 6.2). Nothing is assumed of them but that they are finite and always as many.
+"""
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+
+from cuelearn.kernels import _check_X, _extract, _places, _resolve_columns
+
+__all__ = ["PASSTHROUGH", "PriorScores", "given_scores"]
+
+#: In the place of an estimator: the columns of X are scores themselves.
+PASSTHROUGH = "passthrough"
+
+
+class PriorScores:
+    """Priors, and where in X each finds its features.
+
+    Parameters
+    ----------
+    priors : None or list of (name, prior) or (name, prior, columns)
+        A prior is a fitted estimator with `decision_function` or `predict_proba`, or the word "passthrough". Columns as in
+        `KernelBank`, but for callables; without them a prior gets all columns of X.
+    n_features : int
+        Columns of X.
+    feature_names : sequence of str or None
+        Their names, where X is a DataFrame.
+
+    Attributes
+    ----------
+    names : list of str
+        One for every column of scores, set by the first `columns`: the prior's name, with ": class" behind it where the prior knows
+        more than two classes.
+
+    Raises
+    ------
+    ValueError, TypeError
+        With the name of the prior that is wrong.
+    """
+
+    def __init__(self, priors, n_features, feature_names=None):
+        self.entries = _checked(priors, n_features, feature_names)
+        self.names = None
+        self._widths = None
+
+    def columns(self, X):
+        """Scores of all priors on some samples.
+
+        Parameters
+        ----------
+        X : ndarray or DataFrame, shape (n, n_features)
+
+        Returns
+        -------
+        ndarray of float64, shape (n, K)
+
+        Raises
+        ------
+        ValueError
+            If a prior fails, or returns NaN, too few rows, or another number of columns than its classes (or than before).
+        """
+        found, names = [], []
+        for name, prior, index in self.entries:
+            values, of = _scores_of(name, prior, index, X)
+            if self._widths is not None and values.shape[1] != self._widths[len(found)]:
+                raise ValueError(
+                    f"prior {name!r} gave {values.shape[1]} columns of scores, but {self._widths[len(found)]} when the model was fitted"
+                )
+            found.append(values)
+            names += of
+        if self._widths is None:
+            self._widths, self.names = [values.shape[1] for values in found], names
+        return np.concatenate(found, axis=1) if found else np.zeros((len(X), 0))
+
+
+def _checked(priors, n_features, feature_names):
+    """The list of (name, prior, index of columns)."""
+    if priors is None:
+        return []
+    if isinstance(priors, (str, dict)) or not hasattr(priors, "__iter__"):
+        raise TypeError(f"priors must be a list of (name, prior) or (name, prior, columns), got {priors!r}")
+    entries, places = [], _places(feature_names)
+    for entry in priors:
+        if not isinstance(entry, (tuple, list)) or len(entry) not in (2, 3) or not isinstance(entry[0], str):
+            raise TypeError(f"priors must be a list of (name, prior) or (name, prior, columns), got the entry {entry!r}")
+        name, prior, columns = (*entry, None)[:3]
+        if name in [other[0] for other in entries]:
+            raise ValueError(f"priors must have different names, got {name!r} twice")
+        if isinstance(prior, str):
+            if prior != PASSTHROUGH:
+                raise ValueError(f"prior {name!r} must be a fitted estimator or {PASSTHROUGH!r}, got {prior!r}")
+        elif isinstance(prior, type) or not (hasattr(prior, "decision_function") or hasattr(prior, "predict_proba")):
+            kind = prior.__name__ if isinstance(prior, type) else type(prior).__name__
+            raise ValueError(f"prior {name!r} must be a fitted estimator with decision_function or predict_proba, got {kind}")
+        if columns is None:
+            index = np.arange(n_features)
+        elif callable(columns):
+            raise TypeError(f"prior {name!r}: columns must be a slice, integers, names or a boolean mask, got a callable")
+        else:
+            if not isinstance(columns, (str, slice, int, np.integer)) and not hasattr(columns, "__iter__"):
+                raise TypeError(f"prior {name!r}: columns must be a slice, integers, names or a boolean mask, got {columns!r}")
+            index = _resolve_columns(name, columns, None, n_features, places, kind="prior")
+        _check_features(name, prior, index, feature_names)
+        entries.append((name, prior, index))
+    return entries
+
+
+def _check_features(name, prior, index, feature_names):
+    """That a prior was fitted on as many columns as it is given here, with the same names where both have some."""
+    expected = getattr(prior, "n_features_in_", None)
+    if expected is not None and expected != len(index):
+        raise ValueError(f"prior {name!r} was fitted on {expected} features, but is given {len(index)} columns of X")
+    names = getattr(prior, "feature_names_in_", None)
+    if names is not None and feature_names is not None:
+        mine = [feature_names[i] for i in index]
+        if list(names) != mine:
+            other = next((a, b) for a, b in zip(names, mine, strict=True) if a != b)
+            raise ValueError(f"prior {name!r} was fitted on the feature {other[0]!r}, where it is given the column {other[1]!r} of X")
+
+
+def _scores_of(name, prior, index, X):
+    """Scores of one prior, shape (n, k), and the names of the columns."""
+    frame = hasattr(X, "iloc")
+    if isinstance(prior, str):
+        values = _extract(X if frame else np.asarray(X), index, name, kind="prior")
+        if len(index) == 1:
+            return values, [name]
+        labels = [str(X.columns[i]) for i in index] if frame else [str(i) for i in index]
+        return values, [f"{name}: {label}" for label in labels]
+    part = X.iloc[:, index] if frame else np.asarray(X)[:, index]
+    if frame and not hasattr(prior, "feature_names_in_"):
+        part = part.to_numpy()
+    scores = prior.decision_function if hasattr(prior, "decision_function") else prior.predict_proba
+    try:
+        values = np.asarray(scores(part), dtype=np.float64)
+    except NotFittedError:
+        raise ValueError(
+            f"prior {name!r} is not fitted: {type(prior).__name__} has to be fitted on its own data first (in a parameter grid, wrap it in "
+            "sklearn.frozen.FrozenEstimator: grids clone their values)"
+        ) from None
+    except Exception as error:
+        raise ValueError(f"prior {name!r} cannot score the columns of X that it is given: {error}") from error
+    return _checked_scores(name, prior, values, len(X))
+
+
+def _checked_scores(name, prior, values, n_samples):
+    """An estimator's answer as columns with names."""
+    classes = getattr(prior, "classes_", None)
+    n_classes = None if classes is None or isinstance(classes, list) else len(classes)
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.ndim != 2 or values.shape[0] != n_samples:
+        raise ValueError(f"prior {name!r} must give one row of scores per sample, {n_samples}, got shape {values.shape}")
+    if n_classes == 2 and values.shape[1] == 2:
+        values = values[:, 1:]  # the probability of the other class says nothing new
+    expected = {None: values.shape[1], 2: 1}.get(n_classes, n_classes)
+    if values.shape[1] != expected or expected == 0:
+        raise ValueError(f"prior {name!r} must give one column of scores per class, {expected}, got {values.shape[1]}")
+    if not np.isfinite(values).all():
+        raise ValueError(f"prior {name!r} gave NaN or infinite scores")
+    if expected == 1:
+        return values, [name]
+    return values, [f"{name}: {c}" for c in (range(expected) if n_classes is None else classes)]
+
+
+def given_scores(scores, n_samples, n_columns=None):
+    """Columns of scores that the caller hands over, and their names.
+
+    Parameters
+    ----------
+    scores : None or array-like or DataFrame, shape (n,) or (n, k)
+    n_samples : int
+    n_columns : int, optional
+        The k of the fitted model.
+
+    Returns
+    -------
+    values : ndarray of float64, shape (n, k)
+        k = 0 for None.
+    names : list of str
+
+    Raises
+    ------
+    ValueError
+    """
+    if scores is None:
+        values, names = np.zeros((n_samples, 0)), []
+    else:
+        try:
+            frame = scores if hasattr(scores, "iloc") else np.asarray(scores)
+        except ValueError:
+            raise ValueError("scores must be an array of shape (n, k), got rows of different lengths") from None
+        if frame.ndim == 1:
+            frame = frame.to_frame() if hasattr(frame, "to_frame") else frame[:, None]
+        if frame.ndim != 2 or frame.shape[0] != n_samples:
+            raise ValueError(f"scores must have one row per sample of X, {n_samples}, got shape {frame.shape}")
+        frame, _, width, labels = _check_X(frame, "scores")
+        try:
+            values = np.array(frame, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError("scores must be real numbers") from None
+        if not np.isfinite(values).all():
+            raise ValueError("scores hold NaN or infinite values")
+        names = [f"score {k}" for k in range(width)] if labels is None else [str(label) for label in labels]
+    if n_columns is not None and values.shape[1] != n_columns:
+        raise ValueError(f"scores must have {n_columns} columns, as when the model was fitted, got {values.shape[1]}")
+    return values, names

@@ -1,0 +1,291 @@
+"""Slow, plain NumPy twin of MKTL, and exact optima from a conic solver.
+
+Nothing is clever here: every group has its joint feature map written out as an array ``phi[i, y]`` of dense vectors, for the kernels
+through a Cholesky factor, for the score groups as the thesis prints them (section 6.3: zeros in all blocks but one), and every hyperplane
+is a dense vector of the same length. A step forms scores and norms from those vectors anew. The hinge problem has the joint features
++psi/2 for the second class and -psi/2 for the first, so that a margin is +-psi . w, one plain binary hyperplane for each group.
+
+Kernels have shape (F0, n, n), scores (n, K) as scaled by the caller, labels are 0 .. M-1, `weight` holds the c_i of the samples.
+"""
+
+import contextlib
+import warnings
+
+import cvxpy as cp
+import numpy as np
+
+
+def dual_exponent(p):
+    return p / (p - 1.0)
+
+
+def auto_q(n_groups):
+    """Thesis 6.3, clipped to q >= 2."""
+    return max(2.0, 2.0 * np.log(n_groups)) if n_groups > 0 else 2.0
+
+
+def auto_p(n_groups):
+    q = auto_q(n_groups)
+    return q / (q - 1.0)
+
+
+def n_groups(n_kernels, n_scores, n_classes, loss):
+    return n_kernels + n_scores * (n_classes if loss == "multiclass" else 1)
+
+
+def plain_norm(v, r):
+    v = np.abs(np.asarray(v, dtype=np.float64))
+    top = v.max(initial=0.0)
+    return 0.0 if top == 0.0 else top * ((v / top) ** r).sum() ** (1.0 / r)
+
+
+def features_of(kernel):
+    """Rows whose products are the kernel: its Cholesky factor, or the root of its eigenvalues where it is singular."""
+    kernel = np.asarray(kernel, dtype=np.float64)
+    try:
+        return np.linalg.cholesky(kernel)
+    except np.linalg.LinAlgError:
+        values, vectors = np.linalg.eigh(kernel)
+        return vectors * np.sqrt(np.maximum(values, 0.0))
+
+
+def joint_features(K, S, n_classes, loss):
+    """Arrays (n, M, d_g), one for each group: the kernels first, then the scores, class by class."""
+    K, S = np.asarray(K, dtype=np.float64), np.asarray(S, dtype=np.float64)
+    n = len(S)
+    maps = []
+    for psi in map(features_of, K):
+        if loss == "hinge":
+            maps.append(np.stack([-0.5 * psi, 0.5 * psi], axis=1))
+            continue
+        phi = np.zeros((n, n_classes, n_classes, psi.shape[1]))
+        for y in range(n_classes):
+            phi[:, y, y] = psi
+        maps.append(phi.reshape(n, n_classes, -1))
+    if loss == "hinge":
+        maps.extend(np.stack([-0.5 * S[:, [z]], 0.5 * S[:, [z]]], axis=1) for z in range(S.shape[1]))
+        return maps
+    for y in range(n_classes):
+        for z in range(S.shape[1]):
+            phi = np.zeros((n, n_classes, n_classes))
+            phi[:, y, y] = S[:, z]
+            maps.append(phi)
+    return maps
+
+
+def link(theta, q):
+    """Equation 4.4 without the 1/q: from dual to primal vectors."""
+    norms = np.array([np.linalg.norm(t) for t in theta])
+    size = plain_norm(norms, q)
+    return [t * (norm / size) ** (q - 2.0) if norm > 0.0 else t.copy() for t, norm in zip(theta, norms, strict=True)]
+
+
+def lengths(vectors):
+    return np.array([np.linalg.norm(v) for v in vectors])
+
+
+def class_scores(maps, w):
+    """Scores (n, M) of explicit hyperplanes."""
+    return sum(phi @ block for phi, block in zip(maps, w, strict=True))
+
+
+def plain_losses(scores, y):
+    own = scores[np.arange(y.size), y]
+    others = scores.copy()
+    others[np.arange(y.size), y] = -np.inf
+    return np.maximum(0.0, 1.0 - own + others.max(axis=1))
+
+
+def plain_objective(maps, y, w, p, C, weight=None):
+    """lambda/2 ||w||_{2,p}^2 + 1/n sum_i c_i loss_i from explicit vectors."""
+    weight = np.ones(y.size) if weight is None else weight
+    loss = weight @ plain_losses(class_scores(maps, w), y) / y.size
+    return 0.5 / (C * y.size) * plain_norm(lengths(w), p) ** 2 + loss
+
+
+def dual_blocks(maps, y, a):
+    """theta^g = 1/n sum_i sum_y' a[i, y'] (phi^g(x_i, y_i) - phi^g(x_i, y'))."""
+    n, n_classes = a.shape
+    coef = -a / n
+    coef[np.arange(n), y] = (a.sum(axis=1) - a[np.arange(n), y]) / n
+    return [np.einsum("iy,iyd->d", coef, phi) for phi in maps]
+
+
+def plain_dual(maps, y, a, p, C):
+    """D(a) for a >= 0 with zeros at the labels and rows that sum to at most c_i."""
+    n = y.size
+    return a.sum() / n - 0.5 * C * n * plain_norm(lengths(dual_blocks(maps, y, a)), dual_exponent(p)) ** 2
+
+
+class Twin:
+    """OBSCURE with score groups: thesis Algorithm 4 with equation 4.6, then Algorithm 5, line by line."""
+
+    def __init__(self, K, S, y, n_classes, p, C, loss="multiclass", weight=None):
+        self.maps = joint_features(K, S, n_classes, loss)
+        self.y, self.p, self.q, self.C = np.asarray(y), p, dual_exponent(p), C
+        self.n = self.y.size
+        self.lam = 1.0 / (C * self.n)
+        self.weight = np.ones(self.n) if weight is None else np.asarray(weight, dtype=np.float64)
+        self.theta = [np.zeros(phi.shape[2]) for phi in self.maps]
+        self.A = np.zeros((self.n, n_classes))  # the same dual vector as coefficients, for comparison only
+        self.mistakes, self.n_updates = [], 0
+
+    def w(self):
+        return [block / self.q for block in link(self.theta, self.q)]
+
+    def subgradient(self, i):
+        """-z of c_i loss_i at the present point (None without loss), its norm, the rival, the margin."""
+        w = self.w()
+        scores = sum(phi[i] @ block for phi, block in zip(self.maps, w, strict=True))
+        own = self.y[i]
+        rival = None
+        for c, s in enumerate(scores):
+            if c != own and (rival is None or s > scores[rival]):
+                rival = c
+        margin = scores[own] - scores[rival]
+        if margin >= 1.0:
+            return None, 0.0, rival, margin
+        minus_z = [self.weight[i] * (phi[i, own] - phi[i, rival]) for phi in self.maps]
+        return minus_z, plain_norm(lengths(minus_z), self.q), rival, margin
+
+    def add(self, i, minus_z, rival, step):
+        self.theta = [t + step * g for t, g in zip(self.theta, minus_z, strict=True)]
+        self.A[i, self.y[i]] += step * self.weight[i]
+        self.A[i, rival] -= step * self.weight[i]
+        self.n_updates += 1
+
+    def scale(self, factor):
+        self.theta = [factor * t for t in self.theta]
+        self.A *= factor
+
+    def dual_norm(self):
+        return plain_norm(lengths(self.theta), self.q)
+
+    def online(self, order, eta):
+        """One epoch of the online stage; returns whether it updated."""
+        before = self.n_updates
+        for i in order:
+            minus_z, _, rival, margin = self.subgradient(i)
+            self.mistakes.append(margin <= 0.0)
+            if minus_z is not None:
+                self.add(i, minus_z, rival, eta)
+        return self.n_updates > before
+
+    def radius(self):
+        """R of section 4.4.4, and capped by the objective at 0, which is the mean weight."""
+        w = self.w()
+        loss = self.weight @ plain_losses(class_scores(self.maps, w), self.y) / self.n
+        online = np.sqrt(plain_norm(lengths(w), self.p) ** 2 + 2.0 / self.lam * loss)
+        return online, min(online, np.sqrt(2.0 * self.weight.mean() / self.lam))
+
+    def batch(self, order, R):
+        """Algorithm 5 over a sequence of visits."""
+        q, lam, s = self.q, self.lam, 0.0
+        for t, i in enumerate(order, start=1):
+            minus_z, size, rival, margin = self.subgradient(i)
+            self.mistakes.append(margin <= 0.0)
+            d = lam * t + s
+            if np.isfinite(R):
+                s = s + 0.5 * (np.sqrt(d**2 + q * (lam / q * self.dual_norm() + size) ** 2 / R**2) - d)
+            eta = q / (lam * t + s)
+            self.scale(1.0 - lam * eta / q)
+            if minus_z is not None:
+                self.add(i, minus_z, rival, eta)
+            size = self.dual_norm()
+            if size > q * R:
+                self.scale(q * R / size)
+        return self
+
+    def objective(self):
+        return plain_objective(self.maps, self.y, self.w(), self.p, self.C, self.weight)
+
+    def dual_value(self):
+        """D of the best multiple of the present coefficients, rows clipped to c_i (ALGORITHMS: a certificate)."""
+        a = np.maximum(0.0, -self.A) * (self.lam * self.n / self.q)
+        rows = a.sum(axis=1)
+        a *= (np.minimum(rows, self.weight) / np.where(rows > 0.0, rows, 1.0))[:, None]
+        rows = a.sum(axis=1)
+        if not rows.any():
+            return 0.0
+        with np.errstate(divide="ignore"):
+            limit = np.where(rows > 0.0, self.weight / np.where(rows > 0.0, rows, 1.0), np.inf).min()
+        curvature = plain_norm(lengths(dual_blocks(self.maps, self.y, a)), self.q) ** 2 / self.lam
+        best = min(limit, rows.sum() / self.n / curvature) if curvature > 0.0 else limit
+        return max(0.0, plain_dual(self.maps, self.y, best * a, self.p, self.C))
+
+    def transfer_weights(self, n_kernels, n_scores, loss):
+        """w^(y,z), shape (M, K)."""
+        w = self.w()[n_kernels:]
+        n_classes = self.A.shape[1]
+        if loss == "hinge":
+            row = np.array([block[0] for block in w])
+            return np.stack([-0.5 * row, 0.5 * row])
+        return np.array([[w[y * n_scores + z][y] for z in range(n_scores)] for y in range(n_classes)]).reshape(n_classes, n_scores)
+
+    def kernel_scores(self, n_kernels):
+        """What the kernel groups add to the training scores, shape (n, M)."""
+        return class_scores(self.maps[:n_kernels], self.w()[:n_kernels]) if n_kernels else np.zeros_like(self.A)
+
+
+# ------------------------------------------------------------------ exact optima
+
+
+def conic_optimum(K, S, y, p, C, loss="multiclass", weight=None):
+    """Optimum of the primal by an interior-point solver; returns the value and the primal norms of all groups.
+
+    Both losses in their own form: a matrix of hyperplanes for each kernel and one number for each class and score column, or, for the hinge
+    loss, one hyperplane and one number for each column, labels -1 and 1.
+    """
+    S = np.asarray(S, dtype=np.float64)
+    n, n_classes = y.size, int(y.max()) + 1
+    weight = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
+    width = n_classes if loss == "multiclass" else 1
+    maps = [features_of(kernel) for kernel in np.asarray(K, dtype=np.float64)]
+    blocks = [cp.Variable((psi.shape[1], width)) for psi in maps]
+    scores = sum((psi @ block for psi, block in zip(maps, blocks, strict=True)), np.zeros((n, width)))
+    norms = [cp.norm(block, "fro") for block in blocks]
+    if S.shape[1]:
+        V = cp.Variable((S.shape[1], width))
+        scores = scores + S @ V
+        norms += [cp.abs(V[z, c]) for c in range(width) for z in range(S.shape[1])]
+    slack = cp.Variable(n, nonneg=True)
+    if loss == "multiclass":
+        own = cp.sum(cp.multiply(scores, np.eye(n_classes)[y]), axis=1)
+        constraints = [cp.multiply((y != c).astype(float), 1.0 - own + scores[:, c]) <= slack for c in range(n_classes)]
+    else:
+        constraints = [1.0 - cp.multiply(2.0 * y - 1.0, scores[:, 0]) <= slack]
+    norms = cp.hstack(norms)
+    length = cp.norm(norms, 2) if p == 2.0 or norms.size == 1 else cp.pnorm(norms, p, max_denom=1 << 16)
+    bound = cp.Variable()
+    constraints.append(length <= bound)
+    problem = cp.Problem(cp.Minimize(0.5 / (C * n) * cp.square(bound) + weight @ slack / n), constraints)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for tolerance in (1e-10, 1e-9, 1e-8):  # its steps may stall on the way to the last digits
+            with contextlib.suppress(cp.SolverError):
+                problem.solve(solver=cp.CLARABEL, tol_gap_abs=tolerance, tol_gap_rel=tolerance, tol_feas=tolerance)
+                break
+    if problem.value is None:
+        raise RuntimeError("the conic solver failed")
+    return float(problem.value), np.asarray(norms.value)
+
+
+# ------------------------------------------------------------------ problems
+
+
+def make_task(seed, n=24, n_kernels=1, n_classes=3, n_scores=4, useful=2):
+    """RBF kernels of simulated features, labels with every class present, and score columns of which the first `useful` know a class."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(n_classes, size=n)
+    y[:n_classes] = np.arange(n_classes)
+    rng.shuffle(y)
+    K = []
+    for _ in range(n_kernels):
+        Z = rng.normal(size=(n, 4)) + 0.8 * rng.normal(size=(n_classes, 4))[y]
+        distance = ((Z[:, None] - Z) ** 2).sum(-1)
+        K.append(np.exp(-distance / distance.mean()))
+    S = rng.normal(size=(n, n_scores))
+    for z in range(min(useful, n_scores)):
+        S[:, z] += np.where(y == z % n_classes, 1.2, -0.8)
+    S /= np.sqrt((S**2).mean(axis=0)) if n_scores else 1.0
+    return np.array(K), S, y

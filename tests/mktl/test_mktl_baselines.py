@@ -1,0 +1,341 @@
+"""NoTransfer, PriorFeatures and AverageTL: each is an SVM on a kernel that can be written down, and libsvm solves it too."""
+
+import doctest
+import inspect
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import AdaBoostClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from cuelearn.kernels import RBF, KernelBank, Linear
+from cuelearn.mkl import AverageKernelSVM
+from cuelearn.mkl.base import load
+from cuelearn.mktl import baselines
+from cuelearn.mktl.baselines import AverageTL, NoTransfer, PriorFeatures
+
+ALL = [NoTransfer, PriorFeatures, AverageTL]
+CUES = [("shape", RBF(), [0, 1]), ("colour", Linear(), slice(2, 4))]
+NAMES = ["height", "width", "red", "green", "fine", "coarse"]
+
+
+def draw(n, n_classes, seed, noise=1.0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % n_classes
+    rng.shuffle(y)
+    angle = 2.0 * np.pi * y / n_classes
+    X = noise * rng.normal(size=(n, 6))
+    X[:, :2] += 1.5 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    X[:, 2:4] += 0.7 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return X, y
+
+
+class Task:
+    """Training and new samples, and priors of two kinds that were fitted on other data and other columns."""
+
+    def __init__(self, n_classes):
+        self.n_classes = n_classes
+        self.X, self.y = draw(60, n_classes, 0)
+        self.new, self.y_new = draw(40, n_classes, 1)
+        old, y_old = draw(100, 4, 2)
+        self.svm = SVC(C=10.0).fit(old[:, 2:], y_old > 1)
+        self.boosted = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=10, random_state=0).fit(old, y_old)
+        self.priors = [("svm", self.svm, slice(2, 6)), ("boosted", self.boosted)]
+        self.S, self.S_new = self.scores(self.X), self.scores(self.new)
+        self.bank = KernelBank(CUES, self.X)
+        self.stack = self.bank.stack.astype(np.float64)
+        self.cross = np.concatenate([block for _, block in self.bank.cross(self.new).blocks()], axis=1).astype(np.float64)
+
+    def scores(self, X):
+        return np.column_stack([self.svm.decision_function(X[:, 2:]), self.boosted.decision_function(X)])
+
+    def fit(self, cls, **options):
+        return cls(CUES, self.priors, **options).fit(self.X, self.y)
+
+    def svc(self, kernel, kernel_of_new, C):
+        """scikit-learn's SVC, one class against the rest; for two classes one."""
+        found = []
+        for c in [1] if self.n_classes == 2 else range(self.n_classes):
+            machine = SVC(C=C, kernel="precomputed").fit(kernel, (self.y == c).astype(int))
+            found.append(machine.decision_function(kernel_of_new))
+        return found[0] if self.n_classes == 2 else np.stack(found, axis=1)
+
+
+@pytest.fixture(scope="module", params=[2, 3], ids=["binary", "multiclass"])
+def task(request):
+    return Task(request.param)
+
+
+def scale_of(S, scaling):
+    return {"rms": np.sqrt(np.mean(S**2, axis=0)), "max": np.abs(S).max(axis=0), None: np.ones(S.shape[1])}[scaling]
+
+
+# ------------------------------------------------------------------ each is libsvm on a kernel
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_no_transfer_is_libsvm_on_the_mean_kernel(C, task):
+    model = task.fit(NoTransfer, C=C)
+    wanted = task.svc(task.stack.mean(axis=0), task.cross.mean(axis=0), C)
+    np.testing.assert_allclose(model.decision_function(task.new), wanted, atol=1e-5 * np.abs(wanted).max())
+    np.testing.assert_array_equal(model.kernel_weights_, [0.5, 0.5])
+    np.testing.assert_array_equal(model.transfer_weights_, np.zeros((task.n_classes, 5)))
+    # in float64, from the kernels themselves: nearly the same bits
+    precise = NoTransfer("precomputed", C=C).fit(task.stack, task.y, scores=task.S)
+    np.testing.assert_allclose(precise.decision_function(task.cross, task.S_new), wanted, atol=1e-9 * np.abs(wanted).max())
+    # the estimator of the MKL chapter
+    other = AverageKernelSVM(CUES, C=C).fit(task.X, task.y)
+    np.testing.assert_array_equal(model.decision_function(task.new), other.decision_function(task.new))
+    # whatever the priors say
+    rng = np.random.default_rng(0)
+    wild = NoTransfer("precomputed", C=C).fit(task.stack, task.y, scores=rng.normal(size=(60, 7)))
+    np.testing.assert_array_equal(
+        wild.decision_function(task.cross, rng.normal(size=(40, 7))), precise.decision_function(task.cross, task.S_new)
+    )
+
+
+@pytest.mark.parametrize("scaling", ["rms", "max", None])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_prior_features_is_a_linear_svm_on_the_scores(C, scaling, task):
+    model = task.fit(PriorFeatures, C=C, scaling=scaling)
+    scale = scale_of(task.S, scaling)
+    S, S_new = task.S / scale, task.S_new / scale
+    np.testing.assert_allclose(model.score_scale_, scale)
+    found = model.decision_function(task.new)
+    hyperplanes, biases, columns = model.transfer_weights_, model.intercept_, found.reshape(40, -1).T
+    if task.n_classes == 2:
+        hyperplanes, biases = hyperplanes[1:] - hyperplanes[:1], biases[1:] - biases[:1]
+
+    def objective(v, b):
+        return 0.5 * v @ v + C * np.maximum(0.0, 1.0 - signs * (S @ v + b)).sum()
+
+    for c, v, b, column in zip([1] if task.n_classes == 2 else range(task.n_classes), hyperplanes, biases, columns, strict=True):
+        signs = np.where(task.y == c, 1.0, -1.0)
+        machine = SVC(C=C, kernel="linear", tol=1e-9).fit(S, signs)
+        np.testing.assert_allclose(v, machine.coef_[0], atol=1e-3 * np.abs(machine.coef_).max())
+        assert objective(v, b) <= objective(machine.coef_[0], machine.intercept_[0]) * (1.0 + 1e-7)
+        if (np.abs(machine.dual_coef_) < C * (1.0 - 1e-6)).any():  # else the best biases are an interval
+            np.testing.assert_allclose(column, machine.decision_function(S_new), atol=2e-3 * max(1.0, np.abs(column).max()))
+        np.testing.assert_allclose(column, S_new @ v + b, atol=1e-9 * np.abs(column).max())
+    of_dual = model.dual_coef_.T @ S[model.support_]
+    np.testing.assert_allclose(of_dual, model.transfer_weights_, atol=1e-4 * np.abs(of_dual).max())
+    np.testing.assert_array_equal(model.kernel_weights_, [0.0, 0.0])
+    assert model.dual_coef_.shape == (model.support_.size, task.n_classes)
+    # what the new samples look like does not matter
+    other = PriorFeatures("precomputed", C=C, scaling=scaling).fit(np.stack([np.eye(60)]), task.y, scores=task.S)
+    np.testing.assert_array_equal(other.decision_function(np.ones((1, 40, 60)), task.S_new), found)
+
+
+@pytest.mark.parametrize("scaling", ["rms", "max", None])
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_average_tl_is_libsvm_on_the_mean_of_all_kernels(C, scaling, task):
+    model = task.fit(AverageTL, C=C, scaling=scaling)
+    scale = scale_of(task.S, scaling)
+    S, S_new = task.S / scale, task.S_new / scale
+    kernels = [*task.stack, *(np.outer(column, column) for column in S.T)]
+    of_new = [*task.cross, *(np.outer(column_new, column) for column_new, column in zip(S_new.T, S.T, strict=True))]
+    assert len(kernels) == 7
+    wanted = task.svc(np.mean(kernels, axis=0), np.mean(of_new, axis=0), C)
+    np.testing.assert_allclose(model.decision_function(task.new), wanted, atol=1e-5 * np.abs(wanted).max())
+    precise = AverageTL("precomputed", C=C, scaling=scaling).fit(task.stack, task.y, scores=task.S)
+    np.testing.assert_allclose(precise.decision_function(task.cross, task.S_new), wanted, atol=1e-6 * np.abs(wanted).max())
+    np.testing.assert_allclose(model.kernel_weights_, np.full(2, 1.0 / 7.0))
+    if scaling == "rms":  # every score kernel counts as much as a normalised one
+        np.testing.assert_allclose([np.diag(kernel).mean() for kernel in kernels[2:]], 1.0)
+
+
+def test_average_tl_without_scores_is_no_transfer(task):
+    one, other = AverageTL(CUES).fit(task.X, task.y), NoTransfer(CUES).fit(task.X, task.y)
+    np.testing.assert_array_equal(one.decision_function(task.new), other.decision_function(task.new))
+    assert one.transfer_weights_.shape == (task.n_classes, 0) and one.prior_names_ == []
+
+
+# ------------------------------------------------------------------ what they share
+
+
+def explicit(model, task):
+    """Decision values from the fitted attributes alone."""
+    kernel = np.einsum("j,jni->ni", model.kernel_weights_, task.cross[:, :, model.support_])
+    values = kernel @ model.dual_coef_ + task.S_new / model.score_scale_ @ model.transfer_weights_.T + model.intercept_
+    return values[:, 1] - values[:, 0] if task.n_classes == 2 else values
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_predictions_by_the_formula(cls, task):
+    model = task.fit(cls)
+    found = model.decision_function(task.new)
+    np.testing.assert_allclose(found, explicit(model, task), atol=1e-5 * np.abs(found).max())
+    assert model.intercept_.shape == (task.n_classes,) and model.transfer_weights_.shape == (task.n_classes, 5)
+    assert (np.diff(model.support_) > 0).all()
+    if task.n_classes == 2:
+        np.testing.assert_array_equal(model.predict(task.new), (found > 0.0).astype(int))
+        np.testing.assert_array_equal(model.transfer_weights_[0], -model.transfer_weights_[1])
+    else:
+        np.testing.assert_array_equal(model.predict(task.new), found.argmax(axis=1))
+    assert model.score(task.new, task.y_new) == np.mean(model.predict(task.new) == task.y_new)
+    weight = np.arange(40.0)
+    assert model.score(task.new, task.y_new, sample_weight=weight) == np.average(model.predict(task.new) == task.y_new, weights=weight)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_all_forms_of_input_agree(cls, task):
+    """Priors or their scores, features or kernels: the same model."""
+    by_priors = task.fit(cls)
+    wanted = by_priors.decision_function(task.new)
+    by_scores = cls(CUES).fit(task.X, task.y, scores=task.S)
+    half = cls(CUES, task.priors[:1]).fit(task.X, task.y, scores=task.S[:, 1:])
+    by_stack = cls("precomputed").fit(task.bank.stack, task.y, scores=task.S)
+    by_bank = cls("precomputed").fit(task.bank, task.y, scores=task.S)
+    for model, X, scores in (
+        (by_scores, task.new, task.S_new), (half, task.new, task.S_new[:, 1:]), (by_stack, task.cross, task.S_new),
+        (by_bank, task.cross, task.S_new), (by_bank, task.bank.cross(task.new), task.S_new),
+    ):  # fmt: skip
+        np.testing.assert_allclose(model.decision_function(X, scores), wanted, atol=1e-5 * np.abs(wanted).max())
+        np.testing.assert_array_equal(model.predict(X, scores), by_priors.predict(task.new))
+    assert by_priors.prior_names_ == ["svm", "boosted: 0", "boosted: 1", "boosted: 2", "boosted: 3"]
+    assert by_scores.prior_names_ == [f"score {k}" for k in range(5)]
+    # columns of scores that stand in X
+    wide, wide_new = np.column_stack([task.X, task.S]), np.column_stack([task.new, task.S_new])
+    passed = cls(CUES, [("priors", "passthrough", slice(6, 11))]).fit(wide, task.y)
+    np.testing.assert_allclose(passed.decision_function(wide_new), wanted, atol=1e-5 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_data_frames_and_labels(cls, task):
+    frame, new = pd.DataFrame(task.X, columns=NAMES), pd.DataFrame(task.new, columns=NAMES)
+    cues = [("shape", RBF(), NAMES[:2]), ("colour", Linear(), NAMES[2:4])]
+    names = np.array(["ant", "bee", "cat"])
+    model = cls(cues, [("svm", task.svm, NAMES[2:]), ("boosted", task.boosted)]).fit(frame, names[task.y])
+    np.testing.assert_array_equal(model.predict(new), names[task.fit(cls).predict(task.new)])
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(new[NAMES[::-1]])
+
+
+@pytest.mark.parametrize("cls", [NoTransfer, AverageTL])
+def test_threads_over_classes(cls, task):
+    one, two = task.fit(cls), task.fit(cls, n_jobs=2)
+    np.testing.assert_array_equal(one.dual_coef_, two.dual_coef_)
+    np.testing.assert_array_equal(one.transfer_weights_, two.transfer_weights_)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_save_and_load(cls, task, tmp_path):
+    model = task.fit(cls, C=3.0)
+    model.save(tmp_path / "model.npz")
+    for loaded in (load(tmp_path / "model.npz"), cls.load(tmp_path / "model.npz")):
+        assert type(loaded) is cls and loaded.C == 3.0
+        for name, value in vars(model).items():
+            if name.endswith("_") and name not in ("bank_", "bank_support_"):
+                np.testing.assert_array_equal(getattr(loaded, name), value, err_msg=name)
+        np.testing.assert_array_equal(loaded.decision_function(task.new, task.S_new), model.decision_function(task.new))
+        np.testing.assert_array_equal(loaded.attach(task.priors).predict(task.new), model.predict(task.new))
+    model = cls("precomputed").fit(task.stack, task.y, scores=task.S)
+    model.save(tmp_path / "stack.npz")
+    loaded = load(tmp_path / "stack.npz")
+    np.testing.assert_array_equal(loaded.decision_function(task.cross, task.S_new), model.decision_function(task.cross, task.S_new))
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_clone_and_search(cls, task):
+    model = cls(CUES, task.priors, C=4.0)
+    copy = clone(model)
+    assert copy.priors is task.priors and copy.get_params().keys() == model.get_params().keys()
+    np.testing.assert_array_equal(copy.fit(task.X, task.y).dual_coef_, model.fit(task.X, task.y).dual_coef_)
+    search = GridSearchCV(cls(CUES, task.priors), {"C": [0.1, 10.0], "scaling": ["rms", None]}, cv=3).fit(task.X, task.y)
+    assert search.score(task.new, task.y_new) > 0.5
+    pipeline = make_pipeline(StandardScaler(), cls(CUES, [("columns", "passthrough")]))
+    assert cross_val_score(pipeline, task.X, task.y, cv=3).mean() > 0.6
+
+
+def test_priors_that_know_help(task):
+    """Scores of the new classes themselves: Prior-Features and Average-TL above No-Transfer; noise: No-Transfer stays, the others fall."""
+    rng = np.random.default_rng(0)
+    rows = np.arange(12)
+    know = [np.eye(task.n_classes)[y] + 0.3 * rng.normal(size=(len(y), task.n_classes)) for y in (task.y[rows], task.y_new)]
+    noise = [rng.normal(size=(len(y), 20)) for y in (task.y[rows], task.y_new)]
+    accuracy = {}
+    for cls in ALL:
+        for name, (S, S_new) in (("know", know), ("noise", noise)):
+            accuracy[cls, name] = cls(CUES).fit(task.X[rows], task.y[rows], scores=S).score(task.new, task.y_new, scores=S_new)
+    assert accuracy[NoTransfer, "know"] == accuracy[NoTransfer, "noise"]
+    for cls in (PriorFeatures, AverageTL):
+        assert accuracy[cls, "know"] > accuracy[NoTransfer, "know"] > accuracy[cls, "noise"]
+
+
+# ------------------------------------------------------------------ what can go wrong
+
+
+def test_prior_features_needs_scores(task):
+    for model in (PriorFeatures(), PriorFeatures(CUES, [])):
+        with pytest.raises(ValueError, match="PriorFeatures needs one column of scores at least: give priors, or scores to fit"):
+            model.fit(task.X, task.y)
+    with pytest.raises(ValueError, match="PriorFeatures needs one column of scores at least"):
+        PriorFeatures("precomputed").fit(task.stack, task.y)
+    with pytest.raises(ValueError, match="scores|column|feature"):
+        PriorFeatures().fit(task.X, task.y, scores=np.zeros((60, 0)))
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        *[("C", value) for value in (0.0, -1.0, np.inf, np.nan, "1", None, True)],
+        *[("scaling", value) for value in ("std", 1.0, True)],
+        *[("kernels", value) for value in ("linear", [], [("a", RBF())])],
+        *[("priors", value) for value in ("passthrough", [("a", "through")], [("a", SVC)], [("a", SVC())], 3)],
+    ],
+)
+def test_a_bad_parameter_is_one_error_that_names_it(cls, name, value, task):
+    model = cls(CUES, task.priors).set_params(**{name: value})
+    pattern = {"kernels": "kernel|column|triple", "priors": "prior"}.get(name, rf"\b{name}\b")
+    with pytest.raises((ValueError, TypeError), match=pattern) as caught:
+        model.fit(task.X, task.y)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_bad_scores_and_missing_ones(cls, task):
+    for scores, message in (
+        (task.S[:-1], "scores must have one row per sample of X, 60"),
+        (np.full((60, 2), np.nan), "scores hold NaN or infinite values"),
+        (np.full((60, 2), np.inf), "scores hold NaN or infinite values"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            cls(CUES).fit(task.X, task.y, scores=scores)
+    model = cls(CUES).fit(task.X, task.y, scores=task.S)
+    with pytest.raises(ValueError, match="scores must have 5 columns"):
+        model.predict(task.new)
+    with pytest.raises(ValueError, match="scores must have 5 columns"):
+        model.predict(task.new, task.S_new[:, 1:])
+    with pytest.raises(NotFittedError):
+        cls().predict(task.new)
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_a_refused_fit_leaves_the_model_as_it_was(cls, task):
+    model = task.fit(cls)
+    before = model.decision_function(task.new)
+    with pytest.raises(ValueError, match="C must be a positive number"):
+        model.set_params(C=-1.0).fit(task.X[:20], task.y[:20])
+    np.testing.assert_array_equal(model.decision_function(task.new), before)
+
+
+@parametrize_with_checks([NoTransfer(), AverageTL(), *(cls(priors=[("columns", "passthrough")]) for cls in (AverageTL, PriorFeatures))])
+def test_scikit_learn_checks(estimator, check):
+    """Every check passes: none is listed as an expected failure."""
+    check(estimator)
+
+
+def test_examples_and_docstrings():
+    assert doctest.testmod(baselines).failed == 0
+    for cls in ALL:
+        text = inspect.getdoc(cls)
+        assert not [name for name in inspect.signature(cls).parameters if name not in text]

@@ -1,0 +1,682 @@
+"""MKTL as its users meet it: priors of every kind and every way to get them wrong, scikit-learn's habits, saving."""
+
+import inspect
+import os
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from mktl_twins import make_task
+from sklearn.base import BaseEstimator, clone
+from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC, OneClassSVM
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from cuelearn.kernels import RBF, KernelBank, Linear
+from cuelearn.mkl import UFOMKL
+from cuelearn.mktl import MKTL, load
+
+COLUMNS = ["height", "width", "red", "green", "fine", "coarse"]
+CUES = [("shape", RBF(), [0, 1])]
+NAMED = [("shape", RBF(), ["height", "width"])]
+QUIET = dict(random_state=0, verbose=False)
+
+
+def make_data(n, seed=0, n_classes=3):
+    """Two columns for the new task, four for priors; the classes lie on a circle in every pair of columns."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % n_classes
+    rng.shuffle(y)
+    angle = 2.0 * np.pi * y / n_classes
+    circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return rng.normal(size=(n, 6)) + np.concatenate([0.8 * circle, 2.0 * circle, 1.5 * circle[:, ::-1]], axis=1), y
+
+
+@pytest.fixture(scope="module")
+def old():
+    """What priors are trained on: other samples of other classes (five of them) on the same six columns."""
+    return make_data(150, seed=9, n_classes=5)
+
+
+@pytest.fixture(scope="module")
+def priors(old):
+    """Other features, other learners, from two to five classes."""
+    X, y = old
+    return [
+        ("birds", AdaBoostClassifier(n_estimators=10, random_state=0).fit(X[:, 2:4], np.array(list("abcde"))[y]), [2, 3]),
+        ("plane", SVC().fit(X[:, 4:], y == 2), [4, 5]),
+        ("plants", GaussianNB().fit(X[y < 3][:, 2:], y[y < 3]), slice(2, 6)),
+        ("all", LinearSVC().fit(X, y)),
+    ]
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_data(90, seed=1)
+
+
+@pytest.fixture(scope="module")
+def new():
+    return make_data(60, seed=2)
+
+
+def model_of(priors, kernels=CUES, **options):
+    return MKTL(kernels, priors, **(QUIET | options))
+
+
+# ------------------------------------------------------------------ priors that are right
+
+
+def test_columns_of_priors(priors, data, new):
+    """What each contributes, in their order, under its name; the same model as from the plain numbers."""
+    X, y = data
+    model = model_of(priors, C=10.0).fit(X, y)
+    assert model.prior_names_ == [
+        *[f"birds: {c}" for c in "abcde"], "plane", *[f"plants: {c}" for c in range(3)], *[f"all: {c}" for c in range(5)],
+    ]  # fmt: skip
+    assert model.transfer_weights_.shape == (3, 14) and model.score_scale_.shape == (14,)
+
+    def columns(X):
+        birds, plane, plants, everything = (prior for _, prior, *_ in priors)
+        return np.column_stack(
+            [birds.decision_function(X[:, 2:4]), plane.decision_function(X[:, 4:]), plants.predict_proba(X[:, 2:]), everything.decision_function(X)]
+        )
+
+    np.testing.assert_allclose(model.score_scale_, np.sqrt((columns(X) ** 2).mean(axis=0)))
+    plain = model_of(None, C=10.0).fit(X, y, scores=columns(X))
+    np.testing.assert_array_equal(plain.transfer_weights_, model.transfer_weights_)
+    f = model.decision_function(new[0])
+    np.testing.assert_array_equal(plain.decision_function(new[0], scores=columns(new[0])), f)
+    cross = np.concatenate([block for _, block in model.bank_.cross(new[0]).blocks()], axis=1)[:, :, model.support_]
+    by_hand = np.tensordot(model.kernel_weights_, cross, 1) @ model.dual_coef_ + columns(new[0]) / model.score_scale_ @ model.transfer_weights_.T
+    np.testing.assert_allclose(f, by_hand, atol=1e-5 * np.abs(f).max())
+    np.testing.assert_array_equal(model.predict(new[0]), model.classes_[f.argmax(axis=1)])
+    assert model.score(*new) == np.mean(model.predict(new[0]) == new[1])
+    weight = np.random.default_rng(0).uniform(size=60)
+    assert model.score(*new, sample_weight=weight) == pytest.approx(np.average(model.predict(new[0]) == new[1], weights=weight))
+
+
+def test_two_new_classes(priors, data, new):
+    X, y = data
+    names = np.array(["cow", "goat"])
+    model = model_of(priors, class_weight="positive").fit(X, names[(y > 0).astype(int)])
+    f = model.decision_function(new[0])
+    assert f.shape == (60,) and model.transfer_weights_.shape == (2, 14)
+    np.testing.assert_array_equal(model.transfer_weights_[0], -model.transfer_weights_[1])
+    np.testing.assert_array_equal(model.predict(new[0]), names[(f > 0).astype(int)])
+
+
+def test_priors_that_help_do(priors, data, new):
+    with_priors, without = (model_of(given, C=10.0).fit(*data).score(*new) for given in (priors, None))
+    assert with_priors > without + 0.1
+
+
+def test_priors_of_every_make(old, data):
+    """A pipeline, a search, a forest, neighbours, a model of this package, something that is no classifier, scores as columns."""
+    X, y = old
+    makes = [
+        ("pipeline", make_pipeline(StandardScaler(), LogisticRegression()).fit(X[:, :4], y), slice(0, 4)),
+        ("search", GridSearchCV(SVC(), {"C": [0.1, 1.0]}, cv=3).fit(X, y)),
+        ("forest", RandomForestClassifier(10, random_state=0).fit(X, y)),
+        ("neighbours", KNeighborsClassifier().fit(X[:, 2:], y > 1), [2, 3, 4, 5]),
+        ("kernels", UFOMKL([("a", RBF(), [0, 1])], n_epochs=3, **QUIET).fit(X[:, 2:4], y), [2, 3]),
+        ("novelty", OneClassSVM().fit(X[:, :2]), [0, 1]),
+        ("raw", "passthrough", [4, 5]),
+        ("transfer", MKTL([("a", RBF(), [0, 1])], None, **QUIET).fit(X[:, 2:4], y), [2, 3]),
+    ]
+    widths = [5, 5, 5, 1, 5, 1, 2, 5]
+    model = model_of(makes).fit(*data)
+    assert len(model.prior_names_) == len(set(model.prior_names_)) == sum(widths) == model.transfer_weights_.shape[1]
+    starts = [0, *np.cumsum(widths)]
+    for (name, *_), start, stop in zip(makes, starts, starts[1:], strict=False):
+        assert all(found.startswith(name) for found in model.prior_names_[start:stop])
+    assert np.isfinite(model.decision_function(data[0])).all()
+    assert {"neighbours", "novelty"} <= set(model.prior_names_)  # one column each: the prior's own name
+
+
+def test_scores_beside_priors(priors, data, new):
+    """Those of the priors first, those given as numbers behind them, in one vector too."""
+    X, y = data
+    rng = np.random.default_rng(0)
+    extra = rng.normal(size=(90, 2))
+    model = model_of(priors).fit(X, y, scores=extra)
+    assert len(model.prior_names_) == len(set(model.prior_names_)) == 16
+    np.testing.assert_allclose(model.score_scale_[14:], np.sqrt((extra**2).mean(axis=0)))
+    f = model.decision_function(new[0], scores=np.zeros((60, 2)))
+    assert f.shape == (60, 3)
+    one = model_of(None).fit(X, y, scores=extra[:, 0])
+    two = model_of(None).fit(X, y, scores=extra[:, [0]])
+    np.testing.assert_array_equal(one.transfer_weights_, two.transfer_weights_)
+    listed = model_of(None).fit(X.tolist(), y.tolist(), scores=extra[:, [0]].tolist())
+    np.testing.assert_array_equal(one.transfer_weights_, listed.transfer_weights_)
+    named = model_of(None).fit(X, y, scores=pd.DataFrame(extra, columns=["cat", "dog"]))
+    assert [name.split()[-1] for name in named.prior_names_] == ["cat", "dog"]
+
+
+# ------------------------------------------------------------------ priors that are wrong
+
+
+class Fixed(BaseEstimator):
+    """Answers what it was told to."""
+
+    def __init__(self, answer=None, classes=None, error=None):
+        self.answer = answer
+        self.classes = classes
+        self.error = error
+        if classes is not None:
+            self.classes_ = np.arange(classes)
+
+    def fit(self, X, y):
+        return self
+
+    def decision_function(self, X):
+        if self.error is not None:
+            raise self.error
+        return self.answer(X) if callable(self.answer) else self.answer
+
+
+def nan_at_row_7(X):
+    out = np.ones((len(X), 3))
+    out[7, 1] = np.nan
+    return out
+
+
+class Lists(BaseEstimator):
+    """A multi-output forest's answer."""
+
+    def fit(self, X, y):
+        return self
+
+    def predict_proba(self, X):
+        return [np.full((len(X), 2), 0.5)] * 3
+
+
+def bad_priors():
+    X, y = make_data(120, seed=9, n_classes=4)
+    frame = pd.DataFrame(X, columns=COLUMNS)
+    fitted = LinearSVC().fit(X, y)
+    return {
+        "unfitted": SVC(),
+        "unfitted pipeline": make_pipeline(StandardScaler(), SVC()),
+        "unfitted of ours": UFOMKL(CUES),
+        "one against one": SVC(decision_function_shape="ovo").fit(X, y),
+        "NaN": Fixed(nan_at_row_7, 3),
+        "infinite": Fixed(lambda X: np.full(len(X), np.inf)),
+        "text": Fixed(lambda X: np.full(len(X), "a")),
+        "too few rows": Fixed(lambda X: np.ones((len(X) - 1, 3)), 3),
+        "too many rows": Fixed(lambda X: np.ones(len(X) + 1)),
+        "three dimensions": Fixed(lambda X: np.ones((len(X), 3, 1)), 3),
+        "a number": Fixed(1.0),
+        "None": Fixed(None),
+        "two columns for three classes": Fixed(lambda X: np.ones((len(X), 2)), 3),
+        "a list of matrices": Lists().fit(X, y),
+        "other number of features": LinearSVC().fit(X[:, :4], y),
+        "other feature names": LinearSVC().fit(frame.rename(columns={"red": "blue"}), y),
+        "same names in another order": LinearSVC().fit(frame[COLUMNS[::-1]], y),
+        "raises": Fixed(error=RuntimeError("cannot")),
+        "regressor": LinearRegression().fit(X, y),
+        "transformer": StandardScaler().fit(X),
+        "class, not instance": SVC,
+        "number": 3,
+        "word": "pass",
+        "nothing": None,
+        "too many columns asked for": (fitted, [0, 1, 2, 3, 4, 6]),
+        "columns of another number": (fitted, [0, 1, 2]),
+        "unknown column name": (fitted, [*COLUMNS[:5], "blue"]),
+        "no columns": (fitted, []),
+        "columns of the wrong type": (fitted, 1.5),
+        "passthrough without columns there": ("passthrough", [11]),
+    }
+
+
+BAD = bad_priors()
+
+
+@pytest.mark.parametrize("frame", [False, True])
+@pytest.mark.parametrize("kind", BAD)
+def test_a_bad_prior_is_one_error_that_names_it(kind, frame, data):
+    """One sentence; and a model fitted before stays as it was."""
+    X, y = data
+    if frame:
+        X = pd.DataFrame(X, columns=COLUMNS)
+    elif kind in ("other feature names", "same names in another order"):
+        pytest.skip("needs column names")
+    entry = BAD[kind] if isinstance(BAD[kind], tuple) else (BAD[kind],)
+    model = model_of([("fine", "passthrough", [2])], n_epochs=2, tol=None).fit(X, y)
+    before = {name: value for name, value in vars(model).items() if name.endswith("_")}
+    model.set_params(priors=[("fine", "passthrough", [2]), ("zebra finch", *entry)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises((ValueError, TypeError), match="zebra finch") as caught:
+            model.fit(X, y)
+    message = str(caught.value)
+    assert "\n" not in message and "fine" not in message and len(message) < 300
+    if kind not in ("class, not instance", "number", "nothing", "columns of the wrong type"):
+        assert isinstance(caught.value, ValueError)
+    assert all(vars(model)[name] is value for name, value in before.items())
+
+
+@pytest.mark.parametrize(
+    "priors, message",
+    [
+        ([("twin", "passthrough", [2]), ("other", "passthrough", [3]), ("twin", "passthrough", [4])], "twin"),
+        ([("alone",)], "priors"),
+        ([("a", "passthrough", [2], 3)], "priors"),
+        ([(3, "passthrough", [2])], "priors"),
+        (["passthrough"], "priors"),
+        ("passthrough", "priors"),
+        (3, "priors"),
+        ({"a": "passthrough"}, "priors"),
+    ],
+)
+def test_bad_lists_of_priors(priors, message, data):
+    with pytest.raises((ValueError, TypeError), match=message) as caught:
+        model_of(priors).fit(*data)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_passthrough_column_that_is_not_finite_names_the_prior_that_owns_it():
+    """NaN and infinity in X are refused, with or without names of the columns."""
+    X, y = make_data(60)
+    for value in (np.nan, np.inf):
+        broken = X.copy()
+        broken[5, 2] = value
+        for given in (broken, pd.DataFrame(broken, columns=COLUMNS)):
+            with pytest.raises(ValueError, match="zebra finch|NaN|infinity"):
+                model_of([("zebra finch", "passthrough", [2])]).fit(given, y)
+
+
+class Changing(BaseEstimator):
+    """A prior that breaks between training and prediction."""
+
+    def __init__(self, answers):
+        self.answers = answers
+        self.calls = 0
+
+    def fit(self, X, y):
+        return self
+
+    def decision_function(self, X):
+        self.calls += 1
+        return self.answers[min(self.calls, len(self.answers)) - 1](X)
+
+
+@pytest.mark.parametrize(
+    "later", [lambda X: np.ones((len(X), 2)), nan_at_row_7, lambda X: np.ones(len(X)), lambda X: np.ones((len(X) + 2, 3))]
+)
+def test_a_prior_that_changes_is_named_at_prediction(later, data, new):
+    prior = Changing([lambda X: X[:, :3], later])
+    model = model_of([("fine", "passthrough", [2]), ("zebra finch", prior)]).fit(*data)
+    with pytest.raises(ValueError, match="zebra finch"):
+        model.predict(new[0])
+
+
+def test_bad_scores(priors, data, new):
+    X, y = data
+    rng = np.random.default_rng(0)
+    S = rng.normal(size=(90, 4))
+    for bad in (S[:89], np.concatenate([S, S]), np.full((90, 4), np.nan), S[:, :, None], np.full((90, 2), "a"), 3.0, "scores", [[1.0], [2.0, 3.0]]):
+        with pytest.raises((ValueError, TypeError), match="scores") as caught:
+            model_of(None).fit(X, y, scores=bad)
+        assert "\n" not in str(caught.value)
+    infinite = S.copy()
+    infinite[3, 2] = -np.inf
+    with pytest.raises(ValueError, match="scores"):
+        model_of(None).fit(X, y, scores=infinite)
+    model = model_of(priors).fit(X, y, scores=S)
+    T = rng.normal(size=(60, 4))
+    for bad in (None, T[:59], T[:, :3], np.concatenate([T, T], axis=1), T[:, 0], np.full((60, 4), np.nan)):
+        for ask in (model.predict, model.decision_function):
+            with pytest.raises(ValueError, match="scores") as caught:
+                ask(new[0], scores=bad)
+            assert "\n" not in str(caught.value)
+        with pytest.raises(ValueError, match="scores"):
+            model.score(*new, scores=bad)
+    with pytest.raises(ValueError, match="scores"):
+        model_of(priors).fit(X, y).predict(new[0], scores=T)
+
+
+def test_priors_need_features():
+    K, S, y = make_task(0)
+    with pytest.raises(ValueError, match="priors"):
+        MKTL("precomputed", [("a", "passthrough", [0])]).fit(K, y)
+    assert MKTL("precomputed", [], **QUIET).fit(K, y, scores=S).transfer_weights_.shape == (3, 4)
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        *[("p", value) for value in (1.0, 2.5, 0, "car", None, True, np.nan, [], [3.0], [1.2, "a"], [1.2, 1.2, 0.5])],
+        *[("C", value) for value in (0.0, -1.0, np.nan, np.inf, "1", None, True, [1.0])],
+        *[("class_weight", value) for value in ("negative", 3, {7: 2.0}, {0: 1.0, 1: -1.0, 2: 1.0}, {0: 1.0, 1: np.nan, 2: 1.0}, [1.0, 1.0, 1.0])],
+        *[("class_weight", value) for value in ("positive", {0: 1.0, 1: "a", 2: 1.0})],
+        *[("loss", value) for value in ("square", None, 1, "hinge")],
+        *[("scaling", value) for value in ("unit", 3, True, ["rms"])],
+        *[("n_epochs_online", value) for value in (-1, 0.5, None, "1")],
+        *[("n_epochs", value) for value in (-1, 0.5, None, "1")],
+        *[("eta", value) for value in (0.0, -1.0, np.nan, "1", None)],
+        *[("radius", value) for value in (0.0, -1.0, "large", None, True)],
+        *[("tol", value) for value in (-1e-3, np.nan, "small", True)],
+        *[("measure", value) for value in ("sometimes", None)],
+        *[("sampling", value) for value in ("bootstrap", None)],
+        *[("random_state", value) for value in ("zero", -1, 1.5)],
+        *[("memory", value) for value in (-1.0, np.nan, None)],
+        ("callback", 3),
+        ("kernels", "rbf"),
+        ("kernels", []),
+    ],
+)  # fmt: skip
+def test_a_bad_parameter_is_one_error_that_names_it(name, value, data):
+    with pytest.raises((ValueError, TypeError), match={"kernels": "kernel"}.get(name, rf"\b{name}\b")) as caught:
+        model_of([("raw", "passthrough", [2, 3])]).set_params(**{name: value}).fit(*data)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("cv", [1, 0, 2.5, None, "3", np.nan, True])
+def test_a_bad_number_of_folds(cv, data):
+    with pytest.raises((ValueError, TypeError), match=r"\bcv\b"):
+        model_of([("raw", "passthrough", [2, 3])], p="cv", cv=cv).fit(*data)
+
+
+def test_cross_validation_of_p_with_few_samples():
+    """Fewer folds where a class has fewer samples, and one sentence where that cannot be."""
+    X, y = make_data(30)
+    y[y == 2] = 0
+    y[:3] = 2
+    model = model_of([("raw", "passthrough", [2, 3])], p=(1.1, 1.5), cv=5).fit(X, y)
+    assert model.p_ in (1.1, 1.5)
+    y[1:3] = 0
+    with pytest.raises(ValueError, match=r"\by\b|\bp\b|\bcv\b|sample") as caught:
+        model_of([("raw", "passthrough", [2, 3])], p="cv").fit(X, y)
+    assert "\n" not in str(caught.value)
+
+
+# ------------------------------------------------------------------ scikit-learn
+
+
+@parametrize_with_checks([MKTL(verbose=False), MKTL(class_weight="balanced", p=1.2, tol=None, verbose=False)])
+def test_scikit_learn_checks(estimator, check):
+    """Every check passes: none is listed as an expected failure."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        check(estimator)
+
+
+def test_signature():
+    names = list(inspect.signature(MKTL).parameters)
+    assert names[:2] == ["kernels", "priors"]
+    wanted = "p C class_weight loss scaling n_epochs_online n_epochs eta radius tol finish measure shuffle sampling normalize memory cv random_state"
+    assert set(wanted.split()) | {"callback", "verbose"} <= set(names)
+    kinds = [parameter.kind for parameter in inspect.signature(MKTL).parameters.values()]
+    assert all(kind == inspect.Parameter.KEYWORD_ONLY for kind in kinds[2:])
+
+
+def test_parameters_are_stored_untouched(priors):
+    model = model_of(priors, p=[1.1, 1.2], class_weight={0: 1.0})
+    assert model.get_params()["priors"] is priors and model.get_params()["p"] == [1.1, 1.2]
+
+
+def test_a_clone_keeps_its_priors_fitted(priors, data):
+    """They are given knowledge, not part of what is learnt."""
+    X, y = data
+    model = model_of(priors).fit(X, y)
+    copy = clone(model)
+    assert not hasattr(copy, "transfer_weights_") and copy.get_params().keys() == model.get_params().keys()
+    with pytest.raises(NotFittedError):
+        copy.predict(X)
+    again = copy.fit(X, y)
+    np.testing.assert_array_equal(again.transfer_weights_, model.transfer_weights_)
+    twice = clone(clone(make_pipeline(StandardScaler(with_mean=False, with_std=False), model))).fit(X, y)
+    np.testing.assert_allclose(twice[-1].transfer_weights_, model.transfer_weights_, rtol=1e-9)
+    for _, prior, *_ in priors:
+        assert prior.classes_.size  # still fitted, ours or not
+
+
+def test_refitting_starts_anew(priors, data):
+    X, y = data
+    model = model_of(priors)
+    first = clone(model).fit(X, y)
+    again = model.fit(X[:50], (y[:50] > 0).astype(int)).fit(X, y)
+    np.testing.assert_array_equal(again.transfer_weights_, first.transfer_weights_)
+    np.testing.assert_array_equal(again.dual_coef_, first.dual_coef_)
+
+
+def test_grid_search_with_priors(priors, data, new):
+    X, y = data
+    frozen = [(name, FrozenEstimator(prior), *columns) for name, prior, *columns in priors]  # a search clones the values of its grid
+    grid = {"C": [0.01, 10.0], "priors": [None, frozen], "p": ["auto", 1.5]}
+    search = GridSearchCV(model_of(priors), grid, cv=3).fit(X, y)
+    assert search.best_params_["priors"] is not None
+    assert search.score(*new) > 0.6
+    assert not np.isnan(search.cv_results_["mean_test_score"]).any()
+    direct = model_of(priors, C=search.best_params_["C"], p=search.best_params_["p"]).fit(X, y)
+    np.testing.assert_array_equal(search.best_estimator_.predict(new[0]), direct.predict(new[0]))
+    parallel = GridSearchCV(model_of(priors), {"C": [0.01, 10.0]}, cv=3, n_jobs=2).fit(X, y)
+    serial = GridSearchCV(model_of(priors), {"C": [0.01, 10.0]}, cv=3).fit(X, y)
+    np.testing.assert_array_equal(parallel.cv_results_["mean_test_score"], serial.cv_results_["mean_test_score"])
+    assert cross_val_score(model_of(priors), X, y, cv=3).mean() > 0.6
+
+
+def test_grid_search_with_scores_through_metadata_routing(data):
+    """The rows of `scores` follow the folds to fit and to score."""
+    X, y = data
+    S = np.eye(3)[y] + 0.1 * np.random.default_rng(0).normal(size=(90, 3))  # knows the answer
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = model_of(None).set_fit_request(scores=True).set_score_request(scores=True)
+        search = GridSearchCV(model, {"C": [0.1, 10.0]}, cv=3).fit(X, y, scores=S)
+        assert search.best_score_ > 0.95
+    without = GridSearchCV(model_of(None), {"C": [0.1, 10.0]}, cv=3).fit(X, y)
+    assert without.best_score_ < 0.9
+    by_hand = []
+    for train, test in StratifiedKFold(3).split(X, y):
+        fitted = model_of(None, C=search.best_params_["C"]).fit(X[train], y[train], scores=S[train])
+        by_hand.append(fitted.score(X[test], y[test], scores=S[test]))
+    assert search.best_score_ == pytest.approx(np.mean(by_hand))
+
+
+def test_a_pipeline_passes_columns_on(priors, data, new):
+    """Priors behind a scaler see scaled columns: the user's choice; a scaler that changes nothing changes nothing."""
+    X, y = data
+    pipeline = make_pipeline(StandardScaler(with_mean=False, with_std=False), model_of(priors)).fit(X, y)
+    np.testing.assert_allclose(pipeline.decision_function(new[0]), model_of(priors).fit(X, y).decision_function(new[0]), rtol=1e-6, atol=1e-6)
+
+
+def test_not_fitted(data):
+    for model in (model_of(None), MKTL("precomputed")):
+        with pytest.raises(NotFittedError):
+            model.predict(data[0])
+        with pytest.raises(NotFittedError):
+            model.decision_function(data[0], scores=data[0])
+
+
+# ------------------------------------------------------------------ data frames
+
+
+def test_data_frames_with_named_columns(old, data, new):
+    """Priors by column names or numbers, fitted on frames or arrays: the same, and no warning about names."""
+    X, y = data
+    frame, new_frame = pd.DataFrame(X, columns=COLUMNS), pd.DataFrame(new[0], columns=COLUMNS)
+    old_frame = pd.DataFrame(old[0], columns=COLUMNS)
+    on_arrays = LinearSVC().fit(old[0][:, 2:4], old[1])
+    on_frames = LinearSVC().fit(old_frame[["red", "green"]], old[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        plain = model_of([("a", on_arrays, [2, 3])]).fit(X, y)
+        wanted = plain.decision_function(new[0])
+        for prior in (on_arrays, on_frames):
+            for columns in ([2, 3], ["red", "green"], slice(2, 4), slice("red", "green")):
+                named = model_of([("a", prior, columns)], NAMED).fit(frame, y)
+                np.testing.assert_array_equal(named.decision_function(new_frame), wanted)
+                assert named.prior_names_ == plain.prior_names_
+        assert list(named.feature_names_in_) == COLUMNS and named.n_features_in_ == 6
+    with pytest.warns(UserWarning, match="does not have valid feature names"):  # scikit-learn's own word: nobody can compare names here
+        mixed = model_of([("a", on_frames, [2, 3])]).fit(X, y)
+        np.testing.assert_array_equal(mixed.decision_function(new[0]), wanted)
+    with pytest.raises(ValueError, match="feature names should match"):
+        named.predict(new_frame[COLUMNS[::-1]])
+    # rows of a frame may come in any order, with any index
+    order = np.random.default_rng(0).permutation(60)
+    np.testing.assert_allclose(named.decision_function(new_frame.iloc[order]), wanted[order], rtol=1e-6, atol=1e-6)
+    with pytest.raises(ValueError, match="zebra finch"):
+        model_of([("zebra finch", on_frames, ["red", "fine"])], NAMED).fit(frame, y)
+    with pytest.raises(ValueError, match="zebra finch"):
+        model_of([("zebra finch", on_frames, ["green", "red"])], NAMED).fit(frame, y)
+
+
+def test_passthrough_by_names(data):
+    frame = pd.DataFrame(data[0], columns=COLUMNS)
+    model = model_of([("raw", "passthrough", ["fine", "red"])], NAMED).fit(frame, data[1])
+    plain = model_of(None).fit(*data, scores=data[0][:, [4, 2]])
+    np.testing.assert_array_equal(model.transfer_weights_, plain.transfer_weights_)
+    assert len(set(model.prior_names_)) == 2 and all("raw" in name for name in model.prior_names_)
+    one = model_of([("raw", "passthrough", ["fine"])], NAMED).fit(frame, data[1])
+    assert one.prior_names_ == ["raw"] or "raw" in one.prior_names_[0]
+
+
+def test_a_boolean_mask_chooses_columns(data):
+    mask = np.array([False, False, True, False, True, False])
+    model = model_of([("raw", "passthrough", mask)]).fit(*data)
+    np.testing.assert_array_equal(model.transfer_weights_, model_of([("raw", "passthrough", [2, 4])]).fit(*data).transfer_weights_)
+
+
+# ------------------------------------------------------------------ precomputed kernels
+
+
+def test_precomputed_kernels(data, new):
+    """From features, from matrices, from a bank: one model, one prediction."""
+    X, y = data
+    rng = np.random.default_rng(0)
+    S, T = rng.normal(size=(90, 3)) + np.eye(3)[y], rng.normal(size=(60, 3))
+    cues = [("a", RBF(), [0, 1]), ("b", Linear(), [2, 3, 4, 5])]
+    bank = KernelBank(cues, X)
+    cross = bank.cross(new[0])
+    rows = np.concatenate([block for _, block in cross.blocks()], axis=1)
+    features = MKTL(cues, **QUIET).fit(X, y, scores=S)
+    wanted = features.decision_function(new[0], scores=T)
+    for given in (bank, bank.stack):
+        model = MKTL("precomputed", **QUIET).fit(given, y, scores=S)
+        np.testing.assert_array_equal(model.transfer_weights_, features.transfer_weights_)
+        for form in (rows, cross):
+            np.testing.assert_allclose(model.decision_function(form, scores=T), wanted, atol=1e-5 * np.abs(wanted).max())
+    np.testing.assert_allclose(features.decision_function(cross, scores=T), wanted, atol=1e-5 * np.abs(wanted).max())
+    for bad in (rows[:, :, :89], rows[:1], rows[0], "K"):
+        with pytest.raises(ValueError, match=r"X must have shape \(2, n, 90\)"):
+            model.predict(bad, scores=T)
+
+
+def test_p_by_cross_validation_with_every_form_of_input(priors, data):
+    X, y = data
+    bank = KernelBank(CUES, X)
+    S = X[:, 2:4]
+    found = [
+        model_of([("raw", "passthrough", [2, 3])], p=(1.05, 1.5), cv=3).fit(X, y), model_of(None, p=(1.05, 1.5), cv=3).fit(X, y, scores=S),
+        MKTL("precomputed", p=(1.05, 1.5), cv=3, **QUIET).fit(bank, y, scores=S),
+        MKTL("precomputed", p=(1.05, 1.5), cv=3, **QUIET).fit(bank.stack, y, scores=S),
+    ]  # fmt: skip
+    assert len({model.p_ for model in found}) == 1
+    assert all(model.p_scores_ == found[0].p_scores_ for model in found[1:])
+    with_priors = model_of(priors, p="cv", cv=3, tol=1e-2).fit(X, y)
+    assert len(with_priors.p_scores_) == 9
+
+
+# ------------------------------------------------------------------ saving
+
+
+def fitted_attributes(model):
+    return {name: value for name, value in vars(model).items() if name.endswith("_") and not name.startswith("_") and name not in ("bank_", "bank_support_")}
+
+
+def check_equal(loaded, model):
+    wanted, found = fitted_attributes(model), fitted_attributes(loaded)
+    assert wanted.keys() <= found.keys() and type(loaded) is type(model)
+    for name, value in wanted.items():
+        if isinstance(value, pd.DataFrame):
+            pd.testing.assert_frame_equal(found[name], value)
+        elif isinstance(value, np.ndarray):
+            np.testing.assert_array_equal(found[name], value)
+        elif isinstance(value, (int, float, str, list, dict, tuple, bool, type(None))):
+            assert found[name] == value, name
+
+
+@pytest.mark.parametrize("labels", ["numbers", "strings", "two classes"])
+def test_saved_with_plain_scores(labels, data, new, tmp_path):
+    X, y = data
+    y = {"numbers": 10 * y, "strings": np.array(["ant", "bee", "cat"])[y], "two classes": y > 0}[labels]
+    S, T = np.eye(3)[data[1]], np.eye(3)[new[1]]
+    model = model_of(None, class_weight="balanced", p=(1.1, 1.5), cv=3).fit(X, y, scores=S)
+    model.save(tmp_path / "model.npz")
+    assert os.listdir(tmp_path) == ["model.npz"]
+    for loaded in (load(tmp_path / "model.npz"), MKTL.load(str(tmp_path / "model.npz"))):
+        check_equal(loaded, model)
+        np.testing.assert_array_equal(loaded.decision_function(new[0], scores=T), model.decision_function(new[0], scores=T))
+        np.testing.assert_array_equal(loaded.predict(new[0], scores=T), model.predict(new[0], scores=T))
+        again = loaded.fit(X, y, scores=S)
+        np.testing.assert_allclose(again.transfer_weights_, model.transfer_weights_, rtol=1e-6, atol=1e-8)
+
+
+def test_saved_without_its_priors(priors, data, new, tmp_path):
+    """No pickle, so no priors in the file: they are given back, or their scores are."""
+    X, y = data
+    model = model_of(priors).fit(X, y)
+    model.save(tmp_path / "model.npz")
+    wanted = model.decision_function(new[0])
+    loaded = load(tmp_path / "model.npz")
+    check_equal(loaded, model)
+    with pytest.raises(ValueError, match="attach|priors"):
+        loaded.predict(new[0])
+    assert loaded.attach(priors) is loaded
+    np.testing.assert_array_equal(loaded.decision_function(new[0]), wanted)
+    with pytest.raises(ValueError, match="prior") as caught:
+        load(tmp_path / "model.npz").attach(priors[:2]).predict(new[0])
+    assert "\n" not in str(caught.value)
+    with pytest.raises(ValueError, match="prior"):
+        load(tmp_path / "model.npz").attach(priors[::-1]).predict(new[0])
+    # a frame's names are kept
+    frame = pd.DataFrame(X, columns=COLUMNS)
+    model = model_of([("raw", "passthrough", ["red", "fine"])], NAMED).fit(frame, y)
+    model.save(tmp_path / "named.npz")
+    loaded = load(tmp_path / "named.npz").attach([("raw", "passthrough", ["red", "fine"])])
+    np.testing.assert_array_equal(
+        loaded.predict(pd.DataFrame(new[0], columns=COLUMNS)), model.predict(pd.DataFrame(new[0], columns=COLUMNS))
+    )
+
+
+def test_saved_precomputed(tmp_path):
+    K, S, y = make_task(1, n=40)
+    model = MKTL("precomputed", **QUIET).fit(K, y, scores=S)
+    model.save(tmp_path / "model.npz")
+    loaded = load(tmp_path / "model.npz")
+    check_equal(loaded, model)
+    np.testing.assert_array_equal(loaded.decision_function(K, scores=S), model.decision_function(K, scores=S))
+
+
+def test_saved_class_weights_keep_their_classes(data, tmp_path):
+    """A dict with numbers or words as keys survives the file."""
+    X, y = data
+    for labels, weights in ((y, {0: 1.0, 1: 2.0, 2: 0.5}), (np.array(list("abc"))[y], {"a": 1.0, "b": 2.0, "c": 0.5})):
+        model = model_of(None, class_weight=weights).fit(X, labels)
+        model.save(tmp_path / "model.npz")
+        loaded = load(tmp_path / "model.npz")
+        assert loaded.class_weight_ == model.class_weight_
+        np.testing.assert_array_equal(loaded.fit(X, labels).dual_coef_, model.dual_coef_)
+
+
+def test_damaged_files(tmp_path, data):
+    model = model_of(None).fit(*data)
+    model.save(tmp_path / "model.npz")
+    content = (tmp_path / "model.npz").read_bytes()
+    (tmp_path / "half.npz").write_bytes(content[: len(content) // 2])
+    with pytest.raises(ValueError, match="is not a model saved by cuelearn, or is damaged"):
+        load(tmp_path / "half.npz")
+    with pytest.raises(NotFittedError):
+        model_of(None).save(tmp_path / "none.npz")

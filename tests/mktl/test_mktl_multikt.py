@@ -1,0 +1,663 @@
+"""Multi-KT: closed-form leave-one-out against refits, the weights of the priors against a conic solver, the estimator around them."""
+
+import doctest
+import inspect
+import warnings
+
+import cvxpy as cp
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
+
+from cuelearn.kernels import RBF, KernelBank, Linear
+from cuelearn.mkl.base import load
+from cuelearn.mktl import ball, multikt
+from cuelearn.mktl.ball import hinge_in_ball
+from cuelearn.mktl.multikt import MultiKT, balance, least_squares_svm, solve_multikt
+
+# ------------------------------------------------------------------ plain twins and data
+
+
+def make(n, n_scores, n_classes, seed=0, unequal=False):
+    """A kernel, labels, and scores that tell something of them."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(n) % n_classes
+    if unequal:
+        labels = np.where(np.arange(n) < 4 * n_classes, labels, 0)
+    rng.shuffle(labels)
+    X = rng.normal(size=(n, 4)) + rng.normal(size=(n_classes, 4))[labels]
+    scores = 0.8 * rng.normal(size=(n, n_scores)) + rng.normal(size=(n_classes, n_scores))[labels]
+    distances = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    return np.exp(-distances / distances.mean()), labels, scores
+
+
+def plain_weights(positive, class_weight):
+    n = len(positive)
+    if class_weight is None:
+        return np.ones(n)
+    n_positive = sum(positive)
+    return np.array([n / (2 * n_positive) if p else n / (2 * (n - n_positive)) for p in positive])
+
+
+def plain_ls_svm(kernel, targets, weights, C):
+    """The bordered system as it stands."""
+    n = len(kernel)
+    system = np.zeros((n + 1, n + 1))
+    system[:n, :n] = kernel + np.diag(1.0 / (C * weights))
+    system[:n, n] = system[n, :n] = 1.0
+    solution = np.linalg.solve(system, np.append(targets, 0.0))
+    return solution[:n], solution[n]
+
+
+def plain_leave_one_out(kernel, signs, scores, weights, C, beta):
+    """One refit for every sample, with beta and the weights of the other samples as they are."""
+    n, predictions = len(signs), []
+    for i in range(n):
+        rest = np.delete(np.arange(n), i)
+        a, b = plain_ls_svm(kernel[np.ix_(rest, rest)], (signs - scores @ beta)[rest], weights[rest], C)
+        predictions.append(kernel[i, rest] @ a + b + scores[i] @ beta)
+    return np.array(predictions)
+
+
+def problems(labels, n_classes):
+    """Signs of every binary problem."""
+    return [np.where(labels == c, 1.0, -1.0) for c in ([1] if n_classes == 2 else range(n_classes))]
+
+
+def conic(offsets, slopes, weights, radius):
+    """Optimal value of the problem in the ball."""
+    beta = cp.Variable(slopes.shape[1])
+    loss = cp.sum(cp.multiply(weights / weights.sum(), cp.pos(offsets - slopes @ beta)))
+    problem = cp.Problem(cp.Minimize(loss), [cp.norm(beta, 2) <= radius])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        problem.solve(solver=cp.CLARABEL)
+    return problem.value
+
+
+# ------------------------------------------------------------------ the least-squares SVM
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 1000.0])
+@pytest.mark.parametrize("spread", [1.0, 1e4])
+def test_the_machine_solves_its_system(C, spread):
+    """And the diagonal is that of the inverse, for weights of very different sizes too."""
+    rng = np.random.default_rng(0)
+    kernel, labels, scores = make(40, 3, 2)
+    ridge = 1.0 / (C * spread ** rng.random(40))
+    targets = np.concatenate([np.where(labels == 1, 1.0, -1.0)[:, None], scores], axis=1)
+    machine = least_squares_svm(kernel, targets, ridge)
+    for k in range(4):
+        a, b = plain_ls_svm(kernel, targets[:, k], 1.0 / (C * ridge), C)
+        np.testing.assert_allclose(machine.dual_coef[:, k], a, rtol=1e-8, atol=1e-9 * np.abs(a).max())
+        np.testing.assert_allclose(machine.intercept[k], b, atol=1e-9)
+    system = np.block([[kernel + np.diag(ridge), np.ones((40, 1))], [np.ones((1, 40)), np.zeros((1, 1))]])
+    np.testing.assert_allclose(machine.diagonal, np.diag(np.linalg.inv(system))[:40], rtol=1e-8)
+    np.testing.assert_allclose(machine.dual_coef.sum(axis=0), 0.0, atol=1e-10 * np.abs(machine.dual_coef).max())
+
+
+def test_two_samples_and_a_kernel_of_zeros():
+    machine = least_squares_svm(np.zeros((2, 2)), np.array([[1.0], [-1.0]]), np.full(2, 0.5))
+    np.testing.assert_allclose(machine.dual_coef[:, 0], [2.0, -2.0])
+    np.testing.assert_allclose(machine.intercept, 0.0, atol=1e-15)
+    np.testing.assert_allclose(np.array([1.0, -1.0]) - machine.dual_coef[:, 0] / machine.diagonal, [-1.0, 1.0])  # the other's label
+
+
+def test_kernels_that_are_positive_where_it_matters():
+    """-|x - z|^2 is no kernel, but positive semidefinite on coefficients that sum to 0."""
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    signs = np.where(X[:, :1] > 0.0, 1.0, -1.0)
+    squares = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    linear, distances = (least_squares_svm(kernel, signs, np.full(20, 0.1)) for kernel in (X @ X.T, -0.5 * squares))
+    np.testing.assert_allclose(distances.dual_coef, linear.dual_coef, atol=1e-10)
+
+
+# ------------------------------------------------------------------ leave-one-out
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", None])
+@pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
+@pytest.mark.parametrize("n_scores", [0, 6])
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_leave_one_out_equals_refits(n_classes, n_scores, C, class_weight):
+    kernel, labels, scores = make(35, n_scores, n_classes, seed=n_classes, unequal=True)
+    found = solve_multikt(kernel, labels, n_classes, scores, C=C, weights=class_weight)
+    signs = problems(labels, n_classes)
+    assert found.leave_one_out.shape == found.dual_coef.shape == (35, len(signs))
+    assert found.beta.shape == (len(signs), n_scores) and found.objective.shape == found.gap.shape == (len(signs),)
+    for k, s in enumerate(signs):
+        weights = plain_weights(s > 0.0, class_weight)
+        if class_weight is not None:
+            np.testing.assert_allclose(balance(s > 0.0), weights)
+        wanted = plain_leave_one_out(kernel, s, scores, weights, C, found.beta[k])
+        np.testing.assert_allclose(found.leave_one_out[:, k], wanted, atol=1e-8)
+        a, b = plain_ls_svm(kernel, s - scores @ found.beta[k], weights, C)
+        np.testing.assert_allclose(found.dual_coef[:, k], a, atol=1e-9 * max(1.0, np.abs(a).max()))
+        np.testing.assert_allclose(found.intercept[k], b, atol=1e-9)
+        losses = np.maximum(0.0, 1.0 - s * wanted)
+        assert found.objective[k] == pytest.approx(np.mean(weights * losses), abs=1e-9)
+
+
+def test_leave_one_out_of_the_estimator():
+    """The attribute is what the estimator itself, refitted without a sample, says with the same beta."""
+    kernel, labels, scores = make(30, 4, 3, seed=1)
+    model = MultiKT("precomputed", C=2.0, class_weight=None, scaling=None).fit(kernel[None], labels, scores=scores)
+    for i in range(30):
+        rest = np.delete(np.arange(30), i)
+        for k in range(3):
+            s = np.where(labels == k, 1.0, -1.0)[rest]
+            a, b = plain_ls_svm(kernel[np.ix_(rest, rest)], s - scores[rest] @ model.beta_[k], np.ones(29), 2.0)
+            assert model.leave_one_out_[i, k] == pytest.approx(kernel[i, rest] @ a + b + scores[i] @ model.beta_[k], abs=1e-8)
+
+
+def test_weights_of_the_classes():
+    """A dict weighs each sample by its own class in every problem; classes that it lacks count 1."""
+    kernel, labels, scores = make(30, 4, 3, seed=5)
+    model = MultiKT("precomputed", C=2.0, class_weight={0: 5.0, 2: 0.3}, scaling=None).fit(kernel[None], labels, scores=scores)
+    weights = np.array([5.0, 1.0, 0.3])[labels]
+    for k, s in enumerate(problems(labels, 3)):
+        wanted = plain_leave_one_out(kernel, s, scores, weights, 2.0, model.beta_[k])
+        np.testing.assert_allclose(model.leave_one_out_[:, k], wanted, atol=1e-8)
+        assert model.loo_objective_[k] == pytest.approx(np.average(np.maximum(0.0, 1.0 - s * wanted), weights=weights), abs=1e-9)
+    same = MultiKT("precomputed", C=2.0, class_weight={0: 1.0, 1: 1.0, 2: 1.0}).fit(kernel[None], labels, scores=scores)
+    none = MultiKT("precomputed", C=2.0, class_weight=None).fit(kernel[None], labels, scores=scores)
+    np.testing.assert_array_equal(same.leave_one_out_, none.leave_one_out_)
+
+
+# ------------------------------------------------------------------ the weights of the priors
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", None])
+@pytest.mark.parametrize("radius", [0.2, 1.0, 50.0])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_beta_is_the_best_in_the_ball(n_classes, radius, class_weight):
+    """The conic problem is built from refits alone: with beta = 0, and with each unit vector."""
+    kernel, labels, scores = make(30, 5, n_classes, seed=n_classes, unequal=True)
+    found = solve_multikt(kernel, labels, n_classes, scores, C=5.0, weights=class_weight, max_radius=radius)
+    assert found.converged and (found.gap <= 1e-6 * np.maximum(1.0, found.objective)).all()
+    for k, s in enumerate(problems(labels, n_classes)):
+        weights = plain_weights(s > 0.0, class_weight)
+        start = plain_leave_one_out(kernel, s, scores, weights, 5.0, np.zeros(5))
+        moved = [plain_leave_one_out(kernel, s, scores, weights, 5.0, unit) - start for unit in np.eye(5)]
+        optimum = conic(1.0 - s * start, s[:, None] * np.stack(moved, axis=1), weights, radius)
+        assert found.objective[k] == pytest.approx(optimum, abs=1e-6)
+        assert found.objective[k] - found.gap[k] <= optimum + 1e-7
+        assert np.linalg.norm(found.beta[k]) <= radius * (1.0 + 1e-12)
+
+
+def test_projected_subgradient_steps_tend_to_it():
+    """As the method was published; they stay above the certified bound."""
+    rng = np.random.default_rng(3)
+    slopes, offsets, weights = rng.normal(size=(60, 8)), rng.normal(size=60) + 0.7, rng.choice([0.6, 3.0], size=60)
+    found = hinge_in_ball(offsets, slopes, weights)
+    share, beta, best = weights / weights.sum(), np.zeros(8), np.inf
+    for t in range(1, 20001):
+        lack = offsets - slopes @ beta
+        best = min(best, share @ np.maximum(0.0, lack))
+        beta = beta + (share * (lack > 0.0)) @ slopes / np.sqrt(t)
+        beta /= max(1.0, np.linalg.norm(beta))
+    assert found.dual - 1e-12 <= best <= found.objective + 2e-3
+    assert found.objective <= best + 1e-6
+
+
+SHAPES = st.tuples(st.integers(2, 40), st.integers(1, 30))
+SCALES = st.sampled_from(["plain", "large", "small", "columns", "rows", "offsets", "equal", "whole", "weights"])
+
+
+@given(SHAPES, SCALES, st.sampled_from([1e-3, 1.0, 100.0]), st.integers(0, 2**31 - 1))
+def test_the_gap_is_honest(shape, scale, radius, seed):
+    """The dual point is feasible, its value is the one stated, and no point of the ball is below it."""
+    rng = np.random.default_rng(seed)
+    n, K = shape
+    slopes, offsets, weights = rng.normal(size=shape), rng.normal(size=n) + rng.choice([-0.5, 0.0, 1.0]), rng.choice([0.5, 5.0], size=n)
+    slopes *= {"large": 1e5, "small": 1e-5}.get(scale, 1.0)
+    if scale == "columns":
+        slopes *= 10.0 ** rng.uniform(-5.0, 5.0, size=K)
+    if scale == "rows":
+        slopes *= 10.0 ** rng.uniform(-5.0, 5.0, size=(n, 1))
+    if scale == "offsets":
+        offsets *= 1e4
+    if scale == "equal":
+        slopes[:] = slopes[:, :1]
+    if scale == "whole":
+        slopes, offsets = np.round(slopes), np.round(offsets)
+    if scale == "weights":
+        weights = rng.choice([0.5, 500.0], size=n)
+    found = hinge_in_ball(offsets, slopes, weights, radius)
+    share = weights / weights.mean()
+    assert np.linalg.norm(found.beta) <= radius * (1.0 + 1e-12)
+    assert (found.dual_coef >= 0.0).all() and (found.dual_coef <= share).all()
+    value = np.mean(share * np.maximum(0.0, offsets - slopes @ found.beta))
+    bound = (found.dual_coef @ offsets - radius * np.linalg.norm(found.dual_coef @ slopes)) / n
+    unit = max(1.0, value)
+    assert found.objective == pytest.approx(value, abs=1e-12 * unit) and found.dual == pytest.approx(bound, abs=1e-12 * unit)
+    assert found.gap == pytest.approx(max(0.0, value - bound), abs=1e-12 * unit)
+    assert found.gap <= 1e-6 * unit and found.n_iter <= 50
+    assert bound <= value + 1e-9 * unit
+    for point in rng.normal(size=(20, K)):
+        point *= radius / np.linalg.norm(point)
+        assert np.mean(share * np.maximum(0.0, offsets - slopes @ point)) >= bound - 1e-9 * unit
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_ball_against_a_conic_solver(seed):
+    rng = np.random.default_rng(seed)
+    n, K = int(rng.integers(3, 60)), int(rng.integers(1, 40))
+    slopes, offsets, weights = rng.normal(size=(n, K)), rng.normal(size=n) + 0.5, rng.choice([0.5, 5.0], size=n)
+    for radius in (0.1, 1.0, 10.0):
+        found = hinge_in_ball(offsets, slopes, weights, radius)
+        optimum = conic(offsets, slopes, weights, radius)
+        assert found.objective == pytest.approx(optimum, abs=1e-6)
+        assert found.dual <= optimum + 1e-7
+
+
+def test_few_steps():
+    """Of the size of a real task: predictor and corrector need fewer than 20."""
+    rng = np.random.default_rng(0)
+    for seed in range(5):
+        slopes, offsets = rng.normal(size=(300, 24)), rng.normal(size=300) + 0.5
+        found = hinge_in_ball(offsets, slopes, np.ones(300), radius=[0.01, 0.1, 1.0, 10.0, 100.0][seed])
+        assert found.gap <= 1e-6 and found.n_iter < 20
+
+
+def test_the_shortest_of_the_best():
+    """Any beta with 2 b1 >= 1 has no loss: the shortest is (1/2, 0); two equal columns share."""
+    weights = np.ones(4)
+    slopes = np.stack([np.full(4, 2.0), np.zeros(4)], axis=1)
+    np.testing.assert_allclose(hinge_in_ball(np.ones(4), slopes, weights).beta, [0.5, 0.0], atol=1e-5)
+    np.testing.assert_allclose(hinge_in_ball(np.ones(4), slopes[:, [0, 0]], weights).beta, [0.25, 0.25], atol=1e-5)
+    found = hinge_in_ball(-np.ones(4), slopes, weights)  # no loss to begin with
+    assert not found.beta.any() and found.objective == found.gap == 0.0
+    found = hinge_in_ball(np.ones(4), np.zeros((4, 2)), weights)  # nothing can be done
+    assert not found.beta.any() and found.objective == 1.0 and found.gap == 0.0
+    assert hinge_in_ball(np.ones(4), np.zeros((4, 0)), weights).beta.shape == (0,)
+    # one direction that lowers the loss and is never done: up to the ball
+    found = hinge_in_ball(np.full(4, 10.0), np.array([[3.0, 4.0]] * 4), weights, radius=0.5)
+    np.testing.assert_allclose(found.beta, [0.3, 0.4], atol=1e-6)
+    assert found.objective == pytest.approx(7.5, abs=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-30, 1e6, 1e30])
+def test_slopes_of_any_size(size):
+    """Far too small ones change nothing; large ones only need a small beta; of absurd ones the gap says that the accuracy is at an end."""
+    rng = np.random.default_rng(0)
+    slopes, offsets = rng.normal(size=(20, 3)), rng.normal(size=20) + 0.5
+    found = hinge_in_ball(offsets, size * slopes, np.ones(20))
+    free = hinge_in_ball(offsets, slopes, np.ones(20), radius=100.0)
+    if size < 1.0:
+        assert not found.beta.any() and found.gap <= 1e-12
+    elif size == 1e6:
+        assert found.gap <= 1e-6
+        assert found.objective == pytest.approx(free.objective, abs=2e-6)
+        assert np.linalg.norm(size * found.beta) <= 100.0
+    else:
+        assert np.linalg.norm(found.beta) <= 1.0 and found.gap >= found.objective - free.objective
+    for bad in (1e101, np.inf, np.nan):
+        with pytest.raises(OverflowError, match="slopes must be numbers of at most 1e100"):
+            hinge_in_ball(offsets, np.full((20, 3), bad), np.ones(20))
+
+
+def test_the_scaling_of_the_cone():
+    """W z = W^-1 s; W is what `point` and `size` say; `divide` undoes the product."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        s, z, x = rng.normal(size=(3, 5))
+        s[0], z[0] = np.linalg.norm(s[1:]) * 1.1, np.linalg.norm(z[1:]) * 1.001
+        cone = ball.ConeScaling(s, z)
+        np.testing.assert_allclose(cone.both, cone.back(s), atol=1e-10 * np.abs(cone.both).max())
+        np.testing.assert_allclose(cone.forth(cone.back(x)), x, atol=1e-9)
+        J = np.diag([1.0, -1.0, -1.0, -1.0, -1.0])
+        square = cone.size**2 * (2.0 * np.outer(cone.point, cone.point) - J)
+        np.testing.assert_allclose(cone.forth(cone.forth(x)), square @ x, rtol=1e-9, atol=1e-9 * np.abs(square).max())
+        np.testing.assert_allclose(ball.jordan(cone.both, cone.divide(x)), x, atol=1e-8)
+        t = ball.longest_in_cone(s, x)
+        inside = [ball.length_in_cone(s + f * t * x) ** 2 for f in np.linspace(0.0, 0.999, 20)]
+        assert min(inside) > 0.0 and 0.0 < t <= 1.0
+        if t < 1.0:
+            end = s + 1.001 * t * x
+            assert end[0] < np.linalg.norm(end[1:])
+
+
+def test_symmetries():
+    """Columns in another order or with the other sign, classes swapped: the same machine."""
+    kernel, labels, scores = make(40, 5, 2, seed=4)
+    base = solve_multikt(kernel, labels, 2, scores)
+    order = np.array([3, 0, 4, 1, 2])
+    np.testing.assert_allclose(solve_multikt(kernel, labels, 2, scores[:, order]).beta, base.beta[:, order], atol=1e-5)
+    np.testing.assert_allclose(solve_multikt(kernel, labels, 2, -scores).beta, -base.beta, atol=1e-5)
+    swapped = solve_multikt(kernel, 1 - labels, 2, scores)
+    np.testing.assert_allclose(swapped.beta, -base.beta, atol=1e-5)
+    np.testing.assert_allclose(swapped.leave_one_out, -base.leave_one_out, atol=1e-5)
+    twice = solve_multikt(kernel, labels, 2, np.repeat(scores, 2, axis=1), max_radius=1.0 / np.sqrt(2.0))
+    np.testing.assert_allclose(twice.beta, np.repeat(base.beta, 2, axis=1) / 2.0, atol=1e-5)
+
+
+# ------------------------------------------------------------------ what the method should do
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_without_priors_an_ls_svm(n_classes):
+    kernel, labels, _ = make(40, 0, n_classes)
+    model = MultiKT("precomputed", C=3.0).fit(kernel[None], labels)
+    assert model.beta_.shape == (1 if n_classes == 2 else n_classes, 0) and model.transfer_weights_.shape == (n_classes, 0)
+    machines = []
+    for s in problems(labels, n_classes):
+        a, b = plain_ls_svm(kernel, s, plain_weights(s > 0.0, "balanced"), 3.0)
+        machines.append(kernel @ a + b)
+    wanted = machines[0] if n_classes == 2 else np.stack(machines, axis=1)
+    np.testing.assert_allclose(model.decision_function(kernel[None]), wanted, atol=1e-8)
+    # constant scores say nothing that the bias does not
+    constant = MultiKT("precomputed", C=3.0).fit(kernel[None], labels, scores=np.tile([0.0, 2.0, -1e3], (40, 1)))
+    np.testing.assert_allclose(constant.beta_, 0.0, atol=1e-9)
+    found = constant.decision_function(kernel[None], np.tile([0.0, 2.0, -1e3], (40, 1)))
+    np.testing.assert_allclose(found, wanted, atol=1e-8)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+def test_a_perfect_prior_is_taken(C):
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(60, 5)), np.arange(60) % 2
+    perfect = np.where(labels == 1, 1.0, -1.0)
+    scores = np.column_stack([rng.normal(size=(60, 3)), perfect, rng.normal(size=(60, 3))])
+    model = MultiKT(C=C).fit(X, labels, scores=scores)
+    np.testing.assert_allclose(model.beta_, [[0, 0, 0, 1, 0, 0, 0]], atol=2e-3)
+    assert model.loo_objective_[0] <= 1e-6
+    new = rng.normal(size=(40, 5)), np.arange(40) % 2
+    given_scores = np.column_stack([rng.normal(size=(40, 3)), np.where(new[1] == 1, 1.0, -1.0), rng.normal(size=(40, 3))])
+    assert model.score(*new, scores=given_scores) == 1.0
+    # the opposite of the truth is as good
+    other = MultiKT(C=C).fit(X, labels, scores=-perfect)
+    np.testing.assert_allclose(other.beta_, [[-1.0]], atol=1e-4)
+
+
+def test_perfect_priors_of_many_classes():
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(60, 5)), np.arange(60) % 3
+    scores = np.concatenate([np.where(labels[:, None] == np.arange(3), 1.0, -1.0), rng.normal(size=(60, 2))], axis=1)
+    model = MultiKT().fit(X, labels, scores=scores)
+    # the three sum to a constant, which the bias undoes: (1, 0, 0) and (2/3, -1/3, -1/3) do the same, the second is shorter
+    np.testing.assert_allclose(model.beta_, np.eye(3, 5) - np.append(np.full(3, 1.0 / 3.0), [0.0, 0.0]), atol=2e-3)
+    np.testing.assert_array_equal(model.transfer_weights_, model.beta_)
+    assert model.loo_objective_.max() <= 1e-5
+    assert model.score(X, labels, scores=scores) == 1.0
+
+
+def test_balanced_weights_help_the_rare_class():
+    """9 of 100 samples positive, hard to tell: without weights few of them are found."""
+    rng = np.random.default_rng(2)
+    labels = (np.arange(100) < 9).astype(int)
+    X = rng.normal(size=(100, 2)) + labels[:, None]
+    found = {w: MultiKT(C=1.0, class_weight=w).fit(X, labels).predict(X)[:9].mean() for w in ("balanced", None)}
+    assert found["balanced"] >= 0.6 and found[None] <= 0.4
+
+
+def test_the_radius_bounds_beta():
+    kernel, labels, scores = make(50, 6, 3, seed=2)
+    loss = np.inf
+    for radius in (0.05, 0.3, 1.0, 3.0):
+        found = solve_multikt(kernel, labels, 3, scores, max_radius=radius)
+        assert (np.linalg.norm(found.beta, axis=1) <= radius * (1.0 + 1e-12)).all()
+        assert found.objective.sum() <= loss + 1e-6
+        loss = found.objective.sum()
+
+
+def test_a_tolerance_that_is_missed_warns():
+    kernel, labels, scores = make(50, 6, 3, seed=2)
+    with pytest.warns(ConvergenceWarning, match=r"Multi-KT did not reach tol=1e-30 for 3 of 3 binary problems: the largest gap"):
+        model = MultiKT("precomputed", tol=1e-30).fit(kernel[None], labels, scores=scores)
+    assert not model.converged_ and model.loo_gap_.max() < 1e-9
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = MultiKT("precomputed", tol=1e-3).fit(kernel[None], labels, scores=scores)
+    assert model.converged_ and (model.loo_gap_ <= 1e-3).all() and model.n_iter_ >= 1
+
+
+def test_the_bits_do_not_depend_on_the_threads_of_blas():
+    kernel, labels, scores = make(300, 24, 3)
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            found.append(solve_multikt(kernel, labels, 3, scores))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+# ------------------------------------------------------------------ the estimator
+
+
+CUES = [("shape", RBF(), [0, 1]), ("colour", Linear(), slice(2, 4))]
+
+
+@pytest.fixture(params=[2, 3], ids=["binary", "multiclass"])
+def task(request):
+    """Training and new samples with labels, and two priors that were fitted on other data."""
+    rng = np.random.default_rng(7)
+    n_classes = request.param
+
+    def draw(n, classes):
+        y = np.arange(n) % classes
+        angle = 2.0 * np.pi * y / classes
+        X = rng.normal(size=(n, 6))
+        X[:, :2] += 1.5 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        X[:, 2:4] += 0.7 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        return X, y
+
+    X, y = draw(45, n_classes)
+    new, y_new = draw(25, n_classes)
+    old, y_old = draw(80, 4)
+    binary, many = SVC(C=10.0).fit(old[:, 2:], y_old > 1), SVC(decision_function_shape="ovr").fit(old, y_old)
+    priors = [("side", binary, slice(2, 6)), ("old", many)]
+    return X, y, new, y_new, priors
+
+
+def prior_scores(priors, X):
+    return np.column_stack([priors[0][1].decision_function(X[:, 2:]), priors[1][1].decision_function(X)])
+
+
+def explicit(model, kernels_of_new, scores):
+    """Decision values from the fitted attributes alone."""
+    mean = kernels_of_new.mean(axis=0)[:, model.support_]
+    values = mean @ model.dual_coef_ + scores / model.score_scale_ @ model.transfer_weights_.T + model.intercept_
+    return values[:, 1] - values[:, 0] if values.shape[1] == 2 else values
+
+
+def test_predictions_by_the_formula_and_all_forms_of_input(task):
+    X, y, new, y_new, priors = task
+    n_classes = y.max() + 1
+    bank = KernelBank(CUES, X)
+    cross = np.concatenate([block for _, block in bank.cross(new).blocks()], axis=1)
+    S, S_new = prior_scores(priors, X), prior_scores(priors, new)
+    by_priors = MultiKT(CUES, priors, C=5.0).fit(X, y)
+    by_scores = MultiKT(CUES, C=5.0).fit(X, y, scores=S)
+    by_stack = MultiKT("precomputed", C=5.0).fit(bank.stack, y, scores=S)
+    by_bank = MultiKT("precomputed", C=5.0).fit(bank, y, scores=S)
+    half = MultiKT(CUES, priors[:1], C=5.0).fit(X, y, scores=S[:, 1:])
+    wanted = by_priors.decision_function(new)
+    scale = np.abs(wanted).max()
+    for model, given_new, scores in (
+        (by_scores, new, S_new), (by_stack, cross, S_new), (by_bank, cross, S_new), (by_bank, bank.cross(new), S_new),
+        (half, new, S_new[:, 1:]),
+    ):  # fmt: skip
+        np.testing.assert_allclose(model.decision_function(given_new, scores), wanted, atol=1e-5 * scale)
+        np.testing.assert_array_equal(model.predict(given_new, scores), by_priors.predict(new))
+        assert model.score(given_new, y_new, scores=scores) == by_priors.score(new, y_new)
+    assert by_priors.prior_names_ == ["side", "old: 0", "old: 1", "old: 2", "old: 3"]
+    assert by_priors.transfer_weights_.shape == (n_classes, 5)
+    np.testing.assert_allclose(explicit(by_priors, cross.astype(float), S_new), wanted, atol=1e-5 * scale)
+    np.testing.assert_allclose(by_priors.kernel_weights_, 0.5)
+    # and from nothing but the definition
+    kernel, scaled = bank.stack.astype(float).mean(axis=0), S / np.sqrt(np.mean(S**2, axis=0))
+    machines = []
+    for k, s in enumerate(problems(y, n_classes)):
+        a, b = plain_ls_svm(kernel, s - scaled @ by_priors.beta_[k], plain_weights(s > 0.0, "balanced"), 5.0)
+        machines.append(cross.mean(axis=0) @ a + b + S_new / np.sqrt(np.mean(S**2, axis=0)) @ by_priors.beta_[k])
+    plain = machines[0] if n_classes == 2 else np.stack(machines, axis=1)
+    np.testing.assert_allclose(wanted, plain, atol=1e-5 * scale)
+    if n_classes == 2:
+        np.testing.assert_array_equal(by_priors.transfer_weights_, [-0.5 * by_priors.beta_[0], 0.5 * by_priors.beta_[0]])
+        np.testing.assert_array_equal(by_priors.predict(new), by_priors.classes_[(wanted > 0.0).astype(int)])
+
+
+def test_scaling(task):
+    """Scaled columns: their unit does not matter. Unscaled it does, and the radius has to follow."""
+    X, y, new, _, priors = task
+    S, S_new = prior_scores(priors, X), prior_scores(priors, new)
+    units = np.array([1e-3, 2.0, 1e3, 0.5, 7.0])
+    for scaling in ("rms", "max"):
+        one, other = MultiKT(CUES, scaling=scaling).fit(X, y, scores=S), MultiKT(CUES, scaling=scaling).fit(X, y, scores=S * units)
+        np.testing.assert_allclose(one.decision_function(new, S_new), other.decision_function(new, S_new * units), atol=1e-4)
+        np.testing.assert_allclose(other.score_scale_, one.score_scale_ * units)
+    plain = MultiKT(CUES, scaling=None).fit(X, y, scores=S)
+    np.testing.assert_array_equal(plain.score_scale_, np.ones(5))
+    other = MultiKT(CUES, scaling=None, max_radius=0.01).fit(X, y, scores=100.0 * S)
+    np.testing.assert_allclose(plain.beta_, 100.0 * other.beta_, atol=1e-4)
+    # the largest scores are 1 with "max"
+    shown = MultiKT(CUES, scaling="max").fit(X, y, scores=S)
+    np.testing.assert_allclose(shown.score_scale_, np.abs(S).max(axis=0))
+
+
+def test_labels_of_any_kind(task):
+    X, y, new, _, priors = task
+    names = np.array(["cat", "ant", "bee"])[y]
+    model, numbers = MultiKT(CUES, priors).fit(X, names), MultiKT(CUES, priors).fit(X, y)
+    assert set(model.predict(new)) <= set(names)
+    order = np.argsort(np.array(["cat", "ant", "bee"])[: y.max() + 1])
+    if y.max() == 1:
+        np.testing.assert_allclose(model.decision_function(new), -numbers.decision_function(new), atol=1e-4)
+    else:
+        np.testing.assert_allclose(model.decision_function(new), numbers.decision_function(new)[:, order], atol=1e-4)
+
+
+def test_data_frames(task):
+    X, y, new, _, priors = task
+    names = [f"c{k}" for k in range(6)]
+    frame = pd.DataFrame(X, columns=names)
+    cues = [("shape", RBF(), ["c0", "c1"]), ("colour", Linear(), ["c2", "c3"])]
+    model = MultiKT(cues, [("side", priors[0][1], names[2:]), priors[1]]).fit(frame, y)
+    other = MultiKT(CUES, priors).fit(X, y)
+    np.testing.assert_allclose(model.decision_function(pd.DataFrame(new, columns=names)), other.decision_function(new), atol=1e-6)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.predict(frame[names[::-1]])
+    named = MultiKT(CUES).fit(X, y, scores=pd.DataFrame(prior_scores(priors, X), columns=list("abcde")))
+    assert named.prior_names_ == list("abcde")
+
+
+def test_save_and_load(task, tmp_path):
+    X, y, new, _, priors = task
+    S_new = prior_scores(priors, new)
+    model = MultiKT(CUES, priors, C=2.0, max_radius=0.7).fit(X, np.array(["cat", "ant", "bee"])[y])
+    model.save(tmp_path / "model.npz")
+    for loaded in (load(tmp_path / "model.npz"), MultiKT.load(tmp_path / "model.npz")):
+        assert type(loaded) is MultiKT
+        for name, value in vars(model).items():
+            if name.endswith("_") and name not in ("bank_", "bank_support_"):
+                np.testing.assert_array_equal(getattr(loaded, name), value, err_msg=name)
+        np.testing.assert_array_equal(loaded.decision_function(new, S_new), model.decision_function(new))
+        with pytest.raises(ValueError, match="scores must have 5 columns"):
+            loaded.predict(new)
+        np.testing.assert_array_equal(loaded.attach(priors).predict(new), model.predict(new))
+        assert (loaded.C, loaded.max_radius, loaded.class_weight, loaded.tol) == (2.0, 0.7, "balanced", 1e-6)
+    bank = KernelBank(CUES, X)
+    cross = np.concatenate([block for _, block in bank.cross(new).blocks()], axis=1)
+    model = MultiKT("precomputed").fit(bank.stack, y, scores=prior_scores(priors, X))
+    model.save(tmp_path / "stack.npz")
+    np.testing.assert_array_equal(load(tmp_path / "stack.npz").decision_function(cross, S_new), model.decision_function(cross, S_new))
+    with pytest.raises(NotFittedError):
+        MultiKT().save(tmp_path / "none.npz")
+
+
+def test_clone_and_search(task):
+    X, y, new, y_new, priors = task
+    model = MultiKT(CUES, priors, C=4.0)
+    copy = clone(model)
+    assert copy.priors is priors and copy.get_params().keys() == model.get_params().keys()
+    np.testing.assert_array_equal(copy.fit(X, y).beta_, model.fit(X, y).beta_)
+    search = GridSearchCV(MultiKT(CUES, priors), {"C": [0.1, 10.0], "class_weight": ["balanced", None]}, cv=3).fit(X, y)
+    assert search.score(new, y_new) > 0.6
+
+
+def test_a_refused_fit_leaves_the_model_as_it_was(task):
+    X, y, new, _, priors = task
+    model = MultiKT(CUES, priors).fit(X, y)
+    before = model.decision_function(new)
+    with pytest.raises(ValueError, match="C must be a positive number"):
+        model.set_params(C=-1.0).fit(X[:20], y[:20])
+    np.testing.assert_array_equal(model.decision_function(new), before)
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        *[("C", value) for value in (0.0, -1.0, np.inf, np.nan, "1", None, True)],
+        *[("max_radius", value) for value in (0.0, -1.0, np.inf, None)],
+        *[("tol", value) for value in (0.0, -1e-3, np.nan, None)],
+        *[("class_weight", value) for value in ("even", 1.0, {2: 1.0}, {0: -1.0}, {0: "a"}, True, np.array(["balanced"]))],
+        *[("scaling", value) for value in ("std", 1.0, True)],
+        *[("kernels", value) for value in ("linear", [], [("a", RBF())])],
+        *[("priors", value) for value in ("passthrough", [("a", "through")], [("a", SVC)], [("a", SVC())], 3)],
+    ],
+)
+def test_a_bad_parameter_is_one_error_that_names_it(name, value):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 3)), np.arange(20) % 2
+    pattern = {"kernels": "kernel|column|triple", "priors": "prior"}.get(name, rf"\b{name}\b")
+    with pytest.raises((ValueError, TypeError), match=pattern) as caught:
+        MultiKT().set_params(**{name: value}).fit(X, y, scores=X[:, :1])
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "scores, message",
+    [
+        (np.zeros((19, 2)), "scores must have one row per sample of X, 20"),
+        (np.full((20, 2), np.nan), "scores hold NaN or infinite values"),
+        (np.full((20, 2), np.inf), "scores hold NaN or infinite values"),
+        (np.zeros((20, 2, 2)), "scores must have one row per sample of X"),
+        (np.full((20, 2), "a"), "scores"),
+    ],
+)
+def test_bad_scores(scores, message):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 3)), np.arange(20) % 2
+    with pytest.raises(ValueError, match=message):
+        MultiKT().fit(X, y, scores=scores)
+    with pytest.raises(ValueError, match="scores"):
+        MultiKT().fit(X, y, scores=X[:, :2]).predict(X, scores)
+
+
+def test_scores_that_overflow():
+    kernel, labels, scores = make(20, 2, 2)
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match="scores are too large: they overflow"):
+        MultiKT("precomputed", scaling=None, C=1e6).fit(kernel[None], labels, scores=1e306 * scores)
+
+
+def test_a_matrix_that_is_no_kernel():
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(30, 30))
+    matrix = A + A.T
+    np.fill_diagonal(matrix, 1.0)
+    with pytest.raises(ValueError, match="kernels must be positive semidefinite: their mean is too far from it for this C, lower C"):
+        MultiKT("precomputed", C=100.0).fit(matrix[None], np.arange(30) % 2)
+    assert np.isfinite(MultiKT("precomputed", C=0.01).fit(matrix[None], np.arange(30) % 2).dual_coef_).all()
+
+
+@parametrize_with_checks([MultiKT(), MultiKT(priors=[("columns", "passthrough")], class_weight=None)])
+def test_scikit_learn_checks(estimator, check):
+    """Every check passes: none is listed as an expected failure."""
+    check(estimator)
+
+
+def test_examples_and_docstrings():
+    for module in (multikt, ball):
+        assert doctest.testmod(module).failed == 0
+        assert all(inspect.getdoc(getattr(module, name)) for name in module.__all__)
+    text = inspect.getdoc(MultiKT)
+    assert not [name for name in inspect.signature(MultiKT).parameters if name not in text]

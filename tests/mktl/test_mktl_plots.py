@@ -1,0 +1,430 @@
+"""Drawings of the MKTL chapter: every number at its place, every axis and every method named, no words upon others."""
+
+import itertools
+import warnings
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import same_color
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
+
+from cuelearn.experiments.mktl.compare import BINARY, MULTICLASS
+from cuelearn.experiments.mktl.tasks import TASKS
+from cuelearn.figures import BLUE, RED, interval, method_style, use_style
+from cuelearn.plots import mktl as draw
+
+
+@pytest.fixture(autouse=True)
+def _style():
+    with plt.rc_context():
+        use_style()
+        yield
+    plt.close("all")
+
+
+def drawn(fig):
+    """The figure after drawing, without a warning; every curve is finite, every text inside the page."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fig.canvas.draw()
+    for ax in fig.axes:
+        for line in ax.lines:
+            assert np.isfinite(line.get_xydata().astype(float)).all()
+    for box in boxes(fig).values():
+        assert fig.bbox.x0 - 1 <= box.x0 and box.x1 <= fig.bbox.x1 + 1 and fig.bbox.y0 - 1 <= box.y0 and box.y1 <= fig.bbox.y1 + 1
+    return fig
+
+
+def boxes(fig):
+    """Where the words of all panels and legends stand."""
+    found = {}
+    for ax in fig.axes:
+        if not ax.get_visible():
+            continue
+        texts = [*ax.texts, ax.title]
+        if ax.axison:
+            texts += [ax.xaxis.label, ax.yaxis.label]
+            for axis, (low, high) in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
+                ticks = [tick for tick in axis.get_major_ticks() if min(low, high) <= tick.get_loc() <= max(low, high)]
+                texts += [tick.label1 for tick in ticks if tick.label1.get_visible()]
+        found.update({id(text): text for text in texts if text.get_text() and text.get_visible()})
+    for key in [*fig.legends, *(ax.get_legend() for ax in fig.axes if ax.get_legend())]:
+        found.update({id(text): text for text in key.get_texts()})
+    return {f"{text.get_text()} {k}": text.get_window_extent() for k, text in enumerate(found.values())}
+
+
+def apart(fig):
+    """No word stands upon another."""
+    for (one, a), (other, b) in itertools.combinations(boxes(fig).items(), 2):
+        wide, high = min(a.x1, b.x1) - max(a.x0, b.x0), min(a.y1, b.y1) - max(a.y0, b.y0)
+        assert wide <= 1.0 or high <= 1.0, (one, other)
+
+
+def legend(fig):
+    """Labels of the figure's only legend."""
+    (only,) = fig.legends
+    return [text.get_text() for text in only.get_texts()]
+
+
+def named(ax, method):
+    """The only line of a method in a panel."""
+    (line,) = [line for line in ax.lines if line.get_label() == method_style(method)["label"]]
+    assert same_color(line.get_color(), method_style(method)["color"])
+    return line
+
+
+def lows(ax):
+    """Lower ends of all bands, a line of numbers each."""
+    return [path.vertices[:, 1] for shade in ax.collections for path in shade.get_paths()]
+
+
+def has_band(ax, values):
+    """Some band of the panel is the interval of these repetitions."""
+    spread = interval(np.asarray(values))
+    return any(np.allclose(low.min(), spread.low.min()) and np.allclose(low.max(), spread.high.max()) for low in lows(ax))
+
+
+def shuffled(table):
+    return table.sample(frac=1.0, random_state=0)
+
+
+def made(columns, points, low=0.4, high=0.9):
+    table = pd.DataFrame(list(points), columns=columns)
+    return table.assign(accuracy=np.random.default_rng(0).uniform(low, high, len(table)))
+
+
+# ------------------------------------------------------------------ figure 6.1
+
+
+GROUPS = [("boosted trees on box, edges", tuple("BCDFJN")), ("SVM on box, edges", tuple("OUWY")), ("SVM on edges", tuple("AKLSTXZ"))]
+LETTERS = [c for _, classes in GROUPS for c in classes]
+ANIMALS = ["antelope", "grizzly bear", "german shepherd", "spider monkey", "rhinoceros", "siamese cat", "blue whale", "ox"]
+MANY = [f"{name} {k}" for k in range(5) for name in ANIMALS]
+
+
+def parts(names, seed=0, scale=0.5):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=len(names)), scale * rng.normal(size=len(names))
+
+
+def bars(fig):
+    """Row's name -> its bar in the right part."""
+    side = fig.axes[1]
+    labels = [text.get_text() for text in side.get_yticklabels()]
+    patches = [patch for patch in side.patches if isinstance(patch, Rectangle)]
+    np.testing.assert_allclose([patch.get_y() + patch.get_height() / 2 for patch in patches], side.get_yticks())
+    return dict(zip(labels, patches, strict=True))
+
+
+def test_schematic_shows_every_part_of_the_sum():
+    scores, weights = parts(LETTERS)
+    fig = drawn(draw.schematic("E", LETTERS, scores, weights, 0.62, groups=GROUPS, sample_class="G"))
+    apart(fig)
+    ax, side = fig.axes
+    total = 0.62 + scores @ weights
+    found = bars(fig)
+    assert list(found) == ["kernel", *LETTERS, "sum"]
+    np.testing.assert_allclose([bar.get_width() for bar in found.values()], [0.62, *(scores * weights), total])
+    for name, part in zip(LETTERS, scores * weights, strict=True):
+        assert same_color(found[name].get_facecolor(), BLUE if part > 0 else RED)
+    assert "E" in ax.get_title() and "class G" in ax.get_title() and "score" in side.get_xlabel()
+    texts = [text.get_text() for text in ax.texts]
+    for name, score, weight in zip(LETTERS, scores, weights, strict=True):
+        assert name in texts and f"{score:+.2f}".replace("-", "−") in texts and f"× {weight:+.2f}".replace("-", "−") in texts
+    assert any("y$ = E" in text and f"{total:+.2f}".replace("-", "−") in text for text in texts)
+    assert [" ".join(text.split()) for text in texts if "trees" in text or "SVM" in text] == [name for name, _ in GROUPS]
+    # widths of the arrows go with the weights, colours with their signs
+    arrows = [patch for patch in ax.patches if isinstance(patch, FancyArrowPatch)][-len(LETTERS):]
+    widths = np.array([arrow.get_linewidth() for arrow in arrows])
+    np.testing.assert_array_equal(np.argsort(widths), np.argsort(np.abs(weights)))
+    assert all(same_color(a.get_edgecolor(), BLUE if w > 0 else RED) for a, w in zip(arrows, weights, strict=True))
+
+
+@pytest.mark.parametrize("new_class", ["humpback whale", "hippopotamus", "rat"])
+def test_schematic_of_many_priors_says_how_many_it_leaves_out(new_class):
+    scores, weights = parts(MANY, scale=0.04)
+    fig = drawn(draw.schematic(new_class, MANY, scores, weights, -0.31, groups=[("SVM on rgsift, surf", MANY)], sample_class="seal"))
+    apart(fig)
+    found = bars(fig)
+    largest = np.argsort(-np.abs(scores * weights))[:12]
+    assert list(found) == ["kernel", *(MANY[k] for k in sorted(largest)), "28 others", "sum"]
+    widths = np.array([bar.get_width() for bar in found.values()])
+    np.testing.assert_allclose(widths[:-1].sum(), widths[-1])
+    np.testing.assert_allclose(widths[-1], -0.31 + scores @ weights)
+    assert "28 others" in [text.get_text() for text in fig.axes[0].texts]
+
+
+def test_words_of_the_schematic_fit_their_boxes():
+    few = [("SVM on a", "012"), ("trees", "4")]
+    for names, groups, new in ((LETTERS, GROUPS, "E"), (MANY, None, "humpback whale"), (list("0124"), few, "3")):
+        fig = drawn(draw.schematic(new, names, *parts(names), 0.2, groups=groups))
+        ax = fig.axes[0]
+        outlines = [patch.get_window_extent() for patch in ax.patches if isinstance(patch, FancyBboxPatch)]
+        inside = 0
+        for text in ax.texts:
+            box = text.get_window_extent()
+            for outline in outlines:
+                if outline.x0 < (box.x0 + box.x1) / 2 < outline.x1 and outline.y0 < (box.y0 + box.y1) / 2 < outline.y1:
+                    assert outline.x0 <= box.x0 and box.x1 <= outline.x1 and outline.y0 <= box.y0 and box.y1 <= outline.y1, text.get_text()
+                    inside += 1
+        assert inside >= len(outlines) - 1
+
+
+def test_schematic_without_any_weight():
+    fig = drawn(draw.schematic("E", list("AB"), [1.0, -1.0], [0.0, 0.0], 0.5))
+    np.testing.assert_allclose([bar.get_width() for bar in bars(fig).values()], [0.5, 0.0, 0.0, 0.5])
+    assert not any("-0" in text.get_text() or "−0.00" in text.get_text() for ax in fig.axes for text in ax.texts)
+
+
+# ------------------------------------------------------------------ figure 6.2
+
+
+POSITIVE, SEEDS = (1, 3, 10, 30), (0, 1, 2)
+
+
+@pytest.fixture
+def binary():
+    return made(["target", "seed", "n_positive", "method"], itertools.product("ABCDEFG", SEEDS, POSITIVE, BINARY))
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_binary_mean(binary, mixed):
+    fig = drawn(draw.binary_mean(shuffled(binary) if mixed else binary))
+    (ax,) = fig.axes
+    assert sorted(legend(fig)) == sorted(method_style(m)["label"] for m in BINARY) and legend(fig)[0] == "MKTL"
+    assert ax.get_xlabel() == "positive training samples" and ax.get_ylabel() == "test accuracy [%]" and ax.get_xscale() == "log"
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["1", "3", "10", "30"]
+    for method in BINARY:
+        each = binary[binary["method"] == method].groupby(["target", "n_positive"])["accuracy"].mean().unstack()
+        line = named(ax, method)
+        np.testing.assert_array_equal(line.get_xdata(), POSITIVE)
+        np.testing.assert_allclose(line.get_ydata(), 100.0 * each.mean())
+        assert has_band(ax, 100.0 * each)  # over targets, not over seeds
+    assert "7 targets" in ax.cuelearn_band and "over targets" in ax.cuelearn_band
+
+
+def test_binary_classes(binary):
+    fig = drawn(draw.binary_classes(binary))
+    apart(fig)
+    shown = [ax for ax in fig.axes if ax.get_visible()]
+    assert [ax.texts[0].get_text() for ax in shown] == list("ABCDEFG")
+    assert sorted(legend(fig)) == sorted(method_style(m)["label"] for m in draw.BY_CLASS)
+    assert fig.get_supylabel() == "test accuracy [%]" and "target" in fig.get_supxlabel()
+    assert len({ax.get_ylim() for ax in shown}) == len({ax.get_xlim() for ax in shown}) == 1
+    for ax, target in zip(shown, "ABCDEFG", strict=True):
+        assert len(ax.lines) == len(draw.BY_CLASS)
+        for method in draw.BY_CLASS:
+            mine = binary[(binary["target"] == target) & (binary["method"] == method)]
+            grid = mine.pivot(index="seed", columns="n_positive", values="accuracy")
+            np.testing.assert_allclose(named(ax, method).get_ydata(), 100.0 * grid.mean())
+            assert has_band(ax, 100.0 * grid)
+    numbered = [ax.texts[0].get_text() for ax in shown if any(t.get_visible() and t.get_text() for t in ax.get_xticklabels())]
+    assert numbered == list("EFG")  # the last of every column
+
+
+def test_binary_classes_of_25_targets():
+    targets = "ABCDEFGIJKLMNOPQRSTUVWXYZ"
+    fig = drawn(draw.binary_classes(made(["target", "seed", "n_positive", "method"], itertools.product(targets, (0, 1), POSITIVE, BINARY))))
+    assert len(fig.axes) == 25 and all(ax.get_visible() for ax in fig.axes)
+    assert fig.axes[0].get_gridspec().get_geometry() == (5, 5)
+
+
+# ------------------------------------------------------------------ figure 6.3
+
+
+@pytest.fixture
+def multi():
+    tasks = (("letter", (10, 17)), ("mfeat", (6,)))
+    places = itertools.product(POSITIVE, SEEDS, MULTICLASS)
+    points = [(t, n, k, s, m) for n, s, m in places for t, ks in tasks for k in ks if m != "NoTransfer" or k != 10]
+    return made(["name", "n_per_class", "n_priors", "seed", "method"], points)
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_multiclass(multi, mixed):
+    fig = drawn(draw.multiclass(shuffled(multi) if mixed else multi))
+    panels = {ax.get_title(): ax for ax in fig.axes}
+    assert set(panels) == {"letter: 10 priors", "letter: 17 priors", "mfeat (digits): 6 priors"}
+    assert sorted(legend(fig)) == sorted(method_style(m)["label"] for m in MULTICLASS) and legend(fig)[0] == "MKTL"
+    assert fig.axes[0].get_ylabel() == "test accuracy [%]"
+    assert panels["letter: 10 priors"].get_ylim() == panels["letter: 17 priors"].get_ylim()
+    for name, n_priors in (("letter", 10), ("letter", 17), ("mfeat", 6)):
+        ax = panels[f"{draw.TITLES[name]}: {n_priors} priors"]
+        assert ax.get_xlabel() == "training samples per class" and ax.get_xscale() == "log"
+        assert len(ax.lines) == len(MULTICLASS) + (n_priors == 17)
+        for method in MULTICLASS:
+            of = 17 if (name, method) == ("letter", "NoTransfer") else n_priors
+            mine = multi[(multi["name"] == name) & (multi["method"] == method) & (multi["n_priors"] == of)]
+            grid = mine.pivot(index="seed", columns="n_per_class", values="accuracy")
+            np.testing.assert_array_equal(named(ax, method).get_xdata(), POSITIVE)
+            np.testing.assert_allclose(named(ax, method).get_ydata(), 100.0 * grid.mean())
+            assert has_band(ax, 100.0 * grid)
+    # MKTL with fewer priors again
+    ax = panels["letter: 17 priors"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["MKTL, 10 priors"]
+    np.testing.assert_allclose(ax.lines[-1].get_ydata(), named(panels["letter: 10 priors"], "MKTL").get_ydata())
+    assert all(panel.get_legend() is None for title, panel in panels.items() if panel is not ax)
+
+
+def test_multiclass_of_one_seed(multi):
+    fig = drawn(draw.multiclass(multi[multi["seed"] == 1]))
+    assert not any(ax.collections for ax in fig.axes)
+
+
+def test_ticks_have_room_and_none_is_lost():
+    values = (1, 3, 5, 10, 15, 20, 25, 30, 50, 100)
+    points = itertools.product(("awa",), values, (40,), (0,), ("MKTL",))
+    fig = drawn(draw.multiclass(made(["name", "n_per_class", "n_priors", "seed", "method"], points)))
+    apart(fig)
+    (ax,) = fig.axes
+    labelled = [int(text.get_text()) for text in ax.get_xticklabels()]
+    assert {1, 3, 5, 10, 30, 100} <= set(labelled)
+    assert sorted([*ax.get_xticks(), *ax.get_xticks(minor=True)]) == list(values)
+
+
+def test_every_task_has_a_title():
+    assert set(TASKS) <= set(draw.TITLES) and len(set(draw.TITLES.values())) == len(draw.TITLES)
+
+
+# ------------------------------------------------------------------ weights
+
+
+def weights_table(new, prior, scale=1.0):
+    rng = np.random.default_rng(4)
+    return pd.DataFrame([{"new": a, "prior": b, "weight": scale * rng.normal(), "kernel": 1.0} for a in new for b in prior])
+
+
+def cells(ax):
+    """(column, row) -> number in the cell, and the cell's colour."""
+    numbers = {text.get_position(): text.get_text() for text in ax.texts if text.get_va() == "center"}
+    colors = {(p.get_x() + 0.5, p.get_y() + 0.5): p.get_facecolor() for p in ax.patches}
+    assert set(numbers) == set(colors)
+    return numbers, colors
+
+
+@pytest.mark.parametrize("largest, power", [(5.0, 0), (0.4, 0), (5e-3, -3), (700.0, 2)])
+def test_weights(largest, power):
+    table = weights_table("EGHIMPQRV", LETTERS)
+    table["weight"] *= largest / np.abs(table["weight"]).max()
+    fig = drawn(draw.weights(table, GROUPS))
+    apart(fig)
+    ax, side, bar = fig.axes
+    values = table.pivot(index="new", columns="prior", values="weight").loc[list("EGHIMPQRV"), LETTERS].to_numpy()
+    shown = values / 10.0**power
+    assert [text.get_text() for text in ax.get_xticklabels()] == LETTERS
+    assert [text.get_text() for text in ax.get_yticklabels()] == list("EGHIMPQRV") and ax.yaxis_inverted()
+    assert ax.get_xlabel() == "prior class" and ax.get_ylabel() == "new class"
+    numbers, colors = cells(ax)
+    assert len(numbers) == values.size
+    for (row, column), value in np.ndenumerate(shown):
+        key = ax.get_xticks()[column], row
+        assert float(numbers[key].replace("−", "-")) == pytest.approx(value, abs=0.00501)
+        red, _, blue, _ = colors[key]
+        assert abs(value) < 0.1 * np.abs(shown).max() or (blue > red) == (value > 0)
+    assert [" ".join(text.get_text().split()) for text in ax.texts if text.get_va() == "bottom"] == [name for name, _ in GROUPS]
+    steps = np.diff(ax.get_xticks())  # a gap between two models
+    assert [LETTERS[k + 1] for k in np.flatnonzero(steps > 1.01)] == ["O", "A"]
+    np.testing.assert_allclose([patch.get_width() for patch in side.patches], np.abs(shown).sum(axis=1))
+    low, high = bar.get_ylim()
+    assert low == pytest.approx(-high) and high == pytest.approx(np.abs(shown).max())
+    assert ("10^" in bar.get_ylabel()) == ("10^" in side.get_title()) == (power != 0)
+
+
+def test_weights_of_many_priors_stand_in_two_rows_of_panels():
+    new = ["chimpanzee", "giant panda", "humpback whale"]
+    fig = drawn(draw.weights(weights_table(new, MANY), [("SVM on rgsift, surf", MANY)]))
+    apart(fig)
+    upper, side, lower, empty, _ = fig.axes
+    assert [text.get_text() for ax in (upper, lower) for text in ax.get_xticklabels()] == MANY
+    assert len(cells(upper)[0]) == len(cells(lower)[0]) == 20 * 3 and not empty.axison and len(side.patches) == 3
+
+
+def test_weights_without_groups_and_all_zero():
+    table = weights_table("3589", "012467", 0.0)
+    ax, side, _ = drawn(draw.weights(table)).axes
+    assert set(cells(ax)[0].values()) == {"0"} and not any(patch.get_width() for patch in side.patches)
+
+
+def test_weights_of_the_first_priors_alone():
+    """Models without a column in the table are not named."""
+    ax = drawn(draw.weights(weights_table("EG", LETTERS[:10]), GROUPS)).axes[0]
+    assert [" ".join(text.get_text().split()) for text in ax.texts if text.get_va() == "bottom"] == [name for name, _ in GROUPS[:2]]
+
+
+# ------------------------------------------------------------------ useless priors
+
+
+SILLY = ("AverageTL", "MultiKT", "MKTL", "MKTL auto")
+
+
+@pytest.fixture
+def useless():
+    kinds = (("none", ("NoTransfer", "MKTL")), ("noise 100", SILLY), ("shuffled", SILLY), ("noise 17", SILLY))
+    points = [("letter", n, k, s, m) for n in POSITIVE for k, methods in kinds for s in SEEDS for m in methods]
+    return made(["name", "n_per_class", "useless", "seed", "method"], points)
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_negative(useless, mixed):
+    fig = drawn(draw.negative(shuffled(useless) if mixed else useless))
+    apart(fig)
+    titles = ["scores of real priors, shuffled", "17 columns of random numbers", "100 columns of random numbers"]
+    assert [ax.get_title() for ax in fig.axes] == titles
+    assert set(legend(fig)) == {*(method_style(m)["label"] for m in (*SILLY, "NoTransfer")), "MKTL without priors"}
+    assert fig.axes[0].get_ylabel() == "accuracy − No-Transfer's [points]"
+
+    def grid(kind, method):
+        mine = useless[(useless["useless"] == kind) & (useless["method"] == method)]
+        return 100.0 * mine.pivot(index="seed", columns="n_per_class", values="accuracy")
+
+    reference = grid("none", "NoTransfer")
+    for ax, kind in zip(fig.axes, ("shuffled", "noise 17", "noise 100"), strict=True):
+        assert ax.get_xlabel() == "training samples per class"
+        np.testing.assert_array_equal(named(ax, "NoTransfer").get_ydata(), 0.0)
+        (alone,) = [line for line in ax.lines if line.get_label() == "MKTL without priors"]
+        np.testing.assert_allclose(alone.get_ydata(), (grid("none", "MKTL") - reference).mean())
+        for method in SILLY:
+            difference = grid(kind, method) - reference  # seed by seed
+            np.testing.assert_array_equal(named(ax, method).get_xdata(), POSITIVE)
+            np.testing.assert_allclose(named(ax, method).get_ydata(), difference.mean())
+            assert has_band(ax, difference)
+
+
+# ------------------------------------------------------------------ p
+
+
+def path():
+    table = made(["p", "seed"], itertools.product((1.01, 1.1, 1.5, 2.0), SEEDS))
+    return table.assign(used=np.random.default_rng(1).uniform(2.0, 17.0, len(table)))
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_along_p(mixed):
+    table = path()
+    fig = drawn(draw.along_p(shuffled(table) if mixed else table, automatic=1.11, n_priors=17))
+    upper, lower = fig.axes
+    assert upper.get_ylabel() == "test accuracy [%]" and lower.get_ylabel() == "priors in use per new class" and "p" in lower.get_xlabel()
+    for ax, column, factor in ((upper, "accuracy", 100.0), (lower, "used", 1.0)):
+        grid = table.pivot(index="seed", columns="p", values=column)
+        np.testing.assert_array_equal(named(ax, "MKTL").get_xdata(), [1.01, 1.1, 1.5, 2.0])
+        np.testing.assert_allclose(named(ax, "MKTL").get_ydata(), factor * grid.mean())
+        assert has_band(ax, factor * grid)
+        assert [line.get_xdata()[0] for line in ax.lines if "auto" in str(line.get_label())] == [1.11]
+    assert any(np.allclose(line.get_ydata(), 17) for line in lower.lines) and lower.get_ylim()[0] == 0.0
+    low, high = upper.get_xlim()
+    assert 1.0 < low < 1.01 and high > 2.0
+    # p near 1 has its room
+    place = lower.transData.transform([(p, 1.0) for p in (1.01, 1.1, 2.0)])[:, 0]
+    assert place[1] - place[0] == pytest.approx(place[2] - place[1], rel=0.02)
+
+
+def test_along_p_takes_rows_with_the_automatic_p():
+    table = path().assign(p_found=lambda t: t["p"])
+    auto = pd.DataFrame({"p": "auto", "seed": SEEDS, "accuracy": 0.5, "used": 7.0, "p_found": 1.1104})
+    fig = drawn(draw.along_p(pd.concat([table.astype({"p": object}), auto]), n_priors=17))
+    line = named(fig.axes[0], "MKTL")
+    np.testing.assert_array_equal(line.get_xdata(), [1.01, 1.1, 1.1104, 1.5, 2.0])
+    assert line.get_ydata()[2] == pytest.approx(50.0)
+    assert [x.get_xdata()[0] for x in fig.axes[1].lines if "auto" in str(x.get_label())] == [1.1104]

@@ -1,0 +1,795 @@
+"""MKTL as an optimiser: against its plain twin, a conic solver, limits that are known, and the theorems."""
+
+import tracemalloc
+import warnings
+
+import numba
+import numpy as np
+import pytest
+from mktl_twins import (
+    Twin,
+    auto_p,
+    auto_q,
+    class_scores,
+    conic_optimum,
+    dual_exponent,
+    joint_features,
+    lengths,
+    make_task,
+    n_groups,
+    plain_losses,
+    plain_norm,
+    plain_objective,
+)
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
+from threadpoolctl import threadpool_limits
+
+from cuelearn.kernels import RBF, KernelBank, Linear
+from cuelearn.mkl import OBSCURE, MKLProblem, solve_crammer_singer, solve_reference
+from cuelearn.mkl.stream import draw_order
+from cuelearn.mktl import MKTL, P_RANGE
+from cuelearn.mktl.mktl import solve_mktl
+from cuelearn.mktl.problem import TransferProblem
+
+# what the conic solver's own tolerance leaves uncertain, relative to the optimum
+SLACK = 1e-6
+LOSSES = [("multiclass", 3), ("hinge", 2), ("multiclass", 2)]
+
+
+def problem_of(K, S, y, *, loss="multiclass", weight=None, dtype=None, **settings):
+    bank = KernelBank.from_stack(np.asarray(K) if dtype is None else np.asarray(K, dtype=dtype))
+    return TransferProblem(bank, y, int(y.max()) + 1, S, loss=loss, sample_weight=weight, **settings)
+
+
+def fit(K, S, y, **options):
+    """An estimator on kernel matrices and plain score columns, taken as they are."""
+    options = {"scaling": None, "random_state": 0, "verbose": False} | options
+    return MKTL("precomputed", **options).fit(K, y, scores=S)
+
+
+def hyperplanes(coef, weights, maps):
+    """Explicit hyperplanes ``weights[g] * theta^g`` of shared coefficients, shape (n, M)."""
+    return [w * np.einsum("iy,iyd->d", coef, phi) for w, phi in zip(weights, maps, strict=True)]
+
+
+def fitted_hyperplanes(model, maps, n_kernels, loss):
+    """The same from the fitted attributes of an estimator; scores of samples are Phi . w whatever the loss."""
+    n, n_classes = maps[0].shape[:2]
+    coef = np.zeros((n, n_classes))
+    coef[model.support_] = model.dual_coef_
+    if loss == "hinge":
+        coef = 2.0 * coef  # dual_coef_ holds half a binary hyperplane for each class
+    w = hyperplanes(coef, model.kernel_weights_, maps[:n_kernels])
+    V = model.transfer_weights_
+    if loss == "hinge":
+        return w + [np.array([2.0 * v]) for v in V[1]]
+    return w + [v * np.eye(n_classes)[y] for y in range(n_classes) for v in V[y]]
+
+
+def random_weight(y, seed=0):
+    """Weights of the classes, one for each sample."""
+    return np.random.default_rng([seed, 3]).uniform(0.3, 3.0, size=int(y.max()) + 1)[y]
+
+
+# ------------------------------------------------------------------ against the twin
+
+
+@pytest.mark.parametrize("sampling", ["permutation", "iid"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_kernels, n_scores", [(1, 4), (2, 3), (1, 0)])
+@pytest.mark.parametrize("loss, n_classes", LOSSES)
+@pytest.mark.parametrize("p, C, radius", [(1.05, 1.0, "capped"), (1.3, 30.0, "online"), (2.0, 0.1, 0.4)])
+def test_every_visit_equals_the_twin(p, C, radius, loss, n_classes, n_kernels, n_scores, weighted, sampling):
+    """Both stages, R and the projection; mistakes, coefficients, all hyperplanes and the objective."""
+    seed = n_kernels + 10 * n_scores
+    K, S, y = make_task(seed, n=21, n_kernels=n_kernels, n_classes=n_classes, n_scores=n_scores)
+    weight = random_weight(y) if weighted else None
+    problem = problem_of(K, S, y, loss=loss, weight=weight, p=p, C=C)
+    result = solve_mktl(
+        problem, n_epochs_online=2, n_epochs=4, eta=0.4, radius=radius, tol=None, finish=False, shuffle=False, sampling=sampling,
+        rng=np.random.default_rng(9),
+    )  # fmt: skip
+
+    rng = np.random.default_rng(9)
+    twin = Twin(K, S, y, n_classes, p, C, loss, weight)
+    n_online = 0
+    for epoch in range(2):
+        n_online += 1
+        if not twin.online(draw_order(21, rng, shuffle=epoch > 0, sampling=sampling), 0.4):
+            break
+    uncapped, capped = twin.radius()
+    R = {"capped": capped, "online": uncapped}.get(radius, radius)
+    assert result.extra["radius"] == pytest.approx(R, rel=1e-9)
+    twin.batch(np.concatenate([draw_order(21, rng, sampling=sampling) for _ in range(4)]), R)
+
+    np.testing.assert_array_equal(result.online_errors, twin.mistakes)
+    assert result.n_updates == twin.n_updates and result.n_iter == n_online + 4
+    np.testing.assert_allclose(result.dual_coef, twin.A, atol=1e-9 * np.abs(twin.A).max())
+    assert result.kernel_weights.shape == (n_groups(n_kernels, n_scores, n_classes, loss),)
+    wanted = twin.w()
+    top = lengths(wanted).max()
+    for found, block in zip(hyperplanes(result.dual_coef, result.kernel_weights, twin.maps), wanted, strict=True):
+        np.testing.assert_allclose(found, block, atol=1e-9 * top)
+    assert result.objective == pytest.approx(twin.objective(), rel=1e-9)
+    # the dual point of the coefficients is a floor; a solver may know a better one
+    assert result.dual_gap <= twin.objective() - twin.dual_value() + 1e-9
+
+
+@pytest.mark.parametrize("loss, n_classes", LOSSES)
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-9), (np.float32, 2e-4)])
+def test_the_estimator_holds_the_twins_hyperplanes(dtype, tolerance, loss, n_classes):
+    K, S, y = make_task(5, n=30, n_kernels=2, n_classes=n_classes, n_scores=5)
+    K = K.astype(dtype)
+    options = dict(p=1.2, C=2.0, loss=loss, n_epochs_online=3, n_epochs=5, finish=False, tol=None, random_state=4)
+    model = fit(K, S, y, **options)
+    rng = np.random.default_rng(4)
+    twin = Twin(K, S, y, n_classes, 1.2, 2.0, loss)
+    for _ in range(3):
+        twin.online(rng.permutation(30), 0.5)
+    R = twin.radius()[1]
+    twin.batch(np.concatenate([rng.permutation(30) for _ in range(5)]), R)
+    np.testing.assert_array_equal(model.online_errors_, twin.mistakes)
+    assert model.radius_ == pytest.approx(R, rel=tolerance)
+    transfer = twin.transfer_weights(2, 5, loss)
+    assert model.transfer_weights_.shape == (n_classes, 5)
+    np.testing.assert_allclose(model.transfer_weights_, transfer, atol=tolerance * np.abs(transfer).max())
+    scores = class_scores(twin.maps, twin.w())
+    wanted = scores[:, 1] - scores[:, 0] if n_classes == 2 else scores
+    np.testing.assert_allclose(model.decision_function(K, scores=S), wanted, atol=tolerance * np.abs(wanted).max())
+    norms = lengths(twin.w())
+    np.testing.assert_allclose(model.block_norms_, norms, atol=tolerance * norms.max())
+    by_formula = np.tensordot(model.kernel_weights_, K[:, :, model.support_], 1) @ model.dual_coef_ + S @ model.transfer_weights_.T
+    np.testing.assert_allclose(by_formula, scores, atol=tolerance * np.abs(scores).max())
+    assert model.objective_ == pytest.approx(twin.objective(), rel=tolerance)
+    assert model.loss == loss and model.n_updates_ == twin.n_updates
+
+
+# ------------------------------------------------------------------ against the conic solver
+
+
+def random_settings(seed):
+    rng = np.random.default_rng([seed, 17])
+    loss, n_classes = LOSSES[seed % 3]
+    if loss == "multiclass" and n_classes > 2:
+        n_classes = int(rng.integers(3, 6))
+    n_kernels, n_scores = int(rng.integers(1, 3)), int(rng.integers(1, 7))
+    n = int(rng.integers(15, 41))
+    p = (1.05, "auto", 1.4, 2.0, 1.01)[seed % 5]
+    C = (0.1, 1.0, 10.0, 100.0)[seed // 2 % 4]
+    K, S, y = make_task([seed, 5], n=n, n_kernels=n_kernels, n_classes=n_classes, n_scores=n_scores)
+    weight = random_weight(y, seed) if seed // 3 % 2 else None
+    return K, S, y, loss, weight, p, C
+
+
+def check_against_conic(seed, tol=1e-4):
+    K, S, y, loss, weight, p, C = random_settings(seed)
+    n_classes = int(y.max()) + 1
+    groups = n_groups(len(K), S.shape[1], n_classes, loss)
+    number = auto_p(groups) if p == "auto" else p
+    best, norms = conic_optimum(K, S, y, number, C, loss, weight)
+    maps = joint_features(K, S, n_classes, loss)
+
+    class_weight = None if weight is None else {c: float(weight[y == c][0]) for c in range(n_classes)}
+    model = fit(K, S, y, p=p, C=C, loss=loss, class_weight=class_weight, tol=tol, random_state=seed)
+    assert model.p_ == pytest.approx(number, rel=1e-12)
+    assert model.converged_ and model.dual_gap_ <= tol * model.objective_
+    assert -SLACK * best <= model.objective_ - best <= model.dual_gap_ + SLACK * best
+    assert model.objective_ - model.dual_gap_ <= best * (1.0 + SLACK)
+    w = fitted_hyperplanes(model, maps, len(K), loss)
+    assert model.objective_ == pytest.approx(plain_objective(maps, y, w, number, C, weight), rel=1e-8)
+    # lambda/2 ||w - w*||^2 (p-1) <= P(w) - P(w*): the primal point is close, not its value only
+    distance = np.abs(lengths(w) - norms).max()
+    assert distance <= np.sqrt(2.0 * (tol * best + SLACK * best) * C * y.size / (number - 1.0)) + 1e-3 * norms.max()
+
+    rough = fit(K, S, y, p=p, C=C, loss=loss, class_weight=class_weight, tol=None, n_epochs=5, random_state=seed)
+    assert rough.objective_ >= best * (1.0 - SLACK)
+    assert rough.objective_ - rough.dual_gap_ <= best * (1.0 + SLACK)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_optimum_of_the_conic_solver(seed):
+    check_against_conic(seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(30, 150))
+def test_optimum_of_the_conic_solver_on_more_problems(seed):
+    check_against_conic(seed, tol=1e-5)
+
+
+@pytest.mark.parametrize("loss, n_classes", LOSSES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_many_digits(loss, n_classes, weighted):
+    K, S, y = make_task(8, n=40, n_kernels=1, n_classes=n_classes, n_scores=6)
+    weight = random_weight(y) if weighted else None
+    best, norms = conic_optimum(K, S, y, 1.3, 10.0, loss, weight)
+    problem = problem_of(K, S, y, loss=loss, weight=weight, p=1.3, C=10.0)
+    result = solve_mktl(problem, tol=1e-8, rng=np.random.default_rng(0))
+    assert result.converged
+    assert result.objective == pytest.approx(best, rel=1e-6)
+    maps = joint_features(K, S, n_classes, loss)
+    np.testing.assert_allclose(lengths(hyperplanes(result.dual_coef, result.kernel_weights, maps)), norms, atol=2e-3 * norms.max())
+
+
+@pytest.mark.parametrize("p", [1.01, 1.3, 2.0])
+@pytest.mark.parametrize("loss, n_classes", LOSSES)
+def test_the_certificate_is_honest_after_any_number_of_epochs(loss, n_classes, p):
+    """Every row of the history brackets the optimum, with weights and without the finishing stage."""
+    K, S, y = make_task(2, n=25, n_classes=n_classes, n_scores=4)
+    weight = random_weight(y)
+    best, _ = conic_optimum(K, S, y, p, 5.0, loss, weight)
+    for sampling in ("permutation", "iid"):
+        result = solve_mktl(
+            problem_of(K, S, y, loss=loss, weight=weight, p=p, C=5.0), n_epochs_online=2, n_epochs=40, tol=None, measure="every",
+            sampling=sampling, finish=False, rng=np.random.default_rng(1),
+        )  # fmt: skip
+        history = result.history
+        assert (history.objective >= best * (1.0 - SLACK)).all()
+        assert (history.objective - history.dual_gap <= best * (1.0 + SLACK)).all()
+        assert history.dual_gap.iloc[-1] == result.dual_gap
+    finished = solve_mktl(problem_of(K, S, y, loss=loss, weight=weight, p=p, C=5.0), tol=1e-5, measure="every", rng=np.random.default_rng(1))
+    assert (finished.history.objective >= best * (1.0 - SLACK)).all()
+    assert (finished.history.objective - finished.history.dual_gap <= best * (1.0 + SLACK)).all()
+
+
+# ------------------------------------------------------------------ limits that are known
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("loss", ["multiclass", "hinge"])
+def test_without_priors_it_is_obscure(loss, n_classes):
+    """The same numbers where nothing finishes the run, the same optimum where something does."""
+    if loss == "hinge" and n_classes == 3:
+        loss = "auto"  # which is the multiclass loss
+    K, _, y = make_task(4, n=40, n_kernels=3, n_classes=n_classes)
+    shared = dict(p=1.2, C=5.0, n_epochs_online=3, n_epochs=6, random_state=7, verbose=False)
+    plain = OBSCURE("precomputed", loss="multiclass" if loss == "auto" else loss, **shared).fit(K, y)
+    for priors in (None, []):
+        model = MKTL("precomputed", priors, loss=loss, finish=False, tol=None, **shared).fit(K, y)
+        np.testing.assert_array_equal(model.support_, plain.support_)
+        np.testing.assert_array_equal(model.dual_coef_, plain.dual_coef_)
+        np.testing.assert_array_equal(model.kernel_weights_, plain.kernel_weights_)
+        np.testing.assert_array_equal(model.online_errors_, plain.online_errors_)
+        np.testing.assert_array_equal(model.decision_function(K), plain.decision_function(K))
+        assert model.objective_ == pytest.approx(plain.objective_, rel=1e-12)
+        assert model.dual_gap_ == pytest.approx(plain.dual_gap_, rel=1e-9)
+        assert model.radius_ == plain.radius_ and model.n_updates_ == plain.n_updates_ and model.n_iter_ == plain.n_iter_
+        assert model.transfer_weights_.shape == (n_classes, 0) and model.score_scale_.shape == (0,) and model.prior_names_ == []
+    loss = plain.loss
+    reference = solve_reference(MKLProblem(KernelBank.from_stack(K), y, n_classes, p=1.2, C=5.0, loss=loss), tol=1e-7)
+    finished = MKTL("precomputed", loss=loss, tol=1e-6, **shared).fit(K, y)
+    assert finished.objective_ == pytest.approx(reference.objective, rel=2e-6)
+    assert finished.dual_gap_ <= 1e-6 * finished.objective_
+
+
+def test_without_priors_it_is_obscure_on_features_and_in_float32():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 4
+    X = rng.normal(size=(60, 5)) + rng.normal(size=(4, 5))[y]
+    cues = [("a", RBF(), [0, 1, 2]), ("b", Linear(), [3, 4])]
+    for options in (dict(), dict(sampling="iid"), dict(shuffle=False), dict(radius="online"), dict(memory=1e4)):
+        shared = dict(C=2.0, n_epochs=5, random_state=1, verbose=False) | options
+        plain = OBSCURE(cues, **shared).fit(X, y)
+        model = MKTL(cues, finish=False, tol=None, **shared).fit(X, y)
+        np.testing.assert_array_equal(model.dual_coef_, plain.dual_coef_)
+        np.testing.assert_array_equal(model.decision_function(X), plain.decision_function(X))
+        assert (model.p_, model.q_) == (plain.p_, plain.q_)
+
+
+@pytest.mark.parametrize("loss, n_classes", LOSSES)
+def test_permuted_priors_permute_the_transfer_weights(loss, n_classes):
+    K, S, y = make_task(6, n=30, n_classes=n_classes, n_scores=6)
+    order = np.random.default_rng(0).permutation(6)
+    for options in (dict(finish=False, tol=None), dict(tol=1e-9)):
+        one = fit(K, S, y, loss=loss, p=1.1, C=5.0, **options)
+        other = fit(K, S[:, order], y, loss=loss, p=1.1, C=5.0, **options)
+        top = np.abs(one.transfer_weights_).max()
+        near = 1e-8 if options["tol"] is None else 1e-3
+        np.testing.assert_allclose(other.transfer_weights_, one.transfer_weights_[:, order], atol=near * top)
+        np.testing.assert_allclose(other.kernel_weights_, one.kernel_weights_, rtol=near)
+        assert other.objective_ == pytest.approx(one.objective_, rel=1e-8)
+
+
+@pytest.mark.parametrize("loss, n_classes", [("multiclass", 4), ("hinge", 2)])
+def test_relabelled_classes_permute_the_rows(loss, n_classes):
+    K, S, y = make_task(7, n=32, n_classes=n_classes, n_scores=5)
+    order = np.array([2, 0, 3, 1])[:n_classes] if n_classes > 2 else np.array([1, 0])
+    one = fit(K, S, y, loss=loss, p=1.3, C=5.0, tol=1e-8)
+    other = fit(K, S, order[y], loss=loss, p=1.3, C=5.0, tol=1e-8)
+    assert other.objective_ == pytest.approx(one.objective_, rel=3e-8)
+    top = np.abs(one.transfer_weights_).max()
+    np.testing.assert_allclose(other.transfer_weights_[order], one.transfer_weights_, atol=2e-3 * top)
+    scores = one.decision_function(K, scores=S)
+    again = other.decision_function(K, scores=S)
+    again = -again if n_classes == 2 else again[:, order]
+    np.testing.assert_allclose(again, scores, atol=2e-3 * np.abs(scores).max())
+
+
+@pytest.mark.parametrize("loss, n_classes", LOSSES)
+@pytest.mark.parametrize("p", [1.1, 2.0])
+def test_duplicated_columns_share_the_weight(loss, n_classes, p):
+    """m equal columns are one column times m^(1/q): each carries the m-th part."""
+    K, S, y = make_task(8, n=30, n_classes=n_classes, n_scores=3)
+    scaled = S.copy()
+    scaled[:, 0] *= 3.0 ** (1.0 / dual_exponent(p))
+    thrice = np.concatenate([S[:, [0, 0, 0]], S[:, 1:]], axis=1)
+    one = fit(K, scaled, y, loss=loss, p=p, C=5.0, tol=1e-8)
+    three = fit(K, thrice, y, loss=loss, p=p, C=5.0, tol=1e-8)
+    assert three.objective_ == pytest.approx(one.objective_, rel=3e-8)
+    V = three.transfer_weights_
+    np.testing.assert_allclose(V[:, :3], V[:, [0, 0, 0]], atol=1e-9 * np.abs(V).max())
+    top = np.abs(one.transfer_weights_).max()
+    np.testing.assert_allclose(V[:, :3].sum(axis=1), one.transfer_weights_[:, 0] * scaled[0, 0] / S[0, 0], atol=5e-3 * top)
+
+
+@pytest.mark.parametrize("scaling", ["rms", "max", None])
+@pytest.mark.parametrize("loss, n_classes", LOSSES)
+def test_columns_of_zeros_count_for_nothing(loss, n_classes, scaling):
+    K, S, y = make_task(9, n=30, n_classes=n_classes, n_scores=3)
+    padded = np.insert(S, 1, 0.0, axis=1)
+    shared = dict(loss=loss, p=1.2, C=3.0, scaling=scaling)
+    for options, near in ((dict(finish=False, tol=None), 1e-9), (dict(tol=1e-9), 1e-3)):
+        one, other = fit(K, S, y, **shared, **options), fit(K, padded, y, **shared, **options)
+        np.testing.assert_array_equal(other.transfer_weights_[:, 1], 0.0)
+        assert other.score_scale_[1] == 1.0
+        assert np.isfinite(other.block_norms_).all()
+        kept = other.transfer_weights_[:, [0, 2, 3]]
+        np.testing.assert_allclose(kept, one.transfer_weights_, atol=near * np.abs(one.transfer_weights_).max())
+        assert other.objective_ == pytest.approx(one.objective_, rel=1e-8)
+    nothing = fit(K, np.zeros((30, 2)), y, **shared, tol=1e-6)
+    alone = solve_reference(MKLProblem(KernelBank.from_stack(K), y, n_classes, p=1.2, C=3.0, loss=loss), tol=1e-7)
+    assert nothing.objective_ == pytest.approx(alone.objective, rel=2e-6)
+
+
+def test_a_kernel_of_zeros_leaves_the_scores():
+    """Only the priors' scores tell anything: the conic optimum of the scores alone."""
+    _, S, y = make_task(9, n=30, n_scores=4)
+    K = np.zeros((1, 30, 30))
+    model = fit(K, S, y, p=1.3, C=5.0, tol=1e-6)
+    best, _ = conic_optimum(np.full((1, 30, 30), 1e-14) + 1e-14 * np.eye(30), S, y, 1.3, 5.0)
+    assert model.objective_ == pytest.approx(best, rel=1e-5)
+    assert model.support_.size == 0 or np.isfinite(model.dual_coef_).all()
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_p_2_is_one_machine_on_the_sum_of_all_kernels(n_classes, C):
+    K, S, y = make_task(10, n=40, n_kernels=2, n_classes=n_classes, n_scores=4)
+    model = fit(K, S, y, loss="multiclass", p=2.0, C=C, tol=1e-7)
+    total = K.sum(axis=0) + S @ S.T
+    coef, _ = solve_crammer_singer(total, y, n_classes, C=C, tol=1e-9)
+    scores = total @ coef
+    value = 0.5 / (C * 40) * np.einsum("ic,ij,jc->", coef, total, coef) + plain_losses(scores, y).mean()
+    assert model.objective_ == pytest.approx(value, rel=1e-6)
+    found = model.decision_function(K, scores=S)
+    wanted = scores[:, 1] - scores[:, 0] if n_classes == 2 else scores - scores.mean(axis=1, keepdims=True)
+    found = found if n_classes == 2 else found - found.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(found, wanted, atol=1e-2 * np.abs(wanted).max())
+
+
+@pytest.mark.parametrize("class_weight", [None, "positive", "balanced", {0: 0.5, 1: 4.0}])
+def test_p_2_with_the_hinge_loss_is_liblinear(class_weight):
+    """One linear SVM without bias on all features side by side, with liblinear's weights of the classes."""
+    K, S, y = make_task(11, n=50, n_kernels=2, n_classes=2, n_scores=4)
+    y = (np.arange(50) < 12).astype(int)
+    model = fit(K, S, y, p=2.0, C=2.0, class_weight=class_weight, tol=1e-7)
+    counts = np.bincount(y)
+    weights = {
+        None: {0: 1.0, 1: 1.0}, "positive": {0: 1.0, 1: counts[0] / counts[1]}, "balanced": {c: 50 / (2 * counts[c]) for c in (0, 1)},
+    }.get(class_weight if not isinstance(class_weight, dict) else "", class_weight)  # fmt: skip
+    assert model.class_weight_ == pytest.approx(weights)
+    features = np.concatenate([np.linalg.cholesky(kernel) for kernel in K] + [S], axis=1)
+    svm = LinearSVC(C=2.0, loss="hinge", fit_intercept=False, class_weight=weights, tol=1e-10, max_iter=1_000_000, random_state=0)
+    wanted = svm.fit(features, y).decision_function(features)
+    found = model.decision_function(K, scores=S)
+    np.testing.assert_allclose(found, wanted, atol=5e-3 * np.abs(wanted).max())
+    np.testing.assert_allclose(model.transfer_weights_[1], 0.5 * svm.coef_[0, -4:], atol=5e-3 * np.abs(svm.coef_[0, -4:]).max())
+    np.testing.assert_array_equal(model.transfer_weights_[0], -model.transfer_weights_[1])
+    weight = np.array([weights[c] for c in y])
+    hinge = weight @ np.maximum(0.0, 1.0 - (2 * y - 1) * wanted) / 50
+    assert model.objective_ == pytest.approx(0.5 / 100.0 * (svm.coef_**2).sum() + hinge, rel=1e-5)
+
+
+@pytest.mark.parametrize("p", [1.05, 1.4, 2.0])
+@pytest.mark.parametrize("C", [0.3, 10.0])
+def test_two_classes_in_either_form(p, C):
+    """With w_0 = -w_1 at the optimum the multiclass problem is the binary one on kernels 2 K and scores 2^(1/q) s."""
+    K, S, y = make_task(12, n=40, n_kernels=2, n_classes=2, n_scores=4)
+    q = dual_exponent(p)
+    multiclass = fit(K, S, y, loss="multiclass", p=p, C=C, tol=1e-8)
+    hinge = fit(2.0 * K, 2.0 ** (1.0 / q) * S, y, loss="hinge", p=p, C=C, tol=1e-8)
+    assert multiclass.objective_ == pytest.approx(hinge.objective_, rel=3e-8)
+    f = multiclass.decision_function(K, scores=S)
+    g = hinge.decision_function(2.0 * K, scores=2.0 ** (1.0 / q) * S)
+    np.testing.assert_allclose(f, g, atol=5e-3 * np.abs(f).max())
+    np.testing.assert_allclose(
+        multiclass.transfer_weights_[0], -multiclass.transfer_weights_[1], atol=5e-3 * np.abs(multiclass.transfer_weights_).max()
+    )
+    assert fit(K, S, y, p=p, C=C).transfer_weights_.shape == (2, 4)  # "auto" is the hinge loss
+    auto, named = (fit(K, S, y, loss=loss, p=p, C=C) for loss in ("auto", "hinge"))
+    np.testing.assert_array_equal(auto.transfer_weights_, named.transfer_weights_)
+
+
+# ------------------------------------------------------------------ weights of the classes
+
+
+@pytest.mark.parametrize("loss, n_classes", LOSSES)
+def test_integer_weights_are_repeated_samples(loss, n_classes):
+    """c_i copies of every sample, at the same C: the same w; the objective is a mean over more samples."""
+    K, S, y = make_task(13, n=24, n_kernels=2, n_classes=n_classes, n_scores=4)
+    weights = {c: (2, 1, 3)[c] for c in range(n_classes)}
+    copies = np.repeat(np.arange(24), [weights[c] for c in y])
+    one = fit(K, S, y, loss=loss, p=1.3, C=5.0, class_weight=weights, tol=1e-8)
+    many = fit(K[:, copies][:, :, copies], S[copies], y[copies], loss=loss, p=1.3, C=5.0, tol=1e-8)
+    assert one.objective_ / copies.size * 24 == pytest.approx(many.objective_, rel=3e-8)
+    np.testing.assert_allclose(one.transfer_weights_, many.transfer_weights_, atol=2e-3 * np.abs(many.transfer_weights_).max())
+    f, g = one.decision_function(K, scores=S)[copies], many.decision_function(K[:, copies][:, :, copies], scores=S[copies])
+    np.testing.assert_allclose(f, g, atol=2e-3 * np.abs(g).max())
+    assert one.class_weight_ == weights
+
+
+def test_positive_weight_is_the_ratio_of_the_counts():
+    K, S, _ = make_task(14, n=24, n_classes=2)
+    y = np.array(["cat", "dog"])[(np.arange(24) % 4 == 0).astype(int)]  # 18 cats, 6 dogs
+    model = fit(K, S, y, class_weight="positive", tol=1e-8, C=5.0)
+    assert model.class_weight_ == {"cat": 1.0, "dog": 3.0}
+    same = fit(K, S, y, class_weight={"cat": 1.0, "dog": 3.0}, tol=1e-8, C=5.0)
+    np.testing.assert_array_equal(model.transfer_weights_, same.transfer_weights_)
+    copies = np.repeat(np.arange(24), np.where(y == "dog", 3, 1))
+    many = fit(K[:, copies][:, :, copies], S[copies], y[copies], tol=1e-8, C=5.0)
+    assert model.objective_ * 24 / 36 == pytest.approx(many.objective_, rel=3e-8)
+    # the rare class counts for more
+    plain = fit(K, S, y, tol=1e-8, C=5.0)
+    assert (model.decision_function(K, scores=S) - plain.decision_function(K, scores=S)).mean() > 0.0
+
+
+def test_balanced_weights_are_scikit_learns():
+    K, S, y = make_task(15, n=30, n_classes=3)
+    model = fit(K, S, y, class_weight="balanced")
+    assert model.class_weight_ == pytest.approx({c: 30 / (3 * np.sum(y == c)) for c in range(3)})
+    assert fit(K, S, y).class_weight_ == {0: 1.0, 1: 1.0, 2: 1.0}
+    assert fit(K, S, y, class_weight={1: 2.0}).class_weight_ == {0: 1.0, 1: 2.0, 2: 1.0}  # as in scikit-learn
+    ones = fit(K, S, y, class_weight={0: 1.0, 1: 1, 2: 1.0})
+    np.testing.assert_array_equal(ones.transfer_weights_, fit(K, S, y).transfer_weights_)
+
+
+# ------------------------------------------------------------------ p
+
+
+def test_automatic_p():
+    """Section 6.3 counts every group, 6.5.2 the priors; both clipped to q >= 2."""
+    for n_classes, loss, n_kernels, n_scores in ((3, "multiclass", 1, 5), (2, "hinge", 2, 12), (4, "multiclass", 1, 0), (2, "hinge", 1, 1)):
+        K, S, y = make_task(16, n=20, n_kernels=n_kernels, n_classes=n_classes, n_scores=n_scores)
+        model = fit(K, S, y, p="auto", tol=None, n_epochs=1)
+        assert model.q_ == pytest.approx(auto_q(n_groups(n_kernels, n_scores, n_classes, loss)))
+        assert model.p_ == pytest.approx(model.q_ / (model.q_ - 1.0))
+        model = fit(K, S, y, p="auto-priors", tol=None, n_epochs=1)
+        assert model.q_ == pytest.approx(auto_q(n_scores)) and model.q_ >= 2.0
+        assert model.p_ == pytest.approx(model.q_ / (model.q_ - 1.0))
+
+
+@pytest.mark.parametrize("loss, n_classes", LOSSES)
+def test_p_near_1_keeps_few_groups(loss, n_classes):
+    K, S, y = make_task(17, n=40, n_classes=n_classes, n_scores=20, useful=2)
+    norms = [fit(K, S, y, loss=loss, p=p, C=1.0, tol=1e-4).block_norms_ for p in (1.01, 1.3, 2.0)]
+    effective = [norm.sum() ** 2 / (norm**2).sum() for norm in norms]  # number of groups of equal norm
+    assert effective[0] < effective[1] < effective[2]
+    assert (norms[0] < 1e-6 * norms[0].max()).sum() > 0.3 * norms[0].size
+    assert norms[2].min() > 1e-6 * norms[2].max()
+    for p in (1.001, 1.0001):
+        model = fit(K, S, y, loss=loss, p=p, C=1.0, tol=None)
+        assert np.isfinite(model.transfer_weights_).all() and np.isfinite([model.objective_, model.dual_gap_]).all()
+
+
+def test_p_by_cross_validation():
+    K, S, y = make_task(18, n=45, n_scores=8)
+    assert P_RANGE == (1.01, 1.05, 1.10, 1.15, 1.20, 1.25, 1.30, 1.40, 1.50)
+    for p, wanted in (("cv", P_RANGE), ([1.05, 1.5], (1.05, 1.5)), (np.array([1.2, 2.0]), (1.2, 2.0)), ((1.3,), (1.3,))):
+        model = fit(K, S, y, p=p, cv=3, n_epochs=5, tol=1e-3)
+        assert tuple(model.p_scores_) == wanted
+        assert all(0.0 <= value <= 1.0 for value in model.p_scores_.values())
+        assert model.p_ in wanted and model.p_scores_[model.p_] == max(model.p_scores_.values())
+        assert model.q_ == pytest.approx(dual_exponent(model.p_))
+        alone = fit(K, S, y, p=model.p_, n_epochs=5, tol=1e-3)
+        assert model.objective_ == pytest.approx(alone.objective_, rel=2e-3)
+        again = fit(K, S, y, p=p, cv=3, n_epochs=5, tol=1e-3)
+        assert again.p_scores_ == model.p_scores_
+        np.testing.assert_array_equal(again.transfer_weights_, model.transfer_weights_)
+        assert isinstance(model.get_params()["p"], type(p))
+
+
+def test_cross_validation_prefers_the_p_that_works():
+    """One useful prior among 60 of noise: sparse; sixty weak ones: not."""
+    rng = np.random.default_rng(0)
+    n = 80
+    y = np.arange(n) % 2
+    signs = 2.0 * y - 1.0
+    K = np.eye(n)[None]
+    sparse = rng.normal(size=(n, 60))
+    sparse[:, 7] = signs + 0.3 * rng.normal(size=n)
+    dense = rng.normal(size=(n, 60)) + 0.25 * signs[:, None]
+    assert fit(K, sparse, y, p=(1.01, 2.0), C=1.0).p_ == 1.01
+    assert fit(K, dense, y, p=(1.01, 2.0), C=1.0).p_ == 2.0
+
+
+# ------------------------------------------------------------------ small and odd sizes
+
+
+@pytest.mark.parametrize("loss", ["hinge", "multiclass"])
+@pytest.mark.parametrize("n_scores", [0, 1, 3])
+def test_two_samples(loss, n_scores):
+    K = np.array([[[1.0, 0.2], [0.2, 1.0]]])
+    S, y = np.array([[1.0, 0.3, -0.5], [-1.0, 0.3, 0.4]])[:, :n_scores], np.array([0, 1])
+    model = fit(K, S, y, loss=loss, p=1.5, C=2.0, tol=1e-6)
+    best, _ = conic_optimum(K, S, y, 1.5, 2.0, loss)
+    assert model.objective_ == pytest.approx(best, rel=1e-5)
+    assert model.predict(K, scores=S).tolist() == [0, 1]
+
+
+def test_one_sample_of_each_of_many_classes():
+    K, S, y = make_task(19, n=12, n_classes=12, n_scores=3)
+    model = fit(K, S, y, p=1.3, C=1.0, tol=1e-5)
+    best, _ = conic_optimum(K, S, y, 1.3, 1.0)
+    assert model.objective_ == pytest.approx(best, rel=2e-5)
+
+
+def test_many_more_priors_than_samples():
+    K, S, y = make_task(20, n=9, n_classes=3, n_scores=60)
+    model = fit(K, S, y, p="auto", C=10.0, tol=1e-4)
+    best, _ = conic_optimum(K, S, y, auto_p(181), 10.0)
+    assert -SLACK * best <= model.objective_ - best <= 1e-4 * model.objective_
+    assert model.transfer_weights_.shape == (3, 60)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1e3])
+def test_scores_of_any_size(scale):
+    """As they are: the optimum moves but is found; divided by their size: nothing changes."""
+    K, S, y = make_task(21, n=30, n_scores=4)
+    best, _ = conic_optimum(K, scale * S, y, 1.3, 1.0)
+    model = fit(K, scale * S, y, p=1.3, C=1.0, tol=1e-3)
+    assert -1e-5 * best <= model.objective_ - best <= 1e-3 * model.objective_ + 1e-5 * best
+    assert model.converged_
+    for scaling in ("rms", "max"):
+        one, other = (fit(K, factor * S, y, p=1.3, scaling=scaling) for factor in (1.0, scale))
+        np.testing.assert_allclose(other.transfer_weights_, one.transfer_weights_, atol=1e-4 * np.abs(one.transfer_weights_).max())
+        np.testing.assert_allclose(other.score_scale_, scale * one.score_scale_, rtol=1e-12)
+
+
+def test_scaling_is_as_it_says():
+    K, S, y = make_task(22, n=30, n_scores=4)
+    S = S * [0.1, 1.0, 10.0, 3.0] + [0.0, 1.0, 0.0, -2.0]
+    wanted = {"rms": np.sqrt((S**2).mean(axis=0)), "max": np.abs(S).max(axis=0), None: np.ones(4)}
+    for scaling, scale in wanted.items():
+        model = fit(K, S, y, scaling=scaling, p=1.3)
+        np.testing.assert_allclose(model.score_scale_, scale, rtol=1e-12)
+        same = fit(K, S / scale, y, scaling=None, p=1.3)
+        np.testing.assert_allclose(model.transfer_weights_, same.transfer_weights_, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(model.decision_function(K, scores=S), same.decision_function(K, scores=S / scale), atol=1e-6)
+
+
+# ------------------------------------------------------------------ stopping
+
+
+def test_finishing():
+    """OBSCURE's point is far at large C; the dual stage goes on from there, and the history says so."""
+    K, S, y = make_task(23, n=60, n_scores=6)
+    shared = dict(p=1.1, C=100.0, n_epochs=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = fit(K, S, y, tol=1e-3, **shared)
+    assert model.converged_ and model.dual_gap_ <= 1e-3 * model.objective_
+    stages = list(dict.fromkeys(model.history_.stage))
+    assert stages == ["online", "batch", "dual"]
+    assert model.history_.objective.iloc[-1] == model.objective_ and model.history_.dual_gap.iloc[-1] == model.dual_gap_
+    assert model.history_.seconds.is_monotonic_increasing
+    with pytest.warns(ConvergenceWarning, match="tol"):
+        rough = fit(K, S, y, tol=1e-3, finish=False, **shared)
+    assert not rough.converged_ and rough.dual_gap_ > 1e-3 * rough.objective_
+    assert "dual" not in set(rough.history_.stage)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        untold = fit(K, S, y, tol=None, **shared)
+    assert "dual" not in set(untold.history_.stage) and untold.dual_gap_ > 1e-3 * untold.objective_
+    np.testing.assert_array_equal(untold.transfer_weights_, rough.transfer_weights_)
+    # nothing to finish where OBSCURE gets there by itself
+    easy = fit(K, S, y, p=1.5, C=0.01, tol=0.05, n_epochs=2000)
+    assert "dual" not in set(easy.history_.stage) and easy.converged_
+
+
+def test_stages_may_be_left_out():
+    K, S, y = make_task(24, n=30, n_scores=4)
+    best, _ = conic_optimum(K, S, y, 1.3, 5.0)
+    for options in (dict(n_epochs_online=0), dict(n_epochs=0), dict(n_epochs_online=0, n_epochs=0)):
+        model = fit(K, S, y, p=1.3, C=5.0, tol=1e-4, **options)
+        assert -SLACK * best <= model.objective_ - best <= 1e-4 * model.objective_ + SLACK * best
+
+
+def test_the_callback_sees_the_run_and_can_stop_it():
+    K, S, y = make_task(25, n=40, n_scores=4)
+    seen = []
+
+    def look(model, step):
+        seen.append((step, model.transfer_weights_.shape, model.score(K, y, scores=S), len(model.history_)))
+        return len(seen) == 3
+
+    model = fit(K, S, y, callback=look, C=100.0, tol=1e-6)
+    assert [s[0] for s in seen] == [40, 80, 120] and all(s[1] == (3, 4) and 0.0 <= s[2] <= 1.0 for s in seen)
+    assert len(model.history_) == 3 and np.isfinite([model.objective_, model.dual_gap_]).all()
+    watched = fit(K, S, y, callback=lambda model, step: None, C=100.0)
+    np.testing.assert_array_equal(watched.transfer_weights_, fit(K, S, y, C=100.0).transfer_weights_)
+
+
+# ------------------------------------------------------------------ memory, bits
+
+
+def peak_of(call):
+    call()  # compiled, caches filled
+    tracemalloc.start()
+    try:
+        call()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("finish", [False, True])
+def test_memory_for_the_scores_is_that_of_their_weights(finish):
+    """200 priors and 20 classes, 4,000 groups: O(K K') numbers, never one for each group and sample (9.6 MB)."""
+    n, n_classes, n_scores = 300, 20, 200
+    K, S, y = make_task(26, n=n, n_classes=n_classes, n_scores=n_scores, useful=20)
+    bank = KernelBank.from_stack(K.astype(np.float32))
+    tol = 0.2 if finish else None
+
+    def solve(columns):
+        problem = TransferProblem(bank, y, n_classes, S[:, :columns], p="auto", C=1.0, loss="multiclass")
+        return lambda: solve_mktl(problem, n_epochs_online=1, n_epochs=2, tol=tol, finish=finish, rng=np.random.default_rng(0))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        few, many = peak_of(solve(5)), peak_of(solve(n_scores))
+    per_group = 8 * n_scores * n_classes  # one number for each group
+    assert many - few < 20 * per_group + 4 * S.nbytes
+    assert many < 0.5 * 8 * n * n_classes * n_scores
+
+
+def same(one, other):
+    for name in ("support_", "dual_coef_", "kernel_weights_", "transfer_weights_", "block_norms_", "online_errors_", "score_scale_"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+    assert (one.objective_, one.dual_gap_, one.n_iter_, one.radius_) == (other.objective_, other.dual_gap_, other.n_iter_, other.radius_)
+
+
+@pytest.mark.parametrize("loss, n_classes", [("multiclass", 4), ("hinge", 2)])
+def test_same_bits_again_and_for_any_number_of_threads(loss, n_classes):
+    if numba.config.NUMBA_NUM_THREADS < 2:
+        pytest.skip("numba was started with one thread")
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % n_classes
+    X = rng.normal(size=(200, 12)) + 0.7 * rng.normal(size=(n_classes, 12))[y]
+    S = rng.normal(size=(200, 30)) + 0.5 * rng.normal(size=(n_classes, 30))[y]
+    cues = [("a", RBF(), slice(0, 6)), ("b", RBF(), slice(6, 12))]
+    for memory in (2e9, 2e5):
+        found = []
+        for threads in (1, 2, 2):
+            numba.set_num_threads(threads)
+            with threadpool_limits(threads):
+                model = MKTL(cues, loss=loss, C=10.0, class_weight="balanced", memory=memory, random_state=3, verbose=False)
+                found.append(model.fit(X, y, scores=S))
+                found[-1].scores_on_new = found[-1].decision_function(X[::-1], scores=S[::-1])
+        for other in found[1:]:
+            same(found[0], other)
+            np.testing.assert_array_equal(found[0].scores_on_new, other.scores_on_new)
+
+
+def test_random_states():
+    K, S, y = make_task(27, n=40, n_scores=4)
+    options = dict(finish=False, tol=None, n_epochs=3)
+    same(fit(K, S, y, **options), fit(K, S, y, **options))
+    same(fit(K, S, y, **options), fit(K, S, y, random_state=np.random.default_rng(0), **options))
+    one, other = fit(K, S, y, random_state=None, **options), fit(K, S, y, random_state=None, **options)
+    assert not np.array_equal(one.dual_coef_, other.dual_coef_)
+    state = np.random.get_state()[1].copy()
+    fit(K, S, y, random_state=None, **options)
+    np.testing.assert_array_equal(np.random.get_state()[1], state)
+
+
+def test_what_is_given_is_not_changed():
+    K, S, y = make_task(28, n=30, n_scores=4)
+    copies = K.copy(), S.copy(), y.copy()
+    model = fit(K, S, y, scaling="rms")
+    model.decision_function(K, scores=S)
+    for now, before in zip((K, S, y), copies, strict=True):
+        np.testing.assert_array_equal(now, before)
+
+
+def test_kernels_on_demand_give_the_same_model():
+    rng = np.random.default_rng(0)
+    y = np.arange(150) % 3
+    X = rng.normal(size=(150, 6)) + 0.7 * rng.normal(size=(3, 6))[y]
+    S = rng.normal(size=(150, 8)) + 0.5 * rng.normal(size=(3, 8))[y]
+    cues = [("a", RBF(), slice(0, 3)), ("b", Linear(), slice(3, 6))]
+    options = dict(C=1.0, random_state=0, verbose=False)
+    for end in (dict(finish=False, tol=None), dict(tol=1e-3)):
+        whole, demand = (MKTL(cues, memory=memory, **options, **end).fit(X, y, scores=S) for memory in (2e9, 1e5))
+        assert demand.objective_ == pytest.approx(whole.objective_, rel=2e-3)
+        f = whole.decision_function(X, scores=S)
+        np.testing.assert_allclose(demand.decision_function(X, scores=S), f, atol=(1e-3 if end["tol"] is None else 0.1) * np.abs(f).max())
+
+
+# ------------------------------------------------------------------ theorems
+
+
+def lipschitz(maps, y, n_classes, q, weight):
+    """L: the longest subgradient over samples and rivals, with the weights of the samples."""
+    longest = 0.0
+    for i in range(y.size):
+        for rival in range(n_classes):
+            if rival != y[i]:
+                longest = max(longest, weight[i] * plain_norm([np.linalg.norm(phi[i, y[i]] - phi[i, rival]) for phi in maps], q))
+    return longest
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss, n_classes", LOSSES[:2])
+@pytest.mark.parametrize("C, p", [(0.1, 2.0), (1.0, 1.5), (10.0, 1.2)])
+def test_rate_of_the_batch_stage(C, p, loss, n_classes, weighted):
+    """Theorem 4.2's bound of the expectation (delta = 1), over independent draws; holds with the sample weights in L."""
+    K, S, y = make_task(29, n=25, n_classes=n_classes, n_scores=4)
+    S = S / np.abs(S).max(axis=0)
+    weight = random_weight(y) if weighted else np.ones(25)
+    maps, q, lam = joint_features(K, S, n_classes, loss), dual_exponent(p), 1.0 / (C * 25)
+    best, _ = conic_optimum(K, S, y, p, C, loss, weight)
+    problem = problem_of(K, S, y, loss=loss, weight=weight, p=p, C=C)
+    found, radii = [], []
+    for seed in range(10):
+        result = solve_mktl(
+            problem, n_epochs=12, sampling="iid", measure="every", tol=None, finish=False, rng=np.random.default_rng(seed)
+        )
+        batch = result.history[result.history.stage == "batch"]
+        found.append(batch.objective.to_numpy())
+        radii.append(result.extra["radius"])
+    R, T = max(radii), 25.0 * np.arange(1, 13)
+    c = lam * R + lipschitz(maps, y, n_classes, q, weight)
+    root = c * np.sqrt(q * (1.0 + np.log(T)))
+    bound = root * np.minimum(root / (lam * T), 4.0 * R / np.sqrt(T))
+    assert (np.mean(found, axis=0) - best <= bound).all()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("loss, n_classes", LOSSES)
+@pytest.mark.parametrize("C, p", [(0.1, 1.05), (10.0, 2.0)])
+def test_R_bounds_the_norm_of_the_optimum(C, p, loss, n_classes, weighted):
+    """Thesis 4.4.4, after any number of online epochs; with weights the cap is that of the objective at 0, their mean."""
+    K, S, y = make_task(30, n=25, n_classes=n_classes, n_scores=4)
+    weight = 0.2 + 3.0 * random_weight(y) if weighted else np.ones(25)
+    _, norms = conic_optimum(K, S, y, p, C, loss, weight)
+    wanted = plain_norm(norms, p)
+    problem = problem_of(K, S, y, loss=loss, weight=weight, p=p, C=C)
+    for radius in ("capped", "online"):
+        for n_epochs_online in (0, 1, 5, 50):
+            result = solve_mktl(
+                problem, n_epochs_online=n_epochs_online, n_epochs=1, radius=radius, tol=None, finish=False, rng=np.random.default_rng(0)
+            )
+            assert result.extra["radius"] >= wanted * (1.0 - 1e-5)
+            if radius == "capped":
+                assert result.extra["radius"] <= np.sqrt(2.0 * weight.mean() * C * 25) * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("loss, n_classes", LOSSES)
+@pytest.mark.parametrize("p", [1.1, 2.0])
+def test_update_bound_of_the_online_stage(p, loss, n_classes):
+    """Theorem 4.3 against the optimum as comparator: the losses are over the visits that update, at most all of one pass."""
+    K, S, y = make_task(31, n=40, n_classes=n_classes, n_scores=4)
+    maps, q = joint_features(K, S, n_classes, loss), dual_exponent(p)
+    model = fit(K, S, y, loss=loss, p=p, C=1000.0, tol=1e-2)
+    u = fitted_hyperplanes(model, maps, 1, loss)
+    norm, losses = plain_norm(lengths(u), p), plain_losses(class_scores(maps, u), y)
+    L = lipschitz(maps, y, n_classes, q, np.ones(40))
+    for eta in (0.1, 0.5, 2.0):
+        for n_epochs in (1, 20):
+            problem = problem_of(K, S, y, loss=loss, p=p, C=1.0)
+            result = solve_mktl(
+                problem, n_epochs_online=n_epochs, n_epochs=0, eta=eta, tol=None, finish=False, rng=np.random.default_rng(0)
+            )
+            c, s = q * (2.0 / eta + L**2) * norm**2, n_epochs * losses.sum()
+            assert result.n_updates <= c + s + np.sqrt(c * s) + 1e-9
