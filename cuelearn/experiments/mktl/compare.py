@@ -17,6 +17,7 @@ from cuelearn.mktl import MKTL, AverageTL, MultiKT, NoTransfer, PriorFeatures
 
 # seeds of the draws that parameters are chosen on begin here, far from those of the figures
 FIRST_VALIDATION_SEED = 10_000
+LEAST_HELD = 10
 _USELESS = 63  # first entry of the seeds of useless scores
 
 
@@ -115,7 +116,8 @@ def _best(method, trials, grids, effort):
 def validated(name, method, n_per_class, n_priors, useless, grids, effort, draws, held, seed):
     """Parameters of a method for a task and a number of samples.
 
-    Trained on draws of the pool, judged on `held` other samples of each class in the pool; no test sample is used.
+    Trained on draws of the pool, judged on `held` other samples of each class in the pool; no test sample is used. Where the pool has too
+    few, fewer are held, but 10, and where these are missing too, fewer are trained on.
 
     Parameters
     ----------
@@ -135,10 +137,13 @@ def validated(name, method, n_per_class, n_priors, useless, grids, effort, draws
         C, p, validation (the accuracy).
     """
     task = load_task(name)
+    n_classes = np.unique(task.y).size
+    available = task.pool.size // n_classes
+    held = min(held, max(LEAST_HELD, available - n_per_class))
+    size = min(n_per_class, available - held) * n_classes
     trials = []
     for k in range(draws):
-        drawn = draw(task, n_per_class + held, FIRST_VALIDATION_SEED + 100 * seed + k)  # class by class in turn
-        size = n_per_class * np.unique(task.y).size
+        drawn = draw(task, size // n_classes + held, FIRST_VALIDATION_SEED + 100 * seed + k)  # class by class in turn
         trials.append(Trial(task, drawn[:size], drawn[size:], n_priors, useless_scores(task, useless, seed)))
     return _best(method, trials, grids, effort)
 
