@@ -68,6 +68,24 @@ class KernelClassifier(Loadable, ClassifierMixin, BaseEstimator):
         self.bank_support_ = self.support_
         self.n_seen_ = len(dual_coef)
 
+    def _watch(self):
+        """The user's callback(estimator, step) as a training's callback: the estimator shows the present point meanwhile."""
+        if self.callback is None:
+            return None
+        if not callable(self.callback):
+            raise TypeError(f"callback must be callable, got {type(self.callback).__name__}")
+
+        def call(training, step):
+            self._show(training.problem, *training.stream.point())
+            self.n_updates_, self.history_ = training.stream.n_updates, training.history.frame()
+            return self.callback(self, step)
+
+        return call
+
+    def _show(self, problem, coef, weights):
+        """Set the fitted attributes of a primal point."""
+        self._keep(problem.factor * coef, weights)
+
     def _new_samples(self, X):
         """Check new samples; returns them in the form that the bank or `_class_scores` takes."""
         if isinstance(X, CrossBank):
@@ -284,23 +302,8 @@ class StochasticMKL(KernelClassifier):
             "scores": self.scores,
         }  # fmt: skip
 
-    def _watch(self):
-        """The user's callback(estimator, step) as a training's callback: the estimator shows the present point meanwhile."""
-        if self.callback is None:
-            return None
-        if not callable(self.callback):
-            raise TypeError(f"callback must be callable, got {type(self.callback).__name__}")
-
-        def call(training, step):
-            coef, weights = training.stream.point()
-            self._keep(training.problem.factor * coef, weights)
-            self.n_updates_, self.history_ = training.stream.n_updates, training.history.frame()
-            return self.callback(self, step)
-
-        return call
-
     def _take(self, problem, result):
-        self._keep(problem.factor * result.dual_coef, result.kernel_weights)
+        self._show(problem, result.dual_coef, result.kernel_weights)
         self.block_norms_sq_ = result.block_norms_sq
         self.p_, self.q_ = problem.p, problem.q
         self.n_updates_ = result.n_updates

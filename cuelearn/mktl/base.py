@@ -7,12 +7,15 @@ Every one of them scores a sample by
 equation 6.1 of the thesis in its kernel form; they differ in how A, alpha, v and b come about.
 """
 
+import copy
+
 import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.checks import unchanged_on_error
+from cuelearn.kernels import CrossBank
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mktl.priors import PriorScores, given_scores
 
@@ -103,6 +106,8 @@ class TransferClassifier(KernelClassifier):
                     f"give their scores here or the priors to attach(), got {given.shape[1]} columns"
                 )
         else:
+            if n_own and isinstance(X, CrossBank):
+                raise ValueError("X must be samples, not a CrossBank, where priors are to score them")
             own = self._priors.columns(X) if n_own else np.zeros((n_rows, 0))
             given, _ = given_scores(scores, n_rows, self._n_given)
         return (given if own is None else np.concatenate([own, given], axis=1)) / self.score_scale_
@@ -152,7 +157,7 @@ class TransferClassifier(KernelClassifier):
         return total + self.intercept_ if hasattr(self, "intercept_") else total
 
     def _plain(self, X):
-        return X if hasattr(X, "iloc") or self._is_precomputed() else np.asarray(X)
+        return X if hasattr(X, "iloc") or isinstance(X, CrossBank) or self._is_precomputed() else np.asarray(X)
 
     def decision_function(self, X, scores=None):
         """Class scores, equation 6.1.
@@ -202,7 +207,10 @@ class TransferClassifier(KernelClassifier):
 
     def __sklearn_clone__(self):
         """A copy that is not fitted; its priors are, they are given knowledge."""
-        return type(self)(**{k: v if k == "priors" else clone(v, safe=False) for k, v in self.get_params(deep=False).items()})
+        copied = type(self)(**{k: v if k == "priors" else clone(v, safe=False) for k, v in self.get_params(deep=False).items()})
+        if hasattr(self, "_metadata_request"):  # whether scores are passed on by a Pipeline or a search
+            copied._metadata_request = copy.deepcopy(self._metadata_request)
+        return copied
 
     def _pack(self):
         priors, self.priors = self.priors, None  # estimators cannot be written without pickle

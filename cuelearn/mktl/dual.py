@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from cuelearn.groupnorm import group_norm
+from cuelearn.mkl.engine import full_dot
 from cuelearn.mkl.problem import combined_kernel
 
 __all__ = ["ascend_pairs", "finish_dual"]
@@ -23,15 +24,6 @@ SWEEPS = 50
 ROUNDS = 2000
 # a weight this far below the largest one is out of reach of float64 arithmetic
 SMALLEST_RATIO = 1e-280
-
-
-@njit(cache=True, fastmath=True)
-def dot(left, right):
-    """Dot product; the order of the sum is the compiler's, and always the same."""
-    total = 0.0
-    for z in range(left.shape[0]):
-        total += left[z] * right[z]
-    return total
 
 
 @njit(cache=True, fastmath=True)
@@ -95,7 +87,7 @@ def ascend_pairs(kernel, prior, of_scores, labels, limits, coef, scores, theta, 
         for i in range(n):
             label, mine = labels[i], prior[i]
             for c in range(n_classes):
-                value[c] = scores[c, i] + dot(effective[c], mine) + (0.0 if c == label else 1.0)
+                value[c] = scores[c, i] + full_dot(effective[c], mine) + (0.0 if c == label else 1.0)
                 curvature[c] = -1.0
             for attempt in range(2 * n_classes):
                 down, up = 0, -1

@@ -260,21 +260,6 @@ class MKTL(TransferClassifier):
         self.p_scores_ = accuracy
         return max(tried, key=lambda p: (accuracy[p], p))
 
-    def _watch(self):
-        """The user's callback(estimator, step) as a training's callback: the estimator shows the present point meanwhile."""
-        if self.callback is None:
-            return None
-        if not callable(self.callback):
-            raise TypeError(f"callback must be callable, got {type(self.callback).__name__}")
-
-        def call(training, step):
-            coef, weights = training.stream.point()
-            self._show(training.problem, coef, weights)
-            self.n_updates_, self.history_ = training.stream.n_updates, training.history.frame()
-            return self.callback(self, step)
-
-        return call
-
     def _show(self, problem, coef, group_weights):
         of_kernels, of_scores = problem.split(group_weights)
         blocks = problem.factor * problem.score_blocks(coef)

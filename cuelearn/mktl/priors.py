@@ -79,7 +79,7 @@ def _checked(priors, n_features, feature_names):
     """The list of (name, prior, index of columns)."""
     if priors is None:
         return []
-    if isinstance(priors, (str, dict)) or not hasattr(priors, "__iter__"):
+    if not isinstance(priors, (list, tuple)):
         raise TypeError(f"priors must be a list of (name, prior) or (name, prior, columns), got {priors!r}")
     entries, places = [], _places(feature_names)
     for entry in priors:

@@ -51,7 +51,7 @@ def made(cls, **options):
 def against_the_others(table, n_classes, per_class, n_priors, repeats):
     """Every method from features and scores on, ratios to MKTL."""
     X, y, S = simulated(n_classes, per_class, n_priors)
-    print(f"\n{n_classes} new classes of {per_class} samples, {n_priors} priors, an RBF kernel on {X.shape[1]} columns (simulated); from features and scores on")
+    print(f"\n{n_classes} new classes of {per_class} samples, {n_priors} priors, an RBF kernel on {X.shape[1]} columns; from features and scores on")
     calls = {
         "MKTL, gap <= 1e-3": lambda: made(MKTL).fit(X, y, scores=S),
         "MKTL, OBSCURE alone, 5 + 50 epochs": lambda: made(MKTL, finish=False, tol=None).fit(X, y, scores=S),
@@ -85,7 +85,8 @@ def growth(table, n_classes, per_class, counts, repeats):
     calls = [lambda k=k: made(MKTL, finish=False, tol=None).fit(X, y, scores=S[:, :k] if k else None) for k in counts]
     t = in_turn(repeats, [wall(call) for call in calls])
     for c, k in enumerate(counts):
-        table.add(f"{k} priors, {k * n_classes} groups", float(np.median(t[:, c])), least=float(t[:, c].min()), ratio=float(np.median(t[:, c] / t[:, 0])))
+        ratio = float(np.median(t[:, c] / t[:, 0]))
+        table.add(f"{k} priors, {k * n_classes} score groups", float(np.median(t[:, c])), least=float(t[:, c].min()), ratio=ratio)
 
 
 def memory(table, n_classes, per_class, counts):
@@ -104,7 +105,8 @@ def memory(table, n_classes, per_class, counts):
         tracemalloc.stop()
         first = peak if first is None else first
         full = 8 * k * n_classes * y.size
-        print(f"  {k:4d} priors: {peak / 1e6:8.2f} MB, {(peak - first) / 1e6:+.2f} MB for the scores; a number for each group and sample: {full / 1e6:.1f} MB", flush=True)
+        beside = f"{(peak - first) / 1e6:+.2f} MB for the scores; one number for each group and sample: {full / 1e6:.1f} MB"
+        print(f"  {k:4d} priors: {peak / 1e6:8.2f} MB, {beside}", flush=True)
         table.rows.append({"what": f"peak of memory, {k} priors", "bytes": peak, "bytes_for_scores": peak - first, "bytes_of_full": full})
 
 

@@ -79,9 +79,12 @@ def random_weight(y, seed=0):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_kernels, n_scores", [(1, 4), (2, 3), (1, 0)])
 @pytest.mark.parametrize("loss, n_classes", LOSSES)
-@pytest.mark.parametrize("p, C, radius", [(1.05, 1.0, "capped"), (1.3, 30.0, "online"), (2.0, 0.1, 0.4)])
+@pytest.mark.parametrize("p, C, radius", [(1.05, 1.0, "capped"), (1.3, 30.0, "online"), (2.0, 0.1, 0.4), (1.5, 0.5, np.inf)])
 def test_every_visit_equals_the_twin(p, C, radius, loss, n_classes, n_kernels, n_scores, weighted, sampling):
-    """Both stages, R and the projection; mistakes, coefficients, all hyperplanes and the objective."""
+    """Both stages, R and the projection; mistakes, coefficients, all hyperplanes and the objective.
+
+    With R infinite the first step of the batch stage forgets all that was before (its shrink factor is 0).
+    """
     seed = n_kernels + 10 * n_scores
     K, S, y = make_task(seed, n=21, n_kernels=n_kernels, n_classes=n_classes, n_scores=n_scores)
     weight = random_weight(y) if weighted else None
@@ -228,7 +231,8 @@ def test_the_certificate_is_honest_after_any_number_of_epochs(loss, n_classes, p
         assert (history.objective >= best * (1.0 - SLACK)).all()
         assert (history.objective - history.dual_gap <= best * (1.0 + SLACK)).all()
         assert history.dual_gap.iloc[-1] == result.dual_gap
-    finished = solve_mktl(problem_of(K, S, y, loss=loss, weight=weight, p=p, C=5.0), tol=1e-5, measure="every", rng=np.random.default_rng(1))
+    problem = problem_of(K, S, y, loss=loss, weight=weight, p=p, C=5.0)
+    finished = solve_mktl(problem, tol=1e-5, measure="every", rng=np.random.default_rng(1))
     assert (finished.history.objective >= best * (1.0 - SLACK)).all()
     assert (finished.history.objective - finished.history.dual_gap <= best * (1.0 + SLACK)).all()
 
@@ -409,6 +413,32 @@ def test_two_classes_in_either_form(p, C):
     assert fit(K, S, y, p=p, C=C).transfer_weights_.shape == (2, 4)  # "auto" is the hinge loss
     auto, named = (fit(K, S, y, loss=loss, p=p, C=C) for loss in ("auto", "hinge"))
     np.testing.assert_array_equal(auto.transfer_weights_, named.transfer_weights_)
+
+
+@pytest.mark.parametrize("loss, n_classes", LOSSES)
+@pytest.mark.parametrize("p", [1.05, 1.5])
+def test_more_priors_never_raise_the_objective(p, loss, n_classes):
+    """The regulariser may leave any of them out, so the optimum over more groups is not above that over fewer."""
+    K, S, y = make_task(32, n=36, n_classes=n_classes, n_scores=12)
+    models = [fit(K, S[:, :k], y, loss=loss, p=p, C=3.0, tol=1e-6) for k in (0, 1, 3, 6, 12)]
+    for fewer, more in zip(models, models[1:], strict=False):
+        assert more.objective_ - more.dual_gap_ <= fewer.objective_ * (1.0 + 1e-12)
+        assert more.objective_ <= fewer.objective_ * (1.0 + 2e-6)
+
+
+@pytest.mark.parametrize("p, C", [(1.01, 10.0), (1.05, 100.0), ("auto", 1000.0), (2.0, 100.0)])
+def test_large_C_is_certified_too(p, C):
+    """Hundreds of samples, useful and useless priors, p and C of the thesis's lists: the gap falls below 1e-3."""
+    n, n_classes = 240, 6
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % n_classes
+    X = rng.normal(size=(n, 100)) + 0.2 * rng.normal(size=(n_classes, 100))[y]
+    S = rng.normal(size=(n, 20)) - 1.0
+    S[:, ::3] += rng.normal(size=(n_classes, 7))[y]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = MKTL(p=p, C=C, random_state=0, verbose=False).fit(X, y, scores=S)
+    assert model.converged_ and model.dual_gap_ <= 1e-3 * model.objective_
 
 
 # ------------------------------------------------------------------ weights of the classes

@@ -41,7 +41,7 @@ def settings(profile):
         ),
         "quick": dict(
             C=C_RANGE, p=(1.01, 1.05, 1.1, 1.2, 1.5), effort=dict(n_epochs=20, tol=1e-2),
-            binary=dict(n_positive=(1, 3, 5, 10, 15, 30), seeds=3, targets=25, validated=6, draws=1),
+            binary=dict(n_positive=(1, 3, 5, 10, 15, 30), seeds=5, targets=25, validated=5, draws=1),
             multiclass=dict(letter=(1, 3, 5, 10, 20, 30), mfeat=(1, 3, 5, 10, 20, 30), awa=(1, 5, 10, 20, 50), seeds=10, draws=1, held=40),
             negative=dict(n_per_class=(1, 3, 10), n_noise=(0, 17, 100), seeds=10),
             path=dict(p=(1.01, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5, 1.75, 2.0), n_per_class=10, seeds=5),

@@ -1,0 +1,784 @@
+"""Figures 6.2 and 6.3 and the sections around them: who sees which samples, how parameters are chosen, what the numbers mean."""
+
+import doctest
+import importlib
+import inspect
+import itertools
+import pkgutil
+import types
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+
+import cuelearn.experiments.mktl
+import cuelearn.mktl
+from cuelearn import figures
+from cuelearn.datasets import AWA_TEST_CLASSES
+from cuelearn.experiments import mktl as exp
+from cuelearn.experiments.mktl import compare, tasks, timing
+from cuelearn.mktl import MKTL, P_RANGE, AverageTL, MultiKT, NoTransfer, PriorFeatures
+from cuelearn.plots import mktl as draw_mktl
+from cuelearn.protocols import Sweep
+
+EFFORT = dict(n_epochs=3, tol=1e-2)
+GRIDS = {"C": [0.1, 10.0], "p": [1.1, 1.5]}
+PROFILES = ("smoke", "quick", "full")
+CLASSES = {"NoTransfer": NoTransfer, "PriorFeatures": PriorFeatures, "AverageTL": AverageTL, "MultiKT": MultiKT}
+
+
+# ------------------------------------------------------------------ small tasks, and methods that only watch
+
+
+def made_task(name, names, n_priors, n_first, pool, test, seed, numbered=False):
+    """A task of random samples, its rows in any order. Where numbered, the first score column tells the row, in `same` with a minus."""
+    X, y, scores = exp.random_problem(len(names), n_priors, pool + test, seed)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(y.size)
+    X, y, scores = X[order], np.array(names)[y[order]], scores[order]
+    same = scores + rng.normal(size=scores.shape)
+    if numbered:
+        scores, same = (sign * (np.arange(y.size)[:, None] + 1.0 + 1000.0 * np.arange(n_priors)) for sign in (1.0, -1.0))
+    parts = [np.split(rng.permutation(np.flatnonzero(y == c)), [pool]) for c in names]
+    pool, test = (np.concatenate(rows) for rows in zip(*parts, strict=True))
+    return exp.TransferTask(
+        name, X, y, scores, same, tuple(f"old {k}" for k in range(n_priors)), n_first, pool, test, exp.SIMULATED, np.arange(y.size),
+        list(range(X.shape[1])), (), (), 1.0,
+    )  # fmt: skip
+
+
+def made_tasks(numbered=False):
+    """Multiclass tasks; the first has two numbers of priors, the last a larger pool."""
+    return {
+        "few": made_task("few", list("cadb"), 5, 3, 12, 6, 1, numbered),
+        "one": made_task("one", list("xyz"), 4, 4, 10, 5, 2, numbered),
+        "wide": made_task("wide", list("ba"), 4, 4, 30, 5, 3, numbered),
+    }
+
+
+def made_binary(numbered=False):
+    """Six targets against a background (0)."""
+    found = {}
+    for k, target in enumerate("ABCDEF"):
+        task = made_task(target, [1, 0], 4, 4, 95, 7, 20 + k, numbered)
+        found[target] = task._replace(pool=np.setdiff1d(task.pool, np.flatnonzero(task.y == 1)[:60]), test=task.test)
+    return found
+
+
+def placed(patch, multiclass=None, binary=None):
+    """Put tasks in the place of the data sets'."""
+    if multiclass:
+        for module in (compare, timing):
+            patch.setattr(module, "load_task", lambda name: multiclass[name])
+    if binary:
+        patch.setattr(compare, "binary_task", lambda target: binary[target])
+        patch.setattr(compare, "binary_targets", lambda: list(binary))
+
+
+class Spy:
+    """Stands in for an estimator: writes down what it is given, and is as right as it is told to be."""
+
+    def __init__(self, notes, right, **asked):
+        self.notes, self.right, self.note = notes, right, types.SimpleNamespace(**asked)
+
+    def fit(self, bank, y, scores=None):
+        self.note.bank, self.note.y, self.note.scores = bank, y, scores
+        return self
+
+    def score(self, rows, y, sample_weight=None, scores=None):
+        self.note.rows, self.note.y_judged, self.note.judged = rows, y, scores
+        self.notes.append(self.note)
+        return self.right(self.note)
+
+
+def spied(patch, right=lambda note: 0.5):
+    """Spies in the place of all methods; returns their notes, one per training."""
+    notes = []
+    for name, method in list(compare.METHODS.items()):
+
+        def make(C, p, effort, seed, name=name):
+            return Spy(notes, right, method=name, C=C, p=p, effort=effort, seed=seed)
+
+        patch.setitem(compare.METHODS, name, method._replace(make=make))
+    return notes
+
+
+def rows_of(scores):
+    """Row numbers, from the first column of a numbered task."""
+    return (np.abs(scores[:, 0]) - 1.0).astype(int)
+
+
+def rbf(A, B, X):
+    """Values between A and B, with the mean squared distance among different rows of X."""
+    squared = ((X[:, None] - X) ** 2).sum(axis=2)
+    return np.exp(-((A[:, None] - B) ** 2).sum(axis=2) / (squared.sum() / (len(X) * (len(X) - 1))))
+
+
+def check_note(note, task, n_priors=None):
+    """A training saw these samples and no others, and one kernel; returns the rows."""
+    train, judged = rows_of(note.scores), rows_of(note.judged)
+    X = task.X[train]
+    np.testing.assert_array_equal(note.y, task.y[train])
+    np.testing.assert_array_equal(note.y_judged, task.y[judged])
+    np.testing.assert_allclose(note.bank.rows(np.arange(train.size))[0], rbf(X, X, X), atol=1e-5)
+    np.testing.assert_allclose(note.rows, rbf(task.X[judged], X, X)[None], atol=1e-5)
+    source = task.same if compare.METHODS[note.method].same else task.scores
+    np.testing.assert_array_equal(note.scores, source[train][:, :n_priors])
+    np.testing.assert_array_equal(note.judged, source[judged][:, :n_priors])
+    assert np.unique(train).size == train.size and np.unique(judged).size == judged.size and not set(train) & set(judged)
+    return train, judged
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    return lambda name: Sweep(tmp_path, name, progress=False)
+
+
+def validated(method, n_priors=None, useless="", name="few", n=2, grids=GRIDS, draws=2, held=3, seed=0):
+    return compare.validated(name, method, n, n_priors, useless, grids, EFFORT, draws, held, seed)
+
+
+# ------------------------------------------------------------------ methods
+
+
+def test_parameters_arrive():
+    """C, p, seed and effort; only the weighted one has weights; p auto is MKTL's own."""
+    assert set(compare.BINARY) | set(compare.MULTICLASS) == set(compare.METHODS) <= set(figures.METHOD_STYLE)
+    for name, method in compare.METHODS.items():
+        model = method.make(7.0, 1.25 if method.has_p else "", dict(n_epochs=4, tol=0.3), 9)
+        assert (model.kernels, model.C, model.priors, model.scaling) == ("precomputed", 7.0, None, "rms")
+        assert type(model) is CLASSES.get(name, MKTL)
+        assert method.has_p == (name in ("MKTL", "MKTL weighted")) and method.same == (name == "MultiKT")
+        if isinstance(model, MKTL):
+            assert (model.p, model.random_state, model.n_epochs, model.tol) == (1.25 if method.has_p else "auto", 9, 4, 0.3)
+            assert model.class_weight == ("positive" if name == "MKTL weighted" else None) and not model.verbose
+
+
+def test_all_methods_choose_from_one_grid():
+    grids = {"C": (0.1, 1.0, 10.0), "p": (1.01, 1.5)}
+    for name, method in compare.METHODS.items():
+        found = [(c["C"], c["p"]) for c in compare.candidates(name, grids)]
+        assert sorted(found) == sorted(itertools.product(grids["C"], grids["p"] if method.has_p else [""]))
+
+
+def test_every_method_is_tried_with_the_whole_grid(monkeypatch):
+    placed(monkeypatch, made_tasks(numbered=True))
+    notes = spied(monkeypatch)
+    for method in compare.METHODS:
+        notes.clear()
+        validated(method, draws=3)
+        tried = itertools.product(GRIDS["C"], GRIDS["p"] if compare.METHODS[method].has_p else [""])
+        assert sorted((n.C, n.p) for n in notes) == sorted(c for c in tried for _ in range(3))
+        assert {n.method for n in notes} == {method} and all(n.effort == EFFORT for n in notes)
+
+
+@pytest.mark.parametrize("right, C, p", [
+    (lambda n: 0.5, 0.1, 1.5),
+    (lambda n: 0.5 + 0.1 * (n.C > 1.0), 10.0, 1.5),
+    (lambda n: 0.5 + 0.1 * (n.p == 1.1), 0.1, 1.1),
+    (lambda n: 0.5 + 0.1 * ((n.C, n.p) in ((0.1, 1.1), (10.0, 1.5))), 0.1, 1.1),  # the smallest C first
+    (lambda n: 0.9 if (n.C, n.p) == (100.0, 1.1) else 0.8, 100.0, 1.1),
+    (lambda n: 0.0, 0.1, 1.5),
+])  # fmt: skip
+def test_equally_good_ones(monkeypatch, right, C, p):
+    placed(monkeypatch, made_tasks(), made_binary())
+    spied(monkeypatch, right)
+    for C_grid, p_grid in itertools.product(itertools.permutations((0.1, 10.0, 100.0)), ((1.1, 1.5), (1.5, 1.1))):
+        grids = {"C": list(C_grid), "p": list(p_grid)}  # whatever the order of the grid
+        found = validated("MKTL", grids=grids, draws=1)
+        assert (found["C"], found["p"]) == (C, p)
+        assert found["validation"] == right(types.SimpleNamespace(C=C, p=p))
+    found = compare.validated_binary("MKTL weighted", 2, ["A", "B"], grids, EFFORT, 1, 0)
+    assert (found["C"], found["p"]) == (C, p)
+    spied(monkeypatch, lambda n: 0.7)
+    assert validated("MKTL auto") == {"C": 0.1, "p": "", "validation": 0.7}
+
+
+def test_equally_good_over_several_draws(monkeypatch):
+    """The same shares in another order are a tie, whatever their sums round to."""
+    placed(monkeypatch, made_tasks())
+    shares = np.array([13, 17, 29, 31, 40]) / 40
+    first = max(itertools.permutations(range(5)), key=lambda order: np.mean(shares[list(order)]))  # sums to the most
+    last = min(itertools.permutations(range(5)), key=lambda order: np.mean(shares[list(order)]))
+    counts = {}
+
+    def right(note):
+        k = counts[note.C] = counts.get(note.C, -1) + 1
+        return shares[(first if note.C == 10.0 else last)[k]]
+
+    spied(monkeypatch, right)
+    assert validated("NoTransfer", draws=5)["C"] == 0.1
+
+
+# ------------------------------------------------------------------ who sees what
+
+
+@pytest.mark.parametrize("name, n, held, trained, judged_on", [
+    ("few", 2, 3, 2, 3), ("few", 1, 11, 1, 11), ("one", 6, 4, 6, 4), ("wide", 10, 20, 10, 20),
+    ("wide", 18, 20, 18, 12), ("wide", 20, 20, 20, 10), ("wide", 25, 20, 20, 10), ("wide", 30, 12, 20, 10), ("wide", 30, 5, 25, 5),
+])  # fmt: skip
+def test_rows_of_validation(monkeypatch, name, n, held, trained, judged_on):
+    """Disjoint samples of the pool, equally many of each class; the same draws and the same kernel for all methods and parameters.
+
+    Where the pool is too small fewer are held, down to 10, then fewer are trained on.
+    """
+    task = made_tasks(numbered=True)[name]
+    placed(monkeypatch, {name: task})
+    notes = spied(monkeypatch)
+    seen, classes = {}, np.unique(task.y).size
+    for method in compare.MULTICLASS:
+        notes.clear()
+        validated(method, name=name, n=n, held=held, draws=3)
+        drawn = []
+        for note in notes:
+            train, judged = check_note(note, task)
+            assert set(train) | set(judged) <= set(task.pool)
+            assert np.unique(task.y[train], return_counts=True)[1].tolist() == [trained] * classes
+            assert np.unique(task.y[judged], return_counts=True)[1].tolist() == [judged_on] * classes
+            drawn.append((train.tobytes(), judged.tobytes(), note.bank.rows(np.arange(train.size)).tobytes(), note.rows.tobytes()))
+        seen[method] = set(drawn)
+        assert len(seen[method]) == 3 and all(drawn.count(one) == len(drawn) // 3 for one in seen[method])
+    assert all(found == seen["NoTransfer"] for found in seen.values())
+
+
+def test_draws_of_validation_are_not_those_of_the_figures(monkeypatch):
+    """Neither of another seed's validation; those with more samples contain those with fewer."""
+    task = made_tasks(numbered=True)["few"]
+    placed(monkeypatch, {"few": task})
+    notes = spied(monkeypatch)
+
+    def drawn(**given):
+        notes.clear()
+        validated("AverageTL", grids={"C": [1.0], "p": []}, **given)
+        return [rows_of(note.scores) for note in notes]
+
+    first, other = drawn(draws=5), drawn(draws=5, seed=1)
+    figures_ = [exp.draw(task, 2, seed) for seed in range(10)]
+    assert len({rows.tobytes() for rows in (*first, *other, *figures_)}) == 20
+    assert all(set(a) <= set(b) for a, b in zip(first, drawn(draws=5, n=4), strict=True))
+
+
+@pytest.mark.parametrize("n_priors", [None, 5, 3, 1])
+def test_rows_of_the_figure(monkeypatch, n_priors):
+    """All methods of a point: the draw of its seed, all test samples, one kernel; priors of the new task's cue for Multi-KT alone."""
+    task = made_tasks(numbered=True)["few"]
+    placed(monkeypatch, {"few": task})
+    notes = spied(monkeypatch, lambda note: note.C / 100.0)
+    chosen = {m: {"C": 1.0 + k, "p": 1.1 if compare.METHODS[m].has_p else ""} for k, m in enumerate(compare.METHODS)}
+    for seed in (0, 7):
+        notes.clear()
+        table = compare.accuracies("few", 3, n_priors, "", seed, chosen, EFFORT)
+        assert [note.method for note in notes] == list(chosen) == table["method"].tolist()
+        for note, row in zip(notes, table.itertuples(), strict=True):
+            train, judged = check_note(note, task, n_priors)
+            np.testing.assert_array_equal(train, exp.draw(task, 3, seed))
+            np.testing.assert_array_equal(judged, task.test)
+            assert note.bank is notes[0].bank and note.rows is notes[0].rows
+            assert (note.C, note.p, note.seed, note.effort) == (chosen[note.method]["C"], chosen[note.method]["p"], seed, EFFORT)
+            assert (row.accuracy, row.C, row.p) == (note.C / 100.0, note.C, note.p)
+            assert (note.scores[:, 0] < 0.0).all() == (note.method == "MultiKT")
+            assert note.scores.shape[1] == note.judged.shape[1] == (n_priors or 5)
+
+
+def test_rows_of_the_binary_figure(monkeypatch):
+    """Few of the target and 80 of the background train; the rest of the pool judges, as many of each, and in the figure the test."""
+    made = made_binary(numbered=True)
+    placed(monkeypatch, binary=made)
+    notes = spied(monkeypatch)
+    seen = {}
+    for method in compare.BINARY:
+        notes.clear()
+        compare.validated_binary(method, 3, ["A", "D"], GRIDS, EFFORT, 2, 4)
+        seen[method] = []
+        for target, note in zip("AADD" * (len(notes) // 4), notes, strict=True):
+            task = made[target]
+            train, judged = check_note(note, task)
+            assert set(train) | set(judged) <= set(task.pool)
+            assert np.bincount(task.y[train]).tolist() == [exp.N_NEGATIVE, 3]
+            assert np.bincount(task.y[judged]).tolist() == [15, 15] == [95 - exp.N_NEGATIVE] * 2
+            seen[method].append((target, train.tobytes(), judged.tobytes()))
+        assert len(set(seen[method])) == 4 and seen[method] == seen[method][:4] * (len(notes) // 4)
+    assert all(set(found) == set(seen["MKTL"]) for found in seen.values())
+    notes.clear()
+    chosen = {m: {"C": 1.0, "p": 1.1 if compare.METHODS[m].has_p else ""} for m in compare.BINARY}
+    table = compare.accuracies_binary("B", 5, 2, chosen, EFFORT)
+    assert table["method"].tolist() == [note.method for note in notes] == list(compare.BINARY)
+    for note in notes:
+        train, judged = check_note(note, made["B"])
+        np.testing.assert_array_equal(train, exp.draw_binary(made["B"], 2, exp.N_NEGATIVE, 5))
+        np.testing.assert_array_equal(judged, made["B"].test)
+        assert note.bank is notes[0].bank and note.seed == 5
+    assert not {train for found in seen.values() for _, train, _ in found} & {rows_of(notes[0].scores).tobytes()}
+
+
+def recorded(patch):
+    """The true methods; their models in the order in which they are made."""
+    models = []
+    for name, method in list(compare.METHODS.items()):
+
+        def make(*given, real=method.make):
+            models.append(real(*given))
+            return models[-1]
+
+        if name != "MKTL auto":  # which is made by MKTL
+            patch.setitem(compare.METHODS, name, method._replace(make=make))
+    return models
+
+
+def spoiled(task):
+    """A task whose test samples are noise with other labels."""
+    rng = np.random.default_rng(5)
+    X, y, scores, same = task.X.copy(), task.y.copy(), task.scores.copy(), task.same.copy()
+    y[task.test] = rng.permutation(y[task.test])
+    for values in (X, scores, same):
+        values[task.test] = 50.0 * rng.normal(size=values[task.test].shape)
+    return task._replace(X=X, y=y, scores=scores, same=same)
+
+
+def test_test_samples_reach_no_model(monkeypatch):
+    """With noise in their place the true methods choose the same parameters and train the same models."""
+    made, binary = made_tasks(), made_binary()
+    told = []
+    for change in (lambda task: task, spoiled):
+        with monkeypatch.context() as patch:
+            models = recorded(patch)
+            placed(patch, {k: change(t) for k, t in made.items()}, {k: change(t) for k, t in binary.items()})
+            found = {(m, u): validated(m, useless=u, draws=1) for m in compare.MULTICLASS for u in ("", "noise 3")}
+            found |= {m: compare.validated_binary(m, 2, ["C"], GRIDS, EFFORT, 1, 0) for m in compare.BINARY}
+            table = compare.accuracies("few", 3, 3, "", 1, {m: found[m, ""] for m in compare.MULTICLASS}, EFFORT)
+            pair = compare.accuracies_binary("C", 1, 2, {m: found[m] for m in compare.BINARY}, EFFORT)
+            told.append((found, models, [*table["accuracy"], *pair["accuracy"]]))
+    (found, models, right), (others, other_models, wrong) = told
+    assert found == others and len(models) == len(other_models) > 50
+    for one, other in zip(models, other_models, strict=True):
+        np.testing.assert_array_equal(one.dual_coef_, other.dual_coef_)
+        np.testing.assert_array_equal(one.transfer_weights_, other.transfer_weights_)
+    assert np.mean(right) > np.mean(wrong) + 0.1
+
+
+def test_accuracies_are_those_of_the_estimators(monkeypatch):
+    """Each method as a user would call it: an RBF on all columns, scores beside them."""
+    task, pair = made_tasks()["few"], made_binary()["E"]
+    placed(monkeypatch, {"few": task}, {"E": pair})
+    chosen = {m: {"C": 10.0, "p": 1.1 if compare.METHODS[m].has_p else ""} for m in compare.METHODS}
+    several = compare.accuracies("few", 4, 3, "", 2, {m: chosen[m] for m in compare.MULTICLASS}, EFFORT)
+    two = compare.accuracies_binary("E", 2, 6, {m: chosen[m] for m in compare.BINARY}, EFFORT)
+    for table, data, train, cut in (
+        (several, task, exp.draw(task, 4, 2), 3), (two, pair, exp.draw_binary(pair, 6, exp.N_NEGATIVE, 2), 4)
+    ):  # fmt: skip
+        for method, found in zip(table["method"], table["accuracy"], strict=True):
+            if method in CLASSES:
+                model = CLASSES[method](C=10.0)
+            else:
+                weight = "positive" if method == "MKTL weighted" else None
+                p = "auto" if method == "MKTL auto" else 1.1
+                model = MKTL(C=10.0, p=p, class_weight=weight, random_state=2, verbose=False, **EFFORT)
+            scores = (data.same if method == "MultiKT" else data.scores)[:, :cut]
+            model.fit(data.X[train], data.y[train], scores=scores[train])
+            right = model.predict(data.X[data.test], scores=scores[data.test]) == data.y[data.test]
+            assert found == pytest.approx(right.mean(), abs=1e-12)
+
+
+# ------------------------------------------------------------------ useless scores
+
+
+def test_useless_scores():
+    task = made_tasks()["few"]
+    n = len(task.y)
+    assert compare.useless_scores(task, "", 0) is None
+    assert compare.useless_scores(task, "none", 0).shape == (n, 0)
+    dealt = compare.useless_scores(task, "shuffled", 0)
+    assert sorted(map(tuple, dealt)) == sorted(map(tuple, task.scores))  # whole rows, each once
+    assert np.mean((dealt == task.scores).all(axis=1)) < 0.2
+    assert not np.array_equal(dealt, compare.useless_scores(task, "shuffled", 1))
+    for kind, K in (("noise 17", 17), ("noise 100", 100), ("noise 1", 1)):
+        noise = compare.useless_scores(task, kind, 3)
+        assert noise.shape == (n, K)
+        assert not np.array_equal(noise, compare.useless_scores(task, kind, 4))
+    other = task._replace(y=task.y[::-1], X=task.X[::-1] * 7.0, scores=task.scores[::-1, :2] + 3.0, same=-task.same)
+    for kind in ("noise 17", "none"):  # nothing of the task is in them
+        np.testing.assert_array_equal(compare.useless_scores(task, kind, 3), compare.useless_scores(other, kind, 3))
+    order = np.random.default_rng(0).permutation(n)
+    hidden = task._replace(y=task.y[order], X=task.X[order])
+    np.testing.assert_array_equal(dealt, compare.useless_scores(hidden, "shuffled", 0))
+    large = compare.useless_scores(task._replace(y=np.zeros(40_000)), "noise 3", 0)
+    np.testing.assert_allclose(np.cov(large.T), np.eye(3), atol=0.03)
+    np.testing.assert_allclose(large.mean(axis=0), 0.0, atol=0.03)
+    assert np.mean(np.abs(large) < 1.0) == pytest.approx(0.6827, abs=0.01)
+
+
+@pytest.mark.parametrize("kind", ["none", "shuffled", "noise 6"])
+def test_useless_scores_take_the_place_of_all(monkeypatch, kind):
+    """In validation (of the first seed) and in the figure, for Multi-KT too; rows that belong to the samples."""
+    task = made_tasks(numbered=True)["few"]
+    placed(monkeypatch, {"few": task})
+    notes = spied(monkeypatch)
+    some = ("NoTransfer", "MultiKT", "MKTL")
+    wanted = compare.useless_scores(task, kind, 2)
+    compare.accuracies("few", 3, None, kind, 2, {m: {"C": 1.0, "p": ""} for m in some}, EFFORT)
+    assert len(notes) == 3
+    for note in notes:
+        np.testing.assert_array_equal(note.scores, wanted[exp.draw(task, 3, 2)])
+        np.testing.assert_array_equal(note.judged, wanted[task.test])
+    notes.clear()
+    validated("MultiKT", useless=kind, seed=2)
+    assert len(notes) == 4
+    for note in notes:
+        rows = [{tuple(row) for row in found} for found in (note.scores, note.judged)]
+        assert rows[0] | rows[1] <= {tuple(row) for row in wanted} and note.scores.shape == (8, wanted.shape[1])
+        np.testing.assert_array_equal(np.unique(note.y, return_counts=True)[1], [2] * 4)
+
+
+def test_no_scores_are_no_priors(monkeypatch):
+    task = made_tasks()["few"]
+    placed(monkeypatch, {"few": task})
+    chosen = {"MKTL": {"C": 10.0, "p": 1.5}}
+    rows = exp.draw(task, 4, 0)
+    model = MKTL(C=10.0, p=1.5, random_state=0, verbose=False, **EFFORT).fit(task.X[rows], task.y[rows])
+    found = compare.accuracies("few", 4, None, "none", 0, chosen, EFFORT)["accuracy"].iloc[0]
+    assert found == pytest.approx(model.score(task.X[task.test], task.y[task.test]), abs=1e-12)
+
+
+# ------------------------------------------------------------------ whole figures
+
+
+def odd(note):
+    """An accuracy that depends on all a point may depend on, so that parameters put in the wrong place show."""
+    return float(np.cos(7.0 * note.C + 3.0 * note.y.size + 5.0 * note.scores.shape[1] + len(note.method) + (note.p or 0.0)))
+
+
+def check_chosen(table, wanted):
+    for row in table.itertuples(index=False):
+        assert (row.C, row.p) == wanted(row), row
+
+
+def test_multiclass_has_every_point(monkeypatch, sweep):
+    placed(monkeypatch, made_tasks())
+    notes = spied(monkeypatch, odd)
+    o = dict(few=(1, 4), one=(2,), draws=2, held=3)
+    table = exp.multiclass(sweep, ["few", "one"], [3, 5], o, GRIDS, EFFORT)
+    assert {"name", "n_per_class", "n_priors", "seed", "method", "accuracy", "C", "p"} <= set(table)
+    places = [(n, k, m) for n in (1, 4) for k in (3, 5) for m in compare.MULTICLASS if (k, m) != (3, "NoTransfer")]  # which has no priors
+    wanted = {("few", n, k, s, m) for n, k, m in places for s in (3, 5)}
+    wanted |= {("one", 2, 4, s, m) for s in (3, 5) for m in compare.MULTICLASS}
+    found = list(table[["name", "n_per_class", "n_priors", "seed", "method"]].itertuples(index=False, name=None))
+    assert len(found) == len(set(found)) and set(found) == wanted
+    tried = [2 * len(compare.candidates(m, GRIDS)) for m in [*(m for _, _, m in places), *compare.MULTICLASS]]  # on two draws
+    assert len(notes) == len(wanted) + sum(tried)
+
+    def chosen(row):  # with the first seed, by the point's own method, number of samples and of priors
+        one = compare.validated(row.name, row.method, row.n_per_class, row.n_priors, "", GRIDS, EFFORT, 2, 3, 3)
+        return one["C"], one["p"]
+
+    check_chosen(table, chosen)
+    assert table.groupby(["method"])["C"].nunique().max() == 2  # the check above can tell them apart
+    before = len(notes)
+    again = exp.multiclass(sweep, ["few", "one"], [3, 5], o, GRIDS, EFFORT)
+    pd.testing.assert_frame_equal(table, again)
+    assert len(notes) == before  # all of it was kept
+
+
+def test_negative_has_every_point(monkeypatch, sweep):
+    placed(monkeypatch, made_tasks())
+    spied(monkeypatch, odd)
+    o = dict(n_per_class=(1, 3), n_noise=(0, 2, 6))
+    table = exp.negative(sweep, "few", [0, 1, 2], o, GRIDS, EFFORT, dict(draws=1, held=4))
+    assert {"name", "n_per_class", "useless", "seed", "method", "accuracy", "C", "p"} <= set(table)
+    cases = [("none", ("NoTransfer", "MKTL"))]
+    cases += [(kind, ("AverageTL", "MultiKT", "MKTL", "MKTL auto")) for kind in ("shuffled", "noise 2", "noise 6")]
+    wanted = {("few", n, kind, s, m) for n in (1, 3) for kind, some in cases for s in (0, 1, 2) for m in some}
+    found = list(table[["name", "n_per_class", "useless", "seed", "method"]].itertuples(index=False, name=None))
+    assert len(found) == len(set(found)) and set(found) == wanted
+
+    def chosen(row):
+        one = compare.validated("few", row.method, row.n_per_class, None, row.useless, GRIDS, EFFORT, 1, 4, 0)
+        return one["C"], one["p"]
+
+    check_chosen(table, chosen)
+
+
+def test_binary_has_every_point(monkeypatch, sweep):
+    placed(monkeypatch, binary=made_binary())
+    spied(monkeypatch, odd)
+    o = dict(n_positive=(1, 5), targets=3, validated=2, draws=1)
+    table = exp.binary(sweep, [1, 4], o, GRIDS, EFFORT)
+    assert {"target", "seed", "n_positive", "method", "accuracy", "C", "p"} <= set(table)
+    targets = list(dict.fromkeys(table["target"]))
+    assert len(targets) == 3 and set(targets) <= set("ABCDEF")
+    wanted = set(itertools.product(targets, (1, 4), (1, 5), compare.BINARY))
+    found = list(table[["target", "seed", "n_positive", "method"]].itertuples(index=False, name=None))
+    assert len(found) == len(set(found)) and set(found) == wanted
+
+    def chosen(row):
+        one = compare.validated_binary(row.method, row.n_positive, ["A", "D"], GRIDS, EFFORT, 1, 1)
+        return one["C"], one["p"]
+
+    check_chosen(table, chosen)
+
+
+def test_one_line_adds_a_method(monkeypatch, sweep):
+    """It is chosen, judged and drawn by its name."""
+    placed(monkeypatch, made_tasks())
+
+    class Nearest:
+        """Class of the training sample with the largest kernel value, C taken from its power."""
+
+        def __init__(self, C):
+            self.C = C
+
+        def fit(self, bank, y, scores=None):
+            self.y = y
+            return self
+
+        def score(self, rows, y, sample_weight=None, scores=None):
+            return float(np.mean(self.y[rows[0].argmax(axis=1)] == y))
+
+    monkeypatch.setitem(compare.METHODS, "Nearest", compare.Method(lambda C, p, effort, seed: Nearest(C)))
+    methods = ("NoTransfer", "MKTL", "Nearest")
+    table = exp.multiclass(sweep, ["few"], [0, 1], dict(few=(1, 5), draws=1, held=4), GRIDS, EFFORT, methods)
+    assert set(table["method"]) == set(methods) and len(table) == 2 * 2 * (3 + 2)
+    mine = table[table["method"] == "Nearest"]
+    assert (mine["C"] == 0.1).all() and (mine["p"] == "").all()
+    task = made_tasks()["few"]
+    for row in mine.itertuples():
+        train = exp.draw(task, row.n_per_class, row.seed)
+        near = rbf(task.X[task.test], task.X[train], task.X[train]).argmax(axis=1)
+        assert row.accuracy == pytest.approx(np.mean(task.y[train][near] == task.y[task.test]))
+    monkeypatch.setattr(figures, "METHOD_STYLE", dict(figures.METHOD_STYLE))
+    figures.name_methods(compare.METHODS)
+    fig = draw_mktl.multiclass(table)
+    assert any("Nearest" in text.get_text() for legend in fig.legends for text in legend.get_texts())
+    plt.close(fig)
+
+
+# ------------------------------------------------------------------ one fitted model
+
+
+@pytest.mark.parametrize("n_priors", [None, 2])
+def test_transfer_weights(monkeypatch, n_priors):
+    task = made_tasks()["few"]
+    placed(monkeypatch, {"few": task})
+    chosen = {"C": 10.0, "p": 1.2}
+    table, model, trial = exp.transfer_weights("few", 3, 5, chosen, EFFORT, n_priors)
+    names = [f"old {k}" for k in range(n_priors or 5)]
+    assert list(table[["new", "prior"]].itertuples(index=False, name=None)) == list(itertools.product("abcd", names))
+    train = exp.draw(task, 5, 3)
+    S = task.scores[:, :n_priors]
+    own = MKTL(C=10.0, p=1.2, random_state=3, verbose=False, **EFFORT).fit(task.X[train], task.y[train], scores=S[train])
+    np.testing.assert_allclose(table["weight"], own.transfer_weights_.ravel(), atol=1e-9)
+    K = rbf(task.X[train], task.X[train], task.X[train])
+    block = own.kernel_weights_[0] * np.sqrt(np.einsum("ic,ij,jc->", own.dual_coef_, K, own.dual_coef_))
+    np.testing.assert_allclose(table["kernel"], block, rtol=1e-4)
+    assert np.ptp(table["kernel"]) == 0.0 and np.ptp(table["weight"]) > 0.0
+    # the weights are those of scaled scores: with the kernel's part they make the decision values
+    scaled = S[task.test] / np.sqrt(np.mean(S[train] ** 2, axis=0))
+    parts = scaled @ table.pivot(index="new", columns="prior", values="weight")[names].to_numpy().T
+    parts += own.kernel_weights_[0] * rbf(task.X[task.test], task.X[train], task.X[train]) @ own.dual_coef_
+    np.testing.assert_allclose(model.decision_function(trial.rows, scores=trial.scores[False][1]), parts, atol=1e-4)
+    np.testing.assert_array_equal(trial.y_judged, task.y[task.test])
+    assert trial.accuracy("MKTL", chosen, EFFORT, 3) == np.mean(np.array(list("abcd"))[parts.argmax(axis=1)] == trial.y_judged)
+
+
+@pytest.mark.parametrize("p", [1.01, 1.3, 2.0, "auto"])
+def test_along_p(monkeypatch, p):
+    task = made_tasks()["few"]
+    silent = task._replace(name="silent", scores=np.zeros_like(task.scores))
+    placed(monkeypatch, {"few": task, "silent": silent})
+    loose = dict(n_epochs=3, tol=0.5)
+    found = exp.along_p("few", 1, 6, p, 10.0, loose)
+    train = exp.draw(task, 6, 1)
+    model = MKTL(C=10.0, p=p, random_state=1, verbose=False, n_epochs=3, tol=1e-3)
+    model.fit(task.X[train], task.y[train], scores=task.scores[train])
+    assert found["accuracy"] == model.score(task.X[task.test], task.y[task.test], scores=task.scores[task.test])
+    weights = np.abs(model.transfer_weights_)
+    assert found["used"] == np.sum(weights >= 0.01 * weights.max()) / 4
+    assert found["objective"] == pytest.approx(model.objective_, abs=1e-9) and found["gap"] == pytest.approx(model.dual_gap_, abs=1e-9)
+    assert 0.0 <= found["gap"] <= 1e-3 * found["objective"]  # however loose the effort
+    q = 2.0 * np.log(1 + 4 * 5)
+    assert found["p_found"] == pytest.approx(q / (q - 1.0) if p == "auto" else p)
+    found_silent = exp.along_p("silent", 1, 6, p, 10.0, loose)  # scores that are all 0
+    assert found_silent["used"] == 0.0 and 0.0 <= found_silent["gap"] <= 1e-3 * found_silent["objective"]
+    if p in (1.01, 2.0):
+        assert 0.0 < found["used"] <= 5.0 and (found["used"] < 5.0) == (p == 1.01)
+
+
+# ------------------------------------------------------------------ training time
+
+
+def test_random_problem():
+    X, y, scores = exp.random_problem(6, 30, 400, 0)
+    assert X.shape == (2400, 20) and scores.shape == (2400, 30) and np.bincount(y).tolist() == [400] * 6
+    for again, first in zip(exp.random_problem(6, 30, 400, 0), (X, y, scores), strict=True):
+        np.testing.assert_array_equal(again, first)
+    assert not np.array_equal(exp.random_problem(6, 30, 400, 1)[0], X)
+    means = np.array([scores[y == c].mean(axis=0) for c in range(6)]) + 1.0
+    knows = np.abs(means) > 4.0 / np.sqrt(400)
+    assert 0.05 < knows.mean() < 0.3  # a few priors know something of a class
+    centres = np.array([X[y == c].mean(axis=0) for c in range(6)])
+    assert np.linalg.norm(centres[:, None] - centres, axis=2)[np.triu_indices(6, 1)].min() > 2.0
+    spread = X - centres[y]
+    np.testing.assert_allclose(spread.std(axis=0), 1.0, atol=0.1)
+
+
+@pytest.mark.parametrize("kind", ["random", "awa"])
+def test_training_time(monkeypatch, kind):
+    task = made_task("awa", list("abcdefghij"), 40, 40, 3, 2, 4)
+    placed(monkeypatch, {"awa": task})
+    found = exp.training_time(kind, "MKTL", 4, 1.0, 1.3, EFFORT, 2, 0)
+    X, y, scores = timing._awa(4) if kind == "awa" else exp.random_problem(10, 40, 4, 0)
+    model = MKTL(C=1.0, p=1.3, random_state=0, verbose=False, **EFFORT).fit(X, y, scores=scores)
+    assert set(found) == {"seconds", "gap", "objective", "memory"}
+    assert found["objective"] == pytest.approx(model.objective_, abs=1e-9) and found["gap"] == pytest.approx(model.dual_gap_, abs=1e-9)
+    assert found["seconds"] > 0.0 and found["memory"] > 4 * 40 * 40  # the kernel at least
+    found = exp.training_time(kind, "NoTransfer", 2, 1.0, "", EFFORT, 1, 0)
+    assert np.isnan(found["gap"]) and np.isnan(found["objective"])
+    if kind == "awa":  # so many of each class, of the pool and the test together
+        assert np.unique(y, return_counts=True)[1].tolist() == [4] * 10 and len(timing._awa(5)[1]) == len(task.y)
+        rows = np.array([np.flatnonzero((task.X == x).all(axis=1))[0] for x in X])
+        np.testing.assert_array_equal(task.y[rows], y)
+        np.testing.assert_array_equal(task.scores[rows], scores)
+
+
+def test_seconds_are_the_least_and_the_first_training_does_not_count(monkeypatch):
+    clock, trainings = [0.0], []
+    lasts = [50.0, 3.0, 1.0, 2.0, 70.0]
+
+    class Slow:
+        def fit(self, bank, y, scores=None):
+            assert bank.n_samples == y.size == len(scores) == 30
+            clock[0] += lasts[len(trainings)]
+            trainings.append(bank)
+            return self
+
+    monkeypatch.setitem(compare.METHODS, "MKTL", compare.Method(lambda *given: Slow()))
+    monkeypatch.setattr(timing, "time", types.SimpleNamespace(perf_counter=lambda: clock[0]))
+    assert exp.training_time("random", "MKTL", 3, 1.0, 1.1, EFFORT, 3, 0)["seconds"] == 1.0
+    assert len(trainings) == 5 and len({id(bank) for bank in trainings}) == 5  # the kernel matrix is made every time
+
+
+# ------------------------------------------------------------------ settings
+
+
+def rows_per_class(monkeypatch, name):
+    """Samples per class in a task's pool and test, without its data."""
+    known = [*AWA_TEST_CLASSES, *(f"old {k}" for k in range(40))]
+    with monkeypatch.context() as patch:
+        patch.setattr(tasks, "load_set", lambda name: types.SimpleNamespace(target_names=known))
+        setup = exp.TASKS[name]()
+    return setup.pool_rows, setup.test_rows
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_grids_lie_in_the_ranges_of_the_thesis(profile):
+    o = exp.settings(profile)
+    assert exp.C_RANGE == (0.1, 1.0, 10.0, 100.0, 1000.0)
+    assert P_RANGE == (1.01, 1.05, 1.10, 1.15, 1.20, 1.25, 1.30, 1.40, 1.50)
+    assert set(o["C"]) <= set(exp.C_RANGE) and set(o["p"]) <= set(P_RANGE) and len(o["C"]) > 1 < len(o["p"])
+    assert (profile == "smoke") or tuple(o["C"]) == exp.C_RANGE
+    assert (profile != "full") or tuple(o["p"]) == P_RANGE
+    assert all(1.0 < p <= 2.0 for p in o["path"]["p"]) and set(o["effort"]) == {"n_epochs", "tol"}
+    for grid in (o["C"], o["p"], o["path"]["p"], o["binary"]["n_positive"], o["negative"]["n_per_class"], o["timing"]["n_per_class"],
+                 *(o["multiclass"][name] for name in exp.TASKS)):  # fmt: skip
+        assert list(grid) == sorted(set(grid)) and len(grid) > 1
+    for what in ("binary", "multiclass", "negative", "path"):
+        assert o[what]["seeds"] >= 2  # intervals need two
+    assert set(exp.BUNDLED) <= set(exp.TASKS) and all(max(o["multiclass"][name]) >= 5 for name in exp.TASKS)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("name", list(exp.TASKS))
+def test_pools_hold_what_the_profiles_ask_for(monkeypatch, profile, name):
+    """All samples of a figure; in validation as many, or nearly, beside at least ten of each class that are held."""
+    o = exp.settings(profile)
+    pool, test = rows_per_class(monkeypatch, name)
+    assert (pool, test) == {"letter": (400, 150), "mfeat": (100, 100), "awa": (50, 50)}[name]
+    asked = set(o["multiclass"][name]) | (set(o["negative"]["n_per_class"]) | {o["path"]["n_per_class"]} if name == "letter" else set())
+    assert max(asked) <= pool and (name != "awa" or max(o["timing"]["n_per_class"]) <= pool + test)
+    task = made_task(name, ["a", "b"], 1, 1, pool, test, 0, numbered=True)
+    placed(monkeypatch, {name: task})
+    notes = spied(monkeypatch)
+    for n in asked:
+        notes.clear()
+        validated("NoTransfer", name=name, n=n, grids={"C": [1.0], "p": []}, draws=o["multiclass"]["draws"], held=o["multiclass"]["held"])
+        for note in notes:
+            train, judged = len(note.y) // 2, len(note.y_judged) // 2
+            assert 10 <= judged <= o["multiclass"]["held"] and train + judged <= pool
+            assert train == n or (0.8 * n <= train and train + judged == pool)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_pools_of_the_binary_tasks_hold_what_the_profiles_ask_for(profile):
+    o, sizes = exp.settings(profile)["binary"], inspect.signature(exp.binary_task.__wrapped__).parameters
+    assert max(o["n_positive"]) < sizes["pool_rows"].default and exp.N_NEGATIVE < sizes["background_rows"].default
+    assert exp.N_NEGATIVE > max(o["n_positive"])  # far more of the background
+    assert 1 <= o["validated"] <= o["targets"] <= len(exp.binary_targets()) == 25 and min(o["n_positive"]) == 1
+
+
+# ------------------------------------------------------------------ the data sets themselves
+
+
+def small(sweep, n_per_class=(1, 3)):
+    return exp.multiclass(sweep, ["mfeat"], [0, 1], dict(mfeat=n_per_class, draws=1, held=10), GRIDS, EFFORT)
+
+
+def test_digits_from_end_to_end(tmp_path):
+    """The same bits twice; nothing is computed again; more samples help; no method is as bad as guessing."""
+    made = []
+
+    def sweep(folder):
+        return lambda name: made.append(Sweep(tmp_path / folder, name, progress=False)) or made[-1]
+
+    first, second, kept = small(sweep("a")), small(sweep("b")), small(sweep("a"))
+    pd.testing.assert_frame_equal(first, second, check_exact=True)
+    pd.testing.assert_frame_equal(first, kept, check_exact=True)
+    assert [s.n_computed_ > 0 for s in made] == [True] * 4 + [False] * 2 and len({s.name for s in made}) == 2
+    assert len(first) == 2 * 2 * len(compare.MULTICLASS)
+    mean = first.groupby(["method", "n_per_class"])["accuracy"].mean().unstack()
+    assert (mean > 0.35).all(axis=None) and (mean[3].mean() > mean[1].mean())
+    fig = draw_mktl.multiclass(first)
+    fig.canvas.draw()
+    plt.close(fig)
+
+
+def test_letters_against_the_background(sweep):
+    o = dict(n_positive=(1, 10), targets=2, validated=1, draws=1)
+    table = exp.binary(sweep, [0, 1], o, {"C": [1.0, 100.0], "p": [1.05]}, EFFORT)
+    mean = table.groupby(["method", "n_positive"])["accuracy"].mean().unstack()
+    assert set(mean.index) == set(compare.BINARY) and (mean[10] > 0.55).all() and mean[10].mean() > mean[1].mean()
+    assert np.allclose(table["accuracy"] * 300, np.round(table["accuracy"] * 300))  # of 150 test samples each
+
+
+@pytest.mark.long
+def test_the_same_bits_for_any_number_of_processes(tmp_path):
+    one, two = (small(lambda name, k=k: Sweep(tmp_path / str(k), name, n_jobs=k, progress=False), (2, 4)) for k in (1, 2))
+    pd.testing.assert_frame_equal(one, two, check_exact=True)
+
+
+# ------------------------------------------------------------------ docstrings
+
+
+MODULES = [f"{package.__name__}.{module.name}" for package in (cuelearn.mktl, cuelearn.experiments.mktl)
+           for module in pkgutil.iter_modules(package.__path__)]  # fmt: skip
+ESTIMATORS = [name for name in cuelearn.mktl.__all__ if inspect.isclass(getattr(cuelearn.mktl, name)) and name != "TransferProblem"]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples(name):
+    """Those in docstrings run; every public name of a module has one."""
+    module = importlib.import_module(name)
+    assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
+    for public in getattr(module, "__all__", []):
+        value = getattr(module, public)
+        assert not callable(value) or inspect.getdoc(value), public
+    mine = [v for k, v in vars(module).items() if inspect.isfunction(v) and v.__module__ == name and not k.startswith("_")]
+    assert all(inspect.getdoc(function) for function in mine)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_parameter_of_an_estimator_is_described(name):
+    cls = getattr(cuelearn.mktl, name)
+    text = inspect.getdoc(cls)
+    assert ">>>" in text
+    missing = [parameter for parameter in inspect.signature(cls).parameters if parameter not in text]
+    assert not missing, f"{name} does not describe {missing}"
