@@ -22,8 +22,8 @@ __all__ = ["ascend_pairs", "finish_dual"]
 SWEEPS = 50
 # most rounds of weights
 ROUNDS = 2000
-# a weight this far below the largest one is out of reach of float64 arithmetic
-SMALLEST_RATIO = 1e-280
+# logarithms of group weights stay this near to the largest: further below they count for nothing
+LONGEST_WAY = 80.0
 
 
 @njit(cache=True, fastmath=True)
@@ -128,14 +128,24 @@ def ascend_pairs(kernel, prior, of_scores, labels, limits, coef, scores, theta, 
     return max_sweeps, worst, steps
 
 
-def new_weights(problem, log_weights, norms):
-    """Logarithms of the next primal group weights: with w^g = d_g theta^g the optimum asks for d_g = |w^g|^(2-p) / (lambda |w|^(2-p))."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        log_primal = log_weights + np.log(norms)
-    log_primal = np.where(norms > 0.0, log_primal, -np.inf)
+def usable_groups(problem):
+    """Groups that are not zero on all samples."""
+    columns = np.broadcast_to(np.any(problem.scores != 0.0, axis=0), (problem.n_classes, problem.scores.shape[1]))
+    return problem.join(problem.bank.diagonal.max(axis=1), columns.astype(np.float64)) > 0.0
+
+
+def new_weights(problem, log_weights, norms, usable):
+    """Logarithms of the next primal group weights: with w^g = d_g theta^g the optimum asks for d_g = |w^g|^(2-p) / (lambda |w|^(2-p)).
+
+    No usable group goes to 0, from where it could not come back.
+    """
+    if problem.p == 2.0:
+        return np.where(usable, -math.log(problem.regularization), -np.inf)
+    with np.errstate(divide="ignore"):
+        log_primal = np.where(norms > 0.0, log_weights + np.log(norms), -np.inf)
     length = group_norm(np.exp(log_primal), problem.p)
     target = (2.0 - problem.p) * (log_primal - math.log(length)) - math.log(problem.regularization)
-    return np.where(target - target.max() < math.log(SMALLEST_RATIO), -np.inf, target)
+    return np.where(usable, np.maximum(target, target.max() - LONGEST_WAY), -np.inf)
 
 
 def block_norms_sq(problem, B, scores, theta, weights):
@@ -147,7 +157,7 @@ def block_norms_sq(problem, B, scores, theta, weights):
     return problem.join(np.array([max(0.0, of_kernel)]), theta**2)
 
 
-def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, record=None, clip=True):
+def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, record=None):
     r"""Solve a transfer problem to a certified relative gap, from a dual point.
 
     Parameters
@@ -177,12 +187,14 @@ def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, record=None, cli
     limits = np.broadcast_to(np.asarray(problem.limits, dtype=np.float64), (n,)).copy()
     bound, scale, B = problem.dual_bound(np.array(dual_point, dtype=np.float64))
     B = np.ascontiguousarray(scale * B) if scale > 0.0 else np.zeros((n, n_classes))
+    usable = usable_groups(problem)
     start = problem.primal_weights(np.sqrt(problem.block_norms_sq(B, np.float64)) / n)
     if start.any():
         with np.errstate(divide="ignore"):
-            log_weights = np.log(start)
+            log_weights = np.maximum(np.log(start), math.log(start.max()) - LONGEST_WAY)
     else:
         log_weights = np.full(problem.n_groups, -math.log(problem.regularization) - (2.0 / problem.p - 1.0) * math.log(problem.n_groups))
+    log_weights[~usable] = -np.inf
     best, steps, relative = (np.inf, None, None), 0, 1.0
     for round_number in range(1, max_rounds + 1):
         weights = np.exp(log_weights)
@@ -209,5 +221,5 @@ def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, record=None, cli
         if relative <= tol or not norms.any():
             break
         if improved or done[1] <= tolerance:  # weights that follow a half-solved SVM may go round in circles
-            log_weights = new_weights(problem, log_weights, norms)
+            log_weights = new_weights(problem, log_weights, norms, usable)
     return best[1] / n, best[2], best[0], gap, steps

@@ -5,12 +5,16 @@ import importlib
 import inspect
 import itertools
 import pkgutil
+import re
 import types
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import AdaBoostClassifier
+from sklearn.svm import SVC
 
 import cuelearn.experiments.mktl
 import cuelearn.mktl
@@ -445,7 +449,7 @@ def test_no_scores_are_no_priors(monkeypatch):
 
 def odd(note):
     """An accuracy that depends on all a point may depend on, so that parameters put in the wrong place show."""
-    return float(np.cos(7.0 * note.C + 3.0 * note.y.size + 5.0 * note.scores.shape[1] + len(note.method) + (note.p or 0.0)))
+    return float(np.cos(7.0 * note.C + 3.0 * note.rows.sum() + 5.0 * note.scores.shape[1] + len(note.method) + (note.p or 0.0)))
 
 
 def check_chosen(table, wanted):
@@ -515,6 +519,9 @@ def test_binary_has_every_point(monkeypatch, sweep):
         return one["C"], one["p"]
 
     check_chosen(table, chosen)
+    for row in table.itertuples():  # and these were trained with
+        again = compare.accuracies_binary(row.target, row.seed, row.n_positive, {row.method: {"C": row.C, "p": row.p}}, EFFORT)
+        assert again["accuracy"].tolist() == [row.accuracy]
 
 
 def test_one_line_adds_a_method(monkeypatch, sweep):
@@ -782,3 +789,19 @@ def test_every_parameter_of_an_estimator_is_described(name):
     assert ">>>" in text
     missing = [parameter for parameter in inspect.signature(cls).parameters if parameter not in text]
     assert not missing, f"{name} does not describe {missing}"
+
+
+def test_code_of_the_readme():
+    """The block that shows MKTL runs as it stands, given priors and samples."""
+    text = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+    blocks = [block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "cuelearn.mktl" in block]
+    assert len(blocks) == 1
+    X, y, scores = exp.random_problem(5, 2, 12, 0)
+    X = np.hstack([X[:, :16], scores])
+    old = y < 3
+    trees = AdaBoostClassifier(n_estimators=5, random_state=0).fit(X[old, :9], y[old])
+    names = {"fitted_trees": trees, "fitted_svm": SVC().fit(X[~old, :9], y[~old]), "X_few": X[::2], "y_few": y[::2]}
+    exec(compile(blocks[0], "README.md", "exec"), names)
+    model = names["model"]
+    assert model.transfer_weights_.shape == (5, 3 + 1 + 2) == (5, len(model.prior_names_))
+    assert 0.0 <= model.dual_gap_ <= 1e-3 * model.objective_

@@ -106,7 +106,7 @@ def _best(method, trials, grids, effort):
     """The parameters with the best mean accuracy over trials; the smallest C and the largest p of equally good ones."""
     tried = candidates(method, grids)
     found = [np.mean([trial.accuracy(method, chosen, effort) for trial in trials]) for chosen in tried]
-    order = sorted(range(len(tried)), key=lambda k: (-found[k], tried[k]["C"], -(tried[k]["p"] or 0.0)))
+    order = sorted(range(len(tried)), key=lambda k: (-round(found[k], 12), tried[k]["C"], -(tried[k]["p"] or 0.0)))
     return {**tried[order[0]], "validation": float(found[order[0]])}
 
 
@@ -140,6 +140,8 @@ def validated(name, method, n_per_class, n_priors, useless, grids, effort, draws
     n_classes = np.unique(task.y).size
     available = task.pool.size // n_classes
     held = min(held, max(LEAST_HELD, available - n_per_class))
+    if available <= held:
+        raise ValueError(f"name must be a task with more than {held} samples of each class in its pool, {name!r} has {available}")
     size = min(n_per_class, available - held) * n_classes
     trials = []
     for k in range(draws):
@@ -183,7 +185,7 @@ def multiclass(sweep, names, seeds, o, grids, effort, methods=MULTICLASS):
     Returns
     -------
     DataFrame
-        Columns name, n_per_class, n_priors, seed, method, accuracy, C, p.
+        Columns name, n_per_class, n_priors, useless (empty), seed, method, accuracy, C, p.
     """
     places = []
     for name in names:
@@ -251,7 +253,7 @@ def negative(sweep, name, seeds, o, grids, effort, multiclass):
     Returns
     -------
     DataFrame
-        Columns name, n_per_class, useless, seed, method, accuracy, C, p.
+        Columns name, n_per_class, n_priors (empty: all), useless, seed, method, accuracy, C, p.
     """
     kinds = ["shuffled", *(f"noise {k}" for k in o["n_noise"] if k)]
     places = []
@@ -343,6 +345,8 @@ def transfer_weights(name, seed, n_per_class, chosen, effort, n_priors=None):
     weights : DataFrame
         Columns new, prior, weight (for the scaled scores), norm of the kernel's block in `kernel`.
     model : MKTL
+    trial : Trial
+        What it was trained on, and the test samples.
     """
     task = load_task(name)
     trial = Trial(task, draw(task, n_per_class, seed), task.test, n_priors)
@@ -364,7 +368,7 @@ def along_p(name, seed, n_per_class, p, C, effort):
     Returns
     -------
     dict
-        accuracy, used (mean number of priors per new class), gap, objective.
+        accuracy, used (mean number of priors per new class), gap, objective, p_found (what "auto" came to).
     """
     task = load_task(name)
     trial = Trial(task, draw(task, n_per_class, seed), task.test)
