@@ -22,6 +22,8 @@ __all__ = ["ascend_pairs", "finish_dual"]
 SWEEPS = 50
 # most rounds of weights
 ROUNDS = 2000
+# partners of a sample in the sweeps lie so far apart
+STRIDE = 7919
 # logarithms of group weights stay this near to the largest: further below they count for nothing
 LONGEST_WAY = 80.0
 
@@ -41,6 +43,62 @@ def move(rising, falling, row, change):
     for k in range(row.shape[0]):
         rising[k] += change * row[k]
         falling[k] -= change * row[k]
+
+
+@njit(cache=True)
+def class_values(i, label, mine, effective, scores, value):
+    """Class scores of a sample, the wrong ones raised by 1."""
+    for c in range(value.shape[0]):
+        value[c] = scores[c, i] + full_dot(effective[c], mine) + (0.0 if c == label else 1.0)
+
+
+@njit(cache=True)
+def swap(i, j, kernel, prior, of_scores, labels, limits, coef, scores, theta, effective, value, other, threshold):
+    r"""Two samples exchange coefficients of two classes: i gains in a and loses in b, j the opposite.
+
+    The sum of each class's coefficients stays, and with it what all samples' scores have in common. Where the scores of the priors are
+    much alike (most of them near -1, say), any single sample that moves would move that too, and could only creep.
+
+    Returns
+    -------
+    bool
+        Whether there was anything to gain.
+    """
+    n, n_classes = coef.shape
+    class_values(i, labels[i], prior[i], effective, scores, value)
+    class_values(j, labels[j], prior[j], effective, scores, other)
+    up, down = -1, -1
+    for c in range(n_classes):
+        value[c] -= other[c]
+        if (limits[i] if c == labels[i] else 0.0) - coef[i, c] > 1e-14 * limits[i] and (up < 0 or value[c] < value[up]):
+            up = c
+        if (limits[j] if c == labels[j] else 0.0) - coef[j, c] > 1e-14 * limits[j] and (down < 0 or value[c] > value[down]):
+            down = c
+    if up < 0 or down < 0 or up == down or value[down] - value[up] <= threshold:
+        return False
+    between = kernel[i, i] + kernel[j, j] - 2.0 * kernel[i, j]
+    both = 2.0 * between
+    for z in range(theta.shape[1]):
+        both += (of_scores[up, z] + of_scores[down, z]) * (prior[i, z] - prior[j, z]) ** 2
+    room_i = (limits[i] if up == labels[i] else 0.0) - coef[i, up]
+    room_j = (limits[j] if down == labels[j] else 0.0) - coef[j, down]
+    step = min(room_i, room_j)
+    if both > 0.0:
+        step = min(step, n * (value[down] - value[up]) / both)
+    coef[i, up] = (limits[i] if up == labels[i] else 0.0) if step == room_i else coef[i, up] + step
+    coef[j, down] = (limits[j] if down == labels[j] else 0.0) if step == room_j else coef[j, down] + step
+    coef[i, down] -= step
+    coef[j, up] -= step
+    change = step / n
+    move(scores[up], scores[down], kernel[i], change)
+    move(scores[down], scores[up], kernel[j], change)
+    for z in range(theta.shape[1]):
+        moved = change * (prior[i, z] - prior[j, z])
+        theta[up, z] += moved
+        theta[down, z] -= moved
+        effective[up, z] = of_scores[up, z] * theta[up, z]
+        effective[down, z] = of_scores[down, z] * theta[down, z]
+    return True
 
 
 @njit(cache=True)
@@ -79,16 +137,16 @@ def ascend_pairs(kernel, prior, of_scores, labels, limits, coef, scores, theta, 
     """
     n, n_classes = coef.shape
     n_scores = prior.shape[1]
-    value, curvature = np.empty(n_classes), np.empty(n_classes)
+    value, other, curvature = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
     effective = of_scores * theta
     threshold, worst, steps = tolerance, 0.0, 0
     for sweep in range(max_sweeps):
         worst = 0.0
         for i in range(n):
             label, mine = labels[i], prior[i]
-            for c in range(n_classes):
-                value[c] = scores[c, i] + full_dot(effective[c], mine) + (0.0 if c == label else 1.0)
-                curvature[c] = -1.0
+            class_values(i, label, mine, effective, scores, value)
+            curvature[:] = -1.0
+            before = steps
             for attempt in range(2 * n_classes):
                 down, up = 0, -1
                 for c in range(n_classes):
@@ -122,6 +180,9 @@ def ascend_pairs(kernel, prior, of_scores, labels, limits, coef, scores, theta, 
                     theta[down, z] -= change * mine[z]
                     effective[up, z] = of_scores[up, z] * theta[up, z]
                     effective[down, z] = of_scores[down, z] * theta[down, z]
+            if steps > before and n_scores > 0 and n > 1:
+                j = (i + 1 + (sweep * STRIDE) % (n - 1)) % n
+                steps += swap(i, j, kernel, prior, of_scores, labels, limits, coef, scores, theta, effective, value, other, threshold)
         if worst <= tolerance:
             return sweep + 1, worst, steps
         threshold = max(tolerance, 0.1 * worst)  # small violations wait while large ones remain
