@@ -139,6 +139,9 @@ METHOD_STYLE = {
     "AverageTL": _row("Average-TL", GREEN, "^", "-."),
     "PriorFeatures": _row("Prior-Features", ORANGE, "D", ":"),
     "NoTransfer": _row("No-Transfer", BLACK, "x", "--"),
+    "AverageTL weighted": _row("Average-TL, weighted", GREEN, "v", ":"),
+    "PriorFeatures weighted": _row("Prior-Features, weighted", ORANGE, "d", "-."),
+    "NoTransfer weighted": _row("No-Transfer, weighted", GREY, "+", ":"),
     # kernel selection
     "OKS": _row("OKS-SVM", BLUE, "o"),
     "OKSRegret": _row("OKS (regret)", SKY, "o", "--"),

@@ -27,6 +27,8 @@ class KernelClassifier(Loadable, ClassifierMixin, BaseEstimator):
     of the scores takes row c.
     """
 
+    _multi_output = False  # whether y may be an indicator matrix
+
     def _is_precomputed(self):
         return isinstance(self.kernels, str)
 
@@ -40,7 +42,7 @@ class KernelClassifier(Loadable, ClassifierMixin, BaseEstimator):
         else:
             if isinstance(X, KernelBank):
                 raise ValueError("X is a KernelBank, which needs kernels='precomputed'")
-            checked, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2)
+            checked, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2, multi_output=self._multi_output)
             bank = KernelBank(
                 self.kernels, X if hasattr(X, "iloc") else checked, normalize=self.normalize, memory=self.memory
             )

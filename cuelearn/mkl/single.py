@@ -67,7 +67,7 @@ class BinarySVM(NamedTuple):
     n_iter: int
 
 
-def fit_svc(kernel, target, C, tol=1e-3):
+def fit_svc(kernel, target, C, tol=1e-3, weights=None):
     """libsvm on a kernel matrix that was checked before.
 
     Around a small SVM the checks of scikit-learn's `SVC` take ten times as long as libsvm itself; methods that train hundreds of them
@@ -79,6 +79,8 @@ def fit_svc(kernel, target, C, tol=1e-3):
     target : ndarray, shape (n,)
         Two values; the larger one is the positive class.
     C, tol : float
+    weights : ndarray of float > 0, shape (n,), optional
+        Factors on C.
 
     Returns
     -------
@@ -91,15 +93,24 @@ def fit_svc(kernel, target, C, tol=1e-3):
             _libsvm.set_verbosity_wrap(0)
             signs = (target == high).astype(np.float64)
             options = dict(svm_type=0, kernel="precomputed", C=float(C), tol=float(tol), cache_size=1000.0, class_weight=np.ones(2))
+            if weights is not None:
+                options["sample_weight"] = np.ascontiguousarray(weights, dtype=np.float64)
             support, _, _, coef, intercept, *_, n_iter = _libsvm.fit(kernel, signs, **options)
             return BinarySVM(support, -coef[0], -float(intercept[0]), int(np.ravel(n_iter)[0]))
     with config_context(assume_finite=True, skip_parameter_validation=True):
-        machine = SVC(C=C, kernel="precomputed", tol=tol, cache_size=1000).fit(kernel, target)
+        machine = SVC(C=C, kernel="precomputed", tol=tol, cache_size=1000).fit(kernel, target, sample_weight=weights)
     return BinarySVM(machine.support_, machine.dual_coef_[0], float(machine.intercept_[0]), int(machine.n_iter_[0]))
 
 
-def one_versus_rest(kernel, labels, n_classes, C, n_jobs=None):
-    """One SVM with bias per class against the rest.
+def balance_weights(target):
+    """Weights n / (2 n_side) of the samples, for the zeros and the ones of a target: scikit-learn's "balanced"."""
+    positive = np.asarray(target) > 0
+    n, n_positive = positive.size, int(np.count_nonzero(positive))
+    return np.where(positive, n / (2.0 * max(1, n_positive)), n / (2.0 * max(1, n - n_positive)))
+
+
+def one_versus_rest(kernel, labels, n_classes, C, n_jobs=None, weights=None):
+    """One SVM with bias per class against the rest; `weights` makes weights of the samples of a target (`balance_weights`).
 
     Returns
     -------
@@ -110,7 +121,7 @@ def one_versus_rest(kernel, labels, n_classes, C, n_jobs=None):
     n = kernel.shape[0]
 
     def one(target):
-        svm = fit_svc(kernel, target, C)
+        svm = fit_svc(kernel, target, C, weights=None if weights is None else weights(target))
         column = np.zeros(n)
         column[svm.support] = svm.coef
         return column, svm.intercept

@@ -12,14 +12,15 @@ import copy
 import numpy as np
 from sklearn.base import clone
 from sklearn.metrics import accuracy_score
+from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
-from cuelearn.checks import unchanged_on_error
+from cuelearn.checks import check_positive, unchanged_on_error
 from cuelearn.kernels import CrossBank
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mktl.priors import PriorScores, given_scores
 
-__all__ = ["TransferClassifier"]
+__all__ = ["TransferClassifier", "class_weights"]
 
 SCALINGS = ("rms", "max", None)
 
@@ -230,3 +231,35 @@ class TransferClassifier(KernelClassifier):
         model = super()._unpack(head, arrays)
         model._priors, model._n_given = None, head["n_given"]
         return model
+
+
+def class_weights(given, classes, labels):
+    """Weight of every class's losses.
+
+    Parameters
+    ----------
+    given : None, "positive", "balanced" or dict
+    classes : ndarray, shape (n_classes,)
+    labels : ndarray of int
+
+    Returns
+    -------
+    dict
+        class -> weight.
+    """
+    keys = classes.tolist()
+    if given is None:
+        return dict.fromkeys(keys, 1.0)
+    counts = np.bincount(labels, minlength=classes.size)
+    if isinstance(given, str) and given == "positive":
+        if classes.size != 2:
+            raise ValueError(f"class_weight='positive' needs exactly 2 classes, y has {classes.size}; use 'balanced' or a dict")
+        return {keys[0]: 1.0, keys[1]: float(counts[0] / counts[1])}
+    if isinstance(given, str) and given == "balanced":
+        return dict(zip(keys, compute_class_weight("balanced", classes=np.arange(classes.size), y=labels).tolist(), strict=True))
+    if not isinstance(given, dict):
+        raise ValueError(f"class_weight must be None, 'positive', 'balanced' or a dict, got {given!r}")
+    unknown = set(given) - set(keys)
+    if unknown:
+        raise ValueError(f"class_weight names classes that y does not have: {sorted(map(str, unknown))}")
+    return {c: check_positive(f"class_weight[{c!r}]", given.get(c, 1.0)) for c in keys}

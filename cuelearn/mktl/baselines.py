@@ -10,19 +10,35 @@ import numpy as np
 from cuelearn.checks import check_positive
 from cuelearn.linear_svm import linear_svm
 from cuelearn.mkl.problem import combined_kernel
-from cuelearn.mkl.single import one_versus_rest
-from cuelearn.mktl.base import TransferClassifier
+from cuelearn.mkl.single import balance_weights, one_versus_rest
+from cuelearn.mktl.base import TransferClassifier, class_weights
 
 __all__ = ["AverageTL", "NoTransfer", "PriorFeatures"]
+
+
+def weighing(class_weight, classes, labels):
+    """What makes weights of the samples of a class's target: None, for "balanced" its two sides, for a dict the samples' own classes."""
+    if class_weight is None:
+        return None
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        return balance_weights
+    if not isinstance(class_weight, dict):
+        raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}")
+    own = class_weights(class_weight, classes, labels)
+    weights = np.array([own[c] for c in classes.tolist()])[labels]
+    return lambda target: weights
 
 
 class _OneSVM(TransferClassifier):
     """Base: one SVM per class on a weighted sum of the kernels and of the linear kernels of the scaled score columns."""
 
-    def __init__(self, kernels=None, priors=None, *, C=1.0, scaling="rms", normalize=True, memory=2e9, n_jobs=None):
+    def __init__(
+        self, kernels=None, priors=None, *, C=1.0, class_weight=None, scaling="rms", normalize=True, memory=2e9, n_jobs=None
+    ):
         self.kernels = kernels
         self.priors = priors
         self.C = C
+        self.class_weight = class_weight
         self.scaling = scaling
         self.normalize = normalize
         self.memory = memory
@@ -39,7 +55,7 @@ class _OneSVM(TransferClassifier):
         kernel = combined_kernel(self.bank_, weights, 1.0)
         if of_score > 0.0:  # not by BLAS, whose sums may depend on the number of its threads
             kernel += of_score * np.einsum("ik,jk->ij", S, S)
-        coef, bias = one_versus_rest(kernel, labels, self.classes_.size, C, self.n_jobs)
+        coef, bias = one_versus_rest(kernel, labels, self.classes_.size, C, self.n_jobs, weighing(self.class_weight, self.classes_, labels))
         transfer = of_score * np.einsum("ic,ik->ck", coef, S) if of_score > 0.0 else np.zeros((self.classes_.size, S.shape[1]))
         self._set(coef, weights, transfer, bias)
 
@@ -60,6 +76,8 @@ class NoTransfer(_OneSVM):
     priors : list of (name, prior) or (name, prior, columns), or None
         See `MKTL`; checked, otherwise ignored.
     C : float > 0, default 1.0
+    class_weight : None, "balanced" or dict, default None
+        "balanced" weighs the two sides of every class equally, n / (2 n_side); a dict gives the weight of the samples of each class.
     scaling : "rms", "max" or None, default "rms"
     normalize : bool, default True
     memory : float, default 2e9
@@ -111,6 +129,8 @@ class PriorFeatures(TransferClassifier):
     priors : list of (name, prior) or (name, prior, columns), or None
         See `MKTL`. One column of scores at least, from here or from `scores` of `fit`.
     C : float > 0, default 1.0
+    class_weight : None, "balanced" or dict, default None
+        "balanced" weighs the two sides of every class equally, n / (2 n_side); a dict gives the weight of the samples of each class.
     scaling : "rms", "max" or None, default "rms"
     normalize : bool, default True
     memory : float, default 2e9
@@ -149,23 +169,25 @@ class PriorFeatures(TransferClassifier):
     (array([0, 1, 2]), 1.0)
     """
 
-    def __init__(self, kernels=None, priors=None, *, C=1.0, scaling="rms", normalize=True, memory=2e9):
+    def __init__(self, kernels=None, priors=None, *, C=1.0, class_weight=None, scaling="rms", normalize=True, memory=2e9):
         self.kernels = kernels
         self.priors = priors
         self.C = C
+        self.class_weight = class_weight
         self.scaling = scaling
         self.normalize = normalize
         self.memory = memory
 
     def _train(self, labels, S):
         C, n_classes = check_positive("C", self.C), self.classes_.size
+        weights = weighing(self.class_weight, self.classes_, labels)
         if S.shape[1] == 0:
             raise ValueError("PriorFeatures needs one column of scores at least: give priors, or scores to fit")
         problems = [1] if n_classes == 2 else range(n_classes)
         coef, transfer, bias = [], [], []
         for c in problems:
             signs = np.where(labels == c, 1.0, -1.0)
-            found = linear_svm(S, signs, C, tol=1e-8)
+            found = linear_svm(S, signs, C, weights=None if weights is None else weights(signs), tol=1e-8)
             coef.append(signs * found.dual_coef)
             transfer.append(found.coef)
             bias.append(found.intercept)
@@ -191,6 +213,8 @@ class AverageTL(_OneSVM):
     priors : list of (name, prior) or (name, prior, columns), or None
         See `MKTL`. Without scores the method is `NoTransfer`.
     C : float > 0, default 1.0
+    class_weight : None, "balanced" or dict, default None
+        "balanced" weighs the two sides of every class equally, n / (2 n_side); a dict gives the weight of the samples of each class.
     scaling : "rms", "max" or None, default "rms"
         "rms" gives every score kernel the mean diagonal 1, that of normalised kernels.
     normalize : bool, default True

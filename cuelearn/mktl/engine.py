@@ -2,8 +2,8 @@ r"""OBSCURE's visits with score groups, compiled.
 
 The kernels' part is the route "maintain" of `cuelearn.mkl.engine`: scores of all samples per class and kernel are kept up to date. The
 score groups need none of that: a block is one number, kept as :math:`\theta_{yz}`, and its contribution
-:math:`\alpha_{yz} \theta_{yz} s_{iz}` is formed at the visit. So a visit costs O(M (F0 + K)), an update O(M (n F0 + K)) with a small
-constant for n, and the memory for the scores is that of theta and its weights, O(M K) (thesis 6.3).
+:math:`\alpha_{yz} \theta_{yz} s_{iz}` is formed at the visit. So a visit costs O(M (F0 + K)), an update O(n F0 + M K), and the
+memory for the scores is that of theta and its weights, O(M K) (thesis 6.3).
 """
 
 import math

@@ -8,14 +8,13 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
-from sklearn.utils.class_weight import compute_class_weight
 
 from cuelearn.checks import as_generator, check_count, check_non_negative, check_positive
 from cuelearn.groupnorm import resolve_p
 from cuelearn.mkl.obscure import solve_obscure
 from cuelearn.mkl.stream import Result
-from cuelearn.mktl.base import TransferClassifier
-from cuelearn.mktl.dual import finish_dual
+from cuelearn.mktl.base import TransferClassifier, class_weights
+from cuelearn.mktl.dual import ROUNDS, finish_dual
 from cuelearn.mktl.problem import TransferProblem
 from cuelearn.mktl.stream import TransferStream
 
@@ -25,7 +24,7 @@ __all__ = ["MKTL", "P_RANGE", "solve_mktl"]
 P_RANGE = (1.01, 1.05, 1.10, 1.15, 1.20, 1.25, 1.30, 1.40, 1.50)
 
 
-def solve_mktl(problem, *, tol=1e-3, finish=True, max_rounds=2000, n_epochs_online=5, n_epochs=50, **options):
+def solve_mktl(problem, *, tol=1e-3, finish=True, max_rounds=ROUNDS, n_epochs_online=5, n_epochs=50, **options):
     r"""Solve a transfer problem: OBSCURE, then, where that leaves a gap, ascent in the dual.
 
     Parameters
@@ -107,10 +106,13 @@ class MKTL(TransferClassifier):
     priors : list of (name, prior) or (name, prior, columns), or None
         What is known already. A prior is a fitted estimator with `decision_function` (or else `predict_proba`), of any kind, trained
         on any features, or the word "passthrough": the columns are scores themselves. `columns` of X are its features (all by
-        default). More scores can be given to `fit` and `predict` as plain numbers.
+        default). More scores can be given to `fit` and `predict` as plain numbers. All columns of X have to be finite numbers, those that
+        only priors read too. A clone keeps its priors as they are; in a parameter grid, which clones the values, wrap them in
+        `sklearn.frozen.FrozenEstimator`.
     p : float in (1, 2], "auto", "auto-priors", "cv" or sequence of floats, default "auto"
         "auto" is q = 2 ln F, with F all groups (section 6.3); "auto-priors" takes the number of prior scores, as section 6.5.2
-        prints; "cv" chooses from `P_RANGE` by cross-validation, a sequence from itself.
+        prints; "cv" chooses from `P_RANGE` by the accuracy in cross-validation, a sequence from itself. The scales of scores and the
+        width of kernels are those of all training samples.
     C : float > 0, default 1.0
     class_weight : None, "positive", "balanced" or dict, default None
         Weight of the losses of a class. "positive" is the thesis's weighting of two classes, N-/N+ for the second in sorted order
@@ -129,7 +131,8 @@ class MKTL(TransferClassifier):
     n_epochs : int, default 20
         Epochs of OBSCURE's batch stage; more of them do not shorten the ascent after it.
     n_epochs_online, eta, radius, measure, shuffle, sampling, normalize, memory, random_state, callback, verbose
-        See `cuelearn.mkl.OBSCURE`.
+        See `cuelearn.mkl.OBSCURE`. `radius` bounds OBSCURE's stages, not the ascent, whose norm is the optimum's; the callback sees
+        OBSCURE's epochs and may end the run there.
     cv : int, default 5
         Stratified folds for choosing p; fewer where a class has fewer samples, at least 2.
 
@@ -155,8 +158,12 @@ class MKTL(TransferClassifier):
 
     Notes
     -----
-    Cost: a visit O(M (F0 + K)), an update O(F0 n + F); 10 classes of 100 samples with 40 priors take well under a second. Memory for
-    the scores: the n x K given ones, and O(M K) beside them; no kernel matrix of scores is made.
+    Cost: a visit O(M (F0 + K)), an update O(F0 n + F); 10 classes of 100 samples with 40 priors take 0.2 to 3 s, up to 10 s where C is
+    large and p near 1. Memory for the scores: the n x K given ones, and O(M K) beside them; no kernel matrix of scores is made.
+
+    Scikit-learn's searches and pipelines hand `scores` on to `fit` only with metadata routing:
+    ``sklearn.set_config(enable_metadata_routing=True)``, ``model.set_fit_request(scores=True).set_score_request(scores=True)``. Scores
+    that are columns of X ("passthrough") need none of that.
 
     Without priors the problem is that of `OBSCURE` on the kernels. As the regulariser may leave out every prior, useless priors
     cannot be worse than none in the objective; on new samples they can, see the chapter's notebook.
@@ -275,35 +282,3 @@ class MKTL(TransferClassifier):
         self.online_errors_ = result.online_errors
         self.converged_ = result.converged
         self.radius_ = result.extra["radius"]
-
-
-def class_weights(given, classes, labels):
-    """Weight of every class's losses.
-
-    Parameters
-    ----------
-    given : None, "positive", "balanced" or dict
-    classes : ndarray, shape (n_classes,)
-    labels : ndarray of int
-
-    Returns
-    -------
-    dict
-        class -> weight.
-    """
-    keys = classes.tolist()
-    if given is None:
-        return dict.fromkeys(keys, 1.0)
-    counts = np.bincount(labels, minlength=classes.size)
-    if isinstance(given, str) and given == "positive":
-        if classes.size != 2:
-            raise ValueError(f"class_weight='positive' needs exactly 2 classes, y has {classes.size}; use 'balanced' or a dict")
-        return {keys[0]: 1.0, keys[1]: float(counts[0] / counts[1])}
-    if isinstance(given, str) and given == "balanced":
-        return dict(zip(keys, compute_class_weight("balanced", classes=np.arange(classes.size), y=labels).tolist(), strict=True))
-    if not isinstance(given, dict):
-        raise ValueError(f"class_weight must be None, 'positive', 'balanced' or a dict, got {given!r}")
-    unknown = set(given) - set(keys)
-    if unknown:
-        raise ValueError(f"class_weight names classes that y does not have: {sorted(map(str, unknown))}")
-    return {c: check_positive(f"class_weight[{c!r}]", given.get(c, 1.0)) for c in keys}

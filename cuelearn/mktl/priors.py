@@ -148,7 +148,8 @@ def _scores_of(name, prior, index, X):
 def _checked_scores(name, prior, values, n_samples):
     """An estimator's answer as columns with names."""
     classes = getattr(prior, "classes_", None)
-    n_classes = None if classes is None or isinstance(classes, list) else len(classes)
+    several = isinstance(classes, list) and any(isinstance(part, (list, tuple, np.ndarray)) for part in classes)  # several outputs
+    n_classes = None if classes is None or several else len(classes)
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim != 2 or values.shape[0] != n_samples:

@@ -15,7 +15,12 @@ from cuelearn.figures import BLACK, BLUE, CONFIDENCE, GREY, RED, band, method_st
 TITLES = {"letter": "letter", "mfeat": "mfeat (digits)", "awa": "Animals with Attributes"}
 KINDS = {"shuffled": "scores of real priors, shuffled", "noise": "{} columns of random numbers"}
 #: The order that methods are drawn in, the chapter's own on top; others come first.
-ORDER = ("NoTransfer", "PriorFeatures", "AverageTL", "MultiKT", "MKTL weighted", "MKTL auto", "MKTL")
+ORDER = (
+    "NoTransfer", "NoTransfer weighted", "PriorFeatures", "PriorFeatures weighted", "AverageTL", "AverageTL weighted", "MultiKT",
+    "MKTL weighted", "MKTL auto", "MKTL",
+)  # fmt: skip
+#: Baselines with class weights, which the thesis leaves unweighted.
+REWEIGHTED = ("NoTransfer weighted", "PriorFeatures weighted", "AverageTL weighted")
 #: Methods of the panels of single classes in figure 6.2.
 BY_CLASS = ("NoTransfer", "PriorFeatures", "MultiKT", "MKTL weighted")
 #: Which numbers of samples keep their label where there is no room for all.
@@ -253,20 +258,29 @@ def binary_mean(table):
     Returns
     -------
     Figure
-        The band is the interval over targets, of the means over seeds.
+        A second panel for methods that weigh both classes equally, where the table has more of them than the thesis. The band is the
+        interval over targets, of the means over seeds.
     """
-    fig, ax = plt.subplots(figsize=(5.4, 4.2), layout="constrained")
     each = table.groupby(["target", "n_positive", "method"], as_index=False)["accuracy"].mean()
-    for method in _methods(each):
-        grid = _percent(each[each["method"] == method], "target", "n_positive")
-        band(ax, grid.columns, grid.to_numpy(), method, alpha=0.10)
+    found = _methods(each)
+    panels = {"as in the thesis": [m for m in found if m not in REWEIGHTED]}
+    if any(m in REWEIGHTED for m in found):
+        panels["both classes weigh the same"] = [m for m in found if m in (*REWEIGHTED, "MultiKT", "MKTL weighted")]
+    fig, axes = plt.subplots(1, len(panels), figsize=(5.4 * len(panels), 4.4), layout="constrained", sharey=True, squeeze=False)
     n_targets, n_seeds = table["target"].nunique(), table["seed"].nunique()
-    if n_targets > 1:
-        ax.cuelearn_band = f"mean of {n_targets} targets (of {n_seeds} runs each), band: {CONFIDENCE:.0%} interval over targets"
-    _counts(ax, table["n_positive"], 4.5)
-    ax.set(xlabel="positive training samples", ylabel="test accuracy [%]")
-    _limits([ax], top=101.0)
-    _legend(fig, [ax])
+    for ax, (title, methods) in zip(axes[0], panels.items(), strict=True):
+        for method in methods:
+            grid = _percent(each[each["method"] == method], "target", "n_positive")
+            band(ax, grid.columns, grid.to_numpy(), method, alpha=0.10)
+        if n_targets > 1:
+            ax.cuelearn_band = f"mean of {n_targets} targets (of {n_seeds} runs each), band: {CONFIDENCE:.0%} interval over targets"
+        _counts(ax, table["n_positive"], 4.5)
+        ax.set(xlabel="positive training samples")
+        if len(panels) > 1:
+            ax.set_title(title)
+    axes[0, 0].set_ylabel("test accuracy [%]")
+    _limits(list(axes[0]), top=101.0)
+    _legend(fig, list(axes[0]))
     return fig
 
 

@@ -101,7 +101,7 @@ def spied(patch, right=lambda note: 0.5):
     notes = []
     for name, method in list(compare.METHODS.items()):
 
-        def make(C, p, effort, seed, name=name):
+        def make(C, p, effort, seed, name=name, **chosen):
             return Spy(notes, right, method=name, C=C, p=p, effort=effort, seed=seed)
 
         patch.setitem(compare.METHODS, name, method._replace(make=make))
@@ -321,7 +321,7 @@ def recorded(patch):
     models = []
     for name, method in list(compare.METHODS.items()):
 
-        def make(*given, real=method.make):
+        def make(*given, real=method.make, **chosen):
             models.append(real(*given))
             return models[-1]
 

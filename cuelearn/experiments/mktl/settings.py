@@ -1,4 +1,4 @@
-"""Sizes, seeds and grids of the chapter's experiments: fixed here, for every profile, before anything is run."""
+"""Sizes, seeds and grids of the chapter's experiments. Grids and protocol were fixed first; sizes follow the time that they take."""
 
 from cuelearn.datasets import Provenance
 from cuelearn.mktl import P_RANGE
@@ -29,7 +29,7 @@ def settings(profile):
     dict
         `C`, `p`: grids; `effort`: of MKTL; `binary`: figure 6.2 (numbers of positives, seeds, targets, targets and draws to validate on);
         `multiclass`: figure 6.3 (samples per class, seeds, draws to validate on, held samples per class); `negative`: useless priors;
-        `path`: values of p for the sparsity figure; `timing`: samples per class.
+        `path`: values of p for the sparsity figure; `timing`: samples per class, and values of C that p = 1.01 is timed with.
     """
     sizes = {
         "smoke": dict(
@@ -37,24 +37,24 @@ def settings(profile):
             binary=dict(n_positive=(1, 3, 10), seeds=2, targets=4, validated=2, draws=1),
             multiclass=dict(letter=(1, 5, 10), mfeat=(1, 5), awa=(1, 5), seeds=2, draws=1, held=10),
             negative=dict(n_per_class=(1, 5), n_noise=(0, 17), seeds=2), path=dict(p=(1.01, 1.1, 1.5, 2.0), n_per_class=5, seeds=2),
-            timing=dict(n_per_class=(20, 40), repeats=2),
+            timing=dict(n_per_class=(20,), repeats=1, sparse=(1.0,)),
         ),
         "quick": dict(
-            C=C_RANGE, p=(1.01, 1.05, 1.1, 1.2, 1.5), effort=dict(n_epochs=20, tol=1e-2),
-            binary=dict(n_positive=(1, 3, 5, 10, 15, 30), seeds=5, targets=25, validated=5, draws=1),
-            multiclass=dict(letter=(1, 3, 5, 10, 20, 30), mfeat=(1, 3, 5, 10, 20, 30), awa=(1, 5, 10, 20, 50), seeds=10, draws=1, held=40),
+            C=C_RANGE, p=(1.01, 1.05, 1.2, 1.5), effort=dict(n_epochs=20, tol=1e-2),
+            binary=dict(n_positive=(1, 3, 5, 10, 30), seeds=4, targets=25, validated=7, draws=1),
+            multiclass=dict(letter=(1, 3, 5, 10, 30), mfeat=(1, 3, 5, 10, 30), awa=(1, 5, 10, 20, 50), seeds=10, draws=1, held=40),
             negative=dict(n_per_class=(1, 3, 10), n_noise=(0, 17, 100), seeds=10),
             path=dict(p=(1.01, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5, 1.75, 2.0), n_per_class=10, seeds=5),
-            timing=dict(n_per_class=(25, 100), repeats=2),
+            timing=dict(n_per_class=(100,), repeats=1, sparse=(0.1, 1.0, 10.0)),
         ),
         "full": dict(
-            C=C_RANGE, p=P_RANGE, effort=dict(n_epochs=50, tol=1e-3),
-            binary=dict(n_positive=(1, 3, 5, 10, 15, 20, 25, 30), seeds=5, targets=25, validated=25, draws=2),
-            multiclass=dict(letter=(1, 3, 5, 10, 15, 20, 30, 50, 100), mfeat=(1, 3, 5, 10, 15, 20, 30, 50), awa=(1, 5, 10, 20, 30, 50),
-                            seeds=10, draws=5, held=50),
-            negative=dict(n_per_class=(1, 3, 5, 10, 20, 30), n_noise=(0, 17, 100), seeds=20),
+            C=C_RANGE, p=P_RANGE, effort=dict(n_epochs=20, tol=1e-2),
+            binary=dict(n_positive=(1, 3, 5, 10, 15, 20, 25, 30), seeds=5, targets=25, validated=9, draws=1),
+            multiclass=dict(letter=(1, 3, 5, 10, 15, 20, 30, 50), mfeat=(1, 3, 5, 10, 15, 20, 30, 50), awa=(1, 5, 10, 20, 30, 50),
+                            seeds=10, draws=2, held=50),
+            negative=dict(n_per_class=(1, 3, 5, 10, 20), n_noise=(0, 17, 100), seeds=20),
             path=dict(p=(1.01, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.6, 1.75, 2.0), n_per_class=10, seeds=10),
-            timing=dict(n_per_class=(25, 50, 75, 100), repeats=5),
+            timing=dict(n_per_class=(25, 50, 75, 100), repeats=3, sparse=C_RANGE),
         ),
     }  # fmt: skip
     return sizes[profile]

@@ -100,8 +100,8 @@ class TransferTask(NamedTuple):
     priors, same_priors : tuple of Prior
         The fitted models behind `scores` and `same`, in the order of the columns.
     gamma : float
-        Width of the RBF of `same`: the mean squared distance among the samples that the priors were trained on, which are not the
-        new task's.
+        Width of the RBF of `same`, and of all methods on the new task: the mean squared distance among the samples that priors were
+        trained on; in binary tasks those of all 25 letters, the target's too, which have no part in its priors.
     """
 
     name: str
