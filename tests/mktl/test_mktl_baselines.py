@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cuelearn.kernels import RBF, KernelBank, Linear
-from cuelearn.mkl import AverageKernelSVM
+from cuelearn.mkl import AverageKernelSVM, single
 from cuelearn.mkl.base import load
 from cuelearn.mktl import baselines
 from cuelearn.mktl.baselines import AverageTL, NoTransfer, PriorFeatures
@@ -156,6 +156,125 @@ def test_average_tl_without_scores_is_no_transfer(task):
     one, other = AverageTL(CUES).fit(task.X, task.y), NoTransfer(CUES).fit(task.X, task.y)
     np.testing.assert_array_equal(one.decision_function(task.new), other.decision_function(task.new))
     assert one.transfer_weights_.shape == (task.n_classes, 0) and one.prior_names_ == []
+
+
+# ------------------------------------------------------------------ weights of the classes
+
+
+class Few:
+    """The samples of a task without most of class 0, in kernel matrices and scaled scores; SVMs of scikit-learn on them."""
+
+    def __init__(self, task):
+        rare = np.flatnonzero(task.y == 0)[:5]
+        self.rows = np.sort(np.concatenate([rare, np.flatnonzero(task.y != 0)]))
+        self.y = task.y[self.rows]
+        self.S = task.S[self.rows]
+        scale = scale_of(self.S, "rms")
+        self.scaled, self.scaled_new = self.S / scale, task.S_new / scale
+        self.stack, self.cross, self.S_new = task.stack[:, self.rows][:, :, self.rows], task.cross[:, :, self.rows], task.S_new
+        self.targets = [(self.y == c).astype(int) for c in ([1] if task.n_classes == 2 else range(task.n_classes))]
+
+    def kernels(self, cls):
+        """The kernel of a method, on the training samples and of the new ones."""
+        if cls is NoTransfer:
+            return self.stack.mean(axis=0), self.cross.mean(axis=0)
+        n = len(self.stack) + self.S.shape[1]
+        return tuple((K.sum(axis=0) + L @ self.scaled.T) / n for K, L in ((self.stack, self.scaled), (self.cross, self.scaled_new)))
+
+    def fit(self, cls, **options):
+        return cls("precomputed", **options).fit(self.stack, self.y, scores=self.S)
+
+    def decision(self, cls, class_weight=None, sample_weight=None, **options):
+        """Decision values of SVC for the new samples, one class against the rest; for two classes one."""
+        kernel, of_new = self.kernels(cls)
+        machines = [SVC(kernel="precomputed", class_weight=class_weight, **options).fit(kernel, target, sample_weight=sample_weight)
+                    for target in self.targets]  # fmt: skip
+        found = np.stack([machine.decision_function(of_new) for machine in machines], axis=1)
+        return found[:, 0] if len(machines) == 1 else found
+
+    def planes(self, C, class_weight=None, sample_weight=None):
+        """Hyperplanes and biases of SVC on the scaled scores."""
+        machines = [SVC(kernel="linear", C=C, class_weight=class_weight, tol=1e-9).fit(self.scaled, target, sample_weight=sample_weight)
+                    for target in self.targets]  # fmt: skip
+        return np.concatenate([m.coef_ for m in machines]), np.concatenate([m.intercept_ for m in machines])
+
+
+def planes_of(model):
+    """Hyperplanes and biases of PriorFeatures; for two classes one."""
+    V, b = model.transfer_weights_, model.intercept_
+    return (V[1:] - V[:1], b[1:] - b[:1]) if len(V) == 2 else (V, b)
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+@pytest.mark.parametrize("cls", [NoTransfer, AverageTL])
+def test_balanced_weights_are_those_of_libsvm(cls, C, task):
+    """Both sides of every class's problem weigh the same."""
+    few = Few(task)
+    wanted = few.decision(cls, "balanced", C=C)
+    found = few.fit(cls, C=C, class_weight="balanced").decision_function(few.cross, few.S_new)
+    np.testing.assert_allclose(found, wanted, atol=1e-9 * np.abs(wanted).max())
+    plain = few.fit(cls, C=C).decision_function(few.cross, few.S_new)
+    np.testing.assert_allclose(plain, few.decision(cls, C=C), atol=1e-9 * np.abs(plain).max())
+    assert C == 10.0 or np.abs(found - plain).max() > 0.01 * np.abs(wanted).max()  # samples at the limit make the weights count
+
+
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_balanced_prior_features_are_a_linear_svm(C, task):
+    few = Few(task)
+    model = few.fit(PriorFeatures, C=C, class_weight="balanced")
+    coef, bias = few.planes(C, "balanced")
+    for found, wanted in zip(planes_of(model), (coef, bias), strict=True):
+        np.testing.assert_allclose(found, wanted, atol=1e-4)
+    assert C == 10.0 or np.abs(planes_of(few.fit(PriorFeatures, C=C))[0] - coef).max() > 0.01
+
+
+@pytest.mark.parametrize("cls", ALL)
+def test_a_dict_weighs_the_samples_of_each_class(cls, task):
+    """Of every problem alike; classes that it leaves out weigh 1, and all weights together are a factor on C."""
+    few = Few(task)
+    weights = {0: 5.0, 1: 0.4}
+    of_sample = np.array([weights.get(c, 1.0) for c in few.y.tolist()])
+    model = few.fit(cls, C=2.0, class_weight=weights)
+    if cls is PriorFeatures:
+        for found, wanted in zip(planes_of(model), few.planes(2.0, sample_weight=of_sample), strict=True):
+            np.testing.assert_allclose(found, wanted, atol=1e-4)
+    else:
+        wanted = few.decision(cls, sample_weight=of_sample, C=2.0)
+        np.testing.assert_allclose(model.decision_function(few.cross, few.S_new), wanted, atol=1e-9 * np.abs(wanted).max())
+    same, plain = few.fit(cls, C=1.0, class_weight=dict.fromkeys(range(task.n_classes), 2.0)), few.fit(cls, C=2.0)
+    values = plain.decision_function(few.cross, few.S_new)
+    np.testing.assert_allclose(same.decision_function(few.cross, few.S_new), values, atol=1e-4 * np.abs(values).max())
+    ones = few.fit(cls, C=2.0, class_weight={})
+    np.testing.assert_allclose(ones.decision_function(few.cross, few.S_new), values, atol=1e-6 * np.abs(values).max())
+
+
+@pytest.mark.parametrize("cls", [NoTransfer, AverageTL])
+@pytest.mark.parametrize("class_weight", ["balanced", {0: 3.0, 1: 0.5}])
+def test_weights_reach_either_route_to_libsvm(cls, class_weight, task, monkeypatch):
+    """The same bits through scikit-learn's SVC."""
+    few = Few(task)
+    direct = few.fit(cls, C=0.5, class_weight=class_weight)
+    monkeypatch.setattr(single, "_libsvm", None)
+    other = few.fit(cls, C=0.5, class_weight=class_weight)
+    np.testing.assert_array_equal(direct.dual_coef_, other.dual_coef_)
+    np.testing.assert_array_equal(direct.intercept_, other.intercept_)
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("value, says", [
+    ("positive", "class_weight must be None, 'balanced' or a dict, got 'positive'"), ("even", "class_weight must be .*'even'"),
+    (2.0, "class_weight must be .*2.0"), ([1.0, 2.0], "class_weight must be"), ({0: 0.0}, r"class_weight\[0\]"),
+    ({0: -1.0}, r"class_weight\[0\]"), ({1: np.nan}, r"class_weight\[1\]"), ({1: "much"}, r"class_weight\[1\]"),
+    ({"ant": 1.0}, "class_weight names classes that y does not have: .*ant"),
+])  # fmt: skip
+def test_a_bad_class_weight_is_one_error(cls, value, says, task):
+    """One sentence, and a model fitted before stays as it was."""
+    model = task.fit(cls)
+    before = model.decision_function(task.new)
+    with pytest.raises((ValueError, TypeError), match=says) as caught:
+        model.set_params(class_weight=value).fit(task.X, task.y)
+    assert "\n" not in str(caught.value) and caught.value.__context__ is None
+    np.testing.assert_array_equal(model.decision_function(task.new), before)
 
 
 # ------------------------------------------------------------------ what they share

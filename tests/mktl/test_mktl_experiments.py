@@ -22,6 +22,7 @@ from cuelearn import figures
 from cuelearn.datasets import AWA_TEST_CLASSES
 from cuelearn.experiments import mktl as exp
 from cuelearn.experiments.mktl import compare, tasks, timing
+from cuelearn.kernels import RBF
 from cuelearn.mktl import MKTL, P_RANGE, AverageTL, MultiKT, NoTransfer, PriorFeatures
 from cuelearn.plots import mktl as draw_mktl
 from cuelearn.protocols import Sweep
@@ -30,6 +31,7 @@ EFFORT = dict(n_epochs=3, tol=1e-2)
 GRIDS = {"C": [0.1, 10.0], "p": [1.1, 1.5]}
 PROFILES = ("smoke", "quick", "full")
 CLASSES = {"NoTransfer": NoTransfer, "PriorFeatures": PriorFeatures, "AverageTL": AverageTL, "MultiKT": MultiKT}
+REWEIGHTED = tuple(f"{name} weighted" for name in ("NoTransfer", "PriorFeatures", "AverageTL"))
 
 
 # ------------------------------------------------------------------ small tasks, and methods that only watch
@@ -48,7 +50,7 @@ def made_task(name, names, n_priors, n_first, pool, test, seed, numbered=False):
     pool, test = (np.concatenate(rows) for rows in zip(*parts, strict=True))
     return exp.TransferTask(
         name, X, y, scores, same, tuple(f"old {k}" for k in range(n_priors)), n_first, pool, test, exp.SIMULATED, np.arange(y.size),
-        list(range(X.shape[1])), (), (), 1.0,
+        list(range(X.shape[1])), (), (), float(2.0 * X.var(axis=0, ddof=1).sum()),  # mean squared distance of different rows
     )  # fmt: skip
 
 
@@ -85,6 +87,8 @@ class Spy:
 
     def __init__(self, notes, right, **asked):
         self.notes, self.right, self.note = notes, right, types.SimpleNamespace(**asked)
+        if "MKTL" in asked["method"]:
+            self.dual_gap_, self.objective_ = 0.01 * asked["C"], 4.0
 
     def fit(self, bank, y, scores=None):
         self.note.bank, self.note.y, self.note.scores = bank, y, scores
@@ -102,7 +106,7 @@ def spied(patch, right=lambda note: 0.5):
     for name, method in list(compare.METHODS.items()):
 
         def make(C, p, effort, seed, name=name, **chosen):
-            return Spy(notes, right, method=name, C=C, p=p, effort=effort, seed=seed)
+            return Spy(notes, right, method=name, C=C, p=p, effort=effort, seed=seed, more=chosen)
 
         patch.setitem(compare.METHODS, name, method._replace(make=make))
     return notes
@@ -113,10 +117,20 @@ def rows_of(scores):
     return (np.abs(scores[:, 0]) - 1.0).astype(int)
 
 
-def rbf(A, B, X):
-    """Values between A and B, with the mean squared distance among different rows of X."""
-    squared = ((X[:, None] - X) ** 2).sum(axis=2)
-    return np.exp(-((A[:, None] - B) ** 2).sum(axis=2) / (squared.sum() / (len(X) * (len(X) - 1))))
+def rbf(A, B, width):
+    """Values between A and B; the width is a squared distance."""
+    return np.exp(-((A[:, None] - B) ** 2).sum(axis=2) / width)
+
+
+def cue(task):
+    """The kernel of all methods for a task, as a user would write it."""
+    return [("all", RBF(gamma=task.gamma), slice(None))]
+
+
+def some_parameters(method, C, p=1.1, class_weight=None):
+    """Parameters of a method, in the form in which they are chosen."""
+    found = {"C": C, "p": p if compare.METHODS[method].has_p else ""}
+    return {**found, "class_weight": class_weight} if method == "MultiKT" else found
 
 
 def check_note(note, task, n_priors=None):
@@ -125,8 +139,8 @@ def check_note(note, task, n_priors=None):
     X = task.X[train]
     np.testing.assert_array_equal(note.y, task.y[train])
     np.testing.assert_array_equal(note.y_judged, task.y[judged])
-    np.testing.assert_allclose(note.bank.rows(np.arange(train.size))[0], rbf(X, X, X), atol=1e-5)
-    np.testing.assert_allclose(note.rows, rbf(task.X[judged], X, X)[None], atol=1e-5)
+    np.testing.assert_allclose(note.bank.rows(np.arange(train.size))[0], rbf(X, X, task.gamma), atol=1e-5)
+    np.testing.assert_allclose(note.rows, rbf(task.X[judged], X, task.gamma)[None], atol=1e-5)
     source = task.same if compare.METHODS[note.method].same else task.scores
     np.testing.assert_array_equal(note.scores, source[train][:, :n_priors])
     np.testing.assert_array_equal(note.judged, source[judged][:, :n_priors])
@@ -147,23 +161,33 @@ def validated(method, n_priors=None, useless="", name="few", n=2, grids=GRIDS, d
 
 
 def test_parameters_arrive():
-    """C, p, seed and effort; only the weighted one has weights; p auto is MKTL's own."""
+    """C, p, seed and effort; the weighted ones have weights, Multi-KT those that it is given; p auto is MKTL's own."""
     assert set(compare.BINARY) | set(compare.MULTICLASS) == set(compare.METHODS) <= set(figures.METHOD_STYLE)
     for name, method in compare.METHODS.items():
         model = method.make(7.0, 1.25 if method.has_p else "", dict(n_epochs=4, tol=0.3), 9)
         assert (model.kernels, model.C, model.priors, model.scaling) == ("precomputed", 7.0, None, "rms")
-        assert type(model) is CLASSES.get(name, MKTL)
+        assert type(model) is CLASSES.get(name.removesuffix(" weighted"), MKTL)
+        assert method.weights == (("balanced", None) if name == "MultiKT" else ())
         assert method.has_p == (name in ("MKTL", "MKTL weighted")) and method.same == (name == "MultiKT")
         if isinstance(model, MKTL):
             assert (model.p, model.random_state, model.n_epochs, model.tol) == (1.25 if method.has_p else "auto", 9, 4, 0.3)
             assert model.class_weight == ("positive" if name == "MKTL weighted" else None) and not model.verbose
+        elif name == "MultiKT":
+            made = [method.make(7.0, "", {}, 9, class_weight=weight) for weight in method.weights]
+            assert [type(m) for m in made] == [MultiKT] * 2 and [m.class_weight for m in made] == ["balanced", None]
+        else:
+            assert model.class_weight == ("balanced" if name in REWEIGHTED else None)
+    assert set(REWEIGHTED) <= set(compare.BINARY) and not set(REWEIGHTED) & set(compare.MULTICLASS)
 
 
 def test_all_methods_choose_from_one_grid():
     grids = {"C": (0.1, 1.0, 10.0), "p": (1.01, 1.5)}
     for name, method in compare.METHODS.items():
-        found = [(c["C"], c["p"]) for c in compare.candidates(name, grids)]
-        assert sorted(found) == sorted(itertools.product(grids["C"], grids["p"] if method.has_p else [""]))
+        weights = [{"class_weight": "balanced"}, {"class_weight": None}] if name == "MultiKT" else [{}]
+        points = itertools.product(grids["C"], grids["p"] if method.has_p else [""], weights)
+        wanted = [{"C": C, "p": p, **weight} for C, p, weight in points]
+        found = compare.candidates(name, grids)
+        assert sorted(found, key=str) == sorted(wanted, key=str) and len(found) == 3 * (2 if method.has_p or name == "MultiKT" else 1)
 
 
 def test_every_method_is_tried_with_the_whole_grid(monkeypatch):
@@ -172,8 +196,9 @@ def test_every_method_is_tried_with_the_whole_grid(monkeypatch):
     for method in compare.METHODS:
         notes.clear()
         validated(method, draws=3)
-        tried = itertools.product(GRIDS["C"], GRIDS["p"] if compare.METHODS[method].has_p else [""])
-        assert sorted((n.C, n.p) for n in notes) == sorted(c for c in tried for _ in range(3))
+        weights = [{"class_weight": "balanced"}, {"class_weight": None}] if method == "MultiKT" else [{}]
+        tried = itertools.product(GRIDS["C"], GRIDS["p"] if compare.METHODS[method].has_p else [""], weights)
+        assert sorted(((n.C, n.p, n.more) for n in notes), key=str) == sorted((c for c in tried for _ in range(3)), key=str)
         assert {n.method for n in notes} == {method} and all(n.effort == EFFORT for n in notes)
 
 
@@ -197,6 +222,9 @@ def test_equally_good_ones(monkeypatch, right, C, p):
     assert (found["C"], found["p"]) == (C, p)
     spied(monkeypatch, lambda n: 0.7)
     assert validated("MKTL auto") == {"C": 0.1, "p": "", "validation": 0.7}
+    assert validated("MultiKT") == {"C": 0.1, "p": "", "class_weight": "balanced", "validation": 0.7}
+    spied(monkeypatch, lambda n: 0.7 + 0.1 * (n.more == {"class_weight": None}))
+    assert validated("MultiKT", draws=1) == {"C": 0.1, "p": "", "class_weight": None, "validation": 0.7 + 0.1}
 
 
 def test_equally_good_over_several_draws(monkeypatch):
@@ -269,18 +297,21 @@ def test_rows_of_the_figure(monkeypatch, n_priors):
     task = made_tasks(numbered=True)["few"]
     placed(monkeypatch, {"few": task})
     notes = spied(monkeypatch, lambda note: note.C / 100.0)
-    chosen = {m: {"C": 1.0 + k, "p": 1.1 if compare.METHODS[m].has_p else ""} for k, m in enumerate(compare.METHODS)}
-    for seed in (0, 7):
+    for seed, weight in ((0, None), (7, "balanced")):
+        chosen = {m: some_parameters(m, 1.0 + k, class_weight=weight) for k, m in enumerate(compare.METHODS)}
         notes.clear()
         table = compare.accuracies("few", 3, n_priors, "", seed, chosen, EFFORT)
         assert [note.method for note in notes] == list(chosen) == table["method"].tolist()
+        assert table.columns.tolist() == ["method", "accuracy", "gap", "C", "p", "class_weight"]
         for note, row in zip(notes, table.itertuples(), strict=True):
             train, judged = check_note(note, task, n_priors)
             np.testing.assert_array_equal(train, exp.draw(task, 3, seed))
             np.testing.assert_array_equal(judged, task.test)
             assert note.bank is notes[0].bank and note.rows is notes[0].rows
             assert (note.C, note.p, note.seed, note.effort) == (chosen[note.method]["C"], chosen[note.method]["p"], seed, EFFORT)
+            assert note.more == ({"class_weight": weight} if note.method == "MultiKT" else {})
             assert (row.accuracy, row.C, row.p) == (note.C / 100.0, note.C, note.p)
+            assert row.gap == 0.01 * note.C / 4.0 if "MKTL" in note.method else np.isnan(row.gap)
             assert (note.scores[:, 0] < 0.0).all() == (note.method == "MultiKT")
             assert note.scores.shape[1] == note.judged.shape[1] == (n_priors or 5)
 
@@ -305,14 +336,17 @@ def test_rows_of_the_binary_figure(monkeypatch):
         assert len(set(seen[method])) == 4 and seen[method] == seen[method][:4] * (len(notes) // 4)
     assert all(set(found) == set(seen["MKTL"]) for found in seen.values())
     notes.clear()
-    chosen = {m: {"C": 1.0, "p": 1.1 if compare.METHODS[m].has_p else ""} for m in compare.BINARY}
+    chosen = {m: some_parameters(m, 1.0, class_weight="balanced") for m in compare.BINARY}
     table = compare.accuracies_binary("B", 5, 2, chosen, EFFORT)
+    assert table.columns.tolist() == ["method", "accuracy", "gap"]
+    np.testing.assert_array_equal(table["gap"], [0.0025 if "MKTL" in m else np.nan for m in compare.BINARY])
     assert table["method"].tolist() == [note.method for note in notes] == list(compare.BINARY)
     for note in notes:
         train, judged = check_note(note, made["B"])
         np.testing.assert_array_equal(train, exp.draw_binary(made["B"], 2, exp.N_NEGATIVE, 5))
         np.testing.assert_array_equal(judged, made["B"].test)
         assert note.bank is notes[0].bank and note.seed == 5
+        assert note.more == ({"class_weight": "balanced"} if note.method == "MultiKT" else {})
     assert not {train for found in seen.values() for _, train, _ in found} & {rows_of(notes[0].scores).tobytes()}
 
 
@@ -322,7 +356,7 @@ def recorded(patch):
     for name, method in list(compare.METHODS.items()):
 
         def make(*given, real=method.make, **chosen):
-            models.append(real(*given))
+            models.append(real(*given, **chosen))
             return models[-1]
 
         if name != "MKTL auto":  # which is made by MKTL
@@ -362,26 +396,37 @@ def test_test_samples_reach_no_model(monkeypatch):
 
 
 def test_accuracies_are_those_of_the_estimators(monkeypatch):
-    """Each method as a user would call it: an RBF on all columns, scores beside them."""
+    """Each method as a user would call it: an RBF on all columns, scores beside them; the gaps too."""
     task, pair = made_tasks()["few"], made_binary()["E"]
     placed(monkeypatch, {"few": task}, {"E": pair})
-    chosen = {m: {"C": 10.0, "p": 1.1 if compare.METHODS[m].has_p else ""} for m in compare.METHODS}
-    several = compare.accuracies("few", 4, 3, "", 2, {m: chosen[m] for m in compare.MULTICLASS}, EFFORT)
-    two = compare.accuracies_binary("E", 2, 6, {m: chosen[m] for m in compare.BINARY}, EFFORT)
-    for table, data, train, cut in (
-        (several, task, exp.draw(task, 4, 2), 3), (two, pair, exp.draw_binary(pair, 6, exp.N_NEGATIVE, 2), 4)
+    several = compare.accuracies("few", 4, 3, "", 2, {m: some_parameters(m, 10.0) for m in compare.MULTICLASS}, EFFORT)
+    two = {
+        weight: compare.accuracies_binary("E", 2, 6, {m: some_parameters(m, 10.0, 1.1, weight) for m in compare.BINARY}, EFFORT)
+        for weight in ("balanced", None)
+    }
+    rows = exp.draw_binary(pair, 6, exp.N_NEGATIVE, 2)
+    for table, weight, data, train, cut in (
+        (several, None, task, exp.draw(task, 4, 2), 3), *((found, weight, pair, rows, 4) for weight, found in two.items())
     ):  # fmt: skip
-        for method, found in zip(table["method"], table["accuracy"], strict=True):
-            if method in CLASSES:
-                model = CLASSES[method](C=10.0)
+        for method, found, gap in zip(table["method"], table["accuracy"], table["gap"], strict=True):
+            if method in REWEIGHTED:
+                model = CLASSES[method.removesuffix(" weighted")](cue(data), C=10.0, class_weight="balanced")
+            elif method == "MultiKT":
+                model = MultiKT(cue(data), C=10.0, class_weight=weight)
+            elif method in CLASSES:
+                model = CLASSES[method](cue(data), C=10.0)
             else:
-                weight = "positive" if method == "MKTL weighted" else None
+                of_classes = "positive" if method == "MKTL weighted" else None
                 p = "auto" if method == "MKTL auto" else 1.1
-                model = MKTL(C=10.0, p=p, class_weight=weight, random_state=2, verbose=False, **EFFORT)
+                model = MKTL(cue(data), C=10.0, p=p, class_weight=of_classes, random_state=2, verbose=False, **EFFORT)
             scores = (data.same if method == "MultiKT" else data.scores)[:, :cut]
             model.fit(data.X[train], data.y[train], scores=scores[train])
             right = model.predict(data.X[data.test], scores=scores[data.test]) == data.y[data.test]
             assert found == pytest.approx(right.mean(), abs=1e-12)
+            if isinstance(model, MKTL):
+                assert 0.0 <= gap <= EFFORT["tol"] and gap == pytest.approx(model.dual_gap_ / model.objective_, abs=1e-9)
+            else:
+                assert np.isnan(gap)
 
 
 # ------------------------------------------------------------------ useless scores
@@ -420,14 +465,14 @@ def test_useless_scores_take_the_place_of_all(monkeypatch, kind):
     notes = spied(monkeypatch)
     some = ("NoTransfer", "MultiKT", "MKTL")
     wanted = compare.useless_scores(task, kind, 2)
-    compare.accuracies("few", 3, None, kind, 2, {m: {"C": 1.0, "p": ""} for m in some}, EFFORT)
+    compare.accuracies("few", 3, None, kind, 2, {m: some_parameters(m, 1.0) for m in some}, EFFORT)
     assert len(notes) == 3
     for note in notes:
         np.testing.assert_array_equal(note.scores, wanted[exp.draw(task, 3, 2)])
         np.testing.assert_array_equal(note.judged, wanted[task.test])
     notes.clear()
     validated("MultiKT", useless=kind, seed=2)
-    assert len(notes) == 4
+    assert len(notes) == 2 * len(GRIDS["C"]) * 2  # draws, C and class weights
     for note in notes:
         rows = [{tuple(row) for row in found} for found in (note.scores, note.judged)]
         assert rows[0] | rows[1] <= {tuple(row) for row in wanted} and note.scores.shape == (8, wanted.shape[1])
@@ -439,7 +484,7 @@ def test_no_scores_are_no_priors(monkeypatch):
     placed(monkeypatch, {"few": task})
     chosen = {"MKTL": {"C": 10.0, "p": 1.5}}
     rows = exp.draw(task, 4, 0)
-    model = MKTL(C=10.0, p=1.5, random_state=0, verbose=False, **EFFORT).fit(task.X[rows], task.y[rows])
+    model = MKTL(cue(task), C=10.0, p=1.5, random_state=0, verbose=False, **EFFORT).fit(task.X[rows], task.y[rows])
     found = compare.accuracies("few", 4, None, "none", 0, chosen, EFFORT)["accuracy"].iloc[0]
     assert found == pytest.approx(model.score(task.X[task.test], task.y[task.test]), abs=1e-12)
 
@@ -449,7 +494,8 @@ def test_no_scores_are_no_priors(monkeypatch):
 
 def odd(note):
     """An accuracy that depends on all a point may depend on, so that parameters put in the wrong place show."""
-    return float(np.cos(7.0 * note.C + 3.0 * note.rows.sum() + 5.0 * note.scores.shape[1] + len(note.method) + (note.p or 0.0)))
+    weighted = 2.0 * (note.more.get("class_weight") is not None)
+    return float(np.cos(7.0 * note.C + 3.0 * note.rows.sum() + 5.0 * note.scores.shape[1] + len(note.method) + (note.p or 0.0) + weighted))
 
 
 def check_chosen(table, wanted):
@@ -462,7 +508,7 @@ def test_multiclass_has_every_point(monkeypatch, sweep):
     notes = spied(monkeypatch, odd)
     o = dict(few=(1, 4), one=(2,), draws=2, held=3)
     table = exp.multiclass(sweep, ["few", "one"], [3, 5], o, GRIDS, EFFORT)
-    assert {"name", "n_per_class", "n_priors", "seed", "method", "accuracy", "C", "p"} <= set(table)
+    assert {"name", "n_per_class", "n_priors", "seed", "method", "accuracy", "gap", "C", "p"} <= set(table)
     places = [(n, k, m) for n in (1, 4) for k in (3, 5) for m in compare.MULTICLASS if (k, m) != (3, "NoTransfer")]  # which has no priors
     wanted = {("few", n, k, s, m) for n, k, m in places for s in (3, 5)}
     wanted |= {("one", 2, 4, s, m) for s in (3, 5) for m in compare.MULTICLASS}
@@ -488,7 +534,7 @@ def test_negative_has_every_point(monkeypatch, sweep):
     spied(monkeypatch, odd)
     o = dict(n_per_class=(1, 3), n_noise=(0, 2, 6))
     table = exp.negative(sweep, "few", [0, 1, 2], o, GRIDS, EFFORT, dict(draws=1, held=4))
-    assert {"name", "n_per_class", "useless", "seed", "method", "accuracy", "C", "p"} <= set(table)
+    assert {"name", "n_per_class", "useless", "seed", "method", "accuracy", "gap", "C", "p"} <= set(table)
     cases = [("none", ("NoTransfer", "MKTL"))]
     cases += [(kind, ("AverageTL", "MultiKT", "MKTL", "MKTL auto")) for kind in ("shuffled", "noise 2", "noise 6")]
     wanted = {("few", n, kind, s, m) for n in (1, 3) for kind, some in cases for s in (0, 1, 2) for m in some}
@@ -507,21 +553,27 @@ def test_binary_has_every_point(monkeypatch, sweep):
     spied(monkeypatch, odd)
     o = dict(n_positive=(1, 5), targets=3, validated=2, draws=1)
     table = exp.binary(sweep, [1, 4], o, GRIDS, EFFORT)
-    assert {"target", "seed", "n_positive", "method", "accuracy", "C", "p"} <= set(table)
+    assert {"target", "seed", "n_positive", "method", "accuracy", "gap", "C", "p"} <= set(table)
     targets = list(dict.fromkeys(table["target"]))
     assert len(targets) == 3 and set(targets) <= set("ABCDEF")
     wanted = set(itertools.product(targets, (1, 4), (1, 5), compare.BINARY))
     found = list(table[["target", "seed", "n_positive", "method"]].itertuples(index=False, name=None))
     assert len(found) == len(set(found)) and set(found) == wanted
 
+    validations = {
+        (m, n): compare.validated_binary(m, n, ["A", "D"], GRIDS, EFFORT, 1, 1) for m in compare.BINARY for n in o["n_positive"]
+    }
+
     def chosen(row):
-        one = compare.validated_binary(row.method, row.n_positive, ["A", "D"], GRIDS, EFFORT, 1, 1)
+        one = validations[row.method, row.n_positive]
         return one["C"], one["p"]
 
     check_chosen(table, chosen)
-    for row in table.itertuples():  # and these were trained with
-        again = compare.accuracies_binary(row.target, row.seed, row.n_positive, {row.method: {"C": row.C, "p": row.p}}, EFFORT)
+    for row in table.itertuples():  # and these were trained with, class weights and all
+        one = {row.method: validations[row.method, row.n_positive]}
+        again = compare.accuracies_binary(row.target, row.seed, row.n_positive, one, EFFORT)
         assert again["accuracy"].tolist() == [row.accuracy]
+        np.testing.assert_array_equal(again["gap"], [row.gap])
 
 
 def test_one_line_adds_a_method(monkeypatch, sweep):
@@ -550,7 +602,7 @@ def test_one_line_adds_a_method(monkeypatch, sweep):
     task = made_tasks()["few"]
     for row in mine.itertuples():
         train = exp.draw(task, row.n_per_class, row.seed)
-        near = rbf(task.X[task.test], task.X[train], task.X[train]).argmax(axis=1)
+        near = rbf(task.X[task.test], task.X[train], task.gamma).argmax(axis=1)
         assert row.accuracy == pytest.approx(np.mean(task.y[train][near] == task.y[task.test]))
     monkeypatch.setattr(figures, "METHOD_STYLE", dict(figures.METHOD_STYLE))
     figures.name_methods(compare.METHODS)
@@ -572,16 +624,16 @@ def test_transfer_weights(monkeypatch, n_priors):
     assert list(table[["new", "prior"]].itertuples(index=False, name=None)) == list(itertools.product("abcd", names))
     train = exp.draw(task, 5, 3)
     S = task.scores[:, :n_priors]
-    own = MKTL(C=10.0, p=1.2, random_state=3, verbose=False, **EFFORT).fit(task.X[train], task.y[train], scores=S[train])
+    own = MKTL(cue(task), C=10.0, p=1.2, random_state=3, verbose=False, **EFFORT).fit(task.X[train], task.y[train], scores=S[train])
     np.testing.assert_allclose(table["weight"], own.transfer_weights_.ravel(), atol=1e-9)
-    K = rbf(task.X[train], task.X[train], task.X[train])
+    K = rbf(task.X[train], task.X[train], task.gamma)
     block = own.kernel_weights_[0] * np.sqrt(np.einsum("ic,ij,jc->", own.dual_coef_, K, own.dual_coef_))
     np.testing.assert_allclose(table["kernel"], block, rtol=1e-4)
     assert np.ptp(table["kernel"]) == 0.0 and np.ptp(table["weight"]) > 0.0
     # the weights are those of scaled scores: with the kernel's part they make the decision values
     scaled = S[task.test] / np.sqrt(np.mean(S[train] ** 2, axis=0))
     parts = scaled @ table.pivot(index="new", columns="prior", values="weight")[names].to_numpy().T
-    parts += own.kernel_weights_[0] * rbf(task.X[task.test], task.X[train], task.X[train]) @ own.dual_coef_
+    parts += own.kernel_weights_[0] * rbf(task.X[task.test], task.X[train], task.gamma) @ own.dual_coef_
     np.testing.assert_allclose(model.decision_function(trial.rows, scores=trial.scores[False][1]), parts, atol=1e-4)
     np.testing.assert_array_equal(trial.y_judged, task.y[task.test])
     assert trial.accuracy("MKTL", chosen, EFFORT, 3) == np.mean(np.array(list("abcd"))[parts.argmax(axis=1)] == trial.y_judged)
@@ -593,9 +645,9 @@ def test_along_p(monkeypatch, p):
     silent = task._replace(name="silent", scores=np.zeros_like(task.scores))
     placed(monkeypatch, {"few": task, "silent": silent})
     loose = dict(n_epochs=3, tol=0.5)
-    found = exp.along_p("few", 1, 6, p, 10.0, loose)
-    train = exp.draw(task, 6, 1)
-    model = MKTL(C=10.0, p=p, random_state=1, verbose=False, n_epochs=3, tol=1e-3)
+    found = exp.along_p("few", 2, 6, p, 10.0, loose)
+    train = exp.draw(task, 6, 2)
+    model = MKTL(cue(task), C=10.0, p=p, random_state=2, verbose=False, n_epochs=3, tol=1e-3)
     model.fit(task.X[train], task.y[train], scores=task.scores[train])
     assert found["accuracy"] == model.score(task.X[task.test], task.y[task.test], scores=task.scores[task.test])
     weights = np.abs(model.transfer_weights_)
@@ -604,7 +656,7 @@ def test_along_p(monkeypatch, p):
     assert 0.0 <= found["gap"] <= 1e-3 * found["objective"]  # however loose the effort
     q = 2.0 * np.log(1 + 4 * 5)
     assert found["p_found"] == pytest.approx(q / (q - 1.0) if p == "auto" else p)
-    found_silent = exp.along_p("silent", 1, 6, p, 10.0, loose)  # scores that are all 0
+    found_silent = exp.along_p("silent", 2, 6, p, 10.0, loose)  # scores that are all 0
     assert found_silent["used"] == 0.0 and 0.0 <= found_silent["gap"] <= 1e-3 * found_silent["objective"]
     if p in (1.01, 2.0):
         assert 0.0 < found["used"] <= 5.0 and (found["used"] < 5.0) == (p == 1.01)
@@ -632,14 +684,14 @@ def test_random_problem():
 def test_training_time(monkeypatch, kind):
     task = made_task("awa", list("abcdefghij"), 40, 40, 3, 2, 4)
     placed(monkeypatch, {"awa": task})
-    found = exp.training_time(kind, "MKTL", 4, 1.0, 1.3, EFFORT, 2, 0)
+    found = exp.training_time(kind, "MKTL", 4, 1.0, 1.3, EFFORT, 2, 0, memory=True)
     X, y, scores = timing._awa(4) if kind == "awa" else exp.random_problem(10, 40, 4, 0)
     model = MKTL(C=1.0, p=1.3, random_state=0, verbose=False, **EFFORT).fit(X, y, scores=scores)
     assert set(found) == {"seconds", "gap", "objective", "memory"}
     assert found["objective"] == pytest.approx(model.objective_, abs=1e-9) and found["gap"] == pytest.approx(model.dual_gap_, abs=1e-9)
     assert found["seconds"] > 0.0 and found["memory"] > 4 * 40 * 40  # the kernel at least
     found = exp.training_time(kind, "NoTransfer", 2, 1.0, "", EFFORT, 1, 0)
-    assert np.isnan(found["gap"]) and np.isnan(found["objective"])
+    assert np.isnan(found["gap"]) and np.isnan(found["objective"]) and np.isnan(found["memory"]) and found["seconds"] > 0.0
     if kind == "awa":  # so many of each class, of the pool and the test together
         assert np.unique(y, return_counts=True)[1].tolist() == [4] * 10 and len(timing._awa(5)[1]) == len(task.y)
         rows = np.array([np.flatnonzero((task.X == x).all(axis=1))[0] for x in X])
@@ -647,21 +699,28 @@ def test_training_time(monkeypatch, kind):
         np.testing.assert_array_equal(task.scores[rows], scores)
 
 
-def test_seconds_are_the_least_and_the_first_training_does_not_count(monkeypatch):
+@pytest.mark.parametrize("memory", [False, True])
+def test_seconds_are_the_least_and_the_first_training_does_not_count(monkeypatch, memory):
+    """The first is one on every fifth sample; one more measures the memory, if asked for."""
     clock, trainings = [0.0], []
-    lasts = [50.0, 3.0, 1.0, 2.0, 70.0]
+    lasts = [0.5, 3.0, 1.0, 2.0, 0.7]
+    _, labels, values = exp.random_problem(10, 40, 3, 0)
 
     class Slow:
         def fit(self, bank, y, scores=None):
-            assert bank.n_samples == y.size == len(scores) == 30
+            wanted = slice(None) if trainings else slice(None, None, 5)
+            for given, true in zip((y, scores), (labels[wanted], values[wanted]), strict=True):
+                np.testing.assert_array_equal(given, true)
+            assert bank.n_samples == y.size == (30 if trainings else 6)
             clock[0] += lasts[len(trainings)]
             trainings.append(bank)
             return self
 
     monkeypatch.setitem(compare.METHODS, "MKTL", compare.Method(lambda *given: Slow()))
     monkeypatch.setattr(timing, "time", types.SimpleNamespace(perf_counter=lambda: clock[0]))
-    assert exp.training_time("random", "MKTL", 3, 1.0, 1.1, EFFORT, 3, 0)["seconds"] == 1.0
-    assert len(trainings) == 5 and len({id(bank) for bank in trainings}) == 5  # the kernel matrix is made every time
+    found = exp.training_time("random", "MKTL", 3, 1.0, 1.1, EFFORT, 3, 0, memory)
+    assert found["seconds"] == 1.0 and np.isnan(found["memory"]) != memory
+    assert len(trainings) == 4 + memory == len({id(bank) for bank in trainings})  # the kernel matrix is made every time
 
 
 # ------------------------------------------------------------------ settings
@@ -685,9 +744,19 @@ def test_grids_lie_in_the_ranges_of_the_thesis(profile):
     assert (profile == "smoke") or tuple(o["C"]) == exp.C_RANGE
     assert (profile != "full") or tuple(o["p"]) == P_RANGE
     assert all(1.0 < p <= 2.0 for p in o["path"]["p"]) and set(o["effort"]) == {"n_epochs", "tol"}
-    for grid in (o["C"], o["p"], o["path"]["p"], o["binary"]["n_positive"], o["negative"]["n_per_class"], o["timing"]["n_per_class"],
+    for grid in (o["C"], o["p"], o["path"]["p"], o["binary"]["n_positive"], o["negative"]["n_per_class"],
                  *(o["multiclass"][name] for name in exp.TASKS)):  # fmt: skip
         assert list(grid) == sorted(set(grid)) and len(grid) > 1
+    timed = o["timing"]
+    assert set(timed) == {"n_per_class", "repeats", "sparse"} and (profile != "smoke" or len(timed["sparse"]) == 1)
+    assert all(list(timed[key]) == sorted(set(timed[key])) for key in ("n_per_class", "sparse"))
+    assert set(timed["sparse"]) <= set(exp.C_RANGE) and (profile != "full" or tuple(timed["sparse"]) == exp.C_RANGE)
+    if profile == "full":
+        assert len(timed["n_per_class"]) > 1 < timed["repeats"]
+    else:
+        assert len(timed["n_per_class"]) == timed["repeats"] == 1
+    assert profile == "smoke" or max(timed["n_per_class"]) == 100  # as many as the thesis's Animals with Attributes have
+    assert profile != "quick" or len(o["p"]) == 4
     for what in ("binary", "multiclass", "negative", "path"):
         assert o[what]["seeds"] >= 2  # intervals need two
     assert set(exp.BUNDLED) <= set(exp.TASKS) and all(max(o["multiclass"][name]) >= 5 for name in exp.TASKS)

@@ -189,20 +189,58 @@ def binary():
     return made(["target", "seed", "n_positive", "method"], itertools.product("ABCDEFG", SEEDS, POSITIVE, BINARY))
 
 
-@pytest.mark.parametrize("mixed", [False, True])
-def test_binary_mean(binary, mixed):
-    fig = drawn(draw.binary_mean(shuffled(binary) if mixed else binary))
-    (ax,) = fig.axes
-    assert sorted(legend(fig)) == sorted(method_style(m)["label"] for m in BINARY) and legend(fig)[0] == "MKTL"
-    assert ax.get_xlabel() == "positive training samples" and ax.get_ylabel() == "test accuracy [%]" and ax.get_xscale() == "log"
+REWEIGHTED = ("NoTransfer weighted", "PriorFeatures weighted", "AverageTL weighted")
+PANELS = {
+    "as in the thesis": tuple(m for m in BINARY if m not in REWEIGHTED),
+    "both classes weigh the same": ("MultiKT", "MKTL weighted", *REWEIGHTED),
+}
+
+
+def check_binary_panel(ax, table, methods):
+    """A curve and a band for each of the methods, and for no other."""
+    assert ax.get_xlabel() == "positive training samples" and ax.get_xscale() == "log"
     assert [text.get_text() for text in ax.get_xticklabels()] == ["1", "3", "10", "30"]
-    for method in BINARY:
-        each = binary[binary["method"] == method].groupby(["target", "n_positive"])["accuracy"].mean().unstack()
+    assert sorted(line.get_label() for line in ax.lines) == sorted(method_style(m)["label"] for m in methods)
+    assert len(lows(ax)) == len(methods)
+    for method in methods:
+        each = table[table["method"] == method].groupby(["target", "n_positive"])["accuracy"].mean().unstack()
         line = named(ax, method)
         np.testing.assert_array_equal(line.get_xdata(), POSITIVE)
         np.testing.assert_allclose(line.get_ydata(), 100.0 * each.mean())
         assert has_band(ax, 100.0 * each)  # over targets, not over seeds
     assert "7 targets" in ax.cuelearn_band and "over targets" in ax.cuelearn_band
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_binary_mean(binary, mixed):
+    """The thesis's methods; beside them, on the same axes, all that weigh both classes equally."""
+    fig = drawn(draw.binary_mean(shuffled(binary) if mixed else binary))
+    apart(fig)
+    assert sorted(legend(fig)) == sorted(method_style(m)["label"] for m in BINARY)
+    assert [ax.get_title() for ax in fig.axes] == list(PANELS) and fig.axes[0].get_position().x1 < fig.axes[1].get_position().x0
+    for ax, methods in zip(fig.axes, PANELS.values(), strict=True):
+        check_binary_panel(ax, binary, methods)
+    assert [ax.get_ylabel() for ax in fig.axes] == ["test accuracy [%]", ""]
+    assert fig.axes[0].get_ylim() == fig.axes[1].get_ylim() and fig.axes[0].get_xlim() == fig.axes[1].get_xlim()
+    shown = [any(tick.label1.get_visible() for tick in ax.yaxis.get_major_ticks()) for ax in fig.axes]
+    assert shown == [True, False]  # one scale for both
+
+
+@pytest.mark.parametrize("kept", [(), REWEIGHTED[:1]])
+def test_binary_mean_of_fewer_methods(binary, kept):
+    """Without reweighted baselines one panel, and no title; one of them is enough for the second."""
+    methods = [m for m in BINARY if m not in REWEIGHTED or m in kept]
+    some = binary[binary["method"].isin(methods)]
+    fig = drawn(draw.binary_mean(some))
+    assert sorted(legend(fig)) == sorted(method_style(m)["label"] for m in methods)
+    assert fig.axes[0].get_ylabel() == "test accuracy [%]"
+    if kept:
+        assert [ax.get_title() for ax in fig.axes] == list(PANELS)
+        check_binary_panel(fig.axes[1], some, ("MultiKT", "MKTL weighted", *kept))
+    else:
+        (ax,) = fig.axes
+        assert ax.get_title() == "" and legend(fig)[0] == "MKTL"
+    check_binary_panel(fig.axes[0], some, PANELS["as in the thesis"])
 
 
 def test_binary_classes(binary):

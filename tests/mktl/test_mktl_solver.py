@@ -1,5 +1,6 @@
 """MKTL as an optimiser: against its plain twin, a conic solver, limits that are known, and the theorems."""
 
+import itertools
 import tracemalloc
 import warnings
 
@@ -29,6 +30,7 @@ from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl import OBSCURE, MKLProblem, solve_crammer_singer, solve_reference
 from cuelearn.mkl.stream import draw_order
 from cuelearn.mktl import MKTL, P_RANGE
+from cuelearn.mktl.dual import ascend_pairs, swap
 from cuelearn.mktl.mktl import solve_mktl
 from cuelearn.mktl.problem import TransferProblem
 
@@ -628,6 +630,121 @@ def test_finishing():
     # nothing to finish where OBSCURE gets there by itself
     easy = fit(K, S, y, p=1.5, C=0.01, tol=0.05, n_epochs=2000)
     assert "dual" not in set(easy.history_.stage) and easy.converged_
+
+
+class Pairs:
+    """A dual point of the SVM with scores that are much alike, feasible and random, with what `swap` keeps up to date."""
+
+    def __init__(self, seed, n=12, n_classes=4, n_scores=5):
+        rng = np.random.default_rng(seed)
+        self.kernel = np.ascontiguousarray(make_task(seed, n, 1, n_classes, 0)[0][0])
+        self.prior = -1.0 + 0.05 * rng.normal(size=(n, n_scores))
+        self.weights = rng.uniform(0.0, 3.0, size=(n_classes, n_scores))
+        self.labels = rng.integers(n_classes, size=n)
+        self.limits = rng.uniform(0.5, 2.0, size=n)
+        taken = rng.random((n, n_classes)) * (rng.random((n, n_classes)) < 0.6)
+        taken[np.arange(n), self.labels] = 0.0
+        total = taken.sum(axis=1, keepdims=True)
+        share = np.where(rng.random(n) < 0.3, 1.0, rng.random(n))[:, None]  # some are at their limit
+        self.coef = -taken / np.maximum(total, 1e-300) * share * self.limits[:, None]
+        self.coef[np.arange(n), self.labels] = np.minimum(self.limits, -self.coef.sum(axis=1))  # not above it by rounding
+        self.wrong = 1.0 - np.eye(n_classes)[self.labels]
+        self.most = self.limits[:, None] * np.eye(n_classes)[self.labels]
+
+    def state(self, coef):
+        """Class scores of the kernel, theta, and the weighted theta."""
+        theta = coef.T @ self.prior / len(coef)
+        return np.ascontiguousarray(coef.T @ self.kernel / len(coef)), theta, self.weights * theta
+
+    def value(self, coef):
+        n = len(coef)
+        curved = sum(
+            B @ (self.kernel + (self.prior * d) @ self.prior.T) @ B for B, d in zip(coef.T, self.weights, strict=True)
+        )  # fmt: skip
+        return -np.sum(coef * self.wrong) / n - curved / (2.0 * n**2)
+
+    def swap(self, i, j, threshold):
+        """The point after an exchange, and whether there was one."""
+        coef, kept, n_classes = self.coef.copy(), self.state(self.coef), self.coef.shape[1]
+        rest = np.empty(n_classes), np.empty(n_classes)
+        done = swap(i, j, self.kernel, self.prior, self.weights, self.labels, self.limits, coef, *kept, *rest, threshold)
+        for held, true in zip(kept, self.state(coef), strict=True):
+            np.testing.assert_allclose(held, true, atol=1e-12)
+        return coef, done
+
+    def gain(self, i, j):
+        """The steepest rise of the dual value in any feasible exchange, by differences."""
+        steepest = 0.0
+        for up, down in itertools.permutations(range(self.coef.shape[1]), 2):
+            if self.coef[i, up] < self.most[i, up] - 1e-12 and self.coef[j, down] < self.most[j, down] - 1e-12:
+                moved = [self.coef + t * exchange(self.coef.shape, i, j, up, down) for t in (-1e-4, 1e-4)]
+                steepest = max(steepest, (self.value(moved[1]) - self.value(moved[0])) / 2e-4)  # exact, as it is quadratic
+        return steepest
+
+
+def exchange(shape, i, j, up, down):
+    direction = np.zeros(shape)
+    direction[[i, j, i, j], [up, down, down, up]] = [1.0, 1.0, -1.0, -1.0]
+    return direction
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_exchanges_of_two_samples_rise(seed):
+    """The best step in the steepest of all exchanges, which keeps the sums of classes and of samples, or none at all."""
+    pairs, threshold = Pairs(seed), 1e-3
+    n, n_classes = pairs.coef.shape
+    n_done = 0
+    for i, j in itertools.permutations(range(n), 2):
+        before, steepest = pairs.value(pairs.coef), n * pairs.gain(i, j)
+        coef, done = pairs.swap(i, j, threshold)
+        n_done += done
+        assert abs(steepest - threshold) < 1e-7 or done == (steepest > threshold)
+        if not done:
+            np.testing.assert_array_equal(coef, pairs.coef)
+            continue
+        change = coef - pairs.coef
+        step = change.max()
+        up, down = int(change[i].argmax()), int(change[i].argmin())
+        np.testing.assert_allclose(change, step * exchange(change.shape, i, j, up, down), atol=1e-14)
+        after = pairs.value(coef)
+        assert step > 0.0 and after > before and (coef <= pairs.most).all()
+        np.testing.assert_allclose(coef.sum(axis=0), pairs.coef.sum(axis=0), atol=1e-13)
+        np.testing.assert_allclose(coef.sum(axis=1), 0.0, atol=1e-13)
+        # no other step in this direction is better
+        for factor in (0.5, 0.99, 1.01, 2.0):
+            other = pairs.coef + factor * change
+            assert pairs.value(other) <= after + 1e-14 or (other > pairs.most + 1e-15).any()
+        slope = (pairs.value(pairs.coef + 1e-4 * change) - pairs.value(pairs.coef - 1e-4 * change)) / (2e-4 * step)
+        assert n * slope == pytest.approx(steepest, rel=1e-6, abs=1e-9)
+        if (i + j) % 3 == 0:
+            pairs.coef = coef
+    assert n_done > n
+
+
+def test_sweeps_never_lower_the_dual_value():
+    """Whatever steps they are made of; the longer the higher, up to a point where nothing is left to gain."""
+    for seed in range(4):
+        pairs = Pairs(seed, n=30)
+        values = [pairs.value(pairs.coef)]
+        for _ in range(40):
+            coef, (scores, theta, _) = pairs.coef.copy(), pairs.state(pairs.coef)
+            ascend_pairs(pairs.kernel, pairs.prior, pairs.weights, pairs.labels, pairs.limits, coef, scores, theta, 1e-9, 1)
+            assert (coef <= pairs.most).all() and np.abs(coef.sum(axis=1)).max() < 1e-12
+            pairs.coef = coef
+            values.append(pairs.value(coef))
+        assert (np.diff(values) >= -1e-14).all() and values[-1] > values[0]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scores_that_are_much_alike_are_soon_done(seed):
+    """What all scores have in common does not hold the ascent up."""
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(8), 20)
+    X = rng.normal(size=(y.size, 20)) + rng.normal(size=(8, 20))[y]
+    S = -1.0 + 0.05 * rng.normal(size=(y.size, 20))
+    model = MKTL(p=2.0, C=10.0, tol=1e-3, random_state=0, verbose=False).fit(X, y, scores=S)
+    assert model.converged_ and model.dual_gap_ <= 1e-3 * model.objective_
+    assert 0 < np.sum(model.history_.stage == "dual") < 100
 
 
 def test_stages_may_be_left_out():

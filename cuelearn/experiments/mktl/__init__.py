@@ -16,7 +16,7 @@ from cuelearn.experiments.mktl.tasks import (
 from cuelearn.experiments.mktl.timing import random_problem, training_time
 
 __all__ = [
-    "BACKGROUND", "BINARY", "BUNDLED", "C_RANGE", "METHODS", "MULTICLASS", "N_NEGATIVE", "Prior", "SIMULATED", "TASKS",
-    "TransferTask", "VALIDATED", "along_p", "binary", "binary_targets", "binary_task", "draw", "draw_binary", "load_set", "load_task", "multiclass", "negative", "random_problem",
-    "settings", "training_time", "transfer_weights", "useless_scores",
+    "BACKGROUND", "BINARY", "BUNDLED", "C_RANGE", "METHODS", "MULTICLASS", "N_NEGATIVE", "Prior", "SIMULATED", "TASKS", "TransferTask",
+    "VALIDATED", "along_p", "binary", "binary_targets", "binary_task", "draw", "draw_binary", "load_set", "load_task", "multiclass",
+    "negative", "random_problem", "settings", "training_time", "transfer_weights", "useless_scores",
 ]  # fmt: skip

@@ -18,6 +18,8 @@ from cuelearn.mktl import MKTL, AverageTL, MultiKT, NoTransfer, PriorFeatures
 # seeds of the draws that parameters are chosen on begin here, far from those of the figures
 FIRST_VALIDATION_SEED = 10_000
 LEAST_HELD = 10
+# what is chosen for a method, as columns of the results
+CHOSEN = ("C", "p", "class_weight")
 _USELESS = 63  # first entry of the seeds of useless scores
 
 
@@ -165,7 +167,7 @@ def validated(name, method, n_per_class, n_priors, useless, grids, effort, draws
     Returns
     -------
     dict
-        C, p, validation (the accuracy).
+        C, p, class_weight where there was a choice, validation (the accuracy).
     """
     task = load_task(name)
     n_classes = np.unique(task.y).size
@@ -192,11 +194,11 @@ def accuracies(name, n_per_class, n_priors, useless, seed, chosen, effort):
     Returns
     -------
     DataFrame
-        Columns method, accuracy, gap, C, p.
+        Columns method, accuracy, gap, C, p, class_weight.
     """
     task = load_task(name)
     trial = Trial(task, draw(task, n_per_class, seed), task.test, n_priors, useless_scores(task, useless, seed))
-    return trial.results(chosen, effort, seed).assign(C=[c["C"] for c in chosen.values()], p=[c["p"] for c in chosen.values()])
+    return trial.results(chosen, effort, seed).assign(**{k: [c.get(k, "") for c in chosen.values()] for k in CHOSEN})
 
 
 def multiclass(sweep, names, seeds, o, grids, effort, methods=MULTICLASS):
@@ -214,7 +216,7 @@ def multiclass(sweep, names, seeds, o, grids, effort, methods=MULTICLASS):
     Returns
     -------
     DataFrame
-        Columns name, n_per_class, n_priors, useless (empty), seed, method, accuracy, gap, C, p.
+        Columns name, n_per_class, n_priors, useless (empty), seed, method, accuracy, gap, C, p, class_weight.
     """
     places = []
     for name in names:
@@ -282,7 +284,7 @@ def negative(sweep, name, seeds, o, grids, effort, multiclass):
     Returns
     -------
     DataFrame
-        Columns name, n_per_class, n_priors (empty: all), useless, seed, method, accuracy, gap, C, p.
+        Columns name, n_per_class, n_priors (empty: all), useless, seed, method, accuracy, gap, C, p, class_weight.
     """
     kinds = ["shuffled", *(f"noise {k}" for k in o["n_noise"] if k)]
     places = []
@@ -304,7 +306,7 @@ def validated_binary(method, n_positive, targets, grids, effort, draws, seed):
     Returns
     -------
     dict
-        C, p, validation.
+        C, p, class_weight where there was a choice, validation.
     """
     trials = []
     for target in targets:
@@ -344,7 +346,7 @@ def binary(sweep, seeds, o, grids, effort, methods=BINARY):
     Returns
     -------
     DataFrame
-        Columns target, seed, n_positive, method, accuracy, C, p.
+        Columns target, seed, n_positive, method, accuracy, gap, C, p, class_weight.
     """
     targets = binary_targets()
     spread = targets[:: max(1, len(targets) // o["targets"])][: o["targets"]]
@@ -357,8 +359,8 @@ def binary(sweep, seeds, o, grids, effort, methods=BINARY):
     points = [dict(target=t, seed=s, n_positive=n, chosen={m: chosen[n, m] for m in methods}, effort=effort)
               for t in spread for s in seeds for n in o["n_positive"]]  # fmt: skip
     frame = sweep("binary").frame(accuracies_binary, points, data=data).drop(columns=["chosen", "effort"])
-    for column in ("C", "p"):
-        frame[column] = [chosen[n, m][column] for n, m in zip(frame["n_positive"], frame["method"], strict=True)]
+    for column in CHOSEN:
+        frame[column] = [chosen[n, m].get(column, "") for n, m in zip(frame["n_positive"], frame["method"], strict=True)]
     return frame
 
 
