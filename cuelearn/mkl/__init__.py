@@ -2,9 +2,12 @@
 
 from cuelearn.mkl.base import load
 from cuelearn.mkl.crammer_singer import solve_crammer_singer
+from cuelearn.mkl.gmkl import GMKL, solve_gmkl
 from cuelearn.mkl.lpbeta import LPBeta, solve_lp_beta
 from cuelearn.mkl.lpnorm import LpMKL
 from cuelearn.mkl.mcmkl import MCMKL, solve_mc_mkl
+from cuelearn.mkl.mlmkl import MLMKLSA, MLMKLSum, saddle_gap, solve_mlmkl_sa, solve_mlmkl_sum
+from cuelearn.mkl.multilabel import mean_auc
 from cuelearn.mkl.obscure import OBSCURE, PegasosMKL, solve_obscure, solve_pegasos_mkl
 from cuelearn.mkl.om2 import OM2, solve_om2
 from cuelearn.mkl.problem import Certificate, MKLProblem, duality_gap, objective
@@ -14,16 +17,20 @@ from cuelearn.mkl.simple import SimpleMKL
 from cuelearn.mkl.single import AverageKernelSVM, BestKernelSVM, KernelPA
 from cuelearn.mkl.stream import Result
 from cuelearn.mkl.ufo import UFOMKL, solve_ufo
+from cuelearn.mkl.vskl import VSKL, solve_vskl
 
 __all__ = [
     "AverageKernelSVM",
     "BestKernelSVM",
     "Certificate",
+    "GMKL",
     "KernelPA",
     "LPBeta",
     "LpMKL",
     "MCMKL",
     "MKLProblem",
+    "MLMKLSA",
+    "MLMKLSum",
     "OBSCURE",
     "OM2",
     "PegasosMKL",
@@ -31,15 +38,22 @@ __all__ = [
     "SILPMKL",
     "SimpleMKL",
     "UFOMKL",
+    "VSKL",
     "duality_gap",
     "load",
+    "mean_auc",
     "objective",
+    "saddle_gap",
+    "solve_gmkl",
     "solve_lp_beta",
     "solve_mc_mkl",
+    "solve_mlmkl_sa",
+    "solve_mlmkl_sum",
     "solve_crammer_singer",
     "solve_obscure",
     "solve_om2",
     "solve_pegasos_mkl",
     "solve_reference",
     "solve_ufo",
+    "solve_vskl",
 ]

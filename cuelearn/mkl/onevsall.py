@@ -23,7 +23,7 @@ from tqdm.auto import tqdm
 from cuelearn.checks import check_count, check_positive
 from cuelearn.groupnorm import group_norm
 from cuelearn.kernels import CrossBank
-from cuelearn.mkl.base import KernelClassifier
+from cuelearn.mkl.multilabel import MultiLabelMKL
 from cuelearn.mkl.problem import combined_kernel
 from cuelearn.mkl.single import fit_svc
 from cuelearn.mkl.stream import History
@@ -113,18 +113,16 @@ class BinaryMKL:
     Parameters
     ----------
     bank : KernelBank
-    labels : ndarray of int, shape (n_samples,)
-    n_classes : int
+    signs : ndarray of float64, shape (n_problems, n_samples)
+        -1 or 1.
     C : float > 0
         libsvm's C, which is the C of `MKLProblem` too: its objective is this one divided by ``C * n_samples``.
     p : float in [1, 2]
         Exponent of the group norm over kernels.
     """
 
-    def __init__(self, bank, labels, n_classes, C, p):
-        self.bank, self.C, self.p = bank, C, p
-        targets = range(n_classes) if n_classes > 2 else (1,)
-        self.signs = np.stack([np.where(labels == c, 1.0, -1.0) for c in targets])
+    def __init__(self, bank, signs, C, p):
+        self.bank, self.signs, self.C, self.p = bank, signs, C, p
         self.n_problems = len(self.signs)
 
     def svm(self, k, weights, tolerance):
@@ -281,7 +279,7 @@ class Machine:
                 self.tolerance, self.solution = max(SMALLEST_TOLERANCE, 0.1 * self.tolerance), None
 
 
-class OneVersusAllMKL(KernelClassifier):
+class OneVersusAllMKL(MultiLabelMKL):
     """Base of the estimators with a binary problem and kernel weights for each class.
 
     A subclass names its `machine` (a subclass of `Machine`) and the exponent `_exponent(n_kernels)` of its group norm.
@@ -311,7 +309,8 @@ class OneVersusAllMKL(KernelClassifier):
         Parameters
         ----------
         X : array-like, shape (n, n_features), or (n_kernels, n, n) for precomputed kernels, or a KernelBank
-        y : array-like, shape (n,)
+        y : array-like, shape (n,) or (n, n_classes)
+            Class labels, or an indicator matrix.
 
         Returns
         -------
@@ -330,8 +329,8 @@ class OneVersusAllMKL(KernelClassifier):
         C, tol, max_iter = check_positive("C", self.C), check_positive("tol", self.tol), check_count("max_iter", self.max_iter)
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"callback must be callable, got {type(self.callback).__name__}")
-        labels = self._start(X, y)
-        problem = BinaryMKL(self.bank_, labels, self.classes_.size, C, self._exponent(self.bank_.n_kernels))
+        signs = self._problem_signs(self._start(X, y))
+        problem = BinaryMKL(self.bank_, signs, C, self._exponent(self.bank_.n_kernels))
         machines = [self.machine(problem, k, tol) for k in range(problem.n_problems)]
         stopped = self._run(machines, max_iter)
         self._take(machines)
@@ -390,17 +389,10 @@ class OneVersusAllMKL(KernelClassifier):
         """Fitted attributes from the best point of every class."""
         coef = np.stack([m.best.multiple * m.best.coef for m in machines], axis=1)
         bias = np.array([m.best.bias for m in machines])
-        weights = np.stack([m.best.weights for m in machines])
-        if len(machines) == 1:  # two classes, one problem: the difference of the two columns is its decision value
-            coef, bias, weights = np.concatenate([-0.5 * coef, 0.5 * coef], axis=1), np.array([-0.5, 0.5]) * bias, np.repeat(weights, 2, 0)
-        self._keep(coef, weights)
-        self.intercept_ = bias
+        self._keep_problems(coef, np.stack([m.best.weights for m in machines]), bias)
         problem = machines[0].problem
         scale = problem.C * problem.signs.shape[1]
         self.objectives_ = np.array([m.objective for m in machines]) / scale
         self.dual_gaps_ = np.array([m.gap for m in machines]) / scale
         self.objective_, self.dual_gap_ = float(self.objectives_.sum()), float(self.dual_gaps_.sum())
         self.n_updates_, self.n_solved_ = sum(m.n_updates for m in machines), sum(m.n_solved for m in machines)
-
-    def _class_scores(self, X):
-        return super()._class_scores(X) + self.intercept_

@@ -279,13 +279,13 @@ def combine(block, kernel_weights, dtype=None):
     return combined
 
 
-def combined_kernel(bank, kernel_weights, factor):
-    """``factor * sum_j kernel_weights[j] * K_j`` as one (n, n) matrix in float64.
+def combined_kernel(bank, kernel_weights, factor, out=None):
+    """``factor * sum_j kernel_weights[j] * K_j`` as one (n, n) matrix in float64, written to `out` where it is given.
 
     At large C the dual value is a difference of nearly equal numbers; sums in float32 would limit the gap to some 1e-4.
     """
     n = bank.n_samples
-    out = np.empty((n, n))
+    out = np.empty((n, n)) if out is None else out
     active = np.flatnonzero(kernel_weights)
     weights = factor * kernel_weights
     step = BLOCK_ROWS if bank.resident else max(1, min(BLOCK_ROWS, bank.block_rows()))

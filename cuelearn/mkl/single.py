@@ -18,6 +18,7 @@ from tqdm.auto import tqdm
 from cuelearn.checks import as_generator, check_count, check_positive
 from cuelearn.losses import competitor
 from cuelearn.mkl.base import KernelClassifier
+from cuelearn.mkl.multilabel import MultiLabelMKL
 from cuelearn.mkl.problem import combined_kernel
 from cuelearn.mkl.stream import draw_order
 from cuelearn.mkl.training import BAR_AFTER
@@ -118,6 +119,20 @@ def one_versus_rest(kernel, labels, n_classes, C, n_jobs=None, weights=None):
     intercept : ndarray, shape (n_classes,)
         For two classes one SVM, whose decision value is the difference of the two columns.
     """
+    if n_classes == 2:
+        column, bias = svms_of(kernel, [labels], C, n_jobs, weights)
+        return 0.5 * np.concatenate([-column, column], axis=1), 0.5 * np.append(-bias, bias)
+    return svms_of(kernel, [(labels == c).astype(int) for c in range(n_classes)], C, n_jobs, weights)
+
+
+def svms_of(kernel, targets, C, n_jobs=None, weights=None):
+    """One SVM with bias for each target of zeros and ones.
+
+    Returns
+    -------
+    dual_coef : ndarray, shape (n, n_targets)
+    intercept : ndarray, shape (n_targets,)
+    """
     n = kernel.shape[0]
 
     def one(target):
@@ -126,27 +141,15 @@ def one_versus_rest(kernel, labels, n_classes, C, n_jobs=None, weights=None):
         column[svm.support] = svm.coef
         return column, svm.intercept
 
-    if n_classes == 2:
-        column, bias = one(labels)
-        return 0.5 * np.stack([-column, column], axis=1), 0.5 * np.array([-bias, bias])
-    targets = [(labels == c).astype(int) for c in range(n_classes)]
     if n_jobs in (None, 1):
         fits = map(one, targets)  # starting a pool takes longer than a small SVM
     else:
         fits = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(delayed(one)(target) for target in targets)
-    fits = list(tqdm(fits, total=n_classes, desc="one class against the rest", delay=BAR_AFTER, leave=False, file=sys.stderr))
+    fits = list(tqdm(fits, total=len(targets), desc="one class against the rest", delay=BAR_AFTER, leave=False, file=sys.stderr))
     return np.stack([f[0] for f in fits], axis=1), np.array([f[1] for f in fits])
 
 
-class _OneKernel(KernelClassifier):
-    """Base of the estimators that use one kernel: the average or a chosen one."""
-
-    def _class_scores(self, X):
-        scores = super()._class_scores(X)
-        return scores + self.intercept_ if hasattr(self, "intercept_") else scores
-
-
-class AverageKernelSVM(_OneKernel):
+class AverageKernelSVM(MultiLabelMKL):
     r"""SVM on the unweighted mean of the kernels, one class against the rest.
 
     .. math:: \min_{w,b} \frac12\|w\|^2 + C \sum_i [1 - y_i (w\cdot\phi(x_i) + b)]_+ \quad\text{with}\quad
@@ -184,7 +187,8 @@ class AverageKernelSVM(_OneKernel):
         Parameters
         ----------
         X : array-like, shape (n, n_features), or (n_kernels, n, n) for precomputed kernels, or a KernelBank
-        y : array-like, shape (n,)
+        y : array-like, shape (n,) or (n, n_classes)
+            Class labels, or an indicator matrix.
 
         Returns
         -------
@@ -192,10 +196,10 @@ class AverageKernelSVM(_OneKernel):
         """
         C = check_positive("C", self.C)
         labels = self._start(X, y)
+        signs = self._problem_signs(labels)
         weights = self._choose_weights(labels)
-        kernel = combined_kernel(self.bank_, weights, 1.0)
-        coef, self.intercept_ = one_versus_rest(kernel, labels, self.classes_.size, C, self.n_jobs)
-        self._keep(coef, weights)
+        coef, bias = svms_of(combined_kernel(self.bank_, weights, 1.0), (signs > 0.0).astype(int), C, self.n_jobs)
+        self._keep_problems(coef, weights, bias)
         return self
 
     def _choose_weights(self, labels):
@@ -227,7 +231,14 @@ class BestKernelSVM(AverageKernelSVM):
         self.cv = cv
         self.random_state = random_state
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = False
+        return tags
+
     def _choose_weights(self, labels):
+        if self.indicator_:
+            raise ValueError("y must be class labels to choose a kernel by cross-validated accuracy, got an indicator matrix")
         n_classes = self.classes_.size
 
         def fit_scores(train, labels_train, test):
@@ -291,7 +302,7 @@ def passive_aggressive(kernel, labels, order, aggressiveness, coef, scores, mist
     return n_updates
 
 
-class KernelPA(_OneKernel):
+class KernelPA(KernelClassifier):
     r"""Multiclass Passive-Aggressive (PA-I) on one kernel: the average of the cues, or the best of them.
 
     Parameters

@@ -1,0 +1,472 @@
+"""GMKL and VSKL: conic optima, certificates, gradients, labels of all forms, and what scikit-learn expects."""
+
+import inspect
+import warnings
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from mlmkl_twins import make_task, svm_optimum
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from cuelearn.kernels import RBF, KernelBank, Linear
+from cuelearn.mkl import load
+from cuelearn.mkl.boxsvm import solve_box_svm
+from cuelearn.mkl.gmkl import GMKL, REGULARIZERS, GradientMachine, dual_bound_l1, dual_bound_l2, solve_gmkl
+from cuelearn.mkl.mlmkl import SharedProblem
+from cuelearn.mkl.multilabel import mean_auc
+from cuelearn.mkl.vskl import VSKL, dual_exponent, group_scales, resolve_groups, solve_vskl
+
+BOTH = [GMKL, VSKL]
+
+
+def shared(seed, C=1.0, **sizes):
+    stack, signs = make_task(seed, **sizes)
+    return stack, signs, SharedProblem(KernelBank.from_stack(stack, dtype=np.float64), signs, C)
+
+
+def full_rank(seed, n=24, n_kernels=3, n_classes=2):
+    """Gaussian kernels, which have full rank, on features of their own."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, n_kernels))
+    signs = np.array([np.where(X[:, k] + 0.5 * rng.normal(size=n) > 0.0, 1.0, -1.0) for k in range(n_classes)])
+    signs[:, 0], signs[:, 1] = 1.0, -1.0
+    return np.array([np.exp(-(np.subtract.outer(x, x) ** 2)) for x in X.T]), signs
+
+
+def roots(stack):
+    """Features whose inner products are the kernels."""
+    found = []
+    for kernel in stack:
+        values, vectors = np.linalg.eigh(kernel)
+        keep = values > 1e-10 * values.max()
+        found.append(vectors[:, keep] * np.sqrt(values[keep]))
+    return found
+
+
+def solved(problem):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        problem.solve(solver=cp.CLARABEL)
+    assert problem.status == "optimal"
+    return float(problem.value)
+
+
+def hinge(features, blocks, signs, C):
+    return C * cp.sum(cp.pos(1.0 - cp.multiply(signs, sum(F @ w for F, w in zip(features, blocks, strict=True)))))
+
+
+def gmkl_optimum(stack, signs, C, regularizer, sigma):
+    """Over blocks and kernel weights together: 1/2 |w_a|^2 / d_a is jointly convex."""
+    features = roots(stack)
+    blocks, d = [cp.Variable(F.shape[1]) for F in features], cp.Variable(len(stack))
+    penalty = sigma * cp.sum(d) if regularizer == "l1" else 0.5 * sigma * cp.sum_squares(d)
+    norms = sum(0.5 * cp.quad_over_lin(w, d[a]) for a, w in enumerate(blocks))
+    return solved(cp.Problem(cp.Minimize(norms + penalty + hinge(features, blocks, signs, C)), [d >= 0.0]))
+
+
+def vskl_optimum(stack, signs, C, groups, s):
+    """Over the blocks, with the mixed norm as it stands."""
+    features = roots(stack)
+    blocks = [cp.Variable(F.shape[1]) for F in features]
+    lengths = cp.hstack([sum(cp.norm(w) for w, g in zip(blocks, groups, strict=True) if g == j) for j in sorted(set(groups))])
+    size = cp.Variable()
+    norm = cp.max(lengths) if np.isinf(s) else cp.pnorm(lengths, s)
+    return solved(cp.Problem(cp.Minimize(0.5 * cp.square(size) + hinge(features, blocks, signs, C)), [norm <= size]))
+
+
+def objective_of(stack, signs, C, weights, coef):
+    """SVM primal value of the fitted coefficients on the fitted kernel, and the block norms."""
+    kernel = np.tensordot(weights, stack, 1)
+    norms = weights * np.sqrt(np.maximum(0.0, np.einsum("i,aij,j->a", coef, stack, coef)))
+    return 0.5 * coef @ kernel @ coef, C * np.maximum(0.0, 1.0 - signs * (kernel @ coef)).sum(), norms
+
+
+# ---------------------------------------------------------------------------------------------- optima
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 30.0])
+@pytest.mark.parametrize("regularizer, sigma", [("l1", 1.0), ("l1", 0.02), ("l2", 1.0), ("l2", 0.02)])
+def test_gmkl_reaches_the_conic_optimum(regularizer, sigma, C):
+    stack, signs, problem = shared(1, C)
+    result = solve_gmkl(problem, regularizer=regularizer, sigma=sigma, tol=5e-4)
+    assert result.converged.all() and (result.dual_gaps <= 5e-4 * result.objectives).all()
+    for k, y in enumerate(signs):
+        best = gmkl_optimum(stack, y, C, regularizer, sigma)
+        assert result.objectives[k] - result.dual_gaps[k] <= best * (1.0 + 1e-6) <= result.objectives[k] * (1.0 + 1e-5)
+        np.testing.assert_allclose(result.objectives[k], best, rtol=1e-3)
+        d = result.kernel_weights[k]
+        half, losses, _ = objective_of(stack, y, C, d, result.dual_coef[:, k])
+        np.testing.assert_allclose(half + losses + REGULARIZERS[regularizer].value(d, sigma), result.objectives[k], rtol=1e-9)
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 30.0])
+@pytest.mark.parametrize("groups", [[0, 0, 0], [0, 1, 1], [0, 1, 2], [0, 1, 0]])
+@pytest.mark.parametrize("s", [2.0, 3.0, np.inf])
+def test_vskl_reaches_the_conic_optimum(s, groups, C):
+    stack, signs = full_rank(1)
+    problem = SharedProblem(KernelBank.from_stack(stack, dtype=np.float64), signs, C)
+    result = solve_vskl(problem, groups=groups, s=s, tol=5e-4)
+    assert result.converged.all() and (result.dual_gaps <= 5e-4 * result.objectives).all()
+    for k, y in enumerate(signs):
+        best = vskl_optimum(stack, y, C, groups, s)
+        assert result.objectives[k] - result.dual_gaps[k] <= best * (1.0 + 1e-6) <= result.objectives[k] * (1.0 + 1e-5)
+        np.testing.assert_allclose(result.objectives[k], best, rtol=1e-3)
+        _, losses, norms = objective_of(stack, y, C, result.kernel_weights[k], result.dual_coef[:, k])
+        lengths = np.bincount(groups, norms)
+        np.testing.assert_allclose(0.5 * np.linalg.norm(lengths, s) ** 2 + losses, result.objectives[k], rtol=1e-8)
+        simplex = result.extra[k]["simplex"]
+        np.testing.assert_allclose(np.bincount(groups, simplex), 1.0)
+
+
+def test_vskl_certifies_kernels_of_low_rank():
+    """A group that costs nothing at the optimum: its scale tends to 0, its kernel weight to infinity."""
+    stack, signs, problem = shared(1)
+    result = solve_vskl(problem, groups=[0, 1, 2], tol=1e-3)
+    assert result.converged.all() and np.isfinite(result.kernel_weights).all()
+    for k, y in enumerate(signs):
+        np.testing.assert_allclose(result.objectives[k], vskl_optimum(stack, y, 1.0, [0, 1, 2], np.inf), rtol=1.1e-3)
+
+
+def l1_mkl(stack, signs, C):
+    """min over the simplex of the SVM's optimum, as a conic problem in the dual: a different road from the one in `vskl_optimum`."""
+    n = signs.size
+    alpha, top = cp.Variable(n), cp.Variable()
+    bounds = [cp.sum_squares(F.T @ cp.multiply(signs, alpha)) <= top for F in roots(stack)]
+    return solved(cp.Problem(cp.Maximize(cp.sum(alpha) - 0.5 * top), [alpha >= 0.0, alpha <= C, *bounds]))
+
+
+@pytest.mark.parametrize("s", [2.0, 5.0, np.inf])
+def test_vskl_with_one_group_is_l1_mkl(s):
+    stack, signs, problem = shared(3)
+    result = solve_vskl(problem, s=s, tol=5e-4)
+    for k, y in enumerate(signs):
+        best = l1_mkl(stack, y, 1.0)
+        np.testing.assert_allclose(result.objectives[k], best, rtol=1e-3)
+        assert abs(result.kernel_weights[k].sum() - 1.0) < 1e-9
+        np.testing.assert_allclose(svm_optimum(np.tensordot(result.kernel_weights[k], stack, 1), y, 1.0), best, rtol=1e-3)
+
+
+def test_gmkl_with_l1_is_l1_mkl_at_another_C():
+    """With D the sum of its weights: at C D."""
+    stack, signs, problem = shared(3)
+    result = solve_gmkl(problem, sigma=0.5, tol=1e-5)
+    for d, y in zip(result.kernel_weights, signs, strict=True):
+        C = float(d.sum())
+        np.testing.assert_allclose(svm_optimum(np.tensordot(d / C, stack, 1), y, C), l1_mkl(stack, y, C), rtol=1e-3)
+
+
+def test_one_kernel_is_the_box_svm():
+    stack, signs, problem = shared(2, n_kernels=1)
+    result = solve_vskl(problem, tol=1e-5)
+    assert (result.kernel_weights == 1.0).all()
+    for k, y in enumerate(signs):
+        found = solve_box_svm(np.ascontiguousarray(stack[0]), y, 1.0, tol=1e-6)
+        np.testing.assert_allclose(result.objectives[k], found.value, rtol=2e-5)
+        np.testing.assert_allclose(stack[0] @ result.dual_coef[:, k], stack[0] @ (found.alpha * y), atol=0.02)
+    result = solve_gmkl(problem, tol=1e-5)
+    for k, y in enumerate(signs):  # the SVM at the weight found, which no other weight beats
+        d = result.kernel_weights[k, 0]
+        found = solve_box_svm(d * stack[0], y, 1.0, tol=1e-7)
+        np.testing.assert_allclose(result.objectives[k], found.value + d, rtol=2e-5)
+        for other in (0.8 * d, 1.25 * d):
+            assert solve_box_svm(other * stack[0], y, 1.0, tol=1e-7).value + other > result.objectives[k] - 1e-4
+
+
+def test_vskl_keeps_all_groups_where_l1_drops_them():
+    stack, signs = full_rank(5, n=40)
+    problem = SharedProblem(KernelBank.from_stack(stack, dtype=np.float64), signs, 1.0)
+    one = solve_vskl(problem, tol=1e-3)
+    each = solve_vskl(problem, groups=[0, 1, 2], tol=1e-3)
+    assert one.kernel_weights.min() < 1e-2 and each.kernel_weights.min() >= 1.0 - 1e-9
+    assert (each.objectives <= one.objectives).all()  # the norm is smaller
+
+
+# ---------------------------------------------------------------------------------------------- pieces
+
+
+@pytest.mark.parametrize("regularizer", ["l1", "l2"])
+def test_gradient_is_that_of_finite_differences(regularizer):
+    stack, signs = full_rank(0)
+    problem = SharedProblem(KernelBank.from_stack(stack, dtype=np.float64), signs, 1.0)
+    machine = GradientMachine(problem, 1, 1e-9, REGULARIZERS[regularizer], 0.7)
+    d = np.array([0.5, 1.5, 0.8])
+    machine.svm(d, 1e-10)
+    slope = machine.gradient(d, problem.quadratics(np.array([1]))[:, 0])
+
+    def value(weights):
+        found = machine.svm(weights, 1e-10)
+        return machine.value(found, weights)
+
+    for a in range(3):
+        step = 1e-4 * np.eye(3)[a]
+        np.testing.assert_allclose(slope[a], (value(d + step) - value(d - step)) / 2e-4, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("bound, value", [
+    (dual_bound_l1, lambda t, S, q, sigma: t * S if t * t * q.max() <= 2.0 * sigma * (1.0 + 1e-12) else -np.inf),
+    (dual_bound_l2, lambda t, S, q, sigma: t * S - t**4 * (q @ q) / (8.0 * sigma)),
+])  # fmt: skip
+def test_dual_bounds_are_the_best_on_their_ray(bound, value):
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        alpha, q, sigma = rng.uniform(size=5), rng.uniform(size=3) * 10.0 ** rng.integers(-2, 3), rng.uniform(0.1, 2.0)
+        found = bound(alpha, q, 1.5, sigma)
+        grid = [value(t, alpha.sum(), q, sigma) for t in np.linspace(0.0, 1.5 / alpha.max(), 4001)]
+        assert max(grid) <= found * (1.0 + 1e-9) and found <= max(grid) * 1.01 + 1e-3
+    assert bound(np.zeros(3), np.zeros(2), 1.0, 1.0) == 0.0
+    assert bound(np.ones(3), np.zeros(2), 1.0, 1.0) == 3.0
+
+
+@pytest.mark.parametrize("s", [2.0, 3.0, 8.0, np.inf])
+def test_group_scales_are_the_best(s):
+    rng = np.random.default_rng(1)
+    power = 1.0 / (1.0 - 2.0 / s) if s > 2.0 else None
+    for _ in range(20):
+        D = rng.uniform(size=4)
+        gamma = group_scales(D, s)
+        value = np.linalg.norm(np.sqrt(D), dual_exponent(s)) ** 2
+        np.testing.assert_allclose((D / gamma).sum(), value)
+        if power is None:
+            assert (gamma == 1.0).all()
+            continue
+        np.testing.assert_allclose((gamma**power).sum(), 1.0)
+        other = rng.dirichlet(np.ones(4)) ** (1.0 / power)
+        assert (D / other).sum() >= value * (1.0 - 1e-12)
+    assert np.isfinite(group_scales(np.zeros(3), s)).all()
+    assert group_scales(np.array([0.0, 1.0]), s, 1e-3).min() > 0.0
+
+
+def test_groups_of_all_forms():
+    names = ["sift_1", "sift_2", "colour_rgb", "sift:3", "gist"]
+    assert resolve_groups(None, names).tolist() == [0, 0, 0, 0, 0]
+    assert resolve_groups("prefix", names).tolist() == [0, 0, 1, 0, 2]
+    assert resolve_groups([7, 7, 3, 7, 9], names).tolist() == resolve_groups(list("aabac"), names).tolist() == [0, 0, 1, 0, 2]
+    assert resolve_groups(np.array([1, 1, 0, 1, 2]), names).tolist() == [0, 0, 1, 0, 2]
+    for bad in ([0, 1], "suffix", 3, [[0], [1], [2], [3], [4]], [0.5, 1, 2, 3, 4], [0, [1], 2, 3, 4]):
+        with pytest.raises(ValueError, match="groups must be"):
+            resolve_groups(bad, names)
+
+
+def test_the_schedule_of_nonsmooth_mirror_descent_gets_there_too():
+    stack, signs, problem = shared(1)
+    adaptive = solve_vskl(problem, groups=[0, 1, 1], s=4.0, tol=1e-2)
+    fixed = solve_vskl(problem, groups=[0, 1, 1], s=4.0, tol=1e-2, eta=2.0)
+    assert adaptive.converged.all() and fixed.converged.all()
+    np.testing.assert_allclose(fixed.objectives, adaptive.objectives, rtol=1.5e-2)
+
+
+@pytest.mark.parametrize("solve", [solve_gmkl, solve_vskl])
+def test_objective_falls_and_the_gap_holds_at_every_round(solve):
+    stack, signs, problem = shared(4, n=40)
+    exact = solve(problem, tol=1e-4).objectives.sum()
+    seen = []
+
+    def watch(result, step):
+        seen.append((step, result.objectives.sum(), result.dual_gaps.sum(), result.path.shape))
+
+    _, _, problem = shared(4, n=40)
+    result = solve(problem, tol=1e-3, callback=watch)
+    assert [step for step, *_ in seen] == list(range(1, result.n_iter + 1))
+    values = np.array([value for _, value, _, _ in seen])
+    gaps = np.array([gap for _, _, gap, _ in seen])
+    assert (np.diff(values) <= 0.0).all() and (np.diff(values - gaps) >= -1e-9 * exact).all()
+    assert (values - gaps <= exact * (1.0 + 1e-9)).all() and (values >= exact * (1.0 - 1e-4)).all()
+    np.testing.assert_array_equal(result.history["objective"], values)
+    np.testing.assert_array_equal(result.history["dual_gap"], gaps)
+    assert seen[-1][3] == result.path.shape == (result.n_iter + 1, 3, 3)
+    assert result.history["n_updates"].iloc[-1] == result.n_solved == problem.n_solved
+    assert result.history["seconds"].is_monotonic_increasing and result.history["n_updates"].is_monotonic_increasing
+
+
+def test_classes_do_not_see_each_other():
+    """In lock step each class takes the same way as alone."""
+    stack, signs = full_rank(2, n_classes=3)
+    for solve, options in ((solve_gmkl, {}), (solve_vskl, {"groups": [0, 1, 1]})):
+        bank = KernelBank.from_stack(stack, dtype=np.float64)
+        together = solve(SharedProblem(bank, signs, 1.0), **options)
+        for k in range(3):
+            alone = solve(SharedProblem(bank, signs[k : k + 1], 1.0), **options)
+            np.testing.assert_allclose(alone.kernel_weights[0], together.kernel_weights[k], rtol=1e-6)
+            np.testing.assert_allclose(alone.objectives[0], together.objectives[k], rtol=1e-9)
+
+
+# ---------------------------------------------------------------------------------------------- estimators
+
+
+def toy(seed=0, n=80, m=4):
+    rng = np.random.default_rng(seed)
+    Y = rng.integers(0, 2, size=(n, m))
+    X = np.hstack([Y + 0.4 * rng.normal(size=(n, m)), rng.normal(size=(n, 3))])
+    return X, Y, [("useful_rbf", RBF(), slice(0, m)), ("useful_linear", Linear(), slice(0, m)), ("noise_rbf", RBF(), slice(m, m + 3))]
+
+
+def cross_of(cues, X, new):
+    return np.concatenate([block for _, block in KernelBank(cues, X).cross(new).blocks()], axis=1)
+
+
+@pytest.mark.parametrize("cls, options", [(GMKL, {}), (GMKL, {"regularizer": "l2"}), (VSKL, {}), (VSKL, {"groups": "prefix"})])
+def test_indicator_matrix(cls, options):
+    X, Y, cues = toy()
+    model, other = cls(cues, **options).fit(X, Y), cls(cues, **options).fit(X, 2 * Y - 1)
+    assert model.decision_function(X).shape == model.predict(X).shape == (80, 4)
+    assert model.kernel_weights_.shape == (4, 3) and model.dual_coef_.shape == (model.support_.size, 4)
+    assert model.path_.shape == (model.n_iter_ + 1, 4, 3) and np.isfinite(model.path_).all()
+    assert len(model.history_) == model.n_iter_ and {"step", "seconds", "n_updates", "objective", "dual_gap"} <= set(model.history_.columns)
+    assert model.history_["objective"].iloc[-1] == model.objective_ == pytest.approx(model.objectives_.sum())
+    assert model.history_["dual_gap"].iloc[-1] == model.dual_gap_ and model.converged_
+    assert (model.dual_gaps_ <= 1e-2 * model.objectives_).all() and model.n_solved_ == model.n_updates_
+    assert (model.predict(X) == Y).mean() > 0.85
+    np.testing.assert_array_equal(model.decision_function(X), other.decision_function(X))
+    new = X[:20] + 0.01
+    wanted = np.einsum("ca,ain,nc->ic", model.kernel_weights_, cross_of(cues, X, new)[:, :, model.support_].astype(float), model.dual_coef_)
+    np.testing.assert_allclose(model.decision_function(new), wanted, rtol=1e-4, atol=1e-4)
+    if cls is VSKL:
+        assert model.groups_.tolist() == ([0, 0, 1] if options else [0, 0, 0])
+        for j in set(model.groups_):
+            np.testing.assert_allclose(model.simplex_weights_[:, model.groups_ == j].sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("cls", BOTH)
+def test_one_column_and_class_labels(cls):
+    X, Y, cues = toy(m=3)
+    names = np.array(["ant", "bee", "cat"])
+    three, two, one = (cls(cues).fit(X, y) for y in (names[Y.argmax(axis=1)], names[Y[:, 0]], Y[:, :1]))
+    assert three.decision_function(X).shape == (80, 3) and three.predict(X).shape == (80,) and three.kernel_weights_.shape == (3, 3)
+    assert set(three.predict(X)) <= set(names) and (three.predict(X) == names[Y.argmax(axis=1)]).mean() > 0.8
+    assert two.decision_function(X).shape == (80,) and set(two.predict(X)) == {"ant", "bee"} and two.kernel_weights_.shape == (2, 3)
+    assert one.decision_function(X).shape == one.predict(X).shape == (80, 1)
+    np.testing.assert_allclose(two.decision_function(X), one.decision_function(X)[:, 0], rtol=1e-5, atol=1e-6)
+    assert one.path_.shape[1:] == (1, 3) and two.objectives_.shape == (1,)
+    for row in (0, 1):
+        np.testing.assert_array_equal(two.path_[:, row], one.path_[:, 0])
+        np.testing.assert_array_equal(two.kernel_weights_[row], one.kernel_weights_[0])
+
+
+@pytest.mark.parametrize("cls", BOTH)
+def test_class_without_positives_is_skipped(cls):
+    X, Y, cues = toy()
+    Y[:, 1], Y[:, 2] = 0, 1
+    with pytest.warns(UserWarning, match="not trained"):
+        model = cls(cues).fit(X, Y)
+    assert model.skipped_classes_.tolist() == [1, 2]
+    scores = model.decision_function(X)
+    assert np.isfinite(scores).all() and (scores[:, 1] == -1.0).all() and (scores[:, 2] == 1.0).all()
+    assert (model.predict(X)[:, 1] == 0).all() and (model.predict(X)[:, 2] == 1).all()
+    assert not model.dual_coef_[:, [1, 2]].any() and np.isfinite(model.path_).all() and np.isfinite(model.kernel_weights_).all()
+    assert np.isnan(model.objectives_[[1, 2]]).all() and np.isfinite([model.objective_, model.dual_gap_]).all()
+    assert not model.history_[["objective", "dual_gap", "seconds"]].isna().any(axis=None)
+    assert np.isfinite(mean_auc(scores, Y).mean)
+    Y[:] = 1
+    with pytest.raises(ValueError, match="y must have a class with positive and negative samples"):
+        cls(cues).fit(X, Y)
+
+
+NUMBERS = [0.0, -1.0, np.nan, np.inf, "1", None, True, [1.0]]
+BAD = [
+    *[(cls, "C", value) for cls in BOTH for value in NUMBERS],
+    *[(cls, "tol", value) for cls in BOTH for value in NUMBERS],
+    *[(cls, "max_iter", value) for cls in BOTH for value in (0, -1, 1.5, np.nan, "3", None, True, [3])],
+    *[(cls, "callback", value) for cls in BOTH for value in (3, "print")],
+    *[(cls, "memory", value) for cls in BOTH for value in (-1.0, "2 GB", None)],
+    *[(cls, "kernels", value) for cls in BOTH for value in ("rbf", [], 3)],
+    *[(GMKL, "sigma", value) for value in NUMBERS],
+    *[(GMKL, "regularizer", value) for value in ("l3", None, 1, ["l1"])],
+    *[(VSKL, "groups", value) for value in ("suffix", 3, [0, 1], [0, 1, 2.5], [[0], [1], [2]])],
+    *[(VSKL, "s", value) for value in (1.0, 1.99, np.nan, "inf", None, True, [2.0])],
+    *[(VSKL, "eta", value) for value in (0.0, -1.0, np.nan, "fast", None, True, [1.0])],
+]
+
+
+@pytest.mark.parametrize("cls, name, value", [pytest.param(*case, id=f"{case[0].__name__}-{case[1]}={case[2]!r:.20}") for case in BAD])
+def test_a_bad_parameter_is_one_error_that_names_it(cls, name, value):
+    X, Y, cues = toy(n=20)
+    word = {"kernels": "kernel"}.get(name, rf"\b{name}\b")
+    with pytest.raises((ValueError, TypeError), match=word) as caught:
+        cls(cues).set_params(**{name: value}).fit(X, Y)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("cls", BOTH)
+def test_bad_data(cls):
+    X, Y, cues = toy(n=20)
+    for bad in (Y[:10], None, Y.astype(float) + 0.5):
+        with pytest.raises(ValueError, match=r"\by\b|numbers of samples|label"):
+            cls(cues).fit(X, bad)
+    with pytest.raises(NotFittedError):
+        cls(cues).predict(X)
+    with pytest.raises(ValueError, match="precomputed"):
+        cls(cues).fit(KernelBank(cues, X), Y)
+
+
+@pytest.mark.parametrize("cls", BOTH)
+def test_rounds_that_do_not_suffice_warn(cls):
+    X, Y, cues = toy()
+    with pytest.warns(ConvergenceWarning, match=r"did not reach tol=1e-06 for \d of 4 classes: .* after 1 rounds; raise max_iter or tol"):
+        model = cls(cues, tol=1e-6, max_iter=1).fit(X, Y)
+    assert not model.converged_ and model.n_iter_ == 1 and model.path_.shape == (2, 4, 3)
+
+
+@pytest.mark.parametrize("cls", BOTH)
+def test_callback_sees_a_model_and_stops(cls):
+    X, Y, cues = toy()
+    seen = []
+
+    def watch(model, step):
+        seen.append((step, model.decision_function(X), len(model.history_), len(model.path_)))
+        return step == 2
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)  # stopped, not failed
+        model = cls(cues, tol=1e-6, callback=watch).fit(X, Y)
+    assert [(step, rows, points) for step, _, rows, points in seen] == [(1, 1, 2), (2, 2, 3)] and model.n_iter_ == 2
+    np.testing.assert_array_equal(seen[-1][1], model.decision_function(X))
+
+
+@pytest.mark.parametrize(
+    "cls, options", [(GMKL, {"regularizer": "l2"}), (VSKL, {"groups": "prefix"}), (VSKL, {"groups": [0, 1, 1], "s": 3})]
+)
+def test_saving(cls, options, tmp_path):
+    X, Y, cues = toy()
+    Y[:, 3] = 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model = cls(cues, **options).fit(X, Y)
+    model.save(tmp_path / "model.npz")
+    for loaded in (cls.load(tmp_path / "model.npz"), load(tmp_path / "model.npz")):
+        assert type(loaded) is cls
+        np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+        np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+        np.testing.assert_array_equal(loaded.path_, model.path_)
+        found, wanted = (clone(m).set_params(kernels=None).get_params() for m in (loaded, model))
+        assert found == wanted
+        assert loaded.history_.equals(model.history_) and loaded.objective_ == model.objective_
+
+
+@pytest.mark.parametrize("cls", BOTH)
+def test_all_forms_of_input_agree(cls):
+    X, Y, cues = toy()
+    bank = KernelBank(cues, X)
+    from_X, from_stack, from_bank = (cls(k).fit(data, Y) for k, data in ((cues, X), ("precomputed", bank.stack), ("precomputed", bank)))
+    wanted = from_X.decision_function(X[:10])
+    for model in (from_stack, from_bank):
+        np.testing.assert_array_equal(model.kernel_weights_, from_X.kernel_weights_)
+        np.testing.assert_allclose(model.decision_function(bank.stack[:, :10]), wanted, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(model.decision_function(bank.cross(X[:10])), wanted, rtol=1e-5, atol=1e-5)
+    on_demand = cls(cues, memory=1e5).fit(X, Y)
+    np.testing.assert_allclose(on_demand.kernel_weights_, from_X.kernel_weights_, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("cls", BOTH)
+def test_parameters_are_stored_untouched_and_described(cls):
+    cues = [("a", RBF(), [0])]
+    model = cls(cues)
+    assert model.get_params()["kernels"] is cues and clone(model).get_params().keys() == model.get_params().keys()
+    assert all(parameter in inspect.getdoc(cls) for parameter in inspect.signature(cls).parameters)
+
+
+@parametrize_with_checks([GMKL(), GMKL(regularizer="l2"), VSKL(), VSKL(groups="prefix", s=2)])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)

@@ -1,0 +1,290 @@
+"""ML-MKL-SA and ML-MKL-Sum: SVMs without bias, gradients, the saddle point, labels of all forms."""
+
+import warnings
+
+import numpy as np
+import pytest
+from mlmkl_twins import box_svm, make_task, saddle_point, sum_optimum, svm_optimum
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import average_precision_score
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from cuelearn.kernels import RBF, KernelBank, Linear
+from cuelearn.mkl import AverageKernelSVM, BestKernelSVM, SimpleMKL
+from cuelearn.mkl.boxsvm import solve_box_svm
+from cuelearn.mkl.mlmkl import (
+    MLMKLSA, MLMKLSum, SharedProblem, onto_simplex, sa_gradients, saddle_gap, solve_mlmkl_sa, solve_mlmkl_sum,
+)  # fmt: skip
+from cuelearn.mkl.multilabel import is_indicator, mean_auc, signs_of
+
+
+def shared(seed, C=1.0, tol=1e-8, **sizes):
+    stack, signs = make_task(seed, **sizes)
+    return stack, signs, SharedProblem(KernelBank.from_stack(stack, dtype=np.float64), signs, C, tol)
+
+
+# ---------------------------------------------------------------------------------------------- the SVM without bias
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 100.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_box_svm_is_the_conic_optimum_and_certified(seed, C):
+    stack, signs = make_task(seed)
+    kernel = np.ascontiguousarray(stack.mean(axis=0))
+    best = svm_optimum(kernel, signs[0], C)
+    for tol in (1e-2, 1e-6):
+        found = solve_box_svm(kernel, signs[0], C, tol=tol)
+        assert found.value <= best * (1.0 + 1e-7) + 1e-9 <= (found.value + found.gap) * (1.0 + 2e-7) + 2e-9
+        assert found.gap <= tol * (found.value + found.gap)
+        assert found.alpha.min() >= 0.0 and found.alpha.max() <= C
+    np.testing.assert_allclose(found.value, best, rtol=1e-5)
+
+
+def test_box_svm_follows_its_twin_and_liblinear():
+    stack, signs = make_task(4, n=30)
+    kernel = np.ascontiguousarray(stack.mean(axis=0))
+    alpha, value = box_svm(kernel, signs[1], 1.0)
+    found = solve_box_svm(kernel, signs[1], 1.0, tol=1e-10)
+    np.testing.assert_allclose(found.value, value, rtol=1e-8)
+    np.testing.assert_allclose(kernel @ (found.alpha * signs[1]), kernel @ (alpha * signs[1]), atol=1e-4)
+    X = np.linalg.cholesky(kernel + 1e-12 * np.eye(30))
+    machine = LinearSVC(C=1.0, loss="hinge", fit_intercept=False, tol=1e-8, max_iter=1_000_000).fit(X, signs[1])
+    np.testing.assert_allclose(kernel @ (found.alpha * signs[1]), machine.decision_function(X), atol=1e-3)
+
+
+def test_box_svm_goes_on_from_a_start_and_takes_float32():
+    stack, signs = make_task(1, n=40)
+    kernel = np.ascontiguousarray(stack.mean(axis=0))
+    cold = solve_box_svm(kernel, signs[0], 10.0, tol=1e-6)
+    warm = solve_box_svm(kernel, signs[0], 10.0, tol=1e-6, alpha=cold.alpha)
+    assert warm.sweeps < cold.sweeps
+    np.testing.assert_allclose(warm.value, cold.value, rtol=1e-6)
+    np.testing.assert_allclose(solve_box_svm(kernel.astype(np.float32), signs[0], 10.0, tol=1e-4).value, cold.value, rtol=1e-3)
+    zero = solve_box_svm(np.zeros((4, 4)), np.array([1.0, -1.0, 1.0, -1.0]), 2.0)
+    assert (zero.alpha == 2.0).all() and zero.value == 8.0 and zero.gap == 0.0
+
+
+# ---------------------------------------------------------------------------------------------- gradients
+
+
+def test_gradients_are_those_of_finite_differences():
+    stack, signs, problem = shared(2)
+    p = np.array([0.5, 0.3, 0.2])
+    smoothed = np.array([0.5, 0.25, 0.25])
+    of_p, of_gamma, value = sa_gradients(problem, 1, p, smoothed)
+    for a in range(3):
+        step = 1e-5 * np.eye(3)[a]
+        up, down = (svm_optimum(np.tensordot(p + s * step, stack, 1), signs[1], 1.0) for s in (1, -1))
+        np.testing.assert_allclose(of_p[a], (up - down) / 2e-5, rtol=2e-2, atol=1e-2)
+    np.testing.assert_allclose(value, svm_optimum(np.tensordot(p, stack, 1), signs[1], 1.0), rtol=1e-5)
+    np.testing.assert_allclose(of_gamma, value / 0.25)
+
+
+def test_gradients_are_unbiased_at_the_smoothed_weights():
+    """Proposition 1 over 10,000 draws, at gamma' (within five standard errors); divided by gamma instead they are not."""
+    _, _, problem = shared(3, n_classes=4)
+    p, gamma, delta = np.full(3, 1 / 3), np.array([0.85, 0.1, 0.049, 0.001]), 0.2
+    smoothed = (1 - delta) * gamma + delta / 4
+    each = [sa_gradients(problem, k, p, smoothed) for k in range(4)]
+    rng = np.random.default_rng(0)
+    drawn = rng.choice(4, p=smoothed, size=10_000)
+    of_p = np.array([each[k][0] for k in drawn])
+    truth = sum(smoothed[k] * each[k][0] for k in range(4))
+    assert (np.abs(of_p.mean(axis=0) - truth) <= 5 * of_p.std(axis=0) / 100).all()
+    of_gamma = np.zeros((10_000, 4))
+    of_gamma[np.arange(10_000), drawn] = [each[k][1] for k in drawn]
+    values = np.array([e[2] for e in each])
+    assert (np.abs(of_gamma.mean(axis=0) - values) <= 5 * of_gamma.std(axis=0) / 100).all()
+    by_gamma = np.zeros((10_000, 4))
+    by_gamma[np.arange(10_000), drawn] = values[drawn] / gamma[drawn]
+    assert by_gamma.mean(axis=0)[3] > 10 * values[3]
+
+
+# ---------------------------------------------------------------------------------------------- the saddle point
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_saddle_gap_brackets_the_conic_value(seed):
+    stack, signs, problem = shared(seed)
+    value, p = saddle_point(stack, signs, 1.0)
+    rng = np.random.default_rng(seed)
+    for gamma in (np.full(3, 1 / 3), rng.dirichlet(np.ones(3)), np.array([1.0, 0.0, 0.0])):
+        gap = saddle_gap(problem, np.maximum(0, p) / np.maximum(0, p).sum(), gamma)
+        least, _ = sum_optimum(stack, signs, 1.0, gamma)
+        np.testing.assert_allclose(gap.worst, value, rtol=1e-4)
+        np.testing.assert_allclose(gap.least, least, rtol=1e-3)
+        assert gap.least <= value * (1 + 1e-4) and gap.gap >= -1e-4 * value and 0.0 <= gap.slack <= 2e-4 * gap.worst
+
+
+@pytest.mark.parametrize(
+    "seed, n_iter, within", [(0, 3000, 0.05), (1, 3000, 0.05), *(pytest.param(s, 40_000, 0.01, marks=pytest.mark.long) for s in range(3))]
+)
+def test_sa_comes_to_the_saddle_point(seed, n_iter, within):
+    stack, signs, problem = shared(seed, tol=1e-6)
+    value, p = saddle_point(stack, signs, 1.0)
+    result = solve_mlmkl_sa(problem, n_iter=n_iter, tol=None, rng=np.random.default_rng(seed))
+    gap = saddle_gap(problem, result.kernel_weights, result.gamma)
+    assert gap.gap <= within * value
+    assert abs(gap.worst - value) <= within * value
+    assert result.n_iter == n_iter == len(result.drawn) and len(result.path) == n_iter + 1
+    np.testing.assert_allclose(result.path[-1], result.kernel_weights)
+
+
+@pytest.mark.long
+def test_gap_falls_like_the_root_of_t():
+    """Log-log slope of the averaged iterate's gap in T: -0.4 or steeper, mean over seeds."""
+    lengths, gaps = (200, 800, 3200, 12800), []
+    for seed in range(4):
+        _, _, problem = shared(seed, tol=1e-6)
+        gaps.append([])
+        for T in lengths:
+            result = solve_mlmkl_sa(problem, n_iter=T, tol=None, rng=np.random.default_rng([seed, T]))
+            gaps[-1].append(saddle_gap(problem, result.kernel_weights, result.gamma, tol=1e-6).gap)
+    slope = np.polyfit(np.log(lengths), np.log(np.mean(gaps, axis=0)), 1)[0]
+    assert slope <= -0.4
+
+
+def test_sum_comes_to_its_optimum():
+    stack, signs, problem = shared(5)
+    value, _ = sum_optimum(stack, signs, 1.0)
+    result = solve_mlmkl_sum(problem, n_iter=600, tol=None)
+    reached = sum(svm_optimum(np.tensordot(result.kernel_weights, stack, 1), y, 1.0) for y in signs)
+    assert value * (1 - 1e-6) <= reached <= value * (1 + 1e-2)
+    assert result.n_solved == 600 * 3
+
+
+def test_one_svm_per_iteration():
+    _, _, problem = shared(0, n_classes=6)
+    result = solve_mlmkl_sa(problem, n_iter=50, eta=1e-3, tol=None, rng=np.random.default_rng(0))
+    assert result.n_solved == 50 and result.history["n_updates"].tolist() == list(range(1, 51))
+
+
+def test_one_class_and_one_kernel():
+    _, _, problem = shared(0, n_classes=1)
+    result = solve_mlmkl_sa(problem, n_iter=300, tol=None, rng=np.random.default_rng(0))
+    assert result.gamma.tolist() == [1.0]
+    _, _, problem = shared(0, n_kernels=1)
+    assert solve_mlmkl_sa(problem, n_iter=20, tol=None, rng=np.random.default_rng(0)).kernel_weights.tolist() == [1.0]
+    assert solve_mlmkl_sum(problem, n_iter=20).kernel_weights.tolist() == [1.0]
+
+
+def test_projection():
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        point = rng.normal(size=5) * rng.choice([0.1, 1.0, 10.0])
+        found = onto_simplex(point)
+        assert found.min() >= 0.0 and abs(found.sum() - 1.0) < 1e-12
+        other = rng.dirichlet(np.ones(5))
+        assert (point - found) @ (other - found) <= 1e-10  # the nearest point of a convex set
+
+
+# ---------------------------------------------------------------------------------------------- labels and estimators
+
+
+def toy(seed=0, n=80, m=4):
+    rng = np.random.default_rng(seed)
+    Y = rng.integers(0, 2, size=(n, m))
+    X = np.hstack([Y + 0.4 * rng.normal(size=(n, m)), rng.normal(size=(n, 3))])
+    return X, Y, [("useful", RBF(), slice(0, m)), ("linear", Linear(), slice(0, m)), ("noise", RBF(), slice(m, m + 3))]
+
+
+@pytest.mark.parametrize("cls", [MLMKLSA, MLMKLSum])
+def test_indicator_matrix(cls):
+    X, Y, cues = toy()
+    make = lambda: cls(cues, C=1.0, **({"random_state": 0} if cls is MLMKLSA else {}))  # noqa: E731
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model, other = make().fit(X, Y), make().fit(X, 2 * Y - 1)
+    assert model.decision_function(X).shape == (80, 4) and model.predict(X).shape == (80, 4)
+    assert model.kernel_weights_.shape == (3,) and abs(model.kernel_weights_.sum() - 1.0) < 1e-12
+    assert model.kernel_weights_[2] < model.kernel_weights_[:2].sum()
+    assert (model.predict(X) == Y).mean() > 0.85
+    np.testing.assert_array_equal(model.decision_function(X), other.decision_function(X))
+    scores = np.tensordot(model.kernel_weights_, model.bank_.rows(np.arange(80)), 1)[:, model.support_] @ model.dual_coef_
+    np.testing.assert_allclose(model.decision_function(X), scores, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("cls", [MLMKLSA, MLMKLSum])
+def test_class_without_positives_is_skipped(cls):
+    X, Y, cues = toy()
+    Y[:, 1], Y[:, 2] = 0, 1
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model = cls(cues).fit(X, Y)
+    assert any("not trained" in str(w.message) for w in said)
+    assert model.skipped_classes_.tolist() == [1, 2]
+    scores = model.decision_function(X)
+    assert np.isfinite(scores).all() and (scores[:, 1] == -1.0).all() and (scores[:, 2] == 1.0).all()
+    assert model.gamma_[1] == model.gamma_[2] == 0.0
+    found = mean_auc(scores, Y)
+    assert np.isfinite(found.mean) and found.skipped == [1, 2] and np.isnan(found.per_class[[1, 2]]).all()
+    np.testing.assert_allclose(found.mean, np.mean([average_precision_score(Y[:, k], scores[:, k]) for k in (0, 3)]))
+
+
+def test_labels_of_all_forms():
+    assert signs_of(np.array([[0], [1]]), 2).tolist() == [[-1.0, 1.0]]
+    assert is_indicator(np.array([[0], [1]])) and is_indicator([[0, 1], [1, 0]]) and not is_indicator(np.array(["a", "b"]))
+    assert not is_indicator(np.array([["a"], ["b"]])) and not is_indicator(np.array([[3], [5]])) and not is_indicator(None)
+    wrong = ((np.array([[0, 2], [1, 0]]), "0 and 1"), (np.zeros((3, 2), int), "one row per sample"), (np.zeros((2, 0)), "a column"))
+    for bad, word in wrong:
+        with pytest.raises(ValueError, match=word):
+            signs_of(bad, 2)
+    X, Y, cues = toy(m=3)
+    three, two, one = (MLMKLSA(cues, random_state=0).fit(X, y) for y in (Y.argmax(axis=1), Y[:, 0], Y[:, :1]))
+    assert three.decision_function(X).shape == (80, 3) and three.predict(X).shape == (80,) and three.gamma_.shape == (3,)
+    assert two.decision_function(X).shape == (80,) and one.decision_function(X).shape == (80, 1) and one.predict(X).shape == (80, 1)
+    np.testing.assert_allclose(two.decision_function(X), one.decision_function(X)[:, 0], rtol=1e-5, atol=1e-6)
+    for model in (three, two, one):
+        assert model.skipped_classes_.size == 0
+
+
+@pytest.mark.parametrize(
+    "options, word",
+    [(dict(delta=1.5), "delta"), (dict(eta=-1.0), "eta"), (dict(eta="fast"), "eta"), (dict(n_iter=0), "n_iter"), (dict(C=0.0), "C"),
+     (dict(tol=-1.0), "tol"), (dict(svm_tol=0.0), "svm_tol"), (dict(min_iter=0), "min_iter")],
+)  # fmt: skip
+def test_bad_parameters(options, word):
+    X, Y, cues = toy()
+    with pytest.raises(ValueError, match=word):
+        MLMKLSA(cues, **options).fit(X, Y)
+
+
+def test_callback_sees_a_model_and_stops():
+    X, Y, cues = toy()
+    seen = []
+    model = MLMKLSA(cues, random_state=0, callback=lambda m, t: seen.append(m.decision_function(X).shape) or t == 7).fit(X, Y)
+    assert model.n_iter_ == 7 and seen == [(80, 4)] * 7 and model.n_solved_ == 7
+
+
+def test_same_seed_same_bits_and_saving(tmp_path):
+    X, Y, cues = toy()
+    one, two = (MLMKLSA(cues, random_state=3, n_iter=150).fit(X, Y) for _ in range(2))
+    np.testing.assert_array_equal(one.decision_function(X), two.decision_function(X))
+    one.save(tmp_path / "model.npz")
+    np.testing.assert_allclose(MLMKLSA.load(tmp_path / "model.npz").decision_function(X), one.decision_function(X), atol=1e-5)
+
+
+@parametrize_with_checks([MLMKLSA(n_iter=120, random_state=0), MLMKLSum(n_iter=60)])
+def test_scikit_learn_checks(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        check(estimator)
+
+
+@pytest.mark.parametrize("cls", [SimpleMKL, AverageKernelSVM])
+def test_per_class_methods_take_indicator_matrices(cls):
+    """Column by column the same as the binary problem alone; classes that cannot be trained are constants."""
+    X, Y, cues = toy()
+    Y[:, 2] = 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        model = cls(cues, C=1.0).fit(X, Y)
+    scores = model.decision_function(X)
+    assert scores.shape == (80, 4) and (scores[:, 2] == 1.0).all() and model.skipped_classes_.tolist() == [2]
+    for k in (0, 1, 3):
+        alone = cls(cues, C=1.0).fit(X, Y[:, k])
+        np.testing.assert_allclose(scores[:, k], alone.decision_function(X), rtol=1e-3, atol=1e-3)
+    assert (model.predict(X) == (scores > 0)).all()
+    with pytest.raises(ValueError, match="y must be class labels"):
+        BestKernelSVM(cues).fit(X, Y)
