@@ -90,16 +90,17 @@ def margins(scores, labels):
     return out
 
 
-def mean_loss(scores, labels):
-    """Mean multiclass hinge loss of score rows.
+def mean_loss(scores, labels, weights=1.0):
+    """Mean multiclass hinge loss of score rows, each with a weight.
 
     Parameters
     ----------
     scores : ndarray, shape (n_samples, n_classes)
     labels : ndarray of int, shape (n_samples,)
+    weights : float or ndarray, shape (n_samples,)
 
     Returns
     -------
     float
     """
-    return float(np.maximum(0.0, 1.0 - margins(scores, labels)).mean())
+    return float((weights * np.maximum(0.0, 1.0 - margins(scores, labels))).mean())

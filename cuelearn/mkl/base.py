@@ -18,6 +18,23 @@ __all__ = ["KernelClassifier", "StochasticMKL", "load"]
 FORMAT = 1
 
 
+def two_columns(values, axis=-1):
+    """What belongs to the one decision value of two classes as what belongs to two scores, half of it against the first class.
+
+    Parameters
+    ----------
+    values : ndarray
+        Of extent 1 along `axis`.
+    axis : int
+
+    Returns
+    -------
+    ndarray
+        Of extent 2 along `axis`.
+    """
+    return np.concatenate([-0.5 * values, 0.5 * values], axis=axis)
+
+
 class KernelClassifier(Loadable, ClassifierMixin, BaseEstimator):
     """Base of classifiers on many kernels.
 
@@ -70,12 +87,15 @@ class KernelClassifier(Loadable, ClassifierMixin, BaseEstimator):
         self.bank_support_ = self.support_
         self.n_seen_ = len(dual_coef)
 
+    def _check_callback(self):
+        if self.callback is not None and not callable(self.callback):
+            raise TypeError(f"callback must be callable, got {type(self.callback).__name__}")
+
     def _watch(self):
         """The user's callback(estimator, step) as a training's callback: the estimator shows the present point meanwhile."""
+        self._check_callback()
         if self.callback is None:
             return None
-        if not callable(self.callback):
-            raise TypeError(f"callback must be callable, got {type(self.callback).__name__}")
 
         def call(training, step):
             self._show(training.problem, *training.stream.point())

@@ -379,8 +379,7 @@ class PerClassMKL(MultiLabelMKL):
         UserWarning
             If a class has no positive or no negative sample.
         """
-        if self.callback is not None and not callable(self.callback):
-            raise TypeError(f"callback must be callable, got {type(self.callback).__name__}")
+        self._check_callback()
         C = check_positive("C", self.C)
         signs = self._problem_signs(self._start(X, y))
         problem = SharedProblem(self.bank_, signs, C)

@@ -191,8 +191,7 @@ class MCMKL(KernelClassifier):
             If `max_iter` rounds did not reach `tol`.
         """
         C, tol, max_iter = check_positive("C", self.C), check_positive("tol", self.tol), check_count("max_iter", self.max_iter)
-        if self.callback is not None and not callable(self.callback):
-            raise TypeError(f"callback must be callable, got {type(self.callback).__name__}")
+        self._check_callback()
         labels = self._start(X, y)
         problem = MKLProblem(self.bank_, labels, self.classes_.size, C=C)
 

@@ -21,7 +21,7 @@ from tqdm.auto import tqdm
 from cuelearn.checks import as_generator, check_count, check_positive
 from cuelearn.mkl.boxsvm import solve_box_svm
 from cuelearn.mkl.multilabel import MultiLabelMKL
-from cuelearn.mkl.problem import combined_kernel
+from cuelearn.mkl.problem import combined_kernel, quadratic_forms
 from cuelearn.mkl.stream import History
 from cuelearn.mkl.training import BAR_AFTER
 
@@ -77,19 +77,7 @@ class SharedProblem:
 
     def quadratics(self, problems):
         """``(alpha o y) K_a (alpha o y)`` of the last solutions of some classes, (n_kernels, n_classes), in one read of the kernels."""
-        coef = (self.alphas[problems] * self.signs[problems]).T
-        bank = self.bank
-        support = np.flatnonzero(coef.any(axis=1))
-        out = np.zeros((bank.n_kernels, coef.shape[1]))
-        step = max(1, min(256, bank.block_rows() // 2))
-        cast = np.ascontiguousarray(coef[support])
-        for start in range(0, support.size, step):
-            rows = support[start : start + step]
-            block = bank.stack[:, rows] if bank.resident else bank.rows(rows)
-            for a in range(bank.n_kernels):
-                part = block[a][:, support] if support.size < bank.n_samples else block[a]
-                out[a] += np.einsum("ic,ic->c", coef[rows], part.astype(np.float64, copy=False) @ cast)
-        return np.maximum(0.0, out)
+        return quadratic_forms(self.bank, (self.alphas[problems] * self.signs[problems]).T)
 
 
 def softmax(logs):
@@ -104,7 +92,7 @@ class MLResult(NamedTuple):
     Attributes
     ----------
     kernel_weights : ndarray, shape (n_kernels,)
-        SA: the average over iterations; Sum: the last.
+        SA: the average over iterations; Sum: the best met.
     gamma : ndarray, shape (n_problems,)
         SA: the average weights of the classes; Sum: 1 for each.
     path : ndarray, shape (n_iter + 1, n_kernels)
@@ -416,8 +404,7 @@ class _SharedMKL(MultiLabelMKL):
         UserWarning
             If a class has no positive or no negative sample.
         """
-        if self.callback is not None and not callable(self.callback):
-            raise TypeError(f"callback must be callable, got {type(self.callback).__name__}")
+        self._check_callback()
         C = check_positive("C", self.C)
         signs = self._problem_signs(self._start(X, y))
         problem = SharedProblem(self.bank_, signs, C, self.svm_tol)

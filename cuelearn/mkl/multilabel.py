@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.metrics import average_precision_score
 from sklearn.utils.validation import check_is_fitted
 
-from cuelearn.mkl.base import KernelClassifier
+from cuelearn.mkl.base import KernelClassifier, two_columns
 
 __all__ = ["MeanAUC", "MultiLabelMKL", "is_indicator", "mean_auc", "signs_of"]
 
@@ -139,7 +139,7 @@ class MultiLabelMKL(KernelClassifier):
             out[..., self.skipped_classes_] = skipped
             out[..., np.setdiff1d(self.classes_, self.skipped_classes_)] = values
             return out
-        return np.concatenate([-0.5 * values, 0.5 * values], axis=-1) if values.shape[-1] == 1 else values
+        return two_columns(values) if values.shape[-1] == 1 else values
 
     def _keep_problems(self, coef, kernel_weights, bias=None):
         """Set the fitted attributes: coefficients (n, n_problems), kernel weights shared (n_kernels,) or per problem, biases."""

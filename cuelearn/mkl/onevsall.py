@@ -24,7 +24,7 @@ from cuelearn.checks import check_count, check_positive
 from cuelearn.groupnorm import group_norm
 from cuelearn.kernels import CrossBank
 from cuelearn.mkl.multilabel import MultiLabelMKL
-from cuelearn.mkl.problem import combined_kernel
+from cuelearn.mkl.problem import combined_kernel, quadratic_forms
 from cuelearn.mkl.single import fit_svc
 from cuelearn.mkl.stream import History
 from cuelearn.mkl.training import BAR_AFTER
@@ -162,19 +162,9 @@ class BinaryMKL:
         Returns
         -------
         ndarray, shape (n_kernels, n_active)
-            ``coefs[:, c] @ K_j @ coefs[:, c]``, in float64: at large C the gap is a difference of nearly equal numbers.
+            ``coefs[:, c] @ K_j @ coefs[:, c]``.
         """
-        bank = self.bank
-        support = np.flatnonzero(np.any(coefs != 0.0, axis=1))
-        out = np.zeros((bank.n_kernels, coefs.shape[1]))
-        step = max(1, min(256, bank.block_rows() // 2))
-        for start in range(0, support.size, step):
-            rows = support[start : start + step]
-            block = bank.stack[:, rows] if bank.resident else bank.rows(rows)
-            for j in range(bank.n_kernels):
-                products = np.asarray(block[j][:, support], dtype=np.float64) @ coefs[support]
-                out[j] += np.einsum("ic,ic->c", coefs[rows], products)
-        return np.maximum(0.0, out)
+        return quadratic_forms(self.bank, coefs)
 
     def value(self, solution, norms_sq):
         r"""Objective at a solution's :math:`(\bar w, b)`: the regulariser is that of the block norms, not of the weights that led there."""
@@ -327,8 +317,7 @@ class OneVersusAllMKL(MultiLabelMKL):
             If `max_iter` rounds did not bring the gap of every class down to `tol`.
         """
         C, tol, max_iter = check_positive("C", self.C), check_positive("tol", self.tol), check_count("max_iter", self.max_iter)
-        if self.callback is not None and not callable(self.callback):
-            raise TypeError(f"callback must be callable, got {type(self.callback).__name__}")
+        self._check_callback()
         signs = self._problem_signs(self._start(X, y))
         problem = BinaryMKL(self.bank_, signs, C, self._exponent(self.bank_.n_kernels))
         machines = [self.machine(problem, k, tol) for k in range(problem.n_problems)]

@@ -156,8 +156,8 @@ class MKLProblem:
         return self.regularizer(kernel_weights * np.sqrt(norms_sq)) + self.mean_loss(scores)
 
     def mean_loss(self, scores):
-        """Mean loss of all training samples, of given class scores; at w = 0 it is `mean_loss_at_zero`."""
-        return mean_loss(scores, self.labels)
+        """Mean of the training samples' losses, weighted by `limits`, at given class scores; at w = 0 it is `mean_loss_at_zero`."""
+        return mean_loss(scores, self.labels, self.limits)
 
     @property
     def mean_loss_at_zero(self):
@@ -277,6 +277,32 @@ def combine(block, kernel_weights, dtype=None):
     for j in range(1, block.shape[0]):
         combined += weights[j] * block[j]
     return combined
+
+
+def quadratic_forms(bank, coefs):
+    """``coefs[:, c] @ K_j @ coefs[:, c]`` for all kernels and several coefficient vectors, in one read of the kernels.
+
+    Parameters
+    ----------
+    bank : KernelBank
+    coefs : ndarray of float64, shape (n_samples, n_vectors)
+
+    Returns
+    -------
+    ndarray, shape (n_kernels, n_vectors)
+        In float64: at large C a gap is a difference of nearly equal numbers.
+    """
+    support = np.flatnonzero(coefs.any(axis=1))
+    out = np.zeros((bank.n_kernels, coefs.shape[1]))
+    step = max(1, min(BLOCK_ROWS, bank.block_rows() // 2))
+    cast = np.ascontiguousarray(coefs[support])
+    for start in range(0, support.size, step):
+        rows = support[start : start + step]
+        block = bank.stack[:, rows] if bank.resident else bank.rows(rows)
+        for j in range(bank.n_kernels):
+            part = block[j][:, support] if support.size < bank.n_samples else block[j]
+            out[j] += np.einsum("ic,ic->c", coefs[rows], part.astype(np.float64, copy=False) @ cast)
+    return np.maximum(0.0, out)
 
 
 def combined_kernel(bank, kernel_weights, factor, out=None):

@@ -17,7 +17,7 @@ from tqdm.auto import tqdm
 
 from cuelearn.checks import as_generator, check_count, check_positive
 from cuelearn.losses import competitor
-from cuelearn.mkl.base import KernelClassifier
+from cuelearn.mkl.base import KernelClassifier, two_columns
 from cuelearn.mkl.multilabel import MultiLabelMKL
 from cuelearn.mkl.problem import combined_kernel
 from cuelearn.mkl.stream import draw_order
@@ -121,7 +121,7 @@ def one_versus_rest(kernel, labels, n_classes, C, n_jobs=None, weights=None):
     """
     if n_classes == 2:
         column, bias = svms_of(kernel, [labels], C, n_jobs, weights)
-        return 0.5 * np.concatenate([-column, column], axis=1), 0.5 * np.append(-bias, bias)
+        return two_columns(column), two_columns(bias)
     return svms_of(kernel, [(labels == c).astype(int) for c in range(n_classes)], C, n_jobs, weights)
 
 

@@ -56,7 +56,7 @@ class Result(NamedTuple):
     block_norms_sq : ndarray, shape (n_kernels,)
         Squared norms of the dual blocks, from which an online run goes on.
     extra : dict
-        What is particular to one algorithm.
+        What is particular to one algorithm; of those that run a `Training`, `stopped`: whether the callback ended it.
     """
 
     dual_coef: np.ndarray

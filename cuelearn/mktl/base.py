@@ -20,7 +20,7 @@ from cuelearn.kernels import CrossBank
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mktl.priors import PriorScores, given_scores
 
-__all__ = ["TransferClassifier", "class_weights"]
+__all__ = ["TransferClassifier", "class_weights", "sample_weights"]
 
 SCALINGS = ("rms", "max", None)
 
@@ -263,3 +263,8 @@ def class_weights(given, classes, labels):
     if unknown:
         raise ValueError(f"class_weight names classes that y does not have: {sorted(map(str, unknown))}")
     return {c: check_positive(f"class_weight[{c!r}]", given.get(c, 1.0)) for c in keys}
+
+
+def sample_weights(weights, classes, labels):
+    """The weight of each sample's class, shape (n,), from a dict class -> weight."""
+    return np.array([weights[c] for c in classes.tolist()])[labels]

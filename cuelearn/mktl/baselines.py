@@ -9,9 +9,10 @@ import numpy as np
 
 from cuelearn.checks import check_positive
 from cuelearn.linear_svm import linear_svm
+from cuelearn.mkl.base import two_columns
 from cuelearn.mkl.problem import combined_kernel
 from cuelearn.mkl.single import balance_weights, one_versus_rest
-from cuelearn.mktl.base import TransferClassifier, class_weights
+from cuelearn.mktl.base import TransferClassifier, class_weights, sample_weights
 
 __all__ = ["AverageTL", "NoTransfer", "PriorFeatures"]
 
@@ -24,13 +25,14 @@ def weighing(class_weight, classes, labels):
         return balance_weights
     if not isinstance(class_weight, dict):
         raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}")
-    own = class_weights(class_weight, classes, labels)
-    weights = np.array([own[c] for c in classes.tolist()])[labels]
+    weights = sample_weights(class_weights(class_weight, classes, labels), classes, labels)
     return lambda target: weights
 
 
 class _OneSVM(TransferClassifier):
-    """Base: one SVM per class on a weighted sum of the kernels and of the linear kernels of the scaled score columns."""
+    """Base: one SVM per class on the mean of the kernels and, if `averages_scores`, of a linear kernel for each scaled score column."""
+
+    averages_scores = False
 
     def __init__(
         self, kernels=None, priors=None, *, C=1.0, class_weight=None, scaling="rms", normalize=True, memory=2e9, n_jobs=None
@@ -44,19 +46,15 @@ class _OneSVM(TransferClassifier):
         self.memory = memory
         self.n_jobs = n_jobs
 
-    def _shares(self, n_kernels, n_scores):
-        """Weight of each kernel, and of each score column's kernel."""
-        raise NotImplementedError
-
     def _train(self, labels, S):
         C, n_kernels = check_positive("C", self.C), self.bank_.n_kernels
-        of_kernel, of_score = self._shares(n_kernels, S.shape[1])
-        weights = np.full(n_kernels, of_kernel)
+        share = 1.0 / (n_kernels + (S.shape[1] if self.averages_scores else 0))
+        weights = np.full(n_kernels, share)
         kernel = combined_kernel(self.bank_, weights, 1.0)
-        if of_score > 0.0:  # not by BLAS, whose sums may depend on the number of its threads
-            kernel += of_score * np.einsum("ik,jk->ij", S, S)
+        if self.averages_scores:  # not by BLAS, whose sums may depend on the number of its threads
+            kernel += share * np.einsum("ik,jk->ij", S, S)
         coef, bias = one_versus_rest(kernel, labels, self.classes_.size, C, self.n_jobs, weighing(self.class_weight, self.classes_, labels))
-        transfer = of_score * np.einsum("ic,ik->ck", coef, S) if of_score > 0.0 else np.zeros((self.classes_.size, S.shape[1]))
+        transfer = share * np.einsum("ic,ik->ck", coef, S) if self.averages_scores else np.zeros((self.classes_.size, S.shape[1]))
         self._set(coef, weights, transfer, bias)
 
 
@@ -110,9 +108,6 @@ class NoTransfer(_OneSVM):
     >>> model.score(X, y, scores=np.zeros((60, 2))), model.transfer_weights_.tolist()
     (1.0, [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
     """
-
-    def _shares(self, n_kernels, n_scores):
-        return 1.0 / n_kernels, 0.0
 
 
 class PriorFeatures(TransferClassifier):
@@ -193,7 +188,7 @@ class PriorFeatures(TransferClassifier):
             bias.append(found.intercept)
         coef, transfer, bias = np.array(coef).T, np.array(transfer), np.array(bias)
         if n_classes == 2:  # one decision value: half of it for one class, half against the other
-            coef, transfer, bias = 0.5 * np.hstack([-coef, coef]), 0.5 * np.vstack([-transfer, transfer]), 0.5 * np.append(-bias, bias)
+            coef, transfer, bias = two_columns(coef), two_columns(transfer, axis=0), two_columns(bias)
         self._set(coef, np.zeros(self.bank_.n_kernels), transfer, bias)
 
 
@@ -251,5 +246,4 @@ class AverageTL(_OneSVM):
     (array([0.25]), ['score 0', 'score 1', 'score 2'])
     """
 
-    def _shares(self, n_kernels, n_scores):
-        return 1.0 / (n_kernels + n_scores), 1.0 / (n_kernels + n_scores)
+    averages_scores = True

@@ -13,7 +13,7 @@ from cuelearn.checks import as_generator, check_count, check_non_negative, check
 from cuelearn.groupnorm import resolve_p
 from cuelearn.mkl.obscure import solve_obscure
 from cuelearn.mkl.stream import Result
-from cuelearn.mktl.base import TransferClassifier, class_weights
+from cuelearn.mktl.base import TransferClassifier, class_weights, sample_weights
 from cuelearn.mktl.dual import ROUNDS, finish_dual
 from cuelearn.mktl.problem import TransferProblem
 from cuelearn.mktl.stream import TransferStream
@@ -226,7 +226,7 @@ class MKTL(TransferClassifier):
 
     def _solve(self, bank, labels, scores, p, rng, callback=None, verbose=None):
         n_classes = self.classes_.size
-        weight = np.array([self.class_weight_[c] for c in self.classes_.tolist()])[labels]
+        weight = sample_weights(self.class_weight_, self.classes_, labels)
         loss = ("hinge" if n_classes == 2 else "multiclass") if self.loss == "auto" else self.loss
         problem = TransferProblem(
             bank, labels, n_classes, scores, p=p, C=self.C, loss=loss, sample_weight=None if np.all(weight == 1.0) else weight
@@ -244,10 +244,11 @@ class MKTL(TransferClassifier):
         vars(self).pop("p_scores_", None)
         if isinstance(tried, (str, numbers.Real)) or not hasattr(tried, "__iter__"):
             return tried
-        tried = [resolve_p(p, 1)[0] for p in tried]
+        given = list(tried)
+        tried = [resolve_p(p, 1)[0] for p in given]
         if not tried:
             raise ValueError("p must hold at least one exponent to choose from, got an empty sequence")
-        if any(isinstance(p, str) for p in self.p) and not isinstance(self.p, str):
+        if any(isinstance(p, str) for p in given):
             raise ValueError(f"p must be one word or a sequence of numbers in (1, 2], got {self.p!r}")
         smallest = int(np.bincount(labels).min())
         if smallest < 2:
@@ -255,14 +256,14 @@ class MKTL(TransferClassifier):
         folds = StratifiedKFold(min(check_count("cv", self.cv, 2), smallest), shuffle=True, random_state=int(rng.integers(2**31 - 1)))
         accuracy = dict.fromkeys(tried, 0.0)
         for train, test in folds.split(labels, labels):
-            bank = self.bank_.restrict(train)
+            bank, cross = self.bank_.restrict(train), self.bank_.rows(test)[:, :, train]
             for p in tried:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", ConvergenceWarning)
                     problem, result = self._solve(bank, labels[train], scores[train], p, np.random.default_rng(0), verbose=False)
                 of_kernels, of_scores = problem.split(result.kernel_weights)
                 held = scores[test] @ (of_scores * problem.score_blocks(result.dual_coef)).T
-                held += np.tensordot(of_kernels, self.bank_.rows(test)[:, :, train], axes=1) @ result.dual_coef
+                held += np.tensordot(of_kernels, cross, axes=1) @ result.dual_coef
                 accuracy[p] += float(np.sum(np.argmax(held, axis=1) == labels[test])) / labels.size
         self.p_scores_ = accuracy
         return max(tried, key=lambda p: (accuracy[p], p))

@@ -5,6 +5,7 @@ sample stands in the inverse of the same system. Those predictions are affine in
 small convex problem: a sum of hinge losses in a ball, solved here by an interior-point method to a certified gap.
 """
 
+import functools
 import warnings
 from typing import NamedTuple
 
@@ -15,14 +16,19 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import ThreadpoolController
 
 from cuelearn.checks import check_positive
+from cuelearn.mkl.base import two_columns
 from cuelearn.mkl.problem import combined_kernel
+from cuelearn.mkl.single import balance_weights
 from cuelearn.mktl.ball import hinge_in_ball
-from cuelearn.mktl.base import TransferClassifier
+from cuelearn.mktl.base import TransferClassifier, class_weights, sample_weights
 
 __all__ = ["LeastSquares", "MultiKT", "MultiKTSolution", "least_squares_svm", "solve_multikt"]
 
-#: The linear algebra libraries in use; to look for them anew at every fit would take longer than a small fit.
-BLAS = ThreadpoolController().select(user_api="blas")
+
+@functools.cache
+def linear_algebra():
+    """The linear algebra libraries in use; to look for them anew at every fit would take longer than a small fit."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 # ------------------------------------------------------------------ the least-squares SVM
@@ -131,12 +137,6 @@ class MultiKTSolution(NamedTuple):
     converged: bool
 
 
-def balance(positive):
-    r"""Weights :math:`n/(2n_+)` and :math:`n/(2n_-)` for the samples of the two sides, of mean 1."""
-    n, n_positive = positive.size, int(positive.sum())
-    return np.where(positive, n / (2.0 * n_positive), n / (2.0 * (n - n_positive)))
-
-
 def solve_multikt(kernel, labels, n_classes, scores=None, *, C=1.0, weights="balanced", max_radius=1.0, tol=1e-6):
     """Multi-KT on one kernel matrix; see `MultiKT` for the problem.
 
@@ -149,7 +149,7 @@ def solve_multikt(kernel, labels, n_classes, scores=None, *, C=1.0, weights="bal
     scores : ndarray of float64, shape (n, K), optional
     C, max_radius, tol : float > 0
     weights : "balanced", or ndarray of float > 0, shape (n,), or None
-        Of the samples: those of `balance` for each binary problem, or the same for all problems, or 1.
+        Of the samples: those of `balance_weights` for each binary problem, or the same for all problems, or 1.
 
     Returns
     -------
@@ -171,11 +171,11 @@ def solve_multikt(kernel, labels, n_classes, scores=None, *, C=1.0, weights="bal
     S = np.zeros((n, 0)) if scores is None else np.asarray(scores, dtype=np.float64)
     classes = [1] if n_classes == 2 else range(n_classes)
     found, machine = [], None
-    with BLAS.limit(limits=1):  # the same sums for any number of threads
+    with linear_algebra().limit(limits=1):  # the same sums for any number of threads
         signs = np.where(labels[:, None] == np.array(classes), 1.0, -1.0)
         for k in range(len(classes)):
             if machine is None or per_problem:
-                zeta = balance(signs[:, k] > 0.0) if per_problem else np.ones(n) if weights is None else np.asarray(weights, dtype=float)
+                zeta = balance_weights(signs[:, k]) if per_problem else np.ones(n) if weights is None else np.asarray(weights, dtype=float)
                 machine = least_squares_svm(kernel, np.concatenate([signs, S], axis=1), 1.0 / (C * zeta))
             mine, theirs = machine.dual_coef[:, k], machine.dual_coef[:, len(classes) :]
             # 1 - y_i yhat_i(beta) = c_i - g_i . beta
@@ -209,11 +209,7 @@ def weights_of(class_weight, classes, labels):
         return class_weight
     if not isinstance(class_weight, dict):
         raise ValueError(f"class_weight must be 'balanced', None or a dict of class to weight, got {class_weight!r}")
-    unknown = [c for c in class_weight if c not in classes.tolist()]
-    if unknown:
-        raise ValueError(f"class_weight has a weight for {unknown[0]!r}, which is not among the classes in y: {classes.tolist()}")
-    of_class = [check_positive(f"class_weight[{c!r}]", class_weight.get(c, 1.0)) for c in classes.tolist()]
-    return np.array(of_class)[labels]
+    return sample_weights(class_weights(class_weight, classes, labels), classes, labels)
 
 
 class MultiKT(TransferClassifier):
@@ -324,8 +320,7 @@ class MultiKT(TransferClassifier):
         )  # fmt: skip
         coef, beta, bias = found.dual_coef, found.beta, found.intercept
         if n_classes == 2:  # one problem, whose decision value is the difference of the two columns
-            half = np.array([-0.5, 0.5])
-            coef, beta, bias = coef * half, beta * half[:, None], bias * half
+            coef, beta, bias = two_columns(coef), two_columns(beta, axis=0), two_columns(bias)
         self.beta_, self.leave_one_out_ = found.beta, found.leave_one_out
         self.loo_objective_, self.loo_gap_ = found.objective, found.gap
         self.n_iter_, self.converged_ = int(found.n_iter.max()), bool(found.converged)

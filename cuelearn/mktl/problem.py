@@ -14,8 +14,6 @@ ever made. Two classes with the hinge loss have one group per score.
 Equation 6.2 prints a sum of losses beside :math:`\lambda = 1/(CN)`; taken here is the mean, as in equation 4.3.
 """
 
-import math
-
 import numpy as np
 
 from cuelearn.groupnorm import resolve_p
@@ -107,13 +105,3 @@ class TransferProblem(MKLProblem):
         """Class scores of all training samples, shape (n_samples, n_classes)."""
         of_kernels, of_scores = self.split(group_weights)
         return super().training_scores(coef, of_kernels) + self.factor * self.scores @ (of_scores * self.score_blocks(coef)).T
-
-    def mean_loss(self, scores):
-        """Mean of the weighted losses."""
-        if np.ndim(self.limits) == 0:
-            return super().mean_loss(scores)
-        n = self.bank.n_samples
-        own = scores[np.arange(n), self.labels]
-        others = np.array(scores)
-        others[np.arange(n), self.labels] = -math.inf
-        return float(np.mean(self.limits * np.maximum(0.0, 1.0 - own + others.max(axis=1))))

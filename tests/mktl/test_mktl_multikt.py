@@ -21,7 +21,8 @@ from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl.base import load
 from cuelearn.mktl import ball, multikt
 from cuelearn.mktl.ball import hinge_in_ball
-from cuelearn.mktl.multikt import MultiKT, balance, least_squares_svm, solve_multikt
+from cuelearn.mkl.single import balance_weights as balance
+from cuelearn.mktl.multikt import MultiKT, least_squares_svm, solve_multikt
 
 # ------------------------------------------------------------------ plain twins and data
 
