@@ -37,6 +37,8 @@ def settings(profile):
             mnist=dict(n_train=(100, 200, 400), n_test=300, n_epochs=8, svm_up_to=400, choose_epochs=5), ufo=dict(n_train=100, n_test=300, n_epochs=10),
             many=dict(n_train=100, n_test=300, counts=(7, 70), rivals_up_to=7, n_epochs=3, alphas=(0.001, 0.01, 0.02)),
             theorems=dict(n_train=80, n_epochs=10, streams=3, counts=(2, 8, 32), p_grid=(1.05, 2.0)),
+            multilabel=dict(n_train=120, n_test=200, seeds=2, C=(1.0, 10.0), n_iter=100, passes=10,
+                            cost=dict(n_train=60, n_classes=(2, 4, 8), most=400, wanted=0.2, seeds=2), gap=(50, 100, 200, 400)),
         ),
         "quick": dict(
             seeds=3, three_class=dict(seeds=6),
@@ -53,6 +55,8 @@ def settings(profile):
             ufo=dict(n_train=300, n_test=1700, n_epochs=1500), many=dict(
                 n_train=300, n_test=600, counts=(7, 70, 1400), rivals_up_to=70, n_epochs=10, alphas=(0.0001, 0.005, 0.02)),
             theorems=dict(n_train=250, n_epochs=100, streams=10, counts=(2, 4, 8, 16, 32, 64, 128, 256), p_grid=(1.05, 2.0)),
+            multilabel=dict(n_train=300, n_test=800, seeds=3, C=(0.1, 1.0, 10.0, 100.0), n_iter=800, passes=60,
+                            cost=dict(n_train=100, n_classes=(2, 4, 8, 16, 26), most=25_600, wanted=0.05, seeds=3), gap=(200, 800, 3200, 12_800)),
         ),
         "full": dict(
             seeds=10, three_class=dict(seeds=20), choose=dict(n_folds=5, n_train=1000, grids={}),
@@ -68,6 +72,9 @@ def settings(profile):
             ufo=dict(n_train=300, n_test=1700, n_epochs=10000), many=dict(
                 n_train=680, n_test=1320, counts=(7, 70, 350, 700, 1400), rivals_up_to=350, n_epochs=50, alphas=ALPHA_GRID),
             theorems=dict(n_train=500, n_epochs=300, streams=30, counts=(2, 4, 8, 16, 32, 64, 128, 256, 512), p_grid=P_GRID),
+            multilabel=dict(n_train=1500, n_test=2000, seeds=5, C=(0.1, 1.0, 10.0, 100.0), n_iter=2000, passes=100,
+                            cost=dict(n_train=200, n_classes=(2, 4, 8, 16, 26), most=102_400, wanted=0.05, seeds=5),
+                            gap=(200, 800, 3200, 12_800, 51_200)),
         ),
     }  # fmt: skip
     return sizes[profile]
