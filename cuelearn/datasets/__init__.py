@@ -14,7 +14,7 @@ from .cues import image_cues
 from .folders import load_eth80, load_flowers17, load_idol2, load_image_folder, load_original
 from .generated import make_three_class
 from .kinds import ImageKinds, image_kinds, kind_kernels, letter_groups, satimage_groups, stack_kinds
-from .multilabel import load_corel5k
+from .multilabel import load_corel5k, load_scene
 from .objects import make_objects, render_object
 from .partial import PartialData, load_lost, load_msrcv2, load_usps
 from .robot import make_robot, robot_floor
@@ -50,6 +50,7 @@ __all__ = [
     "load_original",
     "load_pendigits",
     "load_satimage",
+    "load_scene",
     "load_usps",
     "load_yeast",
     "make_ambiguous",

@@ -247,3 +247,22 @@ class BundledFile:
             citation=entry["citation"],
             source=entry["source"],
         )
+
+
+# --- files that the user put in place ----------------------------------------------------------------------------------------
+
+
+def read_content(file, what):
+    """The bytes of a file, or a `DataFileError` that says what needs it."""
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        raise DataFileError(f"{file} is missing; {what} needs it.") from None
+    except OSError as error:
+        raise DataFileError(f"{file} cannot be read ({error}).") from None
+
+
+def original_provenance(name, contents, citation, source):
+    """`Provenance` of one of the papers' own sets, with the sums of its files."""
+    sums = " and ".join(hashlib.sha256(content).hexdigest() for content in contents)
+    return Provenance(name, "original", "not stated; for research", sums, citation, source)

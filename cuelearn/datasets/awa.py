@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ._base import CueData, DataFileError
+from ._base import CueData, DataFileError, original_provenance, read_content
 from .bundled import _side_by_side
-from .partial import _content, _provenance
 
 __all__ = ["AWA_TEST_CLASSES", "load_awa"]
 
@@ -51,7 +50,7 @@ def load_awa(path):
     CVPR. Thesis section 6.5.2.
     """
     file = Path(path) / AWA_FILE
-    content = _content(file, "Animals with Attributes")
+    content = read_content(file, "Animals with Attributes")
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             cues = {cue: archive[cue] for cue in _CUES}
@@ -72,7 +71,7 @@ def load_awa(path):
     return CueData(
         X, y.astype(np.int64), columns, None, None, [f"{cue} {k}" for cue, block in cues.items() for k in range(block.shape[1])], names,
         "Photographs of animals as histograms: PHOG (shape), and words of SURF, rgSIFT and local self-similarity.",
-        _provenance(
+        original_provenance(
             "awa", [content], "Lampert, Nickisch and Harmeling, CVPR 2009",
             "Animals with Attributes, IST Austria: a part of the published histograms, 16 bits each",
         ),

@@ -17,7 +17,7 @@ import numpy as np
 from ._base import DataFileError, ImageData, Provenance
 from .awa import AWA_FILE, load_awa
 from .cues import foreground_mask
-from .multilabel import load_corel5k
+from .multilabel import SCENE_FILES, load_corel5k, load_scene
 from .partial import USPS_FORMS, load_lost, load_msrcv2, load_usps
 
 __all__ = ["ImageFiles", "MaskFiles", "load_eth80", "load_flowers17", "load_idol2", "load_image_folder", "load_original"]
@@ -593,12 +593,12 @@ def load_flowers17(path):
 #: The papers' own data sets that `load_original` knows, and what reads each.
 _ORIGINALS = {
     "awa": load_awa, "corel5k": load_corel5k, "eth80": load_eth80, "flowers17": load_flowers17, "idol2": load_idol2, "lost": load_lost,
-    "msrcv2": load_msrcv2, "usps": load_usps,
+    "msrcv2": load_msrcv2, "scene": load_scene, "usps": load_usps,
 }  # fmt: skip
 #: Sets that may lie in the directory itself, and the files by any of which they are known.
 _FILES = {
     "awa": (AWA_FILE,), "corel5k": ("corel5k.mat",), "lost": ("lost.mat",), "msrcv2": ("MSRCv2.mat",),
-    "usps": tuple(form[0] for form in USPS_FORMS),
+    "scene": SCENE_FILES[:1], "usps": tuple(form[0] for form in USPS_FORMS),
 }  # fmt: skip
 
 
@@ -607,12 +607,12 @@ def load_original(name, **options):
 
     Parameters
     ----------
-    name : {"awa", "corel5k", "eth80", "flowers17", "idol2", "lost", "msrcv2", "usps"}
+    name : {"awa", "corel5k", "eth80", "flowers17", "idol2", "lost", "msrcv2", "scene", "usps"}
         It is looked for in the directory of that name below the one that the environment variable ``CUELEARN_DATA`` names; the files
-        of AwA, Corel5k, Lost, MSRCv2 and USPS may lie in the latter itself.
+        of AwA, Corel5k, Lost, MSRCv2, scene and USPS may lie in the latter itself.
     **options
-        Handed to the loader, `load_awa`, `load_corel5k`, `load_eth80`, `load_flowers17`, `load_idol2`, `load_lost`, `load_msrcv2` or
-        `load_usps`, which say what layout they expect.
+        Handed to the loader, `load_awa`, `load_corel5k`, `load_eth80`, `load_flowers17`, `load_idol2`, `load_lost`, `load_msrcv2`,
+        `load_scene` or `load_usps`, which say what layout they expect.
 
     Returns
     -------

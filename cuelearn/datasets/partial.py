@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from ._base import CueData, DataFileError, Provenance
+from ._base import CueData, DataFileError, Provenance, original_provenance, read_content
 from ._hdf5 import read_hdf5
 
 __all__ = ["PartialData", "load_lost", "load_msrcv2", "load_usps"]
@@ -76,7 +75,7 @@ def load_usps(path):
     files = next(([path / name for name in form] for form in USPS_FORMS if (path / form[0]).is_file()), None)
     if files is None:
         raise DataFileError(f"{path / 'usps.h5'} is missing; USPS comes as usps.h5, or as usps.bz2 and usps.t.bz2 of the LIBSVM page.")
-    contents = [_content(file, "USPS") for file in files]
+    contents = [read_content(file, "USPS") for file in files]
     try:
         parts = _usps_of_h5(contents[0]) if files[0].suffix == ".h5" else _usps_of_libsvm(files)
     except Exception as error:  # whatever the parsers find wrong
@@ -92,18 +91,9 @@ def load_usps(path):
         np.arange(n), np.arange(n, total), [f"pixel {row},{column}" for row in range(16) for column in range(16)],
         [str(digit) for digit in range(10)],
         "Digits from envelopes of the U.S. Postal Service, 16 x 16 pixels, grey values from -1 (paper) to 1 (ink).",
-        _provenance("usps", contents, "Hull, PAMI 16, 1994", "LIBSVM data page, usps.bz2 and usps.t.bz2; OpenML 41082"),
+        original_provenance("usps", contents, "Hull, PAMI 16, 1994", "LIBSVM data page, usps.bz2 and usps.t.bz2; OpenML 41082"),
         np.arange(256),
     )  # fmt: skip
-
-
-def _content(file, what):
-    try:
-        return file.read_bytes()
-    except FileNotFoundError:
-        raise DataFileError(f"{file} is missing; {what} needs it.") from None
-    except OSError as error:
-        raise DataFileError(f"{file} cannot be read ({error}).") from None
 
 
 def _usps_of_h5(content):
@@ -184,7 +174,7 @@ def _load_partial(path, name, file, noun, description, citation):
     from ..mms.candidates import CandidateSet  # not at the top: data sets can be had without compiling a chapter's algorithms
 
     file = Path(path) / file
-    content = _content(file, name)
+    content = read_content(file, name)
     try:
         held = scipy.io.loadmat(str(file))
         X, possible, truth = (np.asarray(_dense(held[key])) for key in ("features", "p_labels", "logitlabels"))
@@ -207,14 +197,9 @@ def _load_partial(path, name, file, noun, description, citation):
     return PartialData(
         X.astype(np.float32), truth.argmax(axis=1), CandidateSet([np.flatnonzero(row)[:, None] for row in possible], n_labels=K), folds,
         [f"{noun} {k}" for k in range(K)], f"{description} The files do not say which {noun} is which.",
-        _provenance(name, [content], citation, f"pages of the partial-label learning benchmarks, {file.name}"),
+        original_provenance(name, [content], citation, f"pages of the partial-label learning benchmarks, {file.name}"),
     )  # fmt: skip
 
 
 def _dense(array):
     return array.toarray() if hasattr(array, "toarray") else array
-
-
-def _provenance(name, contents, citation, source):
-    sums = " and ".join(hashlib.sha256(content).hexdigest() for content in contents)
-    return Provenance(name, "original", "not stated; for research", sums, citation, source)

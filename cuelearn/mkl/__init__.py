@@ -6,7 +6,7 @@ from cuelearn.mkl.gmkl import GMKL, solve_gmkl
 from cuelearn.mkl.lpbeta import LPBeta, solve_lp_beta
 from cuelearn.mkl.lpnorm import LpMKL
 from cuelearn.mkl.mcmkl import MCMKL, solve_mc_mkl
-from cuelearn.mkl.mlmkl import MLMKLSA, MLMKLSum, saddle_gap, solve_mlmkl_sa, solve_mlmkl_sum
+from cuelearn.mkl.mlmkl import MLMKLSA, MLMKLSum, SharedProblem, saddle_gap, solve_mlmkl_sa, solve_mlmkl_sum
 from cuelearn.mkl.multilabel import mean_auc
 from cuelearn.mkl.obscure import OBSCURE, PegasosMKL, solve_obscure, solve_pegasos_mkl
 from cuelearn.mkl.om2 import OM2, solve_om2
@@ -36,6 +36,7 @@ __all__ = [
     "PegasosMKL",
     "Result",
     "SILPMKL",
+    "SharedProblem",
     "SimpleMKL",
     "UFOMKL",
     "VSKL",

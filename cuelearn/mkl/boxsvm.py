@@ -12,7 +12,11 @@ from numba import njit
 __all__ = ["BoxSolution", "box_ascent", "solve_box_svm"]
 
 # most sweeps between two looks at the gap
-LOOK = 10
+LOOK = 20
+# share of the largest violation below which others wait
+WAITING = 0.3
+# factor on the tolerance when it was met and the gap is still too large
+TIGHTER = 0.5
 
 
 class BoxSolution(NamedTuple):
@@ -83,7 +87,7 @@ def box_ascent(kernel, signs, C, alpha, scores, tolerance, max_sweeps):
                     scores[k] += step * row[k]
         if worst <= tolerance:
             return sweep + 1, worst
-        threshold = max(tolerance, 0.1 * worst)  # small violations wait while large ones remain
+        threshold = max(tolerance, WAITING * worst)  # small violations wait while large ones remain
     return max_sweeps, worst
 
 
@@ -131,4 +135,4 @@ def solve_box_svm(kernel, signs, C, *, tol=1e-3, alpha=None, max_sweeps=10_000):
         if gap <= tol * primal or sweeps >= max_sweeps:
             return BoxSolution(alpha, value, gap, sweeps)
         if done < LOOK:
-            tolerance *= 0.2
+            tolerance *= TIGHTER

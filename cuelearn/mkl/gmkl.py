@@ -393,7 +393,7 @@ class PerClassMKL(MultiLabelMKL):
         missed = ~result.converged
         if missed.any() and not result.stopped:
             worst = float((result.dual_gaps / result.objectives)[missed].max())
-            advice = "raise max_iter or tol" if result.n_iter == self.max_iter else "the SVMs' accuracy is exhausted, raise tol"
+            advice = "raise max_iter or tol" if result.n_iter == self.max_iter else self._exhausted()
             warnings.warn(
                 f"{type(self).__name__} did not reach tol={self.tol:g} for {missed.sum()} of {missed.size} classes: the largest relative "
                 f"duality gap is {worst:.2g} after {result.n_iter} rounds; {advice}",
@@ -402,19 +402,16 @@ class PerClassMKL(MultiLabelMKL):
             )
         return self
 
-    def _of_classes(self, values, skipped):
-        """Rows of the problems, (..., n_problems, n_kernels), as rows of the columns of scores."""
-        if self.indicator_:
-            return np.swapaxes(self._columns(np.swapaxes(values, -1, -2), skipped), -1, -2)
-        return np.repeat(values, 2, axis=-2) if values.shape[-2] == 1 else values
+    def _exhausted(self):
+        """What to do where rounds do not help."""
+        wider = ", or give the kernels as float64 matrices, kernels='precomputed'" if self.bank_.dtype == np.float32 else ""
+        return f"the SVMs' accuracy is exhausted, raise tol{wider}"
 
     def _take(self, result):
         """Fitted attributes of a result."""
         self._keep_problems(result.dual_coef, result.kernel_weights)
-        self.path_, self.history_ = self._of_classes(result.path, 1.0 / result.path.shape[-1]), result.history
-        self.objectives_, self.dual_gaps_ = result.objectives, result.dual_gaps
-        if self.indicator_:
-            self.objectives_, self.dual_gaps_ = self._columns(result.objectives, np.nan), self._columns(result.dual_gaps, np.nan)
+        self.path_, self.history_ = self._rows(result.path), result.history
+        self.objectives_, self.dual_gaps_ = self._one_by_one(result.objectives), self._one_by_one(result.dual_gaps)
         self.objective_, self.dual_gap_ = float(result.objectives.sum()), float(result.dual_gaps.sum())
         self.n_iter_, self.n_solved_, self.n_updates_ = result.n_iter, result.n_solved, result.n_solved
         self.converged_ = bool(result.converged.all())
@@ -453,17 +450,17 @@ class GMKL(PerClassMKL):
     Attributes
     ----------
     classes_ : ndarray
-        Labels, or the numbers of the columns of an indicator matrix.
+        Labels, or the numbers of the columns of an indicator matrix; the two values of a single column.
     kernel_weights_ : ndarray, shape (n_classes, n_kernels)
-        d of every class; two equal rows for two class labels, equal weights for skipped classes.
+        d of every class; two equal rows for two class labels, 0 for skipped classes.
     dual_coef_ : ndarray, shape (n_support, n_classes)
     support_ : ndarray of int
     path_ : ndarray, shape (n_iter_ + 1, n_classes, n_kernels)
-        Kernel weights at the start and after each round.
+        Kernel weights at the start and after each round; entry t + 1 belongs to row t of `history_`.
     history_ : DataFrame
         One row for each round: step, seconds, n_updates (SVMs solved), n_support, objective and dual_gap, summed over the classes.
-    objectives_, dual_gaps_ : ndarray, shape (n_classes,)
-        Objective of every class, and its certified distance from the optimum; NaN for skipped classes; one number for two class labels.
+    objectives_, dual_gaps_ : ndarray, shape (n_classes,), or (1,) for two class labels, which are one problem
+        Objective of every class, and its certified distance from the optimum; NaN for skipped classes.
     objective_, dual_gap_ : float
         Their sums.
     skipped_classes_ : ndarray
@@ -476,6 +473,10 @@ class GMKL(PerClassMKL):
     -----
     A step costs for each class an SVM or two, from the class's last solution, each with a read of the kernels to combine them (no copies
     besides the one combined matrix), and one read of all kernels for all classes together. The bounds behind the gap are in `solve_gmkl`.
+
+    Kernels of features are kept in float32. At large C on kernels of low rank (linear ones, C = 1000) that is too coarse for
+    :math:`(\alpha \circ y)^\top K_a (\alpha \circ y)`, a small difference of large numbers, and the gap stays open: give the kernels as
+    float64 matrices there.
 
     With "l1" and :math:`D = \sum_a d_a` at the optimum, d / D solves :math:`\ell_1` MKL (`VSKL` with one group) at C D in place of C:
     choose C and sigma together, or the same C means less regularisation here than elsewhere.

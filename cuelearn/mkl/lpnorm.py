@@ -53,7 +53,7 @@ class LpMKL(OneVersusAllMKL):
     classes_, dual_coef_, support_, intercept_
     kernel_weights_ : ndarray, shape (n_classes, n_kernels)
         :math:`\sum_j d_j^{p'} = 1` in each row; never exactly 0 for a kernel that is not 0 itself.
-    objective_, dual_gap_, objectives_, dual_gaps_, history_, n_iter_, n_updates_, n_solved_, converged_
+    objective_, dual_gap_, objectives_, dual_gaps_, history_, path_, skipped_classes_, n_iter_, n_updates_, n_solved_, converged_
         As of `SILPMKL`.
     p_ : float
 

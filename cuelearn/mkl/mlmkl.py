@@ -9,16 +9,20 @@ and asks one class per iteration, drawn from :math:`\gamma`; ML-MKL-Sum minimise
 classes in each. Both take C as the SVM's own (no division by n).
 """
 
+import contextlib
+import numbers
 import sys
 import warnings
 from typing import NamedTuple
 
 import numpy as np
+from scipy import sparse
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from tqdm.auto import tqdm
 
-from cuelearn.checks import as_generator, check_count, check_positive
+from cuelearn.checks import as_generator, check_count, check_positive, unchanged_on_error
+from cuelearn.kernels import KernelBank
 from cuelearn.mkl.boxsvm import solve_box_svm
 from cuelearn.mkl.multilabel import MultiLabelMKL
 from cuelearn.mkl.problem import combined_kernel, quadratic_forms
@@ -29,6 +33,8 @@ __all__ = ["MLMKLSA", "MLMKLSum", "MLResult", "SaddleGap", "SharedProblem", "sad
 
 # relative gap of every SVM
 SVM_TOL = 1e-3
+# stopping rules: the kernel weights now against those after half as many iterations, or against those of the iteration before
+RULES = ("half", "paper")
 
 
 class SharedProblem:
@@ -37,23 +43,34 @@ class SharedProblem:
     Parameters
     ----------
     bank : KernelBank
-    signs : ndarray of float64, shape (n_problems, n)
+    signs : array-like, shape (n_problems, n)
+        -1 and 1.
     C : float > 0
     svm_tol : float
         Relative gap of every SVM.
+    max_sweeps : int
+        Of every SVM.
 
     Attributes
     ----------
     alphas : ndarray, shape (n_problems, n)
         The last solution of each class, from which the next starts.
-    n_solved : int
-        SVMs solved.
+    n_solved, n_missed : int
+        SVMs solved, and those among them that did not come to `svm_tol` within `max_sweeps`.
     """
 
-    def __init__(self, bank, signs, C, svm_tol=SVM_TOL):
-        self.bank, self.signs, self.C, self.svm_tol = bank, signs, check_positive("C", C), check_positive("svm_tol", svm_tol)
-        self.alphas = np.zeros_like(signs)
-        self.n_solved = 0
+    def __init__(self, bank, signs, C, svm_tol=SVM_TOL, max_sweeps=10_000):
+        if not isinstance(bank, KernelBank):
+            raise ValueError(f"bank must be a KernelBank, got {type(bank).__name__}")
+        self.signs = np.ascontiguousarray(signs, dtype=np.float64)
+        if self.signs.ndim != 2 or not len(self.signs) or self.signs.shape[1] != bank.n_samples or not np.isin(self.signs, (-1, 1)).all():
+            raise ValueError(
+                f"signs must be -1 and 1 and have a row for each problem and {bank.n_samples} columns, got shape {self.signs.shape}"
+            )
+        self.bank, self.C, self.svm_tol = bank, check_positive("C", C), check_positive("svm_tol", svm_tol)
+        self.max_sweeps = check_count("max_sweeps", max_sweeps)
+        self.alphas = np.zeros_like(self.signs)
+        self.n_solved, self.n_missed = 0, 0
         self._weights, self._kernel = None, None
 
     @property
@@ -70,20 +87,86 @@ class SharedProblem:
 
     def solve(self, k, weights):
         """The SVM of class k, from its last solution; returns a `BoxSolution`."""
-        found = solve_box_svm(self.kernel(weights), self.signs[k], self.C, tol=self.svm_tol, alpha=self.alphas[k])
+        kernel = self.kernel(weights)
+        found = solve_box_svm(kernel, self.signs[k], self.C, tol=self.svm_tol, alpha=self.alphas[k], max_sweeps=self.max_sweeps)
         self.alphas[k] = found.alpha
         self.n_solved += 1
+        self.n_missed += found.gap > self.svm_tol * (found.value + found.gap)
         return found
+
+    @contextlib.contextmanager
+    def aside(self, svm_tol=None, solutions=False):
+        """A block whose SVMs are not counted, to another accuracy if that is finer; it leaves no solutions behind unless `solutions`."""
+        kept, counts, accuracy = None if solutions else self.alphas.copy(), (self.n_solved, self.n_missed), self.svm_tol
+        self.svm_tol = self.svm_tol if svm_tol is None else min(self.svm_tol, svm_tol)
+        try:
+            yield
+        finally:
+            (self.n_solved, self.n_missed), self.svm_tol = counts, accuracy
+            if kept is not None:
+                self.alphas[...] = kept
 
     def quadratics(self, problems):
         """``(alpha o y) K_a (alpha o y)`` of the last solutions of some classes, (n_kernels, n_classes), in one read of the kernels."""
         return quadratic_forms(self.bank, (self.alphas[problems] * self.signs[problems]).T)
 
 
-def softmax(logs):
-    """Weights from their logarithms."""
-    shifted = np.exp(logs - logs.max())
-    return shifted / shifted.sum()
+class Entropic:
+    r"""Weights on a simplex that follow gradients by exponentiated updates (mirror descent with the entropy), kept as logarithms.
+
+    Parameters
+    ----------
+    size : int
+    eta : float or None
+        Constant step size, :math:`w_i \propto \exp(-\eta \sum_\tau g_{\tau i})`; None is AdaHedge,
+
+        .. math:: \eta_t = \ln n \Big/ \sum_{\tau < t} \Big( w_\tau \cdot g_\tau
+                  + \tfrac{1}{\eta_\tau} \ln \sum_i w_{\tau i} \, e^{-\eta_\tau g_{\tau i}} \Big) ,
+
+        which needs neither the scale of the gradients nor the number of steps: the sum is what the steps cost so far.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (size,)
+        Equal at the start.
+
+    References
+    ----------
+    De Rooij, van Erven, Grünwald and Koolen, Follow the leader if you can, hedge if you must, JMLR 2014.
+    """
+
+    def __init__(self, size, eta):
+        self.eta, self.weights = eta, np.full(size, 1.0 / size)
+        self._total, self._cost = np.zeros(size), 0.0
+
+    def descend(self, gradient):
+        """One step against a gradient."""
+        if self.eta is None:
+            least = gradient[self.weights > 0.0].min()
+            mixed, length = 0.0, self._length()
+            if length < np.inf:
+                mixed = -np.log(self.weights @ np.exp(-length * np.maximum(0.0, gradient - least))) / length
+            self._cost += max(0.0, float(self.weights @ gradient) - least - mixed)
+        self._total += gradient
+        length = self._length()
+        if length < np.inf:  # else no step has cost anything: all weights are as good
+            shifted = np.exp(-length * (self._total - self._total.min()))
+            self.weights = shifted / shifted.sum()
+
+    def _length(self):
+        if self.eta is not None:
+            return self.eta
+        return np.log(max(2, self.weights.size)) / self._cost if self._cost > 0.0 else np.inf
+
+
+def constant_steps(eta):
+    """Step sizes of p and of gamma: None, None for "auto", or the given ones, or an error that names eta."""
+    if isinstance(eta, str) and eta == "auto":
+        return None, None
+    pair = tuple(eta) if np.ndim(eta) == 1 else (eta, eta)
+    if isinstance(eta, str) or len(pair) != 2:
+        raise ValueError(f"eta must be 'auto', a positive number or a pair of them, got {eta!r}")
+    return tuple(check_positive("eta", value) for value in pair)
 
 
 class MLResult(NamedTuple):
@@ -94,9 +177,11 @@ class MLResult(NamedTuple):
     kernel_weights : ndarray, shape (n_kernels,)
         SA: the average over iterations; Sum: the best met.
     gamma : ndarray, shape (n_problems,)
-        SA: the average weights of the classes; Sum: 1 for each.
+        SA: the average weights of the classes; Sum: equal ones.
     path : ndarray, shape (n_iter + 1, n_kernels)
         Averaged (SA) or present (Sum) kernel weights after 0, 1, ... iterations.
+    iterates : ndarray, shape (n_iter + 1, n_kernels)
+        The present ones.
     gammas : ndarray, shape (n_iter, n_problems)
         SA: the weights that each iteration drew from, before smoothing.
     drawn : ndarray of int, shape (n_iter,)
@@ -105,67 +190,113 @@ class MLResult(NamedTuple):
         step, seconds, n_updates (SVMs solved), objective (of the SVM, or of all), change (relative, of the kernel weights).
     n_iter, n_solved : int
     converged : bool
+        Whether the stopping rule ended the run (True where there is none).
+    stopped : bool
+        Whether the callback did.
     """
 
     kernel_weights: np.ndarray
     gamma: np.ndarray
     path: np.ndarray
+    iterates: np.ndarray
     gammas: np.ndarray
     drawn: np.ndarray
     history: object
     n_iter: int
     n_solved: int
     converged: bool
+    stopped: bool
 
 
-def sa_gradients(problem, k, weights, smoothed):
-    r"""Estimated gradients of :math:`L(p, \gamma')` from one class: equations 8 and 9, divided by the weight that it was drawn with.
+def check_rule(rule):
+    """Which stopping rule, or an error that names it."""
+    if not isinstance(rule, str) or rule not in RULES:
+        raise ValueError(f"rule must be 'half' or 'paper', got {rule!r}")
+    return rule
+
+
+class SharedRun:
+    """A run of one of the two: the path of the kernel weights, the history, the end; its clock stops while they are written down.
+
+    Attributes
+    ----------
+    kernel_weights, gamma : ndarray
+        What the run would return now.
+    """
+
+    def __init__(self, problem, name, n_iter, tol, rule, min_iter, callback, verbose):
+        self.problem, self.name, self.callback = problem, name, callback
+        s, self.before, self.kernel_weights, self.gamma = problem.bank.n_kernels, problem.n_solved, None, None
+        self.tol, self.rule, self.min_iter = None if tol is None else check_positive("tol", tol), check_rule(rule), min(min_iter, n_iter)
+        self.path, self.iterates, self.gammas, self.drawn = [np.full(s, 1.0 / s)], [np.full(s, 1.0 / s)], [], []
+        self.changes, self.converged, self.stopped = [], tol is None, False
+        self.bar = tqdm(total=n_iter, desc=name, unit="iteration", delay=BAR_AFTER, leave=False, disable=not verbose, file=sys.stderr)
+        self.history = History()
+
+    def over(self, weights, iterate, value, best, gamma):
+        """Write an iteration down; whether it was the last. `best` and `gamma` are what the run would return now."""
+        self.history.pause()
+        t, self.kernel_weights, self.gamma = len(self.path), best, gamma
+        before = self.path[t // 2 if self.rule == "half" else -1]
+        self.changes.append(float(np.linalg.norm(weights - before) / np.linalg.norm(weights)))
+        self.path.append(weights.copy())
+        self.iterates.append(iterate.copy())
+        solved = self.problem.n_solved - self.before
+        self.history.add(stage=self.name, step=t, epoch=t, seconds=self.history.seconds, n_updates=solved, objective=value)
+        self.bar.update()
+        if self.callback is not None:
+            self.stopped = bool(self.callback(self, t))
+        if self.tol is not None:
+            self.converged = weights.size == 1 or (t >= self.min_iter and self.changes[-1] < self.tol)
+        self.history.go()
+        return self.stopped or (self.tol is not None and self.converged)
+
+    def result(self):
+        """A `MLResult` of the run so far."""
+        table = self.history.frame()
+        table["change"] = self.changes
+        gammas = np.array(self.gammas).reshape(-1, self.gamma.size)
+        return MLResult(
+            self.kernel_weights.copy(), self.gamma.copy(), np.array(self.path), np.array(self.iterates), gammas,
+            np.array(self.drawn, dtype=int), table.dropna(axis=1, how="all"), len(self.changes), self.problem.n_solved - self.before,
+            bool(self.converged), self.stopped,
+        )  # fmt: skip
+
+
+def sa_gradients(problem, k, weights, smoothed, gamma=None, level=0.0):
+    r"""Estimated gradients of :math:`L` from one class: equations 8 and 9, the latter divided by the weight that the class was drawn with.
+
+    Parameters
+    ----------
+    problem : SharedProblem
+    k : int
+        The class.
+    weights : ndarray, shape (n_kernels,)
+    smoothed : ndarray, shape (n_problems,)
+        :math:`\gamma'`, which the class was drawn from.
+    gamma : ndarray, shape (n_problems,), optional
+        Where the estimate for p is to be without bias; by default :math:`\gamma'`.
+    level : float
+        Taken off :math:`H_k`, see `solve_mlmkl_sa`.
 
     Returns
     -------
     of_p : ndarray, shape (n_kernels,)
-        :math:`-\frac12 (\alpha \circ y^k)^\top K_a (\alpha \circ y^k)`.
+        :math:`-\frac12 (\alpha \circ y^k)^\top K_a (\alpha \circ y^k)`, times :math:`\gamma_k / \gamma'_k` where gamma is given.
     of_gamma : float
-        Entry k of the estimate for gamma, :math:`H_k(p) / \gamma'_k`; the others are 0.
+        Entry k of the estimate for gamma, :math:`(H_k(p) - level) / \gamma'_k`; the others are 0.
     value : float
         :math:`H_k(p)`.
     """
     found = problem.solve(k, weights)
-    return -0.5 * problem.quadratics([k])[:, 0], found.value / smoothed[k], found.value
+    share = 1.0 if gamma is None else gamma[k] / smoothed[k]
+    return -0.5 * share * problem.quadratics([k])[:, 0], (found.value - level) / smoothed[k], found.value
 
 
-def step_sizes(eta, problem, n_iter, delta, weights):
-    r"""Step sizes for p and gamma: given ones, or those that balance the terms of the analysis.
-
-    "auto" is :math:`\eta_p = \sqrt{2 \ln s / T} / G` and :math:`\eta_\gamma = \sqrt{2 (1 - \delta) \ln m / (m T)} / H`, with G the
-    largest difference of gradient entries for p and H the largest SVM optimum of all classes at equal weights (one SVM for each class,
-    not counted as iterations).
-    """
-    if eta != "auto" or isinstance(eta, (list, tuple)):
-        pair = tuple(eta) if isinstance(eta, (list, tuple)) else (eta, eta)
-        if isinstance(eta, str) or len(pair) != 2:
-            raise ValueError(f"eta must be 'auto', a positive number or a pair of them, got {eta!r}")
-        return tuple(check_positive("eta", value) for value in pair)
-    values = [problem.solve(k, weights).value for k in range(problem.n_problems)]
-    found = problem.quadratics(np.arange(problem.n_problems))
-    largest = 0.5 * (found.max(axis=0) - found.min(axis=0)).max()  # what all kernels have in common moves no weight
-    m, s = problem.n_problems, weights.size
-    of_p = np.sqrt(2.0 * np.log(max(2, s)) / n_iter) / max(largest, 1e-300)
-    of_gamma = np.sqrt(2.0 * (1.0 - min(delta, 0.99)) * np.log(max(2, m)) / (m * n_iter)) / max(max(values), 1e-300)
-    return of_p, of_gamma
-
-
-def progress(total, name, verbose):
-    """A bar that shows itself after two seconds."""
-    return tqdm(total=total, desc=name, unit="iteration", delay=BAR_AFTER, leave=False, disable=not verbose, file=sys.stderr)
-
-
-def relative_change(new, old):
-    """Of the kernel weights: what the paper's stopping rule looks at."""
-    return float(np.linalg.norm(new - old) / np.linalg.norm(new))
-
-
-def solve_mlmkl_sa(problem, *, n_iter=500, delta=0.2, eta="auto", tol=0.01, min_iter=100, rng=None, callback=None, verbose=False):
+def solve_mlmkl_sa(
+    problem, *, n_iter=2000, delta=0.2, eta="auto", corrected=True, tol=0.05, rule="half", min_iter=100, rng=None, callback=None,
+    verbose=False,
+):  # fmt: skip
     r"""ML-MKL-SA: stochastic mirror descent on the kernel weights, ascent on the weights of the classes.
 
     Parameters
@@ -176,14 +307,24 @@ def solve_mlmkl_sa(problem, *, n_iter=500, delta=0.2, eta="auto", tol=0.01, min_
     delta : float in [0, 1]
         Share of uniform draws: a class is drawn from :math:`\gamma' = (1 - \delta) \gamma + \delta / m`.
     eta : "auto", float or pair of float
-        Step sizes of p and gamma, see `step_sizes`.
+        Step sizes of p and gamma: those of `Entropic`, or constants as in the paper.
+    corrected : bool
+        False: both estimates as in the paper, divided by :math:`\gamma'_k`. True mends two things. Drawing from :math:`\gamma'` makes the
+        estimate for p right at :math:`\gamma'` and not at :math:`\gamma`, which keeps the pair away from the saddle point however long
+        it runs: it is multiplied by :math:`\gamma_k / \gamma'_k \le 1/(1 - \delta)`. And what all losses have in common moves no
+        :math:`\gamma` but makes most of the noise of equation 9: a level is taken off, the mean, weighted by :math:`\gamma'`, of what each
+        class met when it was last drawn. The level is known before the draw, so the estimate's mean changes by the same constant for every
+        class; the first draw only sets it.
     tol : float or None
-        The paper's stopping rule: relative change of the averaged kernel weights; None runs all iterations.
+        Stop at this relative change of the averaged kernel weights; None runs all iterations.
+    rule : {"half", "paper"}
+        Change since half as many iterations, or since the last iteration. The latter is the paper's rule, with 0.01; an average over t
+        iterations moves by a share of 1/t in the last one wherever it stands, so that rule says little but that t is large.
     min_iter : int
-        The rule is not asked before: the first iterations, from equal weights, hardly move.
+        The rule is not asked before.
     rng : numpy.random.Generator
-    callback : callable(step, kernel_weights) or None
-        A true result ends the run.
+    callback : callable(run, step) or None
+        Called after each iteration with the `SharedRun`, the clock stopped; a true result ends the run.
     verbose : bool
 
     Returns
@@ -193,63 +334,50 @@ def solve_mlmkl_sa(problem, *, n_iter=500, delta=0.2, eta="auto", tol=0.01, min_
     References
     ----------
     NIPS 2010, Algorithm 1. Equation 9 is divided by the smoothed weight :math:`\gamma'_k`: the class was drawn with it, and only then
-    is the estimate without bias (at :math:`\gamma'`). Equation 7 prints both updates as descents; gamma ascends.
+    is the estimate without bias (at :math:`\gamma'`). Equation 7 prints both updates as descents; gamma ascends. `corrected` and
+    "auto" are not in the paper.
     """
     rng = np.random.default_rng() if rng is None else rng
     n_iter, min_iter = check_count("n_iter", n_iter), check_count("min_iter", min_iter)
-    if not (isinstance(delta, (int, float)) and 0.0 <= delta <= 1.0):
+    if isinstance(delta, bool) or not (isinstance(delta, numbers.Real) and 0.0 <= delta <= 1.0):
         raise ValueError(f"delta must be a number in [0, 1], got {delta!r}")
-    tol = None if tol is None else check_positive("tol", tol)
+    if not isinstance(corrected, (bool, np.bool_)):
+        raise ValueError(f"corrected must be True or False, got {corrected!r}")
     s, m = problem.bank.n_kernels, problem.n_problems
-    log_p, log_gamma = np.zeros(s), np.zeros(m)
-    p, gamma = np.full(s, 1.0 / s), np.full(m, 1.0 / m)
-    history = History()
-    eta_p, eta_gamma = step_sizes(eta, problem, n_iter, delta, p)
-    before = problem.n_solved
-    mean_p, mean_gamma = np.zeros(s), np.zeros(m)
-    path, gammas, drawn, converged = [p.copy()], [], [], tol is None
-    with progress(n_iter, "ML-MKL-SA", verbose) as bar:
+    for_p, for_gamma = (Entropic(size, step) for size, step in zip((s, m), constant_steps(eta), strict=True))
+    mean_p, mean_gamma, last = np.zeros(s), np.zeros(m), np.full(m, np.nan)
+    run = SharedRun(problem, "ML-MKL-SA", n_iter, tol, rule, min_iter, callback, verbose)
+    with run.bar:
         for t in range(1, n_iter + 1):
+            p, gamma = for_p.weights, for_gamma.weights
             smoothed = (1.0 - delta) * gamma + delta / m
             k = int(rng.choice(m, p=smoothed / smoothed.sum()))
-            of_p, of_gamma, value = sa_gradients(problem, k, p, smoothed)
-            gammas.append(gamma)
-            drawn.append(k)
+            level = _level(last, smoothed) if corrected else 0.0
+            of_p, of_gamma, value = sa_gradients(problem, k, p, smoothed, gamma if corrected else None, level)
+            last[k] = value
+            run.gammas.append(gamma)
+            run.drawn.append(k)
             mean_p += (p - mean_p) / t
             mean_gamma += (gamma - mean_gamma) / t
-            log_p -= eta_p * of_p
-            log_gamma[k] += eta_gamma * of_gamma
-            p, gamma = softmax(log_p), softmax(log_gamma)
-            change = relative_change(mean_p, path[-1])
-            path.append(mean_p.copy())
-            history.pause()
-            history.add(stage="SA", step=t, epoch=t, seconds=history.seconds, n_updates=problem.n_solved - before, objective=value)
-            history.rows[-1]["change"] = change
-            bar.update()
-            stop = callback is not None and callback(t, mean_p)
-            history.go()
-            converged = converged or (t >= min_iter and change < tol)
-            if stop or (tol is not None and converged):
+            for_p.descend(of_p)
+            if np.isfinite(level):
+                ascent = np.zeros(m)
+                ascent[k] = of_gamma
+                for_gamma.descend(-ascent)
+            if run.over(mean_p, for_p.weights, value, mean_p, mean_gamma):
                 break
-    return MLResult(mean_p, mean_gamma, np.array(path), np.array(gammas), np.array(drawn), _frame(history), t, problem.n_solved - before,
-                    bool(converged or stop))  # fmt: skip
+    return run.result()
 
 
-def _frame(history):
-    table = history.frame()
-    table["change"] = [row["change"] for row in history.rows]
-    return table.dropna(axis=1, how="all")
+def _level(last, smoothed):
+    """Weighted mean of the losses met last, over the classes drawn so far; NaN before the first draw."""
+    met = np.isfinite(last)
+    weight = smoothed[met].sum()
+    return float(smoothed[met] @ last[met] / weight) if weight > 0.0 else (float(last[met].mean()) if met.any() else np.nan)
 
 
-def onto_simplex(point):
-    """The nearest point of the simplex."""
-    falling = np.sort(point)[::-1]
-    excess = (np.cumsum(falling) - 1.0) / np.arange(1, point.size + 1)
-    return np.maximum(0.0, point - excess[np.flatnonzero(falling > excess)[-1]])
-
-
-def solve_mlmkl_sum(problem, *, n_iter=200, eta="auto", tol=0.01, callback=None, verbose=False):
-    r"""ML-MKL-Sum: projected subgradient descent on :math:`\sum_k H_k(p)`.
+def solve_mlmkl_sum(problem, *, n_iter=200, eta="auto", tol=0.01, rule="paper", callback=None, verbose=False):
+    r"""ML-MKL-Sum: subgradient descent on :math:`\sum_k H_k(p)`, with SA's update of the kernel weights and the gradient of all classes.
 
     Parameters
     ----------
@@ -257,11 +385,11 @@ def solve_mlmkl_sum(problem, *, n_iter=200, eta="auto", tol=0.01, callback=None,
     n_iter : int
         Most iterations; each solves the SVMs of all classes.
     eta : "auto" or float
-        Length of a step along the normalised subgradient at iteration 1; it falls like :math:`1/\sqrt t` ("auto": 1). A number is the
-        constant factor of the plain subgradient.
+        Step size of `Entropic`.
     tol : float or None
-        Stop at this relative change of the kernel weights.
-    callback : callable(step, kernel_weights) or None
+        Stop at this relative change of the kernel weights, which are no averages.
+    rule, callback
+        As of `solve_mlmkl_sa`.
     verbose : bool
 
     Returns
@@ -271,38 +399,26 @@ def solve_mlmkl_sum(problem, *, n_iter=200, eta="auto", tol=0.01, callback=None,
 
     References
     ----------
-    NIPS 2010, equations 1 and 2; the derivative is :math:`-\frac12 \sum_k (\alpha^k \circ y^k)^\top K_a (\alpha^k \circ y^k)`.
+    NIPS 2010, equations 1 and 2; the derivative is :math:`-\frac12 \sum_k (\alpha^k \circ y^k)^\top K_a (\alpha^k \circ y^k)`. The paper
+    leaves the steps to SimpleMKL's subgradients or to Tang et al.; here they are the exponentiated ones of SA, so that the two differ by
+    nothing but the sampling of classes.
     """
-    n_iter, s = check_count("n_iter", n_iter), problem.bank.n_kernels
-    tol = None if tol is None else check_positive("tol", tol)
-    eta = None if eta == "auto" else check_positive("eta", eta)
-    everyone = np.arange(problem.n_problems)
-    p, best, before = np.full(s, 1.0 / s), (np.inf, None), problem.n_solved
-    history, path, converged = History(), [p.copy()], tol is None
-    with progress(n_iter, "ML-MKL-Sum", verbose) as bar:
-        for t in range(1, n_iter + 1):
+    n_iter = check_count("n_iter", n_iter)
+    if np.ndim(eta) > 0:
+        raise ValueError(f"eta must be 'auto' or a positive number, got {eta!r}")
+    everyone, even = np.arange(problem.n_problems), np.full(problem.n_problems, 1.0 / problem.n_problems)
+    for_p, best = Entropic(problem.bank.n_kernels, constant_steps(eta)[0]), (np.inf, None)
+    run = SharedRun(problem, "ML-MKL-Sum", n_iter, tol, rule, 1, callback, verbose)
+    with run.bar:
+        for _ in range(n_iter):
+            p = for_p.weights
             value = sum(problem.solve(k, p).value for k in everyone)
             if value < best[0]:
-                best = value, p.copy()
-            slope = -0.5 * problem.quadratics(everyone).sum(axis=1)
-            sideways = slope - slope.mean()
-            length = np.linalg.norm(sideways)
-            step = eta * slope if eta is not None else sideways / max(length, 1e-300) / np.sqrt(t)
-            new = onto_simplex(p - step)
-            change = relative_change(new, p)
-            p = new
-            path.append(p.copy())
-            history.pause()
-            history.add(stage="Sum", step=t, epoch=t, seconds=history.seconds, n_updates=problem.n_solved - before, objective=value)
-            history.rows[-1]["change"] = change
-            bar.update()
-            stop = callback is not None and callback(t, best[1])
-            history.go()
-            converged = converged or change < (tol or 0.0)
-            if stop or (tol is not None and change < tol):
+                best = value, p
+            for_p.descend(-0.5 * problem.quadratics(everyone).sum(axis=1))
+            if run.over(for_p.weights, for_p.weights, value, best[1], even):
                 break
-    return MLResult(best[1], np.ones(problem.n_problems), np.array(path), np.empty((0, problem.n_problems)), np.empty(0, dtype=int),
-                    _frame(history), t, problem.n_solved - before, converged)  # fmt: skip
+    return run.result()
 
 
 class SaddleGap(NamedTuple):
@@ -326,54 +442,82 @@ class SaddleGap(NamedTuple):
     slack: float
 
 
-def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, max_iter=500):
+def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, max_iter=500):
     r"""Saddle-point gap :math:`\max_k H_k(p) - \min_{p'} \sum_k \gamma_k H_k(p')`, by cutting planes to a certified accuracy.
 
     Parameters
     ----------
     problem : SharedProblem
-        Its `svm_tol` bounds the accuracy of each SVM; it should be a tenth of `tol` or less.
-    kernel_weights : ndarray, shape (n_kernels,)
-    gamma : ndarray, shape (n_problems,)
+        Counts and accuracy are as before afterwards; the solutions are those of the last plane, from which the next call starts.
+    kernel_weights : array-like, shape (n_kernels,)
+    gamma : array-like, shape (n_problems,)
+        Both not negative, of sum 1.
     tol : float
-        Wanted slack, relative to `worst`.
+        Wanted slack, relative to `worst`; the SVMs are solved to a tenth of it.
+    threshold : float or None
+        Relative to `worst`: stop as soon as the gap is known to be above or not above it, however large the slack.
     max_iter : int
-        Most cutting planes.
+        Most rounds of cutting planes.
 
     Returns
     -------
     SaddleGap
 
+    Warns
+    -----
+    ConvergenceWarning
+        If the slack stays above `tol`.
+
     Notes
     -----
-    A cutting plane costs one SVM for every class with a positive gamma; the second term is a linear program in n_kernels + 1 variables
-    (HiGHS): for any alphas, :math:`\sum_k \gamma_k (\alpha_k^\top 1 - \frac12 \sum_a p_a q_{ak})` is below the sum at every p.
+    A round of cutting planes costs one SVM for every class with a positive gamma; the second term is a linear program with a variable
+    for each kernel and class (HiGHS): for any alpha, :math:`\alpha_k^\top 1 - \frac12 \sum_a p_a q_{ak}` is below :math:`H_k(p)` at
+    every p. The gap of a fitted `MLMKLSA` on a `KernelBank` is
+    ``saddle_gap(SharedProblem(bank, signs, C), model.kernel_weights_, model.gamma_)``.
 
     References
     ----------
     NIPS 2010, equation 11 and proposition 2.
     """
-    gamma = np.asarray(gamma, dtype=np.float64)
-    found = [problem.solve(k, kernel_weights) for k in range(problem.n_problems)]
-    worst, inner = max(f.value + f.gap for f in found), max(f.gap for f in found)
-    active = np.flatnonzero(gamma > 0.0)
-    s, p = problem.bank.n_kernels, np.asarray(kernel_weights, dtype=np.float64)
-    rows, totals, upper, lower = [], [], np.inf, -np.inf
-    for _ in range(max_iter):
-        solved = [problem.solve(k, p) for k in active]
-        upper = min(upper, float(sum(gamma[k] * (f.value + f.gap) for k, f in zip(active, solved, strict=True))))
-        rows.append(-0.5 * problem.quadratics(active) @ gamma[active])
-        totals.append(float(sum(gamma[k] * problem.alphas[k].sum() for k in active)))
-        # least theta with theta >= total + row . p
-        program = linprog(
-            np.r_[np.zeros(s), 1.0], A_ub=np.c_[np.array(rows), -np.ones(len(rows))], b_ub=-np.array(totals),
-            A_eq=np.r_[np.ones(s), 0.0][None], b_eq=[1.0], bounds=[(0.0, None)] * s + [(None, None)], method="highs",
-        )  # fmt: skip
-        lower, p = float(program.fun), np.maximum(0.0, program.x[:s])
-        p = p / p.sum()
-        if upper - lower <= tol * abs(worst):
-            break
-    return SaddleGap(worst - lower, worst, lower, inner + max(0.0, upper - lower))
+    tol, max_iter = check_positive("tol", tol), check_count("max_iter", max_iter)
+    p = _on_simplex("kernel_weights", kernel_weights, problem.bank.n_kernels)
+    gamma = _on_simplex("gamma", gamma, problem.n_problems)
+    active, s = np.flatnonzero(gamma > 0.0), p.size
+    rows, totals, upper, lower, decided = [], [], np.inf, -np.inf, False
+    with problem.aside(0.1 * tol, solutions=True):
+        found = [problem.solve(k, p) for k in range(problem.n_problems)]
+        worst, inner = max(f.value + f.gap for f in found), max(f.gap for f in found)
+        for _ in range(max_iter):
+            solved = [problem.solve(k, p) for k in active]
+            upper = min(upper, float(sum(gamma[k] * (f.value + f.gap) for k, f in zip(active, solved, strict=True))))
+            rows.append(-0.5 * problem.quadratics(active).T / worst)
+            totals.append(problem.alphas[active].sum(axis=1) / worst)
+            # least sum of gamma_k theta_k with theta_k >= total_k + row_k . p, in units of `worst`: the program's accuracy is absolute
+            thetas = sparse.kron(np.ones((len(rows), 1)), -sparse.eye_array(active.size))
+            program = linprog(
+                np.r_[np.zeros(s), gamma[active]], A_ub=sparse.hstack([np.concatenate(rows), thetas]).tocsr(), b_ub=-np.concatenate(totals),
+                A_eq=np.r_[np.ones(s), np.zeros(active.size)][None], b_eq=[1.0], bounds=[(0.0, None)] * s + [(None, None)] * active.size,
+                method="highs",
+            )  # fmt: skip
+            if program.status != 0:
+                break
+            lower, p = float(program.fun) * worst, np.maximum(0.0, program.x[:s])
+            p = p / p.sum()
+            decided = threshold is not None and (worst - lower <= threshold * worst or worst - inner - upper > threshold * worst)
+            if decided or upper - lower <= 0.5 * tol * worst:
+                break
+    slack = inner + max(0.0, upper - lower)
+    if not (decided or slack <= tol * worst):
+        warnings.warn(f"saddle_gap is known to {slack / worst:.2g} of the worst class only, tol={tol:g}", ConvergenceWarning, stacklevel=2)
+    return SaddleGap(worst - lower, worst, lower, slack)
+
+
+def _on_simplex(name, values, size):
+    """Weights as float64, or an error that names them."""
+    values = np.asarray(values, dtype=np.float64)
+    if values.shape != (size,) or not (values >= 0.0).all() or abs(values.sum() - 1.0) > 1e-6:
+        raise ValueError(f"{name} must be {size} numbers >= 0 of sum 1, got shape {values.shape} and sum {values.sum():g}")
+    return values
 
 
 class _SharedMKL(MultiLabelMKL):
@@ -405,19 +549,23 @@ class _SharedMKL(MultiLabelMKL):
             If a class has no positive or no negative sample.
         """
         self._check_callback()
-        C = check_positive("C", self.C)
-        signs = self._problem_signs(self._start(X, y))
-        problem = SharedProblem(self.bank_, signs, C, self.svm_tol)
-        result = self._solve(problem, self._watch(problem))
-        self._take(problem, result.kernel_weights)
-        self.gamma_ = self._of_classes(result.gamma, 0.0)
-        self.path_, self.history_ = result.path, result.history
-        self.n_iter_, self.n_solved_, self.converged_ = result.n_iter, result.n_solved, result.converged
-        self.n_updates_ = result.n_solved
-        if not result.converged:
+        with unchanged_on_error(self):
+            signs = self._problem_signs(self._start(X, y))
+            problem = SharedProblem(self.bank_, signs, self.C, self.svm_tol)
+            result = self._solve(problem, self._watch(problem))
+            self._take(problem, result)
+        name = type(self).__name__
+        if not (result.converged or result.stopped):
             warnings.warn(
-                f"{type(self).__name__}: the kernel weights still changed by {result.history['change'].iloc[-1]:.2g} after {result.n_iter} "
-                f"iterations, tol={self.tol:g}; raise n_iter or tol",
+                f"{name}: the kernel weights still changed by {result.history['change'].iloc[-1]:.2g} after {result.n_iter} iterations, "
+                f"tol={self.tol:g}; raise n_iter or tol",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        if problem.n_missed:
+            warnings.warn(
+                f"{name}: {problem.n_missed} of {problem.n_solved} SVMs did not come to svm_tol={self.svm_tol:g} in {problem.max_sweeps} "
+                "sweeps; lower C or raise svm_tol",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -427,21 +575,24 @@ class _SharedMKL(MultiLabelMKL):
         """Values of the problems with those of skipped classes filled in."""
         return self._columns(values, skipped) if self.indicator_ else np.asarray(values)
 
-    def _take(self, problem, weights):
-        """The SVMs of all classes at these kernel weights."""
-        found = [problem.solve(k, weights) for k in range(problem.n_problems)]
-        self._keep_problems((problem.alphas * problem.signs).T, np.array(weights))
+    def _take(self, problem, result):
+        """Fitted attributes of a result: the SVMs of all classes at its kernel weights."""
+        found = [problem.solve(k, result.kernel_weights) for k in range(problem.n_problems)]
+        self._keep_problems((problem.alphas * problem.signs).T, result.kernel_weights)
         self.class_objectives_ = self._of_classes([f.value + f.gap for f in found], np.nan)
+        self.gamma_ = self._of_classes(result.gamma, 0.0)
+        self.path_, self.iterates_, self.history_ = result.path, result.iterates, result.history
+        self.n_iter_, self.n_solved_, self.n_updates_ = result.n_iter, result.n_solved, result.n_solved
+        self.converged_ = result.converged
 
     def _watch(self, problem):
         """The user's callback(estimator, step); the SVMs of all classes are solved for it, with the clock stopped."""
         if self.callback is None:
             return None
 
-        def call(step, weights):
-            kept, counted = problem.alphas.copy(), problem.n_solved
-            self._take(problem, weights)
-            problem.alphas[...], problem.n_solved = kept, counted
+        def call(run, step):
+            with problem.aside():
+                self._take(problem, run.result())
             return self.callback(self, step)
 
         return call
@@ -462,15 +613,19 @@ class MLMKLSA(_SharedMKL):
         See `OM2`.
     C : float > 0, default 1.0
         Of the SVMs (without bias).
-    n_iter : int, default 500
+    n_iter : int, default 2000
         Most iterations.
     delta : float in [0, 1], default 0.2
         Share of uniform draws of classes. 1 is sampling uniformly, 0 gives no class a chance that has lost its weight.
     eta : "auto", float or pair of float, default "auto"
-        Step sizes of kernel weights and class weights; the paper takes one number for both (0.0001 to 0.01), which depends on the
-        scale of the losses, n C.
-    tol : float or None, default 0.01
-        Stops when the averaged kernel weights change by less, relatively.
+        Step sizes of kernel weights and class weights: from the spread of the gradients met so far, or constants. The paper takes one
+        number for both (0.0001 to 0.01); what is small depends on the scale of the losses, n C.
+    corrected : bool, default True
+        Take the bias of the smoothing and most of the noise out of the gradients (see `solve_mlmkl_sa`); False is the paper's algorithm.
+    tol : float or None, default 0.05
+        Stops when the averaged kernel weights change by less, relatively; None runs all iterations.
+    rule : {"half", "paper"}, default "half"
+        Change since half as many iterations, or, the paper's rule (with `tol` 0.01), since the last one.
     min_iter : int, default 100
         Not before so many iterations.
     svm_tol : float, default 1e-3
@@ -490,15 +645,18 @@ class MLMKLSA(_SharedMKL):
         Averaged weights of the classes: large where learning is hard. One entry where two class labels are one problem.
     dual_coef_, support_, classes_
         As of all estimators of this package.
-    path_ : ndarray, shape (n_iter_ + 1, n_kernels)
-        Averaged kernel weights after each iteration.
+    path_, iterates_ : ndarray, shape (n_iter_ + 1, n_kernels)
+        Averaged and present kernel weights after each iteration.
     history_ : DataFrame
-        step, seconds, n_updates (SVMs solved), objective (of the class drawn), change.
+        step, seconds, n_updates (SVMs solved), objective (of the class drawn), change (which `rule` looks at).
     class_objectives_ : ndarray, shape (n_classes,)
-        H of every class at the end; NaN for skipped ones.
+        H of every class at the end; NaN for skipped ones; one entry where two class labels are one problem.
     skipped_classes_ : ndarray
         Classes without positive or without negative samples.
-    n_iter_, n_solved_, converged_
+    n_iter_, n_solved_, n_updates_ : int
+        Iterations; SVMs that they solved (twice). The SVMs of all classes at the end are not counted and not in ``seconds``.
+    converged_ : bool
+        Whether the rule ended the run, which certifies nothing: `saddle_gap` does.
 
     Notes
     -----
@@ -524,15 +682,17 @@ class MLMKLSA(_SharedMKL):
     """
 
     def __init__(
-        self, kernels=None, *, C=1.0, n_iter=500, delta=0.2, eta="auto", tol=0.01, min_iter=100, svm_tol=1e-3, normalize=True, memory=2e9,
-        random_state=None, callback=None, verbose=False,
+        self, kernels=None, *, C=1.0, n_iter=2000, delta=0.2, eta="auto", corrected=True, tol=0.05, rule="half", min_iter=100, svm_tol=1e-3,
+        normalize=True, memory=2e9, random_state=None, callback=None, verbose=False,
     ):  # fmt: skip
         self.kernels = kernels
         self.C = C
         self.n_iter = n_iter
         self.delta = delta
         self.eta = eta
+        self.corrected = corrected
         self.tol = tol
+        self.rule = rule
         self.min_iter = min_iter
         self.svm_tol = svm_tol
         self.normalize = normalize
@@ -543,8 +703,8 @@ class MLMKLSA(_SharedMKL):
 
     def _solve(self, problem, watch):
         return solve_mlmkl_sa(
-            problem, n_iter=self.n_iter, delta=self.delta, eta=self.eta, tol=self.tol, min_iter=self.min_iter,
-            rng=as_generator(self.random_state), callback=watch, verbose=self.verbose,
+            problem, n_iter=self.n_iter, delta=self.delta, eta=self.eta, corrected=self.corrected, tol=self.tol, rule=self.rule,
+            min_iter=self.min_iter, rng=as_generator(self.random_state), callback=watch, verbose=self.verbose,
         )  # fmt: skip
 
 
@@ -560,14 +720,18 @@ class MLMKLSum(_SharedMKL):
     n_iter : int, default 200
         Most iterations.
     eta : "auto" or float, default "auto"
-        "auto": a step of length :math:`1/\sqrt t` along the normalised subgradient; a number multiplies the plain subgradient.
+        Step size, as of `MLMKLSA`.
     tol : float or None, default 0.01
         Stops at this relative change of the kernel weights.
 
     Attributes
     ----------
-    kernel_weights_, dual_coef_, support_, classes_, path_, history_, class_objectives_, skipped_classes_, n_iter_, n_solved_, converged_
-        As of `MLMKLSA`; the weights are those with the least objective met, `path_` those of every iteration.
+    kernel_weights_, dual_coef_, support_, classes_, path_, iterates_, history_, class_objectives_, skipped_classes_
+        As of `MLMKLSA`; the weights are those with the least objective met, `path_` and `iterates_` those of every iteration.
+    gamma_ : ndarray, shape (n_classes,)
+        Equal weights; 0 for skipped classes.
+    n_iter_, n_solved_, n_updates_, converged_
+        As of `MLMKLSA`.
 
     References
     ----------

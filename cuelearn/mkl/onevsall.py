@@ -273,6 +273,21 @@ class OneVersusAllMKL(MultiLabelMKL):
     """Base of the estimators with a binary problem and kernel weights for each class.
 
     A subclass names its `machine` (a subclass of `Machine`) and the exponent `_exponent(n_kernels)` of its group norm.
+
+    Attributes
+    ----------
+    kernel_weights_ : ndarray, shape (n_classes, n_kernels)
+        Of the best point of every class; two equal rows for two class labels, 0 for skipped classes.
+    path_ : ndarray, shape (n_iter_ + 1, n_classes, n_kernels)
+        Kernel weights at the start and after each round, which are those that the next round tries; entry t + 1 belongs to row t of
+        `history_`. The last entry need not be the best point.
+    history_ : DataFrame
+        One row for each round: step, seconds, n_updates (iterations of libsvm so far), n_support, objective and dual_gap, summed over the
+        classes.
+    objectives_, dual_gaps_ : ndarray, shape (n_classes,), or (1,) for two class labels, which are one problem
+        NaN for skipped classes.
+    objective_, dual_gap_ : float
+        Their sums over the classes that were trained.
     """
 
     machine = Machine
@@ -322,7 +337,6 @@ class OneVersusAllMKL(MultiLabelMKL):
         problem = BinaryMKL(self.bank_, signs, C, self._exponent(self.bank_.n_kernels))
         machines = [self.machine(problem, k, tol) for k in range(problem.n_problems)]
         stopped = self._run(machines, max_iter)
-        self._take(machines)
         missed = [m for m in machines if not m.converged]
         self.converged_ = not missed
         if missed and not stopped:
@@ -337,7 +351,7 @@ class OneVersusAllMKL(MultiLabelMKL):
         return self
 
     def _run(self, machines, max_iter):
-        history = History()
+        history, path = History(), [np.stack([m.weights for m in machines])]
         bar = tqdm(
             total=max_iter, desc=type(self).__name__, unit="round", delay=BAR_AFTER, leave=False, disable=not self.verbose, file=sys.stderr
         )
@@ -348,13 +362,15 @@ class OneVersusAllMKL(MultiLabelMKL):
                 norms_sq = active[0].problem.block_norms_sq(np.stack([f.coef for f in found], axis=1))
                 parallel(delayed(m.advance)(norms_sq[:, i]) for i, m in enumerate(active))
                 history.pause()
+                path.append(np.stack([m.weights for m in machines]))
                 self._record(history, machines, step)
                 bar.update()
                 bar.set_postfix_str(f"{sum(not m.converged for m in machines)} classes to go", refresh=False)
-                stop = self._call_back(history, machines, step)
+                stop = self._call_back(history, path, machines, step)
                 history.go()
                 if stop or all(m.converged or m.stalled for m in machines):
                     break
+        self._take(machines, path)
         self.history_ = history.frame()
         self.n_iter_ = step
         return stop
@@ -367,21 +383,22 @@ class OneVersusAllMKL(MultiLabelMKL):
             objective=sum(m.objective for m in machines) / scale, dual_gap=sum(m.gap for m in machines) / scale,
         )  # fmt: skip
 
-    def _call_back(self, history, machines, step):
+    def _call_back(self, history, path, machines, step):
         if self.callback is None:
             return False
-        self._take(machines)
+        self._take(machines, path)
         self.history_ = history.frame()
         return bool(self.callback(self, step))
 
-    def _take(self, machines):
-        """Fitted attributes from the best point of every class."""
+    def _take(self, machines, path):
+        """Fitted attributes from the best point of every class, and the kernel weights of all rounds."""
         coef = np.stack([m.best.multiple * m.best.coef for m in machines], axis=1)
         bias = np.array([m.best.bias for m in machines])
         self._keep_problems(coef, np.stack([m.best.weights for m in machines]), bias)
         problem = machines[0].problem
         scale = problem.C * problem.signs.shape[1]
-        self.objectives_ = np.array([m.objective for m in machines]) / scale
-        self.dual_gaps_ = np.array([m.gap for m in machines]) / scale
-        self.objective_, self.dual_gap_ = float(self.objectives_.sum()), float(self.dual_gaps_.sum())
+        objectives, gaps = np.array([m.objective for m in machines]) / scale, np.array([m.gap for m in machines]) / scale
+        self.objectives_, self.dual_gaps_ = self._one_by_one(objectives), self._one_by_one(gaps)
+        self.objective_, self.dual_gap_ = float(objectives.sum()), float(gaps.sum())
+        self.path_ = self._rows(np.array(path))
         self.n_updates_, self.n_solved_ = sum(m.n_updates for m in machines), sum(m.n_solved for m in machines)

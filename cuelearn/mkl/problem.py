@@ -28,6 +28,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 from scipy.optimize import minimize_scalar
 
 from cuelearn.checks import check_non_negative, check_positive
@@ -41,6 +42,10 @@ __all__ = ["MKLProblem", "Certificate", "combined_kernel", "objective", "duality
 BLOCK_ROWS = 256
 # the same where rows are computed on demand: any reasonable budget holds as many
 ON_DEMAND_ROWS = 64
+# rows of one kernel that a quadratic form holds in float64: they stay in the cache for their product
+QUADRATIC_ROWS = 64
+# from how many vectors on, share of the samples up to which it pays to pick single columns out of a row
+MOST_GATHERED = ((16, 0.8), (2, 0.4), (0, 0.2))
 
 
 class Certificate(NamedTuple):
@@ -279,6 +284,37 @@ def combine(block, kernel_weights, dtype=None):
     return combined
 
 
+@njit(cache=True, fastmath=True)
+def gather(flat, starts, length, columns, out):
+    """``out[b] = row_b[columns]`` in the precision of `out`, for rows of a flat array; a plain copy where `columns` are all.
+
+    Unsigned columns spare the test for negative ones.
+    """
+    for b in range(starts.size):
+        row = flat[starts[b] : starts[b] + length]
+        if columns.size == length:
+            for k in range(length):
+                out[b, k] = row[k]
+        else:
+            for k in range(columns.size):
+                out[b, k] = row[columns[k]]
+
+
+@njit(cache=True, fastmath=True)
+def dots(flat, starts, length, columns, vector, out):
+    """``out[b] = row_b[columns] @ vector`` in double precision, without an array in between; see `gather`."""
+    for b in range(starts.size):
+        row = flat[starts[b] : starts[b] + length]
+        total = 0.0
+        if columns.size == length:
+            for k in range(length):
+                total += vector[k] * row[k]
+        else:
+            for k in range(columns.size):
+                total += vector[k] * row[columns[k]]
+        out[b] = total
+
+
 def quadratic_forms(bank, coefs):
     """``coefs[:, c] @ K_j @ coefs[:, c]`` for all kernels and several coefficient vectors, in one read of the kernels.
 
@@ -291,17 +327,43 @@ def quadratic_forms(bank, coefs):
     -------
     ndarray, shape (n_kernels, n_vectors)
         In float64: at large C a gap is a difference of nearly equal numbers.
+
+    Notes
+    -----
+    Only rows of samples with a coefficient are read. Of a resident bank at most `QUADRATIC_ROWS` rows of one kernel are copied at a time;
+    of another the rows of all kernels are computed together, `BLOCK_ROWS` or half the budget at most.
     """
+    n, n_vectors = coefs.shape
     support = np.flatnonzero(coefs.any(axis=1))
-    out = np.zeros((bank.n_kernels, coefs.shape[1]))
-    step = max(1, min(BLOCK_ROWS, bank.block_rows() // 2))
-    cast = np.ascontiguousarray(coefs[support])
+    out = np.zeros((bank.n_kernels, n_vectors))
+    # with few support samples their square is picked out; with many, rows are read as they lie
+    one = n_vectors == 1
+    picked = support.size <= next(share for least, share in MOST_GATHERED if n_vectors >= least) * n
+    columns = support if picked else np.arange(n)
+    cast, unsigned = np.ascontiguousarray(coefs[columns]), columns.astype(np.uint64)
+    if bank.resident:
+        step = QUADRATIC_ROWS
+        flat, row_stride, kernel_stride = flat_view(bank.stack)
+    else:
+        step = max(1, min(BLOCK_ROWS, bank.block_rows() // 2, support.size))
+        computed = np.empty((bank.n_kernels, step, n), dtype=bank.dtype)
+        flat, row_stride, kernel_stride = flat_view(computed)
+    block = np.empty((step, 1 if one else columns.size))
     for start in range(0, support.size, step):
         rows = support[start : start + step]
-        block = bank.stack[:, rows] if bank.resident else bank.rows(rows)
+        if bank.resident:
+            starts = rows * row_stride
+        else:
+            bank.rows_into(rows, computed[:, : rows.size])
+            starts = np.arange(rows.size) * row_stride
+        part, chosen = block[: rows.size], coefs[rows]
         for j in range(bank.n_kernels):
-            part = block[j][:, support] if support.size < bank.n_samples else block[j]
-            out[j] += np.einsum("ic,ic->c", coefs[rows], part.astype(np.float64, copy=False) @ cast)
+            if one:
+                dots(flat, starts + j * kernel_stride, n, unsigned, cast[:, 0], part[:, 0])
+                out[j] += chosen[:, 0] @ part[:, 0]
+            else:
+                gather(flat, starts + j * kernel_stride, n, unsigned, part)
+                out[j] += np.einsum("ic,ic->c", chosen, part @ cast)
     return np.maximum(0.0, out)
 
 
@@ -314,14 +376,17 @@ def combined_kernel(bank, kernel_weights, factor, out=None):
     out = np.empty((n, n)) if out is None else out
     active = np.flatnonzero(kernel_weights)
     weights = factor * kernel_weights
-    step = BLOCK_ROWS if bank.resident else max(1, min(BLOCK_ROWS, bank.block_rows()))
+    if bank.resident:
+        flat, row_stride, kernel_stride = flat_view(bank.stack)
+        combine_block(flat, np.arange(n), row_stride, kernel_stride, weights, active, out)
+        return out
+    step = max(1, min(BLOCK_ROWS, bank.block_rows()))
+    block = np.empty((bank.n_kernels, step, n), dtype=bank.dtype)
+    flat, row_stride, kernel_stride = flat_view(block)
     for start in range(0, n, step):
         stop = min(start + step, n)
-        if bank.resident:
-            flat, row_stride, kernel_stride = flat_view(bank.stack)
-            combine_block(flat, np.arange(start, stop), row_stride, kernel_stride, weights, active, out[start:stop])
-        else:
-            out[start:stop] = combine(bank.rows(slice(start, stop)), weights, np.float64)
+        bank.rows_into(slice(start, stop), block[:, : stop - start])
+        combine_block(flat, np.arange(stop - start), row_stride, kernel_stride, weights, active, out[start:stop])
     return out
 
 

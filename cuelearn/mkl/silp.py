@@ -59,6 +59,11 @@ class SILPMKL(OneVersusAllMKL):
     objective_, dual_gap_ : float
         Sums over the binary problems, in the scaling of `objective` (the problem above divided by :math:`C n`); `objectives_` and
         `dual_gaps_` hold them one by one. Not comparable with the multiclass objective of `OBSCURE`.
+        NaN for skipped classes; one number for two class labels, which are one problem.
+    skipped_classes_ : ndarray of int
+        Classes of an indicator matrix without positive or without negative samples.
+    path_ : ndarray, shape (n_iter_ + 1, n_classes, n_kernels)
+        Kernel weights at the start and after each round; entry t + 1 belongs to row t of `history_`.
     history_ : DataFrame
         One row per round: seconds, n_updates (iterations of libsvm so far, each changes two coefficients), n_support, objective, dual_gap.
     n_iter_, n_updates_, converged_

@@ -134,8 +134,14 @@ class SimpleMKL(OneVersusAllMKL):
 
     Attributes
     ----------
-    classes_, dual_coef_, support_, intercept_, kernel_weights_, objective_, dual_gap_, objectives_, dual_gaps_, history_, n_iter_, \
-    n_updates_, n_solved_, converged_
+    path_ : ndarray, shape (n_iter_ + 1, n_classes, n_kernels)
+        Kernel weights at the start and after each round; entry t + 1 belongs to row t of `history_`, which has the seconds. Each row sums
+        to 1, and is 0 for skipped classes. `kernel_weights_` are those of the best point of each class, hence of one of the rounds.
+    objectives_, dual_gaps_ : ndarray, shape (n_classes,), or (1,) for two class labels, which are one problem
+        NaN for skipped classes.
+    skipped_classes_ : ndarray of int
+        Classes without positive or without negative samples.
+    classes_, dual_coef_, support_, intercept_, kernel_weights_, objective_, dual_gap_, history_, n_iter_, n_updates_, n_solved_, converged_
         As of `SILPMKL`; `n_updates_` and `n_solved_` count the SVMs of line searches too.
 
     Notes

@@ -18,9 +18,9 @@ from tqdm.auto import tqdm
 from cuelearn.checks import as_generator, check_count, check_positive
 from cuelearn.losses import competitor
 from cuelearn.mkl.base import KernelClassifier, two_columns
-from cuelearn.mkl.multilabel import MultiLabelMKL
+from cuelearn.mkl.multilabel import MultiLabelMKL, is_indicator
 from cuelearn.mkl.problem import combined_kernel
-from cuelearn.mkl.stream import draw_order
+from cuelearn.mkl.stream import History, draw_order
 from cuelearn.mkl.training import BAR_AFTER
 
 try:
@@ -168,6 +168,13 @@ class AverageKernelSVM(MultiLabelMKL):
     Attributes
     ----------
     classes_, dual_coef_, support_, kernel_weights_, intercept_
+    skipped_classes_ : ndarray of int
+        Classes of an indicator matrix without positive or without negative samples.
+    history_ : DataFrame
+        One row, for the whole training: step, seconds (of combining the kernels and solving the SVMs), n_updates (SVMs solved),
+        n_support, objective (of the problem above, summed over the classes).
+    path_ : ndarray, shape (2, n_kernels)
+        Kernel weights at the start and at the end, for curves over time next to those of methods that learn them: here twice the same.
 
     References
     ----------
@@ -197,9 +204,19 @@ class AverageKernelSVM(MultiLabelMKL):
         C = check_positive("C", self.C)
         labels = self._start(X, y)
         signs = self._problem_signs(labels)
+        history = History()
         weights = self._choose_weights(labels)
-        coef, bias = svms_of(combined_kernel(self.bank_, weights, 1.0), (signs > 0.0).astype(int), C, self.n_jobs)
+        kernel = combined_kernel(self.bank_, weights, 1.0)
+        coef, bias = svms_of(kernel, (signs > 0.0).astype(int), C, self.n_jobs)
+        history.pause()
         self._keep_problems(coef, weights, bias)
+        scores = kernel @ coef
+        losses = np.maximum(0.0, 1.0 - signs.T * (scores + bias)).sum()
+        history.add(
+            stage="batch", step=1, epoch=1, seconds=history.seconds, n_updates=len(signs), n_support=self.support_.size,
+            objective=float(0.5 * np.sum(coef * scores) + C * losses),
+        )  # fmt: skip
+        self.history_, self.path_ = history.frame().dropna(axis=1, how="all"), np.stack([weights, weights])
         return self
 
     def _choose_weights(self, labels):
@@ -224,6 +241,8 @@ class BestKernelSVM(AverageKernelSVM):
         Name of the chosen kernel; ties go to the first.
     kernel_accuracy_ : ndarray, shape (n_kernels,)
         Cross-validated accuracy of every kernel.
+    history_, path_
+        As of `AverageKernelSVM`: the seconds are with the choice, n_updates counts the SVMs on the chosen kernel.
     """
 
     def __init__(self, kernels=None, *, C=1.0, cv=5, normalize=True, memory=2e9, n_jobs=None, random_state=0):
@@ -236,9 +255,12 @@ class BestKernelSVM(AverageKernelSVM):
         tags.classifier_tags.multi_label = False
         return tags
 
-    def _choose_weights(self, labels):
-        if self.indicator_:
+    def _check_labels(self, y):
+        super()._check_labels(y)
+        if is_indicator(y):
             raise ValueError("y must be class labels to choose a kernel by cross-validated accuracy, got an indicator matrix")
+
+    def _choose_weights(self, labels):
         n_classes = self.classes_.size
 
         def fit_scores(train, labels_train, test):

@@ -20,6 +20,7 @@ and also :math:`\max_{0 \le \alpha \le C} \alpha^\top 1 - \frac12 \|(\max_k q_{j
 import math
 import numbers
 import re
+import warnings
 
 import numpy as np
 
@@ -309,8 +310,9 @@ class VSKL(PerClassMKL):
     kernels : list of (name, kernel, columns), "precomputed" or None
         See `OM2`.
     groups : None, "prefix" or list, default None
-        None puts all kernels into one group. "prefix" goes by the kernels' names, up to the first of ``_ - : / .`` or a space. A list has
-        a label (int or str) for each kernel.
+        None puts all kernels into one group. "prefix" goes by the kernels' names, up to the first of ``_ - : / .`` or a space (with a
+        warning where that puts every kernel into a group of its own: kernels given as matrices are named k0, k1, ...). A list has a
+        label (int or str) for each kernel.
     s : float in [2, inf], default inf
         Exponent of the norm across groups; 2 puts no coupling between them.
     C : float > 0, default 1.0
@@ -330,7 +332,7 @@ class VSKL(PerClassMKL):
     Attributes
     ----------
     kernel_weights_ : ndarray, shape (n_classes, n_kernels)
-        :math:`\lambda_{jk} / \gamma_j` of every class: with one group they sum to 1. Equal weights for skipped classes.
+        :math:`\lambda_{jk} / \gamma_j` of every class: with one group they sum to 1. 0 for skipped classes.
     simplex_weights_ : ndarray, shape (n_classes, n_kernels)
         :math:`\lambda`: they sum to 1 in every group. 0 for skipped classes.
     groups_ : ndarray of int, shape (n_kernels,)
@@ -387,6 +389,14 @@ class VSKL(PerClassMKL):
         self.verbose = verbose
 
     def _solve(self, problem, callback):
+        names = problem.bank.names
+        if isinstance(self.groups, str) and len(names) > 1 and resolve_groups(self.groups, names).max() + 1 == len(names):
+            warnings.warn(
+                f"groups='prefix' puts each of the {len(names)} kernels into a group of its own, since no two names ({names[0]}, {names[1]}"
+                f"{', ...' if len(names) > 2 else ''}) begin alike; give groups as a list of one label per kernel",
+                UserWarning,
+                stacklevel=3,
+            )
         return solve_vskl(
             problem, groups=self.groups, s=self.s, eta=self.eta, tol=self.tol, max_iter=self.max_iter, callback=callback,
             verbose=self.verbose,
@@ -394,5 +404,5 @@ class VSKL(PerClassMKL):
 
     def _take(self, result):
         super()._take(result)
-        self.simplex_weights_ = self._of_classes(np.array([extra["simplex"] for extra in result.extra]), 0.0)
+        self.simplex_weights_ = self._rows(np.array([extra["simplex"] for extra in result.extra]))
         self.groups_ = resolve_groups(self.groups, self.bank_.names)

@@ -2,6 +2,7 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.ticker import ScalarFormatter
 
 from cuelearn.figures import PALETTE, band, method_style
 from cuelearn.plots.mkl import log_axis
@@ -56,10 +57,12 @@ def auc_over_time(table):
 def auc_over_iterations(table, column, label):
     """Mean AUC of SA against iterations, a line for each value of one parameter (figures 3 and 4).
 
+    Drawn is the difference from equal kernel weights in the same draw: draws differ by more than parameters do.
+
     Parameters
     ----------
     table : DataFrame
-        Columns seed, iteration, auc, and `column`.
+        Columns seed, iteration (0 is equal weights), auc, and `column`.
     column : str
     label : str
         With one place for the value.
@@ -68,33 +71,93 @@ def auc_over_iterations(table, column, label):
     for k, value in enumerate(dict.fromkeys(table[column])):
         grid = table[table[column] == value].pivot(index="seed", columns="iteration", values="auc")
         style = dict(color=PALETTE[k], marker="os^Dv"[k % 5], markersize=3, label=label.format(value))
-        band(ax, grid.columns, grid.to_numpy(), alpha=0.12, **style)
-    ax.set(xlabel="iterations", ylabel="area under precision-recall curve")
+        band(ax, grid.columns, grid.sub(grid[0], axis=0).to_numpy(), alpha=0.12, **style)
+    start = table.loc[table["iteration"] == 0].groupby("seed")["auc"].first().mean()
+    ax.axhline(0.0, color="0.4", linewidth=0.8)
+    ax.set_xscale("symlog", linthresh=10)
+    ax.xaxis.set_major_formatter(ScalarFormatter())
+    ax.set(xlabel="iterations", ylabel=f"AUC, gain on equal kernel weights ({start:.3f})", xlim=(0, None))
     ax.legend()
     return fig
 
 
 def cost_against_classes(table, fits):
-    """SVMs solved until a fixed relative gap, against the number of classes, with the fitted exponents.
+    """SVMs solved, and seconds, until a fixed relative gap, against the number of classes, with the fitted exponents.
 
     Parameters
     ----------
     table : DataFrame
-        Columns method, n_classes, seed, n_solved.
-    fits : dict of str to (float, float)
-        Method -> exponent and factor of the fitted power.
+        Columns method, n_classes, seed, n_solved, seconds, reached.
+    fits : dict of (str, str) to (float, float)
+        Method and column -> exponent and factor of the fitted power.
     """
-    fig, ax = plt.subplots(figsize=(5.2, 3.8), layout="constrained")
+    fig, axes = plt.subplots(1, 2, figsize=(9.2, 3.9), layout="constrained")
+    for ax, column, what in zip(axes, ("n_solved", "seconds"), ("SVMs", "seconds"), strict=True):
+        for method in dict.fromkeys(table["method"]):
+            mine = table[table["method"] == method]
+            grid = mine.pivot(index="seed", columns="n_classes", values=column)
+            exponent, factor = fits[method, column]
+            style = method_style(method, linestyle="-")
+            style["label"] = f"{style['label']}: exponent {exponent:.2f}"
+            band(ax, grid.columns, grid.to_numpy(), geometric=True, **style)
+            m = np.array(grid.columns, dtype=float)
+            ax.plot(m, factor * m**exponent, color=style["color"], linestyle=":")
+            missed = mine[~mine["reached"]]
+            ax.plot(missed["n_classes"], missed[column], linestyle="", marker="x", markersize=9, color=style["color"])
+        log_axis(ax.xaxis, plain=True)
+        log_axis(ax.yaxis, plain=column == "n_solved")
+        ax.set(xlabel="classes m", ylabel=f"{what} until the gap is reached")
+        ax.legend()
+    if not table["reached"].all():
+        axes[0].plot([], [], linestyle="", marker="x", markersize=9, color="0.4", label="gave up before the gap")
+        axes[0].legend()
+    return fig
+
+
+def gap_over_iterations(table, fits):
+    """Saddle-point gap of ML-MKL-SA's averages against iterations, with the fitted exponents and the root of T for the eye.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns method, seed, n_iter, gap.
+    fits : dict of str to float
+        Method -> exponent.
+    """
+    fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
     for method in dict.fromkeys(table["method"]):
-        grid = table[table["method"] == method].pivot(index="seed", columns="n_classes", values="n_solved")
-        exponent, factor = fits[method]
-        style = method_style(method, linestyle="-")
-        style["label"] = f"{style['label']}: exponent {exponent:.2f}"
+        grid = table[table["method"] == method].pivot(index="seed", columns="n_iter", values="gap")
+        style = method_style(method)
+        style["label"] = f"{style['label']}: exponent {fits[method]:.2f}"
         band(ax, grid.columns, grid.to_numpy(), geometric=True, **style)
-        m = np.array(grid.columns, dtype=float)
-        ax.plot(m, factor * m**exponent, color=style["color"], linestyle=":")
+    T = np.array(grid.columns, dtype=float)
+    ax.plot(T, table["gap"].max() * (T / T[0]) ** -0.5, color="0.4", linestyle=":", label="exponent -0.5")
     log_axis(ax.xaxis, plain=True)
-    log_axis(ax.yaxis, plain=True)
-    ax.set(xlabel="classes m", ylabel="SVMs until the gap is reached")
+    log_axis(ax.yaxis)
+    ax.set(xlabel="iterations T", ylabel="saddle-point gap over the worst loss")
     ax.legend()
+    return fig
+
+
+def weights_and_classes(path, classes):
+    """Kernel weights over the iterations of one run of ML-MKL-SA, and how often it drew each class.
+
+    Parameters
+    ----------
+    path : DataFrame
+        A column for each kernel, a row for each iteration.
+    classes : DataFrame
+        Columns class, weight, draws.
+    """
+    fig, (left, right) = plt.subplots(1, 2, figsize=(10.0, 3.6), layout="constrained")
+    for k, kernel in enumerate(path.columns):
+        left.plot(path.index, path[kernel], color=PALETTE[k % len(PALETTE)], linestyle=("-", "--")[k // len(PALETTE)], label=kernel)
+    left.set(xlabel="iterations", ylabel="averaged kernel weight", ylim=(0.0, 1.0))
+    left.legend(ncols=2, fontsize=7)
+    at = np.arange(len(classes))
+    right.bar(at - 0.2, classes["draws"] / classes["draws"].sum(), width=0.4, label="share of the draws")
+    right.bar(at + 0.2, classes["weight"], width=0.4, label=r"averaged $\gamma$")
+    right.set_xticks(at, classes["class"])
+    right.set(xlabel="class")
+    right.legend()
     return fig

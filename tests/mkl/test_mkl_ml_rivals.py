@@ -356,6 +356,7 @@ def test_class_without_positives_is_skipped(cls):
     assert np.isfinite(scores).all() and (scores[:, 1] == -1.0).all() and (scores[:, 2] == 1.0).all()
     assert (model.predict(X)[:, 1] == 0).all() and (model.predict(X)[:, 2] == 1).all()
     assert not model.dual_coef_[:, [1, 2]].any() and np.isfinite(model.path_).all() and np.isfinite(model.kernel_weights_).all()
+    assert (model.kernel_weights_[[1, 2]] == 0.0).all() and (model.path_[:, [1, 2]] == 0.0).all()
     assert np.isnan(model.objectives_[[1, 2]]).all() and np.isfinite([model.objective_, model.dual_gap_]).all()
     assert not model.history_[["objective", "dual_gap", "seconds"]].isna().any(axis=None)
     assert np.isfinite(mean_auc(scores, Y).mean)

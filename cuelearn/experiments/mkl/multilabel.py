@@ -1,6 +1,6 @@
 """Multi-label MKL (NIPS 2010): the methods on genes and letters, kernel weights and AUC over time, cost against the number of classes.
 
-A further method takes one line in `METHODS`.
+A further method takes one line in `METHODS`, a further set one in `SETS` (or `ORIGINAL_SETS`).
 """
 
 import functools
@@ -17,7 +17,7 @@ from cuelearn.datasets.kinds import letter_groups
 from cuelearn.kernels import RBF, KernelBank, Linear, Poly
 from cuelearn.mkl import AverageKernelSVM, MLMKLSA, MLMKLSum, SimpleMKL, mean_auc, saddle_gap
 from cuelearn.mkl.gmkl import GMKL
-from cuelearn.mkl.mlmkl import SharedProblem, solve_mlmkl_sa, solve_mlmkl_sum, step_sizes
+from cuelearn.mkl.mlmkl import SharedProblem, solve_mlmkl_sa, solve_mlmkl_sum
 from cuelearn.mkl.vskl import VSKL
 
 #: Samples of the training part that are held back to choose C.
@@ -67,14 +67,65 @@ def _letter():
     return data, Y, _families([(cue, groups[cue]) for cue in ("box", "moments", "edges")])
 
 
+def _scene():
+    data = datasets.load_original("scene")
+    return data, data.y, _families(list(data.cues.items()))
+
+
+def _corel5k():
+    """Nine kernels on three groups of terms: rare, middling and frequent ones, of equal mass."""
+    data = datasets.load_original("corel5k")
+    counts = data.X.sum(axis=0)
+    order = np.argsort(counts, kind="stable")
+    ends = np.searchsorted(np.cumsum(counts[order]), counts.sum() * np.array([1, 2]) / 3)
+    parts = zip(("rare", "middling", "frequent"), np.split(order, ends), strict=True)
+    return data, data.y, _families([(name, np.sort(part)) for name, part in parts])
+
+
 #: Sets by name: nine kernels each.
 SETS = {"yeast": _yeast, "letter": _letter}
+#: The same for sets that the user must put in place.
+ORIGINAL_SETS = {"scene": _scene, "corel5k": _corel5k}
 
 
 @functools.lru_cache(maxsize=4)
 def load_multilabel(name):
     """A set by its name: data, indicators, kernels."""
-    return SETS[name]()
+    return {**SETS, **ORIGINAL_SETS}[name]()
+
+
+def sets_at_hand(original):
+    """Names of the bundled sets and, on demand, of those of `ORIGINAL_SETS` that are there; the others are told of."""
+    found = list(SETS)
+    for name in ORIGINAL_SETS if original else ():
+        try:
+            load_multilabel(name)
+            found.append(name)
+        except datasets.DataFileError as error:
+            print(f"without {name}: {error}")
+    return found
+
+
+def covering_rows(Y, rng, least=2):
+    """Rows drawn so that every class has at least so many positives among them (or all it has), rarest classes first.
+
+    Parameters
+    ----------
+    Y : ndarray, shape (n, n_classes)
+    rng : numpy.random.Generator
+    least : int
+
+    Returns
+    -------
+    ndarray of int
+    """
+    chosen = np.zeros(len(Y), dtype=bool)
+    for c in np.argsort(Y.sum(axis=0), kind="stable"):
+        positive = np.flatnonzero(Y[:, c] > 0)
+        missing = least - int(chosen[positive].sum())
+        if missing > 0:
+            chosen[rng.permutation(positive[~chosen[positive]])[:missing]] = True
+    return rng.permutation(np.flatnonzero(chosen))
 
 
 def multilabel_task(name, seed, n_train, n_test, n_classes=None):
@@ -87,8 +138,10 @@ def multilabel_task(name, seed, n_train, n_test, n_classes=None):
     seed : int
         Of the samples, and of the classes where not all are taken.
     n_train, n_test : int
-        At most; drawn from the published training and test parts.
+        At most; drawn from the published training and test parts. Where there are none, training samples are first drawn so that every
+        class has two positives, if it has as many.
     n_classes : int, optional
+        Fewer classes of one seed are the first of more.
 
     Returns
     -------
@@ -96,7 +149,12 @@ def multilabel_task(name, seed, n_train, n_test, n_classes=None):
     """
     data, Y, kernels = load_multilabel(name)
     rng = np.random.default_rng([_DRAW, seed])
-    train, test = rng.permutation(data.train)[:n_train], rng.permutation(data.test)[:n_test]
+    if data.train is not None:
+        train, test = rng.permutation(data.train)[:n_train], rng.permutation(data.test)[:n_test]
+    else:
+        first = covering_rows(Y, rng)
+        rows = np.concatenate([first, rng.permutation(np.setdiff1d(np.arange(len(Y)), first))])
+        train, test = rows[:n_train], rows[n_train : n_train + n_test]
     classes = np.arange(Y.shape[1])
     if n_classes is not None:
         classes = np.sort(np.random.default_rng([_CLASSES, seed]).permutation(Y.shape[1])[:n_classes])
@@ -110,18 +168,21 @@ GROUPS = (0, 0, 0, 1, 1, 1, 2, 2, 2)
 #: Methods of table 1: a function of C and a seed.
 METHODS = {
     "MLMKLSA": lambda C, seed: MLMKLSA("precomputed", C=C, random_state=seed),
+    "MLMKLSA printed": lambda C, seed: MLMKLSA("precomputed", C=C, corrected=False, rule="paper", tol=0.01, random_state=seed),
     "GMKL": lambda C, seed: GMKL("precomputed", C=C),
     "MLMKLSum": lambda C, seed: MLMKLSum("precomputed", C=C),
     "SimpleMKL": lambda C, seed: SimpleMKL("precomputed", C=C),
     "VSKL": lambda C, seed: VSKL("precomputed", C=C, groups=GROUPS),
     "AverageKernelSVM": lambda C, seed: AverageKernelSVM("precomputed", C=C),
 }
+#: The methods that learn one combination for all classes, and those that learn one for each.
+SHARED, PER_CLASS = ("MLMKLSA", "MLMKLSum"), ("GMKL", "SimpleMKL", "VSKL")
 
 
 def _fitted(method, C, seed, bank, Y):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", (ConvergenceWarning))
-        warnings.simplefilter("ignore", UserWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", message="classes without positive")
         return METHODS[method](C, seed).fit(bank, Y)
 
 
@@ -133,7 +194,7 @@ def _bank_and_rows(task, rows=None, held=None):
     return bank, next(iter(bank.cross(judged).blocks(memory=8e9)))[1]
 
 
-def chosen_C(name, method, seed, n_train, grid):
+def chosen_C(name, method, seed, n_train, grid, n_classes=None):
     """The C with the best mean AUC on a quarter of the training samples.
 
     Returns
@@ -141,16 +202,17 @@ def chosen_C(name, method, seed, n_train, grid):
     dict
         C, validation.
     """
-    task = multilabel_task(name, seed, n_train, 1)
+    task = multilabel_task(name, seed, n_train, 1, n_classes)
     held = np.arange(int(VALIDATION * len(task.X_train)))
     rows = np.arange(held.size, len(task.X_train))
     bank, cross = _bank_and_rows(task, rows, held)
-    found = [mean_auc(_fitted(method, C, seed, bank, task.Y_train[rows]).decision_function(cross), task.Y_train[held]).mean for C in grid]
+    models = (_fitted(method, C, seed, bank, task.Y_train[rows]) for C in grid)
+    found = [mean_auc(model.decision_function(cross), task.Y_train[held], skip=model.skipped_classes_).mean for model in models]
     best = int(np.nanargmax(found))
     return {"C": float(grid[best]), "validation": float(found[best])}
 
 
-def compare_multilabel(name, method, seed, n_train, n_test, C):
+def compare_multilabel(name, method, seed, n_train, n_test, C, n_classes=None):
     """AUC, training time and counts of one method on one draw; kernels are at hand before the clock starts.
 
     Returns
@@ -158,12 +220,12 @@ def compare_multilabel(name, method, seed, n_train, n_test, C):
     dict
         auc, seconds, n_solved (SVMs; NaN where not counted), skipped (classes), kernels (largest weights, as text).
     """
-    task = multilabel_task(name, seed, n_train, n_test)
+    task = multilabel_task(name, seed, n_train, n_test, n_classes)
     bank, cross = _bank_and_rows(task)
     begun = time.perf_counter()
     model = _fitted(method, C, seed, bank, task.Y_train)
     seconds = time.perf_counter() - begun
-    found = mean_auc(model.decision_function(cross), task.Y_test)
+    found = mean_auc(model.decision_function(cross), task.Y_test, skip=model.skipped_classes_)
     weights = np.atleast_2d(model.kernel_weights_).mean(axis=0)
     largest = np.argsort(-weights)[:3]
     return {
@@ -172,40 +234,93 @@ def compare_multilabel(name, method, seed, n_train, n_test, C):
     }  # fmt: skip
 
 
-def cost_to_gap(name, method, seed, n_train, n_classes, C, wanted, most, delta=0.2):
-    """SVMs and seconds until the certified saddle-point gap (SA) or the distance from the best objective (Sum) is small enough.
+def _problems(name, seed, n_train, n_classes, C):
+    """The SVMs of all classes that can be learnt, twice: for a solver, and, more exact, for what judges it; and the classes' names."""
+    task = multilabel_task(name, seed, n_train, 1, n_classes)
+    bank, signs = KernelBank(task.kernels, task.X_train), np.where(task.Y_train > 0, 1.0, -1.0).T.copy()
+    usable = (signs > 0).any(axis=1) & (signs < 0).any(axis=1)
+    names = [name for name, use in zip(task.names, usable, strict=True) if use]
+    return SharedProblem(bank, signs[usable], C), SharedProblem(bank, signs[usable], C, 1e-4), names
 
-    The gap of the averaged iterate is measured at 25, 50, 100, ... iterations, with the clock stopped.
+
+def _looks(growth=1.25, most=10**7):
+    """1, 2, 3, ..., then further apart by a constant factor."""
+    steps = [1]
+    while steps[-1] < most:
+        steps.append(max(steps[-1] + 1, int(steps[-1] * growth)))
+    return set(steps)
+
+
+def cost_to_gap(name, method, seed, n_train, n_classes, C, wanted, most, delta=0.2):
+    """SVMs and seconds until the certified saddle-point gap (SA) or the distance from the least sum (Sum) is small enough.
+
+    Parameters
+    ----------
+    name : str
+    method : {"MLMKLSA", "MLMKLSA printed", "MLMKLSum"}
+        SA is measured at 1, 2, 3, ... and later every 1.25 times as many iterations, Sum at each; the clock stands meanwhile.
+    seed, n_train, n_classes : int
+    C : float
+    wanted : float
+        Relative gap.
+    most : int
+        Most SVMs.
+    delta : float
 
     Returns
     -------
     dict
-        n_solved, seconds, n_iter, gap (relative, reached), reached (whether it was).
+        n_solved, seconds, n_iter, start (relative gap at equal weights), gap (relative, reached), reached (whether it was).
     """
-    task = multilabel_task(name, seed, n_train, 1, n_classes)
-    bank = KernelBank(task.kernels, task.X_train)
-    signs = np.where(task.Y_train > 0, 1.0, -1.0).T.copy()
-    problem, judge = SharedProblem(bank, signs, C), SharedProblem(bank, signs, C, 1e-4)
-    n_iter, rng = 25, np.random.default_rng(seed)
-    while True:
-        problem.alphas[...], problem.n_solved = 0.0, 0
-        if method == "MLMKLSA":
-            result = solve_mlmkl_sa(problem, n_iter=n_iter, delta=delta, tol=None, rng=rng)
-            gamma = result.gamma
-        else:
-            result = solve_mlmkl_sum(problem, n_iter=n_iter, tol=None)
-            gamma = np.full(len(signs), 1.0 / len(signs))
-        found = saddle_gap(judge, result.kernel_weights, gamma, tol=0.1 * wanted)
-        if method == "MLMKLSum":  # its own problem: mean of the classes, at these weights and at the best ones
-            values = [judge.solve(k, result.kernel_weights) for k in range(len(signs))]
-            gap = float(np.mean([v.value + v.gap for v in values])) - found.least
-            scale = found.least
-        else:
-            gap, scale = found.gap, found.worst
-        if gap <= wanted * scale or n_iter >= most:
-            seconds = float(result.history["seconds"].iloc[-1])
-            return {"n_solved": result.n_solved, "seconds": seconds, "n_iter": n_iter, "gap": gap / scale, "reached": gap <= wanted * scale}
-        n_iter *= 2
+    problem, judge, _ = _problems(name, seed, n_train, n_classes, C)
+    m, at_looks = problem.n_problems, _looks()
+    even, equal = np.full(problem.bank.n_kernels, 1.0 / problem.bank.n_kernels), np.full(m, 1.0 / m)
+    begin = saddle_gap(judge, even, equal, tol=0.05 * wanted)
+
+    def of_sum(weights):  # its own problem: mean of the classes, at these weights and at the best ones
+        found = [judge.solve(k, weights) for k in range(m)]
+        return float(np.mean([f.value + f.gap for f in found])) / begin.least - 1.0
+
+    def of_saddle(run):
+        found = saddle_gap(judge, run.kernel_weights, run.gamma, tol=0.05 * wanted, threshold=wanted)
+        return found.gap / found.worst
+
+    gaps = []
+
+    def look(run, step):
+        if method != "MLMKLSum" and step not in at_looks:
+            return False
+        gaps.append(of_sum(run.kernel_weights) if method == "MLMKLSum" else of_saddle(run))
+        return gaps[-1] <= wanted
+
+    if method == "MLMKLSum":
+        start, result = of_sum(even), solve_mlmkl_sum(problem, n_iter=max(1, most // m), tol=None, callback=look)
+    else:
+        start, result = begin.gap / begin.worst, solve_mlmkl_sa(
+            problem, n_iter=most, delta=delta, corrected=method == "MLMKLSA", tol=None, rng=np.random.default_rng(seed), callback=look
+        )  # fmt: skip
+    return {"n_solved": result.n_solved, "seconds": float(result.history["seconds"].iloc[-1]), "n_iter": result.n_iter, "start": start,
+            "gap": gaps[-1], "reached": gaps[-1] <= wanted}  # fmt: skip
+
+
+def gap_after(name, seed, n_train, n_classes, C, at, corrected=True, delta=0.2):
+    """Saddle-point gap (equation 11) of ML-MKL-SA's averages along one run.
+
+    Returns
+    -------
+    DataFrame
+        Columns n_iter, gap (relative to the worst class), slack.
+    """
+    problem, judge, _ = _problems(name, seed, n_train, n_classes, C)
+    rows = []
+
+    def look(run, step):
+        if step in at:
+            found = saddle_gap(judge, run.kernel_weights, run.gamma, tol=2e-4)
+            rows.append({"n_iter": step, "gap": found.gap / found.worst, "slack": found.slack / found.worst})
+
+    solve_mlmkl_sa(problem, n_iter=max(at), delta=delta, corrected=corrected, tol=None, rng=np.random.default_rng(seed), callback=look)
+    return pd.DataFrame(rows)
 
 
 def weight_paths(name, method, seed, n_train, C):
@@ -219,8 +334,8 @@ def weight_paths(name, method, seed, n_train, C):
     task = multilabel_task(name, seed, n_train, 1)
     model = _fitted(method, C, seed, KernelBank(task.kernels, task.X_train), task.Y_train)
     path = model.path_ if model.path_.ndim == 2 else model.path_.mean(axis=1)
-    seconds = np.concatenate([[0.0], model.history_["seconds"].to_numpy()])[: len(path)]
-    shares = path[: len(seconds)] / path[: len(seconds)].sum(axis=1, keepdims=True)
+    shares = path / path.sum(axis=1, keepdims=True)
+    seconds = np.concatenate([[0.0], model.history_["seconds"]])
     return pd.DataFrame({"seconds": seconds, **{kernel[0]: shares[:, a] for a, kernel in enumerate(task.kernels)}})
 
 
@@ -230,58 +345,68 @@ def over_time(name, method, seed, n_train, n_test, C, n_iter, at):
     Returns
     -------
     DataFrame
-        Columns iteration, seconds, auc, and one for each kernel's weight.
+        Columns iteration, seconds, auc, swing (how far the present, not averaged, kernel weights went since the row before, in sums of
+        absolute changes), and one for each kernel's weight.
     """
-    task = multilabel_task(name, seed, n_train, n_test)
-    bank, cross = _bank_and_rows(task)
-    problem = SharedProblem(bank, np.where(task.Y_train > 0, 1.0, -1.0).T.copy(), C)
-    if method == "MLMKLSA":
-        result = solve_mlmkl_sa(problem, n_iter=n_iter, tol=None, rng=np.random.default_rng(seed))
-    else:
+    task, bank, cross, problem = _shared_task(name, seed, n_train, n_test, C)
+    if method == "MLMKLSum":
         result = solve_mlmkl_sum(problem, n_iter=n_iter, tol=None)
-    return _along(task, bank, cross, problem, result, at)
+    else:
+        result = solve_mlmkl_sa(problem, n_iter=n_iter, corrected=method == "MLMKLSA", tol=None, rng=np.random.default_rng(seed))
+    return _along(task, cross, problem, result, at)
 
 
 def over_iterations(name, seed, n_train, n_test, C, n_iter, delta, factor, at):
-    """AUC of the SVMs on SA's averaged kernel weights after some numbers of iterations, for `factor` times the automatic step sizes.
+    """AUC of the SVMs on SA's averaged kernel weights after some numbers of iterations.
+
+    Parameters
+    ----------
+    factor : float
+        The step size of both updates, constant as in the paper, is factor / (n C). The paper's 0.01, 0.001 and 0.0001, at its 3,060
+        samples and C = 1, are the factors 30, 3 and 0.3.
 
     Returns
     -------
     DataFrame
         Columns iteration, seconds, auc, and one for each kernel's weight.
     """
+    task, bank, cross, problem = _shared_task(name, seed, n_train, n_test, C)
+    eta = factor / (bank.n_samples * C)
+    result = solve_mlmkl_sa(problem, n_iter=n_iter, delta=delta, eta=eta, corrected=False, tol=None, rng=np.random.default_rng(seed))
+    return _along(task, cross, problem, result, at)
+
+
+def _shared_task(name, seed, n_train, n_test, C):
     task = multilabel_task(name, seed, n_train, n_test)
     bank, cross = _bank_and_rows(task)
-    signs = np.where(task.Y_train > 0, 1.0, -1.0).T.copy()
-    problem = SharedProblem(bank, signs, C)
-    even = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
-    eta = tuple(factor * step for step in step_sizes("auto", problem, n_iter, delta, even))
-    result = solve_mlmkl_sa(problem, n_iter=n_iter, delta=delta, eta=eta, tol=None, rng=np.random.default_rng(seed))
-    return _along(task, bank, cross, problem, result, at)
+    return task, bank, cross, SharedProblem(bank, np.where(task.Y_train > 0, 1.0, -1.0).T.copy(), C)
 
 
-def _along(task, bank, cross, problem, result, at):
-    rows = []
+def _along(task, cross, problem, result, at):
+    rows, last = [], 0
+    moved = np.r_[0.0, np.abs(np.diff(result.iterates, axis=0)).sum(axis=1)]
     for t in (t for t in at if t <= result.n_iter):
-        weights = result.path[t]
+        weights, swing, last = result.path[t], float(moved[last + 1 : t + 1].sum()), t
         coef = np.stack([problem.solve(k, weights).alpha * problem.signs[k] for k in range(problem.n_problems)], axis=1)
         scores = np.tensordot(weights.astype(cross.dtype), cross, axes=1) @ coef
         seconds = 0.0 if t == 0 else float(result.history["seconds"].iloc[t - 1])
-        rows.append({"iteration": t, "seconds": seconds, "auc": mean_auc(scores, task.Y_test).mean,
+        rows.append({"iteration": t, "seconds": seconds, "auc": mean_auc(scores, task.Y_test).mean, "swing": swing,
                      **{kernel[0]: float(w) for kernel, w in zip(task.kernels, weights, strict=True)}})  # fmt: skip
     return pd.DataFrame(rows)
 
 
-def gap_after(name, seed, n_train, n_classes, C, n_iter):
-    """Saddle-point gap (equation 11) of ML-MKL-SA's averages after a number of iterations, step sizes set for that number.
+def watch_letters(n_classes, delta, C, corrected=True, seed=0, n_train=150, n_iter=400):
+    """One run of ML-MKL-SA on letters, for a look at what it draws.
 
     Returns
     -------
-    dict
-        gap (relative to the worst class), slack.
+    path : DataFrame
+        Averaged kernel weights, a column for each kernel, over the iterations.
+    classes : DataFrame
+        Columns class, weight (averaged gamma), draws.
     """
-    task = multilabel_task(name, seed, n_train, 1, n_classes)
-    bank, signs = KernelBank(task.kernels, task.X_train), np.where(task.Y_train > 0, 1.0, -1.0).T.copy()
-    result = solve_mlmkl_sa(SharedProblem(bank, signs, C), n_iter=n_iter, tol=None, rng=np.random.default_rng([seed, n_iter]))
-    found = saddle_gap(SharedProblem(bank, signs, C, 1e-5), result.kernel_weights, result.gamma, tol=1e-4)
-    return {"gap": found.gap / found.worst, "slack": found.slack / found.worst}
+    problem, _, names = _problems("letter", seed, n_train, n_classes, C)
+    rng = np.random.default_rng(seed)
+    result = solve_mlmkl_sa(problem, n_iter=n_iter, delta=delta, corrected=corrected, tol=None, rng=rng)
+    path = pd.DataFrame(result.path, columns=problem.bank.names)
+    return path, pd.DataFrame({"class": names, "weight": result.gamma, "draws": np.bincount(result.drawn, minlength=len(names))})

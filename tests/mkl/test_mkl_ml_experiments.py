@@ -1,0 +1,754 @@
+"""The multi-label experiments and their drawings: who sees which samples, what the numbers mean, and that they come into the figures."""
+
+import itertools
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.colors import to_hex
+from scipy.stats import gmean
+from sklearn.metrics import average_precision_score
+from sklearn.svm import LinearSVC
+
+from cuelearn import datasets
+from cuelearn.experiments.mkl import multilabel as exp
+from cuelearn.figures import method_style
+from cuelearn.kernels import RBF, KernelBank, Linear, Poly
+from cuelearn.mkl import saddle_gap
+from cuelearn.mkl.mlmkl import SharedProblem, solve_mlmkl_sa, solve_mlmkl_sum
+from cuelearn.plots import mkl_multilabel as draw
+
+ALL_SETS = [*exp.SETS, *exp.ORIGINAL_SETS]
+FIGURE_1 = ("MLMKLSA", "MLMKLSum", "GMKL", "VSKL")
+STARTED = 1.0 / 9.0
+
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:classes without positive")
+
+
+# ------------------------------------------------------------------ small sets
+
+
+def loaded(name):
+    """A set, or the end of the test where its files are not there."""
+    try:
+        return exp.load_multilabel(name)
+    except datasets.DataFileError as error:
+        pytest.skip(str(error))
+
+
+def toy(whole, seed=0, n=160):
+    """Five classes on three cues of two columns; a last column, which no kernel sees, numbers the rows.
+
+    Unless whole, class "c" has no positive among the training samples and class "d" none among the others.
+    """
+    rng = np.random.default_rng([700, seed])
+    Y = (rng.random((n, 5)) < [0.5, 0.3, 0.4, 0.4, 0.2]).astype(np.int8)
+    X = 1.2 * rng.normal(size=(n, 6))
+    X[:, :2] += 2.0 * Y[:, :2]
+    X[:, 2] += 1.5 * Y[:, 2] - 1.5 * Y[:, 3]
+    X[:, 4] += 2.0 * Y[:, 4]
+    train, test = np.split(rng.permutation(n), [90])
+    if not whole:
+        Y[train, 2] = 0
+        Y[test, 3] = 0
+    kinds = (("linear", Linear()), ("quadratic", Poly(degree=2)), ("RBF", RBF()))
+    kernels = [(f"cue{j} {kind}", kernel, slice(2 * j, 2 * j + 2)) for j in range(3) for kind, kernel in kinds]
+    return SimpleNamespace(X=np.c_[X, np.arange(n)], train=train, test=test, target_names=list("abcde")), Y, kernels
+
+
+@pytest.fixture
+def toys(monkeypatch):
+    """In the place of the sets: "whole", "partial" and "unsplit"; tests may change them."""
+    found = {"whole": toy(True), "partial": toy(False), "unsplit": toy(True)}
+    found["unsplit"][0].train = found["unsplit"][0].test = None
+    monkeypatch.setattr(exp, "load_multilabel", found.__getitem__)
+    return found
+
+
+def rows_of(X):
+    """Numbers of a toy's rows."""
+    return X[:, -1].astype(int)
+
+
+@pytest.fixture
+def numbered(monkeypatch):
+    """The sets with nothing but row numbers as samples."""
+    load = exp.load_multilabel
+
+    def of(name):
+        data, Y, kernels = load(name)
+        held = SimpleNamespace(X=np.arange(len(Y))[:, None], train=data.train, test=data.test, target_names=data.target_names)
+        return held, Y, kernels
+
+    monkeypatch.setattr(exp, "load_multilabel", of)
+
+
+def signs_of(Y):
+    """Signs of the classes that have both, a row each."""
+    usable = Y.any(axis=0) & ~Y.all(axis=0)
+    return np.where(Y[:, usable] > 0, 1.0, -1.0).T.copy(), usable
+
+
+def mean_precision(scores, Y, usable):
+    """Mean average precision of the usable classes that have positives and negatives here."""
+    judged = [k for k in np.flatnonzero(usable) if 0 < Y[:, k].sum() < len(Y)]
+    return np.mean([average_precision_score(Y[:, k], scores[:, k]) for k in judged]), len(judged)
+
+
+# ------------------------------------------------------------------ sets
+
+
+@pytest.mark.parametrize("name", ALL_SETS)
+def test_a_set_has_indicators_and_three_kernels_on_each_of_three_groups(name):
+    data, Y, kernels = loaded(name)
+    assert Y.shape == (len(data.X), len(data.target_names)) and set(np.unique(Y)) == {0, 1} and Y.any(axis=0).all()
+    assert len({kernel[0] for kernel in kernels}) == len(kernels) == len(exp.GROUPS) == 9
+    everything = np.arange(data.X.shape[1])
+    parts = []
+    for group in sorted(set(exp.GROUPS)):
+        mine = [kernel for kernel, number in zip(kernels, exp.GROUPS, strict=True) if number == group]
+        columns = [everything[kernel[2]] for kernel in mine]
+        assert all(np.array_equal(columns[0], other) for other in columns) and columns[0].size > 1
+        assert [type(kernel[1]) for kernel in mine] == [Linear, Poly, RBF] and mine[1][1].degree == 2
+        parts.append(set(columns[0].tolist()))
+    assert set.union(*parts) == set(everything.tolist())
+    if name == "yeast":
+        assert np.array_equal(Y, data.y) and parts[2] == set(everything.tolist()) == parts[0] | parts[1] and not parts[0] & parts[1]
+    else:
+        assert sum(map(len, parts)) == everything.size, "groups share columns"
+    if name == "letter":
+        assert (Y.sum(axis=1) == 1).all() and np.array_equal(Y.argmax(axis=1), data.y)
+
+
+def test_groups_of_corel5k_have_the_same_mass_and_are_ordered_by_frequency():
+    data, _, kernels = loaded("corel5k")
+    counts = data.X.sum(axis=0, dtype=float)
+    parts = [counts[kernels[k][2]] for k in (0, 3, 6)]
+    for part in parts:
+        assert part.sum() == pytest.approx(counts.sum() / 3, abs=counts.max())
+    assert parts[0].max() <= parts[1].min() and parts[1].max() <= parts[2].min()
+
+
+@pytest.mark.parametrize("name", ALL_SETS)
+def test_tasks_have_disjoint_rows_within_the_published_parts(name, numbered):
+    data, Y, _ = loaded(name)
+    one, again = (exp.multilabel_task(name, 3, 50, 70) for _ in range(2))
+    other, fewer = exp.multilabel_task(name, 4, 50, 70), exp.multilabel_task(name, 3, 50, 1)
+    train, test = one.X_train[:, 0], one.X_test[:, 0]
+    assert len(set(train)) == 50 and len(set(test)) == 70 and not set(train) & set(test)
+    assert np.array_equal(one.Y_train, Y[train]) and np.array_equal(one.Y_test, Y[test]) and len(one.names) == Y.shape[1]
+    assert np.array_equal(train, again.X_train[:, 0]) and np.array_equal(test, again.X_test[:, 0])
+    assert set(train) != set(other.X_train[:, 0]) and set(test) != set(other.X_test[:, 0])
+    assert np.array_equal(train, fewer.X_train[:, 0]), "the choice of C would train on other samples"
+    if data.train is not None:
+        assert set(train) <= set(data.train) and set(test) <= set(data.test)
+        every = exp.multilabel_task(name, 3, 10**6, 10**6)
+        assert sorted(every.X_train[:, 0]) == sorted(data.train) and sorted(every.X_test[:, 0]) == sorted(data.test)
+
+
+@pytest.mark.parametrize("name", ["letter", "corel5k"])
+def test_fewer_classes_are_the_first_of_more(name):
+    data, Y, _ = loaded(name)
+    every = exp.multilabel_task(name, 5, 40, 30)
+    assert every.names == tuple(map(str, data.target_names)) and every.Y_train.dtype.kind == "i"
+    before = set()
+    for count in (1, 3, 8, 20):
+        task = exp.multilabel_task(name, 5, 40, 30, count)
+        assert len(task.names) == task.Y_train.shape[1] == task.Y_test.shape[1] == count and before < set(task.names)
+        columns = [every.names.index(label) for label in task.names]
+        assert np.array_equal(task.Y_train, every.Y_train[:, columns]) and np.array_equal(task.Y_test, every.Y_test[:, columns])
+        before = set(task.names)
+    assert {exp.multilabel_task(name, s, 40, 30, 3).names for s in range(6)} != {exp.multilabel_task(name, 5, 40, 30, 3).names}
+    assert exp.multilabel_task(name, 5, 40, 30, len(every.names)).names == every.names
+
+
+@pytest.mark.parametrize("least", [1, 2, 4])
+def test_covering_rows_hold_positives_of_every_class(least):
+    drawn = set()
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        Y = (rng.random((60, 8)) < rng.choice([0.02, 0.05, 0.3], 8)).astype(np.int8)
+        rows = exp.covering_rows(Y, np.random.default_rng(seed), least)
+        assert len(set(rows.tolist())) == len(rows) and rows.dtype.kind == "i"
+        assert (Y[rows].sum(axis=0) >= np.minimum(least, Y.sum(axis=0))).all()
+        assert len(rows) <= np.minimum(least, Y.sum(axis=0)).sum() and Y[rows].any(axis=1).all()
+        assert np.array_equal(rows, exp.covering_rows(Y, np.random.default_rng(seed), least))
+        drawn |= {tuple(exp.covering_rows(Y, np.random.default_rng([seed, k]), least)) for k in range(3)}
+    assert len(drawn) > 30, "nothing is drawn"
+    assert exp.covering_rows(np.zeros((5, 2), dtype=int), np.random.default_rng(0)).size == 0
+
+
+def test_the_rarest_class_is_covered_first_and_its_rows_count_for_the_others():
+    Y = np.zeros((40, 3), dtype=int)
+    Y[:30, 0] = Y[:20, 1] = Y[[4, 7], 2] = 1
+    for seed in range(5):
+        assert sorted(exp.covering_rows(Y, np.random.default_rng(seed))) == [4, 7]
+
+
+def test_a_set_without_a_published_split_trains_on_two_positives_of_every_class(toys):
+    data, Y, _ = toys["unsplit"]
+    Y[:, 4] = 0
+    Y[[11, 12, 13], 4] = 1
+    Y[:, 3] = np.arange(len(Y)) == 50
+    seen = set()
+    for seed in range(8):
+        task = exp.multilabel_task("unsplit", seed, 14, 60)
+        train, test = rows_of(task.X_train), rows_of(task.X_test)
+        assert len(set(train)) == 14 and len(set(test)) == 60 and not set(train) & set(test)
+        assert (task.Y_train.sum(axis=0)[[0, 1, 2, 4]] >= 2).all() and 50 in train
+        assert np.array_equal(train, rows_of(exp.multilabel_task("unsplit", seed, 14, 1).X_train))
+        seen |= set(train)
+    assert len(seen) > 40, "the same rows for every seed"
+    every = exp.multilabel_task("unsplit", 0, 100, 1000)
+    assert sorted(np.r_[rows_of(every.X_train), rows_of(every.X_test)]) == list(range(len(Y)))
+
+
+def test_all_keywords_of_corel5k_can_be_learnt():
+    loaded("corel5k")
+    task = exp.multilabel_task("corel5k", 0, 450, 10)
+    assert (task.Y_train.sum(axis=0) >= np.minimum(2, exp.load_multilabel("corel5k")[1].sum(axis=0))).all()
+
+
+def test_sets_at_hand_leaves_out_what_is_not_there(monkeypatch, capsys, tmp_path):
+    assert exp.sets_at_hand(False) == list(exp.SETS) and not capsys.readouterr().out
+    exp.load_multilabel.cache_clear()  # else those found before are there still
+    for place in (None, str(tmp_path)):
+        monkeypatch.delenv("CUELEARN_DATA") if place is None else monkeypatch.setenv("CUELEARN_DATA", place)
+        assert exp.sets_at_hand(True) == list(exp.SETS)
+        told = capsys.readouterr().out.splitlines()
+        assert len(told) == len(exp.ORIGINAL_SETS) and all(name in line for name, line in zip(exp.ORIGINAL_SETS, told, strict=True))
+    assert exp.sets_at_hand(False) == list(exp.SETS) and not capsys.readouterr().out
+
+
+def test_sets_at_hand_takes_those_that_are_there(monkeypatch, capsys):
+    def gone():
+        raise datasets.DataFileError("no files")
+
+    def broken():
+        raise ZeroDivisionError
+
+    exp.load_multilabel.cache_clear()
+    monkeypatch.setattr(exp, "ORIGINAL_SETS", {"gone": gone, "there": lambda: toy(True)})
+    assert exp.sets_at_hand(True) == [*exp.SETS, "there"] and "no files" in capsys.readouterr().out
+    assert exp.sets_at_hand(False) == list(exp.SETS)
+    monkeypatch.setattr(exp, "ORIGINAL_SETS", {"broken": broken})
+    with pytest.raises(ZeroDivisionError):
+        exp.sets_at_hand(True)
+    exp.load_multilabel.cache_clear()
+
+
+def test_the_papers_sets_are_found_where_their_files_are(capsys):
+    for name in exp.ORIGINAL_SETS:
+        loaded(name)
+    assert exp.sets_at_hand(True) == ALL_SETS and not capsys.readouterr().out
+
+
+# ------------------------------------------------------------------ choice of C
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """Rows that banks are made of ("trained") and asked about ("judged")."""
+    seen = {"trained": [], "judged": []}
+
+    class Watched(KernelBank):
+        def __init__(self, kernels, X, **options):
+            seen["trained"].append(rows_of(X))
+            super().__init__(kernels, X, **options)
+
+        def cross(self, X_new, *args, **options):
+            seen["judged"].append(rows_of(X_new))
+            return super().cross(X_new, *args, **options)
+
+    monkeypatch.setattr(exp, "KernelBank", Watched)
+    return seen
+
+
+@pytest.mark.parametrize("name", ["whole", "partial", "unsplit"])
+def test_C_is_chosen_on_training_samples_that_were_held_back(name, toys, watched):
+    exp.chosen_C(name, "AverageKernelSVM", 1, 61, [0.1, 10.0])
+    (trained,), (judged,) = watched["trained"], watched["judged"]
+    task = exp.multilabel_task(name, 1, 61, 80)
+    assert not set(trained) & set(judged) and len(judged) == 15 == int(exp.VALIDATION * 61)
+    assert sorted([*trained, *judged]) == sorted(rows_of(task.X_train))
+    assert not (set(trained) | set(judged)) & set(rows_of(task.X_test))
+
+
+@pytest.mark.parametrize("method", ["AverageKernelSVM", "MLMKLSum", "GMKL"])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_chosen_C_is_the_best_of_the_grid(method, seed, toys, watched):
+    grid = [1e-3, 0.1, 10.0, 1000.0]
+    found = exp.chosen_C("partial", method, seed, 60, grid)
+    trained, judged = watched["trained"][0], watched["judged"][0]
+    data, Y, kernels = toys["partial"]
+    bank, (_, usable) = KernelBank(kernels, data.X[trained]), signs_of(Y[trained])
+    assert not usable[2]
+    values = []
+    for C in grid:
+        model = exp.METHODS[method](C, seed).fit(bank, Y[trained].astype(int))
+        values.append(mean_precision(model.decision_function(bank.cross(data.X[judged])), Y[judged], usable)[0])
+    assert len(set(values)) > 1
+    assert found["validation"] == pytest.approx(max(values), abs=1e-9) and found["C"] == grid[int(np.argmax(values))]
+    other = exp.chosen_C("partial", method, seed, 60, grid[::-1])
+    assert other["validation"] == found["validation"] and isinstance(found["C"], float)
+
+
+@pytest.mark.parametrize("best", range(4))
+def test_every_place_of_the_grid_can_be_chosen(best, toys, watched, monkeypatch):
+    Y, grid = toys["whole"][1], (0.1, 1.0, 10.0, 100.0)
+
+    class Oracle:
+        skipped_classes_ = np.empty(0, dtype=int)
+
+        def __init__(self, C, seed):
+            self.C = C
+
+        def fit(self, bank, labels):
+            assert np.array_equal(labels, Y[watched["trained"][-1]][:, self.columns])
+            return self
+
+        def decision_function(self, cross):
+            truth = Y[watched["judged"][-1]][:, self.columns].astype(float)
+            assert cross.shape == (9, len(truth), len(watched["trained"][-1]))
+            return truth if grid[best] == self.C else -truth
+
+    monkeypatch.setitem(exp.METHODS, "oracle", Oracle)
+    for n_classes in (None, 2):
+        names = exp.multilabel_task("whole", 0, 60, 1, n_classes).names
+        Oracle.columns = ["abcde".index(name) for name in names]
+        assert exp.chosen_C("whole", "oracle", 0, 60, grid, n_classes) == {"C": grid[best], "validation": 1.0}
+
+
+def test_labels_of_test_samples_do_not_matter_for_C(toys):
+    data, Y, _ = toys["whole"]
+    before = exp.chosen_C("whole", "AverageKernelSVM", 0, 60, (0.1, 10.0))
+    Y[data.test] = 1 - Y[data.test]
+    data.X[data.test, :6] = 0.0
+    assert exp.chosen_C("whole", "AverageKernelSVM", 0, 60, (0.1, 10.0)) == before
+
+
+def test_a_class_that_was_not_trained_has_no_say_about_C(toys, watched):
+    exp.chosen_C("whole", "AverageKernelSVM", 0, 60, [1.0])
+    data, Y, kernels = toys["whole"]
+    trained, judged = watched["trained"][0], watched["judged"][0]
+    Y[:, 1] = 0
+    Y[judged[:5], 1] = 1  # all positives are held back
+    found = exp.chosen_C("whole", "AverageKernelSVM", 0, 60, [1.0])
+    bank, (_, usable) = KernelBank(kernels, data.X[trained]), signs_of(Y[trained])
+    scores = exp.METHODS["AverageKernelSVM"](1.0, 0).fit(bank, Y[trained].astype(int)).decision_function(bank.cross(data.X[judged]))
+    assert usable.tolist() == [True, False, True, True, True]
+    assert found["validation"] == pytest.approx(mean_precision(scores, Y[judged], usable)[0], abs=1e-9)
+
+
+# ------------------------------------------------------------------ table 1
+
+
+@pytest.mark.parametrize("method", exp.METHODS)
+def test_the_table_holds_what_a_fit_of_ones_own_gives(method, toys):
+    found = exp.compare_multilabel("partial", method, 2, 40, 60, 3.0)
+    assert found.keys() >= {"auc", "seconds", "n_solved", "skipped", "kernels"}
+    task = exp.multilabel_task("partial", 2, 40, 60)
+    bank = KernelBank(task.kernels, task.X_train)
+    model = exp.METHODS[method](3.0, 2).fit(bank, task.Y_train)
+    usable = signs_of(task.Y_train)[1]
+    assert usable.tolist() == [True, True, False, True, True]
+    auc, n_judged = mean_precision(model.decision_function(bank.cross(task.X_test)), task.Y_test, usable)
+    assert found["auc"] == pytest.approx(auc, abs=1e-9) and found["skipped"] == 2 == 5 - n_judged
+    assert found["seconds"] > 0
+    if hasattr(model, "n_solved_"):
+        assert found["n_solved"] == model.n_solved_ > 0
+    else:
+        assert np.isnan(found["n_solved"])
+    weights = model.kernel_weights_ if model.kernel_weights_.ndim == 1 else model.kernel_weights_.mean(axis=0)
+    named = [entry.rsplit(" ", 1) for entry in found["kernels"].split(", ")]
+    place = {kernel[0]: k for k, kernel in enumerate(task.kernels)}
+    shares = weights / weights.sum()
+    assert len({name for name, _ in named}) == 3
+    assert [float(share) for _, share in named] == pytest.approx(np.sort(shares)[::-1][:3], abs=0.0051)
+    assert [shares[place[name]] for name, _ in named] == pytest.approx(np.sort(shares)[::-1][:3], abs=1e-6)
+
+
+def test_the_table_of_few_classes_is_of_these_classes(toys):
+    found = exp.compare_multilabel("whole", "AverageKernelSVM", 0, 40, 60, 1.0, n_classes=2)
+    task = exp.multilabel_task("whole", 0, 40, 60, 2)
+    bank = KernelBank(task.kernels, task.X_train)
+    scores = exp.METHODS["AverageKernelSVM"](1.0, 0).fit(bank, task.Y_train).decision_function(bank.cross(task.X_test))
+    assert found["auc"] == pytest.approx(average_precision_score(task.Y_test, scores), abs=1e-9) and found["skipped"] == 0
+
+
+def test_methods_take_C_and_the_seed():
+    assert set(exp.SHARED) | set(exp.PER_CLASS) <= set(exp.METHODS) and not set(exp.SHARED) & set(exp.PER_CLASS)
+    for name, make in exp.METHODS.items():
+        options = make(3.5, 7).get_params()
+        assert options["C"] == 3.5 and options.get("random_state", 7) == 7, name
+    corrected = exp.METHODS["MLMKLSA"](1.0, 0).get_params()["corrected"]
+    assert corrected is True and exp.METHODS["MLMKLSA printed"](1.0, 0).get_params()["corrected"] is False
+
+
+def test_methods_that_share_have_one_combination_and_the_others_one_for_each_class(toys):
+    task = exp.multilabel_task("whole", 0, 40, 60)
+    bank = KernelBank(task.kernels, task.X_train)
+    for method in (*exp.SHARED, *exp.PER_CLASS):
+        weights = exp.METHODS[method](1.0, 0).fit(bank, task.Y_train).kernel_weights_
+        assert weights.shape == ((9,) if method in exp.SHARED else (5, 9))
+
+
+# ------------------------------------------------------------------ cost until the gap
+
+
+def problem_of(name, seed, n_train, n_classes, C, svm_tol=1e-3):
+    task = exp.multilabel_task(name, seed, n_train, 1, n_classes)
+    return SharedProblem(KernelBank(task.kernels, task.X_train), signs_of(task.Y_train)[0], C, svm_tol)
+
+
+def rerun(method, n_iter, seed, delta=0.2, **point):
+    problem = problem_of(seed=seed, **point)
+    if method == "MLMKLSum":
+        return solve_mlmkl_sum(problem, n_iter=n_iter, tol=None)
+    return solve_mlmkl_sa(problem, n_iter=n_iter, delta=delta, corrected=method == "MLMKLSA", tol=None, rng=np.random.default_rng(seed))
+
+
+def exact_gap(method, weights, gamma, **point):
+    """Relative gap of the saddle point; for Sum, how far the mean optimum is above the least one."""
+    judge = problem_of(**point, svm_tol=1e-6)
+    if method != "MLMKLSum":
+        found = saddle_gap(judge, weights, gamma, tol=1e-5)
+        return found.gap / found.worst
+    m = judge.n_problems
+    least = saddle_gap(judge, np.full(9, STARTED), np.full(m, 1.0 / m), tol=1e-5).least
+    return np.mean([judge.solve(k, weights).value for k in range(m)]) / least - 1.0
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Kernel weights that a certified gap was asked for."""
+    seen = []
+
+    def spy(problem, weights, gamma, **options):
+        seen.append(np.array(weights))
+        return saddle_gap(problem, weights, gamma, **options)
+
+    monkeypatch.setattr(exp, "saddle_gap", spy)
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("method", "wanted", "delta", "seed"),
+    [("MLMKLSA", 0.1, 0.2, 0), ("MLMKLSA", 0.3, 0.6, 1), ("MLMKLSA printed", 0.25, 0.2, 0), ("MLMKLSum", 0.05, 0.2, 0), ("MLMKLSum", 0.005, 0.2, 1)],
+)
+def test_the_gap_was_reached_at_the_end_and_not_a_look_before(method, wanted, delta, seed, asked):
+    point = dict(name="letter", seed=seed, n_train=40, n_classes=4, C=10.0)
+    found = exp.cost_to_gap(method=method, wanted=wanted, most=2000, delta=delta, **point)
+    assert found.keys() >= {"n_solved", "seconds", "n_iter", "start", "gap", "reached"}
+    m = problem_of(**point).n_problems
+    assert found["reached"] and found["gap"] <= wanted and found["seconds"] > 0 and found["n_iter"] > 2
+    assert found["n_solved"] == found["n_iter"] * (m if method == "MLMKLSum" else 1)
+    run = rerun(method, found["n_iter"], delta=delta, **point)
+    assert run.n_solved == found["n_solved"]
+    even, equal = np.full(9, STARTED), np.full(m, 1.0 / m)
+    assert found["start"] == pytest.approx(exact_gap(method, even, equal, **point), abs=0.08 * wanted)
+    if method == "MLMKLSum":
+        looks = list(range(1, found["n_iter"] + 1))
+    else:  # the very averages of this run, and no others
+        looks = [next(t for t in range(1, run.n_iter + 1) if np.array_equal(run.path[t], weights)) for weights in asked[1:]]
+        assert np.array_equal(asked[0], even) and looks[:4] == [1, 2, 3, 4][: len(looks)]
+        assert all(a < b <= max(a + 1, 1.25 * a) for a, b in itertools.pairwise(looks))
+        assert all(b > 1.2 * a for a, b in itertools.pairwise(looks) if a >= 30)
+    assert looks[-1] == found["n_iter"]
+    end = exact_gap(method, run.kernel_weights, run.gamma, **point)
+    assert end <= wanted + 1e-4 and found["gap"] >= end - 2e-4
+    if method == "MLMKLSum":
+        assert found["gap"] == pytest.approx(end, abs=0.08 * wanted)
+    before = rerun(method, looks[-2], delta=delta, **point)
+    assert exact_gap(method, before.kernel_weights, before.gamma, **point) > 0.94 * wanted
+
+
+@pytest.mark.parametrize("method", ["MLMKLSA", "MLMKLSA printed", "MLMKLSum"])
+def test_a_run_gives_up_after_so_many_svms(method):
+    point = dict(name="letter", method=method, seed=0, n_train=40, n_classes=4, C=10.0)
+    m, looks = problem_of("letter", 0, 40, 4, 10.0).n_problems, []
+    for most in (8, 23):
+        found = exp.cost_to_gap(**point, wanted=1e-3, most=most)
+        assert not found["reached"] and found["gap"] > 1e-3
+        assert found["n_iter"] == (most // m if method == "MLMKLSum" else most) and most - m < found["n_solved"] <= most
+        looks.append(found["gap"])
+    assert looks[0] != looks[1]
+
+
+def test_a_class_that_cannot_be_learnt_costs_nothing(toys):
+    found = exp.cost_to_gap("partial", "MLMKLSum", 0, 40, None, 10.0, 0.02, 100)
+    assert found["n_solved"] == 4 * found["n_iter"]
+    assert np.isfinite(found["gap"]) and found["reached"]
+
+
+@pytest.mark.parametrize(("corrected", "delta"), [(True, 0.2), (False, 0.2), (True, 0.7)])
+def test_gaps_along_a_run_are_those_of_separate_runs(corrected, delta):
+    point, at = dict(name="letter", seed=2, n_train=40, n_classes=4, C=10.0), (3, 12, 40)
+    table = exp.gap_after(**point, at=at, corrected=corrected, delta=delta)
+    method = "MLMKLSA" if corrected else "MLMKLSA printed"
+    assert table["n_iter"].tolist() == list(at) and table["slack"].between(0, 3e-4).all()
+    for _, row in table.iterrows():
+        run = rerun(method, int(row["n_iter"]), delta=delta, **point)
+        assert row["gap"] == pytest.approx(exact_gap(method, run.kernel_weights, run.gamma, **point), abs=4e-4)
+
+
+# ------------------------------------------------------------------ paths
+
+
+@pytest.mark.parametrize("name", ["whole", "partial"])
+@pytest.mark.parametrize("method", FIGURE_1)
+def test_paths_of_kernel_weights_are_shares_from_equal_ones_on(method, name, toys):
+    table = exp.weight_paths(name, method, 1, 40, 2.0)
+    task = exp.multilabel_task(name, 1, 40, 1)
+    names = [kernel[0] for kernel in task.kernels]
+    assert table.columns.tolist() == ["seconds", *names]
+    shares = table[names].to_numpy()
+    assert shares.sum(axis=1) == pytest.approx(1.0) and (shares >= 0.0).all() and shares[0] == pytest.approx(STARTED)
+    assert table["seconds"].iloc[0] == 0.0 and table["seconds"].is_monotonic_increasing and table["seconds"].iloc[1] > 0
+    model = exp.METHODS[method](2.0, 1).fit(KernelBank(task.kernels, task.X_train), task.Y_train)
+    assert len(table) == len(model.history_) + 1 == len(model.path_) > 2
+    for t in (1, len(table) // 2, -1):
+        weights = model.path_[t] if model.path_.ndim == 2 else model.path_[t].sum(axis=0)
+        assert shares[t] == pytest.approx(weights / weights.sum())
+
+
+@pytest.fixture
+def exact(monkeypatch):
+    """SVMs as exact as they get."""
+
+    def make(bank, signs, C, *svm_tol):
+        return SharedProblem(bank, signs, C, 1e-9, 100_000)
+
+    monkeypatch.setattr(exp, "SharedProblem", make)
+    return make
+
+
+def checked_along(table, result, task, C, at):
+    """The rows of a table against a run of one's own, its SVMs by liblinear."""
+    names = [kernel[0] for kernel in task.kernels]
+    assert table["iteration"].tolist() == list(at)
+    assert table["seconds"].iloc[0] == 0.0 and table["seconds"].is_monotonic_increasing and (table["seconds"].iloc[1:] > 0).all()
+    assert table[names].to_numpy() == pytest.approx(result.path[list(at)], abs=1e-12)
+    bank = KernelBank(task.kernels, task.X_train)
+    both = np.concatenate([bank.rows(np.arange(len(task.X_train))), next(iter(bank.cross(task.X_test).blocks()))[1]], axis=1).astype(float)
+    n = len(task.X_train)
+    for t, auc in zip(at, table["auc"], strict=True):
+        combined = np.tensordot(result.path[t], both, axes=1)
+        values, vectors = np.linalg.eigh(combined[:n])
+        features = combined @ (vectors / np.sqrt(np.maximum(values, 1e-7)))  # their products are the combined kernel
+        scores = np.stack(
+            [
+                LinearSVC(C=C, loss="hinge", dual=True, fit_intercept=False, tol=1e-7, max_iter=10**6)
+                .fit(features[:n], task.Y_train[:, k])
+                .decision_function(features[n:])
+                for k in range(task.Y_train.shape[1])
+            ],
+            axis=1,
+        )
+        assert auc == pytest.approx(average_precision_score(task.Y_test, scores), abs=3e-4)
+
+
+@pytest.mark.parametrize("method", ["MLMKLSA", "MLMKLSA printed", "MLMKLSum"])
+def test_auc_over_time_is_that_of_svms_on_the_weights_of_the_run(method, toys, exact):
+    point, at = dict(name="whole", seed=3, n_train=40, n_test=70, C=2.0), (0, 1, 4, 12)
+    table = exp.over_time(method=method, n_iter=12, at=(*at, 13, 100), **point)
+    task = exp.multilabel_task("whole", 3, 40, 70)
+    problem = exact(KernelBank(task.kernels, task.X_train), signs_of(task.Y_train)[0], 2.0)
+    if method == "MLMKLSum":
+        run = solve_mlmkl_sum(problem, n_iter=12, tol=None)
+    else:
+        run = solve_mlmkl_sa(problem, n_iter=12, corrected=method == "MLMKLSA", tol=None, rng=np.random.default_rng(3))
+    checked_along(table, run, task, 2.0, at)
+    moves = np.abs(np.diff(run.iterates, axis=0)).sum(axis=1)
+    assert table["swing"].tolist() == pytest.approx([0.0, moves[:1].sum(), moves[1:4].sum(), moves[4:12].sum()])
+    again = exp.over_time(method=method, n_iter=12, at=at, **point)
+    pd.testing.assert_frame_equal(table.drop(columns="seconds"), again.drop(columns="seconds"))
+    dense = exp.over_time(method=method, n_iter=12, at=list(range(13)), **point)
+    assert dense["swing"].sum() == pytest.approx(table["swing"].sum()) == pytest.approx(moves.sum())
+    assert dense["swing"].tolist() == pytest.approx([0.0, *moves])
+
+
+@pytest.mark.parametrize(("delta", "factor"), [(0.2, 1.0), (0.8, 30.0)])
+def test_auc_over_iterations_takes_the_steps_that_it_says(delta, factor, toys, exact):
+    point, at = dict(name="whole", seed=4, n_train=40, n_test=70, C=2.0, delta=delta, factor=factor), (0, 2, 15)
+    table = exp.over_iterations(n_iter=15, at=(*at, 16), **point)
+    task = exp.multilabel_task("whole", 4, 40, 70)
+    problem = exact(KernelBank(task.kernels, task.X_train), signs_of(task.Y_train)[0], 2.0)
+    steps = dict(eta=factor / (40 * 2.0), delta=delta, corrected=False)
+    checked_along(table, solve_mlmkl_sa(problem, n_iter=15, tol=None, rng=np.random.default_rng(4), **steps), task, 2.0, at)
+    again = exp.over_iterations(n_iter=15, at=at, **point)
+    pd.testing.assert_frame_equal(table.drop(columns="seconds"), again.drop(columns="seconds"))
+
+
+def test_both_start_from_the_average_kernel():
+    point = dict(name="yeast", seed=1, n_train=60, n_test=150, C=1.0)
+    average = exp.compare_multilabel(method="AverageKernelSVM", **point)
+    assert average["skipped"] == 0
+    first = [exp.over_time(method=m, n_iter=3, at=(0, 3), **point)["auc"].iloc[0] for m in ("MLMKLSA", "MLMKLSum")]
+    first.append(exp.over_iterations(n_iter=3, delta=0.2, factor=3.0, at=(0, 3), **point)["auc"].iloc[0])
+    assert first == pytest.approx([average["auc"]] * 3, abs=3e-3)
+
+
+# ------------------------------------------------------------------ drawings
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def tables():
+    """Small tables of the experiments themselves."""
+    point = dict(n_train=40, n_test=80, C=1.0)
+    paths = [exp.weight_paths("yeast", m, 0, 40, 1.0).assign(method=m) for m in FIGURE_1]
+    timed = [
+        exp.over_time(name, m, s, n_iter=6, at=(0, 2, 6), **point).assign(name=name, method=m, seed=s)
+        for name in exp.SETS for m in exp.SHARED for s in (0, 1)
+    ]  # fmt: skip
+    deltas = [
+        exp.over_iterations("yeast", s, n_iter=20, delta=d, factor=3.0, at=(0, 5, 20), **point).assign(seed=s, delta=d)
+        for d in (0.0, 0.2, 1.0) for s in (0, 1, 2)
+    ]  # fmt: skip
+    cost = [
+        {**exp.cost_to_gap("letter", m, s, 40, k, 10.0, 0.15, 25), "method": m, "n_classes": k, "seed": s}
+        for m in exp.SHARED for k in (2, 4, 8) for s in (1, 2)
+    ]  # fmt: skip
+    gaps = [
+        exp.gap_after("letter", s, 40, 3, 10.0, (4, 8, 16), corrected=m == "MLMKLSA").assign(method=m, seed=s)
+        for m in ("MLMKLSA", "MLMKLSA printed") for s in (0, 1)
+    ]  # fmt: skip
+    found = dict(paths=pd.concat(paths), timed=pd.concat(timed), deltas=pd.concat(deltas), cost=pd.DataFrame(cost), gaps=pd.concat(gaps))
+    assert 0 < found["cost"]["reached"].sum() < len(cost)
+    return {key: table.reset_index(drop=True) for key, table in found.items()}
+
+
+def carrying(place, x, y):
+    """The lines of a figure or panel that go through these points."""
+    axes = place.axes if isinstance(place, plt.Figure) else [place]
+    points = np.column_stack([np.asarray(x, dtype=float), np.asarray(y, dtype=float)])
+    every = [(line, np.asarray(line.get_xydata(), dtype=float)) for ax in axes for line in ax.lines]
+    return [line for line, data in every if data.shape == points.shape and np.allclose(data, points, rtol=1e-9, atol=1e-12)]
+
+
+def only(place, x, y):
+    (line,) = carrying(place, x, y)
+    return line
+
+
+def coloured(line, method):
+    return to_hex(line.get_color()) == to_hex(method_style(method)["color"])
+
+
+def test_drawn_weights_are_those_of_the_table(tables):
+    table = tables["paths"]
+    kernels = [kernel[0] for kernel in exp.load_multilabel("yeast")[2]]
+    fig = draw.weights_over_time(table, kernels)
+    assert sum(len(ax.lines) for ax in fig.axes) == len(FIGURE_1) * len(kernels)
+    looks = []
+    for ax, method in zip(fig.axes, FIGURE_1, strict=True):
+        mine = table[table["method"] == method]
+        lines = [only(ax, mine["seconds"], mine[kernel]) for kernel in kernels]
+        looks.append([(to_hex(line.get_color()), str(line.get_linestyle()), line.get_label()) for line in lines])
+    assert all(look == looks[0] for look in looks), "a kernel changes its looks from panel to panel"
+    assert len({look[:2] for look in looks[0]}) == len({look[2] for look in looks[0]}) == len(kernels)
+
+
+def test_drawn_runs_are_those_of_the_table(tables):
+    table = tables["timed"]
+    fig = draw.auc_over_time(table)
+    assert len(fig.axes) == len(exp.SETS) and sum(len(ax.lines) for ax in fig.axes) == 8
+    for (name, method, _), run in table.groupby(["name", "method", "seed"]):
+        ax = fig.axes[list(exp.SETS).index(name)]
+        assert coloured(only(ax, run["seconds"], run["auc"]), method)
+
+
+def test_drawn_gains_are_within_a_draw(tables):
+    table = tables["deltas"]
+    fig = draw.auc_over_iterations(table, "delta", "{}")
+    looks = set()
+    for delta in (0.0, 0.2, 1.0):
+        gains = []
+        for seed in (0, 1, 2):
+            run = table[(table["delta"] == delta) & (table["seed"] == seed)].set_index("iteration")["auc"]
+            gains.append(run - run[0])
+        mean = sum(gains) / 3
+        line = only(fig, [0, 5, 20], mean[[0, 5, 20]])
+        assert mean[0] == 0.0 and str(delta) in line.get_label()
+        looks.add(to_hex(line.get_color()))
+    assert len(looks) == 3
+    alone = draw.auc_over_iterations(table[table["seed"] == 1], "delta", "{}")
+    run = table[(table["delta"] == 1.0) & (table["seed"] == 1)]
+    assert carrying(alone, run["iteration"], run["auc"] - run["auc"].iloc[0])
+
+
+def test_drawn_costs_are_geometric_means_with_their_powers_and_misses(tables):
+    table = tables["cost"]
+    fits = {(m, c): (0.3 + 0.2 * i, 2.0 + i) for i, (m, c) in enumerate(itertools.product(exp.SHARED, ("n_solved", "seconds")))}
+    fig = draw.cost_against_classes(table, fits)
+    m = np.array([2.0, 4.0, 8.0])
+    for ax, column in zip(fig.axes, ("n_solved", "seconds"), strict=True):
+        for method in exp.SHARED:
+            mine = table[table["method"] == method]
+            means = [gmean(mine[mine["n_classes"] == k][column]) for k in m]
+            exponent, factor = fits[method, column]
+            for line in (only(ax, m, means), only(ax, m, factor * m**exponent)):
+                assert coloured(line, method)
+            missed = mine[~mine["reached"]]
+            if len(missed):
+                crosses = only(ax, missed["n_classes"], missed[column])
+                assert coloured(crosses, method) and crosses.get_linestyle() == "None" and crosses.get_marker() not in ("", "None", None)
+        assert ax.get_xscale() == ax.get_yscale() == "log"
+    done = draw.cost_against_classes(table.assign(reached=True), fits)
+    assert not [line for ax in done.axes for line in ax.lines if line.get_linestyle() == "None" and len(line.get_xdata())]
+
+
+def test_drawn_gaps_are_geometric_means_beside_a_root(tables):
+    table = tables["gaps"]
+    fits = {"MLMKLSA": -0.6, "MLMKLSA printed": -0.1}
+    fig = draw.gap_over_iterations(table, fits)
+    (ax,) = fig.axes
+    for method in fits:
+        mine = table[table["method"] == method]
+        means = [gmean(mine[mine["n_iter"] == t]["gap"]) for t in (4, 8, 16)]
+        assert coloured(only(ax, [4, 8, 16], means), method)
+    slopes = [np.diff(np.log(line.get_ydata().astype(float))) / np.diff(np.log(line.get_xdata().astype(float))) for line in ax.lines]
+    assert sum(np.allclose(slope, -0.5) for slope in slopes) == 1 and len(slopes) == 3
+    assert ax.get_xscale() == ax.get_yscale() == "log"
+
+
+def test_a_run_is_drawn_with_its_classes():
+    path, classes = exp.watch_letters(4, 0.3, 10.0, corrected=False, seed=1, n_train=40, n_iter=25)
+    task = exp.multilabel_task("letter", 1, 40, 1, 4)
+    run = rerun("MLMKLSA printed", 25, 1, delta=0.3, name="letter", n_train=40, n_classes=4, C=10.0)
+    assert path.columns.tolist() == [kernel[0] for kernel in task.kernels] and np.array_equal(path, run.path)
+    assert classes["class"].tolist() == list(task.names) and classes["weight"].to_numpy() == pytest.approx(run.gamma)
+    assert classes["draws"].tolist() == [int((run.drawn == k).sum()) for k in range(4)] and classes["draws"].sum() == 25
+    assert not path.equals(exp.watch_letters(4, 0.3, 10.0, seed=1, n_train=40, n_iter=25)[0])
+    fig = draw.weights_and_classes(path, classes)
+    lines = [only(fig, path.index, path[kernel]) for kernel in path]
+    assert len({(to_hex(line.get_color()), str(line.get_linestyle())) for line in lines}) == len({line.get_label() for line in lines}) == 9
+    heights = [[bar.get_height() for bar in bars] for ax in fig.axes for bars in ax.containers]
+    assert len(heights) == 2 and heights[0] == pytest.approx(classes["draws"] / 25) and heights[1] == pytest.approx(classes["weight"])
+
+
+def test_a_class_that_cannot_be_learnt_is_not_named(toys):
+    toys["letter"] = toys["partial"]
+    path, classes = exp.watch_letters(None, 0.2, 1.0, n_train=40, n_iter=30)
+    assert classes["class"].tolist() == ["a", "b", "d", "e"] and len(path) == 31 and classes["weight"].sum() == pytest.approx(1.0)
+
+
+def test_figures_of_the_tables_can_be_saved(tables, tmp_path):
+    fits = {(m, c): (1.0, 1.0) for m in exp.SHARED for c in ("n_solved", "seconds")}
+    kernels = [kernel[0] for kernel in exp.load_multilabel("yeast")[2]]
+    figures = [
+        draw.weights_over_time(tables["paths"], kernels), draw.auc_over_time(tables["timed"]),
+        draw.auc_over_iterations(tables["deltas"], "delta", "{}"), draw.cost_against_classes(tables["cost"], fits),
+        draw.gap_over_iterations(tables["gaps"], {"MLMKLSA": -0.5, "MLMKLSA printed": -0.5}),
+    ]  # fmt: skip
+    for k, fig in enumerate(figures):
+        fig.savefig(tmp_path / f"{k}.png", dpi=40)
+        assert (tmp_path / f"{k}.png").stat().st_size > 1000

@@ -1,0 +1,98 @@
+"""Memory of the multi-label methods: kernels are combined in place, and nothing grows with their number."""
+
+import tracemalloc
+import warnings
+
+import numpy as np
+import pytest
+
+from cuelearn.kernels import RBF, KernelBank
+from cuelearn.mkl import GMKL, MLMKLSA, VSKL, AverageKernelSVM, MLMKLSum, SimpleMKL
+from cuelearn.mkl.problem import BLOCK_ROWS, combined_kernel, quadratic_forms
+
+N, S, M = 600, 20, 3
+# one float64 combination is 2 float32 kernel matrices; libsvm's users take the columns of the support samples out of it, 2 more
+LIMIT = 5.0
+METHODS = {
+    "MLMKLSA": lambda: MLMKLSA("precomputed", n_iter=3, random_state=0),
+    "MLMKLSum": lambda: MLMKLSum("precomputed", n_iter=3),
+    "GMKL": lambda: GMKL("precomputed", max_iter=2),
+    "VSKL": lambda: VSKL("precomputed", max_iter=2),
+    "SimpleMKL": lambda: SimpleMKL("precomputed", max_iter=1),
+    "AverageKernelSVM": lambda: AverageKernelSVM("precomputed"),
+}
+
+
+def samples(n=N):
+    """Features of which all tell something, and labels that leave most samples in the support."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, S + 4))
+    Y = (X[:, :M] + 0.5 * rng.normal(size=(n, M)) > 0.0).astype(int)
+    return X, Y
+
+
+def cues():
+    return [(f"cue {j}", RBF(), slice(j, j + 5)) for j in range(S)]
+
+
+def peak_of(call):
+    """Largest memory in use while `call` runs, beyond what was in use before, in bytes."""
+    call()  # what is imported, compiled and kept at the first call does not count
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        call()
+        return tracemalloc.get_traced_memory()[1] - before
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.fixture(scope="module", params=["kernel after kernel", "sample after sample"])
+def stack(request):
+    found = KernelBank(cues(), samples()[0]).stack
+    return np.ascontiguousarray(found) if request.param == "kernel after kernel" else found
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_fit_holds_few_kernel_matrices_beyond_the_stack(method, stack):
+    Y = samples()[1]
+
+    def fit():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            METHODS[method]().fit(stack, Y)
+
+    assert peak_of(fit) < LIMIT * stack[0].nbytes
+
+
+@pytest.mark.parametrize("n_vectors", [1, 3, 26])
+@pytest.mark.parametrize("share", [0.05, 0.3, 0.9, 1.0])
+def test_quadratic_forms_hold_less_than_a_kernel_matrix(n_vectors, share, stack):
+    bank, rng = KernelBank.from_stack(stack), np.random.default_rng(1)
+    coefs = rng.normal(size=(N, n_vectors))
+    coefs[rng.random(N) >= share] = 0.0
+    expected = np.stack([np.einsum("ic,ic->c", coefs, K.astype(np.float64) @ coefs) for K in stack])
+    np.testing.assert_allclose(quadratic_forms(bank, coefs), expected, rtol=1e-10)
+    assert peak_of(lambda: quadratic_forms(bank, coefs)) < 0.8 * stack[0].nbytes
+
+
+def test_nothing_to_measure():
+    bank = KernelBank.from_stack(np.eye(4)[None])
+    assert (quadratic_forms(bank, np.zeros((4, 2))) == 0.0).all() and quadratic_forms(bank, np.zeros((4, 0))).shape == (1, 0)
+
+
+@pytest.mark.parametrize("budget", [0.1, 0.5, 3.0])
+def test_kernels_on_demand_keep_to_their_budget(budget):
+    """Rows of all kernels are computed together; blocks are reused, and the results are those of a resident bank."""
+    X, rng = samples()[0], np.random.default_rng(1)
+    matrix = 4 * N * N
+    here, there = KernelBank(cues(), X), KernelBank(cues(), X, memory=budget * matrix)
+    assert here.resident and not there.resident
+    for coefs in (rng.normal(size=(N, 1)), rng.normal(size=(N, 3)) * (rng.random(N) < 0.2)[:, None]):
+        np.testing.assert_allclose(quadratic_forms(there, coefs), quadratic_forms(here, coefs), rtol=1e-5)
+        # tiles of distances come on top of the block
+        assert peak_of(lambda coefs=coefs: quadratic_forms(there, coefs)) < (0.5 * budget + 1.5 + BLOCK_ROWS * 8 / (4 * N)) * matrix
+    weights, out = rng.random(S), np.empty((N, N))
+    assert combined_kernel(there, weights, 0.5, out=out) is out
+    np.testing.assert_allclose(out, 0.5 * np.tensordot(weights, here.stack, 1), rtol=1e-4, atol=1e-5)
+    assert peak_of(lambda: combined_kernel(there, weights, 0.5, out=out)) < (budget + 1.5) * matrix
