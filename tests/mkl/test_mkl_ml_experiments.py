@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 
 from cuelearn import datasets
 from cuelearn.experiments.mkl import multilabel as exp
-from cuelearn.figures import method_style
+from cuelearn.figures import interval, method_style
 from cuelearn.kernels import RBF, KernelBank, Linear, Poly
 from cuelearn.mkl import saddle_gap
 from cuelearn.mkl.mlmkl import SharedProblem, solve_mlmkl_sa, solve_mlmkl_sum
@@ -151,17 +151,20 @@ def test_tasks_have_disjoint_rows_within_the_published_parts(name, numbered):
 @pytest.mark.parametrize("name", ["letter", "corel5k"])
 def test_fewer_classes_are_the_first_of_more(name):
     data, Y, _ = loaded(name)
-    every = exp.multilabel_task(name, 5, 40, 30)
+    n = {"letter": 60, "corel5k": 410}[name]  # enough to cover all classes: the samples are the same for any number of them
+    every = exp.multilabel_task(name, 5, n, 30)
     assert every.names == tuple(map(str, data.target_names)) and every.Y_train.dtype.kind == "i"
     before = set()
     for count in (1, 3, 8, 20):
-        task = exp.multilabel_task(name, 5, 40, 30, count)
+        task = exp.multilabel_task(name, 5, n, 30, count)
         assert len(task.names) == task.Y_train.shape[1] == task.Y_test.shape[1] == count and before < set(task.names)
         columns = [every.names.index(label) for label in task.names]
         assert np.array_equal(task.Y_train, every.Y_train[:, columns]) and np.array_equal(task.Y_test, every.Y_test[:, columns])
         before = set(task.names)
-    assert {exp.multilabel_task(name, s, 40, 30, 3).names for s in range(6)} != {exp.multilabel_task(name, 5, 40, 30, 3).names}
-    assert exp.multilabel_task(name, 5, 40, 30, len(every.names)).names == every.names
+    assert {exp.multilabel_task(name, s, n, 30, 3).names for s in range(6)} != {exp.multilabel_task(name, 5, n, 30, 3).names}
+    assert exp.multilabel_task(name, 5, n, 30, len(every.names)).names == every.names
+    few = exp.multilabel_task(name, 5, 30, 30, 8)  # too few to cover all: those taken are covered
+    assert (few.Y_train.sum(axis=0) >= np.minimum(2, Y[:, [every.names.index(label) for label in few.names]].sum(axis=0))).all()
 
 
 @pytest.mark.parametrize("least", [1, 2, 4])
@@ -175,8 +178,8 @@ def test_covering_rows_hold_positives_of_every_class(least):
         assert (Y[rows].sum(axis=0) >= np.minimum(least, Y.sum(axis=0))).all()
         assert len(rows) <= np.minimum(least, Y.sum(axis=0)).sum() and Y[rows].any(axis=1).all()
         assert np.array_equal(rows, exp.covering_rows(Y, np.random.default_rng(seed), least))
-        drawn |= {tuple(exp.covering_rows(Y, np.random.default_rng([seed, k]), least)) for k in range(3)}
-    assert len(drawn) > 30, "nothing is drawn"
+        drawn |= {(seed, *sorted(exp.covering_rows(Y, np.random.default_rng([seed, k]), least))) for k in range(3)}
+    assert len(drawn) > 45, "nothing is drawn"
     assert exp.covering_rows(np.zeros((5, 2), dtype=int), np.random.default_rng(0)).size == 0
 
 
@@ -215,7 +218,7 @@ def test_sets_at_hand_leaves_out_what_is_not_there(monkeypatch, capsys, tmp_path
     assert exp.sets_at_hand(False) == list(exp.SETS) and not capsys.readouterr().out
     exp.load_multilabel.cache_clear()  # else those found before are there still
     for place in (None, str(tmp_path)):
-        monkeypatch.delenv("CUELEARN_DATA") if place is None else monkeypatch.setenv("CUELEARN_DATA", place)
+        monkeypatch.delenv("CUELEARN_DATA", raising=False) if place is None else monkeypatch.setenv("CUELEARN_DATA", place)
         assert exp.sets_at_hand(True) == list(exp.SETS)
         told = capsys.readouterr().out.splitlines()
         assert len(told) == len(exp.ORIGINAL_SETS) and all(name in line for name, line in zip(exp.ORIGINAL_SETS, told, strict=True))
@@ -330,15 +333,18 @@ def test_labels_of_test_samples_do_not_matter_for_C(toys):
 
 
 def test_a_class_that_was_not_trained_has_no_say_about_C(toys, watched):
-    exp.chosen_C("whole", "AverageKernelSVM", 0, 60, [1.0])
     data, Y, kernels = toys["whole"]
-    trained, judged = watched["trained"][0], watched["judged"][0]
     Y[:, 1] = 0
-    Y[judged[:5], 1] = 1  # all positives are held back
-    found = exp.chosen_C("whole", "AverageKernelSVM", 0, 60, [1.0])
+    Y[data.train[7], 1] = 1  # the one positive is among the samples drawn, and in some draws held back
+    for seed in range(40):
+        watched["trained"].clear(), watched["judged"].clear()
+        found = exp.chosen_C("whole", "AverageKernelSVM", seed, 60, [1.0])
+        trained, judged = watched["trained"][0], watched["judged"][0]
+        if data.train[7] in judged:
+            break
     bank, (_, usable) = KernelBank(kernels, data.X[trained]), signs_of(Y[trained])
     scores = exp.METHODS["AverageKernelSVM"](1.0, 0).fit(bank, Y[trained].astype(int)).decision_function(bank.cross(data.X[judged]))
-    assert usable.tolist() == [True, False, True, True, True]
+    assert data.train[7] in judged and usable.tolist() == [True, False, True, True, True]
     assert found["validation"] == pytest.approx(mean_precision(scores, Y[judged], usable)[0], abs=1e-9)
 
 
@@ -385,6 +391,7 @@ def test_methods_take_C_and_the_seed():
         assert options["C"] == 3.5 and options.get("random_state", 7) == 7, name
     corrected = exp.METHODS["MLMKLSA"](1.0, 0).get_params()["corrected"]
     assert corrected is True and exp.METHODS["MLMKLSA printed"](1.0, 0).get_params()["corrected"] is False
+    assert tuple(exp.METHODS["VSKL"](1.0, 0).get_params()["groups"]) == exp.GROUPS
 
 
 def test_methods_that_share_have_one_combination_and_the_others_one_for_each_class(toys):
@@ -436,7 +443,13 @@ def asked(monkeypatch):
 
 @pytest.mark.parametrize(
     ("method", "wanted", "delta", "seed"),
-    [("MLMKLSA", 0.1, 0.2, 0), ("MLMKLSA", 0.3, 0.6, 1), ("MLMKLSA printed", 0.25, 0.2, 0), ("MLMKLSum", 0.05, 0.2, 0), ("MLMKLSum", 0.005, 0.2, 1)],
+    [
+        ("MLMKLSA", 0.1, 0.2, 0),
+        ("MLMKLSA", 0.3, 0.6, 1),
+        ("MLMKLSA printed", 0.25, 0.2, 0),
+        ("MLMKLSum", 0.05, 0.2, 0),
+        ("MLMKLSum", 0.005, 0.2, 1),
+    ],
 )
 def test_the_gap_was_reached_at_the_end_and_not_a_look_before(method, wanted, delta, seed, asked):
     point = dict(name="letter", seed=seed, n_train=40, n_classes=4, C=10.0)
@@ -448,7 +461,7 @@ def test_the_gap_was_reached_at_the_end_and_not_a_look_before(method, wanted, de
     run = rerun(method, found["n_iter"], delta=delta, **point)
     assert run.n_solved == found["n_solved"]
     even, equal = np.full(9, STARTED), np.full(m, 1.0 / m)
-    assert found["start"] == pytest.approx(exact_gap(method, even, equal, **point), abs=0.08 * wanted)
+    assert found["start"] == pytest.approx(exact_gap(method, even, equal, **point), rel=0.05 * wanted, abs=0.1 * wanted)
     if method == "MLMKLSum":
         looks = list(range(1, found["n_iter"] + 1))
     else:  # the very averages of this run, and no others
@@ -529,7 +542,8 @@ def checked_along(table, result, task, C, at):
     """The rows of a table against a run of one's own, its SVMs by liblinear."""
     names = [kernel[0] for kernel in task.kernels]
     assert table["iteration"].tolist() == list(at)
-    assert table["seconds"].iloc[0] == 0.0 and table["seconds"].is_monotonic_increasing and (table["seconds"].iloc[1:] > 0).all()
+    seconds = table["seconds"]
+    assert seconds.iloc[0] == 0.0 and seconds.is_monotonic_increasing and 0.0 < seconds.iloc[1] < seconds.iloc[-1]
     assert table[names].to_numpy() == pytest.approx(result.path[list(at)], abs=1e-12)
     bank = KernelBank(task.kernels, task.X_train)
     both = np.concatenate([bank.rows(np.arange(len(task.X_train))), next(iter(bank.cross(task.X_test).blocks()))[1]], axis=1).astype(float)
@@ -679,6 +693,9 @@ def test_drawn_gains_are_within_a_draw(tables):
         line = only(fig, [0, 5, 20], mean[[0, 5, 20]])
         assert mean[0] == 0.0 and str(delta) in line.get_label()
         looks.add(to_hex(line.get_color()))
+        spread = interval([gain[[0, 5, 20]] for gain in gains])  # of the gains, not of the draws
+        bands = [path.vertices[:, 1] for shade in line.axes.collections for path in shade.get_paths()]
+        assert any(np.allclose([band.min(), band.max()], [spread.low.min(), spread.high.max()]) for band in bands)
     assert len(looks) == 3
     alone = draw.auc_over_iterations(table[table["seed"] == 1], "delta", "{}")
     run = table[(table["delta"] == 1.0) & (table["seed"] == 1)]

@@ -2,8 +2,9 @@ r"""Experiments of the MKL chapter (thesis chapter 4, JMLR 2012 section 5).
 
 Path of the data: `load_task` (loader -> cues -> kernel bank, split into train and test; `tasks`) -> one of the point functions
 (`runs`: the stochastic solvers; `rivals`: every method through its estimator; `theorems`) -> a `Sweep` -> a DataFrame ->
-`plots.mkl`. Every point function takes numbers and text only, so that its results can be stored and resumed; sizes, seeds and grids
-of a profile stand in `settings` and nowhere else.
+`plots.mkl`. Several labels: `multilabel_task` -> the point functions (all in `multilabel`) -> `plots.mkl_multilabel`. Every point
+function takes numbers and text only, so that its results can be stored and resumed; sizes, seeds and grids of a profile stand in
+`settings` and nowhere else.
 """
 
 from cuelearn.experiments.mkl.online import ONLINE, online_curves
