@@ -105,7 +105,7 @@ METHOD_STYLE = {
     "KernelPA": _row("PA-I, average kernel", ORANGE, "<", "-."),
     "KernelPA best": _row("PA-I, best kernel", GREY, ">", "-."),
     "MLMKLSA": _row("ML-MKL-SA", BLUE, "o"),
-    "MLMKLSA printed": _row("ML-MKL-SA, as printed", SKY, "D", "-."),
+    "MLMKLSA printed": _row("ML-MKL-SA, paper's estimates", SKY, "D", "-."),
     "MLMKLSum": _row("ML-MKL-Sum", RED, "s", "--"),
     "GMKL": _row("GMKL", GREEN, "^", "-."),
     "VSKL": _row("VSKL", PURPLE, "v", ":"),

@@ -95,7 +95,7 @@ class SharedProblem:
         return found
 
     @contextlib.contextmanager
-    def aside(self, svm_tol=None, solutions=False):
+    def uncounted(self, svm_tol=None, solutions=False):
         """A block whose SVMs are not counted, to another accuracy if that is finer; it leaves no solutions behind unless `solutions`."""
         kept, counts, accuracy = None if solutions else self.alphas.copy(), (self.n_solved, self.n_missed), self.svm_tol
         self.svm_tol = self.svm_tol if svm_tol is None else min(self.svm_tol, svm_tol)
@@ -182,8 +182,6 @@ class MLResult(NamedTuple):
         Averaged (SA) or present (Sum) kernel weights after 0, 1, ... iterations.
     iterates : ndarray, shape (n_iter + 1, n_kernels)
         The present ones.
-    gammas : ndarray, shape (n_iter, n_problems)
-        SA: the weights that each iteration drew from, before smoothing.
     drawn : ndarray of int, shape (n_iter,)
         SA: the class of each iteration.
     history : DataFrame
@@ -199,7 +197,6 @@ class MLResult(NamedTuple):
     gamma: np.ndarray
     path: np.ndarray
     iterates: np.ndarray
-    gammas: np.ndarray
     drawn: np.ndarray
     history: object
     n_iter: int
@@ -228,15 +225,15 @@ class SharedRun:
         self.problem, self.name, self.callback = problem, name, callback
         s, self.before, self.kernel_weights, self.gamma = problem.bank.n_kernels, problem.n_solved, None, None
         self.tol, self.rule, self.min_iter = None if tol is None else check_positive("tol", tol), check_rule(rule), min(min_iter, n_iter)
-        self.path, self.iterates, self.gammas, self.drawn = [np.full(s, 1.0 / s)], [np.full(s, 1.0 / s)], [], []
+        self.path, self.iterates, self.drawn = [np.full(s, 1.0 / s)], [np.full(s, 1.0 / s)], []
         self.changes, self.converged, self.stopped = [], tol is None, False
         self.bar = tqdm(total=n_iter, desc=name, unit="iteration", delay=BAR_AFTER, leave=False, disable=not verbose, file=sys.stderr)
         self.history = History()
 
-    def over(self, weights, iterate, value, best, gamma):
+    def record(self, weights, iterate, value, best, gamma):
         """Write an iteration down; whether it was the last. `best` and `gamma` are what the run would return now."""
         self.history.pause()
-        t, self.kernel_weights, self.gamma = len(self.path), best, gamma
+        t, self.kernel_weights, self.gamma = len(self.path), best.copy(), gamma.copy()
         before = self.path[t // 2 if self.rule == "half" else -1]
         self.changes.append(float(np.linalg.norm(weights - before) / np.linalg.norm(weights)))
         self.path.append(weights.copy())
@@ -255,11 +252,9 @@ class SharedRun:
         """A `MLResult` of the run so far."""
         table = self.history.frame()
         table["change"] = self.changes
-        gammas = np.array(self.gammas).reshape(-1, self.gamma.size)
         return MLResult(
-            self.kernel_weights.copy(), self.gamma.copy(), np.array(self.path), np.array(self.iterates), gammas,
-            np.array(self.drawn, dtype=int), table.dropna(axis=1, how="all"), len(self.changes), self.problem.n_solved - self.before,
-            bool(self.converged), self.stopped,
+            self.kernel_weights.copy(), self.gamma.copy(), np.array(self.path), np.array(self.iterates), np.array(self.drawn, dtype=int),
+            table.dropna(axis=1, how="all"), len(self.changes), self.problem.n_solved - self.before, bool(self.converged), self.stopped,
         )  # fmt: skip
 
 
@@ -309,7 +304,7 @@ def solve_mlmkl_sa(
     eta : "auto", float or pair of float
         Step sizes of p and gamma: those of `Entropic`, or constants as in the paper.
     corrected : bool
-        False: both estimates as in the paper, divided by :math:`\gamma'_k`. True mends two things. Drawing from :math:`\gamma'` makes the
+        False: the paper's estimates, divided by :math:`\gamma'_k`. True mends two things. Drawing from :math:`\gamma'` makes the
         estimate for p right at :math:`\gamma'` and not at :math:`\gamma`, which keeps the pair away from the saddle point however long
         it runs: it is multiplied by :math:`\gamma_k / \gamma'_k \le 1/(1 - \delta)`. And what all losses have in common moves no
         :math:`\gamma` but makes most of the noise of equation 9: a level is taken off, the mean, weighted by :math:`\gamma'`, of what each
@@ -318,10 +313,11 @@ def solve_mlmkl_sa(
     tol : float or None
         Stop at this relative change of the averaged kernel weights; None runs all iterations.
     rule : {"half", "paper"}
-        Change since half as many iterations, or since the last iteration. The latter is the paper's rule, with 0.01; an average over t
-        iterations moves by a share of 1/t in the last one wherever it stands, so that rule says little but that t is large.
+        Change since half as many iterations, or since the last iteration. The latter is the paper's rule, with 0.01; the last of t
+        iterations moves an average by a share of about 1/t wherever it stands, so that rule says little but that t is large.
     min_iter : int
-        The rule is not asked before.
+        The rule is not asked before; the paper has no such number, and its rule would stop at the first iteration, which leaves the
+        average where it was. Neither rule means anything where constant steps are very small.
     rng : numpy.random.Generator
     callback : callable(run, step) or None
         Called after each iteration with the `SharedRun`, the clock stopped; a true result ends the run.
@@ -355,7 +351,6 @@ def solve_mlmkl_sa(
             level = _level(last, smoothed) if corrected else 0.0
             of_p, of_gamma, value = sa_gradients(problem, k, p, smoothed, gamma if corrected else None, level)
             last[k] = value
-            run.gammas.append(gamma)
             run.drawn.append(k)
             mean_p += (p - mean_p) / t
             mean_gamma += (gamma - mean_gamma) / t
@@ -364,7 +359,7 @@ def solve_mlmkl_sa(
                 ascent = np.zeros(m)
                 ascent[k] = of_gamma
                 for_gamma.descend(-ascent)
-            if run.over(mean_p, for_p.weights, value, mean_p, mean_gamma):
+            if run.record(mean_p, for_p.weights, value, mean_p, mean_gamma):
                 break
     return run.result()
 
@@ -416,7 +411,7 @@ def solve_mlmkl_sum(problem, *, n_iter=200, eta="auto", tol=0.01, rule="paper", 
             if value < best[0]:
                 best = value, p
             for_p.descend(-0.5 * problem.quadratics(everyone).sum(axis=1))
-            if run.over(for_p.weights, for_p.weights, value, best[1], even):
+            if run.record(for_p.weights, for_p.weights, value, best[1], even):
                 break
     return run.result()
 
@@ -472,8 +467,9 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, max_
     -----
     A round of cutting planes costs one SVM for every class with a positive gamma; the second term is a linear program with a variable
     for each kernel and class (HiGHS): for any alpha, :math:`\alpha_k^\top 1 - \frac12 \sum_a p_a q_{ak}` is below :math:`H_k(p)` at
-    every p. The gap of a fitted `MLMKLSA` on a `KernelBank` is
-    ``saddle_gap(SharedProblem(bank, signs, C), model.kernel_weights_, model.gamma_)``.
+    every p, up to HiGHS's 1e-7 of `worst`. The gap of an `MLMKLSA` that was fitted to a bank is
+    ``saddle_gap(SharedProblem(bank, signs, C), model.kernel_weights_, gamma)`` with the signs and entries of `gamma_` of the classes that
+    are not in `skipped_classes_`.
 
     References
     ----------
@@ -484,7 +480,7 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, max_
     gamma = _on_simplex("gamma", gamma, problem.n_problems)
     active, s = np.flatnonzero(gamma > 0.0), p.size
     rows, totals, upper, lower, decided = [], [], np.inf, -np.inf, False
-    with problem.aside(0.1 * tol, solutions=True):
+    with problem.uncounted(0.1 * tol, solutions=True):
         found = [problem.solve(k, p) for k in range(problem.n_problems)]
         worst, inner = max(f.value + f.gap for f in found), max(f.gap for f in found)
         for _ in range(max_iter):
@@ -591,7 +587,7 @@ class _SharedMKL(MultiLabelMKL):
             return None
 
         def call(run, step):
-            with problem.aside():
+            with problem.uncounted():
                 self._take(problem, run.result())
             return self.callback(self, step)
 
@@ -621,7 +617,8 @@ class MLMKLSA(_SharedMKL):
         Step sizes of kernel weights and class weights: from the spread of the gradients met so far, or constants. The paper takes one
         number for both (0.0001 to 0.01); what is small depends on the scale of the losses, n C.
     corrected : bool, default True
-        Take the bias of the smoothing and most of the noise out of the gradients (see `solve_mlmkl_sa`); False is the paper's algorithm.
+        Take the bias of the smoothing and most of the noise out of the gradients (see `solve_mlmkl_sa`). False keeps the paper's
+        estimates; its algorithm has besides a number for `eta`, ``rule="paper"`` and ``tol=0.01``.
     tol : float or None, default 0.05
         Stops when the averaged kernel weights change by less, relatively; None runs all iterations.
     rule : {"half", "paper"}, default "half"
@@ -642,7 +639,8 @@ class MLMKLSA(_SharedMKL):
     kernel_weights_ : ndarray, shape (n_kernels,)
         p, the average over iterations; sums to 1.
     gamma_ : ndarray, shape (n_classes,)
-        Averaged weights of the classes: large where learning is hard. One entry where two class labels are one problem.
+        Averaged weights of the classes: large where learning is hard. One entry where two class labels are one problem. With one kernel
+        there is nothing to learn and they stay equal.
     dual_coef_, support_, classes_
         As of all estimators of this package.
     path_, iterates_ : ndarray, shape (n_iter_ + 1, n_kernels)

@@ -10,6 +10,11 @@ from cuelearn.plots.mkl import log_axis
 SET_NAMES = {"yeast": "yeast genes", "letter": "letters", "scene": "scenes", "corel5k": "Corel5k"}
 
 
+def look(k):
+    """Colour by group of columns, dashes by kind: kernels come in threes, linear, quadratic, RBF."""
+    return {"color": PALETTE[k // 3 % len(PALETTE)], "linestyle": (":", "--", "-")[k % 3]}
+
+
 def weights_over_time(table, kernels):
     """Kernel weights against training time, a panel per method (ML-MKL figure 1).
 
@@ -24,9 +29,9 @@ def weights_over_time(table, kernels):
     for ax, method in zip(axes[0], methods, strict=True):
         mine = table[table["method"] == method]
         for k, kernel in enumerate(kernels):
-            ax.plot(mine["seconds"], mine[kernel], color=PALETTE[k % len(PALETTE)], linestyle=("-", "--")[k // len(PALETTE)], label=kernel)
+            ax.plot(mine["seconds"], mine[kernel], label=kernel, **look(k))
         ax.set(title=method_style(method)["label"], xlabel="seconds")
-    axes[0, 0].set(ylabel="kernel weight", ylim=(0.0, 1.0))
+    axes[0, 0].set(ylabel="kernel weight (share)", ylim=(0.0, 1.0))
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right center")
     return fig
 
@@ -82,34 +87,36 @@ def auc_over_iterations(table, column, label):
 
 
 def cost_against_classes(table, fits):
-    """SVMs solved, and seconds, until a fixed relative gap, against the number of classes, with the fitted exponents.
+    """SVMs solved, and seconds, until a fixed relative gap, against the number of classes: runs, geometric means, fitted powers.
 
     Parameters
     ----------
     table : DataFrame
         Columns method, n_classes, seed, n_solved, seconds, reached.
-    fits : dict of (str, str) to (float, float)
-        Method and column -> exponent and factor of the fitted power.
+    fits : dict of (str, str) to (float, float, float)
+        Method and column -> exponent and factor of the fitted power, and the largest number of classes that it was fitted to.
     """
     fig, axes = plt.subplots(1, 2, figsize=(9.2, 3.9), layout="constrained")
     for ax, column, what in zip(axes, ("n_solved", "seconds"), ("SVMs", "seconds"), strict=True):
-        for method in dict.fromkeys(table["method"]):
+        for k, method in enumerate(dict.fromkeys(table["method"])):
             mine = table[table["method"] == method]
-            grid = mine.pivot(index="seed", columns="n_classes", values=column)
-            exponent, factor = fits[method, column]
-            style = method_style(method, linestyle="-")
-            style["label"] = f"{style['label']}: exponent {exponent:.2f}"
-            band(ax, grid.columns, grid.to_numpy(), geometric=True, **style)
-            m = np.array(grid.columns, dtype=float)
+            mine = mine.assign(at=mine["n_classes"] * 1.04 ** (k - 1))  # beside each other
+            exponent, factor, most = fits[method, column]
+            style = method_style(method, linestyle="")
+            means = np.exp(np.log(mine[["at", column]]).groupby(mine["n_classes"]).mean())
+            ax.plot(means["at"], means[column], **{**style, "label": f"{style['label']}: exponent {exponent:.2f}"})
+            for reached, marker in ((True, "."), (False, "x")):
+                part = mine[mine["reached"] == reached]
+                size = 4 if reached else 8
+                ax.plot(part["at"], part[column], linestyle="", marker=marker, markersize=size, color=style["color"], alpha=0.6)
+            m = np.array([mine["n_classes"].min(), most], dtype=float)
             ax.plot(m, factor * m**exponent, color=style["color"], linestyle=":")
-            missed = mine[~mine["reached"]]
-            ax.plot(missed["n_classes"], missed[column], linestyle="", marker="x", markersize=9, color=style["color"])
         log_axis(ax.xaxis, plain=True)
-        log_axis(ax.yaxis, plain=column == "n_solved")
+        log_axis(ax.yaxis)
         ax.set(xlabel="classes m", ylabel=f"{what} until the gap is reached")
         ax.legend()
     if not table["reached"].all():
-        axes[0].plot([], [], linestyle="", marker="x", markersize=9, color="0.4", label="gave up before the gap")
+        axes[0].plot([], [], linestyle="", marker="x", markersize=8, color="0.4", label="gave up before the gap")
         axes[0].legend()
     return fig
 
@@ -151,7 +158,7 @@ def weights_and_classes(path, classes):
     """
     fig, (left, right) = plt.subplots(1, 2, figsize=(10.0, 3.6), layout="constrained")
     for k, kernel in enumerate(path.columns):
-        left.plot(path.index, path[kernel], color=PALETTE[k % len(PALETTE)], linestyle=("-", "--")[k // len(PALETTE)], label=kernel)
+        left.plot(path.index, path[kernel], label=kernel, **look(k))
     left.set(xlabel="iterations", ylabel="averaged kernel weight", ylim=(0.0, 1.0))
     left.legend(ncols=2, fontsize=7)
     at = np.arange(len(classes))

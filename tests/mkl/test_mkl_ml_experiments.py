@@ -523,8 +523,9 @@ def test_paths_of_kernel_weights_are_shares_from_equal_ones_on(method, name, toy
     model = exp.METHODS[method](2.0, 1).fit(KernelBank(task.kernels, task.X_train), task.Y_train)
     assert len(table) == len(model.history_) + 1 == len(model.path_) > 2
     for t in (1, len(table) // 2, -1):
-        weights = model.path_[t] if model.path_.ndim == 2 else model.path_[t].sum(axis=0)
-        assert shares[t] == pytest.approx(weights / weights.sum())
+        weights = np.atleast_2d(model.path_[t])
+        weights = weights[weights.sum(axis=1) > 0.0]  # 0 for classes that were not trained
+        assert shares[t] == pytest.approx((weights / weights.sum(axis=1, keepdims=True)).mean(axis=0))
 
 
 @pytest.fixture
@@ -704,23 +705,40 @@ def test_drawn_gains_are_within_a_draw(tables):
 
 def test_drawn_costs_are_geometric_means_with_their_powers_and_misses(tables):
     table = tables["cost"]
-    fits = {(m, c): (0.3 + 0.2 * i, 2.0 + i) for i, (m, c) in enumerate(itertools.product(exp.SHARED, ("n_solved", "seconds")))}
+    fits = {(m, c): (0.3 + 0.2 * i, 2.0 + i, 8) for i, (m, c) in enumerate(itertools.product(exp.SHARED, ("n_solved", "seconds")))}
     fig = draw.cost_against_classes(table, fits)
     m = np.array([2.0, 4.0, 8.0])
     for ax, column in zip(fig.axes, ("n_solved", "seconds"), strict=True):
         for method in exp.SHARED:
             mine = table[table["method"] == method]
             means = [gmean(mine[mine["n_classes"] == k][column]) for k in m]
-            exponent, factor = fits[method, column]
-            for line in (only(ax, m, means), only(ax, m, factor * m**exponent)):
+            exponent, factor, _ = fits[method, column]
+            ends = m[[0, -1]]
+            aside = 1.04 ** (exp.SHARED.index(method) - 1)  # points of different methods do not hide each other
+            for line in (only(ax, m * aside, means), only(ax, ends, factor * ends**exponent)):
                 assert coloured(line, method)
-            missed = mine[~mine["reached"]]
-            if len(missed):
-                crosses = only(ax, missed["n_classes"], missed[column])
-                assert coloured(crosses, method) and crosses.get_linestyle() == "None" and crosses.get_marker() not in ("", "None", None)
+            for reached in (True, False):
+                runs = mine[mine["reached"] == reached]
+                if len(runs):
+                    points = only(ax, runs["n_classes"] * aside, runs[column])
+                    assert coloured(points, method) and points.get_linestyle() == "None" and (points.get_marker() == "x") == (not reached)
         assert ax.get_xscale() == ax.get_yscale() == "log"
     done = draw.cost_against_classes(table.assign(reached=True), fits)
-    assert not [line for ax in done.axes for line in ax.lines if line.get_linestyle() == "None" and len(line.get_xdata())]
+    assert not [line for ax in done.axes for line in ax.lines if line.get_marker() == "x" and len(line.get_xdata())]
+
+
+def test_powers_are_fitted_where_every_run_reached_the_gap():
+    table = pd.DataFrame([{"method": a, "n_classes": m, "seed": s, "reached": True} for a in "ab" for m in (2, 4, 8, 16) for s in (0, 1)])
+    table.loc[(table["method"] == "a") & (table["n_classes"] == 16) & (table["seed"] == 1), "reached"] = False
+    table.loc[(table["method"] == "b") & (table["n_classes"] >= 8) & (table["seed"] == 0), "reached"] = False
+    left = exp.reached_everywhere(table)
+    assert sorted(left[left["method"] == "a"]["n_classes"].unique()) == [2, 4, 8]
+    assert sorted(left[left["method"] == "b"]["n_classes"].unique()) == [2, 4, 8, 16], "too few are left: all are taken"
+
+
+def test_slopes_are_those_of_each_draw():
+    table = pd.DataFrame([{"seed": s, "m": m, "cost": 3.0 * m ** (1.0 + s)} for s in (0, 1, 2) for m in (2, 4, 8)])
+    np.testing.assert_allclose(exp.slopes(table, "cost", "m"), [1.0, 2.0, 3.0])
 
 
 def test_drawn_gaps_are_geometric_means_beside_a_root(tables):
@@ -759,7 +777,7 @@ def test_a_class_that_cannot_be_learnt_is_not_named(toys):
 
 
 def test_figures_of_the_tables_can_be_saved(tables, tmp_path):
-    fits = {(m, c): (1.0, 1.0) for m in exp.SHARED for c in ("n_solved", "seconds")}
+    fits = {(m, c): (1.0, 1.0, 8) for m in exp.SHARED for c in ("n_solved", "seconds")}
     kernels = [kernel[0] for kernel in exp.load_multilabel("yeast")[2]]
     figures = [
         draw.weights_over_time(tables["paths"], kernels), draw.auc_over_time(tables["timed"]),

@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cuelearn.kernels import RBF, KernelBank, Linear
-from cuelearn.mkl import AverageKernelSVM, BestKernelSVM, SimpleMKL
+from cuelearn.mkl import AverageKernelSVM, BestKernelSVM, SimpleMKL, mlmkl
 from cuelearn.mkl.boxsvm import solve_box_svm
 from cuelearn.mkl.mlmkl import (
     Entropic, MLMKLSA, MLMKLSum, SharedProblem, sa_gradients, saddle_gap, solve_mlmkl_sa, solve_mlmkl_sum,
@@ -129,14 +129,16 @@ def test_saddle_gap_brackets_the_conic_value(seed):
 
 
 @pytest.mark.parametrize(
-    "seed, n_iter, within", [*((s, 3000, 0.01) for s in range(4)), *(pytest.param(s, 40_000, 0.003, marks=pytest.mark.long) for s in range(4))]
+    "seed, n_iter, within",
+    [*((s, 3000, 0.01) for s in range(4)), *(pytest.param(s, 40_000, 0.003, marks=pytest.mark.long) for s in range(4))],
 )
 def test_sa_comes_to_the_saddle_point(seed, n_iter, within):
     stack, signs, problem = shared(seed, tol=1e-6)
     value, p = saddle_point(stack, signs, 1.0)
     result = solve_mlmkl_sa(problem, n_iter=n_iter, tol=None, rng=np.random.default_rng(seed))
     gap = saddle_gap(problem, result.kernel_weights, result.gamma)
-    assert gap.gap <= within * value
+    assert gap.gap <= within * value  # relative to the saddle value
+    np.testing.assert_allclose(result.kernel_weights, p, atol=0.03)
     assert abs(gap.worst - value) <= within * value
     assert result.n_iter == n_iter == len(result.drawn) and len(result.path) == n_iter + 1
     np.testing.assert_allclose(result.path[-1], result.kernel_weights)
@@ -167,10 +169,27 @@ def test_sum_comes_to_its_optimum():
     assert ruled.converged and not ruled.stopped and ruled.n_iter < 100
 
 
-def test_one_svm_per_iteration():
+def test_one_svm_per_iteration_from_the_last_solution(monkeypatch):
     _, _, problem = shared(0, n_classes=6)
     result = solve_mlmkl_sa(problem, n_iter=50, tol=None, rng=np.random.default_rng(0))
     assert result.n_solved == 50 and result.history["n_updates"].tolist() == list(range(1, 51))
+    # counted where they are solved: one in each iteration, and those of all classes at the end of a fit; from the last solution
+    solve, starts = mlmkl.solve_box_svm, []
+
+    def counting(kernel, signs, C, **options):
+        starts.append((signs.tobytes(), options["alpha"].copy()))
+        return solve(kernel, signs, C, **options)
+
+    monkeypatch.setattr(mlmkl, "solve_box_svm", counting)
+    X, Y, cues = toy()
+    MLMKLSA(cues, n_iter=30, tol=None, random_state=0).fit(X, Y)
+    assert len(starts) == 30 + 4
+    seen = set()
+    for signs, alpha in starts:
+        assert alpha.any() == (signs in seen)
+        seen.add(signs)
+    MLMKLSum(cues, n_iter=3, tol=None).fit(X, Y)
+    assert len(starts) == 34 + 3 * 4 + 4
 
 
 def test_one_class_and_one_kernel():
@@ -246,7 +265,7 @@ def test_saddle_gap_leaves_counts_alone_and_checks_its_weights():
     kept = problem.alphas.copy()
     found = saddle_gap(problem, np.full(3, 1 / 3), np.full(3, 1 / 3), tol=1e-5)
     assert found.slack <= 1e-5 * found.worst and problem.svm_tol == 1e-2 and problem.n_solved == 1
-    with problem.aside():
+    with problem.uncounted():
         problem.solve(0, np.array([1.0, 0.0, 0.0]))
     assert problem.n_solved == 1 and not np.array_equal(problem.alphas, kept)
     for threshold in np.array([0.5, 2.0]) * found.gap / found.worst:
@@ -256,7 +275,8 @@ def test_saddle_gap_leaves_counts_alone_and_checks_its_weights():
     tiny = SharedProblem(KernelBank.from_stack(1e12 * problem.bank.rows(np.arange(24)), dtype=np.float64), problem.signs, 1.0)
     found = saddle_gap(tiny, [0.2, 0.3, 0.5], [1.0, 0.0, 0.0], tol=1e-3)
     assert found.least <= found.worst and found.slack <= 1e-3 * found.worst
-    for p, gamma, word in (([1.0, 0.0], [1, 0, 0], "kernel_weights"), ([1.0, 0, 0], [1, 1, 1], "gamma"), ([1.0, 0, 0], [2, -1, 0], "gamma")):
+    bad = (([1.0, 0.0], [1, 0, 0], "kernel_weights"), ([1.0, 0, 0], [1, 1, 1], "gamma"), ([1.0, 0, 0], [2, -1, 0], "gamma"))
+    for p, gamma, word in bad:
         with pytest.raises(ValueError, match=word):
             saddle_gap(problem, p, gamma)
 
@@ -264,7 +284,8 @@ def test_saddle_gap_leaves_counts_alone_and_checks_its_weights():
 def test_a_shared_problem_checks_what_it_is_given():
     stack, signs, problem = shared(0)
     whole = SharedProblem(problem.bank, signs.astype(int), 1.0)
-    np.testing.assert_array_equal(whole.solve(0, np.full(3, 1 / 3)).alpha, SharedProblem(problem.bank, signs, 1.0).solve(0, np.full(3, 1 / 3)).alpha)
+    other = SharedProblem(problem.bank, signs, 1.0)
+    np.testing.assert_array_equal(*(one.solve(0, np.full(3, 1 / 3)).alpha for one in (whole, other)))
     for bank, given, word in ((problem.bank, signs > 0, "signs"), (problem.bank, signs.T, "signs"), (stack, signs, "bank")):
         with pytest.raises(ValueError, match=word):
             SharedProblem(bank, given, 1.0)

@@ -139,7 +139,8 @@ def multilabel_task(name, seed, n_train, n_test, n_classes=None):
         Of the samples, and of the classes where not all are taken.
     n_train, n_test : int
         At most; from the published training and test parts where there are any. Training samples are drawn so that every class has two
-        positives (if there are as many): every class of the set, or, where that takes more than `n_train`, every class that is taken.
+        positives (if there are as many): every class of the set, or, where that takes more than `n_train`, every class that is taken,
+        as far as `n_train` goes.
     n_classes : int, optional
         Fewer classes of one seed are the first of more.
 
@@ -155,7 +156,7 @@ def multilabel_task(name, seed, n_train, n_test, n_classes=None):
     train = np.arange(len(Y)) if data.train is None else data.train
     first = train[covering_rows(Y[train], rng)]
     if first.size > n_train:
-        first = train[covering_rows(Y[np.ix_(train, classes)], rng)]
+        first = rng.permutation(train[covering_rows(Y[np.ix_(train, classes)], rng)])
     rows = np.concatenate([first, rng.permutation(np.setdiff1d(train, first))])
     test = rows[n_train:] if data.test is None else rng.permutation(data.test)
     train, test = rng.permutation(rows[:n_train]), test[:n_test]
@@ -185,6 +186,14 @@ def _fitted(method, C, seed, bank, Y):
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", message="classes without positive")
         return METHODS[method](C, seed).fit(bank, Y)
+
+
+@functools.lru_cache(maxsize=None)
+def warm_up(method):
+    """Compile what a timed fit of a method will use."""
+    rng = np.random.default_rng(0)
+    bank = KernelBank([(f"k{j}", RBF(), [j]) for j in range(len(GROUPS))], rng.normal(size=(16, len(GROUPS))))
+    _fitted(method, 1.0, 0, bank, np.arange(16)[:, None] % 2 ^ np.arange(2))
 
 
 def _bank_and_rows(task, rows=None, held=None):
@@ -223,6 +232,7 @@ def compare_multilabel(name, method, seed, n_train, n_test, C, n_classes=None):
     """
     task = multilabel_task(name, seed, n_train, n_test, n_classes)
     bank, cross = _bank_and_rows(task)
+    warm_up(method)
     begun = time.perf_counter()
     model = _fitted(method, C, seed, bank, task.Y_train)
     seconds = time.perf_counter() - begun
@@ -250,6 +260,17 @@ def _looks(growth=1.25, most=10**7):
     while steps[-1] < most:
         steps.append(max(steps[-1] + 1, int(steps[-1] * growth)))
     return set(steps)
+
+
+def slopes(table, column, against):
+    """Exponents of a power of `against`, one for each seed: draws are independent, the points of one draw are not.
+
+    Returns
+    -------
+    ndarray
+    """
+    groups = (mine for _, mine in table.groupby("seed"))
+    return np.array([np.polyfit(np.log(mine[against]), np.log(mine[column]), 1)[0] for mine in groups])
 
 
 def cost_to_gap(name, method, seed, n_train, n_classes, C, wanted, most, delta=0.2):
@@ -308,6 +329,26 @@ def cost_to_gap(name, method, seed, n_train, n_classes, C, wanted, most, delta=0
             "gap": gaps[-1], "reached": reached}  # fmt: skip
 
 
+def reached_everywhere(cost):
+    """Of the runs of `cost_to_gap`, those at numbers of classes at which all runs of their method reached the gap.
+
+    A run that gave up cost more than is known, and a power fitted through it comes out too small. Where fewer than three numbers of
+    classes are left for a method, all its runs are returned.
+
+    Parameters
+    ----------
+    cost : DataFrame
+        Columns method, n_classes, reached.
+
+    Returns
+    -------
+    DataFrame
+    """
+    whole = cost.groupby(["method", "n_classes"])["reached"].transform("all")
+    left = cost[whole].groupby("method")["n_classes"].nunique()
+    return cost[whole | (cost["method"].map(left).fillna(0) < 3)]
+
+
 def gap_after(name, seed, n_train, n_classes, C, at, corrected=True, delta=0.2):
     """Saddle-point gap (equation 11) of ML-MKL-SA's averages along one run.
 
@@ -329,17 +370,19 @@ def gap_after(name, seed, n_train, n_classes, C, at, corrected=True, delta=0.2):
 
 
 def weight_paths(name, method, seed, n_train, C):
-    """Kernel weights of a method against training time; the mean over classes where each has its own.
+    """Kernel weights of a method against training time, as shares of their sum; the mean over classes where each has its own.
 
     Returns
     -------
     DataFrame
-        Columns seconds, and one for each kernel: shares of the sum.
+        Columns seconds, and one for each kernel.
     """
+    warm_up(method)
     task = multilabel_task(name, seed, n_train, 1)
     model = _fitted(method, C, seed, KernelBank(task.kernels, task.X_train), task.Y_train)
-    path = model.path_ if model.path_.ndim == 2 else model.path_.mean(axis=1)
-    shares = path / path.sum(axis=1, keepdims=True)
+    shares = model.path_ / np.maximum(1e-300, model.path_.sum(axis=-1, keepdims=True))
+    if shares.ndim == 3:
+        shares = np.delete(shares, model.skipped_classes_, axis=1).mean(axis=1)
     seconds = np.concatenate([[0.0], model.history_["seconds"]])
     return pd.DataFrame({"seconds": seconds, **{kernel[0]: shares[:, a] for a, kernel in enumerate(task.kernels)}})
 
@@ -350,10 +393,11 @@ def over_time(name, method, seed, n_train, n_test, C, n_iter, at):
     Returns
     -------
     DataFrame
-        Columns iteration, seconds, auc, swing (how far the present, not averaged, kernel weights went since the row before, in sums of
-        absolute changes), and one for each kernel's weight.
+        Columns iteration, seconds, auc, moved and swing (how far the kernel weights, and those of the iterations, not averaged, went
+        since the row before, in sums of absolute changes), and one for each kernel's weight.
     """
     task, bank, cross, problem = _shared_task(name, seed, n_train, n_test, C)
+    warm_up(method)
     if method == "MLMKLSum":
         result = solve_mlmkl_sum(problem, n_iter=n_iter, tol=None)
     else:
@@ -387,19 +431,21 @@ def _shared_task(name, seed, n_train, n_test, C):
     bank, cross = _bank_and_rows(task)
     signs = np.where(task.Y_train > 0, 1.0, -1.0).T
     usable = (signs > 0).any(axis=1) & (signs < 0).any(axis=1)
-    task = task._replace(Y_train=task.Y_train[:, usable], Y_test=task.Y_test[:, usable])
+    names = tuple(name for name, use in zip(task.names, usable, strict=True) if use)
+    task = task._replace(Y_train=task.Y_train[:, usable], Y_test=task.Y_test[:, usable], names=names)
     return task, bank, cross, SharedProblem(bank, signs[usable], C)
 
 
 def _along(task, cross, problem, result, at):
     rows, last = [], 0
-    moved = np.r_[0.0, np.abs(np.diff(result.iterates, axis=0)).sum(axis=1)]
+    moved, swung = (np.r_[0.0, np.abs(np.diff(path, axis=0)).sum(axis=1)] for path in (result.path, result.iterates))
     for t in (t for t in sorted(at) if t <= result.n_iter):
-        weights, swing, last = result.path[t], float(moved[last + 1 : t + 1].sum()), t
+        weights, since, last = result.path[t], slice(last + 1, t + 1), t
         coef = np.stack([problem.solve(k, weights).alpha * problem.signs[k] for k in range(problem.n_problems)], axis=1)
         scores = np.tensordot(weights.astype(cross.dtype), cross, axes=1) @ coef
         seconds = 0.0 if t == 0 else float(result.history["seconds"].iloc[t - 1])
-        rows.append({"iteration": t, "seconds": seconds, "auc": mean_auc(scores, task.Y_test).mean, "swing": swing,
+        rows.append({"iteration": t, "seconds": seconds, "auc": mean_auc(scores, task.Y_test).mean,
+                     "moved": float(moved[since].sum()), "swing": float(swung[since].sum()),
                      **{kernel[0]: float(w) for kernel, w in zip(task.kernels, weights, strict=True)}})  # fmt: skip
     return pd.DataFrame(rows)
 

@@ -58,8 +58,8 @@ def settings(profile):
             ufo=dict(n_train=300, n_test=1700, n_epochs=1500), many=dict(
                 n_train=300, n_test=600, counts=(7, 70, 1400), rivals_up_to=70, n_epochs=10, alphas=(0.0001, 0.005, 0.02)),
             theorems=dict(n_train=250, n_epochs=100, streams=10, counts=(2, 4, 8, 16, 32, 64, 128, 256), p_grid=(1.05, 2.0)),
-            multilabel=dict(n_train=200, n_test=1000, seeds=4, C=(0.1, 1.0, 10.0, 100.0), n_iter=800, passes=40, keywords=60,
-                            cost=dict(n_train=100, n_classes=(2, 4, 8, 16, 26), most=10_000, wanted=0.05, C=10.0, seeds=3),
+            multilabel=dict(n_train=200, n_test=1000, seeds=4, C=(0.1, 1.0, 10.0, 100.0, 1000.0), n_iter=800, passes=40, keywords=60,
+                            cost=dict(n_train=100, n_classes=(2, 4, 8, 16, 26), most=10_000, wanted=0.05, C=10.0, seeds=4),
                             original=dict(n_train=450, n_classes=(2, 8, 32, 128, 374), most=10_000, wanted=0.05, C=10.0, seeds=2),
                             gap=(100, 200, 400, 800, 1600)),
         ),
@@ -77,7 +77,7 @@ def settings(profile):
             ufo=dict(n_train=300, n_test=1700, n_epochs=10000), many=dict(
                 n_train=680, n_test=1320, counts=(7, 70, 350, 700, 1400), rivals_up_to=350, n_epochs=50, alphas=ALPHA_GRID),
             theorems=dict(n_train=500, n_epochs=300, streams=30, counts=(2, 4, 8, 16, 32, 64, 128, 256, 512), p_grid=P_GRID),
-            multilabel=dict(n_train=800, n_test=4000, seeds=5, C=(0.01, 0.1, 1.0, 10.0, 100.0), n_iter=2000, passes=100, keywords=374,
+            multilabel=dict(n_train=800, n_test=4000, seeds=5, C=(0.01, 0.1, 1.0, 10.0, 100.0, 1000.0), n_iter=2000, passes=100, keywords=374,
                             cost=dict(n_train=200, n_classes=(2, 4, 8, 16, 26), most=20_000, wanted=0.05, C=10.0, seeds=10),
                             original=dict(n_train=600, n_classes=(2, 4, 8, 16, 32, 64, 128, 256, 374), most=60_000, wanted=0.05, C=10.0, seeds=3),
                             gap=(100, 200, 400, 800, 1600, 3200, 6400)),
