@@ -172,6 +172,11 @@ def signs_of(y, n_samples, name="y"):
     return np.ascontiguousarray(np.where(values > 0, 1.0, -1.0).T)
 
 
+def learnable(signs):
+    """Which problems, rows of -1 and 1, have samples of both signs: ndarray of bool, shape (n_classes,)."""
+    return (signs > 0).any(axis=1) & (signs < 0).any(axis=1)
+
+
 class MultiLabelMKL(KernelClassifier):
     """Base of the methods with a binary problem per class that take an indicator matrix as well as class labels.
 
@@ -209,7 +214,7 @@ class MultiLabelMKL(KernelClassifier):
             vars(self).pop("coding_", None)
             return super()._labels(y, n_samples)
         signs = signs_of(y, n_samples)
-        usable = (signs > 0).any(axis=1) & (signs < 0).any(axis=1)
+        usable = learnable(signs)
         if not usable.any():
             raise ValueError("y must have a class with positive and negative samples")
         self.n_outputs_, self.skipped_classes_ = len(signs), np.flatnonzero(~usable)
@@ -244,9 +249,9 @@ class MultiLabelMKL(KernelClassifier):
         values = np.asarray(values)
         return two_columns(values) if values.shape[-1] == 1 else values
 
-    def _one_by_one(self, values):
-        """Numbers of the problems, (n_problems,), for all classes, NaN for skipped ones; one number for two class labels."""
-        return self._fill(values, np.nan) if self.indicator_ else np.asarray(values)
+    def _one_by_one(self, values, skipped=np.nan):
+        """Numbers of the problems, (n_problems,), for all classes, those of skipped ones filled in; one number for two class labels."""
+        return self._fill(values, skipped) if self.indicator_ else np.asarray(values)
 
     def _rows(self, values):
         """Rows of the problems, (..., n_problems, n), as rows of the columns of scores: 0 for skipped classes, two labels in two."""

@@ -18,6 +18,7 @@ from cuelearn.kernels import RBF, KernelBank, Linear, Poly
 from cuelearn.mkl import AverageKernelSVM, MLMKLSA, MLMKLSum, SimpleMKL, mean_auc, saddle_gap
 from cuelearn.mkl.gmkl import GMKL
 from cuelearn.mkl.mlmkl import SharedProblem, solve_mlmkl_sa, solve_mlmkl_sum
+from cuelearn.mkl.multilabel import learnable, signs_of
 from cuelearn.mkl.vskl import VSKL
 
 #: Samples of the training part that are held back to choose C.
@@ -245,13 +246,19 @@ def compare_multilabel(name, method, seed, n_train, n_test, C, n_classes=None):
     }  # fmt: skip
 
 
+def _learnable_part(task):
+    """A task without the classes that cannot be learnt, and the signs of the others, (n_classes, n)."""
+    signs = signs_of(task.Y_train, len(task.Y_train))
+    usable = learnable(signs)
+    names = tuple(name for name, use in zip(task.names, usable, strict=True) if use)
+    return task._replace(Y_train=task.Y_train[:, usable], Y_test=task.Y_test[:, usable], names=names), signs[usable]
+
+
 def _problems(name, seed, n_train, n_classes, C):
     """The SVMs of all classes that can be learnt, twice: for a solver, and, more exact, for what judges it; and the classes' names."""
-    task = multilabel_task(name, seed, n_train, 1, n_classes)
-    bank, signs = KernelBank(task.kernels, task.X_train), np.where(task.Y_train > 0, 1.0, -1.0).T.copy()
-    usable = (signs > 0).any(axis=1) & (signs < 0).any(axis=1)
-    names = [name for name, use in zip(task.names, usable, strict=True) if use]
-    return SharedProblem(bank, signs[usable], C), SharedProblem(bank, signs[usable], C, 1e-4), names
+    task, signs = _learnable_part(multilabel_task(name, seed, n_train, 1, n_classes))
+    bank = KernelBank(task.kernels, task.X_train)
+    return SharedProblem(bank, signs, C), SharedProblem(bank, signs, C, 1e-4), task.names
 
 
 def _looks(growth=1.25, most=10**7):
@@ -427,13 +434,9 @@ def over_iterations(name, seed, n_train, n_test, C, n_iter, delta, factor, at):
 
 def _shared_task(name, seed, n_train, n_test, C):
     """A task without the classes that cannot be learnt, its kernels, and the SVMs."""
-    task = multilabel_task(name, seed, n_train, n_test)
+    task, signs = _learnable_part(multilabel_task(name, seed, n_train, n_test))
     bank, cross = _bank_and_rows(task)
-    signs = np.where(task.Y_train > 0, 1.0, -1.0).T
-    usable = (signs > 0).any(axis=1) & (signs < 0).any(axis=1)
-    names = tuple(name for name, use in zip(task.names, usable, strict=True) if use)
-    task = task._replace(Y_train=task.Y_train[:, usable], Y_test=task.Y_test[:, usable], names=names)
-    return task, bank, cross, SharedProblem(bank, signs[usable], C)
+    return task, bank, cross, SharedProblem(bank, signs, C)
 
 
 def _along(task, cross, problem, result, at):
