@@ -35,7 +35,7 @@ export JUPYTER_PLATFORM_DIRS := 1
 export PYTHONNOUSERSITE := 1
 export PYTHONUNBUFFERED := 1
 
-RUN = $(PY) -m cuelearn.run --profile $(PROFILE) --data $(DATA) --jobs $(JOBS) \
+RUN = $(PY) -m cuelearn.book.run --profile $(PROFILE) --data $(DATA) --jobs $(JOBS) \
       $(if $(SCHEDULER),--scheduler $(SCHEDULER)) $(foreach c,$(CHAPTER),--chapter $(c)) $(foreach p,$(PARAMS),-p '$(p)')
 LIMITS = OPENBLAS_NUM_THREADS=$(THREADS) OMP_NUM_THREADS=$(THREADS) MKL_NUM_THREADS=$(THREADS) CUELEARN_THREADS=$(THREADS)
 
@@ -73,13 +73,13 @@ report: figures ## one HTML book of the executed chapters, figures and verdicts
 	@$(RUN) --report
 
 data: $(READY) ## say which data is there
-	@$(PY) -m cuelearn.run --list-data
+	@$(PY) -m cuelearn.book.run --list-data
 
 reference: $(READY) ## copy the results of the full profile (or PROFILE=...) to figures/reference, to be committed
-	@$(PY) -m cuelearn.run --reference --profile $(if $(filter command,$(firstword $(origin PROFILE))),$(PROFILE),full)
+	@$(PY) -m cuelearn.book.run --reference --profile $(if $(filter command,$(firstword $(origin PROFILE))),$(PROFILE),full)
 
 gallery: $(READY) ## write figures/README.md, the gallery of the reference results
-	@$(PY) -m cuelearn.run --gallery
+	@$(PY) -m cuelearn.book.run --gallery
 
 # --fork-strategy fewest: the same versions on every Python wherever they exist, so that numbers can be compared.
 lock: ## resolve requirements.lock from pyproject.toml anew (Python 3.11 to 3.13, all platforms)

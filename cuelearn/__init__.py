@@ -13,7 +13,7 @@ from pathlib import Path as _Path
 __version__ = "0.1.0"
 
 #: Modules and folders that show results or set up experiments and hold no compiled code.
-_NOT_COMPILED = ("__init__.py", "figures.py", "claims.py", "run.py", "protocols.py", "storage.py", "experiments/", "plots/")
+_NOT_COMPILED = ("__init__.py", "book/", "experiments/", "plots/")
 
 
 def _source_files():

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuelearn.claims import (VERDICTS, ClaimBook, Verdict, claims, combine, judge_at_least, judge_at_most, judge_bound, judge_close,
+from cuelearn.book.claims import (VERDICTS, ClaimBook, Verdict, claims, combine, judge_at_least, judge_at_most, judge_bound, judge_close,
                              judge_difference, judge_exact, judge_ratio, judge_slope, not_testable, read_verdicts)
-from cuelearn.figures import FigureStore, interval
+from cuelearn.book.figures import FigureStore, interval
 
 LOW, HIGH = [1.0, 1.1, 0.9, 1.05], [2.0, 2.2, 1.9, 2.1]
 about = {"data": "Pendigits", "measure": "points"}

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from scipy.stats import t
 
-from cuelearn import figures
-from cuelearn.figures import METHOD_STYLE, FigureStore, band, catalogue, interval, markdown_table, method_style, saved_items, use_style
+from cuelearn.book import figures
+from cuelearn.book.figures import METHOD_STYLE, FigureStore, band, catalogue, interval, markdown_table, method_style, saved_items, use_style
 
 PENDIGITS = {"name": "Pendigits", "tier": "bundled", "licence": "CC BY 4.0"}
 MADE = {"name": "three classes", "tier": "generated"}

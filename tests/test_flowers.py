@@ -9,7 +9,7 @@ from cuelearn.datasets.folders import ImageFiles
 from cuelearn.experiments import flowers
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import AverageKernelSVM
-from cuelearn.support import distance_matrix
+from cuelearn.kernels.support import distance_matrix
 
 WIDTHS_OF_CUES = {"RGB": 1024, "HSV": 512, "LxLy": 900, "DirC": 578, "shape pyramid": 336, "words": 24, "large words": 24}
 HALVED = [cue for cue in flowers.FLOWER_CUES if cue != "shape pyramid"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuelearn.groupnorm import conjugate_exponent, group_norm, link_weights, resolve_p
+from cuelearn.core.groupnorm import conjugate_exponent, group_norm, link_weights, resolve_p
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 

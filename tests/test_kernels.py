@@ -19,7 +19,7 @@ from sklearn.compose import make_column_selector
 from sklearn.metrics import pairwise
 from threadpoolctl import threadpool_limits
 
-import cuelearn.kernels
+import cuelearn.kernels.bank
 from cuelearn.kernels import (
     RBF,
     Chi2,
@@ -180,7 +180,7 @@ def test_mean_rule_subsamples_large_sets(X, monkeypatch):
 def test_float32_exponential_is_within_1e7(X):
     distance = np.linspace(0, 100, 4097, dtype=np.float32)[None]
     flat = np.empty(4097, np.float32)
-    cuelearn.kernels._exp_into(
+    cuelearn.kernels.bank._exp_into(
         distance, 1, 4097, np.array([-1], np.float32), np.array([0]), flat, 4097
     )
     exact = np.exp(-distance[0].astype(float))
@@ -377,7 +377,7 @@ def test_concurrent_callers_and_forked_children(X):
 
 def count_tiles(monkeypatch):
     seen = []
-    original = cuelearn.kernels._base_tile
+    original = cuelearn.kernels.bank._base_tile
 
     def counted(root, *arguments):
         seen.append(root.kind)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuelearn.losses import KERNEL_FACTOR, competitor, kernel_factor, margins, mean_loss
+from cuelearn.core.losses import KERNEL_FACTOR, competitor, kernel_factor, margins, mean_loss
 
 
 @st.composite

@@ -10,8 +10,8 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from cuelearn.claims import claims
-from cuelearn.run import CHAPTERS, OWN, notebook_parameters
+from cuelearn.book.claims import claims
+from cuelearn.book.run import CHAPTERS, OWN, notebook_parameters
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -53,7 +53,7 @@ def test_notebook_runs_in_smoke(path, tmp_path):
     for name in ("notebooks", "data"):
         if (ROOT / name).is_dir():
             (tmp_path / name).symlink_to(ROOT / name)
-    command = [sys.executable, "-m", "cuelearn.run", "--root", str(tmp_path), "--profile", "smoke", "--chapter", path.stem]
+    command = [sys.executable, "-m", "cuelearn.book.run", "--root", str(tmp_path), "--profile", "smoke", "--chapter", path.stem]
     kept = {k: v for k, v in os.environ.items() if k not in ("CUELEARN_CACHE", "CUELEARN_SCHEDULER")}
     done = subprocess.run(command, env={**kept, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-5000:]

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cuelearn import protocols
-from cuelearn.protocols import Sweep, atomic_write, clean_temporaries, file_lock, map_progress, progress_bar
+from cuelearn.book import protocols
+from cuelearn.book.protocols import Sweep, atomic_write, clean_temporaries, file_lock, map_progress, progress_bar
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -165,7 +165,7 @@ def test_killed_sweep_goes_on_where_it_was(tmp_path):
     script = tmp_path / "work.py"
     script.write_text(textwrap.dedent("""
         import sys, time
-        from cuelearn.protocols import Sweep
+        from cuelearn.book.protocols import Sweep
         def wait(x):
             time.sleep(0.3)
             return x
@@ -245,7 +245,7 @@ def test_leftovers_of_dead_processes_are_removed(tmp_path):
 
 
 def test_file_lock_excludes(tmp_path):
-    code = f"from cuelearn.protocols import file_lock\nwith file_lock({str(tmp_path / 'l')!r}, lambda: print('waits', flush=True)): print('in')"
+    code = f"from cuelearn.book.protocols import file_lock\nwith file_lock({str(tmp_path / 'l')!r}, lambda: print('waits', flush=True)): print('in')"
     with file_lock(tmp_path / "l"):
         other = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True)
         assert other.stdout.readline() == "waits\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cuelearn import run
+from cuelearn.book import run
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE_ROOT = ROOT
@@ -26,8 +26,8 @@ LIGHT = """import pathlib
 pathlib.Path(figures_dir).mkdir(parents=True, exist_ok=True)
 with open(pathlib.Path(figures_dir) / "trace.txt", "a") as file: file.write(f"{profile} {seed} {p} {label} {n_jobs}\\n")"""
 DRAW = """import matplotlib.pyplot as plt, pandas as pd
-from cuelearn.claims import ClaimBook, judge_at_most
-from cuelearn.figures import FigureStore
+from cuelearn.book.claims import ClaimBook, judge_at_most
+from cuelearn.book.figures import FigureStore
 store = FigureStore(profile, figures_dir, parameters=dict(seed=seed, p=p))
 book = ClaimBook(store)
 fig, ax = plt.subplots(figsize=(2, 1)); ax.plot([1, 2]); plt.show()
@@ -63,7 +63,7 @@ def package(tmp_path_factory):
 
 
 def command(root, *arguments):
-    return [sys.executable, "-m", "cuelearn.run", "--root", str(root), *arguments]
+    return [sys.executable, "-m", "cuelearn.book.run", "--root", str(root), *arguments]
 
 
 def environment(**more):
@@ -198,7 +198,7 @@ def test_failure_keeps_log_and_notebook_and_is_repeated(tmp_path):
 
 
 SLOW = """import time
-from cuelearn.protocols import Sweep, atomic_write
+from cuelearn.book.protocols import Sweep, atomic_write
 from pathlib import Path
 def point(x):
     time.sleep(0.8)  # longer than what is left to a notebook kernel whose parent was killed

@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank, Linear, Poly
-from cuelearn.support import PrecomputedSupport, SupportSet, distance_matrix, kernel_values, mean_rule, resolve_kernel
+from cuelearn.kernels.support import PrecomputedSupport, SupportSet, distance_matrix, kernel_values, mean_rule, resolve_kernel
 
 KERNELS = [RBF(), RBF(factor=0.5), Chi2(), ExpDistance("euclidean"), ExpDistance("cityblock"), ExpDistance("sqeuclidean"), Linear(), Poly(3)]
 

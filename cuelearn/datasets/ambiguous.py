@@ -14,7 +14,7 @@ import pandas as pd
 from numba import njit
 from scipy import sparse
 
-from ..checks import as_generator, check_count, check_non_negative
+from cuelearn.core.checks import as_generator, check_count, check_non_negative
 
 __all__ = ["AmbiguousData", "make_ambiguous"]
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..checks import as_generator, check_count, check_non_negative
+from cuelearn.core.checks import as_generator, check_count, check_non_negative
 from ._base import BundledFile, Provenance
 
 __all__ = ["VERBS", "CaptionedData", "ItemPicture", "make_captioned"]

@@ -16,7 +16,7 @@ from sklearn.model_selection import train_test_split
 from cuelearn import datasets
 from cuelearn.datasets.cues import OBJECT_CUES, ROBOT_CUES, image_cues
 from cuelearn.omcl import KernelPerceptron
-from cuelearn.support import distance_matrix, mean_rule
+from cuelearn.kernels.support import distance_matrix, mean_rule
 
 # widths, times the mean distance; the two smallest were added, for every method alike, when a first run chose 1/8 throughout
 FACTORS = (1 / 32, 1 / 16, 1 / 8, 0.25, 0.5, 1.0, 2.0, 4.0)

@@ -29,7 +29,7 @@ from cuelearn.experiments.cue_tasks import (
 from cuelearn.kernels import RBF
 from cuelearn.mkl import OBSCURE, OM2
 from cuelearn.omcl import OMCL, Flat, OnlineGradientDescent, KernelPerceptron, PassiveAggressive, ProjectronPlusPlus, count_votes
-from cuelearn.support import distance_matrix, mean_rule
+from cuelearn.kernels.support import distance_matrix, mean_rule
 
 ETAS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3)  # sqrt(2) is the residual of the first sample
 C_GRID = (0.01, 0.1, 1.0, 10.0)

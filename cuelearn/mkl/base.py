@@ -8,10 +8,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from cuelearn.checks import as_generator
+from cuelearn.core.checks import as_generator
 from cuelearn.kernels import CrossBank, KernelBank
 from cuelearn.mkl.problem import MKLProblem, combined_scores
-from cuelearn.storage import Loadable, construct, read_model, saved_parameters, write_model
+from cuelearn.core.storage import Loadable, construct, read_model, saved_parameters, write_model
 
 __all__ = ["KernelClassifier", "StochasticMKL", "load"]
 

@@ -24,8 +24,8 @@ import math
 import numpy as np
 from numba import njit
 
-from cuelearn.groupnorm import link_weights
-from cuelearn.losses import competitor
+from cuelearn.core.groupnorm import link_weights
+from cuelearn.core.losses import competitor
 from cuelearn.mkl.rules import BATCH, DUAL_AVERAGING, FIXED, OM2, om2_step_size, proximal_strength
 
 # positions in the arrays of scalars that a visit reads and writes

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from tqdm.auto import tqdm
 
-from cuelearn.checks import check_count, check_positive
+from cuelearn.core.checks import check_count, check_positive
 from cuelearn.mkl.mlmkl import SharedProblem
 from cuelearn.mkl.multilabel import MultiLabelMKL
 from cuelearn.mkl.stream import History

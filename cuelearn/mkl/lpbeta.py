@@ -36,7 +36,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_is_fitted
 from tqdm.auto import tqdm
 
-from cuelearn.checks import as_generator, check_count, check_positive
+from cuelearn.core.checks import as_generator, check_count, check_positive
 from cuelearn.kernels import CrossBank
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.problem import combined_kernel

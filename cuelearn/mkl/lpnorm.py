@@ -2,7 +2,7 @@ r"""p-norm MKL of Kloft et al., one class against the rest."""
 
 import numpy as np
 
-from cuelearn.groupnorm import group_norm, resolve_p
+from cuelearn.core.groupnorm import group_norm, resolve_p
 from cuelearn.mkl.onevsall import Machine, OneVersusAllMKL
 
 __all__ = ["LpMKL"]

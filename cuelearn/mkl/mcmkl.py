@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from tqdm.auto import tqdm
 
-from cuelearn.checks import check_count, check_positive
-from cuelearn.losses import mean_loss
+from cuelearn.core.checks import check_count, check_positive
+from cuelearn.core.losses import mean_loss
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.crammer_singer import ascend
 from cuelearn.mkl.cutting import CuttingPlanes

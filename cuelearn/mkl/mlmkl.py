@@ -21,7 +21,7 @@ from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from tqdm.auto import tqdm
 
-from cuelearn.checks import as_generator, check_count, check_positive, unchanged_on_error
+from cuelearn.core.checks import as_generator, check_count, check_positive, unchanged_on_error
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.boxsvm import solve_box_svm
 from cuelearn.mkl.multilabel import MultiLabelMKL

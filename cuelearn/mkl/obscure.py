@@ -2,7 +2,7 @@ r"""OBSCURE: online-batch strongly convex multi-kernel learning (thesis Algorith
 
 import math
 
-from cuelearn.checks import check_count, check_positive
+from cuelearn.core.checks import check_count, check_positive
 from cuelearn.mkl.base import StochasticMKL
 from cuelearn.mkl.rules import BATCH, FIXED
 from cuelearn.mkl.training import Training

@@ -3,7 +3,7 @@ r"""OM-2: online multiclass multi-kernel learning (thesis Algorithm 4)."""
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from cuelearn.checks import check_count, classes_of_stream, labels_within
+from cuelearn.core.checks import check_count, classes_of_stream, labels_within
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.base import StochasticMKL
 from cuelearn.mkl.problem import MKLProblem

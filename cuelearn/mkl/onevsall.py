@@ -20,8 +20,8 @@ from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 from tqdm.auto import tqdm
 
-from cuelearn.checks import check_count, check_positive
-from cuelearn.groupnorm import group_norm
+from cuelearn.core.checks import check_count, check_positive
+from cuelearn.core.groupnorm import group_norm
 from cuelearn.kernels import CrossBank
 from cuelearn.mkl.multilabel import MultiLabelMKL
 from cuelearn.mkl.problem import combined_kernel, quadratic_forms

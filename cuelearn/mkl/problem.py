@@ -31,9 +31,9 @@ import numpy as np
 from numba import njit
 from scipy.optimize import minimize_scalar
 
-from cuelearn.checks import check_non_negative, check_positive
-from cuelearn.groupnorm import group_norm, link_weights, resolve_p
-from cuelearn.losses import kernel_factor, mean_loss
+from cuelearn.core.checks import check_non_negative, check_positive
+from cuelearn.core.groupnorm import group_norm, link_weights, resolve_p
+from cuelearn.core.losses import kernel_factor, mean_loss
 from cuelearn.mkl.engine import combine_block
 
 __all__ = ["MKLProblem", "Certificate", "combined_kernel", "objective", "duality_gap"]

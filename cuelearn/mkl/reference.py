@@ -22,8 +22,8 @@ import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 from tqdm.auto import tqdm
 
-from cuelearn.groupnorm import group_norm
-from cuelearn.losses import mean_loss
+from cuelearn.core.groupnorm import group_norm
+from cuelearn.core.losses import mean_loss
 from cuelearn.mkl.crammer_singer import ascend
 from cuelearn.mkl.problem import combined_kernel
 from cuelearn.mkl.stream import Result

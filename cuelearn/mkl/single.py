@@ -15,8 +15,8 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
 from tqdm.auto import tqdm
 
-from cuelearn.checks import as_generator, check_count, check_positive
-from cuelearn.losses import competitor
+from cuelearn.core.checks import as_generator, check_count, check_positive
+from cuelearn.core.losses import competitor
 from cuelearn.mkl.base import KernelClassifier, two_columns
 from cuelearn.mkl.multilabel import MultiLabelMKL, is_indicator
 from cuelearn.mkl.problem import combined_kernel

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from cuelearn.groupnorm import group_norm, link_weights
+from cuelearn.core.groupnorm import group_norm, link_weights
 from cuelearn.mkl import engine
 from cuelearn.mkl.problem import flat_view
 from cuelearn.mkl.rules import DUAL_AVERAGING

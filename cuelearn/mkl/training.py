@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from tqdm.auto import tqdm
 
-from cuelearn.checks import check_non_negative
+from cuelearn.core.checks import check_non_negative
 from cuelearn.mkl.stream import History, Result, Stream, draw_order
 
 __all__ = ["Training"]

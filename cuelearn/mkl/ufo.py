@@ -1,6 +1,6 @@
 r"""UFO-MKL: ultra-fast optimisation of sparse multi-kernel learning (thesis Algorithm 7)."""
 
-from cuelearn.checks import check_count
+from cuelearn.core.checks import check_count
 from cuelearn.mkl.base import StochasticMKL
 from cuelearn.mkl.rules import DUAL_AVERAGING
 from cuelearn.mkl.training import Training

@@ -24,8 +24,8 @@ import warnings
 
 import numpy as np
 
-from cuelearn.checks import check_count, check_positive
-from cuelearn.groupnorm import group_norm
+from cuelearn.core.checks import check_count, check_positive
+from cuelearn.core.groupnorm import group_norm
 from cuelearn.mkl.gmkl import ClassMachine, PerClassMKL, run_classes
 
 __all__ = ["VSKL", "MirrorMachine", "group_scales", "resolve_groups", "solve_vskl"]

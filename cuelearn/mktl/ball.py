@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from cuelearn.linear_svm import SHORT, longest_step
+from cuelearn.core.linear_svm import SHORT, longest_step
 
 __all__ = ["BallSolution", "hinge_in_ball"]
 

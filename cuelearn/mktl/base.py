@@ -15,7 +15,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
-from cuelearn.checks import check_positive, unchanged_on_error
+from cuelearn.core.checks import check_positive, unchanged_on_error
 from cuelearn.kernels import CrossBank
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mktl.priors import PriorScores, given_scores

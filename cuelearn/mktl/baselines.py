@@ -7,8 +7,8 @@ Average-TL is what learning the weights has to improve on.
 
 import numpy as np
 
-from cuelearn.checks import check_positive
-from cuelearn.linear_svm import linear_svm
+from cuelearn.core.checks import check_positive
+from cuelearn.core.linear_svm import linear_svm
 from cuelearn.mkl.base import two_columns
 from cuelearn.mkl.problem import combined_kernel
 from cuelearn.mkl.single import balance_weights, one_versus_rest

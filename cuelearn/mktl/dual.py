@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numba import njit
 
-from cuelearn.groupnorm import group_norm
+from cuelearn.core.groupnorm import group_norm
 from cuelearn.mkl.engine import full_dot
 from cuelearn.mkl.problem import combined_kernel
 

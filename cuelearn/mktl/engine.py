@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numba import njit
 
-from cuelearn.losses import competitor
+from cuelearn.core.losses import competitor
 from cuelearn.mkl.engine import (
     DUAL_NORM, ETA, FACTOR, LAMBDA, N_ACTIVE, N_MISTAKES, N_UPDATES, Q, RADIUS, ROUNDING, SCALE, SMALLEST_SCALE, STEP, STRENGTH, add_row,
     fold_scale, refresh_link,

@@ -9,8 +9,8 @@ import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
-from cuelearn.checks import as_generator, check_count, check_non_negative, check_positive
-from cuelearn.groupnorm import resolve_p
+from cuelearn.core.checks import as_generator, check_count, check_non_negative, check_positive
+from cuelearn.core.groupnorm import resolve_p
 from cuelearn.mkl.obscure import solve_obscure
 from cuelearn.mkl.stream import Result
 from cuelearn.mktl.base import TransferClassifier, class_weights, sample_weights

@@ -15,7 +15,7 @@ from scipy.linalg.lapack import dtrtri
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import ThreadpoolController
 
-from cuelearn.checks import check_positive
+from cuelearn.core.checks import check_positive
 from cuelearn.mkl.base import two_columns
 from cuelearn.mkl.problem import combined_kernel
 from cuelearn.mkl.single import balance_weights

@@ -7,7 +7,7 @@ A prior is an estimator that somebody fitted, on whatever features and by whatev
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from cuelearn.kernels import _check_X, _extract, _places, _resolve_columns
+from cuelearn.kernels.bank import _check_X, _extract, _places, _resolve_columns
 
 __all__ = ["PASSTHROUGH", "PriorScores", "given_scores"]
 

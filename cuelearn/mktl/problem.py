@@ -16,7 +16,7 @@ Equation 6.2 prints a sum of losses beside :math:`\lambda = 1/(CN)`; taken here 
 
 import numpy as np
 
-from cuelearn.groupnorm import resolve_p
+from cuelearn.core.groupnorm import resolve_p
 from cuelearn.mkl.problem import MKLProblem
 
 __all__ = ["TransferProblem", "resolve_transfer_p"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cuelearn.groupnorm import group_norm, link_weights
+from cuelearn.core.groupnorm import group_norm, link_weights
 from cuelearn.mkl.rules import BATCH, FIXED
 from cuelearn.mkl.stream import Stream
 from cuelearn.mktl import engine

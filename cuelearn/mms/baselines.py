@@ -13,8 +13,8 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from cuelearn.checks import as_generator, check_count, check_positive, unchanged_on_error
-from cuelearn.linear_svm import linear_svm
+from cuelearn.core.checks import as_generator, check_count, check_positive, unchanged_on_error
+from cuelearn.core.linear_svm import linear_svm
 from cuelearn.mms.candidates import CandidateSet
 from cuelearn.mms.inference import best_labelings
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from cuelearn.checks import as_generator, check_count
+from cuelearn.core.checks import as_generator, check_count
 
 __all__ = ["CandidateSet", "Matching", "PackedCandidates"]
 

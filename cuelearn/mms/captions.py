@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from cuelearn.checks import check_count
+from cuelearn.core.checks import check_count
 from cuelearn.mms.candidates import CandidateSet, Matching
 from cuelearn.mms.caption_text import Mention, Text, Vocabulary, check_caption, mentions
 

@@ -8,13 +8,13 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cuelearn.checks import as_generator, check_count, check_non_negative, check_positive, unchanged_on_error
+from cuelearn.core.checks import as_generator, check_count, check_non_negative, check_positive, unchanged_on_error
 from cuelearn.kernels import KernelBank
 from cuelearn.mms.candidates import CandidateSet
 from cuelearn.mms.inference import METHODS, assign, refuse_exact
 from cuelearn.mms.solver import solve_mms
 from cuelearn.mms.spaces import KernelSpace, LinearSpace, bank_of, mean_weights, new_scores
-from cuelearn.storage import Loadable, construct, read_model, saved_parameters, write_model
+from cuelearn.core.storage import Loadable, construct, read_model, saved_parameters, write_model
 
 __all__ = ["MMS", "load"]
 

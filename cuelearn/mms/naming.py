@@ -21,7 +21,7 @@ from sklearn.base import BaseEstimator
 from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted
 
-from cuelearn.checks import check_count, check_non_negative, check_positive, unchanged_on_error
+from cuelearn.core.checks import check_count, check_non_negative, check_positive, unchanged_on_error
 from cuelearn.mms.candidates import CandidateSet, matching_best, word_values
 from cuelearn.mms.inference import write_listed, write_words
 

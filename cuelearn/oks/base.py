@@ -11,12 +11,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 from tqdm.auto import tqdm
 
-from cuelearn.checks import as_generator, check_count, classes_of_stream, labels_within, unchanged_on_error
+from cuelearn.core.checks import as_generator, check_count, classes_of_stream, labels_within, unchanged_on_error
 from cuelearn.kernels import RBF, Kernel, KernelBank
 from cuelearn.mkl.base import rebuild_classifier
 from cuelearn.oks.engine import Predictors, Samples, outputs, set_probabilities
 from cuelearn.oks.sources import Columns, Given, bank_of
-from cuelearn.storage import Loadable, construct, read_model, saved_parameters, write_model
+from cuelearn.core.storage import Loadable, construct, read_model, saved_parameters, write_model
 
 __all__ = ["Learner", "OnlineKernels", "Result", "StreamingKernels", "check_two_classes", "load", "signs_of"]
 

@@ -7,7 +7,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
-from cuelearn.checks import as_generator, check_positive, unchanged_on_error
+from cuelearn.core.checks import as_generator, check_positive, unchanged_on_error
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.single import fit_svc

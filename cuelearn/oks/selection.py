@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.checks import as_generator, check_count, check_positive
+from cuelearn.core.checks import as_generator, check_count, check_positive
 from cuelearn.oks.base import Learner, StreamingKernels
 from cuelearn.oks.engine import HINGE, LOGISTIC, OKS_RULE, REGRET_RULE, SOM_RULE, SQUARE, selection_pass, set_probabilities
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from cuelearn.kernels import Chi2, CrossBank, Kernel, KernelBank, Linear, Poly, RBF
 from cuelearn.oks.engine import CHI2, CITYBLOCK, EUCLIDEAN, GIVEN, LINEAR, POLY, SQEUCLIDEAN, Kernels, Samples, self_values
-from cuelearn.support import inverse_root
+from cuelearn.kernels.support import inverse_root
 
 __all__ = ["Columns", "Given", "bank_of", "with_widths"]
 

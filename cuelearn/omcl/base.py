@@ -9,10 +9,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 from tqdm.auto import tqdm
 
-from cuelearn.checks import as_generator, check_count, classes_of_stream, labels_within
+from cuelearn.core.checks import as_generator, check_count, classes_of_stream, labels_within
 from cuelearn.kernels import Kernel
-from cuelearn.losses import margins
-from cuelearn.storage import Loadable, read_model, write_model
+from cuelearn.core.losses import margins
+from cuelearn.core.storage import Loadable, read_model, write_model
 
 __all__ = ["OnlineClassifier", "load"]
 

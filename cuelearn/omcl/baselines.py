@@ -4,14 +4,14 @@ import numpy as np
 from sklearn.base import clone
 
 from cuelearn.kernels import RBF
-from cuelearn.kernels import _places as places_of
-from cuelearn.kernels import _resolve_columns as resolve_columns
+from cuelearn.kernels.bank import _places as places_of
+from cuelearn.kernels.bank import _resolve_columns as resolve_columns
 from cuelearn.omcl.base import OnlineClassifier, pack, unpack
 from cuelearn.omcl.framework import MultiCueClassifier
 from cuelearn.omcl.learners import ProjectronPlusPlus, _KernelLearner
 from cuelearn.omcl.linear import _LinearLearner
 from cuelearn.omcl.states import Trace
-from cuelearn.support import SupportSet
+from cuelearn.kernels.support import SupportSet
 
 __all__ = ["Flat", "Vote", "count_votes"]
 

@@ -20,7 +20,7 @@ import math
 import numpy as np
 from numba import njit
 
-from cuelearn.losses import competitor
+from cuelearn.core.losses import competitor
 
 PERCEPTRON, PROJECTRON, PROJECTRON_PLUS_PLUS = 0, 1, 2
 PASSIVE_AGGRESSIVE, GRADIENT = 0, 1

@@ -6,14 +6,14 @@ from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.kernels import RBF
-from cuelearn.kernels import _places as places_of
-from cuelearn.kernels import _resolve_columns as resolve_columns
+from cuelearn.kernels.bank import _places as places_of
+from cuelearn.kernels.bank import _resolve_columns as resolve_columns
 from cuelearn.omcl import engine
 from cuelearn.omcl.base import OnlineClassifier, pack, unpack
 from cuelearn.omcl.learners import ProjectronPlusPlus, _KernelLearner
 from cuelearn.omcl.linear import PassiveAggressive, _LinearLearner
 from cuelearn.omcl.states import Trace
-from cuelearn.support import resolve_kernel
+from cuelearn.kernels.support import resolve_kernel
 
 __all__ = ["OMCL"]
 

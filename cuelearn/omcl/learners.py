@@ -2,12 +2,12 @@ r"""Online kernel learners of one cue: Perceptron, Projectron, Projectron++ (the
 
 import numpy as np
 
-from cuelearn.checks import check_non_negative
+from cuelearn.core.checks import check_non_negative
 from cuelearn.kernels import RBF, Kernel
 from cuelearn.omcl.base import OnlineClassifier
 from cuelearn.omcl.engine import PERCEPTRON, PROJECTRON, PROJECTRON_PLUS_PLUS
 from cuelearn.omcl.states import KernelState
-from cuelearn.support import PrecomputedSupport, SupportSet
+from cuelearn.kernels.support import PrecomputedSupport, SupportSet
 
 __all__ = ["KernelPerceptron", "Projectron", "ProjectronPlusPlus"]
 

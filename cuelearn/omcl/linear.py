@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from cuelearn.checks import check_positive
+from cuelearn.core.checks import check_positive
 from cuelearn.omcl.base import OnlineClassifier
 from cuelearn.omcl.engine import GRADIENT, PASSIVE_AGGRESSIVE
 from cuelearn.omcl.states import LinearState

@@ -5,7 +5,7 @@ import numpy as np
 
 from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
-from cuelearn.figures import band, interval, method_style
+from cuelearn.book.figures import band, interval, method_style
 
 
 def log_axis(axis, plain=False):

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import ScalarFormatter
 
-from cuelearn.figures import PALETTE, band, method_style
+from cuelearn.book.figures import PALETTE, band, method_style
 from cuelearn.plots.mkl import log_axis
 
 SET_NAMES = {"yeast": "yeast genes", "letter": "letters", "scene": "scenes", "corel5k": "Corel5k"}

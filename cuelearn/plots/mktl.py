@@ -10,7 +10,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from matplotlib.path import Path
 from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator
 
-from cuelearn.figures import BLACK, BLUE, CONFIDENCE, GREY, RED, band, method_style
+from cuelearn.book.figures import BLACK, BLUE, CONFIDENCE, GREY, RED, band, method_style
 
 TITLES = {"letter": "letter", "mfeat": "mfeat (digits)", "awa": "Animals with Attributes"}
 KINDS = {"shuffled": "scores of real priors, shuffled", "noise": "{} columns of random numbers"}

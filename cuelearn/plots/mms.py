@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import to_rgba
 
-from cuelearn.figures import band, method_style
+from cuelearn.book.figures import band, method_style
 
 TITLES = {"mnist": "MNIST", "letter": "letter", "pendigits": "Pendigits", "satimage": "satimage", "usps": "usps"}
 #: Losses that have a place on a logarithmic axis.

@@ -23,8 +23,8 @@ from matplotlib.patches import Circle, Rectangle
 from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
 
-from cuelearn.checks import check_count
-from cuelearn.figures import BLACK, BLUE, RED
+from cuelearn.core.checks import check_count
+from cuelearn.book.figures import BLACK, BLUE, RED
 from cuelearn.mms.candidates import CandidateSet, Matching
 from cuelearn.mms.captions import Region, Vocabulary, candidates_from_caption, mentions
 

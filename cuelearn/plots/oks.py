@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from cuelearn.figures import band, method_style
+from cuelearn.book.figures import band, method_style
 from cuelearn.plots.mkl import log_axis
 
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "#666666"

@@ -6,7 +6,7 @@ import pandas as pd
 from matplotlib.colors import TwoSlopeNorm
 
 from cuelearn.experiments.omcl import gather
-from cuelearn.figures import GREY, RED, SKY, band, interval, method_style
+from cuelearn.book.figures import GREY, RED, SKY, band, interval, method_style
 
 ROOM_COLOURS = {"OO": "#56B4E9", "CR": "#BBBBBB", "TO": "#009E73", "KT": "#E69F00", "PA": "#CC79A7"}
 # lines of the single cues: muted colours, thin and unmarked, so that the methods stand out

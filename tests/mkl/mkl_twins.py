@@ -5,7 +5,7 @@ matrices in float64, with no lazy scale, no cache and no incremental norm. `twin
 1,000 digits: it keeps the block norms incrementally (thesis 4.3.3) and is itself held against `PlainDual`.
 
 A kernel stack K has shape (F, n, n), labels are 0 .. M-1, coefficients A have shape (n, M). `factor` is 1 for the multiclass loss and
-1/2 for the hinge loss (see `cuelearn.losses`).
+1/2 for the hinge loss (see `cuelearn.core.losses`).
 """
 
 import warnings

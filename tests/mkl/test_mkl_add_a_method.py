@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from matplotlib import pyplot as plt
 
-from cuelearn import datasets, figures
+from cuelearn import datasets
+from cuelearn.book import figures
 from cuelearn.experiments import mkl as exp
 from cuelearn.experiments.mkl import rivals
 from cuelearn.kernels import RBF
 from cuelearn.plots import mkl as draw
-from cuelearn.protocols import Sweep
+from cuelearn.book.protocols import Sweep
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 

@@ -10,7 +10,7 @@ from cuelearn.experiments import mkl as exp
 from cuelearn.experiments.mkl import rivals
 from cuelearn.experiments.mkl.online import OMCLOnKernels
 from cuelearn.experiments.mkl.tasks import permutation_task
-from cuelearn.protocols import Sweep
+from cuelearn.book.protocols import Sweep
 from cuelearn.omcl import OMCL, KernelPerceptron, PassiveAggressive
 
 GRIDS = {"C": (1.0, 100.0), "p": (1.25, 2.0), "alpha": (0.005,)}

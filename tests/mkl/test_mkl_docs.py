@@ -9,7 +9,7 @@ import pytest
 
 import cuelearn.mkl
 
-MODULES = ["cuelearn.groupnorm", "cuelearn.losses"]
+MODULES = ["cuelearn.core.groupnorm", "cuelearn.core.losses"]
 MODULES += [f"cuelearn.mkl.{module.name}" for module in pkgutil.iter_modules(cuelearn.mkl.__path__)]
 ESTIMATORS = [name for name in cuelearn.mkl.__all__ if hasattr(getattr(cuelearn.mkl, name), "fit")]
 

@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 
 from cuelearn import datasets
 from cuelearn.experiments.mkl import multilabel as exp
-from cuelearn.figures import interval, method_style
+from cuelearn.book.figures import interval, method_style
 from cuelearn.kernels import RBF, KernelBank, Linear, Poly
 from cuelearn.mkl import saddle_gap
 from cuelearn.mkl.mlmkl import SharedProblem, solve_mlmkl_sa, solve_mlmkl_sum

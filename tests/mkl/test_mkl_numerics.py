@@ -377,7 +377,7 @@ def test_hinge_is_the_binary_problem_without_bias(p):
 
 
 def test_hinge_halves_the_kernels_of_the_multiclass_loss():
-    """The factor 1/2 of `cuelearn.losses`, seen from outside."""
+    """The factor 1/2 of `cuelearn.core.losses`, seen from outside."""
     K, y = stack(n=40, n_kernels=3, n_classes=2, seed=6)
     multiclass = OBSCURE("precomputed", p=1.3, n_epochs=20, random_state=0).fit(0.5 * K, y)
     hinge = OBSCURE("precomputed", p=1.3, n_epochs=20, random_state=0, loss="hinge").fit(K, y)

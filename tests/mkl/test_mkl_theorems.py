@@ -15,7 +15,7 @@ from mkl_twins import (
     plain_norm,
 )
 
-from cuelearn.groupnorm import resolve_p
+from cuelearn.core.groupnorm import resolve_p
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import MKLProblem, solve_obscure, solve_om2, solve_reference, solve_ufo
 from cuelearn.mkl.rules import FIXED

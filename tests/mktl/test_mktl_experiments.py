@@ -18,14 +18,14 @@ from sklearn.svm import SVC
 
 import cuelearn.experiments.mktl
 import cuelearn.mktl
-from cuelearn import figures
+from cuelearn.book import figures
 from cuelearn.datasets import AWA_TEST_CLASSES
 from cuelearn.experiments import mktl as exp
 from cuelearn.experiments.mktl import compare, tasks, timing
 from cuelearn.kernels import RBF
 from cuelearn.mktl import MKTL, P_RANGE, AverageTL, MultiKT, NoTransfer, PriorFeatures
 from cuelearn.plots import mktl as draw_mktl
-from cuelearn.protocols import Sweep
+from cuelearn.book.protocols import Sweep
 
 EFFORT = dict(n_epochs=3, tol=1e-2)
 GRIDS = {"C": [0.1, 10.0], "p": [1.1, 1.5]}

@@ -12,7 +12,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
 from cuelearn.experiments.mktl.compare import BINARY, MULTICLASS
 from cuelearn.experiments.mktl.tasks import TASKS
-from cuelearn.figures import BLUE, RED, interval, method_style, use_style
+from cuelearn.book.figures import BLUE, RED, interval, method_style, use_style
 from cuelearn.plots import mktl as draw
 
 

@@ -12,10 +12,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.svm import SVC, LinearSVC
 
-from cuelearn import linear_svm
+from cuelearn.core import linear_svm
 from cuelearn.mms import CandidateSet, Matching, baselines
 from cuelearn.mms.baselines import CLSVM, M3MIML, MIMLSVM, hausdorff_distances, k_medoids
-from cuelearn.linear_svm import linear_svm as solve
+from cuelearn.core.linear_svm import linear_svm as solve
 
 RIVALS = [CLSVM, MIMLSVM, M3MIML]
 BAG_RIVALS = [MIMLSVM, M3MIML]

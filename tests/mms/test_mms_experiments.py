@@ -15,7 +15,7 @@ from cuelearn.experiments.mms import artificial, methods, naming, papers, poses
 from cuelearn.experiments.mms.settings import ARTIFICIAL, C_RANGE, settings
 from cuelearn.kernels import RBF
 from cuelearn.mms import MMS, CandidateSet, Matching, best_labelings, most_violating
-from cuelearn.protocols import Sweep
+from cuelearn.book.protocols import Sweep
 
 EFFORT = dict(n_epochs=3, n_rounds=2)
 MADE = dict(n_candidates=4, p_correlated=0.25, p_ambiguous=0.5)

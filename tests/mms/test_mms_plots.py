@@ -12,7 +12,7 @@ from matplotlib.container import BarContainer
 
 from cuelearn.experiments.mms import ARTIFICIAL, METHODS, MODELS
 from cuelearn.experiments.mms.theorems import CLASSIFIERS
-from cuelearn.figures import interval, method_style
+from cuelearn.book.figures import interval, method_style
 from cuelearn.plots import mms as draw
 
 

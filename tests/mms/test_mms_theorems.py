@@ -13,7 +13,7 @@ from mms_twins import (
 from cuelearn.datasets.ambiguous import AmbiguousData, make_ambiguous
 from cuelearn.experiments.mms import theorems as t
 from cuelearn.mms import CandidateSet
-from cuelearn.protocols import Sweep
+from cuelearn.book.protocols import Sweep
 
 SETTINGS = [(0.0, 0.0, 3), (0.5, 0.5, 20), (0.25, 0.5, 200)]
 

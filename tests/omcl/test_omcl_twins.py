@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from cuelearn.kernels import RBF, Chi2, ExpDistance, Linear, Poly
 from cuelearn.omcl import KernelPerceptron, OnlineGradientDescent, PassiveAggressive, Projectron, ProjectronPlusPlus
-from cuelearn.support import SupportSet
+from cuelearn.kernels.support import SupportSet
 
 QUIET = dict(verbose=False)
 CLASSES = {"perceptron": KernelPerceptron, "projectron": Projectron, "projectron++": ProjectronPlusPlus}

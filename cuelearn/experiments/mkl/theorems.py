@@ -9,9 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.experiments.mkl.runs import solve
 from cuelearn.experiments.mkl.tasks import load_task
-from cuelearn.groupnorm import group_norm
+from cuelearn.core.groupnorm import group_norm
 from cuelearn.kernels import KernelBank, RBF
-from cuelearn.losses import margins
+from cuelearn.core.losses import margins
 from cuelearn.mkl.obscure import solve_obscure
 from cuelearn.mkl.om2 import solve_om2
 from cuelearn.mkl.problem import MKLProblem

@@ -18,7 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from cuelearn import datasets
-from cuelearn.checks import check_count
+from cuelearn.core.checks import check_count
 from cuelearn.datasets.awa import AWA_TEST_CLASSES
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl import AverageKernelSVM

@@ -36,11 +36,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import LinearSVC
 
-from cuelearn.checks import check_count
+from cuelearn.core.checks import check_count
 from cuelearn.datasets.ambiguous import make_ambiguous
 from cuelearn.experiments.mms.artificial import load_set
 from cuelearn.experiments.mms.methods import fitted
-from cuelearn.figures import CONFIDENCE
+from cuelearn.book.figures import CONFIDENCE
 from cuelearn.mms import MMS, CandidateSet, Matching, best_labelings, most_violating
 
 CLASSIFIERS = ("MMS", "MC-SVM", "constant", "random", "adversary", "memoriser")

@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn import datasets
 from cuelearn.datasets import Provenance
-from cuelearn.figures import interval
+from cuelearn.book.figures import interval
 from cuelearn.kernels import KernelBank, Linear, RBF
 from cuelearn.mkl.problem import MKLProblem
 from cuelearn.mkl.reference import solve_reference

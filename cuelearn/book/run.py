@@ -1,10 +1,10 @@
 """The runner: executes the chapters' notebooks and says what came out.
 
-``python -m cuelearn.run`` (or ``make figures``) executes ``notebooks/<chapter>.ipynb`` through papermill and writes, under
+``python -m cuelearn.book.run`` (or ``make figures``) executes ``notebooks/<chapter>.ipynb`` through papermill and writes, under
 ``figures/<profile>/``::
 
-    <id>[-suffix].png .svg .csv .md .json     figures and tables (cuelearn.figures)
-    claims.csv claims.md                      verdicts (cuelearn.claims)
+    <id>[-suffix].png .svg .csv .md .json     figures and tables (cuelearn.book.figures)
+    claims.csv claims.md                      verdicts (cuelearn.book.claims)
     summary.md README.md                      what was made, on which data, in what time; the gallery
     notebooks/<chapter>.ipynb                 the executed notebook, there only if all of it succeeded
     notebooks/<chapter>.json                  what it was made from: as long as nothing of it changes, it is not run again
@@ -185,7 +185,7 @@ def _notebook_hash(path):
 
 def _package_hash():
     package = Path(cuelearn.__file__).resolve().parent
-    return _hash(cuelearn._source_hash(leave_out=("run.py",)), *(file.name + file.read_text() for file in sorted(package.glob("*.csv"))))
+    return _hash(cuelearn._source_hash(leave_out=("book/run.py",)), *(file.name + file.read_text() for file in sorted(package.rglob("*.csv"))))
 
 
 def _data_hash(root, tier):
@@ -388,7 +388,7 @@ def _plain_text(text):
 
 def _execute(job):
     """Make one chapter. Returns an empty text, or why it failed."""
-    from cuelearn.protocols import atomic_write, clean_temporaries
+    from cuelearn.book.protocols import atomic_write, clean_temporaries
 
     job.notebooks.mkdir(parents=True, exist_ok=True)
     for directory in (job.directory, job.notebooks):
@@ -438,7 +438,7 @@ def _execute(job):
 
 
 def _items(job):
-    from cuelearn.figures import saved_items
+    from cuelearn.book.figures import saved_items
 
     return [item for item in saved_items(job.directory) if item["chapter"] == job.chapter]
 
@@ -459,7 +459,7 @@ def _remove_orphans(job, began):
 
 def _summary_rows(directory, chapters):
     """One row for each figure or table made, and one for each row of the catalogue that is not."""
-    from cuelearn.figures import catalogue, saved_items
+    from cuelearn.book.figures import catalogue, saved_items
 
     rows, items = [], saved_items(directory)
     for chapter in chapters:
@@ -474,7 +474,7 @@ def _summary_rows(directory, chapters):
 
 
 def _verdicts(directory, chapters):
-    from cuelearn.claims import read_verdicts
+    from cuelearn.book.claims import read_verdicts
 
     table = read_verdicts(directory)
     return table[table["chapter"].isin(chapters)]
@@ -484,9 +484,9 @@ def _write_overviews(directory, chapters):
     """summary.md and the gallery of one directory."""
     import pandas as pd
 
-    from cuelearn.claims import verdict_table
-    from cuelearn.figures import markdown_table
-    from cuelearn.protocols import atomic_write
+    from cuelearn.book.claims import verdict_table
+    from cuelearn.book.figures import markdown_table
+    from cuelearn.book.protocols import atomic_write
 
     parts = [f"# What was made: {directory.name}\n", markdown_table(pd.DataFrame(_summary_rows(directory, chapters)))]
     verdicts = _verdicts(directory, chapters)
@@ -498,8 +498,8 @@ def _write_overviews(directory, chapters):
 
 def gallery(directory, home):
     """Markdown that shows the figures, tables and verdicts of `directory`, with links relative to `home`."""
-    from cuelearn.claims import read_verdicts, verdict_table
-    from cuelearn.figures import saved_items
+    from cuelearn.book.claims import read_verdicts, verdict_table
+    from cuelearn.book.figures import saved_items
 
     prefix = os.path.relpath(directory, home).replace(os.sep, "/")
     prefix = "" if prefix == "." else prefix + "/"
@@ -587,7 +587,7 @@ def report(directory, chapters):
     from nbconvert.filters.markdown_mistune import markdown2html_mistune
     from pygments.formatters import HtmlFormatter
 
-    from cuelearn.protocols import atomic_write
+    from cuelearn.book.protocols import atomic_write
 
     contents, body = [], []
     for chapter in chapters:
@@ -615,8 +615,8 @@ def report(directory, chapters):
 
 def reference(root, profile="full"):
     """Copy the results of a profile (figures, tables, verdicts; no notebooks, no file above 2 MB) to figures/reference."""
-    from cuelearn.figures import saved_items
-    from cuelearn.protocols import atomic_write
+    from cuelearn.book.figures import saved_items
+    from cuelearn.book.protocols import atomic_write
 
     source, target = root / "figures" / profile, root / "figures" / "reference"
     items = saved_items(source)
@@ -637,7 +637,7 @@ def reference(root, profile="full"):
 
 def write_reference_gallery(root):
     """Write figures/README.md from figures/reference."""
-    from cuelearn.protocols import atomic_write
+    from cuelearn.book.protocols import atomic_write
 
     directory = root / "figures" / "reference"
     if not directory.is_dir():
@@ -666,7 +666,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _arguments(argv):
-    parser = _Parser(prog="python -m cuelearn.run", description=__doc__.split("\n\n")[0], allow_abbrev=False)
+    parser = _Parser(prog="python -m cuelearn.book.run", description=__doc__.split("\n\n")[0], allow_abbrev=False)
     parser.add_argument("--profile", default="quick", help=f"one of {', '.join(PROFILES)} (default: quick)")
     parser.add_argument("--chapter", action="extend", nargs="+", default=[], help="chapters to make (default: all that exist)")
     parser.add_argument("-p", "--parameter", action="append", default=[], metavar="NAME=VALUE",
@@ -746,7 +746,7 @@ def _make(plan, options):
         print(f"up to date: {', '.join(job.chapter for job in plan)} in {places}")
         return 0
 
-    from cuelearn.protocols import file_lock
+    from cuelearn.book.protocols import file_lock
 
     _surroundings(root, options.jobs, options.scheduler)
     for job in plan:
@@ -780,6 +780,6 @@ def _make(plan, options):
 
 if __name__ == "__main__":
     # So that the module has one name, also for what it pickles and registers.
-    from cuelearn.run import main as _entry
+    from cuelearn.book.run import main as _entry
 
     sys.exit(_entry())

@@ -27,8 +27,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from cuelearn.figures import FigureStore, interval, markdown_table
-from cuelearn.protocols import atomic_write, file_lock
+from cuelearn.book.figures import FigureStore, interval, markdown_table
+from cuelearn.book.protocols import atomic_write, file_lock
 
 __all__ = ["VERDICTS", "ClaimBook", "Verdict", "claims", "combine", "judge_at_least", "judge_at_most", "judge_bound", "judge_close",
            "judge_difference", "judge_exact", "judge_ratio", "judge_slope", "not_testable"]

@@ -11,8 +11,8 @@ from joblib import Parallel, delayed
 from numba import njit
 
 from cuelearn.kernels import Chi2, ExpDistance, Kernel, KernelBank, Linear, Poly, Precomputed, RBF
-from cuelearn.kernels import _chi2_into as chi2_into
-from cuelearn.kernels import _cityblock_into as cityblock_into
+from cuelearn.kernels.bank import _chi2_into as chi2_into
+from cuelearn.kernels.bank import _cityblock_into as cityblock_into
 
 __all__ = ["PrecomputedSupport", "SupportSet", "distance_matrix", "inverse_root", "kernel_values", "mean_rule", "resolve_kernel"]
 

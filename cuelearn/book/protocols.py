@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 import cuelearn
-from cuelearn.storage import atomic_write
+from cuelearn.core.storage import atomic_write
 
 __all__ = ["Sweep", "atomic_write", "clean_temporaries", "file_lock", "map_progress", "progress_bar", "single_threaded"]
 

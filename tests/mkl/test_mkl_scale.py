@@ -20,7 +20,7 @@ from cuelearn.mkl.rules import BATCH, FIXED
 from cuelearn.mkl.stream import Stream
 from cuelearn.mkl.ufo import solve_ufo
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 BENCH = ROOT / "tests" / "benchmarks" / "bench_mkl.py"
 
 SOLVERS = {

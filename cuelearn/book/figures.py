@@ -28,7 +28,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import cuelearn
-from cuelearn.protocols import atomic_write
+from cuelearn.book.protocols import atomic_write
 
 __all__ = ["METHOD_STYLE", "FigureStore", "Interval", "atomic_write", "band", "catalogue", "interval", "markdown_table", "method_style",
            "name_methods", "use_style"]

@@ -1,0 +1,1 @@
+"""From executed notebooks to figures, tables and verdicts: the runner, cached sweeps, provenance."""
