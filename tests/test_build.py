@@ -34,14 +34,26 @@ def wanted(project):
 
 @pytest.fixture(scope="module")
 def lock():
-    lines = [line for line in (ROOT / "requirements.lock").read_text().splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    lines = [
+        line
+        for line in (ROOT / "requirements.lock").read_text().splitlines()
+        if line.strip() and not line.lstrip().startswith("#")
+    ]
     return [Requirement(line) for line in lines]
 
 
 def environment(python, platform="linux"):
     system = {"linux": "Linux", "darwin": "Darwin"}[platform]
-    return {**default_environment(), "python_version": python.rpartition(".")[0], "python_full_version": python, "sys_platform": platform,
-            "platform_system": system, "os_name": "posix", "implementation_name": "cpython", "platform_python_implementation": "CPython"}
+    return {
+        **default_environment(),
+        "python_version": python.rpartition(".")[0],
+        "python_full_version": python,
+        "sys_platform": platform,
+        "platform_system": system,
+        "os_name": "posix",
+        "implementation_name": "cpython",
+        "platform_python_implementation": "CPython",
+    }
 
 
 @pytest.mark.parametrize("platform", ["linux", "darwin"])
@@ -63,7 +75,13 @@ def test_lock_names_no_place_and_nothing_huge(lock):
     text = (ROOT / "requirements.lock").read_text()
     assert not re.search(r"https?://|file:|--|@ |(?m:^\s*-)", text)
     assert not re.search(r"[ =]/\w+/", text)
-    assert not {canonicalize_name(line.name) for line in lock} & {"torch", "tensorflow", "jax", "cuelearn", "pip"}
+    assert not {canonicalize_name(line.name) for line in lock} & {
+        "torch",
+        "tensorflow",
+        "jax",
+        "cuelearn",
+        "pip",
+    }
 
 
 def test_environment_yml_follows_pyproject(project, wanted):
@@ -72,7 +90,10 @@ def test_environment_yml_follows_pyproject(project, wanted):
     theirs = dict(re.fullmatch(r"([A-Za-z0-9_-]+)(.*)", line).groups() for line in content["dependencies"])
     assert SpecifierSet(theirs.pop("python")) == SpecifierSet(project["requires-python"])
     theirs.pop("pip")
-    ours = {CONDA_NAMES.get(requirement.name, requirement.name): str(requirement.specifier) for requirement in wanted}
+    ours = {
+        CONDA_NAMES.get(requirement.name, requirement.name): str(requirement.specifier)
+        for requirement in wanted
+    }
     assert theirs == ours
 
 
@@ -89,8 +110,15 @@ def test_metadata_agree(project):
 def test_dependencies_of_the_package_are_declared(project):
     """Whatever the package imports from outside the standard library is a dependency (or comes with the named one)."""
     declared = {canonicalize_name(Requirement(text).name) for text in project["dependencies"]}
-    comes_with = {"sklearn": "scikit-learn", "skimage": "scikit-image", "threadpoolctl": "scikit-learn", "pygments": "nbconvert", "llvmlite": "numba",
-                  "distributed": "dask", "PIL": "matplotlib"}
+    comes_with = {
+        "sklearn": "scikit-learn",
+        "skimage": "scikit-image",
+        "threadpoolctl": "scikit-learn",
+        "pygments": "nbconvert",
+        "llvmlite": "numba",
+        "distributed": "dask",
+        "PIL": "matplotlib",
+    }
     optional = {"dask"}
     imported = set()
     for file in (ROOT / "cuelearn").rglob("*.py"):
@@ -105,7 +133,18 @@ def test_dependencies_of_the_package_are_declared(project):
 
 def test_make_lists_its_targets():
     shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for target in ("env", "figures", "test", "test-long", "bench", "report", "data", "lock", "reference", "clean"):
+    for target in (
+        "env",
+        "figures",
+        "test",
+        "test-long",
+        "bench",
+        "report",
+        "data",
+        "lock",
+        "reference",
+        "clean",
+    ):
         assert re.search(rf"^  {target} ", shown, re.MULTILINE), target
 
 
@@ -130,7 +169,9 @@ def install(checkout, env):
 
 
 def test_no_usable_python_is_a_clear_error(tmp_path):
-    checkout, env = bare_checkout(tmp_path, {"python3.13": "#!/bin/sh\necho not found >&2; exit 127\n", "conda": "#!/bin/sh\nexit 1\n"})
+    checkout, env = bare_checkout(
+        tmp_path, {"python3.13": "#!/bin/sh\necho not found >&2; exit 127\n", "conda": "#!/bin/sh\nexit 1\n"}
+    )
     done = install(checkout, env)
     assert done.returncode == 1
     assert "no working Python 3.11, 3.12 or 3.13" in done.stderr and "make env PYTHON=" in done.stderr
@@ -159,8 +200,14 @@ def test_interrupted_installation_is_started_over(tmp_path):
 def numba_cache(checkout, **env):
     code = "import cuelearn, os; print(os.environ['NUMBA_CACHE_DIR'])"
     kept = {k: v for k, v in os.environ.items() if k not in ("NUMBA_CACHE_DIR", "HOME")}
-    return subprocess.run([sys.executable, "-c", code], env={**kept, "PYTHONPATH": str(checkout), **env}, cwd=checkout,
-                          capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**kept, "PYTHONPATH": str(checkout), **env},
+        cwd=checkout,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
 
 
 def test_numba_cache_is_keyed_by_the_sources(tmp_path):
@@ -168,11 +215,14 @@ def test_numba_cache_is_keyed_by_the_sources(tmp_path):
     shutil.copy(ROOT / "cuelearn" / "__init__.py", tmp_path / "cuelearn")
     (tmp_path / "pyproject.toml").touch()
     (tmp_path / "cuelearn" / "a.py").write_text("x = 1\n")
-    (tmp_path / "cuelearn" / "figures.py").write_text("y = 1\n")
+    (tmp_path / "cuelearn" / "book").mkdir()
+    (tmp_path / "cuelearn" / "book" / "figures.py").write_text("y = 1\n")
     first = numba_cache(tmp_path)
     assert Path(first).parent == tmp_path / ".cache" / "numba" and Path(first).is_dir()
-    (tmp_path / "cuelearn" / "figures.py").write_text("y = 2\n")
-    assert numba_cache(tmp_path, HOME="/nonexistent") == first  # nothing compiled lives there; no home is needed
+    (tmp_path / "cuelearn" / "book" / "figures.py").write_text("y = 2\n")
+    assert (
+        numba_cache(tmp_path, HOME="/nonexistent") == first
+    )  # nothing compiled lives there; no home is needed
     (tmp_path / "cuelearn" / "a.py").write_text("x = 2\n")
     assert numba_cache(tmp_path) != first
     assert numba_cache(tmp_path, NUMBA_CACHE_DIR=str(tmp_path / "mine")) == str(tmp_path / "mine")

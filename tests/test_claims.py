@@ -6,8 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cuelearn.book.claims import (VERDICTS, ClaimBook, Verdict, claims, combine, judge_at_least, judge_at_most, judge_bound, judge_close,
-                             judge_difference, judge_exact, judge_ratio, judge_slope, not_testable, read_verdicts)
+from cuelearn.book.claims import (
+    VERDICTS,
+    ClaimBook,
+    Verdict,
+    claims,
+    combine,
+    judge_at_least,
+    judge_at_most,
+    judge_bound,
+    judge_close,
+    judge_difference,
+    judge_exact,
+    judge_ratio,
+    judge_slope,
+    not_testable,
+    read_verdicts,
+)
 from cuelearn.book.figures import FigureStore, interval
 
 LOW, HIGH = [1.0, 1.1, 0.9, 1.05], [2.0, 2.2, 1.9, 2.1]
@@ -16,13 +31,21 @@ about = {"data": "Pendigits", "measure": "points"}
 
 def test_difference():
     better = judge_difference("om2-4", LOW, HIGH, **about)
-    assert better.verdict == "holds" and better[2:5] == tuple(interval(np.subtract(LOW, HIGH))) and better.data == "Pendigits"
+    assert (
+        better.verdict == "holds"
+        and better[2:5] == tuple(interval(np.subtract(LOW, HIGH)))
+        and better.data == "Pendigits"
+    )
     assert judge_difference("om2-4", HIGH, LOW).verdict == "fails"
     assert judge_difference("om2-4", HIGH, LOW, lower_is_better=False).verdict == "holds"
     assert judge_difference("om2-4", LOW, HIGH, margin=2).verdict == "fails"  # better, but not by 2
     assert judge_difference("om2-4", HIGH, LOW, margin=-2).verdict == "holds"  # worse, but by less than 2
     undecided = judge_difference("om2-4", [1, 2, 3], [2, 1, 3.5])
-    assert undecided.verdict == "not testable here" and "Undecided" in undecided.text and undecided.low < 0 < undecided.high
+    assert (
+        undecided.verdict == "not testable here"
+        and "Undecided" in undecided.text
+        and undecided.low < 0 < undecided.high
+    )
     assert judge_difference("om2-4", LOW, LOW).verdict == "fails"  # equal is not better
     assert judge_difference("om2-4", LOW, LOW, margin=-0.1).verdict == "holds"
 
@@ -38,14 +61,29 @@ def test_unpaired_difference_is_welchs():
 
 
 def test_single_run_decides_nothing():
-    for verdict in (judge_difference("om2-4", [1], [5]), judge_at_most("om2-4", [1], 5), judge_ratio("om2-4", [1], [5], at_most=1),
-                    judge_close("om2-4", [1], [1], 1), judge_difference("om2-4", [1], [5], paired=False)):  # fmt: skip
-        assert verdict.verdict == "not testable here" and "no interval" in verdict.text and verdict.number is not None
+    for verdict in (
+        judge_difference("om2-4", [1], [5]),
+        judge_at_most("om2-4", [1], 5),
+        judge_ratio("om2-4", [1], [5], at_most=1),
+        judge_close("om2-4", [1], [1], 1),
+        judge_difference("om2-4", [1], [5], paired=False),
+    ):
+        assert (
+            verdict.verdict == "not testable here"
+            and "no interval" in verdict.text
+            and verdict.number is not None
+        )
 
 
 def test_at_most_and_at_least():
-    assert judge_at_most("obs-8", LOW, 1.95).verdict == "holds" and judge_at_most("obs-8", HIGH, 1.0).verdict == "fails"
-    assert judge_at_least("obs-8", HIGH, 1.0).verdict == "holds" and judge_at_least("obs-8", LOW, 1.0).verdict == "not testable here"
+    assert (
+        judge_at_most("obs-8", LOW, 1.95).verdict == "holds"
+        and judge_at_most("obs-8", HIGH, 1.0).verdict == "fails"
+    )
+    assert (
+        judge_at_least("obs-8", HIGH, 1.0).verdict == "holds"
+        and judge_at_least("obs-8", LOW, 1.0).verdict == "not testable here"
+    )
     assert judge_at_most("obs-8", [0, 0, 0], 0).verdict == "holds"
 
 
@@ -59,7 +97,9 @@ def test_ratio():
     verdict = judge_ratio("obs-3", [10, 12, 11], [1, 1, 1], at_least=5, at_most=100)
     assert verdict.verdict == "holds" and verdict.number == pytest.approx((10 * 12 * 11) ** (1 / 3))
     assert judge_ratio("obs-3", [10, 12, 11], [1, 1, 1], at_least=20, at_most=100).verdict == "fails"
-    assert judge_ratio("obs-3", [10, 12, 11], [1, 1, 1], at_least=11, at_most=100).verdict == "not testable here"
+    assert (
+        judge_ratio("obs-3", [10, 12, 11], [1, 1, 1], at_least=11, at_most=100).verdict == "not testable here"
+    )
     with pytest.raises(ValueError, match="positive"):
         judge_ratio("obs-3", [0, 1], [1, 1], at_most=1)
     with pytest.raises(ValueError, match="at_least"):
@@ -106,7 +146,10 @@ def test_combine():
     assert partly.verdict == "partly" and "Open: SimpleMKL" in partly.text and partly.claim == "obs-2"
     assert combine("obs-2", {"x": yes, "y": unsure}).verdict == "partly"
     assert combine("obs-2", {"y": unsure}).verdict == "not testable here"
-    assert combine("obs-2", {"x": yes, "y": no}).data == "a; b" and combine("obs-2", {"x": yes, "y": no}, main=1).number == 1.5
+    assert (
+        combine("obs-2", {"x": yes, "y": no}).data == "a; b"
+        and combine("obs-2", {"x": yes, "y": no}, main=1).number == 1.5
+    )
     with pytest.raises(ValueError, match="parts is empty"):
         combine("obs-2", {})
 
@@ -118,7 +161,10 @@ def test_book_lists_every_claim_of_the_chapter(tmp_path):
     book.record(judge_difference("om2-4", LOW, HIGH, text="One | pipe.", **about), figure="thesis-fig-4.3")
     book.record(not_testable("ufo-5", "Caltech-101 is not bundled."))
     table = read_verdicts(tmp_path).set_index("id")
-    assert table.loc["om2-4", "verdict"] == "holds" and table.loc["om2-4", "low"] < table.loc["om2-4", "number"] < 0
+    assert (
+        table.loc["om2-4", "verdict"] == "holds"
+        and table.loc["om2-4", "low"] < table.loc["om2-4", "number"] < 0
+    )
     assert table.loc["om2-4", "profile"] == "smoke" and table.loc["om2-4", "figure"] == "thesis-fig-4.3"
     assert table.loc["ufo-5", "verdict"] == "not testable here" and len(table) == len(claims("mkl"))
     text = (tmp_path / "claims.md").read_text()
@@ -136,13 +182,16 @@ def test_books_of_several_chapters_share_the_files(tmp_path):
     assert table.loc["ufo-4", "verdict"] == "open" and table.loc["oks-5", "verdict"] == "fails"
 
 
-@pytest.mark.parametrize("verdict, message", [
-    (Verdict("obs-99", "holds", data="a"), "not among the claims of the chapter mkl; did you mean obs-9"),
-    (Verdict("oks-1", "holds", data="a"), "not among the claims"),
-    (Verdict("obs-9", "true", data="a"), "verdict must be one of"),
-    (Verdict("obs-9", "holds"), "does not name the data"),
-    (Verdict("obs-9", "partly", data="a"), "needs a text"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "verdict, message",
+    [
+        (Verdict("obs-99", "holds", data="a"), "not among the claims of the chapter mkl; did you mean obs-9"),
+        (Verdict("oks-1", "holds", data="a"), "not among the claims"),
+        (Verdict("obs-9", "true", data="a"), "verdict must be one of"),
+        (Verdict("obs-9", "holds"), "does not name the data"),
+        (Verdict("obs-9", "partly", data="a"), "needs a text"),
+    ],
+)
 def test_wrong_entries_are_refused(tmp_path, verdict, message):
     book = ClaimBook(FigureStore("smoke", tmp_path))
     with pytest.raises(ValueError, match=message):

@@ -15,7 +15,17 @@ def test_every_profile_has_all_settings(profile):
             assert set(values) == set(mkl.settings("full")[name])
 
 
-@pytest.mark.parametrize(("name", "n_kernels"), [("mfeat-6", 6), ("mfeat-pyramid", 4), ("mfeat-39", 39), ("mfeat-1400", 1400), ("pendigits-4", 4), ("mnist-12", 12)])
+@pytest.mark.parametrize(
+    ("name", "n_kernels"),
+    [
+        ("mfeat-6", 6),
+        ("mfeat-pyramid", 4),
+        ("mfeat-39", 39),
+        ("mfeat-1400", 1400),
+        ("pendigits-4", 4),
+        ("mnist-12", 12),
+    ],
+)
 def test_kernel_sets(name, n_kernels):
     triples = mkl.kernel_set(name, mkl.load_data(name))
     assert len(triples) == n_kernels and len({t[0] for t in triples}) == n_kernels

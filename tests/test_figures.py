@@ -10,7 +10,17 @@ import pytest
 from scipy.stats import t
 
 from cuelearn.book import figures
-from cuelearn.book.figures import METHOD_STYLE, FigureStore, band, catalogue, interval, markdown_table, method_style, saved_items, use_style
+from cuelearn.book.figures import (
+    METHOD_STYLE,
+    FigureStore,
+    band,
+    catalogue,
+    interval,
+    markdown_table,
+    method_style,
+    saved_items,
+    use_style,
+)
 
 PENDIGITS = {"name": "Pendigits", "tier": "bundled", "licence": "CC BY 4.0"}
 MADE = {"name": "three classes", "tier": "generated"}
@@ -18,7 +28,11 @@ MADE = {"name": "three classes", "tier": "generated"}
 
 @pytest.fixture
 def store(tmp_path):
-    return FigureStore("smoke", tmp_path / "out", parameters={"seed": np.int64(3), "p": 1.1, "n_jobs": 2, "figures_dir": "/x"})
+    return FigureStore(
+        "smoke",
+        tmp_path / "out",
+        parameters={"seed": np.int64(3), "p": 1.1, "n_jobs": 2, "figures_dir": "/x"},
+    )
 
 
 @pytest.fixture
@@ -37,17 +51,43 @@ TABLE = pd.DataFrame({"x": [0, 1], "error [%]": [0.1, 1 / 3]})
 
 
 def test_figure_files_and_sidecar(store, fig):
-    path = store.save_figure(fig, "jmlr-fig-3", TABLE, suffix="p-1.1", provenance=[PENDIGITS], note="read this", paper={"accuracy": [98.5]})
+    path = store.save_figure(
+        fig,
+        "jmlr-fig-3",
+        TABLE,
+        suffix="p-1.1",
+        provenance=[PENDIGITS],
+        note="read this",
+        paper={"accuracy": [98.5]},
+    )
     assert path == store.directory / "jmlr-fig-3-p-1.1.png" and path.read_bytes()[:4] == b"\x89PNG"
-    assert sorted(p.name for p in store.directory.iterdir()) == [f"jmlr-fig-3-p-1.1.{end}" for end in ("csv", "json", "png", "svg")]
+    assert sorted(p.name for p in store.directory.iterdir()) == [
+        f"jmlr-fig-3-p-1.1.{end}" for end in ("csv", "json", "png", "svg")
+    ]
     pd.testing.assert_frame_equal(pd.read_csv(store.directory / "jmlr-fig-3-p-1.1.csv"), TABLE, rtol=1e-14)
     record = json.loads((store.directory / "jmlr-fig-3-p-1.1.json").read_text())
     row = catalogue().loc["jmlr-fig-3"]
     assert record["id"] == "jmlr-fig-3" and record["suffix"] == "p-1.1" and record["source"] == row["source"]
-    assert record["papers_data"] == row["papers_data"] and record["our_data"] == "Pendigits (bundled)" and record["tier"] == "bundled"
-    assert record["profile"] == "smoke" and record["parameters"] == {"seed": 3, "p": 1.1} and record["seeds"] == 3
-    assert record["note"] == "read this" and record["paper"] == {"accuracy": [98.5]} and record["data"] == [PENDIGITS]
-    assert {"numpy", "numba", "python"} <= set(record["versions"]) and record["seconds"] >= 0 and record["platform"]
+    assert (
+        record["papers_data"] == row["papers_data"]
+        and record["our_data"] == "Pendigits (bundled)"
+        and record["tier"] == "bundled"
+    )
+    assert (
+        record["profile"] == "smoke"
+        and record["parameters"] == {"seed": 3, "p": 1.1}
+        and record["seeds"] == 3
+    )
+    assert (
+        record["note"] == "read this"
+        and record["paper"] == {"accuracy": [98.5]}
+        and record["data"] == [PENDIGITS]
+    )
+    assert (
+        {"numpy", "numba", "python"} <= set(record["versions"])
+        and record["seconds"] >= 0
+        and record["platform"]
+    )
     assert str(store.directory) not in json.dumps(record)
     assert [item["name"] for item in saved_items(store.directory)] == ["jmlr-fig-3-p-1.1"]
 
@@ -65,10 +105,15 @@ def test_same_drawing_same_bytes(store, fig):
 
 def test_made_data_is_named_in_the_picture(store, fig, monkeypatch):
     written = []
-    monkeypatch.setattr(fig, "text", lambda x, y, s, **style: written.append(s) or type(fig).text(fig, x, y, s, **style))
+    monkeypatch.setattr(
+        fig, "text", lambda x, y, s, **style: written.append(s) or type(fig).text(fig, x, y, s, **style)
+    )
     store.save_figure(fig, "jmlr-fig-1", TABLE, provenance=[MADE, PENDIGITS])
     assert "simulated data" in written
-    assert any("three classes (simulated), Pendigits (bundled)" in text and "95% interval" in text for text in written)
+    assert any(
+        "three classes (simulated), Pendigits (bundled)" in text and "95% interval" in text
+        for text in written
+    )
     assert json.loads((store.directory / "jmlr-fig-1.json").read_text())["tier"] == "bundled+generated"
     written.clear()
     store.save_figure(fig, "jmlr-fig-1", TABLE, provenance={**MADE, "kind": "composed"})
@@ -88,7 +133,9 @@ class Dataset:
 
 
 def test_forms_of_provenance(store, fig):
-    store.save_figure(fig, "jmlr-fig-1", {"a": TABLE, "b": TABLE}, provenance=[Dataset(), Record("MNIST", "bundled")])
+    store.save_figure(
+        fig, "jmlr-fig-1", {"a": TABLE, "b": TABLE}, provenance=[Dataset(), Record("MNIST", "bundled")]
+    )
     record = json.loads((store.directory / "jmlr-fig-1.json").read_text())
     assert record["our_data"] == "letter (original), MNIST (bundled)"
     assert record["files"] == ["jmlr-fig-1.a.csv", "jmlr-fig-1.b.csv", "jmlr-fig-1.png", "jmlr-fig-1.svg"]
@@ -96,11 +143,22 @@ def test_forms_of_provenance(store, fig):
 
 def test_table_with_the_papers_numbers(store):
     ours = pd.DataFrame({"method": ["OM-2", "a|b"], "error": [1.23456, np.nan], "seconds": [2, 3]})
-    store.save_table(ours, "mlmkl-tab-1", provenance=PENDIGITS, paper={"error": [1.5, 2.0], "AUC": [0.8, None]}, note="Means.")
+    store.save_table(
+        ours,
+        "mlmkl-tab-1",
+        provenance=PENDIGITS,
+        paper={"error": [1.5, 2.0], "AUC": [0.8, None]},
+        note="Means.",
+    )
     table = pd.read_csv(store.directory / "mlmkl-tab-1.csv")
     assert list(table) == ["method", "error", "paper: error", "seconds", "paper: AUC"]
     text = (store.directory / "mlmkl-tab-1.md").read_text()
-    assert "| OM-2 | 1.235 | 1.5 | 2 | 0.8 |" in text and "| a\\|b |  | 2 | 3 |  |" in text and "Means." in text and "Pendigits (bundled)" in text
+    assert (
+        "| OM-2 | 1.235 | 1.5 | 2 | 0.8 |" in text
+        and "| a\\|b |  | 2 | 3 |  |" in text
+        and "Means." in text
+        and "Pendigits (bundled)" in text
+    )
     with pytest.raises(ValueError, match="one value for each"):
         store.save_table(ours, "mlmkl-tab-1", provenance=PENDIGITS, paper=pd.DataFrame({"error": [1.0]}))
 
@@ -109,17 +167,22 @@ def test_table_aligned_by_index(store):
     ours = pd.DataFrame({"error": [1.0, 2.0]}, index=pd.Index(["a", "b"], name="method"))
     theirs = pd.DataFrame({"error": [20.0, 10.0]}, index=pd.Index(["b", "a"], name="method"))
     store.save_table(ours, "mlmkl-tab-1", provenance=PENDIGITS, paper=theirs)
-    assert (store.directory / "mlmkl-tab-1.csv").read_text() == "method,error,paper: error\na,1.0,10.0\nb,2.0,20.0\n"
+    assert (
+        store.directory / "mlmkl-tab-1.csv"
+    ).read_text() == "method,error,paper: error\na,1.0,10.0\nb,2.0,20.0\n"
 
 
-@pytest.mark.parametrize("change, message", [
-    ({"id": "jmlr-fg-3"}, "not in catalogue.csv; did you mean .*jmlr-fig-3"),
-    ({"id": "oks-tab-1"}, "belongs to the chapter oks"),
-    ({"provenance": []}, "provenance is empty"),
-    ({"provenance": [{"name": "x", "tier": "stolen"}]}, "tier out of"),
-    ({"provenance": [{"tier": "bundled"}]}, "needs a name"),
-    ({"suffix": "../x"}, "suffix must be made of"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        ({"id": "jmlr-fg-3"}, "not in catalogue.csv; did you mean .*jmlr-fig-3"),
+        ({"id": "oks-tab-1"}, "belongs to the chapter oks"),
+        ({"provenance": []}, "provenance is empty"),
+        ({"provenance": [{"name": "x", "tier": "stolen"}]}, "tier out of"),
+        ({"provenance": [{"tier": "bundled"}]}, "needs a name"),
+        ({"suffix": "../x"}, "suffix must be made of"),
+    ],
+)
 def test_wrong_calls(store, fig, change, message):
     with pytest.raises(ValueError, match=message):
         store.save_figure(fig, **{"id": "jmlr-fig-3", "data": TABLE, "provenance": [PENDIGITS], **change})
@@ -159,7 +222,9 @@ def test_interval_is_students():
     values = np.random.default_rng(0).normal(size=(7, 3))
     mean, low, high = interval(values)
     half = t.ppf(0.975, 6) * values.std(0, ddof=1) / np.sqrt(7)
-    np.testing.assert_allclose([mean, low, high], [values.mean(0), values.mean(0) - half, values.mean(0) + half])
+    np.testing.assert_allclose(
+        [mean, low, high], [values.mean(0), values.mean(0) - half, values.mean(0) + half]
+    )
     single = interval([4.0])
     assert single.mean == 4 and np.isnan(single.low) and isinstance(interval([1, 2]).mean, float)
     with pytest.raises(ValueError, match="empty"):
@@ -187,7 +252,10 @@ def test_every_method_has_a_look_of_its_own_within_its_chapter():
         "OKS OKSRegret OM1 SOM MuTron MuSVM AlignmentSVM OM2 SimpleMKL".split(),
     ]
     for chapter in chapters:
-        shown = [(method_style(m)["color"], method_style(m)["marker"], method_style(m)["linestyle"]) for m in chapter]
+        shown = [
+            (method_style(m)["color"], method_style(m)["marker"], method_style(m)["linestyle"])
+            for m in chapter
+        ]
         assert len(set(shown)) == len(shown), chapter
     assert method_style("OM2", label="other")["label"] == "other"
     with pytest.raises(ValueError, match="did you mean OBSCURE"):
@@ -196,7 +264,11 @@ def test_every_method_has_a_look_of_its_own_within_its_chapter():
 
 def test_catalogue_is_whole():
     rows = catalogue()
-    assert rows.index.is_unique and set(rows["chapter"]) == {"omcl", "mkl", "mms", "mktl", "oks"} and (rows != "").all().all()
+    assert (
+        rows.index.is_unique
+        and set(rows["chapter"]) == {"omcl", "mkl", "mms", "mktl", "oks"}
+        and (rows != "").all().all()
+    )
     assert len(catalogue("mkl")) == (rows["chapter"] == "mkl").sum() == 27
 
 

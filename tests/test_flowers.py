@@ -8,10 +8,18 @@ from cuelearn.datasets import DataFileError, ImageData, Provenance, load_origina
 from cuelearn.datasets.folders import ImageFiles
 from cuelearn.experiments import flowers
 from cuelearn.kernels import KernelBank
-from cuelearn.mkl import AverageKernelSVM
 from cuelearn.kernels.support import distance_matrix
+from cuelearn.mkl import AverageKernelSVM
 
-WIDTHS_OF_CUES = {"RGB": 1024, "HSV": 512, "LxLy": 900, "DirC": 578, "shape pyramid": 336, "words": 24, "large words": 24}
+WIDTHS_OF_CUES = {
+    "RGB": 1024,
+    "HSV": 512,
+    "LxLy": 900,
+    "DirC": 578,
+    "shape pyramid": 336,
+    "words": 24,
+    "large words": 24,
+}
 HALVED = [cue for cue in flowers.FLOWER_CUES if cue != "shape pyramid"]
 
 
@@ -23,7 +31,9 @@ def draw(c, seed, height=72, width=88):
     image = rng.integers(0, 60, (height, width, 3))
     image[..., 1] += 60
     petals = np.hypot(x, y) < 12 + 16 * np.abs(np.cos((c + 3) / 2 * np.arctan2(y, x) + rng.uniform(0, 3)))
-    image[petals] = np.array([(220, 40, 40), (230, 220, 60), (90, 60, 210), (240, 240, 240)][c]) - rng.integers(0, 40, 3)
+    image[petals] = np.array(
+        [(220, 40, 40), (230, 220, 60), (90, 60, 210), (240, 240, 240)][c]
+    ) - rng.integers(0, 40, 3)
     return image.clip(0, 255).astype(np.uint8)
 
 
@@ -50,7 +60,9 @@ def test_seven_cues_are_histograms(drawn, described):
     data = flowers.flower_cues(described, train, n_words=12)
     assert tuple(data.cues) == flowers.FLOWER_CUES and data.X.dtype == np.float32 and data.X.shape[0] == 48
     assert {cue: columns.stop - columns.start for cue, columns in data.cues.items()} == WIDTHS_OF_CUES
-    assert data.X.min() >= 0 and len(data.feature_names) == data.X.shape[1] and np.array_equal(data.y, drawn.y)
+    assert (
+        data.X.min() >= 0 and len(data.feature_names) == data.X.shape[1] and np.array_equal(data.y, drawn.y)
+    )
     for cue, columns in data.cues.items():
         part = data.X[:, columns]
         np.testing.assert_allclose(part.sum(axis=1), 1, atol=1e-5, err_msg=cue)
@@ -58,7 +70,9 @@ def test_seven_cues_are_histograms(drawn, described):
             np.testing.assert_allclose(part[:, : part.shape[1] // 2].sum(axis=1), 0.5, atol=1e-5, err_msg=cue)
         else:
             levels = np.split(part, [16, 16 * 5], axis=1)
-            np.testing.assert_allclose([level.sum(axis=1) for level in levels], np.full((3, 48), 1 / 3), atol=1e-5)
+            np.testing.assert_allclose(
+                [level.sum(axis=1) for level in levels], np.full((3, 48), 1 / 3), atol=1e-5
+            )
     again = flowers.flower_cues(drawn, train[::-1], n_words=12, n_jobs=2)
     assert again.X.tobytes() == data.X.tobytes()
 
@@ -82,11 +96,15 @@ def test_what_the_cues_see():
     red = 7 * 64
     assert rgb[red] == pytest.approx(0.5 * 320 / (96 * 120))
     assert rgb[512 + red] == pytest.approx(0.5 * 320 / (np.pi * 32 * 40), rel=0.01)
-    assert hsv[15] == pytest.approx(rgb[red]) and hsv[256 + 15] == pytest.approx(rgb[512 + red])  # hue 0, saturation and value 1
+    assert hsv[15] == pytest.approx(rgb[red]) and hsv[256 + 15] == pytest.approx(
+        rgb[512 + red]
+    )  # hue 0, saturation and value 1
     assert [len(part) for part in patches] == [9 * 12, 3 * 4]
     assert [inside.shape for inside in central] == [(108,), (12,)] and 0.3 < central[0].mean() < 0.6
 
-    stripes = np.repeat((np.arange(120) // 10 % 2 * 255).astype(np.uint8)[None, :, None], 96, axis=0).repeat(3, axis=2)
+    stripes = np.repeat((np.arange(120) // 10 % 2 * 255).astype(np.uint8)[None, :, None], 96, axis=0).repeat(
+        3, axis=2
+    )
     upright = flowers._describe_one(stripes)[0][4][:16]
     lying = flowers._describe_one(np.ascontiguousarray(stripes.swapaxes(0, 1)))[0][4][:16]
     assert max(upright) > 0.99 / 3 and max(lying) > 0.99 / 3 and upright.argmax() != lying.argmax()
@@ -98,21 +116,25 @@ def test_what_the_cues_see():
 def test_large_photographs_are_scaled_down():
     small = flowers._describe_one(draw(1, 0, 240, 300))[0]
     large = np.kron(draw(1, 0, 240, 300), np.ones((2, 2, 1), np.uint8))
-    for one, other in zip(small, flowers._describe_one(large)[0]):
+    for one, other in zip(small, flowers._describe_one(large)[0], strict=False):
         assert one.shape == other.shape and np.abs(one - other).sum() < 0.35
 
 
 def test_patches_in_the_middle_are_never_none():
     for height in range(64, 100):
         _, patches, central = flowers._describe_one(np.zeros((height, 64 + (height * 7) % 40, 3), np.uint8))
-        assert all(inside.any() and inside.size == len(part) for part, inside in zip(patches, central))
+        assert all(
+            inside.any() and inside.size == len(part) for part, inside in zip(patches, central, strict=False)
+        )
 
 
 def test_errors_name_the_image_or_the_argument(drawn, described):
     images = list(drawn.images)
     images[30] = images[30][:60]
     for n_jobs in (1, 2):
-        with pytest.raises(ValueError, match="image_0031 cannot be described: it must be at least 64 pixels .*got 60 x 88"):
+        with pytest.raises(
+            ValueError, match="image_0031 cannot be described: it must be at least 64 pixels .*got 60 x 88"
+        ):
             flowers.describe_flowers(drawn._replace(images=images), n_jobs)
     for train in ([], [48], [-1], [0.5], np.ones(48, bool)):
         with pytest.raises(ValueError, match="train must be row numbers from 0 to 47, at least one"):
@@ -128,7 +150,12 @@ def test_splits():
     assert np.array_equal(np.sort(np.concatenate([train, test])), np.arange(1360))
     assert np.all(np.bincount(y[train]) == 60) and np.all(np.bincount(y[test]) == 20)
     fewer, same = flowers.flower_split(y, 3, 40)
-    assert fewer.size == 680 and np.array_equal(same, test) and np.isin(fewer, train).all() and np.all(np.bincount(y[fewer]) == 40)
+    assert (
+        fewer.size == 680
+        and np.array_equal(same, test)
+        and np.isin(fewer, train).all()
+        and np.all(np.bincount(y[fewer]) == 40)
+    )
     assert not np.array_equal(fewer, np.sort(fewer))
     assert not np.array_equal(flowers.flower_split(y, 4)[1], test)
     for sizes in ((61, 20), (0, 20), (20, 0)):
@@ -146,7 +173,9 @@ def test_kernels(n_kernels):
     if n_kernels == 7:
         assert np.all(factors == 1) and [name for name, _, _ in triples] == list(flowers.FLOWER_CUES)
     if n_kernels == 1400:
-        assert np.array_equal(factors[0], flowers.WIDTHS) and flowers.WIDTHS[[0, -1]] == pytest.approx([0.01, 100])
+        assert np.array_equal(factors[0], flowers.WIDTHS) and flowers.WIDTHS[[0, -1]] == pytest.approx(
+            [0.01, 100]
+        )
 
 
 def test_other_numbers_of_kernels_are_refused():
@@ -172,7 +201,11 @@ def test_a_task(drawn_as_original):
     y = drawn_as_original.y
     task = flowers.load_flowers(7, 2, n_test_per_class=5)
     train, test = flowers.flower_split(y, 2, 7, 5)
-    assert np.array_equal(task.labels, y[train]) and np.array_equal(task.test_labels, y[test]) and task.n_classes == 4
+    assert (
+        np.array_equal(task.labels, y[train])
+        and np.array_equal(task.test_labels, y[test])
+        and task.n_classes == 4
+    )
     assert task.bank.names == list(flowers.FLOWER_CUES) and task.bank.resident
     data = flowers.flower_cues(drawn_as_original, train, n_words=12, random_state=2)
     (_, across), *more = task.cross.blocks()
@@ -196,7 +229,9 @@ def test_a_task(drawn_as_original):
 def test_without_the_data(monkeypatch, tmp_path):
     monkeypatch.delenv("CUELEARN_DATA", raising=False)
     assert not flowers.have_flowers()
-    with pytest.raises(DataFileError, match="set CUELEARN_DATA to the directory that holds the directory flowers17"):
+    with pytest.raises(
+        DataFileError, match="set CUELEARN_DATA to the directory that holds the directory flowers17"
+    ):
         flowers.load_flowers()
     monkeypatch.setenv("CUELEARN_DATA", str(tmp_path))
     assert not flowers.have_flowers()
@@ -208,7 +243,9 @@ def test_without_the_data(monkeypatch, tmp_path):
 
 # --- the photographs --------------------------------------------------------------------------------------------------------
 
-needs_flowers = pytest.mark.skipif(not flowers.have_flowers(), reason="CUELEARN_DATA names no directory with flowers17/ in it")
+needs_flowers = pytest.mark.skipif(
+    not flowers.have_flowers(), reason="CUELEARN_DATA names no directory with flowers17/ in it"
+)
 
 
 def some(n_each):
@@ -216,7 +253,9 @@ def some(n_each):
     images = load_original("flowers17")
     rows = np.flatnonzero(np.arange(1360) % 80 < n_each)
     names = {"name": images.frames["name"][rows]}
-    return images._replace(images=ImageFiles([images.images.paths[i] for i in rows]), y=images.y[rows], frames=names)
+    return images._replace(
+        images=ImageFiles([images.images.paths[i] for i in rows]), y=images.y[rows], frames=names
+    )
 
 
 @pytest.mark.long
@@ -228,7 +267,11 @@ def test_cues_of_a_few_photographs():
     assert data.X.shape[0] == 85 and tuple(data.cues) == flowers.FLOWER_CUES
     for columns in data.cues.values():
         distance = distance_matrix(data.X[:, columns], "chi2")
-        assert np.isfinite(distance).all() and (distance[~np.eye(85, dtype=bool)] > 0).all() and distance.max() <= 2 + 1e-5
+        assert (
+            np.isfinite(distance).all()
+            and (distance[~np.eye(85, dtype=bool)] > 0).all()
+            and distance.max() <= 2 + 1e-5
+        )
 
 
 @pytest.mark.long
@@ -238,10 +281,15 @@ def test_photographs_are_told_apart():
     train, test = flowers.flower_split(images.y, 0, 20, 10)
     data = flowers.flower_cues(images, train, n_jobs=2)
     distances = [distance_matrix(data.X[:, columns], "chi2", n_jobs=2) for columns in data.cues.values()]
-    bank = KernelBank(flowers.flower_kernels(train.size), np.concatenate([d[np.ix_(train, train)] for d in distances], axis=1))
+    bank = KernelBank(
+        flowers.flower_kernels(train.size),
+        np.concatenate([d[np.ix_(train, train)] for d in distances], axis=1),
+    )
     stack = bank.rows(np.arange(train.size))
     (_, across), *_ = bank.cross(np.concatenate([d[np.ix_(test, train)] for d in distances], axis=1)).blocks()
     accuracy = []
-    for K, L in [*zip(stack, across), (stack.mean(axis=0), across.mean(axis=0))]:
-        accuracy.append(np.mean(SVC(C=100.0, kernel="precomputed").fit(K, images.y[train]).predict(L) == images.y[test]))
+    for K, L in [*zip(stack, across, strict=False), (stack.mean(axis=0), across.mean(axis=0))]:
+        accuracy.append(
+            np.mean(SVC(C=100.0, kernel="precomputed").fit(K, images.y[train]).predict(L) == images.y[test])
+        )
     assert min(accuracy) > 0.2 and accuracy[-1] > 0.6 and accuracy[-1] > max(accuracy[:-1])  # chance: 1/17

@@ -11,7 +11,9 @@ from cuelearn.core.groupnorm import conjugate_exponent, group_norm, link_weights
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
 
-norms_lists = st.lists(st.floats(0.0, 1e3).map(lambda v: 0.0 if v < 1e-6 else v), min_size=1, max_size=8).map(np.array)
+norms_lists = st.lists(st.floats(0.0, 1e3).map(lambda v: 0.0 if v < 1e-6 else v), min_size=1, max_size=8).map(
+    np.array
+)
 
 
 def link(norms, threshold, q):
@@ -40,7 +42,10 @@ def test_numbers_for_p(p):
     assert resolved == float(p) and q == pytest.approx(float(p) / (float(p) - 1.0))
 
 
-@pytest.mark.parametrize("p", [1, 1.0, 0.5, 2.0001, 0, -1, math.nan, math.inf, "2", "Auto", None, True, [1.5], np.array([1.5]), 1 + 1j])
+@pytest.mark.parametrize(
+    "p",
+    [1, 1.0, 0.5, 2.0001, 0, -1, math.nan, math.inf, "2", "Auto", None, True, [1.5], np.array([1.5]), 1 + 1j],
+)
 def test_bad_p(p):
     with pytest.raises(ValueError, match=r"p must be a number in \(1, 2\] or 'auto', got"):
         resolve_p(p, 3)
@@ -48,14 +53,18 @@ def test_bad_p(p):
 
 @given(norms_lists, st.sampled_from([1.0, 1.01, 1.5, 2.0, 3.0, 7.5]))
 def test_group_norm_is_the_plain_one(norms, exponent):
-    assert group_norm(norms, exponent) == pytest.approx((norms**exponent).sum() ** (1.0 / exponent), rel=1e-9, abs=1e-300)
+    assert group_norm(norms, exponent) == pytest.approx(
+        (norms**exponent).sum() ** (1.0 / exponent), rel=1e-9, abs=1e-300
+    )
 
 
 @given(norms_lists, st.sampled_from([2.0, 50.0, 101.0, 10001.0, 1e9]))
 def test_group_norm_at_large_exponents(norms, exponent):
     """Between the largest entry and n^(1/r) times it; nothing overflows."""
     found = group_norm(norms, exponent)
-    assert norms.max() * (1.0 - 1e-12) <= found <= norms.max() * norms.size ** (1.0 / exponent) * (1.0 + 1e-12)
+    assert (
+        norms.max() * (1.0 - 1e-12) <= found <= norms.max() * norms.size ** (1.0 / exponent) * (1.0 + 1e-12)
+    )
 
 
 @pytest.mark.parametrize("exponent", [1.0, 1.01, 2.0, 101.0, 10001.0])

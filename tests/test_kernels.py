@@ -20,16 +20,7 @@ from sklearn.metrics import pairwise
 from threadpoolctl import threadpool_limits
 
 import cuelearn.kernels.bank
-from cuelearn.kernels import (
-    RBF,
-    Chi2,
-    ExpDistance,
-    Kernel,
-    KernelBank,
-    Linear,
-    Poly,
-    Precomputed,
-)
+from cuelearn.kernels import RBF, Chi2, ExpDistance, Kernel, KernelBank, Linear, Poly, Precomputed
 
 CLOSE = {"rtol": 0, "atol": 2e-6}  # float32 kernels of unit diagonal
 
@@ -72,7 +63,7 @@ def whole_of(cross):
 def plain_distance(metric, x, z):
     if metric == "chi2":
         top, bottom = (x - z) ** 2, x + z
-        return sum(t / b for t, b in zip(top, bottom) if b > 0)
+        return sum(t / b for t, b in zip(top, bottom, strict=False) if b > 0)
     if metric == "cityblock":
         return np.abs(x - z).sum()
     squared = ((x - z) ** 2).sum()
@@ -115,7 +106,9 @@ def plain_matrix(kernel, train, left, normalize=True):
 
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("kernel", [kernel for _, kernel, _ in ALL] + [Poly(1, 0.0, 2.5), Poly(5, 0.3)], ids=str)
+@pytest.mark.parametrize(
+    "kernel", [kernel for _, kernel, _ in ALL] + [Poly(1, 0.0, 2.5), Poly(5, 0.3)], ids=str
+)
 def test_against_plain_formula(kernel, dtype, normalize):
     rng = np.random.default_rng(3)
     X, X_new = rng.random((21, 5)), rng.random((6, 5))
@@ -126,7 +119,9 @@ def test_against_plain_formula(kernel, dtype, normalize):
     np.testing.assert_allclose(bank.diagonal[0], np.diagonal(expected), rtol=1e-12)
     ((rows, block),) = bank.cross(X_new).blocks()
     assert rows == slice(0, 6) and block.dtype == dtype
-    np.testing.assert_allclose(block[0], plain_matrix(kernel, X, X_new, normalize), rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(
+        block[0], plain_matrix(kernel, X, X_new, normalize), rtol=tolerance, atol=tolerance
+    )
 
 
 def test_against_sklearn(X, bank):
@@ -180,9 +175,7 @@ def test_mean_rule_subsamples_large_sets(X, monkeypatch):
 def test_float32_exponential_is_within_1e7(X):
     distance = np.linspace(0, 100, 4097, dtype=np.float32)[None]
     flat = np.empty(4097, np.float32)
-    cuelearn.kernels.bank._exp_into(
-        distance, 1, 4097, np.array([-1], np.float32), np.array([0]), flat, 4097
-    )
+    cuelearn.kernels.bank._exp_into(distance, 1, 4097, np.array([-1], np.float32), np.array([0]), flat, 4097)
     exact = np.exp(-distance[0].astype(float))
     normal = distance[0] <= 87
     np.testing.assert_allclose(flat[normal], exact[normal], rtol=1e-7)
@@ -197,7 +190,11 @@ def test_float32_exponential_is_within_1e7(X):
 def test_diagonal_is_exactly_one_and_zero_vectors_are_zero(X, memory):
     X = X.copy()
     X[[4, 17]] = 0
-    kernels = [("linear", Linear(), slice(None)), ("poly", Poly(2, 0.0), slice(None)), ("rbf", RBF(), slice(None))]
+    kernels = [
+        ("linear", Linear(), slice(None)),
+        ("poly", Poly(2, 0.0), slice(None)),
+        ("rbf", RBF(), slice(None)),
+    ]
     bank = KernelBank(kernels, X, memory=memory)
     expected = np.ones((3, 150))
     expected[:2, [4, 17]] = 0
@@ -206,7 +203,9 @@ def test_diagonal_is_exactly_one_and_zero_vectors_are_zero(X, memory):
     assert np.isfinite(rows).all()
     assert np.array_equal(np.einsum("fii->fi", rows), expected)
     assert not rows[:2, 4].any() and not rows[:2, :, 17].any()
-    block = bank.cross(np.vstack([np.zeros(30), X[:1]])).rows_into(slice(0, 2), np.empty((3, 2, 150), np.float32))
+    block = bank.cross(np.vstack([np.zeros(30), X[:1]])).rows_into(
+        slice(0, 2), np.empty((3, 2, 150), np.float32)
+    )
     assert np.isfinite(block).all() and not block[:2, 0].any()
     np.testing.assert_allclose(block[:, 1, 0], 1, atol=1e-6)
 
@@ -220,8 +219,13 @@ def test_unnormalised_keeps_the_real_diagonal(X):
 
 @pytest.mark.parametrize("scale", [1e-140, 1e-25, 1e-3, 1e12, 1e30, 1e140])
 def test_scale_of_the_columns_does_not_matter(X, scale):
-    kernels = [("l", Linear(), slice(None)), ("r", RBF(), slice(None)), ("e", ExpDistance(), slice(None)),
-               ("c", Chi2(), slice(None)), ("p", Poly(3, 0.0), slice(None))]  # fmt: skip
+    kernels = [
+        ("l", Linear(), slice(None)),
+        ("r", RBF(), slice(None)),
+        ("e", ExpDistance(), slice(None)),
+        ("c", Chi2(), slice(None)),
+        ("p", Poly(3, 0.0), slice(None)),
+    ]
     np.testing.assert_allclose(KernelBank(kernels, scale * X).stack, KernelBank(kernels, X).stack, **CLOSE)
 
 
@@ -243,7 +247,9 @@ def test_equal_samples_have_kernel_one(X):
 
 
 def test_constant_cue_and_single_sample():
-    bank = KernelBank([("r", RBF(), [0]), ("c", Chi2(), [0]), ("l", Linear(), [1])], np.tile([3.0, 0.0], (5, 1)))
+    bank = KernelBank(
+        [("r", RBF(), [0]), ("c", Chi2(), [0]), ("l", Linear(), [1])], np.tile([3.0, 0.0], (5, 1))
+    )
     assert bank.kernels_[:2] == [RBF(gamma=1.0), Chi2(gamma=1.0)]
     assert np.all(bank.stack[:2] == 1) and not bank.stack[2].any()
     assert KernelBank(None, [[1.0, 2.0]]).stack.tolist() == [[[1.0]]]
@@ -324,15 +330,21 @@ def test_bits_do_not_depend_on_threads(memory):
     X = np.random.default_rng(5).random((733, 401), dtype=np.float32)
     X_new = np.random.default_rng(6).random((301, 401), dtype=np.float32)
     kernels = [
-        ("l", Linear(), slice(None)), ("p", Poly(), slice(None)), ("r", RBF(), slice(None)),
-        ("e", ExpDistance(), slice(0, 37)), ("c", ExpDistance("cityblock"), slice(0, 37)), ("h", Chi2(), slice(0, 37)),
-    ]  # fmt: skip
+        ("l", Linear(), slice(None)),
+        ("p", Poly(), slice(None)),
+        ("r", RBF(), slice(None)),
+        ("e", ExpDistance(), slice(0, 37)),
+        ("c", ExpDistance("cityblock"), slice(0, 37)),
+        ("h", Chi2(), slice(0, 37)),
+    ]
     results = []
     for threads in (1, 2):
         with threadpool_limits(threads, "blas"):
             bank = KernelBank(kernels, X, memory=memory)
             blocks = [block.copy() for _, block in bank.cross(X_new).blocks(memory=4e6)]
-            results.append((bank.kernels_, bank.rows(slice(0, bank.block_rows())), np.concatenate(blocks, axis=1)))
+            results.append(
+                (bank.kernels_, bank.rows(slice(0, bank.block_rows())), np.concatenate(blocks, axis=1))
+            )
     assert results[0][0] == results[1][0]
     assert np.array_equal(results[0][1], results[1][1])
     assert np.array_equal(results[0][2], results[1][2])
@@ -391,7 +403,13 @@ def test_one_product_serves_linear_poly_and_rbf(X, monkeypatch):
     kernels = [
         (f"{name}{c}", kernel, slice(10 * c, 10 * c + 10))
         for c in range(3)
-        for name, kernel in [("l", Linear()), ("p", Poly()), ("r", RBF()), ("q", Poly(3)), ("e", ExpDistance("sqeuclidean"))]
+        for name, kernel in [
+            ("l", Linear()),
+            ("p", Poly()),
+            ("r", RBF()),
+            ("q", Poly(3)),
+            ("e", ExpDistance("sqeuclidean")),
+        ]
     ]
     bank = KernelBank(kernels, X, memory=1e5)
     assert bank.bases == [("l0", "product"), ("l1", "product"), ("l2", "product")]
@@ -401,7 +419,9 @@ def test_one_product_serves_linear_poly_and_rbf(X, monkeypatch):
 
 
 def test_many_gammas_share_a_distance(X, monkeypatch):
-    kernels = [(f"{c}-{g}", RBF(factor=2.0**g), slice(10 * c, 10 * c + 10)) for c in range(3) for g in range(-5, 5)]
+    kernels = [
+        (f"{c}-{g}", RBF(factor=2.0**g), slice(10 * c, 10 * c + 10)) for c in range(3) for g in range(-5, 5)
+    ]
     kernels += [(f"h{g}", Chi2(gamma=2.0**g), slice(0, 10)) for g in range(5)]
     seen = count_tiles(monkeypatch)
     kept = KernelBank(kernels, X, memory=1e6)
@@ -469,11 +489,19 @@ def test_columns_in_every_form(X, X_new):
     mask[10:20] = True
     expected = KernelBank([("k", RBF(), slice(10, 20))], X).stack
     forms = [
-        list(range(10, 20)), np.arange(10, 20), range(10, 20), mask, mask.tolist(), slice(-20, -10),
-        slice("b0", "b9"), [f"b{i}" for i in range(10)], make_column_selector(pattern="^b"),
-        lambda X: [name for name in X.columns if name.startswith("b")], pd.Index([f"b{i}" for i in range(10)]),
+        list(range(10, 20)),
+        np.arange(10, 20),
+        range(10, 20),
+        mask,
+        mask.tolist(),
+        slice(-20, -10),
+        slice("b0", "b9"),
+        [f"b{i}" for i in range(10)],
+        make_column_selector(pattern="^b"),
+        lambda X: [name for name in X.columns if name.startswith("b")],
+        pd.Index([f"b{i}" for i in range(10)]),
         list(range(-20, -10)),
-    ]  # fmt: skip
+    ]
     for columns in forms:
         assert np.array_equal(KernelBank([("k", RBF(), columns)], X_frame).stack, expected)
     for columns in (4, "b4", np.int64(4), [4]):
@@ -601,9 +629,15 @@ def test_validation_of_a_stack_finds_every_entry(n, dtype):
 def test_precomputed_columns(X, X_new):
     chi = pairwise.additive_chi2_kernel(X[:, 20:])
     wide = np.hstack([X, pairwise.linear_kernel(X), -chi])
-    wide_new = np.hstack([X_new, pairwise.linear_kernel(X_new, X), -pairwise.additive_chi2_kernel(X_new[:, 20:], X[:, 20:])])
-    kernels = [("given", Precomputed(), slice(30, 180)), ("distance", ExpDistance("precomputed"), slice(180, 330)),
-               ("twice", ExpDistance("precomputed", factor=2.0), slice(180, 330)), ("chi2", Chi2(), slice(20, 30))]  # fmt: skip
+    wide_new = np.hstack(
+        [X_new, pairwise.linear_kernel(X_new, X), -pairwise.additive_chi2_kernel(X_new[:, 20:], X[:, 20:])]
+    )
+    kernels = [
+        ("given", Precomputed(), slice(30, 180)),
+        ("distance", ExpDistance("precomputed"), slice(180, 330)),
+        ("twice", ExpDistance("precomputed", factor=2.0), slice(180, 330)),
+        ("chi2", Chi2(), slice(20, 30)),
+    ]
     for memory in (2e9, 1e5):
         bank = KernelBank(kernels, wide, memory=memory)
         rows = bank.rows(slice(0, 9))
@@ -694,7 +728,11 @@ def test_kernels_are_values(kernel):
         (lambda: RBF(gamma=0), ValueError, "RBF: gamma must be positive and finite, got 0"),
         (lambda: RBF(gamma=-1.0), ValueError, "RBF: gamma"),
         (lambda: RBF(gamma=np.nan), ValueError, "RBF: gamma"),
-        (lambda: RBF(gamma="median"), ValueError, "RBF: gamma must be 'mean' or a positive number, got 'median'"),
+        (
+            lambda: RBF(gamma="median"),
+            ValueError,
+            "RBF: gamma must be 'mean' or a positive number, got 'median'",
+        ),
         (lambda: RBF(gamma=None), TypeError, "RBF: gamma must be a number"),
         (lambda: RBF(gamma=2.0, factor=3.0), ValueError, "factor scales gamma='mean' only"),
         (lambda: Chi2(factor=0), ValueError, "Chi2: factor"),
@@ -727,16 +765,44 @@ def changed(X, value):
         (lambda X: KernelBank(ALL, changed(X, np.nan)), ValueError, "cue 'euclidean'.*NaN"),
         (lambda X: KernelBank(ALL, changed(X, np.inf)), ValueError, "cue 'euclidean'.*infinite"),
         (lambda X: KernelBank(ALL, changed(X, -1e200)), ValueError, "cue 'euclidean'.*beyond 1e.150"),
-        (lambda X: KernelBank([("h", Chi2(), slice(10, 20))], changed(X, -0.1)), ValueError, "cue 'h': chi2.*-0.1"),
-        (lambda X: KernelBank([("a", RBF(), [0, 30])], X), ValueError, "cue 'a': column 30 is not in X, which has 30"),
-        (lambda X: KernelBank([("a", RBF(), "red")], frame(X)), ValueError, "cue 'a': column 'red' is not in X"),
-        (lambda X: KernelBank([("a", RBF(), "red")], X), ValueError, "cue 'a': columns can be given by name only"),
+        (
+            lambda X: KernelBank([("h", Chi2(), slice(10, 20))], changed(X, -0.1)),
+            ValueError,
+            "cue 'h': chi2.*-0.1",
+        ),
+        (
+            lambda X: KernelBank([("a", RBF(), [0, 30])], X),
+            ValueError,
+            "cue 'a': column 30 is not in X, which has 30",
+        ),
+        (
+            lambda X: KernelBank([("a", RBF(), "red")], frame(X)),
+            ValueError,
+            "cue 'a': column 'red' is not in X",
+        ),
+        (
+            lambda X: KernelBank([("a", RBF(), "red")], X),
+            ValueError,
+            "cue 'a': columns can be given by name only",
+        ),
         (lambda X: KernelBank([("a", RBF(), [])], X), ValueError, "cue 'a': no columns"),
-        (lambda X: KernelBank([("a", RBF(), [True, False])], X), ValueError, "cue 'a': the boolean mask has length 2"),
+        (
+            lambda X: KernelBank([("a", RBF(), [True, False])], X),
+            ValueError,
+            "cue 'a': the boolean mask has length 2",
+        ),
         (lambda X: KernelBank([("a", RBF(), None)], X), TypeError, "cue 'a'"),
         (lambda X: KernelBank([("a", RBF(), [0.5])], X), TypeError, "cue 'a': columns must be"),
-        (lambda X: KernelBank([("a", RBF(), "x")], pd.DataFrame(X[:, :2], columns=["x", "x"])), ValueError, "more than once"),
-        (lambda X: KernelBank([("a", RBF(), [0]), ("a", RBF(), [1])], X), ValueError, r"names must be unique, got \['a'\]"),
+        (
+            lambda X: KernelBank([("a", RBF(), "x")], pd.DataFrame(X[:, :2], columns=["x", "x"])),
+            ValueError,
+            "more than once",
+        ),
+        (
+            lambda X: KernelBank([("a", RBF(), [0]), ("a", RBF(), [1])], X),
+            ValueError,
+            r"names must be unique, got \['a'\]",
+        ),
         (lambda X: KernelBank([("a", "rbf", [0])], X), TypeError, "kernels: 'a' must come with a kernel"),
         (lambda X: KernelBank([(1, RBF(), [0])], X), TypeError, "a name must be a string"),
         (lambda X: KernelBank([("a", RBF())], X), ValueError, "triples"),
@@ -746,34 +812,73 @@ def changed(X, value):
         (lambda X: KernelBank(None, X[None]), ValueError, "from_stack"),
         (lambda X: KernelBank(None, X[:0]), ValueError, "at least one row"),
         (lambda X: KernelBank(None, X + 1j), ValueError, "cue 'rbf'.*real numbers"),
-        (lambda X: KernelBank(None, X.astype(str).astype(object) + "x"), ValueError, "cue 'rbf'.*real numbers"),
+        (
+            lambda X: KernelBank(None, X.astype(str).astype(object) + "x"),
+            ValueError,
+            "cue 'rbf'.*real numbers",
+        ),
         (lambda X: KernelBank(None, X, dtype=np.float16), ValueError, "dtype must be float32 or float64"),
         (lambda X: KernelBank(None, X, memory=-1), ValueError, "memory"),
-        (lambda X: KernelBank([("p", Precomputed(), slice(None))], X), ValueError, r"cue 'p'.*square.*\(150, 30\)"),
+        (
+            lambda X: KernelBank([("p", Precomputed(), slice(None))], X),
+            ValueError,
+            r"cue 'p'.*square.*\(150, 30\)",
+        ),
         (lambda X: KernelBank([("p", Precomputed(), slice(None))], X[:30]), ValueError, "cue 'p'.*symmetric"),
-        (lambda X: KernelBank([("p", ExpDistance("precomputed"), slice(None))], np.ones((4, 4))), ValueError, "zero diagonal"),
-        (lambda X: KernelBank([("p", ExpDistance("precomputed"), slice(None))], np.eye(4) - 1), ValueError, "non-negative"),
-        (lambda X: KernelBank([("p", Precomputed(), slice(None)), ("r", RBF(), slice(None))], np.eye(4)), ValueError,
-         "cue 'p'.*cannot serve"),
+        (
+            lambda X: KernelBank([("p", ExpDistance("precomputed"), slice(None))], np.ones((4, 4))),
+            ValueError,
+            "zero diagonal",
+        ),
+        (
+            lambda X: KernelBank([("p", ExpDistance("precomputed"), slice(None))], np.eye(4) - 1),
+            ValueError,
+            "non-negative",
+        ),
+        (
+            lambda X: KernelBank([("p", Precomputed(), slice(None)), ("r", RBF(), slice(None))], np.eye(4)),
+            ValueError,
+            "cue 'p'.*cannot serve",
+        ),
         (lambda X: KernelBank.from_stack(X), ValueError, r"shape \(n_kernels, n, n\), got \(150, 30\)"),
         (lambda X: KernelBank.from_stack(X[None]), ValueError, "shape"),
         (lambda X: KernelBank.from_stack(np.eye(3)[None] * 1j), ValueError, "real numbers"),
-        (lambda X: KernelBank.from_stack(np.eye(3)[None], names=["a", "b"]), ValueError, "names must be 1 strings"),
+        (
+            lambda X: KernelBank.from_stack(np.eye(3)[None], names=["a", "b"]),
+            ValueError,
+            "names must be 1 strings",
+        ),
         (lambda X: KernelBank.from_stack([np.eye(3)] * 2, names=["a", "a"]), ValueError, "unique"),
         (lambda X: KernelBank(None, X).rows([150]), ValueError, r"\[0, 150\)"),
         (lambda X: KernelBank(None, X).rows([0.5]), TypeError, "integers"),
-        (lambda X: KernelBank(None, X).rows_into([0], np.empty((1, 2, 150), np.float32)), ValueError, "out must be an array"),
-        (lambda X: KernelBank(None, X).rows_into([0], np.empty((1, 1, 150))), ValueError, "float32, got shape"),
+        (
+            lambda X: KernelBank(None, X).rows_into([0], np.empty((1, 2, 150), np.float32)),
+            ValueError,
+            "out must be an array",
+        ),
+        (
+            lambda X: KernelBank(None, X).rows_into([0], np.empty((1, 1, 150))),
+            ValueError,
+            "float32, got shape",
+        ),
         (lambda X: KernelBank(None, X).cross(X[:, :29]), ValueError, "X_new has 29 columns"),
         (lambda X: KernelBank(None, X).cross(X[0]), ValueError, "X_new must be 2-D"),
         (lambda X: KernelBank([("h", Chi2(), [0])], X).cross(-X), ValueError, "cue 'h': chi2"),
-        (lambda X: KernelBank.from_stack([np.eye(3)]).cross(np.ones((1, 2, 4))), ValueError, r"\(1, rows, 3\)"),
-        (lambda X: list(KernelBank.from_stack([np.eye(3)]).cross(np.full((1, 2, 3), np.nan)).blocks()), ValueError, "NaN"),
+        (
+            lambda X: KernelBank.from_stack([np.eye(3)]).cross(np.ones((1, 2, 4))),
+            ValueError,
+            r"\(1, rows, 3\)",
+        ),
+        (
+            lambda X: list(KernelBank.from_stack([np.eye(3)]).cross(np.full((1, 2, 3), np.nan)).blocks()),
+            ValueError,
+            "NaN",
+        ),
         (lambda X: KernelBank(None, X).restrict([]), ValueError, "at least one sample"),
         (lambda X: KernelBank(None, X).select([]), ValueError, "at least one kernel"),
         (lambda X: KernelBank(None, X).select([0, 0]), ValueError, "at most once"),
     ],
-)  # fmt: skip
+)
 def test_bank_errors(X, make, error, words):
     with pytest.raises(error, match=words) as caught:
         make(X)
@@ -795,7 +900,7 @@ def test_bank_errors(X, make, error, words):
 def test_kernels_are_positive_semidefinite(X, dtype):
     names = ["linear", "poly", "flat", "rbf", "euclidean", "cityblock", "chi2"]
     kernels = [Linear(), Poly(3), Poly(2, 0.0), RBF(), ExpDistance(), ExpDistance("cityblock"), Chi2()]
-    triples = [(name, kernel, slice(None)) for name, kernel in zip(names, kernels)]
+    triples = [(name, kernel, slice(None)) for name, kernel in zip(names, kernels, strict=False)]
     bank = KernelBank(triples, X, dtype=dtype)
     assert np.isfinite(bank.stack).all()
     assert np.array_equal(bank.stack, bank.stack.transpose(0, 2, 1))

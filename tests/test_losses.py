@@ -34,7 +34,9 @@ def test_competitor_margin_and_loss(case):
     found = [competitor(row, label) for row, label in zip(scores, labels, strict=True)]
     assert found == [plain(row, label) for row, label in zip(scores, labels, strict=True)]
     np.testing.assert_array_equal(margins(scores, labels), [margin for _, margin in found])
-    assert mean_loss(scores, labels) == pytest.approx(np.mean([max(0.0, 1.0 - margin) for _, margin in found]), rel=1e-12)
+    assert mean_loss(scores, labels) == pytest.approx(
+        np.mean([max(0.0, 1.0 - margin) for _, margin in found]), rel=1e-12
+    )
 
 
 @given(scored())
@@ -68,7 +70,9 @@ def test_hinge_is_the_two_class_loss(pairs):
     """With f = s_1 - s_0 the multiclass loss of two classes is [1 - y f]_+ for y in {-1, 1}."""
     f, labels = np.array([value for value, _ in pairs]), np.array([label for _, label in pairs])
     scores = np.stack([-0.5 * f, 0.5 * f], axis=1)
-    assert mean_loss(scores, labels) == pytest.approx(np.maximum(0.0, 1.0 - (2.0 * labels - 1.0) * f).mean(), rel=1e-12, abs=1e-12)
+    assert mean_loss(scores, labels) == pytest.approx(
+        np.maximum(0.0, 1.0 - (2.0 * labels - 1.0) * f).mean(), rel=1e-12, abs=1e-12
+    )
 
 
 def test_hinge_factor_makes_norms_agree():

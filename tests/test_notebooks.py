@@ -28,23 +28,35 @@ def test_notebook_is_clean(path):
     nbformat.validate(notebook)
     assert path.stem in CHAPTERS
     ids = [cell["id"] for cell in notebook["cells"]]
-    assert all(re.fullmatch(rf"{path.stem}-\d{{3}}", name) for name in ids), "cell ids are <chapter>-<three digits>, not random"
+    assert all(re.fullmatch(rf"{path.stem}-\d{{3}}", name) for name in ids), (
+        "cell ids are <chapter>-<three digits>, not random"
+    )
     assert len(set(ids)) == len(ids)
     for cell in notebook["cells"]:
-        assert set(cell["metadata"]) <= {"tags", "jupyter"}, f"{cell['id']} carries metadata {set(cell['metadata'])}"
+        assert set(cell["metadata"]) <= {"tags", "jupyter"}, (
+            f"{cell['id']} carries metadata {set(cell['metadata'])}"
+        )
         if cell["cell_type"] == "code":
-            assert not cell["outputs"] and cell["execution_count"] is None, f"{cell['id']} carries output or a count"
+            assert not cell["outputs"] and cell["execution_count"] is None, (
+                f"{cell['id']} carries output or a count"
+            )
             assert len(source(cell).split("\n")) <= 40, f"{cell['id']} is long: the package wants that code"
     assert set(notebook["metadata"]) <= {"kernelspec", "language_info"}
     assert notebook["metadata"]["kernelspec"]["name"] == "python3"
-    assert set(notebook["metadata"].get("language_info", {})) <= {"name"}, "the version of the last Python that opened it"
+    assert set(notebook["metadata"].get("language_info", {})) <= {"name"}, (
+        "the version of the last Python that opened it"
+    )
 
 
 @each_notebook
 def test_notebook_has_the_parameters_that_the_runner_sets(path):
     known = notebook_parameters(path)
     assert {*OWN, "seed"} <= set(known)
-    assert known["profile"].default == "quick" and known["data_tier"].default == "bundled" and known["figures_dir"].default is None
+    assert (
+        known["profile"].default == "quick"
+        and known["data_tier"].default == "bundled"
+        and known["figures_dir"].default is None
+    )
 
 
 @each_notebook
@@ -53,9 +65,25 @@ def test_notebook_runs_in_smoke(path, tmp_path):
     for name in ("notebooks", "data"):
         if (ROOT / name).is_dir():
             (tmp_path / name).symlink_to(ROOT / name)
-    command = [sys.executable, "-m", "cuelearn.book.run", "--root", str(tmp_path), "--profile", "smoke", "--chapter", path.stem]
+    command = [
+        sys.executable,
+        "-m",
+        "cuelearn.book.run",
+        "--root",
+        str(tmp_path),
+        "--profile",
+        "smoke",
+        "--chapter",
+        path.stem,
+    ]
     kept = {k: v for k, v in os.environ.items() if k not in ("CUELEARN_CACHE", "CUELEARN_SCHEDULER")}
-    done = subprocess.run(command, env={**kept, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    done = subprocess.run(
+        command,
+        env={**kept, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-5000:]
     directory = tmp_path / "figures" / "smoke"
     assert (directory / "notebooks" / f"{path.stem}.ipynb").is_file() and (directory / "summary.md").is_file()

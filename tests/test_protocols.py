@@ -14,7 +14,14 @@ import pandas as pd
 import pytest
 
 from cuelearn.book import protocols
-from cuelearn.book.protocols import Sweep, atomic_write, clean_temporaries, file_lock, map_progress, progress_bar
+from cuelearn.book.protocols import (
+    Sweep,
+    atomic_write,
+    clean_temporaries,
+    file_lock,
+    map_progress,
+    progress_bar,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -22,11 +29,20 @@ ROOT = Path(__file__).resolve().parents[1]
 def rich(x, scale=1.0):
     """Every kind of result that can be stored."""
     return {
-        "count": 3, "text": "ä", "flag": True, "nothing": None, "inf": float("inf"), "nan": float("nan"), "tenth": 0.1,
-        "float32": np.float32(0.1), "array": np.arange(6.0).reshape(2, 3) * x * scale, "bools": np.array([True, False]),
-        "labels": np.array(["a", "bc"]), "nested": {"list": [1, [2.5, "z"]]},
+        "count": 3,
+        "text": "ä",
+        "flag": True,
+        "nothing": None,
+        "inf": float("inf"),
+        "nan": float("nan"),
+        "tenth": 0.1,
+        "float32": np.float32(0.1),
+        "array": np.arange(6.0).reshape(2, 3) * x * scale,
+        "bools": np.array([True, False]),
+        "labels": np.array(["a", "bc"]),
+        "nested": {"list": [1, [2.5, "z"]]},
         "frame": pd.DataFrame({"n": np.arange(3), "v": np.float32([0.1, 0.2, x]), "name": ["a", None, "c"]}),
-    }  # fmt: skip
+    }
 
 
 def slow_product(a, b, table):
@@ -71,7 +87,11 @@ def test_fresh_and_stored_results_are_equal(tmp_path):
     points = [{"x": 1}, {"x": 2.5}, {"x": np.float64(2.5)}]
     first, second = Sweep(tmp_path, "s"), Sweep(tmp_path, "s")
     a, b = first.run(rich, points), second.run(rich, points)
-    assert (first.n_computed_, second.n_computed_, second.n_cached_) == (2, 0, 3)  # equal points are computed once
+    assert (first.n_computed_, second.n_computed_, second.n_cached_) == (
+        2,
+        0,
+        3,
+    )  # equal points are computed once
     assert all(map(equal, a, b)) and equal(a[1], a[2])
     assert first.seconds_ == second.seconds_
     assert a[0]["float32"] == np.float32(0.1) and a[0]["frame"]["v"].dtype == np.float32
@@ -81,15 +101,21 @@ def test_fresh_and_stored_results_are_equal(tmp_path):
 def test_order_and_bits_do_not_depend_on_jobs(tmp_path):
     points = [{"a": a, "b": b} for a in range(4) for b in (0.5, 2.0)]
     table = np.ones((60, 60))
-    runs = [Sweep(tmp_path / str(jobs), "s", n_jobs=jobs).run(slow_product, points, common={"table": table}, data=["ones"])
-            for jobs in (1, 2)]
+    runs = [
+        Sweep(tmp_path / str(jobs), "s", n_jobs=jobs).run(
+            slow_product, points, common={"table": table}, data=["ones"]
+        )
+        for jobs in (1, 2)
+    ]
     assert runs[0] == runs[1]
     assert {result["threads"] for result in runs[0]} == {1}
 
 
 def test_large_common_arrays_stay_writable_and_private(tmp_path):
     big = np.zeros(300_000)  # joblib maps arrays of this size into the workers
-    results = Sweep(tmp_path, "s", n_jobs=2).run(functools.partial(writes_in_place), [{}], common={"array": big.copy()}, data=["zeros"])
+    results = Sweep(tmp_path, "s", n_jobs=2).run(
+        functools.partial(writes_in_place), [{}], common={"array": big.copy()}, data=["zeros"]
+    )
     assert results == [1.0] and big[0] == 0
 
 
@@ -105,8 +131,14 @@ def test_damaged_files_are_computed_anew(tmp_path, damage):
     expected = sweep.run(rich, [{"x": 1}, {"x": 2}])
     one, two = sorted((tmp_path / "s").glob("*.npz"))
     content = one.read_bytes()
-    one.write_bytes({"cut": content[:-7], "altered": content[:200] + bytes([content[200] ^ 1]) + content[201:], "empty": b"",
-                     "other": two.read_bytes()}[damage])
+    one.write_bytes(
+        {
+            "cut": content[:-7],
+            "altered": content[:200] + bytes([content[200] ^ 1]) + content[201:],
+            "empty": b"",
+            "other": two.read_bytes(),
+        }[damage]
+    )
     again = Sweep(tmp_path, "s")
     assert all(map(equal, again.run(rich, [{"x": 1}, {"x": 2}]), expected))
     assert again.n_computed_ == 1
@@ -114,7 +146,9 @@ def test_damaged_files_are_computed_anew(tmp_path, damage):
 
 
 def test_key_covers_parameters_data_sources_and_text(tmp_path, monkeypatch):
-    def computed(function=rich, point={"x": 1}, **more):
+    def computed(function=rich, point=None, **more):
+        if point is None:
+            point = {"x": 1}
         sweep = Sweep(tmp_path, "s")
         sweep.run(function, [point], **more)
         return sweep.n_computed_
@@ -126,7 +160,11 @@ def test_key_covers_parameters_data_sources_and_text(tmp_path, monkeypatch):
     from collections import namedtuple
 
     record = namedtuple("Record", "name sha256")("letter", "ab")
-    assert computed(data=record) == 1 and computed(data=[record]) == 0 and computed(data=record._replace(sha256="cd")) == 1
+    assert (
+        computed(data=record) == 1
+        and computed(data=[record]) == 0
+        and computed(data=record._replace(sha256="cd")) == 1
+    )
     monkeypatch.setattr(protocols, "_sources", lambda: "edited")
     assert computed() == 1
 
@@ -154,16 +192,21 @@ def test_results_that_need_pickle_are_refused(tmp_path, x, message):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_failing_point_is_named_and_the_others_are_kept(tmp_path, jobs):
-    with pytest.raises(RuntimeError, match=r"fails_at_two failed at the point \{'x': 2\}: ZeroDivisionError: two"):
+    with pytest.raises(
+        RuntimeError, match=r"fails_at_two failed at the point \{'x': 2\}: ZeroDivisionError: two"
+    ):
         Sweep(tmp_path, "s", n_jobs=jobs).run(fails_at_two, [{"x": x} for x in (0, 1, 2)])
     again = Sweep(tmp_path, "s")
     again.run(fails_at_two, [{"x": 0}])
-    assert again.n_computed_ == 0 or jobs == 2  # with several processes the failure may come before the others are done
+    assert (
+        again.n_computed_ == 0 or jobs == 2
+    )  # with several processes the failure may come before the others are done
 
 
 def test_killed_sweep_goes_on_where_it_was(tmp_path):
     script = tmp_path / "work.py"
-    script.write_text(textwrap.dedent("""
+    script.write_text(
+        textwrap.dedent("""
         import sys, time
         from cuelearn.book.protocols import Sweep
         def wait(x):
@@ -173,7 +216,8 @@ def test_killed_sweep_goes_on_where_it_was(tmp_path):
             sweep = Sweep(sys.argv[1], "s")
             print("began", flush=True)
             print(sweep.run(wait, [{"x": x} for x in range(4)]), sweep.n_cached_, flush=True)
-    """))
+    """)
+    )
     command = [sys.executable, str(script), str(tmp_path)]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
@@ -203,7 +247,9 @@ def test_bad_arguments(tmp_path):
 
 def test_dask_gives_the_same(tmp_path):
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+    ) as cluster:
         remote = Sweep(tmp_path / "a", "s", scheduler=cluster.scheduler_address)
         assert remote.run(fails_at_two, [{"x": 0}, {"x": 1}]) == [0, 1]
         points, common = [{"a": a, "b": 0.5} for a in range(3)], {"table": np.ones((60, 60))}
@@ -247,7 +293,12 @@ def test_leftovers_of_dead_processes_are_removed(tmp_path):
 def test_file_lock_excludes(tmp_path):
     code = f"from cuelearn.book.protocols import file_lock\nwith file_lock({str(tmp_path / 'l')!r}, lambda: print('waits', flush=True)): print('in')"
     with file_lock(tmp_path / "l"):
-        other = subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True)
+        other = subprocess.Popen(
+            [sys.executable, "-c", code],
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         assert other.stdout.readline() == "waits\n"
         assert other.poll() is None
     assert other.stdout.read() == "in\n" and other.wait() == 0

@@ -26,7 +26,9 @@ def tables():
 def test_errors_agree_with_the_reference():
     assert tables(), "figures/reference has no table with test errors"
     for profile in {json.loads(file.read_text())["profile"] for file in REFERENCE.glob("*.json")}:
-        subprocess.run([sys.executable, "-m", "cuelearn.book.run", "--profile", profile], cwd=ROOT, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "cuelearn.book.run", "--profile", profile], cwd=ROOT, check=True
+        )
         for name in tables():
             ours, theirs = pd.read_csv(ROOT / "figures" / profile / name), pd.read_csv(REFERENCE / name)
             assert list(ours.columns) == list(theirs.columns) and len(ours) == len(theirs), name

@@ -39,10 +39,19 @@ book.record(judge_at_most("obs-1", [1, 2], 99, data="three classes"));"""
 
 def notebook(root, *codes, chapter="mkl", parameters=PARAMETERS):
     cells = [("markdown", "# Tiny"), ("parameters", parameters), *(("code", code) for code in codes)]
-    content = {"nbformat": 4, "nbformat_minor": 5, "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
-               "cells": []}
+    content = {
+        "nbformat": 4,
+        "nbformat_minor": 5,
+        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
+        "cells": [],
+    }
     for i, (kind, source) in enumerate(cells):
-        cell = {"cell_type": "markdown" if kind == "markdown" else "code", "id": f"{chapter}-{i:03d}", "metadata": {}, "source": source}
+        cell = {
+            "cell_type": "markdown" if kind == "markdown" else "code",
+            "id": f"{chapter}-{i:03d}",
+            "metadata": {},
+            "source": source,
+        }
         if kind != "markdown":
             cell |= {"outputs": [], "execution_count": None}
         if kind == "parameters":
@@ -59,7 +68,9 @@ def package(tmp_path_factory):
     """A copy of the package, so that nobody's editing during the tests makes results stale."""
     global PACKAGE_ROOT
     PACKAGE_ROOT = tmp_path_factory.mktemp("package")
-    shutil.copytree(ROOT / "cuelearn", PACKAGE_ROOT / "cuelearn", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        ROOT / "cuelearn", PACKAGE_ROOT / "cuelearn", ignore=shutil.ignore_patterns("__pycache__")
+    )
 
 
 def command(root, *arguments):
@@ -72,7 +83,13 @@ def environment(**more):
 
 
 def execute(root, *arguments, **env):
-    return subprocess.run(command(root, *arguments), env=environment(**env), capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return subprocess.run(
+        command(root, *arguments),
+        env=environment(**env),
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+    )
 
 
 def refused(root, capsys, *arguments):
@@ -87,13 +104,19 @@ def test_wrong_calls_list_the_right_names(tmp_path, capsys):
     message = refused(tmp_path, capsys, "-p", "sed=3")
     assert "no parameter 'sed'" in message and "Did you mean seed?" in message
     assert "seed (default 0), p (default 1.1), label (default 'x')" in message and "n_jobs" not in message
-    assert "no profile 'quik'. Did you mean quick? There are: smoke, quick, full" in refused(tmp_path, capsys, "--profile", "quik")
+    assert "no profile 'quik'. Did you mean quick? There are: smoke, quick, full" in refused(
+        tmp_path, capsys, "--profile", "quik"
+    )
     assert "no chapter 'mlk'. Did you mean mkl" in refused(tmp_path, capsys, "--chapter", "mlk")
-    assert "not there yet: oks. Chapters that exist: mkl" in refused(tmp_path, capsys, "--chapter", "mkl", "oks")
+    assert "not there yet: oks. Chapters that exist: mkl" in refused(
+        tmp_path, capsys, "--chapter", "mkl", "oks"
+    )
     assert "no data tier 'orignal'. Did you mean original?" in refused(tmp_path, capsys, "--data", "orignal")
     assert "set by --profile" in refused(tmp_path, capsys, "-p", "profile=full")
     assert "takes name=value" in refused(tmp_path, capsys, "-p", "seed")
-    assert "seed must be a whole number like its default 0, got 'auto'" in refused(tmp_path, capsys, "-p", "seed=auto")
+    assert "seed must be a whole number like its default 0, got 'auto'" in refused(
+        tmp_path, capsys, "-p", "seed=auto"
+    )
     assert "p must be a number" in refused(tmp_path, capsys, "-p", "p=[1]")
     assert "--jobs must be at least 1" in refused(tmp_path, capsys, "--jobs", "0")
     assert "unrecognized arguments: --chaptr" in refused(tmp_path, capsys, "--chaptr", "mkl")
@@ -128,24 +151,57 @@ def test_a_whole_run(tmp_path):
     first = execute(tmp_path, "--jobs", "2", HOME=home)
     assert first.returncode == 0, first.stderr
     out = tmp_path / "figures" / "quick"
-    for line in ("jmlr-fig-1", "three classes (simulated)", "claim obs-1: holds 1.5", "mkl: made in", "not made yet: thesis-fig-4.1", "claims open: om2-1"):
+    for line in (
+        "jmlr-fig-1",
+        "three classes (simulated)",
+        "claim obs-1: holds 1.5",
+        "mkl: made in",
+        "not made yet: thesis-fig-4.1",
+        "claims open: om2-1",
+    ):
         assert line in first.stdout
     names = {file.name for file in out.iterdir() if not file.name.startswith(".")}
-    assert names >= {"jmlr-fig-1.png", "jmlr-fig-1.svg", "jmlr-fig-1.csv", "jmlr-fig-1.json", "mlmkl-tab-1.md", "claims.csv", "claims.md",
-                     "summary.md", "README.md", "notebooks"}
-    assert "| jmlr-fig-2 |" in (out / "summary.md").read_text() and "![jmlr-fig-1](jmlr-fig-1.png)" in (out / "README.md").read_text()
+    assert names >= {
+        "jmlr-fig-1.png",
+        "jmlr-fig-1.svg",
+        "jmlr-fig-1.csv",
+        "jmlr-fig-1.json",
+        "mlmkl-tab-1.md",
+        "claims.csv",
+        "claims.md",
+        "summary.md",
+        "README.md",
+        "notebooks",
+    }
+    assert (
+        "| jmlr-fig-2 |" in (out / "summary.md").read_text()
+        and "![jmlr-fig-1](jmlr-fig-1.png)" in (out / "README.md").read_text()
+    )
     executed = json.loads((out / "notebooks" / "mkl.ipynb").read_text())
-    assert any("image/png" in output.get("data", {}) for cell in executed["cells"] for output in cell.get("outputs", []))
+    assert any(
+        "image/png" in output.get("data", {})
+        for cell in executed["cells"]
+        for output in cell.get("outputs", [])
+    )
     assert not list(out.rglob("*running*"))
 
     before = {file: file.stat().st_mtime_ns for file in out.rglob("*")}
     second = execute(tmp_path, HOME=home)
-    assert second.returncode == 0 and second.stdout == f"up to date: mkl in {Path('figures/quick')}\n" and second.stderr == ""
+    assert (
+        second.returncode == 0
+        and second.stdout == f"up to date: mkl in {Path('figures/quick')}\n"
+        and second.stderr == ""
+    )
     assert {file: file.stat().st_mtime_ns for file in out.rglob("*")} == before
 
     assert execute(tmp_path, "--report").returncode == 0
     book = (out / "report.html").read_text()
-    assert book.count("data:image/png;base64") >= 3 and "obs-1" in book and "chapter-mkl" in book and 'src="jmlr' not in book
+    assert (
+        book.count("data:image/png;base64") >= 3
+        and "obs-1" in book
+        and "chapter-mkl" in book
+        and 'src="jmlr' not in book
+    )
 
     # A lost file is noticed, and a figure that the notebook no longer makes goes.
     (out / "jmlr-fig-1.png").unlink()
@@ -188,9 +244,20 @@ def test_failure_keeps_log_and_notebook_and_is_repeated(tmp_path):
     done = execute(tmp_path, HOME=str(home))
     assert not list(home.iterdir())  # nothing is put into it either
     out = tmp_path / "figures" / "quick" / "notebooks"
-    assert done.returncode == 1 and "ZeroDivisionError" in done.stderr and "1 / 0" in done.stderr and "mkl: FAILED" in done.stdout
-    assert sorted(f.name for f in out.iterdir() if not f.name.startswith(".")) == ["mkl.failed.ipynb", "mkl.log"]
-    assert "ZeroDivisionError" in (out / "mkl.log").read_text() and "so far so good" in (out / "mkl.failed.ipynb").read_text()
+    assert (
+        done.returncode == 1
+        and "ZeroDivisionError" in done.stderr
+        and "1 / 0" in done.stderr
+        and "mkl: FAILED" in done.stdout
+    )
+    assert sorted(f.name for f in out.iterdir() if not f.name.startswith(".")) == [
+        "mkl.failed.ipynb",
+        "mkl.log",
+    ]
+    assert (
+        "ZeroDivisionError" in (out / "mkl.log").read_text()
+        and "so far so good" in (out / "mkl.failed.ipynb").read_text()
+    )
     assert not list(out.glob(".*running*"))
     notebook(tmp_path, "print('mended')")
     assert execute(tmp_path).returncode == 0
@@ -211,19 +278,30 @@ atomic_write(Path(figures_dir) / "result.txt", f"{result} {sweep.n_cached_}")"""
 def test_killed_run_leaves_nothing_half_done_and_goes_on(tmp_path):
     notebook(tmp_path, SLOW)
     points = tmp_path / ".cache" / "sweeps" / "slow"
-    process = subprocess.Popen(command(tmp_path), env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command(tmp_path),
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+    )
     deadline = time.monotonic() + 90
     while len(list(points.glob("[!.]*.npz"))) < 2 and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()
     out = tmp_path / "figures" / "quick"
-    assert not [f for f in out.rglob("*") if f.is_file() and not f.name.startswith(".")]  # neither notebook nor stamp nor result
+    assert not [
+        f for f in out.rglob("*") if f.is_file() and not f.name.startswith(".")
+    ]  # neither notebook nor stamp nor result
     done = execute(tmp_path)
     assert done.returncode == 0, done.stderr
     result, cached = (out / "result.txt").read_text().rsplit(" ", 1)
     assert result == "[0, 1, 2, 3, 4, 5]" and int(cached) >= 2
-    assert sorted(f.name for f in (out / "notebooks").iterdir() if f.name != ".mkl.lock") == ["mkl.ipynb", "mkl.json"]
+    assert sorted(f.name for f in (out / "notebooks").iterdir() if f.name != ".mkl.lock") == [
+        "mkl.ipynb",
+        "mkl.json",
+    ]
 
 
 def test_list_and_data(tmp_path, capsys, monkeypatch):
@@ -231,7 +309,11 @@ def test_list_and_data(tmp_path, capsys, monkeypatch):
     monkeypatch.delenv("CUELEARN_DATA", raising=False)
     assert run.main(["--root", str(tmp_path), "--list"]) == 0
     shown = capsys.readouterr().out
-    assert "mkl: not made yet" in shown and "seed = 0  # of everything" in shown and "oks: not there yet" in shown
+    assert (
+        "mkl: not made yet" in shown
+        and "seed = 0  # of everything" in shown
+        and "oks: not there yet" in shown
+    )
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "letter.csv.gz").write_bytes(b"0" * 1000)
     assert run.main(["--root", str(tmp_path), "--list-data"]) == 0

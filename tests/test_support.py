@@ -5,9 +5,25 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank, Linear, Poly
-from cuelearn.kernels.support import PrecomputedSupport, SupportSet, distance_matrix, kernel_values, mean_rule, resolve_kernel
+from cuelearn.kernels.support import (
+    PrecomputedSupport,
+    SupportSet,
+    distance_matrix,
+    kernel_values,
+    mean_rule,
+    resolve_kernel,
+)
 
-KERNELS = [RBF(), RBF(factor=0.5), Chi2(), ExpDistance("euclidean"), ExpDistance("cityblock"), ExpDistance("sqeuclidean"), Linear(), Poly(3)]
+KERNELS = [
+    RBF(),
+    RBF(factor=0.5),
+    Chi2(),
+    ExpDistance("euclidean"),
+    ExpDistance("cityblock"),
+    ExpDistance("sqeuclidean"),
+    Linear(),
+    Poly(3),
+]
 
 
 def data(n=40, d=7, seed=0):
@@ -21,8 +37,12 @@ def test_values_are_those_of_the_bank(kernel):
     bank = KernelBank([("cue", kernel, slice(None))], X, dtype=np.float64)
     support = SupportSet(kernel, True, X)
     support.add(X, np.arange(40))
-    assert type(support.kernel) is type(bank.kernels_[0])  # with the same gamma, but for the precision in which its mean was formed
-    assert getattr(support.kernel, "gamma", 1.0) == pytest.approx(getattr(bank.kernels_[0], "gamma", 1.0), rel=1e-7)
+    assert type(support.kernel) is type(
+        bank.kernels_[0]
+    )  # with the same gamma, but for the precision in which its mean was formed
+    assert getattr(support.kernel, "gamma", 1.0) == pytest.approx(
+        getattr(bank.kernels_[0], "gamma", 1.0), rel=1e-7
+    )
     np.testing.assert_allclose(support.cross(X), bank.stack[0], atol=1e-7)
     cross = np.concatenate([block for _, block in bank.cross(new).blocks()], axis=1)[0]
     np.testing.assert_allclose(support.cross(new), cross, atol=1e-7)
@@ -47,7 +67,12 @@ def test_an_empty_set():
     X = data()
     support = SupportSet(RBF(), True, X)
     rows, diagonal, columns, places = support.batch(X[:1])
-    assert rows.shape == (1, 1) and rows[0, 0] == diagonal[0] == 1.0 and columns.size == 0 and places.tolist() == [0]
+    assert (
+        rows.shape == (1, 1)
+        and rows[0, 0] == diagonal[0] == 1.0
+        and columns.size == 0
+        and places.tolist() == [0]
+    )
     assert support.cross(X).shape == (40, 0)
 
 
@@ -89,14 +114,18 @@ def test_distance_matrix(metric, dtype):
     double = X.astype(float)
     if metric == "chi2":
         below = double[:, None] + double[None]
-        wanted = (np.divide((double[:, None] - double[None]) ** 2, below, out=np.zeros_like(below), where=below > 0.0)).sum(axis=2)
+        wanted = (
+            np.divide(
+                (double[:, None] - double[None]) ** 2, below, out=np.zeros_like(below), where=below > 0.0
+            )
+        ).sum(axis=2)
     else:
         wanted = cdist(double, double, metric)
     found = distance_matrix(X, metric)
     assert found.dtype == dtype and found[6, 7] == found[5, 8] == 0.0
     np.testing.assert_allclose(found, wanted, atol=1e-12 if dtype == np.float64 else 1e-5)
     np.testing.assert_array_equal(found, found.T)
-    for options in (dict(n_jobs=2), dict(tile=16), dict(tile=16, n_jobs=2), dict(tile=70)):
+    for options in ({"n_jobs": 2}, {"tile": 16}, {"tile": 16, "n_jobs": 2}, {"tile": 70}):
         np.testing.assert_array_equal(distance_matrix(X, metric, **options), found)
     assert mean_rule(found) == pytest.approx(wanted.sum() / (70 * 69), rel=1e-5)
 
@@ -111,13 +140,37 @@ def test_bad_input():
     X = data()
     for call, error, match in (
         (lambda: resolve_kernel("rbf", X), TypeError, "kernel must be one of cuelearn.kernels, such as"),
-        (lambda: resolve_kernel(ExpDistance("precomputed"), X), ValueError, "kernel must be computed from X here"),
-        (lambda: resolve_kernel(RBF(), X[:1]), ValueError, "takes its gamma from the first batch, which must hold at least 2 samples"),
+        (
+            lambda: resolve_kernel(ExpDistance("precomputed"), X),
+            ValueError,
+            "kernel must be computed from X here",
+        ),
+        (
+            lambda: resolve_kernel(RBF(), X[:1]),
+            ValueError,
+            "takes its gamma from the first batch, which must hold at least 2 samples",
+        ),
         (lambda: SupportSet(Chi2(gamma=1.0), True, -X), ValueError, "negative"),
-        (lambda: SupportSet(Chi2(gamma=1.0), True, X).batch(-X), ValueError, "X must not be negative for a chi-squared kernel"),
-        (lambda: SupportSet(ExpDistance("chi2"), True, X).cross(-X), ValueError, "X must not be negative for a chi-squared kernel"),
-        (lambda: distance_matrix(X, "cosine"), ValueError, "metric must be 'chi2', 'cityblock' or 'sqeuclidean', got 'cosine'"),
-        (lambda: distance_matrix(-X, "chi2"), ValueError, "X must not be negative for the chi-squared distance"),
+        (
+            lambda: SupportSet(Chi2(gamma=1.0), True, X).batch(-X),
+            ValueError,
+            "X must not be negative for a chi-squared kernel",
+        ),
+        (
+            lambda: SupportSet(ExpDistance("chi2"), True, X).cross(-X),
+            ValueError,
+            "X must not be negative for a chi-squared kernel",
+        ),
+        (
+            lambda: distance_matrix(X, "cosine"),
+            ValueError,
+            "metric must be 'chi2', 'cityblock' or 'sqeuclidean', got 'cosine'",
+        ),
+        (
+            lambda: distance_matrix(-X, "chi2"),
+            ValueError,
+            "X must not be negative for the chi-squared distance",
+        ),
         (lambda: PrecomputedSupport().batch(X), ValueError, r"X must have shape \(n, 0 \+ n\)"),
         (lambda: PrecomputedSupport().cross(X), ValueError, r"X must have shape \(n, 0\)"),
     ):

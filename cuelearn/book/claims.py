@@ -30,8 +30,22 @@ import pandas as pd
 from cuelearn.book.figures import FigureStore, interval, markdown_table
 from cuelearn.book.protocols import atomic_write, file_lock
 
-__all__ = ["VERDICTS", "ClaimBook", "Verdict", "claims", "combine", "judge_at_least", "judge_at_most", "judge_bound", "judge_close",
-           "judge_difference", "judge_exact", "judge_ratio", "judge_slope", "not_testable"]
+__all__ = [
+    "VERDICTS",
+    "ClaimBook",
+    "Verdict",
+    "claims",
+    "combine",
+    "judge_at_least",
+    "judge_at_most",
+    "judge_bound",
+    "judge_close",
+    "judge_difference",
+    "judge_exact",
+    "judge_ratio",
+    "judge_slope",
+    "not_testable",
+]
 
 VERDICTS = ("holds", "fails", "partly", "not testable here", "open")
 
@@ -75,7 +89,11 @@ class Verdict(NamedTuple):
     def _repr_markdown_(self):
         """How a notebook shows it."""
         says = _claims().loc[self.claim, "claim"] if self.claim in _claims().index else ""
-        number = "" if self.number is None or not np.isfinite(self.number) else f"{self.measure}: {self.number:.4g}"
+        number = (
+            ""
+            if self.number is None or not np.isfinite(self.number)
+            else f"{self.measure}: {self.number:.4g}"
+        )
         if number and self.low is not None and np.isfinite(self.low):
             number += f" (95% interval {self.low:.4g} to {self.high:.4g})"
         found = ". ".join(filter(None, [number, f"Data: {self.data}" if self.data else "", self.text]))
@@ -84,7 +102,9 @@ class Verdict(NamedTuple):
 
 @lru_cache(maxsize=1)
 def _claims():
-    return pd.read_csv(Path(__file__).with_name("claims.csv"), keep_default_na=False).set_index("id", drop=False)
+    return pd.read_csv(Path(__file__).with_name("claims.csv"), keep_default_na=False).set_index(
+        "id", drop=False
+    )
 
 
 def claims(chapter=None):
@@ -99,7 +119,9 @@ def claims(chapter=None):
 def _decide(claim, low, high, number, holds_if, threshold, **about):
     """Verdict from an interval: `holds_if` is "above" or "below" the threshold (the threshold itself holds)."""
     if low is None or not np.isfinite([low, high]).all():
-        return Verdict(claim, "not testable here", number, None, None, **_add(about, "A single run has no interval."))
+        return Verdict(
+            claim, "not testable here", number, None, None, **_add(about, "A single run has no interval.")
+        )
     above, below = low >= threshold, high <= threshold
     if above and below:  # no spread at all, exactly on the threshold
         verdict, said = "holds", ""
@@ -138,16 +160,50 @@ def judge_at_most(claim, values, bound, *, measure="", data="", text="", figure=
     Verdict
     """
     answer = interval(_samples(values, "values"))
-    return _decide(claim, answer.low, answer.high, answer.mean, "below", bound, measure=measure, data=data, text=text, figure=figure)
+    return _decide(
+        claim,
+        answer.low,
+        answer.high,
+        answer.mean,
+        "below",
+        bound,
+        measure=measure,
+        data=data,
+        text=text,
+        figure=figure,
+    )
 
 
 def judge_at_least(claim, values, bound, *, measure="", data="", text="", figure=""):
     """Claim: the mean of `values` is at least `bound`. Parameters as for `judge_at_most`."""
     answer = interval(_samples(values, "values"))
-    return _decide(claim, answer.low, answer.high, answer.mean, "above", bound, measure=measure, data=data, text=text, figure=figure)
+    return _decide(
+        claim,
+        answer.low,
+        answer.high,
+        answer.mean,
+        "above",
+        bound,
+        measure=measure,
+        data=data,
+        text=text,
+        figure=figure,
+    )
 
 
-def judge_difference(claim, ours, other, *, lower_is_better=True, margin=0.0, paired=True, measure="", data="", text="", figure=""):
+def judge_difference(
+    claim,
+    ours,
+    other,
+    *,
+    lower_is_better=True,
+    margin=0.0,
+    paired=True,
+    measure="",
+    data="",
+    text="",
+    figure="",
+):
     """Claim: `ours` is better than `other` on average, by at least `margin`.
 
     Parameters
@@ -182,13 +238,17 @@ def judge_difference(claim, ours, other, *, lower_is_better=True, margin=0.0, pa
             from scipy.stats import t
 
             a, b = ours.var(ddof=1) / len(ours), other.var(ddof=1) / len(other)
-            freedom = (a + b) ** 2 / max(a**2 / (len(ours) - 1) + b**2 / (len(other) - 1), np.finfo(float).tiny)
+            freedom = (a + b) ** 2 / max(
+                a**2 / (len(ours) - 1) + b**2 / (len(other) - 1), np.finfo(float).tiny
+            )
             half = float(t.ppf(0.975, max(freedom, 1.0)) * np.sqrt(a + b))
             low, high = number - half, number + half
     threshold = -margin if lower_is_better else margin
     about = {"measure": measure, "data": data, "text": text, "figure": figure}
     verdict = _decide(claim, low, high, number, "below" if lower_is_better else "above", threshold, **about)
-    if margin == 0.0 and verdict.low is not None and verdict.low == verdict.high == 0.0:  # "better" excludes exactly equal
+    if (
+        margin == 0.0 and verdict.low is not None and verdict.low == verdict.high == 0.0
+    ):  # "better" excludes exactly equal
         return verdict._replace(verdict="fails", text=" ".join(filter(None, [text, "No difference at all."])))
     return verdict
 
@@ -205,15 +265,26 @@ def judge_close(claim, ours, other, tolerance, *, measure="", data="", text="", 
     number, low, high = interval(ours - other)
     about = {"measure": measure, "data": data, "text": text, "figure": figure}
     if not np.isfinite([low, high]).all():
-        return Verdict(claim, "not testable here", number, None, None, **_add(about, "A single run has no interval."))
+        return Verdict(
+            claim, "not testable here", number, None, None, **_add(about, "A single run has no interval.")
+        )
     if -tolerance <= low and high <= tolerance:
         return Verdict(claim, "holds", number, low, high, **about)
     if low > tolerance or high < -tolerance:
         return Verdict(claim, "fails", number, low, high, **about)
-    return Verdict(claim, "not testable here", number, low, high, **_add(about, f"Undecided: the interval reaches past {tolerance:.4g}."))
+    return Verdict(
+        claim,
+        "not testable here",
+        number,
+        low,
+        high,
+        **_add(about, f"Undecided: the interval reaches past {tolerance:.4g}."),
+    )
 
 
-def judge_ratio(claim, numerator, denominator, at_least=None, at_most=None, *, measure="", data="", text="", figure=""):
+def judge_ratio(
+    claim, numerator, denominator, at_least=None, at_most=None, *, measure="", data="", text="", figure=""
+):
     """Claim: the (geometric mean) ratio of paired positive measurements, times for instance, lies in a stated range.
 
     Parameters
@@ -239,10 +310,25 @@ def judge_ratio(claim, numerator, denominator, at_least=None, at_most=None, *, m
     if at_least is None and at_most is None:
         raise ValueError("give at_least, at_most, or both")
     number, low, high = (float(np.exp(v)) for v in interval(np.log(top) - np.log(bottom)))
-    return _within(claim, number, low, high, at_least, at_most, measure=measure, data=data, text=text, figure=figure)
+    return _within(
+        claim, number, low, high, at_least, at_most, measure=measure, data=data, text=text, figure=figure
+    )
 
 
-def judge_slope(claim, x, y, at_least=None, at_most=None, *, log_x=True, log_y=True, measure="", data="", text="", figure=""):
+def judge_slope(
+    claim,
+    x,
+    y,
+    at_least=None,
+    at_most=None,
+    *,
+    log_x=True,
+    log_y=True,
+    measure="",
+    data="",
+    text="",
+    figure="",
+):
     """Claim: the least-squares slope of y on x (by default on logarithmic axes: an exponent) lies in a stated range.
 
     Parameters
@@ -272,13 +358,26 @@ def judge_slope(claim, x, y, at_least=None, at_most=None, *, log_x=True, log_y=T
         raise ValueError("values on a logarithmic axis must be positive")
     fit = linregress(np.log(x) if log_x else x, np.log(y) if log_y else y)
     half = t.ppf(0.975, len(x) - 2) * fit.stderr
-    return _within(claim, float(fit.slope), float(fit.slope - half), float(fit.slope + half), at_least, at_most,
-                   measure=measure, data=data, text=text, figure=figure)
+    return _within(
+        claim,
+        float(fit.slope),
+        float(fit.slope - half),
+        float(fit.slope + half),
+        at_least,
+        at_most,
+        measure=measure,
+        data=data,
+        text=text,
+        figure=figure,
+    )
 
 
 def _within(claim, number, low, high, at_least, at_most, **about):
-    ends = [_decide(claim, low, high, number, side, end, **about)
-            for side, end in (("above", at_least), ("below", at_most)) if end is not None]
+    ends = [
+        _decide(claim, low, high, number, side, end, **about)
+        for side, end in (("above", at_least), ("below", at_most))
+        if end is not None
+    ]
     for verdict in ("fails", "not testable here", "holds"):
         for end in ends:
             if end.verdict == verdict:
@@ -286,7 +385,9 @@ def _within(claim, number, low, high, at_least, at_most, **about):
     raise AssertionError("unreachable: every verdict of _decide is listed")
 
 
-def judge_bound(claim, measured, bound, *, slack=1e-9, measure="measured over bound, largest", data="", text="", figure=""):
+def judge_bound(
+    claim, measured, bound, *, slack=1e-9, measure="measured over bound, largest", data="", text="", figure=""
+):
     """Claim: a theorem's bound; every measured value is at most its bound.
 
     Parameters
@@ -308,16 +409,32 @@ def judge_bound(claim, measured, bound, *, slack=1e-9, measure="measured over bo
     measured, bound = np.broadcast_arrays(np.asarray(measured, float), np.asarray(bound, float))
     measured, bound = _samples(measured, "measured"), _samples(bound, "bound")
     violations = int((measured > bound + slack * np.abs(bound)).sum())
-    ratio = float(np.max(np.divide(measured, bound, out=np.where(measured > 0, np.inf, 0.0), where=bound > 0)))
+    ratio = float(
+        np.max(np.divide(measured, bound, out=np.where(measured > 0, np.inf, 0.0), where=bound > 0))
+    )
     said = f"{violations} of {len(measured)} comparisons above the bound."
-    return Verdict(claim, "fails" if violations else "holds", ratio, measure=measure, data=data, figure=figure,
-                   text=" ".join(filter(None, [text, said])))
+    return Verdict(
+        claim,
+        "fails" if violations else "holds",
+        ratio,
+        measure=measure,
+        data=data,
+        figure=figure,
+        text=" ".join(filter(None, [text, said])),
+    )
 
 
 def judge_exact(claim, true, *, number=None, measure="", data="", text="", figure=""):
     """Claim that is decided by an exact finding (a count, an identity), not by an average: `true` or not."""
-    return Verdict(claim, "holds" if true else "fails", None if number is None else float(number), measure=measure, data=data,
-                   text=text, figure=figure)
+    return Verdict(
+        claim,
+        "holds" if true else "fails",
+        None if number is None else float(number),
+        measure=measure,
+        data=data,
+        text=text,
+        figure=figure,
+    )
 
 
 def not_testable(claim, why, *, data="", figure=""):
@@ -363,7 +480,13 @@ def combine(claim, parts, *, main=0, open_parts=(), text="", figure=""):
         said.append(f"Open: {'; '.join(open_parts)}.")
     first = list(parts.values())[main]
     data = "; ".join(dict.fromkeys(part.data for part in parts.values() if part.data))
-    return first._replace(claim=claim, verdict=verdict, data=data, text=" ".join(filter(None, [text, *said])), figure=figure or first.figure)
+    return first._replace(
+        claim=claim,
+        verdict=verdict,
+        data=data,
+        text=" ".join(filter(None, [text, *said])),
+        figure=figure or first.figure,
+    )
 
 
 def _number(verdict):
@@ -391,7 +514,21 @@ class ClaimBook:
     so that no verdict of an earlier run survives unless it is found again. Rows of other chapters stay as they are.
     """
 
-    COLUMNS = ("id", "chapter", "source", "claim", "verdict", "number", "low", "high", "measure", "data", "profile", "text", "figure")
+    COLUMNS = (
+        "id",
+        "chapter",
+        "source",
+        "claim",
+        "verdict",
+        "number",
+        "low",
+        "high",
+        "measure",
+        "data",
+        "profile",
+        "text",
+        "figure",
+    )
 
     def __init__(self, store: FigureStore):
         self.store = store
@@ -411,14 +548,18 @@ class ClaimBook:
         mine = claims(self.store.chapter)
         if verdict.claim not in mine.index:
             near = difflib.get_close_matches(verdict.claim, list(mine.index), n=3)
-            raise ValueError(f"claim {verdict.claim!r} is not among the claims of the chapter {self.store.chapter}"
-                             + (f"; did you mean {' or '.join(near)}?" if near else f": {', '.join(mine.index)}"))
+            raise ValueError(
+                f"claim {verdict.claim!r} is not among the claims of the chapter {self.store.chapter}"
+                + (f"; did you mean {' or '.join(near)}?" if near else f": {', '.join(mine.index)}")
+            )
         if verdict.verdict not in VERDICTS:
             raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}, got {verdict.verdict!r}")
         if verdict.verdict in ("holds", "fails", "partly") and not verdict.data:
             raise ValueError(f"the verdict on {verdict.claim} does not name the data it was found on")
         if verdict.verdict in ("partly", "not testable here") and not verdict.text:
-            raise ValueError(f"the verdict {verdict.verdict!r} on {verdict.claim} needs a text that says what is open")
+            raise ValueError(
+                f"the verdict {verdict.verdict!r} on {verdict.claim} needs a text that says what is open"
+            )
         self.verdicts[verdict.claim] = verdict
         self._write()
         return verdict
@@ -428,7 +569,15 @@ class ClaimBook:
         rows = []
         for row in claims(self.store.chapter).itertuples():
             verdict = self.verdicts.get(row.id, Verdict(row.id, "open", profile=self.store.profile))
-            rows.append({**verdict._asdict(), "id": row.id, "chapter": row.chapter, "source": row.source, "claim": row.claim})
+            rows.append(
+                {
+                    **verdict._asdict(),
+                    "id": row.id,
+                    "chapter": row.chapter,
+                    "source": row.source,
+                    "claim": row.claim,
+                }
+            )
         return pd.DataFrame(rows)[list(self.COLUMNS)]
 
     def _write(self):
@@ -439,7 +588,9 @@ class ClaimBook:
             others = others[others["chapter"] != self.store.chapter]
             order = {claim: i for i, claim in enumerate(claims().index)}
             parts = [part for part in (others, rows.astype(object)) if len(part)]
-            table = pd.concat(parts, ignore_index=True).sort_values("id", key=lambda ids: ids.map(order), kind="stable")
+            table = pd.concat(parts, ignore_index=True).sort_values(
+                "id", key=lambda ids: ids.map(order), kind="stable"
+            )
             buffer = io.StringIO()
             table.to_csv(buffer, index=False, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
             atomic_write(directory / "claims.csv", buffer.getvalue())
@@ -450,19 +601,39 @@ def read_verdicts(directory):
     """The verdicts written in `directory` (DataFrame with `ClaimBook.COLUMNS`; empty if there are none)."""
     with contextlib.suppress(FileNotFoundError, pd.errors.EmptyDataError):
         text = {column: str for column in ClaimBook.COLUMNS if column not in ("number", "low", "high")}
-        table = pd.read_csv(Path(directory) / "claims.csv", dtype=text, keep_default_na=False, na_values={c: [""] for c in ("number", "low", "high")})
+        table = pd.read_csv(
+            Path(directory) / "claims.csv",
+            dtype=text,
+            keep_default_na=False,
+            na_values={c: [""] for c in ("number", "low", "high")},
+        )
         return table.astype(object)
     return pd.DataFrame(columns=list(ClaimBook.COLUMNS), dtype=object)
 
 
 def verdict_table(table):
     """Verdicts as Markdown: a count, then one row for each claim."""
-    counts = [f"{(table['verdict'] == verdict).sum()} {verdict}" for verdict in VERDICTS if (table["verdict"] == verdict).any()]
+    counts = [
+        f"{(table['verdict'] == verdict).sum()} {verdict}"
+        for verdict in VERDICTS
+        if (table["verdict"] == verdict).any()
+    ]
     shown = []
     for row in table.itertuples():
         number = "" if pd.isna(row.number) else f"{row.number:.4g}"
         spread = "" if pd.isna(row.low) else f"{row.low:.4g} to {row.high:.4g}"
-        shown.append({"claim": row.id, "says": f"{row.claim} ({row.source})", "verdict": f"**{row.verdict}**" if row.verdict != "open" else "open",
-                      "number": number, "95% interval": spread, "measure": row.measure, "data": row.data, "profile": row.profile,
-                      "remark": row.text, "figure": row.figure})
+        shown.append(
+            {
+                "claim": row.id,
+                "says": f"{row.claim} ({row.source})",
+                "verdict": f"**{row.verdict}**" if row.verdict != "open" else "open",
+                "number": number,
+                "95% interval": spread,
+                "measure": row.measure,
+                "data": row.data,
+                "profile": row.profile,
+                "remark": row.text,
+                "figure": row.figure,
+            }
+        )
     return f"{', '.join(counts)}.\n\n" + markdown_table(pd.DataFrame(shown))

@@ -30,8 +30,19 @@ from matplotlib.figure import Figure
 import cuelearn
 from cuelearn.book.protocols import atomic_write
 
-__all__ = ["METHOD_STYLE", "FigureStore", "Interval", "atomic_write", "band", "catalogue", "interval", "markdown_table", "method_style",
-           "name_methods", "use_style"]
+__all__ = [
+    "METHOD_STYLE",
+    "FigureStore",
+    "Interval",
+    "atomic_write",
+    "band",
+    "catalogue",
+    "interval",
+    "markdown_table",
+    "method_style",
+    "name_methods",
+    "use_style",
+]
 
 PROFILES = ("smoke", "quick", "full", "reference")
 CONFIDENCE = 0.95
@@ -43,7 +54,15 @@ NOT_PARAMETERS = ("figures_dir", "n_jobs", "scheduler", "profile")
 # The palette of Okabe and Ito, which people with any common form of colour blindness can tell apart; without its yellow, too pale
 # for a line on white, and with a grey.
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK, GREY = (
-    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#000000", "#7F7F7F")  # fmt: skip
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#D55E00",
+    "#CC79A7",
+    "#56B4E9",
+    "#000000",
+    "#7F7F7F",
+)
 PALETTE = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY, BLACK, GREY)
 
 _STYLE = {
@@ -186,7 +205,9 @@ def name_methods(names):
     """
     unnamed = [name for name in names if name not in METHOD_STYLE]
     for i, name in enumerate(unnamed):
-        METHOD_STYLE[name] = _row(name, mpl.colors.to_hex(str(0.25 + 0.12 * (i % 4))), "*ph8H"[i % 5], (0, (1, 1)))
+        METHOD_STYLE[name] = _row(
+            name, mpl.colors.to_hex(str(0.25 + 0.12 * (i % 4))), "*ph8H"[i % 5], (0, (1, 1))
+        )
 
 
 def _near(name, names):
@@ -226,7 +247,11 @@ def interval(values, axis=0):
     if n == 0:
         raise ValueError("values is empty: an interval needs at least one measurement")
     mean = values.mean(axis=axis) if values.ndim else values
-    half = np.full_like(mean, np.nan) if n < 2 else t.ppf((1 + CONFIDENCE) / 2, n - 1) * values.std(axis=axis, ddof=1) / np.sqrt(n)
+    half = (
+        np.full_like(mean, np.nan)
+        if n < 2
+        else t.ppf((1 + CONFIDENCE) / 2, n - 1) * values.std(axis=axis, ddof=1) / np.sqrt(n)
+    )
     answer = Interval(mean, mean - half, mean + half)
     return answer if np.ndim(mean) else Interval(*(float(v) for v in answer))
 
@@ -258,7 +283,15 @@ def band(ax, x, samples, method=None, alpha=0.2, geometric=False, **style):
     drawn = Interval(*np.exp(interval(np.log(samples)))) if geometric else interval(samples)
     (line,) = ax.plot(x, drawn.mean, **style)
     if len(samples) > 1:
-        ax.fill_between(x, drawn.low, drawn.high, color=line.get_color(), alpha=alpha, linewidth=0, zorder=line.get_zorder() - 0.1)
+        ax.fill_between(
+            x,
+            drawn.low,
+            drawn.high,
+            color=line.get_color(),
+            alpha=alpha,
+            linewidth=0,
+            zorder=line.get_zorder() - 0.1,
+        )
         ax.cuelearn_band = f"{'geometric ' if geometric else ''}mean of {len(samples)} runs, band: {CONFIDENCE:.0%} interval of the mean"
     return drawn
 
@@ -273,7 +306,9 @@ def _band_names(fig):
 
 @lru_cache(maxsize=1)
 def _catalogue():
-    return pd.read_csv(Path(__file__).with_name("catalogue.csv"), keep_default_na=False).set_index("id", drop=False)
+    return pd.read_csv(Path(__file__).with_name("catalogue.csv"), keep_default_na=False).set_index(
+        "id", drop=False
+    )
 
 
 def catalogue(chapter=None):
@@ -305,8 +340,14 @@ def _cell(value, digits):
 def markdown_table(rows, digits=4):
     """A DataFrame as a Markdown table (without its index); floats with `digits` significant digits, missing values empty."""
     columns = [str(column) for column in rows.columns]
-    numeric = [pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype) for dtype in rows.dtypes]
-    lines = ["| " + " | ".join(columns) + " |", "|" + "|".join("---:" if right else "---" for right in numeric) + "|"]
+    numeric = [
+        pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
+        for dtype in rows.dtypes
+    ]
+    lines = [
+        "| " + " | ".join(columns) + " |",
+        "|" + "|".join("---:" if right else "---" for right in numeric) + "|",
+    ]
     for row in rows.itertuples(index=False, name=None):
         lines.append("| " + " | ".join(_cell(value, digits) for value in row) + " |")
     return "\n".join(lines) + "\n"
@@ -331,7 +372,9 @@ def _as_provenance(item):
         raise TypeError(f"provenance must hold records with the fields name and tier, got {item!r}")
     record = {key: value for key, value in record.items() if value is not None}
     if not record.get("name") or record.get("tier") not in _TIERS:
-        raise ValueError(f"a provenance record needs a name and a tier out of {', '.join(_TIERS)}, got {record}")
+        raise ValueError(
+            f"a provenance record needs a name and a tier out of {', '.join(_TIERS)}, got {record}"
+        )
     return record
 
 
@@ -339,7 +382,14 @@ def _made_word(record):
     """How data that is not a recording is called wherever it is shown; empty for real data."""
     if record["tier"] != "generated":
         return ""
-    return next((str(record[key]) for key in ("word", "kind") if record.get(key) in ("simulated", "composed", "rendered")), "simulated")
+    return next(
+        (
+            str(record[key])
+            for key in ("word", "kind")
+            if record.get(key) in ("simulated", "composed", "rendered")
+        ),
+        "simulated",
+    )
 
 
 def _data_line(records):
@@ -354,7 +404,16 @@ def _data_line(records):
 def _surroundings():
     """Versions, platform and commit: the same for all figures of a process."""
     versions = {"python": platform.python_version(), "cuelearn": cuelearn.__version__}
-    for package in ("numpy", "scipy", "pandas", "matplotlib", "numba", "scikit-learn", "scikit-image", "joblib"):
+    for package in (
+        "numpy",
+        "scipy",
+        "pandas",
+        "matplotlib",
+        "numba",
+        "scikit-learn",
+        "scikit-image",
+        "joblib",
+    ):
         with contextlib.suppress(PackageNotFoundError):
             versions[package] = version(package)
     checkout = Path(cuelearn.__file__).resolve().parents[1]
@@ -362,11 +421,22 @@ def _surroundings():
     if (checkout / ".git").exists():
         with contextlib.suppress(OSError, subprocess.SubprocessError):
             git = ["git", "-C", str(checkout)]
-            commit = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=True).stdout.strip()
-            changed = subprocess.run([*git, "status", "--porcelain", "-uno", "--", "cuelearn", "notebooks", "data"],
-                                     capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+            commit = subprocess.run(
+                [*git, "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=True
+            ).stdout.strip()
+            changed = subprocess.run(
+                [*git, "status", "--porcelain", "-uno", "--", "cuelearn", "notebooks", "data"],
+                capture_output=True,
+                text=True,
+                timeout=10,
+                check=True,
+            ).stdout.strip()
             commit += " with changes" if changed else ""
-    return {"versions": versions, "platform": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores", "commit": commit}
+    return {
+        "versions": versions,
+        "platform": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "commit": commit,
+    }
 
 
 def _jsonable(value):
@@ -432,17 +502,23 @@ class FigureStore:
         if profile not in PROFILES:
             raise ValueError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
         if chapter not in set(_catalogue()["chapter"]):
-            raise ValueError(f"chapter must be one of {', '.join(dict.fromkeys(_catalogue()['chapter']))}, got {chapter!r}")
+            raise ValueError(
+                f"chapter must be one of {', '.join(dict.fromkeys(_catalogue()['chapter']))}, got {chapter!r}"
+            )
         checkout = Path(cuelearn.__file__).resolve().parents[1]
         self.profile = profile
         self.chapter = chapter
         self.directory = Path(figures_dir) if figures_dir is not None else checkout / "figures" / profile
         self.cache_dir = Path(os.environ.get("CUELEARN_CACHE") or checkout / ".cache") / "sweeps" / profile
-        self.parameters = {k: _jsonable(v) for k, v in dict(parameters or {}).items() if k not in NOT_PARAMETERS}
+        self.parameters = {
+            k: _jsonable(v) for k, v in dict(parameters or {}).items() if k not in NOT_PARAMETERS
+        }
         self.saved: list[str] = []
         self._clock = time.perf_counter()
 
-    def save_figure(self, fig: Figure, id, data, suffix=None, provenance=(), note="", paper=None, seeds=None, seconds=None):
+    def save_figure(
+        self, fig: Figure, id, data, suffix=None, provenance=(), note="", paper=None, seeds=None, seconds=None
+    ):
         """Write a figure with its numbers and what made it.
 
         Parameters
@@ -479,16 +555,30 @@ class FigureStore:
         """
         name, row, records = self._check(id, suffix, provenance)
         tables = {"": data} if isinstance(data, pd.DataFrame) else data
-        if not isinstance(tables, Mapping) or not tables or not all(isinstance(table, pd.DataFrame) for table in tables.values()):
-            raise TypeError(f"data must be a DataFrame or a dict of DataFrames (the plotted numbers), got {type(data).__name__}")
+        if (
+            not isinstance(tables, Mapping)
+            or not tables
+            or not all(isinstance(table, pd.DataFrame) for table in tables.values())
+        ):
+            raise TypeError(
+                f"data must be a DataFrame or a dict of DataFrames (the plotted numbers), got {type(data).__name__}"
+            )
         pictures = self._draw(fig, records)
-        csv = {f"{name}.{_checked_name(key, 'key of data')}.csv" if key else f"{name}.csv": table for key, table in tables.items()}
-        contents = {f"{name}.png": pictures["png"], f"{name}.svg": pictures["svg"],
-                    **{file: table.to_csv(index=False, lineterminator="\n") for file, table in csv.items()}}
+        csv = {
+            f"{name}.{_checked_name(key, 'key of data')}.csv" if key else f"{name}.csv": table
+            for key, table in tables.items()
+        }
+        contents = {
+            f"{name}.png": pictures["png"],
+            f"{name}.svg": pictures["svg"],
+            **{file: table.to_csv(index=False, lineterminator="\n") for file, table in csv.items()},
+        }
         self._write(name, "figure", row, suffix, records, contents, note, paper, seeds, seconds)
         return self.directory / f"{name}.png"
 
-    def save_table(self, df, id, suffix=None, provenance=(), note="", paper=None, seeds=None, seconds=None, digits=4):
+    def save_table(
+        self, df, id, suffix=None, provenance=(), note="", paper=None, seeds=None, seconds=None, digits=4
+    ):
         """Write a table as CSV and Markdown, the paper's own numbers beside ours.
 
         Parameters
@@ -515,7 +605,9 @@ class FigureStore:
             if theirs.index.name is not None and theirs.index.name == table.index.name:
                 theirs = theirs.reindex(table.index)
             if len(theirs) != len(table):
-                raise ValueError(f"paper must have one value for each of the {len(table)} rows of df, got {len(theirs)}")
+                raise ValueError(
+                    f"paper must have one value for each of the {len(table)} rows of df, got {len(theirs)}"
+                )
             for column in theirs.columns:
                 at = list(table.columns).index(column) + 1 if column in table.columns else len(table.columns)
                 table.insert(at, f"paper: {column}", theirs[column].to_numpy())
@@ -523,7 +615,10 @@ class FigureStore:
             table = table.reset_index()
         head = f"**{row['source']}**: {row['shows']}\n\n"
         tail = f"\nData: {_data_line(records)}; the paper's: {row['papers_data']}. Profile {self.profile}.{' ' + note if note else ''}\n"
-        contents = {f"{name}.csv": table.to_csv(index=False, lineterminator="\n"), f"{name}.md": head + markdown_table(table, digits) + tail}
+        contents = {
+            f"{name}.csv": table.to_csv(index=False, lineterminator="\n"),
+            f"{name}.md": head + markdown_table(table, digits) + tail,
+        }
         self._write(name, "table", row, suffix, records, contents, note, paper, seeds, seconds)
         return self.directory / f"{name}.md"
 
@@ -533,7 +628,11 @@ class FigureStore:
         row = _catalogue_row(id)
         if row["chapter"] != self.chapter:
             raise ValueError(f"id {id!r} belongs to the chapter {row['chapter']}, not to {self.chapter}")
-        if isinstance(provenance, Mapping) or hasattr(provenance, "_asdict") or hasattr(provenance, "provenance"):
+        if (
+            isinstance(provenance, Mapping)
+            or hasattr(provenance, "_asdict")
+            or hasattr(provenance, "provenance")
+        ):
             provenance = [provenance]
         records = [_as_provenance(item) for item in provenance]
         if not records:
@@ -550,7 +649,18 @@ class FigureStore:
         # Outside the canvas, which the tight bounding box then includes: nothing drawn can be covered.
         extra = [fig.text(0.0, -0.015, footer, fontsize=6, color="#555555", ha="left", va="top", wrap=False)]
         if words:
-            extra.append(fig.text(1.0, 1.005, f"{' and '.join(words)} data", fontsize=7, color=RED, ha="right", va="bottom", style="italic"))
+            extra.append(
+                fig.text(
+                    1.0,
+                    1.005,
+                    f"{' and '.join(words)} data",
+                    fontsize=7,
+                    color=RED,
+                    ha="right",
+                    va="bottom",
+                    style="italic",
+                )
+            )
         pictures = {}
         engine = fig.get_layout_engine()
         try:
@@ -561,8 +671,15 @@ class FigureStore:
             for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
                 buffer = io.BytesIO()
                 with mpl.rc_context({"svg.hashsalt": _STYLE["svg.hashsalt"], "svg.fonttype": "path"}):
-                    fig.savefig(buffer, format=kind, metadata=metadata, bbox_inches="tight", pad_inches=0.06, facecolor="white",
-                                dpi=_STYLE["savefig.dpi"])
+                    fig.savefig(
+                        buffer,
+                        format=kind,
+                        metadata=metadata,
+                        bbox_inches="tight",
+                        pad_inches=0.06,
+                        facecolor="white",
+                        dpi=_STYLE["savefig.dpi"],
+                    )
                 pictures[kind] = buffer.getvalue()
         finally:
             fig.set_layout_engine(engine)
@@ -593,7 +710,9 @@ class FigureStore:
             "paper": _jsonable(paper.to_dict("list") if isinstance(paper, pd.DataFrame) else paper),
             "files": sorted(contents),
         }
-        sidecar.unlink(missing_ok=True)  # from here on, until it is written again, the figure counts as unfinished
+        sidecar.unlink(
+            missing_ok=True
+        )  # from here on, until it is written again, the figure counts as unfinished
         for file, content in contents.items():
             atomic_write(self.directory / file, content)
         atomic_write(sidecar, json.dumps(record, indent=1, ensure_ascii=False) + "\n")

@@ -12,7 +12,6 @@ import inspect
 import io
 import json
 import os
-import secrets
 import sys
 import time
 import warnings
@@ -27,7 +26,15 @@ import pandas as pd
 import cuelearn
 from cuelearn.core.storage import atomic_write
 
-__all__ = ["Sweep", "atomic_write", "clean_temporaries", "file_lock", "map_progress", "progress_bar", "single_threaded"]
+__all__ = [
+    "Sweep",
+    "atomic_write",
+    "clean_temporaries",
+    "file_lock",
+    "map_progress",
+    "progress_bar",
+    "single_threaded",
+]
 
 #: Modules whose text has no influence on what a sweep computes.
 _PRESENTATION = ("__init__.py", "figures.py", "claims.py", "run.py", "plots/")
@@ -96,7 +103,9 @@ class _Relay:
         if now - self._told > 0.2:
             self._told = now
             with contextlib.suppress(OSError):
-                atomic_write(self._path, f"{self.desc} {self.n}/{self.total if self.total is not None else '?'}")
+                atomic_write(
+                    self._path, f"{self.desc} {self.n}/{self.total if self.total is not None else '?'}"
+                )
 
     def close(self):
         with contextlib.suppress(OSError):
@@ -134,7 +143,14 @@ def progress_bar(total, desc, progress=True):
     if progress and relay:
         return _Relay(relay, total, desc)
     interactive = sys.stderr.isatty() or "ipykernel" in sys.modules
-    return tqdm(total=total, desc=desc, disable=not progress, delay=_DELAY, leave=False, mininterval=0.2 if interactive else 30)
+    return tqdm(
+        total=total,
+        desc=desc,
+        disable=not progress,
+        delay=_DELAY,
+        leave=False,
+        mininterval=0.2 if interactive else 30,
+    )
 
 
 def map_progress(iterable, desc, progress=True, total=None):
@@ -184,19 +200,27 @@ def _pack(value, arrays, where):
         kind = "scalar" if isinstance(value, np.generic) else "array"
         value = np.asarray(value)
         if value.dtype.kind not in "biufcUS":
-            raise TypeError(f"{where} has dtype {value.dtype}: a sweep stores numbers, booleans and text, without pickle")
+            raise TypeError(
+                f"{where} has dtype {value.dtype}: a sweep stores numbers, booleans and text, without pickle"
+            )
         arrays.append(value)
         return {"__kind__": kind, "at": len(arrays) - 1}
     if isinstance(value, pd.DataFrame):
         if not isinstance(value.index, pd.RangeIndex) or value.index.start != 0 or value.index.step != 1:
-            raise TypeError(f"{where} is a DataFrame with an index of its own: make it a column with reset_index()")
+            raise TypeError(
+                f"{where} is a DataFrame with an index of its own: make it a column with reset_index()"
+            )
         columns = []
         for name in value.columns:
             if not isinstance(name, str):
                 raise TypeError(f"{where} has the column {name!r}: column names must be text")
             column = value[name]
             plain = isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufc"
-            packed = _pack(column.to_numpy() if plain else [None if pd.isna(v) else v for v in column], arrays, f"{where}.{name}")
+            packed = _pack(
+                column.to_numpy() if plain else [None if pd.isna(v) else v for v in column],
+                arrays,
+                f"{where}.{name}",
+            )
             columns.append([name, packed])
         return {"__kind__": "frame", "rows": len(value), "columns": columns}
     if isinstance(value, Mapping):
@@ -205,7 +229,9 @@ def _pack(value, arrays, where):
         return {key: _pack(item, arrays, f"{where}[{key!r}]") for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_pack(item, arrays, f"{where}[{i}]") for i, item in enumerate(value)]
-    raise TypeError(f"{where} is a {type(value).__name__}: a sweep stores numbers, text, arrays, DataFrames, lists and dicts of these")
+    raise TypeError(
+        f"{where} is a {type(value).__name__}: a sweep stores numbers, text, arrays, DataFrames, lists and dicts of these"
+    )
 
 
 def _unpack(value, arrays):
@@ -219,7 +245,10 @@ def _unpack(value, arrays):
     if kind == "scalar":
         return arrays[value["at"]][()]
     if kind == "frame":
-        return pd.DataFrame({name: _unpack(column, arrays) for name, column in value["columns"]}, index=pd.RangeIndex(value["rows"]))
+        return pd.DataFrame(
+            {name: _unpack(column, arrays) for name, column in value["columns"]},
+            index=pd.RangeIndex(value["rows"]),
+        )
     return {key: _unpack(item, arrays) for key, item in value.items()}
 
 
@@ -233,7 +262,9 @@ def _to_bytes(key, seconds, encoded):
     text, arrays = encoded
     buffer = io.BytesIO()
     header = json.dumps({"key": key, "seconds": seconds, "result": text, "n_arrays": len(arrays)})
-    np.savez_compressed(buffer, header=np.frombuffer(header.encode(), np.uint8), **{f"a{i}": a for i, a in enumerate(arrays)})
+    np.savez_compressed(
+        buffer, header=np.frombuffer(header.encode(), np.uint8), **{f"a{i}": a for i, a in enumerate(arrays)}
+    )
     body = buffer.getvalue()
     return hashlib.sha256(body).digest() + body
 
@@ -279,7 +310,12 @@ def _identity(function):
     """Name, text and bound arguments of a function: what its results depend on besides the point."""
     bound = []
     while isinstance(function, partial):
-        bound.append([_plain(list(function.args), "a bound argument"), _plain(dict(function.keywords), "a bound argument")])
+        bound.append(
+            [
+                _plain(list(function.args), "a bound argument"),
+                _plain(dict(function.keywords), "a bound argument"),
+            ]
+        )
         function = function.func
     if getattr(function, "__closure__", None):
         raise ValueError(
@@ -358,7 +394,9 @@ class Sweep:
             cache_dir = Path(root) / "sweeps"
         self.directory = Path(cache_dir) / name
         self.name = name
-        self.n_jobs = len(os.sched_getaffinity(0)) if n_jobs == -1 and hasattr(os, "sched_getaffinity") else int(n_jobs)
+        self.n_jobs = (
+            len(os.sched_getaffinity(0)) if n_jobs == -1 and hasattr(os, "sched_getaffinity") else int(n_jobs)
+        )
         if self.n_jobs == -1:
             self.n_jobs = os.cpu_count() or 1
         self.scheduler = scheduler or os.environ.get("CUELEARN_SCHEDULER") or None
@@ -367,8 +405,14 @@ class Sweep:
         self.n_computed_ = self.n_cached_ = 0
         self.seconds_: list[float] = []
 
-    def run(self, function: Callable[..., Any], points: Sequence[Mapping[str, Any]], *, common: Mapping[str, Any] | None = None,
-            data: Sequence = ()) -> list:
+    def run(
+        self,
+        function: Callable[..., Any],
+        points: Sequence[Mapping[str, Any]],
+        *,
+        common: Mapping[str, Any] | None = None,
+        data: Sequence = (),
+    ) -> list:
         """Evaluate `function` at all `points`.
 
         Parameters
@@ -402,11 +446,13 @@ class Sweep:
         alone = isinstance(data, str) or hasattr(data, "_asdict") or hasattr(data, "provenance")
         data = [_data_identity(item) for item in ([data] if alone else data)]
         if common and not data:
-            raise ValueError("common is given without data: pass the checksums that identify it, else stale results would be reused")
+            raise ValueError(
+                "common is given without data: pass the checksums that identify it, else stale results would be reused"
+            )
         keys = [self._key(function, point, data) for point in points]
         files = [self.directory / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.npz" for key in keys]
         clean_temporaries(self.directory)
-        found = [self._load(file, key) for file, key in zip(files, keys)]
+        found = [self._load(file, key) for file, key in zip(files, keys, strict=False)]
         first = {key: i for i, key in reversed(list(enumerate(keys)))}  # equal points are computed once
         todo = [i for i in range(len(points)) if found[i] is None and first[keys[i]] == i]
         self.n_computed_, self.n_cached_ = len(todo), sum(item is not None for item in found)
@@ -428,9 +474,13 @@ class Sweep:
         Where the result is a DataFrame itself (or a dict of columns that are arrays of one length), it gives as many rows.
         """
         parts = []
-        for point, result in zip(points, self.run(function, points, **kwargs)):
+        for point, result in zip(points, self.run(function, points, **kwargs), strict=False):
             if isinstance(result, Mapping):
-                rows = pd.DataFrame(result) if any(np.ndim(v) for v in result.values()) else pd.DataFrame([result])
+                rows = (
+                    pd.DataFrame(result)
+                    if any(np.ndim(v) for v in result.values())
+                    else pd.DataFrame([result])
+                )
             else:
                 rows = result if isinstance(result, pd.DataFrame) else pd.DataFrame([{"value": result}])
             parameters = {k: [v] * len(rows) for k, v in point.items() if k not in rows}
@@ -444,11 +494,15 @@ class Sweep:
             {
                 "format": _FORMAT,
                 **_identity(function),
-                "point": {name: _plain(point[name], f"parameter {name!r} of a point") for name in sorted(point)},
+                "point": {
+                    name: _plain(point[name], f"parameter {name!r} of a point") for name in sorted(point)
+                },
                 "sources": _sources(),
                 "data": sorted(data),
                 "threads": self.threads,
-                "versions": {package: version(package) for package in ("numpy", "scipy", "scikit-learn", "numba")},
+                "versions": {
+                    package: version(package) for package in ("numpy", "scipy", "scikit-learn", "numba")
+                },
             },
             sort_keys=True,
         )
@@ -457,7 +511,9 @@ class Sweep:
     def _load(file, key):
         try:
             return _from_bytes(file.read_bytes(), key)
-        except Exception:  # absent, cut short, altered or of another format: it is computed anew, never trusted
+        except (
+            Exception
+        ):  # absent, cut short, altered or of another format: it is computed anew, never trusted
             return None
 
     def _compute(self, function, points, todo, common):
@@ -477,22 +533,36 @@ class Sweep:
         # code sees the same array type as in this process.
         # A worker that held large kernels is replaced by a fresh one between points; nothing is lost, so nobody need be told.
         with warnings.catch_warnings(), parallel_config(backend="loky", inner_max_num_threads=self.threads):
-            warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given", category=UserWarning)
-            results = Parallel(n_jobs=min(self.n_jobs, len(todo)), return_as="generator_unordered", mmap_mode="c", pre_dispatch="2*n_jobs")(
-                delayed(_indexed)(i, function, points[i], common, self.threads) for i in todo
+            warnings.filterwarnings(
+                "ignore", message="A worker stopped while some jobs were given", category=UserWarning
             )
+            results = Parallel(
+                n_jobs=min(self.n_jobs, len(todo)),
+                return_as="generator_unordered",
+                mmap_mode="c",
+                pre_dispatch="2*n_jobs",
+            )(delayed(_indexed)(i, function, points[i], common, self.threads) for i in todo)
             yield from results
 
     def _compute_dask(self, function, points, todo, common):
         try:
             from distributed import Client, as_completed
         except ImportError:
-            raise ImportError("a scheduler was given, but dask is not installed: pip install 'cuelearn[dask]'") from None
+            raise ImportError(
+                "a scheduler was given, but dask is not installed: pip install 'cuelearn[dask]'"
+            ) from None
         with Client(self.scheduler, set_as_default=False) as client, client.as_current():
             client.run(_limit_threads, self.threads)  # dask, unlike loky, does not tell its workers
-            shared = {f"common_{name}": client.scatter(value, broadcast=True) if isinstance(value, np.ndarray) else value
-                      for name, value in common.items()}
-            futures = [client.submit(_indexed_dask, i, function, points[i], self.threads, pure=False, **shared) for i in todo]
+            shared = {
+                f"common_{name}": client.scatter(value, broadcast=True)
+                if isinstance(value, np.ndarray)
+                else value
+                for name, value in common.items()
+            }
+            futures = [
+                client.submit(_indexed_dask, i, function, points[i], self.threads, pure=False, **shared)
+                for i in todo
+            ]
             for future in as_completed(futures):
                 yield future.result()
                 future.release()
@@ -511,7 +581,9 @@ def _indexed(i, function, point, common, threads):
 
 
 def _indexed_dask(i, function, point, threads, **common):
-    return _indexed(i, function, point, {name.removeprefix("common_"): value for name, value in common.items()}, threads)
+    return _indexed(
+        i, function, point, {name.removeprefix("common_"): value for name, value in common.items()}, threads
+    )
 
 
 def _limit_threads(threads):

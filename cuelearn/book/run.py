@@ -25,7 +25,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
 import sys
 import threading
 import time
@@ -84,8 +83,11 @@ def notebook_parameters(path):
     RunError
         If the notebook has not exactly one cell tagged ``parameters``, or that cell is more than assignments.
     """
-    cells = [cell for cell in _read_notebook(path)["cells"]
-             if cell["cell_type"] == "code" and "parameters" in cell.get("metadata", {}).get("tags", [])]
+    cells = [
+        cell
+        for cell in _read_notebook(path)["cells"]
+        if cell["cell_type"] == "code" and "parameters" in cell.get("metadata", {}).get("tags", [])
+    ]
     if len(cells) != 1:
         raise RunError(f"{path} has {len(cells)} cells tagged parameters; it must have one")
     source = cells[0]["source"]
@@ -107,7 +109,9 @@ def notebook_parameters(path):
                 default = ast.literal_eval(statement.value)
             except ValueError:
                 default = None
-            found[target.id] = Parameter(default, lines[statement.end_lineno - 1][statement.end_col_offset:].strip().lstrip("# "))
+            found[target.id] = Parameter(
+                default, lines[statement.end_lineno - 1][statement.end_col_offset :].strip().lstrip("# ")
+            )
     return found
 
 
@@ -128,7 +132,9 @@ def _value(name, text, parameter):
         float: isinstance(value, (int, float)) and not isinstance(value, bool),
     }.get(type(default), isinstance(value, (list, tuple)) == isinstance(default, (list, tuple)))
     if not fits:
-        kind = {bool: "True or False", int: "a whole number", float: "a number"}.get(type(default), f"a {type(default).__name__}")
+        kind = {bool: "True or False", int: "a whole number", float: "a number"}.get(
+            type(default), f"a {type(default).__name__}"
+        )
         raise RunError(f"parameter {name} must be {kind} like its default {default!r}, got {text!r}")
     return float(value) if isinstance(default, float) else value
 
@@ -142,12 +148,16 @@ def _check_parameters(path, given):
         name, equals, text = item.partition("=")
         name = name.strip()
         if not equals or not name.isidentifier():
-            raise RunError(f"-p takes name=value, got {item!r}; the parameters of {path.stem} are: {', '.join(settable)}")
+            raise RunError(
+                f"-p takes name=value, got {item!r}; the parameters of {path.stem} are: {', '.join(settable)}"
+            )
         if name in OWN:
             raise RunError(f"parameter {name} is set by {OWN[name]}, not by -p")
         if name not in known:
-            raise RunError(f"{path.stem} has no parameter {name!r}.{_near(name, settable)} Its parameters are: "
-                           + ", ".join(f"{n} (default {known[n].default!r})" for n in settable))
+            raise RunError(
+                f"{path.stem} has no parameter {name!r}.{_near(name, settable)} Its parameters are: "
+                + ", ".join(f"{n} (default {known[n].default!r})" for n in settable)
+            )
         values[name] = _value(name, text.strip(), known[name])
     return values
 
@@ -179,13 +189,22 @@ def _notebook_hash(path):
     said = []
     for cell in _read_notebook(path)["cells"]:
         source = cell["source"]
-        said.append([cell["cell_type"], source if isinstance(source, str) else "".join(source), cell.get("metadata", {}).get("tags", [])])
+        said.append(
+            [
+                cell["cell_type"],
+                source if isinstance(source, str) else "".join(source),
+                cell.get("metadata", {}).get("tags", []),
+            ]
+        )
     return _hash(json.dumps(said))
 
 
 def _package_hash():
     package = Path(cuelearn.__file__).resolve().parent
-    return _hash(cuelearn._source_hash(leave_out=("book/run.py",)), *(file.name + file.read_text() for file in sorted(package.rglob("*.csv"))))
+    return _hash(
+        cuelearn._source_hash(leave_out=("book/run.py",)),
+        *(file.name + file.read_text() for file in sorted(package.rglob("*.csv"))),
+    )
 
 
 def _data_hash(root, tier):
@@ -254,7 +273,11 @@ def _plan(root, profile, chapters, given, tier, jobs):
         values |= {name: value for name, value in own.items() if name in known}
         if tier != "bundled" and "data_tier" not in known:
             raise RunError(f"{chapter} has no parameter data_tier, so it has bundled data only")
-        changed = {name: value for name, value in values.items() if name not in (*HOW, "profile") and value != known[name].default}
+        changed = {
+            name: value
+            for name, value in values.items()
+            if name not in (*HOW, "profile") and value != known[name].default
+        }
         variant = _variant(changed)
         directory = root / "figures" / profile
         directory = directory / "params" / variant if variant else directory
@@ -291,8 +314,13 @@ class _Live:
         if self.terminal:
             from tqdm import tqdm
 
-            self.bar = tqdm(total=self.total, desc=self.chapter, leave=False, dynamic_ncols=True,
-                            bar_format="{desc} {bar:16} {n_fmt}/{total_fmt} cells, {elapsed}{postfix}")
+            self.bar = tqdm(
+                total=self.total,
+                desc=self.chapter,
+                leave=False,
+                dynamic_ncols=True,
+                bar_format="{desc} {bar:16} {n_fmt}/{total_fmt} cells, {elapsed}{postfix}",
+            )
         else:
             print(f"{self.chapter}: {self.total} cells", flush=True)
         self._thread.start()
@@ -318,7 +346,10 @@ class _Live:
                 self.bar.set_postfix_str(said, refresh=True)
             elif time.monotonic() - self._said > self.QUIET_SECONDS:
                 self._said = time.monotonic()
-                print(f"{self.chapter}: cell {self.n + 1} of {self.total}, {said or '...'}, {self._said - self.start:.0f} s", flush=True)
+                print(
+                    f"{self.chapter}: cell {self.n + 1} of {self.total}, {said or '...'}, {self._said - self.start:.0f} s",
+                    flush=True,
+                )
 
     def end(self):
         self._stop.set()
@@ -368,7 +399,9 @@ def _surroundings(root, jobs, scheduler):
         with contextlib.suppress(OSError):
             Path(os.environ[name]).mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("JUPYTER_PLATFORM_DIRS", "1")
-    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # the kernel of this environment, whatever the user has registered elsewhere
+    os.environ["JUPYTER_PREFER_ENV_PATH"] = (
+        "1"  # the kernel of this environment, whatever the user has registered elsewhere
+    )
     os.environ["CUELEARN_RUN"] = "1"  # notebooks skip their sliders
     os.environ.pop("MPLBACKEND", None)  # the kernel then draws into the notebook
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -411,19 +444,34 @@ def _execute(job):
 
         logging.getLogger("papermill").setLevel(logging.ERROR)
         papermill_engines.register("cuelearn", _engine(live))
-        papermill.execute_notebook(str(job.source), str(partial), parameters=job.parameters, engine_name="cuelearn", kernel_name="python3",
-                                   progress_bar=False, start_timeout=120, cwd=str(job.source.parent),
-                                   extra_arguments=["--IPKernelApp.log_level=40"])
+        papermill.execute_notebook(
+            str(job.source),
+            str(partial),
+            parameters=job.parameters,
+            engine_name="cuelearn",
+            kernel_name="python3",
+            progress_bar=False,
+            start_timeout=120,
+            cwd=str(job.source.parent),
+            extra_arguments=["--IPKernelApp.log_level=40"],
+        )
     except KeyboardInterrupt:
         partial.unlink(missing_ok=True)
         raise
     except Exception as error:
-        trouble = _plain_text("\n".join(error.traceback) if hasattr(error, "ename") else "".join(traceback.format_exception(error)))
+        trouble = _plain_text(
+            "\n".join(error.traceback)
+            if hasattr(error, "ename")
+            else "".join(traceback.format_exception(error))
+        )
     finally:
         live.end()
         relay.unlink(missing_ok=True)
     if trouble:
-        atomic_write(log, f"{job.chapter} failed after {time.monotonic() - start:.0f} s\n{json.dumps(job.parameters)}\n\n{trouble}\n")
+        atomic_write(
+            log,
+            f"{job.chapter} failed after {time.monotonic() - start:.0f} s\n{json.dumps(job.parameters)}\n\n{trouble}\n",
+        )
         if partial.exists():
             os.replace(partial, failed)
         return trouble
@@ -431,7 +479,10 @@ def _execute(job):
     os.replace(partial, job.executed)
     failed.unlink(missing_ok=True)
     log.unlink(missing_ok=True)
-    files = [f"notebooks/{job.executed.name}", *sorted(file for item in _items(job) for file in [*item["files"], f"{item['name']}.json"])]
+    files = [
+        f"notebooks/{job.executed.name}",
+        *sorted(file for item in _items(job) for file in [*item["files"], f"{item['name']}.json"]),
+    ]
     stamp = {"made_from": job.made_from, "files": files, "seconds": round(time.monotonic() - start, 1)}
     atomic_write(job.stamp, json.dumps(stamp, indent=1) + "\n")
     return ""
@@ -466,10 +517,21 @@ def _summary_rows(directory, chapters):
         mine = [item for item in items if item["chapter"] == chapter]
         for item in mine:
             kinds = sorted({file.rsplit(".", 1)[1] for file in item["files"]})
-            rows.append({"figure": item["name"], "files": " ".join(kinds), "data": item["our_data"], "seconds": item["seconds"], "status": "made"})
+            rows.append(
+                {
+                    "figure": item["name"],
+                    "files": " ".join(kinds),
+                    "data": item["our_data"],
+                    "seconds": item["seconds"],
+                    "status": "made",
+                }
+            )
         done = {item["id"] for item in mine}
-        rows += [{"figure": figure, "files": "", "data": "", "seconds": None, "status": "not made yet"}
-                 for figure in catalogue(chapter).index if figure not in done]
+        rows += [
+            {"figure": figure, "files": "", "data": "", "seconds": None, "status": "not made yet"}
+            for figure in catalogue(chapter).index
+            if figure not in done
+        ]
     return rows
 
 
@@ -488,7 +550,10 @@ def _write_overviews(directory, chapters):
     from cuelearn.book.figures import markdown_table
     from cuelearn.book.protocols import atomic_write
 
-    parts = [f"# What was made: {directory.name}\n", markdown_table(pd.DataFrame(_summary_rows(directory, chapters)))]
+    parts = [
+        f"# What was made: {directory.name}\n",
+        markdown_table(pd.DataFrame(_summary_rows(directory, chapters))),
+    ]
     verdicts = _verdicts(directory, chapters)
     if len(verdicts):
         parts += ["\n## Claims\n", verdict_table(verdicts)]
@@ -504,13 +569,23 @@ def gallery(directory, home):
     prefix = os.path.relpath(directory, home).replace(os.sep, "/")
     prefix = "" if prefix == "." else prefix + "/"
     items = saved_items(directory)
-    lines = [f"# Figures and tables: {'reference results' if prefix else directory.name}", "",
-             "Written by `make gallery` from the files beside it." if prefix else "Written by the runner from the files beside it.", ""]
+    lines = [
+        f"# Figures and tables: {'reference results' if prefix else directory.name}",
+        "",
+        "Written by `make gallery` from the files beside it."
+        if prefix
+        else "Written by the runner from the files beside it.",
+        "",
+    ]
     for chapter in dict.fromkeys(item["chapter"] for item in items):
         lines += [f"## {chapter}", ""]
         for item in (item for item in items if item["chapter"] == chapter):
-            lines += [f"### {item['name']}", "", f"{item['source']}: {item['shows']}.",
-                      f"Data: {item['our_data']} (the paper's: {item['papers_data']}). Profile {item['profile']}."]
+            lines += [
+                f"### {item['name']}",
+                "",
+                f"{item['source']}: {item['shows']}.",
+                f"Data: {item['our_data']} (the paper's: {item['papers_data']}). Profile {item['profile']}.",
+            ]
             if item["note"]:
                 lines.append(item["note"])
             lines.append("")
@@ -519,7 +594,9 @@ def gallery(directory, home):
             else:
                 text = (directory / f"{item['name']}.md").read_text(encoding="utf-8")
                 lines += [*(line for line in text.split("\n") if line.startswith("|")), ""]
-            numbers = [f"[{file}]({prefix}{file})" for file in item["files"] if file.endswith((".csv", ".svg"))]
+            numbers = [
+                f"[{file}]({prefix}{file})" for file in item["files"] if file.endswith((".csv", ".svg"))
+            ]
             lines += [" ".join([*numbers, f"[provenance]({prefix}{item['name']}.json)"]), ""]
     verdicts = read_verdicts(directory)
     if len(verdicts):
@@ -531,11 +608,22 @@ def _print_summary(directory, chapters, status, root):
     rows = _summary_rows(directory, chapters)
     made = [row for row in rows if row["status"] == "made"]
     if made:
-        widths = {key: max(len(key), *(len(str(row[key])) for row in made)) for key in ("figure", "files", "data", "seconds")}
-        print("  ".join(key.rjust(w) if key == "seconds" else key.ljust(w) for key, w in widths.items()) + "  status")
+        widths = {
+            key: max(len(key), *(len(str(row[key])) for row in made))
+            for key in ("figure", "files", "data", "seconds")
+        }
+        print(
+            "  ".join(key.rjust(w) if key == "seconds" else key.ljust(w) for key, w in widths.items())
+            + "  status"
+        )
         for row in made:
-            print("  ".join(str(row[key]).rjust(w) if key == "seconds" else str(row[key]).ljust(w) for key, w in widths.items())
-                  + f"  {row['status']}")
+            print(
+                "  ".join(
+                    str(row[key]).rjust(w) if key == "seconds" else str(row[key]).ljust(w)
+                    for key, w in widths.items()
+                )
+                + f"  {row['status']}"
+            )
     missing = [row["figure"] for row in rows if row["status"] != "made"]
     if missing:
         print(f"not made yet: {', '.join(missing)}")
@@ -543,8 +631,10 @@ def _print_summary(directory, chapters, status, root):
     for row in verdicts[verdicts["verdict"] != "open"].itertuples():
         number = "" if row.number != row.number else f" {row.number:.4g}"
         spread = "" if row.low != row.low else f" [{row.low:.4g}, {row.high:.4g}]"
-        print(f"claim {row.id}: {row.verdict}{number}{spread}{' ' + row.measure if row.measure and number else ''}"
-              f"{' on ' + row.data if row.data else ''}")
+        print(
+            f"claim {row.id}: {row.verdict}{number}{spread}{' ' + row.measure if row.measure and number else ''}"
+            f"{' on ' + row.data if row.data else ''}"
+        )
     unjudged = list(verdicts[verdicts["verdict"] == "open"]["id"])
     if unjudged:
         print(f"claims open: {', '.join(unjudged)}")
@@ -594,7 +684,9 @@ def report(directory, chapters):
         executed = directory / "notebooks" / f"{chapter}.ipynb"
         if executed.is_file():
             exporter = HTMLExporter(template_name="basic", embed_images=True)
-            html, _ = exporter.from_notebook_node(nbformat.read(executed, as_version=4), {"metadata": {"path": str(executed.parent)}})
+            html, _ = exporter.from_notebook_node(
+                nbformat.read(executed, as_version=4), {"metadata": {"path": str(executed.parent)}}
+            )
             contents.append(f'<li><a href="#chapter-{chapter}">chapter {chapter}</a></li>')
             body.append(f'<section id="chapter-{chapter}">{html}</section>')
     if not body:
@@ -603,13 +695,22 @@ def report(directory, chapters):
     def embedded(match):
         file = directory / match.group(2)
         kind = "svg+xml" if file.suffix == ".svg" else "png"
-        return f'{match.group(1)}data:image/{kind};base64,{base64.b64encode(file.read_bytes()).decode()}"' if file.is_file() else match.group(0)
+        return (
+            f'{match.group(1)}data:image/{kind};base64,{base64.b64encode(file.read_bytes()).decode()}"'
+            if file.is_file()
+            else match.group(0)
+        )
 
     figures = markdown2html_mistune(gallery(directory, directory))
     figures = re.sub(r'(<img src=")([^":]+)"', embedded, figures)
     contents.append('<li><a href="#gallery">all figures, tables and verdicts</a></li>')
     body.append(f'<section id="gallery">{figures}</section>')
-    page = _PAGE.format(profile=directory.name, highlighting=HtmlFormatter().get_style_defs(".highlight"), contents="".join(contents), body="\n".join(body))
+    page = _PAGE.format(
+        profile=directory.name,
+        highlighting=HtmlFormatter().get_style_defs(".highlight"),
+        contents="".join(contents),
+        body="\n".join(body),
+    )
     return atomic_write(directory / "report.html", page)
 
 
@@ -621,7 +722,9 @@ def reference(root, profile="full"):
     source, target = root / "figures" / profile, root / "figures" / "reference"
     items = saved_items(source)
     if not items:
-        raise RunError(f"there is nothing to copy: {source} has no finished figure. Run make figures PROFILE={profile} first")
+        raise RunError(
+            f"there is nothing to copy: {source} has no finished figure. Run make figures PROFILE={profile} first"
+        )
     names = [file for item in items for file in [*item["files"], f"{item['name']}.json"]]
     names += [name for name in ("claims.csv", "claims.md") if (source / name).is_file()]
     left = [name for name in names if (source / name).stat().st_size > 2_000_000]
@@ -631,7 +734,10 @@ def reference(root, profile="full"):
     for name in names:
         if name not in left:
             atomic_write(target / name, (source / name).read_bytes())
-    print(f"{len(names) - len(left)} files copied to {os.path.relpath(target, root)}" + (f"; too large: {', '.join(left)}" if left else ""))
+    print(
+        f"{len(names) - len(left)} files copied to {os.path.relpath(target, root)}"
+        + (f"; too large: {', '.join(left)}" if left else "")
+    )
     write_reference_gallery(root)
 
 
@@ -641,19 +747,30 @@ def write_reference_gallery(root):
 
     directory = root / "figures" / "reference"
     if not directory.is_dir():
-        raise RunError(f"there are no reference results in {directory}: make reference copies them from the full profile")
-    print(f"written: {os.path.relpath(atomic_write(root / 'figures' / 'README.md', gallery(directory, root / 'figures')), root)}")
+        raise RunError(
+            f"there are no reference results in {directory}: make reference copies them from the full profile"
+        )
+    print(
+        f"written: {os.path.relpath(atomic_write(root / 'figures' / 'README.md', gallery(directory, root / 'figures')), root)}"
+    )
 
 
 def list_data(root):
     """Print the data files that are there."""
     for title, place in (("bundled", root / "data"), ("original", os.environ.get("CUELEARN_DATA"))):
         if not place or not Path(place).is_dir():
-            print(f"{title}: none" + (" (set CUELEARN_DATA to the directory that holds them)" if title == "original" else ""))
+            print(
+                f"{title}: none"
+                + (" (set CUELEARN_DATA to the directory that holds them)" if title == "original" else "")
+            )
             continue
         print(f"{title}: {os.path.relpath(place, root)}")
         for file in sorted(p for p in Path(place).iterdir() if not p.name.startswith((".", "__"))):
-            size = sum(p.stat().st_size for p in file.rglob("*") if p.is_file()) if file.is_dir() else file.stat().st_size
+            size = (
+                sum(p.stat().st_size for p in file.rglob("*") if p.is_file())
+                if file.is_dir()
+                else file.stat().st_size
+            )
             print(f"  {file.name + ('/' if file.is_dir() else ''):40s} {size / 1e6:8.2f} MB")
 
 
@@ -666,31 +783,58 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _arguments(argv):
-    parser = _Parser(prog="python -m cuelearn.book.run", description=__doc__.split("\n\n")[0], allow_abbrev=False)
+    parser = _Parser(
+        prog="python -m cuelearn.book.run", description=__doc__.split("\n\n")[0], allow_abbrev=False
+    )
     parser.add_argument("--profile", default="quick", help=f"one of {', '.join(PROFILES)} (default: quick)")
-    parser.add_argument("--chapter", action="extend", nargs="+", default=[], help="chapters to make (default: all that exist)")
-    parser.add_argument("-p", "--parameter", action="append", default=[], metavar="NAME=VALUE",
-                        help="change a parameter of the notebook; results go to figures/PROFILE/params/NAME=VALUE")
-    parser.add_argument("--data", default="bundled", help=f"one of {', '.join(DATA_TIERS)} (default: bundled)")
+    parser.add_argument(
+        "--chapter", action="extend", nargs="+", default=[], help="chapters to make (default: all that exist)"
+    )
+    parser.add_argument(
+        "-p",
+        "--parameter",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="change a parameter of the notebook; results go to figures/PROFILE/params/NAME=VALUE",
+    )
+    parser.add_argument(
+        "--data", default="bundled", help=f"one of {', '.join(DATA_TIERS)} (default: bundled)"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="processes of a sweep (default: 1)")
     parser.add_argument("--scheduler", help="address of a Dask scheduler for the sweeps, tcp://host:port")
     parser.add_argument("--force", action="store_true", help="make chapters even if nothing changed")
     parser.add_argument("--list", action="store_true", help="list chapters, their state and their parameters")
     parser.add_argument("--list-data", action="store_true", help="list the data files that are there")
-    parser.add_argument("--report", action="store_true", help="write figures/PROFILE/report.html from what was made")
-    parser.add_argument("--reference", action="store_true", help="copy results of the profile to figures/reference")
-    parser.add_argument("--gallery", action="store_true", help="write figures/README.md from figures/reference")
-    parser.add_argument("--root", type=Path, default=Path(cuelearn.__file__).resolve().parents[1], help="checkout to work in")
+    parser.add_argument(
+        "--report", action="store_true", help="write figures/PROFILE/report.html from what was made"
+    )
+    parser.add_argument(
+        "--reference", action="store_true", help="copy results of the profile to figures/reference"
+    )
+    parser.add_argument(
+        "--gallery", action="store_true", help="write figures/README.md from figures/reference"
+    )
+    parser.add_argument(
+        "--root", type=Path, default=Path(cuelearn.__file__).resolve().parents[1], help="checkout to work in"
+    )
     options = parser.parse_args(argv)
     options.root = options.root.resolve()
-    for value, names, what in ((options.profile, PROFILES, "profile"), (options.data, DATA_TIERS, "data tier")):
+    for value, names, what in (
+        (options.profile, PROFILES, "profile"),
+        (options.data, DATA_TIERS, "data tier"),
+    ):
         if value not in names:
-            raise RunError(f"there is no {what} {value!r}.{_near(value, names)} There are: {', '.join(names)}")
+            raise RunError(
+                f"there is no {what} {value!r}.{_near(value, names)} There are: {', '.join(names)}"
+            )
     if options.jobs < 1:
         raise RunError(f"--jobs must be at least 1, got {options.jobs}")
     for chapter in options.chapter:
         if chapter not in CHAPTERS:
-            raise RunError(f"there is no chapter {chapter!r}.{_near(chapter, CHAPTERS)} There are: {', '.join(CHAPTERS)}")
+            raise RunError(
+                f"there is no chapter {chapter!r}.{_near(chapter, CHAPTERS)} There are: {', '.join(CHAPTERS)}"
+            )
     return options
 
 
@@ -717,14 +861,19 @@ def _main(options):
     existing = [chapter for chapter in CHAPTERS if (root / "notebooks" / f"{chapter}.ipynb").is_file()]
     absent = [chapter for chapter in options.chapter if chapter not in existing]
     if absent:
-        raise RunError(f"not there yet: {', '.join(absent)}. Chapters that exist: {', '.join(existing) or 'none'}")
+        raise RunError(
+            f"not there yet: {', '.join(absent)}. Chapters that exist: {', '.join(existing) or 'none'}"
+        )
     chapters = [chapter for chapter in existing if not options.chapter or chapter in options.chapter]
     plan = _plan(root, options.profile, chapters, options.parameter, options.data, options.jobs)
     if options.list:
         for job in plan:
             print(f"{job.chapter}: {job.stale() or 'up to date'}")
             for name, parameter in notebook_parameters(job.source).items():
-                print(f"    {name} = {parameter.default!r}" + (f"  # {parameter.comment}" if parameter.comment else ""))
+                print(
+                    f"    {name} = {parameter.default!r}"
+                    + (f"  # {parameter.comment}" if parameter.comment else "")
+                )
         for chapter in CHAPTERS:
             if chapter not in existing:
                 print(f"{chapter}: not there yet")
@@ -750,7 +899,9 @@ def _make(plan, options):
 
     _surroundings(root, options.jobs, options.scheduler)
     for job in plan:
-        waiting = lambda chapter=job.chapter: print(f"{chapter}: another run is making it; waiting", flush=True)  # noqa: E731
+        waiting = lambda chapter=job.chapter: print(
+            f"{chapter}: another run is making it; waiting", flush=True
+        )  # noqa: E731
         with file_lock(job.notebooks / f".{job.chapter}.lock", waiting):
             why = job.stale()
             if not why and not options.force:
@@ -765,14 +916,23 @@ def _make(plan, options):
                 status[job.chapter] = f"FAILED after {took:.0f} s"
                 log = os.path.relpath(job.notebooks / f"{job.chapter}.log", root)
                 lines = trouble.rstrip().split("\n")
-                print(f"\n{job.chapter} failed; the end of {log}:\n", *(f"    {line}" for line in lines[-25:]), "", sep="\n", file=sys.stderr, flush=True)
+                print(
+                    f"\n{job.chapter} failed; the end of {log}:\n",
+                    *(f"    {line}" for line in lines[-25:]),
+                    "",
+                    sep="\n",
+                    file=sys.stderr,
+                    flush=True,
+                )
             else:
                 status[job.chapter] = f"made in {took:.0f} s"
     for directory in dict.fromkeys(job.directory for job in plan):
         mine = [job.chapter for job in plan if job.directory == directory]
         with file_lock(directory / ".overview.lock"):
             # the overviews show all chapters that are there, the printed summary those of this call
-            everything = [c for c in CHAPTERS if c in mine or (directory / "notebooks" / f"{c}.json").is_file()]
+            everything = [
+                c for c in CHAPTERS if c in mine or (directory / "notebooks" / f"{c}.json").is_file()
+            ]
             _write_overviews(directory, everything)
         _print_summary(directory, mine, {c: s for c, s in status.items() if c in mine}, root)
     return 1 if failures else 0

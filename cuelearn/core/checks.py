@@ -6,7 +6,15 @@ import numbers
 
 import numpy as np
 
-__all__ = ["as_generator", "check_count", "check_non_negative", "check_positive", "classes_of_stream", "labels_within", "unchanged_on_error"]
+__all__ = [
+    "as_generator",
+    "check_count",
+    "check_non_negative",
+    "check_positive",
+    "classes_of_stream",
+    "labels_within",
+    "unchanged_on_error",
+]
 
 
 def _is_number(value):
@@ -42,7 +50,9 @@ def as_generator(random_state):
         return np.random.default_rng(random_state.randint(2**31 - 1))
     whole = isinstance(random_state, numbers.Integral) and not isinstance(random_state, bool)
     if random_state is not None and not (whole and random_state >= 0):
-        raise ValueError(f"random_state must be None, an integer >= 0, a Generator or a RandomState, got {random_state!r}")
+        raise ValueError(
+            f"random_state must be None, an integer >= 0, a Generator or a RandomState, got {random_state!r}"
+        )
     return np.random.default_rng(random_state)
 
 

@@ -17,7 +17,6 @@ Thesis: section 4.2, equations 4.3, 4.4, 4.8, theorem 4.6. OBSCURE paper (JMLR 1
 import math
 import numbers
 
-import numpy as np
 from numba import njit
 
 __all__ = ["conjugate_exponent", "resolve_p", "group_norm", "link_weights"]

@@ -181,7 +181,9 @@ def linear_svm(X, signs, C, *, weights=None, free_bias=True, tol=1e-5, max_iter=
 
         _, da, dv, dxi = direction(-a * v, -room * xi)
         length = min(longest_step(a, da), longest_step(room, -da), longest_step(v, dv), longest_step(xi, dxi))
-        ahead = float((a + length * da) @ (v + length * dv) + (room - length * da) @ (xi + length * dxi)) / (2 * n)
+        ahead = float((a + length * da) @ (v + length * dv) + (room - length * da) @ (xi + length * dxi)) / (
+            2 * n
+        )
         centre = mu * (ahead / mu) ** 3
         step, da, dv, dxi = direction(centre - a * v - da * dv, centre - room * xi + da * dxi)
         length = min(longest_step(a, da), longest_step(room, -da), longest_step(v, dv), longest_step(xi, dxi))

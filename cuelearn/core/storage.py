@@ -8,7 +8,15 @@ from pathlib import Path
 
 import numpy as np
 
-__all__ = ["Loadable", "atomic_write", "construct", "expect_class", "read_model", "saved_parameters", "write_model"]
+__all__ = [
+    "Loadable",
+    "atomic_write",
+    "construct",
+    "expect_class",
+    "read_model",
+    "saved_parameters",
+    "write_model",
+]
 
 
 def atomic_write(path, content):
@@ -62,7 +70,10 @@ def write_model(path, head, arrays):
         If `head` holds what JSON cannot.
     """
     text = json.dumps(head, default=_plain)
-    atomic_write(path, lambda file: np.savez_compressed(file, header=np.frombuffer(text.encode(), dtype=np.uint8), **arrays))
+    atomic_write(
+        path,
+        lambda file: np.savez_compressed(file, header=np.frombuffer(text.encode(), dtype=np.uint8), **arrays),
+    )
 
 
 def read_model(path, rebuild):
@@ -91,7 +102,9 @@ def read_model(path, rebuild):
     except FileNotFoundError:
         raise
     except Exception as error:
-        raise ValueError(f"{os.fspath(path)} is not a model saved by cuelearn, or is damaged: {error}") from error
+        raise ValueError(
+            f"{os.fspath(path)} is not a model saved by cuelearn, or is damaged: {error}"
+        ) from error
 
 
 def saved_parameters(estimator, kernels):

@@ -117,11 +117,17 @@ class CueData(NamedTuple):
             raise ValueError(f"cues must be among {list(self.cues)}, got {unknown}.")
         if not isinstance(kernels, dict):
             return [(cue, kernels, self.cues[cue]) for cue in wanted]
-        return [(f"{cue}-{name}", kernel, self.cues[cue]) for cue in wanted for name, kernel in kernels.items()]
+        return [
+            (f"{cue}-{name}", kernel, self.cues[cue]) for cue in wanted for name, kernel in kernels.items()
+        ]
 
     def __repr__(self):
-        cues = ", ".join(f"{cue} ({len(range(self.X.shape[1])[columns])})" for cue, columns in self.cues.items())
-        return f"<{self.provenance.name}, {self.provenance.tier}: X {self.X.shape} {self.X.dtype}, cues {cues}>"
+        cues = ", ".join(
+            f"{cue} ({len(range(self.X.shape[1])[columns])})" for cue, columns in self.cues.items()
+        )
+        return (
+            f"<{self.provenance.name}, {self.provenance.tier}: X {self.X.shape} {self.X.dtype}, cues {cues}>"
+        )
 
 
 class ImageData(NamedTuple):

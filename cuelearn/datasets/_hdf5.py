@@ -44,7 +44,16 @@ def read_hdf5(content):
         (root,) = struct.unpack_from("<Q", content, 64)
         arrays = {}
         _walk(content, root, "", arrays)
-    except (struct.error, zlib.error, IndexError, KeyError, MemoryError, OverflowError, RecursionError, TypeError) as error:
+    except (
+        struct.error,
+        zlib.error,
+        IndexError,
+        KeyError,
+        MemoryError,
+        OverflowError,
+        RecursionError,
+        TypeError,
+    ) as error:
         raise ValueError(f"damaged HDF5 file ({error})") from error
     return arrays
 
@@ -136,9 +145,13 @@ def _array(content, messages):
         for number, name in reversed(list(enumerate(filters))):
             if skipped >> number & 1:
                 continue
-            part = zlib.decompress(part) if name == _DEFLATE else np.frombuffer(part, np.uint8).reshape(size, -1).T.tobytes()
+            part = (
+                zlib.decompress(part)
+                if name == _DEFLATE
+                else np.frombuffer(part, np.uint8).reshape(size, -1).T.tobytes()
+            )
         part = np.frombuffer(part, dtype).reshape(chunk)
-        place = tuple(slice(o, min(o + c, s)) for o, c, s in zip(offset, chunk, shape))
+        place = tuple(slice(o, min(o + c, s)) for o, c, s in zip(offset, chunk, shape, strict=False))
         out[place] = part[tuple(slice(0, p.stop - p.start) for p in place)]
     return out
 

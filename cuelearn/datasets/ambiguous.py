@@ -66,7 +66,11 @@ class AmbiguousData(NamedTuple):
         counts = np.zeros((classes.size, classes.size))
         np.add.at(counts, labels, self.candidates.mask())
         sizes = np.maximum(np.bincount(labels, minlength=classes.size), 1)
-        return pd.DataFrame(counts / sizes[:, None], index=pd.Index(classes, name="true"), columns=pd.Index(classes, name="also"))
+        return pd.DataFrame(
+            counts / sizes[:, None],
+            index=pd.Index(classes, name="true"),
+            columns=pd.Index(classes, name="also"),
+        )
 
     def ambiguity_degree(self, by_class=False):
         r"""Ambiguity degree (thesis section 5.4.2), as met on these bags.
@@ -106,7 +110,9 @@ class AmbiguousData(NamedTuple):
         return out
 
 
-def make_ambiguous(X, y, *, bag_size=5, n_candidates=10, p_correlated=0.0, p_ambiguous=0.0, n_pairs=None, random_state=None):
+def make_ambiguous(
+    X, y, *, bag_size=5, n_candidates=10, p_correlated=0.0, p_ambiguous=0.0, n_pairs=None, random_state=None
+):
     r"""Group labelled instances into bags, and hide each bag's labels among ambiguous ones (thesis section 5.5).
 
     1. The classes are paired off at random, twice: as *correlated* classes and as *ambiguous* ones. No class is in two pairs of a kind.
@@ -177,23 +183,32 @@ def make_ambiguous(X, y, *, bag_size=5, n_candidates=10, p_correlated=0.0, p_amb
 
     X, y = X.tocsr() if sparse.issparse(X) else np.asarray(X), np.asarray(y)
     if y.ndim != 1 or X.ndim != 2 or X.shape[0] != y.size:
-        raise ValueError(f"X must be a matrix with a row for each label of y, got shapes {X.shape} and {y.shape}")
+        raise ValueError(
+            f"X must be a matrix with a row for each label of y, got shapes {X.shape} and {y.shape}"
+        )
     classes, labels = np.unique(y, return_inverse=True)
     if classes.size < 2:
         raise ValueError(f"y must hold at least 2 classes, got {classes.size}")
     size, L = check_count("bag_size", bag_size), check_count("n_candidates", n_candidates, least=0)
     if size > y.size:
         raise ValueError(f"bag_size must be at most the number of instances, {y.size}, got {size}")
-    p_correlated, p_ambiguous = check_non_negative("p_correlated", p_correlated), check_non_negative("p_ambiguous", p_ambiguous)
+    p_correlated, p_ambiguous = (
+        check_non_negative("p_correlated", p_correlated),
+        check_non_negative("p_ambiguous", p_ambiguous),
+    )
     if max(p_correlated, p_ambiguous) > 1.0:
-        raise ValueError(f"p_correlated and p_ambiguous must be at most 1, got {p_correlated} and {p_ambiguous}")
+        raise ValueError(
+            f"p_correlated and p_ambiguous must be at most 1, got {p_correlated} and {p_ambiguous}"
+        )
     most = classes.size // 2
     n_pairs = most if n_pairs is None else check_count("n_pairs", n_pairs, least=0)
     if n_pairs > most:
         raise ValueError(f"n_pairs must be at most {most}, half the number of classes, got {n_pairs}")
 
     of_pairs, of_bags, of_vectors = as_generator(random_state).spawn(3)
-    correlated, ambiguous = (of_pairs.permutation(classes.size)[: 2 * n_pairs].reshape(n_pairs, 2) for _ in range(2))
+    correlated, ambiguous = (
+        of_pairs.permutation(classes.size)[: 2 * n_pairs].reshape(n_pairs, 2) for _ in range(2)
+    )
     order, starts = _group(labels, size, correlated, p_correlated, of_bags)
     partner = np.full(classes.size, -1)
     partner[ambiguous[:, 0]], partner[ambiguous[:, 1]] = ambiguous[:, 1], ambiguous[:, 0]
@@ -205,14 +220,20 @@ def make_ambiguous(X, y, *, bag_size=5, n_candidates=10, p_correlated=0.0, p_amb
         wrong = np.minimum(wide.astype(float) ** sizes - 1.0, float(L)).astype(np.int64)
     counts, entries = _vectors(labels, starts, pools, ends, wrong, of_vectors)
     places = np.concatenate([[0], np.cumsum((wrong + 1) * sizes)])
-    bags = [entries[a : a + n * m].reshape(n, m) for a, n, m in zip(places[:-1], counts, sizes)]
+    bags = [entries[a : a + n * m].reshape(n, m) for a, n, m in zip(places[:-1], counts, sizes, strict=False)]
     candidates = CandidateSet(bags, n_labels=classes.size, classes=[classes])
     return AmbiguousData(
-        X[order], y[order], candidates, order, classes[correlated], classes[ambiguous],
-        f"{len(bags)} bags of {size} instances" + (f" (the last of {sizes[-1]})" if sizes[-1] != size else "")
+        X[order],
+        y[order],
+        candidates,
+        order,
+        classes[correlated],
+        classes[ambiguous],
+        f"{len(bags)} bags of {size} instances"
+        + (f" (the last of {sizes[-1]})" if sizes[-1] != size else "")
         + f", {classes.size} classes, {L} ambiguous labeling vectors and the correct one, P_c = {p_correlated:g}, P_a = {p_ambiguous:g}, "
         f"{n_pairs} pairs of classes.",
-    )  # fmt: skip
+    )
 
 
 def _group(labels, size, correlated, p_correlated, rng):
@@ -225,7 +246,7 @@ def _group(labels, size, correlated, p_correlated, rng):
         needed = math.ceil(p_correlated * min(side.size for side in sides) - 1e-9)  # 0.07 * 100 is above 7
         couples.append(np.column_stack([side[:needed] for side in sides]))
     couples = np.concatenate(couples) if couples else np.empty((0, 2), dtype=np.int64)
-    seats = np.concatenate([np.arange(a, b - 1, 2) for a, b in zip(starts[:-1], starts[1:])])
+    seats = np.concatenate([np.arange(a, b - 1, 2) for a, b in zip(starts[:-1], starts[1:], strict=False)])
     if len(couples) > seats.size:
         raise ValueError(
             f"p_correlated must be smaller for bags of {size}: they have room for {seats.size} couples, and {p_correlated:g} asks for "

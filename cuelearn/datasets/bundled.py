@@ -34,17 +34,26 @@ _SATIMAGE_CLASSES = {
     5: "soil with vegetation stubble",
     7: "very damp grey soil",
 }
-_HTAD_CLASSES = ["brush_teeth", "eat_chips", "mop_floor", "sweep", "type_on_keyboard", "wash_hands", "watch_tv"]
-_HTAD_ACCELEROMETER = (
-    "meanX meanY meanZ sdX sdY sdZ maxX maxY maxZ corXY corXZ corYZ meanMagnitude sdMagnitude auc meanDif".split()
-)
+_HTAD_CLASSES = [
+    "brush_teeth",
+    "eat_chips",
+    "mop_floor",
+    "sweep",
+    "type_on_keyboard",
+    "wash_hands",
+    "watch_tv",
+]
+_HTAD_ACCELEROMETER = "meanX meanY meanZ sdX sdY sdZ maxX maxY maxZ corXY corXZ corYZ meanMagnitude sdMagnitude auc meanDif".split()
 
 
 def _side_by_side(blocks, dtype):
     """Join named blocks of columns; return the matrix and the slice of each block."""
     X = np.hstack([np.asarray(block, dtype=dtype) for block in blocks.values()])
     ends = np.cumsum([block.shape[1] for block in blocks.values()]).tolist()
-    return X, {name: slice(end - block.shape[1], end) for (name, block), end in zip(blocks.items(), ends)}
+    return X, {
+        name: slice(end - block.shape[1], end)
+        for (name, block), end in zip(blocks.items(), ends, strict=False)
+    }
 
 
 def _split(is_train):
@@ -151,7 +160,9 @@ def load_pendigits():
     blocks = {"dynamic": points}
     for size in (4, 8, 16):
         cell = 16 // size
-        blocks[f"static {size}x{size}"] = fine.reshape(n, size, cell, size, cell).mean(axis=(2, 4)).reshape(n, -1)
+        blocks[f"static {size}x{size}"] = (
+            fine.reshape(n, size, cell, size, cell).mean(axis=(2, 4)).reshape(n, -1)
+        )
     X, cues = _side_by_side(blocks, np.float32)
     train, test = _split(file["train"])
     return CueData(
@@ -161,7 +172,12 @@ def load_pendigits():
         train=train,
         test=test,
         feature_names=[f"{axis}{k}" for k in range(1, 9) for axis in "xy"]
-        + [f"{size}x{size} row {r} column {c}" for size in (4, 8, 16) for r in range(size) for c in range(size)],
+        + [
+            f"{size}x{size} row {r} column {c}"
+            for size in (4, 8, 16)
+            for r in range(size)
+            for c in range(size)
+        ],
         target_names=[str(digit) for digit in range(10)],
         description=(
             "10,992 digits written on a tablet. Dynamic: eight pen points (x, y in 0..100). Static: bitmaps of 4x4, 8x8 and "
@@ -225,7 +241,10 @@ def load_mnist(n_train=None, n_test=None):
     grid = np.arange(784).reshape(28, 28)
     X = np.empty((n_train + n_test, 784), dtype=np.float32)
     cues, pixels = {}, []
-    parts = (slice(0, n_train), file.first("train_images", n_train)), (slice(n_train, None), file.first("test_images", n_test))
+    parts = (
+        (slice(0, n_train), file.first("train_images", n_train)),
+        (slice(n_train, None), file.first("test_images", n_test)),
+    )
     for number, (name, (top, left)) in enumerate(corners.items()):
         cues[name] = slice(196 * number, 196 * (number + 1))
         pixels.append(grid[top : top + 14, left : left + 14].ravel())
@@ -361,7 +380,9 @@ def load_mfeat(pyramid=False):
         images = blocks["pix"].reshape(-1, 16, 15).astype(np.float64)
         for level in (1, 2, 3):
             cells = 2**level
-            blocks[f"pix-{level}"] = (_pooling(16, cells) @ images @ _pooling(15, cells).T).reshape(len(images), -1)
+            blocks[f"pix-{level}"] = (_pooling(16, cells) @ images @ _pooling(15, cells).T).reshape(
+                len(images), -1
+            )
             names += [f"pix-{level} row {r} column {c}" for r in range(cells) for c in range(cells)]
     X, cues = _side_by_side(blocks, np.float64)
     if pyramid:
@@ -376,7 +397,11 @@ def load_mfeat(pyramid=False):
         target_names=[str(digit) for digit in range(10)],
         description=(
             "2,000 handwritten numerals from Dutch utility maps in six feature sets"
-            + ("; pix-1 to pix-4 pool the pixel averages in 2x2, 4x4 and 8x8 cells and leave them whole." if pyramid else ".")
+            + (
+                "; pix-1 to pix-4 pool the pixel averages in 2x2, 4x4 and 8x8 cells and leave them whole."
+                if pyramid
+                else "."
+            )
         ),
         provenance=file.provenance(),
     )
@@ -428,7 +453,9 @@ def load_satimage():
     """
     file = BundledFile("satimage")
     train, test = _split(file["train"])
-    places = [f"{row} {column}" for row in ("top", "middle", "bottom") for column in ("left", "centre", "right")]
+    places = [
+        f"{row} {column}" for row in ("top", "middle", "bottom") for column in ("left", "centre", "right")
+    ]
     return CueData(
         X=file["X"].astype(np.float64),
         y=np.searchsorted(list(_SATIMAGE_CLASSES), file["y"]).astype(np.int64),

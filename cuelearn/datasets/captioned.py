@@ -22,6 +22,7 @@ import numpy as np
 import pandas as pd
 
 from cuelearn.core.checks import as_generator, check_count, check_non_negative
+
 from ._base import BundledFile, Provenance
 
 __all__ = ["VERBS", "CaptionedData", "ItemPicture", "make_captioned"]
@@ -56,7 +57,18 @@ _FIRST_ENDS = "arik avin ebeth edith elda emon evan ietta ilda iro itha ivan oli
 _NAME_SEED = 1788  # a person has the same name in every corpus
 
 # Every tenth person holds an office and is also called by it.
-_OFFICES = ("President", "Prime Minister", "Senator", "Chancellor", "Governor", "Mayor", "Judge", "General", "Ambassador", "Archbishop")
+_OFFICES = (
+    "President",
+    "Prime Minister",
+    "Senator",
+    "Chancellor",
+    "Governor",
+    "Mayor",
+    "Judge",
+    "General",
+    "Ambassador",
+    "Archbishop",
+)
 _OFFICE_EVERY = 10
 
 
@@ -66,7 +78,9 @@ def _name_pieces():
     rng = np.random.default_rng(_NAME_SEED)
     surnames = [a + b for a in _SURNAME_STARTS for b in _SURNAME_ENDS]
     firsts = [a + b for a in _FIRST_STARTS for b in _FIRST_ENDS]
-    return [surnames[k] for k in rng.permutation(len(surnames))], [firsts[k] for k in rng.permutation(len(firsts))]
+    return [surnames[k] for k in rng.permutation(len(surnames))], [
+        firsts[k] for k in rng.permutation(len(firsts))
+    ]
 
 
 def _person_name(k):
@@ -81,7 +95,9 @@ def _tail_name(k, reserved):
     surnames = surnames[reserved:]
     turn, place = divmod(k, len(surnames))
     if turn >= len(firsts):
-        raise ValueError(f"n_items must be small enough for {len(surnames) * len(firsts)} names, got a corpus that needs more")
+        raise ValueError(
+            f"n_items must be small enough for {len(surnames) * len(firsts)} names, got a corpus that needs more"
+        )
     return f"{firsts[(37 * place + turn) % len(firsts)]} {surnames[place]}"
 
 
@@ -101,47 +117,178 @@ class _Verb(NamedTuple):
 
 _VERBS = (
     _Verb("wave", "waves", "wave", "waving", "waved", ("to supporters", "to the crowd", "to photographers")),
-    _Verb("run", "runs", "run", "running", "ran", ("along the beach", "across the field", "through the rain")),
+    _Verb(
+        "run", "runs", "run", "running", "ran", ("along the beach", "across the field", "through the rain")
+    ),
     _Verb("jump", "jumps", "jump", "jumping", "jumped", ("for joy", "over a fence", "into the water")),
-    _Verb("clap", "claps", "clap", "clapping", "clapped", ("after the final whistle", "during the ceremony", "for the winners")),
-    _Verb("kick the ball", "kicks the ball", "kick the ball", "kicking the ball", "kicked the ball",
-          ("towards the goal", "into the stands", "in training")),
-    _Verb("lift the trophy", "lifts the trophy", "lift the trophy", "lifting the trophy", "lifted the trophy",
-          ("in front of the fans", "on the podium", "after the final")),
-    _Verb("hit a backhand", "hits a backhand", "hit a backhand", "hitting a backhand", "hit a backhand",
-          ("in the second set", "from the baseline", "at match point")),
-    _Verb("shake hands", "shakes hands", "shake hands", "shaking hands", "shook hands", ("with officials", "with guests", "with visitors")),
-    _Verb("give a speech", "gives a speech", "give a speech", "giving a speech", "gave a speech",
-          ("on the economy", "at a party congress", "in front of students")),
+    _Verb(
+        "clap",
+        "claps",
+        "clap",
+        "clapping",
+        "clapped",
+        ("after the final whistle", "during the ceremony", "for the winners"),
+    ),
+    _Verb(
+        "kick the ball",
+        "kicks the ball",
+        "kick the ball",
+        "kicking the ball",
+        "kicked the ball",
+        ("towards the goal", "into the stands", "in training"),
+    ),
+    _Verb(
+        "lift the trophy",
+        "lifts the trophy",
+        "lift the trophy",
+        "lifting the trophy",
+        "lifted the trophy",
+        ("in front of the fans", "on the podium", "after the final"),
+    ),
+    _Verb(
+        "hit a backhand",
+        "hits a backhand",
+        "hit a backhand",
+        "hitting a backhand",
+        "hit a backhand",
+        ("in the second set", "from the baseline", "at match point"),
+    ),
+    _Verb(
+        "shake hands",
+        "shakes hands",
+        "shake hands",
+        "shaking hands",
+        "shook hands",
+        ("with officials", "with guests", "with visitors"),
+    ),
+    _Verb(
+        "give a speech",
+        "gives a speech",
+        "give a speech",
+        "giving a speech",
+        "gave a speech",
+        ("on the economy", "at a party congress", "in front of students"),
+    ),
     _Verb("sing", "sings", "sing", "singing", "sang", ("on stage", "at a charity concert", "for the guests")),
-)  # fmt: skip
+)
 
 #: What a person of kind ``"poses"`` may do; verb k is posed by samples of digit k of Pendigits.
 VERBS = tuple(verb.label for verb in _VERBS)
 
 _PLACES = (
-    "Barcelona", "Prague", "Vienna", "Lisbon", "Oslo", "Geneva", "Cape Town", "Kyoto", "Buenos Aires", "Montreal", "Edinburgh", "Melbourne",
-    "Helsinki", "Athens", "Dublin", "New Delhi", "Seoul", "Warsaw", "Budapest", "Rotterdam", "Marseille", "Turin", "Nairobi", "Santiago",
-    "Boston", "Seattle", "Raleigh", "Valencia", "Krakow", "Bergen", "Zagreb", "Tallinn", "Lyon", "Hamburg", "Salzburg", "Toronto",
-)  # fmt: skip
-_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December")
+    "Barcelona",
+    "Prague",
+    "Vienna",
+    "Lisbon",
+    "Oslo",
+    "Geneva",
+    "Cape Town",
+    "Kyoto",
+    "Buenos Aires",
+    "Montreal",
+    "Edinburgh",
+    "Melbourne",
+    "Helsinki",
+    "Athens",
+    "Dublin",
+    "New Delhi",
+    "Seoul",
+    "Warsaw",
+    "Budapest",
+    "Rotterdam",
+    "Marseille",
+    "Turin",
+    "Nairobi",
+    "Santiago",
+    "Boston",
+    "Seattle",
+    "Raleigh",
+    "Valencia",
+    "Krakow",
+    "Bergen",
+    "Zagreb",
+    "Tallinn",
+    "Lyon",
+    "Hamburg",
+    "Salzburg",
+    "Toronto",
+)
+_MONTHS = (
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _EVENTS = (
-    "World Rowing Cup", "Spring Film Festival", "Trade Forum", "Winter Games", "Open Tennis Championship", "City Marathon", "Book Fair",
-    "European Swimming Championships", "Peace Conference", "Motor Show", "Summer Music Festival", "Climate Summit", "Indoor Athletics Cup",
-    "Nordic Ski Tour", "Charity Gala", "Fashion Week",
-)  # fmt: skip
+    "World Rowing Cup",
+    "Spring Film Festival",
+    "Trade Forum",
+    "Winter Games",
+    "Open Tennis Championship",
+    "City Marathon",
+    "Book Fair",
+    "European Swimming Championships",
+    "Peace Conference",
+    "Motor Show",
+    "Summer Music Festival",
+    "Climate Summit",
+    "Indoor Athletics Cup",
+    "Nordic Ski Tour",
+    "Charity Gala",
+    "Fashion Week",
+)
 _COMPANIES = (
-    "Norvane Motors", "Belcor Bank", "Tessaline Foods", "Ostrava Steel", "Pelham Air", "Vireo Software", "Corvid Pictures", "Lumen Telecom",
-    "Harbour Street Insurance", "Atlas Rail",
-)  # fmt: skip
-_GROUPS = ("National Assembly", "Rowing Federation", "City Council", "Film Academy", "Olympic Committee", "Chamber of Commerce")
+    "Norvane Motors",
+    "Belcor Bank",
+    "Tessaline Foods",
+    "Ostrava Steel",
+    "Pelham Air",
+    "Vireo Software",
+    "Corvid Pictures",
+    "Lumen Telecom",
+    "Harbour Street Insurance",
+    "Atlas Rail",
+)
+_GROUPS = (
+    "National Assembly",
+    "Rowing Federation",
+    "City Council",
+    "Film Academy",
+    "Olympic Committee",
+    "Chamber of Commerce",
+)
 _AGENCIES = ("Northern Press", "Meridian Photo", "City Desk", "Allied Images")
 _ROLES = (
-    "actress", "striker", "Finance Minister", "film director", "opposition leader", "tennis champion", "singer", "Foreign Minister",
-    "defending champion", "coach", "union leader", "writer", "goalkeeper", "Italian designer", "Australian swimmer", "Canadian skater",
-    "Spanish captain", "Norwegian skier", "chief executive", "party spokesman",
-)  # fmt: skip
+    "actress",
+    "striker",
+    "Finance Minister",
+    "film director",
+    "opposition leader",
+    "tennis champion",
+    "singer",
+    "Foreign Minister",
+    "defending champion",
+    "coach",
+    "union leader",
+    "writer",
+    "goalkeeper",
+    "Italian designer",
+    "Australian swimmer",
+    "Canadian skater",
+    "Spanish captain",
+    "Norwegian skier",
+    "chief executive",
+    "party spokesman",
+)
 
 # {a} are the people in the picture, {b} the last of them where a template tells two apart, {x} people mentioned besides.
 _ONE = (
@@ -234,7 +381,13 @@ _ENDINGS = (
 )
 
 # Of kind "poses": {third}, {base}, {gerund} and {past} are forms of the verb with a complement; {b} are the people of a further clause.
-_POSE_ONE = ("{a} {third}", "{role} {a} {third}", "Here {a} {third}", "{a} prepares to {base}", "{a} is seen {gerund}")
+_POSE_ONE = (
+    "{a} {third}",
+    "{role} {a} {third}",
+    "Here {a} {third}",
+    "{a} prepares to {base}",
+    "{a} is seen {gerund}",
+)
 _POSE_MANY = ("{a} {base}", "{a} are seen {gerund}", "Here {a} {base}")
 _POSE_NEXT_ONE = (" while {b} {third}", " as {b} {third}", ", with {b} {gerund} nearby", " and {b} {third}")
 _POSE_NEXT_MANY = (" while {b} {base}", " as {b} {base}", ", with {b} {gerund} nearby")
@@ -247,15 +400,38 @@ _POSE_WHERE = (
 )
 _POSE_STILL_ONE = ("{a} is pictured", "{role} {a} arrives", "{a} attends a reception")
 _POSE_STILL_MANY = ("{a} are pictured", "{a} arrive", "{a} attend a reception")
-_POSE_OTHER = ("{x} {past} earlier in the week.", "A day before, {x} {past} in {place}.", "{x} {past} on {day}.")
-_POSE_OTHER_SILENT = ("{x} could not attend.", "The guests also included {x}.", "{x} had visited {place} in {month}.")
+_POSE_OTHER = (
+    "{x} {past} earlier in the week.",
+    "A day before, {x} {past} in {place}.",
+    "{x} {past} on {day}.",
+)
+_POSE_OTHER_SILENT = (
+    "{x} could not attend.",
+    "The guests also included {x}.",
+    "{x} had visited {place} in {month}.",
+)
 
 # ---------------------------------------------------------------------------------------------------------------- the composition
 
 _PERSON, _STRANGER, _FALSE = range(3)
 
 # Images by number of faces, 2 to 15, of the 20,071 (one face: the rest). The thesis prints the sum, 31,147, and the largest.
-_FACES = {2: 4147, 3: 1440, 4: 530, 5: 215, 6: 110, 7: 60, 8: 30, 9: 20, 10: 12, 11: 8, 12: 5, 13: 3, 14: 2, 15: 1}
+_FACES = {
+    2: 4147,
+    3: 1440,
+    4: 530,
+    5: 215,
+    6: 110,
+    7: 60,
+    8: 30,
+    9: 20,
+    10: 12,
+    11: 8,
+    12: 5,
+    13: 3,
+    14: 2,
+    15: 1,
+}
 _POSES_FACES = {2: 520, 3: 100, 4: 23}
 # Of the items with spatial indicators: share with 1, 2, ... 6 faces.
 _POSITION_FACES = (0.02, 0.41, 0.34, 0.14, 0.06, 0.03)
@@ -298,11 +474,46 @@ class _Recipe(NamedTuple):
 
 
 _RECIPES = {
-    "I": _Recipe((0.08, 0.16, 0.26), 0.03, 0.5, 0.42, 0.30, 0.20, 0.15, (0.90, 0.10), (0.90, 0.10), (0.95, 0.05), (0.90, 0.08, 0.02)),
-    "II": _Recipe((0.08, 0.16, 0.26), 0.03, 0.5, 0.05, 0.12, 0.10, 0.15, (0.23, 0.49, 0.20, 0.08), (0.92, 0.08), (0.30, 0.50, 0.20),
-                  (0.60, 0.30, 0.10)),
-    "poses": _Recipe((0.10, 0.15, 0.20), 0.0, 0.5, 0.03, 0.0, 0.05, 0.0, (0.75, 0.20, 0.05), (1.0,), (0.75, 0.20, 0.05), (0.90, 0.10)),
-}  # fmt: skip
+    "I": _Recipe(
+        (0.08, 0.16, 0.26),
+        0.03,
+        0.5,
+        0.42,
+        0.30,
+        0.20,
+        0.15,
+        (0.90, 0.10),
+        (0.90, 0.10),
+        (0.95, 0.05),
+        (0.90, 0.08, 0.02),
+    ),
+    "II": _Recipe(
+        (0.08, 0.16, 0.26),
+        0.03,
+        0.5,
+        0.05,
+        0.12,
+        0.10,
+        0.15,
+        (0.23, 0.49, 0.20, 0.08),
+        (0.92, 0.08),
+        (0.30, 0.50, 0.20),
+        (0.60, 0.30, 0.10),
+    ),
+    "poses": _Recipe(
+        (0.10, 0.15, 0.20),
+        0.0,
+        0.5,
+        0.03,
+        0.0,
+        0.05,
+        0.0,
+        (0.75, 0.20, 0.05),
+        (1.0,),
+        (0.75, 0.20, 0.05),
+        (0.90, 0.10),
+    ),
+}
 _CROWD = 6  # with more faces than this, most are not mentioned
 _UNNAMED_CROWD = 0.5
 _PARTNER_EXTRA = 0.3  # a mentioned person who is not pictured is the partner of one who is
@@ -354,7 +565,13 @@ class _Composer:
     """Decides who is in each image and who in each caption; names are numbers: identities by rank, regulars, the long tail."""
 
     def __init__(self, rng, recipe, n_names, exponent, p_correlated, poses):
-        self.rng, self.recipe, self.n_names, self.p_correlated, self.poses = rng, recipe, n_names, p_correlated, poses
+        self.rng, self.recipe, self.n_names, self.p_correlated, self.poses = (
+            rng,
+            recipe,
+            n_names,
+            p_correlated,
+            poses,
+        )
         weights = np.arange(1, n_names + 1) ** -exponent
         self.cumulative = np.cumsum(weights / weights.sum())
         self.first_stranger = n_names + (0 if poses else _REGULARS)
@@ -370,11 +587,16 @@ class _Composer:
         rng = self.rng
         while True:
             if near and rng.random() < chance:
-                person, chance = near[rng.integers(len(near))] ^ 1, 0.0  # ranks 0 and 1 are partners, 2 and 3, ...
+                person, chance = (
+                    near[rng.integers(len(near))] ^ 1,
+                    0.0,
+                )  # ranks 0 and 1 are partners, 2 and 3, ...
                 if person >= self.n_names:
                     continue
             else:
-                person = min(int(np.searchsorted(self.cumulative, rng.random(), side="right")), self.n_names - 1)
+                person = min(
+                    int(np.searchsorted(self.cumulative, rng.random(), side="right")), self.n_names - 1
+                )
             if person not in taken:
                 return person
 
@@ -402,7 +624,9 @@ class _Composer:
             share_others, share_stranger = recipe.others, recipe.stranger
         n_named = min(n_faces - n_unnamed, MOST_NAMES)
         only_strangers = rng.random() < share_others
-        n_identities = 0 if only_strangers or n_named == 0 else 1 + int(rng.binomial(n_named - 1, 1 - share_stranger))
+        n_identities = (
+            0 if only_strangers or n_named == 0 else 1 + int(rng.binomial(n_named - 1, 1 - share_stranger))
+        )
 
         people, strangers = [], []
         for k in range(n_identities):
@@ -417,7 +641,9 @@ class _Composer:
                 person = int(rng.integers(self.n_names))
             background.append(person)
 
-        shares = recipe.extra_position if position else recipe.extra_others if only_strangers else recipe.extra
+        shares = (
+            recipe.extra_position if position else recipe.extra_others if only_strangers else recipe.extra
+        )
         extra = []
         for _ in range(min(self.count(shares), MOST_NAMES - n_named)):
             extra.append(self.identity(people + background + extra, people, _PARTNER_EXTRA))
@@ -426,7 +652,9 @@ class _Composer:
             extra_tail.append(self.stranger(strangers + extra_tail))
 
         named = [_Face(_PERSON, p, True) for p in people] + [_Face(_STRANGER, s, True) for s in strangers]
-        unnamed = [_Face(_FALSE, -1, False) for _ in range(n_false)] + [_Face(_PERSON, p, False) for p in background]
+        unnamed = [_Face(_FALSE, -1, False) for _ in range(n_false)] + [
+            _Face(_PERSON, p, False) for p in background
+        ]
         others = extra + [self.first_stranger + s for s in extra_tail]
         others = [_Mention(others[k], -1, self._other_verb()) for k in rng.permutation(len(others))]
         if self.poses:
@@ -474,13 +702,27 @@ class _Composer:
         stacked = n == 2 and k == 2 and chance > 0.94
         if n == k and n >= 3 and chance < (0.3 if n == 3 else 0.95):
             return _Item(named, [self._mention(named, m, "order") for m in range(n)], others, in_order=True)
-        first, last, middle = ("top", "bottom", None) if stacked else ("left", "right", n // 2 if n % 2 and n > 1 else None)
+        first, last, middle = (
+            ("top", "bottom", None) if stacked else ("left", "right", n // 2 if n % 2 and n > 1 else None)
+        )
         if n == 1:
             places = {0: ("left", "right", "centre")[int(rng.integers(3))]}
         elif k == 1:
-            places = {middle: "centre"} if middle is not None and chance < 0.5 else {0: first} if rng.random() < 0.5 else {n - 1: last}
+            places = (
+                {middle: "centre"}
+                if middle is not None and chance < 0.5
+                else {0: first}
+                if rng.random() < 0.5
+                else {n - 1: last}
+            )
         elif n == 2:
-            places = {0: first, 1: last} if stacked or chance < 0.88 else {0: first} if chance < 0.91 else {1: last}
+            places = (
+                {0: first, 1: last}
+                if stacked or chance < 0.88
+                else {0: first}
+                if chance < 0.91
+                else {1: last}
+            )
         elif k == n and middle is not None and chance > 0.97:
             places = {middle: "centre"}
         elif k >= 3 and middle is not None and chance < 0.95:
@@ -495,7 +737,9 @@ class _Composer:
         faces = [next(told) if at in places else next(free) for at in range(n)]
         at = [j for j, face in enumerate(faces) if face.mentioned]
         order = at if rng.random() < 0.5 else [at[j] for j in rng.permutation(len(at))]
-        return _Item(faces, [self._mention(faces, j, places.get(j, "")) for j in order], others, stacked=stacked)
+        return _Item(
+            faces, [self._mention(faces, j, places.get(j, "")) for j in order], others, stacked=stacked
+        )
 
 
 def _add_regulars(rng, items, is_test, first, train_size):
@@ -508,9 +752,11 @@ def _add_regulars(rng, items, is_test, first, train_size):
         names = np.repeat(np.arange(_REGULARS), counts)
         rounds = -(-names.size // max(rows.size, 1))
         captions = np.concatenate([rows[:0], *(rng.permutation(rows) for _ in range(rounds))])
-        for name, i in zip(names.tolist(), captions.tolist()):
+        for name, i in zip(names.tolist(), captions.tolist(), strict=False):
             others = items[i].others
-            if len(items[i].pictured) + len(others) < MOST_NAMES and all(other.name != first + name for other in others):
+            if len(items[i].pictured) + len(others) < MOST_NAMES and all(
+                other.name != first + name for other in others
+            ):
                 others.insert(int(rng.integers(len(others) + 1)), _Mention(first + name, -1))
 
 
@@ -568,16 +814,24 @@ class _Writer:
             sentences.append(self.pick(_IN_ORDER).format(a=_listed(told), **fields))
         elif not told:
             taken = int(bool(others) and self.rng.random() < 0.7)
-            sentences.append(self.pick(_NOBODY_BUT_OTHER if taken else _NOBODY).format(x="".join(others[:taken]), **fields))
+            sentences.append(
+                self.pick(_NOBODY_BUT_OTHER if taken else _NOBODY).format(x="".join(others[:taken]), **fields)
+            )
         elif len(told) == 2 and self.rng.random() < 0.5:
             sentences.append(self.pick(_TWO).format(a=told[0], b=told[1], **fields))
         else:
             taken = int(bool(others) and self.rng.random() < 0.5)
             plain, besides = (_ONE, _ONE_WITH_OTHER) if len(told) == 1 else (_MANY, _MANY_WITH_OTHER)
-            sentences.append(self.pick(besides if taken else plain).format(a=_listed(told), x="".join(others[:taken]), **fields))
+            sentences.append(
+                self.pick(besides if taken else plain).format(
+                    a=_listed(told), x="".join(others[:taken]), **fields
+                )
+            )
         while taken < len(others):
             n = int(self.rng.integers(1, 4))
-            sentences.append(self.pick(_OTHERS).format(x=_listed(others[taken : taken + n]), **{**fields, **self.fields()}))
+            sentences.append(
+                self.pick(_OTHERS).format(x=_listed(others[taken : taken + n]), **{**fields, **self.fields()})
+            )
             taken += n
         if self.rng.random() < 0.25:
             surname = "A spokesman" if not item.pictured else self.name_of(item.pictured[0].name).split()[-1]
@@ -593,13 +847,17 @@ class _Writer:
             core = ""
             for number, (verb, names) in enumerate(groups.items()):
                 one, many = (_POSE_NEXT_ONE, _POSE_NEXT_MANY) if number else (_POSE_ONE, _POSE_MANY)
-                core += self.pick(one if len(names) == 1 else many).format(a=_listed(names), b=_listed(names), **self.verb(verb), **fields)
+                core += self.pick(one if len(names) == 1 else many).format(
+                    a=_listed(names), b=_listed(names), **self.verb(verb), **fields
+                )
             if silent:
                 core += self.pick(_POSE_SILENT).format(b=_listed(silent))
             sentences.append(core + self.pick(_POSE_WHERE).format(**fields))
         elif silent:
             still = self.pick(_POSE_STILL_ONE if len(silent) == 1 else _POSE_STILL_MANY)
-            sentences.append(still.format(a=_listed(silent), **fields) + self.pick(_POSE_WHERE).format(**fields))
+            sentences.append(
+                still.format(a=_listed(silent), **fields) + self.pick(_POSE_WHERE).format(**fields)
+            )
         else:
             sentences.append(self.pick(_NOBODY).format(**fields))
         for mention in item.others:
@@ -723,7 +981,9 @@ def _deal_pairs(rng, letters, digits, pools, train):
             alike = np.flatnonzero(digits == digits[k])
             other = alike[rng.integers(alike.size)]
             digit[k], digit[other] = digit[other], digit[k]
-    raise ValueError("n_items must be small enough for every face to get a pair of samples of its own, got a corpus that needs more")
+    raise ValueError(
+        "n_items must be small enough for every face to get a pair of samples of its own, got a corpus that needs more"
+    )
 
 
 def _letter_features(attributes):
@@ -750,8 +1010,12 @@ def _scales(side):
     letters = _letter_features(pools.letters[pools.letter_train])
     squares, n = 0.0, int(pools.digit_train.sum())
     for start in range(0, n, 5000):
-        squares += float(np.sum(_digit_features(pools.digits[start : min(start + 5000, n)], side) ** 2, dtype=np.float64))
-    return np.float32(1 / math.sqrt(np.mean(np.sum(letters**2, axis=1, dtype=np.float64)))), np.float32(1 / math.sqrt(squares / n))
+        squares += float(
+            np.sum(_digit_features(pools.digits[start : min(start + 5000, n)], side) ** 2, dtype=np.float64)
+        )
+    return np.float32(1 / math.sqrt(np.mean(np.sum(letters**2, axis=1, dtype=np.float64)))), np.float32(
+        1 / math.sqrt(squares / n)
+    )
 
 
 def _mixed_letters(pools, samples, kind):
@@ -973,7 +1237,9 @@ class CaptionedData(NamedTuple):
         if verbs is None:
             return out[:, 0]
         said = pictured["verb"].to_numpy(dtype=str)
-        out[pictured["face"], 1] = np.where(np.isin(said, _known("verbs", verbs, np.array(VERBS))), said, NULL)
+        out[pictured["face"], 1] = np.where(
+            np.isin(said, _known("verbs", verbs, np.array(VERBS))), said, NULL
+        )
         return out
 
     def picture(self, item):
@@ -996,7 +1262,10 @@ class CaptionedData(NamedTuple):
             raise IndexError(f"item must be in 0..{self.bag_sizes.size - 1}, got {item!r}")
         pools, rows = _pools(), self.rows([item])
         kind = np.array([_KINDS.index(word) for word in self.kinds[rows]])
-        of_kind = {kind: np.array([r.box for r in self.regions[item] if r.kind == kind], dtype=float) for kind in ("face", "body")}
+        of_kind = {
+            kind: np.array([r.box for r in self.regions[item] if r.kind == kind], dtype=float)
+            for kind in ("face", "body")
+        }
         letter, digit, pen = (self.samples[rows, k] for k in range(3))
         return ItemPicture(
             caption=self.captions[item],
@@ -1024,7 +1293,11 @@ def _item_mask(items, n):
     items = np.asarray(items)
     if items.dtype == np.bool_ and items.shape == (n,):
         return items
-    if items.ndim != 1 or (items.size and items.dtype.kind not in "iu") or (items.size and (items.min() < 0 or items.max() >= n)):
+    if (
+        items.ndim != 1
+        or (items.size and items.dtype.kind not in "iu")
+        or (items.size and (items.min() < 0 or items.max() >= n))
+    ):
         raise ValueError(f"items must be item numbers in 0..{n - 1} or a mask of shape ({n},)")
     mask = np.zeros(n, dtype=bool)
     mask[items.astype(int)] = True
@@ -1046,7 +1319,10 @@ def _known(what, words, known):
 @cache
 def _labelings(n_faces, n_names):
     """Ways to hand each of some names to at most one of some faces, the empty way among them."""
-    return sum(math.comb(n_faces, j) * math.comb(n_names, j) * math.factorial(j) for j in range(min(n_faces, n_names) + 1))
+    return sum(
+        math.comb(n_faces, j) * math.comb(n_names, j) * math.factorial(j)
+        for j in range(min(n_faces, n_names) + 1)
+    )
 
 
 @cache
@@ -1058,9 +1334,15 @@ def _chance(n_faces, n_names, n_named, n_pinned, n_pinned_null):
     """
     if n_names == 0:
         return float(n_faces)
-    if n_faces == 1 or n_pinned_null == n_faces:  # a place among one, and places that leave no candidate, say nothing
+    if (
+        n_faces == 1 or n_pinned_null == n_faces
+    ):  # a place among one, and places that leave no candidate, say nothing
         n_pinned = n_pinned_null = 0
-    free_faces, free_names, free_named = n_faces - n_pinned - n_pinned_null, n_names - n_pinned, n_named - n_pinned
+    free_faces, free_names, free_named = (
+        n_faces - n_pinned - n_pinned_null,
+        n_names - n_pinned,
+        n_named - n_pinned,
+    )
     empty = int(n_pinned == 0)
     total = _labelings(free_faces, free_names) - empty
     right = float(n_pinned + n_pinned_null)
@@ -1079,7 +1361,9 @@ def _random_accuracy(data, names, items, positions):
     item, pictured = mentions["item"].to_numpy(), mentions["face"].to_numpy() >= 0
     placed = mentions["place"].to_numpy() != ""
     told = pictured & placed & positions
-    counts = [np.bincount(item[rows], minlength=n) for rows in (kept, kept & pictured, kept & told, ~kept & told)]
+    counts = [
+        np.bincount(item[rows], minlength=n) for rows in (kept, kept & pictured, kept & told, ~kept & told)
+    ]
     chosen = np.flatnonzero(_item_mask(items, n))
     right = sum(_chance(*row) for row in np.column_stack([data.bag_sizes, *counts])[chosen].tolist())
     return right / data.bag_sizes[chosen].sum()
@@ -1114,53 +1398,116 @@ def _statistics(data, protocol, n_names):
         add("items", 1703, n)
         add("training items", 1600, train.sum())
         add("test items", 103, test.sum())
-        add("faces", math.nan, data.bag_sizes.sum(), "not printed; images with one to four people are our choice")
+        add(
+            "faces",
+            math.nan,
+            data.bag_sizes.sum(),
+            "not printed; images with one to four people are our choice",
+        )
         add("names of which people are pictured", math.nan, n_names, "not printed")
         add("verbs", math.nan, len(VERBS), "not printed; ten, one for each digit of Pendigits")
         stated = mentions["verb"].to_numpy() != NULL
         telling = np.unique(mentions["item"][stated & (mentions["face"] >= 0)]).size
-        add("% of captions that tell an action of somebody pictured", math.nan, 100 * telling / n, "the thesis: typically at least one")
+        add(
+            "% of captions that tell an action of somebody pictured",
+            math.nan,
+            100 * telling / n,
+            "the thesis: typically at least one",
+        )
         add("% of named people in a caption with a verb", math.nan, percent(stated))
     else:
         add("items", FULL_SIZE, n)
         scaling = "" if n == FULL_SIZE else "in proportion to the items"
         add("faces", FULL_FACES, data.bag_sizes.sum(), scaling)
         add("items with spatial indicators", FULL_POSITIONS, data.has_position.sum(), scaling)
-        add("training items", 16057 if protocol == "I" else TRAIN_PROTOCOL_2, train.sum(), f"protocol {protocol}")
-        add("test items", FULL_SIZE - (16057 if protocol == "I" else TRAIN_PROTOCOL_2), test.sum(), f"protocol {protocol}")
-        add("most faces in an image", 15, data.bag_sizes.max(), "" if n == FULL_SIZE else "images with many faces are few")
+        add(
+            "training items",
+            16057 if protocol == "I" else TRAIN_PROTOCOL_2,
+            train.sum(),
+            f"protocol {protocol}",
+        )
+        add(
+            "test items",
+            FULL_SIZE - (16057 if protocol == "I" else TRAIN_PROTOCOL_2),
+            test.sum(),
+            f"protocol {protocol}",
+        )
+        add(
+            "most faces in an image",
+            15,
+            data.bag_sizes.max(),
+            "" if n == FULL_SIZE else "images with many faces are few",
+        )
         add("most names in a caption", 9, per_caption.max())
-        add("different names in captions", 10_000, np.unique(mentions["name"]).size, "the thesis: more than 10,000")
+        add(
+            "different names in captions",
+            10_000,
+            np.unique(mentions["name"]).size,
+            "the thesis: more than 10,000",
+        )
         scaled = max(3, round(20 * share))
         frequent, known = data.names_with(scaled), data.names_with(3)
         threshold = "" if scaled == 20 else f"{scaled} or more, {scaling}"
         add("names in 20 or more training captions", 214, len(frequent), threshold)
-        add("names in 3 or more training captions", 460, len(known), "thesis: occurrences of unnamed kind; ours count captions")
-        add("of these, of people who are pictured", math.nan, np.isin(known, data.labels[:n_names]).sum(),
-            f"{n_names} identities cannot make 460 names; the others are mentioned and never pictured")
+        add(
+            "names in 3 or more training captions",
+            460,
+            len(known),
+            "thesis: occurrences of unnamed kind; ours count captions",
+        )
+        add(
+            "of these, of people who are pictured",
+            math.nan,
+            np.isin(known, data.labels[:n_names]).sum(),
+            f"{n_names} identities cannot make 460 names; the others are mentioned and never pictured",
+        )
         unlike = "train and test items are composed alike, so that RANDOM cannot differ by the 7 points that the thesis prints"
         other = f"composed for protocol {protocol}"
         first, second = (threshold, other) if protocol == "I" else (other, "")
-        chance = [100 * _random_accuracy(data, *which) for which in ((frequent, train, False), (known, train, False), (known, train, True))]
+        chance = [
+            100 * _random_accuracy(data, *which)
+            for which in ((frequent, train, False), (known, train, False), (known, train, True))
+        ]
         add("RANDOM, training, 20 occurrences (%)", 73.1, chance[0], first)
         if test.any():
             both = "; ".join(filter(None, [first, unlike]))
-            add("RANDOM, test, 20 occurrences (%)", 66.0, 100 * _random_accuracy(data, frequent, test, False), both)
+            add(
+                "RANDOM, test, 20 occurrences (%)",
+                66.0,
+                100 * _random_accuracy(data, frequent, test, False),
+                both,
+            )
         add("RANDOM, training, 3 occurrences (%)", 37.0, chance[1], second)
         within = 100 * data.bag_sizes[train & data.has_position].sum() / data.bag_sizes[train].sum()
         limits = f"{within:.0f}% of the training faces are in items with spatial indicators; on the others RANDOM is as on test items"
         add("RANDOM, training, 3 occurrences, with positions (%)", 70.8, chance[2], second or limits)
         if test.any():
-            add("RANDOM, test, 3 occurrences (%)", 39.5, 100 * _random_accuracy(data, known, test, False), second)
+            add(
+                "RANDOM, test, 3 occurrences (%)",
+                39.5,
+                100 * _random_accuracy(data, known, test, False),
+                second,
+            )
         add("RANDOM, training, 20 less 3 occurrences (points)", 36.1, chance[0] - chance[1], _TWO_PROTOCOLS)
         truth = data.truth(frequent)
         add("% of faces whose label is null, 20 occurrences", math.nan, percent(truth == NULL), "not printed")
         expressible = np.bincount(data.bag_of, weights=truth != NULL, minlength=n) > 0
-        here = np.bincount(mentions["item"], weights=np.isin(data.labels, frequent)[mentions["name"]], minlength=n) > 0
-        add("% of items whose true labeling is no candidate, 20 occurrences", math.nan, percent(here & ~expressible),
-            "the caption has a name, and nobody pictured has one: the labeling that names nobody is excluded (thesis 5.6.1)")
+        here = (
+            np.bincount(
+                mentions["item"], weights=np.isin(data.labels, frequent)[mentions["name"]], minlength=n
+            )
+            > 0
+        )
+        add(
+            "% of items whose true labeling is no candidate, 20 occurrences",
+            math.nan,
+            percent(here & ~expressible),
+            "the caption has a name, and nobody pictured has one: the labeling that names nobody is excluded (thesis 5.6.1)",
+        )
     add("names in a caption, mean", math.nan, per_caption.mean())
-    add("captions with the most frequent name in training, %", math.nan, 100 * occurrences.max() / train.sum())
+    add(
+        "captions with the most frequent name in training, %", math.nan, 100 * occurrences.max() / train.sum()
+    )
     add("% of faces that are false detections", math.nan, percent(kinds == _KINDS[2]))
     add("% of faces of people of the long tail", math.nan, percent(kinds == _KINDS[1]))
     add("% of faces of people who are not mentioned", math.nan, percent(~mentioned & (kinds != _KINDS[2])))
@@ -1171,8 +1518,18 @@ def _statistics(data, protocol, n_names):
             used = np.concatenate([faces[:, k, 0], faces[faces[:, k, 1] != faces[:, k, 0], k, 1]])
             if used.size:
                 counts = np.unique(used, return_counts=True)[1]
-                add(f"uses of a {what} sample, {pool}: mean over those used", math.nan, counts.mean(), f"most: {counts.max()}")
-    add("columns of a face", 1664 if not poses else math.nan, data.faces.shape[1], "152 of the letter, the rest of the digit")
+                add(
+                    f"uses of a {what} sample, {pool}: mean over those used",
+                    math.nan,
+                    counts.mean(),
+                    f"most: {counts.max()}",
+                )
+    add(
+        "columns of a face",
+        1664 if not poses else math.nan,
+        data.faces.shape[1],
+        "152 of the letter, the rest of the digit",
+    )
     return pd.DataFrame(rows, columns=["what", "thesis", "ours", "note"])
 
 
@@ -1285,13 +1642,17 @@ def make_captioned(
     n = full if n_items is None else check_count("n_items", n_items, 20)
     n_names = (60 if poses else N_IDENTITIES) if n_names is None else check_count("n_names", n_names, 30)
     if n_names > N_IDENTITIES:
-        raise ValueError(f"n_names must be at most {N_IDENTITIES}, the pairs of a letter and a digit, got {n_names}")
+        raise ValueError(
+            f"n_names must be at most {N_IDENTITIES}, the pairs of a letter and a digit, got {n_names}"
+        )
     exponent = check_non_negative("exponent", exponent)
     p_correlated = check_non_negative("p_correlated", p_correlated)
     if p_correlated > 1:
         raise ValueError(f"p_correlated must be at most 1, got {p_correlated}")
     if test_share is None:
-        test_share = POSES_TEST / POSES_SIZE if poses else 0.2 if protocol == "I" else 1 - TRAIN_PROTOCOL_2 / FULL_SIZE
+        test_share = (
+            POSES_TEST / POSES_SIZE if poses else 0.2 if protocol == "I" else 1 - TRAIN_PROTOCOL_2 / FULL_SIZE
+        )
     test_share = check_non_negative("test_share", test_share)
     if test_share > (0.9 if protocol == "I" else 0.8):
         raise ValueError(f"test_share must be at most {0.9 if protocol == 'I' else 0.8}, got {test_share}")
@@ -1303,9 +1664,15 @@ def make_captioned(
     n_faces, has_position, is_test = _plan(plan_rng, n, poses, protocol, test_share)
     recipe = _RECIPES["poses" if poses else protocol]
     composer = _Composer(people_rng, recipe, n_names, exponent, p_correlated, poses)
-    items = [composer.item(f, p) for f, p in zip(n_faces.tolist(), has_position.tolist())]
+    items = [composer.item(f, p) for f, p in zip(n_faces.tolist(), has_position.tolist(), strict=False)]
     if not poses:
-        _add_regulars(people_rng, items, is_test, n_names, TRAIN_PROTOCOL_2 if protocol == "II" else round(0.8 * FULL_SIZE))
+        _add_regulars(
+            people_rng,
+            items,
+            is_test,
+            n_names,
+            TRAIN_PROTOCOL_2 if protocol == "II" else round(0.8 * FULL_SIZE),
+        )
 
     # Which pair of classes an identity of this rank is; its name goes with the pair.
     identity = people_rng.permutation(N_IDENTITIES)[:n_names]
@@ -1329,7 +1696,10 @@ def make_captioned(
         sizes[i] = size
         order = box_rng.permutation(len(item.faces)).tolist()  # a detector's order tells nothing of the place
         row = {at: len(faces) + m for m, at in enumerate(order)}
-        mentions += [(i, mention.name, row.get(mention.face, -1), mention.verb, mention.place) for mention in item.pictured + item.others]
+        mentions += [
+            (i, mention.name, row.get(mention.face, -1), mention.verb, mention.place)
+            for mention in item.pictured + item.others
+        ]
         faces += [item.faces[at] for at in order]
         found = []
         for at in order:
@@ -1344,7 +1714,9 @@ def make_captioned(
     kind_of = np.array([face.kind for face in faces])
     person = np.array([face.person for face in faces])
     verb = np.array([face.verb for face in faces])
-    numbers = np.where(kind_of == _PERSON, person, np.where(kind_of == _STRANGER, composer.first_stranger + person, -1))
+    numbers = np.where(
+        kind_of == _PERSON, person, np.where(kind_of == _STRANGER, composer.first_stranger + person, -1)
+    )
     names = np.append(labels, NULL)[numbers]
     in_test = np.repeat(is_test, n_faces)
     samples = _draw_samples(sample_rng, kind_of, person, identity, composer.n_strangers, verb, in_test)
@@ -1436,7 +1808,9 @@ def _draw_samples(rng, kind, person, identity, n_strangers, verb, in_test):
     for test in (False, True):
         rows = np.flatnonzero(in_test == test)
         mixed = rows[~known[rows]]
-        letters, digits = (np.concatenate([classes[rows, 0], classes[mixed, 1]]) for classes in (letter, digit))
+        letters, digits = (
+            np.concatenate([classes[rows, 0], classes[mixed, 1]]) for classes in (letter, digit)
+        )
         for k, dealt in enumerate(_deal_pairs(rng, letters, digits, pools, train=not test)):
             samples[rows, k] = dealt[: rows.size, None]
             samples[mixed, k, 1] = dealt[rows.size :]
@@ -1444,7 +1818,12 @@ def _draw_samples(rng, kind, person, identity, n_strangers, verb, in_test):
         if acting.size:
             halves = acting[kind[acting] == _FALSE]
             other = (verb[halves] + rng.integers(1, N_DIGITS, size=halves.size)) % N_DIGITS
-            dealt = _deal(rng, np.concatenate([verb[acting], other]), pools.pen_y, np.flatnonzero(pools.pen_train != test))
+            dealt = _deal(
+                rng,
+                np.concatenate([verb[acting], other]),
+                pools.pen_y,
+                np.flatnonzero(pools.pen_train != test),
+            )
             samples[acting, 2] = dealt[: acting.size, None]
             samples[halves, 2, 1] = dealt[acting.size :]
     return samples
@@ -1456,6 +1835,10 @@ def _features(samples, kind, side):
     faces = np.empty((len(samples), 152 + side * side), dtype=np.float32)
     for start in range(0, len(samples), 4096):  # few enough images in memory at a time
         block = slice(start, start + 4096)
-        faces[block, :152] = _letter_features(_mixed_letters(pools, samples[block, 0], kind[block])) * letter_scale
-        faces[block, 152:] = _digit_features(_mixed_digits(pools, samples[block, 1], kind[block]), side) * digit_scale
+        faces[block, :152] = (
+            _letter_features(_mixed_letters(pools, samples[block, 0], kind[block])) * letter_scale
+        )
+        faces[block, 152:] = (
+            _digit_features(_mixed_digits(pools, samples[block, 1], kind[block]), side) * digit_scale
+        )
     return faces

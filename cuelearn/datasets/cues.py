@@ -108,7 +108,9 @@ def _check_mask(mask, shape=None):
     mask = np.asarray(mask)
     if mask.ndim != 2 or mask.dtype != np.bool_ or (shape is not None and mask.shape != shape):
         wanted = "(height, width)" if shape is None else str(shape)
-        raise ValueError(f"mask must be an array of shape {wanted} of bool, got shape {mask.shape} of {mask.dtype}.")
+        raise ValueError(
+            f"mask must be an array of shape {wanted} of bool, got shape {mask.shape} of {mask.dtype}."
+        )
     if not mask.any():
         raise ValueError("mask must be True on at least one pixel, got none.")
     return mask
@@ -118,12 +120,16 @@ def _check_integer(name, value, low, high=None):
     if not isinstance(value, numbers.Integral) or isinstance(value, bool):
         raise TypeError(f"{name} must be an integer, got {type(value).__name__}.")
     if value < low or (high is not None and value > high):
-        raise ValueError(f"{name} must be at least {low}" + (f" and at most {high}" if high else "") + f", got {value}.")
+        raise ValueError(
+            f"{name} must be at least {low}" + (f" and at most {high}" if high else "") + f", got {value}."
+        )
 
 
 def _grey(image):
     """Luma of an RGB image, float32 from 0 to 1."""
-    red, green, blue = (image[..., channel] * np.float32(weight / 255) for channel, weight in enumerate((0.299, 0.587, 0.114)))
+    red, green, blue = (
+        image[..., channel] * np.float32(weight / 255) for channel, weight in enumerate((0.299, 0.587, 0.114))
+    )
     return red + green + blue
 
 
@@ -253,13 +259,19 @@ def _crfh(grey, filters, scales, bins, mask):
         shares = []
         for scale in scales:
             responses = _derivatives(grey, scale)
-            x, y = (np.clip((r + RESPONSE_RANGE) * (bins / (2 * RESPONSE_RANGE)), 0, bins - 1).astype(np.int32) for r in responses)
+            x, y = (
+                np.clip((r + RESPONSE_RANGE) * (bins / (2 * RESPONSE_RANGE)), 0, bins - 1).astype(np.int32)
+                for r in responses
+            )
             shares.append(_share(x * bins + y, bins**2, mask) / np.float32(len(scales)))
         return np.concatenate(shares)
     index = np.zeros(grey.shape, dtype=np.int32)
     for scale in scales:
         lx, ly = _derivatives(grey, scale)
-        sector = np.floor(np.arctan2(ly, lx) * np.float32(bins / (2 * math.pi)) + np.float32(0.5)).astype(np.int32) % bins
+        sector = (
+            np.floor(np.arctan2(ly, lx) * np.float32(bins / (2 * math.pi)) + np.float32(0.5)).astype(np.int32)
+            % bins
+        )
         sector[lx * lx + ly * ly < FLAT_MAGNITUDE**2] = bins
         index = index * (bins + 1) + sector
     return _share(index, (bins + 1) ** len(scales), mask)
@@ -270,7 +282,10 @@ def _derivatives(grey, scale):
     from scipy.ndimage import gaussian_filter
 
     scale = float(scale)
-    return tuple(np.float32(scale) * gaussian_filter(grey, scale, order=order, mode="nearest") for order in ((0, 1), (1, 0)))
+    return tuple(
+        np.float32(scale) * gaussian_filter(grey, scale, order=order, mode="nearest")
+        for order in ((0, 1), (1, 0))
+    )
 
 
 def dense_descriptors(image, step=8):
@@ -320,7 +335,9 @@ def dense_descriptors(image, step=8):
 def _dense_descriptors(grey, step):
     from skimage.feature import hog
 
-    blocks = hog(grey, orientations=8, pixels_per_cell=(step, step), cells_per_block=(4, 4), feature_vector=False)
+    blocks = hog(
+        grey, orientations=8, pixels_per_cell=(step, step), cells_per_block=(4, 4), feature_vector=False
+    )
     return np.minimum(np.rint(512 * blocks.reshape(-1, 128)), 255).astype(np.uint8)
 
 
@@ -396,7 +413,13 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         from sklearn.cluster import MiniBatchKMeans
         from threadpoolctl import threadpool_limits
 
-        for name, low in (("n_words", 2), ("step", 2), ("max_images", 1), ("max_descriptors", 1), ("random_state", 0)):
+        for name, low in (
+            ("n_words", 2),
+            ("step", 2),
+            ("max_images", 1),
+            ("max_descriptors", 1),
+            ("random_state", 0),
+        ):
             _check_integer(name, getattr(self, name), low)
         if len(images) == 0:
             raise ValueError("images must hold at least one image, got none.")
@@ -412,7 +435,9 @@ class BagOfWords(TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"images must give at least n_words = {self.n_words} descriptors, got {len(sample)} from {len(drawn)} images."
             )
-        clusters = MiniBatchKMeans(self.n_words, batch_size=2048, n_init=1, max_iter=20, random_state=int(rng.integers(2**31)))
+        clusters = MiniBatchKMeans(
+            self.n_words, batch_size=2048, n_init=1, max_iter=20, random_state=int(rng.integers(2**31))
+        )
         # More threads would add in another order.
         with threadpool_limits(1):
             clusters.fit(sample)
@@ -444,7 +469,9 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         if getattr(image, "ndim", None) != 2:
             return dense_descriptors(image, self.step)
         if image.shape[1] != 128 or image.dtype != np.uint8 or len(image) == 0:
-            raise ValueError(f"descriptors must be of shape (n_patches, 128) of uint8, got {image.shape} of {image.dtype}.")
+            raise ValueError(
+                f"descriptors must be of shape (n_patches, 128) of uint8, got {image.shape} of {image.dtype}."
+            )
         return image
 
     def _count(self, descriptors):
@@ -452,7 +479,9 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         distance = descriptors.astype(np.float32) @ self.words_.T
         distance *= -2
         distance += (self.words_.astype(np.float64) ** 2).sum(axis=1).astype(np.float32)
-        return (np.bincount(distance.argmin(axis=1), minlength=len(self.words_)) / len(descriptors)).astype(np.float32)
+        return (np.bincount(distance.argmin(axis=1), minlength=len(self.words_)) / len(descriptors)).astype(
+            np.float32
+        )
 
 
 def centred_mask(mask, size=24, extent=3.0):
@@ -643,7 +672,9 @@ def laser_features(ranges, angles, max_range=20.0, names=None):
             f"got shape {ranges.shape} of {ranges.dtype}."
         )
     if angles.shape != ranges.shape[1:]:
-        raise ValueError(f"angles must have one entry per beam, shape ({ranges.shape[1]},), got {angles.shape}.")
+        raise ValueError(
+            f"angles must have one entry per beam, shape ({ranges.shape[1]},), got {angles.shape}."
+        )
     steps = np.diff(angles)
     span = angles[-1] - angles[0]
     if not (np.isfinite(angles).all() and (steps > 0).all() and span < 2 * math.pi):
@@ -706,7 +737,10 @@ def _beam_features(r, angles, closed):
     points = r * np.exp(1j * angles)
     angle = np.abs(angles[first] - angles[second])
     angle = np.minimum(angle, 2 * math.pi - angle)
-    columns += [np.where(found, np.abs(points[rows, first] - points[rows, second]), 0), np.where(found, angle, 0)]
+    columns += [
+        np.where(found, np.abs(points[rows, first] - points[rows, second]), 0),
+        np.where(found, angle, 0),
+    ]
     return columns
 
 
@@ -732,7 +766,10 @@ def _polygon_features(z):
     columns = [area, perimeter, _ratio(area, perimeter)]
     columns += [distance.mean(axis=1), distance.std(axis=1), relative.mean(axis=1), relative.std(axis=1)]
     columns += [_ratio(perimeter**2, area), _ratio(4 * math.pi * area, perimeter**2)]
-    columns += [_ratio(area**2, 2 * math.pi * (mu20 + mu02)), _ratio(np.hypot(mu20 - mu02, 2 * mu11), mu20 + mu02)]
+    columns += [
+        _ratio(area**2, 2 * math.pi * (mu20 + mu02)),
+        _ratio(np.hypot(mu20 - mu02, 2 * mu11), mu20 + mu02),
+    ]
 
     # Integrating by parts, c_k = P / (2 pi k)^2 * sum over edges of u (e_k(end) - e_k(start)), u the edge's direction and
     # e_k(t) = exp(-2 pi i k t / P); e_k is the k-th power of e_1 and e_-k its conjugate.
@@ -804,7 +841,11 @@ def cue_kernels(data, cues=None):
         If a cue is unknown.
     """
     kernels = default_kernels()
-    return [triple for cue in (data.cues if cues is None else cues) for triple in data.triples(kernels.get(cue), [cue])]
+    return [
+        triple
+        for cue in (data.cues if cues is None else cues)
+        for triple in data.triples(kernels.get(cue), [cue])
+    ]
 
 
 def image_cues(
@@ -937,7 +978,11 @@ def image_cues(
     X = np.empty((n, end), dtype=np.float32)
     for cue in cues:
         X[:, slices[cue]] = columns[cue]
-    said = f"{data.description.rstrip('. ')}. Described by {', '.join(cues)}" + (f" ({'; '.join(learnt)})" if learnt else "") + "."
+    said = (
+        f"{data.description.rstrip('. ')}. Described by {', '.join(cues)}"
+        + (f" ({'; '.join(learnt)})" if learnt else "")
+        + "."
+    )
     return CueData(
         X=X,
         y=data.y,
@@ -958,9 +1003,13 @@ def _check_cues(data, cues):
     if unknown or not cues or len(set(cues)) < len(cues):
         raise ValueError(f"cues must be some of {list(IMAGE_CUES)}, each once, got {list(cues)}.")
     if "laser" in cues and (data.laser is None or data.laser_angles is None):
-        raise ValueError("The cue 'laser' needs laser scans with their angles, but data.laser or data.laser_angles is None.")
+        raise ValueError(
+            "The cue 'laser' needs laser scans with their angles, but data.laser or data.laser_angles is None."
+        )
     if "shape" in cues and data.masks is None:
-        raise ValueError("The cue 'shape' needs masks, but data.masks is None; foreground_mask can make them.")
+        raise ValueError(
+            "The cue 'shape' needs masks, but data.masks is None; foreground_mask can make them."
+        )
     for name in ("images", "masks", "laser"):
         held = getattr(data, name)
         if held is not None and len(held) != len(data.y):
@@ -978,7 +1027,9 @@ def _check_rows(train, n):
     if rows.dtype == np.bool_ and rows.shape == (n,):
         rows = np.flatnonzero(rows)
     if rows.ndim != 1 or rows.dtype.kind not in "iu" or rows.size == 0 or rows.min() < 0 or rows.max() >= n:
-        raise ValueError(f"train must be row numbers from 0 to {n - 1}, at least one, or a mask of shape ({n},).")
+        raise ValueError(
+            f"train must be row numbers from 0 to {n - 1}, at least one, or a mask of shape ({n},)."
+        )
     return np.unique(rows)
 
 

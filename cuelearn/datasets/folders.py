@@ -20,7 +20,15 @@ from .cues import foreground_mask
 from .multilabel import SCENE_FILES, load_corel5k, load_scene
 from .partial import USPS_FORMS, load_lost, load_msrcv2, load_usps
 
-__all__ = ["ImageFiles", "MaskFiles", "load_eth80", "load_flowers17", "load_idol2", "load_image_folder", "load_original"]
+__all__ = [
+    "ImageFiles",
+    "MaskFiles",
+    "load_eth80",
+    "load_flowers17",
+    "load_idol2",
+    "load_image_folder",
+    "load_original",
+]
 
 #: File names that count as images, in lower case.
 SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".tif", ".tiff", ".gif", ".webp")
@@ -37,15 +45,32 @@ IDOL2_LAYOUT = (
     "one directory per sequence, such as dum_cloudy1, with the images in its subdirectory png, named "
     "t<seconds>_r<room>_x<metres>_y<metres>_a<radians>.png, and the laser scans in its file scans.tdf"
 )
-FLOWERS17_LAYOUT = "the images image_0001.jpg to image_1360.jpg, in the directory jpg or directly in the folder"
+FLOWERS17_LAYOUT = (
+    "the images image_0001.jpg to image_1360.jpg, in the directory jpg or directly in the folder"
+)
 
 _ETH80_CATEGORIES = ("apple", "car", "cow", "cup", "dog", "horse", "pear", "tomato")
 
 #: In the order of the files, 80 images each.
 _FLOWERS17_CLASSES = (
-    "Daffodil", "Snowdrop", "Lily Valley", "Bluebell", "Crocus", "Iris", "Tigerlily", "Tulip", "Fritillary", "Sunflower", "Daisy",
-    "Colts' Foot", "Dandelion", "Cowslip", "Buttercup", "Windflower", "Pansy",
-)  # fmt: skip
+    "Daffodil",
+    "Snowdrop",
+    "Lily Valley",
+    "Bluebell",
+    "Crocus",
+    "Iris",
+    "Tigerlily",
+    "Tulip",
+    "Fritillary",
+    "Sunflower",
+    "Daisy",
+    "Colts' Foot",
+    "Dandelion",
+    "Cowslip",
+    "Buttercup",
+    "Windflower",
+    "Pansy",
+)
 _FLOWERS17_PER_CLASS = 80
 
 _ROOMS = ("OO", "CR", "TO", "KT", "PA")
@@ -54,7 +79,9 @@ _ROOM_OF_CODE = {**{room: room for room in _ROOMS}, "BO": "OO", "EO": "TO"}
 _ROBOTS = {"dumbo": "dum", "minnie": "min"}
 _WEATHERS = ("cloudy", "sunny", "night")
 _NUMBER = r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
-_IDOL2_NAME = re.compile(rf"t(?P<t>{_NUMBER})_r(?P<room>[A-Z]+)_x(?P<x>{_NUMBER})_y(?P<y>{_NUMBER})_a(?P<a>{_NUMBER})")
+_IDOL2_NAME = re.compile(
+    rf"t(?P<t>{_NUMBER})_r(?P<room>[A-Z]+)_x(?P<x>{_NUMBER})_y(?P<y>{_NUMBER})_a(?P<a>{_NUMBER})"
+)
 _FLOWERS17_NAME = re.compile(r"image_(?P<number>\d{4})")
 _ETH80_NAME = re.compile(r"(?P<object>[a-z]+\d+)-(?P<polar>\d{3})-(?P<azimuth>\d{3})")
 
@@ -174,7 +201,9 @@ def _images_in(directory):
 
 
 def _original(name, citation, source, licence="none stated with the data"):
-    return Provenance(name=name, tier="original", licence=licence, sha256=None, citation=citation, source=source)
+    return Provenance(
+        name=name, tier="original", licence=licence, sha256=None, citation=citation, source=source
+    )
 
 
 def load_image_folder(path):
@@ -218,9 +247,11 @@ def load_image_folder(path):
     files = [_images_in(directory) for directory in classes]
     if not classes:
         raise DataFileError(f"The folder {path} holds no directories; expected there: {FOLDER_LAYOUT}.")
-    for directory, found in zip(classes, files):
+    for directory, found in zip(classes, files, strict=False):
         if not found:
-            raise DataFileError(f"The folder {directory} holds no images; expected in {path}: {FOLDER_LAYOUT}.")
+            raise DataFileError(
+                f"The folder {directory} holds no images; expected in {path}: {FOLDER_LAYOUT}."
+            )
     y = np.repeat(np.arange(len(classes)), [len(found) for found in files])
     paths = [file for found in files for file in found]
 
@@ -232,7 +263,9 @@ def load_image_folder(path):
         there = [file.is_file() for file in expected]
         if any(there) and not all(there):
             i = there.index(False)
-            raise DataFileError(f"The image {paths[i]} has no {what}: {expected[i]} is missing, though other images have theirs.")
+            raise DataFileError(
+                f"The image {paths[i]} has no {what}: {expected[i]} is missing, though other images have theirs."
+            )
         if not any(there):
             companions[what] = None
     laser = laser_angles = None
@@ -264,9 +297,13 @@ def _read_scans(files):
         except ValueError:
             scan = np.empty((0, 0))
         if scan.shape[1:] != (2,):
-            raise DataFileError(f"The laser scan {file} must hold two numbers per line, a direction and a range, and does not.")
+            raise DataFileError(
+                f"The laser scan {file} must hold two numbers per line, a direction and a range, and does not."
+            )
         if scans and not np.array_equal(scan[:, 0], scans[0][:, 0]):
-            raise DataFileError(f"The laser scan {file} has other directions than {files[0]}; all scans must have the same.")
+            raise DataFileError(
+                f"The laser scan {file} has other directions than {files[0]}; all scans must have the same."
+            )
         scans.append(scan)
     return np.array([scan[:, 1] for scan in scans], dtype=np.float32), scans[0][:, 0].copy()
 
@@ -329,14 +366,18 @@ def load_eth80(path):
         rank = 1 + sum(other == category and below < number for other, below, _ in objects)
         found = _images_in(directory)
         if not found:
-            raise DataFileError(f"The directory {directory} holds no images; expected in {path}: {ETH80_LAYOUT}.")
+            raise DataFileError(
+                f"The directory {directory} holds no images; expected in {path}: {ETH80_LAYOUT}."
+            )
         for file in found:
             view = _ETH80_NAME.fullmatch(file.stem)
             if view is None or view["object"] != directory.name:
-                raise DataFileError(f"The image {file} is not named as in ETH-80, {directory.name}-<zenith>-<azimuth>.png.")
+                raise DataFileError(
+                    f"The image {file} is not named as in ETH-80, {directory.name}-<zenith>-<azimuth>.png."
+                )
             paths.append(file)
             rows.append((present.index(category), rank, 90.0 - int(view["polar"]), float(view["azimuth"])))
-    y, rank, elevation, azimuth = (np.array(column) for column in zip(*rows))
+    y, rank, elevation, azimuth = (np.array(column) for column in zip(*rows, strict=False))
     maps = [file.parent / "maps" / f"{file.stem}-map.png" for file in paths]
     maps = [file if file.is_file() else None for file in maps]
     images = ImageFiles(paths)
@@ -425,7 +466,12 @@ def load_idol2(path, robot="dumbo", laser=True, max_delay=0.5):
     if not max_delay >= 0:
         raise ValueError(f"max_delay must be a number of seconds, not negative, got {max_delay!r}.")
     path = _directory(path, IDOL2_LAYOUT)
-    sequences = [(weather, 2 * session - 2 + repeat) for session in (1, 2) for weather in _WEATHERS for repeat in (1, 2)]
+    sequences = [
+        (weather, 2 * session - 2 + repeat)
+        for session in (1, 2)
+        for weather in _WEATHERS
+        for repeat in (1, 2)
+    ]
     paths, rows, scans = [], [], []
     for number, (weather, k) in enumerate(sequences):
         directory = path / f"{_ROBOTS[robot]}_{weather}{k}"
@@ -433,20 +479,37 @@ def load_idol2(path, robot="dumbo", laser=True, max_delay=0.5):
             continue
         found = _images_in(directory / "png") if (directory / "png").is_dir() else _images_in(directory)
         if not found:
-            raise DataFileError(f"The directory {directory} holds no images; expected in {path}: {IDOL2_LAYOUT}.")
+            raise DataFileError(
+                f"The directory {directory} holds no images; expected in {path}: {IDOL2_LAYOUT}."
+            )
         frames = sorted((_idol2_frame(file), file) for file in found)
         times = np.array([frame[0] for frame, _ in frames])
         if laser:
             scans.append(_idol2_scans(directory, times, [file for _, file in frames], max_delay))
         for (t, room, x, y, heading), file in frames:
-            rows.append((number, weather, 1 if k <= 2 else 2, (k - 1) % 2 + 1, t - times[0], x, y, heading, file.stem, room))
+            rows.append(
+                (
+                    number,
+                    weather,
+                    1 if k <= 2 else 2,
+                    (k - 1) % 2 + 1,
+                    t - times[0],
+                    x,
+                    y,
+                    heading,
+                    file.stem,
+                    room,
+                )
+            )
             paths.append(file)
     if not rows:
-        raise DataFileError(f"The folder {path} holds no sequence of {robot}; expected there: {IDOL2_LAYOUT}.")
+        raise DataFileError(
+            f"The folder {path} holds no sequence of {robot}; expected there: {IDOL2_LAYOUT}."
+        )
     if len({scan.shape[1] for scan in scans}) > 1:
         raise DataFileError(f"The sequences in {path} have scans of different numbers of beams.")
     columns = ("sequence", "weather", "session", "repeat", "time", "x", "y", "heading", "name", "room")
-    frames = {name: np.array(column) for name, column in zip(columns, zip(*rows))}
+    frames = {name: np.array(column) for name, column in zip(columns, zip(*rows, strict=False), strict=False)}
     room = frames.pop("room")
     n_beams = scans[0].shape[1] if laser else 0
     return ImageData(
@@ -477,8 +540,16 @@ def _idol2_frame(file):
             f"The image {file} is not named as in KTH-IDOL2, t<seconds>_r<room>_x<metres>_y<metres>_a<radians>{file.suffix}."
         )
     if named["room"] not in _ROOM_OF_CODE:
-        raise DataFileError(f"The image {file} names the room {named['room']}; known are {', '.join(sorted(_ROOM_OF_CODE))}.")
-    return (float(named["t"]), _ROOM_OF_CODE[named["room"]], float(named["x"]), float(named["y"]), float(named["a"]))
+        raise DataFileError(
+            f"The image {file} names the room {named['room']}; known are {', '.join(sorted(_ROOM_OF_CODE))}."
+        )
+    return (
+        float(named["t"]),
+        _ROOM_OF_CODE[named["room"]],
+        float(named["x"]),
+        float(named["y"]),
+        float(named["a"]),
+    )
 
 
 def _idol2_scans(directory, times, files, max_delay):
@@ -486,7 +557,9 @@ def _idol2_scans(directory, times, files, max_delay):
     places = [directory / "scans.tdf", directory / "odom_scans" / "scans.tdf"]
     source = next((place for place in places if place.is_file()), None)
     if source is None:
-        raise DataFileError(f"The image {files[0]} has no laser scan: {places[0]} is missing (laser=False loads images only).")
+        raise DataFileError(
+            f"The image {files[0]} has no laser scan: {places[0]} is missing (laser=False loads images only)."
+        )
     stamps, scans = [], []
     for number, line in enumerate(source.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
         fields = line.split()
@@ -557,15 +630,21 @@ def load_flowers17(path):
     n = len(_FLOWERS17_CLASSES) * _FLOWERS17_PER_CLASS
     found = _images_in(directory)
     if not found:
-        raise DataFileError(f"The folder {directory} holds no images; expected in {path}: {FLOWERS17_LAYOUT}.")
+        raise DataFileError(
+            f"The folder {directory} holds no images; expected in {path}: {FLOWERS17_LAYOUT}."
+        )
     files = {}
     for file in found:
         named = _FLOWERS17_NAME.fullmatch(file.stem)
         if named is None or not 1 <= int(named["number"]) <= n:
-            raise DataFileError(f"The image {file} is not named as in Flowers-17, image_0001.jpg to image_{n:04d}.jpg.")
+            raise DataFileError(
+                f"The image {file} is not named as in Flowers-17, image_0001.jpg to image_{n:04d}.jpg."
+            )
         other = files.setdefault(int(named["number"]), file)
         if other is not file:
-            raise DataFileError(f"The image {file} has the number of {other}; expected in {path}: {FLOWERS17_LAYOUT}.")
+            raise DataFileError(
+                f"The image {file} has the number of {other}; expected in {path}: {FLOWERS17_LAYOUT}."
+            )
     missing = [i for i in range(1, n + 1) if i not in files]
     if missing:
         raise DataFileError(
@@ -592,14 +671,25 @@ def load_flowers17(path):
 
 #: The papers' own data sets that `load_original` knows, and what reads each.
 _ORIGINALS = {
-    "awa": load_awa, "corel5k": load_corel5k, "eth80": load_eth80, "flowers17": load_flowers17, "idol2": load_idol2, "lost": load_lost,
-    "msrcv2": load_msrcv2, "scene": load_scene, "usps": load_usps,
-}  # fmt: skip
+    "awa": load_awa,
+    "corel5k": load_corel5k,
+    "eth80": load_eth80,
+    "flowers17": load_flowers17,
+    "idol2": load_idol2,
+    "lost": load_lost,
+    "msrcv2": load_msrcv2,
+    "scene": load_scene,
+    "usps": load_usps,
+}
 #: Sets that may lie in the directory itself, and the files by any of which they are known.
 _FILES = {
-    "awa": (AWA_FILE,), "corel5k": ("corel5k.mat",), "lost": ("lost.mat",), "msrcv2": ("MSRCv2.mat",),
-    "scene": SCENE_FILES[:1], "usps": tuple(form[0] for form in USPS_FORMS),
-}  # fmt: skip
+    "awa": (AWA_FILE,),
+    "corel5k": ("corel5k.mat",),
+    "lost": ("lost.mat",),
+    "msrcv2": ("MSRCv2.mat",),
+    "scene": SCENE_FILES[:1],
+    "usps": tuple(form[0] for form in USPS_FORMS),
+}
 
 
 def load_original(name, **options):
@@ -637,5 +727,7 @@ def load_original(name, **options):
     if not path.is_dir() and any((Path(place) / file).is_file() for file in _FILES.get(name, ())):
         path = Path(place)
     if not path.is_dir():
-        raise DataFileError(f"The original data {name!r} was not found: CUELEARN_DATA is {place}, and {path} does not exist.")
+        raise DataFileError(
+            f"The original data {name!r} was not found: CUELEARN_DATA is {place}, and {path} does not exist."
+        )
     return _ORIGINALS[name](path, **options)

@@ -29,7 +29,15 @@ from sklearn.utils.validation import check_is_fitted
 from .bundled import _LETTER_FEATURES, _pooling, _side_by_side
 from .cues import BagOfWords, _check_integer, _crfh, _dense_descriptors
 
-__all__ = ["IMAGE_KINDS", "ImageKinds", "image_kinds", "kind_kernels", "letter_groups", "satimage_groups", "stack_kinds"]
+__all__ = [
+    "IMAGE_KINDS",
+    "ImageKinds",
+    "image_kinds",
+    "kind_kernels",
+    "letter_groups",
+    "satimage_groups",
+    "stack_kinds",
+]
 
 #: Names of the 15 kinds, in their order.
 IMAGE_KINDS = (
@@ -181,7 +189,9 @@ class ImageKinds(BaseEstimator):
         seeds = np.random.default_rng(self.random_state)
         drawn = np.sort(seeds.permutation(len(levels))[: self.max_images])
         seed = int(seeds.integers(2**31))
-        described = [part for block in _in_blocks(_describe_locally, levels[drawn], self.n_jobs) for part in block]
+        described = [
+            part for block in _in_blocks(_describe_locally, levels[drawn], self.n_jobs) for part in block
+        ]
         quota = _DESCRIPTORS_PER_WORD * self.n_words
         for which in ("dense", "corner"):
             descriptors = [part[which][0] for part in described if len(part[which][0])]
@@ -191,7 +201,9 @@ class ImageKinds(BaseEstimator):
                     f"images must give at least n_words = {self.n_words} descriptors for the {which} words, got {found} from "
                     f"{len(drawn)} images."
                 )
-            vocabulary = BagOfWords(self.n_words, max_images=len(descriptors), max_descriptors=quota, random_state=seed)
+            vocabulary = BagOfWords(
+                self.n_words, max_images=len(descriptors), max_descriptors=quota, random_state=seed
+            )
             setattr(self, f"{which}_vocabulary_", vocabulary.fit(descriptors))
         self.image_shape_ = levels.shape[1:]
         return self
@@ -273,8 +285,16 @@ def image_kinds(images, *, n_jobs=None, random_state=0, words_from=None):
     rows = np.asarray(words_from)
     if rows.dtype == np.bool_ and rows.shape == (len(levels),):
         rows = np.flatnonzero(rows)
-    if rows.ndim != 1 or rows.dtype.kind not in "iu" or rows.size == 0 or rows.min() < 0 or rows.max() >= len(levels):
-        raise ValueError(f"words_from must be row numbers from 0 to {len(levels) - 1}, at least one, or a mask of shape ({len(levels)},).")
+    if (
+        rows.ndim != 1
+        or rows.dtype.kind not in "iu"
+        or rows.size == 0
+        or rows.min() < 0
+        or rows.max() >= len(levels)
+    ):
+        raise ValueError(
+            f"words_from must be row numbers from 0 to {len(levels) - 1}, at least one, or a mask of shape ({len(levels)},)."
+        )
     return describer.fit(levels[np.unique(rows)]).transform(levels)
 
 
@@ -295,12 +315,16 @@ def _levels(images):
         return images
     lowest, highest = images.min(), images.max()
     if not (lowest >= 0 and highest <= 1):  # NaN fails both
-        raise ValueError(f"images of floats must have grey values from 0 to 1, got values from {lowest:g} to {highest:g}.")
+        raise ValueError(
+            f"images of floats must have grey values from 0 to 1, got values from {lowest:g} to {highest:g}."
+        )
     return np.rint(images * 255).astype(np.uint8)
 
 
 def _check_jobs(n_jobs):
-    if n_jobs is not None and (not isinstance(n_jobs, numbers.Integral) or isinstance(n_jobs, bool) or n_jobs == 0 or n_jobs < -1):
+    if n_jobs is not None and (
+        not isinstance(n_jobs, numbers.Integral) or isinstance(n_jobs, bool) or n_jobs == 0 or n_jobs < -1
+    ):
         raise ValueError(f"n_jobs must be None, -1 or a positive integer, got {n_jobs!r}.")
 
 
@@ -310,7 +334,8 @@ def _in_blocks(describe, levels, n_jobs, *arguments):
 
     starts = range(0, len(levels), _IMAGES_PER_TASK)
     return Parallel(n_jobs=n_jobs)(
-        delayed(_with_one_thread)(describe, levels[start : start + _IMAGES_PER_TASK], *arguments) for start in starts
+        delayed(_with_one_thread)(describe, levels[start : start + _IMAGES_PER_TASK], *arguments)
+        for start in starts
     )
 
 
@@ -350,10 +375,14 @@ def _describe(levels, dense, corner):
             kinds[f"{name}-3x1"].append(counts.ravel() / image.size)
         kinds["gist"].append(_gist(grey))
         kinds["directions"].append(_crfh(grey, "DirC", (1.0,), _SECTORS, None))
-        kinds["projections"].append(np.concatenate([grey.mean(axis=1, dtype=np.float64), grey.mean(axis=0, dtype=np.float64)]))
+        kinds["projections"].append(
+            np.concatenate([grey.mean(axis=1, dtype=np.float64), grey.mean(axis=0, dtype=np.float64)])
+        )
         kinds["hog4"].append(_hog(_whole(image), 4, 2))
         kinds["hog7"].append(_hog(_whole(image), 7, 7))
-        kinds["pixels"].append((_pooling(grey.shape[0], _PIXELS) @ grey @ _pooling(grey.shape[1], _PIXELS).T).ravel())
+        kinds["pixels"].append(
+            (_pooling(grey.shape[0], _PIXELS) @ grey @ _pooling(grey.shape[1], _PIXELS).T).ravel()
+        )
         kinds["fourier"].append(_fourier(grey))
     for which, vocabulary in (("dense", dense), ("corner", corner)):
         counts = _word_bands(vocabulary, [part[which] for part in local])
@@ -365,13 +394,17 @@ def _describe(levels, dense, corner):
 
 def _band_of(rows, height):
     """Band of each row: the third of the image in which the pixel's centre lies."""
-    return ((2 * np.asarray(rows) + 1) * _BANDS // (2 * height)).astype(np.int64)  # exact where centres lie on a border
+    return ((2 * np.asarray(rows) + 1) * _BANDS // (2 * height)).astype(
+        np.int64
+    )  # exact where centres lie on a border
 
 
 def _banded(index, n_bins):
     """Number of pixels in each bin, by band: shape (3, n_bins)."""
     band = _band_of(np.arange(index.shape[0]), index.shape[0])
-    return np.bincount((band[:, None] * n_bins + index).ravel(), minlength=_BANDS * n_bins).reshape(_BANDS, n_bins)
+    return np.bincount((band[:, None] * n_bins + index).ravel(), minlength=_BANDS * n_bins).reshape(
+        _BANDS, n_bins
+    )
 
 
 def _lbp_bands(image):
@@ -379,7 +412,9 @@ def _lbp_bands(image):
 
     radius = _unit(image.shape) / 2
     margin = math.ceil(radius) + 1  # beyond the image its nearest pixel is repeated
-    pattern = local_binary_pattern(np.pad(image, margin, mode="edge"), 8, radius, method="nri_uniform")[margin:-margin, margin:-margin]
+    pattern = local_binary_pattern(np.pad(image, margin, mode="edge"), 8, radius, method="nri_uniform")[
+        margin:-margin, margin:-margin
+    ]
     return _banded(pattern.astype(np.int64), _LBP_PATTERNS)
 
 
@@ -401,12 +436,16 @@ def _describe_locally(levels):
     last = height // unit - 4, width // unit - 4
     rows = np.repeat(np.arange(last[0] + 1), last[1] + 1)
     dense_bands = _band_of(unit * (rows + 2) - 0.5, height)
-    margin = 2 * unit + 1  # as far as the detector's filters reach: else the frame would make corners of its own
+    margin = (
+        2 * unit + 1
+    )  # as far as the detector's filters reach: else the frame would make corners of its own
     described = []
     for image in levels:
         descriptors = _dense_descriptors(_whole(image), unit)
         corners = corner_peaks(
-            corner_harris(np.pad(_grey(image), margin, mode="edge"), sigma=unit / 2)[margin:-margin, margin:-margin],
+            corner_harris(np.pad(_grey(image), margin, mode="edge"), sigma=unit / 2)[
+                margin:-margin, margin:-margin
+            ],
             min_distance=max(1, unit // 2),
             threshold_abs=_CORNER_NOISE,
             threshold_rel=_CORNER_THRESHOLD,
@@ -415,7 +454,9 @@ def _describe_locally(levels):
         )
         i, j = np.clip(np.rint((corners + 0.5) / unit - 2).astype(np.int64), 0, last).T
         nearest = descriptors[i * (last[1] + 1) + j]
-        described.append({"dense": (descriptors, dense_bands), "corner": (nearest, _band_of(corners[:, 0], height))})
+        described.append(
+            {"dense": (descriptors, dense_bands), "corner": (nearest, _band_of(corners[:, 0], height))}
+        )
     return described
 
 
@@ -468,7 +509,9 @@ def _gabor_bank(shape):
     bank = np.zeros((len(filters), shape[0] + 2 * margin, shape[1] + 2 * margin), dtype=np.complex128)
     for spectrum, values in zip(bank, filters, strict=True):
         spectrum[: values.shape[0], : values.shape[1]] = values
-        spectrum[...] = np.fft.fft2(np.roll(spectrum, (-(values.shape[0] // 2), -(values.shape[1] // 2)), axis=(0, 1)))
+        spectrum[...] = np.fft.fft2(
+            np.roll(spectrum, (-(values.shape[0] // 2), -(values.shape[1] // 2)), axis=(0, 1))
+        )
     return bank.astype(np.complex64), margin
 
 
@@ -567,7 +610,10 @@ def letter_groups():
         "shape": f"{moments} {edges}",
         "all": " ".join(_LETTER_FEATURES),
     }
-    return {name: [_LETTER_FEATURES.index(attribute) for attribute in attributes.split()] for name, attributes in groups.items()}
+    return {
+        name: [_LETTER_FEATURES.index(attribute) for attribute in attributes.split()]
+        for name, attributes in groups.items()
+    }
 
 
 def satimage_groups():
@@ -598,8 +644,14 @@ def satimage_groups():
         "infrared": columns(of_bands=(2, 3)),
         "centre": columns([4]),
         "cross": columns((1, 3, 4, 5, 7)),
-        **{f"{name} row": columns(range(3 * row, 3 * row + 3)) for row, name in enumerate(("top", "middle", "bottom"))},
-        **{f"{name} column": columns(range(column, 9, 3)) for column, name in enumerate(("left", "centre", "right"))},
+        **{
+            f"{name} row": columns(range(3 * row, 3 * row + 3))
+            for row, name in enumerate(("top", "middle", "bottom"))
+        },
+        **{
+            f"{name} column": columns(range(column, 9, 3))
+            for column, name in enumerate(("left", "centre", "right"))
+        },
         "all": columns(),
     }
 
@@ -638,4 +690,8 @@ def kind_kernels(groups):
     if not isinstance(groups, Mapping) or not groups:
         raise ValueError(f"groups must be a mapping of names to columns, at least one, got {groups!r}.")
     kernels = {"linear": Linear(), "poly": Poly(degree=2, coef0=0.0), "chi2": Chi2(), "rbf": RBF()}
-    return [(f"{group} {name}", kernel, columns) for group, columns in groups.items() for name, kernel in kernels.items()]
+    return [
+        (f"{group} {name}", kernel, columns)
+        for group, columns in groups.items()
+        for name, kernel in kernels.items()
+    ]

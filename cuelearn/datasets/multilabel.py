@@ -56,18 +56,35 @@ def load_corel5k(path):
         X, y = np.asarray(held["X"])[:, :499].astype(np.float32), np.asarray(held["Y"]).astype(np.int8)
         names = [label.get("name") for label in xml.etree.ElementTree.fromstring(contents[1])]
     except Exception as error:
-        raise DataFileError(f"{path} does not hold Corel5k in the form of the Mulan repository ({error}).") from error
-    if X.shape[1] != 499 or y.ndim != 2 or len(X) != len(y) or y.shape[1] != len(names) or not np.isin(y, (0, 1)).all():
+        raise DataFileError(
+            f"{path} does not hold Corel5k in the form of the Mulan repository ({error})."
+        ) from error
+    if (
+        X.shape[1] != 499
+        or y.ndim != 2
+        or len(X) != len(y)
+        or y.shape[1] != len(names)
+        or not np.isin(y, (0, 1)).all()
+    ):
         raise DataFileError(
             f"{files[0]} must hold X with 499 or more columns and 0/1 labels Y with {len(names)} columns, got {X.shape}, {y.shape}."
         )
     return CueData(
-        X, y, {"visual terms": slice(0, 499)}, None, None, [f"term {k}" for k in range(499)], names,
+        X,
+        y,
+        {"visual terms": slice(0, 499)},
+        None,
+        None,
+        [f"term {k}" for k in range(499)],
+        names,
         "Photographs with 1 to 5 keywords; term k is 1 where the image has a region of kind k.",
         original_provenance(
-            "corel5k", contents, "Duygulu, Barnard, de Freitas and Forsyth, ECCV 2002", "Mulan / KDIS multi-label repository, corel5k"
+            "corel5k",
+            contents,
+            "Duygulu, Barnard, de Freitas and Forsyth, ECCV 2002",
+            "Mulan / KDIS multi-label repository, corel5k",
         ),
-    )  # fmt: skip
+    )
 
 
 def load_scene(path):
@@ -116,31 +133,51 @@ def load_scene(path):
     n_blocks = _SCENE_GRID**2
     d = 2 * n_blocks * len(_SCENE_CHANNELS)
     parts = []
-    for file, content in zip(files, contents):
+    for file, content in zip(files, contents, strict=False):
         try:
             names, rows = _read_arff(content)
         except ValueError as error:
-            raise DataFileError(f"{file} does not hold scene in the form of the Mulan repository ({error}).") from None
-        fits = rows.shape[1] == d + len(_SCENE_LABELS) and ((rows >= 0) & (rows <= 1)).all() and np.isin(rows[:, d:], (0, 1)).all()
+            raise DataFileError(
+                f"{file} does not hold scene in the form of the Mulan repository ({error})."
+            ) from None
+        fits = (
+            rows.shape[1] == d + len(_SCENE_LABELS)
+            and ((rows >= 0) & (rows <= 1)).all()
+            and np.isin(rows[:, d:], (0, 1)).all()
+        )
         if not fits or (names and (len(names) != rows.shape[1] or tuple(names[d:]) != _SCENE_LABELS)):
             raise DataFileError(
                 f"{file} must hold rows of {d} numbers in [0, 1] and the 0/1 labels {', '.join(_SCENE_LABELS)}, in this order, got shape "
-                f"{rows.shape}" + (f" and last attributes {', '.join(names[-len(_SCENE_LABELS):])}." if names else ".")
+                f"{rows.shape}"
+                + (f" and last attributes {', '.join(names[-len(_SCENE_LABELS) :])}." if names else ".")
             )
         parts.append(rows)
     rows, n = np.concatenate(parts), len(parts[0])
     return CueData(
-        rows[:, :d].astype(np.float32), rows[:, d:].astype(np.int8),
-        {channel: slice(2 * n_blocks * k, 2 * n_blocks * (k + 1)) for k, channel in enumerate(_SCENE_CHANNELS)},
-        np.arange(n), np.arange(n, len(rows)),
+        rows[:, :d].astype(np.float32),
+        rows[:, d:].astype(np.int8),
+        {
+            channel: slice(2 * n_blocks * k, 2 * n_blocks * (k + 1))
+            for k, channel in enumerate(_SCENE_CHANNELS)
+        },
+        np.arange(n),
+        np.arange(n, len(rows)),
         [
             f"{channel} {moment} {row},{column}"
-            for channel in _SCENE_CHANNELS for moment in ("mean", "variance") for row in range(_SCENE_GRID) for column in range(_SCENE_GRID)
+            for channel in _SCENE_CHANNELS
+            for moment in ("mean", "variance")
+            for row in range(_SCENE_GRID)
+            for column in range(_SCENE_GRID)
         ],
         list(_SCENE_LABELS),
         "Photographs of six kinds of scenes, some of several; mean and variance of the Luv colours in 7 x 7 blocks, scaled to [0, 1].",
-        original_provenance("scene", contents, "Boutell, Luo, Shen and Brown, Pattern Recognition 37, 2004", "Mulan multi-label repository, scene"),
-    )  # fmt: skip
+        original_provenance(
+            "scene",
+            contents,
+            "Boutell, Luo, Shen and Brown, Pattern Recognition 37, 2004",
+            "Mulan multi-label repository, scene",
+        ),
+    )
 
 
 def _read_arff(content):

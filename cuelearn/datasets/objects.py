@@ -75,7 +75,11 @@ def hemisphere_views():
     order = np.lexsort((azimuth, zenith))
     zenith, azimuth = zenith[order], azimuth[order]
     # round() halves to even, and so do the names: 22.5 is 022, 67.5 is 068.
-    return Views(90.0 - zenith, azimuth, [f"{round(z):03d}-{round(a):03d}" for z, a in zip(zenith, azimuth)])
+    return Views(
+        90.0 - zenith,
+        azimuth,
+        [f"{round(z):03d}-{round(a):03d}" for z, a in zip(zenith, azimuth, strict=False)],
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------------------- parts
@@ -246,7 +250,9 @@ class _Parts:
 
     def _put(self, kind, centre, turn, size, wears, blend, op):
         size = np.concatenate([np.asarray(size, dtype=float), np.zeros(6 - len(size))])
-        self._rows.append((kind, op, wears, float(blend), np.asarray(turn, float), np.asarray(centre, float), size))
+        self._rows.append(
+            (kind, op, wears, float(blend), np.asarray(turn, float), np.asarray(centre, float), size)
+        )
 
     def ellipsoid(self, centre, radii, wears=MAIN, blend=0.0, along=(0, 0, 1)):
         self._put(ELLIPSOID, centre, _axes(along), radii, wears, blend, ADD)
@@ -257,7 +263,15 @@ class _Parts:
     def limb(self, start, end, thick, thin=None, wears=MAIN, blend=0.0):
         start, end = np.asarray(start, float), np.asarray(end, float)
         length = np.linalg.norm(end - start)
-        self._put(LIMB, start, _axes(end - start), (length, thick, thick if thin is None else thin), wears, blend, ADD)
+        self._put(
+            LIMB,
+            start,
+            _axes(end - start),
+            (length, thick, thick if thin is None else thin),
+            wears,
+            blend,
+            ADD,
+        )
 
     def box(self, centre, half, rounding, taper=(0.0, 0.0), wears=MAIN, blend=0.0, op=ADD):
         half = np.asarray(half, float) - rounding
@@ -266,13 +280,30 @@ class _Parts:
     def ring(self, centre, radius, tube, squash=1.0, lobes=0.0, wears=MAIN, blend=0.0, along=(0, 0, 1)):
         self._put(RING, centre, _axes(along), (radius, tube, squash, lobes), wears, blend, ADD)
 
-    def drum(self, centre, radius, half, rounding=0.0, taper=0.0, wears=MAIN, blend=0.0, along=(0, 0, 1), op=ADD):
-        self._put(DRUM, centre, _axes(along), (radius - rounding, half - rounding, rounding, taper), wears, blend, op)
+    def drum(
+        self, centre, radius, half, rounding=0.0, taper=0.0, wears=MAIN, blend=0.0, along=(0, 0, 1), op=ADD
+    ):
+        self._put(
+            DRUM,
+            centre,
+            _axes(along),
+            (radius - rounding, half - rounding, rounding, taper),
+            wears,
+            blend,
+            op,
+        )
 
     def finish(self, materials):
         """Centre the bounding box of what was added, scale its half diagonal to 1, and dress the object."""
-        kind, op, wears, blend, turn, centre, size = (np.array(column) for column in zip(*self._rows))
-        reach = np.array([[part_reach(k, s, sign * t.T) for sign in (1, -1)] for k, s, t in zip(kind, size, turn)])
+        kind, op, wears, blend, turn, centre, size = (
+            np.array(column) for column in zip(*self._rows, strict=False)
+        )
+        reach = np.array(
+            [
+                [part_reach(k, s, sign * t.T) for sign in (1, -1)]
+                for k, s, t in zip(kind, size, turn, strict=False)
+            ]
+        )
         high = (centre + reach[:, 0])[op == ADD].max(axis=0)
         low = (centre - reach[:, 1])[op == ADD].min(axis=0)
         scale = 2.0 / np.linalg.norm(high - low)
@@ -282,8 +313,15 @@ class _Parts:
         is_ratio[kind == RING, 2] = True
         is_ratio[kind == DRUM, 3] = True
         size = np.where(is_ratio, size, size * scale)
-        shape = Shape(kind.astype(np.int64), op.astype(np.int64), wears.astype(np.int64), blend * scale, turn,
-                      (centre - (low + high) / 2) * scale, size)
+        shape = Shape(
+            kind.astype(np.int64),
+            op.astype(np.int64),
+            wears.astype(np.int64),
+            blend * scale,
+            turn,
+            (centre - (low + high) / 2) * scale,
+            size,
+        )
         return ToyObject(shape, np.array([material.row() for material in materials]))
 
 
@@ -326,7 +364,12 @@ def _stem(parts, rng, foot, length, thick, lean, wears=ACCENT):
 
 def _apple(rng, style):
     """Apple: a body with dimples at both poles, narrower below, a short stalk; red, green, yellow or mixed, streaked, speckled."""
-    red, dark_red, green, yellow = (0.72, 0.11, 0.13), (0.52, 0.07, 0.11), (0.52, 0.66, 0.20), (0.84, 0.72, 0.28)
+    red, dark_red, green, yellow = (
+        (0.72, 0.11, 0.13),
+        (0.52, 0.07, 0.11),
+        (0.52, 0.66, 0.20),
+        (0.84, 0.72, 0.28),
+    )
     base, blush, threshold, softness, side = [
         (yellow, red, 0.42, 0.25, 0.25),  # red over yellow
         (green, (0.62, 0.72, 0.28), 0.55, 0.3, 0.1),  # green
@@ -347,24 +390,59 @@ def _apple(rng, style):
     parts.ring((0, 0, 0), radius, tube, squash, lobes=rng.uniform(0.0, 0.035))
     narrow = rng.uniform(0.55, 0.7)
     depth = rng.uniform(0.68, 0.9)
-    parts.ring((0, 0, -0.32), narrow * 0.45, narrow * 0.62, depth / (narrow * 0.75), lobes=rng.uniform(0.01, 0.05), blend=0.4)
+    parts.ring(
+        (0, 0, -0.32),
+        narrow * 0.45,
+        narrow * 0.62,
+        depth / (narrow * 0.75),
+        lobes=rng.uniform(0.01, 0.05),
+        blend=0.4,
+    )
     _stem(parts, rng, (0, 0, top - 0.18), rng.uniform(0.35, 0.62), 0.04, rng.uniform(0.1, 0.6))
     parts.ball((0, 0, -0.32 - depth * 0.6), 0.09, wears=DARK)
     cheek = rng.uniform(0, 2 * np.pi)
-    skin = Material(_vary(rng, base), _vary(rng, blush), _vary(rng, (0.86, 0.78, 0.52)), scale=(3.2, 3.2, 0.7), threshold=threshold,
-                    softness=softness, gradient=(side * np.cos(cheek), side * np.sin(cheek), rng.uniform(0.0, 0.25)),
-                    speck_scale=rng.uniform(14, 22), speck_share=rng.uniform(0.1, 0.5), mottle=0.10, mottle_scale=4.0,
-                    gloss=rng.uniform(0.15, 0.35), seed=_seed(rng))
+    skin = Material(
+        _vary(rng, base),
+        _vary(rng, blush),
+        _vary(rng, (0.86, 0.78, 0.52)),
+        scale=(3.2, 3.2, 0.7),
+        threshold=threshold,
+        softness=softness,
+        gradient=(side * np.cos(cheek), side * np.sin(cheek), rng.uniform(0.0, 0.25)),
+        speck_scale=rng.uniform(14, 22),
+        speck_share=rng.uniform(0.1, 0.5),
+        mottle=0.10,
+        mottle_scale=4.0,
+        gloss=rng.uniform(0.15, 0.35),
+        seed=_seed(rng),
+    )
     stalk = Material(_vary(rng, _STEM), mottle=0.2, mottle_scale=14.0, gloss=0.05, seed=_seed(rng))
-    return parts.finish([skin, stalk._replace(base=_vary(rng, (0.45, 0.38, 0.18))), stalk,
-                         stalk._replace(base=_vary(rng, (0.22, 0.16, 0.10))), skin._replace(base=_vary(rng, yellow))])
+    return parts.finish(
+        [
+            skin,
+            stalk._replace(base=_vary(rng, (0.45, 0.38, 0.18))),
+            stalk,
+            stalk._replace(base=_vary(rng, (0.22, 0.16, 0.10))),
+            skin._replace(base=_vary(rng, yellow)),
+        ]
+    )
 
 
 def _tomato(rng, style):
     """Tomato: flatter than an apple, smooth and shining, sometimes ribbed, with the green star of its calyx; red, few orange."""
     red, orange = (0.79, 0.13, 0.08), (0.86, 0.36, 0.10)
-    base = (red, (0.70, 0.10, 0.09), red, orange, (0.83, 0.18, 0.09), red, (0.74, 0.13, 0.07), (0.82, 0.27, 0.10), red,
-            (0.66, 0.09, 0.08))[style]
+    base = (
+        red,
+        (0.70, 0.10, 0.09),
+        red,
+        orange,
+        (0.83, 0.18, 0.09),
+        red,
+        (0.74, 0.13, 0.07),
+        (0.82, 0.27, 0.10),
+        red,
+        (0.66, 0.09, 0.08),
+    )[style]
     parts = _Parts()
     tube = rng.uniform(0.60, 0.72)
     radius = 1.0 - tube
@@ -382,17 +460,37 @@ def _tomato(rng, style):
         out = np.array([np.cos(angle), np.sin(angle), 0.0]) * length
         # The leaf rests on the shoulder of the fruit, which is higher than the dimple that it grows from.
         shoulder = [squash * np.sqrt(tube**2 - (share * length - radius) ** 2) for share in (0.5, 1.0)]
-        middle, tip = out * 0.5 + [0, 0, shoulder[0] + 0.02], out + [0, 0, shoulder[1] + rng.uniform(-0.02, 0.10)]
+        middle, tip = (
+            out * 0.5 + [0, 0, shoulder[0] + 0.02],
+            out + [0, 0, shoulder[1] + rng.uniform(-0.02, 0.10)],
+        )
         parts.limb([0, 0, top + 0.01], middle, 0.06, 0.055, wears=ACCENT, blend=0.02)
         parts.limb(middle, tip, 0.055, 0.02, wears=ACCENT, blend=0.02)
     if rng.uniform() < 0.8:
         _stem(parts, rng, (0, 0, top), rng.uniform(0.12, 0.3), 0.045, rng.uniform(0.1, 0.5))
-    skin = Material(_vary(rng, base), _vary(rng, (0.80, 0.42, 0.14)), (0.9, 0.8, 0.5), scale=(1.6, 1.6, 1.6),
-                    threshold=rng.uniform(0.75, 1.1), softness=0.3, gradient=(0, 0, rng.uniform(0.1, 0.5)), mottle=0.05,
-                    mottle_scale=3.0, gloss=rng.uniform(0.4, 0.7), seed=_seed(rng))
+    skin = Material(
+        _vary(rng, base),
+        _vary(rng, (0.80, 0.42, 0.14)),
+        (0.9, 0.8, 0.5),
+        scale=(1.6, 1.6, 1.6),
+        threshold=rng.uniform(0.75, 1.1),
+        softness=0.3,
+        gradient=(0, 0, rng.uniform(0.1, 0.5)),
+        mottle=0.05,
+        mottle_scale=3.0,
+        gloss=rng.uniform(0.4, 0.7),
+        seed=_seed(rng),
+    )
     leaf = Material(_vary(rng, _LEAF), mottle=0.2, mottle_scale=10.0, gloss=0.05, seed=_seed(rng))
-    return parts.finish([skin, skin, leaf, leaf._replace(base=_vary(rng, (0.18, 0.28, 0.10))),
-                         skin._replace(base=_vary(rng, orange))])
+    return parts.finish(
+        [
+            skin,
+            skin,
+            leaf,
+            leaf._replace(base=_vary(rng, (0.18, 0.28, 0.10))),
+            skin._replace(base=_vary(rng, orange)),
+        ]
+    )
 
 
 def _pear(rng, style):
@@ -417,18 +515,38 @@ def _pear(rng, style):
     neck = rng.uniform(0.36, 0.50)
     height = rng.uniform(1.15, 1.6)
     parts.ring((0, 0, 0), 0.22, 0.78, tall)
-    parts.limb((0, 0, 0.35), aside + [0, 0, height], rng.uniform(0.6, 0.72), neck, blend=rng.uniform(0.25, 0.4))
+    parts.limb(
+        (0, 0, 0.35), aside + [0, 0, height], rng.uniform(0.6, 0.72), neck, blend=rng.uniform(0.25, 0.4)
+    )
     tip = aside + np.array([0, 0, height + neck - 0.06])
     _stem(parts, rng, tip, rng.uniform(0.3, 0.55), 0.045, rng.uniform(0.2, 0.9))
     parts.ball((0, 0, -0.78 * tall * 0.96), 0.1, wears=DARK)
     cheek = rng.uniform(0, 2 * np.pi)
-    skin = Material(_vary(rng, base), _vary(rng, other), _vary(rng, (0.42, 0.30, 0.14)), scale=(2.2, 2.2, 1.5), threshold=threshold,
-                    softness=0.22, gradient=(side * np.cos(cheek), side * np.sin(cheek), rng.uniform(-0.15, 0.15)),
-                    speck_scale=rng.uniform(18, 28), speck_share=rng.uniform(0.3, 0.9), mottle=0.12, mottle_scale=5.0,
-                    gloss=rng.uniform(0.05, 0.2), seed=_seed(rng))
+    skin = Material(
+        _vary(rng, base),
+        _vary(rng, other),
+        _vary(rng, (0.42, 0.30, 0.14)),
+        scale=(2.2, 2.2, 1.5),
+        threshold=threshold,
+        softness=0.22,
+        gradient=(side * np.cos(cheek), side * np.sin(cheek), rng.uniform(-0.15, 0.15)),
+        speck_scale=rng.uniform(18, 28),
+        speck_share=rng.uniform(0.3, 0.9),
+        mottle=0.12,
+        mottle_scale=5.0,
+        gloss=rng.uniform(0.05, 0.2),
+        seed=_seed(rng),
+    )
     stalk = Material(_vary(rng, _STEM), mottle=0.2, mottle_scale=14.0, gloss=0.05, seed=_seed(rng))
-    return parts.finish([skin, stalk._replace(base=_vary(rng, brown)), stalk, stalk._replace(base=_vary(rng, (0.24, 0.17, 0.10))),
-                         skin._replace(base=_vary(rng, yellow))])
+    return parts.finish(
+        [
+            skin,
+            stalk._replace(base=_vary(rng, brown)),
+            stalk,
+            stalk._replace(base=_vary(rng, (0.24, 0.17, 0.10))),
+            skin._replace(base=_vary(rng, yellow)),
+        ]
+    )
 
 
 def _stride(rng, spread):
@@ -453,18 +571,50 @@ def _legs(parts, rng, *, front, back, apart, belly, thick, thin, spread, hoof, h
         parts.limb([x0, side * 0.9, belly * 1.08], knee, thick * swell, thin * 1.15, blend=thick * 0.9)
         parts.limb(knee, foot, thin * 1.15, thin, wears=sock, blend=thin * 0.8)
         if hoof:
-            parts.drum([foot[0] + thin * 0.2, side, hoof], thin * 1.45, hoof, rounding=hoof * 0.3, taper=0.25, wears=DARK)
+            parts.drum(
+                [foot[0] + thin * 0.2, side, hoof],
+                thin * 1.45,
+                hoof,
+                rounding=hoof * 0.3,
+                taper=0.25,
+                wears=DARK,
+            )
         else:
-            parts.ellipsoid([foot[0] + thin * 0.6, side, thin * 0.75], (thin * 1.8, thin * 1.25, thin * 0.8), wears=sock,
-                            blend=thin * 0.5)
+            parts.ellipsoid(
+                [foot[0] + thin * 0.6, side, thin * 0.75],
+                (thin * 1.8, thin * 1.25, thin * 0.8),
+                wears=sock,
+                blend=thin * 0.5,
+            )
 
 
-def _coat(rng, base, other=None, *, scale=1.7, threshold=0.5, softness=0.04, gradient=(0.0, 0.0, 0.0), gloss=0.12, mottle=0.10):
+def _coat(
+    rng,
+    base,
+    other=None,
+    *,
+    scale=1.7,
+    threshold=0.5,
+    softness=0.04,
+    gradient=(0.0, 0.0, 0.0),
+    gloss=0.12,
+    mottle=0.10,
+):
     """The hide of a toy animal: plain, or with patches of a second colour."""
     if other is None:
         other, threshold = base, 9.0
-    return Material(_vary(rng, base), _vary(rng, other), scale=(scale,) * 3, threshold=threshold, softness=softness,
-                    gradient=gradient, mottle=mottle, mottle_scale=rng.uniform(5, 9), gloss=gloss, seed=_seed(rng))
+    return Material(
+        _vary(rng, base),
+        _vary(rng, other),
+        scale=(scale,) * 3,
+        threshold=threshold,
+        softness=softness,
+        gradient=gradient,
+        mottle=mottle,
+        mottle_scale=rng.uniform(5, 9),
+        gloss=gloss,
+        seed=_seed(rng),
+    )
 
 
 def _cow(rng, style):
@@ -491,8 +641,18 @@ def _cow(rng, style):
     parts.ellipsoid((0.0, 0, back), (long * 0.86, wide, deep), wears=MAIN)
     parts.ellipsoid((-long * 0.55, 0, back + 0.06), (0.42, wide * 0.92, deep * 0.93), blend=0.2)
     parts.ellipsoid((long * 0.5, 0, back + 0.04), (0.42, wide * 0.9, deep), blend=0.2)
-    _legs(parts, rng, front=long * 0.58, back=-long * 0.66, apart=wide * 0.58, belly=belly, thick=0.165, thin=0.085, spread=0.1,
-          hoof=0.06)
+    _legs(
+        parts,
+        rng,
+        front=long * 0.58,
+        back=-long * 0.66,
+        apart=wide * 0.58,
+        belly=belly,
+        thick=0.165,
+        thin=0.085,
+        spread=0.1,
+        hoof=0.06,
+    )
     # Neck and head: level with the back, or lowered to graze.
     grazing = rng.uniform() < 0.25
     drop = rng.uniform(0.45, 0.6) if grazing else rng.uniform(-0.22, -0.02)
@@ -515,19 +675,34 @@ def _cow(rng, style):
     parts.ellipsoid((-long * 0.36, 0, belly * 0.84), (0.2, 0.16, 0.14), wears=SECOND, blend=0.05)
     for x in (-0.06, 0.06):
         for side in (1, -1):
-            parts.limb((-long * 0.36 + x, side * 0.07, belly * 0.75), (-long * 0.36 + x, side * 0.075, belly * 0.60), 0.03, 0.022,
-                       wears=SECOND, blend=0.02)
+            parts.limb(
+                (-long * 0.36 + x, side * 0.07, belly * 0.75),
+                (-long * 0.36 + x, side * 0.075, belly * 0.60),
+                0.03,
+                0.022,
+                wears=SECOND,
+                blend=0.02,
+            )
     rump = np.array([-long * 0.98, 0, back + 0.2])
     hock = rump + [-0.1, rng.uniform(-0.06, 0.06), -0.62]
     parts.limb(rump + [0.12, 0, 0.0], rump + [-0.06, 0, -0.1], 0.06, 0.04, blend=0.05)
     parts.limb(rump + [-0.06, 0, -0.1], hock, 0.038, 0.03)
     parts.limb(hock, hock + [-0.02, 0, -0.16], 0.055, 0.03, wears=DARK, blend=0.03)
-    coat = _coat(rng, base, other, scale=rng.uniform(1.3, 2.0), threshold=threshold, gloss=rng.uniform(0.05, 0.2))
+    coat = _coat(
+        rng, base, other, scale=rng.uniform(1.3, 2.0), threshold=threshold, gloss=rng.uniform(0.05, 0.2)
+    )
     skin = Material(_vary(rng, (0.80, 0.58, 0.52)), mottle=0.05, seed=_seed(rng))
     if style in (1, 4, 9):
         skin = skin._replace(base=_vary(rng, (0.62, 0.50, 0.42)))
-    return parts.finish([coat, skin, Material(_vary(rng, _IVORY), mottle=0.1), Material(_vary(rng, _BLACK, 0.02), gloss=0.3),
-                         Material(_vary(rng, white), gloss=0.1)])
+    return parts.finish(
+        [
+            coat,
+            skin,
+            Material(_vary(rng, _IVORY), mottle=0.1),
+            Material(_vary(rng, _BLACK, 0.02), gloss=0.3),
+            Material(_vary(rng, white), gloss=0.1),
+        ]
+    )
 
 
 def _horse(rng, style):
@@ -554,8 +729,20 @@ def _horse(rng, style):
     parts.ellipsoid((-long * 0.58, 0, back + 0.05), (0.36, wide * 1.02, deep), blend=0.18)
     parts.ellipsoid((long * 0.58, 0, back + 0.02), (0.33, wide * 0.95, deep), blend=0.18)
     stockings = rng.uniform() < 0.3
-    _legs(parts, rng, front=long * 0.66, back=-long * 0.68, apart=wide * 0.56, belly=belly, thick=0.135, thin=0.06, spread=0.16,
-          hoof=0.055, hock=0.12, sock=LIGHT if stockings else MAIN)
+    _legs(
+        parts,
+        rng,
+        front=long * 0.66,
+        back=-long * 0.68,
+        apart=wide * 0.56,
+        belly=belly,
+        thick=0.135,
+        thin=0.06,
+        spread=0.16,
+        hoof=0.055,
+        hock=0.12,
+        sock=LIGHT if stockings else MAIN,
+    )
     # An arched neck, high unless the horse grazes.
     if rng.uniform() < 0.2:
         crest = np.array([long * 0.62 + 0.5, 0, back - 0.12])
@@ -563,7 +750,9 @@ def _horse(rng, style):
         down = rng.uniform(0.9, 1.2)
     else:
         rise = rng.uniform(0.9, 1.15)
-        crest = np.array([long * 0.66, 0, back + 0.1]) + np.array([np.cos(rise), 0, np.sin(rise)]) * rng.uniform(0.42, 0.5)
+        crest = np.array([long * 0.66, 0, back + 0.1]) + np.array(
+            [np.cos(rise), 0, np.sin(rise)]
+        ) * rng.uniform(0.42, 0.5)
         poll = crest + np.array([np.cos(rise * 0.9), 0, np.sin(rise * 0.9)]) * rng.uniform(0.24, 0.32)
         down = rng.uniform(0.6, 1.05)
     root = np.array([long * 0.62, 0, back + 0.06])
@@ -574,7 +763,9 @@ def _horse(rng, style):
     parts.ellipsoid(poll + (nose - poll) * 0.28 + [0, 0, -0.05], (0.16, 0.105, 0.14), blend=0.06)
     parts.ellipsoid(nose + [0.01, 0, -0.01], (0.10, 0.085, 0.088), wears=ACCENT, blend=0.04)
     for side in (1, -1):
-        parts.limb(poll + [-0.02, side * 0.075, 0.1], poll + [0.0, side * 0.10, 0.27], 0.05, 0.015, blend=0.03)
+        parts.limb(
+            poll + [-0.02, side * 0.075, 0.1], poll + [0.0, side * 0.10, 0.27], 0.05, 0.015, blend=0.03
+        )
         parts.ball(poll + (nose - poll) * 0.3 + [0.05, side * 0.10, 0.06], 0.032, wears=DARK)
         parts.ball(nose + [0.06, side * 0.06, 0.03], 0.02, wears=DARK)
     # The mane: a sheet along the back of the neck, and a forelock.
@@ -585,18 +776,41 @@ def _horse(rng, style):
         parts.limb(a + behind * (shift + 0.06), b + behind * shift, wide_a, wide_b, wears=SECOND, blend=0.03)
         lower = behind * (shift - 0.03) + np.array([0, 0.10, -0.03])
         parts.limb(a + lower, b + lower, 0.07, 0.07, wears=SECOND, blend=0.05)
-    parts.limb(poll + [0.0, 0, 0.13], poll + (nose - poll) * 0.25 + [0.08, 0, 0.12], 0.055, 0.035, wears=SECOND, blend=0.03)
+    parts.limb(
+        poll + [0.0, 0, 0.13],
+        poll + (nose - poll) * 0.25 + [0.08, 0, 0.12],
+        0.055,
+        0.035,
+        wears=SECOND,
+        blend=0.03,
+    )
     rump = np.array([-long * 0.58 - 0.33, 0, back + 0.2])
     sway = rng.uniform(0.05, 0.22)
     bend = rump + [-sway, rng.uniform(-0.05, 0.05), -0.16]
     parts.limb(rump + [0.06, 0, 0], bend, 0.06, 0.085, wears=SECOND, blend=0.03)
-    parts.limb(bend, bend + [-0.04 - sway * 0.2, 0, -rng.uniform(0.55, 0.8)], 0.095, 0.04, wears=SECOND, blend=0.06)
-    coat = _coat(rng, base, other, scale=rng.uniform(1.4, 1.9), threshold=threshold, softness=0.2 if style == 4 else 0.04,
-                 gloss=rng.uniform(0.1, 0.25))
+    parts.limb(
+        bend, bend + [-0.04 - sway * 0.2, 0, -rng.uniform(0.55, 0.8)], 0.095, 0.04, wears=SECOND, blend=0.06
+    )
+    coat = _coat(
+        rng,
+        base,
+        other,
+        scale=rng.uniform(1.4, 1.9),
+        threshold=threshold,
+        softness=0.2 if style == 4 else 0.04,
+        gloss=rng.uniform(0.1, 0.25),
+    )
     hair = Material(_vary(rng, mane), mottle=0.25, mottle_scale=14.0, gloss=0.1, seed=_seed(rng))
-    muzzle = tuple(0.55 * v + 0.45 * g for v, g in zip(coat.base, (0.22, 0.20, 0.20)))
-    return parts.finish([coat, hair, Material(_vary(rng, muzzle)), Material(_vary(rng, _BLACK, 0.02), gloss=0.3),
-                         Material(_vary(rng, white), gloss=0.1)])
+    muzzle = tuple(0.55 * v + 0.45 * g for v, g in zip(coat.base, (0.22, 0.20, 0.20), strict=False))
+    return parts.finish(
+        [
+            coat,
+            hair,
+            Material(_vary(rng, muzzle)),
+            Material(_vary(rng, _BLACK, 0.02), gloss=0.3),
+            Material(_vary(rng, white), gloss=0.1),
+        ]
+    )
 
 
 class _Breed(NamedTuple):
@@ -619,21 +833,98 @@ class _Breed(NamedTuple):
 
 
 _BREEDS = (
-    _Breed(0.62, 0.70, 0.30, 0.34, 0.34, 0.23, "hang", "up", (0.76, 0.56, 0.30), mask=(0.70, 0.50, 0.28)),  # retriever
-    _Breed(0.66, 0.68, 0.29, 0.36, 0.36, 0.22, "point", "sabre", (0.56, 0.38, 0.22), (0.13, 0.11, 0.10), 0.72, 1.5,
-           gradient=(0, 0, 0.7)),  # shepherd
-    _Breed(0.68, 0.66, 0.28, 0.40, 0.32, 0.21, "hang", "up", (0.88, 0.87, 0.84), (0.10, 0.10, 0.10), 0.66, 5.5,
-           mask=(0.85, 0.83, 0.80)),  # dalmatian
-    _Breed(0.28, 0.92, 0.25, 0.30, 0.40, 0.20, "hang", "sabre", (0.42, 0.22, 0.12), mask=(0.36, 0.19, 0.11)),  # dachshund
-    _Breed(0.44, 0.56, 0.29, 0.26, 0.20, 0.24, "point", "curl", (0.84, 0.80, 0.72), mask=(0.80, 0.74, 0.66)),  # terrier
-    _Breed(0.60, 0.70, 0.30, 0.34, 0.32, 0.22, "hang", "up", (0.12, 0.11, 0.11), mask=(0.14, 0.12, 0.12)),  # labrador
-    _Breed(0.48, 0.64, 0.28, 0.30, 0.30, 0.22, "hang", "up", (0.87, 0.84, 0.78), (0.48, 0.27, 0.14), 0.5, 1.5,
-           mask=(0.85, 0.80, 0.74)),  # beagle
-    _Breed(0.58, 0.66, 0.32, 0.30, 0.30, 0.24, "point", "curl", (0.84, 0.84, 0.84), (0.30, 0.31, 0.34), 0.55, 1.4,
-           mask=(0.82, 0.82, 0.82), gradient=(0, 0, 0.8)),  # husky
-    _Breed(0.48, 0.58, 0.33, 0.24, 0.18, 0.265, "fold", "stub", (0.70, 0.52, 0.34), mask=(0.18, 0.14, 0.12)),  # boxer, bulldog
-    _Breed(0.70, 0.62, 0.27, 0.38, 0.34, 0.20, "point", "sabre", (0.14, 0.12, 0.11), (0.56, 0.34, 0.17), 0.78, 1.5,
-           mask=(0.54, 0.33, 0.17), gradient=(0, 0, -0.7)),  # pinscher
+    _Breed(
+        0.62, 0.70, 0.30, 0.34, 0.34, 0.23, "hang", "up", (0.76, 0.56, 0.30), mask=(0.70, 0.50, 0.28)
+    ),  # retriever
+    _Breed(
+        0.66,
+        0.68,
+        0.29,
+        0.36,
+        0.36,
+        0.22,
+        "point",
+        "sabre",
+        (0.56, 0.38, 0.22),
+        (0.13, 0.11, 0.10),
+        0.72,
+        1.5,
+        gradient=(0, 0, 0.7),
+    ),  # shepherd
+    _Breed(
+        0.68,
+        0.66,
+        0.28,
+        0.40,
+        0.32,
+        0.21,
+        "hang",
+        "up",
+        (0.88, 0.87, 0.84),
+        (0.10, 0.10, 0.10),
+        0.66,
+        5.5,
+        mask=(0.85, 0.83, 0.80),
+    ),  # dalmatian
+    _Breed(
+        0.28, 0.92, 0.25, 0.30, 0.40, 0.20, "hang", "sabre", (0.42, 0.22, 0.12), mask=(0.36, 0.19, 0.11)
+    ),  # dachshund
+    _Breed(
+        0.44, 0.56, 0.29, 0.26, 0.20, 0.24, "point", "curl", (0.84, 0.80, 0.72), mask=(0.80, 0.74, 0.66)
+    ),  # terrier
+    _Breed(
+        0.60, 0.70, 0.30, 0.34, 0.32, 0.22, "hang", "up", (0.12, 0.11, 0.11), mask=(0.14, 0.12, 0.12)
+    ),  # labrador
+    _Breed(
+        0.48,
+        0.64,
+        0.28,
+        0.30,
+        0.30,
+        0.22,
+        "hang",
+        "up",
+        (0.87, 0.84, 0.78),
+        (0.48, 0.27, 0.14),
+        0.5,
+        1.5,
+        mask=(0.85, 0.80, 0.74),
+    ),  # beagle
+    _Breed(
+        0.58,
+        0.66,
+        0.32,
+        0.30,
+        0.30,
+        0.24,
+        "point",
+        "curl",
+        (0.84, 0.84, 0.84),
+        (0.30, 0.31, 0.34),
+        0.55,
+        1.4,
+        mask=(0.82, 0.82, 0.82),
+        gradient=(0, 0, 0.8),
+    ),  # husky
+    _Breed(
+        0.48, 0.58, 0.33, 0.24, 0.18, 0.265, "fold", "stub", (0.70, 0.52, 0.34), mask=(0.18, 0.14, 0.12)
+    ),  # boxer, bulldog
+    _Breed(
+        0.70,
+        0.62,
+        0.27,
+        0.38,
+        0.34,
+        0.20,
+        "point",
+        "sabre",
+        (0.14, 0.12, 0.11),
+        (0.56, 0.34, 0.17),
+        0.78,
+        1.5,
+        mask=(0.54, 0.33, 0.17),
+        gradient=(0, 0, -0.7),
+    ),  # pinscher
 )
 
 
@@ -645,13 +936,28 @@ def _dog(rng, style):
     back = legs + deep * 0.75
     wide = deep * rng.uniform(0.72, 0.85)
     parts.ellipsoid((trunk * 0.48, 0, back - 0.01), (trunk * 0.55, wide, deep))
-    parts.limb((trunk * 0.4, 0, back + 0.03), (-trunk * 0.7, 0, back + 0.06), deep * 0.75, deep * 0.62, blend=0.12)
+    parts.limb(
+        (trunk * 0.4, 0, back + 0.03), (-trunk * 0.7, 0, back + 0.06), deep * 0.75, deep * 0.62, blend=0.12
+    )
     parts.ellipsoid((-trunk * 0.72, 0, back + 0.02), (0.25, wide * 0.9, deep * 0.78), blend=0.12)
     sturdy = 1.3 if breed.deep > 0.32 else 1.0
-    _legs(parts, rng, front=trunk * 0.68, back=-trunk * 0.78, apart=wide * 0.62, belly=legs, thick=0.115 * sturdy,
-          thin=0.065 * sturdy, spread=0.12, hoof=0.0, hock=0.11 * min(1.0, legs / 0.5))
+    _legs(
+        parts,
+        rng,
+        front=trunk * 0.68,
+        back=-trunk * 0.78,
+        apart=wide * 0.62,
+        belly=legs,
+        thick=0.115 * sturdy,
+        thin=0.065 * sturdy,
+        spread=0.12,
+        hoof=0.0,
+        hock=0.11 * min(1.0, legs / 0.5),
+    )
     rise = rng.uniform(0.75, 1.05)
-    skull = np.array([trunk * 0.78, 0, back + 0.12]) + np.array([np.cos(rise), 0, np.sin(rise)]) * (breed.neck + 0.12)
+    skull = np.array([trunk * 0.78, 0, back + 0.12]) + np.array([np.cos(rise), 0, np.sin(rise)]) * (
+        breed.neck + 0.12
+    )
     parts.limb((trunk * 0.66, 0, back + 0.06), skull, deep * 0.62, breed.skull * 0.72, blend=0.1)
     size = breed.skull
     parts.ellipsoid(skull + [0.03, 0, 0.04], (size * 1.05, size * 0.92, size * 0.92), blend=0.07)
@@ -665,14 +971,24 @@ def _dog(rng, style):
     for side in (1, -1):
         parts.ball(skull + [size * 0.86, side * size * 0.42, size * 0.42], size * 0.15, wears=DARK)
         if breed.ears == "point":
-            parts.limb(skull + [-size * 0.1, side * size * 0.58, size * 0.7], skull + [0.0, side * size * 0.75, size * 1.65],
-                       size * 0.34, size * 0.06, blend=0.03)
+            parts.limb(
+                skull + [-size * 0.1, side * size * 0.58, size * 0.7],
+                skull + [0.0, side * size * 0.75, size * 1.65],
+                size * 0.34,
+                size * 0.06,
+                blend=0.03,
+            )
         elif breed.ears == "fold":
             fold = skull + [size * 0.15, side * size * 0.92, size * 0.62]
             parts.ellipsoid(fold, (size * 0.3, size * 0.36, size * 0.22), blend=0.03)
         else:
-            parts.ellipsoid(skull + [-size * 0.12, side * size * 0.98, -size * 0.22], (size * 0.4, size * 0.16, size * 0.85),
-                            wears=ACCENT, blend=0.02, along=(0.12, 0.28 * side, 1.0))
+            parts.ellipsoid(
+                skull + [-size * 0.12, side * size * 0.98, -size * 0.22],
+                (size * 0.4, size * 0.16, size * 0.85),
+                wears=ACCENT,
+                blend=0.02,
+                along=(0.12, 0.28 * side, 1.0),
+            )
     root = np.array([-trunk * 0.72 - 0.18, 0, back + deep * 0.42])
     if breed.tail == "stub":
         parts.limb(root, root + [-0.1, 0, 0.12], 0.07, 0.05, blend=0.04)
@@ -682,25 +998,53 @@ def _dog(rng, style):
             "sabre": ([-0.28, 0, -0.02], [-0.54, 0, 0.14]),
             "curl": ([-0.14, 0, 0.28], [0.12, 0.04, 0.40]),
         }[breed.tail]
-        bend, tip = root + np.array(bend) * rng.uniform(0.85, 1.1), root + np.array(tip) * rng.uniform(0.85, 1.1)
+        bend, tip = (
+            root + np.array(bend) * rng.uniform(0.85, 1.1),
+            root + np.array(tip) * rng.uniform(0.85, 1.1),
+        )
         parts.limb(root + [0.06, 0, 0], bend, 0.075, 0.06, blend=0.06)
         parts.limb(bend, tip, 0.06, 0.03, blend=0.05)
     if rng.uniform() < 0.35:
         neck = np.array([trunk * 0.66, 0, back + 0.06]) * 0.42 + skull * 0.58
         parts.ring(neck, deep * 0.62, 0.035, wears=LIGHT, along=skull - [trunk * 0.66, 0, back + 0.06])
-    coat = _coat(rng, breed.base, breed.other, scale=breed.scale, threshold=breed.threshold, gradient=breed.gradient,
-                 softness=0.12 if any(breed.gradient) else 0.04, gloss=rng.uniform(0.03, 0.12), mottle=0.16)
+    coat = _coat(
+        rng,
+        breed.base,
+        breed.other,
+        scale=breed.scale,
+        threshold=breed.threshold,
+        gradient=breed.gradient,
+        softness=0.12 if any(breed.gradient) else 0.04,
+        gloss=rng.uniform(0.03, 0.12),
+        mottle=0.16,
+    )
     muzzle = Material(_vary(rng, breed.mask), mottle=0.1, mottle_scale=10.0, gloss=0.05, seed=_seed(rng))
     ear = tuple(0.8 * v for v in (breed.other if breed.other and not any(breed.gradient) else breed.base))
-    return parts.finish([coat, muzzle, Material(_vary(rng, ear), mottle=0.15, gloss=0.05),
-                         Material(_vary(rng, _BLACK, 0.02), gloss=0.5),
-                         Material(_paint(rng, rng.choice([0.0, 0.33, 0.6]), 0.8, 0.6), gloss=0.3)])
+    return parts.finish(
+        [
+            coat,
+            muzzle,
+            Material(_vary(rng, ear), mottle=0.15, gloss=0.05),
+            Material(_vary(rng, _BLACK, 0.02), gloss=0.5),
+            Material(_paint(rng, rng.choice([0.0, 0.33, 0.6]), 0.8, 0.6), gloss=0.3),
+        ]
+    )
 
 
 _CAR_BODIES = ("saloon", "hatch", "van", "sports", "beetle", "saloon", "hatch", "pickup", "sports", "estate")
 # Hue, saturation, brightness.
-_CAR_PAINTS = ((0.0, 0.88, 0.72), (0.62, 0.75, 0.55), (0.13, 0.85, 0.88), (0.0, 0.0, 0.86), (0.36, 0.65, 0.42), (0.0, 0.85, 0.62),
-               (0.56, 0.55, 0.72), (0.07, 0.85, 0.85), (0.0, 0.0, 0.14), (0.0, 0.02, 0.62))
+_CAR_PAINTS = (
+    (0.0, 0.88, 0.72),
+    (0.62, 0.75, 0.55),
+    (0.13, 0.85, 0.88),
+    (0.0, 0.0, 0.86),
+    (0.36, 0.65, 0.42),
+    (0.0, 0.85, 0.62),
+    (0.56, 0.55, 0.72),
+    (0.07, 0.85, 0.85),
+    (0.0, 0.0, 0.14),
+    (0.0, 0.02, 0.62),
+)
 
 
 def _car(rng, style):
@@ -724,32 +1068,55 @@ def _car(rng, style):
             parts.ellipsoid((long * x, 0, sill - 0.08), (long * 0.38, wide * 0.62, 0.15), blend=0.05)
         for x in axle_places:
             for side in (1, -1):
-                parts.ellipsoid((long * x, side * wide * 0.76, wheel * 1.15), (wheel * 1.6, wide * 0.26, wheel * 1.1), blend=0.05)
+                parts.ellipsoid(
+                    (long * x, side * wide * 0.76, wheel * 1.15),
+                    (wheel * 1.6, wide * 0.26, wheel * 1.1),
+                    blend=0.05,
+                )
     else:
         parts.box((0, 0, middle), (long, wide, half), min(0.09, half * 0.6), taper=(0.1, 0.06), blend=0.0)
     # The cabin: where it starts and ends along the car, and how steeply its front and back lean (loss of half length per height).
     back, front, lean = {
-        "saloon": (-0.66, 0.36, 0.62), "hatch": (-0.90, 0.40, 0.42), "van": (-0.97, 0.62, 0.22), "sports": (-0.62, 0.22, 0.85),
-        "beetle": (-0.58, 0.40, 0.75), "pickup": (-0.10, 0.46, 0.45), "estate": (-0.95, 0.34, 0.36),
+        "saloon": (-0.66, 0.36, 0.62),
+        "hatch": (-0.90, 0.40, 0.42),
+        "van": (-0.97, 0.62, 0.22),
+        "sports": (-0.62, 0.22, 0.85),
+        "beetle": (-0.58, 0.40, 0.75),
+        "pickup": (-0.10, 0.46, 0.45),
+        "estate": (-0.95, 0.34, 0.36),
     }[body]
     centre, reach = long * (back + front) / 2, long * (front - back) / 2
     tall = (roof - sill) / 2 + 0.03
     base, side_lean = sill - 0.06 + tall, 0.2
-    parts.box((centre, 0, base), (reach - lean * tall, wide * 0.86, tall), 0.05, taper=(lean, side_lean), blend=0.03)
+    parts.box(
+        (centre, 0, base), (reach - lean * tall, wide * 0.86, tall), 0.05, taper=(lean, side_lean), blend=0.03
+    )
     if body == "beetle":
-        parts.ellipsoid((centre, 0, roof - 0.03), ((reach - lean * tall * 2) * 1.25, wide * 0.72, 0.06), blend=0.03)
+        parts.ellipsoid(
+            (centre, 0, roof - 0.03), ((reach - lean * tall * 2) * 1.25, wide * 0.72, 0.06), blend=0.03
+        )
     # Windows: slightly proud of the cabin, shorter than it where they should not show.
     glass_low, glass_high = sill + 0.03, roof - 0.055
     middle_glass, half_glass = (glass_low + glass_high) / 2, (glass_high - glass_low) / 2
     away = middle_glass - base
     width, length = wide * 0.86 - side_lean * away, reach - lean * tall - lean * away
     grow = 0.012
-    parts.box((centre, 0, middle_glass), (length * 0.84 if body != "pickup" else length * 0.7, width + grow, half_glass), 0.02,
-              taper=(lean, side_lean), wears=SECOND)
-    parts.box((centre, 0, middle_glass), (length + grow * 1.6, width * 0.84, half_glass), 0.02, taper=(lean, side_lean),
-              wears=SECOND)
+    parts.box(
+        (centre, 0, middle_glass),
+        (length * 0.84 if body != "pickup" else length * 0.7, width + grow, half_glass),
+        0.02,
+        taper=(lean, side_lean),
+        wears=SECOND,
+    )
+    parts.box(
+        (centre, 0, middle_glass),
+        (length + grow * 1.6, width * 0.84, half_glass),
+        0.02,
+        taper=(lean, side_lean),
+        wears=SECOND,
+    )
     # Door posts in the colour of the body cross the side windows.
-    for x in ((0.05, -0.55) if body in ("estate", "van") else (0.0,)):
+    for x in (0.05, -0.55) if body in ("estate", "van") else (0.0,):
         half_post = (0.028, width + grow * 1.9, half_glass + 0.02)
         parts.box((centre + length * x, 0, middle_glass), half_post, 0.012, taper=(0, side_lean))
     if body == "pickup":
@@ -757,29 +1124,60 @@ def _car(rng, style):
     for x in (long * place for place in axle_places):
         for side in (1, -1):
             if body != "beetle":
-                parts.drum((x, side * wide, wheel), arch, wide * 0.24, 0.01, wears=DARK, along=(0, 1, 0), op=CUT)
+                parts.drum(
+                    (x, side * wide, wheel), arch, wide * 0.24, 0.01, wears=DARK, along=(0, 1, 0), op=CUT
+                )
             parts.drum((x, side * wide * 0.9, wheel), wheel, wide * 0.15, 0.035, wears=DARK, along=(0, 1, 0))
-            parts.drum((x, side * wide * 0.915, wheel), wheel * 0.56, wide * 0.155, 0.015, wears=ACCENT, along=(0, 1, 0))
+            parts.drum(
+                (x, side * wide * 0.915, wheel),
+                wheel * 0.56,
+                wide * 0.155,
+                0.015,
+                wears=ACCENT,
+                along=(0, 1, 0),
+            )
     for end in (1, -1):
         if rng.uniform() < 0.7:
             parts.box((end * long * 0.985, 0, floor + 0.055), (0.06, wide * 0.93, 0.04), 0.03, wears=ACCENT)
         for side in (1, -1):
             x = end * long * (0.93 if body == "beetle" else 0.965)
             lamp = LIGHT if end == 1 else DARK
-            parts.ellipsoid((x, side * wide * (0.6 if body == "beetle" else 0.7), middle + 0.04), (0.06, 0.085, 0.06), wears=lamp)
+            parts.ellipsoid(
+                (x, side * wide * (0.6 if body == "beetle" else 0.7), middle + 0.04),
+                (0.06, 0.085, 0.06),
+                wears=lamp,
+            )
     paint = _paint(rng, *_CAR_PAINTS[style])
     coat = Material(paint, mottle=0.03, mottle_scale=3.0, gloss=rng.uniform(0.5, 0.9), seed=_seed(rng))
     trim = rng.uniform()
-    if trim < 0.25:  # racing stripe along the middle: one band across y, wide enough that no second one appears
-        coat = coat._replace(second=_paint(rng, 0.0, 0.0, 0.9 if max(paint) < 0.7 else 0.15), pattern=BANDS, scale=(0.0, 0.9, 0.0),
-                             threshold=0.84, softness=0.02)
+    if (
+        trim < 0.25
+    ):  # racing stripe along the middle: one band across y, wide enough that no second one appears
+        coat = coat._replace(
+            second=_paint(rng, 0.0, 0.0, 0.9 if max(paint) < 0.7 else 0.15),
+            pattern=BANDS,
+            scale=(0.0, 0.9, 0.0),
+            threshold=0.84,
+            softness=0.02,
+        )
     elif trim < 0.45:  # two-tone: darker below
-        coat = coat._replace(second=tuple(v * 0.4 for v in paint), scale=(0.0, 0.0, 0.0), gradient=(0.0, 0.0, -8.0), threshold=1.4,
-                             softness=0.1)
+        coat = coat._replace(
+            second=tuple(v * 0.4 for v in paint),
+            scale=(0.0, 0.0, 0.0),
+            gradient=(0.0, 0.0, -8.0),
+            threshold=1.4,
+            softness=0.1,
+        )
     glass = Material(_vary(rng, (0.13, 0.16, 0.19), 0.02), mottle=0.02, gloss=0.9)
-    return parts.finish([coat, glass, Material(_vary(rng, (0.72, 0.72, 0.74)), mottle=0.03, gloss=0.8),
-                         Material(_vary(rng, (0.09, 0.09, 0.09), 0.015), mottle=0.1, gloss=0.1),
-                         Material(_vary(rng, (0.92, 0.90, 0.76)), mottle=0.02, gloss=0.8)])
+    return parts.finish(
+        [
+            coat,
+            glass,
+            Material(_vary(rng, (0.72, 0.72, 0.74)), mottle=0.03, gloss=0.8),
+            Material(_vary(rng, (0.09, 0.09, 0.09), 0.015), mottle=0.1, gloss=0.1),
+            Material(_vary(rng, (0.92, 0.90, 0.76)), mottle=0.02, gloss=0.8),
+        ]
+    )
 
 
 def _cup(rng, style):
@@ -810,24 +1208,64 @@ def _cup(rng, style):
     thick = rng.uniform(0.085, 0.12)
     lift = rng.uniform(-0.05, 0.12) * tall
     if rng.uniform() < 0.65:
-        parts.ring((0, 1.0 + loop * 0.22 - taper * lift, lift), loop, thick, wears=ACCENT, blend=0.08, along=(1, 0, 0))
+        parts.ring(
+            (0, 1.0 + loop * 0.22 - taper * lift, lift),
+            loop,
+            thick,
+            wears=ACCENT,
+            blend=0.08,
+            along=(1, 0, 0),
+        )
     else:
         out = 1.0 + loop * 1.05
         for end in (1, -1):
-            parts.limb((0, 0.9, lift + end * loop), (0, out - 0.1, lift + end * loop * 0.85), thick, wears=ACCENT, blend=0.06)
-        parts.limb((0, out - 0.1, lift + loop * 0.85), (0, out - 0.1, lift - loop * 0.85), thick, wears=ACCENT, blend=0.12)
-    parts.drum((0, 0, wall * 2.2), 1.0 - wall * 1.6, tall, 0.08, taper=taper, wears=SECOND, blend=0.05, op=CUT)
+            parts.limb(
+                (0, 0.9, lift + end * loop),
+                (0, out - 0.1, lift + end * loop * 0.85),
+                thick,
+                wears=ACCENT,
+                blend=0.06,
+            )
+        parts.limb(
+            (0, out - 0.1, lift + loop * 0.85),
+            (0, out - 0.1, lift - loop * 0.85),
+            thick,
+            wears=ACCENT,
+            blend=0.12,
+        )
+    parts.drum(
+        (0, 0, wall * 2.2), 1.0 - wall * 1.6, tall, 0.08, taper=taper, wears=SECOND, blend=0.05, op=CUT
+    )
     glaze_colour = _paint(rng, *glaze)
     coat = Material(glaze_colour, mottle=0.04, mottle_scale=3.0, gloss=rng.uniform(0.4, 0.8), seed=_seed(rng))
     if form == BANDS:
-        coat = coat._replace(second=_paint(rng, *ink), pattern=BANDS, scale=(0.0, 0.0, rng.uniform(2.0, 5.0)),
-                             threshold=rng.uniform(0.45, 0.7), softness=0.05, low=-0.4, high=0.4)
+        coat = coat._replace(
+            second=_paint(rng, *ink),
+            pattern=BANDS,
+            scale=(0.0, 0.0, rng.uniform(2.0, 5.0)),
+            threshold=rng.uniform(0.45, 0.7),
+            softness=0.05,
+            low=-0.4,
+            high=0.4,
+        )
     elif form == SPOTS:
-        coat = coat._replace(second=_paint(rng, *ink), pattern=SPOTS, scale=(int(rng.integers(7, 12)), rng.uniform(3.0, 4.5), 0.0),
-                             threshold=rng.uniform(0.35, 0.55), softness=0.06)
+        coat = coat._replace(
+            second=_paint(rng, *ink),
+            pattern=SPOTS,
+            scale=(int(rng.integers(7, 12)), rng.uniform(3.0, 4.5), 0.0),
+            threshold=rng.uniform(0.35, 0.55),
+            softness=0.06,
+        )
     elif form == CHECKS:
-        coat = coat._replace(second=_paint(rng, *ink), pattern=CHECKS, scale=(int(rng.integers(5, 9)), rng.uniform(2.0, 3.0), 0.0),
-                             threshold=0.5, softness=0.02, low=-0.25, high=0.3)
+        coat = coat._replace(
+            second=_paint(rng, *ink),
+            pattern=CHECKS,
+            scale=(int(rng.integers(5, 9)), rng.uniform(2.0, 3.0), 0.0),
+            threshold=0.5,
+            softness=0.02,
+            low=-0.25,
+            high=0.3,
+        )
     elif form == NOISE:
         coat = coat._replace(second=_paint(rng, *ink), scale=(5.0, 5.0, 5.0), threshold=0.58, softness=0.03)
     plain = coat._replace(threshold=9.0)
@@ -836,7 +1274,16 @@ def _cup(rng, style):
     return parts.finish([coat, inside, handle, plain._replace(base=_vary(rng, (0.2, 0.18, 0.17))), inside])
 
 
-_BUILDERS = {"apple": _apple, "car": _car, "cow": _cow, "cup": _cup, "dog": _dog, "horse": _horse, "pear": _pear, "tomato": _tomato}
+_BUILDERS = {
+    "apple": _apple,
+    "car": _car,
+    "cow": _cow,
+    "cup": _cup,
+    "dog": _dog,
+    "horse": _horse,
+    "pear": _pear,
+    "tomato": _tomato,
+}
 _N_STYLES = 10
 
 
@@ -892,7 +1339,9 @@ def _noise(x, y, z, seed):
         wx = tx if dx else 1 - tx
         for dy in range(2):
             wy = wx * (ty if dy else 1 - ty)
-            total += wy * ((1 - tz) * _hash(ix + dx, iy + dy, iz, seed) + tz * _hash(ix + dx, iy + dy, iz + 1, seed))
+            total += wy * (
+                (1 - tz) * _hash(ix + dx, iy + dy, iz, seed) + tz * _hash(ix + dx, iy + dy, iz + 1, seed)
+            )
     return total / 16777215.0
 
 
@@ -904,11 +1353,16 @@ _KIND, _OP, _MATERIAL, _BLEND, _TURN, _SHIFT, _SIZE, _DERIVED, _ROW = 0, 1, 2, 3
 def _table(shape, basis):
     """Lay a shape out as rows of numbers, in the frame whose axes are the columns of `basis`."""
     table = np.zeros((len(shape.kind), _ROW))
-    table[:, _KIND], table[:, _OP], table[:, _MATERIAL], table[:, _BLEND] = shape.kind, shape.op, shape.material, shape.blend
+    table[:, _KIND], table[:, _OP], table[:, _MATERIAL], table[:, _BLEND] = (
+        shape.kind,
+        shape.op,
+        shape.material,
+        shape.blend,
+    )
     table[:, _TURN:_SHIFT] = (shape.turn @ basis).reshape(-1, 9)
     table[:, _SHIFT:_SIZE] = np.einsum("kij,kj->ki", shape.turn, shape.centre)
     table[:, _SIZE:_DERIVED] = shape.size
-    for row, kind, size in zip(table[:, _DERIVED:], shape.kind, shape.size):
+    for row, kind, size in zip(table[:, _DERIVED:], shape.kind, shape.size, strict=False):
         if kind == ELLIPSOID:
             row[:3] = 1.0 / size[:3]
         elif kind == LIMB:
@@ -969,7 +1423,9 @@ def _part_distances(p, k, xs, ys, zs, n, out):
             inside = min(max(x, max(y, z)), 0.0)
             x, y, z = max(x, 0.0), max(y, 0.0), max(z, 0.0)
             out[j] = np.sqrt(x * x + y * y + z * z) + inside - s3
-    elif kind == RING:  # its tube an ellipse, its circle perhaps with five lobes: cos 5t, a polynomial in cos t
+    elif (
+        kind == RING
+    ):  # its tube an ellipse, its circle perhaps with five lobes: cos 5t, a polynomial in cos t
         for j in range(n):
             x = a * xs[j] + b * ys[j] + c * zs[j] - u
             y = d * xs[j] + e * ys[j] + f * zs[j] - v
@@ -1053,7 +1509,15 @@ def _step_between(low, high, value):
 def _colour(m, x, y, z, out):
     """Write the linear colour of a material, a row as `Material.row` lays it out, at an object point into `out`."""
     pattern, s0, s1, s2, threshold, softness = int(m[9]), m[10], m[11], m[12], m[13], m[14]
-    low, high, speck_scale, speck_share, mottle, mottle_scale, seed = m[18], m[19], m[20], m[21], m[22], m[23], int(m[25])
+    low, high, speck_scale, speck_share, mottle, mottle_scale, seed = (
+        m[18],
+        m[19],
+        m[20],
+        m[21],
+        m[22],
+        m[23],
+        int(m[25]),
+    )
     share = 0.0
     if threshold < 8.0 and low < z < high:
         if pattern == NOISE:
@@ -1088,7 +1552,9 @@ def _colour(m, x, y, z, out):
             for c in range(3):
                 out[c] += speck * (m[6 + c] - out[c])
     if mottle > 0.0:
-        tone = 1.0 + mottle * (2.0 * _noise(mottle_scale * x, mottle_scale * y, mottle_scale * z, seed + 3) - 1.0)
+        tone = 1.0 + mottle * (
+            2.0 * _noise(mottle_scale * x, mottle_scale * y, mottle_scale * z, seed + 3) - 1.0
+        )
         for c in range(3):
             out[c] *= tone
 
@@ -1183,7 +1649,12 @@ def _render(table, low, high, materials, basis, frame, light, noise_seed, noise,
             start, stop = 1e9, -1e9
             for k in range(n_parts):
                 g = grow[k]
-                if low[k, 0] - g < right and high[k, 0] + g > left and low[k, 1] - g < top and high[k, 1] + g > bottom:
+                if (
+                    low[k, 0] - g < right
+                    and high[k, 0] + g > left
+                    and low[k, 1] - g < top
+                    and high[k, 1] + g > bottom
+                ):
                     for field in range(table.shape[1]):
                         p[n_near, field] = table[k, field]
                     n_near += 1
@@ -1290,13 +1761,17 @@ _LAMP_ELEVATION, _LAMP_AZIMUTH = 58.0, -38.0
 
 def _towards(elevation, azimuth):
     elevation, azimuth = np.radians(elevation), np.radians(azimuth)
-    return np.array([np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth), np.sin(elevation)])
+    return np.array(
+        [np.cos(elevation) * np.cos(azimuth), np.cos(elevation) * np.sin(azimuth), np.sin(elevation)]
+    )
 
 
 def _part_boxes(shape, basis):
     """Bounding boxes of the parts along the columns of `basis`: two arrays of shape (n_parts, 3)."""
     low, high = np.empty((2, *shape.centre.shape))
-    for i, (kind, turn, centre, size) in enumerate(zip(shape.kind, shape.turn, shape.centre, shape.size)):
+    for i, (kind, turn, centre, size) in enumerate(
+        zip(shape.kind, shape.turn, shape.centre, shape.size, strict=False)
+    ):
         own = (turn @ basis).T
         middle = centre @ basis
         high[i] = middle + part_reach(kind, size, own)
@@ -1331,8 +1806,19 @@ def look_at(shape, elevation, azimuth, roll=0.0, zoom=1.0):
 
 def _render_view(toy, camera, low, high, noise_seed, noise, image, mask):
     """Render into `image` and `mask`; see `_render`."""
-    _render(_table(toy.shape, camera.basis), low, high, toy.materials, camera.basis, camera.frame, camera.light, noise_seed, noise,
-            image, mask)
+    _render(
+        _table(toy.shape, camera.basis),
+        low,
+        high,
+        toy.materials,
+        camera.basis,
+        camera.frame,
+        camera.light,
+        noise_seed,
+        noise,
+        image,
+        mask,
+    )
 
 
 # --------------------------------------------------------------------------------------------------------------------- public
@@ -1361,7 +1847,9 @@ def _category(name, value):
     return value
 
 
-def render_object(category, object=1, elevation=22.5, azimuth=45.0, size=128, colours_of=None, random_state=0):
+def render_object(
+    category, object=1, elevation=22.5, azimuth=45.0, size=128, colours_of=None, random_state=0
+):
     """Render one simulated object from any direction, perhaps in the colours of another.
 
     The picture of `make_objects` without jitter of the camera and noise of the sensor. With `colours_of` the shape stays and all
@@ -1526,7 +2014,9 @@ def make_objects(n_objects=10, size=128, random_state=0, n_jobs=None):
     n_jobs = numba.get_num_threads() if n_jobs is None else _integer("n_jobs", n_jobs, 1)
     views = hemisphere_views()
     n_views = len(views.names)
-    jobs = [(family, number) for family in range(len(OBJECT_CATEGORIES)) for number in range(1, n_objects + 1)]
+    jobs = [
+        (family, number) for family in range(len(OBJECT_CATEGORIES)) for number in range(1, n_objects + 1)
+    ]
     n = len(jobs) * n_views
     images, masks = np.empty((n, size, size, 3), np.uint8), np.empty((n, size, size), np.bool_)
 
@@ -1557,7 +2047,13 @@ def make_objects(n_objects=10, size=128, random_state=0, n_jobs=None):
             "object": np.repeat(np.array([number for _, number in jobs], dtype=np.int64), n_views),
             "elevation": np.tile(views.elevation, len(jobs)),
             "azimuth": np.tile(views.azimuth, len(jobs)),
-            "name": np.array([f"{OBJECT_CATEGORIES[family]}{number}-{view}" for family, number in jobs for view in views.names]),
+            "name": np.array(
+                [
+                    f"{OBJECT_CATEGORIES[family]}{number}-{view}"
+                    for family, number in jobs
+                    for view in views.names
+                ]
+            ),
         },
         masks=masks,
         laser=None,

@@ -50,24 +50,44 @@ _ROOMS = {
 _DOORWAYS = {"OO": (3.35, -0.2, 4.30, 0.0), "TO": (5.95, -0.2, 6.90, 0.0), "KT": (6.90, 2.2, 7.85, 2.4)}
 
 _WALLS = (
-    (-0.2, -0.2, 3.35, 0.0), (4.30, -0.2, 5.95, 0.0), (6.90, -0.2, 14.0, 0.0),  # the corridor's south wall
+    (-0.2, -0.2, 3.35, 0.0),
+    (4.30, -0.2, 5.95, 0.0),
+    (6.90, -0.2, 14.0, 0.0),  # the corridor's south wall
     (-0.2, 0.0, 0.0, 2.2),  # its west end
-    (-0.2, 2.2, 6.90, 2.4), (7.85, 2.2, 14.0, 2.4),  # its north wall
-    (1.0, -4.6, 1.2, -0.2), (4.6, -4.6, 4.8, -0.2), (1.0, -4.8, 4.8, -4.6),  # one-person office
-    (5.4, -4.6, 5.6, -0.2), (10.6, -4.6, 10.8, -0.2), (5.4, -4.8, 10.8, -4.6),  # two-person office
-    (3.2, 2.4, 3.4, 6.4), (8.4, 2.4, 8.6, 6.4), (3.2, 6.4, 8.6, 6.6),  # kitchen
-    (13.8, -1.4, 14.0, -0.2), (13.8, 2.4, 14.0, 3.2),  # printer area: west, beside the corridor
-    (13.8, -1.6, 18.6, -1.4), (13.8, 3.2, 18.6, 3.4), (18.4, -1.4, 18.6, 3.2),  # south, north, east
-)  # fmt: skip
+    (-0.2, 2.2, 6.90, 2.4),
+    (7.85, 2.2, 14.0, 2.4),  # its north wall
+    (1.0, -4.6, 1.2, -0.2),
+    (4.6, -4.6, 4.8, -0.2),
+    (1.0, -4.8, 4.8, -4.6),  # one-person office
+    (5.4, -4.6, 5.6, -0.2),
+    (10.6, -4.6, 10.8, -0.2),
+    (5.4, -4.8, 10.8, -4.6),  # two-person office
+    (3.2, 2.4, 3.4, 6.4),
+    (8.4, 2.4, 8.6, 6.4),
+    (3.2, 6.4, 8.6, 6.6),  # kitchen
+    (13.8, -1.4, 14.0, -0.2),
+    (13.8, 2.4, 14.0, 3.2),  # printer area: west, beside the corridor
+    (13.8, -1.6, 18.6, -1.4),
+    (13.8, 3.2, 18.6, 3.4),
+    (18.4, -1.4, 18.6, 3.2),  # south, north, east
+)
 
 #: Lamps in the ceiling: room, x, y.
 _LAMPS = (
-    ("OO", 2.9, -1.5), ("OO", 2.9, -3.3),
-    ("CR", 1.5, 1.1), ("CR", 4.5, 1.1), ("CR", 7.5, 1.1), ("CR", 10.5, 1.1), ("CR", 13.0, 1.1),
-    ("TO", 6.9, -2.4), ("TO", 9.3, -2.4),
-    ("KT", 4.9, 4.4), ("KT", 7.0, 4.4),
-    ("PA", 15.2, 0.9), ("PA", 17.3, 0.9),
-)  # fmt: skip
+    ("OO", 2.9, -1.5),
+    ("OO", 2.9, -3.3),
+    ("CR", 1.5, 1.1),
+    ("CR", 4.5, 1.1),
+    ("CR", 7.5, 1.1),
+    ("CR", 10.5, 1.1),
+    ("CR", 13.0, 1.1),
+    ("TO", 6.9, -2.4),
+    ("TO", 9.3, -2.4),
+    ("KT", 4.9, 4.4),
+    ("KT", 7.0, 4.4),
+    ("PA", 15.2, 0.9),
+    ("PA", 17.3, 0.9),
+)
 _LAMP_HALF = (0.6, 0.15)  # half sides of the luminous panel
 
 
@@ -192,24 +212,62 @@ _ITEMS = (
 
 # ------------------------------------------------------------------------------------------------------------------- materials
 
-(_PLAIN, _WOOD, _BOOKS, _SCREEN, _TILES, _CARPET, _LINO, _POSTER, _FABRIC, _PANELS, _BOARD, _WINDOW, _DOOR, _MACHINE, _LEAVES,
- _PAPERS, _NOTICES, _GLOW, _RADIATOR, _HOLES) = range(20)  # fmt: skip
+(
+    _PLAIN,
+    _WOOD,
+    _BOOKS,
+    _SCREEN,
+    _TILES,
+    _CARPET,
+    _LINO,
+    _POSTER,
+    _FABRIC,
+    _PANELS,
+    _BOARD,
+    _WINDOW,
+    _DOOR,
+    _MACHINE,
+    _LEAVES,
+    _PAPERS,
+    _NOTICES,
+    _GLOW,
+    _RADIATOR,
+    _HOLES,
+) = range(20)
 
 _BOX, _CYLINDER = 0, 1
 
 #: Columns of a scene. `radius` is that of the circle round the outline; `room` the index of the room it stands in, -1 for walls.
 _SCENE_COLUMNS = (
-    "x", "y", "cos", "sin", "half_width", "half_depth", "radius", "bottom", "top", "shape", "material", "red", "green", "blue",
-    "seed", "room",
-)  # fmt: skip
-(_X, _Y, _COS, _SIN, _HX, _HY, _RADIUS, _Z0, _Z1, _SHAPE, _MATERIAL, _RED, _GREEN, _BLUE, _SEED, _ROOM) = range(16)
+    "x",
+    "y",
+    "cos",
+    "sin",
+    "half_width",
+    "half_depth",
+    "radius",
+    "bottom",
+    "top",
+    "shape",
+    "material",
+    "red",
+    "green",
+    "blue",
+    "seed",
+    "room",
+)
+(_X, _Y, _COS, _SIN, _HX, _HY, _RADIUS, _Z0, _Z1, _SHAPE, _MATERIAL, _RED, _GREEN, _BLUE, _SEED, _ROOM) = (
+    range(16)
+)
 
 
 def _palette(rng):
     """Draw the building's colours, as reflectances (linear). Offices share paint, floor and make of furniture."""
 
     def colour(red, green, blue, spread):
-        shown = np.array([red, green, blue]) / 255 * (1 + spread * rng.uniform(-1, 1)) + 0.3 * spread * rng.uniform(-1, 1, 3)
+        shown = np.array([red, green, blue]) / 255 * (
+            1 + spread * rng.uniform(-1, 1)
+        ) + 0.3 * spread * rng.uniform(-1, 1, 3)
         return np.clip(shown, 0.02, 0.95) ** 2.2
 
     return {
@@ -290,7 +348,11 @@ def _parts(item, rng):
     if kind == "stool":
         return [
             (_CYLINDER, 0, 0, 0.18, 0, 0.42, 0.47, _PLAIN, "stool"),
-            *[(_BOX, 0.13 * i, 0.13 * j, 0.014, 0.014, 0, 0.42, _PLAIN, "steel") for i in (-1, 1) for j in (-1, 1)],
+            *[
+                (_BOX, 0.13 * i, 0.13 * j, 0.014, 0.014, 0, 0.42, _PLAIN, "steel")
+                for i in (-1, 1)
+                for j in (-1, 1)
+            ],
         ]
     if kind == "round table":
         radius, height = size
@@ -298,9 +360,39 @@ def _parts(item, rng):
             (_CYLINDER, 0, 0, radius, 0, height - 0.035, height, _WOOD, "wood"),
             (_CYLINDER, 0, 0, 0.05, 0, 0.03, height - 0.035, _PLAIN, "steel"),
             (_CYLINDER, 0, 0, 0.26, 0, 0, 0.03, _PLAIN, "steel"),
-            (_CYLINDER, rng.uniform(-0.2, 0.2), rng.uniform(-0.2, 0.2), 0.04, 0, height, height + 0.1, _PLAIN, "red"),
-            (_CYLINDER, rng.uniform(-0.2, 0.2), rng.uniform(-0.2, 0.2), 0.04, 0, height, height + 0.1, _PLAIN, "white"),
-            (_BOX, rng.uniform(-0.2, 0.2), rng.uniform(-0.2, 0.2), 0.13, 0.1, height, height + 0.015, _PAPERS, "white"),
+            (
+                _CYLINDER,
+                rng.uniform(-0.2, 0.2),
+                rng.uniform(-0.2, 0.2),
+                0.04,
+                0,
+                height,
+                height + 0.1,
+                _PLAIN,
+                "red",
+            ),
+            (
+                _CYLINDER,
+                rng.uniform(-0.2, 0.2),
+                rng.uniform(-0.2, 0.2),
+                0.04,
+                0,
+                height,
+                height + 0.1,
+                _PLAIN,
+                "white",
+            ),
+            (
+                _BOX,
+                rng.uniform(-0.2, 0.2),
+                rng.uniform(-0.2, 0.2),
+                0.13,
+                0.1,
+                height,
+                height + 0.015,
+                _PAPERS,
+                "white",
+            ),
         ]
     if kind in ("bookshelf", "cupboard", "fridge", "pigeonholes", "wall cupboard"):
         w, d = size[:2]
@@ -322,7 +414,11 @@ def _parts(item, rng):
         return parts
     if kind == "desk":
         w, d, h = size
-        screen, pile, mug = rng.uniform(-0.25, 0.1), rng.uniform(0.45, 0.6), ("red", "white", "blue bin")[int(rng.integers(3))]
+        screen, pile, mug = (
+            rng.uniform(-0.25, 0.1),
+            rng.uniform(0.45, 0.6),
+            ("red", "white", "blue bin")[int(rng.integers(3))],
+        )
         return [
             (_BOX, 0, d / 2, w / 2, d / 2, h - 0.04, h, _WOOD, "wood"),
             (_BOX, -w / 2 + 0.04, d / 2, 0.02, d / 2 - 0.04, 0, h - 0.04, _PLAIN, "steel"),
@@ -333,7 +429,17 @@ def _parts(item, rng):
             (_BOX, screen, 0.22, 0.22, 0.03, h + 0.08, h + 0.42, _SCREEN, "black"),
             (_BOX, screen, 0.52, 0.22, 0.08, h, h + 0.03, _PLAIN, "black"),
             (_BOX, pile, 0.35, 0.11, 0.15, h, h + rng.uniform(0.03, 0.25), _PAPERS, "white"),
-            (_BOX, rng.uniform(-0.65, -0.5), 0.45, 0.12, 0.16, h, h + rng.uniform(0.01, 0.1), _PAPERS, "white"),
+            (
+                _BOX,
+                rng.uniform(-0.65, -0.5),
+                0.45,
+                0.12,
+                0.16,
+                h,
+                h + rng.uniform(0.01, 0.1),
+                _PAPERS,
+                "white",
+            ),
             (_CYLINDER, rng.uniform(0.2, 0.35), 0.5, 0.04, 0, h, h + 0.1, _PLAIN, mug),
         ]
     if kind == "counter":
@@ -355,7 +461,17 @@ def _parts(item, rng):
         return [
             (_BOX, 0, d / 2, w / 2, d / 2, h - 0.03, h, _WOOD, "wood"),
             *[
-                (_BOX, i * (w / 2 - 0.04), d / 2 + j * (d / 2 - 0.04), 0.02, 0.02, 0, h - 0.03, _PLAIN, "steel")
+                (
+                    _BOX,
+                    i * (w / 2 - 0.04),
+                    d / 2 + j * (d / 2 - 0.04),
+                    0.02,
+                    0.02,
+                    0,
+                    h - 0.03,
+                    _PLAIN,
+                    "steel",
+                )
                 for i in (-1, 1)
                 for j in (-1, 1)
             ],
@@ -391,7 +507,9 @@ class _Floor(NamedTuple):
     scene: np.ndarray  # (n, 16) float64, `_SCENE_COLUMNS`
     items: list  # `_Item` with its final x, y and turn
     owner: np.ndarray  # (n,) the item that each row of the scene is a part of, -1 for walls
-    windows: np.ndarray  # (n, 8): axis (0: a wall x = const), position, from, to, bottom, top, side the room lies on, room
+    windows: (
+        np.ndarray
+    )  # (n, 8): axis (0: a wall x = const), position, from, to, bottom, top, side the room lies on, room
     paint: np.ndarray  # (5, 3, 3): walls, floor, ceiling of each room
     shade: np.ndarray  # (ny, nx) float64: how much furniture leaves of the light on the floor
     texture: int  # seed of walls and floors
@@ -426,9 +544,31 @@ def _furnish(seed, session):
     palette = _palette(np.random.default_rng([seed, _COLOURS]))
     rows = []
     for x0, y0, x1, y1 in _WALLS:
-        rows.append(_row((x0 + x1) / 2, (y0 + y1) / 2, 0.0, (x1 - x0) / 2, (y1 - y0) / 2, 0.0, _CEILING, palette["paint"]))
+        rows.append(
+            _row(
+                (x0 + x1) / 2,
+                (y0 + y1) / 2,
+                0.0,
+                (x1 - x0) / 2,
+                (y1 - y0) / 2,
+                0.0,
+                _CEILING,
+                palette["paint"],
+            )
+        )
     for x0, y0, x1, y1 in _DOORWAYS.values():
-        rows.append(_row((x0 + x1) / 2, (y0 + y1) / 2, 0.0, (x1 - x0) / 2, (y1 - y0) / 2, _LINTEL, _CEILING, palette["paint"]))
+        rows.append(
+            _row(
+                (x0 + x1) / 2,
+                (y0 + y1) / 2,
+                0.0,
+                (x1 - x0) / 2,
+                (y1 - y0) / 2,
+                _LINTEL,
+                _CEILING,
+                palette["paint"],
+            )
+        )
 
     items, windows, owner = [], [], [-1] * len(rows)
     for number, item in enumerate(_ITEMS):
@@ -449,7 +589,9 @@ def _furnish(seed, session):
             middle, position = (item.y, item.x) if facing_x else (item.x, item.y)
             side = round(-s) if facing_x else round(c)
             w, z0, z1 = item.size
-            windows.append((0 if facing_x else 1, position, middle - w / 2, middle + w / 2, z0, z1, side, room))
+            windows.append(
+                (0 if facing_x else 1, position, middle - w / 2, middle + w / 2, z0, z1, side, room)
+            )
 
     office = palette["paint"], palette["carpet"], palette["ceiling"]
     passage = palette["paint"], palette["lino"], palette["ceiling"]
@@ -495,7 +637,9 @@ class _Light(NamedTuple):
     """Light in one weather and session. Units: 1 is what a white wall sends back under an office's lamps, roughly."""
 
     lamps: np.ndarray  # (n, 7): x, y, intensity RGB, room, on
-    windows: np.ndarray  # (n, 17): the columns of `_Floor.windows`, radiance RGB, middle x, y, z, unit normal x, y, area
+    windows: (
+        np.ndarray
+    )  # (n, 17): the columns of `_Floor.windows`, radiance RGB, middle x, y, z, unit normal x, y, area
     first: np.ndarray  # (2, 6): where each room's lamps and windows begin in their tables
     ambient: np.ndarray  # (5, 3): what the walls throw back and forth
     sky: np.ndarray  # (2, 3): what is seen through a window, above and below the skyline
@@ -505,7 +649,13 @@ class _Light(NamedTuple):
 
 
 _OFFICE_LAMP, _PASSAGE_LAMP, _KITCHEN_LAMP = (1.0, 0.82, 0.58), (1.0, 0.90, 0.70), (1.0, 0.80, 0.54)
-_LAMP_COLOUR = {"OO": _OFFICE_LAMP, "CR": _PASSAGE_LAMP, "TO": _OFFICE_LAMP, "KT": _KITCHEN_LAMP, "PA": _PASSAGE_LAMP}
+_LAMP_COLOUR = {
+    "OO": _OFFICE_LAMP,
+    "CR": _PASSAGE_LAMP,
+    "TO": _OFFICE_LAMP,
+    "KT": _KITCHEN_LAMP,
+    "PA": _PASSAGE_LAMP,
+}
 _REFLECTANCE = 0.55  # mean of a room, for the light thrown back and forth
 
 
@@ -527,7 +677,11 @@ def _lit(floor, seed, weather, session):
 
     lamps = []
     for room, x, y in _LAMPS:
-        on = weather == "night" or room in ("CR", "PA") or (weather == "cloudy" and switched_on[ROBOT_ROOMS.index(room)])
+        on = (
+            weather == "night"
+            or room in ("CR", "PA")
+            or (weather == "cloudy" and switched_on[ROBOT_ROOMS.index(room)])
+        )
         power = (0.75 if room == "CR" else 1.0) * rng.uniform(0.9, 1.1)
         lamps.append((x, y, *(on * power * np.array(_LAMP_COLOUR[room])), ROBOT_ROOMS.index(room), float(on)))
     lamps = np.array(lamps)
@@ -536,9 +690,13 @@ def _lit(floor, seed, weather, session):
     along_y, position, a0, a1, z0, z1, side, _ = floor.windows.T
     along_y, middle = along_y == 0, (a0 + a1) / 2
     shapes = [
-        np.where(along_y, position, middle), np.where(along_y, middle, position), (z0 + z1) / 2,
-        side * along_y, side * ~along_y, (a1 - a0) * (z1 - z0),
-    ]  # fmt: skip
+        np.where(along_y, position, middle),
+        np.where(along_y, middle, position),
+        (z0 + z1) / 2,
+        side * along_y,
+        side * ~along_y,
+        (a1 - a0) * (z1 - z0),
+    ]
     windows = np.column_stack([floor.windows, np.tile(radiance, (len(side), 1)), *shapes])
     ambient = np.zeros((5, 3))
     for k, room in enumerate(ROBOT_ROOMS):
@@ -597,23 +755,25 @@ def _via(points, spread, rng):
 
 def _drive(rng):
     """Drive once through all rooms: office, two-person office, printer area, kitchen, and the corridor's west end."""
-    path = np.concatenate([
-        _arc((3.0, -1.85), (0.85, 0.95), -1.4, 0.0, rng),
-        _via([(3.83, -0.7), (3.83, -0.1), (3.85, 0.4)], 0.03, rng),
-        _via([(4.4, 1.05), (5.3, 1.1), (5.9, 0.9)], 0.10, rng),
-        _via([(6.40, 0.35), (6.43, -0.1), (6.45, -0.7)], 0.03, rng),
-        _arc((7.65, -1.85), (1.15, 0.85), 0.5, 2.25, rng),
-        _via([(6.85, -0.9), (6.45, -0.6), (6.43, -0.1), (6.45, 0.35)], 0.03, rng),
-        _via([(6.9, 0.95), (8.0, 1.15), (9.5, 1.15), (11.0, 1.15), (12.5, 1.1), (13.6, 0.95)], 0.15, rng),
-        _arc((16.1, 0.9), (1.15, 1.05), -0.3, 1.25, rng),
-        _via([(15.0, 1.7), (13.8, 1.2), (12.0, 1.15), (10.5, 1.15), (9.2, 1.15), (8.2, 1.1)], 0.15, rng),
-        _via([(7.6, 1.35), (7.38, 1.9), (7.38, 2.3), (7.4, 2.9)], 0.03, rng),
-        _arc((6.5, 4.2), (0.95, 0.95), 0.0, 1.72, rng),
-        _via([(7.1, 3.2), (7.38, 2.8), (7.38, 2.3), (7.3, 1.9)], 0.03, rng),
-        _via([(6.8, 1.3), (5.8, 1.1), (4.5, 1.05), (3.0, 0.95), (2.0, 0.85)], 0.10, rng),
-        _arc((1.25, 1.1), (0.45, 0.42), 0.75, 0.25, rng),
-        _via([(2.2, 1.35), (3.2, 1.15)], 0.05, rng),
-    ])  # fmt: skip
+    path = np.concatenate(
+        [
+            _arc((3.0, -1.85), (0.85, 0.95), -1.4, 0.0, rng),
+            _via([(3.83, -0.7), (3.83, -0.1), (3.85, 0.4)], 0.03, rng),
+            _via([(4.4, 1.05), (5.3, 1.1), (5.9, 0.9)], 0.10, rng),
+            _via([(6.40, 0.35), (6.43, -0.1), (6.45, -0.7)], 0.03, rng),
+            _arc((7.65, -1.85), (1.15, 0.85), 0.5, 2.25, rng),
+            _via([(6.85, -0.9), (6.45, -0.6), (6.43, -0.1), (6.45, 0.35)], 0.03, rng),
+            _via([(6.9, 0.95), (8.0, 1.15), (9.5, 1.15), (11.0, 1.15), (12.5, 1.1), (13.6, 0.95)], 0.15, rng),
+            _arc((16.1, 0.9), (1.15, 1.05), -0.3, 1.25, rng),
+            _via([(15.0, 1.7), (13.8, 1.2), (12.0, 1.15), (10.5, 1.15), (9.2, 1.15), (8.2, 1.1)], 0.15, rng),
+            _via([(7.6, 1.35), (7.38, 1.9), (7.38, 2.3), (7.4, 2.9)], 0.03, rng),
+            _arc((6.5, 4.2), (0.95, 0.95), 0.0, 1.72, rng),
+            _via([(7.1, 3.2), (7.38, 2.8), (7.38, 2.3), (7.3, 1.9)], 0.03, rng),
+            _via([(6.8, 1.3), (5.8, 1.1), (4.5, 1.05), (3.0, 0.95), (2.0, 0.85)], 0.10, rng),
+            _arc((1.25, 1.1), (0.45, 0.42), 0.75, 0.25, rng),
+            _via([(2.2, 1.35), (3.2, 1.15)], 0.05, rng),
+        ]
+    )
     along = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(path, axis=0).T))])
     fine = np.arange(0.0, along[-1], _STEP)
     # A drive is smooth: rounding off over 0.2 m keeps within the waypoints' hull, so nothing is driven into.
@@ -621,7 +781,9 @@ def _drive(rng):
     dx, dy = np.gradient(x), np.gradient(y)
     heading = np.unwrap(np.arctan2(dy, dx))
     length = np.hypot(dx, dy)
-    curvature = gaussian_filter1d(np.abs(np.gradient(heading)) / np.maximum(length, 1e-6), 0.15 / _STEP, mode="nearest")
+    curvature = gaussian_filter1d(
+        np.abs(np.gradient(heading)) / np.maximum(length, 1e-6), 0.15 / _STEP, mode="nearest"
+    )
     speed = _SPEED * rng.uniform(0.92, 1.08) / (1 + 0.55 * np.minimum(curvature, 4.0))
     speed *= 1 + 0.1 * _smooth_noise(len(fine), 1.0 / _STEP, rng)
     time = np.concatenate([[0.0], np.cumsum(length[1:] / np.maximum(speed[1:], 0.05))])
@@ -638,7 +800,7 @@ def _smooth_noise(n, width, rng):
 def _room_of(x, y):
     """Class of each position; the middle of a doorway is the border."""
     room = np.full(np.shape(x), ROBOT_ROOMS.index("CR"))
-    for name, (x0, y0, x1, y1) in _ROOMS.items():
+    for name, (x0, _y0, x1, y1) in _ROOMS.items():
         if name == "PA":
             room[x >= x0] = ROBOT_ROOMS.index(name)
         elif name != "CR":
@@ -659,7 +821,10 @@ _LASER_ANGLES = np.deg2rad(np.arange(-90.0, 91.0))
 _LASER_RANGE = 20.0
 _LASER_NOISE = 0.01  # m, standard deviation
 
-_READ_NOISE, _SHOT_NOISE = 0.004, 0.0004  # of the camera at gain 1: standard deviation, and variance per unit of signal
+_READ_NOISE, _SHOT_NOISE = (
+    0.004,
+    0.0004,
+)  # of the camera at gain 1: standard deviation, and variance per unit of signal
 
 # What a ray meets: a side of a box (front, back, right, left), its top, its underside, a cylinder's side, floor, ceiling.
 _FRONT, _BACK, _RIGHT, _LEFT, _TOP, _UNDER, _ROUND = range(7)
@@ -950,7 +1115,9 @@ def _surface(material, face, u, v, width, height, red, green, blue, seed, pixel,
         else:
             tone = 0.96 + 0.06 * _mottle(u * 5, v * 5, seed)
     elif material == _WOOD or material == _BOOKS or material == _HOLES:
-        grain = _mottle(u * 4.0, v * 60.0, seed) * _sharp(0.02, pixel) + _mottle(u * 1.5, v * 12.0, seed + 1) * _sharp(0.1, pixel)
+        grain = _mottle(u * 4.0, v * 60.0, seed) * _sharp(0.02, pixel) + _mottle(
+            u * 1.5, v * 12.0, seed + 1
+        ) * _sharp(0.1, pixel)
         tone = 0.85 + 0.18 * grain
     elif material == _DOOR:
         tone = 0.9 + 0.15 * _mottle(u * 40.0, v * 2.5, seed) * _sharp(0.03, pixel)
@@ -1029,7 +1196,11 @@ def _sunlit(x, y, z, nx, ny, nz, room, windows, first, sun, scene):
             if scene[k, _ROOM] == room and scene[k, _MATERIAL] != _WINDOW:
                 enter, leave, _ = _crossing(scene, k, x, y, sun[0], sun[1], t)
                 enter = max(enter, 0.01)
-                if enter < leave and z + sun[2] * leave > scene[k, _Z0] and z + sun[2] * enter < scene[k, _Z1]:
+                if (
+                    enter < leave
+                    and z + sun[2] * leave > scene[k, _Z0]
+                    and z + sun[2] * enter < scene[k, _Z1]
+                ):
                     return 0.0
         return cosine
     return 0.0
@@ -1089,7 +1260,24 @@ def _inside(x, y, rooms):
 
 @_compiled
 def _render(
-    x, y, heading, camera, scene, rooms, paint, shade, shade_origin, texture, lamps, windows, first, ambient, sky, sun, view, image
+    x,
+    y,
+    heading,
+    camera,
+    scene,
+    rooms,
+    paint,
+    shade,
+    shade_origin,
+    texture,
+    lamps,
+    windows,
+    first,
+    ambient,
+    sky,
+    sun,
+    view,
+    image,
 ):
     """Render one frame: radiance RGB, float32 (height, width, 3).
 
@@ -1100,7 +1288,12 @@ def _render(
     height, width = image.shape[:2]
     eye, half, horizon, ceiling, cell = camera[0], camera[1], camera[2], camera[3], camera[4]
     n_parts = scene.shape[0]
-    met, faces, near, far = np.empty(n_parts, np.int64), np.empty(n_parts, np.int64), np.empty(n_parts), np.empty(n_parts)
+    met, faces, near, far = (
+        np.empty(n_parts, np.int64),
+        np.empty(n_parts, np.int64),
+        np.empty(n_parts),
+        np.empty(n_parts),
+    )
     fx, fy = math.cos(heading), math.sin(heading)
     step = 2 * half / width
     for column in range(width):
@@ -1176,10 +1369,16 @@ def _render(
                 for lamp in range(lamps.shape[0]):
                     if abs(px - lamps[lamp, 0]) < camera[5] and abs(py - lamps[lamp, 1]) < camera[6]:
                         shine = 2.5
-                        glow_r, glow_g, glow_b = shine * lamps[lamp, 2], shine * lamps[lamp, 3], shine * lamps[lamp, 4]
+                        glow_r, glow_g, glow_b = (
+                            shine * lamps[lamp, 2],
+                            shine * lamps[lamp, 3],
+                            shine * lamps[lamp, 4],
+                        )
                         if lamps[lamp, 6] == 0.0:
                             red, green, blue = 0.8 * red, 0.8 * green, 0.8 * blue
-                grid = max(abs(px / 0.6 - math.floor(px / 0.6) - 0.5), abs(py / 0.6 - math.floor(py / 0.6) - 0.5))
+                grid = max(
+                    abs(px / 0.6 - math.floor(px / 0.6) - 0.5), abs(py / 0.6 - math.floor(py / 0.6) - 0.5)
+                )
                 if grid > 0.48 and pixel < 0.05:
                     red, green, blue = 0.8 * red, 0.8 * green, 0.8 * blue  # ceiling panels
             light_r, light_g, light_b = _irradiance(
@@ -1223,7 +1422,9 @@ def _develop(radiance, gain, smear, read_noise, shot_noise, seed, curve, picture
             for column in range(width):
                 value = 0.0
                 for o in range(-reach, reach + 1):
-                    value += weights[o + reach] * min(radiance[row, min(max(column + o, 0), width - 1), c], 4.0)
+                    value += weights[o + reach] * min(
+                        radiance[row, min(max(column + o, 0), width - 1), c], 4.0
+                    )
                 blurred[row, column] = value / total
         for row in range(height):
             for column in range(width):
@@ -1233,7 +1434,9 @@ def _develop(radiance, gain, smear, read_noise, shot_noise, seed, curve, picture
                 value *= gain[c] * (1 - 0.12 * (a * a + b * b))  # darker towards the corners
                 at = (c * height + row) * width + column
                 # The sum of four even numbers is nearly normal; its standard deviation is 1 / sqrt(3).
-                noise = _hash(at, 0, seed) + _hash(at, 1, seed) + _hash(at, 2, seed) + _hash(at, 3, seed) - 2.0
+                noise = (
+                    _hash(at, 0, seed) + _hash(at, 1, seed) + _hash(at, 2, seed) + _hash(at, 3, seed) - 2.0
+                )
                 value += noise * 1.7320508 * math.sqrt(read_noise * read_noise + shot_noise * max(value, 0.0))
                 picture[row, column, c] = curve[min(max(int(value * 0.5 * last + 0.5), 0), last)]
 
@@ -1276,9 +1479,23 @@ _SHADE_CORNER = np.array(_SHADE_ORIGIN)
 def _look(floor, light, pose, radiance):
     """Render what the camera sees from a pose (x, y, heading) into `radiance`, float32 (height, width, 3)."""
     _render(
-        *pose, _CAMERA, floor.scene, _ROOM_RECTANGLES, floor.paint, floor.shade, _SHADE_CORNER, floor.texture, light.lamps,
-        light.windows, light.first, light.ambient, light.sky, light.sun, light.texture, radiance,
-    )  # fmt: skip
+        *pose,
+        _CAMERA,
+        floor.scene,
+        _ROOM_RECTANGLES,
+        floor.paint,
+        floor.shade,
+        _SHADE_CORNER,
+        floor.texture,
+        light.lamps,
+        light.windows,
+        light.first,
+        light.ambient,
+        light.sky,
+        light.sun,
+        light.texture,
+        radiance,
+    )
 
 
 def make_robot(frames_per_sequence=900, height=96, width=128, random_state=0, n_jobs=None):
@@ -1376,7 +1593,7 @@ def make_robot(frames_per_sequence=900, height=96, width=128, random_state=0, n_
     time, x, y, heading = (np.empty(len(jobs) * n) for _ in range(4))
     curve = _tone_curve()
 
-    for number, (session, weather, repeat) in enumerate(jobs):
+    for number, (session, weather, _repeat) in enumerate(jobs):
         rng = np.random.default_rng([seed, _SEQUENCE, number])
         floor, rows = floors[session], slice(number * n, (number + 1) * n)
         light = _lit(floor, seed, weather, session)
@@ -1407,13 +1624,22 @@ def make_robot(frames_per_sequence=900, height=96, width=128, random_state=0, n_
             for i in range(first, last):
                 amplified = float(gains[i].mean())
                 _develop(
-                    radiance[i], gains[i], smear[i], _READ_NOISE * amplified, _SHOT_NOISE * amplified, seeds[i], curve, pictures[i]
+                    radiance[i],
+                    gains[i],
+                    smear[i],
+                    _READ_NOISE * amplified,
+                    _SHOT_NOISE * amplified,
+                    seeds[i],
+                    curve,
+                    pictures[i],
                 )
 
         _in_threads(develop, n, n_jobs)
 
     sequence = np.repeat(np.arange(len(jobs)), n)
-    names = [f"{weather}{2 * session - 2 + repeat}-{i:04d}" for session, weather, repeat in jobs for i in range(n)]
+    names = [
+        f"{weather}{2 * session - 2 + repeat}-{i:04d}" for session, weather, repeat in jobs for i in range(n)
+    ]
     return ImageData(
         images=images,
         y=_room_of(x, y).astype(np.int64),
@@ -1452,7 +1678,9 @@ def _exposure(seen, drive, clock, rng):
     brightness = seen @ np.array([0.3, 0.6, 0.1])
     gain = 0.25 / (brightness**0.85 * 0.30**0.15)
     balance = (brightness[:, None] / seen) ** 0.6
-    hunting = np.array([np.interp(clock, drive.time, _smooth_noise(len(drive.time), 0.8 / _STEP, rng)) for _ in range(3)])
+    hunting = np.array(
+        [np.interp(clock, drive.time, _smooth_noise(len(drive.time), 0.8 / _STEP, rng)) for _ in range(3)]
+    )
     gain = np.clip(gain, 0.05, 12.0) * (1 + 0.05 * hunting[0])
     balance[:, 0] *= 1 + 0.015 * hunting[1]
     balance[:, 2] *= 1 + 0.015 * hunting[2]
@@ -1525,7 +1753,9 @@ def robot_floor(random_state=0, session=1):
     floor = _furnish(seed, int(session))
     outlines = [_outline(row) for row in floor.scene]
     owner = floor.owner
-    boxes = [np.concatenate([outlines[k] for k in np.flatnonzero(owner == i)]) for i in range(len(floor.items))]
+    boxes = [
+        np.concatenate([outlines[k] for k in np.flatnonzero(owner == i)]) for i in range(len(floor.items))
+    ]
     return RobotFloor(
         walls=np.array(_WALLS),
         doorways=np.array(list(_DOORWAYS.values())),

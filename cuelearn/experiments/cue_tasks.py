@@ -15,8 +15,8 @@ from sklearn.model_selection import train_test_split
 
 from cuelearn import datasets
 from cuelearn.datasets.cues import OBJECT_CUES, ROBOT_CUES, image_cues
-from cuelearn.omcl import KernelPerceptron
 from cuelearn.kernels.support import distance_matrix, mean_rule
+from cuelearn.omcl import KernelPerceptron
 
 # widths, times the mean distance; the two smallest were added, for every method alike, when a first run chose 1/8 throughout
 FACTORS = (1 / 32, 1 / 16, 1 / 8, 0.25, 0.5, 1.0, 2.0, 4.0)
@@ -75,7 +75,11 @@ def robot_split(frames, permutation):
     parts, rounds, seen = [], [], 0
     for session in (1, 2):
         for w in order:
-            rows = np.flatnonzero((frames["weather"] == WEATHERS[w]) & (frames["session"] == session) & (frames["repeat"] == learns))
+            rows = np.flatnonzero(
+                (frames["weather"] == WEATHERS[w])
+                & (frames["session"] == session)
+                & (frames["repeat"] == learns)
+            )
             rows = rows[np.argsort(frames["time"][rows], kind="stable")]
             parts.append(rows)
             for part in np.array_split(rows, N_SUBSEQUENCES):
@@ -101,16 +105,26 @@ def object_split(frames, y, permutation, seed):
         validates |= (y == c) & np.isin(frames["object"], numbers[: max(1, round(2 / 7 * kept))])
     rows = rng.permutation(np.flatnonzero(train))
     inner, held = np.flatnonzero(~validates[rows]), np.flatnonzero(validates[rows])
-    return Split(rows, np.flatnonzero(~train), inner[::2], held, np.linspace(0, rows.size, 21)[1:].astype(int))
+    return Split(
+        rows, np.flatnonzero(~train), inner[::2], held, np.linspace(0, rows.size, 21)[1:].astype(int)
+    )
 
 
 def random_split(y, n_train, n_test, permutation, seed):
     """Stratified random split of a set without sequences or objects; three tenths of the training part validate."""
     everything = np.arange(y.size)
-    train, test = train_test_split(everything, train_size=n_train, stratify=y, random_state=1000 * seed + permutation)
+    train, test = train_test_split(
+        everything, train_size=n_train, stratify=y, random_state=1000 * seed + permutation
+    )
     train = np.random.default_rng([seed, permutation, 4]).permutation(train)
     cut = round(0.7 * n_train)
-    return Split(train, test[:n_test], np.arange(cut), np.arange(cut, n_train), np.linspace(0, n_train, 21)[1:].astype(int))
+    return Split(
+        train,
+        test[:n_test],
+        np.arange(cut),
+        np.arange(cut, n_train),
+        np.linspace(0, n_train, 21)[1:].astype(int),
+    )
 
 
 # ---------------------------------------------------------------------- tasks
@@ -155,11 +169,15 @@ def load_images(name, tier, seed, n_jobs=1, **size):
     """
     if tier == "original":
         original, place = {"robot": "idol2", "objects": "eth80"}[name], os.environ.get("CUELEARN_DATA")
-        if place and (Path(place) / original).is_dir():  # what is there must be whole: a damaged copy is an error, not a reason to simulate
+        if (
+            place and (Path(place) / original).is_dir()
+        ):  # what is there must be whole: a damaged copy is an error, not a reason to simulate
             return datasets.load_original(original)
         print(f"{name}: simulated, since CUELEARN_DATA names no directory with {original}/ in it")
     if name == "robot":
-        return datasets.make_robot(size["frames"], size["height"], size["width"], random_state=seed, n_jobs=n_jobs)
+        return datasets.make_robot(
+            size["frames"], size["height"], size["width"], random_state=seed, n_jobs=n_jobs
+        )
     return datasets.make_objects(size["n_objects"], size["size"], random_state=seed, n_jobs=n_jobs)
 
 
@@ -218,7 +236,13 @@ def distances_of(data, cues, n_jobs=1):
 
 def common(task):
     """What `permutation_run` needs of a task besides its point."""
-    return {"task": {**task._asdict(), "data": task.data._asdict() | {"provenance": None}, "splits": {k: tuple(s) for k, s in task.splits.items()}}}
+    return {
+        "task": {
+            **task._asdict(),
+            "data": task.data._asdict() | {"provenance": None},
+            "splits": {k: tuple(s) for k, s in task.splits.items()},
+        }
+    }
 
 
 # ------------------------------------------------------------- one permutation
@@ -251,13 +275,22 @@ def cue_distances(data, chi2, distances, train, test):
     X = data["X"].astype(np.float64)
     for cue, columns in data["cues"].items():
         if cue in chi2:
-            inside[cue], across[cue] = distances[cue][np.ix_(train, train)], distances[cue][np.ix_(test, train)]
+            inside[cue], across[cue] = (
+                distances[cue][np.ix_(train, train)],
+                distances[cue][np.ix_(test, train)],
+            )
         else:
             part = standardised(X[:, columns], train)
-            inside[cue], across[cue] = squared_distances(part[train], part[train]), squared_distances(part[test], part[train])
+            inside[cue], across[cue] = (
+                squared_distances(part[train], part[train]),
+                squared_distances(part[test], part[train]),
+            )
     used = np.concatenate([np.arange(X.shape[1])[columns] for columns in data["cues"].values()])
     for name, part in (("vectors", X[:, used]), ("vectors scaled", standardised(X[:, used], train))):
-        inside[name], across[name] = squared_distances(part[train], part[train]), squared_distances(part[test], part[train])
+        inside[name], across[name] = (
+            squared_distances(part[train], part[train]),
+            squared_distances(part[test], part[train]),
+        )
     return Distances(inside, across)
 
 
@@ -266,7 +299,9 @@ def kernels(distances, names, factors, learn, rows):
     stack = []
     for name in names:
         inside = distances.train[name][np.ix_(learn, learn)]
-        wanted = distances.test[name][:, learn] if rows is None else distances.train[name][np.ix_(rows, learn)]
+        wanted = (
+            distances.test[name][:, learn] if rows is None else distances.train[name][np.ix_(rows, learn)]
+        )
         stack.append(np.exp(wanted * np.float32(-1.0 / (factors[name] * mean_rule(inside)))))
     return np.stack(stack)
 
@@ -304,8 +339,13 @@ def choose_widths(distances, y, split, n_classes):
     for name in distances.train:
         errors = {}
         for factor in FACTORS:
-            inside, across = (kernels(distances, [name], {name: factor}, split.inner, part)[0] for part in (split.inner, split.held))
-            learner = KernelPerceptron("precomputed", verbose=False).partial_fit(inside, y_inner, classes=np.arange(n_classes))
+            inside, across = (
+                kernels(distances, [name], {name: factor}, split.inner, part)[0]
+                for part in (split.inner, split.held)
+            )
+            learner = KernelPerceptron("precomputed", verbose=False).partial_fit(
+                inside, y_inner, classes=np.arange(n_classes)
+            )
             errors[factor] = overall(class_errors(learner.predict(across), y_held, n_classes))
             rows.append({"what": f"width of {name}", "value": factor, "error": errors[factor]})
         factors[name] = min(errors, key=lambda f: (errors[f], abs(np.log(f))))

@@ -25,9 +25,16 @@ from cuelearn.kernels import ExpDistance, KernelBank
 from cuelearn.kernels.support import distance_matrix
 
 __all__ = [
-    "Description", "FLOWER_CUES", "WIDTHS", "describe_flowers", "flower_cues", "flower_kernels", "flower_split", "have_flowers",
+    "Description",
+    "FLOWER_CUES",
+    "WIDTHS",
+    "describe_flowers",
+    "flower_cues",
+    "flower_kernels",
+    "flower_split",
+    "have_flowers",
     "load_flowers",
-]  # fmt: skip
+]
 
 #: The cues, in the order of the kernels.
 FLOWER_CUES = ("RGB", "HSV", "LxLy", "DirC", "shape pyramid", "words", "large words")
@@ -96,7 +103,9 @@ def _shape_pyramid(image):
     grey = grey[: n * cell[0], : n * cell[1]]
     # one block that covers the image: all cells are divided by the same norm
     cells = hog(grey, PYRAMID_SECTORS, cell, (n, n), block_norm="L1", feature_vector=False).reshape(n, n, -1)
-    levels = [cells.reshape(side, n // side, side, n // side, -1).sum(axis=(1, 3)).ravel() for side in PYRAMID]
+    levels = [
+        cells.reshape(side, n // side, side, n // side, -1).sum(axis=(1, 3)).ravel() for side in PYRAMID
+    ]
     total = levels[0].sum()
     if total == 0:  # no edge: every orientation alike
         levels, total = [np.full(level.size, 1 / level.size) for level in levels], 1.0
@@ -106,7 +115,9 @@ def _shape_pyramid(image):
 def _describe_one(image):
     """Five histograms, and for the two sizes of patches the descriptors and which of them are central."""
     if min(image.shape[:2]) < SMALLEST_SIDE:
-        raise ValueError(f"it must be at least {SMALLEST_SIDE} pixels high and wide, got {image.shape[0]} x {image.shape[1]}.")
+        raise ValueError(
+            f"it must be at least {SMALLEST_SIDE} pixels high and wide, got {image.shape[0]} x {image.shape[1]}."
+        )
     factor = SHORTER_SIDE / min(image.shape[:2])
     if factor < 1:
         image = _scaled(image, factor)
@@ -171,7 +182,10 @@ def describe_flowers(images, n_jobs=1):
     n = len(images.y)
     names = images.frames["name"]
     starts = range(0, n, _IMAGES_PER_TASK)
-    tasks = (delayed(_describe)(images.images[i : i + _IMAGES_PER_TASK], names[i : i + _IMAGES_PER_TASK]) for i in starts)
+    tasks = (
+        delayed(_describe)(images.images[i : i + _IMAGES_PER_TASK], names[i : i + _IMAGES_PER_TASK])
+        for i in starts
+    )
     described = [one for part in Parallel(n_jobs=n_jobs)(tasks) for one in part]
     plain = [cue for cue in FLOWER_CUES if cue not in _WORD_CUES]
     return Description(
@@ -287,7 +301,9 @@ def flower_split(y, seed, n_train_per_class=None, n_test_per_class=None):
     ValueError
         If a part is empty or a class has too few samples.
     """
-    n_train = N_PER_CLASS["train"] + N_PER_CLASS["validation"] if n_train_per_class is None else n_train_per_class
+    n_train = (
+        N_PER_CLASS["train"] + N_PER_CLASS["validation"] if n_train_per_class is None else n_train_per_class
+    )
     n_test = N_PER_CLASS["test"] if n_test_per_class is None else n_test_per_class
     fewest = int(np.unique(y, return_counts=True)[1].min())
     if n_train < 1 or n_test < 1 or n_train + n_test > fewest:
@@ -322,9 +338,13 @@ def flower_kernels(n_train, n_kernels=len(FLOWER_CUES)):
     """
     n_widths, rest = divmod(n_kernels, len(FLOWER_CUES))
     if rest or not 1 <= n_widths <= WIDTHS.size:
-        raise ValueError(f"n_kernels must be a multiple of 7 from 7 to {len(FLOWER_CUES) * WIDTHS.size}, got {n_kernels!r}.")
+        raise ValueError(
+            f"n_kernels must be a multiple of 7 from 7 to {len(FLOWER_CUES) * WIDTHS.size}, got {n_kernels!r}."
+        )
     # the midpoints of n_widths equal parts of the range: all of them when there are as many parts as widths
-    factors = [1.0] if n_widths == 1 else WIDTHS[((np.arange(n_widths) + 0.5) * WIDTHS.size / n_widths).astype(int)]
+    factors = (
+        [1.0] if n_widths == 1 else WIDTHS[((np.arange(n_widths) + 0.5) * WIDTHS.size / n_widths).astype(int)]
+    )
     triples = []
     for j, cue in enumerate(FLOWER_CUES):
         columns = slice(j * n_train, (j + 1) * n_train)
@@ -362,7 +382,9 @@ def _distances(place, n_train_per_class, n_test_per_class, seed, n_jobs):
     return train, test, np.stack(_plain_distances(place, n_jobs) + learnt), described.images.y
 
 
-def load_flowers(n_train_per_class=None, seed=0, n_kernels=len(FLOWER_CUES), *, n_test_per_class=None, n_jobs=1):
+def load_flowers(
+    n_train_per_class=None, seed=0, n_kernels=len(FLOWER_CUES), *, n_test_per_class=None, n_jobs=1
+):
     """A task of the MKL chapter on Oxford Flowers-17.
 
     Parameters
@@ -398,7 +420,9 @@ def load_flowers(n_train_per_class=None, seed=0, n_kernels=len(FLOWER_CUES), *, 
     # Here and not above: the chapter's package may itself import this module.
     from cuelearn.experiments.mkl.tasks import MEMORY_MANY, Task
 
-    train, test, distances, y = _distances(os.environ.get("CUELEARN_DATA"), n_train_per_class, n_test_per_class, seed, n_jobs)
+    train, test, distances, y = _distances(
+        os.environ.get("CUELEARN_DATA"), n_train_per_class, n_test_per_class, seed, n_jobs
+    )
     inside, across = (np.concatenate(distances[:, rows][:, :, train], axis=1) for rows in (train, test))
     bank = KernelBank(flower_kernels(train.size, n_kernels), inside, memory=MEMORY_MANY)
     return Task(bank, y[train], bank.cross(across), y[test], int(y.max()) + 1)

@@ -23,13 +23,29 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC, LinearSVC
 
 from cuelearn.experiments.cue_tasks import (
-    WEATHERS, Distances, Split, Task, choose_widths, class_errors, common, cue_distances, distances_of, fingerprint, kernels, load_images,
-    object_split, object_task, overall, random_split, robot_permutation, robot_split, robot_tasks, standardised, table_task,
-)  # fmt: skip
+    WEATHERS,
+    Split,
+    choose_widths,
+    class_errors,
+    common,
+    cue_distances,
+    fingerprint,
+    kernels,
+    overall,
+    standardised,
+)
 from cuelearn.kernels import RBF
-from cuelearn.mkl import OBSCURE, OM2
-from cuelearn.omcl import OMCL, Flat, OnlineGradientDescent, KernelPerceptron, PassiveAggressive, ProjectronPlusPlus, count_votes
 from cuelearn.kernels.support import distance_matrix, mean_rule
+from cuelearn.mkl import OBSCURE, OM2
+from cuelearn.omcl import (
+    OMCL,
+    Flat,
+    KernelPerceptron,
+    OnlineGradientDescent,
+    PassiveAggressive,
+    ProjectronPlusPlus,
+    count_votes,
+)
 
 ETAS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3)  # sqrt(2) is the residual of the first sample
 C_GRID = (0.01, 0.1, 1.0, 10.0)
@@ -48,19 +64,28 @@ def settings(profile):
     dict
     """
     sizes = {
-        "smoke": dict(
-            robot=dict(frames=10, height=48, width=64, permutations=2), objects=dict(n_objects=4, size=48, permutations=2),
-            mfeat=dict(n_train=100, n_test=300, permutations=2), htad=dict(n_train=200, n_test=300, permutations=2), timed=50,
-        ),
-        "quick": dict(
-            robot=dict(frames=150, height=96, width=128, permutations=6), objects=dict(n_objects=10, size=128, permutations=6),
-            mfeat=dict(n_train=700, n_test=1300, permutations=6), htad=dict(n_train=900, n_test=486, permutations=6), timed=400,
-        ),
-        "full": dict(
-            robot=dict(frames=900, height=96, width=128, permutations=12), objects=dict(n_objects=10, size=128, permutations=20),
-            mfeat=dict(n_train=1000, n_test=1000, permutations=20), htad=dict(n_train=900, n_test=486, permutations=20), timed=2000,
-        ),
-    }  # fmt: skip
+        "smoke": {
+            "robot": {"frames": 10, "height": 48, "width": 64, "permutations": 2},
+            "objects": {"n_objects": 4, "size": 48, "permutations": 2},
+            "mfeat": {"n_train": 100, "n_test": 300, "permutations": 2},
+            "htad": {"n_train": 200, "n_test": 300, "permutations": 2},
+            "timed": 50,
+        },
+        "quick": {
+            "robot": {"frames": 150, "height": 96, "width": 128, "permutations": 6},
+            "objects": {"n_objects": 10, "size": 128, "permutations": 6},
+            "mfeat": {"n_train": 700, "n_test": 1300, "permutations": 6},
+            "htad": {"n_train": 900, "n_test": 486, "permutations": 6},
+            "timed": 400,
+        },
+        "full": {
+            "robot": {"frames": 900, "height": 96, "width": 128, "permutations": 12},
+            "objects": {"n_objects": 10, "size": 128, "permutations": 20},
+            "mfeat": {"n_train": 1000, "n_test": 1000, "permutations": 20},
+            "htad": {"n_train": 900, "n_test": 486, "permutations": 20},
+            "timed": 2000,
+        },
+    }
     return sizes[profile]
 
 
@@ -90,7 +115,11 @@ def two_layers(C, n_cues=None, etas=None):
         learners = [KernelPerceptron("precomputed")] * n_cues
     else:
         learners = [ProjectronPlusPlus("precomputed", eta=eta) for eta in etas]
-    return WatchedOMCL([(f"cue {j}", learner, j) for j, learner in enumerate(learners)], PassiveAggressive(C=C), verbose=False)
+    return WatchedOMCL(
+        [(f"cue {j}", learner, j) for j, learner in enumerate(learners)],
+        PassiveAggressive(C=C),
+        verbose=False,
+    )
 
 
 def choose(distances, cues, y, split, n_classes):
@@ -116,7 +145,10 @@ def choose(distances, cues, y, split, n_classes):
 
     factors, tried = choose_widths(distances, y, split, n_classes)
     rows.extend(tried)
-    vectors = min(("vectors", "vectors scaled"), key=lambda v: min(r["error"] for r in rows if r["what"] == f"width of {v}"))
+    vectors = min(
+        ("vectors", "vectors scaled"),
+        key=lambda v: min(r["error"] for r in rows if r["what"] == f"width of {v}"),
+    )
 
     inside, across = (kernels(distances, cues, factors, inner, part) for part in (inner, held))
     tried = {}
@@ -130,7 +162,10 @@ def choose(distances, cues, y, split, n_classes):
         rows.extend({"what": f"eta of {what}", "value": eta, "error": e} for eta, e in tried.items())
         best = min(tried.values())
         standard_error = np.sqrt(max(best, 1 / held.size) * (1 - best) / held.size)
-        return [max(eta for eta, e in tried.items() if e <= best + n * standard_error) for n in STANDARD_ERRORS.values()]
+        return [
+            max(eta for eta, e in tried.items() if e <= best + n * standard_error)
+            for n in STANDARD_ERRORS.values()
+        ]
 
     def alone(eta):
         return ProjectronPlusPlus("precomputed", eta=eta, verbose=False)
@@ -164,7 +199,10 @@ def permutation_run(permutation, step, task):
     chosen, validation = choose(distances, cues, y, split, n_classes)
     everything = np.arange(split.train.size)
     stacks = {
-        name: (kernels(distances, names, chosen["factors"], everything, everything), kernels(distances, names, chosen["factors"], everything, None))
+        name: (
+            kernels(distances, names, chosen["factors"], everything, everything),
+            kernels(distances, names, chosen["factors"], everything, None),
+        )
         for name, names in (("cues", cues), ("flat", [chosen["flat"]]))
     }
     del distances
@@ -179,7 +217,16 @@ def permutation_run(permutation, step, task):
     curves, finals, hypotheses = [], [], []
 
     def note(method, seen, online, errors, support, tied=0.0):
-        curves.append({"method": method, "n_seen": seen, "online_error": online, "test_error": overall(errors), "support": support, "tied": tied})
+        curves.append(
+            {
+                "method": method,
+                "n_seen": seen,
+                "online_error": online,
+                "test_error": overall(errors),
+                "support": support,
+                "tied": tied,
+            }
+        )
         if seen == labels.size:
             finals.extend({"method": method, "class": c, "error": e} for c, e in enumerate(errors))
 
@@ -196,12 +243,25 @@ def permutation_run(permutation, step, task):
                 alone = model.cue_scores(seen_part)
                 for cue, learner, mine in zip(cues, model.learners_, alone, strict=True):
                     errors = class_errors(mine.argmax(axis=1), truth, n_classes)
-                    note(f"cue: {cue}", int(end), learner.n_mistakes_ / learner.n_seen_, errors, learner._n_support())
+                    note(
+                        f"cue: {cue}",
+                        int(end),
+                        learner.n_mistakes_ / learner.n_seen_,
+                        errors,
+                        learner._n_support(),
+                    )
                 votes, tied = count_votes(alone)
                 wrong = tied | (votes.argmax(axis=1) != truth)
                 online_votes, online_tied = count_votes(model.first_layer_scores())
                 online = np.mean(online_tied | (online_votes.argmax(axis=1) != labels[:end]))
-                note("Vote", int(end), online, class_errors(None, truth, n_classes, wrong), model._n_support(), float(tied.mean()))
+                note(
+                    "Vote",
+                    int(end),
+                    online,
+                    class_errors(None, truth, n_classes, wrong),
+                    model._n_support(),
+                    float(tied.mean()),
+                )
                 if end == labels.size:
                     ties = class_errors(None, truth, n_classes, tied)
             begin = end
@@ -212,17 +272,31 @@ def permutation_run(permutation, step, task):
     bounded = models["OMCL-BM"][0]
     theorem, losses = regret(bounded, labels, n_classes, chosen["C"], step)
     return {
-        "curves": pd.DataFrame(curves), "finals": pd.DataFrame(finals), "hypotheses": pd.DataFrame(hypotheses), "ties": ties,
-        "weights": bounded.weights_, "theorem": theorem, "losses": losses, "validation": validation,
+        "curves": pd.DataFrame(curves),
+        "finals": pd.DataFrame(finals),
+        "hypotheses": pd.DataFrame(hypotheses),
+        "ties": ties,
+        "weights": bounded.weights_,
+        "theorem": theorem,
+        "losses": losses,
+        "validation": validation,
         "chosen": {
-            "C": chosen["C"], "flat": chosen["flat"], **{f"eta {m}": e for m, e in chosen["eta"].items() if m.startswith("Flat")},
-            **{f"eta {c}{word}": e for m, word in (("OMCL-BM", ""), ("OMCL-BM sparser", ", sparser"))
-               for c, e in zip(cues, chosen["eta"][m], strict=True)},
+            "C": chosen["C"],
+            "flat": chosen["flat"],
+            **{f"eta {m}": e for m, e in chosen["eta"].items() if m.startswith("Flat")},
+            **{
+                f"eta {c}{word}": e
+                for m, word in (("OMCL-BM", ""), ("OMCL-BM sparser", ", sparser"))
+                for c, e in zip(cues, chosen["eta"][m], strict=True)
+            },
             **{f"width {c}": chosen["factors"][c] for c in cues},
         },
         "sizes": {m: model.support_sizes_.astype(np.int32) for m, (model, _) in models.items()},
-        "online": {m: np.cumsum(model.online_errors_)[split.rounds - 1] / split.rounds for m, (model, _) in models.items()},
-    }  # fmt: skip
+        "online": {
+            m: np.cumsum(model.online_errors_)[split.rounds - 1] / split.rounds
+            for m, (model, _) in models.items()
+        },
+    }
 
 
 def regret(model, labels, n_classes, C, step):
@@ -245,19 +319,45 @@ def regret(model, labels, n_classes, C, step):
     S = np.concatenate(list(scores), axis=1)
     cue_losses = np.stack([learner.online_losses_ for learner in model.learners_])
     best = float(cue_losses.sum(axis=1).min())
-    gradient = OnlineGradientDescent(step=step, verbose=False).partial_fit(S, labels, classes=np.arange(n_classes))
+    gradient = OnlineGradientDescent(step=step, verbose=False).partial_fit(
+        S, labels, classes=np.arange(n_classes)
+    )
     length_sq = (S**2).sum(axis=1)
     running = gradient.online_losses_
     bound = best + n_classes / (2 * step) + step * float(length_sq[running > 0].sum())
     mistakes_bound = max(2 * float(length_sq.max()), 1 / C) * (n_classes + 2 * C * best)
-    table = pd.DataFrame([
-        {"second layer": "gradient descent", "quantity": "cumulative loss", "measured": float(running.sum()), "bound": bound, "best cue": best},
-        {"second layer": "PA-I", "quantity": "mistakes", "measured": float(model.n_mistakes_), "bound": mistakes_bound, "best cue": best},
-        {"second layer": "PA-I", "quantity": "cumulative loss", "measured": model.cumulative_loss_, "bound": np.nan, "best cue": best},
-    ])  # fmt: skip
+    table = pd.DataFrame(
+        [
+            {
+                "second layer": "gradient descent",
+                "quantity": "cumulative loss",
+                "measured": float(running.sum()),
+                "bound": bound,
+                "best cue": best,
+            },
+            {
+                "second layer": "PA-I",
+                "quantity": "mistakes",
+                "measured": float(model.n_mistakes_),
+                "bound": mistakes_bound,
+                "best cue": best,
+            },
+            {
+                "second layer": "PA-I",
+                "quantity": "cumulative loss",
+                "measured": model.cumulative_loss_,
+                "bound": np.nan,
+                "best cue": best,
+            },
+        ]
+    )
     at = np.unique(np.linspace(0, labels.size - 1, 200).astype(int))
     cumulative = {f"cue {j}": np.cumsum(loss)[at] for j, loss in enumerate(cue_losses)}
-    cumulative |= {"gradient descent": np.cumsum(running)[at], "PA-I": np.cumsum(model.online_losses_)[at], "n_seen": at + 1}
+    cumulative |= {
+        "gradient descent": np.cumsum(running)[at],
+        "PA-I": np.cumsum(model.online_losses_)[at],
+        "n_seen": at + 1,
+    }
     best_so_far = np.cumsum(cue_losses, axis=1)[:, at].min(axis=0)
     terms = np.cumsum(np.where(running > 0, length_sq, 0.0))[at]
     cumulative["bound"] = best_so_far + n_classes / (2 * step) + step * terms
@@ -275,9 +375,14 @@ def eta_run(permutation, eta, task, C=1.0):
     factors = dict.fromkeys(cues, 1.0)
     labels, n_classes = data["y"][split.train], len(data["target_names"])
     model = two_layers(C, etas=[eta] * len(cues))
-    model.partial_fit(kernels(distances, cues, factors, everything, everything), labels, classes=np.arange(n_classes))
+    model.partial_fit(
+        kernels(distances, cues, factors, everything, everything), labels, classes=np.arange(n_classes)
+    )
     predicted = model.predict(kernels(distances, cues, factors, everything, None))
-    return {"test_error": overall(class_errors(predicted, data["y"][split.test], n_classes)), "support": model._n_support()}
+    return {
+        "test_error": overall(class_errors(predicted, data["y"][split.test], n_classes)),
+        "support": model._n_support(),
+    }
 
 
 def integration_run(permutation, task, n_epochs=20):
@@ -299,19 +404,36 @@ def integration_run(permutation, task, n_epochs=20):
     used = np.concatenate(list(columns.values()))
 
     def svm(C, factor, width):
-        return SVC(C=C, gamma=1.0 / (factor * 2.0 * width))  # standardised columns lie 2 per column apart in the mean square
+        return SVC(
+            C=C, gamma=1.0 / (factor * 2.0 * width)
+        )  # standardised columns lie 2 per column apart in the mean square
 
     def stacked(C, factor):
         experts = [
-            (cue, make_pipeline(FunctionTransformer(_take, kw_args={"columns": where}), svm(C, factor, where.size))) for cue, where in columns.items()
+            (
+                cue,
+                make_pipeline(
+                    FunctionTransformer(_take, kw_args={"columns": where}), svm(C, factor, where.size)
+                ),
+            )
+            for cue, where in columns.items()
         ]
         return StackingClassifier(experts, LinearSVC(C=0.1), cv=3, stack_method="decision_function")
 
     def many(C, p):
-        return OBSCURE([(cue, RBF(), where) for cue, where in columns.items()], C=C, p=p, n_epochs=n_epochs, random_state=0, verbose=False)
+        return OBSCURE(
+            [(cue, RBF(), where) for cue, where in columns.items()],
+            C=C,
+            p=p,
+            n_epochs=n_epochs,
+            random_state=0,
+            verbose=False,
+        )
 
     grids = {
-        ("low", "SVM on the long vector"): [lambda C=C, f=f: svm(C, f, used.size) for C in (1.0, 10.0) for f in (0.5, 1.0, 2.0)],
+        ("low", "SVM on the long vector"): [
+            lambda C=C, f=f: svm(C, f, used.size) for C in (1.0, 10.0) for f in (0.5, 1.0, 2.0)
+        ],
         ("middle", "OBSCURE"): [lambda C=C, p=p: many(C, p) for C in (1.0, 10.0) for p in (1.05, 1.25, 2.0)],
         ("high", "stacked SVMs"): [lambda C=C, f=f: stacked(C, f) for C in (1.0, 10.0) for f in (1.0,)],
     }
@@ -319,7 +441,10 @@ def integration_run(permutation, task, n_epochs=20):
     rows = []
     for (level, method), makers in grids.items():
         keep = used if level == "low" else np.arange(X.shape[1])
-        errors = [np.mean(make().fit(X[inner][:, keep], y[inner]).predict(X[held][:, keep]) != y[held]) for make in makers]
+        errors = [
+            np.mean(make().fit(X[inner][:, keep], y[inner]).predict(X[held][:, keep]) != y[held])
+            for make in makers
+        ]
         model = makers[int(np.argmin(errors))]()
         model.fit(X[split.train][:, keep], y[split.train])
         error = np.mean(model.predict(X[split.test][:, keep]) != y[split.test])
@@ -338,7 +463,10 @@ def online_middle_run(permutation, task):
 
     inner, held = split.train[split.inner], split.train[split.held]
     best = min((1.01, 1.05, 1.25, 1.5, 2.0), key=lambda p: np.mean(fit(p, inner).predict(X[held]) != y[held]))
-    return {"p": best, "test_error": float(np.mean(fit(best, split.train).predict(X[split.test]) != y[split.test]))}
+    return {
+        "p": best,
+        "test_error": float(np.mean(fit(best, split.train).predict(X[split.test]) != y[split.test])),
+    }
 
 
 def _take(X, columns):
@@ -368,13 +496,22 @@ def milliseconds_per_sample(data, order, n_first, n_timed, learners):
     rows = []
     for name, model in learners.items():
         model.partial_fit(X[:n_first], y[:n_first], classes=np.arange(len(data.target_names)))
-        model.partial_fit(X[n_first : n_first + 1], y[n_first : n_first + 1])  # compiles the path of a single sample
+        model.partial_fit(
+            X[n_first : n_first + 1], y[n_first : n_first + 1]
+        )  # compiles the path of a single sample
         times = []
         for i in range(n_first + 1, min(n_first + 1 + n_timed, y.size)):
             begun = time.perf_counter()
             model.partial_fit(X[i : i + 1], y[i : i + 1])
             times.append(1e3 * (time.perf_counter() - begun))
-        rows.append({"method": name, "mean": np.mean(times), "p99": np.percentile(times, 99), "support": model._n_support()})
+        rows.append(
+            {
+                "method": name,
+                "mean": np.mean(times),
+                "p99": np.percentile(times, 99),
+                "support": model._n_support(),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -399,7 +536,9 @@ def telling_pairs(images, data):
     for tells, fails in (("colour", "shape"), ("shape", "colour")):
         alike = np.where(other & (scaled[tells] > 1.0), scaled[fails], np.inf)
         i, j = np.unravel_index(alike.argmin(), alike.shape)
-        out.append(((int(rows[i]), int(rows[j])), {cue: float(distance[i, j]) for cue, distance in scaled.items()}))
+        out.append(
+            ((int(rows[i]), int(rows[j])), {cue: float(distance[i, j]) for cue, distance in scaled.items()})
+        )
     return out
 
 
@@ -420,7 +559,9 @@ def light_run(learnt, task, frames):
     distances = cue_distances(data, task["chi2"], task["distances"], train, test)
     rows, y, everything = [], data["y"], np.arange(train.size)
     for cue in data["cues"]:
-        inside, across = (kernels(distances, [cue], {cue: 1.0}, everything, rows_)[0] for rows_ in (everything, None))
+        inside, across = (
+            kernels(distances, [cue], {cue: 1.0}, everything, rows_)[0] for rows_ in (everything, None)
+        )
         predicted = SVC(C=10.0, kernel="precomputed").fit(inside, y[train]).predict(across)
         for weather in WEATHERS:
             part = of["weather"][test] == weather
@@ -437,13 +578,21 @@ def run_all(sweep, tasks, step):
     results = {}
     for task in tasks:
         points = [{"permutation": k, "step": step} for k in task.splits]
-        results |= dict(zip(task.splits, sweep.run(permutation_run, points, common=common(task), data=[fingerprint(task)]), strict=True))
+        results |= dict(
+            zip(
+                task.splits,
+                sweep.run(permutation_run, points, common=common(task), data=[fingerprint(task)]),
+                strict=True,
+            )
+        )
     return results
 
 
 def gather(results, name, **columns):
     """The table `name` of all permutations, one below the other, with a column `permutation`."""
-    return pd.concat([result[name].assign(permutation=k, **columns) for k, result in results.items()], ignore_index=True)
+    return pd.concat(
+        [result[name].assign(permutation=k, **columns) for k, result in results.items()], ignore_index=True
+    )
 
 
 def choices(results):
@@ -455,7 +604,9 @@ def final_errors(results):
     """Overall test error of every method after the last round: rows permutations, columns methods."""
     curves = gather(results, "curves")
     last = curves[curves["n_seen"] == curves.groupby("permutation")["n_seen"].transform("max")]
-    return last.pivot(index="permutation", columns="method", values="test_error"), last.pivot(index="permutation", columns="method", values="support")
+    return last.pivot(index="permutation", columns="method", values="test_error"), last.pivot(
+        index="permutation", columns="method", values="support"
+    )
 
 
 def diagonal_weights(results, n_classes):
@@ -465,5 +616,12 @@ def diagonal_weights(results, n_classes):
         weights = result["weights"] / np.abs(result["weights"]).max(axis=1, keepdims=True)
         diagonal = np.tile(np.eye(n_classes, dtype=bool), weights.shape[1] // n_classes)
         top = diagonal[np.arange(n_classes), weights.argmax(axis=1)]
-        rows.append({"permutation": k, "diagonal": weights[diagonal].mean(), "off": weights[~diagonal].mean(), "rows": top.mean()})
+        rows.append(
+            {
+                "permutation": k,
+                "diagonal": weights[diagonal].mean(),
+                "off": weights[~diagonal].mean(),
+                "rows": top.mean(),
+            }
+        )
     return pd.DataFrame(rows)

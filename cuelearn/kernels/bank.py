@@ -50,17 +50,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 from threadpoolctl import ThreadpoolController
 
-__all__ = [
-    "Kernel",
-    "Linear",
-    "Poly",
-    "RBF",
-    "Chi2",
-    "ExpDistance",
-    "Precomputed",
-    "KernelBank",
-    "CrossBank",
-]
+__all__ = ["Kernel", "Linear", "Poly", "RBF", "Chi2", "ExpDistance", "Precomputed", "KernelBank", "CrossBank"]
 
 # Tiles of the matrix product.  Rows are padded to ROW_PAD and columns to
 # COLUMN_PAD (with zeros), so that every entry is computed by the same inner
@@ -123,9 +113,7 @@ def _check_gamma(kernel, word):
     owner = type(kernel).__name__
     if isinstance(kernel.gamma, str):
         if kernel.gamma != word:
-            raise ValueError(
-                f"{owner}: gamma must be {word!r} or a positive number, got {kernel.gamma!r}."
-            )
+            raise ValueError(f"{owner}: gamma must be {word!r} or a positive number, got {kernel.gamma!r}.")
     else:
         _check_positive(owner, "gamma", kernel.gamma)
 
@@ -391,9 +379,7 @@ class ExpDistance(Kernel):
 
     def __post_init__(self):
         if self.metric not in METRICS:
-            raise ValueError(
-                f"ExpDistance: metric must be one of {list(METRICS)}, got {self.metric!r}."
-            )
+            raise ValueError(f"ExpDistance: metric must be one of {list(METRICS)}, got {self.metric!r}.")
         _check_gamma(self, "mean")
         _check_factor(self)
 
@@ -513,10 +499,14 @@ _ONE = np.float32(1.0)
 _E0, _E1, _E2, _E3, _E4, _E5 = (
     np.float32(c)
     for c in (
-        1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3,
-        4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1,
+        1.9875691500e-4,
+        1.3981999507e-3,
+        8.3334519073e-3,
+        4.1665795894e-2,
+        1.6666665459e-1,
+        5.0000001201e-1,
     )
-)  # fmt: skip
+)
 
 
 @njit(nogil=True, cache=True)
@@ -650,9 +640,7 @@ def _inspect(matrix, highest):
             for i in range(r0, r1):
                 row = matrix[i, c0:c1]
                 n_bad += _count_not_finite(row, highest)
-                largest, asymmetry = _largest_entries(
-                    row, mirror[i - r0, : c1 - c0], largest, asymmetry
-                )
+                largest, asymmetry = _largest_entries(row, mirror[i - r0, : c1 - c0], largest, asymmetry)
         for i in range(r0, r1):
             lowest = min(lowest, matrix[i, i])
     return n_bad, largest, asymmetry, lowest
@@ -703,7 +691,7 @@ class _Crew:
         with self._lock:
             self._inside -= 1
             if self._inside == 0 and max(self._saved, default=1) > 1:
-                for library, number in zip(self._libraries, self._saved):
+                for library, number in zip(self._libraries, self._saved, strict=False):
                     library.set_num_threads(number)
 
     def run(self, function, tasks, work_size):
@@ -844,9 +832,7 @@ def _resolve_columns(name, columns, X, n_features, places, kind="cue"):
     def by_number(number):
         number = int(number)
         if not -n_features <= number < n_features:
-            raise ValueError(
-                f"{kind} {name!r}: column {number} is not in X, which has {n_features} columns."
-            )
+            raise ValueError(f"{kind} {name!r}: column {number} is not in X, which has {n_features} columns.")
         return number % n_features
 
     def one(item):
@@ -949,8 +935,7 @@ def _check_matrix(matrix, what, asymmetry_allowed=SYMMETRY_TOLERANCE):
         return f"{what} holds NaN or infinite values."
     if asymmetry > asymmetry_allowed * largest:
         return (
-            f"{what} must be symmetric, got entries that differ from their mirror image by "
-            f"{asymmetry:.3g}."
+            f"{what} must be symmetric, got entries that differ from their mirror image by {asymmetry:.3g}."
         )
     if lowest < 0:
         return f"{what} must have a non-negative diagonal, got {lowest:.3g}."
@@ -1043,9 +1028,7 @@ class _Side:
             new = {}
             for key, value in held.items():
                 if key in ("plain", "centred"):
-                    new[key] = np.zeros(
-                        (_pad_up(max(len(index), 1), multiple), value.shape[1]), value.dtype
-                    )
+                    new[key] = np.zeros((_pad_up(max(len(index), 1), multiple), value.shape[1]), value.dtype)
                     np.take(value, index, axis=0, out=new[key][: len(index)], mode="clip")
                 elif key == "matrix":
                     if matrix:
@@ -1065,9 +1048,14 @@ def _squared_distances(root, product, left, right, r0, r1, c0, c1, out):
     a, b = left.arrays[root.cue], right.arrays[root.cue]
     source, squares = root.source, "sq_" + root.source
     _squared_distance_into(
-        product, a[source][r0:r1], b[source][c0:c1], a[squares][r0:r1], b[squares][c0:c1],
-        product.dtype.type(root.near), out,
-    )  # fmt: skip
+        product,
+        a[source][r0:r1],
+        b[source][c0:c1],
+        a[squares][r0:r1],
+        b[squares][c0:c1],
+        product.dtype.type(root.near),
+        out,
+    )
 
 
 def _base_tile(root, left, right, r0, r1, c0, c1, buffers):
@@ -1133,7 +1121,7 @@ class _Target:
         if not self.ok:
             return
         self.plane, self.width = plane // size, width // size
-        length = sum((extent - 1) * stride for extent, stride in zip(out.shape, out.strides))
+        length = sum((extent - 1) * stride for extent, stride in zip(out.shape, out.strides, strict=False))
         self.out = out
         self.flat = np.lib.stride_tricks.as_strided(out, (length // size + 1,), (size,))
 
@@ -1176,15 +1164,20 @@ def _kernels_from_tile(root, group, tile, left, right, r0, r1, c0, c1, target, b
     for f, form, position in group.others:
         if form.kind == "linear":
             _linear_into(
-                tile, left.factors[f][r0:r1], right.factors[f][c0:c1],
-                flat, position * plane + place, width,
-            )  # fmt: skip
+                tile, left.factors[f][r0:r1], right.factors[f][c0:c1], flat, position * plane + place, width
+            )
         elif form.kind == "poly":
             _poly_into(
-                tile, kind(form.slope), kind(form.offset), form.degree,
-                left.factors[f][r0:r1], right.factors[f][c0:c1],
-                flat, position * plane + place, width,
-            )  # fmt: skip
+                tile,
+                kind(form.slope),
+                kind(form.offset),
+                form.degree,
+                left.factors[f][r0:r1],
+                right.factors[f][c0:c1],
+                flat,
+                position * plane + place,
+                width,
+            )
         else:
             target.out[position, r0:r1, c0:c1] = tile
     for metric, slopes, positions in group.exponentials:
@@ -1194,7 +1187,7 @@ def _kernels_from_tile(root, group, tile, left, right, r0, r1, c0, c1, target, b
             _exp_into(distance, r1 - r0, c1 - c0, slopes, offsets, flat, width)
             continue
         with np.errstate(under="ignore", over="ignore"):
-            for slope, position in zip(slopes, positions):
+            for slope, position in zip(slopes, positions, strict=False):
                 block = target.out[position, r0:r1, c0:c1]
                 np.multiply(distance[: r1 - r0, : c1 - c0], slope, out=block)
                 np.exp(block, out=block)
@@ -1334,10 +1327,10 @@ class KernelBank:
 
         # 2. What each cue must provide, and the arrays themselves.
         wanted = [set() for _ in cues]
-        for (name, kernel, _), c in zip(triples, cue_of):
+        for (name, kernel, _), c in zip(triples, cue_of, strict=False):
             wanted[c].add(_quantity(kernel))
         arrays, shared, squares = [], [], []
-        for cue, want in zip(cues, wanted):
+        for cue, want in zip(cues, wanted, strict=False):
             held, common, mean_square = self._prepare_cue(cue, want, X)
             arrays.append(held)
             shared.append(common)
@@ -1346,14 +1339,14 @@ class KernelBank:
 
         # 3. Roots and forms.
         self._roots, self._means, forms, fitted = [], {}, [], []
-        for (name, kernel, _), c in zip(triples, cue_of):
+        for (name, kernel, _), c in zip(triples, cue_of, strict=False):
             root, metric = self._root_of(kernel, c, wanted[c], shared[c])
             forms.append((root, metric))
-        for (name, kernel, _), c, (root, metric) in zip(triples, cue_of, forms):
+        for (name, kernel, _), c, (root, metric) in zip(triples, cue_of, forms, strict=False):
             fitted.append(self._fit_kernel(kernel, c, root, metric, squares[c]))
         self.kernels_ = fitted
         self._forms = [
-            self._form(kernel, root, metric) for kernel, (root, metric) in zip(fitted, forms)
+            self._form(kernel, root, metric) for kernel, (root, metric) in zip(fitted, forms, strict=False)
         ]
         self._train.factors = self._factors(self._train)
         self.diagonal = self._diagonal()
@@ -1381,21 +1374,16 @@ class KernelBank:
             triples = None
         if not triples or isinstance(kernels, str):
             raise ValueError(
-                "kernels must be a non-empty list of (name, kernel, columns) triples, "
-                f"got {kernels!r}."
+                f"kernels must be a non-empty list of (name, kernel, columns) triples, got {kernels!r}."
             )
         for triple in triples:
             if len(triple) != 3:
-                raise ValueError(
-                    f"kernels must hold (name, kernel, columns) triples, got {triple!r}."
-                )
+                raise ValueError(f"kernels must hold (name, kernel, columns) triples, got {triple!r}.")
             name, kernel, _ = triple
             if not isinstance(name, str):
                 raise TypeError(f"kernels: a name must be a string, got {name!r}.")
             if not isinstance(kernel, Kernel):
-                raise TypeError(
-                    f"kernels: {name!r} must come with a kernel such as RBF(), got {kernel!r}."
-                )
+                raise TypeError(f"kernels: {name!r} must come with a kernel such as RBF(), got {kernel!r}.")
         names = [name for name, _, _ in triples]
         if len(set(names)) < len(names):
             twice = sorted({name for name in names if names.count(name) > 1})
@@ -1511,9 +1499,7 @@ class KernelBank:
         if n > MEAN_EXACT_LIMIT and root.kind != "matrix":
             chosen = np.linspace(0, n - 1, MEAN_SUBSAMPLE).round().astype(np.intp)
             side, n = side.take(chosen, COLUMN_PAD), len(chosen)
-        tiles = [
-            (r0, c0) for r0 in range(0, n, STACK_TILE) for c0 in range(r0, n, STACK_TILE)
-        ]
+        tiles = [(r0, c0) for r0 in range(0, n, STACK_TILE) for c0 in range(r0, n, STACK_TILE)]
         sums = np.zeros(len(tiles))
 
         def one(number, buffers):
@@ -1553,9 +1539,13 @@ class KernelBank:
             m = self._cues[root.cue].scale ** 2 / kernel.gamma
             largest = max(m, float(kernel.coef0))
             return _Form(
-                root_number, "poly", slope=m / largest, offset=kernel.coef0 / largest,
-                degree=int(kernel.degree), pivot=math.sqrt(largest),
-            )  # fmt: skip
+                root_number,
+                "poly",
+                slope=m / largest,
+                offset=kernel.coef0 / largest,
+                degree=int(kernel.degree),
+                pivot=math.sqrt(largest),
+            )
         return _Form(root_number, "exp", metric, slope=-self._unit(root, metric) / kernel.gamma)
 
     def _factors(self, side, kernels=None):
@@ -1605,10 +1595,7 @@ class KernelBank:
         out = _empty_stack(self.n_kernels, n, self.dtype)
         groups = self._groups()
         tasks = [
-            (r, r0, c0)
-            for r in groups
-            for r0 in range(0, n, STACK_TILE)
-            for c0 in range(r0, n, STACK_TILE)
+            (r, r0, c0) for r in groups for r0 in range(0, n, STACK_TILE) for c0 in range(r0, n, STACK_TILE)
         ]
         side, target = self._train, _Target(out)
 
@@ -1616,9 +1603,7 @@ class KernelBank:
             r, r0, c0 = task
             r1, c1 = min(r0 + STACK_TILE, n), min(c0 + STACK_TILE, n)
             tile = _base_tile(self._roots[r], side, side, r0, r1, c0, c1, buffers)
-            _kernels_from_tile(
-                self._roots[r], groups[r], tile, side, side, r0, r1, c0, c1, target, buffers
-            )
+            _kernels_from_tile(self._roots[r], groups[r], tile, side, side, r0, r1, c0, c1, target, buffers)
             for position in groups[r].positions:
                 _mirror(target.flat, position * target.plane, target.width, r0, r1, c0, c1)
 
@@ -1631,10 +1616,7 @@ class KernelBank:
         n, side = self.n_samples, self._train
         stored = {r: np.empty((n, n), self.dtype) for r in roots}
         tasks = [
-            (r, r0, c0)
-            for r in roots
-            for r0 in range(0, n, STACK_TILE)
-            for c0 in range(r0, n, STACK_TILE)
+            (r, r0, c0) for r in roots for r0 in range(0, n, STACK_TILE) for c0 in range(r0, n, STACK_TILE)
         ]
 
         def one(task, buffers):
@@ -1690,9 +1672,7 @@ class KernelBank:
         """
         K = np.asarray(K)
         if K.ndim != 3 or K.shape[1] != K.shape[2] or 0 in K.shape:
-            raise ValueError(
-                f"a precomputed stack must have shape (n_kernels, n, n), got {K.shape}."
-            )
+            raise ValueError(f"a precomputed stack must have shape (n_kernels, n, n), got {K.shape}.")
         if np.iscomplexobj(K) or K.dtype.kind not in "fiub":
             raise ValueError(f"a precomputed stack must hold real numbers, got dtype {K.dtype}.")
         if dtype is None:
@@ -1894,9 +1874,7 @@ class KernelBank:
                 tile = self._stored[r][stored_rows[r0:r1], c0:c1]
             else:
                 tile = _base_tile(root, left, right, r0, r1, c0, c1, buffers)
-            _kernels_from_tile(
-                root, groups[r], tile, left, right, r0, r1, c0, c1, target, buffers
-            )
+            _kernels_from_tile(root, groups[r], tile, left, right, r0, r1, c0, c1, target, buffers)
 
         _CREW.run(one, tasks, out.size)
 
@@ -1931,9 +1909,7 @@ class KernelBank:
         copied (at most two copies of the columns used).
         """
         kernel_index = (
-            np.arange(self.n_kernels)
-            if kernels is None
-            else _as_index(kernels, self.n_kernels, "kernels")
+            np.arange(self.n_kernels) if kernels is None else _as_index(kernels, self.n_kernels, "kernels")
         )
         support_index = None if support is None else _as_index(support, self.n_samples, "support")
         return CrossBank(self, X_new, kernel_index, support_index)
@@ -1959,9 +1935,7 @@ class KernelBank:
                 continue
             index = cue.index
             if by_name:
-                index = np.array(
-                    [_place_of(cue.name, self._feature_names[i], places, "cue") for i in index]
-                )
+                index = np.array([_place_of(cue.name, self._feature_names[i], places, "cue") for i in index])
             raw = _extract(X_new, index, cue.name)
             if cue.nonnegative:
                 _check_nonnegative(raw, cue.name)
@@ -2024,7 +1998,7 @@ class KernelBank:
             new._train = self._train.take(index, COLUMN_PAD)
             new._train.index = None
             new._cues = [copy.copy(cue) for cue in self._cues]
-            for cue, held in zip(new._cues, new._train.arrays):
+            for cue, held in zip(new._cues, new._train.arrays, strict=False):
                 if cue.take is not None:
                     cue.take = cue.take[index]
                     held["matrix"] = np.ascontiguousarray(held["matrix"][:, index])
@@ -2039,9 +2013,7 @@ class KernelBank:
             elif resident and not self._given:
                 new._build_stack()
             else:
-                new._stored = {
-                    r: kept[np.ix_(index, index)] for r, kept in self._stored.items()
-                }
+                new._stored = {r: kept[np.ix_(index, index)] for r, kept in self._stored.items()}
         return new
 
     def select(self, kernel_idx):
@@ -2088,12 +2060,8 @@ class KernelBank:
         new._forms = [replace(self._forms[f], root=place[self._forms[f].root]) for f in index]
         new._stored = {place[r]: kept for r, kept in self._stored.items() if r in place}
         cues = {root.cue for root in new._roots}
-        arrays = [
-            held if c in cues else {} for c, held in enumerate(self._train.arrays)
-        ]
-        factors = {
-            k: self._train.factors[f] for k, f in enumerate(index) if f in self._train.factors
-        }
+        arrays = [held if c in cues else {} for c, held in enumerate(self._train.arrays)]
+        factors = {k: self._train.factors[f] for k, f in enumerate(index) if f in self._train.factors}
         new._train = _Side(self.n_samples, arrays, factors, None)
         return new
 
@@ -2239,7 +2207,7 @@ class KernelBank:
         self._roots = [_Root(*root) for root in data["roots"]]
         self._forms = [
             self._form(kernel, root, metric)
-            for kernel, (root, metric) in zip(self.kernels_, data["forms"])
+            for kernel, (root, metric) in zip(self.kernels_, data["forms"], strict=False)
         ]
         self._train = _Side(self.n_samples, held_arrays, {}, None)
         self._train.factors = self._factors(self._train)
@@ -2453,9 +2421,7 @@ def _check_nonnegative(raw, name):
 
 def _check_out(out, shape, dtype):
     if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype:
-        got = (
-            f"shape {out.shape}, dtype {out.dtype}" if isinstance(out, np.ndarray) else repr(type(out))
-        )
+        got = f"shape {out.shape}, dtype {out.dtype}" if isinstance(out, np.ndarray) else repr(type(out))
         raise ValueError(f"out must be an array of shape {shape}, dtype {dtype}, got {got}.")
 
 

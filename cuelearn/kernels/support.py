@@ -10,11 +10,19 @@ import numpy as np
 from joblib import Parallel, delayed
 from numba import njit
 
-from cuelearn.kernels import Chi2, ExpDistance, Kernel, KernelBank, Linear, Poly, Precomputed, RBF
+from cuelearn.kernels import RBF, Chi2, Kernel, KernelBank, Linear, Poly, Precomputed
 from cuelearn.kernels.bank import _chi2_into as chi2_into
 from cuelearn.kernels.bank import _cityblock_into as cityblock_into
 
-__all__ = ["PrecomputedSupport", "SupportSet", "distance_matrix", "inverse_root", "kernel_values", "mean_rule", "resolve_kernel"]
+__all__ = [
+    "PrecomputedSupport",
+    "SupportSet",
+    "distance_matrix",
+    "inverse_root",
+    "kernel_values",
+    "mean_rule",
+    "resolve_kernel",
+]
 
 
 def resolve_kernel(kernel, X):
@@ -39,7 +47,9 @@ def resolve_kernel(kernel, X):
     if not isinstance(kernel, Kernel):
         raise TypeError(f"kernel must be one of cuelearn.kernels, such as RBF(), got {kernel!r}")
     if isinstance(kernel, Precomputed) or getattr(kernel, "metric", "") == "precomputed":
-        raise ValueError(f"kernel must be computed from X here, got {kernel!r}; give kernel='precomputed' for kernel matrices")
+        raise ValueError(
+            f"kernel must be computed from X here, got {kernel!r}; give kernel='precomputed' for kernel matrices"
+        )
     if not isinstance(getattr(kernel, "gamma", None), str):
         return kernel
     if kernel.gamma == "mean" and X.shape[0] < 2:
@@ -108,7 +118,11 @@ def _self_values(kernel, X):
     if not isinstance(kernel, (Linear, Poly)):
         return np.ones(X.shape[0])
     length_sq = np.einsum("ij,ij->i", X, X, dtype=np.float64)
-    return length_sq if isinstance(kernel, Linear) else (length_sq / kernel.gamma + kernel.coef0) ** kernel.degree
+    return (
+        length_sq
+        if isinstance(kernel, Linear)
+        else (length_sq / kernel.gamma + kernel.coef0) ** kernel.degree
+    )
 
 
 def inverse_root(values):
@@ -152,7 +166,11 @@ class SupportSet:
     def check(self, X):
         """X as the set holds its samples, or a ValueError where the kernel is not defined on it."""
         X = np.ascontiguousarray(X, dtype=self._held.dtype)
-        if (isinstance(self.kernel, Chi2) or getattr(self.kernel, "metric", "") == "chi2") and X.size and X.min() < 0.0:
+        if (
+            (isinstance(self.kernel, Chi2) or getattr(self.kernel, "metric", "") == "chi2")
+            and X.size
+            and X.min() < 0.0
+        ):
             raise ValueError("X must not be negative for a chi-squared kernel")
         return X
 
@@ -202,11 +220,15 @@ class SupportSet:
         new = self.size + len(chosen)
         if new > self._held.shape[0]:
             capacity = max(new, 2 * self._held.shape[0])
-            self._held = np.concatenate([self.samples, np.empty((capacity - self.size, self._held.shape[1]), self._held.dtype)])
+            self._held = np.concatenate(
+                [self.samples, np.empty((capacity - self.size, self._held.shape[1]), self._held.dtype)]
+            )
             self._scale = np.concatenate([self._scale[: self.size], np.ones(capacity - self.size)])
         self._held[self.size : new] = X[chosen]
         if self.normalize:
-            self._scale[self.size : new] = inverse_root(_self_values(self.kernel, self._held[self.size : new]))
+            self._scale[self.size : new] = inverse_root(
+                _self_values(self.kernel, self._held[self.size : new])
+            )
         self.size = new
 
     def cross(self, X):
@@ -264,7 +286,9 @@ class PrecomputedSupport:
     def cross(self, X):
         """Kernel of new samples with the set; X has shape (n, seen)."""
         if X.shape[1] != self.seen:
-            raise ValueError(f"X must have shape (n, {self.seen}), the kernel with all samples seen in training, got {X.shape}")
+            raise ValueError(
+                f"X must have shape (n, {self.seen}), the kernel with all samples seen in training, got {X.shape}"
+            )
         return X[:, self._places]
 
 

@@ -9,9 +9,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from cuelearn.core.checks import as_generator
+from cuelearn.core.storage import Loadable, construct, read_model, saved_parameters, write_model
 from cuelearn.kernels import CrossBank, KernelBank
 from cuelearn.mkl.problem import MKLProblem, combined_scores
-from cuelearn.core.storage import Loadable, construct, read_model, saved_parameters, write_model
 
 __all__ = ["KernelClassifier", "StochasticMKL", "load"]
 
@@ -53,15 +53,27 @@ class KernelClassifier(Loadable, ClassifierMixin, BaseEstimator):
         """Check X and y; sets `classes_` and `bank_`, returns class indices."""
         if self._is_precomputed():
             if self.kernels != "precomputed":
-                raise ValueError(f"kernels must be a list of (name, kernel, columns), None or 'precomputed', got {self.kernels!r}")
+                raise ValueError(
+                    f"kernels must be a list of (name, kernel, columns), None or 'precomputed', got {self.kernels!r}"
+                )
             bank = X if isinstance(X, KernelBank) else KernelBank.from_stack(X)
             self.n_features_in_ = bank.n_samples
         else:
             if isinstance(X, KernelBank):
                 raise ValueError("X is a KernelBank, which needs kernels='precomputed'")
-            checked, y = validate_data(self, X, y, dtype=[np.float64, np.float32], ensure_min_samples=2, multi_output=self._multi_output)
+            checked, y = validate_data(
+                self,
+                X,
+                y,
+                dtype=[np.float64, np.float32],
+                ensure_min_samples=2,
+                multi_output=self._multi_output,
+            )
             bank = KernelBank(
-                self.kernels, X if hasattr(X, "iloc") else checked, normalize=self.normalize, memory=self.memory
+                self.kernels,
+                X if hasattr(X, "iloc") else checked,
+                normalize=self.normalize,
+                memory=self.memory,
             )
         labels = self._labels(y, bank.n_samples)
         self.bank_ = bank
@@ -69,7 +81,9 @@ class KernelClassifier(Loadable, ClassifierMixin, BaseEstimator):
 
     def _labels(self, y, n_samples):
         if y is None:
-            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
+            )
         check_classification_targets(y)
         y = column_or_1d(y, warn=True)
         if y.shape[0] != n_samples:
@@ -121,7 +135,9 @@ class KernelClassifier(Loadable, ClassifierMixin, BaseEstimator):
             X = np.asarray(X)
             expected = (self.kernel_weights_.shape[-1], self.n_features_in_)
             if X.ndim != 3 or (X.shape[0], X.shape[2]) != expected:
-                raise ValueError(f"X must have shape ({expected[0]}, n, {expected[1]}) (n_kernels, n, n_train), got {X.shape}")
+                raise ValueError(
+                    f"X must have shape ({expected[0]}, n, {expected[1]}) (n_kernels, n, n_train), got {X.shape}"
+                )
             return X
         if hasattr(X, "iloc"):
             validate_data(self, X, reset=False, skip_check_array=True)
@@ -145,7 +161,9 @@ class KernelClassifier(Loadable, ClassifierMixin, BaseEstimator):
             if weights.ndim == 2:
                 scores = np.zeros((X.shape[1], self.dual_coef_.shape[1]))
                 for j, weight in zip(active, weights.T, strict=True):
-                    scores += (X[j][:, self.support_].astype(dtype, copy=False) @ self.dual_coef_.astype(dtype)) * weight
+                    scores += (
+                        X[j][:, self.support_].astype(dtype, copy=False) @ self.dual_coef_.astype(dtype)
+                    ) * weight
                 return scores
             combined = np.zeros(X.shape[1:], dtype=dtype)
             for j, weight in zip(active, weights, strict=True):
@@ -215,7 +233,9 @@ class KernelClassifier(Loadable, ClassifierMixin, BaseEstimator):
         bank = None  # prediction from precomputed kernels needs none
         if not self._is_precomputed():
             bank = self.bank_.restrict(self.bank_support_ if self.support_.size else [0], resident=False)
-        fitted = {k: v for k, v in vars(self).items() if k.endswith("_") and not k.startswith("_") and k != "bank_"}
+        fitted = {
+            k: v for k, v in vars(self).items() if k.endswith("_") and not k.startswith("_") and k != "bank_"
+        }
         arrays = {} if bank is None else {f"bank/{k}": v for k, v in bank.arrays().items()}
         plain = {}
         for name, value in fitted.items():
@@ -228,9 +248,13 @@ class KernelClassifier(Loadable, ClassifierMixin, BaseEstimator):
             else:
                 plain[name] = value
         head = {
-            "format": FORMAT, "package": ".".join(type(self).__module__.split(".")[:2]), "class": type(self).__name__,
-            "parameters": saved_parameters(self, self._is_precomputed()), "fitted": plain, "bank": None if bank is None else bank.to_dict(),
-        }  # fmt: skip
+            "format": FORMAT,
+            "package": ".".join(type(self).__module__.split(".")[:2]),
+            "class": type(self).__name__,
+            "parameters": saved_parameters(self, self._is_precomputed()),
+            "fitted": plain,
+            "bank": None if bank is None else bank.to_dict(),
+        }
         return head, arrays
 
     @classmethod
@@ -250,7 +274,9 @@ class KernelClassifier(Loadable, ClassifierMixin, BaseEstimator):
                 bank_arrays[rest] = value
         if head["bank"] is not None:
             model.bank_ = KernelBank.from_dict(head["bank"], bank_arrays)
-            model.bank_support_ = np.arange(len(model.dual_coef_))  # the saved bank holds the support samples only
+            model.bank_support_ = np.arange(
+                len(model.dual_coef_)
+            )  # the saved bank holds the support samples only
             model.kernels = model.bank_.triples
         return model
 
@@ -283,7 +309,11 @@ def rebuild_classifier(head, arrays):
     if head["format"] != FORMAT:
         raise ValueError(f"format {head['format']}")
     package = head.get("package", "cuelearn.mkl")
-    cls = getattr(importlib.import_module(package), head["class"], None) if package.startswith("cuelearn.") else None
+    cls = (
+        getattr(importlib.import_module(package), head["class"], None)
+        if package.startswith("cuelearn.")
+        else None
+    )
     if not (isinstance(cls, type) and issubclass(cls, KernelClassifier)):
         raise ValueError(f"no estimator {head['class']!r}")
     return cls._unpack(head, arrays)
@@ -311,7 +341,13 @@ class StochasticMKL(KernelClassifier):
         """
         labels = self._start(X, y)
         problem = MKLProblem(
-            self.bank_, labels, self.classes_.size, p=self.p, C=self.C, alpha=getattr(self, "alpha", 0.0), loss=self.loss
+            self.bank_,
+            labels,
+            self.classes_.size,
+            p=self.p,
+            C=self.C,
+            alpha=getattr(self, "alpha", 0.0),
+            loss=self.loss,
         )
         result = self._solve(problem, self._options())
         self._take(problem, result)
@@ -319,10 +355,15 @@ class StochasticMKL(KernelClassifier):
 
     def _options(self):
         return {
-            "tol": self.tol, "measure": self.measure, "rng": as_generator(self.random_state), "shuffle": self.shuffle,
-            "sampling": getattr(self, "sampling", "permutation"), "callback": self._watch(), "verbose": self.verbose,
+            "tol": self.tol,
+            "measure": self.measure,
+            "rng": as_generator(self.random_state),
+            "shuffle": self.shuffle,
+            "sampling": getattr(self, "sampling", "permutation"),
+            "callback": self._watch(),
+            "verbose": self.verbose,
             "scores": self.scores,
-        }  # fmt: skip
+        }
 
     def _take(self, problem, result):
         self._show(problem, result.dual_coef, result.kernel_weights)

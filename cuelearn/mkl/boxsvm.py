@@ -123,10 +123,16 @@ def solve_box_svm(kernel, signs, C, *, tol=1e-3, alpha=None, max_sweeps=10_000):
     signs = np.ascontiguousarray(signs, dtype=np.float64)
     alpha = np.zeros(signs.size) if alpha is None else np.clip(np.array(alpha, dtype=np.float64), 0.0, C)
     coef = alpha * signs
-    scores = np.asarray(kernel @ coef.astype(kernel.dtype), dtype=np.float64) if coef.any() else np.zeros(signs.size)
+    scores = (
+        np.asarray(kernel @ coef.astype(kernel.dtype), dtype=np.float64)
+        if coef.any()
+        else np.zeros(signs.size)
+    )
     tolerance, sweeps = 0.1, 0
     while True:
-        done, _ = box_ascent(kernel, signs, float(C), alpha, scores, tolerance, min(LOOK, max_sweeps - sweeps))
+        done, _ = box_ascent(
+            kernel, signs, float(C), alpha, scores, tolerance, min(LOOK, max_sweeps - sweeps)
+        )
         sweeps += done
         quadratic = float((alpha * signs) @ scores)
         value = float(alpha.sum()) - 0.5 * quadratic

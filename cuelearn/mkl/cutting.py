@@ -74,9 +74,14 @@ class CuttingPlanes:
         cost = np.zeros(self.n_kernels + 1)
         cost[-1] = 1.0
         found = linprog(
-            cost, A_ub=A, b_ub=-constants / size, A_eq=np.r_[np.ones(self.n_kernels), 0.0][None], b_eq=[1.0],
-            bounds=[(0.0, None)] * self.n_kernels + [(None, None)], method="highs-ds",
-        )  # fmt: skip
+            cost,
+            A_ub=A,
+            b_ub=-constants / size,
+            A_eq=np.r_[np.ones(self.n_kernels), 0.0][None],
+            b_eq=[1.0],
+            bounds=[(0.0, None)] * self.n_kernels + [(None, None)],
+            method="highs-ds",
+        )
         if found.status != 0:
             raise RuntimeError(f"the linear programme over the kernel weights failed: {found.message}")
         d = np.maximum(0.0, found.x[:-1])

@@ -21,7 +21,6 @@ Where a row is not at hand the compiled loop returns its position and the caller
 
 import math
 
-import numpy as np
 from numba import njit
 
 from cuelearn.core.groupnorm import link_weights
@@ -93,7 +92,9 @@ def class_scores(combined, entry_index, entry_value, entry_count, scores):
 
 
 @njit(cache=True)
-def pair_products(flat, base, kernel_stride, label, rival, coef, entry_index, entry_value, entry_count, difference, out):
+def pair_products(
+    flat, base, kernel_stride, label, rival, coef, entry_index, entry_value, entry_count, difference, out
+):
     """Products of every block with the gradient's direction, from the rows of the visited sample.
 
     Sparse while the two classes hold few coefficients, else against the dense difference of their columns.
@@ -103,9 +104,9 @@ def pair_products(flat, base, kernel_stride, label, rival, coef, entry_index, en
     if 4 * (entry_count[label] + entry_count[rival]) < n:
         for j in range(n_kernels):
             row = flat[base + j * kernel_stride : base + j * kernel_stride + n]
-            out[j] = gathered_dot(row, entry_index[label], entry_value[label], entry_count[label]) - gathered_dot(
-                row, entry_index[rival], entry_value[rival], entry_count[rival]
-            )
+            out[j] = gathered_dot(
+                row, entry_index[label], entry_value[label], entry_count[label]
+            ) - gathered_dot(row, entry_index[rival], entry_value[rival], entry_count[rival])
     else:
         for i in range(n):
             difference[i] = coef[label, i] - coef[rival, i]
@@ -195,10 +196,36 @@ def fold_scale(coef, norms_sq, maintained, entry_value, reals):
 
 @njit(cache=True)
 def visit_samples(
-    rule, flat, row_of, row_stride, kernel_stride, order, start, labels, diagonal, gradient_norm_sq,
-    coef, norms_sq, norms, weights, active, maintained, entry_of, entry_index, entry_value, entry_count,
-    combined, cast_weights, difference, products, scores, params, reals, counts, mistakes,
-):  # fmt: skip
+    rule,
+    flat,
+    row_of,
+    row_stride,
+    kernel_stride,
+    order,
+    start,
+    labels,
+    diagonal,
+    gradient_norm_sq,
+    coef,
+    norms_sq,
+    norms,
+    weights,
+    active,
+    maintained,
+    entry_of,
+    entry_index,
+    entry_value,
+    entry_count,
+    combined,
+    cast_weights,
+    difference,
+    products,
+    scores,
+    params,
+    reals,
+    counts,
+    mistakes,
+):
     r"""Visit samples in order under one of the update rules; returns the position reached.
 
     Parameters
@@ -235,7 +262,7 @@ def visit_samples(
     int
         ``len(order)``, or the first position whose kernel rows are missing; nothing of that visit has happened yet.
     """
-    n = coef.shape[1]
+    coef.shape[1]
     n_kernels = norms_sq.shape[0]
     maintain = maintained.shape[0] > 0
     q, factor = params[Q], params[FACTOR]
@@ -293,7 +320,13 @@ def visit_samples(
         if rule == BATCH:
             gradient_norm = math.sqrt(gradient_norm_sq[i]) if has_loss else 0.0
             reals[STRENGTH] = proximal_strength(
-                reals[STRENGTH], reals[STEP], params[LAMBDA], q, reals[SCALE] * reals[DUAL_NORM], gradient_norm, params[RADIUS]
+                reals[STRENGTH],
+                reals[STEP],
+                params[LAMBDA],
+                q,
+                reals[SCALE] * reals[DUAL_NORM],
+                gradient_norm,
+                params[RADIUS],
             )
             denominator = params[LAMBDA] * reals[STEP] + reals[STRENGTH]
             reals[SCALE] *= max(0.0, 1.0 - params[LAMBDA] / denominator)
@@ -312,7 +345,17 @@ def visit_samples(
                     products[j] -= maintained[rival, j, i]
             else:
                 pair_products(
-                    flat, base, kernel_stride, label, rival, coef, entry_index, entry_value, entry_count, difference, products
+                    flat,
+                    base,
+                    kernel_stride,
+                    label,
+                    rival,
+                    coef,
+                    entry_index,
+                    entry_value,
+                    entry_count,
+                    difference,
+                    products,
                 )
             for j in range(n_kernels):
                 norms_sq[j] += factor * step_size * (2.0 * products[j] + 2.0 * step_size * diagonal[j, i])

@@ -21,7 +21,15 @@ from cuelearn.mkl.multilabel import MultiLabelMKL
 from cuelearn.mkl.stream import History
 from cuelearn.mkl.training import BAR_AFTER
 
-__all__ = ["GMKL", "ClassMachine", "ClassesResult", "GradientMachine", "PerClassMKL", "run_classes", "solve_gmkl"]
+__all__ = [
+    "GMKL",
+    "ClassMachine",
+    "ClassesResult",
+    "GradientMachine",
+    "PerClassMKL",
+    "run_classes",
+    "solve_gmkl",
+]
 
 # share of the wanted gap that an SVM's own gap may take, and the least accuracy, relative to the objective
 OWN_SHARE = 0.1
@@ -152,9 +160,18 @@ def _result(problem, machines, path, history, step, before, stopped):
     coef = np.stack([m.best[1] * problem.signs[m.k] for m in machines], axis=1)
     objectives, gaps = np.array([m.objective for m in machines]), np.array([m.gap for m in machines])
     return ClassesResult(
-        weights, coef, objectives, gaps, np.array(path), history.frame().dropna(axis=1, how="all"), step, problem.n_solved - before,
-        np.array([m.converged for m in machines]), stopped, [m.best[2] for m in machines],
-    )  # fmt: skip
+        weights,
+        coef,
+        objectives,
+        gaps,
+        np.array(path),
+        history.frame().dropna(axis=1, how="all"),
+        step,
+        problem.n_solved - before,
+        np.array([m.converged for m in machines]),
+        stopped,
+        [m.best[2] for m in machines],
+    )
 
 
 def run_classes(problem, machines, max_iter, *, callback=None, verbose=False, name=""):
@@ -178,7 +195,15 @@ def run_classes(problem, machines, max_iter, *, callback=None, verbose=False, na
     """
     history, before, stopped = History(), problem.n_solved, False
     path = [np.stack([m.weights for m in machines])]
-    bar = tqdm(total=max_iter, desc=name, unit="round", delay=BAR_AFTER, leave=False, disable=not verbose, file=sys.stderr)
+    bar = tqdm(
+        total=max_iter,
+        desc=name,
+        unit="round",
+        delay=BAR_AFTER,
+        leave=False,
+        disable=not verbose,
+        file=sys.stderr,
+    )
     with bar:
         advance(problem, machines, [m.start() for m in machines])
         for step in range(1, max_iter + 1):
@@ -187,10 +212,15 @@ def run_classes(problem, machines, max_iter, *, callback=None, verbose=False, na
             path.append(np.stack([m.weights for m in machines]))
             history.pause()
             history.add(
-                stage="batch", step=step, epoch=step, seconds=history.seconds, n_updates=problem.n_solved - before,
+                stage="batch",
+                step=step,
+                epoch=step,
+                seconds=history.seconds,
+                n_updates=problem.n_solved - before,
                 n_support=int(np.count_nonzero(np.any([m.best[1] > 0.0 for m in machines], axis=0))),
-                objective=float(sum(m.objective for m in machines)), dual_gap=float(sum(m.gap for m in machines)),
-            )  # fmt: skip
+                objective=float(sum(m.objective for m in machines)),
+                dual_gap=float(sum(m.gap for m in machines)),
+            )
             bar.update()
             bar.set_postfix_str(f"{sum(not m.converged for m in machines)} classes to go", refresh=False)
             if callback is not None:
@@ -236,7 +266,9 @@ class Regularizer(NamedTuple):
 
 
 REGULARIZERS = {
-    "l1": Regularizer(lambda d, sigma: sigma * float(d.sum()), lambda d, sigma: np.full(d.size, sigma), dual_bound_l1),
+    "l1": Regularizer(
+        lambda d, sigma: sigma * float(d.sum()), lambda d, sigma: np.full(d.size, sigma), dual_bound_l1
+    ),
     "l2": Regularizer(lambda d, sigma: 0.5 * sigma * float(d @ d), lambda d, sigma: sigma * d, dual_bound_l2),
 }
 
@@ -275,7 +307,10 @@ class GradientMachine(ClassMachine):
         quadratics = yield
         self.slope = self.gradient(weights, quadratics)
         self.measure(
-            weights, found.alpha, self.present, self.regularizer.dual_bound(found.alpha, quadratics, self.problem.C, self.sigma)
+            weights,
+            found.alpha,
+            self.present,
+            self.regularizer.dual_bound(found.alpha, quadratics, self.problem.C, self.sigma),
         )
 
     def step(self):
@@ -346,8 +381,14 @@ def solve_gmkl(problem, *, regularizer="l1", sigma=1.0, tol=1e-2, max_iter=200, 
     """
     if not isinstance(regularizer, str) or regularizer not in REGULARIZERS:
         raise ValueError(f"regularizer must be 'l1' or 'l2', got {regularizer!r}")
-    sigma, tol, max_iter = check_positive("sigma", sigma), check_positive("tol", tol), check_count("max_iter", max_iter)
-    machines = [GradientMachine(problem, k, tol, REGULARIZERS[regularizer], sigma) for k in range(problem.n_problems)]
+    sigma, tol, max_iter = (
+        check_positive("sigma", sigma),
+        check_positive("tol", tol),
+        check_count("max_iter", max_iter),
+    )
+    machines = [
+        GradientMachine(problem, k, tol, REGULARIZERS[regularizer], sigma) for k in range(problem.n_problems)
+    ]
     return run_classes(problem, machines, max_iter, callback=callback, verbose=verbose, name="GMKL")
 
 
@@ -404,14 +445,21 @@ class PerClassMKL(MultiLabelMKL):
 
     def _exhausted(self):
         """What to do where rounds do not help."""
-        wider = ", or give the kernels as float64 matrices, kernels='precomputed'" if self.bank_.dtype == np.float32 else ""
+        wider = (
+            ", or give the kernels as float64 matrices, kernels='precomputed'"
+            if self.bank_.dtype == np.float32
+            else ""
+        )
         return f"the SVMs' accuracy is exhausted, raise tol{wider}"
 
     def _take(self, result):
         """Fitted attributes of a result."""
         self._keep_problems(result.dual_coef, result.kernel_weights)
         self.path_, self.history_ = self._rows(result.path), result.history
-        self.objectives_, self.dual_gaps_ = self._one_by_one(result.objectives), self._one_by_one(result.dual_gaps)
+        self.objectives_, self.dual_gaps_ = (
+            self._one_by_one(result.objectives),
+            self._one_by_one(result.dual_gaps),
+        )
         self.objective_, self.dual_gap_ = float(result.objectives.sum()), float(result.dual_gaps.sum())
         self.n_iter_, self.n_solved_, self.n_updates_ = result.n_iter, result.n_solved, result.n_solved
         self.converged_ = bool(result.converged.all())
@@ -501,9 +549,19 @@ class GMKL(PerClassMKL):
     """
 
     def __init__(
-        self, kernels=None, *, C=1.0, regularizer="l1", sigma=1.0, tol=1e-2, max_iter=200, normalize=True, memory=2e9, callback=None,
+        self,
+        kernels=None,
+        *,
+        C=1.0,
+        regularizer="l1",
+        sigma=1.0,
+        tol=1e-2,
+        max_iter=200,
+        normalize=True,
+        memory=2e9,
+        callback=None,
         verbose=False,
-    ):  # fmt: skip
+    ):
         self.kernels = kernels
         self.C = C
         self.regularizer = regularizer
@@ -517,6 +575,11 @@ class GMKL(PerClassMKL):
 
     def _solve(self, problem, callback):
         return solve_gmkl(
-            problem, regularizer=self.regularizer, sigma=self.sigma, tol=self.tol, max_iter=self.max_iter, callback=callback,
+            problem,
+            regularizer=self.regularizer,
+            sigma=self.sigma,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            callback=callback,
             verbose=self.verbose,
-        )  # fmt: skip
+        )

@@ -113,7 +113,9 @@ class _Programme:
         scores = outputs.mean(axis=0)
         scores[self.samples, labels] = -np.inf
         self.used = np.zeros(scores.shape, dtype=np.bool_)
-        self.used[self.samples, scores.argmax(axis=1)] = True  # every sample has a row, which makes the dual feasible
+        self.used[self.samples, scores.argmax(axis=1)] = (
+            True  # every sample has a row, which makes the dual feasible
+        )
 
     def margins(self, weights):
         """Margins over every class, shape (n_samples, n_classes); infinite for the label."""
@@ -162,7 +164,9 @@ class _Programme:
         place = np.full(self.n_samples, -1)
         place[several] = np.arange(several.size)
         shared = np.flatnonzero(place[i] >= 0)
-        caps = sparse.csr_array((np.ones(shared.size), (place[i[shared]], shared)), shape=(several.size, n_rows + n_sums))
+        caps = sparse.csr_array(
+            (np.ones(shared.size), (place[i[shared]], shared)), shape=(several.size, n_rows + n_sums)
+        )
         # the variables are a times nu n, so that they and the products are numbers around 1: HiGHS's tolerances are absolute
         programme = {
             "c": np.r_[np.zeros(n_rows), np.ones(n_sums)],
@@ -195,7 +199,8 @@ class _Programme:
         places = np.stack([self.labels[i] * self.n_kernels + kernels, c * self.n_kernels + kernels])
         columns = np.broadcast_to(np.arange(i.size), places.shape)
         return sparse.csr_array(
-            (np.stack([own, -other]).ravel(), (places.ravel(), columns.ravel())), shape=(self.n_classes * self.n_kernels, i.size)
+            (np.stack([own, -other]).ravel(), (places.ravel(), columns.ravel())),
+            shape=(self.n_classes * self.n_kernels, i.size),
         )
 
     def feasible(self, point, i, share):
@@ -274,17 +279,28 @@ def solve_lp_beta(outputs, labels, nu, per_class=False):
     """
     outputs, labels, nu = np.asarray(outputs, dtype=np.float64), np.asarray(labels), _check_nu(nu)
     if outputs.ndim != 3 or 0 in outputs.shape or outputs.shape[2] < 2:
-        raise ValueError(f"outputs must have shape (n_kernels, n_samples, n_classes) with at least 2 classes, got {outputs.shape}")
+        raise ValueError(
+            f"outputs must have shape (n_kernels, n_samples, n_classes) with at least 2 classes, got {outputs.shape}"
+        )
     if not np.isfinite(outputs).all():
         raise ValueError("outputs holds NaN or infinite values")
-    if labels.shape != outputs.shape[1:2] or labels.dtype.kind not in "iu" or labels.min() < 0 or labels.max() >= outputs.shape[2]:
-        raise ValueError(f"labels must hold one integer from 0 to {outputs.shape[2] - 1} for each of {outputs.shape[1]} samples")
+    if (
+        labels.shape != outputs.shape[1:2]
+        or labels.dtype.kind not in "iu"
+        or labels.min() < 0
+        or labels.max() >= outputs.shape[2]
+    ):
+        raise ValueError(
+            f"labels must hold one integer from 0 to {outputs.shape[2] - 1} for each of {outputs.shape[1]} samples"
+        )
     return _Programme(outputs, labels, bool(per_class)).solve(nu)
 
 
 def _fold_outputs(kernel, labels, n_classes, C, train, test):
     """Decision values of the test part from SVMs of the training part."""
-    coef, bias = one_versus_rest(np.ascontiguousarray(kernel[np.ix_(train, train)]), labels[train], n_classes, C)
+    coef, bias = one_versus_rest(
+        np.ascontiguousarray(kernel[np.ix_(train, train)]), labels[train], n_classes, C
+    )
     # not by BLAS, whose last bits follow the number of its threads
     return np.einsum("ik,kc->ic", kernel[np.ix_(test, train)], coef) + bias
 
@@ -382,9 +398,21 @@ class LPBeta(KernelClassifier):
     """
 
     def __init__(
-        self, kernels=None, *, C=1.0, nu="cv", per_class=False, cv=5, C_grid=C_GRID, nu_grid=NU_GRID, normalize=True, memory=2e9,
-        n_jobs=None, random_state=0, verbose=False,
-    ):  # fmt: skip
+        self,
+        kernels=None,
+        *,
+        C=1.0,
+        nu="cv",
+        per_class=False,
+        cv=5,
+        C_grid=C_GRID,
+        nu_grid=NU_GRID,
+        normalize=True,
+        memory=2e9,
+        n_jobs=None,
+        random_state=0,
+        verbose=False,
+    ):
         self.kernels = kernels
         self.C = C
         self.nu = nu
@@ -424,18 +452,32 @@ class LPBeta(KernelClassifier):
         if smallest < 2:
             raise ValueError("y must hold at least 2 samples of every class for cross-validation")
         seed = int(as_generator(self.random_state).integers(2**31 - 1))
-        folds = list(StratifiedKFold(min(n_folds, smallest), shuffle=True, random_state=seed).split(labels, labels))
+        folds = list(
+            StratifiedKFold(min(n_folds, smallest), shuffle=True, random_state=seed).split(labels, labels)
+        )
         history = History()
         outputs, n_solved = self._cross_validated_outputs(labels, folds, grid)
         self._note(history, stage="outputs", step=1, epoch=1, n_updates=n_solved)
         solution = self._weigh(outputs, labels, folds, nus)
         self.kernel_weights_, self.margin_ = solution.weights, solution.margin
-        self.objective_, self.dual_gap_, self.n_iter_ = solution.objective, solution.dual_gap, solution.n_rounds
+        self.objective_, self.dual_gap_, self.n_iter_ = (
+            solution.objective,
+            solution.dual_gap,
+            solution.n_rounds,
+        )
         self.converged_ = bool(solution.dual_gap <= CLOSED * np.abs(outputs).max())
         known = {"objective": self.objective_, "dual_gap": self.dual_gap_}
         self._note(history, stage="programme", step=2, epoch=2, n_updates=n_solved, **known)
         self.n_updates_ = n_solved + self._train(labels)
-        self._note(history, stage="machines", step=3, epoch=3, n_updates=self.n_updates_, n_support=self.support_.size, **known)
+        self._note(
+            history,
+            stage="machines",
+            step=3,
+            epoch=3,
+            n_updates=self.n_updates_,
+            n_support=self.support_.size,
+            **known,
+        )
         self.history_ = history.frame()
         return self
 
@@ -468,7 +510,9 @@ class LPBeta(KernelClassifier):
         if not isinstance(self.C, (list, tuple, np.ndarray)):
             return np.full((n_kernels, 1), check_positive("C", self.C))
         if len(self.C) != n_kernels:
-            raise ValueError(f"C must be a number, 'cv', or a number for each of {n_kernels} kernels, got {len(self.C)} of them")
+            raise ValueError(
+                f"C must be a number, 'cv', or a number for each of {n_kernels} kernels, got {len(self.C)} of them"
+            )
         return np.array([[check_positive("C", C)] for C in self.C])
 
     def _kernel(self, j):
@@ -476,7 +520,9 @@ class LPBeta(KernelClassifier):
         return combined_kernel(self.bank_.select([j]), np.ones(1), 1.0)
 
     def _bar(self, items, words):
-        return tqdm(items, desc=words, delay=BAR_AFTER, leave=False, disable=not self.verbose, file=sys.stderr)
+        return tqdm(
+            items, desc=words, delay=BAR_AFTER, leave=False, disable=not self.verbose, file=sys.stderr
+        )
 
     @property
     def _n_machines(self):
@@ -536,7 +582,9 @@ class LPBeta(KernelClassifier):
         self.intercepts_ = np.zeros((n_kernels, self.classes_.size))
         for k, j in enumerate(self._bar(active, "SVMs of all samples")):
             C = self.kernel_C_[j]
-            coefs[k], self.intercepts_[j] = one_versus_rest(self._kernel(j), labels, self.classes_.size, C, self.n_jobs)
+            coefs[k], self.intercepts_[j] = one_versus_rest(
+                self._kernel(j), labels, self.classes_.size, C, self.n_jobs
+            )
         self.support_ = np.flatnonzero(coefs.any(axis=(0, 2)))
         self.dual_coefs_ = np.zeros((n_kernels, self.support_.size, self.classes_.size))
         self.dual_coefs_[active] = coefs[:, self.support_]
@@ -558,8 +606,13 @@ class LPBeta(KernelClassifier):
         check_is_fitted(self)
         X = self._new_samples(X)
         active = self._active()
-        weights = np.broadcast_to(self.kernel_weights_, self.intercepts_.T.shape).T[active]  # a row for each kernel
-        coefs, bias = self.dual_coefs_[active] * weights[:, None], (self.intercepts_[active] * weights).sum(axis=0)
+        weights = np.broadcast_to(self.kernel_weights_, self.intercepts_.T.shape).T[
+            active
+        ]  # a row for each kernel
+        coefs, bias = (
+            self.dual_coefs_[active] * weights[:, None],
+            (self.intercepts_[active] * weights).sum(axis=0),
+        )
         if self._is_precomputed() and not isinstance(X, CrossBank):
             if not np.isfinite(X).all():
                 raise ValueError("X holds NaN or infinite values")

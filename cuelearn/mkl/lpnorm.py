@@ -69,11 +69,29 @@ class LpMKL(OneVersusAllMKL):
     machine = ClosedFormMachine
 
     def __init__(
-        self, kernels=None, *, p=1.25, C=1.0, tol=1e-3, max_iter=500, normalize=True, memory=2e9, n_jobs=None, callback=None,
+        self,
+        kernels=None,
+        *,
+        p=1.25,
+        C=1.0,
+        tol=1e-3,
+        max_iter=500,
+        normalize=True,
+        memory=2e9,
+        n_jobs=None,
+        callback=None,
         verbose=False,
-    ):  # fmt: skip
+    ):
         super().__init__(
-            kernels, C=C, tol=tol, max_iter=max_iter, normalize=normalize, memory=memory, n_jobs=n_jobs, callback=callback, verbose=verbose
+            kernels,
+            C=C,
+            tol=tol,
+            max_iter=max_iter,
+            normalize=normalize,
+            memory=memory,
+            n_jobs=n_jobs,
+            callback=callback,
+            verbose=verbose,
         )
         self.p = p
 

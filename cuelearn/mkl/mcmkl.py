@@ -63,13 +63,23 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
     d = np.full(n_kernels, 1.0 / n_kernels)
     best = (np.inf, B, d)
     bound, relative, updates, precision = 0.0, 1.0, 0, OWN_SHARE
-    bar = tqdm(total=max_iter, desc="MCMKL", unit="round", delay=BAR_AFTER, leave=False, disable=not verbose, file=sys.stderr)
+    bar = tqdm(
+        total=max_iter,
+        desc="MCMKL",
+        unit="round",
+        delay=BAR_AFTER,
+        leave=False,
+        disable=not verbose,
+        file=sys.stderr,
+    )
     with bar:
         for step in range(1, max_iter + 1):
             kernel = combined_kernel(bank, d, problem.factor / lam)
             scores = np.ascontiguousarray((kernel @ B).T / n)
             value = best[0] if np.isfinite(best[0]) else 1.0
-            _, _, done = ascend(kernel, labels, B, scores, precision * max(0.3 * relative, tol) * value, SWEEPS)
+            _, _, done = ascend(
+                kernel, labels, B, scores, precision * max(0.3 * relative, tol) * value, SWEEPS
+            )
             updates += done
             norms_sq = problem.block_norms_sq(B, np.float64)
             norms = np.sqrt(norms_sq) / n
@@ -85,12 +95,20 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
             relative = gap / max(best[0], np.finfo(float).tiny)
             history.pause()
             history.add(
-                stage="batch", step=step, epoch=step, seconds=history.seconds, n_updates=updates,
-                n_support=int(np.count_nonzero(np.any(best[1] != 0.0, axis=1))), objective=best[0], dual_gap=gap,
-            )  # fmt: skip
+                stage="batch",
+                step=step,
+                epoch=step,
+                seconds=history.seconds,
+                n_updates=updates,
+                n_support=int(np.count_nonzero(np.any(best[1] != 0.0, axis=1))),
+                objective=best[0],
+                dual_gap=gap,
+            )
             bar.update()
             bar.set_postfix_str(f"relative gap {relative:.1e}", refresh=False)
-            stop = bool(callback(best[1] / n, best[2] / lam, history, step)) if callback is not None else False
+            stop = (
+                bool(callback(best[1] / n, best[2] / lam, history, step)) if callback is not None else False
+            )
             history.go()
             if stop or relative <= tol:
                 break
@@ -108,7 +126,17 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
         )
     coef, weights = best[1] / n, best[2] / lam
     return Result(
-        coef, weights, history.frame(), best[0], gap, step, updates, converged, np.zeros(0, dtype=np.bool_), problem.block_norms_sq(coef), {}
+        coef,
+        weights,
+        history.frame(),
+        best[0],
+        gap,
+        step,
+        updates,
+        converged,
+        np.zeros(0, dtype=np.bool_),
+        problem.block_norms_sq(coef),
+        {},
     )
 
 
@@ -158,7 +186,18 @@ class MCMKL(KernelClassifier):
     Zien and Ong, Multiclass multiple kernel learning, ICML 2007. "MC-MKL" of the thesis's chapter 4 and JMLR 13 (2012).
     """
 
-    def __init__(self, kernels=None, *, C=1.0, tol=1e-3, max_iter=500, normalize=True, memory=2e9, callback=None, verbose=False):
+    def __init__(
+        self,
+        kernels=None,
+        *,
+        C=1.0,
+        tol=1e-3,
+        max_iter=500,
+        normalize=True,
+        memory=2e9,
+        callback=None,
+        verbose=False,
+    ):
         self.kernels = kernels
         self.C = C
         self.tol = tol
@@ -190,7 +229,11 @@ class MCMKL(KernelClassifier):
         ConvergenceWarning
             If `max_iter` rounds did not reach `tol`.
         """
-        C, tol, max_iter = check_positive("C", self.C), check_positive("tol", self.tol), check_count("max_iter", self.max_iter)
+        C, tol, max_iter = (
+            check_positive("C", self.C),
+            check_positive("tol", self.tol),
+            check_count("max_iter", self.max_iter),
+        )
         self._check_callback()
         labels = self._start(X, y)
         problem = MKLProblem(self.bank_, labels, self.classes_.size, C=C)
@@ -201,7 +244,11 @@ class MCMKL(KernelClassifier):
             return self.callback(self, step)
 
         result = solve_mc_mkl(
-            problem, tol=tol, max_iter=max_iter, callback=None if self.callback is None else watch, verbose=self.verbose
+            problem,
+            tol=tol,
+            max_iter=max_iter,
+            callback=None if self.callback is None else watch,
+            verbose=self.verbose,
         )
         self._keep(problem.factor * result.dual_coef, result.kernel_weights)
         self.history_, self.objective_, self.dual_gap_ = result.history, result.objective, result.dual_gap

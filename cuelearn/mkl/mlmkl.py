@@ -29,7 +29,16 @@ from cuelearn.mkl.problem import combined_kernel, quadratic_forms
 from cuelearn.mkl.stream import History
 from cuelearn.mkl.training import BAR_AFTER
 
-__all__ = ["MLMKLSA", "MLMKLSum", "MLResult", "SaddleGap", "SharedProblem", "saddle_gap", "solve_mlmkl_sa", "solve_mlmkl_sum"]
+__all__ = [
+    "MLMKLSA",
+    "MLMKLSum",
+    "MLResult",
+    "SaddleGap",
+    "SharedProblem",
+    "saddle_gap",
+    "solve_mlmkl_sa",
+    "solve_mlmkl_sum",
+]
 
 # relative gap of every SVM
 SVM_TOL = 1e-3
@@ -63,7 +72,12 @@ class SharedProblem:
         if not isinstance(bank, KernelBank):
             raise ValueError(f"bank must be a KernelBank, got {type(bank).__name__}")
         self.signs = np.ascontiguousarray(signs, dtype=np.float64)
-        if self.signs.ndim != 2 or not len(self.signs) or self.signs.shape[1] != bank.n_samples or not np.isin(self.signs, (-1, 1)).all():
+        if (
+            self.signs.ndim != 2
+            or not len(self.signs)
+            or self.signs.shape[1] != bank.n_samples
+            or not np.isin(self.signs, (-1, 1)).all()
+        ):
             raise ValueError(
                 f"signs must be -1 and 1 and have a row for each problem and {bank.n_samples} columns, got shape {self.signs.shape}"
             )
@@ -81,14 +95,18 @@ class SharedProblem:
     def kernel(self, weights):
         """The combined kernel, the one matrix that is made: (n, n)."""
         if self._weights is None or not np.array_equal(weights, self._weights):
-            self._kernel = combined_kernel(self.bank, weights, 1.0, out=self._kernel)  # in place: the old combination is gone
+            self._kernel = combined_kernel(
+                self.bank, weights, 1.0, out=self._kernel
+            )  # in place: the old combination is gone
             self._weights = weights.copy()
         return self._kernel
 
     def solve(self, k, weights):
         """The SVM of class k, from its last solution; returns a `BoxSolution`."""
         kernel = self.kernel(weights)
-        found = solve_box_svm(kernel, self.signs[k], self.C, tol=self.svm_tol, alpha=self.alphas[k], max_sweeps=self.max_sweeps)
+        found = solve_box_svm(
+            kernel, self.signs[k], self.C, tol=self.svm_tol, alpha=self.alphas[k], max_sweeps=self.max_sweeps
+        )
         self.alphas[k] = found.alpha
         self.n_solved += 1
         self.n_missed += found.gap > self.svm_tol * (found.value + found.gap)
@@ -97,7 +115,11 @@ class SharedProblem:
     @contextlib.contextmanager
     def uncounted(self, svm_tol=None, solutions=False):
         """A block whose SVMs are not counted, to another accuracy if that is finer; it leaves no solutions behind unless `solutions`."""
-        kept, counts, accuracy = None if solutions else self.alphas.copy(), (self.n_solved, self.n_missed), self.svm_tol
+        kept, counts, accuracy = (
+            None if solutions else self.alphas.copy(),
+            (self.n_solved, self.n_missed),
+            self.svm_tol,
+        )
         self.svm_tol = self.svm_tol if svm_tol is None else min(self.svm_tol, svm_tol)
         try:
             yield
@@ -224,10 +246,22 @@ class SharedRun:
     def __init__(self, problem, name, n_iter, tol, rule, min_iter, callback, verbose):
         self.problem, self.name, self.callback = problem, name, callback
         s, self.before, self.kernel_weights, self.gamma = problem.bank.n_kernels, problem.n_solved, None, None
-        self.tol, self.rule, self.min_iter = None if tol is None else check_positive("tol", tol), check_rule(rule), min(min_iter, n_iter)
+        self.tol, self.rule, self.min_iter = (
+            None if tol is None else check_positive("tol", tol),
+            check_rule(rule),
+            min(min_iter, n_iter),
+        )
         self.path, self.iterates, self.drawn = [np.full(s, 1.0 / s)], [np.full(s, 1.0 / s)], []
         self.changes, self.converged, self.stopped = [], tol is None, False
-        self.bar = tqdm(total=n_iter, desc=name, unit="iteration", delay=BAR_AFTER, leave=False, disable=not verbose, file=sys.stderr)
+        self.bar = tqdm(
+            total=n_iter,
+            desc=name,
+            unit="iteration",
+            delay=BAR_AFTER,
+            leave=False,
+            disable=not verbose,
+            file=sys.stderr,
+        )
         self.history = History()
 
     def record(self, weights, iterate, value, best, gamma):
@@ -239,7 +273,9 @@ class SharedRun:
         self.path.append(weights.copy())
         self.iterates.append(iterate.copy())
         solved = self.problem.n_solved - self.before
-        self.history.add(stage=self.name, step=t, epoch=t, seconds=self.history.seconds, n_updates=solved, objective=value)
+        self.history.add(
+            stage=self.name, step=t, epoch=t, seconds=self.history.seconds, n_updates=solved, objective=value
+        )
         self.bar.update()
         if self.callback is not None:
             self.stopped = bool(self.callback(self, t))
@@ -253,9 +289,17 @@ class SharedRun:
         table = self.history.frame()
         table["change"] = self.changes
         return MLResult(
-            self.kernel_weights.copy(), self.gamma.copy(), np.array(self.path), np.array(self.iterates), np.array(self.drawn, dtype=int),
-            table.dropna(axis=1, how="all"), len(self.changes), self.problem.n_solved - self.before, bool(self.converged), self.stopped,
-        )  # fmt: skip
+            self.kernel_weights.copy(),
+            self.gamma.copy(),
+            np.array(self.path),
+            np.array(self.iterates),
+            np.array(self.drawn, dtype=int),
+            table.dropna(axis=1, how="all"),
+            len(self.changes),
+            self.problem.n_solved - self.before,
+            bool(self.converged),
+            self.stopped,
+        )
 
 
 def sa_gradients(problem, k, weights, smoothed, gamma=None, level=0.0):
@@ -289,9 +333,19 @@ def sa_gradients(problem, k, weights, smoothed, gamma=None, level=0.0):
 
 
 def solve_mlmkl_sa(
-    problem, *, n_iter=2000, delta=0.2, eta="auto", corrected=True, tol=0.05, rule="half", min_iter=100, rng=None, callback=None,
+    problem,
+    *,
+    n_iter=2000,
+    delta=0.2,
+    eta="auto",
+    corrected=True,
+    tol=0.05,
+    rule="half",
+    min_iter=100,
+    rng=None,
+    callback=None,
     verbose=False,
-):  # fmt: skip
+):
     r"""ML-MKL-SA: stochastic mirror descent on the kernel weights, ascent on the weights of the classes.
 
     Parameters
@@ -368,7 +422,11 @@ def _level(last, smoothed):
     """Weighted mean of the losses met last, over the classes drawn so far; NaN before the first draw."""
     met = np.isfinite(last)
     weight = smoothed[met].sum()
-    return float(smoothed[met] @ last[met] / weight) if weight > 0.0 else (float(last[met].mean()) if met.any() else np.nan)
+    return (
+        float(smoothed[met] @ last[met] / weight)
+        if weight > 0.0
+        else (float(last[met].mean()) if met.any() else np.nan)
+    )
 
 
 def solve_mlmkl_sum(problem, *, n_iter=200, eta="auto", tol=0.01, rule="paper", callback=None, verbose=False):
@@ -485,26 +543,38 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, max_
         worst, inner = max(f.value + f.gap for f in found), max(f.gap for f in found)
         for _ in range(max_iter):
             solved = [problem.solve(k, p) for k in active]
-            upper = min(upper, float(sum(gamma[k] * (f.value + f.gap) for k, f in zip(active, solved, strict=True))))
+            upper = min(
+                upper, float(sum(gamma[k] * (f.value + f.gap) for k, f in zip(active, solved, strict=True)))
+            )
             rows.append(-0.5 * problem.quadratics(active).T / worst)
             totals.append(problem.alphas[active].sum(axis=1) / worst)
             # least sum of gamma_k theta_k with theta_k >= total_k + row_k . p, in units of `worst`: the program's accuracy is absolute
             thetas = sparse.kron(np.ones((len(rows), 1)), -sparse.eye_array(active.size))
             program = linprog(
-                np.r_[np.zeros(s), gamma[active]], A_ub=sparse.hstack([np.concatenate(rows), thetas]).tocsr(), b_ub=-np.concatenate(totals),
-                A_eq=np.r_[np.ones(s), np.zeros(active.size)][None], b_eq=[1.0], bounds=[(0.0, None)] * s + [(None, None)] * active.size,
+                np.r_[np.zeros(s), gamma[active]],
+                A_ub=sparse.hstack([np.concatenate(rows), thetas]).tocsr(),
+                b_ub=-np.concatenate(totals),
+                A_eq=np.r_[np.ones(s), np.zeros(active.size)][None],
+                b_eq=[1.0],
+                bounds=[(0.0, None)] * s + [(None, None)] * active.size,
                 method="highs",
-            )  # fmt: skip
+            )
             if program.status != 0:
                 break
             lower, p = float(program.fun) * worst, np.maximum(0.0, program.x[:s])
             p = p / p.sum()
-            decided = threshold is not None and (worst - lower <= threshold * worst or worst - inner - upper > threshold * worst)
+            decided = threshold is not None and (
+                worst - lower <= threshold * worst or worst - inner - upper > threshold * worst
+            )
             if decided or upper - lower <= 0.5 * tol * worst:
                 break
     slack = inner + max(0.0, upper - lower)
     if not (decided or slack <= tol * worst):
-        warnings.warn(f"saddle_gap is known to {slack / worst:.2g} of the worst class only, tol={tol:g}", ConvergenceWarning, stacklevel=2)
+        warnings.warn(
+            f"saddle_gap is known to {slack / worst:.2g} of the worst class only, tol={tol:g}",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
     return SaddleGap(worst - lower, worst, lower, slack)
 
 
@@ -512,7 +582,9 @@ def _on_simplex(name, values, size):
     """Weights as float64, or an error that names them."""
     values = np.asarray(values, dtype=np.float64)
     if values.shape != (size,) or not (values >= 0.0).all() or abs(values.sum() - 1.0) > 1e-6:
-        raise ValueError(f"{name} must be {size} numbers >= 0 of sum 1, got shape {values.shape} and sum {values.sum():g}")
+        raise ValueError(
+            f"{name} must be {size} numbers >= 0 of sum 1, got shape {values.shape} and sum {values.sum():g}"
+        )
     return values
 
 
@@ -676,9 +748,24 @@ class MLMKLSA(_SharedMKL):
     """
 
     def __init__(
-        self, kernels=None, *, C=1.0, n_iter=2000, delta=0.2, eta="auto", corrected=True, tol=0.05, rule="half", min_iter=100, svm_tol=1e-3,
-        normalize=True, memory=2e9, random_state=None, callback=None, verbose=False,
-    ):  # fmt: skip
+        self,
+        kernels=None,
+        *,
+        C=1.0,
+        n_iter=2000,
+        delta=0.2,
+        eta="auto",
+        corrected=True,
+        tol=0.05,
+        rule="half",
+        min_iter=100,
+        svm_tol=1e-3,
+        normalize=True,
+        memory=2e9,
+        random_state=None,
+        callback=None,
+        verbose=False,
+    ):
         self.kernels = kernels
         self.C = C
         self.n_iter = n_iter
@@ -697,9 +784,18 @@ class MLMKLSA(_SharedMKL):
 
     def _solve(self, problem, watch):
         return solve_mlmkl_sa(
-            problem, n_iter=self.n_iter, delta=self.delta, eta=self.eta, corrected=self.corrected, tol=self.tol, rule=self.rule,
-            min_iter=self.min_iter, rng=as_generator(self.random_state), callback=watch, verbose=self.verbose,
-        )  # fmt: skip
+            problem,
+            n_iter=self.n_iter,
+            delta=self.delta,
+            eta=self.eta,
+            corrected=self.corrected,
+            tol=self.tol,
+            rule=self.rule,
+            min_iter=self.min_iter,
+            rng=as_generator(self.random_state),
+            callback=watch,
+            verbose=self.verbose,
+        )
 
 
 class MLMKLSum(_SharedMKL):
@@ -733,9 +829,19 @@ class MLMKLSum(_SharedMKL):
     """
 
     def __init__(
-        self, kernels=None, *, C=1.0, n_iter=200, eta="auto", tol=0.01, svm_tol=1e-3, normalize=True, memory=2e9, callback=None,
+        self,
+        kernels=None,
+        *,
+        C=1.0,
+        n_iter=200,
+        eta="auto",
+        tol=0.01,
+        svm_tol=1e-3,
+        normalize=True,
+        memory=2e9,
+        callback=None,
         verbose=False,
-    ):  # fmt: skip
+    ):
         self.kernels = kernels
         self.C = C
         self.n_iter = n_iter
@@ -748,4 +854,6 @@ class MLMKLSum(_SharedMKL):
         self.verbose = verbose
 
     def _solve(self, problem, watch):
-        return solve_mlmkl_sum(problem, n_iter=self.n_iter, eta=self.eta, tol=self.tol, callback=watch, verbose=self.verbose)
+        return solve_mlmkl_sum(
+            problem, n_iter=self.n_iter, eta=self.eta, tol=self.tol, callback=watch, verbose=self.verbose
+        )

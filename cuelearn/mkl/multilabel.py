@@ -66,7 +66,9 @@ def mean_auc(scores, targets, skip=()):
     if scores.ndim != 2:
         raise ValueError(f"scores must have shape (n, n_classes), got {scores.shape}")
     targets = _dense("targets", targets)
-    positive = signs_of(targets[:, None] if targets.ndim == 1 else targets, len(scores), name="targets").T > 0.0
+    positive = (
+        signs_of(targets[:, None] if targets.ndim == 1 else targets, len(scores), name="targets").T > 0.0
+    )
     if scores.shape != positive.shape:
         raise ValueError(f"scores must have the shape of targets, {positive.shape}, got {scores.shape}")
     usable = positive.any(axis=0) & ~positive.all(axis=0)
@@ -74,7 +76,9 @@ def mean_auc(scores, targets, skip=()):
     found = np.full(usable.size, np.nan)
     for k in np.flatnonzero(usable):
         found[k] = average_precision_score(positive[:, k], scores[:, k])
-    return MeanAUC(float(found[usable].mean()) if usable.any() else np.nan, found, np.flatnonzero(~usable).tolist())
+    return MeanAUC(
+        float(found[usable].mean()) if usable.any() else np.nan, found, np.flatnonzero(~usable).tolist()
+    )
 
 
 def _column_numbers(name, values, n_columns):
@@ -85,7 +89,13 @@ def _column_numbers(name, values, n_columns):
         found = None
     if found is not None and found.size == 0:
         return np.empty(0, dtype=np.int64)
-    if found is None or found.ndim != 1 or found.dtype.kind not in "iu" or found.min() < 0 or found.max() >= n_columns:
+    if (
+        found is None
+        or found.ndim != 1
+        or found.dtype.kind not in "iu"
+        or found.min() < 0
+        or found.max() >= n_columns
+    ):
         raise ValueError(f"{name} must hold numbers of classes, 0 to {n_columns - 1}, got {values!r:.60}")
     return found
 
@@ -102,7 +112,9 @@ def _dense(name, values):
 
 def _is_numeric(values):
     """Whether an array holds real numbers, if need be as objects."""
-    return values.dtype.kind in "biuf" or (values.dtype.kind == "O" and all(isinstance(v, numbers.Real) for v in values.flat))
+    return values.dtype.kind in "biuf" or (
+        values.dtype.kind == "O" and all(isinstance(v, numbers.Real) for v in values.flat)
+    )
 
 
 def _numbers(name, values):
@@ -122,7 +134,9 @@ def check_label_form(y):
     except (TypeError, ValueError):
         got = "rows of unequal length"
     else:
-        if values.dtype == object and any(isinstance(v, (list, tuple, set, frozenset, np.ndarray)) for v in values.flat):
+        if values.dtype == object and any(
+            isinstance(v, (list, tuple, set, frozenset, np.ndarray)) for v in values.flat
+        ):
             got = "label sets"
         elif values.ndim not in (1, 2):
             got = f"shape {values.shape}"
@@ -140,7 +154,9 @@ def is_indicator(y):
         return hasattr(y, "toarray")
     check_label_form(y)
     values = _dense("y", y)
-    return values.ndim == 2 and (values.shape[1] != 1 or (values.dtype.kind in "biuf" and np.isin(values, (-1, 0, 1)).all()))
+    return values.ndim == 2 and (
+        values.shape[1] != 1 or (values.dtype.kind in "biuf" and np.isin(values, (-1, 0, 1)).all())
+    )
 
 
 def signs_of(y, n_samples, name="y"):
@@ -165,10 +181,14 @@ def signs_of(y, n_samples, name="y"):
     """
     values = _dense(name, y)
     if values.ndim != 2 or len(values) != n_samples or values.shape[1] == 0:
-        raise ValueError(f"{name} must have one row per sample, {n_samples}, and a column per class, got shape {values.shape}")
+        raise ValueError(
+            f"{name} must have one row per sample, {n_samples}, and a column per class, got shape {values.shape}"
+        )
     found = np.unique(values) if _is_numeric(values) else values.ravel()
     if not (_is_numeric(values) and (np.isin(found, (0, 1)).all() or np.isin(found, (-1, 1)).all())):
-        raise ValueError(f"{name} must hold 0 and 1 (or -1 and 1) where it is an indicator matrix, got {found[:5].tolist()!r:.60}")
+        raise ValueError(
+            f"{name} must hold 0 and 1 (or -1 and 1) where it is an indicator matrix, got {found[:5].tolist()!r:.60}"
+        )
     return np.ascontiguousarray(np.where(values > 0, 1.0, -1.0).T)
 
 
@@ -222,7 +242,10 @@ class MultiLabelMKL(KernelClassifier):
         self.classes_ = self.coding_.copy() if self.n_outputs_ == 1 else np.arange(self.n_outputs_)
         if not usable.all():
             skipped = self.skipped_classes_.tolist()
-            warnings.warn(f"classes without positive or without negative samples are not trained: {skipped}", stacklevel=5)
+            warnings.warn(
+                f"classes without positive or without negative samples are not trained: {skipped}",
+                stacklevel=5,
+            )
         return signs
 
     def _problem_signs(self, labels):
@@ -261,9 +284,13 @@ class MultiLabelMKL(KernelClassifier):
 
     def _keep_problems(self, coef, kernel_weights, bias=None):
         """Set the fitted attributes: coefficients (n, n_problems), kernel weights shared (n_kernels,) or per problem, biases."""
-        self._keep(self._columns(coef), self._rows(kernel_weights) if kernel_weights.ndim == 2 else kernel_weights)
+        self._keep(
+            self._columns(coef), self._rows(kernel_weights) if kernel_weights.ndim == 2 else kernel_weights
+        )
         if bias is not None or self.skipped_classes_.size:
-            self.intercept_ = self._columns(np.zeros(coef.shape[1]) if bias is None else bias, self._signs_of_skipped)
+            self.intercept_ = self._columns(
+                np.zeros(coef.shape[1]) if bias is None else bias, self._signs_of_skipped
+            )
         else:
             vars(self).pop("intercept_", None)
 
@@ -305,7 +332,11 @@ class MultiLabelMKL(KernelClassifier):
             Shape (n, n_classes) of 0 and 1, or of -1 and 1 where the y of `fit` held those; or (n,).
         """
         check_is_fitted(self)
-        return self.coding_[(self._class_scores(X) > 0.0).astype(np.int64)] if self.indicator_ else super().predict(X)
+        return (
+            self.coding_[(self._class_scores(X) > 0.0).astype(np.int64)]
+            if self.indicator_
+            else super().predict(X)
+        )
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -45,7 +45,12 @@ def solve_obscure(problem, *, n_epochs_online=5, n_epochs=50, eta=0.5, radius="c
     n_epochs = check_count("n_epochs", n_epochs, 0)
     if n_epochs_online:
         training.run_stage(
-            "online", FIXED, n_epochs_online, until_no_loss=True, certify=False, eta=check_positive("eta", eta)
+            "online",
+            FIXED,
+            n_epochs_online,
+            until_no_loss=True,
+            certify=False,
+            eta=check_positive("eta", eta),
         )
     else:
         training.stream.start_stage(FIXED)
@@ -147,10 +152,27 @@ class OBSCURE(StochasticMKL):
     """
 
     def __init__(
-        self, kernels=None, *, p="auto", C=1.0, n_epochs_online=5, n_epochs=50, eta=0.5, radius="capped", loss="multiclass",
-        tol=None, measure="auto", shuffle=True, sampling="permutation", normalize=True, memory=2e9, scores="auto",
-        random_state=None, callback=None, verbose=True,
-    ):  # fmt: skip
+        self,
+        kernels=None,
+        *,
+        p="auto",
+        C=1.0,
+        n_epochs_online=5,
+        n_epochs=50,
+        eta=0.5,
+        radius="capped",
+        loss="multiclass",
+        tol=None,
+        measure="auto",
+        shuffle=True,
+        sampling="permutation",
+        normalize=True,
+        memory=2e9,
+        scores="auto",
+        random_state=None,
+        callback=None,
+        verbose=True,
+    ):
         self.kernels = kernels
         self.p = p
         self.C = C
@@ -172,7 +194,12 @@ class OBSCURE(StochasticMKL):
 
     def _solve(self, problem, options):
         result = solve_obscure(
-            problem, n_epochs_online=self.n_epochs_online, n_epochs=self.n_epochs, eta=self.eta, radius=self.radius, **options
+            problem,
+            n_epochs_online=self.n_epochs_online,
+            n_epochs=self.n_epochs,
+            eta=self.eta,
+            radius=self.radius,
+            **options,
         )
         self.radius_ = result.extra["radius"]
         self.radius_online_ = result.extra["radius_online"]
@@ -193,9 +220,24 @@ class PegasosMKL(StochasticMKL):
     """
 
     def __init__(
-        self, kernels=None, *, p="auto", C=1.0, n_epochs=50, loss="multiclass", tol=None, measure="auto", shuffle=True,
-        sampling="permutation", normalize=True, memory=2e9, scores="auto", random_state=None, callback=None, verbose=True,
-    ):  # fmt: skip
+        self,
+        kernels=None,
+        *,
+        p="auto",
+        C=1.0,
+        n_epochs=50,
+        loss="multiclass",
+        tol=None,
+        measure="auto",
+        shuffle=True,
+        sampling="permutation",
+        normalize=True,
+        memory=2e9,
+        scores="auto",
+        random_state=None,
+        callback=None,
+        verbose=True,
+    ):
         self.kernels = kernels
         self.p = p
         self.C = C

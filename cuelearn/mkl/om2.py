@@ -115,9 +115,24 @@ class OM2(StochasticMKL):
     """
 
     def __init__(
-        self, kernels=None, *, p="auto", n_epochs=1, C=1.0, alpha=0.0, loss="multiclass", tol=None, measure="auto", shuffle=False,
-        normalize=True, memory=2e9, scores="auto", random_state=None, callback=None, verbose=True,
-    ):  # fmt: skip
+        self,
+        kernels=None,
+        *,
+        p="auto",
+        n_epochs=1,
+        C=1.0,
+        alpha=0.0,
+        loss="multiclass",
+        tol=None,
+        measure="auto",
+        shuffle=False,
+        normalize=True,
+        memory=2e9,
+        scores="auto",
+        random_state=None,
+        callback=None,
+        verbose=True,
+    ):
         self.kernels = kernels
         self.p = p
         self.n_epochs = n_epochs
@@ -177,12 +192,16 @@ class OM2(StochasticMKL):
         labels = labels_within(y, self.classes_)
         bank = _BatchBank(rows, diagonal)
         known = np.zeros(n_known, dtype=np.int64)
-        problem = MKLProblem(bank, np.concatenate([known, labels]), self.classes_.size, p=self.p, loss=self.loss)
+        problem = MKLProblem(
+            bank, np.concatenate([known, labels]), self.classes_.size, p=self.p, loss=self.loss
+        )
         if first:  # nothing can fail from here on: a bad batch or parameter leaves the estimator as it was
             self.dual_coef_, self.support_ = np.zeros((0, self.classes_.size)), np.zeros(0, dtype=np.int64)
             self.block_norms_sq_ = np.zeros(rows.shape[0])
             self.n_updates_, self.n_seen_, self.online_errors_ = 0, 0, np.zeros(0, dtype=np.bool_)
-        stream = Stream(problem, scores="recompute", start=(self.dual_coef_ / problem.factor, self.block_norms_sq_))
+        stream = Stream(
+            problem, scores="recompute", start=(self.dual_coef_ / problem.factor, self.block_norms_sq_)
+        )
         stream.start_stage(OM2_RULE)
         mistakes = stream.visit(np.arange(n_known, n_known + n_batch))
 
@@ -209,7 +228,9 @@ class OM2(StochasticMKL):
                     f"got shape {X.shape}"
                 )
             if not first and X.shape[0] != self.kernel_weights_.size:
-                raise ValueError(f"X must hold {self.kernel_weights_.size} kernels, as before, got {X.shape[0]}")
+                raise ValueError(
+                    f"X must hold {self.kernel_weights_.size} kernels, as before, got {X.shape[0]}"
+                )
             known = np.zeros(0, dtype=np.int64) if first else self.support_
             columns = np.concatenate([known, n_seen + np.arange(X.shape[1])])
             diagonal = np.zeros((X.shape[0], columns.size))
@@ -223,7 +244,9 @@ class OM2(StochasticMKL):
             return np.ascontiguousarray(X[:, :, columns], dtype=dtype), diagonal, finish
         checked = validate_data(self, X, dtype=[np.float64, np.float32], reset=first)
         if first:
-            bank = KernelBank(self.kernels, X if hasattr(X, "iloc") else checked, normalize=self.normalize, memory=0.0)
+            bank = KernelBank(
+                self.kernels, X if hasattr(X, "iloc") else checked, normalize=self.normalize, memory=0.0
+            )
             n_known, samples = 0, checked
         else:
             n_known = self.support_vectors_.shape[0]

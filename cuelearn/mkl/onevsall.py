@@ -22,7 +22,6 @@ from tqdm.auto import tqdm
 
 from cuelearn.core.checks import check_count, check_positive
 from cuelearn.core.groupnorm import group_norm
-from cuelearn.kernels import CrossBank
 from cuelearn.mkl.multilabel import MultiLabelMKL
 from cuelearn.mkl.problem import combined_kernel, quadratic_forms
 from cuelearn.mkl.single import fit_svc
@@ -65,7 +64,13 @@ class Solution:
 
     def __init__(self, weights, coef, bias, total, quadratic, hinge, n_iter, multiple=1.0):
         self.weights, self.coef, self.bias = weights, coef, bias
-        self.total, self.quadratic, self.hinge, self.n_iter, self.multiple = total, quadratic, hinge, n_iter, multiple
+        self.total, self.quadratic, self.hinge, self.n_iter, self.multiple = (
+            total,
+            quadratic,
+            hinge,
+            n_iter,
+            multiple,
+        )
 
     @property
     def dual(self):
@@ -173,7 +178,9 @@ class BinaryMKL:
 
     def bound(self, solution, norms_sq):
         """Dual value of a solution's dual point for the problem over all kernels: never above the optimum."""
-        dual = norms_sq.max() if self.p == 1.0 else group_norm(np.sqrt(norms_sq), self.p / (self.p - 1.0)) ** 2
+        dual = (
+            norms_sq.max() if self.p == 1.0 else group_norm(np.sqrt(norms_sq), self.p / (self.p - 1.0)) ** 2
+        )
         return solution.total - 0.5 * dual
 
 
@@ -293,7 +300,17 @@ class OneVersusAllMKL(MultiLabelMKL):
     machine = Machine
 
     def __init__(
-        self, kernels=None, *, C=1.0, tol=1e-3, max_iter=500, normalize=True, memory=2e9, n_jobs=None, callback=None, verbose=False
+        self,
+        kernels=None,
+        *,
+        C=1.0,
+        tol=1e-3,
+        max_iter=500,
+        normalize=True,
+        memory=2e9,
+        n_jobs=None,
+        callback=None,
+        verbose=False,
     ):
         self.kernels = kernels
         self.C = C
@@ -331,7 +348,11 @@ class OneVersusAllMKL(MultiLabelMKL):
         ConvergenceWarning
             If `max_iter` rounds did not bring the gap of every class down to `tol`.
         """
-        C, tol, max_iter = check_positive("C", self.C), check_positive("tol", self.tol), check_count("max_iter", self.max_iter)
+        C, tol, max_iter = (
+            check_positive("C", self.C),
+            check_positive("tol", self.tol),
+            check_count("max_iter", self.max_iter),
+        )
         self._check_callback()
         signs = self._problem_signs(self._start(X, y))
         problem = BinaryMKL(self.bank_, signs, C, self._exponent(self.bank_.n_kernels))
@@ -341,7 +362,11 @@ class OneVersusAllMKL(MultiLabelMKL):
         self.converged_ = not missed
         if missed and not stopped:
             worst = max(m.gap / m.objective for m in missed)
-            advice = "raise max_iter or tol" if self.n_iter_ == max_iter else "libsvm's accuracy is exhausted, raise tol"
+            advice = (
+                "raise max_iter or tol"
+                if self.n_iter_ == max_iter
+                else "libsvm's accuracy is exhausted, raise tol"
+            )
             warnings.warn(
                 f"{type(self).__name__} did not reach tol={tol:g} for {len(missed)} of {len(machines)} binary problems: the largest "
                 f"relative duality gap is {worst:.2g} after {self.n_iter_} rounds; {advice}",
@@ -353,7 +378,13 @@ class OneVersusAllMKL(MultiLabelMKL):
     def _run(self, machines, max_iter):
         history, path = History(), [np.stack([m.weights for m in machines])]
         bar = tqdm(
-            total=max_iter, desc=type(self).__name__, unit="round", delay=BAR_AFTER, leave=False, disable=not self.verbose, file=sys.stderr
+            total=max_iter,
+            desc=type(self).__name__,
+            unit="round",
+            delay=BAR_AFTER,
+            leave=False,
+            disable=not self.verbose,
+            file=sys.stderr,
         )
         with bar, Parallel(n_jobs=self.n_jobs, prefer="threads") as parallel:
             for step in range(1, max_iter + 1):
@@ -378,10 +409,15 @@ class OneVersusAllMKL(MultiLabelMKL):
     def _record(self, history, machines, step):
         scale = machines[0].problem.C * machines[0].problem.signs.shape[1]
         history.add(
-            stage="batch", step=step, epoch=step, seconds=history.seconds, n_updates=sum(m.n_updates for m in machines),
+            stage="batch",
+            step=step,
+            epoch=step,
+            seconds=history.seconds,
+            n_updates=sum(m.n_updates for m in machines),
             n_support=int(np.count_nonzero(np.any([m.best.coef != 0.0 for m in machines], axis=0))),
-            objective=sum(m.objective for m in machines) / scale, dual_gap=sum(m.gap for m in machines) / scale,
-        )  # fmt: skip
+            objective=sum(m.objective for m in machines) / scale,
+            dual_gap=sum(m.gap for m in machines) / scale,
+        )
 
     def _call_back(self, history, path, machines, step):
         if self.callback is None:
@@ -397,8 +433,14 @@ class OneVersusAllMKL(MultiLabelMKL):
         self._keep_problems(coef, np.stack([m.best.weights for m in machines]), bias)
         problem = machines[0].problem
         scale = problem.C * problem.signs.shape[1]
-        objectives, gaps = np.array([m.objective for m in machines]) / scale, np.array([m.gap for m in machines]) / scale
+        objectives, gaps = (
+            np.array([m.objective for m in machines]) / scale,
+            np.array([m.gap for m in machines]) / scale,
+        )
         self.objectives_, self.dual_gaps_ = self._one_by_one(objectives), self._one_by_one(gaps)
         self.objective_, self.dual_gap_ = float(objectives.sum()), float(gaps.sum())
         self.path_ = self._rows(np.array(path))
-        self.n_updates_, self.n_solved_ = sum(m.n_updates for m in machines), sum(m.n_solved for m in machines)
+        self.n_updates_, self.n_solved_ = (
+            sum(m.n_updates for m in machines),
+            sum(m.n_solved for m in machines),
+        )

@@ -24,7 +24,6 @@ References
 Thesis equations 4.3 and 4.9; theorem 4.6 gives the conjugate of the regulariser.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -86,7 +85,9 @@ class MKLProblem:
         self.regularization = 1.0 / (self.C * bank.n_samples)
         self.limits = 1.0  # of a sample's dual variables: the weight of its loss
         if self.labels.shape != (bank.n_samples,):
-            raise ValueError(f"y must have {bank.n_samples} entries, one per training sample, got shape {self.labels.shape}")
+            raise ValueError(
+                f"y must have {bank.n_samples} entries, one per training sample, got shape {self.labels.shape}"
+            )
 
     def training_scores(self, coef, kernel_weights):
         """Class scores of all training samples, shape (n_samples, n_classes), for the primal blocks ``weights[j] * theta^j``."""
@@ -111,7 +112,9 @@ class MKLProblem:
             step = max(1, min(BLOCK_ROWS, chosen.block_rows()))
             for start in range(0, bank.n_samples, step):
                 rows = slice(start, min(start + step, bank.n_samples))
-                scores[rows] = combine(chosen.rows(rows), kernel_weights[active])[:, support] @ coef[support].astype(bank.dtype)
+                scores[rows] = combine(chosen.rows(rows), kernel_weights[active])[:, support] @ coef[
+                    support
+                ].astype(bank.dtype)
         return self.factor * scores
 
     def block_norms_sq(self, coef, dtype=None):
@@ -135,7 +138,9 @@ class MKLProblem:
                 rows = block[: chosen.size]
                 bank.rows_into(chosen, rows.transpose(1, 0, 2))
                 products = rows.reshape(-1, bank.n_samples).astype(dtype, copy=False) @ cast
-                out += np.einsum("ic,ijc->j", coef[chosen], products.reshape(*rows.shape[:2], -1), dtype=np.float64)
+                out += np.einsum(
+                    "ic,ijc->j", coef[chosen], products.reshape(*rows.shape[:2], -1), dtype=np.float64
+                )
             return np.maximum(0.0, self.factor * out)
         # with many support samples whole rows are used as they lie; with few, their square is picked out
         whole = support.size > 0.3 * bank.n_samples
@@ -149,7 +154,9 @@ class MKLProblem:
                     kernel_rows = bank.stack[j, chosen[0] : chosen[-1] + 1]
                 else:
                     kernel_rows = bank.stack[j][np.ix_(chosen, support)]
-                out[j] += np.einsum("ic,ic->", coef[chosen], kernel_rows.astype(dtype, copy=False) @ cast, dtype=np.float64)
+                out[j] += np.einsum(
+                    "ic,ic->", coef[chosen], kernel_rows.astype(dtype, copy=False) @ cast, dtype=np.float64
+                )
         return np.maximum(0.0, self.factor * out)
 
     def primal(self, coef, kernel_weights, norms_sq=None, scores=None):
@@ -216,9 +223,11 @@ class MKLProblem:
             scale = limit if curvature <= total / limit else total / curvature
         else:
             found = minimize_scalar(
-                lambda s: -self.dual_value(s * total, s * norms), bounds=(0.0, limit), method="bounded",
+                lambda s: -self.dual_value(s * total, s * norms),
+                bounds=(0.0, limit),
+                method="bounded",
                 options={"xatol": 1e-10 * limit},
-            )  # fmt: skip
+            )
             scale = max((float(found.x), limit), key=lambda s: self.dual_value(s * total, s * norms))
         return max(0.0, self.dual_value(scale * total, scale * norms)), scale, dual_coef
 
@@ -247,7 +256,10 @@ def flat_view(stack):
     kernel_stride, row_stride, step = stack.strides
     if step != size or min(kernel_stride, row_stride) < 0:
         raise ValueError("the rows of a kernel stack must be contiguous")
-    length = sum((extent - 1) * stride for extent, stride in zip(stack.shape, stack.strides, strict=True)) // size + 1
+    length = (
+        sum((extent - 1) * stride for extent, stride in zip(stack.shape, stack.strides, strict=True)) // size
+        + 1
+    )
     flat = np.lib.stride_tricks.as_strided(stack, (length,), (size,))
     return flat, row_stride // size, kernel_stride // size
 
@@ -386,7 +398,9 @@ def combined_kernel(bank, kernel_weights, factor, out=None):
     for start in range(0, n, step):
         stop = min(start + step, n)
         bank.rows_into(slice(start, stop), block[:, : stop - start])
-        combine_block(flat, np.arange(stop - start), row_stride, kernel_stride, weights, active, out[start:stop])
+        combine_block(
+            flat, np.arange(stop - start), row_stride, kernel_stride, weights, active, out[start:stop]
+        )
     return out
 
 
@@ -438,7 +452,18 @@ def objective(kernels, y, dual_coef, kernel_weights, *, p="auto", C=1.0, alpha=0
     return problem.primal(coef, _check_weights(kernel_weights, problem))
 
 
-def duality_gap(kernels, y, dual_point, *, dual_coef=None, kernel_weights=None, p="auto", C=1.0, alpha=0.0, loss="multiclass"):
+def duality_gap(
+    kernels,
+    y,
+    dual_point,
+    *,
+    dual_coef=None,
+    kernel_weights=None,
+    p="auto",
+    C=1.0,
+    alpha=0.0,
+    loss="multiclass",
+):
     r"""Certified distance from the optimum: objective of a primal point minus the dual value of a feasible dual point.
 
     Parameters

@@ -37,7 +37,9 @@ SWEEPS = 400
 SMALLEST_RATIO = 1e-280
 
 
-def solve_reference(problem, *, tol=1e-4, max_rounds=2000, time_limit=None, callback=None, start=None, verbose=False):
+def solve_reference(
+    problem, *, tol=1e-4, max_rounds=2000, time_limit=None, callback=None, start=None, verbose=False
+):
     r"""Solve the MKL problem to a certified relative gap.
 
     .. math:: \min_{\bar w} \frac\lambda2\|\bar w\|_{2,p}^2 + \alpha\|\bar w\|_{2,1} + \frac1n\sum_i\ell(\bar w; x_i, y_i)
@@ -91,7 +93,13 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=2000, time_limit=None, call
     rows = []
     relative = 1.0
     rounds = tqdm(
-        range(1, max_rounds + 1), desc="reference", unit="round", delay=BAR_AFTER, leave=False, disable=not verbose, file=sys.stderr
+        range(1, max_rounds + 1),
+        desc="reference",
+        unit="round",
+        delay=BAR_AFTER,
+        leave=False,
+        disable=not verbose,
+        file=sys.stderr,
     )
     for round_number in rounds:
         d = np.exp(log_d)
@@ -120,7 +128,9 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=2000, time_limit=None, call
         if length == 0.0:
             break
         with np.errstate(divide="ignore", invalid="ignore"):
-            target = np.log(primal_norms) - np.log(lam * length ** (2.0 - p) * primal_norms ** (p - 1.0) + alpha)
+            target = np.log(primal_norms) - np.log(
+                lam * length ** (2.0 - p) * primal_norms ** (p - 1.0) + alpha
+            )
         target = np.where(primal_norms > 0.0, target, -np.inf)
         log_d = np.where(target - target.max() < math.log(SMALLEST_RATIO), -np.inf, target)
     rounds.close()
@@ -131,12 +141,22 @@ def solve_reference(problem, *, tol=1e-4, max_rounds=2000, time_limit=None, call
             ConvergenceWarning,
             stacklevel=2,
         )
-    coef, weights = (np.zeros((n, n_classes)), np.zeros(n_kernels)) if best[1] is None else (best[1] / n, best[2])
+    coef, weights = (
+        (np.zeros((n, n_classes)), np.zeros(n_kernels)) if best[1] is None else (best[1] / n, best[2])
+    )
     history = pd.DataFrame(rows, columns=["epoch", "seconds", "sweeps", "objective", "dual_gap"])
     a = np.maximum(0.0, -dual_point)
     a[np.arange(n), labels] = 0.0
     return Result(
-        coef, weights, history, best[0], gap, len(rows), int(history.sweeps.sum()), converged, np.zeros(0, dtype=np.bool_),
-        problem.block_norms_sq(coef), {"dual_point": a},
-    )  # fmt: skip
-
+        coef,
+        weights,
+        history,
+        best[0],
+        gap,
+        len(rows),
+        int(history.sweeps.sum()),
+        converged,
+        np.zeros(0, dtype=np.bool_),
+        problem.block_norms_sq(coef),
+        {"dual_point": a},
+    )

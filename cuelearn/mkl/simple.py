@@ -157,8 +157,26 @@ class SimpleMKL(OneVersusAllMKL):
     machine = ReducedGradientMachine
 
     def __init__(
-        self, kernels=None, *, C=1.0, tol=1e-2, max_iter=500, normalize=True, memory=2e9, n_jobs=None, callback=None, verbose=False
+        self,
+        kernels=None,
+        *,
+        C=1.0,
+        tol=1e-2,
+        max_iter=500,
+        normalize=True,
+        memory=2e9,
+        n_jobs=None,
+        callback=None,
+        verbose=False,
     ):
         super().__init__(
-            kernels, C=C, tol=tol, max_iter=max_iter, normalize=normalize, memory=memory, n_jobs=n_jobs, callback=callback, verbose=verbose
+            kernels,
+            C=C,
+            tol=tol,
+            max_iter=max_iter,
+            normalize=normalize,
+            memory=memory,
+            n_jobs=n_jobs,
+            callback=callback,
+            verbose=verbose,
         )

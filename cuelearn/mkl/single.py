@@ -48,10 +48,16 @@ def cross_validated_accuracy(bank, labels, fit_scores, n_folds, seed):
     """
     smallest = np.bincount(labels).min()
     if smallest < 2:
-        raise ValueError("y must hold at least 2 samples of every class to choose a kernel by cross-validation")
-    folds = list(StratifiedKFold(min(n_folds, smallest), shuffle=True, random_state=seed).split(labels, labels))
+        raise ValueError(
+            "y must hold at least 2 samples of every class to choose a kernel by cross-validation"
+        )
+    folds = list(
+        StratifiedKFold(min(n_folds, smallest), shuffle=True, random_state=seed).split(labels, labels)
+    )
     accuracy = np.zeros(bank.n_kernels)
-    for j in tqdm(range(bank.n_kernels), desc="choosing a kernel", delay=BAR_AFTER, leave=False, file=sys.stderr):
+    for j in tqdm(
+        range(bank.n_kernels), desc="choosing a kernel", delay=BAR_AFTER, leave=False, file=sys.stderr
+    ):
         kernel = combined_kernel(bank.select([j]), np.ones(1), 1.0)
         for train, test in folds:
             scores = fit_scores(kernel[np.ix_(train, train)], labels[train], kernel[np.ix_(test, train)])
@@ -93,14 +99,25 @@ def fit_svc(kernel, target, C, tol=1e-3, weights=None):
         with contextlib.suppress(AttributeError, TypeError, ValueError):
             _libsvm.set_verbosity_wrap(0)
             signs = (target == high).astype(np.float64)
-            options = dict(svm_type=0, kernel="precomputed", C=float(C), tol=float(tol), cache_size=1000.0, class_weight=np.ones(2))
+            options = {
+                "svm_type": 0,
+                "kernel": "precomputed",
+                "C": float(C),
+                "tol": float(tol),
+                "cache_size": 1000.0,
+                "class_weight": np.ones(2),
+            }
             if weights is not None:
                 options["sample_weight"] = np.ascontiguousarray(weights, dtype=np.float64)
             support, _, _, coef, intercept, *_, n_iter = _libsvm.fit(kernel, signs, **options)
             return BinarySVM(support, -coef[0], -float(intercept[0]), int(np.ravel(n_iter)[0]))
     with config_context(assume_finite=True, skip_parameter_validation=True):
-        machine = SVC(C=C, kernel="precomputed", tol=tol, cache_size=1000).fit(kernel, target, sample_weight=weights)
-    return BinarySVM(machine.support_, machine.dual_coef_[0], float(machine.intercept_[0]), int(machine.n_iter_[0]))
+        machine = SVC(C=C, kernel="precomputed", tol=tol, cache_size=1000).fit(
+            kernel, target, sample_weight=weights
+        )
+    return BinarySVM(
+        machine.support_, machine.dual_coef_[0], float(machine.intercept_[0]), int(machine.n_iter_[0])
+    )
 
 
 def balance_weights(target):
@@ -144,8 +161,19 @@ def svms_of(kernel, targets, C, n_jobs=None, weights=None):
     if n_jobs in (None, 1):
         fits = map(one, targets)  # starting a pool takes longer than a small SVM
     else:
-        fits = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(delayed(one)(target) for target in targets)
-    fits = list(tqdm(fits, total=len(targets), desc="one class against the rest", delay=BAR_AFTER, leave=False, file=sys.stderr))
+        fits = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")(
+            delayed(one)(target) for target in targets
+        )
+    fits = list(
+        tqdm(
+            fits,
+            total=len(targets),
+            desc="one class against the rest",
+            delay=BAR_AFTER,
+            leave=False,
+            file=sys.stderr,
+        )
+    )
     return np.stack([f[0] for f in fits], axis=1), np.array([f[1] for f in fits])
 
 
@@ -213,9 +241,14 @@ class AverageKernelSVM(MultiLabelMKL):
         scores = kernel @ coef
         losses = np.maximum(0.0, 1.0 - signs.T * (scores + bias)).sum()
         history.add(
-            stage="batch", step=1, epoch=1, seconds=history.seconds, n_updates=len(signs), n_support=self.support_.size,
+            stage="batch",
+            step=1,
+            epoch=1,
+            seconds=history.seconds,
+            n_updates=len(signs),
+            n_support=self.support_.size,
             objective=float(0.5 * np.sum(coef * scores) + C * losses),
-        )  # fmt: skip
+        )
         self.history_, self.path_ = history.frame().dropna(axis=1, how="all"), np.stack([weights, weights])
         return self
 
@@ -258,17 +291,23 @@ class BestKernelSVM(AverageKernelSVM):
     def _check_labels(self, y):
         super()._check_labels(y)
         if is_indicator(y):
-            raise ValueError("y must be class labels to choose a kernel by cross-validated accuracy, got an indicator matrix")
+            raise ValueError(
+                "y must be class labels to choose a kernel by cross-validated accuracy, got an indicator matrix"
+            )
 
     def _choose_weights(self, labels):
         n_classes = self.classes_.size
 
         def fit_scores(train, labels_train, test):
-            coef, bias = one_versus_rest(np.ascontiguousarray(train), labels_train, n_classes, self.C, self.n_jobs)
+            coef, bias = one_versus_rest(
+                np.ascontiguousarray(train), labels_train, n_classes, self.C, self.n_jobs
+            )
             return test @ coef + bias
 
         seed = int(as_generator(self.random_state).integers(2**31 - 1))
-        self.kernel_accuracy_ = cross_validated_accuracy(self.bank_, labels, fit_scores, check_count("cv", self.cv, 2), seed)
+        self.kernel_accuracy_ = cross_validated_accuracy(
+            self.bank_, labels, fit_scores, check_count("cv", self.cv, 2), seed
+        )
         best = int(np.argmax(self.kernel_accuracy_))
         self.best_kernel_ = self.bank_.names[best]
         return np.eye(self.bank_.n_kernels)[best]
@@ -357,9 +396,18 @@ class KernelPA(KernelClassifier):
     """
 
     def __init__(
-        self, kernels=None, *, kernel="average", C=1.0, n_epochs=1, cv=5, shuffle=False, normalize=True, memory=2e9,
+        self,
+        kernels=None,
+        *,
+        kernel="average",
+        C=1.0,
+        n_epochs=1,
+        cv=5,
+        shuffle=False,
+        normalize=True,
+        memory=2e9,
         random_state=None,
-    ):  # fmt: skip
+    ):
         self.kernels = kernels
         self.kernel = kernel
         self.C = C
@@ -386,13 +434,20 @@ class KernelPA(KernelClassifier):
         labels = self._start(X, y)
         rng = as_generator(self.random_state)
         weights = self._choose_weights(labels, C, n_epochs, rng)
-        orders = [draw_order(labels.size, rng, shuffle=self.shuffle or epoch > 0) for epoch in range(n_epochs)]
-        coef, self.n_updates_, self.online_errors_ = self._pass(combined_kernel(self.bank_, weights, 1.0), labels, orders, C)
+        orders = [
+            draw_order(labels.size, rng, shuffle=self.shuffle or epoch > 0) for epoch in range(n_epochs)
+        ]
+        coef, self.n_updates_, self.online_errors_ = self._pass(
+            combined_kernel(self.bank_, weights, 1.0), labels, orders, C
+        )
         self._keep(coef, weights)
         return self
 
     def _pass(self, kernel, labels, orders, C):
-        coef, scores = np.zeros((self.classes_.size, labels.size)), np.zeros((self.classes_.size, labels.size))
+        coef, scores = (
+            np.zeros((self.classes_.size, labels.size)),
+            np.zeros((self.classes_.size, labels.size)),
+        )
         errors, n_updates = [], 0
         for order in orders:
             mistakes = np.zeros(order.size, dtype=np.bool_)
@@ -411,7 +466,9 @@ class KernelPA(KernelClassifier):
         if self.kernel in self.bank_.names:
             return np.eye(n_kernels)[self.bank_.names.index(self.kernel)]
         if self.kernel != "best":
-            raise ValueError(f"kernel must be 'average', 'best', an index or one of {self.bank_.names}, got {self.kernel!r}")
+            raise ValueError(
+                f"kernel must be 'average', 'best', an index or one of {self.bank_.names}, got {self.kernel!r}"
+            )
         seed = int(rng.integers(2**31 - 1))
 
         def fit_scores(train, labels_train, test):
@@ -419,7 +476,9 @@ class KernelPA(KernelClassifier):
             orders = [fold_rng.permutation(labels_train.size) for _ in range(n_epochs)]
             return test @ self._pass(np.ascontiguousarray(train), labels_train, orders, C)[0]
 
-        self.kernel_accuracy_ = cross_validated_accuracy(self.bank_, labels, fit_scores, check_count("cv", self.cv, 2), seed)
+        self.kernel_accuracy_ = cross_validated_accuracy(
+            self.bank_, labels, fit_scores, check_count("cv", self.cv, 2), seed
+        )
         best = int(np.argmax(self.kernel_accuracy_))
         self.best_kernel_ = self.bank_.names[best]
         return np.eye(n_kernels)[best]

@@ -75,7 +75,17 @@ class Result(NamedTuple):
 class History:
     """Rows of the training history; the clock stops while the history itself is measured."""
 
-    COLUMNS = ("stage", "step", "epoch", "seconds", "n_updates", "n_support", "online_error", "objective", "dual_gap")
+    COLUMNS = (
+        "stage",
+        "step",
+        "epoch",
+        "seconds",
+        "n_updates",
+        "n_support",
+        "online_error",
+        "objective",
+        "dual_gap",
+    )
 
     def __init__(self):
         self.rows = []
@@ -152,7 +162,9 @@ class Stream:
         gradient_sq = 2.0 * problem.factor * self.diagonal
         largest = np.maximum(gradient_sq.max(axis=0), np.finfo(float).tiny)
         ratios = np.power(gradient_sq / largest, problem.q / 2.0).sum(axis=0)
-        self.gradient_norm_sq = np.where(ratios > 0.0, largest * np.power(np.maximum(ratios, 1e-300), 2.0 / problem.q), 0.0)
+        self.gradient_norm_sq = np.where(
+            ratios > 0.0, largest * np.power(np.maximum(ratios, 1e-300), 2.0 / problem.q), 0.0
+        )
         self.coef = np.zeros((n_classes, n))
         self.norms_sq, self.norms, self.weights = (np.zeros(n_kernels) for _ in range(3))
         self.active = np.zeros(n_kernels, dtype=np.int64)
@@ -178,12 +190,21 @@ class Stream:
             self.coef[:, : len(start[0])] = start[0].T
             self.norms_sq[:] = start[1]
             engine.refresh_link(
-                self.norms_sq, self.norms, self.weights, 0.0, problem.q, self.params[engine.ROUNDING], self.active, self.reals,
+                self.norms_sq,
+                self.norms,
+                self.weights,
+                0.0,
+                problem.q,
+                self.params[engine.ROUNDING],
+                self.active,
+                self.reals,
                 self.counts,
-            )  # fmt: skip
+            )
         self._open_rows()
         small = long_run and self.score_bytes <= CACHE_BYTES
-        wants_scores = scores == "maintain" or (scores == "auto" and self._scores_fit() and (small or not bank.resident))
+        wants_scores = scores == "maintain" or (
+            scores == "auto" and self._scores_fit() and (small or not bank.resident)
+        )
         self._set_route("maintain" if wants_scores else "recompute")
 
     # ---------------------------------------------------------------- rows
@@ -244,7 +265,9 @@ class Stream:
             self.entry_index = np.empty((n_classes, n), dtype=np.uint32)
             self.entry_value = np.zeros((n_classes, n), dtype=bank_dtype)
             self.entry_count = np.zeros(n_classes, dtype=np.int64)
-            engine.index_entries(self.coef, self.entry_of, self.entry_index, self.entry_value, self.entry_count)
+            engine.index_entries(
+                self.coef, self.entry_of, self.entry_index, self.entry_value, self.entry_count
+            )
 
     def _refresh_scores(self):
         """Maintained scores (and block norms) anew from the coefficients."""
@@ -265,8 +288,12 @@ class Stream:
                 for first in range(start, stop, SUM_ROWS):
                     last = min(first + SUM_ROWS, stop)
                     for j in range(bank.n_kernels):
-                        self.maintained[:, j, :] += cast[:, first:last] @ self.buffer[first - start : last - start, j]
-        self.norms_sq[:] = self.problem.factor * np.einsum("ci,cji->j", self.coef, self.maintained, dtype=np.float64)
+                        self.maintained[:, j, :] += (
+                            cast[:, first:last] @ self.buffer[first - start : last - start, j]
+                        )
+        self.norms_sq[:] = self.problem.factor * np.einsum(
+            "ci,cji->j", self.coef, self.maintained, dtype=np.float64
+        )
         self.updates_at_refresh = self.counts[engine.N_UPDATES]
 
     def _reconsider_route(self, update_share):
@@ -313,11 +340,36 @@ class Stream:
         position = 0
         while True:
             position = engine.visit_samples(
-                self.rule, self.flat, self.row_of, self.row_stride, self.kernel_stride, order, position, self.problem.labels,
-                self.diagonal, self.gradient_norm_sq, self.coef, self.norms_sq, self.norms, self.weights, self.active,
-                self.maintained, self.entry_of, self.entry_index, self.entry_value, self.entry_count, self.combined,
-                self.cast_weights, self.difference, self.products, self.scores, self.params, self.reals, self.counts, mistakes,
-            )  # fmt: skip
+                self.rule,
+                self.flat,
+                self.row_of,
+                self.row_stride,
+                self.kernel_stride,
+                order,
+                position,
+                self.problem.labels,
+                self.diagonal,
+                self.gradient_norm_sq,
+                self.coef,
+                self.norms_sq,
+                self.norms,
+                self.weights,
+                self.active,
+                self.maintained,
+                self.entry_of,
+                self.entry_index,
+                self.entry_value,
+                self.entry_count,
+                self.combined,
+                self.cast_weights,
+                self.difference,
+                self.products,
+                self.scores,
+                self.params,
+                self.reals,
+                self.counts,
+                mistakes,
+            )
             if position >= order.size:
                 break
             if self.maintained.size:
@@ -340,7 +392,9 @@ class Stream:
         size = window.size
         near = self.bank.restrict(window, resident=True)
         _, sample = np.unique(window, return_inverse=True)
-        if sample.max() < size - 1:  # a sample drawn twice meets itself: its kernels are the diagonal, free of rounding
+        if (
+            sample.max() < size - 1
+        ):  # a sample drawn twice meets itself: its kernels are the diagonal, free of rounding
             one, other = np.nonzero(sample[:, None] == sample)
             near.stack[:, one, other] = near.diagonal[:, one]
         flat, row_stride, kernel_stride = flat_view(near.stack)
@@ -350,11 +404,36 @@ class Stream:
         steps[0, size] = 1.0
         labels = self.problem.labels[window]
         engine.visit_samples(
-            self.rule, flat, places, row_stride, kernel_stride, places, 0, labels, near.diagonal, self.gradient_norm_sq[window],
-            steps, self.norms_sq, self.norms, self.weights, self.active, np.take(self.maintained, window, axis=2), self.entry_of,
-            self.entry_index, self.entry_value, self.entry_count, self.combined, self.cast_weights, self.difference, self.products,
-            self.scores, self.params, self.reals, self.counts, mistakes,
-        )  # fmt: skip
+            self.rule,
+            flat,
+            places,
+            row_stride,
+            kernel_stride,
+            places,
+            0,
+            labels,
+            near.diagonal,
+            self.gradient_norm_sq[window],
+            steps,
+            self.norms_sq,
+            self.norms,
+            self.weights,
+            self.active,
+            np.take(self.maintained, window, axis=2),
+            self.entry_of,
+            self.entry_index,
+            self.entry_value,
+            self.entry_count,
+            self.combined,
+            self.cast_weights,
+            self.difference,
+            self.products,
+            self.scores,
+            self.params,
+            self.reals,
+            self.counts,
+            mistakes,
+        )
         if steps[0, size] != 1.0:
             self.coef *= steps[0, size]
             self.maintained *= self.maintained.dtype.type(steps[0, size])
@@ -367,7 +446,15 @@ class Stream:
                 amount = steps[label, place]
                 self.coef[label, window[place]] += amount
                 self.coef[rival, window[place]] -= amount
-                engine.add_row(self.maintained, label, rival, self.flat, row * self.row_stride, self.kernel_stride, amount)
+                engine.add_row(
+                    self.maintained,
+                    label,
+                    rival,
+                    self.flat,
+                    row * self.row_stride,
+                    self.kernel_stride,
+                    amount,
+                )
 
     # ---------------------------------------------------------------- what a run has reached
 
@@ -409,7 +496,13 @@ class Stream:
     def scores_now(self, dual_coef, kernel_weights):
         """Class scores of all training samples at the present point."""
         if self.maintained.size:
-            return self.problem.factor * self.scale * np.einsum("cji,j->ic", self.maintained, kernel_weights.astype(self.bank.dtype), optimize=True)
+            return (
+                self.problem.factor
+                * self.scale
+                * np.einsum(
+                    "cji,j->ic", self.maintained, kernel_weights.astype(self.bank.dtype), optimize=True
+                )
+            )
         return self.problem.training_scores(dual_coef, kernel_weights)
 
     def objective(self):
@@ -430,5 +523,7 @@ class Stream:
             factor = n / max(1.0, self.reals[engine.STEP])
         else:
             factor = self.scale * self.problem.regularization * n / self.problem.q
-        value, _, _ = self.problem.dual_bound(self.coef.T * factor, np.maximum(0.0, self.norms_sq) * factor**2)
+        value, _, _ = self.problem.dual_bound(
+            self.coef.T * factor, np.maximum(0.0, self.norms_sq) * factor**2
+        )
         return value

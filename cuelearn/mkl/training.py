@@ -49,9 +49,22 @@ class Training:
     """
 
     def __init__(
-        self, problem, *, tol=None, measure="auto", rng=None, shuffle=True, sampling="permutation", callback=None, verbose=False,
-        scores="auto", name="", long_run=True, certify=True, stream=Stream,
-    ):  # fmt: skip
+        self,
+        problem,
+        *,
+        tol=None,
+        measure="auto",
+        rng=None,
+        shuffle=True,
+        sampling="permutation",
+        callback=None,
+        verbose=False,
+        scores="auto",
+        name="",
+        long_run=True,
+        certify=True,
+        stream=Stream,
+    ):
         if measure not in ("auto", "geometric", "every", "end"):
             raise ValueError(f"measure must be 'auto', 'geometric', 'every' or 'end', got {measure!r}")
         if tol is not None:
@@ -103,15 +116,25 @@ class Training:
         stream, history = self.stream, self.history
         stream.start_stage(rule, **rule_params)
         bar = tqdm(
-            total=n_epochs, desc=f"{self.name} {stage}".strip(), unit="epoch", delay=BAR_AFTER, leave=False,
-            disable=not self.verbose, file=sys.stderr,
-        )  # fmt: skip
+            total=n_epochs,
+            desc=f"{self.name} {stage}".strip(),
+            unit="epoch",
+            delay=BAR_AFTER,
+            leave=False,
+            disable=not self.verbose,
+            file=sys.stderr,
+        )
         next_measure = 1
         with bar:
             for epoch in range(1, n_epochs + 1):
                 before = stream.n_updates
                 mistakes = stream.visit(
-                    draw_order(self.problem.bank.n_samples, self.rng, shuffle=self.shuffle or self.epoch > 0, sampling=self.sampling)
+                    draw_order(
+                        self.problem.bank.n_samples,
+                        self.rng,
+                        shuffle=self.shuffle or self.epoch > 0,
+                        sampling=self.sampling,
+                    )
                 )
                 history.pause()
                 self.epoch += 1
@@ -120,7 +143,9 @@ class Training:
                 last = epoch == n_epochs
                 quiet = until_no_loss and stream.n_updates == before
                 ends = last or quiet
-                scheduled = self.measure == "every" or (self.measure == "geometric" and (epoch >= next_measure or ends))
+                scheduled = self.measure == "every" or (
+                    self.measure == "geometric" and (epoch >= next_measure or ends)
+                )
                 if scheduled:
                     next_measure = max(next_measure + 1, int(1.5 * epoch))
                 self._record(stage, mistakes, scheduled, certify)
@@ -183,6 +208,15 @@ class Training:
         self.extra["stopped"] = self.stopped
         errors = np.concatenate(self.errors) if self.errors else np.zeros(0, dtype=np.bool_)
         return Result(
-            coef, weights, self.history.frame(), value, gap, self.epoch, self.stream.n_updates, self.converged, errors,
-            np.maximum(0.0, self.stream.norms_sq * self.stream.scale**2), self.extra,
-        )  # fmt: skip
+            coef,
+            weights,
+            self.history.frame(),
+            value,
+            gap,
+            self.epoch,
+            self.stream.n_updates,
+            self.converged,
+            errors,
+            np.maximum(0.0, self.stream.norms_sq * self.stream.scale**2),
+            self.extra,
+        )

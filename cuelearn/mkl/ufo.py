@@ -75,9 +75,25 @@ class UFOMKL(StochasticMKL):
     """
 
     def __init__(
-        self, kernels=None, *, p="auto", C=1.0, alpha=0.0, n_epochs=50, loss="multiclass", tol=None, measure="auto", shuffle=True,
-        sampling="permutation", normalize=True, memory=2e9, scores="auto", random_state=None, callback=None, verbose=True,
-    ):  # fmt: skip
+        self,
+        kernels=None,
+        *,
+        p="auto",
+        C=1.0,
+        alpha=0.0,
+        n_epochs=50,
+        loss="multiclass",
+        tol=None,
+        measure="auto",
+        shuffle=True,
+        sampling="permutation",
+        normalize=True,
+        memory=2e9,
+        scores="auto",
+        random_state=None,
+        callback=None,
+        verbose=True,
+    ):
         self.kernels = kernels
         self.p = p
         self.C = C

@@ -70,15 +70,23 @@ def resolve_groups(groups, names):
         return np.zeros(len(names), dtype=np.int64)
     if isinstance(groups, str):
         if groups != "prefix":
-            raise ValueError(f"groups must be None, 'prefix' or a list of one label per kernel, got {groups!r}")
+            raise ValueError(
+                f"groups must be None, 'prefix' or a list of one label per kernel, got {groups!r}"
+            )
         labels = [re.split(r"[_\-:/. ]", name, maxsplit=1)[0] for name in names]
     else:
         try:
             labels = np.asarray(groups).tolist()
         except (TypeError, ValueError):
             labels = None
-        if not isinstance(labels, list) or len(labels) != len(names) or not all(isinstance(g, (int, str)) for g in labels):
-            raise ValueError(f"groups must be None, 'prefix' or a list of {len(names)} labels, one per kernel, got {groups!r}")
+        if (
+            not isinstance(labels, list)
+            or len(labels) != len(names)
+            or not all(isinstance(g, (int, str)) for g in labels)
+        ):
+            raise ValueError(
+                f"groups must be None, 'prefix' or a list of {len(names)} labels, one per kernel, got {groups!r}"
+            )
     seen = {}
     return np.array([seen.setdefault(label, len(seen)) for label in labels], dtype=np.int64)
 
@@ -178,7 +186,9 @@ class MirrorMachine(ClassMachine):
         for _ in range(MOST_INNER):
             weights = used / gamma[group]
             known = math.isfinite(self.objective)
-            found = self.svm(weights, SVM_SHARE * (self.wanted() / self.objective if known else self.share * self.tol))
+            found = self.svm(
+                weights, SVM_SHARE * (self.wanted() / self.objective if known else self.share * self.tol)
+            )
             missed = found.gap > 1.5 * self.problem.svm_tol * (found.value + found.gap)
             quadratics = yield
             total = float(found.alpha.sum())
@@ -191,7 +201,9 @@ class MirrorMachine(ClassMachine):
             if above - value <= self.wanted() or self.converged:
                 break
             if missed:  # weights too unequal for the solver of the SVM
-                self.floor = max(self.floor, min(float((gamma**self.power).min()), 0.25 * self.tol / gamma.size))
+                self.floor = max(
+                    self.floor, min(float((gamma**self.power).min()), 0.25 * self.tol / gamma.size)
+                )
             gamma, before = self.towards(gamma, best, before)
         return value, -0.5 * quadratics / best[group], best, weights
 
@@ -210,7 +222,9 @@ class MirrorMachine(ClassMachine):
 
     def start(self):
         """Measure the first point."""
-        self.value, self.slope, self.gamma, self.weights = yield from self.evaluate(np.exp(self.logs), self.gamma)
+        self.value, self.slope, self.gamma, self.weights = yield from self.evaluate(
+            np.exp(self.logs), self.gamma
+        )
 
     def _moved(self, length, slope):
         """Logarithms after an entropic step."""
@@ -237,8 +251,16 @@ class MirrorMachine(ClassMachine):
             new = np.exp(logs)
             found = yield from self.evaluate(new, self.gamma)
             divergence = float(new @ np.maximum(logs - self.logs, -700.0))
-            promised = self.value + float(self.slope @ (new - old)) + (divergence / length if length > 0.0 else 0.0)
-            if self.eta is not None or length == 0.0 or self.converged or found[0] <= promised + self.wanted() or trial == MOST_TRIALS - 1:
+            promised = (
+                self.value + float(self.slope @ (new - old)) + (divergence / length if length > 0.0 else 0.0)
+            )
+            if (
+                self.eta is not None
+                or length == 0.0
+                or self.converged
+                or found[0] <= promised + self.wanted()
+                or trial == MOST_TRIALS - 1
+            ):
                 break
             length *= SHRINK
         self.logs, self.length = logs, GROW * length if length > 0.0 else None
@@ -249,7 +271,9 @@ class MirrorMachine(ClassMachine):
             self.share = max(LEAST_INNER_SHARE, 0.5 * self.share)
 
 
-def solve_vskl(problem, *, groups=None, s=np.inf, eta="auto", tol=1e-2, max_iter=500, callback=None, verbose=False):
+def solve_vskl(
+    problem, *, groups=None, s=np.inf, eta="auto", tol=1e-2, max_iter=500, callback=None, verbose=False
+):
     r"""VSKL of every class: mirror descent on the weights within groups, SVMs in alternation with the weights of groups.
 
     Parameters
@@ -373,9 +397,20 @@ class VSKL(PerClassMKL):
     """
 
     def __init__(
-        self, kernels=None, *, groups=None, s=np.inf, C=1.0, eta="auto", tol=1e-2, max_iter=500, normalize=True, memory=2e9,
-        callback=None, verbose=False,
-    ):  # fmt: skip
+        self,
+        kernels=None,
+        *,
+        groups=None,
+        s=np.inf,
+        C=1.0,
+        eta="auto",
+        tol=1e-2,
+        max_iter=500,
+        normalize=True,
+        memory=2e9,
+        callback=None,
+        verbose=False,
+    ):
         self.kernels = kernels
         self.groups = groups
         self.s = s
@@ -390,7 +425,11 @@ class VSKL(PerClassMKL):
 
     def _solve(self, problem, callback):
         names = problem.bank.names
-        if isinstance(self.groups, str) and len(names) > 1 and resolve_groups(self.groups, names).max() + 1 == len(names):
+        if (
+            isinstance(self.groups, str)
+            and len(names) > 1
+            and resolve_groups(self.groups, names).max() + 1 == len(names)
+        ):
             warnings.warn(
                 f"groups='prefix' puts each of the {len(names)} kernels into a group of its own, since no two names ({names[0]}, {names[1]}"
                 f"{', ...' if len(names) > 2 else ''}) begin alike; give groups as a list of one label per kernel",
@@ -398,9 +437,15 @@ class VSKL(PerClassMKL):
                 stacklevel=3,
             )
         return solve_vskl(
-            problem, groups=self.groups, s=self.s, eta=self.eta, tol=self.tol, max_iter=self.max_iter, callback=callback,
+            problem,
+            groups=self.groups,
+            s=self.s,
+            eta=self.eta,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            callback=callback,
             verbose=self.verbose,
-        )  # fmt: skip
+        )
 
     def _take(self, result):
         super()._take(result)

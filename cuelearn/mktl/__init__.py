@@ -10,4 +10,14 @@ from cuelearn.mktl.mktl import MKTL, P_RANGE, solve_mktl
 from cuelearn.mktl.multikt import MultiKT
 from cuelearn.mktl.problem import TransferProblem
 
-__all__ = ["AverageTL", "MKTL", "MultiKT", "NoTransfer", "P_RANGE", "PriorFeatures", "TransferProblem", "load", "solve_mktl"]
+__all__ = [
+    "AverageTL",
+    "MKTL",
+    "MultiKT",
+    "NoTransfer",
+    "P_RANGE",
+    "PriorFeatures",
+    "TransferProblem",
+    "load",
+    "solve_mktl",
+]

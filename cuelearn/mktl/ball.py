@@ -172,7 +172,10 @@ class Newton:
             to_v -= ahead.a * ahead.v
             to_xi += ahead.a * ahead.xi
             to_z -= jordan(self.cone.back(np.append(0.0, ahead.beta)), self.cone.forth(ahead.z))
-        target, q = self.D * (self.lack - to_xi / self.room + to_v / a), self.cone.back(self.cone.divide(to_z))
+        target, q = (
+            self.D * (self.lack - to_xi / self.room + to_v / a),
+            self.cone.back(self.cone.divide(to_z)),
+        )
         step = cho_solve(self.factor, target @ self.G + self.slope + q[1:], check_finite=False)
         da = target - self.D * (self.G @ step)
         dz = q - self.cone.back(self.cone.back(np.append(0.0, step)))
@@ -181,7 +184,12 @@ class Newton:
     def reach(self, move):
         """Largest step in [0, 1] that stays inside."""
         _, a, v, xi, z = self.point
-        linear = min(longest_step(a, move.a), longest_step(self.room, -move.a), longest_step(v, move.v), longest_step(xi, move.xi))
+        linear = min(
+            longest_step(a, move.a),
+            longest_step(self.room, -move.a),
+            longest_step(v, move.v),
+            longest_step(xi, move.xi),
+        )
         return min(linear, longest_in_cone(self.s, np.append(0.0, move.beta)), longest_in_cone(z, move.z))
 
     def next(self):
@@ -258,7 +266,9 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
 
     def solution(beta, alpha, n_iter):
         value = float(np.mean(omega * np.maximum(0.0, offsets - slopes @ beta)))
-        return BallSolution(beta, alpha, value, float(alpha @ offsets - radius * np.linalg.norm(alpha @ slopes)) / n, n_iter)
+        return BallSolution(
+            beta, alpha, value, float(alpha @ offsets - radius * np.linalg.norm(alpha @ slopes)) / n, n_iter
+        )
 
     still = solution(np.zeros(K), omega * (offsets > 0.0), 0)
     left, values, right = np.linalg.svd(slopes, full_matrices=False)
@@ -279,9 +289,18 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
     with np.errstate(all="ignore"):
         for n_iter in range(MAX_ITER + 1):
             # Both values with the extra curvature: what the steps bring together.
-            value, pull = float(omega @ np.maximum(0.0, c - G @ point.beta)), float(np.linalg.norm(point.a @ G))
-            best = min(best, (value + 0.5 * delta * float(point.beta @ point.beta), point.beta), key=lambda pair: pair[0])
-            dual = float(point.a @ c) - (pull**2 / (2.0 * delta) if pull <= delta * R else R * pull - 0.5 * delta * R**2)
+            value, pull = (
+                float(omega @ np.maximum(0.0, c - G @ point.beta)),
+                float(np.linalg.norm(point.a @ G)),
+            )
+            best = min(
+                best,
+                (value + 0.5 * delta * float(point.beta @ point.beta), point.beta),
+                key=lambda pair: pair[0],
+            )
+            dual = float(point.a @ c) - (
+                pull**2 / (2.0 * delta) if pull <= delta * R else R * pull - 0.5 * delta * R**2
+            )
             best_dual = max(best_dual, (dual, point.a), key=lambda pair: pair[0])
             gap = best[0] - best_dual[0]
             waited = 0 if gap < 0.9 * least else waited + 1
@@ -297,4 +316,6 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
             point = following
     beta = (best[1] @ right[usable]) * (size / length)
     norm = float(np.linalg.norm(beta))
-    return solution(beta * (radius / norm if norm > radius else 1.0), np.clip(best_dual[1], 0.0, omega), n_iter)
+    return solution(
+        beta * (radius / norm if norm > radius else 1.0), np.clip(best_dual[1], 0.0, omega), n_iter
+    )

@@ -61,10 +61,14 @@ class TransferClassifier(KernelClassifier):
         labels = self._start(X, y)
         if self._is_precomputed():
             if self.priors is not None and len(self.priors):
-                raise ValueError("priors need X: with kernels='precomputed' hand their scores over by scores=")
+                raise ValueError(
+                    "priors need X: with kernels='precomputed' hand their scores over by scores="
+                )
             mine, names, self._priors = np.zeros((labels.size, 0)), [], None
         else:
-            self._priors = PriorScores(self.priors, self.n_features_in_, getattr(self, "feature_names_in_", None))
+            self._priors = PriorScores(
+                self.priors, self.n_features_in_, getattr(self, "feature_names_in_", None)
+            )
             mine = self._priors.columns(X if hasattr(X, "iloc") else np.asarray(X))
             names = self._priors.names
         given, of = given_scores(scores, labels.size)
@@ -132,7 +136,9 @@ class TransferClassifier(KernelClassifier):
         """
         check_is_fitted(self)
         if self._is_precomputed():
-            raise ValueError("priors need X, and this model has precomputed kernels: hand their scores over by scores=")
+            raise ValueError(
+                "priors need X, and this model has precomputed kernels: hand their scores over by scores="
+            )
         attached = PriorScores(priors, self.n_features_in_, getattr(self, "feature_names_in_", None))
         own, place = self.prior_names_[: len(self.prior_names_) - self._n_given], 0
         attached._widths = []
@@ -147,18 +153,24 @@ class TransferClassifier(KernelClassifier):
             place += width
         if place < len(own) or len(attached._widths) < len(attached.entries):
             names = [entry[0] for entry in attached.entries]
-            raise ValueError(f"priors must be those of the fit in their order, with the columns {own}, got {names}")
+            raise ValueError(
+                f"priors must be those of the fit in their order, with the columns {own}, got {names}"
+            )
         self.priors, self._priors = priors, attached
         return self
 
     def _class_scores(self, X, scores=None):
         check_is_fitted(self)
         kernel_part = super()._class_scores(X)
-        total = kernel_part + self._scores_on(self._plain(X), scores, len(kernel_part)) @ self.transfer_weights_.T
+        total = (
+            kernel_part + self._scores_on(self._plain(X), scores, len(kernel_part)) @ self.transfer_weights_.T
+        )
         return total + self.intercept_ if hasattr(self, "intercept_") else total
 
     def _plain(self, X):
-        return X if hasattr(X, "iloc") or isinstance(X, CrossBank) or self._is_precomputed() else np.asarray(X)
+        return (
+            X if hasattr(X, "iloc") or isinstance(X, CrossBank) or self._is_precomputed() else np.asarray(X)
+        )
 
     def decision_function(self, X, scores=None):
         """Class scores, equation 6.1.
@@ -208,7 +220,12 @@ class TransferClassifier(KernelClassifier):
 
     def __sklearn_clone__(self):
         """A copy that is not fitted; its priors are, they are given knowledge."""
-        copied = type(self)(**{k: v if k == "priors" else clone(v, safe=False) for k, v in self.get_params(deep=False).items()})
+        copied = type(self)(
+            **{
+                k: v if k == "priors" else clone(v, safe=False)
+                for k, v in self.get_params(deep=False).items()
+            }
+        )
         if hasattr(self, "_metadata_request"):  # whether scores are passed on by a Pipeline or a search
             copied._metadata_request = copy.deepcopy(self._metadata_request)
         return copied
@@ -220,14 +237,29 @@ class TransferClassifier(KernelClassifier):
         finally:
             self.priors = priors
         head["n_given"] = self._n_given
-        for part in (head["parameters"], head["fitted"]):  # keys of a dict are classes or numbers, of which JSON would make words
-            part.update({k: {"items": list(v.items())} for k, v in part.items() if isinstance(v, dict) and set(v) != {"table"}})
+        for part in (
+            head["parameters"],
+            head["fitted"],
+        ):  # keys of a dict are classes or numbers, of which JSON would make words
+            part.update(
+                {
+                    k: {"items": list(v.items())}
+                    for k, v in part.items()
+                    if isinstance(v, dict) and set(v) != {"table"}
+                }
+            )
         return head, arrays
 
     @classmethod
     def _unpack(cls, head, arrays):
         for part in (head["parameters"], head["fitted"]):
-            part.update({k: dict(map(tuple, v["items"])) for k, v in part.items() if isinstance(v, dict) and set(v) == {"items"}})
+            part.update(
+                {
+                    k: dict(map(tuple, v["items"]))
+                    for k, v in part.items()
+                    if isinstance(v, dict) and set(v) == {"items"}
+                }
+            )
         model = super()._unpack(head, arrays)
         model._priors, model._n_given = None, head["n_given"]
         return model
@@ -253,10 +285,18 @@ def class_weights(given, classes, labels):
     counts = np.bincount(labels, minlength=classes.size)
     if isinstance(given, str) and given == "positive":
         if classes.size != 2:
-            raise ValueError(f"class_weight='positive' needs exactly 2 classes, y has {classes.size}; use 'balanced' or a dict")
+            raise ValueError(
+                f"class_weight='positive' needs exactly 2 classes, y has {classes.size}; use 'balanced' or a dict"
+            )
         return {keys[0]: 1.0, keys[1]: float(counts[0] / counts[1])}
     if isinstance(given, str) and given == "balanced":
-        return dict(zip(keys, compute_class_weight("balanced", classes=np.arange(classes.size), y=labels).tolist(), strict=True))
+        return dict(
+            zip(
+                keys,
+                compute_class_weight("balanced", classes=np.arange(classes.size), y=labels).tolist(),
+                strict=True,
+            )
+        )
     if not isinstance(given, dict):
         raise ValueError(f"class_weight must be None, 'positive', 'balanced' or a dict, got {given!r}")
     unknown = set(given) - set(keys)

@@ -35,7 +35,16 @@ class _OneSVM(TransferClassifier):
     averages_scores = False
 
     def __init__(
-        self, kernels=None, priors=None, *, C=1.0, class_weight=None, scaling="rms", normalize=True, memory=2e9, n_jobs=None
+        self,
+        kernels=None,
+        priors=None,
+        *,
+        C=1.0,
+        class_weight=None,
+        scaling="rms",
+        normalize=True,
+        memory=2e9,
+        n_jobs=None,
     ):
         self.kernels = kernels
         self.priors = priors
@@ -53,8 +62,19 @@ class _OneSVM(TransferClassifier):
         kernel = combined_kernel(self.bank_, weights, 1.0)
         if self.averages_scores:  # not by BLAS, whose sums may depend on the number of its threads
             kernel += share * np.einsum("ik,jk->ij", S, S)
-        coef, bias = one_versus_rest(kernel, labels, self.classes_.size, C, self.n_jobs, weighing(self.class_weight, self.classes_, labels))
-        transfer = share * np.einsum("ic,ik->ck", coef, S) if self.averages_scores else np.zeros((self.classes_.size, S.shape[1]))
+        coef, bias = one_versus_rest(
+            kernel,
+            labels,
+            self.classes_.size,
+            C,
+            self.n_jobs,
+            weighing(self.class_weight, self.classes_, labels),
+        )
+        transfer = (
+            share * np.einsum("ic,ik->ck", coef, S)
+            if self.averages_scores
+            else np.zeros((self.classes_.size, S.shape[1]))
+        )
         self._set(coef, weights, transfer, bias)
 
 
@@ -164,7 +184,17 @@ class PriorFeatures(TransferClassifier):
     (array([0, 1, 2]), 1.0)
     """
 
-    def __init__(self, kernels=None, priors=None, *, C=1.0, class_weight=None, scaling="rms", normalize=True, memory=2e9):
+    def __init__(
+        self,
+        kernels=None,
+        priors=None,
+        *,
+        C=1.0,
+        class_weight=None,
+        scaling="rms",
+        normalize=True,
+        memory=2e9,
+    ):
         self.kernels = kernels
         self.priors = priors
         self.C = C
@@ -177,7 +207,9 @@ class PriorFeatures(TransferClassifier):
         C, n_classes = check_positive("C", self.C), self.classes_.size
         weights = weighing(self.class_weight, self.classes_, labels)
         if S.shape[1] == 0:
-            raise ValueError("PriorFeatures needs one column of scores at least: give priors, or scores to fit")
+            raise ValueError(
+                "PriorFeatures needs one column of scores at least: give priors, or scores to fit"
+            )
         problems = [1] if n_classes == 2 else range(n_classes)
         coef, transfer, bias = [], [], []
         for c in problems:

@@ -53,7 +53,9 @@ def class_values(i, label, mine, effective, scores, value):
 
 
 @njit(cache=True)
-def swap(i, j, kernel, prior, of_scores, labels, limits, coef, scores, theta, effective, value, other, threshold):
+def swap(
+    i, j, kernel, prior, of_scores, labels, limits, coef, scores, theta, effective, value, other, threshold
+):
     r"""Two samples exchange coefficients of two classes: i gains in a and loses in b, j the opposite.
 
     The sum of each class's coefficients stays, and with it what all samples' scores have in common. Where the scores of the priors are
@@ -70,9 +72,13 @@ def swap(i, j, kernel, prior, of_scores, labels, limits, coef, scores, theta, ef
     up, down = -1, -1
     for c in range(n_classes):
         value[c] -= other[c]
-        if (limits[i] if c == labels[i] else 0.0) - coef[i, c] > 1e-14 * limits[i] and (up < 0 or value[c] < value[up]):
+        if (limits[i] if c == labels[i] else 0.0) - coef[i, c] > 1e-14 * limits[i] and (
+            up < 0 or value[c] < value[up]
+        ):
             up = c
-        if (limits[j] if c == labels[j] else 0.0) - coef[j, c] > 1e-14 * limits[j] and (down < 0 or value[c] > value[down]):
+        if (limits[j] if c == labels[j] else 0.0) - coef[j, c] > 1e-14 * limits[j] and (
+            down < 0 or value[c] > value[down]
+        ):
             down = c
     if up < 0 or down < 0 or up == down or value[down] - value[up] <= threshold:
         return False
@@ -182,7 +188,22 @@ def ascend_pairs(kernel, prior, of_scores, labels, limits, coef, scores, theta, 
                     effective[down, z] = of_scores[down, z] * theta[down, z]
             if steps > before and n_scores > 0 and n > 1:
                 j = (i + 1 + (sweep * STRIDE) % (n - 1)) % n
-                steps += swap(i, j, kernel, prior, of_scores, labels, limits, coef, scores, theta, effective, value, other, threshold)
+                steps += swap(
+                    i,
+                    j,
+                    kernel,
+                    prior,
+                    of_scores,
+                    labels,
+                    limits,
+                    coef,
+                    scores,
+                    theta,
+                    effective,
+                    value,
+                    other,
+                    threshold,
+                )
         if worst <= tolerance:
             return sweep + 1, worst, steps
         threshold = max(tolerance, 0.1 * worst)  # small violations wait while large ones remain
@@ -191,7 +212,9 @@ def ascend_pairs(kernel, prior, of_scores, labels, limits, coef, scores, theta, 
 
 def usable_groups(problem):
     """Groups that are not zero on all samples."""
-    columns = np.broadcast_to(np.any(problem.scores != 0.0, axis=0), (problem.n_classes, problem.scores.shape[1]))
+    columns = np.broadcast_to(
+        np.any(problem.scores != 0.0, axis=0), (problem.n_classes, problem.scores.shape[1])
+    )
     return problem.join(problem.bank.diagonal.max(axis=1), columns.astype(np.float64)) > 0.0
 
 
@@ -254,7 +277,10 @@ def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, record=None):
         with np.errstate(divide="ignore"):
             log_weights = np.maximum(np.log(start), math.log(start.max()) - LONGEST_WAY)
     else:
-        log_weights = np.full(problem.n_groups, -math.log(problem.regularization) - (2.0 / problem.p - 1.0) * math.log(problem.n_groups))
+        log_weights = np.full(
+            problem.n_groups,
+            -math.log(problem.regularization) - (2.0 / problem.p - 1.0) * math.log(problem.n_groups),
+        )
     log_weights[~usable] = -np.inf
     best, steps, relative = (np.inf, None, None), 0, 1.0
     for round_number in range(1, max_rounds + 1):
@@ -263,10 +289,21 @@ def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, record=None):
         kernel = combined_kernel(bank, of_kernels / problem.factor, problem.factor)
         scores = np.ascontiguousarray((kernel @ B).T / n)
         theta = np.ascontiguousarray(problem.score_blocks(B) / n)
-        tolerance = 0.1 * max(relative, tol) * (best[0] if np.isfinite(best[0]) else problem.mean_loss_at_zero)
+        tolerance = (
+            0.1 * max(relative, tol) * (best[0] if np.isfinite(best[0]) else problem.mean_loss_at_zero)
+        )
         done = ascend_pairs(
-            kernel, problem.scores, np.ascontiguousarray(of_scores), labels, limits, B, scores, theta, tolerance, SWEEPS
-        )  # fmt: skip
+            kernel,
+            problem.scores,
+            np.ascontiguousarray(of_scores),
+            labels,
+            limits,
+            B,
+            scores,
+            theta,
+            tolerance,
+            SWEEPS,
+        )
         steps += done[2]
         norms = np.sqrt(block_norms_sq(problem, B, scores, theta, weights))
         class_scores = scores.T + problem.scores @ (of_scores * theta).T

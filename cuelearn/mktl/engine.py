@@ -13,9 +13,24 @@ from numba import njit
 
 from cuelearn.core.losses import competitor
 from cuelearn.mkl.engine import (
-    DUAL_NORM, ETA, FACTOR, LAMBDA, N_ACTIVE, N_MISTAKES, N_UPDATES, Q, RADIUS, ROUNDING, SCALE, SMALLEST_SCALE, STEP, STRENGTH, add_row,
-    fold_scale, refresh_link,
-)  # fmt: skip
+    DUAL_NORM,
+    ETA,
+    FACTOR,
+    LAMBDA,
+    N_ACTIVE,
+    N_MISTAKES,
+    N_UPDATES,
+    RADIUS,
+    ROUNDING,
+    SCALE,
+    SMALLEST_SCALE,
+    STEP,
+    STRENGTH,
+    Q,
+    add_row,
+    fold_scale,
+    refresh_link,
+)
 from cuelearn.mkl.rules import BATCH, FIXED, proximal_strength
 
 
@@ -45,9 +60,33 @@ def move_blocks(theta, prior, label, rival, step, factor, norms_sq, n_kernels, s
 
 @njit(cache=True)
 def visit_samples(
-    rule, flat, row_of, row_stride, kernel_stride, order, start, labels, diagonal, gradient_norm_sq, cost, prior, shared,
-    coef, theta, effective, norms_sq, norms, weights, active, maintained, scores, params, reals, counts, mistakes,
-):  # fmt: skip
+    rule,
+    flat,
+    row_of,
+    row_stride,
+    kernel_stride,
+    order,
+    start,
+    labels,
+    diagonal,
+    gradient_norm_sq,
+    cost,
+    prior,
+    shared,
+    coef,
+    theta,
+    effective,
+    norms_sq,
+    norms,
+    weights,
+    active,
+    maintained,
+    scores,
+    params,
+    reals,
+    counts,
+    mistakes,
+):
     r"""Visit samples in order under OBSCURE's online or batch rule; returns the position reached.
 
     Parameters
@@ -108,7 +147,13 @@ def visit_samples(
         if rule == BATCH:
             gradient_norm = cost[i] * math.sqrt(gradient_norm_sq[i]) if has_loss else 0.0
             reals[STRENGTH] = proximal_strength(
-                reals[STRENGTH], reals[STEP], params[LAMBDA], q, reals[SCALE] * reals[DUAL_NORM], gradient_norm, params[RADIUS]
+                reals[STRENGTH],
+                reals[STEP],
+                params[LAMBDA],
+                q,
+                reals[SCALE] * reals[DUAL_NORM],
+                gradient_norm,
+                params[RADIUS],
             )
             denominator = params[LAMBDA] * reals[STEP] + reals[STRENGTH]
             reals[SCALE] *= max(0.0, 1.0 - params[LAMBDA] / denominator)

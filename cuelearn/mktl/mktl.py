@@ -24,7 +24,9 @@ __all__ = ["MKTL", "P_RANGE", "solve_mktl"]
 P_RANGE = (1.01, 1.05, 1.10, 1.15, 1.20, 1.25, 1.30, 1.40, 1.50)
 
 
-def solve_mktl(problem, *, tol=1e-3, finish=True, max_rounds=ROUNDS, n_epochs_online=5, n_epochs=50, **options):
+def solve_mktl(
+    problem, *, tol=1e-3, finish=True, max_rounds=ROUNDS, n_epochs_online=5, n_epochs=50, **options
+):
     r"""Solve a transfer problem: OBSCURE, then, where that leaves a gap, ascent in the dual.
 
     Parameters
@@ -55,7 +57,12 @@ def solve_mktl(problem, *, tol=1e-3, finish=True, max_rounds=ROUNDS, n_epochs_on
         if will_finish:  # that OBSCURE ends above the tolerance is what the ascent is for
             warnings.simplefilter("ignore", ConvergenceWarning)
         result = solve_obscure(
-            problem, n_epochs_online=n_epochs_online, n_epochs=n_epochs, tol=tol, stream=TransferStream, **options
+            problem,
+            n_epochs_online=n_epochs_online,
+            n_epochs=n_epochs,
+            tol=tol,
+            stream=TransferStream,
+            **options,
         )
     if not will_finish or result.extra["stopped"] or (result.converged and n_epochs):
         return result
@@ -68,12 +75,22 @@ def _finished(problem, result, tol, max_rounds):
     before = 0.0 if result.history.empty else float(result.history["seconds"].iloc[-1])
 
     def record(number, objective, gap):
-        rows.append({"stage": "dual", "step": np.nan, "epoch": number, "seconds": before + time.perf_counter() - began,
-                     "objective": objective, "dual_gap": gap})  # fmt: skip
+        rows.append(
+            {
+                "stage": "dual",
+                "step": np.nan,
+                "epoch": number,
+                "seconds": before + time.perf_counter() - began,
+                "objective": objective,
+                "dual_gap": gap,
+            }
+        )
 
     n = problem.bank.n_samples
     B = result.dual_coef * (problem.regularization * n / problem.q)
-    coef, weights, objective, gap, steps = finish_dual(problem, B, tol=tol, max_rounds=max_rounds, record=record)
+    coef, weights, objective, gap, steps = finish_dual(
+        problem, B, tol=tol, max_rounds=max_rounds, record=record
+    )
     converged = gap <= tol * max(objective, np.finfo(float).tiny)
     if not converged:
         warnings.warn(
@@ -82,10 +99,25 @@ def _finished(problem, result, tol, max_rounds):
             ConvergenceWarning,
             stacklevel=3,
         )
-    history = pd.concat([result.history, pd.DataFrame(rows)], ignore_index=True) if len(result.history) else pd.DataFrame(rows)
+    history = (
+        pd.concat([result.history, pd.DataFrame(rows)], ignore_index=True)
+        if len(result.history)
+        else pd.DataFrame(rows)
+    )
     extra = {**result.extra, "n_steps_dual": steps, "n_rounds_dual": len(rows)}
-    return Result(coef, weights, history, objective, gap, result.n_iter, result.n_updates, converged, result.online_errors,
-                  problem.block_norms_sq(coef), extra)  # fmt: skip
+    return Result(
+        coef,
+        weights,
+        history,
+        objective,
+        gap,
+        result.n_iter,
+        result.n_updates,
+        converged,
+        result.online_errors,
+        problem.block_norms_sq(coef),
+        extra,
+    )
 
 
 class MKTL(TransferClassifier):
@@ -189,10 +221,31 @@ class MKTL(TransferClassifier):
     """
 
     def __init__(
-        self, kernels=None, priors=None, *, p="auto", C=1.0, class_weight=None, loss="auto", scaling="rms", n_epochs_online=5, n_epochs=20,
-        eta=0.5, radius="capped", tol=1e-3, finish=True, measure="auto", shuffle=True, sampling="permutation", normalize=True, memory=2e9,
-        cv=5, random_state=None, callback=None, verbose=True,
-    ):  # fmt: skip
+        self,
+        kernels=None,
+        priors=None,
+        *,
+        p="auto",
+        C=1.0,
+        class_weight=None,
+        loss="auto",
+        scaling="rms",
+        n_epochs_online=5,
+        n_epochs=20,
+        eta=0.5,
+        radius="capped",
+        tol=1e-3,
+        finish=True,
+        measure="auto",
+        shuffle=True,
+        sampling="permutation",
+        normalize=True,
+        memory=2e9,
+        cv=5,
+        random_state=None,
+        callback=None,
+        verbose=True,
+    ):
         self.kernels = kernels
         self.priors = priors
         self.p = p
@@ -229,13 +282,30 @@ class MKTL(TransferClassifier):
         weight = sample_weights(self.class_weight_, self.classes_, labels)
         loss = ("hinge" if n_classes == 2 else "multiclass") if self.loss == "auto" else self.loss
         problem = TransferProblem(
-            bank, labels, n_classes, scores, p=p, C=self.C, loss=loss, sample_weight=None if np.all(weight == 1.0) else weight
+            bank,
+            labels,
+            n_classes,
+            scores,
+            p=p,
+            C=self.C,
+            loss=loss,
+            sample_weight=None if np.all(weight == 1.0) else weight,
         )
         result = solve_mktl(
-            problem, tol=self.tol, finish=self.finish, n_epochs_online=self.n_epochs_online, n_epochs=self.n_epochs, eta=self.eta,
-            radius=self.radius, measure=self.measure, rng=rng, shuffle=self.shuffle, sampling=self.sampling, callback=callback,
+            problem,
+            tol=self.tol,
+            finish=self.finish,
+            n_epochs_online=self.n_epochs_online,
+            n_epochs=self.n_epochs,
+            eta=self.eta,
+            radius=self.radius,
+            measure=self.measure,
+            rng=rng,
+            shuffle=self.shuffle,
+            sampling=self.sampling,
+            callback=callback,
             verbose=self.verbose if verbose is None else verbose,
-        )  # fmt: skip
+        )
         return problem, result
 
     def _chosen_p(self, labels, scores, rng):
@@ -252,15 +322,23 @@ class MKTL(TransferClassifier):
             raise ValueError(f"p must be one word or a sequence of numbers in (1, 2], got {self.p!r}")
         smallest = int(np.bincount(labels).min())
         if smallest < 2:
-            raise ValueError("y must hold at least 2 samples of every class to choose p by cross-validation; give one p or 'auto'")
-        folds = StratifiedKFold(min(check_count("cv", self.cv, 2), smallest), shuffle=True, random_state=int(rng.integers(2**31 - 1)))
+            raise ValueError(
+                "y must hold at least 2 samples of every class to choose p by cross-validation; give one p or 'auto'"
+            )
+        folds = StratifiedKFold(
+            min(check_count("cv", self.cv, 2), smallest),
+            shuffle=True,
+            random_state=int(rng.integers(2**31 - 1)),
+        )
         accuracy = dict.fromkeys(tried, 0.0)
         for train, test in folds.split(labels, labels):
             bank, cross = self.bank_.restrict(train), self.bank_.rows(test)[:, :, train]
             for p in tried:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", ConvergenceWarning)
-                    problem, result = self._solve(bank, labels[train], scores[train], p, np.random.default_rng(0), verbose=False)
+                    problem, result = self._solve(
+                        bank, labels[train], scores[train], p, np.random.default_rng(0), verbose=False
+                    )
                 of_kernels, of_scores = problem.split(result.kernel_weights)
                 held = scores[test] @ (of_scores * problem.score_blocks(result.dual_coef)).T
                 held += np.tensordot(of_kernels, cross, axes=1) @ result.dual_coef

@@ -101,7 +101,9 @@ def least_squares_svm(kernel, targets, ridge):
     try:
         factor = cholesky(inner, lower=True, overwrite_a=True, check_finite=False)
     except LinAlgError:
-        raise ValueError("kernels must be positive semidefinite: their mean is too far from it for this C, lower C") from None
+        raise ValueError(
+            "kernels must be positive semidefinite: their mean is too far from it for this C, lower C"
+        ) from None
     inverse, _ = dtrtri(factor, lower=1, overwrite_c=1)
     W = -2.0 * np.outer(inverse @ v[1:], v)
     W[:, 1:] += inverse
@@ -137,7 +139,9 @@ class MultiKTSolution(NamedTuple):
     converged: bool
 
 
-def solve_multikt(kernel, labels, n_classes, scores=None, *, C=1.0, weights="balanced", max_radius=1.0, tol=1e-6):
+def solve_multikt(
+    kernel, labels, n_classes, scores=None, *, C=1.0, weights="balanced", max_radius=1.0, tol=1e-6
+):
     """Multi-KT on one kernel matrix; see `MultiKT` for the problem.
 
     Parameters
@@ -165,7 +169,11 @@ def solve_multikt(kernel, labels, n_classes, scores=None, *, C=1.0, weights="bal
     ConvergenceWarning
         If a gap is above `tol`.
     """
-    C, radius, tol = check_positive("C", C), check_positive("max_radius", max_radius), check_positive("tol", tol)
+    C, radius, tol = (
+        check_positive("C", C),
+        check_positive("max_radius", max_radius),
+        check_positive("tol", tol),
+    )
     labels, per_problem = np.asarray(labels), isinstance(weights, str)
     n = labels.size
     S = np.zeros((n, 0)) if scores is None else np.asarray(scores, dtype=np.float64)
@@ -175,7 +183,13 @@ def solve_multikt(kernel, labels, n_classes, scores=None, *, C=1.0, weights="bal
         signs = np.where(labels[:, None] == np.array(classes), 1.0, -1.0)
         for k in range(len(classes)):
             if machine is None or per_problem:
-                zeta = balance_weights(signs[:, k]) if per_problem else np.ones(n) if weights is None else np.asarray(weights, dtype=float)
+                zeta = (
+                    balance_weights(signs[:, k])
+                    if per_problem
+                    else np.ones(n)
+                    if weights is None
+                    else np.asarray(weights, dtype=float)
+                )
                 machine = least_squares_svm(kernel, np.concatenate([signs, S], axis=1), 1.0 / (C * zeta))
             mine, theirs = machine.dual_coef[:, k], machine.dual_coef[:, len(classes) :]
             # 1 - y_i yhat_i(beta) = c_i - g_i . beta
@@ -183,7 +197,9 @@ def solve_multikt(kernel, labels, n_classes, scores=None, *, C=1.0, weights="bal
             try:
                 ball = hinge_in_ball(turn * mine, turn[:, None] * theirs, zeta, radius, tol)
             except OverflowError:
-                raise ValueError("scores are too large: they overflow in the leave-one-out predictions") from None
+                raise ValueError(
+                    "scores are too large: they overflow in the leave-one-out predictions"
+                ) from None
             coef = mine - theirs @ ball.beta
             bias = machine.intercept[k] - machine.intercept[len(classes) :] @ ball.beta
             found.append((coef, bias, ball, signs[:, k] - coef / machine.diagonal))
@@ -198,9 +214,15 @@ def solve_multikt(kernel, labels, n_classes, scores=None, *, C=1.0, weights="bal
             stacklevel=2,
         )
     return MultiKTSolution(
-        np.stack([coef for coef, *_ in found], axis=1), np.array([bias for _, bias, *_ in found]), np.stack([b.beta for b in balls]),
-        np.stack([left for *_, left in found], axis=1), objective, gap, np.array([b.n_iter for b in balls]), not missed.any(),
-    )  # fmt: skip
+        np.stack([coef for coef, *_ in found], axis=1),
+        np.array([bias for _, bias, *_ in found]),
+        np.stack([b.beta for b in balls]),
+        np.stack([left for *_, left in found], axis=1),
+        objective,
+        gap,
+        np.array([b.n_iter for b in balls]),
+        not missed.any(),
+    )
 
 
 def weights_of(class_weight, classes, labels):
@@ -208,7 +230,9 @@ def weights_of(class_weight, classes, labels):
     if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
         return class_weight
     if not isinstance(class_weight, dict):
-        raise ValueError(f"class_weight must be 'balanced', None or a dict of class to weight, got {class_weight!r}")
+        raise ValueError(
+            f"class_weight must be 'balanced', None or a dict of class to weight, got {class_weight!r}"
+        )
     return sample_weights(class_weights(class_weight, classes, labels), classes, labels)
 
 
@@ -298,9 +322,18 @@ class MultiKT(TransferClassifier):
     """
 
     def __init__(
-        self, kernels=None, priors=None, *, C=1.0, class_weight="balanced", max_radius=1.0, tol=1e-6, scaling="rms", normalize=True,
+        self,
+        kernels=None,
+        priors=None,
+        *,
+        C=1.0,
+        class_weight="balanced",
+        max_radius=1.0,
+        tol=1e-6,
+        scaling="rms",
+        normalize=True,
         memory=2e9,
-    ):  # fmt: skip
+    ):
         self.kernels = kernels
         self.priors = priors
         self.C = C
@@ -315,9 +348,15 @@ class MultiKT(TransferClassifier):
         bank, n_classes = self.bank_, self.classes_.size
         weights = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
         found = solve_multikt(
-            combined_kernel(bank, weights, 1.0), labels, n_classes, S,
-            C=self.C, weights=weights_of(self.class_weight, self.classes_, labels), max_radius=self.max_radius, tol=self.tol,
-        )  # fmt: skip
+            combined_kernel(bank, weights, 1.0),
+            labels,
+            n_classes,
+            S,
+            C=self.C,
+            weights=weights_of(self.class_weight, self.classes_, labels),
+            max_radius=self.max_radius,
+            tol=self.tol,
+        )
         coef, beta, bias = found.dual_coef, found.beta, found.intercept
         if n_classes == 2:  # one problem, whose decision value is the difference of the two columns
             coef, beta, bias = two_columns(coef), two_columns(beta, axis=0), two_columns(bias)

@@ -84,23 +84,35 @@ def _checked(priors, n_features, feature_names):
     entries, places = [], _places(feature_names)
     for entry in priors:
         if not isinstance(entry, (tuple, list)) or len(entry) not in (2, 3) or not isinstance(entry[0], str):
-            raise TypeError(f"priors must be a list of (name, prior) or (name, prior, columns), got the entry {entry!r}")
+            raise TypeError(
+                f"priors must be a list of (name, prior) or (name, prior, columns), got the entry {entry!r}"
+            )
         name, prior, columns = (*entry, None)[:3]
         if name in [other[0] for other in entries]:
             raise ValueError(f"priors must have different names, got {name!r} twice")
         if isinstance(prior, str):
             if prior != PASSTHROUGH:
-                raise ValueError(f"prior {name!r} must be a fitted estimator or {PASSTHROUGH!r}, got {prior!r}")
-        elif isinstance(prior, type) or not (hasattr(prior, "decision_function") or hasattr(prior, "predict_proba")):
+                raise ValueError(
+                    f"prior {name!r} must be a fitted estimator or {PASSTHROUGH!r}, got {prior!r}"
+                )
+        elif isinstance(prior, type) or not (
+            hasattr(prior, "decision_function") or hasattr(prior, "predict_proba")
+        ):
             kind = prior.__name__ if isinstance(prior, type) else type(prior).__name__
-            raise ValueError(f"prior {name!r} must be a fitted estimator with decision_function or predict_proba, got {kind}")
+            raise ValueError(
+                f"prior {name!r} must be a fitted estimator with decision_function or predict_proba, got {kind}"
+            )
         if columns is None:
             index = np.arange(n_features)
         elif callable(columns):
-            raise TypeError(f"prior {name!r}: columns must be a slice, integers, names or a boolean mask, got a callable")
+            raise TypeError(
+                f"prior {name!r}: columns must be a slice, integers, names or a boolean mask, got a callable"
+            )
         else:
             if not isinstance(columns, (str, slice, int, np.integer)) and not hasattr(columns, "__iter__"):
-                raise TypeError(f"prior {name!r}: columns must be a slice, integers, names or a boolean mask, got {columns!r}")
+                raise TypeError(
+                    f"prior {name!r}: columns must be a slice, integers, names or a boolean mask, got {columns!r}"
+                )
             index = _resolve_columns(name, columns, None, n_features, places, kind="prior")
         _check_features(name, prior, index, feature_names)
         entries.append((name, prior, index))
@@ -111,13 +123,17 @@ def _check_features(name, prior, index, feature_names):
     """That a prior was fitted on as many columns as it is given here, with the same names where both have some."""
     expected = getattr(prior, "n_features_in_", None)
     if expected is not None and expected != len(index):
-        raise ValueError(f"prior {name!r} was fitted on {expected} features, but is given {len(index)} columns of X")
+        raise ValueError(
+            f"prior {name!r} was fitted on {expected} features, but is given {len(index)} columns of X"
+        )
     names = getattr(prior, "feature_names_in_", None)
     if names is not None and feature_names is not None:
         mine = [feature_names[i] for i in index]
         if list(names) != mine:
             other = next((a, b) for a, b in zip(names, mine, strict=True) if a != b)
-            raise ValueError(f"prior {name!r} was fitted on the feature {other[0]!r}, where it is given the column {other[1]!r} of X")
+            raise ValueError(
+                f"prior {name!r} was fitted on the feature {other[0]!r}, where it is given the column {other[1]!r} of X"
+            )
 
 
 def _scores_of(name, prior, index, X):
@@ -148,17 +164,23 @@ def _scores_of(name, prior, index, X):
 def _checked_scores(name, prior, values, n_samples):
     """An estimator's answer as columns with names."""
     classes = getattr(prior, "classes_", None)
-    several = isinstance(classes, list) and any(isinstance(part, (list, tuple, np.ndarray)) for part in classes)  # several outputs
+    several = isinstance(classes, list) and any(
+        isinstance(part, (list, tuple, np.ndarray)) for part in classes
+    )  # several outputs
     n_classes = None if classes is None or several else len(classes)
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim != 2 or values.shape[0] != n_samples:
-        raise ValueError(f"prior {name!r} must give one row of scores per sample, {n_samples}, got shape {values.shape}")
+        raise ValueError(
+            f"prior {name!r} must give one row of scores per sample, {n_samples}, got shape {values.shape}"
+        )
     if n_classes == 2 and values.shape[1] == 2:
         values = values[:, 1:]  # the probability of the other class says nothing new
     expected = {None: values.shape[1], 2: 1}.get(n_classes, n_classes)
     if values.shape[1] != expected or expected == 0:
-        raise ValueError(f"prior {name!r} must give one column of scores per class, {expected}, got {values.shape[1]}")
+        raise ValueError(
+            f"prior {name!r} must give one column of scores per class, {expected}, got {values.shape[1]}"
+        )
     if not np.isfinite(values).all():
         raise ValueError(f"prior {name!r} gave NaN or infinite scores")
     if expected == 1:
@@ -192,11 +214,15 @@ def given_scores(scores, n_samples, n_columns=None):
         try:
             frame = scores if hasattr(scores, "iloc") else np.asarray(scores)
         except ValueError:
-            raise ValueError("scores must be an array of shape (n, k), got rows of different lengths") from None
+            raise ValueError(
+                "scores must be an array of shape (n, k), got rows of different lengths"
+            ) from None
         if frame.ndim == 1:
             frame = frame.to_frame() if hasattr(frame, "to_frame") else frame[:, None]
         if frame.ndim != 2 or frame.shape[0] != n_samples:
-            raise ValueError(f"scores must have one row per sample of X, {n_samples}, got shape {frame.shape}")
+            raise ValueError(
+                f"scores must have one row per sample of X, {n_samples}, got shape {frame.shape}"
+            )
         frame, _, width, labels = _check_X(frame, "scores")
         try:
             values = np.array(frame, dtype=np.float64)
@@ -206,5 +232,7 @@ def given_scores(scores, n_samples, n_columns=None):
             raise ValueError("scores hold NaN or infinite values")
         names = [f"score {k}" for k in range(width)] if labels is None else [str(label) for label in labels]
     if n_columns is not None and values.shape[1] != n_columns:
-        raise ValueError(f"scores must have {n_columns} columns, as when the model was fitted, got {values.shape[1]}")
+        raise ValueError(
+            f"scores must have {n_columns} columns, as when the model was fitted, got {values.shape[1]}"
+        )
     return values, names

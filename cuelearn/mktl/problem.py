@@ -38,7 +38,9 @@ def resolve_transfer_p(p, n_groups, n_scores):
     p, q : float
     """
     if isinstance(p, str) and p not in ("auto", "auto-priors"):
-        raise ValueError(f"p must be a number in (1, 2], a sequence of them, 'auto', 'auto-priors' or 'cv', got {p!r}")
+        raise ValueError(
+            f"p must be a number in (1, 2], a sequence of them, 'auto', 'auto-priors' or 'cv', got {p!r}"
+        )
     if isinstance(p, str):
         return resolve_p("auto", n_scores if p == "auto-priors" else n_groups)
     return resolve_p(p, n_groups)
@@ -69,18 +71,26 @@ class TransferProblem(MKLProblem):
         Classes that have score groups of their own: M, or 1 for the hinge loss, where both share them.
     """
 
-    def __init__(self, bank, labels, n_classes, scores, *, p="auto", C=1.0, loss="multiclass", sample_weight=None):
+    def __init__(
+        self, bank, labels, n_classes, scores, *, p="auto", C=1.0, loss="multiclass", sample_weight=None
+    ):
         super().__init__(bank, labels, n_classes, p=2.0, C=C, loss=loss)
         self.scores = np.ascontiguousarray(scores, dtype=np.float64)
         if self.scores.ndim != 2 or len(self.scores) != bank.n_samples:
-            raise ValueError(f"scores must have one row per training sample, {bank.n_samples}, got shape {self.scores.shape}")
+            raise ValueError(
+                f"scores must have one row per training sample, {bank.n_samples}, got shape {self.scores.shape}"
+            )
         self.rows = 1 if loss == "hinge" else self.n_classes
         self.n_groups = bank.n_kernels + self.rows * self.scores.shape[1]
         self.p, self.q = resolve_transfer_p(p, self.n_groups, self.scores.shape[1])
         if sample_weight is not None:
             self.limits = np.ascontiguousarray(sample_weight, dtype=np.float64)
-            if self.limits.shape != (bank.n_samples,) or not (np.isfinite(self.limits).all() and self.limits.min() > 0.0):
-                raise ValueError(f"sample_weight must hold one positive number per training sample, {bank.n_samples}")
+            if self.limits.shape != (bank.n_samples,) or not (
+                np.isfinite(self.limits).all() and self.limits.min() > 0.0
+            ):
+                raise ValueError(
+                    f"sample_weight must hold one positive number per training sample, {bank.n_samples}"
+                )
 
     def score_blocks(self, coef):
         """Blocks of the score groups, class by class: shape (n_classes, K)."""
@@ -104,4 +114,7 @@ class TransferProblem(MKLProblem):
     def training_scores(self, coef, group_weights):
         """Class scores of all training samples, shape (n_samples, n_classes)."""
         of_kernels, of_scores = self.split(group_weights)
-        return super().training_scores(coef, of_kernels) + self.factor * self.scores @ (of_scores * self.score_blocks(coef)).T
+        return (
+            super().training_scores(coef, of_kernels)
+            + self.factor * self.scores @ (of_scores * self.score_blocks(coef)).T
+        )

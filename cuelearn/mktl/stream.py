@@ -29,7 +29,9 @@ class TransferStream(Stream):
         super().__init__(problem, scores="maintain")
         self.norms_sq, self.norms, self.weights = (np.zeros(n_groups) for _ in range(3))
         self.active = np.zeros(n_groups, dtype=np.int64)
-        self.cost = np.broadcast_to(np.asarray(problem.limits, dtype=np.float64), (problem.bank.n_samples,)).copy()
+        self.cost = np.broadcast_to(
+            np.asarray(problem.limits, dtype=np.float64), (problem.bank.n_samples,)
+        ).copy()
         if n_scores:
             self.gradient_norm_sq = self._gradient_norms_sq()
 
@@ -57,11 +59,33 @@ class TransferStream(Stream):
         position = 0
         while True:
             position = engine.visit_samples(
-                self.rule, self.flat, self.row_of, self.row_stride, self.kernel_stride, order, position, self.problem.labels, self.diagonal,
-                self.gradient_norm_sq, self.cost, self.problem.scores, self.problem.rows == 1, self.coef, self.theta, self.effective,
-                self.norms_sq, self.norms, self.weights, self.active, self.maintained, self.scores, self.params, self.reals, self.counts,
+                self.rule,
+                self.flat,
+                self.row_of,
+                self.row_stride,
+                self.kernel_stride,
+                order,
+                position,
+                self.problem.labels,
+                self.diagonal,
+                self.gradient_norm_sq,
+                self.cost,
+                self.problem.scores,
+                self.problem.rows == 1,
+                self.coef,
+                self.theta,
+                self.effective,
+                self.norms_sq,
+                self.norms,
+                self.weights,
+                self.active,
+                self.maintained,
+                self.scores,
+                self.params,
+                self.reals,
+                self.counts,
                 mistakes,
-            )  # fmt: skip
+            )
             if position >= order.size:
                 break
             self._fetch_coming(order, position)
@@ -78,15 +102,29 @@ class TransferStream(Stream):
         self.theta[...] = self.problem.score_blocks(self.coef.T)
         self.norms_sq[:] = self.problem.join(of_kernels, self.theta**2)
         engine.refresh_link(
-            self.norms_sq, self.norms, self.weights, 0.0, self.problem.q, self.params[engine.ROUNDING], self.active, self.reals, self.counts
+            self.norms_sq,
+            self.norms,
+            self.weights,
+            0.0,
+            self.problem.q,
+            self.params[engine.ROUNDING],
+            self.active,
+            self.reals,
+            self.counts,
         )
         engine.refresh_effective(self.theta, self.weights, n_kernels, self.problem.rows == 1, self.effective)
 
     def scores_now(self, dual_coef, group_weights):
         """Class scores of all training samples at the present point."""
         of_kernels, of_scores = self.problem.split(group_weights)
-        kernel_part = np.einsum("cji,j->ic", self.maintained, of_kernels.astype(self.bank.dtype), optimize=True)
-        return self.problem.factor * self.scale * (kernel_part + self.problem.scores @ (of_scores * self.theta).T)
+        kernel_part = np.einsum(
+            "cji,j->ic", self.maintained, of_kernels.astype(self.bank.dtype), optimize=True
+        )
+        return (
+            self.problem.factor
+            * self.scale
+            * (kernel_part + self.problem.scores @ (of_scores * self.theta).T)
+        )
 
     def point(self):
         """The present primal point: coefficients and weights of all groups."""

@@ -45,7 +45,13 @@ def _side_weights(class_weight, signs):
 def _bag_starts(bag_sizes, n_rows):
     """First row of each bag and the end, or an error that says what does not fit."""
     sizes = np.asarray(bag_sizes)
-    if sizes.ndim != 1 or sizes.size == 0 or sizes.dtype.kind not in "iu" or sizes.min() < 1 or sizes.sum() != n_rows:
+    if (
+        sizes.ndim != 1
+        or sizes.size == 0
+        or sizes.dtype.kind not in "iu"
+        or sizes.min() < 1
+        or sizes.sum() != n_rows
+    ):
         raise ValueError(f"bag_sizes must be integers >= 1 that add up to the {n_rows} rows of X")
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
@@ -114,7 +120,13 @@ def hausdorff_distances(X, starts, Y=None, Y_starts=None, *, n_jobs=None):
     same = Y is None
     Y, Y_starts = (X, starts) if same else (Y, Y_starts)
     for name, part, ends in (("starts", X, starts), ("Y_starts", Y, Y_starts)):
-        if np.ndim(ends) != 1 or len(ends) < 2 or ends[0] != 0 or ends[-1] != len(part) or np.any(np.diff(ends) < 1):
+        if (
+            np.ndim(ends) != 1
+            or len(ends) < 2
+            or ends[0] != 0
+            or ends[-1] != len(part)
+            or np.any(np.diff(ends) < 1)
+        ):
             raise ValueError(f"{name} must ascend from 0 to the number of instances, {len(part)}")
     mean = np.mean(Y, axis=0, dtype=np.float64)
     right = np.ascontiguousarray(Y - mean, dtype=np.float32)
@@ -226,7 +238,9 @@ class _Rival(BaseEstimator):
         check_count("max_iter", self.max_iter)
         _choice("class_weight", self.class_weight, (None, "balanced"))
         self._check_set(candidates)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], accept_sparse="csr" if self._sparse else False)
+        X = validate_data(
+            self, X, dtype=[np.float64, np.float32], accept_sparse="csr" if self._sparse else False
+        )
         self._check_rows(X, candidates)
         return X
 
@@ -238,11 +252,19 @@ class _Rival(BaseEstimator):
     @staticmethod
     def _check_rows(X, candidates):
         if X.shape[0] != candidates.n_instances:
-            raise ValueError(f"X must have one row per instance of candidates, {candidates.n_instances}, got {X.shape[0]}")
+            raise ValueError(
+                f"X must have one row per instance of candidates, {candidates.n_instances}, got {X.shape[0]}"
+            )
 
     def _check_new(self, X):
         check_is_fitted(self)
-        return validate_data(self, X, dtype=[np.float64, np.float32], accept_sparse="csr" if self._sparse else False, reset=False)
+        return validate_data(
+            self,
+            X,
+            dtype=[np.float64, np.float32],
+            accept_sparse="csr" if self._sparse else False,
+            reset=False,
+        )
 
     def _solve_all(self, problems):
         """Fit the SVM of every label.
@@ -287,12 +309,17 @@ class _Rival(BaseEstimator):
         classes, trained = self._parts()
         if candidates is None:
             scores = scores if isinstance(scores, list) else [scores]
-            labels = [np.argmax(np.where(known, part, -np.inf), axis=1) for part, known in zip(scores, trained, strict=True)]
+            labels = [
+                np.argmax(np.where(known, part, -np.inf), axis=1)
+                for part, known in zip(scores, trained, strict=True)
+            ]
             return self._named(np.stack(labels, axis=1))
         self._check_set(candidates)
         self._check_rows(scores[0] if isinstance(scores, list) else scores, candidates)
         candidates = self._own(candidates)
-        if len(candidates.classes) != len(classes) or any(map(lambda a, b: not np.array_equal(a, b), candidates.classes, classes)):
+        if len(candidates.classes) != len(classes) or any(
+            map(lambda a, b: not np.array_equal(a, b), candidates.classes, classes)
+        ):
             raise ValueError("candidates must have the classes that the model was trained with")
         return self._named(best_labelings(scores, candidates))
 
@@ -395,7 +422,16 @@ class CLSVM(_Rival):
     _sparse = True
 
     def __init__(
-        self, C=1.0, *, attribute=None, solver="interior-point", class_weight=None, tol=1e-5, max_iter=200, n_jobs=None, random_state=0
+        self,
+        C=1.0,
+        *,
+        attribute=None,
+        solver="interior-point",
+        class_weight=None,
+        tol=1e-5,
+        max_iter=200,
+        n_jobs=None,
+        random_state=0,
     ):
         self.C = C
         self.attribute = attribute
@@ -425,10 +461,16 @@ class CLSVM(_Rival):
             X = self._check_fit(X, candidates)
             as_generator(self.random_state)
             several = self.attribute is None and candidates.n_attributes > 1
-            attributes = range(candidates.n_attributes) if several else [0 if self.attribute is None else self.attribute]
+            attributes = (
+                range(candidates.n_attributes)
+                if several
+                else [0 if self.attribute is None else self.attribute]
+            )
             masks = [candidates.mask(p) for p in attributes]
             rows, basis = self._rows(X)
-            problems = [self._problem(rows, mask[:, k]) for mask in masks for k in np.flatnonzero(mask.any(axis=0))]
+            problems = [
+                self._problem(rows, mask[:, k]) for mask in masks for k in np.flatnonzero(mask.any(axis=0))
+            ]
             found = iter(self._solve_all(problems))
             fits = [self._tables(mask.any(axis=0), found, X.shape[1], basis) for mask in masks]
             names = ("trained_", "coef_", "intercept_", "duality_gap_", "n_iter_")
@@ -449,15 +491,29 @@ class CLSVM(_Rival):
 
         def exact():
             weights = _side_weights(self.class_weight, signs)
-            return linear_svm(rows, signs, float(self.C), weights=weights, free_bias=False, tol=self.tol, max_iter=self.max_iter)
+            return linear_svm(
+                rows,
+                signs,
+                float(self.C),
+                weights=weights,
+                free_bias=False,
+                tol=self.tol,
+                max_iter=self.max_iter,
+            )
 
         def liblinear():
             if possible.all():  # LIBLINEAR asks for two classes; this is the SVM with a free bias
                 return None
             seed = int(as_generator(self.random_state).integers(2**31 - 1))
             machine = LinearSVC(
-                C=self.C, loss="hinge", dual=True, tol=self.tol, max_iter=self.max_iter, class_weight=self.class_weight, random_state=seed
-            )  # fmt: skip
+                C=self.C,
+                loss="hinge",
+                dual=True,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                class_weight=self.class_weight,
+                random_state=seed,
+            )
             return machine.fit(rows, signs)
 
         return exact if self.solver == "interior-point" else liblinear
@@ -486,7 +542,9 @@ class CLSVM(_Rival):
         if isinstance(self.classes_, list) or candidates.n_attributes == 1:
             return candidates
         if candidates.n_attributes != self.n_attributes_:
-            raise ValueError(f"candidates must have {self.n_attributes_} attributes, as in training, got {candidates.n_attributes}")
+            raise ValueError(
+                f"candidates must have {self.n_attributes_} attributes, as in training, got {candidates.n_attributes}"
+            )
         return candidates.attribute(0 if self.attribute is None else self.attribute)
 
     def decision_function(self, X):
@@ -502,7 +560,9 @@ class CLSVM(_Rival):
         """
         X = self._check_new(X)
         if isinstance(self.classes_, list):
-            return [np.asarray(X @ coef.T) + bias for coef, bias in zip(self.coef_, self.intercept_, strict=True)]
+            return [
+                np.asarray(X @ coef.T) + bias for coef, bias in zip(self.coef_, self.intercept_, strict=True)
+            ]
         return np.asarray(X @ self.coef_.T) + self.intercept_
 
 
@@ -527,7 +587,9 @@ class _BagRival(_Rival):
         """Check; sets classes and which labels to train; returns X and the labels of the bags, null left out."""
         X = self._check_fit(X, candidates)
         if candidates.n_attributes != 1:
-            raise ValueError(f"candidates must have one attribute, got {candidates.n_attributes}; candidates.attribute(p) is one alone")
+            raise ValueError(
+                f"candidates must have one attribute, got {candidates.n_attributes}; candidates.attribute(p) is one alone"
+            )
         self.classes_ = candidates.classes[0]
         self.null_ = None if candidates.null is None else candidates.null[0]
         labels = candidates.bag_mask(0)
@@ -666,9 +728,19 @@ class MIMLSVM(_BagRival):
     """
 
     def __init__(
-        self, C=1.0, *, ratio=0.2, max_clustered=5000, kernel="linear", gamma=0.1, class_weight=None, tol=1e-5, max_iter=200, n_jobs=None,
+        self,
+        C=1.0,
+        *,
+        ratio=0.2,
+        max_clustered=5000,
+        kernel="linear",
+        gamma=0.1,
+        class_weight=None,
+        tol=1e-5,
+        max_iter=200,
+        n_jobs=None,
         random_state=0,
-    ):  # fmt: skip
+    ):
         self.C = C
         self.ratio = ratio
         self.max_clustered = max_clustered
@@ -715,7 +787,12 @@ class MIMLSVM(_BagRival):
             self.duality_gap_, self.n_iter_ = np.full(n_labels, np.nan), np.zeros(n_labels, dtype=int)
             problems = [self._problem(mapped, labels[:, k]) for k in to_train]
             for k, fit in zip(to_train, self._solve_all(problems), strict=True):
-                self.coef_[k], self.intercept_[k], self.duality_gap_[k], self.n_iter_[k] = fit.coef, fit.intercept, fit.gap, fit.n_iter
+                self.coef_[k], self.intercept_[k], self.duality_gap_[k], self.n_iter_[k] = (
+                    fit.coef,
+                    fit.intercept,
+                    fit.gap,
+                    fit.n_iter,
+                )
         return self
 
     def _cluster(self, X, candidates, ratio, most, rng):
@@ -723,7 +800,10 @@ class MIMLSVM(_BagRival):
         starts, n_bags = candidates.bag_starts, candidates.n_bags
         if n_bags > most:
             drawn = np.sort(rng.choice(n_bags, most, replace=False))
-            part, part_starts = X[candidates.rows(drawn)], _bag_starts(candidates.bag_sizes[drawn], candidates.bag_sizes[drawn].sum())
+            part, part_starts = (
+                X[candidates.rows(drawn)],
+                _bag_starts(candidates.bag_sizes[drawn], candidates.bag_sizes[drawn].sum()),
+            )
         else:
             drawn, part, part_starts = np.arange(n_bags), X, starts
         distances = hausdorff_distances(part, part_starts, n_jobs=self.n_jobs)
@@ -742,10 +822,18 @@ class MIMLSVM(_BagRival):
     def _problem(self, mapped, positive):
         signs = np.where(positive, 1.0, -1.0)
         weights = _side_weights(self.class_weight, signs)
-        return lambda: linear_svm(mapped, signs, float(self.C), weights=weights, tol=self.tol, max_iter=self.max_iter)
+        return lambda: linear_svm(
+            mapped, signs, float(self.C), weights=weights, tol=self.tol, max_iter=self.max_iter
+        )
 
     def _machine(self, mapped, positive):
-        machine = SVC(C=self.C, gamma=self.gamma, class_weight=self.class_weight, tol=max(self.tol, 1e-3), cache_size=500)
+        machine = SVC(
+            C=self.C,
+            gamma=self.gamma,
+            class_weight=self.class_weight,
+            tol=max(self.tol, 1e-3),
+            cache_size=500,
+        )
         return lambda: machine.fit(mapped, positive)
 
     def _bag_scores(self, X, starts):
@@ -846,7 +934,10 @@ class M3MIML(_BagRival):
             rows, basis = reduced(X)
             means = np.add.reduceat(rows, candidates.bag_starts[:-1], axis=0) / candidates.bag_sizes[:, None]
             n_labels = labels.shape[1]
-            self.coef_, self.intercept_ = np.zeros((n_labels, X.shape[1])), np.where(labels.all(axis=0), 1.0, NEVER)
+            self.coef_, self.intercept_ = (
+                np.zeros((n_labels, X.shape[1])),
+                np.where(labels.all(axis=0), 1.0, NEVER),
+            )
             self.duality_gap_, self.n_iter_ = np.full(n_labels, np.nan), np.zeros(n_labels, dtype=int)
             self.primal_objective_ = self.dual_objective_ = 0.0
             to_train = np.flatnonzero(labels.any(axis=0) & ~labels.all(axis=0))
@@ -864,7 +955,9 @@ class M3MIML(_BagRival):
             signs = np.ones(len(stacked))
             signs[np.count_nonzero(positive) :] = -1.0
             weights = _side_weights(self.class_weight, signs)
-            return linear_svm(stacked, signs, float(self.C), weights=weights, tol=self.tol, max_iter=self.max_iter)
+            return linear_svm(
+                stacked, signs, float(self.C), weights=weights, tol=self.tol, max_iter=self.max_iter
+            )
 
         return solve
 

@@ -81,7 +81,12 @@ def pegasos_block(packed, bags, first, base, gram, target, delta, state, lam, ra
                         if k == worst:
                             size -= 1.0
                         if size != 0.0:
-                            row_of[n], column_of[n], size_of[n], score_of[n] = first[b] + m, k, size, scores[m, k]
+                            row_of[n], column_of[n], size_of[n], score_of[n] = (
+                                first[b] + m,
+                                k,
+                                size,
+                                scores[m, k],
+                            )
                             n += 1
         t = state[STEP]
         state[STEP] = t + 1.0
@@ -99,7 +104,9 @@ def pegasos_block(packed, bags, first, base, gram, target, delta, state, lam, ra
             norm += 2.0 * shrink * step * size_of[e] * score_of[e]
             for f in range(n):
                 if column_of[f] == column_of[e]:
-                    norm += step * step * size_of[e] * size_of[f] * gram[of[column_of[e]], row_of[e], row_of[f]]
+                    norm += (
+                        step * step * size_of[e] * size_of[f] * gram[of[column_of[e]], row_of[e], row_of[f]]
+                    )
         for e in range(n):
             size, k = step * size_of[e] / scale, column_of[e]
             delta[row_of[e], k] += size
@@ -150,8 +157,24 @@ def direction(aim, P, to, away, labels, unit, row_of, column_of, size_of):
 
 
 @njit(cache=True)
-def frank_wolfe_block(packed, bags, first, base, gram, target, active, share, loss, count, delta, state, lam, n_bags, inner,
-                      most_nodes):  # fmt: skip
+def frank_wolfe_block(
+    packed,
+    bags,
+    first,
+    base,
+    gram,
+    target,
+    active,
+    share,
+    loss,
+    count,
+    delta,
+    state,
+    lam,
+    n_bags,
+    inner,
+    most_nodes,
+):
     r"""Dual ascent over a block of bags by pairwise Frank-Wolfe steps.
 
     With dual variables :math:`\alpha_i(Z) \ge 0`, :math:`\sum_Z \alpha_i(Z) \le 1` and
@@ -203,7 +226,9 @@ def frank_wolfe_block(packed, bags, first, base, gram, target, active, share, lo
                 if same:
                     to = v
                     break
-            if to < 0 and count[i] == room:  # one that carries nothing makes place; else the bag waits for more room
+            if (
+                to < 0 and count[i] == room
+            ):  # one that carries nothing makes place; else the bag waits for more room
                 for v in range(room):
                     if share[i, v] == 0.0:
                         to = v
@@ -224,7 +249,11 @@ def frank_wolfe_block(packed, bags, first, base, gram, target, active, share, lo
             held += share[i, v] * violation[v]
         gaps += max(0.0, max(0.0, value - aim_score) - held) / n_bags
         entries = n_regions * scores.shape[1] + 2 * n_slots
-        row_of, column_of, size_of = np.empty(entries, np.int64), np.empty(entries, np.int64), np.empty(entries)
+        row_of, column_of, size_of = (
+            np.empty(entries, np.int64),
+            np.empty(entries, np.int64),
+            np.empty(entries),
+        )
         change = np.zeros(scores.shape)
         moved = False
         for step in range(inner + 1):
@@ -251,7 +280,9 @@ def frank_wolfe_block(packed, bags, first, base, gram, target, active, share, lo
                 along += size_of[e] * scores[row_of[e], column_of[e]]
                 for f in range(n):
                     if column_of[f] == column_of[e]:
-                        length += size_of[e] * size_of[f] * gram[of[column_of[e]], low + row_of[e], low + row_of[f]]
+                        length += (
+                            size_of[e] * size_of[f] * gram[of[column_of[e]], low + row_of[e], low + row_of[f]]
+                        )
             size = most if length <= 0.0 else min(most, gain / (n_bags * lam * length))
             if size >= most and away >= 0:
                 share[i, away] = 0.0

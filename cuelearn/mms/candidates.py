@@ -216,9 +216,17 @@ def matching_dp(packed, i, values, first_way):
                         continue
                     used = subset if w == 0 else subset | 1 << (w - 1)
                     if way == 0:
-                        total, number, old = forward[m, subset] + values[m, w], ahead[m, subset], forward[m + 1, used]
+                        total, number, old = (
+                            forward[m, subset] + values[m, w],
+                            ahead[m, subset],
+                            forward[m + 1, used],
+                        )
                     else:
-                        total, number, old = backward[m + 1, used] + values[m, w], behind[m + 1, used], backward[m, subset]
+                        total, number, old = (
+                            backward[m + 1, used] + values[m, w],
+                            behind[m + 1, used],
+                            backward[m, subset],
+                        )
                     if number == 0.0:
                         continue
                     near = 1e-12 * (1.0 + abs(total))
@@ -269,7 +277,10 @@ def matching_marginals(packed, i, values):
                 if not allowed[first + m * (n_words + 1) + w] or (w > 0 and subset >> (w - 1) & 1):
                     continue
                 used = subset if w == 0 else subset | 1 << (w - 1)
-                if behind[m + 1, used] > 0.0 and forward[m, subset] + values[m, w] + backward[m + 1, used] >= best - near:
+                if (
+                    behind[m + 1, used] > 0.0
+                    and forward[m, subset] + values[m, w] + backward[m + 1, used] >= best - near
+                ):
                     share[m, w] += ahead[m, subset] * behind[m + 1, used]
     for m in range(n_regions):
         total = share[m].sum()
@@ -350,7 +361,9 @@ def _as_sizes(n_labels, P):
         return None
     sizes = (n_labels,) * P if np.isscalar(n_labels) else tuple(n_labels)
     if len(sizes) != P:
-        raise ValueError(f"n_labels must give the number of labels of each of the {P} attributes, got {n_labels!r}")
+        raise ValueError(
+            f"n_labels must give the number of labels of each of the {P} attributes, got {n_labels!r}"
+        )
     return tuple(check_count("n_labels", size) for size in sizes)
 
 
@@ -369,9 +382,13 @@ def _listed_bag(i, given, P):
         raise ValueError(f"candidates[{i}] must hold at least one labeling vector, got an empty set")
     array = array[:, :, None] if array.ndim == 2 else array
     if array.shape[1] == 0 or array.shape[2] == 0:
-        raise ValueError(f"candidates[{i}] must label at least one instance with one attribute, got shape {array.shape}")
+        raise ValueError(
+            f"candidates[{i}] must label at least one instance with one attribute, got shape {array.shape}"
+        )
     if P is not None and array.shape[2] != P:
-        raise ValueError(f"candidates[{i}] must have {P} attributes, as the bags before it, got {array.shape[2]}")
+        raise ValueError(
+            f"candidates[{i}] must have {P} attributes, as the bags before it, got {array.shape[2]}"
+        )
     if array.dtype.kind not in "iu" and not (array.dtype.kind == "f" and np.all(array == np.floor(array))):
         raise ValueError(f"candidates[{i}] must hold labels as integers, got {array.dtype}")
     if array.max() >= 2**31:
@@ -383,11 +400,17 @@ def _matching_bag(i, given, P):
     words, allowed = np.asarray(given.words), np.asarray(given.allowed, dtype=bool)
     words = words[:, None] if words.ndim == 1 else words
     if words.ndim != 2 or words.shape[0] == 0 or words.dtype.kind not in "iu":
-        raise ValueError(f"candidates[{i}] must be a Matching with integer words of shape (n_words, n_attributes), got shape {words.shape}")
+        raise ValueError(
+            f"candidates[{i}] must be a Matching with integer words of shape (n_words, n_attributes), got shape {words.shape}"
+        )
     if P is not None and words.shape[1] != P:
-        raise ValueError(f"candidates[{i}] must have {P} attributes, as the bags before it, got {words.shape[1]}")
+        raise ValueError(
+            f"candidates[{i}] must have {P} attributes, as the bags before it, got {words.shape[1]}"
+        )
     if words.shape[0] > MOST_WORDS:
-        raise ValueError(f"candidates[{i}] must have at most {MOST_WORDS} words, whose subsets are searched, got {words.shape[0]}")
+        raise ValueError(
+            f"candidates[{i}] must have at most {MOST_WORDS} words, whose subsets are searched, got {words.shape[0]}"
+        )
     if len(np.unique(words, axis=0)) != len(words):
         raise ValueError(f"candidates[{i}] must have distinct words, got the same labels twice")
     if allowed.ndim != 2 or allowed.shape[1] != words.shape[0] + 1 or allowed.shape[0] == 0:
@@ -454,7 +477,9 @@ class CandidateSet:
 
     def __init__(self, candidates, *, n_labels=None, classes=None, null=None, priors=None, max_listed=10_000):
         if isinstance(candidates, (str, bytes)) or not hasattr(candidates, "__len__"):
-            raise TypeError(f"candidates must be a sequence with one candidate set per bag, got {type(candidates).__name__}")
+            raise TypeError(
+                f"candidates must be a sequence with one candidate set per bag, got {type(candidates).__name__}"
+            )
         if len(candidates) == 0:
             raise ValueError("candidates must hold at least one bag, got none")
         self.max_listed = check_count("max_listed", max_listed)
@@ -475,10 +500,14 @@ class CandidateSet:
         sizes = _as_sizes(n_labels, P)
         if classes is not None:
             classes = list(classes)
-            if P == 1 and (len(classes) != 1 or isinstance(classes[0], str) or not hasattr(classes[0], "__len__")):
+            if P == 1 and (
+                len(classes) != 1 or isinstance(classes[0], str) or not hasattr(classes[0], "__len__")
+            ):
                 classes = [classes]
             if len(classes) != P:
-                raise ValueError(f"classes must name the labels of each of the {P} attributes, got {len(classes)} sequences")
+                raise ValueError(
+                    f"classes must name the labels of each of the {P} attributes, got {len(classes)} sequences"
+                )
             classes = [np.asarray(c) for c in classes]
             named = tuple(len(c) for c in classes)
             if sizes is not None and sizes != named:
@@ -490,17 +519,27 @@ class CandidateSet:
         for i, bag in enumerate(bags):
             labels = bag.words if isinstance(bag, Matching) else bag.reshape(-1, P)
             if labels.min() < 0 or (sizes is not None and np.any(labels.max(axis=0) >= sizes)):
-                wrong = labels.min() if labels.min() < 0 else labels.max(axis=0)[labels.max(axis=0) >= sizes][0]
+                wrong = (
+                    labels.min() if labels.min() < 0 else labels.max(axis=0)[labels.max(axis=0) >= sizes][0]
+                )
                 inside = "" if sizes is None else f", at most {max(sizes) - 1}"
-                raise ValueError(f"candidates[{i}] holds the label {wrong} outside the classes; labels count from 0{inside}")
+                raise ValueError(
+                    f"candidates[{i}] holds the label {wrong} outside the classes; labels count from 0{inside}"
+                )
             largest = np.maximum(largest, labels.max(axis=0))
         if null is not None:
             null = (null,) * P if np.isscalar(null) else tuple(null)
-            if len(null) != P or any(not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 0 for k in null):
-                raise ValueError(f"null must give one label >= 0 for each of the {P} attributes, got {null!r}")
+            if len(null) != P or any(
+                not isinstance(k, (int, np.integer)) or isinstance(k, bool) or k < 0 for k in null
+            ):
+                raise ValueError(
+                    f"null must give one label >= 0 for each of the {P} attributes, got {null!r}"
+                )
             null = tuple(int(k) for k in null)
             if sizes is not None and any(k >= size for k, size in zip(null, sizes, strict=True)):
-                raise ValueError(f"null must be among the labels, at most {tuple(s - 1 for s in sizes)}, got {null}")
+                raise ValueError(
+                    f"null must be among the labels, at most {tuple(s - 1 for s in sizes)}, got {null}"
+                )
             largest = np.maximum(largest, null)
         elif any(isinstance(bag, Matching) for bag in bags):
             raise ValueError("null must be given where a bag is a Matching")
@@ -528,8 +567,15 @@ class CandidateSet:
                 given = np.asarray(given, dtype=float)
             except (TypeError, ValueError):
                 raise ValueError(f"priors[{i}] must hold {len(bag)} numbers >= 0, got {given!r}") from None
-            if given.shape != (len(bag),) or not np.all(np.isfinite(given)) or np.any(given < 0.0) or not np.any(given > 0.0):
-                raise ValueError(f"priors[{i}] must hold {len(bag)} numbers >= 0, not all 0, got shape {given.shape}")
+            if (
+                given.shape != (len(bag),)
+                or not np.all(np.isfinite(given))
+                or np.any(given < 0.0)
+                or not np.any(given > 0.0)
+            ):
+                raise ValueError(
+                    f"priors[{i}] must hold {len(bag)} numbers >= 0, not all 0, got shape {given.shape}"
+                )
             checked.append(given)
         return checked
 
@@ -540,7 +586,9 @@ class CandidateSet:
         for i, bag in enumerate(bags):
             prior = None if priors is None else priors[i]
             if not isinstance(bag, Matching) and len(bag) > 1:
-                _, first, inverse = np.unique(bag.reshape(len(bag), -1), axis=0, return_index=True, return_inverse=True)
+                _, first, inverse = np.unique(
+                    bag.reshape(len(bag), -1), axis=0, return_index=True, return_inverse=True
+                )
                 if len(first) < len(bag):
                     order = np.sort(first)
                     if prior is not None:
@@ -565,14 +613,21 @@ class CandidateSet:
         self.n_candidates = [_count_matching(b) if isinstance(b, Matching) else len(b) for b in self._bags]
         for i, number in enumerate(self.n_candidates):
             if number == 0:
-                raise ValueError(f"candidates[{i}] must allow at least one labeling vector, its Matching allows none")
+                raise ValueError(
+                    f"candidates[{i}] must allow at least one labeling vector, its Matching allows none"
+                )
 
     @classmethod
     def _made_of(cls, bags, priors, like):
         """A set from bags that were checked before."""
         made = cls.__new__(cls)
         made._bags, made._priors, made.max_listed = bags, priors, like.max_listed
-        made.n_attributes, made.n_labels, made.classes, made.null = like.n_attributes, like.n_labels, like.classes, like.null
+        made.n_attributes, made.n_labels, made.classes, made.null = (
+            like.n_attributes,
+            like.n_labels,
+            like.classes,
+            like.null,
+        )
         made._count()
         return made
 
@@ -594,7 +649,9 @@ class CandidateSet:
         """
         y = np.asarray(y)
         if y.ndim not in (1, 2) or len(y) == 0:
-            raise ValueError(f"y must have shape (n_instances,) or (n_instances, n_attributes), got {y.shape}")
+            raise ValueError(
+                f"y must have shape (n_instances,) or (n_instances, n_attributes), got {y.shape}"
+            )
         sizes = np.ones(len(y), dtype=int) if bag_sizes is None else np.asarray(bag_sizes)
         if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or np.any(sizes < 1) or sizes.sum() != len(y):
             raise ValueError(f"bag_sizes must be integers >= 1 that add up to the {len(y)} instances")
@@ -639,7 +696,9 @@ class CandidateSet:
             return self._bags[i]
         if self.n_candidates[i] > self.max_listed:
             many = self.n_candidates[i]
-            raise ValueError(f"bag {i} has {many} candidates, more than max_listed = {self.max_listed}; iterate goes through them")
+            raise ValueError(
+                f"bag {i} has {many} candidates, more than max_listed = {self.max_listed}; iterate goes through them"
+            )
         return np.stack(list(self.iterate(i)))
 
     def priors(self, i):
@@ -671,10 +730,14 @@ class CandidateSet:
         labeling = np.asarray(labeling)
         shape = (int(self.bag_sizes[i]), self.n_attributes)
         if labeling.size != shape[0] * shape[1] or labeling.dtype.kind not in "iu":
-            raise ValueError(f"labeling must hold integers of shape {shape} for bag {i}, got {labeling.dtype} {labeling.shape}")
+            raise ValueError(
+                f"labeling must hold integers of shape {shape} for bag {i}, got {labeling.dtype} {labeling.shape}"
+            )
         labeling = labeling.reshape(shape)
         if labeling.min() < 0 or np.any(labeling.max(axis=0) >= self.n_labels):
-            raise ValueError(f"labeling must hold labels 0 to {tuple(k - 1 for k in self.n_labels)}, got {labeling.tolist()}")
+            raise ValueError(
+                f"labeling must hold labels 0 to {tuple(k - 1 for k in self.n_labels)}, got {labeling.tolist()}"
+            )
         return (labeling + self.packed.column[:-1]).astype(np.int32).ravel()
 
     def contains(self, i, labeling):
@@ -712,7 +775,11 @@ class CandidateSet:
         return np.logical_or.reduceat(self.mask(attribute), self.bag_starts[:-1], axis=0)
 
     def _check_attribute(self, attribute):
-        if not isinstance(attribute, (int, np.integer)) or isinstance(attribute, bool) or not 0 <= attribute < self.n_attributes:
+        if (
+            not isinstance(attribute, (int, np.integer))
+            or isinstance(attribute, bool)
+            or not 0 <= attribute < self.n_attributes
+        ):
             raise ValueError(f"attribute must be an integer below {self.n_attributes}, got {attribute!r}")
         return int(attribute)
 
@@ -721,8 +788,16 @@ class CandidateSet:
         bags = np.asarray(bags)
         if bags.dtype == bool and bags.shape == (self.n_bags,):
             bags = np.flatnonzero(bags)
-        if bags.ndim != 1 or bags.size == 0 or bags.dtype.kind not in "iu" or bags.min() < 0 or bags.max() >= self.n_bags:
-            raise ValueError(f"bags must be integers below {self.n_bags}, at least one, or a mask with one entry per bag")
+        if (
+            bags.ndim != 1
+            or bags.size == 0
+            or bags.dtype.kind not in "iu"
+            or bags.min() < 0
+            or bags.max() >= self.n_bags
+        ):
+            raise ValueError(
+                f"bags must be integers below {self.n_bags}, at least one, or a mask with one entry per bag"
+            )
         return bags.astype(np.int64)
 
     def rows(self, bags):
@@ -780,10 +855,14 @@ class CandidateSet:
                 continue
             words = bag.words[:, [p]]
             if len(np.unique(words)) < len(words) or np.any(words == self.null[p]):
-                raise ValueError(f"attribute {p} does not tell the words of bag {i} apart, which is a Matching; list its candidates")
+                raise ValueError(
+                    f"attribute {p} does not tell the words of bag {i} apart, which is a Matching; list its candidates"
+                )
             bags.append(Matching(words, bag.allowed))
         null = None if self.null is None else self.null[p]
-        return CandidateSet(bags, classes=[self.classes[p]], null=null, priors=self._priors, max_listed=self.max_listed)
+        return CandidateSet(
+            bags, classes=[self.classes[p]], null=null, priors=self._priors, max_listed=self.max_listed
+        )
 
     def draw(self, random_state=None):
         """A candidate of every bag, uniformly: what RANDOM answers.
@@ -813,7 +892,9 @@ class CandidateSet:
         labels = np.asarray(labels)
         if self.n_attributes == 1:
             return self.classes[0][labels.reshape(-1)]
-        return np.stack([self.classes[p][labels[:, p]].astype(object) for p in range(self.n_attributes)], axis=1)
+        return np.stack(
+            [self.classes[p][labels[:, p]].astype(object) for p in range(self.n_attributes)], axis=1
+        )
 
     # ------------------------------------------------------------------ packing
 
@@ -844,15 +925,36 @@ class CandidateSet:
                     weight[listed_start[i] : listed_start[i] + count[i]] = prior / prior.max()
         masks = [bag.allowed.ravel() for bag in self._bags if isinstance(bag, Matching)]
         allowed = np.concatenate(masks) if masks else np.zeros(0, dtype=bool)
-        allowed_size = np.array([bag.allowed.size if isinstance(bag, Matching) else 0 for bag in self._bags], dtype=np.int64)
-        n_words = np.array([len(bag.words) if isinstance(bag, Matching) else 0 for bag in self._bags], dtype=np.int64)
-        null = np.full(P, -1, np.int32) if self.null is None else (np.array(self.null) + shift).astype(np.int32)
+        allowed_size = np.array(
+            [bag.allowed.size if isinstance(bag, Matching) else 0 for bag in self._bags], dtype=np.int64
+        )
+        n_words = np.array(
+            [len(bag.words) if isinstance(bag, Matching) else 0 for bag in self._bags], dtype=np.int64
+        )
+        null = (
+            np.full(P, -1, np.int32) if self.null is None else (np.array(self.null) + shift).astype(np.int32)
+        )
         packed = PackedCandidates(
-            P, column, self.bag_starts.astype(np.int64), count, start, labels, listed_start, weight, hashes, index,
-            np.zeros(1, np.int64), np.zeros(0, np.int32), n_words,
-            np.concatenate([[0], np.cumsum(allowed_size)[:-1]]).astype(np.int64), allowed, null,
-        )  # fmt: skip
-        for i in np.flatnonzero(n_words):  # what no candidate gives a region is not allowed: null alone, for the only region
+            P,
+            column,
+            self.bag_starts.astype(np.int64),
+            count,
+            start,
+            labels,
+            listed_start,
+            weight,
+            hashes,
+            index,
+            np.zeros(1, np.int64),
+            np.zeros(0, np.int32),
+            n_words,
+            np.concatenate([[0], np.cumsum(allowed_size)[:-1]]).astype(np.int64),
+            allowed,
+            null,
+        )
+        for i in np.flatnonzero(
+            n_words
+        ):  # what no candidate gives a region is not allowed: null alone, for the only region
             size = (int(self.bag_sizes[i]), int(n_words[i]) + 1)
             share = matching_marginals(packed, i, np.zeros(size))[2]
             allowed[packed.allowed_start[i] : packed.allowed_start[i] + share.size] = share.ravel() > 0.0
@@ -940,7 +1042,10 @@ def _completions(bag):
 def _count_matching(bag):
     if np.all(bag.allowed):  # closed form; the sum that section 5.6.1 prints lacks j!
         faces, words = bag.allowed.shape[0], bag.allowed.shape[1] - 1
-        return sum(math.comb(faces, j) * math.comb(words, j) * math.factorial(j) for j in range(1, min(faces, words) + 1))
+        return sum(
+            math.comb(faces, j) * math.comb(words, j) * math.factorial(j)
+            for j in range(1, min(faces, words) + 1)
+        )
     return _completions(bag)(0, 0)
 
 

@@ -53,12 +53,16 @@ NULL = "null"
 _MOST_BETWEEN, _MOST_MODIFIERS = 3, 8
 
 _WORD = re.compile(r"[\w\u0300-\u036f]")
-_TOKEN = re.compile(r"['\u2019]s\b|[\w\u0300-\u036f]+(?:(?:['\u2019](?!s\b)|[-\u2010\u2011])[\w\u0300-\u036f]+)*|\S")
+_TOKEN = re.compile(
+    r"['\u2019]s\b|[\w\u0300-\u036f]+(?:(?:['\u2019](?!s\b)|[-\u2010\u2011])[\w\u0300-\u036f]+)*|\S"
+)
 _SAME = str.maketrans({"\u2019": "'", "\u2010": "-", "\u2011": "-"})
 
 _ARTICLES = frozenset("a an the".split())
 _DETERMINERS = _ARTICLES | frozenset("his her their its our my your this that these those 's".split())
-_CONJUNCTIONS = frozenset("as while when after before because since until where whereas although though but if".split())
+_CONJUNCTIONS = frozenset(
+    "as while when after before because since until where whereas although though but if".split()
+)
 _PLACE_PREPOSITIONS = frozenset("of in at on from near".split())
 _PREPOSITIONS = _PLACE_PREPOSITIONS | frozenset(
     "with against to by for over beside next alongside between past like about toward towards into onto without including behind under "
@@ -71,7 +75,9 @@ _AUXILIARIES = _BE | frozenset("has have had also still then not will to can".sp
 _AND = frozenset(["and", "&"])
 _APART = _PREPOSITIONS | _CONJUNCTIONS | _AND  # what no phrase of one verb or noun holds
 # Words that may open a sentence before a surname and are no first names.
-_OPENERS = _APART | _DETERMINERS | frozenset("then now here there later today yesterday both only even".split())
+_OPENERS = (
+    _APART | _DETERMINERS | frozenset("then now here there later today yesterday both only even".split())
+)
 _ABBREVIATIONS = frozenset(
     "Mr Mrs Ms Dr Sen Gov Gen Rep Lt Col Sgt Capt St Jr Sr Prof Rev vs No Jan Feb Mar Apr Aug Sep Sept Oct Nov Dec".split()
 )
@@ -122,7 +128,9 @@ def _tokens(text):
 def _doubled(verb):
     """Whether the last consonant of a verb doubles before -ing and -ed: True, False, or None where both spellings are met."""
     plain = verb.replace("qu", "qw")
-    if not re.search(r"[^aeiouy][aeiou][bdfgklmnprstvz]$", plain) and not re.fullmatch(r"[aeiou][bdgmnpt]", plain):
+    if not re.search(r"[^aeiouy][aeiou][bdfgklmnprstvz]$", plain) and not re.fullmatch(
+        r"[aeiou][bdgmnpt]", plain
+    ):
         return False
     return True if len(re.findall(r"[aeiouy]+", plain.lstrip("y"))) == 1 else None
 
@@ -159,7 +167,9 @@ def _kind_of(form):
 def _given_words(name, words):
     """Labels with their surface forms, from a list or a dict."""
     if isinstance(words, (str, bytes)) or not hasattr(words, "__iter__"):
-        raise TypeError(f"{name} must be a list of words or a dict from a word to its surface forms, got {words!r}")
+        raise TypeError(
+            f"{name} must be a list of words or a dict from a word to its surface forms, got {words!r}"
+        )
     given = list(words.items()) if isinstance(words, Mapping) else [(word, ()) for word in words]
     labels = {}
     for label, forms in given:
@@ -230,7 +240,9 @@ class Vocabulary:
                 words = tuple(_tokens(form)[0])
                 if owner.setdefault(words, person) != person:
                     other = list(people)[owner[words]]
-                    raise ValueError(f"names must give a surface form to one label, got {form!r} for {other!r} and {label!r}")
+                    raise ValueError(
+                        f"names must give a surface form to one label, got {form!r} for {other!r} and {label!r}"
+                    )
         return _by_first_word(owner.items())
 
     @staticmethod
@@ -244,7 +256,9 @@ class Vocabulary:
                 known = owner.get(words)
                 if known is not None and known[0] == 0 and known[1] != verb:
                     other = list(actions)[known[1]]
-                    raise ValueError(f"verbs must give a surface form to one label, got {form!r} for {other!r} and {label!r}")
+                    raise ValueError(
+                        f"verbs must give a surface form to one label, got {form!r} for {other!r} and {label!r}"
+                    )
                 if known is None or known[0] > 0:
                     owner[words] = (0, verb, "base" if number == 0 else _kind_of(words[0]))
                 for first, kind in _inflected(words[0])[1:]:
@@ -284,7 +298,10 @@ class Vocabulary:
             On a word that is not in the vocabulary, or if no name is left.
         """
         kept = []
-        for name, chosen, known in (("names", names, self.names[1:].tolist()), ("verbs", verbs, self.verbs[1:].tolist())):
+        for name, chosen, known in (
+            ("names", names, self.names[1:].tolist()),
+            ("verbs", verbs, self.verbs[1:].tolist()),
+        ):
             if chosen is None:
                 kept.append(known)
                 continue
@@ -292,7 +309,9 @@ class Vocabulary:
                 raise TypeError(f"{name} must be a list of labels, got {chosen!r}")
             chosen = set(chosen) - {NULL}
             if not chosen <= set(known):
-                raise ValueError(f"{name} must be labels of the vocabulary, got {sorted(map(str, chosen - set(known)))[0]!r}")
+                raise ValueError(
+                    f"{name} must be labels of the vocabulary, got {sorted(map(str, chosen - set(known)))[0]!r}"
+                )
             kept.append([label for label in known if label in chosen])
         if not kept[0]:
             raise ValueError("names must keep at least one name, got none")
@@ -398,7 +417,11 @@ class Text:
         if last >= len(self.words):
             return False
         after = self.words[last]
-        return self.starts[last] == self.ends[last - 1] and after in ("'s", "'") and (after == "'s" or self.words[last - 1][-1] == "s")
+        return (
+            self.starts[last] == self.ends[last - 1]
+            and after in ("'s", "'")
+            and (after == "'s" or self.words[last - 1][-1] == "s")
+        )
 
     # ------------------------------------------------------------------ sentences, clauses, verbs
 
@@ -442,7 +465,11 @@ class Text:
     def _find_verbs(self):
         forms, found, end = self.vocabulary._verb_forms, [], 0
         for i in [i for i, word in enumerate(self.low) if word in forms]:
-            if i < end or self.holder[i] is not None or not (self.words[i].islower() or self._opens_sentence(i)):
+            if (
+                i < end
+                or self.holder[i] is not None
+                or not (self.words[i].islower() or self._opens_sentence(i))
+            ):
                 continue
             for form, (verb, kind) in forms[self.low[i]]:
                 last = self._verb_end(i, form)
@@ -492,7 +519,9 @@ class Text:
         self.links = [None] + [self._link(a, b) for a, b in itertools.pairwise(self.actors)]
         done = []
         for verb in self.verbs:
-            verb = verb._replace(subjects=tuple(dict.fromkeys(name.person for name in self._subjects(verb, done))))
+            verb = verb._replace(
+                subjects=tuple(dict.fromkeys(name.person for name in self._subjects(verb, done)))
+            )
             done.append(verb)
         self.verbs = done
 
@@ -504,7 +533,11 @@ class Text:
             return None
         if any(isinstance(self.holder[i], _Verb) for i in gap):
             return None
-        joins = [k for k, i in enumerate(gap) if low[i] == "," or low[i] in _AND or (low[i] == "as" and self._as_well_as(i))]
+        joins = [
+            k
+            for k, i in enumerate(gap)
+            if low[i] == "," or low[i] in _AND or (low[i] == "as" and self._as_well_as(i))
+        ]
         if not joins:
             return None
         modifiers = gap[joins[-1] + 1 :]
@@ -521,7 +554,11 @@ class Text:
         """Whether a token may stand before a name within its group: titles, adjectives, "Ukraine's silver medalist"."""
         if self.words[i] in ("'s", "'", "."):
             return True
-        return _WORD.match(self.words[i]) is not None and self.low[i] not in _PREPOSITIONS - {"of"} and self.low[i] not in _AUXILIARIES
+        return (
+            _WORD.match(self.words[i]) is not None
+            and self.low[i] not in _PREPOSITIONS - {"of"}
+            and self.low[i] not in _AUXILIARIES
+        )
 
     def _group_before(self, j, singular=False):
         """The names joined to number j and those before it; commas alone join only in front of an "and"."""
@@ -529,7 +566,10 @@ class Text:
         link = self.links[j]
         if link == "and" or (link == ", and" and not singular):
             first = j - 1
-            while self.links[first] is not None and self.clause[self.actors[first].first] == self.clause[self.actors[j].first]:
+            while (
+                self.links[first] is not None
+                and self.clause[self.actors[first].first] == self.clause[self.actors[j].first]
+            ):
                 first -= 1
         return self.actors[first : j + 1]
 
@@ -564,7 +604,11 @@ class Text:
                 return "relative"
             elif word in _AND or word in _CONJUNCTIONS or word in _AUXILIARIES:
                 return None
-            elif self.words[at][0].isupper() and self.words[at] not in _TITLES and self.low[at + 1] not in ("'s", "'"):
+            elif (
+                self.words[at][0].isupper()
+                and self.words[at] not in _TITLES
+                and self.low[at + 1] not in ("'s", "'")
+            ):
                 capitals = True
             at -= 1
         return None
@@ -592,11 +636,21 @@ class Text:
 
     def _subjects(self, verb, done):
         low, clause = self.low, self.clause[verb.first]
-        passive = verb.last < len(low) and low[verb.last] == "by" and verb.first and low[verb.first - 1] in _BE
+        passive = (
+            verb.last < len(low) and low[verb.last] == "by" and verb.first and low[verb.first - 1] in _BE
+        )
         if passive:
-            after = [j for j, name in enumerate(self.actors) if name.first > verb.last and self.clause[name.first] == clause]
+            after = [
+                j
+                for j, name in enumerate(self.actors)
+                if name.first > verb.last and self.clause[name.first] == clause
+            ]
             return self._group_after(after[0]) if after else []
-        before = [j for j, name in enumerate(self.actors) if name.last <= verb.first and self.clause[name.first] == clause]
+        before = [
+            j
+            for j, name in enumerate(self.actors)
+            if name.last <= verb.first and self.clause[name.first] == clause
+        ]
         lead = self._word_before(verb.first)
         if before:
             nearest = self._group_before(before[-1], singular=verb.kind == "s")
@@ -606,7 +660,11 @@ class Text:
                 led = self._led_by(nearest)
                 if verb.kind == "s" and led and len(nearest) > 1:
                     return nearest[-1:]
-                if verb.kind == "ing" or (led and verb.kind == "past") or (led == "verb" and verb.kind == "base"):
+                if (
+                    verb.kind == "ing"
+                    or (led and verb.kind == "past")
+                    or (led == "verb" and verb.kind == "base")
+                ):
                     return nearest
             group = nearest
             while True:
@@ -632,11 +690,19 @@ class Text:
         return [name for name in self.actors if name.person in persons]
 
     def _after_comma(self, verb):
-        commas = (i for i in range(verb.last, len(self.low)) if self.low[i] == "," and self.sentence[i] == self.sentence[verb.first])
+        commas = (
+            i
+            for i in range(verb.last, len(self.low))
+            if self.low[i] == "," and self.sentence[i] == self.sentence[verb.first]
+        )
         comma = next(commas, None)
         if comma is None:
             return []
-        after = [j for j, name in enumerate(self.actors) if name.first > comma and self.sentence[name.first] == self.sentence[comma]]
+        after = [
+            j
+            for j, name in enumerate(self.actors)
+            if name.first > comma and self.sentence[name.first] == self.sentence[comma]
+        ]
         return self._group_after(after[0]) if after else []
 
     def _earlier_subject(self, clause, done):
@@ -671,14 +737,27 @@ class _Place(NamedTuple):
         return place if number == 1 else f"{number}{ {2: 'nd', 3: 'rd'}.get(number, 'th') } from {place}"
 
 
-_RANKS = {"2nd": 1, "second": 1, "3rd": 2, "third": 2, "4th": 3, "fourth": 3, "5th": 4, "fifth": 4, "6th": 5, "sixth": 5}
+_RANKS = {
+    "2nd": 1,
+    "second": 1,
+    "3rd": 2,
+    "third": 2,
+    "4th": 3,
+    "fourth": 3,
+    "5th": 4,
+    "fifth": 4,
+    "6th": 5,
+    "sixth": 5,
+}
 _ENDS = {"left": (0, 0), "l": (0, 0), "right": (0, -1), "r": (0, -1), "top": (1, 0), "bottom": (1, -1)}
 
 _SIDE = r"(?i:left|right|cent(?:er|re)|middle|top|bottom)"
 _RANK = rf"(?P<rank>(?i:{'|'.join(_RANKS)}))\s*(?:(?i:from\s+(?:the\s+)?))?"
 _FAR = r"(?i:(?:far|extreme)\s+)?"
 _PLACE = rf"(?:{_RANK}(?P<end>(?i:left|right))|{_FAR}(?P<side>{_SIDE}))"
-_PLACE_OR_LETTER = rf"(?:{_RANK}(?P<end>(?i:left|right)|[LRlr])|{_FAR}(?P<side>{_SIDE}|[LRClr]))"  # "(c)" is a copyright
+_PLACE_OR_LETTER = (
+    rf"(?:{_RANK}(?P<end>(?i:left|right)|[LRlr])|{_FAR}(?P<side>{_SIDE}|[LRClr]))"  # "(c)" is a copyright
+)
 _AT = r"(?:at|on|in|to)\s+(?:the\s+)?"
 _LINE = (
     r"(?i:from\s+)?(?:(?P<rightward>L-R|(?i:left[\s-]+to[\s-]+right)|L[\s-]+to[\s-]+R)"
@@ -686,11 +765,15 @@ _LINE = (
 )
 _FROM = r"(?i:from\s+(?:the\s+)?)(?P<from>(?i:left|right)|[LR])"
 
-_ANY_PLACE = re.compile(r"\b(?:left|right|cent(?:er|re)|middle|top|bottom|[lrc]|\d[lr]|l-r|r-l)\b", re.IGNORECASE)
+_ANY_PLACE = re.compile(
+    r"\b(?:left|right|cent(?:er|re)|middle|top|bottom|[lrc]|\d[lr]|l-r|r-l)\b", re.IGNORECASE
+)
 _PAREN_LINE = re.compile(rf"\(\s*(?:{_LINE}|{_FROM})\s*\)")
 _PAREN = re.compile(rf"\(\s*(?:{_AT})?{_PLACE_OR_LETTER}\s*(?:,[^()]*)?\)")
 _COMMA = re.compile(rf",\s*(?:{_AT})?{_PLACE}\s*(?=[,.;:)]|$|and\s+(?!(?:left|right)\b))")
-_AT_PLACE = re.compile(rf"\s{_AT}{_PLACE}(?=(?P<ends>\s*(?:[,.;:)]|$|(?:and|with|while|as|who|but|or)\b))|\s)")
+_AT_PLACE = re.compile(
+    rf"\s{_AT}{_PLACE}(?=(?P<ends>\s*(?:[,.;:)]|$|(?:and|with|while|as|who|but|or)\b))|\s)"
+)
 _BEFORE = re.compile(
     rf"(?:(?:^|(?<=[.!?,;:(])|(?<=\band))\s*)"
     rf"(?:{_PLACE}(?:\s*[,:]|\s+is\b)|(?P<at>(?i:{_AT})){_PLACE.replace('P<', 'P<at_')}(?:\s*[,:]|\s+is\b|(?=\s+[A-Z])))"
@@ -698,7 +781,9 @@ _BEFORE = re.compile(
 _LINE_BEFORE = re.compile(rf"(?<!\w)(?:{_LINE}\s*(?=[,.:;]|are\b|is\b|$)|{_FROM}\s*(?=[,.:;]|are\b|is\b|$))")
 # What may stand between a name and its indicator: a country, its code, an age; in at most so many characters.
 _NEAREST = 60
-_NEAR = re.compile(r"(?:\s*,?\s*(?:of|from)\s+(?:the\s+)?[A-Z][\w.'-]*(?:\s+[A-Z][\w.'-]*){0,3}|\s*\([A-Z]{2,3}\)|\s*,\s*\d{1,3})*\s*")
+_NEAR = re.compile(
+    r"(?:\s*,?\s*(?:of|from)\s+(?:the\s+)?[A-Z][\w.'-]*(?:\s+[A-Z][\w.'-]*){0,3}|\s*\([A-Z]{2,3}\)|\s*,\s*\d{1,3})*\s*"
+)
 _SPLIT = re.compile(r",|;|\band\b|&")
 _TWO_CAPITALS = re.compile(r"\b[A-Z][\w'.-]*\s+(?:(?:de|del|della|di|van|von|der|bin|al|el|la|le)\s+)*[A-Z]")
 
@@ -751,7 +836,9 @@ def _find_places(text):
     for found in _BEFORE.finditer(caption):
         name = _name_after(text, found.end()) if free(found) else None
         if name is not None:
-            text.places.setdefault(name.person, []).append(_place_of(found, "at_" if found.group("at") else ""))
+            text.places.setdefault(name.person, []).append(
+                _place_of(found, "at_" if found.group("at") else "")
+            )
             take(found)
 
 
@@ -772,7 +859,10 @@ def _name_after(text, at, touching=False):
             between = [i for i in range(name.first) if text.starts[i] >= at]
             if len(between) > _MOST_MODIFIERS * (not touching):
                 return None
-            modifiers = all(text._modifies(i) and text.low[i] not in _AND and not isinstance(text.holder[i], _Verb) for i in between)
+            modifiers = all(
+                text._modifies(i) and text.low[i] not in _AND and not isinstance(text.holder[i], _Verb)
+                for i in between
+            )
             return name if modifiers else None
     return None
 
@@ -780,13 +870,17 @@ def _name_after(text, at, touching=False):
 def _place_line(text, found):
     """Places of a list of persons in a line; whether there is one."""
     caption = text.caption
-    if re.search(r"(?:clockwise|\b(?:" + "|".join(_RANKS) + r"))\s*$", caption[: found.start()], re.IGNORECASE):
+    if re.search(
+        r"(?:clockwise|\b(?:" + "|".join(_RANKS) + r"))\s*$", caption[: found.start()], re.IGNORECASE
+    ):
         return False
     groups = found.groupdict()
     leftward = groups["leftward"] is not None or (groups["from"] or "").lower() in ("right", "r")
     after = [i for i, start in enumerate(text.starts) if start >= found.end()]
     before = [i for i, start in enumerate(text.starts) if start < found.start()]
-    near = _name_before(text, found.start() - len(caption[: found.start()]) + len(caption[: found.start()].rstrip(" ,")))
+    near = _name_before(
+        text, found.start() - len(caption[: found.start()]) + len(caption[: found.start()].rstrip(" ,"))
+    )
     persons = []
     if near is not None and near.person is not None:
         persons, closed = _line_before(text, before, found.start())
@@ -817,7 +911,11 @@ def _person_in(text, start, end):
 
 def _outside_names(text, pattern, start, end):
     spans = [(text.starts[name.first], text.ends[name.last - 1]) for name in text.names]
-    return [cut for cut in pattern.finditer(text.caption, start, end) if not any(a <= cut.start() < b for a, b in spans)]
+    return [
+        cut
+        for cut in pattern.finditer(text.caption, start, end)
+        if not any(a <= cut.start() < b for a, b in spans)
+    ]
 
 
 def _line_before(text, before, end):
@@ -919,7 +1017,9 @@ def mentions(caption, vocabulary):
 
     for name in text.names:
         place = " and ".join(dict.fromkeys(map(str, text.places.get(name.person, ()))))
-        found.append(Mention("name", called(name.person), text.starts[name.first], text.ends[name.last - 1], (), place))
+        found.append(
+            Mention("name", called(name.person), text.starts[name.first], text.ends[name.last - 1], (), place)
+        )
     for verb in text.verbs:
         label = str(vocabulary.verbs[vocabulary._verb_label[verb.verb]])
         subjects = tuple(called(person) for person in verb.subjects)

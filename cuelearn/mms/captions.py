@@ -22,7 +22,15 @@ from cuelearn.core.checks import check_count
 from cuelearn.mms.candidates import CandidateSet, Matching
 from cuelearn.mms.caption_text import Mention, Text, Vocabulary, check_caption, mentions
 
-__all__ = ["ItemCandidates", "Mention", "Region", "Vocabulary", "candidate_set", "candidates_from_caption", "mentions"]
+__all__ = [
+    "ItemCandidates",
+    "Mention",
+    "Region",
+    "Vocabulary",
+    "candidate_set",
+    "candidates_from_caption",
+    "mentions",
+]
 
 #: A face belongs to a body if their centres lie at most this share of the body's width apart, horizontally.
 NEAR_CENTRE = 0.25
@@ -82,11 +90,17 @@ def _checked_regions(regions):
             kind, box = region
             x0, y0, x1, y1 = box
         except (TypeError, ValueError):
-            raise ValueError(f"regions[{number}] must be a Region(kind, (x0, y0, x1, y1)), got {region!r}") from None
+            raise ValueError(
+                f"regions[{number}] must be a Region(kind, (x0, y0, x1, y1)), got {region!r}"
+            ) from None
         if kind not in ("face", "body"):
             raise ValueError(f"regions[{number}] must be of kind 'face' or 'body', got {kind!r}")
-        if not all(isinstance(v, Real) and math.isfinite(v) for v in (x0, y0, x1, y1)) or not (x0 < x1 and y0 < y1):
-            raise ValueError(f"regions[{number}] must have a box with finite x0 < x1 and y0 < y1, got {box!r}")
+        if not all(isinstance(v, Real) and math.isfinite(v) for v in (x0, y0, x1, y1)) or not (
+            x0 < x1 and y0 < y1
+        ):
+            raise ValueError(
+                f"regions[{number}] must have a box with finite x0 < x1 and y0 < y1, got {box!r}"
+            )
         checked.append((kind, float(x0), float(y0), float(x1), float(y1)))
     return checked
 
@@ -102,8 +116,12 @@ def _instances(regions, attributes):
             raise ValueError(f"regions must hold a {kind}, to which a {attributes[0]} belongs, got none")
         return [(k,) for k in chosen], [centres[k] for k in chosen], ""
     if not faces or not bodies:
-        raise ValueError(f"regions must hold a face and a body, to which a name and its verb belong, got {len(faces)} and {len(bodies)}")
-    apart = np.full((len(faces), len(bodies)), 1e6)  # far above any number of pairs: as many pairs as possible, then the closest
+        raise ValueError(
+            f"regions must hold a face and a body, to which a name and its verb belong, got {len(faces)} and {len(bodies)}"
+        )
+    apart = np.full(
+        (len(faces), len(bodies)), 1e6
+    )  # far above any number of pairs: as many pairs as possible, then the closest
     for a, face in enumerate(faces):
         x, y = centres[face]
         for b, body in enumerate(bodies):
@@ -114,9 +132,15 @@ def _instances(regions, attributes):
     rows, columns = linear_sum_assignment(apart)
     pairs = sorted((faces[a], bodies[b]) for a, b in zip(rows, columns, strict=True) if apart[a, b] < 1e6)
     if not pairs:
-        raise ValueError("regions must hold a face near the horizontal centre of a body's box and within it, got none")
+        raise ValueError(
+            "regions must hold a face near the horizontal centre of a body's box and within it, got none"
+        )
     lonely = (len(faces) - len(pairs), len(bodies) - len(pairs))
-    note = f"left out: faces without a body {lonely[0]}, bodies without a face {lonely[1]}" if any(lonely) else ""
+    note = (
+        f"left out: faces without a body {lonely[0]}, bodies without a face {lonely[1]}"
+        if any(lonely)
+        else ""
+    )
     return pairs, [centres[face] for face, _ in pairs], note
 
 
@@ -167,8 +191,9 @@ def _count_free(n_regions, capacities):
     ways = [1] + [0] * n_regions  # by the number of regions that have a word
     for most in capacities:
         ways = [
-            sum(ways[k - t] * math.comb(n_regions - k + t, t) for t in range(min(most, k) + 1)) for k in range(n_regions + 1)
-        ]  # fmt: skip
+            sum(ways[k - t] * math.comb(n_regions - k + t, t) for t in range(min(most, k) + 1))
+            for k in range(n_regions + 1)
+        ]
     return sum(ways)
 
 
@@ -220,7 +245,9 @@ class _Choices(NamedTuple):
     free: dict
 
     def count(self):
-        total = math.prod(len(words) for words in self.fixed.values()) * _count_free(self.n - len(self.fixed), tuple(self.free.values()))
+        total = math.prod(len(words) for words in self.fixed.values()) * _count_free(
+            self.n - len(self.fixed), tuple(self.free.values())
+        )
         return total - all(0 in words for words in self.fixed.values())
 
     def listed(self):
@@ -264,7 +291,9 @@ def _choices(n, words_of, placed, repeat):
     fixed = {}
     for person, m in placed.items():
         fixed.setdefault(m, set()).add(words_of[person])
-    fixed = {m: tuple(sorted(words, key=lambda word: (word == 0, word))) for m, words in sorted(fixed.items())}
+    fixed = {
+        m: tuple(sorted(words, key=lambda word: (word == 0, word))) for m, words in sorted(fixed.items())
+    }
     free = {}
     for person, word in words_of.items():
         if word and person not in placed:
@@ -283,11 +312,15 @@ def _checked_constraints(constraints):
     if not isinstance(constraints, str) or not set(constraints) <= set("ABCD"):
         raise ValueError(f"constraints must be letters among 'ABCD', got {constraints!r}")
     if not {"A", "C"} <= set(constraints):
-        raise ValueError(f"constraints must hold 'A' and 'C', without which a caption gives no labeling vectors, got {constraints!r}")
+        raise ValueError(
+            f"constraints must hold 'A' and 'C', without which a caption gives no labeling vectors, got {constraints!r}"
+        )
     return constraints
 
 
-def candidates_from_caption(caption, regions, vocabulary, *, attributes=("name",), constraints="ABCD", max_candidates=10_000):
+def candidates_from_caption(
+    caption, regions, vocabulary, *, attributes=("name",), constraints="ABCD", max_candidates=10_000
+):
     r"""The candidate labeling set of an image, from its caption.
 
     The instances are the faces (for names), the bodies (for verbs), or the persons, a face and a body each (for both): constraint C1. A
@@ -368,7 +401,13 @@ def candidates_from_caption(caption, regions, vocabulary, *, attributes=("name",
     n, repeat = len(instances), "B" not in constraints
     null = (0,) * len(attributes)
     if not words:
-        return ItemCandidates(np.zeros((1, n, len(attributes)), dtype=np.int32), [], instances, {}, "; ".join([*notes, "no known word"]))
+        return ItemCandidates(
+            np.zeros((1, n, len(attributes)), dtype=np.int32),
+            [],
+            instances,
+            {},
+            "; ".join([*notes, "no known word"]),
+        )
     placed = _placed(text, centres, notes) if "D" in constraints else {}
     choices = _choices(n, word_of, {person: at for person, (at, _) in placed.items()}, repeat)
     count = choices.count()
@@ -449,16 +488,26 @@ def candidate_set(items, vocabulary, attributes=("name",), *, constraints="ABCD"
     for number, item in enumerate(items):
         if not isinstance(item, ItemCandidates):
             if not isinstance(item, (tuple, list)) or len(item) != 2:
-                raise TypeError(f"items[{number}] must be an ItemCandidates or a pair (caption, regions), got {type(item).__name__}")
+                raise TypeError(
+                    f"items[{number}] must be an ItemCandidates or a pair (caption, regions), got {type(item).__name__}"
+                )
             try:
                 item = candidates_from_caption(
-                    *item, vocabulary, attributes=attributes, constraints=constraints, max_candidates=max_candidates
+                    *item,
+                    vocabulary,
+                    attributes=attributes,
+                    constraints=constraints,
+                    max_candidates=max_candidates,
                 )
             except (TypeError, ValueError) as error:
                 raise type(error)(f"items[{number}]: {error}") from None
         candidates = item.candidates
         width = candidates.words.shape[1] if isinstance(candidates, Matching) else candidates.shape[2]
         if width != len(attributes):
-            raise ValueError(f"items[{number}] must have the attributes {attributes}, got {width} labels per instance")
+            raise ValueError(
+                f"items[{number}] must have the attributes {attributes}, got {width} labels per instance"
+            )
         sets.append(candidates)
-    return CandidateSet(sets, classes=[vocabulary.labels_of(a) for a in attributes], null=(0,) * len(attributes))
+    return CandidateSet(
+        sets, classes=[vocabulary.labels_of(a) for a in attributes], null=(0,) * len(attributes)
+    )

@@ -46,7 +46,9 @@ def write_words(packed, i, words, labels):
     P = packed.n_attributes
     for m in range(words.shape[0]):
         for p in range(P):
-            labels[m * P + p] = packed.null[p] if words[m] == 0 else packed.labels[packed.start[i] + (words[m] - 1) * P + p]
+            labels[m * P + p] = (
+                packed.null[p] if words[m] == 0 else packed.labels[packed.start[i] + (words[m] - 1) * P + p]
+            )
 
 
 @njit(cache=True)
@@ -225,7 +227,11 @@ def heap_search(packed, i, first, label, value, labels):
                 continue
             if n_nodes == room:
                 room *= 2
-                wider, longer, deeper = np.zeros((room, n_slots), np.int32), np.empty(room), np.empty(room, np.int64)
+                wider, longer, deeper = (
+                    np.zeros((room, n_slots), np.int32),
+                    np.empty(room),
+                    np.empty(room, np.int64),
+                )
                 for j in range(n_nodes):
                     longer[j] = total[j]
                     for k in range(n_slots):
@@ -503,7 +509,9 @@ def losses_of_bags(packed, first, n_bags, scores, target, most_nodes, relaxed, l
 
 def side_by_side(scores, candidates, n_rows):
     """Scores given per attribute as one float64 matrix (n_rows, sum of labels), or an error that names what does not fit."""
-    several = candidates.n_attributes > 1 or (isinstance(scores, list) and len(scores) == 1 and np.ndim(scores[0]) == 2)
+    several = candidates.n_attributes > 1 or (
+        isinstance(scores, list) and len(scores) == 1 and np.ndim(scores[0]) == 2
+    )
     parts = list(scores) if isinstance(scores, (list, tuple)) and several else [scores]
     if candidates.n_attributes > 1 and len(parts) == 1:
         whole = np.asarray(parts[0], dtype=np.float64)
@@ -512,7 +520,9 @@ def side_by_side(scores, candidates, n_rows):
     shapes = [(n_rows, size) for size in candidates.n_labels]
     parts = [np.asarray(part, dtype=np.float64) for part in parts]
     if [part.shape for part in parts] != shapes:
-        raise ValueError(f"scores must have one matrix per attribute, of shapes {shapes}, got {[part.shape for part in parts]}")
+        raise ValueError(
+            f"scores must have one matrix per attribute, of shapes {shapes}, got {[part.shape for part in parts]}"
+        )
     whole = np.ascontiguousarray(np.concatenate(parts, axis=1))
     if not np.isfinite(whole).all():
         raise ValueError("scores must be finite, got NaN or infinite values")
@@ -582,7 +592,9 @@ def most_violating(scores, candidates, bag=0, method="heap"):
         refuse_exact(candidates, [i])
         value, _ = exact_violator(packed, i, scores, labels, MOST_NODES)
     if np.isnan(value):
-        raise ValueError(f"method 'exact' needs more than {MOST_NODES} partial labelings for bag {i}; method 'heap' does not")
+        raise ValueError(
+            f"method 'exact' needs more than {MOST_NODES} partial labelings for bag {i}; method 'heap' does not"
+        )
     if value == -np.inf:
         raise ValueError(f"every labeling of bag {i} is a candidate; none outside can be found")
     return labels.reshape(-1, P).astype(np.int64) - packed.column[:-1], float(value)
@@ -592,7 +604,9 @@ def refuse_exact(candidates, bags):
     """An error where an exact search is asked for bags whose candidates are not listed."""
     unlisted = [i for i in bags if not candidates.is_listed(i)]
     if unlisted:
-        raise ValueError(f"method 'exact' needs listed candidates; bag {unlisted[0]} is a Matching, give its list or take 'heap'")
+        raise ValueError(
+            f"method 'exact' needs listed candidates; bag {unlisted[0]} is a Matching, give its list or take 'heap'"
+        )
 
 
 def best_labelings(scores, candidates):

@@ -8,13 +8,19 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cuelearn.core.checks import as_generator, check_count, check_non_negative, check_positive, unchanged_on_error
+from cuelearn.core.checks import (
+    as_generator,
+    check_count,
+    check_non_negative,
+    check_positive,
+    unchanged_on_error,
+)
+from cuelearn.core.storage import Loadable, construct, read_model, saved_parameters, write_model
 from cuelearn.kernels import KernelBank
 from cuelearn.mms.candidates import CandidateSet
 from cuelearn.mms.inference import METHODS, assign, refuse_exact
 from cuelearn.mms.solver import solve_mms
 from cuelearn.mms.spaces import KernelSpace, LinearSpace, bank_of, mean_weights, new_scores
-from cuelearn.core.storage import Loadable, construct, read_model, saved_parameters, write_model
 
 __all__ = ["MMS", "load"]
 
@@ -36,10 +42,16 @@ def named_columns(X, columns):
     try:
         if isinstance(columns, slice):
             stop = columns.stop
-            return np.arange(X.shape[1])[number(columns.start) : number(stop) + 1 if isinstance(stop, str) else stop : columns.step]
-        return np.arange(X.shape[1])[np.array([number(c) for c in np.atleast_1d(np.asarray(columns, dtype=object))])]
+            return np.arange(X.shape[1])[
+                number(columns.start) : number(stop) + 1 if isinstance(stop, str) else stop : columns.step
+            ]
+        return np.arange(X.shape[1])[
+            np.array([number(c) for c in np.atleast_1d(np.asarray(columns, dtype=object))])
+        ]
     except (IndexError, TypeError, ValueError):
-        raise ValueError(f"columns must choose among the {X.shape[1]} columns of X, got {columns!r}") from None
+        raise ValueError(
+            f"columns must choose among the {X.shape[1]} columns of X, got {columns!r}"
+        ) from None
 
 
 class MMS(Loadable, BaseEstimator):
@@ -147,9 +159,28 @@ class MMS(Loadable, BaseEstimator):
     array([0, 1, 0, 1])
     """
 
-    def __init__(self, kernels=None, *, columns=None, C=1.0, solver="pegasos", n_rounds=10, n_epochs=20, batch_size=1, start=None,
-                 tol=1e-3, gap_tol=1e-2, inference="heap", fit_intercept=True, normalize=True, shuffle=True, memory=2e9,
-                 random_state=None, callback=None, verbose=False):  # fmt: skip
+    def __init__(
+        self,
+        kernels=None,
+        *,
+        columns=None,
+        C=1.0,
+        solver="pegasos",
+        n_rounds=10,
+        n_epochs=20,
+        batch_size=1,
+        start=None,
+        tol=1e-3,
+        gap_tol=1e-2,
+        inference="heap",
+        fit_intercept=True,
+        normalize=True,
+        shuffle=True,
+        memory=2e9,
+        random_state=None,
+        callback=None,
+        verbose=False,
+    ):
         self.kernels = kernels
         self.columns = columns
         self.C = C
@@ -186,7 +217,9 @@ class MMS(Loadable, BaseEstimator):
         self
         """
         with unchanged_on_error(self):
-            for name in [n for n in vars(self) if n.endswith("_") or n in PRIVATE]:  # a form fitted before leaves nothing behind
+            for name in [
+                n for n in vars(self) if n.endswith("_") or n in PRIVATE
+            ]:  # a form fitted before leaves nothing behind
                 delattr(self, name)
             options = self._options()
             if not isinstance(candidates, CandidateSet):
@@ -194,12 +227,21 @@ class MMS(Loadable, BaseEstimator):
             if options["inference"] == "exact":
                 refuse_exact(candidates, range(candidates.n_bags))
             self.n_attributes_ = candidates.n_attributes
-            space = self._kernel_space(X, candidates) if self.kernels is not None else self._linear_space(X, candidates)
+            space = (
+                self._kernel_space(X, candidates)
+                if self.kernels is not None
+                else self._linear_space(X, candidates)
+            )
             self._classes = [np.asarray(c) for c in candidates.classes]
             result = solve_mms(
-                space, candidates, lam=1.0 / (check_positive("C", self.C) * candidates.n_bags), rng=as_generator(self.random_state),
-                callback=self._watch(space), verbose=self.verbose, **options,
-            )  # fmt: skip
+                space,
+                candidates,
+                lam=1.0 / (check_positive("C", self.C) * candidates.n_bags),
+                rng=as_generator(self.random_state),
+                callback=self._watch(space),
+                verbose=self.verbose,
+                **options,
+            )
             self._keep(space)
             self.objective_, self.history_, self.n_iter_ = result.objective, result.history, result.n_rounds
             self.converged_ = result.converged
@@ -207,7 +249,11 @@ class MMS(Loadable, BaseEstimator):
             self.dual_gap_ = float(self.history_.dual_gap[np.flatnonzero(kept)[-1]])
             ended = self.callback is not None and self.n_iter_ < self.n_rounds
         if self.n_rounds > 1 and not self.converged_ and not ended:
-            warnings.warn(f"MMS did not converge in {self.n_iter_} rounds; raise n_rounds or tol", ConvergenceWarning, stacklevel=2)
+            warnings.warn(
+                f"MMS did not converge in {self.n_iter_} rounds; raise n_rounds or tol",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         elif self.dual_gap_ > self.objective_:  # not so where there is no certificate
             warnings.warn(
                 f"the last convex problem of MMS is far from solved, duality gap {self.dual_gap_:.3g}, objective {self.objective_:.3g}; "
@@ -225,11 +271,16 @@ class MMS(Loadable, BaseEstimator):
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"callback must be callable, got {type(self.callback).__name__}")
         return {
-            "solver": self.solver, "inference": self.inference, "shuffle": self.shuffle, "n_rounds": check_count("n_rounds", self.n_rounds),
-            "n_epochs": check_count("n_epochs", self.n_epochs), "batch_size": check_count("batch_size", self.batch_size),
+            "solver": self.solver,
+            "inference": self.inference,
+            "shuffle": self.shuffle,
+            "n_rounds": check_count("n_rounds", self.n_rounds),
+            "n_epochs": check_count("n_epochs", self.n_epochs),
+            "batch_size": check_count("batch_size", self.batch_size),
             "start": None if self.start is None else check_non_negative("start", self.start),
-            "tol": check_non_negative("tol", self.tol), "gap_tol": check_non_negative("gap_tol", self.gap_tol),
-        }  # fmt: skip
+            "tol": check_non_negative("tol", self.tol),
+            "gap_tol": check_non_negative("gap_tol", self.gap_tol),
+        }
 
     def _watch(self, space):
         if self.callback is None:
@@ -243,7 +294,9 @@ class MMS(Loadable, BaseEstimator):
 
     def _rows(self, n, candidates):
         if n != candidates.n_instances:
-            raise ValueError(f"X must have one row per instance of the bags, {candidates.n_instances}, got {n}")
+            raise ValueError(
+                f"X must have one row per instance of the bags, {candidates.n_instances}, got {n}"
+            )
 
     def _linear_space(self, X, candidates):
         table = X
@@ -253,9 +306,13 @@ class MMS(Loadable, BaseEstimator):
         if self.columns is None:
             self._columns = [None] * P
         else:
-            chosen = self.columns if isinstance(self.columns, (list, tuple)) and len(self.columns) == P else None
+            chosen = (
+                self.columns if isinstance(self.columns, (list, tuple)) and len(self.columns) == P else None
+            )
             if chosen is None:
-                raise ValueError(f"columns must be a list with the columns of each of the {P} attributes, got {self.columns!r}")
+                raise ValueError(
+                    f"columns must be a list with the columns of each of the {P} attributes, got {self.columns!r}"
+                )
             self._columns = [named_columns(table if hasattr(table, "iloc") else X, c) for c in chosen]
         return LinearSpace(self._parts(X), candidates.n_labels)
 
@@ -274,21 +331,32 @@ class MMS(Loadable, BaseEstimator):
     def _kernel_space(self, X, candidates):
         P = candidates.n_attributes
         precomputed = isinstance(self.kernels, str)
-        if not isinstance(self.kernels, (list, tuple)) and not (precomputed and self.kernels == "precomputed"):
-            raise ValueError(f"kernels must be lists of (name, kernel, columns), 'precomputed' or None, got {self.kernels!r}")
+        if not isinstance(self.kernels, (list, tuple)) and not (
+            precomputed and self.kernels == "precomputed"
+        ):
+            raise ValueError(
+                f"kernels must be lists of (name, kernel, columns), 'precomputed' or None, got {self.kernels!r}"
+            )
         if not precomputed:
             if isinstance(X, KernelBank):
                 raise ValueError("X is a KernelBank, which needs kernels='precomputed'")
             validate_data(self, X, dtype=[np.float64, np.float32])
         given = X if precomputed and isinstance(X, (list, tuple)) else [X] * P
         if len(given) != P:
-            raise ValueError(f"X must hold one stack of kernels for each of the {P} attributes, got {len(given)}")
+            raise ValueError(
+                f"X must hold one stack of kernels for each of the {P} attributes, got {len(given)}"
+            )
         lists = [self.kernels] * P
         if not precomputed:
-            nested = [isinstance(k, (list, tuple)) and len(k) > 0 and isinstance(k[0], (list, tuple)) for k in self.kernels]
+            nested = [
+                isinstance(k, (list, tuple)) and len(k) > 0 and isinstance(k[0], (list, tuple))
+                for k in self.kernels
+            ]
             if nested and all(nested):
                 if len(self.kernels) != P:
-                    raise ValueError(f"kernels must be one list of triples for each of the {P} attributes, got {len(self.kernels)} lists")
+                    raise ValueError(
+                        f"kernels must be one list of triples for each of the {P} attributes, got {len(self.kernels)} lists"
+                    )
                 lists = self.kernels
         banks, held = [], {}
         for stack, kernels in zip(given, lists, strict=True):
@@ -312,10 +380,14 @@ class MMS(Loadable, BaseEstimator):
         if isinstance(space, LinearSpace):
             tail = -1 if self.fit_intercept else None
             self.coef_ = self._one([w[:, :tail].copy() for w in space.weights])
-            self.intercept_ = self._one([w[:, -1].copy() if self.fit_intercept else np.zeros(len(w), w.dtype) for w in space.weights])
+            self.intercept_ = self._one(
+                [w[:, -1].copy() if self.fit_intercept else np.zeros(len(w), w.dtype) for w in space.weights]
+            )
             return
         self.support_ = np.flatnonzero(space.coef.any(axis=1))
-        self.dual_coef_ = self._one([space.coef[self.support_, space.columns(p)] for p in range(self.n_attributes_)])
+        self.dual_coef_ = self._one(
+            [space.coef[self.support_, space.columns(p)] for p in range(self.n_attributes_)]
+        )
         self.kernel_weights_ = self._one(self._weights)
         self._bank_support = self.support_
 
@@ -333,19 +405,39 @@ class MMS(Loadable, BaseEstimator):
         coefs = [self.dual_coef_] if P == 1 else self.dual_coef_
         given = X if precomputed and isinstance(X, (list, tuple)) else [X] * P
         if len(given) != P:
-            raise ValueError(f"X must hold one stack of kernels for each of the {P} attributes, got {len(given)}")
+            raise ValueError(
+                f"X must hold one stack of kernels for each of the {P} attributes, got {len(given)}"
+            )
         scores = []
         if not precomputed:
-            validate_data(self, X, reset=False, skip_check_array=hasattr(X, "iloc"), dtype=[np.float64, np.float32])
+            validate_data(
+                self, X, reset=False, skip_check_array=hasattr(X, "iloc"), dtype=[np.float64, np.float32]
+            )
         for p in range(P):
             stack = given[p]
             if precomputed:
                 stack = np.asarray(stack)
                 shape = (len(self._weights[p]), self.n_features_in_)
-                if stack.ndim != 3 or (stack.shape[0], stack.shape[2]) != shape or not np.isfinite(stack).all():
-                    raise ValueError(f"X must be a finite stack of shape ({shape[0]}, n, {shape[1]}), got {stack.shape}")
+                if (
+                    stack.ndim != 3
+                    or (stack.shape[0], stack.shape[2]) != shape
+                    or not np.isfinite(stack).all()
+                ):
+                    raise ValueError(
+                        f"X must be a finite stack of shape ({shape[0]}, n, {shape[1]}), got {stack.shape}"
+                    )
             bank = None if precomputed else self._banks[p]
-            scores.append(new_scores(bank, stack, coefs[p], self._weights[p], self._bank_support, precomputed, self.fit_intercept))
+            scores.append(
+                new_scores(
+                    bank,
+                    stack,
+                    coefs[p],
+                    self._weights[p],
+                    self._bank_support,
+                    precomputed,
+                    self.fit_intercept,
+                )
+            )
         return scores
 
     def decision_function(self, X):
@@ -383,9 +475,13 @@ class MMS(Loadable, BaseEstimator):
             raise TypeError(f"candidates must be a CandidateSet, got {type(candidates).__name__}")
         self._rows(scores[0].shape[0], candidates)
         known = len(candidates.classes) == len(self._classes)
-        if not known or not all(np.array_equal(a, b) for a, b in zip(candidates.classes, self._classes, strict=True)):
+        if not known or not all(
+            np.array_equal(a, b) for a, b in zip(candidates.classes, self._classes, strict=True)
+        ):
             sizes = tuple(map(len, self._classes))
-            raise ValueError(f"candidates must have the labels of training in their order, {sizes} of them, got others")
+            raise ValueError(
+                f"candidates must have the labels of training in their order, {sizes} of them, got others"
+            )
         return assign(scores, candidates)
 
     # ------------------------------------------------------------------ saving
@@ -410,8 +506,14 @@ class MMS(Loadable, BaseEstimator):
                 part = bank.restrict(support, resident=False)
                 banks.append(part.to_dict())
                 arrays.update({f"bank{p}/{name}": value for name, value in part.arrays().items()})
-        plain = {"n_attributes_": self.n_attributes_, "objective_": self.objective_, "dual_gap_": self.dual_gap_, "n_iter_": self.n_iter_,
-                 "converged_": self.converged_, "n_features_in_": self.n_features_in_}  # fmt: skip
+        plain = {
+            "n_attributes_": self.n_attributes_,
+            "objective_": self.objective_,
+            "dual_gap_": self.dual_gap_,
+            "n_iter_": self.n_iter_,
+            "converged_": self.converged_,
+            "n_features_in_": self.n_features_in_,
+        }
         for p in range(self.n_attributes_):
             classes = self._classes[p]
             arrays[f"classes/{p}"] = classes.astype(str) if classes.dtype == object else classes
@@ -429,8 +531,15 @@ class MMS(Loadable, BaseEstimator):
             arrays["feature_names"] = self.feature_names_in_.astype(str)
         parameters = saved_parameters(self, precomputed)
         parameters["columns"] = None
-        head = {"format": FORMAT, "class": type(self).__name__, "linear": hasattr(self, "coef_"), "parameters": parameters, "fitted": plain,
-                "history": self.history_.to_dict(orient="list"), "banks": banks}  # fmt: skip
+        head = {
+            "format": FORMAT,
+            "class": type(self).__name__,
+            "linear": hasattr(self, "coef_"),
+            "parameters": parameters,
+            "fitted": plain,
+            "history": self.history_.to_dict(orient="list"),
+            "banks": banks,
+        }
         write_model(path, head, arrays)
 
     @staticmethod
@@ -484,7 +593,11 @@ def _rebuild(head, arrays):
     if head["banks"] is not None:
         model._banks = []
         for p, bank in enumerate(head["banks"]):
-            part = {name.partition("/")[2]: value for name, value in arrays.items() if name.startswith(f"bank{p}/")}
+            part = {
+                name.partition("/")[2]: value
+                for name, value in arrays.items()
+                if name.startswith(f"bank{p}/")
+            }
             model._banks.append(KernelBank.from_dict(bank, part))
         model._bank_support = np.arange(len(model.support_))
         model.kernels = [bank.triples for bank in model._banks]

@@ -38,7 +38,10 @@ LEAST = 1e-300
 HALVINGS = 8
 #: Distances as far below 0, against 1 or the largest, pass for 0.
 ROUNDING = 1e-5
-MOST_SLOPE, MOST_OFFSET = 100.0, 20.0  # of `calibrate`; labels that the scores tell apart without an error have no finite optimum
+MOST_SLOPE, MOST_OFFSET = (
+    100.0,
+    20.0,
+)  # of `calibrate`; labels that the scores tell apart without an error have no finite optimum
 BLOCK = 2**22  # values held at once where rows of distances are computed
 
 
@@ -90,7 +93,10 @@ def _matching_posterior(packed, i, values, posterior):
         for w in range(n_words + 1):
             if not packed.allowed[packed.allowed_start[i] + m * (n_words + 1) + w]:
                 values[m, w] = -np.inf
-    forward, backward = np.full((n_regions + 1, n_subsets), -np.inf), np.full((n_regions + 1, n_subsets), -np.inf)
+    forward, backward = (
+        np.full((n_regions + 1, n_subsets), -np.inf),
+        np.full((n_regions + 1, n_subsets), -np.inf),
+    )
     forward[0, 0] = 0.0
     backward[n_regions, 1:] = 0.0  # not the empty subset: the all-null labeling is no candidate
     for m in range(n_regions):
@@ -101,7 +107,9 @@ def _matching_posterior(packed, i, values, posterior):
             for w in range(n_words):
                 if not subset >> w & 1:
                     there = subset | 1 << w
-                    forward[m + 1, there] = _log_add(forward[m + 1, there], forward[m, subset] + values[m, w + 1])
+                    forward[m + 1, there] = _log_add(
+                        forward[m + 1, there], forward[m, subset] + values[m, w + 1]
+                    )
     for step in range(n_regions):
         m = n_regions - 1 - step
         for subset in range(n_subsets):
@@ -146,7 +154,9 @@ def expect(packed, scores, posterior):
     for i in range(n_bags):
         first, last = packed.row[i], packed.row[i + 1]
         if packed.n_words[i] > 0:
-            totals[i] = _matching_posterior(packed, i, word_values(packed, i, scores[first:last]), posterior[first:last])
+            totals[i] = _matching_posterior(
+                packed, i, word_values(packed, i, scores[first:last]), posterior[first:last]
+            )
             continue
         top, number = values[_listed_values(packed, i, scores, values)], 0.0
         for c in range(packed.count[i]):
@@ -206,7 +216,11 @@ def _one_each(name, value, P, single):
 
 def _is_one_choice(columns):
     """Whether these are columns of one attribute rather than a sequence of such."""
-    numbers = hasattr(columns, "__len__") and len(columns) > 0 and all(isinstance(c, (int, np.integer, np.bool_)) for c in columns)
+    numbers = (
+        hasattr(columns, "__len__")
+        and len(columns) > 0
+        and all(isinstance(c, (int, np.integer, np.bool_)) for c in columns)
+    )
     return isinstance(columns, slice) or numbers
 
 
@@ -221,7 +235,9 @@ def _is_one_number(value):
 
 def _among(name, value, options):
     if not isinstance(value, str) or value not in options:
-        raise ValueError(f"{name} must be {', '.join(map(repr, options[:-1]))} or {options[-1]!r}, got {value!r}")
+        raise ValueError(
+            f"{name} must be {', '.join(map(repr, options[:-1]))} or {options[-1]!r}, got {value!r}"
+        )
     return value
 
 
@@ -277,7 +293,10 @@ class _EMNaming(BaseEstimator):
             max_iter, tol = check_count("max_iter", self.max_iter), check_non_negative("tol", self.tol)
             self._check(P)
             parts = self._parts(X, P, candidates.n_instances)
-            self._sets, self.classes_ = candidates.take([0]), candidates.classes[0] if P == 1 else list(candidates.classes)
+            self._sets, self.classes_ = (
+                candidates.take([0]),
+                candidates.classes[0] if P == 1 else list(candidates.classes),
+            )
             self.n_features_ = tuple(part.shape[1] for part in parts)
             return self._iterate(parts, candidates, hard, max_iter, tol, begun)
 
@@ -292,7 +311,9 @@ class _EMNaming(BaseEstimator):
             totals = choose(packed, scores, columns) if hard else expect(packed, scores, posterior)
             if hard:
                 posterior[np.arange(n)[:, None], columns] = 1.0
-            return [posterior[:, column[p] : column[p + 1]] for p in range(P)], float(np.sum(totals - log_size))
+            return [posterior[:, column[p] : column[p + 1]] for p in range(P)], float(
+                np.sum(totals - log_size)
+            )
 
         self._begin(parts, candidates)
         posteriors, _ = step(np.zeros((n, column[-1])), False)  # by the priors alone
@@ -310,7 +331,9 @@ class _EMNaming(BaseEstimator):
         self.assignment_ = candidates.named(columns - column[:-1])
         weights = [posterior.mean(axis=0) for posterior in posteriors]
         self._label_priors = [self._log_label_prior(weight) for weight in weights]
-        self.responsibilities_, self.label_weights_ = (posteriors[0], weights[0]) if P == 1 else (posteriors, weights)
+        self.responsibilities_, self.label_weights_ = (
+            (posteriors[0], weights[0]) if P == 1 else (posteriors, weights)
+        )
         self.history_ = pd.DataFrame(history, columns=["iteration", "log_likelihood", "objective", "seconds"])
         self.n_iter_ = len(history) - 1
         self._finish()
@@ -330,16 +353,24 @@ class _EMNaming(BaseEstimator):
 
     def _parts(self, X, P, n_rows=None):
         """The columns of each attribute: list of P arrays."""
-        several = isinstance(X, (list, tuple)) and len(X) > 0 and all(getattr(part, "ndim", 0) == 2 for part in X)
+        several = (
+            isinstance(X, (list, tuple)) and len(X) > 0 and all(getattr(part, "ndim", 0) == 2 for part in X)
+        )
         if several and len(X) != P:
-            raise ValueError(f"X must be one array or a list of {P}, one for each attribute, got a list of {len(X)}")
+            raise ValueError(
+                f"X must be one array or a list of {P}, one for each attribute, got a list of {len(X)}"
+            )
         arrays = [_matrix(f"X[{p}]", part) for p, part in enumerate(X)] if several else [_matrix("X", X)] * P
         for p, array in enumerate(arrays):
             name = f"X[{p}]" if several else "X"
             if n_rows is not None and array.shape[0] != n_rows:
-                raise ValueError(f"{name} must have one row for each of the {n_rows} instances of candidates, got {array.shape[0]}")
+                raise ValueError(
+                    f"{name} must have one row for each of the {n_rows} instances of candidates, got {array.shape[0]}"
+                )
             if array.shape[0] != arrays[0].shape[0]:
-                raise ValueError(f"{name} must have as many rows as X[0], {arrays[0].shape[0]}, got {array.shape[0]}")
+                raise ValueError(
+                    f"{name} must have as many rows as X[0], {arrays[0].shape[0]}, got {array.shape[0]}"
+                )
         if self.columns is None:
             return arrays
         chosen = []
@@ -349,7 +380,9 @@ class _EMNaming(BaseEstimator):
             except (IndexError, TypeError):
                 part = None
             if part is None or part.ndim != 2 or part.shape[1] == 0:
-                raise ValueError(f"columns must choose from the {array.shape[1]} columns of X for each attribute, got {columns!r}")
+                raise ValueError(
+                    f"columns must choose from the {array.shape[1]} columns of X for each attribute, got {columns!r}"
+                )
             chosen.append(part)
         return chosen
 
@@ -359,7 +392,9 @@ class _EMNaming(BaseEstimator):
         parts = self._parts(X, self._sets.n_attributes, n_rows)
         for part, width in zip(parts, self.n_features_, strict=True):
             if part.shape[1] != width:
-                raise ValueError(f"X must have {width} columns for an attribute, as in fit, got {part.shape[1]}")
+                raise ValueError(
+                    f"X must have {width} columns for an attribute, as in fit, got {part.shape[1]}"
+                )
         return parts
 
     # ------------------------------------------------------------------ predictions
@@ -409,7 +444,9 @@ class _EMNaming(BaseEstimator):
         if candidates.n_labels != self._sets.n_labels or any(
             not np.array_equal(a, b) for a, b in zip(candidates.classes, self._sets.classes, strict=True)
         ):
-            raise ValueError(f"candidates must have the labels of fit, {self._sets.n_labels} of them, got {candidates.n_labels}")
+            raise ValueError(
+                f"candidates must have the labels of fit, {self._sets.n_labels} of them, got {candidates.n_labels}"
+            )
         parts = self._known(X, candidates.n_instances)
         columns = np.empty((candidates.n_instances, candidates.n_attributes), dtype=np.int64)
         choose(candidates.packed, np.hstack(self._appearance(parts)), columns)
@@ -465,11 +502,17 @@ class _Gaussians:
         count = np.bincount(self.group, weights=mass) + self.strength
         if self.covariance == "tied":
             rest = self.means.T @ sums
-            scatter = (X.T * responsibilities.sum(axis=1)) @ X - rest - rest.T + (self.means.T * mass) @ self.means
-            self.covariances = (0.5 * (scatter + scatter.T) + self.strength * np.diag(self.spread))[None] / count[0]
+            scatter = (
+                (X.T * responsibilities.sum(axis=1)) @ X - rest - rest.T + (self.means.T * mass) @ self.means
+            )
+            self.covariances = (0.5 * (scatter + scatter.T) + self.strength * np.diag(self.spread))[
+                None
+            ] / count[0]
             return
         scatter = responsibilities.T @ X**2 - 2.0 * self.means * sums + mass[:, None] * self.means**2
-        scatter = np.maximum(np.stack([np.bincount(self.group, weights=column) for column in scatter.T], axis=1), 0.0)  # of each group
+        scatter = np.maximum(
+            np.stack([np.bincount(self.group, weights=column) for column in scatter.T], axis=1), 0.0
+        )  # of each group
         if self.covariance == "spherical":
             scatter = np.repeat(scatter.mean(axis=1, keepdims=True), X.shape[1], axis=1)
         self.covariances = (scatter + self.strength * self.spread) / count[:, None]
@@ -568,9 +611,18 @@ class GMMNaming(_EMNaming):
     """
 
     def __init__(
-        self, *, covariance="tied", per_label=False, assignment="soft", n_components_pca=0.95, regularization=1.0, columns=None,
-        label_prior="frequency", max_iter=100, tol=1e-6,
-    ):  # fmt: skip
+        self,
+        *,
+        covariance="tied",
+        per_label=False,
+        assignment="soft",
+        n_components_pca=0.95,
+        regularization=1.0,
+        columns=None,
+        label_prior="frequency",
+        max_iter=100,
+        tol=1e-6,
+    ):
         self.covariance = covariance
         self.per_label = per_label
         self.assignment = assignment
@@ -592,7 +644,9 @@ class GMMNaming(_EMNaming):
 
     def _begin(self, parts, candidates):
         numbers = _one_each("n_components_pca", self.n_components_pca, len(parts), _is_one_number)
-        self._projections = [self._projection(part, number) for part, number in zip(parts, numbers, strict=True)]
+        self._projections = [
+            self._projection(part, number) for part, number in zip(parts, numbers, strict=True)
+        ]
         self._models = [
             _Gaussians(X, size, self.covariance, self.per_label, float(self.regularization))
             for X, size in zip(self._projected(parts), candidates.n_labels, strict=True)
@@ -608,14 +662,21 @@ class GMMNaming(_EMNaming):
         if share and not np.any(part.var(axis=0) > 0.0):
             return part.mean(axis=0), None
         if not share and check_count("n_components_pca", number) > min(part.shape):
-            raise ValueError(f"n_components_pca must be at most {min(part.shape)} for an attribute of shape {part.shape}, got {number!r}")
+            raise ValueError(
+                f"n_components_pca must be at most {min(part.shape)} for an attribute of shape {part.shape}, got {number!r}"
+            )
         solver = "covariance_eigh" if part.shape[0] > part.shape[1] else "full"
         pca = PCA(n_components=float(number) if share else int(number), svd_solver=solver).fit(part)
         return pca.mean_, pca.components_.T
 
     def _projected(self, parts):
-        centred = [np.asarray(part, dtype=np.float64) - mean for part, (mean, _) in zip(parts, self._projections, strict=True)]
-        return [X if axes is None else X @ axes for X, (_, axes) in zip(centred, self._projections, strict=True)]
+        centred = [
+            np.asarray(part, dtype=np.float64) - mean
+            for part, (mean, _) in zip(parts, self._projections, strict=True)
+        ]
+        return [
+            X if axes is None else X @ axes for X, (_, axes) in zip(centred, self._projections, strict=True)
+        ]
 
     def _scores(self):
         return [model.log_density(model.X) for model in self._models]
@@ -626,7 +687,10 @@ class GMMNaming(_EMNaming):
     def _finish(self):
         for model in self._models:
             model.X = None
-        self.means_, self.covariances_ = [model.means for model in self._models], [model.covariances for model in self._models]
+        self.means_, self.covariances_ = (
+            [model.means for model in self._models],
+            [model.covariances for model in self._models],
+        )
 
     def _appearance(self, parts):
         return [model.log_density(X) for model, X in zip(self._models, self._projected(parts), strict=True)]
@@ -667,7 +731,9 @@ class _Exemplars:
         own = self._null_levels(self.X, leave_out=True)
         self.constant = float(logsumexp(own) - math.log(own.size)) if kernel else float(own.mean())
         self.level = own if background else np.full(own.size, self.constant)
-        self.rows = [np.flatnonzero(mask[:, k]) if k != null else np.zeros(0, dtype=int) for k in range(self.n_labels)]
+        self.rows = [
+            np.flatnonzero(mask[:, k]) if k != null else np.zeros(0, dtype=int) for k in range(self.n_labels)
+        ]
         fits = 8 * sum(rows.size**2 for rows in self.rows) <= memory
         self.blocks = [self._block(rows) for rows in self.rows] if fits else None
         self.weights, self.values = [None] * self.n_labels, [None] * self.n_labels
@@ -701,7 +767,11 @@ class _Exemplars:
         step = max(1, BLOCK // n)
         for start in range(0, X.shape[0], step):
             part = X[start : start + step]
-            here = np.asarray(part, dtype=np.float64) if self.metric == "precomputed" else _distances(self.metric, part, self.X)
+            here = (
+                np.asarray(part, dtype=np.float64)
+                if self.metric == "precomputed"
+                else _distances(self.metric, part, self.X)
+            )
             yield slice(start, start + here.shape[0]), here
 
     def _null_levels(self, X, leave_out=False):
@@ -716,7 +786,9 @@ class _Exemplars:
         for rows, distance in self._distance_rows(X):
             value = distance / -self.gamma
             if leave_out:
-                value[np.arange(value.shape[0]), np.arange(rows.start, rows.stop)] = -np.inf if self.kernel else 0.0
+                value[np.arange(value.shape[0]), np.arange(rows.start, rows.stop)] = (
+                    -np.inf if self.kernel else 0.0
+                )
             if self.kernel:
                 top = value.max(axis=1, keepdims=True)
                 out[rows] = top[:, 0] + np.log(np.exp(value - top).sum(axis=1) / number)
@@ -731,7 +803,9 @@ class _Exemplars:
 
     def _block(self, rows):
         block = self._relative(self._between(rows, rows), self.level[rows])
-        np.fill_diagonal(block, 1.0 if self.kernel else 0.0)  # no instance is evidence for itself: there it is as near as null
+        np.fill_diagonal(
+            block, 1.0 if self.kernel else 0.0
+        )  # no instance is evidence for itself: there it is as near as null
         return block
 
     def _score(self, value):
@@ -836,8 +910,13 @@ def calibrate(scores, responsibilities, prior, null):
         slope = np.array([np.sum(excess * scores), np.sum(excess @ is_null)])
         return -np.sum(responsibilities * log_p) / len(scores), slope / len(scores)
 
-    bounds = [(0.0, MOST_SLOPE), (-MOST_OFFSET, MOST_OFFSET) if is_null.any() and not is_null.all() else (0.0, 0.0)]
-    return tuple(map(float, minimize(loss, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=bounds).x))
+    bounds = [
+        (0.0, MOST_SLOPE),
+        (-MOST_OFFSET, MOST_OFFSET) if is_null.any() and not is_null.all() else (0.0, 0.0),
+    ]
+    return tuple(
+        map(float, minimize(loss, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=bounds).x)
+    )
 
 
 class DistNaming(_EMNaming):
@@ -912,9 +991,20 @@ class DistNaming(_EMNaming):
     """
 
     def __init__(
-        self, *, metric="cosine", gamma="spread", appearance="kernel", null_model="background", assignment="soft", columns=None,
-        label_prior="frequency", calibrated=True, memory=2e9, max_iter=100, tol=1e-6,
-    ):  # fmt: skip
+        self,
+        *,
+        metric="cosine",
+        gamma="spread",
+        appearance="kernel",
+        null_model="background",
+        assignment="soft",
+        columns=None,
+        label_prior="frequency",
+        calibrated=True,
+        memory=2e9,
+        max_iter=100,
+        tol=1e-6,
+    ):
         self.metric = metric
         self.gamma = gamma
         self.appearance = appearance
@@ -941,7 +1031,9 @@ class DistNaming(_EMNaming):
         if not isinstance(self.calibrated, (bool, np.bool_)):
             raise ValueError(f"calibrated must be True or False, got {self.calibrated!r}")
         if self.columns is not None and "precomputed" in self._metrics(P):
-            raise ValueError("columns must be None where a metric is 'precomputed'; give X as a list with one array per attribute")
+            raise ValueError(
+                "columns must be None where a metric is 'precomputed'; give X as a list with one array per attribute"
+            )
 
     def _metrics(self, P):
         return _one_each("metric", self.metric, P, lambda value: isinstance(value, str))
@@ -954,7 +1046,9 @@ class DistNaming(_EMNaming):
         for p, (part, metric) in enumerate(zip(parts, self._metrics(P), strict=True)):
             if metric == "precomputed" and part.size and part.min() < 0.0:
                 if part.min() < -ROUNDING * max(1.0, part.max()):
-                    raise ValueError(f"X must hold distances >= 0 where the metric is 'precomputed', got {part.min()} for attribute {p}")
+                    raise ValueError(
+                        f"X must hold distances >= 0 where the metric is 'precomputed', got {part.min()} for attribute {p}"
+                    )
                 parts[p] = np.maximum(part, 0.0)
         return parts
 
@@ -966,8 +1060,14 @@ class DistNaming(_EMNaming):
         self._models = []
         for p, (part, label, metric, gamma) in enumerate(settings):
             if metric == "precomputed" and part.shape[0] != part.shape[1]:
-                raise ValueError(f"X must be the square matrix of distances of the training instances for attribute {p}, got {part.shape}")
-            self._models.append(_Exemplars(part, candidates.mask(p), label, metric, gamma, kernel, background, float(self.memory)))
+                raise ValueError(
+                    f"X must be the square matrix of distances of the training instances for attribute {p}, got {part.shape}"
+                )
+            self._models.append(
+                _Exemplars(
+                    part, candidates.mask(p), label, metric, gamma, kernel, background, float(self.memory)
+                )
+            )
         self.gamma_ = np.array([model.gamma for model in self._models])
 
     def _scores(self):
@@ -980,7 +1080,9 @@ class DistNaming(_EMNaming):
             shares = [self.responsibilities_] if len(self._models) == 1 else self.responsibilities_
             for p, (model, share) in enumerate(zip(self._models, shares, strict=True)):
                 rows = _spaced(len(share), CALIBRATION_SAMPLES)
-                slopes[p] = calibrate(model.all_scores(rows), share[rows], self._label_priors[p], self._null[p])
+                slopes[p] = calibrate(
+                    model.all_scores(rows), share[rows], self._label_priors[p], self._null[p]
+                )
         self.calibration_ = slopes
         for model in self._models:
             model.forget()

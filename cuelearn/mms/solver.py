@@ -8,7 +8,17 @@ import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
-from cuelearn.mms.blocks import FAILED, LOSS, NORM, PROJECTIONS, SCALE, STEP, UPDATES, frank_wolfe_block, pegasos_block
+from cuelearn.mms.blocks import (
+    FAILED,
+    LOSS,
+    NORM,
+    PROJECTIONS,
+    SCALE,
+    STEP,
+    UPDATES,
+    frank_wolfe_block,
+    pegasos_block,
+)
 from cuelearn.mms.inference import MOST_NODES, losses_of_bags, targets_of_bags
 
 __all__ = ["MMSResult", "objective_of", "solve_mms"]
@@ -69,9 +79,11 @@ class _Round:
     def fresh_target(self):
         """Best candidates by the present hyperplanes; returns in how many bags they changed."""
         new = np.empty_like(self.target)
-        for first, last, rows in self.space.batches(self.set.bag_starts):
+        for first, _last, rows in self.space.batches(self.set.bag_starts):
             targets_of_bags(self.packed, first, self.space.scores(rows), new[rows])
-        changed = np.logical_or.reduceat(np.any(np.abs(new - self.target) > 1e-12, axis=1), self.set.bag_starts[:-1])
+        changed = np.logical_or.reduceat(
+            np.any(np.abs(new - self.target) > 1e-12, axis=1), self.set.bag_starts[:-1]
+        )
         self.target = new
         return int(changed.sum())
 
@@ -80,16 +92,24 @@ class _Round:
         relaxed, losses = np.zeros(self.n_bags), np.zeros(self.n_bags)
         for first, last, rows in self.space.batches(self.set.bag_starts):
             fine = losses_of_bags(
-                self.packed, first, last - first, self.space.scores(rows), self.target[rows], self.most_nodes,
-                relaxed[first:last], losses[first:last],
-            )  # fmt: skip
+                self.packed,
+                first,
+                last - first,
+                self.space.scores(rows),
+                self.target[rows],
+                self.most_nodes,
+                relaxed[first:last],
+                losses[first:last],
+            )
             self._found(fine)
         ridge = 0.5 * self.lam * self.space.squared_norm()
         return ridge + relaxed.mean(), ridge + losses.mean()
 
     def _found(self, fine):
         if not fine:
-            raise ValueError(f"inference='exact' needs more than {MOST_NODES} partial labelings for one bag; 'heap' does not")
+            raise ValueError(
+                f"inference='exact' needs more than {MOST_NODES} partial labelings for one bag; 'heap' does not"
+            )
 
     def blocks(self, batch=1):
         """One epoch's blocks of whole batches: bags, their first rows in the block, rows."""
@@ -122,7 +142,18 @@ class _Round:
                 delta = np.zeros_like(base)
                 state[SCALE] = 1.0
                 pegasos_block(
-                    self.packed, bags, first, base, gram, self.target[rows], delta, state, self.lam, radius, batch, self.most_nodes
+                    self.packed,
+                    bags,
+                    first,
+                    base,
+                    gram,
+                    self.target[rows],
+                    delta,
+                    state,
+                    self.lam,
+                    radius,
+                    batch,
+                    self.most_nodes,
                 )
                 self._found(not state[FAILED])
                 space.move(rows, delta * state[SCALE], state[SCALE])
@@ -133,7 +164,11 @@ class _Round:
             return np.nan
         # (start + T) w = start w_0 + T v, and v is feasible in the dual: every bag was visited equally often
         total = start + steps
-        norm = (total**2 * space.squared_norm() - 2.0 * total * start * space.inner(before) + start**2 * norm_before) / steps**2
+        norm = (
+            total**2 * space.squared_norm()
+            - 2.0 * total * start * space.inner(before)
+            + start**2 * norm_before
+        ) / steps**2
         return state[LOSS] / steps - 0.5 * self.lam * norm
 
     # ---------------------------------------------------------------- pairwise Frank-Wolfe
@@ -157,9 +192,23 @@ class _Round:
                 slots = rows if P == 1 else (rows[:, None] * P + np.arange(P)).ravel()
                 active = dual.labels[:, slots]
                 gaps += frank_wolfe_block(
-                    self.packed, bags, first, base, gram, self.target[rows], active, dual.share, dual.loss, dual.count, delta, state,
-                    self.lam, self.n_bags, INNER, self.most_nodes,
-                )  # fmt: skip
+                    self.packed,
+                    bags,
+                    first,
+                    base,
+                    gram,
+                    self.target[rows],
+                    active,
+                    dual.share,
+                    dual.loss,
+                    dual.count,
+                    delta,
+                    state,
+                    self.lam,
+                    self.n_bags,
+                    INNER,
+                    self.most_nodes,
+                )
                 self._found(not state[FAILED])
                 dual.labels[:, slots] = active
                 space.move(rows, delta)
@@ -185,7 +234,9 @@ class _Dual:
         if self.count.max() < room or room >= MOST_LABELINGS:
             return
         self.labels = np.concatenate([self.labels, np.zeros_like(self.labels)])
-        self.share, self.loss = (np.concatenate([a, np.zeros_like(a)], axis=1) for a in (self.share, self.loss))
+        self.share, self.loss = (
+            np.concatenate([a, np.zeros_like(a)], axis=1) for a in (self.share, self.loss)
+        )
 
     def coefficients(self, candidates, target):
         """What each instance adds to each hyperplane, but for 1 / (lambda N)."""
@@ -199,8 +250,24 @@ class _Dual:
         return coef
 
 
-def solve_mms(space, candidates, *, lam, solver="pegasos", n_rounds=10, n_epochs=20, batch_size=1, start=None, tol=1e-3, gap_tol=1e-2,
-              inference="heap", shuffle=True, rng=None, callback=None, verbose=False):  # fmt: skip
+def solve_mms(
+    space,
+    candidates,
+    *,
+    lam,
+    solver="pegasos",
+    n_rounds=10,
+    n_epochs=20,
+    batch_size=1,
+    start=None,
+    tol=1e-3,
+    gap_tol=1e-2,
+    inference="heap",
+    shuffle=True,
+    rng=None,
+    callback=None,
+    verbose=False,
+):
     r"""Minimise the MMS objective by the concave-convex procedure.
 
     .. math:: \min_w \frac\lambda2 \|w\|^2 + \frac1N \sum_i \Big| \max_{\bar Z \notin \mathcal Z_i} \big(\Delta_A(\bar Z, \mathcal Z_i)
@@ -227,8 +294,15 @@ def solve_mms(space, candidates, *, lam, solver="pegasos", n_rounds=10, n_epochs
     space.reset()
     start = candidates.n_bags if start is None else start
     rows, kept, rises, converged, began = [], None, 0, False, time.perf_counter()
-    with tqdm(total=n_rounds * n_epochs * candidates.n_bags, desc="MMS", unit="bag", delay=BAR_AFTER, leave=False, disable=not verbose,
-              file=sys.stderr) as bar:  # fmt: skip
+    with tqdm(
+        total=n_rounds * n_epochs * candidates.n_bags,
+        desc="MMS",
+        unit="bag",
+        delay=BAR_AFTER,
+        leave=False,
+        disable=not verbose,
+        file=sys.stderr,
+    ) as bar:
         for number in range(1, n_rounds + 1):
             changed = work.fresh_target()
             if number > 1 and changed == 0:
@@ -239,12 +313,24 @@ def solve_mms(space, candidates, *, lam, solver="pegasos", n_rounds=10, n_epochs
             else:
                 bound, epochs = work.frank_wolfe(n_epochs, gap_tol, bar)
             relaxed, objective = work.value()
-            rows.append((
-                number, epochs, time.perf_counter() - began, objective, relaxed, bound, relaxed - bound, changed,
-                int(work.state[UPDATES]), int(work.state[PROJECTIONS]),
-            ))  # fmt: skip
+            rows.append(
+                (
+                    number,
+                    epochs,
+                    time.perf_counter() - began,
+                    objective,
+                    relaxed,
+                    bound,
+                    relaxed - bound,
+                    changed,
+                    int(work.state[UPDATES]),
+                    int(work.state[PROJECTIONS]),
+                )
+            )
             rises = 0 if kept is None or objective <= kept[0] else rises + 1
-            enough = rises == PATIENCE or (kept is not None and 0.0 <= kept[0] - objective <= tol * abs(kept[0]))
+            enough = rises == PATIENCE or (
+                kept is not None and 0.0 <= kept[0] - objective <= tol * abs(kept[0])
+            )
             if rises == 0:
                 kept = objective, space.state(), work.target
             if callback is not None and callback(number):
@@ -254,7 +340,18 @@ def solve_mms(space, candidates, *, lam, solver="pegasos", n_rounds=10, n_epochs
                 break
     objective, state, target = kept
     space.restore(state)
-    columns = ["round", "n_epochs", "seconds", "objective", "relaxed", "dual_bound", "dual_gap", "n_changed", "n_updates", "n_projections"]
+    columns = [
+        "round",
+        "n_epochs",
+        "seconds",
+        "objective",
+        "relaxed",
+        "dual_bound",
+        "dual_gap",
+        "n_changed",
+        "n_updates",
+        "n_projections",
+    ]
     return MMSResult(objective, pd.DataFrame(rows, columns=columns), len(rows), converged, target)
 
 

@@ -56,7 +56,10 @@ class LinearSpace(_Space):
         self.reset()
 
     def reset(self):
-        self.weights = [np.zeros((size, X.shape[1]), dtype=X.dtype) for size, X in zip(self.n_labels, self.parts, strict=True)]
+        self.weights = [
+            np.zeros((size, X.shape[1]), dtype=X.dtype)
+            for size, X in zip(self.n_labels, self.parts, strict=True)
+        ]
 
     def state(self):
         return [w.copy() for w in self.weights]
@@ -67,7 +70,9 @@ class LinearSpace(_Space):
     def block(self, rows, products=True):
         """Scores of some instances and, if asked, their inner products per attribute, shape (n_attributes, b, b); float64."""
         features = self._features(rows)
-        scores = np.concatenate([x @ w.T for x, w in zip(features, self.weights, strict=True)], axis=1).astype(np.float64, copy=False)
+        scores = np.concatenate(
+            [x @ w.T for x, w in zip(features, self.weights, strict=True)], axis=1
+        ).astype(np.float64, copy=False)
         if not products:
             return scores, None
         grams = {id(x): (x @ x.T).astype(np.float64, copy=False) for x in features}
@@ -105,7 +110,11 @@ class LinearSpace(_Space):
 
     def inner(self, state):
         """Inner product with hyperplanes kept before."""
-        return float(sum(np.einsum("ij,ij->", w, v, dtype=np.float64) for w, v in zip(self.weights, state, strict=True)))
+        return float(
+            sum(
+                np.einsum("ij,ij->", w, v, dtype=np.float64) for w, v in zip(self.weights, state, strict=True)
+            )
+        )
 
 
 class _Matrix:
@@ -125,7 +134,9 @@ class _Matrix:
             return self.held[rows]
         index = np.arange(self.n)[rows]
         step = max(1, self.bank.block_rows())
-        parts = [combine(self.bank.rows(index[k : k + step]), self.weights) for k in range(0, len(index), step)]
+        parts = [
+            combine(self.bank.rows(index[k : k + step]), self.weights) for k in range(0, len(index), step)
+        ]
         return np.concatenate(parts) + self.bank.dtype.type(1.0 if self.constant else 0.0)
 
 
@@ -174,7 +185,9 @@ class KernelSpace(_Space):
     def block(self, rows, products=True):
         """As of `LinearSpace`."""
         kernels = self._products(rows)
-        scores = [K @ self.coef[:, self.columns(p)].astype(K.dtype, copy=False) for p, K in enumerate(kernels)]
+        scores = [
+            K @ self.coef[:, self.columns(p)].astype(K.dtype, copy=False) for p, K in enumerate(kernels)
+        ]
         scores = np.concatenate(scores, axis=1).astype(np.float64, copy=False)
         if not products:
             return scores, None

@@ -11,12 +11,18 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 from tqdm.auto import tqdm
 
-from cuelearn.core.checks import as_generator, check_count, classes_of_stream, labels_within, unchanged_on_error
+from cuelearn.core.checks import (
+    as_generator,
+    check_count,
+    classes_of_stream,
+    labels_within,
+    unchanged_on_error,
+)
+from cuelearn.core.storage import Loadable, construct, read_model, saved_parameters, write_model
 from cuelearn.kernels import RBF, Kernel, KernelBank
 from cuelearn.mkl.base import rebuild_classifier
 from cuelearn.oks.engine import Predictors, Samples, outputs, set_probabilities
 from cuelearn.oks.sources import Columns, Given, bank_of
-from cuelearn.core.storage import Loadable, construct, read_model, saved_parameters, write_model
 
 __all__ = ["Learner", "OnlineKernels", "Result", "StreamingKernels", "check_two_classes", "load", "signs_of"]
 
@@ -68,7 +74,10 @@ class Learner:
         self.kernels, self.rng = kernels, rng
         self.log_weights, self.q, self.p = np.zeros(m), np.full(m, 1.0 / m), np.full(m, 1.0 / m)
         self.predictors = Predictors(
-            np.zeros((m, 16), dtype=np.int64), np.zeros((m, 16)), np.zeros(m, dtype=np.int64), np.full((m, 0), -1, dtype=np.int32)
+            np.zeros((m, 16), dtype=np.int64),
+            np.zeros((m, 16)),
+            np.zeros(m, dtype=np.int64),
+            np.full((m, 0), -1, dtype=np.int32),
         )
         self.n_seen = self.n_updates = self.n_evaluations = self.n_mistakes = 0
         self._records = {}
@@ -174,7 +183,9 @@ class Learner:
                 self.visit(samples, part, targets, uniforms[start : start + chunk])
                 support = int(self.predictors.count.sum())
                 seconds, errors = time.perf_counter() - begun, self.n_mistakes / self.n_seen
-                table.append((self.n_seen, epoch + 1, seconds, self.n_updates, support, errors, self.n_evaluations))
+                table.append(
+                    (self.n_seen, epoch + 1, seconds, self.n_updates, support, errors, self.n_evaluations)
+                )
                 trail.append(self.q.copy())
                 if bar is not None:
                     bar.update(part.size)
@@ -187,9 +198,16 @@ class Learner:
             if stopped:
                 break
         return Result(
-            self.q.copy(), self.p.copy(), self.cut(self.predictors.support), self.cut(self.predictors.coef),
-            self.history(), np.array(trail), self.n_updates, self.n_evaluations, self,
-        )  # fmt: skip
+            self.q.copy(),
+            self.p.copy(),
+            self.cut(self.predictors.support),
+            self.cut(self.predictors.coef),
+            self.history(),
+            np.array(trail),
+            self.n_updates,
+            self.n_evaluations,
+            self,
+        )
 
     # ------------------------------------------------------------ saving
 
@@ -198,15 +216,26 @@ class Learner:
         support, coef, count, _ = self.predictors
         counters = np.array([self.n_seen, self.n_updates, self.n_evaluations, self.n_mistakes])
         width = int(count.max(initial=0))
-        return {"log_weights": self.log_weights, "q": self.q, "p": self.p, "support": support[:, :width], "coef": coef[:, :width],
-                "count": count, "counters": counters}  # fmt: skip
+        return {
+            "log_weights": self.log_weights,
+            "q": self.q,
+            "p": self.p,
+            "support": support[:, :width],
+            "coef": coef[:, :width],
+            "count": count,
+            "counters": counters,
+        }
 
     def restore(self, arrays, n_samples):
         """The inverse of `arrays`."""
         self.log_weights, self.q, self.p = (arrays[name].copy() for name in ("log_weights", "q", "p"))
-        self.predictors = Predictors(arrays["support"].copy(), arrays["coef"].copy(), arrays["count"].copy(), None)
+        self.predictors = Predictors(
+            arrays["support"].copy(), arrays["coef"].copy(), arrays["count"].copy(), None
+        )
         self.renumber(np.arange(n_samples), n_samples)
-        self.n_seen, self.n_updates, self.n_evaluations, self.n_mistakes = (int(v) for v in arrays["counters"])
+        self.n_seen, self.n_updates, self.n_evaluations, self.n_mistakes = (
+            int(v) for v in arrays["counters"]
+        )
 
 
 def check_two_classes(estimator, y):
@@ -239,15 +268,21 @@ class OnlineKernels(Loadable, ClassifierMixin, BaseEstimator):
 
     def _is_precomputed(self):
         if isinstance(self.kernels, str) and self.kernels != "precomputed":
-            raise ValueError(f"kernels must be a list of (name, kernel, columns), None or 'precomputed', got {self.kernels!r}")
+            raise ValueError(
+                f"kernels must be a list of (name, kernel, columns), None or 'precomputed', got {self.kernels!r}"
+            )
         return isinstance(self.kernels, str)
 
     def _checked(self, X, y, reset):
         if y is None:
-            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
+            )
         if self._is_precomputed():
             if not isinstance(X, KernelBank) and (np.ndim(X) != 3 or np.shape(X)[1] != np.shape(X)[2]):
-                raise ValueError(f"X must have shape (n_kernels, n, n) for kernels='precomputed', got {np.shape(X)}")
+                raise ValueError(
+                    f"X must have shape (n_kernels, n, n) for kernels='precomputed', got {np.shape(X)}"
+                )
             n = X.n_samples if isinstance(X, KernelBank) else np.shape(X)[1]
             if reset:
                 self.n_features_in_ = n
@@ -297,7 +332,13 @@ class OnlineKernels(Loadable, ClassifierMixin, BaseEstimator):
         self._begin(source, rng, n * n_epochs)
         self._held, self._numbers = samples, np.arange(n)
         results = [None] * len(targets)
-        options = dict(desc=type(self).__name__, unit="sample", delay=BAR_AFTER, leave=False, disable=not self.verbose)
+        options = {
+            "desc": type(self).__name__,
+            "unit": "sample",
+            "delay": BAR_AFTER,
+            "leave": False,
+            "disable": not self.verbose,
+        }
         with tqdm(total=n * n_epochs * len(targets), **options) as bar:
 
             def one(k):
@@ -305,7 +346,9 @@ class OnlineKernels(Loadable, ClassifierMixin, BaseEstimator):
                     self.history_, self.probability_history_ = learner.history(), np.array(learner.trail)
                     return self.callback(self, step)
 
-                results[k] = self._run(self._learners[k], samples, targets[k], n_epochs, watch if self.callback else None, bar)
+                results[k] = self._run(
+                    self._learners[k], samples, targets[k], n_epochs, watch if self.callback else None, bar
+                )
 
             n_jobs = self.n_jobs if self.callback is None else 1
             Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)(k) for k in range(len(targets)))
@@ -315,7 +358,9 @@ class OnlineKernels(Loadable, ClassifierMixin, BaseEstimator):
             self._keep(samples)
         self.history_, self.probability_history_ = results[0].history, results[0].probability_history
         if len(targets) > 1:
-            self.history_ = pd.concat([r.history.assign(target=c) for c, r in zip(classes, results, strict=True)], ignore_index=True)
+            self.history_ = pd.concat(
+                [r.history.assign(target=c) for c, r in zip(classes, results, strict=True)], ignore_index=True
+            )
             self.probability_history_ = [r.probability_history for r in results]
         self.n_iter_ = n_epochs
         return self
@@ -412,7 +457,9 @@ class OnlineKernels(Loadable, ClassifierMixin, BaseEstimator):
     @property
     def support_(self):
         """For every kernel the training samples in its predictor (numbers of visits after `partial_fit`), in the order they joined."""
-        return self._of_all(lambda learner: [self._numbers[s] for s in learner.cut(learner.predictors.support)])
+        return self._of_all(
+            lambda learner: [self._numbers[s] for s in learner.cut(learner.predictors.support)]
+        )
 
     @property
     def dual_coef_(self):
@@ -462,16 +509,32 @@ class OnlineKernels(Loadable, ClassifierMixin, BaseEstimator):
         """What `save` writes: a dict for JSON, and arrays."""
         check_is_fitted(self, "classes_")
         parameters = saved_parameters(self, self._source.given)
-        kernels = None if self._source.given else [[n, k.to_dict(), list(map(int, c))] for n, k, c in self._source.triples]
+        kernels = (
+            None
+            if self._source.given
+            else [[n, k.to_dict(), list(map(int, c))] for n, k, c in self._source.triples]
+        )
         classes = self.classes_.astype(str) if self.classes_.dtype == object else self.classes_
-        arrays = {"classes": classes, "numbers": self._numbers, "data": self._held.data if kernels else np.empty((0, 0)),
-                  "scale": self._held.scale if kernels else np.empty((0, 0))}  # fmt: skip
+        arrays = {
+            "classes": classes,
+            "numbers": self._numbers,
+            "data": self._held.data if kernels else np.empty((0, 0)),
+            "scale": self._held.scale if kernels else np.empty((0, 0)),
+        }
         for k, learner in enumerate(self._learners):
             arrays |= {f"learner{k}/{name}": value for name, value in learner.arrays().items()}
         names = getattr(self, "feature_names_in_", None)
-        head = {"format": FORMAT, "chapter": "oks", "class": type(self).__name__, "parameters": parameters, "kernels": kernels,
-                "names": self._source.names, "n_features": int(self.n_features_in_), "n_learners": len(self._learners),
-                "feature_names": None if names is None else [str(name) for name in names]}  # fmt: skip
+        head = {
+            "format": FORMAT,
+            "chapter": "oks",
+            "class": type(self).__name__,
+            "parameters": parameters,
+            "kernels": kernels,
+            "names": self._source.names,
+            "n_features": int(self.n_features_in_),
+            "n_learners": len(self._learners),
+            "feature_names": None if names is None else [str(name) for name in names],
+        }
         return head, arrays
 
     @staticmethod
@@ -524,7 +587,9 @@ class StreamingKernels(OnlineKernels):
         labels = labels_within(y, known)
         if first:
             kernels = [RBF()] if self.kernels is None else [kernel for _, kernel, _ in self.kernels]
-            if X.shape[0] < 2 and any(isinstance(getattr(k, "gamma", 0), str) and k.gamma == "mean" for k in kernels):
+            if X.shape[0] < 2 and any(
+                isinstance(getattr(k, "gamma", 0), str) and k.gamma == "mean" for k in kernels
+            ):
                 raise ValueError(
                     "kernels take gamma from the first batch, which must hold at least 2 samples, got 1: give gamma as a number"
                 )
@@ -540,14 +605,19 @@ class StreamingKernels(OnlineKernels):
             samples = self._source.pack(X)
         held, n, seen = len(self._held.data), y.size, self._learners[0].n_seen
         before = sum(learner.n_updates for learner in self._learners)
-        data, scale = (np.concatenate([getattr(part, name) for part in (self._held, samples)]) for name in ("data", "scale"))
+        data, scale = (
+            np.concatenate([getattr(part, name) for part in (self._held, samples)])
+            for name in ("data", "scale")
+        )
         together = Samples(data, scale, samples.stack)
         self._numbers = np.concatenate([self._numbers, seen + np.arange(n)])
         for learner, targets in zip(self._learners, signs_of(labels, known.size), strict=True):
             targets = np.concatenate([np.zeros(held), targets])
             learner.reserve(held + n, n)
             learner.visit(together, np.arange(held, held + n), targets, learner.rng.random(n))
-        if sum(learner.n_updates for learner in self._learners) == before:  # an update takes its sample in: nobody joined
+        if (
+            sum(learner.n_updates for learner in self._learners) == before
+        ):  # an update takes its sample in: nobody joined
             self._numbers = self._numbers[:held]
         else:
             self._keep(together)
@@ -585,7 +655,11 @@ def rebuild(head, arrays):
     if not (isinstance(cls, type) and issubclass(cls, OnlineKernels)):
         raise ValueError(f"no online learner {head['class']!r}")
     model = construct(cls, head["parameters"])
-    model.classes_, model._numbers, model.n_features_in_ = arrays["classes"], arrays["numbers"], head["n_features"]
+    model.classes_, model._numbers, model.n_features_in_ = (
+        arrays["classes"],
+        arrays["numbers"],
+        head["n_features"],
+    )
     if head["feature_names"] is not None:
         model.feature_names_in_ = np.array(head["feature_names"], dtype=object)
     if head["kernels"] is None:
@@ -600,5 +674,7 @@ def rebuild(head, arrays):
     n = head["n_features"] if head["kernels"] is None else len(model._held.data)
     for k, learner in enumerate(model._learners):
         start = f"learner{k}/"
-        learner.restore({name[len(start) :]: value for name, value in arrays.items() if name.startswith(start)}, n)
+        learner.restore(
+            {name[len(start) :]: value for name, value in arrays.items() if name.startswith(start)}, n
+        )
     return model

@@ -45,7 +45,9 @@ def alignment(kernel, labels, centered=True):
     """
     kernel, labels = np.asarray(kernel, dtype=np.float64), np.asarray(labels)
     if kernel.ndim != 2 or kernel.shape != (labels.size, labels.size):
-        raise ValueError(f"kernel must have shape ({labels.size}, {labels.size}), one row and column per label, got {kernel.shape}")
+        raise ValueError(
+            f"kernel must have shape ({labels.size}, {labels.size}), one row and column per label, got {kernel.shape}"
+        )
     classes = np.unique(labels)
     target = (labels[:, None] == classes).astype(np.float64)  # Y = target target'
     if classes.size == 2:
@@ -123,7 +125,9 @@ class _OneKernelSVM(KernelClassifier):
             begun = time.perf_counter()
             labels = self._start(X, y)
             check_two_classes(self, self.classes_[labels])
-            return self._train(labels, rng, {"kernels": time.perf_counter() - begun, "tuning": 0.0, "training": 0.0}, begun)
+            return self._train(
+                labels, rng, {"kernels": time.perf_counter() - begun, "tuning": 0.0, "training": 0.0}, begun
+            )
 
     def _train(self, labels, rng, seconds, begun):
         targets = signs_of(labels, self.classes_.size)
@@ -139,14 +143,20 @@ class _OneKernelSVM(KernelClassifier):
             coef[svm.support, k], intercept[k] = svm.coef, svm.intercept
         weights = np.eye(n_kernels)[[j for j, _ in chosen]]
         if len(targets) == 1:  # the difference of both columns is the decision value
-            coef, intercept, weights = 0.5 * np.hstack([-coef, coef]), 0.5 * np.array([-intercept[0], intercept[0]]), weights[0]
+            coef, intercept, weights = (
+                0.5 * np.hstack([-coef, coef]),
+                0.5 * np.array([-intercept[0], intercept[0]]),
+                weights[0],
+            )
         self._keep(coef, weights)
         self.intercept_ = intercept
         index = np.array([j for j, _ in chosen])
         names = [self.bank_.names[j] for j in index]
         C = np.array([C for _, C in chosen])
         several = len(targets) > 1
-        self.best_index_, self.best_kernel_, self.C_ = (index, names, C) if several else (int(index[0]), names[0], float(C[0]))
+        self.best_index_, self.best_kernel_, self.C_ = (
+            (index, names, C) if several else (int(index[0]), names[0], float(C[0]))
+        )
         self.validation_accuracy_ = np.asarray(tables) if several else tables[0]
         self.seconds_ = {**seconds, "total": time.perf_counter() - begun}
         return self
@@ -212,7 +222,16 @@ class MuSVM(_OneKernelSVM):
     """
 
     def __init__(
-        self, kernels=None, *, C=C_GRID, validation=0.1, one_vs_rest=False, normalize=True, memory=2e9, n_jobs=None, random_state=None
+        self,
+        kernels=None,
+        *,
+        C=C_GRID,
+        validation=0.1,
+        one_vs_rest=False,
+        normalize=True,
+        memory=2e9,
+        n_jobs=None,
+        random_state=None,
     ):
         self.kernels = kernels
         self.C = C
@@ -233,7 +252,9 @@ class MuSVM(_OneKernelSVM):
 
         values = self._C_values()
 
-        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(one)(j) for j in range(self.bank_.n_kernels))
+        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(one)(j) for j in range(self.bank_.n_kernels)
+        )
         seconds["kernels"] += sum(f[1] for f in found)
         seconds["tuning"] += sum(f[2] for f in found)
         accuracies, chosen = [], []
@@ -269,9 +290,18 @@ class AlignmentSVM(_OneKernelSVM):
     """
 
     def __init__(
-        self, kernels=None, *, C=C_GRID, centered=True, validation=0.1, one_vs_rest=False, normalize=True, memory=2e9, n_jobs=None,
+        self,
+        kernels=None,
+        *,
+        C=C_GRID,
+        centered=True,
+        validation=0.1,
+        one_vs_rest=False,
+        normalize=True,
+        memory=2e9,
+        n_jobs=None,
         random_state=None,
-    ):  # fmt: skip
+    ):
         self.kernels = kernels
         self.C = C
         self.centered = centered
@@ -287,9 +317,15 @@ class AlignmentSVM(_OneKernelSVM):
             spent = {"kernels": 0.0}
             kernel = self._kernel(j, spent)
             begun = time.perf_counter()
-            return [alignment(kernel, target, self.centered) for target in targets], spent["kernels"], time.perf_counter() - begun
+            return (
+                [alignment(kernel, target, self.centered) for target in targets],
+                spent["kernels"],
+                time.perf_counter() - begun,
+            )
 
-        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(one)(j) for j in range(self.bank_.n_kernels))
+        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(one)(j) for j in range(self.bank_.n_kernels)
+        )
         seconds["kernels"] += sum(f[1] for f in found)
         seconds["tuning"] += sum(f[2] for f in found)
         aligned = np.array([f[0] for f in found]).T
@@ -302,7 +338,11 @@ class AlignmentSVM(_OneKernelSVM):
         for j, target in zip(best, targets, strict=True):
             kernel = self._kernel(j, seconds)
             begun = time.perf_counter()
-            accuracy, hinge = scores_of_C(kernel, target, values, train, test) if values.size > 1 else (np.full(1, np.nan), np.zeros(1))
+            accuracy, hinge = (
+                scores_of_C(kernel, target, values, train, test)
+                if values.size > 1
+                else (np.full(1, np.nan), np.zeros(1))
+            )
             seconds["tuning"] += time.perf_counter() - begun
             tables.append(accuracy)
             chosen.append((j, float(values[best_place(accuracy, hinge)])))
@@ -311,7 +351,9 @@ class AlignmentSVM(_OneKernelSVM):
 
 def _check_selector(selector):
     if not isinstance(selector, OnlineKernels):
-        raise TypeError(f"selector must be an online learner of cuelearn.oks, such as OKS(), got {selector!r}")
+        raise TypeError(
+            f"selector must be an online learner of cuelearn.oks, such as OKS(), got {selector!r}"
+        )
 
 
 class SelectedSVM(AlignmentSVM):
@@ -369,9 +411,13 @@ class SelectedSVM(AlignmentSVM):
 
     def _fit_selected(self, selector, X, y, selection):
         if not np.array_equal(np.unique(np.asarray(y)), selector.classes_):
-            raise ValueError(f"y must hold the classes that the selector was fitted on, {selector.classes_.tolist()}")
+            raise ValueError(
+                f"y must hold the classes that the selector was fitted on, {selector.classes_.tolist()}"
+            )
         if not self._is_precomputed():
-            validate_data(selector, X, reset=False, skip_check_array=hasattr(X, "iloc"))  # the same columns in the same order
+            validate_data(
+                selector, X, reset=False, skip_check_array=hasattr(X, "iloc")
+            )  # the same columns in the same order
         self.selector_ = selector
         begun = time.perf_counter() - selection  # the total counts the selection
         rng = as_generator(self.random_state)
@@ -387,7 +433,12 @@ class SelectedSVM(AlignmentSVM):
             labels = self._labels(y, self.bank_.n_samples)
             self._samples = X
         try:
-            seconds = {"selection": selection, "kernels": time.perf_counter() - now, "tuning": 0.0, "training": 0.0}
+            seconds = {
+                "selection": selection,
+                "kernels": time.perf_counter() - now,
+                "tuning": 0.0,
+                "training": 0.0,
+            }
             return self._train(labels, rng, seconds, begun)
         finally:
             self._samples = None
@@ -397,7 +448,9 @@ class SelectedSVM(AlignmentSVM):
         if self._is_precomputed():
             kernel = single_kernel(self.bank_, j)
         else:  # this kernel and no other is computed
-            kernel = single_kernel(KernelBank([self.bank_.triples[j]], self._samples, normalize=self.normalize, memory=np.inf), 0)
+            kernel = single_kernel(
+                KernelBank([self.bank_.triples[j]], self._samples, normalize=self.normalize, memory=np.inf), 0
+            )
         seconds["kernels"] += time.perf_counter() - begun
         return kernel
 
@@ -408,18 +461,29 @@ class SelectedSVM(AlignmentSVM):
     def _pack(self):
         # as the SVM on a chosen kernel that it is, with the selector beside it
         svm = MuSVM(
-            self.kernels, C=self.C, validation=self.validation, one_vs_rest=self.one_vs_rest, normalize=self.normalize,
+            self.kernels,
+            C=self.C,
+            validation=self.validation,
+            one_vs_rest=self.one_vs_rest,
+            normalize=self.normalize,
             random_state=self.random_state,
-        )  # fmt: skip
-        vars(svm).update({name: value for name, value in vars(self).items() if name.endswith("_") and name != "selector_"})
+        )
+        vars(svm).update(
+            {name: value for name, value in vars(self).items() if name.endswith("_") and name != "selector_"}
+        )
         head, arrays = svm._pack()
         selector, theirs = self.selector_._pack()
-        return {**head, "class": "SelectedSVM", "selector": selector}, arrays | {f"selector/{k}": v for k, v in theirs.items()}
+        return {**head, "class": "SelectedSVM", "selector": selector}, arrays | {
+            f"selector/{k}": v for k, v in theirs.items()
+        }
 
     @classmethod
     def _unpack(cls, head, arrays):
         """The inverse of `_pack`."""
-        selector = rebuild(head["selector"], {k.removeprefix("selector/"): v for k, v in arrays.items() if k.startswith("selector/")})
+        selector = rebuild(
+            head["selector"],
+            {k.removeprefix("selector/"): v for k, v in arrays.items() if k.startswith("selector/")},
+        )
         svm = MuSVM._unpack(head, {k: v for k, v in arrays.items() if not k.startswith("selector/")})
         parameters = {name: getattr(svm, name) for name in ("C", "validation", "random_state")}
         model = cls(clone(selector), **parameters)
@@ -468,4 +532,6 @@ def select_then_fit(selector, X, y, *, C=C_GRID, validation=0.1, random_state=No
     if not hasattr(selector, "classes_"):
         return model.fit(X, y)
     model._C_values()
-    return model._fit_selected(selector, X, y, float(selector.history_["seconds"].max()) if hasattr(selector, "history_") else 0.0)
+    return model._fit_selected(
+        selector, X, y, float(selector.history_["seconds"].max()) if hasattr(selector, "history_") else 0.0
+    )

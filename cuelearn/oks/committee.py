@@ -37,9 +37,19 @@ class Committee(Learner):
 
         def some(members):
             return committee_pass(
-                self.kernels, members, samples, order, targets, self.discount, self.log_weights, self.q, self.p, self.predictors,
-                mistakes if self.discount > 0.0 else np.empty(order.size, dtype=np.bool_), self.own_mistakes,
-            )  # fmt: skip
+                self.kernels,
+                members,
+                samples,
+                order,
+                targets,
+                self.discount,
+                self.log_weights,
+                self.q,
+                self.p,
+                self.predictors,
+                mistakes if self.discount > 0.0 else np.empty(order.size, dtype=np.bool_),
+                self.own_mistakes,
+            )
 
         everyone = np.arange(self.q.size)
         if self.discount > 0.0:
@@ -48,7 +58,9 @@ class Committee(Learner):
             self.n_mistakes += int(mistakes.sum())
         else:  # no vote: the kernels do not know of each other
             groups = np.array_split(everyone, min(everyone.size, 8))
-            counts = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(some)(members) for members in groups)
+            counts = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+                delayed(some)(members) for members in groups
+            )
             updates, evaluations = np.sum(counts, axis=0)
             self.n_mistakes = float(self.own_mistakes.mean())
         self.n_seen += order.size
@@ -106,9 +118,19 @@ class OM1(_Perceptrons, StreamingKernels):
     """
 
     def __init__(
-        self, kernels=None, *, beta=0.8, n_epochs=1, shuffle=False, one_vs_rest=False, normalize=True, n_jobs=None, random_state=None,
-        callback=None, verbose=True,
-    ):  # fmt: skip
+        self,
+        kernels=None,
+        *,
+        beta=0.8,
+        n_epochs=1,
+        shuffle=False,
+        one_vs_rest=False,
+        normalize=True,
+        n_jobs=None,
+        random_state=None,
+        callback=None,
+        verbose=True,
+    ):
         self.kernels = kernels
         self.beta = beta
         self.n_epochs = n_epochs
@@ -164,9 +186,19 @@ class MuTron(_Perceptrons, OnlineKernels):
     """
 
     def __init__(
-        self, kernels=None, *, validation=0.1, n_epochs=1, shuffle=False, one_vs_rest=False, normalize=True, n_jobs=None, random_state=None,
-        callback=None, verbose=True,
-    ):  # fmt: skip
+        self,
+        kernels=None,
+        *,
+        validation=0.1,
+        n_epochs=1,
+        shuffle=False,
+        one_vs_rest=False,
+        normalize=True,
+        n_jobs=None,
+        random_state=None,
+        callback=None,
+        verbose=True,
+    ):
         self.kernels = kernels
         self.validation = validation
         self.n_epochs = n_epochs
@@ -183,8 +215,14 @@ class MuTron(_Perceptrons, OnlineKernels):
 
     def _run(self, learner, samples, targets, n_epochs, watch, bar):
         train, test = held_back(targets, self.validation, learner.rng)
-        theirs = Samples(samples.data[test], samples.scale[test], samples.stack[:, test] if self._source.given else samples.stack)
-        result = learner.run(samples, targets, n_epochs, rows=train, shuffle=self.shuffle, watch=watch, bar=bar)
+        theirs = Samples(
+            samples.data[test],
+            samples.scale[test],
+            samples.stack[:, test] if self._source.given else samples.stack,
+        )
+        result = learner.run(
+            samples, targets, n_epochs, rows=train, shuffle=self.shuffle, watch=watch, bar=bar
+        )
         learner.judge(learner.outputs(theirs, samples), targets[test])
         return result
 

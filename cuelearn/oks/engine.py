@@ -117,7 +117,9 @@ def outputs(kernels, members, here, held, predictors, out):
     for i in range(out.shape[0]):
         for k in range(members.shape[0]):
             j = members[k]
-            out[i, k] = _output(kernels, j, here, i, held, predictors.support[j], predictors.coef[j], predictors.count[j])
+            out[i, k] = _output(
+                kernels, j, here, i, held, predictors.support[j], predictors.coef[j], predictors.count[j]
+            )
 
 
 @njit(cache=True, nogil=True)
@@ -179,7 +181,23 @@ def draw(p, uniform):
 
 @njit(cache=True, nogil=True)
 def selection_pass(
-    kernels, samples, order, targets, uniforms, rule, delta, eta, step, loss, log_weights, q, p, predictors, drawn, mistakes, losses
+    kernels,
+    samples,
+    order,
+    targets,
+    uniforms,
+    rule,
+    delta,
+    eta,
+    step,
+    loss,
+    log_weights,
+    q,
+    p,
+    predictors,
+    drawn,
+    mistakes,
+    losses,
 ):
     """Visits of OKS (Algorithms 1 and 2) or of SOM: one kernel is drawn, evaluated and perhaps updated at each.
 
@@ -210,7 +228,9 @@ def selection_pass(
         i = order[t]
         y = targets[i]
         j = draw(p, uniforms[t])
-        output = _output(kernels, j, samples, i, samples, predictors.support[j], predictors.coef[j], predictors.count[j])
+        output = _output(
+            kernels, j, samples, i, samples, predictors.support[j], predictors.coef[j], predictors.count[j]
+        )
         n_evaluations += predictors.count[j]
         wrong = y * output <= 0.0
         drawn[t], mistakes[t] = j, wrong
@@ -235,7 +255,9 @@ def selection_pass(
 
 
 @njit(cache=True, nogil=True)
-def committee_pass(kernels, members, samples, order, targets, discount, log_weights, q, p, predictors, mistakes, own_mistakes):
+def committee_pass(
+    kernels, members, samples, order, targets, discount, log_weights, q, p, predictors, mistakes, own_mistakes
+):
     """Visits of OM-1: every kernel's Perceptron is evaluated and learns from its own mistakes; the weighted vote predicts.
 
     With `discount` 0 the weights stay: Perceptrons side by side.
@@ -261,7 +283,16 @@ def committee_pass(kernels, members, samples, order, targets, discount, log_weig
         y, vote, changed = targets[i], 0.0, False
         for k in range(members.shape[0]):
             j = members[k]
-            output = _output(kernels, j, samples, i, samples, predictors.support[j], predictors.coef[j], predictors.count[j])
+            output = _output(
+                kernels,
+                j,
+                samples,
+                i,
+                samples,
+                predictors.support[j],
+                predictors.coef[j],
+                predictors.count[j],
+            )
             n_evaluations += predictors.count[j]
             if output > 0.0:
                 vote += q[j]

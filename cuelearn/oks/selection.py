@@ -9,7 +9,16 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.checks import as_generator, check_count, check_positive
 from cuelearn.oks.base import Learner, StreamingKernels
-from cuelearn.oks.engine import HINGE, LOGISTIC, OKS_RULE, REGRET_RULE, SOM_RULE, SQUARE, selection_pass, set_probabilities
+from cuelearn.oks.engine import (
+    HINGE,
+    LOGISTIC,
+    OKS_RULE,
+    REGRET_RULE,
+    SOM_RULE,
+    SQUARE,
+    selection_pass,
+    set_probabilities,
+)
 
 __all__ = ["OKS", "OKSRegret", "SOM", "Selector", "solve_selection"]
 
@@ -19,13 +28,24 @@ LOSSES = {"hinge": HINGE, "logistic": LOGISTIC, "square": SQUARE}
 
 def _check_delta(delta, rule):
     delta = delta.tolist() if isinstance(delta, np.ndarray) else delta
-    values = [delta] if isinstance(delta, numbers.Real) else list(delta) if isinstance(delta, (list, tuple)) else []
+    values = (
+        [delta]
+        if isinstance(delta, numbers.Real)
+        else list(delta)
+        if isinstance(delta, (list, tuple))
+        else []
+    )
     least_open = rule != SOM_RULE  # SOM divides by no probability
     ok = values and all(
-        isinstance(d, numbers.Real) and not isinstance(d, bool) and (0.0 < d <= 1.0 if least_open else 0.0 <= d <= 1.0) for d in values
+        isinstance(d, numbers.Real)
+        and not isinstance(d, bool)
+        and (0.0 < d <= 1.0 if least_open else 0.0 <= d <= 1.0)
+        for d in values
     )
     if not ok:
-        raise ValueError(f"delta must be a number in {'(0' if least_open else '[0'}, 1], or one per epoch, got {delta!r}")
+        raise ValueError(
+            f"delta must be a number in {'(0' if least_open else '[0'}, 1], or one per epoch, got {delta!r}"
+        )
     return [float(d) for d in values]
 
 
@@ -50,7 +70,14 @@ class Selector(Learner):
 
     def __init__(self, kernels, rng, *, rule, delta, eta, step, loss=HINGE, n_rounds=None):
         super().__init__(kernels, rng)
-        self.rule, self.deltas, self.eta, self.step, self.loss, self.n_rounds = rule, delta, eta, step, loss, n_rounds
+        self.rule, self.deltas, self.eta, self.step, self.loss, self.n_rounds = (
+            rule,
+            delta,
+            eta,
+            step,
+            loss,
+            n_rounds,
+        )
         self.delta = delta[0]
 
     def start_epoch(self, epoch):
@@ -80,9 +107,24 @@ class Selector(Learner):
         n = order.size
         drawn, mistakes, losses = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.bool_), np.empty(n)
         updates, evaluations = selection_pass(
-            self.kernels, samples, order, targets, uniforms, self.rule, self.delta, self.rate, self.step, self.loss, self.log_weights,
-            self.q, self.p, self.predictors, drawn, mistakes, losses,
-        )  # fmt: skip
+            self.kernels,
+            samples,
+            order,
+            targets,
+            uniforms,
+            self.rule,
+            self.delta,
+            self.rate,
+            self.step,
+            self.loss,
+            self.log_weights,
+            self.q,
+            self.p,
+            self.predictors,
+            drawn,
+            mistakes,
+            losses,
+        )
         self.note(drawn=drawn, mistakes=mistakes, losses=losses)
         self.n_seen += n
         self.n_updates += int(updates)
@@ -90,8 +132,22 @@ class Selector(Learner):
         self.n_mistakes += int(mistakes.sum())
 
 
-def solve_selection(source, samples, targets, *, rule=OKS_RULE, n_epochs=2, delta=(0.5, 0.2), eta="auto", step=1.0, loss="hinge",
-                    shuffle=False, rng=None, chunk=None, watch=None):  # fmt: skip
+def solve_selection(
+    source,
+    samples,
+    targets,
+    *,
+    rule=OKS_RULE,
+    n_epochs=2,
+    delta=(0.5, 0.2),
+    eta="auto",
+    step=1.0,
+    loss="hinge",
+    shuffle=False,
+    rng=None,
+    chunk=None,
+    watch=None,
+):
     r"""Run a selection algorithm over samples.
 
     Parameters
@@ -125,10 +181,18 @@ def solve_selection(source, samples, targets, *, rule=OKS_RULE, n_epochs=2, delt
     ALT 2010, Algorithm 3.
     """
     learner = Selector(
-        source.kernels, as_generator(rng), rule=rule, delta=_check_delta(delta, rule), eta=eta, step=step, loss=LOSSES[loss],
+        source.kernels,
+        as_generator(rng),
+        rule=rule,
+        delta=_check_delta(delta, rule),
+        eta=eta,
+        step=step,
+        loss=LOSSES[loss],
         n_rounds=n_epochs * len(targets),
-    )  # fmt: skip
-    return learner.run(samples, np.asarray(targets, dtype=np.float64), n_epochs, shuffle=shuffle, chunk=chunk, watch=watch)
+    )
+    return learner.run(
+        samples, np.asarray(targets, dtype=np.float64), n_epochs, shuffle=shuffle, chunk=chunk, watch=watch
+    )
 
 
 class _Sampling(StreamingKernels):
@@ -151,7 +215,9 @@ class _Sampling(StreamingKernels):
         if self.horizon is not None:
             return check_count("horizon", self.horizon)
         if n_rounds is None and isinstance(self.eta, str):
-            raise ValueError("horizon must be given for partial_fit with eta='auto': the number of visits to expect")
+            raise ValueError(
+                "horizon must be given for partial_fit with eta='auto': the number of visits to expect"
+            )
         return n_rounds
 
     def _eta(self):
@@ -240,9 +306,22 @@ class OKS(_Sampling):
     """
 
     def __init__(
-        self, kernels=None, *, delta=(0.5, 0.2), eta="auto", step=1.0, n_epochs=2, shuffle=True, one_vs_rest=False, normalize=True,
-        horizon=None, n_jobs=None, random_state=None, callback=None, verbose=True,
-    ):  # fmt: skip
+        self,
+        kernels=None,
+        *,
+        delta=(0.5, 0.2),
+        eta="auto",
+        step=1.0,
+        n_epochs=2,
+        shuffle=True,
+        one_vs_rest=False,
+        normalize=True,
+        horizon=None,
+        n_jobs=None,
+        random_state=None,
+        callback=None,
+        verbose=True,
+    ):
         self.kernels = kernels
         self.delta = delta
         self.eta = eta
@@ -259,9 +338,14 @@ class OKS(_Sampling):
 
     def _learner(self, kernels, rng, n_rounds):
         return Selector(
-            kernels, rng, rule=OKS_RULE, delta=_check_delta(self.delta, OKS_RULE), eta=self._eta(), step=check_positive("step", self.step),
+            kernels,
+            rng,
+            rule=OKS_RULE,
+            delta=_check_delta(self.delta, OKS_RULE),
+            eta=self._eta(),
+            step=check_positive("step", self.step),
             n_rounds=self._rounds(n_rounds),
-        )  # fmt: skip
+        )
 
 
 class OKSRegret(_Sampling):
@@ -309,9 +393,23 @@ class OKSRegret(_Sampling):
     """
 
     def __init__(
-        self, kernels=None, *, loss="hinge", delta=(0.5, 0.2), eta="auto", step="auto", n_epochs=2, shuffle=True, one_vs_rest=False,
-        normalize=True, horizon=None, n_jobs=None, random_state=None, callback=None, verbose=True,
-    ):  # fmt: skip
+        self,
+        kernels=None,
+        *,
+        loss="hinge",
+        delta=(0.5, 0.2),
+        eta="auto",
+        step="auto",
+        n_epochs=2,
+        shuffle=True,
+        one_vs_rest=False,
+        normalize=True,
+        horizon=None,
+        n_jobs=None,
+        random_state=None,
+        callback=None,
+        verbose=True,
+    ):
         self.kernels = kernels
         self.loss = loss
         self.delta = delta
@@ -335,11 +433,22 @@ class OKSRegret(_Sampling):
             if self.step != "auto":
                 raise ValueError(f"step must be a positive number or 'auto', got {self.step!r}")
             if rounds is None:
-                raise ValueError("horizon must be given for partial_fit with step='auto': the number of visits to expect")
+                raise ValueError(
+                    "horizon must be given for partial_fit with step='auto': the number of visits to expect"
+                )
             step = math.sqrt(min(delta) / (kernels.kind.shape[0] * rounds))
         else:
             step = check_positive("step", self.step)
-        return Selector(kernels, rng, rule=REGRET_RULE, delta=delta, eta=self._eta(), step=step, loss=LOSSES[self.loss], n_rounds=rounds)
+        return Selector(
+            kernels,
+            rng,
+            rule=REGRET_RULE,
+            delta=delta,
+            eta=self._eta(),
+            step=step,
+            loss=LOSSES[self.loss],
+            n_rounds=rounds,
+        )
 
     def _fit(self, X, y):
         super()._fit(X, y)
@@ -382,9 +491,20 @@ class SOM(_Sampling):
     horizon = None
 
     def __init__(
-        self, kernels=None, *, beta=0.8, delta=0.2, n_epochs=2, shuffle=True, one_vs_rest=False, normalize=True, n_jobs=None,
-        random_state=None, callback=None, verbose=True,
-    ):  # fmt: skip
+        self,
+        kernels=None,
+        *,
+        beta=0.8,
+        delta=0.2,
+        n_epochs=2,
+        shuffle=True,
+        one_vs_rest=False,
+        normalize=True,
+        n_jobs=None,
+        random_state=None,
+        callback=None,
+        verbose=True,
+    ):
         self.kernels = kernels
         self.beta = beta
         self.delta = delta
@@ -399,7 +519,12 @@ class SOM(_Sampling):
 
     def _learner(self, kernels, rng, n_rounds):
         return Selector(
-            kernels, rng, rule=SOM_RULE, delta=_check_delta(self.delta, SOM_RULE), eta=-math.log(check_beta(self.beta)), step=1.0
+            kernels,
+            rng,
+            rule=SOM_RULE,
+            delta=_check_delta(self.delta, SOM_RULE),
+            eta=-math.log(check_beta(self.beta)),
+            step=1.0,
         )
 
 

@@ -2,9 +2,20 @@
 
 import numpy as np
 
-from cuelearn.kernels import Chi2, CrossBank, Kernel, KernelBank, Linear, Poly, RBF
-from cuelearn.oks.engine import CHI2, CITYBLOCK, EUCLIDEAN, GIVEN, LINEAR, POLY, SQEUCLIDEAN, Kernels, Samples, self_values
+from cuelearn.kernels import RBF, Chi2, CrossBank, Kernel, KernelBank, Linear, Poly
 from cuelearn.kernels.support import inverse_root
+from cuelearn.oks.engine import (
+    CHI2,
+    CITYBLOCK,
+    EUCLIDEAN,
+    GIVEN,
+    LINEAR,
+    POLY,
+    SQEUCLIDEAN,
+    Kernels,
+    Samples,
+    self_values,
+)
 
 __all__ = ["Columns", "Given", "bank_of", "with_widths"]
 
@@ -24,7 +35,9 @@ def _kind(name, kernel):
         return CHI2
     kind = METRICS.get(getattr(kernel, "metric", None))
     if kind is None:
-        raise ValueError(f"kernels must be computed from X here, got {kernel!r} for {name!r}; kernels='precomputed' takes kernel matrices")
+        raise ValueError(
+            f"kernels must be computed from X here, got {kernel!r} for {name!r}; kernels='precomputed' takes kernel matrices"
+        )
     return kind
 
 
@@ -56,23 +69,34 @@ class Columns:
                 width += len(key)
         spans = [places[tuple(columns)] for _, _, columns in triples]
         self.kernels = Kernels(
-            np.array(kinds), np.array([float(getattr(k, "gamma", 1.0)) for k in kernels]),
-            np.array([float(getattr(k, "coef0", 0.0)) for k in kernels]), np.array([int(getattr(k, "degree", 1)) for k in kernels]),
-            np.array([start for start, _ in spans]), np.array([stop for _, stop in spans]),
-        )  # fmt: skip
+            np.array(kinds),
+            np.array([float(getattr(k, "gamma", 1.0)) for k in kernels]),
+            np.array([float(getattr(k, "coef0", 0.0)) for k in kernels]),
+            np.array([int(getattr(k, "degree", 1)) for k in kernels]),
+            np.array([start for start, _ in spans]),
+            np.array([stop for _, stop in spans]),
+        )
         self.width = width
         self._scaled = [j for j, kind in enumerate(kinds) if kind in (LINEAR, POLY)] if normalize else []
-        self._nonnegative = [(name, np.asarray(c)) for (name, _, c), kind in zip(triples, kinds, strict=True) if kind == CHI2]
+        self._nonnegative = [
+            (name, np.asarray(c)) for (name, _, c), kind in zip(triples, kinds, strict=True) if kind == CHI2
+        ]
 
     def __len__(self):
         return len(self.names)
 
     def pack(self, X):
         """Samples as the engine takes them, from a checked array or DataFrame; O(n width)."""
-        take = (lambda columns: X.iloc[:, columns].to_numpy(dtype=np.float64)) if hasattr(X, "iloc") else (lambda columns: X[:, columns])
+        take = (
+            (lambda columns: X.iloc[:, columns].to_numpy(dtype=np.float64))
+            if hasattr(X, "iloc")
+            else (lambda columns: X[:, columns])
+        )
         for name, columns in self._nonnegative:
             if np.any(take(columns) < 0.0):
-                raise ValueError(f"X must not be negative in the columns of {name!r}, which has a chi-squared kernel")
+                raise ValueError(
+                    f"X must not be negative in the columns of {name!r}, which has a chi-squared kernel"
+                )
         data = np.empty((X.shape[0], self.width))
         start = 0
         for columns in self._parts:
@@ -98,7 +122,9 @@ class Given:
         self.names = names or [str(j) for j in range(n_kernels)]
         self.n_train = n_train
         zeros = np.zeros(n_kernels, dtype=np.int64)
-        self.kernels = Kernels(np.full(n_kernels, GIVEN), np.ones(n_kernels), np.zeros(n_kernels), zeros, zeros, zeros)
+        self.kernels = Kernels(
+            np.full(n_kernels, GIVEN), np.ones(n_kernels), np.zeros(n_kernels), zeros, zeros, zeros
+        )
 
     def __len__(self):
         return len(self.names)
@@ -111,7 +137,9 @@ class Given:
             X = np.concatenate([block for _, block in X.blocks()], axis=1)
         X = np.asarray(X)
         if X.ndim != 3 or (X.shape[0], X.shape[2]) != (len(self), self.n_train):
-            raise ValueError(f"X must have shape ({len(self)}, n, {self.n_train}) (n_kernels, n, n_train), got {X.shape}")
+            raise ValueError(
+                f"X must have shape ({len(self)}, n, {self.n_train}) (n_kernels, n, n_train), got {X.shape}"
+            )
         X = np.ascontiguousarray(X, dtype=X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
         if not np.isfinite(X).all():
             raise ValueError("X holds NaN or infinite values")
@@ -121,7 +149,9 @@ class Given:
 def with_widths(kernels, X, normalize=True):
     """The kernels with numbers for gamma and columns, from some of the samples of X (array or DataFrame)."""
     rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MEAN_SAMPLES)).astype(int)
-    return KernelBank(kernels, X.iloc[rows] if hasattr(X, "iloc") else X[rows], normalize=normalize, memory=0.0).triples
+    return KernelBank(
+        kernels, X.iloc[rows] if hasattr(X, "iloc") else X[rows], normalize=normalize, memory=0.0
+    ).triples
 
 
 def bank_of(estimator, X):
@@ -140,11 +170,15 @@ def bank_of(estimator, X):
     if not isinstance(estimator.kernels, str):
         for triple in estimator.kernels if isinstance(estimator.kernels, (list, tuple)) else []:
             if isinstance(triple, tuple) and len(triple) == 3 and isinstance(triple[1], Kernel):
-                _kind(*triple[:2])  # matrices among the columns are no kernels here, and could not be cut to some rows
+                _kind(
+                    *triple[:2]
+                )  # matrices among the columns are no kernels here, and could not be cut to some rows
         source = Columns(with_widths(estimator.kernels, X, estimator.normalize), estimator.normalize)
         return source, source.pack(X)
     bank = X if isinstance(X, KernelBank) else KernelBank.from_stack(X)
     if not bank.resident:
-        raise ValueError("X is a KernelBank that computes its rows on demand; give kernels= and X itself instead")
+        raise ValueError(
+            "X is a KernelBank that computes its rows on demand; give kernels= and X itself instead"
+        )
     source = Given(bank.n_kernels, bank.n_samples, list(bank.names))
     return source, source.pack(bank)

@@ -35,5 +35,7 @@ def held_back(labels, share, rng):
         raise ValueError("y must hold at least 2 samples of every class, to hold one back")
     n = len(labels)
     size = min(max(round(share * n), classes.size), n - classes.size)
-    train, test = train_test_split(np.arange(n), test_size=size, stratify=labels, random_state=int(rng.integers(2**31 - 1)))
+    train, test = train_test_split(
+        np.arange(n), test_size=size, stratify=labels, random_state=int(rng.integers(2**31 - 1))
+    )
     return np.sort(train), np.sort(test)

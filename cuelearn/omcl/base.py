@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from tqdm.auto import tqdm
 
 from cuelearn.core.checks import as_generator, check_count, classes_of_stream, labels_within
-from cuelearn.kernels import Kernel
 from cuelearn.core.losses import margins
 from cuelearn.core.storage import Loadable, read_model, write_model
+from cuelearn.kernels import Kernel
 
 __all__ = ["OnlineClassifier", "load"]
 
@@ -110,13 +110,22 @@ class OnlineClassifier(Loadable, ClassifierMixin, BaseEstimator):
         return self
 
     def _refuse_reordering(self):
-        raise ValueError("n_epochs must be 1 and shuffle False with precomputed kernels: permute rows and columns of X instead")
+        raise ValueError(
+            "n_epochs must be 1 and shuffle False with precomputed kernels: permute rows and columns of X instead"
+        )
 
     def _run(self, X, labels, n_epochs, rng):
         n, rows, stopped = labels.size, [], False
         begun = time.perf_counter()
         name = type(self).__name__
-        with tqdm(total=n * n_epochs, desc=name, unit="sample", delay=BAR_AFTER, leave=False, disable=not self.verbose) as bar:
+        with tqdm(
+            total=n * n_epochs,
+            desc=name,
+            unit="sample",
+            delay=BAR_AFTER,
+            leave=False,
+            disable=not self.verbose,
+        ) as bar:
             for epoch in range(1, n_epochs + 1):
                 order = rng.permutation(n) if self.shuffle or epoch > 1 else None
                 for start in range(0, n, CHUNK):
@@ -127,7 +136,16 @@ class OnlineClassifier(Loadable, ClassifierMixin, BaseEstimator):
                         batch = X[order[start:stop]]
                     self._learn(batch, labels[slice(start, stop) if order is None else order[start:stop]])
                     bar.update(stop - start)
-                    rows.append((self.n_seen_, epoch, time.perf_counter() - begun, self.n_updates_, self._n_support(), self.n_mistakes_))
+                    rows.append(
+                        (
+                            self.n_seen_,
+                            epoch,
+                            time.perf_counter() - begun,
+                            self.n_updates_,
+                            self._n_support(),
+                            self.n_mistakes_,
+                        )
+                    )
                     if self.callback is not None:
                         paused = time.perf_counter()
                         self._publish(rows)
@@ -144,7 +162,9 @@ class OnlineClassifier(Loadable, ClassifierMixin, BaseEstimator):
         return X[rows]
 
     def _publish(self, rows):
-        table = pd.DataFrame(rows, columns=["step", "epoch", "seconds", "n_updates", "n_support", "n_mistakes"])
+        table = pd.DataFrame(
+            rows, columns=["step", "epoch", "seconds", "n_updates", "n_support", "n_mistakes"]
+        )
         table.insert(5, "online_error", table.pop("n_mistakes") / table["step"])
         self.history_ = table
 
@@ -188,7 +208,9 @@ class OnlineClassifier(Loadable, ClassifierMixin, BaseEstimator):
     def _check_samples(self, X, y, first):
         """X and y as arrays: floating point, finite, of matching lengths."""
         if y is None:
-            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
+            )
         if self._is_precomputed():
             X = self._check_precomputed(X)
             y = column_or_1d(y, warn=True)
@@ -344,7 +366,11 @@ def pack_value(value, what):
     if isinstance(value, OnlineClassifier):
         return {"__learner__": type(value).__name__, "parameters": pack_parameters(value)}
     if isinstance(value, (list, tuple)):
-        return {"__tuple__": [pack_value(v, what) for v in value]} if isinstance(value, tuple) else [pack_value(v, what) for v in value]
+        return (
+            {"__tuple__": [pack_value(v, what) for v in value]}
+            if isinstance(value, tuple)
+            else [pack_value(v, what) for v in value]
+        )
     raise TypeError(f"{what} holds a {type(value).__name__}, which cannot be saved without pickle")
 
 
@@ -354,7 +380,10 @@ def pack_parameters(model):
     parameters.pop("callback", None)
     if not isinstance(parameters.get("random_state"), (type(None), int, np.integer)):
         parameters["random_state"] = None
-    return {name: pack_value(value, f"parameter {name!r} of {type(model).__name__}") for name, value in parameters.items()}
+    return {
+        name: pack_value(value, f"parameter {name!r} of {type(model).__name__}")
+        for name, value in parameters.items()
+    }
 
 
 def unpack_value(value):
@@ -369,7 +398,9 @@ def unpack_value(value):
         return slice(*value["__slice__"])
     if "__tuple__" in value:
         return tuple(unpack_value(v) for v in value["__tuple__"])
-    return estimator_class(value["__learner__"])(**{k: unpack_value(v) for k, v in value["parameters"].items()})
+    return estimator_class(value["__learner__"])(
+        **{k: unpack_value(v) for k, v in value["parameters"].items()}
+    )
 
 
 def estimator_class(name):
@@ -386,15 +417,19 @@ def pack(model, prefix, arrays):
     """A fitted estimator as a JSON-able dict and arrays under `prefix`."""
     classes = model.classes_
     arrays[f"{prefix}classes"] = classes.astype(str) if classes.dtype == object else classes
-    plain = {name: getattr(model, name) for name in ("n_seen_", "n_updates_", "n_mistakes_", "cumulative_loss_")}
+    plain = {
+        name: getattr(model, name) for name in ("n_seen_", "n_updates_", "n_mistakes_", "cumulative_loss_")
+    }
     if hasattr(model, "n_features_in_"):
         plain["n_features_in_"] = int(model.n_features_in_)
     if hasattr(model, "feature_names_in_"):
         arrays[f"{prefix}feature_names"] = model.feature_names_in_.astype(str)
     return {
-        "class": type(model).__name__, "parameters": pack_parameters(model), "plain": plain,
+        "class": type(model).__name__,
+        "parameters": pack_parameters(model),
+        "plain": plain,
         "state": model._pack_state(prefix, arrays),
-    }  # fmt: skip
+    }
 
 
 def unpack(head, prefix, arrays):

@@ -6,12 +6,12 @@ from sklearn.base import clone
 from cuelearn.kernels import RBF
 from cuelearn.kernels.bank import _places as places_of
 from cuelearn.kernels.bank import _resolve_columns as resolve_columns
+from cuelearn.kernels.support import SupportSet
 from cuelearn.omcl.base import OnlineClassifier, pack, unpack
 from cuelearn.omcl.framework import MultiCueClassifier
 from cuelearn.omcl.learners import ProjectronPlusPlus, _KernelLearner
 from cuelearn.omcl.linear import _LinearLearner
 from cuelearn.omcl.states import Trace
-from cuelearn.kernels.support import SupportSet
 
 __all__ = ["Flat", "Vote", "count_votes"]
 
@@ -26,7 +26,10 @@ class SumSupport:
 
     def __init__(self, kernels, columns, normalize, first):
         self.columns = columns
-        self.parts = [SupportSet(kernel, normalize, self._part(first, c)) for kernel, c in zip(kernels, columns, strict=True)]
+        self.parts = [
+            SupportSet(kernel, normalize, self._part(first, c))
+            for kernel, c in zip(kernels, columns, strict=True)
+        ]
         self.size = 0
         self._samples = np.empty((0, first.shape[1]), dtype=first.dtype)
 
@@ -67,7 +70,9 @@ class SumSupport:
 
     def cross(self, X):
         """See `SupportSet.cross`."""
-        return sum(part.cross(self._part(X, c)) for part, c in zip(self.parts, self.columns, strict=True)) / len(self.parts)
+        return sum(
+            part.cross(self._part(X, c)) for part, c in zip(self.parts, self.columns, strict=True)
+        ) / len(self.parts)
 
 
 class Flat(OnlineClassifier):
@@ -108,9 +113,19 @@ class Flat(OnlineClassifier):
     """
 
     def __init__(
-        self, learner=None, *, cues=None, scale="none", average=True, n_epochs=1, shuffle=False, record=True, random_state=None,
-        callback=None, verbose=True,
-    ):  # fmt: skip
+        self,
+        learner=None,
+        *,
+        cues=None,
+        scale="none",
+        average=True,
+        n_epochs=1,
+        shuffle=False,
+        record=True,
+        random_state=None,
+        callback=None,
+        verbose=True,
+    ):
         self.learner = learner
         self.cues = cues
         self.scale = scale
@@ -128,7 +143,9 @@ class Flat(OnlineClassifier):
     def _check_precomputed(self, X):
         X = np.asarray(X, dtype=np.float64 if np.asarray(X).dtype.kind != "f" else None)
         if X.ndim != 3 or not np.isfinite(X).all():
-            raise ValueError(f"X must be finite, of shape (n_kernels, n, n_seen), for precomputed kernels, got shape {X.shape}")
+            raise ValueError(
+                f"X must be finite, of shape (n_kernels, n, n_seen), for precomputed kernels, got shape {X.shape}"
+            )
         return X.mean(axis=0)
 
     def _rows_of(self, X, rows, seen):
@@ -143,13 +160,21 @@ class Flat(OnlineClassifier):
             raise ValueError(f"scale must be one of {SCALES}, got {self.scale!r}")
         learner = clone(ProjectronPlusPlus() if self.learner is None else self.learner)
         if not isinstance(learner, (_KernelLearner, _LinearLearner)):
-            raise TypeError(f"learner must be an online learner of one cue of cuelearn.omcl, got {type(learner).__name__}")
-        if self.cues is not None and (self.scale != "none" or self._is_precomputed() or not isinstance(learner, _KernelLearner)):
-            raise ValueError("cues must be None where scale is set, kernels are precomputed or the learner has no kernel")
+            raise TypeError(
+                f"learner must be an online learner of one cue of cuelearn.omcl, got {type(learner).__name__}"
+            )
+        if self.cues is not None and (
+            self.scale != "none" or self._is_precomputed() or not isinstance(learner, _KernelLearner)
+        ):
+            raise ValueError(
+                "cues must be None where scale is set, kernels are precomputed or the learner has no kernel"
+            )
         support = None
         if self.cues is not None:
             triples = self._triples()
-            columns = [resolve_columns(name, c, X, X.shape[1], places_of(self._names)) for name, _, c in triples]
+            columns = [
+                resolve_columns(name, c, X, X.shape[1], places_of(self._names)) for name, _, c in triples
+            ]
             support = SumSupport([kernel for _, kernel, _ in triples], columns, learner.normalize, X)
             learner.set_params(kernel=RBF(gamma=1.0))  # stands for that of the cues
         scale = None
@@ -163,9 +188,13 @@ class Flat(OnlineClassifier):
         self.learner_, self.scale_ = learner, scale
 
     def _triples(self):
-        form = isinstance(self.cues, list) and all(isinstance(cue, tuple) and len(cue) == 3 for cue in self.cues)
+        form = isinstance(self.cues, list) and all(
+            isinstance(cue, tuple) and len(cue) == 3 for cue in self.cues
+        )
         if not (form and self.cues):
-            raise ValueError(f"cues must be None or a non-empty list of (name, kernel, columns), got {self.cues!r}")
+            raise ValueError(
+                f"cues must be None or a non-empty list of (name, kernel, columns), got {self.cues!r}"
+            )
         names = [name for name, _, _ in self.cues]
         if len(set(names)) < len(names):
             raise ValueError(f"cues must have different names, got {names}")
@@ -263,7 +292,16 @@ class Vote(MultiCueClassifier):
     """
 
     def __init__(
-        self, cues=None, *, average=True, n_epochs=1, shuffle=False, record=True, random_state=None, callback=None, verbose=True
+        self,
+        cues=None,
+        *,
+        average=True,
+        n_epochs=1,
+        shuffle=False,
+        record=True,
+        random_state=None,
+        callback=None,
+        verbose=True,
     ):
         self.cues = cues
         self.average = average

@@ -113,7 +113,23 @@ def _write_log(log, log_values, counts, t, label, rival, step, values, length, s
 
 @njit(cache=True)
 def kernel_pass(
-    rule, rows, diagonal, labels, places, start, columns, coef, delayed, gram, root, eta, scores, sizes, counts, log, log_values
+    rule,
+    rows,
+    diagonal,
+    labels,
+    places,
+    start,
+    columns,
+    coef,
+    delayed,
+    gram,
+    root,
+    eta,
+    scores,
+    sizes,
+    counts,
+    log,
+    log_values,
 ):
     r"""Visit samples in order with the Perceptron, Projectron or Projectron++; returns the position reached.
 
@@ -184,16 +200,22 @@ def kernel_pass(
 
         project, step, residual_sq, error = False, 1.0, 0.0, 0.0
         if rule != PERCEPTRON and size > 0:
-            residual_sq, error = _projection(k, k_xx, gram, root, size, solution, work, rest, dependent, False)
+            residual_sq, error = _projection(
+                k, k_xx, gram, root, size, solution, work, rest, dependent, False
+            )
             residual = math.sqrt(2.0 * residual_sq)
             project = residual <= eta or not mistake
             if not project:  # the sample is about to join for good: decide with a refined solution
-                residual_sq, error = _projection(k, k_xx, gram, root, size, solution, work, rest, dependent, True)
+                residual_sq, error = _projection(
+                    k, k_xx, gram, root, size, solution, work, rest, dependent, True
+                )
                 residual = math.sqrt(2.0 * residual_sq)
                 project = residual <= eta
             if rule == PROJECTRON_PLUS_PLUS and project:
                 loss = 1.0 - margin
-                gain = loss - (residual / eta if residual > 0.0 and eta > 0.0 else (math.inf if residual > 0.0 else 0.0))
+                gain = loss - (
+                    residual / eta if residual > 0.0 and eta > 0.0 else (math.inf if residual > 0.0 else 0.0)
+                )
                 length_sq = 2.0 * _dot(k, solution, size)
                 step = 0.0
                 if gain > 0.0 and length_sq > 0.0:
@@ -235,7 +257,9 @@ def kernel_pass(
 
 
 @njit(cache=True)
-def linear_pass(rule, X, labels, aggressiveness, coef, delayed, sums, scores, counts, log, log_values, sums_before):
+def linear_pass(
+    rule, X, labels, aggressiveness, coef, delayed, sums, scores, counts, log, log_values, sums_before
+):
     r"""Visit samples in order with a linear learner: Passive-Aggressive, or gradient steps of fixed size.
 
     A sample with loss moves :math:`w_y \mathrel{+}= \tau x`, :math:`w_r \mathrel{-}= \tau x` with
@@ -313,7 +337,14 @@ def add_products(log, log_values, n_log, sums_before, first, out):
     out : ndarray of float64
     """
     for e in range(n_log):
-        t, label, rival, start, length, slot = log[e, 0], log[e, 1], log[e, 2], log[e, 3], log[e, 4], log[e, 5]
+        t, label, rival, start, length, slot = (
+            log[e, 0],
+            log[e, 1],
+            log[e, 2],
+            log[e, 3],
+            log[e, 4],
+            log[e, 5],
+        )
         for c in range(out.shape[0]):
             weight = sums_before[t, c, first + label] - sums_before[t, c, first + rival]
             if weight == 0.0:

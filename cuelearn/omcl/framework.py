@@ -8,12 +8,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cuelearn.kernels import RBF
 from cuelearn.kernels.bank import _places as places_of
 from cuelearn.kernels.bank import _resolve_columns as resolve_columns
+from cuelearn.kernels.support import resolve_kernel
 from cuelearn.omcl import engine
 from cuelearn.omcl.base import OnlineClassifier, pack, unpack
 from cuelearn.omcl.learners import ProjectronPlusPlus, _KernelLearner
 from cuelearn.omcl.linear import PassiveAggressive, _LinearLearner
 from cuelearn.omcl.states import Trace
-from cuelearn.kernels.support import resolve_kernel
 
 __all__ = ["OMCL"]
 
@@ -23,7 +23,9 @@ def own_scores(learner, X, n_classes, present):
 
     What is not finite, as the probabilities of a naive Bayes classifier that has seen a class once only, counts as 0.
     """
-    values = learner.decision_function(X) if hasattr(learner, "decision_function") else learner.predict_proba(X)
+    values = (
+        learner.decision_function(X) if hasattr(learner, "decision_function") else learner.predict_proba(X)
+    )
     values = np.asarray(values, dtype=np.float64)
     if values.ndim == 1:
         values = np.column_stack([-0.5 * values, 0.5 * values])
@@ -42,7 +44,9 @@ def check_learner(learner, what):
     if not hasattr(learner, "partial_fit"):
         raise TypeError(f"{what} must have partial_fit, {type(learner).__name__} has not")
     if not (hasattr(learner, "decision_function") or hasattr(learner, "predict_proba")):
-        raise TypeError(f"{what} must have decision_function or predict_proba, {type(learner).__name__} has neither")
+        raise TypeError(
+            f"{what} must have decision_function or predict_proba, {type(learner).__name__} has neither"
+        )
 
 
 class _Foreign:
@@ -81,7 +85,10 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
 
     @_pairs.setter
     def _pairs(self, pairs):
-        self.cues = [(name, learner, columns) for (name, learner), (_, _, columns) in zip(pairs, self.cues, strict=True)]
+        self.cues = [
+            (name, learner, columns)
+            for (name, learner), (_, _, columns) in zip(pairs, self.cues, strict=True)
+        ]
 
     def get_params(self, deep=True):
         """Parameters by name; those of a cue's learner as ``<cue>__<parameter>``."""
@@ -99,7 +106,11 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
 
     def _well_formed(self):
         return isinstance(self.cues, list) and all(
-            isinstance(cue, tuple) and len(cue) == 3 and isinstance(cue[0], str) and hasattr(cue[1], "get_params") for cue in self.cues
+            isinstance(cue, tuple)
+            and len(cue) == 3
+            and isinstance(cue[0], str)
+            and hasattr(cue[1], "get_params")
+            for cue in self.cues
         )
 
     def _triples(self):
@@ -118,7 +129,9 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
             raise ValueError(f"cues must have different names, got {names}")
         taken = [name for name in names if "__" in name or name in parameters]
         if taken:
-            raise ValueError(f"cues must have names without '__' and other than this estimator's parameters, got {taken[0]!r}")
+            raise ValueError(
+                f"cues must have names without '__' and other than this estimator's parameters, got {taken[0]!r}"
+            )
         for name, learner, _ in self._triples():
             check_learner(learner, f"cues: the learner of {name!r}")
 
@@ -132,7 +145,9 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
         if not all(getattr(learner, "kernel", None) == "precomputed" for _, learner, _ in self._triples()):
             raise ValueError("cues: either all learners or none may have kernel='precomputed'")
         if X.ndim != 3 or not np.isfinite(X).all():
-            raise ValueError(f"X must be finite, of shape (n_kernels, n, n_seen), for precomputed kernels, got shape {X.shape}")
+            raise ValueError(
+                f"X must be finite, of shape (n_kernels, n, n_seen), for precomputed kernels, got shape {X.shape}"
+            )
         return X
 
     def _check_samples(self, X, y, first):
@@ -147,9 +162,14 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
         if self._is_precomputed():
             kernels = [columns for _, _, columns in self._triples()]
             if not all(isinstance(k, (int, np.integer)) and 0 <= k < X.shape[0] for k in kernels):
-                raise ValueError(f"cues: with precomputed kernels columns must be the number of a kernel below {X.shape[0]}, got {kernels}")
+                raise ValueError(
+                    f"cues: with precomputed kernels columns must be the number of a kernel below {X.shape[0]}, got {kernels}"
+                )
             return [int(k) for k in kernels]
-        return [resolve_columns(name, columns, X, X.shape[1], places_of(names)) for name, _, columns in self._triples()]
+        return [
+            resolve_columns(name, columns, X, X.shape[1], places_of(names))
+            for name, _, columns in self._triples()
+        ]
 
     def _n_rows(self, X):
         return X.shape[1] if X.ndim == 3 else X.shape[0]
@@ -194,7 +214,11 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
 
     def _cue_scores(self, X, j):
         learner = self.learners_[j]
-        return learner.scores(self._part(X, j)) if isinstance(learner, _Foreign) else learner._scores(self._part(X, j))
+        return (
+            learner.scores(self._part(X, j))
+            if isinstance(learner, _Foreign)
+            else learner._scores(self._part(X, j))
+        )
 
     def cue_scores(self, X):
         """Class scores of every cue's own learner.
@@ -227,7 +251,9 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
     def _pack_learners(self, prefix, arrays):
         for name, learner in zip(self.cue_names_, self.learners_, strict=True):
             if isinstance(learner, _Foreign):
-                raise TypeError(f"the learner of cue {name!r} is a {type(learner.learner).__name__}, which cannot be saved without pickle")
+                raise TypeError(
+                    f"the learner of cue {name!r} is a {type(learner.learner).__name__}, which cannot be saved without pickle"
+                )
         return {
             "learners": [pack(learner, f"{prefix}{j}/", arrays) for j, learner in enumerate(self.learners_)],
             "columns": [c if isinstance(c, int) else c.tolist() for c in self._columns],
@@ -306,9 +332,18 @@ class OMCL(MultiCueClassifier):
     """
 
     def __init__(
-        self, cues=None, integrator=None, *, average=True, n_epochs=1, shuffle=False, record=True, random_state=None, callback=None,
+        self,
+        cues=None,
+        integrator=None,
+        *,
+        average=True,
+        n_epochs=1,
+        shuffle=False,
+        record=True,
+        random_state=None,
+        callback=None,
         verbose=True,
-    ):  # fmt: skip
+    ):
         self.cues = cues
         self.integrator = integrator
         self.average = average
@@ -325,7 +360,9 @@ class OMCL(MultiCueClassifier):
         if getattr(integrator, "kernel", None) == "precomputed":
             raise ValueError("integrator must compute its kernel from the scores, got kernel='precomputed'")
         if isinstance(integrator, _KernelLearner):
-            resolve_kernel(integrator.kernel or RBF(), np.zeros((X.shape[-2], 1)))  # before the first layer has learnt anything
+            resolve_kernel(
+                integrator.kernel or RBF(), np.zeros((X.shape[-2], 1))
+            )  # before the first layer has learnt anything
         own = [is_own(learner) for _, learner, _ in self._triples()]
         can_average = all(own) and isinstance(integrator, _LinearLearner)
         if self.average and not can_average:
@@ -369,7 +406,9 @@ class OMCL(MultiCueClassifier):
                 grown = np.zeros((n_classes, max(width, 2 * self._delayed[j].shape[1])))
                 grown[:, : self._delayed[j].shape[1]] = self._delayed[j]
                 self._delayed[j] = grown
-            engine.add_products(trace.log, trace.log_values, trace.n_log, before, j * n_classes, self._delayed[j])
+            engine.add_products(
+                trace.log, trace.log_values, trace.n_log, before, j * n_classes, self._delayed[j]
+            )
 
     def _count_updates(self):
         return getattr(self.integrator_, "n_updates_", 0)
@@ -383,7 +422,9 @@ class OMCL(MultiCueClassifier):
 
     def _scores(self, X):
         if self.average and not self._can_average:
-            raise ValueError("average=True needs learners of cuelearn.omcl for the cues and a linear one as integrator")
+            raise ValueError(
+                "average=True needs learners of cuelearn.omcl for the cues and a linear one as integrator"
+            )
         if not self.average:
             parts = []
             for j, learner in enumerate(self.learners_):
@@ -413,10 +454,15 @@ class OMCL(MultiCueClassifier):
 
     def _pack_state(self, prefix, arrays):
         if isinstance(self.integrator_, _Foreign):
-            raise TypeError(f"the integrator is a {type(self.integrator_.learner).__name__}, which cannot be saved without pickle")
+            raise TypeError(
+                f"the integrator is a {type(self.integrator_.learner).__name__}, which cannot be saved without pickle"
+            )
         for j, delayed in enumerate(self._delayed):
             arrays[f"{prefix}delayed/{j}"] = delayed
-        return {**self._pack_learners(prefix, arrays), "integrator": pack(self.integrator_, f"{prefix}integrator/", arrays)}
+        return {
+            **self._pack_learners(prefix, arrays),
+            "integrator": pack(self.integrator_, f"{prefix}integrator/", arrays),
+        }
 
     def _unpack_state(self, plain, prefix, arrays):
         self._unpack_learners(plain, prefix, arrays)

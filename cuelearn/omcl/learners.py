@@ -4,10 +4,10 @@ import numpy as np
 
 from cuelearn.core.checks import check_non_negative
 from cuelearn.kernels import RBF, Kernel
+from cuelearn.kernels.support import PrecomputedSupport, SupportSet
 from cuelearn.omcl.base import OnlineClassifier
 from cuelearn.omcl.engine import PERCEPTRON, PROJECTRON, PROJECTRON_PLUS_PLUS
 from cuelearn.omcl.states import KernelState
-from cuelearn.kernels.support import PrecomputedSupport, SupportSet
 
 __all__ = ["KernelPerceptron", "Projectron", "ProjectronPlusPlus"]
 
@@ -19,7 +19,9 @@ class _KernelLearner(OnlineClassifier):
 
     def _is_precomputed(self):
         if isinstance(self.kernel, str) and self.kernel != "precomputed":
-            raise ValueError(f"kernel must be one of cuelearn.kernels, None or 'precomputed', got {self.kernel!r}")
+            raise ValueError(
+                f"kernel must be one of cuelearn.kernels, None or 'precomputed', got {self.kernel!r}"
+            )
         return isinstance(self.kernel, str)
 
     def _eta(self):
@@ -173,9 +175,18 @@ class KernelPerceptron(_KernelLearner):
     _rule = PERCEPTRON
 
     def __init__(
-        self, kernel=None, *, normalize=True, average=True, n_epochs=1, shuffle=False, record=True, random_state=None, callback=None,
+        self,
+        kernel=None,
+        *,
+        normalize=True,
+        average=True,
+        n_epochs=1,
+        shuffle=False,
+        record=True,
+        random_state=None,
+        callback=None,
         verbose=True,
-    ):  # fmt: skip
+    ):
         self.kernel = kernel
         self.normalize = normalize
         self.average = average
@@ -232,9 +243,19 @@ class Projectron(_KernelLearner):
     _rule = PROJECTRON
 
     def __init__(
-        self, kernel=None, *, eta=0.1, normalize=True, average=True, n_epochs=1, shuffle=False, record=True, random_state=None,
-        callback=None, verbose=True,
-    ):  # fmt: skip
+        self,
+        kernel=None,
+        *,
+        eta=0.1,
+        normalize=True,
+        average=True,
+        n_epochs=1,
+        shuffle=False,
+        record=True,
+        random_state=None,
+        callback=None,
+        verbose=True,
+    ):
         self.kernel = kernel
         self.eta = eta
         self.normalize = normalize
@@ -298,4 +319,3 @@ class ProjectronPlusPlus(Projectron):
     """
 
     _rule = PROJECTRON_PLUS_PLUS
-

@@ -86,7 +86,16 @@ class PassiveAggressive(_LinearLearner):
     _rule = PASSIVE_AGGRESSIVE
 
     def __init__(
-        self, C=1.0, *, average=True, n_epochs=1, shuffle=False, record=True, random_state=None, callback=None, verbose=True
+        self,
+        C=1.0,
+        *,
+        average=True,
+        n_epochs=1,
+        shuffle=False,
+        record=True,
+        random_state=None,
+        callback=None,
+        verbose=True,
     ):
         self.C = C
         self.average = average
@@ -129,7 +138,16 @@ class OnlineGradientDescent(_LinearLearner):
     _rule = GRADIENT
 
     def __init__(
-        self, step=0.1, *, average=True, n_epochs=1, shuffle=False, record=True, random_state=None, callback=None, verbose=True
+        self,
+        step=0.1,
+        *,
+        average=True,
+        n_epochs=1,
+        shuffle=False,
+        record=True,
+        random_state=None,
+        callback=None,
+        verbose=True,
     ):
         self.step = step
         self.average = average

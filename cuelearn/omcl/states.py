@@ -7,7 +7,18 @@ import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from cuelearn.omcl import engine
-from cuelearn.omcl.engine import INEXACT, N_COUNTS, N_LOG, N_LOG_VALUES, N_MISTAKES, N_PROJECTED, N_UPDATES, REFACTOR_FROM, SEEN, SIZE
+from cuelearn.omcl.engine import (
+    INEXACT,
+    N_COUNTS,
+    N_LOG,
+    N_LOG_VALUES,
+    N_MISTAKES,
+    N_PROJECTED,
+    N_UPDATES,
+    REFACTOR_FROM,
+    SEEN,
+    SIZE,
+)
 
 __all__ = ["KernelState", "LinearState", "Trace"]
 
@@ -149,9 +160,24 @@ class KernelState(_State):
         position = 0
         while position < n:
             position = engine.kernel_pass(
-                self.rule, rows, diagonal, labels, places, position, all_columns, self.coef, self.delayed, self.gram, self.root,
-                self.eta, scores, sizes, self.counts, updates, values,
-            )  # fmt: skip
+                self.rule,
+                rows,
+                diagonal,
+                labels,
+                places,
+                position,
+                all_columns,
+                self.coef,
+                self.delayed,
+                self.gram,
+                self.root,
+                self.eta,
+                scores,
+                sizes,
+                self.counts,
+                updates,
+                values,
+            )
             if self.counts[INEXACT]:
                 self.refactor()
         chosen = all_columns[size : self.size] - (places[0] if n else 0)
@@ -170,7 +196,9 @@ class KernelState(_State):
         if not failed:  # else numerically dependent samples: the factor grown row by row is the better one
             self.root[:size, :size] = np.tril(dtrtri(factor, lower=1)[0])
         self.counts[INEXACT] = 0
-        self.counts[REFACTOR_FROM] = size + max(8, size // 8)  # an ill-conditioned matrix would ask for it at every sample
+        self.counts[REFACTOR_FROM] = size + max(
+            8, size // 8
+        )  # an ill-conditioned matrix would ask for it at every sample
         self.n_refactored += not failed
 
     def inverse_error(self):
@@ -208,7 +236,12 @@ class LinearState(_State):
     n_projected = 0
 
     def __init__(self, rule, n_classes, n_features, aggressiveness=math.inf):
-        self.rule, self.n_classes, self.width, self.aggressiveness = rule, n_classes, n_features, aggressiveness
+        self.rule, self.n_classes, self.width, self.aggressiveness = (
+            rule,
+            n_classes,
+            n_features,
+            aggressiveness,
+        )
         self.counts = np.zeros(N_COUNTS, dtype=np.int64)
         self.coef, self.delayed = np.zeros((n_classes, n_features)), np.zeros((n_classes, n_features))
         self.sums = np.zeros((n_classes, n_features))
@@ -233,7 +266,18 @@ class LinearState(_State):
         updates, values = _open_log(self.counts, n, self.width, log)
         before = np.empty((n if sums else 0, *self.coef.shape))
         engine.linear_pass(
-            self.rule, X, labels, self.aggressiveness, self.coef, self.delayed, self.sums, scores, self.counts, updates, values, before
+            self.rule,
+            X,
+            labels,
+            self.aggressiveness,
+            self.coef,
+            self.delayed,
+            self.sums,
+            scores,
+            self.counts,
+            updates,
+            values,
+            before,
         )
         return Trace(scores, np.zeros(n, dtype=np.int64), updates, values, int(self.counts[N_LOG]), before)
 

@@ -2,7 +2,6 @@
 
 import matplotlib.pyplot as plt
 import numpy as np
-
 from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
 from cuelearn.book.figures import band, interval, method_style
@@ -46,7 +45,9 @@ def kernel_weights(bank, labels, weights):
         ax.grid(False)
     axes[0].set_ylabel("sample")
     upper.colorbar(image, ax=axes, shrink=0.9, label="kernel value")
-    for ax, (method, target) in zip(lower.subplots(1, len(drawn), sharey=True, squeeze=False)[0], drawn, strict=True):
+    for ax, (method, target) in zip(
+        lower.subplots(1, len(drawn), sharey=True, squeeze=False)[0], drawn, strict=True
+    ):
         mine = weights[(weights["method"] == method) & (weights["target"] == target)]
         spread = interval(np.stack([g["weight"].to_numpy() for _, g in mine.groupby("seed")]))
         style = method_style(method)
@@ -69,9 +70,13 @@ def above(ax, values, factor=1.0):
 
 
 TASK_NAMES = {
-    "robot": "places (simulated), four cues", "mfeat-6": "digits, six different cues", "mfeat-pyramid": "digits, four redundant cues",
-    "mfeat-39": "digits, 39 kernels", "pendigits-4": "Pendigits, four views", "flowers-7": "Flowers-17, seven cues",
-}  # fmt: skip
+    "robot": "places (simulated), four cues",
+    "mfeat-6": "digits, six different cues",
+    "mfeat-pyramid": "digits, four redundant cues",
+    "mfeat-39": "digits, 39 kernels",
+    "pendigits-4": "Pendigits, four views",
+    "flowers-7": "Flowers-17, seven cues",
+}
 TASK_COLORS = {"robot": "#009E73", "mfeat-6": "#0072B2", "mfeat-pyramid": "#D55E00"}
 
 
@@ -79,8 +84,15 @@ def by_task(ax, table, column, factor=1.0, **style):
     """One band for each task of a table: `column` against p."""
     for task in dict.fromkeys(table["task"]):
         grid = table[table["task"] == task].pivot(index="seed", columns="p", values=column)
-        band(ax, grid.columns, factor * grid.to_numpy(), geometric=True, label=TASK_NAMES[task].split(",")[-1].strip() if task != "robot" else "places (simulated)",
-             color=TASK_COLORS[task], **{"marker": "o", **style})  # fmt: skip
+        band(
+            ax,
+            grid.columns,
+            factor * grid.to_numpy(),
+            geometric=True,
+            label=TASK_NAMES[task].split(",")[-1].strip() if task != "robot" else "places (simulated)",
+            color=TASK_COLORS[task],
+            **{"marker": "o", **style},
+        )
 
 
 def p_sweep(table):
@@ -89,13 +101,18 @@ def p_sweep(table):
     fig, axes = plt.subplots(1, len(tasks) + 1, figsize=(3.2 * (len(tasks) + 1), 3.2), layout="constrained")
     for ax, task in zip(axes, tasks, strict=False):
         mine = table[table["task"] == task]
-        for column, label, line in (("test_error", "after the fixed epochs", "-"), ("final_error", "run to convergence", "--")):
+        for column, label, line in (
+            ("test_error", "after the fixed epochs", "-"),
+            ("final_error", "run to convergence", "--"),
+        ):
             grid = mine.pivot(index="seed", columns="p", values=column)
             band(ax, grid.columns, 100 * grid.to_numpy(), "OM2", label=label, linestyle=line)
         ax.set(title=TASK_NAMES[task], xlabel="p", ylabel="test error [%]")
     axes[0].legend()
     by_task(axes[-1], table, "seconds", 1e3)
-    axes[-1].set(title="time to an epoch without update", xlabel="p", ylabel="milliseconds, one thread", yscale="log")
+    axes[-1].set(
+        title="time to an epoch without update", xlabel="p", ylabel="milliseconds, one thread", yscale="log"
+    )
     axes[-1].legend()
     return fig
 
@@ -138,7 +155,13 @@ def online_panels(curves, lines, samples="training samples seen"):
         for ax, what in zip(axes, ("online", "test"), strict=True):
             mine = curves[(curves["method"] == method) & (curves["what"] == what)]
             grid = mine.pivot(index="seed", columns="at", values="error").dropna(axis=1)
-            band(ax, grid.columns, 100 * grid.to_numpy(), method, **({"marker": ""} if what == "online" else {}))
+            band(
+                ax,
+                grid.columns,
+                100 * grid.to_numpy(),
+                method,
+                **({"marker": ""} if what == "online" else {}),
+            )
     for method, group in lines.groupby("method", sort=False):
         axes[1].axhline(100 * group["test_error"].mean(), **method_style(method, marker=""))
     for ax, what in zip(axes, ("online", "test"), strict=True):
@@ -176,8 +199,17 @@ def accuracies(table):
         spread = interval(100 * table[table["method"] == method]["test_error"].to_numpy()[:, None])
         style = method_style(method)
         mean, low, high = (float(np.ravel(v)[0]) for v in (spread.mean, spread.low, spread.high))
-        ax.errorbar(mean, at, xerr=[[max(0.0, mean - low)], [max(0.0, high - mean)]], color=style["color"], marker=style["marker"] or "o", capsize=3)
-        ax.annotate(f"{mean:.2f}", (mean, at), xytext=(0, 5), textcoords="offset points", ha="center", fontsize=8)
+        ax.errorbar(
+            mean,
+            at,
+            xerr=[[max(0.0, mean - low)], [max(0.0, high - mean)]],
+            color=style["color"],
+            marker=style["marker"] or "o",
+            capsize=3,
+        )
+        ax.annotate(
+            f"{mean:.2f}", (mean, at), xytext=(0, 5), textcoords="offset points", ha="center", fontsize=8
+        )
     ax.set(yticks=range(len(methods)), xlabel="test error [%], mean and 95% interval over splits")
     ax.set_yticklabels([method_style(m)["label"] for m in methods])
     ax.set_ylim(len(methods) - 0.4, -0.8)
@@ -209,7 +241,12 @@ def curves(table, value, ax=None, *, x="seconds", log_y=False, methods=None, lab
         style = {"label": (labels or {}).get(key)} if labels and key in labels else {}
         over_time(ax, mine, value, x, key if by == "method" else None, geometric=log_y, markersize=3, **style)
     log_axis(ax.xaxis)
-    ax.set(xlabel={"seconds": "training time [s], one thread", "n_updates": "updates (changes of coefficients)"}.get(x, x))
+    ax.set(
+        xlabel={
+            "seconds": "training time [s], one thread",
+            "n_updates": "updates (changes of coefficients)",
+        }.get(x, x)
+    )
     if log_y:
         log_axis(ax.yaxis)
     return fig if fig is not None else ax
@@ -248,16 +285,32 @@ def convergence(table, lines):
 def p_curves(table):
     """OBSCURE's and p-norm MKL's test error against time for every p, and their final errors (JMLR figure 3)."""
     methods = list(dict.fromkeys(table["method"]))
-    fig, axes = plt.subplots(1, len(methods) + 1, figsize=(3.6 * (len(methods) + 1), 3.6), layout="constrained")
+    fig, axes = plt.subplots(
+        1, len(methods) + 1, figsize=(3.6 * (len(methods) + 1), 3.6), layout="constrained"
+    )
     grid = sorted(table["p"].unique())
     shades = plt.get_cmap("cividis")(np.linspace(0, 0.9, len(grid)))
     for ax, method in zip(axes, methods, strict=False):
         for p, color in zip(grid, shades, strict=True):
             mine = table[(table["p"] == p) & (table["method"] == method)]
-            over_time(ax, mine, "test_error", "seconds", factor=100, label=f"p = {p:g}", color=color, marker="", alpha=0.1)
+            over_time(
+                ax,
+                mine,
+                "test_error",
+                "seconds",
+                factor=100,
+                label=f"p = {p:g}",
+                color=color,
+                marker="",
+                alpha=0.1,
+            )
         log_axis(ax.xaxis)
         log_axis(ax.yaxis, plain=True)
-        ax.set(xlabel="training time [s], one thread", ylabel="test error [%]", title=method_style(method)["label"])
+        ax.set(
+            xlabel="training time [s], one thread",
+            ylabel="test error [%]",
+            title=method_style(method)["label"],
+        )
         ax.sharey(axes[0])
     above(axes[0], table["test_error"], 100)
     axes[0].legend(ncols=2, fontsize=7)
@@ -277,10 +330,23 @@ def number_of_kernels(table):
     for n, color in zip(counts, plt.get_cmap("viridis")(np.linspace(0, 0.9, len(counts))), strict=True):
         mine = table[table["n_kernels"] == n]
         for stage, line in (("online", "--"), ("batch", "-")):
-            grid = mine[mine["stage"] == stage].pivot_table(index="seed", columns="epoch", values="test_error").dropna(axis=1)
+            grid = (
+                mine[mine["stage"] == stage]
+                .pivot_table(index="seed", columns="epoch", values="test_error")
+                .dropna(axis=1)
+            )
             if grid.size:
                 label = f"{n} kernel{'s' if n > 1 else ''}" if stage == "batch" else None
-                band(ax, grid.columns, 100 * grid.to_numpy(), color=color, linestyle=line, label=label, marker="", alpha=0.1)
+                band(
+                    ax,
+                    grid.columns,
+                    100 * grid.to_numpy(),
+                    color=color,
+                    linestyle=line,
+                    label=label,
+                    marker="",
+                    alpha=0.1,
+                )
     ax.plot([], [], color="grey", linestyle="--", label="online stage")
     log_axis(ax.xaxis)
     log_axis(ax.yaxis, plain=True)
@@ -293,7 +359,13 @@ def online_against_kernels(table):
     """Updates to convergence and test errors of both stages against the number of kernels (JMLR figure 5)."""
     fig, axes = plt.subplots(1, 2, figsize=(8.6, 3.4), layout="constrained")
     updates = table.pivot(index="seed", columns="n_kernels", values="updates")
-    band(axes[0], updates.columns, updates.to_numpy(), "OBSCURE online", label="updates to an epoch without loss")
+    band(
+        axes[0],
+        updates.columns,
+        updates.to_numpy(),
+        "OBSCURE online",
+        label="updates to an epoch without loss",
+    )
     log_axis(axes[0].yaxis)
     axes[0].set(xscale="log", xlabel="number of kernels F", ylabel="updates of the online stage")
     for column, method in (("final_error", "OBSCURE online"), ("batch_error", "OBSCURE")):
@@ -314,11 +386,23 @@ def training_sizes(table, lines, reached):
     sizes = sorted(table["n_train"].unique())
     for n, color in zip(sizes, plt.get_cmap("viridis")(np.linspace(0, 0.85, len(sizes))), strict=True):
         mine = table[table["n_train"] == n]
-        over_time(axes[0], mine, "test_error", "seconds", factor=100, label=f"N = {n:,}", color=color, marker="", alpha=0.15)
+        over_time(
+            axes[0],
+            mine,
+            "test_error",
+            "seconds",
+            factor=100,
+            label=f"N = {n:,}",
+            color=color,
+            marker="",
+            alpha=0.15,
+        )
         for method, mark in (("AverageKernelSVM", "+"), ("BestKernelSVM", "1")):
             svm = lines[(lines["n_train"] == n) & (lines["method"] == method)]
             if len(svm):
-                axes[0].plot(svm["seconds"].mean(), 100 * svm["test_error"].mean(), mark, color=color, markersize=9)
+                axes[0].plot(
+                    svm["seconds"].mean(), 100 * svm["test_error"].mean(), mark, color=color, markersize=9
+                )
     axes[0].plot([], [], "+", color="grey", label="SVM, average kernel")
     axes[0].plot([], [], "1", color="grey", label="SVM, best kernel")
     log_axis(axes[0].xaxis)
@@ -328,7 +412,13 @@ def training_sizes(table, lines, reached):
     grid = reached.pivot(index="seed", columns="n_train", values="seconds")
     band(axes[1], grid.columns, grid.to_numpy(), "OBSCURE", label="to within 0.5 point of the final error")
     middle = grid.mean().iloc[0]
-    axes[1].plot(grid.columns, middle * np.asarray(grid.columns) / grid.columns[0], color="grey", linestyle=":", label="linear in N")
+    axes[1].plot(
+        grid.columns,
+        middle * np.asarray(grid.columns) / grid.columns[0],
+        color="grey",
+        linestyle=":",
+        label="linear in N",
+    )
     log_axis(axes[1].xaxis, plain=True)
     log_axis(axes[1].yaxis)
     axes[1].set(xlabel="training samples N", ylabel="seconds")
@@ -359,9 +449,20 @@ def many_kernels(counts, alphas):
             grid = mine.pivot(index="seed", columns="n_kernels", values=column)
             band(ax, grid.columns, factor * grid.to_numpy(), method, geometric=column == "seconds")
     axes[0].set(xscale="log", xlabel="number of kernels", ylabel="test error [%]")
-    axes[1].set(xscale="log", yscale="log", xlabel="number of kernels", ylabel="seconds (kernels computed where needed)")
-    for (C, mine), style in zip(alphas.groupby("C", sort=False), ({}, {"color": "#0072B2", "linestyle": "--", "marker": "s"}), strict=False):
-        kept, error = (mine.pivot(index="seed", columns="alpha", values=column) for column in ("n_used", "test_error"))
+    axes[1].set(
+        xscale="log",
+        yscale="log",
+        xlabel="number of kernels",
+        ylabel="seconds (kernels computed where needed)",
+    )
+    for (C, mine), style in zip(
+        alphas.groupby("C", sort=False),
+        ({}, {"color": "#0072B2", "linestyle": "--", "marker": "s"}),
+        strict=False,
+    ):
+        kept, error = (
+            mine.pivot(index="seed", columns="alpha", values=column) for column in ("n_used", "test_error")
+        )
         style = {**style, "label": f"UFO-MKL, C = {C:g}"}
         band(axes[2], kept.columns, kept.clip(lower=1).to_numpy(), "UFOMKL", geometric=True, **style)
         band(axes[3], error.columns, 100 * error.to_numpy(), "UFOMKL", **style)
@@ -382,14 +483,34 @@ def mistake_bounds(table, useless):
         for column, line in (("mistakes", "-"), ("bound", "--")):
             grid = mine.pivot(index="seed", columns="p", values=column)
             label = f"{title}: {'measured' if column == 'mistakes' else 'bound'}"
-            band(axes[0], grid.columns, grid.to_numpy(), color=color, marker=marker, linestyle=line, label=label)
+            band(
+                axes[0],
+                grid.columns,
+                grid.to_numpy(),
+                color=color,
+                marker=marker,
+                linestyle=line,
+                label=label,
+            )
     log_axis(axes[0].yaxis, plain=True)
     axes[0].set(xlabel="p", ylabel="mistakes in one pass", title="theorem 4.1")
     grid = useless.pivot(index="seed", columns="n_kernels", values="mistakes")
     band(axes[1], grid.columns, grid.to_numpy(), "OM2", label="one useful kernel among F (simulated)")
     slope, start = np.polyfit(np.log(useless["n_kernels"]), useless["mistakes"], 1)
-    axes[1].plot(grid.columns, start + slope * np.log(grid.columns), color="grey", linestyle=":", label=f"fit: {start:.0f} {slope:+.1f} ln F")
-    axes[1].set(xscale="log", xlabel="number of kernels F", ylabel="mistakes in one pass", ylim=(0, None), title="corollary 4.1")
+    axes[1].plot(
+        grid.columns,
+        start + slope * np.log(grid.columns),
+        color="grey",
+        linestyle=":",
+        label=f"fit: {start:.0f} {slope:+.1f} ln F",
+    )
+    axes[1].set(
+        xscale="log",
+        xlabel="number of kernels F",
+        ylabel="mistakes in one pass",
+        ylim=(0, None),
+        title="corollary 4.1",
+    )
     for ax in axes:
         ax.legend()
     return fig
@@ -403,7 +524,16 @@ def update_bounds(table):
         for column, line in (("updates", "-"), ("bound", "--")):
             grid = mine.pivot(index="seed", columns="p", values=column)
             label = rf"$\eta$ = {eta:g}: {'measured' if column == 'updates' else 'bound'}"
-            band(axes[0], grid.columns, grid.to_numpy(), color=color, linestyle=line, label=label, marker="o", markersize=3)
+            band(
+                axes[0],
+                grid.columns,
+                grid.to_numpy(),
+                color=color,
+                linestyle=line,
+                label=label,
+                marker="o",
+                markersize=3,
+            )
         grid = mine.pivot(index="seed", columns="p", values="radius")
         band(axes[1], grid.columns, grid.to_numpy(), color=color, marker="o", label=rf"R, $\eta$ = {eta:g}")
     grid = table[table["eta"] == table["eta"].min()].pivot(index="seed", columns="p", values="optimum_norm")
@@ -423,9 +553,22 @@ def suboptimality_bounds(table, method):
     for (p, C), color in zip(cases, ("#0072B2", "#009E73", "#D55E00", "#CC79A7"), strict=False):
         mine = table[(table["p"].astype(str) == p) & (table["C"] == C)]
         grid = mine.pivot(index="stream", columns="step", values="suboptimality")
-        band(ax, grid.columns, grid.to_numpy(), color=color, marker="o", markersize=3, label=f"p = {p}, C = {C:g}: measured")
+        band(
+            ax,
+            grid.columns,
+            grid.to_numpy(),
+            color=color,
+            marker="o",
+            markersize=3,
+            label=f"p = {p}, C = {C:g}: measured",
+        )
         limit = mine.groupby("step")["bound"].mean()
         ax.plot(limit.index, limit, color=color, linestyle="--", label=f"p = {p}, C = {C:g}: bound")
-    ax.set(xscale="log", yscale="log", xlabel="steps of the batch stage" if method == "OBSCURE" else "steps", ylabel="objective - optimum")
+    ax.set(
+        xscale="log",
+        yscale="log",
+        xlabel="steps of the batch stage" if method == "OBSCURE" else "steps",
+        ylabel="objective - optimum",
+    )
     ax.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     return fig

@@ -25,7 +25,14 @@ def weights_over_time(table, kernels):
     kernels : sequence of str
     """
     methods = list(dict.fromkeys(table["method"]))
-    fig, axes = plt.subplots(1, len(methods), figsize=(3.1 * len(methods) + 1.2, 3.4), layout="constrained", sharey=True, squeeze=False)
+    fig, axes = plt.subplots(
+        1,
+        len(methods),
+        figsize=(3.1 * len(methods) + 1.2, 3.4),
+        layout="constrained",
+        sharey=True,
+        squeeze=False,
+    )
     for ax, method in zip(axes[0], methods, strict=True):
         mine = table[table["method"] == method]
         for k, kernel in enumerate(kernels):
@@ -45,7 +52,9 @@ def auc_over_time(table):
         Columns name, method, seed, seconds, auc.
     """
     names = list(dict.fromkeys(table["name"]))
-    fig, axes = plt.subplots(1, len(names), figsize=(4.2 * len(names), 3.6), layout="constrained", squeeze=False)
+    fig, axes = plt.subplots(
+        1, len(names), figsize=(4.2 * len(names), 3.6), layout="constrained", squeeze=False
+    )
     for ax, name in zip(axes[0], names, strict=True):
         for method in dict.fromkeys(table["method"]):
             mine = table[(table["name"] == name) & (table["method"] == method)]
@@ -75,7 +84,7 @@ def auc_over_iterations(table, column, label):
     fig, ax = plt.subplots(figsize=(5.0, 3.6), layout="constrained")
     for k, value in enumerate(dict.fromkeys(table[column])):
         grid = table[table[column] == value].pivot(index="seed", columns="iteration", values="auc")
-        style = dict(color=PALETTE[k], marker="os^Dv"[k % 5], markersize=3, label=label.format(value))
+        style = {"color": PALETTE[k], "marker": "os^Dv"[k % 5], "markersize": 3, "label": label.format(value)}
         band(ax, grid.columns, grid.sub(grid[0], axis=0).to_numpy(), alpha=0.12, **style)
     start = table.loc[table["iteration"] == 0].groupby("seed")["auc"].first().mean()
     ax.axhline(0.0, color="0.4", linewidth=0.8)
@@ -104,11 +113,21 @@ def cost_against_classes(table, fits):
             exponent, factor, most = fits[method, column]
             style = method_style(method, linestyle="")
             means = np.exp(np.log(mine[["at", column]]).groupby(mine["n_classes"]).mean())
-            ax.plot(means["at"], means[column], **{**style, "label": f"{style['label']}: exponent {exponent:.2f}"})
+            ax.plot(
+                means["at"], means[column], **{**style, "label": f"{style['label']}: exponent {exponent:.2f}"}
+            )
             for reached, marker in ((True, "."), (False, "x")):
                 part = mine[mine["reached"] == reached]
                 size = 4 if reached else 8
-                ax.plot(part["at"], part[column], linestyle="", marker=marker, markersize=size, color=style["color"], alpha=0.6)
+                ax.plot(
+                    part["at"],
+                    part[column],
+                    linestyle="",
+                    marker=marker,
+                    markersize=size,
+                    color=style["color"],
+                    alpha=0.6,
+                )
             m = np.array([mine["n_classes"].min(), most], dtype=float)
             ax.plot(m, factor * m**exponent, color=style["color"], linestyle=":")
         log_axis(ax.xaxis, plain=True)
@@ -116,7 +135,9 @@ def cost_against_classes(table, fits):
         ax.set(xlabel="classes m", ylabel=f"{what} until the gap is reached")
         ax.legend()
     if not table["reached"].all():
-        axes[0].plot([], [], linestyle="", marker="x", markersize=8, color="0.4", label="gave up before the gap")
+        axes[0].plot(
+            [], [], linestyle="", marker="x", markersize=8, color="0.4", label="gave up before the gap"
+        )
         axes[0].legend()
     return fig
 

@@ -16,9 +16,17 @@ TITLES = {"letter": "letter", "mfeat": "mfeat (digits)", "awa": "Animals with At
 KINDS = {"shuffled": "scores of real priors, shuffled", "noise": "{} columns of random numbers"}
 #: The order that methods are drawn in, the chapter's own on top; others come first.
 ORDER = (
-    "NoTransfer", "NoTransfer weighted", "PriorFeatures", "PriorFeatures weighted", "AverageTL", "AverageTL weighted", "MultiKT",
-    "MKTL weighted", "MKTL auto", "MKTL",
-)  # fmt: skip
+    "NoTransfer",
+    "NoTransfer weighted",
+    "PriorFeatures",
+    "PriorFeatures weighted",
+    "AverageTL",
+    "AverageTL weighted",
+    "MultiKT",
+    "MKTL weighted",
+    "MKTL auto",
+    "MKTL",
+)
 #: Baselines with class weights, which the thesis leaves unweighted.
 REWEIGHTED = ("NoTransfer weighted", "PriorFeatures weighted", "AverageTL weighted")
 #: Methods of the panels of single classes in figure 6.2.
@@ -77,7 +85,12 @@ def _legend(fig, axes):
     labels = list(handles)[::-1]
     inches = sum(0.6 + 0.062 * len(label) for label in labels)
     lines = -int(-inches // fig.get_figwidth())
-    fig.legend([handles[label] for label in labels], labels, loc="outside upper center", ncols=-(-len(labels) // lines))
+    fig.legend(
+        [handles[label] for label in labels],
+        labels,
+        loc="outside upper center",
+        ncols=-(-len(labels) // lines),
+    )
 
 
 def _percent(table, index, columns):
@@ -100,7 +113,9 @@ def _signed(value, digits=2):
 # ------------------------------------------------------------------------------------------------------------------ figure 6.1
 
 
-def schematic(new_class, prior_names, scores, weights, kernel_part, *, groups=None, sample_class=None, most=18, shown=12):
+def schematic(
+    new_class, prior_names, scores, weights, kernel_part, *, groups=None, sample_class=None, most=18, shown=12
+):
     """Figure 6.1: how the outputs of prior models become features when one new class is scored, with the numbers of a fitted model.
 
     From left to right: the sample, the prior models, what they say of the sample, the weights that the new class gives to it, and the
@@ -143,15 +158,24 @@ def schematic(new_class, prior_names, scores, weights, kernel_part, *, groups=No
     rows = np.r_[0.0, 1.4 + np.arange(len(bars) - 2), len(bars) + 0.0]
 
     fig, (ax, side) = plt.subplots(1, 2, layout="constrained", sharey=True)
-    width = _diagram(ax, new_class, names, scores, weights, kept, left_out, rows, groups, float(kernel_part), total)
+    width = _diagram(
+        ax, new_class, names, scores, weights, kept, left_out, rows, groups, float(kernel_part), total
+    )
     fig.set_size_inches(width + 2.7, 1.15 + 0.27 * rows[-1])
     ax.get_gridspec().set_width_ratios((width, 2.7))
     colors = [_DARK, *(BLUE if part >= 0.0 else RED for part in bars[1:-1]), BLACK]
     side.barh(rows, bars, color=colors, height=0.62)
     low, high, digits = min(0.0, *bars), max(0.0, *bars), _digits(bars)
     for row, value in zip(rows, bars, strict=True):
-        side.annotate(_signed(value, digits), (value, row), xytext=(3 if value >= 0 else -3, 0), textcoords="offset points",
-                      ha="left" if value >= 0 else "right", va="center", fontsize=7)  # fmt: skip
+        side.annotate(
+            _signed(value, digits),
+            (value, row),
+            xytext=(3 if value >= 0 else -3, 0),
+            textcoords="offset points",
+            ha="left" if value >= 0 else "right",
+            va="center",
+            fontsize=7,
+        )
     side.set_xlim(low - 0.27 * (high - low) * (low < 0.0), high + 0.27 * (high - low) * (high > 0.0))
     side.axvline(0.0, color=BLACK, linewidth=0.8)
     side.axhline((rows[-1] + rows[-2]) / 2, color=_DARK, linewidth=0.8)
@@ -193,7 +217,9 @@ def _diagram(ax, new_class, names, scores, weights, kept, left_out, rows, groups
         _box(ax, models, center, 1.0, high, text, fontsize=7, face="#F1F1F1")
         _arrow(ax, (0.42, middle), (models, center), GREY, 0.9)
         for row in mine:
-            ax.plot([models + 1.0, first], [row, row], color=GREY, linewidth=0.9, solid_capstyle="butt", zorder=1)
+            ax.plot(
+                [models + 1.0, first], [row, row], color=GREY, linewidth=0.9, solid_capstyle="butt", zorder=1
+            )
 
     count = len(kept) + 1 + bool(left_out)
     spread = 0.5 if count > 6 else 0.7
@@ -202,7 +228,15 @@ def _diagram(ax, new_class, names, scores, weights, kept, left_out, rows, groups
     # the sample's own features
     text = r"kernel part  $\mathbf{w}^{(0)}\cdot\phi^{(0)}(\mathbf{x}, y)$"
     _box(ax, models, rows[0], last - models, 0.9, text, fontsize=8, width=2.2)
-    ax.text(last + 0.07, rows[0], f"= {_signed(kernel_part, _digits(kernel_part))}", ha="left", va="center", fontsize=6.5, color=_DARK)
+    ax.text(
+        last + 0.07,
+        rows[0],
+        f"= {_signed(kernel_part, _digits(kernel_part))}",
+        ha="left",
+        va="center",
+        fontsize=6.5,
+        color=_DARK,
+    )
     _arrow(ax, (0.42, middle), (models, rows[0]), GREY, 0.9)
     _arrow(ax, (start, rows[0]), (node, ends[0]), _DARK, 4.5)
     for k, row, arrival in zip(kept, rows[1:], ends[1:], strict=False):
@@ -212,36 +246,94 @@ def _diagram(ax, new_class, names, scores, weights, kept, left_out, rows, groups
         ax.text(first + 0.07, row, names[k], ha="left", va="center", fontsize=7.5)
         ax.text(last - 0.06, row, _signed(scores[k], _digits(scores)), ha="right", va="center", fontsize=7)
         color = BLUE if weights[k] >= 0.0 else RED
-        ax.text(last + 0.05, row, f"× {_signed(weights[k], _digits(weights))}", ha="left", va="center", fontsize=6.5, color=color)
+        ax.text(
+            last + 0.05,
+            row,
+            f"× {_signed(weights[k], _digits(weights))}",
+            ha="left",
+            va="center",
+            fontsize=6.5,
+            color=color,
+        )
         _arrow(ax, (start, row), (node, arrival), color, 0.35 + 4.15 * abs(weights[k]) / widest)
     if left_out:
-        ax.text((first + last) / 2, rows[-2], f"{left_out} others", ha="center", va="center", fontsize=7.5, color=_DARK, style="italic")
+        ax.text(
+            (first + last) / 2,
+            rows[-2],
+            f"{left_out} others",
+            ha="center",
+            va="center",
+            fontsize=7.5,
+            color=_DARK,
+            style="italic",
+        )
         _arrow(ax, (start, rows[-2]), (node, ends[-1]), _DARK, 0.8, linestyle=(0, (3, 2)))
-    text = "\n".join([r"$s(\mathbf{x}, y)$", f"= {_signed(total, _digits(total))}", "", *whom]).replace("y = ", "$y$ = ")
+    text = "\n".join([r"$s(\mathbf{x}, y)$", f"= {_signed(total, _digits(total))}", "", *whom]).replace(
+        "y = ", "$y$ = "
+    )
     _box(ax, node, middle, end - node, spread * (count - 1) + 1.0, text, fontsize=8.5, width=1.6)
-    for x, text in ((models + 0.5, "prior models"), ((first + last) / 2, "scaled scores"), (last + 0.35, "weights")):
+    for x, text in (
+        (models + 0.5, "prior models"),
+        ((first + last) / 2, "scaled scores"),
+        (last + 0.35, "weights"),
+    ):
         ax.text(x, rows[-1] - 0.15, text, ha="center", va="center", fontsize=7, color=_DARK)
-    handles = [plt.Line2D([], [], color=c, linewidth=3, label=t) for c, t in ((BLUE, "positive"), (RED, "negative"))]
-    ax.legend(handles=handles, title="colour: sign\nwidth of arrows: |weight|", title_fontsize=7, fontsize=7, loc="lower right",
-              borderaxespad=0.0)
+    handles = [
+        plt.Line2D([], [], color=c, linewidth=3, label=t) for c, t in ((BLUE, "positive"), (RED, "negative"))
+    ]
+    ax.legend(
+        handles=handles,
+        title="colour: sign\nwidth of arrows: |weight|",
+        title_fontsize=7,
+        fontsize=7,
+        loc="lower right",
+        borderaxespad=0.0,
+    )
     return end + 0.1
 
 
 def _box(ax, x, y, width_inches, height, text, fontsize=8, face="white", width=0.9):
     """A rounded box from x to x + width_inches, with its middle at y."""
-    patch = FancyBboxPatch((x, y - height / 2), width_inches, height, boxstyle="round,pad=0,rounding_size=0.06", mutation_aspect=4.0,
-                           facecolor=face, edgecolor=_DARK, linewidth=width, zorder=3)  # fmt: skip
+    patch = FancyBboxPatch(
+        (x, y - height / 2),
+        width_inches,
+        height,
+        boxstyle="round,pad=0,rounding_size=0.06",
+        mutation_aspect=4.0,
+        facecolor=face,
+        edgecolor=_DARK,
+        linewidth=width,
+        zorder=3,
+    )
     ax.add_patch(patch)
-    ax.text(x + width_inches / 2, y, text, ha="center", va="center", fontsize=fontsize, zorder=4, linespacing=1.15)
+    ax.text(
+        x + width_inches / 2, y, text, ha="center", va="center", fontsize=fontsize, zorder=4, linespacing=1.15
+    )
 
 
 def _arrow(ax, start, end, color, width, linestyle="-"):
     """A curve that leaves and arrives level."""
     bend = 0.5 * (end[0] - start[0])
-    path = Path([start, (start[0] + bend, start[1]), (end[0] - bend, end[1]), end], [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
+    path = Path(
+        [start, (start[0] + bend, start[1]), (end[0] - bend, end[1]), end],
+        [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4],
+    )
     style = f"-|>,head_length={0.35 + 0.05 * width:g},head_width={0.14 + 0.05 * width:g}"
-    ax.add_patch(FancyArrowPatch(path=path, arrowstyle=style, mutation_scale=8, shrinkA=0, shrinkB=0, color=color, linewidth=width,
-                                 linestyle=linestyle, joinstyle="miter", capstyle="butt", zorder=2))  # fmt: skip
+    ax.add_patch(
+        FancyArrowPatch(
+            path=path,
+            arrowstyle=style,
+            mutation_scale=8,
+            shrinkA=0,
+            shrinkB=0,
+            color=color,
+            linewidth=width,
+            linestyle=linestyle,
+            joinstyle="miter",
+            capstyle="butt",
+            zorder=2,
+        )
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------------ figure 6.2
@@ -265,8 +357,12 @@ def binary_mean(table):
     found = _methods(each)
     panels = {"as in the thesis": [m for m in found if m not in REWEIGHTED]}
     if any(m in REWEIGHTED for m in found):
-        panels["both classes weigh the same"] = [m for m in found if m in (*REWEIGHTED, "MultiKT", "MKTL weighted")]
-    fig, axes = plt.subplots(1, len(panels), figsize=(5.4 * len(panels), 4.4), layout="constrained", sharey=True, squeeze=False)
+        panels["both classes weigh the same"] = [
+            m for m in found if m in (*REWEIGHTED, "MultiKT", "MKTL weighted")
+        ]
+    fig, axes = plt.subplots(
+        1, len(panels), figsize=(5.4 * len(panels), 4.4), layout="constrained", sharey=True, squeeze=False
+    )
     n_targets, n_seeds = table["target"].nunique(), table["seed"].nunique()
     for ax, (title, methods) in zip(axes[0], panels.items(), strict=True):
         for method in methods:
@@ -303,16 +399,27 @@ def binary_classes(table, methods=BY_CLASS):
     columns = min(5, int(np.ceil(np.sqrt(len(targets)))))
     rows = -(-len(targets) // columns)
     shape = (max(1.75 * columns + 0.5, 4.6), 1.45 * rows + 0.9)
-    fig, axes = plt.subplots(rows, columns, figsize=shape, layout="constrained", sharex=True, sharey=True, squeeze=False)
+    fig, axes = plt.subplots(
+        rows, columns, figsize=shape, layout="constrained", sharex=True, sharey=True, squeeze=False
+    )
     for ax, target in zip(axes.ravel(), targets, strict=False):
         mine = table[table["target"] == target]
         for method in [m for m in _methods(mine) if m in methods]:
             grid = _percent(mine[mine["method"] == method], "seed", "n_positive")
             band(ax, grid.columns, grid.to_numpy(), method, alpha=0.10, markersize=3.2, linewidth=1.2)
-        ax.text(0.96, 0.06, target, transform=ax.transAxes, ha="right", va="bottom", fontsize=11, fontweight="bold")
+        ax.text(
+            0.96,
+            0.06,
+            target,
+            transform=ax.transAxes,
+            ha="right",
+            va="bottom",
+            fontsize=11,
+            fontweight="bold",
+        )
     _counts(axes[0, 0], table["n_positive"], 1.4)
     _limits(axes.ravel()[: len(targets)], top=101.0, room=0.05)
-    for ax in axes.ravel()[len(targets):]:
+    for ax in axes.ravel()[len(targets) :]:
         ax.set_visible(False)
     for column in range(columns):  # the last panel of each column carries the numbers
         axes[(len(targets) - 1 - column) // columns, column].xaxis.set_tick_params(labelbottom=True)
@@ -340,20 +447,35 @@ def multiclass(table):
         Panels of one task have the same y limits; those with more priors repeat MKTL with the fewest as a thin line.
     """
     table = table.astype({"n_priors": int})
-    panels = sorted(dict.fromkeys(zip(table["name"], table["n_priors"], strict=True)),
-                    key=lambda panel: (list(dict.fromkeys(table["name"])).index(panel[0]), panel[1]))  # fmt: skip
-    fig, axes = plt.subplots(1, len(panels), figsize=(3.1 * len(panels) + 0.4, 3.9), layout="constrained", squeeze=False)
+    panels = sorted(
+        dict.fromkeys(zip(table["name"], table["n_priors"], strict=True)),
+        key=lambda panel: (list(dict.fromkeys(table["name"])).index(panel[0]), panel[1]),
+    )
+    fig, axes = plt.subplots(
+        1, len(panels), figsize=(3.1 * len(panels) + 0.4, 3.9), layout="constrained", squeeze=False
+    )
     for ax, (name, n_priors) in zip(axes[0], panels, strict=True):
         task = table[table["name"] == name]
         fewest = task["n_priors"].min()
         for method in _methods(task):
             mine = task[task["method"] == method]
-            mine = mine[mine["n_priors"] == (n_priors if (mine["n_priors"] == n_priors).any() else mine["n_priors"].max())]
+            mine = mine[
+                mine["n_priors"]
+                == (n_priors if (mine["n_priors"] == n_priors).any() else mine["n_priors"].max())
+            ]
             grid = _percent(mine, "seed", "n_per_class")
             band(ax, grid.columns, grid.to_numpy(), method, alpha=0.12)
         if n_priors > fewest:
-            less = _percent(task[(task["method"] == "MKTL") & (task["n_priors"] == fewest)], "seed", "n_per_class")
-            ax.plot(less.columns, less.mean(), color=method_style("MKTL")["color"], linewidth=0.9, label=f"MKTL, {fewest} priors")
+            less = _percent(
+                task[(task["method"] == "MKTL") & (task["n_priors"] == fewest)], "seed", "n_per_class"
+            )
+            ax.plot(
+                less.columns,
+                less.mean(),
+                color=method_style("MKTL")["color"],
+                linewidth=0.9,
+                label=f"MKTL, {fewest} priors",
+            )
             ax.legend(*([value[-1]] for value in ax.get_legend_handles_labels()), loc="lower right")
             ax.lines[-1].set_label("_fewer")
         _counts(ax, task["n_per_class"], 2.6)
@@ -398,19 +520,33 @@ def weights(table, groups=None, most=20):
     model = {str(c): g for g, (_, classes) in enumerate(groups or ()) for c in classes}
     blocks = np.array_split(np.array(prior, dtype=object), -(-len(prior) // most))
     # a gap before each further model of a block
-    places = [np.arange(len(block)) + _GAP * np.cumsum([0, *(model.get(str(a)) != model.get(str(b)) for a, b in pairwise(block))])
-              for block in blocks]  # fmt: skip
+    places = [
+        np.arange(len(block))
+        + _GAP * np.cumsum([0, *(model.get(str(a)) != model.get(str(b)) for a, b in pairwise(block))])
+        for block in blocks
+    ]
     wide = _CELL * (max(place[-1] for place in places) + 1.0)
     turned = max(len(str(c)) for c in prior) > 3
     below = 0.11 + 0.075 * max(len(str(c)) for c in prior) if turned else 0.25
-    shape = (wide + 0.075 * max(len(str(c)) for c in new) + 2.1, len(blocks) * (0.29 * len(new) + below + 0.35) + 0.4)
-    fig, axes = plt.subplots(len(blocks), 2, figsize=shape, layout="constrained", squeeze=False, width_ratios=(wide, 0.8))
+    shape = (
+        wide + 0.075 * max(len(str(c)) for c in new) + 2.1,
+        len(blocks) * (0.29 * len(new) + below + 0.35) + 0.4,
+    )
+    fig, axes = plt.subplots(
+        len(blocks), 2, figsize=shape, layout="constrained", squeeze=False, width_ratios=(wide, 0.8)
+    )
     for ax, block, place in zip(axes[:, 0], blocks, places, strict=True):
         _cells(ax, grid[block].to_numpy(), place, shades)
         for g in dict.fromkeys(model.get(str(c)) for c in block):
             if g is not None:
-                _above(ax, groups[g][0], [x for x, c in zip(place, block, strict=True) if model.get(str(c)) == g])
-        ax.set_xticks(place, [str(c) for c in block], **(dict(rotation=90, ha="center", va="top") if turned else {}))
+                _above(
+                    ax, groups[g][0], [x for x, c in zip(place, block, strict=True) if model.get(str(c)) == g]
+                )
+        ax.set_xticks(
+            place,
+            [str(c) for c in block],
+            **({"rotation": 90, "ha": "center", "va": "top"} if turned else {}),
+        )
         ax.set_yticks(range(len(new)), [str(c) for c in new])
         ax.set(xlim=(-0.5, wide / _CELL - 0.5), ylim=(len(new) - 0.5, -0.5), ylabel="new class")
     axes[-1, 0].set_xlabel("prior class")
@@ -418,7 +554,9 @@ def weights(table, groups=None, most=20):
     totals = np.abs(grid.to_numpy()).sum(axis=1)
     side.barh(range(len(new)), totals, color=GREY, height=0.7)
     for row, total in enumerate(totals):
-        side.annotate(f"{total:.2f}", (total, row), xytext=(2, 0), textcoords="offset points", va="center", fontsize=6.5)
+        side.annotate(
+            f"{total:.2f}", (total, row), xytext=(2, 0), textcoords="offset points", va="center", fontsize=6.5
+        )
     side.set(xlim=(0.0, 1.6 * totals.max() or 1.0), ylim=(len(new) - 0.5, -0.5), yticks=())
     side.set_title(f"sum of $|w|${unit}\nover all priors", fontsize=7.5, y=1.0, pad=3)
     for ax in axes[:, 1]:
@@ -438,7 +576,11 @@ def _cells(ax, values, places, shades):
     colors = shades.to_rgba(values)
     for (row, column), value in np.ndenumerate(values):
         color = colors[row, column]
-        ax.add_patch(plt.Rectangle((places[column] - 0.5, row - 0.5), 1.0, 1.0, facecolor=color, edgecolor="white", linewidth=0.5))
+        ax.add_patch(
+            plt.Rectangle(
+                (places[column] - 0.5, row - 0.5), 1.0, 1.0, facecolor=color, edgecolor="white", linewidth=0.5
+            )
+        )
         ink = "white" if np.dot(color[:3], (0.299, 0.587, 0.114)) < 0.5 else "black"
         ax.text(places[column], row, _short(value), ha="center", va="center", fontsize=6.5, color=ink)
 
@@ -447,7 +589,14 @@ def _above(ax, name, places):
     """A line above some columns, and the name of their model, in as many lines as their width needs."""
     ax.plot([places[0] - 0.4, places[-1] + 0.4], [-0.72, -0.72], color=_DARK, linewidth=1.0, clip_on=False)
     letters = max(8, int(_CELL * (places[-1] - places[0] + 1.0 + _GAP) / 0.068))
-    ax.text((places[0] + places[-1]) / 2, -0.85, "\n".join(textwrap.wrap(name, letters)), ha="center", va="bottom", fontsize=7.5)
+    ax.text(
+        (places[0] + places[-1]) / 2,
+        -0.85,
+        "\n".join(textwrap.wrap(name, letters)),
+        ha="center",
+        va="bottom",
+        fontsize=7.5,
+    )
 
 
 def _short(value):
@@ -474,9 +623,14 @@ def negative(table):
         A panel per kind of useless priors (a row per task); differences in points of accuracy, bands over seeds.
     """
     names = list(dict.fromkeys(table["name"]))
-    kinds = sorted({kind for kind in table["useless"] if kind != "none"}, key=lambda kind: (kind != "shuffled", len(kind), kind))
+    kinds = sorted(
+        {kind for kind in table["useless"] if kind != "none"},
+        key=lambda kind: (kind != "shuffled", len(kind), kind),
+    )
     shape = (3.1 * len(kinds) + 0.4, 2.9 * len(names) + 0.9)
-    fig, axes = plt.subplots(len(names), len(kinds), figsize=shape, layout="constrained", sharex="row", sharey="row", squeeze=False)
+    fig, axes = plt.subplots(
+        len(names), len(kinds), figsize=shape, layout="constrained", sharex="row", sharey="row", squeeze=False
+    )
     for row, name in zip(axes, names, strict=True):
         task = table[table["name"] == name]
         plain = task[task["useless"] == "none"]
@@ -486,7 +640,13 @@ def negative(table):
             ax.axhline(0.0, **method_style("NoTransfer", marker=""))
             if not alone.empty:
                 without = (alone - reference).mean()
-                ax.plot(without.index, without, color=method_style("MKTL")["color"], linewidth=0.9, label="MKTL without priors")
+                ax.plot(
+                    without.index,
+                    without,
+                    color=method_style("MKTL")["color"],
+                    linewidth=0.9,
+                    label="MKTL without priors",
+                )
             mine = task[task["useless"] == kind]
             for method in _methods(mine):
                 grid = _percent(mine[mine["method"] == method], "seed", "n_per_class") - reference
@@ -527,11 +687,19 @@ def along_p(table, automatic=None, n_priors=None):
     table = table.astype({"p": float})
     fig, axes = plt.subplots(2, 1, figsize=(5.0, 4.9), layout="constrained", sharex=True)
     for ax, column, factor in zip(axes, ("accuracy", "used"), (100.0, 1.0), strict=True):
-        grid = table.groupby(["seed", "p"])[column].mean().unstack()  # the automatic p may be one of the others
+        grid = (
+            table.groupby(["seed", "p"])[column].mean().unstack()
+        )  # the automatic p may be one of the others
         band(ax, grid.columns, factor * grid.to_numpy(), "MKTL", label="MKTL")
         if automatic is not None:
             style = method_style("MKTL auto")
-            ax.axvline(automatic, color=style["color"], linestyle="--", linewidth=1.2, label=f"$p$ auto = {automatic:.3f}")
+            ax.axvline(
+                automatic,
+                color=style["color"],
+                linestyle="--",
+                linewidth=1.2,
+                label=f"$p$ auto = {automatic:.3f}",
+            )
     if n_priors is not None:
         axes[1].axhline(n_priors, color=BLACK, linestyle=":", linewidth=1.0, label="all priors")
     axes[0].set_ylabel("test accuracy [%]")
@@ -541,7 +709,9 @@ def along_p(table, automatic=None, n_priors=None):
     values = sorted(table["p"].unique())
     axes[1].set_xlim(1.0 + 0.85 * (values[0] - 1.0), 1.0 + 1.18 * (values[-1] - 1.0))
     axes[1].set_xscale("function", functions=(_to_log, lambda place: 1.0 + np.exp(place)))
-    axes[1].xaxis.set_major_locator(FixedLocator([p for p in (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0) if values[0] <= p <= values[-1]]))
+    axes[1].xaxis.set_major_locator(
+        FixedLocator([p for p in (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0) if values[0] <= p <= values[-1]])
+    )
     axes[1].xaxis.set_major_formatter(lambda p, _: f"{p:g}")
     axes[1].legend(loc="best")
     return fig

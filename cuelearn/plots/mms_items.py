@@ -23,12 +23,20 @@ from matplotlib.patches import Circle, Rectangle
 from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
 
-from cuelearn.core.checks import check_count
 from cuelearn.book.figures import BLACK, BLUE, RED
+from cuelearn.core.checks import check_count
 from cuelearn.mms.candidates import CandidateSet, Matching
 from cuelearn.mms.captions import Region, Vocabulary, candidates_from_caption, mentions
 
-__all__ = ["candidate_matrix", "item_with_candidates", "items", "matrix_size", "pick", "spatial_indicators", "thesis_captions"]
+__all__ = [
+    "candidate_matrix",
+    "item_with_candidates",
+    "items",
+    "matrix_size",
+    "pick",
+    "spatial_indicators",
+    "thesis_captions",
+]
 
 #: Of the persons a, b, c, d of a caption; further ones are black, and told apart by their symbols. Dark enough for text.
 COLORS = (BLUE, RED, "#00795A", "#A3447F")
@@ -87,10 +95,13 @@ class _Symbols:
         """Symbol, text, colour of every word, and of null."""
         places = places or {}
         entries = [
-            (self.symbol(p, label), str(self.names[p][label]) + (f" ({places[label]})" if p == 0 and label in places else ""),
-             self.color(p, label))
+            (
+                self.symbol(p, label),
+                str(self.names[p][label]) + (f" ({places[label]})" if p == 0 and label in places else ""),
+                self.color(p, label),
+            )
             for p, label in sorted(self.of, key=lambda at: (self.of[at][1], at[0]))
-        ]  # fmt: skip
+        ]
         return [*entries, (self.symbol(0, 0), "null", DARK)]
 
 
@@ -126,12 +137,26 @@ def _pieces(caption, found, symbols):
     spans = []
     for mention in found:
         p = symbols.attributes.index(mention.kind) if mention.kind in symbols.attributes else None
-        label = None if p is None else next((k for k, name in enumerate(symbols.names[p]) if name == mention.label and k), None)
+        label = (
+            None
+            if p is None
+            else next((k for k, name in enumerate(symbols.names[p]) if name == mention.label and k), None)
+        )
         if (p, label) in symbols.of:
-            spans.append((mention.start, mention.end, symbols.color(p, label), "italic" if mention.kind == "verb" else "normal"))
+            spans.append(
+                (
+                    mention.start,
+                    mention.end,
+                    symbols.color(p, label),
+                    "italic" if mention.kind == "verb" else "normal",
+                )
+            )
     pieces, at = [], 0
     for start, end, color, style in [*spans, (len(caption), len(caption), BLACK, "normal")]:
-        for first, last, ink, weight, slant in ((at, start, BLACK, "normal", "normal"), (start, end, color, "bold", style)):
+        for first, last, ink, weight, slant in (
+            (at, start, BLACK, "normal", "normal"),
+            (start, end, color, "bold", style),
+        ):
             part = caption[first:last]
             words = part.split()
             for k, word in enumerate(words):
@@ -198,7 +223,13 @@ class _Words(Text):
 def _say(ax, x, y, text, size=TEXT, weight="normal", style="normal", **options):
     """One line whose base is at y."""
     font = FontProperties(family="DejaVu Sans", size=size, weight=weight, style=style)
-    words = _Words(x, y, text, fontproperties=font, **{"va": "baseline", "ha": "left", "color": BLACK, "clip_on": False, **options})
+    words = _Words(
+        x,
+        y,
+        text,
+        fontproperties=font,
+        **{"va": "baseline", "ha": "left", "color": BLACK, "clip_on": False, **options},
+    )
     return ax.add_artist(words)
 
 
@@ -217,32 +248,56 @@ def _write(ax, pieces, x, y, width, size=TEXT):
 class _Matrix:
     """The matrix of figures 5.4 and 5.5, measured before it is drawn; sizes in points."""
 
-    def __init__(self, candidates, names, *, words=None, attributes=None, true=None, crossed=None, most=12, title="", key=True,
-                 key_width=0.0, places=None, lead=r"$\mathcal{Z}$ :"):  # fmt: skip
+    def __init__(
+        self,
+        candidates,
+        names,
+        *,
+        words=None,
+        attributes=None,
+        true=None,
+        crossed=None,
+        most=12,
+        title="",
+        key=True,
+        key_width=0.0,
+        places=None,
+        lead=r"$\mathcal{Z}$ :",
+    ):
         listed = not isinstance(candidates, Matching)
         if listed:
             candidates = np.asarray(candidates)
             if candidates.ndim == 2:
                 candidates = candidates[:, :, None]
             if candidates.ndim != 3 or candidates.dtype.kind not in "iu" or 0 in candidates.shape:
-                raise ValueError("candidates must be integers of shape (L, M) or (L, M, P), of L vectors of M regions with P attributes")
+                raise ValueError(
+                    "candidates must be integers of shape (L, M) or (L, M, P), of L vectors of M regions with P attributes"
+                )
         shape = candidates.shape[1:] if listed else (candidates.allowed.shape[0], candidates.words.shape[1])
         self.n_regions, n_attributes = shape
         names = [names] if len(names) and isinstance(names[0], str) else [*names]
         if len(names) != n_attributes:
-            raise ValueError(f"names must hold a list of label names for each of {n_attributes} attributes, got {len(names)}")
+            raise ValueError(
+                f"names must hold a list of label names for each of {n_attributes} attributes, got {len(names)}"
+            )
         if attributes is None:
             attributes = ("name", "verb")[:n_attributes]
         if tuple(attributes) not in KINDS or len(attributes) != n_attributes:
-            raise ValueError(f"attributes must be ('name',) or ('name', 'verb') and fit the candidates, got {attributes!r}")
+            raise ValueError(
+                f"attributes must be ('name',) or ('name', 'verb') and fit the candidates, got {attributes!r}"
+            )
         labels = (candidates if listed else candidates.words).reshape(-1, n_attributes)
         if np.any(labels < 0) or np.any(labels >= [len(name) for name in names]):
             raise ValueError(f"candidates must hold labels 0 to {tuple(len(name) - 1 for name in names)}")
         true = None if true is None else np.asarray(true).reshape(shape)
         self._choose(candidates, listed, names, true, check_count("most", most))
-        self.crossed = np.zeros(self.total, dtype=bool) if crossed is None else np.asarray(crossed, dtype=bool)
+        self.crossed = (
+            np.zeros(self.total, dtype=bool) if crossed is None else np.asarray(crossed, dtype=bool)
+        )
         if crossed is not None and self.crossed.shape != (self.total,):
-            raise ValueError(f"crossed must have one value for each of the {self.total} candidates, got shape {self.crossed.shape}")
+            raise ValueError(
+                f"crossed must have one value for each of the {self.total} candidates, got shape {self.crossed.shape}"
+            )
         if words is None:  # in the order in which the matrix has them
             words = [row for row in dict.fromkeys(map(tuple, labels.tolist())) if any(row)]
         self.symbols = _Symbols(words, names, tuple(attributes))
@@ -255,8 +310,12 @@ class _Matrix:
         self.inner = len(self.columns) * self.column + (self.gap_width if self.gap is not None else 0.0)
         of = KINDS[self.attributes]
         parts = ["", "-face", "-pose"][:1] if n_attributes == 1 else ["-face", "-pose"]
-        self.labels = [rf"$\leftarrow$ {of}$_{{{m + 1}}}${part}" for m in range(self.n_regions) for part in parts]
-        note = f"{len(self.columns)} of {self.total:,} candidates" if self.gap is not None and not title else ""
+        self.labels = [
+            rf"$\leftarrow$ {of}$_{{{m + 1}}}${part}" for m in range(self.n_regions) for part in parts
+        ]
+        note = (
+            f"{len(self.columns)} of {self.total:,} candidates" if self.gap is not None and not title else ""
+        )
         self.title = self.title or note
         self.grid_top = (12.0 if self.title else 0.0) + self.head
         self.grid_height = len(self.labels) * self.row
@@ -299,7 +358,9 @@ class _Matrix:
 
     def _x(self, k):
         """Left edge of the k-th column drawn."""
-        return self.left + k * self.column + (self.gap_width if self.gap is not None and k >= self.gap else 0.0)
+        return (
+            self.left + k * self.column + (self.gap_width if self.gap is not None and k >= self.gap else 0.0)
+        )
 
     def draw(self, ax, x0, y0):
         """Draw it with its upper left corner at (x0, y0) of an axes in points."""
@@ -317,13 +378,34 @@ class _Matrix:
                 label, y = int(z[m, p]), top + r * self.row
                 color = self.symbols.color(p, label)
                 if label and not out:
-                    ax.add_patch(Rectangle((x, y), self.column, self.row, facecolor=color, alpha=0.13, linewidth=0))
-                _say(ax, x + self.column / 2, y + self.row / 2 + 0.3 * self.size, self.symbols.symbol(p, label), self.size, ha="center",
-                     color=PALE if out else color)  # fmt: skip
+                    ax.add_patch(
+                        Rectangle((x, y), self.column, self.row, facecolor=color, alpha=0.13, linewidth=0)
+                    )
+                _say(
+                    ax,
+                    x + self.column / 2,
+                    y + self.row / 2 + 0.3 * self.size,
+                    self.symbols.symbol(p, label),
+                    self.size,
+                    ha="center",
+                    color=PALE if out else color,
+                )
             if out:
-                ax.plot([x + 2.0, x + self.column - 2.0], [bottom - 1.0, top + 1.0], color=PALE, linewidth=0.8)
+                ax.plot(
+                    [x + 2.0, x + self.column - 2.0], [bottom - 1.0, top + 1.0], color=PALE, linewidth=0.8
+                )
             if is_true:
-                ax.add_patch(Rectangle((x, top), self.column, self.grid_height, fill=False, edgecolor=BLACK, linewidth=1.8, zorder=4))
+                ax.add_patch(
+                    Rectangle(
+                        (x, top),
+                        self.column,
+                        self.grid_height,
+                        fill=False,
+                        edgecolor=BLACK,
+                        linewidth=1.8,
+                        zorder=4,
+                    )
+                )
                 _say(ax, x + self.column / 2, bottom + 9.5, r"$\uparrow$ true", 7.0, ha="center")
         for k in range(1, len(self.columns)):
             if k != self.gap:
@@ -335,9 +417,16 @@ class _Matrix:
             for edge in {x, x + self.gap_width} - {right}:
                 ax.plot([edge] * 2, [top, bottom], color=PALE, linewidth=0.6, zorder=1)
         for m in range(1, self.n_regions):
-            ax.plot([x0 + self.left, right], [top + m * n * self.row] * 2, color=PALE, linewidth=0.6, zorder=1)
+            ax.plot(
+                [x0 + self.left, right], [top + m * n * self.row] * 2, color=PALE, linewidth=0.6, zorder=1
+            )
         for x, inward in ((x0 + self.left - 4.0, 3.5), (right + 4.0, -3.5)):
-            ax.plot([x + inward, x, x, x + inward], [top - 1.5, top - 1.5, bottom + 1.5, bottom + 1.5], color=BLACK, linewidth=1.1)
+            ax.plot(
+                [x + inward, x, x, x + inward],
+                [top - 1.5, top - 1.5, bottom + 1.5, bottom + 1.5],
+                color=BLACK,
+                linewidth=1.1,
+            )
         if self.lead:
             _say(ax, x0, (top + bottom) / 2 + 3.0, self.lead, 9.0)
         for r, label in enumerate(self.labels):
@@ -419,7 +508,11 @@ class _Read(NamedTuple):
 
 def _checked(data, number, vocabulary, attributes):
     """Vocabulary and attributes, those of the data by default."""
-    if not isinstance(number, (int, np.integer)) or isinstance(number, bool) or not 0 <= number < len(data.captions):
+    if (
+        not isinstance(number, (int, np.integer))
+        or isinstance(number, bool)
+        or not 0 <= number < len(data.captions)
+    ):
         raise IndexError(f"number must be an item in 0..{len(data.captions) - 1}, got {number!r}")
     if attributes is None:
         attributes = ("name",) if data.poses is None else ("name", "verb")
@@ -433,17 +526,32 @@ def _checked(data, number, vocabulary, attributes):
 def _read(data, number, vocabulary=None, attributes=None, constraints="ABCD"):
     vocabulary, attributes = _checked(data, number, vocabulary, attributes)
     regions, caption = data.regions[number], data.captions[number]
-    item = candidates_from_caption(caption, regions, vocabulary, attributes=attributes, constraints=constraints)
+    item = candidates_from_caption(
+        caption, regions, vocabulary, attributes=attributes, constraints=constraints
+    )
     names = [vocabulary.names, vocabulary.verbs][: len(attributes)]
     symbols = _Symbols(item.words, names, attributes)
     face = {k: row for row, k in enumerate(k for k, region in enumerate(regions) if region.kind == "face")}
     numbers = {face[k]: m for m, instance in enumerate(item.instances) for k in instance if k in face}
-    kept = [[word for word in words if word in known] for words, known in zip(names, (set(data.labels), {*vocabulary.verbs}), strict=False)]
+    kept = [
+        [word for word in words if word in known]
+        for words, known in zip(names, (set(data.labels), {*vocabulary.verbs}), strict=False)
+    ]
     truth = data.truth(*kept).reshape(len(data.names), -1)[data.rows([number])]
     order = sorted(numbers, key=numbers.get)
-    true = np.array([[names[p].tolist().index(truth[row, p]) for p in range(len(attributes))] for row in order])
-    return _Read(data.picture(number), item, names, symbols, _pieces(caption, mentions(caption, vocabulary), symbols), numbers, true,
-                 bool(np.any(data.kinds[data.rows([number])] != "identity")))
+    true = np.array(
+        [[names[p].tolist().index(truth[row, p]) for p in range(len(attributes))] for row in order]
+    )
+    return _Read(
+        data.picture(number),
+        item,
+        names,
+        symbols,
+        _pieces(caption, mentions(caption, vocabulary), symbols),
+        numbers,
+        true,
+        bool(np.any(data.kinds[data.rows([number])] != "identity")),
+    )
 
 
 _BODY = {"facecolor": "#F4F4F4", "edgecolor": DARK, "linestyle": (0, (3, 2)), "zorder": 2.1}
@@ -456,14 +564,33 @@ def _face(ax, box, digit, letter, width=0.8):
     floor = y0 + 0.70 * (y1 - y0)
     side = min(floor - y0, x1 - x0)
     left = (x0 + x1 - side) / 2
-    ax.imshow(digit, cmap="Greys", vmin=0, vmax=1, extent=(left, left + side, floor, floor - side), aspect="auto", interpolation="nearest",
-              zorder=2.3)  # fmt: skip
+    ax.imshow(
+        digit,
+        cmap="Greys",
+        vmin=0,
+        vmax=1,
+        extent=(left, left + side, floor, floor - side),
+        aspect="auto",
+        interpolation="nearest",
+        zorder=2.3,
+    )
     ax.plot([x0, x1], [floor, floor], color=PALE, linewidth=0.4, zorder=2.4)
     step = (x1 - x0 - 2.0) / 16
     for k, value in enumerate(letter):
         high = float(value) / 15 * (y1 - floor - 2.0)
-        ax.add_patch(Rectangle((x0 + 1.0 + (k + 0.08) * step, y1 - 0.8 - high), 0.84 * step, high, facecolor=BLUE, linewidth=0, zorder=2.4))
-    ax.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, fill=False, edgecolor=BLACK, linewidth=width, zorder=2.5))
+        ax.add_patch(
+            Rectangle(
+                (x0 + 1.0 + (k + 0.08) * step, y1 - 0.8 - high),
+                0.84 * step,
+                high,
+                facecolor=BLUE,
+                linewidth=0,
+                zorder=2.4,
+            )
+        )
+    ax.add_patch(
+        Rectangle((x0, y0), x1 - x0, y1 - y0, fill=False, edgecolor=BLACK, linewidth=width, zorder=2.5)
+    )
 
 
 def _stroke(ax, box, pen):
@@ -473,7 +600,17 @@ def _stroke(ax, box, pen):
     x = (x0 + x1) / 2 + (pen[:, 0] / 100 - 0.5) * side
     y = (y0 + y1) / 2 - (pen[:, 1] / 100 - 0.5) * side
     ax.plot(x, y, color=BLACK, linewidth=1.5, solid_joinstyle="round", solid_capstyle="round", zorder=2.6)
-    ax.plot(x[:1], y[:1], marker="o", color=RED, markersize=4.2, markeredgecolor="white", markeredgewidth=0.5, linestyle="", zorder=2.7)
+    ax.plot(
+        x[:1],
+        y[:1],
+        marker="o",
+        color=RED,
+        markersize=4.2,
+        markeredgecolor="white",
+        markeredgewidth=0.5,
+        linestyle="",
+        zorder=2.7,
+    )
 
 
 def _badge(ax, x, y, number):
@@ -524,7 +661,9 @@ def _legend(ax, reads, x, y, width, what):
         for k, line in enumerate(["body: a pen stroke of 8 points,", "the dot is its start"]):
             _say(ax, at + 40.0, y + 9.0 + 9.5 * k, line, 7.0)
         at += 165.0
-    sets = "letter recognition and MNIST" if picture.pens is None else "letter recognition, MNIST and Pendigits"
+    sets = (
+        "letter recognition and MNIST" if picture.pens is None else "letter recognition, MNIST and Pendigits"
+    )
     text = f"Pictures are {what} of samples of {sets}; names and captions are invented."
     if any(read.mixed for read in reads):
         text += " Strangers and false detections are mixtures of two samples."
@@ -560,14 +699,28 @@ def _notation(ax, read, x, y, width, title, most=6, beside=False):
         high = P * line + 4.0
         _say(ax, x, y + high / 2 + 3.0, name, 8.5)
         for at, inward in ((x + left - 1.0, 3.0), (x + left + n * cell + 1.0, -3.0)):
-            ax.plot([at + inward, at, at, at + inward], [y + 1.0, y + 1.0, y + high - 1.0, y + high - 1.0], color=BLACK, linewidth=0.9)
+            ax.plot(
+                [at + inward, at, at, at + inward],
+                [y + 1.0, y + 1.0, y + high - 1.0, y + high - 1.0],
+                color=BLACK,
+                linewidth=0.9,
+            )
         for m in range(n):
             for p in range(P):
                 label = int(z[m][p])
                 weight, style = ("bold" if label else "normal"), ("italic" if p and label else "normal")
                 text, fitting = _short(str(read.names[p][label]), cell - 4.0, size, weight, style)
-                _say(ax, x + left + (m + 0.5) * cell, y + 2.2 + (p + 0.75) * line, text, fitting, weight, style, ha="center",
-                     color=read.symbols.color(p, label))  # fmt: skip
+                _say(
+                    ax,
+                    x + left + (m + 0.5) * cell,
+                    y + 2.2 + (p + 0.75) * line,
+                    text,
+                    fitting,
+                    weight,
+                    style,
+                    ha="center",
+                    color=read.symbols.color(p, label),
+                )
             if m:
                 ax.plot([x + left + m * cell] * 2, [y + 3.0, y + high - 3.0], color=PALE, linewidth=0.5)
         return y + high + 2.0
@@ -581,13 +734,19 @@ def _notation(ax, read, x, y, width, title, most=6, beside=False):
     _say(ax, x, y + 8.0, title, weight="bold")
     top = y + 24.0
     y = top
-    single = ", ".join(rf"\mathbf{{x}}_{{{m + 1}}}" for m in range(n)) if n <= 3 else rf"\mathbf{{x}}_1, \ldots, \mathbf{{x}}_{{{n}}}"
+    single = (
+        ", ".join(rf"\mathbf{{x}}_{{{m + 1}}}" for m in range(n))
+        if n <= 3
+        else rf"\mathbf{{x}}_1, \ldots, \mathbf{{x}}_{{{n}}}"
+    )
     _say(ax, x, y, rf"$\mathcal{{X}} = \{{{single}\}}$", 8.5)
     if P == 2:
         y += 16.0
         _say(ax, x, y, r"$\mathbf{x}_m = [\mathbf{x}_m^{(1)},\ \mathbf{x}_m^{(2)}]$:  face and pose", 8.5)
     y += 18.0
-    through = {1: r"\mathbf{Z}_1", 2: r"\mathbf{Z}_1, \mathbf{Z}_2"}.get(total, rf"\mathbf{{Z}}_1, \ldots, \mathbf{{Z}}_{{{total}}}")
+    through = {1: r"\mathbf{Z}_1", 2: r"\mathbf{Z}_1, \mathbf{Z}_2"}.get(
+        total, rf"\mathbf{{Z}}_1, \ldots, \mathbf{{Z}}_{{{total}}}"
+    )
     _say(ax, x, y, rf"$\mathcal{{Z}} = \{{{through}\}}$", 8.5)
 
     def truth(y):
@@ -696,7 +855,12 @@ def item_with_candidates(data, number, vocabulary=None, attributes=None, constra
     Figure
     """
     read = _read(data, number, vocabulary, attributes, constraints)
-    options = dict(words=read.item.words, attributes=read.symbols.attributes, true=read.true, places=read.places)
+    options = {
+        "words": read.item.words,
+        "attributes": read.symbols.attributes,
+        "true": read.true,
+        "places": read.places,
+    }
     column, gap = 172.0, 20.0
     options["key_width"] = WIDTH - 2 * PAD - column - gap
     matrix = _Matrix(read.item.candidates, read.names, most=most, **options)
@@ -707,7 +871,9 @@ def item_with_candidates(data, number, vocabulary=None, attributes=None, constra
     x = PAD + column + gap
     _say(sheet.ax, PAD, PAD + 8.0, f"{_word_for(data)} item {number}", weight="bold")
     top = PAD
-    if read.picture.size[0] > 2 * read.picture.size[1]:  # many faces: the picture over the whole width, the rest below
+    if (
+        read.picture.size[0] > 2 * read.picture.size[1]
+    ):  # many faces: the picture over the whole width, the rest below
         bottom = _draw_picture(sheet.ax, read, PAD, PAD + 13.0, WIDTH - 2 * PAD, 200.0)
         top = bottom + 8.0
     else:
@@ -716,14 +882,29 @@ def item_with_candidates(data, number, vocabulary=None, attributes=None, constra
     L, (n, _) = matrix.total, read.true.shape
     of, word = KINDS[read.symbols.attributes], "name" if len(read.names) == 1 else "name-verb pair"
     letters = [c for c in "ABCD" if c in constraints and (c != "D" or read.item.positions)]
-    _say(sheet.ax, x, top + 8.0, f"candidate labeling set, constraints {', '.join(f'[{c}]' for c in letters)}", weight="bold")
+    _say(
+        sheet.ax,
+        x,
+        top + 8.0,
+        f"candidate labeling set, constraints {', '.join(f'[{c}]' for c in letters)}",
+        weight="bold",
+    )
     y = top + 22.0
     counts = f"{_counted(n, of)}, {_counted(len(read.item.words), word)}: {_counted(L, 'candidate vector')}"
     y = _write(sheet.ax, _plain(counts, DARK), x, y - 12.0, WIDTH - PAD - x)
     y = matrix.draw(sheet.ax, x, y + 6.0)
-    notes = [] if matrix.has_true else ["The true vector, null everywhere, is no candidate." if not read.true.any()
-                                                else "The true vector is no candidate."]  # fmt: skip
-    said = [note for note in read.item.note.split("; ") if note and not note.endswith("Matching")]  # the number of vectors is said already
+    notes = (
+        []
+        if matrix.has_true
+        else [
+            "The true vector, null everywhere, is no candidate."
+            if not read.true.any()
+            else "The true vector is no candidate."
+        ]
+    )
+    said = [
+        note for note in read.item.note.split("; ") if note and not note.endswith("Matching")
+    ]  # the number of vectors is said already
     notes += [note[0].upper() + note[1:] + "." for note in said]
     if notes:
         y = _write(sheet.ax, _plain(" ".join(notes), DARK), x, y, WIDTH - PAD - x, 7.0)
@@ -762,8 +943,10 @@ def spatial_indicators(data, number, vocabulary=None):
     left = {z.tobytes() for z in read.item.candidates}
     crossed = np.array([z.tobytes() not in left for z in free.candidates])
     if not crossed.any():
-        raise ValueError(f"number must be an item whose spatial indicators rule out a candidate, got {number}")
-    options = dict(words=read.item.words, attributes=("name",), true=read.true)
+        raise ValueError(
+            f"number must be an item whose spatial indicators rule out a candidate, got {number}"
+        )
+    options = {"words": read.item.words, "attributes": ("name",), "true": read.true}
     total = len(free.candidates)
     without = f"without [D]: {_counted(total, 'candidate')}; [D] strikes out {int(crossed.sum())}"
     with_d = f"with [D]: {_counted(len(read.item.candidates), 'candidate')} left"
@@ -783,12 +966,18 @@ def spatial_indicators(data, number, vocabulary=None):
         below = _write(sheet.ax, read.pieces, PAD, picture + 1.0, column)
         y, most = _places(sheet.ax, read, x, PAD - 2.0) + 8.0, 12
     room = WIDTH - PAD - x
-    first = _Matrix(free.candidates, read.names, crossed=crossed, title=without, most=most, key=False, **options)
+    first = _Matrix(
+        free.candidates, read.names, crossed=crossed, title=without, most=most, key=False, **options
+    )
     while first.width > room:
         most -= 1
-        first = _Matrix(free.candidates, read.names, crossed=crossed, title=without, most=most, key=False, **options)
+        first = _Matrix(
+            free.candidates, read.names, crossed=crossed, title=without, most=most, key=False, **options
+        )
     y = first.draw(sheet.ax, x, y) + 2.0
-    y = _Matrix(read.item.candidates, read.names, title=with_d, most=most, key_width=room, **options).draw(sheet.ax, x, y)
+    y = _Matrix(read.item.candidates, read.names, title=with_d, most=most, key_width=room, **options).draw(
+        sheet.ax, x, y
+    )
     bottom = max(y, picture if wide else below)
     bottom = _legend(sheet.ax, [read], PAD, bottom + 8.0, WIDTH - 2 * PAD, _word_for(data))
     return sheet.finish(bottom + PAD)
@@ -836,14 +1025,18 @@ THESIS = (
         "figures 5.1 (left) and 5.5",
         "US Democratic presidential candidate Senator Barack Obama waves to supporters together with his wife Michelle Obama standing "
         "beside him at his North Carolina and Indiana primary election night rally in Raleigh.",
-        THE_OBAMAS, ("name", "verb"), _people(2, True),
+        THE_OBAMAS,
+        ("name", "verb"),
+        _people(2, True),
         [[_A, _B], [_A, _NULL], [_NULL, _B], [_B, _A], [_NULL, _A], [_B, _NULL]],
         "the set as printed in figure 5.5",
     ),
     _Printed(
         "figure 5.1 (middle, right)",
         "Four sets ... Roger Federer prepares to hit a backhand in a quarter-final match with Andy Roddick at the US Open.",
-        Vocabulary(["Roger Federer", "Andy Roddick"], {"backhand": ["hit a backhand"]}), ("name", "verb"), _people(1, True),
+        Vocabulary(["Roger Federer", "Andy Roddick"], {"backhand": ["hit a backhand"]}),
+        ("name", "verb"),
+        _people(1, True),
         [[(1, 1)], [(2, 0)]],
         "the set as printed in figure 5.1 (right)",
     ),
@@ -852,7 +1045,9 @@ THESIS = (
         "Australia's gold medalist Grant Hackett (C), Ukraine's silver medalist Igor Chervynsky and USA's bronze medalist Erik Vendt show "
         "their medals following the 1500 metres freestyle race at the 10th World Swimming Championships in Barcelona July 27, 2003. "
         "Hackett clocked fourteen minutes 43.14 seconds.",
-        Vocabulary(["Grant Hackett", "Igor Chervynsky", "Erik Vendt"]), ("name",), _people(3, False),
+        Vocabulary(["Grant Hackett", "Igor Chervynsky", "Erik Vendt"]),
+        ("name",),
+        _people(3, False),
         [[[a], [1], [b]] for a, b in ((2, 3), (2, 0), (0, 3), (3, 2), (0, 2), (3, 0), (0, 0))],
         "the set is not printed; section 5.6.1: Hackett in the middle, the others as two persons and two faces. Our seventh vector has "
         "no name for either",
@@ -861,11 +1056,13 @@ THESIS = (
         "figure 5.4",
         "President Barack Obama and first lady Michelle Obama wave from the steps of Air Force One as they arrive in Prague, Czech "
         "Republic.",
-        Vocabulary(["Barack Obama", "Michelle Obama"]), ("name",), _people(2, False),
+        Vocabulary(["Barack Obama", "Michelle Obama"]),
+        ("name",),
+        _people(2, False),
         [[[1], [2]], [[1], [0]], [[0], [2]], [[2], [1]], [[0], [1]], [[2], [0]]],
         "the set as printed in figure 5.4",
     ),
-)  # fmt: skip
+)
 
 
 def _sketch(ax, printed, x, y, width, height):
@@ -873,7 +1070,11 @@ def _sketch(ax, printed, x, y, width, height):
     x1 = max(region.box[2] for region in printed.regions) + min(region.box[0] for region in printed.regions)
     y1 = max(region.box[3] for region in printed.regions) + 8.0
     scale = min(width / 128.0, height / y1)
-    ax.add_patch(Rectangle((x, y), scale * x1, scale * y1, facecolor="#D4D4D4", edgecolor=DARK, linewidth=0.5, zorder=2))
+    ax.add_patch(
+        Rectangle(
+            (x, y), scale * x1, scale * y1, facecolor="#D4D4D4", edgecolor=DARK, linewidth=0.5, zorder=2
+        )
+    )
     number = 0
     for region in sorted(printed.regions, key=lambda region: region.kind):  # bodies below faces
         left, top, right, bottom = (scale * v for v in region.box)
@@ -882,7 +1083,16 @@ def _sketch(ax, printed, x, y, width, height):
         ax.add_patch(Rectangle((x + left, y + top), right - left, bottom - top, linewidth=0.9, **style))
         if face:
             number += 1
-            _say(ax, x + (left + right) / 2, y + (top + bottom) / 2 + 2.6, str(number), 7.0, "bold", ha="center", zorder=3)
+            _say(
+                ax,
+                x + (left + right) / 2,
+                y + (top + bottom) / 2 + 2.6,
+                str(number),
+                7.0,
+                "bold",
+                ha="center",
+                zorder=3,
+            )
     return y + scale * y1
 
 
@@ -898,12 +1108,20 @@ def thesis_captions():
     sheet = _Sheet()
     y, text, boxes = PAD, 180.0, 76.0
     for k, printed in enumerate(THESIS):
-        item = candidates_from_caption(printed.caption, printed.regions, printed.vocabulary, attributes=printed.attributes)
+        item = candidates_from_caption(
+            printed.caption, printed.regions, printed.vocabulary, attributes=printed.attributes
+        )
         names = [printed.vocabulary.names, printed.vocabulary.verbs][: len(printed.attributes)]
         symbols = _Symbols(item.words, names, printed.attributes)
         places = {item.words[w][0]: place for w, place in item.positions.items()}
-        matrix = _Matrix(np.array(printed.candidates), names, words=item.words, attributes=printed.attributes, places=places,
-                         key_width=WIDTH - 2 * PAD - text - boxes - 26.0)  # fmt: skip
+        matrix = _Matrix(
+            np.array(printed.candidates),
+            names,
+            words=item.words,
+            attributes=printed.attributes,
+            places=places,
+            key_width=WIDTH - 2 * PAD - text - boxes - 26.0,
+        )
         if k:
             sheet.ax.plot([PAD, WIDTH - PAD], [y, y], color=PALE, linewidth=0.6)
             y += 5.0
@@ -911,13 +1129,30 @@ def thesis_captions():
         top = y + 15.0
         ends = [_sketch(sheet.ax, printed, PAD, top, boxes, 90.0)]
         x = PAD + boxes + 12.0
-        end = _write(sheet.ax, _pieces(printed.caption, mentions(printed.caption, printed.vocabulary), symbols), x, top - 3.0, text)
-        ends.append(_write(sheet.ax, _plain(printed.note[0].upper() + printed.note[1:] + ".", DARK, style="italic"), x, end, text, 7.0))
+        end = _write(
+            sheet.ax,
+            _pieces(printed.caption, mentions(printed.caption, printed.vocabulary), symbols),
+            x,
+            top - 3.0,
+            text,
+        )
+        ends.append(
+            _write(
+                sheet.ax,
+                _plain(printed.note[0].upper() + printed.note[1:] + ".", DARK, style="italic"),
+                x,
+                end,
+                text,
+                7.0,
+            )
+        )
         ends.append(matrix.draw(sheet.ax, x + text + 14.0, y + 2.0))
         y = max(ends) + 5.0
     sheet.ax.plot([PAD, WIDTH - PAD], [y, y], color=PALE, linewidth=0.6)
-    note = ("Boxes are sketched: the photographs are not shown. Solid: a face; dashed: an upper body; numbers from left to right. Bold: "
-            "known names; bold italic: known verbs, in the colour of who does it.")  # fmt: skip
+    note = (
+        "Boxes are sketched: the photographs are not shown. Solid: a face; dashed: an upper body; numbers from left to right. Bold: "
+        "known names; bold italic: known verbs, in the colour of who does it."
+    )
     y = _write(sheet.ax, _plain(note, DARK), PAD, y + 1.0, WIDTH - 2 * PAD, 7.0)
     return sheet.finish(y + PAD)
 
@@ -970,7 +1205,9 @@ def pick(data, *, n_faces=None, n_names=None, n_pairs=None, indicators=None, voc
         chosen &= data.has_position == bool(indicators)
     unnamed = np.bincount(data.bag_of[~data.mentioned], minlength=chosen.size)
     strange = np.bincount(data.bag_of[data.kinds != "identity"], minlength=chosen.size)
-    order = sorted(np.flatnonzero(chosen).tolist(), key=lambda i: (unnamed[i], strange[i], len(data.captions[i]), i))
+    order = sorted(
+        np.flatnonzero(chosen).tolist(), key=lambda i: (unnamed[i], strange[i], len(data.captions[i]), i)
+    )
     found, decided = [], []  # decided: by indicators, down to one candidate
     for i in order:
         if len(found) == wanted:
@@ -986,7 +1223,9 @@ def pick(data, *, n_faces=None, n_names=None, n_pairs=None, indicators=None, voc
         if isinstance(candidates, Matching) or not (candidates == read.true).all(axis=(1, 2)).any():
             continue
         if indicators:
-            free = candidates_from_caption(data.captions[i], data.regions[i], vocabulary, constraints="ABC").candidates
+            free = candidates_from_caption(
+                data.captions[i], data.regions[i], vocabulary, constraints="ABC"
+            ).candidates
             if read.item.note or isinstance(free, Matching) or len(free) == len(candidates):
                 continue
             if len(candidates) == 1:
@@ -998,5 +1237,7 @@ def pick(data, *, n_faces=None, n_names=None, n_pairs=None, indicators=None, voc
         if indicators is not None:
             asked["indicators"] = bool(indicators)
         said = ", ".join(f"{what}={value}" for what, value in asked.items()) or "the vocabulary"
-        raise ValueError(f"{said} must be met by {_counted(wanted, 'item')} of the data, got {len(found)} of {chosen.size}")
+        raise ValueError(
+            f"{said} must be met by {_counted(wanted, 'item')} of the data, got {len(found)} of {chosen.size}"
+        )
     return found[0] if count is None else found

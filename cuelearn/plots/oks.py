@@ -37,12 +37,24 @@ def mistake_bound(table):
         A panel per stream.
     """
     kinds = [kind for kind in STREAMS if (table["kind"] == kind).any()]
-    fig, axes = plt.subplots(1, len(kinds), figsize=(3.5 * len(kinds), 4.3), layout="constrained", sharey=True, squeeze=False)
+    fig, axes = plt.subplots(
+        1, len(kinds), figsize=(3.5 * len(kinds), 4.3), layout="constrained", sharey=True, squeeze=False
+    )
     for ax, kind in zip(axes[0], kinds, strict=True):
         mine = table[table["kind"] == kind]
-        for delta, color, marker in zip(sorted(mine["delta"].unique()), (BLUE, ORANGE, GREEN), "os^", strict=False):
+        for delta, color, marker in zip(
+            sorted(mine["delta"].unique()), (BLUE, ORANGE, GREEN), "os^", strict=False
+        ):
             part = mine[mine["delta"] == delta]
-            _over_runs(ax, part, "mistakes", color=color, marker=marker, markersize=4, label=rf"mistakes, $\delta$ = {delta:g}")
+            _over_runs(
+                ax,
+                part,
+                "mistakes",
+                color=color,
+                marker=marker,
+                markersize=4,
+                label=rf"mistakes, $\delta$ = {delta:g}",
+            )
             limit = part.groupby("n_samples")["bound"].mean()
             ax.plot(limit.index, limit, color=color, linestyle="--", label=rf"bound, $\delta$ = {delta:g}")
         least, radius = mine.groupby("n_samples")["loss"].mean(), mine["radius"].iloc[0]
@@ -51,13 +63,24 @@ def mistake_bound(table):
         ax.plot(least.index, least, color=GREY, linestyle="-.", marker="x", markersize=4, label=label)
         visits = np.array(sorted(mine["n_samples"].unique()), dtype=float)
         ax.plot(visits, visits, color="black", linestyle=":", label="all visits")
-        first = mine.loc[(mine["n_samples"] == visits[0]) & (mine["delta"] == mine["delta"].min()), "mistakes"].mean()
-        ax.plot(visits, 0.6 * first * np.sqrt(visits / visits[0]), color=GREY, linewidth=1.0, alpha=0.6, label=r"slope of $\sqrt{T}$")
+        first = mine.loc[
+            (mine["n_samples"] == visits[0]) & (mine["delta"] == mine["delta"].min()), "mistakes"
+        ].mean()
+        ax.plot(
+            visits,
+            0.6 * first * np.sqrt(visits / visits[0]),
+            color=GREY,
+            linewidth=1.0,
+            alpha=0.6,
+            label=r"slope of $\sqrt{T}$",
+        )
         log_axis(ax.xaxis, plain=True)
         log_axis(ax.yaxis, plain=True)
         ax.set(xlabel="visits T", title=STREAMS[kind])
     fewest = table.groupby(["kind", "n_samples", "delta"])["mistakes"].mean().min()
-    axes[0, 0].set(ylabel="expected mistakes in one pass", ylim=(0.4 * fewest, None))  # a loss near 0 would stretch the axis
+    axes[0, 0].set(
+        ylabel="expected mistakes in one pass", ylim=(0.4 * fewest, None)
+    )  # a loss near 0 would stretch the axis
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
     return fig
 
@@ -80,7 +103,9 @@ def regret_bounds(table):
     kinds = [kind for kind in STREAMS if (table["kind"] == kind).any()]
     losses = list(dict.fromkeys(table["loss"]))
     shape = (3.5 * len(kinds), 2.2 * len(losses) + 0.9)
-    fig, axes = plt.subplots(len(losses), len(kinds), figsize=shape, layout="constrained", sharex=True, sharey="row", squeeze=False)
+    fig, axes = plt.subplots(
+        len(losses), len(kinds), figsize=shape, layout="constrained", sharex=True, sharey="row", squeeze=False
+    )
     cases = list(dict.fromkeys(zip(table["delta"], table["radius"], strict=True)))
     for row, loss in zip(axes, losses, strict=True):
         for ax, kind in zip(row, kinds, strict=True):
@@ -88,10 +113,28 @@ def regret_bounds(table):
             for (delta, radius), color, marker in zip(cases, (BLUE, ORANGE, GREEN), "os^", strict=False):
                 part = mine[(mine["delta"] == delta) & (mine["radius"] == radius)]
                 named = rf"$\delta$ = {delta:g}, r = {radius:g}"
-                _over_runs(ax, part, "losses", scale="visit", color=color, marker=marker, markersize=4, label=f"algorithm, {named}")
-                for column, line, label in (("bound", "--", "bound"), ("comparator", "-.", "best kernel, regularised")):
+                _over_runs(
+                    ax,
+                    part,
+                    "losses",
+                    scale="visit",
+                    color=color,
+                    marker=marker,
+                    markersize=4,
+                    label=f"algorithm, {named}",
+                )
+                for column, line, label in (
+                    ("bound", "--", "bound"),
+                    ("comparator", "-.", "best kernel, regularised"),
+                ):
                     limit = part.groupby("n_samples")[column].mean()
-                    ax.plot(limit.index, limit / limit.index, color=color, linestyle=line, label=f"{label}, {named}")
+                    ax.plot(
+                        limit.index,
+                        limit / limit.index,
+                        color=color,
+                        linestyle=line,
+                        label=f"{label}, {named}",
+                    )
             log_axis(ax.xaxis, plain=True)
             log_axis(ax.yaxis, plain=True)
             if loss == losses[0]:
@@ -117,20 +160,36 @@ def selection_quality(table):
         Left the excess of the kernel drawn from q_T and of the largest in q_T per stream, against T; right the shares of runs.
     """
     kinds = [kind for kind in STREAMS if (table["kind"] == kind).any()]
-    fig, axes = plt.subplots(1, len(kinds) + 1, figsize=(3.5 * (len(kinds) + 1), 4.1), layout="constrained", squeeze=False)
+    fig, axes = plt.subplots(
+        1, len(kinds) + 1, figsize=(3.5 * (len(kinds) + 1), 4.1), layout="constrained", squeeze=False
+    )
     sides = (("drawn", "-", "o", r"drawn from $q_T$"), ("largest", "--", "s", r"largest in $q_T$"))
     for ax, kind in zip(axes[0], kinds, strict=False):
         mine = table[table["kind"] == kind]
-        for epsilon, color in zip(sorted(mine["epsilon"].unique(), reverse=True), (BLUE, GREEN, ORANGE), strict=False):
+        for epsilon, color in zip(
+            sorted(mine["epsilon"].unique(), reverse=True), (BLUE, GREEN, ORANGE), strict=False
+        ):
             part = mine[mine["epsilon"] == epsilon]
             for column, line, marker, label in sides:
                 grid = part.pivot(index="seed", columns="n_visits", values=column)
                 positive = bool((grid.to_numpy() > 0.0).all())
-                style = dict(color=color, linestyle=line, marker=marker, markersize=4, label=rf"{label}, $\epsilon$ = {epsilon:g}")
+                style = {
+                    "color": color,
+                    "linestyle": line,
+                    "marker": marker,
+                    "markersize": 4,
+                    "label": rf"{label}, $\epsilon$ = {epsilon:g}",
+                }
                 band(ax, grid.columns, grid.to_numpy(), geometric=positive, **style)
         visits = np.array(sorted(mine["n_visits"].unique()), dtype=float)
         start = mine.loc[mine["n_visits"] == visits[0], "largest"].mean()
-        ax.plot(visits, start * np.sqrt(visits[0] / visits), color=GREY, linestyle=":", label=r"slope of $1/\sqrt{T}$")
+        ax.plot(
+            visits,
+            start * np.sqrt(visits[0] / visits),
+            color=GREY,
+            linestyle=":",
+            label=r"slope of $1/\sqrt{T}$",
+        )
         log_axis(ax.xaxis, plain=True)
         log_axis(ax.yaxis, plain=True)
         ax.set(xlabel="visits T", title=STREAMS[kind])
@@ -140,9 +199,19 @@ def selection_quality(table):
     for kind, color in zip(kinds, ("#000000", "#CC79A7", GREEN), strict=False):
         for column, line, marker, label in sides:
             grid = once[once["kind"] == kind].pivot(index="seed", columns="n_visits", values=f"{column}_best")
-            ax.plot(grid.columns, grid.mean(), color=color, linestyle=line, marker=marker, markersize=4, label=f"{STREAMS[kind]}: {label}")
+            ax.plot(
+                grid.columns,
+                grid.mean(),
+                color=color,
+                linestyle=line,
+                marker=marker,
+                markersize=4,
+                label=f"{STREAMS[kind]}: {label}",
+            )
     log_axis(ax.xaxis, plain=True)
-    ax.set(xlabel="visits T", ylabel="share of runs with the best kernel", ylim=(0.0, 1.03), title="kernel found")
+    ax.set(
+        xlabel="visits T", ylabel="share of runs with the best kernel", ylim=(0.0, 1.03), title="kernel found"
+    )
     ax.legend(fontsize=7, loc="lower right")
     fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=4)
     return fig
@@ -159,7 +228,9 @@ def extremes(kernels, chosen, titles=None):
         Columns name, method, accuracy: what methods reach, drawn as lines (means over seeds).
     """
     names = list(dict.fromkeys(kernels["name"]))
-    fig, axes = plt.subplots(1, len(names), figsize=(3.9 * len(names), 3.7), layout="constrained", squeeze=False)
+    fig, axes = plt.subplots(
+        1, len(names), figsize=(3.9 * len(names), 3.7), layout="constrained", squeeze=False
+    )
     for ax, name in zip(axes[0], names, strict=True):
         mine = kernels[kernels["name"] == name].sort_values("accuracy", ascending=False)
         few = min(5, len(mine) // 2)
@@ -172,7 +243,13 @@ def extremes(kernels, chosen, titles=None):
             reached = chosen[(chosen["name"] == name) & (chosen["method"] == method)]["accuracy"]
             style = method_style(method)
             label = style["label"] + ("" if len(reached) == 1 else f", mean of {len(reached)}")
-            ax.axhline(100 * reached.mean(), color=style["color"], linestyle=style["linestyle"], linewidth=1.2, label=label)
+            ax.axhline(
+                100 * reached.mean(),
+                color=style["color"],
+                linestyle=style["linestyle"],
+                linewidth=1.2,
+                label=label,
+            )
         labels = [f"{k}: {text}" for k, text in zip(shown["kernel"], shown["kernel_name"], strict=True)]
         ax.set(title=name, ylim=(40, 101), xticks=places, ylabel="test accuracy [%]")
         ax.set_xticklabels(labels, rotation=60, ha="right", fontsize=7)
@@ -193,19 +270,28 @@ def probabilities(tables, quality, best=5):
     best : int
         Kernels that are named, those with the largest probability at the end.
     """
-    fig, axes = plt.subplots(1, len(tables), figsize=(4.6 * len(tables), 3.5), layout="constrained", squeeze=False)
+    fig, axes = plt.subplots(
+        1, len(tables), figsize=(4.6 * len(tables), 3.5), layout="constrained", squeeze=False
+    )
     accuracy = quality.set_index("kernel")["accuracy"]
     colors = plt.get_cmap("cividis")
     low, high = accuracy.min(), accuracy.max()
     for ax, (title, table) in zip(axes[0], tables.items(), strict=True):
         grid = table.pivot(index="step", columns="kernel", values="probability")
         for kernel in grid:
-            ax.plot(grid.index, grid[kernel], color=colors((accuracy[kernel] - low) / (high - low)), linewidth=1.0)
+            ax.plot(
+                grid.index, grid[kernel], color=colors((accuracy[kernel] - low) / (high - low)), linewidth=1.0
+            )
         last = grid.iloc[-1].nlargest(best)
         names = quality.set_index("kernel")["kernel_name"]
         text = "\n".join(f"{names[k]}: {p:.2f} ({100 * accuracy[k]:.0f}%)" for k, p in last.items())
         ax.text(0.02, 0.98, text, transform=ax.transAxes, va="top", fontsize=7)
-        ax.set(title=title, xlabel="visits", ylabel="kernel probability q", ylim=(0, max(0.05, 1.5 * grid.to_numpy().max())))
+        ax.set(
+            title=title,
+            xlabel="visits",
+            ylabel="kernel probability q",
+            ylim=(0, max(0.05, 1.5 * grid.to_numpy().max())),
+        )
     shade = plt.cm.ScalarMappable(plt.Normalize(100 * low, 100 * high), colors)
     fig.colorbar(shade, ax=axes[0, -1], label="accuracy of an SVM on the kernel [%]")
     return fig
@@ -222,14 +308,28 @@ def selection_against_passes(table, musvm):
         Accuracy of MuSVM, a line.
     """
     names = list(dict.fromkeys(table["name"]))
-    fig, axes = plt.subplots(2, (len(names) + 1) // 2, figsize=(3.4 * ((len(names) + 1) // 2), 6), layout="constrained", squeeze=False)
+    fig, axes = plt.subplots(
+        2,
+        (len(names) + 1) // 2,
+        figsize=(3.4 * ((len(names) + 1) // 2), 6),
+        layout="constrained",
+        squeeze=False,
+    )
     for ax, name in zip(axes.ravel(), names, strict=False):
         for method in ("OKS", "SOM"):
             mine = table[(table["name"] == name) & (table["method"] == method)]
-            grid = mine.pivot(index="seed", columns="n_epochs", values="accuracy").dropna()  # some numbers of passes have more seeds
+            grid = mine.pivot(
+                index="seed", columns="n_epochs", values="accuracy"
+            ).dropna()  # some numbers of passes have more seeds
             band(ax, grid.columns, 100 * grid.to_numpy(), method, label=f"kernel chosen by {method}")
         style = method_style("MuSVM")
-        ax.axhline(100 * musvm[name], color=style["color"], linestyle=style["linestyle"], linewidth=1.2, label="MuSVM (all kernels tried)")
+        ax.axhline(
+            100 * musvm[name],
+            color=style["color"],
+            linestyle=style["linestyle"],
+            linewidth=1.2,
+            label="MuSVM (all kernels tried)",
+        )
         ax.set(title=name, xlabel="passes", ylabel="test accuracy [%]", xticks=list(grid.columns))
     axes[0, 0].legend(loc="lower right")
     return fig

@@ -74,9 +74,7 @@ def mnist_like(n):
     seconds = median_seconds(lambda: bank.rows_into(indices, out), 7)
     fresh = median_seconds(lambda: bank.rows(indices), 7)
     one = median_seconds(lambda: bank.rows_into(indices[:1], out[:, :1]), 7)
-    product = median_seconds(
-        lambda: [X[indices][:, s] @ X[:, s].T for _, _, s in kernels[::3]], 5
-    )
+    product = median_seconds(lambda: [X[indices][:, s] @ X[:, s].T for _, _, s in kernels[::3]], 5)
     return [
         (f"12 kernels of 4 cues x 196, n = {n}: making the bank", made, X.nbytes),
         ("  64 rows into a given array", seconds, out.nbytes),

@@ -58,7 +58,9 @@ class Table:
     def add(self, what, seconds, *, least=None, ratio=None, note="", **numbers):
         shown = f"{1e3 * seconds:10.1f} ms" + (f" ({1e3 * least:.1f})" if least is not None else "")
         print(f"  {what:62s} {shown:24s} {'' if ratio is None else f'{ratio:.2f} x'}  {note}", flush=True)
-        self.rows.append({"what": what, "seconds": seconds, "least_seconds": least, "ratio": ratio, **numbers})
+        self.rows.append(
+            {"what": what, "seconds": seconds, "least_seconds": least, "ratio": ratio, **numbers}
+        )
 
     def write(self, path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -123,7 +125,9 @@ def simulated_rows(n, n_kernels, n_classes):
 
 def stack_orders(table, repeats, n, n_kernels, n_classes):
     """OM-2 on a stack in either order in memory, beside plain reads of it."""
-    print(f"\nn = {n}, F = {n_kernels}, M = {n_classes}, float32 (simulated features); ratios to the plain read")
+    print(
+        f"\nn = {n}, F = {n_kernels}, M = {n_classes}, float32 (simulated features); ratios to the plain read"
+    )
     labels, rows = simulated_rows(n, n_kernels, n_classes)
     order = np.random.default_rng(1).permutation(n)
     reads = {
@@ -135,22 +139,31 @@ def stack_orders(table, repeats, n, n_kernels, n_classes):
         problem = MKLProblem(bank, labels, n_classes, p=p)
 
         def run():
-            result = solve_om2(problem, n_epochs=n_epochs, shuffle=shuffle, rng=np.random.default_rng(0), certify=False)
+            result = solve_om2(
+                problem, n_epochs=n_epochs, shuffle=shuffle, rng=np.random.default_rng(0), certify=False
+            )
             return result.history["seconds"].iloc[-1] / n_epochs
 
         return run
 
     by_sample = KernelBank.from_stack(rows.transpose(1, 0, 2), validate=False, memory=4e9)
-    cases = {f"OM-2, one epoch, rows of a sample adjacent, p = {p}": epochs(by_sample, p, 1) for p in (1.01, 1.05, 1.5, 2.0)}
+    cases = {
+        f"OM-2, one epoch, rows of a sample adjacent, p = {p}": epochs(by_sample, p, 1)
+        for p in (1.01, 1.05, 1.5, 2.0)
+    }
     cases["OM-2, mean of ten epochs, rows of a sample adjacent, p = 1.01"] = epochs(by_sample, 1.01, 10)
     calls = {**reads, **cases}
     show(table, calls, in_turn(repeats, calls.values()))
     del by_sample
 
-    by_kernel = KernelBank.from_stack(np.ascontiguousarray(rows.transpose(1, 0, 2)), validate=False, memory=4e9)
+    by_kernel = KernelBank.from_stack(
+        np.ascontiguousarray(rows.transpose(1, 0, 2)), validate=False, memory=4e9
+    )
     calls = {"plain read, again": reads["plain read"]}
     calls["OM-2, one epoch, kernel after kernel, p = 1.01"] = epochs(by_kernel, 1.01, 1)
-    calls["OM-2, one epoch in the given order, kernel after kernel"] = epochs(by_kernel, 1.01, 1, shuffle=False)
+    calls["OM-2, one epoch in the given order, kernel after kernel"] = epochs(
+        by_kernel, 1.01, 1, shuffle=False
+    )
     calls["OM-2, mean of ten epochs, kernel after kernel, p = 1.01"] = epochs(by_kernel, 1.01, 10)
     show(table, calls, in_turn(repeats, calls.values()))
 
@@ -187,8 +200,19 @@ def on_demand(task, n, memory, method, n_epochs):
         return rows_into(self, indices, out)
 
     KernelBank.rows_into = counting
-    options = dict(p="auto" if task == "mfeat-1400" else 1.25, C=10.0, n_epochs=n_epochs - (method == "OBSCURE"), memory=memory, random_state=0, verbose=False)
-    estimator = OBSCURE(kernel_set(task, data), n_epochs_online=1, **options) if method == "OBSCURE" else UFOMKL(kernel_set(task, data), **options)
+    options = {
+        "p": "auto" if task == "mfeat-1400" else 1.25,
+        "C": 10.0,
+        "n_epochs": n_epochs - (method == "OBSCURE"),
+        "memory": memory,
+        "random_state": 0,
+        "verbose": False,
+    }
+    estimator = (
+        OBSCURE(kernel_set(task, data), n_epochs_online=1, **options)
+        if method == "OBSCURE"
+        else UFOMKL(kernel_set(task, data), **options)
+    )
     seen = []
     estimator.callback = lambda _, step: seen.append(counted["rows"]) and None
     warm = OBSCURE(kernel_set(task, data)[:2], n_epochs=1, memory=1e5, verbose=False)
@@ -200,9 +224,16 @@ def on_demand(task, n, memory, method, n_epochs):
     whole = time.perf_counter() - began
     history = estimator.history_
     return {
-        "resident": estimator.bank_.resident, "whole_seconds": whole, "seconds": history["seconds"].tolist(), "updates": history["n_updates"].tolist(),
-        "rows": seen, "peak_before": before, "peak": peak_bytes(), "objective": estimator.objective_, "dual_gap": estimator.dual_gap_,
-    }  # fmt: skip
+        "resident": estimator.bank_.resident,
+        "whole_seconds": whole,
+        "seconds": history["seconds"].tolist(),
+        "updates": history["n_updates"].tolist(),
+        "rows": seen,
+        "peak_before": before,
+        "peak": peak_bytes(),
+        "objective": estimator.objective_,
+        "dual_gap": estimator.dual_gap_,
+    }
 
 
 def in_process(*arguments):
@@ -216,24 +247,41 @@ def in_process(*arguments):
 
 def on_demand_rows(table, cases, each_epoch=False):
     """Runs with kernels on demand: time per epoch, kernel rows per update, peak of memory."""
-    print("\nkernels on demand, a process each: seconds of training, kernel rows computed in it, updates, peak of memory")
+    print(
+        "\nkernels on demand, a process each: seconds of training, kernel rows computed in it, updates, peak of memory"
+    )
     for task, n, memory, method, n_epochs in cases:
         found = in_process(task, n, memory, method, n_epochs)
         assert not found["resident"]
         what = f"{method}, {task}, n = {n}, budget {memory / 1e9:g} GB, {n_epochs} epochs"
         note = f"{found['rows'][-1]} rows, {found['updates'][-1]} updates, {found['peak'] / 1e9:.2f} GB; with certificate {found['whole_seconds']:.1f} s"
-        table.add(what, found["seconds"][-1], note=note, rows=found["rows"][-1], updates=found["updates"][-1], peak_bytes=found["peak"])
+        table.add(
+            what,
+            found["seconds"][-1],
+            note=note,
+            rows=found["rows"][-1],
+            updates=found["updates"][-1],
+            peak_bytes=found["peak"],
+        )
         if each_epoch:
             steps = np.diff([found["seconds"], found["rows"], found["updates"]], prepend=0).T
             for number, (seconds, rows, updates) in enumerate(steps, start=1):
-                table.add(f"  epoch {number}", float(seconds), note=f"{rows:.0f} rows, {updates:.0f} updates", rows=rows, updates=updates)
+                table.add(
+                    f"  epoch {number}",
+                    float(seconds),
+                    note=f"{rows:.0f} rows, {updates:.0f} updates",
+                    rows=rows,
+                    updates=updates,
+                )
 
 
 def main(arguments=None):
     """Print the table and write it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--smoke", action="store_true", help="tiny sizes: shows that all of it runs, times mean nothing")
+    parser.add_argument(
+        "--smoke", action="store_true", help="tiny sizes: shows that all of it runs, times mean nothing"
+    )
     parser.add_argument("--scale", action="store_true", help="OBSCURE on all 60,000 digits too (minutes)")
     parser.add_argument("--table", type=Path, default=TABLE, help="where the CSV goes (default: %(default)s)")
     parser.add_argument("--run", help=argparse.SUPPRESS)

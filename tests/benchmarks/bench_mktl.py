@@ -45,13 +45,22 @@ def simulated(n_classes, per_class, n_priors, n_columns=252, seed=0):
 def made(cls, **options):
     """An estimator with those of the options that it knows."""
     known = inspect.signature(cls).parameters
-    return cls(CUES, **{name: value for name, value in {"random_state": 0, "verbose": False, **options}.items() if name in known})
+    return cls(
+        CUES,
+        **{
+            name: value
+            for name, value in {"random_state": 0, "verbose": False, **options}.items()
+            if name in known
+        },
+    )
 
 
 def against_the_others(table, n_classes, per_class, n_priors, repeats):
     """Every method from features and scores on, ratios to MKTL."""
     X, y, S = simulated(n_classes, per_class, n_priors)
-    print(f"\n{n_classes} new classes of {per_class} samples, {n_priors} priors, RBF kernel; from features ({X.shape[1]}) and scores on")
+    print(
+        f"\n{n_classes} new classes of {per_class} samples, {n_priors} priors, RBF kernel; from features ({X.shape[1]}) and scores on"
+    )
     calls = {
         "MKTL, gap <= 1e-3": lambda: made(MKTL).fit(X, y, scores=S),
         "MKTL, OBSCURE alone": lambda: made(MKTL, finish=False, tol=None).fit(X, y, scores=S),
@@ -75,18 +84,33 @@ def against_the_others(table, n_classes, per_class, n_priors, repeats):
         note = f"relative gap {gaps[what]:.1e}" if what in gaps else ""
         if k == 0:
             note += f"; promised < 2 s: {'kept' if seconds < 2.0 else 'NOT KEPT'}"
-        table.add(what, seconds, least=float(t[:, k].min()), ratio=float(np.median(t[:, k] / t[:, 0])), note=note, gap=gaps.get(what))
+        table.add(
+            what,
+            seconds,
+            least=float(t[:, k].min()),
+            ratio=float(np.median(t[:, k] / t[:, 0])),
+            note=note,
+            gap=gaps.get(what),
+        )
 
 
 def growth(table, n_classes, per_class, counts, repeats):
     """Time against the number of priors, in turn."""
     print(f"\n{n_classes} new classes of {per_class} samples, OBSCURE alone: the number of priors")
     X, y, S = simulated(n_classes, per_class, max(counts))
-    calls = [lambda k=k: made(MKTL, finish=False, tol=None).fit(X, y, scores=S[:, :k] if k else None) for k in counts]
+    calls = [
+        lambda k=k: made(MKTL, finish=False, tol=None).fit(X, y, scores=S[:, :k] if k else None)
+        for k in counts
+    ]
     t = in_turn(repeats, [wall(call) for call in calls])
     for c, k in enumerate(counts):
         ratio = float(np.median(t[:, c] / t[:, 0]))
-        table.add(f"{k} priors, {k * n_classes} score groups", float(np.median(t[:, c])), least=float(t[:, c].min()), ratio=ratio)
+        table.add(
+            f"{k} priors, {k * n_classes} score groups",
+            float(np.median(t[:, c])),
+            least=float(t[:, c].min()),
+            ratio=ratio,
+        )
 
 
 def memory(table, n_classes, per_class, counts):
@@ -107,14 +131,23 @@ def memory(table, n_classes, per_class, counts):
         full = 8 * k * n_classes * y.size
         beside = f"{(peak - first) / 1e6:+.2f} MB for the scores; one number for each group and sample: {full / 1e6:.1f} MB"
         print(f"  {k:4d} priors: {peak / 1e6:8.2f} MB, {beside}", flush=True)
-        table.rows.append({"what": f"peak of memory, {k} priors", "bytes": peak, "bytes_for_scores": peak - first, "bytes_of_full": full})
+        table.rows.append(
+            {
+                "what": f"peak of memory, {k} priors",
+                "bytes": peak,
+                "bytes_for_scores": peak - first,
+                "bytes_of_full": full,
+            }
+        )
 
 
 def main(arguments=None):
     """Print the table and write it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--smoke", action="store_true", help="tiny sizes: shows that all of it runs, times mean nothing")
+    parser.add_argument(
+        "--smoke", action="store_true", help="tiny sizes: shows that all of it runs, times mean nothing"
+    )
     parser.add_argument("--table", type=Path, default=TABLE, help="where the CSV goes (default: %(default)s)")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore", ConvergenceWarning)

@@ -52,7 +52,13 @@ def show(table, calls, repeats, notes=None):
     t = in_turn(repeats, [wall(call) for call in calls.values()])
     for k, what in enumerate(calls):
         note = (notes or {}).get(what, "")
-        table.add(what, float(np.median(t[:, k])), least=float(t[:, k].min()), ratio=float(np.median(t[:, k] / t[:, 0])), note=note)
+        table.add(
+            what,
+            float(np.median(t[:, k])),
+            least=float(t[:, k].min()),
+            ratio=float(np.median(t[:, k] / t[:, 0])),
+            note=note,
+        )
     return t
 
 
@@ -63,10 +69,19 @@ def against_the_others(table, name, n, Cs, repeats, twin):
     kernel = combined_kernel(bank, np.full(bank.n_kernels, 1.0 / bank.n_kernels), 1.0)
     factor = np.linalg.cholesky(kernel + 1e-8 * np.eye(n))
     for C in Cs:
-        print(f"\n{name}, n = {n}, mean of nine kernels, C = {C:g}, {np.mean(y > 0):.0%} positive: one SVM from zero")
+        print(
+            f"\n{name}, n = {n}, mean of nine kernels, C = {C:g}, {np.mean(y > 0):.0%} positive: one SVM from zero"
+        )
         found = solve_box_svm(kernel, y, C)
         best = solve_box_svm(kernel, y, C, tol=1e-7, max_sweeps=100_000).value
-        linear = dict(C=C, loss="hinge", dual=True, fit_intercept=False, max_iter=100_000, random_state=0)
+        linear = {
+            "C": C,
+            "loss": "hinge",
+            "dual": True,
+            "fit_intercept": False,
+            "max_iter": 100_000,
+            "random_state": 0,
+        }
         calls = {
             "without bias, gap <= 1e-3": lambda: solve_box_svm(kernel, y, C),
             "without bias, gap <= 1e-5": lambda: solve_box_svm(kernel, y, C, tol=1e-5),
@@ -82,7 +97,9 @@ def against_the_others(table, name, n, Cs, repeats, twin):
         }
         if twin and found.sweeps <= 1000:
             calls["NumPy twin, as many sweeps"] = lambda: box_svm(kernel, y, C, sweeps=found.sweeps)
-            notes["NumPy twin, as many sweeps"] = f"dual value {1.0 - calls['NumPy twin, as many sweeps']()[1] / best:.0e} below the best"
+            notes["NumPy twin, as many sweeps"] = (
+                f"dual value {1.0 - calls['NumPy twin, as many sweeps']()[1] / best:.0e} below the best"
+            )
         show(table, calls, repeats, notes)
 
 
@@ -94,12 +111,15 @@ def starts(table, name, n, Cs, repeats):
     after = before * np.exp(0.05 * rng.normal(size=before.size))
     old, new = combined_kernel(bank, before, 1.0), combined_kernel(bank, after / after.sum(), 1.0)
     for C in Cs:
-        print(f"\n{name}, n = {n}, C = {C:g}: the SVMs of {len(signs)} classes after a change of the kernel weights by some 5 %")
+        print(
+            f"\n{name}, n = {n}, C = {C:g}: the SVMs of {len(signs)} classes after a change of the kernel weights by some 5 %"
+        )
         known = [solve_box_svm(old, y, C).alpha for y in signs]
         cold = lambda: [solve_box_svm(new, y, C) for y in signs]  # noqa: B023, E731
         warm = lambda: [solve_box_svm(new, y, C, alpha=a) for y, a in zip(signs, known, strict=True)]  # noqa: B023, E731
         notes = {
-            what: f"{sum(f.sweeps for f in call())} sweeps" for what, call in (("from zero", cold), ("from the last solution", warm))
+            what: f"{sum(f.sweeps for f in call())} sweeps"
+            for what, call in (("from zero", cold), ("from the last solution", warm))
         }
         show(table, {"from zero": cold, "from the last solution": warm}, repeats, notes)
 
@@ -108,7 +128,9 @@ def one_iteration(table, name, n, C, repeats):
     """An iteration of SA and its parts, then the iteration of Sum, which has all classes."""
     bank, signs = problem_of(name, n)
     m, s = len(signs), bank.n_kernels
-    print(f"\n{name}, n = {n}, {s} kernels, {m} classes, C = {C:g}: one iteration, mean over the classes, from near solutions")
+    print(
+        f"\n{name}, n = {n}, {s} kernels, {m} classes, C = {C:g}: one iteration, mean over the classes, from near solutions"
+    )
     problem, rng = SharedProblem(bank, signs, C), np.random.default_rng(0)
     weights = [w / w.sum() for w in np.exp(0.05 * rng.normal(size=(m, s)))]
     everyone = np.arange(m)
@@ -156,12 +178,20 @@ def one_iteration(table, name, n, C, repeats):
     share = np.mean(np.count_nonzero(near, axis=1)) / n
     for k, what in enumerate(calls):
         note = f"{share:.0%} of the samples have a coefficient" if k == 0 else ""
-        table.add(what, float(np.median(t[:, k])), least=float(t[:, k].min()), ratio=float(np.median(t[:, k] / t[:, 0])), note=note)
+        table.add(
+            what,
+            float(np.median(t[:, k])),
+            least=float(t[:, k].min()),
+            ratio=float(np.median(t[:, k] / t[:, 0])),
+            note=note,
+        )
 
 
 def methods(table, name, n, C, repeats):
     """Training times of six methods; kernels are at hand."""
-    print(f"\n{name}, n = {n}, all classes, C = {C:g} (GMKL's counts as C times the sum of its weights): training, defaults")
+    print(
+        f"\n{name}, n = {n}, all classes, C = {C:g} (GMKL's counts as C times the sum of its weights): training, defaults"
+    )
     found = {}
 
     def seconds_of(method):
@@ -172,14 +202,22 @@ def methods(table, name, n, C, repeats):
     for k, method in enumerate(METHODS):
         solved = found[method]["n_solved"]  # NaN where it is not counted
         note = ("" if np.isnan(solved) else f"{solved:.0f} SVMs, ") + f"mean AUC {found[method]['auc']:.3f}"
-        table.add(method, float(np.median(t[:, k])), least=float(t[:, k].min()), ratio=float(np.median(t[:, k] / t[:, 0])), note=note)
+        table.add(
+            method,
+            float(np.median(t[:, k])),
+            least=float(t[:, k].min()),
+            ratio=float(np.median(t[:, k] / t[:, 0])),
+            note=note,
+        )
 
 
 def main(arguments=None):
     """Print the table and write it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--smoke", action="store_true", help="tiny sizes: shows that all of it runs, times mean nothing")
+    parser.add_argument(
+        "--smoke", action="store_true", help="tiny sizes: shows that all of it runs, times mean nothing"
+    )
     parser.add_argument("--table", type=Path, default=TABLE, help="where the CSV goes (default: %(default)s)")
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore", ConvergenceWarning)
@@ -188,7 +226,9 @@ def main(arguments=None):
     repeats = 1 if options.smoke else options.repeats
     sizes = (80,) if options.smoke else (300, 1000)
     for n in sizes:
-        against_the_others(table, "yeast", n, (1.0,) if options.smoke else (1.0, 10.0), repeats, twin=n == sizes[0])
+        against_the_others(
+            table, "yeast", n, (1.0,) if options.smoke else (1.0, 10.0), repeats, twin=n == sizes[0]
+        )
     for n in sizes:
         starts(table, "letter", n, (1.0,) if options.smoke else (1.0, 10.0), repeats)
     for n in sizes:

@@ -36,10 +36,12 @@ def small(table, n_bags, repeats):
     """600 digits in 120 bags: MMS with both solvers, its sequential twin, the rivals."""
     bags, _, _ = exp.bags_of("pendigits", 0, n_bags, 10, 20, 0.25, 0.25)
     X, sets = bags.X.astype(float), bags.candidates
-    print(f"\n{len(X)} Pendigits in {sets.n_bags} bags (made ambiguous), {sum(sets.n_candidates)} candidates; 3 rounds of 20 passes")
+    print(
+        f"\n{len(X)} Pendigits in {sets.n_bags} bags (made ambiguous), {sum(sets.n_candidates)} candidates; 3 rounds of 20 passes"
+    )
     Z = np.column_stack([X, np.ones(len(X))])
     orders = [np.arange(sets.n_bags)] * 2
-    three = dict(n_rounds=3, n_epochs=20, tol=0.0, random_state=0)
+    three = {"n_rounds": 3, "n_epochs": 20, "tol": 0.0, "random_state": 0}
     calls = {
         "MMS, Pegasos": lambda: MMS(solver="pegasos", **three).fit(X, sets),
         "MMS, dual steps": lambda: MMS(solver="frank-wolfe", gap_tol=0.0, **three).fit(X, sets),
@@ -51,14 +53,29 @@ def small(table, n_bags, repeats):
         for call in calls.values():
             call()
         t = in_turn(repeats, [wall(call) for call in calls.values()])
-        two = in_turn(repeats, [wall(lambda: MMS(n_rounds=1, n_epochs=2, shuffle=False, solver="pegasos").fit(X, sets)),
-                                wall(lambda: plain_pegasos(Z, sets, 1.0 / sets.n_bags, orders, 1, sets.n_bags))])  # fmt: skip
+        two = in_turn(
+            repeats,
+            [
+                wall(lambda: MMS(n_rounds=1, n_epochs=2, shuffle=False, solver="pegasos").fit(X, sets)),
+                wall(lambda: plain_pegasos(Z, sets, 1.0 / sets.n_bags, orders, 1, sets.n_bags)),
+            ],
+        )
     for k, what in enumerate(calls):
         seconds = float(np.median(t[:, k]))
-        note = f"promised <= 0.3 s: {'kept' if seconds <= 0.3 else 'NOT KEPT'}; 28 s under Octave" if k == 0 else ""
-        table.add(what, seconds, least=float(t[:, k].min()), ratio=float(np.median(t[:, k] / t[:, 0])), note=note)
+        note = (
+            f"promised <= 0.3 s: {'kept' if seconds <= 0.3 else 'NOT KEPT'}; 28 s under Octave"
+            if k == 0
+            else ""
+        )
+        table.add(
+            what, seconds, least=float(t[:, k].min()), ratio=float(np.median(t[:, k] / t[:, 0])), note=note
+        )
     times = np.median(two[:, 1] / two[:, 0])
-    table.add("two passes in blocks", float(np.median(two[:, 0])), note=f"one bag at a time, public search: {times:.0f} times as long")
+    table.add(
+        "two passes in blocks",
+        float(np.median(two[:, 0])),
+        note=f"one bag at a time, public search: {times:.0f} times as long",
+    )
 
 
 def large(table, n_bags, n_names, n_features, solver):
@@ -66,16 +83,22 @@ def large(table, n_bags, n_names, n_features, solver):
     rng = np.random.default_rng(0)
     sizes = rng.choice([1, 1, 1, 2, 2, 2], n_bags)
     y = rng.integers(0, n_names + 1, sizes.sum())
-    X = 0.35 * rng.normal(size=(n_names + 1, n_features)).astype(np.float32)[y] + rng.normal(size=(len(y), n_features)).astype(np.float32)
+    X = 0.35 * rng.normal(size=(n_names + 1, n_features)).astype(np.float32)[y] + rng.normal(
+        size=(len(y), n_features)
+    ).astype(np.float32)
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     bags = []
     for labels in np.split(y, np.cumsum(sizes)[:-1]):
         words = np.unique([*labels[labels > 0], *rng.integers(1, n_names + 1, rng.integers(0, 3))])
         free = np.ones((len(labels), len(words) + 1), dtype=bool)
-        bags.append(Matching(words.astype(int), free) if len(words) else np.zeros((1, len(labels)), dtype=int))
+        bags.append(
+            Matching(words.astype(int), free) if len(words) else np.zeros((1, len(labels)), dtype=int)
+        )
     sets = CandidateSet(bags, n_labels=n_names + 1, null=0)
     sets = CandidateSet([sets.bag(i) for i in range(sets.n_bags)], n_labels=n_names + 1, null=0)
-    print(f"\n{len(X)} instances of {n_features} features in {n_bags} bags, {n_names} names (simulated), two threads; {solver}")
+    print(
+        f"\n{len(X)} instances of {n_features} features in {n_bags} bags, {n_names} names (simulated), two threads; {solver}"
+    )
     few = np.arange(min(50, n_bags))
     MMS(n_rounds=1, n_epochs=1, solver=solver).fit(X[sets.rows(few)], sets.take(few))
     begun = time.perf_counter()
@@ -83,7 +106,9 @@ def large(table, n_bags, n_names, n_features, solver):
     seconds, gigabytes = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     right, passes = np.mean(model.predict(X, sets) == y), int(model.history_["n_epochs"].sum())
     kept = "kept" if seconds < 300 and gigabytes < 4 else "NOT KEPT"
-    note = f"{passes} passes, {gigabytes:.1f} GB, {right:.1%} assigned right; promised < 300 s, < 4 GB: {kept}"
+    note = (
+        f"{passes} passes, {gigabytes:.1f} GB, {right:.1%} assigned right; promised < 300 s, < 4 GB: {kept}"
+    )
     table.add(f"full training, {solver}", seconds, note=note)
 
 
@@ -91,7 +116,9 @@ def main(arguments=None):
     """Print the table and write it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--smoke", action="store_true", help="tiny sizes: shows that all of it runs, times mean nothing")
+    parser.add_argument(
+        "--smoke", action="store_true", help="tiny sizes: shows that all of it runs, times mean nothing"
+    )
     parser.add_argument("--table", type=Path, default=TABLE, help="where the CSV goes (default: %(default)s)")
     options = parser.parse_args(arguments)
     table = Table()

@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "oks"))
 from oks_twins import make_stack, run_om1, run_selection
 
 TABLE = Path(__file__).resolve().parents[2] / "build" / "bench" / "oks.csv"
-QUIET = dict(random_state=0, verbose=False)
+QUIET = {"random_state": 0, "verbose": False}
 
 
 def against_musvm(table, n, repeats):
@@ -34,7 +34,9 @@ def against_musvm(table, n, repeats):
     pair = exp.pair_of(name, exp.describe_pair(name, n, 100, 0))
     X, y, kernels = pair.X_train, pair.y_train, pair.kernels
     exp.warm_up()
-    print(f"\n{name}: {len(y)} digits, {len(kernels)} kernels on {X.shape[1]} columns; from the features on, a single C")
+    print(
+        f"\n{name}: {len(y)} digits, {len(kernels)} kernels on {X.shape[1]} columns; from the features on, a single C"
+    )
     calls = {
         "OKS, two passes": lambda: OKS(kernels, **QUIET).fit(X, y),
         "SOM, two passes": lambda: SOM(kernels, **QUIET).fit(X, y),
@@ -57,14 +59,25 @@ def against_plain(table, n, m, repeats):
     K, y = make_stack(n, m, seed=0)
     signs = np.where(y > 0, 1.0, -1.0)
     pairs = {
-        "OKS, two passes": (lambda: OKS("precomputed", **QUIET).fit(K, signs), lambda: run_selection("oks", K, signs, delta=(0.5, 0.2))),
-        "SOM, two passes": (lambda: SOM("precomputed", **QUIET).fit(K, signs), lambda: run_selection("som", K, signs, beta=0.8)),
+        "OKS, two passes": (
+            lambda: OKS("precomputed", **QUIET).fit(K, signs),
+            lambda: run_selection("oks", K, signs, delta=(0.5, 0.2)),
+        ),
+        "SOM, two passes": (
+            lambda: SOM("precomputed", **QUIET).fit(K, signs),
+            lambda: run_selection("som", K, signs, beta=0.8),
+        ),
         "OM-1, one pass": (lambda: OM1("precomputed", **QUIET).fit(K, signs), lambda: run_om1(K, signs)),
     }
     for name, (compiled, plain) in pairs.items():
         t = in_turn(repeats, [wall(compiled), wall(plain)])
         ratio = float(np.median(t[:, 1] / t[:, 0]))
-        table.add(f"{name}, compiled", float(np.median(t[:, 0])), least=float(t[:, 0].min()), note=f"plain takes {ratio:.0f} times as long")
+        table.add(
+            f"{name}, compiled",
+            float(np.median(t[:, 0])),
+            least=float(t[:, 0].min()),
+            note=f"plain takes {ratio:.0f} times as long",
+        )
         table.add(f"{name}, plain", float(np.median(t[:, 1])), least=float(t[:, 1].min()), ratio=ratio)
 
 
@@ -72,13 +85,20 @@ def main(arguments=None):
     """Print the table and write it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--smoke", action="store_true", help="tiny sizes: shows that all of it runs, times mean nothing")
+    parser.add_argument(
+        "--smoke", action="store_true", help="tiny sizes: shows that all of it runs, times mean nothing"
+    )
     parser.add_argument("--samples", type=int, default=3400, help="training samples (default: %(default)s)")
     parser.add_argument("--table", type=Path, default=TABLE, help="where the CSV goes (default: %(default)s)")
     options = parser.parse_args(arguments)
     table = Table()
     against_musvm(table, 60 if options.smoke else options.samples, 1 if options.smoke else options.repeats)
-    against_plain(table, 60 if options.smoke else 400, 4 if options.smoke else 12, 1 if options.smoke else options.repeats)
+    against_plain(
+        table,
+        60 if options.smoke else 400,
+        4 if options.smoke else 12,
+        1 if options.smoke else options.repeats,
+    )
     if not options.smoke or options.table != TABLE:
         table.write(options.table)
 

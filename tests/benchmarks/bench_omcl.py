@@ -24,14 +24,21 @@ from cuelearn import datasets
 from cuelearn.datasets.cues import ROBOT_CUES
 from cuelearn.kernels import RBF, Chi2
 from cuelearn.omcl import (
-    OMCL, Flat, KernelPerceptron, OnlineGradientDescent, PassiveAggressive, Projectron, ProjectronPlusPlus, Vote,
-)  # fmt: skip
+    OMCL,
+    Flat,
+    KernelPerceptron,
+    OnlineGradientDescent,
+    PassiveAggressive,
+    Projectron,
+    ProjectronPlusPlus,
+    Vote,
+)
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "omcl"))
 from omcl_twins import TwinKernel, TwinLinear, make_stream
 
 TABLE = Path(__file__).resolve().parents[2] / "build" / "bench" / "omcl.csv"
-QUIET = dict(verbose=False)
+QUIET = {"verbose": False}
 
 
 def robot(frames):
@@ -55,9 +62,15 @@ def learners(cues, kernels, eta):
         f"ProjectronPlusPlus, {name}": (ProjectronPlusPlus(kernel, eta=eta, **QUIET), columns),
         "PassiveAggressive, all columns": (PassiveAggressive(**QUIET), slice(None)),
         "OnlineGradientDescent, all columns": (OnlineGradientDescent(**QUIET), slice(None)),
-        f"OMCL-BM, {len(cues)} cues": (OMCL(each(lambda k: ProjectronPlusPlus(k, eta=eta)), **QUIET), slice(None)),
+        f"OMCL-BM, {len(cues)} cues": (
+            OMCL(each(lambda k: ProjectronPlusPlus(k, eta=eta)), **QUIET),
+            slice(None),
+        ),
         f"OMCL-PERC, {len(cues)} cues": (OMCL(each(KernelPerceptron), **QUIET), slice(None)),
-        f"Vote, {len(cues)} cues": (Vote(each(lambda k: ProjectronPlusPlus(k, eta=eta)), **QUIET), slice(None)),
+        f"Vote, {len(cues)} cues": (
+            Vote(each(lambda k: ProjectronPlusPlus(k, eta=eta)), **QUIET),
+            slice(None),
+        ),
         "Flat, Projectron++ on all columns": (Flat(ProjectronPlusPlus(RBF(), eta=eta), **QUIET), slice(None)),
     }
 
@@ -66,9 +79,13 @@ def sample_by_sample(table, frames, eta):
     """`partial_fit` with one sample at a time."""
     X, y, cues, kernels = robot(frames)
     widths = ", ".join(f"{name} {X[:1, c].shape[1]}" for name, c in cues.items())
-    order = np.random.default_rng(0).permutation(y.size)  # a robot's own order makes few mistakes: this one fills the support sets
+    order = np.random.default_rng(0).permutation(
+        y.size
+    )  # a robot's own order makes few mistakes: this one fills the support sets
     X, y, half = X[order], y[order], y.size // 2
-    print(f"\nsimulated robot, {y.size} frames in random order, columns {widths}, float32, eta = {eta}; ms per sample, one at a time")
+    print(
+        f"\nsimulated robot, {y.size} frames in random order, columns {widths}, float32, eta = {eta}; ms per sample, one at a time"
+    )
     for name, (model, columns) in learners(cues, kernels, eta).items():
         part = np.ascontiguousarray(X[:, columns])
         model.partial_fit(part[:half], y[:half], classes=np.unique(y))
@@ -81,37 +98,64 @@ def sample_by_sample(table, frames, eta):
         note = f"mean {1e3 * np.mean(times):.2f} ms, 99% {1e3 * np.percentile(times, 99):.2f} ms, support {model._n_support()}"
         if "OMCL" in name:
             note += f", promised <= 1 ms: {'kept' if np.mean(times) <= 1e-3 else 'NOT KEPT'}"
-        table.add(name, float(np.mean(times)), least=float(np.min(times)), note=note, p99_seconds=float(np.percentile(times, 99)))
+        table.add(
+            name,
+            float(np.mean(times)),
+            least=float(np.min(times)),
+            note=note,
+            p99_seconds=float(np.percentile(times, 99)),
+        )
 
 
 def against_plain(table, repeats, n):
     """Compiled passes beside the plain twins, on one kernel matrix; seconds of a whole pass."""
-    print(f"\none pass over {n} samples of a precomputed kernel, compiled and plain NumPy (simulated clusters, 5 classes, labels 20% wrong)")
+    print(
+        f"\none pass over {n} samples of a precomputed kernel, compiled and plain NumPy (simulated clusters, 5 classes, labels 20% wrong)"
+    )
     X, y = make_stream(n, 6, 5, seed=0, noise=0.2)
     K = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
     pairs = {
-        "Perceptron": (lambda: KernelPerceptron("precomputed", **QUIET).fit(K, y), lambda: TwinKernel("perceptron", K, 5).run(y)),
-        "Projectron": (lambda: Projectron("precomputed", eta=0.3, **QUIET).fit(K, y), lambda: TwinKernel("projectron", K, 5, 0.3).run(y)),
+        "Perceptron": (
+            lambda: KernelPerceptron("precomputed", **QUIET).fit(K, y),
+            lambda: TwinKernel("perceptron", K, 5).run(y),
+        ),
+        "Projectron": (
+            lambda: Projectron("precomputed", eta=0.3, **QUIET).fit(K, y),
+            lambda: TwinKernel("projectron", K, 5, 0.3).run(y),
+        ),
         "Projectron++": (
             lambda: ProjectronPlusPlus("precomputed", eta=0.3, **QUIET).fit(K, y),
             lambda: TwinKernel("projectron++", K, 5, 0.3).run(y),
         ),
-        "Passive-Aggressive": (lambda: PassiveAggressive(**QUIET).fit(X, y), lambda: TwinLinear("pa", 6, 5, 1.0).run(X, y)),
+        "Passive-Aggressive": (
+            lambda: PassiveAggressive(**QUIET).fit(X, y),
+            lambda: TwinLinear("pa", 6, 5, 1.0).run(X, y),
+        ),
     }
     for name, (compiled, plain) in pairs.items():
         t = in_turn(repeats, [wall(compiled), wall(plain)])
         ratio = float(np.median(t[:, 1] / t[:, 0]))
-        table.add(f"{name}, compiled", float(np.median(t[:, 0])), least=float(t[:, 0].min()), note=f"plain takes {ratio:.0f} times as long")
+        table.add(
+            f"{name}, compiled",
+            float(np.median(t[:, 0])),
+            least=float(t[:, 0].min()),
+            note=f"plain takes {ratio:.0f} times as long",
+        )
         table.add(f"{name}, plain", float(np.median(t[:, 1])), least=float(t[:, 1].min()), ratio=ratio)
 
 
 def support_sizes(table, sizes, d=512):
     """Cost of a sample against the size of the support set, at its dearest: every sample is a mistake that is projected or joins."""
-    print(f"\ncost of a sample by size of the support set, {d} columns, chi-squared kernel, float32, labels at random")
+    print(
+        f"\ncost of a sample by size of the support set, {d} columns, chi-squared kernel, float32, labels at random"
+    )
     rng = np.random.default_rng(0)
     for size in sizes:
         X = rng.dirichlet(np.full(d, 0.05), 2 * size).astype(np.float32)
-        for name, make in (("Perceptron", KernelPerceptron), ("Projectron++, eta = 0.3", lambda k, **o: ProjectronPlusPlus(k, eta=0.3, **o))):
+        for name, make in (
+            ("Perceptron", KernelPerceptron),
+            ("Projectron++, eta = 0.3", lambda k, **o: ProjectronPlusPlus(k, eta=0.3, **o)),
+        ):
             model, y = make(Chi2(gamma=1.0), record=False, **QUIET), rng.integers(0, 5, 2 * size)
             start = 0
             while model.__dict__.get("_state") is None or model._state.size < size:
@@ -127,15 +171,28 @@ def support_sizes(table, sizes, d=512):
                 model.partial_fit(new[i : i + 1], y[i : i + 1])
                 times.append(time.perf_counter() - began)
             what = f"{name}, {held} support samples"
-            table.add(what, float(np.median(times)), least=float(np.min(times)), note=f"median {1e3 * np.median(times):.2f} ms", support=held)
+            table.add(
+                what,
+                float(np.median(times)),
+                least=float(np.min(times)),
+                note=f"median {1e3 * np.median(times):.2f} ms",
+                support=held,
+            )
 
 
 def main(arguments=None):
     """Print the table and write it."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--smoke", action="store_true", help="tiny sizes: shows that all of it runs, times mean nothing")
-    parser.add_argument("--frames", type=int, default=100, help="frames of each of the robot's 12 sequences (default: %(default)s)")
+    parser.add_argument(
+        "--smoke", action="store_true", help="tiny sizes: shows that all of it runs, times mean nothing"
+    )
+    parser.add_argument(
+        "--frames",
+        type=int,
+        default=100,
+        help="frames of each of the robot's 12 sequences (default: %(default)s)",
+    )
     parser.add_argument("--table", type=Path, default=TABLE, help="where the CSV goes (default: %(default)s)")
     options = parser.parse_args(arguments)
     table = Table()

@@ -1,6 +1,6 @@
 """The batch rivals against OBSCURE on the same kernels: seconds and ratios of one run, warmed up, one thread.
 
-    python tests/benchmarks/bench_rivals.py [--quick]
+python tests/benchmarks/bench_rivals.py [--quick]
 """
 
 import argparse
@@ -12,9 +12,15 @@ from cuelearn.experiments import mkl as exp
 
 # parameters fixed beforehand; the notebook chooses them by cross-validation
 PARAMS = {
-    "OBSCURE": {"C": 10.0, "p": 1.25}, "UFOMKL": {"C": 10.0, "alpha": 0.001}, "SILPMKL": {"C": 10.0}, "SimpleMKL": {"C": 10.0},
-    "LpMKL": {"C": 10.0, "p": 1.25}, "MCMKL": {"C": 10.0}, "LPBeta": {"C": 10.0, "nu": 0.1}, "AverageKernelSVM": {"C": 10.0},
-}  # fmt: skip
+    "OBSCURE": {"C": 10.0, "p": 1.25},
+    "UFOMKL": {"C": 10.0, "alpha": 0.001},
+    "SILPMKL": {"C": 10.0},
+    "SimpleMKL": {"C": 10.0},
+    "LpMKL": {"C": 10.0, "p": 1.25},
+    "MCMKL": {"C": 10.0},
+    "LPBeta": {"C": 10.0, "nu": 0.1},
+    "AverageKernelSVM": {"C": 10.0},
+}
 SIZES = [("mfeat-39", 300), ("mfeat-39", 1000), ("pendigits-4", 1500), ("pendigits-4", 4000)]
 
 

@@ -22,7 +22,16 @@ import cuelearn  # noqa: F401  (places numba's cache)
 from cuelearn import datasets
 from cuelearn.experiments import mkl as experiments
 from cuelearn.kernels import KernelBank
-from cuelearn.mkl import OBSCURE, OM2, UFOMKL, MKLProblem, solve_obscure, solve_om2, solve_reference, solve_ufo
+from cuelearn.mkl import (
+    OBSCURE,
+    OM2,
+    UFOMKL,
+    MKLProblem,
+    solve_obscure,
+    solve_om2,
+    solve_reference,
+    solve_ufo,
+)
 
 
 def row(what, seconds, promised="", other=""):
@@ -42,7 +51,9 @@ def caltech_sized(repeats, n=3060, n_kernels=39, n_classes=102):
         problem = MKLProblem(bank, labels, n_classes, p=p, C=10.0)
 
         def run():
-            result = solver(problem, n_epochs=n_epochs, rng=np.random.default_rng(0), certify=False, **options)
+            result = solver(
+                problem, n_epochs=n_epochs, rng=np.random.default_rng(0), certify=False, **options
+            )
             return result.history.seconds.iloc[-1]
 
         return run
@@ -50,13 +61,28 @@ def caltech_sized(repeats, n=3060, n_kernels=39, n_classes=102):
     for p in (1.01, 1.05, 1.5, 2.0):
         t = in_turn(repeats, [read, epochs(solve_om2, p, 1, shuffle=True)])
         ratio = np.median(t[:, 1] / t[:, 0])
-        row(f"OM-2, one epoch, p = {p}", f"{np.median(t[:, 1]):.4f} s", "<= 2 plain reads", f"{ratio:.2f} plain reads; {1.5 / np.median(t[:, 1]):.0f} x MATLAB")
+        row(
+            f"OM-2, one epoch, p = {p}",
+            f"{np.median(t[:, 1]):.4f} s",
+            "<= 2 plain reads",
+            f"{ratio:.2f} plain reads; {1.5 / np.median(t[:, 1]):.0f} x MATLAB",
+        )
     row("one plain read of the stack", f"{np.median(t[:, 0]):.4f} s")
     t = in_turn(repeats, [read, epochs(solve_om2, 1.01, 10, shuffle=True)])
-    row("OM-2, mean of ten epochs, p = 1.01", f"{np.median(t[:, 1]) / 10:.4f} s", "<= 2.5 plain reads", f"{np.median(t[:, 1] / t[:, 0]) / 10:.2f} plain reads")
+    row(
+        "OM-2, mean of ten epochs, p = 1.01",
+        f"{np.median(t[:, 1]) / 10:.4f} s",
+        "<= 2.5 plain reads",
+        f"{np.median(t[:, 1] / t[:, 0]) / 10:.2f} plain reads",
+    )
     for name, solver, matlab, options in (
-        ("UFO-MKL, two epochs", solve_ufo, 2.6, dict(n_epochs=2)),
-        ("OBSCURE, one online and two batch epochs", solve_obscure, 14.6, dict(n_epochs=2, n_epochs_online=1)),
+        ("UFO-MKL, two epochs", solve_ufo, 2.6, {"n_epochs": 2}),
+        (
+            "OBSCURE, one online and two batch epochs",
+            solve_obscure,
+            14.6,
+            {"n_epochs": 2, "n_epochs_online": 1},
+        ),
     ):
         t = in_turn(max(3, repeats // 2), [epochs(solver, 1.05, **options)])
         row(name, f"{np.median(t):.4f} s", "", f"{matlab / np.median(t):.0f} x MATLAB ({matlab} s)")
@@ -68,20 +94,38 @@ def digits(repeats):
     stack = task.bank.stack
     print("\n1,000 MNIST digits, 12 kernels, C = 10, p = 1.05, eta = 0.5, one thread")
     cases = (
-        ("OM-2, one pass", solve_om2, OM2, dict(n_epochs=1), 5, 120),
-        ("OBSCURE, 5 + 20 epochs", solve_obscure, OBSCURE, dict(n_epochs=20, n_epochs_online=5, eta=0.5), 40, 1500),
-        ("UFO-MKL, 20 epochs", solve_ufo, UFOMKL, dict(n_epochs=20), 40, 1050),
+        ("OM-2, one pass", solve_om2, OM2, {"n_epochs": 1}, 5, 120),
+        (
+            "OBSCURE, 5 + 20 epochs",
+            solve_obscure,
+            OBSCURE,
+            {"n_epochs": 20, "n_epochs_online": 5, "eta": 0.5},
+            40,
+            1500,
+        ),
+        ("UFO-MKL, 20 epochs", solve_ufo, UFOMKL, {"n_epochs": 20}, 40, 1050),
     )
     for name, solver, estimator, options, promised, matlab in cases:
         problem = MKLProblem(task.bank, task.labels, 10, p=1.05, C=10.0)
 
         def train(solver=solver, problem=problem, options=options):
-            return solver(problem, rng=np.random.default_rng(0), certify=False, **options).history.seconds.iloc[-1]
+            return solver(
+                problem, rng=np.random.default_rng(0), certify=False, **options
+            ).history.seconds.iloc[-1]
 
         whole = wall(lambda s=solver, q=problem, o=options: s(q, rng=np.random.default_rng(0), **o))
-        fit = wall(lambda e=estimator, o=options: e("precomputed", p=1.05, C=10.0, random_state=0, verbose=False, **o).fit(stack, task.labels))
+        fit = wall(
+            lambda e=estimator, o=options: e(
+                "precomputed", p=1.05, C=10.0, random_state=0, verbose=False, **o
+            ).fit(stack, task.labels)
+        )
         t = 1e3 * np.median(in_turn(repeats, [train, whole, fit]), axis=0)
-        row(name, f"{t[0]:.1f} ms", f"<= {promised} ms", f"with certificate {t[1]:.1f} ms, estimator.fit {t[2]:.1f} ms; {matlab / t[0]:.0f} x MATLAB ({matlab} ms)")
+        row(
+            name,
+            f"{t[0]:.1f} ms",
+            f"<= {promised} ms",
+            f"with certificate {t[1]:.1f} ms, estimator.fit {t[2]:.1f} ms; {matlab / t[0]:.0f} x MATLAB ({matlab} ms)",
+        )
 
 
 def reference():
@@ -92,26 +136,37 @@ def reference():
         began = time.perf_counter()
         result = solve_reference(MKLProblem(task.bank, task.labels, 10, p=p, C=100.0), tol=1e-4)
         seconds = time.perf_counter() - began
-        row(f"p = {p}", f"{seconds:.1f} s", "< 60 s", f"relative gap {result.dual_gap / result.objective:.1e}, {result.n_iter} rounds")
+        row(
+            f"p = {p}",
+            f"{seconds:.1f} s",
+            "< 60 s",
+            f"relative gap {result.dual_gap / result.objective:.1e}, {result.n_iter} rounds",
+        )
 
 
 def many_kernels(method, n_epochs=10):
     """1,400 kernels on 680 samples."""
     p = "auto" if method == "UFOMKL" else 1.01
     found = experiments.many_kernels("mfeat-1400", 1400, 680, 1320, method, 1000.0, p, 0.0, n_epochs, 0)
-    print(f"{found['seconds']:.1f} s, test error {100 * found['test_error']:.1f}%, peak {peak_bytes() / 1e9:.2f} GB")
+    print(
+        f"{found['seconds']:.1f} s, test error {100 * found['test_error']:.1f}%, peak {peak_bytes() / 1e9:.2f} GB"
+    )
 
 
 def all_digits(n_epochs=2):
     """OBSCURE on all 60,000 digits, nothing precomputed."""
     curve = experiments.all_of_mnist(60000, 10000, 10.0, 1.25, n_epochs, 0)
-    print(f"{curve.seconds.iloc[-1]:.0f} s, test error {100 * curve.test_error.iloc[-1]:.2f}%, peak {peak_bytes() / 1e9:.2f} GB")
+    print(
+        f"{curve.seconds.iloc[-1]:.0f} s, test error {100 * curve.test_error.iloc[-1]:.2f}%, peak {peak_bytes() / 1e9:.2f} GB"
+    )
 
 
 def in_process(call):
     """Run one of the functions above in a process of its own, for its peak memory."""
     done = subprocess.run([sys.executable, __file__, "--only", call], capture_output=True, text=True)
-    return done.stdout.strip().splitlines()[-1] if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
+    return (
+        done.stdout.strip().splitlines()[-1] if done.returncode == 0 else done.stderr.strip().splitlines()[-1]
+    )
 
 
 def main():

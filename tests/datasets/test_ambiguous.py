@@ -34,8 +34,20 @@ def bags(data):
 @pytest.mark.parametrize(("n", "size", "L"), [(103, 4, 6), (60, 5, 400), (41, 2, 3), (30, 1, 5), (9, 9, 0)])
 def test_vectors_are_distinct_hold_the_truth_once_and_come_from_the_pool(n, size, L, p_ambiguous):
     X, y = labelled(n, 5)
-    data = make_ambiguous(X, y, bag_size=size, n_candidates=L, p_correlated=0.25 * (size > 1), p_ambiguous=p_ambiguous, random_state=3)
-    assert sorted(data.order) == list(range(n)) and np.array_equal(data.X, X[data.order]) and np.array_equal(data.y, y[data.order])
+    data = make_ambiguous(
+        X,
+        y,
+        bag_size=size,
+        n_candidates=L,
+        p_correlated=0.25 * (size > 1),
+        p_ambiguous=p_ambiguous,
+        random_state=3,
+    )
+    assert (
+        sorted(data.order) == list(range(n))
+        and np.array_equal(data.X, X[data.order])
+        and np.array_equal(data.y, y[data.order])
+    )
     sizes = [size] * (n // size) + [n % size] * (n % size > 0)
     assert data.candidates.bag_sizes.tolist() == sizes  # the last is smaller; nothing is lost
     other = partners(data.ambiguous.tolist())
@@ -61,7 +73,9 @@ def test_a_vector_has_the_probability_that_the_text_gives_it():
         if len(set(truth)) == 3:
             places[vectors.index(truth)] += 1
             (wrong,) = (v for v in vectors if v != truth)
-            seen[tuple((w - t) % 3 for w, t in zip(wrong, truth))] = seen.get(tuple((w - t) % 3 for w, t in zip(wrong, truth)), 0) + 1
+            seen[tuple((w - t) % 3 for w, t in zip(wrong, truth, strict=False))] = (
+                seen.get(tuple((w - t) % 3 for w, t in zip(wrong, truth, strict=False)), 0) + 1
+            )
     total = sum(seen.values())
     assert total > 1000 and len(seen) == 3**3 - 1
     expected = []
@@ -110,7 +124,9 @@ def test_correlated_classes_meet_as_often_as_asked(p_correlated):
 def test_of_unequal_classes_the_smaller_one_counts():
     y = np.array([0] * 3000 + [1] * 600 + [2] * 20000)
     for k in range(20):  # until the pair is the one wanted
-        data = make_ambiguous(np.zeros((y.size, 1)), y, bag_size=6, p_correlated=0.5, n_candidates=0, random_state=k)
+        data = make_ambiguous(
+            np.zeros((y.size, 1)), y, bag_size=6, p_correlated=0.5, n_candidates=0, random_state=k
+        )
         if set(pair := data.correlated[0].tolist()) == {0, 1}:
             break
     large, small = data.correlated_shares()[0, [pair.index(0), pair.index(1)]]
@@ -121,22 +137,33 @@ def test_of_unequal_classes_the_smaller_one_counts():
 
 def test_couples_that_bags_cannot_hold():
     X, y = np.zeros((60, 1)), np.repeat([0, 1], 30)
-    with pytest.raises(ValueError, match="^p_correlated must be smaller for bags of 3: they have room for 20 couples, and 1 asks for 30$"):
+    with pytest.raises(
+        ValueError,
+        match="^p_correlated must be smaller for bags of 3: they have room for 20 couples, and 1 asks for 30$",
+    ):
         make_ambiguous(X, y, bag_size=3, p_correlated=1.0)
-    assert np.all(make_ambiguous(X, y, bag_size=2, p_correlated=1.0, n_candidates=0).correlated_shares() == 1.0)
+    assert np.all(
+        make_ambiguous(X, y, bag_size=2, p_correlated=1.0, n_candidates=0).correlated_shares() == 1.0
+    )
 
 
 def test_co_occurrence_by_counting():
     X, y = labelled(200, 6)
     names = np.array(["f", "e", "d", "c", "b", "a"])
-    data = make_ambiguous(X, names[y], bag_size=3, n_candidates=4, p_correlated=0.3, p_ambiguous=0.5, random_state=5)
-    assert data.candidates.classes[0].tolist() == sorted(names) and np.array_equal(data.y, names[y][data.order])
+    data = make_ambiguous(
+        X, names[y], bag_size=3, n_candidates=4, p_correlated=0.3, p_ambiguous=0.5, random_state=5
+    )
+    assert data.candidates.classes[0].tolist() == sorted(names) and np.array_equal(
+        data.y, names[y][data.order]
+    )
     counts = np.zeros((6, 6))
     for _, truth, vectors in bags(data):
         for m, k in enumerate(truth):
             counts[k, sorted({v[m] for v in vectors})] += 1
     shares = data.co_occurrence()
-    assert np.allclose(shares, counts / np.bincount(data.labels())[:, None]) and np.all(np.diag(shares) == 1.0)
+    assert np.allclose(shares, counts / np.bincount(data.labels())[:, None]) and np.all(
+        np.diag(shares) == 1.0
+    )
     off = [max(shares.loc[k, z] for z in "abcdef" if z != k) for k in "abcdef"]
     assert data.ambiguity_degree(by_class=True).tolist() == off and data.ambiguity_degree() == max(off)
     assert make_ambiguous(X, y, n_candidates=0).ambiguity_degree() == 0.0
@@ -145,12 +172,18 @@ def test_co_occurrence_by_counting():
 def test_streams_of_draws_are_apart():
     X, y = labelled(300, 7)
     first = make_ambiguous(X, y, n_candidates=5, p_correlated=0.25, random_state=4)
-    same = make_ambiguous(X, y, n_candidates=9, p_correlated=0.25, p_ambiguous=0.5, random_state=np.random.default_rng(4))
+    same = make_ambiguous(
+        X, y, n_candidates=9, p_correlated=0.25, p_ambiguous=0.5, random_state=np.random.default_rng(4)
+    )
     other = make_ambiguous(X, y, n_candidates=5, p_correlated=0.25, random_state=5)
     again = make_ambiguous(sparse.csr_matrix(X), y, n_candidates=5, p_correlated=0.25, random_state=4)
     assert np.array_equal(first.order, same.order) and not np.array_equal(first.order, other.order)
-    assert np.array_equal(first.ambiguous, same.ambiguous) and np.array_equal(first.correlated, same.correlated)
-    assert len(first.correlated) == 3 and len(np.unique(first.correlated)) == 6  # seven classes: one has no partner
+    assert np.array_equal(first.ambiguous, same.ambiguous) and np.array_equal(
+        first.correlated, same.correlated
+    )
+    assert (
+        len(first.correlated) == 3 and len(np.unique(first.correlated)) == 6
+    )  # seven classes: one has no partner
     assert sparse.issparse(again.X) and np.array_equal(again.X.toarray(), first.X)
     for i in range(first.candidates.n_bags):
         assert np.array_equal(first.candidates.bag(i), again.candidates.bag(i))
@@ -170,17 +203,17 @@ def test_bags_of_one_class_have_only_the_truth_without_a_partner():
 def test_bad_input_in_one_sentence():
     X, y = labelled(20, 4)
     for given, words in [
-        (dict(X=X[:5]), "X must be a matrix with a row for each label"),
-        (dict(y=y[:, None]), "X must be a matrix"),
-        (dict(y=np.zeros(20)), "y must hold at least 2 classes, got 1"),
-        (dict(bag_size=0), "bag_size must be an integer >= 1"),
-        (dict(bag_size=21), "bag_size must be at most the number of instances, 20"),
-        (dict(n_candidates=-1), "n_candidates must be an integer >= 0"),
-        (dict(p_correlated=1.5), "p_correlated and p_ambiguous must be at most 1"),
-        (dict(p_ambiguous=-0.1), "p_ambiguous must be a non-negative number"),
-        (dict(n_pairs=3), "n_pairs must be at most 2, half the number of classes, got 3"),
-        (dict(bag_size=1, p_correlated=0.5), "p_correlated must be smaller for bags of 1"),
-        (dict(random_state="no"), "random_state must be"),
+        ({"X": X[:5]}, "X must be a matrix with a row for each label"),
+        ({"y": y[:, None]}, "X must be a matrix"),
+        ({"y": np.zeros(20)}, "y must hold at least 2 classes, got 1"),
+        ({"bag_size": 0}, "bag_size must be an integer >= 1"),
+        ({"bag_size": 21}, "bag_size must be at most the number of instances, 20"),
+        ({"n_candidates": -1}, "n_candidates must be an integer >= 0"),
+        ({"p_correlated": 1.5}, "p_correlated and p_ambiguous must be at most 1"),
+        ({"p_ambiguous": -0.1}, "p_ambiguous must be a non-negative number"),
+        ({"n_pairs": 3}, "n_pairs must be at most 2, half the number of classes, got 3"),
+        ({"bag_size": 1, "p_correlated": 0.5}, "p_correlated must be smaller for bags of 1"),
+        ({"random_state": "no"}, "random_state must be"),
     ]:
         with pytest.raises(ValueError, match=f"^{words}"):
             make_ambiguous(**{"X": X, "y": y, **given})

@@ -32,9 +32,18 @@ def test_a_small_file(tmp_path, monkeypatch):
         assert list(data.cues) == ["phog", "surf", "rgsift", "lss"]
         for cue, columns in data.cues.items():
             assert np.array_equal(data.X[:, columns], arrays[cue].astype(np.float32))
-        assert data.train is None and data.test is None and len(data.feature_names) == 14 and data.feature_names[3] == "surf 0"
+        assert (
+            data.train is None
+            and data.test is None
+            and len(data.feature_names) == 14
+            and data.feature_names[3] == "surf 0"
+        )
         assert data.target_names[:10] == list(AWA_TEST_CLASSES) and data.target_names[10] == "other 0"
-        assert data.provenance.name == "awa" and data.provenance.tier == "original" and len(data.provenance.sha256) == 64
+        assert (
+            data.provenance.name == "awa"
+            and data.provenance.tier == "original"
+            and len(data.provenance.sha256) == 64
+        )
 
 
 def test_a_directory_of_its_own(tmp_path, monkeypatch):
@@ -100,13 +109,18 @@ def test_damaged_files(tmp_path):
         load_awa(tmp_path)
 
 
-@pytest.mark.skipif(not any((REAL / place / "awa_subset.npz").is_file() for place in ("", "awa")), reason="AwA is not there")
+@pytest.mark.skipif(
+    not any((REAL / place / "awa_subset.npz").is_file() for place in ("", "awa")), reason="AwA is not there"
+)
 def test_the_real_awa():
     data = datasets.load_original("awa")
     assert data.X.shape == (3000, 6252) and {cue: c.stop - c.start for cue, c in data.cues.items()} == {
-        "phog": 252, "surf": 2000, "rgsift": 2000, "lss": 2000,
-    }  # fmt: skip
-    images = dict(zip(data.target_names, np.bincount(data.y).tolist()))
+        "phog": 252,
+        "surf": 2000,
+        "rgsift": 2000,
+        "lss": 2000,
+    }
+    images = dict(zip(data.target_names, np.bincount(data.y).tolist(), strict=False))
     assert {name for name, n in images.items() if n == 100} == set(AWA_TEST_CLASSES)
     assert sorted(images.values()) == [50] * 40 + [100] * 10
     for columns in data.cues.values():

@@ -123,7 +123,9 @@ def test_values_have_not_been_rescaled():
     first = [47, 100, 27, 81, 57, 37, 26, 0, 0, 23, 56, 53, 100, 90, 40, 98]  # first line of pendigits.tra
     np.testing.assert_array_equal(pendigits.X[pendigits.train[0], :16], first)
     np.testing.assert_array_equal(satimage.X[satimage.train[0], :4], [92, 115, 120, 94])  # sat.trn
-    np.testing.assert_array_equal(satimage.X[satimage.test[0], :4], [76, 102, 102, 79])  # second line of sat.tst
+    np.testing.assert_array_equal(
+        satimage.X[satimage.test[0], :4], [76, 102, 102, 79]
+    )  # second line of sat.tst
     assert satimage.X.min() == 27 and satimage.X.max() == 157
     assert letter.X.min() == 0 and letter.X.max() == 15
     assert np.array_equal(letter.X, np.round(letter.X))
@@ -147,7 +149,9 @@ def test_mnist_blocks_are_quarters_of_the_image():
     restored = np.empty(784, dtype=np.float32)
     restored[data.pixels] = data.X[7]
     np.testing.assert_allclose(restored.reshape(28, 28), image / 255, atol=1e-7)
-    np.testing.assert_allclose(data.X[7, data.cues["bottom left"]].reshape(14, 14), image[14:, :14] / 255, atol=1e-7)
+    np.testing.assert_allclose(
+        data.X[7, data.cues["bottom left"]].reshape(14, 14), image[14:, :14] / 255, atol=1e-7
+    )
     assert all(cue.stop - cue.start == 196 for cue in data.cues.values())
     assert 0 <= data.X.min() and data.X.max() == 1
 
@@ -193,7 +197,7 @@ def test_redraw_equals_a_plain_loop():
         for r in range(size):
             for c in range(size):
                 distances = []
-                for a, b in zip(pen, pen[1:]):
+                for a, b in zip(pen, pen[1:], strict=False):
                     t = np.clip((np.array([c, r]) - a) @ (b - a) / ((b - a) @ (b - a)), 0, 1)
                     distances.append(np.linalg.norm(np.array([c, r]) - a - t * (b - a)))
                 expected[i, r, c] = np.clip(1 - min(distances), 0, 1)
@@ -252,7 +256,9 @@ def test_mfeat_pyramid():
     top_left = (image[:8, :7].sum() + image[:8, 7].sum() / 2) / (8 * 7.5)
     assert data.X[0, data.cues["pix-1"]][0] == pytest.approx(top_left)
     for level in (1, 2, 3):  # pooling keeps the mean
-        np.testing.assert_allclose(data.X[:, data.cues[f"pix-{level}"]].mean(axis=1), data.X[:, data.cues["pix"]].mean(axis=1))
+        np.testing.assert_allclose(
+            data.X[:, data.cues[f"pix-{level}"]].mean(axis=1), data.X[:, data.cues["pix"]].mean(axis=1)
+        )
 
 
 @pytest.mark.parametrize("n, cells", [(16, 2), (15, 2), (15, 8), (5, 5), (3, 7)])
@@ -268,7 +274,10 @@ def test_pooling_averages(n, cells):
 def test_triples():
     data = load("load_satimage")
     assert data.triples("k") == [(f"band {b + 1}", "k", slice(b, 36, 4)) for b in range(4)]
-    assert [name for name, _, _ in data.triples({"a": 1, "b": 2}, cues=["band 2"])] == ["band 2-a", "band 2-b"]
+    assert [name for name, _, _ in data.triples({"a": 1, "b": 2}, cues=["band 2"])] == [
+        "band 2-a",
+        "band 2-b",
+    ]
     with pytest.raises(ValueError, match="cues must be among"):
         data.triples("k", cues=["band 9"])
 

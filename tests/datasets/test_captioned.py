@@ -52,10 +52,23 @@ def centres(boxes):
 def test_form(data):
     N, n = len(data.captions), data.bag_sizes.sum()
     assert data.faces.shape == (n, 348) and data.faces.dtype == np.float32 and np.isfinite(data.faces).all()
-    assert len(data.regions) == data.bag_sizes.size == data.is_test.size == data.has_position.size == len(data.sizes) == N
+    assert (
+        len(data.regions)
+        == data.bag_sizes.size
+        == data.is_test.size
+        == data.has_position.size
+        == len(data.sizes)
+        == N
+    )
     assert data.names.shape == data.kinds.shape == (n,) and data.samples.shape == (n, 3, 2)
-    assert [sum(region.kind == "face" for region in regions) for regions in data.regions] == data.bag_sizes.tolist()
-    assert data.provenance.tier == "generated" and data.provenance.sha256 is None and "composed" in data.description
+    assert [
+        sum(region.kind == "face" for region in regions) for regions in data.regions
+    ] == data.bag_sizes.tolist()
+    assert (
+        data.provenance.tier == "generated"
+        and data.provenance.sha256 is None
+        and "composed" in data.description
+    )
     assert "composed" in repr(data) and "random_state=" in data.provenance.source
     assert data.statistics.columns.tolist() == ["what", "thesis", "ours", "note"]
     mentioned = set(data.labels[data.mentions["name"]].tolist())
@@ -76,7 +89,7 @@ def test_forms_apart(news, poses):
 def test_same_seed_same_bits(options):
     one, same, other = (make_captioned(120, random_state=seed, **options) for seed in (5, 5, 6))
     assert one.captions == same.captions and one.regions == same.regions
-    for a, b in zip(one[2:], same[2:]):
+    for a, b in zip(one[2:], same[2:], strict=False):
         if isinstance(a, np.ndarray):
             np.testing.assert_array_equal(a, b)
     assert one.statistics.equals(same.statistics) and one.mentions.equals(same.mentions)
@@ -84,7 +97,10 @@ def test_same_seed_same_bits(options):
 
 
 def test_a_generator_serves_as_random_state():
-    assert make_captioned(50, random_state=np.random.default_rng(3)).captions == make_captioned(50, random_state=3).captions
+    assert (
+        make_captioned(50, random_state=np.random.default_rng(3)).captions
+        == make_captioned(50, random_state=3).captions
+    )
 
 
 def test_features_and_words_have_streams_of_their_own():
@@ -99,7 +115,11 @@ def test_features_and_words_have_streams_of_their_own():
 def test_test_items_have_samples_of_their_own(data):
     letter, pen = load_letter(), load_pendigits()
     in_test = np.repeat(data.is_test, data.bag_sizes)
-    halves = [np.isin(np.arange(len(letter.y)), letter.test), np.arange(70_000) >= 60_000, np.isin(np.arange(len(pen.y)), pen.test)]
+    halves = [
+        np.isin(np.arange(len(letter.y)), letter.test),
+        np.arange(70_000) >= 60_000,
+        np.isin(np.arange(len(pen.y)), pen.test),
+    ]
     for k in range(3 if data.poses is not None else 2):
         used = data.samples[:, k]
         assert used.min() >= 0
@@ -111,18 +131,20 @@ def test_test_items_have_samples_of_their_own(data):
 
 def test_a_person_is_a_letter_and_a_digit(data):
     letter_y, pools = load_letter().y, captioned._pools()
-    classes = np.stack([letter_y[data.samples[:, 0]], pools.digit_y[data.samples[:, 1]]], axis=2)  # face, part, letter or digit
+    classes = np.stack(
+        [letter_y[data.samples[:, 0]], pools.digit_y[data.samples[:, 1]]], axis=2
+    )  # face, part, letter or digit
     known = data.kinds == "identity"
     assert np.array_equal(data.samples[known][:, :, 0], data.samples[known][:, :, 1])
     pair_of = {}
-    for name, pair in zip(data.names[known].tolist(), classes[known, 0].tolist()):
+    for name, pair in zip(data.names[known].tolist(), classes[known, 0].tolist(), strict=False):
         assert pair_of.setdefault(name, tuple(pair)) == tuple(pair)
     assert len(set(pair_of.values())) == len(pair_of)
     # Nobody else looks like an identity: both parts are of two classes, the same two for one stranger.
     assert np.all(classes[~known, 0] != classes[~known, 1])
     strangers = data.kinds == "stranger"
     seen = {}
-    for name, pairs in zip(data.names[strangers].tolist(), classes[strangers].tolist()):
+    for name, pairs in zip(data.names[strangers].tolist(), classes[strangers].tolist(), strict=False):
         assert seen.setdefault(name, pairs) == pairs
     assert strangers.sum() > len(seen) or len(data.captions) < 3000
     assert set(data.names[data.kinds == "false detection"].tolist()) == {NULL}
@@ -130,7 +152,9 @@ def test_a_person_is_a_letter_and_a_digit(data):
 
 
 def test_no_pair_of_samples_twice_and_none_more_often_than_needed(data):
-    parts = np.concatenate([data.samples[:, :2, 0], data.samples[data.kinds != "identity"][:, :2, 1]]).astype(np.int64)
+    parts = np.concatenate([data.samples[:, :2, 0], data.samples[data.kinds != "identity"][:, :2, 1]]).astype(
+        np.int64
+    )
     assert np.unique(parts[:, 0] * 70_000 + parts[:, 1]).size == len(parts)
     y = load_letter().y
     in_test = np.repeat(data.is_test, data.bag_sizes)
@@ -146,7 +170,9 @@ def test_no_pair_of_samples_twice_and_none_more_often_than_needed(data):
 def test_no_pair_of_samples_twice_where_they_are_scarce(monkeypatch):
     pools = captioned._pools()
     rows = np.concatenate([np.flatnonzero(pools.digit_y[:60_000] == digit)[:9] for digit in range(10)])
-    few = pools._replace(digits=pools.digits[rows], digit_y=pools.digit_y[rows], digit_train=np.ones(rows.size, bool))
+    few = pools._replace(
+        digits=pools.digits[rows], digit_y=pools.digit_y[rows], digit_train=np.ones(rows.size, bool)
+    )
     rng = np.random.default_rng(0)
     letters, digits = rng.integers(2, size=1500), rng.integers(10, size=1500)
     letter, digit = captioned._deal_pairs(rng, letters, digits, few, True)
@@ -169,15 +195,19 @@ def test_columns(news):
             products = [attributes[i] * attributes[j] for i in range(16) for j in range(i, 16)]
             a, b = mnist[da] / 255, mnist[db] / 255
             image = np.hstack([a[:, :14], b[:, 14:]]) if kind == "false detection" else (a + b) / 2
-            blocks = [image[2 * i : 2 * i + 2, 2 * j : 2 * j + 2].mean() for i in range(14) for j in range(14)]
+            blocks = [
+                image[2 * i : 2 * i + 2, 2 * j : 2 * j + 2].mean() for i in range(14) for j in range(14)
+            ]
             plain = np.concatenate([attributes, products]), np.array(blocks)
             got = news.faces[row, :152], news.faces[row, 152:]
-            scales = [g @ p / (p @ p) for g, p in zip(got, plain)]
-            for g, p, scale in zip(got, plain, scales):
+            scales = [g @ p / (p @ p) for g, p in zip(got, plain, strict=False)]
+            for g, p, scale in zip(got, plain, scales, strict=False):
                 np.testing.assert_allclose(g, scale * p, rtol=2e-5, atol=1e-6)
             ratios.append(scales)
     ratios = np.array(ratios)
-    np.testing.assert_allclose(ratios, np.broadcast_to(ratios[0], ratios.shape), rtol=1e-5)  # one constant for each part
+    np.testing.assert_allclose(
+        ratios, np.broadcast_to(ratios[0], ratios.shape), rtol=1e-5
+    )  # one constant for each part
     known = news.faces[news.kinds == "identity"].astype(float)
     for part in (known[:, :152], known[:, 152:]):
         assert np.mean(np.sum(part**2, axis=1)) == pytest.approx(1, abs=0.06)
@@ -192,25 +222,39 @@ def test_pose_columns(poses):
     assert poses.verbs[whole].tolist() == [VERBS[k] for k in pens.y[sample[whole, 0]]]
     cut = np.hstack([points[sample[~whole, 0], :8], points[sample[~whole, 1], 8:]])
     np.testing.assert_allclose(poses.poses[~whole], cut, atol=1e-6)
-    assert np.all(pens.y[sample[~whole, 0]] != pens.y[sample[~whole, 1]]) and np.all(poses.verbs[~whole] == NULL)
+    assert np.all(pens.y[sample[~whole, 0]] != pens.y[sample[~whole, 1]]) and np.all(
+        poses.verbs[~whole] == NULL
+    )
 
 
 def test_picture(news, poses):
     for data in (news, poses):
         face_scale, digit_scale = captioned._scales(14)
-        items = [int(np.argmax(data.bag_sizes)), 0, *data.bag_of[data.kinds == "false detection"][:3].tolist()]
+        items = [
+            int(np.argmax(data.bag_sizes)),
+            0,
+            *data.bag_of[data.kinds == "false detection"][:3].tolist(),
+        ]
         for i in items:
             drawn, rows = data.picture(i), data.rows([i])
-            np.testing.assert_allclose(drawn.letters / 15 * face_scale, data.faces[rows, :16], rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(
+                drawn.letters / 15 * face_scale, data.faces[rows, :16], rtol=1e-5, atol=1e-6
+            )
             blocks = drawn.digits.reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4)).reshape(len(rows), -1)
             np.testing.assert_allclose(blocks * digit_scale, data.faces[rows, 152:], rtol=1e-4, atol=1e-6)
-            assert drawn.digits.shape == (len(rows), 28, 28) and 0 <= drawn.digits.min() and drawn.digits.max() <= 1
+            assert (
+                drawn.digits.shape == (len(rows), 28, 28)
+                and 0 <= drawn.digits.min()
+                and drawn.digits.max() <= 1
+            )
             assert drawn.caption == data.captions[i] and drawn.names.tolist() == data.names[rows].tolist()
             np.testing.assert_array_equal(drawn.boxes, face_boxes(data, i))
             assert drawn.mentioned.tolist() == data.mentioned[rows].tolist()
             if data is poses:
                 np.testing.assert_allclose(drawn.pens.reshape(-1, 16) / 100, data.poses[rows], atol=1e-6)
-                assert drawn.bodies.shape == (len(rows), 4) and drawn.verbs.tolist() == data.verbs[rows].tolist()
+                assert (
+                    drawn.bodies.shape == (len(rows), 4) and drawn.verbs.tolist() == data.verbs[rows].tolist()
+                )
             else:
                 assert drawn.pens is drawn.bodies is drawn.verbs is None
         for bad in (-1, len(data.captions)):
@@ -250,7 +294,9 @@ def test_truth_against_a_plain_reading(data):
             expected[mention.face] = name, mention.verb if verbs and mention.verb in verbs else NULL
     np.testing.assert_array_equal(truth if verbs else truth[:, None], expected[:, : 2 if verbs else 1])
     everything = data.truth()
-    assert np.all((everything == data.names) | (everything == NULL)) and np.array_equal(everything != NULL, data.mentioned)
+    assert np.all((everything == data.names) | (everything == NULL)) and np.array_equal(
+        everything != NULL, data.mentioned
+    )
     with pytest.raises(ValueError, match="^names must"):
         data.truth(["Nobody Known"])
     with pytest.raises(ValueError, match="^verbs must"):
@@ -267,7 +313,10 @@ def test_names_with_counts_captions_of_training_items(news):
     for mention in news.mentions.itertuples():
         counts[str(news.labels[mention.name])] += not news.is_test[mention.item]
     assert news.names_with(4) == [name for name in news.labels.tolist() if counts[name] >= 4]
-    assert len(news.names_with(1, items=np.arange(10))) == np.unique(news.mentions["name"][news.mentions["item"] < 10]).size
+    assert (
+        len(news.names_with(1, items=np.arange(10)))
+        == np.unique(news.mentions["name"][news.mentions["item"] < 10]).size
+    )
     assert news.names_with(2, items=news.is_test) != news.names_with(2)
     for bad in (0, 1.5, None):
         with pytest.raises(ValueError, match="^min_count must"):
@@ -293,7 +342,11 @@ def test_partners_are_pictured_together():
         data = make_captioned(1500, exponent=0.3, p_correlated=p_correlated)
         rank = {name: k for k, name in enumerate(data.labels[:260].tolist())}
         known = data.kinds == "identity"
-        held = set(zip(data.bag_of[known].tolist(), [rank[name] for name in data.names[known].tolist()]))
+        held = set(
+            zip(
+                data.bag_of[known].tolist(), [rank[name] for name in data.names[known].tolist()], strict=False
+            )
+        )
         return sum((i, k ^ 1) in held for i, k in held) / len(held)
 
     assert together(0.0) < 0.02 and together(0.8) > 0.15
@@ -311,7 +364,10 @@ def test_everybody_has_usual_verbs(poses):
 
 def english_words():
     """Words of the standard library's sources, comments and all, and of the templates, in lower case."""
-    text = " ".join(path.read_text(encoding="utf-8", errors="ignore") for path in sorted(Path(os.__file__).parent.glob("*.py")))
+    text = " ".join(
+        path.read_text(encoding="utf-8", errors="ignore")
+        for path in sorted(Path(os.__file__).parent.glob("*.py"))
+    )
     for part in vars(captioned).values():
         if isinstance(part, tuple):
             text += " " + " ".join(map(str, part))
@@ -397,7 +453,11 @@ def test_many_templates():
 def test_verbs_are_said_of_the_right_people(poses):
     pictured = poses.mentions[poses.mentions["face"] >= 0]
     said = pictured["verb"].to_numpy(dtype=str)
-    assert np.all((said == poses.verbs[pictured["face"]]) | (said == NULL) | (poses.kinds[pictured["face"]] == "false detection"))
+    assert np.all(
+        (said == poses.verbs[pictured["face"]])
+        | (said == NULL)
+        | (poses.kinds[pictured["face"]] == "false detection")
+    )
     assert 0.7 < np.mean(said != NULL) < 0.95
     form = {verb.label: f"{verb.third}|{verb.base}|{verb.gerund}|{verb.past}" for verb in captioned._VERBS}
     for mention in poses.mentions[poses.mentions["verb"] != NULL].itertuples():
@@ -415,9 +475,14 @@ def test_only_items_with_positions_tell_places(news, harder):
     for data in (news, harder):
         told = np.array([bool(re.search(TAG, caption, re.IGNORECASE)) for caption in data.captions])
         np.testing.assert_array_equal(told, data.has_position)
-        np.testing.assert_array_equal(np.unique(data.mentions["item"][data.mentions["place"] != ""]), np.flatnonzero(data.has_position))
+        np.testing.assert_array_equal(
+            np.unique(data.mentions["item"][data.mentions["place"] != ""]), np.flatnonzero(data.has_position)
+        )
         # Where the words do not tell of places, they still occur.
-        assert sum(" left " in caption or " rights " in caption for caption in np.array(data.captions)[~told]) > 5
+        assert (
+            sum(" left " in caption or " rights " in caption for caption in np.array(data.captions)[~told])
+            > 5
+        )
     assert not harder.is_test[harder.has_position].any() and news.is_test[news.has_position].any()
 
 
@@ -428,7 +493,7 @@ def test_places_agree_with_the_boxes(news):
     for i, group in placed.groupby("item"):
         x, y = centres(face_boxes(news, i))
         at = group["face"].to_numpy() - first[i]
-        for m, place in zip(at.tolist(), group["place"].tolist()):
+        for m, place in zip(at.tolist(), group["place"].tolist(), strict=False):
             checked[place] += 1
             if x.size == 1:
                 continue
@@ -443,8 +508,10 @@ def test_places_agree_with_the_boxes(news):
             written = [news.captions[i].find(news.labels[k].split()[1]) for k in group["name"]]
             assert written == sorted(written)
     assert min(checked.values()) >= 10
-    assert all(np.unique(np.concatenate(centres(face_boxes(news, i)))[: news.bag_sizes[i]]).size == news.bag_sizes[i]
-               for i in np.flatnonzero(news.has_position))
+    assert all(
+        np.unique(np.concatenate(centres(face_boxes(news, i)))[: news.bag_sizes[i]]).size == news.bag_sizes[i]
+        for i in np.flatnonzero(news.has_position)
+    )
 
 
 def test_what_is_told_of_places_in_every_case():
@@ -455,13 +522,17 @@ def test_what_is_told_of_places_in_every_case():
             for _ in range(60):
                 named = [captioned._Face(0, person, True) for person in range(k)]
                 item = composer._placed(named, [captioned._Face(2, -1, False)] * (n - k), [])
-                assert len(item.faces) == n and sorted(mention.name for mention in item.pictured) == list(range(k))
+                assert len(item.faces) == n and sorted(mention.name for mention in item.pictured) == list(
+                    range(k)
+                )
                 assert any(mention.place for mention in item.pictured)
                 for mention in item.pictured:
                     assert item.faces[mention.face].person == mention.name
                     told.add(mention.place)
                     if n > 1 and mention.place in ("left", "top", "centre", "right", "bottom"):
-                        expected = {"left": 0, "top": 0, "right": n - 1, "bottom": n - 1, "centre": n // 2}[mention.place]
+                        expected = {"left": 0, "top": 0, "right": n - 1, "bottom": n - 1, "centre": n // 2}[
+                            mention.place
+                        ]
                         assert mention.face == expected and (mention.place != "centre" or n % 2)
                         assert item.stacked == (mention.place in ("top", "bottom"))
                 if item.in_order:
@@ -509,7 +580,9 @@ def ours(data, what):
 def test_exact_numbers_of_the_full_corpus():
     """What the thesis prints is exact in the plan; composing the full corpus is left to the long test."""
     for protocol, share, n_test in (("I", 0.2, 4014), ("II", 10_071 / 20_071, 10_071)):
-        n_faces, has_position, is_test = captioned._plan(np.random.default_rng(0), 20_071, False, protocol, share)
+        n_faces, has_position, is_test = captioned._plan(
+            np.random.default_rng(0), 20_071, False, protocol, share
+        )
         assert (n_faces.size, n_faces.sum(), n_faces.max(), n_faces.min()) == (20_071, 31_147, 15, 1)
         assert has_position.sum() == 3_105 and is_test.sum() == n_test
         assert (is_test & has_position).any() == (protocol == "I")
@@ -527,10 +600,14 @@ def test_shares_of_a_small_corpus(n):
 def test_statistics_of_a_mid_size_corpus(news, harder):
     assert ours(news, "items") == 4000 and ours(news, "faces") == round(4000 * 31_147 / 20_071)
     assert ours(news, "items with spatial indicators") == round(4000 * 3_105 / 20_071)
-    assert ours(news, "names in 20 or more training captions") == pytest.approx(214, abs=25)  # at 4 occurrences
+    assert ours(news, "names in 20 or more training captions") == pytest.approx(
+        214, abs=25
+    )  # at 4 occurrences
     assert ours(news, "RANDOM, training, 20 occurrences (%)") == pytest.approx(73.1, abs=2)
     # Sampling alone moves a test share by about 1.5 points; the printed 66.0 is declared as not matched.
-    assert ours(news, "RANDOM, test, 20 occurrences (%)") == pytest.approx(ours(news, "RANDOM, training, 20 occurrences (%)"), abs=4.5)
+    assert ours(news, "RANDOM, test, 20 occurrences (%)") == pytest.approx(
+        ours(news, "RANDOM, training, 20 occurrences (%)"), abs=4.5
+    )
     assert "7 points" in news.statistics.set_index("what")["note"]["RANDOM, test, 20 occurrences (%)"]
     assert ours(harder, "RANDOM, training, 3 occurrences (%)") == pytest.approx(37.0, abs=2.5)
     assert ours(harder, "RANDOM, training, 3 occurrences, with positions (%)") == pytest.approx(70.8, abs=3.5)
@@ -542,18 +619,26 @@ def test_chance_against_enumeration(n_faces, n_names):
     def labelings(faces):
         if not faces:
             return [()]
-        return [(w, *rest) for w in range(n_names + 1) for rest in labelings(faces - 1) if w == 0 or w not in rest]
+        return [
+            (w, *rest) for w in range(n_names + 1) for rest in labelings(faces - 1) if w == 0 or w not in rest
+        ]
 
     every = np.array([z for z in labelings(n_faces) if any(z)])
     for n_named in range(min(n_faces, n_names) + 1):
         truth = np.array([m + 1 if m < n_named else 0 for m in range(n_faces)])
-        assert captioned._chance(n_faces, n_names, n_named, 0, 0) == pytest.approx((every == truth).sum(axis=1).mean())
+        assert captioned._chance(n_faces, n_names, n_named, 0, 0) == pytest.approx(
+            (every == truth).sum(axis=1).mean()
+        )
         for pinned in range(1, n_named + 1) if n_faces > 1 else ():
             left = every[(every[:, :pinned] == truth[:pinned]).all(axis=1)]
-            assert captioned._chance(n_faces, n_names, n_named, pinned, 0) == pytest.approx((left == truth).sum(axis=1).mean())
+            assert captioned._chance(n_faces, n_names, n_named, pinned, 0) == pytest.approx(
+                (left == truth).sum(axis=1).mean()
+            )
         if n_faces > n_named + 1:
             left = every[every[:, -1] == 0]
-            assert captioned._chance(n_faces, n_names, n_named, 0, 1) == pytest.approx((left == truth).sum(axis=1).mean())
+            assert captioned._chance(n_faces, n_names, n_named, 0, 1) == pytest.approx(
+                (left == truth).sum(axis=1).mean()
+            )
 
 
 @pytest.mark.long
@@ -582,12 +667,16 @@ def through_the_parser(data, min_count, constraints="ABCD"):
     words = data.vocabulary.only(names=data.names_with(min_count))
     attributes = ("name", "verb") if poses else ("name",)
     items = [
-        captions_module.candidates_from_caption(caption, regions, words, attributes=attributes, constraints=constraints)
-        for caption, regions in zip(data.captions, data.regions)
+        captions_module.candidates_from_caption(
+            caption, regions, words, attributes=attributes, constraints=constraints
+        )
+        for caption, regions in zip(data.captions, data.regions, strict=False)
     ]
     truth = data.truth(words.names, words.verbs) if poses else data.truth(words.names)[:, None]
     numbers = [{label: k for k, label in enumerate(labels.tolist())} for labels in (words.names, words.verbs)]
-    labels = np.array([[number[label] for number, label in zip(numbers, row)] for row in truth.tolist()])
+    labels = np.array(
+        [[number[label] for number, label in zip(numbers, row, strict=False)] for row in truth.tolist()]
+    )
     return items, np.split(labels, np.cumsum(data.bag_sizes)[:-1])
 
 
@@ -598,7 +687,11 @@ def is_candidate(item, labels):
     rows = [(0,) * labels.shape[1], *map(tuple, item.candidates.words.tolist())]
     words = [rows.index(row) if row in rows else -1 for row in map(tuple, labels.tolist())]
     used = [word for word in words if word]
-    return min(words) >= 0 and len(set(used)) == len(used) > 0 and bool(item.candidates.allowed[range(len(words)), words].all())
+    return (
+        min(words) >= 0
+        and len(set(used)) == len(used) > 0
+        and bool(item.candidates.allowed[range(len(words)), words].all())
+    )
 
 
 @pytest.mark.parametrize("constraints", ["ABC", "ABCD"])
@@ -607,9 +700,11 @@ def test_the_truth_is_a_candidate(data, constraints):
     min_count = 1 if data.poses is not None else max(3, round(20 * len(data.captions) / 20_071))
     items, labels = through_the_parser(data, min_count, constraints)
     kept = np.isin(data.labels, data.names_with(min_count))
-    names_here = np.bincount(data.mentions["item"], weights=kept[data.mentions["name"]], minlength=len(items)).astype(int)
+    names_here = np.bincount(
+        data.mentions["item"], weights=kept[data.mentions["name"]], minlength=len(items)
+    ).astype(int)
     nobody = 0
-    for i, (item, own) in enumerate(zip(items, labels)):
+    for i, (item, own) in enumerate(zip(items, labels, strict=False)):
         assert len(item.words) == names_here[i], data.captions[i]
         if data.poses is not None:
             assert item.instances == [(2 * m, 2 * m + 1) for m in range(len(own))]
@@ -622,9 +717,13 @@ def test_the_truth_is_a_candidate(data, constraints):
     if data.poses is not None:
         assert 0 < share < 3
     else:
-        assert share == pytest.approx(ours(data, "% of items whose true labeling is no candidate, 20 occurrences"), abs=1e-3)
+        assert share == pytest.approx(
+            ours(data, "% of items whose true labeling is no candidate, 20 occurrences"), abs=1e-3
+        )
         assert 0 < share < 10
-        assert any(not isinstance(item.candidates, np.ndarray) for item in items)  # some are too large to list
+        assert any(
+            not isinstance(item.candidates, np.ndarray) for item in items
+        )  # some are too large to list
 
 
 def test_the_parser_pairs_verbs_and_names_as_composed(poses):
@@ -632,8 +731,13 @@ def test_the_parser_pairs_verbs_and_names_as_composed(poses):
         item = captions_module.candidates_from_caption(
             poses.captions[i], poses.regions[i], poses.vocabulary, attributes=("name", "verb")
         )
-        read = {(str(poses.vocabulary.names[name]), str(poses.vocabulary.verbs[verb])) for name, verb in item.words}
-        assert read == set(zip(poses.labels[said["name"]].tolist(), said["verb"].tolist())), poses.captions[i]
+        read = {
+            (str(poses.vocabulary.names[name]), str(poses.vocabulary.verbs[verb]))
+            for name, verb in item.words
+        }
+        assert read == set(zip(poses.labels[said["name"]].tolist(), said["verb"].tolist(), strict=False)), (
+            poses.captions[i]
+        )
 
 
 @pytest.mark.parametrize("positions", [False, True])
@@ -680,7 +784,14 @@ def test_verbs_are_only_with_poses(news):
 
 
 @pytest.mark.parametrize(
-    "options", [{"test_share": 0.0}, {"n_names": 30}, {"kind": "poses", "n_names": 30}, {"p_correlated": 1.0}, {"exponent": 3.0}]
+    "options",
+    [
+        {"test_share": 0.0},
+        {"n_names": 30},
+        {"kind": "poses", "n_names": 30},
+        {"p_correlated": 1.0},
+        {"exponent": 3.0},
+    ],
 )
 def test_extremes(options):
     data = make_captioned(300, **options)

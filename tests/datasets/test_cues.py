@@ -104,7 +104,7 @@ def test_derivative_histograms_equal_their_plain_twin(mask):
     expected = []
     for scale in scales:
         counts = np.zeros((bins, bins))
-        for x, y in zip(*(r[inside] for r in plain_derivatives(plain_grey(image), scale))):
+        for x, y in zip(*(r[inside] for r in plain_derivatives(plain_grey(image), scale)), strict=False):
             i, j = (min(max(math.floor((v + 0.2) / 0.4 * bins), 0), bins - 1) for v in (x, y))
             counts[i, j] += 1
         expected.append(counts.ravel() / counts.sum() / 3)
@@ -167,17 +167,33 @@ def test_one_colour_is_a_valid_image():
 @pytest.mark.parametrize(
     "call, error, words",
     [
-        (lambda: c.rgb_histogram(np.zeros((4, 4), np.uint8)), ValueError, "image must be .* got shape \\(4, 4\\)"),
+        (
+            lambda: c.rgb_histogram(np.zeros((4, 4), np.uint8)),
+            ValueError,
+            "image must be .* got shape \\(4, 4\\)",
+        ),
         (lambda: c.rgb_histogram(np.zeros((4, 4, 3))), ValueError, "of uint8, got .* float64"),
         (lambda: c.rgb_histogram("apple.png"), ValueError, "got str"),
         (lambda: c.rgb_histogram(texture(0), bins=0), ValueError, "bins must be at least 1"),
         (lambda: c.rgb_histogram(texture(0), bins=2.0), TypeError, "bins must be an integer"),
         (lambda: c.rgb_histogram(texture(0), mask=blob(20, 20)), ValueError, "mask must be .* \\(48, 56\\)"),
-        (lambda: c.rgb_histogram(texture(0), mask=np.zeros((48, 56), bool)), ValueError, "True on at least one"),
+        (
+            lambda: c.rgb_histogram(texture(0), mask=np.zeros((48, 56), bool)),
+            ValueError,
+            "True on at least one",
+        ),
         (lambda: c.crfh(texture(0), "Lxx"), ValueError, "filters must be one of"),
         (lambda: c.crfh(texture(0), scales=(1, -1)), ValueError, "scales must be positive"),
-        (lambda: c.crfh(texture(0), "DirC", scales=(1, 2, 4, 8)), ValueError, "at most 10,000 bins in all, got 83521"),
-        (lambda: c.dense_descriptors(texture(0, 20, 60)), ValueError, "at least 4 \\* step = 32 .* got 20 x 60"),
+        (
+            lambda: c.crfh(texture(0), "DirC", scales=(1, 2, 4, 8)),
+            ValueError,
+            "at most 10,000 bins in all, got 83521",
+        ),
+        (
+            lambda: c.dense_descriptors(texture(0, 20, 60)),
+            ValueError,
+            "at least 4 \\* step = 32 .* got 20 x 60",
+        ),
         (lambda: c.centred_mask(np.zeros((5, 5), bool)), ValueError, "True on at least one"),
         (lambda: c.centred_mask(blob(), size=0), ValueError, "size must be at least 1"),
         (lambda: c.centred_mask(blob(), extent=0), ValueError, "extent must be a positive number"),
@@ -196,10 +212,12 @@ def test_words_are_counted_as_the_plain_twin_counts_them():
     bag = c.BagOfWords(n_words=12).fit(images[:4])
     found = bag.transform(images)
     assert found.dtype == np.float32 and found.shape == (7, 12)
-    for image, row in zip(images, found):
+    for image, row in zip(images, found, strict=False):
         counts = np.zeros(12)
         for descriptor in c.dense_descriptors(image).astype(np.float64):
-            counts[np.argmin([np.sum((descriptor - word) ** 2) for word in bag.words_.astype(np.float64)])] += 1
+            counts[
+                np.argmin([np.sum((descriptor - word) ** 2) for word in bag.words_.astype(np.float64)])
+            ] += 1
         np.testing.assert_allclose(row, counts / counts.sum(), rtol=1e-6)
 
 
@@ -292,7 +310,11 @@ def test_foreground_of_an_object_before_blue():
 
 
 def features_of(ranges, angles, **options):
-    return dict(zip(c.LASER_FEATURE_NAMES, c.laser_features(np.atleast_2d(ranges), angles, **options)[0]))
+    return dict(
+        zip(
+            c.LASER_FEATURE_NAMES, c.laser_features(np.atleast_2d(ranges), angles, **options)[0], strict=False
+        )
+    )
 
 
 def test_laser_in_a_round_room():
@@ -340,13 +362,17 @@ def test_fourier_coefficients_equal_a_sum_over_many_points_of_the_boundary():
     corners = np.append(z, z[0])
     travelled = np.concatenate([[0], np.cumsum(np.abs(np.diff(corners)))])
     t = (np.arange(200_000) + 0.5) / 200_000
-    walk = np.interp(t * travelled[-1], travelled, corners.real) + 1j * np.interp(t * travelled[-1], travelled, corners.imag)
+    walk = np.interp(t * travelled[-1], travelled, corners.real) + 1j * np.interp(
+        t * travelled[-1], travelled, corners.imag
+    )
     size = {k: abs(np.mean(walk * np.exp(-2j * math.pi * k * t))) for k in range(-8, 9)}
     found = features_of(ranges, angles)
     for k in (*range(-8, 0), *range(2, 9)):
         assert found[f"Fourier coefficient {k}"] == pytest.approx(size[k] / size[1], abs=1e-6)
     assert found["ellipse major axis"] == pytest.approx(size[1] + size[-1], abs=1e-6)
-    assert found["ellipse axis ratio"] == pytest.approx(abs(size[1] - size[-1]) / (size[1] + size[-1]), abs=1e-6)
+    assert found["ellipse axis ratio"] == pytest.approx(
+        abs(size[1] - size[-1]) / (size[1] + size[-1]), abs=1e-6
+    )
 
 
 def test_beam_features_equal_their_plain_twin():
@@ -356,7 +382,9 @@ def test_beam_features_equal_their_plain_twin():
     assert found["beam difference mean"] == pytest.approx(np.mean(differences))
     assert found["beam difference std"] == pytest.approx(np.std(differences))
     cut = [min(r, 5.0) for r in ranges]
-    assert found["beam difference mean, cut at 5 m"] == pytest.approx(np.mean([abs(b - a) for a, b in zip(cut, cut[1:])]))
+    assert found["beam difference mean, cut at 5 m"] == pytest.approx(
+        np.mean([abs(b - a) for a, b in zip(cut, cut[1:], strict=False)])
+    )
     assert found["beam length std"] == pytest.approx(np.std(ranges))
     assert found["gaps above 2 m"] == sum(d > 2 for d in differences)
     minima = [i for i in range(181) if ranges[i] == min(ranges[max(i - 5, 0) : i + 6])]
@@ -376,10 +404,16 @@ def test_laser_rows_do_not_depend_on_their_company_and_long_ranges_are_cut():
     ranges = np.random.default_rng(6).uniform(0.5, 8, (1100, 61)).astype(np.float32)
     angles = np.linspace(-1.5, 1.5, 61)
     found = c.laser_features(ranges, angles)
-    assert found.shape == (1100, len(c.LASER_FEATURE_NAMES)) and found.dtype == np.float64 and np.isfinite(found).all()
+    assert (
+        found.shape == (1100, len(c.LASER_FEATURE_NAMES))
+        and found.dtype == np.float64
+        and np.isfinite(found).all()
+    )
     np.testing.assert_array_equal(c.laser_features(ranges[1050:], angles), found[1050:])
     far = np.full((1, 61), 81.9)
-    np.testing.assert_array_equal(c.laser_features(far, angles), c.laser_features(np.full((1, 61), 20.0), angles))
+    np.testing.assert_array_equal(
+        c.laser_features(far, angles), c.laser_features(np.full((1, 61), 20.0), angles)
+    )
     # One return only: a polygon without area.
     far[:, 1:] = 0
     assert np.isfinite(c.laser_features(far, angles)).all()
@@ -418,9 +452,13 @@ def test_image_cues_form():
     data = image_data()
     made = c.image_cues(data, c.IMAGE_CUES, train=np.arange(6), n_words=20)
     widths = {"colour": 512, "LxLy": 675, "DirC": 289, "bow": 20, "laser": 45, "shape": 576}
-    assert {cue: made.X[:, s].shape[1] for cue, s in made.cues.items()} == widths and list(made.cues) == list(c.IMAGE_CUES)
+    assert {cue: made.X[:, s].shape[1] for cue, s in made.cues.items()} == widths and list(made.cues) == list(
+        c.IMAGE_CUES
+    )
     assert made.X.dtype == np.float32 and np.isfinite(made.X).all()
-    np.testing.assert_array_equal(np.concatenate([np.arange(made.X.shape[1])[s] for s in made.cues.values()]), range(2117))
+    np.testing.assert_array_equal(
+        np.concatenate([np.arange(made.X.shape[1])[s] for s in made.cues.values()]), range(2117)
+    )
     assert len(set(made.feature_names)) == len(made.feature_names) == 2117
     assert made.y is data.y and made.target_names == ["a", "b", "c"] and made.train is None
     assert made.provenance == ORIGIN and "20 words learnt from 6 images" in made.description
@@ -438,7 +476,10 @@ def test_image_cues_form():
     np.testing.assert_allclose(laser.mean(axis=0), 0, atol=1e-5)
     assert set(np.round(laser.std(axis=0), 4)) <= {0.0, 1.0}
     names = made.feature_names
-    assert names[made.cues["laser"]][17] == "laser perimeter" and names[made.cues["LxLy"]][225] == "LxLy scale 2 x0 y0"
+    assert (
+        names[made.cues["laser"]][17] == "laser perimeter"
+        and names[made.cues["LxLy"]][225] == "LxLy scale 2 x0 y0"
+    )
     assert names[made.cues["DirC"]][-1] == "DirC scale 1 flat, scale 4 flat" and names[1] == "colour r0 g0 b1"
 
 
@@ -459,7 +500,9 @@ def test_nothing_of_the_test_rows_enters_the_training_rows():
     other.images[6:] = 255 - other.images[6:]
     other.laser[6:] *= 0.5
     train = np.arange(12) < 6
-    made, changed = (c.image_cues(d, ["bow", "laser", "colour"], train=train, n_words=20) for d in (data, other))
+    made, changed = (
+        c.image_cues(d, ["bow", "laser", "colour"], train=train, n_words=20) for d in (data, other)
+    )
     np.testing.assert_array_equal(made.X[:6], changed.X[:6])
     assert not np.array_equal(made.X[6:], changed.X[6:])
 
@@ -509,10 +552,25 @@ def test_the_thesis_kernels():
         ({}, ["laser"], {"train": []}, "train must be row numbers"),
         ({}, ["colour"], {"n_jobs": 0}, "n_jobs must be -1 or a positive integer"),
         ({}, ["bow"], {"train": [0], "n_words": 300}, "'bow' cannot be learnt: .* got 12 from 1 images"),
-        ({"laser": np.full((12, 181), np.nan)}, ["laser"], {"train": [0]}, r"Frame 0 \(frame 0\) has no usable"),
-        ({"masks": np.zeros((12, 48, 56), bool)}, ["colour"], {}, r"Image 0 \(frame 0\) cannot be described: mask must be True"),
+        (
+            {"laser": np.full((12, 181), np.nan)},
+            ["laser"],
+            {"train": [0]},
+            r"Frame 0 \(frame 0\) has no usable",
+        ),
+        (
+            {"masks": np.zeros((12, 48, 56), bool)},
+            ["colour"],
+            {},
+            r"Image 0 \(frame 0\) cannot be described: mask must be True",
+        ),
         ({"masks": np.ones((12, 48, 50), bool)}, ["shape"], {}, r"Image 0 \(frame 0\) .* shape \(48, 56\)"),
-        ({"images": np.zeros((12, 20, 20, 3), np.uint8), "masks": None}, ["bow"], {"vocabulary": "fit"}, "at least 4 . step"),
+        (
+            {"images": np.zeros((12, 20, 20, 3), np.uint8), "masks": None},
+            ["bow"],
+            {"vocabulary": "fit"},
+            "at least 4 . step",
+        ),
     ],
 )
 def test_bad_input_of_image_cues(changes, cues, options, words):

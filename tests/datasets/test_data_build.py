@@ -61,11 +61,26 @@ def test_registry_is_written_in_its_own_form():
 def test_registry_makers_loaders_and_files_are_the_same_sets():
     registry = build.read_registry()
     assert set(registry) == set(build.MAKERS)
-    from_files = {"load_original", "load_corel5k", "load_idol2", "load_eth80", "load_flowers17", "load_image_folder", "load_usps", "load_lost",
-                  "load_msrcv2", "load_awa", "load_scene"}  # what the user put in place  # fmt: skip
-    assert {entry["loader"] for entry in registry.values()} == {name for name in datasets.__all__ if name.startswith("load_")} - from_files
+    from_files = {
+        "load_original",
+        "load_corel5k",
+        "load_idol2",
+        "load_eth80",
+        "load_flowers17",
+        "load_image_folder",
+        "load_usps",
+        "load_lost",
+        "load_msrcv2",
+        "load_awa",
+        "load_scene",
+    }  # what the user put in place
+    assert {entry["loader"] for entry in registry.values()} == {
+        name for name in datasets.__all__ if name.startswith("load_")
+    } - from_files
     assert {entry["file"] for entry in registry.values()} == {path.name for path in DATA.glob("*.npz")}
-    assert {file for entry in registry.values() for file in entry["inputs"]} == {path.name for path in DATA.glob("*.npy")}
+    assert {file for entry in registry.values() for file in entry["inputs"]} == {
+        path.name for path in DATA.glob("*.npy")
+    }
 
 
 def test_every_file_has_its_recorded_sum_size_and_arrays():

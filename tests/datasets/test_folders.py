@@ -57,13 +57,18 @@ def scan_line(time, ranges):
     return " ".join(str(number) for number in numbers)
 
 
-def write_idol2(root, sequences=("dum_cloudy1", "dum_cloudy3", "dum_night2"), rooms=("BO", "CR", "EO", "KT", "PA")):
+def write_idol2(
+    root, sequences=("dum_cloudy1", "dum_cloudy3", "dum_night2"), rooms=("BO", "CR", "EO", "KT", "PA")
+):
     for s, sequence in enumerate(sequences):
         start = 1152902094.641331 + 1000 * s
         lines = ["# a comment"]
         for k, room in enumerate(rooms):
             time = start + 0.2 * k
-            save(root / sequence / "png" / f"t{time:.6f}_r{room}_x{0.5 * k}_y-0.25_a{-1.5 + k:.4f}.png", picture(100 * s + k))
+            save(
+                root / sequence / "png" / f"t{time:.6f}_r{room}_x{0.5 * k}_y-0.25_a{-1.5 + k:.4f}.png",
+                picture(100 * s + k),
+            )
             # Half a scan period off, and a scan in between that is nearer to no image.
             lines += [scan_line(time + 0.04, np.full(181, 2.0 + k)), scan_line(time + 0.1, np.full(181, 9.0))]
         (root / sequence / "scans.tdf").write_text("\n".join(lines) + "\n\n")
@@ -94,7 +99,16 @@ def test_image_files_read_what_they_are_asked_for(tmp_path):
     save(tmp_path / "photo.JPG", colour)
     save(tmp_path / "old.ppm", colour)
     Image.fromarray(colour).quantize(200).save(tmp_path / "palette.png")
-    names = ["rgb.png", "grey.png", "rgba.png", "deep.png", "photo.JPG", "old.ppm", "palette.png", "missing.png"]
+    names = [
+        "rgb.png",
+        "grey.png",
+        "rgba.png",
+        "deep.png",
+        "photo.JPG",
+        "old.ppm",
+        "palette.png",
+        "missing.png",
+    ]
     images = f.ImageFiles([tmp_path / name for name in names])
     assert len(images) == 8 and repr(images) == "ImageFiles(8 files)"
     for i in range(7):
@@ -121,7 +135,11 @@ def test_an_unreadable_or_empty_image_is_named(tmp_path):
     (tmp_path / "house/barn/1.png").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "house/barn/2.png").write_bytes(b"no image at all")
     data = f.load_image_folder(tmp_path / "house")
-    for i, words in ((3, r"0\.png is empty \(0 bytes\)"), (4, r"1\.png cannot be read"), (5, r"2\.png cannot be read")):
+    for i, words in (
+        (3, r"0\.png is empty \(0 bytes\)"),
+        (4, r"1\.png cannot be read"),
+        (5, r"2\.png cannot be read"),
+    ):
         with pytest.raises(DataFileError, match="barn." + words):
             data.images[i]
     for n_jobs in (1, 2):
@@ -134,7 +152,9 @@ def test_masks_from_files_or_segmented(tmp_path):
     paths = sorted((tmp_path / "apple1").glob("*.png"))
     mask = np.zeros((128, 128), bool)
     mask[40:90, 30:80] = True
-    masks = f.MaskFiles([tmp_path / "apple1/maps/apple1-000-000-map.png", None], f.ImageFiles([paths[0], paths[0]]))
+    masks = f.MaskFiles(
+        [tmp_path / "apple1/maps/apple1-000-000-map.png", None], f.ImageFiles([paths[0], paths[0]])
+    )
     for i in range(2):
         assert masks[i].dtype == np.bool_
         np.testing.assert_array_equal(masks[i], mask)
@@ -152,7 +172,13 @@ def test_a_folder_of_classes(tmp_path):
     data = f.load_image_folder(str(root))
     assert data.target_names == ["Attic", "barn", "cellar"] and data.y.tolist() == [0] * 3 + [1] * 4 + [2] * 3
     assert data.y.dtype == np.int64 and data.masks is None and data.laser is None
-    assert data.frames["name"].tolist()[2:7] == ["Attic/2.png", "barn/0.png", "barn/1.png", "barn/2.png", "barn/3.BMP"]
+    assert data.frames["name"].tolist()[2:7] == [
+        "Attic/2.png",
+        "barn/0.png",
+        "barn/1.png",
+        "barn/2.png",
+        "barn/3.BMP",
+    ]
     np.testing.assert_array_equal(data.images[4], picture(1, 44))
     assert data.provenance.tier == "original" and data.provenance.name == "house"
     assert str(tmp_path) not in "".join(map(str, data.provenance)) + data.description
@@ -163,7 +189,9 @@ def test_from_a_folder_to_kernels(tmp_path):
     assert repr(data) == "<house, original: 9 images of 3 classes, masks, laser>"
     assert data.laser.shape == (9, 31) and data.laser.dtype == np.float32 and data.laser_angles.shape == (31,)
     assert data.masks[2].sum() == 22 * 21
-    made = image_cues(data, ["colour", "LxLy", "DirC", "bow", "laser", "shape"], train=[0, 1, 3, 4, 6, 7], n_words=10)
+    made = image_cues(
+        data, ["colour", "LxLy", "DirC", "bow", "laser", "shape"], train=[0, 1, 3, 4, 6, 7], n_words=10
+    )
     assert made.provenance.tier == "original"
     np.testing.assert_array_equal(
         made.X, image_cues(data, list(made.cues), train=[0, 1, 3, 4, 6, 7], n_words=10, n_jobs=2).X
@@ -171,14 +199,20 @@ def test_from_a_folder_to_kernels(tmp_path):
     bank = KernelBank(cue_kernels(made), made.X[[0, 1, 3, 4, 6, 7]])
     assert bank.cross(made.X[[2, 5, 8]]) is not None
     K = bank.rows(np.arange(6))
-    assert K.shape == (6, 6, 6) and np.isfinite(K).all() and np.linalg.eigvalsh(K[0].astype(float)).min() > -1e-5
+    assert (
+        K.shape == (6, 6, 6) and np.isfinite(K).all() and np.linalg.eigvalsh(K[0].astype(float)).min() > -1e-5
+    )
 
 
 def test_errors_of_a_folder_name_the_folder_or_the_file(tmp_path):
-    with pytest.raises(DataFileError, match=r"nowhere does not exist; expected there: one directory per class"):
+    with pytest.raises(
+        DataFileError, match=r"nowhere does not exist; expected there: one directory per class"
+    ):
         f.load_image_folder(tmp_path / "nowhere")
     save(tmp_path / "flat" / "a.png", picture(0))
-    with pytest.raises(DataFileError, match=r"flat holds no directories; expected there: one directory per class"):
+    with pytest.raises(
+        DataFileError, match=r"flat holds no directories; expected there: one directory per class"
+    ):
         f.load_image_folder(tmp_path / "flat")
     root = write_folder(tmp_path / "house", masks=True, scans=True)
     (root / "empty").mkdir()
@@ -208,8 +242,17 @@ def test_eth80(tmp_path, maps):
     data = f.load_eth80(write_eth80(tmp_path, maps))
     assert data.target_names == ["apple", "car"] and data.y.tolist() == [0] * 6 + [1] * 9
     assert data.frames["object"].tolist() == [1] * 3 + [2] * 3 + [1] * 3 + [2] * 3 + [3] * 3
-    assert data.frames["name"][[0, 4, 11, 12]].tolist() == ["apple1-000-000", "apple2-066-117", "car2-090-045", "car14-000-000"]
-    assert data.frames["elevation"][:3].tolist() == [90, 24, 0] and data.frames["azimuth"][:3].tolist() == [0, 117, 45]
+    assert data.frames["name"][[0, 4, 11, 12]].tolist() == [
+        "apple1-000-000",
+        "apple2-066-117",
+        "car2-090-045",
+        "car14-000-000",
+    ]
+    assert data.frames["elevation"][:3].tolist() == [90, 24, 0] and data.frames["azimuth"][:3].tolist() == [
+        0,
+        117,
+        45,
+    ]
     for i in range(3):
         assert data.masks[i].sum() == 50 * (50 + 5 * [0, 2, 1][i])
     assert data.provenance.tier == "original" and ("segmented" in data.description) is not maps
@@ -227,7 +270,9 @@ def test_errors_of_eth80(tmp_path):
     root = write_eth80(tmp_path / "eth80-cropped-close128").parent
     assert len(f.load_eth80(root).y) == 15  # found one level down
     save(root / "eth80-cropped-close128/car2/side.png", picture(0))
-    with pytest.raises(DataFileError, match=r"car2.side\.png is not named as in ETH-80, car2-<zenith>-<azimuth>"):
+    with pytest.raises(
+        DataFileError, match=r"car2.side\.png is not named as in ETH-80, car2-<zenith>-<azimuth>"
+    ):
         f.load_eth80(root)
     (root / "eth80-cropped-close128/car2/side.png").unlink()
     (root / "eth80-cropped-close128/pear1").mkdir()
@@ -246,10 +291,16 @@ def test_idol2(tmp_path):
     frames = data.frames
     assert len(data.y) == len(data.images) == 15 and data.target_names == ["OO", "CR", "TO", "KT", "PA"]
     assert data.y.tolist() == [0, 1, 2, 3, 4] * 3 and data.y.dtype == np.int64
-    assert frames["sequence"][::5].tolist() == [0, 5, 6] and frames["weather"][::5].tolist() == ["cloudy", "night", "cloudy"]
+    assert frames["sequence"][::5].tolist() == [0, 5, 6] and frames["weather"][::5].tolist() == [
+        "cloudy",
+        "night",
+        "cloudy",
+    ]
     assert frames["session"][::5].tolist() == [1, 1, 2] and frames["repeat"][::5].tolist() == [1, 2, 1]
     np.testing.assert_allclose(frames["time"][:5], [0, 0.2, 0.4, 0.6, 0.8], atol=1e-5)
-    assert frames["x"][:3].tolist() == [0, 0.5, 1] and frames["y"][0] == -0.25 and frames["heading"][1] == -0.5
+    assert (
+        frames["x"][:3].tolist() == [0, 0.5, 1] and frames["y"][0] == -0.25 and frames["heading"][1] == -0.5
+    )
     assert frames["name"][0] == "t1152902094.641331_rBO_x0.0_y-0.25_a-1.5000"
     assert data.laser.shape == (15, 181) and data.laser.dtype == np.float32
     np.testing.assert_array_equal(data.laser[:, 0], [2, 3, 4, 5, 6] * 3)
@@ -278,7 +329,9 @@ def test_errors_of_idol2_name_the_file(tmp_path):
         f.load_idol2(tmp_path, robot="marvin")
     with pytest.raises(ValueError, match="max_delay must be"):
         f.load_idol2(tmp_path, max_delay=-1)
-    with pytest.raises(DataFileError, match="holds no sequence of dumbo; expected there: one directory per sequence"):
+    with pytest.raises(
+        DataFileError, match="holds no sequence of dumbo; expected there: one directory per sequence"
+    ):
         f.load_idol2(tmp_path)
     root = write_idol2(tmp_path / "idol2", ["dum_cloudy1"])
     first = "t1152902094.641331_rBO_x0.0_y-0.25_a-1.5000.png"
@@ -287,14 +340,18 @@ def test_errors_of_idol2_name_the_file(tmp_path):
 
     lines = text.splitlines()
     scans.write_text("\n".join(lines[:1] + lines[5:]))  # the first two images lose theirs
-    message = rf"{re.escape(first)} has no laser scan: none in .*scans\.tdf was taken within 0\.05 s of it \(2 of 5"
+    message = (
+        rf"{re.escape(first)} has no laser scan: none in .*scans\.tdf was taken within 0\.05 s of it \(2 of 5"
+    )
     with pytest.raises(DataFileError, match=message):
         f.load_idol2(root, max_delay=0.05)
     scans.write_text("")
     with pytest.raises(DataFileError, match=rf"{re.escape(first)} has no laser scan: none in .*scans\.tdf"):
         f.load_idol2(root)
     scans.unlink()
-    with pytest.raises(DataFileError, match=rf"{re.escape(first)} has no laser scan: .*scans\.tdf is missing"):
+    with pytest.raises(
+        DataFileError, match=rf"{re.escape(first)} has no laser scan: .*scans\.tdf is missing"
+    ):
         f.load_idol2(root)
     for bad in ("1 2 3", lines[1].replace(" 181 ", " 180 ") + "\n" + lines[2], lines[1] + " far"):
         scans.write_text("# first\n" + bad)
@@ -321,7 +378,11 @@ def test_flowers17(tmp_path, inner):
     data = f.load_flowers17(tmp_path / "flowers")
     assert isinstance(data.images, f.ImageFiles) and len(data.images) == 1360 and data.masks is None
     assert np.array_equal(np.bincount(data.y), np.full(17, 80)) and data.y.dtype == np.int64
-    assert data.target_names[0] == "Daffodil" and data.target_names[-1] == "Pansy" and len(set(data.target_names)) == 17
+    assert (
+        data.target_names[0] == "Daffodil"
+        and data.target_names[-1] == "Pansy"
+        and len(set(data.target_names)) == 17
+    )
     for i in (0, 79, 80, 1359):
         assert data.frames["name"][i] == f"image_{i + 1:04d}" and data.y[i] == i // 80
         assert data.images[i].shape == (12, 16 + data.y[i], 3)
@@ -329,7 +390,10 @@ def test_flowers17(tmp_path, inner):
 
 
 def test_errors_of_flowers17_name_the_file(tmp_path):
-    with pytest.raises(DataFileError, match="flowers does not exist; expected there: the images image_0001.jpg to image_1360.jpg"):
+    with pytest.raises(
+        DataFileError,
+        match="flowers does not exist; expected there: the images image_0001.jpg to image_1360.jpg",
+    ):
         f.load_flowers17(tmp_path / "flowers")
     with pytest.raises(DataFileError, match="holds no images; expected in .*image_0001.jpg"):
         f.load_flowers17(tmp_path)
@@ -338,7 +402,9 @@ def test_errors_of_flowers17_name_the_file(tmp_path):
     first = directory / "image_0081.jpg"
     for other in ("image_1361.jpg", "image_0000.jpg", "image_81.jpg", "rose.jpg"):
         first.rename(directory / other)
-        with pytest.raises(DataFileError, match=rf"jpg.{re.escape(other)} is not named as in Flowers-17, image_0001\.jpg to"):
+        with pytest.raises(
+            DataFileError, match=rf"jpg.{re.escape(other)} is not named as in Flowers-17, image_0001\.jpg to"
+        ):
             f.load_flowers17(tmp_path / "flowers")
         (directory / other).rename(first)
     (directory / "image_0081.png").write_bytes(first.read_bytes())
@@ -368,7 +434,9 @@ def test_load_original(tmp_path, monkeypatch):
     monkeypatch.delenv("CUELEARN_DATA", raising=False)
     with pytest.raises(ValueError, match="name must be one of .*eth80.*flowers17.*idol2.*got 'mnist'"):
         f.load_original("mnist")
-    with pytest.raises(DataFileError, match="set CUELEARN_DATA to the directory that holds the directory eth80"):
+    with pytest.raises(
+        DataFileError, match="set CUELEARN_DATA to the directory that holds the directory eth80"
+    ):
         f.load_original("eth80")
     monkeypatch.setenv("CUELEARN_DATA", str(tmp_path))
     with pytest.raises(DataFileError, match=r"'idol2' was not found: CUELEARN_DATA is .* does not exist"):

@@ -67,8 +67,12 @@ def test_other_sizes(height, width):
     found = k.ImageKinds(n_words=5).fit(images).transform(images)
     widths = {name: values.shape[1] for name, values in found.items()}
     assert widths == COLUMNS | {
-        "dense-words": 5, "dense-words-3x1": 15, "corner-words": 5, "corner-words-3x1": 15, "projections": height + width
-    }  # fmt: skip
+        "dense-words": 5,
+        "dense-words-3x1": 15,
+        "corner-words": 5,
+        "corner-words-3x1": 15,
+        "projections": height + width,
+    }
     assert all(np.isfinite(values).all() and values.min() >= 0 for values in found.values())
 
 
@@ -130,7 +134,9 @@ def test_fourier_magnitudes_forget_shifts(fitted, digits, described):
 
 
 def test_pixels_are_averages(digits, described):
-    np.testing.assert_allclose(described["pixels"], digits.reshape(100, 7, 4, 7, 4).mean(axis=(2, 4)).reshape(100, 49), atol=1e-6)
+    np.testing.assert_allclose(
+        described["pixels"], digits.reshape(100, 7, 4, 7, 4).mean(axis=(2, 4)).reshape(100, 49), atol=1e-6
+    )
 
 
 def test_gist_equals_a_plain_convolution(digits, described):
@@ -170,7 +176,9 @@ def test_brightness_matters_to_grey_values_only():
 def test_word_histograms_equal_a_plain_count(fitted, digits, described):
     words = fitted.dense_vocabulary_.words_
     image = np.rint(255 * digits[8]).astype(np.uint8)
-    patches = datasets.cues.dense_descriptors(np.repeat(image[:, :, None], 3, axis=2), step=2)  # a grey image in colour
+    patches = datasets.cues.dense_descriptors(
+        np.repeat(image[:, :, None], 3, axis=2), step=2
+    )  # a grey image in colour
     counts = np.zeros((3, 40))
     for number, patch in enumerate(patches):
         row = 2 * (number // 11) + 3.5
@@ -222,7 +230,9 @@ def test_seed_reaches_the_words_only(digits, described):
 
 def test_an_image_is_described_alone(fitted, digits, described):
     for rows in (slice(3, 4), slice(60, 100)):
-        assert_same_bits(fitted.transform(digits[rows]), {name: values[rows] for name, values in described.items()})
+        assert_same_bits(
+            fitted.transform(digits[rows]), {name: values[rows] for name, values in described.items()}
+        )
     assert_same_bits(fitted.transform(np.asfortranarray(digits)), described)
 
 
@@ -241,7 +251,10 @@ def test_words_come_from_the_training_rows_only(digits):
     changed = digits.copy()
     changed[90:] = noise(10) / 255
     found = k.image_kinds(changed, words_from=np.arange(89, -1, -1))
-    assert_same_bits({name: values[:90] for name, values in found.items()}, {name: values[:90] for name, values in expected.items()})
+    assert_same_bits(
+        {name: values[:90] for name, values in found.items()},
+        {name: values[:90] for name, values in expected.items()},
+    )
     learnt = k.image_kinds(digits)
     assert not np.array_equal(learnt["dense-words"], expected["dense-words"])
 
@@ -254,12 +267,21 @@ def test_words_come_from_the_training_rows_only(digits):
     [
         (noise()[0], r"images must be of shape \(n, height, width\).* got shape \(28, 28\) of uint8"),
         (noise().astype(np.int64), "of uint8 or of floats from 0 to 1, got .* of int64"),
-        (noise().astype(float), "images of floats must have grey values from 0 to 1, got values from 0 to 255"),
-        (np.full((2, 28, 28), np.nan), "images of floats must have grey values from 0 to 1, got values from nan to nan"),
+        (
+            noise().astype(float),
+            "images of floats must have grey values from 0 to 1, got values from 0 to 255",
+        ),
+        (
+            np.full((2, 28, 28), np.nan),
+            "images of floats must have grey values from 0 to 1, got values from nan to nan",
+        ),
         (noise(0), "images must hold at least one image, got none"),
         (noise(3, 28, 14), "images must have sides of 15 to 128 pixels, got 28 x 14 pixels"),
         (noise(3, 130, 28), "images must have sides of 15 to 128 pixels, got 130 x 28 pixels"),
-        (noise(1), "images must give at least n_words = 100 descriptors for the corner words, got [0-9]+ from 1 images"),
+        (
+            noise(1),
+            "images must give at least n_words = 100 descriptors for the corner words, got [0-9]+ from 1 images",
+        ),
     ],
 )
 def test_images_that_are_refused(images, message):
@@ -276,9 +298,14 @@ def test_parameters_that_are_refused(fitted):
         with pytest.raises(ValueError, match="n_jobs must be None, -1 or a positive integer, got"):
             k.image_kinds(noise(), n_jobs=wrong)
     for wrong in ([], [12], [-1], [[0, 1]], [0.5], np.ones(5, bool)):
-        with pytest.raises(ValueError, match=r"words_from must be row numbers from 0 to 11, at least one, or a mask of shape \(12,\)"):
+        with pytest.raises(
+            ValueError,
+            match=r"words_from must be row numbers from 0 to 11, at least one, or a mask of shape \(12,\)",
+        ):
             k.image_kinds(noise(), words_from=wrong)
-    with pytest.raises(ValueError, match="images must be of 28 x 28 pixels as those that were fitted, got 30 x 28"):
+    with pytest.raises(
+        ValueError, match="images must be of 28 x 28 pixels as those that were fitted, got 30 x 28"
+    ):
         fitted.transform(noise(2, 30))
     with pytest.raises(NotFittedError):
         k.ImageKinds().transform(noise())
@@ -302,7 +329,9 @@ def test_letter_groups_follow_the_loader():
     for name in ("box", "moments", "edges"):
         assert groups[name] == list(range(16))[data.cues[name]]
     elementary = ("position", "size", "centre", "spread", "skew", "edges")
-    assert sorted(sum((groups[name] for name in elementary), [])) == [c for c in range(16) if data.feature_names[c] != "onpix"]
+    assert sorted(sum((groups[name] for name in elementary), [])) == [
+        c for c in range(16) if data.feature_names[c] != "onpix"
+    ]
     assert sorted(groups["edge-counts"] + groups["edge-correlations"]) == groups["edges"]
     assert [data.feature_names[c] for c in groups["skew"]] == ["x2ybr", "xy2br"]
 
@@ -313,9 +342,15 @@ def test_satimage_groups_follow_the_loader():
         assert groups[name] == list(range(36))[columns]
 
     def named(words):
-        return [c for c, name in enumerate(data.feature_names) if any(word in name.split(", ")[0] for word in words)]
+        return [
+            c
+            for c, name in enumerate(data.feature_names)
+            if any(word in name.split(", ")[0] for word in words)
+        ]
 
-    assert groups["centre"] == [c for c, name in enumerate(data.feature_names) if name.startswith("middle centre,")]
+    assert groups["centre"] == [
+        c for c, name in enumerate(data.feature_names) if name.startswith("middle centre,")
+    ]
     assert groups["cross"] == named(["middle", "centre"])
     for side in ("top", "middle", "bottom"):
         assert groups[f"{side} row"] == named([side])
@@ -331,7 +366,9 @@ def test_four_kernels_per_group():
     for number, (name, columns) in enumerate(k.satimage_groups().items()):
         four = triples[4 * number : 4 * number + 4]
         assert [kernel for _, kernel, _ in four] == [Linear(), Poly(degree=2, coef0=0.0), Chi2(), RBF()]
-        assert [label for label, _, _ in four] == [f"{name} {kernel}" for kernel in ("linear", "poly", "chi2", "rbf")]
+        assert [label for label, _, _ in four] == [
+            f"{name} {kernel}" for kernel in ("linear", "poly", "chi2", "rbf")
+        ]
         assert all(found == columns for _, _, found in four)
 
 
@@ -342,8 +379,12 @@ def test_a_bank_takes_kinds_and_groups(described):
         np.testing.assert_array_equal(X[:, columns], described[name])
     stack = KernelBank(k.kind_kernels(groups), X).rows(np.arange(100))
     assert stack.shape == (60, 100, 100) and np.isfinite(stack).all()
-    np.testing.assert_allclose(stack[1::4], stack[0::4] ** 2, atol=1e-5)  # homogeneous, of unit length: the cosine squared
-    cosine = (X[:, groups["gist"]] @ X[:, groups["gist"]].T) / np.outer(*[np.linalg.norm(X[:, groups["gist"]], axis=1)] * 2)
+    np.testing.assert_allclose(
+        stack[1::4], stack[0::4] ** 2, atol=1e-5
+    )  # homogeneous, of unit length: the cosine squared
+    cosine = (X[:, groups["gist"]] @ X[:, groups["gist"]].T) / np.outer(
+        *[np.linalg.norm(X[:, groups["gist"]], axis=1)] * 2
+    )
     np.testing.assert_allclose(stack[16], cosine, atol=1e-5)
     assert np.ptp(stack, axis=(1, 2)).min() > 1e-3  # none is constant
 

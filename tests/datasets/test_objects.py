@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 
 from cuelearn.datasets import objects
-from cuelearn.datasets.objects import OBJECT_CATEGORIES, build_object, hemisphere_views, look_at, make_objects, render_object
+from cuelearn.datasets.objects import (
+    OBJECT_CATEGORIES,
+    build_object,
+    hemisphere_views,
+    look_at,
+    make_objects,
+    render_object,
+)
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +53,9 @@ def test_names_say_category_object_and_angles_as_eth80_does(data):
         assert abs(90 - data.frames["elevation"][at] - int(zenith)) <= 0.5
         assert abs(data.frames["azimuth"][at] - int(azimuth)) <= 0.5
     # Names that occur in the published data set.
-    assert {"apple1-066-153", "apple1-035-045", "cow3-068-180", "car1-066-153", "tomato1-066-153"} <= set(names)
+    assert {"apple1-066-153", "apple1-035-045", "cow3-068-180", "car1-066-153", "tomato1-066-153"} <= set(
+        names
+    )
 
 
 # ----------------------------------------------------------------------------------------------------------------------- views
@@ -58,7 +67,15 @@ def test_41_views_spread_over_the_upper_hemisphere():
     assert views.elevation.min() == 0 and views.elevation.max() == 90
     assert views.azimuth.min() >= 0 and views.azimuth.max() < 360
     zenith, count = np.unique(np.round(90 - views.elevation, 1), return_counts=True)
-    assert dict(zip(zenith, count)) == {0.0: 1, 22.5: 4, 35.3: 4, 45.0: 4, 65.9: 8, 67.5: 4, 90.0: 16}
+    assert dict(zip(zenith, count, strict=False)) == {
+        0.0: 1,
+        22.5: 4,
+        35.3: 4,
+        45.0: 4,
+        65.9: 8,
+        67.5: 4,
+        90.0: 16,
+    }
     el, az = np.radians(views.elevation), np.radians(views.azimuth)
     towards = np.stack([np.cos(el) * np.cos(az), np.cos(el) * np.sin(az), np.sin(el)], axis=1)
     angles = np.degrees(np.arccos(np.clip(towards @ towards.T, -1, 1)))
@@ -69,7 +86,7 @@ def test_41_views_spread_over_the_upper_hemisphere():
 
 def test_the_views_are_closed_under_quarter_turns():
     views = hemisphere_views()
-    pairs = set(zip(views.elevation.round(3), views.azimuth.round(3)))
+    pairs = set(zip(views.elevation.round(3), views.azimuth.round(3), strict=False))
     assert pairs - {(90.0, 0.0)} == {(e, round((a + 90) % 360, 3)) for e, a in pairs if e < 90}
 
 
@@ -169,7 +186,10 @@ def histogram(image, mask):
 def test_views_of_an_object_share_its_colours(data):
     """The median distance of colour histograms is smaller within an object than between objects of its category."""
     for category in OBJECT_CATEGORIES:
-        bank = [[histogram(data.images[at], data.masks[at]) for at in views_of(data, category, k)[::4]] for k in (1, 2, 3)]
+        bank = [
+            [histogram(data.images[at], data.masks[at]) for at in views_of(data, category, k)[::4]]
+            for k in (1, 2, 3)
+        ]
         within = [np.abs(a - b).sum() for views in bank for a in views for b in views if a is not b]
         between = [np.abs(a - b).sum() for i in range(3) for j in range(i) for a in bank[i] for b in bank[j]]
         assert np.median(within) < 0.8 * np.median(between), category
@@ -219,8 +239,13 @@ def plain_part_distance(kind, size, p):
         return (np.hypot(flat, z - t * length) - (thick + t * (thin - thick))).min(axis=0)
     if kind == objects.BOX:
         half_x, half_y, half_z, rounding, lean_x, lean_y = size
-        q = np.stack([(np.abs(x) - half_x + lean_x * z) / np.hypot(1, lean_x),
-                      (np.abs(y) - half_y + lean_y * z) / np.hypot(1, lean_y), np.abs(z) - half_z])
+        q = np.stack(
+            [
+                (np.abs(x) - half_x + lean_x * z) / np.hypot(1, lean_x),
+                (np.abs(y) - half_y + lean_y * z) / np.hypot(1, lean_y),
+                np.abs(z) - half_z,
+            ]
+        )
         return np.linalg.norm(np.maximum(q, 0), axis=0) + np.minimum(q.max(axis=0), 0) - rounding
     if kind == objects.RING:
         radius, tube, squash, lobes = size[:4]
@@ -236,7 +261,9 @@ def plain_part_distance(kind, size, p):
 def plain_distance(shape, p):
     """Signed distance of a whole object from points (n, 3), part by part."""
     total = np.full(len(p), 1e9)
-    for kind, op, blend, turn, centre, size in zip(shape.kind, shape.op, shape.blend, shape.turn, shape.centre, shape.size):
+    for kind, op, blend, turn, centre, size in zip(
+        shape.kind, shape.op, shape.blend, shape.turn, shape.centre, shape.size, strict=False
+    ):
         d = plain_part_distance(kind, size, (p - centre) @ turn.T)
         if op == objects.CUT:
             swell = np.maximum(blend - np.abs(total + d), 0) ** 2 / (4 * blend) if blend else 0
@@ -329,7 +356,9 @@ def test_parts_stay_within_their_boxes(category):
     basis = look_at(shape, 35.0, 27.0)[0].basis
     low, high = objects._part_boxes(shape, basis)
     rng = np.random.default_rng(1)
-    for kind, turn, centre, size, a, b in zip(shape.kind, shape.turn, shape.centre, shape.size, low, high):
+    for kind, turn, centre, size, a, b in zip(
+        shape.kind, shape.turn, shape.centre, shape.size, low, high, strict=False
+    ):
         middle, half = (a + b) / 2, (b - a) / 2
         points = rng.uniform(-1, 1, size=(200, 3))
         points /= np.abs(points).max(axis=1, keepdims=True)  # onto the faces of a cube

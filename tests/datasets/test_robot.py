@@ -35,7 +35,17 @@ def test_form(data):
     assert data.target_names == ["OO", "CR", "TO", "KT", "PA"] == list(ROBOT_ROOMS)
     assert data.laser.shape == (n, 181) and data.laser.dtype == np.float32
     np.testing.assert_allclose(np.rad2deg(data.laser_angles), np.arange(-90, 91), atol=1e-12)
-    assert set(data.frames) == {"sequence", "weather", "session", "repeat", "time", "x", "y", "heading", "name"}
+    assert set(data.frames) == {
+        "sequence",
+        "weather",
+        "session",
+        "repeat",
+        "time",
+        "x",
+        "y",
+        "heading",
+        "name",
+    }
     assert all(len(values) == n for values in data.frames.values())
     assert data.masks is None and data.provenance.tier == "generated" and data.provenance.sha256 is None
     assert "imulated" in data.description and "random_state=0" in data.provenance.source
@@ -47,7 +57,7 @@ def test_sequences_are_chronological(data):
     of_each = [data.frames[name].reshape(12, N) for name in ("session", "weather", "repeat")]
     assert all(np.all(values == values[:, :1]) for values in of_each)
     expected = [(s, w, r) for s in (1, 2) for w in ("cloudy", "sunny", "night") for r in (1, 2)]
-    assert list(zip(*(values[:, 0].tolist() for values in of_each))) == expected
+    assert list(zip(*(values[:, 0].tolist() for values in of_each), strict=False)) == expected
     time = data.frames["time"].reshape(12, N)
     assert np.all(time[:, 0] == 0) and np.all(np.diff(time, axis=1) > 0)
     assert np.all((time[:, -1] > 150) & (time[:, -1] < 260))  # 900 frames at about 5 a second
@@ -79,7 +89,10 @@ def test_every_room_in_every_sequence(data):
     # The plain twin of the label: the room whose rectangle is nearest, which is the border in the middle of a doorway.
     rooms = robot_floor().rooms
     x, y = data.frames["x"], data.frames["y"]
-    apart = [np.maximum(0, np.maximum(x0 - x, x - x1)) + np.maximum(0, np.maximum(y0 - y, y - y1)) for x0, y0, x1, y1 in rooms]
+    apart = [
+        np.maximum(0, np.maximum(x0 - x, x - x1)) + np.maximum(0, np.maximum(y0 - y, y - y1))
+        for x0, y0, x1, y1 in rooms
+    ]
     np.testing.assert_array_equal(np.argmin(apart, axis=0), data.y)
 
 
@@ -132,7 +145,9 @@ def crossings(origin, direction, scene):
                 ends = sorted(((-half - o[axis]) / d[axis], (half - o[axis]) / d[axis]))
                 enter, leave = max(enter, ends[0]), min(leave, ends[1])
         if shape == 1:
-            roots = np.roots([d[0] ** 2 + d[1] ** 2, 2 * (o[0] * d[0] + o[1] * d[1]), o[0] ** 2 + o[1] ** 2 - hx**2])
+            roots = np.roots(
+                [d[0] ** 2 + d[1] ** 2, 2 * (o[0] * d[0] + o[1] * d[1]), o[0] ** 2 + o[1] ** 2 - hx**2]
+            )
             if np.iscomplexobj(roots):
                 enter, leave = 1, 0
             else:
@@ -144,7 +159,7 @@ def crossings(origin, direction, scene):
 def test_laser_agrees_with_a_plain_ray_caster(floors, data, session):
     scene = floors[session].scene
     rows = np.flatnonzero(data.frames["session"] == session)[7::83]
-    for (x, y, heading), measured in zip(poses(data, rows), data.laser[rows]):
+    for (x, y, heading), measured in zip(poses(data, rows), data.laser[rows], strict=False):
         ranges = np.empty(181)
         robot._scan(x, y, heading, data.laser_angles, robot._LASER_HEIGHT, robot._LASER_RANGE, scene, ranges)
         for beam in range(3, 181, 16):
@@ -167,7 +182,9 @@ def test_pixels_agree_with_a_plain_ray_caster(floors, data):
     for x, y, heading in poses(data, rows):
         for _ in range(12):
             angle, rise = heading + rng.uniform(-0.6, 0.6), rng.uniform(-0.5, 0.6)
-            n = robot._along_ray(x, y, math.cos(angle), math.sin(angle), scene, robot._CEILING, met, near, far, faces)
+            n = robot._along_ray(
+                x, y, math.cos(angle), math.sin(angle), scene, robot._CEILING, met, near, far, faces
+            )
             distance, row, face = robot._first_hit(1.0, rise, n, scene, robot._CEILING, met, near, far, faces)
             ray = np.array([x, y, 1.0]), np.array([math.cos(angle), math.sin(angle), rise])
             enter = np.array([enter for enter, _ in crossings(*ray, scene)])
@@ -201,9 +218,12 @@ def test_sunlight_falls_through_the_windows_and_furniture_shades_it(floors):
     x, y = np.meshgrid(np.linspace(x0, x1, 60), np.linspace(y0, y1, 60))
 
     def patches(scene):
-        return np.array([
-            robot._sunlit(a, b, 0.0, 0.0, 0.0, 1.0, 2, light.windows, light.first, light.sun, scene) for a, b in zip(x.flat, y.flat)
-        ])  # fmt: skip
+        return np.array(
+            [
+                robot._sunlit(a, b, 0.0, 0.0, 0.0, 1.0, 2, light.windows, light.first, light.sun, scene)
+                for a, b in zip(x.flat, y.flat, strict=False)
+            ]
+        )
 
     bare, furnished = patches(floor.scene[:0]), patches(floor.scene)
     assert 0 < (furnished > 0).sum() < (bare > 0).sum() < x.size / 2
@@ -212,7 +232,9 @@ def test_sunlight_falls_through_the_windows_and_furniture_shades_it(floors):
     back = light.sun[:2] / light.sun[1] * (y0 - y.flat[bare > 0])[:, None]
     across, up = x.flat[bare > 0] + back[:, 0], back[:, 1] / light.sun[1] * light.sun[2]
     windows = light.windows[light.first[1, 2] : light.first[1, 3]]
-    through = [(a0 <= across) & (across <= a1) & (z0 <= up) & (up <= z1) for _, _, a0, a1, z0, z1, *_ in windows]
+    through = [
+        (a0 <= across) & (across <= a1) & (z0 <= up) & (up <= z1) for _, _, a0, a1, z0, z1, *_ in windows
+    ]
     assert np.any(through, axis=0).all()
 
 
@@ -220,8 +242,10 @@ def test_light_has_no_part_in_the_laser(floors, data):
     for number in range(6):
         rows = np.flatnonzero(data.frames["sequence"] == number)[::9]
         expected = np.empty((len(rows), 181))
-        for pose, ranges in zip(poses(data, rows), expected):
-            robot._scan(*pose, data.laser_angles, robot._LASER_HEIGHT, robot._LASER_RANGE, floors[1].scene, ranges)
+        for pose, ranges in zip(poses(data, rows), expected, strict=False):
+            robot._scan(
+                *pose, data.laser_angles, robot._LASER_HEIGHT, robot._LASER_RANGE, floors[1].scene, ranges
+            )
         assert np.abs(data.laser[rows] - expected).max() < 6 * robot._LASER_NOISE
     assert data.laser.min() > 0 and data.laser.max() <= robot._LASER_RANGE
 
@@ -231,12 +255,19 @@ def test_furniture_moves_between_the_sessions():
     for name in ("walls", "doorways", "rooms"):
         np.testing.assert_array_equal(getattr(before, name), getattr(after, name))
     assert sorted(before.kinds) != sorted(after.kinds)
-    same = {tuple(r) for r in np.round(before.furniture, 9)} & {tuple(r) for r in np.round(after.furniture, 9)}
+    same = {tuple(r) for r in np.round(before.furniture, 9)} & {
+        tuple(r) for r in np.round(after.furniture, 9)
+    }
     assert 0.3 * len(before.kinds) < len(same) < 0.9 * len(before.kinds)
-    assert before.furniture.shape == (len(before.kinds), 4) and np.all(before.furniture[:, :2] < before.furniture[:, 2:])
+    assert before.furniture.shape == (len(before.kinds), 4) and np.all(
+        before.furniture[:, :2] < before.furniture[:, 2:]
+    )
     # Every piece lies inside a room or on its walls.
     for x0, y0, x1, y1 in np.concatenate([before.furniture, after.furniture]):
-        assert any(a - 0.21 <= x0 and b - 0.21 <= y0 and x1 <= c + 0.21 and y1 <= d + 0.21 for a, b, c, d in before.rooms)
+        assert any(
+            a - 0.21 <= x0 and b - 0.21 <= y0 and x1 <= c + 0.21 and y1 <= d + 0.21
+            for a, b, c, d in before.rooms
+        )
 
 
 def test_furniture_does_not_interpenetrate():
@@ -246,9 +277,12 @@ def test_furniture_does_not_interpenetrate():
             plan = robot_floor(seed, session)
             loose = ("chair", "stool")  # a chair may stand partly under its desk
             standing = [
-                k for k, item in enumerate(floor.items)
-                if item.kind not in loose and floor.scene[floor.owner == k, robot._Z0].min() < 0.2 and item.kind != "door leaf"
-            ]  # fmt: skip
+                k
+                for k, item in enumerate(floor.items)
+                if item.kind not in loose
+                and floor.scene[floor.owner == k, robot._Z0].min() < 0.2
+                and item.kind != "door leaf"
+            ]
             for i, k in enumerate(standing):
                 for other in standing[:i]:
                     a, b = plan.furniture[k], plan.furniture[other]

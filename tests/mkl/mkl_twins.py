@@ -243,10 +243,10 @@ def conic_optimum(K, y, p, C, alpha=0.0, loss="multiclass", tolerance=1e-10):
     """
     n, n_classes = y.size, int(y.max()) + 1
     lam = 1.0 / (C * n)
-    maps = [features for features in _feature_maps(K)]
+    maps = list(_feature_maps(K))
     width = n_classes if loss == "multiclass" else 1
     blocks = [cp.Variable((features.shape[1], width)) if features.shape[1] else None for features in maps]
-    used = [(features, block) for features, block in zip(maps, blocks) if block is not None]
+    used = [(features, block) for features, block in zip(maps, blocks, strict=False) if block is not None]
     if not used:
         return 1.0, np.zeros(len(maps))
     scores = sum(features @ block for features, block in used)

@@ -21,7 +21,12 @@ def make_task(seed, n=24, n_classes=3, n_kernels=3):
         F /= np.linalg.norm(F, axis=1, keepdims=True)
         stack.append(F @ F.T)
         hidden.append(F[:, 0])
-    signs = np.array([np.where(hidden[k % n_kernels] + 0.3 * rng.normal(size=n) > 0.0, 1.0, -1.0) for k in range(n_classes)])
+    signs = np.array(
+        [
+            np.where(hidden[k % n_kernels] + 0.3 * rng.normal(size=n) > 0.0, 1.0, -1.0)
+            for k in range(n_classes)
+        ]
+    )
     signs[:, 0], signs[:, 1] = 1.0, -1.0
     return np.array(stack), signs
 
@@ -53,7 +58,9 @@ def svm_optimum(kernel, signs, C):
     """H of one class on one kernel."""
     F = _root(kernel)
     w = cp.Variable(F.shape[1])
-    return _solved(cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + C * cp.sum(cp.pos(1 - cp.multiply(signs, F @ w))))))
+    return _solved(
+        cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + C * cp.sum(cp.pos(1 - cp.multiply(signs, F @ w)))))
+    )
 
 
 def _shared(stack, signs, C, combine):

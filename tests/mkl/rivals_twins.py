@@ -39,11 +39,15 @@ def conic_binary(K, signs, p, C, bias=True, tolerance=1e-10):
         constraints.append(length <= size)
         objective += cp.square(size) / (2.0 * C * n)
     value = 1.0
-    for _ in range(2):  # the solver's tolerances are absolute: the second time in a unit in which the optimum is 1
+    for _ in range(
+        2
+    ):  # the solver's tolerances are absolute: the second time in a unit in which the optimum is 1
         problem = cp.Problem(cp.Minimize(objective / value), constraints)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            problem.solve(solver=cp.CLARABEL, tol_gap_abs=tolerance, tol_gap_rel=tolerance, tol_feas=tolerance)
+            problem.solve(
+                solver=cp.CLARABEL, tol_gap_abs=tolerance, tol_gap_rel=tolerance, tol_feas=tolerance
+            )
         value *= float(problem.value)
     return value
 
@@ -55,7 +59,9 @@ def conic_one_versus_all(K, y, p, C, **options):
 
 def plain_block_norms(K, coef):
     """``sqrt(coef' K_j coef)``."""
-    return np.sqrt(np.maximum(0.0, np.einsum("i,jik,k->j", coef, np.asarray(K, dtype=np.float64), coef, optimize=True)))
+    return np.sqrt(
+        np.maximum(0.0, np.einsum("i,jik,k->j", coef, np.asarray(K, dtype=np.float64), coef, optimize=True))
+    )
 
 
 def binary_columns(model, n):
@@ -63,7 +69,11 @@ def binary_columns(model, n):
     coef = np.zeros((n, model.classes_.size))
     coef[model.support_] = model.dual_coef_
     if model.classes_.size == 2:  # the decision value is the difference of the two columns
-        return (coef[:, 1] - coef[:, 0])[None], model.kernel_weights_[:1], (model.intercept_[1:] - model.intercept_[:1])
+        return (
+            (coef[:, 1] - coef[:, 0])[None],
+            model.kernel_weights_[:1],
+            (model.intercept_[1:] - model.intercept_[:1]),
+        )
     return coef.T, model.kernel_weights_, model.intercept_
 
 

@@ -22,11 +22,11 @@ from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OBSCURE, OM2, UFOMKL, MKLProblem, PegasosMKL, duality_gap, objective, solve_reference
 
 PROBLEMS = [
-    dict(n=25, n_kernels=3, n_classes=3, p=1.3, C=1.0, alpha=0.0, loss="multiclass"),
-    dict(n=30, n_kernels=4, n_classes=4, p="auto", C=10.0, alpha=0.01, loss="multiclass"),
-    dict(n=20, n_kernels=2, n_classes=2, p=2.0, C=0.1, alpha=0.0, loss="hinge"),
-    dict(n=25, n_kernels=5, n_classes=2, p=1.01, C=1.0, alpha=0.05, loss="hinge"),
-    dict(n=20, n_kernels=1, n_classes=5, p=1.5, C=100.0, alpha=0.0, loss="multiclass"),
+    {"n": 25, "n_kernels": 3, "n_classes": 3, "p": 1.3, "C": 1.0, "alpha": 0.0, "loss": "multiclass"},
+    {"n": 30, "n_kernels": 4, "n_classes": 4, "p": "auto", "C": 10.0, "alpha": 0.01, "loss": "multiclass"},
+    {"n": 20, "n_kernels": 2, "n_classes": 2, "p": 2.0, "C": 0.1, "alpha": 0.0, "loss": "hinge"},
+    {"n": 25, "n_kernels": 5, "n_classes": 2, "p": 1.01, "C": 1.0, "alpha": 0.05, "loss": "hinge"},
+    {"n": 20, "n_kernels": 1, "n_classes": 5, "p": 1.5, "C": 100.0, "alpha": 0.0, "loss": "multiclass"},
 ]
 
 
@@ -34,7 +34,9 @@ PROBLEMS = [
 def solved(index):
     """Problem number `index`: kernels, labels, settings, numeric p, factor, optimum."""
     settings = dict(PROBLEMS[index])
-    K, y = make_stack(np.random.default_rng(index), settings.pop("n"), settings.pop("n_kernels"), settings.pop("n_classes"))
+    K, y = make_stack(
+        np.random.default_rng(index), settings.pop("n"), settings.pop("n_kernels"), settings.pop("n_classes")
+    )
     p = auto_p(len(K)) if settings["p"] == "auto" else settings["p"]
     optimum, _ = conic_optimum(K, y, p, settings["C"], settings["alpha"], settings["loss"])
     return K, y, settings, p, 0.5 if settings["loss"] == "hinge" else 1.0, optimum
@@ -52,7 +54,10 @@ def random_dual_point(index, seed, share, size):
 
 
 points = st.tuples(
-    st.integers(0, len(PROBLEMS) - 1), st.integers(0, 2**32 - 1), st.floats(0.0, 1.0), st.sampled_from([1e-6, 0.01, 0.3, 1.0, 5.0])
+    st.integers(0, len(PROBLEMS) - 1),
+    st.integers(0, 2**32 - 1),
+    st.floats(0.0, 1.0),
+    st.sampled_from([1e-6, 0.01, 0.3, 1.0, 5.0]),
 )
 
 
@@ -98,7 +103,9 @@ def test_objective_is_a_plain_computation(point, seed):
     wanted = plain_objective(K, y, A, weights, p, keywords["C"], keywords["alpha"], factor)
     np.testing.assert_allclose(class_scores(K, A, weights, factor), np.tensordot(weights, K, 1) @ dual_coef)
     assert objective(K, y, dual_coef, weights, **keywords) == pytest.approx(wanted, rel=1e-10)
-    assert objective(KernelBank.from_stack(K), y, dual_coef, weights, **keywords) == pytest.approx(wanted, rel=1e-10)
+    assert objective(KernelBank.from_stack(K), y, dual_coef, weights, **keywords) == pytest.approx(
+        wanted, rel=1e-10
+    )
     assert wanted >= optimum * (1.0 - 1e-7)
 
     other = random_dual_point(index, dual_seed, 1.0, 1.0)
@@ -125,12 +132,16 @@ def test_estimators_report_their_objective(cls, index, dtype):
     K, y, keywords, p, factor, optimum = solved(index)
     takes_alpha = cls in (OM2, UFOMKL)
     keywords = keywords if takes_alpha else {**keywords, "alpha": 0.0}
-    given_to = keywords if takes_alpha else {name: value for name, value in keywords.items() if name != "alpha"}
+    given_to = (
+        keywords if takes_alpha else {name: value for name, value in keywords.items() if name != "alpha"}
+    )
     model = cls("precomputed", n_epochs=15, random_state=0, **given_to).fit(K.astype(dtype), y)
     coef = np.zeros((y.size, model.classes_.size))
     coef[model.support_] = model.dual_coef_
     tolerance = 1e-4 if dtype == np.float32 else 1e-9
-    assert model.objective_ == pytest.approx(objective(K, y, coef, model.kernel_weights_, **keywords), rel=tolerance)
+    assert model.objective_ == pytest.approx(
+        objective(K, y, coef, model.kernel_weights_, **keywords), rel=tolerance
+    )
     # an honest gap: the optimum lies between the bound and the objective
     if keywords["alpha"] == PROBLEMS[index]["alpha"]:
         assert model.objective_ - model.dual_gap_ <= optimum + 1e-5 * optimum
@@ -155,7 +166,9 @@ def test_reference_closes_the_gap_of_its_own_dual_point(index):
     K, y, keywords, p, factor, optimum = solved(index)
     result = solve_reference(MKLProblem(KernelBank.from_stack(K), y, int(y.max()) + 1, **keywords), tol=1e-6)
     point = result.extra["dual_point"]
-    certificate = duality_gap(K, y, point, dual_coef=factor * result.dual_coef, kernel_weights=result.kernel_weights, **keywords)
+    certificate = duality_gap(
+        K, y, point, dual_coef=factor * result.dual_coef, kernel_weights=result.kernel_weights, **keywords
+    )
     assert 0.0 <= certificate.gap <= 1.1e-6 * certificate.objective
     assert certificate.dual_value <= optimum * (1.0 + 1e-7) <= certificate.objective * (1.0 + 2e-7)
     # the primal point that belongs to the dual one is near too
@@ -163,23 +176,35 @@ def test_reference_closes_the_gap_of_its_own_dual_point(index):
 
 
 BAD = {
-    "dual_point of a wrong shape": (dict(dual_point=np.zeros((3, 3))), "dual_point must have shape"),
-    "dual_point negative": (dict(dual_point=np.full((25, 3), -0.1)), "dual_point must be non-negative"),
-    "dual_point NaN": (dict(dual_point=np.full((25, 3), np.nan)), "dual_point must be finite"),
-    "dual_coef of a wrong shape": (dict(dual_coef=np.zeros((3, 3)), kernel_weights=np.ones(3)), "dual_coef must have shape"),
-    "dual_coef NaN": (dict(dual_coef=np.full((25, 3), np.nan), kernel_weights=np.ones(3)), "dual_coef must be finite"),
-    "dual_coef alone": (dict(dual_coef=np.zeros((25, 3))), "kernel_weights"),
-    "kernel_weights alone": (dict(kernel_weights=np.ones(3)), "kernel_weights|dual_coef"),
-    "kernel_weights of a wrong shape": (dict(dual_coef=np.zeros((25, 3)), kernel_weights=np.ones(2)), "kernel_weights must have shape"),
-    "kernel_weights NaN": (dict(dual_coef=np.zeros((25, 3)), kernel_weights=np.full(3, np.nan)), "kernel_weights must be finite"),
-    "one class": (dict(y=np.zeros(25)), "y must hold at least 2 classes"),
-    "y too short": (dict(y=np.arange(24) % 3), "y must have 25 entries"),
-    "kernels not square": (dict(kernels=np.zeros((3, 25, 24))), "n_kernels, n, n"),
-    "p": (dict(p=0.5), "p must be"),
-    "C": (dict(C=-1.0), "C must be"),
-    "alpha": (dict(alpha=-1.0), "alpha must be"),
-    "loss": (dict(loss="square"), "loss must be"),
-    "hinge with three classes": (dict(loss="hinge"), "loss='hinge' needs exactly 2 classes"),
+    "dual_point of a wrong shape": ({"dual_point": np.zeros((3, 3))}, "dual_point must have shape"),
+    "dual_point negative": ({"dual_point": np.full((25, 3), -0.1)}, "dual_point must be non-negative"),
+    "dual_point NaN": ({"dual_point": np.full((25, 3), np.nan)}, "dual_point must be finite"),
+    "dual_coef of a wrong shape": (
+        {"dual_coef": np.zeros((3, 3)), "kernel_weights": np.ones(3)},
+        "dual_coef must have shape",
+    ),
+    "dual_coef NaN": (
+        {"dual_coef": np.full((25, 3), np.nan), "kernel_weights": np.ones(3)},
+        "dual_coef must be finite",
+    ),
+    "dual_coef alone": ({"dual_coef": np.zeros((25, 3))}, "kernel_weights"),
+    "kernel_weights alone": ({"kernel_weights": np.ones(3)}, "kernel_weights|dual_coef"),
+    "kernel_weights of a wrong shape": (
+        {"dual_coef": np.zeros((25, 3)), "kernel_weights": np.ones(2)},
+        "kernel_weights must have shape",
+    ),
+    "kernel_weights NaN": (
+        {"dual_coef": np.zeros((25, 3)), "kernel_weights": np.full(3, np.nan)},
+        "kernel_weights must be finite",
+    ),
+    "one class": ({"y": np.zeros(25)}, "y must hold at least 2 classes"),
+    "y too short": ({"y": np.arange(24) % 3}, "y must have 25 entries"),
+    "kernels not square": ({"kernels": np.zeros((3, 25, 24))}, "n_kernels, n, n"),
+    "p": ({"p": 0.5}, "p must be"),
+    "C": ({"C": -1.0}, "C must be"),
+    "alpha": ({"alpha": -1.0}, "alpha must be"),
+    "loss": ({"loss": "square"}, "loss must be"),
+    "hinge with three classes": ({"loss": "hinge"}, "loss='hinge' needs exactly 2 classes"),
 }
 
 
@@ -187,11 +212,11 @@ BAD = {
 def test_bad_arguments(bad):
     change, message = BAD[bad]
     K, y, *_ = solved(0)
-    good = dict(kernels=K, y=y, dual_point=np.zeros((25, 3)))
+    good = {"kernels": K, "y": y, "dual_point": np.zeros((25, 3))}
     with pytest.raises(ValueError, match=message):
         duality_gap(**{**good, **change})
     change = {name: value for name, value in change.items() if name != "dual_point"}
     if change and not bad.endswith("alone"):
-        good = dict(kernels=K, y=y, dual_coef=np.zeros((25, 3)), kernel_weights=np.ones(3))
+        good = {"kernels": K, "y": y, "dual_coef": np.zeros((25, 3)), "kernel_weights": np.ones(3)}
         with pytest.raises(ValueError, match=message):
             objective(**{**good, **change})

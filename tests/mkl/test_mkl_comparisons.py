@@ -5,12 +5,12 @@ import pandas as pd
 import pytest
 
 from cuelearn import datasets
+from cuelearn.book.protocols import Sweep
 from cuelearn.experiments import cue_tasks
 from cuelearn.experiments import mkl as exp
 from cuelearn.experiments.mkl import rivals
 from cuelearn.experiments.mkl.online import OMCLOnKernels
 from cuelearn.experiments.mkl.tasks import permutation_task
-from cuelearn.book.protocols import Sweep
 from cuelearn.omcl import OMCL, KernelPerceptron, PassiveAggressive
 
 GRIDS = {"C": (1.0, 100.0), "p": (1.25, 2.0), "alpha": (0.005,)}
@@ -38,9 +38,13 @@ def test_every_method_of_the_registry_has_a_grid_within_the_papers():
         assert method.like in ("", *exp.METHODS), name
         if method.estimator is OMCLOnKernels:
             continue  # the second layer's C is another parameter
-        assert method.grid.get("C", exp.C_GRID) == exp.C_GRID and method.grid.get("p", exp.P_GRID) == exp.P_GRID
+        assert (
+            method.grid.get("C", exp.C_GRID) == exp.C_GRID and method.grid.get("p", exp.P_GRID) == exp.P_GRID
+        )
         assert method.grid or method.like or method.own, f"{name}: nothing says how its parameters are chosen"
-        assert not (method.grid and method.like) and not set(method.grid) & set(method.own), f"{name}: two ways of choosing one parameter"
+        assert not (method.grid and method.like) and not set(method.grid) & set(method.own), (
+            f"{name}: two ways of choosing one parameter"
+        )
 
 
 def test_the_choice_is_the_best_of_the_grid_and_shared_where_the_problem_is(sweep, mfeat):
@@ -56,7 +60,16 @@ def test_the_choice_is_the_best_of_the_grid_and_shared_where_the_problem_is(swee
 
 def test_ties_go_to_the_plainer_model(sweep, mfeat, monkeypatch):
     monkeypatch.setattr(rivals, "validation_accuracy", _tied)
-    chosen, _ = exp.choose(sweep(), "mfeat-6", 60, ["LpMKL", "UFOMKL"], 0, n_folds=2, grids={**GRIDS, "alpha": (0.001, 0.01)}, data=mfeat)
+    chosen, _ = exp.choose(
+        sweep(),
+        "mfeat-6",
+        60,
+        ["LpMKL", "UFOMKL"],
+        0,
+        n_folds=2,
+        grids={**GRIDS, "alpha": (0.001, 0.01)},
+        data=mfeat,
+    )
     assert chosen == {"LpMKL": {"C": 1.0, "p": 2.0}, "UFOMKL": {"C": 1.0, "alpha": 0.01}}
 
 
@@ -88,9 +101,18 @@ def test_compare_times_everybody_on_the_same_split(sweep, mfeat):
 
 
 def test_curves_of_batch_and_stochastic_methods_have_one_form(sweep, mfeat):
-    params = {"OBSCURE": {"C": 10.0, "p": 1.25}, "SILPMKL": {"C": 10.0}, "MCMKL": {"C": 10.0}, "LpMKL": {"C": 10.0, "p": 1.25}}
+    params = {
+        "OBSCURE": {"C": 10.0, "p": 1.25},
+        "SILPMKL": {"C": 10.0},
+        "MCMKL": {"C": 10.0},
+        "LpMKL": {"C": 10.0, "p": 1.25},
+    }
     runs = exp.curves_of(sweep(), "mfeat-6", 60, 300, list(params), params, [0, 1], n_epochs=10, data=mfeat)
-    exact = sweep("optimum").frame(exp.optimum, [dict(task="mfeat-6", n_train=60, seed=s, C=10.0, p=1.25) for s in (0, 1)], data=mfeat)
+    exact = sweep("optimum").frame(
+        exp.optimum,
+        [{"task": "mfeat-6", "n_train": 60, "seed": s, "C": 10.0, "p": 1.25} for s in (0, 1)],
+        data=mfeat,
+    )
     runs = exp.against_bounds(runs, exact)
     for _, run in runs.groupby(["method", "seed"]):
         assert run["seconds"].is_monotonic_increasing and run["n_updates"].is_monotonic_increasing
@@ -102,19 +124,32 @@ def test_curves_of_batch_and_stochastic_methods_have_one_form(sweep, mfeat):
 
 
 def test_online_curves_start_with_the_first_pass_in_order():
-    for method, params in (("OM2", {"p": 1.25}), ("KernelPA", {"C": 1.0}), ("KernelPA best", {"C": 1.0}), ("OMCL-PERC", {"C": 0.1})):
+    for method, params in (
+        ("OM2", {"p": 1.25}),
+        ("KernelPA", {"C": 1.0}),
+        ("KernelPA best", {"C": 1.0}),
+        ("OMCL-PERC", {"C": 0.1}),
+    ):
         once = exp.online_curves("mfeat-6", 60, 300, 0, method, params, [1])
         twice = exp.online_curves("mfeat-6", 60, 300, 0, method, params, [1, 2])
         online = twice[twice["what"] == "online"]
-        assert online["error"].iloc[0] == 1.0 or method != "OM2"  # nothing learnt yet: a tie, which is a mistake
-        pd.testing.assert_series_equal(once[once["what"] == "online"]["error"], online["error"], check_index=False)
+        assert (
+            online["error"].iloc[0] == 1.0 or method != "OM2"
+        )  # nothing learnt yet: a tie, which is a mistake
+        pd.testing.assert_series_equal(
+            once[once["what"] == "online"]["error"], online["error"], check_index=False
+        )
         assert twice[twice["what"] == "test"]["at"].tolist() == [1, 2]
 
 
 def test_omcl_on_a_bank_is_omcl():
     loaded = exp.load_task("mfeat-6", 60, 40, 0)
     mine = OMCLOnKernels(C=0.1, random_state=0).fit(loaded.bank, loaded.labels)
-    plain = OMCL([(f"cue {j}", KernelPerceptron("precomputed"), j) for j in range(6)], PassiveAggressive(C=0.1), verbose=False)
+    plain = OMCL(
+        [(f"cue {j}", KernelPerceptron("precomputed"), j) for j in range(6)],
+        PassiveAggressive(C=0.1),
+        verbose=False,
+    )
     plain.fit(np.ascontiguousarray(loaded.bank.stack), loaded.labels)
     across = np.concatenate([block for _, block in loaded.cross.blocks()], axis=1)
     assert np.array_equal(mine.predict(loaded.cross), plain.predict(across))
@@ -124,9 +159,14 @@ def test_omcl_on_a_bank_is_omcl():
 def test_places_have_one_kernel_a_cue_and_validate_on_a_drive(places):
     task = exp.get_task("robot", 0, 0, 0, cues=places["cues"])
     split = cue_tasks.Split(*places["cues"]["splits"][0])
-    assert task.bank.n_kernels == len(places["cues"]["data"]["cues"]) and task.labels.size == split.train.size == 60
+    assert (
+        task.bank.n_kernels == len(places["cues"]["data"]["cues"])
+        and task.labels.size == split.train.size == 60
+    )
     inner, held = task.validation
-    assert np.array_equal(inner, split.inner) and np.array_equal(held, split.held) and not set(inner) & set(held)
+    assert (
+        np.array_equal(inner, split.inner) and np.array_equal(held, split.held) and not set(inner) & set(held)
+    )
     assert rivals.folds_of(task, 5, 0) == [task.validation]
     assert exp.get_task("robot", 0, 0, 0, cues=places["cues"]) is task  # made once for consecutive points
     other = permutation_task(2, places["cues"])
@@ -136,10 +176,28 @@ def test_places_have_one_kernel_a_cue_and_validate_on_a_drive(places):
 def test_a_sweep_over_places(places, sweep):
     methods = ["OM2", "SILPMKL"]
     chosen, _ = exp.choose(sweep(), "robot", 0, methods, 0, n_folds=2, grids=GRIDS, **places)
-    table = exp.compare_all(sweep("compare"), "robot", [0], 0, methods + ["OBSCURE"], {**chosen, "OBSCURE": {"C": 1.0, "p": 2.0}}, [0, 2], **places)
+    table = exp.compare_all(
+        sweep("compare"),
+        "robot",
+        [0],
+        0,
+        methods + ["OBSCURE"],
+        {**chosen, "OBSCURE": {"C": 1.0, "p": 2.0}},
+        [0, 2],
+        **places,
+    )
     assert set(table["seed"]) == {0, 2} and table["test_error"].between(0, 1).all()
     with pytest.raises(ValueError, match="data"):
-        exp.compare_all(sweep("again"), "robot", [0], 0, ["OBSCURE"], {"OBSCURE": {"C": 1.0, "p": 2.0}}, [0], cues=places["cues"])
+        exp.compare_all(
+            sweep("again"),
+            "robot",
+            [0],
+            0,
+            ["OBSCURE"],
+            {"OBSCURE": {"C": 1.0, "p": 2.0}},
+            [0],
+            cues=places["cues"],
+        )
 
 
 def test_two_stages_end_where_they_say():
@@ -156,7 +214,9 @@ def test_chosen_parameters_in_words():
 
 
 def test_a_method_that_chooses_itself_takes_the_rest_from_another(sweep, mfeat):
-    chosen, _ = exp.choose(sweep(), "mfeat-6", 60, ["LPBeta per class", "LPBeta"], 0, n_folds=2, grids=GRIDS, data=mfeat)
+    chosen, _ = exp.choose(
+        sweep(), "mfeat-6", 60, ["LPBeta per class", "LPBeta"], 0, n_folds=2, grids=GRIDS, data=mfeat
+    )
     assert chosen["LPBeta per class"]["C"] == chosen["LPBeta"]["C"] in GRIDS["C"]
     assert 0 < chosen["LPBeta per class"]["nu"] < 1 and 0 < chosen["LPBeta"]["nu"] < 1
     table = exp.compare("mfeat-6", 60, 300, 0, [[m, p] for m, p in chosen.items()])

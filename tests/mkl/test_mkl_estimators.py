@@ -42,7 +42,9 @@ def same(one, other):
 # ------------------------------------------------------------------ scikit-learn
 
 
-@parametrize_with_checks([cls() for cls in ALL] + [OM2(n_epochs=3, shuffle=True, random_state=0), OBSCURE(tol=0.5, random_state=0)])
+@parametrize_with_checks(
+    [cls() for cls in ALL] + [OM2(n_epochs=3, shuffle=True, random_state=0), OBSCURE(tol=0.5, random_state=0)]
+)
 def test_scikit_learn_checks(estimator, check):
     """Every check passes: none is listed as an expected failure."""
     check(estimator)
@@ -65,7 +67,9 @@ def test_grid_search_over_a_pipeline_with_cues(cls, data, new):
     name = cls.__name__.lower()
     grid = {f"{name}__C": [0.1, 1.0], f"{name}__kernels": [CUES, CUES[1:]]}
     search = GridSearchCV(pipeline, grid, cv=3).fit(X, y)
-    assert search.best_params_[f"{name}__kernels"] == CUES  # the cues left out by the other choice are the good ones
+    assert (
+        search.best_params_[f"{name}__kernels"] == CUES
+    )  # the cues left out by the other choice are the good ones
     assert search.score(*new) > 0.85
     assert cross_val_score(search.best_estimator_, X, y, cv=3).mean() > 0.85
 
@@ -101,8 +105,16 @@ def test_all_forms_of_input_agree(cls, data, new):
     same(from_X, from_bank)
     assert from_stack.n_features_in_ == from_bank.n_features_in_ == 90
     wanted = from_X.decision_function(new[0])
-    for model, rows_of_new in ((from_stack, rows), (from_bank, rows), (from_bank, cross), (from_stack, cross), (from_X, cross)):
-        np.testing.assert_allclose(model.decision_function(rows_of_new), wanted, atol=1e-5 * np.abs(wanted).max())
+    for model, rows_of_new in (
+        (from_stack, rows),
+        (from_bank, rows),
+        (from_bank, cross),
+        (from_stack, cross),
+        (from_X, cross),
+    ):
+        np.testing.assert_allclose(
+            model.decision_function(rows_of_new), wanted, atol=1e-5 * np.abs(wanted).max()
+        )
         np.testing.assert_array_equal(model.predict(rows_of_new), from_X.predict(new[0]))
 
 
@@ -136,8 +148,12 @@ def test_shapes_and_prediction_formula(cls, data, new):
         assert model.dual_coef_.shape == (model.support_.size, n_classes)
         assert model.kernel_weights_.shape == ((n_classes, 3) if cls in ONE_VERSUS_ALL else (3,))
         assert (np.diff(model.support_) > 0).all()
-        weights = np.broadcast_to(model.kernel_weights_, (n_classes, 3))  # a row for each class, or one for all
-        scores = np.einsum("cj,jni,ic->nc", weights, cross[:, :, model.support_].astype(float), model.dual_coef_)
+        weights = np.broadcast_to(
+            model.kernel_weights_, (n_classes, 3)
+        )  # a row for each class, or one for all
+        scores = np.einsum(
+            "cj,jni,ic->nc", weights, cross[:, :, model.support_].astype(float), model.dual_coef_
+        )
         scores = scores + getattr(model, "intercept_", 0.0)
         wanted = scores[:, 1] - scores[:, 0] if n_classes == 2 else scores
         found = model.decision_function(new[0])
@@ -188,7 +204,7 @@ def test_average_kernel_is_libsvm_on_the_mean(n_classes, C):
     same(model, threaded)
 
 
-@pytest.mark.parametrize("cls, options", [(BestKernelSVM, {}), (KernelPA, dict(kernel="best", n_epochs=3))])
+@pytest.mark.parametrize("cls, options", [(BestKernelSVM, {}), (KernelPA, {"kernel": "best", "n_epochs": 3})])
 def test_best_kernel(cls, options, data, new):
     X, y = data
     order = [CUES[2], CUES[0], CUES[1]]
@@ -204,7 +220,9 @@ def test_best_kernel(cls, options, data, new):
 
     if cls is BestKernelSVM:
         alone = AverageKernelSVM([CUES[0]]).fit(X, y)
-        np.testing.assert_allclose(model.decision_function(new[0]), alone.decision_function(new[0]), atol=1e-9)
+        np.testing.assert_allclose(
+            model.decision_function(new[0]), alone.decision_function(new[0]), atol=1e-9
+        )
     else:
         alone = KernelPA([CUES[0]], n_epochs=3, random_state=0).fit(X, y)
         assert alone.score(*new) > 0.85
@@ -222,7 +240,16 @@ def test_passive_aggressive_on_a_chosen_kernel(kernel, data):
 # ------------------------------------------------------------------ history, stopping, callbacks
 
 
-COLUMNS_OF_HISTORY = ["step", "epoch", "seconds", "n_updates", "n_support", "online_error", "objective", "dual_gap"]
+COLUMNS_OF_HISTORY = [
+    "step",
+    "epoch",
+    "seconds",
+    "n_updates",
+    "n_support",
+    "online_error",
+    "objective",
+    "dual_gap",
+]
 
 
 @pytest.mark.parametrize("measure", ["auto", "end", "every", "geometric"])
@@ -271,7 +298,9 @@ def test_tol_stops_on_the_gap(cls, data):
 @pytest.mark.parametrize("cls", STOCHASTIC)
 def test_a_tolerance_that_is_missed_warns(cls, data):
     X, y = data
-    with pytest.warns(ConvergenceWarning, match=r"did not reach tol=1e-09: the relative duality gap is .* after \d+ epochs"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"did not reach tol=1e-09: the relative duality gap is .* after \d+ epochs"
+    ):
         model = make(cls, CUES, tol=1e-9, n_epochs=3).fit(X, y)
     assert not model.converged_
     assert model.dual_gap_ > 1e-9 * model.objective_
@@ -348,7 +377,8 @@ def test_refitting_starts_anew(cls, sampling, data):
 @pytest.mark.parametrize("memory", [2e9, 3e5])
 @pytest.mark.parametrize(
     "cls, scores",
-    [(cls, scores) for cls in STOCHASTIC for scores in ("recompute", "maintain")] + [(cls, None) for cls in SINGLE + ROUNDS],
+    [(cls, scores) for cls in STOCHASTIC for scores in ("recompute", "maintain")]
+    + [(cls, None) for cls in SINGLE + ROUNDS],
 )
 def test_same_bits_for_any_number_of_threads(cls, memory, scores):
     """DESIGN, promise 4, for a resident bank and for rows computed on demand."""
@@ -362,8 +392,15 @@ def test_same_bits_for_any_number_of_threads(cls, memory, scores):
         numba.set_num_threads(threads)
         with threadpool_limits(threads):
             model = make(cls, CUES, **options).fit(X, y)
-            found.append((model.dual_coef_, model.kernel_weights_, model.decision_function(X_new), getattr(model, "objective_", 0.0),
-                          getattr(model, "dual_gap_", 0.0)))  # fmt: skip
+            found.append(
+                (
+                    model.dual_coef_,
+                    model.kernel_weights_,
+                    model.decision_function(X_new),
+                    getattr(model, "objective_", 0.0),
+                    getattr(model, "dual_gap_", 0.0),
+                )
+            )
     for one, two in zip(*found, strict=True):
         np.testing.assert_array_equal(one, two)
 
@@ -376,7 +413,11 @@ BAD_PARAMETERS = [
     *[(STOCHASTIC, "p", value) for value in (1.0, 2.5, 0, "car", None, True, np.nan, [1.5])],
     *[(ALL, "C", value) for value in NUMBERS],
     *[([OM2, UFOMKL], "alpha", value) for value in (-0.1, np.nan, np.inf, "0", None)],
-    *[([*STOCHASTIC, KernelPA], "n_epochs", value) for value in COUNTS if not (value == 0 and value is not False)],
+    *[
+        ([*STOCHASTIC, KernelPA], "n_epochs", value)
+        for value in COUNTS
+        if not (value == 0 and value is not False)
+    ],
     *[([OM2, PegasosMKL, UFOMKL, KernelPA], "n_epochs", 0)],
     *[([OBSCURE], "n_epochs_online", value) for value in (-1, 0.5, None, "1", np.nan)],
     *[([OBSCURE], "eta", value) for value in NUMBERS],
@@ -390,12 +431,18 @@ BAD_PARAMETERS = [
     *[([LpMKL], "p", value) for value in (1.0, 2.5, 0, "car", None, True, np.nan, [1.5])],
     *[(ROUNDS, "tol", value) for value in NUMBERS],
     *[(ROUNDS, "max_iter", value) for value in COUNTS],
-    *[([OBSCURE, UFOMKL, KernelPA, BestKernelSVM], "random_state", value) for value in ("zero", -1, 1.5, [1], True)],
+    *[
+        ([OBSCURE, UFOMKL, KernelPA, BestKernelSVM], "random_state", value)
+        for value in ("zero", -1, 1.5, [1], True)
+    ],
     *[(ALL, "memory", value) for value in (-1.0, np.nan, "2 GB", None)],
-    *[(ALL, "kernels", value) for value in ("rbf", [], [("a", RBF())], [("a", "rbf", [0])], 3, [("a", RBF(), [99])])],
+    *[
+        (ALL, "kernels", value)
+        for value in ("rbf", [], [("a", RBF())], [("a", "rbf", [0])], 3, [("a", RBF(), [99])])
+    ],
     *[([BestKernelSVM], "cv", value) for value in (1, 0, 2.5, None, "3", np.nan)],
     *[([KernelPA], "kernel", value) for value in ("none", 3, -1, None, True, 1.5)],
-]  # fmt: skip
+]
 SAME_MEANING = {"kernels": "kernel|column|triple", "memory": "memory", "callback": "callback"}
 
 
@@ -425,7 +472,11 @@ def test_a_bad_parameter_is_one_error_that_names_it(cls, name, value, data):
         (np.full((2, 10, 10), np.nan), np.arange(10) % 2, "NaN|infinite"),
         (np.stack([-np.eye(10)] * 2), np.arange(10) % 2, "diagonal"),
         (np.triu(np.ones((2, 10, 10))), np.arange(10) % 2, "symmetric"),
-        (np.stack([np.eye(10)] * 2), np.arange(9) % 2, "y must have one label per training sample, 10, got 9"),
+        (
+            np.stack([np.eye(10)] * 2),
+            np.arange(9) % 2,
+            "y must have one label per training sample, 10, got 9",
+        ),
         (np.stack([np.eye(10)] * 2), np.zeros(10), "y must hold at least 2 classes"),
         (np.stack([np.eye(10)] * 2), np.linspace(0.0, 1.0, 10), "label type|continuous"),
         (np.stack([np.eye(10)] * 2), np.linspace(0.0, 1.0, 20).reshape(10, 2), "y|label"),
@@ -459,7 +510,9 @@ def test_a_cross_bank_of_another_training_set_is_refused(cls, data, new):
     larger = np.concatenate([X, X])
     for bank in (KernelBank(CUES, larger), KernelBank(CUES, X[:50]), KernelBank(CUES[:2], X)):
         cross = bank.cross(new[0])
-        with pytest.raises(ValueError, match="X must be a cross bank of 3 kernels and 90 training samples, got one of"):
+        with pytest.raises(
+            ValueError, match="X must be a cross bank of 3 kernels and 90 training samples, got one of"
+        ):
             model.predict(cross)
 
 

@@ -23,7 +23,7 @@ def random_problem(seed):
     C = (0.1, 1.0)[seed % 2]
     p = (1.01, 1.25, 2.0, "auto")[seed // 2 % 4]
     alpha = (0.0, 0.01)[seed // 8 % 2]
-    return K, y, dict(p=p, C=C, alpha=alpha, loss=loss)
+    return K, y, {"p": p, "C": C, "alpha": alpha, "loss": loss}
 
 
 def number(p, n_kernels):
@@ -50,7 +50,9 @@ def check(model, K, y, settings, best, precision):
         assert suboptimality <= precision * best
     factor = 0.5 if settings["loss"] == "hinge" else 1.0
     A, weights = primal_point(model, y.size, y.max() + 1, factor)
-    by_hand = plain_objective(K, y, A, weights, number(settings["p"], len(K)), settings["C"], settings["alpha"], factor)
+    by_hand = plain_objective(
+        K, y, A, weights, number(settings["p"], len(K)), settings["C"], settings["alpha"], factor
+    )
     assert model.objective_ == pytest.approx(by_hand, rel=1e-9)
 
 
@@ -117,7 +119,9 @@ def test_reference_agrees_with_the_conic_solver_to_many_digits(p, alpha):
 def test_crammer_singer_solver_alone():
     K, y = make_stack(np.random.default_rng(5), 60, 1, 4)
     coef, _ = solve_crammer_singer(K[0], y, 4, C=5.0, tol=1e-9)
-    assert plain_objective(K, y, coef, np.ones(1), 2.0, 5.0) == pytest.approx(conic_optimum(K, y, 2.0, 5.0)[0], rel=1e-7)
+    assert plain_objective(K, y, coef, np.ones(1), 2.0, 5.0) == pytest.approx(
+        conic_optimum(K, y, 2.0, 5.0)[0], rel=1e-7
+    )
 
 
 @pytest.mark.long
@@ -126,8 +130,14 @@ def test_reference_on_1000_digits_at_large_C(p):
     """A certified relative gap of 1e-4 with 12 kernels, 10 classes and C = 100, in under a minute."""
     data = load_mnist(n_train=1000)
     kinds = {"linear": Linear(), "poly": Poly(), "rbf": RBF()}
-    cues = [(f"{cue}-{kind}", kernel, columns) for cue, columns in data.cues.items() for kind, kernel in kinds.items()]
+    cues = [
+        (f"{cue}-{kind}", kernel, columns)
+        for cue, columns in data.cues.items()
+        for kind, kernel in kinds.items()
+    ]
     bank = KernelBank(cues, data.X[data.train][:1000])
-    result = solve_reference(MKLProblem(bank, data.y[data.train][:1000].astype(int), 10, p=p, C=100.0), tol=1e-4)
+    result = solve_reference(
+        MKLProblem(bank, data.y[data.train][:1000].astype(int), 10, p=p, C=100.0), tol=1e-4
+    )
     assert result.converged and result.dual_gap <= 1e-4 * result.objective
     assert result.history.seconds.iloc[-1] < 60.0

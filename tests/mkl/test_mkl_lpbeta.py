@@ -42,7 +42,9 @@ def make_outputs(seed, n=60, n_kernels=6, n_classes=4, scale=1.0):
     rng = np.random.default_rng(seed)
     labels = np.arange(n) % n_classes
     outputs = -0.8 + 0.5 * rng.normal(size=(n_kernels, n, n_classes)) + 0.3 * rng.normal(size=(n, n_classes))
-    outputs[:, np.arange(n), labels] += np.linspace(0.0, 1.5, n_kernels)[:, None] * rng.uniform(0.3, 1.5, size=n)
+    outputs[:, np.arange(n), labels] += np.linspace(0.0, 1.5, n_kernels)[:, None] * rng.uniform(
+        0.3, 1.5, size=n
+    )
     return scale * outputs, labels
 
 
@@ -60,7 +62,9 @@ def conic_lp(outputs, labels, nu, per_class):
     for i, label in enumerate(labels):
         for c in range(n_classes):
             if c != label:
-                constraints.append(outputs[:, i, label] @ B[label] - outputs[:, i, c] @ B[c] + slack[i] >= rho)
+                constraints.append(
+                    outputs[:, i, label] @ B[label] - outputs[:, i, c] @ B[c] + slack[i] >= rho
+                )
     problem = cp.Problem(cp.Minimize(-rho + cp.sum(slack) / (nu * n)), constraints)
     problem.solve(solver=cp.CLARABEL)
     return float(problem.value), B.value
@@ -79,7 +83,9 @@ def plain_value(outputs, labels, nu, weights, rho):
 
 
 @pytest.mark.parametrize("per_class", [False, True])
-@pytest.mark.parametrize("scale, nu", [(1.0, 0.01), (1.0, 0.1), (1.0, 0.35), (1.0, 0.9), (1.0, 0.999), (1e-4, 0.1), (1e4, 0.35)])
+@pytest.mark.parametrize(
+    "scale, nu", [(1.0, 0.01), (1.0, 0.1), (1.0, 0.35), (1.0, 0.9), (1.0, 0.999), (1e-4, 0.1), (1e4, 0.35)]
+)
 def test_optimum_of_a_conic_solver(scale, nu, per_class):
     """Also below 1/n, where no slack pays, near 1, and for outputs of any size."""
     outputs, labels = make_outputs(0, n=36)
@@ -90,7 +96,9 @@ def test_optimum_of_a_conic_solver(scale, nu, per_class):
     assert found.weights.shape == ((4, 6) if per_class else (6,))
     assert found.weights.min() >= 0.0
     np.testing.assert_allclose(found.weights.sum(axis=-1), 1.0, atol=1e-12)
-    assert plain_value(scale * outputs, labels, nu, found.weights, found.margin) == pytest.approx(found.objective, abs=1e-9 * scale)
+    assert plain_value(scale * outputs, labels, nu, found.weights, found.margin) == pytest.approx(
+        found.objective, abs=1e-9 * scale
+    )
     if not per_class and nu > 0.05:
         np.testing.assert_allclose(found.weights, weights[0], atol=1e-4)
 
@@ -153,7 +161,10 @@ def test_no_weights_are_better_than_the_bound():
 def test_weights_per_class_are_at_least_as_good():
     outputs, labels = make_outputs(5)
     for nu in (0.1, 0.5):
-        assert solve_lp_beta(outputs, labels, nu, per_class=True).objective <= solve_lp_beta(outputs, labels, nu).objective + 1e-10
+        assert (
+            solve_lp_beta(outputs, labels, nu, per_class=True).objective
+            <= solve_lp_beta(outputs, labels, nu).objective + 1e-10
+        )
 
 
 def test_outputs_that_are_all_zero():
@@ -208,7 +219,9 @@ def test_the_whole_method_from_its_parts(per_class):
     train, test = np.arange(60), np.arange(60, 75)
     K_train, y_train = K[:, train][:, :, train], y[train]
     grid, nus = (0.1, 1.0, 10.0), (0.2, 0.5)
-    model = LPBeta("precomputed", C="cv", nu="cv", C_grid=grid, nu_grid=nus, per_class=per_class).fit(K_train, y_train)
+    model = LPBeta("precomputed", C="cv", nu="cv", C_grid=grid, nu_grid=nus, per_class=per_class).fit(
+        K_train, y_train
+    )
     folds = plain_folds(y_train)
     outputs = []
     for j, kernel in enumerate(K_train):
@@ -228,7 +241,9 @@ def test_the_whole_method_from_its_parts(per_class):
     assert model.nu_ == nus[1 if right[1] >= right[0] else 0]
     found = solve_lp_beta(outputs, y_train, model.nu_, per_class)
     np.testing.assert_allclose(model.kernel_weights_, found.weights, atol=1e-6)
-    assert model.objective_ == pytest.approx(found.objective, abs=1e-7) and model.margin_ == pytest.approx(found.margin, abs=1e-6)
+    assert model.objective_ == pytest.approx(found.objective, abs=1e-7) and model.margin_ == pytest.approx(
+        found.margin, abs=1e-6
+    )
     wanted = np.zeros((15, 3))
     for j, weights in enumerate(np.broadcast_to(model.kernel_weights_, (3, 4)).T):
         for c in range(3):
@@ -243,7 +258,9 @@ def test_one_kernel_is_the_plain_svm(n_classes, options):
     K, y = make_stack(np.random.default_rng(1), 60, 1, n_classes)
     train, test = np.arange(45), np.arange(45, 60)
     model = LPBeta("precomputed", C=2.0, **options).fit(K[:, train][:, :, train], y[train])
-    np.testing.assert_array_equal(model.kernel_weights_, np.ones((n_classes, 1) if options.get("per_class") else 1))
+    np.testing.assert_array_equal(
+        model.kernel_weights_, np.ones((n_classes, 1) if options.get("per_class") else 1)
+    )
     wanted = []
     for c in [1] if n_classes == 2 else range(n_classes):
         svm = SVC(C=2.0, kernel="precomputed").fit(K[0][np.ix_(train, train)], y[train] == c)
@@ -277,7 +294,9 @@ def test_permuted_kernels(per_class):
     np.testing.assert_array_equal(other.kernel_accuracy_, one.kernel_accuracy_[order])
 
 
-@pytest.mark.parametrize("options", [{}, {"per_class": True}, {"nu": 0.5}, {"C": "cv", "C_grid": (0.1, 10.0)}])
+@pytest.mark.parametrize(
+    "options", [{}, {"per_class": True}, {"nu": 0.5}, {"C": "cv", "C_grid": (0.1, 10.0)}]
+)
 def test_a_useless_kernel_gets_next_to_nothing(options, data):
     X, y = data
     model = LPBeta(CUES, **options).fit(X, y)
@@ -290,7 +309,13 @@ def test_outputs_never_come_from_the_samples_own_fold(data):
     """A kernel that only recognises samples it has seen: perfect on its training data, worth nothing here."""
     X, y = data
     stack = np.concatenate([KernelBank(CUES[:2], X, dtype=np.float64).stack, [np.eye(90)]])
-    assert min(SVC(C=10.0, kernel="precomputed").fit(np.eye(90), y == c).score(np.eye(90), y == c) for c in range(3)) == 1.0
+    assert (
+        min(
+            SVC(C=10.0, kernel="precomputed").fit(np.eye(90), y == c).score(np.eye(90), y == c)
+            for c in range(3)
+        )
+        == 1.0
+    )
     for options in ({"nu": "cv"}, {"nu": 0.5, "per_class": True}):
         model = LPBeta("precomputed", C=10.0, **options).fit(stack, y)
         assert np.atleast_2d(model.kernel_weights_)[:, 2].max() < 0.05
@@ -302,7 +327,9 @@ def test_a_small_nu_on_a_hard_problem_is_for_small_outputs(data):
     X, y = data
     X = X + 1.2 * np.random.default_rng(9).normal(size=X.shape)
     stack = np.concatenate([KernelBank(CUES[:1], X, dtype=np.float64).stack, [np.eye(90)]])
-    np.testing.assert_allclose(LPBeta("precomputed", nu=0.05).fit(stack, y).kernel_weights_, [0.0, 1.0], atol=1e-6)
+    np.testing.assert_allclose(
+        LPBeta("precomputed", nu=0.05).fit(stack, y).kernel_weights_, [0.0, 1.0], atol=1e-6
+    )
     model = LPBeta("precomputed").fit(stack, y)
     np.testing.assert_allclose(model.kernel_weights_, [1.0, 0.0], atol=1e-6)
     assert model.nu_accuracy_[0] < 0.5 < 0.8 < model.nu_accuracy_.max()
@@ -376,14 +403,23 @@ def test_all_forms_of_input_agree(per_class, data, new):
     rows = np.concatenate([block for _, block in cross.blocks()], axis=1)
     options = {"nu": 0.5, "per_class": per_class}
     from_X = LPBeta(CUES, **options).fit(X, y)
-    from_stack, from_bank = LPBeta("precomputed", **options).fit(bank.stack, y), LPBeta("precomputed", **options).fit(bank, y)
+    from_stack, from_bank = (
+        LPBeta("precomputed", **options).fit(bank.stack, y),
+        LPBeta("precomputed", **options).fit(bank, y),
+    )
     on_demand = LPBeta(CUES, memory=3e4, **options).fit(X, y)
     assert not on_demand.bank_.resident and from_X.bank_.resident
     wanted = from_X.decision_function(new[0])
     for model in (from_stack, from_bank, on_demand):
         np.testing.assert_allclose(model.kernel_weights_, from_X.kernel_weights_, atol=1e-6)
         np.testing.assert_array_equal(model.support_, from_X.support_)
-    for model, sample in ((from_stack, rows), (from_bank, cross), (from_stack, cross), (from_X, cross), (on_demand, new[0])):
+    for model, sample in (
+        (from_stack, rows),
+        (from_bank, cross),
+        (from_stack, cross),
+        (from_X, cross),
+        (on_demand, new[0]),
+    ):
         np.testing.assert_allclose(model.decision_function(sample), wanted, atol=1e-5)
         np.testing.assert_array_equal(model.predict(sample), from_X.predict(new[0]))
     assert from_X.score(*new) > 0.85
@@ -435,7 +471,9 @@ def test_fewer_folds_where_a_class_is_small(data):
     model = LPBeta(CUES).fit(X[keep], y[keep])
     assert model.history_.n_updates.iloc[0] == 3 * 2 * 3
     keep = np.concatenate([np.flatnonzero(y == 0)[:1], np.flatnonzero(y > 0)])
-    with pytest.raises(ValueError, match="y must hold at least 2 samples of every class for cross-validation"):
+    with pytest.raises(
+        ValueError, match="y must hold at least 2 samples of every class for cross-validation"
+    ):
         LPBeta(CUES).fit(X[keep], y[keep])
 
 
@@ -461,7 +499,9 @@ def test_saved_models(labels, options, tmp_path, new):
         cross = KernelBank(CUES, X).cross(new[0])
         np.testing.assert_array_equal(loaded.predict(cross), model.predict(cross))
     loaded.save(tmp_path / "again.npz")
-    np.testing.assert_array_equal(load(tmp_path / "again.npz").decision_function(new[0]), model.decision_function(new[0]))
+    np.testing.assert_array_equal(
+        load(tmp_path / "again.npz").decision_function(new[0]), model.decision_function(new[0])
+    )
     np.testing.assert_array_equal(clone(loaded).fit(X, y).dual_coefs_, model.dual_coefs_)
 
 
@@ -472,14 +512,19 @@ def test_saved_models_of_precomputed_kernels(tmp_path, new):
     model = LPBeta("precomputed").fit(bank, y)
     model.save(tmp_path / "model")
     assert (tmp_path / "model").stat().st_size < bank.stack.nbytes / 2
-    np.testing.assert_array_equal(load(tmp_path / "model").decision_function(cross), model.decision_function(cross))
+    np.testing.assert_array_equal(
+        load(tmp_path / "model").decision_function(cross), model.decision_function(cross)
+    )
 
 
 # ------------------------------------------------------------------ errors
 
 BAD = [
     *[("nu", value) for value in (0.0, 1.0, -0.1, 2, np.nan, np.inf, "auto", None, True, [0.5])],
-    *[("C", value) for value in (0.0, -1.0, np.nan, np.inf, "1", None, True, [1.0], [1.0, 2.0, -3.0], [1.0, "cv", 1.0])],
+    *[
+        ("C", value)
+        for value in (0.0, -1.0, np.nan, np.inf, "1", None, True, [1.0], [1.0, 2.0, -3.0], [1.0, "cv", 1.0])
+    ],
     *[("cv", value) for value in (1, 0, 2.5, None, "3", np.nan)],
     *[("nu_grid", value) for value in ((), (0.5, 1.0), (0.0,), None, "cv", ("a",))],
     *[("C_grid", value) for value in ((), (1.0, 0.0), None, "cv", (np.nan,))],
@@ -507,7 +552,9 @@ def test_bad_samples():
     broken[:, 1, 2] = np.inf
     with pytest.raises(ValueError, match="X holds NaN or infinite values"):
         model.predict(broken)
-    with pytest.raises(ValueError, match="X must be a cross bank of 3 kernels and 30 training samples, got one of"):
+    with pytest.raises(
+        ValueError, match="X must be a cross bank of 3 kernels and 30 training samples, got one of"
+    ):
         model.predict(KernelBank(CUES, np.random.default_rng(0).normal(size=(20, 6))).cross(np.zeros((2, 6))))
 
 

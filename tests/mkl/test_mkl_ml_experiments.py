@@ -13,8 +13,8 @@ from sklearn.metrics import average_precision_score
 from sklearn.svm import LinearSVC
 
 from cuelearn import datasets
-from cuelearn.experiments.mkl import multilabel as exp
 from cuelearn.book.figures import interval, method_style
+from cuelearn.experiments.mkl import multilabel as exp
 from cuelearn.kernels import RBF, KernelBank, Linear, Poly
 from cuelearn.mkl import saddle_gap
 from cuelearn.mkl.mlmkl import SharedProblem, solve_mlmkl_sa, solve_mlmkl_sum
@@ -24,7 +24,9 @@ ALL_SETS = [*exp.SETS, *exp.ORIGINAL_SETS]
 FIGURE_1 = ("MLMKLSA", "MLMKLSum", "GMKL", "VSKL")
 STARTED = 1.0 / 9.0
 
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore:classes without positive")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:classes without positive"
+)
 
 
 # ------------------------------------------------------------------ small sets
@@ -54,8 +56,14 @@ def toy(whole, seed=0, n=160):
         Y[train, 2] = 0
         Y[test, 3] = 0
     kinds = (("linear", Linear()), ("quadratic", Poly(degree=2)), ("RBF", RBF()))
-    kernels = [(f"cue{j} {kind}", kernel, slice(2 * j, 2 * j + 2)) for j in range(3) for kind, kernel in kinds]
-    return SimpleNamespace(X=np.c_[X, np.arange(n)], train=train, test=test, target_names=list("abcde")), Y, kernels
+    kernels = [
+        (f"cue{j} {kind}", kernel, slice(2 * j, 2 * j + 2)) for j in range(3) for kind, kernel in kinds
+    ]
+    return (
+        SimpleNamespace(X=np.c_[X, np.arange(n)], train=train, test=test, target_names=list("abcde")),
+        Y,
+        kernels,
+    )
 
 
 @pytest.fixture
@@ -79,7 +87,9 @@ def numbered(monkeypatch):
 
     def of(name):
         data, Y, kernels = load(name)
-        held = SimpleNamespace(X=np.arange(len(Y))[:, None], train=data.train, test=data.test, target_names=data.target_names)
+        held = SimpleNamespace(
+            X=np.arange(len(Y))[:, None], train=data.train, test=data.test, target_names=data.target_names
+        )
         return held, Y, kernels
 
     monkeypatch.setattr(exp, "load_multilabel", of)
@@ -103,7 +113,11 @@ def mean_precision(scores, Y, usable):
 @pytest.mark.parametrize("name", ALL_SETS)
 def test_a_set_has_indicators_and_three_kernels_on_each_of_three_groups(name):
     data, Y, kernels = loaded(name)
-    assert Y.shape == (len(data.X), len(data.target_names)) and set(np.unique(Y)) == {0, 1} and Y.any(axis=0).all()
+    assert (
+        Y.shape == (len(data.X), len(data.target_names))
+        and set(np.unique(Y)) == {0, 1}
+        and Y.any(axis=0).all()
+    )
     assert len({kernel[0] for kernel in kernels}) == len(kernels) == len(exp.GROUPS) == 9
     everything = np.arange(data.X.shape[1])
     parts = []
@@ -115,7 +129,11 @@ def test_a_set_has_indicators_and_three_kernels_on_each_of_three_groups(name):
         parts.append(set(columns[0].tolist()))
     assert set.union(*parts) == set(everything.tolist())
     if name == "yeast":
-        assert np.array_equal(Y, data.y) and parts[2] == set(everything.tolist()) == parts[0] | parts[1] and not parts[0] & parts[1]
+        assert (
+            np.array_equal(Y, data.y)
+            and parts[2] == set(everything.tolist()) == parts[0] | parts[1]
+            and not parts[0] & parts[1]
+        )
     else:
         assert sum(map(len, parts)) == everything.size, "groups share columns"
     if name == "letter":
@@ -138,33 +156,50 @@ def test_tasks_have_disjoint_rows_within_the_published_parts(name, numbered):
     other, fewer = exp.multilabel_task(name, 4, 50, 70), exp.multilabel_task(name, 3, 50, 1)
     train, test = one.X_train[:, 0], one.X_test[:, 0]
     assert len(set(train)) == 50 and len(set(test)) == 70 and not set(train) & set(test)
-    assert np.array_equal(one.Y_train, Y[train]) and np.array_equal(one.Y_test, Y[test]) and len(one.names) == Y.shape[1]
+    assert (
+        np.array_equal(one.Y_train, Y[train])
+        and np.array_equal(one.Y_test, Y[test])
+        and len(one.names) == Y.shape[1]
+    )
     assert np.array_equal(train, again.X_train[:, 0]) and np.array_equal(test, again.X_test[:, 0])
     assert set(train) != set(other.X_train[:, 0]) and set(test) != set(other.X_test[:, 0])
     assert np.array_equal(train, fewer.X_train[:, 0]), "the choice of C would train on other samples"
     if data.train is not None:
         assert set(train) <= set(data.train) and set(test) <= set(data.test)
         every = exp.multilabel_task(name, 3, 10**6, 10**6)
-        assert sorted(every.X_train[:, 0]) == sorted(data.train) and sorted(every.X_test[:, 0]) == sorted(data.test)
+        assert sorted(every.X_train[:, 0]) == sorted(data.train) and sorted(every.X_test[:, 0]) == sorted(
+            data.test
+        )
 
 
 @pytest.mark.parametrize("name", ["letter", "corel5k"])
 def test_fewer_classes_are_the_first_of_more(name):
     data, Y, _ = loaded(name)
-    n = {"letter": 60, "corel5k": 410}[name]  # enough to cover all classes: the samples are the same for any number of them
+    n = {"letter": 60, "corel5k": 410}[
+        name
+    ]  # enough to cover all classes: the samples are the same for any number of them
     every = exp.multilabel_task(name, 5, n, 30)
     assert every.names == tuple(map(str, data.target_names)) and every.Y_train.dtype.kind == "i"
     before = set()
     for count in (1, 3, 8, 20):
         task = exp.multilabel_task(name, 5, n, 30, count)
-        assert len(task.names) == task.Y_train.shape[1] == task.Y_test.shape[1] == count and before < set(task.names)
+        assert len(task.names) == task.Y_train.shape[1] == task.Y_test.shape[1] == count and before < set(
+            task.names
+        )
         columns = [every.names.index(label) for label in task.names]
-        assert np.array_equal(task.Y_train, every.Y_train[:, columns]) and np.array_equal(task.Y_test, every.Y_test[:, columns])
+        assert np.array_equal(task.Y_train, every.Y_train[:, columns]) and np.array_equal(
+            task.Y_test, every.Y_test[:, columns]
+        )
         before = set(task.names)
-    assert {exp.multilabel_task(name, s, n, 30, 3).names for s in range(6)} != {exp.multilabel_task(name, 5, n, 30, 3).names}
+    assert {exp.multilabel_task(name, s, n, 30, 3).names for s in range(6)} != {
+        exp.multilabel_task(name, 5, n, 30, 3).names
+    }
     assert exp.multilabel_task(name, 5, n, 30, len(every.names)).names == every.names
     few = exp.multilabel_task(name, 5, 30, 30, 8)  # too few to cover all: those taken are covered
-    assert (few.Y_train.sum(axis=0) >= np.minimum(2, Y[:, [every.names.index(label) for label in few.names]].sum(axis=0))).all()
+    assert (
+        few.Y_train.sum(axis=0)
+        >= np.minimum(2, Y[:, [every.names.index(label) for label in few.names]].sum(axis=0))
+    ).all()
 
 
 @pytest.mark.parametrize("least", [1, 2, 4])
@@ -178,7 +213,9 @@ def test_covering_rows_hold_positives_of_every_class(least):
         assert (Y[rows].sum(axis=0) >= np.minimum(least, Y.sum(axis=0))).all()
         assert len(rows) <= np.minimum(least, Y.sum(axis=0)).sum() and Y[rows].any(axis=1).all()
         assert np.array_equal(rows, exp.covering_rows(Y, np.random.default_rng(seed), least))
-        drawn |= {(seed, *sorted(exp.covering_rows(Y, np.random.default_rng([seed, k]), least))) for k in range(3)}
+        drawn |= {
+            (seed, *sorted(exp.covering_rows(Y, np.random.default_rng([seed, k]), least))) for k in range(3)
+        }
     assert len(drawn) > 45, "nothing is drawn"
     assert exp.covering_rows(np.zeros((5, 2), dtype=int), np.random.default_rng(0)).size == 0
 
@@ -218,10 +255,14 @@ def test_sets_at_hand_leaves_out_what_is_not_there(monkeypatch, capsys, tmp_path
     assert exp.sets_at_hand(False) == list(exp.SETS) and not capsys.readouterr().out
     exp.load_multilabel.cache_clear()  # else those found before are there still
     for place in (None, str(tmp_path)):
-        monkeypatch.delenv("CUELEARN_DATA", raising=False) if place is None else monkeypatch.setenv("CUELEARN_DATA", place)
+        monkeypatch.delenv("CUELEARN_DATA", raising=False) if place is None else monkeypatch.setenv(
+            "CUELEARN_DATA", place
+        )
         assert exp.sets_at_hand(True) == list(exp.SETS)
         told = capsys.readouterr().out.splitlines()
-        assert len(told) == len(exp.ORIGINAL_SETS) and all(name in line for name, line in zip(exp.ORIGINAL_SETS, told, strict=True))
+        assert len(told) == len(exp.ORIGINAL_SETS) and all(
+            name in line for name, line in zip(exp.ORIGINAL_SETS, told, strict=True)
+        )
     assert exp.sets_at_hand(False) == list(exp.SETS) and not capsys.readouterr().out
 
 
@@ -291,9 +332,14 @@ def test_the_chosen_C_is_the_best_of_the_grid(method, seed, toys, watched):
     values = []
     for C in grid:
         model = exp.METHODS[method](C, seed).fit(bank, Y[trained].astype(int))
-        values.append(mean_precision(model.decision_function(bank.cross(data.X[judged])), Y[judged], usable)[0])
+        values.append(
+            mean_precision(model.decision_function(bank.cross(data.X[judged])), Y[judged], usable)[0]
+        )
     assert len(set(values)) > 1
-    assert found["validation"] == pytest.approx(max(values), abs=1e-9) and found["C"] == grid[int(np.argmax(values))]
+    assert (
+        found["validation"] == pytest.approx(max(values), abs=1e-9)
+        and found["C"] == grid[int(np.argmax(values))]
+    )
     other = exp.chosen_C("partial", method, seed, 60, grid[::-1])
     assert other["validation"] == found["validation"] and isinstance(found["C"], float)
 
@@ -343,7 +389,11 @@ def test_a_class_that_was_not_trained_has_no_say_about_C(toys, watched):
         if data.train[7] in judged:
             break
     bank, (_, usable) = KernelBank(kernels, data.X[trained]), signs_of(Y[trained])
-    scores = exp.METHODS["AverageKernelSVM"](1.0, 0).fit(bank, Y[trained].astype(int)).decision_function(bank.cross(data.X[judged]))
+    scores = (
+        exp.METHODS["AverageKernelSVM"](1.0, 0)
+        .fit(bank, Y[trained].astype(int))
+        .decision_function(bank.cross(data.X[judged]))
+    )
     assert data.train[7] in judged and usable.tolist() == [True, False, True, True, True]
     assert found["validation"] == pytest.approx(mean_precision(scores, Y[judged], usable)[0], abs=1e-9)
 
@@ -380,12 +430,21 @@ def test_the_table_of_few_classes_is_of_these_classes(toys):
     found = exp.compare_multilabel("whole", "AverageKernelSVM", 0, 40, 60, 1.0, n_classes=2)
     task = exp.multilabel_task("whole", 0, 40, 60, 2)
     bank = KernelBank(task.kernels, task.X_train)
-    scores = exp.METHODS["AverageKernelSVM"](1.0, 0).fit(bank, task.Y_train).decision_function(bank.cross(task.X_test))
-    assert found["auc"] == pytest.approx(average_precision_score(task.Y_test, scores), abs=1e-9) and found["skipped"] == 0
+    scores = (
+        exp.METHODS["AverageKernelSVM"](1.0, 0)
+        .fit(bank, task.Y_train)
+        .decision_function(bank.cross(task.X_test))
+    )
+    assert (
+        found["auc"] == pytest.approx(average_precision_score(task.Y_test, scores), abs=1e-9)
+        and found["skipped"] == 0
+    )
 
 
 def test_methods_take_C_and_the_seed():
-    assert set(exp.SHARED) | set(exp.PER_CLASS) <= set(exp.METHODS) and not set(exp.SHARED) & set(exp.PER_CLASS)
+    assert set(exp.SHARED) | set(exp.PER_CLASS) <= set(exp.METHODS) and not set(exp.SHARED) & set(
+        exp.PER_CLASS
+    )
     for name, make in exp.METHODS.items():
         options = make(3.5, 7).get_params()
         assert options["C"] == 3.5 and options.get("random_state", 7) == 7, name
@@ -414,7 +473,14 @@ def rerun(method, n_iter, seed, delta=0.2, **point):
     problem = problem_of(seed=seed, **point)
     if method == "MLMKLSum":
         return solve_mlmkl_sum(problem, n_iter=n_iter, tol=None)
-    return solve_mlmkl_sa(problem, n_iter=n_iter, delta=delta, corrected=method == "MLMKLSA", tol=None, rng=np.random.default_rng(seed))
+    return solve_mlmkl_sa(
+        problem,
+        n_iter=n_iter,
+        delta=delta,
+        corrected=method == "MLMKLSA",
+        tol=None,
+        rng=np.random.default_rng(seed),
+    )
 
 
 def exact_gap(method, weights, gamma, **point):
@@ -452,7 +518,7 @@ def asked(monkeypatch):
     ],
 )
 def test_the_gap_was_reached_at_the_end_and_not_a_look_before(method, wanted, delta, seed, asked):
-    point = dict(name="letter", seed=seed, n_train=40, n_classes=4, C=10.0)
+    point = {"name": "letter", "seed": seed, "n_train": 40, "n_classes": 4, "C": 10.0}
     found = exp.cost_to_gap(method=method, wanted=wanted, most=2000, delta=delta, **point)
     assert found.keys() >= {"n_solved", "seconds", "n_iter", "start", "gap", "reached"}
     m = problem_of(**point).n_problems
@@ -461,11 +527,16 @@ def test_the_gap_was_reached_at_the_end_and_not_a_look_before(method, wanted, de
     run = rerun(method, found["n_iter"], delta=delta, **point)
     assert run.n_solved == found["n_solved"]
     even, equal = np.full(9, STARTED), np.full(m, 1.0 / m)
-    assert found["start"] == pytest.approx(exact_gap(method, even, equal, **point), rel=0.05 * wanted, abs=0.1 * wanted)
+    assert found["start"] == pytest.approx(
+        exact_gap(method, even, equal, **point), rel=0.05 * wanted, abs=0.1 * wanted
+    )
     if method == "MLMKLSum":
         looks = list(range(1, found["n_iter"] + 1))
     else:  # the very averages of this run, and no others
-        looks = [next(t for t in range(1, run.n_iter + 1) if np.array_equal(run.path[t], weights)) for weights in asked[1:]]
+        looks = [
+            next(t for t in range(1, run.n_iter + 1) if np.array_equal(run.path[t], weights))
+            for weights in asked[1:]
+        ]
         assert np.array_equal(asked[0], even) and looks[:4] == [1, 2, 3, 4][: len(looks)]
         assert all(a < b <= max(a + 1, 1.25 * a) for a, b in itertools.pairwise(looks))
         assert all(b > 1.2 * a for a, b in itertools.pairwise(looks) if a >= 30)
@@ -480,12 +551,15 @@ def test_the_gap_was_reached_at_the_end_and_not_a_look_before(method, wanted, de
 
 @pytest.mark.parametrize("method", ["MLMKLSA", "MLMKLSA printed", "MLMKLSum"])
 def test_a_run_gives_up_after_so_many_svms(method):
-    point = dict(name="letter", method=method, seed=0, n_train=40, n_classes=4, C=10.0)
+    point = {"name": "letter", "method": method, "seed": 0, "n_train": 40, "n_classes": 4, "C": 10.0}
     m, looks = problem_of("letter", 0, 40, 4, 10.0).n_problems, []
     for most in (8, 23):
         found = exp.cost_to_gap(**point, wanted=1e-3, most=most)
         assert not found["reached"] and found["gap"] > 1e-3
-        assert found["n_iter"] == (most // m if method == "MLMKLSum" else most) and most - m < found["n_solved"] <= most
+        assert (
+            found["n_iter"] == (most // m if method == "MLMKLSum" else most)
+            and most - m < found["n_solved"] <= most
+        )
         looks.append(found["gap"])
     assert looks[0] != looks[1]
 
@@ -498,13 +572,15 @@ def test_a_class_that_cannot_be_learnt_costs_nothing(toys):
 
 @pytest.mark.parametrize(("corrected", "delta"), [(True, 0.2), (False, 0.2), (True, 0.7)])
 def test_gaps_along_a_run_are_those_of_separate_runs(corrected, delta):
-    point, at = dict(name="letter", seed=2, n_train=40, n_classes=4, C=10.0), (3, 12, 40)
+    point, at = {"name": "letter", "seed": 2, "n_train": 40, "n_classes": 4, "C": 10.0}, (3, 12, 40)
     table = exp.gap_after(**point, at=at, corrected=corrected, delta=delta)
     method = "MLMKLSA" if corrected else "MLMKLSA printed"
     assert table["n_iter"].tolist() == list(at) and table["slack"].between(0, 3e-4).all()
     for _, row in table.iterrows():
         run = rerun(method, int(row["n_iter"]), delta=delta, **point)
-        assert row["gap"] == pytest.approx(exact_gap(method, run.kernel_weights, run.gamma, **point), abs=4e-4)
+        assert row["gap"] == pytest.approx(
+            exact_gap(method, run.kernel_weights, run.gamma, **point), abs=4e-4
+        )
 
 
 # ------------------------------------------------------------------ paths
@@ -518,8 +594,16 @@ def test_paths_of_kernel_weights_are_shares_from_equal_ones_on(method, name, toy
     names = [kernel[0] for kernel in task.kernels]
     assert table.columns.tolist() == ["seconds", *names]
     shares = table[names].to_numpy()
-    assert shares.sum(axis=1) == pytest.approx(1.0) and (shares >= 0.0).all() and shares[0] == pytest.approx(STARTED)
-    assert table["seconds"].iloc[0] == 0.0 and table["seconds"].is_monotonic_increasing and table["seconds"].iloc[1] > 0
+    assert (
+        shares.sum(axis=1) == pytest.approx(1.0)
+        and (shares >= 0.0).all()
+        and shares[0] == pytest.approx(STARTED)
+    )
+    assert (
+        table["seconds"].iloc[0] == 0.0
+        and table["seconds"].is_monotonic_increasing
+        and table["seconds"].iloc[1] > 0
+    )
     model = exp.METHODS[method](2.0, 1).fit(KernelBank(task.kernels, task.X_train), task.Y_train)
     assert len(table) == len(model.history_) + 1 == len(model.path_) > 2
     for t in (1, len(table) // 2, -1):
@@ -544,15 +628,23 @@ def checked_along(table, result, task, C, at):
     names = [kernel[0] for kernel in task.kernels]
     assert table["iteration"].tolist() == list(at)
     seconds = table["seconds"]
-    assert seconds.iloc[0] == 0.0 and seconds.is_monotonic_increasing and 0.0 < seconds.iloc[1] < seconds.iloc[-1]
+    assert (
+        seconds.iloc[0] == 0.0
+        and seconds.is_monotonic_increasing
+        and 0.0 < seconds.iloc[1] < seconds.iloc[-1]
+    )
     assert table[names].to_numpy() == pytest.approx(result.path[list(at)], abs=1e-12)
     bank = KernelBank(task.kernels, task.X_train)
-    both = np.concatenate([bank.rows(np.arange(len(task.X_train))), next(iter(bank.cross(task.X_test).blocks()))[1]], axis=1).astype(float)
+    both = np.concatenate(
+        [bank.rows(np.arange(len(task.X_train))), next(iter(bank.cross(task.X_test).blocks()))[1]], axis=1
+    ).astype(float)
     n = len(task.X_train)
     for t, auc in zip(at, table["auc"], strict=True):
         combined = np.tensordot(result.path[t], both, axes=1)
         values, vectors = np.linalg.eigh(combined[:n])
-        features = combined @ (vectors / np.sqrt(np.maximum(values, 1e-7)))  # their products are the combined kernel
+        features = combined @ (
+            vectors / np.sqrt(np.maximum(values, 1e-7))
+        )  # their products are the combined kernel
         scores = np.stack(
             [
                 LinearSVC(C=C, loss="hinge", dual=True, fit_intercept=False, tol=1e-7, max_iter=10**6)
@@ -567,17 +659,21 @@ def checked_along(table, result, task, C, at):
 
 @pytest.mark.parametrize("method", ["MLMKLSA", "MLMKLSA printed", "MLMKLSum"])
 def test_auc_over_time_is_that_of_svms_on_the_weights_of_the_run(method, toys, exact):
-    point, at = dict(name="whole", seed=3, n_train=40, n_test=70, C=2.0), (0, 1, 4, 12)
+    point, at = {"name": "whole", "seed": 3, "n_train": 40, "n_test": 70, "C": 2.0}, (0, 1, 4, 12)
     table = exp.over_time(method=method, n_iter=12, at=(*at, 13, 100), **point)
     task = exp.multilabel_task("whole", 3, 40, 70)
     problem = exact(KernelBank(task.kernels, task.X_train), signs_of(task.Y_train)[0], 2.0)
     if method == "MLMKLSum":
         run = solve_mlmkl_sum(problem, n_iter=12, tol=None)
     else:
-        run = solve_mlmkl_sa(problem, n_iter=12, corrected=method == "MLMKLSA", tol=None, rng=np.random.default_rng(3))
+        run = solve_mlmkl_sa(
+            problem, n_iter=12, corrected=method == "MLMKLSA", tol=None, rng=np.random.default_rng(3)
+        )
     checked_along(table, run, task, 2.0, at)
     moves = np.abs(np.diff(run.iterates, axis=0)).sum(axis=1)
-    assert table["swing"].tolist() == pytest.approx([0.0, moves[:1].sum(), moves[1:4].sum(), moves[4:12].sum()])
+    assert table["swing"].tolist() == pytest.approx(
+        [0.0, moves[:1].sum(), moves[1:4].sum(), moves[4:12].sum()]
+    )
     again = exp.over_time(method=method, n_iter=12, at=at, **point)
     pd.testing.assert_frame_equal(table.drop(columns="seconds"), again.drop(columns="seconds"))
     dense = exp.over_time(method=method, n_iter=12, at=list(range(13)), **point)
@@ -587,21 +683,32 @@ def test_auc_over_time_is_that_of_svms_on_the_weights_of_the_run(method, toys, e
 
 @pytest.mark.parametrize(("delta", "factor"), [(0.2, 1.0), (0.8, 30.0)])
 def test_auc_over_iterations_takes_the_steps_that_it_says(delta, factor, toys, exact):
-    point, at = dict(name="whole", seed=4, n_train=40, n_test=70, C=2.0, delta=delta, factor=factor), (0, 2, 15)
+    point, at = (
+        {"name": "whole", "seed": 4, "n_train": 40, "n_test": 70, "C": 2.0, "delta": delta, "factor": factor},
+        (0, 2, 15),
+    )
     table = exp.over_iterations(n_iter=15, at=(*at, 16), **point)
     task = exp.multilabel_task("whole", 4, 40, 70)
     problem = exact(KernelBank(task.kernels, task.X_train), signs_of(task.Y_train)[0], 2.0)
-    steps = dict(eta=factor / (40 * 2.0), delta=delta, corrected=False)
-    checked_along(table, solve_mlmkl_sa(problem, n_iter=15, tol=None, rng=np.random.default_rng(4), **steps), task, 2.0, at)
+    steps = {"eta": factor / (40 * 2.0), "delta": delta, "corrected": False}
+    checked_along(
+        table,
+        solve_mlmkl_sa(problem, n_iter=15, tol=None, rng=np.random.default_rng(4), **steps),
+        task,
+        2.0,
+        at,
+    )
     again = exp.over_iterations(n_iter=15, at=at, **point)
     pd.testing.assert_frame_equal(table.drop(columns="seconds"), again.drop(columns="seconds"))
 
 
 def test_both_start_from_the_average_kernel():
-    point = dict(name="yeast", seed=1, n_train=60, n_test=150, C=1.0)
+    point = {"name": "yeast", "seed": 1, "n_train": 60, "n_test": 150, "C": 1.0}
     average = exp.compare_multilabel(method="AverageKernelSVM", **point)
     assert average["skipped"] == 0
-    first = [exp.over_time(method=m, n_iter=3, at=(0, 3), **point)["auc"].iloc[0] for m in ("MLMKLSA", "MLMKLSum")]
+    first = [
+        exp.over_time(method=m, n_iter=3, at=(0, 3), **point)["auc"].iloc[0] for m in ("MLMKLSA", "MLMKLSum")
+    ]
     first.append(exp.over_iterations(n_iter=3, delta=0.2, factor=3.0, at=(0, 3), **point)["auc"].iloc[0])
     assert first == pytest.approx([average["auc"]] * 3, abs=3e-3)
 
@@ -618,25 +725,39 @@ def _closed():
 @pytest.fixture(scope="module")
 def tables():
     """Small tables of the experiments themselves."""
-    point = dict(n_train=40, n_test=80, C=1.0)
+    point = {"n_train": 40, "n_test": 80, "C": 1.0}
     paths = [exp.weight_paths("yeast", m, 0, 40, 1.0).assign(method=m) for m in FIGURE_1]
     timed = [
         exp.over_time(name, m, s, n_iter=6, at=(0, 2, 6), **point).assign(name=name, method=m, seed=s)
-        for name in exp.SETS for m in exp.SHARED for s in (0, 1)
-    ]  # fmt: skip
+        for name in exp.SETS
+        for m in exp.SHARED
+        for s in (0, 1)
+    ]
     deltas = [
-        exp.over_iterations("yeast", s, n_iter=20, delta=d, factor=3.0, at=(0, 5, 20), **point).assign(seed=s, delta=d)
-        for d in (0.0, 0.2, 1.0) for s in (0, 1, 2)
-    ]  # fmt: skip
+        exp.over_iterations("yeast", s, n_iter=20, delta=d, factor=3.0, at=(0, 5, 20), **point).assign(
+            seed=s, delta=d
+        )
+        for d in (0.0, 0.2, 1.0)
+        for s in (0, 1, 2)
+    ]
     cost = [
         {**exp.cost_to_gap("letter", m, s, 40, k, 10.0, 0.15, 25), "method": m, "n_classes": k, "seed": s}
-        for m in exp.SHARED for k in (2, 4, 8) for s in (1, 2)
-    ]  # fmt: skip
+        for m in exp.SHARED
+        for k in (2, 4, 8)
+        for s in (1, 2)
+    ]
     gaps = [
         exp.gap_after("letter", s, 40, 3, 10.0, (4, 8, 16), corrected=m == "MLMKLSA").assign(method=m, seed=s)
-        for m in ("MLMKLSA", "MLMKLSA printed") for s in (0, 1)
-    ]  # fmt: skip
-    found = dict(paths=pd.concat(paths), timed=pd.concat(timed), deltas=pd.concat(deltas), cost=pd.DataFrame(cost), gaps=pd.concat(gaps))
+        for m in ("MLMKLSA", "MLMKLSA printed")
+        for s in (0, 1)
+    ]
+    found = {
+        "paths": pd.concat(paths),
+        "timed": pd.concat(timed),
+        "deltas": pd.concat(deltas),
+        "cost": pd.DataFrame(cost),
+        "gaps": pd.concat(gaps),
+    }
     assert 0 < found["cost"]["reached"].sum() < len(cost)
     return {key: table.reset_index(drop=True) for key, table in found.items()}
 
@@ -646,7 +767,11 @@ def carrying(place, x, y):
     axes = place.axes if isinstance(place, plt.Figure) else [place]
     points = np.column_stack([np.asarray(x, dtype=float), np.asarray(y, dtype=float)])
     every = [(line, np.asarray(line.get_xydata(), dtype=float)) for ax in axes for line in ax.lines]
-    return [line for line, data in every if data.shape == points.shape and np.allclose(data, points, rtol=1e-9, atol=1e-12)]
+    return [
+        line
+        for line, data in every
+        if data.shape == points.shape and np.allclose(data, points, rtol=1e-9, atol=1e-12)
+    ]
 
 
 def only(place, x, y):
@@ -667,7 +792,9 @@ def test_drawn_weights_are_those_of_the_table(tables):
     for ax, method in zip(fig.axes, FIGURE_1, strict=True):
         mine = table[table["method"] == method]
         lines = [only(ax, mine["seconds"], mine[kernel]) for kernel in kernels]
-        looks.append([(to_hex(line.get_color()), str(line.get_linestyle()), line.get_label()) for line in lines])
+        looks.append(
+            [(to_hex(line.get_color()), str(line.get_linestyle()), line.get_label()) for line in lines]
+        )
     assert all(look == looks[0] for look in looks), "a kernel changes its looks from panel to panel"
     assert len({look[:2] for look in looks[0]}) == len({look[2] for look in looks[0]}) == len(kernels)
 
@@ -696,7 +823,9 @@ def test_drawn_gains_are_within_a_draw(tables):
         looks.add(to_hex(line.get_color()))
         spread = interval([gain[[0, 5, 20]] for gain in gains])  # of the gains, not of the draws
         bands = [path.vertices[:, 1] for shade in line.axes.collections for path in shade.get_paths()]
-        assert any(np.allclose([band.min(), band.max()], [spread.low.min(), spread.high.max()]) for band in bands)
+        assert any(
+            np.allclose([band.min(), band.max()], [spread.low.min(), spread.high.max()]) for band in bands
+        )
     assert len(looks) == 3
     alone = draw.auc_over_iterations(table[table["seed"] == 1], "delta", "{}")
     run = table[(table["delta"] == 1.0) & (table["seed"] == 1)]
@@ -705,7 +834,10 @@ def test_drawn_gains_are_within_a_draw(tables):
 
 def test_drawn_costs_are_geometric_means_with_their_powers_and_misses(tables):
     table = tables["cost"]
-    fits = {(m, c): (0.3 + 0.2 * i, 2.0 + i, 8) for i, (m, c) in enumerate(itertools.product(exp.SHARED, ("n_solved", "seconds")))}
+    fits = {
+        (m, c): (0.3 + 0.2 * i, 2.0 + i, 8)
+        for i, (m, c) in enumerate(itertools.product(exp.SHARED, ("n_solved", "seconds")))
+    }
     fig = draw.cost_against_classes(table, fits)
     m = np.array([2.0, 4.0, 8.0])
     for ax, column in zip(fig.axes, ("n_solved", "seconds"), strict=True):
@@ -714,30 +846,49 @@ def test_drawn_costs_are_geometric_means_with_their_powers_and_misses(tables):
             means = [gmean(mine[mine["n_classes"] == k][column]) for k in m]
             exponent, factor, _ = fits[method, column]
             ends = m[[0, -1]]
-            aside = 1.04 ** (exp.SHARED.index(method) - 1)  # points of different methods do not hide each other
+            aside = 1.04 ** (
+                exp.SHARED.index(method) - 1
+            )  # points of different methods do not hide each other
             for line in (only(ax, m * aside, means), only(ax, ends, factor * ends**exponent)):
                 assert coloured(line, method)
             for reached in (True, False):
                 runs = mine[mine["reached"] == reached]
                 if len(runs):
                     points = only(ax, runs["n_classes"] * aside, runs[column])
-                    assert coloured(points, method) and points.get_linestyle() == "None" and (points.get_marker() == "x") == (not reached)
+                    assert (
+                        coloured(points, method)
+                        and points.get_linestyle() == "None"
+                        and (points.get_marker() == "x") == (not reached)
+                    )
         assert ax.get_xscale() == ax.get_yscale() == "log"
     done = draw.cost_against_classes(table.assign(reached=True), fits)
-    assert not [line for ax in done.axes for line in ax.lines if line.get_marker() == "x" and len(line.get_xdata())]
+    assert not [
+        line for ax in done.axes for line in ax.lines if line.get_marker() == "x" and len(line.get_xdata())
+    ]
 
 
 def test_powers_are_fitted_where_every_run_reached_the_gap():
-    table = pd.DataFrame([{"method": a, "n_classes": m, "seed": s, "reached": True} for a in "ab" for m in (2, 4, 8, 16) for s in (0, 1)])
+    table = pd.DataFrame(
+        [
+            {"method": a, "n_classes": m, "seed": s, "reached": True}
+            for a in "ab"
+            for m in (2, 4, 8, 16)
+            for s in (0, 1)
+        ]
+    )
     table.loc[(table["method"] == "a") & (table["n_classes"] == 16) & (table["seed"] == 1), "reached"] = False
     table.loc[(table["method"] == "b") & (table["n_classes"] >= 8) & (table["seed"] == 0), "reached"] = False
     left = exp.reached_everywhere(table)
     assert sorted(left[left["method"] == "a"]["n_classes"].unique()) == [2, 4, 8]
-    assert sorted(left[left["method"] == "b"]["n_classes"].unique()) == [2, 4, 8, 16], "too few are left: all are taken"
+    assert sorted(left[left["method"] == "b"]["n_classes"].unique()) == [2, 4, 8, 16], (
+        "too few are left: all are taken"
+    )
 
 
 def test_slopes_are_those_of_each_draw():
-    table = pd.DataFrame([{"seed": s, "m": m, "cost": 3.0 * m ** (1.0 + s)} for s in (0, 1, 2) for m in (2, 4, 8)])
+    table = pd.DataFrame(
+        [{"seed": s, "m": m, "cost": 3.0 * m ** (1.0 + s)} for s in (0, 1, 2) for m in (2, 4, 8)]
+    )
     np.testing.assert_allclose(exp.slopes(table, "cost", "m"), [1.0, 2.0, 3.0])
 
 
@@ -750,7 +901,10 @@ def test_drawn_gaps_are_geometric_means_beside_a_root(tables):
         mine = table[table["method"] == method]
         means = [gmean(mine[mine["n_iter"] == t]["gap"]) for t in (4, 8, 16)]
         assert coloured(only(ax, [4, 8, 16], means), method)
-    slopes = [np.diff(np.log(line.get_ydata().astype(float))) / np.diff(np.log(line.get_xdata().astype(float))) for line in ax.lines]
+    slopes = [
+        np.diff(np.log(line.get_ydata().astype(float))) / np.diff(np.log(line.get_xdata().astype(float)))
+        for line in ax.lines
+    ]
     assert sum(np.allclose(slope, -0.5) for slope in slopes) == 1 and len(slopes) == 3
     assert ax.get_xscale() == ax.get_yscale() == "log"
 
@@ -760,30 +914,49 @@ def test_a_run_is_drawn_with_its_classes():
     task = exp.multilabel_task("letter", 1, 40, 1, 4)
     run = rerun("MLMKLSA printed", 25, 1, delta=0.3, name="letter", n_train=40, n_classes=4, C=10.0)
     assert path.columns.tolist() == [kernel[0] for kernel in task.kernels] and np.array_equal(path, run.path)
-    assert classes["class"].tolist() == list(task.names) and classes["weight"].to_numpy() == pytest.approx(run.gamma)
-    assert classes["draws"].tolist() == [int((run.drawn == k).sum()) for k in range(4)] and classes["draws"].sum() == 25
+    assert classes["class"].tolist() == list(task.names) and classes["weight"].to_numpy() == pytest.approx(
+        run.gamma
+    )
+    assert (
+        classes["draws"].tolist() == [int((run.drawn == k).sum()) for k in range(4)]
+        and classes["draws"].sum() == 25
+    )
     assert not path.equals(exp.watch_letters(4, 0.3, 10.0, seed=1, n_train=40, n_iter=25)[0])
     fig = draw.weights_and_classes(path, classes)
     lines = [only(fig, path.index, path[kernel]) for kernel in path]
-    assert len({(to_hex(line.get_color()), str(line.get_linestyle())) for line in lines}) == len({line.get_label() for line in lines}) == 9
+    assert (
+        len({(to_hex(line.get_color()), str(line.get_linestyle())) for line in lines})
+        == len({line.get_label() for line in lines})
+        == 9
+    )
     heights = [[bar.get_height() for bar in bars] for ax in fig.axes for bars in ax.containers]
-    assert len(heights) == 2 and heights[0] == pytest.approx(classes["draws"] / 25) and heights[1] == pytest.approx(classes["weight"])
+    assert (
+        len(heights) == 2
+        and heights[0] == pytest.approx(classes["draws"] / 25)
+        and heights[1] == pytest.approx(classes["weight"])
+    )
 
 
 def test_a_class_that_cannot_be_learnt_is_not_named(toys):
     toys["letter"] = toys["partial"]
     path, classes = exp.watch_letters(None, 0.2, 1.0, n_train=40, n_iter=30)
-    assert classes["class"].tolist() == ["a", "b", "d", "e"] and len(path) == 31 and classes["weight"].sum() == pytest.approx(1.0)
+    assert (
+        classes["class"].tolist() == ["a", "b", "d", "e"]
+        and len(path) == 31
+        and classes["weight"].sum() == pytest.approx(1.0)
+    )
 
 
 def test_figures_of_the_tables_can_be_saved(tables, tmp_path):
     fits = {(m, c): (1.0, 1.0, 8) for m in exp.SHARED for c in ("n_solved", "seconds")}
     kernels = [kernel[0] for kernel in exp.load_multilabel("yeast")[2]]
     figures = [
-        draw.weights_over_time(tables["paths"], kernels), draw.auc_over_time(tables["timed"]),
-        draw.auc_over_iterations(tables["deltas"], "delta", "{}"), draw.cost_against_classes(tables["cost"], fits),
+        draw.weights_over_time(tables["paths"], kernels),
+        draw.auc_over_time(tables["timed"]),
+        draw.auc_over_iterations(tables["deltas"], "delta", "{}"),
+        draw.cost_against_classes(tables["cost"], fits),
         draw.gap_over_iterations(tables["gaps"], {"MLMKLSA": -0.5, "MLMKLSA printed": -0.5}),
-    ]  # fmt: skip
+    ]
     for k, fig in enumerate(figures):
         fig.savefig(tmp_path / f"{k}.png", dpi=40)
         assert (tmp_path / f"{k}.png").stat().st_size > 1000

@@ -12,7 +12,7 @@ from sklearn.model_selection import KFold, cross_val_predict, cross_val_score
 from sklearn.svm import SVC
 
 from cuelearn.kernels import RBF, KernelBank, Linear
-from cuelearn.mkl import AverageKernelSVM, BestKernelSVM, LpMKL, MLMKLSA, MLMKLSum, SILPMKL, SimpleMKL, load
+from cuelearn.mkl import MLMKLSA, SILPMKL, AverageKernelSVM, BestKernelSVM, LpMKL, MLMKLSum, SimpleMKL, load
 from cuelearn.mkl.gmkl import GMKL
 from cuelearn.mkl.multilabel import check_label_form, is_indicator, mean_auc, signs_of
 from cuelearn.mkl.vskl import VSKL
@@ -29,7 +29,15 @@ def toy(seed=0, n=60, m=4):
     rng = np.random.default_rng(seed)
     Y = rng.integers(0, 2, size=(n, m))
     X = np.hstack([Y + 0.6 * rng.normal(size=(n, m)), rng.normal(size=(n, 3))])
-    return X, Y, [("useful_rbf", RBF(), slice(0, m)), ("useful_linear", Linear(), slice(0, m)), ("noise_rbf", RBF(), slice(m, m + 3))]
+    return (
+        X,
+        Y,
+        [
+            ("useful_rbf", RBF(), slice(0, m)),
+            ("useful_linear", Linear(), slice(0, m)),
+            ("noise_rbf", RBF(), slice(m, m + 3)),
+        ],
+    )
 
 
 def make(cls, kernels, **options):
@@ -64,7 +72,9 @@ def test_scorers_take_one_column(cls):
         by_hand["average_precision"].append(average_precision_score(truth, scores))
         by_hand["accuracy"].append(np.mean((scores > 0) == truth))
     for scoring, wanted in by_hand.items():
-        np.testing.assert_allclose(cross_val_score(make(cls, cues), X, column, scoring=scoring, cv=folds), wanted, rtol=1e-12)
+        np.testing.assert_allclose(
+            cross_val_score(make(cls, cues), X, column, scoring=scoring, cv=folds), wanted, rtol=1e-12
+        )
     assert np.mean(by_hand["roc_auc"]) > 0.7
     for scoring in ("f1", "precision", "balanced_accuracy"):
         np.testing.assert_allclose(
@@ -79,9 +89,19 @@ def test_scorers_take_one_column(cls):
 def test_one_column_is_a_problem_of_two_classes(cls):
     X, Y, cues = toy()
     model, two = make(cls, cues).fit(X, Y[:, :1]), make(cls, cues).fit(X, Y[:, 0])
-    assert model.classes_.tolist() == [0, 1] and model.n_outputs_ == 1 and model.indicator_ and model.dual_coef_.shape[1] == 1
-    assert model.decision_function(X).shape == model.predict(X).shape == (60, 1) and model.skipped_classes_.size == 0
-    np.testing.assert_allclose(model.decision_function(X)[:, 0], two.decision_function(X), rtol=1e-4, atol=1e-4)
+    assert (
+        model.classes_.tolist() == [0, 1]
+        and model.n_outputs_ == 1
+        and model.indicator_
+        and model.dual_coef_.shape[1] == 1
+    )
+    assert (
+        model.decision_function(X).shape == model.predict(X).shape == (60, 1)
+        and model.skipped_classes_.size == 0
+    )
+    np.testing.assert_allclose(
+        model.decision_function(X)[:, 0], two.decision_function(X), rtol=1e-4, atol=1e-4
+    )
     np.testing.assert_array_equal(model.predict(X)[:, 0], two.predict(X))
     signed = make(cls, cues).fit(X, 2 * Y[:, :1] - 1)
     assert signed.classes_.tolist() == [-1, 1]
@@ -99,7 +119,9 @@ def test_scorers_take_several_columns(cls):
         wanted["roc_auc"].append(np.mean([roc_auc_score(Y[test, k], scores[:, k]) for k in range(2)]))
         wanted["accuracy"].append(np.mean(((scores > 0) == Y[test]).all(axis=1)))
     for scoring, values in wanted.items():
-        np.testing.assert_allclose(cross_val_score(make(cls, cues), X, Y, scoring=scoring, cv=folds), values, rtol=1e-12)
+        np.testing.assert_allclose(
+            cross_val_score(make(cls, cues), X, Y, scoring=scoring, cv=folds), values, rtol=1e-12
+        )
     for scoring in ("average_precision", "f1_macro"):
         assert cross_val_score(make(cls, cues), X, Y, scoring=scoring, cv=folds).mean() > 0.5
 
@@ -108,10 +130,16 @@ def test_scorers_take_several_columns(cls):
 
 
 CODINGS = {
-    "integers": lambda Y: Y, "floats": lambda Y: Y.astype(float), "truth values": lambda Y: Y.astype(bool), "sparse": sparse.csr_matrix,
-    "lists": lambda Y: Y.tolist(), "a table": pd.DataFrame, "signs": lambda Y: 2 * Y - 1, "float signs": lambda Y: 2.0 * Y - 1.0,
+    "integers": lambda Y: Y,
+    "floats": lambda Y: Y.astype(float),
+    "truth values": lambda Y: Y.astype(bool),
+    "sparse": sparse.csr_matrix,
+    "lists": lambda Y: Y.tolist(),
+    "a table": pd.DataFrame,
+    "signs": lambda Y: 2 * Y - 1,
+    "float signs": lambda Y: 2.0 * Y - 1.0,
     "lists of signs": lambda Y: (2 * Y - 1).tolist(),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("coding", CODINGS)
@@ -141,7 +169,11 @@ def test_a_model_forgets_the_labels_of_an_earlier_fit(tmp_path):
     model.save(tmp_path / "labels.npz")
     np.testing.assert_array_equal(load(tmp_path / "labels.npz").predict(X), model.predict(X))
     model.fit(X, Y)
-    assert model.n_outputs_ == 4 and model.classes_.tolist() == [0, 1, 2, 3] and model.predict(X).shape == (60, 4)
+    assert (
+        model.n_outputs_ == 4
+        and model.classes_.tolist() == [0, 1, 2, 3]
+        and model.predict(X).shape == (60, 4)
+    )
 
 
 # ---------------------------------------------------------------------------------------------- classes left out
@@ -161,7 +193,9 @@ def test_classes_left_out_have_no_weights_and_no_objective(cls):
     assert (model.kernel_weights_[[1, 2]] == 0.0).all() and (model.path_[:, [1, 2]] == 0.0).all()
     np.testing.assert_allclose(model.path_[:, [0, 3]], few.path_, rtol=1e-7)
     assert np.isnan(model.objectives_[[1, 2]]).all() and np.isnan(model.dual_gaps_[[1, 2]]).all()
-    assert model.objective_ == pytest.approx(np.nansum(model.objectives_)) and model.dual_gap_ == pytest.approx(np.nansum(model.dual_gaps_))
+    assert model.objective_ == pytest.approx(
+        np.nansum(model.objectives_)
+    ) and model.dual_gap_ == pytest.approx(np.nansum(model.dual_gaps_))
     scores = model.decision_function(X)
     assert (scores[:, 1] == -1.0).all() and (scores[:, 2] == 1.0).all()
     np.testing.assert_allclose(scores[:, [0, 3]], few.decision_function(X), rtol=1e-5, atol=1e-6)
@@ -170,7 +204,11 @@ def test_classes_left_out_have_no_weights_and_no_objective(cls):
 
 def test_prediction_reads_only_kernels_with_a_weight():
     X, Y, cues = toy(n=100)
-    model = quietly(SimpleMKL([*cues, ("nothing", Linear(), slice(4, 5))], tol=1e-4), X * np.r_[np.ones(4), 0.0, 1.0, 1.0], constants(Y))
+    model = quietly(
+        SimpleMKL([*cues, ("nothing", Linear(), slice(4, 5))], tol=1e-4),
+        X * np.r_[np.ones(4), 0.0, 1.0, 1.0],
+        constants(Y),
+    )
     used = np.flatnonzero(model.kernel_weights_[[0, 3]].any(axis=0))
     assert 0 < used.size < 4
     read, cross = [], model.bank_.cross
@@ -238,15 +276,24 @@ def test_average_kernel_has_a_history_of_one_row():
     X, Y, cues = toy(n=80)
     model = quietly(AverageKernelSVM(cues, C=2.0), X, constants(Y))
     history = model.history_
-    assert len(history) == 1 and {"step", "seconds", "n_updates", "n_support", "objective"} <= set(history.columns)
-    assert history["n_updates"][0] == 2 and history["seconds"][0] > 0.0 and history["n_support"][0] == model.support_.size
+    assert len(history) == 1 and {"step", "seconds", "n_updates", "n_support", "objective"} <= set(
+        history.columns
+    )
+    assert (
+        history["n_updates"][0] == 2
+        and history["seconds"][0] > 0.0
+        and history["n_support"][0] == model.support_.size
+    )
     np.testing.assert_array_equal(model.path_, np.full((2, 3), 1.0 / 3.0))
     kernel, wanted = KernelBank(cues, X).stack.mean(axis=0, dtype=np.float64), 0.0
     for k in (0, 3):
         machine = SVC(C=2.0, kernel="precomputed", tol=1e-6).fit(kernel, Y[:, k])
         coef, signs = np.zeros(80), 2.0 * Y[:, k] - 1.0
         coef[machine.support_] = machine.dual_coef_[0]
-        wanted += 0.5 * coef @ kernel @ coef + 2.0 * np.maximum(0.0, 1.0 - signs * machine.decision_function(kernel)).sum()
+        wanted += (
+            0.5 * coef @ kernel @ coef
+            + 2.0 * np.maximum(0.0, 1.0 - signs * machine.decision_function(kernel)).sum()
+        )
     assert history["objective"][0] == pytest.approx(wanted, rel=1e-2)
     for y, solved in ((Y[:, 0], 1), (Y[:, :3].argmax(axis=1), 3), (Y, 4)):
         assert AverageKernelSVM(cues).fit(X, y).history_["n_updates"].tolist() == [solved]
@@ -259,11 +306,19 @@ def test_average_kernel_has_a_history_of_one_row():
 @pytest.mark.parametrize("cls", [*SIX, SILPMKL, LpMKL])
 def test_saving_keeps_everything(cls, form, tmp_path):
     X, Y, cues = toy()
-    y = {"a matrix": constants(2 * Y - 1), "one column": 2 * Y[:, :1] - 1, "labels": np.where(Y[:, 0] > 0, "yes", "no")}[form]
+    y = {
+        "a matrix": constants(2 * Y - 1),
+        "one column": 2 * Y[:, :1] - 1,
+        "labels": np.where(Y[:, 0] > 0, "yes", "no"),
+    }[form]
     model = quietly(make(cls, cues), X, y)
     model.save(tmp_path / "model.npz")
     loaded = load(tmp_path / "model.npz")
-    assert type(loaded) is cls and loaded.n_outputs_ == model.n_outputs_ and loaded.indicator_ == model.indicator_
+    assert (
+        type(loaded) is cls
+        and loaded.n_outputs_ == model.n_outputs_
+        and loaded.indicator_ == model.indicator_
+    )
     np.testing.assert_allclose(loaded.decision_function(X), model.decision_function(X), rtol=1e-6, atol=1e-6)
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     np.testing.assert_array_equal(loaded.path_, model.path_)
@@ -287,7 +342,9 @@ def test_mean_auc_leaves_out_what_was_not_trained():
     assert kept.mean == pytest.approx(every.per_class[1:].mean()) and kept.mean > every.mean
     targets = Y[30:].copy()
     targets[:, 2] = 1
-    assert mean_auc(scores, targets, skip=[0]).skipped == [0, 2] and mean_auc(scores, targets, skip=(2, 0, 2)).skipped == [0, 2]
+    assert mean_auc(scores, targets, skip=[0]).skipped == [0, 2] and mean_auc(
+        scores, targets, skip=(2, 0, 2)
+    ).skipped == [0, 2]
     nothing = mean_auc(scores, targets, skip=range(4))
     assert np.isnan(nothing.mean) and nothing.skipped == [0, 1, 2, 3]
     for bad in ([4], [-1], [0.5], "0", 0, [[0]], [True], ["a"], [0, [1]]):
@@ -301,9 +358,18 @@ def test_mean_auc_takes_all_codings():
     wanted = np.mean([average_precision_score(Y[:, k], scores[:, k]) for k in range(3)])
     for coding, change in CODINGS.items():
         assert mean_auc(scores, change(Y)).mean == pytest.approx(wanted), coding
-    assert mean_auc(scores.tolist(), Y).mean == mean_auc(pd.DataFrame(scores), Y).mean == pytest.approx(wanted)
+    assert (
+        mean_auc(scores.tolist(), Y).mean == mean_auc(pd.DataFrame(scores), Y).mean == pytest.approx(wanted)
+    )
     one = average_precision_score(Y[:, 0], scores[:, 0])
-    for targets in (Y[:, 0], Y[:, :1], 2 * Y[:, 0] - 1, Y[:, 0] > 0, Y[:, 0].tolist(), sparse.csc_matrix(Y[:, :1])):
+    for targets in (
+        Y[:, 0],
+        Y[:, :1],
+        2 * Y[:, 0] - 1,
+        Y[:, 0] > 0,
+        Y[:, 0].tolist(),
+        sparse.csc_matrix(Y[:, :1]),
+    ):
         for values in (scores[:, 0], scores[:, :1]):
             assert mean_auc(values, targets).mean == pytest.approx(one)
 
@@ -314,17 +380,28 @@ def test_mean_auc_refuses_the_rest_with_one_sentence():
     unknown, endless = scores.copy(), scores.copy()
     unknown[3, 1], endless[3, 1] = np.nan, np.inf
     cases = [
-        (unknown, Y, "scores must be finite"), (endless, Y, "scores must be finite"), (scores.astype(str), Y, "scores must hold numbers"),
-        ([["a"] * 3] * 9, Y, "scores must hold numbers"), ([[1.0], [1.0, 2.0]], Y, "scores must be an array"),
-        (scores[None], Y, "scores must have shape"), (1.0, Y, "scores must have shape"),
-        (scores, Y[:, :2], "scores must have the shape of"), (scores[:, 0], Y, "scores must have the shape of"),
+        (unknown, Y, "scores must be finite"),
+        (endless, Y, "scores must be finite"),
+        (scores.astype(str), Y, "scores must hold numbers"),
+        ([["a"] * 3] * 9, Y, "scores must hold numbers"),
+        ([[1.0], [1.0, 2.0]], Y, "scores must be an array"),
+        (scores[None], Y, "scores must have shape"),
+        (1.0, Y, "scores must have shape"),
+        (scores, Y[:, :2], "scores must have the shape of"),
+        (scores[:, 0], Y, "scores must have the shape of"),
         (scores[:5], Y, "targets must have one row per sample, 5"),
-        (scores, Y[None], "targets must have one row"), (scores, np.arange(9) % 3, "targets must hold 0 and 1"),
-        (scores[:, 0], np.arange(9) % 3, "targets must hold 0 and 1"), (scores, Y + 1, "targets must hold 0 and 1"),
-        (scores, Y.astype(str), "targets must hold 0 and 1"), (scores[:, 0], np.array(list("ababababa")), "targets must hold 0 and 1"),
-        (scores, np.where(Y > 0, 0.7, 0.1), "targets must hold 0 and 1"), (scores, [(0, 1), (2,)], "targets must be an array"),
-        (scores, np.where(Y > 0, np.nan, 1.0), "targets must hold 0 and 1"), (scores, None, "targets must"), (None, Y, "scores must"),
-    ]  # fmt: skip
+        (scores, Y[None], "targets must have one row"),
+        (scores, np.arange(9) % 3, "targets must hold 0 and 1"),
+        (scores[:, 0], np.arange(9) % 3, "targets must hold 0 and 1"),
+        (scores, Y + 1, "targets must hold 0 and 1"),
+        (scores, Y.astype(str), "targets must hold 0 and 1"),
+        (scores[:, 0], np.array(list("ababababa")), "targets must hold 0 and 1"),
+        (scores, np.where(Y > 0, 0.7, 0.1), "targets must hold 0 and 1"),
+        (scores, [(0, 1), (2,)], "targets must be an array"),
+        (scores, np.where(Y > 0, np.nan, 1.0), "targets must hold 0 and 1"),
+        (scores, None, "targets must"),
+        (None, Y, "scores must"),
+    ]
     for values, targets, words in cases:
         with pytest.raises(ValueError, match=rf"^{words}") as caught:
             mean_auc(values, targets)
@@ -335,9 +412,13 @@ def test_mean_auc_refuses_the_rest_with_one_sentence():
 
 
 BAD_FORMS = {
-    "label sets": [(0, 1), (2,)] * 20, "sets": [{0, 1}, {2}] * 20, "lists in an array": np.array([[0, 1], [2]] * 20, dtype=object),
-    "a series of lists": pd.Series([[0, 1], [2]] * 20), "three dimensions": np.zeros((40, 2, 2), int), "a number": 3,
-}  # fmt: skip
+    "label sets": [(0, 1), (2,)] * 20,
+    "sets": [{0, 1}, {2}] * 20,
+    "lists in an array": np.array([[0, 1], [2]] * 20, dtype=object),
+    "a series of lists": pd.Series([[0, 1], [2]] * 20),
+    "three dimensions": np.zeros((40, 2, 2), int),
+    "a number": 3,
+}
 
 
 @pytest.mark.parametrize("form", BAD_FORMS)
@@ -345,7 +426,9 @@ BAD_FORMS = {
 def test_a_bad_form_is_one_error_that_names_y(cls, form):
     X, _, cues = toy(n=40)
     for model, data in ((make(cls, cues), X), (make(cls, "precomputed"), KernelBank(cues, X).stack)):
-        with pytest.raises(ValueError, match=r"^y must be class labels, shape \(n,\), or an indicator matrix") as caught:
+        with pytest.raises(
+            ValueError, match=r"^y must be class labels, shape \(n,\), or an indicator matrix"
+        ) as caught:
             model.fit(data, BAD_FORMS[form])
         assert "\n" not in str(caught.value)
 
@@ -395,7 +478,10 @@ def test_gmkl_at_large_C_on_linear_kernels_is_certified_in_float64_and_says_so()
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         coarse = GMKL(cues, C=1000.0, max_iter=40).fit(X, Y)
-    parts = [X[:, 4 * i : 4 * i + 4] / np.linalg.norm(X[:, 4 * i : 4 * i + 4], axis=1, keepdims=True) for i in range(3)]
+    parts = [
+        X[:, 4 * i : 4 * i + 4] / np.linalg.norm(X[:, 4 * i : 4 * i + 4], axis=1, keepdims=True)
+        for i in range(3)
+    ]
     fine = GMKL("precomputed", C=1000.0).fit(np.array([F @ F.T for F in parts]), Y)
     assert fine.converged_ and (fine.dual_gaps_ <= 1e-2 * fine.objectives_).all()
     lower = coarse.objectives_ - coarse.dual_gaps_

@@ -78,7 +78,9 @@ def test_quadratic_forms_hold_less_than_a_kernel_matrix(n_vectors, share, stack)
 
 def test_nothing_to_measure():
     bank = KernelBank.from_stack(np.eye(4)[None])
-    assert (quadratic_forms(bank, np.zeros((4, 2))) == 0.0).all() and quadratic_forms(bank, np.zeros((4, 0))).shape == (1, 0)
+    assert (quadratic_forms(bank, np.zeros((4, 2))) == 0.0).all() and quadratic_forms(
+        bank, np.zeros((4, 0))
+    ).shape == (1, 0)
 
 
 @pytest.mark.parametrize("budget", [0.1, 0.5, 3.0])
@@ -91,7 +93,10 @@ def test_kernels_on_demand_keep_to_their_budget(budget):
     for coefs in (rng.normal(size=(N, 1)), rng.normal(size=(N, 3)) * (rng.random(N) < 0.2)[:, None]):
         np.testing.assert_allclose(quadratic_forms(there, coefs), quadratic_forms(here, coefs), rtol=1e-5)
         # tiles of distances come on top of the block
-        assert peak_of(lambda coefs=coefs: quadratic_forms(there, coefs)) < (0.5 * budget + 1.5 + BLOCK_ROWS * 8 / (4 * N)) * matrix
+        assert (
+            peak_of(lambda coefs=coefs: quadratic_forms(there, coefs))
+            < (0.5 * budget + 1.5 + BLOCK_ROWS * 8 / (4 * N)) * matrix
+        )
     weights, out = rng.random(S), np.empty((N, N))
     assert combined_kernel(there, weights, 0.5, out=out) is out
     np.testing.assert_allclose(out, 0.5 * np.tensordot(weights, here.stack, 1), rtol=1e-4, atol=1e-5)

@@ -31,7 +31,9 @@ def full_rank(seed, n=24, n_kernels=3, n_classes=2):
     """Gaussian kernels, which have full rank, on features of their own."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, n_kernels))
-    signs = np.array([np.where(X[:, k] + 0.5 * rng.normal(size=n) > 0.0, 1.0, -1.0) for k in range(n_classes)])
+    signs = np.array(
+        [np.where(X[:, k] + 0.5 * rng.normal(size=n) > 0.0, 1.0, -1.0) for k in range(n_classes)]
+    )
     signs[:, 0], signs[:, 1] = 1.0, -1.0
     return np.array([np.exp(-(np.subtract.outer(x, x) ** 2)) for x in X.T]), signs
 
@@ -55,7 +57,9 @@ def solved(problem):
 
 
 def hinge(features, blocks, signs, C):
-    return C * cp.sum(cp.pos(1.0 - cp.multiply(signs, sum(F @ w for F, w in zip(features, blocks, strict=True)))))
+    return C * cp.sum(
+        cp.pos(1.0 - cp.multiply(signs, sum(F @ w for F, w in zip(features, blocks, strict=True))))
+    )
 
 
 def gmkl_optimum(stack, signs, C, regularizer, sigma):
@@ -71,10 +75,14 @@ def vskl_optimum(stack, signs, C, groups, s):
     """Over the blocks, with the mixed norm as it stands."""
     features = roots(stack)
     blocks = [cp.Variable(F.shape[1]) for F in features]
-    lengths = cp.hstack([sum(cp.norm(w) for w, g in zip(blocks, groups, strict=True) if g == j) for j in sorted(set(groups))])
+    lengths = cp.hstack(
+        [sum(cp.norm(w) for w, g in zip(blocks, groups, strict=True) if g == j) for j in sorted(set(groups))]
+    )
     size = cp.Variable()
     norm = cp.max(lengths) if np.isinf(s) else cp.pnorm(lengths, s)
-    return solved(cp.Problem(cp.Minimize(0.5 * cp.square(size) + hinge(features, blocks, signs, C)), [norm <= size]))
+    return solved(
+        cp.Problem(cp.Minimize(0.5 * cp.square(size) + hinge(features, blocks, signs, C)), [norm <= size])
+    )
 
 
 def objective_of(stack, signs, C, weights, coef):
@@ -95,11 +103,17 @@ def test_gmkl_reaches_the_conic_optimum(regularizer, sigma, C):
     assert result.converged.all() and (result.dual_gaps <= 5e-4 * result.objectives).all()
     for k, y in enumerate(signs):
         best = gmkl_optimum(stack, y, C, regularizer, sigma)
-        assert result.objectives[k] - result.dual_gaps[k] <= best * (1.0 + 1e-6) <= result.objectives[k] * (1.0 + 1e-5)
+        assert (
+            result.objectives[k] - result.dual_gaps[k]
+            <= best * (1.0 + 1e-6)
+            <= result.objectives[k] * (1.0 + 1e-5)
+        )
         np.testing.assert_allclose(result.objectives[k], best, rtol=1e-3)
         d = result.kernel_weights[k]
         half, losses, _ = objective_of(stack, y, C, d, result.dual_coef[:, k])
-        np.testing.assert_allclose(half + losses + REGULARIZERS[regularizer].value(d, sigma), result.objectives[k], rtol=1e-9)
+        np.testing.assert_allclose(
+            half + losses + REGULARIZERS[regularizer].value(d, sigma), result.objectives[k], rtol=1e-9
+        )
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 30.0])
@@ -112,11 +126,17 @@ def test_vskl_reaches_the_conic_optimum(s, groups, C):
     assert result.converged.all() and (result.dual_gaps <= 5e-4 * result.objectives).all()
     for k, y in enumerate(signs):
         best = vskl_optimum(stack, y, C, groups, s)
-        assert result.objectives[k] - result.dual_gaps[k] <= best * (1.0 + 1e-6) <= result.objectives[k] * (1.0 + 1e-5)
+        assert (
+            result.objectives[k] - result.dual_gaps[k]
+            <= best * (1.0 + 1e-6)
+            <= result.objectives[k] * (1.0 + 1e-5)
+        )
         np.testing.assert_allclose(result.objectives[k], best, rtol=1e-3)
         _, losses, norms = objective_of(stack, y, C, result.kernel_weights[k], result.dual_coef[:, k])
         lengths = np.bincount(groups, norms)
-        np.testing.assert_allclose(0.5 * np.linalg.norm(lengths, s) ** 2 + losses, result.objectives[k], rtol=1e-8)
+        np.testing.assert_allclose(
+            0.5 * np.linalg.norm(lengths, s) ** 2 + losses, result.objectives[k], rtol=1e-8
+        )
         simplex = result.extra[k]["simplex"]
         np.testing.assert_allclose(np.bincount(groups, simplex), 1.0)
 
@@ -127,7 +147,9 @@ def test_vskl_certifies_kernels_of_low_rank():
     result = solve_vskl(problem, groups=[0, 1, 2], tol=1e-3)
     assert result.converged.all() and np.isfinite(result.kernel_weights).all()
     for k, y in enumerate(signs):
-        np.testing.assert_allclose(result.objectives[k], vskl_optimum(stack, y, 1.0, [0, 1, 2], np.inf), rtol=1.1e-3)
+        np.testing.assert_allclose(
+            result.objectives[k], vskl_optimum(stack, y, 1.0, [0, 1, 2], np.inf), rtol=1.1e-3
+        )
 
 
 def l1_mkl(stack, signs, C):
@@ -146,7 +168,9 @@ def test_vskl_with_one_group_is_l1_mkl(s):
         best = l1_mkl(stack, y, 1.0)
         np.testing.assert_allclose(result.objectives[k], best, rtol=1e-3)
         assert abs(result.kernel_weights[k].sum() - 1.0) < 1e-9
-        np.testing.assert_allclose(svm_optimum(np.tensordot(result.kernel_weights[k], stack, 1), y, 1.0), best, rtol=1e-3)
+        np.testing.assert_allclose(
+            svm_optimum(np.tensordot(result.kernel_weights[k], stack, 1), y, 1.0), best, rtol=1e-3
+        )
 
 
 def test_gmkl_with_l1_is_l1_mkl_at_another_C():
@@ -155,7 +179,9 @@ def test_gmkl_with_l1_is_l1_mkl_at_another_C():
     result = solve_gmkl(problem, sigma=0.5, tol=1e-5)
     for d, y in zip(result.kernel_weights, signs, strict=True):
         C = float(d.sum())
-        np.testing.assert_allclose(svm_optimum(np.tensordot(d / C, stack, 1), y, C), l1_mkl(stack, y, C), rtol=1e-3)
+        np.testing.assert_allclose(
+            svm_optimum(np.tensordot(d / C, stack, 1), y, C), l1_mkl(stack, y, C), rtol=1e-3
+        )
 
 
 def test_one_kernel_is_the_box_svm():
@@ -172,7 +198,9 @@ def test_one_kernel_is_the_box_svm():
         found = solve_box_svm(d * stack[0], y, 1.0, tol=1e-7)
         np.testing.assert_allclose(result.objectives[k], found.value + d, rtol=2e-5)
         for other in (0.8 * d, 1.25 * d):
-            assert solve_box_svm(other * stack[0], y, 1.0, tol=1e-7).value + other > result.objectives[k] - 1e-4
+            assert (
+                solve_box_svm(other * stack[0], y, 1.0, tol=1e-7).value + other > result.objectives[k] - 1e-4
+            )
 
 
 def test_vskl_keeps_all_groups_where_l1_drops_them():
@@ -205,14 +233,24 @@ def test_gradient_is_that_of_finite_differences(regularizer):
         np.testing.assert_allclose(slope[a], (value(d + step) - value(d - step)) / 2e-4, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("bound, value", [
-    (dual_bound_l1, lambda t, S, q, sigma: t * S if t * t * q.max() <= 2.0 * sigma * (1.0 + 1e-12) else -np.inf),
-    (dual_bound_l2, lambda t, S, q, sigma: t * S - t**4 * (q @ q) / (8.0 * sigma)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "bound, value",
+    [
+        (
+            dual_bound_l1,
+            lambda t, S, q, sigma: t * S if t * t * q.max() <= 2.0 * sigma * (1.0 + 1e-12) else -np.inf,
+        ),
+        (dual_bound_l2, lambda t, S, q, sigma: t * S - t**4 * (q @ q) / (8.0 * sigma)),
+    ],
+)
 def test_dual_bounds_are_the_best_on_their_ray(bound, value):
     rng = np.random.default_rng(0)
     for _ in range(20):
-        alpha, q, sigma = rng.uniform(size=5), rng.uniform(size=3) * 10.0 ** rng.integers(-2, 3), rng.uniform(0.1, 2.0)
+        alpha, q, sigma = (
+            rng.uniform(size=5),
+            rng.uniform(size=3) * 10.0 ** rng.integers(-2, 3),
+            rng.uniform(0.1, 2.0),
+        )
         found = bound(alpha, q, 1.5, sigma)
         grid = [value(t, alpha.sum(), q, sigma) for t in np.linspace(0.0, 1.5 / alpha.max(), 4001)]
         assert max(grid) <= found * (1.0 + 1e-9) and found <= max(grid) * 1.01 + 1e-3
@@ -243,7 +281,11 @@ def test_groups_of_all_forms():
     names = ["sift_1", "sift_2", "colour_rgb", "sift:3", "gist"]
     assert resolve_groups(None, names).tolist() == [0, 0, 0, 0, 0]
     assert resolve_groups("prefix", names).tolist() == [0, 0, 1, 0, 2]
-    assert resolve_groups([7, 7, 3, 7, 9], names).tolist() == resolve_groups(list("aabac"), names).tolist() == [0, 0, 1, 0, 2]
+    assert (
+        resolve_groups([7, 7, 3, 7, 9], names).tolist()
+        == resolve_groups(list("aabac"), names).tolist()
+        == [0, 0, 1, 0, 2]
+    )
     assert resolve_groups(np.array([1, 1, 0, 1, 2]), names).tolist() == [0, 0, 1, 0, 2]
     for bad in ([0, 1], "suffix", 3, [[0], [1], [2], [3], [4]], [0.5, 1, 2, 3, 4], [0, [1], 2, 3, 4]):
         with pytest.raises(ValueError, match="groups must be"):
@@ -278,7 +320,10 @@ def test_objective_falls_and_the_gap_holds_at_every_round(solve):
     np.testing.assert_array_equal(result.history["dual_gap"], gaps)
     assert seen[-1][3] == result.path.shape == (result.n_iter + 1, 3, 3)
     assert result.history["n_updates"].iloc[-1] == result.n_solved == problem.n_solved
-    assert result.history["seconds"].is_monotonic_increasing and result.history["n_updates"].is_monotonic_increasing
+    assert (
+        result.history["seconds"].is_monotonic_increasing
+        and result.history["n_updates"].is_monotonic_increasing
+    )
 
 
 def test_classes_do_not_see_each_other():
@@ -300,28 +345,49 @@ def toy(seed=0, n=80, m=4):
     rng = np.random.default_rng(seed)
     Y = rng.integers(0, 2, size=(n, m))
     X = np.hstack([Y + 0.4 * rng.normal(size=(n, m)), rng.normal(size=(n, 3))])
-    return X, Y, [("useful_rbf", RBF(), slice(0, m)), ("useful_linear", Linear(), slice(0, m)), ("noise_rbf", RBF(), slice(m, m + 3))]
+    return (
+        X,
+        Y,
+        [
+            ("useful_rbf", RBF(), slice(0, m)),
+            ("useful_linear", Linear(), slice(0, m)),
+            ("noise_rbf", RBF(), slice(m, m + 3)),
+        ],
+    )
 
 
 def cross_of(cues, X, new):
     return np.concatenate([block for _, block in KernelBank(cues, X).cross(new).blocks()], axis=1)
 
 
-@pytest.mark.parametrize("cls, options", [(GMKL, {}), (GMKL, {"regularizer": "l2"}), (VSKL, {}), (VSKL, {"groups": "prefix"})])
+@pytest.mark.parametrize(
+    "cls, options", [(GMKL, {}), (GMKL, {"regularizer": "l2"}), (VSKL, {}), (VSKL, {"groups": "prefix"})]
+)
 def test_indicator_matrix(cls, options):
     X, Y, cues = toy()
     model, other = cls(cues, **options).fit(X, Y), cls(cues, **options).fit(X, 2 * Y - 1)
     assert model.decision_function(X).shape == model.predict(X).shape == (80, 4)
     assert model.kernel_weights_.shape == (4, 3) and model.dual_coef_.shape == (model.support_.size, 4)
     assert model.path_.shape == (model.n_iter_ + 1, 4, 3) and np.isfinite(model.path_).all()
-    assert len(model.history_) == model.n_iter_ and {"step", "seconds", "n_updates", "objective", "dual_gap"} <= set(model.history_.columns)
+    assert len(model.history_) == model.n_iter_ and {
+        "step",
+        "seconds",
+        "n_updates",
+        "objective",
+        "dual_gap",
+    } <= set(model.history_.columns)
     assert model.history_["objective"].iloc[-1] == model.objective_ == pytest.approx(model.objectives_.sum())
     assert model.history_["dual_gap"].iloc[-1] == model.dual_gap_ and model.converged_
     assert (model.dual_gaps_ <= 1e-2 * model.objectives_).all() and model.n_solved_ == model.n_updates_
     assert (model.predict(X) == Y).mean() > 0.85
     np.testing.assert_array_equal(model.decision_function(X), other.decision_function(X))
     new = X[:20] + 0.01
-    wanted = np.einsum("ca,ain,nc->ic", model.kernel_weights_, cross_of(cues, X, new)[:, :, model.support_].astype(float), model.dual_coef_)
+    wanted = np.einsum(
+        "ca,ain,nc->ic",
+        model.kernel_weights_,
+        cross_of(cues, X, new)[:, :, model.support_].astype(float),
+        model.dual_coef_,
+    )
     np.testing.assert_allclose(model.decision_function(new), wanted, rtol=1e-4, atol=1e-4)
     if cls is VSKL:
         assert model.groups_.tolist() == ([0, 0, 1] if options else [0, 0, 0])
@@ -334,9 +400,17 @@ def test_one_column_and_class_labels(cls):
     X, Y, cues = toy(m=3)
     names = np.array(["ant", "bee", "cat"])
     three, two, one = (cls(cues).fit(X, y) for y in (names[Y.argmax(axis=1)], names[Y[:, 0]], Y[:, :1]))
-    assert three.decision_function(X).shape == (80, 3) and three.predict(X).shape == (80,) and three.kernel_weights_.shape == (3, 3)
+    assert (
+        three.decision_function(X).shape == (80, 3)
+        and three.predict(X).shape == (80,)
+        and three.kernel_weights_.shape == (3, 3)
+    )
     assert set(three.predict(X)) <= set(names) and (three.predict(X) == names[Y.argmax(axis=1)]).mean() > 0.8
-    assert two.decision_function(X).shape == (80,) and set(two.predict(X)) == {"ant", "bee"} and two.kernel_weights_.shape == (2, 3)
+    assert (
+        two.decision_function(X).shape == (80,)
+        and set(two.predict(X)) == {"ant", "bee"}
+        and two.kernel_weights_.shape == (2, 3)
+    )
     assert one.decision_function(X).shape == one.predict(X).shape == (80, 1)
     np.testing.assert_allclose(two.decision_function(X), one.decision_function(X)[:, 0], rtol=1e-5, atol=1e-6)
     assert one.path_.shape[1:] == (1, 3) and two.objectives_.shape == (1,)
@@ -355,9 +429,15 @@ def test_class_without_positives_is_skipped(cls):
     scores = model.decision_function(X)
     assert np.isfinite(scores).all() and (scores[:, 1] == -1.0).all() and (scores[:, 2] == 1.0).all()
     assert (model.predict(X)[:, 1] == 0).all() and (model.predict(X)[:, 2] == 1).all()
-    assert not model.dual_coef_[:, [1, 2]].any() and np.isfinite(model.path_).all() and np.isfinite(model.kernel_weights_).all()
+    assert (
+        not model.dual_coef_[:, [1, 2]].any()
+        and np.isfinite(model.path_).all()
+        and np.isfinite(model.kernel_weights_).all()
+    )
     assert (model.kernel_weights_[[1, 2]] == 0.0).all() and (model.path_[:, [1, 2]] == 0.0).all()
-    assert np.isnan(model.objectives_[[1, 2]]).all() and np.isfinite([model.objective_, model.dual_gap_]).all()
+    assert (
+        np.isnan(model.objectives_[[1, 2]]).all() and np.isfinite([model.objective_, model.dual_gap_]).all()
+    )
     assert not model.history_[["objective", "dual_gap", "seconds"]].isna().any(axis=None)
     assert np.isfinite(mean_auc(scores, Y).mean)
     Y[:] = 1
@@ -381,7 +461,10 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize("cls, name, value", [pytest.param(*case, id=f"{case[0].__name__}-{case[1]}={case[2]!r:.20}") for case in BAD])
+@pytest.mark.parametrize(
+    "cls, name, value",
+    [pytest.param(*case, id=f"{case[0].__name__}-{case[1]}={case[2]!r:.20}") for case in BAD],
+)
 def test_a_bad_parameter_is_one_error_that_names_it(cls, name, value):
     X, Y, cues = toy(n=20)
     word = {"kernels": "kernel"}.get(name, rf"\b{name}\b")
@@ -405,7 +488,10 @@ def test_bad_data(cls):
 @pytest.mark.parametrize("cls", BOTH)
 def test_rounds_that_do_not_suffice_warn(cls):
     X, Y, cues = toy()
-    with pytest.warns(ConvergenceWarning, match=r"did not reach tol=1e-06 for \d of 4 classes: .* after 1 rounds; raise max_iter or tol"):
+    with pytest.warns(
+        ConvergenceWarning,
+        match=r"did not reach tol=1e-06 for \d of 4 classes: .* after 1 rounds; raise max_iter or tol",
+    ):
         model = cls(cues, tol=1e-6, max_iter=1).fit(X, Y)
     assert not model.converged_ and model.n_iter_ == 1 and model.path_.shape == (2, 4, 3)
 
@@ -422,12 +508,16 @@ def test_callback_sees_a_model_and_stops(cls):
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)  # stopped, not failed
         model = cls(cues, tol=1e-6, callback=watch).fit(X, Y)
-    assert [(step, rows, points) for step, _, rows, points in seen] == [(1, 1, 2), (2, 2, 3)] and model.n_iter_ == 2
+    assert [(step, rows, points) for step, _, rows, points in seen] == [
+        (1, 1, 2),
+        (2, 2, 3),
+    ] and model.n_iter_ == 2
     np.testing.assert_array_equal(seen[-1][1], model.decision_function(X))
 
 
 @pytest.mark.parametrize(
-    "cls, options", [(GMKL, {"regularizer": "l2"}), (VSKL, {"groups": "prefix"}), (VSKL, {"groups": [0, 1, 1], "s": 3})]
+    "cls, options",
+    [(GMKL, {"regularizer": "l2"}), (VSKL, {"groups": "prefix"}), (VSKL, {"groups": [0, 1, 1], "s": 3})],
 )
 def test_saving(cls, options, tmp_path):
     X, Y, cues = toy()
@@ -450,7 +540,9 @@ def test_saving(cls, options, tmp_path):
 def test_all_forms_of_input_agree(cls):
     X, Y, cues = toy()
     bank = KernelBank(cues, X)
-    from_X, from_stack, from_bank = (cls(k).fit(data, Y) for k, data in ((cues, X), ("precomputed", bank.stack), ("precomputed", bank)))
+    from_X, from_stack, from_bank = (
+        cls(k).fit(data, Y) for k, data in ((cues, X), ("precomputed", bank.stack), ("precomputed", bank))
+    )
     wanted = from_X.decision_function(X[:10])
     for model in (from_stack, from_bank):
         np.testing.assert_array_equal(model.kernel_weights_, from_X.kernel_weights_)
@@ -464,7 +556,10 @@ def test_all_forms_of_input_agree(cls):
 def test_parameters_are_stored_untouched_and_described(cls):
     cues = [("a", RBF(), [0])]
     model = cls(cues)
-    assert model.get_params()["kernels"] is cues and clone(model).get_params().keys() == model.get_params().keys()
+    assert (
+        model.get_params()["kernels"] is cues
+        and clone(model).get_params().keys() == model.get_params().keys()
+    )
     assert all(parameter in inspect.getdoc(cls) for parameter in inspect.signature(cls).parameters)
 
 

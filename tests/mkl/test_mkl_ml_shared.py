@@ -14,8 +14,15 @@ from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl import AverageKernelSVM, BestKernelSVM, SimpleMKL, mlmkl
 from cuelearn.mkl.boxsvm import solve_box_svm
 from cuelearn.mkl.mlmkl import (
-    Entropic, MLMKLSA, MLMKLSum, SharedProblem, sa_gradients, saddle_gap, solve_mlmkl_sa, solve_mlmkl_sum,
-)  # fmt: skip
+    MLMKLSA,
+    Entropic,
+    MLMKLSum,
+    SharedProblem,
+    sa_gradients,
+    saddle_gap,
+    solve_mlmkl_sa,
+    solve_mlmkl_sum,
+)
 from cuelearn.mkl.multilabel import is_indicator, mean_auc, signs_of
 
 
@@ -49,7 +56,9 @@ def test_box_svm_follows_its_twin_and_liblinear():
     np.testing.assert_allclose(found.value, value, rtol=1e-8)
     np.testing.assert_allclose(kernel @ (found.alpha * signs[1]), kernel @ (alpha * signs[1]), atol=1e-4)
     X = np.linalg.cholesky(kernel + 1e-12 * np.eye(30))
-    machine = LinearSVC(C=1.0, loss="hinge", fit_intercept=False, tol=1e-8, max_iter=1_000_000).fit(X, signs[1])
+    machine = LinearSVC(C=1.0, loss="hinge", fit_intercept=False, tol=1e-8, max_iter=1_000_000).fit(
+        X, signs[1]
+    )
     np.testing.assert_allclose(kernel @ (found.alpha * signs[1]), machine.decision_function(X), atol=1e-3)
 
 
@@ -60,7 +69,9 @@ def test_box_svm_goes_on_from_a_start_and_takes_float32():
     warm = solve_box_svm(kernel, signs[0], 10.0, tol=1e-6, alpha=cold.alpha)
     assert warm.sweeps < cold.sweeps
     np.testing.assert_allclose(warm.value, cold.value, rtol=1e-6)
-    np.testing.assert_allclose(solve_box_svm(kernel.astype(np.float32), signs[0], 10.0, tol=1e-4).value, cold.value, rtol=1e-3)
+    np.testing.assert_allclose(
+        solve_box_svm(kernel.astype(np.float32), signs[0], 10.0, tol=1e-4).value, cold.value, rtol=1e-3
+    )
     zero = solve_box_svm(np.zeros((4, 4)), np.array([1.0, -1.0, 1.0, -1.0]), 2.0)
     assert (zero.alpha == 2.0).all() and zero.value == 8.0 and zero.gap == 0.0
 
@@ -102,7 +113,9 @@ def test_gradients_are_unbiased_at_the_smoothed_weights():
     # with a level taken off, the means fall by that level for every class, and the spread falls
     level = float(smoothed @ values)
     centred = np.zeros((10_000, 4))
-    centred[np.arange(10_000), drawn] = [sa_gradients(problem, k, p, smoothed, level=level)[1] for k in range(4)] @ np.eye(4)[drawn].T
+    centred[np.arange(10_000), drawn] = [
+        sa_gradients(problem, k, p, smoothed, level=level)[1] for k in range(4)
+    ] @ np.eye(4)[drawn].T
     assert (np.abs(centred.mean(axis=0) - (values - level)) <= 5 * centred.std(axis=0) / 100).all()
     assert (centred.std(axis=0) < 0.5 * of_gamma.std(axis=0)).all()
     # and p's estimate, weighted, is without bias at gamma
@@ -125,12 +138,19 @@ def test_saddle_gap_brackets_the_conic_value(seed):
         least, _ = sum_optimum(stack, signs, 1.0, gamma)
         np.testing.assert_allclose(gap.worst, value, rtol=1e-4)
         np.testing.assert_allclose(gap.least, least, rtol=1e-3)
-        assert gap.least <= value * (1 + 1e-4) and gap.gap >= -1e-4 * value and 0.0 <= gap.slack <= 2e-4 * gap.worst
+        assert (
+            gap.least <= value * (1 + 1e-4)
+            and gap.gap >= -1e-4 * value
+            and 0.0 <= gap.slack <= 2e-4 * gap.worst
+        )
 
 
 @pytest.mark.parametrize(
     "seed, n_iter, within",
-    [*((s, 3000, 0.01) for s in range(4)), *(pytest.param(s, 40_000, 0.003, marks=pytest.mark.long) for s in range(4))],
+    [
+        *((s, 3000, 0.01) for s in range(4)),
+        *(pytest.param(s, 40_000, 0.003, marks=pytest.mark.long) for s in range(4)),
+    ],
 )
 def test_sa_comes_to_the_saddle_point(seed, n_iter, within):
     stack, signs, problem = shared(seed, tol=1e-6)
@@ -152,7 +172,9 @@ def test_gap_falls_like_the_root_of_t(corrected):
     for seed in range(6):
         _, _, problem = shared(seed, tol=1e-6)
         for t, T in enumerate(lengths):
-            result = solve_mlmkl_sa(problem, n_iter=T, corrected=corrected, tol=None, rng=np.random.default_rng([seed, T]))
+            result = solve_mlmkl_sa(
+                problem, n_iter=T, corrected=corrected, tol=None, rng=np.random.default_rng([seed, T])
+            )
             gaps[seed, t] = saddle_gap(problem, result.kernel_weights, result.gamma, tol=1e-6).gap
     slope = np.polyfit(np.log(lengths), np.log(gaps.mean(axis=0)), 1)[0]
     assert slope <= -0.4
@@ -197,7 +219,9 @@ def test_one_class_and_one_kernel():
     result = solve_mlmkl_sa(problem, n_iter=300, tol=None, rng=np.random.default_rng(0))
     assert result.gamma.tolist() == [1.0]
     _, _, problem = shared(0, n_kernels=1)
-    assert solve_mlmkl_sa(problem, n_iter=20, tol=None, rng=np.random.default_rng(0)).kernel_weights.tolist() == [1.0]
+    assert solve_mlmkl_sa(
+        problem, n_iter=20, tol=None, rng=np.random.default_rng(0)
+    ).kernel_weights.tolist() == [1.0]
     assert solve_mlmkl_sum(problem, n_iter=20).kernel_weights.tolist() == [1.0]
 
 
@@ -220,7 +244,11 @@ def adahedge(gradients):
 
 
 def test_entropic_steps_follow_their_formula():
-    gradients, auto, fixed = np.random.default_rng(0).normal(size=(40, 4)) * 5.0, Entropic(4, None), Entropic(4, 0.03)
+    gradients, auto, fixed = (
+        np.random.default_rng(0).normal(size=(40, 4)) * 5.0,
+        Entropic(4, None),
+        Entropic(4, 0.03),
+    )
     for t, w in enumerate(adahedge(gradients)):
         np.testing.assert_allclose(auto.weights, w, rtol=1e-9, atol=1e-12)
         products = np.exp(-0.03 * gradients[:t].sum(axis=0))
@@ -233,14 +261,18 @@ def test_entropic_steps_follow_their_formula():
         flat.descend(np.full(3, 7.0))
         for _ in range(3):
             far.descend(np.array([0.0, 1e6, 2e6]))
-        assert one.weights.tolist() == [1.0] and np.allclose(flat.weights, 1 / 3, atol=1e-15) and far.weights[0] > 0.9
+        assert (
+            one.weights.tolist() == [1.0]
+            and np.allclose(flat.weights, 1 / 3, atol=1e-15)
+            and far.weights[0] > 0.9
+        )
 
 
 def test_no_class_is_lost_for_ever():
     """Neither without smoothing nor with the paper's estimates does a long run end above equal weights."""
     _, _, problem = shared(0, tol=1e-4, n=40, n_classes=12)
     start = saddle_gap(problem, np.full(3, 1 / 3), np.full(12, 1 / 12)).gap
-    for options in (dict(), dict(delta=0.0), dict(corrected=False), dict(delta=1.0)):
+    for options in ({}, {"delta": 0.0}, {"corrected": False}, {"delta": 1.0}):
         result = solve_mlmkl_sa(problem, n_iter=3000, tol=None, rng=np.random.default_rng(0), **options)
         assert saddle_gap(problem, result.kernel_weights, result.gamma).gap < 0.6 * start, options
 
@@ -272,10 +304,16 @@ def test_saddle_gap_leaves_counts_alone_and_checks_its_weights():
         rough = saddle_gap(problem, np.full(3, 1 / 3), np.full(3, 1 / 3), tol=1e-5, threshold=threshold)
         assert rough.gap - rough.slack <= found.gap and rough.gap >= found.gap - found.slack
         assert (rough.gap > threshold * rough.worst) == (found.gap > threshold * found.worst)
-    tiny = SharedProblem(KernelBank.from_stack(1e12 * problem.bank.rows(np.arange(24)), dtype=np.float64), problem.signs, 1.0)
+    tiny = SharedProblem(
+        KernelBank.from_stack(1e12 * problem.bank.rows(np.arange(24)), dtype=np.float64), problem.signs, 1.0
+    )
     found = saddle_gap(tiny, [0.2, 0.3, 0.5], [1.0, 0.0, 0.0], tol=1e-3)
     assert found.least <= found.worst and found.slack <= 1e-3 * found.worst
-    bad = (([1.0, 0.0], [1, 0, 0], "kernel_weights"), ([1.0, 0, 0], [1, 1, 1], "gamma"), ([1.0, 0, 0], [2, -1, 0], "gamma"))
+    bad = (
+        ([1.0, 0.0], [1, 0, 0], "kernel_weights"),
+        ([1.0, 0, 0], [1, 1, 1], "gamma"),
+        ([1.0, 0, 0], [2, -1, 0], "gamma"),
+    )
     for p, gamma, word in bad:
         with pytest.raises(ValueError, match=word):
             saddle_gap(problem, p, gamma)
@@ -286,7 +324,11 @@ def test_a_shared_problem_checks_what_it_is_given():
     whole = SharedProblem(problem.bank, signs.astype(int), 1.0)
     other = SharedProblem(problem.bank, signs, 1.0)
     np.testing.assert_array_equal(*(one.solve(0, np.full(3, 1 / 3)).alpha for one in (whole, other)))
-    for bank, given, word in ((problem.bank, signs > 0, "signs"), (problem.bank, signs.T, "signs"), (stack, signs, "bank")):
+    for bank, given, word in (
+        (problem.bank, signs > 0, "signs"),
+        (problem.bank, signs.T, "signs"),
+        (stack, signs, "bank"),
+    ):
         with pytest.raises(ValueError, match=word):
             SharedProblem(bank, given, 1.0)
 
@@ -318,7 +360,15 @@ def toy(seed=0, n=80, m=4):
     rng = np.random.default_rng(seed)
     Y = rng.integers(0, 2, size=(n, m))
     X = np.hstack([Y + 0.4 * rng.normal(size=(n, m)), rng.normal(size=(n, 3))])
-    return X, Y, [("useful", RBF(), slice(0, m)), ("linear", Linear(), slice(0, m)), ("noise", RBF(), slice(m, m + 3))]
+    return (
+        X,
+        Y,
+        [
+            ("useful", RBF(), slice(0, m)),
+            ("linear", Linear(), slice(0, m)),
+            ("noise", RBF(), slice(m, m + 3)),
+        ],
+    )
 
 
 @pytest.mark.parametrize("cls", [MLMKLSA, MLMKLSum])
@@ -333,7 +383,10 @@ def test_indicator_matrix(cls):
     assert model.kernel_weights_[2] < model.kernel_weights_[:2].sum()
     assert (model.predict(X) == Y).mean() > 0.85
     np.testing.assert_array_equal(model.decision_function(X), other.decision_function(X))
-    scores = np.tensordot(model.kernel_weights_, model.bank_.rows(np.arange(80)), 1)[:, model.support_] @ model.dual_coef_
+    scores = (
+        np.tensordot(model.kernel_weights_, model.bank_.rows(np.arange(80)), 1)[:, model.support_]
+        @ model.dual_coef_
+    )
     np.testing.assert_allclose(model.decision_function(X), scores, rtol=1e-4, atol=1e-4)
 
 
@@ -351,21 +404,43 @@ def test_class_without_positives_is_skipped(cls):
     assert model.gamma_[1] == model.gamma_[2] == 0.0
     found = mean_auc(scores, Y)
     assert np.isfinite(found.mean) and found.skipped == [1, 2] and np.isnan(found.per_class[[1, 2]]).all()
-    np.testing.assert_allclose(found.mean, np.mean([average_precision_score(Y[:, k], scores[:, k]) for k in (0, 3)]))
+    np.testing.assert_allclose(
+        found.mean, np.mean([average_precision_score(Y[:, k], scores[:, k]) for k in (0, 3)])
+    )
 
 
 def test_labels_of_all_forms():
     assert signs_of(np.array([[0], [1]]), 2).tolist() == [[-1.0, 1.0]]
-    assert is_indicator(np.array([[0], [1]])) and is_indicator([[0, 1], [1, 0]]) and not is_indicator(np.array(["a", "b"]))
-    assert not is_indicator(np.array([["a"], ["b"]])) and not is_indicator(np.array([[3], [5]])) and not is_indicator(None)
-    wrong = ((np.array([[0, 2], [1, 0]]), "0 and 1"), (np.zeros((3, 2), int), "one row per sample"), (np.zeros((2, 0)), "a column"))
+    assert (
+        is_indicator(np.array([[0], [1]]))
+        and is_indicator([[0, 1], [1, 0]])
+        and not is_indicator(np.array(["a", "b"]))
+    )
+    assert (
+        not is_indicator(np.array([["a"], ["b"]]))
+        and not is_indicator(np.array([[3], [5]]))
+        and not is_indicator(None)
+    )
+    wrong = (
+        (np.array([[0, 2], [1, 0]]), "0 and 1"),
+        (np.zeros((3, 2), int), "one row per sample"),
+        (np.zeros((2, 0)), "a column"),
+    )
     for bad, word in wrong:
         with pytest.raises(ValueError, match=word):
             signs_of(bad, 2)
     X, Y, cues = toy(m=3)
     three, two, one = (MLMKLSA(cues, random_state=0).fit(X, y) for y in (Y.argmax(axis=1), Y[:, 0], Y[:, :1]))
-    assert three.decision_function(X).shape == (80, 3) and three.predict(X).shape == (80,) and three.gamma_.shape == (3,)
-    assert two.decision_function(X).shape == (80,) and one.decision_function(X).shape == (80, 1) and one.predict(X).shape == (80, 1)
+    assert (
+        three.decision_function(X).shape == (80, 3)
+        and three.predict(X).shape == (80,)
+        and three.gamma_.shape == (3,)
+    )
+    assert (
+        two.decision_function(X).shape == (80,)
+        and one.decision_function(X).shape == (80, 1)
+        and one.predict(X).shape == (80, 1)
+    )
     np.testing.assert_allclose(two.decision_function(X), one.decision_function(X)[:, 0], rtol=1e-5, atol=1e-6)
     for model in (three, two, one):
         assert model.skipped_classes_.size == 0
@@ -373,10 +448,21 @@ def test_labels_of_all_forms():
 
 @pytest.mark.parametrize(
     "options, word",
-    [(dict(delta=1.5), "delta"), (dict(eta=-1.0), "eta"), (dict(eta="fast"), "eta"), (dict(n_iter=0), "n_iter"), (dict(C=0.0), "C"),
-     (dict(tol=-1.0), "tol"), (dict(svm_tol=0.0), "svm_tol"), (dict(min_iter=0), "min_iter"), (dict(rule="mine"), "rule"),
-     (dict(corrected="no"), "corrected"), (dict(delta=True), "delta"), (dict(eta=(1.0, 2.0, 3.0)), "eta")],
-)  # fmt: skip
+    [
+        ({"delta": 1.5}, "delta"),
+        ({"eta": -1.0}, "eta"),
+        ({"eta": "fast"}, "eta"),
+        ({"n_iter": 0}, "n_iter"),
+        ({"C": 0.0}, "C"),
+        ({"tol": -1.0}, "tol"),
+        ({"svm_tol": 0.0}, "svm_tol"),
+        ({"min_iter": 0}, "min_iter"),
+        ({"rule": "mine"}, "rule"),
+        ({"corrected": "no"}, "corrected"),
+        ({"delta": True}, "delta"),
+        ({"eta": (1.0, 2.0, 3.0)}, "eta"),
+    ],
+)
 def test_bad_parameters(options, word):
     X, Y, cues = toy()
     with pytest.raises(ValueError, match=word):
@@ -389,7 +475,9 @@ def test_callback_sees_a_model_and_stops(cls, per_iteration):
     seen = []
 
     def look(model, step):
-        seen.append((*model.decision_function(X).shape, len(model.history_), len(model.path_), model.n_solved_))
+        seen.append(
+            (*model.decision_function(X).shape, len(model.history_), len(model.path_), model.n_solved_)
+        )
         return step == 5
 
     with warnings.catch_warnings():
@@ -404,7 +492,9 @@ def test_same_seed_same_bits_and_saving(tmp_path):
     one, two = (MLMKLSA(cues, random_state=3, n_iter=150).fit(X, Y) for _ in range(2))
     np.testing.assert_array_equal(one.decision_function(X), two.decision_function(X))
     one.save(tmp_path / "model.npz")
-    np.testing.assert_allclose(MLMKLSA.load(tmp_path / "model.npz").decision_function(X), one.decision_function(X), atol=1e-5)
+    np.testing.assert_allclose(
+        MLMKLSA.load(tmp_path / "model.npz").decision_function(X), one.decision_function(X), atol=1e-5
+    )
 
 
 @parametrize_with_checks([MLMKLSA(n_iter=120, random_state=0), MLMKLSum(n_iter=60)])

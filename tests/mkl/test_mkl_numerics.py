@@ -54,38 +54,43 @@ def zero_samples(K):
 
 
 CASES = {
-    "p = 1.0001": lambda: (*stack(), dict(p=1.0001)),
-    "p = 1 + 1e-9": lambda: (*stack(), dict(p=1.0 + 1e-9)),
-    "p = 2": lambda: (*stack(), dict(p=2.0)),
+    "p = 1.0001": lambda: (*stack(), {"p": 1.0001}),
+    "p = 1 + 1e-9": lambda: (*stack(), {"p": 1.0 + 1e-9}),
+    "p = 2": lambda: (*stack(), {"p": 2.0}),
     "F = 1": lambda: (*stack(n_kernels=1), {}),
-    "F = 1, p = 1.0001": lambda: (*stack(n_kernels=1), dict(p=1.0001)),
-    "F = 1, p = 2": lambda: (*stack(n_kernels=1), dict(p=2.0)),
+    "F = 1, p = 1.0001": lambda: (*stack(n_kernels=1), {"p": 1.0001}),
+    "F = 1, p = 2": lambda: (*stack(n_kernels=1), {"p": 2.0}),
     "F = 2": lambda: (*stack(n_kernels=2), {}),
-    "duplicated kernels": lambda: (np.repeat(stack()[0], 4, axis=0), stack()[1], dict(p=1.01)),
-    "all kernels alike, p = 1.0001": lambda: (np.repeat(stack()[0][:1], 6, axis=0), stack()[1], dict(p=1.0001)),
+    "duplicated kernels": lambda: (np.repeat(stack()[0], 4, axis=0), stack()[1], {"p": 1.01}),
+    "all kernels alike, p = 1.0001": lambda: (
+        np.repeat(stack()[0][:1], 6, axis=0),
+        stack()[1],
+        {"p": 1.0001},
+    ),
     "constant kernels": lambda: with_kernels(np.ones_like),
     "identity kernels": lambda: with_kernels(lambda K: np.stack([np.eye(K.shape[1])] * 3)),
     "one kernel zero": lambda: with_kernels(one_zero),
-    "one kernel zero, p = 1.0001": lambda: (*with_kernels(one_zero)[:2], dict(p=1.0001)),
+    "one kernel zero, p = 1.0001": lambda: (*with_kernels(one_zero)[:2], {"p": 1.0001}),
     "all kernels zero": lambda: with_kernels(all_zero),
-    "all kernels zero, p = 1.0001": lambda: (*with_kernels(all_zero)[:2], dict(p=1.0001)),
+    "all kernels zero, p = 1.0001": lambda: (*with_kernels(all_zero)[:2], {"p": 1.0001}),
     "a sample that every kernel maps to 0": lambda: with_kernels(zero_samples),
     "unnormalised kernels": lambda: with_kernels(lambda K: K * np.array([1e-3, 1.0, 40.0])[:, None, None]),
     "unnormalised kernels, p = 1.0001": lambda: (
-        *with_kernels(lambda K: K * np.array([1e-3, 1.0, 1e3])[:, None, None])[:2], dict(p=1.0001)
+        *with_kernels(lambda K: K * np.array([1e-3, 1.0, 1e3])[:, None, None])[:2],
+        {"p": 1.0001},
     ),
     "tiny kernels": lambda: with_kernels(lambda K: 1e-9 * K),
     "huge kernels": lambda: with_kernels(lambda K: 1e9 * K),
     "two classes": lambda: (*stack(n_classes=2), {}),
-    "two classes, hinge": lambda: (*stack(n_classes=2), dict(loss="hinge")),
-    "two classes, hinge, p = 1.0001": lambda: (*stack(n_classes=2), dict(loss="hinge", p=1.0001)),
+    "two classes, hinge": lambda: (*stack(n_classes=2), {"loss": "hinge"}),
+    "two classes, hinge, p = 1.0001": lambda: (*stack(n_classes=2), {"loss": "hinge", "p": 1.0001}),
     "every class once": lambda: (*stack(n=8, n_classes=8), {}),
     "two samples": lambda: (*stack(n=2, n_classes=2), {}),
-    "huge C": lambda: (*stack(), dict(C=1e8)),
-    "tiny C": lambda: (*stack(), dict(C=1e-8)),
-    "huge alpha": lambda: (*stack(), dict(alpha=1e3)),
+    "huge C": lambda: (*stack(), {"C": 1e8}),
+    "tiny C": lambda: (*stack(), {"C": 1e-8}),
+    "huge alpha": lambda: (*stack(), {"alpha": 1e3}),
     "equal samples of different classes": lambda: (np.ones((2, 12, 12)), np.arange(12) % 3, {}),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(params=list(CASES))
@@ -159,7 +164,9 @@ def test_reference_at_extremes(case):
     result = solve_reference(problem, tol=1e-4)
     assert result.converged and result.dual_gap <= 1e-4 * result.objective
     assert np.isfinite(result.dual_coef).all() and np.isfinite(result.kernel_weights).all()
-    by_hand = plain_objective(K, y, result.dual_coef, result.kernel_weights, problem.p, problem.C, problem.alpha, problem.factor)
+    by_hand = plain_objective(
+        K, y, result.dual_coef, result.kernel_weights, problem.p, problem.C, problem.alpha, problem.factor
+    )
     assert result.objective == pytest.approx(by_hand, rel=1e-7)
 
 
@@ -174,7 +181,9 @@ def test_one_class_is_one_clear_error(cls):
 def test_string_labels(cls):
     K, y = stack()
     names = np.array(["ant", "bee", "cat"])
-    plain = cls(kernels="precomputed").set_params(**({"random_state": 0} if cls is not AverageKernelSVM else {}))
+    plain = cls(kernels="precomputed").set_params(
+        **({"random_state": 0} if cls is not AverageKernelSVM else {})
+    )
     numbered = plain.fit(K, y).predict(K)
     for labels in (names[y], names[y].astype(object), names[y].tolist()):
         named = plain.fit(K, labels)
@@ -186,7 +195,9 @@ def test_string_labels(cls):
 def test_fewer_samples_than_classes(solve):
     """A problem may know of classes that no sample has (the first batches of a stream)."""
     K, y = stack(n=5, n_classes=3)
-    result = solve(MKLProblem(KernelBank.from_stack(K), 3 * y, 20, p=1.2), n_epochs=5, rng=np.random.default_rng(0))
+    result = solve(
+        MKLProblem(KernelBank.from_stack(K), 3 * y, 20, p=1.2), n_epochs=5, rng=np.random.default_rng(0)
+    )
     assert result.dual_coef.shape == (5, 20)
     assert np.isfinite(result.dual_coef).all() and np.isfinite(result.objective)
     scores = class_scores(K, result.dual_coef, result.kernel_weights)
@@ -203,7 +214,10 @@ def crammer_singer_optimum(kernel, y, C):
     W, slack = cp.Variable((n, n_classes)), cp.Variable(n, nonneg=True)
     scores = root @ W
     constraints = [
-        scores[i, y[i]] - scores[i, c] >= 1.0 - slack[i] for i in range(n) for c in range(n_classes) if c != y[i]
+        scores[i, y[i]] - scores[i, c] >= 1.0 - slack[i]
+        for i in range(n)
+        for c in range(n_classes)
+        if c != y[i]
     ]
     problem = cp.Problem(cp.Minimize(0.5 / (C * n) * cp.sum_squares(W) + cp.sum(slack) / n), constraints)
     problem.solve(solver=cp.CLARABEL)
@@ -217,7 +231,9 @@ def test_one_kernel_is_the_plain_svm_whatever_p(p):
     problem = MKLProblem(KernelBank.from_stack(K), y, 3, p=p, C=1.0)
     result = solve_reference(problem, tol=1e-7)
     assert result.objective == pytest.approx(wanted, rel=1e-6)
-    np.testing.assert_allclose(problem.training_scores(result.dual_coef, result.kernel_weights), scores, atol=2e-3)
+    np.testing.assert_allclose(
+        problem.training_scores(result.dual_coef, result.kernel_weights), scores, atol=2e-3
+    )
 
     # with one kernel q only sets the pace of OBSCURE, and does not enter UFO-MKL at all
     model = UFOMKL("precomputed", p=p, C=1.0, n_epochs=5000, random_state=0).fit(K, y)
@@ -303,7 +319,9 @@ def test_relabelled_classes_have_the_same_optimum():
     assert other.objective == pytest.approx(one.objective, rel=1e-7)
     np.testing.assert_allclose(other.kernel_weights, one.kernel_weights, rtol=1e-2)
     scores = problem.training_scores(one.dual_coef, one.kernel_weights)
-    np.testing.assert_allclose(relabelled.training_scores(other.dual_coef, other.kernel_weights)[:, order], scores, atol=5e-3)
+    np.testing.assert_allclose(
+        relabelled.training_scores(other.dual_coef, other.kernel_weights)[:, order], scores, atol=5e-3
+    )
 
 
 @pytest.mark.parametrize("cls", STOCHASTIC)
@@ -318,12 +336,17 @@ def test_duplicated_kernels_change_little_near_p_1():
     """At p = 1 a group of equal kernels is worth one: ||(m/k, ..., m/k)||_1 = m."""
     K, y = stack(n=40, n_kernels=3)
     single = solve_reference(MKLProblem(KernelBank.from_stack(K), y, 3, p=1.0001, C=1.0), tol=1e-6)
-    double = solve_reference(MKLProblem(KernelBank.from_stack(K[[0, 0, 1, 2]]), y, 3, p=1.0001, C=1.0), tol=1e-6)
+    double = solve_reference(
+        MKLProblem(KernelBank.from_stack(K[[0, 0, 1, 2]]), y, 3, p=1.0001, C=1.0), tol=1e-6
+    )
     assert double.objective == pytest.approx(single.objective, rel=1e-3)
     assert double.kernel_weights[0] == pytest.approx(double.kernel_weights[1], rel=1e-9)
     assert double.kernel_weights[:2].sum() == pytest.approx(single.kernel_weights[0], rel=2e-2)
     at_2 = solve_reference(MKLProblem(KernelBank.from_stack(K[[0, 0, 1, 2]]), y, 3, p=2.0, C=1.0), tol=1e-6)
-    assert at_2.objective < 0.97 * solve_reference(MKLProblem(KernelBank.from_stack(K), y, 3, p=2.0, C=1.0), tol=1e-6).objective
+    assert (
+        at_2.objective
+        < 0.97 * solve_reference(MKLProblem(KernelBank.from_stack(K), y, 3, p=2.0, C=1.0), tol=1e-6).objective
+    )
 
 
 def test_p_1_0001_against_the_conic_solver():
@@ -348,7 +371,9 @@ def hinge_optimum(K, y, p, C):
     f = sum(root @ coef for root, coef in zip(roots, coefs, strict=True))
     norms = cp.hstack([cp.norm(coef) for coef in coefs])
     length = cp.norm(norms, 2) if p == 2.0 else cp.pnorm(norms, p, max_denom=1 << 16)
-    problem = cp.Problem(cp.Minimize(0.5 / (C * n) * cp.square(length) + cp.sum(cp.pos(1.0 - cp.multiply(signs, f))) / n))
+    problem = cp.Problem(
+        cp.Minimize(0.5 / (C * n) * cp.square(length) + cp.sum(cp.pos(1.0 - cp.multiply(signs, f))) / n)
+    )
     problem.solve(solver=cp.CLARABEL)
     return problem.value, f.value
 
@@ -373,7 +398,9 @@ def test_hinge_is_the_binary_problem_without_bias(p):
         hinge = np.maximum(0.0, 1.0 - (2.0 * y - 1.0) * decision).mean()
         A = np.zeros((40, 2))
         A[model.support_] = model.dual_coef_ / 0.5
-        assert hinge == pytest.approx(plain_losses(class_scores(K, A, model.kernel_weights_, 0.5), y).mean(), rel=1e-9)
+        assert hinge == pytest.approx(
+            plain_losses(class_scores(K, A, model.kernel_weights_, 0.5), y).mean(), rel=1e-9
+        )
 
 
 def test_hinge_halves_the_kernels_of_the_multiclass_loss():

@@ -36,8 +36,12 @@ def check_same_run(model, wanted, tolerance):
     np.testing.assert_array_equal(model.online_errors_, wanted.online_errors_)
     np.testing.assert_array_equal(model.support_, wanted.support_)
     np.testing.assert_array_equal(model.classes_, wanted.classes_)
-    np.testing.assert_allclose(model.dual_coef_, wanted.dual_coef_, atol=tolerance * np.abs(wanted.dual_coef_).max())
-    np.testing.assert_allclose(model.kernel_weights_, wanted.kernel_weights_, rtol=10 * tolerance, atol=1e-300)
+    np.testing.assert_allclose(
+        model.dual_coef_, wanted.dual_coef_, atol=tolerance * np.abs(wanted.dual_coef_).max()
+    )
+    np.testing.assert_allclose(
+        model.kernel_weights_, wanted.kernel_weights_, rtol=10 * tolerance, atol=1e-300
+    )
     np.testing.assert_allclose(model.block_norms_sq_, wanted.block_norms_sq_, rtol=10 * tolerance)
     assert model.n_updates_ == wanted.n_updates_
     assert model.n_seen_ == N
@@ -68,7 +72,9 @@ def test_batches_of_samples_are_one_pass(size, p, normalize):
     scores = wanted.decision_function(new)
     np.testing.assert_allclose(model.decision_function(new), scores, atol=1e-4 * np.abs(scores).max())
     np.testing.assert_array_equal(model.predict(new), wanted.predict(new))
-    np.testing.assert_array_equal(model.support_vectors_, X[model.support_])  # no sample without a coefficient is kept
+    np.testing.assert_array_equal(
+        model.support_vectors_, X[model.support_]
+    )  # no sample without a coefficient is kept
     assert model.n_features_in_ == 6
 
 
@@ -109,7 +115,9 @@ def test_going_on_after_fit(form):
 def test_data_frames(named):
     X, y = make_data(N)
     frame = pd.DataFrame(X, columns=COLUMNS)
-    cues = [(name, kernel, [COLUMNS[c] for c in columns]) for name, kernel, columns in GIVEN] if named else GIVEN
+    cues = (
+        [(name, kernel, [COLUMNS[c] for c in columns]) for name, kernel, columns in GIVEN] if named else GIVEN
+    )
     model = feed(OM2(cues, p=1.1), frame, y, batches(N, 20), np.unique(y))
     check_same_run(model, OM2(GIVEN, p=1.1).fit(X, y), 1e-5)
     assert list(model.feature_names_in_) == COLUMNS
@@ -126,11 +134,17 @@ def test_going_on_after_loading(form, first_by, tmp_path):
     start, new = make_data(30, seed=1)[0], None
     if form == "X":
         model = OM2(GIVEN, p=1.1)
-        model = model.fit(X[:40], y[:40]) if first_by == "fit" else model.partial_fit(X[:40], y[:40], classes=[0, 1, 2])
+        model = (
+            model.fit(X[:40], y[:40])
+            if first_by == "fit"
+            else model.partial_fit(X[:40], y[:40], classes=[0, 1, 2])
+        )
     else:
         model = OM2("precomputed", p=1.1)
         model = (
-            model.fit(K[:, :40, :40], y[:40]) if first_by == "fit" else model.partial_fit(K[:, :40, :40], y[:40], classes=[0, 1, 2])
+            model.fit(K[:, :40, :40], y[:40])
+            if first_by == "fit"
+            else model.partial_fit(K[:, :40, :40], y[:40], classes=[0, 1, 2])
         )
     model.save(tmp_path / "stream.npz")
     loaded = load(tmp_path / "stream.npz")
@@ -146,7 +160,9 @@ def test_going_on_after_loading(form, first_by, tmp_path):
     check_same_run(loaded, wanted, 1e-5 if form == "X" else 1e-9)
     # and once more
     loaded.save(tmp_path / "again.npz")
-    np.testing.assert_array_equal(load(tmp_path / "again.npz").decision_function(new), model.decision_function(new))
+    np.testing.assert_array_equal(
+        load(tmp_path / "again.npz").decision_function(new), model.decision_function(new)
+    )
 
 
 def test_the_mean_rule_is_set_by_the_first_batch():
@@ -262,7 +278,12 @@ def test_errors_about_shapes(later):
     if later:
         model.partial_fit(K[:, :10, :10], y[:10], classes=[0, 1, 2])
     n_seen = 10 if later else 0
-    for bad in (K[:, 10:15, : 14 if later else 4], K[0, 10:15, : n_seen + 5], np.full((3, 5, n_seen + 5), np.nan), None):
+    for bad in (
+        K[:, 10:15, : 14 if later else 4],
+        K[0, 10:15, : n_seen + 5],
+        np.full((3, 5, n_seen + 5), np.nan),
+        None,
+    ):
         with pytest.raises(ValueError, match=rf"X must be finite, of shape \(n_kernels, n, {n_seen} \+ n\)"):
             model.partial_fit(bad, y[10:15], classes=[0, 1, 2])
     if later:

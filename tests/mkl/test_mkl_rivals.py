@@ -31,11 +31,12 @@ from cuelearn.mkl import (
     LpMKL,
     MKLProblem,
     SimpleMKL,
+    onevsall,
+    single,
     solve_crammer_singer,
     solve_mc_mkl,
     solve_reference,
 )
-from cuelearn.mkl import onevsall, single
 from cuelearn.mkl.cutting import CuttingPlanes
 from cuelearn.mkl.onevsall import Machine, OneVersusAllMKL, best_multiple
 from cuelearn.mkl.problem import combined_kernel
@@ -148,7 +149,9 @@ def test_more_classes_are_problems_of_their_own(cls):
     np.testing.assert_allclose(model.objectives_, best, rtol=2e-4)
     assert (model.objectives_ >= best * (1.0 - SLACK)).all()
     assert (model.objectives_ - model.dual_gaps_ <= best * (1.0 + SLACK)).all()
-    assert model.objective_ == pytest.approx(model.objectives_.sum()) and model.dual_gap_ == pytest.approx(model.dual_gaps_.sum())
+    assert model.objective_ == pytest.approx(model.objectives_.sum()) and model.dual_gap_ == pytest.approx(
+        model.dual_gaps_.sum()
+    )
     check_certificate(model, best.sum())
     np.testing.assert_allclose(plain_objectives(K, y, model, p, 3.0), model.objectives_, rtol=1e-7)
     for c in range(4):
@@ -193,7 +196,9 @@ def check_multiclass(K, y, C):
     assert model.objective_ == pytest.approx(best, rel=2e-4)
     coef = np.zeros((y.size, y.max() + 1))
     coef[model.support_] = model.dual_coef_
-    assert model.objective_ == pytest.approx(plain_objective(K, y, coef, model.kernel_weights_, 1.0, C), rel=1e-7)
+    assert model.objective_ == pytest.approx(
+        plain_objective(K, y, coef, model.kernel_weights_, 1.0, C), rel=1e-7
+    )
     np.testing.assert_allclose(model.kernel_weights_.sum(), C * y.size, rtol=1e-9)
     # near p = 1 the package's own reference
     problem = MKLProblem(KernelBank.from_stack(K), y, y.max() + 1, p=1.0001, C=C)
@@ -211,7 +216,9 @@ def test_mc_mkl_reaches_the_multiclass_optimum(n_classes, C):
 
 @pytest.mark.long
 @pytest.mark.parametrize("C", [0.1, 1.0, 10.0, 100.0])
-@pytest.mark.parametrize("kind", ["plain", "a zero kernel", "duplicates", "one small", "a constant kernel", "the identity"])
+@pytest.mark.parametrize(
+    "kind", ["plain", "a zero kernel", "duplicates", "one small", "a constant kernel", "the identity"]
+)
 def test_mc_mkl_reaches_the_multiclass_optimum_on_more_problems(kind, C):
     for seed in range(4):
         K, y = make_stack(np.random.default_rng(seed), 36, 4, 2 + seed)
@@ -236,8 +243,11 @@ def test_the_solver_behind_mc_mkl():
     result = solve_mc_mkl(problem, tol=1e-3)
     model = MCMKL("precomputed", C=2.0, tol=1e-3).fit(K, y)
     assert (result.objective, result.dual_gap, result.n_iter, result.converged) == (
-        model.objective_, model.dual_gap_, model.n_iter_, True,
-    )  # fmt: skip
+        model.objective_,
+        model.dual_gap_,
+        model.n_iter_,
+        True,
+    )
     np.testing.assert_array_equal(result.kernel_weights, model.kernel_weights_)
     # the coefficients are a dual point as well as a primal one
     a = np.where(np.eye(3, dtype=bool)[y], 0.0, -result.dual_coef * y.size)
@@ -305,7 +315,9 @@ def test_duplicates_share_the_weight_of_one(cls):
     np.testing.assert_allclose(weights[:, :4], one_weights, atol=0.03 * one_weights.max())
     assert both.objective_ == pytest.approx(one.objective_, rel=2e-5)
     wanted = one.decision_function(K)
-    np.testing.assert_allclose(both.decision_function(np.concatenate([K, K[:1], K[2:3]])), wanted, atol=0.03 * np.abs(wanted).max())
+    np.testing.assert_allclose(
+        both.decision_function(np.concatenate([K, K[:1], K[2:3]])), wanted, atol=0.03 * np.abs(wanted).max()
+    )
 
 
 def test_p_norm_mkl_treats_duplicates_alike():
@@ -320,7 +332,11 @@ def test_the_order_of_kernels_and_the_names_of_classes_do_not_matter(cls):
     order, names = np.array([2, 0, 3, 1]), np.array([30, 10, 20])  # class 1 comes first, then 2, then 0
     plain = cls("precomputed", tol=1e-5).fit(K, y)
     for other, wanted_weights, wanted_scores in (
-        (cls("precomputed", tol=1e-5).fit(K[order], y), plain.kernel_weights_[..., order], plain.decision_function(K)),
+        (
+            cls("precomputed", tol=1e-5).fit(K[order], y),
+            plain.kernel_weights_[..., order],
+            plain.decision_function(K),
+        ),
         (
             cls("precomputed", tol=1e-5).fit(K, names[y]),
             plain.kernel_weights_[[1, 2, 0]] if plain.kernel_weights_.ndim == 2 else plain.kernel_weights_,
@@ -330,7 +346,9 @@ def test_the_order_of_kernels_and_the_names_of_classes_do_not_matter(cls):
         assert other.objective_ == pytest.approx(plain.objective_, rel=2e-5)
         np.testing.assert_allclose(other.kernel_weights_, wanted_weights, atol=0.02 * wanted_weights.max())
         stack = K if other.classes_[-1] == 30 else K[order]
-        np.testing.assert_allclose(other.decision_function(stack), wanted_scores, atol=0.01 * np.abs(wanted_scores).max())
+        np.testing.assert_allclose(
+            other.decision_function(stack), wanted_scores, atol=0.01 * np.abs(wanted_scores).max()
+        )
 
 
 @pytest.mark.parametrize("options", [{}, {"p": 1.01}, {"p": 2.0}, {"p": "auto"}])
@@ -342,7 +360,10 @@ def test_a_kernel_of_zeros_changes_nothing(cls, options):
     with_zero = np.concatenate([K[:2], np.zeros_like(K[:1]), K[2:]])
     if options.get("p") == "auto":
         options = {"p": auto_p(4)}
-    plain, more = cls("precomputed", tol=1e-5, **options).fit(K, y), cls("precomputed", tol=1e-5, **options).fit(with_zero, y)
+    plain, more = (
+        cls("precomputed", tol=1e-5, **options).fit(K, y),
+        cls("precomputed", tol=1e-5, **options).fit(with_zero, y),
+    )
     assert more.converged_ and more.objective_ == pytest.approx(plain.objective_, rel=2e-5)
     wanted = plain.decision_function(K)
     np.testing.assert_allclose(more.decision_function(with_zero), wanted, atol=0.01 * np.abs(wanted).max())
@@ -428,9 +449,13 @@ def test_cutting_planes_against_a_conic_solver(seed):
     scale = np.maximum(np.abs(slopes).max(), constants.max())
     reached = (constants - slopes @ d).max()
     assert planes.bound <= reached + 1e-12 * scale
-    assert planes.bound <= (constants - points @ slopes.T).max(axis=1).min() + 1e-12 * scale  # below the value at any weights
+    assert (
+        planes.bound <= (constants - points @ slopes.T).max(axis=1).min() + 1e-12 * scale
+    )  # below the value at any weights
     wanted = plain_cuts(constants, slopes)
-    assert planes.bound == pytest.approx(wanted, abs=1e-6 * scale) and reached == pytest.approx(wanted, abs=1e-6 * scale)
+    assert planes.bound == pytest.approx(wanted, abs=1e-6 * scale) and reached == pytest.approx(
+        wanted, abs=1e-6 * scale
+    )
 
 
 def test_a_cut_is_copied():
@@ -529,7 +554,9 @@ def test_callback_sees_a_classifier_after_every_round(cls, n_classes):
             by_hand = plain_objective(K, y, coef, estimator.kernel_weights_, 1.0, 1.0)
         else:
             by_hand = plain_objectives(K, y, estimator, exponent(estimator, 3), 1.0).sum()
-        assert row.objective == pytest.approx(by_hand, rel=1e-6)  # the history's objective is this classifier's
+        assert row.objective == pytest.approx(
+            by_hand, rel=1e-6
+        )  # the history's objective is this classifier's
         seen.append((step, estimator.decision_function(new)))
 
     model = cls(CUES, callback=watch).fit(X, y)
@@ -574,7 +601,10 @@ def test_the_clock_stands_still_during_the_callback(cls):
 @pytest.mark.parametrize("cls", ROUNDS)
 def test_one_round_is_too_few(cls):
     X, y = make_data(90)
-    with pytest.warns(ConvergenceWarning, match=rf"{cls.__name__} did not reach tol=1e-06.* duality gap is .* after 1 rounds"):
+    with pytest.warns(
+        ConvergenceWarning,
+        match=rf"{cls.__name__} did not reach tol=1e-06.* duality gap is .* after 1 rounds",
+    ):
         model = cls(CUES, tol=1e-6, max_iter=1).fit(X, y)
     assert not model.converged_ and model.n_iter_ == 1 and model.dual_gap_ > 1e-6 * model.objective_
     assert model.score(X, y) > 0.8
@@ -590,13 +620,26 @@ def test_default_tolerances_are_met(cls):
         for C in (0.01, 1.0, 1000.0):
             model = cls("precomputed", C=C).fit(K, y)
             assert model.converged_
-            gaps = model.dual_gap_ / model.objective_ if cls is MCMKL else (model.dual_gaps_ / model.objectives_).max()
+            gaps = (
+                model.dual_gap_ / model.objective_
+                if cls is MCMKL
+                else (model.dual_gaps_ / model.objectives_).max()
+            )
             assert gaps <= model.tol
 
 
 def test_a_method_without_a_move_says_so():
     class Halfway(OneVersusAllMKL):
-        C, tol, max_iter, normalize, memory, n_jobs, callback, verbose = 1.0, 1e-9, 3, True, 2e9, None, None, False
+        C, tol, max_iter, normalize, memory, n_jobs, callback, verbose = (
+            1.0,
+            1e-9,
+            3,
+            True,
+            2e9,
+            None,
+            None,
+            False,
+        )
 
         def __init__(self, kernels=None):
             self.kernels = kernels
@@ -628,7 +671,9 @@ def test_kernels_on_demand(cls):
     computed = cls(CUES, tol=1e-4, memory=5e4).fit(X, y)
     assert held.bank_.resident and not computed.bank_.resident
     assert computed.objective_ == pytest.approx(held.objective_, rel=2e-4)
-    np.testing.assert_allclose(computed.kernel_weights_, held.kernel_weights_, atol=0.02 * held.kernel_weights_.max())
+    np.testing.assert_allclose(
+        computed.kernel_weights_, held.kernel_weights_, atol=0.02 * held.kernel_weights_.max()
+    )
     wanted = held.decision_function(new)
     np.testing.assert_allclose(computed.decision_function(new), wanted, atol=0.02 * np.abs(wanted).max())
     assert computed.score(new, labels) > 0.85
@@ -644,7 +689,9 @@ def test_both_precisions_are_certified(cls, dtype):
     assert model.converged_
     if cls is MCMKL:
         best = conic_optimum(K, y, 1.0, C)[0]
-        assert model.objective_ >= best * (1 - 1e-4) and model.objective_ - model.dual_gap_ <= best * (1 + 1e-4)
+        assert model.objective_ >= best * (1 - 1e-4) and model.objective_ - model.dual_gap_ <= best * (
+            1 + 1e-4
+        )
     else:
         best = conic_one_versus_all(K, y, exponent(model, 4), C).sum()
         check_certificate(model, best)
@@ -660,7 +707,11 @@ def test_grid_search_over_C(cls):
 
 # ------------------------------------------------------------------ the problem of figure 4.1
 
-SEPARATED_BY = [1, 2, 0]  # class 1 by kernel 2, class 2 by kernel 3, class 3 by kernel 1; kernel 4 separates all
+SEPARATED_BY = [
+    1,
+    2,
+    0,
+]  # class 1 by kernel 2, class 2 by kernel 3, class 3 by kernel 1; kernel 4 separates all
 
 
 def check_three_class(seed, C):

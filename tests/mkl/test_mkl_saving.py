@@ -19,7 +19,11 @@ NEW, _ = make_data(40, seed=1)
 
 
 def fitted_attributes(model):
-    return {name: value for name, value in vars(model).items() if name.endswith("_") and name not in ("bank_", "bank_support_")}
+    return {
+        name: value
+        for name, value in vars(model).items()
+        if name.endswith("_") and name not in ("bank_", "bank_support_")
+    }
 
 
 def check_equal(loaded, model):
@@ -42,9 +46,11 @@ def check_equal(loaded, model):
 def test_round_trip(cls, labels, tmp_path):
     X, y = make_data(60)
     y = {
-        "numbers": 10 * y, "strings": np.array(["ant", "bee", "cat"])[y], "objects": np.array(["ant", "bee", "cat"], dtype=object)[y],
+        "numbers": 10 * y,
+        "strings": np.array(["ant", "bee", "cat"])[y],
+        "objects": np.array(["ant", "bee", "cat"], dtype=object)[y],
         "two classes": y > 0,
-    }[labels]  # fmt: skip
+    }[labels]
     model = make(cls, CUES).fit(X, y)
     model.save(tmp_path / "model.npz")
     for loaded in (load(tmp_path / "model.npz"), cls.load(str(tmp_path / "model.npz"))):
@@ -90,7 +96,9 @@ def test_parameters_come_back(cls, tmp_path):
     """`kernels` as fitted, so that a clone of the loaded model trains the same one; a callback or a generator is left behind."""
     X, y = make_data(60)
     cues = [("shape", RBF(gamma=2.0), [0, 1]), ("colour", Linear(), [2, 3])]
-    options = {"C": np.float32(0.5)} | ({"callback": lambda *_: None, "n_epochs": np.int64(3)} if cls in STOCHASTIC else {})
+    options = {"C": np.float32(0.5)} | (
+        {"callback": lambda *_: None, "n_epochs": np.int64(3)} if cls in STOCHASTIC else {}
+    )
     options |= {"callback": lambda *_: None, "max_iter": np.int64(300)} if cls in ROUNDS else {}
     model = make(cls, cues, **options).fit(X, y)
     model.save(tmp_path / "model.npz")
@@ -116,8 +124,12 @@ def test_saved_again_after_loading(cls, kernels, tmp_path):
     model.save(tmp_path / "one.npz")
     load(tmp_path / "one.npz").save(tmp_path / "two.npz")
     check_equal(load(tmp_path / "two.npz"), model)
-    new = NEW if kernels == "cues" else np.concatenate([block for _, block in bank.cross(NEW).blocks()], axis=1)
-    np.testing.assert_array_equal(load(tmp_path / "two.npz").decision_function(new), model.decision_function(new))
+    new = (
+        NEW if kernels == "cues" else np.concatenate([block for _, block in bank.cross(NEW).blocks()], axis=1)
+    )
+    np.testing.assert_array_equal(
+        load(tmp_path / "two.npz").decision_function(new), model.decision_function(new)
+    )
 
 
 def test_generators_are_left_behind(tmp_path):
@@ -139,7 +151,10 @@ def test_infinite_radius_and_missing_history_entries(tmp_path):
 def test_a_model_without_support(tmp_path):
     """alpha so large that w = 0, and kernels that are all 0."""
     X, y = make_data(60)
-    for model in (UFOMKL(CUES, alpha=1e6, random_state=0).fit(X, y), KernelPA([("zero", Linear(), [0])]).fit(0.0 * X, y)):
+    for model in (
+        UFOMKL(CUES, alpha=1e6, random_state=0).fit(X, y),
+        KernelPA([("zero", Linear(), [0])]).fit(0.0 * X, y),
+    ):
         model.save(tmp_path / "model.npz")
         loaded = load(tmp_path / "model.npz")
         check_equal(loaded, model)
@@ -155,7 +170,9 @@ def test_not_fitted(tmp_path):
 def test_no_pickle_inside(tmp_path):
     X, y = make_data(60)
     names = np.array(list("abc"), dtype=object)
-    OBSCURE(NAMED, random_state=0).fit(pd.DataFrame(X, columns=COLUMNS), names[y]).save(tmp_path / "model.npz")
+    OBSCURE(NAMED, random_state=0).fit(pd.DataFrame(X, columns=COLUMNS), names[y]).save(
+        tmp_path / "model.npz"
+    )
     with np.load(tmp_path / "model.npz", allow_pickle=False) as archive:
         for name in archive.files:
             assert archive[name].dtype.kind in "biufU", name
@@ -216,13 +233,15 @@ CHANGES = {
     "another format": lambda head, arrays: head.update(format=99),
     "no format": lambda head, arrays: head.pop("format"),
     "an unknown class": lambda head, arrays: head.update({"class": "Perceptron"}),
-    "a function for a class": lambda head, arrays: head.update({"class": "load", "parameters": {"path": "x"}}),
+    "a function for a class": lambda head, arrays: head.update(
+        {"class": "load", "parameters": {"path": "x"}}
+    ),
     "an unknown parameter": lambda head, arrays: head["parameters"].update(depth=3),
     "no bank": lambda head, arrays: head.pop("bank"),
     "an array of the bank missing": lambda head, arrays: arrays.pop("bank/diagonal"),
     "the coefficients missing": lambda head, arrays: arrays.pop("fitted/dual_coef_"),
     "a kernel of another kind": lambda head, arrays: head["bank"]["kernels"][0].update(kernel="Sigmoid"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CHANGES)

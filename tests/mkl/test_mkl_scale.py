@@ -29,7 +29,9 @@ SOLVERS = {
     "pegasos": lambda problem, **options: solve_pegasos_mkl(problem, n_epochs=3, **options),
     "ufo": lambda problem, **options: solve_ufo(problem, n_epochs=3, **options),
     "ufo-iid": lambda problem, **options: solve_ufo(problem, n_epochs=3, sampling="iid", **options),
-    "pegasos-iid": lambda problem, **options: solve_pegasos_mkl(problem, n_epochs=3, sampling="iid", **options),
+    "pegasos-iid": lambda problem, **options: solve_pegasos_mkl(
+        problem, n_epochs=3, sampling="iid", **options
+    ),
 }
 
 
@@ -40,8 +42,13 @@ def task(name, n):
         return kernel_set("mnist-12", data), data.X[data.train], data.y[data.train]
     data = datasets.load_mfeat()
     pixels, profiles = data.cues["pix"], data.cues["fac"]
-    kernels = [(f"cityblock*{f}", ExpDistance("cityblock", factor=f), pixels) for f in (0.1, 0.3, 1.0, 3.0, 10.0)]
-    kernels += [(f"chi2*{f}", Chi2(factor=f), columns) for f, columns in ((0.5, pixels), (2.0, pixels), (1.0, profiles))]
+    kernels = [
+        (f"cityblock*{f}", ExpDistance("cityblock", factor=f), pixels) for f in (0.1, 0.3, 1.0, 3.0, 10.0)
+    ]
+    kernels += [
+        (f"chi2*{f}", Chi2(factor=f), columns)
+        for f, columns in ((0.5, pixels), (2.0, pixels), (1.0, profiles))
+    ]
     chosen = np.random.default_rng(0).permutation(len(data.y))[:n]
     return kernels, data.X[chosen], data.y[chosen]
 
@@ -49,7 +56,9 @@ def task(name, n):
 def run_bench(*arguments):
     """The benchmark's script in a process of its own; its standard output."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, str(BENCH), *arguments], capture_output=True, text=True, env=environment)
+    done = subprocess.run(
+        [sys.executable, str(BENCH), *arguments], capture_output=True, text=True, env=environment
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -86,7 +95,9 @@ def test_results_are_the_same_for_any_budget(solver, name):
     for result in results[1:]:
         assert result.n_updates == wanted.n_updates
         np.testing.assert_array_equal(result.online_errors, wanted.online_errors)
-        np.testing.assert_allclose(result.dual_coef, wanted.dual_coef, rtol=0.0, atol=tolerance * np.abs(wanted.dual_coef).max())
+        np.testing.assert_allclose(
+            result.dual_coef, wanted.dual_coef, rtol=0.0, atol=tolerance * np.abs(wanted.dual_coef).max()
+        )
         np.testing.assert_allclose(result.kernel_weights, wanted.kernel_weights, rtol=tolerance)
         np.testing.assert_allclose(result.block_norms_sq, wanted.block_norms_sq, rtol=tolerance)
         assert result.objective == pytest.approx(wanted.objective, rel=max(1e-6, tolerance))
@@ -106,7 +117,9 @@ def test_full_rows_are_computed_for_updates_only(solver, monkeypatch):
         return rows_into(self, indices, out)
 
     monkeypatch.setattr(KernelBank, "rows_into", counting)
-    result = SOLVERS[solver](MKLProblem(bank, y, 10, p=1.05, C=10.0), rng=np.random.default_rng(0), certify=False)
+    result = SOLVERS[solver](
+        MKLProblem(bank, y, 10, p=1.05, C=10.0), rng=np.random.default_rng(0), certify=False
+    )
     assert sum(computed) == result.n_updates < result.online_errors.size
 
 
@@ -115,7 +128,9 @@ def test_rescaling_within_a_window():
     kernels, X, y = task("mnist", 200)
     runs = []
     for memory in (1e9, 1e5):
-        run = Stream(MKLProblem(KernelBank(kernels, X, memory=memory), y, 10, p=1.25, C=10.0), scores="maintain")
+        run = Stream(
+            MKLProblem(KernelBank(kernels, X, memory=memory), y, 10, p=1.25, C=10.0), scores="maintain"
+        )
         rng = np.random.default_rng(0)
         run.start_stage(FIXED, eta=0.5)
         run.visit(rng.permutation(200))
@@ -125,7 +140,9 @@ def test_rescaling_within_a_window():
         assert run.scale > 1e-3  # it was folded
         runs.append(run)
     np.testing.assert_allclose(runs[1].coef, runs[0].coef, rtol=1e-5, atol=1e-5 * np.abs(runs[0].coef).max())
-    np.testing.assert_allclose(runs[1].maintained, runs[0].maintained, atol=1e-5 * np.abs(runs[0].maintained).max())
+    np.testing.assert_allclose(
+        runs[1].maintained, runs[0].maintained, atol=1e-5 * np.abs(runs[0].maintained).max()
+    )
     np.testing.assert_allclose(runs[1].norms_sq, runs[0].norms_sq, rtol=1e-5)
 
 
@@ -135,7 +152,12 @@ def test_scores_recomputed_from_rows_on_demand(monkeypatch):
     kernels, X, y = task("mfeat", 200)
     row = len(kernels) * 200 * 4
     wanted, *others = (
-        solve_ufo(MKLProblem(KernelBank(kernels, X, memory=memory), y, 10, p=1.25, C=10.0), n_epochs=4, rng=np.random.default_rng(0), scores="maintain")
+        solve_ufo(
+            MKLProblem(KernelBank(kernels, X, memory=memory), y, 10, p=1.25, C=10.0),
+            n_epochs=4,
+            rng=np.random.default_rng(0),
+            scores="maintain",
+        )
         for memory in (1e9, 40 * row, 100 * row)
     )
     for result in others:

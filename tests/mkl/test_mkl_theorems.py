@@ -40,7 +40,9 @@ def streams(draw):
 @st.composite
 def comparators(draw):
     """How to make a comparator u: any coefficients, any block weights, or the optimum of the batch problem, at any length."""
-    return draw(st.sampled_from(["random", "one block", "labels", "optimum"])), draw(st.sampled_from([0.0, 0.05, 0.3, 1.0, 2.0, 8.0]))
+    return draw(st.sampled_from(["random", "one block", "labels", "optimum"])), draw(
+        st.sampled_from([0.0, 0.05, 0.3, 1.0, 2.0, 8.0])
+    )
 
 
 def comparator(kind, length, problem, K, rng):
@@ -86,7 +88,12 @@ def test_mistake_bound_of_om2(stream, wanted):
         assert mistakes <= c + s + np.sqrt(s * c) - margin_errors + 1e-9
 
 
-@given(streams(), st.lists(comparators(), min_size=1, max_size=2), st.sampled_from([0.1, 0.5, 1.0, 3.0]), st.integers(1, 3))
+@given(
+    streams(),
+    st.lists(comparators(), min_size=1, max_size=2),
+    st.sampled_from([0.1, 0.5, 1.0, 3.0]),
+    st.integers(1, 3),
+)
 @settings(max_examples=60)
 def test_update_bound_of_the_online_stage(stream, wanted, eta, n_epochs):
     """Theorem 4.3; the sum of losses is over the visits that update."""
@@ -144,7 +151,9 @@ def test_R_bounds_the_norm_of_the_optimum(p, C, loss, radius):
     wanted = plain_norm(norms, p)
     problem = MKLProblem(KernelBank.from_stack(K), y, int(y.max()) + 1, p=p, C=C, loss=loss)
     for n_epochs_online in (0, 1, 5, 50):
-        result = solve_obscure(problem, n_epochs_online=n_epochs_online, n_epochs=0, radius=radius, rng=np.random.default_rng(0))
+        result = solve_obscure(
+            problem, n_epochs_online=n_epochs_online, n_epochs=0, radius=radius, rng=np.random.default_rng(0)
+        )
         assert result.extra["radius"] >= wanted * (1.0 - 1e-6)
         assert result.extra["radius"] <= result.extra["radius_online"]
         if radius == "capped":
@@ -158,15 +167,23 @@ def test_ufo_rate(C, p):
     best, _ = conic_optimum(K, y, p, C)
     problem = MKLProblem(KernelBank.from_stack(K), y, 3, p=p, C=C)
     found = [
-        solve_ufo(problem, n_epochs=10, sampling="iid", measure="every", rng=np.random.default_rng(seed)).history.objective.to_numpy()
+        solve_ufo(
+            problem, n_epochs=10, sampling="iid", measure="every", rng=np.random.default_rng(seed)
+        ).history.objective.to_numpy()
         for seed in range(10)
     ]
     steps = 30.0 * np.arange(1, 11)
-    bound = lipschitz(problem) ** 2 * problem.q * (1.0 + np.log(steps)) / (2.0 * problem.regularization * steps)
+    bound = (
+        lipschitz(problem) ** 2 * problem.q * (1.0 + np.log(steps)) / (2.0 * problem.regularization * steps)
+    )
     assert (np.mean(found, axis=0) - best <= bound).all()
 
 
-@given(st.lists(st.floats(0.0, 50.0), min_size=1, max_size=6), st.sampled_from([1.01, 1.3, 2.0]), st.floats(0.0, 5.0))
+@given(
+    st.lists(st.floats(0.0, 50.0), min_size=1, max_size=6),
+    st.sampled_from([1.01, 1.3, 2.0]),
+    st.floats(0.0, 5.0),
+)
 def test_link_is_the_gradient_of_the_conjugate(norms, p, threshold):
     """Fenchel equality of theorem 4.6: <w, theta> = h(w) + h*(theta), with the conjugate 1/2 || [v - tau]_+ ||_q^2."""
     norms, q = np.array(norms), dual_exponent(p)

@@ -18,7 +18,16 @@ from mkl_twins import (
 
 from cuelearn.datasets import load_mnist
 from cuelearn.kernels import RBF, KernelBank, Linear, Poly
-from cuelearn.mkl import OM2, KernelPA, MKLProblem, engine, solve_obscure, solve_om2, solve_pegasos_mkl, solve_ufo
+from cuelearn.mkl import (
+    OM2,
+    KernelPA,
+    MKLProblem,
+    engine,
+    solve_obscure,
+    solve_om2,
+    solve_pegasos_mkl,
+    solve_ufo,
+)
 from cuelearn.mkl.rules import BATCH, DUAL_AVERAGING, FIXED
 from cuelearn.mkl.rules import OM2 as OM2_RULE
 from cuelearn.mkl.stream import Stream, draw_order
@@ -35,7 +44,11 @@ def digits():
     data = load_mnist(n_train=1000)
     X, y = data.X[data.train][:1000], data.y[data.train][:1000]
     kinds = {"linear": Linear(), "poly": Poly(), "rbf": RBF()}
-    cues = [(f"{cue}-{kind}", kernel, columns) for cue, columns in data.cues.items() for kind, kernel in kinds.items()]
+    cues = [
+        (f"{cue}-{kind}", kernel, columns)
+        for cue, columns in data.cues.items()
+        for kind, kernel in kinds.items()
+    ]
     assert len(cues) == 12
     return KernelBank(cues, X), y.astype(int)
 
@@ -68,9 +81,14 @@ def test_om2_equals_its_twin_on_digits(digits, twin_runs, p, scores, dtype):
         seen.append(training.stream.point()[0])
 
     result = solve_om2(
-        MKLProblem(bank, y, 10, p=p), n_epochs=5, shuffle=True, rng=np.random.default_rng(3), scores=scores, callback=watch,
+        MKLProblem(bank, y, 10, p=p),
+        n_epochs=5,
+        shuffle=True,
+        rng=np.random.default_rng(3),
+        scores=scores,
+        callback=watch,
         certify=False,
-    )  # fmt: skip
+    )
     for epoch, (coef, mistakes) in enumerate(twin_runs[p]):
         np.testing.assert_array_equal(result.online_errors[1000 * epoch : 1000 * (epoch + 1)], mistakes)
         assert np.abs(seen[epoch] - coef).max() <= tolerance * np.abs(coef).max(), f"epoch {epoch + 1}"
@@ -110,7 +128,9 @@ def follow(stream, twin, order, rtol=1e-9):
         coef, weights = stream.point()
         wanted, wanted_weights = twin.point()
         np.testing.assert_allclose(coef, wanted, atol=rtol * max(np.abs(wanted).max(), 1.0))
-        np.testing.assert_allclose(weights, wanted_weights, atol=1e-2 * rtol + rtol * wanted_weights.max(), rtol=0)
+        np.testing.assert_allclose(
+            weights, wanted_weights, atol=1e-2 * rtol + rtol * wanted_weights.max(), rtol=0
+        )
 
 
 def small_problem(n=30, n_kernels=4, n_classes=3, seed=0, loss="multiclass", scale=None, **settings):
@@ -158,7 +178,9 @@ def test_om2_steps_on_unnormalised_kernels():
 
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("loss, n_classes, factor", LOSSES)
-@pytest.mark.parametrize("p, C, cap", [(1.02, 1.0, True), (1.3, 100.0, False), (2.0, 0.1, True), (2.0, 1.0, 0.3)])
+@pytest.mark.parametrize(
+    "p, C, cap", [(1.02, 1.0, True), (1.3, 100.0, False), (2.0, 0.1, True), (2.0, 1.0, 0.3)]
+)
 def test_obscure_steps(p, C, cap, loss, n_classes, factor, route):
     """Both stages, R and the projection (a small R makes every update leave the ball)."""
     K, y, problem, rng = small_problem(p=p, C=C, loss=loss, n_classes=n_classes, seed=1)
@@ -172,7 +194,11 @@ def test_obscure_steps(p, C, cap, loss, n_classes, factor, route):
     assert np.sqrt(norm**2 + 2.0 * loss_now / problem.regularization) == pytest.approx(radius, rel=1e-10)
     radius = cap if not isinstance(cap, bool) else min(radius, np.sqrt(2.0 * C * 30)) if cap else radius
     stream.start_stage(BATCH, radius=radius)
-    follow(stream, TwinBatch(K, y, n_classes, p, factor, C=C, radius=radius, A=online.A), rng.integers(30, size=150))
+    follow(
+        stream,
+        TwinBatch(K, y, n_classes, p, factor, C=C, radius=radius, A=online.A),
+        rng.integers(30, size=150),
+    )
 
 
 @pytest.mark.parametrize("route", ROUTES)
@@ -211,7 +237,9 @@ def test_pegasos_steps(p, C, loss, n_classes, factor, route):
 
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("loss, n_classes, factor", LOSSES)
-@pytest.mark.parametrize("p, C, alpha", [(1.02, 1.0, 0.0), (1.3, 1.0, 0.02), (2.0, 10.0, 0.2), (1.5, 0.1, 0.6)])
+@pytest.mark.parametrize(
+    "p, C, alpha", [(1.02, 1.0, 0.0), (1.3, 1.0, 0.02), (2.0, 10.0, 0.2), (1.5, 0.1, 0.6)]
+)
 def test_ufo_steps(p, C, alpha, loss, n_classes, factor, route):
     K, y, problem, rng = small_problem(p=p, C=C, alpha=alpha, loss=loss, n_classes=n_classes, seed=4)
     stream = Stream(problem, scores=route)
@@ -239,7 +267,13 @@ def test_whole_run_of_obscure(sampling):
     K, y, problem, _ = small_problem(p=1.2, C=1.0, seed=6)
     orders = orders_of(30, 9, 8, sampling=sampling)
     result = solve_obscure(
-        problem, n_epochs_online=3, n_epochs=5, rng=np.random.default_rng(9), sampling=sampling, radius="online", eta=0.25
+        problem,
+        n_epochs_online=3,
+        n_epochs=5,
+        rng=np.random.default_rng(9),
+        sampling=sampling,
+        radius="online",
+        eta=0.25,
     )
     online = TwinOM2(K, y, 3, 1.2, eta=0.25)
     errors = run_twin(online, orders[:3])
@@ -298,7 +332,9 @@ def test_passive_aggressive_equals_its_twin(C, n_epochs):
     K[0] *= 2.0  # a diagonal other than 1
     K[:, 5], K[:, :, 5] = 0.0, 0.0  # a sample that every kernel maps to 0
     rng = np.random.default_rng(2)
-    order = np.concatenate([np.arange(40) if epoch == 0 else rng.permutation(40) for epoch in range(n_epochs)])
+    order = np.concatenate(
+        [np.arange(40) if epoch == 0 else rng.permutation(40) for epoch in range(n_epochs)]
+    )
     steps = list(twin_passive_aggressive(K.mean(axis=0), y, 4, C, order))
     model = KernelPA("precomputed", C=C, n_epochs=n_epochs, random_state=2).fit(K, y)
     np.testing.assert_array_equal(model.online_errors_, [mistake for _, mistake in steps])
@@ -338,8 +374,12 @@ def test_pair_products_sparse_and_dense(filled, sample_major, dtype):
     else:
         flat, base, stride = stack.reshape(-1), 7 * n, n * n
     out = np.zeros(n_kernels)
-    engine.pair_products(flat, base, stride, 0, 2, coef, entry_index, entry_value, entry_count, np.zeros(n), out)
-    np.testing.assert_allclose(out, stack[:, 7] @ (coef[0] - coef[2]), atol=1e-5 if dtype == np.float32 else 1e-12)
+    engine.pair_products(
+        flat, base, stride, 0, 2, coef, entry_index, entry_value, entry_count, np.zeros(n), out
+    )
+    np.testing.assert_allclose(
+        out, stack[:, 7] @ (coef[0] - coef[2]), atol=1e-5 if dtype == np.float32 else 1e-12
+    )
 
     weights, active = rng.random(n_kernels).astype(dtype), np.arange(n_kernels)
     combined = np.empty(n, dtype=dtype)
@@ -359,25 +399,36 @@ def test_kernels_computed_on_demand_give_the_same_run(solver, sampling, dtype):
     n = 150
     y = rng.integers(4, size=n)
     X = rng.normal(size=(n, 9)) + 1.5 * rng.normal(size=(4, 9))[y]
-    cues = [("a", RBF(), slice(0, 3)), ("b", Linear(), slice(3, 6)), ("c", Poly(), slice(6, 9)), ("d", RBF(factor=2.0), slice(0, 3))]
+    cues = [
+        ("a", RBF(), slice(0, 3)),
+        ("b", Linear(), slice(3, 6)),
+        ("c", Poly(), slice(6, 9)),
+        ("d", RBF(factor=2.0), slice(0, 3)),
+    ]
     whole = KernelBank(cues, X, dtype=dtype)
     row_bytes = 4 * n * np.dtype(dtype).itemsize
     solve = {
         "om2": lambda problem, **options: solve_om2(problem, n_epochs=3, shuffle=True, **options),
-        "obscure": lambda problem, **options: solve_obscure(problem, n_epochs_online=2, n_epochs=4, **options),
+        "obscure": lambda problem, **options: solve_obscure(
+            problem, n_epochs_online=2, n_epochs=4, **options
+        ),
         "pegasos": lambda problem, **options: solve_pegasos_mkl(problem, n_epochs=4, **options),
         "ufo": lambda problem, **options: solve_ufo(problem, n_epochs=4, **options),
     }[solver]
-    settings = dict(p=1.3, C=1.0, alpha=0.02 if solver == "ufo" else 0.0)
+    settings = {"p": 1.3, "C": 1.0, "alpha": 0.02 if solver == "ufo" else 0.0}
     wanted = solve(MKLProblem(whole, y, 4, **settings), rng=np.random.default_rng(0), sampling=sampling)
     tolerance = 1e-9 if dtype == np.float64 else 2e-4  # a rounding of the kernels, over many updates
     for rows, scores in ((6, "recompute"), (40, "recompute"), (40, "maintain"), (40, "auto")):
         bank = KernelBank(cues, X, dtype=dtype, memory=rows * row_bytes)
         assert not bank.resident
-        result = solve(MKLProblem(bank, y, 4, **settings), rng=np.random.default_rng(0), sampling=sampling, scores=scores)
+        result = solve(
+            MKLProblem(bank, y, 4, **settings), rng=np.random.default_rng(0), sampling=sampling, scores=scores
+        )
         np.testing.assert_array_equal(result.online_errors, wanted.online_errors)
         assert result.n_updates == wanted.n_updates
-        np.testing.assert_allclose(result.dual_coef, wanted.dual_coef, atol=tolerance * np.abs(wanted.dual_coef).max())
+        np.testing.assert_allclose(
+            result.dual_coef, wanted.dual_coef, atol=tolerance * np.abs(wanted.dual_coef).max()
+        )
         np.testing.assert_allclose(result.kernel_weights, wanted.kernel_weights, rtol=tolerance)
         assert result.objective == pytest.approx(wanted.objective, rel=tolerance)
         assert result.dual_gap == pytest.approx(wanted.dual_gap, abs=tolerance * wanted.objective)

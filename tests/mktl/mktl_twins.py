@@ -77,7 +77,10 @@ def link(theta, q):
     """Equation 4.4 without the 1/q: from dual to primal vectors."""
     norms = np.array([np.linalg.norm(t) for t in theta])
     size = plain_norm(norms, q)
-    return [t * (norm / size) ** (q - 2.0) if norm > 0.0 else t.copy() for t, norm in zip(theta, norms, strict=True)]
+    return [
+        t * (norm / size) ** (q - 2.0) if norm > 0.0 else t.copy()
+        for t, norm in zip(theta, norms, strict=True)
+    ]
 
 
 def lengths(vectors):
@@ -220,11 +223,15 @@ class Twin:
         if loss == "hinge":
             row = np.array([block[0] for block in w])
             return np.stack([-0.5 * row, 0.5 * row])
-        return np.array([[w[y * n_scores + z][y] for z in range(n_scores)] for y in range(n_classes)]).reshape(n_classes, n_scores)
+        return np.array(
+            [[w[y * n_scores + z][y] for z in range(n_scores)] for y in range(n_classes)]
+        ).reshape(n_classes, n_scores)
 
     def kernel_scores(self, n_kernels):
         """What the kernel groups add to the training scores, shape (n, M)."""
-        return class_scores(self.maps[:n_kernels], self.w()[:n_kernels]) if n_kernels else np.zeros_like(self.A)
+        return (
+            class_scores(self.maps[:n_kernels], self.w()[:n_kernels]) if n_kernels else np.zeros_like(self.A)
+        )
 
 
 # ------------------------------------------------------------------ exact optima
@@ -251,7 +258,9 @@ def conic_optimum(K, S, y, p, C, loss="multiclass", weight=None):
     slack = cp.Variable(n, nonneg=True)
     if loss == "multiclass":
         own = cp.sum(cp.multiply(scores, np.eye(n_classes)[y]), axis=1)
-        constraints = [cp.multiply((y != c).astype(float), 1.0 - own + scores[:, c]) <= slack for c in range(n_classes)]
+        constraints = [
+            cp.multiply((y != c).astype(float), 1.0 - own + scores[:, c]) <= slack for c in range(n_classes)
+        ]
     else:
         constraints = [1.0 - cp.multiply(2.0 * y - 1.0, scores[:, 0]) <= slack]
     norms = cp.hstack(norms)
@@ -263,7 +272,9 @@ def conic_optimum(K, S, y, p, C, loss="multiclass", weight=None):
         warnings.simplefilter("ignore")
         for tolerance in (1e-10, 1e-9, 1e-8):  # its steps may stall on the way to the last digits
             with contextlib.suppress(cp.SolverError):
-                problem.solve(solver=cp.CLARABEL, tol_gap_abs=tolerance, tol_gap_rel=tolerance, tol_feas=tolerance)
+                problem.solve(
+                    solver=cp.CLARABEL, tol_gap_abs=tolerance, tol_gap_rel=tolerance, tol_feas=tolerance
+                )
                 break
     if problem.value is None:
         raise RuntimeError("the conic solver failed")

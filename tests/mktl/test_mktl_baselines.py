@@ -47,12 +47,16 @@ class Task:
         self.new, self.y_new = draw(40, n_classes, 1)
         old, y_old = draw(100, 4, 2)
         self.svm = SVC(C=10.0).fit(old[:, 2:], y_old > 1)
-        self.boosted = AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=10, random_state=0).fit(old, y_old)
+        self.boosted = AdaBoostClassifier(
+            DecisionTreeClassifier(max_depth=2), n_estimators=10, random_state=0
+        ).fit(old, y_old)
         self.priors = [("svm", self.svm, slice(2, 6)), ("boosted", self.boosted)]
         self.S, self.S_new = self.scores(self.X), self.scores(self.new)
         self.bank = KernelBank(CUES, self.X)
         self.stack = self.bank.stack.astype(np.float64)
-        self.cross = np.concatenate([block for _, block in self.bank.cross(self.new).blocks()], axis=1).astype(np.float64)
+        self.cross = np.concatenate(
+            [block for _, block in self.bank.cross(self.new).blocks()], axis=1
+        ).astype(np.float64)
 
     def scores(self, X):
         return np.column_stack([self.svm.decision_function(X[:, 2:]), self.boosted.decision_function(X)])
@@ -75,7 +79,9 @@ def task(request):
 
 
 def scale_of(S, scaling):
-    return {"rms": np.sqrt(np.mean(S**2, axis=0)), "max": np.abs(S).max(axis=0), None: np.ones(S.shape[1])}[scaling]
+    return {"rms": np.sqrt(np.mean(S**2, axis=0)), "max": np.abs(S).max(axis=0), None: np.ones(S.shape[1])}[
+        scaling
+    ]
 
 
 # ------------------------------------------------------------------ each is libsvm on a kernel
@@ -90,7 +96,9 @@ def test_no_transfer_is_libsvm_on_the_mean_kernel(C, task):
     np.testing.assert_array_equal(model.transfer_weights_, np.zeros((task.n_classes, 5)))
     # in float64, from the kernels themselves: nearly the same bits
     precise = NoTransfer("precomputed", C=C).fit(task.stack, task.y, scores=task.S)
-    np.testing.assert_allclose(precise.decision_function(task.cross, task.S_new), wanted, atol=1e-9 * np.abs(wanted).max())
+    np.testing.assert_allclose(
+        precise.decision_function(task.cross, task.S_new), wanted, atol=1e-9 * np.abs(wanted).max()
+    )
     # the estimator of the MKL chapter
     other = AverageKernelSVM(CUES, C=C).fit(task.X, task.y)
     np.testing.assert_array_equal(model.decision_function(task.new), other.decision_function(task.new))
@@ -98,7 +106,8 @@ def test_no_transfer_is_libsvm_on_the_mean_kernel(C, task):
     rng = np.random.default_rng(0)
     wild = NoTransfer("precomputed", C=C).fit(task.stack, task.y, scores=rng.normal(size=(60, 7)))
     np.testing.assert_array_equal(
-        wild.decision_function(task.cross, rng.normal(size=(40, 7))), precise.decision_function(task.cross, task.S_new)
+        wild.decision_function(task.cross, rng.normal(size=(40, 7))),
+        precise.decision_function(task.cross, task.S_new),
     )
 
 
@@ -117,20 +126,26 @@ def test_prior_features_is_a_linear_svm_on_the_scores(C, scaling, task):
     def objective(v, b):
         return 0.5 * v @ v + C * np.maximum(0.0, 1.0 - signs * (S @ v + b)).sum()
 
-    for c, v, b, column in zip([1] if task.n_classes == 2 else range(task.n_classes), hyperplanes, biases, columns, strict=True):
+    for c, v, b, column in zip(
+        [1] if task.n_classes == 2 else range(task.n_classes), hyperplanes, biases, columns, strict=True
+    ):
         signs = np.where(task.y == c, 1.0, -1.0)
         machine = SVC(C=C, kernel="linear", tol=1e-9).fit(S, signs)
         np.testing.assert_allclose(v, machine.coef_[0], atol=1e-3 * np.abs(machine.coef_).max())
         assert objective(v, b) <= objective(machine.coef_[0], machine.intercept_[0]) * (1.0 + 1e-7)
         if (np.abs(machine.dual_coef_) < C * (1.0 - 1e-6)).any():  # else the best biases are an interval
-            np.testing.assert_allclose(column, machine.decision_function(S_new), atol=2e-3 * max(1.0, np.abs(column).max()))
+            np.testing.assert_allclose(
+                column, machine.decision_function(S_new), atol=2e-3 * max(1.0, np.abs(column).max())
+            )
         np.testing.assert_allclose(column, S_new @ v + b, atol=1e-9 * np.abs(column).max())
     of_dual = model.dual_coef_.T @ S[model.support_]
     np.testing.assert_allclose(of_dual, model.transfer_weights_, atol=1e-4 * np.abs(of_dual).max())
     np.testing.assert_array_equal(model.kernel_weights_, [0.0, 0.0])
     assert model.dual_coef_.shape == (model.support_.size, task.n_classes)
     # what the new samples look like does not matter
-    other = PriorFeatures("precomputed", C=C, scaling=scaling).fit(np.stack([np.eye(60)]), task.y, scores=task.S)
+    other = PriorFeatures("precomputed", C=C, scaling=scaling).fit(
+        np.stack([np.eye(60)]), task.y, scores=task.S
+    )
     np.testing.assert_array_equal(other.decision_function(np.ones((1, 40, 60)), task.S_new), found)
 
 
@@ -141,12 +156,17 @@ def test_average_tl_is_libsvm_on_the_mean_of_all_kernels(C, scaling, task):
     scale = scale_of(task.S, scaling)
     S, S_new = task.S / scale, task.S_new / scale
     kernels = [*task.stack, *(np.outer(column, column) for column in S.T)]
-    of_new = [*task.cross, *(np.outer(column_new, column) for column_new, column in zip(S_new.T, S.T, strict=True))]
+    of_new = [
+        *task.cross,
+        *(np.outer(column_new, column) for column_new, column in zip(S_new.T, S.T, strict=True)),
+    ]
     assert len(kernels) == 7
     wanted = task.svc(np.mean(kernels, axis=0), np.mean(of_new, axis=0), C)
     np.testing.assert_allclose(model.decision_function(task.new), wanted, atol=1e-5 * np.abs(wanted).max())
     precise = AverageTL("precomputed", C=C, scaling=scaling).fit(task.stack, task.y, scores=task.S)
-    np.testing.assert_allclose(precise.decision_function(task.cross, task.S_new), wanted, atol=1e-6 * np.abs(wanted).max())
+    np.testing.assert_allclose(
+        precise.decision_function(task.cross, task.S_new), wanted, atol=1e-6 * np.abs(wanted).max()
+    )
     np.testing.assert_allclose(model.kernel_weights_, np.full(2, 1.0 / 7.0))
     if scaling == "rms":  # every score kernel counts as much as a normalised one
         np.testing.assert_allclose([np.diag(kernel).mean() for kernel in kernels[2:]], 1.0)
@@ -171,15 +191,24 @@ class Few:
         self.S = task.S[self.rows]
         scale = scale_of(self.S, "rms")
         self.scaled, self.scaled_new = self.S / scale, task.S_new / scale
-        self.stack, self.cross, self.S_new = task.stack[:, self.rows][:, :, self.rows], task.cross[:, :, self.rows], task.S_new
-        self.targets = [(self.y == c).astype(int) for c in ([1] if task.n_classes == 2 else range(task.n_classes))]
+        self.stack, self.cross, self.S_new = (
+            task.stack[:, self.rows][:, :, self.rows],
+            task.cross[:, :, self.rows],
+            task.S_new,
+        )
+        self.targets = [
+            (self.y == c).astype(int) for c in ([1] if task.n_classes == 2 else range(task.n_classes))
+        ]
 
     def kernels(self, cls):
         """The kernel of a method, on the training samples and of the new ones."""
         if cls is NoTransfer:
             return self.stack.mean(axis=0), self.cross.mean(axis=0)
         n = len(self.stack) + self.S.shape[1]
-        return tuple((K.sum(axis=0) + L @ self.scaled.T) / n for K, L in ((self.stack, self.scaled), (self.cross, self.scaled_new)))
+        return tuple(
+            (K.sum(axis=0) + L @ self.scaled.T) / n
+            for K, L in ((self.stack, self.scaled), (self.cross, self.scaled_new))
+        )
 
     def fit(self, cls, **options):
         return cls("precomputed", **options).fit(self.stack, self.y, scores=self.S)
@@ -187,15 +216,23 @@ class Few:
     def decision(self, cls, class_weight=None, sample_weight=None, **options):
         """Decision values of SVC for the new samples, one class against the rest; for two classes one."""
         kernel, of_new = self.kernels(cls)
-        machines = [SVC(kernel="precomputed", class_weight=class_weight, **options).fit(kernel, target, sample_weight=sample_weight)
-                    for target in self.targets]  # fmt: skip
+        machines = [
+            SVC(kernel="precomputed", class_weight=class_weight, **options).fit(
+                kernel, target, sample_weight=sample_weight
+            )
+            for target in self.targets
+        ]
         found = np.stack([machine.decision_function(of_new) for machine in machines], axis=1)
         return found[:, 0] if len(machines) == 1 else found
 
     def planes(self, C, class_weight=None, sample_weight=None):
         """Hyperplanes and biases of SVC on the scaled scores."""
-        machines = [SVC(kernel="linear", C=C, class_weight=class_weight, tol=1e-9).fit(self.scaled, target, sample_weight=sample_weight)
-                    for target in self.targets]  # fmt: skip
+        machines = [
+            SVC(kernel="linear", C=C, class_weight=class_weight, tol=1e-9).fit(
+                self.scaled, target, sample_weight=sample_weight
+            )
+            for target in self.targets
+        ]
         return np.concatenate([m.coef_ for m in machines]), np.concatenate([m.intercept_ for m in machines])
 
 
@@ -215,7 +252,9 @@ def test_balanced_weights_are_those_of_libsvm(cls, C, task):
     np.testing.assert_allclose(found, wanted, atol=1e-9 * np.abs(wanted).max())
     plain = few.fit(cls, C=C).decision_function(few.cross, few.S_new)
     np.testing.assert_allclose(plain, few.decision(cls, C=C), atol=1e-9 * np.abs(plain).max())
-    assert C == 10.0 or np.abs(found - plain).max() > 0.01 * np.abs(wanted).max()  # samples at the limit make the weights count
+    assert (
+        C == 10.0 or np.abs(found - plain).max() > 0.01 * np.abs(wanted).max()
+    )  # samples at the limit make the weights count
 
 
 @pytest.mark.parametrize("C", [0.1, 10.0])
@@ -240,12 +279,21 @@ def test_a_dict_weighs_the_samples_of_each_class(cls, task):
             np.testing.assert_allclose(found, wanted, atol=1e-4)
     else:
         wanted = few.decision(cls, sample_weight=of_sample, C=2.0)
-        np.testing.assert_allclose(model.decision_function(few.cross, few.S_new), wanted, atol=1e-9 * np.abs(wanted).max())
-    same, plain = few.fit(cls, C=1.0, class_weight=dict.fromkeys(range(task.n_classes), 2.0)), few.fit(cls, C=2.0)
+        np.testing.assert_allclose(
+            model.decision_function(few.cross, few.S_new), wanted, atol=1e-9 * np.abs(wanted).max()
+        )
+    same, plain = (
+        few.fit(cls, C=1.0, class_weight=dict.fromkeys(range(task.n_classes), 2.0)),
+        few.fit(cls, C=2.0),
+    )
     values = plain.decision_function(few.cross, few.S_new)
-    np.testing.assert_allclose(same.decision_function(few.cross, few.S_new), values, atol=1e-4 * np.abs(values).max())
+    np.testing.assert_allclose(
+        same.decision_function(few.cross, few.S_new), values, atol=1e-4 * np.abs(values).max()
+    )
     ones = few.fit(cls, C=2.0, class_weight={})
-    np.testing.assert_allclose(ones.decision_function(few.cross, few.S_new), values, atol=1e-6 * np.abs(values).max())
+    np.testing.assert_allclose(
+        ones.decision_function(few.cross, few.S_new), values, atol=1e-6 * np.abs(values).max()
+    )
 
 
 @pytest.mark.parametrize("cls", [NoTransfer, AverageTL])
@@ -261,12 +309,20 @@ def test_weights_reach_either_route_to_libsvm(cls, class_weight, task, monkeypat
 
 
 @pytest.mark.parametrize("cls", ALL)
-@pytest.mark.parametrize("value, says", [
-    ("positive", "class_weight must be None, 'balanced' or a dict, got 'positive'"), ("even", "class_weight must be .*'even'"),
-    (2.0, "class_weight must be .*2.0"), ([1.0, 2.0], "class_weight must be"), ({0: 0.0}, r"class_weight\[0\]"),
-    ({0: -1.0}, r"class_weight\[0\]"), ({1: np.nan}, r"class_weight\[1\]"), ({1: "much"}, r"class_weight\[1\]"),
-    ({"ant": 1.0}, "class_weight names classes that y does not have: .*ant"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "value, says",
+    [
+        ("positive", "class_weight must be None, 'balanced' or a dict, got 'positive'"),
+        ("even", "class_weight must be .*'even'"),
+        (2.0, "class_weight must be .*2.0"),
+        ([1.0, 2.0], "class_weight must be"),
+        ({0: 0.0}, r"class_weight\[0\]"),
+        ({0: -1.0}, r"class_weight\[0\]"),
+        ({1: np.nan}, r"class_weight\[1\]"),
+        ({1: "much"}, r"class_weight\[1\]"),
+        ({"ant": 1.0}, "class_weight names classes that y does not have: .*ant"),
+    ],
+)
 def test_a_bad_class_weight_is_one_error(cls, value, says, task):
     """One sentence, and a model fitted before stays as it was."""
     model = task.fit(cls)
@@ -283,7 +339,11 @@ def test_a_bad_class_weight_is_one_error(cls, value, says, task):
 def explicit(model, task):
     """Decision values from the fitted attributes alone."""
     kernel = np.einsum("j,jni->ni", model.kernel_weights_, task.cross[:, :, model.support_])
-    values = kernel @ model.dual_coef_ + task.S_new / model.score_scale_ @ model.transfer_weights_.T + model.intercept_
+    values = (
+        kernel @ model.dual_coef_
+        + task.S_new / model.score_scale_ @ model.transfer_weights_.T
+        + model.intercept_
+    )
     return values[:, 1] - values[:, 0] if task.n_classes == 2 else values
 
 
@@ -292,7 +352,10 @@ def test_predictions_by_the_formula(cls, task):
     model = task.fit(cls)
     found = model.decision_function(task.new)
     np.testing.assert_allclose(found, explicit(model, task), atol=1e-5 * np.abs(found).max())
-    assert model.intercept_.shape == (task.n_classes,) and model.transfer_weights_.shape == (task.n_classes, 5)
+    assert model.intercept_.shape == (task.n_classes,) and model.transfer_weights_.shape == (
+        task.n_classes,
+        5,
+    )
     assert (np.diff(model.support_) > 0).all()
     if task.n_classes == 2:
         np.testing.assert_array_equal(model.predict(task.new), (found > 0.0).astype(int))
@@ -301,7 +364,9 @@ def test_predictions_by_the_formula(cls, task):
         np.testing.assert_array_equal(model.predict(task.new), found.argmax(axis=1))
     assert model.score(task.new, task.y_new) == np.mean(model.predict(task.new) == task.y_new)
     weight = np.arange(40.0)
-    assert model.score(task.new, task.y_new, sample_weight=weight) == np.average(model.predict(task.new) == task.y_new, weights=weight)
+    assert model.score(task.new, task.y_new, sample_weight=weight) == np.average(
+        model.predict(task.new) == task.y_new, weights=weight
+    )
 
 
 @pytest.mark.parametrize("cls", ALL)
@@ -314,10 +379,15 @@ def test_all_forms_of_input_agree(cls, task):
     by_stack = cls("precomputed").fit(task.bank.stack, task.y, scores=task.S)
     by_bank = cls("precomputed").fit(task.bank, task.y, scores=task.S)
     for model, X, scores in (
-        (by_scores, task.new, task.S_new), (half, task.new, task.S_new[:, 1:]), (by_stack, task.cross, task.S_new),
-        (by_bank, task.cross, task.S_new), (by_bank, task.bank.cross(task.new), task.S_new),
-    ):  # fmt: skip
-        np.testing.assert_allclose(model.decision_function(X, scores), wanted, atol=1e-5 * np.abs(wanted).max())
+        (by_scores, task.new, task.S_new),
+        (half, task.new, task.S_new[:, 1:]),
+        (by_stack, task.cross, task.S_new),
+        (by_bank, task.cross, task.S_new),
+        (by_bank, task.bank.cross(task.new), task.S_new),
+    ):
+        np.testing.assert_allclose(
+            model.decision_function(X, scores), wanted, atol=1e-5 * np.abs(wanted).max()
+        )
         np.testing.assert_array_equal(model.predict(X, scores), by_priors.predict(task.new))
     assert by_priors.prior_names_ == ["svm", "boosted: 0", "boosted: 1", "boosted: 2", "boosted: 3"]
     assert by_scores.prior_names_ == [f"score {k}" for k in range(5)]
@@ -354,12 +424,16 @@ def test_save_and_load(cls, task, tmp_path):
         for name, value in vars(model).items():
             if name.endswith("_") and name not in ("bank_", "bank_support_"):
                 np.testing.assert_array_equal(getattr(loaded, name), value, err_msg=name)
-        np.testing.assert_array_equal(loaded.decision_function(task.new, task.S_new), model.decision_function(task.new))
+        np.testing.assert_array_equal(
+            loaded.decision_function(task.new, task.S_new), model.decision_function(task.new)
+        )
         np.testing.assert_array_equal(loaded.attach(task.priors).predict(task.new), model.predict(task.new))
     model = cls("precomputed").fit(task.stack, task.y, scores=task.S)
     model.save(tmp_path / "stack.npz")
     loaded = load(tmp_path / "stack.npz")
-    np.testing.assert_array_equal(loaded.decision_function(task.cross, task.S_new), model.decision_function(task.cross, task.S_new))
+    np.testing.assert_array_equal(
+        loaded.decision_function(task.cross, task.S_new), model.decision_function(task.cross, task.S_new)
+    )
 
 
 @pytest.mark.parametrize("cls", ALL)
@@ -368,7 +442,9 @@ def test_clone_and_search(cls, task):
     copy = clone(model)
     assert copy.priors is task.priors and copy.get_params().keys() == model.get_params().keys()
     np.testing.assert_array_equal(copy.fit(task.X, task.y).dual_coef_, model.fit(task.X, task.y).dual_coef_)
-    search = GridSearchCV(cls(CUES, task.priors), {"C": [0.1, 10.0], "scaling": ["rms", None]}, cv=3).fit(task.X, task.y)
+    search = GridSearchCV(cls(CUES, task.priors), {"C": [0.1, 10.0], "scaling": ["rms", None]}, cv=3).fit(
+        task.X, task.y
+    )
     assert search.score(task.new, task.y_new) > 0.5
     pipeline = make_pipeline(StandardScaler(), cls(CUES, [("columns", "passthrough")]))
     assert cross_val_score(pipeline, task.X, task.y, cv=3).mean() > 0.6
@@ -378,12 +454,17 @@ def test_priors_that_know_help(task):
     """Scores of the new classes themselves: Prior-Features and Average-TL above No-Transfer; noise: No-Transfer stays, the others fall."""
     rng = np.random.default_rng(0)
     rows = np.arange(12)
-    know = [np.eye(task.n_classes)[y] + 0.3 * rng.normal(size=(len(y), task.n_classes)) for y in (task.y[rows], task.y_new)]
+    know = [
+        np.eye(task.n_classes)[y] + 0.3 * rng.normal(size=(len(y), task.n_classes))
+        for y in (task.y[rows], task.y_new)
+    ]
     noise = [rng.normal(size=(len(y), 20)) for y in (task.y[rows], task.y_new)]
     accuracy = {}
     for cls in ALL:
         for name, (S, S_new) in (("know", know), ("noise", noise)):
-            accuracy[cls, name] = cls(CUES).fit(task.X[rows], task.y[rows], scores=S).score(task.new, task.y_new, scores=S_new)
+            accuracy[cls, name] = (
+                cls(CUES).fit(task.X[rows], task.y[rows], scores=S).score(task.new, task.y_new, scores=S_new)
+            )
     assert accuracy[NoTransfer, "know"] == accuracy[NoTransfer, "noise"]
     for cls in (PriorFeatures, AverageTL):
         assert accuracy[cls, "know"] > accuracy[NoTransfer, "know"] > accuracy[cls, "noise"]
@@ -394,7 +475,10 @@ def test_priors_that_know_help(task):
 
 def test_prior_features_needs_scores(task):
     for model in (PriorFeatures(), PriorFeatures(CUES, [])):
-        with pytest.raises(ValueError, match="PriorFeatures needs one column of scores at least: give priors, or scores to fit"):
+        with pytest.raises(
+            ValueError,
+            match="PriorFeatures needs one column of scores at least: give priors, or scores to fit",
+        ):
             model.fit(task.X, task.y)
     with pytest.raises(ValueError, match="PriorFeatures needs one column of scores at least"):
         PriorFeatures("precomputed").fit(task.stack, task.y)
@@ -409,7 +493,10 @@ def test_prior_features_needs_scores(task):
         *[("C", value) for value in (0.0, -1.0, np.inf, np.nan, "1", None, True)],
         *[("scaling", value) for value in ("std", 1.0, True)],
         *[("kernels", value) for value in ("linear", [], [("a", RBF())])],
-        *[("priors", value) for value in ("passthrough", [("a", "through")], [("a", SVC)], [("a", SVC())], 3)],
+        *[
+            ("priors", value)
+            for value in ("passthrough", [("a", "through")], [("a", SVC)], [("a", SVC())], 3)
+        ],
     ],
 )
 def test_a_bad_parameter_is_one_error_that_names_it(cls, name, value, task):
@@ -447,7 +534,13 @@ def test_a_refused_fit_leaves_the_model_as_it_was(cls, task):
     np.testing.assert_array_equal(model.decision_function(task.new), before)
 
 
-@parametrize_with_checks([NoTransfer(), AverageTL(), *(cls(priors=[("columns", "passthrough")]) for cls in (AverageTL, PriorFeatures))])
+@parametrize_with_checks(
+    [
+        NoTransfer(),
+        AverageTL(),
+        *(cls(priors=[("columns", "passthrough")]) for cls in (AverageTL, PriorFeatures)),
+    ]
+)
 def test_scikit_learn_checks(estimator, check):
     """Every check passes: none is listed as an expected failure."""
     check(estimator)

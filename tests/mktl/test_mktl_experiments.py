@@ -19,18 +19,23 @@ from sklearn.svm import SVC
 import cuelearn.experiments.mktl
 import cuelearn.mktl
 from cuelearn.book import figures
+from cuelearn.book.protocols import Sweep
 from cuelearn.datasets import AWA_TEST_CLASSES
 from cuelearn.experiments import mktl as exp
 from cuelearn.experiments.mktl import compare, tasks, timing
 from cuelearn.kernels import RBF
 from cuelearn.mktl import MKTL, P_RANGE, AverageTL, MultiKT, NoTransfer, PriorFeatures
 from cuelearn.plots import mktl as draw_mktl
-from cuelearn.book.protocols import Sweep
 
-EFFORT = dict(n_epochs=3, tol=1e-2)
+EFFORT = {"n_epochs": 3, "tol": 1e-2}
 GRIDS = {"C": [0.1, 10.0], "p": [1.1, 1.5]}
 PROFILES = ("smoke", "quick", "full")
-CLASSES = {"NoTransfer": NoTransfer, "PriorFeatures": PriorFeatures, "AverageTL": AverageTL, "MultiKT": MultiKT}
+CLASSES = {
+    "NoTransfer": NoTransfer,
+    "PriorFeatures": PriorFeatures,
+    "AverageTL": AverageTL,
+    "MultiKT": MultiKT,
+}
 REWEIGHTED = tuple(f"{name} weighted" for name in ("NoTransfer", "PriorFeatures", "AverageTL"))
 
 
@@ -45,13 +50,28 @@ def made_task(name, names, n_priors, n_first, pool, test, seed, numbered=False):
     X, y, scores = X[order], np.array(names)[y[order]], scores[order]
     same = scores + rng.normal(size=scores.shape)
     if numbered:
-        scores, same = (sign * (np.arange(y.size)[:, None] + 1.0 + 1000.0 * np.arange(n_priors)) for sign in (1.0, -1.0))
+        scores, same = (
+            sign * (np.arange(y.size)[:, None] + 1.0 + 1000.0 * np.arange(n_priors)) for sign in (1.0, -1.0)
+        )
     parts = [np.split(rng.permutation(np.flatnonzero(y == c)), [pool]) for c in names]
     pool, test = (np.concatenate(rows) for rows in zip(*parts, strict=True))
     return exp.TransferTask(
-        name, X, y, scores, same, tuple(f"old {k}" for k in range(n_priors)), n_first, pool, test, exp.SIMULATED, np.arange(y.size),
-        list(range(X.shape[1])), (), (), float(2.0 * X.var(axis=0, ddof=1).sum()),  # mean squared distance of different rows
-    )  # fmt: skip
+        name,
+        X,
+        y,
+        scores,
+        same,
+        tuple(f"old {k}" for k in range(n_priors)),
+        n_first,
+        pool,
+        test,
+        exp.SIMULATED,
+        np.arange(y.size),
+        list(range(X.shape[1])),
+        (),
+        (),
+        float(2.0 * X.var(axis=0, ddof=1).sum()),  # mean squared distance of different rows
+    )
 
 
 def made_tasks(numbered=False):
@@ -68,7 +88,9 @@ def made_binary(numbered=False):
     found = {}
     for k, target in enumerate("ABCDEF"):
         task = made_task(target, [1, 0], 4, 4, 95, 7, 20 + k, numbered)
-        found[target] = task._replace(pool=np.setdiff1d(task.pool, np.flatnonzero(task.y == 1)[:60]), test=task.test)
+        found[target] = task._replace(
+            pool=np.setdiff1d(task.pool, np.flatnonzero(task.y == 1)[:60]), test=task.test
+        )
     return found
 
 
@@ -144,7 +166,11 @@ def check_note(note, task, n_priors=None):
     source = task.same if compare.METHODS[note.method].same else task.scores
     np.testing.assert_array_equal(note.scores, source[train][:, :n_priors])
     np.testing.assert_array_equal(note.judged, source[judged][:, :n_priors])
-    assert np.unique(train).size == train.size and np.unique(judged).size == judged.size and not set(train) & set(judged)
+    assert (
+        np.unique(train).size == train.size
+        and np.unique(judged).size == judged.size
+        and not set(train) & set(judged)
+    )
     return train, judged
 
 
@@ -164,17 +190,27 @@ def test_parameters_arrive():
     """C, p, seed and effort; the weighted ones have weights, Multi-KT those that it is given; p auto is MKTL's own."""
     assert set(compare.BINARY) | set(compare.MULTICLASS) == set(compare.METHODS) <= set(figures.METHOD_STYLE)
     for name, method in compare.METHODS.items():
-        model = method.make(7.0, 1.25 if method.has_p else "", dict(n_epochs=4, tol=0.3), 9)
+        model = method.make(7.0, 1.25 if method.has_p else "", {"n_epochs": 4, "tol": 0.3}, 9)
         assert (model.kernels, model.C, model.priors, model.scaling) == ("precomputed", 7.0, None, "rms")
         assert type(model) is CLASSES.get(name.removesuffix(" weighted"), MKTL)
         assert method.weights == (("balanced", None) if name == "MultiKT" else ())
         assert method.has_p == (name in ("MKTL", "MKTL weighted")) and method.same == (name == "MultiKT")
         if isinstance(model, MKTL):
-            assert (model.p, model.random_state, model.n_epochs, model.tol) == (1.25 if method.has_p else "auto", 9, 4, 0.3)
-            assert model.class_weight == ("positive" if name == "MKTL weighted" else None) and not model.verbose
+            assert (model.p, model.random_state, model.n_epochs, model.tol) == (
+                1.25 if method.has_p else "auto",
+                9,
+                4,
+                0.3,
+            )
+            assert (
+                model.class_weight == ("positive" if name == "MKTL weighted" else None) and not model.verbose
+            )
         elif name == "MultiKT":
             made = [method.make(7.0, "", {}, 9, class_weight=weight) for weight in method.weights]
-            assert [type(m) for m in made] == [MultiKT] * 2 and [m.class_weight for m in made] == ["balanced", None]
+            assert [type(m) for m in made] == [MultiKT] * 2 and [m.class_weight for m in made] == [
+                "balanced",
+                None,
+            ]
         else:
             assert model.class_weight == ("balanced" if name in REWEIGHTED else None)
     assert set(REWEIGHTED) <= set(compare.BINARY) and not set(REWEIGHTED) & set(compare.MULTICLASS)
@@ -187,7 +223,9 @@ def test_all_methods_choose_from_one_grid():
         points = itertools.product(grids["C"], grids["p"] if method.has_p else [""], weights)
         wanted = [{"C": C, "p": p, **weight} for C, p, weight in points]
         found = compare.candidates(name, grids)
-        assert sorted(found, key=str) == sorted(wanted, key=str) and len(found) == 3 * (2 if method.has_p or name == "MultiKT" else 1)
+        assert sorted(found, key=str) == sorted(wanted, key=str) and len(found) == 3 * (
+            2 if method.has_p or name == "MultiKT" else 1
+        )
 
 
 def test_every_method_is_tried_with_the_whole_grid(monkeypatch):
@@ -198,22 +236,29 @@ def test_every_method_is_tried_with_the_whole_grid(monkeypatch):
         validated(method, draws=3)
         weights = [{"class_weight": "balanced"}, {"class_weight": None}] if method == "MultiKT" else [{}]
         tried = itertools.product(GRIDS["C"], GRIDS["p"] if compare.METHODS[method].has_p else [""], weights)
-        assert sorted(((n.C, n.p, n.more) for n in notes), key=str) == sorted((c for c in tried for _ in range(3)), key=str)
+        assert sorted(((n.C, n.p, n.more) for n in notes), key=str) == sorted(
+            (c for c in tried for _ in range(3)), key=str
+        )
         assert {n.method for n in notes} == {method} and all(n.effort == EFFORT for n in notes)
 
 
-@pytest.mark.parametrize("right, C, p", [
-    (lambda n: 0.5, 0.1, 1.5),
-    (lambda n: 0.5 + 0.1 * (n.C > 1.0), 10.0, 1.5),
-    (lambda n: 0.5 + 0.1 * (n.p == 1.1), 0.1, 1.1),
-    (lambda n: 0.5 + 0.1 * ((n.C, n.p) in ((0.1, 1.1), (10.0, 1.5))), 0.1, 1.1),  # the smallest C first
-    (lambda n: 0.9 if (n.C, n.p) == (100.0, 1.1) else 0.8, 100.0, 1.1),
-    (lambda n: 0.0, 0.1, 1.5),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "right, C, p",
+    [
+        (lambda n: 0.5, 0.1, 1.5),
+        (lambda n: 0.5 + 0.1 * (n.C > 1.0), 10.0, 1.5),
+        (lambda n: 0.5 + 0.1 * (n.p == 1.1), 0.1, 1.1),
+        (lambda n: 0.5 + 0.1 * ((n.C, n.p) in ((0.1, 1.1), (10.0, 1.5))), 0.1, 1.1),  # the smallest C first
+        (lambda n: 0.9 if (n.C, n.p) == (100.0, 1.1) else 0.8, 100.0, 1.1),
+        (lambda n: 0.0, 0.1, 1.5),
+    ],
+)
 def test_equally_good_ones(monkeypatch, right, C, p):
     placed(monkeypatch, made_tasks(), made_binary())
     spied(monkeypatch, right)
-    for C_grid, p_grid in itertools.product(itertools.permutations((0.1, 10.0, 100.0)), ((1.1, 1.5), (1.5, 1.1))):
+    for C_grid, p_grid in itertools.product(
+        itertools.permutations((0.1, 10.0, 100.0)), ((1.1, 1.5), (1.5, 1.1))
+    ):
         grids = {"C": list(C_grid), "p": list(p_grid)}  # whatever the order of the grid
         found = validated("MKTL", grids=grids, draws=1)
         assert (found["C"], found["p"]) == (C, p)
@@ -231,7 +276,9 @@ def test_equally_good_over_several_draws(monkeypatch):
     """The same shares in another order are a tie, whatever their sums round to."""
     placed(monkeypatch, made_tasks())
     shares = np.array([13, 17, 29, 31, 40]) / 40
-    first = max(itertools.permutations(range(5)), key=lambda order: np.mean(shares[list(order)]))  # sums to the most
+    first = max(
+        itertools.permutations(range(5)), key=lambda order: np.mean(shares[list(order)])
+    )  # sums to the most
     last = min(itertools.permutations(range(5)), key=lambda order: np.mean(shares[list(order)]))
     counts = {}
 
@@ -246,10 +293,20 @@ def test_equally_good_over_several_draws(monkeypatch):
 # ------------------------------------------------------------------ who sees what
 
 
-@pytest.mark.parametrize("name, n, held, trained, judged_on", [
-    ("few", 2, 3, 2, 3), ("few", 1, 11, 1, 11), ("one", 6, 4, 6, 4), ("wide", 10, 20, 10, 20),
-    ("wide", 18, 20, 18, 12), ("wide", 20, 20, 20, 10), ("wide", 25, 20, 20, 10), ("wide", 30, 12, 20, 10), ("wide", 30, 5, 25, 5),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, n, held, trained, judged_on",
+    [
+        ("few", 2, 3, 2, 3),
+        ("few", 1, 11, 1, 11),
+        ("one", 6, 4, 6, 4),
+        ("wide", 10, 20, 10, 20),
+        ("wide", 18, 20, 18, 12),
+        ("wide", 20, 20, 20, 10),
+        ("wide", 25, 20, 20, 10),
+        ("wide", 30, 12, 20, 10),
+        ("wide", 30, 5, 25, 5),
+    ],
+)
 def test_rows_of_validation(monkeypatch, name, n, held, trained, judged_on):
     """Disjoint samples of the pool, equally many of each class; the same draws and the same kernel for all methods and parameters.
 
@@ -268,7 +325,14 @@ def test_rows_of_validation(monkeypatch, name, n, held, trained, judged_on):
             assert set(train) | set(judged) <= set(task.pool)
             assert np.unique(task.y[train], return_counts=True)[1].tolist() == [trained] * classes
             assert np.unique(task.y[judged], return_counts=True)[1].tolist() == [judged_on] * classes
-            drawn.append((train.tobytes(), judged.tobytes(), note.bank.rows(np.arange(train.size)).tobytes(), note.rows.tobytes()))
+            drawn.append(
+                (
+                    train.tobytes(),
+                    judged.tobytes(),
+                    note.bank.rows(np.arange(train.size)).tobytes(),
+                    note.rows.tobytes(),
+                )
+            )
         seen[method] = set(drawn)
         assert len(seen[method]) == 3 and all(drawn.count(one) == len(drawn) // 3 for one in seen[method])
     assert all(found == seen["NoTransfer"] for found in seen.values())
@@ -308,7 +372,12 @@ def test_rows_of_the_figure(monkeypatch, n_priors):
             np.testing.assert_array_equal(train, exp.draw(task, 3, seed))
             np.testing.assert_array_equal(judged, task.test)
             assert note.bank is notes[0].bank and note.rows is notes[0].rows
-            assert (note.C, note.p, note.seed, note.effort) == (chosen[note.method]["C"], chosen[note.method]["p"], seed, EFFORT)
+            assert (note.C, note.p, note.seed, note.effort) == (
+                chosen[note.method]["C"],
+                chosen[note.method]["p"],
+                seed,
+                EFFORT,
+            )
             assert note.more == ({"class_weight": weight} if note.method == "MultiKT" else {})
             assert (row.accuracy, row.C, row.p) == (note.C / 100.0, note.C, note.p)
             assert row.gap == 0.01 * note.C / 4.0 if "MKTL" in note.method else np.isnan(row.gap)
@@ -347,7 +416,9 @@ def test_rows_of_the_binary_figure(monkeypatch):
         np.testing.assert_array_equal(judged, made["B"].test)
         assert note.bank is notes[0].bank and note.seed == 5
         assert note.more == ({"class_weight": "balanced"} if note.method == "MultiKT" else {})
-    assert not {train for found in seen.values() for _, train, _ in found} & {rows_of(notes[0].scores).tobytes()}
+    assert not {train for found in seen.values() for _, train, _ in found} & {
+        rows_of(notes[0].scores).tobytes()
+    }
 
 
 def recorded(patch):
@@ -382,9 +453,13 @@ def test_test_samples_reach_no_model(monkeypatch):
         with monkeypatch.context() as patch:
             models = recorded(patch)
             placed(patch, {k: change(t) for k, t in made.items()}, {k: change(t) for k, t in binary.items()})
-            found = {(m, u): validated(m, useless=u, draws=1) for m in compare.MULTICLASS for u in ("", "noise 3")}
+            found = {
+                (m, u): validated(m, useless=u, draws=1) for m in compare.MULTICLASS for u in ("", "noise 3")
+            }
             found |= {m: compare.validated_binary(m, 2, ["C"], GRIDS, EFFORT, 1, 0) for m in compare.BINARY}
-            table = compare.accuracies("few", 3, 3, "", 1, {m: found[m, ""] for m in compare.MULTICLASS}, EFFORT)
+            table = compare.accuracies(
+                "few", 3, 3, "", 1, {m: found[m, ""] for m in compare.MULTICLASS}, EFFORT
+            )
             pair = compare.accuracies_binary("C", 1, 2, {m: found[m] for m in compare.BINARY}, EFFORT)
             told.append((found, models, [*table["accuracy"], *pair["accuracy"]]))
     (found, models, right), (others, other_models, wrong) = told
@@ -399,15 +474,20 @@ def test_accuracies_are_those_of_the_estimators(monkeypatch):
     """Each method as a user would call it: an RBF on all columns, scores beside them; the gaps too."""
     task, pair = made_tasks()["few"], made_binary()["E"]
     placed(monkeypatch, {"few": task}, {"E": pair})
-    several = compare.accuracies("few", 4, 3, "", 2, {m: some_parameters(m, 10.0) for m in compare.MULTICLASS}, EFFORT)
+    several = compare.accuracies(
+        "few", 4, 3, "", 2, {m: some_parameters(m, 10.0) for m in compare.MULTICLASS}, EFFORT
+    )
     two = {
-        weight: compare.accuracies_binary("E", 2, 6, {m: some_parameters(m, 10.0, 1.1, weight) for m in compare.BINARY}, EFFORT)
+        weight: compare.accuracies_binary(
+            "E", 2, 6, {m: some_parameters(m, 10.0, 1.1, weight) for m in compare.BINARY}, EFFORT
+        )
         for weight in ("balanced", None)
     }
     rows = exp.draw_binary(pair, 6, exp.N_NEGATIVE, 2)
     for table, weight, data, train, cut in (
-        (several, None, task, exp.draw(task, 4, 2), 3), *((found, weight, pair, rows, 4) for weight, found in two.items())
-    ):  # fmt: skip
+        (several, None, task, exp.draw(task, 4, 2), 3),
+        *((found, weight, pair, rows, 4) for weight, found in two.items()),
+    ):
         for method, found, gap in zip(table["method"], table["accuracy"], table["gap"], strict=True):
             if method in REWEIGHTED:
                 model = CLASSES[method.removesuffix(" weighted")](cue(data), C=10.0, class_weight="balanced")
@@ -418,13 +498,17 @@ def test_accuracies_are_those_of_the_estimators(monkeypatch):
             else:
                 of_classes = "positive" if method == "MKTL weighted" else None
                 p = "auto" if method == "MKTL auto" else 1.1
-                model = MKTL(cue(data), C=10.0, p=p, class_weight=of_classes, random_state=2, verbose=False, **EFFORT)
+                model = MKTL(
+                    cue(data), C=10.0, p=p, class_weight=of_classes, random_state=2, verbose=False, **EFFORT
+                )
             scores = (data.same if method == "MultiKT" else data.scores)[:, :cut]
             model.fit(data.X[train], data.y[train], scores=scores[train])
             right = model.predict(data.X[data.test], scores=scores[data.test]) == data.y[data.test]
             assert found == pytest.approx(right.mean(), abs=1e-12)
             if isinstance(model, MKTL):
-                assert 0.0 <= gap <= EFFORT["tol"] and gap == pytest.approx(model.dual_gap_ / model.objective_, abs=1e-9)
+                assert 0.0 <= gap <= EFFORT["tol"] and gap == pytest.approx(
+                    model.dual_gap_ / model.objective_, abs=1e-9
+                )
             else:
                 assert np.isnan(gap)
 
@@ -445,9 +529,13 @@ def test_useless_scores():
         noise = compare.useless_scores(task, kind, 3)
         assert noise.shape == (n, K)
         assert not np.array_equal(noise, compare.useless_scores(task, kind, 4))
-    other = task._replace(y=task.y[::-1], X=task.X[::-1] * 7.0, scores=task.scores[::-1, :2] + 3.0, same=-task.same)
+    other = task._replace(
+        y=task.y[::-1], X=task.X[::-1] * 7.0, scores=task.scores[::-1, :2] + 3.0, same=-task.same
+    )
     for kind in ("noise 17", "none"):  # nothing of the task is in them
-        np.testing.assert_array_equal(compare.useless_scores(task, kind, 3), compare.useless_scores(other, kind, 3))
+        np.testing.assert_array_equal(
+            compare.useless_scores(task, kind, 3), compare.useless_scores(other, kind, 3)
+        )
     order = np.random.default_rng(0).permutation(n)
     hidden = task._replace(y=task.y[order], X=task.X[order])
     np.testing.assert_array_equal(dealt, compare.useless_scores(hidden, "shuffled", 0))
@@ -475,7 +563,10 @@ def test_useless_scores_take_the_place_of_all(monkeypatch, kind):
     assert len(notes) == 2 * len(GRIDS["C"]) * 2  # draws, C and class weights
     for note in notes:
         rows = [{tuple(row) for row in found} for found in (note.scores, note.judged)]
-        assert rows[0] | rows[1] <= {tuple(row) for row in wanted} and note.scores.shape == (8, wanted.shape[1])
+        assert rows[0] | rows[1] <= {tuple(row) for row in wanted} and note.scores.shape == (
+            8,
+            wanted.shape[1],
+        )
         np.testing.assert_array_equal(np.unique(note.y, return_counts=True)[1], [2] * 4)
 
 
@@ -484,7 +575,9 @@ def test_no_scores_are_no_priors(monkeypatch):
     placed(monkeypatch, {"few": task})
     chosen = {"MKTL": {"C": 10.0, "p": 1.5}}
     rows = exp.draw(task, 4, 0)
-    model = MKTL(cue(task), C=10.0, p=1.5, random_state=0, verbose=False, **EFFORT).fit(task.X[rows], task.y[rows])
+    model = MKTL(cue(task), C=10.0, p=1.5, random_state=0, verbose=False, **EFFORT).fit(
+        task.X[rows], task.y[rows]
+    )
     found = compare.accuracies("few", 4, None, "none", 0, chosen, EFFORT)["accuracy"].iloc[0]
     assert found == pytest.approx(model.score(task.X[task.test], task.y[task.test]), abs=1e-12)
 
@@ -495,7 +588,16 @@ def test_no_scores_are_no_priors(monkeypatch):
 def odd(note):
     """An accuracy that depends on all a point may depend on, so that parameters put in the wrong place show."""
     weighted = 2.0 * (note.more.get("class_weight") is not None)
-    return float(np.cos(7.0 * note.C + 3.0 * note.rows.sum() + 5.0 * note.scores.shape[1] + len(note.method) + (note.p or 0.0) + weighted))
+    return float(
+        np.cos(
+            7.0 * note.C
+            + 3.0 * note.rows.sum()
+            + 5.0 * note.scores.shape[1]
+            + len(note.method)
+            + (note.p or 0.0)
+            + weighted
+        )
+    )
 
 
 def check_chosen(table, wanted):
@@ -506,19 +608,27 @@ def check_chosen(table, wanted):
 def test_multiclass_has_every_point(monkeypatch, sweep):
     placed(monkeypatch, made_tasks())
     notes = spied(monkeypatch, odd)
-    o = dict(few=(1, 4), one=(2,), draws=2, held=3)
+    o = {"few": (1, 4), "one": (2,), "draws": 2, "held": 3}
     table = exp.multiclass(sweep, ["few", "one"], [3, 5], o, GRIDS, EFFORT)
     assert {"name", "n_per_class", "n_priors", "seed", "method", "accuracy", "gap", "C", "p"} <= set(table)
-    places = [(n, k, m) for n in (1, 4) for k in (3, 5) for m in compare.MULTICLASS if (k, m) != (3, "NoTransfer")]  # which has no priors
+    places = [
+        (n, k, m) for n in (1, 4) for k in (3, 5) for m in compare.MULTICLASS if (k, m) != (3, "NoTransfer")
+    ]  # which has no priors
     wanted = {("few", n, k, s, m) for n, k, m in places for s in (3, 5)}
     wanted |= {("one", 2, 4, s, m) for s in (3, 5) for m in compare.MULTICLASS}
-    found = list(table[["name", "n_per_class", "n_priors", "seed", "method"]].itertuples(index=False, name=None))
+    found = list(
+        table[["name", "n_per_class", "n_priors", "seed", "method"]].itertuples(index=False, name=None)
+    )
     assert len(found) == len(set(found)) and set(found) == wanted
-    tried = [2 * len(compare.candidates(m, GRIDS)) for m in [*(m for _, _, m in places), *compare.MULTICLASS]]  # on two draws
+    tried = [
+        2 * len(compare.candidates(m, GRIDS)) for m in [*(m for _, _, m in places), *compare.MULTICLASS]
+    ]  # on two draws
     assert len(notes) == len(wanted) + sum(tried)
 
     def chosen(row):  # with the first seed, by the point's own method, number of samples and of priors
-        one = compare.validated(row.name, row.method, row.n_per_class, row.n_priors, "", GRIDS, EFFORT, 2, 3, 3)
+        one = compare.validated(
+            row.name, row.method, row.n_per_class, row.n_priors, "", GRIDS, EFFORT, 2, 3, 3
+        )
         return one["C"], one["p"]
 
     check_chosen(table, chosen)
@@ -532,13 +642,17 @@ def test_multiclass_has_every_point(monkeypatch, sweep):
 def test_negative_has_every_point(monkeypatch, sweep):
     placed(monkeypatch, made_tasks())
     spied(monkeypatch, odd)
-    o = dict(n_per_class=(1, 3), n_noise=(0, 2, 6))
-    table = exp.negative(sweep, "few", [0, 1, 2], o, GRIDS, EFFORT, dict(draws=1, held=4))
+    o = {"n_per_class": (1, 3), "n_noise": (0, 2, 6)}
+    table = exp.negative(sweep, "few", [0, 1, 2], o, GRIDS, EFFORT, {"draws": 1, "held": 4})
     assert {"name", "n_per_class", "useless", "seed", "method", "accuracy", "gap", "C", "p"} <= set(table)
     cases = [("none", ("NoTransfer", "MKTL"))]
-    cases += [(kind, ("AverageTL", "MultiKT", "MKTL", "MKTL auto")) for kind in ("shuffled", "noise 2", "noise 6")]
+    cases += [
+        (kind, ("AverageTL", "MultiKT", "MKTL", "MKTL auto")) for kind in ("shuffled", "noise 2", "noise 6")
+    ]
     wanted = {("few", n, kind, s, m) for n in (1, 3) for kind, some in cases for s in (0, 1, 2) for m in some}
-    found = list(table[["name", "n_per_class", "useless", "seed", "method"]].itertuples(index=False, name=None))
+    found = list(
+        table[["name", "n_per_class", "useless", "seed", "method"]].itertuples(index=False, name=None)
+    )
     assert len(found) == len(set(found)) and set(found) == wanted
 
     def chosen(row):
@@ -551,7 +665,7 @@ def test_negative_has_every_point(monkeypatch, sweep):
 def test_binary_has_every_point(monkeypatch, sweep):
     placed(monkeypatch, binary=made_binary())
     spied(monkeypatch, odd)
-    o = dict(n_positive=(1, 5), targets=3, validated=2, draws=1)
+    o = {"n_positive": (1, 5), "targets": 3, "validated": 2, "draws": 1}
     table = exp.binary(sweep, [1, 4], o, GRIDS, EFFORT)
     assert {"target", "seed", "n_positive", "method", "accuracy", "gap", "C", "p"} <= set(table)
     targets = list(dict.fromkeys(table["target"]))
@@ -561,7 +675,9 @@ def test_binary_has_every_point(monkeypatch, sweep):
     assert len(found) == len(set(found)) and set(found) == wanted
 
     validations = {
-        (m, n): compare.validated_binary(m, n, ["A", "D"], GRIDS, EFFORT, 1, 1) for m in compare.BINARY for n in o["n_positive"]
+        (m, n): compare.validated_binary(m, n, ["A", "D"], GRIDS, EFFORT, 1, 1)
+        for m in compare.BINARY
+        for n in o["n_positive"]
     }
 
     def chosen(row):
@@ -595,7 +711,9 @@ def test_one_line_adds_a_method(monkeypatch, sweep):
 
     monkeypatch.setitem(compare.METHODS, "Nearest", compare.Method(lambda C, p, effort, seed: Nearest(C)))
     methods = ("NoTransfer", "MKTL", "Nearest")
-    table = exp.multiclass(sweep, ["few"], [0, 1], dict(few=(1, 5), draws=1, held=4), GRIDS, EFFORT, methods)
+    table = exp.multiclass(
+        sweep, ["few"], [0, 1], {"few": (1, 5), "draws": 1, "held": 4}, GRIDS, EFFORT, methods
+    )
     assert set(table["method"]) == set(methods) and len(table) == 2 * 2 * (3 + 2)
     mine = table[table["method"] == "Nearest"]
     assert (mine["C"] == 0.1).all() and (mine["p"] == "").all()
@@ -621,10 +739,14 @@ def test_transfer_weights(monkeypatch, n_priors):
     chosen = {"C": 10.0, "p": 1.2}
     table, model, trial = exp.transfer_weights("few", 3, 5, chosen, EFFORT, n_priors)
     names = [f"old {k}" for k in range(n_priors or 5)]
-    assert list(table[["new", "prior"]].itertuples(index=False, name=None)) == list(itertools.product("abcd", names))
+    assert list(table[["new", "prior"]].itertuples(index=False, name=None)) == list(
+        itertools.product("abcd", names)
+    )
     train = exp.draw(task, 5, 3)
     S = task.scores[:, :n_priors]
-    own = MKTL(cue(task), C=10.0, p=1.2, random_state=3, verbose=False, **EFFORT).fit(task.X[train], task.y[train], scores=S[train])
+    own = MKTL(cue(task), C=10.0, p=1.2, random_state=3, verbose=False, **EFFORT).fit(
+        task.X[train], task.y[train], scores=S[train]
+    )
     np.testing.assert_allclose(table["weight"], own.transfer_weights_.ravel(), atol=1e-9)
     K = rbf(task.X[train], task.X[train], task.gamma)
     block = own.kernel_weights_[0] * np.sqrt(np.einsum("ic,ij,jc->", own.dual_coef_, K, own.dual_coef_))
@@ -634,9 +756,13 @@ def test_transfer_weights(monkeypatch, n_priors):
     scaled = S[task.test] / np.sqrt(np.mean(S[train] ** 2, axis=0))
     parts = scaled @ table.pivot(index="new", columns="prior", values="weight")[names].to_numpy().T
     parts += own.kernel_weights_[0] * rbf(task.X[task.test], task.X[train], task.gamma) @ own.dual_coef_
-    np.testing.assert_allclose(model.decision_function(trial.rows, scores=trial.scores[False][1]), parts, atol=1e-4)
+    np.testing.assert_allclose(
+        model.decision_function(trial.rows, scores=trial.scores[False][1]), parts, atol=1e-4
+    )
     np.testing.assert_array_equal(trial.y_judged, task.y[task.test])
-    assert trial.accuracy("MKTL", chosen, EFFORT, 3) == np.mean(np.array(list("abcd"))[parts.argmax(axis=1)] == trial.y_judged)
+    assert trial.accuracy("MKTL", chosen, EFFORT, 3) == np.mean(
+        np.array(list("abcd"))[parts.argmax(axis=1)] == trial.y_judged
+    )
 
 
 @pytest.mark.parametrize("p", [1.01, 1.3, 2.0, "auto"])
@@ -644,15 +770,19 @@ def test_along_p(monkeypatch, p):
     task = made_tasks()["few"]
     silent = task._replace(name="silent", scores=np.zeros_like(task.scores))
     placed(monkeypatch, {"few": task, "silent": silent})
-    loose = dict(n_epochs=3, tol=0.5)
+    loose = {"n_epochs": 3, "tol": 0.5}
     found = exp.along_p("few", 2, 6, p, 10.0, loose)
     train = exp.draw(task, 6, 2)
     model = MKTL(cue(task), C=10.0, p=p, random_state=2, verbose=False, n_epochs=3, tol=1e-3)
     model.fit(task.X[train], task.y[train], scores=task.scores[train])
-    assert found["accuracy"] == model.score(task.X[task.test], task.y[task.test], scores=task.scores[task.test])
+    assert found["accuracy"] == model.score(
+        task.X[task.test], task.y[task.test], scores=task.scores[task.test]
+    )
     weights = np.abs(model.transfer_weights_)
     assert found["used"] == np.sum(weights >= 0.01 * weights.max()) / 4
-    assert found["objective"] == pytest.approx(model.objective_, abs=1e-9) and found["gap"] == pytest.approx(model.dual_gap_, abs=1e-9)
+    assert found["objective"] == pytest.approx(model.objective_, abs=1e-9) and found["gap"] == pytest.approx(
+        model.dual_gap_, abs=1e-9
+    )
     assert 0.0 <= found["gap"] <= 1e-3 * found["objective"]  # however loose the effort
     q = 2.0 * np.log(1 + 4 * 5)
     assert found["p_found"] == pytest.approx(q / (q - 1.0) if p == "auto" else p)
@@ -688,12 +818,21 @@ def test_training_time(monkeypatch, kind):
     X, y, scores = timing._awa(4) if kind == "awa" else exp.random_problem(10, 40, 4, 0)
     model = MKTL(C=1.0, p=1.3, random_state=0, verbose=False, **EFFORT).fit(X, y, scores=scores)
     assert set(found) == {"seconds", "gap", "objective", "memory"}
-    assert found["objective"] == pytest.approx(model.objective_, abs=1e-9) and found["gap"] == pytest.approx(model.dual_gap_, abs=1e-9)
+    assert found["objective"] == pytest.approx(model.objective_, abs=1e-9) and found["gap"] == pytest.approx(
+        model.dual_gap_, abs=1e-9
+    )
     assert found["seconds"] > 0.0 and found["memory"] > 4 * 40 * 40  # the kernel at least
     found = exp.training_time(kind, "NoTransfer", 2, 1.0, "", EFFORT, 1, 0)
-    assert np.isnan(found["gap"]) and np.isnan(found["objective"]) and np.isnan(found["memory"]) and found["seconds"] > 0.0
+    assert (
+        np.isnan(found["gap"])
+        and np.isnan(found["objective"])
+        and np.isnan(found["memory"])
+        and found["seconds"] > 0.0
+    )
     if kind == "awa":  # so many of each class, of the pool and the test together
-        assert np.unique(y, return_counts=True)[1].tolist() == [4] * 10 and len(timing._awa(5)[1]) == len(task.y)
+        assert np.unique(y, return_counts=True)[1].tolist() == [4] * 10 and len(timing._awa(5)[1]) == len(
+            task.y
+        )
         rows = np.array([np.flatnonzero((task.X == x).all(axis=1))[0] for x in X])
         np.testing.assert_array_equal(task.y[rows], y)
         np.testing.assert_array_equal(task.scores[rows], scores)
@@ -720,7 +859,9 @@ def test_seconds_are_the_least_and_the_first_training_does_not_count(monkeypatch
     monkeypatch.setattr(timing, "time", types.SimpleNamespace(perf_counter=lambda: clock[0]))
     found = exp.training_time("random", "MKTL", 3, 1.0, 1.1, EFFORT, 3, 0, memory)
     assert found["seconds"] == 1.0 and np.isnan(found["memory"]) != memory
-    assert len(trainings) == 4 + memory == len({id(bank) for bank in trainings})  # the kernel matrix is made every time
+    assert (
+        len(trainings) == 4 + memory == len({id(bank) for bank in trainings})
+    )  # the kernel matrix is made every time
 
 
 # ------------------------------------------------------------------ settings
@@ -744,18 +885,30 @@ def test_grids_lie_in_the_ranges_of_the_thesis(profile):
     assert (profile == "smoke") or tuple(o["C"]) == exp.C_RANGE
     assert (profile != "full") or tuple(o["p"]) == P_RANGE
     assert all(1.0 < p <= 2.0 for p in o["path"]["p"]) and set(o["effort"]) == {"n_epochs", "tol"}
-    for grid in (o["C"], o["p"], o["path"]["p"], o["binary"]["n_positive"], o["negative"]["n_per_class"],
-                 *(o["multiclass"][name] for name in exp.TASKS)):  # fmt: skip
+    for grid in (
+        o["C"],
+        o["p"],
+        o["path"]["p"],
+        o["binary"]["n_positive"],
+        o["negative"]["n_per_class"],
+        *(o["multiclass"][name] for name in exp.TASKS),
+    ):
         assert list(grid) == sorted(set(grid)) and len(grid) > 1
     timed = o["timing"]
-    assert set(timed) == {"n_per_class", "repeats", "sparse"} and (profile != "smoke" or len(timed["sparse"]) == 1)
+    assert set(timed) == {"n_per_class", "repeats", "sparse"} and (
+        profile != "smoke" or len(timed["sparse"]) == 1
+    )
     assert all(list(timed[key]) == sorted(set(timed[key])) for key in ("n_per_class", "sparse"))
-    assert set(timed["sparse"]) <= set(exp.C_RANGE) and (profile != "full" or tuple(timed["sparse"]) == exp.C_RANGE)
+    assert set(timed["sparse"]) <= set(exp.C_RANGE) and (
+        profile != "full" or tuple(timed["sparse"]) == exp.C_RANGE
+    )
     if profile == "full":
         assert len(timed["n_per_class"]) > 1 < timed["repeats"]
     else:
         assert len(timed["n_per_class"]) == timed["repeats"] == 1
-    assert profile == "smoke" or max(timed["n_per_class"]) == 100  # as many as the thesis's Animals with Attributes have
+    assert (
+        profile == "smoke" or max(timed["n_per_class"]) == 100
+    )  # as many as the thesis's Animals with Attributes have
     assert profile != "quick" or len(o["p"]) == 4
     for what in ("binary", "multiclass", "negative", "path"):
         assert o[what]["seeds"] >= 2  # intervals need two
@@ -769,14 +922,23 @@ def test_pools_hold_what_the_profiles_ask_for(monkeypatch, profile, name):
     o = exp.settings(profile)
     pool, test = rows_per_class(monkeypatch, name)
     assert (pool, test) == {"letter": (400, 150), "mfeat": (100, 100), "awa": (50, 50)}[name]
-    asked = set(o["multiclass"][name]) | (set(o["negative"]["n_per_class"]) | {o["path"]["n_per_class"]} if name == "letter" else set())
+    asked = set(o["multiclass"][name]) | (
+        set(o["negative"]["n_per_class"]) | {o["path"]["n_per_class"]} if name == "letter" else set()
+    )
     assert max(asked) <= pool and (name != "awa" or max(o["timing"]["n_per_class"]) <= pool + test)
     task = made_task(name, ["a", "b"], 1, 1, pool, test, 0, numbered=True)
     placed(monkeypatch, {name: task})
     notes = spied(monkeypatch)
     for n in asked:
         notes.clear()
-        validated("NoTransfer", name=name, n=n, grids={"C": [1.0], "p": []}, draws=o["multiclass"]["draws"], held=o["multiclass"]["held"])
+        validated(
+            "NoTransfer",
+            name=name,
+            n=n,
+            grids={"C": [1.0], "p": []},
+            draws=o["multiclass"]["draws"],
+            held=o["multiclass"]["held"],
+        )
         for note in notes:
             train, judged = len(note.y) // 2, len(note.y_judged) // 2
             assert 10 <= judged <= o["multiclass"]["held"] and train + judged <= pool
@@ -786,16 +948,23 @@ def test_pools_hold_what_the_profiles_ask_for(monkeypatch, profile, name):
 @pytest.mark.parametrize("profile", PROFILES)
 def test_pools_of_the_binary_tasks_hold_what_the_profiles_ask_for(profile):
     o, sizes = exp.settings(profile)["binary"], inspect.signature(exp.binary_task.__wrapped__).parameters
-    assert max(o["n_positive"]) < sizes["pool_rows"].default and exp.N_NEGATIVE < sizes["background_rows"].default
+    assert (
+        max(o["n_positive"]) < sizes["pool_rows"].default
+        and exp.N_NEGATIVE < sizes["background_rows"].default
+    )
     assert exp.N_NEGATIVE > max(o["n_positive"])  # far more of the background
-    assert 1 <= o["validated"] <= o["targets"] <= len(exp.binary_targets()) == 25 and min(o["n_positive"]) == 1
+    assert (
+        1 <= o["validated"] <= o["targets"] <= len(exp.binary_targets()) == 25 and min(o["n_positive"]) == 1
+    )
 
 
 # ------------------------------------------------------------------ the data sets themselves
 
 
 def small(sweep, n_per_class=(1, 3)):
-    return exp.multiclass(sweep, ["mfeat"], [0, 1], dict(mfeat=n_per_class, draws=1, held=10), GRIDS, EFFORT)
+    return exp.multiclass(
+        sweep, ["mfeat"], [0, 1], {"mfeat": n_per_class, "draws": 1, "held": 10}, GRIDS, EFFORT
+    )
 
 
 def test_digits_from_end_to_end(tmp_path):
@@ -818,25 +987,39 @@ def test_digits_from_end_to_end(tmp_path):
 
 
 def test_letters_against_the_background(sweep):
-    o = dict(n_positive=(1, 10), targets=2, validated=1, draws=1)
+    o = {"n_positive": (1, 10), "targets": 2, "validated": 1, "draws": 1}
     table = exp.binary(sweep, [0, 1], o, {"C": [1.0, 100.0], "p": [1.05]}, EFFORT)
     mean = table.groupby(["method", "n_positive"])["accuracy"].mean().unstack()
-    assert set(mean.index) == set(compare.BINARY) and (mean[10] > 0.55).all() and mean[10].mean() > mean[1].mean()
+    assert (
+        set(mean.index) == set(compare.BINARY)
+        and (mean[10] > 0.55).all()
+        and mean[10].mean() > mean[1].mean()
+    )
     assert np.allclose(table["accuracy"] * 300, np.round(table["accuracy"] * 300))  # of 150 test samples each
 
 
 @pytest.mark.long
 def test_the_same_bits_for_any_number_of_processes(tmp_path):
-    one, two = (small(lambda name, k=k: Sweep(tmp_path / str(k), name, n_jobs=k, progress=False), (2, 4)) for k in (1, 2))
+    one, two = (
+        small(lambda name, k=k: Sweep(tmp_path / str(k), name, n_jobs=k, progress=False), (2, 4))
+        for k in (1, 2)
+    )
     pd.testing.assert_frame_equal(one, two, check_exact=True)
 
 
 # ------------------------------------------------------------------ docstrings
 
 
-MODULES = [f"{package.__name__}.{module.name}" for package in (cuelearn.mktl, cuelearn.experiments.mktl)
-           for module in pkgutil.iter_modules(package.__path__)]  # fmt: skip
-ESTIMATORS = [name for name in cuelearn.mktl.__all__ if inspect.isclass(getattr(cuelearn.mktl, name)) and name != "TransferProblem"]
+MODULES = [
+    f"{package.__name__}.{module.name}"
+    for package in (cuelearn.mktl, cuelearn.experiments.mktl)
+    for module in pkgutil.iter_modules(package.__path__)
+]
+ESTIMATORS = [
+    name
+    for name in cuelearn.mktl.__all__
+    if inspect.isclass(getattr(cuelearn.mktl, name)) and name != "TransferProblem"
+]
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -847,7 +1030,11 @@ def test_examples(name):
     for public in getattr(module, "__all__", []):
         value = getattr(module, public)
         assert not callable(value) or inspect.getdoc(value), public
-    mine = [v for k, v in vars(module).items() if inspect.isfunction(v) and v.__module__ == name and not k.startswith("_")]
+    mine = [
+        v
+        for k, v in vars(module).items()
+        if inspect.isfunction(v) and v.__module__ == name and not k.startswith("_")
+    ]
     assert all(inspect.getdoc(function) for function in mine)
 
 
@@ -863,13 +1050,20 @@ def test_every_parameter_of_an_estimator_is_described(name):
 def test_code_of_the_readme():
     """The block that shows MKTL runs as it stands, given priors and samples."""
     text = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
-    blocks = [block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "cuelearn.mktl" in block]
+    blocks = [
+        block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "cuelearn.mktl" in block
+    ]
     assert len(blocks) == 1
     X, y, scores = exp.random_problem(5, 2, 12, 0)
     X = np.hstack([X[:, :16], scores])
     old = y < 3
     trees = AdaBoostClassifier(n_estimators=5, random_state=0).fit(X[old, :9], y[old])
-    names = {"fitted_trees": trees, "fitted_svm": SVC().fit(X[~old, :9], y[~old]), "X_few": X[::2], "y_few": y[::2]}
+    names = {
+        "fitted_trees": trees,
+        "fitted_svm": SVC().fit(X[~old, :9], y[~old]),
+        "X_few": X[::2],
+        "y_few": y[::2],
+    }
     exec(compile(blocks[0], "README.md", "exec"), names)
     model = names["model"]
     assert model.transfer_weights_.shape == (5, 3 + 1 + 2) == (5, len(model.prior_names_))

@@ -29,7 +29,7 @@ from cuelearn.mktl import MKTL, load
 COLUMNS = ["height", "width", "red", "green", "fine", "coarse"]
 CUES = [("shape", RBF(), [0, 1])]
 NAMED = [("shape", RBF(), ["height", "width"])]
-QUIET = dict(random_state=0, verbose=False)
+QUIET = {"random_state": 0, "verbose": False}
 
 
 def make_data(n, seed=0, n_classes=3):
@@ -39,7 +39,9 @@ def make_data(n, seed=0, n_classes=3):
     rng.shuffle(y)
     angle = 2.0 * np.pi * y / n_classes
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    return rng.normal(size=(n, 6)) + np.concatenate([0.8 * circle, 2.0 * circle, 1.5 * circle[:, ::-1]], axis=1), y
+    return rng.normal(size=(n, 6)) + np.concatenate(
+        [0.8 * circle, 2.0 * circle, 1.5 * circle[:, ::-1]], axis=1
+    ), y
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +55,11 @@ def priors(old):
     """Other features, other learners, from two to five classes."""
     X, y = old
     return [
-        ("birds", AdaBoostClassifier(n_estimators=10, random_state=0).fit(X[:, 2:4], np.array(list("abcde"))[y]), [2, 3]),
+        (
+            "birds",
+            AdaBoostClassifier(n_estimators=10, random_state=0).fit(X[:, 2:4], np.array(list("abcde"))[y]),
+            [2, 3],
+        ),
         ("plane", SVC().fit(X[:, 4:], y == 2), [4, 5]),
         ("plants", GaussianNB().fit(X[y < 3][:, 2:], y[y < 3]), slice(2, 6)),
         ("all", LinearSVC().fit(X, y)),
@@ -82,32 +88,41 @@ def test_columns_of_priors(priors, data, new):
     X, y = data
     model = model_of(priors, C=10.0).fit(X, y)
     assert model.prior_names_ == [
-        *[f"birds: {c}" for c in "abcde"], "plane", *[f"plants: {c}" for c in range(3)], *[f"all: {c}" for c in range(5)],
-    ]  # fmt: skip
+        *[f"birds: {c}" for c in "abcde"],
+        "plane",
+        *[f"plants: {c}" for c in range(3)],
+        *[f"all: {c}" for c in range(5)],
+    ]
     assert model.transfer_weights_.shape == (3, 14) and model.score_scale_.shape == (14,)
 
     def columns(X):
         birds, plane, plants, everything = (prior for _, prior, *_ in priors)
         return np.column_stack(
             [
-                birds.decision_function(X[:, 2:4]), plane.decision_function(X[:, 4:]), plants.predict_proba(X[:, 2:]),
+                birds.decision_function(X[:, 2:4]),
+                plane.decision_function(X[:, 4:]),
+                plants.predict_proba(X[:, 2:]),
                 everything.decision_function(X),
             ]
-        )  # fmt: skip
+        )
 
     np.testing.assert_allclose(model.score_scale_, np.sqrt((columns(X) ** 2).mean(axis=0)))
     plain = model_of(None, C=10.0).fit(X, y, scores=columns(X))
     np.testing.assert_array_equal(plain.transfer_weights_, model.transfer_weights_)
     f = model.decision_function(new[0])
     np.testing.assert_array_equal(plain.decision_function(new[0], scores=columns(new[0])), f)
-    cross = np.concatenate([block for _, block in model.bank_.cross(new[0]).blocks()], axis=1)[:, :, model.support_]
+    cross = np.concatenate([block for _, block in model.bank_.cross(new[0]).blocks()], axis=1)[
+        :, :, model.support_
+    ]
     by_hand = np.tensordot(model.kernel_weights_, cross, 1) @ model.dual_coef_
     by_hand += columns(new[0]) / model.score_scale_ @ model.transfer_weights_.T
     np.testing.assert_allclose(f, by_hand, atol=1e-5 * np.abs(f).max())
     np.testing.assert_array_equal(model.predict(new[0]), model.classes_[f.argmax(axis=1)])
     assert model.score(*new) == np.mean(model.predict(new[0]) == new[1])
     weight = np.random.default_rng(0).uniform(size=60)
-    assert model.score(*new, sample_weight=weight) == pytest.approx(np.average(model.predict(new[0]) == new[1], weights=weight))
+    assert model.score(*new, sample_weight=weight) == pytest.approx(
+        np.average(model.predict(new[0]) == new[1], weights=weight)
+    )
 
 
 def test_two_new_classes(priors, data, new):
@@ -140,13 +155,20 @@ def test_priors_of_every_make(old, data):
     ]
     widths = [5, 5, 5, 1, 5, 1, 2, 5]
     model = model_of(makes).fit(*data)
-    assert len(model.prior_names_) == len(set(model.prior_names_)) == sum(widths) == model.transfer_weights_.shape[1]
+    assert (
+        len(model.prior_names_)
+        == len(set(model.prior_names_))
+        == sum(widths)
+        == model.transfer_weights_.shape[1]
+    )
     starts = [0, *np.cumsum(widths)]
     for (name, *_), start, stop in zip(makes, starts, starts[1:], strict=False):
         assert all(found.startswith(name) for found in model.prior_names_[start:stop])
     assert np.isfinite(model.decision_function(data[0])).all()
     assert {"neighbours", "novelty"} <= set(model.prior_names_)  # one column each: the prior's own name
-    chance = makes[3][1].predict_proba(data[0][:, 2:])[:, 1]  # of two classes the second, whose sign a decision function has
+    chance = makes[3][1].predict_proba(data[0][:, 2:])[
+        :, 1
+    ]  # of two classes the second, whose sign a decision function has
     plain = model_of(None).fit(*data, scores=chance)
     np.testing.assert_array_equal(model_of(makes[3:4]).fit(*data).transfer_weights_, plain.transfer_weights_)
 
@@ -252,7 +274,10 @@ BAD = bad_priors()
 NAMES_MATTER = ("other feature names", "same names in another order")
 
 
-@pytest.mark.parametrize("kind, frame", [(kind, frame) for kind in BAD for frame in (False, True) if frame or kind not in NAMES_MATTER])
+@pytest.mark.parametrize(
+    "kind, frame",
+    [(kind, frame) for kind in BAD for frame in (False, True) if frame or kind not in NAMES_MATTER],
+)
 def test_a_bad_prior_is_one_error_that_names_it(kind, frame, data):
     """One sentence; and a model fitted before stays as it was."""
     X, y = data
@@ -320,7 +345,13 @@ class Changing(BaseEstimator):
 
 
 @pytest.mark.parametrize(
-    "later", [lambda X: np.ones((len(X), 2)), nan_at_row_7, lambda X: np.ones(len(X)), lambda X: np.ones((len(X) + 2, 3))]
+    "later",
+    [
+        lambda X: np.ones((len(X), 2)),
+        nan_at_row_7,
+        lambda X: np.ones(len(X)),
+        lambda X: np.ones((len(X) + 2, 3)),
+    ],
 )
 def test_a_prior_that_changes_is_named_at_prediction(later, data, new):
     prior = Changing([lambda X: X[:, :3], later])
@@ -334,7 +365,16 @@ def test_bad_scores(priors, data, new):
     rng = np.random.default_rng(0)
     S = rng.normal(size=(90, 4))
     ragged, text = [[1.0], [2.0, 3.0]], np.full((90, 2), "a")
-    for bad in (S[:89], np.concatenate([S, S]), np.full((90, 4), np.nan), S[:, :, None], text, 3.0, "scores", ragged):
+    for bad in (
+        S[:89],
+        np.concatenate([S, S]),
+        np.full((90, 4), np.nan),
+        S[:, :, None],
+        text,
+        3.0,
+        "scores",
+        ragged,
+    ):
         with pytest.raises((ValueError, TypeError), match="scores") as caught:
             model_of(None).fit(X, y, scores=bad)
         assert "\n" not in str(caught.value)
@@ -365,7 +405,10 @@ def test_priors_need_features():
 @pytest.mark.parametrize(
     "name, value",
     [
-        *[("p", value) for value in (1.0, 2.5, 0, "car", None, True, np.nan, [], [3.0], [1.2, "a"], [1.2, 1.2, 0.5])],
+        *[
+            ("p", value)
+            for value in (1.0, 2.5, 0, "car", None, True, np.nan, [], [3.0], [1.2, "a"], [1.2, 1.2, 0.5])
+        ],
         *[("C", value) for value in (0.0, -1.0, np.nan, np.inf, "1", None, True, [1.0])],
         *[("class_weight", value) for value in ("negative", "positive", 3, {7: 2.0}, [1.0, 1.0, 1.0])],
         *[("class_weight", {0: 1.0, 1: value, 2: 1.0}) for value in (-1.0, np.nan, np.inf, "a", None)],
@@ -384,9 +427,11 @@ def test_priors_need_features():
         ("kernels", "rbf"),
         ("kernels", []),
     ],
-)  # fmt: skip
+)
 def test_a_bad_parameter_is_one_error_that_names_it(name, value, data):
-    with pytest.raises((ValueError, TypeError), match={"kernels": "kernel"}.get(name, rf"\b{name}\b")) as caught:
+    with pytest.raises(
+        (ValueError, TypeError), match={"kernels": "kernel"}.get(name, rf"\b{name}\b")
+    ) as caught:
         model_of([("raw", "passthrough", [2, 3])]).set_params(**{name: value}).fit(*data)
     assert "\n" not in str(caught.value)
 
@@ -462,7 +507,9 @@ def test_refitting_starts_anew(priors, data):
 
 def test_grid_search_with_priors(priors, data, new):
     X, y = data
-    frozen = [(name, FrozenEstimator(prior), *columns) for name, prior, *columns in priors]  # a search clones the values of its grid
+    frozen = [
+        (name, FrozenEstimator(prior), *columns) for name, prior, *columns in priors
+    ]  # a search clones the values of its grid
     grid = {"C": [0.01, 10.0], "priors": [None, frozen], "p": ["auto", 1.5]}
     search = GridSearchCV(model_of(priors), grid, cv=3).fit(X, y)
     assert search.best_params_["priors"] is not None
@@ -472,7 +519,9 @@ def test_grid_search_with_priors(priors, data, new):
     np.testing.assert_array_equal(search.best_estimator_.predict(new[0]), direct.predict(new[0]))
     parallel = GridSearchCV(model_of(priors), {"C": [0.01, 10.0]}, cv=3, n_jobs=2).fit(X, y)
     serial = GridSearchCV(model_of(priors), {"C": [0.01, 10.0]}, cv=3).fit(X, y)
-    np.testing.assert_array_equal(parallel.cv_results_["mean_test_score"], serial.cv_results_["mean_test_score"])
+    np.testing.assert_array_equal(
+        parallel.cv_results_["mean_test_score"], serial.cv_results_["mean_test_score"]
+    )
     assert cross_val_score(model_of(priors), X, y, cv=3).mean() > 0.6
 
 
@@ -484,7 +533,9 @@ def test_grid_search_with_scores_through_metadata_routing(data):
         model = model_of(None).set_fit_request(scores=True).set_score_request(scores=True)
         search = GridSearchCV(model, {"C": [0.1, 10.0]}, cv=3).fit(X, y, scores=S)
         assert search.best_score_ > 0.95
-        piped = GridSearchCV(make_pipeline(StandardScaler(), clone(model)), {"mktl__C": [0.1, 10.0]}, cv=3).fit(X, y, scores=S)
+        piped = GridSearchCV(
+            make_pipeline(StandardScaler(), clone(model)), {"mktl__C": [0.1, 10.0]}, cv=3
+        ).fit(X, y, scores=S)
         assert piped.best_score_ > 0.95
     without = GridSearchCV(model_of(None), {"C": [0.1, 10.0]}, cv=3).fit(X, y)
     assert without.best_score_ < 0.9
@@ -531,14 +582,18 @@ def test_data_frames_with_named_columns(old, data, new):
                 np.testing.assert_array_equal(named.decision_function(new_frame), wanted)
                 assert named.prior_names_ == plain.prior_names_
         assert list(named.feature_names_in_) == COLUMNS and named.n_features_in_ == 6
-    with pytest.warns(UserWarning, match="does not have valid feature names"):  # scikit-learn's own word: nobody can compare names here
+    with pytest.warns(
+        UserWarning, match="does not have valid feature names"
+    ):  # scikit-learn's own word: nobody can compare names here
         mixed = model_of([("a", on_frames, [2, 3])]).fit(X, y)
         np.testing.assert_array_equal(mixed.decision_function(new[0]), wanted)
     with pytest.raises(ValueError, match="feature names should match"):
         named.predict(new_frame[COLUMNS[::-1]])
     # rows of a frame may come in any order, with any index
     order = np.random.default_rng(0).permutation(60)
-    np.testing.assert_allclose(named.decision_function(new_frame.iloc[order]), wanted[order], rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(
+        named.decision_function(new_frame.iloc[order]), wanted[order], rtol=1e-6, atol=1e-6
+    )
     with pytest.raises(ValueError, match="zebra finch"):
         model_of([("zebra finch", on_frames, ["red", "fine"])], NAMED).fit(frame, y)
     with pytest.raises(ValueError, match="zebra finch"):
@@ -561,7 +616,9 @@ def test_passthrough_by_names(data):
 def test_a_boolean_mask_chooses_columns(data):
     mask = np.array([False, False, True, False, True, False])
     model = model_of([("raw", "passthrough", mask)]).fit(*data)
-    np.testing.assert_array_equal(model.transfer_weights_, model_of([("raw", "passthrough", [2, 4])]).fit(*data).transfer_weights_)
+    np.testing.assert_array_equal(
+        model.transfer_weights_, model_of([("raw", "passthrough", [2, 4])]).fit(*data).transfer_weights_
+    )
 
 
 # ------------------------------------------------------------------ precomputed kernels
@@ -582,8 +639,12 @@ def test_precomputed_kernels(data, new):
         model = MKTL("precomputed", **QUIET).fit(given, y, scores=S)
         np.testing.assert_array_equal(model.transfer_weights_, features.transfer_weights_)
         for form in (rows, cross):
-            np.testing.assert_allclose(model.decision_function(form, scores=T), wanted, atol=1e-5 * np.abs(wanted).max())
-    np.testing.assert_allclose(features.decision_function(cross, scores=T), wanted, atol=1e-5 * np.abs(wanted).max())
+            np.testing.assert_allclose(
+                model.decision_function(form, scores=T), wanted, atol=1e-5 * np.abs(wanted).max()
+            )
+    np.testing.assert_allclose(
+        features.decision_function(cross, scores=T), wanted, atol=1e-5 * np.abs(wanted).max()
+    )
     for bad in (rows[:, :, :89], rows[:1], rows[0], "K"):
         with pytest.raises(ValueError, match=r"X must have shape \(2, n, 90\)"):
             model.predict(bad, scores=T)
@@ -602,10 +663,11 @@ def test_p_by_cross_validation_with_every_form_of_input(priors, data):
     bank = KernelBank(CUES, X)
     S = X[:, 2:4]
     found = [
-        model_of([("raw", "passthrough", [2, 3])], p=(1.05, 1.5), cv=3).fit(X, y), model_of(None, p=(1.05, 1.5), cv=3).fit(X, y, scores=S),
+        model_of([("raw", "passthrough", [2, 3])], p=(1.05, 1.5), cv=3).fit(X, y),
+        model_of(None, p=(1.05, 1.5), cv=3).fit(X, y, scores=S),
         MKTL("precomputed", p=(1.05, 1.5), cv=3, **QUIET).fit(bank, y, scores=S),
         MKTL("precomputed", p=(1.05, 1.5), cv=3, **QUIET).fit(bank.stack, y, scores=S),
-    ]  # fmt: skip
+    ]
     assert len({model.p_ for model in found}) == 1
     assert all(model.p_scores_ == found[0].p_scores_ for model in found[1:])
     with_priors = model_of(priors, p="cv", cv=3, tol=1e-2).fit(X, y)
@@ -616,7 +678,9 @@ def test_p_by_cross_validation_with_every_form_of_input(priors, data):
 
 
 def fitted_attributes(model):
-    own = {name: value for name, value in vars(model).items() if name.endswith("_") and not name.startswith("_")}
+    own = {
+        name: value for name, value in vars(model).items() if name.endswith("_") and not name.startswith("_")
+    }
     return {name: value for name, value in own.items() if name not in ("bank_", "bank_support_")}
 
 
@@ -642,7 +706,9 @@ def test_saved_with_plain_scores(labels, data, new, tmp_path):
     assert os.listdir(tmp_path) == ["model.npz"]
     for loaded in (load(tmp_path / "model.npz"), MKTL.load(str(tmp_path / "model.npz"))):
         check_equal(loaded, model)
-        np.testing.assert_array_equal(loaded.decision_function(new[0], scores=T), model.decision_function(new[0], scores=T))
+        np.testing.assert_array_equal(
+            loaded.decision_function(new[0], scores=T), model.decision_function(new[0], scores=T)
+        )
         np.testing.assert_array_equal(loaded.predict(new[0], scores=T), model.predict(new[0], scores=T))
         again = loaded.fit(X, y, scores=S)
         np.testing.assert_allclose(again.transfer_weights_, model.transfer_weights_, rtol=1e-6, atol=1e-8)
@@ -671,7 +737,8 @@ def test_saved_without_its_priors(priors, data, new, tmp_path):
     model.save(tmp_path / "named.npz")
     loaded = load(tmp_path / "named.npz").attach([("raw", "passthrough", ["red", "fine"])])
     np.testing.assert_array_equal(
-        loaded.predict(pd.DataFrame(new[0], columns=COLUMNS)), model.predict(pd.DataFrame(new[0], columns=COLUMNS))
+        loaded.predict(pd.DataFrame(new[0], columns=COLUMNS)),
+        model.predict(pd.DataFrame(new[0], columns=COLUMNS)),
     )
 
 
@@ -687,7 +754,10 @@ def test_saved_precomputed(tmp_path):
 def test_saved_class_weights_keep_their_classes(data, tmp_path):
     """A dict with numbers or words as keys survives the file."""
     X, y = data
-    for labels, weights in ((y, {0: 1.0, 1: 2.0, 2: 0.5}), (np.array(list("abc"))[y], {"a": 1.0, "b": 2.0, "c": 0.5})):
+    for labels, weights in (
+        (y, {0: 1.0, 1: 2.0, 2: 0.5}),
+        (np.array(list("abc"))[y], {"a": 1.0, "b": 2.0, "c": 0.5}),
+    ):
         model = model_of(None, class_weight=weights).fit(X, labels)
         model.save(tmp_path / "model.npz")
         loaded = load(tmp_path / "model.npz")

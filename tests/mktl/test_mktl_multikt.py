@@ -19,9 +19,9 @@ from threadpoolctl import threadpool_limits
 
 from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl.base import load
+from cuelearn.mkl.single import balance_weights as balance
 from cuelearn.mktl import ball, multikt
 from cuelearn.mktl.ball import hinge_in_ball
-from cuelearn.mkl.single import balance_weights as balance
 from cuelearn.mktl.multikt import MultiKT, least_squares_svm, solve_multikt
 
 # ------------------------------------------------------------------ plain twins and data
@@ -102,14 +102,18 @@ def test_the_machine_solves_its_system(C, spread):
         np.testing.assert_allclose(machine.intercept[k], b, atol=1e-9)
     system = np.block([[kernel + np.diag(ridge), np.ones((40, 1))], [np.ones((1, 40)), np.zeros((1, 1))]])
     np.testing.assert_allclose(machine.diagonal, np.diag(np.linalg.inv(system))[:40], rtol=1e-8)
-    np.testing.assert_allclose(machine.dual_coef.sum(axis=0), 0.0, atol=1e-10 * np.abs(machine.dual_coef).max())
+    np.testing.assert_allclose(
+        machine.dual_coef.sum(axis=0), 0.0, atol=1e-10 * np.abs(machine.dual_coef).max()
+    )
 
 
 def test_two_samples_and_a_kernel_of_zeros():
     machine = least_squares_svm(np.zeros((2, 2)), np.array([[1.0], [-1.0]]), np.full(2, 0.5))
     np.testing.assert_allclose(machine.dual_coef[:, 0], [2.0, -2.0])
     np.testing.assert_allclose(machine.intercept, 0.0, atol=1e-15)
-    np.testing.assert_allclose(np.array([1.0, -1.0]) - machine.dual_coef[:, 0] / machine.diagonal, [-1.0, 1.0])  # the other's label
+    np.testing.assert_allclose(
+        np.array([1.0, -1.0]) - machine.dual_coef[:, 0] / machine.diagonal, [-1.0, 1.0]
+    )  # the other's label
 
 
 def test_kernels_that_are_positive_where_it_matters():
@@ -117,7 +121,9 @@ def test_kernels_that_are_positive_where_it_matters():
     X = np.random.default_rng(0).normal(size=(20, 3))
     signs = np.where(X[:, :1] > 0.0, 1.0, -1.0)
     squares = ((X[:, None] - X[None]) ** 2).sum(axis=2)
-    linear, distances = (least_squares_svm(kernel, signs, np.full(20, 0.1)) for kernel in (X @ X.T, -0.5 * squares))
+    linear, distances = (
+        least_squares_svm(kernel, signs, np.full(20, 0.1)) for kernel in (X @ X.T, -0.5 * squares)
+    )
     np.testing.assert_allclose(distances.dual_coef, linear.dual_coef, atol=1e-10)
 
 
@@ -133,7 +139,9 @@ def test_leave_one_out_equals_refits(n_classes, n_scores, C, class_weight):
     found = solve_multikt(kernel, labels, n_classes, scores, C=C, weights=class_weight)
     signs = problems(labels, n_classes)
     assert found.leave_one_out.shape == found.dual_coef.shape == (35, len(signs))
-    assert found.beta.shape == (len(signs), n_scores) and found.objective.shape == found.gap.shape == (len(signs),)
+    assert found.beta.shape == (len(signs), n_scores) and found.objective.shape == found.gap.shape == (
+        len(signs),
+    )
     for k, s in enumerate(signs):
         weights = plain_weights(s > 0.0, class_weight)
         if class_weight is not None:
@@ -150,25 +158,37 @@ def test_leave_one_out_equals_refits(n_classes, n_scores, C, class_weight):
 def test_leave_one_out_of_the_estimator():
     """The attribute is what the estimator itself, refitted without a sample, says with the same beta."""
     kernel, labels, scores = make(30, 4, 3, seed=1)
-    model = MultiKT("precomputed", C=2.0, class_weight=None, scaling=None).fit(kernel[None], labels, scores=scores)
+    model = MultiKT("precomputed", C=2.0, class_weight=None, scaling=None).fit(
+        kernel[None], labels, scores=scores
+    )
     for i in range(30):
         rest = np.delete(np.arange(30), i)
         for k in range(3):
             s = np.where(labels == k, 1.0, -1.0)[rest]
-            a, b = plain_ls_svm(kernel[np.ix_(rest, rest)], s - scores[rest] @ model.beta_[k], np.ones(29), 2.0)
-            assert model.leave_one_out_[i, k] == pytest.approx(kernel[i, rest] @ a + b + scores[i] @ model.beta_[k], abs=1e-8)
+            a, b = plain_ls_svm(
+                kernel[np.ix_(rest, rest)], s - scores[rest] @ model.beta_[k], np.ones(29), 2.0
+            )
+            assert model.leave_one_out_[i, k] == pytest.approx(
+                kernel[i, rest] @ a + b + scores[i] @ model.beta_[k], abs=1e-8
+            )
 
 
 def test_weights_of_the_classes():
     """A dict weighs each sample by its own class in every problem; classes that it lacks count 1."""
     kernel, labels, scores = make(30, 4, 3, seed=5)
-    model = MultiKT("precomputed", C=2.0, class_weight={0: 5.0, 2: 0.3}, scaling=None).fit(kernel[None], labels, scores=scores)
+    model = MultiKT("precomputed", C=2.0, class_weight={0: 5.0, 2: 0.3}, scaling=None).fit(
+        kernel[None], labels, scores=scores
+    )
     weights = np.array([5.0, 1.0, 0.3])[labels]
     for k, s in enumerate(problems(labels, 3)):
         wanted = plain_leave_one_out(kernel, s, scores, weights, 2.0, model.beta_[k])
         np.testing.assert_allclose(model.leave_one_out_[:, k], wanted, atol=1e-8)
-        assert model.loo_objective_[k] == pytest.approx(np.average(np.maximum(0.0, 1.0 - s * wanted), weights=weights), abs=1e-9)
-    same = MultiKT("precomputed", C=2.0, class_weight={0: 1.0, 1: 1.0, 2: 1.0}).fit(kernel[None], labels, scores=scores)
+        assert model.loo_objective_[k] == pytest.approx(
+            np.average(np.maximum(0.0, 1.0 - s * wanted), weights=weights), abs=1e-9
+        )
+    same = MultiKT("precomputed", C=2.0, class_weight={0: 1.0, 1: 1.0, 2: 1.0}).fit(
+        kernel[None], labels, scores=scores
+    )
     none = MultiKT("precomputed", C=2.0, class_weight=None).fit(kernel[None], labels, scores=scores)
     np.testing.assert_array_equal(same.leave_one_out_, none.leave_one_out_)
 
@@ -197,7 +217,11 @@ def test_beta_is_the_best_in_the_ball(n_classes, radius, class_weight):
 def test_projected_subgradient_steps_tend_to_it():
     """As the method was published; they stay above the certified bound."""
     rng = np.random.default_rng(3)
-    slopes, offsets, weights = rng.normal(size=(60, 8)), rng.normal(size=60) + 0.7, rng.choice([0.6, 3.0], size=60)
+    slopes, offsets, weights = (
+        rng.normal(size=(60, 8)),
+        rng.normal(size=60) + 0.7,
+        rng.choice([0.6, 3.0], size=60),
+    )
     found = hinge_in_ball(offsets, slopes, weights)
     share, beta, best = weights / weights.sum(), np.zeros(8), np.inf
     for t in range(1, 20001):
@@ -210,7 +234,9 @@ def test_projected_subgradient_steps_tend_to_it():
 
 
 SHAPES = st.tuples(st.integers(2, 40), st.integers(1, 30))
-SCALES = st.sampled_from(["plain", "large", "small", "columns", "rows", "offsets", "equal", "whole", "weights"])
+SCALES = st.sampled_from(
+    ["plain", "large", "small", "columns", "rows", "offsets", "equal", "whole", "weights"]
+)
 
 
 @given(SHAPES, SCALES, st.sampled_from([1e-3, 1.0, 100.0]), st.integers(0, 2**31 - 1))
@@ -218,7 +244,11 @@ def test_the_gap_is_honest(shape, scale, radius, seed):
     """The dual point is feasible, its value is the one stated, and no point of the ball is below it."""
     rng = np.random.default_rng(seed)
     n, K = shape
-    slopes, offsets, weights = rng.normal(size=shape), rng.normal(size=n) + rng.choice([-0.5, 0.0, 1.0]), rng.choice([0.5, 5.0], size=n)
+    slopes, offsets, weights = (
+        rng.normal(size=shape),
+        rng.normal(size=n) + rng.choice([-0.5, 0.0, 1.0]),
+        rng.choice([0.5, 5.0], size=n),
+    )
     slopes *= {"large": 1e5, "small": 1e-5}.get(scale, 1.0)
     if scale == "columns":
         slopes *= 10.0 ** rng.uniform(-5.0, 5.0, size=K)
@@ -239,7 +269,9 @@ def test_the_gap_is_honest(shape, scale, radius, seed):
     value = np.mean(share * np.maximum(0.0, offsets - slopes @ found.beta))
     bound = (found.dual_coef @ offsets - radius * np.linalg.norm(found.dual_coef @ slopes)) / n
     unit = max(1.0, value)
-    assert found.objective == pytest.approx(value, abs=1e-12 * unit) and found.dual == pytest.approx(bound, abs=1e-12 * unit)
+    assert found.objective == pytest.approx(value, abs=1e-12 * unit) and found.dual == pytest.approx(
+        bound, abs=1e-12 * unit
+    )
     assert found.gap == pytest.approx(max(0.0, value - bound), abs=1e-12 * unit)
     assert found.gap <= 1e-6 * unit and found.n_iter <= 50
     assert bound <= value + 1e-9 * unit
@@ -252,7 +284,11 @@ def test_the_gap_is_honest(shape, scale, radius, seed):
 def test_the_ball_against_a_conic_solver(seed):
     rng = np.random.default_rng(seed)
     n, K = int(rng.integers(3, 60)), int(rng.integers(1, 40))
-    slopes, offsets, weights = rng.normal(size=(n, K)), rng.normal(size=n) + 0.5, rng.choice([0.5, 5.0], size=n)
+    slopes, offsets, weights = (
+        rng.normal(size=(n, K)),
+        rng.normal(size=n) + 0.5,
+        rng.choice([0.5, 5.0], size=n),
+    )
     for radius in (0.1, 1.0, 10.0):
         found = hinge_in_ball(offsets, slopes, weights, radius)
         optimum = conic(offsets, slopes, weights, radius)
@@ -274,7 +310,9 @@ def test_the_shortest_of_the_best():
     weights = np.ones(4)
     slopes = np.stack([np.full(4, 2.0), np.zeros(4)], axis=1)
     np.testing.assert_allclose(hinge_in_ball(np.ones(4), slopes, weights).beta, [0.5, 0.0], atol=1e-5)
-    np.testing.assert_allclose(hinge_in_ball(np.ones(4), slopes[:, [0, 0]], weights).beta, [0.25, 0.25], atol=1e-5)
+    np.testing.assert_allclose(
+        hinge_in_ball(np.ones(4), slopes[:, [0, 0]], weights).beta, [0.25, 0.25], atol=1e-5
+    )
     found = hinge_in_ball(-np.ones(4), slopes, weights)  # no loss to begin with
     assert not found.beta.any() and found.objective == found.gap == 0.0
     found = hinge_in_ball(np.ones(4), np.zeros((4, 2)), weights)  # nothing can be done
@@ -317,7 +355,9 @@ def test_the_scaling_of_the_cone():
         np.testing.assert_allclose(cone.forth(cone.back(x)), x, atol=1e-9)
         J = np.diag([1.0, -1.0, -1.0, -1.0, -1.0])
         square = cone.size**2 * (2.0 * np.outer(cone.point, cone.point) - J)
-        np.testing.assert_allclose(cone.forth(cone.forth(x)), square @ x, rtol=1e-9, atol=1e-9 * np.abs(square).max())
+        np.testing.assert_allclose(
+            cone.forth(cone.forth(x)), square @ x, rtol=1e-9, atol=1e-9 * np.abs(square).max()
+        )
         np.testing.assert_allclose(ball.jordan(cone.both, cone.divide(x)), x, atol=1e-8)
         t = ball.longest_in_cone(s, x)
         inside = [ball.length_in_cone(s + f * t * x) ** 2 for f in np.linspace(0.0, 0.999, 20)]
@@ -332,7 +372,9 @@ def test_symmetries():
     kernel, labels, scores = make(40, 5, 2, seed=4)
     base = solve_multikt(kernel, labels, 2, scores)
     order = np.array([3, 0, 4, 1, 2])
-    np.testing.assert_allclose(solve_multikt(kernel, labels, 2, scores[:, order]).beta, base.beta[:, order], atol=1e-5)
+    np.testing.assert_allclose(
+        solve_multikt(kernel, labels, 2, scores[:, order]).beta, base.beta[:, order], atol=1e-5
+    )
     np.testing.assert_allclose(solve_multikt(kernel, labels, 2, -scores).beta, -base.beta, atol=1e-5)
     swapped = solve_multikt(kernel, 1 - labels, 2, scores)
     np.testing.assert_allclose(swapped.beta, -base.beta, atol=1e-5)
@@ -348,7 +390,10 @@ def test_symmetries():
 def test_without_priors_an_ls_svm(n_classes):
     kernel, labels, _ = make(40, 0, n_classes)
     model = MultiKT("precomputed", C=3.0).fit(kernel[None], labels)
-    assert model.beta_.shape == (1 if n_classes == 2 else n_classes, 0) and model.transfer_weights_.shape == (n_classes, 0)
+    assert model.beta_.shape == (1 if n_classes == 2 else n_classes, 0) and model.transfer_weights_.shape == (
+        n_classes,
+        0,
+    )
     machines = []
     for s in problems(labels, n_classes):
         a, b = plain_ls_svm(kernel, s, plain_weights(s > 0.0, "balanced"), 3.0)
@@ -356,7 +401,9 @@ def test_without_priors_an_ls_svm(n_classes):
     wanted = machines[0] if n_classes == 2 else np.stack(machines, axis=1)
     np.testing.assert_allclose(model.decision_function(kernel[None]), wanted, atol=1e-8)
     # constant scores say nothing that the bias does not
-    constant = MultiKT("precomputed", C=3.0).fit(kernel[None], labels, scores=np.tile([0.0, 2.0, -1e3], (40, 1)))
+    constant = MultiKT("precomputed", C=3.0).fit(
+        kernel[None], labels, scores=np.tile([0.0, 2.0, -1e3], (40, 1))
+    )
     np.testing.assert_allclose(constant.beta_, 0.0, atol=1e-9)
     found = constant.decision_function(kernel[None], np.tile([0.0, 2.0, -1e3], (40, 1)))
     np.testing.assert_allclose(found, wanted, atol=1e-8)
@@ -372,7 +419,9 @@ def test_a_perfect_prior_is_taken(C):
     np.testing.assert_allclose(model.beta_, [[0, 0, 0, 1, 0, 0, 0]], atol=2e-3)
     assert model.loo_objective_[0] <= 1e-6
     new = rng.normal(size=(40, 5)), np.arange(40) % 2
-    given_scores = np.column_stack([rng.normal(size=(40, 3)), np.where(new[1] == 1, 1.0, -1.0), rng.normal(size=(40, 3))])
+    given_scores = np.column_stack(
+        [rng.normal(size=(40, 3)), np.where(new[1] == 1, 1.0, -1.0), rng.normal(size=(40, 3))]
+    )
     assert model.score(*new, scores=given_scores) == 1.0
     # the opposite of the truth is as good
     other = MultiKT(C=C).fit(X, labels, scores=-perfect)
@@ -382,10 +431,14 @@ def test_a_perfect_prior_is_taken(C):
 def test_perfect_priors_of_many_classes():
     rng = np.random.default_rng(0)
     X, labels = rng.normal(size=(60, 5)), np.arange(60) % 3
-    scores = np.concatenate([np.where(labels[:, None] == np.arange(3), 1.0, -1.0), rng.normal(size=(60, 2))], axis=1)
+    scores = np.concatenate(
+        [np.where(labels[:, None] == np.arange(3), 1.0, -1.0), rng.normal(size=(60, 2))], axis=1
+    )
     model = MultiKT().fit(X, labels, scores=scores)
     # the three sum to a constant, which the bias undoes: (1, 0, 0) and (2/3, -1/3, -1/3) do the same, the second is shorter
-    np.testing.assert_allclose(model.beta_, np.eye(3, 5) - np.append(np.full(3, 1.0 / 3.0), [0.0, 0.0]), atol=2e-3)
+    np.testing.assert_allclose(
+        model.beta_, np.eye(3, 5) - np.append(np.full(3, 1.0 / 3.0), [0.0, 0.0]), atol=2e-3
+    )
     np.testing.assert_array_equal(model.transfer_weights_, model.beta_)
     assert model.loo_objective_.max() <= 1e-5
     assert model.score(X, labels, scores=scores) == 1.0
@@ -396,7 +449,9 @@ def test_balanced_weights_help_the_rare_class():
     rng = np.random.default_rng(2)
     labels = (np.arange(100) < 9).astype(int)
     X = rng.normal(size=(100, 2)) + labels[:, None]
-    found = {w: MultiKT(C=1.0, class_weight=w).fit(X, labels).predict(X)[:9].mean() for w in ("balanced", None)}
+    found = {
+        w: MultiKT(C=1.0, class_weight=w).fit(X, labels).predict(X)[:9].mean() for w in ("balanced", None)
+    }
     assert found["balanced"] >= 0.6 and found[None] <= 0.4
 
 
@@ -412,7 +467,10 @@ def test_the_radius_bounds_beta():
 
 def test_a_tolerance_that_is_missed_warns():
     kernel, labels, scores = make(50, 6, 3, seed=2)
-    with pytest.warns(ConvergenceWarning, match=r"Multi-KT did not reach tol=1e-30 for 3 of 3 binary problems: the largest gap"):
+    with pytest.warns(
+        ConvergenceWarning,
+        match=r"Multi-KT did not reach tol=1e-30 for 3 of 3 binary problems: the largest gap",
+    ):
         model = MultiKT("precomputed", tol=1e-30).fit(kernel[None], labels, scores=scores)
     assert not model.converged_ and model.loo_gap_.max() < 1e-9
     with warnings.catch_warnings():
@@ -466,7 +524,9 @@ def prior_scores(priors, X):
 def explicit(model, kernels_of_new, scores):
     """Decision values from the fitted attributes alone."""
     mean = kernels_of_new.mean(axis=0)[:, model.support_]
-    values = mean @ model.dual_coef_ + scores / model.score_scale_ @ model.transfer_weights_.T + model.intercept_
+    values = (
+        mean @ model.dual_coef_ + scores / model.score_scale_ @ model.transfer_weights_.T + model.intercept_
+    )
     return values[:, 1] - values[:, 0] if values.shape[1] == 2 else values
 
 
@@ -484,9 +544,12 @@ def test_predictions_by_the_formula_and_all_forms_of_input(task):
     wanted = by_priors.decision_function(new)
     scale = np.abs(wanted).max()
     for model, given_new, scores in (
-        (by_scores, new, S_new), (by_stack, cross, S_new), (by_bank, cross, S_new), (by_bank, bank.cross(new), S_new),
+        (by_scores, new, S_new),
+        (by_stack, cross, S_new),
+        (by_bank, cross, S_new),
+        (by_bank, bank.cross(new), S_new),
         (half, new, S_new[:, 1:]),
-    ):  # fmt: skip
+    ):
         np.testing.assert_allclose(model.decision_function(given_new, scores), wanted, atol=1e-5 * scale)
         np.testing.assert_array_equal(model.predict(given_new, scores), by_priors.predict(new))
         assert model.score(given_new, y_new, scores=scores) == by_priors.score(new, y_new)
@@ -499,11 +562,15 @@ def test_predictions_by_the_formula_and_all_forms_of_input(task):
     machines = []
     for k, s in enumerate(problems(y, n_classes)):
         a, b = plain_ls_svm(kernel, s - scaled @ by_priors.beta_[k], plain_weights(s > 0.0, "balanced"), 5.0)
-        machines.append(cross.mean(axis=0) @ a + b + S_new / np.sqrt(np.mean(S**2, axis=0)) @ by_priors.beta_[k])
+        machines.append(
+            cross.mean(axis=0) @ a + b + S_new / np.sqrt(np.mean(S**2, axis=0)) @ by_priors.beta_[k]
+        )
     plain = machines[0] if n_classes == 2 else np.stack(machines, axis=1)
     np.testing.assert_allclose(wanted, plain, atol=1e-5 * scale)
     if n_classes == 2:
-        np.testing.assert_array_equal(by_priors.transfer_weights_, [-0.5 * by_priors.beta_[0], 0.5 * by_priors.beta_[0]])
+        np.testing.assert_array_equal(
+            by_priors.transfer_weights_, [-0.5 * by_priors.beta_[0], 0.5 * by_priors.beta_[0]]
+        )
         np.testing.assert_array_equal(by_priors.predict(new), by_priors.classes_[(wanted > 0.0).astype(int)])
 
 
@@ -513,8 +580,13 @@ def test_scaling(task):
     S, S_new = prior_scores(priors, X), prior_scores(priors, new)
     units = np.array([1e-3, 2.0, 1e3, 0.5, 7.0])
     for scaling in ("rms", "max"):
-        one, other = MultiKT(CUES, scaling=scaling).fit(X, y, scores=S), MultiKT(CUES, scaling=scaling).fit(X, y, scores=S * units)
-        np.testing.assert_allclose(one.decision_function(new, S_new), other.decision_function(new, S_new * units), atol=1e-4)
+        one, other = (
+            MultiKT(CUES, scaling=scaling).fit(X, y, scores=S),
+            MultiKT(CUES, scaling=scaling).fit(X, y, scores=S * units),
+        )
+        np.testing.assert_allclose(
+            one.decision_function(new, S_new), other.decision_function(new, S_new * units), atol=1e-4
+        )
         np.testing.assert_allclose(other.score_scale_, one.score_scale_ * units)
     plain = MultiKT(CUES, scaling=None).fit(X, y, scores=S)
     np.testing.assert_array_equal(plain.score_scale_, np.ones(5))
@@ -534,7 +606,9 @@ def test_labels_of_any_kind(task):
     if y.max() == 1:
         np.testing.assert_allclose(model.decision_function(new), -numbers.decision_function(new), atol=1e-4)
     else:
-        np.testing.assert_allclose(model.decision_function(new), numbers.decision_function(new)[:, order], atol=1e-4)
+        np.testing.assert_allclose(
+            model.decision_function(new), numbers.decision_function(new)[:, order], atol=1e-4
+        )
 
 
 def test_data_frames(task):
@@ -544,7 +618,9 @@ def test_data_frames(task):
     cues = [("shape", RBF(), ["c0", "c1"]), ("colour", Linear(), ["c2", "c3"])]
     model = MultiKT(cues, [("side", priors[0][1], names[2:]), priors[1]]).fit(frame, y)
     other = MultiKT(CUES, priors).fit(X, y)
-    np.testing.assert_allclose(model.decision_function(pd.DataFrame(new, columns=names)), other.decision_function(new), atol=1e-6)
+    np.testing.assert_allclose(
+        model.decision_function(pd.DataFrame(new, columns=names)), other.decision_function(new), atol=1e-6
+    )
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(frame[names[::-1]])
     named = MultiKT(CUES).fit(X, y, scores=pd.DataFrame(prior_scores(priors, X), columns=list("abcde")))
@@ -570,7 +646,9 @@ def test_save_and_load(task, tmp_path):
     cross = np.concatenate([block for _, block in bank.cross(new).blocks()], axis=1)
     model = MultiKT("precomputed").fit(bank.stack, y, scores=prior_scores(priors, X))
     model.save(tmp_path / "stack.npz")
-    np.testing.assert_array_equal(load(tmp_path / "stack.npz").decision_function(cross, S_new), model.decision_function(cross, S_new))
+    np.testing.assert_array_equal(
+        load(tmp_path / "stack.npz").decision_function(cross, S_new), model.decision_function(cross, S_new)
+    )
     with pytest.raises(NotFittedError):
         MultiKT().save(tmp_path / "none.npz")
 
@@ -581,7 +659,9 @@ def test_clone_and_search(task):
     copy = clone(model)
     assert copy.priors is priors and copy.get_params().keys() == model.get_params().keys()
     np.testing.assert_array_equal(copy.fit(X, y).beta_, model.fit(X, y).beta_)
-    search = GridSearchCV(MultiKT(CUES, priors), {"C": [0.1, 10.0], "class_weight": ["balanced", None]}, cv=3).fit(X, y)
+    search = GridSearchCV(
+        MultiKT(CUES, priors), {"C": [0.1, 10.0], "class_weight": ["balanced", None]}, cv=3
+    ).fit(X, y)
     assert search.score(new, y_new) > 0.6
 
 
@@ -600,10 +680,16 @@ def test_a_refused_fit_leaves_the_model_as_it_was(task):
         *[("C", value) for value in (0.0, -1.0, np.inf, np.nan, "1", None, True)],
         *[("max_radius", value) for value in (0.0, -1.0, np.inf, None)],
         *[("tol", value) for value in (0.0, -1e-3, np.nan, None)],
-        *[("class_weight", value) for value in ("even", 1.0, {2: 1.0}, {0: -1.0}, {0: "a"}, True, np.array(["balanced"]))],
+        *[
+            ("class_weight", value)
+            for value in ("even", 1.0, {2: 1.0}, {0: -1.0}, {0: "a"}, True, np.array(["balanced"]))
+        ],
         *[("scaling", value) for value in ("std", 1.0, True)],
         *[("kernels", value) for value in ("linear", [], [("a", RBF())])],
-        *[("priors", value) for value in ("passthrough", [("a", "through")], [("a", SVC)], [("a", SVC())], 3)],
+        *[
+            ("priors", value)
+            for value in ("passthrough", [("a", "through")], [("a", SVC)], [("a", SVC())], 3)
+        ],
     ],
 )
 def test_a_bad_parameter_is_one_error_that_names_it(name, value):
@@ -645,7 +731,10 @@ def test_a_matrix_that_is_no_kernel():
     A = rng.normal(size=(30, 30))
     matrix = A + A.T
     np.fill_diagonal(matrix, 1.0)
-    with pytest.raises(ValueError, match="kernels must be positive semidefinite: their mean is too far from it for this C, lower C"):
+    with pytest.raises(
+        ValueError,
+        match="kernels must be positive semidefinite: their mean is too far from it for this C, lower C",
+    ):
         MultiKT("precomputed", C=100.0).fit(matrix[None], np.arange(30) % 2)
     assert np.isfinite(MultiKT("precomputed", C=0.01).fit(matrix[None], np.arange(30) % 2).dual_coef_).all()
 

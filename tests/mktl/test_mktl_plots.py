@@ -10,9 +10,9 @@ import pytest
 from matplotlib.colors import same_color
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
+from cuelearn.book.figures import BLUE, RED, interval, method_style, use_style
 from cuelearn.experiments.mktl.compare import BINARY, MULTICLASS
 from cuelearn.experiments.mktl.tasks import TASKS
-from cuelearn.book.figures import BLUE, RED, interval, method_style, use_style
 from cuelearn.plots import mktl as draw
 
 
@@ -33,7 +33,12 @@ def drawn(fig):
         for line in ax.lines:
             assert np.isfinite(line.get_xydata().astype(float)).all()
     for box in boxes(fig).values():
-        assert fig.bbox.x0 - 1 <= box.x0 and box.x1 <= fig.bbox.x1 + 1 and fig.bbox.y0 - 1 <= box.y0 and box.y1 <= fig.bbox.y1 + 1
+        assert (
+            fig.bbox.x0 - 1 <= box.x0
+            and box.x1 <= fig.bbox.x1 + 1
+            and fig.bbox.y0 - 1 <= box.y0
+            and box.y1 <= fig.bbox.y1 + 1
+        )
     return fig
 
 
@@ -47,7 +52,11 @@ def boxes(fig):
         if ax.axison:
             texts += [ax.xaxis.label, ax.yaxis.label]
             for axis, (low, high) in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
-                ticks = [tick for tick in axis.get_major_ticks() if min(low, high) <= tick.get_loc() <= max(low, high)]
+                ticks = [
+                    tick
+                    for tick in axis.get_major_ticks()
+                    if min(low, high) <= tick.get_loc() <= max(low, high)
+                ]
                 texts += [tick.label1 for tick in ticks if tick.label1.get_visible()]
         found.update({id(text): text for text in texts if text.get_text() and text.get_visible()})
     for key in [*fig.legends, *(ax.get_legend() for ax in fig.axes if ax.get_legend())]:
@@ -83,7 +92,10 @@ def lows(ax):
 def has_band(ax, values):
     """Some band of the panel is the interval of these repetitions."""
     spread = interval(np.asarray(values))
-    return any(np.allclose(low.min(), spread.low.min()) and np.allclose(low.max(), spread.high.max()) for low in lows(ax))
+    return any(
+        np.allclose(low.min(), spread.low.min()) and np.allclose(low.max(), spread.high.max())
+        for low in lows(ax)
+    )
 
 
 def shuffled(table):
@@ -98,9 +110,22 @@ def made(columns, points, low=0.4, high=0.9):
 # ------------------------------------------------------------------ figure 6.1
 
 
-GROUPS = [("boosted trees on box, edges", tuple("BCDFJN")), ("SVM on box, edges", tuple("OUWY")), ("SVM on edges", tuple("AKLSTXZ"))]
+GROUPS = [
+    ("boosted trees on box, edges", tuple("BCDFJN")),
+    ("SVM on box, edges", tuple("OUWY")),
+    ("SVM on edges", tuple("AKLSTXZ")),
+]
 LETTERS = [c for _, classes in GROUPS for c in classes]
-ANIMALS = ["antelope", "grizzly bear", "german shepherd", "spider monkey", "rhinoceros", "siamese cat", "blue whale", "ox"]
+ANIMALS = [
+    "antelope",
+    "grizzly bear",
+    "german shepherd",
+    "spider monkey",
+    "rhinoceros",
+    "siamese cat",
+    "blue whale",
+    "ox",
+]
 MANY = [f"{name} {k}" for k in range(5) for name in ANIMALS]
 
 
@@ -114,7 +139,9 @@ def bars(fig):
     side = fig.axes[1]
     labels = [text.get_text() for text in side.get_yticklabels()]
     patches = [patch for patch in side.patches if isinstance(patch, Rectangle)]
-    np.testing.assert_allclose([patch.get_y() + patch.get_height() / 2 for patch in patches], side.get_yticks())
+    np.testing.assert_allclose(
+        [patch.get_y() + patch.get_height() / 2 for patch in patches], side.get_yticks()
+    )
     return dict(zip(labels, patches, strict=True))
 
 
@@ -126,26 +153,46 @@ def test_schematic_shows_every_part_of_the_sum():
     total = 0.62 + scores @ weights
     found = bars(fig)
     assert list(found) == ["kernel", *LETTERS, "sum"]
-    np.testing.assert_allclose([bar.get_width() for bar in found.values()], [0.62, *(scores * weights), total])
+    np.testing.assert_allclose(
+        [bar.get_width() for bar in found.values()], [0.62, *(scores * weights), total]
+    )
     for name, part in zip(LETTERS, scores * weights, strict=True):
         assert same_color(found[name].get_facecolor(), BLUE if part > 0 else RED)
     assert "E" in ax.get_title() and "class G" in ax.get_title() and "score" in side.get_xlabel()
     texts = [text.get_text() for text in ax.texts]
     for name, score, weight in zip(LETTERS, scores, weights, strict=True):
-        assert name in texts and f"{score:+.2f}".replace("-", "−") in texts and f"× {weight:+.2f}".replace("-", "−") in texts
+        assert (
+            name in texts
+            and f"{score:+.2f}".replace("-", "−") in texts
+            and f"× {weight:+.2f}".replace("-", "−") in texts
+        )
     assert any("y$ = E" in text and f"{total:+.2f}".replace("-", "−") in text for text in texts)
-    assert [" ".join(text.split()) for text in texts if "trees" in text or "SVM" in text] == [name for name, _ in GROUPS]
+    assert [" ".join(text.split()) for text in texts if "trees" in text or "SVM" in text] == [
+        name for name, _ in GROUPS
+    ]
     # widths of the arrows go with the weights, colours with their signs
-    arrows = [patch for patch in ax.patches if isinstance(patch, FancyArrowPatch)][-len(LETTERS):]
+    arrows = [patch for patch in ax.patches if isinstance(patch, FancyArrowPatch)][-len(LETTERS) :]
     widths = np.array([arrow.get_linewidth() for arrow in arrows])
     np.testing.assert_array_equal(np.argsort(widths), np.argsort(np.abs(weights)))
-    assert all(same_color(a.get_edgecolor(), BLUE if w > 0 else RED) for a, w in zip(arrows, weights, strict=True))
+    assert all(
+        same_color(a.get_edgecolor(), BLUE if w > 0 else RED) for a, w in zip(arrows, weights, strict=True)
+    )
 
 
 @pytest.mark.parametrize("new_class", ["humpback whale", "hippopotamus", "rat"])
 def test_schematic_of_many_priors_says_how_many_it_leaves_out(new_class):
     scores, weights = parts(MANY, scale=0.04)
-    fig = drawn(draw.schematic(new_class, MANY, scores, weights, -0.31, groups=[("SVM on rgsift, surf", MANY)], sample_class="seal"))
+    fig = drawn(
+        draw.schematic(
+            new_class,
+            MANY,
+            scores,
+            weights,
+            -0.31,
+            groups=[("SVM on rgsift, surf", MANY)],
+            sample_class="seal",
+        )
+    )
     apart(fig)
     found = bars(fig)
     largest = np.argsort(-np.abs(scores * weights))[:12]
@@ -158,7 +205,11 @@ def test_schematic_of_many_priors_says_how_many_it_leaves_out(new_class):
 
 def test_words_of_the_schematic_fit_their_boxes():
     few = [("SVM on a", "012"), ("trees", "4")]
-    for names, groups, new in ((LETTERS, GROUPS, "E"), (MANY, None, "humpback whale"), (list("0124"), few, "3")):
+    for names, groups, new in (
+        (LETTERS, GROUPS, "E"),
+        (MANY, None, "humpback whale"),
+        (list("0124"), few, "3"),
+    ):
         fig = drawn(draw.schematic(new, names, *parts(names), 0.2, groups=groups))
         ax = fig.axes[0]
         outlines = [patch.get_window_extent() for patch in ax.patches if isinstance(patch, FancyBboxPatch)]
@@ -166,8 +217,16 @@ def test_words_of_the_schematic_fit_their_boxes():
         for text in ax.texts:
             box = text.get_window_extent()
             for outline in outlines:
-                if outline.x0 < (box.x0 + box.x1) / 2 < outline.x1 and outline.y0 < (box.y0 + box.y1) / 2 < outline.y1:
-                    assert outline.x0 <= box.x0 and box.x1 <= outline.x1 and outline.y0 <= box.y0 and box.y1 <= outline.y1, text.get_text()
+                if (
+                    outline.x0 < (box.x0 + box.x1) / 2 < outline.x1
+                    and outline.y0 < (box.y0 + box.y1) / 2 < outline.y1
+                ):
+                    assert (
+                        outline.x0 <= box.x0
+                        and box.x1 <= outline.x1
+                        and outline.y0 <= box.y0
+                        and box.y1 <= outline.y1
+                    ), text.get_text()
                     inside += 1
         assert inside >= len(outlines) - 1
 
@@ -175,7 +234,9 @@ def test_words_of_the_schematic_fit_their_boxes():
 def test_schematic_without_any_weight():
     fig = drawn(draw.schematic("E", list("AB"), [1.0, -1.0], [0.0, 0.0], 0.5))
     np.testing.assert_allclose([bar.get_width() for bar in bars(fig).values()], [0.5, 0.0, 0.0, 0.5])
-    assert not any("-0" in text.get_text() or "−0.00" in text.get_text() for ax in fig.axes for text in ax.texts)
+    assert not any(
+        "-0" in text.get_text() or "−0.00" in text.get_text() for ax in fig.axes for text in ax.texts
+    )
 
 
 # ------------------------------------------------------------------ figure 6.2
@@ -186,7 +247,9 @@ POSITIVE, SEEDS = (1, 3, 10, 30), (0, 1, 2)
 
 @pytest.fixture
 def binary():
-    return made(["target", "seed", "n_positive", "method"], itertools.product("ABCDEFG", SEEDS, POSITIVE, BINARY))
+    return made(
+        ["target", "seed", "n_positive", "method"], itertools.product("ABCDEFG", SEEDS, POSITIVE, BINARY)
+    )
 
 
 REWEIGHTED = ("NoTransfer weighted", "PriorFeatures weighted", "AverageTL weighted")
@@ -217,11 +280,15 @@ def test_binary_mean(binary, mixed):
     fig = drawn(draw.binary_mean(shuffled(binary) if mixed else binary))
     apart(fig)
     assert sorted(legend(fig)) == sorted(method_style(m)["label"] for m in BINARY)
-    assert [ax.get_title() for ax in fig.axes] == list(PANELS) and fig.axes[0].get_position().x1 < fig.axes[1].get_position().x0
+    assert [ax.get_title() for ax in fig.axes] == list(PANELS) and fig.axes[0].get_position().x1 < fig.axes[
+        1
+    ].get_position().x0
     for ax, methods in zip(fig.axes, PANELS.values(), strict=True):
         check_binary_panel(ax, binary, methods)
     assert [ax.get_ylabel() for ax in fig.axes] == ["test accuracy [%]", ""]
-    assert fig.axes[0].get_ylim() == fig.axes[1].get_ylim() and fig.axes[0].get_xlim() == fig.axes[1].get_xlim()
+    assert (
+        fig.axes[0].get_ylim() == fig.axes[1].get_ylim() and fig.axes[0].get_xlim() == fig.axes[1].get_xlim()
+    )
     shown = [any(tick.label1.get_visible() for tick in ax.yaxis.get_major_ticks()) for ax in fig.axes]
     assert shown == [True, False]  # one scale for both
 
@@ -258,13 +325,24 @@ def test_binary_classes(binary):
             grid = mine.pivot(index="seed", columns="n_positive", values="accuracy")
             np.testing.assert_allclose(named(ax, method).get_ydata(), 100.0 * grid.mean())
             assert has_band(ax, 100.0 * grid)
-    numbered = [ax.texts[0].get_text() for ax in shown if any(t.get_visible() and t.get_text() for t in ax.get_xticklabels())]
+    numbered = [
+        ax.texts[0].get_text()
+        for ax in shown
+        if any(t.get_visible() and t.get_text() for t in ax.get_xticklabels())
+    ]
     assert numbered == list("EFG")  # the last of every column
 
 
 def test_binary_classes_of_25_targets():
     targets = "ABCDEFGIJKLMNOPQRSTUVWXYZ"
-    fig = drawn(draw.binary_classes(made(["target", "seed", "n_positive", "method"], itertools.product(targets, (0, 1), POSITIVE, BINARY))))
+    fig = drawn(
+        draw.binary_classes(
+            made(
+                ["target", "seed", "n_positive", "method"],
+                itertools.product(targets, (0, 1), POSITIVE, BINARY),
+            )
+        )
+    )
     assert len(fig.axes) == 25 and all(ax.get_visible() for ax in fig.axes)
     assert fig.axes[0].get_gridspec().get_geometry() == (5, 5)
 
@@ -276,7 +354,9 @@ def test_binary_classes_of_25_targets():
 def multi():
     tasks = (("letter", (10, 17)), ("mfeat", (6,)))
     places = itertools.product(POSITIVE, SEEDS, MULTICLASS)
-    points = [(t, n, k, s, m) for n, s, m in places for t, ks in tasks for k in ks if m != "NoTransfer" or k != 10]
+    points = [
+        (t, n, k, s, m) for n, s, m in places for t, ks in tasks for k in ks if m != "NoTransfer" or k != 10
+    ]
     return made(["name", "n_per_class", "n_priors", "seed", "method"], points)
 
 
@@ -285,7 +365,10 @@ def test_multiclass(multi, mixed):
     fig = drawn(draw.multiclass(shuffled(multi) if mixed else multi))
     panels = {ax.get_title(): ax for ax in fig.axes}
     assert set(panels) == {"letter: 10 priors", "letter: 17 priors", "mfeat (digits): 6 priors"}
-    assert sorted(legend(fig)) == sorted(method_style(m)["label"] for m in MULTICLASS) and legend(fig)[0] == "MKTL"
+    assert (
+        sorted(legend(fig)) == sorted(method_style(m)["label"] for m in MULTICLASS)
+        and legend(fig)[0] == "MKTL"
+    )
     assert fig.axes[0].get_ylabel() == "test accuracy [%]"
     assert panels["letter: 10 priors"].get_ylim() == panels["letter: 17 priors"].get_ylim()
     for name, n_priors in (("letter", 10), ("letter", 17), ("mfeat", 6)):
@@ -302,7 +385,9 @@ def test_multiclass(multi, mixed):
     # MKTL with fewer priors again
     ax = panels["letter: 17 priors"]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["MKTL, 10 priors"]
-    np.testing.assert_allclose(ax.lines[-1].get_ydata(), named(panels["letter: 10 priors"], "MKTL").get_ydata())
+    np.testing.assert_allclose(
+        ax.lines[-1].get_ydata(), named(panels["letter: 10 priors"], "MKTL").get_ydata()
+    )
     assert all(panel.get_legend() is None for title, panel in panels.items() if panel is not ax)
 
 
@@ -331,7 +416,9 @@ def test_every_task_has_a_title():
 
 def weights_table(new, prior, scale=1.0):
     rng = np.random.default_rng(4)
-    return pd.DataFrame([{"new": a, "prior": b, "weight": scale * rng.normal(), "kernel": 1.0} for a in new for b in prior])
+    return pd.DataFrame(
+        [{"new": a, "prior": b, "weight": scale * rng.normal(), "kernel": 1.0} for a in new for b in prior]
+    )
 
 
 def cells(ax):
@@ -349,7 +436,9 @@ def test_weights(largest, power):
     fig = drawn(draw.weights(table, GROUPS))
     apart(fig)
     ax, side, bar = fig.axes
-    values = table.pivot(index="new", columns="prior", values="weight").loc[list("EGHIMPQRV"), LETTERS].to_numpy()
+    values = (
+        table.pivot(index="new", columns="prior", values="weight").loc[list("EGHIMPQRV"), LETTERS].to_numpy()
+    )
     shown = values / 10.0**power
     assert [text.get_text() for text in ax.get_xticklabels()] == LETTERS
     assert [text.get_text() for text in ax.get_yticklabels()] == list("EGHIMPQRV") and ax.yaxis_inverted()
@@ -361,7 +450,9 @@ def test_weights(largest, power):
         assert float(numbers[key].replace("−", "-")) == pytest.approx(value, abs=0.00501)
         red, _, blue, _ = colors[key]
         assert abs(value) < 0.1 * np.abs(shown).max() or (blue > red) == (value > 0)
-    assert [" ".join(text.get_text().split()) for text in ax.texts if text.get_va() == "bottom"] == [name for name, _ in GROUPS]
+    assert [" ".join(text.get_text().split()) for text in ax.texts if text.get_va() == "bottom"] == [
+        name for name, _ in GROUPS
+    ]
     steps = np.diff(ax.get_xticks())  # a gap between two models
     assert [LETTERS[k + 1] for k in np.flatnonzero(steps > 1.01)] == ["O", "A"]
     np.testing.assert_allclose([patch.get_width() for patch in side.patches], np.abs(shown).sum(axis=1))
@@ -376,7 +467,9 @@ def test_weights_of_many_priors_stand_in_two_rows_of_panels():
     apart(fig)
     upper, side, lower, empty, _ = fig.axes
     assert [text.get_text() for ax in (upper, lower) for text in ax.get_xticklabels()] == MANY
-    assert len(cells(upper)[0]) == len(cells(lower)[0]) == 20 * 3 and not empty.axison and len(side.patches) == 3
+    assert (
+        len(cells(upper)[0]) == len(cells(lower)[0]) == 20 * 3 and not empty.axison and len(side.patches) == 3
+    )
 
 
 def test_weights_without_groups_and_all_zero():
@@ -388,7 +481,9 @@ def test_weights_without_groups_and_all_zero():
 def test_weights_of_the_first_priors_alone():
     """Models without a column in the table are not named."""
     ax = drawn(draw.weights(weights_table("EG", LETTERS[:10]), GROUPS)).axes[0]
-    assert [" ".join(text.get_text().split()) for text in ax.texts if text.get_va() == "bottom"] == [name for name, _ in GROUPS[:2]]
+    assert [" ".join(text.get_text().split()) for text in ax.texts if text.get_va() == "bottom"] == [
+        name for name, _ in GROUPS[:2]
+    ]
 
 
 # ------------------------------------------------------------------ useless priors
@@ -400,7 +495,9 @@ SILLY = ("AverageTL", "MultiKT", "MKTL", "MKTL auto")
 @pytest.fixture
 def useless():
     kinds = (("none", ("NoTransfer", "MKTL")), ("noise 100", SILLY), ("shuffled", SILLY), ("noise 17", SILLY))
-    points = [("letter", n, k, s, m) for n in POSITIVE for k, methods in kinds for s in SEEDS for m in methods]
+    points = [
+        ("letter", n, k, s, m) for n in POSITIVE for k, methods in kinds for s in SEEDS for m in methods
+    ]
     return made(["name", "n_per_class", "useless", "seed", "method"], points)
 
 
@@ -408,9 +505,16 @@ def useless():
 def test_negative(useless, mixed):
     fig = drawn(draw.negative(shuffled(useless) if mixed else useless))
     apart(fig)
-    titles = ["scores of real priors, shuffled", "17 columns of random numbers", "100 columns of random numbers"]
+    titles = [
+        "scores of real priors, shuffled",
+        "17 columns of random numbers",
+        "100 columns of random numbers",
+    ]
     assert [ax.get_title() for ax in fig.axes] == titles
-    assert set(legend(fig)) == {*(method_style(m)["label"] for m in (*SILLY, "NoTransfer")), "MKTL without priors"}
+    assert set(legend(fig)) == {
+        *(method_style(m)["label"] for m in (*SILLY, "NoTransfer")),
+        "MKTL without priors",
+    }
     assert fig.axes[0].get_ylabel() == "accuracy − No-Transfer's [points]"
 
     def grid(kind, method):
@@ -443,7 +547,11 @@ def test_along_p(mixed):
     table = path()
     fig = drawn(draw.along_p(shuffled(table) if mixed else table, automatic=1.11, n_priors=17))
     upper, lower = fig.axes
-    assert upper.get_ylabel() == "test accuracy [%]" and lower.get_ylabel() == "priors in use per new class" and "p" in lower.get_xlabel()
+    assert (
+        upper.get_ylabel() == "test accuracy [%]"
+        and lower.get_ylabel() == "priors in use per new class"
+        and "p" in lower.get_xlabel()
+    )
     for ax, column, factor in ((upper, "accuracy", 100.0), (lower, "used", 1.0)):
         grid = table.pivot(index="seed", columns="p", values=column)
         np.testing.assert_array_equal(named(ax, "MKTL").get_xdata(), [1.01, 1.1, 1.5, 2.0])

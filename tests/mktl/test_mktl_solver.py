@@ -81,7 +81,9 @@ def random_weight(y, seed=0):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n_kernels, n_scores", [(1, 4), (2, 3), (1, 0)])
 @pytest.mark.parametrize("loss, n_classes", LOSSES)
-@pytest.mark.parametrize("p, C, radius", [(1.05, 1.0, "capped"), (1.3, 30.0, "online"), (2.0, 0.1, 0.4), (1.5, 0.5, np.inf)])
+@pytest.mark.parametrize(
+    "p, C, radius", [(1.05, 1.0, "capped"), (1.3, 30.0, "online"), (2.0, 0.1, 0.4), (1.5, 0.5, np.inf)]
+)
 def test_every_visit_equals_the_twin(p, C, radius, loss, n_classes, n_kernels, n_scores, weighted, sampling):
     """Both stages, R and the projection; mistakes, coefficients, all hyperplanes and the objective.
 
@@ -92,9 +94,17 @@ def test_every_visit_equals_the_twin(p, C, radius, loss, n_classes, n_kernels, n
     weight = random_weight(y) if weighted else None
     problem = problem_of(K, S, y, loss=loss, weight=weight, p=p, C=C)
     result = solve_mktl(
-        problem, n_epochs_online=2, n_epochs=4, eta=0.4, radius=radius, tol=None, finish=False, shuffle=False, sampling=sampling,
+        problem,
+        n_epochs_online=2,
+        n_epochs=4,
+        eta=0.4,
+        radius=radius,
+        tol=None,
+        finish=False,
+        shuffle=False,
+        sampling=sampling,
         rng=np.random.default_rng(9),
-    )  # fmt: skip
+    )
 
     rng = np.random.default_rng(9)
     twin = Twin(K, S, y, n_classes, p, C, loss, weight)
@@ -114,7 +124,9 @@ def test_every_visit_equals_the_twin(p, C, radius, loss, n_classes, n_kernels, n
     assert result.kernel_weights.shape == (n_groups(n_kernels, n_scores, n_classes, loss),)
     wanted = twin.w()
     top = lengths(wanted).max()
-    for found, block in zip(hyperplanes(result.dual_coef, result.kernel_weights, twin.maps), wanted, strict=True):
+    for found, block in zip(
+        hyperplanes(result.dual_coef, result.kernel_weights, twin.maps), wanted, strict=True
+    ):
         np.testing.assert_allclose(found, block, atol=1e-9 * top)
     assert result.objective == pytest.approx(twin.objective(), rel=1e-9)
     # the dual point of the coefficients is a floor; a solver may know a better one
@@ -126,7 +138,16 @@ def test_every_visit_equals_the_twin(p, C, radius, loss, n_classes, n_kernels, n
 def test_the_estimator_holds_the_twins_hyperplanes(dtype, tolerance, loss, n_classes):
     K, S, y = make_task(5, n=30, n_kernels=2, n_classes=n_classes, n_scores=5)
     K = K.astype(dtype)
-    options = dict(p=1.2, C=2.0, loss=loss, n_epochs_online=3, n_epochs=5, finish=False, tol=None, random_state=4)
+    options = {
+        "p": 1.2,
+        "C": 2.0,
+        "loss": loss,
+        "n_epochs_online": 3,
+        "n_epochs": 5,
+        "finish": False,
+        "tol": None,
+        "random_state": 4,
+    }
     model = fit(K, S, y, **options)
     rng = np.random.default_rng(4)
     twin = Twin(K, S, y, n_classes, 1.2, 2.0, loss)
@@ -141,10 +162,15 @@ def test_the_estimator_holds_the_twins_hyperplanes(dtype, tolerance, loss, n_cla
     np.testing.assert_allclose(model.transfer_weights_, transfer, atol=tolerance * np.abs(transfer).max())
     scores = class_scores(twin.maps, twin.w())
     wanted = scores[:, 1] - scores[:, 0] if n_classes == 2 else scores
-    np.testing.assert_allclose(model.decision_function(K, scores=S), wanted, atol=tolerance * np.abs(wanted).max())
+    np.testing.assert_allclose(
+        model.decision_function(K, scores=S), wanted, atol=tolerance * np.abs(wanted).max()
+    )
     norms = lengths(twin.w())
     np.testing.assert_allclose(model.block_norms_, norms, atol=tolerance * norms.max())
-    by_formula = np.tensordot(model.kernel_weights_, K[:, :, model.support_], 1) @ model.dual_coef_ + S @ model.transfer_weights_.T
+    by_formula = (
+        np.tensordot(model.kernel_weights_, K[:, :, model.support_], 1) @ model.dual_coef_
+        + S @ model.transfer_weights_.T
+    )
     np.testing.assert_allclose(by_formula, scores, atol=tolerance * np.abs(scores).max())
     assert model.objective_ == pytest.approx(twin.objective(), rel=tolerance)
     assert model.loss == loss and model.n_updates_ == twin.n_updates
@@ -185,9 +211,14 @@ def check_against_conic(seed, tol=1e-4):
     assert model.objective_ == pytest.approx(plain_objective(maps, y, w, number, C, weight), rel=1e-8)
     # lambda/2 ||w - w*||^2 (p-1) <= P(w) - P(w*): the primal point is close, not its value only
     distance = np.abs(lengths(w) - norms).max()
-    assert distance <= np.sqrt(2.0 * (tol * best + SLACK * best) * C * y.size / (number - 1.0)) + 1e-3 * norms.max()
+    assert (
+        distance
+        <= np.sqrt(2.0 * (tol * best + SLACK * best) * C * y.size / (number - 1.0)) + 1e-3 * norms.max()
+    )
 
-    rough = fit(K, S, y, p=p, C=C, loss=loss, class_weight=class_weight, tol=None, n_epochs=5, random_state=seed)
+    rough = fit(
+        K, S, y, p=p, C=C, loss=loss, class_weight=class_weight, tol=None, n_epochs=5, random_state=seed
+    )
     assert rough.objective_ >= best * (1.0 - SLACK)
     assert rough.objective_ - rough.dual_gap_ <= best * (1.0 + SLACK)
 
@@ -214,7 +245,9 @@ def test_many_digits(loss, n_classes, weighted):
     assert result.converged
     assert result.objective == pytest.approx(best, rel=1e-6)
     maps = joint_features(K, S, n_classes, loss)
-    np.testing.assert_allclose(lengths(hyperplanes(result.dual_coef, result.kernel_weights, maps)), norms, atol=2e-3 * norms.max())
+    np.testing.assert_allclose(
+        lengths(hyperplanes(result.dual_coef, result.kernel_weights, maps)), norms, atol=2e-3 * norms.max()
+    )
 
 
 @pytest.mark.parametrize("p", [1.01, 1.3, 2.0])
@@ -226,9 +259,15 @@ def test_the_certificate_is_honest_after_any_number_of_epochs(loss, n_classes, p
     best, _ = conic_optimum(K, S, y, p, 5.0, loss, weight)
     for sampling in ("permutation", "iid"):
         result = solve_mktl(
-            problem_of(K, S, y, loss=loss, weight=weight, p=p, C=5.0), n_epochs_online=2, n_epochs=40, tol=None, measure="every",
-            sampling=sampling, finish=False, rng=np.random.default_rng(1),
-        )  # fmt: skip
+            problem_of(K, S, y, loss=loss, weight=weight, p=p, C=5.0),
+            n_epochs_online=2,
+            n_epochs=40,
+            tol=None,
+            measure="every",
+            sampling=sampling,
+            finish=False,
+            rng=np.random.default_rng(1),
+        )
         history = result.history
         assert (history.objective >= best * (1.0 - SLACK)).all()
         assert (history.objective - history.dual_gap <= best * (1.0 + SLACK)).all()
@@ -249,7 +288,7 @@ def test_without_priors_it_is_obscure(loss, n_classes):
     if loss == "hinge" and n_classes == 3:
         loss = "auto"  # which is the multiclass loss
     K, _, y = make_task(4, n=40, n_kernels=3, n_classes=n_classes)
-    shared = dict(p=1.2, C=5.0, n_epochs_online=3, n_epochs=6, random_state=7, verbose=False)
+    shared = {"p": 1.2, "C": 5.0, "n_epochs_online": 3, "n_epochs": 6, "random_state": 7, "verbose": False}
     plain = OBSCURE("precomputed", loss="multiclass" if loss == "auto" else loss, **shared).fit(K, y)
     for priors in (None, []):
         model = MKTL("precomputed", priors, loss=loss, finish=False, tol=None, **shared).fit(K, y)
@@ -260,10 +299,20 @@ def test_without_priors_it_is_obscure(loss, n_classes):
         np.testing.assert_array_equal(model.decision_function(K), plain.decision_function(K))
         assert model.objective_ == pytest.approx(plain.objective_, rel=1e-12)
         assert model.dual_gap_ == pytest.approx(plain.dual_gap_, rel=1e-9)
-        assert model.radius_ == plain.radius_ and model.n_updates_ == plain.n_updates_ and model.n_iter_ == plain.n_iter_
-        assert model.transfer_weights_.shape == (n_classes, 0) and model.score_scale_.shape == (0,) and model.prior_names_ == []
+        assert (
+            model.radius_ == plain.radius_
+            and model.n_updates_ == plain.n_updates_
+            and model.n_iter_ == plain.n_iter_
+        )
+        assert (
+            model.transfer_weights_.shape == (n_classes, 0)
+            and model.score_scale_.shape == (0,)
+            and model.prior_names_ == []
+        )
     loss = plain.loss
-    reference = solve_reference(MKLProblem(KernelBank.from_stack(K), y, n_classes, p=1.2, C=5.0, loss=loss), tol=1e-7)
+    reference = solve_reference(
+        MKLProblem(KernelBank.from_stack(K), y, n_classes, p=1.2, C=5.0, loss=loss), tol=1e-7
+    )
     finished = MKTL("precomputed", loss=loss, tol=1e-6, **shared).fit(K, y)
     assert finished.objective_ == pytest.approx(reference.objective, rel=2e-6)
     assert finished.dual_gap_ <= 1e-6 * finished.objective_
@@ -274,8 +323,8 @@ def test_without_priors_it_is_obscure_on_features_and_in_float32():
     y = np.arange(60) % 4
     X = rng.normal(size=(60, 5)) + rng.normal(size=(4, 5))[y]
     cues = [("a", RBF(), [0, 1, 2]), ("b", Linear(), [3, 4])]
-    for options in (dict(), dict(sampling="iid"), dict(shuffle=False), dict(radius="online"), dict(memory=1e4)):
-        shared = dict(C=2.0, n_epochs=5, random_state=1, verbose=False) | options
+    for options in ({}, {"sampling": "iid"}, {"shuffle": False}, {"radius": "online"}, {"memory": 1e4}):
+        shared = {"C": 2.0, "n_epochs": 5, "random_state": 1, "verbose": False} | options
         plain = OBSCURE(cues, **shared).fit(X, y)
         model = MKTL(cues, finish=False, tol=None, **shared).fit(X, y)
         np.testing.assert_array_equal(model.dual_coef_, plain.dual_coef_)
@@ -287,7 +336,7 @@ def test_without_priors_it_is_obscure_on_features_and_in_float32():
 def test_permuted_priors_permute_the_transfer_weights(loss, n_classes):
     K, S, y = make_task(6, n=30, n_classes=n_classes, n_scores=6)
     order = np.random.default_rng(0).permutation(6)
-    for options in (dict(finish=False, tol=None), dict(tol=1e-9)):
+    for options in ({"finish": False, "tol": None}, {"tol": 1e-9}):
         one = fit(K, S, y, loss=loss, p=1.1, C=5.0, **options)
         other = fit(K, S[:, order], y, loss=loss, p=1.1, C=5.0, **options)
         top = np.abs(one.transfer_weights_).max()
@@ -326,7 +375,9 @@ def test_duplicated_columns_share_the_weight(loss, n_classes, p):
     V = three.transfer_weights_
     np.testing.assert_allclose(V[:, :3], V[:, [0, 0, 0]], atol=1e-9 * np.abs(V).max())
     top = np.abs(one.transfer_weights_).max()
-    np.testing.assert_allclose(V[:, :3].sum(axis=1), one.transfer_weights_[:, 0] * scaled[0, 0] / S[0, 0], atol=5e-3 * top)
+    np.testing.assert_allclose(
+        V[:, :3].sum(axis=1), one.transfer_weights_[:, 0] * scaled[0, 0] / S[0, 0], atol=5e-3 * top
+    )
 
 
 @pytest.mark.parametrize("scaling", ["rms", "max", None])
@@ -334,17 +385,21 @@ def test_duplicated_columns_share_the_weight(loss, n_classes, p):
 def test_columns_of_zeros_count_for_nothing(loss, n_classes, scaling):
     K, S, y = make_task(9, n=30, n_classes=n_classes, n_scores=3)
     padded = np.insert(S, 1, 0.0, axis=1)
-    shared = dict(loss=loss, p=1.2, C=3.0, scaling=scaling)
-    for options, near in ((dict(finish=False, tol=None), 1e-9), (dict(tol=1e-9), 1e-3)):
+    shared = {"loss": loss, "p": 1.2, "C": 3.0, "scaling": scaling}
+    for options, near in (({"finish": False, "tol": None}, 1e-9), ({"tol": 1e-9}, 1e-3)):
         one, other = fit(K, S, y, **shared, **options), fit(K, padded, y, **shared, **options)
         np.testing.assert_array_equal(other.transfer_weights_[:, 1], 0.0)
         assert other.score_scale_[1] == 1.0
         assert np.isfinite(other.block_norms_).all()
         kept = other.transfer_weights_[:, [0, 2, 3]]
-        np.testing.assert_allclose(kept, one.transfer_weights_, atol=near * np.abs(one.transfer_weights_).max())
+        np.testing.assert_allclose(
+            kept, one.transfer_weights_, atol=near * np.abs(one.transfer_weights_).max()
+        )
         assert other.objective_ == pytest.approx(one.objective_, rel=1e-8)
     nothing = fit(K, np.zeros((30, 2)), y, **shared, tol=1e-6)
-    alone = solve_reference(MKLProblem(KernelBank.from_stack(K), y, n_classes, p=1.2, C=3.0, loss=loss), tol=1e-7)
+    alone = solve_reference(
+        MKLProblem(KernelBank.from_stack(K), y, n_classes, p=1.2, C=3.0, loss=loss), tol=1e-7
+    )
     assert nothing.objective_ == pytest.approx(alone.objective, rel=2e-6)
 
 
@@ -382,15 +437,27 @@ def test_p_2_with_the_hinge_loss_is_liblinear(class_weight):
     model = fit(K, S, y, p=2.0, C=2.0, class_weight=class_weight, tol=1e-7)
     counts = np.bincount(y)
     weights = {
-        None: {0: 1.0, 1: 1.0}, "positive": {0: 1.0, 1: counts[0] / counts[1]}, "balanced": {c: 50 / (2 * counts[c]) for c in (0, 1)},
-    }.get(class_weight if not isinstance(class_weight, dict) else "", class_weight)  # fmt: skip
+        None: {0: 1.0, 1: 1.0},
+        "positive": {0: 1.0, 1: counts[0] / counts[1]},
+        "balanced": {c: 50 / (2 * counts[c]) for c in (0, 1)},
+    }.get(class_weight if not isinstance(class_weight, dict) else "", class_weight)
     assert model.class_weight_ == pytest.approx(weights)
     features = np.concatenate([np.linalg.cholesky(kernel) for kernel in K] + [S], axis=1)
-    svm = LinearSVC(C=2.0, loss="hinge", fit_intercept=False, class_weight=weights, tol=1e-10, max_iter=1_000_000, random_state=0)
+    svm = LinearSVC(
+        C=2.0,
+        loss="hinge",
+        fit_intercept=False,
+        class_weight=weights,
+        tol=1e-10,
+        max_iter=1_000_000,
+        random_state=0,
+    )
     wanted = svm.fit(features, y).decision_function(features)
     found = model.decision_function(K, scores=S)
     np.testing.assert_allclose(found, wanted, atol=5e-3 * np.abs(wanted).max())
-    np.testing.assert_allclose(model.transfer_weights_[1], 0.5 * svm.coef_[0, -4:], atol=5e-3 * np.abs(svm.coef_[0, -4:]).max())
+    np.testing.assert_allclose(
+        model.transfer_weights_[1], 0.5 * svm.coef_[0, -4:], atol=5e-3 * np.abs(svm.coef_[0, -4:]).max()
+    )
     np.testing.assert_array_equal(model.transfer_weights_[0], -model.transfer_weights_[1])
     weight = np.array([weights[c] for c in y])
     hinge = weight @ np.maximum(0.0, 1.0 - (2 * y - 1) * wanted) / 50
@@ -410,7 +477,9 @@ def test_two_classes_in_either_form(p, C):
     g = hinge.decision_function(2.0 * K, scores=2.0 ** (1.0 / q) * S)
     np.testing.assert_allclose(f, g, atol=5e-3 * np.abs(f).max())
     np.testing.assert_allclose(
-        multiclass.transfer_weights_[0], -multiclass.transfer_weights_[1], atol=5e-3 * np.abs(multiclass.transfer_weights_).max()
+        multiclass.transfer_weights_[0],
+        -multiclass.transfer_weights_[1],
+        atol=5e-3 * np.abs(multiclass.transfer_weights_).max(),
     )
     assert fit(K, S, y, p=p, C=C).transfer_weights_.shape == (2, 4)  # "auto" is the hinge loss
     auto, named = (fit(K, S, y, loss=loss, p=p, C=C) for loss in ("auto", "hinge"))
@@ -455,8 +524,13 @@ def test_integer_weights_are_repeated_samples(loss, n_classes):
     one = fit(K, S, y, loss=loss, p=1.3, C=5.0, class_weight=weights, tol=1e-8)
     many = fit(K[:, copies][:, :, copies], S[copies], y[copies], loss=loss, p=1.3, C=5.0, tol=1e-8)
     assert one.objective_ / copies.size * 24 == pytest.approx(many.objective_, rel=3e-8)
-    np.testing.assert_allclose(one.transfer_weights_, many.transfer_weights_, atol=2e-3 * np.abs(many.transfer_weights_).max())
-    f, g = one.decision_function(K, scores=S)[copies], many.decision_function(K[:, copies][:, :, copies], scores=S[copies])
+    np.testing.assert_allclose(
+        one.transfer_weights_, many.transfer_weights_, atol=2e-3 * np.abs(many.transfer_weights_).max()
+    )
+    f, g = (
+        one.decision_function(K, scores=S)[copies],
+        many.decision_function(K[:, copies][:, :, copies], scores=S[copies]),
+    )
     np.testing.assert_allclose(f, g, atol=2e-3 * np.abs(g).max())
     assert one.class_weight_ == weights
 
@@ -491,7 +565,12 @@ def test_balanced_weights_are_scikit_learns():
 
 def test_automatic_p():
     """Section 6.3 counts every group, 6.5.2 the priors; both clipped to q >= 2."""
-    for n_classes, loss, n_kernels, n_scores in ((3, "multiclass", 1, 5), (2, "hinge", 2, 12), (4, "multiclass", 1, 0), (2, "hinge", 1, 1)):
+    for n_classes, loss, n_kernels, n_scores in (
+        (3, "multiclass", 1, 5),
+        (2, "hinge", 2, 12),
+        (4, "multiclass", 1, 0),
+        (2, "hinge", 1, 1),
+    ):
         K, S, y = make_task(16, n=20, n_kernels=n_kernels, n_classes=n_classes, n_scores=n_scores)
         model = fit(K, S, y, p="auto", tol=None, n_epochs=1)
         assert model.q_ == pytest.approx(auto_q(n_groups(n_kernels, n_scores, n_classes, loss)))
@@ -511,13 +590,21 @@ def test_p_near_1_keeps_few_groups(loss, n_classes):
     assert norms[2].min() > 1e-6 * norms[2].max()
     for p in (1.001, 1.0001):
         model = fit(K, S, y, loss=loss, p=p, C=1.0, tol=None)
-        assert np.isfinite(model.transfer_weights_).all() and np.isfinite([model.objective_, model.dual_gap_]).all()
+        assert (
+            np.isfinite(model.transfer_weights_).all()
+            and np.isfinite([model.objective_, model.dual_gap_]).all()
+        )
 
 
 def test_p_by_cross_validation():
     K, S, y = make_task(18, n=45, n_scores=8)
     assert P_RANGE == (1.01, 1.05, 1.10, 1.15, 1.20, 1.25, 1.30, 1.40, 1.50)
-    for p, wanted in (("cv", P_RANGE), ([1.05, 1.5], (1.05, 1.5)), (np.array([1.2, 2.0]), (1.2, 2.0)), ((1.3,), (1.3,))):
+    for p, wanted in (
+        ("cv", P_RANGE),
+        ([1.05, 1.5], (1.05, 1.5)),
+        (np.array([1.2, 2.0]), (1.2, 2.0)),
+        ((1.3,), (1.3,)),
+    ):
         model = fit(K, S, y, p=p, cv=3, n_epochs=5, tol=1e-3)
         assert tuple(model.p_scores_) == wanted
         assert all(0.0 <= value <= 1.0 for value in model.p_scores_.values())
@@ -587,7 +674,9 @@ def test_scores_of_any_size(scale):
     assert model.converged_ == (model.dual_gap_ <= 1e-3 * model.objective_)
     for scaling in ("rms", "max"):
         one, other = (fit(K, factor * S, y, p=1.3, scaling=scaling) for factor in (1.0, scale))
-        np.testing.assert_allclose(other.transfer_weights_, one.transfer_weights_, atol=1e-4 * np.abs(one.transfer_weights_).max())
+        np.testing.assert_allclose(
+            other.transfer_weights_, one.transfer_weights_, atol=1e-4 * np.abs(one.transfer_weights_).max()
+        )
         np.testing.assert_allclose(other.score_scale_, scale * one.score_scale_, rtol=1e-12)
 
 
@@ -600,7 +689,9 @@ def test_scaling_is_as_it_says():
         np.testing.assert_allclose(model.score_scale_, scale, rtol=1e-12)
         same = fit(K, S / scale, y, scaling=None, p=1.3)
         np.testing.assert_allclose(model.transfer_weights_, same.transfer_weights_, rtol=1e-6, atol=1e-9)
-        np.testing.assert_allclose(model.decision_function(K, scores=S), same.decision_function(K, scores=S / scale), atol=1e-6)
+        np.testing.assert_allclose(
+            model.decision_function(K, scores=S), same.decision_function(K, scores=S / scale), atol=1e-6
+        )
 
 
 # ------------------------------------------------------------------ stopping
@@ -609,14 +700,17 @@ def test_scaling_is_as_it_says():
 def test_finishing():
     """OBSCURE's point is far at large C; the dual stage goes on from there, and the history says so."""
     K, S, y = make_task(23, n=60, n_scores=6)
-    shared = dict(p=1.1, C=100.0, n_epochs=3)
+    shared = {"p": 1.1, "C": 100.0, "n_epochs": 3}
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         model = fit(K, S, y, tol=1e-3, **shared)
     assert model.converged_ and model.dual_gap_ <= 1e-3 * model.objective_
     stages = list(dict.fromkeys(model.history_.stage))
     assert stages == ["online", "batch", "dual"]
-    assert model.history_.objective.iloc[-1] == model.objective_ and model.history_.dual_gap.iloc[-1] == model.dual_gap_
+    assert (
+        model.history_.objective.iloc[-1] == model.objective_
+        and model.history_.dual_gap.iloc[-1] == model.dual_gap_
+    )
     assert model.history_.seconds.is_monotonic_increasing
     with pytest.warns(ConvergenceWarning, match="tol"):
         rough = fit(K, S, y, tol=1e-3, finish=False, **shared)
@@ -647,7 +741,9 @@ class Pairs:
         total = taken.sum(axis=1, keepdims=True)
         share = np.where(rng.random(n) < 0.3, 1.0, rng.random(n))[:, None]  # some are at their limit
         self.coef = -taken / np.maximum(total, 1e-300) * share * self.limits[:, None]
-        self.coef[np.arange(n), self.labels] = np.minimum(self.limits, -self.coef.sum(axis=1))  # not above it by rounding
+        self.coef[np.arange(n), self.labels] = np.minimum(
+            self.limits, -self.coef.sum(axis=1)
+        )  # not above it by rounding
         self.wrong = 1.0 - np.eye(n_classes)[self.labels]
         self.most = self.limits[:, None] * np.eye(n_classes)[self.labels]
 
@@ -659,15 +755,28 @@ class Pairs:
     def value(self, coef):
         n = len(coef)
         curved = sum(
-            B @ (self.kernel + (self.prior * d) @ self.prior.T) @ B for B, d in zip(coef.T, self.weights, strict=True)
-        )  # fmt: skip
+            B @ (self.kernel + (self.prior * d) @ self.prior.T) @ B
+            for B, d in zip(coef.T, self.weights, strict=True)
+        )
         return -np.sum(coef * self.wrong) / n - curved / (2.0 * n**2)
 
     def swap(self, i, j, threshold):
         """The point after an exchange, and whether there was one."""
         coef, kept, n_classes = self.coef.copy(), self.state(self.coef), self.coef.shape[1]
         rest = np.empty(n_classes), np.empty(n_classes)
-        done = swap(i, j, self.kernel, self.prior, self.weights, self.labels, self.limits, coef, *kept, *rest, threshold)
+        done = swap(
+            i,
+            j,
+            self.kernel,
+            self.prior,
+            self.weights,
+            self.labels,
+            self.limits,
+            coef,
+            *kept,
+            *rest,
+            threshold,
+        )
         for held, true in zip(kept, self.state(coef), strict=True):
             np.testing.assert_allclose(held, true, atol=1e-12)
         return coef, done
@@ -676,9 +785,14 @@ class Pairs:
         """The steepest rise of the dual value in any feasible exchange, by differences."""
         steepest = 0.0
         for up, down in itertools.permutations(range(self.coef.shape[1]), 2):
-            if self.coef[i, up] < self.most[i, up] - 1e-12 and self.coef[j, down] < self.most[j, down] - 1e-12:
+            if (
+                self.coef[i, up] < self.most[i, up] - 1e-12
+                and self.coef[j, down] < self.most[j, down] - 1e-12
+            ):
                 moved = [self.coef + t * exchange(self.coef.shape, i, j, up, down) for t in (-1e-4, 1e-4)]
-                steepest = max(steepest, (self.value(moved[1]) - self.value(moved[0])) / 2e-4)  # exact, as it is quadratic
+                steepest = max(
+                    steepest, (self.value(moved[1]) - self.value(moved[0])) / 2e-4
+                )  # exact, as it is quadratic
         return steepest
 
 
@@ -714,7 +828,9 @@ def test_exchanges_of_two_samples_rise(seed):
         for factor in (0.5, 0.99, 1.01, 2.0):
             other = pairs.coef + factor * change
             assert pairs.value(other) <= after + 1e-14 or (other > pairs.most + 1e-15).any()
-        slope = (pairs.value(pairs.coef + 1e-4 * change) - pairs.value(pairs.coef - 1e-4 * change)) / (2e-4 * step)
+        slope = (pairs.value(pairs.coef + 1e-4 * change) - pairs.value(pairs.coef - 1e-4 * change)) / (
+            2e-4 * step
+        )
         assert n * slope == pytest.approx(steepest, rel=1e-6, abs=1e-9)
         if (i + j) % 3 == 0:
             pairs.coef = coef
@@ -728,7 +844,18 @@ def test_sweeps_never_lower_the_dual_value():
         values = [pairs.value(pairs.coef)]
         for _ in range(40):
             coef, (scores, theta, _) = pairs.coef.copy(), pairs.state(pairs.coef)
-            ascend_pairs(pairs.kernel, pairs.prior, pairs.weights, pairs.labels, pairs.limits, coef, scores, theta, 1e-9, 1)
+            ascend_pairs(
+                pairs.kernel,
+                pairs.prior,
+                pairs.weights,
+                pairs.labels,
+                pairs.limits,
+                coef,
+                scores,
+                theta,
+                1e-9,
+                1,
+            )
             assert (coef <= pairs.most).all() and np.abs(coef.sum(axis=1)).max() < 1e-12
             pairs.coef = coef
             values.append(pairs.value(coef))
@@ -750,7 +877,7 @@ def test_scores_that_are_much_alike_are_soon_done(seed):
 def test_stages_may_be_left_out():
     K, S, y = make_task(24, n=30, n_scores=4)
     best, _ = conic_optimum(K, S, y, 1.3, 5.0)
-    for options in (dict(n_epochs_online=0), dict(n_epochs=0), dict(n_epochs_online=0, n_epochs=0)):
+    for options in ({"n_epochs_online": 0}, {"n_epochs": 0}, {"n_epochs_online": 0, "n_epochs": 0}):
         model = fit(K, S, y, p=1.3, C=5.0, tol=1e-4, **options)
         assert -SLACK * best <= model.objective_ - best <= 1e-4 * model.objective_ + SLACK * best
 
@@ -793,7 +920,9 @@ def test_memory_for_the_scores_is_that_of_their_weights(finish):
 
     def solve(columns):
         problem = TransferProblem(bank, y, n_classes, S[:, :columns], p="auto", C=1.0, loss="multiclass")
-        return lambda: solve_mktl(problem, n_epochs_online=1, n_epochs=2, tol=tol, finish=finish, rng=np.random.default_rng(0))
+        return lambda: solve_mktl(
+            problem, n_epochs_online=1, n_epochs=2, tol=tol, finish=finish, rng=np.random.default_rng(0)
+        )
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -804,9 +933,22 @@ def test_memory_for_the_scores_is_that_of_their_weights(finish):
 
 
 def same(one, other):
-    for name in ("support_", "dual_coef_", "kernel_weights_", "transfer_weights_", "block_norms_", "online_errors_", "score_scale_"):
+    for name in (
+        "support_",
+        "dual_coef_",
+        "kernel_weights_",
+        "transfer_weights_",
+        "block_norms_",
+        "online_errors_",
+        "score_scale_",
+    ):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
-    assert (one.objective_, one.dual_gap_, one.n_iter_, one.radius_) == (other.objective_, other.dual_gap_, other.n_iter_, other.radius_)
+    assert (one.objective_, one.dual_gap_, one.n_iter_, one.radius_) == (
+        other.objective_,
+        other.dual_gap_,
+        other.n_iter_,
+        other.radius_,
+    )
 
 
 @pytest.mark.parametrize("loss, n_classes", [("multiclass", 4), ("hinge", 2)])
@@ -823,7 +965,15 @@ def test_same_bits_again_and_for_any_number_of_threads(loss, n_classes):
         for threads in (1, 2, 2):
             numba.set_num_threads(threads)
             with threadpool_limits(threads):
-                model = MKTL(cues, loss=loss, C=10.0, class_weight="balanced", memory=memory, random_state=3, verbose=False)
+                model = MKTL(
+                    cues,
+                    loss=loss,
+                    C=10.0,
+                    class_weight="balanced",
+                    memory=memory,
+                    random_state=3,
+                    verbose=False,
+                )
                 found.append(model.fit(X, y, scores=S))
                 found[-1].scores_on_new = found[-1].decision_function(X[::-1], scores=S[::-1])
         for other in found[1:]:
@@ -833,7 +983,7 @@ def test_same_bits_again_and_for_any_number_of_threads(loss, n_classes):
 
 def test_random_states():
     K, S, y = make_task(27, n=40, n_scores=4)
-    options = dict(finish=False, tol=None, n_epochs=3)
+    options = {"finish": False, "tol": None, "n_epochs": 3}
     same(fit(K, S, y, **options), fit(K, S, y, **options))
     same(fit(K, S, y, **options), fit(K, S, y, random_state=np.random.default_rng(0), **options))
     one, other = fit(K, S, y, random_state=None, **options), fit(K, S, y, random_state=None, **options)
@@ -858,12 +1008,18 @@ def test_kernels_on_demand_give_the_same_model():
     X = rng.normal(size=(150, 6)) + 0.7 * rng.normal(size=(3, 6))[y]
     S = rng.normal(size=(150, 8)) + 0.5 * rng.normal(size=(3, 8))[y]
     cues = [("a", RBF(), slice(0, 3)), ("b", Linear(), slice(3, 6))]
-    options = dict(C=1.0, random_state=0, verbose=False)
-    for end in (dict(finish=False, tol=None), dict(tol=1e-3)):
-        whole, demand = (MKTL(cues, memory=memory, **options, **end).fit(X, y, scores=S) for memory in (2e9, 1e5))
+    options = {"C": 1.0, "random_state": 0, "verbose": False}
+    for end in ({"finish": False, "tol": None}, {"tol": 1e-3}):
+        whole, demand = (
+            MKTL(cues, memory=memory, **options, **end).fit(X, y, scores=S) for memory in (2e9, 1e5)
+        )
         assert demand.objective_ == pytest.approx(whole.objective_, rel=2e-3)
         f = whole.decision_function(X, scores=S)
-        np.testing.assert_allclose(demand.decision_function(X, scores=S), f, atol=(1e-3 if end["tol"] is None else 0.1) * np.abs(f).max())
+        np.testing.assert_allclose(
+            demand.decision_function(X, scores=S),
+            f,
+            atol=(1e-3 if end["tol"] is None else 0.1) * np.abs(f).max(),
+        )
 
 
 # ------------------------------------------------------------------ theorems
@@ -875,7 +1031,10 @@ def lipschitz(maps, y, n_classes, q, weight):
     for i in range(y.size):
         for rival in range(n_classes):
             if rival != y[i]:
-                longest = max(longest, weight[i] * plain_norm([np.linalg.norm(phi[i, y[i]] - phi[i, rival]) for phi in maps], q))
+                longest = max(
+                    longest,
+                    weight[i] * plain_norm([np.linalg.norm(phi[i, y[i]] - phi[i, rival]) for phi in maps], q),
+                )
     return longest
 
 
@@ -893,7 +1052,13 @@ def test_rate_of_the_batch_stage(C, p, loss, n_classes, weighted):
     found, radii = [], []
     for seed in range(10):
         result = solve_mktl(
-            problem, n_epochs=12, sampling="iid", measure="every", tol=None, finish=False, rng=np.random.default_rng(seed)
+            problem,
+            n_epochs=12,
+            sampling="iid",
+            measure="every",
+            tol=None,
+            finish=False,
+            rng=np.random.default_rng(seed),
         )
         batch = result.history[result.history.stage == "batch"]
         found.append(batch.objective.to_numpy())
@@ -918,7 +1083,13 @@ def test_R_bounds_the_norm_of_the_optimum(C, p, loss, n_classes, weighted):
     for radius in ("capped", "online"):
         for n_epochs_online in (0, 1, 5, 50):
             result = solve_mktl(
-                problem, n_epochs_online=n_epochs_online, n_epochs=1, radius=radius, tol=None, finish=False, rng=np.random.default_rng(0)
+                problem,
+                n_epochs_online=n_epochs_online,
+                n_epochs=1,
+                radius=radius,
+                tol=None,
+                finish=False,
+                rng=np.random.default_rng(0),
             )
             assert result.extra["radius"] >= wanted * (1.0 - 1e-5)
             if radius == "capped":
@@ -939,7 +1110,13 @@ def test_update_bound_of_the_online_stage(p, loss, n_classes):
         for n_epochs in (1, 20):
             problem = problem_of(K, S, y, loss=loss, p=p, C=1.0)
             result = solve_mktl(
-                problem, n_epochs_online=n_epochs, n_epochs=0, eta=eta, tol=None, finish=False, rng=np.random.default_rng(0)
+                problem,
+                n_epochs_online=n_epochs,
+                n_epochs=0,
+                eta=eta,
+                tol=None,
+                finish=False,
+                rng=np.random.default_rng(0),
             )
             c, s = q * (2.0 / eta + L**2) * norm**2, n_epochs * losses.sum()
             assert result.n_updates <= c + s + np.sqrt(c * s) + 1e-9

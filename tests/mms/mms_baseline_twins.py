@@ -80,7 +80,9 @@ def best_candidate(scores, candidates):
         first = candidates.bag_starts[i]
         best, top = None, -np.inf
         for labeling in candidates.iterate(i):
-            total = sum(scores[p][first + m, k] for m, labels in enumerate(labeling) for p, k in enumerate(labels))
+            total = sum(
+                scores[p][first + m, k] for m, labels in enumerate(labeling) for p, k in enumerate(labels)
+            )
             if total > top:
                 best, top = labeling, total
         rows.append(best)

@@ -18,7 +18,9 @@ def random_bags(rng, n_bags, n_labels, most=3, n_candidates=5):
     for _ in range(n_bags):
         size = int(rng.integers(1, most + 1))
         number = int(rng.integers(1, n_candidates + 1))
-        found = {tuple(tuple(int(rng.integers(k)) for k in n_labels) for _ in range(size)) for _ in range(number)}
+        found = {
+            tuple(tuple(int(rng.integers(k)) for k in n_labels) for _ in range(size)) for _ in range(number)
+        }
         bags.append(sorted(found))
     return bags
 
@@ -119,7 +121,9 @@ def log_densities(X, means, covariances):
     for k, (mean, covariance) in enumerate(zip(means, covariances, strict=True)):
         inverse, (_, log_det) = np.linalg.inv(covariance), np.linalg.slogdet(covariance)
         for i, x in enumerate(X):
-            out[i, k] = -0.5 * ((x - mean) @ inverse @ (x - mean) + log_det + len(x) * math.log(2.0 * math.pi))
+            out[i, k] = -0.5 * (
+                (x - mean) @ inverse @ (x - mean) + log_det + len(x) * math.log(2.0 * math.pi)
+            )
     return out
 
 
@@ -143,7 +147,9 @@ def gmm_em(Xs, bags, n_labels, *, covariance, per_label, strength, n_iter, hard,
             means[p], covariances[p] = gaussians(X, shares[p], means[p], covariance, per_label, strength)
         log_p = [log_densities(X, m, c) for X, m, c in zip(Xs, means, covariances, strict=True)]
         shares, likelihood = expectation(bags, weights, log_p, hard)
-        prior = sum(log_prior(X, c, covariance, per_label, strength) for X, c in zip(Xs, covariances, strict=True))
+        prior = sum(
+            log_prior(X, c, covariance, per_label, strength) for X, c in zip(Xs, covariances, strict=True)
+        )
         history.append((likelihood, likelihood + prior))
     return means, covariances, shares, log_p, np.array(history)
 
@@ -178,14 +184,22 @@ def null_score(row, gamma, appearance):
 def null_scores(D, gamma, appearance, null_model):
     """Of the training instances, each without itself; and the constant."""
     own = [null_score([D[i][j] for j in range(len(D)) if j != i], gamma, appearance) for i in range(len(D))]
-    constant = sum(own) / len(own) if appearance == "mean" else math.log(sum(math.exp(value) for value in own) / len(own))
+    constant = (
+        sum(own) / len(own)
+        if appearance == "mean"
+        else math.log(sum(math.exp(value) for value in own) / len(own))
+    )
     return (own if null_model == "background" else [constant] * len(own)), constant
 
 
 def label_score(row, weights, gamma, appearance, null, own=None):
     """log p(x | label) - log p(x | null) from the distances of x to exemplars; at place `own`, x itself, it is as near as null."""
     if appearance == "mean":
-        return sum(w * (0.0 if j == own else -d / gamma - null) for j, (d, w) in enumerate(zip(row, weights, strict=True)) if w > 0.0)
+        return sum(
+            w * (0.0 if j == own else -d / gamma - null)
+            for j, (d, w) in enumerate(zip(row, weights, strict=True))
+            if w > 0.0
+        )
     total = 0.0
     for j, (d, w) in enumerate(zip(row, weights, strict=True)):
         total += w * (1.0 if j == own else math.exp(-d / gamma - null))
@@ -209,7 +223,7 @@ def dist_em(Ds, bags, n_labels, *, gammas, nulls, appearance, null_model, n_iter
     shares, _ = expectation(bags, weights, nothing_known(n, n_labels), hard=False)
     W = [np.zeros((n, K)) for K in n_labels]
     history, shortened = [], 0
-    for iteration in range(n_iter + 1):
+    for _iteration in range(n_iter + 1):
         for p in range(P):
             for k in range(n_labels[p]):
                 mine = shares[p][:, k]
@@ -221,7 +235,9 @@ def dist_em(Ds, bags, n_labels, *, gammas, nulls, appearance, null_model, n_iter
                     def expected(w, p=p, mine=mine):
                         total = 0.0
                         for i in np.flatnonzero(mine):
-                            total += mine[i] * label_score(Ds[p][i], w, gammas[p], appearance, levels[p][i], i)
+                            total += mine[i] * label_score(
+                                Ds[p][i], w, gammas[p], appearance, levels[p][i], i
+                            )
                         return total
 
                     before = expected(W[p][:, k])

@@ -32,7 +32,9 @@ def matching_labelings(words, allowed, null):
     for choice in itertools.product([*range(1, width), 0], repeat=n_regions):
         used = [w for w in choice if w > 0]
         if used and len(set(used)) == len(used) and all(allowed[m][w] for m, w in enumerate(choice)):
-            found.append(tuple(tuple(null) if w == 0 else tuple(int(k) for k in words[w - 1]) for w in choice))
+            found.append(
+                tuple(tuple(null) if w == 0 else tuple(int(k) for k in words[w - 1]) for w in choice)
+            )
     return found
 
 
@@ -55,7 +57,9 @@ def slot_set(candidates, m, p):
 
 def slot_loss(labeling, candidates):
     """Sum over slots of the single-instance ambiguous losses."""
-    return sum(k not in slot_set(candidates, m, p) for m, row in enumerate(labeling) for p, k in enumerate(row))
+    return sum(
+        k not in slot_set(candidates, m, p) for m, row in enumerate(labeling) for p, k in enumerate(row)
+    )
 
 
 def score(scores, labeling):
@@ -99,7 +103,7 @@ def most_violating(scores, candidates, n_labels):
         return -np.inf, []
     values = [violation(scores, z, candidates) for z in outside]
     best = max(values)
-    return best, [z for z, v in zip(outside, values) if v >= best - 1e-9]
+    return best, [z for z, v in zip(outside, values, strict=False) if v >= best - 1e-9]
 
 
 def best_by_slots(scores, candidates, n_labels):
@@ -123,7 +127,8 @@ def algorithm_10(scores, candidates, n_labels, *, printed=False):
     """
     P, slots = len(n_labels), [(m, p) for m in range(len(candidates[0])) for p in range(len(n_labels))]
     gained = {
-        (m, p): [float(scores[p][m][k]) + (k not in slot_set(candidates, m, p)) for k in range(n_labels[p])] for m, p in slots
+        (m, p): [float(scores[p][m][k]) + (k not in slot_set(candidates, m, p)) for k in range(n_labels[p])]
+        for m, p in slots
     }
     ranked = {s: sorted(range(n_labels[s[1]]), key=lambda k, s=s: -gained[s][k]) for s in slots}
 
@@ -190,5 +195,8 @@ def random_scores(rng, n_instances, n_labels, spread=None):
     spread = rng.choice([0.1, 1.0, 3.0]) if spread is None else spread
     whole = rng.random() < 0.3
     return [
-        rng.integers(-2, 3, (n_instances, k)).astype(float) if whole else spread * rng.normal(size=(n_instances, k)) for k in n_labels
+        rng.integers(-2, 3, (n_instances, k)).astype(float)
+        if whole
+        else spread * rng.normal(size=(n_instances, k))
+        for k in n_labels
     ]

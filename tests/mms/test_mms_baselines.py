@@ -6,16 +6,24 @@ import warnings
 
 import numpy as np
 import pytest
-from mms_baseline_twins import best_candidate, clusters, hausdorff, m3miml_optimum, m3miml_primal, possible, svm_optimum
+from mms_baseline_twins import (
+    best_candidate,
+    clusters,
+    hausdorff,
+    m3miml_optimum,
+    m3miml_primal,
+    possible,
+    svm_optimum,
+)
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.svm import SVC, LinearSVC
 
 from cuelearn.core import linear_svm
+from cuelearn.core.linear_svm import linear_svm as solve
 from cuelearn.mms import CandidateSet, Matching, baselines
 from cuelearn.mms.baselines import CLSVM, M3MIML, MIMLSVM, hausdorff_distances, k_medoids
-from cuelearn.core.linear_svm import linear_svm as solve
 
 RIVALS = [CLSVM, MIMLSVM, M3MIML]
 BAG_RIVALS = [MIMLSVM, M3MIML]
@@ -62,7 +70,11 @@ def test_svm_reaches_the_optimum_and_certifies_it(C, free_bias):
     optimum, w, b = svm_optimum(X, signs, C * weights, free_bias)
     found = solve(X, signs, C, weights=weights, free_bias=free_bias, tol=1e-7)
     penalty = 0.0 if free_bias else 0.5 * found.intercept**2
-    primal = 0.5 * found.coef @ found.coef + penalty + C * weights @ np.maximum(0, 1 - signs * (X @ found.coef + found.intercept))
+    primal = (
+        0.5 * found.coef @ found.coef
+        + penalty
+        + C * weights @ np.maximum(0, 1 - signs * (X @ found.coef + found.intercept))
+    )
     assert found.primal == pytest.approx(primal, rel=1e-9)
     assert found.primal == pytest.approx(optimum, rel=1e-6)
     a = found.dual_coef  # the dual value, from a feasible point
@@ -94,7 +106,9 @@ def test_svm_scales(scale, C):
     """c x with C / c^2 is the same problem: only the length of w differs; and any scale converges."""
     X, signs = make_binary(seed=5)
     plain, scaled = solve(X, signs, C, tol=1e-9), solve(scale * X, signs, C / scale**2, tol=1e-9)
-    np.testing.assert_allclose(scaled.coef * scale, plain.coef, rtol=1e-5, atol=1e-7 * np.abs(plain.coef).max())
+    np.testing.assert_allclose(
+        scaled.coef * scale, plain.coef, rtol=1e-5, atol=1e-7 * np.abs(plain.coef).max()
+    )
     assert scaled.primal * scale**2 == pytest.approx(plain.primal, rel=1e-8)
     assert solve(scale * X, signs, C).gap <= 1e-5
 
@@ -105,7 +119,9 @@ def test_svm_of_one_sign():
         free = solve(X, np.full(20, sign), 2.0)
         assert not free.coef.any() and free.intercept == sign and free.primal == free.gap == 0.0
         held = solve(X, np.full(20, sign), 2.0, free_bias=False, tol=1e-8)
-        assert held.primal == pytest.approx(svm_optimum(X, np.full(20, sign), np.full(20, 2.0), False)[0], rel=1e-6)
+        assert held.primal == pytest.approx(
+            svm_optimum(X, np.full(20, sign), np.full(20, 2.0), False)[0], rel=1e-6
+        )
 
 
 def test_svm_where_zero_is_best():
@@ -131,7 +147,9 @@ def test_svm_in_blocks_of_rows(monkeypatch):
     monkeypatch.setattr(linear_svm, "BLOCK", 8 * 5 * 7)
     np.testing.assert_allclose(solve(X, signs, 1.0).coef, whole.coef, rtol=1e-9)
     weights = np.random.default_rng(0).random(80)
-    np.testing.assert_allclose(np.tril(linear_svm.normal_matrix(X, weights)), np.tril(X.T @ (weights[:, None] * X)), rtol=1e-12)
+    np.testing.assert_allclose(
+        np.tril(linear_svm.normal_matrix(X, weights)), np.tril(X.T @ (weights[:, None] * X)), rtol=1e-12
+    )
 
 
 # ------------------------------------------------------------------ CL-SVM
@@ -164,7 +182,9 @@ def test_clsvm_by_liblinear_is_the_same_problem():
     np.testing.assert_allclose(exact.decision_function(X), other.decision_function(X), atol=2e-3)
     assert np.all(np.isnan(other.duality_gap_)) and np.all(other.n_iter_ > 0)
     thin = CLSVM(0.3, solver="liblinear", tol=1e-7, max_iter=100_000).fit(sparse.csr_matrix(X), candidates)
-    np.testing.assert_allclose(thin.decision_function(sparse.csr_matrix(X)), other.decision_function(X), atol=1e-4)
+    np.testing.assert_allclose(
+        thin.decision_function(sparse.csr_matrix(X)), other.decision_function(X), atol=1e-4
+    )
     thin = CLSVM(0.3, tol=1e-8).fit(sparse.csr_matrix(X), candidates)
     np.testing.assert_allclose(thin.decision_function(X), exact.decision_function(X), atol=1e-8)
 
@@ -185,7 +205,10 @@ def test_clsvm_of_several_attributes():
     verbs = (y > 1).astype(int)
     both = np.stack([y, verbs], axis=1)
     rng = np.random.default_rng(0)
-    pairs = [np.stack([part, part[::-1], rng.permutation(part)]) for part in np.split(both, np.arange(3, len(y), 3))]
+    pairs = [
+        np.stack([part, part[::-1], rng.permutation(part)])
+        for part in np.split(both, np.arange(3, len(y), 3))
+    ]
     candidates = CandidateSet(pairs, classes=[list("abcd"), ["sit", "run"]])
     model = CLSVM().fit(X, candidates)
     for p in (0, 1):
@@ -217,7 +240,9 @@ def test_hausdorff_distances_are_those_of_the_definition(monkeypatch):
         assert found.dtype == np.float32 and not found.diagonal().any()
         np.testing.assert_array_equal(found, found.T)
         np.testing.assert_allclose(found, expected, atol=2e-3 * expected.max(), rtol=1e-4)
-        two = hausdorff_distances(X.astype(np.float32), candidates.bag_starts, other, others.bag_starts, n_jobs=2)
+        two = hausdorff_distances(
+            X.astype(np.float32), candidates.bag_starts, other, others.bag_starts, n_jobs=2
+        )
         np.testing.assert_allclose(two, across, atol=1e-3, rtol=1e-4)
 
 
@@ -272,7 +297,9 @@ def test_mimlsvm_is_an_svm_on_the_distances_to_the_medoids(C):
     for k in range(4):
         signs = np.array([1.0 if k in labels else -1.0 for labels in sets])
         _, w, b = svm_optimum(mapped, signs, np.full(40, C))
-        np.testing.assert_allclose(model.bag_decision_function(X, candidates.bag_sizes)[:, k], mapped @ w + b, atol=2e-2)
+        np.testing.assert_allclose(
+            model.bag_decision_function(X, candidates.bag_sizes)[:, k], mapped @ w + b, atol=2e-2
+        )
         np.testing.assert_allclose(model.decision_function(X)[:, k], singles @ w + b, atol=2e-2)
 
 
@@ -280,7 +307,9 @@ def test_mimlsvm_finds_the_medoids_by_the_paper():
     X, _, candidates = make_bags(50, noise=1.0)
     model = MIMLSVM(random_state=3).fit(X, candidates)
     distances = hausdorff_distances(X, candidates.bag_starts)
-    assert model.medoids_.tolist() == clusters(distances, np.random.default_rng(3).choice(50, 10, replace=False))
+    assert model.medoids_.tolist() == clusters(
+        distances, np.random.default_rng(3).choice(50, 10, replace=False)
+    )
     assert MIMLSVM(ratio=1e-6).fit(X, candidates).medoids_.size == 1
     assert MIMLSVM(ratio=1.0).fit(X, candidates).medoids_.tolist() == list(range(50))
     assert MIMLSVM(ratio=0.31).fit(X, candidates).medoids_.size == 15
@@ -300,11 +329,18 @@ def test_mimlsvm_clusters_a_part_of_the_bags():
     drawn = np.sort(np.random.default_rng(1).choice(60, 20, replace=False))
     assert set(part.medoids_) <= set(drawn)
     mapped = hausdorff_distances(X, candidates.bag_starts)[:, part.medoids_]
-    np.testing.assert_allclose(part.bag_decision_function(X, candidates.bag_sizes), mapped @ part.coef_.T + part.intercept_, atol=1e-2)
+    np.testing.assert_allclose(
+        part.bag_decision_function(X, candidates.bag_sizes),
+        mapped @ part.coef_.T + part.intercept_,
+        atol=1e-2,
+    )
     for k in range(4):  # all bags are trained on
         signs = np.where(candidates.bag_mask()[:, k], 1.0, -1.0)
         optimum, _, _ = svm_optimum(mapped.astype(float), signs, np.ones(60))
-        ours = 0.5 * part.coef_[k] @ part.coef_[k] + np.maximum(0.0, 1.0 - signs * (mapped @ part.coef_[k] + part.intercept_[k])).sum()
+        ours = (
+            0.5 * part.coef_[k] @ part.coef_[k]
+            + np.maximum(0.0, 1.0 - signs * (mapped @ part.coef_[k] + part.intercept_[k])).sum()
+        )
         assert ours == pytest.approx(optimum, rel=1e-3)
     whole = MIMLSVM(max_clustered=60, random_state=1).fit(X, candidates)
     np.testing.assert_array_equal(whole.coef_, MIMLSVM(random_state=1).fit(X, candidates).coef_)
@@ -316,7 +352,9 @@ def test_mimlsvm_gaussian():
     mapped = hausdorff_distances(X, candidates.bag_starts)[:, model.medoids_].astype(float)
     positive = np.array([1 in labels for labels in label_sets(candidates)])
     other = SVC(C=3.0, gamma=0.2).fit(mapped, positive)
-    np.testing.assert_allclose(model.bag_decision_function(X, candidates.bag_sizes)[:, 1], other.decision_function(mapped), atol=5e-3)
+    np.testing.assert_allclose(
+        model.bag_decision_function(X, candidates.bag_sizes)[:, 1], other.decision_function(mapped), atol=5e-3
+    )
 
 
 # ------------------------------------------------------------------ M3MIML
@@ -329,7 +367,9 @@ def test_m3miml_is_its_quadratic_program(C):
     optimum, W, b = m3miml_optimum(bags, sets, 3, C)
     model = M3MIML(C, tol=1e-7).fit(X, candidates)
     assert model.primal_objective_ == pytest.approx(optimum, rel=1e-5)
-    assert model.primal_objective_ == pytest.approx(m3miml_primal(bags, sets, model.coef_, model.intercept_, C), rel=1e-9)
+    assert model.primal_objective_ == pytest.approx(
+        m3miml_primal(bags, sets, model.coef_, model.intercept_, C), rel=1e-9
+    )
     assert model.dual_objective_ <= optimum * (1 + 1e-7)
     assert model.primal_objective_ - model.dual_objective_ <= 1e-7 * model.primal_objective_
     np.testing.assert_allclose(model.coef_, W, atol=5e-3 * np.abs(W).max())
@@ -355,7 +395,9 @@ def test_m3miml_takes_the_mean_of_a_bag_and_all_its_instances():
     for k in range(3):
         weights = np.where(y == k, 1.0, times)
         other = SVC(C=0.5, kernel="linear", tol=1e-9).fit(X, y == k, sample_weight=weights)
-        np.testing.assert_allclose(X @ model.coef_[k] + model.intercept_[k], other.decision_function(X), atol=1e-3)
+        np.testing.assert_allclose(
+            X @ model.coef_[k] + model.intercept_[k], other.decision_function(X), atol=1e-3
+        )
 
 
 def test_more_features_than_instances():
@@ -365,7 +407,9 @@ def test_more_features_than_instances():
         few, wide = cls(2.0, tol=1e-8), cls(2.0, tol=1e-8)
         padded = np.hstack([X[:, :7], np.zeros((len(X), 73))])
         np.testing.assert_allclose(
-            few.fit(X[:, :7], candidates).decision_function(X[:, :7]), wide.fit(padded, candidates).decision_function(padded), atol=1e-3
+            few.fit(X[:, :7], candidates).decision_function(X[:, :7]),
+            wide.fit(padded, candidates).decision_function(padded),
+            atol=1e-3,
         )
         assert np.abs(wide.coef_[:, 7:]).max() < 1e-6
         model = cls(2.0, tol=1e-8).fit(X, candidates)
@@ -395,7 +439,9 @@ def test_null_is_where_every_label_is_negative(cls):
     positive = model.bag_decision_function(X, candidates.bag_sizes) > 0.0
     np.testing.assert_array_equal(sets[:, 1:], positive[:, 1:])
     np.testing.assert_array_equal(sets[:, 0], ~positive.any(axis=1))
-    plain = cls(10.0, class_weight="balanced").fit(X, CandidateSet([candidates.bag(i) for i in range(60)], n_labels=4))
+    plain = cls(10.0, class_weight="balanced").fit(
+        X, CandidateSet([candidates.bag(i) for i in range(60)], n_labels=4)
+    )
     np.testing.assert_array_equal(plain.coef_[1:], model.coef_[1:])  # the others do not know of it
     assert plain.coef_[0].any()
 
@@ -410,7 +456,9 @@ def test_bag_predictions_by_the_t_criterion(cls):
         expected[i, np.argmax(scores[i])] = True
     assert (scores <= 0.0).all(axis=1).any()
     np.testing.assert_array_equal(model.predict_bags(X, candidates.bag_sizes), expected)
-    with pytest.raises(ValueError, match=f"bag_sizes must be integers >= 1 that add up to the {len(X)} rows of X"):
+    with pytest.raises(
+        ValueError, match=f"bag_sizes must be integers >= 1 that add up to the {len(X)} rows of X"
+    ):
         model.predict_bags(X, candidates.bag_sizes[1:])
 
 
@@ -424,9 +472,13 @@ def test_a_caption_chooses_among_its_candidates(cls):
     free = model.predict(X)
     assert np.mean(found == free) < 1.0
     assert model.score(X, candidates.classes[0][y], candidates) > model.score(X, candidates.classes[0][y])
-    matching = CandidateSet([Matching(np.array([[1], [3]]), np.ones((3, 3), dtype=bool))], classes=["null", "a", "b", "c"], null=0)
+    matching = CandidateSet(
+        [Matching(np.array([[1], [3]]), np.ones((3, 3), dtype=bool))], classes=["null", "a", "b", "c"], null=0
+    )
     words = model.predict(X[:3], matching)
-    np.testing.assert_array_equal(words, matching.named(best_candidate([model.decision_function(X[:3])], matching)))
+    np.testing.assert_array_equal(
+        words, matching.named(best_candidate([model.decision_function(X[:3])], matching))
+    )
 
 
 @pytest.mark.parametrize("cls", RIVALS)
@@ -446,7 +498,10 @@ def test_a_label_that_never_was_possible_is_not_predicted(cls):
 @pytest.mark.parametrize("cls", BAG_RIVALS)
 def test_a_label_of_every_bag(cls):
     X, _, candidates = make_bags(n_labels=3, sizes=(2, 4))
-    everywhere = CandidateSet([np.vstack([candidates.bag(i)[:, :, 0], candidates.bag(i)[:1, :, 0] * 0]) for i in range(40)], n_labels=3)
+    everywhere = CandidateSet(
+        [np.vstack([candidates.bag(i)[:, :, 0], candidates.bag(i)[:1, :, 0] * 0]) for i in range(40)],
+        n_labels=3,
+    )
     model = cls().fit(X, everywhere)
     assert np.all(model.decision_function(X)[:, 0] == 1.0) and model.trained_[0]
 
@@ -502,14 +557,19 @@ def test_errors_are_one_sentence(cls):
         model.predict(X)
     with pytest.raises(TypeError, match="candidates must be a CandidateSet, got list"):
         model.fit(X, y.tolist())
-    with pytest.raises(ValueError, match=f"X must have one row per instance of candidates, {len(X)}, got {len(X) - 1}"):
+    with pytest.raises(
+        ValueError, match=f"X must have one row per instance of candidates, {len(X)}, got {len(X) - 1}"
+    ):
         model.fit(X[1:], candidates)
     broken = X.copy()
     broken[0, 0] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         model.fit(broken, candidates)
-    wrong = dict(C=0.0, tol=-1.0, max_iter=0, class_weight="even")
-    own = {CLSVM: dict(solver="lbfgs", attribute=1, random_state=-1), MIMLSVM: dict(ratio=1.5, max_clustered=0, kernel="poly", gamma=0)}
+    wrong = {"C": 0.0, "tol": -1.0, "max_iter": 0, "class_weight": "even"}
+    own = {
+        CLSVM: {"solver": "lbfgs", "attribute": 1, "random_state": -1},
+        MIMLSVM: {"ratio": 1.5, "max_clustered": 0, "kernel": "poly", "gamma": 0},
+    }
     wrong |= own.get(cls, {})
     for name, value in wrong.items():
         with pytest.raises(ValueError, match=f"^{name} must be"):

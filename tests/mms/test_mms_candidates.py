@@ -8,9 +8,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mms_twins import (
-    algorithm_10, all_labelings, ambiguous_loss, best_average, best_by_slots, best_value, matching_labelings, most_violating, prediction,
-    random_listed, random_matching, random_scores, score, slot_loss, slot_set, surrogate, tuples, violation, weighted,
-)  # fmt: skip
+    algorithm_10,
+    all_labelings,
+    ambiguous_loss,
+    best_average,
+    best_by_slots,
+    best_value,
+    matching_labelings,
+    most_violating,
+    prediction,
+    random_listed,
+    random_matching,
+    random_scores,
+    score,
+    slot_loss,
+    slot_set,
+    surrogate,
+    tuples,
+    violation,
+    weighted,
+)
 from scipy.stats import chisquare
 
 from cuelearn.mms import candidates as module
@@ -52,7 +69,12 @@ def test_reading_a_set(seed):
     rng = np.random.default_rng(seed)
     made, plain, n_labels, _, _ = random_set(rng)
     P, sizes = len(n_labels), [len(listed[0]) for listed in plain]
-    assert (made.n_bags, made.n_attributes, made.n_labels, made.n_instances) == (len(plain), P, n_labels, sum(sizes))
+    assert (made.n_bags, made.n_attributes, made.n_labels, made.n_instances) == (
+        len(plain),
+        P,
+        n_labels,
+        sum(sizes),
+    )
     assert made.bag_sizes.tolist() == sizes and made.bag_starts.tolist() == [0, *itertools.accumulate(sizes)]
     assert made.bag_of.tolist() == [i for i, size in enumerate(sizes) for _ in range(size)]
     assert made.n_candidates == [len(listed) for listed in plain]
@@ -74,7 +96,9 @@ def test_reading_a_set(seed):
             for m in range(sizes[i]):
                 mask[made.bag_starts[i] + m, sorted(slot_set(listed, m, p))] = True
         assert np.array_equal(made.mask(p), mask)
-        assert np.array_equal(made.bag_mask(p), [mask[made.bag_of == i].any(axis=0) for i in range(len(plain))])
+        assert np.array_equal(
+            made.bag_mask(p), [mask[made.bag_of == i].any(axis=0) for i in range(len(plain))]
+        )
 
 
 @settings(max_examples=40)
@@ -110,7 +134,14 @@ def test_parts_of_a_set(seed):
             single = list(dict.fromkeys(tuple((row[p],) for row in z) for z in listed))
             assert sorted(tuples(alone.bag(i))) == sorted(single)
             if alone.priors(i) is not None:  # priors of vectors that are alike now add up
-                sums = [sum(w for w, z in zip(weights[i], listed) if tuple((row[p],) for row in z) == s) for s in single]
+                sums = [
+                    sum(
+                        w
+                        for w, z in zip(weights[i], listed, strict=False)
+                        if tuple((row[p],) for row in z) == s
+                    )
+                    for s in single
+                ]
                 assert np.allclose(alone.priors(i), np.array(sums) / max(sums))
 
 
@@ -166,16 +197,28 @@ def test_the_most_violating_labeling(seed):
             assert violation(parts, tuples(labeling[None])[0], listed) == pytest.approx(exact, abs=1e-9)
         # propositions of 5.4.2 on the twins themselves
         ahead = prediction(parts, len(listed[0]))
-        assert slot_loss(ahead, listed) <= ambiguous_loss(ahead, listed) <= surrogate(parts, listed, n_labels) + 1e-9
+        assert (
+            slot_loss(ahead, listed)
+            <= ambiguous_loss(ahead, listed)
+            <= surrogate(parts, listed, n_labels) + 1e-9
+        )
 
 
 def test_the_example_of_the_thesis():
     """z1 = [1, 2], z2 = [2, 1]: [1, 3] by Algorithm 10, [1, 1] exactly. Labels count from 0 here."""
     listed = tuples([[0, 1], [1, 0]])
     parts = [np.array([[3.0, 2.0, 1.0], [1.0, 1.0, 0.99]])]
-    assert algorithm_10(parts, listed, (3,))[0] == algorithm_10(parts, listed, (3,), printed=True)[0] == ((0,), (2,))
+    assert (
+        algorithm_10(parts, listed, (3,))[0]
+        == algorithm_10(parts, listed, (3,), printed=True)[0]
+        == ((0,), (2,))
+    )
     value, best = most_violating(parts, listed, (3,))
-    assert best == [((0,), (0,))] and value == 5.0 and violation(parts, ((0,), (2,)), listed) == pytest.approx(4.99)
+    assert (
+        best == [((0,), (0,))]
+        and value == 5.0
+        and violation(parts, ((0,), (2,)), listed) == pytest.approx(4.99)
+    )
     made = CandidateSet([np.array(listed)], n_labels=3)
     assert inference.most_violating(parts[0], made)[0].ravel().tolist() == [0, 2]
     assert inference.most_violating(parts[0], made, method="exact")[0].ravel().tolist() == [0, 0]
@@ -187,12 +230,22 @@ def test_what_the_corrections_of_algorithm_10_mend():
     parts = [np.array([[0.0, 1.1, -2.0], [-0.8, 0.9, -0.4]])]
     corrected, printed = (algorithm_10(parts, listed, (3,), printed=flag)[0] for flag in (False, True))
     assert corrected == ((1,), (0,)) and printed == ((0,), (1,))
-    assert best_by_slots(parts, listed, (3,)) == pytest.approx(1.3) == slot_loss(corrected, listed) + score(parts, corrected)
-    assert inference.most_violating(parts[0], CandidateSet([np.array(listed)], n_labels=3))[0].ravel().tolist() == [1, 0]
+    assert (
+        best_by_slots(parts, listed, (3,))
+        == pytest.approx(1.3)
+        == slot_loss(corrected, listed) + score(parts, corrected)
+    )
+    assert inference.most_violating(parts[0], CandidateSet([np.array(listed)], n_labels=3))[
+        0
+    ].ravel().tolist() == [1, 0]
     # 2. an index vector with several positive entries is reached from as many parents, so that there are more than L + 1 pops
     listed = all_labelings(2, (3,))
     parts = [np.tile([3.0, 2.0, 1.0, -9.0, -9.5], (2, 1))]
-    assert algorithm_10(parts, listed, (5,))[1] == len(listed) + 1 < algorithm_10(parts, listed, (5,), printed=True)[1]
+    assert (
+        algorithm_10(parts, listed, (5,))[1]
+        == len(listed) + 1
+        < algorithm_10(parts, listed, (5,), printed=True)[1]
+    )
     # 3. an index passes the last label
     with pytest.raises(IndexError):
         algorithm_10([part[:, :4] for part in parts], listed, (4,), printed=True)
@@ -204,9 +257,15 @@ def test_counts_and_order_of_matchings():
         words = np.arange(1, w + 1)[:, None]
         made = CandidateSet([Matching(words, np.ones((f, w + 1), dtype=bool))], null=0)
         number = sum(math.comb(f, j) * math.comb(w, j) * math.factorial(j) for j in range(1, min(f, w) + 1))
-        assert made.n_candidates == [number] == [len(matching_labelings(words, np.ones((f, w + 1), dtype=bool), (0,)))]
+        assert (
+            made.n_candidates
+            == [number]
+            == [len(matching_labelings(words, np.ones((f, w + 1), dtype=bool), (0,)))]
+        )
     made = CandidateSet([Matching(np.array([[1], [2]]), np.ones((2, 3), dtype=bool))], null=0)
-    assert sorted(made.bag(0)[:, :, 0].tolist()) == sorted([[1, 2], [1, 0], [0, 2], [2, 1], [0, 1], [2, 0]])  # figure 5.4
+    assert sorted(made.bag(0)[:, :, 0].tolist()) == sorted(
+        [[1, 2], [1, 0], [0, 2], [2, 1], [0, 1], [2, 0]]
+    )  # figure 5.4
     large = CandidateSet([Matching(np.arange(1, 10)[:, None], np.ones((15, 10), dtype=bool))], null=0)
     number = sum(math.comb(15, j) * math.comb(9, j) * math.factorial(j) for j in range(1, 10))
     assert large.n_candidates == [number]
@@ -215,7 +274,9 @@ def test_counts_and_order_of_matchings():
     first = [z.ravel().tolist() for z in large.iterate(0, 0, 3)]
     assert all(large.contains(0, z) for z in first) and len({tuple(z) for z in first}) == 3
     with pytest.raises(ValueError, match="^bag 0 has 6 candidates, more than max_listed = 5"):
-        CandidateSet([Matching(np.array([[1], [2]]), np.ones((2, 3), dtype=bool))], null=0, max_listed=5).bag(0)
+        CandidateSet([Matching(np.array([[1], [2]]), np.ones((2, 3), dtype=bool))], null=0, max_listed=5).bag(
+            0
+        )
 
 
 def test_a_label_that_only_the_all_null_labeling_would_give_is_not_possible():
@@ -225,7 +286,10 @@ def test_a_label_that_only_the_all_null_labeling_would_give_is_not_possible():
     # nor a word that leaves another region without any
     allowed = np.array([[False, True, True], [False, True, False]])
     made = CandidateSet([Matching(np.array([[1], [2]]), allowed)], null=0)
-    assert made.bag(0)[:, :, 0].tolist() == [[2, 1]] and made.mask().tolist() == [[False, False, True], [False, True, False]]
+    assert made.bag(0)[:, :, 0].tolist() == [[2, 1]] and made.mask().tolist() == [
+        [False, False, True],
+        [False, True, False],
+    ]
 
 
 def test_draws_are_uniform_over_the_candidates():
@@ -235,7 +299,7 @@ def test_draws_are_uniform_over_the_candidates():
     made = CandidateSet([kinds[k % 2] for k in range(6000)], n_labels=3, null=0)
     drawn = made.draw(rng).reshape(-1, 2)
     for kind, every in enumerate((matching_labelings([[1], [2]], allowed, (0,)), tuples(kinds[1]))):
-        counts = {z: 0 for z in every}
+        counts = dict.fromkeys(every, 0)
         for a, b in drawn[kind::2].tolist():
             counts[((a,), (b,))] += 1  # a KeyError would be no candidate
         assert chisquare(list(counts.values())).pvalue > 1e-3
@@ -274,24 +338,64 @@ def test_hashes_that_collide_are_told_apart(monkeypatch):
     ("given_set", "options", "words"),
     [
         ([], {}, "candidates must hold at least one bag"),
-        ([np.zeros((0, 2), int)], {}, r"candidates\[0\] must hold at least one labeling vector, got an empty set"),
-        ([[[0, 1]], [[0, 1], [0]]], {}, r"candidates\[1\] must be an array of shape .* its labeling vectors must have one length"),
-        ([[[0, 4]]], {"n_labels": 3}, r"candidates\[0\] holds the label 4 outside the classes; labels count from 0, at most 2"),
+        (
+            [np.zeros((0, 2), int)],
+            {},
+            r"candidates\[0\] must hold at least one labeling vector, got an empty set",
+        ),
+        (
+            [[[0, 1]], [[0, 1], [0]]],
+            {},
+            r"candidates\[1\] must be an array of shape .* its labeling vectors must have one length",
+        ),
+        (
+            [[[0, 4]]],
+            {"n_labels": 3},
+            r"candidates\[0\] holds the label 4 outside the classes; labels count from 0, at most 2",
+        ),
         ([[[0, -1]]], {}, r"candidates\[0\] holds the label -1 outside the classes"),
         ([[[0.5, 1.0]]], {}, r"candidates\[0\] must hold labels as integers"),
-        ([np.zeros((1, 2, 2), int), [[0, 1]]], {}, r"candidates\[1\] must have 2 attributes, as the bags before it, got 1"),
-        ([[[0, 1]]], {"classes": ["a", "b", "c"], "n_labels": 2}, "classes must have as many names as n_labels says"),
+        (
+            [np.zeros((1, 2, 2), int), [[0, 1]]],
+            {},
+            r"candidates\[1\] must have 2 attributes, as the bags before it, got 1",
+        ),
+        (
+            [[[0, 1]]],
+            {"classes": ["a", "b", "c"], "n_labels": 2},
+            "classes must have as many names as n_labels says",
+        ),
         ([[[0, 1]]], {"classes": ["a", "a"]}, "classes must hold every name once"),
         ([[[0, 1]]], {"null": 2, "n_labels": 2}, "null must be among the labels"),
         ([[[0, 1]]], {"priors": [[0.5, 0.5]]}, r"priors\[0\] must hold 1 numbers >= 0"),
         ([[[0, 1]]], {"priors": []}, "priors must have one entry per bag"),
-        ([Matching(np.array([[1]]), np.ones((1, 2), bool))], {}, "null must be given where a bag is a Matching"),
-        ([Matching(np.array([[0]]), np.ones((1, 2), bool))], {"null": 0}, r"candidates\[0\] must have no word whose labels are all null"),
-        ([Matching(np.array([[1]]), np.array([[True, False]]))], {"null": 0}, r"candidates\[0\] must allow at least one labeling vector"),
-        ([Matching(np.array([[1], [1]]), np.ones((1, 3), bool))], {"null": 0}, r"candidates\[0\] must have distinct words"),
-        ([Matching(np.array([[1]]), np.ones((1, 3), bool))], {"null": 0}, r"candidates\[0\] must say for each region"),
+        (
+            [Matching(np.array([[1]]), np.ones((1, 2), bool))],
+            {},
+            "null must be given where a bag is a Matching",
+        ),
+        (
+            [Matching(np.array([[0]]), np.ones((1, 2), bool))],
+            {"null": 0},
+            r"candidates\[0\] must have no word whose labels are all null",
+        ),
+        (
+            [Matching(np.array([[1]]), np.array([[True, False]]))],
+            {"null": 0},
+            r"candidates\[0\] must allow at least one labeling vector",
+        ),
+        (
+            [Matching(np.array([[1], [1]]), np.ones((1, 3), bool))],
+            {"null": 0},
+            r"candidates\[0\] must have distinct words",
+        ),
+        (
+            [Matching(np.array([[1]]), np.ones((1, 3), bool))],
+            {"null": 0},
+            r"candidates\[0\] must say for each region",
+        ),
     ],
-)  # fmt: skip
+)
 def test_bad_sets_in_one_sentence(given_set, options, words):
     with pytest.raises(ValueError, match=f"^{words}") as caught:
         CandidateSet(given_set, **options)
@@ -305,7 +409,10 @@ def test_bad_questions_in_one_sentence():
         (lambda: made.contains(0, [0, 3]), "labeling must hold labels 0 to"),
         (lambda: made.mask(1), "attribute must be an integer below 1"),
         (lambda: made.take([1]), "bags must be integers below 1"),
-        (lambda: inference.most_violating(np.zeros((2, 2)), made), "scores must have one matrix per attribute"),
+        (
+            lambda: inference.most_violating(np.zeros((2, 2)), made),
+            "scores must have one matrix per attribute",
+        ),
         (lambda: inference.most_violating(np.full((2, 3), np.nan), made), "scores must be finite"),
         (lambda: inference.most_violating(np.zeros((2, 3)), made, method="best"), "method must be one of"),
     ]:

@@ -12,23 +12,26 @@ from hypothesis import strategies as st
 import cuelearn.mms.caption_text
 import cuelearn.mms.captions
 from cuelearn.mms import CandidateSet, Matching
-from cuelearn.mms.captions import ItemCandidates, Region, Vocabulary, candidate_set, candidates_from_caption, mentions
+from cuelearn.mms.captions import (
+    ItemCandidates,
+    Region,
+    Vocabulary,
+    candidate_set,
+    candidates_from_caption,
+    mentions,
+)
 
 FIGURE_5_1_LEFT = (
     "US Democratic presidential candidate Senator Barack Obama waves to supporters together with his wife Michelle Obama standing beside "
     "him at his North Carolina and Indiana primary election night rally in Raleigh."
 )
-FIGURE_5_1_MIDDLE = (
-    "Four sets ... Roger Federer prepares to hit a backhand in a quarter-final match with Andy Roddick at the US Open."
-)
+FIGURE_5_1_MIDDLE = "Four sets ... Roger Federer prepares to hit a backhand in a quarter-final match with Andy Roddick at the US Open."
 FIGURE_5_2 = (
     "Australia's gold medalist Grant Hackett (C), Ukraine's silver medalist Igor Chervynsky and USA's bronze medalist Erik Vendt show "
     "their medals following the 1500 metres freestyle race at the 10th World Swimming Championships in Barcelona July 27, 2003. Hackett "
     "clocked fourteen minutes 43.14 seconds."
 )
-FIGURE_5_4 = (
-    "President Barack Obama and first lady Michelle Obama wave from the steps of Air Force One as they arrive in Prague, Czech Republic."
-)
+FIGURE_5_4 = "President Barack Obama and first lady Michelle Obama wave from the steps of Air Force One as they arrive in Prague, Czech Republic."
 
 # Labels 1, 2, ...; 0 is null.
 THE_OBAMAS = Vocabulary(["Barack Obama", "Michelle Obama"], {"wave": [], "stand": ["stood"]})
@@ -68,8 +71,12 @@ def names_caption(w):
 
 def subjects(caption, vocabulary):
     """Each verb of a caption with the initials of its subjects: "wave AB"."""
-    of = {label: letter for label, letter in zip(PEOPLE, LETTERS, strict=True)}
-    return [f"{m.label} {''.join(of[s] for s in m.subjects)}".strip() for m in mentions(caption, vocabulary) if m.kind == "verb"]
+    of = dict(zip(PEOPLE, LETTERS, strict=True))
+    return [
+        f"{m.label} {''.join(of[s] for s in m.subjects)}".strip()
+        for m in mentions(caption, vocabulary)
+        if m.kind == "verb"
+    ]
 
 
 def places(caption, vocabulary=None):
@@ -85,7 +92,12 @@ def test_figure_5_1_left_and_5_5_pair_barack_with_waving_and_michelle_with_stand
     item = candidates_from_caption(FIGURE_5_1_LEFT, persons(2), THE_OBAMAS, attributes=("name", "verb"))
     a, b, o = [1, 1], [2, 2], [0, 0]
     assert item.candidates.tolist() == [[a, b], [a, o], [o, b], [b, a], [o, a], [b, o]]
-    assert item.words == [(1, 1), (2, 2)] and item.instances == [(0, 2), (1, 3)] and item.positions == {} and item.note == ""
+    assert (
+        item.words == [(1, 1), (2, 2)]
+        and item.instances == [(0, 2), (1, 3)]
+        and item.positions == {}
+        and item.note == ""
+    )
     assert item.candidates.dtype == np.int32
 
 
@@ -97,11 +109,21 @@ def test_figure_5_1_middle_has_federer_with_the_backhand_and_roddick_with_null()
 
 def test_figure_5_2_has_hackett_always_and_only_in_the_middle():
     item = candidates_from_caption(FIGURE_5_2, faces(3), SWIMMERS)
-    others = [[2, 3], [2, 0], [0, 3], [3, 2], [0, 2], [3, 0], [0, 0]]  # two persons and two faces, and nobody else
+    others = [
+        [2, 3],
+        [2, 0],
+        [0, 3],
+        [3, 2],
+        [0, 2],
+        [3, 0],
+        [0, 0],
+    ]  # two persons and two faces, and nobody else
     assert listed(item) == [[left, 1, right] for left, right in others]
     assert item.positions == {0: "middle"} and item.words == [(1,), (2,), (3,)] and item.note == ""
     shuffled = [faces(3)[k] for k in (2, 0, 1)]
-    assert {tuple(z) for z in listed(candidates_from_caption(FIGURE_5_2, shuffled, SWIMMERS))} == {(z[2], z[0], z[1]) for z in listed(item)}
+    assert {tuple(z) for z in listed(candidates_from_caption(FIGURE_5_2, shuffled, SWIMMERS))} == {
+        (z[2], z[0], z[1]) for z in listed(item)
+    }
 
 
 def test_figure_5_4_has_its_six_vectors_in_their_order():
@@ -143,12 +165,18 @@ def figure_order(n, w):
     """The order of figure 5.4, written out: every full way to hand out words, first word first, then its parts not met before."""
     found = {}
     k = min(n, w)
-    full = [p for p in itertools.product([*range(n), n], repeat=w) if len({m for m in p if m < n}) == k == sum(m < n for m in p)]
+    full = [
+        p
+        for p in itertools.product([*range(n), n], repeat=w)
+        if len({m for m in p if m < n}) == k == sum(m < n for m in p)
+    ]
     for way in sorted(full):
         used = [word for word in range(w) if way[word] < n]
         for size in range(k, 0, -1):
             for part in itertools.combinations(used, size):
-                found.setdefault(tuple(next((word + 1 for word in part if way[word] == m), 0) for m in range(n)))
+                found.setdefault(
+                    tuple(next((word + 1 for word in part if way[word] == m), 0) for m in range(n))
+                )
     return list(found)
 
 
@@ -157,14 +185,20 @@ def figure_order(n, w):
 def test_sets_are_those_of_brute_force_and_as_many_as_the_formula_says(n, w):
     item = candidates_from_caption(names_caption(w), faces(n), Vocabulary(PEOPLE))
     vectors = [tuple(z) for z in listed(item)]
-    assert len(set(vectors)) == len(vectors) == sum(math.comb(n, j) * math.comb(w, j) * math.factorial(j) for j in range(1, min(n, w) + 1))
+    assert (
+        len(set(vectors))
+        == len(vectors)
+        == sum(math.comb(n, j) * math.comb(w, j) * math.factorial(j) for j in range(1, min(n, w) + 1))
+    )
     assert set(vectors) == brute_force(n, range(1, w + 1))
     if n <= 4:
         assert vectors == figure_order(n, w)
 
 
 def test_the_counts_of_the_specification():
-    count = lambda n, w: len(candidates_from_caption(names_caption(w), faces(n), Vocabulary(PEOPLE)).candidates)  # noqa: E731
+    count = lambda n, w: len(
+        candidates_from_caption(names_caption(w), faces(n), Vocabulary(PEOPLE)).candidates
+    )  # noqa: E731
     assert (count(2, 2), count(3, 3)) == (6, 33)
 
 
@@ -172,7 +206,12 @@ TAGS = {"(L)": 0, "(R)": -1, "(C)": None, "": "none"}
 
 
 @settings(max_examples=60)
-@given(st.integers(2, 4), st.lists(st.sampled_from(sorted(TAGS)), min_size=1, max_size=4), st.booleans(), st.booleans())
+@given(
+    st.integers(2, 4),
+    st.lists(st.sampled_from(sorted(TAGS)), min_size=1, max_size=4),
+    st.booleans(),
+    st.booleans(),
+)
 def test_indicators_leave_what_brute_force_leaves(n, tags, unique, spread):
     names = [f"{name} {tag}".strip() for name, tag in zip(PEOPLE, tags, strict=False)]
     caption = f"Pictured here are {and_list(names)}."
@@ -192,16 +231,24 @@ def test_indicators_leave_what_brute_force_leaves(n, tags, unique, spread):
     vectors = [tuple(z) for z in listed(item)]
     assert set(vectors) == expected and len(vectors) == len(expected)
     assert set(item.positions) == {word - 1 for word in tagged}
-    assert item.note.count("dropped") == dropped and (dropped == 0 or f"{n} regions have no middle" in item.note)
+    assert item.note.count("dropped") == dropped and (
+        dropped == 0 or f"{n} regions have no middle" in item.note
+    )
 
 
 @settings(max_examples=60)
-@given(st.integers(1, 3), st.lists(st.sampled_from(["waves", "poses", ""]), min_size=1, max_size=4), st.integers(0, 3))
+@given(
+    st.integers(1, 3),
+    st.lists(st.sampled_from(["waves", "poses", ""]), min_size=1, max_size=4),
+    st.integers(0, 3),
+)
 def test_verbs_alone_are_the_pairs_without_their_names(n, actions, at_left):
     """The vectors of the verbs are those of the name-verb pairs with the names struck out, but for the all-null one."""
     vocabulary = Vocabulary(PEOPLE, ["wave", "pose"])
     tags = [" (L)" if k == at_left else "" for k in range(len(actions))]
-    caption = " ".join(f"{name}{tag} {verb or 'left'}." for name, tag, verb in zip(PEOPLE, tags, actions, strict=False))
+    caption = " ".join(
+        f"{name}{tag} {verb or 'left'}." for name, tag, verb in zip(PEOPLE, tags, actions, strict=False)
+    )
     pairs = candidates_from_caption(caption, persons(n), vocabulary, attributes=("name", "verb"))
     alone = candidates_from_caption(caption, bodies(n), vocabulary, attributes=("verb",))
     assert [word[1] for word in pairs.words] == [{"waves": 1, "poses": 2, "": 0}[verb] for verb in actions]
@@ -225,7 +272,9 @@ def test_a_gives_every_face_one_label_and_c_only_those_of_the_caption():
 
 def test_without_b_a_name_may_be_on_several_faces():
     caption, vocabulary = names_caption(2), Vocabulary(PEOPLE)
-    free = {tuple(z) for z in listed(candidates_from_caption(caption, faces(2), vocabulary, constraints="AC"))}
+    free = {
+        tuple(z) for z in listed(candidates_from_caption(caption, faces(2), vocabulary, constraints="AC"))
+    }
     assert free == brute_force(2, [1, 2], unique=False) and len(free) == 8
     once = {tuple(z) for z in listed(candidates_from_caption(caption, faces(2), vocabulary))}
     assert once == {z for z in free if len(set(z) - {0}) == np.count_nonzero(z)}
@@ -246,7 +295,11 @@ def test_c1_names_go_to_faces_and_verbs_to_bodies():
     verbs = candidates_from_caption(caption, regions, vocabulary, attributes=("verb",))
     both = candidates_from_caption(caption, regions, vocabulary, attributes=("name", "verb"))
     turned = candidates_from_caption(caption, regions, vocabulary, attributes=("verb", "name"))
-    assert names.instances == [(1,), (3,)] and verbs.instances == [(0,), (2,)] and both.instances == [(1, 2), (3, 0)]
+    assert (
+        names.instances == [(1,), (3,)]
+        and verbs.instances == [(0,), (2,)]
+        and both.instances == [(1, 2), (3, 0)]
+    )
     np.testing.assert_array_equal(turned.candidates, both.candidates[:, :, ::-1])
 
 
@@ -257,28 +310,46 @@ def test_c1_a_person_is_a_face_near_the_centre_of_a_body_and_within_it():
     def pairs(*regions):
         return candidates_from_caption(caption, [*regions, body], vocabulary, attributes=("name", "verb"))
 
-    near, off = Region("face", (54, 10, 94, 50)), Region("face", (56, 10, 98, 50))  # centres at 74 and 77 of 100
+    near, off = (
+        Region("face", (54, 10, 94, 50)),
+        Region("face", (56, 10, 98, 50)),
+    )  # centres at 74 and 77 of 100
     below = Region("face", (30, 190, 70, 230))
     assert pairs(near).instances == [(0, 1)] and pairs(near).note == ""
     for lonely in (off, below):
-        with pytest.raises(ValueError, match="regions must hold a face near the horizontal centre of a body's box and within it"):
+        with pytest.raises(
+            ValueError,
+            match="regions must hold a face near the horizontal centre of a body's box and within it",
+        ):
             pairs(lonely)
     item = pairs(off, Region("face", (40, 10, 60, 30)), near)  # the closest one wins
-    assert item.instances == [(1, 3)] and item.note == "left out: faces without a body 2, bodies without a face 0"
+    assert (
+        item.instances == [(1, 3)]
+        and item.note == "left out: faces without a body 2, bodies without a face 0"
+    )
     assert item.candidates.tolist() == [[[1, 1]]]
 
 
 def test_c1_as_many_persons_as_possible_are_made():
     """The face between two bodies goes to the one that no other face can have."""
-    boxes = [("face", (18, 0, 22, 10)), ("face", (26, 0, 34, 10)), ("body", (0, 0, 50, 50)), ("body", (-15, 0, 45, 50))]
+    boxes = [
+        ("face", (18, 0, 22, 10)),
+        ("face", (26, 0, 34, 10)),
+        ("body", (0, 0, 50, 50)),
+        ("body", (-15, 0, 45, 50)),
+    ]
     regions = [Region(*box) for box in boxes]
-    item = candidates_from_caption("Ann Archer waves.", regions, Vocabulary(PEOPLE, ["wave"]), attributes=("name", "verb"))
+    item = candidates_from_caption(
+        "Ann Archer waves.", regions, Vocabulary(PEOPLE, ["wave"]), attributes=("name", "verb")
+    )
     assert item.instances == [(0, 3), (1, 2)] and item.note == ""
 
 
 def test_c2_a_pair_holds_no_verb_of_somebody_else():
     caption = "Ann Archer waves as Bob Baker poses with Carl Crane."
-    item = candidates_from_caption(caption, persons(3), Vocabulary(PEOPLE, ["wave", "pose"]), attributes=("name", "verb"))
+    item = candidates_from_caption(
+        caption, persons(3), Vocabulary(PEOPLE, ["wave", "pose"]), attributes=("name", "verb")
+    )
     assert set(map(tuple, item.candidates.reshape(-1, 2).tolist())) == {(0, 0), (1, 1), (2, 2), (3, 0)}
 
 
@@ -305,7 +376,10 @@ def test_c4_top_and_bottom_follow_the_vertical_order():
 def test_c4_ranks_and_lists_count_from_their_end():
     vocabulary = Vocabulary(PEOPLE)
     item = candidates_from_caption("Ann Archer (2nd L) and Bob Baker (2nd R).", faces(4), vocabulary)
-    assert {(z[1], z[2]) for z in listed(item)} == {(1, 2)} and item.positions == {0: "2nd from left", 1: "2nd from right"}
+    assert {(z[1], z[2]) for z in listed(item)} == {(1, 2)} and item.positions == {
+        0: "2nd from left",
+        1: "2nd from right",
+    }
     item = candidates_from_caption("From right: Ann Archer, Bob Baker and Carl Crane.", faces(3), vocabulary)
     assert listed(item) == [[3, 2, 1]] and item.positions == {0: "right", 1: "2nd from left", 2: "left"}
 
@@ -315,32 +389,62 @@ def test_c4_ranks_and_lists_count_from_their_end():
 
 @pytest.mark.parametrize("attributes", [("name",), ("verb",), ("name", "verb")])
 def test_a_caption_without_known_word_leaves_null_alone(attributes):
-    item = candidates_from_caption("Nobody (L) waves.", persons(2), Vocabulary(PEOPLE, ["wave"]), attributes=attributes)
+    item = candidates_from_caption(
+        "Nobody (L) waves.", persons(2), Vocabulary(PEOPLE, ["wave"]), attributes=attributes
+    )
     assert item.candidates.tolist() == [[[0] * len(attributes)] * 2]
     assert item.note == "no known word" and item.words == [] and item.positions == {}
 
 
 def test_a_name_without_verb_is_no_word_for_verbs_alone():
-    item = candidates_from_caption("Ann Archer and a crowd that waves.", bodies(2), Vocabulary(PEOPLE, ["wave"]), attributes=("verb",))
+    item = candidates_from_caption(
+        "Ann Archer and a crowd that waves.", bodies(2), Vocabulary(PEOPLE, ["wave"]), attributes=("verb",)
+    )
     assert listed(item) == [[0, 0]] and item.note == "no known word"
 
 
 @pytest.mark.parametrize(
     "caption, n, reason",
     [
-        ("Ann Archer (C) and Bob Baker.", 2, 'indicator "middle" of Ann Archer dropped: 2 regions have no middle'),
-        ("Ann Archer (L) and Bob Baker.", 1, 'indicator "left" of Ann Archer dropped: a single region has no place among others'),
-        ("Ann Archer (4th L) and Bob Baker.", 3, 'indicator "4th from left" of Ann Archer dropped: there are only 3 regions'),
-        ("Ann Archer (L), Bob Baker. Archer (R).", 2, 'indicators "left" and "right" of Ann Archer dropped: they contradict each other'),
+        (
+            "Ann Archer (C) and Bob Baker.",
+            2,
+            'indicator "middle" of Ann Archer dropped: 2 regions have no middle',
+        ),
+        (
+            "Ann Archer (L) and Bob Baker.",
+            1,
+            'indicator "left" of Ann Archer dropped: a single region has no place among others',
+        ),
+        (
+            "Ann Archer (4th L) and Bob Baker.",
+            3,
+            'indicator "4th from left" of Ann Archer dropped: there are only 3 regions',
+        ),
+        (
+            "Ann Archer (L), Bob Baker. Archer (R).",
+            2,
+            'indicators "left" and "right" of Ann Archer dropped: they contradict each other',
+        ),
         ("From left: Ann Archer and Bob Baker.", 3, "Bob Baker dropped: a list of 2 persons for 3 regions"),
-        ("Ann Archer (bottom) and Bob Baker.", 2, 'indicator "bottom" of Ann Archer dropped: two regions lie at the same place'),
-        ("Ann Archer (top) and Bob Baker.", 2, 'indicator "top" of Ann Archer dropped: two regions lie at the same place'),
+        (
+            "Ann Archer (bottom) and Bob Baker.",
+            2,
+            'indicator "bottom" of Ann Archer dropped: two regions lie at the same place',
+        ),
+        (
+            "Ann Archer (top) and Bob Baker.",
+            2,
+            'indicator "top" of Ann Archer dropped: two regions lie at the same place',
+        ),
     ],
 )
 def test_an_indicator_that_cannot_apply_is_dropped_and_said(caption, n, reason):
     item = candidates_from_caption(caption, faces(n), Vocabulary(PEOPLE))
     assert reason in item.note and item.positions == {}
-    np.testing.assert_array_equal(item.candidates, candidates_from_caption(names_caption(2), faces(n), Vocabulary(PEOPLE)).candidates)
+    np.testing.assert_array_equal(
+        item.candidates, candidates_from_caption(names_caption(2), faces(n), Vocabulary(PEOPLE)).candidates
+    )
 
 
 def test_one_indicator_that_cannot_apply_leaves_the_others():
@@ -360,7 +464,9 @@ def test_a_place_that_a_known_name_shares_with_one_counted_as_null_may_be_null()
     caption = "Ann Archer (L) and Bob Baker (L)."
     item = candidates_from_caption(caption, faces(2), Vocabulary(PEOPLE).only(names=["Bob Baker"]))
     assert listed(item) == [[1, 0]]
-    item = candidates_from_caption(caption.replace(".", " meet Carl Crane."), faces(2), Vocabulary(PEOPLE).only(names=PEOPLE[1:]))
+    item = candidates_from_caption(
+        caption.replace(".", " meet Carl Crane."), faces(2), Vocabulary(PEOPLE).only(names=PEOPLE[1:])
+    )
     assert listed(item) == [[1, 2], [1, 0], [0, 2]]
 
 
@@ -373,24 +479,43 @@ def test_indicators_that_leave_no_candidate_are_all_dropped():
 
 @pytest.mark.parametrize(
     "caption",
-    [names_caption(4), names_caption(4).replace("Bob Baker", "Bob Baker (C)"), "Ann Archer (L) and Bob Baker (L), Dora Dean, Eve Eaton."],
+    [
+        names_caption(4),
+        names_caption(4).replace("Bob Baker", "Bob Baker (C)"),
+        "Ann Archer (L) and Bob Baker (L), Dora Dean, Eve Eaton.",
+    ],
 )
 @pytest.mark.parametrize("attributes", [("name",), ("name", "verb")])
 def test_a_set_too_large_to_list_is_a_matching_of_the_same_content(caption, attributes):
     vocabulary = Vocabulary(PEOPLE, ["wave"]).only(names=PEOPLE[:4])
     full = candidates_from_caption(caption, persons(3), vocabulary, attributes=attributes)
-    item = candidates_from_caption(caption, persons(3), vocabulary, attributes=attributes, max_candidates=len(full.candidates) - 1)
-    assert isinstance(item.candidates, Matching) and "kept as a Matching" in item.note and f"{len(full.candidates)} labelings" in item.note
+    item = candidates_from_caption(
+        caption, persons(3), vocabulary, attributes=attributes, max_candidates=len(full.candidates) - 1
+    )
+    assert (
+        isinstance(item.candidates, Matching)
+        and "kept as a Matching" in item.note
+        and f"{len(full.candidates)} labelings" in item.note
+    )
     assert (item.words, item.instances, item.positions) == (full.words, full.instances, full.positions)
     sets = candidate_set([item, full], vocabulary, attributes)
     assert sets.n_candidates == [len(full.candidates)] * 2
     assert {z.tobytes() for z in np.asarray(sets.bag(0))} == {z.tobytes() for z in np.asarray(sets.bag(1))}
-    assert candidates_from_caption(caption, persons(3), vocabulary, attributes=attributes, max_candidates=len(full.candidates)).note == ""
+    assert (
+        candidates_from_caption(
+            caption, persons(3), vocabulary, attributes=attributes, max_candidates=len(full.candidates)
+        ).note
+        == ""
+    )
 
 
 def test_a_large_set_is_counted_without_being_listed():
     names = [f"Person{k} Number{k}" for k in range(9)]
-    caption = "Here are " + and_list([name.translate(str.maketrans("012345678", "abcdefghi")) for name in names]) + "."
+    caption = (
+        "Here are "
+        + and_list([name.translate(str.maketrans("012345678", "abcdefghi")) for name in names])
+        + "."
+    )
     vocabulary = Vocabulary([name.translate(str.maketrans("012345678", "abcdefghi")) for name in names])
     item = candidates_from_caption(caption, faces(15), vocabulary)
     count = sum(math.comb(15, j) * math.comb(9, j) * math.factorial(j) for j in range(1, 10))
@@ -401,10 +526,16 @@ def test_a_large_set_is_counted_without_being_listed():
 def test_words_that_may_repeat_cannot_be_a_matching():
     many = Vocabulary(PEOPLE, ["wave"])
     for options in ({"constraints": "AC"}, {"attributes": ("verb",)}):
-        message = r"caption must leave at most max_candidates = 2 labelings where a word may be used twice, got \d+"
+        message = (
+            r"caption must leave at most max_candidates = 2 labelings where a word may be used twice, got \d+"
+        )
         with pytest.raises(ValueError, match=message):
-            candidates_from_caption("Ann Archer and Bob Baker wave.", persons(2), many, max_candidates=2, **options)
-    item = candidates_from_caption("Ann Archer waves. Bob Baker won.", persons(4), many, max_candidates=2, attributes=("verb",))
+            candidates_from_caption(
+                "Ann Archer and Bob Baker wave.", persons(2), many, max_candidates=2, **options
+            )
+    item = candidates_from_caption(
+        "Ann Archer waves. Bob Baker won.", persons(4), many, max_candidates=2, attributes=("verb",)
+    )
     assert isinstance(item.candidates, Matching)  # here no verb has two subjects
 
 
@@ -416,8 +547,12 @@ def found_names(caption, vocabulary):
 
 
 def test_names_are_the_longest_surface_forms_on_whole_words():
-    vocabulary = Vocabulary({"George Bush": ["George W. Bush", "the President of the USA"], "George Bush Senior": [], "Bo": []})
-    caption = "George Bush Senior, George W. Bush, the President of the USA, GEORGE BUSH, Boston, Bo-Derek and Bo."
+    vocabulary = Vocabulary(
+        {"George Bush": ["George W. Bush", "the President of the USA"], "George Bush Senior": [], "Bo": []}
+    )
+    caption = (
+        "George Bush Senior, George W. Bush, the President of the USA, GEORGE BUSH, Boston, Bo-Derek and Bo."
+    )
     assert found_names(caption, vocabulary) == [
         ("George Bush Senior", "George Bush Senior"),
         ("George Bush", "George W. Bush"),
@@ -447,7 +582,9 @@ def test_names_are_found_in_real_spelling(name, text):
     assert [label for label, _ in found_names(caption, Vocabulary([name]))] == [name]
 
 
-@pytest.mark.parametrize("text", ["Obama-style", "Obamas", "pro-Obama", "barack obama", "Barack, Obama", "Barack H. Obama"])
+@pytest.mark.parametrize(
+    "text", ["Obama-style", "Obamas", "pro-Obama", "barack obama", "Barack, Obama", "Barack H. Obama"]
+)
 def test_parts_of_other_words_are_no_names(text):
     assert found_names(f"Some {text} talk.", Vocabulary(["Barack Obama", "Rome"])) == []
 
@@ -455,14 +592,19 @@ def test_parts_of_other_words_are_no_names(text):
 def test_a_later_surname_is_the_same_person_if_it_is_that_of_one():
     vocabulary = Vocabulary(["Grant Hackett", "Michelle Obama", "Barack Obama", "Robert Downey Jr."])
     assert [label for label, _ in found_names(FIGURE_5_2, vocabulary)] == ["Grant Hackett"] * 2
-    assert found_names("Hackett won. Grant Hackett smiled.", vocabulary) == [("Grant Hackett", "Grant Hackett")]  # not earlier
+    assert found_names("Hackett won. Grant Hackett smiled.", vocabulary) == [
+        ("Grant Hackett", "Grant Hackett")
+    ]  # not earlier
     assert len(found_names("Grant Hackett met Buddy Hackett.", vocabulary)) == 1  # somebody else
     assert len(found_names("Grant Hackett met Mr. Hackett and President Hackett.", vocabulary)) == 3
     assert len(found_names("Robert Downey Jr. won. Then Downey left.", vocabulary)) == 2
     assert len(found_names("Barack Obama and Michelle Obama left. Obama waved.", vocabulary)) == 2  # whose?
     assert len(found_names("Barack Obama left. Obama waved.", vocabulary)) == 2
     few = vocabulary.only(names=["Barack Obama"])  # a name that counts as null still makes it unclear
-    assert [label for label, _ in found_names("Barack Obama and Michelle Obama left. Obama waved.", few)] == ["Barack Obama", "null"]
+    assert [label for label, _ in found_names("Barack Obama and Michelle Obama left. Obama waved.", few)] == [
+        "Barack Obama",
+        "null",
+    ]
 
 
 # --------------------------------------------------------------------------- verbs and their subjects
@@ -494,7 +636,14 @@ def test_regular_inflections(verb, forms):
     vocabulary = Vocabulary(PEOPLE, [verb])
     for form in forms.split():
         assert subjects(f"Ann Archer {form} here.", vocabulary) == [f"{verb} A"], form
-    wrong = {"wave": "waveing", "stop": "stoping", "hit": "hiting", "carry": "carrys", "visit": "visites", "shout": "shoutting"}
+    wrong = {
+        "wave": "waveing",
+        "stop": "stoping",
+        "hit": "hiting",
+        "carry": "carrys",
+        "visit": "visites",
+        "shout": "shoutting",
+    }
     if verb in wrong:
         assert subjects(f"Ann Archer {wrong[verb]} here.", vocabulary) == []
 
@@ -515,14 +664,26 @@ def test_regular_inflections(verb, forms):
     ],
 )
 def test_verbs_of_several_words(text, verb):
-    vocabulary = Vocabulary(PEOPLE, {"shake hands": ["shook hands"], "backhand": ["hit a backhand"], "hit": [], "greet": ["welcome"]})
+    vocabulary = Vocabulary(
+        PEOPLE,
+        {"shake hands": ["shook hands"], "backhand": ["hit a backhand"], "hit": [], "greet": ["welcome"]},
+    )
     assert subjects(f"Ann Archer {text} here.", vocabulary) == [f"{verb} A"]
 
 
 def test_an_inflection_that_two_labels_share_goes_to_its_own_verb():
-    for verbs in ({"lie": ["lay"], "put": ["lays"]}, {"put": ["lays"], "lie": ["lay"]}):  # what is given comes before what is derived
-        assert subjects("Ann Archer lay here, Bob Baker lays bricks.", Vocabulary(PEOPLE, verbs)) == ["lie A", "put B"]
-    for verbs in ({"act": ["star"], "starr": []}, {"starr": [], "act": ["star"]}):  # the label's own before a further form's
+    for verbs in (
+        {"lie": ["lay"], "put": ["lays"]},
+        {"put": ["lays"], "lie": ["lay"]},
+    ):  # what is given comes before what is derived
+        assert subjects("Ann Archer lay here, Bob Baker lays bricks.", Vocabulary(PEOPLE, verbs)) == [
+            "lie A",
+            "put B",
+        ]
+    for verbs in (
+        {"act": ["star"], "starr": []},
+        {"starr": [], "act": ["star"]},
+    ):  # the label's own before a further form's
         assert subjects("Ann Archer starring here.", Vocabulary(PEOPLE, verbs)) == ["starr A"]
     assert subjects("Ann Archer singing here.", Vocabulary(PEOPLE, ["sing", "singe"])) == ["sing A"]
     assert subjects("Ann Archer singing here.", Vocabulary(PEOPLE, ["singe", "sing"])) == ["singe A"]
@@ -541,7 +702,10 @@ ACTIONS = Vocabulary(
         # lists
         ("Ann Archer and Bob Baker wave.", ["wave AB"]),
         ("Ann Archer, Bob Baker, and Carl Crane wave.", ["wave ABC"]),
-        ("Ann Archer (L), Bob's coach Bob Baker of Spain (C) and US star Carl Crane, right, wave.", ["wave ABC"]),
+        (
+            "Ann Archer (L), Bob's coach Bob Baker of Spain (C) and US star Carl Crane, right, wave.",
+            ["wave ABC"],
+        ),
         ("Ann Archer, John Smith and Bob Baker wave.", ["wave AB"]),
         ("Ann Archer as well as Bob Baker wave.", ["wave AB"]),
         ("Ann Archer, president of the club, and Bob Baker wave.", ["wave AB"]),
@@ -552,7 +716,10 @@ ACTIONS = Vocabulary(
         ("Ann Archer plays Bob Baker, and Carl Crane waves.", ["wave C"]),
         ("Having met Ann Archer, Bob Baker waves.", ["wave B"]),
         ("Ann Archer grinned and Bob Baker waved.", ["wave B"]),
-        ("Ann Archer and all the loud fans there loudly greeted new champion Bob Baker, who waves.", ["wave B"]),
+        (
+            "Ann Archer and all the loud fans there loudly greeted new champion Bob Baker, who waves.",
+            ["wave B"],
+        ),
         ("Ann Archer waves. Bob Baker stood.", ["wave A", "stand B"]),
         ("Ann Archer waves as Bob Baker stands while Carl Crane poses.", ["wave A", "stand B", "pose C"]),
         # objects and prepositions
@@ -634,10 +801,19 @@ def test_a_name_counted_as_null_keeps_its_verb_to_itself():
     "caption, expected",
     [
         ("Ann Archer (L) hugs Bob Baker (R).", {"A": "left", "B": "right"}),
-        ("Ann Archer (l), Bob Baker (center) and Carl Crane (far right).", {"A": "left", "B": "middle", "C": "right"}),
-        ("Ann Archer (Left), Bob Baker (centre), Carl Crane (R, in white).", {"A": "left", "B": "middle", "C": "right"}),
+        (
+            "Ann Archer (l), Bob Baker (center) and Carl Crane (far right).",
+            {"A": "left", "B": "middle", "C": "right"},
+        ),
+        (
+            "Ann Archer (Left), Bob Baker (centre), Carl Crane (R, in white).",
+            {"A": "left", "B": "middle", "C": "right"},
+        ),
         ("Ann Archer, left, and Bob Baker, right.", {"A": "left", "B": "right"}),
-        ("Ann Archer, left and Bob Baker, at right; Carl Crane, in the middle, waves.", {"A": "left", "B": "right", "C": "middle"}),
+        (
+            "Ann Archer, left and Bob Baker, at right; Carl Crane, in the middle, waves.",
+            {"A": "left", "B": "right", "C": "middle"},
+        ),
         ("Ann Archer on the left and Bob Baker at right.", {"A": "left", "B": "right"}),
         ("Ann Archer at left waves to Bob Baker in the center.", {"A": "left", "B": "middle"}),
         ("Ann Archer of Spain (L) and Bob Baker from the United States (R).", {"A": "left", "B": "right"}),
@@ -651,11 +827,23 @@ def test_a_name_counted_as_null_keeps_its_verb_to_itself():
         ("(L) Ann Archer and (R) Bob Baker.", {"A": "left", "B": "right"}),
         ("Ann Archer, Bob Baker and Carl Crane (L-R).", {"A": "left", "B": "2nd from left", "C": "right"}),
         ("(L-R) Ann Archer, Bob Baker and Carl Crane.", {"A": "left", "B": "2nd from left", "C": "right"}),
-        ("From left to right: Ann Archer, Bob Baker, Carl Crane.", {"A": "left", "B": "2nd from left", "C": "right"}),
+        (
+            "From left to right: Ann Archer, Bob Baker, Carl Crane.",
+            {"A": "left", "B": "2nd from left", "C": "right"},
+        ),
         ("Pictured from L to R are Ann Archer and Bob Baker.", {"A": "left", "B": "right"}),
-        ("From left, Senator Ann Archer of Rome, John Smith and Bob Baker pose.", {"A": "left", "B": "right"}),
-        ("Ann Archer, from left, Bob Baker and Carl Crane pose.", {"A": "left", "B": "2nd from left", "C": "right"}),
-        ("Ann Archer, Bob Baker and Carl Crane, from right.", {"A": "right", "B": "2nd from left", "C": "left"}),
+        (
+            "From left, Senator Ann Archer of Rome, John Smith and Bob Baker pose.",
+            {"A": "left", "B": "right"},
+        ),
+        (
+            "Ann Archer, from left, Bob Baker and Carl Crane pose.",
+            {"A": "left", "B": "2nd from left", "C": "right"},
+        ),
+        (
+            "Ann Archer, Bob Baker and Carl Crane, from right.",
+            {"A": "right", "B": "2nd from left", "C": "left"},
+        ),
         ("Ann Archer and Bob Baker (right to left).", {"A": "right", "B": "left"}),
         ("Ann Archer and Bob Baker (L-R), Dora Dean and Eve Eaton.", {"A": "left", "B": "right"}),
         ("From left: Ann Archer and Bob Baker, Carl Crane.", {"A": "left", "B": "right"}),
@@ -695,11 +883,15 @@ def test_candidate_set_of_many_items():
         np.testing.assert_array_equal(sets.bag(i), items[i].candidates)
     loose = candidate_set(pairs[:1], vocabulary, constraints="AC", max_candidates=8)
     assert loose.n_candidates == [8]
-    with pytest.raises(ValueError, match=r"items\[0\] must have the attributes \('name',\), got 2 labels per instance"):
+    with pytest.raises(
+        ValueError, match=r"items\[0\] must have the attributes \('name',\), got 2 labels per instance"
+    ):
         candidate_set(items, vocabulary)
     with pytest.raises(ValueError, match=r"items\[1\]: regions must hold at least one region, got none"):
         candidate_set([pairs[0], ("Ann Archer.", [])], vocabulary)
-    with pytest.raises(TypeError, match=r"items\[0\] must be an ItemCandidates or a pair \(caption, regions\), got str"):
+    with pytest.raises(
+        TypeError, match=r"items\[0\] must be an ItemCandidates or a pair \(caption, regions\), got str"
+    ):
         candidate_set(["Ann Archer."], vocabulary)
     with pytest.raises(TypeError, match="items must be a list of ItemCandidates, got ItemCandidates"):
         candidate_set(items[0], vocabulary, ("name", "verb"))
@@ -730,32 +922,108 @@ read = candidates_from_caption
         (lambda v: read("Ann", [], v), ValueError, "regions must hold at least one region, got none"),
         (lambda v: read("Ann", FACE, v), TypeError, "regions must be a list of Region, got"),
         (lambda v: read("Ann", "face", v), TypeError, "regions must be a list of Region, got 'face'"),
-        (lambda v: read("Ann", [FACE, 3], v), ValueError, r"regions\[1\] must be a Region\(kind, \(x0, y0, x1, y1\)\), got 3"),
+        (
+            lambda v: read("Ann", [FACE, 3], v),
+            ValueError,
+            r"regions\[1\] must be a Region\(kind, \(x0, y0, x1, y1\)\), got 3",
+        ),
         (lambda v: read("Ann", [("face", (0, 0, 1))], v), ValueError, r"regions\[0\] must be a Region"),
-        (lambda v: read("Ann", [("hand", (0, 0, 1, 1))], v), ValueError, r"regions\[0\] must be of kind 'face' or 'body', got 'hand'"),
-        (lambda v: read("Ann", [("face", (5, 0, 5, 1))], v), ValueError, r"regions\[0\] must have a box with finite x0 < x1 and y0 < y1"),
-        (lambda v: read("Ann", [("face", (0, 0, np.nan, 1))], v), ValueError, r"regions\[0\] must have a box with finite"),
-        (lambda v: read("Ann", [("face", ("a", 0, 1, 1))], v), ValueError, r"regions\[0\] must have a box with finite"),
-        (lambda v: read("Ann", bodies(1), v), ValueError, "regions must hold a face, to which a name belongs, got none"),
-        (lambda v: read("Ann", faces(1), v, attributes=("verb",)), ValueError, "regions must hold a body, to which a verb belongs"),
-        (lambda v: read("Ann", faces(1), v, attributes=("name", "verb")), ValueError, "regions must hold a face and a body"),
-        (lambda v: read("Ann", [FACE], v, attributes=("noun",)), ValueError, r"attributes must be \('name',\), .* got \('noun',\)"),
+        (
+            lambda v: read("Ann", [("hand", (0, 0, 1, 1))], v),
+            ValueError,
+            r"regions\[0\] must be of kind 'face' or 'body', got 'hand'",
+        ),
+        (
+            lambda v: read("Ann", [("face", (5, 0, 5, 1))], v),
+            ValueError,
+            r"regions\[0\] must have a box with finite x0 < x1 and y0 < y1",
+        ),
+        (
+            lambda v: read("Ann", [("face", (0, 0, np.nan, 1))], v),
+            ValueError,
+            r"regions\[0\] must have a box with finite",
+        ),
+        (
+            lambda v: read("Ann", [("face", ("a", 0, 1, 1))], v),
+            ValueError,
+            r"regions\[0\] must have a box with finite",
+        ),
+        (
+            lambda v: read("Ann", bodies(1), v),
+            ValueError,
+            "regions must hold a face, to which a name belongs, got none",
+        ),
+        (
+            lambda v: read("Ann", faces(1), v, attributes=("verb",)),
+            ValueError,
+            "regions must hold a body, to which a verb belongs",
+        ),
+        (
+            lambda v: read("Ann", faces(1), v, attributes=("name", "verb")),
+            ValueError,
+            "regions must hold a face and a body",
+        ),
+        (
+            lambda v: read("Ann", [FACE], v, attributes=("noun",)),
+            ValueError,
+            r"attributes must be \('name',\), .* got \('noun',\)",
+        ),
         (lambda v: read("Ann", [FACE], v, attributes="name"), ValueError, "attributes must be .* got 'name'"),
         (lambda v: read("Ann", [FACE], v, attributes=("name", "name")), ValueError, "attributes must be"),
         (lambda v: read("Ann", [FACE], v, attributes=()), ValueError, "attributes must be"),
-        (lambda v: read("Ann", [FACE], v, constraints="ABE"), ValueError, "constraints must be letters among 'ABCD', got 'ABE'"),
-        (lambda v: read("Ann", [FACE], v, constraints="BCD"), ValueError, "constraints must hold 'A' and 'C'"),
-        (lambda v: read("Ann", [FACE], v, constraints=None), ValueError, "constraints must be letters among 'ABCD', got None"),
-        (lambda v: read("Ann", [FACE], v, max_candidates=0), ValueError, "max_candidates must be an integer >= 1, got 0"),
-        (lambda v: read("Ann", bodies(1), Vocabulary(PEOPLE), attributes=("verb",)), ValueError, "vocabulary must hold verbs"),
-        (lambda v: Vocabulary("Ann"), TypeError, "names must be a list of words or a dict from a word to its surface forms, got 'Ann'"),
+        (
+            lambda v: read("Ann", [FACE], v, constraints="ABE"),
+            ValueError,
+            "constraints must be letters among 'ABCD', got 'ABE'",
+        ),
+        (
+            lambda v: read("Ann", [FACE], v, constraints="BCD"),
+            ValueError,
+            "constraints must hold 'A' and 'C'",
+        ),
+        (
+            lambda v: read("Ann", [FACE], v, constraints=None),
+            ValueError,
+            "constraints must be letters among 'ABCD', got None",
+        ),
+        (
+            lambda v: read("Ann", [FACE], v, max_candidates=0),
+            ValueError,
+            "max_candidates must be an integer >= 1, got 0",
+        ),
+        (
+            lambda v: read("Ann", bodies(1), Vocabulary(PEOPLE), attributes=("verb",)),
+            ValueError,
+            "vocabulary must hold verbs",
+        ),
+        (
+            lambda v: Vocabulary("Ann"),
+            TypeError,
+            "names must be a list of words or a dict from a word to its surface forms, got 'Ann'",
+        ),
         (lambda v: Vocabulary(5), TypeError, "names must be a list of words or a dict"),
         (lambda v: Vocabulary([]), ValueError, "names must hold at least one name, got none"),
         (lambda v: Vocabulary(["Ann", 3]), TypeError, "names must hold words as str, got 3"),
-        (lambda v: Vocabulary(["Ann", "--"]), ValueError, "names must hold words with at least one letter, got '--'"),
-        (lambda v: Vocabulary(["Ann", "Ann"]), ValueError, "names must hold every word once, got 'Ann' twice"),
-        (lambda v: Vocabulary(["null"]), ValueError, "names must not hold 'null', which stands for none of the words"),
-        (lambda v: Vocabulary({"Ann": "Anna"}), TypeError, r"names\['Ann'\] must be a list of surface forms, got 'Anna'"),
+        (
+            lambda v: Vocabulary(["Ann", "--"]),
+            ValueError,
+            "names must hold words with at least one letter, got '--'",
+        ),
+        (
+            lambda v: Vocabulary(["Ann", "Ann"]),
+            ValueError,
+            "names must hold every word once, got 'Ann' twice",
+        ),
+        (
+            lambda v: Vocabulary(["null"]),
+            ValueError,
+            "names must not hold 'null', which stands for none of the words",
+        ),
+        (
+            lambda v: Vocabulary({"Ann": "Anna"}),
+            TypeError,
+            r"names\['Ann'\] must be a list of surface forms, got 'Anna'",
+        ),
         (
             lambda v: Vocabulary({"Ann": ["Bea"], "Bea": []}),
             ValueError,
@@ -766,7 +1034,11 @@ read = candidates_from_caption
             ValueError,
             "verbs must give a surface form to one label, got 'lay' for 'lie' and 'lay'",
         ),
-        (lambda v: v.only(names=["Nobody"]), ValueError, "names must be labels of the vocabulary, got 'Nobody'"),
+        (
+            lambda v: v.only(names=["Nobody"]),
+            ValueError,
+            "names must be labels of the vocabulary, got 'Nobody'",
+        ),
         (lambda v: v.only(verbs="wave"), TypeError, "verbs must be a list of labels, got 'wave'"),
         (lambda v: v.only(names=[]), ValueError, "names must keep at least one name, got none"),
     ],
@@ -780,26 +1052,89 @@ def test_errors_name_the_argument_in_one_sentence(call, error, message):
 # --------------------------------------------------------------------------- any text
 
 PIECES = st.sampled_from(
-    [*PEOPLE, "Archer", "Baker", "J. Smith", "waves", "waving", "wave", "hits a", "backhand", "hugged by", "and", ",", ".", ":", "&", "\n"]
-    + ["(L)", "(R)", "(C)", "(L-R)", "(2nd L)", "left", "right,", "from left", "from left to right:", "on the left", "at", "(", ")", "top"]
-    + ["he", "they", "who", "with", "his wife", "President", "of", "the", "'s", "is", "after", "as", "as well as", "L", "Zo\u00eb", "..."]
+    [
+        *PEOPLE,
+        "Archer",
+        "Baker",
+        "J. Smith",
+        "waves",
+        "waving",
+        "wave",
+        "hits a",
+        "backhand",
+        "hugged by",
+        "and",
+        ",",
+        ".",
+        ":",
+        "&",
+        "\n",
+    ]
+    + [
+        "(L)",
+        "(R)",
+        "(C)",
+        "(L-R)",
+        "(2nd L)",
+        "left",
+        "right,",
+        "from left",
+        "from left to right:",
+        "on the left",
+        "at",
+        "(",
+        ")",
+        "top",
+    ]
+    + [
+        "he",
+        "they",
+        "who",
+        "with",
+        "his wife",
+        "President",
+        "of",
+        "the",
+        "'s",
+        "is",
+        "after",
+        "as",
+        "as well as",
+        "L",
+        "Zo\u00eb",
+        "...",
+    ]
 )
 
 
 @settings(max_examples=400)
-@given(st.lists(PIECES, min_size=1, max_size=40), st.integers(1, 4), st.sampled_from([("name",), ("verb",), ("name", "verb")]))
+@given(
+    st.lists(PIECES, min_size=1, max_size=40),
+    st.integers(1, 4),
+    st.sampled_from([("name",), ("verb",), ("name", "verb")]),
+)
 def test_any_text_gives_candidates_that_keep_the_rules(pieces, n, attributes):
     caption = "x " + " ".join(pieces)
     vocabulary = Vocabulary(PEOPLE, {"wave": [], "hug": [], "backhand": ["hit a backhand"], "hit": []})
     item = candidates_from_caption(caption, persons(n), vocabulary, attributes=attributes)
-    assert isinstance(item, ItemCandidates) and item.candidates.shape[1:] == (n, len(attributes)) and len(item.candidates) > 0
+    assert (
+        isinstance(item, ItemCandidates)
+        and item.candidates.shape[1:] == (n, len(attributes))
+        and len(item.candidates) > 0
+    )
     said = mentions(caption, vocabulary)
-    assert [m.start for m in said] == sorted(m.start for m in said) and all(a.end <= b.start for a, b in itertools.pairwise(said))
+    assert [m.start for m in said] == sorted(m.start for m in said) and all(
+        a.end <= b.start for a, b in itertools.pairwise(said)
+    )
     named = {m.label for m in said if m.kind == "name"}
     assert all(set(m.subjects) <= named for m in said)
     for m in said:
         words = caption[m.start : m.end].split()
-        assert " ".join(words) in (m.label, m.label.split()[-1]) if m.kind == "name" else words[0].lower()[:2] in ("wa", "hu", "hi", "ba")
+        assert (
+            " ".join(words) in (m.label, m.label.split()[-1])
+            if m.kind == "name"
+            else words[0].lower()[:2] in ("wa", "hu", "hi", "ba")
+        )
     vectors = {z.tobytes() for z in item.candidates}
     assert len(vectors) == len(item.candidates)
     known = {(0,) * len(attributes), *item.words}
@@ -810,7 +1145,9 @@ def test_any_text_gives_candidates_that_keep_the_rules(pieces, n, attributes):
         for z in item.candidates[:, :, 0].tolist():
             used = [label for label in z if label]
             assert len(set(used)) == len(used)
-        for word in item.positions:  # an indicated name is in every candidate or shares its place, always the same one
+        for word in (
+            item.positions
+        ):  # an indicated name is in every candidate or shares its place, always the same one
             at = np.argwhere(item.candidates[:, :, 0] == item.words[word][0])[:, 1]
             assert len(set(at.tolist())) <= 1
     again = candidates_from_caption(caption, persons(n), vocabulary, attributes=attributes)
@@ -818,13 +1155,18 @@ def test_any_text_gives_candidates_that_keep_the_rules(pieces, n, attributes):
 
 
 @settings(max_examples=60)
-@given(st.lists(st.sampled_from(PEOPLE), min_size=1, max_size=5, unique=True), st.sampled_from(["", " (L)", ", right,"]))
+@given(
+    st.lists(st.sampled_from(PEOPLE), min_size=1, max_size=5, unique=True),
+    st.sampled_from(["", " (L)", ", right,"]),
+)
 def test_a_sentence_without_known_words_changes_nothing(names, tag):
     vocabulary = Vocabulary(PEOPLE, ["wave"])
     caption = f"{names[0]}{tag} meets {and_list(names)}."
     longer = f"Rome, Italy, left the league on the right day. {caption} The left wing, from left, was right."
     shift = longer.index(caption)
-    assert [m._replace(start=m.start + shift, end=m.end + shift) for m in mentions(caption, vocabulary)] == mentions(longer, vocabulary)
+    assert [
+        m._replace(start=m.start + shift, end=m.end + shift) for m in mentions(caption, vocabulary)
+    ] == mentions(longer, vocabulary)
 
 
 @pytest.mark.parametrize("module", [cuelearn.mms.caption_text, cuelearn.mms.captions])

@@ -59,7 +59,10 @@ def test_searches_against_brute_force():
         if made is None:
             continue
         given, listed = made
-        scores = [rng.choice([0.1, 1.0, 10.0]) * rng.normal(size=(int(given.bag_sizes[0]), k)) for k in given.n_labels]
+        scores = [
+            rng.choice([0.1, 1.0, 10.0]) * rng.normal(size=(int(given.bag_sizes[0]), k))
+            for k in given.n_labels
+        ]
         if rng.random() < 0.1:
             scores = [np.round(s) for s in scores]  # ties
         best, best_by_slots = brute_force(scores, listed)
@@ -84,9 +87,13 @@ def test_searches_against_brute_force():
             inside = best_labelings(scores_given, sets)
             assert listed.contains(0, inside)
             reached = sum(scores[p][m, inside[m, p]] for m, p, _ in picked)
-            assert reached == pytest.approx(max(sum(scores[p][m, z[m, p]] for m, p, _ in picked) for z in listed.bag(0)), abs=1e-9)
+            assert reached == pytest.approx(
+                max(sum(scores[p][m, z[m, p]] for m, p, _ in picked) for z in listed.bag(0)), abs=1e-9
+            )
         other = np.stack([rng.integers(0, k, len(labeling)) for k in given.n_labels], axis=1)
-        assert given.contains(0, other) == listed.contains(0, other) and given.loss(0, other) == listed.loss(0, other)
+        assert given.contains(0, other) == listed.contains(0, other) and given.loss(0, other) == listed.loss(
+            0, other
+        )
         n += 1
     assert n > 250 and full > 3
 
@@ -99,7 +106,9 @@ def test_a_matching_is_drawn_uniformly():
     for _ in range(2000):
         counts[tuple(sets.draw(rng)[:, 0])] += 1
     expected = 2000 / len(listed)
-    assert sum((c - expected) ** 2 / expected for c in counts.values()) < 40.0  # 13 degrees of freedom: beyond 1 in 5,000
+    assert (
+        sum((c - expected) ** 2 / expected for c in counts.values()) < 40.0
+    )  # 13 degrees of freedom: beyond 1 in 5,000
 
 
 def bags(rng, n_bags=20, size=3, K=4, d=5, L=3, dtype=np.float64):
@@ -116,7 +125,9 @@ def test_certificate_against_a_conic_solver(dtype, priors):
     for C in (0.1, 10.0):
         X, _, lists = bags(rng, n_bags=6, size=2, K=3, d=3)
         lists = [np.unique(b, axis=0) for b in lists]
-        sets = CandidateSet(lists, n_labels=3, priors=[0.1 + rng.random(len(b)) for b in lists] if priors else None)
+        sets = CandidateSet(
+            lists, n_labels=3, priors=[0.1 + rng.random(len(b)) for b in lists] if priors else None
+        )
         lam = 1.0 / (C * sets.n_bags)
         work = _Round(LinearSpace([X.astype(dtype)], (3,)), sets, lam, True, np.random.default_rng(0), True)
         work.fresh_target()
@@ -127,7 +138,12 @@ def test_certificate_against_a_conic_solver(dtype, priors):
             aim = sum(work.target[r, k] * scores[r, k] for r in rows for k in range(3))
             for z in itertools.product(range(3), repeat=len(rows)):
                 if not sets.contains(i, np.array(z)):
-                    limits.append(sets.loss(i, np.array(z)) + sum(scores[r, k] for r, k in zip(rows, z, strict=True)) - aim <= xi[i])
+                    limits.append(
+                        sets.loss(i, np.array(z))
+                        + sum(scores[r, k] for r, k in zip(rows, z, strict=True))
+                        - aim
+                        <= xi[i]
+                    )
         problem = cp.Problem(cp.Minimize(0.5 * lam * cp.sum_squares(W) + cp.sum(xi) / sets.n_bags), limits)
         optimum, near = problem.solve(solver="CLARABEL"), 1e-5
         bound, _ = work.frank_wolfe(2000, 1e-4, NoBar())
@@ -147,11 +163,18 @@ def test_degenerate_sets(solver, inference):
     everything = CandidateSet([list(itertools.product(range(2), repeat=2))] * 2, n_labels=2)
     assert model.fit(X, everything).objective_ == 0.0  # nothing can be wrong
     assert not model.coef_.any()
-    assert model.fit(X, CandidateSet([[[0, 0, 0, 0]]], n_labels=1)).predict(X).tolist() == [0] * 4  # one label there is
-    one = model.fit(X, CandidateSet([[[0, 1, 0, 1], [1, 0, 1, 0]]], n_labels=6))  # one bag; labels 2 to 5 never occur
+    assert (
+        model.fit(X, CandidateSet([[[0, 0, 0, 0]]], n_labels=1)).predict(X).tolist() == [0] * 4
+    )  # one label there is
+    one = model.fit(
+        X, CandidateSet([[[0, 1, 0, 1], [1, 0, 1, 0]]], n_labels=6)
+    )  # one bag; labels 2 to 5 never occur
     assert one.decision_function(X).shape == (4, 6) and one.coef_.shape == (6, 3)
     assert np.isfinite(one.objective_)
-    assert model.set_params(fit_intercept=False).fit(0.0 * X, CandidateSet([[[0, 1]], [[1, 0]]])).objective_ == 2.0  # scores stay 0
+    assert (
+        model.set_params(fit_intercept=False).fit(0.0 * X, CandidateSet([[[0, 1]], [[1, 0]]])).objective_
+        == 2.0
+    )  # scores stay 0
 
 
 def test_a_bag_larger_than_a_block():
@@ -176,14 +199,25 @@ def test_forms_agree(solver, n_epochs):
     X, _, lists = bags(rng)
     sets = CandidateSet(lists, n_labels=4)
     # with the exact search, for Algorithm 10's answers do not make a convex problem
-    common = dict(solver=solver, C=0.3, inference="exact", n_rounds=1, n_epochs=n_epochs, gap_tol=1e-5, random_state=0)
+    common = {
+        "solver": solver,
+        "C": 0.3,
+        "inference": "exact",
+        "n_rounds": 1,
+        "n_epochs": n_epochs,
+        "gap_tol": 1e-5,
+        "random_state": 0,
+    }
     plain = MMS(**common).fit(X, sets)
     K, want, kernel = (X @ X.T)[None], plain.decision_function(X), [("linear", Linear(), slice(None))]
     for form, given, new, near in [
-        (MMS("precomputed"), K, K, 1e-8), (MMS("precomputed"), [K], K, 1e-8), (MMS("precomputed"), KernelBank.from_stack(K), K, 1e-8),
-        (MMS(kernel, normalize=False), X, X, 1e-3), (MMS(kernel, normalize=False, memory=1000.0), X, X, 1e-3),
+        (MMS("precomputed"), K, K, 1e-8),
+        (MMS("precomputed"), [K], K, 1e-8),
+        (MMS("precomputed"), KernelBank.from_stack(K), K, 1e-8),
+        (MMS(kernel, normalize=False), X, X, 1e-3),
+        (MMS(kernel, normalize=False, memory=1000.0), X, X, 1e-3),
         (MMS(), X.astype(np.float32), X.astype(np.float32), 1e-3),
-    ]:  # fmt: skip
+    ]:
         model = form.set_params(**common).fit(given, sets)
         if solver == "pegasos":
             np.testing.assert_allclose(model.decision_function(new), want, rtol=near, atol=near)
@@ -202,11 +236,13 @@ def test_every_form_is_saved(tmp_path):
     K = np.stack([X @ X.T, np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))])
     rbf, linear = RBF(), Linear()
     forms = [
-        (MMS(), X, X), (MMS(columns=[slice("a", "c"), ["d", "f"]]), frame, frame),
+        (MMS(), X, X),
+        (MMS(columns=[slice("a", "c"), ["d", "f"]]), frame, frame),
         (MMS([("r", rbf, slice(0, 3)), ("l", linear, slice(3, 6))]), X, X),
         (MMS([[("r", rbf, ["a", "b"])], [("l", linear, ["c"]), ("r", rbf, ["d", "e"])]]), frame, frame),
-        (MMS("precomputed"), K, K[:, :5]), (MMS("precomputed"), [K, K[:1]], [K[:, :5], K[:1, :5]]),
-    ]  # fmt: skip
+        (MMS("precomputed"), K, K[:, :5]),
+        (MMS("precomputed"), [K, K[:1]], [K[:, :5], K[:1, :5]]),
+    ]
     for number, (model, train, new) in enumerate(forms):
         model.set_params(n_rounds=2, n_epochs=3, random_state=0, callback=lambda m, r: False).fit(train, sets)
         want, path = model.decision_function(new), tmp_path / f"{number}.npz"
@@ -222,8 +258,12 @@ def test_every_form_is_saved(tmp_path):
 def test_predicting_within_a_matching_and_other_sets():
     rng = np.random.default_rng(8)
     X, y, lists = bags(rng)
-    model = MMS(n_rounds=1, n_epochs=2, random_state=0).fit(X, CandidateSet(lists, classes=["none", "a", "b", "c"]))
-    matching = CandidateSet([Matching(np.array([1, 3]), np.ones((3, 3), dtype=bool))] * 2, classes=["none", "a", "b", "c"], null=0)
+    model = MMS(n_rounds=1, n_epochs=2, random_state=0).fit(
+        X, CandidateSet(lists, classes=["none", "a", "b", "c"])
+    )
+    matching = CandidateSet(
+        [Matching(np.array([1, 3]), np.ones((3, 3), dtype=bool))] * 2, classes=["none", "a", "b", "c"], null=0
+    )
     given = model.predict(X[:6], matching)
     assert set(given) <= {"none", "a", "c"}
     for bag in (given[:3], given[3:]):
@@ -238,7 +278,9 @@ def test_one_round_and_an_early_end(solver):
     sets = CandidateSet(lists, n_labels=4)
     one = MMS(solver=solver, n_rounds=1, n_epochs=3, random_state=0).fit(X, sets)
     assert one.n_iter_ == len(one.history_) == 1 and not one.converged_
-    ended = MMS(solver=solver, n_rounds=9, n_epochs=3, random_state=0, callback=lambda m, r: True).fit(X, sets)
+    ended = MMS(solver=solver, n_rounds=9, n_epochs=3, random_state=0, callback=lambda m, r: True).fit(
+        X, sets
+    )
     assert ended.n_iter_ == 1 and not ended.converged_
     np.testing.assert_array_equal(one.coef_, ended.coef_)
 
@@ -246,5 +288,7 @@ def test_one_round_and_an_early_end(solver):
 def test_the_kept_round_has_the_least_objective():
     rng = np.random.default_rng(10)
     X, _, lists = bags(rng, n_bags=30, L=5)
-    model = MMS(C=50.0, n_rounds=10, n_epochs=2, tol=0.0, random_state=0).fit(X, CandidateSet(lists, n_labels=4))
+    model = MMS(C=50.0, n_rounds=10, n_epochs=2, tol=0.0, random_state=0).fit(
+        X, CandidateSet(lists, n_labels=4)
+    )
     assert model.objective_ == model.history_["objective"].min()

@@ -10,18 +10,18 @@ import pandas as pd
 import pytest
 from sklearn.svm import LinearSVC
 
+from cuelearn.book.protocols import Sweep
 from cuelearn.datasets import VERBS
 from cuelearn.experiments.mms import artificial, methods, naming, papers, poses
 from cuelearn.experiments.mms.settings import ARTIFICIAL, C_RANGE, settings
 from cuelearn.kernels import RBF
 from cuelearn.mms import MMS, CandidateSet, Matching, best_labelings, most_violating
-from cuelearn.book.protocols import Sweep
 
-EFFORT = dict(n_epochs=3, n_rounds=2)
-MADE = dict(n_candidates=4, p_correlated=0.25, p_ambiguous=0.5)
-NEWS = dict(seed=1, n_items=80, n_names=30, protocol="I", occurrences=3)
+EFFORT = {"n_epochs": 3, "n_rounds": 2}
+MADE = {"n_candidates": 4, "p_correlated": 0.25, "p_ambiguous": 0.5}
+NEWS = {"seed": 1, "n_items": 80, "n_names": 30, "protocol": "I", "occurrences": 3}
 PLACED = {**NEWS, "protocol": "II", "occurrences": 2}
-POSED = dict(seed=1, n_items=110, n_test=25, n_names=30)
+POSED = {"seed": 1, "n_items": 110, "n_test": 25, "n_names": 30}
 SOME = {"C": 1.0, "class_weight": "", "width": 0.5, "components": 5}
 
 
@@ -109,7 +109,10 @@ def test_settings_are_complete_and_can_be_carried_out():
         assert 0 < sizes["poses"]["n_test"] < 0.9 * sizes["poses"]["n_items"]
         assert sizes["bound"]["seeds"] <= sizes["seeds"]
     assert C_RANGE == (0.1, 1, 10, 100, 1000)
-    assert full["naming"]["occurrences"] == {"I": 20, "II": 3} and full["naming"]["n_items"] > quick["naming"]["n_items"]
+    assert (
+        full["naming"]["occurrences"] == {"I": 20, "II": 3}
+        and full["naming"]["n_items"] > quick["naming"]["n_items"]
+    )
     assert full["poses"]["n_items"] - full["poses"]["n_test"] == 1600
     assert full["grid"] == full["poses"]["C"] == C_RANGE
     for name in ("letter", "pendigits", "satimage"):
@@ -134,13 +137,17 @@ class Spy:
     def decision_function(self, X):
         rows = X[:, 0].astype(int)
         self.notes[-1] += (rows,)
-        labels = self.truth[rows] if self.C == self.good else (self.truth[rows] + 1 + np.arange(len(rows)) % 2) % 3
+        labels = (
+            self.truth[rows] if self.C == self.good else (self.truth[rows] + 1 + np.arange(len(rows)) % 2) % 3
+        )
         return np.eye(3)[labels]
 
 
 def spied(monkeypatch, truth, good=None, name="spy"):
     notes = []
-    monkeypatch.setitem(methods.METHODS, name, lambda C, weight, seed, effort: Spy(C, weight, notes, truth, good))
+    monkeypatch.setitem(
+        methods.METHODS, name, lambda C, weight, seed, effort: Spy(C, weight, notes, truth, good)
+    )
     return notes
 
 
@@ -151,7 +158,10 @@ def test_parameters_are_chosen_on_bags_that_were_held_back(monkeypatch):
     sets = CandidateSet.from_labels(truth, sizes, n_labels=3)
     X = np.arange(len(truth), dtype=float)[:, None]
     notes = spied(monkeypatch, truth)
-    assert methods.choose("spy", X, sets, (0.1, 1.0, 10.0), 3, EFFORT) == {"C": 0.1, "class_weight": ""}  # all equally bad
+    assert methods.choose("spy", X, sets, (0.1, 1.0, 10.0), 3, EFFORT) == {
+        "C": 0.1,
+        "class_weight": "",
+    }  # all equally bad
     assert [note[0] for note in notes] == [0.1, 1.0, 10.0]
     for _, weight, rows, inner, held in notes:
         assert weight is None
@@ -178,14 +188,21 @@ def test_share_consistent_is_a_plain_count(P):
     lists = [rng.integers(3, size=(rng.integers(1, 5), m, P)) for m in (1, 2, 3, 4, 2)]
     sets = CandidateSet(lists, n_labels=3)
     labels = rng.integers(3, size=(12, P))
-    lost = sum(min(np.sum(z != labels[a : a + len(z)]) for z in zs) for zs, a in zip(lists, sets.bag_starts, strict=False))
-    assert methods.share_consistent(labels if P > 1 else labels[:, 0], sets) == pytest.approx(1.0 - lost / (12 * P), abs=1e-12)
+    lost = sum(
+        min(np.sum(z != labels[a : a + len(z)]) for z in zs)
+        for zs, a in zip(lists, sets.bag_starts, strict=False)
+    )
+    assert methods.share_consistent(labels if P > 1 else labels[:, 0], sets) == pytest.approx(
+        1.0 - lost / (12 * P), abs=1e-12
+    )
     assert 0 < lost < 12 * P
 
 
 def test_share_consistent_with_a_matching():
     """Two faces, three names: a face may have null, but not both, nor the same name."""
-    sets = CandidateSet([Matching(np.array([[1], [2], [3]]), np.ones((2, 4), dtype=bool))], n_labels=5, null=0)
+    sets = CandidateSet(
+        [Matching(np.array([[1], [2], [3]]), np.ones((2, 4), dtype=bool))], n_labels=5, null=0
+    )
     for labels, lost in (([1, 2], 0), ([0, 3], 0), ([0, 0], 1), ([2, 2], 1), ([4, 1], 1), ([4, 4], 2)):
         # (4, 4): one of the two slots can be null, the other a name, neither is 4
         assert methods.share_consistent(np.array(labels), sets) == 1.0 - lost / 2
@@ -197,7 +214,9 @@ def test_labels_that_training_did_not_show(multi_class, shown):
     rng = np.random.default_rng(0)
     y = np.resize(shown, 60)
     X = np.eye(5)[y] + 0.1 * rng.standard_normal((60, 5))
-    model = methods.SupervisedSVM(10.0, multi_class).fit(X, CandidateSet.from_labels(y, np.full(20, 3), n_labels=5))
+    model = methods.SupervisedSVM(10.0, multi_class).fit(
+        X, CandidateSet.from_labels(y, np.full(20, 3), n_labels=5)
+    )
     new = rng.standard_normal((50, 5))
     scores = model.decision_function(new)
     assert scores.shape == (50, 5)
@@ -217,17 +236,25 @@ def test_who_is_given_the_truth(monkeypatch, bags):
     """Supervised methods are fitted on one candidate per bag, which is the truth, and take no more."""
     data, _, _ = bags
     seen, real = [], methods.SupervisedSVM.fit
-    monkeypatch.setattr(methods.SupervisedSVM, "fit", lambda self, X, sets: seen.append((X, sets)) or real(self, X, sets))
-    artificial.accuracies("letter", 0, 16, 40, **MADE, chosen={m: SOME for m in methods.SUPERVISED}, effort=EFFORT)
+    monkeypatch.setattr(
+        methods.SupervisedSVM, "fit", lambda self, X, sets: seen.append((X, sets)) or real(self, X, sets)
+    )
+    artificial.accuracies(
+        "letter", 0, 16, 40, **MADE, chosen=dict.fromkeys(methods.SUPERVISED, SOME), effort=EFFORT
+    )
     assert len(seen) == 2
     for X, sets in seen:
         assert sets.n_candidates == [1] * 16
-        np.testing.assert_array_equal(sets.classes[0][np.concatenate([sets.bag(i)[0, :, 0] for i in range(16)])], data.y)
+        np.testing.assert_array_equal(
+            sets.classes[0][np.concatenate([sets.bag(i)[0, :, 0] for i in range(16)])], data.y
+        )
         np.testing.assert_array_equal(X, data.X)
     for name in methods.SUPERVISED:
         with pytest.raises(ValueError, match="candidates must hold one candidate per bag"):
             methods.make(name, SOME, 0, EFFORT).fit(data.X, data.candidates)
-    assert set(methods.METHODS) == {*methods.WEAK, *methods.SUPERVISED} and not set(methods.WEAK) & set(methods.SUPERVISED)
+    assert set(methods.METHODS) == {*methods.WEAK, *methods.SUPERVISED} and not set(methods.WEAK) & set(
+        methods.SUPERVISED
+    )
 
 
 @pytest.mark.parametrize("method", list(methods.METHODS))
@@ -239,7 +266,10 @@ def test_every_method_runs_alike_each_time(method):
     if method in methods.SUPERVISED:
         sets = methods.truth_set(y.ravel(), sets)
     for weight in ("", "balanced") if method in methods.BALANCED else ("",):
-        models = [methods.make(method, {"C": 10.0, "class_weight": weight}, 4, EFFORT).fit(X, sets) for _ in range(2)]
+        models = [
+            methods.make(method, {"C": 10.0, "class_weight": weight}, 4, EFFORT).fit(X, sets)
+            for _ in range(2)
+        ]
         assert_equal_scores(models[:1], models[1:], X)
         scores = models[0].decision_function(X)
         assert scores.shape == (120, 5) and np.isfinite(scores).all()
@@ -257,10 +287,14 @@ def test_parameters_arrive():
         model = methods.make(name, chosen, 9, EFFORT)
         assert model.C == 7.0
         assert getattr(model, "class_weight", "balanced") == "balanced"
-        assert methods.make(name, {**chosen, "class_weight": ""}, 9, EFFORT).__dict__.get("class_weight") is None
+        assert (
+            methods.make(name, {**chosen, "class_weight": ""}, 9, EFFORT).__dict__.get("class_weight") is None
+        )
     model = methods.make("MMS", chosen, 9, EFFORT)
     assert (model.n_epochs, model.n_rounds, model.random_state, model.inference) == (3, 2, 9, "heap")
-    assert [methods.compile_part(part) for part in methods.PARTS] == [{"part": part} for part in methods.PARTS]
+    assert [methods.compile_part(part) for part in methods.PARTS] == [
+        {"part": part} for part in methods.PARTS
+    ]
 
 
 # ------------------------------------------------------------------ figure 5.3
@@ -312,14 +346,23 @@ def test_training_bags_and_test_samples():
         np.testing.assert_array_equal(harder.y, bags.y)  # the same samples, in the same bags
     assert artificial.features("pendigits", artificial.load_set("pendigits"), [0]).shape == (1, 16)
     rng = np.random.default_rng(0)
-    image, pixels = rng.integers(256, size=784).astype(float), rng.permutation(784)  # columns by pixel, in any order
-    tiny = types.SimpleNamespace(X=np.stack([np.zeros(784), image[pixels]]), pixels=pixels, train=np.arange(2))
-    wanted = [image.reshape(28, 28)[2 * r : 2 * r + 2, 2 * c : 2 * c + 2].mean() / 255 for r in range(14) for c in range(14)]
+    image, pixels = (
+        rng.integers(256, size=784).astype(float),
+        rng.permutation(784),
+    )  # columns by pixel, in any order
+    tiny = types.SimpleNamespace(
+        X=np.stack([np.zeros(784), image[pixels]]), pixels=pixels, train=np.arange(2)
+    )
+    wanted = [
+        image.reshape(28, 28)[2 * r : 2 * r + 2, 2 * c : 2 * c + 2].mean() / 255
+        for r in range(14)
+        for c in range(14)
+    ]
     np.testing.assert_allclose(artificial.features("mnist", tiny, [1])[0], wanted, rtol=1e-6)
 
 
 def test_curves_have_every_point(sweep):
-    o = dict(n_bags=12, n_test=30, L=(1, 4), hardness=((0.0, 0.0), (0.25, 0.5)))
+    o = {"n_bags": 12, "n_test": 30, "L": (1, 4), "hardness": ((0.0, 0.0), (0.25, 0.5))}
     assert inspect.signature(artificial.curves).parameters["methods"].default == tuple(methods.METHODS)
     some = ("MMS", "CLSVM", "MC-SVM", "1vA-SVM")
     table = artificial.curves(sweep, ("satimage", "pendigits"), (5, 6), o, (0.1, 10.0), EFFORT, some)
@@ -334,28 +377,46 @@ def test_curves_have_every_point(sweep):
     assert (table.loc[given, "assignment"] == 1.0).all() and (table.loc[~given, "assignment"] < 1.0).any()
     assert table[given].groupby("method")["accuracy"].nunique().min() > 1  # each seed has its own
     for name, seed, L, hard in (("satimage", 5, 1, (0.0, 0.0)), ("pendigits", 6, 4, (0.25, 0.5))):
-        chosen = {m: artificial.validated(name, m, 5, 12, (0.1, 10.0), EFFORT) for m in ("MMS", "CLSVM", "MC-SVM")}
-        own = artificial.accuracies(name, seed, 12, 30, L, *hard, chosen=chosen, effort=EFFORT).set_index("method")
-        at = (table["name"] == name) & (table["seed"] == seed) & (table["n_candidates"] == L) & (table["p_ambiguous"] == hard[1])
+        chosen = {
+            m: artificial.validated(name, m, 5, 12, (0.1, 10.0), EFFORT) for m in ("MMS", "CLSVM", "MC-SVM")
+        }
+        own = artificial.accuracies(name, seed, 12, 30, L, *hard, chosen=chosen, effort=EFFORT).set_index(
+            "method"
+        )
+        at = (
+            (table["name"] == name)
+            & (table["seed"] == seed)
+            & (table["n_candidates"] == L)
+            & (table["p_ambiguous"] == hard[1])
+        )
         mine = table[at].set_index("method")
         for method in ("MMS", "CLSVM"):
             assert mine.loc[method, "accuracy"] == own.loc[method, "accuracy"]
             assert mine.loc[method, "assignment"] == own.loc[method, "assignment"]
         for method, parameters in chosen.items():
-            assert (mine.loc[method, "C"], mine.loc[method, "class_weight"]) == (parameters["C"], parameters["class_weight"])
+            assert (mine.loc[method, "C"], mine.loc[method, "class_weight"]) == (
+                parameters["C"],
+                parameters["class_weight"],
+            )
         if L == 1:  # where it was trained
             assert mine.loc["MC-SVM", "accuracy"] == own.loc["MC-SVM", "accuracy"]
 
 
-@pytest.mark.parametrize("solver, inference", [("frank-wolfe", "heap"), ("pegasos", "heap"), ("frank-wolfe", "exact")])
+@pytest.mark.parametrize(
+    "solver, inference", [("frank-wolfe", "heap"), ("pegasos", "heap"), ("frank-wolfe", "exact")]
+)
 def test_accuracy_by_round_is_that_of_its_round(solver, inference):
     """The hyperplanes that give a round's accuracy give its objective (5.3), counted anew."""
-    made = dict(n_candidates=8, p_correlated=0.25, p_ambiguous=0.5)
-    table = artificial.by_round("letter", 2, 16, 200, **made, n_epochs=4, solver=solver, C=0.7, inference=inference)
+    made = {"n_candidates": 8, "p_correlated": 0.25, "p_ambiguous": 0.5}
+    table = artificial.by_round(
+        "letter", 2, 16, 200, **made, n_epochs=4, solver=solver, C=0.7, inference=inference
+    )
     bags, X_test, y_test = artificial.bags_of("letter", 2, 16, 200, **made)
     sets, seen = bags.candidates, []
     model = MMS(C=0.7, n_rounds=10, n_epochs=4, solver=solver, inference=inference, random_state=2)
-    model.set_params(callback=lambda m, r: seen.append((m.coef_.astype(float), m.intercept_.astype(float))) or False).fit(bags.X, sets)
+    model.set_params(
+        callback=lambda m, r: seen.append((m.coef_.astype(float), m.intercept_.astype(float))) or False
+    ).fit(bags.X, sets)
     assert len(table) == len(seen) > 1 and table["round"].tolist() == list(range(1, len(seen) + 1))
     truth = np.searchsorted(sets.classes[0], y_test)
     for row, (w, b) in zip(table.itertuples(), seen, strict=True):
@@ -365,12 +426,20 @@ def test_accuracy_by_round_is_that_of_its_round(solver, inference):
 
 
 def test_both_searches():
-    made = dict(n_candidates=8, p_correlated=0.25, p_ambiguous=0.5)
+    made = {"n_candidates": 8, "p_correlated": 0.25, "p_ambiguous": 0.5}
     table = artificial.with_each_search("letter", 0, 10, 60, **made, effort=EFFORT, C=3.0)
     assert table["inference"].tolist() == ["heap", "exact"] and (table["seconds"] > 0.0).all()
     bags, X_test, y_test = artificial.bags_of("letter", 0, 10, 60, **made)
     for row in table.itertuples():
-        model = MMS(C=3.0, solver="frank-wolfe", gap_tol=0.05, tol=5e-3, random_state=0, inference=row.inference, **EFFORT)
+        model = MMS(
+            C=3.0,
+            solver="frank-wolfe",
+            gap_tol=0.05,
+            tol=5e-3,
+            random_state=0,
+            inference=row.inference,
+            **EFFORT,
+        )
         assert row.accuracy == np.mean(model.fit(bags.X, bags.candidates).predict(X_test) == y_test)
 
 
@@ -381,17 +450,28 @@ def test_both_searches():
 def test_null_is_label_0_and_the_truth_counts_as_the_candidates_do(where):
     data, sets, labels = naming.problem(**where)
     names = data.names_with(where["occurrences"])
-    assert sets.null == (0,) and sets.classes[0].tolist() == ["null", *sets.classes[0][1:]] and set(sets.classes[0][1:]) == set(names)
-    assert sets.n_instances == len(labels) == len(data.faces) and sets.bag_sizes.tolist() == data.bag_sizes.tolist()
+    assert (
+        sets.null == (0,)
+        and sets.classes[0].tolist() == ["null", *sets.classes[0][1:]]
+        and set(sets.classes[0][1:]) == set(names)
+    )
+    assert (
+        sets.n_instances == len(labels) == len(data.faces)
+        and sets.bag_sizes.tolist() == data.bag_sizes.tolist()
+    )
     known = labels > 0
     assert 0.1 < known.mean() < 0.9
     np.testing.assert_array_equal(sets.classes[0][labels[known]], data.names[known])  # who it is
     offered = sets.bag_mask()[sets.bag_of, labels]
     assert offered[known].all()  # no name that the caption does not have
-    assert all(sets.contains(i, labels[sets.rows([i])]) for i in range(sets.n_bags) if known[sets.rows([i])].any())
+    assert all(
+        sets.contains(i, labels[sets.rows([i])]) for i in range(sets.n_bags) if known[sets.rows([i])].any()
+    )
     said = data.mentions.assign(label=data.labels[data.mentions["name"]])
     for i in range(sets.n_bags):
-        assert set(sets.classes[0][1:][sets.bag_mask()[i, 1:]]) == set(said.loc[said["item"] == i, "label"]) & set(names)
+        assert set(sets.classes[0][1:][sets.bag_mask()[i, 1:]]) == set(
+            said.loc[said["item"] == i, "label"]
+        ) & set(names)
     often = said[~data.is_test[said["item"]]].groupby("label")["item"].nunique()
     assert set(names) == set(often.index[often >= where["occurrences"]])
 
@@ -407,7 +487,9 @@ def test_training_items_are_no_test_items():
     assert not seen & {face.tobytes() for face in data.faces[sets.rows(test)]}
     assert weak[1].n_candidates == [sets.n_candidates[i] for i in train] and max(weak[1].n_candidates) > 1
     assert given[1].n_candidates == [1] * len(train)
-    np.testing.assert_array_equal(np.concatenate([given[1].bag(i)[0, :, 0] for i in range(len(train))]), labels[sets.rows(train)])
+    np.testing.assert_array_equal(
+        np.concatenate([given[1].bag(i)[0, :, 0] for i in range(len(train))]), labels[sets.rows(train)]
+    )
     # half of the training items, as they are
     assert half[1].n_bags == len(train) // 2 and set(half[1].n_candidates) == {1}
     assert {face.tobytes() for face in half[0]} < seen and len(half[0]) == len(half[2]) == half[1].n_instances
@@ -437,27 +519,41 @@ def test_positions_are_constraint_d_and_nothing_else():
     np.testing.assert_array_equal(own[0], with_places[0])
     np.testing.assert_array_equal(own[2], with_places[2])
     assert sum(with_places[1].n_candidates) < sum(own[1].n_candidates)
-    assert [naming.half_of(m) for m in ("MMS positions", "MC-SVM half", "RANDOM", "1vA-SVM")] == ["MMS", "MC-SVM", "RANDOM", "1vA-SVM"]
+    assert [naming.half_of(m) for m in ("MMS positions", "MC-SVM half", "RANDOM", "1vA-SVM")] == [
+        "MMS",
+        "MC-SVM",
+        "RANDOM",
+        "1vA-SVM",
+    ]
 
 
 def test_random_is_near_its_expectation():
     for where, names in ((NEWS, ("RANDOM",)), (PLACED, ("RANDOM", "RANDOM positions"))):
-        table = naming.naming_run(**where, chosen={m: SOME for m in names}, effort=EFFORT).set_index("method")
+        table = naming.naming_run(**where, chosen=dict.fromkeys(names, SOME), effort=EFFORT).set_index(
+            "method"
+        )
         data, sets, labels = naming.problem(**where, constraints="ABC")
         test = np.flatnonzero(data.is_test)
         for name in names:
             _, part, truth = naming.training(name, **where)
-            for column, given, right in (("assignment", part, truth), ("recognition", sets.take(test), labels[sets.rows(test)])):
+            for column, given, right in (
+                ("assignment", part, truth),
+                ("recognition", sets.take(test), labels[sets.rows(test)]),
+            ):
                 mean, variance = moments_of_random(given, right)
                 assert abs(table.loc[name, column] - mean) <= 4.0 * np.sqrt(variance / naming.DRAWS) + 1e-12
                 assert variance > 0.0
-            assert table.loc[name, "n_train"] == len(truth) and table.loc[name, "n_test"] == len(sets.rows(test))
+            assert table.loc[name, "n_train"] == len(truth) and table.loc[name, "n_test"] == len(
+                sets.rows(test)
+            )
             assert table.loc[name, "null"] == np.mean(labels[sets.rows(test)] == 0)
             assert table.loc[name, "n_names"] == len(data.names_with(where["occurrences"]))
     assert table.loc["RANDOM positions", "assignment"] > table.loc["RANDOM", "assignment"]
 
 
-@pytest.mark.parametrize("where, method", [(NEWS, m) for m in naming.PROTOCOL_I] + [(PLACED, m) for m in naming.PROTOCOL_II])
+@pytest.mark.parametrize(
+    "where, method", [(NEWS, m) for m in naming.PROTOCOL_I] + [(PLACED, m) for m in naming.PROTOCOL_II]
+)
 def test_captions_are_all_that_weak_methods_see(monkeypatch, where, method):
     """With the truth permuted and other faces on the test items, the same C and the same models."""
     faces = naming.problem(**where)[0].faces.copy()
@@ -478,7 +574,9 @@ def test_captions_are_all_that_weak_methods_see(monkeypatch, where, method):
                 patch.setattr(naming, "problem", other)
             inner, outer = recorded(patch, methods), recorded(patch, naming)
             alone = naming.half_of(method) == "RANDOM"
-            chosen = None if alone else naming.naming_parameters(method, **where, grid=(0.1, 10.0), effort=EFFORT)
+            chosen = (
+                None if alone else naming.naming_parameters(method, **where, grid=(0.1, 10.0), effort=EFFORT)
+            )
             table = naming.naming_run(**where, chosen={method: SOME}, effort=EFFORT)
             runs.append((chosen, inner + outer, table.iloc[0]))
     (chosen, models, row), (other_chosen, others, other_row) = runs
@@ -507,19 +605,29 @@ def test_assignment_and_recognition_are_plain_counts(monkeypatch):
         else:
             best = max(placed.iterate(i), key=lambda z, s=scores: s[np.arange(len(s)), z[:, 0]].sum())
             right[False] += (best[:, 0] == truth).tolist()
-    assert row["assignment"] == pytest.approx(np.mean(right[False])) and row["recognition"] == pytest.approx(np.mean(right[True]))
+    assert row["assignment"] == pytest.approx(np.mean(right[False])) and row["recognition"] == pytest.approx(
+        np.mean(right[True])
+    )
 
 
 def test_both_searches_on_captions():
-    table = naming.naming_with_each_search(**NEWS, effort=EFFORT, most_items=20, most_faces=2, most_candidates=3)
+    table = naming.naming_with_each_search(
+        **NEWS, effort=EFFORT, most_items=20, most_faces=2, most_candidates=3
+    )
     assert table["inference"].tolist() == ["heap", "exact"]
     assert table["same"].between(0.0, 1.0).all() and table["accuracy"].between(0.0, 1.0).all()
     data, sets, labels = naming.problem(**NEWS, constraints="ABC")
-    small = [i for i in np.flatnonzero(~data.is_test) if sets.bag_sizes[i] <= 2 and sets.n_candidates[i] <= 3][:20]
+    small = [
+        i for i in np.flatnonzero(~data.is_test) if sets.bag_sizes[i] <= 2 and sets.n_candidates[i] <= 3
+    ][:20]
     assert (table["n_items"] == len(small)).all() and 0 < len(small)
     part, test = sets.take(small), sets.rows(np.flatnonzero(data.is_test))
     for row in table.itertuples():
-        model = methods.make("MMS", SOME, 1, EFFORT).set_params(inference=row.inference).fit(data.faces[sets.rows(small)], part)
+        model = (
+            methods.make("MMS", SOME, 1, EFFORT)
+            .set_params(inference=row.inference)
+            .fit(data.faces[sets.rows(small)], part)
+        )
         assert row.accuracy == np.mean(methods.predicted(model, data.faces[test]) == labels[test])
 
 
@@ -529,19 +637,28 @@ def test_what_the_criterion_prefers(monkeypatch):
     monkeypatch.setattr(naming, "make_mms", lambda *a: models.append(real(*a)) or models[-1])
     told = naming.objective_at_truth(**NEWS, C=5.0, n_epochs=4)
     X, sets, labels = naming.training("MMS", **NEWS)
-    for what, model, fitted in zip(("found", "truth"), models, (sets, methods.truth_set(labels, sets)), strict=True):
+    for what, model, fitted in zip(
+        ("found", "truth"), models, (sets, methods.truth_set(labels, sets)), strict=True
+    ):
         again = real(5.0, 1, 4, 10 if what == "found" else 1).fit(X, fitted)
         np.testing.assert_array_equal(again.coef_, model.coef_)
         w, b = model.coef_.astype(float), model.intercept_.astype(float)
         assert told[what] == pytest.approx(objective(w, b, X.astype(float), sets, 5.0), rel=1e-4)
-        assert told[f"assignment_{what}"] == pytest.approx(np.mean(best_labelings(model.decision_function(X), sets)[:, 0] == labels))
+        assert told[f"assignment_{what}"] == pytest.approx(
+            np.mean(best_labelings(model.decision_function(X), sets)[:, 0] == labels)
+        )
     assert told["assignment_truth"] > told["assignment_found"]
 
 
 def test_both_protocols_over_all_seeds(sweep):
-    o = dict(n_items=60, n_names=30, occurrences={"I": 3, "II": 2})
+    o = {"n_items": 60, "n_names": 30, "occurrences": {"I": 3, "II": 2}}
     table = naming.protocols(sweep, o, (4, 5), (0.1, 10.0), EFFORT)
-    wanted = [(p, s, m) for p, ms in (("I", naming.PROTOCOL_I), ("II", naming.PROTOCOL_II)) for s in (4, 5) for m in ms]
+    wanted = [
+        (p, s, m)
+        for p, ms in (("I", naming.PROTOCOL_I), ("II", naming.PROTOCOL_II))
+        for s in (4, 5)
+        for m in ms
+    ]
     assert sorted(table[["protocol", "seed", "method"]].itertuples(index=False, name=None)) == sorted(wanted)
     assert table["recognition"].notna().all()
     supervised = table["method"].map(naming.half_of).isin(methods.SUPERVISED)
@@ -550,8 +667,11 @@ def test_both_protocols_over_all_seeds(sweep):
     at = table.set_index(["protocol", "method", "seed"]).sort_index()
     assert at.loc[("I", "MC-SVM half"), "C"].tolist() == at.loc[("I", "MC-SVM"), "C"].tolist()
     assert at.loc[("II", "MMS positions"), "C"].tolist() == at.loc[("II", "MMS"), "C"].tolist()
-    where = dict(n_items=60, n_names=30, protocol="II", occurrences=2)
-    chosen = {m: naming.naming_parameters(m, 4, **where, grid=(0.1, 10.0), effort=EFFORT) for m in ("MMS", "1vA-SVM")}
+    where = {"n_items": 60, "n_names": 30, "protocol": "II", "occurrences": 2}
+    chosen = {
+        m: naming.naming_parameters(m, 4, **where, grid=(0.1, 10.0), effort=EFFORT)
+        for m in ("MMS", "1vA-SVM")
+    }
     own = naming.naming_run(5, **where, chosen=chosen, effort=EFFORT).set_index("method")
     for method, parameters in chosen.items():
         assert at.loc[("II", method, 5), "C"] == parameters["C"]
@@ -559,19 +679,28 @@ def test_both_protocols_over_all_seeds(sweep):
     columns = itertools.product(("I", "II"), ("assignment", "recognition"))
     for number, (protocol, column) in zip(("5.1", "5.2", "5.3", "5.4"), columns, strict=True):
         ours = naming.as_printed(table, protocol, column)
-        assert set(papers.printed(number)["method"]) <= set(ours["method"]) and ours["accuracy"].between(0, 100).all()
+        assert (
+            set(papers.printed(number)["method"]) <= set(ours["method"])
+            and ours["accuracy"].between(0, 100).all()
+        )
 
 
 def test_means_and_deviations_as_printed():
     mms = [("I", "MMS", a, r, 10.0) for a, r in ((0.5, 0.1), (0.7, 0.2), (0.9, 0.6))]
     rows = [*mms, *[("I", "MC-SVM", np.nan, 0.4, 1.0)] * 3, ("II", "MMS", 0.0, 0.0, 5.0)]
-    table = pd.DataFrame(rows, columns=["protocol", "method", "assignment", "recognition", "C"]).assign(class_weight="")
+    table = pd.DataFrame(rows, columns=["protocol", "method", "assignment", "recognition", "C"]).assign(
+        class_weight=""
+    )
     told = naming.as_printed(table, "I", "assignment")
-    assert told.columns.tolist() == ["method", "accuracy", "sd", "C", "class_weight"] and told["method"].tolist() == ["MMS"]
+    assert told.columns.tolist() == ["method", "accuracy", "sd", "C", "class_weight"] and told[
+        "method"
+    ].tolist() == ["MMS"]
     assert told.iloc[0, 1:4].tolist() == pytest.approx([70.0, 20.0, 10.0])
     told = naming.as_printed(table, "I", "recognition")
     assert told["method"].tolist() == ["MMS", "MC-SVM"]
-    assert told["accuracy"].tolist() == pytest.approx([30.0, 40.0]) and told["sd"].tolist() == pytest.approx([100 * np.sqrt(0.07), 0.0])
+    assert told["accuracy"].tolist() == pytest.approx([30.0, 40.0]) and told["sd"].tolist() == pytest.approx(
+        [100 * np.sqrt(0.07), 0.0]
+    )
     assert naming.as_printed(table, "II", "recognition")["C"].tolist() == [5.0]
 
 
@@ -580,7 +709,9 @@ def test_real_ambiguous_labels(monkeypatch):
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=90)
     X = 5.0 * np.eye(3)[y] + rng.standard_normal((90, 3)) + 7.0
-    sets = CandidateSet([[[k], [(k + 1 + i % 2) % 3]] if i % 3 else [[k]] for i, k in enumerate(y)], n_labels=3)
+    sets = CandidateSet(
+        [[[k], [(k + 1 + i % 2) % 3]] if i % 3 else [[k]] for i, k in enumerate(y)], n_labels=3
+    )
     folds = [(np.arange(60), np.arange(60, 90)), (np.arange(30, 90), np.arange(30))]
     made = types.SimpleNamespace(X=X, y=y, candidates=sets, folds=folds)
     monkeypatch.setattr(naming, "load_original", lambda name: made)
@@ -591,12 +722,17 @@ def test_real_ambiguous_labels(monkeypatch):
         made.X[folds[1][1]] += change
         with monkeypatch.context() as patch:
             models = recorded(patch, naming)
-            runs.append((naming.partial_labels("lost", 1, which, (1.0, 10.0), EFFORT).set_index("method"), models))
+            runs.append(
+                (naming.partial_labels("lost", 1, which, (1.0, 10.0), EFFORT).set_index("method"), models)
+            )
     (table, models), (other, others) = runs
     assert table.index.tolist() == which and table["recognition"].notna().all()
     assert_equal_scores(models, others, rng.random((20, 3)))
     pd.testing.assert_frame_equal(table[["assignment", "C"]], other[["assignment", "C"]])
-    assert np.isnan(table.loc["MC-SVM", "assignment"]) and table.loc[["MMS", "MC-SVM"], "recognition"].min() > 0.9
+    assert (
+        np.isnan(table.loc["MC-SVM", "assignment"])
+        and table.loc[["MMS", "MC-SVM"], "recognition"].min() > 0.9
+    )
     for column, part in (("assignment", folds[1][0]), ("recognition", folds[1][1])):
         mean, variance = moments_of_random(sets.take(part), y[part])
         assert abs(table.loc["RANDOM", column] - mean) <= 4.0 * np.sqrt(variance / naming.DRAWS)
@@ -619,7 +755,11 @@ def test_features_of_faces_and_strokes():
     data, X, parts = poses.table_of(**POSED)
     assert X.dtype == np.float32 and X.shape == (len(data.faces), max(p.stop for p in parts.values()))
     np.testing.assert_allclose(np.linalg.norm(X[:, parts["face"]], axis=1), 1.0, atol=1e-5)
-    np.testing.assert_allclose(cosine(X[:9, parts["face"]], X[9:20, parts["face"]]), cosine(data.faces[:9], data.faces[9:20]), atol=1e-5)
+    np.testing.assert_allclose(
+        cosine(X[:9, parts["face"]], X[9:20, parts["face"]]),
+        cosine(data.faces[:9], data.faces[9:20]),
+        atol=1e-5,
+    )
     found = poses.pose_descriptors(data.poses)
     assert list(parts) == ["face", *found, "pose"]
     train = data.rows(~data.is_test)
@@ -627,7 +767,9 @@ def test_features_of_faces_and_strokes():
     np.testing.assert_allclose(squared(X[:, parts["pose"]], X[:, parts["pose"]]), sum(each), atol=1e-4)
     starts = [0, *(parts[name].stop for name in parts)]
     assert [parts[name].start for name in parts] == starts[:-1]
-    for stroke, *described in zip(data.poses[:6], *(found[k][:6] for k in ("positions", "segments", "directions")), strict=True):
+    for stroke, *described in zip(
+        data.poses[:6], *(found[k][:6] for k in ("positions", "segments", "directions")), strict=True
+    ):
         points = [stroke[2 * k : 2 * k + 2] for k in range(8)]
         segments = [b - a for a, b in itertools.pairwise(points)]
         directions = [s / np.hypot(*s) if np.hypot(*s) > 0 else np.zeros(2) for s in segments]
@@ -646,14 +788,18 @@ def test_mean_distance_against_all_pairs():
     assert poses.mean_distance(unit) == pytest.approx(2.0 * cosine(X, X).mean(), rel=1e-4)
 
 
-@pytest.mark.parametrize("modelled, groups", [("name", ["face"]), ("verb", ["body"]), ("both", ["face", "body"])])
+@pytest.mark.parametrize(
+    "modelled, groups", [("name", ["face"]), ("verb", ["body"]), ("both", ["face", "body"])]
+)
 def test_kernels_of_mms(modelled, groups):
     """A trained model's scores from kernels written out: exp(-d / gamma) of cosine distance for faces, the mean of three for poses."""
     _, X, parts = poses.table_of(**POSED)
     sets, _ = poses.problem_of(**POSED, modelled=modelled)
     inner, width = np.arange(25), 0.4
     rows, new = sets.rows(inner), sets.rows(np.arange(25, 40))
-    model = poses.build("MMS", modelled, {"C": 2.0, "width": width, "components": 0}, parts, 3, EFFORT)(X[rows])
+    model = poses.build("MMS", modelled, {"C": 2.0, "width": width, "components": 0}, parts, 3, EFFORT)(
+        X[rows]
+    )
     assert (model.C, model.random_state, model.n_epochs) == (2.0, 3, 3)
     assert [[name for name, _, _ in group] for group in model.kernels] == [
         ["face"] if g == "face" else ["positions", "segments", "directions"] for g in groups
@@ -664,19 +810,29 @@ def test_kernels_of_mms(modelled, groups):
     for group, own, coef, weight in zip(groups, scores, coefs, weights, strict=True):
         kernels = []
         for name in [group] if group == "face" else ["positions", "segments", "directions"]:
-            distance, A, B = cosine if name == "face" else squared, X[rows][:, parts[name]], X[new][:, parts[name]]
+            distance, A, B = (
+                cosine if name == "face" else squared,
+                X[rows][:, parts[name]],
+                X[new][:, parts[name]],
+            )
             kernels.append(np.exp(-distance(B, A) / (width * distance(A, A).mean())))
         np.testing.assert_allclose(weight, 1.0 / len(kernels))
-        np.testing.assert_allclose(own, (np.mean(kernels, axis=0)[:, model.support_] + 1.0) @ coef, atol=2e-3 * np.abs(own).max())
+        np.testing.assert_allclose(
+            own, (np.mean(kernels, axis=0)[:, model.support_] + 1.0) @ coef, atol=2e-3 * np.abs(own).max()
+        )
 
 
 def test_units_of_dist_and_gmm():
     _, X, parts = poses.table_of(**POSED)
     chosen = {"C": 0.0, "width": 0.25, "components": 7}
-    faces, strokes = (d(X[:, parts[name]], X[:, parts[name]]).mean() for d, name in ((cosine, "face"), (squared, "pose")))
+    faces, strokes = (
+        d(X[:, parts[name]], X[:, parts[name]]).mean() for d, name in ((cosine, "face"), (squared, "pose"))
+    )
     for modelled, metric, gamma in (
-        ("name", ["cosine"], [faces]), ("verb", ["sqeuclidean"], [strokes]), ("both", ["cosine", "sqeuclidean"], [faces, strokes])
-    ):  # fmt: skip
+        ("name", ["cosine"], [faces]),
+        ("verb", ["sqeuclidean"], [strokes]),
+        ("both", ["cosine", "sqeuclidean"], [faces, strokes]),
+    ):
         model = poses.build("DistNaming", modelled, chosen, parts, 0, EFFORT)(X)
         assert model.metric == metric
         np.testing.assert_allclose(model.gamma, 0.25 * np.array(gamma), rtol=1e-3)
@@ -693,7 +849,11 @@ def test_names_and_verbs_count_as_the_candidates_do():
     data, _, _ = poses.table_of(**POSED)
     alone = {m: poses.problem_of(**POSED, modelled=m) for m in ("name", "verb", "both")}
     both, labels = alone["both"]
-    assert both.null == (0, 0) and both.classes[1].tolist()[0] == "null" and set(both.classes[1][1:]) == set(VERBS)
+    assert (
+        both.null == (0, 0)
+        and both.classes[1].tolist()[0] == "null"
+        and set(both.classes[1][1:]) == set(VERBS)
+    )
     for p, modelled in enumerate(("name", "verb")):
         sets, own = alone[modelled]
         assert sets.n_attributes == 1 and own.shape == (len(data.faces), 1)
@@ -703,7 +863,9 @@ def test_names_and_verbs_count_as_the_candidates_do():
     np.testing.assert_array_equal(both.classes[0][labels[named, 0]], data.names[named])
     np.testing.assert_array_equal(both.classes[1][labels[acted, 1]], data.verbs[acted])
     assert not (acted & ~named).any() and named.any() and acted.any()
-    inside = [both.contains(i, labels[both.rows([i])]) for i in range(both.n_bags) if named[both.rows([i])].any()]
+    inside = [
+        both.contains(i, labels[both.rows([i])]) for i in range(both.n_bags) if named[both.rows([i])].any()
+    ]
     assert len(inside) > 50 and all(inside)
 
 
@@ -731,7 +893,9 @@ def test_no_truth_in_names_and_verbs(monkeypatch, method, modelled):
                 patch.setattr(poses, "problem_of", problem)
                 patch.setattr(poses, "table_of", table)
             models = recorded(patch, poses, "build")
-            chosen = poses.pose_parameters(method, modelled, **POSED, widths=(0.5,), grid=(1.0, 10.0), effort=EFFORT)
+            chosen = poses.pose_parameters(
+                method, modelled, **POSED, widths=(0.5,), grid=(1.0, 10.0), effort=EFFORT
+            )
             told = poses.pose_run(method, modelled, **POSED, chosen=SOME, effort=EFFORT)
             runs.append((chosen, models, told))
     (chosen, models, told), (other_chosen, others, other_told) = runs
@@ -752,7 +916,9 @@ def test_shares_of_right_names_and_verbs(monkeypatch):
         rows = sets.rows([i])
         scores, truth = models[0].decision_function(X[rows]), labels[rows]
         at = np.arange(len(rows))
-        best = max(sets.iterate(i), key=lambda z, s=scores, a=at: s[0][a, z[:, 0]].sum() + s[1][a, z[:, 1]].sum())
+        best = max(
+            sets.iterate(i), key=lambda z, s=scores, a=at: s[0][a, z[:, 0]].sum() + s[1][a, z[:, 1]].sum()
+        )
         (captioned if data.is_test[i] else own).extend(best == truth)
         if data.is_test[i]:
             alone.extend(np.stack([s.argmax(axis=1) for s in scores], axis=1) == truth)
@@ -771,14 +937,25 @@ def test_shares_of_right_names_and_verbs(monkeypatch):
 
 def test_all_models_are_there(sweep, monkeypatch):
     monkeypatch.setattr(poses, "DIST_WIDTHS", (0.1, 0.5))
-    o = dict(n_items=110, n_test=25, n_names=30, widths=(0.5,), C=(1.0, 10.0))
+    o = {"n_items": 110, "n_test": 25, "n_names": 30, "widths": (0.5,), "C": (1.0, 10.0)}
     table = poses.all_models(sweep, o, (3, 4), EFFORT)
-    cases = [("GMMNaming", "name"), *itertools.product(("DistNaming", "MMS"), ("name", "verb", "both")), ("RANDOM", "both")]
-    wanted = [(m, a, p, s) for m, a in cases for p in (("name", "verb") if a == "both" else (a,)) for s in (3, 4)]
-    assert sorted(table[["method", "modelled", "attribute", "seed"]].itertuples(index=False, name=None)) == sorted(wanted)
+    cases = [
+        ("GMMNaming", "name"),
+        *itertools.product(("DistNaming", "MMS"), ("name", "verb", "both")),
+        ("RANDOM", "both"),
+    ]
+    wanted = [
+        (m, a, p, s) for m, a in cases for p in (("name", "verb") if a == "both" else (a,)) for s in (3, 4)
+    ]
+    assert sorted(
+        table[["method", "modelled", "attribute", "seed"]].itertuples(index=False, name=None)
+    ) == sorted(wanted)
     assert table[["assignment", "with_caption"]].notna().all(axis=None)
     np.testing.assert_array_equal(table["recognition"].isna(), table["method"] == "RANDOM")
-    assert table.loc[table["method"] == "MMS", "C"].isin([1.0, 10.0]).all() and (table.loc[table["method"] == "MMS", "width"] == 0.5).all()
+    assert (
+        table.loc[table["method"] == "MMS", "C"].isin([1.0, 10.0]).all()
+        and (table.loc[table["method"] == "MMS", "width"] == 0.5).all()
+    )
     assert table.loc[table["method"] == "DistNaming", "width"].isin([0.1, 0.5]).all()
     assert (table.loc[table["method"] == "GMMNaming", "components"] >= 10).all() and "chosen" not in table
     # chosen once, with the first seed
@@ -796,7 +973,12 @@ def test_tables_of_the_thesis():
         "5.3": "RANDOM 37.0 0.0, MMS 85.3 0.7, RANDOM positions 70.8 0.0, MMS positions 89.1 0.7",
         "5.4": "RANDOM 39.5 0.0, 1vA-SVM 82.2 0.2, MC-SVM 87.3 0.1, MMS 83.5 0.4, MMS positions 84.9 0.5",
     }
-    protocol = {"5.1": naming.PROTOCOL_I, "5.2": naming.PROTOCOL_I, "5.3": naming.PROTOCOL_II, "5.4": naming.PROTOCOL_II}
+    protocol = {
+        "5.1": naming.PROTOCOL_I,
+        "5.2": naming.PROTOCOL_I,
+        "5.3": naming.PROTOCOL_II,
+        "5.4": naming.PROTOCOL_II,
+    }
     for number, text in print_.items():
         rows = [row.rsplit(" ", 2) for row in text.split(", ")]
         table = papers.printed(number)

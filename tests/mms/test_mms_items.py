@@ -52,8 +52,12 @@ def assert_printable(fig, composed=True):
     for text in texts(fig):
         assert text.get_fontsize() >= 5.9
         box = text.get_window_extent()
-        assert page.x0 <= box.x0 and box.x1 <= page.x1 + 1 and page.y0 <= box.y0 and box.y1 <= page.y1, text.get_text()
-        boxes.append((box.x0, box.x1, box.y0 + 0.15 * box.height, box.y1 - 0.15 * box.height, text.get_text()))
+        assert page.x0 <= box.x0 and box.x1 <= page.x1 + 1 and page.y0 <= box.y0 and box.y1 <= page.y1, (
+            text.get_text()
+        )
+        boxes.append(
+            (box.x0, box.x1, box.y0 + 0.15 * box.height, box.y1 - 0.15 * box.height, text.get_text())
+        )
     for a, b in itertools.combinations(boxes, 2):
         apart = min(a[1], b[1]) - max(a[0], b[0]) <= 1.0 or min(a[3], b[3]) - max(a[2], b[2]) <= 1.0
         assert apart, (a[-1], b[-1])
@@ -72,7 +76,10 @@ def columns(fig, n_rows):
 
 
 def test_figures_can_be_printed(news, poses):
-    two, one = mms_items.pick(poses, n_faces=2, n_pairs=2), mms_items.pick(poses, n_faces=1, n_names=2, n_pairs=1)
+    two, one = (
+        mms_items.pick(poses, n_faces=2, n_pairs=2),
+        mms_items.pick(poses, n_faces=1, n_names=2, n_pairs=1),
+    )
     assert_printable(mms_items.items(poses, [two, one]))
     assert_printable(mms_items.items(poses, [one, two, mms_items.pick(poses, n_faces=3)], notation=1))
     assert_printable(mms_items.items(news, [mms_items.pick(news, n_faces=3, n_names=3)], notation=None))
@@ -87,7 +94,9 @@ def test_items_of_all_sizes_can_be_printed(news, poses):
             assert_printable(mms_items.item_with_candidates(data, number))
         assert_printable(mms_items.items(data, crowded))
     for n_faces in (2, 3):
-        assert_printable(mms_items.spatial_indicators(news, mms_items.pick(news, indicators=True, n_faces=n_faces)))
+        assert_printable(
+            mms_items.spatial_indicators(news, mms_items.pick(news, indicators=True, n_faces=n_faces))
+        )
 
 
 def test_a_caption_is_whole_and_its_known_words_are_bold(poses):
@@ -105,16 +114,26 @@ def test_a_caption_is_whole_and_its_known_words_are_bold(poses):
     found = mentions(caption, poses.vocabulary)
     assert bold == "".join(caption[m.start : m.end] for m in found).replace(" ", "")
     slanted = "".join(t.get_text() for t in shown[start:k] if t.get_fontstyle() == "italic")
-    assert slanted and slanted == "".join(caption[m.start : m.end] for m in found if m.kind == "verb").replace(" ", "")
+    assert slanted and slanted == "".join(
+        caption[m.start : m.end] for m in found if m.kind == "verb"
+    ).replace(" ", "")
 
 
 def test_a_verb_has_the_colour_of_who_does_it(poses):
     number = mms_items.pick(poses, n_faces=2, n_pairs=2)
     found = mentions(poses.captions[number], poses.vocabulary)
-    colors = {t.get_text(): t.get_color() for t in texts(mms_items.items(poses, [number], notation=None)) if t.get_fontweight() == "bold"}
+    colors = {
+        t.get_text(): t.get_color()
+        for t in texts(mms_items.items(poses, [number], notation=None))
+        if t.get_fontweight() == "bold"
+    }
     color = {m.label: colors[poses.captions[number][m.start : m.end].split()[0]] for m in found}
     verbs = [m for m in found if m.kind == "verb"]
-    assert len(verbs) == 2 and all(color[m.label] == color[m.subjects[0]] for m in verbs) and len({*color.values()}) == 2
+    assert (
+        len(verbs) == 2
+        and all(color[m.label] == color[m.subjects[0]] for m in verbs)
+        and len({*color.values()}) == 2
+    )
 
 
 # --------------------------------------------------------------------------- the matrix
@@ -122,14 +141,18 @@ def test_a_verb_has_the_colour_of_who_does_it(poses):
 
 def test_the_thesis_sets_are_those_of_its_captions():
     for printed in mms_items.THESIS:
-        item = candidates_from_caption(printed.caption, printed.regions, printed.vocabulary, attributes=printed.attributes)
+        item = candidates_from_caption(
+            printed.caption, printed.regions, printed.vocabulary, attributes=printed.attributes
+        )
         assert item.candidates.tolist() == np.array(printed.candidates).tolist() and item.note == ""
 
 
 def test_the_matrix_of_figure_5_4_as_printed():
     a, b, o = r"$\mathbf{n}_{a}$", r"$\mathbf{n}_{b}$", "\N{WHITE CIRCLE}"
     fig, ax = plt.subplots()
-    mms_items.candidate_matrix(ax, [[1, 2], [1, 0], [0, 2], [2, 1], [0, 1], [2, 0]], ["null", "Barack Obama", "Michelle Obama"])
+    mms_items.candidate_matrix(
+        ax, [[1, 2], [1, 0], [0, 2], [2, 1], [0, 1], [2, 0]], ["null", "Barack Obama", "Michelle Obama"]
+    )
     assert columns(fig, 2) == [[a, b], [a, o], [o, b], [b, a], [o, a], [b, o]]
     assert {"Barack Obama", "Michelle Obama", "null"} <= {t.get_text() for t in texts(fig)}
 
@@ -144,7 +167,9 @@ def test_letters_follow_the_words_given_and_a_shared_verb_has_one_symbol():
 
 def test_the_true_vector_is_framed_and_shown_though_it_comes_late(news):
     number = mms_items.pick(news, n_faces=3, n_names=3)
-    candidates = candidates_from_caption(news.captions[number], news.regions[number], news.vocabulary).candidates
+    candidates = candidates_from_caption(
+        news.captions[number], news.regions[number], news.vocabulary
+    ).candidates
     assert len(candidates) == 33
     for true in (3, 32):
         fig, ax = plt.subplots()
@@ -164,8 +189,13 @@ def test_the_frame_of_an_item_is_around_its_truth(news):
         for symbol, name in itertools.pairwise(shown):
             if symbol.get_text().startswith(r"$\mathbf{n}") and symbol.get_ha() == "left":
                 spelled[symbol.get_text()] = re.sub(r" \(.*\)$", "", name.get_text())  # without its place
-        framed = sorted((t for t in shown if at(t)[0] == arrow and t.get_text() in {*spelled, "\N{WHITE CIRCLE}"}), key=lambda t: at(t)[1])
-        assert [spelled.get(t.get_text(), "null") for t in framed] == news.truth()[news.rows([number])].tolist()
+        framed = sorted(
+            (t for t in shown if at(t)[0] == arrow and t.get_text() in {*spelled, "\N{WHITE CIRCLE}"}),
+            key=lambda t: at(t)[1],
+        )
+        assert [spelled.get(t.get_text(), "null") for t in framed] == news.truth()[
+            news.rows([number])
+        ].tolist()
 
 
 def test_a_matching_is_shown_as_its_first_candidates():
@@ -173,10 +203,14 @@ def test_a_matching_is_shown_as_its_first_candidates():
     names = ["null", *"ABCDEFGH"]
     whole = CandidateSet([matching], classes=[names], null=(0,))
     fig, ax = plt.subplots()
-    mms_items.candidate_matrix(ax, matching, names, most=4, words=[(k,) for k in range(1, 9)], true=[0] * 7 + [1])
+    mms_items.candidate_matrix(
+        ax, matching, names, most=4, words=[(k,) for k in range(1, 9)], true=[0] * 7 + [1]
+    )
     assert f"5 of {whole.n_candidates[0]:,} candidates" in words(fig)
     letter = ["\N{WHITE CIRCLE}", *(rf"$\mathbf{{n}}_{{{c}}}$" for c in "abcdefgh")]
-    assert columns(fig, 8) == [[letter[k] for k in z[:, 0]] for z in [*whole.iterate(0, 0, 4), np.array([[0]] * 7 + [[1]])]]
+    assert columns(fig, 8) == [
+        [letter[k] for k in z[:, 0]] for z in [*whole.iterate(0, 0, 4), np.array([[0]] * 7 + [[1]])]
+    ]
 
 
 def test_its_size_is_enough_for_the_matrix(news):
@@ -187,19 +221,27 @@ def test_its_size_is_enough_for_the_matrix(news):
         fig.draw_without_rendering()
         for text in texts(fig):
             box = text.get_window_extent()
-            assert box.x0 >= -1 and box.x1 <= fig.bbox.x1 + 1 and box.y0 >= -1 and box.y1 <= fig.bbox.y1 + 1, text.get_text()
+            assert (
+                box.x0 >= -1 and box.x1 <= fig.bbox.x1 + 1 and box.y0 >= -1 and box.y1 <= fig.bbox.y1 + 1
+            ), text.get_text()
 
 
 def test_indicators_strike_out_what_they_rule_out(news):
     number = mms_items.pick(news, n_faces=2, n_names=2, indicators=True)
     fig = mms_items.spatial_indicators(news, number)
     item = news.captions[number], news.regions[number], news.vocabulary
-    free, kept = (candidates_from_caption(*item, constraints=constraints).candidates for constraints in ("ABC", "ABCD"))
+    free, kept = (
+        candidates_from_caption(*item, constraints=constraints).candidates for constraints in ("ABC", "ABCD")
+    )
     assert len(kept) < len(free) == 6
-    assert f"without [D]: 6 candidates; [D] strikes out {6 - len(kept)}" in words(fig) and f"with [D]: {len(kept)} candidate" in words(fig)
+    assert f"without [D]: 6 candidates; [D] strikes out {6 - len(kept)}" in words(
+        fig
+    ) and f"with [D]: {len(kept)} candidate" in words(fig)
     headers = [t for t in texts(fig) if t.get_text().startswith(r"$\mathbf{Z}_")]
     line = min(at(t)[1] for t in headers)
-    grey = [t.get_color() == mms_items.PALE for t in sorted(headers, key=lambda t: at(t)[0]) if at(t)[1] == line]
+    grey = [
+        t.get_color() == mms_items.PALE for t in sorted(headers, key=lambda t: at(t)[0]) if at(t)[1] == line
+    ]
     assert grey == [z.tolist() not in kept.tolist() for z in free]
 
 
@@ -208,18 +250,27 @@ def test_indicators_strike_out_what_they_rule_out(news):
 
 def test_picked_items_are_as_asked_and_always_the_same(news, poses):
     for number in mms_items.pick(news, n_faces=2, n_names=3, count=4):
-        assert news.bag_sizes[number] == 2 and len({m.label for m in mentions(news.captions[number], news.vocabulary)}) == 3
+        assert (
+            news.bag_sizes[number] == 2
+            and len({m.label for m in mentions(news.captions[number], news.vocabulary)}) == 3
+        )
     assert not news.has_position[mms_items.pick(news, n_faces=2, indicators=False)]
     assert news.has_position[mms_items.pick(news, indicators=True)]
     number = mms_items.pick(poses, n_faces=2, n_pairs=2)
-    item = candidates_from_caption(poses.captions[number], poses.regions[number], poses.vocabulary, attributes=("name", "verb"))
-    assert len(item.words) == 2 == len({verb for _, verb in item.words}) and all(verb for _, verb in item.words)
+    item = candidates_from_caption(
+        poses.captions[number], poses.regions[number], poses.vocabulary, attributes=("name", "verb")
+    )
+    assert len(item.words) == 2 == len({verb for _, verb in item.words}) and all(
+        verb for _, verb in item.words
+    )
     assert mms_items.pick(make_captioned(600, kind="poses", random_state=0), n_faces=2, n_pairs=2) == number
     assert mms_items.pick(news, n_faces=2, count=3)[0] == mms_items.pick(news, n_faces=2)
 
 
 def test_errors(news, poses):
-    with pytest.raises(ValueError, match="n_faces=2, n_names=9 must be met by 1 item of the data, got 0 of 600"):
+    with pytest.raises(
+        ValueError, match="n_faces=2, n_names=9 must be met by 1 item of the data, got 0 of 600"
+    ):
         mms_items.pick(news, n_faces=2, n_names=9)
     with pytest.raises(ValueError, match="n_pairs must be None for data without poses"):
         mms_items.pick(news, n_pairs=1)
@@ -236,8 +287,12 @@ def test_errors(news, poses):
     with pytest.raises(ValueError, match="spatial indicators rule out a candidate"):
         mms_items.spatial_indicators(news, mms_items.pick(news, n_faces=2, indicators=False))
     _, ax = plt.subplots()
-    wrongs = {"candidates must be integers of shape": [1, 2], "candidates must hold labels 0 to": [[1, 3]], "hold labels": [[-1, 1]],
-              "names must hold a list": [[[1, 1]]]}  # fmt: skip
+    wrongs = {
+        "candidates must be integers of shape": [1, 2],
+        "candidates must hold labels 0 to": [[1, 3]],
+        "hold labels": [[-1, 1]],
+        "names must hold a list": [[[1, 1]]],
+    }
     for message, wrong in wrongs.items():
         with pytest.raises(ValueError, match=message):
             mms_items.candidate_matrix(ax, wrong, ["null", "A", "B"])

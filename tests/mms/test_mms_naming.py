@@ -17,9 +17,9 @@ from sklearn.naive_bayes import GaussianNB
 from cuelearn.mms.candidates import CandidateSet, Matching
 from cuelearn.mms.naming import DistNaming, GMMNaming, calibrate
 
-PLAIN = dict(n_components_pca=None)
+PLAIN = {"n_components_pca": None}
 BOTH = [GMMNaming(n_components_pca=None), DistNaming(metric="sqeuclidean")]
-names = dict(ids=["GMM", "DIST"])
+names = {"ids": ["GMM", "DIST"]}
 
 
 def problem(seed, n_labels=(4,), n_bags=12, d=3, **kwargs):
@@ -42,16 +42,26 @@ def naming_problem(seed, n_bags=150, n_names=8, n_verbs=4, d=10, noise=0.7, stra
         for name in people:
             verb = int(rng.integers(1, n_verbs + 1)) if name else 0
             face = faces[name] if name else rng.normal(size=d)
-            X.append(np.concatenate([face + noise * rng.normal(size=d), poses[verb] + noise * rng.normal(size=6)]))
+            X.append(
+                np.concatenate([face + noise * rng.normal(size=d), poses[verb] + noise * rng.normal(size=6)])
+            )
             truth.append((name, verb))
             if name:
                 words.append((name, verb))
         absent = int(rng.integers(1, n_names + 1))
         if absent not in people:
             words.append((absent, int(rng.integers(1, n_verbs + 1))))
-        bag = twins.matching_bag(words, np.ones((len(people), len(words) + 1), dtype=bool), (0, 0)) if words else []
+        bag = (
+            twins.matching_bag(words, np.ones((len(people), len(words) + 1), dtype=bool), (0, 0))
+            if words
+            else []
+        )
         bags.append(bag or [((0, 0),) * len(people)])
-    return np.array(X), np.array(truth), CandidateSet(twins.arrays(bags), n_labels=(n_names + 1, n_verbs + 1), null=0)
+    return (
+        np.array(X),
+        np.array(truth),
+        CandidateSet(twins.arrays(bags), n_labels=(n_names + 1, n_verbs + 1), null=0),
+    )
 
 
 COLUMNS = [slice(0, 10), slice(10, None)]
@@ -66,7 +76,8 @@ def share(model, truth):
 
 @pytest.mark.parametrize("hard", [False, True])
 @pytest.mark.parametrize(
-    "covariance, per_label", [("tied", False), ("diagonal", False), ("spherical", False), ("diagonal", True), ("spherical", True)]
+    "covariance, per_label",
+    [("tied", False), ("diagonal", False), ("spherical", False), ("diagonal", True), ("spherical", True)],
 )
 def test_gmm_is_em_by_loops(covariance, per_label, hard):
     for seed, n_labels in ((0, (4,)), (1, (3, 4))):
@@ -74,21 +85,40 @@ def test_gmm_is_em_by_loops(covariance, per_label, hard):
         columns = [slice(0, 2), [1, 2, 3]][: len(n_labels)]
         Xs = [X[:, c] for c in columns]
         model = GMMNaming(
-            covariance=covariance, per_label=per_label, assignment="hard" if hard else "soft", regularization=0.7, columns=columns,
-            max_iter=4, tol=0.0, **PLAIN,
-        ).fit(X, candidates)  # fmt: skip
+            covariance=covariance,
+            per_label=per_label,
+            assignment="hard" if hard else "soft",
+            regularization=0.7,
+            columns=columns,
+            max_iter=4,
+            tol=0.0,
+            **PLAIN,
+        ).fit(X, candidates)
         means, covariances, shares, log_p, history = twins.gmm_em(
-            Xs, bags, n_labels, covariance=covariance, per_label=per_label, strength=0.7, n_iter=model.n_iter_, hard=hard
+            Xs,
+            bags,
+            n_labels,
+            covariance=covariance,
+            per_label=per_label,
+            strength=0.7,
+            n_iter=model.n_iter_,
+            hard=hard,
         )
-        np.testing.assert_allclose(model.history_[["log_likelihood", "objective"]], history, rtol=1e-9, atol=1e-8)
+        np.testing.assert_allclose(
+            model.history_[["log_likelihood", "objective"]], history, rtol=1e-9, atol=1e-8
+        )
         given = [model.responsibilities_] if len(n_labels) == 1 else model.responsibilities_
         for p in range(len(n_labels)):
             np.testing.assert_allclose(given[p], shares[p], atol=1e-8)
             np.testing.assert_allclose(model.means_[p], means[p], atol=1e-8)
             matrices = model.covariances_[p]
             matrices = matrices if covariance == "tied" else np.stack([np.diag(v) for v in matrices])
-            np.testing.assert_allclose(matrices, covariances[p] if per_label else covariances[p][:1], atol=1e-8)
-        np.testing.assert_array_equal(np.reshape(model.assignment_, (len(X), -1)), twins.best_candidates(bags, None, log_p))
+            np.testing.assert_allclose(
+                matrices, covariances[p] if per_label else covariances[p][:1], atol=1e-8
+            )
+        np.testing.assert_array_equal(
+            np.reshape(model.assignment_, (len(X), -1)), twins.best_candidates(bags, None, log_p)
+        )
 
 
 @pytest.mark.parametrize("hard", [False, True])
@@ -101,22 +131,39 @@ def test_dist_is_generalised_em_by_loops(appearance, null_model, hard):
         columns = [slice(0, 2), [1, 2, 3]][: len(n_labels)]
         Ds = [twins.distances(metric, X[:, c], X[:, c]) for metric, c in zip(metrics, columns, strict=True)]
         model = DistNaming(
-            metric=metrics, gamma=gammas, appearance=appearance, null_model=null_model, assignment="hard" if hard else "soft",
-            columns=columns, max_iter=4, tol=0.0,
-        ).fit(X, candidates)  # fmt: skip
-        numbers = [twins.gamma_by_rule(D, g) if isinstance(g, str) else g for D, g in zip(Ds, gammas, strict=True)]
+            metric=metrics,
+            gamma=gammas,
+            appearance=appearance,
+            null_model=null_model,
+            assignment="hard" if hard else "soft",
+            columns=columns,
+            max_iter=4,
+            tol=0.0,
+        ).fit(X, candidates)
+        numbers = [
+            twins.gamma_by_rule(D, g) if isinstance(g, str) else g for D, g in zip(Ds, gammas, strict=True)
+        ]
         np.testing.assert_allclose(model.gamma_, numbers, rtol=1e-10)
         W, shares, scores, history, shortened = twins.dist_em(
-            Ds, bags, n_labels, gammas=numbers, nulls=(0,) * len(n_labels), appearance=appearance, null_model=null_model,
-            n_iter=model.n_iter_, hard=hard,
-        )  # fmt: skip
+            Ds,
+            bags,
+            n_labels,
+            gammas=numbers,
+            nulls=(0,) * len(n_labels),
+            appearance=appearance,
+            null_model=null_model,
+            n_iter=model.n_iter_,
+            hard=hard,
+        )
         assert shortened > 0  # or the shortening of steps would go unseen
         np.testing.assert_allclose(model.history_["log_likelihood"], history, rtol=1e-9, atol=1e-8)
         given = [model.responsibilities_] if len(n_labels) == 1 else model.responsibilities_
         for p in range(len(n_labels)):
             np.testing.assert_allclose(given[p], shares[p], atol=1e-8)
             np.testing.assert_allclose(model.exemplar_weights_[p].toarray().T, W[p], atol=1e-8)
-        np.testing.assert_array_equal(np.reshape(model.assignment_, (len(X), -1)), twins.best_candidates(bags, None, scores))
+        np.testing.assert_array_equal(
+            np.reshape(model.assignment_, (len(X), -1)), twins.best_candidates(bags, None, scores)
+        )
 
 
 @pytest.mark.parametrize("null_model", ["background", "constant"])
@@ -124,13 +171,25 @@ def test_dist_is_generalised_em_by_loops(appearance, null_model, hard):
 def test_dist_scores_new_instances_by_all_exemplars(appearance, null_model):
     _, candidates, X = problem(3, (4,))
     new = np.random.default_rng(4).normal(size=(7, 3))
-    model = DistNaming(metric="sqeuclidean", appearance=appearance, null_model=null_model, calibrated=False).fit(X, candidates)
-    D, gamma, W = twins.distances("sqeuclidean", X, X), model.gamma_[0], model.exemplar_weights_[0].toarray().T
+    model = DistNaming(
+        metric="sqeuclidean", appearance=appearance, null_model=null_model, calibrated=False
+    ).fit(X, candidates)
+    D, gamma, W = (
+        twins.distances("sqeuclidean", X, X),
+        model.gamma_[0],
+        model.exemplar_weights_[0].toarray().T,
+    )
     here = twins.distances("sqeuclidean", new, X)
     constant = twins.null_scores(D, gamma, appearance, null_model)[1]
-    levels = [twins.null_score(row, gamma, appearance) if null_model == "background" else constant for row in here]
-    joint = twins.exemplar_scores(here, W, gamma, appearance, 0, levels, own=False) + np.log(model.label_weights_)
-    np.testing.assert_allclose(model.decision_function(new), joint - logsumexp(joint, axis=1, keepdims=True), atol=1e-9)
+    levels = [
+        twins.null_score(row, gamma, appearance) if null_model == "background" else constant for row in here
+    ]
+    joint = twins.exemplar_scores(here, W, gamma, appearance, 0, levels, own=False) + np.log(
+        model.label_weights_
+    )
+    np.testing.assert_allclose(
+        model.decision_function(new), joint - logsumexp(joint, axis=1, keepdims=True), atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("model", [clone(m).set_params(max_iter=3, tol=0.0) for m in BOTH], **names)
@@ -143,14 +202,30 @@ def test_priors_of_candidates(model):
     model = clone(model).fit(X, CandidateSet(twins.arrays(bags), n_labels=4, null=0, priors=weights))
     if isinstance(model, GMMNaming):
         _, _, shares, _, history = twins.gmm_em(
-            [X], bags, (4,), covariance="tied", per_label=False, strength=1.0, n_iter=model.n_iter_, hard=False, weights=weights
+            [X],
+            bags,
+            (4,),
+            covariance="tied",
+            per_label=False,
+            strength=1.0,
+            n_iter=model.n_iter_,
+            hard=False,
+            weights=weights,
         )
         history = history[:, 0]
     else:
         _, shares, _, history, _ = twins.dist_em(
-            [twins.distances("sqeuclidean", X, X)], bags, (4,), gammas=model.gamma_, nulls=[0], appearance="kernel",
-            null_model="background", n_iter=model.n_iter_, hard=False, weights=weights,
-        )  # fmt: skip
+            [twins.distances("sqeuclidean", X, X)],
+            bags,
+            (4,),
+            gammas=model.gamma_,
+            nulls=[0],
+            appearance="kernel",
+            null_model="background",
+            n_iter=model.n_iter_,
+            hard=False,
+            weights=weights,
+        )
     np.testing.assert_allclose(model.history_["log_likelihood"], history, rtol=1e-9)
     np.testing.assert_allclose(model.responsibilities_, shares[0], atol=1e-8)
     uniform = clone(model).fit(X, CandidateSet(twins.arrays(bags), n_labels=4, null=0))
@@ -179,7 +254,10 @@ def test_a_matching_counts_as_its_list(model, assignment):
     X = rng.normal(size=(n, 5))
     long = CandidateSet(twins.arrays(listed), n_labels=(6, 4), null=0)
     short = CandidateSet(kept, n_labels=(6, 4), null=0, max_listed=1)
-    fits = [clone(model).set_params(assignment=assignment, columns=[slice(0, 3), slice(2, 5)]).fit(X, c) for c in (long, short)]
+    fits = [
+        clone(model).set_params(assignment=assignment, columns=[slice(0, 3), slice(2, 5)]).fit(X, c)
+        for c in (long, short)
+    ]
     np.testing.assert_allclose(fits[0].history_["objective"], fits[1].history_["objective"], rtol=1e-10)
     for p in range(2):
         np.testing.assert_allclose(fits[0].responsibilities_[p], fits[1].responsibilities_[p], atol=1e-9)
@@ -218,17 +296,23 @@ def test_a_matching_of_millions():
 @pytest.mark.parametrize(
     "model",
     [
-        GMMNaming(**PLAIN), GMMNaming(covariance="diagonal", per_label=True, regularization=0.05, **PLAIN),
-        GMMNaming(covariance="spherical", per_label=True, **PLAIN), GMMNaming(covariance="spherical", n_components_pca=2),
-        DistNaming(metric="sqeuclidean"), DistNaming(gamma=0.02), DistNaming(appearance="mean", gamma="mean", null_model="constant"),
+        GMMNaming(**PLAIN),
+        GMMNaming(covariance="diagonal", per_label=True, regularization=0.05, **PLAIN),
+        GMMNaming(covariance="spherical", per_label=True, **PLAIN),
+        GMMNaming(covariance="spherical", n_components_pca=2),
+        DistNaming(metric="sqeuclidean"),
+        DistNaming(gamma=0.02),
+        DistNaming(appearance="mean", gamma="mean", null_model="constant"),
         DistNaming(appearance="mean"),
     ],
-)  # fmt: skip
+)
 def test_the_objective_never_falls(model, assignment):
     risen = 0.0
     for seed in range(15):
         _, candidates, X = problem(seed, (4, 3), n_bags=25, d=4, most=4, n_candidates=8)
-        history = clone(model).set_params(assignment=assignment, tol=0.0, max_iter=60).fit(X, candidates).history_
+        history = (
+            clone(model).set_params(assignment=assignment, tol=0.0, max_iter=60).fit(X, candidates).history_
+        )
         assert list(history.columns) == ["iteration", "log_likelihood", "objective", "seconds"]
         rises = np.diff(history["objective"])
         assert np.all(rises >= -1e-9 * np.abs(history["objective"].iloc[:-1]))
@@ -287,9 +371,15 @@ def test_gmm_with_one_candidate_is_discriminant_analysis():
     np.testing.assert_allclose(model.decision_function(new), wanted.predict_log_proba(new), atol=1e-6)
     equal = wanted.predict_log_proba(new) - np.log(wanted.priors_)
     uniform = GMMNaming(label_prior="uniform", **tiny).fit(X, known)
-    np.testing.assert_allclose(uniform.decision_function(new), equal - logsumexp(equal, axis=1, keepdims=True), atol=1e-6)
+    np.testing.assert_allclose(
+        uniform.decision_function(new), equal - logsumexp(equal, axis=1, keepdims=True), atol=1e-6
+    )
     bayes = GMMNaming(covariance="diagonal", per_label=True, **tiny).fit(X, known)
-    np.testing.assert_allclose(bayes.decision_function(new), GaussianNB(var_smoothing=0.0).fit(X, y).predict_log_proba(new), atol=1e-6)
+    np.testing.assert_allclose(
+        bayes.decision_function(new),
+        GaussianNB(var_smoothing=0.0).fit(X, y).predict_log_proba(new),
+        atol=1e-6,
+    )
     np.testing.assert_array_equal(bayes.responsibilities_, np.eye(3)[y])
 
 
@@ -300,14 +390,18 @@ def test_dist_with_one_candidate_is_a_kernel_density_of_each_label():
     known = CandidateSet.from_labels(y, n_labels=4, null=0)
     model = DistNaming(metric="sqeuclidean", gamma=2.0, calibrated=False).fit(X, known)
     D = ((new[:, None] - X) ** 2).sum(axis=2)
-    density = np.stack([np.exp(-D[:, y == k] / 2.0).mean(axis=1) * np.mean(y == k) for k in (1, 2, 3)], axis=1)
+    density = np.stack(
+        [np.exp(-D[:, y == k] / 2.0).mean(axis=1) * np.mean(y == k) for k in (1, 2, 3)], axis=1
+    )
     found = model.decision_function(new)
     np.testing.assert_allclose(found[:, 1:], np.log(density / density.sum(axis=1, keepdims=True)), atol=1e-9)
     assert np.all(found[:, 0] == -np.inf)  # nobody is null
     np.testing.assert_array_equal(model.predict(new), 1 + density.argmax(axis=1))
     equal = DistNaming(metric="sqeuclidean", gamma=2.0, calibrated=False, label_prior="uniform").fit(X, known)
     density /= [0.32, 0.48, 0.2]
-    np.testing.assert_allclose(equal.decision_function(new)[:, 1:], np.log(density / density.sum(axis=1, keepdims=True)), atol=1e-9)
+    np.testing.assert_allclose(
+        equal.decision_function(new)[:, 1:], np.log(density / density.sum(axis=1, keepdims=True)), atol=1e-9
+    )
 
 
 # ------------------------------------------------------------------ ambiguity resolved
@@ -316,10 +410,13 @@ def test_dist_with_one_candidate_is_a_kernel_density_of_each_label():
 @pytest.mark.parametrize(
     "model",
     [
-        *BOTH, GMMNaming(assignment="hard"), DistNaming(), DistNaming(appearance="mean"),
+        *BOTH,
+        GMMNaming(assignment="hard"),
+        DistNaming(),
+        DistNaming(appearance="mean"),
         DistNaming(assignment="hard", null_model="constant"),
     ],
-)  # fmt: skip
+)
 def test_easy_captions_are_resolved(model):
     for seed in (0, 1):
         X, truth, candidates = naming_problem(seed)
@@ -328,7 +425,10 @@ def test_easy_captions_are_resolved(model):
         fitted = clone(model).set_params(columns=COLUMNS).fit(X, candidates)
         assert share(fitted, truth) > 0.9
         # later rounds do better than the first
-        assert share(fitted, truth) >= share(clone(fitted).set_params(max_iter=1).fit(X, candidates), truth) - 0.02
+        assert (
+            share(fitted, truth)
+            >= share(clone(fitted).set_params(max_iter=1).fit(X, candidates), truth) - 0.02
+        )
 
 
 @pytest.mark.parametrize("model", [GMMNaming(), DistNaming()], **names)
@@ -376,7 +476,10 @@ def test_one_attribute_is_single_mode():
     for model in (GMMNaming(), DistNaming(metric="sqeuclidean")):
         joint = clone(model).set_params(columns=COLUMNS).fit(X, candidates)
         single = clone(model).set_params(columns=COLUMNS[0]).fit(X, candidates.attribute(0))
-        assert np.mean(joint.assignment_[:, 0] == truth[:, 0]) > np.mean(single.assignment_ == truth[:, 0]) + 0.02
+        assert (
+            np.mean(joint.assignment_[:, 0] == truth[:, 0])
+            > np.mean(single.assignment_ == truth[:, 0]) + 0.02
+        )
 
 
 def test_calibration_fits_the_responsibilities():
@@ -394,12 +497,17 @@ def test_calibration_fits_the_responsibilities():
         model = DistNaming(metric="sqeuclidean", appearance=appearance).fit(Y, few)
         D = twins.distances("sqeuclidean", Y, Y)
         levels = twins.null_scores(D, model.gamma_[0], appearance, "background")[0]
-        table = twins.exemplar_scores(D, model.exemplar_weights_[0].toarray().T, model.gamma_[0], appearance, 0, levels)
+        table = twins.exemplar_scores(
+            D, model.exemplar_weights_[0].toarray().T, model.gamma_[0], appearance, 0, levels
+        )
         wanted = calibrate(table, model.responsibilities_, np.log(model.label_weights_), 0)
         np.testing.assert_allclose(model.calibration_[0], wanted, rtol=1e-6)
     X, truth, candidates = naming_problem(5, n_bags=300)
     here, there = candidates.rows(range(200)), candidates.rows(range(200, 300))
-    fits = [DistNaming(columns=COLUMNS, calibrated=c).fit(X[here], candidates.take(np.arange(200))) for c in (True, False)]
+    fits = [
+        DistNaming(columns=COLUMNS, calibrated=c).fit(X[here], candidates.take(np.arange(200)))
+        for c in (True, False)
+    ]
     np.testing.assert_array_equal(fits[1].calibration_, [[1.0, 0.0]] * 2)
     np.testing.assert_array_equal(fits[0].assignment_, fits[1].assignment_)
     assert np.all(fits[0].calibration_[:, 0] > 1.0)
@@ -418,9 +526,12 @@ def test_arrays_and_columns(model):
     model = clone(model)
     wanted = clone(model).set_params(columns=COLUMNS).fit(X, candidates)
     forms = {
-        "list": (None, [X[:, :10], X[:, 10:]]), "numbers": ([np.arange(10), list(range(10, 16))], X), "nested": (COLUMNS, X.tolist()),
-        "frame": (COLUMNS, pd.DataFrame(X)), "mask": ([np.arange(16) < 10, np.arange(16) >= 10], X),
-    }  # fmt: skip
+        "list": (None, [X[:, :10], X[:, 10:]]),
+        "numbers": ([np.arange(10), list(range(10, 16))], X),
+        "nested": (COLUMNS, X.tolist()),
+        "frame": (COLUMNS, pd.DataFrame(X)),
+        "mask": ([np.arange(16) < 10, np.arange(16) >= 10], X),
+    }
     for columns, given in forms.values():
         other = clone(model).set_params(columns=columns).fit(given, candidates)
         np.testing.assert_allclose(other.history_["objective"], wanted.history_["objective"], rtol=1e-10)
@@ -434,7 +545,9 @@ def test_arrays_and_columns(model):
     assert whole.n_features_ == (16, 16)
     low = clone(model).set_params(columns=COLUMNS).fit(X.astype(np.float32), candidates)
     assert low.responsibilities_[0].dtype == np.float64
-    np.testing.assert_allclose(low.history_["log_likelihood"].iloc[0], wanted.history_["log_likelihood"].iloc[0], rtol=1e-4)
+    np.testing.assert_allclose(
+        low.history_["log_likelihood"].iloc[0], wanted.history_["log_likelihood"].iloc[0], rtol=1e-4
+    )
 
 
 @pytest.mark.parametrize("appearance, null_model", [("kernel", "background"), ("mean", "constant")])
@@ -442,14 +555,21 @@ def test_given_distances(appearance, null_model):
     X, _, candidates = naming_problem(7, n_bags=50)
     half = candidates.take(np.arange(30))
     n = half.n_instances
-    Ds = [twins.distances(metric, X[:, c], X[:n, c]) for metric, c in zip(("cosine", "sqeuclidean"), COLUMNS, strict=True)]
-    options = dict(appearance=appearance, null_model=null_model)
+    Ds = [
+        twins.distances(metric, X[:, c], X[:n, c])
+        for metric, c in zip(("cosine", "sqeuclidean"), COLUMNS, strict=True)
+    ]
+    options = {"appearance": appearance, "null_model": null_model}
     wanted = DistNaming(metric=("cosine", "sqeuclidean"), columns=COLUMNS, **options).fit(X[:n], half)
     given = DistNaming(metric="precomputed", **options).fit([D[:n] for D in Ds], half)
-    mixed = DistNaming(metric=("precomputed", "sqeuclidean"), **options).fit([Ds[0][:n], X[:n, COLUMNS[1]]], half)
+    mixed = DistNaming(metric=("precomputed", "sqeuclidean"), **options).fit(
+        [Ds[0][:n], X[:n, COLUMNS[1]]], half
+    )
     rest = candidates.take(np.arange(30, 50))
     for model, parts in ((given, [D[n:] for D in Ds]), (mixed, [Ds[0][n:], X[n:, COLUMNS[1]]])):
-        np.testing.assert_allclose(model.history_["log_likelihood"], wanted.history_["log_likelihood"], rtol=1e-8)
+        np.testing.assert_allclose(
+            model.history_["log_likelihood"], wanted.history_["log_likelihood"], rtol=1e-8
+        )
         np.testing.assert_allclose(model.calibration_, wanted.calibration_, rtol=1e-3, atol=1e-3)
         for a, b in zip(model.decision_function(parts), wanted.decision_function(X[n:]), strict=True):
             np.testing.assert_allclose(a, b, atol=0.02)
@@ -482,7 +602,9 @@ def test_many_instances_are_thinned_for_the_rules(monkeypatch):
     np.testing.assert_allclose(blocks.history_["objective"], full.history_["objective"], rtol=1e-10)
     monkeypatch.undo()
     np.testing.assert_allclose(
-        blocks.predict(X, candidates) == DistNaming(columns=COLUMNS, calibrated=False).fit(X, candidates).predict(X, candidates), True
+        blocks.predict(X, candidates)
+        == DistNaming(columns=COLUMNS, calibrated=False).fit(X, candidates).predict(X, candidates),
+        True,
     )
 
 
@@ -519,14 +641,20 @@ def test_predictions_are_names_and_best_candidates(model):
     for value in values:
         np.testing.assert_allclose(np.exp(value).sum(axis=1), 1.0)
     found = model.predict(new)
-    assert found.shape == (len(X), 2) and set(found[:, 0]) <= set(classes[0]) and set(found[:, 1]) <= set(classes[1])
+    assert (
+        found.shape == (len(X), 2)
+        and set(found[:, 0]) <= set(classes[0])
+        and set(found[:, 1]) <= set(classes[1])
+    )
     np.testing.assert_array_equal(found[:, 1], np.array(classes[1])[values[1].argmax(axis=1)])
     # with equal priors a candidate's score is the sum of its labels' log-probabilities, up to what is the same for all
     best = twins.best_candidates(bags, None, values)
     np.testing.assert_array_equal(model.predict(new, candidates), candidates.named(best))
     one = clone(model).fit(X, candidates.attribute(0))
     assert one.classes_.tolist() == classes[0] and one.decision_function(new).shape == (len(X), 4)
-    assert one.predict(new).shape == (len(X),) and one.predict(new, candidates.attribute(0)).shape == (len(X),)
+    assert one.predict(new).shape == (len(X),) and one.predict(new, candidates.attribute(0)).shape == (
+        len(X),
+    )
 
 
 @pytest.mark.parametrize("model", BOTH, **names)
@@ -536,7 +664,10 @@ def test_training_instances_by_the_mixture(model):
     model = clone(model).fit(X, candidates)
     weights = model.responsibilities_.mean(axis=0)
     np.testing.assert_allclose(model.label_weights_, weights)
-    inside = [candidates.contains(i, model.assignment_[candidates.bag_starts[i] : candidates.bag_starts[i + 1]]) for i in range(30)]
+    inside = [
+        candidates.contains(i, model.assignment_[candidates.bag_starts[i] : candidates.bag_starts[i + 1]])
+        for i in range(30)
+    ]
     assert all(inside)
     if isinstance(model, GMMNaming):
         np.testing.assert_array_equal(model.predict(X, candidates), model.assignment_)
@@ -548,10 +679,14 @@ def test_training_instances_by_the_mixture(model):
 @pytest.mark.parametrize(
     "model",
     [
-        *BOTH, GMMNaming(covariance="diagonal", per_label=True), GMMNaming(covariance="spherical", assignment="hard"),
-        DistNaming(assignment="hard"), DistNaming(appearance="mean", null_model="constant"), DistNaming(gamma=1e-6),
+        *BOTH,
+        GMMNaming(covariance="diagonal", per_label=True),
+        GMMNaming(covariance="spherical", assignment="hard"),
+        DistNaming(assignment="hard"),
+        DistNaming(appearance="mean", null_model="constant"),
+        DistNaming(gamma=1e-6),
     ],
-)  # fmt: skip
+)
 def test_labels_that_nobody_takes(model):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -560,10 +695,14 @@ def test_labels_that_nobody_takes(model):
         candidates = CandidateSet(twins.arrays(bags), n_labels=6, null=0)  # no candidate has 4 and 5
         fitted = clone(model).fit(X, candidates)
         values = fitted.decision_function(X)
-        assert np.all(values[:, 4:] == -np.inf) and np.all(np.isfinite(values[:, fitted.label_weights_ > 0.0]))
+        assert np.all(values[:, 4:] == -np.inf) and np.all(
+            np.isfinite(values[:, fitted.label_weights_ > 0.0])
+        )
         assert set(fitted.predict(X)) <= {0, 1, 2, 3}
         new = CandidateSet([[[5], [4]], [[4]], [[1], [5]]], n_labels=6, null=0)
-        assert fitted.predict(X[:3], new)[0] == 5 and fitted.predict(X[:3], new)[1] == 4  # nothing speaks for either: the first
+        assert (
+            fitted.predict(X[:3], new)[0] == 5 and fitted.predict(X[:3], new)[1] == 4
+        )  # nothing speaks for either: the first
         # all rows alike, then a column of zeros, then one instance
         same = clone(model).fit(np.ones_like(X), candidates)
         assert np.all(np.isfinite(same.history_["objective"]))
@@ -582,14 +721,23 @@ def test_without_null():
     candidates = CandidateSet(twins.arrays(bags), n_labels=4)
     model = DistNaming(metric="sqeuclidean", max_iter=3, tol=0.0).fit(X, candidates)
     _, shares, _, history, _ = twins.dist_em(
-        [twins.distances("sqeuclidean", X, X)], bags, (4,), gammas=model.gamma_, nulls=[None], appearance="kernel", null_model="background",
-        n_iter=model.n_iter_, hard=False,
-    )  # fmt: skip
+        [twins.distances("sqeuclidean", X, X)],
+        bags,
+        (4,),
+        gammas=model.gamma_,
+        nulls=[None],
+        appearance="kernel",
+        null_model="background",
+        n_iter=model.n_iter_,
+        hard=False,
+    )
     np.testing.assert_allclose(model.responsibilities_, shares[0], atol=1e-8)
     np.testing.assert_allclose(model.history_["objective"], history, rtol=1e-9)
     assert model.calibration_[0, 1] == 0.0
     a, b = GMMNaming(**PLAIN).fit(X, candidates), GMMNaming(**PLAIN).fit(X, problem(18, (4,), n_bags=15)[1])
-    np.testing.assert_array_equal(a.responsibilities_, b.responsibilities_)  # there null is a label like any other
+    np.testing.assert_array_equal(
+        a.responsibilities_, b.responsibilities_
+    )  # there null is a label like any other
 
 
 # ------------------------------------------------------------------ manners
@@ -622,21 +770,33 @@ def test_manners(model):
 @pytest.mark.parametrize(
     "error, words, change",
     [
-        (TypeError, "candidates must be a CandidateSet, got list", dict(candidates=[[[0]]])),
-        (ValueError, "X must have one row for each of the 26 instances of candidates, got 25", dict(X=np.zeros((25, 3)))),
-        (ValueError, "X must be finite, got NaN or infinity", dict(X=np.full((26, 3), np.inf))),
-        (ValueError, "X must have two dimensions", dict(X=np.zeros(26))),
-        (ValueError, "X must hold numbers in rows of one length", dict(X=[[1.0], [1.0, 2.0]])),
-        (ValueError, r"X\[1\] must have one row", dict(X=[np.zeros((26, 2)), np.zeros((2, 2))])),
-        (ValueError, "X must be one array or a list of 2, one for each attribute, got a list of 1", dict(X=[np.zeros((26, 2))])),
-        (ValueError, "columns must choose from the 3 columns", dict(columns=slice(5, 9))),
-        (ValueError, "columns must choose from the 3 columns", dict(columns=[slice(0, 2), [7]])),
-        (ValueError, "columns must be given once or once for each of the 2 attributes", dict(columns=[slice(0, 2)] * 3)),
-        (ValueError, "columns must be given once or once", dict(columns=3)),
-        (ValueError, "assignment must be 'soft' or 'hard', got 'firm'", dict(assignment="firm")),
-        (ValueError, "label_prior must be 'frequency' or 'uniform', got None", dict(label_prior=None)),
-        (ValueError, "max_iter must be an integer >= 1, got 0", dict(max_iter=0)),
-        (ValueError, "tol must be a non-negative number, got -1", dict(tol=-1)),
+        (TypeError, "candidates must be a CandidateSet, got list", {"candidates": [[[0]]]}),
+        (
+            ValueError,
+            "X must have one row for each of the 26 instances of candidates, got 25",
+            {"X": np.zeros((25, 3))},
+        ),
+        (ValueError, "X must be finite, got NaN or infinity", {"X": np.full((26, 3), np.inf)}),
+        (ValueError, "X must have two dimensions", {"X": np.zeros(26)}),
+        (ValueError, "X must hold numbers in rows of one length", {"X": [[1.0], [1.0, 2.0]]}),
+        (ValueError, r"X\[1\] must have one row", {"X": [np.zeros((26, 2)), np.zeros((2, 2))]}),
+        (
+            ValueError,
+            "X must be one array or a list of 2, one for each attribute, got a list of 1",
+            {"X": [np.zeros((26, 2))]},
+        ),
+        (ValueError, "columns must choose from the 3 columns", {"columns": slice(5, 9)}),
+        (ValueError, "columns must choose from the 3 columns", {"columns": [slice(0, 2), [7]]}),
+        (
+            ValueError,
+            "columns must be given once or once for each of the 2 attributes",
+            {"columns": [slice(0, 2)] * 3},
+        ),
+        (ValueError, "columns must be given once or once", {"columns": 3}),
+        (ValueError, "assignment must be 'soft' or 'hard', got 'firm'", {"assignment": "firm"}),
+        (ValueError, "label_prior must be 'frequency' or 'uniform', got None", {"label_prior": None}),
+        (ValueError, "max_iter must be an integer >= 1, got 0", {"max_iter": 0}),
+        (ValueError, "tol must be a non-negative number, got -1", {"tol": -1}),
     ],
 )
 def test_errors_of_both(model, error, words, change):
@@ -656,13 +816,25 @@ def test_errors_of_both(model, error, words, change):
         (GMMNaming(per_label="yes"), "per_label must be True or False, got 'yes'"),
         (GMMNaming(per_label=True), "per_label must be False where covariance is 'tied'"),
         (GMMNaming(regularization=0), "regularization must be a positive number, got 0"),
-        (GMMNaming(n_components_pca=9), r"n_components_pca must be at most 3 for an attribute of shape \(26, 3\), got 9"),
+        (
+            GMMNaming(n_components_pca=9),
+            r"n_components_pca must be at most 3 for an attribute of shape \(26, 3\), got 9",
+        ),
         (GMMNaming(n_components_pca=1.5), "n_components_pca must be an integer >= 1, got 1.5"),
-        (GMMNaming(n_components_pca=[1, 2]), "n_components_pca must be given once or once for each of the 1 attributes"),
+        (
+            GMMNaming(n_components_pca=[1, 2]),
+            "n_components_pca must be given once or once for each of the 1 attributes",
+        ),
         (DistNaming(metric="chi2"), "metric must be 'cosine', 'sqeuclidean' or 'precomputed', got 'chi2'"),
         (DistNaming(metric=["cosine"] * 2), "metric must be given once or once for each of the 1 attributes"),
-        (DistNaming(metric="precomputed"), r"X must be the square matrix of distances .* for attribute 0, got \(26, 3\)"),
-        (DistNaming(metric="precomputed", columns=slice(0, 2)), "columns must be None where a metric is 'precomputed'"),
+        (
+            DistNaming(metric="precomputed"),
+            r"X must be the square matrix of distances .* for attribute 0, got \(26, 3\)",
+        ),
+        (
+            DistNaming(metric="precomputed", columns=slice(0, 2)),
+            "columns must be None where a metric is 'precomputed'",
+        ),
         (DistNaming(gamma="median"), "gamma must be 'spread' or 'mean', got 'median'"),
         (DistNaming(gamma=0.0), "gamma must be a positive number, got 0.0"),
         (DistNaming(gamma=None), "gamma must be a positive number, got None"),

@@ -10,9 +10,9 @@ import pytest
 from matplotlib.colors import same_color, to_rgba
 from matplotlib.container import BarContainer
 
+from cuelearn.book.figures import interval, method_style
 from cuelearn.experiments.mms import ARTIFICIAL, METHODS, MODELS
 from cuelearn.experiments.mms.theorems import CLASSIFIERS
-from cuelearn.book.figures import interval, method_style
 from cuelearn.plots import mms as draw
 
 
@@ -34,7 +34,12 @@ def drawn(fig):
             assert all(np.isfinite(path.vertices).all() for path in band.get_paths())
         texts = [*ax.texts, ax.title, ax.xaxis.label, ax.yaxis.label]
         for box in (text.get_window_extent() for text in texts if text.get_text() and text.get_visible()):
-            assert fig.bbox.x0 - 1 <= box.x0 and box.x1 <= fig.bbox.x1 + 1 and fig.bbox.y0 - 1 <= box.y0 and box.y1 <= fig.bbox.y1 + 1
+            assert (
+                fig.bbox.x0 - 1 <= box.x0
+                and box.x1 <= fig.bbox.x1 + 1
+                and fig.bbox.y0 - 1 <= box.y0
+                and box.y1 <= fig.bbox.y1 + 1
+            )
     return fig
 
 
@@ -59,7 +64,9 @@ HARDNESS, VALUES, SEEDS = ((0.0, 0.0), (0.25, 0.5)), (5, 20, 100), (3, 4, 5)
 def curves():
     points = itertools.product(("mnist", "letter", "pendigits"), SEEDS, VALUES, HARDNESS, METHODS)
     rows = [(n, s, L, c, a, m) for n, s, L, (c, a), m in points]
-    table = pd.DataFrame(rows, columns=["name", "seed", "n_candidates", "p_correlated", "p_ambiguous", "method"])
+    table = pd.DataFrame(
+        rows, columns=["name", "seed", "n_candidates", "p_correlated", "p_ambiguous", "method"]
+    )
     return table.assign(accuracy=np.random.default_rng(0).uniform(0.3, 0.95, len(table)))
 
 
@@ -67,18 +74,24 @@ def test_accuracy_curves(curves):
     fig = drawn(draw.accuracy_curves(curves))
     axes = np.array(fig.axes).reshape(2, 3)
     assert legend(fig) == [method_style(m)["label"] for m in METHODS]
-    for (r, hard), (c, name) in itertools.product(enumerate(HARDNESS), enumerate(("mnist", "letter", "pendigits"))):
+    for (r, hard), (c, name) in itertools.product(
+        enumerate(HARDNESS), enumerate(("mnist", "letter", "pendigits"))
+    ):
         ax = axes[r, c]
         assert ax.get_title() == (f"{draw.TITLES[name]} (made ambiguous)" if r == 0 else "")
         assert ax.get_xlabel() == ("ambiguous vectors L" if r == 1 else "")
-        assert ax.get_ylabel() == (f"$P_c$ = {hard[0]:g}, $P_a$ = {hard[1]:g}\ntest accuracy (%)" if c == 0 else "")
+        assert ax.get_ylabel() == (
+            f"$P_c$ = {hard[0]:g}, $P_a$ = {hard[1]:g}\ntest accuracy (%)" if c == 0 else ""
+        )
         assert ax.get_xscale() == "log" and ax.get_ylim() == (0, 100)
         assert [t.get_text() for t in axes[1, c].get_xticklabels()] == ["5", "20", "100"]
         assert len(ax.lines) == len(ax.collections) == len(METHODS)
         for method in METHODS:
             (line,) = [line for line in ax.lines if line.get_label() == method_style(method)["label"]]
             at = (curves["name"] == name) & (curves["method"] == method) & (curves["p_correlated"] == hard[0])
-            wanted = [100.0 * curves.loc[at & (curves["n_candidates"] == L), "accuracy"].mean() for L in VALUES]
+            wanted = [
+                100.0 * curves.loc[at & (curves["n_candidates"] == L), "accuracy"].mean() for L in VALUES
+            ]
             np.testing.assert_array_equal(line.get_xdata(), VALUES)
             np.testing.assert_allclose(line.get_ydata(), wanted)
             assert same_color(line.get_color(), method_style(method)["color"])
@@ -91,8 +104,17 @@ def test_accuracy_curves_in_any_order_and_of_one_seed(curves):
     assert len(at) == 1 and len(legend(again)) == len(METHODS)
     lines = {tuple(np.round(line.get_ydata(), 9)) for ax in again.axes for line in ax.lines}
     assert all(tuple(np.round(line.get_ydata(), 9)) in lines for line in first.lines)
-    one = drawn(draw.accuracy_curves(curves[(curves["seed"] == 3) & (curves["name"] == "letter") & (curves["p_correlated"] == 0)]))
-    assert len(one.axes) == 1 and not one.axes[0].collections and one.axes[0].get_xlabel() and one.axes[0].get_title()
+    one = drawn(
+        draw.accuracy_curves(
+            curves[(curves["seed"] == 3) & (curves["name"] == "letter") & (curves["p_correlated"] == 0)]
+        )
+    )
+    assert (
+        len(one.axes) == 1
+        and not one.axes[0].collections
+        and one.axes[0].get_xlabel()
+        and one.axes[0].get_title()
+    )
 
 
 def test_every_data_set_has_a_title():
@@ -108,7 +130,12 @@ LENGTHS = {("frank-wolfe", 0): 2, ("frank-wolfe", 1): 4, ("pegasos", 0): 5, ("pe
 @pytest.fixture
 def by_round():
     rng = np.random.default_rng(1)
-    rows = [(name, seed, solver, r) for name in ("letter", "satimage") for (solver, seed), n in LENGTHS.items() for r in range(1, n + 1)]
+    rows = [
+        (name, seed, solver, r)
+        for name in ("letter", "satimage")
+        for (solver, seed), n in LENGTHS.items()
+        for r in range(1, n + 1)
+    ]
     table = pd.DataFrame(rows, columns=["name", "seed", "solver", "round"])
     return table.assign(objective=rng.uniform(1.0, 3.0, len(table)), accuracy=rng.uniform(size=len(table)))
 
@@ -121,20 +148,28 @@ def test_rounds(by_round):
     assert [ax.get_title() for ax in axes[0]] == ["letter (made ambiguous)", "satimage (made ambiguous)"]
     assert [ax.get_xlabel() for ax in axes[1]] == ["round", "round"]
     assert [ax.get_ylabel() for ax in axes[:, 0]] == ["objective (5.3) over round 1's", "test accuracy (%)"]
-    for (row, column), (c, name) in itertools.product(enumerate(("objective", "accuracy")), enumerate(("letter", "satimage"))):
+    for (row, column), (c, name) in itertools.product(
+        enumerate(("objective", "accuracy")), enumerate(("letter", "satimage"))
+    ):
         for solver, label in labels.items():
             longest = max(n for (s, _), n in LENGTHS.items() if s == solver)
             runs = []
             for seed in (0, 1):
-                mine = by_round[(by_round["name"] == name) & (by_round["solver"] == solver) & (by_round["seed"] == seed)]
+                mine = by_round[
+                    (by_round["name"] == name) & (by_round["solver"] == solver) & (by_round["seed"] == seed)
+                ]
                 values = mine.sort_values("round")[column].to_numpy()
                 values = values / values[0] if column == "objective" else 100.0 * values
-                runs.append(np.append(values, np.full(longest - len(values), values[-1])))  # it stays where it ended
+                runs.append(
+                    np.append(values, np.full(longest - len(values), values[-1]))
+                )  # it stays where it ended
             (line,) = [line for line in axes[row, c].lines if line.get_label() == label]
             np.testing.assert_array_equal(line.get_xdata(), np.arange(1, longest + 1))
             np.testing.assert_allclose(line.get_ydata(), np.mean(runs, axis=0))
             low = interval(np.array(runs)).low
-            bands = [path.vertices[:, 1].min() for band in axes[row, c].collections for path in band.get_paths()]
+            bands = [
+                path.vertices[:, 1].min() for band in axes[row, c].collections for path in band.get_paths()
+            ]
             assert np.min(np.abs(np.array(bands) - low.min())) < 1e-9
 
 
@@ -163,7 +198,11 @@ def test_bound(bounds):
     fig = drawn(draw.bound(bounds))
     (ax,) = fig.axes
     assert legend(fig) == [*CLASSIFIERS, *(draw.TITLES[t] for t in ARTIFICIAL)]
-    assert "true loss" in ax.get_xlabel() and "bag" in ax.get_xlabel() and "1 − ambiguity degree" in ax.get_ylabel()
+    assert (
+        "true loss" in ax.get_xlabel()
+        and "bag" in ax.get_xlabel()
+        and "1 − ambiguity degree" in ax.get_ylabel()
+    )
     assert ax.get_xscale() == ax.get_yscale() == "log"
     *lines, diagonal = ax.lines
     cases = list(itertools.product(CLASSIFIERS, ARTIFICIAL))
@@ -172,7 +211,9 @@ def test_bound(bounds):
         mine = bounds[(bounds["classifier"] == classifier) & (bounds["task"] == task)]
         np.testing.assert_array_equal(line.get_xydata(), mine[["true", "bound"]].to_numpy())
     # a marker for each classifier, a colour for each data set
-    assert len({line.get_marker() for line in lines}) == len(CLASSIFIERS) and len({line.get_color() for line in lines}) == len(ARTIFICIAL)
+    assert len({line.get_marker() for line in lines}) == len(CLASSIFIERS) and len(
+        {line.get_color() for line in lines}
+    ) == len(ARTIFICIAL)
     assert len({(line.get_marker(), line.get_color()) for line in lines}) == len(cases)
     np.testing.assert_array_equal(*diagonal.get_data())
     low, high = diagonal.get_xdata()
@@ -198,7 +239,12 @@ def test_an_endless_bound_does_not_stretch_the_page(bounds):
 @pytest.fixture
 def joint():
     rng = np.random.default_rng(3)
-    cases = [(m, a, p, s) for m, a in (*MODELS, ("RANDOM", "both")) for s in (0, 1, 2) for p in (("name", "verb") if a == "both" else (a,))]
+    cases = [
+        (m, a, p, s)
+        for m, a in (*MODELS, ("RANDOM", "both"))
+        for s in (0, 1, 2)
+        for p in (("name", "verb") if a == "both" else (a,))
+    ]
     table = pd.DataFrame(cases, columns=["method", "modelled", "attribute", "seed"])
     for column in ("assignment", "recognition", "with_caption"):
         table[column] = rng.uniform(0.1, 0.9, len(table))
@@ -220,17 +266,25 @@ def bars_of(ax):
 def test_joint_models(joint, mixed):
     fig = drawn(draw.joint_models(shuffled(joint) if mixed else joint))
     axes = np.array(fig.axes).reshape(2, 2)
-    for (r, attribute), (c, part) in itertools.product(enumerate(("name", "verb")), enumerate(("training items", "test items"))):
+    for (r, attribute), (c, part) in itertools.product(
+        enumerate(("name", "verb")), enumerate(("training items", "test items"))
+    ):
         ax = axes[r, c]
         assert ax.get_title() == f"{attribute}s, {part} (composed)"
         assert "(%)" in ax.get_xlabel() if r == 1 else ax.get_xlabel() == ""
         assert ax.get_xlim() == (0, 100)
         wanted = {}
         for method, modelled in (*MODELS, ("RANDOM", "both")):
-            mine = joint[(joint["method"] == method) & (joint["modelled"] == modelled) & (joint["attribute"] == attribute)]
+            mine = joint[
+                (joint["method"] == method)
+                & (joint["modelled"] == modelled)
+                & (joint["attribute"] == attribute)
+            ]
             if mine.empty:
                 continue
-            label = method_style(method)["label"] + ("" if method == "RANDOM" else ", joint" if modelled == "both" else ", single")
+            label = method_style(method)["label"] + (
+                "" if method == "RANDOM" else ", joint" if modelled == "both" else ", single"
+            )
             if c == 0:
                 wanted[label] = method, modelled, mine["assignment"], False
                 continue
@@ -245,12 +299,16 @@ def test_joint_models(joint, mixed):
             bar = found[name]
             assert bar.get_width() == pytest.approx(100.0 * values.mean())
             (error,) = [child.get_segments()[0] for child in spreads[name].errorbar.lines[2]]
-            np.testing.assert_allclose(error[:, 0], bar.get_width() + 100.0 * values.std() * np.array([-1.0, 1.0]))
+            np.testing.assert_allclose(
+                error[:, 0], bar.get_width() + 100.0 * values.std() * np.array([-1.0, 1.0])
+            )
             assert same_color(bar.get_edgecolor(), method_style(method)["color"])
             assert bool(bar.get_hatch()) == captioned
             assert same_color(bar.get_facecolor(), "white") == (modelled != "both")
             # strokes show on what they are drawn on
-            assert not captioned or not np.allclose(bar.get_facecolor(), to_rgba(method_style(method)["color"]))
+            assert not captioned or not np.allclose(
+                bar.get_facecolor(), to_rgba(method_style(method)["color"])
+            )
     assert "hatched" in axes[1, 1].get_xlabel()
 
 
@@ -263,11 +321,19 @@ def test_joint_models_of_one_seed(joint):
 # ------------------------------------------------------------------ what kind of data it is
 
 
-@pytest.mark.parametrize("function, table, word", [
-    (draw.accuracy_curves, "curves", "made ambiguous"), (draw.rounds, "by_round", "made ambiguous"),
-    (draw.bound, "bounds", "made ambiguous"), (draw.joint_models, "joint", "composed"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "function, table, word",
+    [
+        (draw.accuracy_curves, "curves", "made ambiguous"),
+        (draw.rounds, "by_round", "made ambiguous"),
+        (draw.bound, "bounds", "made ambiguous"),
+        (draw.joint_models, "joint", "composed"),
+    ],
+)
 def test_drawings_say_what_their_data_are(function, table, word, request):
     fig = function(request.getfixturevalue(table))
-    said = [*(t.get_text() for t in fig.texts), *(text for ax in fig.axes for text in (ax.get_title(), ax.get_xlabel(), ax.get_ylabel()))]
+    said = [
+        *(t.get_text() for t in fig.texts),
+        *(text for ax in fig.axes for text in (ax.get_title(), ax.get_xlabel(), ax.get_ylabel())),
+    ]
     assert any(word in text for text in said)

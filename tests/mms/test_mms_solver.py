@@ -53,7 +53,9 @@ def twin_objective(W, X, sets, lam):
         worst = -np.inf
         for z in itertools.product(range(W.shape[0]), repeat=len(scores)):
             if z not in inside:
-                worst = max(worst, values(z) + min(sum(a != b for a, b in zip(z, q, strict=True)) for q in inside))
+                worst = max(
+                    worst, values(z) + min(sum(a != b for a, b in zip(z, q, strict=True)) for q in inside)
+                )
         total += max(0.0, worst - max(values(z) for z in inside))
     return 0.5 * lam * np.sum(W**2) + total / sets.n_bags
 
@@ -62,9 +64,13 @@ def twin_objective(W, X, sets, lam):
 def test_one_candidate_is_the_multiclass_svm(digits, solver, n_epochs):
     X, y = digits[0][:100], digits[1][:100]
     C = 1.0
-    model = MMS(C=C, solver=solver, n_epochs=n_epochs, gap_tol=1e-4, random_state=0).fit(X, CandidateSet.from_labels(y, n_labels=10))
+    model = MMS(C=C, solver=solver, n_epochs=n_epochs, gap_tol=1e-4, random_state=0).fit(
+        X, CandidateSet.from_labels(y, n_labels=10)
+    )
     Z = np.column_stack([X, np.ones(len(X))])
-    svm = LinearSVC(multi_class="crammer_singer", C=C, fit_intercept=False, tol=1e-8, max_iter=100_000).fit(Z, y)
+    svm = LinearSVC(multi_class="crammer_singer", C=C, fit_intercept=False, tol=1e-8, max_iter=100_000).fit(
+        Z, y
+    )
 
     def value(W):
         scores = Z @ W.T
@@ -81,8 +87,12 @@ def test_one_candidate_is_the_multiclass_svm(digits, solver, n_epochs):
 def test_bags_with_one_candidate_add_their_hinge_losses(digits):
     """With L = 1 the loss of a bag is the sum of its instances' multiclass losses."""
     X, y = digits[0][:60], digits[1][:60]
-    together = MMS(C=5.0, solver="frank-wolfe", n_epochs=3000, gap_tol=1e-5).fit(X, CandidateSet.from_labels(y, [3] * 20, n_labels=10))
-    alone = MMS(C=5.0, solver="frank-wolfe", n_epochs=3000, gap_tol=1e-5).fit(X, CandidateSet.from_labels(y, n_labels=10))
+    together = MMS(C=5.0, solver="frank-wolfe", n_epochs=3000, gap_tol=1e-5).fit(
+        X, CandidateSet.from_labels(y, [3] * 20, n_labels=10)
+    )
+    alone = MMS(C=5.0, solver="frank-wolfe", n_epochs=3000, gap_tol=1e-5).fit(
+        X, CandidateSet.from_labels(y, n_labels=10)
+    )
     # lambda = 1 / (C N): N is 20 or 60, the mean over bags or instances; both are the same sum over C N
     assert together.objective_ / 3.0 == pytest.approx(alone.objective_, rel=1e-3)
     np.testing.assert_allclose(together.decision_function(X), alone.decision_function(X), atol=0.05)
@@ -120,25 +130,38 @@ def test_objective_never_rises_beyond_the_gap(digits, kernels):
     """F(w_next) <= relaxed optimum + gap <= F(w) + gap, by exact search."""
     rng = np.random.default_rng(3)
     X, _, sets = ambiguous(*digits, rng, n_bags=80, n_vectors=8)
-    model = MMS(kernels, C=10.0, solver="frank-wolfe", inference="exact", n_epochs=400, gap_tol=1e-3, tol=0.0, random_state=0).fit(X, sets)
+    model = MMS(
+        kernels,
+        C=10.0,
+        solver="frank-wolfe",
+        inference="exact",
+        n_epochs=400,
+        gap_tol=1e-3,
+        tol=0.0,
+        random_state=0,
+    ).fit(X, sets)
     history = model.history_
     assert len(history) > 1
     assert np.all(history.dual_gap >= -1e-9)
     assert np.all(np.diff(history.objective) <= history.dual_gap[1:] + 1e-9)
-    assert np.all(history.objective <= history.relaxed + 1e-9)  # the best candidates' largest is at least their mean
+    assert np.all(
+        history.objective <= history.relaxed + 1e-9
+    )  # the best candidates' largest is at least their mean
     assert history.objective.iloc[-1] < 0.9 * history.objective.iloc[0]
 
 
 def test_pegasos_bound_lies_below_the_dual_solver_optimum(digits):
     rng = np.random.default_rng(4)
     X, _, sets = ambiguous(*digits, rng)
-    common = dict(C=3.0, n_rounds=1, inference="exact", random_state=0)
+    common = {"C": 3.0, "n_rounds": 1, "inference": "exact", "random_state": 0}
     slow = MMS(n_epochs=40, **common).fit(X, sets).history_.iloc[0]
     fine = MMS(solver="frank-wolfe", n_epochs=3000, gap_tol=1e-5, **common).fit(X, sets).history_.iloc[0]
     assert slow.dual_bound <= fine.relaxed + 1e-9
     assert fine.dual_bound <= slow.relaxed + 1e-9
     assert slow.relaxed < 1.25 * fine.relaxed
-    assert np.isnan(MMS(n_epochs=2, batch_size=4, **common).fit(X, sets).history_.dual_bound[0])  # groups of unequal size weigh unequally
+    assert np.isnan(
+        MMS(n_epochs=2, batch_size=4, **common).fit(X, sets).history_.dual_bound[0]
+    )  # groups of unequal size weigh unequally
 
 
 def plain_pegasos(X, sets, lam, orders, batch, start):
@@ -174,7 +197,7 @@ def test_blocks_are_the_sequential_algorithm(digits, start):
     Z = np.column_stack([X, np.ones(len(X))])
     orders = [np.arange(40)] * 3
     W = plain_pegasos(Z, sets, 1.0 / (7.0 * 40), orders, 1, start)
-    common = dict(C=7.0, n_rounds=1, n_epochs=3, shuffle=False, start=start)
+    common = {"C": 7.0, "n_rounds": 1, "n_epochs": 3, "shuffle": False, "start": start}
     linear = MMS(**common).fit(X, sets)
     np.testing.assert_allclose(np.column_stack([linear.coef_, linear.intercept_]), W, atol=1e-9)
     kernel = MMS([("linear", Linear(), slice(None))], normalize=False, **common).fit(X, sets)
@@ -206,7 +229,10 @@ def test_two_attributes(digits):
     assert [s.shape for s in scores] == [(n, 10), (n, 3)]
     np.testing.assert_allclose(scores[1], both[:, d:] @ model.coef_[1].T + model.intercept_[1], atol=1e-12)
     assert np.mean(model.predict(both, sets) == truth) > 0.8  # chance is a half and more
-    banks = [[("rbf", RBF(), slice(0, d))], [("rbf", RBF(), slice(d, 2 * d)), ("linear", Linear(), slice(d, 2 * d))]]
+    banks = [
+        [("rbf", RBF(), slice(0, d))],
+        [("rbf", RBF(), slice(d, 2 * d)), ("linear", Linear(), slice(d, 2 * d))],
+    ]
     kernel = MMS(banks, C=10.0, random_state=0).fit(both, sets)
     assert kernel.kernel_weights_[1].tolist() == [0.5, 0.5]
     assert np.mean(kernel.predict(both, sets) == truth) > 0.8
@@ -217,7 +243,9 @@ def test_priors_decide_and_equal_priors_do_not(digits):
     X, y, sets = ambiguous(*digits, rng, n_bags=50, n_vectors=3)
     lists = [sets.bag(i) for i in range(50)]
     plain = MMS(random_state=0).fit(X, sets)
-    equal = MMS(random_state=0).fit(X, CandidateSet(lists, n_labels=10, priors=[np.full(len(b), 0.2) for b in lists]))
+    equal = MMS(random_state=0).fit(
+        X, CandidateSet(lists, n_labels=10, priors=[np.full(len(b), 0.2) for b in lists])
+    )
     np.testing.assert_array_equal(plain.coef_, equal.coef_)
     # the first round's aim: candidates' indicators, each times its prior over the largest
     weighted = CandidateSet([[[0, 1], [1, 0], [1, 1]]], priors=[[0.6, 0.3, 0.0]])  # the last cannot be
@@ -283,7 +311,7 @@ def test_saved_models_predict_the_same(digits, kernels, tmp_path):
 def test_the_same_numbers_twice_and_precomputed(digits):
     rng = np.random.default_rng(12)
     X, _, sets = ambiguous(*digits, rng)
-    options = dict(n_rounds=2, n_epochs=4, random_state=3)
+    options = {"n_rounds": 2, "n_epochs": 4, "random_state": 3}
     kernel = [("rbf", RBF(gamma=2.0), slice(None))]
     a, b = (MMS(kernel, **options).fit(X, sets) for _ in range(2))
     np.testing.assert_array_equal(a.dual_coef_, b.dual_coef_)
@@ -298,7 +326,9 @@ def test_callback_ends_training_and_a_refused_fit_is_no_fit(digits):
     rng = np.random.default_rng(13)
     X, _, sets = ambiguous(*digits, rng)
     seen = []
-    model = MMS(callback=lambda m, r: seen.append(m.predict(X).size) or r == 2, tol=0.0, n_epochs=2).fit(X, sets)
+    model = MMS(callback=lambda m, r: seen.append(m.predict(X).size) or r == 2, tol=0.0, n_epochs=2).fit(
+        X, sets
+    )
     assert len(seen) == model.n_iter_ == 2
     with pytest.raises(ValueError, match="X must have one row per instance"):
         model.fit(X[:-1], sets)
@@ -308,11 +338,17 @@ def test_callback_ends_training_and_a_refused_fit_is_no_fit(digits):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"C": 0.0}, "C must be a positive"), ({"solver": "sgd"}, "solver must be"), ({"inference": "beam"}, "inference must be"),
-        ({"n_rounds": 0}, "n_rounds"), ({"batch_size": 1.5}, "batch_size"), ({"columns": [slice(0, 2), slice(2, 4)]}, "columns"),
-        ({"kernels": "given"}, "kernels must be"), ({"tol": -1}, "tol"), ({"columns": [[999]]}, "columns must choose"),
+        ({"C": 0.0}, "C must be a positive"),
+        ({"solver": "sgd"}, "solver must be"),
+        ({"inference": "beam"}, "inference must be"),
+        ({"n_rounds": 0}, "n_rounds"),
+        ({"batch_size": 1.5}, "batch_size"),
+        ({"columns": [slice(0, 2), slice(2, 4)]}, "columns"),
+        ({"kernels": "given"}, "kernels must be"),
+        ({"tol": -1}, "tol"),
+        ({"columns": [[999]]}, "columns must choose"),
     ],
-)  # fmt: skip
+)
 def test_bad_parameters_are_named(digits, options, message):
     X, _, sets = ambiguous(*digits, np.random.default_rng(0), n_bags=5)
     with pytest.raises(ValueError, match=message):
@@ -337,16 +373,22 @@ def test_bad_input_is_named(digits):
 @pytest.mark.parametrize(
     "bags, options, message",
     [
-        ([], {}, "at least one bag"), ([[]], {}, "candidates"), ([np.zeros((0, 2), int)], {}, "empty set"),
-        ([[[0, 1], [0]]], {}, "one length"), ([[[0, 5]]], {"n_labels": 3}, "outside the classes"), ([[[-1]]], {}, "outside the classes"),
-        ([[[0.5]]], {}, "integers"), ([[[0]], [[[0, 1]]]], {}, "attributes"), ([[[0]]], {"null": 4, "n_labels": 2}, "null"),
+        ([], {}, "at least one bag"),
+        ([[]], {}, "candidates"),
+        ([np.zeros((0, 2), int)], {}, "empty set"),
+        ([[[0, 1], [0]]], {}, "one length"),
+        ([[[0, 5]]], {"n_labels": 3}, "outside the classes"),
+        ([[[-1]]], {}, "outside the classes"),
+        ([[[0.5]]], {}, "integers"),
+        ([[[0]], [[[0, 1]]]], {}, "attributes"),
+        ([[[0]]], {"null": 4, "n_labels": 2}, "null"),
         ([Matching(np.array([1]), np.ones((1, 2), bool))], {}, "null must be given"),
         ([Matching(np.array([1, 1]), np.ones((1, 3), bool))], {"null": 0}, "distinct"),
         ([Matching(np.array([1]), np.ones((1, 3), bool))], {"null": 0}, "allowed"),
         ([Matching(np.array([1]), np.array([[True, False]]))], {"null": 0}, "allows none"),
         ([Matching(np.arange(1, 19), np.ones((1, 19), bool))], {"null": 0}, "at most 16 words"),
     ],
-)  # fmt: skip
+)
 def test_bad_candidates_are_named(bags, options, message):
     with pytest.raises(ValueError, match=message):
         CandidateSet(bags, **options)

@@ -6,20 +6,33 @@ import numpy as np
 import pandas as pd
 import pytest
 from mms_twins import (
-    algorithm_10, ambiguous_loss, best_value, hamming, matching_labelings, most_violating, prediction, random_listed, random_scores,
-    slot_loss, surrogate, tuples, violation,
-)  # fmt: skip
+    algorithm_10,
+    ambiguous_loss,
+    best_value,
+    hamming,
+    matching_labelings,
+    most_violating,
+    prediction,
+    random_listed,
+    random_scores,
+    slot_loss,
+    surrogate,
+    tuples,
+    violation,
+)
 
+from cuelearn.book.protocols import Sweep
 from cuelearn.datasets.ambiguous import AmbiguousData, make_ambiguous
 from cuelearn.experiments.mms import theorems as t
 from cuelearn.mms import CandidateSet
-from cuelearn.book.protocols import Sweep
 
 SETTINGS = [(0.0, 0.0, 3), (0.5, 0.5, 20), (0.25, 0.5, 200)]
 
 
 def labels_only(n, seed, n_classes=6, **options):
-    y = np.random.default_rng(seed).choice(n_classes, size=n, p=np.arange(1, n_classes + 1) / (n_classes * (n_classes + 1) / 2))
+    y = np.random.default_rng(seed).choice(
+        n_classes, size=n, p=np.arange(1, n_classes + 1) / (n_classes * (n_classes + 1) / 2)
+    )
     return make_ambiguous(np.zeros((n, 1)), y, random_state=7, **options)
 
 
@@ -43,8 +56,16 @@ def test_the_measurement_by_hand():
     true = slots = joint = label_bound = expected = 0.0
     for i in range(sets.n_bags):
         rows = range(sets.bag_starts[i], sets.bag_starts[i + 1])
-        listed, z, y = tuples(sets.bag(i)), tuple((answer[r],) for r in rows), tuple((data.labels()[r],) for r in rows)
-        true, slots, joint = true + hamming(z, y), slots + slot_loss(z, listed), joint + ambiguous_loss(z, listed)
+        listed, z, y = (
+            tuples(sets.bag(i)),
+            tuple((answer[r],) for r in rows),
+            tuple((data.labels()[r],) for r in rows),
+        )
+        true, slots, joint = (
+            true + hamming(z, y),
+            slots + slot_loss(z, listed),
+            joint + ambiguous_loss(z, listed),
+        )
         for m, r in enumerate(rows):
             outside = all(other[m][0] != answer[r] for other in listed)
             label_bound += outside / (1.0 - degrees[y[m][0]])
@@ -54,17 +75,21 @@ def test_the_measurement_by_hand():
     assert {name: found[name] for name in means} == pytest.approx(means)
     assert (found["eta"], found["eta_least"]) == pytest.approx((max(degrees), min(degrees)))
     bounds = joint / (1 - max(degrees)), slots / (1 - max(degrees)), label_bound
-    for name, bound in zip(("", "slots_", "label_"), bounds):
-        assert found[f"{name}bound"] == pytest.approx(bound / N) and found[f"{name}ratio"] == pytest.approx(true / bound)
+    for name, bound in zip(("", "slots_", "label_"), bounds, strict=False):
+        assert found[f"{name}bound"] == pytest.approx(bound / N) and found[f"{name}ratio"] == pytest.approx(
+            true / bound
+        )
         assert found[f"{name}ratio_low"] < found[f"{name}ratio"] < found[f"{name}ratio_high"]
     assert found["out_of_order"] == 0 and found["n_bags"] == N
     losses = t.losses_of(predicted, data)
-    assert losses["size"].tolist() == sets.bag_sizes.tolist() and losses[["true", "slots", "joint"]].sum().tolist() == [true, slots, joint]
+    assert losses["size"].tolist() == sets.bag_sizes.tolist() and losses[
+        ["true", "slots", "joint"]
+    ].sum().tolist() == [true, slots, joint]
 
 
 @pytest.mark.parametrize(("p_correlated", "p_ambiguous", "L"), SETTINGS)
 def test_the_proposition_for_any_classifier_on_fresh_bags(p_correlated, p_ambiguous, L):
-    options = dict(p_correlated=p_correlated, p_ambiguous=p_ambiguous, n_candidates=L, bag_size=3)
+    options = {"p_correlated": p_correlated, "p_ambiguous": p_ambiguous, "n_candidates": L, "bag_size": 3}
     data = labels_only(3000, 3, **options)
     shares = t.shares_of(data.y, 7, **options)
     # the same pairs, more bags
@@ -72,7 +97,11 @@ def test_the_proposition_for_any_classifier_on_fresh_bags(p_correlated, p_ambigu
     assert apart.max() < 4.5 * 0.5
     off = np.where(np.eye(6, dtype=bool), -1.0, shares)
     rng = np.random.default_rng(0)
-    confusions = [off.argmax(axis=1), np.zeros(6, int), (np.arange(6) + 1) % 6]  # the worst, a constant one, another
+    confusions = [
+        off.argmax(axis=1),
+        np.zeros(6, int),
+        (np.arange(6) + 1) % 6,
+    ]  # the worst, a constant one, another
     for k, wrong in enumerate(confusions):
         for rate in (1.0, 0.2):
             answer = np.where(rng.random(3000) < rate, wrong[data.labels()], data.labels())
@@ -80,9 +109,13 @@ def test_the_proposition_for_any_classifier_on_fresh_bags(p_correlated, p_ambigu
             assert found["out_of_order"] == 0 and found["slots"] <= found["joint"] <= found["true"]
             assert found["ratio"] < 1.0  # the proposition
             assert found["slots_ratio_low"] < 1.0 and found["label_ratio_low"] < 1.0
-            assert abs(found["slots"] - found["expected_slots"]) < 4.0 * np.sqrt(found["slots"] / found["n_bags"])
+            assert abs(found["slots"] - found["expected_slots"]) < 4.0 * np.sqrt(
+                found["slots"] / found["n_bags"]
+            )
             if k == 0:  # attained where each class has its own degree
-                assert found["label_ratio_low"] < 1.0 < found["label_ratio_high"] or found["label_ratio"] == pytest.approx(1.0, abs=0.05)
+                assert found["label_ratio_low"] < 1.0 < found["label_ratio_high"] or found[
+                    "label_ratio"
+                ] == pytest.approx(1.0, abs=0.05)
     perfect = t.bound_of(data.y, data, n_bootstrap=10)
     assert perfect["ratio"] == perfect["ratio_high"] == 0.0 and perfect["joint"] == 0.0
 
@@ -111,14 +144,29 @@ def test_it_fails_with_the_averaged_degree_where_noise_follows_the_features():
 
 
 def test_proposition_5_2_as_a_point_of_a_sweep(tmp_path):
-    point = dict(task="pendigits", n_train=300, n_fresh=300, seed=1, n_candidates=5, bag_size=3, n_bootstrap=50)
+    point = {
+        "task": "pendigits",
+        "n_train": 300,
+        "n_fresh": 300,
+        "seed": 1,
+        "n_candidates": 5,
+        "bag_size": 3,
+        "n_bootstrap": 50,
+    }
     point["classifiers"] = ["MMS", "MC-SVM", "memoriser", "adversary", "constant", "random"]
     table = Sweep(tmp_path, "bound", progress=False).run(t.proposition_5_2, [point])[0]
-    assert isinstance(table, pd.DataFrame) and table["classifier"].tolist() == [c for c in point["classifiers"] for _ in range(2)]
-    fresh, training = table[table["part"] == "fresh"].set_index("classifier"), table[table["part"] == "training"].set_index("classifier")
+    assert isinstance(table, pd.DataFrame) and table["classifier"].tolist() == [
+        c for c in point["classifiers"] for _ in range(2)
+    ]
+    fresh, training = (
+        table[table["part"] == "fresh"].set_index("classifier"),
+        table[table["part"] == "training"].set_index("classifier"),
+    )
     assert (fresh["ratio"] < 1.0).all() and (table["out_of_order"] == 0).all() and (fresh["true"] > 0.0).all()
     assert training.loc["memoriser", "ratio"] == np.inf
-    assert fresh.loc["adversary", "true"] == 3.0 and fresh.loc["MMS", "true"] < 0.7 < fresh.loc["random", "true"]
+    assert (
+        fresh.loc["adversary", "true"] == 3.0 and fresh.loc["MMS", "true"] < 0.7 < fresh.loc["random", "true"]
+    )
     again = t.proposition_5_2(**{**point, "classifiers": ["random"]})
     pd.testing.assert_frame_equal(again, table[table["classifier"] == "random"].reset_index(drop=True))
 
@@ -139,13 +187,17 @@ def test_surrogate_losses_by_enumeration():
     found = t.surrogates(np.concatenate(scores), sets)
     for i, z in enumerate(listed):
         ahead = prediction([scores[i]], len(z[0]))
-        assert found.loc[i, "joint"] == ambiguous_loss(ahead, z) and found.loc[i, "slots"] == slot_loss(ahead, z)
+        assert found.loc[i, "joint"] == ambiguous_loss(ahead, z) and found.loc[i, "slots"] == slot_loss(
+            ahead, z
+        )
         assert found.loc[i, "exact"] == pytest.approx(surrogate([scores[i]], z, (4,)), abs=1e-9)
     assert (found["exact"] >= found["joint"] - 1e-9).all()  # proposition 5.3
     assert (found["heap"] >= found["slots"] - 1e-9).all() and (found["heap"] <= found["exact"] + 1e-9).all()
     assert (found["heap"] < found["exact"] - 1e-6).any()
     # one label and nothing else: every labeling is a candidate, both losses are 0
-    full = t.surrogates(np.zeros((2, 2)), CandidateSet([list(itertools.product(range(2), repeat=2))], n_labels=2))
+    full = t.surrogates(
+        np.zeros((2, 2)), CandidateSet([list(itertools.product(range(2), repeat=2))], n_labels=2)
+    )
     assert full[["joint", "exact", "heap"]].to_numpy().tolist() == [[0, 0.0, 0.0]]
 
 
@@ -154,7 +206,9 @@ def test_algorithm_10_breaks_proposition_5_3_on_the_example_of_the_thesis():
     scores = np.array([[3.0, 2.0, 1.0], [1.001, 1.0, 0.99]])
     found = t.surrogates(scores, sets).iloc[0]
     assert found["joint"] == 1 and found["slots"] == 0
-    assert found["exact"] == pytest.approx(1.001) and found["heap"] == pytest.approx(0.99)  # below the ambiguous loss of 1
+    assert found["exact"] == pytest.approx(1.001) and found["heap"] == pytest.approx(
+        0.99
+    )  # below the ambiguous loss of 1
 
 
 def test_priors_break_proposition_5_3_where_scores_are_negative():
@@ -165,23 +219,44 @@ def test_priors_break_proposition_5_3_where_scores_are_negative():
 
 
 def test_proposition_5_3_on_training_sets():
-    options = dict(n_candidates=8, bag_size=4, scales=(1.0, 5.0), n_bags=60, mms=dict(n_rounds=3, n_epochs=5))
+    options = {
+        "n_candidates": 8,
+        "bag_size": 4,
+        "scales": (1.0, 5.0),
+        "n_bags": 60,
+        "mms": {"n_rounds": 3, "n_epochs": 5},
+    }
     table = t.proposition_5_3("pendigits", 300, 2, **options)
-    assert table["weights"].tolist() == ["zero", "random", "random", "trained", "trained"] and (table["n_bags"] == 60).all()
+    assert (
+        table["weights"].tolist() == ["zero", "random", "random", "trained", "trained"]
+        and (table["n_bags"] == 60).all()
+    )
     assert (table["below_exact"] == 0).all() and (table["below_slots"] == 0).all()
-    assert (table["slots"] <= table["joint"]).all() and (table["joint"] <= table["exact"]).all() and (table["heap"] <= table["exact"]).all()
+    assert (
+        (table["slots"] <= table["joint"]).all()
+        and (table["joint"] <= table["exact"]).all()
+        and (table["heap"] <= table["exact"]).all()
+    )
     zero = table.iloc[0]
-    assert zero["least_exact"] >= 0.0 and zero["exact"] == 4.0  # the labeling farthest away: a label outside Z(m) for every instance
+    assert (
+        zero["least_exact"] >= 0.0 and zero["exact"] == 4.0
+    )  # the labeling farthest away: a label outside Z(m) for every instance
     assert table.loc[3, "joint"] < table.loc[1, "joint"]
 
 
 # ------------------------------------------------------------------ Algorithm 10 and counts
 
 
-@pytest.mark.parametrize(("kind", "options"), [("vectors", dict(n_labels=4)), ("names", dict(n_labels=5, n_known=4, lead=1.0))])
+@pytest.mark.parametrize(
+    ("kind", "options"), [("vectors", {"n_labels": 4}), ("names", {"n_labels": 5, "n_known": 4, "lead": 1.0})]
+)
 def test_shares_of_exact_answers_by_enumeration(kind, options):
     found = t.search_shares(60, kind, n_instances=2, n_candidates=7, spread=0.7, seed=4, **options)
-    rng, K, known = np.random.default_rng([4, 25]), options["n_labels"], options.get("n_known", options["n_labels"])
+    rng, K, known = (
+        np.random.default_rng([4, 25]),
+        options["n_labels"],
+        options.get("n_known", options["n_labels"]),
+    )
     shortfalls, losses = [], []
     for _ in range(60):
         vectors = t.random_bag(rng, kind, 2, known, 7)
@@ -190,12 +265,17 @@ def test_shares_of_exact_answers_by_enumeration(kind, options):
         scores = 0.7 * rng.normal(size=(2, K))
         scores[[0, 1], vectors[0]] += options.get("lead", 0.0)
         listed = tuples(vectors)
-        exact, heap = most_violating([scores], listed, (K,))[0], violation([scores], algorithm_10([scores], listed, (K,))[0], listed)
+        exact, heap = (
+            most_violating([scores], listed, (K,))[0],
+            violation([scores], algorithm_10([scores], listed, (K,))[0], listed),
+        )
         shortfalls.append(exact - heap)
         losses.append([max(0.0, value - best_value([scores], listed)) for value in (exact, heap)])
     missed = np.array(shortfalls) > 1e-6
     assert 0 < missed.sum() < 60 and found["n_bags"] == 60
-    assert found["same"] == pytest.approx(1 - missed.mean()) and found["largest"] == pytest.approx(max(shortfalls))
+    assert found["same"] == pytest.approx(1 - missed.mean()) and found["largest"] == pytest.approx(
+        max(shortfalls)
+    )
     assert found["mean"] == pytest.approx(np.mean(shortfalls))
     assert found["mean_missed"] == pytest.approx(np.array(shortfalls)[missed].mean())
     exact, heap = np.sum(losses, axis=0)
@@ -208,7 +288,11 @@ def test_random_bags_are_what_they_say():
     assert {tuple(z) for z in t.random_bag(rng, "names", 2, 4, 100).tolist()} == every
     for K, M, L in ((3, 2, 5), (3, 2, 9), (6, 4, 50)):
         vectors = t.random_bag(rng, "vectors", M, K, L)
-        assert vectors.shape[1] == M and len(np.unique(vectors, axis=0)) == len(vectors) <= L and vectors.max() < K
+        assert (
+            vectors.shape[1] == M
+            and len(np.unique(vectors, axis=0)) == len(vectors) <= L
+            and vectors.max() < K
+        )
         assert len(vectors) == L
 
 
@@ -225,14 +309,29 @@ def test_numbers_of_candidates():
 def test_bad_input_in_one_sentence():
     for ask, words in [
         (lambda: t.instances("digits", 10, 10, 0), "task must be one of"),
-        (lambda: t.proposition_5_2("pendigits", 12, 12, 0), "n_train and n_fresh must be large enough to hold all classes"),
-        (lambda: t.proposition_5_2("pendigits", 200, 200, 0, classifiers=["best"]), "classifiers must be among"),
+        (
+            lambda: t.proposition_5_2("pendigits", 12, 12, 0),
+            "n_train and n_fresh must be large enough to hold all classes",
+        ),
+        (
+            lambda: t.proposition_5_2("pendigits", 200, 200, 0, classifiers=["best"]),
+            "classifiers must be among",
+        ),
         (lambda: t.proposition_5_3("pendigits", 200, 0, weights=["good"]), "weights must be among"),
-        (lambda: t.bound_of(np.full(9, 9), labels_only(9, 0, bag_size=3)), "predicted must hold a class for each of the 9 rows"),
-        (lambda: t.bound_of(np.zeros(9), labels_only(9, 0, bag_size=3), n_bootstrap=0), "n_bootstrap must be an integer"),
+        (
+            lambda: t.bound_of(np.full(9, 9), labels_only(9, 0, bag_size=3)),
+            "predicted must hold a class for each of the 9 rows",
+        ),
+        (
+            lambda: t.bound_of(np.zeros(9), labels_only(9, 0, bag_size=3), n_bootstrap=0),
+            "n_bootstrap must be an integer",
+        ),
         (lambda: t.search_shares(5, "faces"), "kind must be one of vectors, names"),
         (lambda: t.search_shares(5, n_known=9, n_labels=4), "n_known must be at most n_labels, 4, got 9"),
-        (lambda: t.search_shares(5, n_instances=1, n_labels=2, n_candidates=2), "n_candidates must leave a labeling"),
+        (
+            lambda: t.search_shares(5, n_instances=1, n_labels=2, n_candidates=2),
+            "n_candidates must leave a labeling",
+        ),
         (lambda: t.counts(8), "most must be at most 7"),
     ]:
         with pytest.raises(ValueError, match=f"^{words}"):

@@ -21,7 +21,10 @@ class State:
         self.kernels = Kernels(np.full(m, engine.GIVEN), np.ones(m), np.zeros(m), zeros, zeros, zeros)
         self.samples = Samples(np.empty((0, 0)), np.empty((0, 0)), K)
         self.predictors = Predictors(
-            np.zeros((m, n), dtype=np.int64), np.zeros((m, n)), np.zeros(m, dtype=np.int64), np.full((m, n), -1, dtype=np.int64)
+            np.zeros((m, n), dtype=np.int64),
+            np.zeros((m, n)),
+            np.zeros(m, dtype=np.int64),
+            np.full((m, n), -1, dtype=np.int64),
         )
         self.rule, self.loss = RULES[rule], LOSSES[loss]
         self.log_weights, self.q, self.p = np.zeros(m), np.full(m, 1.0 / m), np.full(m, 1.0 / m)
@@ -36,11 +39,30 @@ class State:
     def run(self, order, targets, uniforms, delta, eta, step):
         """Visits; what was drawn, whether it erred, and its loss."""
         order = np.asarray(order, dtype=np.int64)
-        drawn, mistakes, losses = np.empty(order.size, dtype=np.int64), np.empty(order.size, dtype=np.bool_), np.empty(order.size)
+        drawn, mistakes, losses = (
+            np.empty(order.size, dtype=np.int64),
+            np.empty(order.size, dtype=np.bool_),
+            np.empty(order.size),
+        )
         updates, evaluations = engine.selection_pass(
-            self.kernels, self.samples, order, np.asarray(targets, dtype=np.float64), np.asarray(uniforms, dtype=np.float64), self.rule,
-            float(delta), float(eta), float(step), self.loss, self.log_weights, self.q, self.p, self.predictors, drawn, mistakes, losses,
-        )  # fmt: skip
+            self.kernels,
+            self.samples,
+            order,
+            np.asarray(targets, dtype=np.float64),
+            np.asarray(uniforms, dtype=np.float64),
+            self.rule,
+            float(delta),
+            float(eta),
+            float(step),
+            self.loss,
+            self.log_weights,
+            self.q,
+            self.p,
+            self.predictors,
+            drawn,
+            mistakes,
+            losses,
+        )
         self.n_updates += updates
         self.n_evaluations += evaluations
         return drawn, mistakes, losses
@@ -48,8 +70,16 @@ class State:
     def dictionaries(self):
         """Predictors as dictionaries from samples to coefficients."""
         p = self.predictors
-        return [dict(zip(p.support[j, :c].tolist(), p.coef[j, :c].tolist(), strict=True)) for j, c in enumerate(p.count)]
+        return [
+            dict(zip(p.support[j, :c].tolist(), p.coef[j, :c].tolist(), strict=True))
+            for j, c in enumerate(p.count)
+        ]
 
     def outputs(self, i):
         """Every predictor at one sample, by plain sums."""
-        return np.array([sum(c * self.samples.stack[j, i, s] for s, c in d.items()) for j, d in enumerate(self.dictionaries())])
+        return np.array(
+            [
+                sum(c * self.samples.stack[j, i, s] for s, c in d.items())
+                for j, d in enumerate(self.dictionaries())
+            ]
+        )

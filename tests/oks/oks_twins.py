@@ -73,7 +73,12 @@ def plain_kernel(name, X, Z, train, *, gamma="mean", factor=1.0, degree=2, coef0
 
 def plain_stack(recipes, X, train, normalize=True):
     """Kernels of X with the training samples, shape (n_kernels, n, n_train); recipes are (name, options, columns)."""
-    return np.stack([plain_kernel(name, X[:, c], train[:, c], train[:, c], normalize=normalize, **options) for name, options, c in recipes])
+    return np.stack(
+        [
+            plain_kernel(name, X[:, c], train[:, c], train[:, c], normalize=normalize, **options)
+            for name, options, c in recipes
+        ]
+    )
 
 
 # ------------------------------------------------------------------ what the algorithms share
@@ -150,7 +155,14 @@ class Selection:
         self.log_weights = [0.0] * self.m
         self.predictors = [{} for _ in range(self.m)]
         self.n_updates = self.n_evaluations = 0
-        self.drawn, self.mistakes, self.losses, self.p_used, self.q_used, self.entries = [], [], [], [], [], set()
+        self.drawn, self.mistakes, self.losses, self.p_used, self.q_used, self.entries = (
+            [],
+            [],
+            [],
+            [],
+            [],
+            set(),
+        )
 
     @property
     def q(self):
@@ -187,7 +199,20 @@ class Selection:
 
 
 def run_selection(
-    rule, K, y, *, seed=0, rng=None, delta=0.2, eta="auto", step=1.0, n_epochs=2, shuffle=True, horizon=None, loss="hinge", beta=None
+    rule,
+    K,
+    y,
+    *,
+    seed=0,
+    rng=None,
+    delta=0.2,
+    eta="auto",
+    step=1.0,
+    n_epochs=2,
+    shuffle=True,
+    horizon=None,
+    loss="hinge",
+    beta=None,
 ):
     """A whole run as `fit` makes it; `step` may be a function of (delta, n_kernels, horizon)."""
     n, m = len(y), len(K)
@@ -235,9 +260,13 @@ def run_om1(K, y, *, beta=0.8, order=None):
                 predictors[j][i] = predictors[j].get(i, 0.0) + y[i]
                 own[j] += 1
     return SimpleNamespace(
-        q=weights / weights.sum(), predictors=predictors, own=own, mistakes=np.array(mistakes), n_evaluations=asked,
+        q=weights / weights.sum(),
+        predictors=predictors,
+        own=own,
+        mistakes=np.array(mistakes),
+        n_evaluations=asked,
         n_updates=int(own.sum()),
-    )  # fmt: skip
+    )
 
 
 def vote(K, q, predictors):
@@ -287,6 +316,7 @@ def best_in_space(kernel, y, step, loss="hinge", weights=None):
         used = c > 0.0
         S = kernel[np.ix_(used, used)] + np.diag(1.0 / (step * c[used]))
         return 0.5 / step * y[used] @ np.linalg.solve(S, y[used])
+
     # logistic: Newton steps on f = K u; then s_t = sigma(-y f) is a feasible point of the dual
     def objective(u):
         return (c * np.logaddexp(0.0, -y * (kernel @ u))).sum() + 0.5 / step * u @ kernel @ u

@@ -12,25 +12,45 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank, Linear, Poly
-from cuelearn.oks import OKS, OM1, SOM, AlignmentSVM, MuSVM, MuTron, OKSRegret, SelectedSVM, alignment, load, select_then_fit
+from cuelearn.oks import (
+    OKS,
+    OM1,
+    SOM,
+    AlignmentSVM,
+    MuSVM,
+    MuTron,
+    OKSRegret,
+    SelectedSVM,
+    alignment,
+    load,
+    select_then_fit,
+)
 
-QUIET = dict(verbose=False)
+QUIET = {"verbose": False}
 GRID = (0.01, 0.3, 10.0)
 CUES = [
-    ("linear", Linear(), [0, 1, 2]), ("poly", Poly(), slice(3, 6)), ("rbf", RBF(gamma=0.5), slice(None)),
-    ("chi2", Chi2(gamma=1.0), [0, 5]), ("cityblock", ExpDistance("cityblock", gamma=1.0), [1, 2]),
-]  # fmt: skip
+    ("linear", Linear(), [0, 1, 2]),
+    ("poly", Poly(), slice(3, 6)),
+    ("rbf", RBF(gamma=0.5), slice(None)),
+    ("chi2", Chi2(gamma=1.0), [0, 5]),
+    ("cityblock", ExpDistance("cityblock", gamma=1.0), [1, 2]),
+]
 RECIPES = [
-    ("linear", {}, [0, 1, 2]), ("poly", dict(gamma="dim"), slice(3, 6)), ("sqeuclidean", dict(gamma=0.5), slice(None)),
-    ("chi2", dict(gamma=1.0), [0, 5]), ("cityblock", dict(gamma=1.0), [1, 2]),
-]  # fmt: skip
+    ("linear", {}, [0, 1, 2]),
+    ("poly", {"gamma": "dim"}, slice(3, 6)),
+    ("sqeuclidean", {"gamma": 0.5}, slice(None)),
+    ("chi2", {"gamma": 1.0}, [0, 5]),
+    ("cityblock", {"gamma": 1.0}, [1, 2]),
+]
 
 
 def split(labels, seed, share=0.1):
     """The held-back part: stratified, of `share`, by one number from the estimator's generator; the rest in the given order."""
     number = int(np.random.default_rng(seed).integers(2**31 - 1))
     size = max(round(share * len(labels)), len(np.unique(labels)))
-    train, test = train_test_split(np.arange(len(labels)), test_size=size, stratify=labels, random_state=number)
+    train, test = train_test_split(
+        np.arange(len(labels)), test_size=size, stratify=labels, random_state=number
+    )
     return np.sort(train), np.sort(test)
 
 
@@ -51,7 +71,9 @@ def held_back_scores(K, y, train, test, grid=GRID):
 
 def best(accuracy, hinge, grid=GRID):
     """The kernel and C of the best accuracy, of the smallest hinge loss among equals."""
-    order = sorted((-accuracy[j, c], hinge[j, c], j, c) for j in range(len(accuracy)) for c in range(len(grid)))
+    order = sorted(
+        (-accuracy[j, c], hinge[j, c], j, c) for j in range(len(accuracy)) for c in range(len(grid))
+    )
     return order[0][2], grid[order[0][3]]
 
 
@@ -83,11 +105,18 @@ def test_musvm_computes_its_kernels():
     train, test = split(y, 5)
     model = MuSVM(CUES, C=GRID, random_state=5).fit(X, y)
     table, _ = held_back_scores(K, y, train, test)
-    assert np.abs(model.validation_accuracy_ - table).max() <= 1.5 / len(test)  # kernels in single precision may move a sample on the edge
+    assert np.abs(model.validation_accuracy_ - table).max() <= 1.5 / len(
+        test
+    )  # kernels in single precision may move a sample on the edge
     j = model.best_index_
-    assert model.best_kernel_ == CUES[j][0] and model.validation_accuracy_.max() == model.validation_accuracy_[j, GRID.index(model.C_)]
+    assert (
+        model.best_kernel_ == CUES[j][0]
+        and model.validation_accuracy_.max() == model.validation_accuracy_[j, GRID.index(model.C_)]
+    )
     wanted = SVC(C=model.C_, kernel="precomputed", tol=1e-3).fit(K[j], y)
-    np.testing.assert_allclose(model.decision_function(new), wanted.decision_function(new_K[j]), atol=0.02 * (1.0 + model.C_))
+    np.testing.assert_allclose(
+        model.decision_function(new), wanted.decision_function(new_K[j]), atol=0.02 * (1.0 + model.C_)
+    )
     assert np.mean(model.predict(new) == wanted.predict(new_K[j])) > 0.95
 
 
@@ -105,7 +134,10 @@ def test_ties():
         model = MuSVM("precomputed", C=C, random_state=0).fit(K, y)
         assert (model.best_index_, model.C_) == wanted and model.C_ > 0.001
         aligned = AlignmentSVM("precomputed", C=C, random_state=0).fit(K, y)
-        assert aligned.best_index_ == int(np.argmax(aligned.alignment_)) and aligned.C_ == best(accuracy[[1]], hinge[[1]], grid)[1]
+        assert (
+            aligned.best_index_ == int(np.argmax(aligned.alignment_))
+            and aligned.C_ == best(accuracy[[1]], hinge[[1]], grid)[1]
+        )
     same = np.stack([np.eye(60), perfect, perfect, perfect])
     assert MuSVM("precomputed", C=(5.0, 5.0), random_state=0).fit(same, y).best_index_ == 1
     assert MuSVM("precomputed", C=3.0, random_state=0).fit(same, y).C_ == 3.0
@@ -128,7 +160,11 @@ def test_alignment_by_brute_force(centered):
         Z = rng.normal(size=(n, 3)) + rng.normal(size=3)
         y = np.where(rng.random(n) < share, 1, -1)
         y[:2] = 1, -1
-        for kernel in (Z @ Z.T, np.exp(-((Z[:, None] - Z[None]) ** 2).sum(axis=2)), np.outer(y, y).astype(float)):
+        for kernel in (
+            Z @ Z.T,
+            np.exp(-((Z[:, None] - Z[None]) ** 2).sum(axis=2)),
+            np.outer(y, y).astype(float),
+        ):
             wanted = plain_alignment(kernel, y, centered)
             for labels in (y, np.where(y > 0, "b", "a"), (y + 1) // 2):
                 assert alignment(kernel, labels, centered=centered) == pytest.approx(wanted, abs=1e-12)
@@ -169,7 +205,11 @@ def test_alignment_svm(centered):
     np.testing.assert_allclose(model.decision_function(K), machine.decision_function(K[j]), atol=1e-9)
     X, y = make_data(100, seed=3)
     model = AlignmentSVM(CUES, C=1.0, centered=centered, random_state=0).fit(X, y)
-    np.testing.assert_allclose(model.alignment_, [plain_alignment(k, 2 * y - 1, centered) for k in plain_stack(RECIPES, X, X)], atol=1e-5)
+    np.testing.assert_allclose(
+        model.alignment_,
+        [plain_alignment(k, 2 * y - 1, centered) for k in plain_stack(RECIPES, X, X)],
+        atol=1e-5,
+    )
     assert model.best_kernel_ == CUES[int(np.argmax(model.alignment_))][0]
 
 
@@ -181,7 +221,11 @@ def test_centring_matters():
     K = np.stack([np.ones((100, 100)) + 0.01 * np.eye(100), Z @ Z.T])
     for centered in (False, True):
         model = AlignmentSVM("precomputed", C=1.0, centered=centered, random_state=0).fit(K, y)
-        assert model.best_index_ == int(centered) == int(np.argmax([plain_alignment(k, 2 * y - 1, centered) for k in K]))
+        assert (
+            model.best_index_
+            == int(centered)
+            == int(np.argmax([plain_alignment(k, 2 * y - 1, centered) for k in K]))
+        )
 
 
 # ------------------------------------------------------------------ an online learner, then an SVM
@@ -197,14 +241,20 @@ def test_select_then_fit(cls):
     assert isinstance(model, SelectedSVM) and not hasattr(selector, "classes_")  # a clone was fitted
     fitted = clone(selector).fit(X, words[y])
     j = fitted.best_index_
-    assert (model.best_index_, model.best_kernel_) == (j, fitted.best_kernel_) == (model.selector_.best_index_, CUES[j][0])
+    assert (
+        (model.best_index_, model.best_kernel_)
+        == (j, fitted.best_kernel_)
+        == (model.selector_.best_index_, CUES[j][0])
+    )
     K, new_K = plain_stack(RECIPES, X, X)[j], plain_stack(RECIPES, new, X)[j]
     train, test = split(y, 0)
     table, hinge = held_back_scores(K[None], y, train, test)
     assert np.abs(model.validation_accuracy_ - table[0]).max() <= 1.5 / len(test)
     assert model.validation_accuracy_[GRID.index(model.C_)] == model.validation_accuracy_.max()
     wanted = SVC(C=model.C_, kernel="precomputed", tol=1e-3).fit(K, words[y])
-    np.testing.assert_allclose(model.decision_function(new), wanted.decision_function(new_K), atol=0.02 * (1.0 + model.C_))
+    np.testing.assert_allclose(
+        model.decision_function(new), wanted.decision_function(new_K), atol=0.02 * (1.0 + model.C_)
+    )
     assert np.mean(model.predict(new) == wanted.predict(new_K)) > 0.9
     # the selector may be fitted already: it is then used as it is
     again = select_then_fit(fitted, X, words[y], C=GRID, random_state=0)
@@ -223,7 +273,9 @@ def test_select_then_fit_on_kernel_matrices():
     table, hinge = held_back_scores(K[[j]], y, train, test)
     np.testing.assert_allclose(model.validation_accuracy_, table[0], atol=1e-12)
     wanted = svc(K[j], y, best(table, hinge)[1], np.arange(120))
-    np.testing.assert_allclose(model.decision_function(K[:, :20]), wanted.decision_function(K[j, :20]), atol=1e-9)
+    np.testing.assert_allclose(
+        model.decision_function(K[:, :20]), wanted.decision_function(K[j, :20]), atol=1e-9
+    )
     other = select_then_fit(selector, KernelBank.from_stack(K), y, C=GRID, random_state=0)
     np.testing.assert_array_equal(other.decision_function(K), model.decision_function(K))
 
@@ -233,7 +285,10 @@ def test_gamma_of_the_selector_is_kept():
     X, y = make_data(700, seed=3, noise=0.3)
     cues = [("a", RBF(), [0, 1, 2]), ("b", Chi2(), [3, 4, 5])]
     selector = OKS(cues, random_state=0, **QUIET).fit(X, y)
-    for model in (select_then_fit(selector, X, y, C=1.0, random_state=0), select_then_fit(clone(selector), X, y, C=1.0, random_state=0)):
+    for model in (
+        select_then_fit(selector, X, y, C=1.0, random_state=0),
+        select_then_fit(clone(selector), X, y, C=1.0, random_state=0),
+    ):
         assert model.bank_.kernels_[model.best_index_] == selector._source.triples[model.best_index_][1]
     everything = MuSVM(cues, C=1.0, random_state=0).fit(X, y)
     assert everything.bank_.kernels_[0].gamma != selector._source.triples[0][1].gamma
@@ -245,9 +300,13 @@ def test_frames():
     X, y = make_data(100, seed=3)
     frame = pd.DataFrame(X, columns=list("abcdef"))
     named = [(n, k, [frame.columns[c] for c in np.arange(6)[columns]]) for n, k, columns in CUES]
-    for one, other in ((MuSVM(named, C=GRID, random_state=0).fit(frame, y), MuSVM(CUES, C=GRID, random_state=0).fit(X, y)),
-                       (select_then_fit(OKS(named, random_state=0, **QUIET), frame, y, C=GRID, random_state=0),
-                        select_then_fit(OKS(CUES, random_state=0, **QUIET), X, y, C=GRID, random_state=0))):  # fmt: skip
+    for one, other in (
+        (MuSVM(named, C=GRID, random_state=0).fit(frame, y), MuSVM(CUES, C=GRID, random_state=0).fit(X, y)),
+        (
+            select_then_fit(OKS(named, random_state=0, **QUIET), frame, y, C=GRID, random_state=0),
+            select_then_fit(OKS(CUES, random_state=0, **QUIET), X, y, C=GRID, random_state=0),
+        ),
+    ):
         np.testing.assert_array_equal(one.decision_function(frame), other.decision_function(X))
         with pytest.raises(ValueError, match="feature names should match"):
             one.predict(frame[frame.columns[::-1]])
@@ -256,9 +315,10 @@ def test_frames():
 # ------------------------------------------------------------------ all of them
 
 MODELS = {
-    "MuSVM": MuSVM(CUES, C=GRID, random_state=0), "AlignmentSVM": AlignmentSVM(CUES, C=GRID, random_state=0),
+    "MuSVM": MuSVM(CUES, C=GRID, random_state=0),
+    "AlignmentSVM": AlignmentSVM(CUES, C=GRID, random_state=0),
     "SelectedSVM": SelectedSVM(OKS(CUES, random_state=0, **QUIET), C=GRID, random_state=0),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -269,7 +329,9 @@ def test_seconds(name):
     begun = time.perf_counter()
     model = clone(MODELS[name]).fit(X, y)
     whole = time.perf_counter() - begun
-    assert set(model.seconds_) == {"kernels", "tuning", "training", "total"} | ({"selection"} if name == "SelectedSVM" else set())
+    assert set(model.seconds_) == {"kernels", "tuning", "training", "total"} | (
+        {"selection"} if name == "SelectedSVM" else set()
+    )
     assert all(isinstance(v, float) and v >= 0.0 for v in model.seconds_.values())
     assert model.seconds_["total"] <= whole
     parts = sum(v for k, v in model.seconds_.items() if k != "total")
@@ -288,7 +350,9 @@ def test_several_classes(name):
     model.set_params(**many)
     with pytest.raises(ValueError, match=r"y must hold 2 classes.*got 3.*one_vs_rest=True"):
         model.fit(X, y)
-    model.set_params(**({"selector__one_vs_rest": True} if name == "SelectedSVM" else {"one_vs_rest": True})).fit(X, names[y])
+    model.set_params(
+        **({"selector__one_vs_rest": True} if name == "SelectedSVM" else {"one_vs_rest": True})
+    ).fit(X, names[y])
     values = model.decision_function(X)
     assert values.shape == (150, 3) and model.score(X, names[y]) > 0.85
     np.testing.assert_array_equal(model.predict(X), model.classes_[np.argmax(values, axis=1)])
@@ -329,23 +393,43 @@ def test_saving(name, tmp_path):
     model.save(tmp_path / "model")
     loaded = type(model).load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
-    assert (loaded.best_kernel_, loaded.C_, loaded.best_index_) == (model.best_kernel_, model.C_, model.best_index_)
+    assert (loaded.best_kernel_, loaded.C_, loaded.best_index_) == (
+        model.best_kernel_,
+        model.C_,
+        model.best_index_,
+    )
     assert loaded.get_params()["C"] == GRID and loaded.seconds_ == model.seconds_
     np.testing.assert_array_equal(loaded.validation_accuracy_, model.validation_accuracy_)
-    np.testing.assert_array_equal(load(tmp_path / "model").predict(X), model.predict(X))  # the chapter's own `load`
+    np.testing.assert_array_equal(
+        load(tmp_path / "model").predict(X), model.predict(X)
+    )  # the chapter's own `load`
     K, y = make_stack(60, 3, seed=1)
     model = clone(MODELS[name]).set_params(kernels="precomputed").fit(K, y)
     model.save(tmp_path / "model")
-    np.testing.assert_array_equal(type(model).load(tmp_path / "model").decision_function(K), model.decision_function(K))
+    np.testing.assert_array_equal(
+        type(model).load(tmp_path / "model").decision_function(K), model.decision_function(K)
+    )
 
 
 BAD = [
-    *((name, "C", bad, "C must be") for name in MODELS for bad in (0.0, -1.0, np.nan, np.inf, "big", None, (), (1.0, -1.0), ["a"], True)),
-    *((name, "validation", bad, "validation must be") for name in MODELS for bad in (0.0, 1.0, -0.1, np.nan, "a", None, True)),
+    *(
+        (name, "C", bad, "C must be")
+        for name in MODELS
+        for bad in (0.0, -1.0, np.nan, np.inf, "big", None, (), (1.0, -1.0), ["a"], True)
+    ),
+    *(
+        (name, "validation", bad, "validation must be")
+        for name in MODELS
+        for bad in (0.0, 1.0, -0.1, np.nan, "a", None, True)
+    ),
     *((name, "random_state", bad, "random_state must be") for name in MODELS for bad in (-1, "seed", 1.5)),
-    *((n, "kernels", bad, "kernel") for n in ("MuSVM", "AlignmentSVM") for bad in ("rbf", 3, [], [("a", RBF())], [("a", "rbf", [0])])),
+    *(
+        (n, "kernels", bad, "kernel")
+        for n in ("MuSVM", "AlignmentSVM")
+        for bad in ("rbf", 3, [], [("a", RBF())], [("a", "rbf", [0])])
+    ),
     *(("SelectedSVM", "selector", bad, "selector must be") for bad in (None, "OKS", OKS, SVC())),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("name, parameter, bad, match", BAD, ids=str)
@@ -378,14 +462,22 @@ def test_bad_data(name):
     X, y = make_data(60, seed=3)
     K = plain_stack(RECIPES, X, X)
     for bad, labels, match in (
-        (np.where(np.arange(6) == 2, np.nan, X), y, "NaN"), (X, np.zeros(60), "y must hold at least 2 classes"), (-X, y, "negative|chi2"),
-        (X[:50], y, "inconsistent|one label per"), (X, X[:, 0], "Unknown label type"), (K, y, "dim 3|must have shape|X"),
+        (np.where(np.arange(6) == 2, np.nan, X), y, "NaN"),
+        (X, np.zeros(60), "y must hold at least 2 classes"),
+        (-X, y, "negative|chi2"),
+        (X[:50], y, "inconsistent|one label per"),
+        (X, X[:, 0], "Unknown label type"),
+        (K, y, "dim 3|must have shape|X"),
         (X, np.where(np.arange(60) == 7, 1, 0), "y must hold at least 2 samples of every class"),
-    ):  # fmt: skip
+    ):
         with pytest.raises(ValueError, match=match):
             clone(MODELS[name]).fit(bad, labels)
     model = clone(MODELS[name]).fit(X, y)
-    for bad, match in ((X[:, :5], "X has 5 features, but .* is expecting 6"), (X + np.nan, "NaN"), (K, "dim 3|shape")):
+    for bad, match in (
+        (X[:, :5], "X has 5 features, but .* is expecting 6"),
+        (X + np.nan, "NaN"),
+        (K, "dim 3|shape"),
+    ):
         with pytest.raises(ValueError, match=match):
             model.predict(bad)
     prefix = "selector__" if name == "SelectedSVM" else ""
@@ -405,9 +497,12 @@ def test_select_then_fit_refuses_what_is_no_selector():
 FAST = (0.1, 1.0, 10.0)
 
 
-@parametrize_with_checks([
-    MuSVM([("a", RBF(), slice(None)), ("b", Linear(), [0])], C=FAST, one_vs_rest=True, random_state=0), AlignmentSVM(C=FAST),
-    SelectedSVM(OKS(random_state=0), C=FAST),
-])  # fmt: skip
+@parametrize_with_checks(
+    [
+        MuSVM([("a", RBF(), slice(None)), ("b", Linear(), [0])], C=FAST, one_vs_rest=True, random_state=0),
+        AlignmentSVM(C=FAST),
+        SelectedSVM(OKS(random_state=0), C=FAST),
+    ]
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

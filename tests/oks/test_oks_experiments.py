@@ -24,7 +24,13 @@ def convex(kernel, signs, loss):
     w = cp.Variable(signs.size)
     f = (vectors * np.sqrt(np.maximum(values, 0.0))) @ w
     margins = cp.multiply(signs, f)
-    return w, cp.sum({"hinge": cp.pos(1 - margins), "logistic": cp.logistic(-margins), "square": 0.5 * cp.square(f - signs)}[loss])
+    return w, cp.sum(
+        {
+            "hinge": cp.pos(1 - margins),
+            "logistic": cp.logistic(-margins),
+            "square": 0.5 * cp.square(f - signs),
+        }[loss]
+    )
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -59,7 +65,9 @@ def test_loss_in_the_ball_and_what_the_theorem_allows():
     m = len(stream.stack)
     found = minimum = math.inf
     for step in np.geomspace(1e-3, 3.0, 2000):
-        found = min(found, radius**2 / (2.0 * step) + th.surplus(m, T, delta, th.weights_step(m, T, delta), step))
+        found = min(
+            found, radius**2 / (2.0 * step) + th.surplus(m, T, delta, th.weights_step(m, T, delta), step)
+        )
     for step in np.array(th.RADII) / math.sqrt(m * T):
         least = min(th.least_loss(K, stream.signs, step)[0] for K in stream.stack)
         minimum = min(minimum, least + th.surplus(m, T, delta, th.weights_step(m, T, delta), step))
@@ -71,7 +79,9 @@ def test_loss_in_the_ball_and_what_the_theorem_allows():
 def test_a_run_gone_over_again_is_the_run(rule, loss):
     """Weights and outputs of every kernel before every visit, against a run that is stopped and asked at each."""
     stream, delta, eta, step, seed = th.stream_of("one useful", 60, 1, n_kernels=4), 0.3, 0.11, 0.2, 5
-    results, drawn, losses = th.passes(stream, 2, seed=seed, rule=rule, delta=delta, eta=eta, step=step, loss=loss)
+    results, drawn, losses = th.passes(
+        stream, 2, seed=seed, rule=rule, delta=delta, eta=eta, step=step, loss=loss
+    )
     q, outputs = th.replay(drawn, losses, 4, delta, eta), th.outputs_before(stream.stack, results)
     source = Given(4, 60)
     samples = source.pack(stream.stack)
@@ -83,12 +93,27 @@ def test_a_run_gone_over_again_is_the_run(rule, loss):
             said.append(learner.outputs(samples, samples))
 
         solve_selection(
-            source, samples, stream.signs, rule=rule, n_epochs=1, delta=delta, eta=eta, step=step, loss=loss, rng=rng, chunk=1, watch=look
+            source,
+            samples,
+            stream.signs,
+            rule=rule,
+            n_epochs=1,
+            delta=delta,
+            eta=eta,
+            step=step,
+            loss=loss,
+            rng=rng,
+            chunk=1,
+            watch=look,
         )
         np.testing.assert_allclose(q[run], weights[:-1], atol=1e-12)
         np.testing.assert_allclose(outputs[run], [f[t] for t, f in enumerate(said[:-1])], atol=1e-9)
         own = [plain_loss(loss, outputs[run, t, j], stream.signs[t])[0] for t, j in enumerate(drawn[run])]
-        own = own if rule == REGRET_RULE else [float(stream.signs[t] * outputs[run, t, j] <= 0.0) for t, j in enumerate(drawn[run])]
+        own = (
+            own
+            if rule == REGRET_RULE
+            else [float(stream.signs[t] * outputs[run, t, j] <= 0.0) for t, j in enumerate(drawn[run])]
+        )
         np.testing.assert_allclose(losses[run], own, atol=1e-9)
 
 
@@ -108,7 +133,9 @@ def test_mistakes_by_brute_force():
                 total[0] += learner.q @ wrong
 
         eta = th.weights_step(m, 50, delta)
-        result = solve_selection(source, samples, stream.signs, n_epochs=1, delta=delta, eta=eta, rng=rng, chunk=1, watch=look)
+        result = solve_selection(
+            source, samples, stream.signs, n_epochs=1, delta=delta, eta=eta, rng=rng, chunk=1, watch=look
+        )
         assert table["mistakes"][run] == pytest.approx(total[0], abs=1e-9)
         assert table["drawn_mistakes"][run] == result.learner.n_mistakes
 
@@ -116,13 +143,20 @@ def test_mistakes_by_brute_force():
 @pytest.mark.parametrize("kind", th.KINDS)
 def test_no_bound_is_passed(kind):
     """Theorems 1 and 3 on short streams, at the upper ends of the intervals of the means."""
-    mistakes = [th.mistakes_against_bound(kind, n, 0, delta=d, draws=15).assign(n_samples=n) for n in (30, 90) for d in (0.2, 0.6)]
+    mistakes = [
+        th.mistakes_against_bound(kind, n, 0, delta=d, draws=15).assign(n_samples=n)
+        for n in (30, 90)
+        for d in (0.2, 0.6)
+    ]
     told = th.expectations(pd.concat(mistakes), "mistakes", ["n_samples", "delta"])
     assert len(told) == 4
     assert (told["high"] <= told["bound"]).all()
     assert (told["mean"] - told["loss"] <= told["allowed"]).all()
     cases = [(loss, radius) for loss in LOSSES for radius in (1.0, 8.0)]
-    regret = [th.regret_against_bound(kind, loss, 60, 0, delta=0.3, draws=15, radius=r).assign(loss=loss) for loss, r in cases]
+    regret = [
+        th.regret_against_bound(kind, loss, 60, 0, delta=0.3, draws=15, radius=r).assign(loss=loss)
+        for loss, r in cases
+    ]
     told = th.expectations(pd.concat(regret), "losses", ["loss", "radius"])
     assert (told["high"] <= told["bound"]).all()
     assert (told["comparator"] <= told["low"]).all()  # a regularised optimum with hindsight
@@ -134,7 +168,7 @@ def test_no_bound_is_passed(kind):
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_corollary_by_brute_force(loss):
     """Held-out losses from the learner itself; the best predictor is a function of the kernel named, with its norm."""
-    options = dict(n_samples=80, n_held=60, delta=0.4, loss=loss)
+    options = {"n_samples": 80, "n_held": 60, "delta": 0.4, "loss": loss}
     table = th.selection_quality("one useful", 50, 3, draws=4, **options)
     stream = th.stream_of("one useful", 80, 3, 60)
     m, source = len(stream.stack), Given(8, 80)
@@ -142,18 +176,34 @@ def test_corollary_by_brute_force(loss):
     step, eta = table["best_norm"][0] * math.sqrt(0.4 / (m * 50)), th.weights_step(m, 50, 0.4)
     for run, rng in enumerate(np.random.default_rng([3, 50, 15]).spawn(4)):
         result = solve_selection(
-            source, samples, stream.signs, rule=REGRET_RULE, n_epochs=1, delta=0.4, eta=eta, step=step, loss=loss, shuffle=True, rng=rng,
-            chunk=50, watch=lambda learner, visits: True,
-        )  # fmt: skip
+            source,
+            samples,
+            stream.signs,
+            rule=REGRET_RULE,
+            n_epochs=1,
+            delta=0.4,
+            eta=eta,
+            step=step,
+            loss=loss,
+            shuffle=True,
+            rng=rng,
+            chunk=50,
+            watch=lambda learner, visits: True,
+        )
         outputs = result.learner.outputs(held, samples)
         assert result.learner.n_seen == 50
-        losses = [np.mean([plain_loss(loss, f, y)[0] for f, y in zip(column, stream.held_signs, strict=True)]) for column in outputs.T]
+        losses = [
+            np.mean([plain_loss(loss, f, y)[0] for f, y in zip(column, stream.held_signs, strict=True)])
+            for column in outputs.T
+        ]
         excess = np.array(losses) - table["best_loss"][run]
         best = int(np.argmax(result.kernel_probabilities))
         assert table["largest"][run] == pytest.approx(excess[best], abs=1e-5)
         assert table["expected"][run] == pytest.approx(result.kernel_probabilities @ excess, abs=1e-5)
         assert table["largest_kernel"][run] == stream.names[best]
-        assert table["drawn"][run] == pytest.approx(excess[stream.names.index(table["drawn_kernel"][run])], abs=1e-5)
+        assert table["drawn"][run] == pytest.approx(
+            excess[stream.names.index(table["drawn_kernel"][run])], abs=1e-5
+        )
     batch = th.batch_predictors("one useful", 80, 3, 60, loss)
     assert batch["loss"].min() == table["best_loss"][0]
     assert table["best_kernel"][0] == "k0"
@@ -163,16 +213,28 @@ def test_corollary_by_brute_force(loss):
 
 
 def test_quantiles_and_expectations_on_small_tables():
-    table = pd.DataFrame({
-        "kind": "random", "n_visits": 10, "seed": 0, "run": range(10), "drawn": np.arange(10.0), "largest": -np.arange(10.0), "bound": 2.0,
-        "drawn_kernel": ["a"] * 4 + ["b"] * 6, "largest_kernel": "a", "best_kernel": "a",
-    })  # fmt: skip
+    table = pd.DataFrame(
+        {
+            "kind": "random",
+            "n_visits": 10,
+            "seed": 0,
+            "run": range(10),
+            "drawn": np.arange(10.0),
+            "largest": -np.arange(10.0),
+            "bound": 2.0,
+            "drawn_kernel": ["a"] * 4 + ["b"] * 6,
+            "largest_kernel": "a",
+            "best_kernel": "a",
+        }
+    )
     told = th.quantiles(table, (0.5, 0.1)).set_index("epsilon")
     assert told["drawn"].tolist() == [4.0, 8.0]  # of 10 runs at most 5, at most 1 lie above
     assert told["largest"].tolist() == [-5.0, -1.0]
     assert told["bound"].tolist() == [4.0, 20.0]
     assert (told["drawn_best"] == 0.4).all() and (told["largest_best"] == 1.0).all()
-    runs = pd.DataFrame({"T": [1, 1, 2, 2], "run": [0, 1, 0, 1], "x": [0.0, 2.0, 3.0, 3.0], "bound": [5, 5, 6, 6]})
+    runs = pd.DataFrame(
+        {"T": [1, 1, 2, 2], "run": [0, 1, 0, 1], "x": [0.0, 2.0, 3.0, 3.0], "bound": [5, 5, 6, 6]}
+    )
     means = th.expectations(runs, "x", ["T"])
     assert means["mean"].tolist() == [1.0, 3.0]
     assert means["high"].tolist() == pytest.approx([1.0 + 12.706204736, 3.0])
@@ -196,12 +258,21 @@ def test_streams():
 
 
 def test_figures_are_drawn():
-    points = [dict(kind=k, n_samples=n, seed=s) for k in ("pendigits", "random") for s in (0, 1) for n in (20, 40)]
-    mistakes = pd.concat([th.mistakes_against_bound(**p, delta=d, draws=3).assign(**p) for p in points for d in (0.2, 0.5)])
+    points = [
+        {"kind": k, "n_samples": n, "seed": s}
+        for k in ("pendigits", "random")
+        for s in (0, 1)
+        for n in (20, 40)
+    ]
+    mistakes = pd.concat(
+        [th.mistakes_against_bound(**p, delta=d, draws=3).assign(**p) for p in points for d in (0.2, 0.5)]
+    )
     cases = [dict(p, loss=loss) for p in points for loss in ("hinge", "square")]
     regret = pd.concat([th.regret_against_bound(**case, draws=3).assign(**case) for case in cases])
-    quality = [dict(kind="random", n_visits=n, seed=s) for s in (0, 1) for n in (20, 40)]
-    quality = pd.concat([th.selection_quality(**p, n_samples=40, n_held=30, draws=5).assign(**p) for p in quality])
+    quality = [{"kind": "random", "n_visits": n, "seed": s} for s in (0, 1) for n in (20, 40)]
+    quality = pd.concat(
+        [th.selection_quality(**p, n_samples=40, n_held=30, draws=5).assign(**p) for p in quality]
+    )
     for fig, panels in (
         (draw.mistake_bound(mistakes), 2),
         (draw.regret_bounds(regret), 4),
@@ -217,7 +288,14 @@ def test_extremes_of_four_kernels_are_drawn():
     """Corel5k has four kernels only."""
     from cuelearn.plots.oks import extremes
 
-    table = pd.DataFrame({"name": "pair", "kernel": [1, 2, 3, 4], "kernel_name": list("abcd"), "accuracy": [0.6, 0.9, 0.7, 0.8]})
+    table = pd.DataFrame(
+        {
+            "name": "pair",
+            "kernel": [1, 2, 3, 4],
+            "kernel_name": list("abcd"),
+            "accuracy": [0.6, 0.9, 0.7, 0.8],
+        }
+    )
     chosen = pd.DataFrame({"name": "pair", "method": ["MuSVM", "OKS", "SOM"], "accuracy": [0.9, 0.8, 0.7]})
     bars = extremes(table, chosen).axes[0].patches
     assert [round(bar.get_height()) for bar in bars] == [90, 80, 70, 60]
@@ -227,7 +305,12 @@ def test_every_number_of_passes_is_drawn_where_seeds_differ():
     """Two passes are judged on more seeds than the others have."""
     from cuelearn.plots.oks import selection_against_passes
 
-    rows = [("pair", m, e, s, 0.5 + 0.1 * e) for m in ("OKS", "SOM") for e, seeds in ((1, 3), (2, 9), (5, 3)) for s in range(seeds)]
+    rows = [
+        ("pair", m, e, s, 0.5 + 0.1 * e)
+        for m in ("OKS", "SOM")
+        for e, seeds in ((1, 3), (2, 9), (5, 3))
+        for s in range(seeds)
+    ]
     table = pd.DataFrame(rows, columns=["name", "method", "n_epochs", "seed", "accuracy"])
     lines = selection_against_passes(table, {"pair": 0.9}).axes[0].get_lines()
     for line in lines[:2]:

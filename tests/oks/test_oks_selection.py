@@ -13,8 +13,18 @@ import pandas as pd
 import pytest
 from oks_engine import State
 from oks_twins import (
-    automatic_eta, distances, first_above, make_data, make_stack, outputs, perceptron, plain_kernel, plain_stack, plan, run_selection,
-)  # fmt: skip
+    automatic_eta,
+    distances,
+    first_above,
+    make_data,
+    make_stack,
+    outputs,
+    perceptron,
+    plain_kernel,
+    plain_stack,
+    plan,
+    run_selection,
+)
 from scipy.stats import binom
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
@@ -28,17 +38,23 @@ from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank, Linear, Poly, P
 from cuelearn.oks import OKS, OM1, SOM, MuTron, OKSRegret, engine, load
 from cuelearn.omcl import KernelPerceptron
 
-QUIET = dict(verbose=False)
+QUIET = {"verbose": False}
 SAMPLING = [OKS, OKSRegret, SOM]
 ALL = [*SAMPLING, OM1, MuTron]
 CUES = [
-    ("linear", Linear(), [0, 1, 2]), ("poly", Poly(), slice(3, 6)), ("rbf", RBF(gamma=0.5), slice(None)),
-    ("chi2", Chi2(gamma=1.0), [0, 5]), ("cityblock", ExpDistance("cityblock", gamma=1.0), [1, 2]),
-]  # fmt: skip
+    ("linear", Linear(), [0, 1, 2]),
+    ("poly", Poly(), slice(3, 6)),
+    ("rbf", RBF(gamma=0.5), slice(None)),
+    ("chi2", Chi2(gamma=1.0), [0, 5]),
+    ("cityblock", ExpDistance("cityblock", gamma=1.0), [1, 2]),
+]
 RECIPES = [
-    ("linear", {}, [0, 1, 2]), ("poly", dict(gamma="dim"), slice(3, 6)), ("sqeuclidean", dict(gamma=0.5), slice(None)),
-    ("chi2", dict(gamma=1.0), [0, 5]), ("cityblock", dict(gamma=1.0), [1, 2]),
-]  # fmt: skip
+    ("linear", {}, [0, 1, 2]),
+    ("poly", {"gamma": "dim"}, slice(3, 6)),
+    ("sqeuclidean", {"gamma": 0.5}, slice(None)),
+    ("chi2", {"gamma": 1.0}, [0, 5]),
+    ("cityblock", {"gamma": 1.0}, [1, 2]),
+]
 
 
 def signs(y):
@@ -48,10 +64,22 @@ def signs(y):
 def frozen(model):
     """All that a fit leaves behind, except times."""
     names = [
-        "classes_", "kernel_probabilities_", "sampling_probabilities_", "best_index_", "best_kernel_", "support_", "dual_coef_",
-        "n_updates_", "n_evaluations_", "drawn_", "online_errors_", "online_losses_", "probability_history_", "mistakes_per_kernel_",
+        "classes_",
+        "kernel_probabilities_",
+        "sampling_probabilities_",
+        "best_index_",
+        "best_kernel_",
+        "support_",
+        "dual_coef_",
+        "n_updates_",
+        "n_evaluations_",
+        "drawn_",
+        "online_errors_",
+        "online_losses_",
+        "probability_history_",
+        "mistakes_per_kernel_",
         "validation_accuracy_",
-    ]  # fmt: skip
+    ]
     kept = {name: getattr(model, name) for name in names if hasattr(model, name)}
     if hasattr(model, "history_"):
         kept["history_"] = model.history_.drop(columns="seconds").to_numpy()
@@ -81,18 +109,26 @@ def trained_state(rule="regret", loss="logistic", m=8, delta=0.2):
     """A state in which the probabilities of the kernels and their losses at sample 0 differ."""
     K, y = make_stack(60, m, seed=1)
     state, targets, rng = State(K, rule, loss), signs(y), np.random.default_rng(3)
-    state.run(rng.integers(0, 60, 400), targets, rng.random(400), delta, 0.02, 0.02 if loss == "square" else 0.3)
+    state.run(
+        rng.integers(0, 60, 400), targets, rng.random(400), delta, 0.02, 0.02 if loss == "square" else 0.3
+    )
     assert state.p.min() >= delta / m and state.p.max() > 1.5 * state.p.min()
     return state, targets
 
 
-@pytest.mark.parametrize("rule, loss", [("oks", "hinge"), ("regret", "hinge"), ("regret", "logistic"), ("regret", "square")])
+@pytest.mark.parametrize(
+    "rule, loss", [("oks", "hinge"), ("regret", "hinge"), ("regret", "logistic"), ("regret", "square")]
+)
 def test_the_estimated_losses_are_unbiased(rule, loss):
     """10,000 draws from one state: the mean of the importance-weighted losses is the true loss vector."""
     state, targets = trained_state(rule, loss)
     m, eta, uniforms = len(state.p), 0.02, np.random.default_rng(0).random(10_000)
-    sample = next(i for i in range(60) if rule != "oks" or 0 < np.sum(targets[i] * state.outputs(i) <= 0.0) < m)
-    pairs = np.array([engine.loss_and_slope(state.loss, output, targets[sample]) for output in state.outputs(sample)])
+    sample = next(
+        i for i in range(60) if rule != "oks" or 0 < np.sum(targets[i] * state.outputs(i) <= 0.0) < m
+    )
+    pairs = np.array(
+        [engine.loss_and_slope(state.loss, output, targets[sample]) for output in state.outputs(sample)]
+    )
     true = pairs[:, 0] if rule == "regret" else (targets[sample] * state.outputs(sample) <= 0.0).astype(float)
     counts, total = np.zeros(m), np.zeros(m)
     for u in uniforms:
@@ -106,9 +142,13 @@ def test_the_estimated_losses_are_unbiased(rule, loss):
         assert change[j] - change[j - 1] == pytest.approx(-eta * losses[0] / state.p[j], abs=1e-9)
         assert np.ptp(np.delete(change, j)) <= 1e-12
     assert within_bonferroni(counts, state.p)
-    np.testing.assert_array_equal(counts, np.bincount([engine.draw(state.p, u) for u in uniforms], minlength=m))
+    np.testing.assert_array_equal(
+        counts, np.bincount([engine.draw(state.p, u) for u in uniforms], minlength=m)
+    )
     spread = np.sqrt((1.0 / state.p - 1.0) / 10_000)
-    assert np.all(np.abs(total / 10_000 - true) <= 3.5 * true * spread)  # 3.4 is Bonferroni's bound at 0.5% for 8 kernels
+    assert np.all(
+        np.abs(total / 10_000 - true) <= 3.5 * true * spread
+    )  # 3.4 is Bonferroni's bound at 0.5% for 8 kernels
     np.testing.assert_allclose(total / 10_000, true * counts / (10_000 * state.p), rtol=1e-9)
 
 
@@ -132,7 +172,12 @@ def test_oks_itself_is_unbiased():
     wrong = (signs(label) * values <= 0.0).astype(float)
     i = int(np.argmax(wrong.sum(axis=0) * (m - wrong.sum(axis=0))))
     assert 0.0 < wrong[:, i].sum() < m
-    held, rng, estimate, counts = pickle.dumps(model._learners[0]), np.random.default_rng(1), np.zeros(m), np.zeros(m)
+    held, rng, estimate, counts = (
+        pickle.dumps(model._learners[0]),
+        np.random.default_rng(1),
+        np.zeros(m),
+        np.zeros(m),
+    )
     together = model._source.pack(np.concatenate([X[model._numbers], new[i : i + 1]]))
     n, targets = len(model._numbers), np.concatenate([np.zeros(len(model._numbers)), signs(label)[i : i + 1]])
     for _ in range(10_000):  # as `partial_fit` does it
@@ -185,9 +230,20 @@ def extremes(m):
 
 @pytest.mark.parametrize(
     "rule, delta, eta",
-    [("oks", 0.2, None), ("oks", 0.2, 1.0), ("oks", 1e-9, 1e-3), ("oks", 1e-9, 1e3), ("oks", 1.0, 10.0), ("oks", 0.5, 1e9),
-     ("regret", 0.2, None), ("regret", 1e-6, 10.0), ("som", 0.2, -np.log(0.8)), ("som", 1e-9, -np.log(1e-9)), ("som", 0.0, 0.1)],
-)  # fmt: skip
+    [
+        ("oks", 0.2, None),
+        ("oks", 0.2, 1.0),
+        ("oks", 1e-9, 1e-3),
+        ("oks", 1e-9, 1e3),
+        ("oks", 1.0, 10.0),
+        ("oks", 0.5, 1e9),
+        ("regret", 0.2, None),
+        ("regret", 1e-6, 10.0),
+        ("som", 0.2, -np.log(0.8)),
+        ("som", 1e-9, -np.log(1e-9)),
+        ("som", 0.0, 0.1),
+    ],
+)
 def test_a_million_rounds(rule, delta, eta):
     """Weights stay finite and probabilities sum to 1 whatever happens."""
     K, y = extremes(5)
@@ -259,7 +315,11 @@ def test_the_same_bits_for_any_number_of_jobs(cls, state):
     """One problem per class, in threads."""
     X, y = load_digits(return_X_y=True)
     X, y = X[:400] / 16.0, y[:400]
-    cues = [("top", RBF(gamma=8.0), slice(0, 32)), ("bottom", Chi2(gamma=5.0), slice(32, 64)), ("all", Linear(), slice(None))]
+    cues = [
+        ("top", RBF(gamma=8.0), slice(0, 32)),
+        ("bottom", Chi2(gamma=5.0), slice(32, 64)),
+        ("all", Linear(), slice(None)),
+    ]
 
     def run(n_jobs):
         rng = np.random.default_rng(7) if state == "generator" else state
@@ -339,7 +399,11 @@ def test_kernels_that_are_not_drawn_do_not_matter():
 def test_no_kernel_matrix_is_ever_formed(cls):
     """Neither for the kernels nor for their gamma: memory grows with the samples, not with their square."""
     X, y = make_data(4000, seed=2, noise=0.02, spread=0.05)
-    cues = [("rbf", RBF(), slice(0, 3)), ("chi2", Chi2(), slice(3, 6)), ("cityblock", ExpDistance("cityblock"), slice(0, 6))]
+    cues = [
+        ("rbf", RBF(), slice(0, 3)),
+        ("chi2", Chi2(), slice(3, 6)),
+        ("cityblock", ExpDistance("cityblock"), slice(0, 6)),
+    ]
     cls(cues, random_state=0, **QUIET).fit(X[:100], y[:100])
     tracemalloc.start()
     try:
@@ -363,7 +427,10 @@ def test_gamma_of_many_samples(tmp_path):
     assert found[0] == found[1]
     for some, tolerance in ((X, 0.1), (X[np.linspace(0, 1499, 500).astype(int)], 1e-5)):
         n = len(some)
-        sums = [distances("sqeuclidean", some[:, :3], some[:, :3]).sum(), 2.0 * distances("chi2", some[:, 3:], some[:, 3:]).sum()]
+        sums = [
+            distances("sqeuclidean", some[:, :3], some[:, :3]).sum(),
+            2.0 * distances("chi2", some[:, 3:], some[:, 3:]).sum(),
+        ]
         np.testing.assert_allclose(found[0], np.array(sums) / (n * (n - 1)), rtol=tolerance)
 
 
@@ -375,10 +442,19 @@ def test_the_step_changes_no_sign(given):
     """Algorithm 2 sees signs only: any step makes the same draws, mistakes and probabilities, and scales the predictors."""
     X, y = make_data(150, seed=2)
     data, kernels = (plain_stack(RECIPES, X, X), "precomputed") if given else (X, CUES)
-    models = {step: OKS(kernels, step=step, random_state=1, **QUIET).fit(data, y) for step in (1.0, 2.0**-10, 2.0**10, 0.3, 1e-6, 1e6)}
+    models = {
+        step: OKS(kernels, step=step, random_state=1, **QUIET).fit(data, y)
+        for step in (1.0, 2.0**-10, 2.0**10, 0.3, 1e-6, 1e6)
+    }
     wanted = models[1.0]
     for step, model in models.items():
-        for name in ("drawn_", "online_errors_", "kernel_probabilities_", "sampling_probabilities_", "probability_history_"):
+        for name in (
+            "drawn_",
+            "online_errors_",
+            "kernel_probabilities_",
+            "sampling_probabilities_",
+            "probability_history_",
+        ):
             np.testing.assert_array_equal(getattr(model, name), getattr(wanted, name))
         for found, once in zip(model.dual_coef_, wanted.dual_coef_, strict=True):
             np.testing.assert_allclose(found, step * once, rtol=1e-12)
@@ -389,20 +465,36 @@ def test_the_step_changes_no_sign(given):
 def test_one_kernel_is_the_perceptron(delta):
     """There is nothing to choose, and no parameter matters."""
     X, y = make_data(150, seed=2)
-    K, order = plain_kernel("sqeuclidean", X, X, X, gamma=0.5), np.concatenate([np.arange(150), np.random.default_rng(6).permutation(150)])
+    K, order = (
+        plain_kernel("sqeuclidean", X, X, X, gamma=0.5),
+        np.concatenate([np.arange(150), np.random.default_rng(6).permutation(150)]),
+    )
     rng = np.random.default_rng(6)
     rng.random(150)  # the draws of the first epoch, from among one kernel
     order[150:] = rng.permutation(150)
     twin = perceptron(K, signs(y), order)
-    for model in (OKS([("one", RBF(gamma=0.5), slice(None))], delta=delta, shuffle=False, random_state=6, **QUIET),
-                  OKS([("one", RBF(gamma=0.5), slice(None))], delta=delta, eta=3.0, shuffle=False, random_state=6, **QUIET),
-                  SOM([("one", RBF(gamma=0.5), slice(None))], delta=delta, shuffle=False, random_state=6, **QUIET)):  # fmt: skip
+    for model in (
+        OKS([("one", RBF(gamma=0.5), slice(None))], delta=delta, shuffle=False, random_state=6, **QUIET),
+        OKS(
+            [("one", RBF(gamma=0.5), slice(None))],
+            delta=delta,
+            eta=3.0,
+            shuffle=False,
+            random_state=6,
+            **QUIET,
+        ),
+        SOM([("one", RBF(gamma=0.5), slice(None))], delta=delta, shuffle=False, random_state=6, **QUIET),
+    ):
         model.fit(X, y)
         np.testing.assert_array_equal(model.online_errors_, twin.mistakes)
         np.testing.assert_array_equal(model.support_[0], list(twin.predictor))
         np.testing.assert_allclose(model.dual_coef_[0], list(twin.predictor.values()), atol=1e-12)
-        assert model.kernel_probabilities_ == model.sampling_probabilities_ == [1.0] and not model.drawn_.any()
-    once = OKS([("one", RBF(gamma=0.5), slice(None))], delta=delta, n_epochs=1, shuffle=False, **QUIET).fit(X, y)
+        assert (
+            model.kernel_probabilities_ == model.sampling_probabilities_ == [1.0] and not model.drawn_.any()
+        )
+    once = OKS([("one", RBF(gamma=0.5), slice(None))], delta=delta, n_epochs=1, shuffle=False, **QUIET).fit(
+        X, y
+    )
     other = KernelPerceptron(RBF(gamma=0.5), average=False, verbose=False).fit(X, y)
     np.testing.assert_array_equal(once.online_errors_, other.online_errors_)
     np.testing.assert_allclose(2.0 * once.decision_function(X), other.decision_function(X), atol=1e-9)
@@ -422,7 +514,9 @@ def test_the_order_of_the_kernels(rule):
         one.run([i], signs(y), [u], 0.2, 0.1, 0.5)
         assert other.run([i], signs(y), [above[k] - 0.5 * other.p[k]], 0.2, 0.1, 0.5)[0][0] == k
         np.testing.assert_allclose(other.q, one.q[places], rtol=1e-9)
-    assert [other.dictionaries()[k].keys() for k in range(5)] == [one.dictionaries()[j].keys() for j in places]
+    assert [other.dictionaries()[k].keys() for k in range(5)] == [
+        one.dictionaries()[j].keys() for j in places
+    ]
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 150])
@@ -433,7 +527,7 @@ def test_fit_is_partial_fit(cls, size):
     new = make_data(30, seed=3)[0]
     options = dict(n_epochs=1, shuffle=False, random_state=2, **QUIET)
     if cls in (OKS, OKSRegret):
-        options |= dict(horizon=500)
+        options |= {"horizon": 500}
     whole, parts = cls(CUES, **options).fit(X, y), cls(CUES, **options)
     for start in range(0, 150, size):
         assert parts.partial_fit(X[start : start + size], y[start : start + size], classes=[0, 1]) is parts
@@ -453,7 +547,7 @@ def test_learning_goes_on(cls):
     cues = [("top", RBF(gamma=8.0), slice(0, 32)), ("all", Linear(), slice(None))]
     options = dict(one_vs_rest=True, random_state=0, n_epochs=1, shuffle=False, **QUIET)
     if cls in (OKS, OKSRegret):
-        options |= dict(horizon=500)
+        options |= {"horizon": 500}
     whole, parts = cls(cues, **options).fit(X, y), cls(cues, **options).fit(X[:300], y[:300])
     parts.partial_fit(X[300:], y[300:])
     np.testing.assert_array_equal(parts.decision_function(X), whole.decision_function(X))
@@ -469,7 +563,9 @@ def test_more_visits_than_the_first_support_has_room_for():
     for _ in range(10):
         model.partial_fit(X, y, classes=[0, 1])
     assert max(map(len, model.support_)) > 100 and len(model.drawn_) == 4000
-    assert model.n_updates_ == model.online_errors_.sum() == sum(map(len, model.support_))  # each visit is a sample of its own
+    assert (
+        model.n_updates_ == model.online_errors_.sum() == sum(map(len, model.support_))
+    )  # each visit is a sample of its own
 
 
 # ------------------------------------------------------------------ several classes
@@ -480,18 +576,27 @@ def test_several_classes_need_to_be_asked_for(cls):
     X, y = load_iris(return_X_y=True)
     refused(lambda: cls(**QUIET).fit(X, y), ValueError, r"y must hold 2 classes.*got 3.*one_vs_rest=True")
     if cls is not MuTron:
-        refused(lambda: cls(**QUIET).partial_fit(X, y, classes=[0, 1, 2]), ValueError, "must hold 2 classes.*got 3.*one_vs_rest=True")
+        refused(
+            lambda: cls(**QUIET).partial_fit(X, y, classes=[0, 1, 2]),
+            ValueError,
+            "must hold 2 classes.*got 3.*one_vs_rest=True",
+        )
 
 
 @pytest.mark.parametrize("cls", ALL)
 def test_one_versus_rest(cls):
     """Better than chance by far on iris and digits; each problem is the binary one of its class with a generator of its own."""
-    for load_data, chance, columns in ((load_iris, 1 / 3, [[0, 1], [2, 3]]), (load_digits, 0.1, [slice(0, 32), slice(32, 64)])):
+    for load_data, chance, columns in (
+        (load_iris, 1 / 3, [[0, 1], [2, 3]]),
+        (load_digits, 0.1, [slice(0, 32), slice(32, 64)]),
+    ):
         X, y = load_data(return_X_y=True)
         X, y = MinMaxScaler().fit_transform(X)[::2], y[::2]
         names = np.array([f"class {c}" for c in range(10)], dtype=object)
         cues = [("a", RBF(), columns[0]), ("b", RBF(factor=0.3), columns[1]), ("c", Linear(), slice(None))]
-        model = cls(cues, one_vs_rest=True, random_state=0, **({"step": 0.1} if cls is OKSRegret else {}), **QUIET).fit(X, names[y])
+        model = cls(
+            cues, one_vs_rest=True, random_state=0, **({"step": 0.1} if cls is OKSRegret else {}), **QUIET
+        ).fit(X, names[y])
         n_classes = len(model.classes_)
         values = model.decision_function(X)
         assert values.shape == (len(X), n_classes)
@@ -499,11 +604,19 @@ def test_one_versus_rest(cls):
         assert model.score(X, names[y]) > chance + 0.3
         assert model.kernel_probabilities_.shape == (n_classes, 3) and model.best_index_.shape == (n_classes,)
         assert [cues[b][0] for b in model.best_index_] == model.best_kernel_
-        assert len(model.support_) == len(model.dual_coef_) == len(model.n_updates_) == len(model.n_evaluations_) == n_classes
+        assert (
+            len(model.support_)
+            == len(model.dual_coef_)
+            == len(model.n_updates_)
+            == len(model.n_evaluations_)
+            == n_classes
+        )
         assert model.history_.target.nunique() == n_classes and len(model.probability_history_) == n_classes
         if cls is not MuTron:  # which also draws what it holds back
             rngs = np.random.default_rng(0).spawn(n_classes)
-            options = {k: v for k, v in model.get_params().items() if k not in ("random_state", "one_vs_rest")}
+            options = {
+                k: v for k, v in model.get_params().items() if k not in ("random_state", "one_vs_rest")
+            }
             for c in (0, n_classes - 1):
                 alone = cls(random_state=rngs[c], **options).fit(X, y == c)
                 np.testing.assert_array_equal(alone.decision_function(X), values[:, c])
@@ -511,7 +624,9 @@ def test_one_versus_rest(cls):
 
 def test_two_classes_are_one_problem_also_one_versus_rest():
     X, y = make_data(100, seed=2)
-    found, wanted = (frozen(OKS(CUES, one_vs_rest=o, random_state=0, **QUIET).fit(X, y)) for o in (True, False))
+    found, wanted = (
+        frozen(OKS(CUES, one_vs_rest=o, random_state=0, **QUIET).fit(X, y)) for o in (True, False)
+    )
     assert_same(found, wanted)
 
 
@@ -531,14 +646,24 @@ def test_records(cls):
     n_epochs = 2
     model = cls(CUES, n_epochs=n_epochs, random_state=0, callback=watch, **QUIET).fit(X, y)
     history = model.history_
-    assert list(history.columns) == ["step", "epoch", "seconds", "n_updates", "n_support", "online_error", "n_evaluations"]
+    assert list(history.columns) == [
+        "step",
+        "epoch",
+        "seconds",
+        "n_updates",
+        "n_support",
+        "online_error",
+        "n_evaluations",
+    ]
     n = 300 if cls is not MuTron else 270
     assert seen == history.step.tolist() and seen[-1] == n * n_epochs
     assert history.epoch.tolist() == [1 + (s > n) for s in history.step]
     for column in ("step", "seconds", "n_updates", "n_evaluations"):
         assert (history[column].diff()[1:] >= 0).all()
     assert_same(frozen(model), frozen(cls(CUES, n_epochs=n_epochs, random_state=0, **QUIET).fit(X, y)))
-    stopped = cls(CUES, n_epochs=5, random_state=0, callback=lambda model, step: step >= 100, **QUIET).fit(X, y)
+    stopped = cls(CUES, n_epochs=5, random_state=0, callback=lambda model, step: step >= 100, **QUIET).fit(
+        X, y
+    )
     assert 100 <= stopped.history_.step.iloc[-1] < 300 and stopped.predict(X).shape == (300,)
     silent = cls(CUES, random_state=0, verbose=True).fit(X, y)
     assert silent.n_updates_ > 0
@@ -556,18 +681,34 @@ NO_SHARE = (0.0, -0.1, 1.1, np.nan, np.inf, "half", None, [], (0.5, 0.0), ["a"],
 BAD = [
     *((cls, "delta", bad, "delta must be") for cls in (OKS, OKSRegret) for bad in NO_SHARE),
     *((SOM, "delta", bad, "delta must be") for bad in (-0.1, 1.1, np.nan, "half", None, [], (0.5, 2.0))),
-    *((cls, "eta", bad, "eta must be") for cls in (OKS, OKSRegret) for bad in (0.0, -1.0, np.nan, np.inf, "big", None, True)),
+    *(
+        (cls, "eta", bad, "eta must be")
+        for cls in (OKS, OKSRegret)
+        for bad in (0.0, -1.0, np.nan, np.inf, "big", None, True)
+    ),
     *((OKS, "step", bad, "step must be") for bad in (0.0, -1.0, np.nan, np.inf, "auto", None, True)),
     *((OKSRegret, "step", bad, "step must be") for bad in (0.0, -1.0, np.nan, np.inf, "big", None, True)),
     *((OKSRegret, "loss", bad, "loss must be") for bad in ("zero-one", None, 1, ["hinge"])),
-    *((cls, "beta", bad, "beta must be") for cls in (SOM, OM1) for bad in (0.0, 1.0, -0.5, 1.5, np.nan, "a", None, True)),
+    *(
+        (cls, "beta", bad, "beta must be")
+        for cls in (SOM, OM1)
+        for bad in (0.0, 1.0, -0.5, 1.5, np.nan, "a", None, True)
+    ),
     *((MuTron, "validation", bad, "validation must be") for bad in (0.0, 1.0, -0.1, np.nan, "a", None, True)),
-    *((cls, "horizon", bad, "horizon must be") for cls in (OKS, OKSRegret) for bad in (0, -3, 1.5, "a", np.nan)),
+    *(
+        (cls, "horizon", bad, "horizon must be")
+        for cls in (OKS, OKSRegret)
+        for bad in (0, -3, 1.5, "a", np.nan)
+    ),
     *((cls, "n_epochs", bad, "n_epochs must be") for cls in ALL for bad in (0, -1, 1.5, "two", None, np.nan)),
     *((cls, "random_state", bad, "random_state must be") for cls in ALL for bad in (-1, "seed", 1.5)),
     *((cls, "callback", bad, "callback must be callable") for cls in ALL for bad in (3, "print")),
-    *((cls, "kernels", bad, "kernel") for cls in ALL for bad in ("rbf", 3, [RBF()], [("a", RBF())], [], {"a": RBF()}, [("a", "rbf", [0])])),
-]  # fmt: skip
+    *(
+        (cls, "kernels", bad, "kernel")
+        for cls in ALL
+        for bad in ("rbf", 3, [RBF()], [("a", RBF())], [], {"a": RBF()}, [("a", "rbf", [0])])
+    ),
+]
 
 
 @pytest.mark.parametrize("cls, name, bad, match", BAD, ids=lambda v: getattr(v, "__name__", None) or str(v))
@@ -579,14 +720,22 @@ def test_bad_parameters(cls, name, bad, match):
 
 
 @pytest.mark.parametrize(
-    "bad", [{"n_epochs": 0}, {"random_state": -1}, {"kernels": [("a", Chi2(), [9])]}, {"own": True}, {"y": True}], ids=str
+    "bad",
+    [{"n_epochs": 0}, {"random_state": -1}, {"kernels": [("a", Chi2(), [9])]}, {"own": True}, {"y": True}],
+    ids=str,
 )
 @pytest.mark.parametrize("cls", ALL)
 def test_a_refused_fit_is_no_fit(cls, bad):
     """A new model stays unfitted, a fitted one what it was."""
     X, y = make_data(60, seed=2)
     labels = np.arange(40) % 3 if "y" in bad else 3 * y[:40]
-    own = {OKS: {"delta": 2.0}, OKSRegret: {"loss": "big"}, SOM: {"beta": 2.0}, OM1: {"beta": 2.0}, MuTron: {"validation": 2.0}}[cls]
+    own = {
+        OKS: {"delta": 2.0},
+        OKSRegret: {"loss": "big"},
+        SOM: {"beta": 2.0},
+        OM1: {"beta": 2.0},
+        MuTron: {"validation": 2.0},
+    }[cls]
     bad = own if "own" in bad else {} if "y" in bad else bad
     model = cls(**{"kernels": CUES, **QUIET, **bad})
     refused(lambda: model.fit(X[:40], labels), Exception, None)
@@ -618,7 +767,11 @@ def test_bad_data(cls):
     refused(lambda: make().fit(X, np.zeros(60)), ValueError, "y must hold at least 2 classes, got 1 class")
     refused(lambda: make().fit(X, X[:, 0]), ValueError, "Unknown label type: continuous")
     refused(lambda: make().fit(X, None), ValueError, "requires y to be passed, but the target y is None")
-    refused(lambda: make().fit(X, y).predict(X[:, :5]), ValueError, "X has 5 features, but .* is expecting 6 features")
+    refused(
+        lambda: make().fit(X, y).predict(X[:, :5]),
+        ValueError,
+        "X has 5 features, but .* is expecting 6 features",
+    )
     refused(lambda: make().predict(X), NotFittedError, "not fitted yet")
     refused(lambda: cls([("a", RBF(), [6])], **QUIET).fit(X, y), (ValueError, IndexError), "'a'|column")
     refused(lambda: cls([("a", RBF(), [0]), ("a", RBF(), [1])], **QUIET).fit(X, y), ValueError, "'a'|names")
@@ -627,7 +780,11 @@ def test_bad_data(cls):
     missing.loc[3, "b"] = np.nan
     refused(lambda: make().fit(missing, y), ValueError, "NaN")
     refused(lambda: make().fit(frame, y).predict(missing), ValueError, "NaN")
-    refused(lambda: make().fit(frame, y).predict(frame.drop(columns="f")), ValueError, "feature names should match|features")
+    refused(
+        lambda: make().fit(frame, y).predict(frame.drop(columns="f")),
+        ValueError,
+        "feature names should match|features",
+    )
 
 
 @pytest.mark.parametrize("cls", ALL)
@@ -637,9 +794,14 @@ def test_bad_kernel_matrices(cls):
     crooked, empty = K.copy(), np.where(K == 1.0, np.nan, K)
     crooked[1, 2, 5] += 0.5
     for bad, match in (
-        (K[0], r"X must have shape \(n_kernels, n, n\)"), (K[:, :59], "must have|shape"), (empty, "NaN"), (crooked, "symmetric"),
-        (K[:, :59, :59], "y must have one label per training sample, 59, got 60"), (K[:0], "shape|y must have"), (-K, "diagonal"),
-    ):  # fmt: skip
+        (K[0], r"X must have shape \(n_kernels, n, n\)"),
+        (K[:, :59], "must have|shape"),
+        (empty, "NaN"),
+        (crooked, "symmetric"),
+        (K[:, :59, :59], "y must have one label per training sample, 59, got 60"),
+        (K[:0], "shape|y must have"),
+        (-K, "diagonal"),
+    ):
         refused(lambda bad=bad: make().fit(bad, y), ValueError, match)
     model = make().fit(K, y)
     shape = r"X must have shape \(3, n, 60\)"
@@ -654,40 +816,67 @@ def test_bad_kernel_matrices(cls):
     refused(lambda: make().fit(on_demand, y), ValueError, "KernelBank")
     square = make_data(60, d=60, seed=2)[0]
     square = np.exp(-((square[:, None] - square[None]) ** 2).sum(axis=2))
-    refused(lambda: cls([("a", Precomputed(), slice(None))], **QUIET).fit(square, y), ValueError, "kernels must be computed from X")
+    refused(
+        lambda: cls([("a", Precomputed(), slice(None))], **QUIET).fit(square, y),
+        ValueError,
+        "kernels must be computed from X",
+    )
     apart = [("a", ExpDistance("precomputed"), slice(None))]
-    refused(lambda: cls(apart, **QUIET).fit(square.max() - square, y), ValueError, "kernels must be computed from X")
+    refused(
+        lambda: cls(apart, **QUIET).fit(square.max() - square, y),
+        ValueError,
+        "kernels must be computed from X",
+    )
 
 
 @pytest.mark.parametrize("cls", [*SAMPLING, OM1])
 def test_bad_batches(cls):
     """A refused batch leaves no trace."""
     X, y = make_data(60, seed=2)
-    options = dict(random_state=0, **QUIET) | (dict(horizon=100) if cls in (OKS, OKSRegret) else {})
+    options = dict(random_state=0, **QUIET) | ({"horizon": 100} if cls in (OKS, OKSRegret) else {})
     make = lambda kernels=CUES, **more: cls(kernels, **{**options, **more})  # noqa: E731
-    refused(lambda: make().partial_fit(X, y), ValueError, "classes must be given at the first call of partial_fit")
+    refused(
+        lambda: make().partial_fit(X, y), ValueError, "classes must be given at the first call of partial_fit"
+    )
     refused(lambda: make().partial_fit(X, y, classes=[1]), ValueError, "classes|at least 2")
-    refused(lambda: make().partial_fit(X, y + 1, classes=[0, 1]), ValueError, r"y holds labels outside classes: \[2\]")
+    refused(
+        lambda: make().partial_fit(X, y + 1, classes=[0, 1]),
+        ValueError,
+        r"y holds labels outside classes: \[2\]",
+    )
     if cls in (OKS, OKSRegret):
-        refused(lambda: make(horizon=None).partial_fit(X, y, classes=[0, 1]), ValueError, "horizon must be given for partial_fit")
+        refused(
+            lambda: make(horizon=None).partial_fit(X, y, classes=[0, 1]),
+            ValueError,
+            "horizon must be given for partial_fit",
+        )
     own = {OKS: {"delta": 2.0}, OKSRegret: {"loss": "big"}, SOM: {"beta": 2.0}, OM1: {"beta": 2.0}}[cls]
     wrong = make(**own)
     refused(lambda: wrong.partial_fit(X, y, classes=[0, 1]), ValueError, next(iter(own)))
     refused(lambda: wrong.predict(X), NotFittedError, "not fitted yet")
     given = make("precomputed")
-    refused(lambda: given.partial_fit(X, y, classes=[0, 1]), ValueError, "kernels must be computed from X for partial_fit")
+    refused(
+        lambda: given.partial_fit(X, y, classes=[0, 1]),
+        ValueError,
+        "kernels must be computed from X for partial_fit",
+    )
     for mean in (cls([("a", RBF(), slice(None))], **options), cls(**options)):  # RBF() is also the default
         match = "gamma from the first batch.*give gamma as a number"
         refused(lambda m=mean: m.partial_fit(X[:1], y[:1], classes=[0, 1]), ValueError, match)
         refused(lambda m=mean: m.predict(X), NotFittedError, "not fitted yet")
-    model, sound = make().partial_fit(X[:30], y[:30], classes=[0, 1]), make().partial_fit(X[:30], y[:30], classes=[0, 1])
+    model, sound = (
+        make().partial_fit(X[:30], y[:30], classes=[0, 1]),
+        make().partial_fit(X[:30], y[:30], classes=[0, 1]),
+    )
     before = frozen(model)
     for attempt, match in (
         (lambda: model.partial_fit(X, y, classes=[0, 2]), "classes must not change"),
-        (lambda: model.partial_fit(X, y + 1), "outside classes"), (lambda: model.partial_fit(-X, y), "negative"),
+        (lambda: model.partial_fit(X, y + 1), "outside classes"),
+        (lambda: model.partial_fit(-X, y), "negative"),
         (lambda: model.partial_fit(X[:, :4], y), "features"),
-        (lambda: model.partial_fit(X + np.nan, y), "NaN"), (lambda: model.partial_fit(X, y[:5]), "inconsistent numbers"),
-    ):  # fmt: skip
+        (lambda: model.partial_fit(X + np.nan, y), "NaN"),
+        (lambda: model.partial_fit(X, y[:5]), "inconsistent numbers"),
+    ):
         refused(attempt, ValueError, match)
         assert_same(frozen(model), before)
     for each in (model, sound):
@@ -697,7 +886,15 @@ def test_bad_batches(cls):
 
 @pytest.mark.parametrize(
     "kernel",
-    [RBF(gamma=1.0), RBF(gamma=1), Poly(), Poly(gamma=2), Linear(), Chi2(gamma=np.float32(0.5)), ExpDistance("euclidean", gamma=3)],
+    [
+        RBF(gamma=1.0),
+        RBF(gamma=1),
+        Poly(),
+        Poly(gamma=2),
+        Linear(),
+        Chi2(gamma=np.float32(0.5)),
+        ExpDistance("euclidean", gamma=3),
+    ],
     ids=str,
 )
 def test_single_samples_need_no_first_batch(kernel):
@@ -715,7 +912,9 @@ def test_single_samples_need_no_first_batch(kernel):
 
 MODELS = {
     "OKS": OKS(CUES, delta=(0.7, 0.3), random_state=3, **QUIET),
-    "OKS with arrays": OKS(CUES, delta=np.array([0.7, 0.3]), random_state=np.int64(3), step=np.float32(0.5), **QUIET),
+    "OKS with arrays": OKS(
+        CUES, delta=np.array([0.7, 0.3]), random_state=np.int64(3), step=np.float32(0.5), **QUIET
+    ),
     "OKS with lists": OKS(CUES, delta=[0.7, 0.3], eta=0.1, horizon=500, **QUIET),
     "OKS with defaults": OKS(**QUIET),
     "OKSRegret": OKSRegret(CUES, loss="logistic", **QUIET),
@@ -730,9 +929,18 @@ def same_model(loaded, model, new):
     np.testing.assert_array_equal(loaded.decision_function(new), model.decision_function(new))
     np.testing.assert_array_equal(loaded.predict(new), model.predict(new))
     kept = (
-        "classes_", "kernel_probabilities_", "sampling_probabilities_", "best_index_", "best_kernel_", "support_", "dual_coef_",
-        "n_updates_", "n_evaluations_", "mistakes_per_kernel_", "validation_accuracy_",
-    )  # fmt: skip
+        "classes_",
+        "kernel_probabilities_",
+        "sampling_probabilities_",
+        "best_index_",
+        "best_kernel_",
+        "support_",
+        "dual_coef_",
+        "n_updates_",
+        "n_evaluations_",
+        "mistakes_per_kernel_",
+        "validation_accuracy_",
+    )
     found, wanted = ({n: v for n, v in frozen(m).items() if n in kept} for m in (loaded, model))
     assert_same(found, wanted)
 
@@ -832,9 +1040,10 @@ def test_a_fitted_model_forgets_what_it_does_not_use():
 TWO = [("a", RBF(), slice(None)), ("b", Linear(), [0])]
 CHECKED = [
     *(cls() for cls in ALL),
-    OKS(TWO, one_vs_rest=True, horizon=1000, n_epochs=5, random_state=0), MuTron(TWO, one_vs_rest=True, random_state=0),
+    OKS(TWO, one_vs_rest=True, horizon=1000, n_epochs=5, random_state=0),
+    MuTron(TWO, one_vs_rest=True, random_state=0),
     OKSRegret(TWO, one_vs_rest=True, step=0.1, horizon=1000, n_epochs=5, random_state=0),
-]  # fmt: skip
+]
 AUTOMATIC = "partial_fit with eta='auto' must be told a horizon"
 
 
@@ -842,7 +1051,10 @@ def expected_failures(estimator):
     """What cannot pass, and why: the checks call partial_fit on estimators whose rates need the number of rounds."""
     automatic = "auto" in (getattr(estimator, "eta", None), getattr(estimator, "step", None))
     if automatic and estimator.horizon is None:
-        return {"check_n_features_in_after_fitting": AUTOMATIC, "check_estimators_partial_fit_n_features": AUTOMATIC}
+        return {
+            "check_n_features_in_after_fitting": AUTOMATIC,
+            "check_estimators_partial_fit_n_features": AUTOMATIC,
+        }
     return {}
 
 
@@ -867,6 +1079,13 @@ def test_parameters_are_stored_untouched(cls):
 def test_grids_and_pipelines():
     X, y = make_data(240, seed=2, noise=0.05, spread=0.15)
     for cls in ALL:
-        assert cross_val_score(make_pipeline(MinMaxScaler(clip=True), cls(CUES, random_state=0, **QUIET)), 10.0 * X, y, cv=3).mean() > 0.7
-    search = GridSearchCV(OKS(CUES, random_state=0, **QUIET), {"delta": [0.1, (0.5, 0.2)], "eta": ["auto", 0.1]}, cv=3).fit(X, y)
+        assert (
+            cross_val_score(
+                make_pipeline(MinMaxScaler(clip=True), cls(CUES, random_state=0, **QUIET)), 10.0 * X, y, cv=3
+            ).mean()
+            > 0.7
+        )
+    search = GridSearchCV(
+        OKS(CUES, random_state=0, **QUIET), {"delta": [0.1, (0.5, 0.2)], "eta": ["auto", 0.1]}, cv=3
+    ).fit(X, y)
     assert search.best_score_ > 0.75

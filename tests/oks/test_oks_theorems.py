@@ -20,7 +20,11 @@ def random_stack(rng, n, m, *, scale=None):
         if n > 2 and rng.random() < 0.4:
             Z[rng.integers(n)] = Z[rng.integers(n)]
         Z /= np.linalg.norm(Z, axis=1, keepdims=True)
-        K[j] = Z @ Z.T if rng.random() < 0.5 else np.exp(-((Z[:, None] - Z[None]) ** 2).sum(axis=2) * rng.choice([0.3, 2.0, 20.0]))
+        K[j] = (
+            Z @ Z.T
+            if rng.random() < 0.5
+            else np.exp(-((Z[:, None] - Z[None]) ** 2).sum(axis=2) * rng.choice([0.3, 2.0, 20.0]))
+        )
         if rng.random() < 0.2:
             K[j] *= rng.random()  # shorter than 1
     return 0.5 * (K + K.transpose(0, 2, 1))
@@ -80,7 +84,10 @@ def test_theorem_3_exactly(stream):
     assert chance == pytest.approx(1.0, abs=1e-12)
     np.testing.assert_allclose(weighted, plain, atol=1e-9)
     best = min(best_in_space(K[j], y, step) for j in range(m))
-    assert expected <= best + step * m * T / (2.0 * delta) + eta * m * T / (2.0 * (1.0 - delta)) + np.log(m) / eta + 1e-9
+    assert (
+        expected
+        <= best + step * m * T / (2.0 * delta) + eta * m * T / (2.0 * (1.0 - delta)) + np.log(m) / eta + 1e-9
+    )
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic", "square"])
@@ -97,15 +104,24 @@ def test_theorem_1_exactly(loss, stream):
         pairs = np.array([plain_loss(loss, output, target) for output in outputs])
         return pairs[:, 0], pairs[:, 1]
 
-    expected, weighted, plain, chance, L, G = all_draws(State(K, "regret", loss), y, delta, eta, step, losses_of)
+    expected, weighted, plain, chance, L, G = all_draws(
+        State(K, "regret", loss), y, delta, eta, step, losses_of
+    )
     assert chance == pytest.approx(1.0, abs=1e-12)
     np.testing.assert_allclose(weighted, plain, rtol=1e-9, atol=1e-9)
     best = min(best_in_space(K[j], y, step, loss) for j in range(m))
-    bound = best + step * m * T * G**2 / (2.0 * delta) + eta * m * T * L**2 / (2.0 * (1.0 - delta)) + np.log(m) / eta
+    bound = (
+        best
+        + step * m * T * G**2 / (2.0 * delta)
+        + eta * m * T * L**2 / (2.0 * (1.0 - delta))
+        + np.log(m) / eta
+    )
     assert expected <= bound * (1.0 + 1e-12) + 1e-9
 
 
-@pytest.mark.parametrize("rule, loss", [("oks", "hinge"), ("regret", "hinge"), ("regret", "logistic"), ("regret", "square")])
+@pytest.mark.parametrize(
+    "rule, loss", [("oks", "hinge"), ("regret", "hinge"), ("regret", "logistic"), ("regret", "square")]
+)
 @given(stream=streams(longest=60, most=4))
 @settings(max_examples=60)
 def test_the_proof_on_every_path(rule, loss, stream):
@@ -125,7 +141,11 @@ def test_the_proof_on_every_path(rule, loss, stream):
         np.testing.assert_allclose(p, (1.0 - delta) * q + delta / m, rtol=1e-12)
         outputs = state.outputs(t)
         j = state.run([t], y, [rng.random()], delta, eta, step)[0][0]
-        value, slope = plain_loss(loss, outputs[j], y[t]) if rule == "regret" else (v[j] for v in zero_one(outputs, y[t]))
+        value, slope = (
+            plain_loss(loss, outputs[j], y[t])
+            if rule == "regret"
+            else (v[j] for v in zero_one(outputs, y[t]))
+        )
         estimate = value / p[j]
         mixed, second = mixed + q[j] * estimate, second + q[j] * estimate**2
         estimates[j] += estimate
@@ -150,7 +170,11 @@ def test_comparators_are_the_least_values(loss):
         features = vectors * np.sqrt(np.maximum(values, 0.0))
         w = cp.Variable(8)
         f = features @ w
-        each = {"hinge": cp.pos(1 - cp.multiply(y, f)), "logistic": cp.logistic(-cp.multiply(y, f)), "square": 0.5 * cp.square(f - y)}[loss]
+        each = {
+            "hinge": cp.pos(1 - cp.multiply(y, f)),
+            "logistic": cp.logistic(-cp.multiply(y, f)),
+            "square": 0.5 * cp.square(f - y),
+        }[loss]
         wanted = cp.Problem(cp.Minimize(c @ each + cp.sum_squares(w) / (2 * step))).solve(solver=cp.CLARABEL)
         assert best_in_space(K, y, step, loss, weights=c) == pytest.approx(wanted, rel=1e-6, abs=1e-7)
 
@@ -164,11 +188,25 @@ def test_theorem_3_says_something():
     kernels = [("side", Linear(), [0]), ("noise", Linear(), [1])]
     step, eta = np.sqrt(delta / (m * n)), np.sqrt(2.0 * (1.0 - delta) * np.log(m) / (m * n))
     # f = the unit vector of the first kernel has no loss
-    bound = 1.0 / (2.0 * step) + step * m * n / (2.0 * delta) + eta * m * n / (2.0 * (1.0 - delta)) + np.log(m) / eta
+    bound = (
+        1.0 / (2.0 * step)
+        + step * m * n / (2.0 * delta)
+        + eta * m * n / (2.0 * (1.0 - delta))
+        + np.log(m) / eta
+    )
     assert bound < 0.1 * n
     totals = []
     for seed in range(20):
-        model = OKS(kernels, delta=delta, eta=eta, step=step, n_epochs=1, shuffle=False, random_state=seed, verbose=False).fit(X, y)
+        model = OKS(
+            kernels,
+            delta=delta,
+            eta=eta,
+            step=step,
+            n_epochs=1,
+            shuffle=False,
+            random_state=seed,
+            verbose=False,
+        ).fit(X, y)
         assert model.best_kernel_ == "side"
         log_weights, total = np.zeros(m), 0.0
         for j, wrong in zip(model.drawn_, model.online_errors_, strict=True):
@@ -195,9 +233,18 @@ def test_theorem_1_in_the_mean(loss):
         state, total = State(K, "regret", loss), 0.0
         for t, u in enumerate(np.random.default_rng(seed).random(n)):
             pairs = np.array([plain_loss(loss, output, y[t]) for output in state.outputs(t)])
-            L, G, total = max(L, pairs[:, 0].max()), max(G, np.abs(pairs[:, 1]).max()), total + state.q @ pairs[:, 0]
+            L, G, total = (
+                max(L, pairs[:, 0].max()),
+                max(G, np.abs(pairs[:, 1]).max()),
+                total + state.q @ pairs[:, 0],
+            )
             state.run([t], y, [u], delta, eta, step)
         totals.append(total)
     best = min(best_in_space(K[j], y, step, loss) for j in range(m))
-    bound = best + step * m * n * G**2 / (2.0 * delta) + eta * m * n * L**2 / (2.0 * (1.0 - delta)) + np.log(m) / eta
+    bound = (
+        best
+        + step * m * n * G**2 / (2.0 * delta)
+        + eta * m * n * L**2 / (2.0 * (1.0 - delta))
+        + np.log(m) / eta
+    )
     assert np.mean(totals) + 3.0 * np.std(totals) / np.sqrt(len(totals)) <= bound

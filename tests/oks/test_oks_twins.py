@@ -7,27 +7,43 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oks_engine import State
 from oks_twins import (
-    Selection, make_data, make_stack, normalized, outputs, perceptron, plain_kernel, plain_stack, plan, run_om1, run_selection, vote,
-)  # fmt: skip
+    Selection,
+    make_data,
+    make_stack,
+    normalized,
+    outputs,
+    perceptron,
+    plain_kernel,
+    plain_stack,
+    plan,
+    run_om1,
+    run_selection,
+    vote,
+)
 from sklearn.model_selection import train_test_split
 
 from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank, Linear, Poly
 from cuelearn.oks import OKS, OM1, SOM, MuTron, OKSRegret
 
-QUIET = dict(verbose=False)
+QUIET = {"verbose": False}
 LEFT, RIGHT, MIXED = slice(0, 3), [3, 4, 5], [5, 0, 2]
 # (name, kernel of the package, the plain one's name and arguments, columns)
 KERNELS = [
     ("linear", Linear(), ("linear", {}), LEFT),
-    ("poly", Poly(), ("poly", dict(gamma="dim")), RIGHT),
-    ("cubic", Poly(degree=3, coef0=0.5, gamma=2.0), ("poly", dict(degree=3, coef0=0.5, gamma=2.0)), MIXED),
-    ("rbf", RBF(gamma=0.5), ("sqeuclidean", dict(gamma=0.5)), MIXED),
-    ("wide rbf", RBF(gamma=20.0), ("sqeuclidean", dict(gamma=20.0)), slice(None)),
-    ("chi2", Chi2(gamma=0.5), ("chi2", dict(gamma=0.5)), RIGHT),
-    ("euclidean", ExpDistance("euclidean", gamma=1.0), ("euclidean", dict(gamma=1.0)), LEFT),
-    ("squares", ExpDistance("sqeuclidean", gamma=0.3), ("sqeuclidean", dict(gamma=0.3)), LEFT),
-    ("cityblock", ExpDistance("cityblock", gamma=2.0), ("cityblock", dict(gamma=2.0)), RIGHT),
-    ("chi2 by distance", ExpDistance("chi2", gamma=1.0), ("chi2", dict(gamma=1.0)), MIXED),
+    ("poly", Poly(), ("poly", {"gamma": "dim"}), RIGHT),
+    (
+        "cubic",
+        Poly(degree=3, coef0=0.5, gamma=2.0),
+        ("poly", {"degree": 3, "coef0": 0.5, "gamma": 2.0}),
+        MIXED,
+    ),
+    ("rbf", RBF(gamma=0.5), ("sqeuclidean", {"gamma": 0.5}), MIXED),
+    ("wide rbf", RBF(gamma=20.0), ("sqeuclidean", {"gamma": 20.0}), slice(None)),
+    ("chi2", Chi2(gamma=0.5), ("chi2", {"gamma": 0.5}), RIGHT),
+    ("euclidean", ExpDistance("euclidean", gamma=1.0), ("euclidean", {"gamma": 1.0}), LEFT),
+    ("squares", ExpDistance("sqeuclidean", gamma=0.3), ("sqeuclidean", {"gamma": 0.3}), LEFT),
+    ("cityblock", ExpDistance("cityblock", gamma=2.0), ("cityblock", {"gamma": 2.0}), RIGHT),
+    ("chi2 by distance", ExpDistance("chi2", gamma=1.0), ("chi2", {"gamma": 1.0}), MIXED),
 ]
 
 
@@ -70,20 +86,22 @@ def check(model, twin, new=None, new_K=None):
     np.testing.assert_allclose(model.probability_history_, reached, atol=1e-9)
     if new is not None:
         wanted = outputs(new_K, twin.predictors)[model.best_index_]
-        np.testing.assert_allclose(model.decision_function(new), wanted, atol=1e-9 * (1.0 + np.abs(wanted).max()))
+        np.testing.assert_allclose(
+            model.decision_function(new), wanted, atol=1e-9 * (1.0 + np.abs(wanted).max())
+        )
         np.testing.assert_array_equal(model.predict(new), model.classes_[(wanted > 0.0).astype(int)])
 
 
 # ------------------------------------------------------------------ estimators
 
 RUNS = [
-    dict(),
-    dict(delta=0.3, n_epochs=1, shuffle=False),
-    dict(delta=(0.9, 0.5, 0.01), n_epochs=4),
-    dict(delta=[0.5], eta=0.5, n_epochs=3, shuffle=False),
-    dict(delta=1.0, eta=0.1),
-    dict(delta=1e-3, eta=2.0, horizon=50),
-    dict(horizon=10_000, n_epochs=1),
+    {},
+    {"delta": 0.3, "n_epochs": 1, "shuffle": False},
+    {"delta": (0.9, 0.5, 0.01), "n_epochs": 4},
+    {"delta": [0.5], "eta": 0.5, "n_epochs": 3, "shuffle": False},
+    {"delta": 1.0, "eta": 0.1},
+    {"delta": 1e-3, "eta": 2.0, "horizon": 50},
+    {"horizon": 10_000, "n_epochs": 1},
 ]
 
 
@@ -107,7 +125,9 @@ def test_oks_computed_and_precomputed(options, normalize):
 
 
 @pytest.mark.parametrize(
-    "options", [dict(), dict(delta=0.3, eta=0.2, n_epochs=1, shuffle=False), dict(delta=(0.9, 0.05), step=0.01)], ids=str
+    "options",
+    [{}, {"delta": 0.3, "eta": 0.2, "n_epochs": 1, "shuffle": False}, {"delta": (0.9, 0.05), "step": 0.01}],
+    ids=str,
 )
 @pytest.mark.parametrize("loss", ["hinge", "logistic", "square"])
 def test_regret(loss, options):
@@ -115,7 +135,9 @@ def test_regret(loss, options):
     new = make_data(25, seed=4)[0]
     K, new_K = plain_stack(recipes(), X, X), plain_stack(recipes(), new, X)
     common = {"random_state": 11, "step": 0.05, **QUIET, **options}
-    twin = run_selection("regret", K, signs(y), seed=11, loss=loss, **{"delta": (0.5, 0.2), "step": 0.05, **options})
+    twin = run_selection(
+        "regret", K, signs(y), seed=11, loss=loss, **{"delta": (0.5, 0.2), "step": 0.05, **options}
+    )
     check(OKSRegret(triples(), loss=loss, **common).fit(X, y), twin, new, new_K)
     check(OKSRegret("precomputed", loss=loss, **common).fit(K, y), twin, new_K, new_K)
     assert len({round(c, 6) for p in twin.predictors for c in p.values()}) > 20
@@ -133,7 +155,7 @@ def test_som(beta, delta):
     check(SOM("precomputed", beta=beta, delta=delta, random_state=1, **QUIET).fit(K, y), twin, new_K, new_K)
 
 
-@pytest.mark.parametrize("options", [dict(), dict(n_epochs=3), dict(shuffle=True, n_epochs=2)], ids=str)
+@pytest.mark.parametrize("options", [{}, {"n_epochs": 3}, {"shuffle": True, "n_epochs": 2}], ids=str)
 @pytest.mark.parametrize("beta", [0.8, 0.3])
 def test_om1(beta, options):
     X, y = make_data(90, seed=8)
@@ -141,8 +163,10 @@ def test_om1(beta, options):
     K, new_K = plain_stack(recipes(), X, X), plain_stack(recipes(), new, X)
     orders, _ = plan(90, options.get("n_epochs", 1), options.get("shuffle", False), np.random.default_rng(2))
     twin = run_om1(K, signs(y), beta=beta, order=orders.ravel())
-    for model, there in ((OM1(triples(), beta=beta, random_state=2, **QUIET, **options).fit(X, y), new),
-                         (OM1("precomputed", beta=beta, random_state=2, **QUIET, **options).fit(K, y), new_K)):  # fmt: skip
+    for model, there in (
+        (OM1(triples(), beta=beta, random_state=2, **QUIET, **options).fit(X, y), new),
+        (OM1("precomputed", beta=beta, random_state=2, **QUIET, **options).fit(K, y), new_K),
+    ):
         np.testing.assert_array_equal(model.online_errors_, twin.mistakes)
         np.testing.assert_array_equal(model.mistakes_per_kernel_, twin.own)
         np.testing.assert_allclose(model.kernel_probabilities_, twin.q, atol=1e-9)
@@ -166,7 +190,12 @@ def test_the_vote_is_not_its_members():
 def test_labels_of_any_kind():
     X, y = make_data(60, seed=3)
     wanted = OKS(triples(), random_state=0, **QUIET).fit(X, y)
-    for words in (np.array([-3, 8]), np.array(["cat", "dog"]), np.array(["cat", "dog"], dtype=object), np.array([False, True])):
+    for words in (
+        np.array([-3, 8]),
+        np.array(["cat", "dog"]),
+        np.array(["cat", "dog"], dtype=object),
+        np.array([False, True]),
+    ):
         model = OKS(triples(), random_state=0, **QUIET).fit(X, words[y])
         np.testing.assert_array_equal(model.classes_, words)
         np.testing.assert_array_equal(model.decision_function(X), wanted.decision_function(X))
@@ -182,7 +211,9 @@ def test_columns_of_a_data_frame():
     frame = pd.DataFrame(X, columns=names)
     index = np.arange(6)
     named = [(n, k, [names[c] for c in index[columns]]) for n, k, columns in triples()]
-    by_name, by_number = (OKS(t, random_state=0, **QUIET).fit(data, y) for t, data in ((named, frame), (triples(), X)))
+    by_name, by_number = (
+        OKS(t, random_state=0, **QUIET).fit(data, y) for t, data in ((named, frame), (triples(), X))
+    )
     np.testing.assert_array_equal(by_name.decision_function(frame), by_number.decision_function(X))
     np.testing.assert_array_equal(by_name.drawn_, by_number.drawn_)
     with pytest.raises(ValueError, match="feature names should match"):
@@ -196,11 +227,12 @@ def test_gamma_by_the_rule_of_the_mean():
     X, y = make_data(60, seed=3)
     new = make_data(25, seed=4)[0]
     chosen = [
-        ("a", RBF(), [0, 1, 2], "sqeuclidean"), ("b", Chi2(factor=0.5), [3, 4, 5], "chi2"),
+        ("a", RBF(), [0, 1, 2], "sqeuclidean"),
+        ("b", Chi2(factor=0.5), [3, 4, 5], "chi2"),
         ("c", ExpDistance("cityblock"), slice(None), "cityblock"),
-    ]  # fmt: skip
+    ]
     model = OKS([c[:3] for c in chosen], random_state=0, **QUIET).fit(X, y)
-    plain = [(metric, dict(factor=getattr(k, "factor", 1.0)), columns) for _, k, columns, metric in chosen]
+    plain = [(metric, {"factor": getattr(k, "factor", 1.0)}, columns) for _, k, columns, metric in chosen]
     twin = run_selection("oks", plain_stack(plain, X, X), signs(y), seed=0, delta=(0.5, 0.2))
     np.testing.assert_array_equal(model.drawn_, twin.drawn)
     wanted = outputs(plain_stack(plain, new, X), twin.predictors)[model.best_index_]
@@ -211,7 +243,9 @@ def test_gamma_by_the_rule_of_the_mean():
     np.testing.assert_array_equal(default.online_errors_, twin.mistakes)
 
 
-@pytest.mark.parametrize("options", [dict(), dict(n_epochs=2), dict(shuffle=True), dict(validation=0.25, normalize=False)], ids=str)
+@pytest.mark.parametrize(
+    "options", [{}, {"n_epochs": 2}, {"shuffle": True}, {"validation": 0.25, "normalize": False}], ids=str
+)
 def test_mutron(options):
     """A Perceptron per kernel, the best on the samples held back; the chosen one is that Perceptron."""
     X, y = make_data(120, seed=10, noise=0.25)
@@ -221,7 +255,10 @@ def test_mutron(options):
     share = options.get("validation", 0.1)
     rng = np.random.default_rng(3)  # first the split, then the orders
     seed = int(rng.integers(2**31 - 1))
-    train, held = map(np.sort, train_test_split(np.arange(120), test_size=round(share * 120), stratify=signs(y), random_state=seed))
+    train, held = map(
+        np.sort,
+        train_test_split(np.arange(120), test_size=round(share * 120), stratify=signs(y), random_state=seed),
+    )
     orders, _ = plan(len(train), options.get("n_epochs", 1), options.get("shuffle", False), rng)
     twins = [perceptron(kernel, signs(y), train[orders.ravel()]) for kernel in K]
     scores = [outputs(kernel[None, held], [t.predictor])[0] for kernel, t in zip(K, twins, strict=True)]
@@ -229,8 +266,10 @@ def test_mutron(options):
     best = int(np.argmax(accuracy))
     wanted = outputs(new_K[[best]], [twins[best].predictor])[0]
     for n_jobs in (None, 2):
-        for model, there in ((MuTron(triples(), random_state=3, n_jobs=n_jobs, **QUIET, **options).fit(X, y), new),
-                             (MuTron("precomputed", random_state=3, n_jobs=n_jobs, **QUIET, **options).fit(K, y), new_K)):  # fmt: skip
+        for model, there in (
+            (MuTron(triples(), random_state=3, n_jobs=n_jobs, **QUIET, **options).fit(X, y), new),
+            (MuTron("precomputed", random_state=3, n_jobs=n_jobs, **QUIET, **options).fit(K, y), new_K),
+        ):
             np.testing.assert_allclose(model.validation_accuracy_, accuracy, atol=1e-12)
             assert model.best_index_ == best
             assert model.n_evaluations_ == sum(t.n_evaluations for t in twins)
@@ -266,10 +305,14 @@ def test_mutron_takes_the_first_of_equals():
 
 
 @given(
-    st.integers(0, 2**32 - 1), st.integers(1, 6),
-    st.sampled_from(["oks", "regret", "som"]), st.sampled_from(["hinge", "logistic", "square"]),
-    st.sampled_from([1e-4, 0.05, 0.2, 0.7, 1.0]), st.sampled_from([1e-3, 0.1, 2.0]), st.sampled_from([1e-3, 0.1, 1.0]),
-)  # fmt: skip
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 6),
+    st.sampled_from(["oks", "regret", "som"]),
+    st.sampled_from(["hinge", "logistic", "square"]),
+    st.sampled_from([1e-4, 0.05, 0.2, 0.7, 1.0]),
+    st.sampled_from([1e-3, 0.1, 2.0]),
+    st.sampled_from([1e-3, 0.1, 1.0]),
+)
 @settings(max_examples=80)
 def test_any_stream(seed, m, rule, loss, delta, eta, step):
     """Random kernels and orders with repeated visits; the parameters change on the way."""

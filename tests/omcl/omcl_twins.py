@@ -195,7 +195,12 @@ class TwinOMCL:
     def run(self, labels):
         M = self.n_classes
         for t, label in enumerate(labels):
-            S = np.concatenate([twin.A @ (twin.K[:, t] if isinstance(twin, TwinKernel) else inputs[t]) for twin, inputs in self.cues])
+            S = np.concatenate(
+                [
+                    twin.A @ (twin.K[:, t] if isinstance(twin, TwinKernel) else inputs[t])
+                    for twin, inputs in self.cues
+                ]
+            )
             for twin, inputs in self.cues:
                 twin.learn(inputs[t], label)
             self.second.learn(S, label)

@@ -18,8 +18,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cuelearn.kernels import RBF, Chi2, ExpDistance, Linear, Poly, Precomputed
 from cuelearn.omcl import (
-    OMCL, Flat, KernelPerceptron, OnlineGradientDescent, PassiveAggressive, Projectron, ProjectronPlusPlus, Vote,
-)  # fmt: skip
+    OMCL,
+    Flat,
+    KernelPerceptron,
+    OnlineGradientDescent,
+    PassiveAggressive,
+    Projectron,
+    ProjectronPlusPlus,
+    Vote,
+)
 
 KERNEL = [KernelPerceptron, Projectron, ProjectronPlusPlus]
 LINEAR = [PassiveAggressive, OnlineGradientDescent]
@@ -57,8 +64,18 @@ CHECKED = [
     *(cls() for cls in ALL),
     KernelPerceptron(Linear(), n_epochs=3, shuffle=True, random_state=0),
     PassiveAggressive(None, n_epochs=2),
-    OMCL([("a", ProjectronPlusPlus(), slice(None)), ("b", PassiveAggressive(), [0])], n_epochs=2, random_state=0),
-    Vote([("a", KernelPerceptron(), slice(None)), ("b", ProjectronPlusPlus(), slice(None)), ("c", OnlineGradientDescent(), slice(0, 2))]),
+    OMCL(
+        [("a", ProjectronPlusPlus(), slice(None)), ("b", PassiveAggressive(), [0])],
+        n_epochs=2,
+        random_state=0,
+    ),
+    Vote(
+        [
+            ("a", KernelPerceptron(), slice(None)),
+            ("b", ProjectronPlusPlus(), slice(None)),
+            ("c", OnlineGradientDescent(), slice(0, 2)),
+        ]
+    ),
     Flat(PassiveAggressive(), scale="deviation"),
 ]
 
@@ -72,7 +89,7 @@ def test_scikit_learn_checks(estimator, check):
 @pytest.mark.parametrize("cls", ALL)
 def test_parameters_are_stored_untouched(cls):
     model = make(cls)
-    before = {name: value for name, value in model.get_params(deep=False).items()}
+    before = dict(model.get_params(deep=False).items())
     text = repr(model)
     model.fit(*data())
     for name, value in model.get_params(deep=False).items():
@@ -86,9 +103,17 @@ def test_parameters_are_stored_untouched(cls):
 def test_parameters_of_a_cue():
     model = make(OMCL)
     assert model.get_params()["shape__eta"] == 0.3 and model.get_params()["colour"] is CUES[1][1]
-    model = clone(model).set_params(shape__eta=0.7, texture__C=2.0, colour=Projectron(RBF()), integrator=PassiveAggressive(3.0))
-    assert model.cues[0][1].eta == 0.7 and model.cues[2][1].C == 2.0 and isinstance(model.cues[1][1], Projectron)
-    assert model.cues[0][2] == [0, 1] and [name for name, _, _ in model.cues] == ["shape", "colour", "texture"]
+    model = clone(model).set_params(
+        shape__eta=0.7, texture__C=2.0, colour=Projectron(RBF()), integrator=PassiveAggressive(3.0)
+    )
+    assert (
+        model.cues[0][1].eta == 0.7 and model.cues[2][1].C == 2.0 and isinstance(model.cues[1][1], Projectron)
+    )
+    assert model.cues[0][2] == [0, 1] and [name for name, _, _ in model.cues] == [
+        "shape",
+        "colour",
+        "texture",
+    ]
     model.set_params(colour__eta=0.2, integrator__C=0.5)
     assert model.cues[1][1].eta == 0.2 and model.integrator.C == 0.5
     assert CUES[0][1].eta == 0.3
@@ -100,13 +125,24 @@ def test_parameters_of_a_cue():
 
 def test_grid_search():
     X, y = data(240)
-    search = GridSearchCV(make(OMCL), {"integrator": [PassiveAggressive()], "integrator__C": [1e-3, 0.1, 1.0], "shape__eta": [0.1, 1.4]}, cv=3)
+    search = GridSearchCV(
+        make(OMCL),
+        {"integrator": [PassiveAggressive()], "integrator__C": [1e-3, 0.1, 1.0], "shape__eta": [0.1, 1.4]},
+        cv=3,
+    )
     search.fit(X, y)
-    assert search.best_score_ > 0.8 and search.best_estimator_.cues[0][1].eta == search.best_params_["shape__eta"]
+    assert (
+        search.best_score_ > 0.8
+        and search.best_estimator_.cues[0][1].eta == search.best_params_["shape__eta"]
+    )
     assert len(set(np.round(search.cv_results_["mean_test_score"], 6))) > 1
-    search = GridSearchCV(make_pipeline(MinMaxScaler(clip=True), make(Vote)), {"vote__shape__eta": [0.1, 0.5]}, cv=3).fit(X, y)
+    search = GridSearchCV(
+        make_pipeline(MinMaxScaler(clip=True), make(Vote)), {"vote__shape__eta": [0.1, 0.5]}, cv=3
+    ).fit(X, y)
     assert search.best_score_ > 0.6
-    search = GridSearchCV(make(Flat), {"learner__eta": [0.1, 1.4], "scale": ["none", "deviation"]}, cv=3).fit(X, y)
+    search = GridSearchCV(make(Flat), {"learner__eta": [0.1, 1.4], "scale": ["none", "deviation"]}, cv=3).fit(
+        X, y
+    )
     assert search.best_params_["learner__eta"] == 0.1 and search.best_score_ > 0.8
 
 
@@ -130,15 +166,27 @@ def test_data_frames_with_named_columns(cls):
         parts.partial_fit(frame[start : start + 50], y[start : start + 50], classes=[0, 1, 2])
     np.testing.assert_array_equal(parts.online_errors_, by_number.online_errors_)
     mask = [True, True, False, False, False, False]
-    forms = [("shape", CUES[0][1], mask), ("colour", CUES[1][1], lambda X: [2, 3]), ("texture", CUES[2][1], [-2, -1])]
-    np.testing.assert_array_equal(make(cls, cues=forms).fit(X, y).decision_function(X), by_number.decision_function(X))
+    forms = [
+        ("shape", CUES[0][1], mask),
+        ("colour", CUES[1][1], lambda X: [2, 3]),
+        ("texture", CUES[2][1], [-2, -1]),
+    ]
+    np.testing.assert_array_equal(
+        make(cls, cues=forms).fit(X, y).decision_function(X), by_number.decision_function(X)
+    )
 
 
 # ------------------------------------------------------------------ learning in parts
 
 
 @pytest.mark.parametrize(
-    "labels", [np.array([3, 5, 9]), np.array(["ant", "bee", "cat"]), np.array(["x", "y", "z"], dtype=object), np.array([False, True])]
+    "labels",
+    [
+        np.array([3, 5, 9]),
+        np.array(["ant", "bee", "cat"]),
+        np.array(["x", "y", "z"], dtype=object),
+        np.array([False, True]),
+    ],
 )
 @pytest.mark.parametrize("cls", ALL)
 def test_one_by_one_is_fit(cls, labels):
@@ -185,9 +233,13 @@ def test_epochs_and_permutations(cls):
     X, y = data()
     ordered = make(cls).fit(X, y)
     twice = make(cls, n_epochs=2, random_state=3).fit(X, y)
-    np.testing.assert_array_equal(twice.online_errors_[:150], ordered.online_errors_)  # the first pass keeps the order
+    np.testing.assert_array_equal(
+        twice.online_errors_[:150], ordered.online_errors_
+    )  # the first pass keeps the order
     order = np.random.default_rng(3).permutation(150)
-    np.testing.assert_array_equal(twice.online_errors_, ordered.partial_fit(X[order], y[order]).online_errors_)
+    np.testing.assert_array_equal(
+        twice.online_errors_, ordered.partial_fit(X[order], y[order]).online_errors_
+    )
     shuffled = make(cls, shuffle=True, random_state=3).fit(X, y)
     np.testing.assert_array_equal(shuffled.online_errors_, make(cls).fit(X[order], y[order]).online_errors_)
     again = make(cls, shuffle=True, n_epochs=2, random_state=np.random.default_rng(3)).fit(X, y)
@@ -198,15 +250,33 @@ def test_epochs_and_permutations(cls):
 def test_records(cls):
     X, y = data(600)
     seen = []
-    model = make(cls, callback=lambda estimator, step: seen.append((step, estimator.n_seen_, len(estimator.history_))) and None).fit(X, y)
+    model = make(
+        cls,
+        callback=lambda estimator, step: (
+            seen.append((step, estimator.n_seen_, len(estimator.history_))) and None
+        ),
+    ).fit(X, y)
     assert seen == [(256, 256, 1), (512, 512, 2), (600, 600, 3)]
     history = model.history_
     assert list(history.columns) == ["step", "epoch", "seconds", "n_updates", "n_support", "online_error"]
-    assert history.step.tolist() == [256, 512, 600] and (history.epoch == 1).all() and (history.seconds.diff()[1:] > 0).all()
-    np.testing.assert_allclose(history.online_error, [model.online_errors_[:n].mean() for n in (256, 512, 600)])
-    assert history.n_support.iloc[-1] == model.support_sizes_[-1] and history.n_updates.iloc[-1] == model.n_updates_
-    assert model.n_mistakes_ == model.online_errors_.sum() and model.cumulative_loss_ == pytest.approx(model.online_losses_.sum())
-    assert np.all(model.online_losses_[model.online_errors_] >= 1.0) and np.all(model.online_losses_[~model.online_errors_] < 1.0)
+    assert (
+        history.step.tolist() == [256, 512, 600]
+        and (history.epoch == 1).all()
+        and (history.seconds.diff()[1:] > 0).all()
+    )
+    np.testing.assert_allclose(
+        history.online_error, [model.online_errors_[:n].mean() for n in (256, 512, 600)]
+    )
+    assert (
+        history.n_support.iloc[-1] == model.support_sizes_[-1]
+        and history.n_updates.iloc[-1] == model.n_updates_
+    )
+    assert model.n_mistakes_ == model.online_errors_.sum() and model.cumulative_loss_ == pytest.approx(
+        model.online_losses_.sum()
+    )
+    assert np.all(model.online_losses_[model.online_errors_] >= 1.0) and np.all(
+        model.online_losses_[~model.online_errors_] < 1.0
+    )
 
     stopped = make(cls, callback=lambda estimator, step: step >= 512, n_epochs=3).fit(X, y)
     assert stopped.n_seen_ == 512 and len(stopped.history_) == 2
@@ -238,7 +308,9 @@ def test_averaging_may_be_changed_after_training(cls):
     X, y = data()
     model, last = make(cls).fit(X, y), make(cls, average=False).fit(X, y)
     wanted = model.decision_function(X)
-    np.testing.assert_array_equal(model.set_params(average=False).decision_function(X), last.decision_function(X))
+    np.testing.assert_array_equal(
+        model.set_params(average=False).decision_function(X), last.decision_function(X)
+    )
     np.testing.assert_array_equal(last.set_params(average=True).decision_function(X), wanted)
 
 
@@ -273,9 +345,17 @@ def refused(call, error, match):
     "model, error, match",
     [
         (Projectron(RBF(gamma=1.0), eta=-0.1), ValueError, "eta must be a non-negative number, got -0.1"),
-        (ProjectronPlusPlus(RBF(gamma=1.0), eta="big"), ValueError, "eta must be a non-negative number, got 'big'"),
+        (
+            ProjectronPlusPlus(RBF(gamma=1.0), eta="big"),
+            ValueError,
+            "eta must be a non-negative number, got 'big'",
+        ),
         (ProjectronPlusPlus(eta=np.nan), ValueError, "eta must be a non-negative number, got nan"),
-        (KernelPerceptron("rbf"), ValueError, "kernel must be one of cuelearn.kernels, None or 'precomputed', got 'rbf'"),
+        (
+            KernelPerceptron("rbf"),
+            ValueError,
+            "kernel must be one of cuelearn.kernels, None or 'precomputed', got 'rbf'",
+        ),
         (KernelPerceptron(3), TypeError, "kernel must be one of cuelearn.kernels, such as .*, got 3"),
         (KernelPerceptron(RBF), TypeError, "kernel must be one of cuelearn.kernels, such as"),
         (KernelPerceptron(Precomputed()), ValueError, "kernel must be computed from X here"),
@@ -291,34 +371,92 @@ def refused(call, error, match):
         (OMCL(CUES[0]), ValueError, r"cues must be a non-empty list of \(name, learner, columns\)"),
         (OMCL([("a", RBF(), [0])]), TypeError, "cues: the learner of 'a' must have partial_fit, RBF has not"),
         (OMCL([("a", SVC(), [0])]), TypeError, "cues: the learner of 'a' must have partial_fit, SVC has not"),
-        (OMCL([("a", MinMaxScaler(), [0])]), TypeError, "the learner of 'a' must have decision_function or predict_proba, MinMaxScaler has"),
-        (OMCL([("a", KernelPerceptron())]), ValueError, r"cues must be a non-empty list of \(name, learner, columns\)"),
-        (OMCL([CUES[0], CUES[1], CUES[0]]), ValueError, r"cues must have different names, got \['shape', 'colour', 'shape'\]"),
-        (OMCL([("average", KernelPerceptron(), [0])]), ValueError, "other than this estimator's parameters, got 'average'"),
-        (Vote([("a__b", KernelPerceptron(), [0])]), ValueError, "cues must have names without '__' .*, got 'a__b'"),
-        (OMCL([("a", KernelPerceptron(), [0, 6])]), ValueError, "cue 'a': column 6 is not in X, which has 6 columns"),
-        (OMCL([("a", KernelPerceptron(), "red")]), ValueError, "cue 'a': columns can be given by name only for a DataFrame"),
+        (
+            OMCL([("a", MinMaxScaler(), [0])]),
+            TypeError,
+            "the learner of 'a' must have decision_function or predict_proba, MinMaxScaler has",
+        ),
+        (
+            OMCL([("a", KernelPerceptron())]),
+            ValueError,
+            r"cues must be a non-empty list of \(name, learner, columns\)",
+        ),
+        (
+            OMCL([CUES[0], CUES[1], CUES[0]]),
+            ValueError,
+            r"cues must have different names, got \['shape', 'colour', 'shape'\]",
+        ),
+        (
+            OMCL([("average", KernelPerceptron(), [0])]),
+            ValueError,
+            "other than this estimator's parameters, got 'average'",
+        ),
+        (
+            Vote([("a__b", KernelPerceptron(), [0])]),
+            ValueError,
+            "cues must have names without '__' .*, got 'a__b'",
+        ),
+        (
+            OMCL([("a", KernelPerceptron(), [0, 6])]),
+            ValueError,
+            "cue 'a': column 6 is not in X, which has 6 columns",
+        ),
+        (
+            OMCL([("a", KernelPerceptron(), "red")]),
+            ValueError,
+            "cue 'a': columns can be given by name only for a DataFrame",
+        ),
         (OMCL([("a", KernelPerceptron(), [])]), ValueError, "cue 'a'"),
         (OMCL([("a", Projectron(eta=-1), [0])]), ValueError, "eta must be a non-negative number"),
         (OMCL(CUES, SVC()), TypeError, "integrator must have partial_fit, SVC has not"),
-        (OMCL(CUES, Projectron("precomputed"), average=False), ValueError, "integrator must compute its kernel from the scores"),
-        (OMCL([("a", KernelPerceptron("precomputed"), 0), CUES[1]]), ValueError, "either all learners or none may have kernel='precomputed'"),
-        (Flat(SGDClassifier()), TypeError, "learner must be an online learner of one cue of cuelearn.omcl, got SGDClassifier"),
+        (
+            OMCL(CUES, Projectron("precomputed"), average=False),
+            ValueError,
+            "integrator must compute its kernel from the scores",
+        ),
+        (
+            OMCL([("a", KernelPerceptron("precomputed"), 0), CUES[1]]),
+            ValueError,
+            "either all learners or none may have kernel='precomputed'",
+        ),
+        (
+            Flat(SGDClassifier()),
+            TypeError,
+            "learner must be an online learner of one cue of cuelearn.omcl, got SGDClassifier",
+        ),
         (Flat(OMCL()), TypeError, "learner must be an online learner of one cue of cuelearn.omcl, got OMCL"),
         (Flat(scale="mean"), ValueError, r"scale must be one of \('none', 'deviation'\), got 'mean'"),
-        (Flat(cues=[("a", RBF(), [0])], scale="deviation"), ValueError, "cues must be None where scale is set"),
-        (Flat(PassiveAggressive(), cues=[("a", RBF(), [0])]), ValueError, "cues must be None where scale is set"),
-        (Flat(cues=[]), ValueError, r"cues must be None or a non-empty list of \(name, kernel, columns\), got \[\]"),
-        (Flat(cues=[("a", RBF())]), ValueError, r"cues must be None or a non-empty list of \(name, kernel, columns\)"),
+        (
+            Flat(cues=[("a", RBF(), [0])], scale="deviation"),
+            ValueError,
+            "cues must be None where scale is set",
+        ),
+        (
+            Flat(PassiveAggressive(), cues=[("a", RBF(), [0])]),
+            ValueError,
+            "cues must be None where scale is set",
+        ),
+        (
+            Flat(cues=[]),
+            ValueError,
+            r"cues must be None or a non-empty list of \(name, kernel, columns\), got \[\]",
+        ),
+        (
+            Flat(cues=[("a", RBF())]),
+            ValueError,
+            r"cues must be None or a non-empty list of \(name, kernel, columns\)",
+        ),
         (Flat(cues=[("a", RBF(), [0]), ("a", RBF(), [1])]), ValueError, "cues must have different names"),
         (Flat(cues=[("a", "rbf", [0])]), TypeError, "kernel must be one of cuelearn.kernels"),
         (Flat(cues=[("a", RBF(), [7])]), ValueError, "cue 'a': column 7 is not in X"),
     ],
-)  # fmt: skip
+)
 def test_bad_parameters(model, error, match):
     X, y = data()
     refused(lambda: model.fit(X, y), error, match)
-    if "n_epochs" not in match and "random_state" not in match and "callback" not in match:  # which partial_fit has no use for
+    if (
+        "n_epochs" not in match and "random_state" not in match and "callback" not in match
+    ):  # which partial_fit has no use for
         refused(lambda: model.partial_fit(X, y, classes=[0, 1, 2]), error, match)
     assert not hasattr(model, "classes_")
 
@@ -328,23 +466,40 @@ def test_negative_entries_and_single_samples():
     bad = X.copy()
     bad[3, 2] = -0.1
     for kernel in (Chi2(), Chi2(gamma=1.0), ExpDistance("chi2", gamma=1.0)):
-        models = [KernelPerceptron(kernel), OMCL([("a", KernelPerceptron(RBF(gamma=1.0)), [0]), ("b", KernelPerceptron(kernel), [2])])]
+        models = [
+            KernelPerceptron(kernel),
+            OMCL([("a", KernelPerceptron(RBF(gamma=1.0)), [0]), ("b", KernelPerceptron(kernel), [2])]),
+        ]
         for model in (*models, Flat(KernelPerceptron(kernel)), Flat(cues=[("a", kernel, [2])])):
             model.set_params(verbose=False)
             refused(lambda model=model: model.fit(bad, y), ValueError, "negative")
             assert not hasattr(model, "classes_")
             model.fit(X, y)
             for call in (model.predict, model.decision_function):
-                refused(lambda call=call: call(bad), ValueError, "X must not be negative for a chi-squared kernel")
-    models = [KernelPerceptron(RBF()), OMCL([("a", KernelPerceptron(), [0])]), Flat(), Flat(cues=[("a", RBF(), [0])]), OMCL(), Vote()]
+                refused(
+                    lambda call=call: call(bad), ValueError, "X must not be negative for a chi-squared kernel"
+                )
+    models = [
+        KernelPerceptron(RBF()),
+        OMCL([("a", KernelPerceptron(), [0])]),
+        Flat(),
+        Flat(cues=[("a", RBF(), [0])]),
+        OMCL(),
+        Vote(),
+    ]
     for model in models:
         refused(
-            lambda model=model: model.partial_fit(X[:1], y[:1], classes=[0, 1, 2]), ValueError,
+            lambda model=model: model.partial_fit(X[:1], y[:1], classes=[0, 1, 2]),
+            ValueError,
             "takes its gamma from the first batch, which must hold at least 2 samples .* give gamma as a number",
-        )  # fmt: skip
+        )
         assert not hasattr(model, "classes_")
     second = OMCL([("a", KernelPerceptron(RBF(gamma=1.0)), [0])], KernelPerceptron(), average=False)
-    refused(lambda: second.partial_fit(X[:1], y[:1], classes=[0, 1, 2]), ValueError, "takes its gamma from the first batch")
+    refused(
+        lambda: second.partial_fit(X[:1], y[:1], classes=[0, 1, 2]),
+        ValueError,
+        "takes its gamma from the first batch",
+    )
     assert not hasattr(second, "classes_")
 
 
@@ -364,23 +519,51 @@ def test_bad_data(cls):
         model = make(cls).fit(X, y)
         if len(bad) == 150:
             refused(lambda bad=bad, model=model: model.predict(bad), error, match)
-    refused(lambda: make(cls).fit(X, np.zeros(150)), ValueError, "y must hold at least 2 classes, got 1 class: .*0")
+    refused(
+        lambda: make(cls).fit(X, np.zeros(150)),
+        ValueError,
+        "y must hold at least 2 classes, got 1 class: .*0",
+    )
     refused(lambda: make(cls).fit(X, X[:, 0]), ValueError, "Unknown label type: continuous")
     refused(lambda: make(cls).fit(X, None), ValueError, "requires y to be passed, but the target y is None")
-    refused(lambda: make(cls).fit(X, y).predict(X[:, :5]), ValueError, "X has 5 features, but .* is expecting 6 features")
+    refused(
+        lambda: make(cls).fit(X, y).predict(X[:, :5]),
+        ValueError,
+        "X has 5 features, but .* is expecting 6 features",
+    )
     refused(lambda: make(cls).predict(X), NotFittedError, "not fitted yet")
-    refused(lambda: make(cls).partial_fit(X, y), ValueError, "classes must be given at the first call of partial_fit")
-    refused(lambda: make(cls).partial_fit(X, y, classes=[1]), ValueError, "classes must hold at least 2 classes, got 1")
-    refused(lambda: make(cls).partial_fit(X, y, classes=[0, 1]), ValueError, r"y holds labels outside classes: \[2\]")
-    refused(lambda: make(cls).partial_fit(X, y, classes=["a", "b"]), ValueError, "y holds labels outside classes: .*0, 1, 2")
+    refused(
+        lambda: make(cls).partial_fit(X, y),
+        ValueError,
+        "classes must be given at the first call of partial_fit",
+    )
+    refused(
+        lambda: make(cls).partial_fit(X, y, classes=[1]),
+        ValueError,
+        "classes must hold at least 2 classes, got 1",
+    )
+    refused(
+        lambda: make(cls).partial_fit(X, y, classes=[0, 1]),
+        ValueError,
+        r"y holds labels outside classes: \[2\]",
+    )
+    refused(
+        lambda: make(cls).partial_fit(X, y, classes=["a", "b"]),
+        ValueError,
+        "y holds labels outside classes: .*0, 1, 2",
+    )
     model = make(cls).partial_fit(X, y, classes=[0, 1, 2])
-    refused(lambda: model.partial_fit(X, y, classes=[0, 1, 3]), ValueError, "classes must not change between calls of partial_fit")
+    refused(
+        lambda: model.partial_fit(X, y, classes=[0, 1, 3]),
+        ValueError,
+        "classes must not change between calls of partial_fit",
+    )
     refused(lambda: model.partial_fit(X, y + 1), ValueError, r"y holds labels outside classes: \[3\]")
 
 
 def frozen(model):
     """All that has been learnt, to be compared."""
-    return copy.deepcopy({name: value for name, value in vars(model).items()})
+    return copy.deepcopy(dict(vars(model).items()))
 
 
 def assert_same(one, other, path=""):
@@ -394,7 +577,19 @@ def assert_same(one, other, path=""):
         for number, (a, b) in enumerate(zip(one, other, strict=True)):
             assert_same(a, b, f"{path}[{number}]")
     elif isinstance(one, np.ndarray):
-        if not path.endswith(("_held.mistake", "_held.loss", "_held.n_support", "._held", "._samples", ".coef", ".root", ".gram", ".delayed")):
+        if not path.endswith(
+            (
+                "_held.mistake",
+                "_held.loss",
+                "_held.n_support",
+                "._held",
+                "._samples",
+                ".coef",
+                ".root",
+                ".gram",
+                ".delayed",
+            )
+        ):
             np.testing.assert_array_equal(one, other, err_msg=path)
     elif hasattr(one, "__dict__") and type(one).__module__.startswith("cuelearn"):
         assert_same(vars(one), vars(other), path)
@@ -405,9 +600,9 @@ def test_a_failed_partial_fit_changes_nothing(cls):
     """Neither the model nor what it learns afterwards."""
     X, y = data(300)
     if cls is Flat:
-        options = dict(learner=KernelPerceptron(Chi2(gamma=1.0)))
+        options = {"learner": KernelPerceptron(Chi2(gamma=1.0))}
     else:
-        options = {} if cls not in KERNEL else dict(kernel=Chi2(gamma=1.0))
+        options = {} if cls not in KERNEL else {"kernel": Chi2(gamma=1.0)}
     model, sound = make(cls, **options), make(cls, **options)
     for each in (model, sound):
         each.partial_fit(X[:100], y[:100], classes=[0, 1, 2])
@@ -469,15 +664,25 @@ def test_precomputed_shapes(cls):
         refused(lambda bad=bad: model.fit(bad, y), ValueError, match)
         refused(lambda bad=bad: model.partial_fit(bad, y, classes=[0, 1, 2]), ValueError, match)
         assert not hasattr(model, "classes_")
-    for options in (dict(n_epochs=2), dict(shuffle=True)):
+    for options in ({"n_epochs": 2}, {"shuffle": True}):
         match = "n_epochs must be 1 and shuffle False with precomputed"
         refused(lambda o=options: make(cls, kernel="precomputed", **o).fit(K, y), ValueError, match)
     model.partial_fit(K[:100, :100], y[:100], classes=[0, 1, 2])
-    refused(lambda: model.partial_fit(K[100:, 100:], y[100:]), ValueError, r"X must have shape \(n, 100 \+ n\).*got \(50, 50\)")
-    refused(lambda: model.predict(K[100:]), ValueError, r"X must have shape \(n, 100\), the kernel with all samples seen in training, got")
+    refused(
+        lambda: model.partial_fit(K[100:, 100:], y[100:]),
+        ValueError,
+        r"X must have shape \(n, 100 \+ n\).*got \(50, 50\)",
+    )
+    refused(
+        lambda: model.predict(K[100:]),
+        ValueError,
+        r"X must have shape \(n, 100\), the kernel with all samples seen in training, got",
+    )
     assert model.n_seen_ == 100
     model.partial_fit(K[100:], y[100:])
-    np.testing.assert_array_equal(model.online_errors_, make(cls, kernel=RBF(gamma=1.0)).fit(X, y).online_errors_)
+    np.testing.assert_array_equal(
+        model.online_errors_, make(cls, kernel=RBF(gamma=1.0)).fit(X, y).online_errors_
+    )
     refused(lambda: model.support_vectors_, AttributeError, "precomputed kernels have no support vectors")
     assert model.kernel_ == "precomputed"
     lists = make(cls, kernel="precomputed").fit(K.tolist(), y.tolist())
@@ -492,17 +697,35 @@ def test_precomputed_stacks():
         model.set_params(verbose=False)
         tags = model.__sklearn_tags__().input_tags
         assert tags.three_d_array and not tags.two_d_array
-        refused(lambda model=model: model.fit(K[0], y), ValueError, r"X must be finite, of shape \(n_kernels, n, n_seen\)")
-        refused(lambda model=model: model.fit(K[:, :, :149], y), ValueError, r"X must have shape \(.*n, 0 \+ n\)")
-        refused(lambda model=model: model.fit(K[:, :149], y), ValueError, "y must have one label per sample, 149, got 150")
+        refused(
+            lambda model=model: model.fit(K[0], y),
+            ValueError,
+            r"X must be finite, of shape \(n_kernels, n, n_seen\)",
+        )
+        refused(
+            lambda model=model: model.fit(K[:, :, :149], y), ValueError, r"X must have shape \(.*n, 0 \+ n\)"
+        )
+        refused(
+            lambda model=model: model.fit(K[:, :149], y),
+            ValueError,
+            "y must have one label per sample, 149, got 150",
+        )
         assert not hasattr(model, "classes_")
         model.partial_fit(K[:, :100, :100], y[:100], classes=[0, 1, 2])
-        refused(lambda model=model: model.partial_fit(K[:, 100:, 100:], y[100:]), ValueError, r"X must have shape \(.*n, 100 \+ n\)")
+        refused(
+            lambda model=model: model.partial_fit(K[:, 100:, 100:], y[100:]),
+            ValueError,
+            r"X must have shape \(.*n, 100 \+ n\)",
+        )
         refused(lambda model=model: model.predict(K), ValueError, r"X must have shape \(n, 100\)")
         model.partial_fit(K[:, 100:], y[100:])
         assert model.n_seen_ == 150 and model.score(K, y) > 0.8
     cues = [("a", Projectron("precomputed"), 0), ("b", KernelPerceptron("precomputed"), 2)]
-    refused(lambda: OMCL(cues).fit(K, y), ValueError, r"columns must be the number of a kernel below 2, got \[0, 2\]")
+    refused(
+        lambda: OMCL(cues).fit(K, y),
+        ValueError,
+        r"columns must be the number of a kernel below 2, got \[0, 2\]",
+    )
     cues = [("a", Projectron("precomputed"), [0, 1])]
     refused(lambda: OMCL(cues).fit(K, y), ValueError, r"columns must be the number of a kernel below 2")
 

@@ -35,13 +35,17 @@ def test_robot_split_is_chronological_and_tests_the_counterparts(k):
     assert split.train.size == split.test.size == 60 and not set(split.train) & set(split.test)
     assert (np.diff(frames["session"][split.train]) >= 0).all()
     sequences = frames["sequence"][split.train]
-    assert len({s for s, _ in itertools.groupby(sequences)}) == 6 == sum(1 for _ in itertools.groupby(sequences))
+    assert (
+        len({s for s, _ in itertools.groupby(sequences)}) == 6 == sum(1 for _ in itertools.groupby(sequences))
+    )
     for s in np.unique(sequences):
         assert (np.diff(frames["time"][split.train][sequences == s]) > 0).all()
     for key in ("weather", "session"):  # each teaching sequence has its counterpart in the test set
         assert sorted(frames[key][split.train]) == sorted(frames[key][split.test])
     assert split.rounds.size == 30 and split.rounds[-1] == 60  # six sequences in five subsequences
-    assert sorted([*split.inner, *split.held]) == list(range(60)) and np.unique(sequences[split.held]).size == 1
+    assert (
+        sorted([*split.inner, *split.held]) == list(range(60)) and np.unique(sequences[split.held]).size == 1
+    )
 
 
 def test_object_split_never_shows_a_test_object():
@@ -50,9 +54,12 @@ def test_object_split_never_shows_a_test_object():
     splits = [exp.object_split(frames, y, k, seed=0) for k in range(5)]
     for split in splits:
         pairs = set(zip(y[split.train], frames["object"][split.train], strict=True))
-        assert len(pairs) == 21 and not pairs & set(zip(y[split.test], frames["object"][split.test], strict=True))
+        assert len(pairs) == 21 and not pairs & set(
+            zip(y[split.test], frames["object"][split.test], strict=True)
+        )
         inner, held = (
-            set(zip(y[split.train][rows], frames["object"][split.train][rows], strict=True)) for rows in (split.inner, split.held)
+            set(zip(y[split.train][rows], frames["object"][split.train][rows], strict=True))
+            for rows in (split.inner, split.held)
         )
         assert not inner & held and len(held) == 6
         assert split.train.size + split.test.size == y.size
@@ -72,10 +79,20 @@ def results(digits):
 
 def test_run_says_what_it_chose_and_tests_every_method(results):
     for run in results.values():
-        assert set(run["chosen"]) >= {"C", "flat", "eta fac", "eta fac, sparser", "eta Flat", "eta Flat maps", "width fac"}
+        assert set(run["chosen"]) >= {
+            "C",
+            "flat",
+            "eta fac",
+            "eta fac, sparser",
+            "eta Flat",
+            "eta Flat maps",
+            "width fac",
+        }
         assert run["chosen"]["eta fac, sparser"] >= run["chosen"]["eta fac"]
         curves = run["curves"]
-        assert {"OMCL-BM", "OMCL-BM sparser", "OMCL-PERC", "Flat", "Flat maps", "Vote", "cue: fac"} <= set(curves["method"])
+        assert {"OMCL-BM", "OMCL-BM sparser", "OMCL-PERC", "Flat", "Flat maps", "Vote", "cue: fac"} <= set(
+            curves["method"]
+        )
         assert curves["test_error"].between(0, 1).all() and (curves.groupby("method").size() == 20).all()
         learnt = curves[curves["method"] == "OMCL-PERC"].sort_values("n_seen")
         assert learnt["test_error"].iloc[-1] < 0.6 * learnt["test_error"].iloc[0]
@@ -98,7 +115,11 @@ def test_validation_uses_no_test_sample(digits, results):
 
 def test_tables_carry_ours_and_the_papers_numbers(digits, results):
     table = draw.error_table(results, digits.data.target_names, list(digits.data.cues), ("OMCL-BM", "Vote"))
-    assert list(table.index) == [f"cue: {cue}" for cue in digits.data.cues] + ["OMCL-BM", "Vote", "Vote, ties"]
+    assert list(table.index) == [f"cue: {cue}" for cue in digits.data.cues] + [
+        "OMCL-BM",
+        "Vote",
+        "Vote, ties",
+    ]
     classes = table[digits.data.target_names].drop("Vote, ties")
     assert np.allclose(classes.mean(axis=1), table.drop("Vote, ties")["ALL"])
     for name, classes in (("thesis-tab-3.1", 5), ("thesis-tab-3.2", 8)):

@@ -9,18 +9,35 @@ from sklearn.naive_bayes import GaussianNB, MultinomialNB
 
 from cuelearn.kernels import RBF, Chi2, Linear, Poly
 from cuelearn.omcl import (
-    OMCL, Flat, KernelPerceptron, OnlineGradientDescent, PassiveAggressive, Projectron, ProjectronPlusPlus, Vote, count_votes, load,
-)  # fmt: skip
+    OMCL,
+    Flat,
+    KernelPerceptron,
+    OnlineGradientDescent,
+    PassiveAggressive,
+    Projectron,
+    ProjectronPlusPlus,
+    Vote,
+    count_votes,
+    load,
+)
 
-QUIET = dict(verbose=False)
+QUIET = {"verbose": False}
 M = 3  # classes
 
 # name -> learner, columns, twin of it on (X, y): what the twin learns from, what predicts
 CUES = {
-    "rbf": (ProjectronPlusPlus(RBF(gamma=1.0), eta=0.3), [0, 1, 2], ("projectron++", "rbf", dict(gamma=1.0), 0.3)),
-    "chi2": (Projectron(Chi2(gamma=0.8), eta=0.4), slice(3, 6), ("projectron", "chi2", dict(gamma=0.8), 0.4)),
+    "rbf": (
+        ProjectronPlusPlus(RBF(gamma=1.0), eta=0.3),
+        [0, 1, 2],
+        ("projectron++", "rbf", {"gamma": 1.0}, 0.3),
+    ),
+    "chi2": (Projectron(Chi2(gamma=0.8), eta=0.4), slice(3, 6), ("projectron", "chi2", {"gamma": 0.8}, 0.4)),
     "perceptron": (KernelPerceptron(Linear()), [6, 4], ("perceptron", "linear", {}, 0.0)),
-    "poly": (ProjectronPlusPlus(Poly(gamma=2.0), eta=0.2), [7, 1, 3], ("projectron++", "poly", dict(gamma=2.0), 0.2)),
+    "poly": (
+        ProjectronPlusPlus(Poly(gamma=2.0), eta=0.2),
+        [7, 1, 3],
+        ("projectron++", "poly", {"gamma": 2.0}, 0.2),
+    ),
     "linear": (PassiveAggressive(C=0.5), slice(2, 7), None),
     "gradient": (OnlineGradientDescent(step=0.2), [0, 5], ("gradient", 0.2)),
 }
@@ -49,7 +66,12 @@ def twin_of(name, X, n_classes=M):
     _, columns, twin = CUES[name]
     part = X[:, chosen(columns)]
     if name in ("linear", "gradient"):
-        return TwinLinear("pa" if name == "linear" else "gradient", part.shape[1], n_classes, 0.5 if name == "linear" else 0.2), part
+        return TwinLinear(
+            "pa" if name == "linear" else "gradient",
+            part.shape[1],
+            n_classes,
+            0.5 if name == "linear" else 0.2,
+        ), part
     rule, kernel, options, eta = twin
     return TwinKernel(rule, plain_kernel(kernel, part, part, **options), n_classes, eta), np.arange(len(X))
 
@@ -67,7 +89,9 @@ def run_twin(names, X, y, n_classes=M, C=1.0):
 
 
 def last_products(twin, n_classes=M):
-    return [twin.second.A[:, j * n_classes : (j + 1) * n_classes] @ cue.A for j, (cue, _) in enumerate(twin.cues)]
+    return [
+        twin.second.A[:, j * n_classes : (j + 1) * n_classes] @ cue.A for j, (cue, _) in enumerate(twin.cues)
+    ]
 
 
 def scores_of(products, names, X, new):
@@ -100,9 +124,15 @@ def test_two_layers_against_the_twin(mix, n_classes):
         sizes = sum(np.array([len(cue.support) for cue, _ in twin.cues]))
         assert model.support_sizes_[-1] == sizes
         wanted = scores_of(twin.products, names, X, new)
-        np.testing.assert_allclose(plain_scores(model, new), wanted, atol=1e-8 * max(1.0, np.abs(wanted).max()))
+        np.testing.assert_allclose(
+            plain_scores(model, new), wanted, atol=1e-8 * max(1.0, np.abs(wanted).max())
+        )
         wanted = scores_of(last_products(twin, n_classes), names, X, new)
-        np.testing.assert_allclose(plain_scores(model.set_params(average=False), new), wanted, atol=1e-8 * max(1.0, np.abs(wanted).max()))
+        np.testing.assert_allclose(
+            plain_scores(model.set_params(average=False), new),
+            wanted,
+            atol=1e-8 * max(1.0, np.abs(wanted).max()),
+        )
 
 
 def test_the_second_layer_sees_cue_after_cue_class_after_class():
@@ -111,8 +141,16 @@ def test_the_second_layer_sees_cue_after_cue_class_after_class():
     X, y = data()
     model, S = OMCL(cues(names), average=False, **QUIET), []
     for t in range(len(X)):
-        S.append(np.zeros(9) if t == 0 else np.concatenate([learner.set_params(average=False)._scores(model._part(X[t : t + 1], j))[0]
-                                                            for j, learner in enumerate(model.learners_)]))  # fmt: skip
+        S.append(
+            np.zeros(9)
+            if t == 0
+            else np.concatenate(
+                [
+                    learner.set_params(average=False)._scores(model._part(X[t : t + 1], j))[0]
+                    for j, learner in enumerate(model.learners_)
+                ]
+            )
+        )
         model.partial_fit(X[t : t + 1], y[t : t + 1], classes=range(M))
     second = PassiveAggressive(average=False, **QUIET).fit(np.array(S), y)
     np.testing.assert_array_equal(model.online_errors_, second.online_errors_)
@@ -146,7 +184,11 @@ def same(one, other, new, tolerance=0.0):
     for average in (True, False):
         found, wanted = (plain_scores(m.set_params(average=average), new) for m in (one, other))
         np.testing.assert_allclose(found, wanted, rtol=0.0, atol=tolerance * max(1.0, np.abs(wanted).max()))
-    assert (one.n_seen_, one.n_mistakes_, one.n_updates_) == (other.n_seen_, other.n_mistakes_, other.n_updates_)
+    assert (one.n_seen_, one.n_mistakes_, one.n_updates_) == (
+        other.n_seen_,
+        other.n_mistakes_,
+        other.n_updates_,
+    )
     assert one.cumulative_loss_ == pytest.approx(other.cumulative_loss_, rel=1e-12)
 
 
@@ -163,7 +205,9 @@ def test_batches_of_any_size(mix, size):
     same(parts, whole, new, 1e-13)
     for one, other in zip(parts.learners_, whole.learners_, strict=True):
         np.testing.assert_array_equal(one.online_errors_, other.online_errors_)
-        np.testing.assert_array_equal(one._state.coef[:, : one._state.width], other._state.coef[:, : other._state.width])
+        np.testing.assert_array_equal(
+            one._state.coef[:, : one._state.width], other._state.coef[:, : other._state.width]
+        )
 
 
 @pytest.mark.parametrize("mix", MIXES)
@@ -176,10 +220,14 @@ def test_saved_loaded_and_gone_on(mix, tmp_path):
     loaded = load(tmp_path / "model.npz")
     np.testing.assert_array_equal(plain_scores(loaded, new), plain_scores(model, new))
     loaded.partial_fit(X[230:], y[230:])
-    np.testing.assert_array_equal(loaded.online_errors_, whole.online_errors_[230:])  # a saved model's record begins anew
+    np.testing.assert_array_equal(
+        loaded.online_errors_, whole.online_errors_[230:]
+    )  # a saved model's record begins anew
     for average in (True, False):
         wanted = plain_scores(whole.set_params(average=average), new)
-        np.testing.assert_allclose(plain_scores(loaded.set_params(average=average), new), wanted, atol=1e-12 * np.abs(wanted).max())
+        np.testing.assert_allclose(
+            plain_scores(loaded.set_params(average=average), new), wanted, atol=1e-12 * np.abs(wanted).max()
+        )
 
 
 def stack_of(names, X, Z):
@@ -188,7 +236,10 @@ def stack_of(names, X, Z):
 
 
 def on_stack(names):
-    return [(name, type(CUES[name][0])(**{**CUES[name][0].get_params(deep=False), "kernel": "precomputed"}), j) for j, name in enumerate(names)]
+    return [
+        (name, type(CUES[name][0])(**{**CUES[name][0].get_params(deep=False), "kernel": "precomputed"}), j)
+        for j, name in enumerate(names)
+    ]
 
 
 @pytest.mark.parametrize("size", [1, 7, 256])
@@ -256,15 +307,22 @@ FOREIGN = {
 @pytest.mark.parametrize("name", FOREIGN)
 def test_learners_of_scikit_learn_for_a_cue(name, n_classes):
     X, y = make_stream(120, 8, n_classes, seed=2, noise=0.05, duplicates=0.0, spread=0.1)
-    mixed = [("theirs", FOREIGN[name], [0, 1, 2, 3]), ("ours", ProjectronPlusPlus(RBF(gamma=1.0)), [4, 5, 6, 7])]
+    mixed = [
+        ("theirs", FOREIGN[name], [0, 1, 2, 3]),
+        ("ours", ProjectronPlusPlus(RBF(gamma=1.0)), [4, 5, 6, 7]),
+    ]
     model = OMCL(mixed, average=False, **QUIET).fit(X, y)
-    assert model.score(X, y) > 0.6 and model.decision_function(X).shape == ((120,) if n_classes == 2 else (120, n_classes))
+    assert model.score(X, y) > 0.6 and model.decision_function(X).shape == (
+        (120,) if n_classes == 2 else (120, n_classes)
+    )
     assert model.n_seen_ == 120 and model.support_sizes_[-1] == len(model.learners_[1].support_)
     # its scores by hand, before each update
     learner, S = type(FOREIGN[name])(**FOREIGN[name].get_params()), np.zeros((120, n_classes))
     for t in range(120):
         if t:
-            scores = (learner.decision_function if hasattr(learner, "decision_function") else learner.predict_proba)(X[t : t + 1, :4])
+            scores = (
+                learner.decision_function if hasattr(learner, "decision_function") else learner.predict_proba
+            )(X[t : t + 1, :4])
             S[t] = np.nan_to_num(scores) if scores.ndim == 2 else [-scores[0] / 2, scores[0] / 2]
         learner.partial_fit(X[t : t + 1, :4], y[t : t + 1], classes=np.arange(n_classes))
     twin = TwinKernel("projectron++", plain_kernel("rbf", X[:, 4:], X[:, 4:]), n_classes, 0.1).run(y)
@@ -272,14 +330,18 @@ def test_learners_of_scikit_learn_for_a_cue(name, n_classes):
     np.testing.assert_array_equal(model.online_errors_, second.mistakes)
     np.testing.assert_allclose(model.weights_, second.A, atol=1e-9 * np.abs(second.A).max())
     assert model.cue_scores(X).shape == (2, 120, n_classes)
-    with pytest.raises(ValueError, match="average=True needs learners of cuelearn.omcl .*: give average=False"):
+    with pytest.raises(
+        ValueError, match="average=True needs learners of cuelearn.omcl .*: give average=False"
+    ):
         OMCL(mixed, **QUIET).fit(X, y)
     with pytest.raises(ValueError, match="average=True needs learners of cuelearn.omcl"):
         model.set_params(average=True).predict(X)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning:sklearn.*")
-@pytest.mark.parametrize("integrator", [SGDClassifier(random_state=0), Perceptron(random_state=0), GaussianNB()])
+@pytest.mark.parametrize(
+    "integrator", [SGDClassifier(random_state=0), Perceptron(random_state=0), GaussianNB()]
+)
 def test_learners_of_scikit_learn_as_integrator(integrator):
     X, y = data(150)
     model = OMCL(cues(["rbf", "chi2"]), integrator, average=False, **QUIET).fit(X, y)
@@ -290,7 +352,9 @@ def test_learners_of_scikit_learn_as_integrator(integrator):
     for t in range(150):
         scores = np.zeros(M)
         if t:
-            predict = second.decision_function if hasattr(second, "decision_function") else second.predict_proba
+            predict = (
+                second.decision_function if hasattr(second, "decision_function") else second.predict_proba
+            )
             scores = np.nan_to_num(predict([twin.S[t]])[0])
         errors.append(scores[y[t]] <= np.delete(scores, y[t]).max())
         second.partial_fit([twin.S[t]], [y[t]], classes=np.arange(M))
@@ -303,7 +367,11 @@ def test_composite_learners_for_a_cue():
     """An OMCL, a Vote or a Flat may be a cue's learner like any other classifier."""
     X, y = data(120)
     inner = OMCL(cues(["rbf", "chi2"]), **QUIET)
-    model = OMCL([("inner", inner, slice(None)), ("flat", Flat(PassiveAggressive(), **QUIET), [0, 1])], average=False, **QUIET).fit(X, y)
+    model = OMCL(
+        [("inner", inner, slice(None)), ("flat", Flat(PassiveAggressive(), **QUIET), [0, 1])],
+        average=False,
+        **QUIET,
+    ).fit(X, y)
     np.testing.assert_array_equal(model.learners_[0].learner.online_errors_, inner.fit(X, y).online_errors_)
     assert model.score(X, y) > 0.5
     with pytest.raises(ValueError, match="average=True needs"):
@@ -318,7 +386,11 @@ def test_flat_on_vectors():
     X, y = data()
     X[:, 3] = 0.25  # a constant column stays as it is
     new = data(60, seed=9)[0]
-    for learner in (ProjectronPlusPlus(RBF(gamma=4.0), eta=0.3), PassiveAggressive(0.3), KernelPerceptron(Chi2(gamma=2.0))):
+    for learner in (
+        ProjectronPlusPlus(RBF(gamma=4.0), eta=0.3),
+        PassiveAggressive(0.3),
+        KernelPerceptron(Chi2(gamma=2.0)),
+    ):
         plain = type(learner)(**learner.get_params(deep=False)).set_params(verbose=False)
         flat = Flat(learner, **QUIET).fit(X, y)
         plain.fit(X, y)
@@ -330,7 +402,9 @@ def test_flat_on_vectors():
         scale = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
         scaled = Flat(learner, scale="deviation", **QUIET).fit(X, y)
         plain.set_params(average=True).fit(X / scale, y)
-        np.testing.assert_allclose(scaled.decision_function(new), plain.decision_function(new / scale), atol=1e-12)
+        np.testing.assert_allclose(
+            scaled.decision_function(new), plain.decision_function(new / scale), atol=1e-12
+        )
         np.testing.assert_array_equal(scaled.online_errors_, plain.online_errors_)
 
 
@@ -341,16 +415,25 @@ def test_flat_on_feature_maps_is_the_mean_kernel():
     K, cross = stack_of(names, X, X), stack_of(names, new, X)
     triples = [(name, CUES[name][0].kernel, CUES[name][1]) for name in names]
     for learner in (ProjectronPlusPlus(eta=0.3), KernelPerceptron()):
-        wanted = type(learner)(**{**learner.get_params(deep=False), "kernel": "precomputed"}).fit(K.mean(axis=0), y)
+        wanted = type(learner)(**{**learner.get_params(deep=False), "kernel": "precomputed"}).fit(
+            K.mean(axis=0), y
+        )
         flat = Flat(learner, cues=triples, **QUIET).fit(X, y)
         one_by_one = Flat(learner, cues=triples, **QUIET)
         for t in range(300):
             one_by_one.partial_fit(X[t : t + 1], y[t : t + 1], classes=range(M))
-        stacked = Flat(type(learner)("precomputed", **{k: v for k, v in learner.get_params(deep=False).items() if k == "eta"}), **QUIET)
+        stacked = Flat(
+            type(learner)(
+                "precomputed", **{k: v for k, v in learner.get_params(deep=False).items() if k == "eta"}
+            ),
+            **QUIET,
+        )
         stacked.fit(K, y)
         for model, rows in ((flat, new), (one_by_one, new), (stacked, cross)):
             np.testing.assert_array_equal(model.online_errors_, wanted.online_errors_)
-            np.testing.assert_allclose(model.decision_function(rows), wanted.decision_function(cross.mean(axis=0)), atol=1e-9)
+            np.testing.assert_allclose(
+                model.decision_function(rows), wanted.decision_function(cross.mean(axis=0)), atol=1e-9
+            )
         assert flat.learner_.support_vectors_.shape == (len(flat.learner_.support_), 8)
         np.testing.assert_array_equal(flat.learner_.support_vectors_, X[wanted.support_])
 
@@ -400,8 +483,13 @@ def test_vote(n_classes):
     labels = np.array(["ant", "bee", "cat", "dog"])
     for average in (True, False):
         model = Vote(cues(names), average=average, **QUIET).fit(X, labels[y])
-        alone = [CUES[name][0].set_params(average=average, verbose=False).fit(X[:, chosen(CUES[name][1])], y) for name in names]
-        scores = np.stack([m._class_scores(new[:, chosen(CUES[name][1])]) for m, name in zip(alone, names, strict=True)])
+        alone = [
+            CUES[name][0].set_params(average=average, verbose=False).fit(X[:, chosen(CUES[name][1])], y)
+            for name in names
+        ]
+        scores = np.stack(
+            [m._class_scores(new[:, chosen(CUES[name][1])]) for m, name in zip(alone, names, strict=True)]
+        )
         answers = loop_votes(scores)
         np.testing.assert_array_equal(model.ties(new), [len(first) > 1 for first, _ in answers])
         np.testing.assert_array_equal(model.predict(new), labels[[first[0] for first, _ in answers]])
@@ -409,7 +497,9 @@ def test_vote(n_classes):
         assert model.score(new, labels[new_y]) == pytest.approx(np.mean(right))
         weight = np.random.default_rng(1).random(200)
         assert model.score(new, labels[new_y], weight) == pytest.approx(np.average(right, weights=weight))
-        assert model.ties(new).any() and model.score(new, labels[new_y]) <= np.mean(model.predict(new) == labels[new_y])
+        assert model.ties(new).any() and model.score(new, labels[new_y]) <= np.mean(
+            model.predict(new) == labels[new_y]
+        )
         np.testing.assert_array_equal(model.cue_scores(new), scores)
         for name in names:
             CUES[name][0].set_params(average=True)
@@ -421,7 +511,10 @@ def test_vote(n_classes):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning:sklearn.*")
 def test_vote_of_foreign_learners():
     X, y = data(120)
-    model = Vote([("ours", KernelPerceptron(RBF(gamma=1.0)), [0, 1, 2, 3]), ("theirs", GaussianNB(), slice(4, 8))], **QUIET).fit(X, y)
+    model = Vote(
+        [("ours", KernelPerceptron(RBF(gamma=1.0)), [0, 1, 2, 3]), ("theirs", GaussianNB(), slice(4, 8))],
+        **QUIET,
+    ).fit(X, y)
     assert model.score(X, y) > 0.4 and model.ties(X).dtype == bool
 
 
@@ -444,17 +537,23 @@ def endless(n, first):
     import tracemalloc
 
     rng = np.random.default_rng(0)
-    learner = dict(eta=0.3, record=False)
+    learner = {"eta": 0.3, "record": False}
     model = OMCL(
-        [("a", ProjectronPlusPlus(RBF(gamma=0.5), **learner), [0, 1]), ("b", Projectron(Chi2(gamma=0.5), **learner), [2, 3])],
-        record=False, **QUIET,
-    )  # fmt: skip
+        [
+            ("a", ProjectronPlusPlus(RBF(gamma=0.5), **learner), [0, 1]),
+            ("b", Projectron(Chi2(gamma=0.5), **learner), [2, 3]),
+        ],
+        record=False,
+        **QUIET,
+    )
     sizes, held = [], []
 
     def learn(samples):
         for _ in range(samples // 100):
             X = rng.random((100, 4))
-            y = np.where(rng.random(100) < 0.2, rng.integers(0, 3, 100), (X[:, [0, 2]].sum(axis=1) * 1.5).astype(int))
+            y = np.where(
+                rng.random(100) < 0.2, rng.integers(0, 3, 100), (X[:, [0, 2]].sum(axis=1) * 1.5).astype(int)
+            )
             model.partial_fit(X, y, classes=range(3))
 
     learn(first)

@@ -15,10 +15,18 @@ from sklearn.linear_model import SGDClassifier
 import cuelearn.omcl
 from cuelearn.kernels import RBF, Chi2, ExpDistance, Linear, Poly
 from cuelearn.omcl import (
-    OMCL, Flat, KernelPerceptron, OnlineGradientDescent, PassiveAggressive, Projectron, ProjectronPlusPlus, Vote, load,
-)  # fmt: skip
+    OMCL,
+    Flat,
+    KernelPerceptron,
+    OnlineGradientDescent,
+    PassiveAggressive,
+    Projectron,
+    ProjectronPlusPlus,
+    Vote,
+    load,
+)
 
-QUIET = dict(verbose=False)
+QUIET = {"verbose": False}
 COLUMNS = ["a", "b", "c", "d", "e", "f"]
 CUES = [
     ("shape", ProjectronPlusPlus(RBF(), eta=0.3), [0, 1]),
@@ -30,7 +38,9 @@ MODELS = {
     "KernelPerceptron": KernelPerceptron(Poly(degree=3), **QUIET),
     "Projectron": Projectron(ExpDistance("cityblock"), eta=0.2, **QUIET),
     "Projectron with defaults": Projectron(**QUIET),
-    "ProjectronPlusPlus": ProjectronPlusPlus(Linear(), eta=np.float64(0.4), normalize=False, n_epochs=2, shuffle=True, random_state=7, **QUIET),
+    "ProjectronPlusPlus": ProjectronPlusPlus(
+        Linear(), eta=np.float64(0.4), normalize=False, n_epochs=2, shuffle=True, random_state=7, **QUIET
+    ),
     "PassiveAggressive": PassiveAggressive(np.inf, average=False, **QUIET),
     "PassiveAggressive without C": PassiveAggressive(None, record=False, **QUIET),
     "OnlineGradientDescent": OnlineGradientDescent(0.3, **QUIET),
@@ -57,7 +67,16 @@ def same(loaded, model, new):
             np.testing.assert_array_equal(found.predict(new), wanted.predict(new))
     for name in ("n_seen_", "n_updates_", "n_mistakes_", "cumulative_loss_", "n_features_in_"):
         assert getattr(loaded, name) == getattr(model, name), name
-    for name in ("support_", "dual_coef_", "coef_", "support_vectors_", "n_projected_", "inverse_error_", "kernel_", "weights_"):
+    for name in (
+        "support_",
+        "dual_coef_",
+        "coef_",
+        "support_vectors_",
+        "n_projected_",
+        "inverse_error_",
+        "kernel_",
+        "weights_",
+    ):
         if hasattr(model, name):
             np.testing.assert_array_equal(getattr(loaded, name), getattr(model, name))
 
@@ -69,9 +88,11 @@ def test_round_trip(name, labels, tmp_path):
     X, y = data()
     new, more = data(40, seed=1)[0], data(60, seed=2)
     words = {
-        "numbers": np.array([10, 20, 30]), "strings": np.array(["ant", "bee", "cat"]),
-        "objects": np.array(["ant", "bee", "cat"], dtype=object), "two classes": np.array([False, True, True]),
-    }[labels]  # fmt: skip
+        "numbers": np.array([10, 20, 30]),
+        "strings": np.array(["ant", "bee", "cat"]),
+        "objects": np.array(["ant", "bee", "cat"], dtype=object),
+        "two classes": np.array([False, True, True]),
+    }[labels]
     model = clone(MODELS[name]).fit(X, words[y])
     model.save(tmp_path / "model")
     assert os.listdir(tmp_path) == ["model"]
@@ -117,19 +138,35 @@ def test_named_columns(tmp_path):
 
 def test_precomputed_kernels(tmp_path):
     X, y = data()
-    K = np.stack([np.exp(-((X[:, None, part] - X[None, :, part]) ** 2).sum(axis=2)) for part in (slice(0, 3), slice(3, 6))])
+    K = np.stack(
+        [
+            np.exp(-((X[:, None, part] - X[None, :, part]) ** 2).sum(axis=2))
+            for part in (slice(0, 3), slice(3, 6))
+        ]
+    )
     cues = [("a", Projectron("precomputed", eta=0.2), 1), ("b", KernelPerceptron("precomputed"), 0)]
-    for whole in (OMCL(cues, **QUIET), Vote(cues, **QUIET), Flat(Projectron("precomputed"), **QUIET), Projectron("precomputed", **QUIET)):
+    for whole in (
+        OMCL(cues, **QUIET),
+        Vote(cues, **QUIET),
+        Flat(Projectron("precomputed"), **QUIET),
+        Projectron("precomputed", **QUIET),
+    ):
         stack = K if not isinstance(whole, Projectron) else K[0]
         half = clone(whole).fit(stack[..., :120, :120], y[:120])
         half.save(tmp_path / "model")
         loaded = load(tmp_path / "model").partial_fit(stack[..., 120:, :], y[120:])
-        np.testing.assert_allclose(loaded.decision_function(stack), whole.fit(stack, y).decision_function(stack), atol=1e-12)
+        np.testing.assert_allclose(
+            loaded.decision_function(stack), whole.fit(stack, y).decision_function(stack), atol=1e-12
+        )
 
 
 def test_a_model_without_support(tmp_path):
     X, y = np.zeros((30, 6)), np.arange(30) % 3
-    for model in (ProjectronPlusPlus(Linear(), **QUIET), OMCL([("a", KernelPerceptron(Linear()), [0])], **QUIET), PassiveAggressive(**QUIET)):
+    for model in (
+        ProjectronPlusPlus(Linear(), **QUIET),
+        OMCL([("a", KernelPerceptron(Linear()), [0])], **QUIET),
+        PassiveAggressive(**QUIET),
+    ):
         model.fit(X, y).save(tmp_path / "model")
         loaded = load(tmp_path / "model")
         np.testing.assert_array_equal(loaded.decision_function(np.ones((4, 6))), np.zeros((4, 3)))
@@ -144,7 +181,12 @@ def test_what_cannot_be_saved(tmp_path):
     above = OMCL(CUES, SGDClassifier(random_state=0), average=False, **QUIET).fit(X, y)
     called = Vote([("a", KernelPerceptron(), lambda X: [0])], **QUIET).fit(X, y)
     maps = Flat(cues=[("a", RBF(), [0])], **QUIET).fit(X, y)
-    for model, match in ((foreign, "SGDClassifier"), (above, "SGDClassifier"), (called, "function"), (maps, "Flat")):
+    for model, match in (
+        (foreign, "SGDClassifier"),
+        (above, "SGDClassifier"),
+        (called, "function"),
+        (maps, "Flat"),
+    ):
         with pytest.raises(TypeError, match=f"{match}.* cannot be saved"):
             model.save(tmp_path / "model")
         assert not list(tmp_path.iterdir())
@@ -155,7 +197,9 @@ def test_what_cannot_be_saved(tmp_path):
 
 def test_no_pickle_inside(tmp_path):
     X, y = data()
-    OMCL(NAMED, **QUIET).fit(pd.DataFrame(X, columns=COLUMNS), np.array(list("abc"), dtype=object)[y]).save(tmp_path / "model.npz")
+    OMCL(NAMED, **QUIET).fit(pd.DataFrame(X, columns=COLUMNS), np.array(list("abc"), dtype=object)[y]).save(
+        tmp_path / "model.npz"
+    )
     with np.load(tmp_path / "model.npz", allow_pickle=False) as archive:
         for name in archive.files:
             assert archive[name].dtype.kind in "biufU", name
@@ -225,8 +269,10 @@ CHANGES = {
     "a cue's samples missing": lambda head, arrays: arrays.pop("0/samples"),
     "the sums of the integrator missing": lambda head, arrays: arrays.pop("integrator/state/sums"),
     "the sums of the product missing": lambda head, arrays: arrays.pop("delayed/1"),
-    "a kernel of another kind": lambda head, arrays: head["model"]["state"]["learners"][0]["state"]["kernel"].update(kernel="Sigmoid"),
-}  # fmt: skip
+    "a kernel of another kind": lambda head, arrays: head["model"]["state"]["learners"][0]["state"][
+        "kernel"
+    ].update(kernel="Sigmoid"),
+}
 
 
 @pytest.mark.parametrize("name", CHANGES)

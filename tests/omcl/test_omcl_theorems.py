@@ -6,9 +6,16 @@ from hypothesis import strategies as st
 from omcl_twins import make_stream, plain_kernel
 
 from cuelearn.kernels import RBF, Linear
-from cuelearn.omcl import OMCL, KernelPerceptron, OnlineGradientDescent, PassiveAggressive, Projectron, ProjectronPlusPlus
+from cuelearn.omcl import (
+    OMCL,
+    KernelPerceptron,
+    OnlineGradientDescent,
+    PassiveAggressive,
+    Projectron,
+    ProjectronPlusPlus,
+)
 
-QUIET = dict(verbose=False)
+QUIET = {"verbose": False}
 FEW = settings(max_examples=12)
 SEEDS = st.integers(0, 10_000)
 STEPS = st.floats(1e-3, 10.0)
@@ -17,7 +24,9 @@ STEPS = st.floats(1e-3, 10.0)
 def stream(seed, n_classes, n=120):
     """Easy, noisy and hopeless streams."""
     rng = np.random.default_rng(seed)
-    X, y = make_stream(n, 6, n_classes, seed=seed, noise=rng.choice([0.0, 0.2, 1.0]), spread=rng.choice([0.05, 0.3]))
+    X, y = make_stream(
+        n, 6, n_classes, seed=seed, noise=rng.choice([0.0, 0.2, 1.0]), spread=rng.choice([0.05, 0.3])
+    )
     return X, y
 
 
@@ -37,9 +46,11 @@ def test_theorem_3_1(seed, n_classes, step):
     """
     X, y = stream(seed, n_classes)
     cues = [
-        ("a", ProjectronPlusPlus(RBF(gamma=0.5), eta=0.3), [0, 1]), ("b", KernelPerceptron(RBF(gamma=0.5)), [2, 3]),
-        ("c", PassiveAggressive(), [4, 5]), ("useless", KernelPerceptron(Linear()), [0]),
-    ]  # fmt: skip
+        ("a", ProjectronPlusPlus(RBF(gamma=0.5), eta=0.3), [0, 1]),
+        ("b", KernelPerceptron(RBF(gamma=0.5)), [2, 3]),
+        ("c", PassiveAggressive(), [4, 5]),
+        ("useless", KernelPerceptron(Linear()), [0]),
+    ]
     model = OMCL(cues, OnlineGradientDescent(step), average=False, **QUIET)
     S = []
     for t in range(y.size):
@@ -59,7 +70,13 @@ def test_theorem_3_1(seed, n_classes, step):
 
 def recorded_scores(model, x):
     """S of one sample, of the last hypotheses."""
-    return np.concatenate([model._inputs(x, j) @ learner._state.hypothesis(False).T for j, learner in enumerate(model.learners_)], axis=1)[0]
+    return np.concatenate(
+        [
+            model._inputs(x, j) @ learner._state.hypothesis(False).T
+            for j, learner in enumerate(model.learners_)
+        ],
+        axis=1,
+    )[0]
 
 
 @FEW
@@ -70,7 +87,11 @@ def test_regret_of_gradient_descent(seed, n_classes, step):
     rng = np.random.default_rng(seed)
     model = OnlineGradientDescent(step, average=False, **QUIET).fit(X, y)
     lossy = model.online_losses_ > 0.0
-    for u in (np.zeros((n_classes, 6)), model.coef_, *(size * rng.normal(size=(n_classes, 6)) for size in (0.1, 1.0, 10.0))):
+    for u in (
+        np.zeros((n_classes, 6)),
+        model.coef_,
+        *(size * rng.normal(size=(n_classes, 6)) for size in (0.1, 1.0, 10.0)),
+    ):
         regret = (u**2).sum() / (2.0 * step) + step * (X[lossy] ** 2).sum()
         assert model.cumulative_loss_ <= plain_losses(u, X, y).sum() + regret + 1e-8
 
@@ -84,7 +105,11 @@ def test_bounds_of_passive_aggressive(seed, n_classes, C):
     losses, length_sq = model.online_losses_, (X**2).sum(axis=1)
     steps = np.minimum(C, np.divide(losses, 2.0 * length_sq, out=np.zeros(y.size), where=length_sq > 0.0))
     rng = np.random.default_rng(seed)
-    for u in (np.zeros((n_classes, 6)), model.coef_, *(size * rng.normal(size=(n_classes, 6)) for size in (0.1, 1.0, 10.0))):
+    for u in (
+        np.zeros((n_classes, 6)),
+        model.coef_,
+        *(size * rng.normal(size=(n_classes, 6)) for size in (0.1, 1.0, 10.0)),
+    ):
         bound = (u**2).sum() + 2.0 * C * plain_losses(u, X, y).sum()
         assert (steps * losses).sum() <= bound + 1e-8
         assert model.n_mistakes_ <= max(2.0 * length_sq.max(), 1.0 / C) * bound + 1e-8
@@ -99,7 +124,10 @@ def test_bound_of_the_perceptron(seed, n_classes):
     model = KernelPerceptron("precomputed", average=False, **QUIET).fit(K, y)
     rng = np.random.default_rng(seed)
     wrong = np.flatnonzero(model.online_errors_)
-    for u in (np.zeros((n_classes, y.size)), *(size * (np.eye(n_classes)[:, y] + rng.normal(size=(n_classes, y.size))) for size in (0.05, 0.3))):
+    for u in (
+        np.zeros((n_classes, y.size)),
+        *(size * (np.eye(n_classes)[:, y] + rng.normal(size=(n_classes, y.size))) for size in (0.05, 0.3)),
+    ):
         D = 2.0 * np.einsum("ci,ij,cj->", u, K, u)
         L = plain_losses(u, K[wrong], y[wrong]).sum()
         assert wrong.size <= L + D + np.sqrt(D * L) + 1e-8

@@ -6,22 +6,32 @@ from omcl_twins import TwinKernel, TwinLinear, make_stream, plain_kernel
 from sklearn.base import clone
 
 from cuelearn.kernels import RBF, Chi2, ExpDistance, Linear, Poly
-from cuelearn.omcl import KernelPerceptron, OnlineGradientDescent, PassiveAggressive, Projectron, ProjectronPlusPlus
 from cuelearn.kernels.support import SupportSet
+from cuelearn.omcl import (
+    KernelPerceptron,
+    OnlineGradientDescent,
+    PassiveAggressive,
+    Projectron,
+    ProjectronPlusPlus,
+)
 
-QUIET = dict(verbose=False)
+QUIET = {"verbose": False}
 CLASSES = {"perceptron": KernelPerceptron, "projectron": Projectron, "projectron++": ProjectronPlusPlus}
 # name -> (kernel of the package, arguments of the plain one, normalise)
 KERNELS = {
-    "rbf": (RBF(gamma=1.5), ("rbf", dict(gamma=1.5)), True),
-    "chi2": (Chi2(gamma=1.0), ("chi2", dict(gamma=1.0)), True),
-    "chi2 by distance": (ExpDistance("chi2", gamma=1.0), ("chi2", dict(gamma=1.0)), True),
-    "euclidean": (ExpDistance("euclidean", gamma=2.0), ("euclidean", dict(gamma=2.0)), True),
-    "cityblock": (ExpDistance("cityblock", gamma=4.0), ("cityblock", dict(gamma=4.0)), True),
+    "rbf": (RBF(gamma=1.5), ("rbf", {"gamma": 1.5}), True),
+    "chi2": (Chi2(gamma=1.0), ("chi2", {"gamma": 1.0}), True),
+    "chi2 by distance": (ExpDistance("chi2", gamma=1.0), ("chi2", {"gamma": 1.0}), True),
+    "euclidean": (ExpDistance("euclidean", gamma=2.0), ("euclidean", {"gamma": 2.0}), True),
+    "cityblock": (ExpDistance("cityblock", gamma=4.0), ("cityblock", {"gamma": 4.0}), True),
     "linear": (Linear(), ("linear", {}), True),
-    "linear, as it is": (Linear(), ("linear", dict(normalize=False)), False),
-    "poly": (Poly(degree=2, coef0=1.0, gamma=2.0), ("poly", dict(gamma=2.0)), True),
-    "poly, as it is": (Poly(degree=3, coef0=0.5, gamma=8.0), ("poly", dict(gamma=8.0, degree=3, coef0=0.5, normalize=False)), False),
+    "linear, as it is": (Linear(), ("linear", {"normalize": False}), False),
+    "poly": (Poly(degree=2, coef0=1.0, gamma=2.0), ("poly", {"gamma": 2.0}), True),
+    "poly, as it is": (
+        Poly(degree=3, coef0=0.5, gamma=8.0),
+        ("poly", {"gamma": 8.0, "degree": 3, "coef0": 0.5, "normalize": False}),
+        False,
+    ),
 }
 
 
@@ -37,11 +47,15 @@ def check(model, twin, tolerance=1e-9):
     assert model.n_mistakes_ == twin.mistakes.sum()
     # a margin of exactly 1, as after an update that mended all of a loss, is a loss of 0 or of a rounding error
     assert abs(model.n_updates_ - twin.n_updates) <= np.sum(np.abs(np.array(twin.margins) - 1.0) < 1e-12)
-    np.testing.assert_allclose(model.online_losses_, twin.losses, atol=tolerance * max(1.0, twin.losses.max()))
+    np.testing.assert_allclose(
+        model.online_losses_, twin.losses, atol=tolerance * max(1.0, twin.losses.max())
+    )
     assert model.cumulative_loss_ == pytest.approx(twin.losses.sum(), rel=1e-8)
     for average, wanted in ((True, twin.mean), (False, twin.A)):
         found = model.set_params(average=average).dual_coef_.T
-        np.testing.assert_allclose(found, wanted[:, twin.support], atol=tolerance * max(1.0, np.abs(twin.A).max()), rtol=0.0)
+        np.testing.assert_allclose(
+            found, wanted[:, twin.support], atol=tolerance * max(1.0, np.abs(twin.A).max()), rtol=0.0
+        )
 
 
 # ------------------------------------------------------------------ kernels of a support set
@@ -67,7 +81,9 @@ def test_kernel_values(name, dtype, tolerance):
     cross = support.cross(X)
     np.testing.assert_allclose(cross, wanted[:, [3, 4, 11, 12]], atol=limit)
     np.testing.assert_array_equal(np.concatenate([support.cross(X[i : i + 1]) for i in range(30)]), cross)
-    np.testing.assert_array_equal(np.concatenate([support.batch(X[i : i + 1])[0][:, :4] for i in range(15, 30)]), rows[:, :4])
+    np.testing.assert_array_equal(
+        np.concatenate([support.batch(X[i : i + 1])[0][:, :4] for i in range(15, 30)]), rows[:, :4]
+    )
 
 
 # ------------------------------------------------------------------ kernel learners
@@ -108,7 +124,10 @@ def test_projectron_with_eta_0_predicts_as_the_perceptron(name, duplicates):
     kernel, _, _ = KERNELS[name]
     for n_classes in (2, 3, 7):
         X, y = make_stream(600, 8, n_classes, seed=5, noise=0.3, duplicates=duplicates)
-        perceptron, projectron = make("perceptron", kernel).fit(X, y), make("projectron", kernel, 0.0).fit(X, y)
+        perceptron, projectron = (
+            make("perceptron", kernel).fit(X, y),
+            make("projectron", kernel, 0.0).fit(X, y),
+        )
         np.testing.assert_array_equal(projectron.online_errors_, perceptron.online_errors_)
         np.testing.assert_allclose(projectron.online_losses_, perceptron.online_losses_, atol=1e-8)
         new = make_stream(200, 8, n_classes, seed=6)[0]
@@ -173,17 +192,26 @@ def test_nearly_dependent_samples(eta, dtype, tolerance):
     perceptron = make("perceptron", RBF(gamma=2.0)).fit(X, y)
     model = make("projectron", RBF(gamma=2.0), eta).fit(X, y)
     np.testing.assert_array_equal(model.online_errors_, perceptron.online_errors_)
-    np.testing.assert_allclose(model.online_losses_, perceptron.online_losses_, atol=max(tolerance, 2.0 * eta))
+    np.testing.assert_allclose(
+        model.online_losses_, perceptron.online_losses_, atol=max(tolerance, 2.0 * eta)
+    )
     assert len(model.support_) < 60 < model.n_updates_ / 10
     plus = make("projectron++", RBF(gamma=2.0), eta).fit(X, y)
-    assert np.isfinite(plus.dual_coef_).all() and np.isfinite(plus.online_losses_).all() and len(plus.support_) < 60
+    assert (
+        np.isfinite(plus.dual_coef_).all()
+        and np.isfinite(plus.online_losses_).all()
+        and len(plus.support_) < 60
+    )
     assert model.inverse_error_ <= 1e-6 or eta < 1e-2
 
 
 def test_an_inexact_inverse_is_computed_afresh():
     """The next new support sample shows the damage; the samples after it do not feel it any more."""
     X, y = make_stream(300, 8, 3, seed=4)
-    model, sound = (make("projectron++", RBF(gamma=1.5), 0.3).partial_fit(X[:150], y[:150], classes=[0, 1, 2]) for _ in range(2))
+    model, sound = (
+        make("projectron++", RBF(gamma=1.5), 0.3).partial_fit(X[:150], y[:150], classes=[0, 1, 2])
+        for _ in range(2)
+    )
     model._state.root *= 1.0 + 1e-6
     assert model.inverse_error_ > 1e-6 and model.n_refactored_ == 0
     for each in (model, sound):
@@ -197,11 +225,16 @@ def test_an_inexact_inverse_is_computed_afresh():
 # ------------------------------------------------------------------ linear learners
 
 
-LINEAR = {"pa": lambda C, **o: PassiveAggressive(C, **QUIET, **o), "gradient": lambda C, **o: OnlineGradientDescent(C, **QUIET, **o)}
+LINEAR = {
+    "pa": lambda C, **o: PassiveAggressive(C, **QUIET, **o),
+    "gradient": lambda C, **o: OnlineGradientDescent(C, **QUIET, **o),
+}
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 7])
-@pytest.mark.parametrize("rule, C", [("pa", np.inf), ("pa", 1.0), ("pa", 0.05), ("gradient", 0.1), ("gradient", 2.0)])
+@pytest.mark.parametrize(
+    "rule, C", [("pa", np.inf), ("pa", 1.0), ("pa", 0.05), ("gradient", 0.1), ("gradient", 2.0)]
+)
 def test_linear_learners(rule, C, n_classes):
     X, y = make_stream(400, 6, n_classes, seed=n_classes, zeros=0.05)
     X -= 0.5
@@ -212,7 +245,9 @@ def test_linear_learners(rule, C, n_classes):
     near = np.sum(np.abs(np.array(twin.margins) - 1.0) < 1e-9)
     assert abs(model.n_updates_ - twin.n_updates) <= near and model.n_mistakes_ == twin.mistakes.sum()
     np.testing.assert_allclose(model.coef_, twin.mean, atol=1e-9 * np.abs(twin.A).max())
-    np.testing.assert_allclose(model.set_params(average=False).coef_, twin.A, atol=1e-9 * np.abs(twin.A).max())
+    np.testing.assert_allclose(
+        model.set_params(average=False).coef_, twin.A, atol=1e-9 * np.abs(twin.A).max()
+    )
     np.testing.assert_array_equal(model.support_sizes_, 0)
     one_by_one = LINEAR[rule](C)
     for x, label in zip(X, y, strict=True):
@@ -253,7 +288,10 @@ def test_steps_of_pa():
 # ------------------------------------------------------------------ what counts as a mistake
 
 
-@pytest.mark.parametrize("model", [*(cls(**QUIET) for cls in CLASSES.values()), PassiveAggressive(**QUIET), OnlineGradientDescent(**QUIET)])
+@pytest.mark.parametrize(
+    "model",
+    [*(cls(**QUIET) for cls in CLASSES.values()), PassiveAggressive(**QUIET), OnlineGradientDescent(**QUIET)],
+)
 def test_a_tie_is_a_mistake_against_the_first_wrong_class(model):
     """Before the first sample all scores are 0."""
     if hasattr(model, "kernel"):
@@ -281,7 +319,9 @@ def test_margin_errors_whose_gain_is_too_small_are_skipped():
     k = np.exp(-1.0)
     loss, delta = 1.0 - 2.0 * k, np.sqrt(2.0 * (1.0 - k * k))
     for eta, updates in ((0.99 * delta / loss, 1), (1.01 * delta / loss, 2), (0.0, 1)):
-        model = ProjectronPlusPlus(RBF(gamma=1.0), eta=eta, average=False, **QUIET).partial_fit(X, y, classes=[0, 1])
+        model = ProjectronPlusPlus(RBF(gamma=1.0), eta=eta, average=False, **QUIET).partial_fit(
+            X, y, classes=[0, 1]
+        )
         assert model.n_updates_ == updates
     twice = ProjectronPlusPlus(Linear(), eta=0.0, normalize=False, average=False, **QUIET)
     twice.partial_fit([[1.0], [0.3]], y, classes=[0, 1])

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cuelearn import datasets
 from cuelearn.datasets.kinds import letter_groups
 from cuelearn.kernels import RBF, KernelBank, Linear, Poly
-from cuelearn.mkl import AverageKernelSVM, MLMKLSA, MLMKLSum, SimpleMKL, mean_auc, saddle_gap
+from cuelearn.mkl import MLMKLSA, AverageKernelSVM, MLMKLSum, SimpleMKL, mean_auc, saddle_gap
 from cuelearn.mkl.gmkl import GMKL
 from cuelearn.mkl.mlmkl import SharedProblem, solve_mlmkl_sa, solve_mlmkl_sum
 from cuelearn.mkl.multilabel import learnable, signs_of
@@ -171,7 +171,9 @@ GROUPS = (0, 0, 0, 1, 1, 1, 2, 2, 2)
 #: Methods of table 1: a function of C and a seed.
 METHODS = {
     "MLMKLSA": lambda C, seed: MLMKLSA("precomputed", C=C, random_state=seed),
-    "MLMKLSA printed": lambda C, seed: MLMKLSA("precomputed", C=C, corrected=False, rule="paper", tol=0.01, random_state=seed),
+    "MLMKLSA printed": lambda C, seed: MLMKLSA(
+        "precomputed", C=C, corrected=False, rule="paper", tol=0.01, random_state=seed
+    ),
     "GMKL": lambda C, seed: GMKL("precomputed", C=C),
     "MLMKLSum": lambda C, seed: MLMKLSum("precomputed", C=C),
     "SimpleMKL": lambda C, seed: SimpleMKL("precomputed", C=C),
@@ -189,7 +191,7 @@ def _fitted(method, C, seed, bank, Y):
         return METHODS[method](C, seed).fit(bank, Y)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def warm_up(method):
     """Compile what a timed fit of a method will use."""
     rng = np.random.default_rng(0)
@@ -218,7 +220,10 @@ def chosen_C(name, method, seed, n_train, grid, n_classes=None):
     rows = np.arange(held.size, len(task.X_train))
     bank, cross = _bank_and_rows(task, rows, held)
     models = (_fitted(method, C, seed, bank, task.Y_train[rows]) for C in grid)
-    found = [mean_auc(model.decision_function(cross), task.Y_train[held], skip=model.skipped_classes_).mean for model in models]
+    found = [
+        mean_auc(model.decision_function(cross), task.Y_train[held], skip=model.skipped_classes_).mean
+        for model in models
+    ]
     best = int(np.nanargmax(found))
     return {"C": float(grid[best]), "validation": float(found[best])}
 
@@ -241,9 +246,12 @@ def compare_multilabel(name, method, seed, n_train, n_test, C, n_classes=None):
     weights = np.atleast_2d(model.kernel_weights_).mean(axis=0)
     largest = np.argsort(-weights)[:3]
     return {
-        "auc": found.mean, "seconds": seconds, "n_solved": float(getattr(model, "n_solved_", np.nan)), "skipped": len(found.skipped),
+        "auc": found.mean,
+        "seconds": seconds,
+        "n_solved": float(getattr(model, "n_solved_", np.nan)),
+        "skipped": len(found.skipped),
         "kernels": ", ".join(f"{task.kernels[a][0]} {weights[a] / weights.sum():.2f}" for a in largest),
-    }  # fmt: skip
+    }
 
 
 def _learnable_part(task):
@@ -251,7 +259,9 @@ def _learnable_part(task):
     signs = signs_of(task.Y_train, len(task.Y_train))
     usable = learnable(signs)
     names = tuple(name for name, use in zip(task.names, usable, strict=True) if use)
-    return task._replace(Y_train=task.Y_train[:, usable], Y_test=task.Y_test[:, usable], names=names), signs[usable]
+    return task._replace(Y_train=task.Y_train[:, usable], Y_test=task.Y_test[:, usable], names=names), signs[
+        usable
+    ]
 
 
 def _problems(name, seed, n_train, n_classes, C):
@@ -323,17 +333,35 @@ def cost_to_gap(name, method, seed, n_train, n_classes, C, wanted, most, delta=0
         return gaps[-1] <= wanted
 
     if method == "MLMKLSum":
-        start, result = of_sum(even), solve_mlmkl_sum(problem, n_iter=max(1, most // m), tol=None, callback=look)
+        start, result = (
+            of_sum(even),
+            solve_mlmkl_sum(problem, n_iter=max(1, most // m), tol=None, callback=look),
+        )
     else:
-        start, result = begin.gap / begin.worst, solve_mlmkl_sa(
-            problem, n_iter=most, delta=delta, corrected=method == "MLMKLSA", tol=None, rng=np.random.default_rng(seed), callback=look
-        )  # fmt: skip
+        start, result = (
+            begin.gap / begin.worst,
+            solve_mlmkl_sa(
+                problem,
+                n_iter=most,
+                delta=delta,
+                corrected=method == "MLMKLSA",
+                tol=None,
+                rng=np.random.default_rng(seed),
+                callback=look,
+            ),
+        )
     reached = gaps[-1] <= wanted
     if not reached and method != "MLMKLSum":  # so far it was only known to be above what is wanted
         found = saddle_gap(judge, result.kernel_weights, result.gamma, tol=0.05 * wanted)
         gaps.append(found.gap / found.worst)
-    return {"n_solved": result.n_solved, "seconds": float(result.history["seconds"].iloc[-1]), "n_iter": result.n_iter, "start": start,
-            "gap": gaps[-1], "reached": reached}  # fmt: skip
+    return {
+        "n_solved": result.n_solved,
+        "seconds": float(result.history["seconds"].iloc[-1]),
+        "n_iter": result.n_iter,
+        "start": start,
+        "gap": gaps[-1],
+        "reached": reached,
+    }
 
 
 def reached_everywhere(cost):
@@ -372,7 +400,15 @@ def gap_after(name, seed, n_train, n_classes, C, at, corrected=True, delta=0.2):
             found = saddle_gap(judge, run.kernel_weights, run.gamma, tol=2e-4)
             rows.append({"n_iter": step, "gap": found.gap / found.worst, "slack": found.slack / found.worst})
 
-    solve_mlmkl_sa(problem, n_iter=max(at), delta=delta, corrected=corrected, tol=None, rng=np.random.default_rng(seed), callback=look)
+    solve_mlmkl_sa(
+        problem,
+        n_iter=max(at),
+        delta=delta,
+        corrected=corrected,
+        tol=None,
+        rng=np.random.default_rng(seed),
+        callback=look,
+    )
     return pd.DataFrame(rows)
 
 
@@ -391,7 +427,9 @@ def weight_paths(name, method, seed, n_train, C):
     if shares.ndim == 3:
         shares = np.delete(shares, model.skipped_classes_, axis=1).mean(axis=1)
     seconds = np.concatenate([[0.0], model.history_["seconds"]])
-    return pd.DataFrame({"seconds": seconds, **{kernel[0]: shares[:, a] for a, kernel in enumerate(task.kernels)}})
+    return pd.DataFrame(
+        {"seconds": seconds, **{kernel[0]: shares[:, a] for a, kernel in enumerate(task.kernels)}}
+    )
 
 
 def over_time(name, method, seed, n_train, n_test, C, n_iter, at):
@@ -408,7 +446,9 @@ def over_time(name, method, seed, n_train, n_test, C, n_iter, at):
     if method == "MLMKLSum":
         result = solve_mlmkl_sum(problem, n_iter=n_iter, tol=None)
     else:
-        result = solve_mlmkl_sa(problem, n_iter=n_iter, corrected=method == "MLMKLSA", tol=None, rng=np.random.default_rng(seed))
+        result = solve_mlmkl_sa(
+            problem, n_iter=n_iter, corrected=method == "MLMKLSA", tol=None, rng=np.random.default_rng(seed)
+        )
     return _along(task, cross, problem, result, at)
 
 
@@ -428,7 +468,15 @@ def over_iterations(name, seed, n_train, n_test, C, n_iter, delta, factor, at):
     """
     task, bank, cross, problem = _shared_task(name, seed, n_train, n_test, C)
     eta = factor / (bank.n_samples * C)
-    result = solve_mlmkl_sa(problem, n_iter=n_iter, delta=delta, eta=eta, corrected=False, tol=None, rng=np.random.default_rng(seed))
+    result = solve_mlmkl_sa(
+        problem,
+        n_iter=n_iter,
+        delta=delta,
+        eta=eta,
+        corrected=False,
+        tol=None,
+        rng=np.random.default_rng(seed),
+    )
     return _along(task, cross, problem, result, at)
 
 
@@ -441,15 +489,26 @@ def _shared_task(name, seed, n_train, n_test, C):
 
 def _along(task, cross, problem, result, at):
     rows, last = [], 0
-    moved, swung = (np.r_[0.0, np.abs(np.diff(path, axis=0)).sum(axis=1)] for path in (result.path, result.iterates))
+    moved, swung = (
+        np.r_[0.0, np.abs(np.diff(path, axis=0)).sum(axis=1)] for path in (result.path, result.iterates)
+    )
     for t in (t for t in sorted(at) if t <= result.n_iter):
         weights, since, last = result.path[t], slice(last + 1, t + 1), t
-        coef = np.stack([problem.solve(k, weights).alpha * problem.signs[k] for k in range(problem.n_problems)], axis=1)
+        coef = np.stack(
+            [problem.solve(k, weights).alpha * problem.signs[k] for k in range(problem.n_problems)], axis=1
+        )
         scores = np.tensordot(weights.astype(cross.dtype), cross, axes=1) @ coef
         seconds = 0.0 if t == 0 else float(result.history["seconds"].iloc[t - 1])
-        rows.append({"iteration": t, "seconds": seconds, "auc": mean_auc(scores, task.Y_test).mean,
-                     "moved": float(moved[since].sum()), "swing": float(swung[since].sum()),
-                     **{kernel[0]: float(w) for kernel, w in zip(task.kernels, weights, strict=True)}})  # fmt: skip
+        rows.append(
+            {
+                "iteration": t,
+                "seconds": seconds,
+                "auc": mean_auc(scores, task.Y_test).mean,
+                "moved": float(moved[since].sum()),
+                "swing": float(swung[since].sum()),
+                **{kernel[0]: float(w) for kernel, w in zip(task.kernels, weights, strict=True)},
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -467,4 +526,6 @@ def watch_letters(n_classes, delta, C, corrected=True, seed=0, n_train=150, n_it
     rng = np.random.default_rng(seed)
     result = solve_mlmkl_sa(problem, n_iter=n_iter, delta=delta, corrected=corrected, tol=None, rng=rng)
     path = pd.DataFrame(result.path, columns=problem.bank.names)
-    return path, pd.DataFrame({"class": names, "weight": result.gamma, "draws": np.bincount(result.drawn, minlength=len(names))})
+    return path, pd.DataFrame(
+        {"class": names, "weight": result.gamma, "draws": np.bincount(result.drawn, minlength=len(names))}
+    )

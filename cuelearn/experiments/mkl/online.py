@@ -48,11 +48,15 @@ class OMCLOnKernels(ClassifierMixin, BaseEstimator):
         rng = np.random.default_rng(self.random_state)
         learners = [(f"cue {j}", KernelPerceptron("precomputed"), j) for j in range(bank.n_kernels)]
         self.model_ = OMCL(learners, PassiveAggressive(C=self.C), verbose=False)
-        self.order_ = np.concatenate([draw_order(n, rng, shuffle=epoch > 0) for epoch in range(self.n_epochs)])
+        self.order_ = np.concatenate(
+            [draw_order(n, rng, shuffle=epoch > 0) for epoch in range(self.n_epochs)]
+        )
         for start in range(0, self.order_.size, n):
             now, seen = self.order_[start : start + n], self.order_[: start + n]
             rows = bank.rows(now)
-            self.model_.partial_fit(np.ascontiguousarray(rows[:, :, seen]), labels[now], classes=np.arange(self.classes_.size))
+            self.model_.partial_fit(
+                np.ascontiguousarray(rows[:, :, seen]), labels[now], classes=np.arange(self.classes_.size)
+            )
         self.online_errors_ = self.model_.online_errors_[:n]
         self.kernel_weights_ = np.ones(bank.n_kernels)
         return self
@@ -60,7 +64,11 @@ class OMCLOnKernels(ClassifierMixin, BaseEstimator):
     def predict(self, X):
         """Classes of new samples, a CrossBank or an array (n_kernels, n, n_train)."""
         parts = X.blocks() if isinstance(X, CrossBank) else [(slice(None), np.asarray(X))]
-        return self.classes_[np.concatenate([self.model_.predict(np.ascontiguousarray(block[:, :, self.order_])) for _, block in parts])]
+        return self.classes_[
+            np.concatenate(
+                [self.model_.predict(np.ascontiguousarray(block[:, :, self.order_])) for _, block in parts]
+            )
+        ]
 
 
 METHODS["OMCL-PERC"] = Method(OMCLOnKernels, {"C": (0.01, 0.1, 1.0, 10.0)})
@@ -97,8 +105,13 @@ def online_curves(task, n_train, n_test, seed, method, params, epochs, cues=None
         error = float(np.mean(model.predict(test) != loaded.test_labels))
         rows.append({"what": "test", "at": n_epochs, "error": error, "seconds": seconds})
     mistakes = model.online_errors_[: loaded.labels.size]
-    step = 10 ** max(0, int(np.log10(mistakes.size / POINTS)))  # the same points for permutations of different length
+    step = 10 ** max(
+        0, int(np.log10(mistakes.size / POINTS))
+    )  # the same points for permutations of different length
     at = np.r_[1, np.arange(step, mistakes.size + 1, step)] if step > 1 else np.arange(1, mistakes.size + 1)
     running = np.cumsum(mistakes)[at - 1] / at
-    rows += [{"what": "online", "at": int(a), "error": float(e), "seconds": np.nan} for a, e in zip(at, running, strict=True)]
+    rows += [
+        {"what": "online", "at": int(a), "error": float(e), "seconds": np.nan}
+        for a, e in zip(at, running, strict=True)
+    ]
     return pd.DataFrame(rows)

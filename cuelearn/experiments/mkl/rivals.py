@@ -8,7 +8,7 @@ import inspect
 import itertools
 import time
 import warnings
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -19,10 +19,21 @@ from sklearn.model_selection import StratifiedKFold
 from cuelearn.experiments.mkl.runs import SOLVERS, many_kernels, training_curve
 from cuelearn.experiments.mkl.settings import ALPHA_GRID, C_GRID, P_GRID
 from cuelearn.experiments.mkl.tasks import get_task
-from cuelearn.kernels import KernelBank, RBF
+from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl import (
-    MCMKL, OBSCURE, OM2, SILPMKL, UFOMKL, AverageKernelSVM, BestKernelSVM, KernelPA, LPBeta, LpMKL, PegasosMKL, SimpleMKL,
-)  # fmt: skip
+    MCMKL,
+    OBSCURE,
+    OM2,
+    SILPMKL,
+    UFOMKL,
+    AverageKernelSVM,
+    BestKernelSVM,
+    KernelPA,
+    LPBeta,
+    LpMKL,
+    PegasosMKL,
+    SimpleMKL,
+)
 
 # a fit that takes less than this many seconds is timed several times; the median counts
 SHORT = 0.1
@@ -82,7 +93,9 @@ def build(method, params, seed, **more):
     entry = METHODS[method]
     takes = inspect.signature(entry.estimator).parameters
     settings = {"random_state": seed, "verbose": False, **entry.options, **params, **more}
-    return entry.estimator("precomputed", **{name: value for name, value in settings.items() if name in takes})
+    return entry.estimator(
+        "precomputed", **{name: value for name, value in settings.items() if name in takes}
+    )
 
 
 def quiet_fit(model, bank, labels):
@@ -92,7 +105,7 @@ def quiet_fit(model, bank, labels):
         return model.fit(bank, labels)
 
 
-@lru_cache(maxsize=None)
+@cache
 def warm_up_method(method):
     """Compile and load all that a method's timed fits will use."""
     rng = np.random.default_rng(0)
@@ -104,7 +117,11 @@ def warm_up_method(method):
 def held_kernels(loaded):
     """The test kernels of a task as one array if they are small, for tests by several models; else the cross bank."""
     size = loaded.cross.n_rows * loaded.bank.n_kernels * loaded.bank.n_samples * loaded.bank.dtype.itemsize
-    return np.concatenate([block for _, block in loaded.cross.blocks()], axis=1) if size <= HELD else loaded.cross
+    return (
+        np.concatenate([block for _, block in loaded.cross.blocks()], axis=1)
+        if size <= HELD
+        else loaded.cross
+    )
 
 
 # --------------------------------------------------------- choice of parameters
@@ -121,16 +138,24 @@ def folds_of(loaded, n_folds, seed):
     if loaded.validation is not None:
         return [loaded.validation]
     labels = loaded.labels
-    return list(StratifiedKFold(min(n_folds, np.bincount(labels).min()), shuffle=True, random_state=seed).split(labels, labels))
+    return list(
+        StratifiedKFold(min(n_folds, np.bincount(labels).min()), shuffle=True, random_state=seed).split(
+            labels, labels
+        )
+    )
 
 
 def predict_rows(model, bank, rows, train, chunk=128):
     """Predictions for rows of a bank by a model that was fitted on its rows `train`."""
     parts = [rows[start : start + chunk] for start in range(0, rows.size, chunk)]
-    return np.concatenate([model.predict(np.ascontiguousarray(bank.rows(part)[:, :, train])) for part in parts])
+    return np.concatenate(
+        [model.predict(np.ascontiguousarray(bank.rows(part)[:, :, train])) for part in parts]
+    )
 
 
-def validation_accuracy(task, n_train, method, params, n_folds, seed, n_kernels=None, options=None, cues=None):
+def validation_accuracy(
+    task, n_train, method, params, n_folds, seed, n_kernels=None, options=None, cues=None
+):
     """Accuracy of one choice of parameters on held-back training samples."""
     loaded = get_task(task, n_train, 1, seed, n_kernels, cues)
     bank, labels = loaded.bank, loaded.labels
@@ -147,11 +172,33 @@ def own_choice(task, n_train, method, params, grids, seed, n_kernels=None, cues=
     """Parameters that an estimator chose by its own cross-validation on the training part, others given; `grids` as in `choose`."""
     loaded = get_task(task, n_train, 1, seed, n_kernels, cues)
     entry = METHODS[method]
-    model = quiet_fit(build(method, {**params, **dict.fromkeys(entry.own, "cv")}, seed, **{f"{k}_grid": v for k, v in grids.items()}), loaded.bank, loaded.labels)
+    model = quiet_fit(
+        build(
+            method,
+            {**params, **dict.fromkeys(entry.own, "cv")},
+            seed,
+            **{f"{k}_grid": v for k, v in grids.items()},
+        ),
+        loaded.bank,
+        loaded.labels,
+    )
     return {name: np.asarray(getattr(model, attribute)) for name, attribute in entry.own.items()}
 
 
-def choose(sweep, task, n_train, methods, seed, *, n_folds, grids=None, n_kernels=None, options=None, data=(), cues=None):
+def choose(
+    sweep,
+    task,
+    n_train,
+    methods,
+    seed,
+    *,
+    n_folds,
+    grids=None,
+    n_kernels=None,
+    options=None,
+    data=(),
+    cues=None,
+):
     """Parameters of several methods, all by the same validation.
 
     Ties go to the smaller C, the larger p and the larger alpha: the plainer model.
@@ -183,11 +230,20 @@ def choose(sweep, task, n_train, methods, seed, *, n_folds, grids=None, n_kernel
     """
     grids, options = grids or {}, options or {}
     common = {} if cues is None else {"cues": cues}
-    where = dict(task=task, n_train=n_train, n_folds=n_folds, seed=seed, n_kernels=n_kernels)
+    where = {"task": task, "n_train": n_train, "n_folds": n_folds, "seed": seed, "n_kernels": n_kernels}
     searched = [m for m in dict.fromkeys(METHODS[m].like or m for m in methods) if METHODS[m].grid]
-    points = [dict(where, method=m, params=params, options=options.get(m)) for m in searched for params in grid_points(m, grids)]
+    points = [
+        dict(where, method=m, params=params, options=options.get(m))
+        for m in searched
+        for params in grid_points(m, grids)
+    ]
     found = sweep.run(validation_accuracy, points, common=common, data=data)
-    table = pd.DataFrame([{"method": p["method"], **p["params"], "accuracy": f["accuracy"]} for p, f in zip(points, found, strict=True)])
+    table = pd.DataFrame(
+        [
+            {"method": p["method"], **p["params"], "accuracy": f["accuracy"]}
+            for p, f in zip(points, found, strict=True)
+        ]
+    )
     table["chosen"] = False
     chosen = {}
     for m in searched:
@@ -201,9 +257,15 @@ def choose(sweep, task, n_train, methods, seed, *, n_folds, grids=None, n_kernel
     own = [m for m in dict.fromkeys([*(METHODS[m].like for m in methods), *methods]) if m and METHODS[m].own]
     for wave in ([m for m in own if not METHODS[m].like], [m for m in own if METHODS[m].like]):
         given = [chosen.get(METHODS[m].like or m, {}) for m in wave]
-        points = [{**alone, "method": m, "params": params, "grids": grids} for m, params in zip(wave, given, strict=True)]
+        points = [
+            {**alone, "method": m, "params": params, "grids": grids}
+            for m, params in zip(wave, given, strict=True)
+        ]
         for m, found in zip(wave, sweep.run(own_choice, points, common=common, data=data), strict=True):
-            chosen[m] = {**chosen.get(METHODS[m].like or m, {}), **{name: np.asarray(value).tolist() for name, value in found.items()}}
+            chosen[m] = {
+                **chosen.get(METHODS[m].like or m, {}),
+                **{name: np.asarray(value).tolist() for name, value in found.items()},
+            }
     return {m: chosen[m] if m in chosen else chosen[METHODS[m].like] for m in methods}, table
 
 
@@ -250,12 +312,18 @@ def compare(task, n_train, n_test, seed, methods, n_kernels=None, cues=None):
             quiet_fit(model, loaded.bank, loaded.labels)
             times.append(time.perf_counter() - began)
         weights = np.atleast_2d(model.kernel_weights_)
-        rows.append({
-            "method": method, "chosen": in_words(params), "seconds": float(np.median(times)),
-            "test_error": float(np.mean(model.predict(test) != loaded.test_labels)), "n_used": int(np.any(weights != 0, axis=0).sum()),
-            "objective": float(getattr(model, "objective_", np.nan)), "dual_gap": float(getattr(model, "dual_gap_", np.nan)),
-            "converged": float(getattr(model, "converged_", True)),
-        })  # fmt: skip
+        rows.append(
+            {
+                "method": method,
+                "chosen": in_words(params),
+                "seconds": float(np.median(times)),
+                "test_error": float(np.mean(model.predict(test) != loaded.test_labels)),
+                "n_used": int(np.any(weights != 0, axis=0).sum()),
+                "objective": float(getattr(model, "objective_", np.nan)),
+                "dual_gap": float(getattr(model, "dual_gap_", np.nan)),
+                "converged": float(getattr(model, "converged_", True)),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -277,10 +345,17 @@ def many_compare(task, n_train, n_test, n_kernels, n_epochs, methods, seed):
         entry = dict(entry)
         name, method = entry.pop("name"), entry.pop("method")
         if method in SOLVERS:
-            found = many_kernels(task, n_kernels, n_train, n_test, method, n_epochs=n_epochs, seed=seed, **entry)
+            found = many_kernels(
+                task, n_kernels, n_train, n_test, method, n_epochs=n_epochs, seed=seed, **entry
+            )
         else:
             found = compare(task, n_train, n_test, seed, [[method, entry]], n_kernels).iloc[0]
-        rows.append({"method": name, **{k: float(found[k]) for k in ("seconds", "test_error", "n_used", "objective", "dual_gap")}})
+        rows.append(
+            {
+                "method": name,
+                **{k: float(found[k]) for k in ("seconds", "test_error", "n_used", "objective", "dual_gap")},
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -303,10 +378,19 @@ def with_ratios(table, by, to="OBSCURE"):
     table = table.assign(ratio=table["seconds"].to_numpy() / base.reindex(keys).to_numpy())
     grouped = table.groupby([*by, "method"], sort=False)
     out = grouped.agg(
-        seconds=("seconds", "mean"), ratio=("ratio", "mean"), error=("test_error", "mean"), error_sd=("test_error", "std"),
-        kernels=("n_used", "mean"), converged=("converged", "mean"), chosen=("chosen", "first"),
-    )  # fmt: skip
-    relative = (table["dual_gap"] / table["objective"].abs()).groupby([table[b] for b in [*by, "method"]], sort=False).max()
+        seconds=("seconds", "mean"),
+        ratio=("ratio", "mean"),
+        error=("test_error", "mean"),
+        error_sd=("test_error", "std"),
+        kernels=("n_used", "mean"),
+        converged=("converged", "mean"),
+        chosen=("chosen", "first"),
+    )
+    relative = (
+        (table["dual_gap"] / table["objective"].abs())
+        .groupby([table[b] for b in [*by, "method"]], sort=False)
+        .max()
+    )
     return out.assign(relative_gap=relative).reset_index().rename(columns={"ratio": f"times {to}"})
 
 
@@ -327,14 +411,29 @@ def rival_curve(task, n_train, n_test, method, params, seed, n_epochs=None, n_ke
     """
     if method in SOLVERS:
         plain = {"C": 1.0, "p": "auto", **params}
-        frame = training_curve(task, n_train, n_test, method, n_epochs=n_epochs, seed=seed, n_kernels=n_kernels, cues=cues, **plain)
+        frame = training_curve(
+            task,
+            n_train,
+            n_test,
+            method,
+            n_epochs=n_epochs,
+            seed=seed,
+            n_kernels=n_kernels,
+            cues=cues,
+            **plain,
+        )
         return frame.assign(lower=(frame["objective"] - frame["dual_gap"]).max())
     warm_up_method(method)
     loaded = get_task(task, n_train, n_test, seed, n_kernels, cues)
     rows, following, test = [], 1, held_kernels(loaded)
 
     def note(model):
-        rows.append({**model.history_.iloc[-1].drop("stage"), "test_error": float(np.mean(model.predict(test) != loaded.test_labels))})
+        rows.append(
+            {
+                **model.history_.iloc[-1].drop("stage"),
+                "test_error": float(np.mean(model.predict(test) != loaded.test_labels)),
+            }
+        )
 
     def watch(model, step):
         nonlocal following
@@ -376,12 +475,23 @@ def compare_all(sweep, task, sizes, n_test, methods, chosen, seeds, *, data=(), 
         Columns of `compare`, n_train and seed.
     """
     points = [
-        dict(task=task, n_train=n, n_test=n_test, seed=s, methods=[[m, chosen[m]] for m in methods], n_kernels=n_kernels)
-        for s in seeds for n in sizes
-    ]  # fmt: skip
+        {
+            "task": task,
+            "n_train": n,
+            "n_test": n_test,
+            "seed": s,
+            "methods": [[m, chosen[m]] for m in methods],
+            "n_kernels": n_kernels,
+        }
+        for s in seeds
+        for n in sizes
+    ]
     common = {} if cues is None else {"cues": cues}
     frames = sweep.run(compare, points, common=common, data=data)
-    return pd.concat([f.assign(n_train=p["n_train"], seed=p["seed"]) for p, f in zip(points, frames, strict=True)], ignore_index=True)
+    return pd.concat(
+        [f.assign(n_train=p["n_train"], seed=p["seed"]) for p, f in zip(points, frames, strict=True)],
+        ignore_index=True,
+    )
 
 
 def curves_of(sweep, task, n_train, n_test, methods, chosen, seeds, *, n_epochs, data=(), cues=None):
@@ -393,11 +503,24 @@ def curves_of(sweep, task, n_train, n_test, methods, chosen, seeds, *, n_epochs,
         Columns of `rival_curve`, method, seed, chosen.
     """
     points = [
-        dict(task=task, n_train=n_train, n_test=n_test, method=m, params=chosen[m], seed=s, n_epochs=n_epochs) for s in seeds for m in methods
+        {
+            "task": task,
+            "n_train": n_train,
+            "n_test": n_test,
+            "method": m,
+            "params": chosen[m],
+            "seed": s,
+            "n_epochs": n_epochs,
+        }
+        for s in seeds
+        for m in methods
     ]
     common = {} if cues is None else {"cues": cues}
     frames = sweep.run(rival_curve, points, common=common, data=data)
-    named = [f.assign(method=p["method"], seed=p["seed"], chosen=in_words(p["params"])) for p, f in zip(points, frames, strict=True)]
+    named = [
+        f.assign(method=p["method"], seed=p["seed"], chosen=in_words(p["params"]))
+        for p, f in zip(points, frames, strict=True)
+    ]
     return pd.concat(named, ignore_index=True)
 
 

@@ -8,8 +8,8 @@ import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn import datasets
-from cuelearn.experiments.mkl.tasks import Task, get_task, kernel_set, load_data, load_task, test_error
-from cuelearn.kernels import KernelBank, Linear, RBF
+from cuelearn.experiments.mkl.tasks import Task, get_task, kernel_set, load_data, test_error
+from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl.obscure import solve_obscure, solve_pegasos_mkl
 from cuelearn.mkl.om2 import solve_om2
 from cuelearn.mkl.problem import MKLProblem
@@ -34,7 +34,15 @@ def warm_up():
         bank = KernelBank([("a", RBF(), [0]), ("b", RBF(), [1])], rng.normal(size=(12, 2)), memory=memory)
         for scores in ("recompute", "maintain"):
             for method in SOLVERS:
-                solve(method, MKLProblem(bank, labels, 3, p=1.5), n_epochs=2, seed=0, scores=scores, measure="every", shuffle=True)
+                solve(
+                    method,
+                    MKLProblem(bank, labels, 3, p=1.5),
+                    n_epochs=2,
+                    seed=0,
+                    scores=scores,
+                    measure="every",
+                    shuffle=True,
+                )
         solve("UFOMKL", MKLProblem(bank, labels, 3, alpha=0.01), n_epochs=2, seed=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -51,26 +59,45 @@ def three_class(seed, p_om2=1.01, p_obscure=1.0001, C=10.0, C_silp=10.0, noise=0
     """
     data = datasets.make_three_class(noise=noise, random_state=seed)
     bank = KernelBank(data.triples(Linear()), data.X)
-    options = dict(n_epochs=5, seed=seed, shuffle=True)
+    options = {"n_epochs": 5, "seed": seed, "shuffle": True}
     online = solve("OM2", MKLProblem(bank, data.y, 3, p=p_om2), **options)
     batch = solve("OBSCURE", MKLProblem(bank, data.y, 3, p=p_obscure, C=C), n_epochs=50, seed=seed)
     binary = SILPMKL("precomputed", C=C_silp, tol=1e-4).fit(bank, data.y)
     drawn = [("SILPMKL", c + 1, 1.0, weights) for c, weights in enumerate(binary.kernel_weights_)]
     drawn += [("OM2", 0, p_om2, online.kernel_weights), ("OBSCURE", 0, p_obscure, batch.kernel_weights)]
-    return pd.DataFrame([
-        {"method": method, "target": target, "p": p, "kernel": j + 1, "weight": w}
-        for method, target, p, weights in drawn for j, w in enumerate(weights / weights.sum())
-    ])  # fmt: skip
+    return pd.DataFrame(
+        [
+            {"method": method, "target": target, "p": p, "kernel": j + 1, "weight": w}
+            for method, target, p, weights in drawn
+            for j, w in enumerate(weights / weights.sum())
+        ]
+    )
 
 
-def training_curve(task, n_train, n_test, method, C, p, n_epochs, seed, alpha=0.0, n_kernels=None, hold_test=True, cues=None, **options):
+def training_curve(
+    task,
+    n_train,
+    n_test,
+    method,
+    C,
+    p,
+    n_epochs,
+    seed,
+    alpha=0.0,
+    n_kernels=None,
+    hold_test=True,
+    cues=None,
+    **options,
+):
     """Test error, objective and gap over the training time of one solver.
 
     The clock of the history stops while objective and test error are measured.
     """
     warm_up()
     loaded = get_task(task, n_train, n_test, seed, n_kernels, cues)
-    blocks = list(loaded.cross.blocks(memory=2e8)) if hold_test else None  # held in memory for a curve, which evaluates often
+    blocks = (
+        list(loaded.cross.blocks(memory=2e8)) if hold_test else None
+    )  # held in memory for a curve, which evaluates often
     problem = MKLProblem(loaded.bank, loaded.labels, loaded.n_classes, p=p, C=C, alpha=alpha)
     rows = []
 
@@ -80,10 +107,14 @@ def training_curve(task, n_train, n_test, method, C, p, n_epochs, seed, alpha=0.
             coef, weights = training.stream.point()
             rows.append({**row, "test_error": test_error(loaded, coef, weights, blocks)})
 
-    result = solve(method, problem, n_epochs=n_epochs, seed=seed, measure="geometric", callback=watch, **options)
+    result = solve(
+        method, problem, n_epochs=n_epochs, seed=seed, measure="geometric", callback=watch, **options
+    )
     if rows[-1]["step"] != result.history.step.iloc[-1]:
         last = dict(result.history.iloc[-1])
-        rows.append({**last, "test_error": test_error(loaded, result.dual_coef, result.kernel_weights, blocks)})
+        rows.append(
+            {**last, "test_error": test_error(loaded, result.dual_coef, result.kernel_weights, blocks)}
+        )
     frame = pd.DataFrame(rows)
     frame["n_kernels_used"] = float(np.count_nonzero(result.kernel_weights))
     frame["stage"] = frame["stage"].astype(str)
@@ -98,11 +129,15 @@ def optimum(task, n_train, seed, C, p, alpha=0.0, n_kernels=None, tol=1e-4, time
         warnings.simplefilter("ignore", ConvergenceWarning)  # the gap itself is reported
         result = solve_reference(problem, tol=tol, time_limit=time_limit)
     return {
-        "objective": result.objective, "lower": result.objective - result.dual_gap, "seconds": float(result.history.seconds.iloc[-1])
-    }  # fmt: skip
+        "objective": result.objective,
+        "lower": result.objective - result.dual_gap,
+        "seconds": float(result.history.seconds.iloc[-1]),
+    }
 
 
-def online_run(task, n_train, n_test, p, n_epochs, most_epochs, seed, n_kernels=None, eta=None, C=1.0, cues=None):
+def online_run(
+    task, n_train, n_test, p, n_epochs, most_epochs, seed, n_kernels=None, eta=None, C=1.0, cues=None
+):
     """OM-2 (or, with `eta`, OBSCURE's online stage) after some epochs, and run on until an epoch passes without an update.
 
     Returns
@@ -125,9 +160,11 @@ def online_run(task, n_train, n_test, p, n_epochs, most_epochs, seed, n_kernels=
         "test_error": test_error(loaded, early.dual_coef, early.kernel_weights),
         "online_error": float(early.online_errors[: loaded.labels.size].mean()),
         "final_error": test_error(loaded, late.dual_coef, late.kernel_weights),
-        "epochs": int(late.n_iter), "updates": int(late.n_updates), "seconds": float(late.history.seconds.iloc[-1]),
+        "epochs": int(late.n_iter),
+        "updates": int(late.n_updates),
+        "seconds": float(late.history.seconds.iloc[-1]),
         "converged": bool(updates[-1] == 0),
-    }  # fmt: skip
+    }
 
 
 def two_stages(task, n_train, n_test, p, C, eta, n_epochs, tol, seed, most_epochs=300, cues=None):
@@ -142,17 +179,21 @@ def two_stages(task, n_train, n_test, p, C, eta, n_epochs, tol, seed, most_epoch
     warm_up()
     loaded = get_task(task, n_train, n_test, seed, cues=cues)
     problem = MKLProblem(loaded.bank, loaded.labels, loaded.n_classes, p=p, C=C)
-    options = dict(n_epochs_online=most_epochs, eta=eta, seed=seed)
+    options = {"n_epochs_online": most_epochs, "eta": eta, "seed": seed}
     online = solve("OBSCURE", problem, n_epochs=0, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the gap itself is reported
         both = solve("OBSCURE", problem, n_epochs=n_epochs, tol=tol, **options)
     return {
-        "online_error": test_error(loaded, online.dual_coef, online.kernel_weights), "online_updates": int(online.n_updates),
-        "online_seconds": float(online.history.seconds.iloc[-1]), "test_error": test_error(loaded, both.dual_coef, both.kernel_weights),
-        "updates": int(both.n_updates), "seconds": float(both.history.seconds.iloc[-1]), "relative_gap": both.dual_gap / both.objective,
+        "online_error": test_error(loaded, online.dual_coef, online.kernel_weights),
+        "online_updates": int(online.n_updates),
+        "online_seconds": float(online.history.seconds.iloc[-1]),
+        "test_error": test_error(loaded, both.dual_coef, both.kernel_weights),
+        "updates": int(both.n_updates),
+        "seconds": float(both.history.seconds.iloc[-1]),
+        "relative_gap": both.dual_gap / both.objective,
         "converged": bool(both.converged),
-    }  # fmt: skip
+    }
 
 
 def many_kernels(task, n_kernels, n_train, n_test, method, C, p, alpha, n_epochs, seed):
@@ -165,17 +206,25 @@ def many_kernels(task, n_kernels, n_train, n_test, method, C, p, alpha, n_epochs
     result = solve(method, problem, n_epochs=n_epochs - online.get("n_epochs_online", 0), seed=seed, **online)
     share = result.kernel_weights / max(result.kernel_weights.max(), 1e-300)
     return {
-        "seconds": float(result.history.seconds.iloc[-1]), "test_error": test_error(loaded, result.dual_coef, result.kernel_weights),
-        "n_used": int(np.count_nonzero(result.kernel_weights)), "n_above_1e-3": int(np.sum(share > 1e-3)),
-        "objective": result.objective, "dual_gap": result.dual_gap, "n_updates": result.n_updates,
-    }  # fmt: skip
+        "seconds": float(result.history.seconds.iloc[-1]),
+        "test_error": test_error(loaded, result.dual_coef, result.kernel_weights),
+        "n_used": int(np.count_nonzero(result.kernel_weights)),
+        "n_above_1e-3": int(np.sum(share > 1e-3)),
+        "objective": result.objective,
+        "dual_gap": result.dual_gap,
+        "n_updates": result.n_updates,
+    }
 
 
 def all_of_mnist(n_train, n_test, C, p, n_epochs, seed, memory=1e9):
     """OBSCURE on all 60,000 training digits, or some of them, kernels computed on the fly (claim obs-8)."""
     warm_up()
     data = load_data("mnist-12")
-    train = data.train if n_train >= data.train.size else np.random.default_rng([seed, 1]).choice(data.train, size=n_train, replace=False)
+    train = (
+        data.train
+        if n_train >= data.train.size
+        else np.random.default_rng([seed, 1]).choice(data.train, size=n_train, replace=False)
+    )
     bank = KernelBank(kernel_set("mnist-12", data), data.X[train], memory=memory)
     test = data.test[:n_test]
     task = Task(bank, data.y[train], bank.cross(data.X[test]), data.y[test], 10)
@@ -190,7 +239,9 @@ def all_of_mnist(n_train, n_test, C, p, n_epochs, seed, memory=1e9):
             coef, weights = training.stream.point()
             rows.append({**training.history.rows[-1], "test_error": test_error(task, coef, weights)})
 
-    solve("OBSCURE", problem, n_epochs=n_epochs - 1, n_epochs_online=1, seed=seed, callback=watch, certify=False)
+    solve(
+        "OBSCURE", problem, n_epochs=n_epochs - 1, n_epochs_online=1, seed=seed, callback=watch, certify=False
+    )
     frame = pd.DataFrame(rows).drop(columns=["objective", "dual_gap"])
     return frame.assign(stage=frame["stage"].astype(str))
 

@@ -4,7 +4,7 @@ A task is named ("mfeat-39", "pendigits-4", ...) and loaded where it is needed, 
 simulated images and scans, as chapter `omcl` has them). `get_task` is the one entry.
 """
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.model_selection import train_test_split
 
 from cuelearn import datasets
 from cuelearn.experiments import cue_tasks, flowers
-from cuelearn.kernels import ExpDistance, KernelBank, Linear, Poly, RBF
+from cuelearn.kernels import RBF, ExpDistance, KernelBank, Linear, Poly
 from cuelearn.mkl.problem import combine
 
 # bytes of kernels that a task may hold: what does not fit is computed on demand
@@ -68,7 +68,11 @@ def kernel_set(name, data):
         kinds = {"linear": Linear(), "poly": Poly(), "rbf": RBF()}
         return [(f"{c}-{k}", kernel, s) for c, s in cues.items() for k, kernel in kinds.items()]
     if name == "mfeat-39":
-        kinds = {"linear": Linear(), "poly": Poly(), **{f"rbf*{f}": RBF(factor=f) for f in (0.25, 1.0, 4.0, 16.0)}}
+        kinds = {
+            "linear": Linear(),
+            "poly": Poly(),
+            **{f"rbf*{f}": RBF(factor=f) for f in (0.25, 1.0, 4.0, 16.0)},
+        }
         triples = [(f"{c}-{k}", kernel, s) for c, s in cues.items() for k, kernel in kinds.items()]
         for one, other in (("fac", "mor"), ("fou", "kar"), ("pix", "zer")):
             columns = [i for c in (one, other) for i in range(*cues[c].indices(data.X.shape[1]))]
@@ -77,18 +81,27 @@ def kernel_set(name, data):
     if name == "mfeat-1400":
         factors = np.geomspace(0.01, 100.0, 200)
         triples = [(f"{c}*{f:.4g}", RBF(factor=float(f)), s) for c, s in cues.items() for f in factors]
-        triples += [(f"pix-cityblock*{f:.4g}", ExpDistance("cityblock", factor=float(f)), cues["pix"]) for f in factors]
+        triples += [
+            (f"pix-cityblock*{f:.4g}", ExpDistance("cityblock", factor=float(f)), cues["pix"])
+            for f in factors
+        ]
         return triples
     raise ValueError(f"unknown task {name!r}")
 
 
 def evenly(n_kernels, n_groups=7, per_group=200):
     """Kernels of "mfeat-1400" that stand for a smaller number: the same widths, spread over the range, of every distance."""
-    widths = np.unique(np.round(np.linspace(0, per_group - 1, max(1, n_kernels // n_groups) + 2)[1:-1]).astype(int))
-    return np.concatenate([group * per_group + widths for group in range(n_groups)]) if n_kernels < 1400 else np.arange(1400)
+    widths = np.unique(
+        np.round(np.linspace(0, per_group - 1, max(1, n_kernels // n_groups) + 2)[1:-1]).astype(int)
+    )
+    return (
+        np.concatenate([group * per_group + widths for group in range(n_groups)])
+        if n_kernels < 1400
+        else np.arange(1400)
+    )
 
 
-@lru_cache(maxsize=None)
+@cache
 def load_data(name):
     """Data set of a task, by the task's name."""
     if name.startswith("mfeat"):
@@ -129,7 +142,11 @@ def load_task(name, n_train, n_test, seed, n_kernels=None):
         test, X = data.test[:n_test], data.X
     triples = kernel_set(name, data)
     if n_kernels is not None:
-        chosen = evenly(n_kernels) if name == "mfeat-1400" else np.sort(rng.choice(len(triples), n_kernels, replace=False))
+        chosen = (
+            evenly(n_kernels)
+            if name == "mfeat-1400"
+            else np.sort(rng.choice(len(triples), n_kernels, replace=False))
+        )
         triples = [triples[j] for j in chosen]
     bank = KernelBank(triples, X[train], memory=MEMORY_MANY if name == "mfeat-1400" else MEMORY)
     return Task(bank, data.y[train], bank.cross(X[test]), data.y[test], int(data.y.max()) + 1)
@@ -184,9 +201,18 @@ def permutation_task(permutation, cues):
     found = cue_tasks.Distances({c: found.train[c] for c in names}, {c: found.test[c] for c in names})
     factors, _ = cue_tasks.choose_widths(found, data["y"], split, n_classes)
     everything = np.arange(split.train.size)
-    inside, across = (cue_tasks.kernels(found, names, factors, everything, rows) for rows in (everything, None))
+    inside, across = (
+        cue_tasks.kernels(found, names, factors, everything, rows) for rows in (everything, None)
+    )
     bank = KernelBank.from_stack(inside, names=names, validate=False)
-    task = Task(bank, data["y"][split.train], bank.cross(across), data["y"][split.test], n_classes, (split.inner, split.held))
+    task = Task(
+        bank,
+        data["y"][split.train],
+        bank.cross(across),
+        data["y"][split.test],
+        n_classes,
+        (split.inner, split.held),
+    )
     _LAST.update(permutation=permutation, cues=cues, task=task)
     return task
 

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
+from cuelearn.core.groupnorm import group_norm
+from cuelearn.core.losses import margins
 from cuelearn.experiments.mkl.runs import solve
 from cuelearn.experiments.mkl.tasks import load_task
-from cuelearn.core.groupnorm import group_norm
-from cuelearn.kernels import KernelBank, RBF
-from cuelearn.core.losses import margins
+from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl.obscure import solve_obscure
 from cuelearn.mkl.om2 import solve_om2
 from cuelearn.mkl.problem import MKLProblem
@@ -67,27 +67,37 @@ def useless_kernels(n_kernels, n_samples, seed):
     """Corollary 4.1: mistakes of OM-2 at p = 2 ln F / (2 ln F - 1) with one useful kernel among F."""
     problem = stream_problem("one useful", n_samples, seed, n_kernels=n_kernels, p="auto")
     result = solve_om2(problem, n_epochs=1, rng=np.random.default_rng(seed), shuffle=False)
-    return {"mistakes": int(result.online_errors.sum()), "weight": float(result.kernel_weights[0] / result.kernel_weights.sum())}
+    return {
+        "mistakes": int(result.online_errors.sum()),
+        "weight": float(result.kernel_weights[0] / result.kernel_weights.sum()),
+    }
 
 
 def update_bound(n_samples, seed, p, eta, C=10.0, most_epochs=200):
     """Theorem 4.3: updates of the online stage until it converges, its R, and both bounds."""
     problem = stream_problem("mfeat-6", n_samples, seed, p=p, C=C)
-    result = solve_obscure(problem, n_epochs_online=most_epochs, n_epochs=0, eta=eta, rng=np.random.default_rng(seed))
+    result = solve_obscure(
+        problem, n_epochs_online=most_epochs, n_epochs=0, eta=eta, rng=np.random.default_rng(seed)
+    )
     strength = problem.q * (2.0 / eta + 2.0 * group_norm(np.ones(problem.bank.n_kernels), problem.q / 2.0))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         batch = solve_reference(problem, tol=1e-3, time_limit=20.0)
-    optimum_norm = group_norm(batch.kernel_weights * np.sqrt(problem.block_norms_sq(batch.dual_coef)), problem.p)
+    optimum_norm = group_norm(
+        batch.kernel_weights * np.sqrt(problem.block_norms_sq(batch.dual_coef)), problem.p
+    )
     bounds = []
     for norm, losses in comparators(problem):
         # losses of the rounds with an update: at most all visits of all epochs, counted at their largest
         total = float(losses.sum()) * result.n_iter
         bounds.append(strength * norm**2 + total + norm * math.sqrt(strength * total))
     return {
-        "updates": result.n_updates, "bound": min(bounds), "radius": result.extra["radius_online"], "optimum_norm": optimum_norm,
+        "updates": result.n_updates,
+        "bound": min(bounds),
+        "radius": result.extra["radius_online"],
+        "optimum_norm": optimum_norm,
         "epochs": result.n_iter,
-    }  # fmt: skip
+    }
 
 
 def suboptimality_bound(method, n_samples, seed, C, p, n_epochs, streams):
@@ -101,9 +111,15 @@ def suboptimality_bound(method, n_samples, seed, C, p, n_epochs, streams):
         reference = solve_reference(problem, tol=1e-4, time_limit=20.0)
     rows = []
     for stream in range(streams):
-        options = dict(n_epochs_online=2) if method == "OBSCURE" else {}
+        options = {"n_epochs_online": 2} if method == "OBSCURE" else {}
         result = solve(
-            method, problem, n_epochs=n_epochs, seed=1000 * seed + stream, sampling="iid", measure="geometric", **options
+            method,
+            problem,
+            n_epochs=n_epochs,
+            seed=1000 * seed + stream,
+            sampling="iid",
+            measure="geometric",
+            **options,
         )
         history = result.history[result.history.stage == "batch"].dropna(subset=["objective"])
         steps = (history.epoch - history.epoch.iloc[0] + 1) * n_samples
@@ -114,9 +130,21 @@ def suboptimality_bound(method, n_samples, seed, C, p, n_epochs, streams):
             first = c * np.sqrt(problem.q * logs) / (problem.regularization * steps)
             bound = c * np.sqrt(problem.q * logs) * np.minimum(first, 4.0 * radius / np.sqrt(steps))
         else:
-            bound = math.e * 2.0 * logs * max(1.0, math.log(problem.bank.n_kernels)) / (problem.regularization * steps)
-        rows.append(pd.DataFrame({
-            "stream": stream, "step": steps, "suboptimality": history.objective - (reference.objective - reference.dual_gap),
-            "bound": bound,
-        }))  # fmt: skip
+            bound = (
+                math.e
+                * 2.0
+                * logs
+                * max(1.0, math.log(problem.bank.n_kernels))
+                / (problem.regularization * steps)
+            )
+        rows.append(
+            pd.DataFrame(
+                {
+                    "stream": stream,
+                    "step": steps,
+                    "suboptimality": history.objective - (reference.objective - reference.dual_gap),
+                    "bound": bound,
+                }
+            )
+        )
     return pd.concat(rows, ignore_index=True)

@@ -7,16 +7,57 @@ times it. The methods stand in `compare.METHODS`, sizes and grids in `settings`.
 """
 
 from cuelearn.experiments.mktl.compare import (
-    BINARY, METHODS, MULTICLASS, along_p, binary, multiclass, negative, transfer_weights, useless_scores,
-)  # fmt: skip
+    BINARY,
+    METHODS,
+    MULTICLASS,
+    along_p,
+    binary,
+    multiclass,
+    negative,
+    transfer_weights,
+    useless_scores,
+)
 from cuelearn.experiments.mktl.settings import BUNDLED, C_RANGE, N_NEGATIVE, SIMULATED, VALIDATED, settings
 from cuelearn.experiments.mktl.tasks import (
-    BACKGROUND, TASKS, Prior, TransferTask, binary_targets, binary_task, draw, draw_binary, load_set, load_task,
-)  # fmt: skip
+    BACKGROUND,
+    TASKS,
+    Prior,
+    TransferTask,
+    binary_targets,
+    binary_task,
+    draw,
+    draw_binary,
+    load_set,
+    load_task,
+)
 from cuelearn.experiments.mktl.timing import random_problem, training_time
 
 __all__ = [
-    "BACKGROUND", "BINARY", "BUNDLED", "C_RANGE", "METHODS", "MULTICLASS", "N_NEGATIVE", "Prior", "SIMULATED", "TASKS", "TransferTask",
-    "VALIDATED", "along_p", "binary", "binary_targets", "binary_task", "draw", "draw_binary", "load_set", "load_task", "multiclass",
-    "negative", "random_problem", "settings", "training_time", "transfer_weights", "useless_scores",
-]  # fmt: skip
+    "BACKGROUND",
+    "BINARY",
+    "BUNDLED",
+    "C_RANGE",
+    "METHODS",
+    "MULTICLASS",
+    "N_NEGATIVE",
+    "Prior",
+    "SIMULATED",
+    "TASKS",
+    "TransferTask",
+    "VALIDATED",
+    "along_p",
+    "binary",
+    "binary_targets",
+    "binary_task",
+    "draw",
+    "draw_binary",
+    "load_set",
+    "load_task",
+    "multiclass",
+    "negative",
+    "random_problem",
+    "settings",
+    "training_time",
+    "transfer_weights",
+    "useless_scores",
+]

@@ -45,7 +45,9 @@ class Method(NamedTuple):
 
 
 def _mktl(**options):
-    return lambda C, p, effort, seed: MKTL("precomputed", C=C, p=p, random_state=seed, verbose=False, **{**effort, **options})
+    return lambda C, p, effort, seed: MKTL(
+        "precomputed", C=C, p=p, random_state=seed, verbose=False, **{**effort, **options}
+    )
 
 
 def _plain(cls, **options):
@@ -66,9 +68,16 @@ METHODS = {
 }
 #: Methods of figures 6.2 and 6.3. The thesis weighs the classes in Multi-KT and MKTL only; the others are shown both ways.
 BINARY = (
-    "NoTransfer", "PriorFeatures", "MultiKT", "AverageTL", "MKTL", "MKTL weighted", "NoTransfer weighted", "PriorFeatures weighted",
+    "NoTransfer",
+    "PriorFeatures",
+    "MultiKT",
+    "AverageTL",
+    "MKTL",
+    "MKTL weighted",
+    "NoTransfer weighted",
+    "PriorFeatures weighted",
     "AverageTL weighted",
-)  # fmt: skip
+)
 MULTICLASS = ("NoTransfer", "PriorFeatures", "MultiKT", "AverageTL", "MKTL", "MKTL auto")
 
 
@@ -101,7 +110,9 @@ class Trial:
         self.y, self.y_judged = task.y[train], task.y[judged]
         scores = task.scores if replaced is None else replaced
         same = task.same if replaced is None else replaced
-        self.scores = {kind: (s[train, :n_priors], s[judged, :n_priors]) for kind, s in ((False, scores), (True, same))}
+        self.scores = {
+            kind: (s[train, :n_priors], s[judged, :n_priors]) for kind, s in ((False, scores), (True, same))
+        }
 
     def fitted(self, method, chosen, effort, seed=0):
         """A method trained with given parameters; that it does not converge is no news here."""
@@ -139,7 +150,9 @@ def _best(method, trials, grids, effort):
     """The parameters with the best mean accuracy over trials; the smallest C and the largest p of equally good ones."""
     tried = candidates(method, grids)
     found = [np.mean([trial.accuracy(method, chosen, effort) for trial in trials]) for chosen in tried]
-    order = sorted(range(len(tried)), key=lambda k: (-round(found[k], 12), tried[k]["C"], -(tried[k]["p"] or 0.0)))
+    order = sorted(
+        range(len(tried)), key=lambda k: (-round(found[k], 12), tried[k]["C"], -(tried[k]["p"] or 0.0))
+    )
     return {**tried[order[0]], "validation": float(found[order[0]])}
 
 
@@ -174,11 +187,15 @@ def validated(name, method, n_per_class, n_priors, useless, grids, effort, draws
     available = task.pool.size // n_classes
     held = min(held, max(LEAST_HELD, available - n_per_class))
     if available <= held:
-        raise ValueError(f"name must be a task with more than {held} samples of each class in its pool, {name!r} has {available}")
+        raise ValueError(
+            f"name must be a task with more than {held} samples of each class in its pool, {name!r} has {available}"
+        )
     size = min(n_per_class, available - held) * n_classes
     trials = []
     for k in range(draws):
-        drawn = draw(task, size // n_classes + held, FIRST_VALIDATION_SEED + 100 * seed + k)  # class by class in turn
+        drawn = draw(
+            task, size // n_classes + held, FIRST_VALIDATION_SEED + 100 * seed + k
+        )  # class by class in turn
         trials.append(Trial(task, drawn[:size], drawn[size:], n_priors, useless_scores(task, useless, seed)))
     return _best(method, trials, grids, effort)
 
@@ -197,8 +214,12 @@ def accuracies(name, n_per_class, n_priors, useless, seed, chosen, effort):
         Columns method, accuracy, gap, C, p, class_weight.
     """
     task = load_task(name)
-    trial = Trial(task, draw(task, n_per_class, seed), task.test, n_priors, useless_scores(task, useless, seed))
-    return trial.results(chosen, effort, seed).assign(**{k: [c.get(k, "") for c in chosen.values()] for k in CHOSEN})
+    trial = Trial(
+        task, draw(task, n_per_class, seed), task.test, n_priors, useless_scores(task, useless, seed)
+    )
+    return trial.results(chosen, effort, seed).assign(
+        **{k: [c.get(k, "") for c in chosen.values()] for k in CHOSEN}
+    )
 
 
 def multiclass(sweep, names, seeds, o, grids, effort, methods=MULTICLASS):
@@ -224,24 +245,39 @@ def multiclass(sweep, names, seeds, o, grids, effort, methods=MULTICLASS):
         most = len(task.prior_names)
         for n in o[name]:
             for n_priors in dict.fromkeys((task.n_first, most)):
-                some = methods if n_priors == most else [m for m in methods if m != "NoTransfer"]  # which knows of no priors
-                places.append(dict(name=name, n_per_class=n, n_priors=n_priors, useless="", methods=some))
+                some = (
+                    methods if n_priors == most else [m for m in methods if m != "NoTransfer"]
+                )  # which knows of no priors
+                places.append(
+                    {"name": name, "n_per_class": n, "n_priors": n_priors, "useless": "", "methods": some}
+                )
     return _curves(sweep, "multiclass", places, seeds, grids, effort, o)
 
 
 def _curves(sweep, label, places, seeds, grids, effort, o):
     """Parameters, then accuracies, of every place (a task, samples, priors, methods)."""
     data = [load_task(name).data for name in dict.fromkeys(place["name"] for place in places)]
-    common = dict(grids=grids, effort=effort, draws=o["draws"], held=o["held"], seed=seeds[0])
-    asked = [{**{k: v for k, v in place.items() if k != "methods"}, "method": m, **common} for place in places for m in place["methods"]]
-    asked.sort(key=lambda point: (-point["n_per_class"], point["method"] not in ("MKTL", "PriorFeatures")))  # the longest first
+    common = {"grids": grids, "effort": effort, "draws": o["draws"], "held": o["held"], "seed": seeds[0]}
+    asked = [
+        {**{k: v for k, v in place.items() if k != "methods"}, "method": m, **common}
+        for place in places
+        for m in place["methods"]
+    ]
+    asked.sort(
+        key=lambda point: (-point["n_per_class"], point["method"] not in ("MKTL", "PriorFeatures"))
+    )  # the longest first
     found = sweep(f"{label}-validated").run(validated, asked, data=data)
     chosen = {_key(point): result for point, result in zip(asked, found, strict=True)}
     points = [
-        {**{k: v for k, v in place.items() if k != "methods"}, "seed": seed, "effort": effort,
-         "chosen": {m: chosen[_key({**place, "method": m})] for m in place["methods"]}}
-        for place in places for seed in seeds
-    ]  # fmt: skip
+        {
+            **{k: v for k, v in place.items() if k != "methods"},
+            "seed": seed,
+            "effort": effort,
+            "chosen": {m: chosen[_key({**place, "method": m})] for m in place["methods"]},
+        }
+        for place in places
+        for seed in seeds
+    ]
     return sweep(label).frame(accuracies, points, data=data).drop(columns=["chosen", "effort"])
 
 
@@ -289,9 +325,12 @@ def negative(sweep, name, seeds, o, grids, effort, multiclass):
     kinds = ["shuffled", *(f"noise {k}" for k in o["n_noise"] if k)]
     places = []
     for n in o["n_per_class"]:
-        base = dict(name=name, n_per_class=n, n_priors=None)
+        base = {"name": name, "n_per_class": n, "n_priors": None}
         places.append({**base, "useless": "none", "methods": ["NoTransfer", "MKTL"]})
-        places += [{**base, "useless": kind, "methods": ["AverageTL", "MultiKT", "MKTL", "MKTL auto"]} for kind in kinds]
+        places += [
+            {**base, "useless": kind, "methods": ["AverageTL", "MultiKT", "MKTL", "MKTL auto"]}
+            for kind in kinds
+        ]
     return _curves(sweep, "negative", places, seeds, grids, effort, multiclass)
 
 
@@ -329,7 +368,9 @@ def accuracies_binary(target, seed, n_positive, chosen, effort):
         Columns method, accuracy, gap.
     """
     task = binary_task(target)
-    return Trial(task, draw_binary(task, n_positive, N_NEGATIVE, seed), task.test).results(chosen, effort, seed)
+    return Trial(task, draw_binary(task, n_positive, N_NEGATIVE, seed), task.test).results(
+        chosen, effort, seed
+    )
 
 
 def binary(sweep, seeds, o, grids, effort, methods=BINARY):
@@ -352,15 +393,40 @@ def binary(sweep, seeds, o, grids, effort, methods=BINARY):
     spread = targets[:: max(1, len(targets) // o["targets"])][: o["targets"]]
     some = targets[:: max(1, len(targets) // o["validated"])][: o["validated"]]
     data = binary_task(targets[0]).data
-    asked = [dict(method=m, n_positive=n, targets=some, grids=grids, effort=effort, draws=o["draws"], seed=seeds[0])
-             for n in o["n_positive"] for m in methods]  # fmt: skip
+    asked = [
+        {
+            "method": m,
+            "n_positive": n,
+            "targets": some,
+            "grids": grids,
+            "effort": effort,
+            "draws": o["draws"],
+            "seed": seeds[0],
+        }
+        for n in o["n_positive"]
+        for m in methods
+    ]
     found = sweep("binary-validated").run(validated_binary, asked, data=data)
-    chosen = {(point["n_positive"], point["method"]): result for point, result in zip(asked, found, strict=True)}
-    points = [dict(target=t, seed=s, n_positive=n, chosen={m: chosen[n, m] for m in methods}, effort=effort)
-              for t in spread for s in seeds for n in o["n_positive"]]  # fmt: skip
+    chosen = {
+        (point["n_positive"], point["method"]): result for point, result in zip(asked, found, strict=True)
+    }
+    points = [
+        {
+            "target": t,
+            "seed": s,
+            "n_positive": n,
+            "chosen": {m: chosen[n, m] for m in methods},
+            "effort": effort,
+        }
+        for t in spread
+        for s in seeds
+        for n in o["n_positive"]
+    ]
     frame = sweep("binary").frame(accuracies_binary, points, data=data).drop(columns=["chosen", "effort"])
     for column in CHOSEN:
-        frame[column] = [chosen[n, m].get(column, "") for n, m in zip(frame["n_positive"], frame["method"], strict=True)]
+        frame[column] = [
+            chosen[n, m].get(column, "") for n, m in zip(frame["n_positive"], frame["method"], strict=True)
+        ]
     return frame
 
 
@@ -383,7 +449,12 @@ def transfer_weights(name, seed, n_per_class, chosen, effort, n_priors=None):
     model = trial.fitted("MKTL", chosen, effort, seed)
     names = task.prior_names[:n_priors]
     rows = [
-        {"new": new, "prior": prior, "weight": float(model.transfer_weights_[c, z]), "kernel": float(model.block_norms_[0])}
+        {
+            "new": new,
+            "prior": prior,
+            "weight": float(model.transfer_weights_[c, z]),
+            "kernel": float(model.block_norms_[0]),
+        }
         for c, new in enumerate(model.classes_.tolist())
         for z, prior in enumerate(names)
     ]

@@ -23,7 +23,18 @@ from cuelearn.datasets.awa import AWA_TEST_CLASSES
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl import AverageKernelSVM
 
-__all__ = ["BACKGROUND", "TASKS", "Prior", "TransferTask", "binary_targets", "binary_task", "draw", "draw_binary", "load_set", "load_task"]
+__all__ = [
+    "BACKGROUND",
+    "TASKS",
+    "Prior",
+    "TransferTask",
+    "binary_targets",
+    "binary_task",
+    "draw",
+    "draw_binary",
+    "load_set",
+    "load_task",
+]
 
 #: The letter that the most other letters are sometimes taken for: 21 of 25, by an SVM on the training samples. Fixed before any transfer.
 BACKGROUND = "H"
@@ -148,7 +159,11 @@ class _Setup(NamedTuple):
 
 def _letter():
     cues = ("box", "edges")
-    groups = _Group("trees", cues, tuple("BCDFJN")), _Group("svm", cues, tuple("OUWY")), _Group("svm", cues, tuple("AKLSTXZ"))
+    groups = (
+        _Group("trees", cues, tuple("BCDFJN")),
+        _Group("svm", cues, tuple("OUWY")),
+        _Group("svm", cues, tuple("AKLSTXZ")),
+    )
     return _Setup(tuple("EGHIMPQRV"), "moments", groups, 10, 200, 400, 150)
 
 
@@ -170,7 +185,11 @@ TASKS = {"letter": _letter, "mfeat": _mfeat, "awa": _awa}
 @lru_cache(maxsize=3)
 def load_set(name):
     """Data set of a task by the task's name."""
-    return datasets.load_original("awa") if name == "awa" else {"letter": datasets.load_letter, "mfeat": datasets.load_mfeat}[name]()
+    return (
+        datasets.load_original("awa")
+        if name == "awa"
+        else {"letter": datasets.load_letter, "mfeat": datasets.load_mfeat}[name]()
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------------- rows
@@ -194,7 +213,9 @@ def _take(rows, size, parameter, name):
     """The first `size` rows, or an error that names the parameter."""
     size = check_count(parameter, size)
     if size > rows.size:
-        raise ValueError(f"{parameter} must be at most {rows.size}, the samples left of class {name!r}, got {size}")
+        raise ValueError(
+            f"{parameter} must be at most {rows.size}, the samples left of class {name!r}, got {size}"
+        )
     return rows[:size]
 
 
@@ -230,7 +251,9 @@ def _columns(data, cues):
     """Columns of some cues, and the triples of one RBF per cue among these columns."""
     parts = [range(*data.cues[cue].indices(data.X.shape[1])) for cue in cues]
     ends = np.cumsum([0, *map(len, parts)]).tolist()
-    return [c for part in parts for c in part], [(cue, RBF(), slice(a, b)) for cue, a, b in zip(cues, ends[:-1], ends[1:])]
+    return [c for part in parts for c in part], [
+        (cue, RBF(), slice(a, b)) for cue, a, b in zip(cues, ends[:-1], ends[1:], strict=False)
+    ]
 
 
 def _fitted(name, classes, data, columns, labels, model, train, held_out):
@@ -249,11 +272,15 @@ def _priors(name, prior_rows):
     columns, _ = _columns(data, (setup.cue,))
     split = [_prior_rows(data, group.classes, prior_rows) for group in setup.groups]
     gamma = _width(data, columns, np.concatenate([train for train, _ in split]))
-    for group, (train, held_out) in zip(setup.groups, split):
+    for group, (train, held_out) in zip(setup.groups, split, strict=False):
         classes = sorted(group.classes)  # the order of a fitted model's columns
         others, triples = _columns(data, group.cues)
         model, kind = (_trees(), "boosted trees") if group.learner == "trees" else (_svm(triples), "SVM")
-        other.append(_fitted(f"{kind} on {', '.join(group.cues)}", classes, data, others, labels, model, train, held_out))
+        other.append(
+            _fitted(
+                f"{kind} on {', '.join(group.cues)}", classes, data, others, labels, model, train, held_out
+            )
+        )
         own = _svm([(setup.cue, RBF(gamma=gamma), slice(None))])
         same.append(_fitted(f"SVM on {setup.cue}", classes, data, columns, labels, own, train, held_out))
     return tuple(other), tuple(same), gamma
@@ -261,7 +288,9 @@ def _priors(name, prior_rows):
 
 def _width(data, columns, rows):
     """The mean squared distance that ``RBF(gamma="mean")`` would take from these rows."""
-    bank = KernelBank([("all", RBF(), slice(None))], data.X[np.ix_(rows, columns)], memory=0)  # no matrix is wanted
+    bank = KernelBank(
+        [("all", RBF(), slice(None))], data.X[np.ix_(rows, columns)], memory=0
+    )  # no matrix is wanted
     return float(bank.triples[0][1].gamma)
 
 
@@ -305,18 +334,32 @@ def load_task(name, prior_rows=None, pool_rows=None, test_rows=None):
         raise ValueError(f"name must be one of {sorted(TASKS)}, got {name!r}")
     data, setup = load_set(name), TASKS[name]()
     given = (prior_rows, pool_rows, test_rows)
-    prior_rows, pool_rows, test_rows = (own if size is None else size for size, own in zip(given, setup[4:]))
-    pool, test = zip(*(_task_rows(data, new, pool_rows, test_rows) for new in setup.classes))
+    prior_rows, pool_rows, test_rows = (
+        own if size is None else size for size, own in zip(given, setup[4:], strict=False)
+    )
+    pool, test = zip(*(_task_rows(data, new, pool_rows, test_rows) for new in setup.classes), strict=False)
     priors, same_priors, gamma = _priors(name, prior_rows)
     rows = np.concatenate([*pool, *test])
     labels = np.array(data.target_names)[data.y[rows]]
     n_pool = len(pool) * pool_rows
     columns = same_priors[0].columns
     return TransferTask(
-        name, data.X[np.ix_(rows, columns)].astype(np.float64), labels, _scores(priors, data, rows), _scores(same_priors, data, rows),
-        tuple(c for prior in priors for c in prior.classes), setup.n_first, np.arange(n_pool), np.arange(n_pool, rows.size), data, rows,
-        columns, priors, same_priors, gamma,
-    )  # fmt: skip
+        name,
+        data.X[np.ix_(rows, columns)].astype(np.float64),
+        labels,
+        _scores(priors, data, rows),
+        _scores(same_priors, data, rows),
+        tuple(c for prior in priors for c in prior.classes),
+        setup.n_first,
+        np.arange(n_pool),
+        np.arange(n_pool, rows.size),
+        data,
+        rows,
+        columns,
+        priors,
+        same_priors,
+        gamma,
+    )
 
 
 def binary_targets():
@@ -337,7 +380,9 @@ def _binary_priors(prior_rows):
         labels = (data.y == data.target_names.index(name)).astype(np.int64)
         rows = np.concatenate([train, background]), np.concatenate([held_out, unseen])
         model = _svm([("all", RBF(gamma=gamma), slice(None))])
-        priors[name] = _fitted(f"SVM of {name} against {BACKGROUND}", (name,), data, columns, labels, model, *rows)
+        priors[name] = _fitted(
+            f"SVM of {name} against {BACKGROUND}", (name,), data, columns, labels, model, *rows
+        )
     return priors, gamma
 
 
@@ -390,14 +435,28 @@ def binary_task(target, prior_rows=200, pool_rows=100, background_rows=300, test
     own = _scores(others, data, np.concatenate([pool, test]))
     known = np.delete(known, binary_targets().index(target), axis=1)
     rows = np.concatenate([pool, background_pool, test, background_test])
-    scores = np.concatenate([own[:pool_rows], known[:background_rows], own[pool_rows:], known[background_rows:]])
+    scores = np.concatenate(
+        [own[:pool_rows], known[:background_rows], own[pool_rows:], known[background_rows:]]
+    )
     labels = (data.y[rows] == data.target_names.index(target)).astype(np.int64)
     n_pool = pool_rows + background_rows
     return TransferTask(
-        f"letter {target}/{BACKGROUND}", data.X[rows].astype(np.float64), labels, scores, scores,
-        tuple(prior.classes[0] for prior in others), len(others), np.arange(n_pool), np.arange(n_pool, rows.size), data, rows,
-        others[0].columns, others, others, gamma,
-    )  # fmt: skip
+        f"letter {target}/{BACKGROUND}",
+        data.X[rows].astype(np.float64),
+        labels,
+        scores,
+        scores,
+        tuple(prior.classes[0] for prior in others),
+        len(others),
+        np.arange(n_pool),
+        np.arange(n_pool, rows.size),
+        data,
+        rows,
+        others[0].columns,
+        others,
+        others,
+        gamma,
+    )
 
 
 # ----------------------------------------------------------------------------------------------------------------- draws
@@ -426,7 +485,9 @@ def draw(task, n_per_class, seed):
     rng = np.random.default_rng([_DRAW, seed])
     labels = task.y[task.pool]
     orders = [rng.permutation(task.pool[labels == label]) for label in np.unique(labels)]
-    return np.stack([_take(order, n_per_class, "n_per_class", str(task.y[order[0]])) for order in orders], axis=1).ravel()
+    return np.stack(
+        [_take(order, n_per_class, "n_per_class", str(task.y[order[0]])) for order in orders], axis=1
+    ).ravel()
 
 
 def draw_binary(task, n_positive, n_negative, seed):

@@ -58,7 +58,11 @@ def training_time(kind, method, n_per_class, C, p, effort, repeats, seed, memory
     X, y, scores = random_problem(10, 40, n_per_class, seed) if kind == "random" else _awa(n_per_class)
 
     def train(rows=slice(None)):
-        return METHODS[method].make(C, p, effort, seed).fit(KernelBank(None, X[rows]), y[rows], scores=scores[rows])
+        return (
+            METHODS[method]
+            .make(C, p, effort, seed)
+            .fit(KernelBank(None, X[rows]), y[rows], scores=scores[rows])
+        )
 
     train(slice(None, None, 5))
     seconds = []

@@ -7,22 +7,97 @@ Path of the data. Figure 5.3: loader -> `artificial.bags_of` (`make_ambiguous`) 
 stand in `methods`, sizes and grids in `settings`, what the thesis prints in `papers`, the propositions in `theorems`.
 """
 
-from cuelearn.experiments.mms.artificial import accuracies, bags_of, by_round, curves, load_set, validated, with_each_search
-from cuelearn.experiments.mms.methods import METHODS, PARTS, SUPERVISED, WEAK, choose, compile_part, make, make_mms
+from cuelearn.experiments.mms.artificial import (
+    accuracies,
+    bags_of,
+    by_round,
+    curves,
+    load_set,
+    validated,
+    with_each_search,
+)
+from cuelearn.experiments.mms.methods import (
+    METHODS,
+    PARTS,
+    SUPERVISED,
+    WEAK,
+    choose,
+    compile_part,
+    make,
+    make_mms,
+)
 from cuelearn.experiments.mms.naming import (
-    PROTOCOL_I, PROTOCOL_II, as_printed, corpus, naming_parameters, naming_run, naming_with_each_search,
-    objective_at_truth, partial_labels, problem, protocols,
-)  # fmt: skip
+    PROTOCOL_I,
+    PROTOCOL_II,
+    as_printed,
+    corpus,
+    naming_parameters,
+    naming_run,
+    naming_with_each_search,
+    objective_at_truth,
+    partial_labels,
+    problem,
+    protocols,
+)
 from cuelearn.experiments.mms.papers import CORPORA, printed
 from cuelearn.experiments.mms.poses import MODELS, all_models, pose_parameters, pose_run, problem_of, table_of
-from cuelearn.experiments.mms.settings import ARTIFICIAL, BAG_SIZE, C_RANGE, MIDDLE, OCCURRENCES, RANDOM_BAGS, VALIDATED, settings
+from cuelearn.experiments.mms.settings import (
+    ARTIFICIAL,
+    BAG_SIZE,
+    C_RANGE,
+    MIDDLE,
+    OCCURRENCES,
+    RANDOM_BAGS,
+    VALIDATED,
+    settings,
+)
 from cuelearn.experiments.mms.theorems import counts, proposition_5_2, proposition_5_3, search_shares
 
 __all__ = [
-    "ARTIFICIAL", "BAG_SIZE", "CORPORA", "C_RANGE", "METHODS", "MIDDLE", "MODELS", "OCCURRENCES", "PARTS", "PROTOCOL_I",
-    "PROTOCOL_II", "RANDOM_BAGS", "SUPERVISED", "VALIDATED", "WEAK", "accuracies", "all_models", "as_printed", "bags_of", "by_round",
-    "choose", "compile_part", "corpus", "counts", "curves", "load_set", "make", "make_mms", "naming_parameters", "naming_run",
-    "naming_with_each_search", "objective_at_truth", "partial_labels", "pose_parameters", "pose_run", "printed", "problem",
-    "problem_of", "proposition_5_2", "proposition_5_3", "protocols", "search_shares", "settings", "table_of", "validated",
+    "ARTIFICIAL",
+    "BAG_SIZE",
+    "CORPORA",
+    "C_RANGE",
+    "METHODS",
+    "MIDDLE",
+    "MODELS",
+    "OCCURRENCES",
+    "PARTS",
+    "PROTOCOL_I",
+    "PROTOCOL_II",
+    "RANDOM_BAGS",
+    "SUPERVISED",
+    "VALIDATED",
+    "WEAK",
+    "accuracies",
+    "all_models",
+    "as_printed",
+    "bags_of",
+    "by_round",
+    "choose",
+    "compile_part",
+    "corpus",
+    "counts",
+    "curves",
+    "load_set",
+    "make",
+    "make_mms",
+    "naming_parameters",
+    "naming_run",
+    "naming_with_each_search",
+    "objective_at_truth",
+    "partial_labels",
+    "pose_parameters",
+    "pose_run",
+    "printed",
+    "problem",
+    "problem_of",
+    "proposition_5_2",
+    "proposition_5_3",
+    "protocols",
+    "search_shares",
+    "settings",
+    "table_of",
+    "validated",
     "with_each_search",
-]  # fmt: skip
+]

@@ -8,7 +8,17 @@ import pandas as pd
 
 from cuelearn import datasets
 from cuelearn.datasets import make_ambiguous
-from cuelearn.experiments.mms.methods import METHODS, SUPERVISED, assigned, choose, fitted, make, make_mms, predicted, truth_set
+from cuelearn.experiments.mms.methods import (
+    METHODS,
+    SUPERVISED,
+    assigned,
+    choose,
+    fitted,
+    make,
+    make_mms,
+    predicted,
+    truth_set,
+)
 from cuelearn.experiments.mms.settings import BAG_SIZE, MIDDLE
 from cuelearn.mms import MMS
 
@@ -39,7 +49,9 @@ def features(name, data, rows):
     if name == "mnist":
         images = np.empty((len(rows), 784), dtype=np.float32)
         images[:, data.pixels] = X[rows]
-        return images.reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4)).reshape(-1, 196) / np.float32(255.0 if X.max() > 1.0 else 1.0)
+        return images.reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4)).reshape(-1, 196) / np.float32(
+            255.0 if X.max() > 1.0 else 1.0
+        )
     if name == "pendigits":  # the pen's 16 coordinates; bundled beside them are bitmaps redrawn from these
         X = X[:, data.cues["dynamic"]]
     low, high = X[train].min(axis=0), X[train].max(axis=0)
@@ -67,10 +79,14 @@ def bags_of(name, seed, n_bags, n_test, n_candidates, p_correlated, p_ambiguous)
     data = load_set(name)
     rows = np.random.default_rng([seed, 50]).permutation(data.train)[: n_bags * BAG_SIZE]
     bags = make_ambiguous(
-        features(name, data, rows), data.y[rows], bag_size=BAG_SIZE, n_candidates=n_candidates, p_correlated=p_correlated,
+        features(name, data, rows),
+        data.y[rows],
+        bag_size=BAG_SIZE,
+        n_candidates=n_candidates,
+        p_correlated=p_correlated,
         p_ambiguous=p_ambiguous,
         random_state=np.random.default_rng([seed, 52]),
-    )  # fmt: skip
+    )
     test = np.random.default_rng([seed, 57]).permutation(data.test)[:n_test]
     return bags, features(name, data, test), data.y[test]
 
@@ -106,7 +122,11 @@ def accuracies(name, seed, n_bags, n_test, n_candidates, p_correlated, p_ambiguo
     labels, rows = bags.labels(), []
     for method, parameters in chosen.items():
         given = method in SUPERVISED
-        model = fitted(make(method, parameters, seed, effort), bags.X, truth_set(labels, bags.candidates) if given else bags.candidates)
+        model = fitted(
+            make(method, parameters, seed, effort),
+            bags.X,
+            truth_set(labels, bags.candidates) if given else bags.candidates,
+        )
         found = 1.0 if given else float(np.mean(assigned(model, bags.X, bags.candidates) == labels))
         right = bags.candidates.classes[0][predicted(model, X_test)] == y_test
         rows.append({"method": method, "accuracy": float(np.mean(right)), "assignment": found})
@@ -133,7 +153,18 @@ def curves(sweep, names, seeds, o, grid, effort, methods=tuple(METHODS)):
         Columns name, seed, n_candidates, p_correlated, p_ambiguous, method, accuracy, assignment, C, class_weight.
     """
     data = [load_set(n) for n in names]
-    points = [dict(name=n, method=m, seed=seeds[0], n_bags=o["n_bags"], grid=list(grid), effort=effort) for n in names for m in methods]
+    points = [
+        {
+            "name": n,
+            "method": m,
+            "seed": seeds[0],
+            "n_bags": o["n_bags"],
+            "grid": list(grid),
+            "effort": effort,
+        }
+        for n in names
+        for m in methods
+    ]
     found = sweep("validated").run(validated, points, data=data)
     chosen = {(p["name"], p["method"]): r for p, r in zip(points, found, strict=True)}
     weak = [m for m in methods if m not in SUPERVISED]
@@ -144,8 +175,19 @@ def curves(sweep, names, seeds, o, grid, effort, methods=tuple(METHODS)):
                 for hard in o["hardness"]:
                     # what is given the truth depends on the samples only, so it is trained once
                     some = methods if (L, hard) == (o["L"][0], o["hardness"][0]) else weak
-                    points.append(dict(name=n, seed=seed, n_bags=o["n_bags"], n_test=o["n_test"], n_candidates=L, p_correlated=hard[0],
-                                       p_ambiguous=hard[1], chosen={m: chosen[n, m] for m in some}, effort=effort))  # fmt: skip
+                    points.append(
+                        {
+                            "name": n,
+                            "seed": seed,
+                            "n_bags": o["n_bags"],
+                            "n_test": o["n_test"],
+                            "n_candidates": L,
+                            "p_correlated": hard[0],
+                            "p_ambiguous": hard[1],
+                            "chosen": {m: chosen[n, m] for m in some},
+                            "effort": effort,
+                        }
+                    )
     frame = sweep("curves").frame(accuracies, points, data=data).drop(columns=["chosen", "effort"])
     for column in ("C", "class_weight"):
         frame[column] = [chosen[n, m][column] for n, m in zip(frame["name"], frame["method"], strict=True)]
@@ -156,7 +198,19 @@ def curves(sweep, names, seeds, o, grid, effort, methods=tuple(METHODS)):
     return pd.concat([frame[~given], truth.merge(places, how="cross")], ignore_index=True)[frame.columns]
 
 
-def by_round(name, seed, n_bags, n_test, n_candidates, p_correlated, p_ambiguous, n_epochs, solver, C=1.0, inference="heap"):
+def by_round(
+    name,
+    seed,
+    n_bags,
+    n_test,
+    n_candidates,
+    p_correlated,
+    p_ambiguous,
+    n_epochs,
+    solver,
+    C=1.0,
+    inference="heap",
+):
     """Objective and test accuracy after every round of the concave-convex procedure.
 
     Returns
@@ -167,9 +221,15 @@ def by_round(name, seed, n_bags, n_test, n_candidates, p_correlated, p_ambiguous
     bags, X_test, y_test = bags_of(name, seed, n_bags, n_test, n_candidates, p_correlated, p_ambiguous)
     seen = []
     model = MMS(
-        C=C, n_rounds=10, n_epochs=n_epochs, solver=solver, gap_tol=1e-2, inference=inference, random_state=seed,
+        C=C,
+        n_rounds=10,
+        n_epochs=n_epochs,
+        solver=solver,
+        gap_tol=1e-2,
+        inference=inference,
+        random_state=seed,
         callback=lambda m, r: seen.append(np.mean(m.predict(X_test) == y_test)) or False,
-    )  # fmt: skip
+    )
     fitted(model, bags.X, bags.candidates)
     return model.history_.assign(accuracy=seen)
 
@@ -189,5 +249,11 @@ def with_each_search(name, seed, n_bags, n_test, n_candidates, p_correlated, p_a
         begun = time.perf_counter()
         fitted(model, bags.X, bags.candidates)
         seconds = time.perf_counter() - begun
-        rows.append({"inference": inference, "accuracy": float(np.mean(model.predict(X_test) == y_test)), "seconds": seconds})
+        rows.append(
+            {
+                "inference": inference,
+                "accuracy": float(np.mean(model.predict(X_test) == y_test)),
+                "seconds": seconds,
+            }
+        )
     return pd.DataFrame(rows)

@@ -9,7 +9,17 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from cuelearn.mms import MMS, CandidateSet, CLSVM, DistNaming, GMMNaming, M3MIML, MIMLSVM, best_labelings, most_violating
+from cuelearn.mms import (
+    CLSVM,
+    M3MIML,
+    MIMLSVM,
+    MMS,
+    CandidateSet,
+    DistNaming,
+    GMMNaming,
+    best_labelings,
+    most_violating,
+)
 
 #: Share of the training bags that is held back to choose C.
 VALIDATION = 1 / 3
@@ -35,7 +45,7 @@ class SupervisedSVM:
             raise ValueError("candidates must hold one candidate per bag: this method is given the truth")
         y = np.concatenate([candidates.bag(i)[0, :, 0] for i in range(candidates.n_bags)])
         self.n_labels_ = candidates.n_labels[0]
-        options = dict(loss="hinge", multi_class=self.multi_class, tol=1e-2, max_iter=500)
+        options = {"loss": "hinge", "multi_class": self.multi_class, "tol": 1e-2, "max_iter": 500}
         self.model_ = LinearSVC(C=self.C, random_state=self.random_state, **options)
         fitted(self.model_, X, y)  # at C = 1000 liblinear stops at its limit
         return self
@@ -52,14 +62,24 @@ class SupervisedSVM:
 
 def make_mms(C, seed, n_epochs=20, n_rounds=6):
     """`MMS` as the experiments use it: dual steps, which at large C come much closer to the optimum than Pegasos in the same time."""
-    return MMS(C=C, solver="frank-wolfe", n_epochs=n_epochs, n_rounds=n_rounds, gap_tol=0.05, tol=5e-3, random_state=seed)
+    return MMS(
+        C=C,
+        solver="frank-wolfe",
+        n_epochs=n_epochs,
+        n_rounds=n_rounds,
+        gap_tol=0.05,
+        tol=5e-3,
+        random_state=seed,
+    )
 
 
 #: Learn from candidate sets: a function of C, the class weights and a seed.
 WEAK = {
     "MMS": lambda C, weight, seed, effort: make_mms(C, seed, **effort),
     "CLSVM": lambda C, weight, seed, effort: CLSVM(C=C, class_weight=weight),
-    "MIMLSVM": lambda C, weight, seed, effort: MIMLSVM(C=C, class_weight=weight, max_clustered=1000, random_state=seed),
+    "MIMLSVM": lambda C, weight, seed, effort: MIMLSVM(
+        C=C, class_weight=weight, max_clustered=1000, random_state=seed
+    ),
     "M3MIML": lambda C, weight, seed, effort: M3MIML(C=C, class_weight=weight),
 }
 #: Are given the labels of all instances.

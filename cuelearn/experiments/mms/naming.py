@@ -7,7 +7,16 @@ import pandas as pd
 from sklearn.preprocessing import StandardScaler
 
 from cuelearn.datasets import load_original, make_captioned
-from cuelearn.experiments.mms.methods import SUPERVISED, assigned, choose, fitted, make, make_mms, predicted, truth_set
+from cuelearn.experiments.mms.methods import (
+    SUPERVISED,
+    assigned,
+    choose,
+    fitted,
+    make,
+    make_mms,
+    predicted,
+    truth_set,
+)
 from cuelearn.mms import candidate_set, most_violating
 from cuelearn.mms.solver import objective_of
 from cuelearn.mms.spaces import LinearSpace
@@ -45,7 +54,11 @@ def problem(seed, n_items, n_names, protocol, occurrences, constraints="ABC"):
     """
     data = corpus(seed, n_items, n_names, protocol)
     names = data.names_with(occurrences)
-    sets = candidate_set(list(zip(data.captions, data.regions, strict=True)), data.vocabulary.only(names=names), constraints=constraints)
+    sets = candidate_set(
+        list(zip(data.captions, data.regions, strict=True)),
+        data.vocabulary.only(names=names),
+        constraints=constraints,
+    )
     number = {name: k for k, name in enumerate(sets.classes[0])}
     return data, sets, np.array([number[name] for name in data.truth(names)])
 
@@ -71,7 +84,11 @@ def training(method, seed, n_items, n_names, protocol, occurrences):
     if method.endswith("half"):
         items = np.sort(np.random.default_rng([seed, 53]).permutation(items)[: items.size // 2])
     rows, part = sets.rows(items), sets.take(items)
-    return data.faces[rows], truth_set(labels[rows], part) if half_of(method) in SUPERVISED else part, labels[rows]
+    return (
+        data.faces[rows],
+        truth_set(labels[rows], part) if half_of(method) in SUPERVISED else part,
+        labels[rows],
+    )
 
 
 def naming_parameters(method, seed, n_items, n_names, protocol, occurrences, grid, effort):
@@ -114,8 +131,17 @@ def naming_run(seed, n_items, n_names, protocol, occurrences, chosen, effort):
             model = fitted(make(half_of(method), parameters, seed, effort), X, sets)
             found = np.nan if half_of(method) in SUPERVISED else np.mean(assigned(model, X, sets) == labels)
             seen = np.mean(predicted(model, data.faces[faces]) == known)
-        rows.append({"method": method, "assignment": float(found), "recognition": float(seen), "n_names": every.n_labels[0] - 1,
-                     "n_train": len(labels), "n_test": len(known), "null": float(np.mean(known == 0))})  # fmt: skip
+        rows.append(
+            {
+                "method": method,
+                "assignment": float(found),
+                "recognition": float(seen),
+                "n_names": every.n_labels[0] - 1,
+                "n_train": len(labels),
+                "n_test": len(known),
+                "null": float(np.mean(known == 0)),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -137,29 +163,58 @@ def protocols(sweep, o, seeds, grid, effort):
     DataFrame
         Columns protocol, seed, those of `naming_run`, C and class_weight.
     """
-    size = dict(n_items=o["n_items"], n_names=o["n_names"])
+    size = {"n_items": o["n_items"], "n_names": o["n_names"]}
     methods = {"I": PROTOCOL_I, "II": PROTOCOL_II}
     points = [
-        dict(method=m, seed=seeds[0], protocol=p, occurrences=o["occurrences"][p], grid=list(grid), effort=effort, **size)
-        for p in methods for m in methods[p] if half_of(m) == m != "RANDOM"
-    ]  # fmt: skip
+        dict(
+            method=m,
+            seed=seeds[0],
+            protocol=p,
+            occurrences=o["occurrences"][p],
+            grid=list(grid),
+            effort=effort,
+            **size,
+        )
+        for p in methods
+        for m in methods[p]
+        if half_of(m) == m != "RANDOM"
+    ]
     found = sweep("naming-parameters").run(naming_parameters, points)
     chosen = {(p["protocol"], p["method"]): r for p, r in zip(points, found, strict=True)}
     none = {"C": np.nan, "class_weight": ""}
     chosen["I", "MC-SVM half"], chosen["II", "MMS positions"] = chosen["I", "MC-SVM"], chosen["II", "MMS"]
     points = [
-        dict(seed=s, protocol=p, occurrences=o["occurrences"][p], effort=effort, **size,
-             chosen={m: chosen.get((p, m), {"C": 0.0, "class_weight": ""}) for m in methods[p]})
-        for p in methods for s in seeds
-    ]  # fmt: skip
+        dict(
+            seed=s,
+            protocol=p,
+            occurrences=o["occurrences"][p],
+            effort=effort,
+            **size,
+            chosen={m: chosen.get((p, m), {"C": 0.0, "class_weight": ""}) for m in methods[p]},
+        )
+        for p in methods
+        for s in seeds
+    ]
     frame = sweep("naming").frame(naming_run, points).drop(columns=["chosen", "effort"])
     for column in ("C", "class_weight"):
-        frame[column] = [chosen.get((p, m), none)[column] for p, m in zip(frame["protocol"], frame["method"], strict=True)]
+        frame[column] = [
+            chosen.get((p, m), none)[column] for p, m in zip(frame["protocol"], frame["method"], strict=True)
+        ]
     return frame
 
 
-def naming_with_each_search(seed, n_items, n_names, protocol, occurrences, effort, most_items=400, most_faces=4, most_candidates=500,
-                            C=1.0):  # fmt: skip
+def naming_with_each_search(
+    seed,
+    n_items,
+    n_names,
+    protocol,
+    occurrences,
+    effort,
+    most_items=400,
+    most_faces=4,
+    most_candidates=500,
+    C=1.0,
+):
     """Test accuracy of `MMS` with Algorithm 10 and with the exact search, on the training items that the latter can go through.
 
     Returns
@@ -169,7 +224,12 @@ def naming_with_each_search(seed, n_items, n_names, protocol, occurrences, effor
         n_items.
     """
     data, sets, labels = problem(seed, n_items, n_names, protocol, occurrences, "ABC")
-    small = np.array([sets.bag_sizes[i] <= most_faces and sets.n_candidates[i] <= most_candidates for i in range(sets.n_bags)])
+    small = np.array(
+        [
+            sets.bag_sizes[i] <= most_faces and sets.n_candidates[i] <= most_candidates
+            for i in range(sets.n_bags)
+        ]
+    )
     items, test = np.flatnonzero(~data.is_test & small)[:most_items], np.flatnonzero(data.is_test)
     rows, new = sets.rows(items), sets.rows(test)
     part, out = sets.take(items), []
@@ -178,12 +238,22 @@ def naming_with_each_search(seed, n_items, n_names, protocol, occurrences, effor
         fitted(model, data.faces[rows], part)
         scores = model.decision_function(data.faces[rows])
         values = [
-            [most_violating(scores[part.bag_starts[i] : part.bag_starts[i + 1]], part, i, method)[1] for method in ("heap", "exact")]
+            [
+                most_violating(scores[part.bag_starts[i] : part.bag_starts[i + 1]], part, i, method)[1]
+                for method in ("heap", "exact")
+            ]
             for i in range(0, part.n_bags, 5)
-        ]  # fmt: skip
+        ]
         same = np.mean([abs(a - b) <= 1e-9 * (1.0 + abs(b)) for a, b in values])
         right = predicted(model, data.faces[new]) == labels[new]
-        out.append({"inference": inference, "accuracy": float(np.mean(right)), "same": float(same), "n_items": part.n_bags})
+        out.append(
+            {
+                "inference": inference,
+                "accuracy": float(np.mean(right)),
+                "same": float(same),
+                "n_items": part.n_bags,
+            }
+        )
     return pd.DataFrame(out)
 
 
@@ -225,15 +295,25 @@ def partial_labels(name, fold, methods, grid, effort):
         part = data.candidates.take(train)
         if method == "RANDOM":
             found = np.mean([np.mean(part.draw(k)[:, 0] == labels[train]) for k in range(DRAWS)])
-            seen = np.mean([np.mean(data.candidates.take(test).draw(k)[:, 0] == labels[test]) for k in range(DRAWS)])
-            rows.append({"method": method, "assignment": float(found), "recognition": float(seen), "C": np.nan})
+            seen = np.mean(
+                [np.mean(data.candidates.take(test).draw(k)[:, 0] == labels[test]) for k in range(DRAWS)]
+            )
+            rows.append(
+                {"method": method, "assignment": float(found), "recognition": float(seen), "C": np.nan}
+            )
             continue
         sets = truth_set(labels[train], part) if method in SUPERVISED else part
         chosen = choose(method, X[train], sets, grid, fold, effort)
         model = fitted(make(method, chosen, fold, effort), X[train], sets)
         found = np.nan if method in SUPERVISED else np.mean(assigned(model, X[train], part) == labels[train])
-        rows.append({"method": method, "assignment": float(found), "recognition": float(np.mean(predicted(model, X[test]) == labels[test])),
-                     "C": chosen["C"]})  # fmt: skip
+        rows.append(
+            {
+                "method": method,
+                "assignment": float(found),
+                "recognition": float(np.mean(predicted(model, X[test]) == labels[test])),
+                "C": chosen["C"],
+            }
+        )
     return pd.DataFrame(rows)
 
 

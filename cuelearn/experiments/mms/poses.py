@@ -13,9 +13,14 @@ from cuelearn.mms import MMS, DistNaming, GMMNaming, candidate_set
 
 #: (method, modelled): "both" are names and verbs jointly.
 MODELS = (
-    ("GMMNaming", "name"), ("DistNaming", "name"), ("MMS", "name"), ("DistNaming", "verb"), ("MMS", "verb"), ("DistNaming", "both"),
+    ("GMMNaming", "name"),
+    ("DistNaming", "name"),
+    ("MMS", "name"),
+    ("DistNaming", "verb"),
+    ("MMS", "verb"),
+    ("DistNaming", "both"),
     ("MMS", "both"),
-)  # fmt: skip
+)
 #: DIST's widths in units of the mean distance; those of the kernels of MMS stand in `settings`.
 DIST_WIDTHS = (0.03, 0.06, 0.12, 0.25, 0.5, 1.0)
 DRAWS = 20
@@ -39,7 +44,11 @@ def pose_descriptors(poses):
     segments = np.diff(points, axis=1)
     length = np.linalg.norm(segments, axis=2, keepdims=True)
     directions = np.divide(segments, length, out=np.zeros_like(segments), where=length > 0.0)
-    return {"positions": poses, "segments": segments.reshape(len(poses), -1), "directions": directions.reshape(len(poses), -1)}
+    return {
+        "positions": poses,
+        "segments": segments.reshape(len(poses), -1),
+        "directions": directions.reshape(len(poses), -1),
+    }
 
 
 @lru_cache(maxsize=2)
@@ -54,13 +63,20 @@ def table_of(seed, n_items, n_test, n_names):
         face, positions, segments, directions, and pose: these three side by side, each over its mean distance among training persons, so
         that squared distances are sums of the three.
     """
-    data = make_captioned(n_items, kind="poses", test_share=n_test / n_items, n_names=n_names, random_state=seed)
+    data = make_captioned(
+        n_items, kind="poses", test_share=n_test / n_items, n_names=n_names, random_state=seed
+    )
     faces = data.faces / np.maximum(np.linalg.norm(data.faces, axis=1, keepdims=True), 1e-12)
     blocks = {"face": faces, **pose_descriptors(data.poses)}
     train = data.rows(~data.is_test)
-    blocks["pose"] = np.concatenate([b / np.sqrt(mean_distance(b[train])) for name, b in blocks.items() if name != "face"], axis=1)
+    blocks["pose"] = np.concatenate(
+        [b / np.sqrt(mean_distance(b[train])) for name, b in blocks.items() if name != "face"], axis=1
+    )
     ends = np.cumsum([b.shape[1] for b in blocks.values()])
-    parts = {name: slice(int(end - b.shape[1]), int(end)) for (name, b), end in zip(blocks.items(), ends, strict=True)}
+    parts = {
+        name: slice(int(end - b.shape[1]), int(end))
+        for (name, b), end in zip(blocks.items(), ends, strict=True)
+    }
     return data, np.concatenate(list(blocks.values()), axis=1).astype(np.float32), parts
 
 
@@ -70,7 +86,9 @@ def problem_of(seed, n_items, n_test, n_names, modelled):
     data, _, _ = table_of(seed, n_items, n_test, n_names)
     attributes = {"name": ("name",), "verb": ("verb",), "both": ("name", "verb")}[modelled]
     kept = data.names_with(OCCURRENCES["II"])
-    sets = candidate_set(list(zip(data.captions, data.regions, strict=True)), data.vocabulary.only(names=kept), attributes)
+    sets = candidate_set(
+        list(zip(data.captions, data.regions, strict=True)), data.vocabulary.only(names=kept), attributes
+    )
     known = data.truth(kept, list(VERBS))
     columns = {"name": [0], "verb": [1], "both": [0, 1]}[modelled]
     numbers = [{label: k for k, label in enumerate(classes)} for classes in sets.classes]
@@ -83,27 +101,40 @@ def kernels_of(modelled, parts, width):
     face = [("face", parts["face"])]
     body = [(name, parts[name]) for name in ("positions", "segments", "directions")]
     chosen = {"name": [face], "verb": [body], "both": [face, body]}[modelled]
-    return lambda X: [[(name, RBF(gamma=width * mean_distance(X[:, columns])), columns) for name, columns in group] for group in chosen]
+    return lambda X: [
+        [(name, RBF(gamma=width * mean_distance(X[:, columns])), columns) for name, columns in group]
+        for group in chosen
+    ]
 
 
 def mean_distance(X):
     """Mean squared distance over pairs of rows."""
-    return float(2.0 * (np.mean(np.einsum("ij,ij->i", X, X, dtype=float)) - np.sum(X.mean(axis=0, dtype=float) ** 2)))
+    return float(
+        2.0 * (np.mean(np.einsum("ij,ij->i", X, X, dtype=float)) - np.sum(X.mean(axis=0, dtype=float) ** 2))
+    )
 
 
 def build(method, modelled, chosen, parts, seed, effort):
     """A function from training features to an unfitted estimator."""
-    columns = {"name": [parts["face"]], "verb": [parts["pose"]], "both": [parts["face"], parts["pose"]]}[modelled]
+    columns = {"name": [parts["face"]], "verb": [parts["pose"]], "both": [parts["face"], parts["pose"]]}[
+        modelled
+    ]
     if method == "GMMNaming":
         return lambda X: GMMNaming(n_components_pca=chosen["components"], columns=columns)
     if method == "DistNaming":
         metric = ["cosine" if c == parts["face"] else "sqeuclidean" for c in columns]
-        unit = [0.5 if m == "cosine" else 1.0 for m in metric]  # the cosine distance of unit vectors is half their squared distance
+        unit = [
+            0.5 if m == "cosine" else 1.0 for m in metric
+        ]  # the cosine distance of unit vectors is half their squared distance
         return lambda X: DistNaming(
-            metric=metric, columns=columns, gamma=[chosen["width"] * u * mean_distance(X[:, c]) for u, c in zip(unit, columns, strict=True)]
+            metric=metric,
+            columns=columns,
+            gamma=[chosen["width"] * u * mean_distance(X[:, c]) for u, c in zip(unit, columns, strict=True)],
         )
     kernels = kernels_of(modelled, parts, chosen["width"])
-    return lambda X: MMS(kernels(X), C=chosen["C"], solver="frank-wolfe", gap_tol=0.05, tol=5e-3, random_state=seed, **effort)
+    return lambda X: MMS(
+        kernels(X), C=chosen["C"], solver="frank-wolfe", gap_tol=0.05, tol=5e-3, random_state=seed, **effort
+    )
 
 
 def choices(method, widths, grid):
@@ -137,8 +168,12 @@ def pose_parameters(method, modelled, seed, n_items, n_test, n_names, widths, gr
     rows, rows_held = sets.rows(inner), sets.rows(outer)
     tried, found = choices(method, widths, grid), []
     for chosen in tried:
-        model = fitted(build(method, modelled, chosen, parts, seed, effort)(X[rows]), X[rows], sets.take(inner))
-        labels = np.stack([np.argmax(s, axis=1) for s in scores_of(model, X[rows_held], sets.n_attributes)], axis=1)
+        model = fitted(
+            build(method, modelled, chosen, parts, seed, effort)(X[rows]), X[rows], sets.take(inner)
+        )
+        labels = np.stack(
+            [np.argmax(s, axis=1) for s in scores_of(model, X[rows_held], sets.n_attributes)], axis=1
+        )
         found.append(share_consistent(labels, sets.take(outer)))
     return tried[int(np.argmax(found))]
 
@@ -170,7 +205,9 @@ def pose_run(method, modelled, seed, n_items, n_test, n_names, chosen, effort):
         alone = [np.mean(np.argmax(s, axis=1) == labels[new, p]) for p, s in enumerate(scores)]
         captioned = np.mean(np.reshape(model.predict(X[new], outer), (len(new), -1)) == named[new], axis=0)
     attributes = ["name", "verb"] if modelled == "both" else [modelled]
-    return pd.DataFrame({"attribute": attributes, "assignment": assigned, "recognition": alone, "with_caption": captioned})
+    return pd.DataFrame(
+        {"attribute": attributes, "assignment": assigned, "recognition": alone, "with_caption": captioned}
+    )
 
 
 def all_models(sweep, o, seeds, effort):
@@ -182,13 +219,17 @@ def all_models(sweep, o, seeds, effort):
         Columns method, modelled, seed, those of `pose_run`, C, width, components.
     """
     size = {key: o[key] for key in ("n_items", "n_test", "n_names")}
-    grids = dict(widths=list(o["widths"]), grid=list(o["C"]))
+    grids = {"widths": list(o["widths"]), "grid": list(o["C"])}
     points = [dict(method=m, modelled=a, seed=seeds[0], effort=effort, **grids, **size) for m, a in MODELS]
-    chosen = {(p["method"], p["modelled"]): r for p, r in zip(points, sweep("pose-parameters").run(pose_parameters, points), strict=True)}
+    chosen = {
+        (p["method"], p["modelled"]): r
+        for p, r in zip(points, sweep("pose-parameters").run(pose_parameters, points), strict=True)
+    }
     points = [
         dict(method=m, modelled=a, seed=s, chosen=chosen.get((m, a), NONE), effort=effort, **size)
-        for m, a in (*MODELS, ("RANDOM", "both")) for s in seeds
-    ]  # fmt: skip
+        for m, a in (*MODELS, ("RANDOM", "both"))
+        for s in seeds
+    ]
     frame = sweep("poses").frame(pose_run, points)
     for column in NONE:
         frame[column] = [point[column] for point in frame["chosen"]]

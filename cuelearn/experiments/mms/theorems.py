@@ -36,11 +36,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import LinearSVC
 
+from cuelearn.book.figures import CONFIDENCE
 from cuelearn.core.checks import check_count
 from cuelearn.datasets.ambiguous import make_ambiguous
 from cuelearn.experiments.mms.artificial import load_set
 from cuelearn.experiments.mms.methods import fitted
-from cuelearn.book.figures import CONFIDENCE
 from cuelearn.mms import MMS, CandidateSet, Matching, best_labelings, most_violating
 
 CLASSIFIERS = ("MMS", "MC-SVM", "constant", "random", "adversary", "memoriser")
@@ -87,9 +87,14 @@ def bags_of(task, n_train, n_fresh, seed, **options):
     """
     X_train, y_train, X_fresh, y_fresh = instances(task, n_train, n_fresh, seed)
     # pairs have a stream of their own: one seed, one set of pairs
-    train, fresh = (make_ambiguous(X, y, random_state=seed, **options) for X, y in ((X_train, y_train), (X_fresh, y_fresh)))
+    train, fresh = (
+        make_ambiguous(X, y, random_state=seed, **options)
+        for X, y in ((X_train, y_train), (X_fresh, y_fresh))
+    )
     if not np.array_equal(train.candidates.classes[0], fresh.candidates.classes[0]):
-        raise ValueError(f"n_train and n_fresh must be large enough to hold all classes, got {n_train} and {n_fresh}")
+        raise ValueError(
+            f"n_train and n_fresh must be large enough to hold all classes, got {n_train} and {n_fresh}"
+        )
     return train, fresh
 
 
@@ -102,7 +107,9 @@ def _predictions(name, train, fresh, shares, seed, mms):
         return [np.full(part.y.size, values[np.argmax(sizes)]) for part in parts]
     if name == "random":
         return [rng.choice(classes, size=part.y.size) for part in parts]
-    if name == "adversary":  # always the wrong label that is hardest to tell apart: where the bound is attained
+    if (
+        name == "adversary"
+    ):  # always the wrong label that is hardest to tell apart: where the bound is attained
         hardest = np.where(np.eye(classes.size, dtype=bool), -1.0, shares).argmax(axis=1)
         return [classes[hardest[part.labels()]] for part in parts]
     if name == "MMS":
@@ -111,7 +118,9 @@ def _predictions(name, train, fresh, shares, seed, mms):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # any classifier will do
             model = LinearSVC(multi_class="crammer_singer", random_state=seed).fit(train.X, train.y)
-    elif name == "memoriser":  # a nearest neighbour among instances that were given one of their candidates at random
+    elif (
+        name == "memoriser"
+    ):  # a nearest neighbour among instances that were given one of their candidates at random
         model = KNeighborsClassifier(1).fit(train.X, train.candidates.named(train.candidates.draw(rng)))
     else:
         raise ValueError(f"classifiers must be among {', '.join(CLASSIFIERS)}, got {name!r}")
@@ -125,7 +134,9 @@ def _labels_of(predicted, data):
     """Predicted classes as labels."""
     predicted, classes = np.asarray(predicted), data.candidates.classes[0]
     if predicted.shape != data.y.shape or not np.isin(predicted, classes).all():
-        raise ValueError(f"predicted must hold a class for each of the {data.y.size} rows of data, got shape {predicted.shape}")
+        raise ValueError(
+            f"predicted must hold a class for each of the {data.y.size} rows of data, got shape {predicted.shape}"
+        )
     return np.searchsorted(classes, predicted)
 
 
@@ -149,7 +160,9 @@ def losses_of(predicted, data):
     wrong, outside = answer != data.labels(), ~sets.mask()[np.arange(answer.size), answer]
     joint = [sets.loss(i, answer[starts[i] : starts[i + 1]]) for i in range(sets.n_bags)]
     sums = (np.add.reduceat(values.astype(np.int64), starts[:-1]) for values in (wrong, outside))
-    return pd.DataFrame(dict(zip(("size", "true", "slots", "joint"), (sets.bag_sizes, *sums, joint), strict=True)))
+    return pd.DataFrame(
+        dict(zip(("size", "true", "slots", "joint"), (sets.bag_sizes, *sums, joint), strict=True))
+    )
 
 
 def shares_of(y, seed, n_instances=20_000, **options):
@@ -208,11 +221,14 @@ def bound_of(predicted, data, *, shares=None, n_bootstrap=500, seed=0):
     wrong, outside = answer != labels, ~sets.mask()[np.arange(labels.size), answer]
     starts = sets.bag_starts[:-1]
     parts = {
-        "true": losses["true"], "slots": losses["slots"], "joint": losses["joint"],
+        "true": losses["true"],
+        "slots": losses["slots"],
+        "joint": losses["joint"],
         "expected_slots": np.add.reduceat(wrong * (1.0 - shares[labels, answer]), starts),
-        "bound": _over(losses["joint"], 1.0 - eta), "slots_bound": _over(losses["slots"], 1.0 - eta),
+        "bound": _over(losses["joint"], 1.0 - eta),
+        "slots_bound": _over(losses["slots"], 1.0 - eta),
         "label_bound": np.add.reduceat(_over(outside, 1.0 - degrees[labels]), starts),
-    }  # fmt: skip
+    }
     out = {name: float(values.mean()) for name, values in parts.items()}
     out.update(eta=float(eta), eta_least=float(degrees.min()))
     rng, N = np.random.default_rng([seed, 23]), sets.n_bags
@@ -223,9 +239,13 @@ def bound_of(predicted, data, *, shares=None, n_bootstrap=500, seed=0):
         bound = np.asarray(parts[f"{name}bound"], dtype=float)
         out[f"{name}ratio"] = _over(out["true"], out[f"{name}bound"])
         # no interpolation, which infinite ratios would not survive
-        ends = np.quantile(_over(true, drawn @ bound if np.isfinite(bound).all() else np.inf), tails, method="inverted_cdf")
+        ends = np.quantile(
+            _over(true, drawn @ bound if np.isfinite(bound).all() else np.inf), tails, method="inverted_cdf"
+        )
         out[f"{name}ratio_low"], out[f"{name}ratio_high"] = (float(end) for end in ends)
-    out["out_of_order"] = int(((losses["slots"] > losses["joint"]) | (losses["joint"] > losses["true"])).sum())
+    out["out_of_order"] = int(
+        ((losses["slots"] > losses["joint"]) | (losses["joint"] > losses["true"])).sum()
+    )
     return {**out, "n_bags": N}
 
 
@@ -237,8 +257,20 @@ def _over(top, bottom):
     return out if out.ndim else float(out)
 
 
-def proposition_5_2(task, n_train, n_fresh, seed, p_correlated=0.25, p_ambiguous=0.25, n_candidates=10, bag_size=5, n_pairs=None,
-                    classifiers=CLASSIFIERS, n_bootstrap=500, mms=None):  # fmt: skip
+def proposition_5_2(
+    task,
+    n_train,
+    n_fresh,
+    seed,
+    p_correlated=0.25,
+    p_ambiguous=0.25,
+    n_candidates=10,
+    bag_size=5,
+    n_pairs=None,
+    classifiers=CLASSIFIERS,
+    n_bootstrap=500,
+    mms=None,
+):
     """Proposition 5.2 for classifiers good and bad, on the bags that they were trained on and on fresh ones.
 
     Parameters
@@ -259,7 +291,13 @@ def proposition_5_2(task, n_train, n_fresh, seed, p_correlated=0.25, p_ambiguous
     DataFrame
         A row per classifier and part ("training", "fresh"), with the columns of `bound_of`. The proposition speaks of the fresh bags.
     """
-    options = dict(p_correlated=p_correlated, p_ambiguous=p_ambiguous, n_candidates=n_candidates, bag_size=bag_size, n_pairs=n_pairs)
+    options = {
+        "p_correlated": p_correlated,
+        "p_ambiguous": p_ambiguous,
+        "n_candidates": n_candidates,
+        "bag_size": bag_size,
+        "n_pairs": n_pairs,
+    }
     train, fresh = bags_of(task, n_train, n_fresh, seed, **options)
     shares, rows = shares_of(fresh.y, seed, **options), []
     for name in classifiers:
@@ -298,18 +336,38 @@ def surrogates(scores, candidates):
     for i in range(candidates.n_bags):
         part = slice(candidates.bag_starts[i], candidates.bag_starts[i + 1])
         values = {"exact": -np.inf, "heap": -np.inf}
-        if candidates.n_candidates[i] < candidates.n_labels[0] ** int(candidates.bag_sizes[i]):  # else no labeling is left to violate
-            values = {method: most_violating(scores[part], candidates, i, method=method)[1] for method in values}
+        if candidates.n_candidates[i] < candidates.n_labels[0] ** int(
+            candidates.bag_sizes[i]
+        ):  # else no labeling is left to violate
+            values = {
+                method: most_violating(scores[part], candidates, i, method=method)[1] for method in values
+            }
         best = own[part].sum()
-        table.append({
-            "joint": candidates.loss(i, answer[part]), "slots": int(outside[part].sum()),
-            **{method: max(0.0, value - best) for method, value in values.items()}, "size_of": float(np.abs(scores[part]).max()),
-        })  # fmt: skip
+        table.append(
+            {
+                "joint": candidates.loss(i, answer[part]),
+                "slots": int(outside[part].sum()),
+                **{method: max(0.0, value - best) for method, value in values.items()},
+                "size_of": float(np.abs(scores[part]).max()),
+            }
+        )
     return pd.DataFrame(table)
 
 
-def proposition_5_3(task, n_train, seed, p_correlated=0.25, p_ambiguous=0.25, n_candidates=10, bag_size=5, n_pairs=None, weights=WEIGHTS,
-                    scales=(0.1, 1.0, 10.0), n_bags=1000, mms=None):  # fmt: skip
+def proposition_5_3(
+    task,
+    n_train,
+    seed,
+    p_correlated=0.25,
+    p_ambiguous=0.25,
+    n_candidates=10,
+    bag_size=5,
+    n_pairs=None,
+    weights=WEIGHTS,
+    scales=(0.1, 1.0, 10.0),
+    n_bags=1000,
+    mms=None,
+):
     """Proposition 5.3 on a training set, for several hyperplanes.
 
     Parameters
@@ -335,11 +393,22 @@ def proposition_5_3(task, n_train, seed, p_correlated=0.25, p_ambiguous=0.25, n_
         losses; least_exact, least_heap, least_slots, the least differences; joint, slots, exact, heap, the mean losses; shorter,
         the number of bags where Algorithm 10's loss is the smaller of the two.
     """
-    options = dict(p_correlated=p_correlated, p_ambiguous=p_ambiguous, n_candidates=n_candidates, bag_size=bag_size, n_pairs=n_pairs)
+    options = {
+        "p_correlated": p_correlated,
+        "p_ambiguous": p_ambiguous,
+        "n_candidates": n_candidates,
+        "bag_size": bag_size,
+        "n_pairs": n_pairs,
+    }
     X, y, _, _ = instances(task, n_train, 1, seed)
     data = make_ambiguous(X, y, random_state=seed, **options)
     part = np.arange(min(check_count("n_bags", n_bags), data.candidates.n_bags))
-    X, sets, d, K = np.asarray(data.X)[data.candidates.rows(part)], data.candidates.take(part), data.X.shape[1], data.candidates.n_labels[0]
+    X, sets, d, K = (
+        np.asarray(data.X)[data.candidates.rows(part)],
+        data.candidates.take(part),
+        data.X.shape[1],
+        data.candidates.n_labels[0],
+    )
     rows, rng = [], np.random.default_rng([seed, 24])
     for kind in weights:
         if kind == "trained":
@@ -354,13 +423,17 @@ def proposition_5_3(task, n_train, seed, p_correlated=0.25, p_ambiguous=0.25, n_
             near = NEAR * (1.0 + found["size_of"])
             sides = {"exact": ("exact", "joint"), "heap": ("heap", "joint"), "slots": ("heap", "slots")}
             gaps = {name: found[upper] - found[lower] for name, (upper, lower) in sides.items()}
-            rows.append({
-                "weights": kind, "scale": scale, "n_bags": len(found),
-                **{f"below_{name}": int((gap < -near).sum()) for name, gap in gaps.items()},
-                **{f"least_{name}": float(gap.min()) for name, gap in gaps.items()},
-                **found[["joint", "slots", "exact", "heap"]].mean().to_dict(),
-                "shorter": int((found["heap"] < found["exact"] - near).sum()),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "weights": kind,
+                    "scale": scale,
+                    "n_bags": len(found),
+                    **{f"below_{name}": int((gap < -near).sum()) for name, gap in gaps.items()},
+                    **{f"least_{name}": float(gap.min()) for name, gap in gaps.items()},
+                    **found[["joint", "slots", "exact", "heap"]].mean().to_dict(),
+                    "shorter": int((found["heap"] < found["exact"] - near).sum()),
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -384,7 +457,12 @@ def random_bag(rng, kind, n_instances, n_labels, n_candidates):
     """
     if kind == "names":
         words = np.arange(1, n_labels)[:, None]
-        every = CandidateSet([Matching(words, np.ones((n_instances, n_labels), dtype=bool))], n_labels=n_labels, null=0, max_listed=10**6)
+        every = CandidateSet(
+            [Matching(words, np.ones((n_instances, n_labels), dtype=bool))],
+            n_labels=n_labels,
+            null=0,
+            max_listed=10**6,
+        )
         vectors = every.bag(0)[:, :, 0]
     elif kind == "vectors":
         most = n_labels**n_instances
@@ -397,7 +475,17 @@ def random_bag(rng, kind, n_instances, n_labels, n_candidates):
     return rng.permutation(vectors)[:n_candidates]
 
 
-def search_shares(n_bags=1000, kind="vectors", n_instances=3, n_labels=6, n_candidates=10, n_known=None, spread=1.0, lead=0.0, seed=0):
+def search_shares(
+    n_bags=1000,
+    kind="vectors",
+    n_instances=3,
+    n_labels=6,
+    n_candidates=10,
+    n_known=None,
+    spread=1.0,
+    lead=0.0,
+    seed=0,
+):
     r"""How often, and by how much, Algorithm 10 misses the most violating labeling.
 
     Parameters
@@ -452,14 +540,21 @@ def search_shares(n_bags=1000, kind="vectors", n_instances=3, n_labels=6, n_cand
         best = scores[np.arange(n_instances), best_labelings(scores, sets)[:, 0]].sum()
         losses.append((max(0.0, exact - best), max(0.0, heap - best)))
     if not shortfalls:
-        raise ValueError("n_candidates must leave a labeling that is no candidate, got all of them in every bag")
+        raise ValueError(
+            "n_candidates must leave a labeling that is no candidate, got all of them in every bag"
+        )
     shortfalls, (exact, heap) = np.array(shortfalls), np.sum(losses, axis=0)
     missed = shortfalls > 0.0
     return {
-        "n_bags": shortfalls.size, "same": float(1.0 - missed.mean()), "largest": float(shortfalls.max()), "mean": float(shortfalls.mean()),
+        "n_bags": shortfalls.size,
+        "same": float(1.0 - missed.mean()),
+        "largest": float(shortfalls.max()),
+        "mean": float(shortfalls.mean()),
         "mean_missed": float(shortfalls[missed].mean()) if missed.any() else 0.0,
-        "lost": float(1.0 - heap / exact) if exact > 0.0 else 0.0, "beyond": int(beyond), "above": int(above),
-    }  # fmt: skip
+        "lost": float(1.0 - heap / exact) if exact > 0.0 else 0.0,
+        "beyond": int(beyond),
+        "above": int(above),
+    }
 
 
 # ------------------------------------------------------------------ numbers of candidates
@@ -488,9 +583,16 @@ def counts(most=6):
     for f in range(1, most + 1):
         for w in range(1, most + 1):
             terms = [math.comb(f, j) * math.comb(w, j) for j in range(min(f, w) + 1)]
-            sets = CandidateSet([Matching(np.arange(1, w + 1)[:, None], np.ones((f, w + 1), dtype=bool))], null=0)
-            rows.append({
-                "faces": f, "names": w, "printed": sum(terms), "corrected": sum(t * math.factorial(j) for j, t in enumerate(terms) if j),
-                "listed": sum(1 for _ in sets.iterate(0)),
-            })  # fmt: skip
+            sets = CandidateSet(
+                [Matching(np.arange(1, w + 1)[:, None], np.ones((f, w + 1), dtype=bool))], null=0
+            )
+            rows.append(
+                {
+                    "faces": f,
+                    "names": w,
+                    "printed": sum(terms),
+                    "corrected": sum(t * math.factorial(j) for j, t in enumerate(terms) if j),
+                    "listed": sum(1 for _ in sets.iterate(0)),
+                }
+            )
     return pd.DataFrame(rows)

@@ -6,17 +6,62 @@ functions (`compare`: the tables; `every_kernel`, `selections`, `probabilities`:
 """
 
 from cuelearn.experiments.oks.compare import (
-    METHODS, RANDOM, as_printed, compare, compare_all, every_kernel, probabilities, selections, warm_up,
-)  # fmt: skip
+    METHODS,
+    RANDOM,
+    as_printed,
+    compare,
+    compare_all,
+    every_kernel,
+    probabilities,
+    selections,
+    warm_up,
+)
 from cuelearn.experiments.oks.papers import printed
-from cuelearn.experiments.oks.settings import BETA_RANGE, C_RANGE, IMAGE_TASKS, ORIGINAL_TASKS, TABLE_TASKS, settings
+from cuelearn.experiments.oks.settings import (
+    BETA_RANGE,
+    C_RANGE,
+    IMAGE_TASKS,
+    ORIGINAL_TASKS,
+    TABLE_TASKS,
+    settings,
+)
 from cuelearn.experiments.oks.tasks import Pair, describe_pair, load_set, pair_of
 from cuelearn.experiments.oks.theorems import (
-    KINDS, STREAMS, expectations, mistakes_against_bound, quantiles, regret_against_bound, selection_quality,
-)  # fmt: skip
+    KINDS,
+    STREAMS,
+    expectations,
+    mistakes_against_bound,
+    quantiles,
+    regret_against_bound,
+    selection_quality,
+)
 
 __all__ = [
-    "BETA_RANGE", "C_RANGE", "IMAGE_TASKS", "KINDS", "METHODS", "ORIGINAL_TASKS", "Pair", "RANDOM", "STREAMS", "TABLE_TASKS", "as_printed",
-    "compare", "compare_all", "describe_pair", "every_kernel", "expectations", "load_set", "mistakes_against_bound", "pair_of",
-    "printed", "probabilities", "quantiles", "regret_against_bound", "selection_quality", "selections", "settings", "warm_up",
-]  # fmt: skip
+    "BETA_RANGE",
+    "C_RANGE",
+    "IMAGE_TASKS",
+    "KINDS",
+    "METHODS",
+    "ORIGINAL_TASKS",
+    "Pair",
+    "RANDOM",
+    "STREAMS",
+    "TABLE_TASKS",
+    "as_printed",
+    "compare",
+    "compare_all",
+    "describe_pair",
+    "every_kernel",
+    "expectations",
+    "load_set",
+    "mistakes_against_bound",
+    "pair_of",
+    "printed",
+    "probabilities",
+    "quantiles",
+    "regret_against_bound",
+    "selection_quality",
+    "selections",
+    "settings",
+    "warm_up",
+]

@@ -75,7 +75,9 @@ class _Split:
     def on_features(self, make, values):
         """The value with which an estimator on the features does best on the held-back samples."""
         X, y = self.pair.X_train, self.pair.y_train
-        return best_value(values, lambda v: judged(make(v).fit(X[self.train], y[self.train]), X[self.test], y[self.test]))
+        return best_value(
+            values, lambda v: judged(make(v).fit(X[self.train], y[self.train]), X[self.test], y[self.test])
+        )
 
     def on_bank(self, bank, make, values):
         """The same for an estimator on kernel matrices, which are computed once."""
@@ -88,7 +90,9 @@ class _Split:
 def _mutron(split, grids):
     make = functools.partial(MuTron, validation=VALIDATION, random_state=split.seed, verbose=False)
     model = make(split.pair.kernels).fit(split.pair.X_train, split.pair.y_train)
-    return Outcome(model, model.best_index_, {}, lambda bank: make("precomputed").fit(bank, split.pair.y_train))
+    return Outcome(
+        model, model.best_index_, {}, lambda bank: make("precomputed").fit(bank, split.pair.y_train)
+    )
 
 
 def _om1(split, grids):
@@ -97,7 +101,9 @@ def _om1(split, grids):
 
     beta = split.on_bank(split.bank(), make, grids["beta"])
     model = make(beta, split.pair.kernels).fit(split.pair.X_train, split.pair.y_train)
-    return Outcome(model, model.best_index_, {"beta": beta}, lambda bank: make(beta).fit(bank, split.pair.y_train))
+    return Outcome(
+        model, model.best_index_, {"beta": beta}, lambda bank: make(beta).fit(bank, split.pair.y_train)
+    )
 
 
 def _om2(split, grids):
@@ -106,7 +112,12 @@ def _om2(split, grids):
 
     bank = split.bank()
     p = split.on_bank(bank, make, grids["p"])
-    return Outcome(make(p).fit(bank, split.pair.y_train), None, {"p": p}, lambda bank: make(p).fit(bank, split.pair.y_train))
+    return Outcome(
+        make(p).fit(bank, split.pair.y_train),
+        None,
+        {"p": p},
+        lambda bank: make(p).fit(bank, split.pair.y_train),
+    )
 
 
 def _simple(split, grids):
@@ -139,11 +150,15 @@ def _selected(selector, tuned):
             return selector(kernels, **options, **({tuned: value} if tuned else {}))
 
         value = split.on_features(make, grids[tuned]) if tuned else None
-        model = SelectedSVM(make(value), C=grids["C"], validation=VALIDATION, random_state=split.seed).fit(X, y)
+        model = SelectedSVM(make(value), C=grids["C"], validation=VALIDATION, random_state=split.seed).fit(
+            X, y
+        )
         chosen = {"C": model.C_, **({tuned: value} if tuned else {})}
 
         def again(bank):
-            return SelectedSVM(make(value, "precomputed"), C=model.C_, validation=VALIDATION, random_state=split.seed).fit(bank, y)
+            return SelectedSVM(
+                make(value, "precomputed"), C=model.C_, validation=VALIDATION, random_state=split.seed
+            ).fit(bank, y)
 
         return Outcome(model, model.best_index_, chosen, again)
 
@@ -214,7 +229,9 @@ def compare(name, methods, seed, grids, described, oks=None):
     bank = split.bank()
     for method in methods:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # SimpleMKL at the range's ends; its gap is not what is compared
+            warnings.simplefilter(
+                "ignore", ConvergenceWarning
+            )  # SimpleMKL at the range's ends; its gap is not what is compared
             begun = time.perf_counter()
             outcome = METHODS[method](split, grids)
             seconds = time.perf_counter() - begun
@@ -223,12 +240,20 @@ def compare(name, methods, seed, grids, described, oks=None):
             core = time.perf_counter() - begun
         accuracy = outcome.model.score(_features(outcome.model, bank, pair.X_test), pair.y_test)
         index = outcome.index
-        rows.append({
-            "method": method, "n_train": pair.y_train.size, "n_test": pair.y_test.size, "seconds": seconds,
-            "core_seconds": core, "accuracy": float(accuracy),
-            "kernel": 0 if index is None else index + 1, "kernel_name": "" if index is None else pair.kernels[index][0],
-            "chosen": ", ".join(f"{k}={v:g}" for k, v in outcome.chosen.items()), "beta": outcome.chosen.get("beta", np.nan),
-        })  # fmt: skip
+        rows.append(
+            {
+                "method": method,
+                "n_train": pair.y_train.size,
+                "n_test": pair.y_test.size,
+                "seconds": seconds,
+                "core_seconds": core,
+                "accuracy": float(accuracy),
+                "kernel": 0 if index is None else index + 1,
+                "kernel_name": "" if index is None else pair.kernels[index][0],
+                "chosen": ", ".join(f"{k}={v:g}" for k, v in outcome.chosen.items()),
+                "beta": outcome.chosen.get("beta", np.nan),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -249,9 +274,18 @@ def every_kernel(name, seed, grids, described):
         kernel = single_kernel(bank, j)
         C = values[best_place(*scores_of_C(kernel, signs, values, split.train, split.test))]
         svm = fit_svc(kernel, signs, C)
-        cross = np.concatenate([block for _, block in bank.select([j]).cross(pair.X_test).blocks()], axis=1)[0]
+        cross = np.concatenate([block for _, block in bank.select([j]).cross(pair.X_test).blocks()], axis=1)[
+            0
+        ]
         decided = cross[:, svm.support].astype(np.float64) @ svm.coef + svm.intercept > 0.0
-        rows.append({"kernel": j + 1, "kernel_name": kernel_name, "C": float(C), "accuracy": float(np.mean(decided == truth))})
+        rows.append(
+            {
+                "kernel": j + 1,
+                "kernel_name": kernel_name,
+                "C": float(C),
+                "accuracy": float(np.mean(decided == truth)),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -277,13 +311,23 @@ def selections(name, method, n_epochs, seeds, betas, described, oks=None):
     """
     pair, rows = pair_of(name, described[name]), []
     for seed, beta in zip(seeds, itertools.cycle(betas), strict=False):
-        options = dict(n_epochs=n_epochs, random_state=seed, verbose=False)
-        model = OKS(pair.kernels, **(oks or {}), **options) if method == "OKS" else SOM(pair.kernels, beta=beta, **options)
+        options = {"n_epochs": n_epochs, "random_state": seed, "verbose": False}
+        model = (
+            OKS(pair.kernels, **(oks or {}), **options)
+            if method == "OKS"
+            else SOM(pair.kernels, beta=beta, **options)
+        )
         model.fit(pair.X_train, pair.y_train)
-        rows.append({
-            "seed": seed, "kernel": model.best_index_ + 1, "probability": float(model.kernel_probabilities_.max()),
-            "evaluations": model.n_evaluations_, "updates": model.n_updates_, "mistakes": float(model.online_errors_.mean()),
-        })  # fmt: skip
+        rows.append(
+            {
+                "seed": seed,
+                "kernel": model.best_index_ + 1,
+                "probability": float(model.kernel_probabilities_.max()),
+                "evaluations": model.n_evaluations_,
+                "updates": model.n_updates_,
+                "mistakes": float(model.online_errors_.mean()),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -296,11 +340,15 @@ def probabilities(name, seed, delta, eta, n_epochs, described):
         Columns step, kernel (from 1), probability.
     """
     pair = pair_of(name, described[name])
-    model = OKS(pair.kernels, delta=delta, eta=eta, n_epochs=n_epochs, random_state=seed, verbose=False).fit(pair.X_train, pair.y_train)
+    model = OKS(pair.kernels, delta=delta, eta=eta, n_epochs=n_epochs, random_state=seed, verbose=False).fit(
+        pair.X_train, pair.y_train
+    )
     steps = model.history_["step"].to_numpy()
     m = len(pair.kernels)
     kernels = np.tile(np.arange(1, m + 1), steps.size)
-    return pd.DataFrame({"step": np.repeat(steps, m), "kernel": kernels, "probability": model.probability_history_.ravel()})
+    return pd.DataFrame(
+        {"step": np.repeat(steps, m), "kernel": kernels, "probability": model.probability_history_.ravel()}
+    )
 
 
 def compare_all(sweep, names, described, grids, seeds, data, repeated=RANDOM, oks=None):
@@ -329,11 +377,21 @@ def compare_all(sweep, names, described, grids, seeds, data, repeated=RANDOM, ok
         Columns name, seed and those of `compare`.
     """
     points = [
-        dict(name=name, methods=list(METHODS if seed == seeds[0] else repeated), seed=seed, grids=grids, oks=oks)
-        for name in names for seed in seeds
+        {
+            "name": name,
+            "methods": list(METHODS if seed == seeds[0] else repeated),
+            "seed": seed,
+            "grids": grids,
+            "oks": oks,
+        }
+        for name in names
+        for seed in seeds
     ]
     frames = sweep.run(compare, points, common={"described": described}, data=data)
-    return pd.concat([f.assign(name=p["name"], seed=p["seed"]) for p, f in zip(points, frames, strict=True)], ignore_index=True)
+    return pd.concat(
+        [f.assign(name=p["name"], seed=p["seed"]) for p, f in zip(points, frames, strict=True)],
+        ignore_index=True,
+    )
 
 
 def as_printed(table):
@@ -347,11 +405,16 @@ def as_printed(table):
     """
     grouped = table.groupby(["name", "method"], sort=False)
     out = grouped.agg(
-        n_train=("n_train", "first"), n_test=("n_test", "first"), seconds=("seconds", "mean"),
-        core_seconds=("core_seconds", "mean"), accuracy=("accuracy", "mean"), sd=("accuracy", "std"),
-        kernels=("kernel", lambda k: ",".join(str(v) for v in sorted(k) if v)), chosen=("chosen", "first"),
+        n_train=("n_train", "first"),
+        n_test=("n_test", "first"),
+        seconds=("seconds", "mean"),
+        core_seconds=("core_seconds", "mean"),
+        accuracy=("accuracy", "mean"),
+        sd=("accuracy", "std"),
+        kernels=("kernel", lambda k: ",".join(str(v) for v in sorted(k) if v)),
+        chosen=("chosen", "first"),
         names=("kernel_name", lambda k: "; ".join(dict.fromkeys(v for v in k if v))),
-    ).reset_index()  # fmt: skip
+    ).reset_index()
     base = out[out["method"] == "OKS"].set_index("name")["seconds"]
     out.insert(5, "times OKS", out["seconds"] / out["name"].map(base))
     return out

@@ -29,30 +29,56 @@ def settings(profile):
         the claim is judged on; `mistakes`,
         `regret`, `quality`: streams of the theorems.
     """
-    few = dict(C=(2.0**-10, 2.0**-5, 1.0, 2.0**5, 2.0**10), beta=(0.1, 0.3, 0.5, 0.7, 0.9), p=(1.05, 1.25, 2.0))
+    few = {
+        "C": (2.0**-10, 2.0**-5, 1.0, 2.0**5, 2.0**10),
+        "beta": (0.1, 0.3, 0.5, 0.7, 0.9),
+        "p": (1.05, 1.25, 2.0),
+    }
     sizes = {
-        "smoke": dict(
-            images=dict(n_train=80, n_test=200), tables=dict(n_train=80, n_test=200),
-            grids=dict(C=(1.0, 2.0**5), beta=(0.3, 0.7), p=(1.25,)),
-            selectors=2, repeated=("SOM", "OKS"), selections=dict(judged=6, seeds=4, n_epochs=(1, 2)),
-            mistakes=dict(n_samples=(40, 80, 160), seeds=1, draws=8),
-            regret=dict(n_samples=(40, 80), seeds=1, draws=8),
-            quality=dict(n_visits=(50, 100, 200), n_samples=200, n_held=500, seeds=1, draws=20),
-        ),
-        "quick": dict(
-            images=dict(n_train=400, n_test=700), tables=dict(n_train=300, n_test=600), grids=few,
-            selectors=5, repeated=("SOM", "OKS"), selections=dict(judged=60, seeds=20, n_epochs=(1, 2, 5)),
-            mistakes=dict(n_samples=(75, 150, 300, 600, 1200), seeds=1, draws=30),
-            regret=dict(n_samples=(75, 300, 900), seeds=1, draws=20),
-            quality=dict(n_visits=(100, 200, 400, 800, 1600), n_samples=1600, n_held=3000, seeds=1, draws=100),
-        ),
-        "full": dict(
-            images=dict(n_train=2000, n_test=1900), tables=dict(n_train=1000, n_test=600), grids=dict(C=C_RANGE, beta=BETA_RANGE, p=P_GRID),
-            selectors=5, repeated=("MuTron", "AlignmentSVM", "MuSVM", "SOM", "OKS"),
-            selections=dict(judged=200, seeds=50, n_epochs=(1, 2, 5, 10, 20)),
-            mistakes=dict(n_samples=(100, 200, 400, 800, 1600, 3200), seeds=3, draws=100),
-            regret=dict(n_samples=(100, 400, 1600), seeds=3, draws=100),
-            quality=dict(n_visits=(100, 200, 400, 800, 1600, 3200), n_samples=3200, n_held=4000, seeds=5, draws=300),
-        ),
-    }  # fmt: skip
+        "smoke": {
+            "images": {"n_train": 80, "n_test": 200},
+            "tables": {"n_train": 80, "n_test": 200},
+            "grids": {"C": (1.0, 2.0**5), "beta": (0.3, 0.7), "p": (1.25,)},
+            "selectors": 2,
+            "repeated": ("SOM", "OKS"),
+            "selections": {"judged": 6, "seeds": 4, "n_epochs": (1, 2)},
+            "mistakes": {"n_samples": (40, 80, 160), "seeds": 1, "draws": 8},
+            "regret": {"n_samples": (40, 80), "seeds": 1, "draws": 8},
+            "quality": {"n_visits": (50, 100, 200), "n_samples": 200, "n_held": 500, "seeds": 1, "draws": 20},
+        },
+        "quick": {
+            "images": {"n_train": 400, "n_test": 700},
+            "tables": {"n_train": 300, "n_test": 600},
+            "grids": few,
+            "selectors": 5,
+            "repeated": ("SOM", "OKS"),
+            "selections": {"judged": 60, "seeds": 20, "n_epochs": (1, 2, 5)},
+            "mistakes": {"n_samples": (75, 150, 300, 600, 1200), "seeds": 1, "draws": 30},
+            "regret": {"n_samples": (75, 300, 900), "seeds": 1, "draws": 20},
+            "quality": {
+                "n_visits": (100, 200, 400, 800, 1600),
+                "n_samples": 1600,
+                "n_held": 3000,
+                "seeds": 1,
+                "draws": 100,
+            },
+        },
+        "full": {
+            "images": {"n_train": 2000, "n_test": 1900},
+            "tables": {"n_train": 1000, "n_test": 600},
+            "grids": {"C": C_RANGE, "beta": BETA_RANGE, "p": P_GRID},
+            "selectors": 5,
+            "repeated": ("MuTron", "AlignmentSVM", "MuSVM", "SOM", "OKS"),
+            "selections": {"judged": 200, "seeds": 50, "n_epochs": (1, 2, 5, 10, 20)},
+            "mistakes": {"n_samples": (100, 200, 400, 800, 1600, 3200), "seeds": 3, "draws": 100},
+            "regret": {"n_samples": (100, 400, 1600), "seeds": 3, "draws": 100},
+            "quality": {
+                "n_visits": (100, 200, 400, 800, 1600, 3200),
+                "n_samples": 3200,
+                "n_held": 4000,
+                "seeds": 5,
+                "draws": 300,
+            },
+        },
+    }
     return sizes[profile]

@@ -5,7 +5,14 @@ from typing import NamedTuple
 import numpy as np
 
 from cuelearn import datasets
-from cuelearn.datasets.kinds import IMAGE_KINDS, ImageKinds, kind_kernels, letter_groups, satimage_groups, stack_kinds
+from cuelearn.datasets.kinds import (
+    IMAGE_KINDS,
+    ImageKinds,
+    kind_kernels,
+    letter_groups,
+    satimage_groups,
+    stack_kinds,
+)
 from cuelearn.oks.sources import with_widths
 
 
@@ -33,15 +40,22 @@ def load_set(name):
     kind = name.split()[0]
     if kind == "corel5k":
         return datasets.load_original(kind)
-    return {"mnist": datasets.load_mnist, "letter": datasets.load_letter, "satimage": datasets.load_satimage}[kind]()
+    return {"mnist": datasets.load_mnist, "letter": datasets.load_letter, "satimage": datasets.load_satimage}[
+        kind
+    ]()
 
 
 def _rows_of(name, data):
     """Training and test rows of the two classes of a task, and their labels (0 and 1, by row of the data)."""
     kind, _, rest = name.partition(" ")
     suffix = " soil" if kind == "satimage" else ""
-    one, two = (list(map(str, data.target_names)).index(f"{part}{suffix}") for part in rest.removesuffix(suffix).split("/"))
-    if kind == "corel5k":  # images with one of the keywords and not the other; no published split: a tenth tests, as in the paper
+    one, two = (
+        list(map(str, data.target_names)).index(f"{part}{suffix}")
+        for part in rest.removesuffix(suffix).split("/")
+    )
+    if (
+        kind == "corel5k"
+    ):  # images with one of the keywords and not the other; no published split: a tenth tests, as in the paper
         labels = data.y[:, two].astype(np.int64)
         rows = np.random.default_rng([5, 0]).permutation(np.flatnonzero(data.y[:, one] != data.y[:, two]))
         return rows[rows.size // 10 :], rows[: rows.size // 10], labels
@@ -79,7 +93,12 @@ def describe_pair(name, n_train, n_test, seed):
     images = images.reshape(-1, 28, 28)
     kinds = ImageKinds(random_state=seed).fit(images[: train.size]).transform(images)
     X, groups = stack_kinds(kinds)
-    return {**out, "X_train": X[: train.size], "X_test": X[train.size :], "ends": np.array([s.stop for s in groups.values()])}
+    return {
+        **out,
+        "X_train": X[: train.size],
+        "X_test": X[train.size :],
+        "ends": np.array([s.stop for s in groups.values()]),
+    }
 
 
 def pair_of(name, described):
@@ -97,9 +116,21 @@ def pair_of(name, described):
     """
     if "ends" in described:
         ends = np.concatenate([[0], described["ends"]])
-        groups = {kind: slice(int(a), int(b)) for kind, a, b in zip(IMAGE_KINDS, ends[:-1], ends[1:], strict=True)}
+        groups = {
+            kind: slice(int(a), int(b)) for kind, a, b in zip(IMAGE_KINDS, ends[:-1], ends[1:], strict=True)
+        }
     else:
-        groups = {"letter": letter_groups, "satimage": satimage_groups, "corel5k": lambda: {"terms": slice(0, 499)}}[name.split()[0]]()
+        groups = {
+            "letter": letter_groups,
+            "satimage": satimage_groups,
+            "corel5k": lambda: {"terms": slice(0, 499)},
+        }[name.split()[0]]()
     X = np.asarray(described["X_train"], dtype=np.float64)
     kernels = with_widths(kind_kernels(groups), X)  # the same numbers for every method
-    return Pair(X, described["y_train"], np.asarray(described["X_test"], dtype=np.float64), described["y_test"], kernels)
+    return Pair(
+        X,
+        described["y_train"],
+        np.asarray(described["X_test"], dtype=np.float64),
+        described["y_test"],
+        kernels,
+    )

@@ -18,9 +18,9 @@ from scipy.special import entr, expit
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn import datasets
-from cuelearn.datasets import Provenance
 from cuelearn.book.figures import interval
-from cuelearn.kernels import KernelBank, Linear, RBF
+from cuelearn.datasets import Provenance
+from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl.problem import MKLProblem
 from cuelearn.mkl.reference import solve_reference
 from cuelearn.oks import solve_selection
@@ -34,7 +34,12 @@ C_GRID = (0.01, 0.1, 1.0, 10.0)
 MEMORY = 4e9
 #: Where the simulated streams come from.
 STREAMS = Provenance(
-    "random streams", "generated", "of this project", None, "this project", "cuelearn.experiments.oks.theorems.stream_of"
+    "random streams",
+    "generated",
+    "of this project",
+    None,
+    "this project",
+    "cuelearn.experiments.oks.theorems.stream_of",
 )
 
 
@@ -91,7 +96,11 @@ def stream_of(kind, n_samples, seed, n_held=0, n_kernels=8):
             raise ValueError(f"n_samples and n_held must be at most {data.y.size} together, got {n}")
         rows = np.random.default_rng([seed, 11]).permutation(data.y.size)[:n]
         X, labels = data.X[rows], data.y[rows] % 2
-        triples = [(f"{cue} {k}", kernel, s) for cue, s in data.cues.items() for k, kernel in (("linear", Linear()), ("rbf", RBF()))]
+        triples = [
+            (f"{cue} {k}", kernel, s)
+            for cue, s in data.cues.items()
+            for k, kernel in (("linear", Linear()), ("rbf", RBF()))
+        ]
     elif kind in KINDS:
         labels = np.random.default_rng([seed, 12]).integers(2, size=n)
         features = np.random.default_rng([seed, 13]).normal(size=(n, n_kernels, 5))
@@ -104,8 +113,14 @@ def stream_of(kind, n_samples, seed, n_held=0, n_kernels=8):
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     bank = KernelBank(triples, X[:n_samples], memory=MEMORY)
     signs = 2.0 * labels - 1.0
-    held = np.concatenate([b for _, b in bank.cross(X[n_samples:]).blocks()], axis=1) if n_held else np.empty((len(triples), 0, n_samples))
-    return Stream(list(bank.names), np.ascontiguousarray(bank.stack), signs[:n_samples], held, signs[n_samples:])
+    held = (
+        np.concatenate([b for _, b in bank.cross(X[n_samples:]).blocks()], axis=1)
+        if n_held
+        else np.empty((len(triples), 0, n_samples))
+    )
+    return Stream(
+        list(bank.names), np.ascontiguousarray(bank.stack), signs[:n_samples], held, signs[n_samples:]
+    )
 
 
 # ------------------------------------------------------------------ a run, gone over again
@@ -172,10 +187,21 @@ def passes(stream, draws, *, seed, rule, delta, eta, step, loss="hinge"):
     source = Given(*stream.stack.shape[:2])
     samples, results = source.pack(stream.stack), []
     for rng in np.random.default_rng([seed, 14]).spawn(draws):
-        results.append(solve_selection(
-            source, samples, stream.signs, rule=rule, n_epochs=1, delta=delta, eta=eta, step=step, loss=loss, rng=rng,
-            chunk=stream.signs.size,
-        ))  # fmt: skip
+        results.append(
+            solve_selection(
+                source,
+                samples,
+                stream.signs,
+                rule=rule,
+                n_epochs=1,
+                delta=delta,
+                eta=eta,
+                step=step,
+                loss=loss,
+                rng=rng,
+                chunk=stream.signs.size,
+            )
+        )
     drawn = np.array([r.learner.record("drawn", np.int32) for r in results])
     return results, drawn, np.array([r.learner.record("losses", float) for r in results])
 
@@ -235,7 +261,9 @@ def least_loss(kernel, signs, step, loss="hinge", *, tol=1e-3, start=None, max_r
     n = signs.size
     if loss == "hinge":
         labels = (signs > 0.0).astype(np.int64)
-        problem = MKLProblem(KernelBank.from_stack(kernel[None], validate=False), labels, 2, p=2.0, C=step, loss="hinge")
+        problem = MKLProblem(
+            KernelBank.from_stack(kernel[None], validate=False), labels, 2, p=2.0, C=step, loss="hinge"
+        )
         if start is not None:
             rows, own = np.tile(-start[:, None], (1, 2)), np.arange(n)
             rows[own, labels] = start
@@ -275,7 +303,9 @@ def _least_losses(kind, n_samples, seed, loss, steps):
     for kernel in stream.stack:
         point, values = None, []
         for step in steps:
-            value, _, point = least_loss(kernel, stream.signs, step, loss, start=point if loss == "hinge" else None)
+            value, _, point = least_loss(
+                kernel, stream.signs, step, loss, start=point if loss == "hinge" else None
+            )
             values.append(value)
         out.append(values)
     return np.array(out)
@@ -289,7 +319,11 @@ def weights_step(n_kernels, n_samples, delta):
 def surplus(n_kernels, n_samples, delta, eta, step, slope=1.0, largest=1.0):
     """What theorems 1 and 3 add to the comparator's value: G is `slope`, L `largest`."""
     m, T = n_kernels, n_samples
-    return step * m * T * slope**2 / (2.0 * delta) + eta * m * T * largest**2 / (2.0 * (1.0 - delta)) + math.log(m) / eta
+    return (
+        step * m * T * slope**2 / (2.0 * delta)
+        + eta * m * T * largest**2 / (2.0 * (1.0 - delta))
+        + math.log(m) / eta
+    )
 
 
 # ------------------------------------------------------------------ points of the sweeps
@@ -337,11 +371,20 @@ def mistakes_against_bound(kind, n_samples, seed, delta=0.2, draws=30, radius=4.
     mistakes = (q * (stream.signs[:, None] * outputs_before(stream.stack, results) <= 0.0)).sum(axis=(1, 2))
     bounds = values.min(axis=0) + np.array([surplus(m, T, delta, eta, step) for step in steps])
     best = int(np.argmin(bounds))
-    return pd.DataFrame({
-        "run": np.arange(draws), "mistakes": mistakes, "drawn_mistakes": wrong.sum(axis=1), "bound": bounds[best],
-        "bound_step": steps[best], "loss": loss, "allowed": radius * math.sqrt(m * T / delta) + 2.0 * math.log(m) / eta,
-        "delta": delta, "radius": radius, "n_kernels": m,
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "run": np.arange(draws),
+            "mistakes": mistakes,
+            "drawn_mistakes": wrong.sum(axis=1),
+            "bound": bounds[best],
+            "bound_step": steps[best],
+            "loss": loss,
+            "allowed": radius * math.sqrt(m * T / delta) + 2.0 * math.log(m) / eta,
+            "delta": delta,
+            "radius": radius,
+            "n_kernels": m,
+        }
+    )
 
 
 def regret_against_bound(kind, loss, n_samples, seed, delta=0.2, draws=30, radius=1.0):
@@ -373,15 +416,27 @@ def regret_against_bound(kind, loss, n_samples, seed, delta=0.2, draws=30, radiu
     m, T = len(stream.stack), n_samples
     eta, step = weights_step(m, T, delta), radius * math.sqrt(delta / (m * T))
     value = float(_least_losses(kind, T, seed, loss, (step,)).min())
-    results, drawn, own = passes(stream, draws, seed=seed, rule=REGRET_RULE, delta=delta, eta=eta, step=step, loss=loss)
+    results, drawn, own = passes(
+        stream, draws, seed=seed, rule=REGRET_RULE, delta=delta, eta=eta, step=step, loss=loss
+    )
     q = replay(drawn, own, m, delta, eta)
     losses, slopes = loss_of(loss, outputs_before(stream.stack, results), stream.signs[:, None])
     G, L = float(slopes.max()), float(losses.max())
-    return pd.DataFrame({
-        "run": np.arange(draws), "losses": (q * losses).sum(axis=(1, 2)), "drawn_losses": own.sum(axis=1),
-        "bound": value + surplus(m, T, delta, eta, step, G, L), "comparator": value, "largest": L, "slope": G, "step": step,
-        "delta": delta, "radius": radius, "n_kernels": m,
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "run": np.arange(draws),
+            "losses": (q * losses).sum(axis=(1, 2)),
+            "drawn_losses": own.sum(axis=1),
+            "bound": value + surplus(m, T, delta, eta, step, G, L),
+            "comparator": value,
+            "largest": L,
+            "slope": G,
+            "step": step,
+            "delta": delta,
+            "radius": radius,
+            "n_kernels": m,
+        }
+    )
 
 
 @lru_cache(maxsize=8)
@@ -391,12 +446,14 @@ def batch_predictors(kind, n_samples, seed, n_held, loss):
     At each larger C of `C_GRID` the half of the kernels goes on that had the least loss.
     """
     stream, rows = stream_of(kind, n_samples, seed, n_held), []
-    going = {j: None for j in range(len(stream.stack))}
+    going = dict.fromkeys(range(len(stream.stack)))
     for C in C_GRID:
         losses = {}
         for j, start in going.items():
             start = start if loss == "hinge" else None
-            _, coef, going[j] = least_loss(stream.stack[j], stream.signs, C, loss, tol=0.02, start=start, max_rounds=3)
+            _, coef, going[j] = least_loss(
+                stream.stack[j], stream.signs, C, loss, tol=0.02, start=start, max_rounds=3
+            )
             losses[j] = float(loss_of(loss, stream.held[j] @ coef, stream.held_signs)[0].mean())
             norm = math.sqrt(max(0.0, float(coef @ (stream.stack[j] @ coef))))
             rows.append({"kernel": stream.names[j], "C": C, "norm": norm, "loss": losses[j]})
@@ -404,7 +461,9 @@ def batch_predictors(kind, n_samples, seed, n_held, loss):
     return pd.DataFrame(rows)
 
 
-def selection_quality(kind, n_visits, seed, n_samples=2000, n_held=3000, delta=0.2, draws=100, radius=None, loss="hinge"):
+def selection_quality(
+    kind, n_visits, seed, n_samples=2000, n_held=3000, delta=0.2, draws=100, radius=None, loss="hinge"
+):
     r"""Corollary 2: expected loss of the predictor that Algorithm 1 ends with, on held-back samples.
 
     With probability :math:`1-\epsilon` the loss of :math:`f_k^T`, k drawn from :math:`q_T`, is within :math:`O(1/(\epsilon\sqrt T))` of the
@@ -447,14 +506,30 @@ def selection_quality(kind, n_visits, seed, n_samples=2000, n_held=3000, delta=0
     batch = batch_predictors(kind, n_samples, seed, n_held, loss)
     best = batch.loc[batch["loss"].idxmin()]
     m, n, T = len(stream.stack), n_samples, n_visits
-    eta, step = weights_step(m, T, delta), (best["norm"] if radius is None else radius) * math.sqrt(delta / (m * T))
+    eta, step = (
+        weights_step(m, T, delta),
+        (best["norm"] if radius is None else radius) * math.sqrt(delta / (m * T)),
+    )
     source = Given(m, n)
     samples, results = source.pack(stream.stack), []
     for rng in np.random.default_rng([seed, T, 15]).spawn(draws):
-        results.append(solve_selection(  # a shuffled pass, ended after its first T visits
-            source, samples, stream.signs, rule=REGRET_RULE, n_epochs=1, delta=delta, eta=eta, step=step, loss=loss, shuffle=True, rng=rng,
-            chunk=T, watch=_stop,
-        ))  # fmt: skip
+        results.append(
+            solve_selection(  # a shuffled pass, ended after its first T visits
+                source,
+                samples,
+                stream.signs,
+                rule=REGRET_RULE,
+                n_epochs=1,
+                delta=delta,
+                eta=eta,
+                step=step,
+                loss=loss,
+                shuffle=True,
+                rng=rng,
+                chunk=T,
+                watch=_stop,
+            )
+        )
     held = np.empty((draws, m))
     for j in range(m):
         coef = np.zeros((n, draws), dtype=stream.held.dtype)
@@ -469,13 +544,24 @@ def selection_quality(kind, n_visits, seed, n_samples=2000, n_held=3000, delta=0
     L = max(float(r.learner.record("losses", float).max()) for r in results)
     G = math.sqrt(2.0 * L) if loss == "square" else 1.0
     of_zero = float(loss_of(loss, np.zeros(1), np.ones(1))[0][0])
-    comparator = min(of_zero, float((batch["loss"] + batch["norm"] ** 2 / (2.0 * step * T)).min())) - best["loss"]
-    return pd.DataFrame({
-        "run": runs, "drawn": excess[runs, drawn], "largest": excess[runs, largest], "expected": (q * excess).sum(axis=1),
-        "drawn_kernel": names[drawn], "largest_kernel": names[largest], "probability": q.max(axis=1),
-        "best_loss": best["loss"], "best_kernel": best["kernel"], "best_norm": best["norm"],
-        "bound": comparator + surplus(m, T, delta, eta, step, G, L) / T,
-    })  # fmt: skip
+    comparator = (
+        min(of_zero, float((batch["loss"] + batch["norm"] ** 2 / (2.0 * step * T)).min())) - best["loss"]
+    )
+    return pd.DataFrame(
+        {
+            "run": runs,
+            "drawn": excess[runs, drawn],
+            "largest": excess[runs, largest],
+            "expected": (q * excess).sum(axis=1),
+            "drawn_kernel": names[drawn],
+            "largest_kernel": names[largest],
+            "probability": q.max(axis=1),
+            "best_loss": best["loss"],
+            "best_kernel": best["kernel"],
+            "best_norm": best["norm"],
+            "bound": comparator + surplus(m, T, delta, eta, step, G, L) / T,
+        }
+    )
 
 
 def _stop(learner, visits):
@@ -505,8 +591,15 @@ def expectations(table, value, by):
     rows = []
     for key, part in table.groupby(by, sort=False):
         mean, low, high = interval(part[value].to_numpy())
-        rows.append({**dict(zip(by, key, strict=True)), "mean": mean, "low": low, "high": high,
-                     **part.drop(columns=[*by, value, "run"]).iloc[0].to_dict()})  # fmt: skip
+        rows.append(
+            {
+                **dict(zip(by, key, strict=True)),
+                "mean": mean,
+                "low": low,
+                "high": high,
+                **part.drop(columns=[*by, value, "run"]).iloc[0].to_dict(),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -527,9 +620,26 @@ def quantiles(table, epsilons):
     """
     rows = []
     for (kind, n_visits, seed), part in table.groupby(["kind", "n_visits", "seed"], sort=False):
-        shares = {f"{c}_best": float((part[f"{c}_kernel"] == part["best_kernel"]).mean()) for c in ("drawn", "largest")}
+        shares = {
+            f"{c}_best": float((part[f"{c}_kernel"] == part["best_kernel"]).mean())
+            for c in ("drawn", "largest")
+        }
         for epsilon in epsilons:
-            drawn, largest = (float(np.quantile(part[c], 1.0 - epsilon, method="inverted_cdf")) for c in ("drawn", "largest"))
-            rows.append({"kind": kind, "n_visits": n_visits, "seed": seed, "epsilon": epsilon, "drawn": drawn, "largest": largest,
-                         "bound": float(part["bound"].iloc[0]) / epsilon, **shares, "runs": len(part)})  # fmt: skip
+            drawn, largest = (
+                float(np.quantile(part[c], 1.0 - epsilon, method="inverted_cdf"))
+                for c in ("drawn", "largest")
+            )
+            rows.append(
+                {
+                    "kind": kind,
+                    "n_visits": n_visits,
+                    "seed": seed,
+                    "epsilon": epsilon,
+                    "drawn": drawn,
+                    "largest": largest,
+                    "bound": float(part["bound"].iloc[0]) / epsilon,
+                    **shares,
+                    "runs": len(part),
+                }
+            )
     return pd.DataFrame(rows)
