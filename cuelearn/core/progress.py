@@ -1,0 +1,24 @@
+"""The one progress bar of the package."""
+
+import sys
+
+from tqdm.auto import tqdm
+
+__all__ = ["BAR_AFTER", "progress"]
+
+# a bar appears on runs that take longer than this many seconds
+BAR_AFTER = 2.0
+
+
+def progress(items=None, *, name, total=None, unit="it", verbose=True):
+    """A bar on stderr over `items`, or to be counted up by `update`; it appears late and leaves nothing behind."""
+    return tqdm(
+        items,
+        desc=name,
+        total=total,
+        unit=unit,
+        delay=BAR_AFTER,
+        leave=False,
+        disable=not verbose,
+        file=sys.stderr,
+    )
