@@ -7,8 +7,7 @@ from sklearn.svm import SVC
 from cuelearn.datasets import DataFileError, ImageData, Provenance, load_original
 from cuelearn.datasets.folders import ImageFiles
 from cuelearn.experiments import flowers
-from cuelearn.kernels import KernelBank
-from cuelearn.kernels.support import distance_matrix
+from cuelearn.kernels import KernelBank, distance_matrix
 from cuelearn.mkl import AverageKernelSVM
 
 WIDTHS_OF_CUES = {

@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 
 from cuelearn import datasets
 from cuelearn.datasets.cues import OBJECT_CUES, ROBOT_CUES, image_cues
-from cuelearn.kernels.support import distance_matrix, mean_rule
+from cuelearn.kernels import distance_matrix, mean_rule
 from cuelearn.omcl import KernelPerceptron
 
 # widths, times the mean distance; the two smallest were added, for every method alike, when a first run chose 1/8 throughout

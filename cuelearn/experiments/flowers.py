@@ -21,8 +21,7 @@ from skimage.filters import gaussian
 
 from cuelearn.datasets import CueData, load_original
 from cuelearn.datasets.cues import BagOfWords, crfh, dense_descriptors, rgb_histogram
-from cuelearn.kernels import ExpDistance, KernelBank
-from cuelearn.kernels.support import distance_matrix
+from cuelearn.kernels import ExpDistance, KernelBank, distance_matrix
 
 __all__ = [
     "Description",

@@ -34,8 +34,7 @@ from cuelearn.experiments.cue_tasks import (
     overall,
     standardised,
 )
-from cuelearn.kernels import RBF
-from cuelearn.kernels.support import distance_matrix, mean_rule
+from cuelearn.kernels import RBF, distance_matrix, mean_rule
 from cuelearn.mkl import OBSCURE, OM2
 from cuelearn.omcl import (
     OMCL,

@@ -1,15 +1,48 @@
-"""Kernels on cues and the bank that hands out their rows, for solvers and for online learners."""
+"""Kernels on cues, the bank that hands out their rows, and sets that grow for online learners."""
 
-from cuelearn.kernels.bank import (
+from cuelearn.kernels.bank import CrossBank, KernelBank
+from cuelearn.kernels.growing import (
+    PrecomputedSupport,
+    SupportSet,
+    distance_matrix,
+    inverse_root,
+    kernel_values,
+    mean_rule,
+    resolve_kernel,
+)
+from cuelearn.kernels.specifications import (
     RBF,
     Chi2,
-    CrossBank,
     ExpDistance,
     Kernel,
-    KernelBank,
     Linear,
     Poly,
     Precomputed,
+    check_samples,
+    extract_columns,
+    feature_places,
+    resolve_columns,
 )
 
-__all__ = ["Kernel", "Linear", "Poly", "RBF", "Chi2", "ExpDistance", "Precomputed", "KernelBank", "CrossBank"]
+__all__ = [
+    "RBF",
+    "Chi2",
+    "CrossBank",
+    "ExpDistance",
+    "Kernel",
+    "KernelBank",
+    "Linear",
+    "Poly",
+    "Precomputed",
+    "PrecomputedSupport",
+    "SupportSet",
+    "check_samples",
+    "distance_matrix",
+    "extract_columns",
+    "feature_places",
+    "inverse_root",
+    "kernel_values",
+    "mean_rule",
+    "resolve_columns",
+    "resolve_kernel",
+]

@@ -42,7 +42,7 @@ import numbers
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from llvmlite import ir
@@ -50,7 +50,25 @@ from numba import njit, types
 from numba.extending import intrinsic
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["Kernel", "Linear", "Poly", "RBF", "Chi2", "ExpDistance", "Precomputed", "KernelBank", "CrossBank"]
+from cuelearn.kernels.specifications import (
+    RBF,
+    Chi2,
+    Kernel,
+    Linear,
+    Poly,
+    Precomputed,
+    as_range,
+    check_kernels,
+    check_nonnegative,
+    check_samples,
+    extract_columns,
+    feature_places,
+    largest_entry,
+    place_of,
+    resolve_columns,
+)
+
+__all__ = ["KernelBank", "CrossBank"]
 
 # Tiles of the matrix product.  Rows are padded to ROW_PAD and columns to
 # COLUMN_PAD (with zeros), so that every entry is computed by the same inner
@@ -87,320 +105,11 @@ ZERO_NORM = 1e-15
 # Blocks of fewer entries than this are computed by the calling thread alone.
 WORTH_THREADS = 20_000
 
-# Entries of X beyond this would overflow float64 when squared.
-LARGEST = 1e150
-
 # Largest |K - K.T| accepted in a precomputed matrix, relative to its largest entry.
 SYMMETRY_TOLERANCE = 1e-5
 
 # Blocks handed out by iteration, unless the caller says otherwise (bytes).
 DEFAULT_BLOCK_BYTES = 2**27
-
-
-# --------------------------------------------------------------------------
-# Kernel classes
-# --------------------------------------------------------------------------
-
-
-def _check_positive(owner, name, value):
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise TypeError(f"{owner}: {name} must be a number, got {value!r}.")
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{owner}: {name} must be positive and finite, got {value!r}.")
-
-
-def _check_gamma(kernel, word):
-    owner = type(kernel).__name__
-    if isinstance(kernel.gamma, str):
-        if kernel.gamma != word:
-            raise ValueError(f"{owner}: gamma must be {word!r} or a positive number, got {kernel.gamma!r}.")
-    else:
-        _check_positive(owner, "gamma", kernel.gamma)
-
-
-def _check_factor(kernel):
-    owner = type(kernel).__name__
-    _check_positive(owner, "factor", kernel.factor)
-    if kernel.gamma != "mean" and kernel.factor != 1:
-        raise ValueError(
-            f"{owner}: factor scales gamma='mean' only, got factor={kernel.factor!r} "
-            f"with gamma={kernel.gamma!r}."
-        )
-
-
-def _plain(value):
-    """Return `value` as a type that JSON knows."""
-    if isinstance(value, str):
-        return value
-    return int(value) if isinstance(value, numbers.Integral) else float(value)
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """Base class of the kernels: an immutable, hashable set of parameters.
-
-    A kernel holds no data.  :class:`KernelBank` binds it to columns of ``X``,
-    resolves ``gamma="mean"`` and ``gamma="dim"`` to numbers, and computes it.
-
-    See Also
-    --------
-    Linear, Poly, RBF, Chi2, ExpDistance, Precomputed
-    """
-
-    def get_params(self, deep=True):
-        """Return the parameters by name, as scikit-learn's estimators do.
-
-        Parameters
-        ----------
-        deep : bool, default=True
-            Accepted for compatibility; kernels are not nested.
-
-        Returns
-        -------
-        dict
-        """
-        return {field.name: getattr(self, field.name) for field in fields(self)}
-
-    def to_dict(self):
-        """Return a dict of plain Python values, from which `from_dict` rebuilds the kernel.
-
-        Returns
-        -------
-        dict
-            ``{"kernel": class name, parameter: value, ...}``, ready for JSON.
-
-        Examples
-        --------
-        >>> RBF(gamma=2.0).to_dict()
-        {'kernel': 'RBF', 'gamma': 2.0, 'factor': 1.0}
-        """
-        out = {"kernel": type(self).__name__}
-        out.update((name, _plain(value)) for name, value in self.get_params().items())
-        return out
-
-    @staticmethod
-    def from_dict(data):
-        """Rebuild a kernel from what `to_dict` returned.
-
-        Parameters
-        ----------
-        data : dict
-            ``{"kernel": class name, parameter: value, ...}``.
-
-        Returns
-        -------
-        Kernel
-
-        Raises
-        ------
-        ValueError
-            When the class name is missing or unknown.
-
-        Examples
-        --------
-        >>> Kernel.from_dict({"kernel": "Poly", "degree": 3})
-        Poly(degree=3, coef0=1.0, gamma='dim')
-        """
-        data = dict(data)
-        name = data.pop("kernel", None)
-        if name not in _KERNELS:
-            raise ValueError(f"data['kernel'] must be one of {sorted(_KERNELS)}, got {name!r}.")
-        return _KERNELS[name](**data)
-
-
-@dataclass(frozen=True)
-class Linear(Kernel):
-    r"""The linear kernel :math:`k(x, z) = \langle x, z \rangle`.
-
-    Normalised by the bank it is the cosine of the angle between x and z.
-
-    Examples
-    --------
-    >>> Linear()
-    Linear()
-    """
-
-
-@dataclass(frozen=True)
-class Poly(Kernel):
-    r"""The polynomial kernel :math:`k(x, z) = (\langle x, z \rangle / \gamma + c_0)^{\text{degree}}`.
-
-    Parameters
-    ----------
-    degree : int, default=2
-        At least 1.
-    coef0 : float, default=1.0
-        :math:`c_0 \ge 0` (a negative one would not give a kernel).
-    gamma : "dim" or float, default="dim"
-        Divisor of the inner product, positive.  ``"dim"`` is the number of
-        columns of the cue.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When a parameter is of the wrong type or out of range.
-
-    Examples
-    --------
-    >>> Poly(degree=3)
-    Poly(degree=3, coef0=1.0, gamma='dim')
-    """
-
-    degree: int = 2
-    coef0: float = 1.0
-    gamma: float | str = "dim"
-
-    def __post_init__(self):
-        if isinstance(self.degree, bool) or not isinstance(self.degree, numbers.Integral):
-            raise TypeError(f"Poly: degree must be an integer, got {self.degree!r}.")
-        if self.degree < 1:
-            raise ValueError(f"Poly: degree must be at least 1, got {self.degree!r}.")
-        if isinstance(self.coef0, bool) or not isinstance(self.coef0, numbers.Real):
-            raise TypeError(f"Poly: coef0 must be a number, got {self.coef0!r}.")
-        if not (math.isfinite(self.coef0) and self.coef0 >= 0):
-            raise ValueError(f"Poly: coef0 must be finite and at least 0, got {self.coef0!r}.")
-        _check_gamma(self, "dim")
-
-
-@dataclass(frozen=True)
-class RBF(Kernel):
-    r"""The Gaussian kernel :math:`k(x, z) = \exp(-\|x - z\|^2 / g)`.
-
-    Parameters
-    ----------
-    gamma : "mean" or float, default="mean"
-        The divisor g, in the squared unit of the cue, positive.  ``"mean"``
-        takes `factor` times the mean of :math:`\|x_i - x_{i'}\|^2` over all
-        training pairs :math:`i \ne i'`.
-    factor : float, default=1.0
-        Multiplies the mean; positive.  Only with ``gamma="mean"``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When a parameter is of the wrong type or out of range.
-
-    Notes
-    -----
-    In scikit-learn's terms this is ``rbf_kernel(x, z, gamma=1 / g)``.
-
-    Examples
-    --------
-    >>> RBF(factor=0.5)
-    RBF(gamma='mean', factor=0.5)
-    """
-
-    gamma: float | str = "mean"
-    factor: float = 1.0
-
-    def __post_init__(self):
-        _check_gamma(self, "mean")
-        _check_factor(self)
-
-
-@dataclass(frozen=True)
-class Chi2(Kernel):
-    r"""The exponential chi-squared kernel for histograms, :math:`k(x, z) = \exp(-d(x, z) / g)`.
-
-    .. math:: d(x, z) = \sum_c \frac{(x_c - z_c)^2}{x_c + z_c}, \qquad 0/0 = 0 .
-
-    Parameters
-    ----------
-    gamma : "mean" or float, default="mean"
-        The divisor g, in the unit of the cue, positive.  ``"mean"`` takes
-        `factor` times the mean of d over all training pairs :math:`i \ne i'`.
-    factor : float, default=1.0
-        Multiplies the mean; positive.  Only with ``gamma="mean"``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When a parameter is of the wrong type or out of range; by the bank, when
-        the cue has negative entries.
-
-    Notes
-    -----
-    In scikit-learn's terms this is ``chi2_kernel(x, z, gamma=1 / g)``.  Some
-    authors put a factor 1/2 into d; with the mean rule it makes no difference.
-
-    Examples
-    --------
-    >>> Chi2()
-    Chi2(gamma='mean', factor=1.0)
-    """
-
-    gamma: float | str = "mean"
-    factor: float = 1.0
-
-    def __post_init__(self):
-        _check_gamma(self, "mean")
-        _check_factor(self)
-
-
-METRICS = ("euclidean", "sqeuclidean", "cityblock", "chi2", "precomputed")
-
-
-@dataclass(frozen=True)
-class ExpDistance(Kernel):
-    r"""The exponential of any of several distances, :math:`k(x, z) = \exp(-d(x, z) / g)`.
-
-    Parameters
-    ----------
-    metric : {"euclidean", "sqeuclidean", "cityblock", "chi2", "precomputed"}, default="euclidean"
-        The distance d.  With ``"precomputed"`` the cue's columns hold the
-        distances to the training samples, in their order: (n, n) for training,
-        symmetric, non-negative, with zero diagonal; (rows, n) for new samples.
-    gamma : "mean" or float, default="mean"
-        The divisor g, in the unit of d, positive.  ``"mean"`` takes `factor`
-        times the mean of d over all training pairs :math:`i \ne i'`.
-    factor : float, default=1.0
-        Multiplies the mean; positive.  Only with ``gamma="mean"``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        When a parameter is of the wrong type or out of range.
-
-    Notes
-    -----
-    ``ExpDistance("sqeuclidean")`` is :class:`RBF` and ``ExpDistance("chi2")``
-    is :class:`Chi2`; they share their distance.  A precomputed distance must
-    be of negative type for the exponential to be a kernel; this is not checked.
-
-    Examples
-    --------
-    >>> ExpDistance("cityblock", gamma=4.0)
-    ExpDistance(metric='cityblock', gamma=4.0, factor=1.0)
-    """
-
-    metric: str = "euclidean"
-    gamma: float | str = "mean"
-    factor: float = 1.0
-
-    def __post_init__(self):
-        if self.metric not in METRICS:
-            raise ValueError(f"ExpDistance: metric must be one of {list(METRICS)}, got {self.metric!r}.")
-        _check_gamma(self, "mean")
-        _check_factor(self)
-
-
-@dataclass(frozen=True)
-class Precomputed(Kernel):
-    """A kernel whose values stand in the cue's columns.
-
-    The columns hold the kernel to the training samples, in their order: (n, n)
-    for training, symmetric with a non-negative diagonal; (rows, n) for new
-    samples.  It is used as given, not normalised: the diagonal of new samples
-    is not known.
-
-    Examples
-    --------
-    >>> Precomputed()
-    Precomputed()
-    """
-
-
-_KERNELS = {c.__name__: c for c in (Linear, Poly, RBF, Chi2, ExpDistance, Precomputed)}
 
 
 # --------------------------------------------------------------------------
@@ -536,7 +245,7 @@ def _exp_into(distance, n_rows, n_columns, slopes, offsets, flat, width):
 
 
 @njit(nogil=True, cache=True, fastmath=_SUMS)
-def _cityblock_into(left, right, out):
+def cityblock_into(left, right, out):
     """out[i, j] = sum_c |left[i, c] - right[j, c]|."""
     for j in range(out.shape[1]):
         z = right[j]
@@ -550,7 +259,7 @@ def _cityblock_into(left, right, out):
 
 # error_model="numpy": a check for zero divisors at every term would keep the loop scalar
 @njit(nogil=True, cache=True, fastmath=_SUMS, error_model="numpy")
-def _chi2_into(left, right, tiny, out):
+def chi2_into(left, right, tiny, out):
     """out[i, j] = sum_c (left[i, c] - right[j, c])^2 / (left[i, c] + right[j, c]).
 
     `tiny` is the smallest normal number: it makes 0/0 a zero without a branch.
@@ -777,126 +486,9 @@ def _padded(array, dtype, multiple):
 # --------------------------------------------------------------------------
 
 
-def _is_frame(X):
-    return hasattr(X, "iloc") and hasattr(X, "columns")
-
-
-def _check_X(X, name="X"):
-    """Return X as a DataFrame or a 2-D array, its number of rows and columns, and its names."""
-    if _is_frame(X):
-        return X, X.shape[0], X.shape[1], list(X.columns)
-    if hasattr(X, "toarray"):
-        raise TypeError(f"{name} must be a dense array or DataFrame, got a sparse matrix.")
-    X = np.asarray(X)
-    if X.ndim != 2:
-        raise ValueError(
-            f"{name} must be 2-D (n_samples, n_features), got shape {X.shape}; "
-            "precomputed stacks (n_kernels, n, n) go to KernelBank.from_stack."
-        )
-    return X, X.shape[0], X.shape[1], None
-
-
-def _places(feature_names):
-    """Return {column name: index}, with -1 for a name that occurs more than once."""
-    if feature_names is None:
-        return None
-    places = {}
-    for i, label in enumerate(feature_names):
-        places[label] = -1 if label in places else i
-    return places
-
-
-def _place_of(name, label, places, kind):
-    if places is None:
-        raise ValueError(
-            f"{kind} {name!r}: columns can be given by name only for a DataFrame, got {label!r}."
-        )
-    place = places.get(label)
-    if place is None or place < 0:
-        problem = "is not in X" if place is None else "occurs more than once in X"
-        raise ValueError(f"{kind} {name!r}: column {label!r} {problem}.")
-    return place
-
-
-def _resolve_columns(name, columns, X, n_features, places, kind="cue"):
-    """Return the integer indices that a column specification of ColumnTransformer's kind selects.
-
-    `places` is what `_places` returned for the names of X; `kind` is the word for what `name` names, for messages.
-    """
-    if callable(columns):
-        columns = columns(X)
-
-    def by_name(label):
-        return _place_of(name, label, places, kind)
-
-    def by_number(number):
-        number = int(number)
-        if not -n_features <= number < n_features:
-            raise ValueError(f"{kind} {name!r}: column {number} is not in X, which has {n_features} columns.")
-        return number % n_features
-
-    def one(item):
-        if isinstance(item, str):
-            return by_name(item)
-        if isinstance(item, numbers.Integral) and not isinstance(item, (bool, np.bool_)):
-            return by_number(item)
-        raise TypeError(
-            f"{kind} {name!r}: columns must be a slice, integers, names, a boolean mask or a "
-            f"callable, got {item!r}."
-        )
-
-    if isinstance(columns, slice):
-        start, stop = columns.start, columns.stop
-        if isinstance(start, str) or isinstance(stop, str):  # by label, the last one included
-            start = by_name(start) if start is not None else None
-            stop = by_name(stop) + 1 if stop is not None else None
-        index = np.arange(n_features)[slice(start, stop, columns.step)]
-    elif isinstance(columns, (str, numbers.Integral)):
-        index = np.array([one(columns)])
-    elif columns is None:
-        raise TypeError(f"{kind} {name!r}: columns must select something, got None.")
-    else:
-        items = list(columns)
-        if items and all(isinstance(item, (bool, np.bool_)) for item in items):
-            if len(items) != n_features:
-                raise ValueError(
-                    f"{kind} {name!r}: the boolean mask has length {len(items)}, but X has "
-                    f"{n_features} columns."
-                )
-            index = np.flatnonzero(items)
-        else:
-            index = np.array([one(item) for item in items], dtype=np.intp)
-    if len(index) == 0:
-        raise ValueError(f"{kind} {name!r}: no columns are selected.")
-    return index.astype(np.intp)
-
-
-def _extract(X, index, name, kind="cue"):
-    """Return the columns `index` of X as a float64 array, checked to be finite."""
-    try:
-        if _is_frame(X):
-            values = X.iloc[:, index].to_numpy(dtype=np.float64, copy=True)
-        else:
-            first, last = index[0], index[-1]
-            if last - first == len(index) - 1 and np.all(np.diff(index) == 1):
-                values = X[:, first : last + 1]
-            else:
-                values = X[:, index]
-            if np.iscomplexobj(values):
-                raise TypeError("complex")
-            values = values.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{kind} {name!r}: the columns must be real numbers ({error}).") from None
-    if not np.isfinite(values).all():
-        raise ValueError(f"{kind} {name!r}: the columns hold NaN or infinite values.")
-    if max(values.max(initial=0.0), -values.min(initial=0.0)) > LARGEST:
-        raise ValueError(f"{kind} {name!r}: the columns hold values beyond {LARGEST:g}.")
-    return values
-
-
 def _power_of_two(values):
     """Return the power of two at or above the largest magnitude (1 for an all-zero array)."""
-    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+    largest = largest_entry(values)
     if largest == 0:
         return 1.0
     return math.ldexp(1.0, min(max(math.frexp(largest)[1], -500), 500))
@@ -920,13 +512,6 @@ def _as_index(indices, n, name="indices"):
     if index.min() < -n or index.max() >= n:
         raise ValueError(f"{name} must lie in [0, {n}), got {index.min()} to {index.max()}.")
     return np.where(index < 0, index + n, index).astype(np.intp)
-
-
-def _as_range(index):
-    """Return `index` as a slice when it is a run of consecutive integers, else None."""
-    if len(index) and index[-1] - index[0] == len(index) - 1 and np.all(np.diff(index) == 1):
-        return slice(int(index[0]), int(index[-1]) + 1)
-    return None
 
 
 def _check_matrix(matrix, what, asymmetry_allowed=SYMMETRY_TOLERANCE):
@@ -1078,9 +663,9 @@ def _base_tile(root, left, right, r0, r1, c0, c1, buffers):
         return tile
     tile = _scratch(buffers, "distance", (r1 - r0, c1 - c0), x.dtype)
     if root.kind == "cityblock":
-        _cityblock_into(x[r0:r1], z[c0:c1], tile)
+        cityblock_into(x[r0:r1], z[c0:c1], tile)
     else:
-        _chi2_into(x[r0:r1], z[c0:c1], np.finfo(x.dtype).tiny, tile)
+        chi2_into(x[r0:r1], z[c0:c1], np.finfo(x.dtype).tiny, tile)
     return tile
 
 
@@ -1301,7 +886,7 @@ class KernelBank:
     def __init__(self, kernels, X, *, normalize=True, dtype=np.float32, memory=2e9):
         self._start(dtype, memory)
         self.normalize = bool(normalize)
-        X, n, n_features, feature_names = _check_X(X)
+        X, n, n_features, feature_names = check_samples(X)
         if n == 0:
             raise ValueError("X must have at least one row, got none.")
         self.n_samples = n
@@ -1309,15 +894,15 @@ class KernelBank:
         self._feature_names = feature_names
         if kernels is None:
             kernels = [("rbf", RBF(), slice(None))]
-        triples = self._check_triples(kernels)
+        triples = check_kernels(kernels)
         self.names = [name for name, _, _ in triples]
         self._given = False
 
         # 1. Cues: one per distinct set of columns, in order of appearance.
         cues, known, cue_of = [], {}, []
-        places = _places(feature_names)
+        places = feature_places(feature_names)
         for name, _, columns in triples:
-            index = _resolve_columns(name, columns, X, n_features, places)
+            index = resolve_columns(name, columns, X, n_features, places)
             key = tuple(index.tolist())
             if key not in known:
                 known[key] = len(cues)
@@ -1366,33 +951,9 @@ class KernelBank:
         self._stored = {}
         self._all_groups = None
 
-    @staticmethod
-    def _check_triples(kernels):
-        try:
-            triples = [tuple(triple) for triple in kernels]
-        except TypeError:
-            triples = None
-        if not triples or isinstance(kernels, str):
-            raise ValueError(
-                f"kernels must be a non-empty list of (name, kernel, columns) triples, got {kernels!r}."
-            )
-        for triple in triples:
-            if len(triple) != 3:
-                raise ValueError(f"kernels must hold (name, kernel, columns) triples, got {triple!r}.")
-            name, kernel, _ = triple
-            if not isinstance(name, str):
-                raise TypeError(f"kernels: a name must be a string, got {name!r}.")
-            if not isinstance(kernel, Kernel):
-                raise TypeError(f"kernels: {name!r} must come with a kernel such as RBF(), got {kernel!r}.")
-        names = [name for name, _, _ in triples]
-        if len(set(names)) < len(names):
-            twice = sorted({name for name in names if names.count(name) > 1})
-            raise ValueError(f"kernels: names must be unique, got {twice} more than once.")
-        return triples
-
     def _prepare_cue(self, cue, want, X):
         """Read a cue's columns once; return its arrays and whether one product serves all."""
-        raw = _extract(X, cue.index, cue.name)
+        raw = extract_columns(X, cue.index, cue.name)
         held = {}
         if want & {"distance matrix", "kernel matrix"}:
             if len(want) > 1:
@@ -1404,7 +965,7 @@ class KernelBank:
             return held, False, 0.0
         if "chi2" in want:
             cue.nonnegative = True
-            _check_nonnegative(raw, cue.name)
+            check_nonnegative(raw, cue.name)
         euclidean = bool(want & {"sqeuclidean", "euclidean"})
         mean_square = 0.0
         centred = None
@@ -1441,7 +1002,7 @@ class KernelBank:
             raise ValueError(problem)
         if distance:
             cue.nonnegative = True
-            _check_nonnegative(raw, cue.name)
+            check_nonnegative(raw, cue.name)
             if np.abs(np.diagonal(raw)).max() > SYMMETRY_TOLERANCE * raw.max():
                 raise ValueError(f"{what} must have a zero diagonal.")
             np.fill_diagonal(matrix, 0)
@@ -1916,7 +1477,7 @@ class KernelBank:
 
     def _new_side(self, X_new, needed):
         """Return the _Side of new samples, with the arrays of the cues in `needed`."""
-        X_new, rows, n_features, feature_names = _check_X(X_new, "X_new")
+        X_new, rows, n_features, feature_names = check_samples(X_new, "X_new")
         by_name = (
             self._feature_names is not None
             and feature_names is not None
@@ -1926,7 +1487,7 @@ class KernelBank:
             raise ValueError(
                 f"X_new has {n_features} columns, but the bank was made from {self._n_features}."
             )
-        places = _places(feature_names)
+        places = feature_places(feature_names)
         arrays = []
         for c, cue in enumerate(self._cues):
             held = {}
@@ -1935,10 +1496,10 @@ class KernelBank:
                 continue
             index = cue.index
             if by_name:
-                index = np.array([_place_of(cue.name, self._feature_names[i], places, "cue") for i in index])
-            raw = _extract(X_new, index, cue.name)
+                index = np.array([place_of(cue.name, self._feature_names[i], places) for i in index])
+            raw = extract_columns(X_new, index, cue.name)
             if cue.nonnegative:
-                _check_nonnegative(raw, cue.name)
+                check_nonnegative(raw, cue.name)
             trained = self._train.arrays[c]
             if "matrix" in trained:
                 held["matrix"] = raw[:, cue.take].astype(self.dtype)
@@ -2043,7 +1604,7 @@ class KernelBank:
         new = self._clone()
         new.names = [self.names[f] for f in index]
         new.kernels_ = [self.kernels_[f] for f in index]
-        run = _as_range(index)
+        run = as_range(index)
         new.diagonal = self.diagonal[run if run is not None else index]
         if self.resident:
             if run is not None:
@@ -2372,7 +1933,7 @@ class CrossBank:
             write to it.
         """
         if self._bank._given and self._support is None and self._given.dtype == self.dtype:
-            run = _as_range(self._kernels)
+            run = as_range(self._kernels)
             if run is not None:
                 step = self.block_rows(memory)
                 for start in range(0, self.n_rows, step):
@@ -2411,12 +1972,6 @@ def _quantity(kernel):
     if isinstance(kernel, Precomputed):
         return "kernel matrix"
     return "distance matrix" if kernel.metric == "precomputed" else kernel.metric
-
-
-def _check_nonnegative(raw, name):
-    lowest = raw.min(initial=0.0)
-    if lowest < 0:
-        raise ValueError(f"cue {name!r}: chi2 and distances need non-negative values, got {lowest:.3g}.")
 
 
 def _check_out(out, shape, dtype):

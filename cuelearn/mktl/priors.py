@@ -7,7 +7,7 @@ A prior is an estimator that somebody fitted, on whatever features and by whatev
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
-from cuelearn.kernels.bank import _check_X, _extract, _places, _resolve_columns
+from cuelearn.kernels import check_samples, extract_columns, feature_places, resolve_columns
 
 __all__ = ["PASSTHROUGH", "PriorScores", "given_scores"]
 
@@ -81,7 +81,7 @@ def _checked(priors, n_features, feature_names):
         return []
     if not isinstance(priors, (list, tuple)):
         raise TypeError(f"priors must be a list of (name, prior) or (name, prior, columns), got {priors!r}")
-    entries, places = [], _places(feature_names)
+    entries, places = [], feature_places(feature_names)
     for entry in priors:
         if not isinstance(entry, (tuple, list)) or len(entry) not in (2, 3) or not isinstance(entry[0], str):
             raise TypeError(
@@ -113,7 +113,7 @@ def _checked(priors, n_features, feature_names):
                 raise TypeError(
                     f"prior {name!r}: columns must be a slice, integers, names or a boolean mask, got {columns!r}"
                 )
-            index = _resolve_columns(name, columns, None, n_features, places, kind="prior")
+            index = resolve_columns(name, columns, None, n_features, places, kind="prior")
         _check_features(name, prior, index, feature_names)
         entries.append((name, prior, index))
     return entries
@@ -140,7 +140,7 @@ def _scores_of(name, prior, index, X):
     """Scores of one prior, shape (n, k), and the names of the columns."""
     frame = hasattr(X, "iloc")
     if isinstance(prior, str):
-        values = _extract(X if frame else np.asarray(X), index, name, kind="prior")
+        values = extract_columns(X if frame else np.asarray(X), index, name, kind="prior")
         if len(index) == 1:
             return values, [name]
         labels = [str(X.columns[i]) for i in index] if frame else [str(i) for i in index]
@@ -223,7 +223,7 @@ def given_scores(scores, n_samples, n_columns=None):
             raise ValueError(
                 f"scores must have one row per sample of X, {n_samples}, got shape {frame.shape}"
             )
-        frame, _, width, labels = _check_X(frame, "scores")
+        frame, _, width, labels = check_samples(frame, "scores")
         try:
             values = np.array(frame, dtype=np.float64)
         except (TypeError, ValueError):

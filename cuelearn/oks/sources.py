@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from cuelearn.kernels import RBF, Chi2, CrossBank, Kernel, KernelBank, Linear, Poly
-from cuelearn.kernels.support import inverse_root
+from cuelearn.kernels import RBF, Chi2, CrossBank, Kernel, KernelBank, Linear, Poly, inverse_root
 from cuelearn.oks.engine import (
     CHI2,
     CITYBLOCK,

@@ -3,10 +3,7 @@ r"""What OMCL is compared with: one learner on all cues at once, and a majority 
 import numpy as np
 from sklearn.base import clone
 
-from cuelearn.kernels import RBF
-from cuelearn.kernels.bank import _places as places_of
-from cuelearn.kernels.bank import _resolve_columns as resolve_columns
-from cuelearn.kernels.support import SupportSet
+from cuelearn.kernels import RBF, SupportSet, feature_places, resolve_columns
 from cuelearn.omcl.base import OnlineClassifier, pack, unpack
 from cuelearn.omcl.framework import MultiCueClassifier
 from cuelearn.omcl.learners import ProjectronPlusPlus, _KernelLearner
@@ -173,7 +170,7 @@ class Flat(OnlineClassifier):
         if self.cues is not None:
             triples = self._triples()
             columns = [
-                resolve_columns(name, c, X, X.shape[1], places_of(self._names)) for name, _, c in triples
+                resolve_columns(name, c, X, X.shape[1], feature_places(self._names)) for name, _, c in triples
             ]
             support = SumSupport([kernel for _, kernel, _ in triples], columns, learner.normalize, X)
             learner.set_params(kernel=RBF(gamma=1.0))  # stands for that of the cues

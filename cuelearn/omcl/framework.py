@@ -5,10 +5,7 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cuelearn.kernels import RBF
-from cuelearn.kernels.bank import _places as places_of
-from cuelearn.kernels.bank import _resolve_columns as resolve_columns
-from cuelearn.kernels.support import resolve_kernel
+from cuelearn.kernels import RBF, feature_places, resolve_columns, resolve_kernel
 from cuelearn.omcl import engine
 from cuelearn.omcl.base import OnlineClassifier, pack, unpack
 from cuelearn.omcl.learners import ProjectronPlusPlus, _KernelLearner
@@ -167,7 +164,7 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
                 )
             return [int(k) for k in kernels]
         return [
-            resolve_columns(name, columns, X, X.shape[1], places_of(names))
+            resolve_columns(name, columns, X, X.shape[1], feature_places(names))
             for name, _, columns in self._triples()
         ]
 

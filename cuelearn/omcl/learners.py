@@ -3,8 +3,7 @@ r"""Online kernel learners of one cue: Perceptron, Projectron, Projectron++ (the
 import numpy as np
 
 from cuelearn.core.checks import check_non_negative
-from cuelearn.kernels import RBF, Kernel
-from cuelearn.kernels.support import PrecomputedSupport, SupportSet
+from cuelearn.kernels import RBF, Kernel, PrecomputedSupport, SupportSet
 from cuelearn.omcl.base import OnlineClassifier
 from cuelearn.omcl.engine import PERCEPTRON, PROJECTRON, PROJECTRON_PLUS_PLUS
 from cuelearn.omcl.states import KernelState
@@ -92,7 +91,7 @@ class _KernelLearner(OnlineClassifier):
         arrays |= {f"{prefix}state/{name}": value for name, value in self._state.arrays().items()}
         arrays[f"{prefix}when"] = self._when
         if self._support.precomputed:
-            arrays[f"{prefix}places"] = self._support._places
+            arrays[f"{prefix}places"] = self._support.places
             return {"seen": self._support.seen}
         arrays[f"{prefix}samples"] = self._support.samples
         return {"kernel": self._support.kernel.to_dict()}
@@ -105,7 +104,7 @@ class _KernelLearner(OnlineClassifier):
         self._when = arrays[f"{prefix}when"]
         if self._is_precomputed():
             self._support = PrecomputedSupport()
-            self._support.seen, self._support._places = plain["seen"], arrays[f"{prefix}places"]
+            self._support.seen, self._support.places = plain["seen"], arrays[f"{prefix}places"]
         else:
             samples = arrays[f"{prefix}samples"]
             self._support = SupportSet(Kernel.from_dict(plain["kernel"]), self.normalize, samples)

@@ -5,8 +5,7 @@ import pytest
 from omcl_twins import TwinKernel, TwinLinear, make_stream, plain_kernel
 from sklearn.base import clone
 
-from cuelearn.kernels import RBF, Chi2, ExpDistance, Linear, Poly
-from cuelearn.kernels.support import SupportSet
+from cuelearn.kernels import RBF, Chi2, ExpDistance, Linear, Poly, SupportSet
 from cuelearn.omcl import (
     KernelPerceptron,
     OnlineGradientDescent,

@@ -10,9 +10,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from numba import njit
 
-from cuelearn.kernels import RBF, Chi2, Kernel, KernelBank, Linear, Poly, Precomputed
-from cuelearn.kernels.bank import _chi2_into as chi2_into
-from cuelearn.kernels.bank import _cityblock_into as cityblock_into
+from cuelearn.kernels.bank import KernelBank, chi2_into, cityblock_into
+from cuelearn.kernels.specifications import RBF, Chi2, Kernel, Linear, Poly, Precomputed
 
 __all__ = [
     "PrecomputedSupport",
@@ -255,12 +254,12 @@ class PrecomputedSupport:
 
     def __init__(self):
         self.seen = 0
-        self._places = np.empty(0, dtype=np.int64)
+        self.places = np.empty(0, dtype=np.int64)
 
     @property
     def size(self):
         """Number of samples kept."""
-        return self._places.size
+        return self.places.size
 
     def check(self, X):
         """X as it is."""
@@ -276,11 +275,11 @@ class PrecomputedSupport:
             )
         X = np.ascontiguousarray(X)  # one form only, so that the passes are compiled once
         places = np.arange(self.seen, self.seen + n)
-        return X, X[np.arange(n), places].astype(np.float64), self._places, places
+        return X, X[np.arange(n), places].astype(np.float64), self.places, places
 
     def add(self, X, chosen):
         """See `SupportSet.add`."""
-        self._places = np.concatenate([self._places, self.seen + np.asarray(chosen, dtype=np.int64)])
+        self.places = np.concatenate([self.places, self.seen + np.asarray(chosen, dtype=np.int64)])
         self.seen += X.shape[0]
 
     def cross(self, X):
@@ -289,7 +288,7 @@ class PrecomputedSupport:
             raise ValueError(
                 f"X must have shape (n, {self.seen}), the kernel with all samples seen in training, got {X.shape}"
             )
-        return X[:, self._places]
+        return X[:, self.places]
 
 
 def _distances_into(metric, left, right, out):

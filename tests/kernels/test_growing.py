@@ -5,7 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank, Linear, Poly
-from cuelearn.kernels.support import (
+from cuelearn.kernels.growing import (
     PrecomputedSupport,
     SupportSet,
     distance_matrix,

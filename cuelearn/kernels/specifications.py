@@ -1,0 +1,428 @@
+r"""Which kernel on which columns: parameters of kernels, their checks, and the reading of columns.
+
+A *cue* is a set of columns of ``X`` (colour, shape, one feature set among many); a *kernel* says how two samples are
+compared on one cue. ``gamma`` is the divisor of the papers, :math:`k = \exp(-d / \gamma)`, and ``gamma="mean"`` their
+rule: the mean of that same *d* over the training pairs (thesis appendix A; Gehler and Nowozin 2009).
+"""
+
+import math
+import numbers
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+__all__ = [
+    "RBF",
+    "Chi2",
+    "ExpDistance",
+    "Kernel",
+    "Linear",
+    "Poly",
+    "Precomputed",
+    "as_range",
+    "check_kernels",
+    "check_nonnegative",
+    "check_samples",
+    "extract_columns",
+    "feature_places",
+    "largest_entry",
+    "place_of",
+    "resolve_columns",
+]
+
+METRICS = ("euclidean", "sqeuclidean", "cityblock", "chi2", "precomputed")
+
+# Entries of X beyond this would overflow float64 when squared.
+LARGEST = 1e150
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Base class of the kernels: an immutable, hashable set of parameters.
+
+    A kernel holds no data. :class:`KernelBank` binds it to columns of ``X``, resolves ``gamma="mean"`` and
+    ``gamma="dim"`` to numbers, and computes it. TypeError or ValueError where a parameter is of the wrong type or out
+    of range.
+    """
+
+    def __post_init__(self):
+        given = self.get_params()
+        if "gamma" in given:
+            word = "dim" if "degree" in given else "mean"
+            if not isinstance(self.gamma, str):
+                self._check_number("gamma", positive=True)
+            elif self.gamma != word:
+                raise ValueError(
+                    f"{self._name}: gamma must be {word!r} or a positive number, got {self.gamma!r}."
+                )
+        if "factor" in given:
+            self._check_number("factor", positive=True)
+            if self.gamma != "mean" and self.factor != 1:
+                raise ValueError(
+                    f"{self._name}: factor scales gamma='mean' only, got factor={self.factor!r} "
+                    f"with gamma={self.gamma!r}."
+                )
+
+    @property
+    def _name(self):
+        return type(self).__name__
+
+    def _check_number(self, name, positive=False):
+        value = getattr(self, name)
+        if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+            raise TypeError(f"{self._name}: {name} must be a number, got {value!r}.")
+        if not (math.isfinite(value) and (value > 0 if positive else value >= 0)):
+            wanted = "positive and finite" if positive else "finite and at least 0"
+            raise ValueError(f"{self._name}: {name} must be {wanted}, got {value!r}.")
+
+    def get_params(self, deep=True):
+        """The parameters by name, as scikit-learn's estimators give them (and `clone` wants them)."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def to_dict(self):
+        """Plain Python values, ready for JSON, from which `from_dict` rebuilds the kernel.
+
+        Examples
+        --------
+        >>> RBF(gamma=2.0).to_dict()
+        {'kernel': 'RBF', 'gamma': 2.0, 'factor': 1.0}
+        """
+        values = {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in self.get_params().items()
+        }
+        return {"kernel": self._name} | values
+
+    @staticmethod
+    def from_dict(data):
+        """The kernel of what `to_dict` returned; ValueError for an unknown class.
+
+        Examples
+        --------
+        >>> Kernel.from_dict({"kernel": "Poly", "degree": 3})
+        Poly(degree=3, coef0=1.0, gamma='dim')
+        """
+        data = dict(data)
+        name = data.pop("kernel", None)
+        known = {kind.__name__: kind for kind in Kernel.__subclasses__()}
+        if name not in known:
+            raise ValueError(f"data['kernel'] must be one of {sorted(known)}, got {name!r}.")
+        return known[name](**data)
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    r"""The linear kernel :math:`k(x, z) = \langle x, z \rangle`.
+
+    Normalised by the bank it is the cosine of the angle between x and z.
+
+    Examples
+    --------
+    >>> Linear()
+    Linear()
+    """
+
+
+@dataclass(frozen=True)
+class Poly(Kernel):
+    r"""The polynomial kernel :math:`k(x, z) = (\langle x, z \rangle / \gamma + c_0)^{\text{degree}}`.
+
+    Parameters
+    ----------
+    degree : int, default=2
+        At least 1.
+    coef0 : float, default=1.0
+        :math:`c_0 \ge 0` (a negative one would not give a kernel).
+    gamma : "dim" or float, default="dim"
+        Divisor of the inner product, positive. ``"dim"`` is the number of columns of the cue.
+
+    Examples
+    --------
+    >>> Poly(degree=3)
+    Poly(degree=3, coef0=1.0, gamma='dim')
+    """
+
+    degree: int = 2
+    coef0: float = 1.0
+    gamma: float | str = "dim"
+
+    def __post_init__(self):
+        if isinstance(self.degree, bool) or not isinstance(self.degree, numbers.Integral):
+            raise TypeError(f"Poly: degree must be an integer, got {self.degree!r}.")
+        if self.degree < 1:
+            raise ValueError(f"Poly: degree must be at least 1, got {self.degree!r}.")
+        self._check_number("coef0")
+        super().__post_init__()
+
+
+@dataclass(frozen=True)
+class RBF(Kernel):
+    r"""The Gaussian kernel :math:`k(x, z) = \exp(-\|x - z\|^2 / g)`.
+
+    Parameters
+    ----------
+    gamma : "mean" or float, default="mean"
+        The divisor g, in the squared unit of the cue, positive. ``"mean"`` takes `factor` times the mean of
+        :math:`\|x_i - x_{i'}\|^2` over all training pairs :math:`i \ne i'`.
+    factor : float, default=1.0
+        Multiplies the mean; positive. Only with ``gamma="mean"``.
+
+    Notes
+    -----
+    In scikit-learn's terms this is ``rbf_kernel(x, z, gamma=1 / g)``.
+
+    Examples
+    --------
+    >>> RBF(factor=0.5)
+    RBF(gamma='mean', factor=0.5)
+    """
+
+    gamma: float | str = "mean"
+    factor: float = 1.0
+    metric = "sqeuclidean"  # not annotated: no parameter
+
+
+@dataclass(frozen=True)
+class Chi2(Kernel):
+    r"""The exponential chi-squared kernel for histograms, :math:`k(x, z) = \exp(-d(x, z) / g)`.
+
+    .. math:: d(x, z) = \sum_c \frac{(x_c - z_c)^2}{x_c + z_c}, \qquad 0/0 = 0 .
+
+    Parameters
+    ----------
+    gamma : "mean" or float, default="mean"
+        The divisor g, in the unit of the cue, positive. ``"mean"`` takes `factor` times the mean of d over all
+        training pairs :math:`i \ne i'`.
+    factor : float, default=1.0
+        Multiplies the mean; positive. Only with ``gamma="mean"``.
+
+    Notes
+    -----
+    The cue must not be negative. In scikit-learn's terms this is ``chi2_kernel(x, z, gamma=1 / g)``. Some authors put
+    a factor 1/2 into d; with the mean rule it makes no difference.
+
+    Examples
+    --------
+    >>> Chi2()
+    Chi2(gamma='mean', factor=1.0)
+    """
+
+    gamma: float | str = "mean"
+    factor: float = 1.0
+    metric = "chi2"
+
+
+@dataclass(frozen=True)
+class ExpDistance(Kernel):
+    r"""The exponential of any of several distances, :math:`k(x, z) = \exp(-d(x, z) / g)`.
+
+    Parameters
+    ----------
+    metric : {"euclidean", "sqeuclidean", "cityblock", "chi2", "precomputed"}, default="euclidean"
+        The distance d. With ``"precomputed"`` the cue's columns hold the distances to the training samples, in their
+        order: (n, n) for training, symmetric, non-negative, with zero diagonal; (rows, n) for new samples.
+    gamma : "mean" or float, default="mean"
+        The divisor g, in the unit of d, positive. ``"mean"`` takes `factor` times the mean of d over all training
+        pairs :math:`i \ne i'`.
+    factor : float, default=1.0
+        Multiplies the mean; positive. Only with ``gamma="mean"``.
+
+    Notes
+    -----
+    ``ExpDistance("sqeuclidean")`` is :class:`RBF` and ``ExpDistance("chi2")`` is :class:`Chi2`; they share their
+    distance. A precomputed distance must be of negative type for the exponential to be a kernel; this is not checked.
+
+    Examples
+    --------
+    >>> ExpDistance("cityblock", gamma=4.0)
+    ExpDistance(metric='cityblock', gamma=4.0, factor=1.0)
+    """
+
+    metric: str = "euclidean"
+    gamma: float | str = "mean"
+    factor: float = 1.0
+
+    def __post_init__(self):
+        if self.metric not in METRICS:
+            raise ValueError(f"ExpDistance: metric must be one of {list(METRICS)}, got {self.metric!r}.")
+        super().__post_init__()
+
+
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """A kernel whose values stand in the cue's columns.
+
+    The columns hold the kernel to the training samples, in their order: (n, n) for training, symmetric with a
+    non-negative diagonal; (rows, n) for new samples. It is used as given, not normalised: the diagonal of new samples
+    is not known.
+
+    Examples
+    --------
+    >>> Precomputed()
+    Precomputed()
+    """
+
+
+def check_kernels(kernels):
+    """A list of (name, kernel, columns) triples, checked; the names are unique."""
+    try:
+        triples = [tuple(triple) for triple in kernels]
+    except TypeError:
+        triples = None
+    if not triples or isinstance(kernels, str):
+        raise ValueError(
+            f"kernels must be a non-empty list of (name, kernel, columns) triples, got {kernels!r}."
+        )
+    for triple in triples:
+        if len(triple) != 3:
+            raise ValueError(f"kernels must hold (name, kernel, columns) triples, got {triple!r}.")
+        name, kernel, _ = triple
+        if not isinstance(name, str):
+            raise TypeError(f"kernels: a name must be a string, got {name!r}.")
+        if not isinstance(kernel, Kernel):
+            raise TypeError(f"kernels: {name!r} must come with a kernel such as RBF(), got {kernel!r}.")
+    names = [name for name, _, _ in triples]
+    if len(set(names)) < len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise ValueError(f"kernels: names must be unique, got {twice} more than once.")
+    return triples
+
+
+def _is_frame(X):
+    return hasattr(X, "iloc") and hasattr(X, "columns")
+
+
+def check_samples(X, name="X"):
+    """X as a DataFrame or a 2-D array, its number of rows and of columns, and its column names or None."""
+    if _is_frame(X):
+        return X, X.shape[0], X.shape[1], list(X.columns)
+    if hasattr(X, "toarray"):
+        raise TypeError(f"{name} must be a dense array or DataFrame, got a sparse matrix.")
+    X = np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(
+            f"{name} must be 2-D (n_samples, n_features), got shape {X.shape}; "
+            "precomputed stacks (n_kernels, n, n) go to KernelBank.from_stack."
+        )
+    return X, X.shape[0], X.shape[1], None
+
+
+def feature_places(feature_names):
+    """{column name: index}, with -1 for a name that occurs more than once; None without names."""
+    if feature_names is None:
+        return None
+    places = {}
+    for i, label in enumerate(feature_names):
+        places[label] = -1 if label in places else i
+    return places
+
+
+def place_of(name, label, places, kind="cue"):
+    """The index of a column given by name."""
+    if places is None:
+        raise ValueError(
+            f"{kind} {name!r}: columns can be given by name only for a DataFrame, got {label!r}."
+        )
+    place = places.get(label)
+    if place is None or place < 0:
+        problem = "is not in X" if place is None else "occurs more than once in X"
+        raise ValueError(f"{kind} {name!r}: column {label!r} {problem}.")
+    return place
+
+
+def resolve_columns(name, columns, X, n_features, places, kind="cue"):
+    """The integer indices that a column specification of ColumnTransformer's kind selects.
+
+    Parameters
+    ----------
+    name, kind : str
+        What the columns are of ("cue", "prior"), for messages.
+    columns : slice, int, str, list of them, boolean mask, or callable
+        A callable gets `X` and returns any of the others.
+    X : ndarray or DataFrame
+    n_features : int
+    places : dict or None
+        What `feature_places` returned.
+
+    Returns
+    -------
+    ndarray of intp, shape (number of columns,)
+        At least one.
+    """
+    if callable(columns):
+        columns = columns(X)
+
+    def one(item):
+        if isinstance(item, str):
+            return place_of(name, item, places, kind)
+        if isinstance(item, (bool, np.bool_)) or not isinstance(item, numbers.Integral):
+            raise TypeError(
+                f"{kind} {name!r}: columns must be a slice, integers, names, a boolean mask or a "
+                f"callable, got {item!r}."
+            )
+        if not -n_features <= item < n_features:
+            raise ValueError(f"{kind} {name!r}: column {item} is not in X, which has {n_features} columns.")
+        return int(item) % n_features
+
+    if columns is None:
+        raise TypeError(f"{kind} {name!r}: columns must select something, got None.")
+    if isinstance(columns, slice):
+        start, stop = columns.start, columns.stop
+        if isinstance(start, str) or isinstance(stop, str):  # by label, the last one included
+            start = None if start is None else place_of(name, start, places, kind)
+            stop = None if stop is None else place_of(name, stop, places, kind) + 1
+        index = np.arange(n_features)[slice(start, stop, columns.step)]
+    elif isinstance(columns, (str, numbers.Integral)):
+        index = np.array([one(columns)])
+    else:
+        items = list(columns)
+        if items and all(isinstance(item, (bool, np.bool_)) for item in items):
+            if len(items) != n_features:
+                raise ValueError(
+                    f"{kind} {name!r}: the boolean mask has length {len(items)}, but X has {n_features} columns."
+                )
+            index = np.flatnonzero(items)
+        else:
+            index = np.array([one(item) for item in items])
+    if len(index) == 0:
+        raise ValueError(f"{kind} {name!r}: no columns are selected.")
+    return index.astype(np.intp)
+
+
+def extract_columns(X, index, name, kind="cue"):
+    """A float64 copy of the columns `index` of X, checked to be real, finite and at most `LARGEST`."""
+    try:
+        if _is_frame(X):
+            values = X.iloc[:, index].to_numpy(dtype=np.float64, copy=True)
+        else:
+            run = as_range(index)
+            values = X[:, index if run is None else run]
+            if np.iscomplexobj(values):
+                raise TypeError("complex")
+            values = values.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{kind} {name!r}: the columns must be real numbers ({error}).") from None
+    if not np.isfinite(values).all():
+        raise ValueError(f"{kind} {name!r}: the columns hold NaN or infinite values.")
+    if largest_entry(values) > LARGEST:
+        raise ValueError(f"{kind} {name!r}: the columns hold values beyond {LARGEST:g}.")
+    return values
+
+
+def check_nonnegative(values, name):
+    """Chi-squared and given distances need non-negative columns."""
+    lowest = values.min(initial=0.0)
+    if lowest < 0:
+        raise ValueError(f"cue {name!r}: chi2 and distances need non-negative values, got {lowest:.3g}.")
+
+
+def largest_entry(values):
+    """The largest magnitude, 0 for an empty array."""
+    return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+
+
+def as_range(index):
+    """`index` as a slice when it is a run of consecutive integers, else None."""
+    if len(index) and index[-1] - index[0] == len(index) - 1 and np.all(np.diff(index) == 1):
+        return slice(int(index[0]), int(index[-1]) + 1)
+    return None
