@@ -1,29 +1,43 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and values in them without pickle."""
 
+import dataclasses
+import hashlib
+import importlib
 import inspect
+import io
 import json
 import os
 import secrets
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 __all__ = [
     "Loadable",
     "atomic_write",
     "construct",
     "expect_class",
+    "from_bytes",
+    "pack",
     "read_model",
+    "read_parts",
     "saved_parameters",
+    "to_bytes",
+    "unpack",
     "write_model",
+    "write_parts",
 ]
+
+FORMAT = 2
+KIND = "__kind__"
 
 
 def atomic_write(path, content):
     """Write a file so that no reader ever sees half of it.
 
-    The content goes to a temporary file in the same directory, which then takes the name in one step. A process killed at any
-    moment leaves either the old file or the new one.
+    The content goes to a temporary file in the same directory, which then takes the name in one step. A
+    process killed at any moment leaves either the old file or the new one.
 
     Parameters
     ----------
@@ -54,7 +68,212 @@ def atomic_write(path, content):
     return path
 
 
-def write_model(path, head, arrays):
+# ------------------------------------------------------------ values as JSON and arrays
+
+
+def pack(value, where="the value"):
+    """Split a value into a part for JSON and the arrays in it; `unpack` is the inverse.
+
+    Parameters
+    ----------
+    value : object
+        None, bool, int, float, str, NumPy scalars and arrays, slices, DataFrames with the index 0, 1, ...,
+        lists, tuples and dicts of these; of this package also named tuples, frozen dataclasses, and objects
+        with a method ``_state()`` that returns a dict and a class method ``_from_state(dict)``.
+    where : str
+        What to call the value in an error.
+
+    Returns
+    -------
+    plain : object
+        Of what JSON knows.
+    arrays : dict of str to ndarray
+
+    Raises
+    ------
+    TypeError
+        If something in it cannot be written without pickle.
+    """
+    arrays = {}
+    return _pack(value, arrays, where), arrays
+
+
+def _pack(value, arrays, where):
+    if value is None or isinstance(value, (bool, int, float, str)) and not isinstance(value, np.generic):
+        return value
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        items = [_pack(item, arrays, f"{where}[{i}]") for i, item in enumerate(value)]
+        return items if isinstance(value, list) else {KIND: "tuple", "items": items}
+    if isinstance(value, dict):
+        if all(isinstance(key, str) and key != KIND for key in value):
+            return {key: _pack(item, arrays, f"{where}[{key!r}]") for key, item in value.items()}
+        return {KIND: "dict", "items": _pack([list(pair) for pair in value.items()], arrays, where)}
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _pack_array(value, arrays, where)
+    if isinstance(value, slice):
+        return {KIND: "slice", "items": _pack([value.start, value.stop, value.step], arrays, where)}
+    if isinstance(value, pd.DataFrame):
+        return _pack_frame(value, arrays, where)
+    kind, state = _state_of(value, where)
+    return {KIND: kind, "state": _pack(state, arrays, f"{type(value).__name__} in {where}")}
+
+
+def _pack_array(value, arrays, where):
+    if value.dtype == object:
+        return {KIND: "objects", "shape": list(value.shape), "items": _pack(list(value.flat), arrays, where)}
+    if value.dtype.kind not in "biufcUS":
+        raise TypeError(f"{where} has dtype {value.dtype}, which cannot be saved without pickle")
+    name = f"a{len(arrays)}"
+    arrays[name] = np.asarray(value)
+    return {KIND: "scalar" if isinstance(value, np.generic) else "array", "at": name}
+
+
+def _pack_frame(value, arrays, where):
+    if not isinstance(value.index, pd.RangeIndex) or value.index.start != 0 or value.index.step != 1:
+        raise TypeError(f"{where} is a DataFrame with an index of its own: make it a column by reset_index()")
+    columns = []
+    for name, column in value.items():
+        if not isinstance(name, str):
+            raise TypeError(f"{where} has the column {name!r}: column names must be text")
+        plain = isinstance(column.dtype, np.dtype) and column.dtype.kind in "biufc"
+        column = column.to_numpy() if plain else [None if pd.isna(item) else item for item in column]
+        columns.append([name, _pack(column, arrays, f"{where}.{name}")])
+    return {KIND: "frame", "rows": len(value), "columns": columns}
+
+
+def _state_of(value, where):
+    """Name of an object's class, as "module:qualname", and its state."""
+    cls = type(value)
+    if cls.__module__.startswith("cuelearn.") and "<" not in cls.__qualname__:
+        kind = f"{cls.__module__}:{cls.__qualname__}"
+        if hasattr(cls, "_from_state"):
+            return kind, value._state()
+        if hasattr(cls, "_fields"):
+            return kind, value._asdict()
+        if dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen:
+            return kind, {field.name: getattr(value, field.name) for field in dataclasses.fields(cls)}
+    raise TypeError(f"{where} is a {cls.__name__}, which cannot be saved without pickle")
+
+
+def unpack(plain, arrays):
+    """The value of what `pack` returned.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError, AttributeError, ImportError
+        If it is no such thing: an array is missing, a class is unknown or not of this package.
+    """
+    if isinstance(plain, list):
+        return [unpack(item, arrays) for item in plain]
+    if not isinstance(plain, dict):
+        return plain
+    if KIND not in plain:
+        return {key: unpack(item, arrays) for key, item in plain.items()}
+    kind = plain[KIND]
+    if kind == "array":
+        return arrays[plain["at"]]
+    if kind == "scalar":
+        return arrays[plain["at"]][()]
+    if kind == "frame":
+        columns = {name: unpack(column, arrays) for name, column in plain["columns"]}
+        return pd.DataFrame(columns, index=pd.RangeIndex(plain["rows"]))
+    if "state" in plain:
+        return _from_state(kind, unpack(plain["state"], arrays))
+    items = unpack(plain["items"], arrays)
+    if kind == "objects":
+        return np.fromiter(items, dtype=object, count=len(items)).reshape(plain["shape"])
+    return slice(*items) if kind == "slice" else {"tuple": tuple, "dict": dict}[kind](items)
+
+
+def _from_state(kind, state):
+    """The object of a class and a state; only classes of this package are looked up."""
+    module, _, name = kind.partition(":")
+    if not module.startswith("cuelearn."):
+        raise ValueError(f"{kind} is no class of this package")
+    cls = importlib.import_module(module)
+    for part in name.split("."):
+        cls = getattr(cls, part)
+    if hasattr(cls, "_from_state"):
+        return cls._from_state(state)
+    if not (isinstance(cls, type) and (hasattr(cls, "_fields") or dataclasses.is_dataclass(cls))):
+        raise ValueError(f"{kind} is no class that is saved")
+    return cls(**state)
+
+
+# ------------------------------------------------------------ bytes and files
+
+
+def _write_npz(file, value, where):
+    plain, arrays = pack(value, where)
+    header = np.frombuffer(json.dumps({"format": FORMAT, "value": plain}).encode(), dtype=np.uint8)
+    np.savez_compressed(file, header=header, **arrays)
+
+
+def _read_npz(file):
+    with np.load(file, allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    header = json.loads(arrays.pop("header").tobytes())
+    if header["format"] != FORMAT:
+        raise ValueError(f"format {header['format']}")
+    return unpack(header["value"], arrays)
+
+
+def to_bytes(value, where="the value"):
+    """A value as bytes with a checksum before them; `from_bytes` is the inverse.
+
+    For a store of results: ``to_bytes({"key": key, "seconds": seconds, "result": result}, "the result")``, and
+    ``from_bytes(content)["key"] == key`` when it is read.
+
+    Raises
+    ------
+    TypeError
+        As `pack`.
+    """
+    buffer = io.BytesIO()
+    _write_npz(buffer, value, where)
+    return hashlib.sha256(buffer.getvalue()).digest() + buffer.getvalue()
+
+
+def from_bytes(content):
+    """The value of `to_bytes`; raises ValueError if a single bit is another."""
+    if hashlib.sha256(content[32:]).digest() != content[:32]:
+        raise ValueError("damaged: the checksum does not fit")
+    return _read_npz(io.BytesIO(content[32:]))
+
+
+def write_model(path, model):
+    """Write a model as one .npz file without pickle, whole or not at all.
+
+    Raises
+    ------
+    TypeError
+        As `pack`; nothing is written then.
+    """
+    atomic_write(path, lambda file: _write_npz(file, model, "the model"))
+
+
+def read_model(path):
+    """Read a file of `write_model`.
+
+    Raises
+    ------
+    FileNotFoundError, ValueError
+        If there is no such file; if it is damaged or not one of ours.
+    """
+    try:
+        return _read_npz(path)
+    except FileNotFoundError:
+        raise
+    except Exception as error:
+        raise ValueError(
+            f"{os.fspath(path)} is not a model saved by cuelearn, or is damaged: {error}"
+        ) from error
+
+
+# ------------------------------------------------------------ until every chapter is on `core.estimator`
+
+
+def write_parts(path, head, arrays):
     """Write a model as one .npz file without pickle, whole or not at all.
 
     Parameters
@@ -76,8 +295,8 @@ def write_model(path, head, arrays):
     )
 
 
-def read_model(path, rebuild):
-    """Read a file of `write_model` and make a model of it.
+def read_parts(path, rebuild):
+    """Read a file of `write_parts` and make a model of it.
 
     Parameters
     ----------
@@ -142,7 +361,7 @@ def expect_class(model, cls, path):
 
 
 class Loadable:
-    """Gives a class the `load` that goes with its `save`. `_rebuild` makes a model of what `write_model` wrote."""
+    """Gives a class the `load` that goes with its `save`. `_rebuild` makes a model of what `write_parts` wrote."""
 
     @classmethod
     def load(cls, path):
@@ -161,7 +380,7 @@ class Loadable:
         ValueError
             If the file is damaged, of another format, or holds another class.
         """
-        return expect_class(read_model(path, cls._rebuild), cls, path)
+        return expect_class(read_parts(path, cls._rebuild), cls, path)
 
 
 def _plain(value):

@@ -1774,6 +1774,13 @@ class KernelBank:
         self._train.factors = self._factors(self._train)
         return self
 
+    def _state(self):  # for `core.storage.pack`
+        return {"data": self.to_dict(), "arrays": self.arrays()}
+
+    @classmethod
+    def _from_state(cls, state):
+        return cls.from_dict(state["data"], state["arrays"])
+
 
 class CrossBank:
     """Kernels between new samples and training samples, handed out in blocks.

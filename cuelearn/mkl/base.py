@@ -1,21 +1,16 @@
 """What the kernel estimators of the package share: input forms, prediction, saving."""
 
-import importlib
-
 import numpy as np
-import pandas as pd
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from cuelearn.core.checks import as_generator
-from cuelearn.core.storage import Loadable, construct, read_model, saved_parameters, write_model
+from cuelearn.core.estimator import Estimator, load
 from cuelearn.kernels import CrossBank, KernelBank
 from cuelearn.mkl.problem import MKLProblem, combined_scores
 
 __all__ = ["KernelClassifier", "StochasticMKL", "load"]
-
-FORMAT = 1
 
 
 def two_columns(values, axis=-1):
@@ -35,7 +30,7 @@ def two_columns(values, axis=-1):
     return np.concatenate([-0.5 * values, 0.5 * values], axis=axis)
 
 
-class KernelClassifier(Loadable, ClassifierMixin, BaseEstimator):
+class KernelClassifier(ClassifierMixin, Estimator):
     """Base of classifiers on many kernels.
 
     Subclasses have the parameters `kernels`, `normalize` and `memory`, and set `dual_coef_` (n_support, n_classes), `support_`
@@ -209,114 +204,22 @@ class KernelClassifier(Loadable, ClassifierMixin, BaseEstimator):
 
     # ---------------------------------------------------------------- saving
 
-    def save(self, path):
-        """Save the fitted model as one .npz file without pickle; `load` reads it back.
+    def _saved_parameters(self):
+        parameters = super()._saved_parameters()
+        if hasattr(self, "bank_") and not self._is_precomputed():
+            # with the numbers for gamma and for columns that `fit` found
+            parameters["kernels"] = self.bank_.triples
+        return parameters
 
-        The parameter `kernels` comes back with the numbers for gamma and the column numbers that `fit` found; a callback and a
-        `random_state` other than None or an int do not.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Written whole or not at all.
-
-        Raises
-        ------
-        TypeError
-            If a parameter or label cannot be written without pickle.
-        """
-        write_model(path, *self._pack())
-
-    def _pack(self):
-        """What `save` writes: a dict for JSON, and arrays."""
-        check_is_fitted(self)
-        bank = None  # prediction from precomputed kernels needs none
-        if not self._is_precomputed():
-            bank = self.bank_.restrict(self.bank_support_ if self.support_.size else [0], resident=False)
-        fitted = {
-            k: v for k, v in vars(self).items() if k.endswith("_") and not k.startswith("_") and k != "bank_"
-        }
-        arrays = {} if bank is None else {f"bank/{k}": v for k, v in bank.arrays().items()}
-        plain = {}
-        for name, value in fitted.items():
-            if hasattr(value, "to_json"):
-                plain[name] = {"table": value.to_dict(orient="list")}
-            elif isinstance(value, np.ndarray):
-                if value.dtype == object:
-                    value = value.astype(str)
-                arrays[f"fitted/{name}"] = value
-            else:
-                plain[name] = value
-        head = {
-            "format": FORMAT,
-            "package": ".".join(type(self).__module__.split(".")[:2]),
-            "class": type(self).__name__,
-            "parameters": saved_parameters(self, self._is_precomputed()),
-            "fitted": plain,
-            "bank": None if bank is None else bank.to_dict(),
-        }
-        return head, arrays
-
-    @classmethod
-    def _unpack(cls, head, arrays):
-        """The inverse of `_pack`."""
-        model = construct(cls, head["parameters"])
-        for name, value in head["fitted"].items():
-            if isinstance(value, dict) and set(value) == {"table"}:
-                value = pd.DataFrame(value["table"])
-            setattr(model, name, value)
-        bank_arrays = {}
-        for name, value in arrays.items():
-            kind, _, rest = name.partition("/")
-            if kind == "fitted":
-                setattr(model, rest, value)
-            else:
-                bank_arrays[rest] = value
-        if head["bank"] is not None:
-            model.bank_ = KernelBank.from_dict(head["bank"], bank_arrays)
-            model.bank_support_ = np.arange(
-                len(model.dual_coef_)
-            )  # the saved bank holds the support samples only
-            model.kernels = model.bank_.triples
-        return model
-
-    @staticmethod
-    def _rebuild(head, arrays):
-        return rebuild_classifier(head, arrays)
-
-
-def load(path):
-    """Load any estimator of this package from a file written by its `save`.
-
-    Parameters
-    ----------
-    path : str or path-like
-
-    Returns
-    -------
-    estimator
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged or not one of ours.
-    """
-    return read_model(path, rebuild_classifier)
-
-
-def rebuild_classifier(head, arrays):
-    """The estimator of a file that `KernelClassifier.save` wrote."""
-    if head["format"] != FORMAT:
-        raise ValueError(f"format {head['format']}")
-    package = head.get("package", "cuelearn.mkl")
-    cls = (
-        getattr(importlib.import_module(package), head["class"], None)
-        if package.startswith("cuelearn.")
-        else None
-    )
-    if not (isinstance(cls, type) and issubclass(cls, KernelClassifier)):
-        raise ValueError(f"no estimator {head['class']!r}")
-    return cls._unpack(head, arrays)
+    def _fitted_state(self):
+        """The bank is cut to the support; prediction from precomputed kernels needs none."""
+        state = super()._fitted_state()
+        bank = state.pop("bank_", None)
+        if bank is not None and not self._is_precomputed():
+            support = self.bank_support_ if self.support_.size else [0]
+            state["bank_"] = bank.restrict(support, resident=False)
+            state["bank_support_"] = np.arange(len(self.dual_coef_))
+        return state
 
 
 class StochasticMKL(KernelClassifier):

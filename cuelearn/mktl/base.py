@@ -230,39 +230,15 @@ class TransferClassifier(KernelClassifier):
             copied._metadata_request = copy.deepcopy(self._metadata_request)
         return copied
 
-    def _pack(self):
-        priors, self.priors = self.priors, None  # estimators cannot be written without pickle
-        try:
-            head, arrays = super()._pack()
-        finally:
-            self.priors = priors
-        head["n_given"] = self._n_given
-        for part in (
-            head["parameters"],
-            head["fitted"],
-        ):  # keys of a dict are classes or numbers, of which JSON would make words
-            part.update(
-                {
-                    k: {"items": list(v.items())}
-                    for k, v in part.items()
-                    if isinstance(v, dict) and set(v) != {"table"}
-                }
-            )
-        return head, arrays
+    def _saved_parameters(self):
+        return {**super()._saved_parameters(), "priors": None}  # estimators of others are not written
 
-    @classmethod
-    def _unpack(cls, head, arrays):
-        for part in (head["parameters"], head["fitted"]):
-            part.update(
-                {
-                    k: dict(map(tuple, v["items"]))
-                    for k, v in part.items()
-                    if isinstance(v, dict) and set(v) == {"items"}
-                }
-            )
-        model = super()._unpack(head, arrays)
-        model._priors, model._n_given = None, head["n_given"]
-        return model
+    def _fitted_state(self):
+        return {**super()._fitted_state(), "_n_given": self._n_given}
+
+    def _set_fitted_state(self, state):
+        super()._set_fitted_state(state)
+        self._priors = None
 
 
 def class_weights(given, classes, labels):

@@ -15,7 +15,7 @@ from cuelearn.core.checks import (
     check_positive,
     unchanged_on_error,
 )
-from cuelearn.core.storage import Loadable, construct, read_model, saved_parameters, write_model
+from cuelearn.core.storage import Loadable, construct, read_parts, saved_parameters, write_parts
 from cuelearn.kernels import KernelBank
 from cuelearn.mms.candidates import CandidateSet
 from cuelearn.mms.inference import METHODS, assign, refuse_exact
@@ -540,7 +540,7 @@ class MMS(Loadable, BaseEstimator):
             "history": self.history_.to_dict(orient="list"),
             "banks": banks,
         }
-        write_model(path, head, arrays)
+        write_parts(path, head, arrays)
 
     @staticmethod
     def _rebuild(head, arrays):
@@ -563,7 +563,7 @@ def load(path):
     ValueError
         If the file is damaged or not one of ours.
     """
-    return read_model(path, _rebuild)
+    return read_parts(path, _rebuild)
 
 
 def _rebuild(head, arrays):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 from tqdm.auto import tqdm
@@ -18,15 +18,13 @@ from cuelearn.core.checks import (
     labels_within,
     unchanged_on_error,
 )
-from cuelearn.core.storage import Loadable, construct, read_model, saved_parameters, write_model
-from cuelearn.kernels import RBF, Kernel, KernelBank
-from cuelearn.mkl.base import rebuild_classifier
+from cuelearn.core.estimator import Estimator, load
+from cuelearn.kernels import RBF, KernelBank
 from cuelearn.oks.engine import Predictors, Samples, outputs, set_probabilities
 from cuelearn.oks.sources import Columns, Given, bank_of
 
 __all__ = ["Learner", "OnlineKernels", "Result", "StreamingKernels", "check_two_classes", "load", "signs_of"]
 
-FORMAT = 1
 CHUNK = 16  # least visits between two looks at the outside world
 BAR_AFTER = 2.0
 NOTHING = Samples(np.empty((0, 0)), np.empty((0, 0)), np.empty((0, 0, 0)))
@@ -258,7 +256,7 @@ def signs_of(labels, n_classes):
     return [np.where(labels == c, 1.0, -1.0) for c in positive]
 
 
-class OnlineKernels(Loadable, ClassifierMixin, BaseEstimator):
+class OnlineKernels(ClassifierMixin, Estimator):
     """Base of the online learners of the chapter.
 
     Subclasses have the parameters kernels, normalize, n_epochs, shuffle, one_vs_rest, n_jobs, random_state, callback, verbose, and
@@ -485,61 +483,35 @@ class OnlineKernels(Loadable, ClassifierMixin, BaseEstimator):
 
     # ------------------------------------------------------------ saving
 
-    def save(self, path):
-        """Save the fitted model as one .npz file without pickle; `load` reads it back.
+    def _saved_parameters(self):
+        parameters = super()._saved_parameters()
+        if hasattr(self, "_source") and not self._source.given:
+            parameters["kernels"] = self._source.triples  # with numbers for gamma and for columns
+        return parameters
 
-        Parameters
-        ----------
-        path : str or path-like
-            Written whole or not at all.
+    def _fitted_state(self):
+        """Without the record of the visits; a loaded model draws again from `random_state`."""
+        names = ("classes_", "n_features_in_", "feature_names_in_")
+        state = {name: value for name, value in vars(self).items() if name in names}
+        state |= {"names": self._source.names, "numbers": self._numbers}
+        if not self._source.given:
+            state["held"] = self._held
+        return state | {"learners": [learner.arrays() for learner in self._learners]}
 
-        Raises
-        ------
-        TypeError
-            If a parameter or label cannot be written without pickle.
-
-        Notes
-        -----
-        The record of the visits, a callback and a `random_state` other than None or an int are left out; a loaded model that goes on
-        learning starts its draws again from `random_state`.
-        """
-        write_model(path, *self._pack())
-
-    def _pack(self):
-        """What `save` writes: a dict for JSON, and arrays."""
-        check_is_fitted(self, "classes_")
-        parameters = saved_parameters(self, self._source.given)
-        kernels = (
-            None
-            if self._source.given
-            else [[n, k.to_dict(), list(map(int, c))] for n, k, c in self._source.triples]
-        )
-        classes = self.classes_.astype(str) if self.classes_.dtype == object else self.classes_
-        arrays = {
-            "classes": classes,
-            "numbers": self._numbers,
-            "data": self._held.data if kernels else np.empty((0, 0)),
-            "scale": self._held.scale if kernels else np.empty((0, 0)),
-        }
-        for k, learner in enumerate(self._learners):
-            arrays |= {f"learner{k}/{name}": value for name, value in learner.arrays().items()}
-        names = getattr(self, "feature_names_in_", None)
-        head = {
-            "format": FORMAT,
-            "chapter": "oks",
-            "class": type(self).__name__,
-            "parameters": parameters,
-            "kernels": kernels,
-            "names": self._source.names,
-            "n_features": int(self.n_features_in_),
-            "n_learners": len(self._learners),
-            "feature_names": None if names is None else [str(name) for name in names],
-        }
-        return head, arrays
-
-    @staticmethod
-    def _rebuild(head, arrays):
-        return rebuild(head, arrays)
+    def _set_fitted_state(self, state):
+        super()._set_fitted_state({name: value for name, value in state.items() if name.endswith("_")})
+        self._numbers, learners = state["numbers"], state["learners"]
+        if "held" in state:
+            self._held, n = state["held"], len(state["held"].data)
+            self._source = Columns(self.kernels, self.normalize)
+        else:
+            self._held, n = NOTHING, self.n_features_in_
+            self._source = Given(len(state["names"]), n, state["names"])
+        rng = as_generator(self.random_state)
+        rngs = [rng] if len(learners) == 1 else rng.spawn(len(learners))
+        self._learners = [self._learner(self._source.kernels, r, self._rounds_of_saved()) for r in rngs]
+        for learner, arrays in zip(self._learners, learners, strict=True):
+            learner.restore(arrays, n)
 
 
 class StreamingKernels(OnlineKernels):
@@ -622,59 +594,3 @@ class StreamingKernels(OnlineKernels):
         else:
             self._keep(together)
         return self
-
-
-def load(path):
-    """Load any estimator of this chapter from a file written by its `save`.
-
-    Parameters
-    ----------
-    path : str or path-like
-
-    Returns
-    -------
-    estimator
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged or not one of ours.
-    """
-    return read_model(path, rebuild)
-
-
-def rebuild(head, arrays):
-    """The estimator of what `_pack` returned."""
-    import cuelearn.oks
-
-    if "chapter" not in head:  # an SVM on one kernel
-        return rebuild_classifier(head, arrays)
-    if head["format"] != FORMAT:
-        raise ValueError(f"format {head['format']}")
-    cls = getattr(cuelearn.oks, head["class"], None)
-    if not (isinstance(cls, type) and issubclass(cls, OnlineKernels)):
-        raise ValueError(f"no online learner {head['class']!r}")
-    model = construct(cls, head["parameters"])
-    model.classes_, model._numbers, model.n_features_in_ = (
-        arrays["classes"],
-        arrays["numbers"],
-        head["n_features"],
-    )
-    if head["feature_names"] is not None:
-        model.feature_names_in_ = np.array(head["feature_names"], dtype=object)
-    if head["kernels"] is None:
-        model._source = Given(len(head["names"]), head["n_features"], head["names"])
-    else:
-        model.kernels = [(n, Kernel.from_dict(k), c) for n, k, c in head["kernels"]]
-        model._source = Columns(model.kernels, model.normalize)
-    model._held = Samples(arrays["data"], arrays["scale"], np.empty((0, 0, 0)))
-    rng = as_generator(model.random_state)
-    rngs = [rng] if head["n_learners"] == 1 else rng.spawn(head["n_learners"])
-    model._learners = [model._learner(model._source.kernels, r, model._rounds_of_saved()) for r in rngs]
-    n = head["n_features"] if head["kernels"] is None else len(model._held.data)
-    for k, learner in enumerate(model._learners):
-        start = f"learner{k}/"
-        learner.restore(
-            {name[len(start) :]: value for name, value in arrays.items() if name.startswith(start)}, n
-        )
-    return model

@@ -11,7 +11,7 @@ from cuelearn.core.checks import as_generator, check_positive, unchanged_on_erro
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.single import fit_svc
-from cuelearn.oks.base import OnlineKernels, check_two_classes, rebuild, signs_of
+from cuelearn.oks.base import OnlineKernels, check_two_classes, signs_of
 from cuelearn.oks.validation import held_back
 
 __all__ = ["AlignmentSVM", "C_GRID", "MuSVM", "SelectedSVM", "alignment", "select_then_fit"]
@@ -458,38 +458,14 @@ class SelectedSVM(AlignmentSVM):
         best = np.atleast_1d(self.selector_.best_index_)
         return self._tune([int(j) for j in best], targets, train, test, seconds)
 
-    def _pack(self):
-        # as the SVM on a chosen kernel that it is, with the selector beside it
-        svm = MuSVM(
-            self.kernels,
-            C=self.C,
-            validation=self.validation,
-            one_vs_rest=self.one_vs_rest,
-            normalize=self.normalize,
-            random_state=self.random_state,
-        )
-        vars(svm).update(
-            {name: value for name, value in vars(self).items() if name.endswith("_") and name != "selector_"}
-        )
-        head, arrays = svm._pack()
-        selector, theirs = self.selector_._pack()
-        return {**head, "class": "SelectedSVM", "selector": selector}, arrays | {
-            f"selector/{k}": v for k, v in theirs.items()
-        }
+    def _saved_parameters(self):
+        parameters = super()._saved_parameters()
+        parameters.pop("kernels", None)  # are the selector's
+        return parameters
 
-    @classmethod
-    def _unpack(cls, head, arrays):
-        """The inverse of `_pack`."""
-        selector = rebuild(
-            head["selector"],
-            {k.removeprefix("selector/"): v for k, v in arrays.items() if k.startswith("selector/")},
-        )
-        svm = MuSVM._unpack(head, {k: v for k, v in arrays.items() if not k.startswith("selector/")})
-        parameters = {name: getattr(svm, name) for name in ("C", "validation", "random_state")}
-        model = cls(clone(selector), **parameters)
-        vars(model).update({name: value for name, value in vars(svm).items() if name.endswith("_")})
-        model.selector_ = selector
-        return model
+    def _set_fitted_state(self, state):
+        super()._set_fitted_state(state)
+        self.selector = clone(self.selector_)  # with kernels as fitted
 
 
 def select_then_fit(selector, X, y, *, C=C_GRID, validation=0.1, random_state=None):

@@ -11,7 +11,7 @@ from tqdm.auto import tqdm
 
 from cuelearn.core.checks import as_generator, check_count, classes_of_stream, labels_within
 from cuelearn.core.losses import margins
-from cuelearn.core.storage import Loadable, read_model, write_model
+from cuelearn.core.storage import Loadable, read_parts, write_parts
 from cuelearn.kernels import Kernel
 
 __all__ = ["OnlineClassifier", "load"]
@@ -341,7 +341,7 @@ class OnlineClassifier(Loadable, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "classes_")
         arrays = {}
         head = {"format": FORMAT, "model": pack(self, "", arrays)}
-        write_model(path, head, arrays)
+        write_parts(path, head, arrays)
 
     @staticmethod
     def _rebuild(head, arrays):
@@ -461,7 +461,7 @@ def load(path):
     ValueError
         If the file is damaged or not one of ours.
     """
-    return read_model(path, _rebuild)
+    return read_parts(path, _rebuild)
 
 
 def _rebuild(head, arrays):

@@ -1,0 +1,122 @@
+"""Texts of constructor parameters and fitted attributes that many estimators share."""
+
+import inspect
+import re
+import textwrap
+
+__all__ = ["TEXTS", "documented"]
+
+#: name -> (type and range, what it is). The default comes from the constructor itself.
+TEXTS = {
+    # ------------------------------------------------------------ parameters
+    "kernels": (
+        'list of (name, kernel, columns), "precomputed" or None',
+        'Cues, as in ColumnTransformer; None is one `RBF` over all columns. With "precomputed", X has shape\n'
+        "(n_kernels, n, n).",
+    ),
+    "p": (
+        'float in (1, 2] or "auto"',
+        'Group norm; towards 1 few kernels are used, 2 weighs all alike. "auto" is ``q = 2 ln F``.',
+    ),
+    "C": ("float > 0", "Weight of the losses: lambda = 1/(C n)."),
+    "alpha": ("float >= 0", "Weight of the (2,1) norm: the larger, the fewer kernels are used."),
+    "loss": ('{"multiclass", "hinge"}', "Of the margin over the best wrong class, or of two classes."),
+    "n_epochs": ("int >= 1", "Passes over the data, each in an order of its own."),
+    "tol": ("float or None", "Stop when the duality gap falls to `tol` times the objective."),
+    "max_iter": ("int >= 1", "Rounds at most."),
+    "shuffle": ("bool", "Permute the first pass too."),
+    "measure": (
+        '{"auto", "geometric", "every", "end"}',
+        "When objective and gap are measured (a read of all kernel rows, with the clock stopped): after "
+        "every epoch; after epochs 1, 2, 3, 4, 6, 9, ...; at the end only; "
+        '"auto" is "geometric" where `tol` is set, else "end".',
+    ),
+    "scores": (
+        '{"auto", "recompute", "maintain"}',
+        "How class scores are had: from the visited kernel rows, or from scores kept up to date for all "
+        'samples; "auto" chooses. Results agree to rounding.',
+    ),
+    "sampling": (
+        '{"permutation", "iid"}',
+        "Whole permutations, or independent draws as the theorems assume.",
+    ),
+    "normalize": ("bool", "Scale kernels computed from X to unit diagonal; the bounds assume it."),
+    "memory": ("float >= 0", "Bytes the kernel bank may hold."),
+    "n_jobs": ("int", "Threads; results are the same bits for any number. -1 means one for each core."),
+    "random_state": ("int, Generator or None", "Of the order of the samples."),
+    "callback": (
+        "callable(estimator, step)",
+        "Called after every epoch with the estimator at its present point (`kernel_weights_`, `history_`, "
+        "ready to predict) and the number of visits; a true return value ends the run. The clock of "
+        "`history_` stops meanwhile.",
+    ),
+    "verbose": ("bool", "Show a progress bar on runs that take more than two seconds."),
+    # ------------------------------------------------------------ attributes
+    "classes_": ("ndarray, shape (n_classes,)", ""),
+    "kernel_weights_": (
+        "ndarray, shape (n_kernels,)",
+        "alpha_j: class scores are ``sum_j kernel_weights_[j] * K_j[:, support_] @ dual_coef_``.",
+    ),
+    "dual_coef_": ("ndarray, shape (n_support, n_classes)", ""),
+    "support_": ("ndarray of int", "Training samples with a coefficient."),
+    "intercept_": ("ndarray, shape (n_classes,)", ""),
+    "n_updates_": ("int", "Visits that changed the model."),
+    "history_": (
+        "DataFrame",
+        "Columns step, epoch, seconds, n_updates, n_support, online_error, objective, dual_gap.",
+    ),
+    "objective_": ("float", "Of the primal problem."),
+    "dual_gap_": ("float", "The objective is at most this far above the optimum."),
+    "online_errors_": ("ndarray of bool", "Whether each visit was a mistake; a tie is one."),
+    "n_iter_": ("int", "Rounds."),
+    "converged_": ("bool", "Whether the gap reached `tol`."),
+    "n_features_in_": ("int", ""),
+}
+
+MARKS = re.compile(r"^( *)\$(\w+(?: \$\w+)*)$", re.MULTILINE)
+
+
+def documented(cls):
+    """Class decorator: a docstring's lines ``$C $alpha`` become the entries of `TEXTS`.
+
+    Parameters get their defaults from the constructor's signature. A class whose text is its own writes it
+    out. An unknown name raises KeyError at import.
+
+    Examples
+    --------
+    >>> @documented
+    ... class Demo:
+    ...     '''Parameters
+    ...     ----------
+    ...     $C $shuffle
+    ...     '''
+    ...
+    ...     def __init__(self, C=1.0, shuffle=False):
+    ...         self.C, self.shuffle = C, shuffle
+    >>> print(inspect.getdoc(Demo))
+    Parameters
+    ----------
+    C : float > 0, default 1.0
+        Weight of the losses: lambda = 1/(C n).
+    shuffle : bool, default False
+        Permute the first pass too.
+    """
+    if cls.__doc__ is None:  # python -OO
+        return cls
+    defaults = {name: p.default for name, p in inspect.signature(cls).parameters.items()}
+
+    def entries(match):
+        indent, lines = match[1], []
+        for name in match[2].split(" $"):
+            kind, text = TEXTS[name]
+            default = defaults.get(name, inspect.Parameter.empty)
+            if default is not inspect.Parameter.empty:
+                kind += f", default {default:g}" if name == "memory" else f", default {default!r}"
+            lines.append(f"{indent}{name} : {kind}".replace("'", '"'))
+            lines += textwrap.wrap(
+                text, 105, initial_indent=indent + "    ", subsequent_indent=indent + "    "
+            )
+        return "\n".join(lines)
+
+    cls.__doc__ = MARKS.sub(entries, cls.__doc__)
+    return cls

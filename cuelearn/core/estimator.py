@@ -1,0 +1,164 @@
+"""Base of all estimators: parameters checked in one way, saving without pickle."""
+
+import functools
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from cuelearn.core.checks import unchanged_on_error
+from cuelearn.core.storage import read_model, write_model
+
+__all__ = [
+    "COUNT",
+    "NON_NEGATIVE",
+    "POSITIVE",
+    "RANDOM_STATE",
+    "Estimator",
+    "Number",
+    "StrOptions",
+    "load",
+    "validated",
+]
+
+
+class Number(Interval):
+    """scikit-learn's Interval, to which True and False are no numbers."""
+
+    def is_satisfied_by(self, val):
+        return not isinstance(val, (bool, np.bool_)) and super().is_satisfied_by(val)
+
+
+POSITIVE = [Number(Real, 0, None, closed="neither")]
+NON_NEGATIVE = [Number(Real, 0, None, closed="left")]
+COUNT = [Number(Integral, 1, None, closed="left")]
+RANDOM_STATE = [Number(Integral, 0, None, closed="left"), np.random.Generator, np.random.RandomState, None]
+
+
+def validated(method):
+    """Decorator of `fit`, `partial_fit`: checks the parameters first; a call that raises changes nothing."""
+
+    @functools.wraps(method)
+    def checked(self, *args, **kwargs):
+        self._validate_params()
+        with unchanged_on_error(self):
+            return method(self, *args, **kwargs)
+
+    return checked
+
+
+class Estimator(BaseEstimator):
+    """Base of the package's estimators.
+
+    Parameters are checked by scikit-learn's `_validate_params` against `_parameter_constraints`, which here
+    holds those that mean the same everywhere; subclasses say
+    ``_parameter_constraints = {**Estimator._parameter_constraints, "eta": POSITIVE}``. What of it an
+    estimator does not have counts for nothing.
+
+    A saved model is its constructor's arguments and `_fitted_state()`, which goes through
+    `core.storage.pack`; override it, and `_set_fitted_state(state)`, where attributes must be cut down or
+    made of others.
+    """
+
+    _parameter_constraints = {
+        "C": POSITIVE,
+        "alpha": NON_NEGATIVE,
+        "p": [Number(Real, 1, 2, closed="right"), StrOptions({"auto"})],
+        "n_epochs": COUNT,
+        "max_iter": COUNT,
+        "memory": [Number(Real, 0, None, closed="both")],
+        "normalize": ["boolean"],
+        "shuffle": ["boolean"],
+        "random_state": RANDOM_STATE,
+        "callback": [callable, None],
+        "verbose": ["verbose"],
+    }
+
+    def save(self, path):
+        """Save the fitted model as one .npz file without pickle; `load` reads it back.
+
+        A callback and a `random_state` that is no seed are left out.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Written whole or not at all.
+
+        Raises
+        ------
+        TypeError
+            If a parameter or label cannot be written without pickle.
+        """
+        check_is_fitted(self)
+        write_model(path, self)
+
+    @classmethod
+    def load(cls, path):
+        """Load a model saved by `save`.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Returns
+        -------
+        estimator
+
+        Raises
+        ------
+        ValueError
+            If the file is damaged, of another format, or holds another class.
+        """
+        model = read_model(path)
+        if not isinstance(model, cls):
+            raise ValueError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}")
+        return model
+
+    def _saved_parameters(self):
+        """Constructor's arguments that a file holds."""
+        parameters = self.get_params(deep=False)
+        parameters.pop("callback", None)
+        if not isinstance(parameters.get("random_state"), (type(None), Integral)):
+            parameters["random_state"] = None
+        return parameters
+
+    def _fitted_state(self):
+        """What `fit` found, as a dict: all attributes that end in "_"."""
+        return {name: value for name, value in vars(self).items() if name.endswith("_")}
+
+    def _set_fitted_state(self, state):
+        """The inverse of `_fitted_state`."""
+        vars(self).update(state)
+
+    def _state(self):
+        fitted = any(name.endswith("_") for name in vars(self))
+        state = self._fitted_state() if fitted else None
+        return {"parameters": self._saved_parameters(), "fitted": state}
+
+    @classmethod
+    def _from_state(cls, state):
+        model = cls(**state["parameters"])
+        if state["fitted"] is not None:
+            model._set_fitted_state(state["fitted"])
+        return model
+
+
+def load(path):
+    """Load any estimator of the package from a file written by its `save`.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    estimator
+
+    Raises
+    ------
+    ValueError
+        If the file is damaged or not one of ours.
+    """
+    return Estimator.load(path)
