@@ -10,8 +10,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from numba import njit
 
-from cuelearn.kernels.bank import KernelBank, chi2_into, cityblock_into
+from cuelearn.kernels.bank import KernelBank
 from cuelearn.kernels.specifications import RBF, Chi2, Kernel, Linear, Poly, Precomputed
+from cuelearn.kernels.tiles import chi2_into, cityblock_into
 
 __all__ = [
     "PrecomputedSupport",

@@ -1,8 +1,9 @@
 r"""Which kernel on which columns: parameters of kernels, their checks, and the reading of columns.
 
-A *cue* is a set of columns of ``X`` (colour, shape, one feature set among many); a *kernel* says how two samples are
-compared on one cue. ``gamma`` is the divisor of the papers, :math:`k = \exp(-d / \gamma)`, and ``gamma="mean"`` their
-rule: the mean of that same *d* over the training pairs (thesis appendix A; Gehler and Nowozin 2009).
+A *cue* is a set of columns of ``X`` (colour, shape, one feature set among many); a *kernel* says how two
+samples are compared on one cue. ``gamma`` is the divisor of the papers, :math:`k = \exp(-d / \gamma)`, and
+``gamma="mean"`` their rule: the mean of that same *d* over the training pairs (thesis appendix A; Gehler and
+Nowozin 2009).
 """
 
 import math
@@ -41,8 +42,8 @@ class Kernel:
     """Base class of the kernels: an immutable, hashable set of parameters.
 
     A kernel holds no data. :class:`KernelBank` binds it to columns of ``X``, resolves ``gamma="mean"`` and
-    ``gamma="dim"`` to numbers, and computes it. TypeError or ValueError where a parameter is of the wrong type or out
-    of range.
+    ``gamma="dim"`` to numbers, and computes it. TypeError or ValueError where a parameter is of the wrong
+    type or out of range.
     """
 
     def __post_init__(self):
@@ -191,15 +192,15 @@ class Chi2(Kernel):
     Parameters
     ----------
     gamma : "mean" or float, default="mean"
-        The divisor g, in the unit of the cue, positive. ``"mean"`` takes `factor` times the mean of d over all
-        training pairs :math:`i \ne i'`.
+        The divisor g, in the unit of the cue, positive. ``"mean"`` takes `factor` times the mean of d over
+        all training pairs :math:`i \ne i'`.
     factor : float, default=1.0
         Multiplies the mean; positive. Only with ``gamma="mean"``.
 
     Notes
     -----
-    The cue must not be negative. In scikit-learn's terms this is ``chi2_kernel(x, z, gamma=1 / g)``. Some authors put
-    a factor 1/2 into d; with the mean rule it makes no difference.
+    The cue must not be negative. In scikit-learn's terms this is ``chi2_kernel(x, z, gamma=1 / g)``. Some
+    authors put a factor 1/2 into d; with the mean rule it makes no difference.
 
     Examples
     --------
@@ -219,18 +220,20 @@ class ExpDistance(Kernel):
     Parameters
     ----------
     metric : {"euclidean", "sqeuclidean", "cityblock", "chi2", "precomputed"}, default="euclidean"
-        The distance d. With ``"precomputed"`` the cue's columns hold the distances to the training samples, in their
-        order: (n, n) for training, symmetric, non-negative, with zero diagonal; (rows, n) for new samples.
+        The distance d. With ``"precomputed"`` the cue's columns hold the distances to the training samples,
+        in their order: (n, n) for training, symmetric, non-negative, with zero diagonal; (rows, n) for new
+        samples.
     gamma : "mean" or float, default="mean"
-        The divisor g, in the unit of d, positive. ``"mean"`` takes `factor` times the mean of d over all training
-        pairs :math:`i \ne i'`.
+        The divisor g, in the unit of d, positive. ``"mean"`` takes `factor` times the mean of d over all
+        training pairs :math:`i \ne i'`.
     factor : float, default=1.0
         Multiplies the mean; positive. Only with ``gamma="mean"``.
 
     Notes
     -----
-    ``ExpDistance("sqeuclidean")`` is :class:`RBF` and ``ExpDistance("chi2")`` is :class:`Chi2`; they share their
-    distance. A precomputed distance must be of negative type for the exponential to be a kernel; this is not checked.
+    ``ExpDistance("sqeuclidean")`` is :class:`RBF` and ``ExpDistance("chi2")`` is :class:`Chi2`; they share
+    their distance. A precomputed distance must be of negative type for the exponential to be a kernel; this
+    is not checked.
 
     Examples
     --------
@@ -253,8 +256,8 @@ class Precomputed(Kernel):
     """A kernel whose values stand in the cue's columns.
 
     The columns hold the kernel to the training samples, in their order: (n, n) for training, symmetric with a
-    non-negative diagonal; (rows, n) for new samples. It is used as given, not normalised: the diagonal of new samples
-    is not known.
+    non-negative diagonal; (rows, n) for new samples. It is used as given, not normalised: the diagonal of new
+    samples is not known.
 
     Examples
     --------
@@ -379,7 +382,8 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
         if items and all(isinstance(item, (bool, np.bool_)) for item in items):
             if len(items) != n_features:
                 raise ValueError(
-                    f"{kind} {name!r}: the boolean mask has length {len(items)}, but X has {n_features} columns."
+                    f"{kind} {name!r}: the boolean mask has length {len(items)}, but X has "
+                    f"{n_features} columns."
                 )
             index = np.flatnonzero(items)
         else:

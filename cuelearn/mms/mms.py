@@ -15,7 +15,7 @@ from cuelearn.core.checks import (
     check_positive,
     unchanged_on_error,
 )
-from cuelearn.core.storage import Loadable, construct, read_parts, saved_parameters, write_parts
+from cuelearn.core.storage import Loadable, construct, pack, read_parts, saved_parameters, unpack, write_parts
 from cuelearn.kernels import KernelBank
 from cuelearn.mms.candidates import CandidateSet
 from cuelearn.mms.inference import METHODS, assign, refuse_exact
@@ -504,8 +504,9 @@ class MMS(Loadable, BaseEstimator):
             banks = []
             for p, bank in enumerate(self._banks):
                 part = bank.restrict(support, resident=False)
-                banks.append(part.to_dict())
-                arrays.update({f"bank{p}/{name}": value for name, value in part.arrays().items()})
+                plain, packed = pack(part)
+                banks.append(plain)
+                arrays.update({f"bank{p}/{name}": value for name, value in packed.items()})
         plain = {
             "n_attributes_": self.n_attributes_,
             "objective_": self.objective_,
@@ -598,7 +599,7 @@ def _rebuild(head, arrays):
                 for name, value in arrays.items()
                 if name.startswith(f"bank{p}/")
             }
-            model._banks.append(KernelBank.from_dict(bank, part))
+            model._banks.append(unpack(bank, part))
         model._bank_support = np.arange(len(model.support_))
         model.kernels = [bank.triples for bank in model._banks]
     return model

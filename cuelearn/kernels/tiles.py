@@ -1,0 +1,594 @@
+r"""Products, distances and kernels of two sets of samples, tile by tile.
+
+Kernels on the same columns share what they have in common, their *root*: one matrix product serves `Linear`,
+`Poly` and `RBF`, one distance every kernel that differs only in gamma. Roots are computed in tiles of fixed
+shape, each by one BLAS thread, and the tiles are dealt to as many threads as BLAS would have used. OpenBLAS
+splits one large product differently for different numbers of threads, and its last bits follow the split;
+fixed tiles give the same bits for any number.
+"""
+
+import math
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from joblib import cpu_count
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+from threadpoolctl import ThreadpoolController
+
+__all__ = [
+    "Form",
+    "Pair",
+    "Root",
+    "Rows",
+    "Side",
+    "Tile",
+    "chi2_into",
+    "cityblock_into",
+    "exp_into",
+    "gather_square",
+    "group_kernels",
+    "inspect_matrix",
+    "mirror",
+    "padded",
+    "planes_of",
+    "run_tiles",
+    "tiles_of",
+    "upper_tiles",
+]
+
+# Rows are padded to ROW_PAD and columns to COLUMN_PAD (with zeros), so that every entry is computed by the
+# same inner loop of BLAS wherever it lies: then a row computed on demand has the bits of the same row in a
+# resident stack, and the tile of (j, i) is the transpose of the tile of (i, j).
+ROW_PAD = 16
+COLUMN_PAD = 64
+TILE_ROWS = 256
+TILE_ENTRIES = 2**17  # half a megabyte of float32: two such tiles stay in a core's cache
+TILE_COLUMNS = 4096
+STACK_TILE = 256
+
+# Pairs nearer than this, relative to |x|^2 + |z|^2, get their distance from the difference x - z instead of
+# the product: equal samples are then at distance exactly 0, and the square root of a Euclidean distance does
+# not magnify the rounding of the product.
+NEAR = 1e-5
+NEAR_EUCLIDEAN = 1e-2
+
+# Blocks of fewer entries than this are computed by the calling thread alone; to start a thread takes 0.1 ms.
+WORTH_THREADS = 100_000
+
+
+# ------------------------------------------------------------ compiled loops
+#
+# All are symmetric in (i, j) bit by bit: what is combined from the two sides is combined by one commutative
+# operation first. Tiles come in C-contiguous scratch arrays that may be larger than the tile, and blocks go
+# out through a flat view with an offset: then the compiler knows that neighbours in a row are neighbours in
+# memory, and vectorises.
+
+
+# Reassociation lets the compiler keep several accumulators of a sum in a vector.  The order of
+# the sum then depends on the number of columns only, not on i, j or threads.
+_SUMS = {"reassoc", "nsz", "nnan", "ninf"}
+
+
+@njit(nogil=True, cache=True, fastmath=_SUMS)
+def _direct_squared_distance(x, z):
+    total = x.dtype.type(0)
+    for c in range(x.shape[0]):
+        difference = x[c] - z[c]
+        total += difference * difference
+    return total
+
+
+@njit(nogil=True, cache=True)
+def _squared_distance_into(product, left, right, sq_left, sq_right, near, out):
+    """out[i, j] = |left_i|^2 + |right_j|^2 - 2 product[i, j], at least 0; `out` may be `product`.
+
+    Pairs nearer than `near` (|left_i|^2 + |right_j|^2) are computed from their difference.
+    """
+    zero = out.dtype.type(0)
+    n_columns = sq_right.shape[0]
+    for i in range(sq_left.shape[0]):
+        row, target, own = product[i], out[i], sq_left[i]
+        n_near = 0
+        for j in range(n_columns):
+            both = own + sq_right[j]
+            d = both - (row[j] + row[j])
+            target[j] = max(d, zero)
+            n_near += d < near * both
+        if n_near > 0:
+            for j in range(n_columns):
+                if target[j] < near * (own + sq_right[j]):
+                    target[j] = _direct_squared_distance(left[i], right[j])
+
+
+@njit(nogil=True, cache=True)
+def _poly_into(product, slope, intercept, degree, left, right, flat, offset, width):
+    """flat[offset + i width + j] = ((slope product[i, j] + intercept) left_i right_j)^degree."""
+    n_columns = right.shape[0]
+    for i in range(left.shape[0]):
+        row, factor = product[i], left[i]
+        target = flat[offset + i * width : offset + i * width + n_columns]
+        for j in range(n_columns):
+            target[j] = (row[j] * slope + intercept) * (factor * right[j])
+        if degree == 2:
+            for j in range(n_columns):
+                target[j] *= target[j]
+        elif degree > 2:
+            for j in range(n_columns):
+                t = target[j]
+                power = t * t
+                for _ in range(degree - 2):
+                    power *= t
+                target[j] = power
+
+
+@intrinsic
+def _float_of_bits(typing_context, bits):
+    """The float32 whose bits are those of an int32."""
+
+    def generate(context, builder, signature, arguments):
+        return builder.bitcast(arguments[0], ir.FloatType())
+
+    return types.float32(types.int32), generate
+
+
+_LOG2_E = np.float32(1.44269504088896341)
+_LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
+_ROUNDING = np.float32(1.5 * 2**23)  # adding and subtracting it rounds to an integer
+_LOWEST_EXPONENT = np.float32(-87.0)  # exp of less leaves float32's normal numbers: 0
+_ONE = np.float32(1.0)
+# Cephes' coefficients for (exp(r) - 1 - r) / r^2 on |r| <= log(2) / 2
+_E0, _E1, _E2, _E3, _E4, _E5 = (
+    np.float32(c)
+    for c in (
+        1.9875691500e-4,
+        1.3981999507e-3,
+        8.3334519073e-3,
+        4.1665795894e-2,
+        1.6666665459e-1,
+        5.0000001201e-1,
+    )
+)
+
+
+@njit(nogil=True, cache=True)
+def exp_into(distance, n_rows, n_columns, slopes, offsets, flat, width):
+    """flat[offsets[k] + i width + j] = exp(slopes[k] distance[i, j]) in float32, slopes <= 0.
+
+    exp(x) = 2^k exp(r), k = round(x / log 2), |r| <= log(2) / 2, within 1e-7 relative; 0 for
+    x < -87.  One pass over the output, 2.4 times as fast as NumPy's multiply and exp, and
+    without a Python call per kernel; it is what a block of 1,400 kernels spends its time on.
+    """
+    for k in range(slopes.shape[0]):
+        slope = slopes[k]
+        for i in range(n_rows):
+            row = distance[i]
+            start = offsets[k] + i * width
+            target = flat[start : start + n_columns]
+            for j in range(n_columns):
+                exponent = row[j] * slope
+                x = max(exponent, _LOWEST_EXPONENT)
+                whole = (x * _LOG2_E + _ROUNDING) - _ROUNDING
+                r = (x - whole * _LN2_HIGH) - whole * _LN2_LOW
+                y = ((((_E0 * r + _E1) * r + _E2) * r + _E3) * r + _E4) * r + _E5
+                y = (y * (r * r) + r) + _ONE
+                bits = (types.int32(whole) + types.int32(127)) << types.int32(23)
+                y *= _float_of_bits(types.int32(bits))
+                target[j] = y if exponent >= _LOWEST_EXPONENT else types.float32(0.0)
+
+
+@njit(nogil=True, cache=True, fastmath=_SUMS)
+def cityblock_into(left, right, out):
+    """out[i, j] = sum_c |left[i, c] - right[j, c]|."""
+    for j in range(out.shape[1]):
+        z = right[j]
+        for i in range(out.shape[0]):
+            x = left[i]
+            total = out.dtype.type(0)
+            for c in range(x.shape[0]):
+                total += abs(x[c] - z[c])
+            out[i, j] = total
+
+
+# error_model="numpy": a check for zero divisors at every term would keep the loop scalar
+@njit(nogil=True, cache=True, fastmath=_SUMS, error_model="numpy")
+def chi2_into(left, right, tiny, out):
+    """out[i, j] = sum_c (left[i, c] - right[j, c])^2 / (left[i, c] + right[j, c]).
+
+    `tiny` is the smallest normal number: it makes 0/0 a zero without a branch.
+    """
+    for j in range(out.shape[1]):
+        z = right[j]
+        for i in range(out.shape[0]):
+            x = left[i]
+            total = out.dtype.type(0)
+            for c in range(x.shape[0]):
+                difference = x[c] - z[c]
+                total += difference * difference / max(x[c] + z[c], tiny)
+            out[i, j] = total
+
+
+@njit(nogil=True, cache=True)
+def _transpose_into(source, target):
+    """target[j, i] = source[i, j], by small squares: their cache lines are still there."""
+    n_rows, n_columns = source.shape
+    for c in range(0, n_columns, 32):
+        for r in range(0, n_rows, 32):
+            for j in range(c, min(c + 32, n_columns)):
+                row = target[j]
+                for i in range(r, min(r + 32, n_rows)):
+                    row[i] = source[i, j]
+
+
+@njit(nogil=True, cache=True)
+def mirror(matrix, r0, r1, c0, c1):
+    """Copy a tile of a square matrix to its mirror image; on the diagonal, its upper triangle."""
+    if r0 != c0:
+        _transpose_into(matrix[r0:r1, c0:c1], matrix[c0:c1, r0:r1])
+        return
+    for i in range(r0, r1):
+        for j in range(i + 1, c1):
+            matrix[j, i] = matrix[i, j]
+
+
+@njit(nogil=True, cache=True)
+def gather_square(matrix, index, out):
+    """out[i, j] = matrix[index[i], index[j]]."""
+    for i in range(index.shape[0]):
+        row, target = matrix[index[i]], out[i]
+        for j in range(index.shape[0]):
+            target[j] = row[index[j]]
+
+
+@njit(nogil=True, cache=True)
+def _count_not_finite(values, highest):
+    count = 0
+    for j in range(values.shape[0]):
+        count += not (abs(values[j]) <= highest)
+    return count
+
+
+@njit(nogil=True, cache=True, fastmath=_SUMS)
+def _largest_entries(row, other, largest, asymmetry):
+    for j in range(row.shape[0]):
+        a, b = row[j], other[j]
+        largest = max(largest, max(abs(a), abs(b)))
+        asymmetry = max(asymmetry, abs(a - b))
+    return largest, asymmetry
+
+
+@njit(nogil=True, cache=True)
+def inspect_matrix(matrix, highest):
+    """(number of entries not finite, largest |K|, largest |K - K.T|, lowest diagonal entry), in one pass."""
+    n, zero = matrix.shape[0], matrix.dtype.type(0)
+    n_bad, largest, asymmetry, lowest = 0, zero, zero, matrix[0, 0]
+    mirrored = np.empty((128, 144), matrix.dtype)
+    for r in range(0, n, 128):
+        for c in range(r, n, 128):
+            tile, other = matrix[r : r + 128, c : c + 128], matrix[c : c + 128, r : r + 128]
+            _transpose_into(other, mirrored)
+            for j in range(other.shape[0]):
+                n_bad += _count_not_finite(other[j], highest)
+            for i in range(tile.shape[0]):
+                n_bad += _count_not_finite(tile[i], highest)
+                largest, asymmetry = _largest_entries(tile[i], mirrored[i], largest, asymmetry)
+        for i in range(r, min(r + 128, n)):
+            lowest = min(lowest, matrix[i, i])
+    return n_bad, largest, asymmetry, lowest
+
+
+# ------------------------------------------------------------ threads
+
+
+class _OneBlasThread:
+    """Holds BLAS at one thread while anyone is inside; entering gives the number of threads to use instead.
+
+    That is as many as BLAS would have used, so that the usual switches (``OPENBLAS_NUM_THREADS``,
+    ``threadpool_limits``, joblib's inner limit) govern this module too, and 1 for a caller beside another
+    one, who has the cores.
+    """
+
+    def __init__(self):
+        self.lock, self.inside, self.saved = threading.Lock(), 0, []
+
+    @cached_property
+    def libraries(self):
+        return ThreadpoolController().select(user_api="blas").lib_controllers
+
+    def _set(self, numbers):
+        if max(self.saved, default=1) > 1:
+            for library, number in zip(self.libraries, numbers, strict=True):
+                library.set_num_threads(number)
+
+    def __enter__(self):
+        with self.lock:
+            self.inside += 1
+            if self.inside > 1:
+                return 1
+            self.saved = [library.num_threads or 1 for library in self.libraries]
+            self._set([1] * len(self.saved))
+            return min(max(self.saved, default=1), CORES)
+
+    def __exit__(self, *error):
+        with self.lock:
+            self.inside -= 1
+            if self.inside == 0:
+                self._set(self.saved)
+
+
+CORES = cpu_count()
+ONE_BLAS_THREAD = _OneBlasThread()
+
+
+def run_tiles(function, tasks, n_entries, start=dict):
+    """Call ``function(task, own)`` for every task, in any order, by as many threads as BLAS would use.
+
+    `own` is what ``start()`` made for the thread, such as its scratch arrays; `n_entries`, the matrix entries
+    to be written, say whether threads are worth starting.
+    """
+    with ONE_BLAS_THREAD as n_threads:
+        dealt = iter(tasks)  # next() on it is atomic
+
+        def work():
+            own = start()
+            try:
+                for task in dealt:
+                    function(task, own)
+            finally:  # after an error nothing is left to the other threads
+                for _ in dealt:
+                    pass
+
+        n_threads = min(n_threads, len(tasks)) if n_entries >= WORTH_THREADS else 1
+        if n_threads <= 1:
+            work()
+            return
+        with ThreadPoolExecutor(n_threads - 1) as pool:  # joblib.Parallel polls: 10 ms for each call
+            others = [pool.submit(work) for _ in range(n_threads - 1)]
+            work()
+            for other in others:
+                other.result()
+
+
+# ------------------------------------------------------------ what tiles are computed from
+
+
+def pad_up(n, multiple):
+    """The multiple at or above n."""
+    return -(-n // multiple) * multiple
+
+
+def padded(rows, dtype, multiple):
+    """Copy rows into the first ones of a zero array with a padded number of rows, at least `multiple`."""
+    out = np.zeros((pad_up(max(len(rows), 1), multiple), rows.shape[1]), dtype)
+    out[: len(rows)] = rows
+    return out
+
+
+class Rows(NamedTuple):
+    """Rows of one cue as tiles are computed from them."""
+
+    values: np.ndarray  # padded; of a given matrix (n, n_train), as given
+    norm: np.ndarray | None = None  # squared norms, float64
+    square: np.ndarray | None = None  # the same in the dtype of the values
+
+
+class Side(NamedTuple):
+    """Rows of one side of a block: training samples, or new ones."""
+
+    n: int
+    arrays: list  # of each cue: {"plain", "centred" or "matrix": Rows}
+    factors: dict = {}  # of each linear or polynomial kernel: what normalises the rows
+    index: np.ndarray | None = (
+        None  # of training samples taken: their numbers, which are columns of given matrices
+    )
+
+    def of_cues(self, cues):
+        """The same rows, of these cues only."""
+        return self._replace(arrays=[held if c in cues else {} for c, held in enumerate(self.arrays)])
+
+    def take(self, index, multiple, matrix=True):
+        """Some of the rows; `matrix` says whether those of given matrices are wanted."""
+
+        def chosen(source, rows):
+            if source == "matrix":
+                return Rows(rows.values[index]) if matrix else rows
+            values = np.zeros((pad_up(max(len(index), 1), multiple), rows.values.shape[1]), rows.values.dtype)
+            np.take(rows.values, index, axis=0, out=values[: len(index)], mode="clip")
+            return Rows(values, rows.norm[index], rows.square[index])
+
+        arrays = [{source: chosen(source, rows) for source, rows in held.items()} for held in self.arrays]
+        return Side(len(index), arrays, {f: factor[index] for f, factor in self.factors.items()}, index)
+
+
+class Root(NamedTuple):
+    """A quantity computed once per tile: a product, a distance or given columns of one cue."""
+
+    cue: int
+    kind: str  # product, sqeuclidean, cityblock, chi2, matrix
+    source: str  # which rows of the cue: plain, centred, matrix
+    near: float = NEAR
+
+
+class Form(NamedTuple):
+    """How one kernel follows from its root: exp(slope d), (slope product + offset)^degree, or as given."""
+
+    root: int
+    kind: str  # product, exp, given
+    metric: str = ""
+    slope: float = 1.0  # of a distance: -1 / gamma in the root's unit
+    offset: float = 0.0
+    degree: int = 1
+    pivot: float = 1.0  # of a product: the factor of a row when not normalised
+
+
+class Group(NamedTuple):
+    """The kernels of a block that come from one root, with the planes of the block that they go to."""
+
+    planes: list
+    others: list  # (number of the kernel, form, plane)
+    exponentials: list  # (metric, slopes, planes), one for each distance
+
+
+def group_kernels(forms, kernels, dtype):
+    """Group kernels by what they are computed from: {root: Group}."""
+    members = {}
+    for plane, f in enumerate(kernels):
+        members.setdefault(forms[f].root, []).append((int(f), forms[f], plane))
+    lowest = float(np.finfo(dtype).min)  # -inf times a distance of 0 would be NaN
+    groups = {}
+    for root, found in members.items():
+        by_metric = {}
+        for _, form, plane in found:
+            if form.kind == "exp":
+                by_metric.setdefault(form.metric, []).append((max(form.slope, lowest), plane))
+        exponentials = [
+            (metric, np.array([slope for slope, _ in pairs], dtype), np.array([plane for _, plane in pairs]))
+            for metric, pairs in by_metric.items()
+        ]
+        others = [member for member in found if member[1].kind != "exp"]
+        groups[root] = Group([plane for _, _, plane in found], others, exponentials)
+    return groups
+
+
+# ------------------------------------------------------------ tiles
+
+
+class Tile(NamedTuple):
+    """Rows r0:r1 against columns c0:c1."""
+
+    r0: int
+    r1: int
+    c0: int
+    c1: int
+
+    @property
+    def place(self):
+        """Where it stands in a block."""
+        return np.s_[self.r0 : self.r1, self.c0 : self.c1]
+
+    @property
+    def part(self):
+        """Where it stands in a scratch array."""
+        return np.s_[: self.r1 - self.r0, : self.c1 - self.c0]
+
+
+def tiles_of(n_rows, n_columns):
+    """Tiles of a block, by rows; high ones cost less per row, as BLAS rearranges the columns once for all."""
+    height = min(TILE_ROWS, pad_up(n_rows, ROW_PAD))
+    width = min(TILE_COLUMNS, TILE_ENTRIES // height // COLUMN_PAD * COLUMN_PAD)
+    return [
+        [Tile(r, min(r + height, n_rows), c, min(c + width, n_columns)) for c in range(0, n_columns, width)]
+        for r in range(0, n_rows, height)
+    ]
+
+
+def upper_tiles(n):
+    """Tiles of the upper triangle of a square matrix."""
+    starts = range(0, n, STACK_TILE)
+    return [
+        Tile(r, min(r + STACK_TILE, n), c, min(c + STACK_TILE, n)) for r in starts for c in starts if c >= r
+    ]
+
+
+class Planes(NamedTuple):
+    """A block of shape (planes, rows, columns), also as a flat view, with its strides in entries."""
+
+    block: np.ndarray
+    flat: np.ndarray
+    plane: int
+    width: int
+
+
+def planes_of(block):
+    """The `Planes` of a block; None where its rows are not contiguous."""
+    size = block.itemsize
+    plane, width, step = block.strides
+    if step != size or min(plane, width) <= 0 or plane % size or width % size:
+        return None
+    length = sum((extent - 1) * stride for extent, stride in zip(block.shape, block.strides, strict=True))
+    flat = np.lib.stride_tricks.as_strided(block, (length // size + 1,), (size,))
+    return Planes(block, flat, plane // size, width // size)
+
+
+class Pair:
+    """Two sides of a block, and the scratch arrays in which one thread computes their tiles."""
+
+    def __init__(self, left, right):
+        self.left, self.right, self._buffers = left, right, {}
+
+    def _scratch(self, name, shape, dtype):
+        size = math.prod(shape)
+        buffer = self._buffers.get(name)
+        if buffer is None or buffer.size < size or buffer.dtype != dtype:
+            buffer = self._buffers[name] = np.empty(size, dtype)
+        return buffer[:size].reshape(shape)
+
+    def base(self, root, tile):
+        """One tile of a root, as the first rows and columns of a C-contiguous array.
+
+        This is the only place where products and distances of a bank are computed.
+        """
+        r0, r1, c0, c1 = tile
+        x = self.left.arrays[root.cue][root.source].values
+        if root.kind == "matrix":
+            index = self.right.index
+            return np.ascontiguousarray(x[r0:r1, slice(c0, c1) if index is None else index[c0:c1]])
+        z = self.right.arrays[root.cue][root.source].values
+        if root.kind in ("product", "sqeuclidean"):
+            p1, q1 = pad_up(r1, ROW_PAD), pad_up(c1, COLUMN_PAD)
+            out = self._scratch("product", (p1 - r0, q1 - c0), x.dtype)
+            np.matmul(x[r0:p1], z[c0:q1].T, out=out)
+            return self._squared_distance(root, tile, out, out) if root.kind == "sqeuclidean" else out
+        out = self._scratch("distance", (r1 - r0, c1 - c0), x.dtype)
+        if root.kind == "cityblock":
+            cityblock_into(x[r0:r1], z[c0:c1], out)
+        else:
+            chi2_into(x[r0:r1], z[c0:c1], np.finfo(x.dtype).tiny, out)
+        return out
+
+    def _squared_distance(self, root, tile, product, out):
+        r0, r1, c0, c1 = tile
+        x, z = (side.arrays[root.cue][root.source] for side in (self.left, self.right))
+        near = product.dtype.type(root.near)
+        _squared_distance_into(
+            product, x.values[r0:r1], z.values[c0:c1], x.square[r0:r1], z.square[c0:c1], near, out
+        )
+        return out
+
+    def distance(self, root, metric, tile, base):
+        """The distance that an exponential kernel needs, from its root's tile."""
+        if root.kind == "product":
+            out = self._scratch("squared", base.shape, base.dtype)
+            base = self._squared_distance(root, tile, base, out)
+        if metric == "euclidean":
+            out = self._scratch("root", base.shape, base.dtype)
+            np.sqrt(base[tile.part], out=out[tile.part])
+            base = out
+        return base
+
+    def write(self, root, group, tile, base, out):
+        """Write the kernels of one root's tile into their `Planes`."""
+        place, kind = tile.r0 * out.width + tile.c0, base.dtype.type
+        for f, form, plane in group.others:
+            if form.kind == "given":
+                out.block[plane][tile.place] = base
+                continue
+            left = self.left.factors[f][tile.r0 : tile.r1]
+            right = self.right.factors[f][tile.c0 : tile.c1]
+            slope, offset, start = kind(form.slope), kind(form.offset), plane * out.plane + place
+            _poly_into(base, slope, offset, form.degree, left, right, out.flat, start, out.width)
+        for metric, slopes, planes in group.exponentials:
+            distance = self.distance(root, metric, tile, base)
+            if kind is np.float32:
+                shape, starts = distance[tile.part].shape, planes * out.plane + place
+                exp_into(distance, *shape, slopes, starts, out.flat, out.width)
+                continue
+            with np.errstate(under="ignore", over="ignore"):
+                for slope, plane in zip(slopes, planes, strict=True):
+                    block = out.block[plane][tile.place]
+                    np.multiply(distance[tile.part], slope, out=block)
+                    np.exp(block, out=block)
