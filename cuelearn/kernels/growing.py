@@ -1,7 +1,8 @@
-r"""A growing set of samples of one cue, with kernel values against it.
+"""A growing set of samples of one cue, with kernel values against it, and whole matrices of distances.
 
-Online learners keep few of the samples they see and need the kernel of each new one with those alone. A `KernelBank` prepares whole
-matrices; a `SupportSet` answers single rows without preparation and takes new members at no cost.
+Online learners keep few of the samples they see and need the kernel of each new one with those alone. A
+`KernelBank` prepares whole matrices; a `SupportSet` answers single rows without preparation and takes new
+members at no cost.
 """
 
 import math
@@ -11,8 +12,8 @@ from joblib import Parallel, delayed
 from numba import njit
 
 from cuelearn.kernels.bank import KernelBank
-from cuelearn.kernels.specifications import RBF, Chi2, Kernel, Linear, Poly, Precomputed
-from cuelearn.kernels.tiles import chi2_into, cityblock_into
+from cuelearn.kernels.specifications import Kernel, Linear, Poly, Precomputed
+from cuelearn.kernels.tiles import chi2_into, cityblock_into, mirror, upper_tiles
 
 __all__ = [
     "PrecomputedSupport",
@@ -26,41 +27,29 @@ __all__ = [
 
 
 def resolve_kernel(kernel, X):
-    """The kernel with a number for gamma: what "mean" and "dim" come to on these samples.
+    """The kernel with a number for gamma: what "mean" and "dim" come to on the samples X of shape (n, d).
 
-    Parameters
-    ----------
-    kernel : Kernel
-    X : ndarray, shape (n, d)
-
-    Returns
-    -------
-    Kernel
-
-    Raises
-    ------
-    TypeError
-        If `kernel` is not one of `cuelearn.kernels`.
-    ValueError
-        If ``gamma="mean"`` meets a single sample.
+    TypeError if it is not one of `cuelearn.kernels`, ValueError if ``gamma="mean"`` meets a single sample.
     """
     if not isinstance(kernel, Kernel):
         raise TypeError(f"kernel must be one of cuelearn.kernels, such as RBF(), got {kernel!r}")
     if isinstance(kernel, Precomputed) or getattr(kernel, "metric", "") == "precomputed":
         raise ValueError(
-            f"kernel must be computed from X here, got {kernel!r}; give kernel='precomputed' for kernel matrices"
+            f"kernel must be computed from X here, got {kernel!r}; "
+            "give kernel='precomputed' for kernel matrices"
         )
     if not isinstance(getattr(kernel, "gamma", None), str):
         return kernel
     if kernel.gamma == "mean" and X.shape[0] < 2:
         raise ValueError(
-            f"kernel {kernel!r} takes its gamma from the first batch, which must hold at least 2 samples (better some dozens), got 1: "
-            "give gamma as a number"
+            f"kernel {kernel!r} takes its gamma from the first batch, which must hold at least 2 samples "
+            "(better some dozens), got 1: give gamma as a number"
         )
     return KernelBank([("cue", kernel, slice(None))], X, memory=0.0).kernels_[0]
 
 
-# Loops rather than matrix products: a pair's value has the same bits in a batch of any size, for any number of threads.
+# Loops rather than matrix products: the bits of a pair are the same in a batch of any size, for any number of
+# threads.
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _squared_distance_into(left, right, out):
     for i in range(left.shape[0]):
@@ -86,6 +75,18 @@ def _product_into(left, right, out):
             out[i, j] = total
 
 
+def _distances(metric, left, right):
+    """Distances of all pairs, squared ones for "euclidean"."""
+    out = np.empty((left.shape[0], right.shape[0]), dtype=left.dtype)
+    if metric == "chi2":
+        chi2_into(left, right, np.finfo(left.dtype).tiny, out)
+    elif metric == "cityblock":
+        cityblock_into(left, right, out)
+    else:
+        _squared_distance_into(left, right, out)
+    return out
+
+
 def kernel_values(kernel, X, Z):
     """Kernel of all pairs of two sets, not normalised.
 
@@ -99,17 +100,17 @@ def kernel_values(kernel, X, Z):
     -------
     ndarray, shape (n, m), of that type
     """
-    out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)
+    number = X.dtype.type
     if isinstance(kernel, (Linear, Poly)):
+        out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)
         _product_into(X, Z, out)
         if isinstance(kernel, Linear):
             return out
-        return (out / X.dtype.type(kernel.gamma) + X.dtype.type(kernel.coef0)) ** kernel.degree
-    metric = {RBF: "sqeuclidean", Chi2: "chi2"}.get(type(kernel)) or kernel.metric
-    _distances_into(metric, X, Z, out)
-    if metric == "euclidean":
+        return (out / number(kernel.gamma) + number(kernel.coef0)) ** kernel.degree
+    out = _distances(kernel.metric, X, Z)
+    if kernel.metric == "euclidean":
         np.sqrt(out, out=out)
-    out *= X.dtype.type(-1.0 / kernel.gamma)
+    out *= number(-1.0 / kernel.gamma)
     return np.exp(out, out=out)
 
 
@@ -117,12 +118,8 @@ def _self_values(kernel, X):
     """k(x, x) of each sample."""
     if not isinstance(kernel, (Linear, Poly)):
         return np.ones(X.shape[0])
-    length_sq = np.einsum("ij,ij->i", X, X, dtype=np.float64)
-    return (
-        length_sq
-        if isinstance(kernel, Linear)
-        else (length_sq / kernel.gamma + kernel.coef0) ** kernel.degree
-    )
+    own = np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    return own if isinstance(kernel, Linear) else (own / kernel.gamma + kernel.coef0) ** kernel.degree
 
 
 def inverse_root(values):
@@ -146,6 +143,7 @@ class SupportSet:
     kernel : Kernel
         With a number for gamma.
     samples : ndarray, shape (size, d)
+        In the order they came.
     """
 
     precomputed = False
@@ -160,17 +158,13 @@ class SupportSet:
 
     @property
     def samples(self):
-        """The samples kept, in the order they came."""
+        """The samples kept."""
         return self._held[: self.size]
 
     def check(self, X):
         """X as the set holds its samples, or a ValueError where the kernel is not defined on it."""
         X = np.ascontiguousarray(X, dtype=self._held.dtype)
-        if (
-            (isinstance(self.kernel, Chi2) or getattr(self.kernel, "metric", "") == "chi2")
-            and X.size
-            and X.min() < 0.0
-        ):
+        if getattr(self.kernel, "metric", "") == "chi2" and X.size and X.min() < 0.0:
             raise ValueError("X must not be negative for a chi-squared kernel")
         return X
 
@@ -191,44 +185,31 @@ class SupportSet:
             Where the samples of the batch stand.
         """
         X = self.check(X)
-        n = X.shape[0]
-        rows = np.empty((n, self.size + n), dtype=X.dtype)
-        if self.size:
-            rows[:, : self.size] = kernel_values(self.kernel, X, self.samples)
-        if n > 1:
-            rows[:, self.size :] = kernel_values(self.kernel, X, X)
+        n, size = X.shape[0], self.size
         diagonal = _self_values(self.kernel, X)
-        if n == 1:
-            rows[0, self.size] = diagonal[0]
+        rows = np.empty((n, size + n), dtype=X.dtype)
+        if size:
+            rows[:, :size] = kernel_values(self.kernel, X, self.samples)
+        rows[:, size:] = kernel_values(self.kernel, X, X) if n > 1 else diagonal
         if self.normalize:
             scale = inverse_root(diagonal)
             rows *= scale[:, None].astype(X.dtype)
-            rows[:, : self.size] *= self._scale[: self.size].astype(X.dtype)
-            rows[:, self.size :] *= scale.astype(X.dtype)
+            rows[:, :size] *= self._scale[:size].astype(X.dtype)
+            rows[:, size:] *= scale.astype(X.dtype)
             diagonal = (diagonal > 0.0).astype(np.float64)
-        return rows, diagonal, np.arange(self.size), np.arange(self.size, self.size + n)
+        return rows, diagonal, np.arange(size), np.arange(size, size + n)
 
     def add(self, X, chosen):
-        """Take samples of a batch into the set.
-
-        Parameters
-        ----------
-        X : ndarray, shape (n, d)
-        chosen : ndarray of int
-            Row numbers, in the order in which they joined.
-        """
+        """Take the rows `chosen` of a batch into the set, in this order."""
         new = self.size + len(chosen)
-        if new > self._held.shape[0]:
-            capacity = max(new, 2 * self._held.shape[0])
-            self._held = np.concatenate(
-                [self.samples, np.empty((capacity - self.size, self._held.shape[1]), self._held.dtype)]
-            )
-            self._scale = np.concatenate([self._scale[: self.size], np.ones(capacity - self.size)])
+        if new > len(self._held):
+            more = max(new, 2 * len(self._held)) - self.size
+            self._held = np.concatenate([self.samples, np.empty((more, X.shape[1]), self._held.dtype)])
+            self._scale = np.concatenate([self._scale[: self.size], np.ones(more)])
         self._held[self.size : new] = X[chosen]
         if self.normalize:
-            self._scale[self.size : new] = inverse_root(
-                _self_values(self.kernel, self._held[self.size : new])
-            )
+            own = _self_values(self.kernel, self._held[self.size : new])
+            self._scale[self.size : new] = inverse_root(own)
         self.size = new
 
     def cross(self, X):
@@ -240,22 +221,32 @@ class SupportSet:
             rows *= self._scale[: self.size].astype(X.dtype)
         return rows
 
+    def _state(self):
+        return {"kernel": self.kernel, "normalize": self.normalize, "samples": self.samples}
+
+    @classmethod
+    def _from_state(cls, state):
+        self = cls(state["kernel"], state["normalize"], state["samples"])
+        self.add(state["samples"], np.arange(len(state["samples"])))
+        return self
+
 
 class PrecomputedSupport:
-    """The same for kernels that the caller computes: rows against all samples seen so far and the batch itself.
+    """The same for kernels that the caller computes: rows against all samples so far and the batch itself.
 
     Attributes
     ----------
     seen : int
         Samples seen so far, members of the set or not.
+    places : ndarray of int
+        Which of them are members.
     """
 
     precomputed = True
     kernel = "precomputed"
 
-    def __init__(self):
-        self.seen = 0
-        self.places = np.empty(0, dtype=np.int64)
+    def __init__(self, seen=0, places=()):
+        self.seen, self.places = seen, np.asarray(places, dtype=np.int64)
 
     @property
     def size(self):
@@ -271,12 +262,12 @@ class PrecomputedSupport:
         n = X.shape[0]
         if X.shape[1] != self.seen + n:
             raise ValueError(
-                f"X must have shape (n, {self.seen} + n), the kernel of a batch with all samples seen so far and itself, "
-                f"got {X.shape}"
+                f"X must have shape (n, {self.seen} + n), the kernel of a batch with all samples seen so far "
+                f"and itself, got {X.shape}"
             )
         X = np.ascontiguousarray(X)  # one form only, so that the passes are compiled once
-        places = np.arange(self.seen, self.seen + n)
-        return X, X[np.arange(n), places].astype(np.float64), self.places, places
+        own = np.arange(self.seen, self.seen + n)
+        return X, X[np.arange(n), own].astype(np.float64), self.places, own
 
     def add(self, X, chosen):
         """See `SupportSet.add`."""
@@ -287,21 +278,20 @@ class PrecomputedSupport:
         """Kernel of new samples with the set; X has shape (n, seen)."""
         if X.shape[1] != self.seen:
             raise ValueError(
-                f"X must have shape (n, {self.seen}), the kernel with all samples seen in training, got {X.shape}"
+                f"X must have shape (n, {self.seen}), the kernel with all samples seen in training, "
+                f"got {X.shape}"
             )
         return X[:, self.places]
 
+    def _state(self):
+        return {"seen": self.seen, "places": self.places}
 
-def _distances_into(metric, left, right, out):
-    if metric == "chi2":
-        chi2_into(left, right, np.finfo(left.dtype).tiny, out)
-    elif metric == "cityblock":
-        cityblock_into(left, right, out)
-    else:
-        _squared_distance_into(left, right, out)
+    @classmethod
+    def _from_state(cls, state):
+        return cls(**state)
 
 
-def distance_matrix(X, metric, *, n_jobs=1, tile=256):
+def distance_matrix(X, metric, *, n_jobs=1):
     """Distances of all pairs, by tiles of the upper triangle in threads.
 
     Parameters
@@ -311,8 +301,6 @@ def distance_matrix(X, metric, *, n_jobs=1, tile=256):
     metric : {"chi2", "cityblock", "sqeuclidean"}
     n_jobs : int
         Threads; the bits do not depend on it.
-    tile : int
-        Rows and columns of a tile.
 
     Returns
     -------
@@ -324,18 +312,13 @@ def distance_matrix(X, metric, *, n_jobs=1, tile=256):
     X = np.ascontiguousarray(X, dtype=X.dtype if X.dtype.kind == "f" else np.float64)
     if metric == "chi2" and X.size and X.min() < 0.0:
         raise ValueError("X must not be negative for the chi-squared distance")
-    n = X.shape[0]
-    out = np.empty((n, n), dtype=X.dtype)
-    starts = range(0, n, tile)
+    out = np.empty((len(X), len(X)), dtype=X.dtype)
 
-    def fill(r, c):
-        block = np.empty((min(tile, n - r), min(tile, n - c)), dtype=X.dtype)
-        _distances_into(metric, X[r : r + tile], X[c : c + tile], block)
-        out[r : r + tile, c : c + tile] = block
-        if c > r:
-            out[c : c + tile, r : r + tile] = block.T
+    def fill(tile):
+        out[tile.place] = _distances(metric, X[tile.r0 : tile.r1], X[tile.c0 : tile.c1])
+        mirror(out, *tile)
 
-    Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fill)(r, c) for r in starts for c in starts if c >= r)
+    Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fill)(tile) for tile in upper_tiles(len(X)))
     np.fill_diagonal(out, 0.0)
     return out
 

@@ -239,8 +239,8 @@ CHANGES = {
     "no value": lambda head, arrays: head.pop("value"),
     "an array missing": lambda head, arrays: arrays.pop("a3"),
     "no arrays of the bank": lambda head, arrays: saved_bank(head).pop("arrays"),
-    "a kernel of another kind": lambda head, arrays: saved_bank(head)["data"]["kernels"][0].update(
-        kernel="Sigmoid"
+    "a kernel of another kind": lambda head, arrays: saved_bank(head)["kernels_"][0].update(
+        __kind__="cuelearn.kernels.specifications:Sigmoid"
     ),
 }
 
