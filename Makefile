@@ -5,6 +5,7 @@ CHAPTER   =
 DATA      = bundled
 SCHEDULER =
 PARAMS    =
+SVG       =
 CORES    := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 1)
 JOBS      = $(CORES)
 PYTHON   ?=
@@ -36,14 +37,14 @@ export PYTHONNOUSERSITE := 1
 export PYTHONUNBUFFERED := 1
 
 RUN = $(PY) -m cuelearn.book.run --profile $(PROFILE) --data $(DATA) --jobs $(JOBS) \
-      $(if $(SCHEDULER),--scheduler $(SCHEDULER)) $(foreach c,$(CHAPTER),--chapter $(c)) $(foreach p,$(PARAMS),-p '$(p)')
+      $(if $(SCHEDULER),--scheduler $(SCHEDULER)) $(if $(SVG),--svg) $(foreach c,$(CHAPTER),--chapter $(c)) $(foreach p,$(PARAMS),-p '$(p)')
 LIMITS = OPENBLAS_NUM_THREADS=$(THREADS) OMP_NUM_THREADS=$(THREADS) MKL_NUM_THREADS=$(THREADS) CUELEARN_THREADS=$(THREADS)
 
 .PHONY: help env figures test test-long bench report data lock reference gallery clean distclean
 
 help: ## list the targets
 	@echo "make TARGET [PROFILE=smoke|quick|full] [CHAPTER=mkl] [DATA=bundled|original] [JOBS=$(CORES)] [SCHEDULER=tcp://host:port]"
-	@echo "            [PARAMS=\"p=1.1 seed=3\"] [PYTHON=/path/to/python3.12]"
+	@echo "            [PARAMS=\"p=1.1 seed=3\"] [SVG=1] [PYTHON=/path/to/python3.12]"
 	@echo
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 

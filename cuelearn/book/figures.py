@@ -1,14 +1,14 @@
-"""Figures and tables: one style, and a store that keeps the plotted numbers and their provenance beside every picture.
+"""Figures and tables: one style, and a store that keeps the plotted numbers and their provenance beside every
+picture.
 
-A figure or table belongs to one row of ``catalogue.csv``. `FigureStore.save_figure` and `FigureStore.save_table` write it under
-the row's id; the file ``<id>[-suffix].json`` beside it says what made it, on which data.
+A figure or table belongs to one row of ``catalogue.csv``. `FigureStore.save_figure` and
+`FigureStore.save_table` write it under the row's id; the file ``<id>[-suffix].json`` beside it says what made
+it, on which data.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import difflib
 import io
 import json
 import os
@@ -18,7 +18,6 @@ import subprocess
 import time
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,13 +27,13 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import cuelearn
-from cuelearn.book.protocols import atomic_write
+from cuelearn.book.records import catalogue, near, versions
+from cuelearn.core.storage import atomic_write
 
 __all__ = [
     "METHOD_STYLE",
     "FigureStore",
     "Interval",
-    "atomic_write",
     "band",
     "catalogue",
     "interval",
@@ -49,23 +48,26 @@ CONFIDENCE = 0.95
 #: Parameters that say how a run is carried out, not what it computes.
 NOT_PARAMETERS = ("figures_dir", "n_jobs", "scheduler", "profile")
 
-# --- style -------------------------------------------------------------------------------------------------------------------
 
-# The palette of Okabe and Ito, which people with any common form of colour blindness can tell apart; without its yellow, too pale
-# for a line on white, and with a grey.
-BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK, GREY = (
-    "#0072B2",
-    "#E69F00",
-    "#009E73",
-    "#D55E00",
-    "#CC79A7",
-    "#56B4E9",
-    "#000000",
-    "#7F7F7F",
-)
-PALETTE = (BLUE, RED, GREEN, ORANGE, PURPLE, SKY, BLACK, GREY)
+# --- style
+# -------------------------------------------------------------------------------------------------------
 
-_STYLE = {
+# The palette of Okabe and Ito, which people with any common form of colour blindness can tell apart; without
+# its yellow, too pale for a line on white, and with a grey.
+COLORS = {
+    "blue": "#0072B2",
+    "red": "#D55E00",
+    "green": "#009E73",
+    "orange": "#E69F00",
+    "purple": "#CC79A7",
+    "sky": "#56B4E9",
+    "black": "#000000",
+    "grey": "#7F7F7F",
+}
+PALETTE = tuple(COLORS.values())
+BLUE, RED, GREEN, ORANGE, PURPLE, SKY, BLACK, GREY = PALETTE
+
+STYLE = {
     "figure.figsize": (5.2, 3.6),
     "figure.dpi": 100,
     "figure.constrained_layout.use": True,
@@ -95,96 +97,27 @@ _STYLE = {
 
 def use_style():
     """Use the project's style for all figures drawn from now on (matplotlib's rcParams)."""
-    mpl.rcParams.update(_STYLE)
+    mpl.rcParams.update(STYLE)
 
 
-def _row(label, color, marker, linestyle="-"):
-    return {"label": label, "color": color, "marker": marker, "linestyle": linestyle}
-
-
-#: Method -> label, colour, marker and line style, the same in every figure. Keys are the names of the public interface; a few
-#: variants that the papers plot as methods of their own follow them.
+#: Method -> label, colour, marker and line style, the same in every figure. Keys are the names of the public
+#: interface; a few variants that the papers plot as methods of their own follow them.
 METHOD_STYLE = {
-    # multiple kernel learning
-    "OM2": _row("OM-2", GREEN, "o"),
-    "OBSCURE": _row("OBSCURE", BLUE, "s"),
-    "OBSCURE online": _row("OBSCURE, online stage", SKY, "s", "--"),
-    "UFOMKL": _row("UFO-MKL", RED, "^"),
-    "UFOMKL sparse": _row("UFO-MKL, alpha = 0.005", RED, "v", "--"),
-    "PegasosMKL": _row("Pegasos-MKL", PURPLE, "v", "-."),
-    "SILPMKL": _row("SILP (1-vs-All)", ORANGE, "D", "--"),
-    "SimpleMKL": _row("SimpleMKL (1-vs-All)", ORANGE, "x", ":"),
-    "LpMKL": _row("p-norm MKL (1-vs-All)", BLACK, "P", "--"),
-    "LpMKL sparse": _row("p-norm MKL, p = 1.01 (Kloft's 1.02)", GREY, "P", ":"),
-    "MCMKL": _row("MC-MKL", GREY, "X", "-."),
-    "LPBeta": _row("LP-beta", PURPLE, "d", "--"),
-    "LPBeta per class": _row("LP-B (weights per class)", PURPLE, "1", ":"),
-    "AverageKernelSVM": _row("SVM, average kernel", BLACK, "+", ":"),
-    "BestKernelSVM": _row("SVM, best kernel", GREY, "1", ":"),
-    "KernelPA": _row("PA-I, average kernel", ORANGE, "<", "-."),
-    "KernelPA best": _row("PA-I, best kernel", GREY, ">", "-."),
-    "MLMKLSA": _row("ML-MKL-SA", BLUE, "o"),
-    "MLMKLSA printed": _row("ML-MKL-SA, paper's estimates", SKY, "D", "-."),
-    "MLMKLSum": _row("ML-MKL-Sum", RED, "s", "--"),
-    "GMKL": _row("GMKL", GREEN, "^", "-."),
-    "VSKL": _row("VSKL", PURPLE, "v", ":"),
-    # two-layer online learning
-    "OMCL": _row("OMCL", SKY, "D"),
-    "OMCL-BM": _row("OMCL-BM", BLUE, "o"),
-    "OMCL-BM sparser": _row("OMCL-BM (sparser)", SKY, "o", "--"),
-    "OMCL-PERC": _row("OMCL-PERC", RED, "s", "--"),
-    "KernelPerceptron": _row("Perceptron", GREY, "x", ":"),
-    "Projectron": _row("Projectron", GREEN, "v", "-."),
-    "ProjectronPlusPlus": _row("Projectron++", GREEN, "^"),
-    "PassiveAggressive": _row("Passive-Aggressive", ORANGE, "<", "-."),
-    "Flat": _row("Flat (long vector)", PURPLE, "d", "--"),
-    "Flat maps": _row("Flat (feature maps)", PURPLE, "D", ":"),
-    "Vote": _row("Vote", BLACK, "P", ":"),
-    "gradient descent": _row("OMCL, gradient descent on top", GREEN, "", "-."),
-    # candidate labeling sets
-    "MMS": _row("MMS", BLUE, "o"),
-    "CLSVM": _row("CL-SVM", GREEN, "^", "--"),
-    "MIMLSVM": _row("MIMLSVM", ORANGE, "s", "-."),
-    "M3MIML": _row("M3MIML", PURPLE, "v", ":"),
-    "GMMNaming": _row("GMM", RED, "D", "--"),
-    "DistNaming": _row("DIST", SKY, "X", "-."),
-    "MC-SVM": _row("MC-SVM (all labels)", BLACK, "P", "--"),
-    "1vA-SVM": _row("1vA-SVM (all labels)", GREY, "x", ":"),
-    "RANDOM": _row("RANDOM", GREY, "1", ":"),
-    # transfer
-    "MKTL": _row("MKTL", BLUE, "o"),
-    "MKTL auto": _row("MKTL, p auto", PURPLE, "v", ":"),
-    "MKTL weighted": _row("MKTL, weighted", SKY, "o", "--"),
-    "MultiKT": _row("Multi-KT", RED, "s", "--"),
-    "AverageTL": _row("Average-TL", GREEN, "^", "-."),
-    "PriorFeatures": _row("Prior-Features", ORANGE, "D", ":"),
-    "NoTransfer": _row("No-Transfer", BLACK, "x", "--"),
-    "AverageTL weighted": _row("Average-TL, weighted", GREEN, "v", ":"),
-    "PriorFeatures weighted": _row("Prior-Features, weighted", ORANGE, "d", "-."),
-    "NoTransfer weighted": _row("No-Transfer, weighted", GREY, "+", ":"),
-    # kernel selection
-    "OKS": _row("OKS-SVM", BLUE, "o"),
-    "OKSRegret": _row("OKS (regret)", SKY, "o", "--"),
-    "OM1": _row("OM-1", ORANGE, "s", "-."),
-    "SOM": _row("SOM-SVM", RED, "^", "--"),
-    "MuTron": _row("MuTron", GREY, "x", ":"),
-    "MuSVM": _row("MuSVM", BLACK, "P", "--"),
-    "AlignmentSVM": _row("AlSVM", PURPLE, "v", ":"),
-    # reference lines
-    "optimum": _row("certified optimum", BLACK, "", ":"),
-    "bound": _row("bound of the theorem", RED, "", "--"),
+    row.method: {
+        "label": row.label,
+        "color": COLORS[row.color],
+        "marker": row.marker,
+        "linestyle": row.linestyle,
+    }
+    for row in pd.read_csv(
+        Path(__file__).with_name("methods.csv"), dtype=str, keep_default_na=False
+    ).itertuples()
 }
 
 
 def method_style(method, **changes):
-    """Keyword arguments for ``ax.plot`` that draw `method` as everywhere else.
-
-    Parameters
-    ----------
-    method : str
-        A key of `METHOD_STYLE`.
-    **changes
-        Replace or add arguments, e.g. ``label="OBSCURE, p = 1.1"`` or ``marker=""``.
+    """Keyword arguments for ``ax.plot`` that draw `method` (a key of `METHOD_STYLE`) as everywhere else;
+    `changes` win.
 
     Raises
     ------
@@ -192,30 +125,25 @@ def method_style(method, **changes):
         If the method is unknown; near names are listed.
     """
     if method not in METHOD_STYLE:
-        raise ValueError(f"method {method!r} has no style{_near(method, METHOD_STYLE)}")
+        raise ValueError(f"method {method!r} has no style{near(method, METHOD_STYLE)}")
     return {**METHOD_STYLE[method], **changes}
 
 
 def name_methods(names):
-    """Give a style to every method that has none yet: its name as the label, a grey of its own and a free marker.
-
-    Parameters
-    ----------
-    names : iterable of str
-    """
-    unnamed = [name for name in names if name not in METHOD_STYLE]
-    for i, name in enumerate(unnamed):
-        METHOD_STYLE[name] = _row(
-            name, mpl.colors.to_hex(str(0.25 + 0.12 * (i % 4))), "*ph8H"[i % 5], (0, (1, 1))
-        )
-
-
-def _near(name, names):
-    near = difflib.get_close_matches(str(name), list(names), n=4, cutoff=0.5)
-    return f"; did you mean {' or '.join(near)}?" if near else f"; there are: {', '.join(names)}"
+    """Give a style to every method that has none yet: its name as the label, a grey of its own and a free
+    marker."""
+    for i, name in enumerate([name for name in names if name not in METHOD_STYLE]):
+        color = mpl.colors.to_hex(str(0.25 + 0.12 * (i % 4)))
+        METHOD_STYLE[name] = {
+            "label": name,
+            "color": color,
+            "marker": "*ph8H"[i % 5],
+            "linestyle": (0, (1, 1)),
+        }
 
 
-# --- intervals ---------------------------------------------------------------------------------------------------------------
+# --- intervals
+# ---------------------------------------------------------------------------------------------------
 
 
 class Interval(NamedTuple):
@@ -226,38 +154,36 @@ class Interval(NamedTuple):
     high: float | np.ndarray
 
 
-def interval(values, axis=0):
+def interval(values):
     """Mean of repeated measurements and its 95% interval, from Student's t distribution.
 
     Parameters
     ----------
-    values : array-like
-        Independent repetitions along `axis`: splits, permutations or seeds. Any NaN along it makes the answer there NaN.
-    axis : int, default=0
+    values : array-like, shape (n_repetitions,) or (n_repetitions, ...)
+        Independent repetitions: splits, permutations or seeds. Any NaN among them makes the answer there NaN.
 
     Returns
     -------
     Interval
-        ``mean``, ``low``, ``high``. With a single repetition ``low`` and ``high`` are NaN: one run has no interval.
+        ``mean``, ``low``, ``high``. With a single repetition ``low`` and ``high`` are NaN: one run has no
+        interval.
     """
     from scipy.stats import t
 
     values = np.asarray(values, dtype=float)
-    n = values.shape[axis] if values.ndim else 1
+    n = len(values)
     if n == 0:
         raise ValueError("values is empty: an interval needs at least one measurement")
-    mean = values.mean(axis=axis) if values.ndim else values
-    half = (
-        np.full_like(mean, np.nan)
-        if n < 2
-        else t.ppf((1 + CONFIDENCE) / 2, n - 1) * values.std(axis=axis, ddof=1) / np.sqrt(n)
-    )
+    mean = values.mean(axis=0)
+    half = np.full_like(mean, np.nan)
+    if n > 1:
+        half = t.ppf((1 + CONFIDENCE) / 2, n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n)
     answer = Interval(mean, mean - half, mean + half)
-    return answer if np.ndim(mean) else Interval(*(float(v) for v in answer))
+    return answer if np.ndim(mean) else Interval(*map(float, answer))
 
 
 def band(ax, x, samples, method=None, alpha=0.2, geometric=False, **style):
-    """Draw the mean of repeated curves and its 95% interval as a band.
+    """Draw the mean of repeated curves and its 95% interval as a band; the saved figure's footer says so.
 
     Parameters
     ----------
@@ -269,9 +195,10 @@ def band(ax, x, samples, method=None, alpha=0.2, geometric=False, **style):
     alpha : float
         Opacity of the band.
     geometric : bool
-        Geometric mean, and the interval of the logarithms: for positive quantities that spread over orders of magnitude.
+        Geometric mean, and the interval of the logarithms: for positive quantities that spread over orders of
+        magnitude.
     **style
-        Passed to ``ax.plot``; wins over the method's style. What the band means goes into the footer of the saved figure.
+        Passed to ``ax.plot``; wins over the method's style.
 
     Returns
     -------
@@ -283,48 +210,15 @@ def band(ax, x, samples, method=None, alpha=0.2, geometric=False, **style):
     drawn = Interval(*np.exp(interval(np.log(samples)))) if geometric else interval(samples)
     (line,) = ax.plot(x, drawn.mean, **style)
     if len(samples) > 1:
-        ax.fill_between(
-            x,
-            drawn.low,
-            drawn.high,
-            color=line.get_color(),
-            alpha=alpha,
-            linewidth=0,
-            zorder=line.get_zorder() - 0.1,
-        )
-        ax.cuelearn_band = f"{'geometric ' if geometric else ''}mean of {len(samples)} runs, band: {CONFIDENCE:.0%} interval of the mean"
+        shade = {"color": line.get_color(), "alpha": alpha, "linewidth": 0, "zorder": line.get_zorder() - 0.1}
+        ax.fill_between(x, drawn.low, drawn.high, **shade)
+        mean = f"{'geometric ' if geometric else ''}mean of {len(samples)} runs"
+        ax.cuelearn_band = f"{mean}, band: {CONFIDENCE:.0%} interval of the mean"
     return drawn
 
 
-def _band_names(fig):
-    """What the bands in a figure are, each wording once, in drawing order."""
-    return list(dict.fromkeys(ax.cuelearn_band for ax in fig.axes if hasattr(ax, "cuelearn_band")))
-
-
-# --- catalogue ---------------------------------------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=1)
-def _catalogue():
-    return pd.read_csv(Path(__file__).with_name("catalogue.csv"), keep_default_na=False).set_index(
-        "id", drop=False
-    )
-
-
-def catalogue(chapter=None):
-    """The list of figures and tables: id, chapter, source, shows, papers_data, bundled_data (DataFrame, indexed by id)."""
-    rows = _catalogue().copy()
-    return rows if chapter is None else rows[rows["chapter"] == chapter]
-
-
-def _catalogue_row(figure_id):
-    rows = _catalogue()
-    if figure_id not in rows.index:
-        raise ValueError(f"id {figure_id!r} is not in catalogue.csv{_near(figure_id, rows.index)}")
-    return rows.loc[figure_id]
-
-
-# --- tables as text ----------------------------------------------------------------------------------------------------------
+# --- tables as text
+# ----------------------------------------------------------------------------------------------
 
 
 def _cell(value, digits):
@@ -338,58 +232,52 @@ def _cell(value, digits):
 
 
 def markdown_table(rows, digits=4):
-    """A DataFrame as a Markdown table (without its index); floats with `digits` significant digits, missing values empty."""
-    columns = [str(column) for column in rows.columns]
-    numeric = [
-        pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
-        for dtype in rows.dtypes
-    ]
+    """A DataFrame as a Markdown table (without its index); floats with `digits` significant digits, missing
+    values empty."""
+    types = pd.api.types
+    numeric = [types.is_numeric_dtype(dtype) and not types.is_bool_dtype(dtype) for dtype in rows.dtypes]
     lines = [
-        "| " + " | ".join(columns) + " |",
-        "|" + "|".join("---:" if right else "---" for right in numeric) + "|",
+        f"| {' | '.join(map(str, rows.columns))} |",
+        f"|{'|'.join('---:' if n else '---' for n in numeric)}|",
     ]
     for row in rows.itertuples(index=False, name=None):
-        lines.append("| " + " | ".join(_cell(value, digits) for value in row) + " |")
+        lines.append(f"| {' | '.join(_cell(value, digits) for value in row)} |")
     return "\n".join(lines) + "\n"
 
 
-# --- provenance --------------------------------------------------------------------------------------------------------------
+# --- provenance
+# --------------------------------------------------------------------------------------------------
 
-_TIERS = ("bundled", "generated", "original")
+TIERS = ("bundled", "generated", "original")
 
 
-def _as_provenance(item):
-    """One data set's provenance, of whatever form, as a dict with at least name and tier."""
-    if hasattr(item, "provenance"):  # the data set itself was handed over
-        item = item.provenance
-    if isinstance(item, Mapping):
-        record = dict(item)
-    elif hasattr(item, "_asdict"):
-        record = item._asdict()
-    elif dataclasses.is_dataclass(item) and not isinstance(item, type):
-        record = dataclasses.asdict(item)
-    else:
-        raise TypeError(f"provenance must hold records with the fields name and tier, got {item!r}")
-    record = {key: value for key, value in record.items() if value is not None}
-    if not record.get("name") or record.get("tier") not in _TIERS:
-        raise ValueError(
-            f"a provenance record needs a name and a tier out of {', '.join(_TIERS)}, got {record}"
-        )
-    return record
+def _records(provenance):
+    """The provenance of one or several data sets as dicts with at least name and tier."""
+    alone = (
+        isinstance(provenance, Mapping) or hasattr(provenance, "_asdict") or hasattr(provenance, "provenance")
+    )
+    records = []
+    for item in [provenance] if alone else provenance:
+        item = getattr(item, "provenance", item)  # the data set itself was handed over
+        if not (isinstance(item, Mapping) or hasattr(item, "_asdict")):
+            raise TypeError(f"provenance must hold records with the fields name and tier, got {item!r}")
+        item = item if isinstance(item, Mapping) else item._asdict()
+        record = {key: value for key, value in item.items() if value is not None}
+        if not record.get("name") or record.get("tier") not in TIERS:
+            raise ValueError(
+                f"a provenance record needs a name and a tier out of {', '.join(TIERS)}, got {record}"
+            )
+        records.append(record)
+    if not records:
+        raise ValueError("provenance is empty: every figure and table says which data it is on")
+    return records
 
 
 def _made_word(record):
     """How data that is not a recording is called wherever it is shown; empty for real data."""
-    if record["tier"] != "generated":
-        return ""
-    return next(
-        (
-            str(record[key])
-            for key in ("word", "kind")
-            if record.get(key) in ("simulated", "composed", "rendered")
-        ),
-        "simulated",
-    )
+    words = (str(record.get("word")), str(record.get("kind")))
+    known = [word for word in words if word in ("simulated", "composed", "rendered")]
+    return [*known, "simulated"][0] if record["tier"] == "generated" else ""
 
 
 def _data_line(records):
@@ -403,61 +291,38 @@ def _data_line(records):
 @lru_cache(maxsize=1)
 def _surroundings():
     """Versions, platform and commit: the same for all figures of a process."""
-    versions = {"python": platform.python_version(), "cuelearn": cuelearn.__version__}
-    for package in (
-        "numpy",
-        "scipy",
-        "pandas",
-        "matplotlib",
-        "numba",
-        "scikit-learn",
-        "scikit-image",
-        "joblib",
-    ):
-        with contextlib.suppress(PackageNotFoundError):
-            versions[package] = version(package)
-    checkout = Path(cuelearn.__file__).resolve().parents[1]
+    git = ["git", "-C", str(CHECKOUT)]
+    asked = {"capture_output": True, "text": True, "timeout": 10, "check": True}
     commit = None
-    if (checkout / ".git").exists():
+    if (CHECKOUT / ".git").exists():
         with contextlib.suppress(OSError, subprocess.SubprocessError):
-            git = ["git", "-C", str(checkout)]
-            commit = subprocess.run(
-                [*git, "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10, check=True
-            ).stdout.strip()
-            changed = subprocess.run(
-                [*git, "status", "--porcelain", "-uno", "--", "cuelearn", "notebooks", "data"],
-                capture_output=True,
-                text=True,
-                timeout=10,
-                check=True,
-            ).stdout.strip()
-            commit += " with changes" if changed else ""
+            changed = [*git, "status", "--porcelain", "-uno", "--", "cuelearn", "notebooks", "data"]
+            commit = subprocess.run([*git, "rev-parse", "HEAD"], **asked).stdout.strip()
+            commit += " with changes" if subprocess.run(changed, **asked).stdout.strip() else ""
     return {
-        "versions": versions,
+        "versions": {"cuelearn": cuelearn.__version__, **versions()},
         "platform": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "commit": commit,
     }
 
 
-def _jsonable(value):
-    if isinstance(value, Mapping):
-        return {str(k): _jsonable(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple, set)):
-        return [_jsonable(v) for v in value]
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
-    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
+def _plain(value):
+    """For JSON: NumPy's and pandas' numbers and arrays; anything else by its name."""
+    if isinstance(value, pd.DataFrame):
+        return value.to_dict("list")
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
-def _checked_name(name, what):
+def _checked(name, what):
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._]*(-[A-Za-z0-9._]+)*", name):
         raise ValueError(f"{what} must be made of letters, digits, '.', '_' and '-', got {name!r}")
     return name
 
 
-# --- the store ---------------------------------------------------------------------------------------------------------------
+# --- the store
+# ---------------------------------------------------------------------------------------------------
+
+CHECKOUT = Path(cuelearn.__file__).resolve().parents[1]
 
 
 class FigureStore:
@@ -467,12 +332,15 @@ class FigureStore:
     ----------
     profile : {"smoke", "quick", "full", "reference"}
     figures_dir : str or Path, optional
-        Directory that takes the files. None: ``figures/<profile>`` of the checkout. The runner hands over the directory of the
-        run, which differs where parameters were changed.
+        Directory that takes the files. None: ``figures/<profile>`` of the checkout. The runner hands over the
+        directory of the run, which differs where parameters were changed.
     chapter : str, default="mkl"
         Only ids of this chapter are taken.
     parameters : dict, optional
         The notebook's parameters, kept with every figure. ``seed`` among them becomes the figure's seed.
+    svg : bool, optional
+        Whether figures are drawn as SVG too. By default if ``CUELEARN_SVG`` is set, as ``make figures SVG=1``
+        does.
 
     Attributes
     ----------
@@ -487,45 +355,42 @@ class FigureStore:
     -----
     For an id and optional suffix, ``name = id`` or ``id-suffix``:
 
-    ==========================  ===============================================================================
-    ``name.png``, ``name.svg``  the figure
-    ``name.csv``                the plotted numbers (``name.<key>.csv`` for each of several tables)
-    ``name.md``                 the table as Markdown (tables only)
-    ``name.json``               what made it: data, parameters, seeds, versions, commit, platform, seconds
-    ==========================  ===============================================================================
+    ============  =========================================================================================
+    ``name.png``  the figure
+    ``name.csv``  the plotted numbers (``name.<key>.csv`` for each of several tables); panels of one id that
+                  show the same numbers share one file
+    ``name.md``   the table as Markdown (tables only)
+    ``name.json`` what made it: data, parameters, seeds, versions, commit, platform, seconds, files
+    ============  =========================================================================================
 
-    Every file appears whole or not at all, and the JSON file last: a figure without it is unfinished. ``seconds`` is the time
-    since the previous figure was saved (since the store was made, for the first), unless given.
+    Every file appears whole or not at all, and the JSON file last: a figure without it is unfinished.
+    ``seconds`` is the time since the previous figure was saved (since the store was made, for the first),
+    unless given.
     """
 
-    def __init__(self, profile, figures_dir=None, chapter="mkl", parameters=None):
-        if profile not in PROFILES:
-            raise ValueError(f"profile must be one of {', '.join(PROFILES)}, got {profile!r}")
-        if chapter not in set(_catalogue()["chapter"]):
-            raise ValueError(
-                f"chapter must be one of {', '.join(dict.fromkeys(_catalogue()['chapter']))}, got {chapter!r}"
-            )
-        checkout = Path(cuelearn.__file__).resolve().parents[1]
+    def __init__(self, profile, figures_dir=None, chapter="mkl", parameters=None, svg=None):
+        chapters = list(dict.fromkeys(catalogue()["chapter"]))
+        for what, value, known in (("profile", profile, PROFILES), ("chapter", chapter, chapters)):
+            if value not in known:
+                raise ValueError(f"{what} must be one of {', '.join(known)}, got {value!r}")
         self.profile = profile
         self.chapter = chapter
-        self.directory = Path(figures_dir) if figures_dir is not None else checkout / "figures" / profile
-        self.cache_dir = Path(os.environ.get("CUELEARN_CACHE") or checkout / ".cache") / "sweeps" / profile
-        self.parameters = {
-            k: _jsonable(v) for k, v in dict(parameters or {}).items() if k not in NOT_PARAMETERS
-        }
+        self.directory = Path(figures_dir) if figures_dir is not None else CHECKOUT / "figures" / profile
+        self.cache_dir = Path(os.environ.get("CUELEARN_CACHE") or CHECKOUT / ".cache") / "sweeps" / profile
+        self.parameters = {k: v for k, v in dict(parameters or {}).items() if k not in NOT_PARAMETERS}
+        self.svg = bool(os.environ.get("CUELEARN_SVG")) if svg is None else svg
         self.saved: list[str] = []
+        self._tables = {}  # (id, text) -> the file that holds these numbers
         self._clock = time.perf_counter()
 
-    def save_figure(
-        self, fig: Figure, id, data, suffix=None, provenance=(), note="", paper=None, seeds=None, seconds=None
-    ):
+    def save_figure(self, fig: Figure, id, data, suffix=None, provenance=(), **about):
         """Write a figure with its numbers and what made it.
 
         Parameters
         ----------
         fig : matplotlib.figure.Figure
-            Gets a footer that names the data and the bands; where data is not a recording, the word for it is put into the
-            picture itself. The figure object is left as it was.
+            Gets a footer that names the data and the bands; where data is not a recording, the word for it is
+            put into the picture itself. The figure object is left as it was.
         id : str
             Row of ``catalogue.csv``.
         data : DataFrame or dict of DataFrame
@@ -534,14 +399,10 @@ class FigureStore:
             Tells panels or data sets of one id apart.
         provenance : sequence
             The ``provenance`` of each data set shown (or the data sets themselves). Must not be empty.
-        note : str
-            What a reader must know beside the picture.
-        paper : dict or DataFrame, optional
-            The paper's own numbers, kept beside ours.
-        seeds : optional
-            Seeds used, if they are more than the parameter ``seed``.
-        seconds : float, optional
-            What the figure took, if not the time since the previous one.
+        **about
+            ``note``: what a reader must know beside the picture. ``paper`` (dict or DataFrame): the paper's
+            own numbers. ``seeds``: those used, if they are more than the parameter ``seed``. ``seconds``:
+            what the figure took, if not the time since the previous one.
 
         Returns
         -------
@@ -555,30 +416,22 @@ class FigureStore:
         """
         name, row, records = self._check(id, suffix, provenance)
         tables = {"": data} if isinstance(data, pd.DataFrame) else data
-        if (
-            not isinstance(tables, Mapping)
-            or not tables
-            or not all(isinstance(table, pd.DataFrame) for table in tables.values())
-        ):
+        frames = isinstance(tables, Mapping) and all(
+            isinstance(table, pd.DataFrame) for table in tables.values()
+        )
+        if not frames:
             raise TypeError(
-                f"data must be a DataFrame or a dict of DataFrames (the plotted numbers), got {type(data).__name__}"
+                f"data must hold the plotted numbers, DataFrame or dict of these, got {type(data)}"
             )
-        pictures = self._draw(fig, records)
-        csv = {
-            f"{name}.{_checked_name(key, 'key of data')}.csv" if key else f"{name}.csv": table
-            for key, table in tables.items()
-        }
-        contents = {
-            f"{name}.png": pictures["png"],
-            f"{name}.svg": pictures["svg"],
-            **{file: table.to_csv(index=False, lineterminator="\n") for file, table in csv.items()},
-        }
-        self._write(name, "figure", row, suffix, records, contents, note, paper, seeds, seconds)
+        contents = self._draw(fig, name, records)
+        for key, table in tables.items():
+            text = table.to_csv(index=False, lineterminator="\n")
+            file = f"{name}.{_checked(key, 'key of data')}.csv" if key else f"{name}.csv"
+            contents[self._tables.setdefault((id, text), file)] = text
+        self._write(name, "figure", row, suffix, records, contents, **about)
         return self.directory / f"{name}.png"
 
-    def save_table(
-        self, df, id, suffix=None, provenance=(), note="", paper=None, seeds=None, seconds=None, digits=4
-    ):
+    def save_table(self, df, id, suffix=None, provenance=(), *, paper=None, digits=4, note="", **about):
         """Write a table as CSV and Markdown, the paper's own numbers beside ours.
 
         Parameters
@@ -586,11 +439,12 @@ class FigureStore:
         df : DataFrame
             Our numbers; the index is written only if it has a name.
         paper : DataFrame or dict of column -> values, optional
-            The paper's numbers, in the order of the rows of `df` (a DataFrame with a named index is aligned on it). They become
-            columns named ``paper: <column>``, each right after ours of the same name, or at the end.
+            The paper's numbers, in the order of the rows of `df` (a DataFrame with a named index is aligned
+            on it). They become columns named ``paper: <column>``, each right after ours of the same name, or
+            at the end.
         digits : int
             Significant digits in the Markdown file.
-        id, suffix, provenance, note, seeds, seconds
+        id, suffix, provenance, note, **about
             As for `save_figure`.
 
         Returns
@@ -613,81 +467,67 @@ class FigureStore:
                 table.insert(at, f"paper: {column}", theirs[column].to_numpy())
         if table.index.name is not None:
             table = table.reset_index()
-        head = f"**{row['source']}**: {row['shows']}\n\n"
-        tail = f"\nData: {_data_line(records)}; the paper's: {row['papers_data']}. Profile {self.profile}.{' ' + note if note else ''}\n"
+        data = f"Data: {_data_line(records)}; the paper's: {row['papers_data']}. Profile {self.profile}."
+        text = [
+            f"**{row['source']}**: {row['shows']}\n",
+            markdown_table(table, digits),
+            f"{data} {note}".strip(),
+        ]
         contents = {
             f"{name}.csv": table.to_csv(index=False, lineterminator="\n"),
-            f"{name}.md": head + markdown_table(table, digits) + tail,
+            f"{name}.md": "\n".join(text) + "\n",
         }
-        self._write(name, "table", row, suffix, records, contents, note, paper, seeds, seconds)
+        self._write(name, "table", row, suffix, records, contents, note=note, paper=paper, **about)
         return self.directory / f"{name}.md"
 
-    # -- inside --
-
     def _check(self, id, suffix, provenance):
-        row = _catalogue_row(id)
+        rows = catalogue()
+        if id not in rows.index:
+            raise ValueError(f"id {id!r} is not in catalogue.csv{near(id, rows.index)}")
+        row = rows.loc[id]
         if row["chapter"] != self.chapter:
             raise ValueError(f"id {id!r} belongs to the chapter {row['chapter']}, not to {self.chapter}")
-        if (
-            isinstance(provenance, Mapping)
-            or hasattr(provenance, "_asdict")
-            or hasattr(provenance, "provenance")
-        ):
-            provenance = [provenance]
-        records = [_as_provenance(item) for item in provenance]
-        if not records:
-            raise ValueError("provenance is empty: every figure and table says which data it is on")
-        return (f"{id}-{_checked_name(suffix, 'suffix')}" if suffix else id), row, records
+        return f"{id}-{_checked(suffix, 'suffix')}" if suffix else id, row, _records(provenance)
 
-    def _draw(self, fig, records):
-        """PNG and SVG bytes of the figure with its footer."""
+    def _draw(self, fig, name, records):
+        """File -> bytes of the figure with its footer."""
         words = list(dict.fromkeys(filter(None, map(_made_word, records))))
         footer = f"Data: {_data_line(records)}. Profile: {self.profile}."
-        bands = _band_names(fig)
+        bands = "; ".join(dict.fromkeys(ax.cuelearn_band for ax in fig.axes if hasattr(ax, "cuelearn_band")))
         if bands:
-            footer += " " + "; ".join(bands)[0].upper() + "; ".join(bands)[1:] + "."
+            footer += f" {bands[0].upper()}{bands[1:]}."
         # Outside the canvas, which the tight bounding box then includes: nothing drawn can be covered.
         extra = [fig.text(0.0, -0.015, footer, fontsize=6, color="#555555", ha="left", va="top", wrap=False)]
         if words:
-            extra.append(
-                fig.text(
-                    1.0,
-                    1.005,
-                    f"{' and '.join(words)} data",
-                    fontsize=7,
-                    color=RED,
-                    ha="right",
-                    va="bottom",
-                    style="italic",
-                )
-            )
-        pictures = {}
-        engine = fig.get_layout_engine()
+            made = {"fontsize": 7, "color": RED, "ha": "right", "va": "bottom", "style": "italic"}
+            extra.append(fig.text(1.0, 1.005, f"{' and '.join(words)} data", **made))
+        options = {
+            "bbox_inches": "tight",
+            "pad_inches": 0.06,
+            "facecolor": "white",
+            "dpi": STYLE["savefig.dpi"],
+        }
+        engine, contents = fig.get_layout_engine(), {}
         try:
-            # The layout moves a little with each of its runs: settle it, then hold it, so that both files show the same picture.
+            # The layout moves a little with each of its runs: settle it, then hold it, so that all files show
+            # the same picture.
             for _ in range(3 if engine is not None else 0):
                 fig.draw_without_rendering()
             fig.set_layout_engine("none")
-            for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-                buffer = io.BytesIO()
-                with mpl.rc_context({"svg.hashsalt": _STYLE["svg.hashsalt"], "svg.fonttype": "path"}):
-                    fig.savefig(
-                        buffer,
-                        format=kind,
-                        metadata=metadata,
-                        bbox_inches="tight",
-                        pad_inches=0.06,
-                        facecolor="white",
-                        dpi=_STYLE["savefig.dpi"],
-                    )
-                pictures[kind] = buffer.getvalue()
+            with mpl.rc_context({key: STYLE[key] for key in ("svg.hashsalt", "svg.fonttype")}):
+                for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None}))[: 1 + self.svg]:
+                    buffer = io.BytesIO()
+                    fig.savefig(buffer, format=kind, metadata=metadata, **options)
+                    contents[f"{name}.{kind}"] = buffer.getvalue()
         finally:
             fig.set_layout_engine(engine)
             for text in extra:
                 text.remove()
-        return pictures
+        return contents
 
-    def _write(self, name, kind, row, suffix, records, contents, note, paper, seeds, seconds):
+    def _write(
+        self, name, kind, row, suffix, records, contents, *, note="", paper=None, seeds=None, seconds=None
+    ):
         now = time.perf_counter()
         sidecar = self.directory / f"{name}.json"
         record = {
@@ -700,14 +540,14 @@ class FigureStore:
             "papers_data": row["papers_data"],
             "our_data": _data_line(records),
             "tier": "+".join(sorted({record["tier"] for record in records})),
-            "data": _jsonable(records),
+            "data": records,
             "profile": self.profile,
             "parameters": self.parameters,
-            "seeds": _jsonable(seeds if seeds is not None else self.parameters.get("seed")),
+            "seeds": seeds if seeds is not None else self.parameters.get("seed"),
             **_surroundings(),
             "seconds": round(float(seconds) if seconds is not None else now - self._clock, 2),
             "note": note,
-            "paper": _jsonable(paper.to_dict("list") if isinstance(paper, pd.DataFrame) else paper),
+            "paper": paper,
             "files": sorted(contents),
         }
         sidecar.unlink(
@@ -715,19 +555,6 @@ class FigureStore:
         )  # from here on, until it is written again, the figure counts as unfinished
         for file, content in contents.items():
             atomic_write(self.directory / file, content)
-        atomic_write(sidecar, json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+        atomic_write(sidecar, json.dumps(record, indent=1, ensure_ascii=False, default=_plain) + "\n")
         self.saved.append(name)
         self._clock = time.perf_counter()
-
-
-def saved_items(directory):
-    """What is finished in `directory`: the records of all figures and tables whose files are all there, in catalogue order."""
-    items = []
-    for sidecar in Path(directory).glob("*.json"):
-        with contextlib.suppress(OSError, ValueError):
-            record = json.loads(sidecar.read_text(encoding="utf-8"))
-            if isinstance(record, dict) and {"id", "files", "chapter"} <= set(record):
-                if all((sidecar.parent / file).is_file() for file in record["files"]):
-                    items.append({**record, "name": sidecar.stem})
-    order = {figure_id: i for i, figure_id in enumerate(_catalogue().index)}
-    return sorted(items, key=lambda item: (order.get(item["id"], len(order)), item["name"]))

@@ -11,7 +11,7 @@ from matplotlib import pyplot as plt
 
 from cuelearn import datasets
 from cuelearn.book import figures
-from cuelearn.book.protocols import Sweep
+from cuelearn.book.sweep import Sweep
 from cuelearn.experiments import mkl as exp
 from cuelearn.experiments.mkl import rivals
 from cuelearn.kernels import RBF

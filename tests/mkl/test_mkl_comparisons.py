@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from cuelearn import datasets
-from cuelearn.book.protocols import Sweep
+from cuelearn.book.sweep import Sweep
 from cuelearn.experiments import cue_tasks
 from cuelearn.experiments import mkl as exp
 from cuelearn.experiments.mkl import rivals

@@ -19,7 +19,7 @@ from sklearn.svm import SVC
 import cuelearn.experiments.mktl
 import cuelearn.mktl
 from cuelearn.book import figures
-from cuelearn.book.protocols import Sweep
+from cuelearn.book.sweep import Sweep
 from cuelearn.datasets import AWA_TEST_CLASSES
 from cuelearn.experiments import mktl as exp
 from cuelearn.experiments.mktl import compare, tasks, timing

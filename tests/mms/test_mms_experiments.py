@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.svm import LinearSVC
 
-from cuelearn.book.protocols import Sweep
+from cuelearn.book.sweep import Sweep
 from cuelearn.datasets import VERBS
 from cuelearn.experiments.mms import artificial, methods, naming, papers, poses
 from cuelearn.experiments.mms.settings import ARTIFICIAL, C_RANGE, settings

@@ -21,7 +21,7 @@ from mms_twins import (
     violation,
 )
 
-from cuelearn.book.protocols import Sweep
+from cuelearn.book.sweep import Sweep
 from cuelearn.datasets.ambiguous import AmbiguousData, make_ambiguous
 from cuelearn.experiments.mms import theorems as t
 from cuelearn.mms import CandidateSet

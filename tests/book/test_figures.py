@@ -14,13 +14,12 @@ from cuelearn.book.figures import (
     METHOD_STYLE,
     FigureStore,
     band,
-    catalogue,
     interval,
     markdown_table,
     method_style,
-    saved_items,
     use_style,
 )
+from cuelearn.book.records import catalogue, saved_items
 
 PENDIGITS = {"name": "Pendigits", "tier": "bundled", "licence": "CC BY 4.0"}
 MADE = {"name": "three classes", "tier": "generated"}
@@ -62,7 +61,7 @@ def test_figure_files_and_sidecar(store, fig):
     )
     assert path == store.directory / "jmlr-fig-3-p-1.1.png" and path.read_bytes()[:4] == b"\x89PNG"
     assert sorted(p.name for p in store.directory.iterdir()) == [
-        f"jmlr-fig-3-p-1.1.{end}" for end in ("csv", "json", "png", "svg")
+        f"jmlr-fig-3-p-1.1.{end}" for end in ("csv", "json", "png")
     ]
     pd.testing.assert_frame_equal(pd.read_csv(store.directory / "jmlr-fig-3-p-1.1.csv"), TABLE, rtol=1e-14)
     record = json.loads((store.directory / "jmlr-fig-3-p-1.1.json").read_text())
@@ -94,6 +93,7 @@ def test_figure_files_and_sidecar(store, fig):
 
 def test_same_drawing_same_bytes(store, fig):
     def content(**more):
+        store.svg = True
         store.save_figure(fig, "jmlr-fig-3", TABLE, provenance=[PENDIGITS], **more)
         return [(store.directory / f"jmlr-fig-3.{kind}").read_bytes() for kind in ("svg", "png", "csv")]
 
@@ -138,7 +138,20 @@ def test_forms_of_provenance(store, fig):
     )
     record = json.loads((store.directory / "jmlr-fig-1.json").read_text())
     assert record["our_data"] == "letter (original), MNIST (bundled)"
-    assert record["files"] == ["jmlr-fig-1.a.csv", "jmlr-fig-1.b.csv", "jmlr-fig-1.png", "jmlr-fig-1.svg"]
+    assert record["files"] == ["jmlr-fig-1.a.csv", "jmlr-fig-1.png"]
+
+
+def test_panels_of_one_id_share_their_numbers_and_svg_is_drawn_on_request(store, fig, tmp_path):
+    other = TABLE.assign(x=[1, 2])
+    for suffix, data in (("a", {"": TABLE, "svm": other}), ("b", {"": TABLE, "svm": TABLE})):
+        store.save_figure(fig, "jmlr-fig-2", data, suffix=suffix, provenance=[PENDIGITS])
+    store.save_figure(fig, "jmlr-fig-3", TABLE, provenance=[PENDIGITS])
+    files = {item["name"]: item["files"] for item in saved_items(store.directory)}
+    assert files["jmlr-fig-2-a"] == ["jmlr-fig-2-a.csv", "jmlr-fig-2-a.png", "jmlr-fig-2-a.svm.csv"]
+    assert files["jmlr-fig-2-b"] == ["jmlr-fig-2-a.csv", "jmlr-fig-2-b.png"]
+    assert files["jmlr-fig-3"] == ["jmlr-fig-3.csv", "jmlr-fig-3.png"]
+    FigureStore("smoke", tmp_path, svg=True).save_figure(fig, "jmlr-fig-3", TABLE, provenance=[PENDIGITS])
+    assert (tmp_path / "jmlr-fig-3.svg").is_file()
 
 
 def test_table_with_the_papers_numbers(store):
@@ -202,7 +215,7 @@ def test_wrong_types_and_names(store, fig, tmp_path):
 
 def test_figure_without_all_its_files_is_not_finished(store, fig, monkeypatch):
     store.save_figure(fig, "jmlr-fig-3", TABLE, provenance=[PENDIGITS])
-    before = (store.directory / "jmlr-fig-3.svg").read_bytes()
+    before = (store.directory / "jmlr-fig-3.csv").read_bytes()
     real, calls = figures.atomic_write, []
 
     def dies(path, content):
@@ -215,7 +228,7 @@ def test_figure_without_all_its_files_is_not_finished(store, fig, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         store.save_figure(fig, "jmlr-fig-3", TABLE, provenance=[MADE])
     assert saved_items(store.directory) == []  # a mixture of old and new files is not shown as a figure
-    assert (store.directory / "jmlr-fig-3.svg").read_bytes() == before
+    assert (store.directory / "jmlr-fig-3.csv").read_bytes() == before
 
 
 def test_interval_is_students():
@@ -243,10 +256,11 @@ def test_every_method_has_a_look_of_its_own_within_its_chapter():
         assert set(style) == {"label", "color", "marker", "linestyle"} and style["color"] in figures.PALETTE
         looks.setdefault((style["color"], style["marker"], style["linestyle"]), []).append(name)
     chapters = [  # methods that meet in one figure
-        "OM2 OBSCURE UFOMKL PegasosMKL SILPMKL SimpleMKL LpMKL MCMKL LPBeta AverageKernelSVM BestKernelSVM KernelPA OMCL".split()
-        + ["OBSCURE online", "KernelPA best"],
+        "OM2 OBSCURE UFOMKL PegasosMKL SILPMKL SimpleMKL LpMKL MCMKL LPBeta AverageKernelSVM BestKernelSVM".split()
+        + ["KernelPA", "OMCL", "OBSCURE online", "KernelPA best"],
         "MLMKLSA MLMKLSum GMKL VSKL SimpleMKL AverageKernelSVM".split(),
-        "KernelPerceptron Projectron ProjectronPlusPlus PassiveAggressive Flat Vote OMCL-BM OMCL-PERC".split(),
+        "KernelPerceptron Projectron ProjectronPlusPlus PassiveAggressive Flat Vote".split()
+        + ["OMCL-BM", "OMCL-PERC"],
         "MMS CLSVM MIMLSVM M3MIML GMMNaming DistNaming MC-SVM 1vA-SVM".split(),
         "MKTL MultiKT AverageTL PriorFeatures NoTransfer".split() + ["MKTL weighted"],
         "OKS OKSRegret OM1 SOM MuTron MuSVM AlignmentSVM OM2 SimpleMKL".split(),

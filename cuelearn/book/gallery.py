@@ -1,0 +1,144 @@
+"""Overviews of what was made: the summary, the gallery, and the reference results that are committed."""
+
+import io
+import os
+
+import pandas as pd
+from PIL import Image
+
+from cuelearn.book.claims import read_verdicts, verdict_table
+from cuelearn.book.figures import markdown_table
+from cuelearn.book.records import catalogue, saved_items
+from cuelearn.core.storage import atomic_write
+
+#: Largest file that is copied to figures/reference.
+MOST_BYTES = 2_000_000
+#: A picture with more colours is a photograph.
+PHOTOGRAPH = 50_000
+
+
+def _summary(directory, chapters):
+    """One row for each figure or table made, and one for each row of the catalogue that is not."""
+    rows, items = [], saved_items(directory)
+    for chapter in chapters:
+        mine = [item for item in items if item["chapter"] == chapter]
+        for item in mine:
+            kinds = " ".join(sorted({file.rsplit(".", 1)[1] for file in item["files"]}))
+            rows.append([item["name"], kinds, item["our_data"], item["seconds"], "made"])
+        absent = catalogue(chapter).index.difference([item["id"] for item in mine], sort=False)
+        rows += [[figure, "", "", None, "not made yet"] for figure in absent]
+    return pd.DataFrame(rows, columns=["figure", "files", "data", "seconds", "status"])
+
+
+def _verdicts(directory, chapters):
+    table = read_verdicts(directory)
+    return table[table["chapter"].isin(chapters)]
+
+
+def write_overviews(directory, chapters):
+    """summary.md and the gallery of one directory."""
+    parts = [f"# What was made: {directory.name}\n", markdown_table(_summary(directory, chapters))]
+    verdicts = _verdicts(directory, chapters)
+    if len(verdicts):
+        parts += ["\n## Claims\n", verdict_table(verdicts)]
+    atomic_write(directory / "summary.md", "\n".join(parts))
+    atomic_write(directory / "README.md", gallery(directory, directory))
+
+
+def print_summary(directory, status, root):
+    """What was made, on which data, in what time; the verdicts; the status of each chapter."""
+    rows = _summary(directory, status)
+    made = rows[rows["status"] == "made"]
+    if len(made):
+        print(made.to_string(index=False, justify="left"))
+    missing = rows[rows["status"] != "made"]["figure"]
+    if len(missing):
+        print(f"not made yet: {', '.join(missing)}")
+    verdicts = _verdicts(directory, status)
+    for row in verdicts[verdicts["verdict"] != "open"].itertuples():
+        said = [f"claim {row.id}: {row.verdict}"]
+        if not pd.isna(row.number):
+            said += [f"{row.number:.4g}"]
+            said += [f"[{row.low:.4g}, {row.high:.4g}]"] if not pd.isna(row.low) else []
+            said += [row.measure] if row.measure else []
+        print(*said, *([f"on {row.data}"] if row.data else []))
+    unjudged = verdicts[verdicts["verdict"] == "open"]["id"]
+    if len(unjudged):
+        print(f"claims open: {', '.join(unjudged)}")
+    for chapter, state in status.items():
+        print(f"{chapter}: {state}")
+    print(f"figures and summary.md are in {os.path.relpath(directory, root)}")
+
+
+def gallery(directory, home):
+    """Markdown that shows the figures, tables and verdicts of `directory`, with links relative to `home`."""
+    prefix = "" if directory == home else os.path.relpath(directory, home).replace(os.sep, "/") + "/"
+    title, writer = ("reference results", "`make gallery`") if prefix else (directory.name, "the runner")
+    items = saved_items(directory)
+    lines = [f"# Figures and tables: {title}", "", f"Written by {writer} from the files beside it.", ""]
+    for chapter in dict.fromkeys(item["chapter"] for item in items):
+        lines += [f"## {chapter}", ""]
+        for item in (item for item in items if item["chapter"] == chapter):
+            name = item["name"]
+            data = (
+                f"Data: {item['our_data']} (the paper's: {item['papers_data']}). Profile {item['profile']}."
+            )
+            lines += [f"### {name}", "", f"{item['source']}: {item['shows']}.", data]
+            lines += [item["note"], ""] if item["note"] else [""]
+            if item["kind"] == "figure":
+                lines += [f"![{name}]({prefix}{name}.png)", ""]
+            else:
+                text = (directory / f"{name}.md").read_text(encoding="utf-8")
+                lines += [*(line for line in text.split("\n") if line.startswith("|")), ""]
+            links = [f"[{file}]({prefix}{file})" for file in item["files"] if file.endswith((".csv", ".svg"))]
+            lines += [" ".join([*links, f"[provenance]({prefix}{name}.json)"]), ""]
+    verdicts = read_verdicts(directory)
+    if len(verdicts):
+        lines += ["## Claims and verdicts", "", verdict_table(verdicts)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def compressed(png):
+    """A picture in a third of the bytes, to the eye the same: drawings with a palette, photographs
+    unchanged."""
+    picture, buffer = Image.open(io.BytesIO(png)).convert("RGB"), io.BytesIO()
+    if picture.getcolors(PHOTOGRAPH):
+        picture = picture.quantize(256, method=Image.Quantize.MEDIANCUT)
+    picture.save(buffer, "PNG", optimize=True)
+    return min(buffer.getvalue(), png, key=len)
+
+
+def reference(root, profile="full"):
+    """Copy the results of a profile to figures/reference: pictures compressed; no notebooks, no file above 2
+    MB."""
+    source, target = root / "figures" / profile, root / "figures" / "reference"
+    names = {file for item in saved_items(source) for file in (*item["files"], f"{item['name']}.json")}
+    if not names:
+        hint = f"Run make figures PROFILE={profile} first"
+        raise FileNotFoundError(f"there is nothing to copy: {source} has no finished figure. {hint}")
+    names |= {name for name in ("claims.csv", "claims.md") if (source / name).is_file()}
+    for old in target.glob("*"):
+        if old.name not in names:
+            old.unlink()
+    left = []
+    for name in sorted(names):
+        content = (source / name).read_bytes()
+        content = compressed(content) if name.endswith(".png") else content
+        if len(content) > MOST_BYTES:
+            left.append(name)
+        else:
+            atomic_write(target / name, content)
+    said = f"; too large: {', '.join(left)}" if left else ""
+    print(f"{len(names) - len(left)} files copied to {os.path.relpath(target, root)}{said}")
+    write_reference_gallery(root)
+
+
+def write_reference_gallery(root):
+    """Write figures/README.md from figures/reference."""
+    directory = root / "figures" / "reference"
+    if not directory.is_dir():
+        raise FileNotFoundError(
+            f"there are no reference results in {directory}: make reference copies them from the full profile"
+        )
+    written = atomic_write(root / "figures" / "README.md", gallery(directory, root / "figures"))
+    print(f"written: {os.path.relpath(written, root)}")

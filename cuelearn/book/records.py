@@ -1,0 +1,53 @@
+"""What is known without drawing: the catalogue, what has been saved, versions."""
+
+import contextlib
+import difflib
+import json
+import platform
+from importlib.metadata import version
+from pathlib import Path
+
+import pandas as pd
+
+
+def near(name, names):
+    """What to say after a wrong name: the right one, or all that there are."""
+    close = difflib.get_close_matches(str(name), list(names), n=4, cutoff=0.5)
+    return f"; did you mean {' or '.join(close)}?" if close else f"; there are: {', '.join(names)}"
+
+
+def read_rows(file, chapter=None):
+    """One of the tables that stand beside this module, indexed by id; of one chapter, or all."""
+    rows = pd.read_csv(Path(__file__).with_name(file), keep_default_na=False).set_index("id", drop=False)
+    return rows if chapter is None else rows[rows["chapter"] == chapter]
+
+
+def catalogue(chapter=None):
+    """The list of figures and tables: id, chapter, source, shows, papers_data, bundled_data (DataFrame,
+    indexed by id)."""
+    return read_rows("catalogue.csv", chapter)
+
+
+def versions():
+    """Of what results depend on."""
+    packages = "numpy scipy pandas matplotlib numba scikit-learn scikit-image joblib".split()
+    return {"python": platform.python_version(), **{package: version(package) for package in packages}}
+
+
+def read_items(directory):
+    """The records of all figures and tables in `directory`, with their ``name``, finished or not, in
+    catalogue order."""
+    items = []
+    for sidecar in Path(directory).glob("*.json"):
+        with contextlib.suppress(OSError, ValueError):
+            record = json.loads(sidecar.read_text(encoding="utf-8"))
+            if isinstance(record, dict) and {"id", "files", "chapter"} <= set(record):
+                items.append({**record, "name": sidecar.stem})
+    order = catalogue().index.get_indexer([item["id"] for item in items]).tolist()
+    return [items[k] for k in sorted(range(len(items)), key=lambda k: (order[k], items[k]["name"]))]
+
+
+def saved_items(directory):
+    """What is finished in `directory`: the records of all figures and tables whose files are all there."""
+    there = Path(directory)
+    return [item for item in read_items(directory) if all((there / file).is_file() for file in item["files"])]
