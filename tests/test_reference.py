@@ -10,10 +10,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "figures" / "reference"
-#: Errors may differ by this much between machines: float32 sums round differently, and a few test samples change sides.
+#: Errors may differ by this much between machines: a few test samples change sides.
 TOLERANCE = 0.01
-
-
 #: Columns that say what was tried: the same in every run.
 DESIGN = ("n_train", "n_kernels", "p", "C", "seed", "epoch", "method", "task", "name", "kind")
 

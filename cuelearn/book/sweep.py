@@ -29,6 +29,7 @@ import numpy as np
 import pandas as pd
 
 import cuelearn
+from cuelearn.core.progress import BAR_AFTER
 from cuelearn.core.storage import atomic_write
 
 __all__ = ["Sweep", "clean_temporaries", "file_lock", "progress_bar"]
@@ -38,8 +39,6 @@ PRESENTATION = ("__init__.py", "book/", "plots/")
 #: Version of the storage format; part of every key, so that files of an older format are recomputed, not
 #: misread.
 FORMAT = 2
-#: Seconds before a progress bar shows itself.
-DELAY = 2.0
 
 
 def clean_temporaries(directory):
@@ -111,7 +110,9 @@ def progress_bar(total, desc, progress=True):
     if progress and relay:
         return _Relay(relay, total, desc)
     interval = 0.2 if sys.stderr.isatty() or "ipykernel" in sys.modules else 30
-    return tqdm(total=total, desc=desc, disable=not progress, delay=DELAY, leave=False, mininterval=interval)
+    return tqdm(
+        total=total, desc=desc, disable=not progress, delay=BAR_AFTER, leave=False, mininterval=interval
+    )
 
 
 # --- what identifies a point

@@ -256,8 +256,8 @@ def test_every_method_has_a_look_of_its_own_within_its_chapter():
         assert set(style) == {"label", "color", "marker", "linestyle"} and style["color"] in figures.PALETTE
         looks.setdefault((style["color"], style["marker"], style["linestyle"]), []).append(name)
     chapters = [  # methods that meet in one figure
-        "OM2 OBSCURE UFOMKL PegasosMKL SILPMKL SimpleMKL LpMKL MCMKL LPBeta AverageKernelSVM BestKernelSVM".split()
-        + ["KernelPA", "OMCL", "OBSCURE online", "KernelPA best"],
+        "OM2 OBSCURE UFOMKL PegasosMKL SILPMKL SimpleMKL LpMKL MCMKL LPBeta AverageKernelSVM".split()
+        + ["BestKernelSVM", "KernelPA", "OMCL", "OBSCURE online", "KernelPA best"],
         "MLMKLSA MLMKLSum GMKL VSKL SimpleMKL AverageKernelSVM".split(),
         "KernelPerceptron Projectron ProjectronPlusPlus PassiveAggressive Flat Vote".split()
         + ["OMCL-BM", "OMCL-PERC"],

@@ -152,7 +152,7 @@ def test_variant_names():
 
 
 def test_a_whole_run(tmp_path):
-    """Figures, overviews and report are made; a second run does nothing; without a home that can be written to."""
+    """Figures, overviews and report are made; a second run does nothing; no home directory is needed."""
     notebook(tmp_path, DRAW)
     home = "/dev/null/home"  # cannot be made, not even by root
     first = execute(tmp_path, "--jobs", "2", HOME=home)

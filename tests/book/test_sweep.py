@@ -286,7 +286,8 @@ def test_leftovers_of_dead_processes_are_removed(tmp_path):
 
 def test_file_lock_excludes(tmp_path):
     said = "lambda: print('waits', flush=True)"
-    code = f"from cuelearn.book.sweep import file_lock\nwith file_lock({str(tmp_path / 'l')!r}, {said}): print('in')"
+    lock = f"with file_lock({str(tmp_path / 'l')!r}, {said}): print('in')"
+    code = f"from cuelearn.book.sweep import file_lock\n{lock}"
     with file_lock(tmp_path / "l"):
         other = subprocess.Popen(
             [sys.executable, "-c", code],
