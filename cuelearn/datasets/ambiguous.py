@@ -1,8 +1,8 @@
 r"""Bags of instances with ambiguous labeling vectors, made from any labelled set (thesis section 5.5).
 
-Who is in a bag is known, and so are a few labeling vectors of which one is right; which one is not. How alike the wrong ones are to the
-right one is set by three numbers: ``n_candidates`` (L in the thesis), ``p_correlated`` (P_c) and ``p_ambiguous`` (P_a).
-"""
+Who is in a bag is known, and so are a few labeling vectors of which one is right; which one is not. How alike
+the wrong ones are to the right one is set by three numbers: ``n_candidates`` (L in the thesis),
+``p_correlated`` (P_c) and ``p_ambiguous`` (P_a)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from cuelearn.core.checks import as_generator, check_count, check_non_negative
 
 __all__ = ["AmbiguousData", "make_ambiguous"]
 
-#: Draws for each labeling vector that is wanted and each instance of the bag, after which a bag stays with those it has. The rarest
-#: vector has a chance of 1 / (M q^M) or more, for M instances and q labels, so that no bag was ever seen to get there.
+#: Draws for each labeling vector that is wanted and each instance of the bag, after which a bag stays with
+#: those it has. The rarest vector has a chance of 1 / (M q^M) or more, for M instances and q labels, so that
+#: no bag was ever seen to get there.
 _DRAWS = 100
 
 
@@ -33,11 +34,13 @@ class AmbiguousData(NamedTuple):
     y : ndarray, shape (n,)
         True class of each row, as it was given. A learner from candidates must not see it.
     candidates : CandidateSet
-        Labeling vectors of each bag; labels are positions in its ``classes[0]``, the sorted classes. The true vector is among them once.
+        Labeling vectors of each bag; labels are positions in its ``classes[0]``, the sorted classes. The true
+        vector is among them once.
     order : ndarray of int, shape (n,)
         ``X[order]`` of what was given is `X` here: a permutation of all rows.
     correlated, ambiguous : ndarray, shape (n_pairs, 2)
-        Pairs of classes that were likely to share a bag, and pairs of which one is likely to be a wrong label where the other is right.
+        Pairs of classes that were likely to share a bag, and pairs of which one is likely to be a wrong label
+        where the other is right.
     description : str
     """
 
@@ -59,8 +62,8 @@ class AmbiguousData(NamedTuple):
         Returns
         -------
         DataFrame, shape (n_classes, n_classes)
-            Row y, column z: the share of instances of class y to which some candidate gives z. 1 on the diagonal; 0 where a class has no
-            instances.
+            Row y, column z: the share of instances of class y to which some candidate gives z. 1 on the
+            diagonal; 0 where a class has no instances.
         """
         classes, labels = self.candidates.classes[0], self.labels()
         counts = np.zeros((classes.size, classes.size))
@@ -99,7 +102,8 @@ class AmbiguousData(NamedTuple):
         Returns
         -------
         ndarray, shape (n_pairs, 2)
-            Of either class of each pair of `correlated`: the share of its instances whose bag has an instance of the other class.
+            Of either class of each pair of `correlated`: the share of its instances whose bag has an instance
+            of the other class.
         """
         sets, labels, out = self.candidates, self.labels(), np.empty(self.correlated.shape)
         held = np.zeros((sets.n_bags, sets.n_labels[0]), dtype=bool)
@@ -113,14 +117,17 @@ class AmbiguousData(NamedTuple):
 def make_ambiguous(
     X, y, *, bag_size=5, n_candidates=10, p_correlated=0.0, p_ambiguous=0.0, n_pairs=None, random_state=None
 ):
-    r"""Group labelled instances into bags, and hide each bag's labels among ambiguous ones (thesis section 5.5).
+    r"""Group labelled instances into bags, and hide each bag's labels among ambiguous ones (thesis section
+    5.5).
 
-    1. The classes are paired off at random, twice: as *correlated* classes and as *ambiguous* ones. No class is in two pairs of a kind.
-    2. The instances are grouped at random into bags of B, with correlated classes together in a bag more often than by chance: an instance
-       of a class has, with probability at least :math:`P_c`, an instance of the class's correlated partner in its bag. (Of two classes of
-       different size this is the smaller one.)
-    3. Each bag gets a pool of labels: its own correct ones, and for each of these, with probability :math:`P_a`, the ambiguous partner.
-    4. L labeling vectors are made from the bag's correct one, each as follows: b is drawn uniformly from 1, ..., B; b instances are drawn
+    1. The classes are paired off at random, twice: as *correlated* classes and as *ambiguous* ones. No class
+    is in two pairs of a kind. 2. The instances are grouped at random into bags of B, with correlated classes
+    together in a bag more often than by chance: an instance
+       of a class has, with probability at least :math:`P_c`, an instance of the class's correlated partner in
+       its bag. (Of two classes of different size this is the smaller one.)
+    3. Each bag gets a pool of labels: its own correct ones, and for each of these, with probability
+    :math:`P_a`, the ambiguous partner. 4. L labeling vectors are made from the bag's correct one, each as
+    follows: b is drawn uniformly from 1, ..., B; b instances are drawn
        without replacement; each of them gets a label drawn uniformly from the pool without its own.
     5. The correct vector is put among them, at a random place.
 
@@ -133,16 +140,17 @@ def make_ambiguous(
     bag_size : int, default=5
         B. If it does not divide n, the last bag is smaller; no instance is left out.
     n_candidates : int >= 0, default=10
-        L, the number of ambiguous vectors, all different. The correct one comes on top, so that bags have L + 1 candidates; 0 gives
-        away the truth. Over a pool of q labels there are :math:`q^B - 1` wrong vectors: a bag where these are fewer than L gets
-        them all (a bag of one class without an ambiguous partner: none).
+        L, the number of ambiguous vectors, all different. The correct one comes on top, so that bags have L +
+        1 candidates; 0 gives away the truth. Over a pool of q labels there are :math:`q^B - 1` wrong vectors:
+        a bag where these are fewer than L gets them all (a bag of one class without an ambiguous partner:
+        none).
     p_correlated, p_ambiguous : float in [0, 1], default=0
         :math:`P_c` and :math:`P_a`.
     n_pairs : int, optional
         Pairs of either kind; by default as many as there can be, half the number of classes.
     random_state : int, Generator or None
-        Pairs, bags and vectors are drawn from streams of their own: with the same seed, the pairs do not depend on the other parameters,
-        nor the bags on `n_candidates` and `p_ambiguous`.
+        Pairs, bags and vectors are drawn from streams of their own: with the same seed, the pairs do not
+        depend on the other parameters, nor the bags on `n_candidates` and `p_ambiguous`.
 
     Returns
     -------
@@ -151,19 +159,21 @@ def make_ambiguous(
     Raises
     ------
     ValueError
-        If a parameter is out of range, or so many instances must meet their partners that the bags cannot hold them.
+        If a parameter is out of range, or so many instances must meet their partners that the bags cannot
+        hold them.
 
     Notes
     -----
-    The thesis leaves open what exactly has probability at least :math:`P_c`. Here it is an instance to meet its
-    partner: that a *bag* has two correlated instances would come to nothing, for with ten classes, bags of five and no preference
-    at all nearly two in three do. Of a pair of classes of sizes :math:`n_a \ge n_b`, :math:`\lceil P_c n_b \rceil` couples are
-    formed at random and put into bags at random, before all others. Chance adds to this: of ten equal classes in bags of five 35%,
-    51% and 68% meet for :math:`P_c` = 0, 0.25 and 0.5. The larger class has :math:`n_b / n_a` times as many instances in couples;
-    to ask :math:`P_c` of it too would let the smaller one never be without it.
+    The thesis leaves open what exactly has probability at least :math:`P_c`. Here it is an instance to meet
+    its partner: that a *bag* has two correlated instances would come to nothing, for with ten classes, bags
+    of five and no preference at all nearly two in three do. Of a pair of classes of sizes :math:`n_a \ge
+    n_b`, :math:`\lceil P_c n_b \rceil` couples are formed at random and put into bags at random, before all
+    others. Chance adds to this: of ten equal classes in bags of five 35%, 51% and 68% meet for :math:`P_c` =
+    0, 0.25 and 0.5. The larger class has :math:`n_b / n_a` times as many instances in couples; to ask
+    :math:`P_c` of it too would let the smaller one never be without it.
 
-    What is drawn for a bag depends on its labels alone, not on `X`: given the class, the candidates are independent of the features, as
-    proposition 5.2 needs it.
+    What is drawn for a bag depends on its labels alone, not on `X`: given the class, the candidates are
+    independent of the features, as proposition 5.2 needs it.
 
     60,000 instances with L = 100 take 2 s, most of it for the `CandidateSet`, besides 2 s to compile once.
 
@@ -237,7 +247,8 @@ def make_ambiguous(
 
 
 def _group(labels, size, correlated, p_correlated, rng):
-    """Step 2: the order of the instances, bag after bag, and where the bags start (with the end of the last)."""
+    """Step 2: the order of the instances, bag after bag, and where the bags start (with the end of the
+    last)."""
     n = labels.size
     starts = np.append(np.arange(0, n, size), n)
     shuffled, couples = rng.permutation(n), []
@@ -249,7 +260,8 @@ def _group(labels, size, correlated, p_correlated, rng):
     seats = np.concatenate([np.arange(a, b - 1, 2) for a, b in zip(starts[:-1], starts[1:], strict=False)])
     if len(couples) > seats.size:
         raise ValueError(
-            f"p_correlated must be smaller for bags of {size}: they have room for {seats.size} couples, and {p_correlated:g} asks for "
+            f"p_correlated must be smaller for bags of {size}: they have room for {seats.size} couples, and "
+            f"{p_correlated:g} asks for "
             f"{len(couples)}"
         )
     order = np.full(n, -1)
@@ -289,10 +301,11 @@ def _pools(labels, starts, partner, chance, n_labels, rng):
 
 @njit(cache=True, nogil=True)
 def _vectors(labels, starts, pools, ends, wrong, rng):
-    """Steps 4 and 5: how many vectors each bag has, and all their entries, vector after vector, bag after bag.
+    """Steps 4 and 5: how many vectors each bag has, and all their entries, vector after vector, bag after
+    bag.
 
-    A bag has room for ``wrong[i] + 1``. Each bag's vectors are found again by a table of their hashes, with linear probing.
-    """
+    A bag has room for ``wrong[i] + 1``. Each bag's vectors are found again by a table of their hashes, with
+    linear probing."""
     n_bags = starts.size - 1
     total = 0
     for i in range(n_bags):

@@ -1,16 +1,18 @@
-r"""News items composed of real samples: pictures with faces, and captions that name some of the people in them.
+r"""News items composed of real samples: pictures with faces, and captions that name some of the people in
+them.
 
-The thesis learns names from Labeled Yahoo! News and names with verbs from Idiap/ETHZ Faces and Poses; neither can be shipped. Here a
-person is a pair of a letter and a digit, a face of the person a sample of the letter beside a sample of the digit, a pose a pen stroke,
-and the captions are English sentences about invented people. Whatever is shown of it is called *composed*.
+The thesis learns names from Labeled Yahoo! News and names with verbs from Idiap/ETHZ Faces and Poses; neither
+can be shipped. Here a person is a pair of a letter and a digit, a face of the person a sample of the letter
+beside a sample of the digit, a pose a pen stroke, and the captions are English sentences about invented
+people. Whatever is shown of it is called *composed*.
 
-From top to bottom: names, words and templates; who is in the picture and who is in the caption (`_Composer`); the captions; the boxes; the
-samples and features; the statistics; and the public function.
+From top to bottom: names, words and templates; who is in the picture and who is in the caption (`_Composer`);
+the captions; the boxes; the samples and features; the statistics; and the public function.
 
 References
 ----------
-Jie Luo (2011). Open-ended Learning of Visual and Multi-modal Patterns. EPFL thesis 5233, sections 5.6 and 5.7, appendix A.
-"""
+Jie Luo (2011). Open-ended Learning of Visual and Multi-modal Patterns. EPFL thesis 5233, sections 5.6 and
+5.7, appendix A."""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ import pandas as pd
 
 from cuelearn.core.checks import as_generator, check_count, check_non_negative
 
-from ._base import BundledFile, Provenance
+from .base import BundledFile, Provenance
 
 __all__ = ["VERBS", "CaptionedData", "ItemPicture", "make_captioned"]
 
@@ -35,22 +37,28 @@ FULL_SIZE, FULL_FACES, FULL_POSITIONS = 20_071, 31_147, 3_105
 POSES_SIZE, POSES_TEST = 1_703, 103
 TRAIN_PROTOCOL_2 = 10_000
 
-# ------------------------------------------------------------------------------------------------------------------------- names
-# Two pieces to a name, chosen so that none of the 2,610 surnames is an English word (Webster's second edition, the Collaborative
-# International Dictionary, the 300,000 most frequent words of wordfreq) or among the 88,799 surnames of the US census of 1990, and no first
-# name is a word. First names may exist; with such a surname nobody has them.
+# ------------------------------------------------------------------------------------------------------ names
+# Two pieces to a name, chosen so that none of the 2,610 surnames is an English word (Webster's second
+# edition, the Collaborative International Dictionary, the 300,000 most frequent words of wordfreq) or among
+# the 88,799 surnames of the US census of 1990, and no first name is a word. First names may exist; with such
+# a surname nobody has them.
 
 _SURNAME_STARTS = (
-    "Adr Balt Berv Brod Calv Corm Dask Delv Dorn Drav Eld Ferr Gald Gav Grel Halv Harr Hesk Ild Jask Jorv Kald Kest Kolv Lask "
-    "Lind Lorv Malv Merr Mosk Nald Nev Nost Orv Palt Perv Prel Quin Rald Rask Rov Sald Sorv Stav Tald Tarv Tol Trev Ulv Vald "
+    "Adr Balt Berv Brod Calv Corm Dask Delv Dorn Drav Eld Ferr Gald Gav Grel Halv Harr Hesk Ild Jask Jorv "
+    "Kald Kest Kolv Lask "
+    "Lind Lorv Malv Merr Mosk Nald Nev Nost Orv Palt Perv Prel Quin Rald Rask Rov Sald Sorv Stav Tald Tarv "
+    "Tol Trev Ulv Vald "
     "Vesk Vorn Wald Welv Yald Yorv Zald Zeml"
 ).split()
 _SURNAME_ENDS = (
-    "aker alden amore andel aren arick asson atti avek edal ekov elius enko esku evin iander idge ielsen ilde imov ingard inov iscott isen "
-    "ister itzer oban oden ofer okova oldi omond ontas orath orell orvik osian oswell ovan uchi udin ulak undsen urelli uvane"
+    "aker alden amore andel aren arick asson atti avek edal ekov elius enko esku evin iander idge ielsen "
+    "ilde imov ingard inov iscott isen "
+    "ister itzer oban oden ofer okova oldi omond ontas orath orell orvik osian oswell ovan uchi udin ulak "
+    "undsen urelli uvane"
 ).split()
 _FIRST_STARTS = (
-    "Ad Al Am Bel Ber Bran Cal Cam Cor Dal Dar El Em Fal Fen Gar Gil Hal Han Hel Il Is Jar Jel Jor Kal Kar Kel Ler Lor Mal Mel Mir Nad Nel "
+    "Ad Al Am Bel Ber Bran Cal Cam Cor Dal Dar El Em Fal Fen Gar Gil Hal Han Hel Il Is Jar Jel Jor Kal Kar "
+    "Kel Ler Lor Mal Mel Mir Nad Nel "
     "Nor Ol Pal Per Rav Ren Sel Sim Sor Tam Ul Val Ven Vin Wal Wen Yel Zar"
 ).split()
 _FIRST_ENDS = "arik avin ebeth edith elda emon evan ietta ilda iro itha ivan olin omir onda osia oval ulin urek ynn".split()
@@ -84,7 +92,8 @@ def _name_pieces():
 
 
 def _person_name(k):
-    """Name of a person with a surname of their own: the 260 identities, then those who are mentioned now and then."""
+    """Name of a person with a surname of their own: the 260 identities, then those who are mentioned now and
+    then."""
     surnames, firsts = _name_pieces()
     return f"{firsts[k % len(firsts)]} {surnames[k]}"
 
@@ -96,12 +105,13 @@ def _tail_name(k, reserved):
     turn, place = divmod(k, len(surnames))
     if turn >= len(firsts):
         raise ValueError(
-            f"n_items must be small enough for {len(surnames) * len(firsts)} names, got a corpus that needs more"
+            f"n_items must be small enough for {len(surnames) * len(firsts)} names, got a corpus that needs "
+            "more"
         )
     return f"{firsts[(37 * place + turn) % len(firsts)]} {surnames[place]}"
 
 
-# ----------------------------------------------------------------------------------------------------------- words of the captions
+# -------------------------------------------------------------------------------------- words of the captions
 
 
 class _Verb(NamedTuple):
@@ -290,7 +300,8 @@ _ROLES = (
     "party spokesman",
 )
 
-# {a} are the people in the picture, {b} the last of them where a template tells two apart, {x} people mentioned besides.
+# {a} are the people in the picture, {b} the last of them where a template tells two apart, {x} people
+# mentioned besides.
 _ONE = (
     "{a} speaks to reporters after a meeting in {place}, {date}.",
     "{a} arrives at the {event} in {place} on {day}.",
@@ -380,7 +391,8 @@ _ENDINGS = (
     "{surname} returns to {place} on {day}.",
 )
 
-# Of kind "poses": {third}, {base}, {gerund} and {past} are forms of the verb with a complement; {b} are the people of a further clause.
+# Of kind "poses": {third}, {base}, {gerund} and {past} are forms of the verb with a complement; {b} are the
+# people of a further clause.
 _POSE_ONE = (
     "{a} {third}",
     "{role} {a} {third}",
@@ -411,11 +423,12 @@ _POSE_OTHER_SILENT = (
     "{x} had visited {place} in {month}.",
 )
 
-# ---------------------------------------------------------------------------------------------------------------- the composition
+# -------------------------------------------------------------------------------------------- the composition
 
 _PERSON, _STRANGER, _FALSE = range(3)
 
-# Images by number of faces, 2 to 15, of the 20,071 (one face: the rest). The thesis prints the sum, 31,147, and the largest.
+# Images by number of faces, 2 to 15, of the 20,071 (one face: the rest). The thesis prints the sum, 31,147,
+# and the largest.
 _FACES = {
     2: 4147,
     3: 1440,
@@ -435,7 +448,8 @@ _FACES = {
 _POSES_FACES = {2: 520, 3: 100, 4: 23}
 # Of the items with spatial indicators: share with 1, 2, ... 6 faces.
 _POSITION_FACES = (0.02, 0.41, 0.34, 0.14, 0.06, 0.03)
-# How often the people who are never pictured are named in the training captions, at full size: all at least 3 times, none 20 times.
+# How often the people who are never pictured are named in the training captions, at full size: all at least 3
+# times, none 20 times.
 _REGULARS, _REGULARS_MOST = 200, 18
 
 
@@ -518,8 +532,8 @@ _CROWD = 6  # with more faces than this, most are not mentioned
 _UNNAMED_CROWD = 0.5
 _PARTNER_EXTRA = 0.3  # a mentioned person who is not pictured is the partner of one who is
 _REPEATED_STRANGER = 0.1  # nobody of the long tail is mentioned more than twice
-# Chances: a caption says what a mentioned person does; the people of an image do the same; a person does one of two usual things; a caption
-# says what a person who is not pictured does.
+# Chances: a caption says what a mentioned person does; the people of an image do the same; a person does one
+# of two usual things; a caption says what a person who is not pictured does.
 _STATED, _SAME_VERB, _USUAL, _STATED_EXTRA = 0.85, 0.35, 0.6, 0.5
 
 
@@ -534,7 +548,8 @@ class _Face(NamedTuple):
 
 
 class _Mention(NamedTuple):
-    """One name in a caption: its number among all names, the face (number within the image) or -1, the verb said of it or -1."""
+    """One name in a caption: its number among all names, the face (number within the image) or -1, the verb
+    said of it or -1."""
 
     name: int
     face: int
@@ -543,7 +558,8 @@ class _Mention(NamedTuple):
 
 
 class _Item(NamedTuple):
-    """An image and its caption before the words. `faces` stand from left to right (from top to bottom if `stacked`)."""
+    """An image and its caption before the words. `faces` stand from left to right (from top to bottom if
+    `stacked`)."""
 
     faces: list
     pictured: list
@@ -562,7 +578,8 @@ def _apportion(total, weights):
 
 
 class _Composer:
-    """Decides who is in each image and who in each caption; names are numbers: identities by rank, regulars, the long tail."""
+    """Decides who is in each image and who in each caption; names are numbers: identities by rank, regulars,
+    the long tail."""
 
     def __init__(self, rng, recipe, n_names, exponent, p_correlated, poses):
         self.rng, self.recipe, self.n_names, self.p_correlated, self.poses = (
@@ -743,7 +760,8 @@ class _Composer:
 
 
 def _add_regulars(rng, items, is_test, first, train_size):
-    """Name the people who are never pictured: in as many training captions as they are due, and in test captions in proportion."""
+    """Name the people who are never pictured: in as many training captions as they are due, and in test
+    captions in proportion."""
     due = np.rint(np.geomspace(_REGULARS_MOST, 3, _REGULARS))
     room = np.array([MOST_NAMES - len(item.pictured) - len(item.others) for item in items])
     for part in (~is_test, is_test):
@@ -760,7 +778,7 @@ def _add_regulars(rng, items, is_test, first, train_size):
                 others.insert(int(rng.integers(len(others) + 1)), _Mention(first + name, -1))
 
 
-# ------------------------------------------------------------------------------------------------------------------------ captions
+# --------------------------------------------------------------------------------------------------- captions
 
 _LETTER = {"left": "L", "right": "R", "centre": "C", "top": "top", "bottom": "bottom"}
 
@@ -882,7 +900,8 @@ def _listed(names):
 
 
 def _tidy(sentence, role):
-    """A capital at the start, no comma before another mark, and no role of somebody who is called by the office."""
+    """A capital at the start, no comma before another mark, and no role of somebody who is called by the
+    office."""
     sentence = sentence.replace(",,", ",").replace(",.", ".")
     if role in sentence:
         for office in _OFFICES:
@@ -890,13 +909,14 @@ def _tidy(sentence, role):
     return sentence[0].upper() + sentence[1:]
 
 
-# --------------------------------------------------------------------------------------------------------------------------- boxes
+# ------------------------------------------------------------------------------------------------------ boxes
 
 _SLOT = 120.0  # pixels that a person has in width
 
 
 def _lay_out(rng, item, poses):
-    """Size of the image, and boxes (x0, y0, x1, y1) of faces and upper bodies, in the order of ``item.faces``."""
+    """Size of the image, and boxes (x0, y0, x1, y1) of faces and upper bodies, in the order of
+    ``item.faces``."""
     n = len(item.faces)
     across = 1 if item.stacked else n
     width = max(2.6 * _SLOT, across * _SLOT + 60)
@@ -917,11 +937,12 @@ def _lay_out(rng, item, poses):
     return (round(width), round(height)), np.rint(faces), np.rint(bodies)
 
 
-# ------------------------------------------------------------------------------------------------------------- samples and features
+# --------------------------------------------------------------------------------------- samples and features
 
 
 class _Pools(NamedTuple):
-    """The real samples: letter (20,000 x 16), MNIST (70,000 x 28 x 28) and Pendigits (10,992 x 16), with classes and published splits."""
+    """The real samples: letter (20,000 x 16), MNIST (70,000 x 28 x 28) and Pendigits (10,992 x 16), with
+    classes and published splits."""
 
     letters: np.ndarray
     letter_y: np.ndarray
@@ -953,7 +974,8 @@ def _pools():
 
 
 def _deal(rng, wanted, y, rows):
-    """A sample of each wanted class from `rows`, every one as often as any other of its class, give or take one."""
+    """A sample of each wanted class from `rows`, every one as often as any other of its class, give or take
+    one."""
     dealt = np.empty(wanted.size, dtype=np.int64)
     for label in np.unique(wanted):
         at, own = np.flatnonzero(wanted == label), rows[y[rows] == label]
@@ -963,7 +985,8 @@ def _deal(rng, wanted, y, rows):
 
 
 def _deal_pairs(rng, letters, digits, pools, train):
-    """Samples for pairs of classes from the training (or test) halves of the sets, no pair of samples twice."""
+    """Samples for pairs of classes from the training (or test) halves of the sets, no pair of samples
+    twice."""
     letter_rows = np.flatnonzero(pools.letter_train == train)
     digit_rows = np.flatnonzero(pools.digit_train == train)
     letter = _deal(rng, letters, pools.letter_y, letter_rows)
@@ -982,7 +1005,8 @@ def _deal_pairs(rng, letters, digits, pools, train):
             other = alike[rng.integers(alike.size)]
             digit[k], digit[other] = digit[other], digit[k]
     raise ValueError(
-        "n_items must be small enough for every face to get a pair of samples of its own, got a corpus that needs more"
+        "n_items must be small enough for every face to get a pair of samples of its own, got a corpus that "
+        "needs more"
     )
 
 
@@ -1019,14 +1043,16 @@ def _scales(side):
 
 
 def _mixed_letters(pools, samples, kind):
-    """Attributes of every face: one sample's; the mean of two; the first eight of one and the last eight of another."""
+    """Attributes of every face: one sample's; the mean of two; the first eight of one and the last eight of
+    another."""
     a, b = pools.letters[samples[:, 0]], pools.letters[samples[:, 1]]
     cut = np.hstack([a[:, :8], b[:, 8:]])
     return np.where((kind == _FALSE)[:, None], cut, (a + b) / 2)
 
 
 def _mixed_digits(pools, samples, kind):
-    """Images of every face, float32 in 0..255: one sample's; the mean of two; the left half of one and the right half of another."""
+    """Images of every face, float32 in 0..255: one sample's; the mean of two; the left half of one and the
+    right half of another."""
     a, b = (pools.digits[samples[:, k]].astype(np.float32) for k in (0, 1))
     cut = np.concatenate([a[:, :, :14], b[:, :, 14:]], axis=2)
     return np.where((kind == _FALSE)[:, None, None], cut, (a + b) / 2)
@@ -1038,7 +1064,7 @@ def _mixed_pens(pools, samples, kind):
     return np.where((kind == _FALSE)[:, None], np.hstack([a[:, :8], b[:, 8:]]), a)
 
 
-# ---------------------------------------------------------------------------------------------------------------------- public
+# ----------------------------------------------------------------------------------------------------- public
 
 
 class ItemPicture(NamedTuple):
@@ -1085,9 +1111,11 @@ class CaptionedData(NamedTuple):
     captions : list of str
         N texts.
     regions : list of list of Region
-        Boxes of each item: its faces in no particular order; of kind ``"poses"`` each face is followed by its upper body.
+        Boxes of each item: its faces in no particular order; of kind ``"poses"`` each face is followed by its
+        upper body.
     faces : ndarray of float32, shape (n, d)
-        One row per face, item after item, in the order of `regions`: 152 columns of the letter, then those of the digit.
+        One row per face, item after item, in the order of `regions`: 152 columns of the letter, then those of
+        the digit.
     poses : ndarray of float32, shape (n, 16), or None
         The pen stroke of each face's body in [0, 1].
     bag_sizes : ndarray of int, shape (N,)
@@ -1097,27 +1125,31 @@ class CaptionedData(NamedTuple):
     verbs : ndarray of str, shape (n,), or None
         What the person does, said or not; ``"null"`` for a false detection.
     is_test : ndarray of bool, shape (N,)
-        Test items; their samples are of the published test halves, those of the others of the training halves.
+        Test items; their samples are of the published test halves, those of the others of the training
+        halves.
     has_position : ndarray of bool, shape (N,)
         Whether the caption tells who stands where.
     vocabulary : Vocabulary
         All names of the captions, in the order of `labels`, and all verbs.
     statistics : DataFrame
-        Columns what, thesis, ours, note: what the thesis prints of its data, what this corpus has, and what could not be matched.
+        Columns what, thesis, ours, note: what the thesis prints of its data, what this corpus has, and what
+        could not be matched.
     description : str
     provenance : Provenance
         Of tier ``"generated"``.
     labels : ndarray of str
-        All names: the identities from the most to the least frequent, people who are often mentioned and never pictured, the long tail.
+        All names: the identities from the most to the least frequent, people who are often mentioned and
+        never pictured, the long tail.
     mentions : DataFrame
-        A row for every name in every caption, items in order: ``item``, ``name`` (number among `labels`), ``face`` (row of `faces`, -1 if
-        not pictured), ``verb`` (what the caption says they do; ``"null"`` if nothing), ``place`` (``"left"``, ``"centre"``, ``"right"``,
-        ``"top"``, ``"bottom"``, ``"order"`` where the text lists people from left to right, or ``""``).
+        A row for every name in every caption, items in order: ``item``, ``name`` (number among `labels`),
+        ``face`` (row of `faces`, -1 if not pictured), ``verb`` (what the caption says they do; ``"null"`` if
+        nothing), ``place`` (``"left"``, ``"centre"``, ``"right"``, ``"top"``, ``"bottom"``, ``"order"`` where
+        the text lists people from left to right, or ``""``).
     kinds : ndarray of str, shape (n,)
         ``"identity"``, ``"stranger"`` (of the long tail) or ``"false detection"``.
     samples : ndarray of int32, shape (n, 3, 2)
-        Row numbers of the letter, MNIST (60,000 and over: test images) and Pendigits samples that make each face, twice the same where it
-        takes one; -1 for no sample.
+        Row numbers of the letter, MNIST (60,000 and over: test images) and Pendigits samples that make each
+        face, twice the same where it takes one; -1 for no sample.
     sizes : ndarray of int, shape (N, 2)
         Width and height of each image.
     """
@@ -1218,8 +1250,9 @@ class CaptionedData(NamedTuple):
         Returns
         -------
         ndarray of str, shape (n,), or (n, 2) with `verbs`
-            The face's name; ``"null"`` if it is not among `names`, or the item's caption does not have it. Second column: the verb that the
-            caption says of that person; ``"null"`` if it says none, or one that is not among `verbs`, or the name is ``"null"``.
+            The face's name; ``"null"`` if it is not among `names`, or the item's caption does not have it.
+            Second column: the verb that the caption says of that person; ``"null"`` if it says none, or one
+            that is not among `verbs`, or the name is ``"null"``.
 
         Raises
         ------
@@ -1313,7 +1346,7 @@ def _known(what, words, known):
     return words
 
 
-# ---------------------------------------------------------------------------------------------------------------------- statistics
+# ------------------------------------------------------------------------------------------------- statistics
 
 
 @cache
@@ -1329,9 +1362,9 @@ def _labelings(n_faces, n_names):
 def _chance(n_faces, n_names, n_named, n_pinned, n_pinned_null):
     """Expected number of faces that a random candidate labeling has right.
 
-    Of the faces, `n_named` have one of the `n_names` names and the others none; `n_pinned` of the former and `n_pinned_null` of the latter
-    are told by their place. Without any of the former the labeling that names nobody is no candidate, unless there is no name.
-    """
+    Of the faces, `n_named` have one of the `n_names` names and the others none; `n_pinned` of the former and
+    `n_pinned_null` of the latter are told by their place. Without any of the former the labeling that names
+    nobody is no candidate, unless there is no name."""
     if n_names == 0:
         return float(n_faces)
     if (
@@ -1354,7 +1387,8 @@ def _chance(n_faces, n_names, n_named, n_pinned, n_pinned_null):
 
 
 def _random_accuracy(data, names, items, positions):
-    """Expected accuracy of RANDOM: a candidate drawn from constraints [A] to [C], with `positions` also [D]."""
+    """Expected accuracy of RANDOM: a candidate drawn from constraints [A] to [C], with `positions` also
+    [D]."""
     n = data.bag_sizes.size
     mentions = data.mentions
     kept = np.isin(data.labels, names)[mentions["name"].to_numpy()]
@@ -1370,8 +1404,10 @@ def _random_accuracy(data, names, items, positions):
 
 
 _TWO_PROTOCOLS = (
-    "counted in captions, names cannot give both: from 20 to 3 occurrences 246 names come in, each in fewer than 20 captions, so at most "
-    "4,674 of 20,071 captions change, and for the printed fall each would have to lose two right faces; hence a composition for each "
+    "counted in captions, names cannot give both: from 20 to 3 occurrences 246 names come in, each in fewer "
+    "than 20 captions, so at most "
+    "4,674 of 20,071 captions change, and for the printed fall each would have to lose two right faces; "
+    "hence a composition for each "
     "protocol"
 )
 
@@ -1502,7 +1538,8 @@ def _statistics(data, protocol, n_names):
             "% of items whose true labeling is no candidate, 20 occurrences",
             math.nan,
             percent(here & ~expressible),
-            "the caption has a name, and nobody pictured has one: the labeling that names nobody is excluded (thesis 5.6.1)",
+            "the caption has a name, and nobody pictured has one: the labeling that names nobody is excluded "
+            "(thesis 5.6.1)",
         )
     add("names in a caption, mean", math.nan, per_caption.mean())
     add(
@@ -1533,7 +1570,7 @@ def _statistics(data, protocol, n_names):
     return pd.DataFrame(rows, columns=["what", "thesis", "ours", "note"])
 
 
-# ------------------------------------------------------------------------------------------------------------------ the public function
+# ---------------------------------------------------------------------------------------- the public function
 
 
 def make_captioned(
@@ -1548,44 +1585,53 @@ def make_captioned(
     digit_side=14,
     random_state=0,
 ):
-    r"""Compose a corpus of pictures with captions from real samples (the stand-in for the thesis's two sets of captioned news pictures).
+    r"""Compose a corpus of pictures with captions from real samples (the stand-in for the thesis's two sets
+    of captioned news pictures).
 
-    **People.** An identity is a pair of a letter class and a digit class (260 of them) with an invented name; some are also called by
-    an office ("President ..."). The identity of rank r is drawn with a weight :math:`r^{-\text{exponent}}`; ranks 1 and 2, 3 and 4, ... are
-    partners who are often pictured together. Then there are 200 people who are mentioned now and then and never pictured, and a long tail
-    of people who are mentioned once or twice.
+    **People.** An identity is a pair of a letter class and a digit class (260 of them) with an invented name;
+    some are also called by an office ("President ..."). The identity of rank r is drawn with a weight
+    :math:`r^{-\text{exponent}}`; ranks 1 and 2, 3 and 4, ... are partners who are often pictured together.
+    Then there are 200 people who are mentioned now and then and never pictured, and a long tail of people who
+    are mentioned once or twice.
 
-    **Faces.** A face of an identity is a sample of its letter (letter recognition) beside a sample of its digit (MNIST). A *stranger*, a
-    person of the long tail, is the mean of the samples of two identities with different letters and digits, so that it lies between them.
-    A *false detection* is cut from two people: the first eight attributes of one letter and the last eight of another, the left half
-    of one digit and the right half of another. Columns: the letter's 16 attributes scaled to [0, 1], their squares and pairwise products
-    (152), times a constant; the digit's grey values in [0, 1], averaged over blocks, times another. The constants bring the root mean
-    square norm of either part to 1 over the training halves of the two sets, so that neither part outweighs the other.
+    **Faces.** A face of an identity is a sample of its letter (letter recognition) beside a sample of its
+    digit (MNIST). A *stranger*, a person of the long tail, is the mean of the samples of two identities with
+    different letters and digits, so that it lies between them. A *false detection* is cut from two people:
+    the first eight attributes of one letter and the last eight of another, the left half of one digit and the
+    right half of another. Columns: the letter's 16 attributes scaled to [0, 1], their squares and pairwise
+    products (152), times a constant; the digit's grey values in [0, 1], averaged over blocks, times another.
+    The constants bring the root mean square norm of either part to 1 over the training halves of the two
+    sets, so that neither part outweighs the other.
 
-    **Poses** (``kind="poses"``). A body is a sample of Pendigits: eight pen points scaled to [0, 1]. Its class is what the person does, one
-    of the ten `VERBS`. Everybody has two usual verbs, taken in 60 of 100 cases. A stranger's stroke is a plain sample, a false
-    detection's is joined from the halves of two.
+    **Poses** (``kind="poses"``). A body is a sample of Pendigits: eight pen points scaled to [0, 1]. Its
+    class is what the person does, one of the ten `VERBS`. Everybody has two usual verbs, taken in 60 of 100
+    cases. A stranger's stroke is a plain sample, a false detection's is joined from the halves of two.
 
-    **Pictures and captions.** Some faces are of people who are not mentioned, some names of people who are not pictured. A name occurs at
-    most once in an image and in a caption, but a second sentence may bring the surname again. Captions come from some 70 templates with
-    lists, dates, places, companies and parentheses. Items with spatial indicators say "(L)", "(C)", "(R)", ", left,", "(left)", "(top)"
-    or "from left to right"; these agree with the order of the centres of all faces. With poses a caption says of most people what they
-    do ("A waves to supporters while B claps"), of some nothing, and also what people did who are not in the picture.
+    **Pictures and captions.** Some faces are of people who are not mentioned, some names of people who are
+    not pictured. A name occurs at most once in an image and in a caption, but a second sentence may bring the
+    surname again. Captions come from some 70 templates with lists, dates, places, companies and parentheses.
+    Items with spatial indicators say "(L)", "(C)", "(R)", ", left,", "(left)", "(top)" or "from left to
+    right"; these agree with the order of the centres of all faces. With poses a caption says of most people
+    what they do ("A waves to supporters while B claps"), of some nothing, and also what people did who are
+    not in the picture.
 
-    **Shares.** Number of items, faces and items with spatial indicators, most faces of an image and most names of a caption are those of
-    Labeled Yahoo! News (or Faces+Poses); the shares of strangers, of names that are not pictured and so on were set so that RANDOM,
-    which draws one of the candidate labelings and sees no face, is as often right as in tables 5.1 and 5.3. No learner had a part in it.
-    ``statistics`` has all of it beside the printed numbers, with what could not be matched.
+    **Shares.** Number of items, faces and items with spatial indicators, most faces of an image and most
+    names of a caption are those of Labeled Yahoo! News (or Faces+Poses); the shares of strangers, of names
+    that are not pictured and so on were set so that RANDOM, which draws one of the candidate labelings and
+    sees no face, is as often right as in tables 5.1 and 5.3. No learner had a part in it. ``statistics`` has
+    all of it beside the printed numbers, with what could not be matched.
 
     Parameters
     ----------
     n_items : int, optional
-        Images with captions, at least 20; by default 20,071, or 1,703 with poses. Whatever is a share stays so.
+        Images with captions, at least 20; by default 20,071, or 1,703 with poses. Whatever is a share stays
+        so.
     kind : {"news", "poses"}, default="news"
     protocol : {"I", "II"}, default="I"
-        Of kind ``"news"``: which of the thesis's protocols the ambiguity is set for. I: names of 20 or more occurrences, any item may be a
-        test item. II: names of 3 or more, more names per caption, all items with spatial indicators in the training set. By their printed
-        numbers the two cannot be had from one corpus (see ``statistics``).
+        Of kind ``"news"``: which of the thesis's protocols the ambiguity is set for. I: names of 20 or more
+        occurrences, any item may be a test item. II: names of 3 or more, more names per caption, all items
+        with spatial indicators in the training set. By their printed numbers the two cannot be had from one
+        corpus (see ``statistics``).
     n_names : int, optional
         Identities, from 30 to 260; 260 by default, 60 with poses.
     exponent : float >= 0, default=0.76
@@ -1593,9 +1639,9 @@ def make_captioned(
     p_correlated : float in [0, 1], default=0.4
         Chance that the second of two identities in an image is the partner of the first.
     test_share : float in [0, 0.9], optional
-        Share of test items, at most 0.8 for protocol II; by default 0.2, 10,071/20,071 for protocol II, 103/1,703 with poses. Test items
-        take samples of the test halves of letter (5,000), MNIST (10,000) and Pendigits (3,498), training items of the training halves
-        (15,000, 60,000, 7,494).
+        Share of test items, at most 0.8 for protocol II; by default 0.2, 10,071/20,071 for protocol II,
+        103/1,703 with poses. Test items take samples of the test halves of letter (5,000), MNIST (10,000) and
+        Pendigits (3,498), training items of the training halves (15,000, 60,000, 7,494).
     digit_side : {28, 14, 7, 4}, default=14
         Pixels per side of the averaged digit.
     random_state : int, Generator or None, default=0
@@ -1612,16 +1658,17 @@ def make_captioned(
 
     Notes
     -----
-    No pair of a letter sample and a digit sample is used twice; single samples are, all of a class equally often (see ``statistics``). Time
-    and memory grow as n_items: 20,071 items take about 3 s and 430 MB, 4,000 items 0.6 s, besides 2 s
-    for reading MNIST the first time.
+    No pair of a letter sample and a digit sample is used twice; single samples are, all of a class equally
+    often (see ``statistics``). Time and memory grow as n_items: 20,071 items take about 3 s and 430 MB, 4,000
+    items 0.6 s, besides 2 s for reading MNIST the first time.
 
     References
     ----------
-    Jie Luo (2011). Open-ended Learning of Visual and Multi-modal Patterns. EPFL thesis 5233, sections 5.6.1, 5.6.3 and 5.7, appendix A.
-    M. Guillaumin, J. Verbeek and C. Schmid (2010). Multiple instance metric learning from automatically labeled bags of faces. ECCV.
-    Jie Luo, B. Caputo and V. Ferrari (2009). Who's doing what: joint modeling of names and verbs for simultaneous face and pose annotation.
-    NIPS.
+    Jie Luo (2011). Open-ended Learning of Visual and Multi-modal Patterns. EPFL thesis 5233, sections 5.6.1,
+    5.6.3 and 5.7, appendix A.
+    M. Guillaumin, J. Verbeek and C. Schmid (2010). Multiple instance metric learning from automatically
+    labeled bags of faces. ECCV. Jie Luo, B. Caputo and V. Ferrari (2009). Who's doing what: joint modeling of
+    names and verbs for simultaneous face and pose annotation. NIPS.
 
     Examples
     --------
@@ -1741,8 +1788,10 @@ def make_captioned(
         vocabulary=vocabulary,
         statistics=None,
         description=(
-            f"{n} news-like items composed of real samples for {what}: a person is a pair of a letter and a digit, a face a sample of "
-            f"letter recognition beside one of MNIST{', a pose a stroke of Pendigits' if poses else ''}; names and captions are invented."
+            f"{n} news-like items composed of real samples for {what}: a person is a pair of a letter and a "
+            "digit, a face a sample of "
+            f"letter recognition beside one of MNIST{', a pose a stroke of Pendigits' if poses else ''}; "
+            "names and captions are invented."
         ),
         provenance=Provenance(
             name=f"captioned-{kind}",
@@ -1751,8 +1800,10 @@ def make_captioned(
             sha256=None,
             citation="composed after Jie Luo (2011), EPFL thesis 5233, sections 5.6 and 5.7 and appendix A",
             source=(
-                f"make_captioned({n}, kind={kind!r}, protocol={protocol!r}, n_names={n_names}, exponent={exponent}, "
-                f"p_correlated={p_correlated}, test_share={test_share}, digit_side={digit_side}, random_state={random_state})"
+                f"make_captioned({n}, kind={kind!r}, protocol={protocol!r}, n_names={n_names}, "
+                f"exponent={exponent}, "
+                f"p_correlated={p_correlated}, test_share={test_share}, digit_side={digit_side}, "
+                f"random_state={random_state})"
             ),
             word="composed",
         ),
@@ -1766,7 +1817,8 @@ def make_captioned(
 
 
 def _plan(rng, n, poses, protocol, test_share):
-    """Faces of each item, whether it has spatial indicators, whether it is a test item: exact numbers at random places."""
+    """Faces of each item, whether it has spatial indicators, whether it is a test item: exact numbers at
+    random places."""
     full = POSES_SIZE if poses else FULL_SIZE
     table = _POSES_FACES if poses else _FACES
     table = {1: full - sum(table.values()), **table}
@@ -1791,7 +1843,8 @@ def _plan(rng, n, poses, protocol, test_share):
 
 
 def _draw_samples(rng, kind, person, identity, n_strangers, verb, in_test):
-    """Row numbers of the samples of every face, int32 of shape (n, 3, 2); training and test faces draw from the halves of the sets."""
+    """Row numbers of the samples of every face, int32 of shape (n, 3, 2); training and test faces draw from
+    the halves of the sets."""
     pools = _pools()
     n = kind.size
     letter, digit = np.empty((n, 2), dtype=int), np.empty((n, 2), dtype=int)
@@ -1830,7 +1883,8 @@ def _draw_samples(rng, kind, person, identity, n_strangers, verb, in_test):
 
 
 def _features(samples, kind, side):
-    """Both parts of every face, each at a root mean square norm of about 1: float32 of shape (n, 152 + side * side)."""
+    """Both parts of every face, each at a root mean square norm of about 1: float32 of shape (n, 152 + side *
+    side)."""
     pools, (letter_scale, digit_scale) = _pools(), _scales(side)
     faces = np.empty((len(samples), 152 + side * side), dtype=np.float32)
     for start in range(0, len(samples), 4096):  # few enough images in memory at a time

@@ -1,19 +1,21 @@
 r"""Fifteen kinds of features of small grey images, groups of columns of two tables, and four kernels on each.
 
-The paper on online kernel selection starts from 15 kinds of INRIA image features (Gist; bags of dense and of interest-point SIFT and hue
-descriptors; colour histograms; all but Gist at two layouts) and puts four kernels on each. `ImageKinds` and `image_kinds` describe small
-grey images, such as digits, by 15 kinds in the same spirit, strong ones and weak ones; `letter_groups` and `satimage_groups` cut two
-tables of attributes into groups of columns; `kind_kernels` puts the four kernels on each, in the paper's order.
+The paper on online kernel selection starts from 15 kinds of INRIA image features (Gist; bags of dense and of
+interest-point SIFT and hue descriptors; colour histograms; all but Gist at two layouts) and puts four kernels
+on each. `ImageKinds` describes small grey images, such as digits, by 15 kinds in the same spirit, strong ones
+and weak ones; `letter_groups` and `satimage_groups` cut two tables of attributes into groups of columns;
+`kind_kernels` puts the four kernels on each, in the paper's order.
 
-A kind depends on its image alone, except that two vocabularies of visual words are learnt, from the images that `ImageKinds.fit` is
-given and no others. Every entry is finite and not negative, as the chi-squared kernel asks.
+A kind depends on its image alone, except that two vocabularies of visual words are learnt, from the images
+that `ImageKinds.fit` is given and no others. Every entry is finite and not negative, as the chi-squared
+kernel asks.
 
 References
 ----------
-T. Yang, M. Mahdavi, R. Jin, J. Yi and S. C. H. Hoi (2012). Online kernel selection: algorithms and evaluations. AAAI, 1197-1203.
-M. Guillaumin, T. Mensink, J. Verbeek and C. Schmid (2009). TagProp: discriminative metric learning in nearest neighbor models for image
-auto-annotation. ICCV, 309-316.
-"""
+T. Yang, M. Mahdavi, R. Jin, J. Yi and S. C. H. Hoi (2012). Online kernel selection: algorithms and
+evaluations. AAAI, 1197-1203.
+M. Guillaumin, T. Mensink, J. Verbeek and C. Schmid (2009). TagProp: discriminative metric learning in nearest
+neighbor models for image auto-annotation. ICCV, 309-316."""
 
 from __future__ import annotations
 
@@ -24,10 +26,12 @@ from functools import lru_cache
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from .bundled import _LETTER_FEATURES, _pooling, _side_by_side
-from .cues import BagOfWords, _check_integer, _crfh, _dense_descriptors
+from .base import check_rows, side_by_side
+from .bundled import pooling
+from .cues import IMAGES_PER_TASK, BagOfWords, grey_descriptors, receptive_fields
 
 __all__ = [
     "IMAGE_KINDS",
@@ -41,21 +45,8 @@ __all__ = [
 
 #: Names of the 15 kinds, in their order.
 IMAGE_KINDS = (
-    "lbp",
-    "lbp-3x1",
-    "dense-words",
-    "dense-words-3x1",
-    "gist",
-    "directions",
-    "projections",
-    "corner-words",
-    "corner-words-3x1",
-    "hog4",
-    "hog7",
-    "grey",
-    "grey-3x1",
-    "pixels",
-    "fourier",
+    *("lbp", "lbp-3x1", "dense-words", "dense-words-3x1", "gist", "directions", "projections"),
+    *("corner-words", "corner-words-3x1", "hog4", "hog7", "grey", "grey-3x1", "pixels", "fourier"),
 )
 
 #: Pixels per side of the images taken.
@@ -76,42 +67,48 @@ _CORNER_THRESHOLD = 0.01  # of the image's strongest
 _CORNER_NOISE = 1e-12  # far below the answer to a contrast of one grey level, far above that of rounding
 _DESCRIPTORS_PER_WORD = 200
 
-# Images handed to one worker at a time.
-_IMAGES_PER_TASK = 64
-
 
 class ImageKinds(BaseEstimator):
     r"""The 15 kinds of features, with visual words learnt from training images.
 
     With u = max(2, side // 14) pixels, the image's shorter side counted (2 for images of 28 x 28):
 
-    ======  ====================  =========  ========================================================================================
-    number  name                  columns    what
-    ======  ====================  =========  ========================================================================================
-    1       ``lbp``               59         histogram of local binary patterns: eight neighbours at distance u / 2, uniform patterns
-    2       ``lbp-3x1``           177        the same in three bands
-    3       ``dense-words``       n_words    bag of words over dense descriptors: 4 x 4 cells of u x u pixels, one every u pixels
-    4       ``dense-words-3x1``   3 n_words  the same in three bands
-    5       ``gist``              288        magnitudes of Gabor filters, 3 wavelengths x 6 orientations, averaged over 4 x 4 cells
-    6       ``directions``        37         histogram of gradient directions: 36 sectors, and one bin for flat pixels
-    7       ``projections``       h + w      mean of each row, then of each column
-    8       ``corner-words``      n_words    bag of words over the same descriptors, at Harris corners only
-    9       ``corner-words-3x1``  3 n_words  the same in three bands
-    10      ``hog4``              288        oriented gradients: 4 x 4 cells of 8 orientations, normalised in blocks of 2 x 2 cells
-    11      ``hog7``              294        oriented gradients: 7 x 7 cells of 6 orientations, normalised as a whole
-    12      ``grey``              32         histogram of grey values
-    13      ``grey-3x1``          96         the same in three bands
-    14      ``pixels``            49         the image at 7 x 7 pixels, averaged by area
-    15      ``fourier``           113        magnitudes of the lowest Fourier coefficients, up to 7 cycles per side
-    ======  ====================  =========  ========================================================================================
+    ====  ====================  =========  ==================================================================
+    no.   name                  columns    what
+    ====  ====================  =========  ==================================================================
+    1     ``lbp``               59         histogram of local binary patterns: eight neighbours at distance
+                                           u / 2, uniform patterns
+    2     ``lbp-3x1``           177        the same in three bands
+    3     ``dense-words``       n_words    bag of words over dense descriptors: 4 x 4 cells of u x u pixels,
+                                           one every u pixels
+    4     ``dense-words-3x1``   3 n_words  the same in three bands
+    5     ``gist``              288        magnitudes of Gabor filters, 3 wavelengths x 6 orientations,
+                                           averaged over 4 x 4 cells
+    6     ``directions``        37         histogram of gradient directions: 36 sectors, and one bin for flat
+                                           pixels
+    7     ``projections``       h + w      mean of each row, then of each column
+    8     ``corner-words``      n_words    bag of words over the same descriptors, at Harris corners only
+    9     ``corner-words-3x1``  3 n_words  the same in three bands
+    10    ``hog4``              288        oriented gradients: 4 x 4 cells of 8 orientations, normalised in
+                                           blocks of 2 x 2 cells
+    11    ``hog7``              294        oriented gradients: 7 x 7 cells of 6 orientations, normalised as a
+                                           whole
+    12    ``grey``              32         histogram of grey values
+    13    ``grey-3x1``          96         the same in three bands
+    14    ``pixels``            49         the image at 7 x 7 pixels, averaged by area
+    15    ``fourier``           113        magnitudes of the lowest Fourier coefficients, up to 7 cycles per
+                                           side
+    ====  ====================  =========  ==================================================================
 
-    The second layout is the INRIA features' own: three horizontal bands of equal height, one histogram each, laid end to end and
-    divided by the number of pixels (patches, corners) of the whole image; so the three add up to the histogram of the first layout.
+    The second layout is the INRIA features' own: three horizontal bands of equal height, one histogram each,
+    laid end to end and divided by the number of pixels (patches, corners) of the whole image; so the three
+    add up to the histogram of the first layout.
 
-    The kinds were chosen by what the field expects of them, before any kernel was tried. Descriptors of shape that keep places
-    (``hog4``, ``hog7``, ``gist``, ``pixels``, ``dense-words-3x1``) are its good ones for characters; bags and histograms of the whole
-    image lose the places; grey values and gradient directions say little more than how much ink there is, and stand where the paper has
-    colour. Bags of dense words are numbers 3 and 4 and the grey histogram number 12, so that their kernels have the numbers that dense SIFT
+    The kinds were chosen by what the field expects of them, before any kernel was tried. Descriptors of shape
+    that keep places (``hog4``, ``hog7``, ``gist``, ``pixels``, ``dense-words-3x1``) are its good ones for
+    characters; bags and histograms of the whole image lose the places; grey values and gradient directions
+    say little more than how much ink there is, and stand where the paper has colour. Bags of dense words are
+    numbers 3 and 4 and the grey histogram number 12, so that their kernels have the numbers that dense SIFT
     (9 to 16) and the histogram of Lab colours (45 to 48) have in the paper.
 
     Parameters
@@ -134,18 +131,20 @@ class ImageKinds(BaseEstimator):
 
     Notes
     -----
-    Images are described at 256 levels: floats are rounded to ``k / 255``, so that bytes and their 255th parts give the same bits. An
-    image of one grey value has no corners and no gradients: its ``corner-words``, ``hog4`` and ``hog7`` are zero.
+    Images are described at 256 levels: floats are rounded to ``k / 255``, so that bytes and their 255th parts
+    give the same bits. An image of one grey value has no corners and no gradients: its ``corner-words``,
+    ``hog4`` and ``hog7`` are zero.
 
-    About 4 ms per image of 28 x 28 pixels on one core, half of it for the descriptors; learning the words takes about 2 s more.
-    Memory: 9 kB per image for the result.
+    About 4 ms per image of 28 x 28 pixels on one core; learning the words takes about 2 s more. Memory: 9 kB
+    per image.
 
     References
     ----------
-    T. Ojala, M. Pietikainen and T. Maenpaa (2002). Multiresolution gray-scale and rotation invariant texture classification with local
-    binary patterns. PAMI 24. A. Oliva and A. Torralba (2001). Modeling the shape of the scene. IJCV 42. N. Dalal and B. Triggs (2005).
-    Histograms of oriented gradients for human detection. CVPR. C. Harris and M. Stephens (1988). A combined corner and edge detector.
-    Alvey Vision Conference. For the bags of words see `cuelearn.datasets.cues.BagOfWords`.
+    T. Ojala, M. Pietikainen and T. Maenpaa (2002). Multiresolution gray-scale and rotation invariant texture
+    classification with local binary patterns. PAMI 24. A. Oliva and A. Torralba (2001). Modeling the shape of
+    the scene. IJCV 42. N. Dalal and B. Triggs (2005). Histograms of oriented gradients for human detection.
+    CVPR. C. Harris and M. Stephens (1988). A combined corner and edge detector. Alvey Vision Conference. For
+    the bags of words see `cuelearn.datasets.cues.BagOfWords`.
 
     Examples
     --------
@@ -157,6 +156,13 @@ class ImageKinds(BaseEstimator):
     >>> kinds["dense-words-3x1"].shape
     (4, 60)
     """
+
+    _parameter_constraints = {
+        "n_words": [Interval(numbers.Integral, 2, None, closed="left")],
+        "max_images": [Interval(numbers.Integral, 1, None, closed="left")],
+        "n_jobs": [None, numbers.Integral],
+        "random_state": [Interval(numbers.Integral, 0, None, closed="left")],
+    }
 
     def __init__(self, n_words=100, max_images=500, n_jobs=None, random_state=0):
         self.n_words = n_words
@@ -180,27 +186,24 @@ class ImageKinds(BaseEstimator):
         Raises
         ------
         TypeError, ValueError
-            If a parameter or the images are not as described, or the images give fewer descriptors than words.
+            If a parameter or the images are not as described, or the images give fewer descriptors than
+            words.
         """
-        for name, low in (("n_words", 2), ("max_images", 1), ("random_state", 0)):
-            _check_integer(name, getattr(self, name), low)
-        _check_jobs(self.n_jobs)
+        self._validate_params()
         levels = _levels(images)
         seeds = np.random.default_rng(self.random_state)
         drawn = np.sort(seeds.permutation(len(levels))[: self.max_images])
         seed = int(seeds.integers(2**31))
-        described = [
-            part for block in _in_blocks(_describe_locally, levels[drawn], self.n_jobs) for part in block
-        ]
-        quota = _DESCRIPTORS_PER_WORD * self.n_words
+        described = sum(_in_blocks(_describe_locally, levels[drawn], self.n_jobs), [])
         for which in ("dense", "corner"):
             descriptors = [part[which][0] for part in described if len(part[which][0])]
             found = sum(map(len, descriptors))
             if found < self.n_words:
                 raise ValueError(
-                    f"images must give at least n_words = {self.n_words} descriptors for the {which} words, got {found} from "
-                    f"{len(drawn)} images."
+                    f"images must give at least n_words = {self.n_words} descriptors for the {which} words, "
+                    f"got {found} from {len(drawn)} images."
                 )
+            quota = _DESCRIPTORS_PER_WORD * self.n_words
             vocabulary = BagOfWords(
                 self.n_words, max_images=len(descriptors), max_descriptors=quota, random_state=seed
             )
@@ -209,12 +212,11 @@ class ImageKinds(BaseEstimator):
         return self
 
     def transform(self, images):
-        """Describe images.
+        """Describe images of the size of those of `fit`.
 
         Parameters
         ----------
         images : ndarray, shape (n, height, width)
-            As for `fit`, of the same size.
 
         Returns
         -------
@@ -229,7 +231,6 @@ class ImageKinds(BaseEstimator):
             Before `fit`.
         """
         check_is_fitted(self)
-        _check_jobs(self.n_jobs)
         levels = _levels(images)
         if levels.shape[1:] != self.image_shape_:
             found, wanted = (f"{height} x {width}" for height, width in (levels.shape[1:], self.image_shape_))
@@ -245,27 +246,23 @@ def image_kinds(images, *, n_jobs=None, random_state=0, words_from=None):
     ----------
     images : ndarray, shape (n, height, width)
         uint8, or floats from 0 to 1. Sides of 15 to 128 pixels.
-    n_jobs : int, optional
-        Processes; None is 1, -1 all cores. The result has the same bits for any number.
-    random_state : int, default=0
-        Seed of the vocabularies.
+    n_jobs, random_state
+        As `ImageKinds` has them.
     words_from : array of int or of bool, optional
-        Rows of `images` from which the visual words are learnt: the training rows. All by default, which is right only where every image
-        is a training image.
+        Rows of `images` from which the visual words are learnt: the training rows. All by default, which is
+        right only where every image is a training image.
 
     Returns
     -------
     dict of str to ndarray of float32, shape (n, n_columns)
-        One for each of `IMAGE_KINDS`, in that order; finite and not negative. The table in `ImageKinds` describes them.
+        One for each of `IMAGE_KINDS`, in that order; finite and not negative. The table in `ImageKinds`
+        describes them.
 
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described, or there are fewer than 100 corners (or patches) to learn 100 words from.
-
-    Notes
-    -----
-    About 4 ms per image of 28 x 28 pixels on one core, and 2 s for the words.
+        If an argument is not as described, or there are fewer than 100 corners (or patches) to learn 100
+        words from.
 
     Examples
     --------
@@ -278,24 +275,9 @@ def image_kinds(images, *, n_jobs=None, random_state=0, words_from=None):
     >>> X.shape, len(kind_kernels(groups))
     ((60, 2289), 60)
     """
-    describer = ImageKinds(n_jobs=n_jobs, random_state=random_state)
     levels = _levels(images)
-    if words_from is None:
-        return describer.fit(levels).transform(levels)
-    rows = np.asarray(words_from)
-    if rows.dtype == np.bool_ and rows.shape == (len(levels),):
-        rows = np.flatnonzero(rows)
-    if (
-        rows.ndim != 1
-        or rows.dtype.kind not in "iu"
-        or rows.size == 0
-        or rows.min() < 0
-        or rows.max() >= len(levels)
-    ):
-        raise ValueError(
-            f"words_from must be row numbers from 0 to {len(levels) - 1}, at least one, or a mask of shape ({len(levels)},)."
-        )
-    return describer.fit(levels[np.unique(rows)]).transform(levels)
+    rows = slice(None) if words_from is None else check_rows("words_from", words_from, len(levels))
+    return ImageKinds(n_jobs=n_jobs, random_state=random_state).fit(levels[rows]).transform(levels)
 
 
 def _levels(images):
@@ -303,13 +285,15 @@ def _levels(images):
     images = np.asarray(images)
     if images.ndim != 3 or (images.dtype != np.uint8 and images.dtype.kind != "f"):
         raise ValueError(
-            f"images must be of shape (n, height, width), of uint8 or of floats from 0 to 1, got shape {images.shape} of {images.dtype}."
+            "images must be of shape (n, height, width), of uint8 or of floats from 0 to 1, "
+            f"got shape {images.shape} of {images.dtype}."
         )
     if len(images) == 0:
         raise ValueError("images must hold at least one image, got none.")
     if min(images.shape[1:]) < SMALLEST or max(images.shape[1:]) > LARGEST:
         raise ValueError(
-            f"images must have sides of {SMALLEST} to {LARGEST} pixels, got {images.shape[1]} x {images.shape[2]} pixels."
+            f"images must have sides of {SMALLEST} to {LARGEST} pixels, "
+            f"got {images.shape[1]} x {images.shape[2]} pixels."
         )
     if images.dtype == np.uint8:
         return images
@@ -321,20 +305,13 @@ def _levels(images):
     return np.rint(images * 255).astype(np.uint8)
 
 
-def _check_jobs(n_jobs):
-    if n_jobs is not None and (
-        not isinstance(n_jobs, numbers.Integral) or isinstance(n_jobs, bool) or n_jobs == 0 or n_jobs < -1
-    ):
-        raise ValueError(f"n_jobs must be None, -1 or a positive integer, got {n_jobs!r}.")
-
-
 def _in_blocks(describe, levels, n_jobs, *arguments):
     """Apply `describe` to blocks of images, which do not depend on n_jobs; one BLAS thread each."""
     from joblib import Parallel, delayed
 
-    starts = range(0, len(levels), _IMAGES_PER_TASK)
+    starts = range(0, len(levels), IMAGES_PER_TASK)
     return Parallel(n_jobs=n_jobs)(
-        delayed(_with_one_thread)(describe, levels[start : start + _IMAGES_PER_TASK], *arguments)
+        delayed(_with_one_thread)(describe, levels[start : start + IMAGES_PER_TASK], *arguments)
         for start in starts
     )
 
@@ -344,6 +321,9 @@ def _with_one_thread(describe, *arguments):
 
     with threadpool_limits(1):
         return describe(*arguments)
+
+
+# ------------------------------------------------------------------------------------------------------ kinds
 
 
 def _unit(shape):
@@ -357,33 +337,28 @@ def _grey(levels):
 
 
 def _whole(levels):
-    """Grey values as whole numbers: gradients are exact, and none crosses the border of an orientation bin by rounding."""
+    """Grey values as whole numbers: gradients are exact, none crosses the border of an orientation bin by
+    rounding."""
     return levels.astype(np.float32)
-
-
-# --------------------------------------------------------------------------- kinds
 
 
 def _describe(levels, dense, corner):
     """All kinds of a block of images: dict of float32 arrays of shape (n_images, n_columns)."""
-    local = _describe_locally(levels)
     kinds = {name: [] for name in IMAGE_KINDS}
     for image in levels:
         grey = _grey(image)
         for name, counts in (("lbp", _lbp_bands(image)), ("grey", _banded(image >> 3, _GREY_BINS))):
             kinds[name].append(counts.sum(axis=0) / image.size)
             kinds[f"{name}-3x1"].append(counts.ravel() / image.size)
+        means = grey.mean(axis=1, dtype=np.float64), grey.mean(axis=0, dtype=np.float64)
         kinds["gist"].append(_gist(grey))
-        kinds["directions"].append(_crfh(grey, "DirC", (1.0,), _SECTORS, None))
-        kinds["projections"].append(
-            np.concatenate([grey.mean(axis=1, dtype=np.float64), grey.mean(axis=0, dtype=np.float64)])
-        )
+        kinds["directions"].append(receptive_fields(grey, "DirC", (1.0,), _SECTORS, None))
+        kinds["projections"].append(np.concatenate(means))
         kinds["hog4"].append(_hog(_whole(image), 4, 2))
         kinds["hog7"].append(_hog(_whole(image), 7, 7))
-        kinds["pixels"].append(
-            (_pooling(grey.shape[0], _PIXELS) @ grey @ _pooling(grey.shape[1], _PIXELS).T).ravel()
-        )
+        kinds["pixels"].append(_pooled(grey, _PIXELS))
         kinds["fourier"].append(_fourier(grey))
+    local = _describe_locally(levels)
     for which, vocabulary in (("dense", dense), ("corner", corner)):
         counts = _word_bands(vocabulary, [part[which] for part in local])
         total = np.maximum(counts.sum(axis=(1, 2)), 1)[:, None]  # an image without corners has zeros
@@ -393,36 +368,47 @@ def _describe(levels, dense, corner):
 
 
 def _band_of(rows, height):
-    """Band of each row: the third of the image in which the pixel's centre lies."""
-    return ((2 * np.asarray(rows) + 1) * _BANDS // (2 * height)).astype(
-        np.int64
-    )  # exact where centres lie on a border
+    """Band of each row: the third of the image in which the pixel's centre lies; exact where that is on a
+    border."""
+    return ((2 * np.asarray(rows) + 1) * _BANDS // (2 * height)).astype(np.int64)
 
 
 def _banded(index, n_bins):
     """Number of pixels in each bin, by band: shape (3, n_bins)."""
     band = _band_of(np.arange(index.shape[0]), index.shape[0])
-    return np.bincount((band[:, None] * n_bins + index).ravel(), minlength=_BANDS * n_bins).reshape(
-        _BANDS, n_bins
-    )
+    counts = np.bincount((band[:, None] * n_bins + index).ravel(), minlength=_BANDS * n_bins)
+    return counts.reshape(_BANDS, n_bins)
+
+
+def _pooled(values, cells):
+    """Means over cells x cells equal cells of the last two axes, flat."""
+    height, width = values.shape[-2:]
+    return (pooling(height, cells) @ values @ pooling(width, cells).T).ravel()
+
+
+def _framed(image, margin, describe):
+    """What `describe` says of an image beyond which its nearest pixel is repeated."""
+    described = describe(np.pad(image, margin, mode="edge"))
+    return described[margin:-margin, margin:-margin]
 
 
 def _lbp_bands(image):
     from skimage.feature import local_binary_pattern
 
     radius = _unit(image.shape) / 2
-    margin = math.ceil(radius) + 1  # beyond the image its nearest pixel is repeated
-    pattern = local_binary_pattern(np.pad(image, margin, mode="edge"), 8, radius, method="nri_uniform")[
-        margin:-margin, margin:-margin
-    ]
+    pattern = _framed(
+        image,
+        math.ceil(radius) + 1,
+        lambda framed: local_binary_pattern(framed, 8, radius, method="nri_uniform"),
+    )
     return _banded(pattern.astype(np.int64), _LBP_PATTERNS)
 
 
 def _describe_locally(levels):
     """Local descriptors of each image, of dense patches and at corners.
 
-    Patch (i, j) has its centre at row u (i + 2) - 1/2 and column u (j + 2) - 1/2; all lie within the image. A corner takes the patch
-    whose centre is nearest to it, and counts in the band in which it lies itself.
+    Patch (i, j) has its centre at row u (i + 2) - 1/2 and column u (j + 2) - 1/2; all lie within the image. A
+    corner takes the patch whose centre is nearest to it, and counts in the band in which it lies itself.
 
     Returns
     -------
@@ -436,16 +422,12 @@ def _describe_locally(levels):
     last = height // unit - 4, width // unit - 4
     rows = np.repeat(np.arange(last[0] + 1), last[1] + 1)
     dense_bands = _band_of(unit * (rows + 2) - 0.5, height)
-    margin = (
-        2 * unit + 1
-    )  # as far as the detector's filters reach: else the frame would make corners of its own
+    margin = 2 * unit + 1  # as far as the detector's filters reach: else the frame would make corners
     described = []
     for image in levels:
-        descriptors = _dense_descriptors(_whole(image), unit)
+        descriptors = grey_descriptors(_whole(image), unit)
         corners = corner_peaks(
-            corner_harris(np.pad(_grey(image), margin, mode="edge"), sigma=unit / 2)[
-                margin:-margin, margin:-margin
-            ],
+            _framed(_grey(image), margin, lambda framed: corner_harris(framed, sigma=unit / 2)),
             min_distance=max(1, unit // 2),
             threshold_abs=_CORNER_NOISE,
             threshold_rel=_CORNER_THRESHOLD,
@@ -454,22 +436,19 @@ def _describe_locally(levels):
         )
         i, j = np.clip(np.rint((corners + 0.5) / unit - 2).astype(np.int64), 0, last).T
         nearest = descriptors[i * (last[1] + 1) + j]
-        described.append(
-            {"dense": (descriptors, dense_bands), "corner": (nearest, _band_of(corners[:, 0], height))}
-        )
+        bands = _band_of(corners[:, 0], height)
+        described.append({"dense": (descriptors, dense_bands), "corner": (nearest, bands)})
     return described
 
 
 def _word_bands(vocabulary, local):
     """Number of each image's descriptors in each word, by band: shape (n_images, 3, n_words)."""
+    counts = np.zeros((len(local), _BANDS, vocabulary.n_words), dtype=np.int64)
     places, parts = [], []
     for n, (descriptors, band) in enumerate(local):
-        for b in range(_BANDS):
-            part = descriptors[band == b]
-            if len(part):  # the vocabulary takes no empty bags
-                places.append((n, b))
-                parts.append(part)
-    counts = np.zeros((len(local), _BANDS, vocabulary.n_words), dtype=np.int64)
+        for b in np.unique(band):  # the vocabulary takes no empty bags
+            places.append((n, b))
+            parts.append(descriptors[band == b])
     if parts:
         sizes = np.array([len(part) for part in parts])
         counts[tuple(np.transpose(places))] = np.rint(vocabulary.transform(parts) * sizes[:, None])
@@ -477,22 +456,24 @@ def _word_bands(vocabulary, local):
 
 
 def _hog(grey, n_cells, block):
-    """Oriented gradients of n_cells x n_cells cells; rows and columns that are left over are cut from all four sides."""
+    """Oriented gradients of n_cells x n_cells cells; rows and columns left over are cut from all four
+    sides."""
     from skimage.feature import hog
 
     cell = tuple(side // n_cells for side in grey.shape)
-    top, left = ((side - n_cells * length) // 2 for side, length in zip(grey.shape, cell, strict=True))
-    return hog(
-        grey[top : top + n_cells * cell[0], left : left + n_cells * cell[1]],
-        orientations=_HOG_ORIENTATIONS[n_cells],
-        pixels_per_cell=cell,
-        cells_per_block=(block, block),
+    (top, left), (high, wide) = (
+        [(s - n_cells * c) // 2 for s, c in zip(grey.shape, cell, strict=True)],
+        cell,
     )
+    inner = grey[top : top + n_cells * high, left : left + n_cells * wide]
+    orientations = _HOG_ORIENTATIONS[n_cells]
+    return hog(inner, orientations, pixels_per_cell=cell, cells_per_block=(block, block))
 
 
 @lru_cache(maxsize=4)
 def _gabor_bank(shape):
-    """Spectra of the Gabor filters for images of this shape, complex64 of shape (18, padded height, padded width), and the margin.
+    """Spectra of the Gabor filters for images of this shape, complex64 (18, padded height, padded width), and
+    the margin.
 
     Every filter answers 0 to a flat image.
     """
@@ -508,10 +489,9 @@ def _gabor_bank(shape):
     margin = max(max(values.shape) for values in filters) // 2
     bank = np.zeros((len(filters), shape[0] + 2 * margin, shape[1] + 2 * margin), dtype=np.complex128)
     for spectrum, values in zip(bank, filters, strict=True):
-        spectrum[: values.shape[0], : values.shape[1]] = values
-        spectrum[...] = np.fft.fft2(
-            np.roll(spectrum, (-(values.shape[0] // 2), -(values.shape[1] // 2)), axis=(0, 1))
-        )
+        height, width = values.shape
+        spectrum[:height, :width] = values
+        spectrum[...] = np.fft.fft2(np.roll(spectrum, (-(height // 2), -(width // 2)), axis=(0, 1)))
     return bank.astype(np.complex64), margin
 
 
@@ -522,8 +502,9 @@ def _gist(grey):
     bank, margin = _gabor_bank(grey.shape)
     spectrum = fft2(np.pad(grey, margin, mode="symmetric"))
     height, width = grey.shape
-    energy = np.abs(ifft2(bank * spectrum))[:, margin : margin + height, margin : margin + width]
-    return (_pooling(height, _GIST_CELLS) @ energy @ _pooling(width, _GIST_CELLS).T).ravel()
+    return _pooled(
+        np.abs(ifft2(bank * spectrum))[:, margin : margin + height, margin : margin + width], _GIST_CELLS
+    )
 
 
 def _fourier(grey):
@@ -533,6 +514,14 @@ def _fourier(grey):
     spectrum = np.abs(rfft2(grey)) / grey.size
     rows = np.arange(-_FREQUENCIES, _FREQUENCIES + 1)
     return np.concatenate([spectrum[: _FREQUENCIES + 1, 0], spectrum[rows, 1 : _FREQUENCIES + 1].ravel()])
+
+
+# ------------------------------------------------------------------------------------------ groups of columns
+
+
+def _check_mapping(name, mapping, what):
+    if not isinstance(mapping, Mapping) or not mapping:
+        raise ValueError(f"{name} must be a mapping of names to {what}, at least one, got {mapping!r}.")
 
 
 def stack_kinds(kinds):
@@ -560,26 +549,23 @@ def stack_kinds(kinds):
     >>> X.shape, groups
     ((5, 5), {'a': slice(0, 2, None), 'b': slice(2, 5, None)})
     """
-    if not isinstance(kinds, Mapping) or not kinds:
-        raise ValueError(f"kinds must be a mapping of names to arrays, at least one, got {kinds!r}.")
+    _check_mapping("kinds", kinds, "arrays")
     shapes = {name: np.shape(array) for name, array in kinds.items()}
     if any(len(shape) != 2 for shape in shapes.values()) or len({shape[0] for shape in shapes.values()}) > 1:
         raise ValueError(f"kinds must hold matrices with equally many rows, got shapes {shapes}.")
-    return _side_by_side({name: np.asarray(array) for name, array in kinds.items()}, np.float32)
-
-
-# --------------------------------------------------------------------------- groups of columns
+    return side_by_side({name: np.asarray(array) for name, array in kinds.items()}, np.float32)
 
 
 def letter_groups():
     """Groups of the 16 attributes of `load_letter`.
 
-    The attributes allow no 15 disjoint groups. These are six elementary ones, ``position`` and ``size`` of the bounding box, first
-    moments (``centre``), second moments (``spread``), third moments (``skew``) and ``edges``, and nine unions that have a meaning:
-    the loader's ``box`` (with the number of pixels) and ``moments``, the two halves of the edges (their counts, their
-    correlations), what is measured from left to right and from bottom to top, size with ink, ``shape`` (all that does not depend
-    on where the box lies or how large it is) and all. None has a single column, on which linear and polynomial kernels
-    of unit length are constant.
+    The attributes allow no 15 disjoint groups. These are six elementary ones, ``position`` and ``size`` of
+    the bounding box, first moments (``centre``), second moments (``spread``), third moments (``skew``) and
+    ``edges``, and nine unions that have a meaning: the loader's ``box`` (with the number of pixels) and
+    ``moments``, the two halves of the edges (their counts, their correlations), what is measured from left to
+    right and from bottom to top, size with ink, ``shape`` (all that does not depend on where the box lies or
+    how large it is) and all. None has a single column, on which linear and polynomial kernels of unit length
+    are constant.
 
     Returns
     -------
@@ -591,13 +577,14 @@ def letter_groups():
     >>> letter_groups()["skew"]
     [10, 11]
     """
-    moments = "x-bar y-bar x2bar y2bar xybar x2ybr xy2br"
+    box, moments = "x-box y-box width high onpix", "x-bar y-bar x2bar y2bar xybar x2ybr xy2br"
     edges = "x-ege xegvy y-ege yegvx"
+    everything = f"{box} {moments} {edges}".split()
     groups = {
         "position": "x-box y-box",
         "size": "width high",
         "size-ink": "width high onpix",
-        "box": "x-box y-box width high onpix",
+        "box": box,
         "centre": "x-bar y-bar",
         "spread": "x2bar y2bar xybar",
         "skew": "x2ybr xy2br",
@@ -608,20 +595,17 @@ def letter_groups():
         "left-right": "x-box width x-bar x2bar x-ege xegvy",
         "bottom-top": "y-box high y-bar y2bar y-ege yegvx",
         "shape": f"{moments} {edges}",
-        "all": " ".join(_LETTER_FEATURES),
+        "all": " ".join(everything),
     }
-    return {
-        name: [_LETTER_FEATURES.index(attribute) for attribute in attributes.split()]
-        for name, attributes in groups.items()
-    }
+    return {name: [everything.index(word) for word in words.split()] for name, words in groups.items()}
 
 
 def satimage_groups():
     """Groups of the 36 columns of `load_satimage`, nine pixels of four bands.
 
-    Four single bands at all pixels (9 columns each), ``visible`` (bands 1 and 2) and ``infrared`` (bands 3 and 4), the pixel at the
-    ``centre``, which the class is of, the ``cross`` of it and its four neighbours, the three rows and the three columns of pixels, and
-    all.
+    Four single bands at all pixels (9 columns each), ``visible`` (bands 1 and 2) and ``infrared`` (bands 3
+    and 4), the pixel at the ``centre``, which the class is of, the ``cross`` of it and its four neighbours,
+    the three rows and the three columns of pixels, and all.
 
     Returns
     -------
@@ -633,46 +617,38 @@ def satimage_groups():
     >>> satimage_groups()["centre"]
     [16, 17, 18, 19]
     """
-    pixels, bands = range(9), range(4)
-
-    def columns(of_pixels=pixels, of_bands=bands):
-        return [4 * pixel + band for pixel in of_pixels for band in of_bands]
-
-    return {
-        **{f"band {band + 1}": columns(of_bands=[band]) for band in bands},
-        "visible": columns(of_bands=(0, 1)),
-        "infrared": columns(of_bands=(2, 3)),
-        "centre": columns([4]),
-        "cross": columns((1, 3, 4, 5, 7)),
-        **{
-            f"{name} row": columns(range(3 * row, 3 * row + 3))
-            for row, name in enumerate(("top", "middle", "bottom"))
-        },
-        **{
-            f"{name} column": columns(range(column, 9, 3))
-            for column, name in enumerate(("left", "centre", "right"))
-        },
-        "all": columns(),
-    }
+    columns = np.arange(36).reshape(3, 3, 4)  # row, column, band
+    pixels = columns.reshape(9, 4)
+    groups = {f"band {band + 1}": pixels[:, band] for band in range(4)}
+    groups |= {"visible": pixels[:, :2], "infrared": pixels[:, 2:]}
+    groups |= {"centre": pixels[4], "cross": pixels[[1, 3, 4, 5, 7]]}
+    groups |= {f"{name} row": columns[row] for row, name in enumerate(("top", "middle", "bottom"))}
+    groups |= {f"{name} column": columns[:, k] for k, name in enumerate(("left", "centre", "right"))}
+    groups["all"] = columns
+    return {name: group.ravel().tolist() for name, group in groups.items()}
 
 
 def kind_kernels(groups):
-    r"""Four kernels on each group of columns: linear, polynomial, chi-squared and Gaussian, in the paper's order.
+    r"""Four kernels on each group of columns: linear, polynomial, chi-squared and Gaussian, in the paper's
+    order.
 
-    The chi-squared kernel and the Gaussian take their widths from the training samples (``gamma="mean"``). The paper does not print its
-    polynomial; here it is homogeneous, :math:`\langle x, z \rangle^2`, libsvm's default offset of 0, since with an offset of 1 histograms
-    of unit sum, whose products are tiny, would all look alike. Normalised to a unit diagonal, all four are free of the features' unit.
+    The chi-squared kernel and the Gaussian take their widths from the training samples (``gamma="mean"``).
+    The paper does not print its polynomial; here it is homogeneous, :math:`\langle x, z \rangle^2`, libsvm's
+    default offset of 0, since with an offset of 1 histograms of unit sum, whose products are tiny, would all
+    look alike. Normalised to a unit diagonal, all four are free of the features' unit.
 
     Parameters
     ----------
     groups : mapping of str to columns
-        Column numbers, a slice, or whatever the estimators' ``kernels=`` takes; as `letter_groups`, `satimage_groups` and `stack_kinds`
-        return them. The columns must not be negative, for the chi-squared kernel.
+        Column numbers, a slice, or whatever the estimators' ``kernels=`` takes; as `letter_groups`,
+        `satimage_groups` and `stack_kinds` return them. The columns must not be negative, for the chi-squared
+        kernel.
 
     Returns
     -------
     list of (name, kernel, columns)
-        Four per group: kernel number k (from 1) of the paper's numbering is entry k - 1. Names such as ``"hog4 chi2"``.
+        Four per group: kernel number k (from 1) of the paper's numbering is entry k - 1. Names such as
+        ``"hog4 chi2"``.
 
     Raises
     ------
@@ -687,8 +663,7 @@ def kind_kernels(groups):
     # Here and not above: it loads compiled code, which describing images does not need.
     from cuelearn.kernels import RBF, Chi2, Linear, Poly
 
-    if not isinstance(groups, Mapping) or not groups:
-        raise ValueError(f"groups must be a mapping of names to columns, at least one, got {groups!r}.")
+    _check_mapping("groups", groups, "columns")
     kernels = {"linear": Linear(), "poly": Poly(degree=2, coef0=0.0), "chi2": Chi2(), "rbf": RBF()}
     return [
         (f"{group} {name}", kernel, columns)

@@ -1,12 +1,13 @@
 r"""Simulated objects on a turntable: the stand-in for ETH-80, rendered from signed distance functions.
 
-From top to bottom: the views, the parts that an object is made of, the eight families of objects (plain Python that draws
-proportions and colours and puts parts together), the compiled renderer, and the two public functions.
+From top to bottom: the views, the parts that an object is made of, the eight families of objects (plain
+Python that draws proportions and colours and puts parts together), the compiled renderer, and the two public
+functions.
 
-A part is a row of a table: a kind (ellipsoid, limb, box, ring, drum), where it stands, its sizes, the material it wears, and how
-it joins the parts before it: smoothly or not, adding to them or cutting into them. One compiled function evaluates the
-signed distance of any table, so a new category is a new builder and nothing else.
-"""
+A part is a row of a table: a kind (ellipsoid, limb, box, ring, drum), where it stands, its sizes, the
+material it wears, and how it joins the parts before it: smoothly or not, adding to them or cutting into them.
+One compiled function evaluates the signed distance of any table, so a new category is a new builder and
+nothing else."""
 
 from __future__ import annotations
 
@@ -19,14 +20,14 @@ import numba
 import numpy as np
 from numba import njit
 
-from ._base import ImageData, Provenance
+from .base import ImageData, Provenance
 
 __all__ = ["OBJECT_CATEGORIES", "make_objects", "render_object"]
 
 #: Classes 0 to 7, in the order of thesis table 3.2.
 OBJECT_CATEGORIES = ("apple", "car", "cow", "cup", "dog", "horse", "pear", "tomato")
 
-# ---------------------------------------------------------------------------------------------------------------------- views
+# ------------------------------------------------------------------------------------------------------ views
 
 
 class Views(NamedTuple):
@@ -39,7 +40,8 @@ class Views(NamedTuple):
     azimuth : ndarray of float64, shape (n_views,)
         In [0, 360), counter-clockwise seen from above; 0 looks an animal or a car in the face.
     names : list of str
-        As ETH-80's files are named: the angle *from the zenith*, then the azimuth, both rounded: ``"035-045"``.
+        As ETH-80's files are named: the angle *from the zenith*, then the azimuth, both rounded:
+        ``"035-045"``.
     """
 
     elevation: np.ndarray
@@ -50,9 +52,9 @@ class Views(NamedTuple):
 def hemisphere_views():
     """Return the 41 views of ETH-80: the corners, on the upper half, of an octahedron divided twice.
 
-    Each division replaces a triangle by four, with the middles of its sides pushed out to the sphere: 6, 18, 66 corners. Of the
-    66 (the third level, counting the octahedron itself), 41 lie on or above the horizon: 1 at the zenith, 4 each at 22.5, 35.3
-    and 45 degrees from it, 8 at 65.9, 4 at 67.5, and 16 on the horizon.
+    Each division replaces a triangle by four, with the middles of its sides pushed out to the sphere: 6, 18,
+    66 corners. Of the 66 (the third level, counting the octahedron itself), 41 lie on or above the horizon: 1
+    at the zenith, 4 each at 22.5, 35.3 and 45 degrees from it, 8 at 65.9, 4 at 67.5, and 16 on the horizon.
 
     Returns
     -------
@@ -67,7 +69,8 @@ def hemisphere_views():
             ab, bc, ca = ((p + q) / np.linalg.norm(p + q) for p, q in ((a, b), (b, c), (c, a)))
             divided += [[a, ab, ca], [ab, b, bc], [ca, bc, c], [ab, bc, ca]]
         faces = divided
-    # Nine digits make one of the copies of a corner that neighbouring triangles hold; + 0.0 turns -0.0 into 0.0.
+    # Nine digits make one of the copies of a corner that neighbouring triangles hold; + 0.0 turns -0.0 into
+    # 0.0.
     corners = np.unique(np.round(np.concatenate(faces), 9) + 0.0, axis=0)
     corners = corners[corners[:, 2] >= 0]
     zenith = np.round(np.degrees(np.arccos(corners[:, 2])), 6)
@@ -82,7 +85,7 @@ def hemisphere_views():
     )
 
 
-# ---------------------------------------------------------------------------------------------------------------------- parts
+# ------------------------------------------------------------------------------------------------------ parts
 
 ELLIPSOID, LIMB, BOX, RING, DRUM = range(5)
 ADD, CUT = range(2)
@@ -96,8 +99,9 @@ NOISE, BANDS, SPOTS, CHECKS = range(4)
 class Material(NamedTuple):
     """Colours and texture of one part's surface; lengths are in units of the object's bounding radius.
 
-    Where the pattern's value, plus ``gradient . p``, exceeds `threshold` (softly, over +- `softness`), the surface at point p
-    shows `second` in place of `base`. Specks of a third colour and a mottling of the brightness lie over both.
+    Where the pattern's value, plus ``gradient . p``, exceeds `threshold` (softly, over +- `softness`), the
+    surface at point p shows `second` in place of `base`. Specks of a third colour and a mottling of the
+    brightness lie over both.
 
     Attributes
     ----------
@@ -106,8 +110,8 @@ class Material(NamedTuple):
     pattern : int
         NOISE of two octaves, BANDS across `scale`, SPOTS or CHECKS around the vertical axis.
     scale : tuple of three floats
-        NOISE: periods per unit length along x, y, z. BANDS: the wave vector. SPOTS, CHECKS: (number around, number per unit
-        height, unused).
+        NOISE: periods per unit length along x, y, z. BANDS: the wave vector. SPOTS, CHECKS: (number around,
+        number per unit height, unused).
     threshold, softness : float
         A threshold of 9 leaves `base` alone.
     gradient : tuple of three floats
@@ -161,10 +165,10 @@ class Shape(NamedTuple):
         Rows are the part's own axes: local = turn @ (p - centre).
     centre : ndarray of float64, shape (n_parts, 3)
     size : ndarray of float64, shape (n_parts, 6)
-        ELLIPSOID: three radii. LIMB: length along the own z axis, radius at the start, radius at the end. BOX: three half sides,
-        rounding, loss of half width in x and in y per unit of height. RING: radius of the circle (in the own xy plane), of the
-        tube, height of the tube over its width, depth of five lobes. DRUM: radius at half height,
-        half height, rounding, loss of radius per unit of height.
+        ELLIPSOID: three radii. LIMB: length along the own z axis, radius at the start, radius at the end.
+        BOX: three half sides, rounding, loss of half width in x and in y per unit of height. RING: radius of
+        the circle (in the own xy plane), of the tube, height of the tube over its width, depth of five lobes.
+        DRUM: radius at half height, half height, rounding, loss of radius per unit of height.
     """
 
     kind: np.ndarray
@@ -191,7 +195,8 @@ class ToyObject(NamedTuple):
 
 
 def _axes(z):
-    """Rows of a right-handed frame whose third axis points along `z` and whose first lies as near to the x axis as it can."""
+    """Rows of a right-handed frame whose third axis points along `z` and whose first lies as near to the x
+    axis as it can."""
     z = np.asarray(z, dtype=float)
     z = z / np.linalg.norm(z)
     x = np.array([1.0, 0.0, 0.0]) if abs(z[0]) <= 0.99 else np.array([0.0, 1.0, 0.0])
@@ -201,7 +206,8 @@ def _axes(z):
 
 
 def part_reach(kind, size, directions):
-    """Return how far a part reaches from its centre along unit vectors given in the part's own frame (its support function).
+    """Return how far a part reaches from its centre along unit vectors given in the part's own frame (its
+    support function).
 
     Parameters
     ----------
@@ -241,9 +247,9 @@ def part_reach(kind, size, directions):
 class _Parts:
     """Collects parts in any convenient unit, x ahead, y to the left, z up; `finish` centres and scales them.
 
-    The methods take sizes as seen from outside (a box's half sides include its rounding), `along` for the direction of a part's own
-    z axis, what the part `wears`, and the width over which it melts into the parts before it (`blend`).
-    """
+    The methods take sizes as seen from outside (a box's half sides include its rounding), `along` for the
+    direction of a part's own z axis, what the part `wears`, and the width over which it melts into the parts
+    before it (`blend`)."""
 
     def __init__(self):
         self._rows = []
@@ -325,7 +331,7 @@ class _Parts:
         return ToyObject(shape, np.array([material.row() for material in materials]))
 
 
-# ------------------------------------------------------------------------------------------------------------------- families
+# --------------------------------------------------------------------------------------------------- families
 
 
 def _vary(rng, colour, spread=0.03):
@@ -363,7 +369,8 @@ def _stem(parts, rng, foot, length, thick, lean, wears=ACCENT):
 
 
 def _apple(rng, style):
-    """Apple: a body with dimples at both poles, narrower below, a short stalk; red, green, yellow or mixed, streaked, speckled."""
+    """Apple: a body with dimples at both poles, narrower below, a short stalk; red, green, yellow or mixed,
+    streaked, speckled."""
     red, dark_red, green, yellow = (
         (0.72, 0.11, 0.13),
         (0.52, 0.07, 0.11),
@@ -429,7 +436,8 @@ def _apple(rng, style):
 
 
 def _tomato(rng, style):
-    """Tomato: flatter than an apple, smooth and shining, sometimes ribbed, with the green star of its calyx; red, few orange."""
+    """Tomato: flatter than an apple, smooth and shining, sometimes ribbed, with the green star of its calyx;
+    red, few orange."""
     red, orange = (0.79, 0.13, 0.08), (0.86, 0.36, 0.10)
     base = (
         red,
@@ -494,7 +502,8 @@ def _tomato(rng, style):
 
 
 def _pear(rng, style):
-    """Pear: a heavy lower body and a leaning neck that carries the stalk; green, yellow or russet brown, speckled."""
+    """Pear: a heavy lower body and a leaning neck that carries the stalk; green, yellow or russet brown,
+    speckled."""
     green, yellow, brown = (0.58, 0.66, 0.24), (0.83, 0.73, 0.28), (0.58, 0.42, 0.20)
     base, other, threshold, side = [
         (green, (0.50, 0.58, 0.20), 0.55, 0.1),
@@ -556,7 +565,8 @@ def _stride(rng, spread):
 
 
 def _legs(parts, rng, *, front, back, apart, belly, thick, thin, spread, hoof, hock=0.1, sock=MAIN):
-    """Four legs from `belly` height down to the ground: an upper and a lower limb each, the hind legs bent at the hock.
+    """Four legs from `belly` height down to the ground: an upper and a lower limb each, the hind legs bent at
+    the hock.
 
     They end in hooves of half height `hoof`, or in paws where that is 0.
     """
@@ -618,7 +628,8 @@ def _coat(
 
 
 def _cow(rng, style):
-    """Toy cow: a long heavy barrel on short legs, horns, udder, a thin tail with a tuft; brown, beige, or black and white."""
+    """Toy cow: a long heavy barrel on short legs, horns, udder, a thin tail with a tuft; brown, beige, or
+    black and white."""
     white, black, beige = (0.86, 0.84, 0.79), (0.12, 0.11, 0.11), (0.74, 0.60, 0.42)
     brown, dark = (0.48, 0.28, 0.15), (0.28, 0.17, 0.11)
     coats = [
@@ -706,7 +717,8 @@ def _cow(rng, style):
 
 
 def _horse(rng, style):
-    """Toy horse: a slim body on long legs, a high arched neck with a mane, a full tail; brown, black, white, grey or pied."""
+    """Toy horse: a slim body on long legs, a high arched neck with a mane, a full tail; brown, black, white,
+    grey or pied."""
     bay, chestnut, blond = (0.42, 0.24, 0.13), (0.58, 0.31, 0.15), (0.82, 0.72, 0.52)
     black, white, grey = (0.13, 0.12, 0.12), (0.86, 0.84, 0.80), (0.56, 0.55, 0.54)
     base, other, threshold, mane = [
@@ -929,7 +941,8 @@ _BREEDS = (
 
 
 def _dog(rng, style):
-    """Toy dog: a deep chest and a narrow waist, paws, a muzzle with a black nose, ears and a tail that differ with the breed."""
+    """Toy dog: a deep chest and a narrow waist, paws, a muzzle with a black nose, ears and a tail that differ
+    with the breed."""
     breed = _BREEDS[style]
     parts = _Parts()
     legs, trunk, deep = (value * rng.uniform(0.94, 1.06) for value in (breed.legs, breed.trunk, breed.deep))
@@ -1048,7 +1061,8 @@ _CAR_PAINTS = (
 
 
 def _car(rng, style):
-    """Toy car: a body and a cabin with dark windows, four wheels with bright hubs, lamps and bumpers; many colours and types."""
+    """Toy car: a body and a cabin with dark windows, four wheels with bright hubs, lamps and bumpers; many
+    colours and types."""
     body = _CAR_BODIES[style]
     parts = _Parts()
     long = {"van": 0.98, "hatch": 0.88, "beetle": 0.92}.get(body, 1.08) * rng.uniform(0.95, 1.05)
@@ -1075,7 +1089,8 @@ def _car(rng, style):
                 )
     else:
         parts.box((0, 0, middle), (long, wide, half), min(0.09, half * 0.6), taper=(0.1, 0.06), blend=0.0)
-    # The cabin: where it starts and ends along the car, and how steeply its front and back lean (loss of half length per height).
+    # The cabin: where it starts and ends along the car, and how steeply its front and back lean (loss of half
+    # length per height).
     back, front, lean = {
         "saloon": (-0.66, 0.36, 0.62),
         "hatch": (-0.90, 0.40, 0.42),
@@ -1181,7 +1196,8 @@ def _car(rng, style):
 
 
 def _cup(rng, style):
-    """Cup: a hollow mug, straight, tapered or rounded, with a handle; glazed in one or two colours, some with a printed pattern."""
+    """Cup: a hollow mug, straight, tapered or rounded, with a handle; glazed in one or two colours, some with
+    a printed pattern."""
     # Hue, saturation, brightness of the glaze and of its print; the print's form.
     glaze, ink, form = [
         ((0.0, 0.0, 0.90), (0.60, 0.75, 0.50), BANDS),
@@ -1290,8 +1306,8 @@ _N_STYLES = 10
 def build_object(category, number, random_state=0):
     """Build object `number` (from 1) of a category; the result depends on the three arguments alone.
 
-    Ten styles of colour and build are dealt out to objects 1 to 10 in a shuffled order (11 to 20 go round again); proportions
-    and shades are drawn within the style.
+    Ten styles of colour and build are dealt out to objects 1 to 10 in a shuffled order (11 to 20 go round
+    again); proportions and shades are drawn within the style.
 
     Returns
     -------
@@ -1303,14 +1319,15 @@ def build_object(category, number, random_state=0):
     return _BUILDERS[category](rng, int(order[(number - 1) % _N_STYLES]))
 
 
-# ------------------------------------------------------------------------------------------------------------------- renderer
+# --------------------------------------------------------------------------------------------------- renderer
 
-# Half the frame is this much longer than the object's reach, so that nothing is cut: where parts melt together, the surface may
-# swell a little beyond both.
+# Half the frame is this much longer than the object's reach, so that nothing is cut: where parts melt
+# together, the surface may swell a little beyond both.
 _MARGIN = 1.06
 _TILE = 8
 _MAX_STEPS = 64
-# Distances are bounds, not exact, where ellipsoids are flat and boxes taper: a shortened step stays on the safe side.
+# Distances are bounds, not exact, where ellipsoids are flat and boxes taper: a shortened step stays on the
+# safe side.
 _STEP = 0.9
 _HIT = 3e-3
 _OCCLUSION_REACH = 0.09
@@ -1345,8 +1362,8 @@ def _noise(x, y, z, seed):
     return total / 16777215.0
 
 
-# Places in a row of the table that the compiled code reads: what a part is, how it stands in the view's frame, and numbers
-# derived from its size once per view rather than once per step.
+# Places in a row of the table that the compiled code reads: what a part is, how it stands in the view's
+# frame, and numbers derived from its size once per view rather than once per step.
 _KIND, _OP, _MATERIAL, _BLEND, _TURN, _SHIFT, _SIZE, _DERIVED, _ROW = 0, 1, 2, 3, 4, 13, 16, 22, 26
 
 
@@ -1379,7 +1396,8 @@ def _table(shape, basis):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _part_distances(p, k, xs, ys, zs, n, out):
-    """Write the signed distances of part `k` of the table from `n` points (bounds where the true ones have no closed form).
+    """Write the signed distances of part `k` of the table from `n` points (bounds where the true ones have no
+    closed form).
 
     One plain loop per kind, which the compiler turns into vector instructions.
     """
@@ -1454,9 +1472,8 @@ def _part_distances(p, k, xs, ys, zs, n, out):
 def _join(p, k, part, total, n):
     """Join the distances of part `k` to those of the parts before it, in place.
 
-    Adding melts two surfaces together over the part's width (a quadratic smooth minimum). Cutting away is adding, seen from inside:
-    max(a, -b) = -min(-a, b).
-    """
+    Adding melts two surfaces together over the part's width (a quadratic smooth minimum). Cutting away is
+    adding, seen from inside: max(a, -b) = -min(-a, b)."""
     sign = 1.0 - 2.0 * p[k, _OP]
     width = p[k, _BLEND]
     if width > 0.0:
@@ -1472,7 +1489,8 @@ def _join(p, k, part, total, n):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _distances(p, n_parts, xs, ys, zs, n, part, total):
-    """Write to `total` the signed distances of ``(xs, ys, zs)[:n]`` from the object made of the table's first `n_parts` rows."""
+    """Write to `total` the signed distances of ``(xs, ys, zs)[:n]`` from the object made of the table's first
+    `n_parts` rows."""
     for j in range(n):
         total[j] = 1e9
     for k in range(n_parts):
@@ -1482,7 +1500,8 @@ def _distances(p, n_parts, xs, ys, zs, n, part, total):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _wear(p, n_parts, xs, ys, zs, n, part, total, weights):
-    """As `_distances`, and fill ``weights[:, :n]`` with the shares of the materials, which melt into each other as the parts do."""
+    """As `_distances`, and fill ``weights[:, :n]`` with the shares of the materials, which melt into each
+    other as the parts do."""
     for j in range(n):
         total[j] = 1e9
         for m in range(weights.shape[0]):
@@ -1507,7 +1526,8 @@ def _step_between(low, high, value):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _colour(m, x, y, z, out):
-    """Write the linear colour of a material, a row as `Material.row` lays it out, at an object point into `out`."""
+    """Write the linear colour of a material, a row as `Material.row` lays it out, at an object point into
+    `out`."""
     pattern, s0, s1, s2, threshold, softness = int(m[9]), m[10], m[11], m[12], m[13], m[14]
     low, high, speck_scale, speck_share, mottle, mottle_scale, seed = (
         m[18],
@@ -1561,7 +1581,8 @@ def _colour(m, x, y, z, out):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _level(value, row, col, channel, seed, noise):
-    """Turn linear light into a level 0..255 as a camera does: gamma (2, a square root) and the sensor's noise.
+    """Turn linear light into a level 0..255 as a camera does: gamma (2, a square root) and the sensor's
+    noise.
 
     The sum of the three bytes of a hash is bell-shaped enough: mean 382.5, standard deviation 128.
     """
@@ -1574,7 +1595,8 @@ def _level(value, row, col, channel, seed, noise):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _trace(p, n_parts, xs, ys, n, start, stop, depth, work):
-    """March `n` parallel rays from `start` until they meet the surface or pass `stop`; `depth` gets where, or -1e9.
+    """March `n` parallel rays from `start` until they meet the surface or pass `stop`; `depth` gets where, or
+    -1e9.
 
     Rays that are done leave the packet, so that the others stay side by side. `work` is scratch of 6 rows.
     """
@@ -1603,13 +1625,13 @@ def _trace(p, n_parts, xs, ys, n, start, stop, depth, work):
 def _render(table, low, high, materials, basis, frame, light, noise_seed, noise, image, mask):
     """Render one view. Everything is in the view's frame: x right, y up, z into the scene.
 
-    `low`, `high` are the bounding boxes of the parts in `table`; `frame` the (x, y) of the frame's middle and half its side;
-    `basis` turns view coordinates into the object's, whose textures sit in them; `light` is the direction to the lamp. Writes
-    `image` and `mask`.
-    """
+    `low`, `high` are the bounding boxes of the parts in `table`; `frame` the (x, y) of the frame's middle and
+    half its side; `basis` turns view coordinates into the object's, whose textures sit in them; `light` is
+    the direction to the lamp. Writes `image` and `mask`."""
     n_parts = table.shape[0]
     n = image.shape[0]
-    # How far a part can bend the surface of others: over its own width of blending, or that of any part that joins later.
+    # How far a part can bend the surface of others: over its own width of blending, or that of any part that
+    # joins later.
     grow = np.empty(n_parts)
     widest = _OCCLUSION_REACH
     for k in range(n_parts - 1, -1, -1):
@@ -1643,8 +1665,9 @@ def _render(table, low, high, materials, basis, frame, light, noise_seed, noise,
                     mask[row, col] = False
                     for c in range(3):
                         image[row, col, c] = _level(_BLUE[c] * fall, row, col, c, noise_seed, noise)
-            # (A counter that starts as a plain 0 has the type "constant 0" at first, and all callees would be compiled for it too.)
-            # Only parts whose box, grown by what they can influence, overlaps the tile are looked at within it.
+            # (A counter that starts as a plain 0 has the type "constant 0" at first, and all callees would be
+            # compiled for it too.) Only parts whose box, grown by what they can influence, overlaps the tile
+            # are looked at within it.
             n_near = np.int64(0)
             start, stop = 1e9, -1e9
             for k in range(n_parts):
@@ -1661,7 +1684,8 @@ def _render(table, low, high, materials, basis, frame, light, noise_seed, noise,
                     if table[k, _OP] == ADD:
                         start = min(start, low[k, 2] - g)
                         stop = max(stop, high[k, 2] + g)
-            # All rays of the tile march together while no surface can lie within the tile's half diagonal of its middle ray.
+            # All rays of the tile march together while no surface can lie within the tile's half diagonal of
+            # its middle ray.
             xs[0], ys[0] = 0.5 * (left + right), 0.5 * (top + bottom)
             depth[0] = start
             for _ in range(_MAX_STEPS):
@@ -1755,7 +1779,8 @@ class Camera(NamedTuple):
     light: np.ndarray
 
 
-# The lamp hangs high, to the left of the camera and in front of the object; it stays there while the turntable turns.
+# The lamp hangs high, to the left of the camera and in front of the object; it stays there while the
+# turntable turns.
 _LAMP_ELEVATION, _LAMP_AZIMUTH = 58.0, -38.0
 
 
@@ -1821,7 +1846,7 @@ def _render_view(toy, camera, low, high, noise_seed, noise, image, mask):
     )
 
 
-# --------------------------------------------------------------------------------------------------------------------- public
+# ----------------------------------------------------------------------------------------------------- public
 
 
 def _integer(name, value, least):
@@ -1852,9 +1877,10 @@ def render_object(
 ):
     """Render one simulated object from any direction, perhaps in the colours of another.
 
-    The picture of `make_objects` without jitter of the camera and noise of the sensor. With `colours_of` the shape stays and all
-    materials are exchanged, texture included: an apple's body can wear a tomato's skin, a horse a car's paint. Parts match by
-    their role (main surface, second surface, trim, dark and light details).
+    The picture of `make_objects` without jitter of the camera and noise of the sensor. With `colours_of` the
+    shape stays and all materials are exchanged, texture included: an apple's body can wear a tomato's skin, a
+    horse a car's paint. Parts match by their role (main surface, second surface, trim, dark and light
+    details).
 
     Parameters
     ----------
@@ -1865,7 +1891,8 @@ def render_object(
     elevation : float, default=22.5
         Degrees above the horizon, in [-90, 90].
     azimuth : float, default=45.0
-        Degrees, in [-360, 360]; 0 looks an animal or a car in the face, and 90 at its left side and at a cup's handle.
+        Degrees, in [-360, 360]; 0 looks an animal or a car in the face, and 90 at its left side and at a
+        cup's handle.
     size : int, default=128
         Side of the picture in pixels; at least 16.
     colours_of : (str, int), optional
@@ -1923,44 +1950,50 @@ _SENSOR_NOISE = 1.5
 
 
 def make_objects(n_objects=10, size=128, random_state=0, n_jobs=None):
-    r"""Make the simulated stand-in for ETH-80: eight categories of objects, each object in 41 views (simulated).
+    r"""Make the simulated stand-in for ETH-80: eight categories of objects, each object in 41 views
+    (simulated).
 
-    Apples, toy cars, toy cows, cups, toy dogs, toy horses, pears and tomatoes before a blue cloth, cropped close. What follows
-    ETH-80, as Leibe and Schiele and appendix A of the thesis describe it:
+    Apples, toy cars, toy cows, cups, toy dogs, toy horses, pears and tomatoes before a blue cloth, cropped
+    close. What follows ETH-80, as Leibe and Schiele and appendix A of the thesis describe it:
 
-    * eight categories, ten objects each, 41 views per object: 3,280 pictures of 128 by 128 pixels at the defaults;
-    * the views: the corners of an octahedron divided twice that lie on the upper hemisphere (see `hemisphere_views`), named as
+    * eight categories, ten objects each, 41 views per object: 3,280 pictures of 128 by 128 pixels at the
+    defaults; * the views: the corners of an octahedron divided twice that lie on the upper hemisphere (see
+    `hemisphere_views`), named as
       its files are, by the angle from the zenith and the azimuth;
-    * a chroma-key blue background, a mask of the object with each picture, the object filling the frame up to a narrow margin
+    * a chroma-key blue background, a mask of the object with each picture, the object filling the frame up to
+    a narrow margin
       (its longer side; the shape is not stretched), as in ETH-80's ``cropped-close128``;
-    * objects of a category differ in build, colour and texture, and categories overlap: some apples are as red as tomatoes,
-      pears and apples share greens and yellows, cows and horses share a body plan and their browns, animals of all three kinds
-      come plain and patched, and cars and cups come in any colour.
+    * objects of a category differ in build, colour and texture, and categories overlap: some apples are as
+    red as tomatoes,
+      pears and apples share greens and yellows, cows and horses share a body plan and their browns, animals
+      of all three kinds come plain and patched, and cars and cups come in any colour.
 
-    What is simulated, and how. Each object is a signed distance function put together from ellipsoids, limbs, boxes, rings and
-    drums, melted into each other or cut away; proportions, colours and textures (blotches, streaks, specks, bands, spots,
-    checks, two-tone gradients) are drawn per object. Ten styles per category (a bay or a pied horse, a dachshund, a van, ...) are
-    dealt to ten objects in a shuffled order, so that ten objects are as diverse as a collector would choose them. Surfaces are
-    found by sphere tracing,
+    What is simulated, and how. Each object is a signed distance function put together from ellipsoids, limbs,
+    boxes, rings and drums, melted into each other or cut away; proportions, colours and textures (blotches,
+    streaks, specks, bands, spots, checks, two-tone gradients) are drawn per object. Ten styles per category
+    (a bay or a pied horse, a dachshund, a van, ...) are dealt to ten objects in a shuffled order, so that ten
+    objects are as diverse as a collector would choose them. Surfaces are found by sphere tracing,
 
     .. math:: t \leftarrow t + 0.9\, d(o + t\,v) \quad\text{until}\quad d < 0.003
 
-    (the object's bounding radius is at most 1), and shaded with one lamp, light from the sky and from the cloth, a highlight, and
-    darkening in corners. The lamp stays in the laboratory, above and to the left of the camera, while the object turns. The
-    parameters were fixed from these descriptions, before any learner saw the pictures.
+    (the object's bounding radius is at most 1), and shaded with one lamp, light from the sky and from the
+    cloth, a highlight, and darkening in corners. The lamp stays in the laboratory, above and to the left of
+    the camera, while the object turns. The parameters were fixed from these descriptions, before any learner
+    saw the pictures.
 
     What differs from ETH-80, to be kept in mind when reading results:
 
-    * shapes are smooth toys with few details, and ten styles are the designer's idea of variety, not a shop's;
-    * the projection is parallel (a very long lens); there is no cast shadow, no blur, and no ground under the objects;
-    * masks are exact, and edges are not softened; the background is one blue, a little darker towards the bottom;
-    * the camera's jitter (a degree) and the sensor's noise (1.5 of 255 levels) are small.
+    * shapes are smooth toys with few details, and ten styles are the designer's idea of variety, not a
+    shop's; * the projection is parallel (a very long lens); there is no cast shadow, no blur, and no ground
+    under the objects; * masks are exact, and edges are not softened; the background is one blue, a little
+    darker towards the bottom; * the camera's jitter (a degree) and the sensor's noise (1.5 of 255 levels) are
+    small.
 
     Parameters
     ----------
     n_objects : int, default=10
-        Objects per category; at least 1. Object k is the same for any `n_objects` that includes it; more than ten objects go
-        through the styles again, with proportions and shades of their own.
+        Objects per category; at least 1. Object k is the same for any `n_objects` that includes it; more than
+        ten objects go through the styles again, with proportions and shades of their own.
     size : int, default=128
         Side of a picture in pixels; at least 16.
     random_state : int, default=0
@@ -1971,10 +2004,11 @@ def make_objects(n_objects=10, size=128, random_state=0, n_jobs=None):
     Returns
     -------
     ImageData
-        `images` of shape (8 * n_objects * 41, size, size, 3) uint8, ordered by category (`OBJECT_CATEGORIES`), object, and view;
-        `y` 0..7; `masks` bool; `frames` with ``object`` (from 1), ``elevation`` in degrees above the horizon, ``azimuth`` in
-        degrees and ``name`` (``"apple1-035-045"``: 35 degrees *from the zenith*); no laser; tier ``"generated"``. The angles are
-        the nominal ones, as in ETH-80.
+        `images` of shape (8 * n_objects * 41, size, size, 3) uint8, ordered by category
+        (`OBJECT_CATEGORIES`), object, and view; `y` 0..7; `masks` bool; `frames` with ``object`` (from 1),
+        ``elevation`` in degrees above the horizon, ``azimuth`` in degrees and ``name`` (``"apple1-035-045"``:
+        35 degrees *from the zenith*); no laser; tier ``"generated"``. The angles are the nominal ones, as in
+        ETH-80.
 
     Raises
     ------
@@ -1994,10 +2028,12 @@ def make_objects(n_objects=10, size=128, random_state=0, n_jobs=None):
 
     References
     ----------
-    Jie Luo (2011). Open-ended Learning of Visual and Multi-modal Patterns. EPFL thesis 5233, section 3.4.2 and appendix A.
-    B. Leibe and B. Schiele (2003). Analyzing Appearance and Contour Based Methods for Object Categorization. CVPR.
-    J. C. Hart (1996). Sphere tracing: a geometric method for the antialiased ray tracing of implicit surfaces. The Visual
-    Computer 12.
+    Jie Luo (2011). Open-ended Learning of Visual and Multi-modal Patterns. EPFL thesis 5233, section 3.4.2
+    and appendix A.
+    B. Leibe and B. Schiele (2003). Analyzing Appearance and Contour Based Methods for Object Categorization.
+    CVPR.
+    J. C. Hart (1996). Sphere tracing: a geometric method for the antialiased ray tracing of implicit
+    surfaces. The Visual Computer 12.
 
     Examples
     --------
@@ -2033,8 +2069,8 @@ def make_objects(n_objects=10, size=128, random_state=0, n_jobs=None):
             at = place * n_views + view
             _render_view(toy, camera, low, high, int(noise_seeds[view]), _SENSOR_NOISE, images[at], masks[at])
 
-    # Compiled code lets go of the interpreter's lock. Each picture depends on its own numbers alone, so the number of threads
-    # cannot change a bit.
+    # Compiled code lets go of the interpreter's lock. Each picture depends on its own numbers alone, so the
+    # number of threads cannot change a bit.
     with ThreadPoolExecutor(min(n_jobs, len(jobs)), "cuelearn-objects") as pool:
         for _ in pool.map(render_all_views, range(len(jobs))):
             pass
@@ -2060,8 +2096,10 @@ def make_objects(n_objects=10, size=128, random_state=0, n_jobs=None):
         laser_angles=None,
         description=(
             "Simulated objects on a turntable after ETH-80: eight categories, "
-            f"{n_objects} object{'s' * (n_objects > 1)} each, 41 views over the upper hemisphere, blue background, cropped close, "
-            "exact masks. Rendered from signed distance functions whose proportions, colours and textures are drawn per object. "
+            f"{n_objects} object{'s' * (n_objects > 1)} each, 41 views over the upper hemisphere, blue "
+            "background, cropped close, "
+            "exact masks. Rendered from signed distance functions whose proportions, colours and textures "
+            "are drawn per object. "
             "Elevations count from the horizon; names count from the zenith, as ETH-80's do."
         ),
         provenance=Provenance(
@@ -2069,7 +2107,10 @@ def make_objects(n_objects=10, size=128, random_state=0, n_jobs=None):
             tier="generated",
             licence="that of the project (simulated)",
             sha256=None,
-            citation="simulated after ETH-80 (Leibe and Schiele 2003) as Jie Luo (2011), EPFL thesis 5233, appendix A describes it",
+            citation=(
+                "simulated after ETH-80 (Leibe and Schiele 2003) as Jie Luo (2011), EPFL thesis 5233, "
+                "appendix A describes it"
+            ),
             source=f"make_objects(n_objects={n_objects}, size={size}, random_state={random_state})",
         ),
     )

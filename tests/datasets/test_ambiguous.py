@@ -65,7 +65,8 @@ def test_vectors_are_distinct_hold_the_truth_once_and_come_from_the_pool(n, size
 
 
 def test_a_vector_has_the_probability_that_the_text_gives_it():
-    """One wrong vector over bags of three: b from 1 to 3, b of the instances, labels from the rest of the pool."""
+    """One wrong vector over bags of three: b from 1 to 3, b of the instances, labels from the rest of the
+    pool."""
     y = np.tile([0, 1, 2], 5000)
     data = make_ambiguous(np.zeros((y.size, 1)), y, bag_size=3, n_candidates=1, random_state=1)
     seen, places = {}, np.zeros(2, dtype=int)

@@ -1,4 +1,5 @@
-"""The composed corpus of captioned pictures: its form, samples, words and statistics, and what the parser makes of its captions."""
+"""The composed corpus of captioned pictures: its form, samples, words and statistics, and what the parser
+makes of its captions."""
 
 import doctest
 import os
@@ -662,7 +663,8 @@ def test_full_corpus():
 
 
 def through_the_parser(data, min_count, constraints="ABCD"):
-    """Candidate sets of all items from their captions, and the truth as labels of the same classes, item by item."""
+    """Candidate sets of all items from their captions, and the truth as labels of the same classes, item by
+    item."""
     poses = data.poses is not None
     words = data.vocabulary.only(names=data.names_with(min_count))
     attributes = ("name", "verb") if poses else ("name",)
@@ -696,7 +698,8 @@ def is_candidate(item, labels):
 
 @pytest.mark.parametrize("constraints", ["ABC", "ABCD"])
 def test_the_truth_is_a_candidate(data, constraints):
-    """But for one case: the caption has known names, all of them of people who are not pictured. Then not every face can be null."""
+    """But for one case: the caption has known names, all of them of people who are not pictured. Then not
+    every face can be null."""
     min_count = 1 if data.poses is not None else max(3, round(20 * len(data.captions) / 20_071))
     items, labels = through_the_parser(data, min_count, constraints)
     kept = np.isin(data.labels, data.names_with(min_count))

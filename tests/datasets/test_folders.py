@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from cuelearn.datasets import DataFileError
+from cuelearn.datasets import DataFileError, load_original
 from cuelearn.datasets import folders as f
 from cuelearn.datasets.cues import OBJECT_CUES, ROBOT_CUES, cue_kernels, image_cues
 from cuelearn.kernels import KernelBank
@@ -86,7 +86,7 @@ def write_flowers17(directory):
     (directory / "files.txt").write_text("as in the archive")
 
 
-# --- files ------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------ files
 
 
 def test_image_files_read_what_they_are_asked_for(tmp_path):
@@ -161,7 +161,7 @@ def test_masks_from_files_or_segmented(tmp_path):
         np.testing.assert_array_equal(masks[i:][0], mask)
 
 
-# --- any folder -------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------- any folder
 
 
 def test_a_folder_of_classes(tmp_path):
@@ -234,7 +234,7 @@ def test_errors_of_a_folder_name_the_folder_or_the_file(tmp_path):
             f.load_image_folder(root)
 
 
-# --- ETH-80 -----------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------- ETH-80
 
 
 @pytest.mark.parametrize("maps", [True, False])
@@ -283,7 +283,7 @@ def test_errors_of_eth80(tmp_path):
         f.load_eth80(root)
 
 
-# --- IDOL2 ------------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------------ IDOL2
 
 
 def test_idol2(tmp_path):
@@ -368,7 +368,7 @@ def test_errors_of_idol2_name_the_file(tmp_path):
         f.load_idol2(root)
     odd.with_name("t1152902094.0_rXX_x0_y0_a0.png").unlink()
     (root / "dum_night1" / "png").mkdir(parents=True)
-    with pytest.raises(DataFileError, match="dum_night1 holds no images"):
+    with pytest.raises(DataFileError, match="dum_night1.png holds no images"):
         f.load_idol2(root)
 
 
@@ -427,23 +427,23 @@ def test_errors_of_flowers17_name_the_file(tmp_path):
         data.images[80]
 
 
-# --- originals --------------------------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------------------------- originals
 
 
 def test_load_original(tmp_path, monkeypatch):
     monkeypatch.delenv("CUELEARN_DATA", raising=False)
     with pytest.raises(ValueError, match="name must be one of .*eth80.*flowers17.*idol2.*got 'mnist'"):
-        f.load_original("mnist")
+        load_original("mnist")
     with pytest.raises(
         DataFileError, match="set CUELEARN_DATA to the directory that holds the directory eth80"
     ):
-        f.load_original("eth80")
+        load_original("eth80")
     monkeypatch.setenv("CUELEARN_DATA", str(tmp_path))
     with pytest.raises(DataFileError, match=r"'idol2' was not found: CUELEARN_DATA is .* does not exist"):
-        f.load_original("idol2")
+        load_original("idol2")
     write_eth80(tmp_path / "eth80")
     write_idol2(tmp_path / "idol2")
-    assert len(f.load_original("eth80").y) == 15
-    assert f.load_original("idol2", laser=False).laser is None
+    assert len(load_original("eth80").y) == 15
+    assert load_original("idol2", laser=False).laser is None
     write_flowers17(tmp_path / "flowers17" / "jpg")
-    assert len(f.load_original("flowers17").y) == 1360
+    assert len(load_original("flowers17").y) == 1360

@@ -1,4 +1,5 @@
-"""Kinds of features of grey images: layouts, invariances, plain twins, determinism, errors; groups of columns and their kernels."""
+"""Kinds of features of grey images: layouts, invariances, plain twins, determinism, errors; groups of columns
+and their kernels."""
 
 import doctest
 
@@ -76,7 +77,7 @@ def test_other_sizes(height, width):
     assert all(np.isfinite(values).all() and values.min() >= 0 for values in found.values())
 
 
-# --- layouts ----------------------------------------------------------------------------------------------------------------
+# ---------------------------------------------------------------------------------------------------- layouts
 
 
 @pytest.mark.parametrize("name", ["lbp", "grey", "dense-words", "corner-words"])
@@ -101,7 +102,7 @@ def test_bands_lie_from_top_to_bottom():
     np.testing.assert_allclose(corners, np.eye(3), atol=1e-6)
 
 
-# --- plain twins and invariances ---------------------------------------------------------------------------------------------
+# -------------------------------------------------------------------------------- plain twins and invariances
 
 
 def test_grey_histogram_forgets_where_pixels_are(fitted, digits, described):
@@ -157,7 +158,8 @@ def test_shape_forgets_which_side_is_ink(fitted, digits, described):
     inverse = fitted.transform(1 - digits)
     for name in ("gist", "hog4", "hog7"):
         np.testing.assert_allclose(inverse[name], described[name], atol=1e-4, err_msg=name)
-    # Each direction is turned round; flat pixels stay so. Pixels within rounding of a border may fall on its other side.
+    # Each direction is turned round; flat pixels stay so. Pixels within rounding of a border may fall on its
+    # other side.
     turned = np.roll(described["directions"][:, :36], 18, axis=1)
     assert np.abs(inverse["directions"][:, :36] - turned).sum(axis=1).max() < 0.02
     np.testing.assert_allclose(inverse["directions"][:, 36], described["directions"][:, 36], atol=1e-6)
@@ -207,7 +209,7 @@ def test_image_of_one_grey_value(fitted, level):
     assert all(np.isfinite(values).all() and values.min() >= 0 for values in found.values())
 
 
-# --- determinism -------------------------------------------------------------------------------------------------------------
+# ------------------------------------------------------------------------------------------------ determinism
 
 
 def assert_same_bits(found, expected):
@@ -259,7 +261,7 @@ def test_words_come_from_the_training_rows_only(digits):
     assert not np.array_equal(learnt["dense-words"], expected["dense-words"])
 
 
-# --- errors ------------------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------------------- errors
 
 
 @pytest.mark.parametrize(
@@ -280,7 +282,8 @@ def test_words_come_from_the_training_rows_only(digits):
         (noise(3, 130, 28), "images must have sides of 15 to 128 pixels, got 130 x 28 pixels"),
         (
             noise(1),
-            "images must give at least n_words = 100 descriptors for the corner words, got [0-9]+ from 1 images",
+            "images must give at least n_words = 100 descriptors for the corner words, got [0-9]+ from 1 "
+            "images",
         ),
     ],
 )
@@ -290,13 +293,17 @@ def test_images_that_are_refused(images, message):
 
 
 def test_parameters_that_are_refused(fitted):
-    with pytest.raises(ValueError, match="n_words must be at least 2, got 1"):
-        k.ImageKinds(n_words=1).fit(noise())
-    with pytest.raises(TypeError, match="random_state must be an integer, got NoneType"):
+    for parameters, word in (
+        ({"n_words": 1}, "n_words"),
+        ({"max_images": 0}, "max_images"),
+        ({"n_jobs": 1.5}, "n_jobs"),
+    ):
+        with pytest.raises(ValueError, match=f"'{word}' parameter of ImageKinds must be"):
+            k.ImageKinds(**parameters).fit(noise())
+    with pytest.raises(TypeError, match="'random_state' parameter of ImageKinds must be an int .* Got None"):
         k.image_kinds(noise(), random_state=None)
-    for wrong in (0, -2, 1.5, True):
-        with pytest.raises(ValueError, match="n_jobs must be None, -1 or a positive integer, got"):
-            k.image_kinds(noise(), n_jobs=wrong)
+    with pytest.raises(ValueError, match="n_jobs == 0"):
+        k.image_kinds(noise(), n_jobs=0)
     for wrong in ([], [12], [-1], [[0, 1]], [0.5], np.ones(5, bool)):
         with pytest.raises(
             ValueError,
@@ -311,7 +318,7 @@ def test_parameters_that_are_refused(fitted):
         k.ImageKinds().transform(noise())
 
 
-# --- groups and kernels ------------------------------------------------------------------------------------------------------
+# ----------------------------------------------------------------------------------------- groups and kernels
 
 
 @pytest.mark.parametrize("groups, width", [(k.letter_groups(), 16), (k.satimage_groups(), 36)])

@@ -26,7 +26,7 @@ def views_of(data, category, number):
     return np.flatnonzero((data.y == OBJECT_CATEGORIES.index(category)) & (data.frames["object"] == number))
 
 
-# ------------------------------------------------------------------------------------------------------------------------ form
+# ------------------------------------------------------------------------------------------------------- form
 
 
 def test_form(data):
@@ -58,7 +58,7 @@ def test_names_say_category_object_and_angles_as_eth80_does(data):
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------------- views
+# ------------------------------------------------------------------------------------------------------ views
 
 
 def test_41_views_spread_over_the_upper_hemisphere():
@@ -90,7 +90,7 @@ def test_the_views_are_closed_under_quarter_turns():
     assert pairs - {(90.0, 0.0)} == {(e, round((a + 90) % 360, 3)) for e, a in pairs if e < 90}
 
 
-# ----------------------------------------------------------------------------------------------------------------- determinism
+# ------------------------------------------------------------------------------------------------ determinism
 
 
 def test_same_seed_same_bits_on_any_number_of_threads():
@@ -123,14 +123,15 @@ def test_another_seed_gives_other_objects():
 
 
 def test_the_stream_of_random_numbers_is_part_of_the_promise():
-    # Fixed values guard the draws across versions; a tolerance leaves room for another machine's mathematics library.
+    # Fixed values guard the draws across versions; a tolerance leaves room for another machine's mathematics
+    # library.
     toy = build_object("cow", 1)
     assert toy.shape.kind.shape == (36,)
     assert toy.shape.centre[0] == pytest.approx([-0.143723732322, 0.0, 0.133950676188], abs=1e-9)
     assert toy.materials[0, :3] == pytest.approx([0.524908126212, 0.337556494878, 0.161424484963], abs=1e-9)
 
 
-# ------------------------------------------------------------------------------------------------------------ masks and colour
+# ------------------------------------------------------------------------------------------- masks and colour
 
 
 def test_objects_fill_the_frame_and_are_not_cut(data):
@@ -184,7 +185,8 @@ def histogram(image, mask):
 
 
 def test_views_of_an_object_share_its_colours(data):
-    """The median distance of colour histograms is smaller within an object than between objects of its category."""
+    """The median distance of colour histograms is smaller within an object than between objects of its
+    category."""
     for category in OBJECT_CATEGORIES:
         bank = [
             [histogram(data.images[at], data.masks[at]) for at in views_of(data, category, k)[::4]]
@@ -223,7 +225,7 @@ def test_renders_of_one_object_agree_with_the_data_set(data):
     assert np.median(np.abs(image[both].astype(int) - data.images[at][both])) < 8
 
 
-# ---------------------------------------------------------------------------------------------------------------- plain twins
+# ------------------------------------------------------------------------------------------------ plain twins
 
 
 def plain_part_distance(kind, size, p):
@@ -283,7 +285,8 @@ def compiled_distance(shape, p):
 
 
 def plain_trace(shape, origin, direction, reach=1.5):
-    """Depth of the surface along each ray, in short plain steps (nan where it misses), and how near the ray comes to it."""
+    """Depth of the surface along each ray, in short plain steps (nan where it misses), and how near the ray
+    comes to it."""
     at = np.full(len(origin), -reach)
     nearest = np.full(len(origin), np.inf)
     free = np.ones(len(origin), bool)
@@ -322,7 +325,8 @@ def test_picture_equals_a_plain_tracers(category):
     plain, nearest = plain_trace(toy.shape, origin, camera.basis[:, 2])
     hit, seen = ~np.isnan(plain), mask[rows, columns]
     assert 20 < hit.sum() < n
-    # The tracer calls 0.003 from the surface a hit, so rays that graze the silhouette may count as hits, and no others.
+    # The tracer calls 0.003 from the surface a hit, so rays that graze the silhouette may count as hits, and
+    # no others.
     assert (seen | ~hit).all() and (nearest[seen] < 0.004).all()
 
     table = objects._table(toy.shape, camera.basis)
@@ -335,7 +339,8 @@ def test_picture_equals_a_plain_tracers(category):
 
 @pytest.mark.parametrize("category", ["cow", "pear", "cup"])
 def test_tiles_do_not_show(category):
-    """A tile looks only at the parts near it; with all parts in every tile the picture is the same up to fine shading."""
+    """A tile looks only at the parts near it; with all parts in every tile the picture is the same up to fine
+    shading."""
     toy = build_object(category, 3)
     camera, low, high = look_at(toy.shape, 30.0, 60.0)
     pictures = []
@@ -351,7 +356,8 @@ def test_tiles_do_not_show(category):
 
 @pytest.mark.parametrize("category", OBJECT_CATEGORIES)
 def test_parts_stay_within_their_boxes(category):
-    """The boxes that crop the frame and pick a tile's parts hold every part: outside them each distance is positive."""
+    """The boxes that crop the frame and pick a tile's parts hold every part: outside them each distance is
+    positive."""
     shape = build_object(category, 4).shape
     basis = look_at(shape, 35.0, 27.0)[0].basis
     low, high = objects._part_boxes(shape, basis)
@@ -374,7 +380,7 @@ def test_noise_is_smooth_and_within_bounds():
     assert objects._noise(0.2, 0.3, 0.4, 1) != objects._noise(0.2, 0.3, 0.4, 2)
 
 
-# ------------------------------------------------------------------------------------------------------------------- bad input
+# -------------------------------------------------------------------------------------------------- bad input
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""The simulated robot: its form, its determinism, its floor, and camera and laser against plain ray casters."""
+"""The simulated robot: its form, its determinism, its floor, and camera and laser against plain ray
+casters."""
 
 import doctest
 import math
@@ -7,8 +8,12 @@ import numba
 import numpy as np
 import pytest
 
-from cuelearn.datasets import robot
-from cuelearn.datasets.robot import ROBOT_ROOMS, make_robot, robot_floor
+from cuelearn.datasets import make_robot, robot_floor
+from cuelearn.datasets import robot as face
+from cuelearn.datasets.base import simulator
+from cuelearn.datasets.robot import ROBOT_ROOMS
+
+robot = simulator("robot")
 
 N = 60
 SMALL = {"height": 24, "width": 32}
@@ -86,7 +91,8 @@ def test_more_frames_sample_the_same_drive(data):
 def test_every_room_in_every_sequence(data):
     share = np.array([np.bincount(labels, minlength=5) / N for labels in data.y.reshape(12, N)])
     assert np.all(share > 0.08) and np.all(share < 0.37)
-    # The plain twin of the label: the room whose rectangle is nearest, which is the border in the middle of a doorway.
+    # The plain twin of the label: the room whose rectangle is nearest, which is the border in the middle of a
+    # doorway.
     rooms = robot_floor().rooms
     x, y = data.frames["x"], data.frames["y"]
     apart = [
@@ -126,11 +132,12 @@ def test_no_frame_in_an_obstacle(data, floors):
         assert distance_to_parts(data.frames["x"][rows], data.frames["y"][rows], low).min() > 0.2
 
 
-# ------------------------------------------------------------------------------------------------------------- plain ray casters
+# ------------------------------------------------------------------------------------------ plain ray casters
 
 
 def crossings(origin, direction, scene):
-    """Ranges (enter, leave) along a ray in three dimensions, of every part, by the plain slab and quadratic formulas."""
+    """Ranges (enter, leave) along a ray in three dimensions, of every part, by the plain slab and quadratic
+    formulas."""
     for px, py, c, s, hx, hy, _, z0, z1, shape, *_ in scene:
         dx, dy = origin[0] - px, origin[1] - py
         o = np.array([c * dx + s * dy, c * dy - s * dx, origin[2] - (z0 + z1) / 2])
@@ -195,7 +202,7 @@ def test_pixels_agree_with_a_plain_ray_caster(floors, data):
     assert {-1, -2, 0, 1, 2, 3, 4} <= kinds  # floor, ceiling, all sides and tops were among them
 
 
-# --------------------------------------------------------------------------------------------------------------- light, sessions
+# -------------------------------------------------------------------------------------------- light, sessions
 
 
 def test_light_changes_the_images(floors):
@@ -314,4 +321,4 @@ def test_floor_of_an_unknown_session():
 
 
 def test_examples():
-    assert doctest.testmod(robot).failed == 0
+    assert doctest.testmod(face).failed == 0

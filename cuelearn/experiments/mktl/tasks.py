@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from cuelearn import datasets
 from cuelearn.core.checks import check_count
-from cuelearn.datasets.awa import AWA_TEST_CLASSES
+from cuelearn.datasets import AWA_TEST_CLASSES
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl import AverageKernelSVM
 

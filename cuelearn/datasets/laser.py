@@ -1,0 +1,210 @@
+r"""Geometric features of laser scans, after Mozos, Stachniss and Burgard."""
+
+from __future__ import annotations
+
+import math
+import numbers
+
+import numpy as np
+
+__all__ = ["LASER_FEATURE_NAMES", "laser_features"]
+
+_CLIPS = (2.5, 5.0, 10.0)
+_GAPS = (0.3, 0.5, 1.0, 2.0)
+_HARMONICS = (*range(-8, 0), *range(2, 9))
+# Two returns of one obstacle are not two minima: a minimum is the smallest of this many neighbouring beams.
+_MINIMUM_BEAMS = 11
+_FRAMES_PER_BLOCK = 1024
+
+#: Columns of `laser_features`.
+LASER_FEATURE_NAMES = (
+    *("beam difference mean", "beam difference std"),
+    *(f"beam difference {what}, cut at {clip:g} m" for clip in _CLIPS for what in ("mean", "std")),
+    *("beam length mean", "beam length std"),
+    *(f"gaps above {gap:g} m" for gap in _GAPS),
+    *("distance of the two nearest minima", "angle of the two nearest minima"),
+    *("area", "perimeter", "area / perimeter", "centroid distance mean", "centroid distance std"),
+    *("normalised centroid distance mean", "normalised centroid distance std"),
+    *("circularity", "normalised circularity", "compactness", "eccentricity"),
+    *("ellipse major axis", "ellipse minor axis", "ellipse axis ratio"),
+    *(f"Fourier coefficient {k}" for k in _HARMONICS),
+)
+
+
+def laser_features(ranges, angles, max_range=20.0, names=None):
+    r"""Geometric features of laser scans.
+
+    Of the beams: mean and standard deviation of the difference between neighbouring beams, as they are and
+    cut at 2.5, 5 and 10 m; of the beam lengths; the number of gaps, neighbours that differ by more than 0.3,
+    0.5, 1 and 2 m; distance and angle between the two nearest local minima (the smallest of 11 neighbouring
+    beams; 0 where there are fewer than two). Of the polygon of the beams' end points: area A, perimeter P and
+    A/P; mean and standard deviation of the distance of the end points from the centroid, in metres and as
+    shares of the largest; the circularity :math:`P^2/A` and the normalised circularity :math:`4 \pi A / P^2`;
+    compactness :math:`A^2 / (2 \pi (\mu_{20} + \mu_{02}))`, 1 for a disc, and eccentricity
+    :math:`\sqrt{(\mu_{20} - \mu_{02})^2 + 4 \mu_{11}^2} / (\mu_{20} + \mu_{02})` from the second moments; and
+    from the Fourier coefficients of the boundary,
+
+    .. math:: c_k = \frac 1 P \int_0^P z(t)\, e^{-2 \pi i k t / P} dt, \qquad z = x + i y
+
+    at arc length t, computed exactly from the edges, the semi-axes :math:`|c_1| \pm |c_{-1}|` of the
+    approximating ellipse, their ratio (minor over major), and the invariants :math:`|c_k| / |c_1|` for k from
+    -8 to -1 and from 2 to 8. Polygon features do not depend on the robot's heading. What is 0/0 counts as 0.
+    Left out of the original list: the number of beams on extracted lines, Hu's moments, and Fourier
+    coefficients beyond the eighth.
+
+    Parameters
+    ----------
+    ranges : ndarray, shape (n_frames, n_beams)
+        Metres, not negative; at least 3 beams.
+    angles : ndarray, shape (n_beams,)
+        Directions of the beams in radians, ascending, over at most a full circle. Where they go round the
+        circle the last beam neighbours the first; otherwise the polygon is closed by a straight line.
+    max_range : float, default=20.0
+        Longer readings are cut to it, in metres: scanners mark a beam without return by a number of their
+        own, such as 81.9.
+    names : sequence of str, optional
+        Names of the frames for error messages.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_frames, 45)
+        Columns are `LASER_FEATURE_NAMES`. Lengths in metres, angles in radians.
+
+    Raises
+    ------
+    ValueError
+        If a frame has no scan (a reading is not finite or negative, or all are zero), with the frame's name,
+        or if shapes, angles or `max_range` are not as described.
+
+    References
+    ----------
+    O. Martinez Mozos, C. Stachniss and W. Burgard (2005). Supervised learning of places from range data using
+    AdaBoost. ICRA.
+    F. Kuhl and C. Giardina (1982). Elliptic Fourier features of a closed contour. Computer Graphics and Image
+    Processing 18.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> angles = np.arange(360) * np.pi / 180
+    >>> features = dict(zip(LASER_FEATURE_NAMES, laser_features(np.full((1, 360), 2.0), angles)[0]))
+    >>> round(float(features["area"]), 2), round(float(features["normalised circularity"]), 3)
+    (12.57, 1.0)
+    """
+    ranges = np.asarray(ranges)
+    angles = np.asarray(angles, dtype=np.float64)
+    if ranges.ndim != 2 or ranges.shape[1] < 3 or ranges.dtype.kind not in "fiu":
+        raise ValueError(
+            "ranges must be numbers of shape (n_frames, n_beams) with at least 3 beams, "
+            f"got shape {ranges.shape} of {ranges.dtype}."
+        )
+    if angles.shape != ranges.shape[1:]:
+        raise ValueError(
+            f"angles must have one entry per beam, shape ({ranges.shape[1]},), got {angles.shape}."
+        )
+    steps = np.diff(angles)
+    span = angles[-1] - angles[0]
+    if not (np.isfinite(angles).all() and (steps > 0).all() and span < 2 * math.pi):
+        raise ValueError("angles must be finite and ascend within less than a full circle.")
+    if not (isinstance(max_range, numbers.Real) and max_range > 0):
+        raise ValueError(f"max_range must be a positive number of metres, got {max_range!r}.")
+    bad = ~(np.isfinite(ranges) & (ranges >= 0)).all(axis=1) | ~ranges.any(axis=1)
+    if bad.any():
+        first = int(bad.argmax())
+        known = "" if names is None else f" ({names[first]})"
+        raise ValueError(
+            f"Frame {first}{known} has no usable laser scan: all its {ranges.shape[1]} ranges must be finite "
+            "and not "
+            f"negative and one must be positive; {int(bad.sum())} of {len(bad)} frames are affected."
+        )
+    # Round the circle when the gap between the last beam and the first is no wider than between neighbours.
+    closed = 2 * math.pi - span <= 1.5 * steps.max()
+    features = np.empty((len(ranges), len(LASER_FEATURE_NAMES)))
+    for start in range(0, len(ranges), _FRAMES_PER_BLOCK):
+        block = slice(start, start + _FRAMES_PER_BLOCK)
+        r = np.minimum(ranges[block].astype(np.float64), max_range)
+        beams = _beam_features(r, angles, closed)
+        features[block] = np.column_stack(beams + _polygon_features(r * np.exp(1j * angles)))
+    return features
+
+
+def _ratio(numerator, denominator):
+    """Quotient, 0 where the denominator is 0."""
+    out = np.zeros(np.broadcast_shapes(np.shape(numerator), np.shape(denominator)))
+    return np.divide(numerator, denominator, out=out, where=denominator != 0)
+
+
+def _beam_features(r, angles, closed):
+    """Features of the raw beams: list of columns."""
+    from scipy.ndimage import minimum_filter1d
+
+    def differences(clip):
+        cut = np.minimum(r, clip)
+        return np.abs(np.roll(cut, -1, axis=1) - cut if closed else np.diff(cut, axis=1))
+
+    columns = []
+    for values in (*(differences(clip) for clip in (np.inf, *_CLIPS)), r):
+        columns += [values.mean(axis=1), values.std(axis=1)]
+    columns += [(differences(np.inf) > gap).sum(axis=1) for gap in _GAPS]
+
+    size = min(_MINIMUM_BEAMS, r.shape[1])
+    lowest = minimum_filter1d(r, size, axis=1, mode="wrap" if closed else "nearest")
+    # On a plateau only its first beam counts.
+    before = np.roll(r, 1, axis=1)
+    if not closed:
+        before[:, 0] = np.inf
+    minima = np.where((r == lowest) & (r < before), r, np.inf)
+    first, second = np.argsort(minima, axis=1, kind="stable")[:, :2].T
+    rows = np.arange(len(r))
+    found = np.isfinite(minima[rows, second])
+    points = r * np.exp(1j * angles)
+    angle = np.abs(angles[first] - angles[second])
+    angle = np.minimum(angle, 2 * math.pi - angle)
+    distance = np.abs(points[rows, first] - points[rows, second])
+    return [*columns, np.where(found, distance, 0), np.where(found, angle, 0)]
+
+
+def _polygon_features(z):
+    """Features of the polygons with vertices `z`, complex, shape (n, n_vertices): list of columns."""
+    following = np.roll(z, -1, axis=1)
+    edge = following - z
+    length = np.abs(edge)
+    perimeter = length.sum(axis=1)
+
+    # Moments of the area by Green's theorem, about the robot and then about the centroid.
+    x, y, x1, y1 = z.real, z.imag, following.real, following.imag
+    cross = x * y1 - x1 * y
+    signed = cross.sum(axis=1) / 2
+    area = np.abs(signed)
+    cx, cy = (_ratio(((a + b) * cross).sum(axis=1), 6 * signed) for a, b in ((x, x1), (y, y1)))
+    mu20 = np.abs((cross * (x * x + x * x1 + x1 * x1)).sum(axis=1) / 12 - signed * cx * cx)
+    mu02 = np.abs((cross * (y * y + y * y1 + y1 * y1)).sum(axis=1) / 12 - signed * cy * cy)
+    mu11 = (cross * (x * y1 + 2 * x * y + 2 * x1 * y1 + x1 * y)).sum(axis=1) / 24 - signed * cx * cy
+
+    distance = np.abs(z - (cx + 1j * cy)[:, None])
+    relative = _ratio(distance, distance.max(axis=1, keepdims=True))
+    moments = mu20 + mu02
+    columns = [
+        *(area, perimeter, _ratio(area, perimeter)),
+        *(part for values in (distance, relative) for part in (values.mean(axis=1), values.std(axis=1))),
+        *(_ratio(perimeter**2, area), _ratio(4 * math.pi * area, perimeter**2)),
+        *(_ratio(area**2, 2 * math.pi * moments), _ratio(np.hypot(mu20 - mu02, 2 * mu11), moments)),
+    ]
+
+    # Integrating by parts, c_k = P / (2 pi k)^2 * sum over edges of u (e_k(end) - e_k(start)), u the edge's
+    # direction and e_k(t) = exp(-2 pi i k t / P); e_k is the k-th power of e_1 and e_-k its conjugate.
+    direction = np.divide(edge, length, out=np.zeros_like(edge), where=length > 0)
+    end = np.cumsum(length, axis=1)
+    one = np.exp(-2j * math.pi * _ratio(end, perimeter[:, None]))
+    one[:, -1] = 1
+    power = np.ones_like(one)
+    coefficient = {}
+    for k in range(1, max(_HARMONICS) + 1):
+        power = power * one
+        change = power - np.roll(power, 1, axis=1)
+        scale = perimeter / (2 * math.pi * k) ** 2
+        coefficient[k] = scale * np.abs((direction * change).sum(axis=1))
+        coefficient[-k] = scale * np.abs((direction * change.conj()).sum(axis=1))
+    major, minor = coefficient[1] + coefficient[-1], np.abs(coefficient[1] - coefficient[-1])
+    columns += [major, minor, _ratio(minor, major)]
+    return columns + [_ratio(coefficient[k], coefficient[1]) for k in _HARMONICS]

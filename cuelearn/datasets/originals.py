@@ -1,0 +1,602 @@
+"""The papers' own data, from the files that the user put in place: `load_original`, and the sets that come as
+tables.
+
+Nothing here downloads. A loader checks that its files have the form of their source and raises
+`DataFileError`, which names the file, where they do not. Image sets stand in `folders`."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import xml.etree.ElementTree
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from .base import CueData, DataFileError, Provenance, side_by_side
+from .folders import load_eth80, load_flowers17, load_idol2
+
+__all__ = [
+    "AWA_TEST_CLASSES",
+    "PartialData",
+    "load_awa",
+    "load_corel5k",
+    "load_lost",
+    "load_msrcv2",
+    "load_original",
+    "load_scene",
+    "load_usps",
+]
+
+#: The ten classes that the authors of Animals with Attributes keep for tests, by name.
+AWA_TEST_CLASSES = (
+    *("chimpanzee", "giant panda", "hippopotamus", "humpback whale", "leopard"),
+    *("persian cat", "pig", "raccoon", "rat", "seal"),
+)
+#: Files that hold USPS, in the order in which they are looked for.
+USPS_FORMS = (("usps.h5",), ("usps.bz2", "usps.t.bz2"), ("usps", "usps.t"))
+_SCENE_LABELS = ("Beach", "Sunset", "FallFoliage", "Field", "Mountain", "Urban")
+
+
+# ---------------------------------------------------------------------------------------------------- reading
+
+
+def _read(file, what):
+    """The bytes of a file, or a `DataFileError` that says what needs it."""
+    try:
+        return file.read_bytes()
+    except FileNotFoundError:
+        raise DataFileError(f"{file} is missing; {what} needs it.") from None
+    except OSError as error:
+        raise DataFileError(f"{file} cannot be read ({error}).") from None
+
+
+@contextmanager
+def _parsing(file, form):
+    """Whatever a parser finds wrong becomes a `DataFileError`."""
+    try:
+        yield
+    except ImportError:
+        raise
+    except Exception as error:
+        raise DataFileError(f"{file} does not hold {form} ({error}).") from error
+
+
+def _require(fits, message):
+    if not fits:
+        raise DataFileError(message)
+
+
+def _provenance(name, contents, citation, source):
+    sums = " and ".join(hashlib.sha256(content).hexdigest() for content in contents)
+    return Provenance(name, "original", "not stated; for research", sums, citation, source)
+
+
+def _is_binary(matrix):
+    return matrix.ndim == 2 and np.isin(matrix, (0, 1)).all()
+
+
+# ----------------------------------------------------------------------------------------------------- tables
+
+
+def load_awa(path):
+    """Load Animals with Attributes, 3,000 photographs of 50 kinds of animals in four cues (thesis figure 6.3,
+    right).
+
+    100 photographs of each of the ten classes in `AWA_TEST_CLASSES`, 50 of each other class, of the 30,475
+    published.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Directory with ``awa_subset.npz``: ``phog``, ``surf``, ``rgsift`` and ``lss`` (n, d), of any float
+        type, ``y`` (n,) and ``classes`` (50,), names whose words a plus sign or a blank joins.
+
+    Returns
+    -------
+    CueData
+        `X` (3000, 6252), float32: cues ``"phog"`` (252 columns), ``"surf"``, ``"rgsift"`` and ``"lss"`` (2000
+        each), histograms of sum 1 up to the rounding of the file's 16 bits; `y` 0..49 in the order of the
+        file's names; no split of the images: the authors divide the classes. The published colour histogram
+        is not among the cues.
+
+    Raises
+    ------
+    DataFileError
+        If the file is missing, damaged, or not of that form.
+
+    References
+    ----------
+    C. H. Lampert, H. Nickisch and S. Harmeling (2009). Learning to detect unseen object classes by
+    between-class attribute transfer. CVPR. Thesis section 6.5.2."""
+    file = Path(path) / "awa_subset.npz"
+    content = _read(file, "Animals with Attributes")
+    with (
+        _parsing(file, "Animals with Attributes in the expected form"),
+        np.load(io.BytesIO(content), allow_pickle=False) as archive,
+    ):
+        cues = {cue: archive[cue] for cue in ("phog", "surf", "rgsift", "lss")}
+        y, names = archive["y"], [str(name).replace("+", " ") for name in archive["classes"].tolist()]
+    shapes = {cue: block.shape for cue, block in cues.items()}
+    _require(
+        y.ndim == 1 and y.size and all(len(s) == 2 and s[0] == y.size and s[1] for s in shapes.values()),
+        f"{file} must hold one row per image in each cue and one class per image, "
+        f"got shapes {shapes} and {y.shape}.",
+    )
+    for cue, block in cues.items():
+        _require(
+            block.dtype.kind == "f" and np.isfinite(block).all() and (block >= 0).all(),
+            f"{file} must hold histograms, finite floats and none negative; {cue} is not.",
+        )
+    _require(
+        len(set(names)) == 50 and set(AWA_TEST_CLASSES) <= set(names),
+        f"{file} must name 50 different classes, the ten test classes among them, got {len(set(names))}.",
+    )
+    _require(
+        y.dtype.kind in "iu" and np.array_equal(np.unique(y), np.arange(50)),
+        f"{file} must give every image a class from 0 to 49 and every class an image.",
+    )
+    X, columns = side_by_side(cues, np.float32)
+    return CueData(
+        X,
+        y.astype(np.int64),
+        columns,
+        None,
+        None,
+        [f"{cue} {k}" for cue, block in cues.items() for k in range(block.shape[1])],
+        names,
+        "Photographs of animals as histograms: PHOG (shape), and words of SURF, rgSIFT and local "
+        "self-similarity.",
+        _provenance(
+            "awa",
+            [content],
+            "Lampert, Nickisch and Harmeling, CVPR 2009",
+            "Animals with Attributes, IST Austria: a part of the published histograms, 16 bits each",
+        ),
+    )
+
+
+def load_corel5k(path):
+    """Load Corel5k, 5,000 photographs described by 499 visual terms, with 374 keywords.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Directory with ``corel5k.mat`` (a variable ``X`` whose first 499 columns are the terms, and ``Y`` of
+        shape (5000, 374)) and ``corel5k_labels.xml`` (the keywords in the order of the columns of Y), as the
+        Mulan and KDIS repositories give them.
+
+    Returns
+    -------
+    CueData
+        `X` (5000, 499), float32, 0 or 1; one cue, "visual terms"; `y` (5000, 374), int8; no published split:
+        the repositories' order does not say which 500 images are the test part.
+
+    Raises
+    ------
+    DataFileError
+        If a file is missing or is not of that form.
+
+    Notes
+    -----
+    The papers describe these images by 15 kinds of features; the terms, which images share a kind of region
+    with which, are all that is still to be had. Files that hold the keywords behind the terms in X are cut
+    after column 499.
+
+    References
+    ----------
+    P. Duygulu, K. Barnard, J. de Freitas and D. Forsyth (2002). Object recognition as machine translation.
+    ECCV."""
+    import scipy.io
+
+    path = Path(path)
+    files = path / "corel5k.mat", path / "corel5k_labels.xml"
+    contents = [_read(file, "Corel5k") for file in files]
+    with _parsing(path, "Corel5k in the form of the Mulan repository"):
+        held = scipy.io.loadmat(io.BytesIO(contents[0]), variable_names=("X", "Y"))
+        X, y = np.asarray(held["X"])[:, :499].astype(np.float32), np.asarray(held["Y"]).astype(np.int8)
+        names = [label.get("name") for label in xml.etree.ElementTree.fromstring(contents[1])]
+    _require(
+        X.shape[1] == 499 and _is_binary(y) and y.shape == (len(X), len(names)),
+        f"{files[0]} must hold X with 499 or more columns and 0/1 labels Y with {len(names)} columns, "
+        f"got {X.shape}, {y.shape}.",
+    )
+    return CueData(
+        X,
+        y,
+        {"visual terms": slice(0, 499)},
+        None,
+        None,
+        [f"term {k}" for k in range(499)],
+        names,
+        "Photographs with 1 to 5 keywords; term k is 1 where the image has a region of kind k.",
+        _provenance(
+            "corel5k",
+            contents,
+            "Duygulu, Barnard, de Freitas and Forsyth, ECCV 2002",
+            "Mulan / KDIS multi-label repository, corel5k",
+        ),
+    )
+
+
+def load_scene(path):
+    """Load scene, 2,407 photographs described by the colours of 7 x 7 blocks, with six kinds of scenes.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Directory with ``scene-train.arff`` and ``scene-test.arff`` as the Mulan repository gives them: a line
+        for each photograph with 294 numbers in [0, 1], then six labels, 0 or 1, in the order Beach, Sunset,
+        FallFoliage, Field, Mountain, Urban. Where the header names the attributes, it must agree with this; a
+        file without a header is taken to.
+
+    Returns
+    -------
+    CueData
+        `X` (2407, 294), float32, every column scaled to [0, 1] as published; cues ``"L"``, ``"u"`` and
+        ``"v"``, the channels of the CIE Luv colours, 98 columns each: the means of the 49 blocks, then the
+        variances, row of blocks after row of blocks from the top; `y` (2407, 6), int8, 1 to 3 labels each,
+        1.07 on average; `train` the first 1,211 rows, `test` the other 1,196, the published split.
+
+    Raises
+    ------
+    DataFileError
+        If a file is missing or is not of that form.
+
+    Notes
+    -----
+    The files do not name the columns' meaning; the order follows from the values of all 2,407 rows:
+
+    - The correlation of a column with the next is 0.78 on average within a row of seven blocks, 0.41 from the
+      end of a row to the next row, and at most 0.11 in size where a run of 49 columns begins.
+    - A block's variance goes with the squared differences of its mean to the means of the blocks beside,
+      above and below it. Their correlation, averaged over the blocks, is 0.39 (L), 0.56 (u) and 0.49 (v)
+      within a channel and at most 0.18 between two.
+    - Where the first channel is black, the other two vary little, as u and v do, and it falls from the first
+      row of blocks to the last: it is L, and the rows count from the top. The second is lowest in fields
+      (green) and highest in sunsets (red): u. The third is low in the upper rows (sky) and high in fields and
+      autumn leaves (yellow): v.
+
+    Whether the blocks of a row count from the left cannot be seen in the values.
+
+    References
+    ----------
+    M. R. Boutell, J. Luo, X. Shen and C. M. Brown (2004). Learning multi-label scene classification. Pattern
+    Recognition 37, 1757-1771."""
+    files = [Path(path) / name for name in ("scene-train.arff", "scene-test.arff")]
+    contents = [_read(file, "scene") for file in files]
+    parts = []
+    for file, content in zip(files, contents, strict=True):
+        with _parsing(file, "scene in the form of the Mulan repository"):
+            names, rows = _read_arff(content)
+        said = f" and last attributes {', '.join(names[-6:])}" if names else ""
+        agrees = not names or (len(names) == rows.shape[1] and tuple(names[294:]) == _SCENE_LABELS)
+        in_range = ((rows >= 0) & (rows <= 1)).all()
+        _require(
+            rows.shape[1] == 300 and in_range and _is_binary(rows[:, 294:]) and agrees,
+            f"{file} must hold rows of 294 numbers in [0, 1] and the 0/1 labels {', '.join(_SCENE_LABELS)}, "
+            f"in this order, got shape {rows.shape}{said}.",
+        )
+        parts.append(rows)
+    rows, n = np.concatenate(parts), len(parts[0])
+    moments = [f"{channel} {moment}" for channel in "Luv" for moment in ("mean", "variance")]
+    return CueData(
+        rows[:, :294].astype(np.float32),
+        rows[:, 294:].astype(np.int8),
+        {"L": slice(0, 98), "u": slice(98, 196), "v": slice(196, 294)},
+        np.arange(n),
+        np.arange(n, len(rows)),
+        [f"{moment} {row},{column}" for moment in moments for row in range(7) for column in range(7)],
+        list(_SCENE_LABELS),
+        "Photographs of six kinds of scenes, some of several; mean and variance of the Luv colours in 7 x 7 "
+        "blocks, "
+        "scaled to [0, 1].",
+        _provenance(
+            "scene",
+            contents,
+            "Boutell, Luo, Shen and Brown, Pattern Recognition 37, 2004",
+            "Mulan multi-label repository, scene",
+        ),
+    )
+
+
+def _read_arff(content):
+    """An ARFF file of numbers: the attributes' names (none where the header is absent), and the rows (n, d)
+    in float64."""
+    lines = [line.strip() for line in content.decode().splitlines()]
+    declared = [line.split() for line in lines if line.lower().startswith("@attribute")]
+    names = [words[1].strip("'\"") for words in declared if len(words) > 1]
+    data = [line for line in lines if line and line[0] not in "@%"]
+    if not data:
+        raise ValueError("it has no rows")
+    return names, np.loadtxt(data, delimiter=",", comments=None, ndmin=2)
+
+
+def load_usps(path):
+    """Load USPS, 9,298 handwritten digits of 16 x 16 pixels (thesis figure 5.3).
+
+    Parameters
+    ----------
+    path : str or path-like
+        Directory with ``usps.h5`` (arrays ``train/data``, ``train/target``, ``test/data`` and
+        ``test/target``, grey values in [0, 1]; reading it needs h5py), or with ``usps.bz2`` and
+        ``usps.t.bz2`` as the LIBSVM page gives them, or with these unpacked.
+
+    Returns
+    -------
+    CueData
+        `X` (9298, 256), float32, grey values in [-1, 1] as on the LIBSVM page, row by row; one cue, "pixels";
+        `y` the digit; `train` the first 7,291 rows, `test` the other 2,007.
+
+    Raises
+    ------
+    DataFileError
+        If the files are missing, damaged, or not of that form.
+    ImportError
+        If there is only ``usps.h5``, and h5py is not installed.
+
+    References
+    ----------
+    J. J. Hull (1994). A database for handwritten text recognition research. PAMI 16. Thesis section 5.5.
+    """
+    path = Path(path)
+    files = next(([path / name for name in form] for form in USPS_FORMS if (path / form[0]).is_file()), None)
+    _require(
+        files is not None,
+        f"{path / 'usps.h5'} is missing; USPS comes as usps.h5, or as usps.bz2 and usps.t.bz2 of the LIBSVM "
+        "page.",
+    )
+    contents = [_read(file, "USPS") for file in files]
+    with _parsing(files[0], "USPS in the form of its source"):
+        parts = _usps_of_hdf5(files[0]) if files[0].suffix == ".h5" else _usps_of_libsvm(files)
+    for file, (X, y) in zip(files * (3 - len(files)), parts, strict=True):
+        fits = X.ndim == 2 and X.shape[1] == 256 and y.shape == (len(X),) and len(X) > 0
+        _require(
+            fits and np.abs(X).max() <= 1 and np.isin(y, np.arange(10)).all(),
+            f"{file} must hold images of 256 grey values and as many digits, "
+            f"got shapes {X.shape} and {y.shape}.",
+        )
+    (X_train, y_train), (X_test, y_test) = parts
+    n = len(X_train)
+    return CueData(
+        np.concatenate([X_train, X_test]).astype(np.float32),
+        np.concatenate([y_train, y_test]).astype(np.int64),
+        {"pixels": slice(0, 256)},
+        np.arange(n),
+        np.arange(n, n + len(X_test)),
+        [f"pixel {row},{column}" for row in range(16) for column in range(16)],
+        [str(digit) for digit in range(10)],
+        "Digits from envelopes of the U.S. Postal Service, 16 x 16 pixels, grey values from -1 (paper) to 1 "
+        "(ink).",
+        _provenance(
+            "usps", contents, "Hull, PAMI 16, 1994", "LIBSVM data page, usps.bz2 and usps.t.bz2; OpenML 41082"
+        ),
+        np.arange(256),
+    )
+
+
+def _usps_of_hdf5(file):
+    try:
+        import h5py
+    except ImportError:
+        raise ImportError(
+            f"Reading {file} needs h5py: `pip install h5py`, or the extra `cuelearn[hdf5]`. The files "
+            "usps.bz2 and "
+            "usps.t.bz2 of the LIBSVM page need no library."
+        ) from None
+    with h5py.File(file, "r") as held:  # grey values from 0 to 1 in this form
+        return [
+            (2.0 * held[f"{part}/data"][...].astype(np.float64) - 1.0, held[f"{part}/target"][...])
+            for part in ("train", "test")
+        ]
+
+
+def _usps_of_libsvm(files):
+    from sklearn.datasets import load_svmlight_files
+
+    X_train, y_train, X_test, y_test = load_svmlight_files([str(file) for file in files], n_features=256)
+    # digits count from 1 there, the zero being 1
+    return [(X_train.toarray(), y_train - 1.0), (X_test.toarray(), y_test - 1.0)]
+
+
+# --------------------------------------------------------------------------------------------- partial labels
+
+
+class PartialData(NamedTuple):
+    """Instances with a set of candidate labels each, one of them right: bags of a single instance.
+
+    Attributes
+    ----------
+    X : ndarray of float32, shape (n, d)
+    y : ndarray of int64, shape (n,)
+        True class of each instance, 0..K-1.
+    candidates : CandidateSet
+        n bags of one instance, so that bags and rows have the same numbers.
+    folds : list of (train, test)
+        The published folds: row numbers, ascending; every row is in one test part.
+    target_names : list of str
+        One per class, of which some may only ever be wrong.
+    description : str
+    provenance : Provenance
+    """
+
+    X: np.ndarray
+    y: np.ndarray
+    candidates: object
+    folds: list[tuple[np.ndarray, np.ndarray]]
+    target_names: list[str]
+    description: str
+    provenance: Provenance
+
+    def __repr__(self):
+        mean = np.mean(self.candidates.n_candidates)
+        classes = f"{len(self.target_names)} classes, {mean:.1f} candidates each"
+        return f"<{self.provenance.name}, original: X {self.X.shape}, {classes}>"
+
+
+def load_lost(path):
+    """Load Lost, 1,122 faces from a television series, each with the names that a screenplay allows.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Directory with ``lost.mat``, as the benchmark pages of partial-label learning give it: ``features``
+        (n, d), ``p_labels`` and ``logitlabels`` (n, n_classes), 0 or 1, ``tr`` and ``te`` with the rows of
+        five folds, counted from 1.
+
+    Returns
+    -------
+    PartialData
+        `X` (1122, 108): principal components of the pixels, as given, in the thousands: standardise them. 2.2
+        names for a face on average; of the 16 names two are right for no face.
+
+    Raises
+    ------
+    DataFileError
+        If the file is missing, damaged, or not of that form.
+
+    References
+    ----------
+    T. Cour, B. Sapp, C. Jordan and B. Taskar (2009). Learning from ambiguously labeled images. CVPR.
+    """
+    said = "Faces from the series Lost, with the names that the screenplay has near them."
+    return _load_partial(
+        Path(path) / "lost.mat", "lost", "name", said, "Cour, Sapp, Jordan and Taskar, CVPR 2009"
+    )
+
+
+def load_msrcv2(path):
+    """Load MSRCv2, 1,758 image regions of 23 classes, each with the classes that occur in its image.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Directory with ``MSRCv2.mat``, of the form that `load_lost` describes.
+
+    Returns
+    -------
+    PartialData
+        `X` (1758, 48): histogram features in [0, 1]; 3.2 classes for a region on average.
+
+    Raises
+    ------
+    DataFileError
+        If the file is missing, damaged, or not of that form.
+
+    References
+    ----------
+    L. Liu and T. Dietterich (2012). A conditional multinomial mixture model for superset label learning.
+    NIPS."""
+    said = "Regions of Microsoft Research Cambridge images, with the classes that their image has."
+    return _load_partial(Path(path) / "MSRCv2.mat", "msrcv2", "class", said, "Liu and Dietterich, NIPS 2012")
+
+
+def _load_partial(file, name, noun, description, citation):
+    import scipy.io
+    from scipy import sparse
+
+    # Here and not above: it loads compiled code, which most data sets do not need.
+    from cuelearn.mms.candidates import CandidateSet
+
+    content = _read(file, name)
+    with _parsing(file, f"{name} in the form of the partial-label benchmarks"):
+        held = scipy.io.loadmat(str(file))
+        X, possible, truth = (
+            held[key].toarray() if sparse.issparse(held[key]) else np.asarray(held[key])
+            for key in ("features", "p_labels", "logitlabels")
+        )
+        folds = [
+            tuple(np.sort(np.asarray(part, dtype=np.int64).ravel() - 1) for part in fold)
+            for fold in zip(held["tr"].flat, held["te"].flat, strict=False)
+        ]
+        fits = X.ndim == 2 and np.isfinite(X).all() and _is_binary(possible) and _is_binary(truth)
+    _require(
+        fits and possible.shape == truth.shape and len(possible) == len(X) > 0,
+        f"{file} must hold features (n, d), and 0/1 matrices p_labels and logitlabels (n, n_classes).",
+    )
+    possible, truth, rows = possible.astype(bool), truth.astype(bool), np.arange(len(X))
+    _require(
+        (truth.sum(axis=1) == 1).all() and not (truth & ~possible).any(),
+        f"{file} must give each row one true label in logitlabels that is among its candidates in p_labels.",
+    )
+    _require(
+        folds and all(np.array_equal(np.sort(np.concatenate(fold)), rows) for fold in folds),
+        f"{file} must give in tr and te, for each fold, two parts that hold each of the {len(X)} rows once.",
+    )
+    K = possible.shape[1]
+    return PartialData(
+        X.astype(np.float32),
+        truth.argmax(axis=1),
+        CandidateSet([np.flatnonzero(row)[:, None] for row in possible], n_labels=K),
+        folds,
+        [f"{noun} {k}" for k in range(K)],
+        f"{description} The files do not say which {noun} is which.",
+        _provenance(
+            name, [content], citation, f"pages of the partial-label learning benchmarks, {file.name}"
+        ),
+    )
+
+
+# ---------------------------------------------------------------------------------------------------- by name
+
+
+#: The sets that `load_original` knows: what reads each, and the files by any of which it is known where it
+#: lies in the directory itself.
+_ORIGINALS = {
+    "awa": (load_awa, ("awa_subset.npz",)),
+    "corel5k": (load_corel5k, ("corel5k.mat",)),
+    "eth80": (load_eth80, ()),
+    "flowers17": (load_flowers17, ()),
+    "idol2": (load_idol2, ()),
+    "lost": (load_lost, ("lost.mat",)),
+    "msrcv2": (load_msrcv2, ("MSRCv2.mat",)),
+    "scene": (load_scene, ("scene-train.arff",)),
+    "usps": (load_usps, tuple(form[0] for form in USPS_FORMS)),
+}
+
+
+def load_original(name, **options):
+    """Load one of the papers' own data sets from the directory ``CUELEARN_DATA``.
+
+    Parameters
+    ----------
+    name : {"awa", "corel5k", "eth80", "flowers17", "idol2", "lost", "msrcv2", "scene", "usps"}
+        It is looked for in the directory of that name below the one that the environment variable
+        ``CUELEARN_DATA`` names; the files of AwA, Corel5k, Lost, MSRCv2, scene and USPS may lie in the latter
+        itself.
+    **options
+        Handed to the loader of that name, such as `load_idol2`, which says what layout it expects.
+
+    Returns
+    -------
+    ImageData, CueData or PartialData
+        Tier ``"original"``.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown.
+    DataFileError
+        If ``CUELEARN_DATA`` is not set or holds no such directory, or by the loader.
+    """
+    if name not in _ORIGINALS:
+        raise ValueError(f"name must be one of {sorted(_ORIGINALS)}, got {name!r}.")
+    load, files = _ORIGINALS[name]
+    place = os.environ.get("CUELEARN_DATA")
+    if not place:
+        raise DataFileError(
+            f"The original data {name!r} was not looked for: set CUELEARN_DATA to the directory that holds "
+            "the "
+            f"directory {name}."
+        )
+    path = Path(place) / name
+    if not path.is_dir() and any((Path(place) / file).is_file() for file in files):
+        path = Path(place)
+    if not path.is_dir():
+        raise DataFileError(
+            f"The original data {name!r} was not found: CUELEARN_DATA is {place}, and {path} does not exist."
+        )
+    return load(path, **options)

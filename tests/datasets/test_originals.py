@@ -1,0 +1,505 @@
+"""The papers' own tables: from small files of their layout, and from the real ones where they are."""
+
+import base64
+import bz2
+import os
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.io
+from sklearn.datasets import dump_svmlight_file
+
+from cuelearn.datasets import (
+    AWA_TEST_CLASSES,
+    DataFileError,
+    load_awa,
+    load_corel5k,
+    load_lost,
+    load_msrcv2,
+    load_original,
+    load_scene,
+    load_usps,
+)
+
+REAL = Path(os.environ.get("CUELEARN_DATA", "/nowhere"))
+
+
+def real(name, *files):
+    """Skip where the original is not there; it may lie in a directory of its own."""
+    there = any(all((REAL / place / file).is_file() for file in files) for place in ("", name))
+    return pytest.mark.skipif(not there, reason=f"{name} is not there")
+
+
+def both(monkeypatch, path, name, load):
+    """What the loader gives, and what it gives by name."""
+    monkeypatch.setenv("CUELEARN_DATA", str(path))
+    return load(path), load_original(name)
+
+
+# Written by h5py in the oldest format: train/data float32 chunked (2, 200), shuffled and deflated;
+# train/target int32 chunked and deflated; test/data big-endian float64 contiguous; test/target uint8 chunked.
+# The rows of all data are arange(1280) % 8 / 8, 256 a row.
+SMALL_H5 = zlib.decompress(
+    base64.b85decode(
+        b"c-rloPe>F|9LIm}jq6UDG1h`>3T|MmbW{&ZvALGo9;~D~M1<^;yKNv5x|wy!Q`jN$D1oPlymqrrb!v}67o`qD9V|Ll1VT15@6GJan;i}9pZWcO{Pw;1{eCO&"
+        b"{d_a?eb2k;zJZ3i{dHua>r_JqRk9`-I__;d*E7;GX{V)~=T1MfuSI2lqs*`RojcRtZ+WjNIN!4z5>_X$6G`{?4q5iRY&-Q-;$FYvSoX?Q%jU+5m35ig<o5>E"
+        b"Z(0-WLg?q}Hz5nxz*M4sE9z-F<n<fL7PEF8XU8t*id(PWv!_n?G2(9BeQWow*Rg{#f84vi#x$>=TJJjzMzvxrnA7eMmWvLJyf;FBJ8FMyjJ28fSbK!2NvEdU"
+        b"(k*0;ymg&xB4Irx>^76@8@I1B8ZTVW=SOoghm~IRkL2>B*<!h0mldXQZEBa3!dx!RAL)|V(s(#^<<v_@czu7T{uWxW7F1&0H<&pk>V2bqgSdr#!gebCC8hmV"
+        b"`pG|Y;sN>gM1+kiermq1h_|i!)nG~i00000ehZVsmom}N!%SqkwjmsiwC)}F(0lC7($bRlq9d6o&|uTkdp@7^<8VvrM%$CmF>PXE;%h3^nOvl2tJ9Cd%|zcn"
+        b"c75?h+&P*YoSK`POB%ax-kK#^nZ5Y3O4<|br0|*<yw4vH&A)D5HQn-4_Ipmv<nX%@>*EmBg&F1!0002kEPg#w=zWZN^~ka{Y*#}kSAVqd>y9y@JGyx{(ieHD"
+        b"RdiWWP=)+c_@m<?bTsbM(dq;IFGwBBxvuJBxd5FD`W65H0I;2(pQ@khQ1`<(I@eJW+rT*2u|o+u*O7^P{eJbi4rV^NuXi4SmmRCN-SY?sdgLB{in{BmdriJD"
+        b"xbFpABy^wmnQ@4!mi**jod@+i!a{s~f9IDs4x@&v(eqr|SJEy@yDaT{X;-BEgm}aw9`T4rJmL|Lc*G+f@rXw};<rn@Usv+(D?2)pW8HmaH$?a9N1CD^aUMHT"
+        b"PEm0hZ04WTLBzhYU;hpIKZ<Js`^Gr-1^@s6{J;DFzaHWZ"
+    )
+)
+
+
+def small_images():
+    return (np.arange(5 * 256) % 8 / 8).reshape(5, 256)
+
+
+# ------------------------------------------------------------------------------------------------------ USPS
+
+
+def check_usps(data):
+    assert data.X.dtype == np.float32 and np.array_equal(
+        data.X, (2.0 * small_images() - 1.0).astype(np.float32)
+    )
+    assert data.y.tolist() == [3, 0, 9, 7, 1] and data.y.dtype == np.int64
+    assert data.train.tolist() == [0, 1, 2] and data.test.tolist() == [3, 4]
+    assert (
+        data.cues == {"pixels": slice(0, 256)}
+        and len(data.feature_names) == 256
+        and data.target_names == list("0123456789")
+    )
+    assert data.provenance.tier == "original" and len(data.provenance.sha256) >= 64
+
+
+def test_usps_of_hdf5(tmp_path, monkeypatch):
+    pytest.importorskip("h5py")
+    (tmp_path / "usps.h5").write_bytes(SMALL_H5)
+    for data in both(monkeypatch, tmp_path, "usps", load_usps):
+        check_usps(data)
+    for content in (b"nothing", SMALL_H5[:5000]):
+        (tmp_path / "usps.h5").write_bytes(content)
+        with pytest.raises(DataFileError, match=r"usps\.h5 does not hold USPS in the form of its source"):
+            load_usps(tmp_path)
+
+
+def test_usps_of_hdf5_says_what_to_install(tmp_path, monkeypatch):
+    (tmp_path / "usps.h5").write_bytes(SMALL_H5)
+    monkeypatch.setitem(sys.modules, "h5py", None)
+    with pytest.raises(
+        ImportError, match=r"usps\.h5 needs h5py: `pip install h5py`, or the extra `cuelearn\[hdf5\]`"
+    ):
+        load_usps(tmp_path)
+
+
+def test_usps_of_libsvm(tmp_path, monkeypatch):
+    (tmp_path / "two" / "usps").mkdir(parents=True)
+    images, digits = 2.0 * small_images() - 1.0, np.array([3, 0, 9, 7, 1])
+    for name, rows in (("usps", slice(0, 3)), ("usps.t", slice(3, 5))):
+        dump_svmlight_file(images[rows], digits[rows] + 1, str(tmp_path / name), zero_based=False)
+        (tmp_path / "two" / "usps" / f"{name}.bz2").write_bytes(bz2.compress((tmp_path / name).read_bytes()))
+    monkeypatch.setenv("CUELEARN_DATA", str(tmp_path / "two"))
+    check_usps(load_original("usps"))
+    check_usps(load_usps(tmp_path))  # unpacked
+
+
+def test_usps_files_that_are_not(tmp_path):
+    with pytest.raises(
+        DataFileError, match=r"usps\.h5 is missing; USPS comes as usps\.h5, or as usps\.bz2 and usps\.t\.bz2"
+    ):
+        load_usps(tmp_path)
+    (tmp_path / "usps.bz2").write_bytes(bz2.compress(b"3 1:0.5\n"))
+    with pytest.raises(DataFileError, match=r"usps\.t\.bz2 is missing"):
+        load_usps(tmp_path)
+    (tmp_path / "usps.t.bz2").write_bytes(bz2.compress(b"12 1:0.5\n"))
+    with pytest.raises(
+        DataFileError, match=r"usps\.t\.bz2 must hold images of 256 grey values and as many digits"
+    ):
+        load_usps(tmp_path)
+    (tmp_path / "usps.t.bz2").write_bytes(b"nothing")
+    with pytest.raises(DataFileError, match=r"does not hold USPS in the form of its source"):
+        load_usps(tmp_path)
+
+
+@real("usps", "usps.h5")
+def test_the_real_usps():
+    data = load_original("usps")
+    assert data.X.shape == (9298, 256) and data.X.min() == -1.0 and data.X.max() == 1.0
+    # the published class sizes
+    assert np.bincount(data.y[data.train]).tolist() == [1194, 1005, 731, 658, 652, 556, 664, 645, 542, 644]
+    assert np.bincount(data.y[data.test]).tolist() == [359, 264, 198, 166, 200, 160, 170, 147, 166, 177]
+    ink = data.X[data.y == 0].mean(axis=0).reshape(16, 16)
+    assert (
+        ink[6:10, 6:10].mean() < ink.mean() < ink[6:10].max()
+    )  # a zero has a hole: the pixels are where they belong
+
+
+# -------------------------------------------------------------------------------------------- partial labels
+
+
+def write(file, X, possible, truth, folds):
+    cells = [np.empty((1, len(folds)), dtype=object) for _ in range(2)]
+    for k, fold in enumerate(folds):
+        for cell, part in zip(cells, fold, strict=True):
+            cell[0, k] = np.array(part)[None] + 1
+    scipy.io.savemat(
+        file, {"features": X, "p_labels": possible, "logitlabels": truth, "tr": cells[0], "te": cells[1]}
+    )
+
+
+def small_partial():
+    X = np.random.default_rng(0).normal(size=(4, 3))
+    possible = np.array([[1, 1, 0], [0, 1, 0], [1, 1, 1], [0, 1, 1]], dtype=float)
+    return X, possible, np.eye(3)[[1, 1, 0, 1]], [([2, 0], [1, 3]), ([1, 3], [0, 2])]
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "load"), [("lost", "lost.mat", load_lost), ("msrcv2", "MSRCv2.mat", load_msrcv2)]
+)
+def test_partial_labels(tmp_path, monkeypatch, name, file, load):
+    X, possible, truth, folds = small_partial()
+    write(tmp_path / file, X, possible, truth, folds)
+    for data in both(monkeypatch, tmp_path, name, load):
+        assert data.X.dtype == np.float32 and np.allclose(data.X, X) and data.y.tolist() == [1, 1, 0, 1]
+        assert (
+            np.array_equal(data.candidates.mask(), possible == 1)
+            and data.candidates.bag_sizes.tolist() == [1] * 4
+        )
+        assert [[part.tolist() for part in fold] for fold in data.folds] == [
+            [[0, 2], [1, 3]],
+            [[1, 3], [0, 2]],
+        ]
+        assert len(data.target_names) == 3 and data.provenance.tier == "original" and "4, 3" in repr(data)
+        assert all(data.candidates.contains(i, [data.y[i]]) for i in range(4))
+
+
+def test_partial_files_that_are_not(tmp_path):
+    with pytest.raises(DataFileError, match=r"lost\.mat is missing"):
+        load_lost(tmp_path)
+    (tmp_path / "lost.mat").write_bytes(b"nothing")
+    with pytest.raises(
+        DataFileError, match=r"lost\.mat does not hold lost in the form of the partial-label benchmarks"
+    ):
+        load_lost(tmp_path)
+    X, possible, truth, folds = small_partial()
+    hidden = possible.copy()
+    hidden[2, 0] = 0.0
+    for given, words in [
+        (
+            (X, hidden, truth, folds),
+            "must give each row one true label in logitlabels that is among its candidates",
+        ),
+        ((X, possible, np.zeros((4, 3)), folds), "must give each row one true label"),
+        ((X[:3], possible, truth, folds), "must hold features"),
+        ((X, 2 * possible, truth, folds), "must hold features"),
+        (
+            (X, possible, truth, [([0, 1], [2])]),
+            "must give in tr and te, for each fold, two parts that hold each of the 4 rows once",
+        ),
+        ((X, possible, truth, [([0, 1, 2], [2])]), "must give in tr and te"),
+    ]:
+        write(tmp_path / "lost.mat", *given)
+        with pytest.raises(DataFileError, match=words):
+            load_lost(tmp_path)
+
+
+@real("lost", "lost.mat", "MSRCv2.mat")
+def test_the_real_partial_labels():
+    for name, shape, n_classes, mean in (("lost", (1122, 108), 16, 2.23), ("msrcv2", (1758, 48), 23, 3.16)):
+        data = load_original(name)
+        assert data.X.shape == shape and len(data.target_names) == n_classes == data.candidates.n_labels[0]
+        assert round(np.mean(data.candidates.n_candidates), 2) == mean
+        assert data.candidates.mask()[np.arange(len(data.y)), data.y].all()
+        assert len(data.folds) == 5 and sorted(np.concatenate([test for _, test in data.folds])) == list(
+            range(len(data.y))
+        )
+    assert len(np.unique(load_original("lost").y)) == 14  # two names are only ever wrong
+
+
+# ----------------------------------------------------------------------------------------------- multi-label
+
+LABELS = ["Beach", "Sunset", "FallFoliage", "Field", "Mountain", "Urban"]
+#: A header as Mulan writes it.
+HEADER = ["@relation MultiLabelData", *(f"@attribute Att{k} numeric" for k in range(1, 295))]
+HEADER += [f"@attribute {name} {{0,1}}" for name in LABELS]
+
+
+def write_corel5k(path, X, y, names):
+    scipy.io.savemat(path / "corel5k.mat", {"X": X, "Y": y})
+    labels = "".join(f'<label name="{name}"></label>' for name in names)
+    (path / "corel5k_labels.xml").write_text(
+        f'<labels xmlns="http://mulan.sourceforge.net/labels">{labels}</labels>'
+    )
+
+
+def test_corel5k_is_cut_before_the_labels_hidden_in_X(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(0, 2, (20, 499)).astype(np.uint8), rng.integers(0, 2, (20, 3)).astype(np.uint8)
+    write_corel5k(tmp_path, np.hstack([X, y]), y, ["sky", "water", "tree"])
+    for data in both(monkeypatch, tmp_path, "corel5k", load_corel5k):
+        assert (
+            np.array_equal(data.X, X)
+            and np.array_equal(data.y, y)
+            and data.target_names == ["sky", "water", "tree"]
+        )
+        assert data.provenance.tier == "original" and data.train is None
+
+
+def test_a_missing_or_wrong_file_of_corel5k_is_named(tmp_path):
+    with pytest.raises(DataFileError, match=r"corel5k\.mat is missing"):
+        load_corel5k(tmp_path)
+    write_corel5k(tmp_path, np.zeros((4, 499)), np.zeros((4, 2)), ["sky"])
+    with pytest.raises(DataFileError, match="must hold X"):
+        load_corel5k(tmp_path)
+    (tmp_path / "corel5k.mat").write_bytes(b"nothing")
+    with pytest.raises(DataFileError, match="does not hold Corel5k"):
+        load_corel5k(tmp_path)
+
+
+@real("corel5k", "corel5k.mat")
+def test_the_real_corel5k():
+    data = load_original("corel5k")
+    assert (
+        data.X.shape == (5000, 499) and data.y.shape == (5000, 374) and set(np.unique(data.X)) == {0.0, 1.0}
+    )
+    assert {"sky", "people", "water", "tree", "grass"} <= set(data.target_names)
+
+
+# ----------------------------------------------------------------------------------------------------- scene
+
+
+def write_scene(path, rows, part, header=HEADER):
+    lines = [*header, "@data"] if header else [""]
+    (path / f"scene-{part}.arff").write_text(
+        "\n".join(lines + [",".join(f"{value:g}" for value in row) for row in rows]) + "\n"
+    )
+
+
+def scene_rows(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return np.hstack([rng.integers(0, 1001, (n, 294)) / 1000, rng.integers(0, 2, (n, 6))])
+
+
+@pytest.mark.parametrize(
+    "header", [HEADER, ["% a comment", *(line.replace("@attribute", "@ATTRIBUTE") for line in HEADER)], []]
+)
+def test_scene_has_its_training_rows_first(tmp_path, monkeypatch, header):
+    rows = scene_rows(8)
+    write_scene(tmp_path, rows[:5], "train", header)
+    write_scene(tmp_path, rows[5:], "test", header)
+    for data in both(monkeypatch, tmp_path, "scene", load_scene):
+        assert data.X.dtype == np.float32 and np.array_equal(data.X, rows[:, :294].astype(np.float32))
+        assert (
+            data.y.dtype == np.int8 and np.array_equal(data.y, rows[:, 294:]) and data.target_names == LABELS
+        )
+        assert data.train.tolist() == [0, 1, 2, 3, 4] and data.test.tolist() == [5, 6, 7]
+        assert data.cues == {"L": slice(0, 98), "u": slice(98, 196), "v": slice(196, 294)}
+        assert [data.feature_names[k] for k in (0, 48, 49, 105, 293)] == [
+            "L mean 0,0",
+            "L mean 6,6",
+            "L variance 0,0",
+            "u mean 1,0",
+            "v variance 6,6",
+        ]
+        assert data.provenance.tier == "original" and data.provenance.sha256.count(" and ") == 1
+
+
+def changed(rows, column, value):
+    rows = rows.copy()
+    rows[-1, column] = value
+    return rows
+
+
+def test_a_missing_or_wrong_part_of_scene_is_named(tmp_path):
+    rows = scene_rows(3)
+    with pytest.raises(DataFileError, match=r"scene-train\.arff is missing"):
+        load_scene(tmp_path)
+    write_scene(tmp_path, rows, "train")
+    with pytest.raises(DataFileError, match=r"scene-test\.arff is missing"):
+        load_scene(tmp_path)
+    for bad in (rows[:, 1:], changed(rows, 0, 1.5), changed(rows, 7, np.nan), changed(rows, 299, 0.5)):
+        write_scene(tmp_path, bad, "test", header=[])
+        with pytest.raises(
+            DataFileError,
+            match=r"scene-test\.arff must hold rows of 294 numbers in \[0, 1\] and the 0/1 labels Beach",
+        ):
+            load_scene(tmp_path)
+    for header in (HEADER[:1] + HEADER[-6:] + HEADER[1:-6], HEADER[:-6] + HEADER[:-7:-1], HEADER[:-1]):
+        write_scene(tmp_path, rows, "test", header)
+        with pytest.raises(
+            DataFileError, match=r"scene-test\.arff must hold .*\(3, 300\) and last attributes "
+        ):
+            load_scene(tmp_path)
+    broken = {
+        b"": "no rows",
+        b"@data\n{0 0.5, 294 1}\n": "could not convert",
+        b"1,0\n1\n": "columns",
+        b"\xff": "decode",
+    }
+    for content, what in broken.items():
+        (tmp_path / "scene-test.arff").write_bytes(content)
+        with pytest.raises(DataFileError, match=rf"scene-test\.arff does not hold scene .*{what}"):
+            load_scene(tmp_path)
+
+
+@real("scene", "scene-train.arff", "scene-test.arff")
+def test_the_real_scene_and_the_order_of_its_columns():
+    data = load_original("scene")
+    assert data.X.shape == (2407, 294) and data.y.sum(axis=0).tolist() == [427, 364, 397, 433, 533, 431]
+    assert len(data.train) == 1211 and len(data.test) == 1196
+    assert data.y[data.train].sum(axis=0).tolist() == [227, 165, 197, 196, 277, 224]
+    # columns follow each other in runs of 49, and within these in rows of seven blocks
+    next_one = np.array([np.corrcoef(data.X[:, k], data.X[:, k + 1])[0, 1] for k in range(293)])
+    first = np.arange(1, 294)
+    assert np.abs(next_one[first % 49 == 0]).max() < 0.11
+    assert (
+        abs(next_one[first % 7 != 0].mean() - 0.78) < 0.01
+        and abs(next_one[(first % 7 == 0) & (first % 49 != 0)].mean() - 0.41) < 0.01
+    )
+    # a block varies where its mean differs from its neighbours' means in the same channel
+    blocks = {cue: data.X[:, columns].reshape(-1, 2, 7, 7) for cue, columns in data.cues.items()}
+    agree = np.empty((3, 3))
+    for i, means in enumerate(block[:, 0] for block in blocks.values()):
+        framed = np.pad(means, ((0, 0), (1, 1), (1, 1)), constant_values=np.nan)
+        beside = np.stack(
+            [framed[:, 1:-1, :-2], framed[:, 1:-1, 2:], framed[:, :-2, 1:-1], framed[:, 2:, 1:-1]]
+        )
+        steps = np.nanmean((beside - means) ** 2, axis=0).reshape(-1, 49)
+        for j, variances in enumerate(block[:, 1].reshape(-1, 49) for block in blocks.values()):
+            agree[i, j] = np.mean([np.corrcoef(steps[:, k], variances[:, k])[0, 1] for k in range(49)])
+    assert (
+        np.allclose(np.diag(agree), [0.39, 0.56, 0.49], atol=0.01)
+        and (agree - np.diag(np.diag(agree))).max() < 0.185
+    )
+    # black has no colour; fields are green, sunsets red; the sky is blue
+    L, u, v = (block[:, 0] for block in blocks.values())
+    assert (
+        u[L < 0.01].std() < 0.6 * u.std()
+        and v[L < 0.01].std() < 0.4 * v.std()
+        and L[:, 0].mean() > L[:, -1].mean() + 0.1
+    )
+    of_class = {name: u[label == 1].mean() for name, label in zip(data.target_names, data.y.T, strict=True)}
+    assert min(of_class, key=of_class.get) == "Field" and max(of_class, key=of_class.get) == "Sunset"
+    assert v[:, 0].mean() < v[:, -1].mean() - 0.2
+
+
+# ----------------------------------------------------------------------------------- Animals with Attributes
+
+NAMES = [*(name.replace(" ", "+") for name in AWA_TEST_CLASSES), *(f"other+{k}" for k in range(40))]
+WIDTHS = {"phog": 3, "surf": 5, "rgsift": 4, "lss": 2}
+
+
+def small_awa(**changes):
+    """Arrays of two images per class; an entry of None is left out."""
+    rng = np.random.default_rng(0)
+    arrays = {cue: rng.dirichlet(np.ones(width), 100).astype(np.float16) for cue, width in WIDTHS.items()}
+    arrays |= {"y": np.repeat(np.arange(50), 2).astype(np.uint8), "classes": np.array(NAMES)} | changes
+    return {name: array for name, array in arrays.items() if array is not None}
+
+
+def test_a_small_awa(tmp_path, monkeypatch):
+    arrays = small_awa()
+    np.savez(tmp_path / "awa_subset.npz", **arrays)
+    for data in both(monkeypatch, tmp_path, "awa", load_awa):
+        assert data.X.shape == (100, 14) and data.X.dtype == np.float32
+        assert data.y.dtype == np.int64 and np.array_equal(data.y, arrays["y"])
+        assert list(data.cues) == ["phog", "surf", "rgsift", "lss"]
+        for cue, columns in data.cues.items():
+            assert np.array_equal(data.X[:, columns], arrays[cue].astype(np.float32))
+        assert (
+            data.train is None
+            and data.test is None
+            and len(data.feature_names) == 14
+            and data.feature_names[3] == "surf 0"
+        )
+        assert data.target_names[:10] == list(AWA_TEST_CLASSES) and data.target_names[10] == "other 0"
+        assert (
+            data.provenance.name == "awa"
+            and data.provenance.tier == "original"
+            and len(data.provenance.sha256) == 64
+        )
+
+
+def test_awa_in_a_directory_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUELEARN_DATA", str(tmp_path))
+    with pytest.raises(DataFileError, match="'awa' was not found"):
+        load_original("awa")
+    (tmp_path / "awa").mkdir()
+    with pytest.raises(DataFileError, match=r"awa_subset\.npz is missing"):
+        load_original("awa")
+    np.savez_compressed(tmp_path / "awa" / "awa_subset.npz", **small_awa())
+    assert load_original("awa").X.shape == (100, 14)
+
+
+def nan_in(cue, value=np.nan):
+    block = small_awa()[cue].copy()
+    block[7, 1] = value
+    return {cue: block}
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({"surf": None}, r"does not hold Animals with Attributes in the expected form \(.*surf"),
+        ({"y": None}, "does not hold Animals with Attributes"),
+        ({"classes": None}, "does not hold Animals with Attributes"),
+        ({"classes": np.array(NAMES, dtype=object)}, "does not hold Animals with Attributes"),  # pickled
+        ({"lss": np.ones((99, 2), np.float16)}, "must hold one row per image in each cue"),
+        ({"lss": np.ones(100, np.float16)}, "must hold one row per image in each cue"),
+        ({"lss": np.ones((100, 0), np.float16)}, "must hold one row per image in each cue"),
+        ({"y": np.zeros((100, 1), int)}, "one class per image"),
+        (nan_in("phog"), "finite floats and none negative; phog is not"),
+        (nan_in("rgsift", np.inf), "rgsift is not"),
+        (nan_in("surf", -0.5), "surf is not"),
+        ({"phog": np.full((100, 3), "a")}, "phog is not"),
+        ({"classes": np.array(NAMES[:49])}, "must name 50 different classes, .* got 49"),
+        ({"classes": np.array([*NAMES[:49], NAMES[0]])}, "must name 50 different classes, .* got 49"),
+        ({"classes": np.array(["okapi", *NAMES[1:]])}, "the ten test classes among them"),
+        ({"y": np.repeat(np.arange(50), 2) % 49}, "class from 0 to 49 and every class an image"),
+        ({"y": np.repeat(np.arange(50), 2) + 1}, "class from 0 to 49"),
+        ({"y": np.repeat(np.arange(50), 2) + 0.5}, "class from 0 to 49"),
+    ],
+)
+def test_awa_files_that_are_not(tmp_path, changes, words):
+    np.savez(tmp_path / "awa_subset.npz", **small_awa(**changes))
+    with pytest.raises(DataFileError, match=words) as caught:
+        load_awa(tmp_path)
+    assert "awa_subset.npz" in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_damaged_awa(tmp_path):
+    file = tmp_path / "awa_subset.npz"
+    np.savez(file, **small_awa())
+    whole = file.read_bytes()
+    damaged = bytearray(whole)
+    damaged[len(whole) // 3] ^= 255
+    for content in (b"", b"nothing", whole[:-50], whole[: len(whole) // 2], bytes(damaged)):
+        file.write_bytes(content)
+        with pytest.raises(DataFileError, match=r"awa_subset\.npz does not hold Animals with Attributes"):
+            load_awa(tmp_path)
+    np.save(tmp_path / "one.npy", np.ones(3))
+    file.write_bytes((tmp_path / "one.npy").read_bytes())  # an array where an archive is expected
+    with pytest.raises(DataFileError, match="does not hold"):
+        load_awa(tmp_path)
+
+
+@real("awa", "awa_subset.npz")
+def test_the_real_awa():
+    data = load_original("awa")
+    assert data.X.shape == (3000, 6252) and {cue: c.stop - c.start for cue, c in data.cues.items()} == {
+        "phog": 252,
+        "surf": 2000,
+        "rgsift": 2000,
+        "lss": 2000,
+    }
+    images = dict(zip(data.target_names, np.bincount(data.y).tolist(), strict=True))
+    assert {name for name, n in images.items() if n == 100} == set(AWA_TEST_CLASSES)
+    assert sorted(images.values()) == [50] * 40 + [100] * 10
+    for columns in data.cues.values():
+        assert np.allclose(data.X[:, columns].sum(axis=1, dtype=np.float64), 1.0, atol=1e-3)
