@@ -5,13 +5,17 @@ import math
 import numbers
 
 import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
 
 __all__ = [
     "as_generator",
     "check_count",
     "check_non_negative",
     "check_positive",
+    "classes_and_labels",
     "classes_of_stream",
+    "labels_of",
     "labels_within",
     "unchanged_on_error",
 ]
@@ -82,6 +86,27 @@ def classes_of_stream(estimator, classes, fitted="classes_"):
     if known.size < 2:
         raise ValueError(f"classes must hold at least 2 classes, got {known.size}")
     return known, True
+
+
+def labels_of(estimator, y, n_samples):
+    """y as a 1-D array of one label per sample, or an error."""
+    if y is None:
+        raise ValueError(
+            f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
+        )
+    check_classification_targets(y)
+    y = column_or_1d(y, warn=True)
+    if y.shape[0] != n_samples:
+        raise ValueError(f"y must have one label per sample, {n_samples}, got {y.shape[0]}")
+    return y
+
+
+def classes_and_labels(y):
+    """Sorted classes of y, of which there must be two, and the number of each sample's."""
+    classes, labels = np.unique(y, return_inverse=True)
+    if classes.size < 2:
+        raise ValueError(f"y must hold at least 2 classes, got 1 class: {classes[0]!r}")
+    return classes, labels
 
 
 def labels_within(y, classes):

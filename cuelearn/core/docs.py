@@ -76,11 +76,12 @@ TEXTS = {
 MARKS = re.compile(r"^( *)\$(\w+(?: \$\w+)*)$", re.MULTILINE)
 
 
-def documented(cls):
+def documented(cls, texts=None):
     """Class decorator: a docstring's lines ``$C $alpha`` become the entries of `TEXTS`.
 
     Parameters get their defaults from the constructor's signature. A class whose text is its own writes it
-    out. An unknown name raises KeyError at import.
+    out; `texts` are those of a chapter, ``documented = functools.partial(documented, texts={...})``. An
+    unknown name raises KeyError at import.
 
     Examples
     --------
@@ -103,12 +104,13 @@ def documented(cls):
     """
     if cls.__doc__ is None:  # python -OO
         return cls
+    texts = {**TEXTS, **(texts or {})}
     defaults = {name: p.default for name, p in inspect.signature(cls).parameters.items()}
 
     def entries(match):
         indent, lines = match[1], []
         for name in match[2].split(" $"):
-            kind, text = TEXTS[name]
+            kind, text = texts[name]
             default = defaults.get(name, inspect.Parameter.empty)
             if default is not inspect.Parameter.empty:
                 kind += f", default {default:g}" if name == "memory" else f", default {default!r}"

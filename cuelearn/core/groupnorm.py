@@ -1,13 +1,13 @@
 r"""Group norms of block vectors and their link functions.
 
 A block vector :math:`\bar w = [w^1, \dots, w^F]` has one block per kernel and the group norm
-:math:`\|\bar w\|_{2,p} = \| [\|w^1\|_2, \dots, \|w^F\|_2] \|_p`. Every algorithm of the MKL chapter keeps a dual vector
-:math:`\bar\theta` and reads its primal vector off through the gradient of a conjugate regulariser; since that gradient only
-rescales blocks, all functions here work on the *F* block norms alone.
+:math:`\|\bar w\|_{2,p} = \| [\|w^1\|_2, \dots, \|w^F\|_2] \|_p`. Every algorithm of the MKL chapter keeps a
+dual vector :math:`\bar\theta` and reads its primal vector off through the gradient of a conjugate
+regulariser; since that gradient only rescales blocks, all functions here work on the *F* block norms alone.
 
-With *p* close to 1 the conjugate exponent :math:`q = p/(p-1)` is in the hundreds or thousands (p = 1.0001: q = 10001). Powers are
-therefore formed from ratios to the largest norm, in logarithms: a ratio below 1 may underflow to 0, which is right, and nothing
-overflows.
+With *p* close to 1 the conjugate exponent :math:`q = p/(p-1)` is in the hundreds or thousands (p = 1.0001: q
+= 10001). Powers are therefore formed from ratios to the largest norm, in logarithms: a ratio below 1 may
+underflow to 0, which is right, and nothing overflows.
 
 References
 ----------
@@ -42,8 +42,9 @@ def resolve_p(p, n_kernels):
     Parameters
     ----------
     p : float in (1, 2] or "auto"
-        ``"auto"`` is the choice of thesis corollary 4.1 and equation 4.8, :math:`q = 2 \ln F`, clipped to :math:`q \ge 2`
-        (for F <= 2 the formula would leave the range in which the regulariser is strongly convex).
+        ``"auto"`` is the choice of thesis corollary 4.1 and equation 4.8, :math:`q = 2 \ln F`, clipped to
+        :math:`q \ge 2` (for F <= 2 the formula would leave the range in which the regulariser is strongly
+        convex).
     n_kernels : int
         Number of kernels F.
 
@@ -68,7 +69,8 @@ def resolve_p(p, n_kernels):
 
 @njit(cache=True)
 def group_norm(norms, exponent):
-    r""":math:`\|v\|_r = (\sum_j v_j^r)^{1/r}` of non-negative block norms, safe for exponents in the thousands.
+    r""":math:`\|v\|_r = (\sum_j v_j^r)^{1/r}` of non-negative block norms, safe for exponents in the
+    thousands.
 
     Parameters
     ----------

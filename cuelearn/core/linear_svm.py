@@ -1,7 +1,9 @@
-r"""Linear support vector machines solved to the end, whatever C is, by an interior-point method on the problem in primal and dual.
+r"""Linear support vector machines solved to the end, whatever C is, by an interior-point method on the
+problem in primal and dual.
 
-Coordinate ascent (LIBLINEAR) needs ever more passes as C grows: on 10,000 samples with 200 features and C = 1000 it stands 30 to 90%
-above the optimum after a thousand passes and 5 to 7 seconds; the method below needs 0.3 to 0.5 seconds to 1e-5 at any C.
+Coordinate ascent (LIBLINEAR) needs ever more passes as C grows: on 10,000 samples with 200 features and C =
+1000 it stands 30 to 90% above the optimum after a thousand passes and 5 to 7 seconds; the method below needs
+0.3 to 0.5 seconds to 1e-5 at any C.
 """
 
 import warnings
@@ -65,7 +67,7 @@ def longest_step(values, direction):
 
 
 def factorise(matrix):
-    """Cholesky factor; where rounding has left the matrix indefinite, of the matrix with a little more on its diagonal."""
+    """Cholesky factor; of a matrix that rounding left indefinite with a little more on its diagonal."""
     diagonal = np.diag_indices_from(matrix)
     extra = 1e-15 * float(matrix[diagonal].max())
     for _ in range(8):
@@ -82,9 +84,9 @@ def linear_svm(X, signs, C, *, weights=None, free_bias=True, tol=1e-5, max_iter=
 
     .. math::
 
-        \min_{w, b}\ P = \frac12\|w\|^2 + \frac\beta2 b^2 + C \sum_i c_i\, [1 - s_i (w \cdot x_i + b)]_+ , \qquad
-        \max_a\ D = \sum_i a_i - \frac12\Big\|\sum_i a_i s_i x_i\Big\|^2 - \frac\beta2 \Big(\sum_i a_i s_i\Big)^2,
-        \quad 0 \le a_i \le C c_i ,
+        \min_{w, b}\ P = \frac12\|w\|^2 + \frac\beta2 b^2 + C \sum_i c_i\, [1 - s_i (w \cdot x_i + b)]_+ ,
+        \qquad \max_a\ D = \sum_i a_i - \frac12\Big\|\sum_i a_i s_i x_i\Big\|^2 - \frac\beta2 \Big(\sum_i a_i
+        s_i\Big)^2, \quad 0 \le a_i \le C c_i ,
 
     with :math:`\beta = 1` (a constant feature) or 0; then the dual also asks for :math:`\sum_i a_i s_i = 0`.
 
@@ -112,22 +114,25 @@ def linear_svm(X, signs, C, *, weights=None, free_bias=True, tol=1e-5, max_iter=
 
     Notes
     -----
-    Mehrotra's predictor and corrector on the optimality conditions, with v, xi the excess and the lack of each margin:
-    :math:`s_i (w \cdot x_i + b) = 1 + v_i - \xi_i`, :math:`a_i v_i = (C c_i - a_i)\, \xi_i = \mu \to 0`. A step solves one system of
-    n_features + 1 equations; its matrix costs n n_features^2 operations, and 10 to 40 steps are usual, for any C. The dual value is taken
-    at a feasible point (the heavier side of :math:`\sum a_i s_i` scaled down), so the gap holds at every step. With labels of one
-    sign and a free bias the solution is w = 0, b = the sign. Where w = 0 is best the answer tends to it from the middle of the near-optimal
-    ones, so its direction stays informative.
+    Mehrotra's predictor and corrector on the optimality conditions, with v, xi the excess and the lack of
+    each margin: :math:`s_i (w \cdot x_i + b) = 1 + v_i - \xi_i`,
+    :math:`a_i v_i = (C c_i - a_i)\, \xi_i = \mu \to 0`. A step solves one system of n_features + 1 equations;
+    its matrix costs n n_features^2 operations, and 10 to 40 steps are usual, for any C. The dual value is
+    taken at a feasible point (the heavier side of :math:`\sum a_i s_i` scaled down), so the gap holds at
+    every step. With labels of one sign and a free bias the solution is w = 0, b = the sign. Where w = 0 is
+    best the answer tends to it from the middle of the near-optimal ones, so its direction stays informative.
 
     References
     ----------
-    S. Mehrotra, SIAM J. Optimization 2 (1992); for SVMs: M. C. Ferris, T. S. Munson, SIAM J. Optimization 13 (2002).
+    S. Mehrotra, SIAM J. Optimization 2 (1992); for SVMs: M. C. Ferris, T. S. Munson, SIAM J. Optimization 13
+    (2002).
     """
     n, d = X.shape
     one_sided = signs.min() == signs.max()
     if one_sided and free_bias:
         return LinearSolution(np.zeros(d), float(signs[0]), np.zeros(n), 0.0, 0.0, 0)
-    # In units of C: a in [0, c], features times sqrt(C), objective over C. Then nothing below depends on C's scale.
+    # In units of C: a in [0, c], features times sqrt(C), objective over C. Then nothing below depends on C's
+    # scale.
     scale = np.sqrt(C)
     c = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
     column = 1.0 if free_bias else scale
@@ -194,7 +199,8 @@ def linear_svm(X, signs, C, *, weights=None, free_bias=True, tol=1e-5, max_iter=
     (primal, beta), (dual, a) = best_primal, best_dual
     if primal - dual > tol * primal:
         warnings.warn(
-            f"the SVM stopped after {n_iter} steps with a relative duality gap of {(primal - dual) / primal:.1e}, above tol = {tol:g}",
+            f"the SVM stopped after {n_iter} steps with a relative duality gap of "
+            f"{(primal - dual) / primal:.1e}, above tol = {tol:g}",
             ConvergenceWarning,
             stacklevel=2,
         )

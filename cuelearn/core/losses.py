@@ -1,13 +1,15 @@
 r"""Hinge and multiclass hinge loss on score matrices.
 
-Both losses live on one machinery with a column of scores per class. The multiclass loss of a sample with scores :math:`s_y` is
+Both losses live on one machinery with a column of scores per class. The multiclass loss of a sample with
+scores :math:`s_y` is
 
 .. math:: \ell^{MC} = \Big[1 - s_{y_i} + \max_{y' \ne y_i} s_{y'}\Big]_+ ,
 
-a convex upper bound of the 0/1 loss; its competitor is the best *wrong* class, the lowest index on ties (the pseudo-code of OM-2
-maximises over all classes, which would give a zero gradient on margin errors). The binary hinge loss :math:`[1 - y f(x)]_+` is the
-same loss with two classes when every kernel value is halved: with :math:`f = s_1 - s_0` the block norms of both problems then
-agree. `KERNEL_FACTOR` holds that factor, so that one set of compiled routines serves both losses.
+a convex upper bound of the 0/1 loss; its competitor is the best *wrong* class, the lowest index on ties (the
+pseudo-code of OM-2 maximises over all classes, which would give a zero gradient on margin errors). The binary
+hinge loss :math:`[1 - y f(x)]_+` is the same loss with two classes when every kernel value is halved: with
+:math:`f = s_1 - s_0` the block norms of both problems then agree. `KERNEL_FACTOR` holds that factor, so that
+one set of compiled routines serves both losses.
 
 References
 ----------
@@ -43,7 +45,8 @@ def kernel_factor(loss, n_classes):
         raise ValueError(f"loss must be one of {sorted(KERNEL_FACTOR)}, got {loss!r}")
     if loss == "hinge" and n_classes != 2:
         raise ValueError(
-            f"loss='hinge' needs exactly 2 classes, y has {n_classes}; use loss='multiclass' or OneVsRestClassifier"
+            f"loss='hinge' needs exactly 2 classes, y has {n_classes}; use loss='multiclass' or "
+            "OneVsRestClassifier"
         )
     return KERNEL_FACTOR[loss]
 

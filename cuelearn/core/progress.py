@@ -11,7 +11,7 @@ BAR_AFTER = 2.0
 
 
 def progress(items=None, *, name, total=None, unit="it", verbose=True):
-    """A bar on stderr over `items`, or to be counted up by `update`; it appears late and leaves nothing behind."""
+    """A bar on stderr over `items`, or counted up by `update`; it appears late and leaves nothing behind."""
     return tqdm(
         items,
         desc=name,

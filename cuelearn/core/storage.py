@@ -221,8 +221,8 @@ def _read_npz(file):
 def to_bytes(value, where="the value"):
     """A value as bytes with a checksum before them; `from_bytes` is the inverse.
 
-    For a store of results: ``to_bytes({"key": key, "seconds": seconds, "result": result}, "the result")``, and
-    ``from_bytes(content)["key"] == key`` when it is read.
+    For a store of results: ``to_bytes({"key": key, "seconds": seconds, "result": result}, "the result")``,
+    and ``from_bytes(content)["key"] == key`` when it is read.
 
     Raises
     ------
@@ -327,7 +327,8 @@ def read_parts(path, rebuild):
 
 
 def saved_parameters(estimator, kernels):
-    """Constructor arguments of an estimator for JSON: without a callback and a `random_state` that is no seed.
+    """Constructor arguments of an estimator for JSON: without a callback and a `random_state` that is no
+    seed.
 
     Parameters
     ----------

@@ -1,10 +1,11 @@
 """Two-layer online learning over many cues (thesis chapter 3)."""
 
-from cuelearn.omcl.base import load
+from cuelearn.core.estimator import load
 from cuelearn.omcl.baselines import Flat, Vote, count_votes
-from cuelearn.omcl.framework import OMCL
-from cuelearn.omcl.learners import KernelPerceptron, Projectron, ProjectronPlusPlus
-from cuelearn.omcl.linear import OnlineGradientDescent, PassiveAggressive
+from cuelearn.omcl.omcl import OMCL
+from cuelearn.omcl.passive_aggressive import OnlineGradientDescent, PassiveAggressive
+from cuelearn.omcl.perceptron import KernelPerceptron
+from cuelearn.omcl.projectron import Projectron, ProjectronPlusPlus
 
 __all__ = [
     "Flat",

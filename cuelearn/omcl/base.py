@@ -1,24 +1,87 @@
-"""What the estimators of the chapter share: input forms, the loop over batches, records, prediction, saving."""
+"""What the estimators of the chapter share: input forms, the loop over batches, records, prediction."""
 
+import functools
 import time
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
-from tqdm.auto import tqdm
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cuelearn.core.checks import as_generator, check_count, classes_of_stream, labels_within
+from cuelearn.core import docs
+from cuelearn.core.checks import as_generator, classes_and_labels, classes_of_stream, labels_of, labels_within
+from cuelearn.core.estimator import Estimator, StrOptions, load, validated
 from cuelearn.core.losses import margins
-from cuelearn.core.storage import Loadable, read_parts, write_parts
-from cuelearn.kernels import Kernel
+from cuelearn.core.progress import progress
+from cuelearn.omcl.visits import N_UPDATES
 
-__all__ = ["OnlineClassifier", "load"]
+__all__ = ["CueLearner", "OnlineClassifier", "StrOptions", "documented", "load"]
 
-FORMAT = 1
 CHUNK = 256  # samples visited between two looks at the outside world: history, callback, progress
-BAR_AFTER = 2.0
+
+documented = functools.partial(
+    docs.documented,
+    texts={
+        "kernel": (
+            'Kernel, None or "precomputed"',
+            "One of `cuelearn.kernels`; None is ``RBF()``, whose gamma is the mean squared distance of the "
+            "first batch.",
+        ),
+        "eta": (
+            "float >= 0",
+            r"Largest residual :math:`\Delta` of a projection, in units of :math:`\sqrt{k(x,x)}`; from "
+            r":math:`\sqrt 2` on, a normalised kernel never gets a second support sample. With 0 the "
+            "Projectron makes the Perceptron's predictions.",
+        ),
+        "normalize": ("bool", "Scale linear and polynomial kernels to unit diagonal."),
+        "cues": (
+            "list of (name, learner, columns), or None",
+            "Learners are classifiers with `partial_fit` and `decision_function` (or `predict_proba`), "
+            "those of this chapter or any of scikit-learn's; columns as in ColumnTransformer. With learners"
+            " on precomputed kernels X has shape (F, n, n_seen), and `columns` is the number of the kernel."
+            " None is one `ProjectronPlusPlus` on all columns.",
+        ),
+        "average": (
+            "bool",
+            "Predict with the mean of all hypotheses after each visit, not with the last one. May be "
+            "changed after training.",
+        ),
+        "n_epochs": ("int >= 1", "Passes of `fit`."),
+        "shuffle": ("bool", "Permute the first pass too; later passes always are."),
+        "record": (
+            "bool",
+            "Keep mistake, loss and support size of every visit (13 bytes each); False keeps the counters "
+            "only.",
+        ),
+        "random_state": ("int, Generator or None", "For the permutations."),
+        "callback": (
+            "callable(estimator, step)",
+            f"Called by `fit` after every {CHUNK} visits; a true return value ends the run.",
+        ),
+        "dual_coef_": ("ndarray, shape (n_support, n_classes)", "Averaged, or of the last hypothesis."),
+        "support_": ("ndarray of int", "Visits at which the support samples joined."),
+        "support_vectors_": ("ndarray, shape (n_support, n_features)", ""),
+        "coef_": ("ndarray, shape (n_classes, n_features)", "Averaged, or of the last hypothesis."),
+        "n_projected_": ("int", "Updates without a new support sample."),
+        "inverse_error_": (
+            "float",
+            "Largest entry of :math:`|K K^{-1} - I|` over the support set; costs O(S^3) to ask for.",
+        ),
+        "n_refactored_": ("int", "How often R was computed afresh."),
+        "n_seen_": ("int", "Visits."),
+        "n_mistakes_": ("int", "Visits that were mistakes; a tie is one."),
+        "cumulative_loss_": ("float", "Sum of the multiclass hinge losses before each update."),
+        "history_": ("DataFrame", "Of `fit`: step, epoch, seconds, n_updates, n_support, online_error."),
+        "online_losses_": (
+            "ndarray, shape (n_seen_,)",
+            "Multiclass hinge loss at each visit, before the update.",
+        ),
+        "support_sizes_": (
+            "ndarray, shape (n_seen_,)",
+            "Size of the support set after each visit, of all cues.",
+        ),
+    },
+)
 
 
 class Record:
@@ -43,37 +106,39 @@ class Record:
         self.n += count
 
     def __getitem__(self, name):
-        return self._held[name][: self.n]
+        return self._held[name][: self.n].copy()
 
 
-class OnlineClassifier(Loadable, ClassifierMixin, BaseEstimator):
+class OnlineClassifier(ClassifierMixin, Estimator):
     """Base of the online learners.
 
     Subclasses implement
 
     ``_open(X, n_classes)``
         Start anew; X is the first batch, checked.
-    ``_observe(X, labels, log=False)``
-        Visit a batch in order and learn; returns a `Trace`, with a log of all updates if `log`.
-    ``_scores(X)``
-        Class scores of new samples, shape (n, n_classes).
-    ``_pack_state(prefix, arrays)``, ``_unpack_state(plain, prefix, arrays)``
-        The learnt state for `save`: returns its plain part, arrays go into `arrays` under `prefix`; and the inverse.
+    ``_observe(X, labels)``
+        Visit a batch in order and learn; returns a `Trace`.
+    ``_scores(X, average=None)``
+        Class scores of new samples, shape (n, n_classes); by default as the parameter `average` says.
+    ``_check_batch(X)``
+        Raise what `_observe` would raise, before anything has been learnt from X.
+    ``_n_support()``, ``_count_updates()``
+        Counters.
     """
 
-    # ------------------------------------------------------------ subclasses' hooks
+    _parameter_constraints = {
+        **Estimator._parameter_constraints,
+        "average": ["boolean"],
+        "record": ["boolean"],
+    }
+    _learnt = ()  # attributes without "_" at the end that a saved model holds
+    _kernel_dims = 2  # of X with precomputed kernels: a matrix, or with 3 a stack of them
 
     def _is_precomputed(self):
         return False
 
-    def _n_rows(self, X):
-        return X.shape[0]
-
     def _n_support(self):
         return 0
-
-    def _check_batch(self, X):
-        """Raise what `_observe` would raise, before anything has been learnt from X."""
 
     # ------------------------------------------------------------ learning
 
@@ -94,79 +159,54 @@ class OnlineClassifier(Loadable, ClassifierMixin, BaseEstimator):
         ValueError, TypeError
             With one sentence that names the argument, on any bad input.
         """
-        n_epochs = check_count("n_epochs", self.n_epochs)
+        X, labels = self._admit_all(X, y)
         rng = as_generator(self.random_state)
-        X, y = self._check_samples(X, y, first=True)
-        check_classification_targets(y)
-        classes, labels = np.unique(y, return_inverse=True)
-        if classes.size < 2:
-            raise ValueError(f"y must hold at least 2 classes, got 1 class: {classes[0]!r}")
-        if self._is_precomputed() and (n_epochs > 1 or self.shuffle):
-            self._refuse_reordering()
-        if self.callback is not None and not callable(self.callback):
-            raise TypeError(f"callback must be callable, got {type(self.callback).__name__}")
-        self._start(X, classes)
-        self._run(X, labels.astype(np.int64), n_epochs, rng)
+        rows, begun = [], time.perf_counter()
+        total = labels.size * self.n_epochs
+        name = type(self).__name__
+        with progress(name=name, total=total, unit="sample", verbose=self.verbose) as bar:
+            for epoch, part in self._batches(labels.size, rng):
+                self._learn(self._rows_of(X, part), labels[part])
+                bar.update(labels[part].size)
+                seconds, error = time.perf_counter() - begun, self.n_mistakes_ / self.n_seen_
+                counts = (self.n_updates_, self._n_support())
+                rows.append((self.n_seen_, epoch, seconds, *counts, error))
+                if self.callback is not None:
+                    paused = time.perf_counter()
+                    self._publish(rows)
+                    if self.callback(self, self.n_seen_):
+                        break
+                    begun += time.perf_counter() - paused  # the clock of the history stops meanwhile
+        self._publish(rows)
         return self
 
-    def _refuse_reordering(self):
-        raise ValueError(
-            "n_epochs must be 1 and shuffle False with precomputed kernels: permute rows and columns of X instead"
-        )
+    @validated
+    def _admit_all(self, X, y):
+        X, y = self._check_samples(X, y, first=True)
+        classes, labels = classes_and_labels(y)
+        if self._is_precomputed() and (self.n_epochs > 1 or self.shuffle):
+            raise ValueError(
+                "n_epochs must be 1 and shuffle False with precomputed kernels: permute rows and columns of "
+                "X instead"
+            )
+        self._start(X, classes)
+        return X, labels
 
-    def _run(self, X, labels, n_epochs, rng):
-        n, rows, stopped = labels.size, [], False
-        begun = time.perf_counter()
-        name = type(self).__name__
-        with tqdm(
-            total=n * n_epochs,
-            desc=name,
-            unit="sample",
-            delay=BAR_AFTER,
-            leave=False,
-            disable=not self.verbose,
-        ) as bar:
-            for epoch in range(1, n_epochs + 1):
-                order = rng.permutation(n) if self.shuffle or epoch > 1 else None
-                for start in range(0, n, CHUNK):
-                    stop = min(n, start + CHUNK)
-                    if order is None:
-                        batch = self._rows_of(X, slice(start, stop), stop)
-                    else:
-                        batch = X[order[start:stop]]
-                    self._learn(batch, labels[slice(start, stop) if order is None else order[start:stop]])
-                    bar.update(stop - start)
-                    rows.append(
-                        (
-                            self.n_seen_,
-                            epoch,
-                            time.perf_counter() - begun,
-                            self.n_updates_,
-                            self._n_support(),
-                            self.n_mistakes_,
-                        )
-                    )
-                    if self.callback is not None:
-                        paused = time.perf_counter()
-                        self._publish(rows)
-                        stopped = bool(self.callback(self, self.n_seen_))
-                        begun += time.perf_counter() - paused  # the clock of the history stops meanwhile
-                    if stopped:
-                        break
-                if stopped:
-                    break
-        self._publish(rows)
+    def _batches(self, n, rng):
+        """Epoch and samples of every batch of `fit`: slices where the order is as given, else numbers."""
+        for epoch in range(1, self.n_epochs + 1):
+            order = rng.permutation(n) if self.shuffle or epoch > 1 else None
+            for start in range(0, n, CHUNK):
+                part = slice(start, min(n, start + CHUNK))
+                yield epoch, part if order is None else order[part]
 
-    def _rows_of(self, X, rows, seen):
-        """Part of the training data, as `partial_fit` would get it."""
-        return X[rows]
+    def _rows_of(self, X, part, seen=0):
+        """Part of X as `_observe` takes it; of precomputed kernels those with samples up to its own end."""
+        return X[..., part, : seen + part.stop] if self._is_precomputed() else X[part]
 
     def _publish(self, rows):
-        table = pd.DataFrame(
-            rows, columns=["step", "epoch", "seconds", "n_updates", "n_support", "n_mistakes"]
-        )
-        table.insert(5, "online_error", table.pop("n_mistakes") / table["step"])
-        self.history_ = table
+        columns = ["step", "epoch", "seconds", "n_updates", "n_support", "online_error"]
+        self.history_ = pd.DataFrame(rows, columns=columns)
 
     def partial_fit(self, X, y, classes=None):
         """Go on learning from a batch of any size, in the given order: the online algorithm proper.
@@ -174,7 +214,8 @@ class OnlineClassifier(Loadable, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, shape (n, n_features)
-            With precomputed kernels (n, n_seen + n): the kernel of the batch with all samples seen so far, in order, and itself.
+            With precomputed kernels (n, n_seen + n): the kernel of the batch with all samples seen so far, in
+            order, and itself.
         y : array-like, shape (n,)
         classes : array-like, optional
             All classes; needed at the first call.
@@ -192,6 +233,15 @@ class OnlineClassifier(Loadable, ClassifierMixin, BaseEstimator):
         -----
         A ``gamma="mean"`` is set by the first batch and stays; for a stream of single samples give a number.
         """
+        X, labels = self._admit_batch(X, y, classes)
+        seen = self.n_seen_
+        for start in range(0, labels.size, CHUNK):  # a batch of any size costs the memory of a small one
+            part = slice(start, min(labels.size, start + CHUNK))
+            self._learn(self._rows_of(X, part, seen), labels[part])
+        return self
+
+    @validated
+    def _admit_batch(self, X, y, classes):
         known, first = classes_of_stream(self, classes)
         X, y = self._check_samples(X, y, first)
         labels = labels_within(y, known)
@@ -199,44 +249,36 @@ class OnlineClassifier(Loadable, ClassifierMixin, BaseEstimator):
             self._start(X, known)
         else:
             self._check_batch(X)
-        labels, seen = labels.astype(np.int64), self.n_seen_
-        for start in range(0, labels.size, CHUNK):  # a batch of any size costs the memory of a small one
-            rows = slice(start, min(labels.size, start + CHUNK))
-            self._learn(self._rows_of(X, rows, seen + rows.stop), labels[rows])
-        return self
+        return X, labels
 
     def _check_samples(self, X, y, first):
         """X and y as arrays: floating point, finite, of matching lengths."""
-        if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
-            )
-        if self._is_precomputed():
-            X = self._check_precomputed(X)
-            y = column_or_1d(y, warn=True)
-        else:
+        if not self._is_precomputed():
             X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], reset=first, order="C")
-        if y.shape[0] != self._n_rows(X):
-            raise ValueError(f"y must have one label per sample, {self._n_rows(X)}, got {y.shape[0]}")
-        if self._is_precomputed():
-            seen = 0 if first else self.n_seen_
-            if X.shape[-1] != seen + y.shape[0]:
-                raise ValueError(
-                    f"X must have shape ({'' if X.ndim == 2 else 'n_kernels, '}n, {seen} + n), the kernel of a batch with all samples "
-                    f"seen so far and itself, got {X.shape}"
-                )
+            return X, labels_of(self, y, X.shape[0])
+        X = self._check_precomputed(X)
+        y = labels_of(self, y, X.shape[-2])
+        seen = 0 if first else self.n_seen_
+        if X.shape[-1] != seen + y.size:
+            raise ValueError(
+                f"X must have shape ({'' if X.ndim == 2 else 'n_kernels, '}n, {seen} + n), the kernel of a "
+                f"batch with all samples seen so far and itself, got {X.shape}"
+            )
         return X, y
 
     def _check_precomputed(self, X):
         X = np.asarray(X)
         if X.dtype.kind != "f":
             X = X.astype(np.float64)
-        if X.ndim != 2 or not np.isfinite(X).all():
-            raise ValueError(f"X must be a finite kernel matrix of shape (n, n_seen), got shape {X.shape}")
+        if X.ndim != self._kernel_dims or not np.isfinite(X).all():
+            form = "(n, n_seen)" if self._kernel_dims == 2 else "(n_kernels, n, n_seen)"
+            raise ValueError(
+                f"X must be finite, of shape {form}, for precomputed kernels, got shape {X.shape}"
+            )
         return X
 
     def _start(self, X, classes):
-        self._open(X, classes.size)  # may fail: the attributes below then stay as they were
+        self._open(X, classes.size)
         self.classes_ = classes
         self.n_seen_ = self.n_updates_ = self.n_mistakes_ = 0
         self.cumulative_loss_ = 0.0
@@ -256,16 +298,13 @@ class OnlineClassifier(Loadable, ClassifierMixin, BaseEstimator):
             self._record.add(mistake=margin <= 0.0, loss=losses, n_support=trace.sizes)
         return trace
 
-    def _count_updates(self):
-        return self._state.n_updates
-
     # ------------------------------------------------------------ records
 
     def _recorded(self, name):
         check_is_fitted(self, "classes_")
         if self._record is None:
             raise AttributeError(f"{type(self).__name__} keeps no sequences with record=False")
-        return self._record[name].copy()
+        return self._record[name]
 
     @property
     def online_errors_(self):
@@ -284,13 +323,14 @@ class OnlineClassifier(Loadable, ClassifierMixin, BaseEstimator):
 
     # ------------------------------------------------------------ prediction
 
-    def _class_scores(self, X):
+    def _check_new(self, X):
         check_is_fitted(self, "classes_")
         if self._is_precomputed():
-            X = self._check_precomputed(X)
-        else:
-            X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False, order="C")
-        return self._scores(X)
+            return self._check_precomputed(X)
+        return validate_data(self, X, dtype=[np.float64, np.float32], reset=False, order="C")
+
+    def _class_scores(self, X):
+        return self._scores(self._check_new(X))
 
     def decision_function(self, X):
         """Class scores of the averaged hypothesis, or of the last one with ``average=False``.
@@ -323,148 +363,41 @@ class OnlineClassifier(Loadable, ClassifierMixin, BaseEstimator):
 
     # ------------------------------------------------------------ saving
 
-    def save(self, path):
-        """Save the model as one .npz file without pickle; `load` reads it back and can go on learning.
+    def _fitted_state(self):
+        """Without the sequences of the record."""
+        return super()._fitted_state() | {name: getattr(self, name) for name in self._learnt}
 
-        The sequences of the record, a callback and a `random_state` other than None or an int are left out.
+    def _set_fitted_state(self, state):
+        super()._set_fitted_state(state)
+        self._record = Record() if self.record else None
 
-        Parameters
-        ----------
-        path : str or path-like
-            Written whole or not at all.
-
-        Raises
-        ------
-        TypeError
-            If a learner or parameter cannot be written without pickle.
-        """
-        check_is_fitted(self, "classes_")
-        arrays = {}
-        head = {"format": FORMAT, "model": pack(self, "", arrays)}
-        write_parts(path, head, arrays)
-
-    @staticmethod
-    def _rebuild(head, arrays):
-        return _rebuild(head, arrays)
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        if self._kernel_dims == 3 and self._is_precomputed():
+            tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
+        return tags
 
 
-# ------------------------------------------------------------ packing without pickle
+class CueLearner(OnlineClassifier):
+    """Base of the learners of one cue, whose scores are ``_inputs(X) @ _hypothesis.coefficients(average).T``.
 
-
-def pack_value(value, what):
-    """A parameter as a JSON-able value."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, Kernel):
-        return {"__kernel__": value.to_dict()}
-    if isinstance(value, slice):
-        return {"__slice__": [pack_value(v, what) for v in (value.start, value.stop, value.step)]}
-    if isinstance(value, np.ndarray):
-        return [pack_value(v, what) for v in value]
-    if isinstance(value, OnlineClassifier):
-        return {"__learner__": type(value).__name__, "parameters": pack_parameters(value)}
-    if isinstance(value, (list, tuple)):
-        return (
-            {"__tuple__": [pack_value(v, what) for v in value]}
-            if isinstance(value, tuple)
-            else [pack_value(v, what) for v in value]
-        )
-    raise TypeError(f"{what} holds a {type(value).__name__}, which cannot be saved without pickle")
-
-
-def pack_parameters(model):
-    """Constructor arguments of an estimator, without what is not data."""
-    parameters = model.get_params(deep=False)
-    parameters.pop("callback", None)
-    if not isinstance(parameters.get("random_state"), (type(None), int, np.integer)):
-        parameters["random_state"] = None
-    return {
-        name: pack_value(value, f"parameter {name!r} of {type(model).__name__}")
-        for name, value in parameters.items()
-    }
-
-
-def unpack_value(value):
-    """Inverse of `pack_value`."""
-    if isinstance(value, list):
-        return [unpack_value(v) for v in value]
-    if not isinstance(value, dict):
-        return value
-    if "__kernel__" in value:
-        return Kernel.from_dict(value["__kernel__"])
-    if "__slice__" in value:
-        return slice(*value["__slice__"])
-    if "__tuple__" in value:
-        return tuple(unpack_value(v) for v in value["__tuple__"])
-    return estimator_class(value["__learner__"])(
-        **{k: unpack_value(v) for k, v in value["parameters"].items()}
-    )
-
-
-def estimator_class(name):
-    """One of the chapter's estimators by its name."""
-    import cuelearn.omcl
-
-    cls = getattr(cuelearn.omcl, name, None)
-    if not (isinstance(cls, type) and issubclass(cls, OnlineClassifier)):
-        raise ValueError(f"no estimator {name!r}")
-    return cls
-
-
-def pack(model, prefix, arrays):
-    """A fitted estimator as a JSON-able dict and arrays under `prefix`."""
-    classes = model.classes_
-    arrays[f"{prefix}classes"] = classes.astype(str) if classes.dtype == object else classes
-    plain = {
-        name: getattr(model, name) for name in ("n_seen_", "n_updates_", "n_mistakes_", "cumulative_loss_")
-    }
-    if hasattr(model, "n_features_in_"):
-        plain["n_features_in_"] = int(model.n_features_in_)
-    if hasattr(model, "feature_names_in_"):
-        arrays[f"{prefix}feature_names"] = model.feature_names_in_.astype(str)
-    return {
-        "class": type(model).__name__,
-        "parameters": pack_parameters(model),
-        "plain": plain,
-        "state": model._pack_state(prefix, arrays),
-    }
-
-
-def unpack(head, prefix, arrays):
-    """Inverse of `pack`."""
-    model = estimator_class(head["class"])(**{k: unpack_value(v) for k, v in head["parameters"].items()})
-    model.classes_ = arrays[f"{prefix}classes"]
-    for name, value in head["plain"].items():
-        setattr(model, name, value)
-    if f"{prefix}feature_names" in arrays:
-        model.feature_names_in_ = arrays[f"{prefix}feature_names"].astype(object)
-    model._record = Record() if model.record else None
-    model._unpack_state(head["state"], prefix, arrays)
-    return model
-
-
-def load(path):
-    """Load any estimator of this chapter from a file written by its `save`.
-
-    Parameters
-    ----------
-    path : str or path-like
-
-    Returns
-    -------
-    estimator
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged or not one of ours.
+    Their ``_observe(X, labels, log=False, sums=False)`` returns a log of all updates, and the sums of all
+    hypotheses before each visit, if these are wanted.
     """
-    return read_parts(path, _rebuild)
 
+    def _inputs(self, X):
+        """What the coefficients are applied to: kernel values with the support set, or features."""
+        return X
 
-def _rebuild(head, arrays):
-    if head["format"] != FORMAT:
-        raise ValueError(f"format {head['format']}")
-    return unpack(head["model"], "", arrays)
+    def _check_batch(self, X):
+        pass
+
+    def _scores(self, X, average=None):
+        coefficients = self._hypothesis.coefficients(self.average if average is None else average)
+        return self._inputs(X) @ coefficients.T
+
+    def _n_support(self):
+        return self._hypothesis.size
+
+    def _count_updates(self):
+        return int(self._hypothesis.counts[N_UPDATES])

@@ -4,79 +4,69 @@ import numpy as np
 from sklearn.base import clone
 
 from cuelearn.kernels import RBF, SupportSet, feature_places, resolve_columns
-from cuelearn.omcl.base import OnlineClassifier, pack, unpack
-from cuelearn.omcl.framework import MultiCueClassifier
-from cuelearn.omcl.learners import ProjectronPlusPlus, _KernelLearner
-from cuelearn.omcl.linear import _LinearLearner
-from cuelearn.omcl.states import Trace
+from cuelearn.omcl.base import CueLearner, OnlineClassifier, StrOptions, documented
+from cuelearn.omcl.omcl import MultiCueClassifier
+from cuelearn.omcl.perceptron import KernelLearner
+from cuelearn.omcl.projectron import ProjectronPlusPlus
+from cuelearn.omcl.visits import Trace
 
 __all__ = ["Flat", "Vote", "count_votes"]
 
-SCALES = ("none", "deviation")
-
 
 class SumSupport:
-    """Samples of several cues with the mean of the cues' kernels: the kernel of the concatenated feature maps."""
+    """Samples of several cues with the mean of the cues' kernels: the kernel of the concatenated feature
+    maps.
+
+    Has the methods of `SupportSet`.
+    """
 
     precomputed = False
     kernel = "mean of the cues' kernels"
 
     def __init__(self, kernels, columns, normalize, first):
         self.columns = columns
-        self.parts = [
-            SupportSet(kernel, normalize, self._part(first, c))
-            for kernel, c in zip(kernels, columns, strict=True)
-        ]
-        self.size = 0
-        self._samples = np.empty((0, first.shape[1]), dtype=first.dtype)
+        pairs = zip(kernels, self._split(first), strict=True)
+        self.parts = [SupportSet(kernel, normalize, part) for kernel, part in pairs]
+        self.samples = np.empty((0, first.shape[1]), dtype=first.dtype)
 
-    @staticmethod
-    def _part(X, columns):
-        return np.ascontiguousarray(X[:, columns])
-
-    @property
-    def samples(self):
-        """The samples kept, all columns."""
-        return self._samples[: self.size]
+    def _split(self, X):
+        return [np.ascontiguousarray(X[:, columns]) for columns in self.columns]
 
     def check(self, X):
-        """See `SupportSet.check`."""
-        for part, c in zip(self.parts, self.columns, strict=True):
-            part.check(self._part(X, c))
+        """X, or a ValueError where a kernel is not defined on it."""
+        for support, part in zip(self.parts, self._split(X), strict=True):
+            support.check(part)
         return X
 
     def batch(self, X):
-        """See `SupportSet.batch`."""
-        rows, diagonal, columns, places = self.parts[0].batch(self._part(X, self.columns[0]))
-        for part, c in zip(self.parts[1:], self.columns[1:], strict=True):
-            more, more_diagonal, _, _ = part.batch(self._part(X, c))
+        """Kernel rows of a batch, their diagonal, and where members and batch stand in them."""
+        batches = [s.batch(part) for s, part in zip(self.parts, self._split(X), strict=True)]
+        rows, diagonal, columns, places = batches[0]
+        for more, more_diagonal, _, _ in batches[1:]:
             rows, diagonal = rows + more, diagonal + more_diagonal
         return rows / len(self.parts), diagonal / len(self.parts), columns, places
 
     def add(self, X, chosen):
-        """See `SupportSet.add`."""
-        for part, c in zip(self.parts, self.columns, strict=True):
-            part.add(self._part(X, c), chosen)
-        new = self.size + len(chosen)
-        if new > self._samples.shape[0]:
-            grown = np.empty((max(new, 2 * self._samples.shape[0]), X.shape[1]), dtype=self._samples.dtype)
-            grown[: self.size] = self.samples
-            self._samples = grown
-        self._samples[self.size : new] = X[chosen]
-        self.size = new
+        """Take samples of a batch into the set."""
+        for support, part in zip(self.parts, self._split(X), strict=True):
+            support.add(part, chosen)
+        if len(chosen):
+            self.samples = np.concatenate([self.samples, X[chosen]])
 
     def cross(self, X):
-        """See `SupportSet.cross`."""
-        return sum(
-            part.cross(self._part(X, c)) for part, c in zip(self.parts, self.columns, strict=True)
-        ) / len(self.parts)
+        """Kernel of new samples with the set."""
+        crosses = [s.cross(part) for s, part in zip(self.parts, self._split(X), strict=True)]
+        return sum(crosses) / len(self.parts)
 
 
+@documented
 class Flat(OnlineClassifier):
-    r"""Low-level integration: the cues' vectors put end to end, and one online learner on the long vector (equation 2.1).
+    r"""Low-level integration: the cues' vectors put end to end, and one online learner on the long vector
+    (equation 2.1).
 
-    Read literally, the feature *vectors* are concatenated and the learner's kernel works on all columns; with `cues`, the feature *maps*
-    of the cues' own kernels are, :math:`\bar\phi = [\phi^1, \dots, \phi^F]`, so that the kernel is the mean of the cues' kernels.
+    Read literally, the feature *vectors* are concatenated and the learner's kernel works on all columns; with
+    `cues`, the feature *maps* of the cues' own kernels are, :math:`\bar\phi = [\phi^1, \dots, \phi^F]`, so
+    that the kernel is the mean of the cues' kernels.
 
     Parameters
     ----------
@@ -86,15 +76,16 @@ class Flat(OnlineClassifier):
         None concatenates vectors, else feature maps.
     scale : {"none", "deviation"}, default "none"
         Divide every column by its standard deviation over the first batch; only without `cues`.
-    average, n_epochs, shuffle, record, random_state, callback, verbose
-        See `KernelPerceptron`; they take the place of the learner's own.
+    average : bool, default True
+        This and what follows take the place of the learner's own.
+    $n_epochs $shuffle $record $random_state $callback $verbose
 
     Attributes
     ----------
     learner_ : online learner
         Classes counted 0..M-1.
-    classes_, n_seen_, n_updates_, n_mistakes_, cumulative_loss_, history_, online_errors_, online_losses_, support_sizes_
-        See `KernelPerceptron`.
+    $classes_ $n_seen_ $n_updates_ $n_mistakes_ $cumulative_loss_ $history_ $online_errors_ $online_losses_
+    $support_sizes_
 
     References
     ----------
@@ -105,9 +96,16 @@ class Flat(OnlineClassifier):
     >>> from cuelearn.datasets import load_mfeat
     >>> from cuelearn.omcl import Flat
     >>> data = load_mfeat()
-    >>> bool(Flat(shuffle=True, random_state=0).fit(data.X, data.y).score(data.X, data.y) > 0.5)
+    >>> model = Flat(shuffle=True, random_state=0).fit(data.X, data.y)
+    >>> bool(model.score(data.X, data.y) > 0.5)
     True
     """
+
+    _parameter_constraints = {
+        **OnlineClassifier._parameter_constraints,
+        "scale": [StrOptions({"none", "deviation"})],
+    }
+    _kernel_dims = 3
 
     def __init__(
         self,
@@ -138,64 +136,46 @@ class Flat(OnlineClassifier):
         return getattr(self.learner, "kernel", None) == "precomputed"
 
     def _check_precomputed(self, X):
-        X = np.asarray(X, dtype=np.float64 if np.asarray(X).dtype.kind != "f" else None)
-        if X.ndim != 3 or not np.isfinite(X).all():
-            raise ValueError(
-                f"X must be finite, of shape (n_kernels, n, n_seen), for precomputed kernels, got shape {X.shape}"
-            )
-        return X.mean(axis=0)
-
-    def _rows_of(self, X, rows, seen):
-        return X[rows, :seen] if self._is_precomputed() else X[rows]
-
-    def _check_samples(self, X, y, first):
-        self._names = list(X.columns) if hasattr(X, "columns") else None
-        return super()._check_samples(X, y, first)
+        return super()._check_precomputed(X).mean(axis=0)
 
     def _open(self, X, n_classes):
-        if self.scale not in SCALES:
-            raise ValueError(f"scale must be one of {SCALES}, got {self.scale!r}")
         learner = clone(ProjectronPlusPlus() if self.learner is None else self.learner)
-        if not isinstance(learner, (_KernelLearner, _LinearLearner)):
+        if not isinstance(learner, CueLearner):
             raise TypeError(
                 f"learner must be an online learner of one cue of cuelearn.omcl, got {type(learner).__name__}"
             )
-        if self.cues is not None and (
-            self.scale != "none" or self._is_precomputed() or not isinstance(learner, _KernelLearner)
-        ):
-            raise ValueError(
-                "cues must be None where scale is set, kernels are precomputed or the learner has no kernel"
-            )
-        support = None
+        support, self.scale_ = None, None
         if self.cues is not None:
-            triples = self._triples()
-            columns = [
-                resolve_columns(name, c, X, X.shape[1], feature_places(self._names)) for name, _, c in triples
-            ]
-            support = SumSupport([kernel for _, kernel, _ in triples], columns, learner.normalize, X)
+            given = self.scale != "none" or self._is_precomputed()
+            if given or not isinstance(learner, KernelLearner):
+                raise ValueError(
+                    "cues must be None where scale is set, kernels are precomputed or the learner has no "
+                    "kernel"
+                )
+            support = self._sum_support(X, learner.normalize)
             learner.set_params(kernel=RBF(gamma=1.0))  # stands for that of the cues
-        scale = None
-        if self.scale == "deviation" and not self._is_precomputed():
+        elif self.scale == "deviation" and not self._is_precomputed():
             deviation = X.std(axis=0, dtype=np.float64)
-            scale = np.where(deviation > 0.0, deviation, 1.0)
+            self.scale_ = np.where(deviation > 0.0, deviation, 1.0)
         learner.set_params(average=self.average, record=False)
-        learner._start(X if scale is None else (X / scale).astype(X.dtype), np.arange(n_classes))
+        learner._validate_params()
+        learner._start(self._scaled(X), np.arange(n_classes))
         if support is not None:
             learner._support = support
-        self.learner_, self.scale_ = learner, scale
+        self.learner_ = learner
 
-    def _triples(self):
-        form = isinstance(self.cues, list) and all(
-            isinstance(cue, tuple) and len(cue) == 3 for cue in self.cues
-        )
-        if not (form and self.cues):
+    def _sum_support(self, X, normalize):
+        triples = self.cues if isinstance(self.cues, list) else []
+        if not triples or not all(isinstance(cue, tuple) and len(cue) == 3 for cue in triples):
             raise ValueError(
                 f"cues must be None or a non-empty list of (name, kernel, columns), got {self.cues!r}"
             )
-        names = [name for name, _, _ in self.cues]
+        names = [name for name, _, _ in triples]
         if len(set(names)) < len(names):
             raise ValueError(f"cues must have different names, got {names}")
-        return self.cues
+        places = feature_places(getattr(self, "feature_names_in_", None))
+        columns = [resolve_columns(name, c, X, X.shape[1], places) for name, _, c in triples]
+        return SumSupport([kernel for _, kernel, _ in triples], columns, normalize, X)
 
     def _scaled(self, X):
         return X if self.scale_ is None else (X / self.scale_).astype(X.dtype)
@@ -203,35 +183,17 @@ class Flat(OnlineClassifier):
     def _check_batch(self, X):
         self.learner_._check_batch(self._scaled(X))
 
-    def _observe(self, X, labels, log=False):
-        return self.learner_._learn(self._scaled(X), labels, log=log)
+    def _observe(self, X, labels):
+        return self.learner_._learn(self._scaled(X), labels)
 
-    def _scores(self, X):
-        self.learner_.average = self.average
-        return self.learner_._scores(self._scaled(X))
+    def _scores(self, X, average=None):
+        return self.learner_._scores(self._scaled(X), self.average if average is None else average)
 
     def _count_updates(self):
         return self.learner_.n_updates_
 
     def _n_support(self):
         return self.learner_._n_support()
-
-    def _pack_state(self, prefix, arrays):
-        if self.cues is not None:
-            raise TypeError("a Flat on the cues' own kernels cannot be saved; save an OM2 or an OMCL instead")
-        if self.scale_ is not None:
-            arrays[f"{prefix}scale"] = self.scale_
-        return {"learner": pack(self.learner_, f"{prefix}learner/", arrays)}
-
-    def _unpack_state(self, plain, prefix, arrays):
-        self.scale_ = arrays.get(f"{prefix}scale")
-        self.learner_ = unpack(plain["learner"], f"{prefix}learner/", arrays)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = not self._is_precomputed()
-        tags.input_tags.three_d_array = self._is_precomputed()
-        return tags
 
 
 def count_votes(scores):
@@ -252,25 +214,26 @@ def count_votes(scores):
     return votes, (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) > 1
 
 
+@documented
 class Vote(MultiCueClassifier):
     """Majority vote of one online learner for each cue.
 
-    Two or more classes with the same number of votes are a tie, for which the thesis counts an error. `ties` reports them, `score`
-    and `online_errors_` count them as errors; `predict`, which has to answer, gives the first of the tied classes.
+    Two or more classes with the same number of votes are a tie, for which the thesis counts an error. `ties`
+    reports them, `score` and `online_errors_` count them as errors; `predict`, which has to answer, gives the
+    first of the tied classes.
 
     Parameters
     ----------
-    cues : list of (name, learner, columns), or None
-        See `OMCL`.
+    $cues
     average : bool, default True
         Of the learners: takes the place of their own.
-    n_epochs, shuffle, record, random_state, callback, verbose
-        See `KernelPerceptron`.
+    $n_epochs $shuffle $record $random_state $callback $verbose
 
     Attributes
     ----------
-    learners_, classes_, n_seen_, n_updates_, n_mistakes_, history_, online_errors_, support_sizes_
-        See `OMCL`.
+    learners_ : list
+        Of the cues, in order.
+    $classes_ $n_seen_ $n_updates_ $n_mistakes_ $history_ $online_errors_ $support_sizes_
 
     References
     ----------
@@ -309,25 +272,21 @@ class Vote(MultiCueClassifier):
         self.callback = callback
         self.verbose = verbose
 
-    def _open(self, X, n_classes):
-        self._open_learners(X, n_classes)
-
-    def _observe(self, X, labels, log=False):
+    def _observe(self, X, labels):
         traces = [self._observe_cue(X, labels, j) for j in range(len(self.learners_))]
         votes, _ = count_votes(np.stack([trace.scores for trace in traces]))
-        sizes = np.sum([trace.sizes for trace in traces], axis=0)
-        return Trace(votes.astype(np.float64), sizes, np.empty((0, 6), np.int64), np.empty(0), 0)
+        return Trace(votes.astype(np.float64), np.sum([trace.sizes for trace in traces], axis=0))
 
     def _count_updates(self):
-        return sum(getattr(learner, "n_updates_", 0) for learner in self.learners_)
+        return sum(learner.n_updates_ for learner in self.learners_)
+
+    def _cue_scores(self, X, average=None):
+        return super()._cue_scores(X, self.average if average is None else average)
 
     def _votes(self, X):
-        for learner in self.learners_:
-            if isinstance(learner, OnlineClassifier):
-                learner.average = self.average
-        return count_votes(np.stack([self._cue_scores(X, j) for j in range(len(self.learners_))]))
+        return count_votes(np.stack(self._cue_scores(X)))
 
-    def _scores(self, X):
+    def _scores(self, X, average=None):
         return self._votes(X)[0].astype(np.float64)
 
     def ties(self, X):
@@ -359,9 +318,3 @@ class Vote(MultiCueClassifier):
         votes, tied = self._votes(self._check_new(X))
         right = (self.classes_[np.argmax(votes, axis=1)] == np.asarray(y)) & ~tied
         return float(np.average(right, weights=sample_weight))
-
-    def _pack_state(self, prefix, arrays):
-        return self._pack_learners(prefix, arrays)
-
-    def _unpack_state(self, plain, prefix, arrays):
-        self._unpack_learners(plain, prefix, arrays)

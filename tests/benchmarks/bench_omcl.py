@@ -158,7 +158,7 @@ def support_sizes(table, sizes, d=512):
         ):
             model, y = make(Chi2(gamma=1.0), record=False, **QUIET), rng.integers(0, 5, 2 * size)
             start = 0
-            while model.__dict__.get("_state") is None or model._state.size < size:
+            while not hasattr(model, "classes_") or len(model.support_) < size:
                 model.partial_fit(X[start : start + 50], y[start : start + 50], classes=range(5))
                 start += 50
                 if start >= X.shape[0]:

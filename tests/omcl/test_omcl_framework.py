@@ -206,7 +206,7 @@ def test_batches_of_any_size(mix, size):
     for one, other in zip(parts.learners_, whole.learners_, strict=True):
         np.testing.assert_array_equal(one.online_errors_, other.online_errors_)
         np.testing.assert_array_equal(
-            one._state.coef[:, : one._state.width], other._state.coef[:, : other._state.width]
+            one._hypothesis.coefficients(False), other._hypothesis.coefficients(False)
         )
 
 

@@ -71,10 +71,7 @@ def test_theorem_3_1(seed, n_classes, step):
 def recorded_scores(model, x):
     """S of one sample, of the last hypotheses."""
     return np.concatenate(
-        [
-            model._inputs(x, j) @ learner._state.hypothesis(False).T
-            for j, learner in enumerate(model.learners_)
-        ],
+        [learner._scores(model._part(x, j), average=False) for j, learner in enumerate(model.learners_)],
         axis=1,
     )[0]
 

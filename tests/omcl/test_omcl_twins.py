@@ -166,8 +166,9 @@ def test_inverse_over_10000_updates(rule, eta):
     assert worst <= 1e-6
     # and against the matrix formed afresh
     K = plain_kernel("rbf", model.support_vectors_, model.support_vectors_, gamma=0.5)
-    np.testing.assert_allclose(model._state.gram[:S, :S], K, atol=1e-14)
-    assert np.abs(K @ model._state.inverse - np.eye(S)).max() <= 1e-6
+    np.testing.assert_allclose(model._hypothesis.gram[:S, :S], K, atol=1e-14)
+    root = model._hypothesis.root[:S, :S]
+    assert np.abs(K @ root.T @ root - np.eye(S)).max() <= 1e-6
 
 
 def test_inverse_of_a_large_support_set():
@@ -211,7 +212,7 @@ def test_an_inexact_inverse_is_computed_afresh():
         make("projectron++", RBF(gamma=1.5), 0.3).partial_fit(X[:150], y[:150], classes=[0, 1, 2])
         for _ in range(2)
     )
-    model._state.root *= 1.0 + 1e-6
+    model._hypothesis.root *= 1.0 + 1e-6
     assert model.inverse_error_ > 1e-6 and model.n_refactored_ == 0
     for each in (model, sound):
         each.partial_fit(X[150:], y[150:])

@@ -1,0 +1,417 @@
+r"""OMCL: two layers of online learners (thesis Algorithm 1; with Projectron++ and PA-I as its layers,
+Algorithm 2).
+
+At each visit the first layer's learners give their class scores, the second layer sees all of them,
+
+.. math:: S_t = [s^1(x_t, 1), \dots, s^1(x_t, M), \dots, s^F(x_t, M)] \in \mathbb{R}^{FM},
+
+and predicts; then the label is shown and every learner updates on its own. Section 3.3 averages the product
+of both layers. With :math:`V_s = \sum_{t \le s} W_t` of the second layer and the change :math:`\delta_s` of a
+cue's coefficients at visit s,
+
+.. math:: \sum_{t=1}^T W_t A_t = V_T A_T - \sum_s V_{s-1}\, \delta_s ,
+
+so these sums too are touched only where the coefficients are.
+"""
+
+import numpy as np
+from numba import njit
+from sklearn.base import clone
+from sklearn.utils.metaestimators import _BaseComposition
+
+from cuelearn.kernels import RBF, feature_places, resolve_columns, resolve_kernel
+from cuelearn.omcl.base import CueLearner, OnlineClassifier, documented
+from cuelearn.omcl.passive_aggressive import LinearLearner, PassiveAggressive
+from cuelearn.omcl.perceptron import KernelLearner
+from cuelearn.omcl.projectron import ProjectronPlusPlus
+from cuelearn.omcl.visits import N_LOG, Trace
+
+__all__ = ["OMCL", "MultiCueClassifier"]
+
+NEEDS_OWN = "average=True needs learners of cuelearn.omcl for the cues and a linear one as integrator"
+
+
+@njit(cache=True)
+def add_products(log, n_log, sums_before, first, out):
+    r"""Add :math:`V_{s-1}\delta_s` of every logged update of a cue to `out`, shape (n_classes, width).
+
+    `first` is the number of the cue's first score; ``sums_before[t]`` is :math:`V_{t-1}`.
+    """
+    for e in range(n_log):
+        entry = log.entries[e]
+        t, label, rival, start, length, slot = entry[0], entry[1], entry[2], entry[3], entry[4], entry[5]
+        for c in range(out.shape[0]):
+            weight = sums_before[t, c, first + label] - sums_before[t, c, first + rival]
+            if weight == 0.0:
+                continue
+            if length == 0:
+                out[c, slot] += weight
+            for i in range(length):
+                out[c, i] += weight * log.values[start + i]
+
+
+class Adapted:
+    """A classifier with `partial_fit`, `decision_function` or `predict_proba`, in place of a `CueLearner`."""
+
+    n_updates_ = 0
+
+    def __init__(self, learner, n_classes, started=False):
+        self.learner, self.n_classes, self.started = learner, n_classes, started
+
+    def _check_batch(self, X):
+        pass
+
+    def _n_support(self):
+        return 0
+
+    def _learn(self, X, labels, log=False, sums=False):
+        """Predict, then learn, sample after sample."""
+        scores = np.empty((X.shape[0], self.n_classes))
+        for t in range(X.shape[0]):
+            scores[t] = self._scores(X[t : t + 1])[0]
+            self.learner.partial_fit(X[t : t + 1], labels[t : t + 1], classes=np.arange(self.n_classes))
+            self.started = True
+        return Trace(scores, np.zeros(labels.size, dtype=np.int64))
+
+    def _scores(self, X, average=None):
+        """0 before the first sample and where not finite, as of naive Bayes with one sample of a class."""
+        if not self.started:
+            return np.zeros((X.shape[0], self.n_classes))
+        own = self.learner
+        values = own.decision_function(X) if hasattr(own, "decision_function") else own.predict_proba(X)
+        values = np.asarray(values, dtype=np.float64)
+        if values.ndim == 1:
+            values = np.column_stack([-0.5 * values, 0.5 * values])
+        return np.where(np.isfinite(values), values, 0.0)
+
+    def _state(self):  # for `core.storage`
+        return dict(vars(self))
+
+    @classmethod
+    def _from_state(cls, state):
+        return cls(**state)
+
+
+def check_learner(learner, what):
+    """A TypeError unless `learner` can be one of either layer."""
+    if not hasattr(learner, "partial_fit"):
+        raise TypeError(f"{what} must have partial_fit, {type(learner).__name__} has not")
+    if not (hasattr(learner, "decision_function") or hasattr(learner, "predict_proba")):
+        raise TypeError(
+            f"{what} must have decision_function or predict_proba, {type(learner).__name__} has neither"
+        )
+
+
+class MultiCueClassifier(OnlineClassifier, _BaseComposition):
+    """Base of classifiers with one online learner for each of `cues`, a list of (name, learner, columns)."""
+
+    _learnt = ("_columns",)
+    _kernel_dims = 3
+
+    # scikit-learn's composition takes pairs
+    @property
+    def _pairs(self):
+        return [(name, learner) for name, learner, _ in self.cues] if self._well_formed() else []
+
+    @_pairs.setter
+    def _pairs(self, pairs):
+        columns = [c for _, _, c in self.cues]
+        self.cues = [(name, learner, c) for (name, learner), c in zip(pairs, columns, strict=True)]
+
+    def get_params(self, deep=True):
+        """Parameters by name; those of a cue's learner as ``<cue>__<parameter>``."""
+        out = OnlineClassifier.get_params(self, deep=deep)
+        if deep:
+            for name, learner in self._pairs:
+                out[name] = learner
+                out |= {f"{name}__{key}": value for key, value in learner.get_params(deep=True).items()}
+        return out
+
+    def set_params(self, **params):
+        """Set parameters by name; those of a cue's learner as ``<cue>__<parameter>``."""
+        self._set_params("_pairs", **params)
+        return self
+
+    def _well_formed(self):
+        return isinstance(self.cues, list) and all(
+            isinstance(cue, tuple)
+            and len(cue) == 3
+            and isinstance(cue[0], str)
+            and hasattr(cue[1], "get_params")
+            for cue in self.cues
+        )
+
+    def _triples(self):
+        if self.cues is None:
+            return [("all", ProjectronPlusPlus(), slice(None))]
+        if not (self._well_formed() and self.cues):
+            raise ValueError(
+                "cues must be a non-empty list of (name, learner, columns), learners being classifiers with "
+                f"partial_fit, got {self.cues!r}"
+            )
+        return self.cues
+
+    def _check_cues(self):
+        """What need not be looked at again with every sample."""
+        names, parameters = self.cue_names_, self._get_param_names()
+        if len(set(names)) < len(names):
+            raise ValueError(f"cues must have different names, got {names}")
+        taken = [name for name in names if "__" in name or name in parameters]
+        if taken:
+            raise ValueError(
+                "cues must have names without '__' and other than this estimator's parameters, "
+                f"got {taken[0]!r}"
+            )
+        for name, learner, _ in self._triples():
+            check_learner(learner, f"cues: the learner of {name!r}")
+
+    def _precomputed_learners(self):
+        return [getattr(learner, "kernel", None) == "precomputed" for _, learner, _ in self._triples()]
+
+    def _is_precomputed(self):
+        return (self.cues is None or self._well_formed()) and any(self._precomputed_learners())
+
+    def _check_precomputed(self, X):
+        if not all(self._precomputed_learners()):
+            raise ValueError("cues: either all learners or none may have kernel='precomputed'")
+        return super()._check_precomputed(X)
+
+    def _check_samples(self, X, y, first):
+        X, y = super()._check_samples(X, y, first)
+        if first:
+            self._check_cues()
+            self._columns = self._find_columns(X)
+        return X, y
+
+    def _find_columns(self, X):
+        """Column numbers of each cue; of precomputed kernels the number of the kernel."""
+        if self._is_precomputed():
+            kernels = [columns for _, _, columns in self._triples()]
+            if not all(isinstance(k, (int, np.integer)) and 0 <= k < X.shape[0] for k in kernels):
+                raise ValueError(
+                    "cues: with precomputed kernels columns must be the number of a kernel below "
+                    f"{X.shape[0]}, got {kernels}"
+                )
+            return [int(k) for k in kernels]
+        places = feature_places(getattr(self, "feature_names_in_", None))
+        return [resolve_columns(name, c, X, X.shape[1], places) for name, _, c in self._triples()]
+
+    def _part(self, X, j):
+        """What cue j sees of X."""
+        columns = self._columns[j]
+        if X.ndim == 3:
+            return X[columns]
+        if (np.diff(columns) == 1).all():
+            return np.ascontiguousarray(X[:, columns[0] : columns[-1] + 1])
+        return np.ascontiguousarray(X[:, columns])
+
+    def _open(self, X, n_classes):
+        self.learners_ = []
+        for j, (_, learner, _) in enumerate(self._triples()):
+            learner = clone(learner)
+            if isinstance(learner, CueLearner):
+                learner.set_params(record=learner.record and self.record)
+                learner._validate_params()
+                learner._start(self._part(X, j), np.arange(n_classes))
+            else:
+                learner = Adapted(learner, n_classes)
+            self.learners_.append(learner)
+
+    def _check_batch(self, X):
+        for j, learner in enumerate(self.learners_):
+            learner._check_batch(self._part(X, j))
+
+    def _observe_cue(self, X, labels, j, log=False):
+        return self.learners_[j]._learn(self._part(X, j), labels, log=log)
+
+    def _cue_scores(self, X, average=None):
+        return [learner._scores(self._part(X, j), average) for j, learner in enumerate(self.learners_)]
+
+    def cue_scores(self, X):
+        """Class scores of every cue's own learner.
+
+        Parameters
+        ----------
+        X : as in `decision_function`
+
+        Returns
+        -------
+        ndarray, shape (n_cues, n, n_classes)
+        """
+        return np.stack(self._cue_scores(self._check_new(X)))
+
+    def _n_support(self):
+        return sum(learner._n_support() for learner in self.learners_)
+
+    @property
+    def cue_names_(self):
+        """Names of the cues, in order."""
+        return [name for name, _, _ in self._triples()]
+
+
+@documented
+class OMCL(MultiCueClassifier):
+    r"""Online multi-cue learning: a learner for each cue, and one more that learns to combine their scores.
+
+    At each visit the first layer's learners give their class scores, the second layer sees all of them,
+
+    .. math:: S_t = [s^1(x_t, 1), \dots, s^1(x_t, M), \dots, s^F(x_t, M)] \in \mathbb{R}^{FM},
+
+    and predicts; then the label is shown and every learner updates on its own. OMCL-BM, the thesis' algorithm
+    of bounded memory, is
+
+    >>> from cuelearn.datasets import load_mfeat
+    >>> from cuelearn.kernels import RBF
+    >>> from cuelearn.omcl import KernelPerceptron, OMCL, ProjectronPlusPlus
+    >>> data = load_mfeat()
+    >>> cues = [(cue, ProjectronPlusPlus(RBF(), eta=0.3), columns) for cue, columns in data.cues.items()]
+    >>> bounded = OMCL(cues)
+
+    and OMCL-PERC the same with ``KernelPerceptron(RBF())``.
+
+    Parameters
+    ----------
+    $cues
+    integrator : classifier, default ``PassiveAggressive(C=1.0)``
+        The second layer.
+    average : bool, default True
+        Predict with the mean over all visits of the *product* of both layers' hyperplanes (section 3.3), not
+        with the last ones. Needs learners of this chapter, the second layer linear. May be changed after
+        training.
+    $n_epochs $shuffle $record $random_state $callback $verbose
+
+    Attributes
+    ----------
+    learners_ : list
+        Of the cues, in order; those of this chapter with their own `online_errors_`, `support_` and so on
+        (classes counted 0..M-1).
+    integrator_ : classifier
+    weights_ : ndarray, shape (n_classes, n_cues * n_classes)
+        Last weights of a linear second layer: row y combines the scores for class y.
+    $classes_ $n_seen_ $n_updates_ $n_mistakes_ $cumulative_loss_ $history_ $online_errors_ $online_losses_
+    $support_sizes_
+
+    Notes
+    -----
+    Averaging costs O(M) at a new support sample and O(M S) at a projected update, since
+    :math:`\sum_t W_t A_t = V_T A_T - \sum_s V_{s-1} \delta_s` with :math:`V_s = \sum_{t \le s} W_t`.
+    Prediction costs the kernel of the samples with all support sets.
+
+    References
+    ----------
+    Thesis Algorithms 1 and 2, theorem 3.1, section 3.3. Jie, Orabona, Caputo: An online framework for
+    learning novel concepts over multiple cues, ACCV 2009.
+
+    Examples
+    --------
+    >>> bounded = bounded.set_params(shuffle=True, random_state=0).fit(data.X, data.y)
+    >>> bool(bounded.score(data.X, data.y) > 0.95)
+    True
+    """
+
+    _learnt = ("_columns", "_delayed")
+
+    def __init__(
+        self,
+        cues=None,
+        integrator=None,
+        *,
+        average=True,
+        n_epochs=1,
+        shuffle=False,
+        record=True,
+        random_state=None,
+        callback=None,
+        verbose=True,
+    ):
+        self.cues = cues
+        self.integrator = integrator
+        self.average = average
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
+        self.record = record
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _open(self, X, n_classes):
+        integrator = clone(PassiveAggressive() if self.integrator is None else self.integrator)
+        check_learner(integrator, "integrator")
+        if getattr(integrator, "kernel", None) == "precomputed":
+            raise ValueError("integrator must compute its kernel from the scores, got kernel='precomputed'")
+        if isinstance(integrator, CueLearner):
+            integrator.set_params(record=integrator.record and self.record)
+            integrator._validate_params()
+        else:
+            integrator = Adapted(integrator, n_classes)
+        super()._open(X, n_classes)
+        self.integrator_ = integrator
+        if self.average and not self._can_average:
+            raise ValueError(f"{NEEDS_OWN}: give average=False")
+        if isinstance(
+            integrator, KernelLearner
+        ):  # starts with the first scores; they must suffice for its gamma
+            resolve_kernel(integrator.kernel or RBF(), np.zeros((X.shape[-2], 1)))
+        if isinstance(integrator, LinearLearner):
+            integrator._start(np.zeros((1, n_classes * len(self.learners_))), np.arange(n_classes))
+        self._delayed = [np.zeros((n_classes, 0)) for _ in self.learners_]
+
+    @property
+    def _can_average(self):
+        own = all(isinstance(learner, CueLearner) for learner in self.learners_)
+        return own and isinstance(self.integrator_, LinearLearner)
+
+    def _observe(self, X, labels):
+        average, n_cues = self._can_average, len(self.learners_)
+        traces = [self._observe_cue(X, labels, j, log=average) for j in range(n_cues)]
+        S = np.concatenate([trace.scores for trace in traces], axis=1)
+        if self.n_seen_ == 0 and isinstance(self.integrator_, KernelLearner):
+            self.integrator_._start(S, np.arange(S.shape[1] // n_cues))
+        second = self.integrator_._learn(S, labels, sums=average)
+        if average:
+            self._add_products(traces, second.sums_before)
+        return Trace(second.scores, np.sum([trace.sizes for trace in traces], axis=0))
+
+    def _add_products(self, traces, before):
+        n_classes = before.shape[1]
+        for j, (learner, trace) in enumerate(zip(self.learners_, traces, strict=True)):
+            hypothesis, held = learner._hypothesis, self._delayed[j]
+            if held.shape[1] < hypothesis.width:
+                self._delayed[j] = np.zeros((n_classes, max(hypothesis.width, 2 * held.shape[1])))
+                self._delayed[j][:, : held.shape[1]] = held
+            n_log = int(hypothesis.counts[N_LOG])
+            add_products(trace.log, n_log, before, j * n_classes, self._delayed[j])
+
+    def _count_updates(self):
+        return self.integrator_.n_updates_
+
+    def averaged_coef(self, j):
+        """Coefficients of cue j in the averaged product of both layers.
+
+        Parameters
+        ----------
+        j : int
+
+        Returns
+        -------
+        ndarray, shape (n_classes, n_support or n_features of the cue)
+        """
+        hypothesis, n_classes = self.learners_[j]._hypothesis, self.classes_.size
+        sums = self.integrator_._hypothesis.sums[:, j * n_classes : (j + 1) * n_classes]
+        last = hypothesis.coef[:, : hypothesis.width]
+        return (sums @ last - self._delayed[j][:, : hypothesis.width]) / max(1, self.n_seen_)
+
+    def _scores(self, X, average=None):
+        if not (self.average if average is None else average):
+            return self.integrator_._scores(np.concatenate(self._cue_scores(X, False), axis=1), False)
+        if not self._can_average:
+            raise ValueError(NEEDS_OWN)
+        inputs = [learner._inputs(self._part(X, j)) for j, learner in enumerate(self.learners_)]
+        return sum(part @ self.averaged_coef(j).T for j, part in enumerate(inputs))
+
+    @property
+    def weights_(self):
+        """Last weights of a linear second layer, shape (n_classes, n_cues * n_classes)."""
+        if not isinstance(self.integrator_, LinearLearner):
+            raise AttributeError("weights_ needs a linear integrator of cuelearn.omcl")
+        return self.integrator_._hypothesis.coefficients(False)

@@ -1,0 +1,211 @@
+r"""Online linear learners: Passive-Aggressive (thesis 3.2.2, equation 3.1) and gradient descent.
+
+A visit with loss :math:`\ell` moves :math:`w_y \mathrel{+}= \tau x`, :math:`w_r \mathrel{-}= \tau x`, with
+:math:`\tau = \min\{C, \ell / (2\|x\|^2)\}` (PA-I; PA where C is infinite), or a fixed :math:`\tau`.
+"""
+
+import math
+from numbers import Real
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from cuelearn.core.estimator import POSITIVE, Number
+from cuelearn.omcl.base import CueLearner, documented
+from cuelearn.omcl.visits import SEEN, Hypothesis, Trace, dot, move, open_log, predict
+
+__all__ = ["LinearLearner", "OnlineGradientDescent", "PassiveAggressive"]
+
+
+class Hyperplanes(NamedTuple):
+    """`coef`, `delayed` (n_classes, d), and `sums` of all hyperplanes up to now (kept if wanted)."""
+
+    counts: np.ndarray
+    coef: np.ndarray
+    delayed: np.ndarray
+    sums: np.ndarray
+
+
+@njit(cache=True)
+def linear_pass(X, labels, planes, aggressiveness, passive, scores, sums_before, log):
+    """Visits in order; `passive` shortens the step to what mends the loss. A sample of zeros is skipped."""
+    counts, coef, sums = planes.counts, planes.coef, planes.sums
+    n_classes, d = coef.shape
+    for t in range(X.shape[0]):
+        rival, margin = predict(coef, X[t], d, labels[t], scores[t])
+        counts[SEEN] += 1
+        length_sq = dot(X[t], X[t], d)
+        if margin < 1.0 and length_sq > 0.0:
+            step = aggressiveness
+            if passive:
+                step = min(step, (1.0 - margin) / (2.0 * length_sq))
+            if not step < math.inf:  # PA on a sample whose square underflows: no finite step mends the loss
+                step = 0.0
+            move(planes, log, t, labels[t], rival, step, X[t], d)
+        if sums_before.shape[0] > 0:
+            for c in range(n_classes):
+                for i in range(d):
+                    sums_before[t, c, i] = sums[c, i]
+                    sums[c, i] += coef[c, i]
+
+
+class LinearHypothesis(Hypothesis):
+    """Hyperplanes."""
+
+    def __init__(self, n_classes, n_features):
+        super().__init__(n_classes, n_features)
+        self.sums = np.zeros((n_classes, n_features))
+
+    def _state(self):  # for `core.storage`
+        return dict(vars(self))
+
+
+class LinearLearner(CueLearner):
+    """Base of the linear learners; `_step()` gives C, or the step, and whether it is shortened."""
+
+    _learnt = ("_hypothesis",)
+
+    def _open(self, X, n_classes):
+        self._hypothesis = LinearHypothesis(n_classes, X.shape[1])
+
+    def _observe(self, X, labels, log=False, sums=False):
+        X, n = np.ascontiguousarray(X, dtype=np.float64), labels.size
+        held = self._hypothesis
+        n_classes, d = held.coef.shape
+        scores, before = np.empty((n, n_classes)), np.empty((n if sums else 0, n_classes, d))
+        updates = open_log(held.counts, n, d, log)
+        planes = Hyperplanes(held.counts, held.coef, held.delayed, held.sums)
+        linear_pass(X, labels, planes, *self._step(), scores, before, updates)
+        return Trace(scores, np.zeros(n, dtype=np.int64), updates, before)
+
+    @property
+    def coef_(self):
+        """Hyperplanes of the predictor, averaged or last, shape (n_classes, n_features)."""
+        return self._hypothesis.coefficients(self.average)
+
+
+@documented
+class PassiveAggressive(LinearLearner):
+    r"""Linear multiclass Passive-Aggressive, PA and PA-I.
+
+    A visit with loss :math:`\ell = [1 - w_y \cdot x + w_r \cdot x]_+`, r the best wrong class, makes the
+    smallest change that mends it,
+
+    .. math:: w_y \leftarrow w_y + \tau x, \quad w_r \leftarrow w_r - \tau x, \qquad
+              \tau = \min\Big\{C, \frac{\ell}{2\|x\|^2}\Big\} .
+
+    There is no bias. A sample of zeros changes nothing.
+
+    Parameters
+    ----------
+    C : float > 0 or None, default 1.0
+        Aggressiveness: the largest step (PA-I). None or infinity is PA, which mends every loss in full.
+    $average $n_epochs $shuffle $record $random_state $callback $verbose
+
+    Attributes
+    ----------
+    $coef_ $classes_ $n_seen_ $n_updates_ $n_mistakes_ $cumulative_loss_ $history_ $online_errors_
+    $online_losses_
+
+    Notes
+    -----
+    Cost per visit O(M d). For any u, with :math:`\ell^*_t` its losses, PA-I keeps
+    :math:`\sum_t \tau_t \ell_t \le \|u\|^2 + 2 C \sum_t \ell^*_t`, so that its mistakes are at most
+    :math:`\max\{\max_t 2\|x_t\|^2, 1/C\}\, (\|u\|^2 + 2 C \sum_t \ell^*_t)`.
+
+    References
+    ----------
+    Thesis equation 3.1, Algorithm 2 lines 23 to 26. Crammer, Dekel, Keshet, Shalev-Shwartz, Singer, JMLR 7
+    (2006), lemma 1, theorem 4.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.omcl import PassiveAggressive
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = PassiveAggressive(C=0.1, shuffle=True, n_epochs=5, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    _parameter_constraints = {
+        **CueLearner._parameter_constraints,
+        "C": [Number(Real, 0, None, closed="right"), None],
+    }
+
+    def __init__(
+        self,
+        C=1.0,
+        *,
+        average=True,
+        n_epochs=1,
+        shuffle=False,
+        record=True,
+        random_state=None,
+        callback=None,
+        verbose=True,
+    ):
+        self.C = C
+        self.average = average
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
+        self.record = record
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _step(self):
+        return math.inf if self.C is None else float(self.C), True
+
+
+@documented
+class OnlineGradientDescent(LinearLearner):
+    r"""Linear multiclass learner with gradient steps of fixed size on the multiclass hinge loss.
+
+    Its regret against any u has a bound that can be computed, which theorem 3.1 asks of the second layer:
+
+    .. math:: \sum_t \ell_t(w_t) - \sum_t \ell_t(u)
+              \le \frac{\|u\|^2}{2\tau} + \frac{\tau}{2} \sum_{t: \ell_t > 0} 2\|x_t\|^2 .
+
+    Parameters
+    ----------
+    step : float > 0, default 0.1
+        :math:`\tau`.
+    $average $n_epochs $shuffle $record $random_state $callback $verbose
+
+    Attributes
+    ----------
+    $coef_ $classes_ $n_seen_ $n_updates_ $n_mistakes_ $cumulative_loss_ $history_ $online_errors_
+    $online_losses_
+
+    References
+    ----------
+    Zinkevich (2003); thesis theorem 3.1.
+    """
+
+    _parameter_constraints = {**CueLearner._parameter_constraints, "step": POSITIVE}
+
+    def __init__(
+        self,
+        step=0.1,
+        *,
+        average=True,
+        n_epochs=1,
+        shuffle=False,
+        record=True,
+        random_state=None,
+        callback=None,
+        verbose=True,
+    ):
+        self.step = step
+        self.average = average
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
+        self.record = record
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _step(self):
+        return float(self.step), False

@@ -1,0 +1,274 @@
+r"""The multiclass kernel Perceptron, and what it shares with the Projectron (thesis 3.2.1).
+
+A kernel learner keeps class scores as expansions over its support set, :math:`s(x, y) = \sum_i A_{yi}\,
+k(x_i, x)`. Kernel values come in as rows: ``rows[t, columns[i]]`` is the kernel of sample t with support
+sample i, so that a full kernel matrix, or a block of a batch against support set and itself, serves without a
+copy.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from cuelearn.kernels import RBF, Kernel, PrecomputedSupport, SupportSet
+from cuelearn.omcl.base import CueLearner, StrOptions, documented
+from cuelearn.omcl.visits import (
+    N_PROJECTED,
+    N_UPDATES,
+    SEEN,
+    SIZE,
+    Hypothesis,
+    Trace,
+    open_log,
+    predict,
+    write_log,
+)
+
+__all__ = ["Expansion", "KernelLearner", "KernelPerceptron", "Visits", "join", "look"]
+
+
+class Visits(NamedTuple):
+    """A batch, and what is noted at its visits.
+
+    `rows` (n, n_columns): kernel rows; `diagonal` (n,): k(x, x); `labels` (n,); `places` (n,): the column
+    that each sample gets if it joins the support set. Written: `scores` (n, n_classes), `sizes` (n,).
+    """
+
+    rows: np.ndarray
+    diagonal: np.ndarray
+    labels: np.ndarray
+    places: np.ndarray
+    scores: np.ndarray
+    sizes: np.ndarray
+
+
+class Expansion(NamedTuple):
+    """Coefficients over a support set, with room for more.
+
+    `coef`, `delayed` (n_classes, capacity); `columns` (capacity,): where support samples stand in the rows;
+    `gram`, `root` (capacity, capacity): their kernel matrix K and the lower triangular R of :math:`K^{-1} =
+    R^T R`, empty for the Perceptron.
+    """
+
+    counts: np.ndarray
+    coef: np.ndarray
+    delayed: np.ndarray
+    columns: np.ndarray
+    gram: np.ndarray
+    root: np.ndarray
+
+
+@njit(cache=True)
+def look(visits, expansion, t, k):
+    """Kernel values with the support set, into k, and scores; returns best wrong class and margin."""
+    size = expansion.counts[SIZE]
+    for i in range(size):
+        k[i] = visits.rows[t, expansion.columns[i]]
+    expansion.counts[SEEN] += 1
+    visits.sizes[t] = size
+    return predict(expansion.coef, k, size, visits.labels[t], visits.scores[t])
+
+
+@njit(cache=True)
+def join(visits, expansion, log, t, rival):
+    """The sample joins the support set: s <- s + U."""
+    counts, coef, delayed = expansion.counts, expansion.coef, expansion.delayed
+    size, label, earlier = counts[SIZE], visits.labels[t], float(counts[SEEN] - 1)
+    for c in range(coef.shape[0]):
+        coef[c, size] = delayed[c, size] = 0.0
+    coef[label, size], coef[rival, size] = 1.0, -1.0
+    delayed[label, size], delayed[rival, size] = earlier, -earlier
+    expansion.columns[size] = visits.places[t]
+    counts[N_UPDATES] += 1
+    counts[SIZE] = visits.sizes[t] = size + 1
+    write_log(log, counts, t, label, rival, 1.0, coef[0], 0, size)
+
+
+@njit(cache=True)
+def perceptron_pass(visits, expansion, log):
+    """On a mistake (margin not positive) the sample joins the support set."""
+    k = np.empty(expansion.coef.shape[1])
+    for t in range(visits.rows.shape[0]):
+        rival, margin = look(visits, expansion, t, k)
+        if margin <= 0.0 and visits.diagonal[t] > 0.0:
+            join(visits, expansion, log, t, rival)
+
+
+class KernelHypothesis(Hypothesis):
+    """An expansion that grows; `with_gram` keeps K and R too."""
+
+    def __init__(self, n_classes, with_gram):
+        super().__init__(n_classes, 0)
+        self.gram = self.root = np.zeros((0, 0)) if with_gram else None
+
+    width = Hypothesis.size
+
+    def reserve(self, needed):
+        """Room for so many support samples."""
+        have, size = self.coef.shape[1], self.size
+        if needed <= have:
+            return
+        # the matrices grow by half at most: doubling would hold four times the memory in use
+        capacity = max(needed, have + have // 2, 64)
+        for name in ("coef", "delayed", "gram", "root"):
+            old = getattr(self, name)
+            if old is not None:
+                new = np.zeros((capacity if name in ("gram", "root") else old.shape[0], capacity))
+                new[: old.shape[0], :size] = old[:, :size]
+                setattr(self, name, new)
+
+    def expansion(self, columns):
+        """As the compiled passes take it."""
+        held = np.empty(self.coef.shape[1], dtype=np.int64)
+        held[: self.size] = columns
+        nothing = np.zeros((0, 0))
+        gram, root = (nothing, nothing) if self.gram is None else (self.gram, self.root)
+        return Expansion(self.counts, self.coef, self.delayed, held, gram, root)
+
+    def _state(self):  # for `core.storage`
+        size, state = self.size, dict(vars(self))
+        for name in ("coef", "delayed"):
+            state[name] = state[name][:, :size].copy()
+        if self.gram is not None:
+            state |= {name: state[name][:size, :size].copy() for name in ("gram", "root")}
+        return state
+
+
+class KernelLearner(CueLearner):
+    """Base of the learners on one kernel; `_pass(visits, expansion, log)` runs over a batch."""
+
+    _parameter_constraints = {
+        **CueLearner._parameter_constraints,
+        "kernel": [Kernel, StrOptions({"precomputed"}), None],
+    }
+    _learnt = ("_hypothesis", "_support", "_joined")
+    _with_gram = False
+
+    def _is_precomputed(self):
+        return isinstance(self.kernel, str)
+
+    def _open(self, X, n_classes):
+        if self._is_precomputed():
+            self._support = PrecomputedSupport()
+        else:
+            self._support = SupportSet(RBF() if self.kernel is None else self.kernel, self.normalize, X)
+        self._hypothesis = KernelHypothesis(n_classes, self._with_gram)
+        self._joined = np.empty(0, dtype=np.int64)
+
+    def _check_batch(self, X):
+        self._support.check(X)
+
+    def _observe(self, X, labels, log=False, sums=False):
+        rows, diagonal, columns, places = self._support.batch(X)
+        hypothesis, n, size = self._hypothesis, rows.shape[0], self._hypothesis.size
+        hypothesis.reserve(size + n)
+        expansion, before = hypothesis.expansion(columns), int(hypothesis.counts[SEEN])
+        scores = np.empty((n, hypothesis.coef.shape[0]))
+        visits = Visits(rows, diagonal, labels, places, scores, np.empty(n, dtype=np.int64))
+        updates = open_log(hypothesis.counts, n, size + n, log)
+        self._pass(visits, expansion, updates)
+        chosen = expansion.columns[size : hypothesis.size] - places[0]
+        self._support.add(X, chosen)
+        if chosen.size:
+            self._joined = np.concatenate([self._joined, before + chosen])
+        return Trace(scores, visits.sizes, updates)
+
+    def _inputs(self, X):
+        return self._support.cross(X)
+
+    # ------------------------------------------------------------ fitted attributes
+
+    @property
+    def kernel_(self):
+        """The kernel with a number for gamma."""
+        return self._support.kernel
+
+    @property
+    def dual_coef_(self):
+        """Coefficients of the predictor, averaged or last, shape (n_support, n_classes)."""
+        return self._hypothesis.coefficients(self.average).T
+
+    @property
+    def support_(self):
+        """Visits (counted from 0) at which the members of the support set joined, shape (n_support,)."""
+        return self._joined.copy()
+
+    @property
+    def support_vectors_(self):
+        """Members of the support set, shape (n_support, n_features); not with precomputed kernels."""
+        if self._support.precomputed:
+            raise AttributeError("precomputed kernels have no support vectors; see support_")
+        return self._support.samples.copy()
+
+    @property
+    def n_projected_(self):
+        """Updates that were projected on the support set instead of enlarging it."""
+        return int(self._hypothesis.counts[N_PROJECTED])
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.kernel, str)
+        return tags
+
+
+@documented
+class KernelPerceptron(KernelLearner):
+    r"""Multiclass kernel Perceptron.
+
+    On a mistake (margin over the best wrong class r not positive) the sample joins the support set,
+
+    .. math:: s \leftarrow s + U, \qquad U = k((x_t, y_t), \cdot) - k((x_t, r), \cdot) .
+
+    Parameters
+    ----------
+    $kernel $normalize $average $n_epochs $shuffle $record $random_state $callback $verbose
+
+    Attributes
+    ----------
+    $dual_coef_ $support_ $support_vectors_ $classes_ $n_seen_ $n_updates_ $n_mistakes_ $cumulative_loss_
+    $history_ $online_errors_ $online_losses_ $support_sizes_
+
+    Notes
+    -----
+    Cost per visit: the kernel of the sample with the support set, O(S d), and the scores, O(S M).
+
+    References
+    ----------
+    Thesis section 3.2.1. Crammer and Singer, Ultraconservative online algorithms, JMLR 3 (2003).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.omcl import KernelPerceptron
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KernelPerceptron(shuffle=True, n_epochs=5, random_state=0).fit(X, y)
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel=None,
+        *,
+        normalize=True,
+        average=True,
+        n_epochs=1,
+        shuffle=False,
+        record=True,
+        random_state=None,
+        callback=None,
+        verbose=True,
+    ):
+        self.kernel = kernel
+        self.normalize = normalize
+        self.average = average
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
+        self.record = record
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _pass(self, visits, expansion, log):
+        perceptron_pass(visits, expansion, log)

@@ -1,0 +1,283 @@
+r"""Projectron and Projectron++ (thesis 3.2.1, Algorithm 2 lines 9 to 21): Perceptrons of bounded memory.
+
+With :math:`U = k((x,y),\cdot) - k((x,r),\cdot)` for the best wrong class r, and P the projection on the span
+of the support set, whose kernel matrix is K,
+
+.. math:: \Delta = \|U - PU\| = \sqrt{2\,(k(x,x) - k^T K^{-1} k)}, \qquad \|PU\|^2 = 2\, k^T K^{-1} k .
+
+Where :math:`\Delta` is small, PU is added in place of U, and the support set stays as it is. The inverse is
+kept as :math:`K^{-1} = R^T R`, R lower triangular: R is the inverse of K's Cholesky factor, its entries grow
+with the root of K's condition number only, and no rounding can make the inverse indefinite.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from scipy.linalg.lapack import dpotrf, dtrtri
+
+from cuelearn.core.estimator import NON_NEGATIVE
+from cuelearn.omcl.base import documented
+from cuelearn.omcl.perceptron import KernelLearner, join, look
+from cuelearn.omcl.visits import INEXACT, N_PROJECTED, N_REFACTORED, REFACTOR_FROM, dot, move
+
+__all__ = ["Projectron", "ProjectronPlusPlus"]
+
+# a squared residual below this share of k(x, x) counts as linear dependence: the inverse would only amplify
+# rounding
+DEPENDENT = 1e-10
+DEPENDENT_SINGLE = 1e-6  # with kernel values in float32
+# |K d - k| of a new support sample above which R is computed afresh, relative to the largest entry of k
+INACCURATE = 1e-9
+
+
+class Work(NamedTuple):
+    """Kernel values with the support set, coefficients of the projection, and room to compute them."""
+
+    k: np.ndarray
+    solution: np.ndarray
+    half: np.ndarray
+    rest: np.ndarray
+
+
+@njit(cache=True)
+def solve(root, k, size, half, out):
+    """``half = R k`` and ``out = K^-1 k = R^T half``."""
+    for i in range(size):
+        half[i] = dot(root[i], k, i + 1)
+        out[i] = 0.0
+    for i in range(size):
+        row, factor = root[i], half[i]
+        for j in range(i + 1):
+            out[j] += factor * row[j]
+
+
+@njit(cache=True)
+def project(expansion, work, size, k_xx, dependent, limit):
+    """Coefficients of the projection of k(x, .), into `work.solution`; returns the squared residual.
+
+    Where Delta is above `limit` the sample is about to join the support set for good: then one step of
+    iterative refinement is made, and the error that it mended returned too.
+    """
+    k, solution, rest = work.k, work.solution, work.rest
+    solve(expansion.root, k, size, work.half, solution)
+    residual_sq = k_xx - dot(work.half, work.half, size)
+    if residual_sq <= dependent * k_xx:
+        residual_sq = 0.0
+    if math.sqrt(2.0 * residual_sq) <= limit:
+        return residual_sq, 0.0
+    error, largest = 0.0, 0.0
+    for i in range(size):
+        rest[i] = k[i] - dot(expansion.gram[i], solution, size)
+        error = max(error, abs(rest[i]))
+        largest = max(largest, abs(k[i]))
+    change = np.empty(size)
+    solve(expansion.root, rest, size, work.half, change)
+    for i in range(size):
+        solution[i] += change[i]
+    residual_sq = k_xx - dot(k, solution, size)
+    return 0.0 if residual_sq <= dependent * k_xx else residual_sq, error / largest if largest > 0.0 else 0.0
+
+
+@njit(cache=True)
+def extend(expansion, work, size, k_xx, residual_sq):
+    r"""K and R grow by a sample: by the Schur complement, R's new row is :math:`[-K^{-1} k,\; 1] / \delta`.
+
+    :math:`\delta^2 = k(x,x) - k^T K^{-1} k` is the squared residual.
+    """
+    gram, root, scale = expansion.gram, expansion.root, 1.0 / math.sqrt(residual_sq)
+    for i in range(size):
+        gram[i, size] = gram[size, i] = work.k[i]
+        root[size, i] = -scale * work.solution[i]
+        root[i, size] = 0.0
+    gram[size, size] = k_xx
+    root[size, size] = scale
+
+
+@njit(cache=True)
+def step_length(loss, delta, eta, length_sq):
+    """Thesis Algorithm 2, line 16; 0 where the loss is at most Delta / eta, of which 0/0 counts as 0."""
+    price = 0.0
+    if delta > 0.0:
+        price = delta / eta if eta > 0.0 else math.inf
+    gain = loss - price
+    if gain > 0.0 and length_sq > 0.0:
+        return min(1.0, loss / length_sq, 2.0 * gain / length_sq)
+    return 0.0
+
+
+@njit(cache=True)
+def projectron_pass(visits, expansion, log, eta, plus, start):
+    """Visits from `start` on; returns the position reached: the end, or where R has to be computed afresh.
+
+    The Projectron (`plus` False) looks at mistakes only and projects where Delta <= eta. Projectron++ also
+    learns from margin errors, always by a projection, and shortens its steps.
+    """
+    capacity, counts = expansion.coef.shape[1], expansion.counts
+    work = Work(np.empty(capacity), np.empty(capacity), np.empty(capacity), np.empty(capacity))
+    dependent = DEPENDENT if visits.rows.itemsize == 8 else DEPENDENT_SINGLE
+    for t in range(start, visits.rows.shape[0]):
+        rival, margin = look(visits, expansion, t, work.k)
+        size, k_xx, mistake = visits.sizes[t], visits.diagonal[t], margin <= 0.0
+        if k_xx <= 0.0 or not (mistake or (plus and margin < 1.0 and size > 0)):
+            continue
+        residual_sq, error = k_xx, 0.0
+        if size > 0:
+            limit = eta if mistake else math.inf
+            residual_sq, error = project(expansion, work, size, k_xx, dependent, limit)
+        delta = math.sqrt(2.0 * residual_sq)
+        if mistake and (size == 0 or delta > eta):
+            extend(expansion, work, size, k_xx, residual_sq)
+            join(visits, expansion, log, t, rival)
+        else:
+            step = 1.0
+            if plus:
+                length_sq = 2.0 * dot(work.k, work.solution, size)
+                step = step_length(1.0 - margin, delta, eta, length_sq)
+            if step > 0.0:
+                move(expansion, log, t, visits.labels[t], rival, step, work.solution, size)
+                counts[N_PROJECTED] += 1
+        if error > INACCURATE and size >= counts[REFACTOR_FROM]:
+            counts[INEXACT] = 1
+            return t + 1
+    return visits.rows.shape[0]
+
+
+def refactor(hypothesis):
+    """Compute R afresh from K."""
+    size, counts = hypothesis.size, hypothesis.counts
+    factor, failed = dpotrf(hypothesis.gram[:size, :size], lower=1)
+    if not failed:  # else numerically dependent samples: the R grown row by row is the better one
+        hypothesis.root[:size, :size] = np.tril(dtrtri(factor, lower=1)[0])
+        counts[N_REFACTORED] += 1
+    counts[INEXACT] = 0
+    # an ill-conditioned matrix would ask for it at every sample
+    counts[REFACTOR_FROM] = size + max(8, size // 8)
+
+
+@documented
+class Projectron(KernelLearner):
+    r"""Multiclass Projectron: a Perceptron whose updates are projected where that costs little.
+
+    On a mistake let P be the projection on the span of the support set and
+
+    .. math:: \Delta = \|U - P U\| = \sqrt{2\,(k(x,x) - k^T K^{-1} k)} .
+
+    If :math:`\Delta \le \eta`, the update is :math:`s \leftarrow s + P U` and the support set stays as it is;
+    else the sample joins it as in the Perceptron. The inverse :math:`K^{-1} = R^T R` grows with the support
+    set by its Schur complement, with one step of iterative refinement; R is computed afresh when a new row
+    shows that it has lost accuracy.
+
+    Parameters
+    ----------
+    $kernel $eta $normalize $average $n_epochs $shuffle $record $random_state $callback $verbose
+
+    Attributes
+    ----------
+    $dual_coef_ $support_ $support_vectors_ $n_projected_ $inverse_error_ $n_refactored_ $classes_ $n_seen_
+    $n_updates_ $n_mistakes_ $cumulative_loss_ $history_ $online_errors_ $online_losses_ $support_sizes_
+
+    Notes
+    -----
+    The support set is bounded for a kernel on a compact set: its members are :math:`\eta/\sqrt 2` apart from
+    the span of the earlier ones. Cost per visit O(S d + S M), per update O(S^2); memory O(S^2). A squared
+    residual below 1e-10 k(x, x) counts as zero, with samples in float32 one below 1e-6 k(x, x).
+
+    References
+    ----------
+    Thesis section 3.2.1; Orabona, Keshet, Caputo: Bounded kernel-based online learning, JMLR 10 (2009),
+    figures 2 and 4, theorem 1.
+    """
+
+    _parameter_constraints = {**KernelLearner._parameter_constraints, "eta": NON_NEGATIVE}
+    _with_gram = True
+    _plus = False
+
+    def __init__(
+        self,
+        kernel=None,
+        *,
+        eta=0.1,
+        normalize=True,
+        average=True,
+        n_epochs=1,
+        shuffle=False,
+        record=True,
+        random_state=None,
+        callback=None,
+        verbose=True,
+    ):
+        self.kernel = kernel
+        self.eta = eta
+        self.normalize = normalize
+        self.average = average
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
+        self.record = record
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _pass(self, visits, expansion, log):
+        position, eta = 0, float(self.eta)
+        while position < visits.labels.size:
+            position = projectron_pass(visits, expansion, log, eta, self._plus, position)
+            if expansion.counts[INEXACT]:
+                refactor(self._hypothesis)
+
+    @property
+    def inverse_error_(self):
+        """Largest entry of ``|K K^-1 - I|`` over the support set; 0 when empty."""
+        hypothesis, size = self._hypothesis, self._hypothesis.size
+        root = hypothesis.root[:size, :size]
+        error = np.abs(hypothesis.gram[:size, :size] @ (root.T @ root) - np.eye(size))
+        return float(error.max(initial=0.0))
+
+    @property
+    def n_refactored_(self):
+        """How often R was computed afresh."""
+        return int(self._hypothesis.counts[N_REFACTORED])
+
+
+@documented
+class ProjectronPlusPlus(Projectron):
+    r"""Multiclass Projectron++: projects on mistakes, and learns from margin errors too without growing.
+
+    With :math:`\ell = [1 - s(x, y) + s(x, r)]_+` and :math:`\Delta` as in `Projectron`, a visit with loss
+    that is a margin error, or a mistake with :math:`\Delta \le \eta`, makes the projected update
+
+    .. math:: s \leftarrow s + \alpha\, P U, \qquad
+              \alpha = \min\Big\{\frac{\ell}{\|PU\|^2},\; 2\,\frac{\ell - \Delta/\eta}{\|PU\|^2},\; 1\Big\},
+
+    and none where :math:`\ell \le \Delta/\eta` (0/0 counts as 0). A mistake with :math:`\Delta > \eta` adds
+    the sample as the Perceptron does. So only mistakes enlarge the support set. As :math:`\eta \to 0` this
+    does not become the Perceptron: margin errors within the span are still used.
+
+    Parameters
+    ----------
+    $kernel $eta $normalize $average $n_epochs $shuffle $record $random_state $callback $verbose
+
+    Attributes
+    ----------
+    $dual_coef_ $support_ $support_vectors_ $n_projected_ $inverse_error_ $n_refactored_ $classes_ $n_seen_
+    $n_updates_ $n_mistakes_ $cumulative_loss_ $history_ $online_errors_ $online_losses_ $support_sizes_
+
+    References
+    ----------
+    Thesis Algorithm 2, lines 9 to 21; Orabona, Keshet, Caputo, JMLR 10 (2009), figures 3 and 4. Thesis line
+    16 applies one coefficient to mistakes and margin errors; the JMLR paper takes 1 on mistakes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.omcl import KernelPerceptron, ProjectronPlusPlus
+    >>> X, y = load_iris(return_X_y=True)
+    >>> options = dict(shuffle=True, n_epochs=5, random_state=0)
+    >>> sparse = ProjectronPlusPlus(eta=0.3, **options).fit(X, y)
+    >>> dense = KernelPerceptron(**options).fit(X, y)
+    >>> len(sparse.support_) < len(dense.support_)
+    True
+    """
+
+    _plus = True

@@ -1,0 +1,129 @@
+r"""What all learners of the chapter do at a visit, compiled: scores, the best wrong class, a log of the
+updates.
+
+Averaging (thesis section 3.3) costs next to nothing. With the change :math:`\delta_s` of the coefficients at
+visit s,
+
+.. math:: \sum_{t=1}^T A_t = T A_T - \sum_s (s - 1)\, \delta_s ,
+
+so a second array of coefficients, `delayed`, is touched only where the coefficients are.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from cuelearn.core.losses import competitor
+
+__all__ = ["Hypothesis", "Log", "Trace", "dot", "open_log", "predict", "write_log"]
+
+#: Places in the array of counters.
+SIZE, SEEN, N_UPDATES, N_PROJECTED, N_LOG, N_LOG_VALUES, INEXACT, REFACTOR_FROM, N_REFACTORED = range(9)
+
+
+class Log(NamedTuple):
+    """The updates of one batch, if they are wanted; else empty.
+
+    `entries` has rows (visit, label, rival, start, length, slot): coefficients 0 .. length - 1 of `label`
+    grew by ``values[start : start + length]``; or, where length is 0, that of a new support sample at `slot`
+    by 1. Those of `rival` fell by as much.
+    """
+
+    entries: np.ndarray
+    values: np.ndarray
+
+
+class Trace(NamedTuple):
+    """What happened at the visits of one batch.
+
+    `scores` (n, n_classes) before each update; `sizes` (n,) of the support set after each visit; the `log`;
+    and of linear learners, if wanted, `sums_before` (n, n_classes, d): the sum of all hyperplanes before each
+    visit.
+    """
+
+    scores: np.ndarray
+    sizes: np.ndarray
+    log: Log | None = None
+    sums_before: np.ndarray | None = None
+
+
+def open_log(counts, n_visits, width, wanted):
+    """An empty log with room for as many updates of `width` coefficients as there are visits."""
+    counts[N_LOG] = counts[N_LOG_VALUES] = 0
+    n = n_visits if wanted else 0
+    return Log(np.empty((n, 6), dtype=np.int64), np.empty(n * width))
+
+
+@njit(cache=True)
+def write_log(log, counts, t, label, rival, step, values, length, slot):
+    """Note an update by ``step * values[:length]``."""
+    if log.entries.shape[0] == 0:
+        return
+    start, entry = counts[N_LOG_VALUES], log.entries[counts[N_LOG]]
+    entry[0], entry[1], entry[2], entry[3], entry[4], entry[5] = t, label, rival, start, length, slot
+    for i in range(length):
+        log.values[start + i] = step * values[i]
+    counts[N_LOG] += 1
+    counts[N_LOG_VALUES] += length
+
+
+@njit(cache=True, fastmath={"reassoc", "contract"})
+def dot(a, b, n):
+    """Inner product of the first n entries."""
+    total = 0.0
+    for i in range(n):
+        total += a[i] * b[i]
+    return total
+
+
+@njit(cache=True)
+def predict(coef, x, n, label, out):
+    """Class scores of a sample, into `out`; returns its best wrong class and the margin over it."""
+    for c in range(out.shape[0]):
+        out[c] = dot(coef[c], x, n)
+    return competitor(out, label)
+
+
+@njit(cache=True)
+def move(hypothesis, log, t, label, rival, step, x, n):
+    """Add ``step * x[:n]`` to the coefficients of one class, take it from those of another."""
+    counts, coef, delayed = hypothesis.counts, hypothesis.coef, hypothesis.delayed
+    earlier = float(counts[SEEN] - 1)
+    for i in range(n):
+        change = step * x[i]
+        coef[label, i] += change
+        coef[rival, i] -= change
+        delayed[label, i] += earlier * change
+        delayed[rival, i] -= earlier * change
+    counts[N_UPDATES] += 1
+    write_log(log, counts, t, label, rival, step, x, n, -1)
+
+
+class Hypothesis:
+    """Coefficients of which the first `width` columns count, what their mean needs, and counters."""
+
+    def __init__(self, n_classes, n_columns):
+        self.counts = np.zeros(9, dtype=np.int64)
+        self.coef, self.delayed = np.zeros((n_classes, n_columns)), np.zeros((n_classes, n_columns))
+
+    @property
+    def size(self):
+        """Size of the support set, where there is one."""
+        return int(self.counts[SIZE])
+
+    @property
+    def width(self):
+        """Number of coefficients per class."""
+        return self.coef.shape[1]
+
+    def coefficients(self, average):
+        """Those of the last hypothesis, or of the mean of all of them; shape (n_classes, width)."""
+        last, seen = self.coef[:, : self.width], int(self.counts[SEEN])
+        return last - self.delayed[:, : self.width] / seen if average and seen else last.copy()
+
+    @classmethod
+    def _from_state(cls, state):  # for `core.storage`
+        new = cls.__new__(cls)
+        vars(new).update(state)
+        return new
