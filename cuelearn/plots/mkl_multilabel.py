@@ -1,16 +1,16 @@
-"""Drawings of the multi-label section of the MKL chapter. Every function takes the numbers of an experiment and returns a figure."""
+"""Drawings of the multi-label section of the MKL chapter: every function takes an experiment's numbers,
+returns a figure."""
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import ScalarFormatter
 
 from cuelearn.book.figures import PALETTE, band, method_style
-from cuelearn.plots.mkl import log_axis
+from cuelearn.plots.common import curve, distinct, legend, log_axis, panels
 
 SET_NAMES = {"yeast": "yeast genes", "letter": "letters", "scene": "scenes", "corel5k": "Corel5k"}
 
 
-def look(k):
+def _look(k):
     """Colour by group of columns, dashes by kind: kernels come in threes, linear, quadratic, RBF."""
     return {"color": PALETTE[k // 3 % len(PALETTE)], "linestyle": (":", "--", "-")[k % 3]}
 
@@ -24,22 +24,15 @@ def weights_over_time(table, kernels):
         Columns method, seconds, and one for each kernel; per-class methods give the mean over classes.
     kernels : sequence of str
     """
-    methods = list(dict.fromkeys(table["method"]))
-    fig, axes = plt.subplots(
-        1,
-        len(methods),
-        figsize=(3.1 * len(methods) + 1.2, 3.4),
-        layout="constrained",
-        sharey=True,
-        squeeze=False,
-    )
+    methods = distinct(table["method"])
+    fig, axes = panels(len(methods), size=(3.1 * len(methods) + 1.2, 3.4), sharey=True)
     for ax, method in zip(axes[0], methods, strict=True):
         mine = table[table["method"] == method]
         for k, kernel in enumerate(kernels):
-            ax.plot(mine["seconds"], mine[kernel], label=kernel, **look(k))
+            ax.plot(mine["seconds"], mine[kernel], label=kernel, **_look(k))
         ax.set(title=method_style(method)["label"], xlabel="seconds")
     axes[0, 0].set(ylabel="kernel weight (share)", ylim=(0.0, 1.0))
-    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right center")
+    legend(fig, axes[0, 0], 1, "outside right center")
     return fig
 
 
@@ -51,27 +44,26 @@ def auc_over_time(table):
     table : DataFrame
         Columns name, method, seed, seconds, auc.
     """
-    names = list(dict.fromkeys(table["name"]))
-    fig, axes = plt.subplots(
-        1, len(names), figsize=(4.2 * len(names), 3.6), layout="constrained", squeeze=False
-    )
+    names = distinct(table["name"])
+    fig, axes = panels(len(names), size=(4.2 * len(names), 3.6))
     for ax, name in zip(axes[0], names, strict=True):
-        for method in dict.fromkeys(table["method"]):
+        for method in distinct(table["method"]):
             mine = table[(table["name"] == name) & (table["method"] == method)]
-            for k, (_, run) in enumerate(mine.groupby("seed")):
-                style = method_style(method, marker="")
-                style.update(label=style["label"] if k == 0 else None, alpha=0.8, linewidth=1.2)
+            style = method_style(method, marker="", alpha=0.8, linewidth=1.2)
+            for _, run in mine.groupby("seed"):
                 ax.plot(run["seconds"], run["auc"], **style)
+                style["label"] = None
         ax.set(title=SET_NAMES.get(name, name), xlabel="seconds of training")
     axes[0, 0].set_ylabel("area under precision-recall curve")
-    fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+    legend(fig, axes[0, 0], 2)
     return fig
 
 
 def auc_over_iterations(table, column, label):
     """Mean AUC of SA against iterations, a line for each value of one parameter (figures 3 and 4).
 
-    Drawn is the difference from equal kernel weights in the same draw: draws differ by more than parameters do.
+    Drawn is the difference from equal kernel weights in the same draw: draws differ by more than parameters
+    do.
 
     Parameters
     ----------
@@ -81,8 +73,8 @@ def auc_over_iterations(table, column, label):
     label : str
         With one place for the value.
     """
-    fig, ax = plt.subplots(figsize=(5.0, 3.6), layout="constrained")
-    for k, value in enumerate(dict.fromkeys(table[column])):
+    fig, ((ax,),) = panels(1, size=(5.0, 3.6))
+    for k, value in enumerate(distinct(table[column])):
         grid = table[table[column] == value].pivot(index="seed", columns="iteration", values="auc")
         style = {"color": PALETTE[k], "marker": "os^Dv"[k % 5], "markersize": 3, "label": label.format(value)}
         band(ax, grid.columns, grid.sub(grid[0], axis=0).to_numpy(), alpha=0.12, **style)
@@ -96,38 +88,31 @@ def auc_over_iterations(table, column, label):
 
 
 def cost_against_classes(table, fits):
-    """SVMs solved, and seconds, until a fixed relative gap, against the number of classes: runs, geometric means, fitted powers.
+    """SVMs solved, and seconds, until a fixed relative gap, against the classes: runs, geometric means,
+    fitted powers.
 
     Parameters
     ----------
     table : DataFrame
         Columns method, n_classes, seed, n_solved, seconds, reached.
     fits : dict of (str, str) to (float, float, float)
-        Method and column -> exponent and factor of the fitted power, and the largest number of classes that it was fitted to.
+        Method and column -> exponent and factor of the fitted power, and the largest number of classes that
+        it was fitted to.
     """
-    fig, axes = plt.subplots(1, 2, figsize=(9.2, 3.9), layout="constrained")
-    for ax, column, what in zip(axes, ("n_solved", "seconds"), ("SVMs", "seconds"), strict=True):
-        for k, method in enumerate(dict.fromkeys(table["method"])):
+    fig, axes = panels(2, size=(9.2, 3.9))
+    for ax, column, what in zip(axes[0], ("n_solved", "seconds"), ("SVMs", "seconds"), strict=True):
+        for k, method in enumerate(distinct(table["method"])):
             mine = table[table["method"] == method]
             mine = mine.assign(at=mine["n_classes"] * 1.04 ** (k - 1))  # beside each other
             exponent, factor, most = fits[method, column]
             style = method_style(method, linestyle="")
+            style["label"] += f": exponent {exponent:.2f}"
             means = np.exp(np.log(mine[["at", column]]).groupby(mine["n_classes"]).mean())
-            ax.plot(
-                means["at"], means[column], **{**style, "label": f"{style['label']}: exponent {exponent:.2f}"}
-            )
-            for reached, marker in ((True, "."), (False, "x")):
+            ax.plot(means["at"], means[column], **style)
+            for reached, marker, size in ((True, ".", 4), (False, "x", 8)):
                 part = mine[mine["reached"] == reached]
-                size = 4 if reached else 8
-                ax.plot(
-                    part["at"],
-                    part[column],
-                    linestyle="",
-                    marker=marker,
-                    markersize=size,
-                    color=style["color"],
-                    alpha=0.6,
-                )
+                dots = {"linestyle": "", "marker": marker, "markersize": size, "alpha": 0.6}
+                ax.plot(part["at"], part[column], color=style["color"], **dots)
             m = np.array([mine["n_classes"].min(), most], dtype=float)
             ax.plot(m, factor * m**exponent, color=style["color"], linestyle=":")
         log_axis(ax.xaxis, plain=True)
@@ -135,15 +120,15 @@ def cost_against_classes(table, fits):
         ax.set(xlabel="classes m", ylabel=f"{what} until the gap is reached")
         ax.legend()
     if not table["reached"].all():
-        axes[0].plot(
-            [], [], linestyle="", marker="x", markersize=8, color="0.4", label="gave up before the gap"
-        )
-        axes[0].legend()
+        missed = {"marker": "x", "markersize": 8, "color": "0.4", "label": "gave up before the gap"}
+        axes[0, 0].plot([], [], linestyle="", **missed)
+        axes[0, 0].legend()
     return fig
 
 
 def gap_over_iterations(table, fits):
-    """Saddle-point gap of ML-MKL-SA's averages against iterations, with the fitted exponents and the root of T for the eye.
+    """Saddle-point gap of ML-MKL-SA's averages against iterations, with fitted exponents and the root of T
+    for the eye.
 
     Parameters
     ----------
@@ -152,12 +137,11 @@ def gap_over_iterations(table, fits):
     fits : dict of str to float
         Method -> exponent.
     """
-    fig, ax = plt.subplots(figsize=(5.4, 3.8), layout="constrained")
-    for method in dict.fromkeys(table["method"]):
-        grid = table[table["method"] == method].pivot(index="seed", columns="n_iter", values="gap")
-        style = method_style(method)
-        style["label"] = f"{style['label']}: exponent {fits[method]:.2f}"
-        band(ax, grid.columns, grid.to_numpy(), geometric=True, **style)
+    fig, ((ax,),) = panels(1, size=(5.4, 3.8))
+    for method in distinct(table["method"]):
+        label = f"{method_style(method)['label']}: exponent {fits[method]:.2f}"
+        mine = table[table["method"] == method]
+        grid = curve(ax, mine, "n_iter", "gap", method, geometric=True, label=label)
     T = np.array(grid.columns, dtype=float)
     ax.plot(T, table["gap"].max() * (T / T[0]) ** -0.5, color="0.4", linestyle=":", label="exponent -0.5")
     log_axis(ax.xaxis, plain=True)
@@ -177,9 +161,9 @@ def weights_and_classes(path, classes):
     classes : DataFrame
         Columns class, weight, draws.
     """
-    fig, (left, right) = plt.subplots(1, 2, figsize=(10.0, 3.6), layout="constrained")
+    fig, ((left, right),) = panels(2, size=(10.0, 3.6))
     for k, kernel in enumerate(path.columns):
-        left.plot(path.index, path[kernel], label=kernel, **look(k))
+        left.plot(path.index, path[kernel], label=kernel, **_look(k))
     left.set(xlabel="iterations", ylabel="averaged kernel weight", ylim=(0.0, 1.0))
     left.legend(ncols=2, fontsize=7)
     at = np.arange(len(classes))

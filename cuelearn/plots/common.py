@@ -1,0 +1,48 @@
+"""What the chapters' drawings share: panels, curves with bands, logarithmic axes, legends."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
+
+from cuelearn.book.figures import band
+
+
+def distinct(values):
+    """The different values, in the order in which they come."""
+    return list(dict.fromkeys(values))
+
+
+def panels(columns, rows=1, *, size, **options):
+    """A figure of panels and its axes, an array of shape (rows, columns)."""
+    return plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False, **options)
+
+
+def curve(ax, table, x, y, method=None, *, runs="seed", factor=1.0, **style):
+    """Mean of the column `y` against the column `x` over `runs` as a band, all runs being at the same places;
+    the drawn grid."""
+    grid = factor * table.pivot(index=runs, columns=x, values=y)
+    band(ax, grid.columns, grid.to_numpy(), method, **style)
+    return grid
+
+
+def log_axis(*axes, plain=False):
+    """Make an ``ax.xaxis`` or ``ax.yaxis`` logarithmic with readable ticks: powers of ten, or (`plain`) 1, 2,
+    5 as numbers."""
+    for axis in axes:
+        (axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale)("log")
+        if plain:
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axis.set_major_formatter(ScalarFormatter())
+        axis.set_minor_formatter(NullFormatter())
+
+
+def above(ax, values, factor=1.0):
+    """Lower end of a logarithmic axis: half the smallest positive value, so that bands that reach below 0 do
+    not stretch it."""
+    values = np.asarray(values, dtype=float)
+    ax.set_ylim(bottom=0.5 * factor * values[values > 0].min())
+
+
+def legend(fig, ax, ncols, place="outside upper center", **options):
+    """The legend of one panel for all of the figure."""
+    fig.legend(*ax.get_legend_handles_labels(), loc=place, ncols=ncols, **options)
