@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cuelearn.datasets import captioned
-from cuelearn.datasets.bundled import load_letter, load_pendigits
-from cuelearn.datasets.captioned import VERBS, make_captioned
+from cuelearn.datasets import VERBS, captioned, load_letter, load_pendigits, make_captioned
+from cuelearn.datasets.base import simulator
+from cuelearn.mms.captions import candidates_from_caption
 
-captions_module = pytest.importorskip("cuelearn.mms.captions")
+world = simulator("captions")
 
 NULL = "null"
-OFFICES = "|".join(captioned._OFFICES)
+OFFICES = "|".join(world.WORDS["offices"])
 
 
 @pytest.fixture(scope="module")
@@ -369,14 +369,12 @@ def english_words():
         path.read_text(encoding="utf-8", errors="ignore")
         for path in sorted(Path(os.__file__).parent.glob("*.py"))
     )
-    for part in vars(captioned).values():
-        if isinstance(part, tuple):
-            text += " " + " ".join(map(str, part))
+    text += str({name: part for name, part in world.WORDS.items() if not name.endswith(("starts", "ends"))})
     return set(re.findall(r"[a-z]{3,}", text.lower()))
 
 
 def test_names_are_no_words():
-    surnames, firsts = captioned._name_pieces()
+    surnames, firsts = world.name_pieces()
     assert len(set(surnames)) == len(surnames) >= 2500 and len(set(firsts)) == len(firsts) >= 900
     words = english_words()
     assert {"people", "value", "president", "barcelona", "clap"} <= words and len(words) > 8000
@@ -393,10 +391,10 @@ def test_names_are_unique_and_the_same_in_every_corpus(news, harder):
         assert len(set(surnames[:460])) == 460 and not set(surnames[:460]) & set(surnames[460:])
     assert set(news.labels[:260].tolist()) == set(harder.labels[:260].tolist())
     assert news.labels[:260].tolist() != harder.labels[:260].tolist()
-    many = {captioned._tail_name(k, 460) for k in range(100_000)}
+    many = {world.tail_name(k, 460) for k in range(100_000)}
     assert len(many) == 100_000
     with pytest.raises(ValueError, match="^n_items must"):
-        captioned._tail_name(10**8, 460)
+        world.tail_name(10**8, 460)
 
 
 def test_nobody_of_the_long_tail_is_mentioned_often(news, harder):
@@ -421,7 +419,7 @@ def test_a_caption_has_its_names_and_no_others(data):
     for label in data.labels.tolist():
         office.setdefault(label.split()[1], []).append(label)
     mentioned = data.mentions.groupby("item")["name"].agg(set).to_dict()
-    surnames, firsts = map(set, captioned._name_pieces())
+    surnames, firsts = map(set, world.name_pieces())
     aliases = 0
     for i, caption in enumerate(data.captions):
         found = set()
@@ -441,14 +439,14 @@ def test_a_caption_has_its_names_and_no_others(data):
 
 
 def test_no_role_beside_an_office(data):
-    roles = "|".join(captioned._ROLES)
+    roles = "|".join(world.WORDS["roles"])
     assert not any(re.search(rf"({roles}) ({OFFICES}) ", caption, re.IGNORECASE) for caption in data.captions)
 
 
 def test_many_templates():
-    sets = "_ONE _ONE_WITH_OTHER _TWO _MANY _MANY_WITH_OTHER _IN_ORDER _NOBODY _NOBODY_BUT_OTHER _OTHERS _ENDINGS"
-    templates = [template for name in sets.split() for template in getattr(captioned, name)]
+    templates = sum((forms for name, forms in world.TEMPLATES.items() if not name.startswith("pose")), [])
     assert len(set(templates)) == len(templates) >= 60
+    assert VERBS == tuple(verb.label for verb in world.VERBS)
 
 
 def test_verbs_are_said_of_the_right_people(poses):
@@ -460,7 +458,7 @@ def test_verbs_are_said_of_the_right_people(poses):
         | (poses.kinds[pictured["face"]] == "false detection")
     )
     assert 0.7 < np.mean(said != NULL) < 0.95
-    form = {verb.label: f"{verb.third}|{verb.base}|{verb.gerund}|{verb.past}" for verb in captioned._VERBS}
+    form = {verb.label: f"{verb.third}|{verb.base}|{verb.gerund}|{verb.past}" for verb in world.VERBS}
     for mention in poses.mentions[poses.mentions["verb"] != NULL].itertuples():
         assert re.search(rf"\b({form[mention.verb]})\b", poses.captions[mention.item])
     unpictured = poses.mentions["verb"][poses.mentions["face"] < 0]
@@ -516,13 +514,13 @@ def test_places_agree_with_the_boxes(news):
 
 
 def test_what_is_told_of_places_in_every_case():
-    composer = captioned._Composer(np.random.default_rng(0), captioned._RECIPES["I"], 260, 0.76, 0.4, False)
+    composer = world.Composer(np.random.default_rng(0), world.RECIPES["I"], 260, 0.76, 0.4, False)
     told = set()
     for n in range(1, 9):
         for k in range(1, n + 1):
             for _ in range(60):
-                named = [captioned._Face(0, person, True) for person in range(k)]
-                item = composer._placed(named, [captioned._Face(2, -1, False)] * (n - k), [])
+                named = [world.Face(0, person, True) for person in range(k)]
+                item = composer._placed(named, [world.Face(2, -1, False)] * (n - k), [])
                 assert len(item.faces) == n and sorted(mention.name for mention in item.pictured) == list(
                     range(k)
                 )
@@ -581,19 +579,17 @@ def ours(data, what):
 def test_exact_numbers_of_the_full_corpus():
     """What the thesis prints is exact in the plan; composing the full corpus is left to the long test."""
     for protocol, share, n_test in (("I", 0.2, 4014), ("II", 10_071 / 20_071, 10_071)):
-        n_faces, has_position, is_test = captioned._plan(
-            np.random.default_rng(0), 20_071, False, protocol, share
-        )
+        n_faces, has_position, is_test = world.plan(np.random.default_rng(0), 20_071, False, protocol, share)
         assert (n_faces.size, n_faces.sum(), n_faces.max(), n_faces.min()) == (20_071, 31_147, 15, 1)
         assert has_position.sum() == 3_105 and is_test.sum() == n_test
         assert (is_test & has_position).any() == (protocol == "I")
-    n_faces, _, is_test = captioned._plan(np.random.default_rng(0), 1703, True, "I", 103 / 1703)
+    n_faces, _, is_test = world.plan(np.random.default_rng(0), 1703, True, "I", 103 / 1703)
     assert n_faces.size == 1703 and is_test.sum() == 103
 
 
 @pytest.mark.parametrize("n", [20, 77, 1000])
 def test_shares_of_a_small_corpus(n):
-    n_faces, has_position, is_test = captioned._plan(np.random.default_rng(0), n, False, "I", 0.2)
+    n_faces, has_position, is_test = world.plan(np.random.default_rng(0), n, False, "I", 0.2)
     assert n_faces.size == n and n_faces.sum() == round(n * 31_147 / 20_071) and n_faces.min() == 1
     assert has_position.sum() == round(n * 3_105 / 20_071) and is_test.sum() == round(0.2 * n)
 
@@ -669,9 +665,7 @@ def through_the_parser(data, min_count, constraints="ABCD"):
     words = data.vocabulary.only(names=data.names_with(min_count))
     attributes = ("name", "verb") if poses else ("name",)
     items = [
-        captions_module.candidates_from_caption(
-            caption, regions, words, attributes=attributes, constraints=constraints
-        )
+        candidates_from_caption(caption, regions, words, attributes=attributes, constraints=constraints)
         for caption, regions in zip(data.captions, data.regions, strict=False)
     ]
     truth = data.truth(words.names, words.verbs) if poses else data.truth(words.names)[:, None]
@@ -731,7 +725,7 @@ def test_the_truth_is_a_candidate(data, constraints):
 
 def test_the_parser_pairs_verbs_and_names_as_composed(poses):
     for i, said in poses.mentions.groupby("item"):
-        item = captions_module.candidates_from_caption(
+        item = candidates_from_caption(
             poses.captions[i], poses.regions[i], poses.vocabulary, attributes=("name", "verb")
         )
         read = {
