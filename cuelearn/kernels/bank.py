@@ -13,15 +13,14 @@ rows, n).
 import math
 import numbers
 from dataclasses import replace
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from cuelearn.kernels import tiles
 from cuelearn.kernels.specifications import (
     RBF,
     Linear,
-    Poly,
     Precomputed,
     as_range,
     check_kernels,
@@ -33,26 +32,7 @@ from cuelearn.kernels.specifications import (
     place_of,
     resolve_columns,
 )
-from cuelearn.kernels.tiles import (
-    COLUMN_PAD,
-    NEAR,
-    NEAR_EUCLIDEAN,
-    ROW_PAD,
-    Form,
-    Pair,
-    Root,
-    Rows,
-    Side,
-    gather_square,
-    group_kernels,
-    inspect_matrix,
-    mirror,
-    padded,
-    planes_of,
-    run_tiles,
-    tiles_of,
-    upper_tiles,
-)
+from cuelearn.kernels.tiles import COLUMN_PAD, ROW_PAD, Form, Pair, Root, Rows, Side
 
 __all__ = ["CrossBank", "KernelBank"]
 
@@ -187,7 +167,7 @@ class KernelBank:
         for name, kernel, columns in triples:
             index = resolve_columns(name, columns, X, self._n_features, places)
             number, _, _, wanted = found.setdefault(tuple(index.tolist()), (len(found), name, index, set()))
-            wanted.add(_quantity(kernel))
+            wanted.add(kernel.quantity)
             cue_of.append((number, wanted))
         fitted = [
             _fit_cue(name, index, extract_columns(X, index, name), wanted, self.dtype)
@@ -199,14 +179,14 @@ class KernelBank:
         # 2. What kernels are computed from, the numbers for their gammas, and how they follow.
         self._roots, self.kernels_, self._forms, means = [], [], [], {}
         roots = [
-            self._root_of(kernel, c, wanted)
+            self._root_of(kernel.quantity, c, wanted)
             for (_, kernel, _), (c, wanted) in zip(triples, cue_of, strict=True)
         ]
         for (_, kernel, _), (c, _), root in zip(triples, cue_of, roots, strict=True):
             if getattr(kernel, "gamma", None) == "dim":
                 kernel = replace(kernel, gamma=float(len(self._cues[c].index)))
             elif getattr(kernel, "gamma", None) == "mean":
-                key = root, kernel.metric
+                key = root, kernel.quantity
                 if key not in means:
                     means[key] = self._mean_distance(*key, fitted[c][2])
                 gamma = kernel.factor * means[key]  # 0: all samples agree, and any gamma gives k = 1
@@ -235,125 +215,129 @@ class KernelBank:
         self.dtype, self.memory = dtype, float(memory)
         self.stack, self._stored, self._all_groups = None, {}, None
 
-    def _root_of(self, kernel, c, wanted):
-        """The number of a kernel's root."""
-        kind = _quantity(kernel)
-        if kind == "euclidean":
-            kind = "sqeuclidean"
-        if kind == "sqeuclidean" and self._cues[c].shared:
-            kind = "product"
-        if kind.endswith("matrix"):
-            kind = source = "matrix"
-        else:
-            source = "plain" if kind in ("product", "chi2") else "centred"
-        root = Root(c, kind, source, NEAR_EUCLIDEAN if "euclidean" in wanted else NEAR)
+    def _root_of(self, quantity, c, wanted):
+        """The number of the root from which a quantity of a cue is computed."""
+        kind = "matrix" if quantity.endswith("matrix") else quantity
+        if kind in ("euclidean", "sqeuclidean"):
+            kind = "product" if self._cues[c].shared else "sqeuclidean"
+        source = {"product": "plain", "chi2": "plain", "matrix": "matrix"}.get(kind, "centred")
+        near = tiles.NEAR_EUCLIDEAN if "euclidean" in wanted else tiles.NEAR
+        root = Root(c, kind, source, near)
         if root not in self._roots:
             self._roots.append(root)
         return self._roots.index(root)
 
-    def _mean_distance(self, root_number, metric, mean_square):
+    def _mean_distance(self, r, metric, mean_square):
         """Mean distance of training pairs i != i'; streamed in fixed tiles unless it has a closed form."""
-        root, side, n = self._roots[root_number], self._train, self.n_samples
+        side, n = self._train, self.n_samples
         if n == 1:
             return 0.0
         if metric == "sqeuclidean":
             return 2.0 * mean_square * n / (n - 1)
-        if n > MEAN_EXACT_LIMIT and root.kind != "matrix":
+        if n > MEAN_EXACT_LIMIT and metric != "distance matrix":
             chosen = np.linspace(0, n - 1, MEAN_SUBSAMPLE).round().astype(np.intp)
             side, n = side.take(chosen, COLUMN_PAD), len(chosen)
-        tiles = upper_tiles(n)
-        sums = np.zeros(len(tiles))
+        sums = {}
 
-        def one(number, pair):
-            tile = tiles[number]
-            found = pair.distance(root, metric, tile, pair.base(root, tile))[tile.part]
-            total = float(np.sum(found, dtype=np.float64))
-            on_diagonal = tile.r0 == tile.c0  # rounding leaves small distances to itself: i != i' only
-            sums[number] = total - float(np.trace(found, dtype=np.float64)) if on_diagonal else 2.0 * total
+        def add(r, tile, base, pair):
+            distance = pair.distance(self._roots[r], metric, tile, base)[tile.part]
+            total = float(np.sum(distance, dtype=np.float64))
+            if tile.r0 == tile.c0:  # rounding leaves small distances to itself: i != i' only
+                sums[tile] = total - float(np.trace(distance, dtype=np.float64))
+            else:
+                sums[tile] = 2.0 * total
 
-        run_tiles(one, range(len(tiles)), n * n, partial(Pair, side, side))
-        return float(sums.sum()) / (n * (n - 1)) * self._unit(root, metric)
+        self._upper(add, [r], side)
+        total = float(np.sum([sums[tile] for tile in tiles.upper_tiles(n)]))
+        return total / (n * (n - 1)) * self._unit(r, metric)
 
-    def _unit(self, root, metric):
+    def _unit(self, r, metric):
         """What one unit of a root's scaled distance is in the units of X."""
-        cue = self._cues[root.cue]
-        scale = cue.centred_scale if root.source == "centred" else cue.scale
+        cue = self._cues[self._roots[r].cue]
+        scale = cue.centred_scale if self._roots[r].source == "centred" else cue.scale
         return scale**2 if metric == "sqeuclidean" else scale
 
-    def _form(self, kernel, root_number):
-        root = self._roots[root_number]
-        scale = self._cues[root.cue].scale
+    def _form(self, kernel, r):
+        """How a kernel follows from root r."""
+        scale = self._cues[self._roots[r].cue].scale
         if isinstance(kernel, Precomputed):
-            return Form(root_number, "given")
+            return Form(r, "given")
         if isinstance(kernel, Linear):
-            return Form(root_number, "product", pivot=scale)
-        if isinstance(kernel, Poly):
+            return Form(r, "product", pivot=scale)
+        if kernel.quantity == "product":
             # <x, z> / gamma + c0 = m p + c0, p the product of scaled rows; the larger of m and c0 goes into
             # the factors, to keep the constants in the range of float32
             m = scale**2 / kernel.gamma
             largest = max(m, float(kernel.coef0))
             slope, offset, degree = m / largest, kernel.coef0 / largest, int(kernel.degree)
-            return Form(root_number, "product", "", slope, offset, degree, math.sqrt(largest))
-        return Form(root_number, "exp", kernel.metric, -self._unit(root, kernel.metric) / kernel.gamma)
+            return Form(r, "product", "", slope, offset, degree, math.sqrt(largest))
+        return Form(r, "exp", kernel.quantity, -self._unit(r, kernel.quantity) / kernel.gamma)
+
+    def _own(self, side, f):
+        """k(x, x) of one linear or polynomial kernel, but for its pivot and its degree."""
+        form = self._forms[f]
+        return side.arrays[self._roots[form.root].cue]["plain"].norm * form.slope + form.offset
 
     def _factors(self, side, kernels):
         """What the rows of linear and polynomial kernels are multiplied by, per kernel."""
         factors = {}
         for f in kernels:
-            form = self._forms[f]
-            if form.kind != "product":
+            if self._forms[f].kind != "product":
                 continue
             if self.normalize:
-                own = side.arrays[self._roots[form.root].cue]["plain"].norm * form.slope + form.offset
+                own = self._own(side, f)
                 zero = own <= ZERO_NORM**2
-                factor = 1.0 / np.sqrt(np.where(zero, 1.0, own))
-                factor[zero] = 0.0
-                factors[f] = factor.astype(self.dtype)
+                factors[f] = np.where(zero, 0.0, 1.0 / np.sqrt(np.where(zero, 1.0, own))).astype(self.dtype)
             else:
-                factors[f] = np.full(side.n, form.pivot, self.dtype)
+                factors[f] = np.full(side.n, self._forms[f].pivot, self.dtype)
         return factors
 
     def _diagonal(self):
         diagonal = np.ones((self.n_kernels, self.n_samples))
         for f, form in enumerate(self._forms):
-            held = self._train.arrays[self._roots[form.root].cue]
             if form.kind == "given":
-                diagonal[f] = np.diagonal(held["matrix"].values)
+                matrix = self._train.arrays[self._roots[form.root].cue]["matrix"]
+                diagonal[f] = np.diagonal(matrix.values)
             elif form.kind == "product" and self.normalize:
                 diagonal[f] = self._train.factors[f] > 0
             elif form.kind == "product":
-                own = held["plain"].norm * form.slope + form.offset
-                diagonal[f] = (own * form.pivot**2) ** form.degree
+                diagonal[f] = (self._own(self._train, f) * form.pivot**2) ** form.degree
         return diagonal
 
-    def _build_stack(self):
-        n, groups = self.n_samples, self._groups()
-        out = _empty_stack(self.n_kernels, n, self.dtype)
-        planes = planes_of(out)
+    def _upper(self, work, roots, side):
+        """Call ``work(r, tile, base, pair)`` for the tiles of the upper triangles of some roots."""
+        pair = Pair(side, side)
 
-        def one(task, pair):
+        def one(task):
             r, tile = task
-            pair.write(self._roots[r], groups[r], tile, pair.base(self._roots[r], tile), planes)
-            for plane in groups[r].planes:
-                mirror(out[plane], *tile)
+            work(r, tile, pair.base(self._roots[r], tile), pair)
 
-        tasks = [(r, tile) for r in groups for tile in upper_tiles(n)]
-        run_tiles(one, tasks, out.size, partial(Pair, self._train, self._train))
-        every = np.arange(n)
+        tasks = [(r, tile) for r in roots for tile in tiles.upper_tiles(side.n)]
+        tiles.run(one, tasks, len(roots) * side.n**2)
+
+    def _build_stack(self):
+        groups, out = self._groups(), _empty_stack(self.n_kernels, self.n_samples, self.dtype)
+        planes = tiles.planes_of(out)
+
+        def fill(r, tile, base, pair):
+            pair.write(self._roots[r], groups[r], tile, base, planes)
+            for plane in groups[r].planes:
+                tiles.mirror(planes, plane, tile)
+
+        self._upper(fill, groups, self._train)
+        every = np.arange(self.n_samples)
         out[:, every, every] = self.diagonal
         self.stack = out
 
     def _keep(self, roots):
-        n = self.n_samples
-        self._stored = {r: np.empty((n, n), self.dtype) for r in roots}
+        self._stored = {r: np.empty((self.n_samples, self.n_samples), self.dtype) for r in roots}
+        planes = {r: tiles.planes_of(kept) for r, kept in self._stored.items()}
 
-        def one(task, pair):
-            r, tile = task
-            self._stored[r][tile.place] = pair.base(self._roots[r], tile)[tile.part]
-            mirror(self._stored[r], *tile)
+        def fill(r, tile, base, pair):
+            self._stored[r][tile.place] = base[tile.part]
+            tiles.mirror(planes[r], 0, tile)
 
-        tasks = [(r, tile) for r in roots for tile in upper_tiles(n)]
-        run_tiles(one, tasks, len(roots) * n * n, partial(Pair, self._train, self._train))
+        self._upper(fill, roots, self._train)
 
     @classmethod
     def from_stack(cls, K, *, names=None, dtype=None, validate=True, memory=2e9):
@@ -413,10 +397,10 @@ class KernelBank:
         if validate:
             problems = [None] * F
 
-            def one(f, _):
+            def one(f):
                 problems[f] = _problem_of(K[f], f"kernel {self.names[f]!r} of the stack")
 
-            run_tiles(one, range(F), K.size)
+            tiles.run(one, range(F), K.size)
             for problem in filter(None, problems):
                 raise ValueError(problem)
         self.normalize, self._given, self.stack = False, True, K
@@ -542,21 +526,22 @@ class KernelBank:
 
     def _groups(self):
         if self._all_groups is None:
-            self._all_groups = group_kernels(self._forms, range(self.n_kernels), self.dtype)
+            self._all_groups = tiles.group_kernels(self._forms, range(self.n_kernels), self.dtype)
         return self._all_groups
 
     def _fill(self, groups, left, right, out, stored_rows=None):
         """Compute a block, one task per root, tile of rows and tile of columns."""
         if out.size == 0:
             return
-        planes = planes_of(out)
+        planes = tiles.planes_of(out)
         if planes is None:
             dense = np.empty(out.shape, out.dtype)
             self._fill(groups, left, right, dense, stored_rows)
             out[...] = dense
             return
+        pair = Pair(left, right)
 
-        def one(task, pair):
+        def one(task):
             r, tile = task
             if stored_rows is not None and r in self._stored:
                 base = self._stored[r][stored_rows[tile.r0 : tile.r1], tile.c0 : tile.c1]
@@ -564,8 +549,8 @@ class KernelBank:
                 base = pair.base(self._roots[r], tile)
             pair.write(self._roots[r], groups[r], tile, base, planes)
 
-        tasks = [(r, tile) for strip in tiles_of(*out.shape[1:]) for r in groups for tile in strip]
-        run_tiles(one, tasks, out.size, partial(Pair, left, right))
+        strips = tiles.block_tiles(*out.shape[1:])
+        tiles.run(one, [(r, tile) for strip in strips for r in groups for tile in strip], out.size)
 
     def cross(self, X_new, kernels=None, support=None):
         """Prepare the kernels between new samples and the training samples.
@@ -631,7 +616,7 @@ class KernelBank:
             index = cue.index
             if by_name:
                 index = np.array([place_of(cue.name, self._feature_names[i], places) for i in index])
-            arrays.append(cue.arrays(extract_columns(X_new, index, cue.name), self.dtype, ROW_PAD))
+            arrays.append(cue.arrays(extract_columns(X_new, index, cue.name), self.dtype))
         return Side(rows, arrays)
 
     # --------------------------------------------------------------- subsets
@@ -680,11 +665,11 @@ class KernelBank:
         if resident is None or resident:
             if self.resident:
                 new.stack = stack = _empty_stack(self.n_kernels, len(index), self.dtype)
-                run_tiles(
-                    lambda f, _: gather_square(self.stack[f], index, stack[f]),
-                    range(self.n_kernels),
-                    stack.size,
-                )
+
+                def gather(f):
+                    tiles.gather_square(self.stack[f], index, stack[f])
+
+                tiles.run(gather, range(self.n_kernels), stack.size)
             elif resident and not self._given:
                 new._build_stack()
             else:
@@ -781,7 +766,7 @@ class CrossBank:
         self.n_columns = bank.n_samples if support is None else len(support)
         self.n_rows = new.shape[1] if bank._given else new.n
         if not bank._given:
-            self._groups = group_kernels(bank._forms, kernels, bank.dtype)
+            self._groups = tiles.group_kernels(bank._forms, kernels, bank.dtype)
             self._left = new._replace(factors=bank._factors(new, kernels.tolist()))
             self._right = bank._train
             if support is not None:
@@ -899,7 +884,7 @@ class Cue(NamedTuple):
 
     name: str  # the first kernel's, for messages
     index: np.ndarray  # columns of X
-    sources: tuple  # which arrays: plain, centred, or matrix
+    sources: tuple  # which of centred and plain, in this order
     nonnegative: bool  # whether negative entries are an error
     scale: float = 1.0
     centre: np.ndarray | None = None
@@ -907,52 +892,59 @@ class Cue(NamedTuple):
     shared: bool = False  # whether one product serves products and distances
     take: np.ndarray | None = None  # of a given matrix: the columns of the present training samples
 
-    def arrays(self, raw, dtype, pad):
-        """{source: Rows} of raw rows, the number of rows padded to a multiple of `pad`."""
+    def scaled(self, raw):
+        """{source: (scaled rows, their squared norms)} in float64; raw rows are overwritten."""
+        scaled = {}
+        for source in self.sources:
+            if source == "centred":
+                rows = raw - self.centre
+                rows /= self.centred_scale
+            else:  # the last source
+                rows = np.divide(raw, self.scale, out=raw)
+            scaled[source] = rows, np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
+        return scaled
+
+    def arrays(self, raw, dtype):
+        """{source: Rows} of new samples."""
         if self.nonnegative:
             check_nonnegative(raw, self.name)
-        held = {}
-        for source in self.sources:
-            if source == "matrix":
-                held[source] = Rows(raw[:, self.take].astype(dtype))
-                continue
-            rows = raw / self.scale if source == "plain" else (raw - self.centre) / self.centred_scale
-            norm = np.einsum("ij,ij->i", rows, rows, dtype=np.float64)
-            held[source] = Rows(padded(rows, dtype, pad), norm, norm.astype(dtype))
-        return held
+        if self.take is not None:
+            return {"matrix": Rows(raw[:, self.take].astype(dtype))}
+        return {
+            source: Rows(tiles.padded(rows, dtype, ROW_PAD), norm)
+            for source, (rows, norm) in self.scaled(raw).items()
+        }
 
 
 def _fit_cue(name, index, raw, wanted, dtype):
     """The cue of training rows, its arrays, and their mean squared norm once centred."""
+    cue = Cue(name, index, (), bool(wanted & {"chi2", "distance matrix"}))
     if wanted & {"distance matrix", "kernel matrix"}:
         if len(wanted) > 1:
             raise ValueError(
                 f"cue {name!r}: columns that hold a precomputed matrix cannot serve "
                 f"other kernels too, got {sorted(wanted)}."
             )
-        distance = "distance matrix" in wanted
-        matrix = _training_matrix(raw, name, distance, dtype)
-        return (
-            Cue(name, index, ("matrix",), distance, take=np.arange(len(raw))),
-            {"matrix": Rows(matrix)},
-            0.0,
-        )
+        matrix = _training_matrix(raw, name, cue.nonnegative, dtype)
+        return cue._replace(take=np.arange(len(raw))), {"matrix": Rows(matrix)}, 0.0
+    if cue.nonnegative:
+        check_nonnegative(raw, name)
     euclidean = bool(wanted & {"sqeuclidean", "euclidean"})
-    cue = Cue(name, index, (), "chi2" in wanted)
-    if wanted & {"product", "chi2"}:
-        cue = cue._replace(sources=("plain",), scale=_power_of_two(raw))
     if euclidean or "cityblock" in wanted:
         centre = raw.mean(axis=0)
         scale = _power_of_two(np.stack([raw.min(axis=0), raw.max(axis=0)]) - centre)
-        cue = cue._replace(sources=(*cue.sources, "centred"), centre=centre, centred_scale=scale)
-    arrays = cue.arrays(raw, dtype, COLUMN_PAD)
-    mean_square = float(arrays["centred"].norm.mean()) * cue.centred_scale**2 if euclidean else 0.0
+        cue = cue._replace(sources=("centred",), centre=centre, centred_scale=scale)
+    if wanted & {"product", "chi2"}:
+        cue = cue._replace(sources=(*cue.sources, "plain"), scale=_power_of_two(raw))
+    scaled = cue.scaled(raw)
+    mean_square = float(scaled["centred"][1].mean()) * cue.centred_scale**2 if euclidean else 0.0
     if euclidean and "product" in wanted:
-        plain_square = float(arrays["plain"].norm.mean()) * cue.scale**2
+        plain_square = float(scaled["plain"][1].mean()) * cue.scale**2
         cue = cue._replace(shared=plain_square <= SHARED_PRODUCT_LIMIT * mean_square)
         if cue.shared and "cityblock" not in wanted:
             cue = cue._replace(sources=("plain",))
-            del arrays["centred"]
+            del scaled["centred"]
+    arrays = {s: Rows(tiles.padded(rows, dtype, COLUMN_PAD), norm) for s, (rows, norm) in scaled.items()}
     return cue, arrays, mean_square
 
 
@@ -971,14 +963,14 @@ def _training_matrix(raw, name, distance, dtype):
         if np.abs(np.diagonal(raw)).max() > SYMMETRY_TOLERANCE * raw.max():
             raise ValueError(f"{what} must have a zero diagonal.")
         np.fill_diagonal(matrix, 0)
-    for tile in upper_tiles(n):
-        mirror(matrix, *tile)
+    for tile in tiles.upper_tiles(n):
+        tiles.mirror(tiles.planes_of(matrix), 0, tile)
     return matrix
 
 
 def _problem_of(matrix, what):
     """What is wrong with a precomputed matrix, or None."""
-    n_bad, largest, asymmetry, lowest = inspect_matrix(matrix, np.finfo(matrix.dtype).max)
+    n_bad, largest, asymmetry, lowest = tiles.inspect_matrix(matrix, np.finfo(matrix.dtype).max)
     if n_bad:
         return f"{what} holds NaN or infinite values."
     if asymmetry > SYMMETRY_TOLERANCE * largest:
@@ -986,15 +978,6 @@ def _problem_of(matrix, what):
             f"{what} must be symmetric, got entries that differ from their mirror image by {asymmetry:.3g}."
         )
     return f"{what} must have a non-negative diagonal, got {lowest:.3g}." if lowest < 0 else None
-
-
-def _quantity(kernel):
-    """What a kernel is computed from."""
-    if isinstance(kernel, (Linear, Poly)):
-        return "product"
-    if isinstance(kernel, Precomputed):
-        return "kernel matrix"
-    return "distance matrix" if kernel.metric == "precomputed" else kernel.metric
 
 
 # ------------------------------------------------------------ small helpers
@@ -1016,22 +999,20 @@ def _empty_stack(n_kernels, n, dtype):
 
 def _as_index(indices, n, name="indices"):
     """`indices` (slice, mask or integers) as an array of integers in [0, n)."""
-    if isinstance(indices, slice):
+    if not isinstance(indices, slice):
+        indices = np.atleast_1d(np.asarray(indices))
+        if indices.ndim != 1:
+            raise ValueError(f"{name} must be 1-D, got shape {indices.shape}.")
+        if indices.size == 0:
+            return indices.astype(np.intp)
+        if indices.dtype.kind not in "biu":
+            raise TypeError(f"{name} must be integers, a mask or a slice, got dtype {indices.dtype}.")
+        if indices.dtype.kind == "b" and len(indices) != n:
+            raise ValueError(f"{name} as a mask must have length {n}, got {len(indices)}.")
+    try:
         return np.arange(n)[indices]
-    index = np.atleast_1d(np.asarray(indices))
-    if index.ndim != 1:
-        raise ValueError(f"{name} must be 1-D, got shape {index.shape}.")
-    if index.dtype == bool:
-        if len(index) != n:
-            raise ValueError(f"{name} as a mask must have length {n}, got {len(index)}.")
-        return np.flatnonzero(index)
-    if index.size == 0:
-        return index.astype(np.intp)
-    if not np.issubdtype(index.dtype, np.integer):
-        raise TypeError(f"{name} must be integers, a mask or a slice, got dtype {index.dtype}.")
-    if index.min() < -n or index.max() >= n:
-        raise ValueError(f"{name} must lie in [0, {n}), got {index.min()} to {index.max()}.")
-    return np.where(index < 0, index + n, index).astype(np.intp)
+    except IndexError:
+        raise ValueError(f"{name} must lie in [0, {n}), got {indices.min()} to {indices.max()}.") from None
 
 
 def _check_out(out, shape, dtype):

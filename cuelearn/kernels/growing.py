@@ -12,18 +12,8 @@ from joblib import Parallel, delayed
 from numba import njit
 
 from cuelearn.kernels.bank import KernelBank
-from cuelearn.kernels.specifications import Kernel, Linear, Poly, Precomputed
-from cuelearn.kernels.tiles import chi2_into, cityblock_into, mirror, upper_tiles
-
-__all__ = [
-    "PrecomputedSupport",
-    "SupportSet",
-    "distance_matrix",
-    "inverse_root",
-    "kernel_values",
-    "mean_rule",
-    "resolve_kernel",
-]
+from cuelearn.kernels.specifications import Kernel, Linear
+from cuelearn.kernels.tiles import chi2_into, cityblock_into, mirror, planes_of, upper_tiles
 
 
 def resolve_kernel(kernel, X):
@@ -33,7 +23,7 @@ def resolve_kernel(kernel, X):
     """
     if not isinstance(kernel, Kernel):
         raise TypeError(f"kernel must be one of cuelearn.kernels, such as RBF(), got {kernel!r}")
-    if isinstance(kernel, Precomputed) or getattr(kernel, "metric", "") == "precomputed":
+    if kernel.quantity.endswith("matrix"):
         raise ValueError(
             f"kernel must be computed from X here, got {kernel!r}; "
             "give kernel='precomputed' for kernel matrices"
@@ -101,14 +91,14 @@ def kernel_values(kernel, X, Z):
     ndarray, shape (n, m), of that type
     """
     number = X.dtype.type
-    if isinstance(kernel, (Linear, Poly)):
+    if kernel.quantity == "product":
         out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)
         _product_into(X, Z, out)
         if isinstance(kernel, Linear):
             return out
         return (out / number(kernel.gamma) + number(kernel.coef0)) ** kernel.degree
-    out = _distances(kernel.metric, X, Z)
-    if kernel.metric == "euclidean":
+    out = _distances(kernel.quantity, X, Z)
+    if kernel.quantity == "euclidean":
         np.sqrt(out, out=out)
     out *= number(-1.0 / kernel.gamma)
     return np.exp(out, out=out)
@@ -116,7 +106,7 @@ def kernel_values(kernel, X, Z):
 
 def _self_values(kernel, X):
     """k(x, x) of each sample."""
-    if not isinstance(kernel, (Linear, Poly)):
+    if kernel.quantity != "product":
         return np.ones(X.shape[0])
     own = np.einsum("ij,ij->i", X, X, dtype=np.float64)
     return own if isinstance(kernel, Linear) else (own / kernel.gamma + kernel.coef0) ** kernel.degree
@@ -150,7 +140,7 @@ class SupportSet:
 
     def __init__(self, kernel, normalize, first):
         self.kernel = resolve_kernel(kernel, first)
-        self.normalize = bool(normalize) and isinstance(kernel, (Linear, Poly))
+        self.normalize = bool(normalize) and kernel.quantity == "product"
         self._held = np.empty((16, first.shape[1]), dtype=first.dtype)
         self._scale = np.ones(16)
         self.size = 0
@@ -164,7 +154,7 @@ class SupportSet:
     def check(self, X):
         """X as the set holds its samples, or a ValueError where the kernel is not defined on it."""
         X = np.ascontiguousarray(X, dtype=self._held.dtype)
-        if getattr(self.kernel, "metric", "") == "chi2" and X.size and X.min() < 0.0:
+        if self.kernel.quantity == "chi2" and X.size and X.min() < 0.0:
             raise ValueError("X must not be negative for a chi-squared kernel")
         return X
 
@@ -316,7 +306,7 @@ def distance_matrix(X, metric, *, n_jobs=1):
 
     def fill(tile):
         out[tile.place] = _distances(metric, X[tile.r0 : tile.r1], X[tile.c0 : tile.c1])
-        mirror(out, *tile)
+        mirror(planes_of(out), 0, tile)
 
     Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fill)(tile) for tile in upper_tiles(len(X)))
     np.fill_diagonal(out, 0.0)

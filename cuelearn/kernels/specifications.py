@@ -12,25 +12,6 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-__all__ = [
-    "RBF",
-    "Chi2",
-    "ExpDistance",
-    "Kernel",
-    "Linear",
-    "Poly",
-    "Precomputed",
-    "as_range",
-    "check_kernels",
-    "check_nonnegative",
-    "check_samples",
-    "extract_columns",
-    "feature_places",
-    "largest_entry",
-    "place_of",
-    "resolve_columns",
-]
-
 METRICS = ("euclidean", "sqeuclidean", "cityblock", "chi2", "precomputed")
 
 # Entries of X beyond this would overflow float64 when squared.
@@ -44,6 +25,12 @@ class Kernel:
     A kernel holds no data. :class:`KernelBank` binds it to columns of ``X``, resolves ``gamma="mean"`` and
     ``gamma="dim"`` to numbers, and computes it. TypeError or ValueError where a parameter is of the wrong
     type or out of range.
+
+    Attributes
+    ----------
+    quantity : str
+        What it is computed from: "product", a distance ("sqeuclidean", "euclidean", "cityblock", "chi2"), or
+        a "distance matrix" or "kernel matrix" in the columns.
     """
 
     def __post_init__(self):
@@ -123,6 +110,8 @@ class Linear(Kernel):
     Linear()
     """
 
+    quantity = "product"  # not annotated: no parameter
+
 
 @dataclass(frozen=True)
 class Poly(Kernel):
@@ -143,6 +132,7 @@ class Poly(Kernel):
     Poly(degree=3, coef0=1.0, gamma='dim')
     """
 
+    quantity = "product"
     degree: int = 2
     coef0: float = 1.0
     gamma: float | str = "dim"
@@ -163,10 +153,10 @@ class RBF(Kernel):
     Parameters
     ----------
     gamma : "mean" or float, default="mean"
-        The divisor g, in the squared unit of the cue, positive. ``"mean"`` takes `factor` times the mean of
+        The divisor g, in the squared unit of the cue, positive; ``"mean"`` is `factor` times the mean of
         :math:`\|x_i - x_{i'}\|^2` over all training pairs :math:`i \ne i'`.
     factor : float, default=1.0
-        Multiplies the mean; positive. Only with ``gamma="mean"``.
+        Positive; only with ``gamma="mean"``.
 
     Notes
     -----
@@ -178,9 +168,9 @@ class RBF(Kernel):
     RBF(gamma='mean', factor=0.5)
     """
 
+    quantity = "sqeuclidean"
     gamma: float | str = "mean"
     factor: float = 1.0
-    metric = "sqeuclidean"  # not annotated: no parameter
 
 
 @dataclass(frozen=True)
@@ -195,7 +185,7 @@ class Chi2(Kernel):
         The divisor g, in the unit of the cue, positive. ``"mean"`` takes `factor` times the mean of d over
         all training pairs :math:`i \ne i'`.
     factor : float, default=1.0
-        Multiplies the mean; positive. Only with ``gamma="mean"``.
+        Positive; only with ``gamma="mean"``.
 
     Notes
     -----
@@ -208,9 +198,9 @@ class Chi2(Kernel):
     Chi2(gamma='mean', factor=1.0)
     """
 
+    quantity = "chi2"
     gamma: float | str = "mean"
     factor: float = 1.0
-    metric = "chi2"
 
 
 @dataclass(frozen=True)
@@ -224,10 +214,9 @@ class ExpDistance(Kernel):
         in their order: (n, n) for training, symmetric, non-negative, with zero diagonal; (rows, n) for new
         samples.
     gamma : "mean" or float, default="mean"
-        The divisor g, in the unit of d, positive. ``"mean"`` takes `factor` times the mean of d over all
-        training pairs :math:`i \ne i'`.
+        The divisor g, positive; ``"mean"`` is `factor` times the mean of d over all training pairs.
     factor : float, default=1.0
-        Multiplies the mean; positive. Only with ``gamma="mean"``.
+        Positive; only with ``gamma="mean"``.
 
     Notes
     -----
@@ -250,6 +239,10 @@ class ExpDistance(Kernel):
             raise ValueError(f"ExpDistance: metric must be one of {list(METRICS)}, got {self.metric!r}.")
         super().__post_init__()
 
+    @property
+    def quantity(self):  # the distance, or that it is given
+        return "distance matrix" if self.metric == "precomputed" else self.metric
+
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
@@ -264,6 +257,8 @@ class Precomputed(Kernel):
     >>> Precomputed()
     Precomputed()
     """
+
+    quantity = "kernel matrix"
 
 
 def check_kernels(kernels):
@@ -334,26 +329,12 @@ def place_of(name, label, places, kind="cue"):
 
 
 def resolve_columns(name, columns, X, n_features, places, kind="cue"):
-    """The integer indices that a column specification of ColumnTransformer's kind selects.
+    """The integer indices that a column specification of ColumnTransformer's kind selects; at least one.
 
-    Parameters
-    ----------
-    name, kind : str
-        What the columns are of ("cue", "prior"), for messages.
-    columns : slice, int, str, list of them, boolean mask, or callable
-        A callable gets `X` and returns any of the others.
-    X : ndarray or DataFrame
-    n_features : int
-    places : dict or None
-        What `feature_places` returned.
-
-    Returns
-    -------
-    ndarray of intp, shape (number of columns,)
-        At least one.
+    `columns` is a slice, an integer or a name, a list of them, a boolean mask, or a callable that gets `X`
+    and returns any of these; `places` is what `feature_places` gave. In errors `kind` ("cue", "prior") says
+    what `name` is.
     """
-    if callable(columns):
-        columns = columns(X)
 
     def one(item):
         if isinstance(item, str):
@@ -367,6 +348,8 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
             raise ValueError(f"{kind} {name!r}: column {item} is not in X, which has {n_features} columns.")
         return int(item) % n_features
 
+    if callable(columns):
+        columns = columns(X)
     if columns is None:
         raise TypeError(f"{kind} {name!r}: columns must select something, got None.")
     if isinstance(columns, slice):
@@ -385,9 +368,8 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
                     f"{kind} {name!r}: the boolean mask has length {len(items)}, but X has "
                     f"{n_features} columns."
                 )
-            index = np.flatnonzero(items)
-        else:
-            index = np.array([one(item) for item in items])
+            items = np.flatnonzero(items)
+        index = np.array([one(item) for item in items])
     if len(index) == 0:
         raise ValueError(f"{kind} {name!r}: no columns are selected.")
     return index.astype(np.intp)

@@ -18,27 +18,6 @@ from joblib import cpu_count
 from numba import njit
 from threadpoolctl import ThreadpoolController
 
-__all__ = [
-    "Form",
-    "Pair",
-    "Root",
-    "Rows",
-    "Side",
-    "Tile",
-    "chi2_into",
-    "cityblock_into",
-    "exp_into",
-    "gather_square",
-    "group_kernels",
-    "inspect_matrix",
-    "mirror",
-    "padded",
-    "planes_of",
-    "run_tiles",
-    "tiles_of",
-    "upper_tiles",
-]
-
 # Rows are padded to ROW_PAD and columns to COLUMN_PAD (with zeros), so that every entry is computed by the
 # same inner loop of BLAS wherever it lies: then a row computed on demand has the bits of the same row in a
 # resident stack, and the tile of (j, i) is the transpose of the tile of (i, j).
@@ -181,26 +160,30 @@ def chi2_into(left, right, tiny, out):
 
 
 @njit(nogil=True, cache=True)
-def _transpose_into(source, target):
-    """target[j, i] = source[i, j], by small squares: their cache lines are still there."""
+def _transpose_into(source, flat, start, width):
+    """flat[start + j width + i] = source[i, j], by small squares: their cache lines are still there."""
     n_rows, n_columns = source.shape
     for c in range(0, n_columns, 32):
         for r in range(0, n_rows, 32):
             for j in range(c, min(c + 32, n_columns)):
-                row = target[j]
+                row = flat[start + j * width : start + j * width + n_rows]
                 for i in range(r, min(r + 32, n_rows)):
                     row[i] = source[i, j]
 
 
 @njit(nogil=True, cache=True)
-def mirror(matrix, r0, r1, c0, c1):
-    """Copy a tile of a square matrix to its mirror image; on the diagonal, its upper triangle."""
+def _mirror(matrix, flat, start, width, r0, r1, c0, c1):
     if r0 != c0:
-        _transpose_into(matrix[r0:r1, c0:c1], matrix[c0:c1, r0:r1])
+        _transpose_into(matrix[r0:r1, c0:c1], flat, start + c0 * width + r0, width)
         return
     for i in range(r0, r1):
         for j in range(i + 1, c1):
             matrix[j, i] = matrix[i, j]
+
+
+def mirror(planes, plane, tile):
+    """Copy a tile of a plane to its mirror image; on the diagonal, its upper triangle."""
+    _mirror(planes.block[plane], planes.flat, plane * planes.plane, planes.width, *tile)
 
 
 @njit(nogil=True, cache=True)
@@ -238,7 +221,7 @@ def inspect_matrix(matrix, highest):
     for r in range(0, n, 128):
         for c in range(r, n, 128):
             tile, other = matrix[r : r + 128, c : c + 128], matrix[c : c + 128, r : r + 128]
-            _transpose_into(other, mirrored)
+            _transpose_into(other, mirrored.reshape(-1), 0, 144)
             for j in range(other.shape[0]):
                 n_bad += _count_not_finite(other[j], highest)
             for i in range(tile.shape[0]):
@@ -292,20 +275,18 @@ CORES = cpu_count()
 ONE_BLAS_THREAD = _OneBlasThread()
 
 
-def run_tiles(function, tasks, n_entries, start=dict):
-    """Call ``function(task, own)`` for every task, in any order, by as many threads as BLAS would use.
+def run(function, tasks, n_entries):
+    """Call ``function(task)`` for every task, in any order, by as many threads as BLAS would use.
 
-    `own` is what ``start()`` made for the thread, such as its scratch arrays; `n_entries`, the matrix entries
-    to be written, say whether threads are worth starting.
+    `n_entries`, the matrix entries to be written, say whether threads are worth starting.
     """
     with ONE_BLAS_THREAD as n_threads:
         dealt = iter(tasks)  # next() on it is atomic
 
         def work():
-            own = start()
             try:
                 for task in dealt:
-                    function(task, own)
+                    function(task)
             finally:  # after an error nothing is left to the other threads
                 for _ in dealt:
                     pass
@@ -341,7 +322,6 @@ class Rows(NamedTuple):
 
     values: np.ndarray  # padded; of a given matrix (n, n_train), as given
     norm: np.ndarray | None = None  # squared norms, float64
-    square: np.ndarray | None = None  # the same in the dtype of the values
 
 
 class Side(NamedTuple):
@@ -350,9 +330,7 @@ class Side(NamedTuple):
     n: int
     arrays: list  # of each cue: {"plain", "centred" or "matrix": Rows}
     factors: dict = {}  # of each linear or polynomial kernel: what normalises the rows
-    index: np.ndarray | None = (
-        None  # of training samples taken: their numbers, which are columns of given matrices
-    )
+    index: np.ndarray | None = None  # of training samples taken: their columns in given matrices
 
     def of_cues(self, cues):
         """The same rows, of these cues only."""
@@ -366,7 +344,7 @@ class Side(NamedTuple):
                 return Rows(rows.values[index]) if matrix else rows
             values = np.zeros((pad_up(max(len(index), 1), multiple), rows.values.shape[1]), rows.values.dtype)
             np.take(rows.values, index, axis=0, out=values[: len(index)], mode="clip")
-            return Rows(values, rows.norm[index], rows.square[index])
+            return Rows(values, rows.norm[index])
 
         arrays = [{source: chosen(source, rows) for source, rows in held.items()} for held in self.arrays]
         return Side(len(index), arrays, {f: factor[index] for f, factor in self.factors.items()}, index)
@@ -444,7 +422,7 @@ class Tile(NamedTuple):
         return np.s_[: self.r1 - self.r0, : self.c1 - self.c0]
 
 
-def tiles_of(n_rows, n_columns):
+def block_tiles(n_rows, n_columns):
     """Tiles of a block, by rows; high ones cost less per row, as BLAS rearranges the columns once for all."""
     height = min(TILE_ROWS, pad_up(n_rows, ROW_PAD))
     width = min(TILE_COLUMNS, TILE_ENTRIES // height // COLUMN_PAD * COLUMN_PAD)
@@ -472,7 +450,9 @@ class Planes(NamedTuple):
 
 
 def planes_of(block):
-    """The `Planes` of a block; None where its rows are not contiguous."""
+    """The `Planes` of a block, or of a C-contiguous matrix; None where the rows are not contiguous."""
+    if block.ndim == 2:
+        block = block.reshape(1, *block.shape)
     size = block.itemsize
     plane, width, step = block.strides
     if step != size or min(plane, width) <= 0 or plane % size or width % size:
@@ -482,18 +462,24 @@ def planes_of(block):
     return Planes(block, flat, plane // size, width // size)
 
 
-class Pair:
-    """Two sides of a block, and the scratch arrays in which one thread computes their tiles."""
+_OWN = threading.local()
 
-    def __init__(self, left, right):
-        self.left, self.right, self._buffers = left, right, {}
 
-    def _scratch(self, name, shape, dtype):
-        size = math.prod(shape)
-        buffer = self._buffers.get(name)
-        if buffer is None or buffer.size < size or buffer.dtype != dtype:
-            buffer = self._buffers[name] = np.empty(size, dtype)
-        return buffer[:size].reshape(shape)
+def _scratch(name, shape, dtype):
+    """An array in memory that one thread keeps for one purpose: fresh memory costs a fault for every page."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    buffer = getattr(_OWN, name, None)
+    if buffer is None or buffer.size < size:
+        buffer = np.empty(size, np.uint8)
+        setattr(_OWN, name, buffer)
+    return buffer[:size].view(dtype).reshape(shape)
+
+
+class Pair(NamedTuple):
+    """Two sides of a block, whose tiles it computes."""
+
+    left: Side
+    right: Side
 
     def base(self, root, tile):
         """One tile of a root, as the first rows and columns of a C-contiguous array.
@@ -507,11 +493,10 @@ class Pair:
             return np.ascontiguousarray(x[r0:r1, slice(c0, c1) if index is None else index[c0:c1]])
         z = self.right.arrays[root.cue][root.source].values
         if root.kind in ("product", "sqeuclidean"):
-            p1, q1 = pad_up(r1, ROW_PAD), pad_up(c1, COLUMN_PAD)
-            out = self._scratch("product", (p1 - r0, q1 - c0), x.dtype)
-            np.matmul(x[r0:p1], z[c0:q1].T, out=out)
-            return self._squared_distance(root, tile, out, out) if root.kind == "sqeuclidean" else out
-        out = self._scratch("distance", (r1 - r0, c1 - c0), x.dtype)
+            x, z = x[r0 : pad_up(r1, ROW_PAD)], z[c0 : pad_up(c1, COLUMN_PAD)]
+            out = np.matmul(x, z.T, out=_scratch("product", (len(x), len(z)), x.dtype))
+            return out if root.kind == "product" else self._squared_distance(root, tile, out, out)
+        out = _scratch("distance", (r1 - r0, c1 - c0), x.dtype)
         if root.kind == "cityblock":
             cityblock_into(x[r0:r1], z[c0:c1], out)
         else:
@@ -520,23 +505,22 @@ class Pair:
 
     def _squared_distance(self, root, tile, product, out):
         r0, r1, c0, c1 = tile
-        x, z = (side.arrays[root.cue][root.source] for side in (self.left, self.right))
-        near = product.dtype.type(root.near)
-        _squared_distance_into(
-            product, x.values[r0:r1], z.values[c0:c1], x.square[r0:r1], z.square[c0:c1], near, out
-        )
+        x, x_norm = self.left.arrays[root.cue][root.source]
+        z, z_norm = self.right.arrays[root.cue][root.source]
+        x_norm, z_norm = x_norm[r0:r1].astype(x.dtype), z_norm[c0:c1].astype(x.dtype)
+        near = x.dtype.type(root.near)
+        _squared_distance_into(product, x[r0:r1], z[c0:c1], x_norm, z_norm, near, out)
         return out
 
     def distance(self, root, metric, tile, base):
         """The distance that an exponential kernel needs, from its root's tile."""
         if root.kind == "product":
-            out = self._scratch("squared", base.shape, base.dtype)
-            base = self._squared_distance(root, tile, base, out)
-        if metric == "euclidean":
-            out = self._scratch("root", base.shape, base.dtype)
-            np.sqrt(base[tile.part], out=out[tile.part])
-            base = out
-        return base
+            base = self._squared_distance(root, tile, base, _scratch("squared", base.shape, base.dtype))
+        if metric != "euclidean":
+            return base
+        out = _scratch("root", base.shape, base.dtype)
+        np.sqrt(base[tile.part], out=out[tile.part])
+        return out
 
     def write(self, root, group, tile, base, out):
         """Write the kernels of one root's tile into their `Planes`."""
