@@ -67,36 +67,6 @@ class Kernel:
         """The parameters by name, as scikit-learn's estimators give them (and `clone` wants them)."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    def to_dict(self):
-        """Plain Python values, ready for JSON, from which `from_dict` rebuilds the kernel.
-
-        Examples
-        --------
-        >>> RBF(gamma=2.0).to_dict()
-        {'kernel': 'RBF', 'gamma': 2.0, 'factor': 1.0}
-        """
-        values = {
-            name: value.item() if isinstance(value, np.generic) else value
-            for name, value in self.get_params().items()
-        }
-        return {"kernel": self._name} | values
-
-    @staticmethod
-    def from_dict(data):
-        """The kernel of what `to_dict` returned; ValueError for an unknown class.
-
-        Examples
-        --------
-        >>> Kernel.from_dict({"kernel": "Poly", "degree": 3})
-        Poly(degree=3, coef0=1.0, gamma='dim')
-        """
-        data = dict(data)
-        name = data.pop("kernel", None)
-        known = {kind.__name__: kind for kind in Kernel.__subclasses__()}
-        if name not in known:
-            raise ValueError(f"data['kernel'] must be one of {sorted(known)}, got {name!r}.")
-        return known[name](**data)
-
 
 @dataclass(frozen=True)
 class Linear(Kernel):
