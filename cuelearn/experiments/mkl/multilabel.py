@@ -172,7 +172,7 @@ GROUPS = (0, 0, 0, 1, 1, 1, 2, 2, 2)
 METHODS = {
     "MLMKLSA": lambda C, seed: MLMKLSA("precomputed", C=C, random_state=seed),
     "MLMKLSA printed": lambda C, seed: MLMKLSA(
-        "precomputed", C=C, corrected=False, rule="paper", tol=0.01, random_state=seed
+        "precomputed", C=C, corrected=False, tol=0.01, random_state=seed
     ),
     "GMKL": lambda C, seed: GMKL("precomputed", C=C),
     "MLMKLSum": lambda C, seed: MLMKLSum("precomputed", C=C),
