@@ -1,18 +1,23 @@
 r"""Drawings of captioned items and of their candidate labeling sets (thesis figures 5.1, 5.2, 5.4 and 5.5).
 
-A figure is one axes in points (1/72 inch), y downward, so that words can be set one after the other and nothing moves when it is printed.
-A word has the same colour in the caption, in the matrix and in its key: the colour of the person it belongs to; the symbols say the same
-without colour.
+A figure is one axes in points (1/72 inch), y downward, so that words can be set one after the other and
+nothing moves when it is printed. A word has the same colour in the caption, in the matrix and in its key: the
+colour of the person it belongs to; the symbols say the same without colour.
 
-From top to bottom: symbols, text, the matrix of candidates, the picture of an item, the notation in words, the figures, and the choice of
-examples.
+From top to bottom: symbols, text, the matrix of candidates, the picture of an item, the notation in words,
+the figures, and the choice of examples.
 
 References
 ----------
-Jie Luo (2011). Open-ended Learning of Visual and Multi-modal Patterns. EPFL thesis 5233, sections 5.1, 5.3, 5.6.1 and 5.7.1.
+Jie Luo (2011). Open-ended Learning of Visual and Multi-modal Patterns. EPFL thesis 5233, sections 5.1, 5.3,
+5.6.1, 5.7.1.
 """
 
+import json
 from functools import lru_cache
+from itertools import groupby
+from pathlib import Path
+from re import finditer
 from typing import NamedTuple
 
 import matplotlib as mpl
@@ -28,80 +33,66 @@ from cuelearn.core.checks import check_count
 from cuelearn.mms.candidates import CandidateSet, Matching
 from cuelearn.mms.captions import Region, Vocabulary, candidates_from_caption, mentions
 
-__all__ = [
-    "candidate_matrix",
-    "item_with_candidates",
-    "items",
-    "matrix_size",
-    "pick",
-    "spatial_indicators",
-    "thesis_captions",
-]
+__all__ = ["THESIS", "item_with_candidates", "items", "pick", "spatial_indicators", "thesis_captions"]
 
-#: Of the persons a, b, c, d of a caption; further ones are black, and told apart by their symbols. Dark enough for text.
+#: Of the persons a, b, c, d of a caption, dark enough for text; further ones are black, told apart by
+#: symbols.
 COLORS = (BLUE, RED, "#00795A", "#A3447F")
 DARK, PALE = "#555555", "#8C8C8C"
-#: Widest figure, in points: 7.5 inches.
-WIDTH = 540.0
-PAD = 4.0
-TEXT = 7.5
+#: In points: the widest figure (7.5 inches), its margin, the size of text and of notes.
+WIDTH, PAD, TEXT, NOTE = 540.0, 4.0, 7.5, 7.0
+INNER = WIDTH - 2 * PAD
 #: Of the axes of sections 5.6 (names to faces) and 5.7 (names with verbs to persons).
 KINDS = {("name",): "face", ("name", "verb"): "person"}
 
 
-# ----------------------------------------------------------------------------------------------------------------------- symbols
+# --- symbols ------------------------------------------------------------------------------------------------
 
 
-class _Symbols:
-    """Short symbols of the labels, n_a, v_a, ..., and the colours of their persons.
+class Symbols:
+    """Short symbols of the labels of a caption, n_a, v_a, ..., and the colours of their persons.
 
     Parameters
     ----------
     words : list of tuple of int
-        Labels of each word, in the order in which letters are given.
+        Labels of each word, in the order in which letters are given (``ItemCandidates.words``); label 0 is
+        null.
     names : list of sequences of str
-        Names of the labels, one sequence per attribute; label 0 is null.
+        Names of the labels, one sequence per attribute.
+    attributes : tuple of str
+        A key of `KINDS`.
     """
 
     def __init__(self, words, names, attributes):
         self.names, self.attributes = names, attributes
-        self.of, self.owners = {}, {}
+        self.letters, self.owners = {}, {}
         for word in words:
             for p, label in enumerate(word):
-                if not label:
-                    continue
-                self.owners.setdefault((p, label), []).append(word[0])
-                if (p, label) not in self.of:
+                if label:
+                    self.owners.setdefault((p, label), set()).add(word[0])
                     # A verb has the letter of its first subject.
-                    own = p == 0 or (0, word[0]) not in self.of
-                    letter = len([key for key in self.of if key[0] == p]) if own else self.of[0, word[0]][1]
-                    self.of[p, label] = (attributes[p][0], letter)
+                    next_one = sum(at[0] == p for at in self.letters)
+                    letter = next_one if p == 0 else self.letters.get((0, word[0]), next_one)
+                    self.letters.setdefault((p, label), letter)
 
     def symbol(self, p, label):
         if not label:
             return "\N{WHITE CIRCLE}"
-        kind, letter = self.of[p, label]
-        return rf"$\mathbf{{{kind}}}_{{{_letter(letter)}}}$"
+        return rf"$\mathbf{{{self.attributes[p][0]}}}_{{{_letter(self.letters[p, label])}}}$"
 
     def color(self, p, label):
         if not label:
             return DARK
-        if len(set(self.owners[p, label])) > 1:
-            return BLACK  # a verb of several persons
-        letter = self.of[p, label][1]
-        return COLORS[letter] if letter < len(COLORS) else BLACK
+        letter = self.letters[p, label]
+        alone = len(self.owners[p, label]) == 1  # a verb of several persons is black
+        return COLORS[letter] if alone and letter < len(COLORS) else BLACK
 
-    def key(self, places=None):
+    def key(self, places):
         """Symbol, text, colour of every word, and of null."""
-        places = places or {}
-        entries = [
-            (
-                self.symbol(p, label),
-                str(self.names[p][label]) + (f" ({places[label]})" if p == 0 and label in places else ""),
-                self.color(p, label),
-            )
-            for p, label in sorted(self.of, key=lambda at: (self.of[at][1], at[0]))
-        ]
+        entries = []
+        for p, label in sorted(self.letters, key=lambda at: (self.letters[at], at[0])):
+            place = f" ({places[label]})" if p == 0 and label in places else ""
+            entries.append((self.symbol(p, label), f"{self.names[p][label]}{place}", self.color(p, label)))
         return [*entries, (self.symbol(0, 0), "null", DARK)]
 
 
@@ -109,107 +100,11 @@ def _letter(k):
     return chr(ord("a") + k) if k < 26 else str(k + 1)
 
 
-# -------------------------------------------------------------------------------------------------------------------------- text
-
-
-@lru_cache(maxsize=4096)
-def _width(text, size, weight="normal", style="normal", math=False):
-    """Width of a text in points."""
-    font = FontProperties(family="DejaVu Sans", size=size, weight=weight, style=style)
-    return text_to_path.get_text_width_height_descent(text, font, ismath=math)[0]
-
-
-class _Piece(NamedTuple):
-    """Part of a caption between two blanks in one style; `glued` to the one before, without blank."""
-
-    text: str
-    color: str
-    weight: str
-    style: str
-    glued: bool
-
-    def width(self, size):
-        return _width(self.text, size, self.weight, self.style)
-
-
-def _pieces(caption, found, symbols):
-    """A caption as pieces: names of `symbols` bold, verbs bold and italic, both in the colour of the person."""
-    spans = []
-    for mention in found:
-        p = symbols.attributes.index(mention.kind) if mention.kind in symbols.attributes else None
-        label = (
-            None
-            if p is None
-            else next((k for k, name in enumerate(symbols.names[p]) if name == mention.label and k), None)
-        )
-        if (p, label) in symbols.of:
-            spans.append(
-                (
-                    mention.start,
-                    mention.end,
-                    symbols.color(p, label),
-                    "italic" if mention.kind == "verb" else "normal",
-                )
-            )
-    pieces, at = [], 0
-    for start, end, color, style in [*spans, (len(caption), len(caption), BLACK, "normal")]:
-        for first, last, ink, weight, slant in (
-            (at, start, BLACK, "normal", "normal"),
-            (start, end, color, "bold", style),
-        ):
-            part = caption[first:last]
-            words = part.split()
-            for k, word in enumerate(words):
-                glued = k == 0 and bool(pieces) and not part[0].isspace() and not caption[first - 1].isspace()
-                pieces.append(_Piece(word, ink, weight, slant, glued))
-        at = max(at, end)
-    return pieces
-
-
-def _lines(pieces, width, size):
-    """Pieces as lines of (piece, x), wrapped at blanks."""
-    blank = _width("a b", size) - _width("ab", size)
-    groups = []
-    for piece in pieces:
-        if piece.glued and groups:
-            groups[-1].append(piece)
-        else:
-            groups.append([piece])
-    lines, x = [[]], 0.0
-    for group in groups:
-        long = sum(piece.width(size) for piece in group)
-        if lines[-1] and x + blank + long > width:
-            lines.append([])
-            x = 0.0
-        x += blank if lines[-1] else 0.0
-        for piece in group:
-            lines[-1].append((piece, x))
-            x += piece.width(size)
-    return lines
-
-
-def _plain(text, color=BLACK, weight="normal", style="normal"):
-    return [_Piece(word, color, weight, style, False) for word in text.split()]
-
-
-class _Sheet:
-    """A figure in points, y downward, `width` wide; its height is that of what was drawn on it."""
-
-    def __init__(self, width=WIDTH):
-        self.width = width
-        self.fig = plt.figure(figsize=(width / 72, 3), layout="constrained")
-        self.fig.get_layout_engine().set(w_pad=0, h_pad=0, wspace=0, hspace=0)
-        self.ax = self.fig.add_subplot()
-        self.ax.set_axis_off()
-
-    def finish(self, height):
-        self.fig.set_size_inches(self.width / 72, height / 72)
-        self.ax.set(xlim=(0, self.width), ylim=(height, 0))
-        return self.fig
+# --- text and lines -----------------------------------------------------------------------------------------
 
 
 class _Words(Text):
-    """Text as wide as `_width` says: hinting would fit every letter to the pixels, and words would run into each other."""
+    """Text as wide as `_width` says: hinting would fit every letter to the pixels, and words would touch."""
 
     def draw(self, renderer):
         kept = mpl.rcParams["text.hinting"]
@@ -220,299 +115,281 @@ class _Words(Text):
             mpl.rcParams["text.hinting"] = kept
 
 
-def _say(ax, x, y, text, size=TEXT, weight="normal", style="normal", **options):
-    """One line whose base is at y."""
+@lru_cache(maxsize=4096)
+def _width(text, size, weight="normal", style="normal", math=False):
+    """Width of a text in points."""
     font = FontProperties(family="DejaVu Sans", size=size, weight=weight, style=style)
-    words = _Words(
-        x,
-        y,
-        text,
-        fontproperties=font,
-        **{"va": "baseline", "ha": "left", "color": BLACK, "clip_on": False, **options},
-    )
-    return ax.add_artist(words)
+    return text_to_path.get_text_width_height_descent(text, font, ismath=math)[0]
 
 
-def _write(ax, pieces, x, y, width, size=TEXT):
-    """Wrapped text below y; returns where it ends."""
-    for line in _lines(pieces, width, size):
-        y += 1.32 * size
-        for piece, at in line:
-            _say(ax, x + at, y, piece.text, size, color=piece.color, weight=piece.weight, style=piece.style)
+def _say(ax, x, y, text, size=TEXT, **look):
+    """One line whose base is at y."""
+    look = {"va": "baseline", "color": BLACK, "family": "DejaVu Sans", "clip_on": False, **look}
+    ax.add_artist(_Words(x, y, text, fontsize=size, **look))
+
+
+def _words(caption, found=(), symbols=None, **look):
+    """A caption as words, lists of (text, look): known names bold, verbs italic too, in the person's
+    colour."""
+    looks = [look] * len(caption)
+    for mention in found:
+        p = symbols.attributes.index(mention.kind) if mention.kind in symbols.attributes else None
+        label = None if p is None else list(symbols.names[p]).index(mention.label)
+        if (p, label) in symbols.letters:
+            style = {"style": "italic"} if mention.kind == "verb" else {}
+            known = {"color": symbols.color(p, label), "weight": "bold", **style}
+            looks[mention.start : mention.end] = [known] * (mention.end - mention.start)
+    words = []
+    for word in finditer(r"\S+", caption):
+        parts = [[*part] for _, part in groupby(range(*word.span()), key=lambda k: id(looks[k]))]
+        words.append([(caption[part[0] : part[-1] + 1], looks[part[0]]) for part in parts])
+    return words
+
+
+def _write(ax, words, x, y, width, size=TEXT):
+    """Text, wrapped, below y; returns where it ends. `words` is a text or what `_words` gives."""
+    words = _words(words, color=DARK) if isinstance(words, str) else words
+    blank = _width("a b", size) - _width("ab", size)
+    at, y = 0.0, y + 1.32 * size
+    for word in words:
+        wide = [
+            _width(text, size, look.get("weight", "normal"), look.get("style", "normal"))
+            for text, look in word
+        ]
+        if at and at + blank + sum(wide) > width:
+            at, y = 0.0, y + 1.32 * size
+        at += blank if at else 0.0
+        for (text, look), long in zip(word, wide, strict=True):
+            _say(ax, x + at, y, text, size, **look)
+            at += long
     return y + 0.35 * size
 
 
-# ------------------------------------------------------------------------------------------------------------ matrix of candidates
+def _rule(ax, x, y, width=0.6, color=PALE, **look):
+    ax.plot(x, y, color=color, linewidth=width, **look)
 
 
-class _Matrix:
-    """The matrix of figures 5.4 and 5.5, measured before it is drawn; sizes in points."""
+def _box(ax, box, **look):
+    x0, y0, x1, y1 = box
+    ax.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, **look))
+
+
+def _brackets(ax, left, right, top, bottom, tip, width):
+    for x, inward in ((left, tip), (right, -tip)):
+        _rule(ax, [x + inward, x, x, x + inward], [top, top, bottom, bottom], width, BLACK)
+
+
+def _sheet():
+    """An axes in points, y downward, `WIDTH` wide."""
+    fig, ax = plt.subplots(figsize=(WIDTH / 72, 3), layout="constrained")
+    fig.get_layout_engine().set(w_pad=0, h_pad=0, wspace=0, hspace=0)
+    ax.set_axis_off()
+    return ax
+
+
+def _finish(ax, bottom):
+    """The figure of a sheet, as high as what was drawn on it."""
+    ax.figure.set_size_inches(WIDTH / 72, (bottom + PAD) / 72)
+    ax.set(xlim=(0, WIDTH), ylim=(bottom + PAD, 0))
+    return ax.figure
+
+
+# --- matrix of candidates -----------------------------------------------------------------------------------
+
+
+def _listed(candidates, names, most):
+    """How many candidates there are, and the first `most`."""
+    if not isinstance(candidates, Matching):
+        return len(candidates), list(candidates[:most])
+    one = CandidateSet([candidates], classes=names, null=(0,) * len(names))
+    return one.n_candidates[0], list(one.iterate(0, 0, most))
+
+
+class CandidateMatrix:
+    """The matrix of figures 5.4 and 5.5, measured before it is drawn: a column for each candidate vector.
+
+    It has a row for each region and attribute; sizes are in points.
+
+    Parameters
+    ----------
+    candidates : ndarray of int, shape (L, M, P), or Matching
+        Label 0 is null, drawn as a circle.
+    symbols : Symbols
+    true : ndarray of int, shape (M, P), optional
+        The true vector, which is framed; added as the last column if it is a candidate beyond those shown.
+    crossed : collection of int
+        Candidates to strike out.
+    most : int
+        Columns that are shown; "..." stands for the others, whose number is given.
+    title : str
+    key : bool
+        Whether the words are spelled below.
+    key_width : float
+        Points that the lines of the key may take, if more than the matrix.
+    places : dict of int to str
+        What the caption says of where a name is, by label, for the key.
+    """
+
+    row, gap_width = 15.0, 18.0
+    lead = r"$\mathcal{Z}$ :"
 
     def __init__(
         self,
         candidates,
-        names,
+        symbols,
         *,
-        words=None,
-        attributes=None,
         true=None,
-        crossed=None,
+        crossed=(),
         most=12,
         title="",
         key=True,
         key_width=0.0,
-        places=None,
-        lead=r"$\mathcal{Z}$ :",
+        places=(),
     ):
-        listed = not isinstance(candidates, Matching)
-        if listed:
-            candidates = np.asarray(candidates)
-            if candidates.ndim == 2:
-                candidates = candidates[:, :, None]
-            if candidates.ndim != 3 or candidates.dtype.kind not in "iu" or 0 in candidates.shape:
-                raise ValueError(
-                    "candidates must be integers of shape (L, M) or (L, M, P), of L vectors of M regions with P attributes"
-                )
-        shape = candidates.shape[1:] if listed else (candidates.allowed.shape[0], candidates.words.shape[1])
-        self.n_regions, n_attributes = shape
-        names = [names] if len(names) and isinstance(names[0], str) else [*names]
-        if len(names) != n_attributes:
-            raise ValueError(
-                f"names must hold a list of label names for each of {n_attributes} attributes, got {len(names)}"
-            )
-        if attributes is None:
-            attributes = ("name", "verb")[:n_attributes]
-        if tuple(attributes) not in KINDS or len(attributes) != n_attributes:
-            raise ValueError(
-                f"attributes must be ('name',) or ('name', 'verb') and fit the candidates, got {attributes!r}"
-            )
-        labels = (candidates if listed else candidates.words).reshape(-1, n_attributes)
-        if np.any(labels < 0) or np.any(labels >= [len(name) for name in names]):
-            raise ValueError(f"candidates must hold labels 0 to {tuple(len(name) - 1 for name in names)}")
-        true = None if true is None else np.asarray(true).reshape(shape)
-        self._choose(candidates, listed, names, true, check_count("most", most))
-        self.crossed = (
-            np.zeros(self.total, dtype=bool) if crossed is None else np.asarray(crossed, dtype=bool)
-        )
-        if crossed is not None and self.crossed.shape != (self.total,):
-            raise ValueError(
-                f"crossed must have one value for each of the {self.total} candidates, got shape {self.crossed.shape}"
-            )
-        if words is None:  # in the order in which the matrix has them
-            words = [row for row in dict.fromkeys(map(tuple, labels.tolist())) if any(row)]
-        self.symbols = _Symbols(words, names, tuple(attributes))
-        self.attributes, self.title, self.lead = tuple(attributes), title, lead
-        narrow = len(self.columns) > 12
-        self.size = 7.5 if narrow else 9.0
-        self.column, self.row, self.head = (13.2 if narrow else 21.0), 15.0, 16.0
-        self.left = (_width(lead, 9.0, math=True) + 10.0) if lead else 8.0
-        self.gap_width = 18.0
-        self.inner = len(self.columns) * self.column + (self.gap_width if self.gap is not None else 0.0)
-        of = KINDS[self.attributes]
-        parts = ["", "-face", "-pose"][:1] if n_attributes == 1 else ["-face", "-pose"]
-        self.labels = [
-            rf"$\leftarrow$ {of}$_{{{m + 1}}}${part}" for m in range(self.n_regions) for part in parts
-        ]
-        note = (
-            f"{len(self.columns)} of {self.total:,} candidates" if self.gap is not None and not title else ""
-        )
-        self.title = self.title or note
-        self.grid_top = (12.0 if self.title else 0.0) + self.head
-        self.grid_height = len(self.labels) * self.row
-        right = 13.0 + max(_width(label, 7.5, math=True) for label in self.labels)
+        self.symbols, self.crossed = symbols, crossed
+        self.total, first = _listed(candidates, symbols.names, most)
+        self.gap = len(first) if self.total > len(first) else None
+        # (number or None, vector, whether it is the true one)
+        self.columns = [(k, z, true is not None and np.array_equal(z, true)) for k, z in enumerate(first)]
+        if self.gap is not None and true is not None and not self.has_true:
+            self.columns += self._later(candidates, true)
+        shown = len(self.columns)
+        self.title = title or (f"{shown} of {self.total:,} candidates" if self.gap is not None else "")
+        self.size, self.column = (7.5, 13.2) if shown > 12 else (9.0, 21.0)
+        self.left = _width(self.lead, 9.0, math=True) + 10.0
+        self.inner = shown * self.column + (self.gap_width if self.gap is not None else 0.0)
+        self.places = list(np.ndindex(first[0].shape))
+        of = KINDS[symbols.attributes]
+        parts = ["-face", "-pose"] if len(symbols.attributes) > 1 else [""]
+        self.labels = [rf"$\leftarrow$ {of}$_{{{m + 1}}}${parts[p]}" for m, p in self.places]
+        self.top = 28.0 if self.title else 16.0
+        self.height = self.top + len(self.labels) * self.row
+        right = 13.0 + max(_width(label, TEXT, math=True) for label in self.labels)
         self.width = max(self.left + self.inner + right, _width(self.title, TEXT, "bold"))
-        entries = self.symbols.key(places) if key else []
-        self.key, x, y = [], 0.0, self.grid_top + self.grid_height + (13.0 if self.has_true else 4.0)
-        room = max(self.width, key_width, *(self._entry(e) for e in entries)) if entries else self.width
-        y += 11.0 if entries else 0.0
-        for entry in entries:
-            if x and x + self._entry(entry) > room:
+        self.key = []
+        if key:
+            self._set_key(symbols.key(dict(places)), key_width)
+        else:
+            self.height += 17.0 if self.has_true else 8.0
+
+    @classmethod
+    def fitting(cls, room, most, *args, **options):
+        """The matrix with as many of `most` columns as have room."""
+        matrix = cls(*args, most=most, **options)
+        return matrix if matrix.width <= room or most == 1 else cls.fitting(room, most - 1, *args, **options)
+
+    @property
+    def has_true(self):
+        return any(is_true for *_, is_true in self.columns)
+
+    def _later(self, candidates, true):
+        """The true vector as a column, if a candidate; of a matching without number: it would take to list
+        all."""
+        if isinstance(candidates, Matching):
+            one = CandidateSet([candidates], classes=self.symbols.names, null=(0,) * true.shape[1])
+            return [(None, true, True)] * bool(one.contains(0, true))
+        found = np.flatnonzero((candidates == true).all(axis=(1, 2)))
+        return [(int(number), true, True) for number in found[:1]]
+
+    def _set_key(self, entries, key_width):
+        """Places the words of the key, in as many lines as they take."""
+        wide = [_width(symbol, 9.0, math=True) + 3.0 + _width(text, TEXT) for symbol, text, _ in entries]
+        room = max(self.width, key_width, *wide)
+        x, y = 0.0, self.height + (24.0 if self.has_true else 15.0)
+        for entry, long in zip(entries, wide, strict=True):
+            if x and x + long > room:
                 x, y = 0.0, y + 12.0
             self.key.append((x, y, entry))
-            x += self._entry(entry) + 10.0
-        self.width = max([self.width, *(x + self._entry(entry) for x, _, entry in self.key)])
+            self.width = max(self.width, x + long)
+            x += long + 10.0
         self.height = y + 4.0
-
-    def _choose(self, candidates, listed, names, true, most):
-        """The columns that are shown: (number or None, vector, whether it is the true one)."""
-        if listed:
-            self.total, first = len(candidates), candidates[:most]
-        else:
-            one = CandidateSet([candidates], classes=names, null=(0,) * len(names))
-            self.total, first = one.n_candidates[0], list(one.iterate(0, 0, most))
-        self.columns = [(k, z, true is not None and np.array_equal(z, true)) for k, z in enumerate(first)]
-        self.has_true = any(is_true for *_, is_true in self.columns)
-        self.gap = len(first) if self.total > len(first) else None
-        if self.gap is None or true is None or self.has_true:
-            return
-        if listed:
-            later = np.flatnonzero((candidates == true).all(axis=(1, 2))).tolist()
-        else:  # its number would take to list them all
-            later = [None] * one.contains(0, true)
-        self.columns += [(number, true, True) for number in later[:1]]
-        self.has_true = bool(later)
-
-    @staticmethod
-    def _entry(entry):
-        return _width(entry[0], 9.0, math=True) + 3.0 + _width(entry[1], TEXT)
 
     def _x(self, k):
         """Left edge of the k-th column drawn."""
-        return (
-            self.left + k * self.column + (self.gap_width if self.gap is not None and k >= self.gap else 0.0)
-        )
+        after_gap = self.gap is not None and k >= self.gap
+        return self.left + k * self.column + (self.gap_width if after_gap else 0.0)
 
     def draw(self, ax, x0, y0):
-        """Draw it with its upper left corner at (x0, y0) of an axes in points."""
-        top, bottom = y0 + self.grid_top, y0 + self.grid_top + self.grid_height
+        """Draw it with its upper left corner at (x0, y0) of an axes in points; returns where it ends."""
+        top, bottom = y0 + self.top, y0 + self.top + len(self.labels) * self.row
+        left, right = x0 + self.left, x0 + self.left + self.inner
         if self.title:
             _say(ax, x0, y0 + 8.0, self.title, weight="bold")
-        n = len(self.attributes)
-        for k, (number, z, is_true) in enumerate(self.columns):
-            x = x0 + self._x(k)
-            out = number is not None and bool(self.crossed[number])
-            name = r"$\mathbf{Z}$" if number is None else rf"$\mathbf{{Z}}_{{{number + 1}}}$"
-            size = self.size - (1.5 if self.column < 20 else 1.0)
-            _say(ax, x + self.column / 2, top - 5.0, name, size, ha="center", color=PALE if out else BLACK)
-            for r, (m, p) in enumerate((m, p) for m in range(self.n_regions) for p in range(n)):
-                label, y = int(z[m, p]), top + r * self.row
-                color = self.symbols.color(p, label)
-                if label and not out:
-                    ax.add_patch(
-                        Rectangle((x, y), self.column, self.row, facecolor=color, alpha=0.13, linewidth=0)
-                    )
-                _say(
-                    ax,
-                    x + self.column / 2,
-                    y + self.row / 2 + 0.3 * self.size,
-                    self.symbols.symbol(p, label),
-                    self.size,
-                    ha="center",
-                    color=PALE if out else color,
-                )
-            if out:
-                ax.plot(
-                    [x + 2.0, x + self.column - 2.0], [bottom - 1.0, top + 1.0], color=PALE, linewidth=0.8
-                )
-            if is_true:
-                ax.add_patch(
-                    Rectangle(
-                        (x, top),
-                        self.column,
-                        self.grid_height,
-                        fill=False,
-                        edgecolor=BLACK,
-                        linewidth=1.8,
-                        zorder=4,
-                    )
-                )
-                _say(ax, x + self.column / 2, bottom + 9.5, r"$\uparrow$ true", 7.0, ha="center")
-        for k in range(1, len(self.columns)):
-            if k != self.gap:
-                ax.plot([x0 + self._x(k)] * 2, [top, bottom], color=PALE, linewidth=0.6, zorder=1)
-        right = x0 + self.left + self.inner
+        for k, column in enumerate(self.columns):
+            self._draw_column(ax, x0 + self._x(k), top, bottom, *column)
+            if k and k != self.gap:
+                _rule(ax, [x0 + self._x(k)] * 2, [top, bottom], zorder=1)
         if self.gap is not None:
-            x = x0 + self.left + self.gap * self.column
-            _say(ax, x + self.gap_width / 2, top + self.grid_height / 2 + 3.0, r"$\cdots$", 9.0, ha="center")
+            x = left + self.gap * self.column
+            middle = top + (bottom - top) / 2
+            _say(ax, x + self.gap_width / 2, middle + 3.0, r"$\cdots$", 9.0, ha="center")
             for edge in {x, x + self.gap_width} - {right}:
-                ax.plot([edge] * 2, [top, bottom], color=PALE, linewidth=0.6, zorder=1)
-        for m in range(1, self.n_regions):
-            ax.plot(
-                [x0 + self.left, right], [top + m * n * self.row] * 2, color=PALE, linewidth=0.6, zorder=1
-            )
-        for x, inward in ((x0 + self.left - 4.0, 3.5), (right + 4.0, -3.5)):
-            ax.plot(
-                [x + inward, x, x, x + inward],
-                [top - 1.5, top - 1.5, bottom + 1.5, bottom + 1.5],
-                color=BLACK,
-                linewidth=1.1,
-            )
-        if self.lead:
-            _say(ax, x0, (top + bottom) / 2 + 3.0, self.lead, 9.0)
-        for r, label in enumerate(self.labels):
-            _say(ax, right + 9.0, top + (r + 0.5) * self.row + 2.5, label, 7.5)
+                _rule(ax, [edge] * 2, [top, bottom], zorder=1)
+        for r, ((m, p), label) in enumerate(zip(self.places, self.labels, strict=True)):
+            _say(ax, right + 9.0, top + (r + 0.5) * self.row + 2.5, label, TEXT)
+            if m and not p:
+                _rule(ax, [left, right], [top + r * self.row] * 2, zorder=1)
+        _brackets(ax, left - 4.0, right + 4.0, top - 1.5, bottom + 1.5, 3.5, 1.1)
+        _say(ax, x0, (top + bottom) / 2 + 3.0, self.lead, 9.0)
         for x, y, (symbol, text, color) in self.key:
             _say(ax, x0 + x, y0 + y, symbol, 9.0, color=color)
             _say(ax, x0 + x + _width(symbol, 9.0, math=True) + 3.0, y0 + y, text, color=color)
         return y0 + self.height
 
-
-def matrix_size(candidates, names, **options):
-    """Size that `candidate_matrix` takes with these arguments: width and height in inches."""
-    matrix = _Matrix(candidates, names, **options)
-    return matrix.width / 72, matrix.height / 72
-
-
-def candidate_matrix(ax, candidates, names, **options):
-    r"""The matrix of figures 5.4 and 5.5: a column for each candidate vector, a row for each region and attribute.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Becomes an axes in points; text is legible if it is at least `matrix_size` large.
-    candidates : ndarray of int, shape (L, M) or (L, M, P), or Matching
-        Label 0 is null, drawn as a circle.
-    names : sequence of str, or P of them
-        Names of the labels, "null" first, such as ``vocabulary.names``.
-    words : list of tuple of int, optional
-        Labels of each word in the order in which they are called a, b, c, ... (``ItemCandidates.words``); by default that of the matrix.
-    attributes : tuple of str, optional
-        ("name",) or ("name", "verb").
-    true : array-like of int, shape (M,) or (M, P), optional
-        The true vector, which is framed; added as the last column if it is a candidate beyond those shown.
-    crossed : array-like of bool, shape (L,), optional
-        Candidates to strike out.
-    most : int, default 12
-        Columns that are shown; "..." stands for the others, whose number is given.
-    title : str, optional
-    key : bool, default True
-        Whether the words are spelled below.
-    key_width : float
-        Points that the lines of the key may take, if more than the matrix.
-    places : dict of int to str, optional
-        What the caption says of where a name is, by label, for the key.
-    lead : str
-        Left of the matrix.
-
-    Raises
-    ------
-    ValueError
-        If shapes or labels do not fit.
-    """
-    matrix = _Matrix(candidates, names, **options)
-    ax.set_axis_off()
-    matrix.draw(ax, 0.0, 0.0)
-    ax.set(xlim=(0.0, matrix.width), ylim=(matrix.height, 0.0), aspect="equal")
-    return ax
+    def _draw_column(self, ax, x, top, bottom, number, z, is_true):
+        out, middle, end = number in self.crossed, x + self.column / 2, x + self.column
+        name = r"$\mathbf{Z}$" if number is None else rf"$\mathbf{{Z}}_{{{number + 1}}}$"
+        size = self.size - (1.5 if self.column < 20 else 1.0)
+        _say(ax, middle, top - 5.0, name, size, ha="center", color=PALE if out else BLACK)
+        for r, (m, p) in enumerate(self.places):
+            label, y = int(z[m, p]), top + r * self.row
+            color = self.symbols.color(p, label)
+            if label and not out:
+                _box(ax, (x, y, end, y + self.row), facecolor=color, alpha=0.13, linewidth=0)
+            place = middle, y + self.row / 2 + 0.3 * self.size
+            symbol = self.symbols.symbol(p, label)
+            _say(ax, *place, symbol, self.size, ha="center", color=PALE if out else color)
+        if out:
+            _rule(ax, [x + 2.0, end - 2.0], [bottom - 1.0, top + 1.0], 0.8)
+        if is_true:
+            _box(ax, (x, top, end, bottom), fill=False, edgecolor=BLACK, linewidth=1.8, zorder=4)
+            _say(ax, middle, bottom + 9.5, r"$\uparrow$ true", NOTE, ha="center")
 
 
-# -------------------------------------------------------------------------------------------------------------- picture of an item
+# --- picture of an item -------------------------------------------------------------------------------------
 
 
 class _Read(NamedTuple):
     """An item as a learner gets it, and the truth."""
 
-    picture: object
     item: object  # ItemCandidates
-    names: list  # per attribute
-    symbols: _Symbols
-    pieces: list
-    number: dict  # face -> number of its instance
-    true: np.ndarray
-    mixed: bool  # whether a face is of no person of the data's identities
+    symbols: Symbols
+    words: list
+    picture: object = None
+    number: dict = {}  # face -> number of its instance
+    true: np.ndarray = None
+    mixed: bool = False  # whether a face is of no person of the data's identities
 
     @property
     def places(self):
         return {self.item.words[w][0]: place for w, place in self.item.positions.items()}
 
+    @property
+    def of(self):
+        return KINDS[self.symbols.attributes]
 
-def _checked(data, number, vocabulary, attributes):
-    """Vocabulary and attributes, those of the data by default."""
-    if (
-        not isinstance(number, (int, np.integer))
-        or isinstance(number, bool)
-        or not 0 <= number < len(data.captions)
-    ):
+
+def _read_caption(caption, regions, vocabulary, attributes, constraints="ABCD"):
+    item = candidates_from_caption(
+        caption, regions, vocabulary, attributes=attributes, constraints=constraints
+    )
+    symbols = Symbols(item.words, [vocabulary.names, vocabulary.verbs][: len(attributes)], attributes)
+    return _Read(item, symbols, _words(caption, mentions(caption, vocabulary), symbols, color=BLACK))
+
+
+def _read(data, number, vocabulary=None, attributes=None, constraints="ABCD"):
+    whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
+    if not whole or not 0 <= number < len(data.captions):
         raise IndexError(f"number must be an item in 0..{len(data.captions) - 1}, got {number!r}")
     if attributes is None:
         attributes = ("name",) if data.poses is None else ("name", "verb")
@@ -520,77 +397,43 @@ def _checked(data, number, vocabulary, attributes):
         raise ValueError(f"attributes must be ('name',) or ('name', 'verb'), got {attributes!r}")
     if "verb" in attributes and data.poses is None:
         raise ValueError("attributes must be ('name',) for data without poses")
-    return data.vocabulary if vocabulary is None else vocabulary, tuple(attributes)
-
-
-def _read(data, number, vocabulary=None, attributes=None, constraints="ABCD"):
-    vocabulary, attributes = _checked(data, number, vocabulary, attributes)
-    regions, caption = data.regions[number], data.captions[number]
-    item = candidates_from_caption(
-        caption, regions, vocabulary, attributes=attributes, constraints=constraints
-    )
-    names = [vocabulary.names, vocabulary.verbs][: len(attributes)]
-    symbols = _Symbols(item.words, names, attributes)
-    face = {k: row for row, k in enumerate(k for k, region in enumerate(regions) if region.kind == "face")}
-    numbers = {face[k]: m for m, instance in enumerate(item.instances) for k in instance if k in face}
-    kept = [
-        [word for word in words if word in known]
-        for words, known in zip(names, (set(data.labels), {*vocabulary.verbs}), strict=False)
-    ]
-    truth = data.truth(*kept).reshape(len(data.names), -1)[data.rows([number])]
+    vocabulary = data.vocabulary if vocabulary is None else vocabulary
+    regions = data.regions[number]
+    read = _read_caption(data.captions[number], regions, vocabulary, tuple(attributes), constraints)
+    names = read.symbols.names
+    faces = [k for k, region in enumerate(regions) if region.kind == "face"]
+    numbers = {faces.index(k): m for m, one in enumerate(read.item.instances) for k in one if k in faces}
+    known = (set(data.labels), {*vocabulary.verbs})
+    kept = [[word for word in words if word in those] for words, those in zip(names, known, strict=False)]
+    rows = data.rows([number])
+    truth = data.truth(*kept).reshape(len(data.names), -1)[rows]
     order = sorted(numbers, key=numbers.get)
-    true = np.array(
-        [[names[p].tolist().index(truth[row, p]) for p in range(len(attributes))] for row in order]
-    )
-    return _Read(
-        data.picture(number),
-        item,
-        names,
-        symbols,
-        _pieces(caption, mentions(caption, vocabulary), symbols),
-        numbers,
-        true,
-        bool(np.any(data.kinds[data.rows([number])] != "identity")),
-    )
+    true = [[list(names[p]).index(label) for p, label in enumerate(truth[row])] for row in order]
+    mixed = bool(np.any(data.kinds[rows] != "identity"))
+    return read._replace(picture=data.picture(number), number=numbers, true=np.array(true), mixed=mixed)
 
 
-_BODY = {"facecolor": "#F4F4F4", "edgecolor": DARK, "linestyle": (0, (3, 2)), "zorder": 2.1}
+_BODY = {"facecolor": "#F4F4F4", "edgecolor": DARK, "linestyle": (0, (3, 2)), "linewidth": 0.9, "zorder": 2.1}
+_GROUND = {"facecolor": "#D4D4D4", "edgecolor": DARK, "linewidth": 0.5, "zorder": 2}
 
 
-def _face(ax, box, digit, letter, width=0.8):
+def _face(ax, box, digit, letter):
     """A face box: the digit on top, the letter's attributes as bars below."""
     x0, y0, x1, y1 = box
-    ax.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, facecolor="white", edgecolor="none", zorder=2.2))
+    _box(ax, box, facecolor="white", edgecolor="none", zorder=2.2)
     floor = y0 + 0.70 * (y1 - y0)
     side = min(floor - y0, x1 - x0)
     left = (x0 + x1 - side) / 2
-    ax.imshow(
-        digit,
-        cmap="Greys",
-        vmin=0,
-        vmax=1,
-        extent=(left, left + side, floor, floor - side),
-        aspect="auto",
-        interpolation="nearest",
-        zorder=2.3,
-    )
-    ax.plot([x0, x1], [floor, floor], color=PALE, linewidth=0.4, zorder=2.4)
+    place = {"extent": (left, left + side, floor, floor - side), "aspect": "auto", "zorder": 2.3}
+    ax.imshow(digit, cmap="Greys", vmin=0, vmax=1, interpolation="nearest", **place)
+    _rule(ax, [x0, x1], [floor, floor], 0.4, zorder=2.4)
     step = (x1 - x0 - 2.0) / 16
     for k, value in enumerate(letter):
-        high = float(value) / 15 * (y1 - floor - 2.0)
+        high, x = float(value) / 15 * (y1 - floor - 2.0), x0 + 1.0 + (k + 0.08) * step
         ax.add_patch(
-            Rectangle(
-                (x0 + 1.0 + (k + 0.08) * step, y1 - 0.8 - high),
-                0.84 * step,
-                high,
-                facecolor=BLUE,
-                linewidth=0,
-                zorder=2.4,
-            )
+            Rectangle((x, y1 - 0.8 - high), 0.84 * step, high, facecolor=BLUE, linewidth=0, zorder=2.4)
         )
-    ax.add_patch(
-        Rectangle((x0, y0), x1 - x0, y1 - y0, fill=False, edgecolor=BLACK, linewidth=width, zorder=2.5)
-    )
+    _box(ax, box, fill=False, edgecolor=BLACK, linewidth=0.8, zorder=2.5)
 
 
 def _stroke(ax, box, pen):
@@ -599,18 +442,9 @@ def _stroke(ax, box, pen):
     side = min(x1 - x0, y1 - y0)
     x = (x0 + x1) / 2 + (pen[:, 0] / 100 - 0.5) * side
     y = (y0 + y1) / 2 - (pen[:, 1] / 100 - 0.5) * side
-    ax.plot(x, y, color=BLACK, linewidth=1.5, solid_joinstyle="round", solid_capstyle="round", zorder=2.6)
-    ax.plot(
-        x[:1],
-        y[:1],
-        marker="o",
-        color=RED,
-        markersize=4.2,
-        markeredgecolor="white",
-        markeredgewidth=0.5,
-        linestyle="",
-        zorder=2.7,
-    )
+    _rule(ax, x, y, 1.5, BLACK, solid_joinstyle="round", solid_capstyle="round", zorder=2.6)
+    dot = {"marker": "o", "markersize": 4.2, "markeredgecolor": "white", "markeredgewidth": 0.5}
+    ax.plot(x[:1], y[:1], color=RED, linestyle="", zorder=2.7, **dot)
 
 
 def _badge(ax, x, y, number):
@@ -629,12 +463,12 @@ def _draw_picture(ax, read, x, y, width, height):
     scale = _fitted(picture.size, width, height)
     w, h = scale * picture.size[0], scale * picture.size[1]
     x += (width - w) / 2
-    ax.add_patch(Rectangle((x, y), w, h, facecolor="#D4D4D4", edgecolor=DARK, linewidth=0.5, zorder=2))
-    faces = x + scale * picture.boxes * [1, 0, 1, 0] + (y - x + scale * picture.boxes) * [0, 1, 0, 1]
+    _box(ax, (x, y, x + w, y + h), **_GROUND)
+    faces = scale * picture.boxes + [x, y, x, y]
     if picture.bodies is not None:
-        bodies = picture.bodies * scale + [x, y, x, y]
-        for x0, y0, x1, y1 in bodies:
-            ax.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, linewidth=0.9, **_BODY))
+        bodies = scale * picture.bodies + [x, y, x, y]
+        for body in bodies:
+            _box(ax, body, **_BODY)
         for (x0, _, x1, y1), face, pen in zip(bodies, faces, picture.pens, strict=True):
             _stroke(ax, (x0 + 5.0, face[3] + 4.0, x1 - 5.0, y1 - 4.0), pen)
     for k, face in enumerate(faces):
@@ -644,34 +478,38 @@ def _draw_picture(ax, read, x, y, width, height):
     return y + h
 
 
-def _legend(ax, reads, x, y, width, what):
+def _legend(ax, reads, y, data):
     """What is what in the pictures, once: a face and, with poses, a stroke; returns where it ends."""
-    picture = reads[0].picture
+    picture, x = reads[0].picture, PAD
+
+    def explain(x, *lines):
+        for k, line in enumerate(lines):
+            _say(ax, x, y + 9.0 + 9.5 * k, line, NOTE)
+
     _face(ax, (x, y, x + 30.0, y + 37.0), picture.digits[0], picture.letters[0])
-    lines = ["face: a handwritten digit, 28 × 28 pixels,", "above the 16 attributes of a letter, 0 to 15"]
-    for k, line in enumerate(lines):
-        _say(ax, x + 36.0, y + 9.0 + 9.5 * k, line, 7.0)
-    _badge(ax, x + 41.0, y + 30.0, 1)
-    of = "face" if picture.pens is None else "person"
-    _say(ax, x + 49.0, y + 32.5, f"number of the {of}", 7.0)
-    at = x + 205.0
-    if picture.pens is not None:
-        ax.add_patch(Rectangle((at, y), 34.0, 37.0, linewidth=0.9, **_BODY))
-        _stroke(ax, (at + 5.0, y + 5.0, at + 29.0, y + 32.0), picture.pens[0])
-        for k, line in enumerate(["body: a pen stroke of 8 points,", "the dot is its start"]):
-            _say(ax, at + 40.0, y + 9.0 + 9.5 * k, line, 7.0)
-        at += 165.0
-    sets = (
-        "letter recognition and MNIST" if picture.pens is None else "letter recognition, MNIST and Pendigits"
+    explain(
+        x + 36.0, "face: a handwritten digit, 28 × 28 pixels,", "above the 16 attributes of a letter, 0 to 15"
     )
-    text = f"Pictures are {what} of samples of {sets}; names and captions are invented."
+    _badge(ax, x + 41.0, y + 30.0, 1)
+    _say(ax, x + 49.0, y + 32.5, f"number of the {'face' if picture.pens is None else 'person'}", NOTE)
+    at, sets = x + 205.0, "letter recognition and MNIST"
+    if picture.pens is not None:
+        _box(ax, (at, y, at + 34.0, y + 37.0), **_BODY)
+        _stroke(ax, (at + 5.0, y + 5.0, at + 29.0, y + 32.0), picture.pens[0])
+        explain(at + 40.0, "body: a pen stroke of 8 points,", "the dot is its start")
+        at, sets = at + 165.0, "letter recognition, MNIST and Pendigits"
+    text = f"Pictures are {_made(data)} of samples of {sets}; names and captions are invented."
     if any(read.mixed for read in reads):
         text += " Strangers and false detections are mixtures of two samples."
-    end = _write(ax, _plain(text, DARK, style="italic"), at, y - 1.0, width - (at - x), 7.0)
+    end = _write(ax, _words(text, color=DARK, style="italic"), at, y - 1.0, INNER - (at - x), NOTE)
     return max(y + 40.0, end)
 
 
-# ------------------------------------------------------------------------------------------------------------- notation in words
+def _made(data):
+    return "composed" if data.provenance.tier == "generated" else "of the collection"
+
+
+# --- notation in words --------------------------------------------------------------------------------------
 
 
 def _short(word, width, size, weight, style):
@@ -684,95 +522,65 @@ def _short(word, width, size, weight, style):
     return text + "…", 6.0
 
 
+def _vector(ax, read, z, name, x, y, left, cell):
+    """A labeling vector with its words spelled; returns where it ends."""
+    n, P = z.shape
+    line = 9.6
+    high = P * line + 4.0
+    _say(ax, x, y + high / 2 + 3.0, name, 8.5)
+    _brackets(ax, x + left - 1.0, x + left + n * cell + 1.0, y + 1.0, y + high - 1.0, 3.0, 0.9)
+    for (m, p), label in np.ndenumerate(z):
+        look = {"weight": "bold" if label else "normal", "style": "italic" if p and label else "normal"}
+        text, size = _short(str(read.symbols.names[p][label]), cell - 4.0, 6.8, **look)
+        place = x + left + (m + 0.5) * cell, y + 2.2 + (p + 0.75) * line
+        _say(ax, *place, text, size, ha="center", color=read.symbols.color(p, label), **look)
+    for m in range(1, n):
+        _rule(ax, [x + left + m * cell] * 2, [y + 3.0, y + high - 3.0], 0.5)
+    return y + high + 2.0
+
+
 def _notation(ax, read, x, y, width, title, most=6, beside=False):
     """X, the candidate vectors with their words spelled, and Y (figure 5.1, right); returns where it ends.
 
     With `beside` the vectors stand right of the definitions.
     """
     n, P = read.true.shape
-    of = KINDS[read.symbols.attributes]
     left = 21.0
     cell = min(((0.52 * width if beside else width) - left - 3.0) / n, 110.0)
-    size, line = 6.8, 9.6
-
-    def vector(z, name, x, y):
-        high = P * line + 4.0
-        _say(ax, x, y + high / 2 + 3.0, name, 8.5)
-        for at, inward in ((x + left - 1.0, 3.0), (x + left + n * cell + 1.0, -3.0)):
-            ax.plot(
-                [at + inward, at, at, at + inward],
-                [y + 1.0, y + 1.0, y + high - 1.0, y + high - 1.0],
-                color=BLACK,
-                linewidth=0.9,
-            )
-        for m in range(n):
-            for p in range(P):
-                label = int(z[m][p])
-                weight, style = ("bold" if label else "normal"), ("italic" if p and label else "normal")
-                text, fitting = _short(str(read.names[p][label]), cell - 4.0, size, weight, style)
-                _say(
-                    ax,
-                    x + left + (m + 0.5) * cell,
-                    y + 2.2 + (p + 0.75) * line,
-                    text,
-                    fitting,
-                    weight,
-                    style,
-                    ha="center",
-                    color=read.symbols.color(p, label),
-                )
-            if m:
-                ax.plot([x + left + m * cell] * 2, [y + 3.0, y + high - 3.0], color=PALE, linewidth=0.5)
-        return y + high + 2.0
-
-    candidates = read.item.candidates
-    if isinstance(candidates, Matching):
-        one = CandidateSet([candidates], classes=read.names, null=(0,) * P)
-        total, rows = one.n_candidates[0], list(one.iterate(0, 0, most))
-    else:
-        total, rows = len(candidates), list(candidates[:most])
+    total, rows = _listed(read.item.candidates, read.symbols.names, most)
     _say(ax, x, y + 8.0, title, weight="bold")
-    top = y + 24.0
-    y = top
-    single = (
-        ", ".join(rf"\mathbf{{x}}_{{{m + 1}}}" for m in range(n))
-        if n <= 3
-        else rf"\mathbf{{x}}_1, \ldots, \mathbf{{x}}_{{{n}}}"
-    )
+    top = y = y + 24.0
+    xs = [rf"\mathbf{{x}}_{{{m + 1}}}" for m in range(n)]
+    single = ", ".join(xs) if n <= 3 else rf"\mathbf{{x}}_1, \ldots, {xs[-1]}"
     _say(ax, x, y, rf"$\mathcal{{X}} = \{{{single}\}}$", 8.5)
     if P == 2:
         y += 16.0
         _say(ax, x, y, r"$\mathbf{x}_m = [\mathbf{x}_m^{(1)},\ \mathbf{x}_m^{(2)}]$:  face and pose", 8.5)
     y += 18.0
-    through = {1: r"\mathbf{Z}_1", 2: r"\mathbf{Z}_1, \mathbf{Z}_2"}.get(
-        total, rf"\mathbf{{Z}}_1, \ldots, \mathbf{{Z}}_{{{total}}}"
-    )
+    few = {1: r"\mathbf{Z}_1", 2: r"\mathbf{Z}_1, \mathbf{Z}_2"}
+    through = few.get(total, rf"\mathbf{{Z}}_1, \ldots, \mathbf{{Z}}_{{{total}}}")
     _say(ax, x, y, rf"$\mathcal{{Z}} = \{{{through}\}}$", 8.5)
 
     def truth(y):
-        _say(ax, x, y + 11.0, "true, and unknown to the learner:", 7.0, color=DARK)
-        return vector(read.true, r"$\mathbf{Y}$", x, y + 15.0)
+        _say(ax, x, y + 11.0, "true, and unknown to the learner:", NOTE, color=DARK)
+        return _vector(ax, read, read.true, r"$\mathbf{Y}$", x, y + 15.0, left, cell)
 
     end = truth(y + 10.0) if beside else y
-    x_listed, y = (x + 0.48 * width, top - 12.0) if beside else (x, y + 4.0)
-    y += 8.0
+    x_listed, y = (x + 0.48 * width, top - 4.0) if beside else (x, y + 12.0)
     for m in range(n):
-        _say(ax, x_listed + left + (m + 0.5) * cell, y, rf"{of}$_{{{m + 1}}}$", 7.0, ha="center", color=DARK)
+        place = x_listed + left + (m + 0.5) * cell, y
+        _say(ax, *place, rf"{read.of}$_{{{m + 1}}}$", NOTE, ha="center", color=DARK)
     y += 4.0
     for k, z in enumerate(rows):
-        y = vector(z, rf"$\mathbf{{Z}}_{{{k + 1}}}$", x_listed, y)
+        y = _vector(ax, read, z, rf"$\mathbf{{Z}}_{{{k + 1}}}$", x_listed, y, left, cell)
     if total > len(rows):
-        y += 8.0
-        _say(ax, x_listed + left + n * cell / 2, y, f"{len(rows)} of {total:,}", 7.0, ha="center", color=DARK)
-        y += 4.0
+        middle = x_listed + left + n * cell / 2
+        _say(ax, middle, y + 8.0, f"{len(rows)} of {total:,}", NOTE, ha="center", color=DARK)
+        y += 12.0
     return max(end, y) if beside else truth(y)
 
 
-# ------------------------------------------------------------------------------------------------------------------------ figures
-
-
-def _word_for(data):
-    return "composed" if data.provenance.tier == "generated" else "of the collection"
+# --- figures ------------------------------------------------------------------------------------------------
 
 
 def items(data, numbers, *, vocabulary=None, attributes=None, notation=-1):
@@ -800,42 +608,37 @@ def items(data, numbers, *, vocabulary=None, attributes=None, notation=-1):
         If there are no or too many items, or an item does not exist.
     """
     numbers = [*numbers]
-    if not 1 <= len(numbers) <= 3:
-        raise ValueError(f"numbers must hold one to three items, got {len(numbers)}")
-    if notation is not None and not -len(numbers) <= notation < len(numbers):
-        raise IndexError(f"notation must be None or a place among the {len(numbers)} items, got {notation!r}")
+    n = len(numbers)
+    if not 1 <= n <= 3:
+        raise ValueError(f"numbers must hold one to three items, got {n}")
+    if notation is not None and not -n <= notation < n:
+        raise IndexError(f"notation must be None or a place among the {n} items, got {notation!r}")
     reads = [_read(data, number, vocabulary, attributes) for number in numbers]
-    sheet = _Sheet()
-    gap, side = 14.0, 196.0
-    beside = notation is not None and len(numbers) < 3
-    room = WIDTH - 2 * PAD - (side + gap if beside else 0.0)
-    column = (room - gap * (len(numbers) - 1)) / len(numbers)
-    top = PAD + 13.0
+    ax, gap, side = _sheet(), 14.0, 196.0
+    beside = notation is not None and n < 3
+    room = INNER - (side + gap if beside else 0.0)
+    column, top = (room - gap * (n - 1)) / n, PAD + 13.0
     tallest = max(_fitted(read.picture.size, column, 240.0) * read.picture.size[1] for read in reads)
-    bottoms = []
+    bottom = 0.0
     for k, (number, read) in enumerate(zip(numbers, reads, strict=True)):
         x = PAD + k * (column + gap)
-        _say(sheet.ax, x, PAD + 8.0, f"({_letter(k)}) {_word_for(data)} item {number}", weight="bold")
-        _draw_picture(sheet.ax, read, x, top, column, 240.0)
-        bottoms.append(_write(sheet.ax, read.pieces, x, top + tallest + 1.0, column))
-    bottom = max(bottoms)
-    if beside:
-        title = f"candidate labeling set of ({_letter(notation % len(numbers))})"
-        after = _notation(sheet.ax, reads[notation], WIDTH - PAD - side, PAD, side, title)
-    elif notation is not None:
-        title = f"candidate labeling set of ({_letter(notation % len(numbers))})"
-        bottom = _notation(sheet.ax, reads[notation], PAD, bottom + 8.0, room, title, beside=True)
-    # The legend stands below the captions, and below the notation where it would come too near.
-    bottom = max(bottom, after) if beside else bottom
-    verbs = "; bold italic: known verbs, in the colour of who does it" if len(reads[0].names) == 2 else ""
-    ways = f"Bold in a caption: known names{verbs}."
-    bottom = _write(sheet.ax, _plain(ways, DARK), PAD, bottom + 4.0, WIDTH - 2 * PAD, 7.0)
-    bottom = _legend(sheet.ax, reads, PAD, bottom + 6.0, WIDTH - 2 * PAD, _word_for(data))
-    return sheet.finish(bottom + PAD)
+        _say(ax, x, PAD + 8.0, f"({_letter(k)}) {_made(data)} item {number}", weight="bold")
+        _draw_picture(ax, read, x, top, column, 240.0)
+        bottom = max(bottom, _write(ax, read.words, x, top + tallest + 1.0, column))
+    if notation is not None:
+        title = f"candidate labeling set of ({_letter(notation % n)})"
+        if beside:
+            bottom = max(bottom, _notation(ax, reads[notation], WIDTH - PAD - side, PAD, side, title))
+        else:
+            bottom = _notation(ax, reads[notation], PAD, bottom + 8.0, room, title, beside=True)
+    verbs = "; bold italic: known verbs, in the colour of who does it"
+    ways = f"Bold in a caption: known names{verbs if reads[0].of == 'person' else ''}."
+    bottom = _write(ax, ways, PAD, bottom + 4.0, INNER, NOTE)
+    return _finish(ax, _legend(ax, reads, bottom + 6.0, data))
 
 
 def item_with_candidates(data, number, vocabulary=None, attributes=None, constraints="ABCD", most=12):
-    """Figures 5.4 and 5.5: an item at the left, its candidate labeling set at the right, the true vector framed.
+    """Figures 5.4 and 5.5: an item at the left, its candidate labeling set at the right, the truth framed.
 
     Parameters
     ----------
@@ -855,61 +658,34 @@ def item_with_candidates(data, number, vocabulary=None, attributes=None, constra
     Figure
     """
     read = _read(data, number, vocabulary, attributes, constraints)
-    options = {
-        "words": read.item.words,
-        "attributes": read.symbols.attributes,
-        "true": read.true,
-        "places": read.places,
-    }
-    column, gap = 172.0, 20.0
-    options["key_width"] = WIDTH - 2 * PAD - column - gap
-    matrix = _Matrix(read.item.candidates, read.names, most=most, **options)
-    while matrix.width > WIDTH - 2 * PAD - column - gap and most > 1:
-        most -= 1
-        matrix = _Matrix(read.item.candidates, read.names, most=most, **options)
-    sheet = _Sheet()
-    x = PAD + column + gap
-    _say(sheet.ax, PAD, PAD + 8.0, f"{_word_for(data)} item {number}", weight="bold")
-    top = PAD
-    if (
-        read.picture.size[0] > 2 * read.picture.size[1]
-    ):  # many faces: the picture over the whole width, the rest below
-        bottom = _draw_picture(sheet.ax, read, PAD, PAD + 13.0, WIDTH - 2 * PAD, 200.0)
-        top = bottom + 8.0
-    else:
-        bottom = _draw_picture(sheet.ax, read, PAD, PAD + 13.0, column, 200.0)
-    bottom = _write(sheet.ax, read.pieces, PAD, bottom + (7.0 if top > PAD else 1.0), column)
-    L, (n, _) = matrix.total, read.true.shape
-    of, word = KINDS[read.symbols.attributes], "name" if len(read.names) == 1 else "name-verb pair"
-    letters = [c for c in "ABCD" if c in constraints and (c != "D" or read.item.positions)]
-    _say(
-        sheet.ax,
-        x,
-        top + 8.0,
-        f"candidate labeling set, constraints {', '.join(f'[{c}]' for c in letters)}",
-        weight="bold",
+    ax, column, item = _sheet(), 172.0, read.item
+    x = PAD + column + 20.0
+    room = WIDTH - PAD - x
+    options = {"true": read.true, "places": read.places, "key_width": room}
+    matrix = CandidateMatrix.fitting(
+        room, check_count("most", most), item.candidates, read.symbols, **options
     )
-    y = top + 22.0
-    counts = f"{_counted(n, of)}, {_counted(len(read.item.words), word)}: {_counted(L, 'candidate vector')}"
-    y = _write(sheet.ax, _plain(counts, DARK), x, y - 12.0, WIDTH - PAD - x)
-    y = matrix.draw(sheet.ax, x, y + 6.0)
-    notes = (
-        []
-        if matrix.has_true
-        else [
-            "The true vector, null everywhere, is no candidate."
-            if not read.true.any()
-            else "The true vector is no candidate."
-        ]
-    )
-    said = [
-        note for note in read.item.note.split("; ") if note and not note.endswith("Matching")
-    ]  # the number of vectors is said already
-    notes += [note[0].upper() + note[1:] + "." for note in said]
+    _say(ax, PAD, PAD + 8.0, f"{_made(data)} item {number}", weight="bold")
+    # many faces: the picture over the whole width, the rest below
+    crowded = read.picture.size[0] > 2 * read.picture.size[1]
+    bottom = _draw_picture(ax, read, PAD, PAD + 13.0, INNER if crowded else column, 200.0)
+    top = bottom + 8.0 if crowded else PAD
+    bottom = _write(ax, read.words, PAD, bottom + (7.0 if crowded else 1.0), column)
+    letters = ", ".join(f"[{c}]" for c in "ABCD" if c in constraints and (c != "D" or item.positions))
+    _say(ax, x, top + 8.0, f"candidate labeling set, constraints {letters}", weight="bold")
+    word = "name" if read.of == "face" else "name-verb pair"
+    counts = (len(read.true), read.of), (len(item.words), word), (matrix.total, "candidate vector")
+    y = _write(ax, "{}, {}: {}".format(*(_counted(*count) for count in counts)), x, top + 10.0, room)
+    y = matrix.draw(ax, x, y + 6.0)
+    notes = []
+    if not matrix.has_true:
+        notes = [f"The true vector{'' if read.true.any() else ', null everywhere,'} is no candidate."]
+    # the number of vectors is said already
+    said = [note for note in item.note.split("; ") if note and not note.endswith("Matching")]
+    notes += [f"{note[0].upper()}{note[1:]}." for note in said]
     if notes:
-        y = _write(sheet.ax, _plain(" ".join(notes), DARK), x, y, WIDTH - PAD - x, 7.0)
-    bottom = _legend(sheet.ax, [read], PAD, max(bottom, y) + 8.0, WIDTH - 2 * PAD, _word_for(data))
-    return sheet.finish(bottom + PAD)
+        y = _write(ax, " ".join(notes), x, y, room, NOTE)
+    return _finish(ax, _legend(ax, [read], max(bottom, y) + 8.0, data))
 
 
 def _counted(n, word):
@@ -917,7 +693,7 @@ def _counted(n, word):
 
 
 def spatial_indicators(data, number, vocabulary=None):
-    """Figure 5.2: an item whose caption says who stands where, and what constraint [D] leaves of its candidate labeling set.
+    """Figure 5.2: an item whose caption says who stands where, and what constraint [D] leaves of its set.
 
     Parameters
     ----------
@@ -935,70 +711,53 @@ def spatial_indicators(data, number, vocabulary=None):
     ValueError
         If no indicator of the caption applies to the item, or there are more than 10,000 candidates.
     """
-    vocabulary, _ = _checked(data, number, vocabulary, ("name",))
-    read = _read(data, number, vocabulary, ("name",))
-    free = candidates_from_caption(data.captions[number], data.regions[number], vocabulary, constraints="ABC")
-    if isinstance(free.candidates, Matching):
+    read, free = (_read(data, number, vocabulary, ("name",), letters) for letters in ("ABCD", "ABC"))
+    kept, free = read.item.candidates, free.item.candidates
+    if isinstance(free, Matching):
         raise ValueError("number must be an item of at most 10,000 candidates, got one with more")
-    left = {z.tobytes() for z in read.item.candidates}
-    crossed = np.array([z.tobytes() not in left for z in free.candidates])
-    if not crossed.any():
+    left = {z.tobytes() for z in kept}
+    crossed = {k for k, z in enumerate(free) if z.tobytes() not in left}
+    if not crossed:
         raise ValueError(
             f"number must be an item whose spatial indicators rule out a candidate, got {number}"
         )
-    options = {"words": read.item.words, "attributes": ("name",), "true": read.true}
-    total = len(free.candidates)
-    without = f"without [D]: {_counted(total, 'candidate')}; [D] strikes out {int(crossed.sum())}"
-    with_d = f"with [D]: {_counted(len(read.item.candidates), 'candidate')} left"
-    column, gap = 200.0, 18.0
-    sheet = _Sheet()
-    _say(sheet.ax, PAD, PAD + 8.0, f"{_word_for(data)} item {number}", weight="bold")
-    wide = total > 12
-    picture = _draw_picture(sheet.ax, read, PAD, PAD + 13.0, column, 210.0)
-    x = PAD + column + gap
-    if wide:
+    without = f"without [D]: {_counted(len(free), 'candidate')}; [D] strikes out {len(crossed)}"
+    with_d = f"with [D]: {_counted(len(kept), 'candidate')} left"
+    ax, column = _sheet(), 200.0
+    _say(ax, PAD, PAD + 8.0, f"{_made(data)} item {number}", weight="bold")
+    bottom = _draw_picture(ax, read, PAD, PAD + 13.0, column, 210.0)
+    x = PAD + column + 18.0
+    if len(free) > 12:
         # Picture and caption side by side, the matrices below over the whole width.
-        y = _write(sheet.ax, read.pieces, x, PAD + 10.0, WIDTH - PAD - x)
-        y = _places(sheet.ax, read, x, y + 6.0)
-        y = max(picture, y) + 10.0
+        y = _write(ax, read.words, x, PAD + 10.0, WIDTH - PAD - x)
+        y = max(bottom, _indicators(ax, read, x, y + 6.0)) + 10.0
         x, most = PAD, 34
     else:
-        below = _write(sheet.ax, read.pieces, PAD, picture + 1.0, column)
-        y, most = _places(sheet.ax, read, x, PAD - 2.0) + 8.0, 12
-    room = WIDTH - PAD - x
-    first = _Matrix(
-        free.candidates, read.names, crossed=crossed, title=without, most=most, key=False, **options
-    )
-    while first.width > room:
-        most -= 1
-        first = _Matrix(
-            free.candidates, read.names, crossed=crossed, title=without, most=most, key=False, **options
-        )
-    y = first.draw(sheet.ax, x, y) + 2.0
-    y = _Matrix(read.item.candidates, read.names, title=with_d, most=most, key_width=room, **options).draw(
-        sheet.ax, x, y
-    )
-    bottom = max(y, picture if wide else below)
-    bottom = _legend(sheet.ax, [read], PAD, bottom + 8.0, WIDTH - 2 * PAD, _word_for(data))
-    return sheet.finish(bottom + PAD)
+        bottom = _write(ax, read.words, PAD, bottom + 1.0, column)
+        y, most = _indicators(ax, read, x, PAD - 2.0) + 8.0, 12
+    room, options = WIDTH - PAD - x, {"true": read.true}
+    first = {"crossed": crossed, "title": without, "key": False}
+    first = CandidateMatrix.fitting(room, most, free, read.symbols, **first, **options)
+    most = sum(k is not None for k, *_ in first.columns[: first.gap])
+    second = CandidateMatrix(kept, read.symbols, title=with_d, most=most, key_width=room, **options)
+    y = second.draw(ax, x, first.draw(ax, x, y) + 2.0)
+    return _finish(ax, _legend(ax, [read], max(y, bottom) + 8.0, data))
 
 
-def _places(ax, read, x, y):
+def _indicators(ax, read, x, y):
     """What the indicators say, a line for each; returns where it ends."""
     y += 10.0
-    _say(ax, x, y, "spatial indicators of the caption:", TEXT, weight="bold")
+    _say(ax, x, y, "spatial indicators of the caption:", weight="bold")
     for label, place in read.places.items():
         y += 11.0
-        _say(ax, x + 6.0, y, f"{read.names[0][label]}: {place}", TEXT, color=read.symbols.color(0, label))
+        name = read.symbols.names[0][label]
+        _say(ax, x + 6.0, y, f"{name}: {place}", color=read.symbols.color(0, label))
     if read.item.note:
-        y = _write(ax, _plain(read.item.note, DARK), x + 6.0, y, WIDTH - PAD - x - 6.0, 7.0)
+        y = _write(ax, read.item.note, x + 6.0, y, WIDTH - PAD - x - 6.0, NOTE)
     return y + 3.0
 
 
-# -------------------------------------------------------------------------------------------------------------- the thesis's own
-
-THE_OBAMAS = Vocabulary(["Barack Obama", "Michelle Obama"], {"wave": [], "stand": ["stood"]})
-_A, _B, _NULL = (1, 1), (2, 2), (0, 0)
+# --- the thesis's own ---------------------------------------------------------------------------------------
 
 
 class _Printed(NamedTuple):
@@ -1009,162 +768,81 @@ class _Printed(NamedTuple):
     vocabulary: Vocabulary
     attributes: tuple
     regions: list
-    candidates: list
+    candidates: np.ndarray
     note: str
 
 
-def _people(n, bodies):
-    """Boxes of n persons side by side, on a canvas 100 high: a sketch, the photographs are not part of the text."""
-    found = [Region("face", (40 * k + 14, 16, 40 * k + 30, 36)) for k in range(n)]
-    return found + [Region("body", (40 * k + 4, 8, 40 * k + 40, 70)) for k in range(n) if bodies]
+def _printed(title, caption, names, verbs, attributes, faces, bodies, candidates, note):
+    """Regions are boxes of persons side by side, on a canvas 100 high: a sketch in place of the
+    photograph."""
+    regions = [Region("face", (40 * k + 14, 16, 40 * k + 30, 36)) for k in range(faces)]
+    regions += [Region("body", (40 * k + 4, 8, 40 * k + 40, 70)) for k in range(faces) if bodies]
+    vocabulary = Vocabulary(names, verbs)
+    return _Printed(title, caption, vocabulary, tuple(attributes), regions, np.array(candidates), note)
 
 
 #: Captions and sets as printed. Figure 5.1 (left) and figure 5.5 are one item.
-THESIS = (
-    _Printed(
-        "figures 5.1 (left) and 5.5",
-        "US Democratic presidential candidate Senator Barack Obama waves to supporters together with his wife Michelle Obama standing "
-        "beside him at his North Carolina and Indiana primary election night rally in Raleigh.",
-        THE_OBAMAS,
-        ("name", "verb"),
-        _people(2, True),
-        [[_A, _B], [_A, _NULL], [_NULL, _B], [_B, _A], [_NULL, _A], [_B, _NULL]],
-        "the set as printed in figure 5.5",
-    ),
-    _Printed(
-        "figure 5.1 (middle, right)",
-        "Four sets ... Roger Federer prepares to hit a backhand in a quarter-final match with Andy Roddick at the US Open.",
-        Vocabulary(["Roger Federer", "Andy Roddick"], {"backhand": ["hit a backhand"]}),
-        ("name", "verb"),
-        _people(1, True),
-        [[(1, 1)], [(2, 0)]],
-        "the set as printed in figure 5.1 (right)",
-    ),
-    _Printed(
-        "figure 5.2",
-        "Australia's gold medalist Grant Hackett (C), Ukraine's silver medalist Igor Chervynsky and USA's bronze medalist Erik Vendt show "
-        "their medals following the 1500 metres freestyle race at the 10th World Swimming Championships in Barcelona July 27, 2003. "
-        "Hackett clocked fourteen minutes 43.14 seconds.",
-        Vocabulary(["Grant Hackett", "Igor Chervynsky", "Erik Vendt"]),
-        ("name",),
-        _people(3, False),
-        [[[a], [1], [b]] for a, b in ((2, 3), (2, 0), (0, 3), (3, 2), (0, 2), (3, 0), (0, 0))],
-        "the set is not printed; section 5.6.1: Hackett in the middle, the others as two persons and two faces. Our seventh vector has "
-        "no name for either",
-    ),
-    _Printed(
-        "figure 5.4",
-        "President Barack Obama and first lady Michelle Obama wave from the steps of Air Force One as they arrive in Prague, Czech "
-        "Republic.",
-        Vocabulary(["Barack Obama", "Michelle Obama"]),
-        ("name",),
-        _people(2, False),
-        [[[1], [2]], [[1], [0]], [[0], [2]], [[2], [1]], [[0], [1]], [[2], [0]]],
-        "the set as printed in figure 5.4",
-    ),
-)
+THESIS = [
+    _printed(**kept)
+    for kept in json.loads(Path(__file__).with_name("captions.json").read_text(encoding="utf-8"))
+]
 
 
 def _sketch(ax, printed, x, y, width, height):
     """Boxes without pictures, numbered."""
-    x1 = max(region.box[2] for region in printed.regions) + min(region.box[0] for region in printed.regions)
-    y1 = max(region.box[3] for region in printed.regions) + 8.0
-    scale = min(width / 128.0, height / y1)
-    ax.add_patch(
-        Rectangle(
-            (x, y), scale * x1, scale * y1, facecolor="#D4D4D4", edgecolor=DARK, linewidth=0.5, zorder=2
-        )
-    )
+    boxes = np.array([region.box for region in printed.regions], dtype=float)
+    size = boxes[:, 2].max() + boxes[:, 0].min(), boxes[:, 3].max() + 8.0
+    scale = min(width / 128.0, height / size[1])
+    _box(ax, (x, y, x + scale * size[0], y + scale * size[1]), **_GROUND)
     number = 0
     for region in sorted(printed.regions, key=lambda region: region.kind):  # bodies below faces
-        left, top, right, bottom = (scale * v for v in region.box)
-        face = region.kind == "face"
-        style = {"facecolor": "white", "edgecolor": BLACK, "zorder": 2.3} if face else _BODY
-        ax.add_patch(Rectangle((x + left, y + top), right - left, bottom - top, linewidth=0.9, **style))
-        if face:
+        left, top, right, bottom = scale * np.array(region.box) + [x, y, x, y]
+        face = {"facecolor": "white", "edgecolor": BLACK, "linewidth": 0.9, "zorder": 2.3}
+        _box(ax, (left, top, right, bottom), **(face if region.kind == "face" else _BODY))
+        if region.kind == "face":
             number += 1
-            _say(
-                ax,
-                x + (left + right) / 2,
-                y + (top + bottom) / 2 + 2.6,
-                str(number),
-                7.0,
-                "bold",
-                ha="center",
-                zorder=3,
-            )
-    return y + scale * y1
+            place = (left + right) / 2, (top + bottom) / 2 + 2.6
+            _say(ax, *place, str(number), NOTE, weight="bold", ha="center", zorder=3)
+    return y + scale * size[1]
 
 
 def thesis_captions():
     """The thesis's captions of figures 5.1, 5.2, 5.4 and 5.5 with their candidate labeling sets.
 
-    The photographs are not shown: boxes are a sketch with as many faces and bodies as the figures have, from left to right.
-
-    Returns
-    -------
-    Figure
+    The photographs are not shown: boxes are a sketch with as many faces and bodies as the figures have.
     """
-    sheet = _Sheet()
-    y, text, boxes = PAD, 180.0, 76.0
+    ax, y, text, boxes = _sheet(), PAD, 180.0, 76.0
+    x = PAD + boxes + 12.0
+    room = INNER - text - boxes - 26.0
     for k, printed in enumerate(THESIS):
-        item = candidates_from_caption(
-            printed.caption, printed.regions, printed.vocabulary, attributes=printed.attributes
-        )
-        names = [printed.vocabulary.names, printed.vocabulary.verbs][: len(printed.attributes)]
-        symbols = _Symbols(item.words, names, printed.attributes)
-        places = {item.words[w][0]: place for w, place in item.positions.items()}
-        matrix = _Matrix(
-            np.array(printed.candidates),
-            names,
-            words=item.words,
-            attributes=printed.attributes,
-            places=places,
-            key_width=WIDTH - 2 * PAD - text - boxes - 26.0,
-        )
+        read = _read_caption(printed.caption, printed.regions, printed.vocabulary, printed.attributes)
+        matrix = CandidateMatrix(printed.candidates, read.symbols, places=read.places, key_width=room)
         if k:
-            sheet.ax.plot([PAD, WIDTH - PAD], [y, y], color=PALE, linewidth=0.6)
+            _rule(ax, [PAD, WIDTH - PAD], [y, y])
             y += 5.0
-        _say(sheet.ax, PAD, y + 9.0, f"({_letter(k)}) thesis, {printed.title}", weight="bold")
-        top = y + 15.0
-        ends = [_sketch(sheet.ax, printed, PAD, top, boxes, 90.0)]
-        x = PAD + boxes + 12.0
-        end = _write(
-            sheet.ax,
-            _pieces(printed.caption, mentions(printed.caption, printed.vocabulary), symbols),
-            x,
-            top - 3.0,
-            text,
-        )
-        ends.append(
-            _write(
-                sheet.ax,
-                _plain(printed.note[0].upper() + printed.note[1:] + ".", DARK, style="italic"),
-                x,
-                end,
-                text,
-                7.0,
-            )
-        )
-        ends.append(matrix.draw(sheet.ax, x + text + 14.0, y + 2.0))
-        y = max(ends) + 5.0
-    sheet.ax.plot([PAD, WIDTH - PAD], [y, y], color=PALE, linewidth=0.6)
+        _say(ax, PAD, y + 9.0, f"({_letter(k)}) thesis, {printed.title}", weight="bold")
+        sketch = _sketch(ax, printed, PAD, y + 15.0, boxes, 90.0)
+        end = _write(ax, read.words, x, y + 12.0, text)
+        note = _words(f"{printed.note[0].upper()}{printed.note[1:]}.", color=DARK, style="italic")
+        end = _write(ax, note, x, end, text, NOTE)
+        y = max(sketch, end, matrix.draw(ax, x + text + 14.0, y + 2.0)) + 5.0
+    _rule(ax, [PAD, WIDTH - PAD], [y, y])
     note = (
-        "Boxes are sketched: the photographs are not shown. Solid: a face; dashed: an upper body; numbers from left to right. Bold: "
-        "known names; bold italic: known verbs, in the colour of who does it."
+        "Boxes are sketched: the photographs are not shown. Solid: a face; dashed: an upper body; numbers "
+        "from left to right. Bold: known names; bold italic: known verbs, in the colour of who does it."
     )
-    y = _write(sheet.ax, _plain(note, DARK), PAD, y + 1.0, WIDTH - 2 * PAD, 7.0)
-    return sheet.finish(y + PAD)
+    return _finish(ax, _write(ax, note, PAD, y + 1.0, INNER, NOTE))
 
 
-# ---------------------------------------------------------------------------------------------------------------- choosing items
+# --- choosing items -----------------------------------------------------------------------------------------
 
 
 def pick(data, *, n_faces=None, n_names=None, n_pairs=None, indicators=None, vocabulary=None, count=None):
     """Good examples among the items, the same ones every time.
 
-    Of the items that meet the conditions, those come first whose faces are all of people whom the caption names, then those without
-    strangers, then those with short captions. An item whose true vector is no candidate is not picked.
+    Of the items that meet the conditions, those come first whose faces are all of people whom the caption
+    names, then those without strangers, then those with short captions. An item whose true vector is no
+    candidate is not picked.
 
     Parameters
     ----------
@@ -1174,10 +852,11 @@ def pick(data, *, n_faces=None, n_names=None, n_pairs=None, indicators=None, voc
     n_names : int, optional
         Different known names in the caption.
     n_pairs : int, optional
-        Different known names in the caption with a known verb; of two or more, the verbs are not all the same. Only for data with poses.
+        Different known names in the caption with a known verb; of two or more, the verbs are not all the
+        same. Only for data with poses.
     indicators : bool, optional
-        Whether spatial indicators must rule out candidates (True), or there must be none (False). Items of which more than one
-        candidate is left come before the others.
+        Whether spatial indicators must rule out candidates (True), or there must be none (False). Items of
+        which more than one candidate is left come before the others.
     vocabulary : Vocabulary, optional
         Those of the data by default.
     count : int, optional
@@ -1197,35 +876,31 @@ def pick(data, *, n_faces=None, n_names=None, n_pairs=None, indicators=None, voc
     wanted = 1 if count is None else check_count("count", count)
     if n_pairs is not None and data.poses is None:
         raise ValueError("n_pairs must be None for data without poses")
-    vocabulary = data.vocabulary if vocabulary is None else vocabulary
     chosen = np.ones(len(data.captions), dtype=bool)
     if n_faces is not None:
         chosen &= data.bag_sizes == n_faces
     if indicators is not None:
         chosen &= data.has_position == bool(indicators)
+        asked["indicators"] = bool(indicators)
     unnamed = np.bincount(data.bag_of[~data.mentioned], minlength=chosen.size)
     strange = np.bincount(data.bag_of[data.kinds != "identity"], minlength=chosen.size)
-    order = sorted(
-        np.flatnonzero(chosen).tolist(), key=lambda i: (unnamed[i], strange[i], len(data.captions[i]), i)
-    )
+    lengths = np.array([len(caption) for caption in data.captions])
+    order = np.lexsort((lengths, strange, unnamed))
     found, decided = [], []  # decided: by indicators, down to one candidate
-    for i in order:
+    for i in order[chosen[order]].tolist():
         if len(found) == wanted:
             break
         read = _read(data, i, vocabulary)
-        words = read.item.words
+        words, candidates = read.item.words, read.item.candidates
         verbs = [word[1] for word in words if len(word) == 2 and word[0] and word[1]]
         if n_names is not None and len({word[0] for word in words}) != n_names:
             continue
         if n_pairs is not None and (len(verbs) != n_pairs or (n_pairs > 1 and len(set(verbs)) == 1)):
             continue
-        candidates = read.item.candidates
         if isinstance(candidates, Matching) or not (candidates == read.true).all(axis=(1, 2)).any():
             continue
         if indicators:
-            free = candidates_from_caption(
-                data.captions[i], data.regions[i], vocabulary, constraints="ABC"
-            ).candidates
+            free = _read(data, i, vocabulary, ("name",), "ABC").item.candidates
             if read.item.note or isinstance(free, Matching) or len(free) == len(candidates):
                 continue
             if len(candidates) == 1:
@@ -1234,8 +909,6 @@ def pick(data, *, n_faces=None, n_names=None, n_pairs=None, indicators=None, voc
         found.append(i)
     found += decided[: wanted - len(found)]
     if len(found) < wanted:
-        if indicators is not None:
-            asked["indicators"] = bool(indicators)
         said = ", ".join(f"{what}={value}" for what, value in asked.items()) or "the vocabulary"
         raise ValueError(
             f"{said} must be met by {_counted(wanted, 'item')} of the data, got {len(found)} of {chosen.size}"
