@@ -59,11 +59,11 @@ def test_a_subset_of_kernels_is_random_but_seeded():
 
 
 def test_curves_measure_what_they_say():
-    curve = mkl.training_curve("mfeat-6", 100, 300, "OBSCURE", 10.0, 1.25, 20, 0)
+    curve = mkl.training_curve("OBSCURE", 10.0, 1.25, 20, 0, task="mfeat-6", n_train=100, n_test=300)
     assert curve["seconds"].is_monotonic_increasing and curve["epoch"].iloc[-1] <= 25
     assert curve["test_error"].between(0, 1).all() and curve["test_error"].iloc[-1] < 0.1
     assert (curve["dual_gap"] >= 0).all()
-    exact = mkl.optimum("mfeat-6", 100, 0, 10.0, 1.25)
+    exact = mkl.optimum(10.0, 1.25, task="mfeat-6", n_train=100, seed=0)
     assert exact["lower"] <= exact["objective"] <= curve["objective"].min() * (1 + 1e-6)
     assert (mkl.suboptimality(curve, exact["lower"]) >= 0).all()
 

@@ -1,1 +1,1 @@
-"""The chapters' experiments: protocols that the notebooks call. A function here is one point of a sweep, or a list of points."""
+"""The chapters' experiments: protocols that the notebooks call, each point of a sweep a function."""

@@ -1,12 +1,12 @@
-r"""Tasks made of cues: images or tables -> samples by cue -> permutations into training and test part -> distances -> kernel stacks.
+r"""Tasks made of cues: images or tables -> samples by cue -> permutations -> distances -> kernel stacks.
 
-What the chapters `omcl` and `mkl` share: both learn places and objects from the same simulated images (or the originals), under the
-same permutations.
+What the chapters `omcl` and `mkl` share: both learn places and objects from the same simulated images (or the
+originals), under the same permutations.
 """
 
 import hashlib
 import os
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,11 +18,13 @@ from cuelearn.datasets.cues import OBJECT_CUES, ROBOT_CUES, image_cues
 from cuelearn.kernels import distance_matrix, mean_rule
 from cuelearn.omcl import KernelPerceptron
 
-# widths, times the mean distance; the two smallest were added, for every method alike, when a first run chose 1/8 throughout
+# widths, times the mean distance; the two smallest were added, for every method alike, when a first run chose
+# 1/8 throughout
 FACTORS = (1 / 32, 1 / 16, 1 / 8, 0.25, 0.5, 1.0, 2.0, 4.0)
 WEATHERS = ("cloudy", "sunny", "night")
 N_SUBSEQUENCES = 5
 TRAIN_OBJECTS = 7  # of 10
+N_ROUNDS = 20  # tests while a random order is learnt
 
 
 # ---------------------------------------------------------------- permutations
@@ -48,51 +50,40 @@ class Split(NamedTuple):
     rounds: np.ndarray
 
 
+def even_rounds(n):
+    return np.linspace(0, n, N_ROUNDS + 1)[1:].astype(int)
+
+
 def robot_permutation(permutation):
-    """Order of the weathers, and the repeat (1 or 2) that learns: the twelve combinations, alternating between the repeats."""
+    """Order of the weathers, and the repeat (1 or 2) that learns: twelve, alternating between the repeats."""
     order = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)][permutation % 6]
     return order, 1 + (permutation + permutation // 6) % 2
 
 
 def robot_split(frames, permutation):
-    """Permutation of the robot's sequences (thesis 3.4.1): six learn in chronological order, their counterparts test.
+    """Permutation (0 to 11) of the robot's sequences (thesis 3.4.1): six learn, their counterparts test.
 
-    The twelve permutations are the six orders of the three kinds of weather, times which of the two repeats learns. The first session's
-    sequences come before the second's; each is divided into five subsequences, after each of which the predictors are tested. The last
-    sequence validates.
-
-    Parameters
-    ----------
-    frames : dict
-        Of an `ImageData`: sequence, weather, session, repeat.
-    permutation : int in 0..11
-
-    Returns
-    -------
-    Split
+    The twelve permutations are the six orders of the three kinds of weather, times which of the two repeats
+    learns. The first session's sequences come before the second's; each is divided into five subsequences,
+    after each of which the predictors are tested. The last sequence validates. `frames`, of an `ImageData`:
+    sequence, weather, session, repeat, time.
     """
     order, learns = robot_permutation(permutation)
-    parts, rounds, seen = [], [], 0
+    mine = frames["repeat"] == learns
+    parts, sizes = [], []
     for session in (1, 2):
         for w in order:
-            rows = np.flatnonzero(
-                (frames["weather"] == WEATHERS[w])
-                & (frames["session"] == session)
-                & (frames["repeat"] == learns)
-            )
-            rows = rows[np.argsort(frames["time"][rows], kind="stable")]
-            parts.append(rows)
-            for part in np.array_split(rows, N_SUBSEQUENCES):
-                seen += part.size
-                rounds.append(seen)
+            rows = np.flatnonzero(mine & (frames["weather"] == WEATHERS[w]) & (frames["session"] == session))
+            parts.append(rows[np.argsort(frames["time"][rows], kind="stable")])
+            sizes += [part.size for part in np.array_split(rows, N_SUBSEQUENCES)]
     train = np.concatenate(parts)
-    test = np.flatnonzero(frames["repeat"] != learns)
     last = train.size - parts[-1].size
-    return Split(train, test, np.arange(last), np.arange(last, train.size), np.array(rounds))
+    inner, held = np.arange(last), np.arange(last, train.size)
+    return Split(train, np.flatnonzero(~mine), inner, held, np.cumsum(sizes))
 
 
 def object_split(frames, y, permutation, seed):
-    """Permutation of the objects (thesis 3.4.2): seven of ten objects of each category learn, in random order, the others test.
+    """Permutation of the objects (thesis 3.4.2): seven of ten of each category learn, in random order.
 
     Two training objects of each category validate; every second view of the others learns then.
     """
@@ -104,33 +95,23 @@ def object_split(frames, y, permutation, seed):
         train |= (y == c) & np.isin(frames["object"], numbers[:kept])
         validates |= (y == c) & np.isin(frames["object"], numbers[: max(1, round(2 / 7 * kept))])
     rows = rng.permutation(np.flatnonzero(train))
-    inner, held = np.flatnonzero(~validates[rows]), np.flatnonzero(validates[rows])
-    return Split(
-        rows, np.flatnonzero(~train), inner[::2], held, np.linspace(0, rows.size, 21)[1:].astype(int)
-    )
+    inner, held = np.flatnonzero(~validates[rows])[::2], np.flatnonzero(validates[rows])
+    return Split(rows, np.flatnonzero(~train), inner, held, even_rounds(rows.size))
 
 
 def random_split(y, n_train, n_test, permutation, seed):
-    """Stratified random split of a set without sequences or objects; three tenths of the training part validate."""
-    everything = np.arange(y.size)
-    train, test = train_test_split(
-        everything, train_size=n_train, stratify=y, random_state=1000 * seed + permutation
-    )
+    """Stratified random split; three tenths of the training part validate."""
+    draw = {"train_size": n_train, "stratify": y, "random_state": 1000 * seed + permutation}
+    train, test = train_test_split(np.arange(y.size), **draw)
     train = np.random.default_rng([seed, permutation, 4]).permutation(train)
-    cut = round(0.7 * n_train)
-    return Split(
-        train,
-        test[:n_test],
-        np.arange(cut),
-        np.arange(cut, n_train),
-        np.linspace(0, n_train, 21)[1:].astype(int),
-    )
+    inner, held = np.split(np.arange(n_train), [round(0.7 * n_train)])
+    return Split(train, test[:n_test], inner, held, even_rounds(n_train))
 
 
 # ---------------------------------------------------------------------- tasks
 
 
-class Task(NamedTuple):
+class CueTask(NamedTuple):
     """Samples by cue, with what all permutations share.
 
     Attributes
@@ -153,15 +134,8 @@ class Task(NamedTuple):
 def load_images(name, tier, seed, n_jobs=1, **size):
     """Images of the chapter: simulated, or the originals where they are asked for and present.
 
-    Parameters
-    ----------
-    name : {"robot", "objects"}
-    tier : {"bundled", "original"}
-        With "original", KTH-IDOL2 or ETH-80 from the directory CUELEARN_DATA where it is there; else simulated as well.
-    seed : int
-    n_jobs : int
-    **size
-        `frames`, `height`, `width` or `n_objects`, `size`.
+    Tier "original" takes KTH-IDOL2 ("robot") or ETH-80 ("objects") from the directory CUELEARN_DATA. The size
+    of simulated ones is `frames`, `height`, `width`, or `n_objects`, `size`.
 
     Returns
     -------
@@ -169,36 +143,32 @@ def load_images(name, tier, seed, n_jobs=1, **size):
     """
     if tier == "original":
         original, place = {"robot": "idol2", "objects": "eth80"}[name], os.environ.get("CUELEARN_DATA")
-        if (
-            place and (Path(place) / original).is_dir()
-        ):  # what is there must be whole: a damaged copy is an error, not a reason to simulate
+        # what is there must be whole: a damaged copy is an error, not a reason to simulate
+        if place and (Path(place) / original).is_dir():
             return datasets.load_original(original)
         print(f"{name}: simulated, since CUELEARN_DATA names no directory with {original}/ in it")
-    if name == "robot":
-        return datasets.make_robot(
-            size["frames"], size["height"], size["width"], random_state=seed, n_jobs=n_jobs
-        )
-    return datasets.make_objects(size["n_objects"], size["size"], random_state=seed, n_jobs=n_jobs)
+    make = datasets.make_robot if name == "robot" else datasets.make_objects
+    wanted = ("frames", "height", "width") if name == "robot" else ("n_objects", "size")
+    return make(*(size[k] for k in wanted), random_state=seed, n_jobs=n_jobs)
 
 
 def robot_tasks(images, permutations, n_jobs=1):
-    """The place-recognition task for the given permutations: one `Task` for each of the two training sets.
+    """The place-recognition task for the given permutations: one `CueTask` for each of the two training sets.
 
-    The visual vocabulary and the scale of the laser features are learnt on the training sequences only, so permutations that train on
-    the first and on the second repeats have cues of their own.
+    The visual vocabulary and the scale of the laser features are learnt on the training sequences only, so
+    permutations that train on the first and on the second repeats have cues of their own.
     """
     plain = [cue for cue in ROBOT_CUES if cue not in ("bow", "laser")]
     fixed = image_cues(images, plain, n_jobs=n_jobs)
     shared = distances_of(fixed, plain, n_jobs)
     tasks = []
     for learns in (1, 2):
-        mine = [k for k in permutations if robot_permutation(k)[1] == learns]
-        if not mine:
-            continue
-        splits = {k: robot_split(images.frames, k) for k in mine}
-        rest = image_cues(images, ["bow", "laser"], train=np.sort(splits[mine[0]].train), n_jobs=n_jobs)
-        data = joined(fixed, rest, ROBOT_CUES)
-        tasks.append(Task(data, (*plain, "bow"), {**shared, **distances_of(rest, ["bow"], n_jobs)}, splits))
+        splits = {k: robot_split(images.frames, k) for k in permutations if robot_permutation(k)[1] == learns}
+        if splits:
+            train = np.sort(next(iter(splits.values())).train)
+            rest = image_cues(images, ["bow", "laser"], train=train, n_jobs=n_jobs)
+            distances = {**shared, **distances_of(rest, ["bow"], n_jobs)}
+            tasks.append(CueTask(joined(fixed, rest, ROBOT_CUES), (*plain, "bow"), distances, splits))
     return tasks
 
 
@@ -207,11 +177,10 @@ def joined(first, second, order):
     columns, cues, names, at = [], {}, [], 0
     for cue in order:
         source = first if cue in first.cues else second
-        part = source.X[:, source.cues[cue]]
-        columns.append(part)
+        columns.append(source.X[:, source.cues[cue]])
         names += source.feature_names[source.cues[cue]]
-        cues[cue] = slice(at, at + part.shape[1])
-        at += part.shape[1]
+        cues[cue] = slice(at, len(names))
+        at = len(names)
     return first._replace(X=np.concatenate(columns, axis=1), cues=cues, feature_names=names)
 
 
@@ -219,14 +188,14 @@ def object_task(images, permutations, seed, n_jobs=1):
     """The object-categorisation task."""
     data = image_cues(images, list(OBJECT_CUES), n_jobs=n_jobs)
     splits = {k: object_split(images.frames, images.y, k, seed) for k in permutations}
-    return Task(data, tuple(OBJECT_CUES), distances_of(data, OBJECT_CUES, n_jobs), splits)
+    return CueTask(data, tuple(OBJECT_CUES), distances_of(data, OBJECT_CUES, n_jobs), splits)
 
 
 def table_task(data, n_train, n_test, permutations, seed):
     """A bundled set of real data; one RBF for each of its cues."""
     cues = {cue: columns for cue, columns in data.cues.items() if not cue.startswith("pix-")}
-    data = data._replace(cues=cues)
-    return Task(data, (), {}, {k: random_split(data.y, n_train, n_test, k, seed) for k in permutations})
+    splits = {k: random_split(data.y, n_train, n_test, k, seed) for k in permutations}
+    return CueTask(data._replace(cues=cues), (), {}, splits)
 
 
 def distances_of(data, cues, n_jobs=1):
@@ -235,17 +204,51 @@ def distances_of(data, cues, n_jobs=1):
 
 
 def common(task):
-    """What `permutation_run` needs of a task besides its point."""
-    return {
-        "task": {
-            **task._asdict(),
-            "data": task.data._asdict() | {"provenance": None},
-            "splits": {k: tuple(s) for k, s in task.splits.items()},
-        }
-    }
+    """What runs need of a task besides their point, as plain dicts and tuples: a sweep's `common`."""
+    plain = task.data._asdict() | {"provenance": None}
+    splits = {k: tuple(s) for k, s in task.splits.items()}
+    return {"task": {**task._asdict(), "data": plain, "splits": splits}}
+
+
+def fingerprint(task):
+    """Text that identifies the samples and permutations of a task, for the store of results."""
+    digest = hashlib.sha256()
+    for array in (task.data.X, task.data.y, *(part for split in task.splits.values() for part in split)):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return f"{task.data.provenance.source} {digest.hexdigest()}"
 
 
 # ------------------------------------------------------------- one permutation
+
+
+class Permutation:
+    """One permutation of a task of `common`: split, cues, labels (`truth`: of the test part), distances."""
+
+    def __init__(self, permutation, task):
+        self.task, self.data = task, task["data"]
+        self.split = Split(*task["splits"][permutation])
+        self.y, self.n_classes = self.data["y"], len(self.data["target_names"])
+        self.cues = list(self.data["cues"])
+        self.labels, self.truth = self.y[self.split.train], self.y[self.split.test]
+
+    @cached_property
+    def distances(self):
+        task, split = self.task, self.split
+        return cue_distances(self.data, task["chi2"], task["distances"], split.train, split.test)
+
+    def stacks(self, names, factors):
+        """Kernels among all training samples, and of the test samples against them."""
+        return both_kernels(self.distances, names, factors, np.arange(self.labels.size), None)
+
+    @property
+    def columns(self):
+        """Numbers of the columns of every cue."""
+        everything = np.arange(self.data["X"].shape[1])
+        return {cue: everything[where] for cue, where in self.data["cues"].items()}
+
+    def scaled(self):
+        """Features standardised over the training part."""
+        return standardised(self.data["X"].astype(np.float64), self.split.train)
 
 
 def squared_distances(left, right):
@@ -271,39 +274,39 @@ class Distances(NamedTuple):
 
 def cue_distances(data, chi2, distances, train, test):
     """Distances of one permutation: of every cue, and of the long vectors of Flat."""
-    inside, across = {}, {}
-    X = data["X"].astype(np.float64)
+    X, found = data["X"].astype(np.float64), Distances({}, {})
+
+    def euclidean(name, part):
+        found.train[name] = squared_distances(part[train], part[train])
+        found.test[name] = squared_distances(part[test], part[train])
+
     for cue, columns in data["cues"].items():
         if cue in chi2:
-            inside[cue], across[cue] = (
-                distances[cue][np.ix_(train, train)],
-                distances[cue][np.ix_(test, train)],
+            found.train[cue], found.test[cue] = (
+                distances[cue][np.ix_(rows, train)] for rows in (train, test)
             )
         else:
-            part = standardised(X[:, columns], train)
-            inside[cue], across[cue] = (
-                squared_distances(part[train], part[train]),
-                squared_distances(part[test], part[train]),
-            )
+            euclidean(cue, standardised(X[:, columns], train))
     used = np.concatenate([np.arange(X.shape[1])[columns] for columns in data["cues"].values()])
-    for name, part in (("vectors", X[:, used]), ("vectors scaled", standardised(X[:, used], train))):
-        inside[name], across[name] = (
-            squared_distances(part[train], part[train]),
-            squared_distances(part[test], part[train]),
-        )
-    return Distances(inside, across)
+    euclidean("vectors", X[:, used])
+    euclidean("vectors scaled", standardised(X[:, used], train))
+    return found
 
 
 def kernels(distances, names, factors, learn, rows):
-    """Stack of kernels of `rows` (of `test` if None) against the training samples `learn`, widths by the mean rule over `learn`."""
+    """Kernels of `rows` (of `test` if None) against the training samples `learn`, widths by the mean rule."""
     stack = []
     for name in names:
-        inside = distances.train[name][np.ix_(learn, learn)]
-        wanted = (
-            distances.test[name][:, learn] if rows is None else distances.train[name][np.ix_(rows, learn)]
-        )
-        stack.append(np.exp(wanted * np.float32(-1.0 / (factors[name] * mean_rule(inside)))))
+        among, new = distances.train[name], distances.test[name]
+        wanted = new[:, learn] if rows is None else among[np.ix_(rows, learn)]
+        width = factors[name] * mean_rule(among[np.ix_(learn, learn)])
+        stack.append(np.exp(wanted * np.float32(-1.0 / width)))
     return np.stack(stack)
+
+
+def both_kernels(distances, names, factors, learn, rows):
+    """`kernels` among the samples `learn`, and of `rows` against them."""
+    return [kernels(distances, names, factors, learn, part) for part in (learn, rows)]
 
 
 def class_errors(predicted, y, n_classes, wrong=None):
@@ -318,19 +321,12 @@ def overall(errors):
 
 
 def choose_widths(distances, y, split, n_classes):
-    """Kernel width of every cue: the factor, times the mean distance, with which the Perceptron errs least on the validation part.
-
-    Parameters
-    ----------
-    distances : Distances
-    y : ndarray of int
-    split : Split
-    n_classes : int
+    """Kernel width of every cue: where the Perceptron errs least on the validation part.
 
     Returns
     -------
     factors : dict of str to float
-        One of `FACTORS` for each cue; ties go to the one nearest to 1.
+        One of `FACTORS` for each name of the distances; ties go to the one nearest to 1.
     tried : list of dict
         Validation errors: what, value, error.
     """
@@ -338,23 +334,11 @@ def choose_widths(distances, y, split, n_classes):
     factors, rows = {}, []
     for name in distances.train:
         errors = {}
-        for factor in FACTORS:
-            inside, across = (
-                kernels(distances, [name], {name: factor}, split.inner, part)[0]
-                for part in (split.inner, split.held)
-            )
-            learner = KernelPerceptron("precomputed", verbose=False).partial_fit(
-                inside, y_inner, classes=np.arange(n_classes)
-            )
-            errors[factor] = overall(class_errors(learner.predict(across), y_held, n_classes))
-            rows.append({"what": f"width of {name}", "value": factor, "error": errors[factor]})
+        for f in FACTORS:
+            inside, across = both_kernels(distances, [name], {name: f}, split.inner, split.held)
+            learner = KernelPerceptron("precomputed", verbose=False)
+            learner.partial_fit(inside[0], y_inner, classes=np.arange(n_classes))
+            errors[f] = overall(class_errors(learner.predict(across[0]), y_held, n_classes))
         factors[name] = min(errors, key=lambda f: (errors[f], abs(np.log(f))))
+        rows += [{"what": f"width of {name}", "value": f, "error": e} for f, e in errors.items()]
     return factors, rows
-
-
-def fingerprint(task):
-    """Text that identifies the samples and permutations of a task, for the store of results."""
-    digest = hashlib.sha256()
-    for array in (task.data.X, task.data.y, *(part for split in task.splits.values() for part in split)):
-        digest.update(np.ascontiguousarray(array).tobytes())
-    return f"{task.data.provenance.source} {digest.hexdigest()}"

@@ -1,10 +1,11 @@
-r"""Oxford Flowers-17 for the MKL chapter: photographs -> seven cues -> chi-squared distances -> kernels (thesis appendix A).
+r"""Oxford Flowers-17 (appendix A): photographs -> seven cues -> chi-squared distances -> kernels.
 
-The papers take seven distance matrices that the data's authors published, of segmented flowers. Here the cues are extracted anew
-from the photographs, without segmentation: `flower_cues`. Like the authors' they are histograms of colour, shape and texture, and
-become kernels in the same way, :math:`\exp(-d / \gamma)` with d the chi-squared distance and :math:`\gamma` a multiple of its mean
-over the training pairs. The published splits are not used either; `flower_split` draws splits of the same sizes. So accuracies
-compare methods with each other, not with the papers' numbers.
+The papers take seven distance matrices that the data's authors published, of segmented flowers. Here the cues
+are extracted anew from the photographs, without segmentation (`flower_cues`): histograms of colour, shape and
+texture too, which become kernels in the same way, :math:`\exp(-d / \gamma)` with d the chi-squared distance
+and :math:`\gamma` a multiple of its mean over the training pairs. The published splits are not used either;
+`flower_split` draws splits of the same sizes. So accuracies compare methods with each other, not with the
+papers' numbers.
 """
 
 import os
@@ -21,28 +22,22 @@ from skimage.filters import gaussian
 
 from cuelearn.datasets import CueData, load_original
 from cuelearn.datasets.cues import BagOfWords, crfh, dense_descriptors, rgb_histogram
+from cuelearn.experiments.protocol import MEMORY_MANY, Task
 from cuelearn.kernels import ExpDistance, KernelBank, distance_matrix
-
-__all__ = [
-    "Description",
-    "FLOWER_CUES",
-    "WIDTHS",
-    "describe_flowers",
-    "flower_cues",
-    "flower_kernels",
-    "flower_split",
-    "have_flowers",
-    "load_flowers",
-]
 
 #: The cues, in the order of the kernels.
 FLOWER_CUES = ("RGB", "HSV", "LxLy", "DirC", "shape pyramid", "words", "large words")
-#: Kernel widths of the 1,400 kernels, times the mean distance: 200 for each of the seven distances (thesis section 4.5.4).
+_WORD_CUES = FLOWER_CUES[5:]
+#: Widths of the 1,400 kernels, times the mean distance: 200 for each of seven distances (thesis section
+#: 4.5.4).
 WIDTHS = np.geomspace(0.01, 100.0, 200)
 
-N_PER_CLASS = {"train": 40, "validation": 20, "test": 20}  # of the published splits
+N_TRAIN, N_TEST = (
+    60,
+    20,
+)  # per class: the published splits have 40 for training, 20 for validation, 20 for tests
 N_WORDS = 400
-# Photographs are scaled down until the shorter side has this many pixels, so that copies of any size give nearly the same cues.
+# Photographs are scaled down to this shorter side, so that copies of any size give nearly the same cues.
 SHORTER_SIDE = 240
 SMALLEST_SIDE = 64  # one large patch
 HSV_BINS = (16, 4, 4)
@@ -51,8 +46,6 @@ PYRAMID = (1, 2, 4)  # cells per side
 PYRAMID_SECTORS = 16
 PYRAMID_SMOOTHING = 1.5
 _IMAGES_PER_TASK = 20
-
-_WORD_CUES = ("words", "large words")
 
 
 class Description(NamedTuple):
@@ -82,7 +75,7 @@ def _scaled(image, factor):
 
 
 def _central(rows, columns, height, width):
-    """Which points lie in the ellipse about the image's centre with semi-axes a third of its sides: 35 % of the area."""
+    """Which points lie in the central ellipse with semi-axes a third of the sides: 35 % of the area."""
     return ((rows - height / 2) / (height / 3)) ** 2 + ((columns - width / 2) / (width / 3)) ** 2 <= 1
 
 
@@ -92,10 +85,7 @@ def _hsv_histogram(levels, mask):
 
 
 def _shape_pyramid(image):
-    """Histograms of the edges' orientation in the whole image, its quarters, and its sixteenths, each level with sum 1/3.
-
-    An edge counts by its contrast, and opposite gradients are one orientation.
-    """
+    """Orientation of edges, by contrast, in the image, its quarters, its sixteenths: levels of sum 1/3."""
     grey = gaussian(rgb2gray(image), PYRAMID_SMOOTHING)
     n = PYRAMID[-1]
     cell = (grey.shape[0] // n, grey.shape[1] // n)
@@ -113,10 +103,10 @@ def _shape_pyramid(image):
 
 def _describe_one(image):
     """Five histograms, and for the two sizes of patches the descriptors and which of them are central."""
-    if min(image.shape[:2]) < SMALLEST_SIDE:
-        raise ValueError(
-            f"it must be at least {SMALLEST_SIDE} pixels high and wide, got {image.shape[0]} x {image.shape[1]}."
-        )
+    height, width = image.shape[:2]
+    if min(height, width) < SMALLEST_SIDE:
+        least = f"it must be at least {SMALLEST_SIDE} pixels high and wide"
+        raise ValueError(f"{least}, got {height} x {width}.")
     factor = SHORTER_SIDE / min(image.shape[:2])
     if factor < 1:
         image = _scaled(image, factor)
@@ -157,50 +147,34 @@ def _describe(images, names):
 
 
 def describe_flowers(images, n_jobs=1):
-    """Describe photographs by all that does not depend on a training set.
+    """Describe photographs, an ImageData, by all that does not depend on a training set.
 
-    Parameters
-    ----------
-    images : ImageData
-        Photographs of at least 64 x 64 pixels; those whose shorter side is above 240 are scaled down to it.
-    n_jobs : int, default=1
-        Processes; the result has the same bits for any number.
+    Photographs of at least 64 x 64 pixels; those whose shorter side is above 240 are scaled down to it. The
+    result, 170 kB for an image of 240 x 320 pixels, has the same bits for any number of processes. A
+    ValueError names an image that is too small, a DataFileError one that cannot be read.
 
     Returns
     -------
     Description
-        170 kB for each image of 240 x 320 pixels. Such an image takes about 60 ms.
-
-    Raises
-    ------
-    ValueError
-        If an image is too small, with its name.
-    DataFileError
-        If an image file cannot be read.
     """
-    n = len(images.y)
-    names = images.frames["name"]
-    starts = range(0, n, _IMAGES_PER_TASK)
-    tasks = (
-        delayed(_describe)(images.images[i : i + _IMAGES_PER_TASK], names[i : i + _IMAGES_PER_TASK])
-        for i in starts
-    )
+    names, starts = images.frames["name"], range(0, len(images.y), _IMAGES_PER_TASK)
+    parts = [slice(i, i + _IMAGES_PER_TASK) for i in starts]
+    tasks = (delayed(_describe)(images.images[part], names[part]) for part in parts)
     described = [one for part in Parallel(n_jobs=n_jobs)(tasks) for one in part]
-    plain = [cue for cue in FLOWER_CUES if cue not in _WORD_CUES]
-    return Description(
-        images,
-        {cue: np.array([histograms[j] for histograms, _, _ in described]) for j, cue in enumerate(plain)},
-        {cue: [patches[j] for _, patches, _ in described] for j, cue in enumerate(_WORD_CUES)},
-        {cue: [central[j] for _, _, central in described] for j, cue in enumerate(_WORD_CUES)},
+    histograms, patches, central = zip(*described, strict=True)
+    plain = [np.array(part) for part in zip(*histograms, strict=True)]
+    by_words = (
+        dict(zip(_WORD_CUES, map(list, zip(*part, strict=True)), strict=True)) for part in (patches, central)
     )
+    return Description(images, dict(zip(FLOWER_CUES, plain, strict=False)), *by_words)
 
 
 def flower_cues(images, train, *, n_words=N_WORDS, n_jobs=1, random_state=0):
     r"""Describe photographs of flowers by seven cues, each a histogram with sum 1.
 
-    =================  ===========  ===============================================================================
+    =================  ===========  ==========================================================================
     cue                columns      what is counted
-    =================  ===========  ===============================================================================
+    =================  ===========  ==========================================================================
     ``RGB``            2 x 512      pixels by colour: red, green, blue
     ``HSV``            2 x 256      pixels by hue (16), saturation (4), value (4)
     ``LxLy``           2 x 450      pixels by their two first derivatives, at scales of 1 and 2 pixels
@@ -208,22 +182,13 @@ def flower_cues(images, train, *, n_words=N_WORDS, n_jobs=1, random_state=0):
     ``shape pyramid``  336          contrast by orientation, in the image, its quarters and its sixteenths
     ``words``          2 x n_words  patches of 32 x 32 pixels by the nearest of `n_words` visual words
     ``large words``    2 x n_words  patches of 64 x 64 pixels likewise
-    =================  ===========  ===============================================================================
+    =================  ===========  ==========================================================================
 
-    All but the pyramid are counted twice: over the image, and over an ellipse in its middle, where most photographers put the
-    flower. Both halves have sum 1/2.
+    All but the pyramid are counted twice: over the image, and over an ellipse in its middle, where most
+    photographers put the flower. Both halves have sum 1/2.
 
-    Parameters
-    ----------
-    images : ImageData or Description
-        As `describe_flowers` takes or gives them.
-    train : array of int
-        Rows of the images from which the words are learnt; no others enter.
-    n_words : int, default=400
-    n_jobs : int, default=1
-        Processes, where images are described; the result has the same bits for any number.
-    random_state : int, default=0
-        Of the vocabularies.
+    `images` are as `describe_flowers` takes or gives them; the words are learnt from the rows `train` alone,
+    by a random state. The result has the same bits for any number of processes.
 
     Returns
     -------
@@ -233,15 +198,15 @@ def flower_cues(images, train, *, n_words=N_WORDS, n_jobs=1, random_state=0):
     Raises
     ------
     ValueError
-        If an image is too small, with its name; if `train` is empty, names rows that are not there, or gives fewer patches than
-        words.
+        If an image is too small, with its name; if `train` is empty, names rows that are not there, or gives
+        fewer patches than words.
     DataFileError
         If an image file cannot be read.
 
     References
     ----------
-    A. Bosch, A. Zisserman and X. Munoz (2007). Representing shape with a spatial pyramid kernel. CIVR (``shape pyramid``). For
-    the others see `cuelearn.datasets.cues`.
+    A. Bosch, A. Zisserman and X. Munoz (2007). Representing shape with a spatial pyramid kernel. CIVR
+    (``shape pyramid``). For the others see `cuelearn.datasets.cues`.
     """
     described = images if isinstance(images, Description) else describe_flowers(images, n_jobs)
     images, n = described.images, len(described.images.y)
@@ -258,6 +223,8 @@ def flower_cues(images, train, *, n_words=N_WORDS, n_jobs=1, random_state=0):
     for cue in FLOWER_CUES:
         cues[cue] = slice(end, end + parts[cue].shape[1])
         end = cues[cue].stop
+    by = f"Described by {', '.join(FLOWER_CUES)}"
+    learnt = f"two vocabularies of {n_words} words learnt from {train.size} images"
     return CueData(
         X=np.concatenate([parts[cue] for cue in FLOWER_CUES], axis=1),
         y=images.y,
@@ -266,49 +233,24 @@ def flower_cues(images, train, *, n_words=N_WORDS, n_jobs=1, random_state=0):
         test=None,
         feature_names=[f"{cue} {i}" for cue in FLOWER_CUES for i in range(parts[cue].shape[1])],
         target_names=list(images.target_names),
-        description=(
-            f"{images.description.rstrip('. ')}. Described by {', '.join(FLOWER_CUES)} (two vocabularies of {n_words} words learnt "
-            f"from {train.size} images)."
-        ),
+        description=f"{images.description.rstrip('. ')}. {by} ({learnt}).",
         provenance=images.provenance,
     )
 
 
 def flower_split(y, seed, n_train_per_class=None, n_test_per_class=None):
-    """Draw a training and a test part with equally many samples of each class.
+    """Draw a training part, in random order, and a test part, ascending, balanced over the classes.
 
-    The published splits have 40 training, 20 validation and 20 test images of each class. Here validation is by cross-validation,
-    so that both of the first parts train by default: 60 and 20 of each class. One seed has one test part, and smaller training
-    parts are subsets of larger ones.
-
-    Parameters
-    ----------
-    y : ndarray of int, shape (n,)
-    seed : int
-    n_train_per_class : int, optional
-        Default: 60.
-    n_test_per_class : int, optional
-        Default: 20.
-
-    Returns
-    -------
-    train, test : ndarray of int
-        Rows; `train` in random order, `test` ascending.
-
-    Raises
-    ------
-    ValueError
-        If a part is empty or a class has too few samples.
+    By default 60 and 20 of each: validation is by cross-validation here, so its published part trains. One
+    seed has one test part, and smaller training parts are subsets of larger ones. ValueError if a part is
+    empty or a class has too few samples.
     """
-    n_train = (
-        N_PER_CLASS["train"] + N_PER_CLASS["validation"] if n_train_per_class is None else n_train_per_class
-    )
-    n_test = N_PER_CLASS["test"] if n_test_per_class is None else n_test_per_class
+    n_train = N_TRAIN if n_train_per_class is None else n_train_per_class
+    n_test = N_TEST if n_test_per_class is None else n_test_per_class
     fewest = int(np.unique(y, return_counts=True)[1].min())
     if n_train < 1 or n_test < 1 or n_train + n_test > fewest:
-        raise ValueError(
-            f"Both parts must have at least one sample of each class, together at most {fewest}, got {n_train} and {n_test}."
-        )
+        wanted = f"at least one sample of each class, together at most {fewest}"
+        raise ValueError(f"Both parts must have {wanted}, got {n_train} and {n_test}.")
     rng = np.random.default_rng([seed, 5])
     rows = [rng.permutation(np.flatnonzero(y == c)) for c in np.unique(y)]
     train = np.concatenate([some[n_test : n_test + n_train] for some in rows])
@@ -316,40 +258,25 @@ def flower_split(y, seed, n_train_per_class=None, n_test_per_class=None):
 
 
 def flower_kernels(n_train, n_kernels=len(FLOWER_CUES)):
-    """Kernels on the distances that `load_flowers` lays side by side.
+    """Kernels, as (name, ExpDistance, columns), on the distances that `load_flowers` lays side by side.
 
-    Parameters
-    ----------
-    n_train : int
-        Columns of each distance.
-    n_kernels : int, default=7
-        Seven times the number of widths, at most 1,400. 7: the mean distance, as in the papers' comparison. More: so many of
-        `WIDTHS` for every distance, spread evenly over their range; 1,400 are all.
-
-    Returns
-    -------
-    list of (str, ExpDistance, slice)
-
-    Raises
-    ------
-    ValueError
-        If `n_kernels` is not a multiple of 7 from 7 to 1,400.
+    `n_train` are the columns of each distance. 7 kernels: the mean distance, as in the papers' comparison.
+    More, a multiple of 7 of at most 1,400: so many of `WIDTHS` for every distance, spread evenly over their
+    range.
     """
     n_widths, rest = divmod(n_kernels, len(FLOWER_CUES))
+    most = len(FLOWER_CUES) * WIDTHS.size
     if rest or not 1 <= n_widths <= WIDTHS.size:
-        raise ValueError(
-            f"n_kernels must be a multiple of 7 from 7 to {len(FLOWER_CUES) * WIDTHS.size}, got {n_kernels!r}."
-        )
+        raise ValueError(f"n_kernels must be a multiple of 7 from 7 to {most}, got {n_kernels!r}.")
     # the midpoints of n_widths equal parts of the range: all of them when there are as many parts as widths
-    factors = (
-        [1.0] if n_widths == 1 else WIDTHS[((np.arange(n_widths) + 0.5) * WIDTHS.size / n_widths).astype(int)]
-    )
+    middle = ((np.arange(n_widths) + 0.5) * WIDTHS.size / n_widths).astype(int)
+    factors = [1.0] if n_widths == 1 else WIDTHS[middle].tolist()
     triples = []
     for j, cue in enumerate(FLOWER_CUES):
-        columns = slice(j * n_train, (j + 1) * n_train)
-        names = [cue] if n_widths == 1 else [f"{cue}*{factor:.4g}" for factor in factors]
-        kernels = [ExpDistance("precomputed", factor=float(factor)) for factor in factors]
-        triples += [(name, kernel, columns) for name, kernel in zip(names, kernels, strict=True)]
+        for factor in factors:
+            name = cue if n_widths == 1 else f"{cue}*{factor:.4g}"
+            kernel = ExpDistance("precomputed", factor=factor)
+            triples.append((name, kernel, slice(j * n_train, (j + 1) * n_train)))
     return triples
 
 
@@ -384,41 +311,17 @@ def _distances(place, n_train_per_class, n_test_per_class, seed, n_jobs):
 def load_flowers(
     n_train_per_class=None, seed=0, n_kernels=len(FLOWER_CUES), *, n_test_per_class=None, n_jobs=1
 ):
-    """A task of the MKL chapter on Oxford Flowers-17.
+    """A `Task` of the MKL chapter on Oxford Flowers-17, by default 1,020 training and 340 test images.
 
-    Parameters
-    ----------
-    n_train_per_class : int, optional
-        Default: 60, which makes 1,020 training images; the thesis' 1,400 kernels have 40, which makes 680.
-    seed : int, default=0
-        Of the split and of the vocabularies, which are learnt from its training part.
-    n_kernels : int, default=7
-        See `flower_kernels`.
-    n_test_per_class : int, optional
-        Default: 20, which makes 340 test images.
-    n_jobs : int, default=1
-        Processes that describe the images, and threads that compare them.
+    Sizes, the seed (of the split and of the vocabularies, which are learnt from its training part) and
+    kernels as in `flower_split` and `flower_kernels`; the thesis's 1,400 kernels have 40 training images of
+    each class. The bank takes rows from seven distances where the kernels do not fit the memory that many
+    kernels are allowed. DataFileError if the data is not there (`have_flowers`), is not whole, or holds an
+    image that cannot be read.
 
-    Returns
-    -------
-    Task
-        Its bank takes rows from seven distances where the kernels do not fit the memory that the chapter allows for many kernels.
-
-    Raises
-    ------
-    ValueError
-        By `flower_split` or `flower_kernels`.
-    DataFileError
-        If the data is not there (`have_flowers`), is not whole, or holds an image that cannot be read.
-
-    Notes
-    -----
-    On two cores the first call of a process describes the 1,360 images in about 45 seconds; another split takes 6 seconds, for its
-    words are learnt anew, and other kernels on the same split next to nothing. About 1 GB at most.
+    On two cores the first call of a process describes the 1,360 images in about 45 seconds; another split
+    takes 6 seconds, other kernels on the same split next to nothing. About 1 GB at most.
     """
-    # Here and not above: the chapter's package may itself import this module.
-    from cuelearn.experiments.mkl.tasks import MEMORY_MANY, Task
-
     train, test, distances, y = _distances(
         os.environ.get("CUELEARN_DATA"), n_train_per_class, n_test_per_class, seed, n_jobs
     )

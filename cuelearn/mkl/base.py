@@ -6,7 +6,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from cuelearn.core.checks import as_generator
-from cuelearn.core.estimator import Estimator, load, validated
+from cuelearn.core.estimator import Estimator, load
 from cuelearn.kernels import CrossBank, KernelBank
 from cuelearn.mkl.problem import MKLProblem, combined_scores
 
@@ -87,34 +87,6 @@ class KernelClassifier(ClassifierMixin, Estimator):
         if self.classes_.size < 2:
             raise ValueError(f"y must hold at least 2 classes, got 1 class: {self.classes_[0]!r}")
         return labels
-
-    @validated
-    def fit(self, X, y):
-        """Train.
-
-        Parameters
-        ----------
-        X : array-like, shape (n, n_features), or (n_kernels, n, n) for precomputed kernels, or a KernelBank
-        y : array-like, shape (n,), or (n, n_classes), an indicator matrix, for methods that take several labels
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            With one sentence that names the argument, on any bad input.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If a method that iterates did not come to its `tol`.
-        UserWarning
-            If a class of an indicator matrix has no positive or no negative sample.
-        """
-        self._train(self._start(X, y))
-        return self
 
     def _keep(self, dual_coef, kernel_weights):
         """Set the fitted attributes, restricted to samples with a coefficient."""

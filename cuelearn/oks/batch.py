@@ -10,7 +10,7 @@ from sklearn.utils.validation import validate_data
 from cuelearn.core.checks import as_generator, check_positive, unchanged_on_error
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.base import KernelClassifier
-from cuelearn.mkl.svm import fit_svc
+from cuelearn.mkl.single import fit_svc
 from cuelearn.oks.base import OnlineKernels, check_two_classes, signs_of
 from cuelearn.oks.validation import held_back
 

@@ -31,7 +31,7 @@ def main():
     pd.set_option("display.width", 160)
     for task, n in SIZES[:1] if options.quick else SIZES:
         with threadpool_limits(1):
-            found = exp.compare(task, n, 1000, 0, [[m, p] for m, p in PARAMS.items()])
+            found = exp.compare([[m, p] for m, p in PARAMS.items()], 0, task=task, n_train=n, n_test=1000)
         ratios = exp.with_ratios(found.assign(seed=0), [])
         ratios = ratios.drop(columns=["error_sd", "chosen"])
         print(f"\n{task}, n = {n}, C = 10\n{ratios.to_string(index=False, float_format='%.4g')}")

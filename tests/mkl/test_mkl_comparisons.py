@@ -130,8 +130,8 @@ def test_online_curves_start_with_the_first_pass_in_order():
         ("KernelPA best", {"C": 1.0}),
         ("OMCL-PERC", {"C": 0.1}),
     ):
-        once = exp.online_curves("mfeat-6", 60, 300, 0, method, params, [1])
-        twice = exp.online_curves("mfeat-6", 60, 300, 0, method, params, [1, 2])
+        once = exp.online_curves(method, params, [1], 0, task="mfeat-6", n_train=60, n_test=300)
+        twice = exp.online_curves(method, params, [1, 2], 0, task="mfeat-6", n_train=60, n_test=300)
         online = twice[twice["what"] == "online"]
         assert (
             online["error"].iloc[0] == 1.0 or method != "OM2"
@@ -201,10 +201,10 @@ def test_a_sweep_over_places(places, sweep):
 
 
 def test_two_stages_end_where_they_say():
-    found = exp.two_stages("mfeat-6", 100, 300, 1.25, 10.0, 0.5, 2000, 0.1, 0)
+    found = exp.two_stages(1.25, 10.0, 0.5, 2000, 0.1, 0, task="mfeat-6", n_train=100, n_test=300)
     assert found["converged"] and found["relative_gap"] <= 0.1
     assert found["seconds"] > found["online_seconds"] > 0 and found["updates"] >= found["online_updates"] > 0
-    short = exp.two_stages("mfeat-6", 100, 300, 1.25, 10.0, 0.5, 2, 1e-6, 0)
+    short = exp.two_stages(1.25, 10.0, 0.5, 2, 1e-6, 0, task="mfeat-6", n_train=100, n_test=300)
     assert not short["converged"] and short["relative_gap"] > 1e-6
 
 
@@ -219,5 +219,5 @@ def test_a_method_that_chooses_itself_takes_the_rest_from_another(sweep, mfeat):
     )
     assert chosen["LPBeta per class"]["C"] == chosen["LPBeta"]["C"] in GRIDS["C"]
     assert 0 < chosen["LPBeta per class"]["nu"] < 1 and 0 < chosen["LPBeta"]["nu"] < 1
-    table = exp.compare("mfeat-6", 60, 300, 0, [[m, p] for m, p in chosen.items()])
+    table = exp.compare([[m, p] for m, p in chosen.items()], 0, task="mfeat-6", n_train=60, n_test=300)
     assert (table["test_error"] < 0.2).all() and (table["n_used"] >= 1).all()

@@ -22,6 +22,7 @@ from cuelearn.book import figures
 from cuelearn.book.sweep import Sweep
 from cuelearn.datasets import AWA_TEST_CLASSES
 from cuelearn.experiments import mktl as exp
+from cuelearn.experiments import protocol
 from cuelearn.experiments.mktl import compare, tasks, timing
 from cuelearn.kernels import RBF
 from cuelearn.mktl import MKTL, P_RANGE, AverageTL, MultiKT, NoTransfer, PriorFeatures
@@ -856,7 +857,7 @@ def test_seconds_are_the_least_and_the_first_training_does_not_count(monkeypatch
             return self
 
     monkeypatch.setitem(compare.METHODS, "MKTL", compare.Method(lambda *given: Slow()))
-    monkeypatch.setattr(timing, "time", types.SimpleNamespace(perf_counter=lambda: clock[0]))
+    monkeypatch.setattr(protocol, "time", types.SimpleNamespace(perf_counter=lambda: clock[0]))
     found = exp.training_time("random", "MKTL", 3, 1.0, 1.1, EFFORT, 3, 0, memory)
     assert found["seconds"] == 1.0 and np.isnan(found["memory"]) != memory
     assert (

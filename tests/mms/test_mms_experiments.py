@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 
 from cuelearn.book.sweep import Sweep
 from cuelearn.datasets import VERBS
-from cuelearn.experiments.mms import artificial, methods, naming, papers, poses
+from cuelearn.experiments.mms import artificial, methods, naming, poses, printed
 from cuelearn.experiments.mms.settings import ARTIFICIAL, C_RANGE, settings
 from cuelearn.kernels import RBF
 from cuelearn.mms import MMS, CandidateSet, Matching, best_labelings, most_violating
@@ -240,7 +240,13 @@ def test_who_is_given_the_truth(monkeypatch, bags):
         methods.SupervisedSVM, "fit", lambda self, X, sets: seen.append((X, sets)) or real(self, X, sets)
     )
     artificial.accuracies(
-        "letter", 0, 16, 40, **MADE, chosen=dict.fromkeys(methods.SUPERVISED, SOME), effort=EFFORT
+        name="letter",
+        seed=0,
+        n_bags=16,
+        n_test=40,
+        **MADE,
+        chosen=dict.fromkeys(methods.SUPERVISED, SOME),
+        effort=EFFORT,
     )
     assert len(seen) == 2
     for X, sets in seen:
@@ -311,7 +317,9 @@ def test_hidden_labels_reach_only_those_who_are_given_them(monkeypatch, bags, me
             patch.setattr(artificial, "bags_of", lambda *a, **k: made)
             inner, outer = recorded(patch, methods), recorded(patch, artificial)
             chosen = artificial.validated("letter", method, 0, 16, grid, EFFORT)
-            table = artificial.accuracies("letter", 0, 16, 40, **MADE, chosen={method: SOME}, effort=EFFORT)
+            table = artificial.accuracies(
+                name="letter", seed=0, n_bags=16, n_test=40, **MADE, chosen={method: SOME}, effort=EFFORT
+            )
             return chosen, inner + outer, table
 
     hidden = data._replace(y=np.random.default_rng(8).permutation(data.y))
@@ -380,9 +388,15 @@ def test_curves_have_every_point(sweep):
         chosen = {
             m: artificial.validated(name, m, 5, 12, (0.1, 10.0), EFFORT) for m in ("MMS", "CLSVM", "MC-SVM")
         }
-        own = artificial.accuracies(name, seed, 12, 30, L, *hard, chosen=chosen, effort=EFFORT).set_index(
-            "method"
-        )
+        own = artificial.accuracies(
+            seed,
+            chosen,
+            EFFORT,
+            name=name,
+            n_bags=12,
+            n_test=30,
+            **dict(zip(artificial.HARD, (L, *hard), strict=True)),
+        ).set_index("method")
         at = (
             (table["name"] == name)
             & (table["seed"] == seed)
@@ -409,7 +423,15 @@ def test_accuracy_by_round_is_that_of_its_round(solver, inference):
     """The hyperplanes that give a round's accuracy give its objective (5.3), counted anew."""
     made = {"n_candidates": 8, "p_correlated": 0.25, "p_ambiguous": 0.5}
     table = artificial.by_round(
-        "letter", 2, 16, 200, **made, n_epochs=4, solver=solver, C=0.7, inference=inference
+        name="letter",
+        seed=2,
+        n_bags=16,
+        n_test=200,
+        **made,
+        n_epochs=4,
+        solver=solver,
+        C=0.7,
+        inference=inference,
     )
     bags, X_test, y_test = artificial.bags_of("letter", 2, 16, 200, **made)
     sets, seen = bags.candidates, []
@@ -427,7 +449,9 @@ def test_accuracy_by_round_is_that_of_its_round(solver, inference):
 
 def test_both_searches():
     made = {"n_candidates": 8, "p_correlated": 0.25, "p_ambiguous": 0.5}
-    table = artificial.with_each_search("letter", 0, 10, 60, **made, effort=EFFORT, C=3.0)
+    table = artificial.with_each_search(
+        name="letter", seed=0, n_bags=10, n_test=60, **made, effort=EFFORT, C=3.0
+    )
     assert table["inference"].tolist() == ["heap", "exact"] and (table["seconds"] > 0.0).all()
     bags, X_test, y_test = artificial.bags_of("letter", 0, 10, 60, **made)
     for row in table.itertuples():
@@ -680,8 +704,7 @@ def test_both_protocols_over_all_seeds(sweep):
     for number, (protocol, column) in zip(("5.1", "5.2", "5.3", "5.4"), columns, strict=True):
         ours = naming.as_printed(table, protocol, column)
         assert (
-            set(papers.printed(number)["method"]) <= set(ours["method"])
-            and ours["accuracy"].between(0, 100).all()
+            set(printed(number)["method"]) <= set(ours["method"]) and ours["accuracy"].between(0, 100).all()
         )
 
 
@@ -981,10 +1004,7 @@ def test_tables_of_the_thesis():
     }
     for number, text in print_.items():
         rows = [row.rsplit(" ", 2) for row in text.split(", ")]
-        table = papers.printed(number)
+        table = printed(number)
         assert table.columns.tolist() == ["method", "accuracy", "sd"]
         assert table.values.tolist() == [[m, float(a), float(s)] for m, a, s in rows]
         assert set(table["method"]) <= set(protocol[number])
-    news = papers.CORPORA["Labeled Yahoo! News"]
-    assert list(news.values()) == [20_071, 31_147, 3105, 15, 9, 214, 460]
-    assert list(papers.CORPORA["Faces+Poses"].values()) == [1703, 1600, 103]

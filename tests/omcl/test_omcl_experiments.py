@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cuelearn import datasets
+from cuelearn.experiments import cue_tasks
 from cuelearn.experiments import omcl as exp
 from cuelearn.plots import omcl as draw
 
@@ -13,7 +14,7 @@ from cuelearn.plots import omcl as draw
 def robot_frames(per_sequence=10):
     rows = [
         (4 * w + 2 * (session - 1) + repeat - 1, weather, session, repeat, t)
-        for w, weather in enumerate(exp.WEATHERS)
+        for w, weather in enumerate(cue_tasks.WEATHERS)
         for session in (1, 2)
         for repeat in (1, 2)
         for t in range(per_sequence)
@@ -23,15 +24,15 @@ def robot_frames(per_sequence=10):
 
 
 def test_robot_permutations_are_the_twelve_of_the_thesis():
-    found = {exp.robot_permutation(k) for k in range(12)}
+    found = {cue_tasks.robot_permutation(k) for k in range(12)}
     assert found == set(itertools.product(itertools.permutations(range(3)), (1, 2)))
-    assert {exp.robot_permutation(k)[1] for k in range(2)} == {1, 2}  # a short run has both
+    assert {cue_tasks.robot_permutation(k)[1] for k in range(2)} == {1, 2}  # a short run has both
 
 
 @pytest.mark.parametrize("k", range(12))
 def test_robot_split_is_chronological_and_tests_the_counterparts(k):
     frames = robot_frames()
-    split = exp.robot_split(frames, k)
+    split = cue_tasks.robot_split(frames, k)
     assert split.train.size == split.test.size == 60 and not set(split.train) & set(split.test)
     assert (np.diff(frames["session"][split.train]) >= 0).all()
     sequences = frames["sequence"][split.train]
@@ -51,7 +52,7 @@ def test_robot_split_is_chronological_and_tests_the_counterparts(k):
 def test_object_split_never_shows_a_test_object():
     y = np.repeat(np.arange(3), 10 * 4)
     frames = {"object": np.tile(np.repeat(np.arange(1, 11), 4), 3)}
-    splits = [exp.object_split(frames, y, k, seed=0) for k in range(5)]
+    splits = [cue_tasks.object_split(frames, y, k, seed=0) for k in range(5)]
     for split in splits:
         pairs = set(zip(y[split.train], frames["object"][split.train], strict=True))
         assert len(pairs) == 21 and not pairs & set(
@@ -68,12 +69,12 @@ def test_object_split_never_shows_a_test_object():
 
 @pytest.fixture(scope="module")
 def digits():
-    return exp.table_task(datasets.load_mfeat(), 100, 200, range(2), seed=0)
+    return cue_tasks.table_task(datasets.load_mfeat(), 100, 200, range(2), seed=0)
 
 
 @pytest.fixture(scope="module")
 def results(digits):
-    task = exp.common(digits)["task"]
+    task = cue_tasks.common(digits)["task"]
     return {k: exp.permutation_run(k, 0.01, task) for k in digits.splits}
 
 
@@ -105,7 +106,7 @@ def test_bounds_of_theorem_3_1_hold_on_every_run(results):
 
 
 def test_validation_uses_no_test_sample(digits, results):
-    task = exp.common(digits)["task"]
+    task = cue_tasks.common(digits)["task"]
     spoilt = dict(task, data=dict(task["data"], X=task["data"]["X"].copy(), y=task["data"]["y"].copy()))
     test = digits.splits[0].test
     spoilt["data"]["X"][test] = 0.0
@@ -131,10 +132,10 @@ def test_tables_carry_ours_and_the_papers_numbers(digits, results):
 def test_first_layer_scores_reproduce_the_votes(digits):
     split, data = digits.splits[0], digits.data
     model = exp.two_layers(1.0, 2)
-    task = exp.common(digits)["task"]
-    distances = exp.cue_distances(task["data"], (), {}, split.train, split.test)
+    task = cue_tasks.common(digits)["task"]
+    distances = cue_tasks.cue_distances(task["data"], (), {}, split.train, split.test)
     rows = np.arange(split.train.size)
-    stack = exp.kernels(distances, ["fac", "mor"], {"fac": 1.0, "mor": 1.0}, rows, rows)
+    stack = cue_tasks.kernels(distances, ["fac", "mor"], {"fac": 1.0, "mor": 1.0}, rows, rows)
     model.partial_fit(stack, data.y[split.train], classes=np.arange(10))
     scores = model.first_layer_scores()
     assert scores.shape == (2, split.train.size, 10)

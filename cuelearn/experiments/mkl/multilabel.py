@@ -1,19 +1,18 @@
-"""Multi-label MKL (NIPS 2010): the methods on genes and letters, kernel weights and AUC over time, cost against the number of classes.
+"""Multi-label MKL (NIPS 2010): methods on genes and letters, weights over time, cost against classes.
 
 A further method takes one line in `METHODS`, a further set one in `SETS` (or `ORIGINAL_SETS`).
 """
 
 import functools
-import time
 import warnings
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn import datasets
 from cuelearn.datasets.kinds import letter_groups
+from cuelearn.experiments.protocol import fitted, timed
 from cuelearn.kernels import RBF, KernelBank, Linear, Poly
 from cuelearn.mkl import MLMKLSA, AverageKernelSVM, MLMKLSum, SimpleMKL, mean_auc, saddle_gap
 from cuelearn.mkl.gmkl import GMKL
@@ -28,18 +27,7 @@ _DRAW, _CLASSES = 70, 71
 
 
 class MultiLabelTask(NamedTuple):
-    """Kernels on training samples, and samples for tests.
-
-    Attributes
-    ----------
-    X_train, X_test : ndarray
-    Y_train, Y_test : ndarray of int, shape (n, n_classes)
-        Indicators.
-    kernels : list of (name, kernel, columns)
-    names : tuple of str
-        Of the classes.
-    data : CueData
-    """
+    """Samples, indicators (n, n_classes), kernels as (name, kernel, columns), names of the classes."""
 
     X_train: np.ndarray
     Y_train: np.ndarray
@@ -58,8 +46,7 @@ def _families(cues):
 
 def _yeast():
     data = datasets.load_yeast()
-    everything = slice(0, data.X.shape[1])
-    return data, data.y, _families([*data.cues.items(), ("both", everything)])
+    return data, data.y, _families([*data.cues.items(), ("both", slice(0, data.X.shape[1]))])
 
 
 def _letter():
@@ -96,7 +83,7 @@ def load_multilabel(name):
 
 
 def sets_at_hand(original):
-    """Names of the bundled sets and, on demand, of those of `ORIGINAL_SETS` that are there; the others are told of."""
+    """The bundled sets and, on demand, those of `ORIGINAL_SETS` that are there; the others are told of."""
     found = list(SETS)
     for name in ORIGINAL_SETS if original else ():
         try:
@@ -108,18 +95,7 @@ def sets_at_hand(original):
 
 
 def covering_rows(Y, rng, least=2):
-    """Rows drawn so that every class has at least so many positives among them (or all it has), rarest classes first.
-
-    Parameters
-    ----------
-    Y : ndarray, shape (n, n_classes)
-    rng : numpy.random.Generator
-    least : int
-
-    Returns
-    -------
-    ndarray of int
-    """
+    """Rows with so many positives of every class among them (or all it has), drawn for rare classes first."""
     chosen = np.zeros(len(Y), dtype=bool)
     for c in np.argsort(Y.sum(axis=0), kind="stable"):
         positive = np.flatnonzero(Y[:, c] > 0)
@@ -130,24 +106,12 @@ def covering_rows(Y, rng, least=2):
 
 
 def multilabel_task(name, seed, n_train, n_test, n_classes=None):
-    """Training and test samples of a set.
+    """Training and test samples of a set, a `MultiLabelTask`.
 
-    Parameters
-    ----------
-    name : str
-        Of `SETS`.
-    seed : int
-        Of the samples, and of the classes where not all are taken.
-    n_train, n_test : int
-        At most; from the published training and test parts where there are any. Training samples are drawn so that every class has two
-        positives (if there are as many): every class of the set, or, where that takes more than `n_train`, every class that is taken,
-        as far as `n_train` goes.
-    n_classes : int, optional
-        Fewer classes of one seed are the first of more.
-
-    Returns
-    -------
-    MultiLabelTask
+    At most `n_train` and `n_test` are taken, from the published training and test parts where there are any.
+    Training samples are drawn so that every class has two positives (if there are as many): every class of
+    the set, or, where that takes more than `n_train`, every class that is taken, as far as `n_train` goes. Of
+    `n_classes`, drawn by the seed, fewer are the first of more.
     """
     data, Y, kernels = load_multilabel(name)
     classes = np.arange(Y.shape[1])
@@ -161,19 +125,19 @@ def multilabel_task(name, seed, n_train, n_test, n_classes=None):
     rows = np.concatenate([first, rng.permutation(np.setdiff1d(train, first))])
     test = rows[n_train:] if data.test is None else rng.permutation(data.test)
     train, test = rng.permutation(rows[:n_train]), test[:n_test]
+    Y_train, Y_test = (Y[np.ix_(part, classes)].astype(np.int64) for part in (train, test))
     names = tuple(str(data.target_names[c]) for c in classes)
-    pick = lambda rows: (data.X[rows], Y[np.ix_(rows, classes)].astype(np.int64))  # noqa: E731
-    return MultiLabelTask(*pick(train), *pick(test), kernels, names, data)
+    return MultiLabelTask(data.X[train], Y_train, data.X[test], Y_test, kernels, names, data)
 
 
 #: Of the nine kernels, for VSKL: one group for each group of columns.
 GROUPS = (0, 0, 0, 1, 1, 1, 2, 2, 2)
+# the paper's estimates and stopping rule
+PRINTED = {"corrected": False, "rule": "paper", "tol": 0.01}
 #: Methods of table 1: a function of C and a seed.
 METHODS = {
     "MLMKLSA": lambda C, seed: MLMKLSA("precomputed", C=C, random_state=seed),
-    "MLMKLSA printed": lambda C, seed: MLMKLSA(
-        "precomputed", C=C, corrected=False, tol=0.01, random_state=seed
-    ),
+    "MLMKLSA printed": lambda C, seed: MLMKLSA("precomputed", C=C, random_state=seed, **PRINTED),
     "GMKL": lambda C, seed: GMKL("precomputed", C=C),
     "MLMKLSum": lambda C, seed: MLMKLSum("precomputed", C=C),
     "SimpleMKL": lambda C, seed: SimpleMKL("precomputed", C=C),
@@ -186,44 +150,36 @@ SHARED, PER_CLASS = ("MLMKLSA", "MLMKLSum"), ("GMKL", "SimpleMKL", "VSKL")
 
 def _fitted(method, C, seed, bank, Y):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", message="classes without positive")
-        return METHODS[method](C, seed).fit(bank, Y)
+        return fitted(METHODS[method](C, seed), bank, Y)
 
 
 @functools.cache
 def warm_up(method):
     """Compile what a timed fit of a method will use."""
-    rng = np.random.default_rng(0)
-    bank = KernelBank([(f"k{j}", RBF(), [j]) for j in range(len(GROUPS))], rng.normal(size=(16, len(GROUPS))))
+    X, n = np.random.default_rng(0).normal(size=(16, len(GROUPS))), len(GROUPS)
+    bank = KernelBank([(f"k{j}", RBF(), [j]) for j in range(n)], X)
     _fitted(method, 1.0, 0, bank, np.arange(16)[:, None] % 2 ^ np.arange(2))
 
 
-def _bank_and_rows(task, rows=None, held=None):
+def _bank_and_rows(task, X_train=None, judged=None):
     """Kernels of (some) training samples, and between them and the samples to judge."""
-    X = task.X_train if rows is None else task.X_train[rows]
-    bank = KernelBank(task.kernels, X)
-    judged = task.X_test if held is None else task.X_train[held]
-    return bank, next(iter(bank.cross(judged).blocks(memory=8e9)))[1]
+    bank = KernelBank(task.kernels, task.X_train if X_train is None else X_train)
+    cross = bank.cross(task.X_test if judged is None else judged)
+    return bank, next(iter(cross.blocks(memory=8e9)))[1]
+
+
+def _auc(model, cross, Y):
+    return mean_auc(model.decision_function(cross), Y, skip=model.skipped_classes_)
 
 
 def chosen_C(name, method, seed, n_train, grid, n_classes=None):
-    """The C with the best mean AUC on a quarter of the training samples.
-
-    Returns
-    -------
-    dict
-        C, validation.
-    """
+    """C with the best mean AUC, `validation`, on a quarter of the training samples."""
     task = multilabel_task(name, seed, n_train, 1, n_classes)
-    held = np.arange(int(VALIDATION * len(task.X_train)))
-    rows = np.arange(held.size, len(task.X_train))
-    bank, cross = _bank_and_rows(task, rows, held)
-    models = (_fitted(method, C, seed, bank, task.Y_train[rows]) for C in grid)
-    found = [
-        mean_auc(model.decision_function(cross), task.Y_train[held], skip=model.skipped_classes_).mean
-        for model in models
-    ]
+    held = int(VALIDATION * len(task.X_train))
+    bank, cross = _bank_and_rows(task, task.X_train[held:], task.X_train[:held])
+    models = (_fitted(method, C, seed, bank, task.Y_train[held:]) for C in grid)
+    found = [_auc(model, cross, task.Y_train[:held]).mean for model in models]
     best = int(np.nanargmax(found))
     return {"C": float(grid[best]), "validation": float(found[best])}
 
@@ -234,23 +190,22 @@ def compare_multilabel(name, method, seed, n_train, n_test, C, n_classes=None):
     Returns
     -------
     dict
-        auc, seconds, n_solved (SVMs; NaN where not counted), skipped (classes), kernels (largest weights, as text).
+        auc, seconds, n_solved (SVMs; NaN where not counted), skipped (classes), kernels (largest weights, as
+        text).
     """
     task = multilabel_task(name, seed, n_train, n_test, n_classes)
     bank, cross = _bank_and_rows(task)
     warm_up(method)
-    begun = time.perf_counter()
-    model = _fitted(method, C, seed, bank, task.Y_train)
-    seconds = time.perf_counter() - begun
-    found = mean_auc(model.decision_function(cross), task.Y_test, skip=model.skipped_classes_)
+    model, seconds = timed(_fitted, method, C, seed, bank, task.Y_train)
+    found = _auc(model, cross, task.Y_test)
     weights = np.atleast_2d(model.kernel_weights_).mean(axis=0)
-    largest = np.argsort(-weights)[:3]
+    largest = [f"{bank.names[a]} {weights[a] / weights.sum():.2f}" for a in np.argsort(-weights)[:3]]
     return {
         "auc": found.mean,
         "seconds": seconds,
         "n_solved": float(getattr(model, "n_solved_", np.nan)),
         "skipped": len(found.skipped),
-        "kernels": ", ".join(f"{task.kernels[a][0]} {weights[a] / weights.sum():.2f}" for a in largest),
+        "kernels": ", ".join(largest),
     }
 
 
@@ -259,16 +214,21 @@ def _learnable_part(task):
     signs = signs_of(task.Y_train, len(task.Y_train))
     usable = learnable(signs)
     names = tuple(name for name, use in zip(task.names, usable, strict=True) if use)
-    return task._replace(Y_train=task.Y_train[:, usable], Y_test=task.Y_test[:, usable], names=names), signs[
-        usable
-    ]
+    part = task._replace(Y_train=task.Y_train[:, usable], Y_test=task.Y_test[:, usable], names=names)
+    return part, signs[usable]
 
 
 def _problems(name, seed, n_train, n_classes, C):
-    """The SVMs of all classes that can be learnt, twice: for a solver, and, more exact, for what judges it; and the classes' names."""
+    """The SVMs of all classes that can be learnt, for a solver, and more exact for a judge; the names."""
     task, signs = _learnable_part(multilabel_task(name, seed, n_train, 1, n_classes))
     bank = KernelBank(task.kernels, task.X_train)
     return SharedProblem(bank, signs, C), SharedProblem(bank, signs, C, 1e-4), task.names
+
+
+def solve_sa(problem, method, seed, n_iter, **options):
+    """ML-MKL-SA without a stopping rule; other methods than "MLMKLSA" take the paper's estimates."""
+    options |= {"corrected": method == "MLMKLSA", "tol": None, "rng": np.random.default_rng(seed)}
+    return solve_mlmkl_sa(problem, n_iter=n_iter, **options)
 
 
 def _looks(growth=1.25, most=10**7):
@@ -280,80 +240,54 @@ def _looks(growth=1.25, most=10**7):
 
 
 def slopes(table, column, against):
-    """Exponents of a power of `against`, one for each seed: draws are independent, the points of one draw are not.
-
-    Returns
-    -------
-    ndarray
-    """
+    """Exponents of a power of `against`, one for each seed: the points of one draw are not independent."""
     groups = (mine for _, mine in table.groupby("seed"))
     return np.array([np.polyfit(np.log(mine[against]), np.log(mine[column]), 1)[0] for mine in groups])
 
 
 def cost_to_gap(name, method, seed, n_train, n_classes, C, wanted, most, delta=0.2):
-    """SVMs and seconds until the certified saddle-point gap (SA) or the distance from the least sum (Sum) is small enough.
+    """SVMs and seconds until the certified saddle-point gap (SA) or the distance from the least sum is small.
 
-    Parameters
-    ----------
-    name : str
-    method : {"MLMKLSA", "MLMKLSA printed", "MLMKLSum"}
-        SA is measured at 1, 2, 3, ... and later every 1.25 times as many iterations, Sum at each; the clock stands meanwhile.
-    seed, n_train, n_classes : int
-    C : float
-    wanted : float
-        Relative gap.
-    most : int
-        Most SVMs; Sum solves each class's once at least.
-    delta : float
+    SA is measured at 1, 2, 3, ... and later every 1.25 times as many iterations, Sum at each; the clock
+    stands meanwhile. Runs end at the relative gap `wanted` or after at most `most` SVMs, where Sum solves
+    each class's once at least.
 
     Returns
     -------
     dict
-        n_solved, seconds, n_iter, start (relative gap at equal weights), gap (relative, reached), reached (whether it was).
+        n_solved, seconds, n_iter, start (relative gap at equal weights), gap (relative, reached), reached
+        (whether it was).
     """
     problem, judge, _ = _problems(name, seed, n_train, n_classes, C)
-    m, at_looks = problem.n_problems, _looks()
-    even, equal = np.full(problem.bank.n_kernels, 1.0 / problem.bank.n_kernels), np.full(m, 1.0 / m)
-    begin = saddle_gap(judge, even, equal, tol=0.05 * wanted)
+    m, F, is_sum = problem.n_problems, problem.bank.n_kernels, method == "MLMKLSum"
+    even, tol = np.full(F, 1.0 / F), 0.05 * wanted
+    begin = saddle_gap(judge, even, np.full(m, 1.0 / m), tol=tol)
 
     def of_sum(weights):  # its own problem: mean of the classes, at these weights and at the best ones
         found = [judge.solve(k, weights) for k in range(m)]
         return float(np.mean([f.value + f.gap for f in found])) / begin.least - 1.0
 
-    def of_saddle(run):
-        found = saddle_gap(judge, run.kernel_weights, run.gamma, tol=0.05 * wanted, threshold=wanted)
+    def of_saddle(run, **more):
+        found = saddle_gap(judge, run.kernel_weights, run.gamma, tol=tol, **more)
         return found.gap / found.worst
 
-    gaps = []
+    gaps, at_looks = [], _looks()
 
     def look(run, step):
-        if method != "MLMKLSum" and step not in at_looks:
+        if not is_sum and step not in at_looks:
             return False
-        gaps.append(of_sum(run.kernel_weights) if method == "MLMKLSum" else of_saddle(run))
+        gaps.append(of_sum(run.kernel_weights) if is_sum else of_saddle(run, threshold=wanted))
         return gaps[-1] <= wanted
 
-    if method == "MLMKLSum":
-        start, result = (
-            of_sum(even),
-            solve_mlmkl_sum(problem, n_iter=max(1, most // m), tol=None, callback=look),
-        )
+    if is_sum:
+        start = of_sum(even)
+        result = solve_mlmkl_sum(problem, n_iter=max(1, most // m), tol=None, callback=look)
     else:
-        start, result = (
-            begin.gap / begin.worst,
-            solve_mlmkl_sa(
-                problem,
-                n_iter=most,
-                delta=delta,
-                corrected=method == "MLMKLSA",
-                tol=None,
-                rng=np.random.default_rng(seed),
-                callback=look,
-            ),
-        )
+        start = begin.gap / begin.worst
+        result = solve_sa(problem, method, seed, most, delta=delta, callback=look)
     reached = gaps[-1] <= wanted
-    if not reached and method != "MLMKLSum":  # so far it was only known to be above what is wanted
-        found = saddle_gap(judge, result.kernel_weights, result.gamma, tol=0.05 * wanted)
-        gaps.append(found.gap / found.worst)
+    if not reached and not is_sum:  # so far it was only known to be above what is wanted
+        gaps.append(of_saddle(result))
     return {
         "n_solved": result.n_solved,
         "seconds": float(result.history["seconds"].iloc[-1]),
@@ -365,19 +299,11 @@ def cost_to_gap(name, method, seed, n_train, n_classes, C, wanted, most, delta=0
 
 
 def reached_everywhere(cost):
-    """Of the runs of `cost_to_gap`, those at numbers of classes at which all runs of their method reached the gap.
+    """Runs of `cost_to_gap` at numbers of classes at which all runs of their method reached the gap.
 
-    A run that gave up cost more than is known, and a power fitted through it comes out too small. Where fewer than three numbers of
-    classes are left for a method, all its runs are returned.
-
-    Parameters
-    ----------
-    cost : DataFrame
-        Columns method, n_classes, reached.
-
-    Returns
-    -------
-    DataFrame
+    A run that gave up cost more than is known, and a power fitted through it comes out too small. Where fewer
+    than three numbers of classes are left for a method, all its runs are returned. `cost` has the columns
+    method, n_classes, reached.
     """
     whole = cost.groupby(["method", "n_classes"])["reached"].transform("all")
     left = cost[whole].groupby("method")["n_classes"].nunique()
@@ -400,20 +326,12 @@ def gap_after(name, seed, n_train, n_classes, C, at, corrected=True, delta=0.2):
             found = saddle_gap(judge, run.kernel_weights, run.gamma, tol=2e-4)
             rows.append({"n_iter": step, "gap": found.gap / found.worst, "slack": found.slack / found.worst})
 
-    solve_mlmkl_sa(
-        problem,
-        n_iter=max(at),
-        delta=delta,
-        corrected=corrected,
-        tol=None,
-        rng=np.random.default_rng(seed),
-        callback=look,
-    )
+    solve_sa(problem, "MLMKLSA" if corrected else "", seed, max(at), delta=delta, callback=look)
     return pd.DataFrame(rows)
 
 
 def weight_paths(name, method, seed, n_train, C):
-    """Kernel weights of a method against training time, as shares of their sum; the mean over classes where each has its own.
+    """Kernel weights against training time, as shares of their sum; means over classes.
 
     Returns
     -------
@@ -422,93 +340,65 @@ def weight_paths(name, method, seed, n_train, C):
     """
     warm_up(method)
     task = multilabel_task(name, seed, n_train, 1)
-    model = _fitted(method, C, seed, KernelBank(task.kernels, task.X_train), task.Y_train)
+    bank = KernelBank(task.kernels, task.X_train)
+    model = _fitted(method, C, seed, bank, task.Y_train)
     shares = model.path_ / np.maximum(1e-300, model.path_.sum(axis=-1, keepdims=True))
     if shares.ndim == 3:
         shares = np.delete(shares, model.skipped_classes_, axis=1).mean(axis=1)
     seconds = np.concatenate([[0.0], model.history_["seconds"]])
-    return pd.DataFrame(
-        {"seconds": seconds, **{kernel[0]: shares[:, a] for a, kernel in enumerate(task.kernels)}}
-    )
+    return pd.DataFrame({"seconds": seconds, **dict(zip(bank.names, shares.T, strict=True))})
 
 
 def over_time(name, method, seed, n_train, n_test, C, n_iter, at):
-    """AUC against training time of ML-MKL-SA (averaged kernel weights) or -Sum (present ones), no stopping rule.
+    """AUC over training time of ML-MKL-SA (averaged kernel weights) or -Sum (present), no stopping rule.
 
     Returns
     -------
     DataFrame
-        Columns iteration, seconds, auc, moved and swing (how far the kernel weights, and those of the iterations, not averaged, went
-        since the row before, in sums of absolute changes), and one for each kernel's weight.
+        Columns iteration, seconds, auc, moved and swing (how far the kernel weights, and those of the
+        iterations, not averaged, went since the row before, in sums of absolute changes), and one for each
+        kernel's weight.
     """
-    task, bank, cross, problem = _shared_task(name, seed, n_train, n_test, C)
+    shared = _shared_task(name, seed, n_train, n_test, C)
     warm_up(method)
     if method == "MLMKLSum":
-        result = solve_mlmkl_sum(problem, n_iter=n_iter, tol=None)
+        result = solve_mlmkl_sum(shared[-1], n_iter=n_iter, tol=None)
     else:
-        result = solve_mlmkl_sa(
-            problem, n_iter=n_iter, corrected=method == "MLMKLSA", tol=None, rng=np.random.default_rng(seed)
-        )
-    return _along(task, cross, problem, result, at)
+        result = solve_sa(shared[-1], method, seed, n_iter)
+    return _along(*shared, result, at)
 
 
 def over_iterations(name, seed, n_train, n_test, C, n_iter, delta, factor, at):
-    """AUC of the SVMs on SA's averaged kernel weights after some numbers of iterations.
+    """AUC of the SVMs on SA's averaged kernel weights after some iterations, as of `over_time`.
 
-    Parameters
-    ----------
-    factor : float
-        The step size of both updates, constant as in the paper, is factor / (n C). The paper's 0.01, 0.001 and 0.0001, at its 3,060
-        samples and C = 1, are the factors 30, 3 and 0.3.
-
-    Returns
-    -------
-    DataFrame
-        As of `over_time`.
+    The step size of both updates, constant as in the paper, is `factor` / (n C). The paper's 0.01, 0.001 and
+    0.0001, at its 3,060 samples and C = 1, are the factors 30, 3 and 0.3.
     """
-    task, bank, cross, problem = _shared_task(name, seed, n_train, n_test, C)
-    eta = factor / (bank.n_samples * C)
-    result = solve_mlmkl_sa(
-        problem,
-        n_iter=n_iter,
-        delta=delta,
-        eta=eta,
-        corrected=False,
-        tol=None,
-        rng=np.random.default_rng(seed),
-    )
-    return _along(task, cross, problem, result, at)
+    shared = _shared_task(name, seed, n_train, n_test, C)
+    eta = factor / (shared[-1].bank.n_samples * C)
+    result = solve_sa(shared[-1], "MLMKLSA printed", seed, n_iter, delta=delta, eta=eta)
+    return _along(*shared, result, at)
 
 
 def _shared_task(name, seed, n_train, n_test, C):
-    """A task without the classes that cannot be learnt, its kernels, and the SVMs."""
+    """A task without the classes that cannot be learnt, kernels between its two parts, and the SVMs."""
     task, signs = _learnable_part(multilabel_task(name, seed, n_train, n_test))
     bank, cross = _bank_and_rows(task)
-    return task, bank, cross, SharedProblem(bank, signs, C)
+    return task, cross, SharedProblem(bank, signs, C)
 
 
 def _along(task, cross, problem, result, at):
     rows, last = [], 0
-    moved, swung = (
-        np.r_[0.0, np.abs(np.diff(path, axis=0)).sum(axis=1)] for path in (result.path, result.iterates)
-    )
+    paths = (result.path, result.iterates)
+    moved, swung = (np.r_[0.0, np.abs(np.diff(path, axis=0)).sum(axis=1)] for path in paths)
     for t in (t for t in sorted(at) if t <= result.n_iter):
         weights, since, last = result.path[t], slice(last + 1, t + 1), t
-        coef = np.stack(
-            [problem.solve(k, weights).alpha * problem.signs[k] for k in range(problem.n_problems)], axis=1
-        )
-        scores = np.tensordot(weights.astype(cross.dtype), cross, axes=1) @ coef
-        seconds = 0.0 if t == 0 else float(result.history["seconds"].iloc[t - 1])
-        rows.append(
-            {
-                "iteration": t,
-                "seconds": seconds,
-                "auc": mean_auc(scores, task.Y_test).mean,
-                "moved": float(moved[since].sum()),
-                "swing": float(swung[since].sum()),
-                **{kernel[0]: float(w) for kernel, w in zip(task.kernels, weights, strict=True)},
-            }
-        )
+        found = [problem.solve(k, weights).alpha * problem.signs[k] for k in range(problem.n_problems)]
+        scores = np.tensordot(weights.astype(cross.dtype), cross, axes=1) @ np.stack(found, axis=1)
+        row = {"iteration": t, "seconds": 0.0 if t == 0 else float(result.history["seconds"].iloc[t - 1])}
+        row["auc"] = mean_auc(scores, task.Y_test).mean
+        row |= {"moved": float(moved[since].sum()), "swing": float(swung[since].sum())}
+        rows.append(row | dict(zip(problem.bank.names, weights.tolist(), strict=True)))
     return pd.DataFrame(rows)
 
 
@@ -523,9 +413,7 @@ def watch_letters(n_classes, delta, C, corrected=True, seed=0, n_train=150, n_it
         Columns class, weight (averaged gamma), draws.
     """
     problem, _, names = _problems("letter", seed, n_train, n_classes, C)
-    rng = np.random.default_rng(seed)
-    result = solve_mlmkl_sa(problem, n_iter=n_iter, delta=delta, corrected=corrected, tol=None, rng=rng)
-    path = pd.DataFrame(result.path, columns=problem.bank.names)
-    return path, pd.DataFrame(
-        {"class": names, "weight": result.gamma, "draws": np.bincount(result.drawn, minlength=len(names))}
-    )
+    result = solve_sa(problem, "MLMKLSA" if corrected else "", seed, n_iter, delta=delta)
+    draws = np.bincount(result.drawn, minlength=len(names))
+    classes = pd.DataFrame({"class": names, "weight": result.gamma, "draws": draws})
+    return pd.DataFrame(result.path, columns=problem.bank.names), classes

@@ -1,24 +1,23 @@
-r"""Every method of the chapter through its estimator: one registry, one choice of parameters, timed fits and curves for all.
+r"""Every method of the chapter through its estimator: registry, choice of parameters, timed fits, curves.
 
-A further method takes a file with its estimator and one line in `METHODS`; everything here then takes it by name. An estimator needs ``fit(bank, y)`` with ``kernels="precomputed"`` and ``predict``; with
-`history_` and `callback` it gets curves too.
+A further method takes a file with its estimator and one line in `METHODS`; everything here then takes it by
+name. An estimator needs ``fit(bank, y)`` with ``kernels="precomputed"`` and ``predict``; with `history_` and
+`callback` it gets curves too.
 """
 
 import inspect
-import itertools
-import time
-import warnings
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
-from cuelearn.experiments.mkl.runs import SOLVERS, many_kernels, training_curve
+from cuelearn.experiments.mkl.online import OMCLOnKernels
+from cuelearn.experiments.mkl.runs import SOLVERS, many_kernels, suboptimality, training_curve
 from cuelearn.experiments.mkl.settings import ALPHA_GRID, C_GRID, P_GRID
 from cuelearn.experiments.mkl.tasks import get_task
+from cuelearn.experiments.protocol import best_of, fitted, gathered, grid_points, timed
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl import (
     MCMKL,
@@ -40,6 +39,7 @@ SHORT = 0.1
 REPEATS = 5
 # bytes of test kernels that are held for several models
 HELD = 4e8
+POINTS = 20  # of a curve of the online error, at least
 
 
 class Method(NamedTuple):
@@ -53,10 +53,12 @@ class Method(NamedTuple):
     options : dict
         Parameters that are fixed.
     like : str
-        Name of another method that solves the same problem (or is its first stage), whose choice is taken over.
+        Name of another method that solves the same problem (or is its first stage), whose choice is taken
+        over.
     own : dict of str to str
-        Parameters that the estimator chooses by cross-validation itself when given "cv", and the attributes that hold the choice. They
-        are chosen last, with what `grid` or `like` gave; while the grid is searched every fit chooses its own.
+        Parameters that the estimator chooses by cross-validation itself when given "cv", and the attributes
+        that hold the choice. They are chosen last, with what `grid` or `like` gave; while the grid is
+        searched every fit chooses its own.
     """
 
     estimator: type
@@ -66,7 +68,8 @@ class Method(NamedTuple):
     own: dict = {}
 
 
-# the stochastic solvers stop at this certified gap, or after so many epochs; batch methods by the rules of their papers
+# the stochastic solvers stop at this certified gap, or after so many epochs; batch methods by the rules of
+# their papers
 CERTIFIED = {"n_epochs": 1000, "tol": 0.05}
 METHODS = {
     "OM2": Method(OM2, {"p": P_GRID}, {"shuffle": True}),
@@ -85,7 +88,9 @@ METHODS = {
     "BestKernelSVM": Method(BestKernelSVM, {"C": C_GRID}),
     "KernelPA": Method(KernelPA, {"C": C_GRID}, {"kernel": "average", "shuffle": True}),
     "KernelPA best": Method(KernelPA, {"C": C_GRID}, {"kernel": "best", "shuffle": True}),
+    "OMCL-PERC": Method(OMCLOnKernels, {"C": (0.01, 0.1, 1.0, 10.0)}),
 }
+ONLINE = ("OM2", "OMCL-PERC", "KernelPA", "KernelPA best")
 
 
 def build(method, params, seed, **more):
@@ -93,16 +98,12 @@ def build(method, params, seed, **more):
     entry = METHODS[method]
     takes = inspect.signature(entry.estimator).parameters
     settings = {"random_state": seed, "verbose": False, **entry.options, **params, **more}
-    return entry.estimator(
-        "precomputed", **{name: value for name, value in settings.items() if name in takes}
-    )
+    return entry.estimator("precomputed", **{k: v for k, v in settings.items() if k in takes})
 
 
-def quiet_fit(model, bank, labels):
-    """Fit; a missed tolerance is no warning here, since the gap itself is reported."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(bank, labels)
+def by_itself(method):
+    """The parameters that a method is to choose itself."""
+    return dict.fromkeys(METHODS[method].own, "cv")
 
 
 @cache
@@ -110,117 +111,65 @@ def warm_up_method(method):
     """Compile and load all that a method's timed fits will use."""
     rng = np.random.default_rng(0)
     bank = KernelBank([("a", RBF(), [0]), ("b", RBF(), [1])], rng.normal(size=(30, 2)), memory=1e6)
-    model = quiet_fit(build(method, dict.fromkeys(METHODS[method].own, "cv"), 0), bank, np.arange(30) % 3)
-    model.predict(bank.stack[:, :5])
+    fitted(build(method, by_itself(method), 0), bank, np.arange(30) % 3).predict(bank.stack[:, :5])
 
 
-def held_kernels(loaded):
-    """The test kernels of a task as one array if they are small, for tests by several models; else the cross bank."""
-    size = loaded.cross.n_rows * loaded.bank.n_kernels * loaded.bank.n_samples * loaded.bank.dtype.itemsize
-    return (
-        np.concatenate([block for _, block in loaded.cross.blocks()], axis=1)
-        if size <= HELD
-        else loaded.cross
-    )
+def held_kernels(task):
+    """The test kernels of a task as one array, for several models, if they are small; else the cross bank."""
+    bank = task.bank
+    if task.cross.n_rows * bank.n_kernels * bank.n_samples * bank.dtype.itemsize > HELD:
+        return task.cross
+    return np.concatenate([block for _, block in task.cross.blocks()], axis=1)
+
+
+def error_of(model, test, task):
+    return float(np.mean(model.predict(test) != task.test_labels))
 
 
 # --------------------------------------------------------- choice of parameters
 
 
-def grid_points(method, grids):
-    """All combinations of a method's grid; `grids` replaces the papers' values of some parameters (short profiles)."""
-    grid = {name: grids.get(name, values) for name, values in METHODS[method].grid.items()}
-    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-
-
-def folds_of(loaded, n_folds, seed):
-    """Where parameters are chosen: the task's own validation part if it has one, else stratified folds of the training part."""
-    if loaded.validation is not None:
-        return [loaded.validation]
-    labels = loaded.labels
-    return list(
-        StratifiedKFold(min(n_folds, np.bincount(labels).min()), shuffle=True, random_state=seed).split(
-            labels, labels
-        )
-    )
+def folds_of(task, n_folds, seed):
+    """Where parameters are chosen: the task's own validation part, else stratified folds."""
+    if task.validation is not None:
+        return [task.validation]
+    n_folds = min(n_folds, np.bincount(task.labels).min())
+    return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(task.labels, task.labels))
 
 
 def predict_rows(model, bank, rows, train, chunk=128):
     """Predictions for rows of a bank by a model that was fitted on its rows `train`."""
-    parts = [rows[start : start + chunk] for start in range(0, rows.size, chunk)]
-    return np.concatenate(
-        [model.predict(np.ascontiguousarray(bank.rows(part)[:, :, train])) for part in parts]
-    )
+    parts = [bank.rows(rows[at : at + chunk])[:, :, train] for at in range(0, rows.size, chunk)]
+    return np.concatenate([model.predict(np.ascontiguousarray(part)) for part in parts])
 
 
-def validation_accuracy(
-    task, n_train, method, params, n_folds, seed, n_kernels=None, options=None, cues=None
-):
-    """Accuracy of one choice of parameters on held-back training samples."""
-    loaded = get_task(task, n_train, 1, seed, n_kernels, cues)
-    bank, labels = loaded.bank, loaded.labels
+def validation_accuracy(method, params, n_folds, seed, options=None, **where):
+    """Accuracy of one choice of parameters on held-back training samples; `where` as in `runs`."""
+    task = get_task(n_test=1, seed=seed, **where)
     right, held = 0, 0
-    for train, test in folds_of(loaded, n_folds, seed):
-        model = build(method, {**dict.fromkeys(METHODS[method].own, "cv"), **params}, seed, **(options or {}))
-        quiet_fit(model, bank.restrict(train), labels[train])
-        right += int(np.sum(predict_rows(model, bank, test, train) == labels[test]))
+    for train, test in folds_of(task, n_folds, seed):
+        model = build(method, {**by_itself(method), **params}, seed, **(options or {}))
+        fitted(model, task.bank.restrict(train), task.labels[train])
+        right += int(np.sum(predict_rows(model, task.bank, test, train) == task.labels[test]))
         held += test.size
     return {"accuracy": right / held}
 
 
-def own_choice(task, n_train, method, params, grids, seed, n_kernels=None, cues=None):
-    """Parameters that an estimator chose by its own cross-validation on the training part, others given; `grids` as in `choose`."""
-    loaded = get_task(task, n_train, 1, seed, n_kernels, cues)
-    entry = METHODS[method]
-    model = quiet_fit(
-        build(
-            method,
-            {**params, **dict.fromkeys(entry.own, "cv")},
-            seed,
-            **{f"{k}_grid": v for k, v in grids.items()},
-        ),
-        loaded.bank,
-        loaded.labels,
-    )
-    return {name: np.asarray(getattr(model, attribute)) for name, attribute in entry.own.items()}
+def own_choice(method, params, grids, seed, **where):
+    """Parameters that an estimator chose by its own cross-validation, others given."""
+    task = get_task(n_test=1, seed=seed, **where)
+    values = {f"{k}_grid": v for k, v in grids.items()}
+    model = fitted(build(method, {**params, **by_itself(method)}, seed, **values), task.bank, task.labels)
+    return {name: np.asarray(getattr(model, attribute)) for name, attribute in METHODS[method].own.items()}
 
 
 def choose(
-    sweep,
-    task,
-    n_train,
-    methods,
-    seed,
-    *,
-    n_folds,
-    grids=None,
-    n_kernels=None,
-    options=None,
-    data=(),
-    cues=None,
+    sweep, task, n_train, methods, seed, *, n_folds, grids=None, n_kernels=None, options=None, **handed
 ):
-    """Parameters of several methods, all by the same validation.
+    """Parameters of several methods, all by one validation; ties: the smaller C, the larger p and alpha.
 
-    Ties go to the smaller C, the larger p and the larger alpha: the plainer model.
-
-    Parameters
-    ----------
-    sweep : Sweep
-    task : str
-    n_train : int
-    methods : sequence of str
-        Names in `METHODS`.
-    seed : int
-    n_folds : int
-    grids : dict, optional
-        Values that replace the papers' ones.
-    n_kernels : int, optional
-    options : dict of str to dict, optional
-        Further fixed parameters, by method.
-    data : optional
-        Identity of the data, for the store of results.
-    cues : dict, optional
-        Of a task that is handed over, see `get_task`.
+    `grids` replaces some of the papers' values, `options` are further fixed parameters by method; `data`
+    identifies the data for the store of results, `cues` see `tasks.handed`.
 
     Returns
     -------
@@ -228,45 +177,38 @@ def choose(
     table : DataFrame
         Columns method, the parameters, accuracy, chosen.
     """
-    grids, options = grids or {}, options or {}
-    common = {} if cues is None else {"cues": cues}
-    where = {"task": task, "n_train": n_train, "n_folds": n_folds, "seed": seed, "n_kernels": n_kernels}
-    searched = [m for m in dict.fromkeys(METHODS[m].like or m for m in methods) if METHODS[m].grid]
-    points = [
-        dict(where, method=m, params=params, options=options.get(m))
-        for m in searched
-        for params in grid_points(m, grids)
-    ]
-    found = sweep.run(validation_accuracy, points, common=common, data=data)
-    table = pd.DataFrame(
-        [
-            {"method": p["method"], **p["params"], "accuracy": f["accuracy"]}
-            for p, f in zip(points, found, strict=True)
-        ]
-    )
-    table["chosen"] = False
+    grids, options, stored = grids or {}, options or {}, _stored(**handed)
+    where = {"task": task, "n_train": n_train, "seed": seed, "n_kernels": n_kernels}
+
+    def source(m):  # whose choice it takes over
+        return METHODS[m].like or m
+
+    points = []
+    for m in dict.fromkeys(map(source, methods)):
+        grid = {name: grids.get(name, values) for name, values in METHODS[m].grid.items()}
+        asked = {**where, "n_folds": n_folds, "method": m, "options": options.get(m)}
+        points += [{**asked, "params": params} for params in grid_points(**grid) if grid]
+    found = [f["accuracy"] for f in sweep.run(validation_accuracy, points, **stored)]
+    rows = [{"method": p["method"], **p["params"], "accuracy": a} for p, a in zip(points, found, strict=True)]
+    table = pd.DataFrame(rows).assign(chosen=False)
     chosen = {}
-    for m in searched:
-        mine = table[table["method"] == m]
-        keys = {"accuracy": False, "C": True, "p": False, "alpha": False}
-        keys = {k: up for k, up in keys.items() if k in mine and mine[k].notna().all()}
-        best = mine.sort_values(list(keys), ascending=list(keys.values())).index[0]
-        table.loc[best, "chosen"] = True
-        chosen[m] = {name: points[best]["params"][name] for name in METHODS[m].grid}
-    alone = {name: value for name, value in where.items() if name != "n_folds"}
-    own = [m for m in dict.fromkeys([*(METHODS[m].like for m in methods), *methods]) if m and METHODS[m].own]
-    for wave in ([m for m in own if not METHODS[m].like], [m for m in own if METHODS[m].like]):
-        given = [chosen.get(METHODS[m].like or m, {}) for m in wave]
-        points = [
-            {**alone, "method": m, "params": params, "grids": grids}
-            for m, params in zip(wave, given, strict=True)
-        ]
-        for m, found in zip(wave, sweep.run(own_choice, points, common=common, data=data), strict=True):
-            chosen[m] = {
-                **chosen.get(METHODS[m].like or m, {}),
-                **{name: np.asarray(value).tolist() for name, value in found.items()},
-            }
-    return {m: chosen[m] if m in chosen else chosen[METHODS[m].like] for m in methods}, table
+    for m, mine in table.groupby("method", sort=False).groups.items():
+        params = [points[i]["params"] for i in mine]
+        best = best_of(params, [found[i] for i in mine], smaller=["C"], larger=["p", "alpha"])
+        table.loc[mine[best], "chosen"] = True
+        chosen[m] = params[best]
+    own = [m for m in dict.fromkeys([*map(source, methods), *methods]) if METHODS[m].own]
+    for follows in (False, True):  # those that take over a choice come last
+        wave = [m for m in own if bool(METHODS[m].like) == follows]
+        asked = [{**where, "method": m, "params": chosen.get(source(m), {}), "grids": grids} for m in wave]
+        for point, mine in zip(asked, sweep.run(own_choice, asked, **stored), strict=True):
+            more = {name: np.asarray(value).tolist() for name, value in mine.items()}
+            chosen[point["method"]] = {**point["params"], **more}
+    return {m: chosen[m] if m in chosen else chosen[source(m)] for m in methods}, table
+
+
+def _stored(data=(), cues=None):
+    return {"common": {} if cues is None else {"cues": cues}, "data": data}
 
 
 def in_words(params):
@@ -283,57 +225,36 @@ def in_words(params):
 # ---------------------------------------------------------------- timed fits
 
 
-def compare(task, n_train, n_test, seed, methods, n_kernels=None, cues=None):
-    """Several methods on the same kernels, one after the other in one run.
-
-    Parameters
-    ----------
-    task : str
-    n_train, n_test, seed : int
-    methods : list of [str, dict]
-        Name and chosen parameters.
-    n_kernels : int, optional
-    cues : dict, optional
+def compare(methods, seed, **where):
+    """Several methods, a list of [name, parameters], on the same kernels, one after the other in one run.
 
     Returns
     -------
     DataFrame
-        Columns method, chosen, seconds (whole fit, kernels at hand, warmed up), test_error, n_used (kernels with weight),
-        objective, dual_gap (each of the method's own problem), converged.
+        Columns method, chosen, seconds (whole fit, kernels at hand, warmed up), test_error, n_used (kernels
+        with weight), objective, dual_gap (each of the method's own problem), converged.
     """
-    loaded = get_task(task, n_train, n_test, seed, n_kernels, cues)
-    rows, test = [], held_kernels(loaded)
+    task = get_task(seed=seed, **where)
+    rows, test = [], held_kernels(task)
     for method, params in methods:
         warm_up_method(method)
         times = []
         while not times or (sum(times) < SHORT and len(times) < REPEATS):
-            model = build(method, params, seed)
-            began = time.perf_counter()
-            quiet_fit(model, loaded.bank, loaded.labels)
-            times.append(time.perf_counter() - began)
-        weights = np.atleast_2d(model.kernel_weights_)
-        rows.append(
-            {
-                "method": method,
-                "chosen": in_words(params),
-                "seconds": float(np.median(times)),
-                "test_error": float(np.mean(model.predict(test) != loaded.test_labels)),
-                "n_used": int(np.any(weights != 0, axis=0).sum()),
-                "objective": float(getattr(model, "objective_", np.nan)),
-                "dual_gap": float(getattr(model, "dual_gap_", np.nan)),
-                "converged": float(getattr(model, "converged_", True)),
-            }
-        )
+            model, seconds = timed(fitted, build(method, params, seed), task.bank, task.labels)
+            times.append(seconds)
+        row = {"method": method, "chosen": in_words(params), "seconds": float(np.median(times))}
+        row["test_error"] = error_of(model, test, task)
+        row["n_used"] = int(np.any(np.atleast_2d(model.kernel_weights_) != 0, axis=0).sum())
+        for name, missing in (("objective", np.nan), ("dual_gap", np.nan), ("converged", True)):
+            row[name] = float(getattr(model, f"{name}_", missing))
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
-def many_compare(task, n_train, n_test, n_kernels, n_epochs, methods, seed):
+def many_compare(n_epochs, methods, seed, **where):
     """Several methods on up to 1,400 kernels, one after the other in one run (thesis figure 4.10).
 
-    Parameters
-    ----------
-    methods : list of dict
-        name, method, and the parameters C and, for the stochastic solvers, p and alpha.
+    A method is a dict with name, method, and the parameters C and, for the stochastic solvers, p and alpha.
 
     Returns
     -------
@@ -342,42 +263,41 @@ def many_compare(task, n_train, n_test, n_kernels, n_epochs, methods, seed):
     """
     rows = []
     for entry in methods:
-        entry = dict(entry)
-        name, method = entry.pop("name"), entry.pop("method")
-        if method in SOLVERS:
-            found = many_kernels(
-                task, n_kernels, n_train, n_test, method, n_epochs=n_epochs, seed=seed, **entry
-            )
+        params = {k: v for k, v in entry.items() if k not in ("name", "method")}
+        if entry["method"] in SOLVERS:
+            found = many_kernels(entry["method"], n_epochs=n_epochs, seed=seed, **params, **where)
         else:
-            found = compare(task, n_train, n_test, seed, [[method, entry]], n_kernels).iloc[0]
-        rows.append(
-            {
-                "method": name,
-                **{k: float(found[k]) for k in ("seconds", "test_error", "n_used", "objective", "dual_gap")},
-            }
-        )
+            found = compare([[entry["method"], params]], seed, **where).iloc[0]
+        told = ("seconds", "test_error", "n_used", "objective", "dual_gap")
+        rows.append({"method": entry["name"], **{k: float(found[k]) for k in told}})
     return pd.DataFrame(rows)
 
 
+def compare_all(sweep, task, sizes, n_test, methods, chosen, seeds, *, n_kernels=None, **handed):
+    """`compare` over training sizes and seeds, with one job: the methods are timed.
+
+    `chosen` is that of `choose`; the rest as there.
+    """
+    asked = {
+        "task": task,
+        "n_test": n_test,
+        "n_kernels": n_kernels,
+        "methods": [[m, chosen[m]] for m in methods],
+    }
+    points = [{**asked, "n_train": n, "seed": s} for s in seeds for n in sizes]
+    return gathered(sweep, compare, points, "n_train", "seed", **_stored(**handed))
+
+
 def with_ratios(table, by, to="OBSCURE"):
-    """Mean and deviation over seeds of a comparison, with the ratio of times to one method, taken run by run.
+    """Means and deviations over seeds of a `compare`, with the ratio of times to one method, run by run.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Of `compare`, with a column seed and the columns `by`.
-    by : list of str
-        Columns that make a row of the result together with the method.
-
-    Returns
-    -------
-    DataFrame
+    `table` has a column seed and the columns `by`, which make a row of the result together with the method.
     """
     base = table[table["method"] == to].set_index([*by, "seed"])["seconds"]
     keys = pd.MultiIndex.from_frame(table[[*by, "seed"]]) if by else pd.Index(table["seed"])
-    table = table.assign(ratio=table["seconds"].to_numpy() / base.reindex(keys).to_numpy())
-    grouped = table.groupby([*by, "method"], sort=False)
-    out = grouped.agg(
+    ratio = table["seconds"].to_numpy() / base.reindex(keys).to_numpy()
+    table = table.assign(ratio=ratio, gap=table["dual_gap"] / table["objective"].abs())
+    out = table.groupby([*by, "method"], sort=False).agg(
         seconds=("seconds", "mean"),
         ratio=("ratio", "mean"),
         error=("test_error", "mean"),
@@ -385,55 +305,37 @@ def with_ratios(table, by, to="OBSCURE"):
         kernels=("n_used", "mean"),
         converged=("converged", "mean"),
         chosen=("chosen", "first"),
+        relative_gap=("gap", "max"),
     )
-    relative = (
-        (table["dual_gap"] / table["objective"].abs())
-        .groupby([table[b] for b in [*by, "method"]], sort=False)
-        .max()
-    )
-    return out.assign(relative_gap=relative).reset_index().rename(columns={"ratio": f"times {to}"})
+    return out.reset_index().rename(columns={"ratio": f"times {to}"})
 
 
 # -------------------------------------------------------------------- curves
 
 
-def rival_curve(task, n_train, n_test, method, params, seed, n_epochs=None, n_kernels=None, cues=None):
+def rival_curve(method, params, seed, n_epochs=None, **where):
     """Test error, objective, gap and updates over the training time of any method with a history.
 
-    The stochastic solvers run `n_epochs` epochs; batch methods end by their own stopping rule. The clock stops while the test error is
-    measured.
+    The stochastic solvers run `n_epochs` epochs; batch methods end by their own stopping rule. The clock
+    stops while the test error is measured.
 
     Returns
     -------
     DataFrame
-        Columns epoch (or round), seconds, n_updates, n_support, objective, dual_gap, lower (a certified lower bound of the method's
-        own problem, its last), test_error.
+        Columns epoch (or round), seconds, n_updates, n_support, objective, dual_gap, lower (a certified lower
+        bound of the method's own problem, its last), test_error.
     """
     if method in SOLVERS:
-        plain = {"C": 1.0, "p": "auto", **params}
         frame = training_curve(
-            task,
-            n_train,
-            n_test,
-            method,
-            n_epochs=n_epochs,
-            seed=seed,
-            n_kernels=n_kernels,
-            cues=cues,
-            **plain,
+            method, **{"C": 1.0, "p": "auto", **params}, n_epochs=n_epochs, seed=seed, **where
         )
         return frame.assign(lower=(frame["objective"] - frame["dual_gap"]).max())
     warm_up_method(method)
-    loaded = get_task(task, n_train, n_test, seed, n_kernels, cues)
-    rows, following, test = [], 1, held_kernels(loaded)
+    task = get_task(seed=seed, **where)
+    rows, following, test = [], 1, held_kernels(task)
 
     def note(model):
-        rows.append(
-            {
-                **model.history_.iloc[-1].drop("stage"),
-                "test_error": float(np.mean(model.predict(test) != loaded.test_labels)),
-            }
-        )
+        rows.append({**model.history_.iloc[-1].drop("stage"), "test_error": error_of(model, test, task)})
 
     def watch(model, step):
         nonlocal following
@@ -441,104 +343,53 @@ def rival_curve(task, n_train, n_test, method, params, seed, n_epochs=None, n_ke
             following = max(following + 1, int(1.5 * following))
             note(model)
 
-    model = quiet_fit(build(method, params, seed, callback=watch), loaded.bank, loaded.labels)
+    model = fitted(build(method, params, seed, callback=watch), task.bank, task.labels)
     if not rows or rows[-1]["step"] != model.history_["step"].iloc[-1]:
         note(model)
     frame = pd.DataFrame(rows).astype(float).drop(columns=["online_error"])
     return frame.assign(lower=frame["objective"].iloc[-1] - frame["dual_gap"].iloc[-1])
 
 
-# ------------------------------------------------------------ whole sweeps
-
-
-def compare_all(sweep, task, sizes, n_test, methods, chosen, seeds, *, data=(), cues=None, n_kernels=None):
-    """`compare` over training sizes and seeds.
-
-    Parameters
-    ----------
-    sweep : Sweep
-        With one job: the methods are timed.
-    task : str
-    sizes : sequence of int
-        Numbers of training samples.
-    n_test : int
-    methods : sequence of str
-    chosen : dict of str to dict
-        Of `choose`.
-    seeds : sequence of int
-    data, cues, n_kernels
-        See `choose`.
-
-    Returns
-    -------
-    DataFrame
-        Columns of `compare`, n_train and seed.
-    """
-    points = [
-        {
-            "task": task,
-            "n_train": n,
-            "n_test": n_test,
-            "seed": s,
-            "methods": [[m, chosen[m]] for m in methods],
-            "n_kernels": n_kernels,
-        }
-        for s in seeds
-        for n in sizes
-    ]
-    common = {} if cues is None else {"cues": cues}
-    frames = sweep.run(compare, points, common=common, data=data)
-    return pd.concat(
-        [f.assign(n_train=p["n_train"], seed=p["seed"]) for p, f in zip(points, frames, strict=True)],
-        ignore_index=True,
-    )
-
-
-def curves_of(sweep, task, n_train, n_test, methods, chosen, seeds, *, n_epochs, data=(), cues=None):
-    """`rival_curve` of several methods over seeds.
-
-    Returns
-    -------
-    DataFrame
-        Columns of `rival_curve`, method, seed, chosen.
-    """
-    points = [
-        {
-            "task": task,
-            "n_train": n_train,
-            "n_test": n_test,
-            "method": m,
-            "params": chosen[m],
-            "seed": s,
-            "n_epochs": n_epochs,
-        }
-        for s in seeds
-        for m in methods
-    ]
-    common = {} if cues is None else {"cues": cues}
-    frames = sweep.run(rival_curve, points, common=common, data=data)
-    named = [
-        f.assign(method=p["method"], seed=p["seed"], chosen=in_words(p["params"]))
-        for p, f in zip(points, frames, strict=True)
-    ]
-    return pd.concat(named, ignore_index=True)
+def curves_of(sweep, task, n_train, n_test, methods, chosen, seeds, *, n_epochs, **handed):
+    """`rival_curve` of several methods over seeds: its columns, method, seed, chosen."""
+    asked = {"task": task, "n_train": n_train, "n_test": n_test, "n_epochs": n_epochs}
+    points = [{**asked, "method": m, "params": chosen[m], "seed": s} for s in seeds for m in methods]
+    curves = gathered(sweep, rival_curve, points, "method", "seed", **_stored(**handed))
+    return curves.assign(chosen=curves["method"].map({m: in_words(chosen[m]) for m in methods}))
 
 
 def against_bounds(curves, exact):
-    """Curves with their certified suboptimality; `exact` bounds the stochastic solvers' common problem.
+    """Curves with their certified suboptimality; rows of `optimum` with a column seed bound the solvers'."""
+    bound = exact.set_index("seed")["lower"]
+    own = ~curves["method"].isin(list(SOLVERS))
+    curves = curves.assign(lower=curves["lower"].where(own, curves["seed"].map(bound)))
+    return curves.assign(suboptimality=suboptimality(curves, curves["lower"]))
 
-    Parameters
-    ----------
-    curves : DataFrame
-        Of `curves_of`.
-    exact : DataFrame
-        Of `optimum`, with a column seed.
+
+def online_curves(method, params, epochs, seed, **where):
+    """One online learner (thesis figures 4.3, 4.4): its error over the first pass, and on new samples.
+
+    The first pass keeps the order of the task, later ones are permuted. Every number of epochs, a list, is a
+    fit of its own.
 
     Returns
     -------
     DataFrame
+        Columns what ("online" or "test"), at (samples or epochs), error, seconds.
     """
-    bound = exact.set_index("seed")["lower"]
-    stochastic = curves["method"].isin(list(SOLVERS))
-    lower = curves["lower"].where(~stochastic, curves["seed"].map(bound))
-    return curves.assign(lower=lower, suboptimality=(curves["objective"] - lower) / lower)
+    warm_up_method(method)
+    task = get_task(seed=seed, **where)
+    rows, test = [], held_kernels(task)
+    for n_epochs in epochs:
+        model = build(method, params, seed, n_epochs=n_epochs, shuffle=False)
+        _, seconds = timed(model.fit, task.bank, task.labels)
+        if hasattr(model, "best_kernel_"):  # chosen once, on the training part
+            params = {**params, "kernel": model.best_kernel_}
+        rows.append(("test", n_epochs, error_of(model, test, task), seconds))
+    mistakes = model.online_errors_[: task.labels.size]
+    # the same points for permutations of different length
+    step = 10 ** max(0, int(np.log10(mistakes.size / POINTS)))
+    at = np.unique(np.r_[1, np.arange(step, mistakes.size + 1, step)])
+    running = np.cumsum(mistakes)[at - 1] / at
+    rows += [("online", int(a), float(e), np.nan) for a, e in zip(at, running, strict=True)]
+    return pd.DataFrame(rows, columns=["what", "at", "error", "seconds"])

@@ -1,14 +1,17 @@
-"""Runs of the stochastic solvers: curves over the training time, the certified optimum, growing sets of kernels and samples."""
+"""Runs of the stochastic solvers: curves over time, the certified optimum, growing sets of kernels.
 
-import warnings
+Every function takes the place where it runs as ``**where``: task, n_train, n_test, seed, n_kernels and cues
+of `get_task`.
+"""
+
 from functools import lru_cache
 
 import numpy as np
 import pandas as pd
-from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn import datasets
 from cuelearn.experiments.mkl.tasks import Task, get_task, kernel_set, load_data, test_error
+from cuelearn.experiments.protocol import quiet
 from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl.obscure import solve_obscure, solve_pegasos_mkl
 from cuelearn.mkl.om2 import solve_om2
@@ -21,8 +24,18 @@ SOLVERS = {"OM2": solve_om2, "OBSCURE": solve_obscure, "PegasosMKL": solve_pegas
 
 
 def solve(method, problem, *, n_epochs, seed, **options):
-    """Run a solver by name with its own generator; epochs are whole permutations unless `sampling` says otherwise."""
+    """Run a solver by name with its own generator."""
     return SOLVERS[method](problem, n_epochs=n_epochs, rng=np.random.default_rng([seed, 2]), **options)
+
+
+def loaded_problem(where, p="auto", C=1.0, alpha=0.0):
+    """A task and the problem that it poses."""
+    task = get_task(**where)
+    return task, MKLProblem(task.bank, task.labels, task.n_classes, p=p, C=C, alpha=alpha)
+
+
+def last_second(result):
+    return float(result.history.seconds.iloc[-1])
 
 
 @lru_cache(maxsize=1)
@@ -33,121 +46,81 @@ def warm_up():
     for memory in (1e6, 0.0):
         bank = KernelBank([("a", RBF(), [0]), ("b", RBF(), [1])], rng.normal(size=(12, 2)), memory=memory)
         for scores in ("recompute", "maintain"):
+            options = {"n_epochs": 2, "seed": 0, "scores": scores, "measure": "every", "shuffle": True}
             for method in SOLVERS:
-                solve(
-                    method,
-                    MKLProblem(bank, labels, 3, p=1.5),
-                    n_epochs=2,
-                    seed=0,
-                    scores=scores,
-                    measure="every",
-                    shuffle=True,
-                )
+                solve(method, MKLProblem(bank, labels, 3, p=1.5), **options)
         solve("UFOMKL", MKLProblem(bank, labels, 3, alpha=0.01), n_epochs=2, seed=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with quiet():
         solve_reference(MKLProblem(bank, labels, 3), max_rounds=2)
 
 
 def three_class(seed, p_om2=1.01, p_obscure=1.0001, C=10.0, C_silp=10.0, noise=0.05):
-    """Kernel weights, normalised to sum 1, on the simulated three-class problem (thesis figure 4.1, JMLR figure 1).
+    """Kernel weights, of sum 1, on the simulated three-class problem (thesis figure 4.1, JMLR figure 1).
 
     Returns
     -------
     DataFrame
-        Columns method, target (the class that a binary problem tells from the rest; 0: all classes at once), p, kernel, weight.
+        Columns method, target (the class that a binary problem tells from the rest; 0: all classes at once),
+        p, kernel, weight.
     """
     data = datasets.make_three_class(noise=noise, random_state=seed)
     bank = KernelBank(data.triples(Linear()), data.X)
-    options = {"n_epochs": 5, "seed": seed, "shuffle": True}
-    online = solve("OM2", MKLProblem(bank, data.y, 3, p=p_om2), **options)
+    online = solve("OM2", MKLProblem(bank, data.y, 3, p=p_om2), n_epochs=5, seed=seed, shuffle=True)
     batch = solve("OBSCURE", MKLProblem(bank, data.y, 3, p=p_obscure, C=C), n_epochs=50, seed=seed)
     binary = SILPMKL("precomputed", C=C_silp, tol=1e-4).fit(bank, data.y)
     drawn = [("SILPMKL", c + 1, 1.0, weights) for c, weights in enumerate(binary.kernel_weights_)]
     drawn += [("OM2", 0, p_om2, online.kernel_weights), ("OBSCURE", 0, p_obscure, batch.kernel_weights)]
-    return pd.DataFrame(
-        [
-            {"method": method, "target": target, "p": p, "kernel": j + 1, "weight": w}
-            for method, target, p, weights in drawn
-            for j, w in enumerate(weights / weights.sum())
-        ]
-    )
+    columns = ["method", "target", "p", "kernel", "weight"]
+    rows = [(m, t, p, j + 1, w) for m, t, p, weights in drawn for j, w in enumerate(weights / weights.sum())]
+    return pd.DataFrame(rows, columns=columns)
 
 
-def training_curve(
-    task,
-    n_train,
-    n_test,
-    method,
-    C,
-    p,
-    n_epochs,
-    seed,
-    alpha=0.0,
-    n_kernels=None,
-    hold_test=True,
-    cues=None,
-    **options,
-):
+def training_curve(method, C, p, n_epochs, seed, alpha=0.0, hold_test=True, eta=None, **where):
     """Test error, objective and gap over the training time of one solver.
 
-    The clock of the history stops while objective and test error are measured.
+    The clock of the history stops while objective and test error are measured. `hold_test` keeps the test
+    kernels in memory.
     """
     warm_up()
-    loaded = get_task(task, n_train, n_test, seed, n_kernels, cues)
-    blocks = (
-        list(loaded.cross.blocks(memory=2e8)) if hold_test else None
-    )  # held in memory for a curve, which evaluates often
-    problem = MKLProblem(loaded.bank, loaded.labels, loaded.n_classes, p=p, C=C, alpha=alpha)
+    task, problem = loaded_problem({**where, "seed": seed}, p, C, alpha)
+    blocks = list(task.cross.blocks(memory=2e8)) if hold_test else None
     rows = []
 
     def watch(training, step):
         row = training.history.rows[-1]
         if np.isfinite(row["objective"]):
-            coef, weights = training.stream.point()
-            rows.append({**row, "test_error": test_error(loaded, coef, weights, blocks)})
+            rows.append({**row, "test_error": test_error(task, *training.stream.point(), blocks)})
 
-    result = solve(
-        method, problem, n_epochs=n_epochs, seed=seed, measure="geometric", callback=watch, **options
-    )
+    options = {"measure": "geometric", "callback": watch} | ({} if eta is None else {"eta": eta})
+    result = solve(method, problem, n_epochs=n_epochs, seed=seed, **options)
     if rows[-1]["step"] != result.history.step.iloc[-1]:
-        last = dict(result.history.iloc[-1])
-        rows.append(
-            {**last, "test_error": test_error(loaded, result.dual_coef, result.kernel_weights, blocks)}
-        )
+        error = test_error(task, result.dual_coef, result.kernel_weights, blocks)
+        rows.append({**result.history.iloc[-1], "test_error": error})
     frame = pd.DataFrame(rows)
     frame["n_kernels_used"] = float(np.count_nonzero(result.kernel_weights))
-    frame["stage"] = frame["stage"].astype(str)
-    return frame
+    return frame.assign(stage=frame["stage"].astype(str))
 
 
-def optimum(task, n_train, seed, C, p, alpha=0.0, n_kernels=None, tol=1e-4, time_limit=60.0, cues=None):
+def optimum(C, p, alpha=0.0, tol=1e-4, time_limit=60.0, **where):
     """Certified optimum: the best objective known and the lower bound."""
-    loaded = get_task(task, n_train, 1, seed, n_kernels, cues)
-    problem = MKLProblem(loaded.bank, loaded.labels, loaded.n_classes, p=p, C=C, alpha=alpha)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the gap itself is reported
+    _, problem = loaded_problem({"n_test": 1, **where}, p, C, alpha)
+    with quiet():
         result = solve_reference(problem, tol=tol, time_limit=time_limit)
-    return {
-        "objective": result.objective,
-        "lower": result.objective - result.dual_gap,
-        "seconds": float(result.history.seconds.iloc[-1]),
-    }
+    lower = result.objective - result.dual_gap
+    return {"objective": result.objective, "lower": lower, "seconds": last_second(result)}
 
 
-def online_run(
-    task, n_train, n_test, p, n_epochs, most_epochs, seed, n_kernels=None, eta=None, C=1.0, cues=None
-):
-    """OM-2 (or, with `eta`, OBSCURE's online stage) after some epochs, and run on until an epoch passes without an update.
+def online_run(p, n_epochs, most_epochs, seed, eta=None, C=1.0, **where):
+    """OM-2 (with `eta`: OBSCURE's online stage) after some epochs, and until one passes without an update.
 
     Returns
     -------
     dict
-        Test errors after `n_epochs` and at the end; epochs, updates and seconds to convergence; whether it converged.
+        Test errors after `n_epochs` and at the end; epochs, updates and seconds to convergence; whether it
+        converged.
     """
     warm_up()
-    loaded = get_task(task, n_train, n_test, seed, n_kernels, cues)
-    problem = MKLProblem(loaded.bank, loaded.labels, loaded.n_classes, p=p, C=C)
+    task, problem = loaded_problem({**where, "seed": seed}, p, C)
 
     def run(epochs):
         if eta is None:
@@ -157,57 +130,53 @@ def online_run(
     early, late = run(n_epochs), run(most_epochs)
     updates = np.diff(np.r_[0, late.history.n_updates.to_numpy()])
     return {
-        "test_error": test_error(loaded, early.dual_coef, early.kernel_weights),
-        "online_error": float(early.online_errors[: loaded.labels.size].mean()),
-        "final_error": test_error(loaded, late.dual_coef, late.kernel_weights),
+        "test_error": test_error(task, early.dual_coef, early.kernel_weights),
+        "online_error": float(early.online_errors[: task.labels.size].mean()),
+        "final_error": test_error(task, late.dual_coef, late.kernel_weights),
         "epochs": int(late.n_iter),
         "updates": int(late.n_updates),
-        "seconds": float(late.history.seconds.iloc[-1]),
+        "seconds": last_second(late),
         "converged": bool(updates[-1] == 0),
     }
 
 
-def two_stages(task, n_train, n_test, p, C, eta, n_epochs, tol, seed, most_epochs=300, cues=None):
-    """OBSCURE's online stage until an epoch passes without loss, and both stages to a certified gap (JMLR figure 4).
+def two_stages(p, C, eta, n_epochs, tol, seed, most_epochs=300, **where):
+    """OBSCURE's online stage until an epoch without loss, and both stages to a certified gap (JMLR figure 4).
 
     Returns
     -------
     dict
-        Test error, seconds, updates after the online stage (`online_...`) and at the end; the relative gap at the end; whether it
-        reached `tol`.
+        Test error, seconds, updates after the online stage (`online_...`) and at the end; the relative gap at
+        the end; whether it reached `tol`.
     """
     warm_up()
-    loaded = get_task(task, n_train, n_test, seed, cues=cues)
-    problem = MKLProblem(loaded.bank, loaded.labels, loaded.n_classes, p=p, C=C)
+    task, problem = loaded_problem({**where, "seed": seed}, p, C)
     options = {"n_epochs_online": most_epochs, "eta": eta, "seed": seed}
     online = solve("OBSCURE", problem, n_epochs=0, **options)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the gap itself is reported
+    with quiet():
         both = solve("OBSCURE", problem, n_epochs=n_epochs, tol=tol, **options)
     return {
-        "online_error": test_error(loaded, online.dual_coef, online.kernel_weights),
+        "online_error": test_error(task, online.dual_coef, online.kernel_weights),
         "online_updates": int(online.n_updates),
-        "online_seconds": float(online.history.seconds.iloc[-1]),
-        "test_error": test_error(loaded, both.dual_coef, both.kernel_weights),
+        "online_seconds": last_second(online),
+        "test_error": test_error(task, both.dual_coef, both.kernel_weights),
         "updates": int(both.n_updates),
-        "seconds": float(both.history.seconds.iloc[-1]),
+        "seconds": last_second(both),
         "relative_gap": both.dual_gap / both.objective,
         "converged": bool(both.converged),
     }
 
 
-def many_kernels(task, n_kernels, n_train, n_test, method, C, p, alpha, n_epochs, seed):
-    """One stochastic solver on up to 1,400 kernels: error, seconds, kernels with weight."""
+def many_kernels(method, C, p, alpha, n_epochs, seed, **where):
+    """One solver on up to 1,400 kernels; equal epochs: OBSCURE's online stage counts."""
     warm_up()
-    loaded = get_task(task, n_train, n_test, seed, n_kernels)
-    problem = MKLProblem(loaded.bank, loaded.labels, loaded.n_classes, p=p, C=C, alpha=alpha)
-    # equal numbers of epochs: OBSCURE's online stage counts
+    task, problem = loaded_problem({**where, "seed": seed}, p, C, alpha)
     online = {"n_epochs_online": min(5, n_epochs // 2)} if method == "OBSCURE" else {}
-    result = solve(method, problem, n_epochs=n_epochs - online.get("n_epochs_online", 0), seed=seed, **online)
+    result = solve(method, problem, n_epochs=n_epochs - sum(online.values()), seed=seed, **online)
     share = result.kernel_weights / max(result.kernel_weights.max(), 1e-300)
     return {
-        "seconds": float(result.history.seconds.iloc[-1]),
-        "test_error": test_error(loaded, result.dual_coef, result.kernel_weights),
+        "seconds": last_second(result),
+        "test_error": test_error(task, result.dual_coef, result.kernel_weights),
         "n_used": int(np.count_nonzero(result.kernel_weights)),
         "n_above_1e-3": int(np.sum(share > 1e-3)),
         "objective": result.objective,
@@ -220,28 +189,23 @@ def all_of_mnist(n_train, n_test, C, p, n_epochs, seed, memory=1e9):
     """OBSCURE on all 60,000 training digits, or some of them, kernels computed on the fly (claim obs-8)."""
     warm_up()
     data = load_data("mnist-12")
-    train = (
-        data.train
-        if n_train >= data.train.size
-        else np.random.default_rng([seed, 1]).choice(data.train, size=n_train, replace=False)
-    )
+    train, test = data.train, data.test[:n_test]
+    if n_train < train.size:
+        train = np.random.default_rng([seed, 1]).choice(train, size=n_train, replace=False)
     bank = KernelBank(kernel_set("mnist-12", data), data.X[train], memory=memory)
-    test = data.test[:n_test]
     task = Task(bank, data.y[train], bank.cross(data.X[test]), data.y[test], 10)
-    problem = MKLProblem(bank, task.labels, 10, p=p, C=C)
     rows, following = [], 1
 
     def watch(training, step):
         nonlocal following
-        epoch = training.epoch
-        if epoch >= following or epoch == n_epochs:
+        if training.epoch >= following or training.epoch == n_epochs:
             following = max(following + 1, int(1.3 * following))
-            coef, weights = training.stream.point()
-            rows.append({**training.history.rows[-1], "test_error": test_error(task, coef, weights)})
+            rows.append(
+                {**training.history.rows[-1], "test_error": test_error(task, *training.stream.point())}
+            )
 
-    solve(
-        "OBSCURE", problem, n_epochs=n_epochs - 1, n_epochs_online=1, seed=seed, callback=watch, certify=False
-    )
+    options = {"n_epochs": n_epochs - 1, "n_epochs_online": 1, "callback": watch, "certify": False}
+    solve("OBSCURE", MKLProblem(bank, task.labels, 10, p=p, C=C), seed=seed, **options)
     frame = pd.DataFrame(rows).drop(columns=["objective", "dual_gap"])
     return frame.assign(stage=frame["stage"].astype(str))
 
@@ -253,5 +217,5 @@ def time_to(frame, column, level):
 
 
 def suboptimality(curve, lower):
-    """Relative distance of a curve's objective from a certified lower bound of the optimum: an upper bound of the true one."""
+    """Relative distance of a curve's objective from a certified lower bound of the optimum."""
     return (curve["objective"] - lower) / lower

@@ -1,62 +1,77 @@
 """The theorems of thesis chapter 4, measured on real and random streams."""
 
 import math
-import warnings
 
 import numpy as np
 import pandas as pd
-from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.groupnorm import group_norm
 from cuelearn.core.losses import margins
 from cuelearn.experiments.mkl.runs import solve
 from cuelearn.experiments.mkl.tasks import load_task
+from cuelearn.experiments.protocol import quiet
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl.obscure import solve_obscure
 from cuelearn.mkl.om2 import solve_om2
 from cuelearn.mkl.problem import MKLProblem
 from cuelearn.mkl.reference import solve_reference
 
+N_CLASSES, N_FEATURES = 5, 5  # of a random stream, the latter for each kernel
+
+
+def reference(problem, tol=1e-3, time_limit=20.0):
+    with quiet():
+        return solve_reference(problem, tol=tol, time_limit=time_limit)
+
+
+def norm_of(problem, result):
+    return group_norm(result.kernel_weights * np.sqrt(problem.block_norms_sq(result.dual_coef)), problem.p)
+
+
+def ones_norm(problem):
+    """The (q/2)-norm of ones: what the kernels, of at most 1 on the diagonal, add to a bound."""
+    return group_norm(np.ones(problem.bank.n_kernels), problem.q / 2.0)
+
 
 def comparators(problem, C_grid=(0.1, 1.0, 10.0, 100.0)):
-    """Batch optima for several C as comparators u: their norm and their loss on every sample."""
+    """Batch optima for several C, at several lengths, as comparators u: norm, and loss on every sample."""
     found = []
     for C in C_grid:
         batch = MKLProblem(problem.bank, problem.labels, problem.n_classes, p=problem.p, C=C)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # any u will do
-            result = solve_reference(batch, tol=1e-3, time_limit=10.0)
-        norms = result.kernel_weights * np.sqrt(batch.block_norms_sq(result.dual_coef))
+        result = reference(batch, time_limit=10.0)
+        norm = norm_of(batch, result)
         own = margins(batch.training_scores(result.dual_coef, result.kernel_weights), batch.labels)
-        for scale in (0.25, 0.5, 1.0, 2.0, 4.0):
-            found.append((scale * group_norm(norms, batch.p), np.maximum(0.0, 1.0 - scale * own)))
+        found += [(s * norm, np.maximum(0.0, 1.0 - s * own)) for s in (0.25, 0.5, 1.0, 2.0, 4.0)]
     return found
 
 
 def stream_problem(kind, n_samples, seed, n_kernels=6, p="auto", C=1.0):
-    """A stream for the mistake bounds: real ("mfeat-6"), random labels ("random"), or one useful kernel among useless ones."""
+    """A stream: "mfeat-6", of "random" labels, or with "one useful" kernel among useless ones."""
     if kind == "mfeat-6":
         task = load_task("mfeat-6", n_samples, 1, seed)
         return MKLProblem(task.bank, task.labels, task.n_classes, p=p, C=C)
     rng = np.random.default_rng([seed, 3])
-    # "random": labels that no kernel explains; "one useful": only the first kernel does
-    labels = rng.integers(5, size=n_samples)
-    labels[:5] = np.arange(5)
-    features = rng.normal(size=(n_samples, n_kernels, 5))
-    if kind == "one useful":
-        features[:, 0] = 0.6 * features[:, 0] + 2.0 * np.eye(5)[labels]
-    triples = [(f"k{j}", RBF(), slice(5 * j, 5 * j + 5)) for j in range(n_kernels)]
-    return MKLProblem(KernelBank(triples, features.reshape(n_samples, -1)), labels, 5, p=p, C=C)
+    labels = rng.integers(N_CLASSES, size=n_samples)
+    labels[:N_CLASSES] = np.arange(N_CLASSES)
+    features = rng.normal(size=(n_samples, n_kernels, N_FEATURES))
+    if kind == "one useful":  # only the first kernel explains the labels; of "random" none does
+        features[:, 0] = 0.6 * features[:, 0] + 2.0 * np.eye(N_CLASSES)[labels]
+    columns = [slice(N_FEATURES * j, N_FEATURES * (j + 1)) for j in range(n_kernels)]
+    bank = KernelBank([(f"k{j}", RBF(), s) for j, s in enumerate(columns)], features.reshape(n_samples, -1))
+    return MKLProblem(bank, labels, N_CLASSES, p=p, C=C)
+
+
+def one_pass(problem, seed):
+    return solve_om2(problem, n_epochs=1, rng=np.random.default_rng(seed), shuffle=False)
 
 
 def mistake_bound(kind, n_samples, seed, p):
     """Theorem 4.1 on one pass: mistakes of OM-2 and the bound, at the best comparator."""
     problem = stream_problem(kind, n_samples, seed, p=p)
-    result = solve_om2(problem, n_epochs=1, rng=np.random.default_rng(seed), shuffle=False)
+    result = one_pass(problem, seed)
     mistakes = int(result.online_errors.sum())
     eta_sum = float(result.dual_coef[np.arange(n_samples), problem.labels].sum())
-    lipschitz_sq = float(np.max(2.0 * group_norm(np.ones(problem.bank.n_kernels), problem.q / 2.0)))
-    bounds = []
+    lipschitz_sq, bounds = float(2.0 * ones_norm(problem)), []
     for norm, losses in comparators(problem):
         c, s = problem.q * lipschitz_sq * norm**2, float(losses.sum())
         bounds.append(c + s + math.sqrt(s * c) - (eta_sum - mistakes))
@@ -65,28 +80,18 @@ def mistake_bound(kind, n_samples, seed, p):
 
 def useless_kernels(n_kernels, n_samples, seed):
     """Corollary 4.1: mistakes of OM-2 at p = 2 ln F / (2 ln F - 1) with one useful kernel among F."""
-    problem = stream_problem("one useful", n_samples, seed, n_kernels=n_kernels, p="auto")
-    result = solve_om2(problem, n_epochs=1, rng=np.random.default_rng(seed), shuffle=False)
-    return {
-        "mistakes": int(result.online_errors.sum()),
-        "weight": float(result.kernel_weights[0] / result.kernel_weights.sum()),
-    }
+    result = one_pass(stream_problem("one useful", n_samples, seed, n_kernels=n_kernels), seed)
+    weights = result.kernel_weights
+    return {"mistakes": int(result.online_errors.sum()), "weight": float(weights[0] / weights.sum())}
 
 
 def update_bound(n_samples, seed, p, eta, C=10.0, most_epochs=200):
     """Theorem 4.3: updates of the online stage until it converges, its R, and both bounds."""
     problem = stream_problem("mfeat-6", n_samples, seed, p=p, C=C)
-    result = solve_obscure(
-        problem, n_epochs_online=most_epochs, n_epochs=0, eta=eta, rng=np.random.default_rng(seed)
-    )
-    strength = problem.q * (2.0 / eta + 2.0 * group_norm(np.ones(problem.bank.n_kernels), problem.q / 2.0))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        batch = solve_reference(problem, tol=1e-3, time_limit=20.0)
-    optimum_norm = group_norm(
-        batch.kernel_weights * np.sqrt(problem.block_norms_sq(batch.dual_coef)), problem.p
-    )
-    bounds = []
+    stage = {"n_epochs_online": most_epochs, "n_epochs": 0, "eta": eta, "rng": np.random.default_rng(seed)}
+    result = solve_obscure(problem, **stage)
+    strength, bounds = problem.q * (2.0 / eta + 2.0 * ones_norm(problem)), []
+    optimum_norm = norm_of(problem, reference(problem))
     for norm, losses in comparators(problem):
         # losses of the rounds with an update: at most all visits of all epochs, counted at their largest
         total = float(losses.sum()) * result.n_iter
@@ -101,50 +106,31 @@ def update_bound(n_samples, seed, p, eta, C=10.0, most_epochs=200):
 
 
 def suboptimality_bound(method, n_samples, seed, C, p, n_epochs, streams):
-    """Theorems 4.2 and 4.5: mean suboptimality over independent draws (as both assume) and the bound, over the steps.
+    """Theorems 4.2 and 4.5: suboptimality over independent draws (as both assume) and the bound.
 
-    The bound of UFO-MKL holds with probability 1 - delta; delta = 1 is the bound of the expectation it is derived from.
+    The bound of UFO-MKL holds with probability 1 - delta; delta = 1 is the bound of the expectation it is
+    derived from.
     """
     problem = stream_problem("mfeat-6", n_samples, seed, p=p, C=C)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        reference = solve_reference(problem, tol=1e-4, time_limit=20.0)
-    rows = []
+    best, rows = reference(problem, tol=1e-4), []
+    options = {"n_epochs": n_epochs, "sampling": "iid", "measure": "geometric"}
+    if method == "OBSCURE":
+        options["n_epochs_online"] = 2
     for stream in range(streams):
-        options = {"n_epochs_online": 2} if method == "OBSCURE" else {}
-        result = solve(
-            method,
-            problem,
-            n_epochs=n_epochs,
-            seed=1000 * seed + stream,
-            sampling="iid",
-            measure="geometric",
-            **options,
-        )
+        result = solve(method, problem, seed=1000 * seed + stream, **options)
         history = result.history[result.history.stage == "batch"].dropna(subset=["objective"])
         steps = (history.epoch - history.epoch.iloc[0] + 1) * n_samples
-        radius = result.extra.get("radius", np.inf)
-        L = math.sqrt(2.0 * group_norm(np.ones(problem.bank.n_kernels), problem.q / 2.0))
-        c, logs = problem.regularization * radius + L, 1.0 + np.log(steps)
-        if method == "OBSCURE":
-            first = c * np.sqrt(problem.q * logs) / (problem.regularization * steps)
-            bound = c * np.sqrt(problem.q * logs) * np.minimum(first, 4.0 * radius / np.sqrt(steps))
-        else:
-            bound = (
-                math.e
-                * 2.0
-                * logs
-                * max(1.0, math.log(problem.bank.n_kernels))
-                / (problem.regularization * steps)
-            )
-        rows.append(
-            pd.DataFrame(
-                {
-                    "stream": stream,
-                    "step": steps,
-                    "suboptimality": history.objective - (reference.objective - reference.dual_gap),
-                    "bound": bound,
-                }
-            )
+        radius, strength, logs = (
+            result.extra.get("radius", np.inf),
+            problem.regularization,
+            1.0 + np.log(steps),
         )
+        if method == "OBSCURE":
+            rate = (strength * radius + math.sqrt(2.0 * ones_norm(problem))) * np.sqrt(problem.q * logs)
+            bound = rate * np.minimum(rate / (strength * steps), 4.0 * radius / np.sqrt(steps))
+        else:
+            kernels = max(1.0, math.log(problem.bank.n_kernels))
+            bound = math.e * 2.0 * logs * kernels / (strength * steps)
+        gap = history.objective - (best.objective - best.dual_gap)
+        rows.append(pd.DataFrame({"stream": stream, "step": steps, "suboptimality": gap, "bound": bound}))
     return pd.concat(rows, ignore_index=True)

@@ -1,9 +1,10 @@
 r"""Experiments of the MKTL chapter (thesis chapter 6).
 
-Path of the data: loader -> `load_task` or `binary_task` (new classes on one cue; scores of priors that were trained before on other cues)
--> `draw` (training samples) -> `compare.Trial` (one kernel for all methods) -> `validated` chooses C and p -> `accuracies` -> a `Sweep`
--> `multiclass`, `binary`, `negative`: a DataFrame -> `plots.mktl`. `transfer_weights` and `along_p` show one fitted model, `training_time`
-times it. The methods stand in `compare.METHODS`, sizes and grids in `settings`.
+Path of the data: loader -> `load_task` or `binary_task` (new classes on one cue; scores of priors that were
+trained before on other cues) -> `draw` (training samples) -> `compare.Trial` (one kernel for all methods) ->
+`validated` chooses C and p -> `accuracies` -> a `Sweep` -> `multiclass`, `binary`, `negative`: a DataFrame ->
+`plots.mktl`. `transfer_weights` and `along_p` show one fitted model, `training_time` times it. The methods
+stand in `compare.METHODS`, sizes and grids in `settings`.
 """
 
 from cuelearn.experiments.mktl.compare import (
@@ -31,33 +32,3 @@ from cuelearn.experiments.mktl.tasks import (
     load_task,
 )
 from cuelearn.experiments.mktl.timing import random_problem, training_time
-
-__all__ = [
-    "BACKGROUND",
-    "BINARY",
-    "BUNDLED",
-    "C_RANGE",
-    "METHODS",
-    "MULTICLASS",
-    "N_NEGATIVE",
-    "Prior",
-    "SIMULATED",
-    "TASKS",
-    "TransferTask",
-    "VALIDATED",
-    "along_p",
-    "binary",
-    "binary_targets",
-    "binary_task",
-    "draw",
-    "draw_binary",
-    "load_set",
-    "load_task",
-    "multiclass",
-    "negative",
-    "random_problem",
-    "settings",
-    "training_time",
-    "transfer_weights",
-    "useless_scores",
-]

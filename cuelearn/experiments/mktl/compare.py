@@ -3,15 +3,14 @@
 A further method takes one line in `METHODS`.
 """
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.experiments.mktl.settings import N_NEGATIVE
 from cuelearn.experiments.mktl.tasks import binary_targets, binary_task, draw, draw_binary, load_task
+from cuelearn.experiments.protocol import choose, chosen_by, fitted, grid_points, with_chosen
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mktl import MKTL, AverageTL, MultiKT, NoTransfer, PriorFeatures
 
@@ -45,9 +44,10 @@ class Method(NamedTuple):
 
 
 def _mktl(**options):
-    return lambda C, p, effort, seed: MKTL(
-        "precomputed", C=C, p=p, random_state=seed, verbose=False, **{**effort, **options}
-    )
+    def make(C, p, effort, seed):
+        return MKTL("precomputed", C=C, p=p, random_state=seed, verbose=False, **{**effort, **options})
+
+    return make
 
 
 def _plain(cls, **options):
@@ -66,61 +66,42 @@ METHODS = {
     "PriorFeatures weighted": Method(_plain(PriorFeatures, class_weight="balanced")),
     "AverageTL weighted": Method(_plain(AverageTL, class_weight="balanced")),
 }
-#: Methods of figures 6.2 and 6.3. The thesis weighs the classes in Multi-KT and MKTL only; the others are shown both ways.
-BINARY = (
-    "NoTransfer",
-    "PriorFeatures",
-    "MultiKT",
-    "AverageTL",
-    "MKTL",
-    "MKTL weighted",
-    "NoTransfer weighted",
-    "PriorFeatures weighted",
-    "AverageTL weighted",
-)
+#: Methods of figures 6.2 and 6.3. The thesis weighs the classes in Multi-KT and MKTL only; the others are
+#: shown both ways.
+BINARY = ("NoTransfer", "PriorFeatures", "MultiKT", "AverageTL", "MKTL", "MKTL weighted")
+BINARY += ("NoTransfer weighted", "PriorFeatures weighted", "AverageTL weighted")
 MULTICLASS = ("NoTransfer", "PriorFeatures", "MultiKT", "AverageTL", "MKTL", "MKTL auto")
 
 
 def candidates(method, grids):
-    """All parameters of a method: list of dict with C and p ("" where it has none), and class_weight where there is a choice."""
-    exponents = [float(p) for p in grids["p"]] if METHODS[method].has_p else [""]
-    weights = [{"class_weight": w} for w in METHODS[method].weights] or [{}]
-    return [{"C": float(C), "p": p, **weight} for C in grids["C"] for p in exponents for weight in weights]
+    """All parameters of a method: C, p ("" where it has none), class_weight where there is a choice."""
+    values = {"C": map(float, grids["C"]), "p": map(float, grids["p"]) if METHODS[method].has_p else [""]}
+    weights = METHODS[method].weights
+    return grid_points(**values, **({"class_weight": weights} if weights else {}))
 
 
 class Trial:
     """One training set with the kernel that all methods share, and the samples that they are judged on.
 
-    The kernel is that of the priors of the new task's own kind, with its width, as Multi-KT asks.
-
-    Parameters
-    ----------
-    task : TransferTask
-    train, judged : ndarray of int
-        Rows of the task.
-    n_priors : int
-        The first so many score columns.
-    replaced : ndarray, shape (n, K), optional
-        Scores in place of the task's.
+    The kernel is that of the priors of the new task's own kind, with its width, as Multi-KT asks. `train` and
+    `judged` are rows of the task; `n_priors` takes the first score columns; `replaced` are scores in place of
+    the task's.
     """
 
     def __init__(self, task, train, judged, n_priors=None, replaced=None):
         self.bank = KernelBank([("new", RBF(gamma=task.gamma), slice(None))], task.X[train])
         self.rows = np.ascontiguousarray(next(iter(self.bank.cross(task.X[judged]).blocks(memory=4e9)))[1])
         self.y, self.y_judged = task.y[train], task.y[judged]
-        scores = task.scores if replaced is None else replaced
-        same = task.same if replaced is None else replaced
-        self.scores = {
-            kind: (s[train, :n_priors], s[judged, :n_priors]) for kind, s in ((False, scores), (True, same))
-        }
+        kinds = {False: task.scores, True: task.same}
+        if replaced is not None:
+            kinds = dict.fromkeys(kinds, replaced)
+        self.scores = {same: (s[train, :n_priors], s[judged, :n_priors]) for same, s in kinds.items()}
 
     def fitted(self, method, chosen, effort, seed=0):
         """A method trained with given parameters; that it does not converge is no news here."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            more = {k: v for k, v in chosen.items() if k == "class_weight"}
-            model = METHODS[method].make(chosen["C"], chosen["p"], effort, seed, **more)
-            return model.fit(self.bank, self.y, scores=self.scores[METHODS[method].same][0])
+        more = {k: v for k, v in chosen.items() if k == "class_weight"}
+        model = METHODS[method].make(chosen["C"], chosen["p"], effort, seed, **more)
+        return fitted(model, self.bank, self.y, scores=self.scores[METHODS[method].same][0])
 
     def share_right(self, method, model):
         """Share of the judged samples that a fitted model gets right."""
@@ -131,13 +112,7 @@ class Trial:
         return self.share_right(method, self.fitted(method, chosen, effort, seed))
 
     def results(self, chosen, effort, seed):
-        """A row for each method: accuracy, and the certified gap relative to the objective where a method has one.
-
-        Returns
-        -------
-        DataFrame
-            Columns method, accuracy, gap.
-        """
+        """A row for each method: method, accuracy, gap (certified, relative to the objective)."""
         rows = []
         for method, parameters in chosen.items():
             model = self.fitted(method, parameters, effort, seed)
@@ -147,66 +122,45 @@ class Trial:
 
 
 def _best(method, trials, grids, effort):
-    """The parameters with the best mean accuracy over trials; the smallest C and the largest p of equally good ones."""
-    tried = candidates(method, grids)
-    found = [np.mean([trial.accuracy(method, chosen, effort) for trial in trials]) for chosen in tried]
-    order = sorted(
-        range(len(tried)), key=lambda k: (-round(found[k], 12), tried[k]["C"], -(tried[k]["p"] or 0.0))
-    )
-    return {**tried[order[0]], "validation": float(found[order[0]])}
+    """The parameters with the best mean accuracy over trials; ties: the smallest C, the largest p."""
+
+    def score(chosen):
+        return np.mean([trial.accuracy(method, chosen, effort) for trial in trials])
+
+    best, accuracy = choose(candidates(method, grids), score, smaller=["C"], larger=["p"], digits=12)
+    return {**best, "validation": accuracy}
 
 
-# -------------------------------------------------------------------------------------------------------------- multiclass
+# ----------------------------------------------------------------
+# multiclass
 
 
 def validated(name, method, n_per_class, n_priors, useless, grids, effort, draws, held, seed):
-    """Parameters of a method for a task and a number of samples.
+    """Parameters of a method (C, p, a class_weight where there is a choice) and their `validation` accuracy.
 
-    Trained on draws of the pool, judged on `held` other samples of each class in the pool; no test sample is used. Where the pool has too
-    few, fewer are held, but 10, and where these are missing too, fewer are trained on.
-
-    Parameters
-    ----------
-    name : str
-        Of `load_task`.
-    method : str
-    n_per_class, n_priors : int
-    useless : str
-        "" for the task's own scores, otherwise see `useless_scores`.
-    grids, effort : dict
-    draws, held : int
-    seed : int
-
-    Returns
-    -------
-    dict
-        C, p, class_weight where there was a choice, validation (the accuracy).
+    Trained on draws of the pool, judged on `held` other samples of each class in the pool; no test sample is
+    used. Where the pool has too few, fewer are held, but 10, and where these are missing too, fewer are
+    trained on. `useless` is "" for the task's own scores, otherwise see `useless_scores`.
     """
     task = load_task(name)
     n_classes = np.unique(task.y).size
     available = task.pool.size // n_classes
     held = min(held, max(LEAST_HELD, available - n_per_class))
     if available <= held:
-        raise ValueError(
-            f"name must be a task with more than {held} samples of each class in its pool, {name!r} has {available}"
-        )
-    size = min(n_per_class, available - held) * n_classes
+        wanted = f"name must be a task with more than {held} samples of each class in its pool"
+        raise ValueError(f"{wanted}, {name!r} has {available}")
+    n_per_class = min(n_per_class, available - held)
+    size, scores = n_per_class * n_classes, useless_scores(task, useless, seed)
     trials = []
     for k in range(draws):
-        drawn = draw(
-            task, size // n_classes + held, FIRST_VALIDATION_SEED + 100 * seed + k
-        )  # class by class in turn
-        trials.append(Trial(task, drawn[:size], drawn[size:], n_priors, useless_scores(task, useless, seed)))
+        # class by class in turn
+        drawn = draw(task, n_per_class + held, FIRST_VALIDATION_SEED + 100 * seed + k)
+        trials.append(Trial(task, drawn[:size], drawn[size:], n_priors, scores))
     return _best(method, trials, grids, effort)
 
 
 def accuracies(name, n_per_class, n_priors, useless, seed, chosen, effort):
-    """Test accuracies of methods trained on the same samples.
-
-    Parameters
-    ----------
-    chosen : dict
-        Method -> parameters.
+    """Test accuracies of methods trained on the same samples, `chosen` by method.
 
     Returns
     -------
@@ -214,25 +168,17 @@ def accuracies(name, n_per_class, n_priors, useless, seed, chosen, effort):
         Columns method, accuracy, gap, C, p, class_weight.
     """
     task = load_task(name)
-    trial = Trial(
-        task, draw(task, n_per_class, seed), task.test, n_priors, useless_scores(task, useless, seed)
+    scores = useless_scores(task, useless, seed)
+    table = Trial(task, draw(task, n_per_class, seed), task.test, n_priors, scores).results(
+        chosen, effort, seed
     )
-    return trial.results(chosen, effort, seed).assign(
-        **{k: [c.get(k, "") for c in chosen.values()] for k in CHOSEN}
-    )
+    return with_chosen(table, {(m,): c for m, c in chosen.items()}, ["method"], CHOSEN)
 
 
 def multiclass(sweep, names, seeds, o, grids, effort, methods=MULTICLASS):
     """All points of figure 6.3: both numbers of priors where the task has two.
 
-    Parameters
-    ----------
-    sweep : callable(name) -> Sweep
-    names : sequence of str
-    seeds : sequence of int
-    o : dict
-        `multiclass` of `settings`.
-    grids, effort : dict
+    `sweep` makes a Sweep of a name; `o` is `multiclass` of `settings`.
 
     Returns
     -------
@@ -243,70 +189,44 @@ def multiclass(sweep, names, seeds, o, grids, effort, methods=MULTICLASS):
     for name in names:
         task = load_task(name)
         most = len(task.prior_names)
+        # NoTransfer knows of no priors
+        some = {n: [m for m in methods if n == most or m != "NoTransfer"] for n in (task.n_first, most)}
         for n in o[name]:
-            for n_priors in dict.fromkeys((task.n_first, most)):
-                some = (
-                    methods if n_priors == most else [m for m in methods if m != "NoTransfer"]
-                )  # which knows of no priors
-                places.append(
-                    {"name": name, "n_per_class": n, "n_priors": n_priors, "useless": "", "methods": some}
-                )
+            asked = {"name": name, "n_per_class": n, "useless": ""}
+            places += [({**asked, "n_priors": k}, some[k]) for k in some]
     return _curves(sweep, "multiclass", places, seeds, grids, effort, o)
 
 
 def _curves(sweep, label, places, seeds, grids, effort, o):
-    """Parameters, then accuracies, of every place (a task, samples, priors, methods)."""
-    data = [load_task(name).data for name in dict.fromkeys(place["name"] for place in places)]
+    """Parameters, then accuracies, of every place (a task, samples, priors) and its methods."""
+    names = ("name", "n_per_class", "n_priors", "useless")
+    data = [load_task(name).data for name in dict.fromkeys(place["name"] for place, _ in places)]
     common = {"grids": grids, "effort": effort, "draws": o["draws"], "held": o["held"], "seed": seeds[0]}
-    asked = [
-        {**{k: v for k, v in place.items() if k != "methods"}, "method": m, **common}
-        for place in places
-        for m in place["methods"]
-    ]
-    asked.sort(
-        key=lambda point: (-point["n_per_class"], point["method"] not in ("MKTL", "PriorFeatures"))
-    )  # the longest first
-    found = sweep(f"{label}-validated").run(validated, asked, data=data)
-    chosen = {_key(point): result for point, result in zip(asked, found, strict=True)}
-    points = [
-        {
-            **{k: v for k, v in place.items() if k != "methods"},
-            "seed": seed,
-            "effort": effort,
-            "chosen": {m: chosen[_key({**place, "method": m})] for m in place["methods"]},
-        }
-        for place in places
-        for seed in seeds
-    ]
+    asked = [{**place, "method": m, **common} for place, methods in places for m in methods]
+    # the longest first
+    asked.sort(key=lambda point: (-point["n_per_class"], point["method"] not in ("MKTL", "PriorFeatures")))
+    found = chosen_by(sweep(f"{label}-validated"), validated, asked, *names, "method", data=data)
+    points = []
+    for place, methods in places:
+        place = {name: place[name] for name in names}
+        chosen = {m: found[(*place.values(), m)] for m in methods}
+        points += [{**place, "seed": seed, "effort": effort, "chosen": chosen} for seed in seeds]
     return sweep(label).frame(accuracies, points, data=data).drop(columns=["chosen", "effort"])
 
 
-def _key(point):
-    return tuple(point[k] for k in ("name", "n_per_class", "n_priors", "useless", "method"))
-
-
-# --------------------------------------------------------------------------------------------------------- useless priors
+# ----------------------------------------------------------------
+# useless priors
 
 
 def useless_scores(task, kind, seed):
-    """Scores that say nothing of a sample, in place of a task's.
+    """Scores, (n, K), that say nothing of a sample, in place of a task's.
 
-    Parameters
-    ----------
-    task : TransferTask
-    kind : str
-        "": None, the task keeps its own. "shuffled": its own scores, dealt out to the samples at random. "noise K" with a number: K
-        columns of standard normal numbers. "none": no columns.
-    seed : int
-
-    Returns
-    -------
-    ndarray, shape (n, K), or None
+    `kind` is "" for None, the task keeps its own; "shuffled" for its own scores, dealt out to the samples at
+    random; "noise K" with a number for K columns of standard normal numbers; "none" for no columns.
     """
     if not kind:
         return None
-    rng = np.random.default_rng([_USELESS, seed])
-    n = len(task.y)
+    rng, n = np.random.default_rng([_USELESS, seed]), len(task.y)
     if kind == "none":
         return np.zeros((n, 0))
     if kind == "shuffled":
@@ -320,32 +240,28 @@ def negative(sweep, name, seeds, o, grids, effort, multiclass):
     Returns
     -------
     DataFrame
-        Columns name, n_per_class, n_priors (empty: all), useless, seed, method, accuracy, gap, C, p, class_weight.
+        Columns name, n_per_class, n_priors (empty: all), useless, seed, method, accuracy, gap, C, p,
+        class_weight.
     """
     kinds = ["shuffled", *(f"noise {k}" for k in o["n_noise"] if k)]
+    some = dict.fromkeys(kinds, ["AverageTL", "MultiKT", "MKTL", "MKTL auto"])
+    some = {"none": ["NoTransfer", "MKTL"], **some}
     places = []
     for n in o["n_per_class"]:
         base = {"name": name, "n_per_class": n, "n_priors": None}
-        places.append({**base, "useless": "none", "methods": ["NoTransfer", "MKTL"]})
-        places += [
-            {**base, "useless": kind, "methods": ["AverageTL", "MultiKT", "MKTL", "MKTL auto"]}
-            for kind in kinds
-        ]
+        places += [({**base, "useless": kind}, methods) for kind, methods in some.items()]
     return _curves(sweep, "negative", places, seeds, grids, effort, multiclass)
 
 
-# ------------------------------------------------------------------------------------------------------------------ binary
+# ----------------------------------------------------------------
+# binary
 
 
 def validated_binary(method, n_positive, targets, grids, effort, draws, seed):
-    """Parameters of a method for a number of positive samples: the best on average over some targets.
+    """Parameters as of `validated` for a number of positive samples: the best on average over targets.
 
-    Trained on draws of the pools, judged on the rest of the pools: as many of the target as of the background.
-
-    Returns
-    -------
-    dict
-        C, p, class_weight where there was a choice, validation.
+    Trained on draws of the pools, judged on the rest of the pools: as many of the target as of the
+    background.
     """
     trials = []
     for target in targets:
@@ -353,36 +269,21 @@ def validated_binary(method, n_positive, targets, grids, effort, draws, seed):
         for k in range(draws):
             train = draw_binary(task, n_positive, N_NEGATIVE, FIRST_VALIDATION_SEED + 100 * seed + k)
             rest = np.setdiff1d(task.pool, train)
-            positive, negative = (rest[task.y[rest] == label] for label in (1, 0))
-            held = min(positive.size, negative.size)
-            trials.append(Trial(task, train, np.concatenate([positive[:held], negative[:held]])))
+            sides = [rest[task.y[rest] == label] for label in (1, 0)]
+            held = min(side.size for side in sides)
+            trials.append(Trial(task, train, np.concatenate([side[:held] for side in sides])))
     return _best(method, trials, grids, effort)
 
 
 def accuracies_binary(target, seed, n_positive, chosen, effort):
-    """Test accuracies (half target, half background) of methods trained on the same samples.
-
-    Returns
-    -------
-    DataFrame
-        Columns method, accuracy, gap.
-    """
+    """Test accuracies (half target, half background) after training on the same samples; gaps."""
     task = binary_task(target)
-    return Trial(task, draw_binary(task, n_positive, N_NEGATIVE, seed), task.test).results(
-        chosen, effort, seed
-    )
+    train = draw_binary(task, n_positive, N_NEGATIVE, seed)
+    return Trial(task, train, task.test).results(chosen, effort, seed)
 
 
 def binary(sweep, seeds, o, grids, effort, methods=BINARY):
-    """All points of figure 6.2.
-
-    Parameters
-    ----------
-    sweep : callable(name) -> Sweep
-    seeds : sequence of int
-    o : dict
-        `binary` of `settings`.
-    grids, effort : dict
+    """All points of figure 6.2; `sweep` makes a Sweep of a name, `o` is `binary` of `settings`.
 
     Returns
     -------
@@ -390,47 +291,21 @@ def binary(sweep, seeds, o, grids, effort, methods=BINARY):
         Columns target, seed, n_positive, method, accuracy, gap, C, p, class_weight.
     """
     targets = binary_targets()
-    spread = targets[:: max(1, len(targets) // o["targets"])][: o["targets"]]
-    some = targets[:: max(1, len(targets) // o["validated"])][: o["validated"]]
+    spread, some = (targets[:: max(1, len(targets) // n)][:n] for n in (o["targets"], o["validated"]))
     data = binary_task(targets[0]).data
-    asked = [
-        {
-            "method": m,
-            "n_positive": n,
-            "targets": some,
-            "grids": grids,
-            "effort": effort,
-            "draws": o["draws"],
-            "seed": seeds[0],
-        }
-        for n in o["n_positive"]
-        for m in methods
-    ]
-    found = sweep("binary-validated").run(validated_binary, asked, data=data)
-    chosen = {
-        (point["n_positive"], point["method"]): result for point, result in zip(asked, found, strict=True)
-    }
-    points = [
-        {
-            "target": t,
-            "seed": s,
-            "n_positive": n,
-            "chosen": {m: chosen[n, m] for m in methods},
-            "effort": effort,
-        }
-        for t in spread
-        for s in seeds
-        for n in o["n_positive"]
-    ]
+    common = {"targets": some, "grids": grids, "effort": effort, "draws": o["draws"], "seed": seeds[0]}
+    asked = [{"method": m, "n_positive": n, **common} for n in o["n_positive"] for m in methods]
+    names = ("n_positive", "method")
+    found = chosen_by(sweep("binary-validated"), validated_binary, asked, *names, data=data)
+    chosen = {n: {m: found[n, m] for m in methods} for n in o["n_positive"]}
+    places = [{"target": t, "seed": s, "n_positive": n} for t in spread for s in seeds for n in chosen]
+    points = [{**place, "chosen": chosen[place["n_positive"]], "effort": effort} for place in places]
     frame = sweep("binary").frame(accuracies_binary, points, data=data).drop(columns=["chosen", "effort"])
-    for column in CHOSEN:
-        frame[column] = [
-            chosen[n, m].get(column, "") for n, m in zip(frame["n_positive"], frame["method"], strict=True)
-        ]
-    return frame
+    return with_chosen(frame, found, names, CHOSEN)
 
 
-# --------------------------------------------------------------------------------------- what one fitted model says
+# ---------------------------------------------------------------- what one fitted
+# model says
 
 
 def transfer_weights(name, seed, n_per_class, chosen, effort, n_priors=None):
@@ -447,18 +322,10 @@ def transfer_weights(name, seed, n_per_class, chosen, effort, n_priors=None):
     task = load_task(name)
     trial = Trial(task, draw(task, n_per_class, seed), task.test, n_priors)
     model = trial.fitted("MKTL", chosen, effort, seed)
-    names = task.prior_names[:n_priors]
-    rows = [
-        {
-            "new": new,
-            "prior": prior,
-            "weight": float(model.transfer_weights_[c, z]),
-            "kernel": float(model.block_norms_[0]),
-        }
-        for c, new in enumerate(model.classes_.tolist())
-        for z, prior in enumerate(names)
-    ]
-    return pd.DataFrame(rows), model, trial
+    pairs = grid_points(new=model.classes_.tolist(), prior=task.prior_names[:n_priors])
+    table = pd.DataFrame(pairs, columns=["new", "prior"])
+    weights = model.transfer_weights_.ravel()
+    return table.assign(weight=weights, kernel=float(model.block_norms_[0])), model, trial
 
 
 def along_p(name, seed, n_per_class, p, C, effort):
@@ -473,10 +340,8 @@ def along_p(name, seed, n_per_class, p, C, effort):
     """
     task = load_task(name)
     trial = Trial(task, draw(task, n_per_class, seed), task.test)
-    chosen = {"C": C, "p": p}
-    model = trial.fitted("MKTL", chosen, {**effort, "tol": min(effort["tol"], 1e-3)}, seed)
+    model = trial.fitted("MKTL", {"C": C, "p": p}, {**effort, "tol": min(effort["tol"], 1e-3)}, seed)
     weights = np.abs(model.transfer_weights_)
-    right = model.score(trial.rows, trial.y_judged, scores=trial.scores[False][1])
     used = float(np.mean((weights >= 0.01 * weights.max()).sum(axis=1))) if weights.max() > 0.0 else 0.0
-    gap, value = float(model.dual_gap_), float(model.objective_)
-    return {"accuracy": float(right), "used": used, "gap": gap, "objective": value, "p_found": model.p_}
+    ends = {"gap": float(model.dual_gap_), "objective": float(model.objective_), "p_found": model.p_}
+    return {"accuracy": trial.share_right("MKTL", model), "used": used, **ends}

@@ -1,6 +1,7 @@
-"""Sizes, seeds and grids of the chapter's experiments. Grids and protocol were fixed first; sizes follow the time that they take."""
+"""Sizes, seeds and grids of the chapter's experiments. Grids were fixed first; sizes follow the time."""
 
 from cuelearn.datasets import Provenance
+from cuelearn.experiments.protocol import settings_of
 from cuelearn.mktl import P_RANGE
 
 #: The thesis's range (6.5), for every method.
@@ -12,101 +13,57 @@ N_NEGATIVE = 80
 
 #: For the notes of figures.
 VALIDATED = "C and p of every method chosen on other samples of the training pool, by the same draws"
+_MADE_BY = "cuelearn.experiments.mktl.timing.random_problem"
 SIMULATED = Provenance(
-    "random samples and scores",
-    "generated",
-    "of this project",
-    None,
-    "this project",
-    "cuelearn.experiments.mktl.timing.random_problem",
+    "random samples and scores", "generated", "of this project", None, "this project", _MADE_BY
 )
+
+_MANY = (1, 3, 5, 10, 15, 20, 30, 50)
+_FINE_P = (1.01, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.6, 1.75, 2.0)
+# smoke, quick, full
+TABLE = {
+    "C": ((1.0, 100.0), C_RANGE, C_RANGE),
+    "p": ((1.05, 1.5), (1.01, 1.05, 1.2, 1.5), P_RANGE),
+    "effort": {"n_epochs": (5, 20, 20), "tol": (1e-2, 1e-2, 1e-2)},
+    "binary": {
+        "n_positive": ((1, 3, 10), (1, 3, 5, 10, 30), (1, 3, 5, 10, 15, 20, 25, 30)),
+        "seeds": (2, 4, 5),
+        "targets": (4, 25, 25),
+        "validated": (2, 7, 9),
+        "draws": (1, 1, 1),
+    },
+    "multiclass": {
+        "letter": ((1, 5, 10), (1, 3, 5, 10, 30), _MANY),
+        "mfeat": ((1, 5), (1, 3, 5, 10, 30), _MANY),
+        "awa": ((1, 5), (1, 5, 10, 20, 50), (1, 5, 10, 20, 30, 50)),
+        "seeds": (2, 10, 10),
+        "draws": (1, 1, 2),
+        "held": (10, 40, 50),
+    },
+    "negative": {
+        "n_per_class": ((1, 5), (1, 3, 10), (1, 3, 5, 10, 20)),
+        "n_noise": ((0, 17), (0, 17, 100), (0, 17, 100)),
+        "seeds": (2, 10, 20),
+    },
+    "path": {
+        "p": ((1.01, 1.1, 1.5, 2.0), tuple(p for p in _FINE_P if p not in (1.4, 1.6)), _FINE_P),
+        "n_per_class": (5, 10, 10),
+        "seeds": (2, 5, 10),
+    },
+    "timing": {
+        "n_per_class": ((20,), (100,), (25, 50, 75, 100)),
+        "repeats": (1, 1, 3),
+        "sparse": ((1.0,), (0.1, 1.0, 10.0), C_RANGE),
+    },
+}
 
 
 def settings(profile):
-    """Sizes of all experiments of the chapter for a profile.
+    """Sizes of all experiments of the chapter for a profile, "smoke", "quick" or "full".
 
-    Parameters
-    ----------
-    profile : {"smoke", "quick", "full"}
-
-    Returns
-    -------
-    dict
-        `C`, `p`: grids; `effort`: of MKTL; `binary`: figure 6.2 (numbers of positives, seeds, targets, targets and draws to validate on);
-        `multiclass`: figure 6.3 (samples per class, seeds, draws to validate on, held samples per class); `negative`: useless priors;
-        `path`: values of p for the sparsity figure; `timing`: samples per class, and values of C that p = 1.01 is timed with.
+    `C`, `p`: grids; `effort`: of MKTL; `binary`: figure 6.2 (numbers of positives, seeds, targets, targets
+    and draws to validate on); `multiclass`: figure 6.3 (samples per class, seeds, draws to validate on, held
+    samples per class); `negative`: useless priors; `path`: values of p for the sparsity figure; `timing`:
+    samples per class, and values of C that p = 1.01 is timed with.
     """
-    sizes = {
-        "smoke": {
-            "C": (1.0, 100.0),
-            "p": (1.05, 1.5),
-            "effort": {"n_epochs": 5, "tol": 1e-2},
-            "binary": {"n_positive": (1, 3, 10), "seeds": 2, "targets": 4, "validated": 2, "draws": 1},
-            "multiclass": {
-                "letter": (1, 5, 10),
-                "mfeat": (1, 5),
-                "awa": (1, 5),
-                "seeds": 2,
-                "draws": 1,
-                "held": 10,
-            },
-            "negative": {"n_per_class": (1, 5), "n_noise": (0, 17), "seeds": 2},
-            "path": {"p": (1.01, 1.1, 1.5, 2.0), "n_per_class": 5, "seeds": 2},
-            "timing": {"n_per_class": (20,), "repeats": 1, "sparse": (1.0,)},
-        },
-        "quick": {
-            "C": C_RANGE,
-            "p": (1.01, 1.05, 1.2, 1.5),
-            "effort": {"n_epochs": 20, "tol": 1e-2},
-            "binary": {
-                "n_positive": (1, 3, 5, 10, 30),
-                "seeds": 4,
-                "targets": 25,
-                "validated": 7,
-                "draws": 1,
-            },
-            "multiclass": {
-                "letter": (1, 3, 5, 10, 30),
-                "mfeat": (1, 3, 5, 10, 30),
-                "awa": (1, 5, 10, 20, 50),
-                "seeds": 10,
-                "draws": 1,
-                "held": 40,
-            },
-            "negative": {"n_per_class": (1, 3, 10), "n_noise": (0, 17, 100), "seeds": 10},
-            "path": {
-                "p": (1.01, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.5, 1.75, 2.0),
-                "n_per_class": 10,
-                "seeds": 5,
-            },
-            "timing": {"n_per_class": (100,), "repeats": 1, "sparse": (0.1, 1.0, 10.0)},
-        },
-        "full": {
-            "C": C_RANGE,
-            "p": P_RANGE,
-            "effort": {"n_epochs": 20, "tol": 1e-2},
-            "binary": {
-                "n_positive": (1, 3, 5, 10, 15, 20, 25, 30),
-                "seeds": 5,
-                "targets": 25,
-                "validated": 9,
-                "draws": 1,
-            },
-            "multiclass": {
-                "letter": (1, 3, 5, 10, 15, 20, 30, 50),
-                "mfeat": (1, 3, 5, 10, 15, 20, 30, 50),
-                "awa": (1, 5, 10, 20, 30, 50),
-                "seeds": 10,
-                "draws": 2,
-                "held": 50,
-            },
-            "negative": {"n_per_class": (1, 3, 5, 10, 20), "n_noise": (0, 17, 100), "seeds": 20},
-            "path": {
-                "p": (1.01, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.6, 1.75, 2.0),
-                "n_per_class": 10,
-                "seeds": 10,
-            },
-            "timing": {"n_per_class": (25, 50, 75, 100), "repeats": 3, "sparse": C_RANGE},
-        },
-    }
-    return sizes[profile]
+    return settings_of(TABLE, profile)

@@ -1,12 +1,14 @@
-r"""Transfer tasks: a few new classes on one cue, and priors for other classes, trained before on other cues by other learners.
+r"""Transfer tasks: a few new classes on one cue, and priors for other classes, trained on other cues.
 
-A task divides a data set twice. Its *classes* are either new or known to the priors, so a prior never saw a new class. Its *cues* are
-either the new task's or the priors', as the thesis describes new images by PHOG and trains the priors on other descriptors; Multi-KT,
-which needs priors of its own kind, gets a second set of priors on the new task's cue (`TransferTask.same`). `load_task` makes the
-multiclass tasks of figure 6.3, `binary_task` those of figure 6.2, where every letter in turn is to be told from a background letter.
+A task divides a data set twice. Its *classes* are either new or known to the priors, so a prior never saw a
+new class. Its *cues* are either the new task's or the priors', as the thesis describes new images by PHOG and
+trains the priors on other descriptors; Multi-KT, which needs priors of its own kind, gets a second set of
+priors on the new task's cue (`TransferTask.same`). `load_task` makes the multiclass tasks of figure 6.3,
+`binary_task` those of figure 6.2, where every letter in turn is to be told from a background letter.
 
-What is random here (which rows train the priors, which are held back for tests) is drawn once from fixed seeds: the same for every
-method, seed and profile of the same sizes. `draw` and `draw_binary` choose training samples within a task, by a seed.
+What is random here (which rows train the priors, which are held back for tests) is drawn once from fixed
+seeds: the same for every method, seed and profile of the same sizes. `draw` and `draw_binary` choose training
+samples within a task, by a seed.
 """
 
 from functools import lru_cache
@@ -23,24 +25,13 @@ from cuelearn.datasets import AWA_TEST_CLASSES
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl import AverageKernelSVM
 
-__all__ = [
-    "BACKGROUND",
-    "TASKS",
-    "Prior",
-    "TransferTask",
-    "binary_targets",
-    "binary_task",
-    "draw",
-    "draw_binary",
-    "load_set",
-    "load_task",
-]
-
-#: The letter that the most other letters are sometimes taken for: 21 of 25, by an SVM on the training samples. Fixed before any transfer.
+#: The letter that the most other letters are sometimes taken for: 21 of 25, by an SVM on the training
+#: samples. Fixed before any transfer.
 BACKGROUND = "H"
 #: C of all priors that are SVMs: the middle of the thesis's range for C, not tuned.
 PRIOR_C = 10.0
-#: Boosted trees: as many, so deep. Deeper ones fit the few training samples of mfeat at once, and boosting would end there.
+#: Boosted trees: as many, so deep. Deeper ones fit the few training samples of mfeat at once, and boosting
+#: would end there.
 N_TREES, DEPTH = 100, 2
 # first entries of the seeds of this file's draws, so that no two draws share a stream
 _SPLIT, _DRAW, _DRAW_BINARY = 60, 61, 62
@@ -54,11 +45,10 @@ class Prior(NamedTuple):
     name : str
         Learner and cues, such as ``"boosted trees on box, edges"``.
     classes : tuple of str
-        Old classes, one per column of its scores; for a binary prior the one class that it tells from the background.
+        Old classes, one per column of its scores; a binary prior has one, which it tells from the background.
     columns : list of int
         Of the data set's X, that the model takes.
     model : estimator
-        Fitted; has ``decision_function``.
     train : ndarray of int
         Rows of the data set that it was trained on.
     accuracy : float
@@ -75,7 +65,8 @@ class Prior(NamedTuple):
     n_held_out: int
 
     def __repr__(self):
-        return f"<{self.name}: {len(self.classes)} classes, {self.train.size} samples, accuracy {self.accuracy:.2f}>"
+        known = f"{len(self.classes)} classes, {self.train.size} samples"
+        return f"<{self.name}: {known}, accuracy {self.accuracy:.2f}>"
 
     def scores(self, X):
         """Scores of rows of the data set's X, shape (n, number of classes)."""
@@ -89,30 +80,28 @@ class TransferTask(NamedTuple):
     ----------
     name : str
     X : ndarray of float64, shape (n, d)
-        The new task's cue, for all rows of its classes: those that training samples are drawn from, and those for tests.
+        The new task's cue, for all rows of its classes.
     y : ndarray, shape (n,)
         Names of the new classes; in a binary task 0 for the background and 1 for the target.
-    scores : ndarray of float64, shape (n, K)
-        What the priors say of these rows: priors on other cues, by other learners (in binary tasks the same as `same`).
-    same : ndarray of float64, shape (n, K)
-        What priors of the same classes say that were trained on the new task's cue with its kernel, as Multi-KT asks.
+    scores, same : ndarray of float64, shape (n, K)
+        What priors say of these rows: on other cues, by other learners; and priors of the same classes on the
+        new task's cue with its kernel, as Multi-KT asks. The same in binary tasks.
     prior_names : tuple of str
-        The old class that each of the K columns stands for.
+        The old class that each of the K columns stands for; the first `n_first` are the smaller set of
+        priors.
     n_first : int
-        The first so many columns are the smaller set of priors.
     pool, test : ndarray of int
-        Rows of X that training samples are drawn from, class after class, equally many of each; rows for tests.
+        Rows of X that training samples are drawn from, class after class, equally many of each; rows for
+        tests.
     data : CueData
-        The data set that all comes from.
-    rows : ndarray of int, shape (n,)
-        Rows of `data.X` that the rows of X are.
-    columns : list of int
-        Columns of `data.X` that the columns of X are.
+    rows, columns
+        Rows and columns of `data.X` that those of X are.
     priors, same_priors : tuple of Prior
         The fitted models behind `scores` and `same`, in the order of the columns.
     gamma : float
-        Width of the RBF of `same`, and of all methods on the new task: the mean squared distance among the samples that priors were
-        trained on; in binary tasks those of all 25 letters, the target's too, which have no part in its priors.
+        Width of the RBF of `same`, and of all methods on the new task: the mean squared distance among the
+        samples that priors were trained on; in binary tasks those of all 25 letters, the target's too, which
+        have no part in its priors.
     """
 
     name: str
@@ -132,8 +121,8 @@ class TransferTask(NamedTuple):
     gamma: float
 
     def __repr__(self):
-        new, old = np.unique(self.y).size, len(self.prior_names)
-        return f"<{self.name}: X {self.X.shape}, {new} new classes, {old} old, pool {self.pool.size}, test {self.test.size}>"
+        classes = f"{np.unique(self.y).size} new classes, {len(self.prior_names)} old"
+        return f"<{self.name}: X {self.X.shape}, {classes}, pool {self.pool.size}, test {self.test.size}>"
 
 
 class _Group(NamedTuple):
@@ -145,8 +134,8 @@ class _Group(NamedTuple):
 
 
 class _Setup(NamedTuple):
-    """A multiclass task: new classes and their cue, groups of priors (the first `n_first` of their classes count as the smaller set), and
-    sizes per class unless the caller gives others."""
+    """A multiclass task: new classes, their cue, groups of priors (the first so many classes are the smaller
+    set), and sizes per class unless the caller gives others."""
 
     classes: tuple
     cue: str
@@ -158,12 +147,8 @@ class _Setup(NamedTuple):
 
 
 def _letter():
-    cues = ("box", "edges")
-    groups = (
-        _Group("trees", cues, tuple("BCDFJN")),
-        _Group("svm", cues, tuple("OUWY")),
-        _Group("svm", cues, tuple("AKLSTXZ")),
-    )
+    known = (("trees", "BCDFJN"), ("svm", "OUWY"), ("svm", "AKLSTXZ"))
+    groups = tuple(_Group(learner, ("box", "edges"), tuple(letters)) for learner, letters in known)
     return _Setup(tuple("EGHIMPQRV"), "moments", groups, 10, 200, 400, 150)
 
 
@@ -185,21 +170,18 @@ TASKS = {"letter": _letter, "mfeat": _mfeat, "awa": _awa}
 @lru_cache(maxsize=3)
 def load_set(name):
     """Data set of a task by the task's name."""
-    return (
-        datasets.load_original("awa")
-        if name == "awa"
-        else {"letter": datasets.load_letter, "mfeat": datasets.load_mfeat}[name]()
-    )
+    return datasets.load_original("awa") if name == "awa" else getattr(datasets, f"load_{name}")()
 
 
-# ------------------------------------------------------------------------------------------------------------------- rows
+# ----------------------------------------------------------------
+# rows
 
 
 def _split(data, name, n_test=0):
     """Rows of a class in an order drawn once: those that may train, and those for tests.
 
-    With a published split these are its two parts, each whole; without one the last `n_test` of a permutation are for tests, whatever
-    the number that train.
+    With a published split these are its two parts, each whole; without one the last `n_test` of a permutation
+    are for tests, whatever the number that train.
     """
     label = data.target_names.index(name)
     rng = np.random.default_rng([_SPLIT, label])
@@ -213,9 +195,8 @@ def _take(rows, size, parameter, name):
     """The first `size` rows, or an error that names the parameter."""
     size = check_count(parameter, size)
     if size > rows.size:
-        raise ValueError(
-            f"{parameter} must be at most {rows.size}, the samples left of class {name!r}, got {size}"
-        )
+        left = f"{rows.size}, the samples left of class {name!r}"
+        raise ValueError(f"{parameter} must be at most {left}, got {size}")
     return rows[:size]
 
 
@@ -236,7 +217,8 @@ def _prior_rows(data, names, prior_rows):
     return np.concatenate(train), np.concatenate(held_out)
 
 
-# ----------------------------------------------------------------------------------------------------------------- priors
+# ----------------------------------------------------------------
+# priors
 
 
 def _trees():
@@ -251,9 +233,8 @@ def _columns(data, cues):
     """Columns of some cues, and the triples of one RBF per cue among these columns."""
     parts = [range(*data.cues[cue].indices(data.X.shape[1])) for cue in cues]
     ends = np.cumsum([0, *map(len, parts)]).tolist()
-    return [c for part in parts for c in part], [
-        (cue, RBF(), slice(a, b)) for cue, a, b in zip(cues, ends[:-1], ends[1:], strict=False)
-    ]
+    triples = [(cue, RBF(), slice(*pair)) for cue, pair in zip(cues, zip(ends, ends[1:]), strict=True)]
+    return [c for part in parts for c in part], triples
 
 
 def _fitted(name, classes, data, columns, labels, model, train, held_out):
@@ -272,25 +253,20 @@ def _priors(name, prior_rows):
     columns, _ = _columns(data, (setup.cue,))
     split = [_prior_rows(data, group.classes, prior_rows) for group in setup.groups]
     gamma = _width(data, columns, np.concatenate([train for train, _ in split]))
-    for group, (train, held_out) in zip(setup.groups, split, strict=False):
+    for group, rows in zip(setup.groups, split, strict=True):
         classes = sorted(group.classes)  # the order of a fitted model's columns
         others, triples = _columns(data, group.cues)
         model, kind = (_trees(), "boosted trees") if group.learner == "trees" else (_svm(triples), "SVM")
-        other.append(
-            _fitted(
-                f"{kind} on {', '.join(group.cues)}", classes, data, others, labels, model, train, held_out
-            )
-        )
+        of_cues = f"{kind} on {', '.join(group.cues)}"
+        other.append(_fitted(of_cues, classes, data, others, labels, model, *rows))
         own = _svm([(setup.cue, RBF(gamma=gamma), slice(None))])
-        same.append(_fitted(f"SVM on {setup.cue}", classes, data, columns, labels, own, train, held_out))
+        same.append(_fitted(f"SVM on {setup.cue}", classes, data, columns, labels, own, *rows))
     return tuple(other), tuple(same), gamma
 
 
 def _width(data, columns, rows):
     """The mean squared distance that ``RBF(gamma="mean")`` would take from these rows."""
-    bank = KernelBank(
-        [("all", RBF(), slice(None))], data.X[np.ix_(rows, columns)], memory=0
-    )  # no matrix is wanted
+    bank = KernelBank([("all", RBF(), slice(None))], data.X[np.ix_(rows, columns)], memory=0)
     return float(bank.triples[0][1].gamma)
 
 
@@ -300,28 +276,24 @@ def _scores(priors, data, rows):
         return np.hstack([prior.scores(X) for prior in priors])
 
 
-# ------------------------------------------------------------------------------------------------------------------ tasks
+# ----------------------------------------------------------------
+# tasks
 
 
 @lru_cache(maxsize=4)
 def load_task(name, prior_rows=None, pool_rows=None, test_rows=None):
-    """A multiclass task of figure 6.3.
+    """A multiclass `TransferTask` of figure 6.3: the same object for the same arguments, not to be changed.
 
     Parameters
     ----------
     name : {"letter", "mfeat", "awa"}
-        ``letter``: nine new letters on the cue moments; boosted trees and SVMs on box and edges know 10 others, with a further SVM
-        all 17 others. ``mfeat``: digits 3, 5, 8 and 9 on Fourier coefficients; boosted trees on kar and mor know 0, 1 and 2, an SVM
-        on pix and fac knows 4, 6 and 7. ``awa``: the ten test classes of Animals with Attributes on PHOG; an SVM on rgsift and SURF
-        knows the 40 others.
+        ``letter``: nine new letters on the cue moments; boosted trees and SVMs on box and edges know 10
+        others, with a further SVM all 17 others. ``mfeat``: digits 3, 5, 8 and 9 on Fourier coefficients;
+        boosted trees on kar and mor know 0, 1 and 2, an SVM on pix and fac knows 4, 6 and 7. ``awa``: the ten
+        test classes of Animals with Attributes on PHOG; an SVM on rgsift and SURF knows the 40 others.
     prior_rows, pool_rows, test_rows : int, optional
-        Samples per class: of an old class for its prior, of a new class to draw training samples from, of a new class for tests. By
-        default 200, 400, 150 for letter, 100 each for mfeat, 50 each for awa.
-
-    Returns
-    -------
-    TransferTask
-        The same object for the same arguments: not to be changed.
+        Samples per class: of an old class for its prior, of a new class to draw training samples from, of a
+        new class for tests. By default 200, 400, 150 for letter, 100 each for mfeat, 50 each for awa.
 
     Raises
     ------
@@ -333,32 +305,28 @@ def load_task(name, prior_rows=None, pool_rows=None, test_rows=None):
     if name not in TASKS:
         raise ValueError(f"name must be one of {sorted(TASKS)}, got {name!r}")
     data, setup = load_set(name), TASKS[name]()
-    given = (prior_rows, pool_rows, test_rows)
-    prior_rows, pool_rows, test_rows = (
-        own if size is None else size for size, own in zip(given, setup[4:], strict=False)
-    )
-    pool, test = zip(*(_task_rows(data, new, pool_rows, test_rows) for new in setup.classes), strict=False)
+    prior_rows = setup.prior_rows if prior_rows is None else prior_rows
+    pool_rows = setup.pool_rows if pool_rows is None else pool_rows
+    test_rows = setup.test_rows if test_rows is None else test_rows
+    parts = [_task_rows(data, new, pool_rows, test_rows) for new in setup.classes]
     priors, same_priors, gamma = _priors(name, prior_rows)
-    rows = np.concatenate([*pool, *test])
-    labels = np.array(data.target_names)[data.y[rows]]
-    n_pool = len(pool) * pool_rows
-    columns = same_priors[0].columns
+    rows = np.concatenate([pool for pool, _ in parts] + [test for _, test in parts])
     return TransferTask(
-        name,
-        data.X[np.ix_(rows, columns)].astype(np.float64),
-        labels,
-        _scores(priors, data, rows),
-        _scores(same_priors, data, rows),
-        tuple(c for prior in priors for c in prior.classes),
-        setup.n_first,
-        np.arange(n_pool),
-        np.arange(n_pool, rows.size),
-        data,
-        rows,
-        columns,
-        priors,
-        same_priors,
-        gamma,
+        name=name,
+        X=data.X[np.ix_(rows, same_priors[0].columns)].astype(np.float64),
+        y=np.array(data.target_names)[data.y[rows]],
+        scores=_scores(priors, data, rows),
+        same=_scores(same_priors, data, rows),
+        prior_names=tuple(c for prior in priors for c in prior.classes),
+        n_first=setup.n_first,
+        pool=np.arange(len(parts) * pool_rows),
+        test=np.arange(len(parts) * pool_rows, rows.size),
+        data=data,
+        rows=rows,
+        columns=same_priors[0].columns,
+        priors=priors,
+        same_priors=same_priors,
+        gamma=gamma,
     )
 
 
@@ -369,26 +337,24 @@ def binary_targets():
 
 @lru_cache(maxsize=2)
 def _binary_priors(prior_rows):
-    """One prior per letter but the background, each against the same rows of the background; and the width of all."""
+    """One prior per letter, each against the same rows of the background; and the width of all."""
     data = load_set("letter")
     columns = list(range(data.X.shape[1]))
-    background, unseen = _prior_rows(data, (BACKGROUND,), prior_rows)
+    background = _prior_rows(data, (BACKGROUND,), prior_rows)
     split = {name: _prior_rows(data, (name,), prior_rows) for name in binary_targets()}
-    gamma = _width(data, columns, np.concatenate([background, *(train for train, _ in split.values())]))
+    gamma = _width(data, columns, np.concatenate([background[0], *(train for train, _ in split.values())]))
     priors = {}
-    for name, (train, held_out) in split.items():
+    for name, own in split.items():
         labels = (data.y == data.target_names.index(name)).astype(np.int64)
-        rows = np.concatenate([train, background]), np.concatenate([held_out, unseen])
-        model = _svm([("all", RBF(gamma=gamma), slice(None))])
-        priors[name] = _fitted(
-            f"SVM of {name} against {BACKGROUND}", (name,), data, columns, labels, model, *rows
-        )
+        rows = [np.concatenate(both) for both in zip(own, background, strict=True)]
+        model, told = _svm([("all", RBF(gamma=gamma), slice(None))]), f"SVM of {name} against {BACKGROUND}"
+        priors[name] = _fitted(told, (name,), data, columns, labels, model, *rows)
     return priors, gamma
 
 
 @lru_cache(maxsize=2)
 def _background(prior_rows, background_rows, test_rows):
-    """Rows of the background that no prior was trained on, for training and for tests, and what all priors say of both."""
+    """Rows of the background that trained no prior, for training and for tests; all priors' scores."""
     data = load_set("letter")
     pool, test = _split(data, BACKGROUND)
     pool = _take(pool[prior_rows:], background_rows, "background_rows", BACKGROUND)
@@ -399,31 +365,24 @@ def _background(prior_rows, background_rows, test_rows):
 
 @lru_cache(maxsize=64)
 def binary_task(target, prior_rows=200, pool_rows=100, background_rows=300, test_rows=150):
-    """A letter against the background (figure 6.2), with 24 priors that tell the other letters from the background.
+    """A letter against the background (figure 6.2), with 24 priors for the other letters.
 
-    Priors and new task use all 16 attributes and the same kernel. The background's rows that train the priors, those that the new
-    task may train on and those for tests are disjoint. What the 25 targets share is computed once.
+    Priors and new task use all 16 attributes and the same kernel. The background's rows that train the
+    priors, those that the new task may train on and those for tests are disjoint. What the 25 targets share
+    is computed once.
 
     Parameters
     ----------
     target : str
         One of `binary_targets`.
-    prior_rows : int, default 200
-        Samples of each old letter, and of the background, that train the priors.
-    pool_rows, background_rows : int, default 100 and 300
-        Samples of the target and of the background to draw training samples from.
-    test_rows : int, default 150
-        Samples of the target, and as many of the background, for tests.
+    prior_rows, pool_rows, background_rows, test_rows : int
+        Samples of each old letter, and of the background, that train the priors; of the target and of the
+        background to draw training samples from; of the target, and as many of the background, for tests.
 
     Returns
     -------
     TransferTask
         The same object for the same arguments: not to be changed. In its pool the target's rows stand first.
-
-    Raises
-    ------
-    ValueError
-        If the target is not a letter or is the background, or a letter has fewer samples.
     """
     if target not in binary_targets():
         raise ValueError(f"target must be one of {binary_targets()}, got {target!r}")
@@ -435,84 +394,51 @@ def binary_task(target, prior_rows=200, pool_rows=100, background_rows=300, test
     own = _scores(others, data, np.concatenate([pool, test]))
     known = np.delete(known, binary_targets().index(target), axis=1)
     rows = np.concatenate([pool, background_pool, test, background_test])
-    scores = np.concatenate(
-        [own[:pool_rows], known[:background_rows], own[pool_rows:], known[background_rows:]]
-    )
-    labels = (data.y[rows] == data.target_names.index(target)).astype(np.int64)
-    n_pool = pool_rows + background_rows
+    halves = own[:pool_rows], known[:background_rows], own[pool_rows:], known[background_rows:]
+    scores, n_pool = np.concatenate(halves), pool_rows + background_rows
     return TransferTask(
-        f"letter {target}/{BACKGROUND}",
-        data.X[rows].astype(np.float64),
-        labels,
-        scores,
-        scores,
-        tuple(prior.classes[0] for prior in others),
-        len(others),
-        np.arange(n_pool),
-        np.arange(n_pool, rows.size),
-        data,
-        rows,
-        others[0].columns,
-        others,
-        others,
-        gamma,
+        name=f"letter {target}/{BACKGROUND}",
+        X=data.X[rows].astype(np.float64),
+        y=(data.y[rows] == data.target_names.index(target)).astype(np.int64),
+        scores=scores,
+        same=scores,
+        prior_names=tuple(prior.classes[0] for prior in others),
+        n_first=len(others),
+        pool=np.arange(n_pool),
+        test=np.arange(n_pool, rows.size),
+        data=data,
+        rows=rows,
+        columns=others[0].columns,
+        priors=others,
+        same_priors=others,
+        gamma=gamma,
     )
 
 
-# ----------------------------------------------------------------------------------------------------------------- draws
+# ----------------------------------------------------------------
+# draws
 
 
 def draw(task, n_per_class, seed):
-    """Training samples of a multiclass task, equally many of each class.
+    """Rows of a multiclass task's X to train on: one of each class, then another of each, and so on.
 
-    Parameters
-    ----------
-    task : TransferTask
-    n_per_class : int
-    seed : int
-        A smaller draw of the same seed is a part of a larger one.
-
-    Returns
-    -------
-    ndarray of int
-        Rows of the task's X: one of each class, then another of each class, and so on.
-
-    Raises
-    ------
-    ValueError
-        If the pool holds fewer samples of a class.
+    A smaller draw of the same seed is a part of a larger one. ValueError if the pool holds fewer samples of a
+    class.
     """
     rng = np.random.default_rng([_DRAW, seed])
     labels = task.y[task.pool]
     orders = [rng.permutation(task.pool[labels == label]) for label in np.unique(labels)]
-    return np.stack(
-        [_take(order, n_per_class, "n_per_class", str(task.y[order[0]])) for order in orders], axis=1
-    ).ravel()
+    taken = [_take(order, n_per_class, "n_per_class", str(task.y[order[0]])) for order in orders]
+    return np.stack(taken, axis=1).ravel()
 
 
 def draw_binary(task, n_positive, n_negative, seed):
-    """Training samples of a binary task.
+    """Rows of a binary task's X to train on, the target's first.
 
-    Parameters
-    ----------
-    task : TransferTask
-        Of `binary_task`.
-    n_positive, n_negative : int
-        Samples of the target and of the background.
-    seed : int
-        A smaller draw of the same seed is a part of a larger one, on either side.
-
-    Returns
-    -------
-    ndarray of int
-        Rows of the task's X, the target's first.
-
-    Raises
-    ------
-    ValueError
-        If the pool holds fewer samples.
+    A smaller draw of the same seed is a part of a larger one, on either side. ValueError if the pool holds
+    fewer samples.
     """
     rng = np.random.default_rng([_DRAW_BINARY, seed])
     negative, positive = (rng.permutation(task.pool[task.y[task.pool] == label]) for label in (0, 1))
-    sides = (positive, n_positive, "n_positive", "target"), (negative, n_negative, "n_negative", "background")
-    return np.concatenate([_take(*side) for side in sides])
+    positive = _take(positive, n_positive, "n_positive", "target")
+    return np.concatenate([positive, _take(negative, n_negative, "n_negative", "background")])

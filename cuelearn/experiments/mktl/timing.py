@@ -1,12 +1,12 @@
-"""Training time at the size of the thesis's Animals with Attributes: ten new classes, forty priors, up to a hundred samples of each."""
+"""Training time at the size of the thesis's Animals with Attributes: ten new classes, forty priors."""
 
-import time
 import tracemalloc
 
 import numpy as np
 
 from cuelearn.experiments.mktl.compare import METHODS
 from cuelearn.experiments.mktl.tasks import load_task
+from cuelearn.experiments.protocol import timed
 from cuelearn.kernels import KernelBank
 
 # numbers in the class means of random problems, and the share of priors that know something of a class
@@ -14,15 +14,10 @@ _DIMENSIONS, _RELATED = 20, 0.15
 
 
 def random_problem(n_classes, n_priors, n_per_class, seed):
-    """Classes on random means, and priors of which a few know something of each class.
+    """Classes on random means, and priors of which a few know something of each: X, y, scores.
 
-    Scores lie around -1, as those of one class against the rest do: most of what the columns hold they have in common.
-
-    Returns
-    -------
-    X : ndarray, shape (n, 20)
-    y : ndarray of int
-    scores : ndarray, shape (n, n_priors)
+    Scores lie around -1, as those of one class against the rest do: most of what the columns hold they have
+    in common.
     """
     rng = np.random.default_rng([seed, 64])
     y = np.repeat(np.arange(n_classes), n_per_class)
@@ -34,50 +29,31 @@ def random_problem(n_classes, n_priors, n_per_class, seed):
 def training_time(kind, method, n_per_class, C, p, effort, repeats, seed, memory=False):
     """Seconds of one training, kernel matrix included, after a small one that is not timed.
 
-    Parameters
-    ----------
-    kind : str
-        "random", or "awa", whose ten classes and forty priors are taken from `load_task`.
-    method : str
-        Of `METHODS`.
-    n_per_class : int
-    C : float
-    p : float or "auto"
-    effort : dict
-    repeats : int
-    seed : int
-    memory : bool
-        Whether to train once more and measure the memory.
+    `kind` is "random", or "awa", whose ten classes and forty priors are taken from `load_task`; with `memory`
+    one more training is measured.
 
     Returns
     -------
     dict
-        seconds (the least of `repeats`), gap, objective, memory (bytes at the peak of a training beside what went in, from Python's
-        allocator; NaN where not asked for).
+        seconds (the least of `repeats`), gap, objective, memory (bytes at the peak of a training beside what
+        went in, from Python's allocator; NaN where not asked for).
     """
     X, y, scores = random_problem(10, 40, n_per_class, seed) if kind == "random" else _awa(n_per_class)
 
     def train(rows=slice(None)):
-        return (
-            METHODS[method]
-            .make(C, p, effort, seed)
-            .fit(KernelBank(None, X[rows]), y[rows], scores=scores[rows])
-        )
+        model = METHODS[method].make(C, p, effort, seed)
+        return model.fit(KernelBank(None, X[rows]), y[rows], scores=scores[rows])
 
     train(slice(None, None, 5))
-    seconds = []
-    for _ in range(repeats):
-        begun = time.perf_counter()
-        model = train()
-        seconds.append(time.perf_counter() - begun)
-    peak = np.nan
+    runs = [timed(train) for _ in range(repeats)]
+    model, peak = runs[-1][0], np.nan
     if memory:
         tracemalloc.start()
         train()
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
     found = {"gap": getattr(model, "dual_gap_", np.nan), "objective": getattr(model, "objective_", np.nan)}
-    return {"seconds": min(seconds), **found, "memory": peak}
+    return {"seconds": min(seconds for _, seconds in runs), **found, "memory": peak}
 
 
 def _awa(n_per_class):

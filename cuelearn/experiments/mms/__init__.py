@@ -1,12 +1,14 @@
 r"""Experiments of the MMS chapter (thesis chapter 5; Jie and Orabona, NIPS 2010).
 
-Path of the data. Figure 5.3: loader -> `artificial.bags_of` (`make_ambiguous`) -> `validated` chooses C -> `accuracies` -> `curves`. Tables
-5.1 to 5.4: `make_captioned` (captions and faces) -> `naming.problem` (captions become a `CandidateSet`) -> `naming_parameters` ->
-`naming_run` -> `protocols`. Figure 5.6: the same with poses, `poses.table_of`, `problem_of`, `pose_parameters`, `pose_run`,
-`all_models`. All points go through a `Sweep` and end in a DataFrame for `plots.mms`. The methods and how their parameters are chosen
-stand in `methods`, sizes and grids in `settings`, what the thesis prints in `papers`, the propositions in `theorems`.
+Path of the data. Figure 5.3: loader -> `artificial.bags_of` (`make_ambiguous`) -> `validated` chooses C ->
+`accuracies` -> `curves`. Tables 5.1 to 5.4: `make_captioned` (captions and faces) -> `naming.problem`
+(captions become a `CandidateSet`) -> `naming_parameters` -> `naming_run` -> `protocols`. Figure 5.6: the same
+with poses, `poses.table_of`, `problem_of`, `pose_parameters`, `pose_run`, `all_models`. All points go through
+a `Sweep` and end in a DataFrame for `plots.mms`. The methods and how their parameters are chosen stand in
+`methods`, sizes and grids in `settings`, what the thesis prints in `printed`, the propositions in `theorems`.
 """
 
+from cuelearn.experiments import protocol
 from cuelearn.experiments.mms.artificial import (
     accuracies,
     bags_of,
@@ -39,7 +41,6 @@ from cuelearn.experiments.mms.naming import (
     problem,
     protocols,
 )
-from cuelearn.experiments.mms.papers import CORPORA, printed
 from cuelearn.experiments.mms.poses import MODELS, all_models, pose_parameters, pose_run, problem_of, table_of
 from cuelearn.experiments.mms.settings import (
     ARTIFICIAL,
@@ -53,51 +54,7 @@ from cuelearn.experiments.mms.settings import (
 )
 from cuelearn.experiments.mms.theorems import counts, proposition_5_2, proposition_5_3, search_shares
 
-__all__ = [
-    "ARTIFICIAL",
-    "BAG_SIZE",
-    "CORPORA",
-    "C_RANGE",
-    "METHODS",
-    "MIDDLE",
-    "MODELS",
-    "OCCURRENCES",
-    "PARTS",
-    "PROTOCOL_I",
-    "PROTOCOL_II",
-    "RANDOM_BAGS",
-    "SUPERVISED",
-    "VALIDATED",
-    "WEAK",
-    "accuracies",
-    "all_models",
-    "as_printed",
-    "bags_of",
-    "by_round",
-    "choose",
-    "compile_part",
-    "corpus",
-    "counts",
-    "curves",
-    "load_set",
-    "make",
-    "make_mms",
-    "naming_parameters",
-    "naming_run",
-    "naming_with_each_search",
-    "objective_at_truth",
-    "partial_labels",
-    "pose_parameters",
-    "pose_run",
-    "printed",
-    "problem",
-    "problem_of",
-    "proposition_5_2",
-    "proposition_5_3",
-    "protocols",
-    "search_shares",
-    "settings",
-    "table_of",
-    "validated",
-    "with_each_search",
-]
+
+def printed(number):
+    """The thesis's table "5.1", "5.2", "5.3" or "5.4": method, accuracy, sd; in percent."""
+    return protocol.printed(f"thesis-tab-{number}")

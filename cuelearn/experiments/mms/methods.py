@@ -1,14 +1,14 @@
 """The methods of the chapter's comparisons, and how their C is chosen: for all in the same way.
 
-A further method takes one line in `WEAK` (it learns from candidate sets) or `SUPERVISED` (it is given the truth).
+A further method takes one line in `WEAK` (it learns from candidate sets) or `SUPERVISED` (it is given the
+truth).
 """
 
-import warnings
-
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
+from cuelearn.experiments import protocol
+from cuelearn.experiments.protocol import fitted, grid_points
 from cuelearn.mms import (
     CLSVM,
     M3MIML,
@@ -23,17 +23,14 @@ from cuelearn.mms import (
 
 #: Share of the training bags that is held back to choose C.
 VALIDATION = 1 / 3
+#: Draws of RANDOM.
+DRAWS = 20
 
 
 class SupervisedSVM:
     """A multiclass SVM of liblinear on known labels, in the form of the weakly supervised ones.
 
-    Parameters
-    ----------
-    C : float
-    multi_class : {"crammer_singer", "ovr"}
-        MC-SVM, or one against all with the hinge loss (1vA-SVM).
-    random_state : int
+    `multi_class` is "crammer_singer" (MC-SVM), or "ovr": one against all with the hinge loss (1vA-SVM).
     """
 
     def __init__(self, C=1.0, multi_class="crammer_singer", random_state=0):
@@ -46,8 +43,8 @@ class SupervisedSVM:
         y = np.concatenate([candidates.bag(i)[0, :, 0] for i in range(candidates.n_bags)])
         self.n_labels_ = candidates.n_labels[0]
         options = {"loss": "hinge", "multi_class": self.multi_class, "tol": 1e-2, "max_iter": 500}
-        self.model_ = LinearSVC(C=self.C, random_state=self.random_state, **options)
-        fitted(self.model_, X, y)  # at C = 1000 liblinear stops at its limit
+        # at C = 1000 liblinear stops at its limit
+        self.model_ = fitted(LinearSVC(C=self.C, random_state=self.random_state, **options), X, y)
         return self
 
     def decision_function(self, X):
@@ -60,26 +57,24 @@ class SupervisedSVM:
         return out
 
 
+# dual steps, which at large C come much closer to the optimum than Pegasos in the same time
+DUAL = {"solver": "frank-wolfe", "gap_tol": 0.05, "tol": 5e-3}
+
+
 def make_mms(C, seed, n_epochs=20, n_rounds=6):
-    """`MMS` as the experiments use it: dual steps, which at large C come much closer to the optimum than Pegasos in the same time."""
-    return MMS(
-        C=C,
-        solver="frank-wolfe",
-        n_epochs=n_epochs,
-        n_rounds=n_rounds,
-        gap_tol=0.05,
-        tol=5e-3,
-        random_state=seed,
-    )
+    """`MMS` as the experiments use it."""
+    return MMS(C=C, n_epochs=n_epochs, n_rounds=n_rounds, random_state=seed, **DUAL)
+
+
+def _mimlsvm(C, weight, seed, effort):
+    return MIMLSVM(C=C, class_weight=weight, max_clustered=1000, random_state=seed)
 
 
 #: Learn from candidate sets: a function of C, the class weights and a seed.
 WEAK = {
     "MMS": lambda C, weight, seed, effort: make_mms(C, seed, **effort),
     "CLSVM": lambda C, weight, seed, effort: CLSVM(C=C, class_weight=weight),
-    "MIMLSVM": lambda C, weight, seed, effort: MIMLSVM(
-        C=C, class_weight=weight, max_clustered=1000, random_state=seed
-    ),
+    "MIMLSVM": _mimlsvm,
     "M3MIML": lambda C, weight, seed, effort: M3MIML(C=C, class_weight=weight),
 }
 #: Are given the labels of all instances.
@@ -88,15 +83,9 @@ SUPERVISED = {
     "1vA-SVM": lambda C, weight, seed, effort: SupervisedSVM(C, "ovr", seed),
 }
 METHODS = {**WEAK, **SUPERVISED}
-#: One label against all others: without weights "none" is often the best answer for every label, so these may weigh the two sides equally.
+#: One label against all others: without weights "none" is often the best answer for every label, so these may
+#: weigh the two sides equally.
 BALANCED = ("CLSVM", "MIMLSVM", "M3MIML")
-
-
-def fitted(model, X, candidates):
-    """`model.fit`, silent where it did not converge: what is compared is what a method reaches with its effort."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return model.fit(X, candidates)
 
 
 def make(name, chosen, seed, effort):
@@ -109,13 +98,7 @@ PARTS = ("training", "searches")
 
 
 def compile_part(part):
-    """Compile what the experiments use, one of `PARTS` in each of two processes, so that it takes half the time.
-
-    Returns
-    -------
-    dict
-        part.
-    """
+    """Compile one of `PARTS`, each in a process of its own, so that it takes half the time."""
     X = np.eye(4)
     sets = CandidateSet([[[0, 1], [1, 0]], [[0, 1], [1, 0]]], n_labels=3)
     if part == "training":
@@ -142,40 +125,37 @@ def share_consistent(labels, candidates):
     return 1.0 - lost / labels.size
 
 
+def best_on_held(tried, fit, predict, candidates, train, held):
+    """Of the parameters `tried`, those whose predictions of held-back bags agree best with the candidates.
+
+    Instances are predicted one by one; nothing of the truth is used. On ties the first. `fit` is called with
+    parameters, rows and candidates, `predict` with the model and rows.
+    """
+    rows, rows_held = candidates.rows(train), candidates.rows(held)
+    inner, outer = candidates.take(train), candidates.take(held)
+
+    def score(chosen):
+        return share_consistent(predict(fit(chosen, rows, inner), rows_held), outer)
+
+    return protocol.choose(tried, score)[0]
+
+
 def choose(name, X, candidates, grid, seed, effort):
-    """The C (and class weights) with which a method's predictions of held-back bags agree best with their candidates.
+    """C and class_weight with which a method agrees best with held-back bags; ties: the smallest C.
 
-    Instances are predicted one by one. Where the truth is known (one candidate per bag) this is the accuracy; nothing else of the truth
-    is used. On ties the smallest C.
-
-    Parameters
-    ----------
-    name : str
-        Of `METHODS`.
-    X : ndarray, shape (n_instances, n_features)
-    candidates : CandidateSet
-    grid : sequence of float
-    seed : int
-    effort : dict
-        Of `settings`.
-
-    Returns
-    -------
-    dict
-        C, class_weight ("" or "balanced").
+    Where the truth is known (one candidate per bag) this is the accuracy.
     """
     order = np.random.default_rng([seed, 51]).permutation(candidates.n_bags)
-    held = max(1, int(VALIDATION * candidates.n_bags))
-    test, train = np.sort(order[:held]), np.sort(order[held:])
-    rows, rows_held = candidates.rows(train), candidates.rows(test)
-    inner, outer = candidates.take(train), candidates.take(test)
-    tried, found = [], []
-    for C in grid:
-        for weight in ("", "balanced") if name in BALANCED else ("",):
-            tried.append({"C": float(C), "class_weight": weight})
-            model = fitted(make(name, tried[-1], seed, effort), X[rows], inner)
-            found.append(share_consistent(predicted(model, X[rows_held]), outer))
-    return tried[int(np.argmax(found))]
+    held, train = np.split(order, [max(1, int(VALIDATION * candidates.n_bags))])
+    weights = ("", "balanced") if name in BALANCED else ("",)
+    return best_on_held(
+        grid_points(C=map(float, grid), class_weight=weights),
+        lambda chosen, rows, sets: fitted(make(name, chosen, seed, effort), X[rows], sets),
+        lambda model, rows: predicted(model, X[rows]),
+        candidates,
+        np.sort(train),
+        np.sort(held),
+    )
 
 
 def assigned(model, X, candidates):
@@ -186,3 +166,8 @@ def assigned(model, X, candidates):
 def truth_set(y, candidates):
     """The candidate set of someone who knows the labels: one vector per bag."""
     return CandidateSet.from_labels(y, candidates.bag_sizes, classes=candidates.classes, null=candidates.null)
+
+
+def random_share(candidates, labels, rngs):
+    """Share of right labels when every bag draws a candidate: mean over draws by generators or seeds."""
+    return float(np.mean([np.mean(candidates.draw(rng)[:, 0] == labels) for rng in rngs]))

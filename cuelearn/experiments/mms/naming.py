@@ -1,4 +1,4 @@
-"""Tables 5.1 to 5.4: who is in the picture, on the composed corpus. From caption text to candidate sets to names."""
+"""Tables 5.1 to 5.4: who is in the picture, from caption text to candidate sets to names."""
 
 from functools import lru_cache
 
@@ -8,21 +8,21 @@ from sklearn.preprocessing import StandardScaler
 
 from cuelearn.datasets import load_original, make_captioned
 from cuelearn.experiments.mms.methods import (
+    DRAWS,
     SUPERVISED,
     assigned,
     choose,
-    fitted,
     make,
     make_mms,
     predicted,
+    random_share,
     truth_set,
 )
+from cuelearn.experiments.protocol import chosen_by, fitted
 from cuelearn.mms import candidate_set, most_violating
 from cuelearn.mms.solver import objective_of
 from cuelearn.mms.spaces import LinearSpace
 
-#: Draws of RANDOM.
-DRAWS = 20
 #: Protocol I: what the thesis compares; "half" trains on every second item.
 PROTOCOL_I = ("RANDOM", "CLSVM", "MIMLSVM", "MMS", "1vA-SVM", "MC-SVM", "MC-SVM half")
 PROTOCOL_II = ("RANDOM", "RANDOM positions", "MMS", "MMS positions", "1vA-SVM", "MC-SVM")
@@ -38,12 +38,8 @@ def corpus(seed, n_items, n_names, protocol):
 def problem(seed, n_items, n_names, protocol, occurrences, constraints="ABC"):
     """Candidate sets of the whole corpus from its captions, and the true labels.
 
-    Parameters
-    ----------
-    occurrences : int
-        Names that fewer training captions hold count as null.
-    constraints : {"ABC", "ABCD"}
-        Without or with spatial indicators.
+    Names that fewer than `occurrences` training captions hold count as null; constraints "ABCD" take spatial
+    indicators, "ABC" do not.
 
     Returns
     -------
@@ -54,11 +50,8 @@ def problem(seed, n_items, n_names, protocol, occurrences, constraints="ABC"):
     """
     data = corpus(seed, n_items, n_names, protocol)
     names = data.names_with(occurrences)
-    sets = candidate_set(
-        list(zip(data.captions, data.regions, strict=True)),
-        data.vocabulary.only(names=names),
-        constraints=constraints,
-    )
+    told = list(zip(data.captions, data.regions, strict=True))
+    sets = candidate_set(told, data.vocabulary.only(names=names), constraints=constraints)
     number = {name: k for k, name in enumerate(sets.classes[0])}
     return data, sets, np.array([number[name] for name in data.truth(names)])
 
@@ -68,213 +61,127 @@ def half_of(name):
     return name.removesuffix(" half").removesuffix(" positions")
 
 
-def training(method, seed, n_items, n_names, protocol, occurrences):
-    """What a method is trained on.
-
-    Returns
-    -------
-    X : ndarray, shape (n_faces, n_features)
-    sets : CandidateSet
-        With the truth alone for supervised methods.
-    labels : ndarray of int
-    """
+def training(method, seed, **where):
+    """What a method is trained on in a `problem`: X, sets (for supervised methods the truth), labels."""
     constraints = "ABCD" if method.endswith("positions") else "ABC"
-    data, sets, labels = problem(seed, n_items, n_names, protocol, occurrences, constraints)
+    data, sets, labels = problem(seed=seed, **where, constraints=constraints)
     items = np.flatnonzero(~data.is_test)
     if method.endswith("half"):
         items = np.sort(np.random.default_rng([seed, 53]).permutation(items)[: items.size // 2])
     rows, part = sets.rows(items), sets.take(items)
-    return (
-        data.faces[rows],
-        truth_set(labels[rows], part) if half_of(method) in SUPERVISED else part,
-        labels[rows],
-    )
+    if half_of(method) in SUPERVISED:
+        part = truth_set(labels[rows], part)
+    return data.faces[rows], part, labels[rows]
 
 
-def naming_parameters(method, seed, n_items, n_names, protocol, occurrences, grid, effort):
-    """Parameters of a method, chosen on held-back training items.
-
-    Returns
-    -------
-    dict
-        C, class_weight.
-    """
-    X, sets, _ = training(method, seed, n_items, n_names, protocol, occurrences)
+def naming_parameters(method, seed, grid, effort, **where):
+    """Parameters of a method, C and class_weight, chosen on held-back training items of a `problem`."""
+    X, sets, _ = training(method, seed, **where)
     return choose(half_of(method), X, sets, grid, seed, effort)
 
 
-def naming_run(seed, n_items, n_names, protocol, occurrences, chosen, effort):
-    """Name assignment on the training items and recognition on the test items.
-
-    Parameters
-    ----------
-    chosen : dict
-        Of `naming_parameters`, by method; RANDOM needs none.
+def naming_run(seed, chosen, effort, **where):
+    """Name assignment on the training items of a `problem` and recognition on the test items, by method.
 
     Returns
     -------
     DataFrame
-        Columns method, assignment (share of the training faces whose name within the caption is right), recognition (share of the test
-        faces named right without a caption; RANDOM is given it), n_names, n_train, n_test (faces), null (share of test faces).
+        Columns method, assignment (share of the training faces whose name within the caption is right),
+        recognition (share of the test faces named right without a caption; RANDOM is given it), n_names,
+        n_train, n_test (faces), null (share of test faces).
     """
     rows = []
     for method, parameters in chosen.items():
-        X, sets, labels = training(method, seed, n_items, n_names, protocol, occurrences)
-        data, every, truth = problem(seed, n_items, n_names, protocol, occurrences, "ABC")
-        test = np.flatnonzero(data.is_test)
-        faces, known = every.rows(test), truth[every.rows(test)]
-        if half_of(method) == "RANDOM":
-            rng, outer = np.random.default_rng([seed, 54]), every.take(test)
-            found = np.mean([np.mean(sets.draw(rng)[:, 0] == labels) for _ in range(DRAWS)])
-            seen = np.mean([np.mean(outer.draw(rng)[:, 0] == known) for _ in range(DRAWS)])
+        X, sets, labels = training(method, seed, **where)
+        data, every, truth = problem(seed=seed, **where, constraints="ABC")
+        test, plain = np.flatnonzero(data.is_test), half_of(method)
+        faces = every.rows(test)
+        known = truth[faces]
+        if plain == "RANDOM":
+            rngs = [np.random.default_rng([seed, 54])] * DRAWS
+            found = random_share(sets, labels, rngs)
+            seen = random_share(every.take(test), known, rngs)
         else:
-            model = fitted(make(half_of(method), parameters, seed, effort), X, sets)
-            found = np.nan if half_of(method) in SUPERVISED else np.mean(assigned(model, X, sets) == labels)
+            model = fitted(make(plain, parameters, seed, effort), X, sets)
+            found = np.nan if plain in SUPERVISED else np.mean(assigned(model, X, sets) == labels)
             seen = np.mean(predicted(model, data.faces[faces]) == known)
-        rows.append(
-            {
-                "method": method,
-                "assignment": float(found),
-                "recognition": float(seen),
-                "n_names": every.n_labels[0] - 1,
-                "n_train": len(labels),
-                "n_test": len(known),
-                "null": float(np.mean(known == 0)),
-            }
-        )
+        row = {"method": method, "assignment": float(found), "recognition": float(seen)}
+        row |= {"n_names": every.n_labels[0] - 1, "n_train": len(labels), "n_test": len(known)}
+        rows.append(row | {"null": float(np.mean(known == 0))})
     return pd.DataFrame(rows)
 
 
 def protocols(sweep, o, seeds, grid, effort):
-    """Both protocols over all seeds.
-
-    Parameters
-    ----------
-    sweep : callable(name) -> Sweep
-    o : dict
-        `naming` of `settings`.
-    seeds : sequence of int
-        Each composes a corpus of its own.
-    grid, effort
-        Of `settings`.
+    """Both protocols over all seeds, each of which composes a corpus; `o` is `naming` of `settings`.
 
     Returns
     -------
     DataFrame
         Columns protocol, seed, those of `naming_run`, C and class_weight.
     """
-    size = {"n_items": o["n_items"], "n_names": o["n_names"]}
     methods = {"I": PROTOCOL_I, "II": PROTOCOL_II}
-    points = [
-        dict(
-            method=m,
-            seed=seeds[0],
-            protocol=p,
-            occurrences=o["occurrences"][p],
-            grid=list(grid),
-            effort=effort,
-            **size,
-        )
-        for p in methods
-        for m in methods[p]
-        if half_of(m) == m != "RANDOM"
-    ]
-    found = sweep("naming-parameters").run(naming_parameters, points)
-    chosen = {(p["protocol"], p["method"]): r for p, r in zip(points, found, strict=True)}
-    none = {"C": np.nan, "class_weight": ""}
-    chosen["I", "MC-SVM half"], chosen["II", "MMS positions"] = chosen["I", "MC-SVM"], chosen["II", "MMS"]
-    points = [
-        dict(
-            seed=s,
-            protocol=p,
-            occurrences=o["occurrences"][p],
-            effort=effort,
-            **size,
-            chosen={m: chosen.get((p, m), {"C": 0.0, "class_weight": ""}) for m in methods[p]},
-        )
-        for p in methods
-        for s in seeds
-    ]
+    where, asked = {}, []
+    for p in methods:
+        where[p] = {"protocol": p, "occurrences": o["occurrences"][p], "effort": effort}
+        where[p] |= {"n_items": o["n_items"], "n_names": o["n_names"]}
+        own = [m for m in methods[p] if half_of(m) == m != "RANDOM"]
+        asked += [{"method": m, "seed": seeds[0], "grid": list(grid), **where[p]} for m in own]
+    found = chosen_by(sweep("naming-parameters"), naming_parameters, asked, "protocol", "method")
+    found["I", "MC-SVM half"], found["II", "MMS positions"] = found["I", "MC-SVM"], found["II", "MMS"]
+    points, none = [], {"C": 0.0, "class_weight": ""}
+    for p in methods:
+        chosen = {m: found.get((p, m), none) for m in methods[p]}
+        points += [{"seed": s, **where[p], "chosen": chosen} for s in seeds]
     frame = sweep("naming").frame(naming_run, points).drop(columns=["chosen", "effort"])
-    for column in ("C", "class_weight"):
-        frame[column] = [
-            chosen.get((p, m), none)[column] for p, m in zip(frame["protocol"], frame["method"], strict=True)
-        ]
-    return frame
+    keys, none = list(zip(frame["protocol"], frame["method"], strict=True)), {"C": np.nan, "class_weight": ""}
+    return frame.assign(**{c: [found.get(key, none)[c] for key in keys] for c in none})
 
 
-def naming_with_each_search(
-    seed,
-    n_items,
-    n_names,
-    protocol,
-    occurrences,
-    effort,
-    most_items=400,
-    most_faces=4,
-    most_candidates=500,
-    C=1.0,
-):
-    """Test accuracy of `MMS` with Algorithm 10 and with the exact search, on the training items that the latter can go through.
+def naming_with_each_search(seed, effort, most_items=400, most_faces=4, most_candidates=500, C=1.0, **where):
+    """`MMS` with Algorithm 10 and with the exact search, on the training items that the latter can manage.
 
     Returns
     -------
     DataFrame
-        Columns inference, accuracy, same (share of those items for which both searches find the same value at the trained hyperplanes),
-        n_items.
+        Columns inference, accuracy, same (share of those items for which both searches find the same value at
+        the trained hyperplanes), n_items.
     """
-    data, sets, labels = problem(seed, n_items, n_names, protocol, occurrences, "ABC")
-    small = np.array(
-        [
-            sets.bag_sizes[i] <= most_faces and sets.n_candidates[i] <= most_candidates
-            for i in range(sets.n_bags)
-        ]
-    )
-    items, test = np.flatnonzero(~data.is_test & small)[:most_items], np.flatnonzero(data.is_test)
-    rows, new = sets.rows(items), sets.rows(test)
-    part, out = sets.take(items), []
+    data, sets, labels = problem(seed=seed, **where, constraints="ABC")
+    sizes = zip(sets.bag_sizes, sets.n_candidates, strict=True)
+    few = np.array([faces <= most_faces and n <= most_candidates for faces, n in sizes])
+    items, new = np.flatnonzero(~data.is_test & few)[:most_items], sets.rows(np.flatnonzero(data.is_test))
+    X, part, out = data.faces[sets.rows(items)], sets.take(items), []
     for inference in ("heap", "exact"):
         model = make("MMS", {"C": C, "class_weight": ""}, seed, effort).set_params(inference=inference)
-        fitted(model, data.faces[rows], part)
-        scores = model.decision_function(data.faces[rows])
-        values = [
-            [
-                most_violating(scores[part.bag_starts[i] : part.bag_starts[i + 1]], part, i, method)[1]
-                for method in ("heap", "exact")
-            ]
-            for i in range(0, part.n_bags, 5)
-        ]
-        same = np.mean([abs(a - b) <= 1e-9 * (1.0 + abs(b)) for a, b in values])
-        right = predicted(model, data.faces[new]) == labels[new]
-        out.append(
-            {
-                "inference": inference,
-                "accuracy": float(np.mean(right)),
-                "same": float(same),
-                "n_items": part.n_bags,
-            }
-        )
+        scores = fitted(model, X, part).decision_function(X)
+        same = []
+        for i in range(0, part.n_bags, 5):
+            bag = scores[part.bag_starts[i] : part.bag_starts[i + 1]]
+            a, b = (most_violating(bag, part, i, method)[1] for method in ("heap", "exact"))
+            same.append(abs(a - b) <= 1e-9 * (1.0 + abs(b)))
+        accuracy = float(np.mean(predicted(model, data.faces[new]) == labels[new]))
+        row = {"inference": inference, "accuracy": accuracy}
+        out.append(row | {"same": float(np.mean(same)), "n_items": part.n_bags})
     return pd.DataFrame(out)
 
 
-def objective_at_truth(seed, n_items, n_names, protocol, occurrences, C=10.0, n_epochs=50):
-    """The MMS objective of what `MMS` finds, and of hyperplanes trained with the true labels: which of the two does the criterion prefer?
+def objective_at_truth(seed, C=10.0, n_epochs=50, **where):
+    """Does the criterion prefer what `MMS` finds, or hyperplanes trained with the true labels?
 
     Returns
     -------
     dict
-        found, truth (objectives on the same candidate sets), assignment_found, assignment_truth (shares of training faces).
+        found, truth (objectives on the same candidate sets), assignment_found, assignment_truth (shares of
+        training faces).
     """
-    data, sets, labels = problem(seed, n_items, n_names, protocol, occurrences, "ABC")
-    items = np.flatnonzero(~data.is_test)
-    rows, part = sets.rows(items), sets.take(items)
-    X, out = data.faces[rows], {}
-    for what, given, n_rounds in (("found", part, 10), ("truth", truth_set(labels[rows], part), 1)):
+    X, part, labels = training("MMS", seed, **where)
+    out = {}
+    for what, given, n_rounds in (("found", part, 10), ("truth", truth_set(labels, part), 1)):
         model = fitted(make_mms(C, seed, n_epochs, n_rounds), X, given)
-        space = LinearSpace(np.column_stack([X, np.ones(len(X), X.dtype)]), part.n_labels)
-        space.weights[:] = np.column_stack([model.coef_, model.intercept_])
+        space = LinearSpace([np.column_stack([X, np.ones(len(X), X.dtype)])], part.n_labels)
+        space.weights[0][:] = np.column_stack([model.coef_, model.intercept_])
         out[what] = objective_of(space, part, 1.0 / (C * part.n_bags))
-        out[f"assignment_{what}"] = float(np.mean(assigned(model, X, part) == labels[rows]))
+        out[f"assignment_{what}"] = float(np.mean(assigned(model, X, part) == labels))
     return out
 
 
@@ -284,36 +191,27 @@ def partial_labels(name, fold, methods, grid, effort):
     Returns
     -------
     DataFrame
-        Columns method, assignment (training instances within their candidates), recognition (test instances), C.
+        Columns method, assignment (training instances within their candidates), recognition (test instances),
+        C.
     """
     data = load_original(name)
     train, test = data.folds[fold]
-    scaler = StandardScaler().fit(data.X[train])
-    X = scaler.transform(data.X) / np.sqrt(data.X.shape[1])
-    rows, labels = [], data.y
+    X = StandardScaler().fit(data.X[train]).transform(data.X) / np.sqrt(data.X.shape[1])
+    part, y, y_test = data.candidates.take(train), data.y[train], data.y[test]
+    rows = []
     for method in methods:
-        part = data.candidates.take(train)
+        chosen = {"C": np.nan}
         if method == "RANDOM":
-            found = np.mean([np.mean(part.draw(k)[:, 0] == labels[train]) for k in range(DRAWS)])
-            seen = np.mean(
-                [np.mean(data.candidates.take(test).draw(k)[:, 0] == labels[test]) for k in range(DRAWS)]
-            )
-            rows.append(
-                {"method": method, "assignment": float(found), "recognition": float(seen), "C": np.nan}
-            )
-            continue
-        sets = truth_set(labels[train], part) if method in SUPERVISED else part
-        chosen = choose(method, X[train], sets, grid, fold, effort)
-        model = fitted(make(method, chosen, fold, effort), X[train], sets)
-        found = np.nan if method in SUPERVISED else np.mean(assigned(model, X[train], part) == labels[train])
-        rows.append(
-            {
-                "method": method,
-                "assignment": float(found),
-                "recognition": float(np.mean(predicted(model, X[test]) == labels[test])),
-                "C": chosen["C"],
-            }
-        )
+            found = random_share(part, y, range(DRAWS))
+            seen = random_share(data.candidates.take(test), y_test, range(DRAWS))
+        else:
+            given = method in SUPERVISED
+            sets = truth_set(y, part) if given else part
+            chosen = choose(method, X[train], sets, grid, fold, effort)
+            model = fitted(make(method, chosen, fold, effort), X[train], sets)
+            found = np.nan if given else float(np.mean(assigned(model, X[train], part) == y))
+            seen = float(np.mean(predicted(model, X[test]) == y_test))
+        rows.append({"method": method, "assignment": found, "recognition": seen, "C": chosen["C"]})
     return pd.DataFrame(rows)
 
 

@@ -1,37 +1,39 @@
-r"""Propositions 5.2 and 5.3 of the thesis, Algorithm 10 against exact search, and the number of candidates, measured.
+r"""Propositions 5.2 and 5.3, Algorithm 10 against exact search, and the number of candidates, measured.
 
 What was found on reading the proofs (section 5.4.2 and appendix B):
 
-*Proposition 5.2*, :math:`E[\Delta_{01}(Z, Y)] \le E[\Delta_A(Z, \mathcal Z)] / (1 - \eta)`, holds under two conditions that its
-statement leaves to the proposition of Cour et al. behind it. (1) :math:`\eta = \sup P(z \in \mathcal Z(m) \mid x, y)` is
-conditional on the *instance*, not only on its label. With shares averaged over the instances of a label, which is all that data
-show, it fails as soon as the noise follows the features: let half of a class have a wrong label always and half never
-(:math:`\eta = 1/2`), and answer that label on the first half; the true loss is 1/2, the ambiguous one 0. For data of
-`make_ambiguous` both are the same, since candidates are drawn from labels alone. (2) The classifier must not have seen the
-candidate sets that it is measured on: one that answers a wrong candidate has no ambiguous loss at all. So nothing is promised for
-training bags, nor for predictions made *within* the candidates. The sup is over slots too. Its proof has one slip:
-:math:`\bigcup_{m,p} \mathcal Z^{(p)}_m \supseteq \mathcal Z` should be a product of sets, not their union. The step itself, that
-the slots' ambiguous losses add up to at most the joint one, holds for every single bag. The lower half,
-:math:`E[\Delta_A] \le E[\Delta_{01}]`, holds for every bag, training or not, as the truth is a candidate. And the first step is an
-equality:
+*Proposition 5.2*, :math:`E[\Delta_{01}(Z, Y)] \le E[\Delta_A(Z, \mathcal Z)] / (1 - \eta)`, holds under two
+conditions that its statement leaves to the proposition of Cour et al. behind it. (1) :math:`\eta = \sup P(z
+\in \mathcal Z(m) \mid x, y)` is conditional on the *instance*, not only on its label. With shares averaged
+over the instances of a label, which is all that data show, it fails as soon as the noise follows the
+features: let half of a class have a wrong label always and half never (:math:`\eta = 1/2`), and answer that
+label on the first half; the true loss is 1/2, the ambiguous one 0. For data of `make_ambiguous` both are the
+same, since candidates are drawn from labels alone. (2) The classifier must not have seen the candidate sets
+that it is measured on: one that answers a wrong candidate has no ambiguous loss at all. So nothing is
+promised for training bags, nor for predictions made *within* the candidates. The sup is over slots too. Its
+proof has one slip: :math:`\bigcup_{m,p} \mathcal Z^{(p)}_m \supseteq \mathcal Z` should be a product of sets,
+not their union. The step itself, that the slots' ambiguous losses add up to at most the joint one, holds for
+every single bag. The lower half, :math:`E[\Delta_A] \le E[\Delta_{01}]`, holds for every bag, training or
+not, as the truth is a candidate. And the first step is an equality:
 
-.. math:: E \sum_m 1(z_m \notin \mathcal Z(m)) = E \sum_m 1(z_m \ne y_m)\, \big(1 - P(z_m \in \mathcal Z(m) \mid x_m, y_m)\big),
+.. math:: E \sum_m 1(z_m \notin \mathcal Z(m))
+          = E \sum_m 1(z_m \ne y_m)\, \big(1 - P(z_m \in \mathcal Z(m) \mid x_m, y_m)\big),
 
 so that the bound is as good as confusions fall on the labels that co-occur most (`expected_slots` below).
 
-*Proposition 5.3*, :math:`\ell_A \ge \Delta_A`, is right as printed, bag by bag and for any hyperplanes (where every labeling is a
-candidate both are 0). It needs the exact search. With Algorithm 10's answer in place of it :math:`\ell_A` can fall below
-:math:`\Delta_A`, though never below the sum of the slots' losses, :math:`\sum_m 1(\hat z_m \notin \mathcal Z(m))`: as that sum is
-what the proof of 5.2 bounds the true loss with, learning with Algorithm 10 loses nothing of the guarantee. With priors (remark 5.1)
-it can fail too: a factor below 1 raises a negative score.
+*Proposition 5.3*, :math:`\ell_A \ge \Delta_A`, is right as printed, bag by bag and for any hyperplanes (where
+every labeling is a candidate both are 0). It needs the exact search. With Algorithm 10's answer in place of
+it :math:`\ell_A` can fall below :math:`\Delta_A`, though never below the sum of the slots' losses,
+:math:`\sum_m 1(\hat z_m \notin \mathcal Z(m))`: as that sum is what the proof of 5.2 bounds the true loss
+with, learning with Algorithm 10 loses nothing of the guarantee. With priors (remark 5.1) it can fail too: a
+factor below 1 raises a negative score.
 """
 
+import itertools
 import math
-import warnings
 
 import numpy as np
 import pandas as pd
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import LinearSVC
@@ -40,13 +42,15 @@ from cuelearn.book.figures import CONFIDENCE
 from cuelearn.core.checks import check_count
 from cuelearn.datasets.ambiguous import make_ambiguous
 from cuelearn.experiments.mms.artificial import load_set
-from cuelearn.experiments.mms.methods import fitted
+from cuelearn.experiments.protocol import fitted
 from cuelearn.mms import MMS, CandidateSet, Matching, best_labelings, most_violating
 
 CLASSIFIERS = ("MMS", "MC-SVM", "constant", "random", "adversary", "memoriser")
 WEIGHTS = ("zero", "random", "trained")
 KINDS = ("vectors", "names")
 TASKS = ("letter", "mnist", "pendigits", "satimage", "usps")
+# how ambiguous bags are made, unless the caller says otherwise
+MADE = {"p_correlated": 0.25, "p_ambiguous": 0.25, "n_candidates": 10, "bag_size": 5}
 #: Differences of sums of scores that count as none, times 1 + their size.
 NEAR = 1e-9
 
@@ -55,14 +59,9 @@ NEAR = 1e-9
 
 
 def instances(task, n_train, n_fresh, seed):
-    """Instances of a task, from the two official parts, features scaled to [-1, 1] over the first.
+    """Instances of a task, drawn from the two official parts, features scaled to [-1, 1] over the first.
 
-    Parameters
-    ----------
-    task : {"letter", "mnist", "pendigits", "satimage", "usps"}
-        "pendigits" with its 16 dynamic features; "usps" is of the original tier.
-    n_train, n_fresh, seed : int
-        Drawn at random, at most.
+    `task` is one of `TASKS`: "pendigits" with its 16 dynamic features, "usps" of the original tier.
 
     Returns
     -------
@@ -78,23 +77,16 @@ def instances(task, n_train, n_fresh, seed):
     return scaler.transform(X[train]), data.y[train], scaler.transform(X[fresh]), data.y[fresh]
 
 
-def bags_of(task, n_train, n_fresh, seed, **options):
-    """Training bags and fresh ones of the same distribution, with the same pairs of classes.
-
-    Returns
-    -------
-    train, fresh : AmbiguousData
-    """
+def bags_of(task, n_train, n_fresh, seed, **made):
+    """Training bags (AmbiguousData) and fresh ones of one distribution, with the same pairs of classes."""
     X_train, y_train, X_fresh, y_fresh = instances(task, n_train, n_fresh, seed)
     # pairs have a stream of their own: one seed, one set of pairs
     train, fresh = (
-        make_ambiguous(X, y, random_state=seed, **options)
-        for X, y in ((X_train, y_train), (X_fresh, y_fresh))
+        make_ambiguous(X, y, random_state=seed, **made) for X, y in ((X_train, y_train), (X_fresh, y_fresh))
     )
     if not np.array_equal(train.candidates.classes[0], fresh.candidates.classes[0]):
-        raise ValueError(
-            f"n_train and n_fresh must be large enough to hold all classes, got {n_train} and {n_fresh}"
-        )
+        sizes = f"got {n_train} and {n_fresh}"
+        raise ValueError(f"n_train and n_fresh must be large enough to hold all classes, {sizes}")
     return train, fresh
 
 
@@ -107,21 +99,18 @@ def _predictions(name, train, fresh, shares, seed, mms):
         return [np.full(part.y.size, values[np.argmax(sizes)]) for part in parts]
     if name == "random":
         return [rng.choice(classes, size=part.y.size) for part in parts]
-    if (
-        name == "adversary"
-    ):  # always the wrong label that is hardest to tell apart: where the bound is attained
+    if name == "adversary":
+        # always the wrong label that is hardest to tell apart: where the bound is attained
         hardest = np.where(np.eye(classes.size, dtype=bool), -1.0, shares).argmax(axis=1)
         return [classes[hardest[part.labels()]] for part in parts]
     if name == "MMS":
         model = fitted(MMS(random_state=seed, **mms), train.X, train.candidates)
     elif name == "MC-SVM":
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # any classifier will do
-            model = LinearSVC(multi_class="crammer_singer", random_state=seed).fit(train.X, train.y)
-    elif (
-        name == "memoriser"
-    ):  # a nearest neighbour among instances that were given one of their candidates at random
-        model = KNeighborsClassifier(1).fit(train.X, train.candidates.named(train.candidates.draw(rng)))
+        model = fitted(LinearSVC(multi_class="crammer_singer", random_state=seed), train.X, train.y)
+    elif name == "memoriser":
+        # a nearest neighbour among instances that were given one of their candidates at random
+        given = train.candidates.named(train.candidates.draw(rng))
+        model = KNeighborsClassifier(1).fit(train.X, given)
     else:
         raise ValueError(f"classifiers must be among {', '.join(CLASSIFIERS)}, got {name!r}")
     return [model.predict(part.X) for part in parts]
@@ -130,61 +119,40 @@ def _predictions(name, train, fresh, shares, seed, mms):
 # ------------------------------------------------------------------ proposition 5.2
 
 
-def _labels_of(predicted, data):
-    """Predicted classes as labels."""
+def _answers(predicted, data):
+    """Predicted classes as labels, and whether each is wrong, and no candidate for its instance."""
     predicted, classes = np.asarray(predicted), data.candidates.classes[0]
     if predicted.shape != data.y.shape or not np.isin(predicted, classes).all():
-        raise ValueError(
-            f"predicted must hold a class for each of the {data.y.size} rows of data, got shape {predicted.shape}"
-        )
-    return np.searchsorted(classes, predicted)
+        wanted = f"predicted must hold a class for each of the {data.y.size} rows of data"
+        raise ValueError(f"{wanted}, got shape {predicted.shape}")
+    answer = np.searchsorted(classes, predicted)
+    return answer, answer != data.labels(), ~data.candidates.mask()[np.arange(answer.size), answer]
 
 
 def losses_of(predicted, data):
-    """Losses of every bag.
-
-    Parameters
-    ----------
-    predicted : array-like, shape (n,)
-        Classes, for the rows of `data`.
-    data : AmbiguousData
+    """Losses of every bag, from predicted classes for the rows of `data`, an AmbiguousData.
 
     Returns
     -------
     DataFrame
-        A row per bag: size; true, the number of wrong labels; slots, of labels that are no candidate for their instance; joint, the
-        ambiguous loss of the bag. slots <= joint <= true.
+        A row per bag: size; true, the number of wrong labels; slots, of labels that are no candidate for
+        their instance; joint, the ambiguous loss of the bag. slots <= joint <= true.
     """
-    sets, answer = data.candidates, _labels_of(predicted, data)
+    sets, (answer, wrong, outside) = data.candidates, _answers(predicted, data)
     starts = sets.bag_starts
-    wrong, outside = answer != data.labels(), ~sets.mask()[np.arange(answer.size), answer]
     joint = [sets.loss(i, answer[starts[i] : starts[i + 1]]) for i in range(sets.n_bags)]
-    sums = (np.add.reduceat(values.astype(np.int64), starts[:-1]) for values in (wrong, outside))
-    return pd.DataFrame(
-        dict(zip(("size", "true", "slots", "joint"), (sets.bag_sizes, *sums, joint), strict=True))
-    )
+    true, slots = (np.add.reduceat(v.astype(np.int64), starts[:-1]) for v in (wrong, outside))
+    return pd.DataFrame({"size": sets.bag_sizes, "true": true, "slots": slots, "joint": joint})
 
 
-def shares_of(y, seed, n_instances=20_000, **options):
-    """How often each label co-occurs with each class, from many more bags than an experiment has.
+def shares_of(y, seed, n_instances=20_000, **made):
+    """How often labels co-occur with classes (`AmbiguousData.co_occurrence`), from many more bags.
 
-    Parameters
-    ----------
-    y : ndarray
-        Labels whose proportions, and with `seed` whose pairs of classes, are kept.
-    seed : int
-    n_instances : int
-        About as many.
-    **options
-        Of `make_ambiguous`.
-
-    Returns
-    -------
-    DataFrame, shape (n_classes, n_classes)
-        See `AmbiguousData.co_occurrence`.
+    The proportions of the labels `y` are kept, and with `seed` the pairs of classes; the rest is for
+    `make_ambiguous`.
     """
     many = np.tile(y, max(1, round(n_instances / len(y))))
-    return make_ambiguous(np.empty((many.size, 1)), many, random_state=seed, **options).co_occurrence()
+    return make_ambiguous(np.empty((many.size, 1)), many, random_state=seed, **made).co_occurrence()
 
 
 def bound_of(predicted, data, *, shares=None, n_bootstrap=500, seed=0):
@@ -196,30 +164,29 @@ def bound_of(predicted, data, *, shares=None, n_bootstrap=500, seed=0):
         Or a classifier, whose ``predict(data.X)`` is taken.
     data : AmbiguousData
     shares : DataFrame, shape (n_classes, n_classes), optional
-        How often labels co-occur, which gives the ambiguity degree; that of these bags by default, whose largest entry lies above
-        the chance that it stands for.
-    n_bootstrap : int
+        How often labels co-occur, which gives the ambiguity degree; that of these bags by default, whose
+        largest entry lies above the chance that it stands for.
+    n_bootstrap, seed : int
         Resamplings of the bags, the ambiguity degree held fixed.
-    seed : int
 
     Returns
     -------
     dict
-        Means over bags: true, slots and joint (see `losses_of`), and expected_slots, the true losses times 1 - (share with which
-        the answered label co-occurs), equal to slots in expectation if the classifier did not see the candidates. eta and
-        eta_least: the largest and the least degree of a class. bound: joint / (1 - eta). slots_bound: slots / (1 - eta), which is
-        tighter. label_bound: :math:`\sum_y` slots of class y / (1 - eta_y), of remark 5.2, the tightest. ratio, slots_ratio,
-        label_ratio: true over each (0 where both are 0), with the ends of 95% intervals, such as ratio_low and ratio_high.
-        out_of_order: bags where slots <= joint <= true fails. n_bags.
+        Means over bags: true, slots and joint (see `losses_of`), and expected_slots, the true losses times 1
+        - (share with which the answered label co-occurs), equal to slots in expectation if the classifier did
+        not see the candidates. eta and eta_least: the largest and the least degree of a class. bound: joint /
+        (1 - eta). slots_bound: slots / (1 - eta), which is tighter. label_bound: :math:`\sum_y` slots of
+        class y / (1 - eta_y), of remark 5.2, the tightest. ratio, slots_ratio, label_ratio: true over each (0
+        where both are 0), with the ends of 95% intervals, such as ratio_low and ratio_high. out_of_order:
+        bags where slots <= joint <= true fails. n_bags.
     """
     predicted = predicted.predict(data.X) if hasattr(predicted, "predict") else predicted
     n_bootstrap = check_count("n_bootstrap", n_bootstrap)
     sets, labels, losses = data.candidates, data.labels(), losses_of(predicted, data)
     shares = (data.co_occurrence() if shares is None else shares).to_numpy(copy=True)
     degrees = np.where(np.eye(len(shares), dtype=bool), 0.0, shares).max(axis=1)
-    answer, eta = _labels_of(predicted, data), degrees.max()
-    wrong, outside = answer != labels, ~sets.mask()[np.arange(labels.size), answer]
-    starts = sets.bag_starts[:-1]
+    (answer, wrong, outside), eta = _answers(predicted, data), degrees.max()
+    starts, N = sets.bag_starts[:-1], sets.n_bags
     parts = {
         "true": losses["true"],
         "slots": losses["slots"],
@@ -231,7 +198,7 @@ def bound_of(predicted, data, *, shares=None, n_bootstrap=500, seed=0):
     }
     out = {name: float(values.mean()) for name, values in parts.items()}
     out.update(eta=float(eta), eta_least=float(degrees.min()))
-    rng, N = np.random.default_rng([seed, 23]), sets.n_bags
+    rng = np.random.default_rng([seed, 23])
     drawn = np.stack([rng.multinomial(N, np.full(N, 1.0 / N)) for _ in range(n_bootstrap)]) / N
     tails = (0.5 * (1.0 - CONFIDENCE), 0.5 * (1.0 + CONFIDENCE))
     true = drawn @ np.asarray(parts["true"], dtype=float)
@@ -239,14 +206,11 @@ def bound_of(predicted, data, *, shares=None, n_bootstrap=500, seed=0):
         bound = np.asarray(parts[f"{name}bound"], dtype=float)
         out[f"{name}ratio"] = _over(out["true"], out[f"{name}bound"])
         # no interpolation, which infinite ratios would not survive
-        ends = np.quantile(
-            _over(true, drawn @ bound if np.isfinite(bound).all() else np.inf), tails, method="inverted_cdf"
-        )
-        out[f"{name}ratio_low"], out[f"{name}ratio_high"] = (float(end) for end in ends)
-    out["out_of_order"] = int(
-        ((losses["slots"] > losses["joint"]) | (losses["joint"] > losses["true"])).sum()
-    )
-    return {**out, "n_bags": N}
+        ratios = _over(true, drawn @ bound if np.isfinite(bound).all() else np.inf)
+        low, high = np.quantile(ratios, tails, method="inverted_cdf")
+        out |= {f"{name}ratio_low": float(low), f"{name}ratio_high": float(high)}
+    out_of_order = (losses["slots"] > losses["joint"]) | (losses["joint"] > losses["true"])
+    return {**out, "out_of_order": int(out_of_order.sum()), "n_bags": N}
 
 
 def _over(top, bottom):
@@ -257,52 +221,26 @@ def _over(top, bottom):
     return out if out.ndim else float(out)
 
 
-def proposition_5_2(
-    task,
-    n_train,
-    n_fresh,
-    seed,
-    p_correlated=0.25,
-    p_ambiguous=0.25,
-    n_candidates=10,
-    bag_size=5,
-    n_pairs=None,
-    classifiers=CLASSIFIERS,
-    n_bootstrap=500,
-    mms=None,
-):
-    """Proposition 5.2 for classifiers good and bad, on the bags that they were trained on and on fresh ones.
+def proposition_5_2(task, n_train, n_fresh, seed, classifiers=CLASSIFIERS, n_bootstrap=500, mms=None, **made):
+    """Proposition 5.2 for classifiers good and bad, on the bags they were trained on and on fresh ones.
 
-    Parameters
-    ----------
-    task, n_train, n_fresh, seed
-        See `instances`.
-    p_correlated, p_ambiguous, n_candidates, bag_size, n_pairs
-        See `make_ambiguous`.
-    classifiers : sequence of {"MMS", "MC-SVM", "constant", "random", "adversary", "memoriser"}
-        "MC-SVM" is trained on the truth; "adversary" answers to every class the label that co-occurs with it most; "memoriser" is a nearest
-        neighbour of training instances that were each given one of their candidates at random.
-    n_bootstrap : int
-    mms : dict, optional
-        Parameters of `MMS`.
+    "MC-SVM" is trained on the truth; "adversary" answers to every class the label that co-occurs with it
+    most; "memoriser" is a nearest neighbour of training instances that were each given one of their
+    candidates at random. `mms` holds parameters of `MMS`, `made` what differs from `MADE` in
+    `make_ambiguous`.
 
     Returns
     -------
     DataFrame
-        A row per classifier and part ("training", "fresh"), with the columns of `bound_of`. The proposition speaks of the fresh bags.
+        A row per classifier and part ("training", "fresh"), with the columns of `bound_of`. The proposition
+        speaks of the fresh bags.
     """
-    options = {
-        "p_correlated": p_correlated,
-        "p_ambiguous": p_ambiguous,
-        "n_candidates": n_candidates,
-        "bag_size": bag_size,
-        "n_pairs": n_pairs,
-    }
-    train, fresh = bags_of(task, n_train, n_fresh, seed, **options)
-    shares, rows = shares_of(fresh.y, seed, **options), []
+    made = {**MADE, **made}
+    train, fresh = bags_of(task, n_train, n_fresh, seed, **made)
+    shares, rows = shares_of(fresh.y, seed, **made), []
     for name in classifiers:
-        predictions = _predictions(name, train, fresh, shares, seed, dict(mms or {}))
-        for part, data, predicted in zip(("training", "fresh"), (train, fresh), predictions, strict=True):
+        both = _predictions(name, train, fresh, shares, seed, dict(mms or {}))
+        for part, data, predicted in zip(("training", "fresh"), (train, fresh), both, strict=True):
             found = bound_of(predicted, data, shares=shares, n_bootstrap=n_bootstrap, seed=seed)
             rows.append({"classifier": name, "part": part, **found})
     return pd.DataFrame(rows)
@@ -314,108 +252,61 @@ def proposition_5_2(
 def surrogates(scores, candidates):
     """Both sides of proposition 5.3 in every bag, by either search.
 
-    Parameters
-    ----------
-    scores : ndarray, shape (n_instances, n_labels)
-        Of all instances, for one attribute.
-    candidates : CandidateSet
-        With listed candidates.
+    `scores` are those of all instances for one attribute, (n_instances, n_labels); `candidates` are listed.
 
     Returns
     -------
     DataFrame
-        A row per bag: joint and slots, the ambiguous losses of the prediction without candidates; exact and heap, the surrogate
-        loss (5.2) with the exact most violating labeling and with Algorithm 10's; size_of, the largest score in the bag, which
-        rounding goes by.
+        A row per bag: joint and slots, the ambiguous losses of the prediction without candidates; exact and
+        heap, the surrogate loss (5.2) with the exact most violating labeling and with Algorithm 10's;
+        size_of, the largest score in the bag, which rounding goes by.
     """
     scores = np.asarray(scores, dtype=np.float64)
-    answer, mask, rows = scores.argmax(axis=1), candidates.mask(), np.arange(len(scores))
+    answer, rows = scores.argmax(axis=1), np.arange(len(scores))
     own = scores[rows, best_labelings(scores, candidates)[:, 0]]
-    outside = ~mask[rows, answer]
-    table = []
+    outside = ~candidates.mask()[rows, answer]
+    starts, sizes, table = candidates.bag_starts, candidates.bag_sizes, []
     for i in range(candidates.n_bags):
-        part = slice(candidates.bag_starts[i], candidates.bag_starts[i + 1])
-        values = {"exact": -np.inf, "heap": -np.inf}
-        if candidates.n_candidates[i] < candidates.n_labels[0] ** int(
-            candidates.bag_sizes[i]
-        ):  # else no labeling is left to violate
-            values = {
-                method: most_violating(scores[part], candidates, i, method=method)[1] for method in values
-            }
-        best = own[part].sum()
-        table.append(
-            {
-                "joint": candidates.loss(i, answer[part]),
-                "slots": int(outside[part].sum()),
-                **{method: max(0.0, value - best) for method, value in values.items()},
-                "size_of": float(np.abs(scores[part]).max()),
-            }
-        )
+        part = slice(starts[i], starts[i + 1])
+        row = {"joint": candidates.loss(i, answer[part]), "slots": int(outside[part].sum())}
+        none_left = candidates.n_candidates[i] >= candidates.n_labels[0] ** int(sizes[i])
+        for method in ("exact", "heap"):
+            value = -np.inf if none_left else most_violating(scores[part], candidates, i, method=method)[1]
+            row[method] = max(0.0, value - own[part].sum())
+        table.append(row | {"size_of": float(np.abs(scores[part]).max())})
     return pd.DataFrame(table)
 
 
 def proposition_5_3(
-    task,
-    n_train,
-    seed,
-    p_correlated=0.25,
-    p_ambiguous=0.25,
-    n_candidates=10,
-    bag_size=5,
-    n_pairs=None,
-    weights=WEIGHTS,
-    scales=(0.1, 1.0, 10.0),
-    n_bags=1000,
-    mms=None,
+    task, n_train, seed, weights=WEIGHTS, scales=(0.1, 1.0, 10.0), n_bags=1000, mms=None, **made
 ):
     """Proposition 5.3 on a training set, for several hyperplanes.
 
-    Parameters
-    ----------
-    task, n_train, seed
-        See `instances`.
-    p_correlated, p_ambiguous, n_candidates, bag_size, n_pairs
-        See `make_ambiguous`.
-    weights : sequence of {"zero", "random", "trained"}
-        Normal entries; those of `MMS`.
-    scales : sequence of float
-        What all but the zero hyperplanes are multiplied by.
-    n_bags : int
-        The first bags only, for the exact search takes its time.
-    mms : dict, optional
-        Parameters of `MMS`.
+    They are zero, random (normal entries) or trained (those of `MMS`, with parameters `mms`), and all but the
+    zero ones multiplied by `scales`; on the first `n_bags` bags only, for the exact search takes its time.
+    `made` as above.
 
     Returns
     -------
     DataFrame
-        A row per hyperplanes and scale: n_bags; below_exact and below_heap, the number of bags whose surrogate loss is below their
-        ambiguous loss, with the exact search and with Algorithm 10; below_slots, those where Algorithm 10's is below the slots'
-        losses; least_exact, least_heap, least_slots, the least differences; joint, slots, exact, heap, the mean losses; shorter,
-        the number of bags where Algorithm 10's loss is the smaller of the two.
+        A row per hyperplanes and scale: n_bags; below_exact and below_heap, the number of bags whose
+        surrogate loss is below their ambiguous loss, with the exact search and with Algorithm 10;
+        below_slots, those where Algorithm 10's is below the slots' losses; least_exact, least_heap,
+        least_slots, the least differences; joint, slots, exact, heap, the mean losses; shorter, the number of
+        bags where Algorithm 10's loss is the smaller of the two.
     """
-    options = {
-        "p_correlated": p_correlated,
-        "p_ambiguous": p_ambiguous,
-        "n_candidates": n_candidates,
-        "bag_size": bag_size,
-        "n_pairs": n_pairs,
-    }
     X, y, _, _ = instances(task, n_train, 1, seed)
-    data = make_ambiguous(X, y, random_state=seed, **options)
+    data = make_ambiguous(X, y, random_state=seed, **{**MADE, **made})
     part = np.arange(min(check_count("n_bags", n_bags), data.candidates.n_bags))
-    X, sets, d, K = (
-        np.asarray(data.X)[data.candidates.rows(part)],
-        data.candidates.take(part),
-        data.X.shape[1],
-        data.candidates.n_labels[0],
-    )
+    X, sets = np.asarray(data.X)[data.candidates.rows(part)], data.candidates.take(part)
+    size = (data.X.shape[1], data.candidates.n_labels[0])
     rows, rng = [], np.random.default_rng([seed, 24])
     for kind in weights:
         if kind == "trained":
             model = fitted(MMS(random_state=seed, **dict(mms or {})), data.X, data.candidates)
             scores = np.asarray(model.decision_function(X), dtype=np.float64)
         elif kind in WEIGHTS:
-            scores = X @ rng.normal(size=(d, K)) * (kind == "random")
+            scores = X @ rng.normal(size=size) * (kind == "random")
         else:
             raise ValueError(f"weights must be among {', '.join(WEIGHTS)}, got {kind!r}")
         for scale in (1.0,) if kind == "zero" else scales:
@@ -423,17 +314,11 @@ def proposition_5_3(
             near = NEAR * (1.0 + found["size_of"])
             sides = {"exact": ("exact", "joint"), "heap": ("heap", "joint"), "slots": ("heap", "slots")}
             gaps = {name: found[upper] - found[lower] for name, (upper, lower) in sides.items()}
-            rows.append(
-                {
-                    "weights": kind,
-                    "scale": scale,
-                    "n_bags": len(found),
-                    **{f"below_{name}": int((gap < -near).sum()) for name, gap in gaps.items()},
-                    **{f"least_{name}": float(gap.min()) for name, gap in gaps.items()},
-                    **found[["joint", "slots", "exact", "heap"]].mean().to_dict(),
-                    "shorter": int((found["heap"] < found["exact"] - near).sum()),
-                }
-            )
+            row = {"weights": kind, "scale": scale, "n_bags": len(found)}
+            row |= {f"below_{name}": int((gap < -near).sum()) for name, gap in gaps.items()}
+            row |= {f"least_{name}": float(gap.min()) for name, gap in gaps.items()}
+            row |= found[["joint", "slots", "exact", "heap"]].mean().to_dict()
+            rows.append(row | {"shorter": int((found["heap"] < found["exact"] - near).sum())})
     return pd.DataFrame(rows)
 
 
@@ -441,29 +326,16 @@ def proposition_5_3(
 
 
 def random_bag(rng, kind, n_instances, n_labels, n_candidates):
-    """A bag's candidates at random.
+    """A bag's candidates at random, (n, n_instances).
 
-    Parameters
-    ----------
-    rng : Generator
-    kind : {"vectors", "names"}
-        Independent labels, distinct vectors; or all ways to give `n_instances` faces at most one of `n_labels` - 1 names each, no
-        name twice, not all null (label 0), of which no more than `n_candidates` are kept.
-    n_instances, n_labels, n_candidates : int
-
-    Returns
-    -------
-    ndarray of int, shape (n, n_instances)
+    "vectors": independent labels, distinct vectors. "names": all ways to give `n_instances` faces at most one
+    of `n_labels` - 1 names each, no name twice, not all null (label 0), of which at most `n_candidates` are
+    kept.
     """
     if kind == "names":
         words = np.arange(1, n_labels)[:, None]
-        every = CandidateSet(
-            [Matching(words, np.ones((n_instances, n_labels), dtype=bool))],
-            n_labels=n_labels,
-            null=0,
-            max_listed=10**6,
-        )
-        vectors = every.bag(0)[:, :, 0]
+        faces = [Matching(words, np.ones((n_instances, n_labels), dtype=bool))]
+        vectors = CandidateSet(faces, n_labels=n_labels, null=0, max_listed=10**6).bag(0)[:, :, 0]
     elif kind == "vectors":
         most = n_labels**n_instances
         if most <= 4 * n_candidates:
@@ -486,33 +358,28 @@ def search_shares(
     lead=0.0,
     seed=0,
 ):
-    r"""How often, and by how much, Algorithm 10 misses the most violating labeling.
+    """How often, and by how much, Algorithm 10 misses the most violating labeling in random bags.
 
     Parameters
     ----------
-    n_bags : int
-    kind : {"vectors", "names"}
-        See `random_bag`.
-    n_instances, n_candidates : int
-        Of every bag.
     n_labels : int
         All labels that there are.
     n_known : int, optional
-        Labels that the candidates are made of, null included, all by default; drawn anew for every bag. The others are labels of
-        other bags.
+        Labels that the candidates are made of, null included, all by default; drawn anew for every bag. The
+        others are labels of other bags.
     spread : float
         Scores are normal with this standard deviation.
     lead : float
         Added to the scores of one candidate's labels, as training does for the true one.
-    seed : int
 
     Returns
     -------
     dict
-        n_bags: those with a labeling outside the candidates. same: the share of them where Algorithm 10's U equals the exact one.
-        largest, mean and mean_missed: the shortfall of U, over all bags and over those missed. lost: the share of the surrogate
-        losses' sum that Algorithm 10 does not see. beyond: the number of bags where the shortfall exceeds what theory allows, joint
-        less slots' loss of the exact answer; above: of those where Algorithm 10's value exceeds the exact one. Both must be 0.
+        n_bags: those with a labeling outside the candidates. same: the share of them where Algorithm 10's U
+        equals the exact one. largest, mean and mean_missed: the shortfall of U, over all bags and over those
+        missed. lost: the share of the surrogate losses' sum that Algorithm 10 does not see. beyond: the
+        number of bags where the shortfall exceeds what theory allows, joint less slots' loss of the exact
+        answer; above: of those where Algorithm 10's value exceeds the exact one. Both must be 0.
     """
     rng = np.random.default_rng([seed, 25])
     n_known = n_labels if n_known is None else check_count("n_known", n_known, least=2)
@@ -540,9 +407,8 @@ def search_shares(
         best = scores[np.arange(n_instances), best_labelings(scores, sets)[:, 0]].sum()
         losses.append((max(0.0, exact - best), max(0.0, heap - best)))
     if not shortfalls:
-        raise ValueError(
-            "n_candidates must leave a labeling that is no candidate, got all of them in every bag"
-        )
+        got = "got all of them in every bag"
+        raise ValueError(f"n_candidates must leave a labeling that is no candidate, {got}")
     shortfalls, (exact, heap) = np.array(shortfalls), np.sum(losses, axis=0)
     missed = shortfalls > 0.0
     return {
@@ -561,16 +427,14 @@ def search_shares(
 
 
 def counts(most=6):
-    r"""Number of candidate vectors for f faces and w names: as printed in section 5.6.1, as it should be, and by listing them.
+    r"""Number of candidate vectors for faces and names: printed (section 5.6.1), corrected, and listed.
 
-    .. math:: \sum_{j=0}^{\min(f,w)} \binom fj \binom wj \quad\text{(printed)}, \qquad \sum_{j=1}^{\min(f,w)} \binom fj \binom wj j!
+    .. math:: \sum_{j=0}^{\min(f,w)} \binom fj \binom wj \quad\text{(printed)}, \qquad
+              \sum_{j=1}^{\min(f,w)} \binom fj \binom wj j!
 
-    The printed sum lacks the j! ways in which j names go to j faces, and counts the all-null vector, which is no candidate. The two
-    mistakes cancel for two faces and two names, figure 5.4.
-
-    Parameters
-    ----------
-    most : int, at most 7
+    The printed sum lacks the j! ways in which j names go to j faces, and counts the all-null vector, which is
+    no candidate. The two mistakes cancel for two faces and two names, figure 5.4. Listing takes `most` of at
+    most 7.
 
     Returns
     -------
@@ -580,19 +444,10 @@ def counts(most=6):
     if check_count("most", most) > 7:
         raise ValueError(f"most must be at most 7, for all candidates are listed, got {most}")
     rows = []
-    for f in range(1, most + 1):
-        for w in range(1, most + 1):
-            terms = [math.comb(f, j) * math.comb(w, j) for j in range(min(f, w) + 1)]
-            sets = CandidateSet(
-                [Matching(np.arange(1, w + 1)[:, None], np.ones((f, w + 1), dtype=bool))], null=0
-            )
-            rows.append(
-                {
-                    "faces": f,
-                    "names": w,
-                    "printed": sum(terms),
-                    "corrected": sum(t * math.factorial(j) for j, t in enumerate(terms) if j),
-                    "listed": sum(1 for _ in sets.iterate(0)),
-                }
-            )
-    return pd.DataFrame(rows)
+    for f, w in itertools.product(range(1, most + 1), repeat=2):
+        terms = [math.comb(f, j) * math.comb(w, j) for j in range(min(f, w) + 1)]
+        corrected = sum(t * math.factorial(j) for j, t in enumerate(terms) if j)
+        pairs = Matching(np.arange(1, w + 1)[:, None], np.ones((f, w + 1), dtype=bool))
+        listed = sum(1 for _ in CandidateSet([pairs], null=0).iterate(0))
+        rows.append((f, w, sum(terms), corrected, listed))
+    return pd.DataFrame(rows, columns=["faces", "names", "printed", "corrected", "listed"])

@@ -1,10 +1,12 @@
 r"""Experiments of the OKS chapter (Yang, Mahdavi, Jin, Yi, Hoi, AAAI 2012).
 
-Path of the data: `describe_pair` (loader -> 15 kinds of features; kept by a sweep) -> `pair_of` (60 kernels) -> one of the point
-functions (`compare`: the tables; `every_kernel`, `selections`, `probabilities`: figures; `theorems`) -> a `Sweep` -> a DataFrame ->
-`plots.oks`. Sizes, seeds and grids of a profile stand in `settings`.
+Path of the data: `describe_pair` (loader -> 15 kinds of features; kept by a sweep) -> `pair_of` (60 kernels)
+-> one of the point functions (`compare`: the tables; `every_kernel`, `selections`, `probabilities`: figures;
+`theorems`) -> a `Sweep` -> a DataFrame -> `plots.oks`. Sizes, seeds and grids of a profile stand in
+`settings`.
 """
 
+from cuelearn.experiments import protocol
 from cuelearn.experiments.oks.compare import (
     METHODS,
     RANDOM,
@@ -16,7 +18,6 @@ from cuelearn.experiments.oks.compare import (
     selections,
     warm_up,
 )
-from cuelearn.experiments.oks.papers import printed
 from cuelearn.experiments.oks.settings import (
     BETA_RANGE,
     C_RANGE,
@@ -36,32 +37,7 @@ from cuelearn.experiments.oks.theorems import (
     selection_quality,
 )
 
-__all__ = [
-    "BETA_RANGE",
-    "C_RANGE",
-    "IMAGE_TASKS",
-    "KINDS",
-    "METHODS",
-    "ORIGINAL_TASKS",
-    "Pair",
-    "RANDOM",
-    "STREAMS",
-    "TABLE_TASKS",
-    "as_printed",
-    "compare",
-    "compare_all",
-    "describe_pair",
-    "every_kernel",
-    "expectations",
-    "load_set",
-    "mistakes_against_bound",
-    "pair_of",
-    "printed",
-    "probabilities",
-    "quantiles",
-    "regret_against_bound",
-    "selection_quality",
-    "selections",
-    "settings",
-    "warm_up",
-]
+
+def printed(number):
+    """Table 1 or 2 of the paper: task, method, seconds, accuracy, sd (over five seeds), kernels."""
+    return protocol.printed(f"oks-tab-{number}")

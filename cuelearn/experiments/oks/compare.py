@@ -1,23 +1,21 @@
-r"""The methods of tables 1 and 2, timed as the paper counts: everything from the features on; and again with all at hand.
+r"""The methods of tables 1 and 2, timed from the features on, as the paper does; and with all at hand.
 
-A further method takes one line in `METHODS`: a function that learns a pair and returns what the tables show.
+A further method takes one line in `METHODS`, and a function that makes its estimator.
 """
 
 import functools
 import itertools
-import time
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.datasets.kinds import kind_kernels
 from cuelearn.experiments.oks.tasks import Pair, pair_of
+from cuelearn.experiments.protocol import gathered, quiet, timed
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OM2, SimpleMKL
-from cuelearn.mkl.svm import fit_svc
+from cuelearn.mkl.single import fit_svc
 from cuelearn.oks import OKS, OM1, SOM, AlignmentSVM, MuSVM, MuTron, SelectedSVM
 from cuelearn.oks.batch import best_place, scores_of_C, single_kernel
 from cuelearn.oks.sources import with_widths
@@ -25,34 +23,67 @@ from cuelearn.oks.validation import held_back
 
 VALIDATION = 0.1
 MEMORY = 4e9  # the 60 matrices of 3,400 samples take 2.8 GB
-TWO_EPOCHS = {"n_epochs": 2, "shuffle": True}
 
 
-class Outcome(NamedTuple):
-    """What a method returns.
+class Method(NamedTuple):
+    """How a method enters the comparison.
 
     Attributes
     ----------
-    model : estimator
-        Fitted on all training samples.
-    index : int or None
-        Number of the chosen (or heaviest) kernel.
-    chosen : dict
-        Parameters found by validation.
-    again : callable(bank) or None
-        Trains once more, parameters known and kernels at hand.
+    make : callable(kernels, trial, **chosen) -> estimator
+    tuned : str
+        Name of the parameter that is chosen on the held-back tenth, if any.
+    bank : {"", "tuning", "all"}
+        Whether all kernel matrices are computed once, for the choice, or for the training too.
+    own_C : bool
+        Whether it is given the grid of C and chooses itself.
+    heaviest : bool
+        Whether its heaviest kernel counts as the chosen one.
     """
 
-    model: object
-    index: int | None
-    chosen: dict
-    again: object
+    make: object
+    tuned: str = ""
+    bank: str = ""
+    own_C: bool = False
+    heaviest: bool = False
 
 
-def best_value(values, judge):
-    """The value with the best accuracy on held-back samples, ties by the hinge loss there, as the SVMs choose theirs."""
-    found = np.array([judge(value) for value in values])
-    return values[best_place(found[:, 0], found[:, 1])]
+def _plain(cls, **options):
+    return lambda kernels, trial, **chosen: cls(kernels, **trial.options, **options, **chosen)
+
+
+def _one_svm(cls):
+    options = {"validation": VALIDATION, "memory": MEMORY}
+    return lambda kernels, trial, **chosen: cls(kernels, random_state=trial.seed, **options, **chosen)
+
+
+def _selected(selector):
+    """An SVM on the kernel that a selector finds; without C the selector alone, which is what is tuned."""
+
+    def make(kernels, trial, C=None, **chosen):
+        found = selector(kernels, **trial.options, **(trial.oks if selector is OKS else {}), **chosen)
+        options = {"validation": VALIDATION, "random_state": trial.seed}
+        return found if C is None else SelectedSVM(found, C=C, **options)
+
+    return make
+
+
+def _simple(kernels, trial, **chosen):
+    return SimpleMKL(kernels, verbose=False, **chosen)
+
+
+#: The paper's columns, in its order. Random ones are repeated over seeds.
+METHODS = {
+    "MuTron": Method(_plain(MuTron, validation=VALIDATION)),
+    "OM1": Method(_plain(OM1, shuffle=True), "beta", "tuning"),
+    "OM2": Method(_plain(OM2, n_epochs=2, shuffle=True), "p", "all"),
+    "AlignmentSVM": Method(_one_svm(AlignmentSVM), own_C=True),
+    "MuSVM": Method(_one_svm(MuSVM), own_C=True),
+    "SimpleMKL": Method(_simple, "C", "all", heaviest=True),
+    "SOM": Method(_selected(SOM), "beta", own_C=True),
+    "OKS": Method(_selected(OKS), own_C=True),
+}
+RANDOM = ("SOM", "OKS")
 
 
 def judged(model, X, y):
@@ -61,138 +92,43 @@ def judged(model, X, y):
     return np.mean(np.where(decided > 0.0, 1.0, -1.0) == signs), np.maximum(0.0, 1.0 - signs * decided).mean()
 
 
-class _Split:
-    """Training part of a pair, its tenth held back, and the kernel matrices where a method needs them all."""
+class Trial:
+    """Training part of a pair, its tenth held back (`train`, `test`), and what all methods are given."""
 
     def __init__(self, pair, seed, oks=None):
         self.pair, self.seed, self.oks = pair, seed, oks or {}
+        self.options = {"random_state": seed, "verbose": False}
         self.train, self.test = held_back(pair.y_train, VALIDATION, np.random.default_rng([seed, 5]))
 
     def bank(self):
         """All kernel matrices of the training samples."""
         return KernelBank(self.pair.kernels, self.pair.X_train, memory=MEMORY)
 
-    def on_features(self, make, values):
-        """The value with which an estimator on the features does best on the held-back samples."""
-        X, y = self.pair.X_train, self.pair.y_train
-        return best_value(
-            values, lambda v: judged(make(v).fit(X[self.train], y[self.train]), X[self.test], y[self.test])
-        )
+    def best_value(self, entry, values, bank=None):
+        """The value with the best accuracy on held-back samples, ties by the hinge loss there."""
+        X, y, train, test = self.pair.X_train, self.pair.y_train, self.train, self.test
+        kernels, inner, outer = self.pair.kernels, X[train], X[test]
+        if bank is not None:
+            kernels, inner = "precomputed", bank.restrict(train, resident=True)
+            outer = np.ascontiguousarray(bank.rows(test)[:, :, train])
+        models = (entry.make(kernels, self, **{entry.tuned: v}).fit(inner, y[train]) for v in values)
+        found = np.array([judged(model, outer, y[test]) for model in models])
+        return values[best_place(found[:, 0], found[:, 1])]
 
-    def on_bank(self, bank, make, values):
-        """The same for an estimator on kernel matrices, which are computed once."""
-        y = self.pair.y_train
-        inner = bank.restrict(self.train, resident=True)
-        outer = np.ascontiguousarray(bank.rows(self.test)[:, :, self.train])
-        return best_value(values, lambda v: judged(make(v).fit(inner, y[self.train]), outer, y[self.test]))
+    def run(self, method, grids):
+        """A method from the features on: the fitted estimator, and the parameters that were chosen."""
+        entry, pair, chosen = METHODS[method], self.pair, {}
+        bank = self.bank() if entry.bank else None
+        if entry.tuned:
+            chosen[entry.tuned] = self.best_value(entry, grids[entry.tuned], bank)
+        kernels, X = ("precomputed", bank) if entry.bank == "all" else (pair.kernels, pair.X_train)
+        given = {"C": grids["C"]} if entry.own_C else {}
+        model = entry.make(kernels, self, **given, **chosen).fit(X, pair.y_train)
+        return model, ({"C": model.C_} if entry.own_C else {}) | chosen
 
-
-def _mutron(split, grids):
-    make = functools.partial(MuTron, validation=VALIDATION, random_state=split.seed, verbose=False)
-    model = make(split.pair.kernels).fit(split.pair.X_train, split.pair.y_train)
-    return Outcome(
-        model, model.best_index_, {}, lambda bank: make("precomputed").fit(bank, split.pair.y_train)
-    )
-
-
-def _om1(split, grids):
-    def make(beta, kernels="precomputed"):
-        return OM1(kernels, beta=beta, shuffle=True, random_state=split.seed, verbose=False)
-
-    beta = split.on_bank(split.bank(), make, grids["beta"])
-    model = make(beta, split.pair.kernels).fit(split.pair.X_train, split.pair.y_train)
-    return Outcome(
-        model, model.best_index_, {"beta": beta}, lambda bank: make(beta).fit(bank, split.pair.y_train)
-    )
-
-
-def _om2(split, grids):
-    def make(p):
-        return OM2("precomputed", p=p, random_state=split.seed, verbose=False, **TWO_EPOCHS)
-
-    bank = split.bank()
-    p = split.on_bank(bank, make, grids["p"])
-    return Outcome(
-        make(p).fit(bank, split.pair.y_train),
-        None,
-        {"p": p},
-        lambda bank: make(p).fit(bank, split.pair.y_train),
-    )
-
-
-def _simple(split, grids):
-    def make(C):
-        return SimpleMKL("precomputed", C=C, verbose=False)
-
-    bank = split.bank()
-    C = split.on_bank(bank, make, grids["C"])
-    model = make(C).fit(bank, split.pair.y_train)
-    index = int(np.argmax(np.atleast_2d(model.kernel_weights_)[0]))
-    return Outcome(model, index, {"C": C}, lambda bank: make(C).fit(bank, split.pair.y_train))
-
-
-def _one_svm(cls):
-    def run(split, grids):
-        make = functools.partial(cls, validation=VALIDATION, random_state=split.seed, memory=MEMORY)
-        model = make(split.pair.kernels, C=grids["C"]).fit(split.pair.X_train, split.pair.y_train)
-        again = lambda bank: make("precomputed", C=model.C_).fit(bank, split.pair.y_train)  # noqa: E731
-        return Outcome(model, model.best_index_, {"C": model.C_}, again)
-
-    return run
-
-
-def _selected(selector, tuned):
-    def run(split, grids):
-        X, y, kernels = split.pair.X_train, split.pair.y_train, split.pair.kernels
-        options = {"random_state": split.seed, "verbose": False, **(split.oks if selector is OKS else {})}
-
-        def make(value=None, kernels=kernels):
-            return selector(kernels, **options, **({tuned: value} if tuned else {}))
-
-        value = split.on_features(make, grids[tuned]) if tuned else None
-        model = SelectedSVM(make(value), C=grids["C"], validation=VALIDATION, random_state=split.seed).fit(
-            X, y
-        )
-        chosen = {"C": model.C_, **({tuned: value} if tuned else {})}
-
-        def again(bank):
-            return SelectedSVM(
-                make(value, "precomputed"), C=model.C_, validation=VALIDATION, random_state=split.seed
-            ).fit(bank, y)
-
-        return Outcome(model, model.best_index_, chosen, again)
-
-    return run
-
-
-#: The paper's columns, in its order. Random ones are repeated over seeds.
-METHODS = {
-    "MuTron": _mutron,
-    "OM1": _om1,
-    "OM2": _om2,
-    "AlignmentSVM": _one_svm(AlignmentSVM),
-    "MuSVM": _one_svm(MuSVM),
-    "SimpleMKL": _simple,
-    "SOM": _selected(SOM, "beta"),
-    "OKS": _selected(OKS, None),
-}
-RANDOM = ("SOM", "OKS")
-
-
-@functools.lru_cache(maxsize=1)
-def warm_up():
-    """Compile all that the timed methods use."""
-    rng = np.random.default_rng(0)
-    X = rng.random((40, 3))
-    y = (X[:, 0] > 0.5).astype(np.int64)
-    kernels = with_widths(kind_kernels({"all": slice(0, 3)}), X)
-    pair = Pair(X, y, X, y, kernels)
-    for method in METHODS:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            outcome = METHODS[method](_Split(pair, 0), {"C": (1.0,), "beta": (0.5,), "p": (1.5,)})
-            outcome.model.score(_features(outcome.model, KernelBank(kernels, X), X), y)
-            outcome.again(KernelBank(kernels, X, memory=MEMORY))
+    def again(self, method, chosen, bank):
+        """Train once more, parameters known and kernels at hand."""
+        return METHODS[method].make("precomputed", self, **chosen).fit(bank, self.pair.y_train)
 
 
 def _features(model, bank, X):
@@ -200,65 +136,55 @@ def _features(model, bank, X):
     return bank.cross(X) if model.kernels == "precomputed" else X
 
 
+@functools.lru_cache(maxsize=1)
+def warm_up():
+    """Compile all that the timed methods use."""
+    X = np.random.default_rng(0).random((40, 3))
+    y = (X[:, 0] > 0.5).astype(np.int64)
+    trial = Trial(Pair(X, y, X, y, with_widths(kind_kernels({"all": slice(0, 3)}), X)), 0)
+    with quiet():
+        for method in METHODS:
+            model, chosen = trial.run(method, {"C": (1.0,), "beta": (0.5,), "p": (1.5,)})
+            model.score(_features(model, KernelBank(trial.pair.kernels, X), X), y)
+            trial.again(method, chosen, trial.bank())
+
+
 def compare(name, methods, seed, grids, described, oks=None):
     """Several methods on the same pair, one after the other in one run.
 
-    Parameters
-    ----------
-    name : str
-        Of the pair.
-    methods : list of str
-    seed : int
-        Of the held-back tenth and of all draws.
-    grids : dict
-        Values of C, beta and p.
-    described : dict
-        Of `describe_pair`, by name.
-    oks : dict, optional
-        delta and eta of `OKS`.
+    `grids` holds values of C, beta and p, `described` what `describe_pair` returned by name, `oks` delta and
+    eta of `OKS`; the seed is that of the held-back tenth and of all draws.
 
     Returns
     -------
     DataFrame
-        Columns method, n_train, n_test, seconds (from the features on: kernels, tuning, training), core_seconds (parameters known,
-        matrices at hand), accuracy (on the test samples), kernel (the paper's number, from 1; 0 where there is none), kernel_name, chosen, beta.
+        Columns method, n_train, n_test, seconds (from the features on: kernels, tuning, training),
+        core_seconds (parameters known, matrices at hand), accuracy (on the test samples), kernel (the paper's
+        number, from 1; 0 where there is none), kernel_name, chosen, beta.
     """
     warm_up()
     pair = pair_of(name, described[name])
-    split, rows = _Split(pair, seed, oks), []
-    bank = split.bank()
+    trial, rows = Trial(pair, seed, oks), []
+    bank = trial.bank()
     for method in methods:
-        with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore", ConvergenceWarning
-            )  # SimpleMKL at the range's ends; its gap is not what is compared
-            begun = time.perf_counter()
-            outcome = METHODS[method](split, grids)
-            seconds = time.perf_counter() - begun
-            begun = time.perf_counter()
-            outcome.again(bank)
-            core = time.perf_counter() - begun
-        accuracy = outcome.model.score(_features(outcome.model, bank, pair.X_test), pair.y_test)
-        index = outcome.index
-        rows.append(
-            {
-                "method": method,
-                "n_train": pair.y_train.size,
-                "n_test": pair.y_test.size,
-                "seconds": seconds,
-                "core_seconds": core,
-                "accuracy": float(accuracy),
-                "kernel": 0 if index is None else index + 1,
-                "kernel_name": "" if index is None else pair.kernels[index][0],
-                "chosen": ", ".join(f"{k}={v:g}" for k, v in outcome.chosen.items()),
-                "beta": outcome.chosen.get("beta", np.nan),
-            }
-        )
+        with quiet():  # SimpleMKL at the range's ends; its gap is not what is compared
+            (model, chosen), seconds = timed(trial.run, method, grids)
+            _, core = timed(trial.again, method, chosen, bank)
+        index = getattr(model, "best_index_", None)
+        if METHODS[method].heaviest:
+            index = int(np.argmax(np.atleast_2d(model.kernel_weights_)[0]))
+        row = {"method": method, "n_train": pair.y_train.size, "n_test": pair.y_test.size}
+        row |= {"seconds": seconds, "core_seconds": core}
+        row["accuracy"] = float(model.score(_features(model, bank, pair.X_test), pair.y_test))
+        row["kernel"] = 0 if index is None else index + 1
+        row["kernel_name"] = "" if index is None else pair.kernels[index][0]
+        row["chosen"] = ", ".join(f"{k}={v:g}" for k, v in chosen.items())
+        rows.append(row | {"beta": chosen.get("beta", np.nan)})
     return pd.DataFrame(rows)
 
 
 def every_kernel(name, seed, grids, described):
-    """Test accuracy of an SVM on each kernel alone, C by the held-back tenth: how good each kernel is (figures 1 and 2).
+    """Test accuracy of an SVM on each kernel alone, C by the held-back tenth (figures 1 and 2).
 
     Returns
     -------
@@ -266,132 +192,61 @@ def every_kernel(name, seed, grids, described):
         Columns kernel (from 1), kernel_name, C, accuracy.
     """
     pair = pair_of(name, described[name])
-    split = _Split(pair, seed)
+    trial, values, rows = Trial(pair, seed), sorted(grids["C"]), []
     signs, truth = np.where(pair.y_train == 1, 1.0, -1.0), pair.y_test == 1
-    bank, rows = split.bank(), []
-    values = sorted(grids["C"])
+    bank = trial.bank()
     for j, (kernel_name, _, _) in enumerate(pair.kernels):
         kernel = single_kernel(bank, j)
-        C = values[best_place(*scores_of_C(kernel, signs, values, split.train, split.test))]
+        C = values[best_place(*scores_of_C(kernel, signs, values, trial.train, trial.test))]
         svm = fit_svc(kernel, signs, C)
-        cross = np.concatenate([block for _, block in bank.select([j]).cross(pair.X_test).blocks()], axis=1)[
-            0
-        ]
+        cross = np.concatenate([b[0] for _, b in bank.select([j]).cross(pair.X_test).blocks()])
         decided = cross[:, svm.support].astype(np.float64) @ svm.coef + svm.intercept > 0.0
-        rows.append(
-            {
-                "kernel": j + 1,
-                "kernel_name": kernel_name,
-                "C": float(C),
-                "accuracy": float(np.mean(decided == truth)),
-            }
-        )
-    return pd.DataFrame(rows)
+        rows.append((j + 1, kernel_name, float(C), float(np.mean(decided == truth))))
+    return pd.DataFrame(rows, columns=["kernel", "kernel_name", "C", "accuracy"])
 
 
 def selections(name, method, n_epochs, seeds, betas, described, oks=None):
-    """Kernels that a selector finds with many seeds, and what they cost.
+    """Kernels that a selector, "OKS" or "SOM", finds with many seeds, and what they cost.
 
-    Parameters
-    ----------
-    name : str
-    method : {"OKS", "SOM"}
-    n_epochs : int
-    seeds : sequence of int
-    betas : sequence of float
-        Of SOM, taken in turn: those that the validations of `compare` chose.
-    described : dict
-    oks : dict, optional
-        delta and eta of `OKS`.
+    `betas` of SOM are taken in turn: those that the validations of `compare` chose.
 
     Returns
     -------
     DataFrame
-        Columns seed, kernel (from 1), probability (its q), evaluations (kernel values), updates, mistakes (share of the visits).
+        Columns seed, kernel (from 1), probability (its q), evaluations (kernel values), updates, mistakes
+        (share of the visits).
     """
     pair, rows = pair_of(name, described[name]), []
     for seed, beta in zip(seeds, itertools.cycle(betas), strict=False):
-        options = {"n_epochs": n_epochs, "random_state": seed, "verbose": False}
-        model = (
-            OKS(pair.kernels, **(oks or {}), **options)
-            if method == "OKS"
-            else SOM(pair.kernels, beta=beta, **options)
-        )
+        cls, own = (OKS, oks or {}) if method == "OKS" else (SOM, {"beta": beta})
+        model = cls(pair.kernels, n_epochs=n_epochs, random_state=seed, verbose=False, **own)
         model.fit(pair.X_train, pair.y_train)
-        rows.append(
-            {
-                "seed": seed,
-                "kernel": model.best_index_ + 1,
-                "probability": float(model.kernel_probabilities_.max()),
-                "evaluations": model.n_evaluations_,
-                "updates": model.n_updates_,
-                "mistakes": float(model.online_errors_.mean()),
-            }
-        )
+        row = {"seed": seed, "kernel": model.best_index_ + 1}
+        row |= {"probability": float(model.kernel_probabilities_.max()), "evaluations": model.n_evaluations_}
+        rows.append(row | {"updates": model.n_updates_, "mistakes": float(model.online_errors_.mean())})
     return pd.DataFrame(rows)
 
 
 def probabilities(name, seed, delta, eta, n_epochs, described):
-    """Kernel probabilities of OKS over the visits.
-
-    Returns
-    -------
-    DataFrame
-        Columns step, kernel (from 1), probability.
-    """
+    """Kernel probabilities of OKS over the visits: DataFrame with step, kernel (from 1), probability."""
     pair = pair_of(name, described[name])
-    model = OKS(pair.kernels, delta=delta, eta=eta, n_epochs=n_epochs, random_state=seed, verbose=False).fit(
-        pair.X_train, pair.y_train
-    )
-    steps = model.history_["step"].to_numpy()
-    m = len(pair.kernels)
+    options = {"n_epochs": n_epochs, "random_state": seed, "verbose": False}
+    model = OKS(pair.kernels, delta=delta, eta=eta, **options).fit(pair.X_train, pair.y_train)
+    steps, m = model.history_["step"].to_numpy(), len(pair.kernels)
     kernels = np.tile(np.arange(1, m + 1), steps.size)
-    return pd.DataFrame(
-        {"step": np.repeat(steps, m), "kernel": kernels, "probability": model.probability_history_.ravel()}
-    )
+    values = model.probability_history_.ravel()
+    return pd.DataFrame({"step": np.repeat(steps, m), "kernel": kernels, "probability": values})
 
 
 def compare_all(sweep, names, described, grids, seeds, data, repeated=RANDOM, oks=None):
-    """Every method once, some with every seed, on several pairs.
+    """Every method with the first seed, those `repeated` with every seed, on several pairs.
 
-    Parameters
-    ----------
-    sweep : Sweep
-        With one job: the methods are timed.
-    names : sequence of str
-    described : dict
-        Of `describe_pair`, by name.
-    grids : dict
-    seeds : sequence of int
-        The first for every method.
-    data : sequence
-        Identity of the data.
-    repeated : sequence of str
-        Methods that run with every seed.
-    oks : dict, optional
-        delta and eta of `OKS`.
-
-    Returns
-    -------
-    DataFrame
-        Columns name, seed and those of `compare`.
+    Run with one job, for the methods are timed.
     """
-    points = [
-        {
-            "name": name,
-            "methods": list(METHODS if seed == seeds[0] else repeated),
-            "seed": seed,
-            "grids": grids,
-            "oks": oks,
-        }
-        for name in names
-        for seed in seeds
-    ]
-    frames = sweep.run(compare, points, common={"described": described}, data=data)
-    return pd.concat(
-        [f.assign(name=p["name"], seed=p["seed"]) for p, f in zip(points, frames, strict=True)],
-        ignore_index=True,
-    )
+    methods = {seed: list(METHODS if seed == seeds[0] else repeated) for seed in seeds}
+    asked = {"grids": grids, "oks": oks}
+    points = [{"name": n, "methods": methods[s], "seed": s, **asked} for n in names for s in seeds]
+    return gathered(sweep, compare, points, "name", "seed", common={"described": described}, data=data)
 
 
 def as_printed(table):
@@ -400,11 +255,10 @@ def as_printed(table):
     Returns
     -------
     DataFrame
-        Columns name, method, n_train, n_test, seconds, "times OKS" (ratio to OKS-SVM), core_seconds, accuracy, sd, kernels, chosen (of
-        the first seed).
+        Columns name, method, n_train, n_test, seconds, "times OKS" (ratio to OKS-SVM), core_seconds,
+        accuracy, sd, kernels, chosen (of the first seed), names.
     """
-    grouped = table.groupby(["name", "method"], sort=False)
-    out = grouped.agg(
+    out = table.groupby(["name", "method"], sort=False).agg(
         n_train=("n_train", "first"),
         n_test=("n_test", "first"),
         seconds=("seconds", "mean"),
@@ -414,7 +268,8 @@ def as_printed(table):
         kernels=("kernel", lambda k: ",".join(str(v) for v in sorted(k) if v)),
         chosen=("chosen", "first"),
         names=("kernel_name", lambda k: "; ".join(dict.fromkeys(v for v in k if v))),
-    ).reset_index()
+    )
+    out = out.reset_index()
     base = out[out["method"] == "OKS"].set_index("name")["seconds"]
     out.insert(5, "times OKS", out["seconds"] / out["name"].map(base))
     return out

@@ -1,5 +1,6 @@
-"""Sizes, seeds and grids of the chapter's experiments: fixed here, for every profile, before anything is run."""
+"""Sizes, seeds and grids of the chapter's experiments: fixed before anything is run."""
 
+from cuelearn.experiments.protocol import settings_of
 from cuelearn.oks.batch import C_GRID
 
 # the paper's ranges; lambda, which Algorithm 2 and the Perceptron do not depend on, is not among them
@@ -7,78 +8,56 @@ C_RANGE = C_GRID
 BETA_RANGE = tuple(round(0.1 + 0.04 * k, 2) for k in range(21))
 P_GRID = (1.01, 1.05, 1.10, 1.25, 1.50, 1.75, 2.0)  # OM-2's, of chapter mkl
 
-#: Table 1: digits, 15 kinds of image features; table 2: letters and soils, 15 groups of their columns. Pairs that people confuse.
+#: Table 1: digits, 15 kinds of image features; table 2: letters and soils, 15 groups of their columns. Pairs
+#: that people confuse.
 IMAGE_TASKS = ("mnist 4/9", "mnist 3/8", "mnist 3/5")
 TABLE_TASKS = ("letter I/J", "letter O/Q", "satimage damp grey/very damp grey soil")
-#: The paper's own pairs, where Corel5k is present: four kernels on its visual terms, which are all that is left of the 15 kinds.
+#: The paper's own pairs, where Corel5k is present: four kernels on its visual terms, which are all that is
+#: left of the 15 kinds.
 ORIGINAL_TASKS = ("corel5k sky/people", "corel5k water/tree", "corel5k sky/grass")
+
+# smoke, quick, full
+TABLE = {
+    "images": {"n_train": (80, 400, 2000), "n_test": (200, 700, 1900)},
+    "tables": {"n_train": (80, 300, 1000), "n_test": (200, 600, 600)},
+    "grids": {
+        "C": ((1.0, 2.0**5), (2.0**-10, 2.0**-5, 1.0, 2.0**5, 2.0**10), C_RANGE),
+        "beta": ((0.3, 0.7), (0.1, 0.3, 0.5, 0.7, 0.9), BETA_RANGE),
+        "p": ((1.25,), (1.05, 1.25, 2.0), P_GRID),
+    },
+    "selectors": (2, 5, 5),
+    "repeated": (("SOM", "OKS"), ("SOM", "OKS"), ("MuTron", "AlignmentSVM", "MuSVM", "SOM", "OKS")),
+    "selections": {
+        "judged": (6, 60, 200),
+        "seeds": (4, 20, 50),
+        "n_epochs": ((1, 2), (1, 2, 5), (1, 2, 5, 10, 20)),
+    },
+    "mistakes": {
+        "n_samples": ((40, 80, 160), (75, 150, 300, 600, 1200), (100, 200, 400, 800, 1600, 3200)),
+        "seeds": (1, 1, 3),
+        "draws": (8, 30, 100),
+    },
+    "regret": {
+        "n_samples": ((40, 80), (75, 300, 900), (100, 400, 1600)),
+        "seeds": (1, 1, 3),
+        "draws": (8, 20, 100),
+    },
+    "quality": {
+        "n_visits": ((50, 100, 200), (100, 200, 400, 800, 1600), (100, 200, 400, 800, 1600, 3200)),
+        "n_samples": (200, 1600, 3200),
+        "n_held": (500, 3000, 4000),
+        "seeds": (1, 1, 5),
+        "draws": (20, 100, 300),
+    },
+}
 
 
 def settings(profile):
-    """Sizes of all experiments of the chapter for a profile.
+    """Sizes of all experiments of the chapter for a profile, "smoke", "quick" or "full".
 
-    Parameters
-    ----------
-    profile : {"smoke", "quick", "full"}
-
-    Returns
-    -------
-    dict
-        `images`, `tables`: training and test samples of a pair at most, and grids of the two comparisons; `selectors`: seeds of the
-        methods named in `repeated`, the others run once; `selections`: numbers of passes, seeds for each of them, and for the two passes that
-        the claim is judged on; `mistakes`,
-        `regret`, `quality`: streams of the theorems.
+    `images`, `tables`: training and test samples of a pair at most, and `grids` of the two comparisons;
+    `selectors`: seeds of the methods named in `repeated`, the others run once; `selections`: numbers of
+    passes, seeds for each of them, and for the two passes that the claim is judged on; `mistakes`, `regret`,
+    `quality`: streams of the theorems.
     """
-    few = {
-        "C": (2.0**-10, 2.0**-5, 1.0, 2.0**5, 2.0**10),
-        "beta": (0.1, 0.3, 0.5, 0.7, 0.9),
-        "p": (1.05, 1.25, 2.0),
-    }
-    sizes = {
-        "smoke": {
-            "images": {"n_train": 80, "n_test": 200},
-            "tables": {"n_train": 80, "n_test": 200},
-            "grids": {"C": (1.0, 2.0**5), "beta": (0.3, 0.7), "p": (1.25,)},
-            "selectors": 2,
-            "repeated": ("SOM", "OKS"),
-            "selections": {"judged": 6, "seeds": 4, "n_epochs": (1, 2)},
-            "mistakes": {"n_samples": (40, 80, 160), "seeds": 1, "draws": 8},
-            "regret": {"n_samples": (40, 80), "seeds": 1, "draws": 8},
-            "quality": {"n_visits": (50, 100, 200), "n_samples": 200, "n_held": 500, "seeds": 1, "draws": 20},
-        },
-        "quick": {
-            "images": {"n_train": 400, "n_test": 700},
-            "tables": {"n_train": 300, "n_test": 600},
-            "grids": few,
-            "selectors": 5,
-            "repeated": ("SOM", "OKS"),
-            "selections": {"judged": 60, "seeds": 20, "n_epochs": (1, 2, 5)},
-            "mistakes": {"n_samples": (75, 150, 300, 600, 1200), "seeds": 1, "draws": 30},
-            "regret": {"n_samples": (75, 300, 900), "seeds": 1, "draws": 20},
-            "quality": {
-                "n_visits": (100, 200, 400, 800, 1600),
-                "n_samples": 1600,
-                "n_held": 3000,
-                "seeds": 1,
-                "draws": 100,
-            },
-        },
-        "full": {
-            "images": {"n_train": 2000, "n_test": 1900},
-            "tables": {"n_train": 1000, "n_test": 600},
-            "grids": {"C": C_RANGE, "beta": BETA_RANGE, "p": P_GRID},
-            "selectors": 5,
-            "repeated": ("MuTron", "AlignmentSVM", "MuSVM", "SOM", "OKS"),
-            "selections": {"judged": 200, "seeds": 50, "n_epochs": (1, 2, 5, 10, 20)},
-            "mistakes": {"n_samples": (100, 200, 400, 800, 1600, 3200), "seeds": 3, "draws": 100},
-            "regret": {"n_samples": (100, 400, 1600), "seeds": 3, "draws": 100},
-            "quality": {
-                "n_visits": (100, 200, 400, 800, 1600, 3200),
-                "n_samples": 3200,
-                "n_held": 4000,
-                "seeds": 5,
-                "draws": 300,
-            },
-        },
-    }
-    return sizes[profile]
+    return settings_of(TABLE, profile)

@@ -1,13 +1,13 @@
 r"""Theorems 1 and 3 and corollary 2 of the OKS paper, measured on real and random streams.
 
-The theorems speak of every kernel's predictor at every visit, while the algorithms evaluate only the one they draw. So a run is made as it
-is, and then gone over again: the coefficient that a visit added is known, so all outputs before visit t are one product with the part of
-the kernel matrix below its diagonal; and what a visit drew and lost gives the weights back. Bounds are compared strictly: comparators
-enter with a certified lower bound of their least loss, and L and G are the largest values met, not all that might have been.
+The theorems speak of every kernel's predictor at every visit, while the algorithms evaluate only the one they
+draw. So a run is made as it is, and then gone over again: the coefficient that a visit added is known, so all
+outputs before visit t are one product with the part of the kernel matrix below its diagonal; and what a visit
+drew and lost gives the weights back. Bounds are compared strictly: comparators enter with a certified lower
+bound of their least loss, and L and G are the largest values met, not all that might have been.
 """
 
 import math
-import warnings
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -15,11 +15,11 @@ import numpy as np
 import pandas as pd
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import entr, expit
-from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn import datasets
 from cuelearn.book.figures import interval
 from cuelearn.datasets import Provenance
+from cuelearn.experiments.protocol import quiet
 from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl.problem import MKLProblem
 from cuelearn.mkl.reference import solve_reference
@@ -33,28 +33,15 @@ KINDS = ("pendigits", "random", "one useful")
 C_GRID = (0.01, 0.1, 1.0, 10.0)
 MEMORY = 4e9
 #: Where the simulated streams come from.
-STREAMS = Provenance(
-    "random streams",
-    "generated",
-    "of this project",
-    None,
-    "this project",
-    "cuelearn.experiments.oks.theorems.stream_of",
-)
+_MADE_BY = "cuelearn.experiments.oks.theorems.stream_of"
+STREAMS = Provenance("random streams", "generated", "of this project", None, "this project", _MADE_BY)
 
 
 class Stream(NamedTuple):
-    """Samples in their order, and held-back ones.
+    """Samples in their order, signs -1 or 1, and held-back ones.
 
-    Attributes
-    ----------
-    names : list of str
-    stack : ndarray, shape (n_kernels, n, n)
-        Kernel values, of at most 1 on the diagonal.
-    signs : ndarray, shape (n,)
-        -1 or 1.
-    held : ndarray, shape (n_kernels, n_held, n)
-    held_signs : ndarray, shape (n_held,)
+    `stack` holds the kernel values, (n_kernels, n, n), of at most 1 on the diagonal; `held` those of the
+    held-back samples, (n_kernels, n_held, n).
     """
 
     names: list
@@ -71,36 +58,20 @@ def _digits():
 
 @lru_cache(maxsize=1)
 def stream_of(kind, n_samples, seed, n_held=0, n_kernels=8):
-    """A stream of independent samples; those of one seed begin with the same ones.
+    """A `Stream` of independent samples; those of one seed begin with the same ones.
 
-    Parameters
-    ----------
-    kind : {"pendigits", "random", "one useful"}
-        "pendigits": odd against even digits; a linear and a Gaussian kernel on each of the four representations, samples of both official
-        parts mixed. Simulated: "random": labels that no kernel explains; "one useful": only the first kernel does. Their kernels are
-        Gaussian, on five normal features each.
-    n_samples, seed : int
-    n_held : int
-        Further samples that are held back.
-    n_kernels : int
-        Of the simulated streams.
-
-    Returns
-    -------
-    Stream
+    "pendigits": odd against even digits; a linear and a Gaussian kernel on each of the four representations,
+    samples of both official parts mixed. Simulated: "random", labels that no kernel explains; "one useful",
+    only the first kernel does. Their kernels are Gaussian, on five normal features each.
     """
     n = n_samples + n_held
     if kind == "pendigits":
-        data = _digits()
+        data, kinds = _digits(), {"linear": Linear(), "rbf": RBF()}
         if n > data.y.size:
             raise ValueError(f"n_samples and n_held must be at most {data.y.size} together, got {n}")
         rows = np.random.default_rng([seed, 11]).permutation(data.y.size)[:n]
         X, labels = data.X[rows], data.y[rows] % 2
-        triples = [
-            (f"{cue} {k}", kernel, s)
-            for cue, s in data.cues.items()
-            for k, kernel in (("linear", Linear()), ("rbf", RBF()))
-        ]
+        triples = [(f"{cue} {k}", kernel, s) for cue, s in data.cues.items() for k, kernel in kinds.items()]
     elif kind in KINDS:
         labels = np.random.default_rng([seed, 12]).integers(2, size=n)
         features = np.random.default_rng([seed, 13]).normal(size=(n, n_kernels, 5))
@@ -112,34 +83,20 @@ def stream_of(kind, n_samples, seed, n_held=0, n_kernels=8):
     else:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     bank = KernelBank(triples, X[:n_samples], memory=MEMORY)
-    signs = 2.0 * labels - 1.0
-    held = (
-        np.concatenate([b for _, b in bank.cross(X[n_samples:]).blocks()], axis=1)
-        if n_held
-        else np.empty((len(triples), 0, n_samples))
-    )
-    return Stream(
-        list(bank.names), np.ascontiguousarray(bank.stack), signs[:n_samples], held, signs[n_samples:]
-    )
+    signs, held = 2.0 * labels - 1.0, np.empty((len(triples), 0, n_samples))
+    if n_held:
+        held = np.concatenate([b for _, b in bank.cross(X[n_samples:]).blocks()], axis=1)
+    stack = np.ascontiguousarray(bank.stack)
+    return Stream(list(bank.names), stack, signs[:n_samples], held, signs[n_samples:])
 
 
 # ------------------------------------------------------------------ a run, gone over again
 
 
 def replay(drawn, losses, n_kernels, delta, eta):
-    """Weights before every visit, from what the visits drew and lost.
+    """Weights q before every visit, (n_runs, n_visits, n_kernels), from what the visits drew and lost.
 
-    Parameters
-    ----------
-    drawn, losses : ndarray, shape (n_runs, n_visits)
-        For Algorithm 2 the loss is the mistake.
-    n_kernels : int
-    delta, eta : float
-
-    Returns
-    -------
-    ndarray, shape (n_runs, n_visits, n_kernels)
-        Normalised weights q.
+    `drawn` and `losses` have the shape (n_runs, n_visits); for Algorithm 2 the loss is the mistake.
     """
     runs = np.arange(len(drawn))
     log_weights, out = np.zeros((runs.size, n_kernels)), np.empty((*drawn.shape, n_kernels))
@@ -152,56 +109,34 @@ def replay(drawn, losses, n_kernels, delta, eta):
     return out
 
 
+def coefficients(results, j, n, dtype=float):
+    """What the runs added to the predictor of kernel j, shape (n, n_runs)."""
+    added = np.zeros((n, len(results)), dtype=dtype)
+    for run, result in enumerate(results):
+        added[result.support[j], run] = result.dual_coef[j]
+    return added
+
+
 def outputs_before(stack, results):
-    """Every predictor at every visit, before the visit.
-
-    Parameters
-    ----------
-    stack : ndarray, shape (n_kernels, n, n)
-    results : list of Result
-        Of one pass over the n samples in their order.
-
-    Returns
-    -------
-    ndarray, shape (n_runs, n, n_kernels)
-    """
+    """Every predictor at every visit of one pass in order, before the visit: (n_runs, n, n_kernels)."""
     m, n, _ = stack.shape
     out = np.empty((len(results), n, m))
     for j in range(m):
-        added = np.zeros((n, len(results)))
-        for run, result in enumerate(results):
-            added[result.support[j], run] = result.dual_coef[j]
-        out[:, :, j] = (np.tril(stack[j], -1).astype(np.float64) @ added).T
+        out[:, :, j] = (np.tril(stack[j], -1).astype(np.float64) @ coefficients(results, j, n)).T
     return out
 
 
-def passes(stream, draws, *, seed, rule, delta, eta, step, loss="hinge"):
-    """Several runs over a stream that differ in their draws.
-
-    Returns
-    -------
-    results : list of Result
-    drawn, losses : ndarray, shape (draws, n)
-        `losses` are mistakes for Algorithm 2.
-    """
+def runs_of(stream, draws, seeds, chunk, **options):
+    """Several runs over a stream that differ in their draws: list of Result."""
     source = Given(*stream.stack.shape[:2])
-    samples, results = source.pack(stream.stack), []
-    for rng in np.random.default_rng([seed, 14]).spawn(draws):
-        results.append(
-            solve_selection(
-                source,
-                samples,
-                stream.signs,
-                rule=rule,
-                n_epochs=1,
-                delta=delta,
-                eta=eta,
-                step=step,
-                loss=loss,
-                rng=rng,
-                chunk=stream.signs.size,
-            )
-        )
+    samples, options = source.pack(stream.stack), {"n_epochs": 1, "chunk": chunk, **options}
+    rngs = np.random.default_rng(seeds).spawn(draws)
+    return [solve_selection(source, samples, stream.signs, rng=rng, **options) for rng in rngs]
+
+
+def passes(stream, draws, *, seed, **options):
+    """`runs_of` over passes in order: results, and what visits drew and lost (mistakes for Algorithm 2)."""
+    results = runs_of(stream, draws, [seed, 14], stream.signs.size, **options)
     drawn = np.array([r.learner.record("drawn", np.int32) for r in results])
     return results, drawn, np.array([r.learner.record("losses", float) for r in results])
 
@@ -226,24 +161,14 @@ def least_loss(kernel, signs, step, loss="hinge", *, tol=1e-3, start=None, max_r
 
     .. math:: -\sum_t \ell^*(-y_t a_t) - \tfrac\lambda2 \|g\|^2
 
-    never exceeds it. For the hinge loss, :math:`0 \le a_t \le 1` and the first sum is :math:`\sum a_t`: an SVM without bias, with
-    :math:`C = \lambda`. For the logistic loss it is :math:`\sum_t H(a_t)`, the entropies in nats. For the square loss
-    :math:`(f - y)^2/2`, with :math:`b_t = y_t a_t`, it is :math:`b \cdot y - \|b\|^2/2`.
+    never exceeds it. For the hinge loss, :math:`0 \le a_t \le 1` and the first sum is :math:`\sum a_t`: an
+    SVM without bias, with :math:`C = \lambda`. For the logistic loss it is :math:`\sum_t H(a_t)`, the
+    entropies in nats. For the square loss :math:`(f - y)^2/2`, with :math:`b_t = y_t a_t`, it is :math:`b
+    \cdot y - \|b\|^2/2`.
 
-    Parameters
-    ----------
-    kernel : ndarray, shape (n, n)
-    signs : ndarray, shape (n,)
-        -1 or 1.
-    step : float
-        lambda.
-    loss : {"hinge", "logistic", "square"}
-    tol : float
-        Relative gap to the best function found.
-    start : ndarray, shape (n,), optional
-        A dual point to start from (hinge loss).
-    max_rounds : int
-        Rounds of at most 400 sweeps (hinge loss).
+    Hinge: `solve_reference`, to a relative gap `tol` or for `max_rounds` of 400 sweeps, from a dual point
+    `start`. Square: one Cholesky factorisation, exact. Logistic: accelerated gradient descent among the
+    kernel's functions, some :math:`\sqrt{1 + \lambda\|K\|/4}` products with K for each digit.
 
     Returns
     -------
@@ -252,24 +177,17 @@ def least_loss(kernel, signs, step, loss="hinge", *, tol=1e-3, start=None, max_r
         Of a function whose value is within the gap of the bound.
     point : ndarray, shape (n,)
         The dual point a.
-
-    Notes
-    -----
-    Hinge: `solve_reference`. Square: one Cholesky factorisation, exact. Logistic: accelerated gradient descent among the kernel's
-    functions, some :math:`\sqrt{1 + \lambda\|K\|/4}` products with K for each digit.
     """
     n = signs.size
     if loss == "hinge":
         labels = (signs > 0.0).astype(np.int64)
-        problem = MKLProblem(
-            KernelBank.from_stack(kernel[None], validate=False), labels, 2, p=2.0, C=step, loss="hinge"
-        )
+        bank = KernelBank.from_stack(kernel[None], validate=False)
+        problem = MKLProblem(bank, labels, 2, p=2.0, C=step, loss="hinge")
         if start is not None:
             rows, own = np.tile(-start[:, None], (1, 2)), np.arange(n)
             rows[own, labels] = start
             start = rows
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # its bound holds all the same
+        with quiet():  # its bound holds all the same
             result = solve_reference(problem, tol=tol, start=start, max_rounds=max_rounds)
         coef = 0.5 * result.kernel_weights[0] * (result.dual_coef[:, 1] - result.dual_coef[:, 0])
         return n * (result.objective - result.dual_gap), coef, result.extra["dual_point"].sum(axis=1)
@@ -301,11 +219,10 @@ def _least_losses(kind, n_samples, seed, loss, steps):
     """`least_loss` of every kernel of a stream for rising steps, shape (n_kernels, n_steps)."""
     stream, out = stream_of(kind, n_samples, seed), []
     for kernel in stream.stack:
-        point, values = None, []
+        start, values = None, []
         for step in steps:
-            value, _, point = least_loss(
-                kernel, stream.signs, step, loss, start=point if loss == "hinge" else None
-            )
+            value, _, point = least_loss(kernel, stream.signs, step, loss, start=start)
+            start = point if loss == "hinge" else None
             values.append(value)
         out.append(values)
     return np.array(out)
@@ -319,11 +236,8 @@ def weights_step(n_kernels, n_samples, delta):
 def surplus(n_kernels, n_samples, delta, eta, step, slope=1.0, largest=1.0):
     """What theorems 1 and 3 add to the comparator's value: G is `slope`, L `largest`."""
     m, T = n_kernels, n_samples
-    return (
-        step * m * T * slope**2 / (2.0 * delta)
-        + eta * m * T * largest**2 / (2.0 * (1.0 - delta))
-        + math.log(m) / eta
-    )
+    predictors = step * m * T * slope**2 / (2.0 * delta)
+    return predictors + eta * m * T * largest**2 / (2.0 * (1.0 - delta)) + math.log(m) / eta
 
 
 # ------------------------------------------------------------------ points of the sweeps
@@ -332,32 +246,21 @@ def surplus(n_kernels, n_samples, delta, eta, step, slope=1.0, largest=1.0):
 def mistakes_against_bound(kind, n_samples, seed, delta=0.2, draws=30, radius=4.0):
     r"""Theorem 3 on one pass of Algorithm 2 over a stream.
 
-    .. math:: \mathbb{E} \sum_{t,i} q_i^t z_i^t \le \min_{i, f \in H_i} \Big( \sum_t [1 - y_t f(x_t)]_+ + \frac{\|f\|^2}{2\lambda} \Big)
+    .. math:: \mathbb{E} \sum_{t,i} q_i^t z_i^t \le \min_{i, f \in H_i} \Big( \sum_t [1 - y_t f(x_t)]_+
+              + \frac{\|f\|^2}{2\lambda} \Big)
               + \frac{\lambda m T}{2\delta} + \frac{\eta m T}{2(1-\delta)} + \frac{\ln m}{\eta}
 
-    The step :math:`\lambda` changes nothing that the algorithm does, so the theorem holds for every one, and the bound is its least over
-    :math:`\lambda = r / \sqrt{mT}` with r of `RADII`. :math:`\eta = \sqrt{2(1-\delta)\ln m/(mT)}`.
-
-    Parameters
-    ----------
-    kind : {"pendigits", "random", "one useful"}
-        See `stream_of`.
-    n_samples : int
-        T.
-    seed : int
-        Of the stream and of the draws.
-    delta : float
-    draws : int
-        Runs on the same stream, whose mean stands for the expectation.
-    radius : float
-        Of the ball of the best kernel's loss.
+    The step :math:`\lambda` changes nothing that the algorithm does, so the theorem holds for every one, and
+    the bound is its least over :math:`\lambda = r / \sqrt{mT}` with r of `RADII`. :math:`\eta =
+    \sqrt{2(1-\delta)\ln m/(mT)}`. The mean of `draws` runs on the same stream stands for the expectation.
 
     Returns
     -------
     DataFrame
-        A row per run: run, mistakes (the sum in the expectation), drawn_mistakes (of the drawn kernels), bound, bound_step (its lambda),
-        loss (the least hinge loss over all kernels and functions of norm at most r = `radius`, from below), allowed (what the theorem lets
-        the mistakes exceed that loss by, :math:`r\sqrt{mT/\delta} + \sqrt{2mT\ln m/(1-\delta)}`), delta, radius, n_kernels.
+        A row per run: run, mistakes (the sum in the expectation), drawn_mistakes (of the drawn kernels),
+        bound, bound_step (its lambda), loss (the least hinge loss over all kernels and functions of norm at
+        most r = `radius`, from below), allowed (what the theorem lets the mistakes exceed that loss by,
+        :math:`r\sqrt{mT/\delta} + \sqrt{2mT\ln m/(1-\delta)}`), delta, radius, n_kernels.
     """
     stream = stream_of(kind, n_samples, seed)
     m, T = len(stream.stack), n_samples
@@ -394,31 +297,22 @@ def regret_against_bound(kind, loss, n_samples, seed, delta=0.2, draws=30, radiu
               \le \min_{i, f \in H_i} \Big( \sum_t \ell(f(x_t), y_t) + \frac{\|f\|^2}{2\lambda} \Big)
               + \frac{\lambda m T G^2}{2\delta} + \frac{\eta m T L^2}{2(1-\delta)} + \frac{\ln m}{\eta}
 
-    with :math:`\eta = \sqrt{2(1-\delta)\ln m/(mT)}` and :math:`\lambda = r\sqrt{\delta/(mT)}`, which balances the terms for a comparator of
-    norm r where slopes are at most 1.
-
-    Parameters
-    ----------
-    kind : {"pendigits", "random", "one useful"}
-    loss : {"hinge", "logistic", "square"}
-    n_samples, seed, delta, draws
-        As in `mistakes_against_bound`.
-    radius : float
-        r.
+    with :math:`\eta = \sqrt{2(1-\delta)\ln m/(mT)}` and :math:`\lambda = r\sqrt{\delta/(mT)}`, r = `radius`,
+    which balances the terms for a comparator of norm r where slopes are at most 1.
 
     Returns
     -------
     DataFrame
-        A row per run: run, losses (the sum in the expectation), drawn_losses, bound, comparator (the least value, from below),
-        largest (L), slope (G: largest loss and slope of all predictors at all visits of all runs), step (lambda), delta, radius, n_kernels.
+        A row per run: run, losses (the sum in the expectation), drawn_losses, bound, comparator (the least
+        value, from below), largest (L), slope (G: largest loss and slope of all predictors at all visits of
+        all runs), step (lambda), delta, radius, n_kernels.
     """
     stream = stream_of(kind, n_samples, seed)
     m, T = len(stream.stack), n_samples
     eta, step = weights_step(m, T, delta), radius * math.sqrt(delta / (m * T))
     value = float(_least_losses(kind, T, seed, loss, (step,)).min())
-    results, drawn, own = passes(
-        stream, draws, seed=seed, rule=REGRET_RULE, delta=delta, eta=eta, step=step, loss=loss
-    )
+    options = {"rule": REGRET_RULE, "delta": delta, "eta": eta, "step": step, "loss": loss}
+    results, drawn, own = passes(stream, draws, seed=seed, **options)
     q = replay(drawn, own, m, delta, eta)
     losses, slopes = loss_of(loss, outputs_before(stream.stack, results), stream.signs[:, None])
     G, L = float(slopes.max()), float(losses.max())
@@ -441,7 +335,7 @@ def regret_against_bound(kind, loss, n_samples, seed, delta=0.2, draws=30, radiu
 
 @lru_cache(maxsize=8)
 def batch_predictors(kind, n_samples, seed, n_held, loss):
-    """Regularised batch predictors of every kernel, as comparators: DataFrame with kernel, C, norm, loss (held-out), by rising C.
+    """Batch predictors of every kernel as comparators: kernel, C, norm, loss (held-out), by rising C.
 
     At each larger C of `C_GRID` the half of the kernels goes on that had the least loss.
     """
@@ -451,9 +345,8 @@ def batch_predictors(kind, n_samples, seed, n_held, loss):
         losses = {}
         for j, start in going.items():
             start = start if loss == "hinge" else None
-            _, coef, going[j] = least_loss(
-                stream.stack[j], stream.signs, C, loss, tol=0.02, start=start, max_rounds=3
-            )
+            options = {"tol": 0.02, "start": start, "max_rounds": 3}
+            _, coef, going[j] = least_loss(stream.stack[j], stream.signs, C, loss, **options)
             losses[j] = float(loss_of(loss, stream.held[j] @ coef, stream.held_signs)[0].mean())
             norm = math.sqrt(max(0.0, float(coef @ (stream.stack[j] @ coef))))
             rows.append({"kernel": stream.names[j], "C": C, "norm": norm, "loss": losses[j]})
@@ -466,39 +359,26 @@ def selection_quality(
 ):
     r"""Corollary 2: expected loss of the predictor that Algorithm 1 ends with, on held-back samples.
 
-    With probability :math:`1-\epsilon` the loss of :math:`f_k^T`, k drawn from :math:`q_T`, is within :math:`O(1/(\epsilon\sqrt T))` of the
-    best. What the O hides follows from theorem 1 and Markov's inequality: the excess is at most :math:`b/\epsilon`, for any f
+    With probability :math:`1-\epsilon` the loss of :math:`f_k^T`, k drawn from :math:`q_T`, is within
+    :math:`O(1/(\epsilon\sqrt T))` of the best. What the O hides follows from theorem 1 and Markov's
+    inequality: the excess is at most :math:`b/\epsilon`, for any f
 
-    .. math:: b = \bar\ell(f) - \bar\ell(f_{best}) + \frac1T \Big( \frac{\|f\|^2}{2\lambda} + \frac{\lambda m T G^2}{2\delta}
-              + \frac{\eta m T L^2}{2(1-\delta)} + \frac{\ln m}{\eta} \Big) .
+    .. math:: b = \bar\ell(f) - \bar\ell(f_{best}) + \frac1T \Big( \frac{\|f\|^2}{2\lambda}
+              + \frac{\lambda m T G^2}{2\delta} + \frac{\eta m T L^2}{2(1-\delta)} + \frac{\ln m}{\eta} \Big)
+              .
 
-    (The proof draws a random round in place of T, and takes the last one by analogy.) Steps as in `regret_against_bound`, balanced for the
-    norm of the best predictor.
-
-    Parameters
-    ----------
-    kind : {"pendigits", "random", "one useful"}
-    n_visits : int
-        T, at most `n_samples`.
-    seed : int
-        Of the samples and of the draws.
-    n_samples : int
-        From which every run takes T at random, and the batch predictors learn.
-    n_held : int
-        On which losses are measured.
-    delta : float
-    draws, loss
-        As in `regret_against_bound`.
-    radius : float, optional
-        In place of that norm.
+    (The proof draws a random round in place of T, and takes the last one by analogy.) Every run takes T =
+    `n_visits` of `n_samples` at random, from which the batch predictors learn; steps as in
+    `regret_against_bound`, balanced for the norm of the best predictor, or for `radius`.
 
     Returns
     -------
     DataFrame
-        A row per run: run, drawn, largest (excess of the predictor of the kernel drawn from q_T, and of the largest in q_T, over
-        `best_loss`), expected (mean of the first over q_T), drawn_kernel, largest_kernel, probability (the largest q), best_loss,
-        best_kernel, best_norm (of the best batch predictor), bound (b, least over the batch predictors and f = 0; L is the largest loss of
-        a drawn kernel).
+        A row per run: run, drawn, largest (excess of the predictor of the kernel drawn from q_T, and of the
+        largest in q_T, over `best_loss`), expected (mean of the first over q_T), drawn_kernel,
+        largest_kernel, probability (the largest q), best_loss, best_kernel, best_norm (of the best batch
+        predictor), bound (b, least over the batch predictors and f = 0; L is the largest loss of a drawn
+        kernel).
     """
     if n_visits > n_samples:
         raise ValueError(f"n_visits must be at most n_samples, {n_samples}, got {n_visits}")
@@ -506,36 +386,15 @@ def selection_quality(
     batch = batch_predictors(kind, n_samples, seed, n_held, loss)
     best = batch.loc[batch["loss"].idxmin()]
     m, n, T = len(stream.stack), n_samples, n_visits
-    eta, step = (
-        weights_step(m, T, delta),
-        (best["norm"] if radius is None else radius) * math.sqrt(delta / (m * T)),
-    )
-    source = Given(m, n)
-    samples, results = source.pack(stream.stack), []
-    for rng in np.random.default_rng([seed, T, 15]).spawn(draws):
-        results.append(
-            solve_selection(  # a shuffled pass, ended after its first T visits
-                source,
-                samples,
-                stream.signs,
-                rule=REGRET_RULE,
-                n_epochs=1,
-                delta=delta,
-                eta=eta,
-                step=step,
-                loss=loss,
-                shuffle=True,
-                rng=rng,
-                chunk=T,
-                watch=_stop,
-            )
-        )
+    eta = weights_step(m, T, delta)
+    step = (best["norm"] if radius is None else radius) * math.sqrt(delta / (m * T))
+    options = {"rule": REGRET_RULE, "delta": delta, "eta": eta, "step": step, "loss": loss}
+    # a shuffled pass, ended after its first T visits
+    results = runs_of(stream, draws, [seed, T, 15], T, shuffle=True, watch=_stop, **options)
     held = np.empty((draws, m))
     for j in range(m):
-        coef = np.zeros((n, draws), dtype=stream.held.dtype)
-        for run, result in enumerate(results):
-            coef[result.support[j], run] = result.dual_coef[j]
-        held[:, j] = loss_of(loss, stream.held[j] @ coef, stream.held_signs[:, None])[0].mean(axis=0)
+        outputs = stream.held[j] @ coefficients(results, j, n, stream.held.dtype)
+        held[:, j] = loss_of(loss, outputs, stream.held_signs[:, None])[0].mean(axis=0)
     excess = held - best["loss"]
     q = np.array([r.kernel_probabilities for r in results])
     uniforms = np.random.default_rng([seed, T, 16]).random(draws)
@@ -544,9 +403,8 @@ def selection_quality(
     L = max(float(r.learner.record("losses", float).max()) for r in results)
     G = math.sqrt(2.0 * L) if loss == "square" else 1.0
     of_zero = float(loss_of(loss, np.zeros(1), np.ones(1))[0][0])
-    comparator = (
-        min(of_zero, float((batch["loss"] + batch["norm"] ** 2 / (2.0 * step * T)).min())) - best["loss"]
-    )
+    of_batch = float((batch["loss"] + batch["norm"] ** 2 / (2.0 * step * T)).min())
+    comparator = min(of_zero, of_batch) - best["loss"]
     return pd.DataFrame(
         {
             "run": runs,
@@ -572,74 +430,37 @@ def _stop(learner, visits):
 
 
 def expectations(table, value, by):
-    """Means over runs, with the ends of their 95% intervals: a bound on an expectation is compared with these.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Of `mistakes_against_bound` or `regret_against_bound`.
-    value : str
-        "mistakes" or "losses".
-    by : list of str
-        Columns that tell the expectations apart; all else but the runs is constant within.
+    """Means of `value` over runs and their 95% intervals, to compare a bound on an expectation with.
 
     Returns
     -------
     DataFrame
-        `by`, mean, low, high, and the first of every other column.
+        `by` (columns that tell the expectations apart), mean, low, high, and the first of every other column.
     """
     rows = []
     for key, part in table.groupby(by, sort=False):
-        mean, low, high = interval(part[value].to_numpy())
-        rows.append(
-            {
-                **dict(zip(by, key, strict=True)),
-                "mean": mean,
-                "low": low,
-                "high": high,
-                **part.drop(columns=[*by, value, "run"]).iloc[0].to_dict(),
-            }
-        )
+        ends = interval(part[value].to_numpy())._asdict()
+        rest = part.drop(columns=[*by, value, "run"]).iloc[0].to_dict()
+        rows.append({**dict(zip(by, key, strict=True)), **ends, **rest})
     return pd.DataFrame(rows)
 
 
 def quantiles(table, epsilons):
-    """Excess that is not passed with probability 1 - epsilon, over the runs.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Of `selection_quality`.
-    epsilons : sequence of float
+    """Excess of `selection_quality` that is not passed with probability 1 - epsilon, over the runs.
 
     Returns
     -------
     DataFrame
-        Columns kind, n_visits, seed, epsilon, drawn, largest (the least value that a share 1 - epsilon of the runs does not pass), bound
-        (b over epsilon), drawn_best, largest_best (shares of runs with the best predictor's kernel), runs.
+        Columns kind, n_visits, seed, epsilon, drawn, largest (the least value that a share 1 - epsilon of the
+        runs does not pass), bound (b over epsilon), drawn_best, largest_best (shares of runs with the best
+        predictor's kernel), runs.
     """
-    rows = []
-    for (kind, n_visits, seed), part in table.groupby(["kind", "n_visits", "seed"], sort=False):
-        shares = {
-            f"{c}_best": float((part[f"{c}_kernel"] == part["best_kernel"]).mean())
-            for c in ("drawn", "largest")
-        }
+    rows, by, sides = [], ["kind", "n_visits", "seed"], ("drawn", "largest")
+    for key, part in table.groupby(by, sort=False):
+        right = {f"{c}_best": float((part[f"{c}_kernel"] == part["best_kernel"]).mean()) for c in sides}
         for epsilon in epsilons:
-            drawn, largest = (
-                float(np.quantile(part[c], 1.0 - epsilon, method="inverted_cdf"))
-                for c in ("drawn", "largest")
-            )
-            rows.append(
-                {
-                    "kind": kind,
-                    "n_visits": n_visits,
-                    "seed": seed,
-                    "epsilon": epsilon,
-                    "drawn": drawn,
-                    "largest": largest,
-                    "bound": float(part["bound"].iloc[0]) / epsilon,
-                    **shares,
-                    "runs": len(part),
-                }
-            )
+            row = {**dict(zip(by, key, strict=True)), "epsilon": epsilon}
+            row |= {c: float(np.quantile(part[c], 1.0 - epsilon, method="inverted_cdf")) for c in sides}
+            row["bound"] = float(part["bound"].iloc[0]) / epsilon
+            rows.append({**row, **right, "runs": len(part)})
     return pd.DataFrame(rows)

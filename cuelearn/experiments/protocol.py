@@ -1,0 +1,126 @@
+"""What all chapters' experiments share: sizes, the choice of parameters, sweeps in one table, timing.
+
+A chapter adds its data (`tasks`), its registry of methods (`METHODS`) and a table of its sizes (`settings`).
+A *point* is a dict of numbers and text, the arguments of one function; a `Sweep` calls it at many points and
+keeps what it returned.
+"""
+
+import itertools
+import time
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
+
+from cuelearn.kernels import KernelBank
+
+PROFILES = ("smoke", "quick", "full")
+MEMORY_MANY = (
+    4e8  # bytes; the 2.6 GB of 1,400 kernels on 680 samples never fit: rows come from seven distances
+)
+
+
+class Task(NamedTuple):
+    """A bank of kernels with its labels, and test samples: a CrossBank against the training samples.
+
+    `validation` holds rows of the training part that learn, and rows that validate, where the task says so (a
+    held-back drive); else parameters are chosen over random folds.
+    """
+
+    bank: KernelBank
+    labels: np.ndarray
+    cross: object
+    test_labels: np.ndarray
+    n_classes: int
+    validation: tuple | None = None
+
+
+def settings_of(table, profile):
+    """The sizes of a profile, from nested dicts with a triple of values (smoke, quick, full) for each."""
+    column = PROFILES.index(profile)
+    return {k: settings_of(v, profile) if isinstance(v, dict) else v[column] for k, v in table.items()}
+
+
+# ---------------------------------------------------------------- fits
+
+
+@contextmanager
+def quiet():
+    """No warning of a missed tolerance: what a method reaches is what is compared."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+def fitted(model, *data, **more):
+    """`model.fit`, silent where it did not converge."""
+    with quiet():
+        return model.fit(*data, **more)
+
+
+def timed(work, *arguments):
+    """What a call returns, and its seconds."""
+    begun = time.perf_counter()
+    found = work(*arguments)
+    return found, time.perf_counter() - begun
+
+
+# ---------------------------------------------------------------- choice of parameters
+
+
+def grid_points(**values):
+    """All combinations of some parameters' values, the last parameter's going round fastest."""
+    return [dict(zip(values, some, strict=True)) for some in itertools.product(*values.values())]
+
+
+def best_of(points, scores, smaller=(), larger=(), digits=None):
+    """Number of the point with the highest score; ties, to some digits, by `smaller` or `larger` values."""
+
+    def order(i):
+        signed = [points[i].get(k) or 0.0 for k in smaller] + [-(points[i].get(k) or 0.0) for k in larger]
+        return (-scores[i] if digits is None else -round(scores[i], digits), *signed)
+
+    return min(range(len(points)), key=order)
+
+
+def choose(points, score, **ties):
+    """The best of some parameters, `score` called with each, and its score; ties as in `best_of`."""
+    scores = [float(score(point)) for point in points]
+    best = best_of(points, scores, **ties)
+    return points[best], scores[best]
+
+
+# ---------------------------------------------------------------- sweeps
+
+
+def chosen_by(sweep, function, points, *names, **data):
+    """What `function` chose at every point of a sweep, by the values of the parameters `names`."""
+    found = sweep.run(function, points, **data)
+    return {tuple(p[name] for name in names): r for p, r in zip(points, found, strict=True)}
+
+
+def gathered(sweep, function, points, *names, **data):
+    """The tables of a sweep's points one below the other, their parameters `names` as last columns."""
+    frames = sweep.run(function, points, **data)
+    named = [f.assign(**{k: p[k] for k in names}) for p, f in zip(points, frames, strict=True)]
+    return pd.concat(named, ignore_index=True)
+
+
+def with_chosen(table, chosen, by, columns):
+    """A table with columns of what was chosen at its values in the columns `by`; "" where nothing was."""
+    keys = list(zip(*(table[name] for name in by), strict=True))
+    return table.assign(**{c: [chosen.get(key, {}).get(c, "") for key in keys] for c in columns})
+
+
+# ---------------------------------------------------------------- the papers
+
+
+def printed(name):
+    """A table as a paper prints it, by its row of the catalogue."""
+    file = Path(__file__).parent / "printed" / f"{name}.csv"
+    blank = {"na_values": {"sd": [""]}, "keep_default_na": False}
+    return pd.read_csv(file, dtype={"kernels": str}, **blank)
