@@ -8,14 +8,15 @@ from cuelearn.mkl.lpnorm import LpMKL
 from cuelearn.mkl.mcmkl import MCMKL, solve_mc_mkl
 from cuelearn.mkl.mlmkl import MLMKLSA, MLMKLSum, SharedProblem, saddle_gap, solve_mlmkl_sa, solve_mlmkl_sum
 from cuelearn.mkl.multilabel import mean_auc
-from cuelearn.mkl.obscure import OBSCURE, PegasosMKL, solve_obscure, solve_pegasos_mkl
+from cuelearn.mkl.obscure import OBSCURE, solve_obscure
 from cuelearn.mkl.om2 import OM2, solve_om2
+from cuelearn.mkl.pegasos import PegasosMKL, solve_pegasos_mkl
 from cuelearn.mkl.problem import Certificate, MKLProblem, duality_gap, objective
 from cuelearn.mkl.reference import solve_reference
 from cuelearn.mkl.silp import SILPMKL
 from cuelearn.mkl.simple import SimpleMKL
 from cuelearn.mkl.single import AverageKernelSVM, BestKernelSVM, KernelPA
-from cuelearn.mkl.stream import Result
+from cuelearn.mkl.training import Result
 from cuelearn.mkl.ufo import UFOMKL, solve_ufo
 from cuelearn.mkl.vskl import VSKL, solve_vskl
 

@@ -6,7 +6,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from cuelearn.core.checks import as_generator
-from cuelearn.core.estimator import Estimator, load
+from cuelearn.core.estimator import NON_NEGATIVE, Estimator, load, validated
 from cuelearn.kernels import CrossBank, KernelBank
 from cuelearn.mkl.problem import MKLProblem, combined_scores
 
@@ -102,7 +102,6 @@ class KernelClassifier(ClassifierMixin, Estimator):
 
     def _watch(self):
         """The user's callback(estimator, step) as a training's callback: the estimator shows the present point meanwhile."""
-        self._check_callback()
         if self.callback is None:
             return None
 
@@ -116,6 +115,12 @@ class KernelClassifier(ClassifierMixin, Estimator):
     def _show(self, problem, coef, weights):
         """Set the fitted attributes of a primal point."""
         self._keep(problem.factor * coef, weights)
+
+    def _take_run(self, result):
+        """Set the attributes that tell how a solver ran."""
+        self.history_, self.online_errors_ = result.history, result.online_errors
+        self.n_updates_, self.n_iter_, self.converged_ = result.n_updates, result.n_iter, result.converged
+        self.objective_, self.dual_gap_ = result.objective, result.dual_gap
 
     def _new_samples(self, X):
         """Check new samples; returns them in the form that the bank or `_class_scores` takes."""
@@ -223,8 +228,11 @@ class KernelClassifier(ClassifierMixin, Estimator):
 
 
 class StochasticMKL(KernelClassifier):
-    """Base of the estimators that run over a `Stream`: OM2, OBSCURE, PegasosMKL, UFOMKL."""
+    """Base of OM2, OBSCURE, PegasosMKL and UFOMKL: `_solve(problem, options)` of each calls its solver."""
 
+    _parameter_constraints = {**KernelClassifier._parameter_constraints, "tol": [*NON_NEGATIVE, None]}
+
+    @validated
     def fit(self, X, y):
         """Train.
 
@@ -243,38 +251,14 @@ class StochasticMKL(KernelClassifier):
             With one sentence that names the argument, on any bad input.
         """
         labels = self._start(X, y)
-        problem = MKLProblem(
-            self.bank_,
-            labels,
-            self.classes_.size,
-            p=self.p,
-            C=self.C,
-            alpha=getattr(self, "alpha", 0.0),
-            loss=self.loss,
-        )
-        result = self._solve(problem, self._options())
-        self._take(problem, result)
+        alpha = getattr(self, "alpha", 0.0)
+        problem = MKLProblem(self.bank_, labels, self.classes_.size, p=self.p, C=self.C, alpha=alpha)
+        options = {"tol": self.tol, "rng": as_generator(self.random_state), "verbose": self.verbose}
+        self._take(X, problem, self._solve(problem, {**options, "callback": self._watch()}))
         return self
 
-    def _options(self):
-        return {
-            "tol": self.tol,
-            "measure": self.measure,
-            "rng": as_generator(self.random_state),
-            "shuffle": self.shuffle,
-            "sampling": getattr(self, "sampling", "permutation"),
-            "callback": self._watch(),
-            "verbose": self.verbose,
-            "scores": self.scores,
-        }
-
-    def _take(self, problem, result):
+    def _take(self, X, problem, result):
         self._show(problem, result.dual_coef, result.kernel_weights)
         self.block_norms_sq_ = result.block_norms_sq
         self.p_, self.q_ = problem.p, problem.q
-        self.n_updates_ = result.n_updates
-        self.history_ = result.history
-        self.objective_, self.dual_gap_ = result.objective, result.dual_gap
-        self.online_errors_ = result.online_errors
-        self.n_iter_ = result.n_iter
-        self.converged_ = result.converged
+        self._take_run(result)

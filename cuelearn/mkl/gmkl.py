@@ -16,10 +16,10 @@ from sklearn.exceptions import ConvergenceWarning
 from tqdm.auto import tqdm
 
 from cuelearn.core.checks import check_count, check_positive
+from cuelearn.core.progress import BAR_AFTER
 from cuelearn.mkl.mlmkl import SharedProblem
 from cuelearn.mkl.multilabel import MultiLabelMKL
-from cuelearn.mkl.stream import History
-from cuelearn.mkl.training import BAR_AFTER
+from cuelearn.mkl.training import History
 
 __all__ = [
     "GMKL",

@@ -37,12 +37,12 @@ from sklearn.utils.validation import check_is_fitted
 from tqdm.auto import tqdm
 
 from cuelearn.core.checks import as_generator, check_count, check_positive
+from cuelearn.core.progress import BAR_AFTER
 from cuelearn.kernels import CrossBank
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.problem import combined_kernel
 from cuelearn.mkl.single import one_versus_rest
-from cuelearn.mkl.stream import History
-from cuelearn.mkl.training import BAR_AFTER
+from cuelearn.mkl.training import History
 
 __all__ = ["LPBeta", "LPSolution", "solve_lp_beta"]
 

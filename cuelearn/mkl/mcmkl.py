@@ -9,12 +9,12 @@ from tqdm.auto import tqdm
 
 from cuelearn.core.checks import check_count, check_positive
 from cuelearn.core.losses import mean_loss
+from cuelearn.core.progress import BAR_AFTER
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.crammer_singer import ascend
 from cuelearn.mkl.cutting import CuttingPlanes
 from cuelearn.mkl.problem import MKLProblem, combined_kernel
-from cuelearn.mkl.stream import History, Result
-from cuelearn.mkl.training import BAR_AFTER
+from cuelearn.mkl.training import History, Result
 
 __all__ = ["MCMKL", "solve_mc_mkl"]
 

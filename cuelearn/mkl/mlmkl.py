@@ -22,12 +22,12 @@ from sklearn.exceptions import ConvergenceWarning
 from tqdm.auto import tqdm
 
 from cuelearn.core.checks import as_generator, check_count, check_positive, unchanged_on_error
+from cuelearn.core.progress import BAR_AFTER
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.boxsvm import solve_box_svm
 from cuelearn.mkl.multilabel import MultiLabelMKL
 from cuelearn.mkl.problem import combined_kernel, quadratic_forms
-from cuelearn.mkl.stream import History
-from cuelearn.mkl.training import BAR_AFTER
+from cuelearn.mkl.training import History
 
 __all__ = [
     "MLMKLSA",

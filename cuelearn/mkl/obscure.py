@@ -1,13 +1,83 @@
 r"""OBSCURE: online-batch strongly convex multi-kernel learning (thesis Algorithm 5, JMLR Algorithms 1 and 2)."""
 
 import math
+from numbers import Integral
+
+from numba import njit
 
 from cuelearn.core.checks import check_count, check_positive
+from cuelearn.core.docs import documented
+from cuelearn.core.estimator import POSITIVE, Number
 from cuelearn.mkl.base import StochasticMKL
-from cuelearn.mkl.rules import BATCH, FIXED
+from cuelearn.mkl.state import add_update, loop, predict, project, refresh_link, shrink
 from cuelearn.mkl.training import Training
 
-__all__ = ["OBSCURE", "PegasosMKL", "solve_obscure", "solve_pegasos_mkl"]
+__all__ = ["OBSCURE", "proximal_strength", "solve_obscure", "visit_batch", "visit_online"]
+
+
+@njit(cache=True)
+def proximal_strength(strength, t, regularization, q, dual_norm, gradient_norm, radius):
+    r"""Next :math:`s_t` of the batch stage, thesis Algorithm 5 lines 6 and 7.
+
+    Parameters
+    ----------
+    strength : float
+        :math:`s_{t-1}`.
+    t : float
+        Step, counted from 1 at the start of the batch stage.
+    regularization, q : float
+        :math:`\lambda` and q.
+    dual_norm, gradient_norm : float
+        :math:`\|\bar\theta_t\|_{2,q}` and :math:`\|\bar z_t\|_{2,q}`.
+    radius : float
+        Upper bound R of the optimum's norm; infinity gives 0, the steps of Pegasos-MKL.
+    """
+    d = regularization * t + strength
+    bound = (regularization / q * dual_norm + gradient_norm) / radius
+    return strength + 0.5 * (math.sqrt(d * d + q * bound * bound) - d)
+
+
+@loop
+def visit_online(order, start, mistakes, run, eta):
+    """The online stage, OM-2's update with a fixed step size (equation 4.6); returns the position reached, where rows are missing."""
+    q, now = run.setting.q, run.dual.now
+    for position in range(start, order.shape[0]):
+        i = order[position]
+        rival, margin = predict(i, now.scale / q, run)
+        if rival < 0:
+            return position
+        mistakes[position] = margin <= 0.0
+        now.step += 1.0
+        if margin < 1.0:
+            add_update(i, rival, eta * run.samples.cost[i], run)
+            refresh_link(0.0, run)
+    return order.shape[0]
+
+
+@loop
+def visit_batch(order, start, mistakes, run, radius):
+    """The batch stage, thesis Algorithm 5 from line 4 on; returns the position reached, where kernel rows are missing."""
+    q, regularization, now = run.setting.q, run.setting.regularization, run.dual.now
+    for position in range(start, order.shape[0]):
+        i = order[position]
+        rival, margin = predict(i, now.scale / q, run)
+        if rival < 0:
+            return position
+        mistakes[position] = margin <= 0.0
+        now.step += 1.0
+        cost = run.samples.cost[i] if margin < 1.0 else 0.0
+        gradient_norm = cost * math.sqrt(run.samples.gradient_norm_sq[i])
+        dual_norm = now.scale * now.norm
+        now.strength = proximal_strength(
+            now.strength, now.step, regularization, q, dual_norm, gradient_norm, radius
+        )
+        d = regularization * now.step + now.strength
+        shrink(max(0.0, 1.0 - regularization / d), run)
+        if margin < 1.0:
+            add_update(i, rival, q / d / now.scale * cost, run)
+            refresh_link(0.0, run)
+        project(q * radius, run.dual)  # line 10, without a loss too: the start may lie outside a capped R
+    return order.shape[0]
 
 
 def solve_obscure(problem, *, n_epochs_online=5, n_epochs=50, eta=0.5, radius="capped", **options):
@@ -27,7 +97,7 @@ def solve_obscure(problem, *, n_epochs_online=5, n_epochs=50, eta=0.5, radius="c
         Bound R of the optimum's norm. "online" is :math:`\sqrt{\|\bar w_O\|_{2,p}^2 + \frac{2}{\lambda n}\sum_i \ell_i(\bar w_O)}`;
         "capped" is at most :math:`\sqrt{2/\lambda}`, which bounds the norm too because the objective at 0 is 1.
     **options
-        See `Training`.
+        Of `Training`: tol, measure, rng, shuffle, sampling, callback, verbose, scores, certify.
 
     Returns
     -------
@@ -42,18 +112,10 @@ def solve_obscure(problem, *, n_epochs_online=5, n_epochs=50, eta=0.5, radius="c
         raise ValueError(f"alpha must be 0 for OBSCURE, got {problem.alpha!r}; UFOMKL takes the (2,1) norm")
     training = Training(problem, name="OBSCURE", **options)
     n_epochs_online = check_count("n_epochs_online", n_epochs_online, 0)
-    n_epochs = check_count("n_epochs", n_epochs, 0)
+    n_epochs, eta = check_count("n_epochs", n_epochs, 0), check_positive("eta", eta)
     if n_epochs_online:
-        training.run_stage(
-            "online",
-            FIXED,
-            n_epochs_online,
-            until_no_loss=True,
-            certify=False,
-            eta=check_positive("eta", eta),
-        )
-    else:
-        training.stream.start_stage(FIXED)
+        stage = {"n_epochs": n_epochs_online, "until_no_loss": True, "certify": False}
+        training.run_stage("online", visit_online, eta, **stage)
     _, loss, norm = training.stream.objective()
     online = math.sqrt(norm**2 + 2.0 * loss / problem.regularization)
     if radius == "capped":
@@ -66,32 +128,11 @@ def solve_obscure(problem, *, n_epochs_online=5, n_epochs=50, eta=0.5, radius="c
         used = math.inf if radius == math.inf else check_positive("radius", radius)
     training.extra.update(radius=used, radius_online=online, n_updates_online=training.stream.n_updates)
     if n_epochs and used > 0.0 and not training.stopped:
-        training.run_stage("batch", BATCH, n_epochs, radius=used)
+        training.run_stage("batch", visit_batch, used, n_epochs=n_epochs)
     return training.finish(certify=n_epochs > 0)
 
 
-def solve_pegasos_mkl(problem, *, n_epochs=50, **options):
-    r"""Pegasos-MKL: OBSCURE's batch stage from 0 with :math:`s_t = 0`, i.e. step size :math:`q/(\lambda t)` (JMLR 5.3).
-
-    Parameters
-    ----------
-    problem : MKLProblem
-        Its `alpha` must be 0.
-    n_epochs : int >= 1
-    **options
-        See `Training`.
-
-    Returns
-    -------
-    Result
-    """
-    if problem.alpha != 0.0:
-        raise ValueError(f"alpha must be 0 for Pegasos-MKL, got {problem.alpha!r}")
-    training = Training(problem, name="Pegasos-MKL", **options)
-    training.run_stage("batch", BATCH, check_count("n_epochs", n_epochs), radius=math.inf)
-    return training.finish()
-
-
+@documented
 class OBSCURE(StochasticMKL):
     r"""OBSCURE, batch multi-kernel learning with a (2,p) group norm.
 
@@ -102,30 +143,18 @@ class OBSCURE(StochasticMKL):
 
     Parameters
     ----------
-    kernels : list of (name, kernel, columns), "precomputed" or None
-        See `OM2`.
-    p : float in (1, 2] or "auto", default "auto"
-    C : float > 0, default 1.0
-        ``lambda = 1 / (C n)``.
-    n_epochs_online : int, default 5
-    n_epochs : int, default 50
+    $kernels $p $C
+    n_epochs_online : int >= 0, default 5
+        Epochs of the online stage at most.
+    n_epochs : int >= 0, default 50
         Epochs of the batch stage.
     eta : float > 0, default 0.5
-    radius : {"capped", "online"} or float, default "capped"
-    loss : {"multiclass", "hinge"}, default "multiclass"
-    tol : float or None, default None
-        Stop when the duality gap falls to `tol` times the objective; warns when it does not.
-    shuffle : bool, default True
-        False keeps the given order in the first epoch; later ones are permuted all the same.
-    sampling : {"permutation", "iid"}, default "permutation"
-        Whole permutations, or independent draws as the theorems assume.
-    measure, scores, normalize, memory, random_state, callback, verbose
-        See `OM2`.
+        Step size of the online stage.
+    $tol $normalize $memory $random_state $callback $verbose
 
     Attributes
     ----------
-    classes_, dual_coef_, support_, kernel_weights_, n_updates_, history_, objective_, dual_gap_, online_errors_
-        See the package's README.
+    $classes_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_ $online_errors_
     radius_ : float
         R as used; `radius_online_` before the cap.
 
@@ -133,7 +162,8 @@ class OBSCURE(StochasticMKL):
     -----
     Cost per visit as for OM2; visits without loss only scale, which is kept in one number. The theoretical rate is
     :math:`O(q \log T / (\lambda T))` or :math:`O(R\sqrt{q \log T / T})`, whichever is smaller: at large C the certificate says how far
-    from the optimum the run ended, and `solve_reference` gets there.
+    from the optimum the run ended, and `solve_reference` gets there. Other bounds R, the order of visits and the hinge loss of two
+    classes are options of `solve_obscure` and `MKLProblem`.
 
     References
     ----------
@@ -151,6 +181,13 @@ class OBSCURE(StochasticMKL):
     True
     """
 
+    _parameter_constraints = {
+        **StochasticMKL._parameter_constraints,
+        "n_epochs_online": [Number(Integral, 0, None, closed="left")],
+        "n_epochs": [Number(Integral, 0, None, closed="left")],
+        "eta": POSITIVE,
+    }
+
     def __init__(
         self,
         kernels=None,
@@ -160,15 +197,9 @@ class OBSCURE(StochasticMKL):
         n_epochs_online=5,
         n_epochs=50,
         eta=0.5,
-        radius="capped",
-        loss="multiclass",
         tol=None,
-        measure="auto",
-        shuffle=True,
-        sampling="permutation",
         normalize=True,
         memory=2e9,
-        scores="auto",
         random_state=None,
         callback=None,
         verbose=True,
@@ -179,80 +210,15 @@ class OBSCURE(StochasticMKL):
         self.n_epochs_online = n_epochs_online
         self.n_epochs = n_epochs
         self.eta = eta
-        self.radius = radius
-        self.loss = loss
         self.tol = tol
-        self.measure = measure
-        self.shuffle = shuffle
-        self.sampling = sampling
         self.normalize = normalize
         self.memory = memory
-        self.scores = scores
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
 
     def _solve(self, problem, options):
-        result = solve_obscure(
-            problem,
-            n_epochs_online=self.n_epochs_online,
-            n_epochs=self.n_epochs,
-            eta=self.eta,
-            radius=self.radius,
-            **options,
-        )
-        self.radius_ = result.extra["radius"]
-        self.radius_online_ = result.extra["radius_online"]
+        options |= {"n_epochs_online": self.n_epochs_online, "n_epochs": self.n_epochs, "eta": self.eta}
+        result = solve_obscure(problem, **options)
+        self.radius_, self.radius_online_ = result.extra["radius"], result.extra["radius_online"]
         return result
-
-
-class PegasosMKL(StochasticMKL):
-    r"""Pegasos extended to MKL: the same problem as OBSCURE, step size :math:`q/(\lambda t)`, no online stage (JMLR 5.3).
-
-    Parameters
-    ----------
-    kernels, p, C, n_epochs, loss, tol, measure, shuffle, sampling, normalize, memory, scores, random_state, callback, verbose
-        See `OBSCURE`.
-
-    References
-    ----------
-    Orabona, Jie, Caputo, JMLR 13 (2012), section 5.3; Shalev-Shwartz, Singer, Srebro (2007).
-    """
-
-    def __init__(
-        self,
-        kernels=None,
-        *,
-        p="auto",
-        C=1.0,
-        n_epochs=50,
-        loss="multiclass",
-        tol=None,
-        measure="auto",
-        shuffle=True,
-        sampling="permutation",
-        normalize=True,
-        memory=2e9,
-        scores="auto",
-        random_state=None,
-        callback=None,
-        verbose=True,
-    ):
-        self.kernels = kernels
-        self.p = p
-        self.C = C
-        self.n_epochs = n_epochs
-        self.loss = loss
-        self.tol = tol
-        self.measure = measure
-        self.shuffle = shuffle
-        self.sampling = sampling
-        self.normalize = normalize
-        self.memory = memory
-        self.scores = scores
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    def _solve(self, problem, options):
-        return solve_pegasos_mkl(problem, n_epochs=self.n_epochs, **options)

@@ -22,11 +22,11 @@ from tqdm.auto import tqdm
 
 from cuelearn.core.checks import check_count, check_positive
 from cuelearn.core.groupnorm import group_norm
+from cuelearn.core.progress import BAR_AFTER
 from cuelearn.mkl.multilabel import MultiLabelMKL
 from cuelearn.mkl.problem import combined_kernel, quadratic_forms
 from cuelearn.mkl.single import fit_svc
-from cuelearn.mkl.stream import History
-from cuelearn.mkl.training import BAR_AFTER
+from cuelearn.mkl.training import History
 
 __all__ = ["BinaryMKL", "Machine", "OneVersusAllMKL", "Solution"]
 

@@ -28,12 +28,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from scipy.optimize import minimize_scalar
 
 from cuelearn.core.checks import check_non_negative, check_positive
 from cuelearn.core.groupnorm import group_norm, link_weights, resolve_p
 from cuelearn.core.losses import kernel_factor, mean_loss
-from cuelearn.mkl.engine import combine_block
+from cuelearn.mkl.state import combine_block
 
 __all__ = ["MKLProblem", "Certificate", "combined_kernel", "objective", "duality_gap"]
 
@@ -71,63 +70,119 @@ class MKLProblem:
     alpha : float >= 0
         Weight of the (2,1) norm.
     loss : {"multiclass", "hinge"}
+    scores : ndarray of float64, shape (n_samples, K), optional
+        Scores of priors. Each is a block of one number for every class (thesis 6.2); with the hinge loss two classes share it.
+
+    Attributes
+    ----------
+    n_groups : int
+        Blocks: kernels first, then scores of priors, class by class.
+    rows : int
+        Classes that have blocks of their own for the scores: n_classes, or 1 for the hinge loss.
+    limits : float or ndarray, shape (n_samples,)
+        Of a sample's dual variables: the weight of its loss.
     """
 
-    def __init__(self, bank, labels, n_classes, *, p="auto", C=1.0, alpha=0.0, loss="multiclass"):
+    many_kernels = (
+        True  # whether it pays to leave out kernels, and to visit samples without computing all rows
+    )
+
+    def __init__(
+        self, bank, labels, n_classes, *, p="auto", C=1.0, alpha=0.0, loss="multiclass", scores=None
+    ):
         self.bank = bank
         self.labels = np.ascontiguousarray(labels, dtype=np.int64)
         self.n_classes = int(n_classes)
-        self.p, self.q = resolve_p(p, bank.n_kernels)
         self.C = check_positive("C", C)
         self.alpha = check_non_negative("alpha", alpha)
         self.loss = loss
         self.factor = kernel_factor(loss, self.n_classes)
         self.regularization = 1.0 / (self.C * bank.n_samples)
-        self.limits = 1.0  # of a sample's dual variables: the weight of its loss
+        self.limits = 1.0
         if self.labels.shape != (bank.n_samples,):
             raise ValueError(
                 f"y must have {bank.n_samples} entries, one per training sample, got shape {self.labels.shape}"
             )
+        scores = np.zeros((bank.n_samples, 0)) if scores is None else scores
+        self.scores = np.ascontiguousarray(scores, dtype=np.float64)
+        if self.scores.ndim != 2 or len(self.scores) != bank.n_samples:
+            raise ValueError(
+                f"scores must have one row per training sample, {bank.n_samples}, got shape {self.scores.shape}"
+            )
+        self.rows = 1 if loss == "hinge" else self.n_classes
+        self.n_groups = bank.n_kernels + self.rows * self.scores.shape[1]
+        self.p, self.q = self._resolve_p(p)
 
-    def training_scores(self, coef, kernel_weights):
+    def _resolve_p(self, p):
+        return resolve_p(p, self.n_groups)
+
+    # ---------------------------------------------------------------- blocks of the scores of priors
+
+    def score_blocks(self, coef):
+        """Blocks of the scores, class by class: shape (n_classes, K)."""
+        return coef.T @ self.scores
+
+    def split(self, weights):
+        """Weights of all blocks as those of the kernels (n_kernels,) and of every class and score (n_classes, K)."""
+        n_kernels, n_scores = self.bank.n_kernels, self.scores.shape[1]
+        per_class = weights[n_kernels:].reshape(self.rows, n_scores)
+        return weights[:n_kernels], np.broadcast_to(per_class, (self.n_classes, n_scores))
+
+    def join(self, kernel_values, blocks_sq):
+        """Values of all blocks from those of the kernels and the squares of every class and score."""
+        values = blocks_sq if self.rows > 1 else self.factor * blocks_sq.sum(axis=0)
+        return np.concatenate([kernel_values, values.ravel()])
+
+    # ---------------------------------------------------------------- reads of the kernels
+
+    def training_scores(self, coef, weights):
         """Class scores of all training samples, shape (n_samples, n_classes), for the primal blocks ``weights[j] * theta^j``."""
-        bank = self.bank
-        active = np.flatnonzero(kernel_weights)
+        of_kernels, of_scores = self.split(weights)
+        scores = self.factor * self._kernel_scores(coef, of_kernels)
+        if self.scores.shape[1]:
+            scores = scores + self.factor * self.scores @ (of_scores * self.score_blocks(coef)).T
+        return scores
+
+    def _kernel_scores(self, coef, kernel_weights):
+        bank, active = self.bank, np.flatnonzero(kernel_weights)
         support = np.flatnonzero(np.any(coef != 0.0, axis=1))
         scores = np.zeros((bank.n_samples, coef.shape[1]))
         if active.size == 0 or support.size == 0:
             return scores
         if bank.resident:
-            flat, row_stride, kernel_stride = flat_view(bank.stack)
-            weights = kernel_weights.astype(bank.dtype)
             block = np.empty((BLOCK_ROWS, bank.n_samples), dtype=bank.dtype)
-            cast = coef.astype(bank.dtype)
+            view, weights, cast = (
+                flat_view(bank.stack),
+                kernel_weights.astype(bank.dtype),
+                coef.astype(bank.dtype),
+            )
             for start in range(0, bank.n_samples, BLOCK_ROWS):
                 rows = np.arange(start, min(start + BLOCK_ROWS, bank.n_samples))
-                combined = block[: rows.size]
-                combine_block(flat, rows, row_stride, kernel_stride, weights, active, combined)
-                scores[rows] = combined @ cast
-        else:
-            chosen = bank.select(active)
-            step = max(1, min(BLOCK_ROWS, chosen.block_rows()))
-            for start in range(0, bank.n_samples, step):
-                rows = slice(start, min(start + step, bank.n_samples))
-                scores[rows] = combine(chosen.rows(rows), kernel_weights[active])[:, support] @ coef[
-                    support
-                ].astype(bank.dtype)
-        return self.factor * scores
+                flat, row_stride, kernel_stride = view
+                combine_block(flat, rows, row_stride, kernel_stride, weights, active, block[: rows.size])
+                scores[rows] = block[: rows.size] @ cast
+            return scores
+        chosen, cast = bank.select(active), coef[support].astype(bank.dtype)
+        step = max(1, min(BLOCK_ROWS, chosen.block_rows()))
+        for start in range(0, bank.n_samples, step):
+            rows = slice(start, min(start + step, bank.n_samples))
+            scores[rows] = combine(chosen.rows(rows), kernel_weights[active])[:, support] @ cast
+        return scores
 
     def block_norms_sq(self, coef, dtype=None):
-        """Squared norms of the blocks ``theta^j = sum_i sum_y coef[i, y] phi^j(x_i, y)``, shape (n_kernels,).
+        """Squared norms of the blocks ``theta^j = sum_i sum_y coef[i, y] phi^j(x_i, y)``, shape (n_groups,).
 
         Products are formed in `dtype`, by default the bank's.
         """
+        of_kernels = self._kernel_norms_sq(coef, self.bank.dtype if dtype is None else dtype)
+        return self.join(of_kernels, self.score_blocks(coef) ** 2)
+
+    def _kernel_norms_sq(self, coef, dtype):
         bank = self.bank
         support = np.flatnonzero(np.any(coef != 0.0, axis=1))
         out = np.zeros(bank.n_kernels)
         if support.size == 0:
             return out
-        dtype = bank.dtype if dtype is None else dtype
         if not bank.resident:
             # the rows of all kernels in one product; blocks of a fixed size, half the budget at most (the caller holds rows too)
             cast = np.ascontiguousarray(coef, dtype=dtype)
@@ -138,9 +193,8 @@ class MKLProblem:
                 rows = block[: chosen.size]
                 bank.rows_into(chosen, rows.transpose(1, 0, 2))
                 products = rows.reshape(-1, bank.n_samples).astype(dtype, copy=False) @ cast
-                out += np.einsum(
-                    "ic,ijc->j", coef[chosen], products.reshape(*rows.shape[:2], -1), dtype=np.float64
-                )
+                products = products.reshape(*rows.shape[:2], -1)
+                out += np.einsum("ic,ijc->j", coef[chosen], products, dtype=np.float64)
             return np.maximum(0.0, self.factor * out)
         # with many support samples whole rows are used as they lie; with few, their square is picked out
         whole = support.size > 0.3 * bank.n_samples
@@ -149,22 +203,18 @@ class MKLProblem:
         cast = np.ascontiguousarray(coef[support], dtype=dtype)
         for start in range(0, support.size, BLOCK_ROWS):
             chosen = support[start : start + BLOCK_ROWS]
+            picked = slice(chosen[0], chosen[-1] + 1) if whole else np.ix_(chosen, support)
             for j in range(bank.n_kernels):
-                if whole:
-                    kernel_rows = bank.stack[j, chosen[0] : chosen[-1] + 1]
-                else:
-                    kernel_rows = bank.stack[j][np.ix_(chosen, support)]
-                out[j] += np.einsum(
-                    "ic,ic->", coef[chosen], kernel_rows.astype(dtype, copy=False) @ cast, dtype=np.float64
-                )
+                products = bank.stack[j][picked].astype(dtype, copy=False) @ cast
+                out[j] += np.einsum("ic,ic->", coef[chosen], products, dtype=np.float64)
         return np.maximum(0.0, self.factor * out)
 
-    def primal(self, coef, kernel_weights, norms_sq=None, scores=None):
-        """Objective P of the blocks ``kernel_weights[j] * theta^j``; norms and scores may be handed in where known."""
-        if norms_sq is None:
-            norms_sq = self.block_norms_sq(coef)
-        if scores is None:
-            scores = self.training_scores(coef, kernel_weights)
+    # ---------------------------------------------------------------- values
+
+    def primal(self, coef, kernel_weights, norms_sq=None):
+        """Objective P of the blocks ``kernel_weights[j] * theta^j``; their squared norms may be handed in where known."""
+        norms_sq = self.block_norms_sq(coef) if norms_sq is None else norms_sq
+        scores = self.training_scores(coef, kernel_weights)
         return self.regularizer(kernel_weights * np.sqrt(norms_sq)) + self.mean_loss(scores)
 
     def mean_loss(self, scores):
@@ -194,7 +244,7 @@ class MKLProblem:
         ----------
         dual_coef : ndarray, shape (n_samples, n_classes)
             B of a non-negative `a`; rows whose sum exceeds their limit (1) are scaled back to it.
-        norms_sq : ndarray, shape (n_kernels,), optional
+        norms_sq : ndarray, shape (n_groups,), optional
             Squared block norms of ``sum_i sum_y B[i, y] phi(x_i, y)``, used if no row has to be scaled back.
 
         Returns
@@ -222,6 +272,8 @@ class MKLProblem:
             curvature = group_norm(norms, self.q) ** 2 / self.regularization
             scale = limit if curvature <= total / limit else total / curvature
         else:
+            from scipy.optimize import minimize_scalar  # slow to import, and only needed here
+
             found = minimize_scalar(
                 lambda s: -self.dual_value(s * total, s * norms),
                 bounds=(0.0, limit),

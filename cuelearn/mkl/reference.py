@@ -24,10 +24,10 @@ from tqdm.auto import tqdm
 
 from cuelearn.core.groupnorm import group_norm
 from cuelearn.core.losses import mean_loss
+from cuelearn.core.progress import BAR_AFTER
 from cuelearn.mkl.crammer_singer import ascend
 from cuelearn.mkl.problem import combined_kernel
-from cuelearn.mkl.stream import Result
-from cuelearn.mkl.training import BAR_AFTER
+from cuelearn.mkl.training import Result
 
 __all__ = ["solve_reference"]
 

@@ -17,11 +17,11 @@ from tqdm.auto import tqdm
 
 from cuelearn.core.checks import as_generator, check_count, check_positive
 from cuelearn.core.losses import competitor
+from cuelearn.core.progress import BAR_AFTER
 from cuelearn.mkl.base import KernelClassifier, two_columns
 from cuelearn.mkl.multilabel import MultiLabelMKL, is_indicator
 from cuelearn.mkl.problem import combined_kernel
-from cuelearn.mkl.stream import History, draw_order
-from cuelearn.mkl.training import BAR_AFTER
+from cuelearn.mkl.training import History, draw_order
 
 try:
     from sklearn.svm import _libsvm

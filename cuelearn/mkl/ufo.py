@@ -1,11 +1,35 @@
 r"""UFO-MKL: ultra-fast optimisation of sparse multi-kernel learning (thesis Algorithm 7)."""
 
 from cuelearn.core.checks import check_count
+from cuelearn.core.docs import documented
 from cuelearn.mkl.base import StochasticMKL
-from cuelearn.mkl.rules import DUAL_AVERAGING
+from cuelearn.mkl.state import add_update, loop, predict, refresh_link
 from cuelearn.mkl.training import Training
 
-__all__ = ["UFOMKL", "solve_ufo"]
+__all__ = ["UFOMKL", "solve_ufo", "visit_ufo"]
+
+
+@loop
+def visit_ufo(order, start, mistakes, run):
+    r"""Thesis Algorithm 7 from a position of the order on; returns the position reached, where kernel rows are missing.
+
+    The primal vector is the gradient of the conjugate at :math:`\bar\theta/t` (theorem 4.6): with :math:`\alpha > 0` its weights
+    change at every visit.
+    """
+    alpha, now = run.setting.alpha, run.dual.now
+    for position in range(start, order.shape[0]):
+        i = order[position]
+        if alpha > 0.0:
+            refresh_link(alpha * now.step, run)
+        rival, margin = predict(i, 1.0 / (max(1.0, now.step) * run.setting.regularization), run)
+        if rival < 0:
+            return position
+        mistakes[position] = margin <= 0.0
+        now.step += 1.0
+        if margin < 1.0:
+            add_update(i, rival, run.samples.cost[i], run)
+            refresh_link(alpha * now.step, run)
+    return order.shape[0]
 
 
 def solve_ufo(problem, *, n_epochs=50, **options):
@@ -16,7 +40,8 @@ def solve_ufo(problem, *, n_epochs=50, **options):
     problem : MKLProblem
     n_epochs : int >= 1
     **options
-        See `Training`. With ``sampling="iid"`` visit counts per sample may exceed the epochs; they are clipped, the bound is looser.
+        Of `Training`: tol, measure, rng, shuffle, sampling, callback, verbose, scores, certify. With ``sampling="iid"`` visit counts
+        per sample may exceed the epochs; they are clipped, the bound is looser.
 
     Returns
     -------
@@ -27,10 +52,11 @@ def solve_ufo(problem, *, n_epochs=50, **options):
     Thesis Algorithm 7, theorems 4.5 and 4.6. There is no 1/q in line 8, unlike in OM-2.
     """
     training = Training(problem, name="UFO-MKL", **options)
-    training.run_stage("batch", DUAL_AVERAGING, check_count("n_epochs", n_epochs))
+    training.run_stage("batch", visit_ufo, n_epochs=check_count("n_epochs", n_epochs), averages=True)
     return training.finish()
 
 
+@documented
 class UFOMKL(StochasticMKL):
     r"""UFO-MKL, sparse multi-kernel learning with an elastic group norm.
 
@@ -42,21 +68,14 @@ class UFOMKL(StochasticMKL):
 
     Parameters
     ----------
-    kernels : list of (name, kernel, columns), "precomputed" or None
-        See `OM2`.
+    $kernels $p $C
     alpha : float >= 0, default 0.0
         Sparsity; 0 is the p-norm problem that OBSCURE solves.
-    C : float > 0, default 1.0
-    p : float in (1, 2] or "auto", default "auto"
-        "auto" is the thesis's choice; clipped to q >= 2 for F <= 2.
-    n_epochs : int, default 50
-    loss, tol, measure, shuffle, sampling, normalize, memory, scores, random_state, callback, verbose
-        See `OBSCURE`.
+    $n_epochs $tol $normalize $memory $random_state $callback $verbose
 
     Attributes
     ----------
-    classes_, dual_coef_, support_, kernel_weights_, n_updates_, history_, objective_, dual_gap_, online_errors_
-        See the package's README.
+    $classes_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_ $online_errors_
 
     References
     ----------
@@ -82,14 +101,9 @@ class UFOMKL(StochasticMKL):
         C=1.0,
         alpha=0.0,
         n_epochs=50,
-        loss="multiclass",
         tol=None,
-        measure="auto",
-        shuffle=True,
-        sampling="permutation",
         normalize=True,
         memory=2e9,
-        scores="auto",
         random_state=None,
         callback=None,
         verbose=True,
@@ -99,14 +113,9 @@ class UFOMKL(StochasticMKL):
         self.C = C
         self.alpha = alpha
         self.n_epochs = n_epochs
-        self.loss = loss
         self.tol = tol
-        self.measure = measure
-        self.shuffle = shuffle
-        self.sampling = sampling
         self.normalize = normalize
         self.memory = memory
-        self.scores = scores
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose

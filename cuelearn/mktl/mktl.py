@@ -11,12 +11,11 @@ from sklearn.model_selection import StratifiedKFold
 
 from cuelearn.core.checks import as_generator, check_count, check_non_negative, check_positive
 from cuelearn.core.groupnorm import resolve_p
+from cuelearn.mkl.dual import ROUNDS, finish_dual
 from cuelearn.mkl.obscure import solve_obscure
-from cuelearn.mkl.stream import Result
+from cuelearn.mkl.training import Result
 from cuelearn.mktl.base import TransferClassifier, class_weights, sample_weights
-from cuelearn.mktl.dual import ROUNDS, finish_dual
 from cuelearn.mktl.problem import TransferProblem
-from cuelearn.mktl.stream import TransferStream
 
 __all__ = ["MKTL", "P_RANGE", "solve_mktl"]
 
@@ -57,12 +56,7 @@ def solve_mktl(
         if will_finish:  # that OBSCURE ends above the tolerance is what the ascent is for
             warnings.simplefilter("ignore", ConvergenceWarning)
         result = solve_obscure(
-            problem,
-            n_epochs_online=n_epochs_online,
-            n_epochs=n_epochs,
-            tol=tol,
-            stream=TransferStream,
-            **options,
+            problem, n_epochs_online=n_epochs_online, n_epochs=n_epochs, tol=tol, scores="maintain", **options
         )
     if not will_finish or result.extra["stopped"] or (result.converged and n_epochs):
         return result

@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 
-from cuelearn.kernels import RBF, Linear, Poly
+from cuelearn.kernels import RBF, KernelBank, Linear, Poly
 from cuelearn.mkl import (
     MCMKL,
     OBSCURE,
@@ -15,11 +15,17 @@ from cuelearn.mkl import (
     BestKernelSVM,
     KernelPA,
     LpMKL,
+    MKLProblem,
     PegasosMKL,
     SimpleMKL,
+    solve_obscure,
+    solve_om2,
+    solve_pegasos_mkl,
+    solve_ufo,
 )
 
 STOCHASTIC = [OM2, OBSCURE, PegasosMKL, UFOMKL]
+SOLVERS = {OM2: solve_om2, OBSCURE: solve_obscure, PegasosMKL: solve_pegasos_mkl, UFOMKL: solve_ufo}
 SINGLE = [AverageKernelSVM, BestKernelSVM, KernelPA]
 ONE_VERSUS_ALL = [SILPMKL, SimpleMKL, LpMKL]  # kernel weights for each class
 ROUNDS = [*ONE_VERSUS_ALL, MCMKL]  # a history of rounds, a certified gap
@@ -51,3 +57,12 @@ def make(cls, kernels=None, **options):
     if "random_state" in inspect.signature(cls).parameters:
         options.setdefault("random_state", 0)
     return cls(kernels, **options)
+
+
+def solved(cls, K, y, *, seed=0, p="auto", C=1.0, alpha=0.0, loss="multiclass", **options):
+    """An estimator's problem, without the (2,1) norm where it has none, and what its solver returns."""
+    alpha = alpha if cls in (OM2, UFOMKL) else 0.0
+    bank = K if isinstance(K, KernelBank) else KernelBank.from_stack(K)
+    problem = MKLProblem(bank, y, int(y.max()) + 1, p=p, C=C, alpha=alpha, loss=loss)
+    options = {"shuffle": cls is not OM2, **options}
+    return problem, SOLVERS[cls](problem, rng=np.random.default_rng(seed), **options)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mkl_data import STOCHASTIC
+from mkl_data import solved as run
 from mkl_twins import (
     auto_p,
     block_norms,
@@ -19,7 +21,7 @@ from mkl_twins import (
 )
 
 from cuelearn.kernels import KernelBank
-from cuelearn.mkl import OBSCURE, OM2, UFOMKL, MKLProblem, PegasosMKL, duality_gap, objective, solve_reference
+from cuelearn.mkl import MKLProblem, duality_gap, objective, solve_reference
 
 PROBLEMS = [
     {"n": 25, "n_kernels": 3, "n_classes": 3, "p": 1.3, "C": 1.0, "alpha": 0.0, "loss": "multiclass"},
@@ -127,35 +129,27 @@ def test_objective_with_weights_of_either_sign():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("index", range(len(PROBLEMS)))
-@pytest.mark.parametrize("cls", [OM2, OBSCURE, PegasosMKL, UFOMKL])
-def test_estimators_report_their_objective(cls, index, dtype):
+@pytest.mark.parametrize("cls", STOCHASTIC)
+def test_solvers_report_their_objective(cls, index, dtype):
     K, y, keywords, p, factor, optimum = solved(index)
-    takes_alpha = cls in (OM2, UFOMKL)
-    keywords = keywords if takes_alpha else {**keywords, "alpha": 0.0}
-    given_to = (
-        keywords if takes_alpha else {name: value for name, value in keywords.items() if name != "alpha"}
-    )
-    model = cls("precomputed", n_epochs=15, random_state=0, **given_to).fit(K.astype(dtype), y)
-    coef = np.zeros((y.size, model.classes_.size))
-    coef[model.support_] = model.dual_coef_
+    problem, result = run(cls, K.astype(dtype), y, n_epochs=15, **keywords)
+    keywords = {**keywords, "alpha": problem.alpha}
     tolerance = 1e-4 if dtype == np.float32 else 1e-9
-    assert model.objective_ == pytest.approx(
-        objective(K, y, coef, model.kernel_weights_, **keywords), rel=tolerance
-    )
+    by_hand = objective(K, y, factor * result.dual_coef, result.kernel_weights, **keywords)
+    assert result.objective == pytest.approx(by_hand, rel=tolerance)
     # an honest gap: the optimum lies between the bound and the objective
     if keywords["alpha"] == PROBLEMS[index]["alpha"]:
-        assert model.objective_ - model.dual_gap_ <= optimum + 1e-5 * optimum
-        assert model.objective_ >= optimum - 1e-5 * optimum
+        assert result.objective - result.dual_gap <= optimum + 1e-5 * optimum
+        assert result.objective >= optimum - 1e-5 * optimum
     # the history's last row is the reported point
-    assert model.history_.objective.iloc[-1] == model.objective_
-    assert model.history_.dual_gap.iloc[-1] == model.dual_gap_
+    assert result.history.objective.iloc[-1] == result.objective
+    assert result.history.dual_gap.iloc[-1] == result.dual_gap
 
 
-@pytest.mark.parametrize("cls", [OM2, OBSCURE, PegasosMKL, UFOMKL])
+@pytest.mark.parametrize("cls", STOCHASTIC)
 def test_gaps_along_a_run_are_honest(cls):
     K, y, keywords, p, factor, optimum = solved(0)
-    model = cls("precomputed", n_epochs=40, measure="every", random_state=0, p=1.3, C=1.0).fit(K, y)
-    rows = model.history_
+    rows = run(cls, K, y, n_epochs=40, measure="every", p=1.3, C=1.0)[1].history
     assert rows.objective.notna().all() and rows.dual_gap.notna().all()
     assert (rows.objective >= optimum * (1.0 - 1e-7)).all()
     assert (rows.objective - rows.dual_gap <= optimum * (1.0 + 1e-7)).all()

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from mkl_data import solved
 from mkl_twins import auto_p, conic_optimum, make_stack, plain_dual, plain_objective
 
 from cuelearn.datasets import load_mnist
@@ -34,26 +35,19 @@ def optimum(K, y, p, C, alpha, loss):
     return conic_optimum(K, y, number(p, len(K)), C, alpha, loss)[0]
 
 
-def primal_point(model, n, n_classes, factor):
-    """The fitted w as coefficients (n, M) in the scaling of the twins, and block weights."""
-    A = np.zeros((n, n_classes))
-    A[model.support_] = model.dual_coef_ / factor
-    return A, model.kernel_weights_
-
-
-def check(model, K, y, settings, best, precision):
-    """`model` is within `precision` of the optimum, and its gap is honest."""
-    suboptimality = model.objective_ - best
+def check(cls, K, y, settings, best, precision, **options):
+    """The solver comes within `precision` of the optimum, and its gap is honest."""
+    problem, result = solved(cls, K, y, **settings, **options)
+    suboptimality = result.objective - best
     assert suboptimality >= -SLACK * best
-    assert model.dual_gap_ >= suboptimality - SLACK * best
+    assert result.dual_gap >= suboptimality - SLACK * best
     if precision is not None:
         assert suboptimality <= precision * best
-    factor = 0.5 if settings["loss"] == "hinge" else 1.0
-    A, weights = primal_point(model, y.size, y.max() + 1, factor)
+    p = number(settings["p"], len(K))
     by_hand = plain_objective(
-        K, y, A, weights, number(settings["p"], len(K)), settings["C"], settings["alpha"], factor
+        K, y, result.dual_coef, result.kernel_weights, p, settings["C"], problem.alpha, problem.factor
     )
-    assert model.objective_ == pytest.approx(by_hand, rel=1e-9)
+    assert result.objective == pytest.approx(by_hand, rel=1e-9)
 
 
 def solve_all(seed, n_epochs, C=None, precision=1e-3):
@@ -62,17 +56,13 @@ def solve_all(seed, n_epochs, C=None, precision=1e-3):
         settings["C"] = C
     best = optimum(K, y, **settings)
 
-    model = UFOMKL("precomputed", n_epochs=n_epochs, random_state=seed, **settings).fit(K, y)
-    check(model, K, y, settings, best, precision)
+    check(UFOMKL, K, y, settings, best, precision, n_epochs=n_epochs, seed=seed)
     # OBSCURE and Pegasos-MKL solve the problem without the (2,1) norm
     plain = {**settings, "alpha": 0.0}
     plain_best = best if settings["alpha"] == 0.0 else optimum(K, y, **plain)
-    without = {name: value for name, value in settings.items() if name != "alpha"}
-    model = OBSCURE("precomputed", n_epochs=n_epochs, random_state=seed, **without).fit(K, y)
-    check(model, K, y, plain, plain_best, precision)
+    check(OBSCURE, K, y, plain, plain_best, precision, n_epochs=n_epochs, seed=seed)
     # Pegasos-MKL is slower; its certificate is as honest
-    model = PegasosMKL("precomputed", n_epochs=n_epochs // 10, random_state=seed, **without).fit(K, y)
-    check(model, K, y, plain, plain_best, None)
+    check(PegasosMKL, K, y, plain, plain_best, None, n_epochs=n_epochs // 10, seed=seed)
 
     reference = solve_reference(MKLProblem(KernelBank.from_stack(K), y, y.max() + 1, **settings), tol=1e-4)
     assert reference.converged

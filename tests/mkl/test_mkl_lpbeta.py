@@ -18,7 +18,7 @@ import cuelearn.mkl
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import load
 from cuelearn.mkl.lpbeta import LPBeta, _Programme, solve_lp_beta
-from cuelearn.mkl.stream import History
+from cuelearn.mkl.training import History
 
 
 @pytest.fixture(autouse=True)

@@ -3,18 +3,16 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+from mkl_data import SINGLE, STOCHASTIC, solved
 from mkl_twins import block_norms, class_scores, conic_optimum, make_stack, plain_losses, plain_objective
 
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import (
     OBSCURE,
-    OM2,
     UFOMKL,
     AverageKernelSVM,
     BestKernelSVM,
-    KernelPA,
     MKLProblem,
-    PegasosMKL,
     duality_gap,
     objective,
     solve_obscure,
@@ -25,9 +23,6 @@ from cuelearn.mkl import (
 )
 
 pytestmark = pytest.mark.filterwarnings("error::RuntimeWarning")
-
-STOCHASTIC = [OM2, OBSCURE, PegasosMKL, UFOMKL]
-SINGLE = [AverageKernelSVM, BestKernelSVM, KernelPA]
 
 
 def stack(n=24, n_kernels=3, n_classes=3, seed=0):
@@ -117,32 +112,26 @@ def make(cls, settings, **more):
 def test_extremes(case, cls, dtype, scores):
     K, y, settings = case
     K = K.astype(dtype)
-    model = make(cls, settings, n_epochs=4, scores=scores, random_state=0).fit(K, y)
-    for name, value in numbers_of(model):
-        assert np.isfinite(value).all(), name
-    found = model.decision_function(K)
-    assert np.isfinite(found).all()
-    assert set(model.predict(K)) <= set(model.classes_)
-    assert (model.kernel_weights_ >= 0.0).all()
-    assert np.isfinite(model.history_[["objective", "dual_gap"]].iloc[-1].to_numpy(dtype=float)).all()
+    problem, result = solved(cls, K, y, n_epochs=4, scores=scores, **settings)
+    for value in (result.dual_coef, result.kernel_weights, result.objective, result.dual_gap):
+        assert np.isfinite(value).all()
+    assert (result.kernel_weights >= 0.0).all()
+    assert np.isfinite(result.history[["objective", "dual_gap"]].iloc[-1].to_numpy(dtype=float)).all()
 
     # what is reported is what the point is worth
-    n_classes = model.classes_.size
-    factor = 0.5 if settings.get("loss") == "hinge" else 1.0
-    A = np.zeros((y.size, n_classes))
-    A[model.support_] = model.dual_coef_ / factor
     K = K.astype(np.float64)
-    C, alpha = settings.get("C", 1.0), getattr(model, "alpha", 0.0)
-    by_hand = plain_objective(K, y, A, model.kernel_weights_, model.p_, C, alpha, factor)
-    assert model.objective_ == pytest.approx(by_hand, rel=1e-3 if dtype == np.float32 else 1e-6)
+    by_hand = plain_objective(
+        K, y, result.dual_coef, result.kernel_weights, problem.p, problem.C, problem.alpha, problem.factor
+    )
+    assert result.objective == pytest.approx(by_hand, rel=1e-3 if dtype == np.float32 else 1e-6)
     # and no better than the optimum
     if dtype == np.float64:
-        assert model.dual_gap_ >= -1e-9 * model.objective_
-        assert model.objective_ - model.dual_gap_ <= 1.0 + 1e-12  # w = 0 is worth 1
+        assert result.dual_gap >= -1e-9 * result.objective
+        assert result.objective - result.dual_gap <= 1.0 + 1e-12  # w = 0 is worth 1
 
 
-@pytest.mark.parametrize("cls", SINGLE)
-def test_extremes_of_the_baselines(case, cls):
+@pytest.mark.parametrize("cls", STOCHASTIC + SINGLE)
+def test_extremes_of_the_estimators(case, cls):
     K, y, settings = case
     if cls is BestKernelSVM and np.bincount(y).min() < 2:
         with pytest.raises(ValueError, match="y must hold at least 2 samples of every class"):
@@ -390,26 +379,23 @@ def test_hinge_is_the_binary_problem_without_bias(p):
     np.testing.assert_allclose(scores[:, 1] - scores[:, 0], f, atol=5e-3)
 
     for cls in (OBSCURE, UFOMKL):
-        model = cls("precomputed", p=p, C=1.0, loss="hinge", n_epochs=3000, random_state=0).fit(K, y)
-        assert model.objective_ == pytest.approx(wanted, rel=2e-3)
-        decision = model.decision_function(K)
-        assert decision.shape == (40,)
+        problem, result = solved(cls, K, y, p=p, loss="hinge", n_epochs=3000)
+        assert result.objective == pytest.approx(wanted, rel=2e-3)
+        scores = class_scores(K, result.dual_coef, result.kernel_weights, 0.5)
+        decision = scores[:, 1] - scores[:, 0]
         np.testing.assert_allclose(decision, f, atol=0.1)
         hinge = np.maximum(0.0, 1.0 - (2.0 * y - 1.0) * decision).mean()
-        A = np.zeros((40, 2))
-        A[model.support_] = model.dual_coef_ / 0.5
-        assert hinge == pytest.approx(
-            plain_losses(class_scores(K, A, model.kernel_weights_, 0.5), y).mean(), rel=1e-9
-        )
+        assert hinge == pytest.approx(plain_losses(scores, y).mean(), rel=1e-9)
 
 
 def test_hinge_halves_the_kernels_of_the_multiclass_loss():
     """The factor 1/2 of `cuelearn.core.losses`, seen from outside."""
     K, y = stack(n=40, n_kernels=3, n_classes=2, seed=6)
-    multiclass = OBSCURE("precomputed", p=1.3, n_epochs=20, random_state=0).fit(0.5 * K, y)
-    hinge = OBSCURE("precomputed", p=1.3, n_epochs=20, random_state=0, loss="hinge").fit(K, y)
-    assert hinge.objective_ == pytest.approx(multiclass.objective_, rel=1e-12)
-    np.testing.assert_allclose(hinge.decision_function(K), multiclass.decision_function(0.5 * K), rtol=1e-9)
+    _, multiclass = solved(OBSCURE, 0.5 * K, y, p=1.3, n_epochs=20)
+    _, hinge = solved(OBSCURE, K, y, p=1.3, n_epochs=20, loss="hinge")
+    assert hinge.objective == pytest.approx(multiclass.objective, rel=1e-12)
+    np.testing.assert_allclose(hinge.dual_coef, multiclass.dual_coef, rtol=1e-9)
+    np.testing.assert_allclose(hinge.kernel_weights, multiclass.kernel_weights, rtol=1e-9)
 
 
 def test_objective_and_gap_at_zero():

@@ -47,13 +47,13 @@ def check_same_run(model, wanted, tolerance):
     assert model.n_seen_ == N
 
 
-@pytest.mark.parametrize("loss", ["multiclass", "hinge"])
+@pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("p", [1.05, 2.0, "auto"])
 @pytest.mark.parametrize("size", BATCHES.values(), ids=BATCHES)
-def test_precomputed_batches_are_one_pass(size, p, loss):
-    K, y = make_stack(np.random.default_rng(0), N, 4, 2 if loss == "hinge" else 4)
-    wanted = OM2("precomputed", p=p, loss=loss).fit(K, y)
-    model = feed_stack(OM2("precomputed", p=p, loss=loss), K, y, batches(N, size), np.unique(y))
+def test_precomputed_batches_are_one_pass(size, p, n_classes):
+    K, y = make_stack(np.random.default_rng(0), N, 4, n_classes)
+    wanted = OM2("precomputed", p=p).fit(K, y)
+    model = feed_stack(OM2("precomputed", p=p), K, y, batches(N, size), np.unique(y))
     check_same_run(model, wanted, 1e-9)
     np.testing.assert_allclose(model.decision_function(K), wanted.decision_function(K), atol=1e-9)
     assert model.n_features_in_ == N
@@ -253,8 +253,6 @@ def test_errors_about_classes():
         model.partial_fit(X[:2], [0, 7])
     with pytest.raises(ValueError, match="y holds labels outside classes"):
         model.partial_fit(X[:2], ["0", "1"])
-    with pytest.raises(ValueError, match="loss='hinge' needs exactly 2 classes, y has 3"):
-        OM2(GIVEN, loss="hinge").partial_fit(X, y, classes=[0, 1, 2])
 
 
 @pytest.mark.parametrize("later", [False, True])
@@ -295,7 +293,7 @@ def test_a_failed_call_changes_nothing():
     """A stream survives a bad batch, at the first call too."""
     X, y = make_data(N)
     model = OM2(GIVEN, p=7.0)
-    with pytest.raises(ValueError, match="p must be"):
+    with pytest.raises(ValueError, match="'p' parameter"):
         model.partial_fit(X[:20], y[:20], classes=[0, 1, 2])
     model.set_params(p=1.1)
     with pytest.raises(ValueError, match="y holds labels outside classes"):
@@ -306,7 +304,7 @@ def test_a_failed_call_changes_nothing():
     with pytest.raises(ValueError, match="NaN"):
         model.partial_fit(np.full((3, 6), np.nan), y[:3])
     model.set_params(p=0.0)
-    with pytest.raises(ValueError, match="p must be"):
+    with pytest.raises(ValueError, match="'p' parameter"):
         model.partial_fit(X[20:50], y[20:50])
     model.set_params(p=1.1)
     for part in batches(N, 20)[1:]:

@@ -12,11 +12,11 @@ import pytest
 from cuelearn import datasets
 from cuelearn.experiments.mkl import kernel_set
 from cuelearn.kernels import Chi2, ExpDistance, KernelBank
-from cuelearn.mkl import engine, stream
-from cuelearn.mkl.obscure import solve_obscure, solve_pegasos_mkl
+from cuelearn.mkl import state, stream
+from cuelearn.mkl.obscure import solve_obscure, visit_online
 from cuelearn.mkl.om2 import solve_om2
+from cuelearn.mkl.pegasos import solve_pegasos_mkl, visit_pegasos
 from cuelearn.mkl.problem import MKLProblem
-from cuelearn.mkl.rules import BATCH, FIXED
 from cuelearn.mkl.stream import Stream
 from cuelearn.mkl.ufo import solve_ufo
 
@@ -132,18 +132,20 @@ def test_rescaling_within_a_window():
             MKLProblem(KernelBank(kernels, X, memory=memory), y, 10, p=1.25, C=10.0), scores="maintain"
         )
         rng = np.random.default_rng(0)
-        run.start_stage(FIXED, eta=0.5)
+        run.start_stage(visit_online, 0.5)
         run.visit(rng.permutation(200))
-        run.start_stage(BATCH)
-        run.reals[engine.STEP], run.reals[engine.SCALE] = 10.0, 1.1 * engine.SMALLEST_SCALE
+        run.start_stage(visit_pegasos)
+        run.dual.now.step, run.dual.now.scale = 10.0, 1.1 * state.SMALLEST_SCALE
         run.visit(rng.permutation(200))
         assert run.scale > 1e-3  # it was folded
         runs.append(run)
-    np.testing.assert_allclose(runs[1].coef, runs[0].coef, rtol=1e-5, atol=1e-5 * np.abs(runs[0].coef).max())
     np.testing.assert_allclose(
-        runs[1].maintained, runs[0].maintained, atol=1e-5 * np.abs(runs[0].maintained).max()
+        runs[1].dual.coef, runs[0].dual.coef, rtol=1e-5, atol=1e-5 * np.abs(runs[0].dual.coef).max()
     )
-    np.testing.assert_allclose(runs[1].norms_sq, runs[0].norms_sq, rtol=1e-5)
+    np.testing.assert_allclose(
+        runs[1].dual.maintained, runs[0].dual.maintained, atol=1e-5 * np.abs(runs[0].dual.maintained).max()
+    )
+    np.testing.assert_allclose(runs[1].dual.norms_sq, runs[0].dual.norms_sq, rtol=1e-5)
 
 
 def test_scores_recomputed_from_rows_on_demand(monkeypatch):

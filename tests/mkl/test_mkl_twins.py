@@ -22,15 +22,18 @@ from cuelearn.mkl import (
     OM2,
     KernelPA,
     MKLProblem,
-    engine,
     solve_obscure,
     solve_om2,
     solve_pegasos_mkl,
     solve_ufo,
+    state,
 )
-from cuelearn.mkl.rules import BATCH, DUAL_AVERAGING, FIXED
-from cuelearn.mkl.rules import OM2 as OM2_RULE
-from cuelearn.mkl.stream import Stream, draw_order
+from cuelearn.mkl.obscure import visit_batch, visit_online
+from cuelearn.mkl.om2 import visit_om2
+from cuelearn.mkl.pegasos import visit_pegasos
+from cuelearn.mkl.stream import Stream
+from cuelearn.mkl.training import draw_order
+from cuelearn.mkl.ufo import visit_ufo
 
 ROUTES = ["recompute", "maintain"]
 
@@ -151,7 +154,7 @@ LOSSES = [("multiclass", 3, 1.0), ("hinge", 2, 0.5)]
 def test_om2_steps(p, loss, n_classes, factor, route):
     K, y, problem, rng = small_problem(p=p, loss=loss, n_classes=n_classes)
     stream = Stream(problem, scores=route)
-    stream.start_stage(OM2_RULE)
+    stream.start_stage(visit_om2)
     follow(stream, TwinOM2(K, y, n_classes, p, factor), rng.integers(30, size=120))
     assert stream.n_updates > 10
 
@@ -161,7 +164,7 @@ def test_om2_steps_with_many_classes_take_the_sparse_products(route):
     """With 12 classes two of them never hold a quarter of the samples: `pair_products` stays sparse."""
     K, y, problem, rng = small_problem(n=60, n_classes=12, p=1.1)
     stream = Stream(problem, scores=route)
-    stream.start_stage(OM2_RULE)
+    stream.start_stage(visit_om2)
     follow(stream, TwinOM2(K, y, 12, 1.1), rng.permutation(60))
 
 
@@ -169,7 +172,7 @@ def test_om2_steps_on_unnormalised_kernels():
     """The real diagonal enters ||z||_{2,q}; a step size that would be negative is 0."""
     K, y, problem, rng = small_problem(p=1.2, scale=[0.01, 0.1, 0.3, 0.02])
     stream = Stream(problem, scores="recompute")
-    stream.start_stage(OM2_RULE)
+    stream.start_stage(visit_om2)
     twin = TwinOM2(K, y, 3, 1.2)
     order = rng.integers(30, size=200)
     follow(stream, twin, order)
@@ -185,7 +188,7 @@ def test_obscure_steps(p, C, cap, loss, n_classes, factor, route):
     """Both stages, R and the projection (a small R makes every update leave the ball)."""
     K, y, problem, rng = small_problem(p=p, C=C, loss=loss, n_classes=n_classes, seed=1)
     stream = Stream(problem, scores=route)
-    stream.start_stage(FIXED, eta=0.5)
+    stream.start_stage(visit_online, 0.5)
     online = TwinOM2(K, y, n_classes, p, factor, eta=0.5)
     follow(stream, online, rng.permutation(30))
 
@@ -193,7 +196,7 @@ def test_obscure_steps(p, C, cap, loss, n_classes, factor, route):
     value, loss_now, norm = stream.objective()
     assert np.sqrt(norm**2 + 2.0 * loss_now / problem.regularization) == pytest.approx(radius, rel=1e-10)
     radius = cap if not isinstance(cap, bool) else min(radius, np.sqrt(2.0 * C * 30)) if cap else radius
-    stream.start_stage(BATCH, radius=radius)
+    stream.start_stage(visit_batch, radius)
     follow(
         stream,
         TwinBatch(K, y, n_classes, p, factor, C=C, radius=radius, A=online.A),
@@ -206,7 +209,7 @@ def test_obscure_projects_on_a_visit_without_loss_too(route):
     """A start outside the ball (R below the online stage's norm) is brought in by the first visit, whatever its loss."""
     K, y, problem, rng = small_problem(p=1.5, C=1.0, seed=2)
     stream = Stream(problem, scores=route)
-    stream.start_stage(FIXED, eta=0.5)
+    stream.start_stage(visit_online, 0.5)
     online = TwinOM2(K, y, 3, 1.5, eta=0.5)
     for _ in range(40):
         follow(stream, online, rng.permutation(30))
@@ -215,7 +218,7 @@ def test_obscure_projects_on_a_visit_without_loss_too(route):
     quiet = np.flatnonzero(plain_losses(class_scores(K, A, weights), y) == 0.0)
     assert quiet.size
     radius = 0.2 * norm
-    stream.start_stage(BATCH, radius=radius)
+    stream.start_stage(visit_batch, radius)
     order = np.concatenate([quiet[:3], rng.integers(30, size=40)])
     follow(stream, TwinBatch(K, y, 3, 1.5, C=1.0, radius=radius, A=online.A), order)
 
@@ -227,10 +230,10 @@ def test_pegasos_steps(p, C, loss, n_classes, factor, route):
     """From 0, and from a vector that the first shrink factor 0 must forget."""
     K, y, problem, rng = small_problem(p=p, C=C, loss=loss, n_classes=n_classes, seed=3)
     stream = Stream(problem, scores=route)
-    stream.start_stage(BATCH)
+    stream.start_stage(visit_pegasos)
     follow(stream, TwinBatch(K, y, n_classes, p, factor, C=C), rng.integers(30, size=150))
 
-    stream.start_stage(BATCH)
+    stream.start_stage(visit_pegasos)
     twin = TwinBatch(K, y, n_classes, p, factor, C=C, A=stream.point()[0])
     follow(stream, twin, rng.integers(30, size=50))
 
@@ -243,7 +246,7 @@ def test_pegasos_steps(p, C, loss, n_classes, factor, route):
 def test_ufo_steps(p, C, alpha, loss, n_classes, factor, route):
     K, y, problem, rng = small_problem(p=p, C=C, alpha=alpha, loss=loss, n_classes=n_classes, seed=4)
     stream = Stream(problem, scores=route)
-    stream.start_stage(DUAL_AVERAGING)
+    stream.start_stage(visit_ufo, averages=True)
     twin = TwinUFO(K, y, n_classes, p, factor, C=C, alpha=alpha)
     follow(stream, twin, rng.integers(30, size=200))
     if alpha > 0.1:
@@ -363,30 +366,31 @@ def test_pair_products_sparse_and_dense(filled, sample_major, dtype):
     coef = np.zeros((n_classes, n))
     for c in range(n_classes):
         coef[c, rng.choice(n, filled, replace=False)] = rng.normal(size=filled)
-    entry_of = np.empty((n_classes, n), dtype=np.int32)
-    entry_index = np.empty((n_classes, n), dtype=np.uint32)
-    entry_value = np.zeros((n_classes, n), dtype=dtype)
-    entry_count = np.zeros(n_classes, dtype=np.int64)
-    engine.index_entries(coef, entry_of, entry_index, entry_value, entry_count)
-    assert (4 * (entry_count[0] + entry_count[2]) < n) == (filled == 2)
+    entries = state.Entries(
+        np.empty((n_classes, n), dtype=np.int32),
+        np.empty((n_classes, n), dtype=np.uint32),
+        np.zeros((n_classes, n), dtype=dtype),
+        np.zeros(n_classes, dtype=np.int64),
+    )
+    state.index_entries(coef, entries)
+    assert (4 * (entries.count[0] + entries.count[2]) < n) == (filled == 2)
     if sample_major:
         flat, base, stride = np.ascontiguousarray(stack.transpose(1, 0, 2)).reshape(-1), 7 * n_kernels * n, n
     else:
         flat, base, stride = stack.reshape(-1), 7 * n, n * n
     out = np.zeros(n_kernels)
-    engine.pair_products(
-        flat, base, stride, 0, 2, coef, entry_index, entry_value, entry_count, np.zeros(n), out
-    )
+    rows = state.Rows(flat, np.zeros(n, dtype=np.int64), 0, stride)
+    state.pair_products(rows, base, 0, 2, coef, entries, np.zeros(n), out)
     np.testing.assert_allclose(
         out, stack[:, 7] @ (coef[0] - coef[2]), atol=1e-5 if dtype == np.float32 else 1e-12
     )
 
     weights, active = rng.random(n_kernels).astype(dtype), np.arange(n_kernels)
     combined = np.empty(n, dtype=dtype)
-    engine.combine_rows(flat, base, stride, weights, active, n_kernels, combined)
+    state.combine_rows(flat, base, stride, weights, active, n_kernels, combined)
     np.testing.assert_allclose(combined, weights @ stack[:, 7], rtol=1e-5 if dtype == np.float32 else 1e-12)
     scores = np.empty(n_classes, dtype=np.float64)
-    engine.class_scores(combined, entry_index, entry_value, entry_count, scores)
+    state.class_scores(combined, entries, scores)
     np.testing.assert_allclose(scores, combined @ coef.T, atol=1e-4 if dtype == np.float32 else 1e-12)
 
 
@@ -442,7 +446,7 @@ def test_either_order_of_the_stack_in_memory(route, major):
         stack = np.ascontiguousarray(K.transpose(1, 0, 2)).transpose(1, 0, 2)
         problem = MKLProblem(KernelBank.from_stack(stack), y, 3, p=1.1)
     stream = Stream(problem, scores=route)
-    stream.start_stage(OM2_RULE)
+    stream.start_stage(visit_om2)
     follow(stream, TwinOM2(K, y, 3, 1.1), rng.integers(40, size=60))
 
 
@@ -452,12 +456,12 @@ def test_long_runs_do_not_drift():
     problem = MKLProblem(KernelBank.from_stack(K.astype(np.float32)), y, 3, p=1.1, C=1.0)
     for route in ROUTES:
         stream = Stream(problem, scores=route)
-        stream.start_stage(DUAL_AVERAGING)
+        stream.start_stage(visit_ufo, averages=True)
         rng = np.random.default_rng(0)
         for _ in range(400):
             stream.visit(rng.permutation(60))
-        exact = block_norms(K, stream.coef.T)
-        np.testing.assert_allclose(np.sqrt(stream.norms_sq), exact, rtol=1e-5)
+        exact = block_norms(K, stream.dual.coef.T)
+        np.testing.assert_allclose(np.sqrt(stream.dual.norms_sq), exact, rtol=1e-5)
         coef, weights = stream.point()
         scores = class_scores(K, coef, weights)
         np.testing.assert_allclose(stream.scores_now(coef, weights), scores, atol=1e-4 * np.abs(scores).max())
@@ -468,4 +472,4 @@ def test_gradient_norm_is_that_of_two_blocks_per_kernel():
     twin = PlainDual(K, y, 3, 1.01)
     assert problem.q == pytest.approx(dual_exponent(1.01))
     wanted = [twin.gradient_norm(i) ** 2 for i in range(30)]
-    np.testing.assert_allclose(Stream(problem).gradient_norm_sq, wanted, rtol=1e-12)
+    np.testing.assert_allclose(Stream(problem).samples.gradient_norm_sq, wanted, rtol=1e-12)

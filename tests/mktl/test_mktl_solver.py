@@ -27,10 +27,10 @@ from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
 
 from cuelearn.kernels import RBF, KernelBank, Linear
-from cuelearn.mkl import OBSCURE, MKLProblem, solve_crammer_singer, solve_reference
-from cuelearn.mkl.stream import draw_order
+from cuelearn.mkl import OBSCURE, MKLProblem, solve_crammer_singer, solve_obscure, solve_reference
+from cuelearn.mkl.dual import ascend_pairs, swap
+from cuelearn.mkl.training import draw_order
 from cuelearn.mktl import MKTL, P_RANGE
-from cuelearn.mktl.dual import ascend_pairs, swap
 from cuelearn.mktl.mktl import solve_mktl
 from cuelearn.mktl.problem import TransferProblem
 
@@ -281,55 +281,45 @@ def test_the_certificate_is_honest_after_any_number_of_epochs(loss, n_classes, p
 # ------------------------------------------------------------------ limits that are known
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("loss", ["multiclass", "hinge"])
-def test_without_priors_it_is_obscure(loss, n_classes):
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("loss, n_classes", LOSSES)
+@pytest.mark.parametrize(
+    "options", [{}, {"sampling": "iid"}, {"shuffle": False}, {"radius": "online"}, {"eta": 0.1}], ids=str
+)
+def test_without_priors_it_is_obscure(loss, n_classes, options, dtype):
     """The same numbers where nothing finishes the run, the same optimum where something does."""
-    if loss == "hinge" and n_classes == 3:
-        loss = "auto"  # which is the multiclass loss
-    K, _, y = make_task(4, n=40, n_kernels=3, n_classes=n_classes)
-    shared = {"p": 1.2, "C": 5.0, "n_epochs_online": 3, "n_epochs": 6, "random_state": 7, "verbose": False}
-    plain = OBSCURE("precomputed", loss="multiclass" if loss == "auto" else loss, **shared).fit(K, y)
-    for priors in (None, []):
-        model = MKTL("precomputed", priors, loss=loss, finish=False, tol=None, **shared).fit(K, y)
-        np.testing.assert_array_equal(model.support_, plain.support_)
-        np.testing.assert_array_equal(model.dual_coef_, plain.dual_coef_)
-        np.testing.assert_array_equal(model.kernel_weights_, plain.kernel_weights_)
-        np.testing.assert_array_equal(model.online_errors_, plain.online_errors_)
-        np.testing.assert_array_equal(model.decision_function(K), plain.decision_function(K))
-        assert model.objective_ == pytest.approx(plain.objective_, rel=1e-12)
-        assert model.dual_gap_ == pytest.approx(plain.dual_gap_, rel=1e-9)
-        assert (
-            model.radius_ == plain.radius_
-            and model.n_updates_ == plain.n_updates_
-            and model.n_iter_ == plain.n_iter_
-        )
-        assert (
-            model.transfer_weights_.shape == (n_classes, 0)
-            and model.score_scale_.shape == (0,)
-            and model.prior_names_ == []
-        )
-    loss = plain.loss
-    reference = solve_reference(
-        MKLProblem(KernelBank.from_stack(K), y, n_classes, p=1.2, C=5.0, loss=loss), tol=1e-7
-    )
-    finished = MKTL("precomputed", loss=loss, tol=1e-6, **shared).fit(K, y)
-    assert finished.objective_ == pytest.approx(reference.objective, rel=2e-6)
-    assert finished.dual_gap_ <= 1e-6 * finished.objective_
+    K, S, y = make_task(4, n=40, n_kernels=3, n_classes=n_classes)
+    problem = problem_of(K, S[:, :0], y, loss=loss, dtype=dtype, p=1.2, C=5.0)
+    plain = MKLProblem(problem.bank, y, n_classes, p=1.2, C=5.0, loss=loss)
+    options = {"n_epochs_online": 3, "n_epochs": 6, **options}
+    found = solve_mktl(problem, tol=None, rng=np.random.default_rng(7), **options)
+    wanted = solve_obscure(plain, rng=np.random.default_rng(7), **options)
+    for name in ("dual_coef", "kernel_weights", "online_errors", "n_updates", "n_iter", "extra"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
+    assert found.objective == pytest.approx(wanted.objective, rel=1e-12)
+    assert found.dual_gap == pytest.approx(wanted.dual_gap, rel=1e-9)
+    if dtype == np.float64 and len(options) == 2:
+        reference = solve_reference(plain, tol=1e-7)
+        finished = solve_mktl(problem, tol=1e-6, rng=np.random.default_rng(7), **options)
+        assert finished.objective == pytest.approx(reference.objective, rel=2e-6)
+        assert finished.dual_gap <= 1e-6 * finished.objective
 
 
-def test_without_priors_it_is_obscure_on_features_and_in_float32():
+def test_without_priors_it_is_obscure_on_features():
     rng = np.random.default_rng(0)
     y = np.arange(60) % 4
     X = rng.normal(size=(60, 5)) + rng.normal(size=(4, 5))[y]
     cues = [("a", RBF(), [0, 1, 2]), ("b", Linear(), [3, 4])]
-    for options in ({}, {"sampling": "iid"}, {"shuffle": False}, {"radius": "online"}, {"memory": 1e4}):
-        shared = {"C": 2.0, "n_epochs": 5, "random_state": 1, "verbose": False} | options
-        plain = OBSCURE(cues, **shared).fit(X, y)
-        model = MKTL(cues, finish=False, tol=None, **shared).fit(X, y)
+    shared = {"C": 2.0, "n_epochs": 5, "random_state": 1, "verbose": False, "tol": None}
+    plain = OBSCURE(cues, **shared).fit(X, y)
+    for priors in (None, []):
+        model = MKTL(cues, priors, **shared).fit(X, y)
         np.testing.assert_array_equal(model.dual_coef_, plain.dual_coef_)
         np.testing.assert_array_equal(model.decision_function(X), plain.decision_function(X))
-        assert (model.p_, model.q_) == (plain.p_, plain.q_)
+        assert (model.p_, model.q_, model.radius_) == (plain.p_, plain.q_, plain.radius_)
+        assert model.transfer_weights_.shape == (4, 0)
+        assert model.score_scale_.shape == (0,)
+        assert model.prior_names_ == []
 
 
 @pytest.mark.parametrize("loss, n_classes", LOSSES)

@@ -13,8 +13,9 @@ from cuelearn import datasets
 from cuelearn.experiments.mkl.tasks import Task, get_task, kernel_set, load_data, test_error
 from cuelearn.experiments.protocol import quiet
 from cuelearn.kernels import RBF, KernelBank, Linear
-from cuelearn.mkl.obscure import solve_obscure, solve_pegasos_mkl
+from cuelearn.mkl.obscure import solve_obscure
 from cuelearn.mkl.om2 import solve_om2
+from cuelearn.mkl.pegasos import solve_pegasos_mkl
 from cuelearn.mkl.problem import MKLProblem
 from cuelearn.mkl.reference import solve_reference
 from cuelearn.mkl.silp import SILPMKL

@@ -13,8 +13,8 @@ import numpy as np
 from numba import njit
 
 from cuelearn.core.groupnorm import group_norm
-from cuelearn.mkl.engine import full_dot
 from cuelearn.mkl.problem import combined_kernel
+from cuelearn.mkl.state import full_dot
 
 __all__ = ["ascend_pairs", "finish_dual"]
 

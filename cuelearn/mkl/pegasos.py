@@ -1,0 +1,107 @@
+r"""Pegasos extended to many kernels (JMLR 5.3): OBSCURE's problem by plain stochastic subgradient steps."""
+
+from cuelearn.core.checks import check_count
+from cuelearn.core.docs import documented
+from cuelearn.mkl.base import StochasticMKL
+from cuelearn.mkl.state import add_update, loop, predict, refresh_link, shrink
+from cuelearn.mkl.training import Training
+
+__all__ = ["PegasosMKL", "solve_pegasos_mkl", "visit_pegasos"]
+
+
+@loop
+def visit_pegasos(order, start, mistakes, run):
+    r"""Step size :math:`q/(\lambda t)`; returns the position reached, where kernel rows are missing. The first visit forgets the
+    start: its shrink factor is 0."""
+    q, regularization, now = run.setting.q, run.setting.regularization, run.dual.now
+    for position in range(start, order.shape[0]):
+        i = order[position]
+        rival, margin = predict(i, now.scale / q, run)
+        if rival < 0:
+            return position
+        mistakes[position] = margin <= 0.0
+        now.step += 1.0
+        d = regularization * now.step
+        shrink(1.0 - regularization / d, run)
+        if margin < 1.0:
+            add_update(i, rival, q / d / now.scale * run.samples.cost[i], run)
+            refresh_link(0.0, run)
+    return order.shape[0]
+
+
+def solve_pegasos_mkl(problem, *, n_epochs=50, **options):
+    r"""Pegasos-MKL: OBSCURE's batch stage from 0 with :math:`s_t = 0`, i.e. step size :math:`q/(\lambda t)` (JMLR 5.3).
+
+    Parameters
+    ----------
+    problem : MKLProblem
+        Its `alpha` must be 0.
+    n_epochs : int >= 1
+    **options
+        Of `Training`: tol, measure, rng, shuffle, sampling, callback, verbose, scores, certify.
+
+    Returns
+    -------
+    Result
+    """
+    if problem.alpha != 0.0:
+        raise ValueError(f"alpha must be 0 for Pegasos-MKL, got {problem.alpha!r}")
+    training = Training(problem, name="Pegasos-MKL", **options)
+    training.run_stage("batch", visit_pegasos, n_epochs=check_count("n_epochs", n_epochs))
+    return training.finish()
+
+
+@documented
+class PegasosMKL(StochasticMKL):
+    r"""Pegasos extended to MKL: the same problem as OBSCURE, step size :math:`q/(\lambda t)`, no online stage (JMLR 5.3).
+
+    .. math:: \min_{\bar w} \frac\lambda2 \|\bar w\|_{2,p}^2 + \frac1n\sum_i \ell(\bar w; x_i, y_i), \qquad \lambda = \frac1{Cn}
+
+    Parameters
+    ----------
+    $kernels $p $C $n_epochs $tol $normalize $memory $random_state $callback $verbose
+
+    Attributes
+    ----------
+    $classes_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_ $online_errors_
+
+    References
+    ----------
+    Orabona, Jie, Caputo, JMLR 13 (2012), section 5.3; Shalev-Shwartz, Singer, Srebro (2007).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.mkl import PegasosMKL
+    >>> X, y = load_iris(return_X_y=True)
+    >>> PegasosMKL(random_state=0).fit(X, y).score(X, y) > 0.9
+    True
+    """
+
+    def __init__(
+        self,
+        kernels=None,
+        *,
+        p="auto",
+        C=1.0,
+        n_epochs=50,
+        tol=None,
+        normalize=True,
+        memory=2e9,
+        random_state=None,
+        callback=None,
+        verbose=True,
+    ):
+        self.kernels = kernels
+        self.p = p
+        self.C = C
+        self.n_epochs = n_epochs
+        self.tol = tol
+        self.normalize = normalize
+        self.memory = memory
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _solve(self, problem, options):
+        return solve_pegasos_mkl(problem, n_epochs=self.n_epochs, **options)

@@ -1,0 +1,415 @@
+r"""What a stochastic MKL run keeps, in named tuples that compiled loops take, and the steps that all of those loops share.
+
+One coefficient matrix serves all kernels (thesis 4.3.3): :math:`\theta^j = \sum_{i,y} A_{iy}\, \phi^j(x_i, y)`. A visit to sample
+*i* needs its class scores :math:`s_y = \sum_j \alpha_j\, \theta^j \cdot \phi^j(x_i, y)`, and an update in addition the product of
+every block with the gradient, :math:`\theta^j \cdot \phi^j(x_i, y_i) - \theta^j \cdot \phi^j(x_i, r)`, from which the block norms
+follow incrementally. There are two routes to them:
+
+recompute
+    Combine the visited rows first, :math:`k = \sum_j \alpha_j K_j[i]`, then the class scores from *k* and the sparse coefficients; on
+    an update, the products of the still cached rows with the difference of two coefficient columns. One read of the visited rows,
+    independent of the number of classes. Right while most visits update.
+maintain
+    Keep the scores of all samples per kernel and class up to date (memory F M n). A visit costs F M operations and reads no kernel
+    row, an update five streams over one row per kernel. Right when few visits update, and the only way that spares kernels which
+    have to be computed on demand.
+
+Scores of priors (thesis 6.3) are blocks of one number each, :math:`\theta_{yz} = \sum_i A_{iy} s_{iz}`: they come after the kernels in
+the arrays of blocks, cost O(M K) per visit and need no matrix of their own. Plain MKL has none of them.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from cuelearn.core.groupnorm import link_weights
+from cuelearn.core.losses import competitor
+
+# a lazily scaled dual vector is brought back to scale 1 below this value, far from where float32 scores would overflow
+SMALLEST_SCALE = 1e-6
+# A loop over visits makes no array: without counting references to those in its tuples it takes a third of the time, and with the
+# steps below written into it two thirds of what a call of each would.
+loop = njit(cache=True, _nrt=False)
+inlined = njit(cache=True, inline="always")
+
+
+class Rows(NamedTuple):
+    """Kernel rows at hand: of kernel j at sample i ``flat[place[i] * row_stride + j * kernel_stride :][:n]``.
+
+    ``place[i] < 0``: not at hand. A stack in either order serves without a copy; sample-major, the rows of one sample side by side,
+    a pass runs at memory speed, kernel-major at about two thirds of it.
+    """
+
+    flat: np.ndarray
+    place: np.ndarray
+    row_stride: int
+    kernel_stride: int
+
+
+class Samples(NamedTuple):
+    """Labels (n,); diagonals (n_kernels, n); ||z||_{2,q}^2 of a gradient (n,); weights of the losses (n,); scores of priors (n, K)."""
+
+    labels: np.ndarray
+    diagonal: np.ndarray
+    gradient_norm_sq: np.ndarray
+    cost: np.ndarray
+    priors: np.ndarray
+
+
+class Entries(NamedTuple):
+    """Sparse lists of each class's coefficients for the route "recompute", all empty in the other.
+
+    ``index[c, :count[c]]`` are the samples, ``value`` their coefficients, ``place[c, i]`` where sample i stands, or -1.
+    """
+
+    place: np.ndarray
+    index: np.ndarray
+    value: np.ndarray
+    count: np.ndarray
+
+
+class Dual(NamedTuple):
+    r"""The dual vector: everything but `norms` and `weights` up to the lazy factor ``now.scale``.
+
+    Attributes
+    ----------
+    coef : ndarray of float64, shape (n_classes, n)
+    norms_sq, norms, weights : ndarray of float64, shape (n_groups,)
+        Squared block norms, block norms, link factors.
+    active : ndarray of int, shape (n_kernels,)
+        Kernels whose contribution is above rounding, the first ``now.n_active``.
+    entries : Entries
+    maintained : ndarray, shape (n_classes, n_kernels, n) or empty
+        Scores per class and kernel; empty selects the route "recompute".
+    theta, effective : ndarray of float64, shape (n_classes, K)
+        Blocks of the scores of priors, and those times their weights.
+    now : record
+        `scale`; `norm`, that is :math:`\|\bar\theta\|_{2,q}` at scale 1; `strength` :math:`s_t`; `step` t; `n_updates`; `n_active`.
+    """
+
+    coef: np.ndarray
+    norms_sq: np.ndarray
+    norms: np.ndarray
+    weights: np.ndarray
+    active: np.ndarray
+    entries: Entries
+    maintained: np.ndarray
+    theta: np.ndarray
+    effective: np.ndarray
+    now: np.record
+
+
+NOW = [(name, np.float64) for name in ("scale", "norm", "strength", "step")]
+NOW += [(name, np.int64) for name in ("n_updates", "n_active")]
+
+
+class Work(NamedTuple):
+    """Arrays that a visit writes first and then reads."""
+
+    combined: np.ndarray
+    cast_weights: np.ndarray
+    difference: np.ndarray
+    products: np.ndarray
+    scores: np.ndarray
+
+
+class Setting(NamedTuple):
+    r"""Numbers of the problem; `regularization` is :math:`\lambda`, `factor` that of the loss, `rounding` the share below which a
+    kernel is left out of sums, `shared` whether the classes share the blocks of the scores of priors."""
+
+    q: float
+    regularization: float
+    alpha: float
+    factor: float
+    rounding: float
+    shared: bool
+
+
+class Run(NamedTuple):
+    """All that a compiled loop takes besides the order of visits and its own parameters."""
+
+    samples: Samples
+    rows: Rows
+    dual: Dual
+    work: Work
+    setting: Setting
+
+
+# ------------------------------------------------------------------ steps of a visit
+
+
+@inlined
+def predict(i, prefactor, run):
+    """Best wrong class of a sample and the margin over it; the primal vector is `prefactor` times the weighted dual one.
+
+    The class is -1 where the visit has to wait for the sample's kernel rows; nothing has happened then.
+    """
+    dual, scores, place = run.dual, run.work.scores, run.rows.place[i]
+    n_active = dual.now.n_active
+    if n_active == 0:
+        scores[:] = 0.0
+    elif dual.maintained.shape[0] > 0:
+        for c in range(scores.shape[0]):
+            total = 0.0
+            for a in range(n_active):
+                total += dual.weights[dual.active[a]] * dual.maintained[c, dual.active[a], i]
+            scores[c] = total
+    else:
+        if place < 0:
+            return -1, 0.0
+        for a in range(n_active):
+            run.work.cast_weights[dual.active[a]] = dual.weights[dual.active[a]]
+        base, combined = place * run.rows.row_stride, run.work.combined
+        combine_rows(
+            run.rows.flat,
+            base,
+            run.rows.kernel_stride,
+            run.work.cast_weights,
+            dual.active,
+            n_active,
+            combined,
+        )
+        class_scores(combined, dual.entries, scores)
+    for c in range(dual.effective.shape[0]):
+        for z in range(dual.effective.shape[1]):
+            scores[c] += dual.effective[c, z] * run.samples.priors[i, z]
+    rival, margin = competitor(scores, run.samples.labels[i])
+    margin *= run.setting.factor * prefactor
+    if margin < 1.0 and place < 0:
+        rival = -1
+    return rival, margin
+
+
+@inlined
+def add_update(i, rival, step, run):
+    r""":math:`\bar\theta \leftarrow \bar\theta + step\,(\bar\phi(x_i, y_i) - \bar\phi(x_i, r))`, with block norms and scores."""
+    dual, rows, products = run.dual, run.rows, run.work.products
+    label, base = run.samples.labels[i], rows.place[i] * rows.row_stride
+    maintain = dual.maintained.shape[0] > 0
+    if maintain:
+        for j in range(products.shape[0]):
+            products[j] = dual.maintained[label, j, i]
+            products[j] -= dual.maintained[rival, j, i]
+    else:
+        pair_products(rows, base, label, rival, dual.coef, dual.entries, run.work.difference, products)
+    factor, diagonal = run.setting.factor, run.samples.diagonal
+    for j in range(products.shape[0]):
+        dual.norms_sq[j] += factor * step * (2.0 * products[j] + 2.0 * step * diagonal[j, i])
+    add_coefficient(dual.coef, label, i, step, dual.entries)
+    add_coefficient(dual.coef, rival, i, -step, dual.entries)
+    if maintain:
+        add_row(dual.maintained, label, rival, rows.flat, base, rows.kernel_stride, step)
+    move_priors(i, label, rival, step, run)
+    dual.now.n_updates += 1
+
+
+@inlined
+def move_priors(i, label, rival, step, run):
+    """The blocks of two classes after an update, and their squared norms."""
+    theta, norms_sq, mine = run.dual.theta, run.dual.norms_sq, run.samples.priors
+    n_scores, first = theta.shape[1], run.work.products.shape[0]
+    for z in range(n_scores):
+        theta[label, z] += step * mine[i, z]
+        theta[rival, z] -= step * mine[i, z]
+        if run.setting.shared:
+            norms_sq[first + z] = run.setting.factor * (theta[label, z] ** 2 + theta[rival, z] ** 2)
+        else:
+            norms_sq[first + label * n_scores + z] = theta[label, z] ** 2
+            norms_sq[first + rival * n_scores + z] = theta[rival, z] ** 2
+
+
+@inlined
+def refresh_link(threshold, run):
+    """Primal weights of the blocks from their dual norms, and the list of kernels whose contribution is above rounding."""
+    dual, n_kernels = run.dual, run.dual.active.shape[0]
+    norms, weights, active = dual.norms, dual.weights, dual.active
+    for j in range(norms.shape[0]):
+        norms[j] = math.sqrt(max(0.0, dual.norms_sq[j]))
+    dual.now.norm = link_weights(norms, threshold, run.setting.q, weights)
+    largest = 0.0
+    for j in range(n_kernels):
+        largest = max(largest, weights[j] * norms[j])
+    n_active = 0
+    for j in range(n_kernels):
+        if weights[j] * norms[j] > run.setting.rounding * largest:
+            active[n_active] = j
+            n_active += 1
+    if 2 * n_active > n_kernels:  # an update reads all rows anyway: let them come as one stream
+        for j in range(n_kernels):
+            active[j] = j
+        n_active = n_kernels
+    dual.now.n_active = n_active
+    n_scores = dual.theta.shape[1]
+    for c in range(dual.theta.shape[0]):
+        first = n_kernels + (0 if run.setting.shared else c * n_scores)
+        for z in range(n_scores):
+            dual.effective[c, z] = weights[first + z] * dual.theta[c, z]
+
+
+@inlined
+def shrink(factor, run):
+    """Scale the dual vector, lazily."""
+    run.dual.now.scale *= factor
+    if run.dual.now.scale < SMALLEST_SCALE:
+        fold_scale(run.dual)
+
+
+@inlined
+def project(radius, dual):
+    r"""Bring :math:`\bar\theta` back into the ball :math:`\|\bar\theta\|_{2,q} \le radius`."""
+    length = dual.now.scale * dual.now.norm
+    if length > radius:
+        dual.now.scale *= radius / length
+
+
+@njit(cache=True)
+def fold_scale(dual):
+    """Bring the lazily scaled dual vector back to scale 1 (a scale of 0 forgets everything exactly)."""
+    now = dual.now
+    multiply(dual.coef, now.scale)
+    multiply(dual.norms_sq, now.scale * now.scale)
+    multiply(dual.entries.value, now.scale)
+    multiply(dual.maintained, now.scale)
+    multiply(dual.theta, now.scale)
+    multiply(dual.effective, now.scale)
+    now.norm *= now.scale
+    now.scale = 1.0
+    if now.norm == 0.0:
+        now.n_active = 0
+        dual.weights[:] = 0.0
+        dual.effective[:] = 0.0
+
+
+@njit(cache=True)
+def multiply(array, factor):
+    """A contiguous array times a number, in place."""
+    values = array.reshape(-1)
+    for k in range(values.shape[0]):
+        values[k] *= factor
+
+
+# ------------------------------------------------------------------ rows and sparse coefficients
+
+
+@njit(cache=True, fastmath=True)
+def combine_rows(flat, base, kernel_stride, weights, active, n_active, out):
+    """``out = sum_j weights[j] * row_j`` over the active kernels.
+
+    Adjacent rows (sample-major) are read one after the other, as one stream that the processor prefetches; rows far apart four at a
+    time, so that several memory streams are under way at once.
+    """
+    n = out.shape[0]
+    out[:] = 0
+    a = 0
+    if kernel_stride != n:
+        while a + 4 <= n_active:
+            j0, j1, j2, j3 = active[a], active[a + 1], active[a + 2], active[a + 3]
+            w0, w1, w2, w3 = weights[j0], weights[j1], weights[j2], weights[j3]
+            r0 = flat[base + j0 * kernel_stride : base + j0 * kernel_stride + n]
+            r1 = flat[base + j1 * kernel_stride : base + j1 * kernel_stride + n]
+            r2 = flat[base + j2 * kernel_stride : base + j2 * kernel_stride + n]
+            r3 = flat[base + j3 * kernel_stride : base + j3 * kernel_stride + n]
+            for i in range(n):
+                out[i] += (w0 * r0[i] + w1 * r1[i]) + (w2 * r2[i] + w3 * r3[i])
+            a += 4
+    while a < n_active:
+        w = weights[active[a]]
+        r = flat[base + active[a] * kernel_stride : base + active[a] * kernel_stride + n]
+        for i in range(n):
+            out[i] += w * r[i]
+        a += 1
+
+
+@njit(cache=True)
+def combine_block(flat, rows, row_stride, kernel_stride, weights, active, out):
+    """Combined kernel rows ``out[b] = sum_j weights[j] * K_j[rows[b]]`` of several samples."""
+    for b in range(rows.shape[0]):
+        combine_rows(flat, rows[b] * row_stride, kernel_stride, weights, active, active.shape[0], out[b])
+
+
+@njit(cache=True, fastmath=True)
+def gathered_dot(row, index, value, count):
+    """``sum_s value[s] * row[index[s]]`` in double precision; unsigned indices spare the test for negative ones and let the loop
+    gather."""
+    total = 0.0
+    for s in range(count):
+        total += value[s] * row[index[s]]
+    return total
+
+
+@njit(cache=True, fastmath=True)
+def full_dot(row, dense):
+    """Dot product in double precision."""
+    total = 0.0
+    for i in range(row.shape[0]):
+        total += row[i] * dense[i]
+    return total
+
+
+@njit(cache=True, fastmath=True)
+def class_scores(combined, entries, scores):
+    """Class scores of one sample from its combined kernel row and the sparse coefficients of each class."""
+    for c in range(scores.shape[0]):
+        scores[c] = gathered_dot(combined, entries.index[c], entries.value[c], entries.count[c])
+
+
+@njit(cache=True)
+def pair_products(rows, base, label, rival, coef, entries, difference, out):
+    """Products of every block with the gradient's direction, from the rows of the visited sample.
+
+    Sparse while the two classes hold few coefficients, else against the dense difference of their columns.
+    """
+    n, count = coef.shape[1], entries.count
+    sparse = 4 * (count[label] + count[rival]) < n
+    if not sparse:
+        for i in range(n):
+            difference[i] = coef[label, i] - coef[rival, i]
+    for j in range(out.shape[0]):
+        first = base + j * rows.kernel_stride
+        row = rows.flat[first : first + n]
+        if sparse:
+            out[j] = gathered_dot(row, entries.index[label], entries.value[label], count[label])
+            out[j] -= gathered_dot(row, entries.index[rival], entries.value[rival], count[rival])
+        else:
+            out[j] = full_dot(row, difference)
+
+
+@njit(cache=True)
+def add_coefficient(coef, c, i, amount, entries):
+    """Add to one coefficient and to its place in the sparse list of its class."""
+    coef[c, i] += amount
+    if entries.place.shape[0] == 0:
+        return
+    slot = entries.place[c, i]
+    if slot < 0:
+        slot = entries.count[c]
+        entries.place[c, i] = slot
+        entries.index[c, slot] = i
+        entries.count[c] += 1
+    entries.value[c, slot] = coef[c, i]
+
+
+@njit(cache=True)
+def index_entries(coef, entries):
+    """Fill empty sparse lists from the coefficients."""
+    for c in range(coef.shape[0]):
+        for i in range(coef.shape[1]):
+            entries.place[c, i] = -1
+            if coef[c, i] != 0.0:
+                add_coefficient(coef, c, i, 0.0, entries)
+
+
+@njit(cache=True, fastmath=True)
+def add_row(scores, label, rival, flat, base, kernel_stride, amount):
+    """Maintained scores after an update: ``+ amount * row`` for the label, ``- amount * row`` for its rival, every kernel."""
+    n = scores.shape[2]
+    amount = flat.dtype.type(amount)
+    for j in range(scores.shape[1]):
+        row = flat[base + j * kernel_stride : base + j * kernel_stride + n]
+        up, down = scores[label, j], scores[rival, j]
+        for i in range(n):
+            change = amount * row[i]
+            up[i] += change
+            down[i] -= change
