@@ -1,9 +1,13 @@
 """Online kernel selection: which of many kernels is worth training (Yang, Mahdavi, Jin, Yi, Hoi 2012)."""
 
-from cuelearn.oks.base import load
+from cuelearn.core.estimator import load
 from cuelearn.oks.batch import AlignmentSVM, MuSVM, SelectedSVM, alignment, select_then_fit
-from cuelearn.oks.committee import OM1, MuTron
-from cuelearn.oks.selection import OKS, SOM, OKSRegret, solve_selection
+from cuelearn.oks.mutron import MuTron
+from cuelearn.oks.oks import OKS
+from cuelearn.oks.om1 import OM1
+from cuelearn.oks.regret import OKSRegret
+from cuelearn.oks.selection import solve_selection
+from cuelearn.oks.som import SOM
 
 __all__ = [
     "AlignmentSVM",

@@ -1,33 +1,115 @@
-"""What the online learners of the chapter share: predictors that grow, input forms, classes one by one, saving."""
+"""What the online learners share: predictors that grow, input forms, classes one by one, saving."""
 
+import functools
 import time
+from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
-from tqdm.auto import tqdm
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cuelearn.core.checks import (
-    as_generator,
-    check_count,
-    classes_of_stream,
-    labels_within,
-    unchanged_on_error,
-)
-from cuelearn.core.estimator import Estimator, load
+from cuelearn.core import docs
+from cuelearn.core.checks import as_generator, classes_of_stream, labels_of, labels_within
+from cuelearn.core.estimator import Estimator, Number, load, validated
+from cuelearn.core.progress import progress
 from cuelearn.kernels import RBF, KernelBank
-from cuelearn.oks.engine import Predictors, Samples, outputs, set_probabilities
+from cuelearn.oks.predictors import Predictors, Samples, Weights, outputs, set_probabilities
 from cuelearn.oks.sources import Columns, Given, bank_of
 
-__all__ = ["Learner", "OnlineKernels", "Result", "StreamingKernels", "check_two_classes", "load", "signs_of"]
+__all__ = [
+    "Learner",
+    "OnlineKernels",
+    "Result",
+    "StreamingKernels",
+    "check_two_classes",
+    "documented",
+    "load",
+    "signs_of",
+]
 
 CHUNK = 16  # least visits between two looks at the outside world
-BAR_AFTER = 2.0
 NOTHING = Samples(np.empty((0, 0)), np.empty((0, 0)), np.empty((0, 0, 0)))
+INSIDE = [Number(Real, 0, 1, closed="neither")]
+
+documented = functools.partial(
+    docs.documented,
+    texts={
+        "kernels": (
+            'list of (name, kernel, columns), "precomputed" or None',
+            'Cues, as in ColumnTransformer; None is one `RBF` over all columns. With "precomputed", X has '
+            'shape (n_kernels, n, n). The online learners take a ``gamma="mean"`` over at most 500 evenly '
+            "spaced samples: over all pairs it would cost as much as a kernel matrix.",
+        ),
+        "delta": (
+            "float in (0, 1] or a sequence of them",
+            "Share of the draws that is uniform; one value per epoch, the last persists.",
+        ),
+        "eta": (
+            'float > 0 or "auto"',
+            r'Step of the weights; "auto" is :math:`\sqrt{2(1-\delta)\ln m/(mT)}` with T the number of '
+            "visits of `fit`.",
+        ),
+        "beta": ("float in (0, 1)", "Discount of a kernel that erred."),
+        "n_epochs": ("int >= 1", "Passes of `fit`."),
+        "shuffle": ("bool", "Permute the first pass too; later passes always are."),
+        "one_vs_rest": (
+            "bool",
+            "For more than two classes: one problem per class, each with its own kernel. Without it they "
+            "are an error.",
+        ),
+        "normalize": ("bool", "Scale linear and polynomial kernels to unit diagonal."),
+        "horizon": (
+            "int or None",
+            'T of "auto" in place of n_samples * n_epochs; `partial_fit` needs it with "auto".',
+        ),
+        "n_jobs": (
+            "int or None",
+            "Threads over the problems of `one_vs_rest`, or over the kernels where each is trained; the "
+            "bits do not depend on it.",
+        ),
+        "random_state": ("int, Generator or None", "Of the draws and permutations."),
+        "callback": (
+            "callable(estimator, step)",
+            "Called up to some 200 times in `fit`, at least once in every pass; a true return value ends "
+            "the run (with `one_vs_rest` that of the present class).",
+        ),
+        "validation": (
+            "float in (0, 1)",
+            "Share of the training samples that is held back, drawn at random with every class in it.",
+        ),
+        "kernel_probabilities_": (
+            "ndarray, shape (n_kernels,), or (n_classes, n_kernels)",
+            "Normalised weights q at the end.",
+        ),
+        "sampling_probabilities_": (
+            "ndarray, shape (n_kernels,), or (n_classes, n_kernels)",
+            "Probabilities p of the next draw.",
+        ),
+        "best_index_": (
+            "int",
+            "The kernel with the largest weight, or accuracy; with one_vs_rest one per class.",
+        ),
+        "best_kernel_": ("str", "Its name."),
+        "support_": (
+            "list of ndarray",
+            "For each kernel the samples in its predictor; with one_vs_rest one such list per class.",
+        ),
+        "dual_coef_": ("list of ndarray", "The coefficients that go with `support_`."),
+        "drawn_": ("ndarray, shape (n_visits,)", "The kernel drawn at each visit."),
+        "online_errors_": ("ndarray of bool, shape (n_visits,)", "Whether the prediction was a mistake."),
+        "mistakes_per_kernel_": (
+            "ndarray of int, shape (n_kernels,), or (n_classes, n_kernels)",
+            "Of each kernel's Perceptron while learning.",
+        ),
+        "n_updates_": ("int", "Updates of predictors."),
+        "n_evaluations_": ("int", "Kernel values computed in training."),
+        "history_": ("DataFrame", "step, epoch, seconds, n_updates, n_support, online_error, n_evaluations."),
+        "probability_history_": ("ndarray, shape (rows of history_, n_kernels)", "q along the run."),
+    },
+)
 
 
 class Result(NamedTuple):
@@ -59,24 +141,19 @@ class Result(NamedTuple):
 class Learner:
     """The state of one binary problem: a predictor and a weight for every kernel.
 
-    Subclasses implement ``visit(samples, order, targets)``, which learns from some samples in order.
-
-    Parameters
-    ----------
-    kernels : engine.Kernels
-    rng : numpy.random.Generator
+    Subclasses implement ``visit(samples, order, targets, uniforms)``, which learns from some samples in
+    order.
     """
+
+    #: Attributes that a saved model holds besides the predictors.
+    SAVED = ("log_weights", "q", "p", "n_seen", "n_updates", "n_evaluations", "n_mistakes")
 
     def __init__(self, kernels, rng):
         m = kernels.kind.shape[0]
         self.kernels, self.rng = kernels, rng
         self.log_weights, self.q, self.p = np.zeros(m), np.full(m, 1.0 / m), np.full(m, 1.0 / m)
-        self.predictors = Predictors(
-            np.zeros((m, 16), dtype=np.int64),
-            np.zeros((m, 16)),
-            np.zeros(m, dtype=np.int64),
-            np.full((m, 0), -1, dtype=np.int32),
-        )
+        support, slot = np.zeros((m, 16), dtype=np.int64), np.full((m, 0), -1, dtype=np.int32)
+        self.predictors = Predictors(support, np.zeros((m, 16)), np.zeros(m, dtype=np.int64), slot)
         self.n_seen = self.n_updates = self.n_evaluations = self.n_mistakes = 0
         self._records = {}
 
@@ -86,6 +163,13 @@ class Learner:
         """Keep what happened at some visits."""
         for name, values in arrays.items():
             self._records.setdefault(name, []).append(values)
+
+    def count(self, n_visits, n_updates, n_evaluations, n_mistakes):
+        """Add to the counters."""
+        self.n_seen += n_visits
+        self.n_updates += int(n_updates)
+        self.n_evaluations += int(n_evaluations)
+        self.n_mistakes += n_mistakes
 
     def record(self, name, dtype):
         """Everything noted under a name, in the order of the visits."""
@@ -129,8 +213,13 @@ class Learner:
         members = np.arange(self.q.size) if kernels is None else np.atleast_1d(kernels)
         n = here.stack.shape[1] if here.stack.size else here.data.shape[0]
         out = np.empty((n, members.size))
-        outputs(self.kernels, members, here, held, self.predictors, out)
+        outputs(self.kernels, self.predictors, members, here, held, out)
         return out
+
+    @property
+    def weights(self):
+        """Weights and probabilities as the compiled passes take them."""
+        return Weights(self.log_weights, self.q, self.p)
 
     @property
     def best(self):
@@ -139,7 +228,7 @@ class Learner:
 
     def start_epoch(self, epoch):
         """Called before each pass."""
-        set_probabilities(self.log_weights, 0.0, self.q, self.p)
+        set_probabilities(self.weights, 0.0)
 
     def history(self):
         """What `run` noted after each chunk."""
@@ -167,73 +256,53 @@ class Learner:
         bar : tqdm, optional
         """
         visited = np.arange(targets.size) if rows is None else rows
+        self.table, self.trail = [], []
+        chunk = chunk or max(CHUNK, visited.size * n_epochs // 200)
+        begun = time.perf_counter()
+        for epoch, part, uniforms in self._chunks(visited, n_epochs, shuffle, chunk):
+            self.reserve(targets.size, part.size)
+            self.visit(samples, part, targets, uniforms)
+            support = int(self.predictors.count.sum())
+            seconds, errors = time.perf_counter() - begun, self.n_mistakes / self.n_seen
+            counts = (self.n_updates, support, errors, self.n_evaluations)
+            self.table.append((self.n_seen, epoch, seconds, *counts))
+            self.trail.append(self.q.copy())
+            if bar is not None:
+                bar.update(part.size)
+            if watch is not None:
+                paused = time.perf_counter()
+                if watch(self, self.n_seen):
+                    break
+                begun += time.perf_counter() - paused
+        support, coef = (self.cut(rows) for rows in (self.predictors.support, self.predictors.coef))
+        trail, counts = np.array(self.trail), (self.n_updates, self.n_evaluations)
+        return Result(self.q.copy(), self.p.copy(), support, coef, self.history(), trail, *counts, self)
+
+    def _chunks(self, visited, n_epochs, shuffle, chunk):
+        """Epoch, samples and random numbers of every chunk; later passes are always permuted."""
         n = visited.size
-        self.table, self.trail = table, trail = [], []
-        chunk = chunk or max(CHUNK, n * n_epochs // 200)
-        begun, stopped = time.perf_counter(), False
         for epoch in range(n_epochs):
             self.start_epoch(epoch)
             order = visited[self.rng.permutation(n)] if shuffle or epoch else visited
             uniforms = self.rng.random(n)
             for start in range(0, n, chunk):
-                part = order[start : start + chunk]
-                self.reserve(targets.size, part.size)
-                self.visit(samples, part, targets, uniforms[start : start + chunk])
-                support = int(self.predictors.count.sum())
-                seconds, errors = time.perf_counter() - begun, self.n_mistakes / self.n_seen
-                table.append(
-                    (self.n_seen, epoch + 1, seconds, self.n_updates, support, errors, self.n_evaluations)
-                )
-                trail.append(self.q.copy())
-                if bar is not None:
-                    bar.update(part.size)
-                if watch is not None:
-                    paused = time.perf_counter()
-                    stopped = bool(watch(self, self.n_seen))
-                    begun += time.perf_counter() - paused
-                    if stopped:
-                        break
-            if stopped:
-                break
-        return Result(
-            self.q.copy(),
-            self.p.copy(),
-            self.cut(self.predictors.support),
-            self.cut(self.predictors.coef),
-            self.history(),
-            np.array(trail),
-            self.n_updates,
-            self.n_evaluations,
-            self,
-        )
+                yield epoch + 1, order[start : start + chunk], uniforms[start : start + chunk]
 
     # ------------------------------------------------------------ saving
 
-    def arrays(self):
-        """The state as arrays."""
+    def state(self):
+        """What has to be stored to go on from here."""
         support, coef, count, _ = self.predictors
-        counters = np.array([self.n_seen, self.n_updates, self.n_evaluations, self.n_mistakes])
         width = int(count.max(initial=0))
-        return {
-            "log_weights": self.log_weights,
-            "q": self.q,
-            "p": self.p,
-            "support": support[:, :width],
-            "coef": coef[:, :width],
-            "count": count,
-            "counters": counters,
-        }
+        predictors = {"support": support[:, :width], "coef": coef[:, :width], "count": count}
+        return predictors | {name: getattr(self, name) for name in self.SAVED}
 
-    def restore(self, arrays, n_samples):
-        """The inverse of `arrays`."""
-        self.log_weights, self.q, self.p = (arrays[name].copy() for name in ("log_weights", "q", "p"))
-        self.predictors = Predictors(
-            arrays["support"].copy(), arrays["coef"].copy(), arrays["count"].copy(), None
-        )
+    def restore(self, state, n_samples):
+        """The inverse of `state`."""
+        for name in self.SAVED:
+            setattr(self, name, state[name])
+        self.predictors = Predictors(state["support"], state["coef"], state["count"], None)
         self.renumber(np.arange(n_samples), n_samples)
-        self.n_seen, self.n_updates, self.n_evaluations, self.n_mistakes = (
-            int(v) for v in arrays["counters"]
-        )
 
 
 def check_two_classes(estimator, y):
@@ -245,13 +314,14 @@ def check_two_classes(estimator, y):
     if classes.size > 2 and not estimator.one_vs_rest:
         raise ValueError(
             "Only binary classification is supported. The type of the target is multiclass: "
-            f"y must hold 2 classes for {name}, got {classes.size}; one_vs_rest=True trains one problem per class"
+            f"y must hold 2 classes for {name}, got {classes.size}; one_vs_rest=True trains one problem per "
+            "class"
         )
     return classes
 
 
 def signs_of(labels, n_classes):
-    """Targets of the binary problems: one of -1 and 1 for two classes, else one per class against the rest."""
+    """Targets -1 and 1 of the binary problems: one for two classes, else each class against the rest."""
     positive = [1] if n_classes == 2 else range(n_classes)
     return [np.where(labels == c, 1.0, -1.0) for c in positive]
 
@@ -259,48 +329,49 @@ def signs_of(labels, n_classes):
 class OnlineKernels(ClassifierMixin, Estimator):
     """Base of the online learners of the chapter.
 
-    Subclasses have the parameters kernels, normalize, n_epochs, shuffle, one_vs_rest, n_jobs, random_state, callback, verbose, and
-    implement ``_learner(kernels, rng, n_rounds)`` (a fresh `Learner`; checks the parameters) and ``_decide(learner, here, held)``
-    (decision values of one binary problem).
+    Subclasses have the parameters kernels, normalize, n_epochs, shuffle, one_vs_rest, n_jobs, random_state,
+    callback, verbose, and implement ``_learner(kernels, rng, n_rounds)`` (a fresh `Learner`) and
+    ``_decide(learner, here, held)`` (decision values of one binary problem).
     """
+
+    _parameter_constraints = {
+        **Estimator._parameter_constraints,
+        "one_vs_rest": ["boolean"],
+        "n_jobs": [Number(Integral, None, None, closed="neither"), None],
+        "beta": INSIDE,
+        "validation": INSIDE,
+    }
 
     def _is_precomputed(self):
         if isinstance(self.kernels, str) and self.kernels != "precomputed":
             raise ValueError(
-                f"kernels must be a list of (name, kernel, columns), None or 'precomputed', got {self.kernels!r}"
+                "kernels must be a list of (name, kernel, columns), None or 'precomputed', "
+                f"got {self.kernels!r}"
             )
         return isinstance(self.kernels, str)
 
     def _checked(self, X, y, reset):
-        if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
-            )
-        if self._is_precomputed():
-            if not isinstance(X, KernelBank) and (np.ndim(X) != 3 or np.shape(X)[1] != np.shape(X)[2]):
-                raise ValueError(
-                    f"X must have shape (n_kernels, n, n) for kernels='precomputed', got {np.shape(X)}"
-                )
-            n = X.n_samples if isinstance(X, KernelBank) else np.shape(X)[1]
-            if reset:
-                self.n_features_in_ = n
-        else:
-            if isinstance(X, KernelBank):
+        given = isinstance(X, KernelBank)
+        if not self._is_precomputed():
+            if given:
                 raise ValueError("X is a KernelBank, which needs kernels='precomputed'")
             checked, y = validate_data(self, X, y, dtype=[np.float64, np.float32], reset=reset)
-            X, n = (X if hasattr(X, "iloc") else checked), len(checked)
-        check_classification_targets(y)
-        y = column_or_1d(y, warn=True)
-        if y.shape[0] != n:
-            raise ValueError(f"y must have one label per training sample, {n}, got {y.shape[0]}")
-        return X, y
+            return X if hasattr(X, "iloc") else checked, labels_of(self, y, len(checked))
+        if not given and (np.ndim(X) != 3 or np.shape(X)[1] != np.shape(X)[2]):
+            raise ValueError(
+                f"X must have shape (n_kernels, n, n) for kernels='precomputed', got {np.shape(X)}"
+            )
+        self.n_features_in_ = X.n_samples if given else np.shape(X)[1]
+        return X, labels_of(self, y, self.n_features_in_)
 
+    @validated
     def fit(self, X, y):
         """Learn from scratch, in `n_epochs` passes.
 
         Parameters
         ----------
-        X : array-like, shape (n, n_features), or (n_kernels, n, n) for precomputed kernels, or a KernelBank that is in memory
+        X : array-like, shape (n, n_features), or (n_kernels, n, n) for precomputed kernels, or a KernelBank
+        that is in memory
         y : array-like, shape (n,)
             Two classes; more with ``one_vs_rest=True``.
 
@@ -313,63 +384,47 @@ class OnlineKernels(ClassifierMixin, Estimator):
         ValueError, TypeError
             With one sentence that names the argument, on any bad input.
         """
-        with unchanged_on_error(self):
-            return self._fit(X, y)
-
-    def _fit(self, X, y):
-        n_epochs = check_count("n_epochs", self.n_epochs)
-        rng = as_generator(self.random_state)
-        if self.callback is not None and not callable(self.callback):
-            raise TypeError(f"callback must be callable, got {type(self.callback).__name__}")
         X, y = self._checked(X, y, reset=True)
+        rng = as_generator(self.random_state)
         classes = check_two_classes(self, y)
         source, samples = bank_of(self, X)
         self.classes_, self._source = classes, source
         targets = signs_of(np.searchsorted(classes, y), classes.size)
-        n = y.size
-        self._begin(source, rng, n * n_epochs)
-        self._held, self._numbers = samples, np.arange(n)
-        results = [None] * len(targets)
-        options = {
-            "desc": type(self).__name__,
-            "unit": "sample",
-            "delay": BAR_AFTER,
-            "leave": False,
-            "disable": not self.verbose,
-        }
-        with tqdm(total=n * n_epochs * len(targets), **options) as bar:
+        n_visits = y.size * self.n_epochs
+        self._begin(rng, n_visits)
+        self._held, self._numbers = samples, np.arange(y.size)
+        name, total = type(self).__name__, n_visits * len(targets)
+        with progress(name=name, total=total, unit="sample", verbose=self.verbose) as bar:
 
-            def one(k):
-                def watch(learner, step):
-                    self.history_, self.probability_history_ = learner.history(), np.array(learner.trail)
-                    return self.callback(self, step)
+            def watch(learner, step):
+                self.history_, self.probability_history_ = learner.history(), np.array(learner.trail)
+                return self.callback(self, step)
 
-                results[k] = self._run(
-                    self._learners[k], samples, targets[k], n_epochs, watch if self.callback else None, bar
-                )
-
-            n_jobs = self.n_jobs if self.callback is None else 1
-            Parallel(n_jobs=n_jobs, prefer="threads")(delayed(one)(k) for k in range(len(targets)))
+            looked_at = self.callback is not None
+            results = Parallel(n_jobs=1 if looked_at else self.n_jobs, prefer="threads")(
+                delayed(self._run)(learner, samples, signs, watch if looked_at else None, bar)
+                for learner, signs in zip(self._learners, targets, strict=True)
+            )
         if source.given:
             self._held = NOTHING
         else:
             self._keep(samples)
         self.history_, self.probability_history_ = results[0].history, results[0].probability_history
         if len(targets) > 1:
-            self.history_ = pd.concat(
-                [r.history.assign(target=c) for c, r in zip(classes, results, strict=True)], ignore_index=True
-            )
+            tables = [r.history.assign(target=c) for c, r in zip(classes, results, strict=True)]
+            self.history_ = pd.concat(tables, ignore_index=True)
             self.probability_history_ = [r.probability_history for r in results]
-        self.n_iter_ = n_epochs
+        self.n_iter_ = self.n_epochs
         return self
 
-    def _run(self, learner, samples, targets, n_epochs, watch, bar):
-        return learner.run(samples, targets, n_epochs, shuffle=self.shuffle, watch=watch, bar=bar)
+    def _run(self, learner, samples, targets, watch, bar):
+        options = {"shuffle": self.shuffle, "watch": watch, "bar": bar}
+        return learner.run(samples, targets, self.n_epochs, **options)
 
-    def _begin(self, source, rng, n_rounds):
+    def _begin(self, rng, n_rounds):
         n_problems = 1 if self.classes_.size == 2 else self.classes_.size
         rngs = [rng] if n_problems == 1 else rng.spawn(n_problems)
-        self._learners = [self._learner(source.kernels, r, n_rounds) for r in rngs]
+        self._learners = [self._learner(self._source.kernels, r, n_rounds) for r in rngs]
 
     def _keep(self, samples):
         """Forget the samples that no predictor uses."""
@@ -427,10 +482,6 @@ class OnlineKernels(ClassifierMixin, Estimator):
 
     # ------------------------------------------------------------ fitted attributes
 
-    def _rounds_of_saved(self):
-        """T for a model that was saved."""
-        return None
-
     def _of_all(self, get):
         check_is_fitted(self, "classes_")
         values = [get(learner) for learner in self._learners]
@@ -443,7 +494,7 @@ class OnlineKernels(ClassifierMixin, Estimator):
 
     @property
     def best_index_(self):
-        """Number of the kernel with the largest weight (the first on ties), or an array of them, one per class."""
+        """Number of the kernel with the largest weight (the first on ties), or one per class."""
         best = self._of_all(lambda learner: learner.best)
         return np.asarray(best) if isinstance(best, list) else best
 
@@ -454,7 +505,7 @@ class OnlineKernels(ClassifierMixin, Estimator):
 
     @property
     def support_(self):
-        """For every kernel the training samples in its predictor (numbers of visits after `partial_fit`), in the order they joined."""
+        """For every kernel the samples in its predictor, as they joined; after `partial_fit` visits."""
         return self._of_all(
             lambda learner: [self._numbers[s] for s in learner.cut(learner.predictors.support)]
         )
@@ -496,7 +547,7 @@ class OnlineKernels(ClassifierMixin, Estimator):
         state |= {"names": self._source.names, "numbers": self._numbers}
         if not self._source.given:
             state["held"] = self._held
-        return state | {"learners": [learner.arrays() for learner in self._learners]}
+        return state | {"learners": [learner.state() for learner in self._learners]}
 
     def _set_fitted_state(self, state):
         super()._set_fitted_state({name: value for name, value in state.items() if name.endswith("_")})
@@ -507,11 +558,9 @@ class OnlineKernels(ClassifierMixin, Estimator):
         else:
             self._held, n = NOTHING, self.n_features_in_
             self._source = Given(len(state["names"]), n, state["names"])
-        rng = as_generator(self.random_state)
-        rngs = [rng] if len(learners) == 1 else rng.spawn(len(learners))
-        self._learners = [self._learner(self._source.kernels, r, self._rounds_of_saved()) for r in rngs]
-        for learner, arrays in zip(self._learners, learners, strict=True):
-            learner.restore(arrays, n)
+        self._begin(as_generator(self.random_state), 1)
+        for learner, part in zip(self._learners, learners, strict=True):
+            learner.restore(part, n)
 
 
 class StreamingKernels(OnlineKernels):
@@ -522,6 +571,7 @@ class StreamingKernels(OnlineKernels):
         """Whether each visit was a mistake, shape (n_visits,)."""
         return self._of_all(lambda learner: learner.record("mistakes", bool))
 
+    @validated
     def partial_fit(self, X, y, classes=None):
         """Go on learning from a batch of any size, in the given order: the online algorithm proper.
 
@@ -544,53 +594,44 @@ class StreamingKernels(OnlineKernels):
 
         Notes
         -----
-        A stream is one pass: `delta` stays at its first value. A ``gamma="mean"`` is set by the first batch and stays; for a stream of
-        single samples give a number. Only samples that are in some predictor's support are kept.
+        A stream is one pass: `delta` stays at its first value. A ``gamma="mean"`` is set by the first batch
+        and stays; for a stream of single samples give a number. Only samples that are in some predictor's
+        support are kept.
         """
-        with unchanged_on_error(self):
-            return self._partial_fit(X, y, classes)
-
-    def _partial_fit(self, X, y, classes):
         if self._is_precomputed():
             raise ValueError("kernels must be computed from X for partial_fit, got 'precomputed'")
         known, first = classes_of_stream(self, classes)
         check_two_classes(self, known)
         X, y = self._checked(X, y, reset=first)
         labels = labels_within(y, known)
-        if first:
-            kernels = [RBF()] if self.kernels is None else [kernel for _, kernel, _ in self.kernels]
-            if X.shape[0] < 2 and any(
-                isinstance(getattr(k, "gamma", 0), str) and k.gamma == "mean" for k in kernels
-            ):
-                raise ValueError(
-                    "kernels take gamma from the first batch, which must hold at least 2 samples, got 1: give gamma as a number"
-                )
-            rng = as_generator(self.random_state)
-            source, samples = bank_of(self, X)
-            self.classes_ = known
-            self._begin(source, rng, None)
-            self._source, self._numbers = source, np.empty(0, dtype=np.int64)
-            self._held = Samples(np.empty((0, source.width)), np.empty((0, len(source))), samples.stack)
-            for learner in self._learners:
-                learner.start_epoch(0)
-        else:
-            samples = self._source.pack(X)
+        samples = self._open(X, known) if first else self._source.pack(X)
         held, n, seen = len(self._held.data), y.size, self._learners[0].n_seen
         before = sum(learner.n_updates for learner in self._learners)
-        data, scale = (
-            np.concatenate([getattr(part, name) for part in (self._held, samples)])
-            for name in ("data", "scale")
-        )
-        together = Samples(data, scale, samples.stack)
+        data = np.concatenate([self._held.data, samples.data])
+        together = Samples(data, np.concatenate([self._held.scale, samples.scale]), samples.stack)
         self._numbers = np.concatenate([self._numbers, seen + np.arange(n)])
         for learner, targets in zip(self._learners, signs_of(labels, known.size), strict=True):
             targets = np.concatenate([np.zeros(held), targets])
             learner.reserve(held + n, n)
             learner.visit(together, np.arange(held, held + n), targets, learner.rng.random(n))
-        if (
-            sum(learner.n_updates for learner in self._learners) == before
-        ):  # an update takes its sample in: nobody joined
-            self._numbers = self._numbers[:held]
-        else:
+        if sum(learner.n_updates for learner in self._learners) > before:
             self._keep(together)
+        else:  # an update takes its sample in: nobody joined
+            self._numbers = self._numbers[:held]
         return self
+
+    def _open(self, X, classes):
+        """Start a stream; returns the first batch as the learners take it."""
+        kernels = [RBF()] if self.kernels is None else [kernel for _, kernel, _ in self.kernels]
+        if X.shape[0] < 2 and any(getattr(kernel, "gamma", None) == "mean" for kernel in kernels):
+            raise ValueError(
+                "kernels take gamma from the first batch, which must hold at least 2 samples, got 1: give "
+                "gamma as a number"
+            )
+        source, samples = bank_of(self, X)
+        self.classes_, self._source, self._numbers = classes, source, np.empty(0, dtype=np.int64)
+        self._begin(as_generator(self.random_state), None)
+        self._held = Samples(np.empty((0, source.width)), np.empty((0, len(source))), samples.stack)
+        for learner in self._learners:
+            learner.start_epoch(0)
+        return samples

@@ -1,4 +1,4 @@
-r"""One kernel and a batch SVM: all kernels tried (MuSVM), the best aligned one (AlSVM), or the one that an online selector found."""
+"""One kernel and a batch SVM: the best of all, the best aligned one, or the one that was selected online."""
 
 import time
 
@@ -7,11 +7,12 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
-from cuelearn.core.checks import as_generator, check_positive, unchanged_on_error
+from cuelearn.core.checks import as_generator, check_positive
+from cuelearn.core.estimator import POSITIVE, validated
 from cuelearn.kernels import KernelBank
-from cuelearn.mkl.base import KernelClassifier
+from cuelearn.mkl.base import KernelClassifier, two_columns
 from cuelearn.mkl.single import fit_svc
-from cuelearn.oks.base import OnlineKernels, check_two_classes, signs_of
+from cuelearn.oks.base import OnlineKernels, check_two_classes, documented, signs_of
 from cuelearn.oks.validation import held_back
 
 __all__ = ["AlignmentSVM", "C_GRID", "MuSVM", "SelectedSVM", "alignment", "select_then_fit"]
@@ -23,9 +24,11 @@ C_GRID = tuple(2.0**k for k in range(-10, 11))
 def alignment(kernel, labels, centered=True):
     r"""Alignment of a kernel matrix with the labels.
 
-    .. math:: \frac{\langle K, Y\rangle_F}{\|K\|_F\,\|Y\|_F}, \qquad Y_{ii'} = y_i y_{i'} \text{ for labels of } \pm1,
+    .. math:: \frac{\langle K, Y\rangle_F}{\|K\|_F\,\|Y\|_F}, \qquad Y_{ii'} = y_i y_{i'} \text{ for labels of
+    } \pm1,
 
-    and for more classes :math:`Y_{ii'} = 1[y_i = y_{i'}]`; centred: both matrices after :math:`M \to HMH`, :math:`H = I - 11^\top/n`.
+    and for more classes :math:`Y_{ii'} = 1[y_i = y_{i'}]`; centred: both matrices after :math:`M \to HMH`,
+    :math:`H = I - 11^\top/n`.
 
     Parameters
     ----------
@@ -46,7 +49,8 @@ def alignment(kernel, labels, centered=True):
     kernel, labels = np.asarray(kernel, dtype=np.float64), np.asarray(labels)
     if kernel.ndim != 2 or kernel.shape != (labels.size, labels.size):
         raise ValueError(
-            f"kernel must have shape ({labels.size}, {labels.size}), one row and column per label, got {kernel.shape}"
+            f"kernel must have shape ({labels.size}, {labels.size}), one row and column per label, "
+            f"got {kernel.shape}"
         )
     classes = np.unique(labels)
     target = (labels[:, None] == classes).astype(np.float64)  # Y = target target'
@@ -99,13 +103,16 @@ def scores_of_C(kernel, signs, C_values, train, test):
 
 
 def best_place(accuracy, hinge):
-    """Index of the best accuracy; on a small held-back part many are equal: then of the smallest hinge loss, then the first."""
+    """Index of the best accuracy; of equal ones, as on a small held-back part, of the smallest hinge loss."""
     return int(np.lexsort((np.arange(accuracy.size), hinge.ravel(), -accuracy.ravel()))[0])
 
 
-class _OneKernelSVM(KernelClassifier):
+class OneKernelSVM(KernelClassifier):
     """Base: subclasses choose a kernel for each binary problem; C by validation; trained on everything."""
 
+    _parameter_constraints = {**OnlineKernels._parameter_constraints, "C": [*POSITIVE, "array-like"]}
+
+    @validated
     def fit(self, X, y):
         """Choose and train.
 
@@ -119,15 +126,13 @@ class _OneKernelSVM(KernelClassifier):
         -------
         self
         """
-        with unchanged_on_error(self):
-            self._C_values()
-            rng = as_generator(self.random_state)
-            begun = time.perf_counter()
-            labels = self._start(X, y)
-            check_two_classes(self, self.classes_[labels])
-            return self._train(
-                labels, rng, {"kernels": time.perf_counter() - begun, "tuning": 0.0, "training": 0.0}, begun
-            )
+        self._C_values()
+        rng = as_generator(self.random_state)
+        begun = time.perf_counter()
+        labels = self._start(X, y)
+        check_two_classes(self, self.classes_[labels])
+        seconds = {"kernels": time.perf_counter() - begun, "tuning": 0.0, "training": 0.0}
+        return self._train(labels, rng, seconds, begun)
 
     def _train(self, labels, rng, seconds, begun):
         targets = signs_of(labels, self.classes_.size)
@@ -143,20 +148,14 @@ class _OneKernelSVM(KernelClassifier):
             coef[svm.support, k], intercept[k] = svm.coef, svm.intercept
         weights = np.eye(n_kernels)[[j for j, _ in chosen]]
         if len(targets) == 1:  # the difference of both columns is the decision value
-            coef, intercept, weights = (
-                0.5 * np.hstack([-coef, coef]),
-                0.5 * np.array([-intercept[0], intercept[0]]),
-                weights[0],
-            )
+            coef, intercept, weights = two_columns(coef), two_columns(intercept), weights[0]
         self._keep(coef, weights)
         self.intercept_ = intercept
-        index = np.array([j for j, _ in chosen])
-        names = [self.bank_.names[j] for j in index]
-        C = np.array([C for _, C in chosen])
-        several = len(targets) > 1
-        self.best_index_, self.best_kernel_, self.C_ = (
-            (index, names, C) if several else (int(index[0]), names[0], float(C[0]))
-        )
+        index, C = np.array([j for j, _ in chosen]), np.array([C for _, C in chosen])
+        names, several = [self.bank_.names[j] for j in index], len(targets) > 1
+        self.best_index_ = index if several else int(index[0])
+        self.best_kernel_ = names if several else names[0]
+        self.C_ = C if several else float(C[0])
         self.validation_accuracy_ = np.asarray(tables) if several else tables[0]
         self.seconds_ = {**seconds, "total": time.perf_counter() - begun}
         return self
@@ -182,30 +181,29 @@ class _OneKernelSVM(KernelClassifier):
         return tags
 
 
-class MuSVM(_OneKernelSVM):
+@documented
+class MuSVM(OneKernelSVM):
     """MuSVM: an SVM for every kernel and every C, and the one that errs least on held-back samples.
 
     Parameters
     ----------
-    kernels : list of (name, kernel, columns), "precomputed" or None
-        See `OKS`.
+    $kernels
     C : float > 0 or sequence of them, default 2^-10 to 2^10
         Values tried.
-    validation : float in (0, 1), default 0.1
-        Share of the training samples that is held back, drawn at random with every class in it.
-    one_vs_rest, normalize, random_state
-        See `OKS`.
+    $validation $one_vs_rest $normalize
     memory : float, default 2e9
-        Bytes for all kernel matrices together; what does not fit is computed one kernel at a time, when it is tried.
-    n_jobs : int or None
-        Threads over the kernels.
+        Bytes for all kernel matrices together; what does not fit is computed one kernel at a time, when it is
+        tried.
+    $n_jobs $random_state
 
     Attributes
     ----------
-    classes_, dual_coef_, support_, kernel_weights_, intercept_
+    $classes_
+    dual_coef_, support_, kernel_weights_, intercept_
         As everywhere; `kernel_weights_` has a single 1 (per class).
     best_index_, best_kernel_ : int, str
-        The chosen kernel; where several are equally accurate on the held-back samples, the one with the smaller hinge loss there.
+        The chosen kernel; where several are equally accurate on the held-back samples, the one with the
+        smaller hinge loss there.
     C_ : float
     validation_accuracy_ : ndarray, shape (n_kernels, number of C), or (n_classes, n_kernels, number of C)
     seconds_ : dict
@@ -213,8 +211,9 @@ class MuSVM(_OneKernelSVM):
 
     Notes
     -----
-    Cost O(m n^2 d) for the kernels and one libsvm run for each kernel and C. A ``gamma="mean"`` is taken over all samples, that of `OKS`
-    over 500: give numbers (``KernelBank(...).triples``) to compare both on the same kernels.
+    Cost O(m n^2 d) for the kernels and one libsvm run for each kernel and C. A ``gamma="mean"`` is taken over
+    all samples, that of `OKS` over 500: give numbers (``KernelBank(...).triples``) to compare both on the
+    same kernels.
 
     References
     ----------
@@ -266,27 +265,37 @@ class MuSVM(_OneKernelSVM):
         return chosen, accuracies
 
 
-class AlignmentSVM(_OneKernelSVM):
+@documented
+class AlignmentSVM(OneKernelSVM):
     """AlSVM: an SVM on the kernel that is best aligned with the labels.
 
     Parameters
     ----------
-    kernels, C, validation, one_vs_rest, normalize, memory, n_jobs, random_state
-        See `MuSVM`.
+    $kernels
+    C : float > 0 or sequence of them, default 2^-10 to 2^10
+        The best on held-back samples is taken.
     centered : bool, default True
         Align after centring.
+    $validation $one_vs_rest $normalize $memory $n_jobs $random_state
 
     Attributes
     ----------
-    classes_, dual_coef_, support_, kernel_weights_, intercept_, best_index_, best_kernel_, C_, seconds_
-        See `MuSVM`.
+    $classes_
+    dual_coef_, support_, kernel_weights_, intercept_
+        As everywhere; `kernel_weights_` has a single 1 (per class).
+    best_index_, best_kernel_ : int, str
+        The best aligned kernel.
+    C_ : float
+    seconds_ : dict
+        kernels, tuning, training (the sums over threads), total.
     alignment_ : ndarray, shape (n_kernels,), or (n_classes, n_kernels)
     validation_accuracy_ : ndarray, shape (number of C,), or (n_classes, number of C)
         Of the chosen kernel.
 
     References
     ----------
-    Cortes, Mohri, Rostamizadeh: Two-stage learning kernel algorithms, ICML 2010; Yang et al., AAAI 2012, "AlSVM".
+    Cortes, Mohri, Rostamizadeh: Two-stage learning kernel algorithms, ICML 2010; Yang et al., AAAI 2012,
+    "AlSVM".
     """
 
     def __init__(
@@ -349,29 +358,40 @@ class AlignmentSVM(_OneKernelSVM):
         return chosen, tables
 
 
-def _check_selector(selector):
+def check_selector(selector):
     if not isinstance(selector, OnlineKernels):
         raise TypeError(
             f"selector must be an online learner of cuelearn.oks, such as OKS(), got {selector!r}"
         )
 
 
+@documented
 class SelectedSVM(AlignmentSVM):
-    """An SVM on the kernel that an online selector finds: OKS-SVM, SOM-SVM, or with any learner of the chapter.
+    """An SVM on the kernel that an online selector finds: OKS-SVM, SOM-SVM, or with any learner of the
+    chapter.
 
     Parameters
     ----------
     selector : OKS, OKSRegret, SOM, OM1 or MuTron
         Is cloned and fitted; its kernels are those that are chosen from.
-    C, validation, random_state
-        See `MuSVM`. `random_state` is that of the validation; the selector has its own.
+    C : float > 0 or sequence of them, default 2^-10 to 2^10
+        The best on held-back samples is taken.
+    $validation
+    random_state : int, Generator or None
+        Of the validation; the selector has its own.
 
     Attributes
     ----------
     selector_ : estimator
         Fitted.
-    classes_, dual_coef_, support_, kernel_weights_, intercept_, best_index_, best_kernel_, C_, seconds_
-        See `MuSVM`; `seconds_` has a further entry "selection".
+    $classes_
+    dual_coef_, support_, kernel_weights_, intercept_
+        As everywhere; `kernel_weights_` has a single 1 (per class).
+    best_index_, best_kernel_ : int, str
+        The selected kernel.
+    C_ : float
+    seconds_ : dict
+        selection, kernels, tuning, training, total.
 
     References
     ----------
@@ -389,6 +409,7 @@ class SelectedSVM(AlignmentSVM):
     normalize = property(lambda self: getattr(self.selector, "normalize", True))
     one_vs_rest = property(lambda self: getattr(self.selector, "one_vs_rest", False))
 
+    @validated
     def fit(self, X, y):
         """Select, then train.
 
@@ -401,13 +422,11 @@ class SelectedSVM(AlignmentSVM):
         -------
         self
         """
-        _check_selector(self.selector)
-        with unchanged_on_error(self):
-            self._C_values()
-            as_generator(self.random_state)
-            begun = time.perf_counter()
-            selector = clone(self.selector).fit(X, y)
-            return self._fit_selected(selector, X, y, time.perf_counter() - begun)
+        check_selector(self.selector)
+        self._C_values()
+        begun = time.perf_counter()
+        selector = clone(self.selector).fit(X, y)
+        return self._fit_selected(selector, X, y, time.perf_counter() - begun)
 
     def _fit_selected(self, selector, X, y, selection):
         if not np.array_equal(np.unique(np.asarray(y)), selector.classes_):
@@ -415,9 +434,8 @@ class SelectedSVM(AlignmentSVM):
                 f"y must hold the classes that the selector was fitted on, {selector.classes_.tolist()}"
             )
         if not self._is_precomputed():
-            validate_data(
-                selector, X, reset=False, skip_check_array=hasattr(X, "iloc")
-            )  # the same columns in the same order
+            # the same columns in the same order
+            validate_data(selector, X, reset=False, skip_check_array=hasattr(X, "iloc"))
         self.selector_ = selector
         begun = time.perf_counter() - selection  # the total counts the selection
         rng = as_generator(self.random_state)
@@ -433,12 +451,8 @@ class SelectedSVM(AlignmentSVM):
             labels = self._labels(y, self.bank_.n_samples)
             self._samples = X
         try:
-            seconds = {
-                "selection": selection,
-                "kernels": time.perf_counter() - now,
-                "tuning": 0.0,
-                "training": 0.0,
-            }
+            kernels = time.perf_counter() - now
+            seconds = {"selection": selection, "kernels": kernels, "tuning": 0.0, "training": 0.0}
             return self._train(labels, rng, seconds, begun)
         finally:
             self._samples = None
@@ -474,7 +488,8 @@ def select_then_fit(selector, X, y, *, C=C_GRID, validation=0.1, random_state=No
     Parameters
     ----------
     selector : OKS, SOM, ...
-        Fitted on X and y before (its passes then count as selection in `seconds_`), or not: then a clone of it is fitted.
+        Fitted on X and y before (its passes then count as selection in `seconds_`), or not: then a clone of
+        it is fitted.
     X, y
         As for `OKS.fit`.
     C : float > 0 or sequence of them, default 2^-10 to 2^10
@@ -498,16 +513,17 @@ def select_then_fit(selector, X, y, *, C=C_GRID, validation=0.1, random_state=No
     >>> from cuelearn.kernels import RBF
     >>> from cuelearn.oks import OKS, select_then_fit
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> cues = [("mean", RBF(), slice(0, 10)), ("error", RBF(), slice(10, 20)), ("worst", RBF(), slice(20, 30))]
+    >>> columns = {"mean": slice(0, 10), "error": slice(10, 20), "worst": slice(20, 30)}
+    >>> cues = [(name, RBF(), part) for name, part in columns.items()]
     >>> model = select_then_fit(OKS(cues, random_state=0), X, y, random_state=0)
     >>> bool(model.score(X, y) > 0.85)
     True
     """
-    _check_selector(selector)
+    check_selector(selector)
     model = SelectedSVM(selector, C=C, validation=validation, random_state=random_state)
     if not hasattr(selector, "classes_"):
         return model.fit(X, y)
+    model._validate_params()
     model._C_values()
-    return model._fit_selected(
-        selector, X, y, float(selector.history_["seconds"].max()) if hasattr(selector, "history_") else 0.0
-    )
+    spent = float(selector.history_["seconds"].max()) if hasattr(selector, "history_") else 0.0
+    return model._fit_selected(selector, X, y, spent)

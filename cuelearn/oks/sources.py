@@ -1,9 +1,9 @@
-"""Where kernel values come from: columns of X, computed one value at a time, or matrices that the caller computed."""
+"""Where kernel values come from: columns of X, one value at a time, or matrices that the caller computed."""
 
 import numpy as np
 
 from cuelearn.kernels import RBF, Chi2, CrossBank, Kernel, KernelBank, Linear, Poly, inverse_root
-from cuelearn.oks.engine import (
+from cuelearn.oks.predictors import (
     CHI2,
     CITYBLOCK,
     EUCLIDEAN,
@@ -18,7 +18,7 @@ from cuelearn.oks.engine import (
 
 __all__ = ["Columns", "Given", "bank_of", "with_widths"]
 
-#: ``gamma="mean"`` is taken over at most so many evenly spaced samples: over all pairs it would cost as much as a kernel matrix.
+#: ``gamma="mean"`` is taken over at most so many evenly spaced samples: all pairs would cost a kernel matrix.
 MEAN_SAMPLES = 500
 METRICS = {"euclidean": EUCLIDEAN, "sqeuclidean": SQEUCLIDEAN, "cityblock": CITYBLOCK, "chi2": CHI2}
 
@@ -35,7 +35,8 @@ def _kind(name, kernel):
     kind = METRICS.get(getattr(kernel, "metric", None))
     if kind is None:
         raise ValueError(
-            f"kernels must be computed from X here, got {kernel!r} for {name!r}; kernels='precomputed' takes kernel matrices"
+            f"kernels must be computed from X here, got {kernel!r} for {name!r}; kernels='precomputed' takes "
+            "kernel matrices"
         )
     return kind
 
@@ -86,11 +87,10 @@ class Columns:
 
     def pack(self, X):
         """Samples as the engine takes them, from a checked array or DataFrame; O(n width)."""
-        take = (
-            (lambda columns: X.iloc[:, columns].to_numpy(dtype=np.float64))
-            if hasattr(X, "iloc")
-            else (lambda columns: X[:, columns])
-        )
+
+        def take(columns):
+            return X.iloc[:, columns].to_numpy(dtype=np.float64) if hasattr(X, "iloc") else X[:, columns]
+
         for name, columns in self._nonnegative:
             if np.any(take(columns) < 0.0):
                 raise ValueError(
@@ -129,7 +129,7 @@ class Given:
         return len(self.names)
 
     def pack(self, X):
-        """Samples as the engine takes them, from an array (n_kernels, n, n_train), or a KernelBank or CrossBank in memory."""
+        """Samples as the passes take them, from an array (n_kernels, n, n_train) or a bank in memory."""
         if isinstance(X, KernelBank):  # was checked when it was made; no copy
             return Samples(np.empty((X.n_samples, 0)), np.empty((X.n_samples, 0)), X.stack)
         if isinstance(X, CrossBank):
@@ -169,9 +169,8 @@ def bank_of(estimator, X):
     if not isinstance(estimator.kernels, str):
         for triple in estimator.kernels if isinstance(estimator.kernels, (list, tuple)) else []:
             if isinstance(triple, tuple) and len(triple) == 3 and isinstance(triple[1], Kernel):
-                _kind(
-                    *triple[:2]
-                )  # matrices among the columns are no kernels here, and could not be cut to some rows
+                # matrices among the columns are no kernels here, and could not be cut to some rows
+                _kind(*triple[:2])
         source = Columns(with_widths(estimator.kernels, X, estimator.normalize), estimator.normalize)
         return source, source.pack(X)
     bank = X if isinstance(X, KernelBank) else KernelBank.from_stack(X)

@@ -4,21 +4,23 @@ import copy
 
 import numpy as np
 
-from cuelearn.oks import engine
-from cuelearn.oks.engine import Kernels, Predictors, Samples
+from cuelearn.oks.oks import oks_pass
+from cuelearn.oks.predictors import GIVEN, Kernels, Predictors, Samples, Visits, Weights
+from cuelearn.oks.regret import regret_pass
+from cuelearn.oks.selection import LOSSES, Rates
+from cuelearn.oks.som import som_pass
 
-RULES = {"oks": engine.OKS_RULE, "regret": engine.REGRET_RULE, "som": engine.SOM_RULE}
-LOSSES = {"hinge": engine.HINGE, "logistic": engine.LOGISTIC, "square": engine.SQUARE}
+RULES = {"oks": oks_pass, "regret": regret_pass, "som": som_pass}
 
 
 class State:
-    """Kernels, predictors and probabilities of a run of `selection_pass` on a stack (n_kernels, n, n)."""
+    """Kernels, predictors and probabilities of a run of a selection pass on a stack (n_kernels, n, n)."""
 
     def __init__(self, K, rule="oks", loss="hinge"):
         K = np.ascontiguousarray(K, dtype=np.float64)
         m, n = K.shape[:2]
         zeros = np.zeros(m, dtype=np.int64)
-        self.kernels = Kernels(np.full(m, engine.GIVEN), np.ones(m), np.zeros(m), zeros, zeros, zeros)
+        self.kernels = Kernels(np.full(m, GIVEN), np.ones(m), np.zeros(m), zeros, zeros, zeros)
         self.samples = Samples(np.empty((0, 0)), np.empty((0, 0)), K)
         self.predictors = Predictors(
             np.zeros((m, n), dtype=np.int64),
@@ -44,25 +46,11 @@ class State:
             np.empty(order.size, dtype=np.bool_),
             np.empty(order.size),
         )
-        updates, evaluations = engine.selection_pass(
-            self.kernels,
-            self.samples,
-            order,
-            np.asarray(targets, dtype=np.float64),
-            np.asarray(uniforms, dtype=np.float64),
-            self.rule,
-            float(delta),
-            float(eta),
-            float(step),
-            self.loss,
-            self.log_weights,
-            self.q,
-            self.p,
-            self.predictors,
-            drawn,
-            mistakes,
-            losses,
-        )
+        targets, uniforms = np.asarray(targets, dtype=np.float64), np.asarray(uniforms, dtype=np.float64)
+        visits = Visits(order, targets, uniforms, drawn, mistakes, losses)
+        weights = Weights(self.log_weights, self.q, self.p)
+        rates = Rates(float(delta), float(eta), float(step), self.loss)
+        updates, evaluations = self.rule(self.kernels, self.samples, visits, weights, self.predictors, rates)
         self.n_updates += updates
         self.n_evaluations += evaluations
         return drawn, mistakes, losses

@@ -413,16 +413,20 @@ def test_saving(name, tmp_path):
 
 BAD = [
     *(
-        (name, "C", bad, "C must be")
+        (name, "C", bad, "C.* must be")
         for name in MODELS
         for bad in (0.0, -1.0, np.nan, np.inf, "big", None, (), (1.0, -1.0), ["a"], True)
     ),
     *(
-        (name, "validation", bad, "validation must be")
+        (name, "validation", bad, "'validation' parameter of .* must be")
         for name in MODELS
         for bad in (0.0, 1.0, -0.1, np.nan, "a", None, True)
     ),
-    *((name, "random_state", bad, "random_state must be") for name in MODELS for bad in (-1, "seed", 1.5)),
+    *(
+        (name, "random_state", bad, "'random_state' parameter of .* must be")
+        for name in MODELS
+        for bad in (-1, "seed", 1.5)
+    ),
     *(
         (n, "kernels", bad, "kernel")
         for n in ("MuSVM", "AlignmentSVM")

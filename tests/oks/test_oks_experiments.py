@@ -11,7 +11,8 @@ from oks_twins import plain_loss
 
 from cuelearn.experiments.oks import theorems as th
 from cuelearn.oks import solve_selection
-from cuelearn.oks.engine import OKS_RULE, REGRET_RULE
+from cuelearn.oks.oks import oks_pass
+from cuelearn.oks.regret import regret_pass
 from cuelearn.oks.sources import Given
 from cuelearn.plots import oks as draw
 
@@ -75,7 +76,7 @@ def test_loss_in_the_ball_and_what_the_theorem_allows():
     assert table["bound"].iloc[0] == pytest.approx(minimum, rel=1e-3)
 
 
-@pytest.mark.parametrize("rule, loss", [(OKS_RULE, "hinge"), *((REGRET_RULE, loss) for loss in LOSSES)])
+@pytest.mark.parametrize("rule, loss", [(oks_pass, "hinge"), *((regret_pass, loss) for loss in LOSSES)])
 def test_a_run_gone_over_again_is_the_run(rule, loss):
     """Weights and outputs of every kernel before every visit, against a run that is stopped and asked at each."""
     stream, delta, eta, step, seed = th.stream_of("one useful", 60, 1, n_kernels=4), 0.3, 0.11, 0.2, 5
@@ -111,7 +112,7 @@ def test_a_run_gone_over_again_is_the_run(rule, loss):
         own = [plain_loss(loss, outputs[run, t, j], stream.signs[t])[0] for t, j in enumerate(drawn[run])]
         own = (
             own
-            if rule == REGRET_RULE
+            if rule == regret_pass
             else [float(stream.signs[t] * outputs[run, t, j] <= 0.0) for t, j in enumerate(drawn[run])]
         )
         np.testing.assert_allclose(losses[run], own, atol=1e-9)
@@ -134,7 +135,16 @@ def test_mistakes_by_brute_force():
 
         eta = th.weights_step(m, 50, delta)
         result = solve_selection(
-            source, samples, stream.signs, n_epochs=1, delta=delta, eta=eta, rng=rng, chunk=1, watch=look
+            source,
+            samples,
+            stream.signs,
+            rule=oks_pass,
+            n_epochs=1,
+            delta=delta,
+            eta=eta,
+            rng=rng,
+            chunk=1,
+            watch=look,
         )
         assert table["mistakes"][run] == pytest.approx(total[0], abs=1e-9)
         assert table["drawn_mistakes"][run] == result.learner.n_mistakes
@@ -179,7 +189,7 @@ def test_corollary_by_brute_force(loss):
             source,
             samples,
             stream.signs,
-            rule=REGRET_RULE,
+            rule=regret_pass,
             n_epochs=1,
             delta=0.4,
             eta=eta,

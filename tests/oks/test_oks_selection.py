@@ -35,7 +35,9 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank, Linear, Poly, Precomputed
-from cuelearn.oks import OKS, OM1, SOM, MuTron, OKSRegret, engine, load
+from cuelearn.oks import OKS, OM1, SOM, MuTron, OKSRegret, load
+from cuelearn.oks.regret import loss_and_slope
+from cuelearn.oks.selection import draw
 from cuelearn.omcl import KernelPerceptron
 
 QUIET = {"verbose": False}
@@ -127,7 +129,7 @@ def test_the_estimated_losses_are_unbiased(rule, loss):
         i for i in range(60) if rule != "oks" or 0 < np.sum(targets[i] * state.outputs(i) <= 0.0) < m
     )
     pairs = np.array(
-        [engine.loss_and_slope(state.loss, output, targets[sample]) for output in state.outputs(sample)]
+        [loss_and_slope(state.loss, output, targets[sample]) for output in state.outputs(sample)]
     )
     true = pairs[:, 0] if rule == "regret" else (targets[sample] * state.outputs(sample) <= 0.0).astype(float)
     counts, total = np.zeros(m), np.zeros(m)
@@ -142,9 +144,7 @@ def test_the_estimated_losses_are_unbiased(rule, loss):
         assert change[j] - change[j - 1] == pytest.approx(-eta * losses[0] / state.p[j], abs=1e-9)
         assert np.ptp(np.delete(change, j)) <= 1e-12
     assert within_bonferroni(counts, state.p)
-    np.testing.assert_array_equal(
-        counts, np.bincount([engine.draw(state.p, u) for u in uniforms], minlength=m)
-    )
+    np.testing.assert_array_equal(counts, np.bincount([draw(state.p, u) for u in uniforms], minlength=m))
     spread = np.sqrt((1.0 / state.p - 1.0) / 10_000)
     assert np.all(
         np.abs(total / 10_000 - true) <= 3.5 * true * spread
@@ -207,13 +207,13 @@ def test_draw_follows_the_cumulative_probabilities():
             p[-1] = 1.0
         p /= p.sum()
         u = rng.random()
-        j = engine.draw(p, u)
+        j = draw(p, u)
         assert j == first_above(p, u) and p[j] > 0.0
     p = np.array([0.0, 0.5, 0.0, 0.5, 0.0])
     edges = [0.0, np.nextafter(0.5, 0.0), 0.5, np.nextafter(1.0, 0.0)]
-    assert [engine.draw(p, u) for u in edges] == [1, 1, 3, 3]
+    assert [draw(p, u) for u in edges] == [1, 1, 3, 3]
     tenth = np.full(10, 0.1)  # adds up to a little less than 1
-    assert np.cumsum(tenth)[-1] < 1.0 and engine.draw(tenth, np.nextafter(1.0, 0.0)) == 9
+    assert np.cumsum(tenth)[-1] < 1.0 and draw(tenth, np.nextafter(1.0, 0.0)) == 9
 
 
 # ------------------------------------------------------------------ a million rounds
@@ -508,7 +508,7 @@ def test_the_order_of_the_kernels(rule):
     one, other = State(K, rule), State(K[places], rule)
     rng = np.random.default_rng(0)
     for i, u in zip(rng.integers(0, 60, 200), rng.random(200), strict=True):
-        j = engine.draw(one.p, u)
+        j = draw(one.p, u)
         k = int(np.flatnonzero(places == j)[0])
         above = np.cumsum(other.p)
         one.run([i], signs(y), [u], 0.2, 0.1, 0.5)
@@ -682,27 +682,48 @@ BAD = [
     *((cls, "delta", bad, "delta must be") for cls in (OKS, OKSRegret) for bad in NO_SHARE),
     *((SOM, "delta", bad, "delta must be") for bad in (-0.1, 1.1, np.nan, "half", None, [], (0.5, 2.0))),
     *(
-        (cls, "eta", bad, "eta must be")
+        (cls, "eta", bad, "'eta' parameter of .* must be")
         for cls in (OKS, OKSRegret)
         for bad in (0.0, -1.0, np.nan, np.inf, "big", None, True)
     ),
-    *((OKS, "step", bad, "step must be") for bad in (0.0, -1.0, np.nan, np.inf, "auto", None, True)),
-    *((OKSRegret, "step", bad, "step must be") for bad in (0.0, -1.0, np.nan, np.inf, "big", None, True)),
-    *((OKSRegret, "loss", bad, "loss must be") for bad in ("zero-one", None, 1, ["hinge"])),
     *(
-        (cls, "beta", bad, "beta must be")
+        (OKS, "step", bad, "'step' parameter of .* must be")
+        for bad in (0.0, -1.0, np.nan, np.inf, "auto", None, True)
+    ),
+    *(
+        (OKSRegret, "step", bad, "'step' parameter of .* must be")
+        for bad in (0.0, -1.0, np.nan, np.inf, "big", None, True)
+    ),
+    *((OKSRegret, "loss", bad, "'loss' parameter of .* must be") for bad in ("zero-one", None, 1, ["hinge"])),
+    *(
+        (cls, "beta", bad, "'beta' parameter of .* must be")
         for cls in (SOM, OM1)
         for bad in (0.0, 1.0, -0.5, 1.5, np.nan, "a", None, True)
     ),
-    *((MuTron, "validation", bad, "validation must be") for bad in (0.0, 1.0, -0.1, np.nan, "a", None, True)),
     *(
-        (cls, "horizon", bad, "horizon must be")
+        (MuTron, "validation", bad, "'validation' parameter of .* must be")
+        for bad in (0.0, 1.0, -0.1, np.nan, "a", None, True)
+    ),
+    *(
+        (cls, "horizon", bad, "'horizon' parameter of .* must be")
         for cls in (OKS, OKSRegret)
         for bad in (0, -3, 1.5, "a", np.nan)
     ),
-    *((cls, "n_epochs", bad, "n_epochs must be") for cls in ALL for bad in (0, -1, 1.5, "two", None, np.nan)),
-    *((cls, "random_state", bad, "random_state must be") for cls in ALL for bad in (-1, "seed", 1.5)),
-    *((cls, "callback", bad, "callback must be callable") for cls in ALL for bad in (3, "print")),
+    *(
+        (cls, "n_epochs", bad, "'n_epochs' parameter of .* must be")
+        for cls in ALL
+        for bad in (0, -1, 1.5, "two", None, np.nan)
+    ),
+    *(
+        (cls, "random_state", bad, "'random_state' parameter of .* must be")
+        for cls in ALL
+        for bad in (-1, "seed", 1.5)
+    ),
+    *(
+        (cls, "callback", bad, "'callback' parameter of .* must be a callable")
+        for cls in ALL
+        for bad in (3, "print")
+    ),
     *(
         (cls, "kernels", bad, "kernel")
         for cls in ALL
@@ -798,7 +819,7 @@ def test_bad_kernel_matrices(cls):
         (K[:, :59], "must have|shape"),
         (empty, "NaN"),
         (crooked, "symmetric"),
-        (K[:, :59, :59], "y must have one label per training sample, 59, got 60"),
+        (K[:, :59, :59], "y must have one label per sample, 59, got 60"),
         (K[:0], "shape|y must have"),
         (-K, "diagonal"),
     ):

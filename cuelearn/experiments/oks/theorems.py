@@ -24,7 +24,8 @@ from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl.problem import MKLProblem
 from cuelearn.mkl.reference import solve_reference
 from cuelearn.oks import solve_selection
-from cuelearn.oks.engine import OKS_RULE, REGRET_RULE
+from cuelearn.oks.oks import oks_pass
+from cuelearn.oks.regret import regret_pass
 from cuelearn.oks.sources import Given
 
 #: Steps of a predictor times sqrt(m T) over which theorem 3 is minimised, and with which balls are computed.
@@ -269,7 +270,7 @@ def mistakes_against_bound(kind, n_samples, seed, delta=0.2, draws=30, radius=4.
     # Lagrange: sum of losses >= value - radius^2 / (2 lambda) in the ball, for every lambda
     loss = max(0.0, float((values - 0.5 * radius**2 / steps).max(axis=1).min()))
     eta = weights_step(m, T, delta)
-    results, drawn, wrong = passes(stream, draws, seed=seed, rule=OKS_RULE, delta=delta, eta=eta, step=1.0)
+    results, drawn, wrong = passes(stream, draws, seed=seed, rule=oks_pass, delta=delta, eta=eta, step=1.0)
     q = replay(drawn, wrong, m, delta, eta)
     mistakes = (q * (stream.signs[:, None] * outputs_before(stream.stack, results) <= 0.0)).sum(axis=(1, 2))
     bounds = values.min(axis=0) + np.array([surplus(m, T, delta, eta, step) for step in steps])
@@ -311,7 +312,7 @@ def regret_against_bound(kind, loss, n_samples, seed, delta=0.2, draws=30, radiu
     m, T = len(stream.stack), n_samples
     eta, step = weights_step(m, T, delta), radius * math.sqrt(delta / (m * T))
     value = float(_least_losses(kind, T, seed, loss, (step,)).min())
-    options = {"rule": REGRET_RULE, "delta": delta, "eta": eta, "step": step, "loss": loss}
+    options = {"rule": regret_pass, "delta": delta, "eta": eta, "step": step, "loss": loss}
     results, drawn, own = passes(stream, draws, seed=seed, **options)
     q = replay(drawn, own, m, delta, eta)
     losses, slopes = loss_of(loss, outputs_before(stream.stack, results), stream.signs[:, None])
@@ -388,7 +389,7 @@ def selection_quality(
     m, n, T = len(stream.stack), n_samples, n_visits
     eta = weights_step(m, T, delta)
     step = (best["norm"] if radius is None else radius) * math.sqrt(delta / (m * T))
-    options = {"rule": REGRET_RULE, "delta": delta, "eta": eta, "step": step, "loss": loss}
+    options = {"rule": regret_pass, "delta": delta, "eta": eta, "step": step, "loss": loss}
     # a shuffled pass, ended after its first T visits
     results = runs_of(stream, draws, [seed, T, 15], T, shuffle=True, watch=_stop, **options)
     held = np.empty((draws, m))

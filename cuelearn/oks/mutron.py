@@ -1,0 +1,108 @@
+"""MuTron: a Perceptron for every kernel; the best one is kept (Yang et al., AAAI 2012)."""
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from cuelearn.oks.base import OnlineKernels, documented
+from cuelearn.oks.om1 import OM1, Committee
+from cuelearn.oks.predictors import Samples
+from cuelearn.oks.validation import held_back
+
+__all__ = ["MuTron"]
+
+
+class Judged(Committee):
+    """Perceptrons side by side, of which one is kept by its accuracy on held-back samples."""
+
+    SAVED = (*Committee.SAVED, "accuracy")
+
+    def __init__(self, kernels, rng, *, n_jobs=None):
+        super().__init__(kernels, rng, discount=0.0)
+        self.n_jobs = n_jobs
+        self.accuracy = np.zeros(self.q.size)
+
+    def visit(self, samples, order, targets, uniforms):
+        """Learn from samples in order; `n_mistakes` is the mean of the kernels'."""
+        everyone = np.arange(self.q.size)
+        groups = np.array_split(everyone, min(everyone.size, 8))
+        counts = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(self.learn)(members, samples, order, targets) for members in groups
+        )
+        self.count(order.size, sum(c[0] for c in counts), sum(c[1] for c in counts), 0)
+        self.n_mistakes = float(self.own_mistakes.mean())
+
+    @property
+    def best(self):
+        """The most accurate kernel; the first on ties."""
+        return int(np.argmax(self.accuracy))
+
+
+@documented
+class MuTron(OnlineKernels):
+    """MuTron: a Perceptron for every kernel, and the one that errs least on held-back samples.
+
+    Parameters
+    ----------
+    $kernels $validation $n_epochs $shuffle $one_vs_rest $normalize $n_jobs $random_state $callback $verbose
+
+    Attributes
+    ----------
+    validation_accuracy_ : ndarray, shape (n_kernels,), or (n_classes, n_kernels)
+        On the held-back samples.
+    $best_index_ $best_kernel_ $mistakes_per_kernel_ $classes_ $support_ $dual_coef_ $n_updates_
+    $n_evaluations_ $history_
+
+    Notes
+    -----
+    The step size that the paper tunes cannot change a Perceptron that starts from 0: all coefficients scale
+    with it, and only signs count. There is none here.
+
+    References
+    ----------
+    Yang et al., AAAI 2012, "MuTron"; Rosenblatt's Perceptron with kernels.
+    """
+
+    def __init__(
+        self,
+        kernels=None,
+        *,
+        validation=0.1,
+        n_epochs=1,
+        shuffle=False,
+        one_vs_rest=False,
+        normalize=True,
+        n_jobs=None,
+        random_state=None,
+        callback=None,
+        verbose=True,
+    ):
+        self.kernels = kernels
+        self.validation = validation
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
+        self.one_vs_rest = one_vs_rest
+        self.normalize = normalize
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _learner(self, kernels, rng, n_rounds):
+        return Judged(kernels, rng, n_jobs=self.n_jobs if self.classes_.size == 2 else None)
+
+    def _run(self, learner, samples, targets, watch, bar):
+        train, test = held_back(targets, self.validation, learner.rng)
+        stack = samples.stack[:, test] if self._source.given else samples.stack
+        theirs = Samples(samples.data[test], samples.scale[test], stack)
+        options = {"rows": train, "shuffle": self.shuffle, "watch": watch, "bar": bar}
+        result = learner.run(samples, targets, self.n_epochs, **options)
+        right = np.where(learner.outputs(theirs, samples) > 0.0, 1.0, -1.0) == targets[test][:, None]
+        learner.accuracy = right.mean(axis=0)
+        return result
+
+    mistakes_per_kernel_ = OM1.mistakes_per_kernel_
+
+    @property
+    def validation_accuracy_(self):
+        """Accuracy of each kernel on the held-back samples."""
+        return np.asarray(self._of_all(lambda learner: learner.accuracy))

@@ -1,0 +1,111 @@
+r"""OKS: online kernel selection for classification (Yang et al., AAAI 2012, Algorithm 2)."""
+
+from numba import njit
+
+from cuelearn.oks.base import documented
+from cuelearn.oks.predictors import add, set_probabilities
+from cuelearn.oks.selection import SamplingKernels, Selector, ask, shares
+
+__all__ = ["OKS", "oks_pass"]
+
+
+@njit(cache=True, nogil=True)
+def oks_pass(kernels, samples, visits, weights, predictors, rates):
+    """On a mistake of the kernel drawn: w_i <- w_i exp(-eta / p_i), f_i <- f_i + lambda y k_i(x, .) / p_i."""
+    n_updates, n_evaluations = 0, 0
+    for t in range(visits.order.shape[0]):
+        j, _ = ask(kernels, samples, visits, weights, predictors, t)
+        i = visits.order[t]
+        n_evaluations += predictors.count[j]
+        visits.losses[t] = visits.mistakes[t]
+        if visits.mistakes[t]:
+            add(predictors, j, i, rates.step * visits.targets[i] / weights.p[j])
+            n_updates += 1
+            weights.log_weights[j] -= rates.eta / weights.p[j]
+            set_probabilities(weights, rates.delta)
+    return n_updates, n_evaluations
+
+
+@documented
+class OKS(SamplingKernels):
+    r"""Online kernel selection for classification: finds a good one of many kernels at the cost of one.
+
+    At each visit one kernel is drawn from :math:`p = (1-\delta) q + \delta/m`. If its predictor errs,
+    :math:`z = 1[y f_i(x) \le 0]`,
+
+    .. math:: w_i \leftarrow w_i \exp(-\eta z / p_i), \qquad f_i \leftarrow f_i + \lambda\, y z\, k_i(x,
+    \cdot) / p_i, \qquad
+              q = w / \textstyle\sum_j w_j .
+
+    Dividing by the probability makes both estimates unbiased. The other kernels are not even computed.
+
+    Parameters
+    ----------
+    $kernels $delta $eta
+    step : float > 0, default 1.0
+        Step of the predictors (:math:`\lambda`). Only signs matter to Algorithm 2: neither draws, nor
+        mistakes, nor probabilities depend on it.
+    $n_epochs $shuffle $one_vs_rest $normalize $horizon $n_jobs $random_state $callback $verbose
+
+    Attributes
+    ----------
+    $classes_ $kernel_probabilities_ $sampling_probabilities_ $best_index_ $best_kernel_ $support_ $dual_coef_
+    $drawn_ $online_errors_ $n_updates_ $n_evaluations_ $history_ $probability_history_
+
+    Notes
+    -----
+    A visit costs O(S d + m): the drawn kernel's values with its own S support samples of d features. With
+    one_vs_rest the attributes hold one entry per class.
+
+    References
+    ----------
+    Yang, Mahdavi, Jin, Yi, Hoi: Online Kernel Selection, AAAI 2012, Algorithm 2 and theorem 3.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from cuelearn.kernels import RBF
+    >>> from cuelearn.oks import OKS
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> columns = {"mean": slice(0, 10), "error": slice(10, 20), "worst": slice(20, 30)}
+    >>> cues = [(name, RBF(), part) for name, part in columns.items()]
+    >>> model = OKS(cues, n_epochs=5, random_state=0).fit(X, y)
+    >>> model.best_kernel_ in ("mean", "worst")
+    True
+    """
+
+    def __init__(
+        self,
+        kernels=None,
+        *,
+        delta=(0.5, 0.2),
+        eta="auto",
+        step=1.0,
+        n_epochs=2,
+        shuffle=True,
+        one_vs_rest=False,
+        normalize=True,
+        horizon=None,
+        n_jobs=None,
+        random_state=None,
+        callback=None,
+        verbose=True,
+    ):
+        self.kernels = kernels
+        self.delta = delta
+        self.eta = eta
+        self.step = step
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
+        self.one_vs_rest = one_vs_rest
+        self.normalize = normalize
+        self.horizon = horizon
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _learner(self, kernels, rng, n_rounds):
+        rounds, delta = self._rounds(n_rounds), shares(self.delta)
+        options = {"rule": oks_pass, "eta": self.eta, "step": self.step, "n_rounds": rounds}
+        return Selector(kernels, rng, delta=delta, **options)

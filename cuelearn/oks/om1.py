@@ -1,0 +1,128 @@
+r"""OM-1: deterministic online multiple kernel learning (Jin, Hoi and Yang, ALT 2010, Algorithm 1)."""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from cuelearn.oks.base import Learner, StreamingKernels, documented
+from cuelearn.oks.predictors import add, output, set_probabilities
+
+__all__ = ["Committee", "OM1", "committee_pass"]
+
+
+@njit(cache=True, nogil=True)
+def committee_pass(
+    kernels, members, samples, order, targets, discount, weights, predictors, mistakes, own_mistakes
+):
+    """Some kernels' Perceptrons learn from their own mistakes; a kernel that errs is discounted, the vote
+    predicts.
+
+    `discount` is -log(beta). With 0 the weights stay: Perceptrons side by side. Written: `mistakes` of the
+    vote at each visit, `own_mistakes` of each kernel. Returns the numbers of updates and of kernel values.
+    """
+    n_updates, n_evaluations = 0, 0
+    for t in range(order.shape[0]):
+        i = order[t]
+        y, vote, changed = targets[i], 0.0, False
+        for k in range(members.shape[0]):
+            j = members[k]
+            value = output(kernels, predictors, j, samples, i, samples)
+            n_evaluations += predictors.count[j]
+            vote += np.sign(value) * weights.q[j]
+            if y * value <= 0.0:
+                add(predictors, j, i, y)
+                own_mistakes[j] += 1
+                n_updates += 1
+                weights.log_weights[j] -= discount
+                changed = True
+        mistakes[t] = y * vote <= 0.0
+        if changed and discount > 0.0:
+            set_probabilities(weights, 0.0)
+    return n_updates, n_evaluations
+
+
+class Committee(Learner):
+    """State of a Perceptron per kernel, with weights that discount a kernel's own mistakes."""
+
+    SAVED = (*Learner.SAVED, "own_mistakes")
+
+    def __init__(self, kernels, rng, *, discount):
+        super().__init__(kernels, rng)
+        self.discount = discount
+        self.own_mistakes = np.zeros(self.q.size, dtype=np.int64)
+
+    def learn(self, members, samples, order, targets):
+        """A pass of some kernels; returns numbers of updates and kernel values, and the vote's mistakes."""
+        mistakes = np.zeros(order.size, dtype=np.bool_)
+        held = (self.discount, self.weights, self.predictors, mistakes, self.own_mistakes)
+        return *committee_pass(self.kernels, members, samples, order, targets, *held), mistakes
+
+    def visit(self, samples, order, targets, uniforms):
+        """Learn from samples in order."""
+        updates, evaluations, mistakes = self.learn(np.arange(self.q.size), samples, order, targets)
+        self.note(mistakes=mistakes)
+        self.count(order.size, updates, evaluations, int(mistakes.sum()))
+
+
+@documented
+class OM1(StreamingKernels):
+    r"""OM-1: deterministic online multiple kernel learning; all kernels learn, the weighted vote decides.
+
+    .. math:: \hat y = \operatorname{sign} \sum_i q_i \operatorname{sign} f_i(x), \qquad
+              z_i = 1[y f_i(x) \le 0], \qquad w_i \leftarrow \beta^{z_i} w_i, \qquad f_i \leftarrow f_i +
+              z_i\, y\, k_i(x, \cdot) .
+
+    Parameters
+    ----------
+    $kernels $beta $n_epochs $shuffle $one_vs_rest $normalize $n_jobs $random_state $callback $verbose
+
+    Attributes
+    ----------
+    $classes_ $kernel_probabilities_ $best_index_ $best_kernel_ $support_ $dual_coef_ $mistakes_per_kernel_
+    $online_errors_ $n_updates_ $n_evaluations_ $history_ $probability_history_
+
+    Notes
+    -----
+    A visit costs O(m S d): every kernel with its own support.
+
+    References
+    ----------
+    Jin, Hoi, Yang: Online multiple kernel learning: algorithms and mistake bounds, ALT 2010, Algorithm 1.
+    """
+
+    def __init__(
+        self,
+        kernels=None,
+        *,
+        beta=0.8,
+        n_epochs=1,
+        shuffle=False,
+        one_vs_rest=False,
+        normalize=True,
+        n_jobs=None,
+        random_state=None,
+        callback=None,
+        verbose=True,
+    ):
+        self.kernels = kernels
+        self.beta = beta
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
+        self.one_vs_rest = one_vs_rest
+        self.normalize = normalize
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _learner(self, kernels, rng, n_rounds):
+        return Committee(kernels, rng, discount=-math.log(self.beta))
+
+    def _decide(self, learner, here, held):
+        return np.sign(learner.outputs(here, held)) @ learner.q
+
+    @property
+    def mistakes_per_kernel_(self):
+        """Mistakes of each kernel's Perceptron, shape (n_kernels,), or (n_classes, n_kernels)."""
+        return np.asarray(self._of_all(lambda learner: learner.own_mistakes.copy()))

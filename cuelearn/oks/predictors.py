@@ -1,0 +1,171 @@
+r"""One predictor per kernel, compiled: kernel values one at a time, where an algorithm asks for them.
+
+Nothing here ever forms a kernel matrix. A value :math:`k_j(x_i, x_s)` is computed when the predictor of
+kernel j is evaluated at sample i, for the samples s in its own support, and at no other time; every pass
+counts them.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+# kinds of kernels
+LINEAR, POLY, SQEUCLIDEAN, EUCLIDEAN, CITYBLOCK, CHI2, GIVEN = range(7)
+
+
+class Kernels(NamedTuple):
+    """The kernels as arrays of shape (n_kernels,): kind, parameters, and their columns of `Samples.data`."""
+
+    kind: np.ndarray
+    gamma: np.ndarray
+    offset: np.ndarray
+    degree: np.ndarray
+    start: np.ndarray
+    stop: np.ndarray
+
+
+class Samples(NamedTuple):
+    """What the kernels see of samples.
+
+    `data` has shape (n, total width), each kernel's columns side by side; `scale` (n, n_kernels) holds
+    1/sqrt(k(x, x)) for kernels that are normalised, else 1; `stack` (n_kernels, n, n_train) holds given
+    kernel values. What is not used is empty.
+    """
+
+    data: np.ndarray
+    scale: np.ndarray
+    stack: np.ndarray
+
+
+class Predictors(NamedTuple):
+    """One predictor per kernel: `support` and `coef` of shape (n_kernels, capacity), of which the first
+    `count[j]` count.
+
+    `slot` (n_kernels, n) says where a sample stands in a support, or -1: a sample that is updated twice keeps
+    one place.
+    """
+
+    support: np.ndarray
+    coef: np.ndarray
+    count: np.ndarray
+    slot: np.ndarray
+
+
+class Weights(NamedTuple):
+    """Log-weights of the kernels, q = w / sum w, and the probabilities p from which they are drawn."""
+
+    log_weights: np.ndarray
+    q: np.ndarray
+    p: np.ndarray
+
+
+class Visits(NamedTuple):
+    """Samples in the order of the visits, with their targets (by sample) and a random number in [0, 1) each.
+
+    Written at each visit: the kernel drawn, whether the prediction was a mistake, and its loss.
+    """
+
+    order: np.ndarray
+    targets: np.ndarray
+    uniforms: np.ndarray
+    drawn: np.ndarray
+    mistakes: np.ndarray
+    losses: np.ndarray
+
+
+SUMS = {"reassoc", "contract"}
+
+
+@njit(cache=True, nogil=True, fastmath=SUMS, error_model="numpy")
+def kernel_value(kernels, j, x, z):
+    """k_j(x, z), not normalised."""
+    kind, gamma = kernels.kind[j], kernels.gamma[j]
+    total = 0.0
+    if kind == LINEAR or kind == POLY:
+        for c in range(x.shape[0]):
+            total += x[c] * z[c]
+        if kind == LINEAR:
+            return total
+        base, power = total / gamma + kernels.offset[j], 1.0
+        for _ in range(kernels.degree[j]):
+            power *= base
+        return power
+    if kind == CITYBLOCK:
+        for c in range(x.shape[0]):
+            total += abs(x[c] - z[c])
+    elif kind == CHI2:
+        for c in range(x.shape[0]):
+            difference = x[c] - z[c]
+            total += difference * difference / max(x[c] + z[c], 2.3e-308)  # 0/0 counts as 0
+    else:
+        for c in range(x.shape[0]):
+            difference = x[c] - z[c]
+            total += difference * difference
+        if kind == EUCLIDEAN:
+            total = math.sqrt(total)
+    return math.exp(-total / gamma)
+
+
+@njit(cache=True, nogil=True)
+def self_values(kernels, data, out):
+    """k(x, x) of every sample for every kernel, into `out` (n, n_kernels)."""
+    for j in range(kernels.kind.shape[0]):
+        for i in range(data.shape[0]):
+            x = data[i, kernels.start[j] : kernels.stop[j]]
+            out[i, j] = kernel_value(kernels, j, x, x)
+
+
+@njit(cache=True, nogil=True)
+def output(kernels, predictors, j, here, i, held):
+    """The predictor of kernel j at sample i of `here`; its support lies in `held`."""
+    support, coef, total = predictors.support[j], predictors.coef[j], 0.0
+    if kernels.kind[j] == GIVEN:
+        row = here.stack[j, i]
+        for s in range(predictors.count[j]):
+            total += coef[s] * row[support[s]]
+        return total
+    start, stop = kernels.start[j], kernels.stop[j]
+    x = here.data[i, start:stop]
+    for s in range(predictors.count[j]):
+        z = held.data[support[s], start:stop]
+        total += coef[s] * kernel_value(kernels, j, x, z) * held.scale[support[s], j]
+    return total * here.scale[i, j]
+
+
+@njit(cache=True, nogil=True)
+def outputs(kernels, predictors, members, here, held, out):
+    """Predictions of some kernels at all samples of `here`, into `out` (n, len(members))."""
+    for i in range(out.shape[0]):
+        for k in range(members.shape[0]):
+            out[i, k] = output(kernels, predictors, members[k], here, i, held)
+
+
+@njit(cache=True, nogil=True)
+def add(predictors, j, i, amount):
+    """Add to the coefficient of sample i in predictor j."""
+    place = predictors.slot[j, i]
+    if place < 0:
+        place = predictors.count[j]
+        predictors.slot[j, i] = place
+        predictors.support[j, place] = i
+        predictors.coef[j, place] = 0.0
+        predictors.count[j] = place + 1
+    predictors.coef[j, place] += amount
+
+
+@njit(cache=True, nogil=True)
+def set_probabilities(weights, delta):
+    """q = w / sum w and p = (1 - delta) q + delta / m, from log-weights shifted to a largest value of 0."""
+    log_weights, q, p = weights.log_weights, weights.q, weights.p
+    m = log_weights.shape[0]
+    largest = log_weights.max()
+    total = 0.0
+    for j in range(m):
+        log_weights[j] -= largest
+        q[j] = math.exp(log_weights[j])
+        total += q[j]
+    for j in range(m):
+        q[j] /= total
+        p[j] = (1.0 - delta) * q[j] + delta / m

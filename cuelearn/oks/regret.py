@@ -1,0 +1,170 @@
+r"""OKS for any convex loss, with a regret bound (Yang et al., AAAI 2012, Algorithm 1)."""
+
+import math
+import warnings
+
+from numba import njit
+from sklearn.exceptions import ConvergenceWarning
+
+from cuelearn.core.estimator import POSITIVE, StrOptions, validated
+from cuelearn.oks.base import documented
+from cuelearn.oks.predictors import add, set_probabilities
+from cuelearn.oks.selection import LOSSES, SamplingKernels, Selector, ask, shares
+
+__all__ = ["OKSRegret", "loss_and_slope", "regret_pass"]
+
+DIVERGED = 1e6  # a loss that no sensible predictor meets
+HINGE, SQUARE = LOSSES["hinge"], LOSSES["square"]
+
+
+@njit(cache=True, nogil=True)
+def loss_and_slope(loss, output, y):
+    """A convex loss of a real prediction, and its derivative (a subgradient for the hinge)."""
+    if loss == SQUARE:
+        return 0.5 * (output - y) ** 2, output - y
+    if loss == HINGE:
+        return (1.0 - y * output, -y) if y * output < 1.0 else (0.0, 0.0)
+    margin = y * output
+    if margin > 0.0:
+        small = math.exp(-margin)
+        return math.log1p(small), -y * small / (1.0 + small)
+    small = math.exp(margin)
+    return math.log1p(small) - margin, -y / (1.0 + small)
+
+
+@njit(cache=True, nogil=True)
+def regret_pass(kernels, samples, visits, weights, predictors, rates):
+    """Of the kernel drawn: w_i <- w_i exp(-eta l / p_i), f_i <- f_i - lambda l' k_i(x, .) / p_i."""
+    n_updates, n_evaluations = 0, 0
+    for t in range(visits.order.shape[0]):
+        j, output = ask(kernels, samples, visits, weights, predictors, t)
+        i = visits.order[t]
+        n_evaluations += predictors.count[j]
+        value, slope = loss_and_slope(rates.loss, output, visits.targets[i])
+        visits.losses[t] = value
+        price, amount = rates.eta * value / weights.p[j], -rates.step * slope / weights.p[j]
+        if amount != 0.0:
+            add(predictors, j, i, amount)
+            n_updates += 1
+        if price != 0.0:
+            weights.log_weights[j] -= price
+            set_probabilities(weights, rates.delta)
+    return n_updates, n_evaluations
+
+
+@documented
+class OKSRegret(SamplingKernels):
+    r"""Online kernel selection for any convex loss.
+
+    At each visit one kernel is drawn from :math:`p = (1-\delta) q + \delta/m`, and whatever its predictor
+    says,
+
+    .. math:: w_i \leftarrow w_i \exp(-\eta\, \ell(f_i(x), y) / p_i), \qquad
+              f_i \leftarrow f_i - \lambda\, \ell'(f_i(x), y)\, k_i(x, \cdot) / p_i .
+
+    Parameters
+    ----------
+    $kernels
+    loss : {"hinge", "logistic", "square"}, default "hinge"
+        :math:`[1 - yf]_+`, :math:`\ln(1 + e^{-yf})`, :math:`\frac12(f - y)^2`, with y of -1 or 1.
+    $delta
+    eta : float > 0 or "auto", default "auto"
+        Step of the weights; "auto" is :math:`\sqrt{2(1-\delta)\ln m/(mT)}` with T the number of visits of
+        `fit`, for losses up to about 1.
+    step : float > 0 or "auto", default "auto"
+        Step of the predictors; "auto" is :math:`\sqrt{\delta/(mT)}` with the smallest delta, which balances
+        theorem 1's terms for a comparator of norm 1 and slopes up to 1.
+    $n_epochs $shuffle $one_vs_rest $normalize $horizon $n_jobs $random_state $callback $verbose
+
+    Warns
+    -----
+    ConvergenceWarning
+        If losses grew beyond all bounds: with the square loss a long step makes predictors swing.
+
+    Attributes
+    ----------
+    online_losses_ : ndarray, shape (n_visits,)
+        The loss of the kernel drawn.
+    $classes_ $kernel_probabilities_ $sampling_probabilities_ $best_index_ $best_kernel_ $support_ $dual_coef_
+    $drawn_ $online_errors_ $n_updates_ $n_evaluations_ $history_ $probability_history_
+
+    References
+    ----------
+    Yang, Mahdavi, Jin, Yi, Hoi: Online Kernel Selection, AAAI 2012, Algorithm 1, theorem 1, corollary 2.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from cuelearn.kernels import RBF
+    >>> from cuelearn.oks import OKSRegret
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> cues = [("mean", RBF(), slice(0, 10)), ("error", RBF(), slice(10, 20))]
+    >>> model = OKSRegret(cues, loss="logistic", random_state=0).fit(X, y)
+    >>> float(model.kernel_probabilities_.sum().round(6))
+    1.0
+    """
+
+    _parameter_constraints = {
+        **SamplingKernels._parameter_constraints,
+        "loss": [StrOptions(set(LOSSES))],
+        "step": [*POSITIVE, StrOptions({"auto"})],
+    }
+
+    def __init__(
+        self,
+        kernels=None,
+        *,
+        loss="hinge",
+        delta=(0.5, 0.2),
+        eta="auto",
+        step="auto",
+        n_epochs=2,
+        shuffle=True,
+        one_vs_rest=False,
+        normalize=True,
+        horizon=None,
+        n_jobs=None,
+        random_state=None,
+        callback=None,
+        verbose=True,
+    ):
+        self.kernels = kernels
+        self.loss = loss
+        self.delta = delta
+        self.eta = eta
+        self.step = step
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
+        self.one_vs_rest = one_vs_rest
+        self.normalize = normalize
+        self.horizon = horizon
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _learner(self, kernels, rng, n_rounds):
+        rounds, delta = self._rounds(n_rounds), shares(self.delta)
+        step = math.sqrt(min(delta) / (kernels.kind.size * rounds)) if self.step == "auto" else self.step
+        options = {"rule": regret_pass, "eta": self.eta, "step": step, "loss": self.loss, "n_rounds": rounds}
+        return Selector(kernels, rng, delta=delta, **options)
+
+    @validated
+    def fit(self, X, y):
+        super().fit(X, y)
+        largest = max(learner.record("losses", float).max() for learner in self._learners)
+        if not largest < DIVERGED:
+            warnings.warn(
+                f"OKSRegret: losses grew to {largest:.3g}; step={self.step!r} is too long for the "
+                f"{self.loss} loss",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self
+
+    fit.__doc__ = SamplingKernels.fit.__doc__
+
+    @property
+    def online_losses_(self):
+        """Loss of the drawn kernel at each visit, shape (n_visits,)."""
+        return self._of_all(lambda learner: learner.record("losses", float))

@@ -1,0 +1,84 @@
+r"""SOM: stochastic online multiple kernel learning (Jin, Hoi and Yang, ALT 2010, Algorithm 3)."""
+
+import math
+
+from numba import njit
+
+from cuelearn.oks.base import documented
+from cuelearn.oks.predictors import add, set_probabilities
+from cuelearn.oks.selection import SamplingKernels, Selector, ask, shares
+
+__all__ = ["SOM", "som_pass"]
+
+
+@njit(cache=True, nogil=True)
+def som_pass(kernels, samples, visits, weights, predictors, rates):
+    """On a mistake of the kernel drawn: w_i <- beta w_i, f_i <- f_i + y k_i(x, .); eta is -log(beta)."""
+    n_updates, n_evaluations = 0, 0
+    for t in range(visits.order.shape[0]):
+        j, _ = ask(kernels, samples, visits, weights, predictors, t)
+        i = visits.order[t]
+        n_evaluations += predictors.count[j]
+        visits.losses[t] = visits.mistakes[t]
+        if visits.mistakes[t]:
+            add(predictors, j, i, rates.step * visits.targets[i])
+            n_updates += 1
+            weights.log_weights[j] -= rates.eta
+            set_probabilities(weights, rates.delta)
+    return n_updates, n_evaluations
+
+
+@documented
+class SOM(SamplingKernels):
+    r"""Stochastic online multiple kernel learning with a single update: OKS without its unbiased estimates.
+
+    One kernel is drawn from :math:`p = (1-\delta) q + \delta/m`; if it errs, :math:`w_i \leftarrow \beta w_i`
+    and :math:`f_i \leftarrow f_i + y\, k_i(x, \cdot)`.
+
+    Parameters
+    ----------
+    $kernels $beta
+    delta : float in [0, 1] or a sequence of them, default 0.2
+        Share of the draws that is uniform.
+    $n_epochs $shuffle $one_vs_rest $normalize $n_jobs $random_state $callback $verbose
+
+    Attributes
+    ----------
+    $classes_ $kernel_probabilities_ $sampling_probabilities_ $best_index_ $best_kernel_ $support_ $dual_coef_
+    $drawn_ $online_errors_ $n_updates_ $n_evaluations_ $history_ $probability_history_
+
+    References
+    ----------
+    Jin, Hoi, Yang: Online multiple kernel learning: algorithms and mistake bounds, ALT 2010, Algorithm 3.
+    """
+
+    def __init__(
+        self,
+        kernels=None,
+        *,
+        beta=0.8,
+        delta=0.2,
+        n_epochs=2,
+        shuffle=True,
+        one_vs_rest=False,
+        normalize=True,
+        n_jobs=None,
+        random_state=None,
+        callback=None,
+        verbose=True,
+    ):
+        self.kernels = kernels
+        self.beta = beta
+        self.delta = delta
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
+        self.one_vs_rest = one_vs_rest
+        self.normalize = normalize
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.callback = callback
+        self.verbose = verbose
+
+    def _learner(self, kernels, rng, n_rounds):
+        eta = -math.log(self.beta)
+        return Selector(kernels, rng, rule=som_pass, delta=shares(self.delta, "[0"), eta=eta)
