@@ -62,18 +62,14 @@ class AmbiguousData(NamedTuple):
         Returns
         -------
         DataFrame, shape (n_classes, n_classes)
-            Row y, column z: the share of instances of class y to which some candidate gives z. 1 on the
-            diagonal; 0 where a class has no instances.
+            Row y, column z: the share of instances of class y to which some candidate gives z; 1 on the
+            diagonal, 0 where a class has no instances.
         """
         classes, labels = self.candidates.classes[0], self.labels()
         counts = np.zeros((classes.size, classes.size))
         np.add.at(counts, labels, self.candidates.mask())
-        sizes = np.maximum(np.bincount(labels, minlength=classes.size), 1)
-        return pd.DataFrame(
-            counts / sizes[:, None],
-            index=pd.Index(classes, name="true"),
-            columns=pd.Index(classes, name="also"),
-        )
+        shares = counts / np.maximum(np.bincount(labels, minlength=classes.size), 1)[:, None]
+        return pd.DataFrame(shares, pd.Index(classes, name="true"), pd.Index(classes, name="also"))
 
     def ambiguity_degree(self, by_class=False):
         r"""Ambiguity degree (thesis section 5.4.2), as met on these bags.
@@ -97,13 +93,8 @@ class AmbiguousData(NamedTuple):
         return degrees if by_class else float(degrees.max())
 
     def correlated_shares(self):
-        """How often instances of correlated classes meet.
-
-        Returns
-        -------
-        ndarray, shape (n_pairs, 2)
-            Of either class of each pair of `correlated`: the share of its instances whose bag has an instance
-            of the other class.
+        """Of either class of each pair of `correlated`, (n_pairs, 2): how many of its instances meet the
+        other class.
         """
         sets, labels, out = self.candidates, self.labels(), np.empty(self.correlated.shape)
         held = np.zeros((sets.n_bags, sets.n_labels[0]), dtype=bool)
@@ -169,13 +160,11 @@ def make_ambiguous(
     of five and no preference at all nearly two in three do. Of a pair of classes of sizes :math:`n_a \ge
     n_b`, :math:`\lceil P_c n_b \rceil` couples are formed at random and put into bags at random, before all
     others. Chance adds to this: of ten equal classes in bags of five 35%, 51% and 68% meet for :math:`P_c` =
-    0, 0.25 and 0.5. The larger class has :math:`n_b / n_a` times as many instances in couples; to ask
-    :math:`P_c` of it too would let the smaller one never be without it.
+    0, 0.25 and 0.5.
 
     What is drawn for a bag depends on its labels alone, not on `X`: given the class, the candidates are
-    independent of the features, as proposition 5.2 needs it.
-
-    60,000 instances with L = 100 take 2 s, most of it for the `CandidateSet`, besides 2 s to compile once.
+    independent of the features, as proposition 5.2 needs it. 60,000 instances with L = 100 take 2 s, besides
+    2 s to compile once.
 
     References
     ----------
@@ -185,11 +174,11 @@ def make_ambiguous(
     --------
     >>> import numpy as np
     >>> data = make_ambiguous(np.eye(12), np.arange(12) % 3, bag_size=4, n_candidates=5, random_state=0)
-    >>> data.candidates.n_bags, data.candidates.bag(0).shape, data.candidates.contains(0, data.labels()[:4, None])
-    (3, (6, 4, 1), True)
+    >>> data.candidates.n_bags, data.candidates.bag(0).shape
+    (3, (6, 4, 1))
     """
-    # not at the top: data sets can be had without compiling a chapter's algorithms
-    from ..mms.candidates import CandidateSet
+    # Not at the top: data sets can be had without compiling a chapter's algorithms.
+    from cuelearn.mms.candidates import CandidateSet
 
     X, y = X.tocsr() if sparse.issparse(X) else np.asarray(X), np.asarray(y)
     if y.ndim != 1 or X.ndim != 2 or X.shape[0] != y.size:
@@ -202,10 +191,8 @@ def make_ambiguous(
     size, L = check_count("bag_size", bag_size), check_count("n_candidates", n_candidates, least=0)
     if size > y.size:
         raise ValueError(f"bag_size must be at most the number of instances, {y.size}, got {size}")
-    p_correlated, p_ambiguous = (
-        check_non_negative("p_correlated", p_correlated),
-        check_non_negative("p_ambiguous", p_ambiguous),
-    )
+    p_correlated = check_non_negative("p_correlated", p_correlated)
+    p_ambiguous = check_non_negative("p_ambiguous", p_ambiguous)
     if max(p_correlated, p_ambiguous) > 1.0:
         raise ValueError(
             f"p_correlated and p_ambiguous must be at most 1, got {p_correlated} and {p_ambiguous}"
@@ -231,6 +218,7 @@ def make_ambiguous(
     counts, entries = _vectors(labels, starts, pools, ends, wrong, of_vectors)
     places = np.concatenate([[0], np.cumsum((wrong + 1) * sizes)])
     bags = [entries[a : a + n * m].reshape(n, m) for a, n, m in zip(places[:-1], counts, sizes, strict=False)]
+    last = f" (the last of {sizes[-1]})" if sizes[-1] != size else ""
     candidates = CandidateSet(bags, n_labels=classes.size, classes=[classes])
     return AmbiguousData(
         X[order],
@@ -239,16 +227,16 @@ def make_ambiguous(
         order,
         classes[correlated],
         classes[ambiguous],
-        f"{len(bags)} bags of {size} instances"
-        + (f" (the last of {sizes[-1]})" if sizes[-1] != size else "")
-        + f", {classes.size} classes, {L} ambiguous labeling vectors and the correct one, P_c = {p_correlated:g}, P_a = {p_ambiguous:g}, "
-        f"{n_pairs} pairs of classes.",
+        f"{len(bags)} bags of {size} instances{last}, {classes.size} classes, {L} ambiguous labeling vectors "
+        "and the "
+        f"correct one, P_c = {p_correlated:g}, P_a = {p_ambiguous:g}, {n_pairs} pairs of classes.",
     )
 
 
 def _group(labels, size, correlated, p_correlated, rng):
     """Step 2: the order of the instances, bag after bag, and where the bags start (with the end of the
-    last)."""
+    last).
+    """
     n = labels.size
     starts = np.append(np.arange(0, n, size), n)
     shuffled, couples = rng.permutation(n), []
@@ -305,19 +293,16 @@ def _vectors(labels, starts, pools, ends, wrong, rng):
     bag.
 
     A bag has room for ``wrong[i] + 1``. Each bag's vectors are found again by a table of their hashes, with
-    linear probing."""
+    linear probing.
+    """
     n_bags = starts.size - 1
-    total = 0
-    for i in range(n_bags):
-        total += (wrong[i] + 1) * (starts[i + 1] - starts[i])
+    total = int(np.sum((wrong + 1) * np.diff(starts)))
     entries, counts = np.empty(total, dtype=np.int32), np.empty(n_bags, dtype=np.int64)
     slots = 4
     while slots < 2 * (wrong.max() + 1):
         slots *= 2
     table, owner = np.empty(slots, dtype=np.int64), np.full(slots, -1)
-    longest = 0
-    for i in range(n_bags):
-        longest = max(longest, starts[i + 1] - starts[i])
+    longest = np.diff(starts).max()
     who, vector = np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.int32)
     begin = 0
     for i in range(n_bags):
@@ -343,20 +328,15 @@ def _vectors(labels, starts, pools, ends, wrong, rng):
             slot = np.int64((hashed ^ (hashed >> np.uint64(29))) & np.uint64(slots - 1))
             new = True
             while owner[slot] == i:
-                same = True
-                for m in range(size):
-                    if entries[begin + table[slot] * size + m] != vector[m]:
-                        same = False
-                        break
-                if same:
+                known = begin + table[slot] * size
+                if np.array_equal(entries[known : known + size], vector[:size]):
                     new = False
                     break
                 slot = (slot + 1) & (slots - 1)
             if new:
                 found += 1
                 owner[slot], table[slot] = i, found
-                for m in range(size):
-                    entries[begin + found * size + m] = vector[m]
+                entries[begin + found * size : begin + (found + 1) * size] = vector[:size]
         counts[i] = found + 1
         swap = rng.integers(0, found + 1)
         for m in range(size):

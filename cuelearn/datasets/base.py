@@ -160,7 +160,7 @@ class ImageData(NamedTuple):
     target_names : list of str
         One per class.
     frames : dict of str to ndarray of shape (n,)
-        What is known of each image: ``name`` always; of a robot's frames ``sequence``, ``weather``,
+        Of each image: ``name`` always; of a robot's frames ``sequence``, ``weather``,
         ``session``, ``repeat``, ``time`` in seconds, ``x``, ``y`` in metres and ``heading`` in radians; of
         objects ``object`` (its number within the category), ``elevation`` and ``azimuth`` in degrees.
     masks : sequence of ndarray of shape (height, width), bool, or None
@@ -191,7 +191,8 @@ class ImageData(NamedTuple):
 
 def data_directory():
     """Directory of the bundled data, ``CUELEARN_BUNDLED`` or ``data/`` beside the package, or
-    `DataFileError`."""
+    `DataFileError`.
+    """
     named = os.environ.get("CUELEARN_BUNDLED")
     directory = Path(named) if named else Path(__file__).resolve().parents[2] / "data"
     if not (directory / "datasets.json").is_file():

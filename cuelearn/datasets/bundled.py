@@ -2,7 +2,8 @@
 
 ``data/datasets.json`` says of each set what its columns and classes are (``load``); `load_bundled` reads a
 set by that, and the public loaders add what a set has besides. Every loader checks the file's sha256 and
-raises `DataFileError` for a damaged or missing one. Licences and citations stand in ``data/README.md``."""
+raises `DataFileError` for a damaged or missing one. How to cite a set stands in its ``provenance`` and in
+``data/README.md``."""
 
 from __future__ import annotations
 
@@ -78,11 +79,6 @@ def load_htad():
     Licence: the authors' own terms. Open for research and education; competitions and commercial use need
     their prior written permission; work that uses the data must cite the article.
 
-    References
-    ----------
-    E. Garcia-Ceja et al. (2021). HTAD: A home-tasks activities dataset with wrist-accelerometer and audio
-    features. MultiMedia Modeling, LNCS 12573, 196-205.
-
     Examples
     --------
     >>> from cuelearn.datasets import load_htad
@@ -111,11 +107,6 @@ def load_letter():
     Notes
     -----
     Licence: CC BY 4.0 (UCI Machine Learning Repository 59).
-
-    References
-    ----------
-    P. W. Frey and D. J. Slate (1991). Letter recognition using Holland-style adaptive classifiers. Machine
-    Learning 6, 161-182. https://doi.org/10.24432/C5ZP40
 
     Examples
     --------
@@ -149,11 +140,6 @@ def load_satimage():
     Licence: CC BY 4.0 (UCI Machine Learning Repository 146). Windows overlap their neighbours, also across
     the official split; Statlog asks to train and test once on that split and not to cross-validate. The
     official parts were found again in the package's row order; ``data/build.py`` says how.
-
-    References
-    ----------
-    A. Srinivasan (1993). Statlog (Landsat Satellite). UCI Machine Learning Repository.
-    https://doi.org/10.24432/C55887
 
     Examples
     --------
@@ -235,11 +221,6 @@ def load_mfeat(pyramid=False):
     (``"mor"`` up to 17,572); kernels per cue with ``gamma="mean"`` take care of the scale of a cue, not of
     the columns within it.
 
-    References
-    ----------
-    R. Duin (1998). Multiple Features. UCI Machine Learning Repository. https://doi.org/10.24432/C5HC70
-    A. Jain, R. Duin and J. Mao (2000). Statistical pattern recognition: a review. IEEE PAMI 22, 4-37.
-
     Examples
     --------
     >>> from cuelearn.datasets import load_mfeat
@@ -267,7 +248,8 @@ def _pixel_pyramid(file):
 
 def pooling(n, cells):
     """The (cells, n) matrix that averages a line of n pixels over equal cells, sharing out pixels at the
-    borders."""
+    borders.
+    """
     edges = np.arange(cells + 1)[:, None] * (n / cells)
     pixel = np.arange(n)
     covered = np.minimum(edges[1:], pixel + 1) - np.maximum(edges[:-1], pixel)
@@ -405,11 +387,6 @@ def load_mnist(n_train=None, n_test=None):
     -----
     Licence: CC BY-SA 3.0 as usually stated, copyright Yann LeCun and Corinna Cortes. All 70,000 images take
     220 MB and about 1 s; the first few thousand a tenth of that.
-
-    References
-    ----------
-    Y. LeCun, L. Bottou, Y. Bengio and P. Haffner (1998). Gradient-based learning applied to document
-    recognition. Proceedings of the IEEE 86, 2278-2324.
 
     Examples
     --------

@@ -15,7 +15,7 @@ Jie Luo (2011). Open-ended Learning of Visual and Multi-modal Patterns. EPFL the
 from __future__ import annotations
 
 import math
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -47,7 +47,8 @@ _PERSON, _STRANGER, _FALSE = range(3)
 
 class _Pools(NamedTuple):
     """The real samples: letter (20,000 x 16), MNIST (70,000 x 28 x 28) and Pendigits (10,992 x 16), with
-    classes and published splits."""
+    classes and published splits.
+    """
 
     letters: np.ndarray
     letter_y: np.ndarray
@@ -80,7 +81,8 @@ def _pools():
 
 def _deal(rng, wanted, y, rows):
     """A sample of each wanted class from `rows`, every one as often as any other of its class, give or take
-    one."""
+    one.
+    """
     dealt = np.empty(wanted.size, dtype=np.int64)
     for label in np.unique(wanted):
         at, own = np.flatnonzero(wanted == label), rows[y[rows] == label]
@@ -91,7 +93,8 @@ def _deal(rng, wanted, y, rows):
 
 def _deal_pairs(rng, letters, digits, pools, train):
     """Samples for pairs of classes from the training (or test) halves of the sets, no pair of samples
-    twice."""
+    twice.
+    """
     letter_rows = np.flatnonzero(pools.letter_train == train)
     digit_rows = np.flatnonzero(pools.digit_train == train)
     letter = _deal(rng, letters, pools.letter_y, letter_rows)
@@ -149,7 +152,8 @@ def _scales(side):
 
 def _mixed_letters(pools, samples, kind):
     """Attributes of every face: one sample's; the mean of two; the first eight of one and the last eight of
-    another."""
+    another.
+    """
     a, b = pools.letters[samples[:, 0]], pools.letters[samples[:, 1]]
     cut = np.hstack([a[:, :8], b[:, 8:]])
     return np.where((kind == _FALSE)[:, None], cut, (a + b) / 2)
@@ -157,7 +161,8 @@ def _mixed_letters(pools, samples, kind):
 
 def _mixed_digits(pools, samples, kind):
     """Images of every face, float32 in 0..255: one sample's; the mean of two; the left half of one and the
-    right half of another."""
+    right half of another.
+    """
     a, b = (pools.digits[samples[:, k]].astype(np.float32) for k in (0, 1))
     cut = np.concatenate([a[:, :, :14], b[:, :, 14:]], axis=2)
     return np.where((kind == _FALSE)[:, None, None], cut, (a + b) / 2)
@@ -171,7 +176,8 @@ def _mixed_pens(pools, samples, kind):
 
 def _draw_samples(rng, kind, person, identity, n_strangers, verb, in_test):
     """Row numbers of the samples of every face, int32 of shape (n, 3, 2); training and test faces draw from
-    the halves of the sets."""
+    the halves of the sets.
+    """
     pools = _pools()
     n = kind.size
     letter, digit = np.empty((n, 2), dtype=int), np.empty((n, 2), dtype=int)
@@ -211,7 +217,8 @@ def _draw_samples(rng, kind, person, identity, n_strangers, verb, in_test):
 
 def _features(samples, kind, side):
     """Both parts of every face, each at a root mean square norm of about 1: float32 of shape (n, 152 + side *
-    side)."""
+    side).
+    """
     pools, (letter_scale, digit_scale) = _pools(), _scales(side)
     faces = np.empty((len(samples), 152 + side * side), dtype=np.float32)
     for start in range(0, len(samples), 4096):  # few enough images in memory at a time
@@ -357,7 +364,7 @@ class CaptionedData(NamedTuple):
         -------
         ndarray of int, ascending
         """
-        return np.flatnonzero(_item_mask(items, self.bag_sizes.size)[self.bag_of])
+        return np.flatnonzero(item_mask(items, self.bag_sizes.size)[self.bag_of])
 
     def occurrences(self, items=None):
         """Number of captions that have each name.
@@ -372,7 +379,7 @@ class CaptionedData(NamedTuple):
         ndarray of int, shape (n_labels,)
             In the order of `labels`.
         """
-        counted = _item_mask(~self.is_test if items is None else items, self.bag_sizes.size)
+        counted = item_mask(~self.is_test if items is None else items, self.bag_sizes.size)
         here = counted[self.mentions["item"].to_numpy()]
         return np.bincount(self.mentions["name"].to_numpy()[here], minlength=self.labels.size)
 
@@ -480,7 +487,7 @@ class CaptionedData(NamedTuple):
         return f"<{self.provenance.name}, composed: {what}, {self.labels.size} names{poses}>"
 
 
-def _item_mask(items, n):
+def item_mask(items, n):
     """Items as a bool mask of shape (n,)."""
     items = np.asarray(items)
     if items.dtype == np.bool_ and items.shape == (n,):
@@ -503,210 +510,6 @@ def _known(what, words, known):
     if unknown:
         raise ValueError(f"{what} must be among those of the corpus, got {unknown[0]!r}")
     return words
-
-
-# ------------------------------------------------------------------------------------------------- statistics
-
-
-@cache
-def _labelings(n_faces, n_names):
-    """Ways to hand each of some names to at most one of some faces, the empty way among them."""
-    return sum(
-        math.comb(n_faces, j) * math.comb(n_names, j) * math.factorial(j)
-        for j in range(min(n_faces, n_names) + 1)
-    )
-
-
-@cache
-def _chance(n_faces, n_names, n_named, n_pinned, n_pinned_null):
-    """Expected number of faces that a random candidate labeling has right.
-
-    Of the faces, `n_named` have one of the `n_names` names and the others none; `n_pinned` of the former and
-    `n_pinned_null` of the latter are told by their place. Without any of the former the labeling that names
-    nobody is no candidate, unless there is no name."""
-    if n_names == 0:
-        return float(n_faces)
-    if (
-        n_faces == 1 or n_pinned_null == n_faces
-    ):  # a place among one, and places that leave no candidate, say nothing
-        n_pinned = n_pinned_null = 0
-    free_faces, free_names, free_named = (
-        n_faces - n_pinned - n_pinned_null,
-        n_names - n_pinned,
-        n_named - n_pinned,
-    )
-    empty = int(n_pinned == 0)
-    total = _labelings(free_faces, free_names) - empty
-    right = float(n_pinned + n_pinned_null)
-    if free_named:
-        right += free_named * _labelings(free_faces - 1, free_names - 1) / total
-    if free_faces > free_named:
-        right += (free_faces - free_named) * (_labelings(free_faces - 1, free_names) - empty) / total
-    return right
-
-
-def _random_accuracy(data, names, items, positions):
-    """Expected accuracy of RANDOM: a candidate drawn from constraints [A] to [C], with `positions` also
-    [D]."""
-    n = data.bag_sizes.size
-    mentions = data.mentions
-    kept = np.isin(data.labels, names)[mentions["name"].to_numpy()]
-    item, pictured = mentions["item"].to_numpy(), mentions["face"].to_numpy() >= 0
-    placed = mentions["place"].to_numpy() != ""
-    told = pictured & placed & positions
-    counts = [
-        np.bincount(item[rows], minlength=n) for rows in (kept, kept & pictured, kept & told, ~kept & told)
-    ]
-    chosen = np.flatnonzero(_item_mask(items, n))
-    right = sum(_chance(*row) for row in np.column_stack([data.bag_sizes, *counts])[chosen].tolist())
-    return right / data.bag_sizes[chosen].sum()
-
-
-_TWO_PROTOCOLS = (
-    "counted in captions, names cannot give both: from 20 to 3 occurrences 246 names come in, each in fewer "
-    "than 20 "
-    "captions, so at most 4,674 of 20,071 captions change, and for the printed fall each would have to lose "
-    "two right "
-    "faces; hence a composition for each protocol"
-)
-_UNLIKE = (
-    "train and test items are composed alike, so that RANDOM cannot differ by the 7 points that the thesis "
-    "prints"
-)
-_NO_CANDIDATE = (
-    "the caption has a name, and nobody pictured has one: the labeling that names nobody is excluded (thesis "
-    "5.6.1)"
-)
-
-
-def _percent(values):
-    return 100 * float(np.mean(values)) if np.size(values) else math.nan
-
-
-def _statistics(data, protocol, n_names):
-    """What the thesis prints of its data beside what the corpus has: rows of what, thesis, ours and a
-    note."""
-    rows = (
-        _facts_of_poses(data, n_names) if data.poses is not None else _facts_of_news(data, protocol, n_names)
-    )
-    rows = [(*row, "")[:4] for row in (*rows, *_facts_of_all(data))]
-    frame = pd.DataFrame(rows, columns=["what", "thesis", "ours", "note"])
-    frame["ours"] = [round(float(value), 4) for value in frame["ours"]]
-    return frame
-
-
-def _facts_of_poses(data, n_names):
-    mentions, n = data.mentions, data.bag_sizes.size
-    stated = mentions["verb"].to_numpy() != NULL
-    telling = np.unique(mentions["item"][stated & (mentions["face"] >= 0)]).size
-    few = "not printed; images with one to four people are our choice"
-    ten = "not printed; ten, one for each digit of Pendigits"
-    typical = "the thesis: typically at least one"
-    return [
-        ("items", 1703, n),
-        ("training items", 1600, np.sum(~data.is_test)),
-        ("test items", 103, data.is_test.sum()),
-        ("faces", math.nan, data.bag_sizes.sum(), few),
-        ("names of which people are pictured", math.nan, n_names, "not printed"),
-        ("verbs", math.nan, len(VERBS), ten),
-        ("% of captions that tell an action of somebody pictured", math.nan, 100 * telling / n, typical),
-        ("% of named people in a caption with a verb", math.nan, _percent(stated)),
-    ]
-
-
-def _facts_of_news(data, protocol, n_names):
-    mentions, sizes, n = data.mentions, data.bag_sizes, data.bag_sizes.size
-    train, test, full = ~data.is_test, data.is_test, data.bag_sizes.size == FULL_SIZE
-    n_train = 16057 if protocol == "I" else TRAIN_PROTOCOL_2
-    per_caption = np.bincount(mentions["item"], minlength=n)
-    scaling, large = ("", "") if full else ("in proportion to the items", "images with many faces are few")
-    scaled = max(3, round(20 * n / FULL_SIZE))
-    frequent, known = data.names_with(scaled), data.names_with(3)
-    threshold = "" if scaled == 20 else f"{scaled} or more, {scaling}"
-    other = f"composed for protocol {protocol}"
-    first, second = (threshold, other) if protocol == "I" else (other, "")
-    of_kind = "thesis: occurrences of unnamed kind; ours count captions"
-    unpictured = f"{n_names} identities cannot make 460 names; the others are mentioned and never pictured"
-    rows = [
-        ("items", FULL_SIZE, n),
-        ("faces", FULL_FACES, sizes.sum(), scaling),
-        ("items with spatial indicators", FULL_POSITIONS, data.has_position.sum(), scaling),
-        ("training items", n_train, train.sum(), f"protocol {protocol}"),
-        ("test items", FULL_SIZE - n_train, test.sum(), f"protocol {protocol}"),
-        ("most faces in an image", 15, sizes.max(), large),
-        ("most names in a caption", 9, per_caption.max()),
-        (
-            "different names in captions",
-            10_000,
-            np.unique(mentions["name"]).size,
-            "the thesis: more than 10,000",
-        ),
-        ("names in 20 or more training captions", 214, len(frequent), threshold),
-        ("names in 3 or more training captions", 460, len(known), of_kind),
-        (
-            "of these, of people who are pictured",
-            math.nan,
-            np.isin(known, data.labels[:n_names]).sum(),
-            unpictured,
-        ),
-    ]
-
-    def chance(names, items, positions=False):
-        return 100 * _random_accuracy(data, names, items, positions)
-
-    often, seldom = chance(frequent, train), chance(known, train)
-    within = 100 * sizes[train & data.has_position].sum() / sizes[train].sum()
-    limits = (
-        f"{within:.0f}% of the training faces are in items with spatial indicators; "
-        "on the others RANDOM is as on test items"
-    )
-    placed = "RANDOM, training, 3 occurrences, with positions (%)"
-    rows.append(("RANDOM, training, 20 occurrences (%)", 73.1, often, first))
-    if test.any():
-        both = "; ".join(filter(None, [first, _UNLIKE]))
-        rows.append(("RANDOM, test, 20 occurrences (%)", 66.0, chance(frequent, test), both))
-    rows.append(("RANDOM, training, 3 occurrences (%)", 37.0, seldom, second))
-    rows.append((placed, 70.8, chance(known, train, True), second or limits))
-    if test.any():
-        rows.append(("RANDOM, test, 3 occurrences (%)", 39.5, chance(known, test), second))
-    truth = data.truth(frequent)
-    expressible = np.bincount(data.bag_of, weights=truth != NULL, minlength=n) > 0
-    named = np.isin(data.labels, frequent)[mentions["name"]]
-    here = np.bincount(mentions["item"], weights=named, minlength=n) > 0
-    lost = "% of items whose true labeling is no candidate, 20 occurrences"
-    return [
-        *rows,
-        ("RANDOM, training, 20 less 3 occurrences (points)", 36.1, often - seldom, _TWO_PROTOCOLS),
-        ("% of faces whose label is null, 20 occurrences", math.nan, _percent(truth == NULL), "not printed"),
-        (lost, math.nan, _percent(here & ~expressible), _NO_CANDIDATE),
-    ]
-
-
-def _facts_of_all(data):
-    train, mentions, kinds = ~data.is_test, data.mentions, data.kinds
-    poses, false = data.poses is not None, kinds == KINDS[_FALSE]
-    per_caption = np.bincount(mentions["item"], minlength=data.bag_sizes.size)
-    most = 100 * data.occurrences().max() / train.sum()
-    unmentioned, unpictured = ~data.mentioned & ~false, mentions["face"] < 0
-    rows = [
-        ("names in a caption, mean", math.nan, per_caption.mean()),
-        ("captions with the most frequent name in training, %", math.nan, most),
-        ("% of faces that are false detections", math.nan, _percent(false)),
-        ("% of faces of people of the long tail", math.nan, _percent(kinds == KINDS[_STRANGER])),
-        ("% of faces of people who are not mentioned", math.nan, _percent(unmentioned)),
-        ("% of mentioned names of people who are not pictured", math.nan, _percent(unpictured)),
-    ]
-    for pool, chosen in (("training", train), ("test", data.is_test)):
-        samples = data.samples[data.rows(chosen)]
-        for k, what in enumerate(("letter", "digit", "pen stroke")[: 3 if poses else 2]):
-            one, other = samples[:, k].T
-            used = np.concatenate([one, other[other != one]])
-            if used.size:
-                uses = np.unique(used, return_counts=True)[1]
-                said = f"uses of a {what} sample, {pool}: mean over those used"
-                rows.append((said, math.nan, uses.mean(), f"most: {uses.max()}"))
-    columns = "152 of the letter, the rest of the digit"
-    return [*rows, ("columns of a face", math.nan if poses else 1664, data.faces.shape[1], columns)]
 
 
 # --------------------------------------------------------------------------------------------- make_captioned
@@ -735,30 +538,28 @@ def make_captioned(
 
     **Faces.** A face of an identity is a sample of its letter (letter recognition) beside a sample of its
     digit (MNIST). A *stranger*, a person of the long tail, is the mean of the samples of two identities with
-    different letters and digits, so that it lies between them. A *false detection* is cut from two people:
-    the first eight attributes of one letter and the last eight of another, the left half of one digit and the
-    right half of another. Columns: the letter's 16 attributes scaled to [0, 1], their squares and pairwise
-    products (152), times a constant; the digit's grey values in [0, 1], averaged over blocks, times another.
-    The constants bring the root mean square norm of either part to 1 over the training halves of the two
-    sets, so that neither part outweighs the other.
+    different letters and digits. A *false detection* is cut from two people: the first eight attributes of
+    one letter and the last eight of another, the left half of one digit and the right half of another.
+    Columns: the letter's 16 attributes scaled to [0, 1], their squares and pairwise products (152), times a
+    constant; the digit's grey values in [0, 1], averaged over blocks, times another, so that either part has
+    a root mean square norm of 1 over the training halves of the two sets.
 
     **Poses** (``kind="poses"``). A body is a sample of Pendigits: eight pen points scaled to [0, 1]. Its
     class is what the person does, one of the ten `VERBS`. Everybody has two usual verbs, taken in 60 of 100
-    cases. A stranger's stroke is a plain sample, a false detection's is joined from the halves of two.
+    cases. A false detection's stroke is joined from the halves of two.
 
     **Pictures and captions.** Some faces are of people who are not mentioned, some names of people who are
-    not pictured. A name occurs at most once in an image and in a caption, but a second sentence may bring the
-    surname again. Captions come from some 70 templates with lists, dates, places, companies and parentheses.
-    Items with spatial indicators say "(L)", "(C)", "(R)", ", left,", "(left)", "(top)" or "from left to
-    right"; these agree with the order of the centres of all faces. With poses a caption says of most people
-    what they do ("A waves to supporters while B claps"), of some nothing, and also what people did who are
-    not in the picture.
+    not pictured. A name occurs at most once in an image and in a caption. Captions come from some 70
+    templates with lists, dates, places, companies and parentheses. Items with spatial indicators say "(L)",
+    "(C)", "(R)", ", left,", "(left)", "(top)" or "from left to right"; these agree with the order of the
+    centres of all faces. With poses a caption says of most people what they do, of some nothing, and also
+    what people did who are not in the picture.
 
     **Shares.** Number of items, faces and items with spatial indicators, most faces of an image and most
-    names of a caption are those of Labeled Yahoo! News (or Faces+Poses); the shares of strangers, of names
-    that are not pictured and so on were set so that RANDOM, which draws one of the candidate labelings and
-    sees no face, is as often right as in tables 5.1 and 5.3. No learner had a part in it. ``statistics`` has
-    all of it beside the printed numbers, with what could not be matched.
+    names of a caption are those of Labeled Yahoo! News (or Faces+Poses); other shares were set so that
+    RANDOM, which draws one of the candidate labelings and sees no face, is as often right as in tables 5.1
+    and 5.3. No learner had a part in it. ``statistics`` has all of it beside the printed numbers, with what
+    could not be matched.
 
     Parameters
     ----------
@@ -798,8 +599,8 @@ def make_captioned(
     Notes
     -----
     No pair of a letter sample and a digit sample is used twice; single samples are, all of a class equally
-    often (see ``statistics``). Time and memory grow as n_items: 20,071 items take about 3 s and 430 MB, 4,000
-    items 0.6 s, besides 2 s for reading MNIST the first time.
+    often. 20,071 items take about 3 s and 430 MB, 4,000 items 0.6 s, besides 2 s for reading MNIST the first
+    time.
 
     References
     ----------
@@ -906,4 +707,4 @@ def make_captioned(
         samples=samples,
         sizes=made.sizes,
     )
-    return data._replace(statistics=_statistics(data, protocol, n_names))
+    return data._replace(statistics=world.statistics(data, protocol, n_names))

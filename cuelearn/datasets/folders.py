@@ -27,7 +27,8 @@ _NO_LICENCE = "none stated with the data"
 
 class _Layout(NamedTuple):
     """A published set: its name, how its folder and its images are laid out (for messages), and its
-    origin."""
+    origin.
+    """
 
     name: str
     folder: str
@@ -128,7 +129,8 @@ class ImageFiles:
     Notes
     -----
     ``images[i]`` is an array of shape (height, width, 3) of uint8; a slice is another `ImageFiles` and reads
-    nothing."""
+    nothing.
+    """
 
     def __init__(self, paths):
         self.paths = [None if path is None else Path(path) for path in paths]
@@ -306,7 +308,8 @@ def _companions(paths, what, expected):
 
 def _read_scans(files):
     """Read scan files of two columns: ranges (n, n_beams) float32 and the directions that all of them
-    share."""
+    share.
+    """
     scans = []
     for file in files:
         try:
@@ -363,7 +366,8 @@ def load_eth80(path):
     References
     ----------
     B. Leibe and B. Schiele (2003). Analyzing appearance and contour based methods for object categorization.
-    CVPR."""
+    CVPR.
+    """
     path = _directory(path, _ETH80)
     inner = sorted(path.glob("eth80-cropped*"))
     if len(inner) == 1 and inner[0].is_dir():
@@ -431,13 +435,12 @@ def load_idol2(path, robot="dumbo", laser=True, max_delay=0.5):
     and heading in radians. Rooms: BO one-person office, CR corridor, EO two-person office, KT kitchen, PA
     printer area; OO and TO are understood too.
 
-    The directories and the order of the fields are those of the published archives. The spelling of the
-    fields and the scan file are those of the COLD database, recorded by the same group with the same
-    software; they could not be checked against IDOL2 itself. An own copy that differs is brought into this
-    form by renaming. A line of ``scans.tdf`` (it may also lie in ``odom_scans/``) is a scan: of its numbers
-    the third is the number n of beams, the fourth and fifth are the time in seconds and microseconds, and the
-    last n are the ranges in metres, from -90 degrees (right) to 90 degrees. Lines that begin with # are
-    passed over. An image gets the scan nearest in time.
+    The directories and the order of the fields are those of the published archives; the spelling of the
+    fields and the scan file are those of the COLD database, recorded by the same group, and could not be
+    checked against IDOL2 itself. A line of ``scans.tdf`` (it may also lie in ``odom_scans/``) is a scan: of
+    its numbers the third is the number n of beams, the fourth and fifth are the time in seconds and
+    microseconds, and the last n are the ranges in metres, from -90 degrees (right) to 90 degrees. Lines that
+    begin with # are passed over. An image gets the scan nearest in time.
 
     Parameters
     ----------
@@ -469,9 +472,9 @@ def load_idol2(path, robot="dumbo", laser=True, max_delay=0.5):
 
     References
     ----------
-    A. Pronobis, O. Martinez Mozos, B. Caputo and P. Jensfelt (2010). Multi-modal semantic place
-    classification. International Journal of Robotics Research 29. Thesis appendix A. J. Luo, A. Pronobis, B.
-    Caputo and P. Jensfelt (2006). The KTH-IDOL2 database. KTH technical report CVAP304."""
+    J. Luo, A. Pronobis, B. Caputo and P. Jensfelt (2006). The KTH-IDOL2 database. KTH technical report
+    CVAP304. Thesis appendix A.
+    """
     if robot not in ("dumbo", "minnie"):
         raise ValueError(f"robot must be one of ['dumbo', 'minnie'], got {robot!r}.")
     if not max_delay >= 0:
@@ -605,7 +608,8 @@ def load_flowers17(path):
     References
     ----------
     M.-E. Nilsback and A. Zisserman (2006). A visual vocabulary for flower classification. CVPR. Thesis
-    appendix A."""
+    appendix A.
+    """
     path = _directory(path, _FLOWERS17)
     directory = path / "jpg" if (path / "jpg").is_dir() else path
     files = {}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import numbers
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .base import CueData, Provenance
+from .base import CueData, Provenance, check_integer
 
 __all__ = ["make_three_class"]
 
@@ -42,12 +41,10 @@ def make_three_class(n_per_class=100, noise=0.05, random_state=0):
     1 it
       keeps cue 4 alone, until `noise` outweighs that difference (from about 0.06).
 
-    This holds for linear kernels, normalised or not, with or without a bias (ten seeds, C from 0.1 to 100:
-    each one-against-rest problem gives its two kernels at least a tenth of the weight each and the others
-    nothing; the multiclass problem with p = 1.01 gives kernel 4 at least 0.97). RBF kernels with
-    ``gamma="mean"`` show the same blocks, but they stretch the distances of cues 1 to 3 more than those of
-    cue 4, so that one-against-rest problems then use little but their own cue, and the multiclass problem
-    gives kernel 4 the most, not all.
+    This holds for linear kernels, normalised or not, with or without a bias (ten seeds, C from 0.1 to 100).
+    RBF kernels with ``gamma="mean"`` show the same blocks, but stretch the distances of cues 1 to 3 more than
+    those of cue 4, so that one-against-rest problems then use little but their own cue, and the multiclass
+    problem gives kernel 4 the most, not all.
 
     Parameters
     ----------
@@ -85,10 +82,7 @@ def make_three_class(n_per_class=100, noise=0.05, random_state=0):
     >>> make_three_class()
     <three-class, generated: X (300, 12) float64, cues cue 1 (3), cue 2 (3), cue 3 (3), cue 4 (3)>
     """
-    if not isinstance(n_per_class, numbers.Integral):
-        raise TypeError(f"n_per_class must be an integer, got {type(n_per_class).__name__}.")
-    if n_per_class < 1:
-        raise ValueError(f"n_per_class must be at least 1, got {n_per_class}.")
+    check_integer("n_per_class", n_per_class, 1)
     if not (math.isfinite(noise) and noise >= 0):
         raise ValueError(f"noise must be a finite number that is not negative, got {noise}.")
     rng = check_random_state(random_state)

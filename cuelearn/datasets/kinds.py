@@ -104,12 +104,11 @@ class ImageKinds(BaseEstimator):
     laid end to end and divided by the number of pixels (patches, corners) of the whole image; so the three
     add up to the histogram of the first layout.
 
-    The kinds were chosen by what the field expects of them, before any kernel was tried. Descriptors of shape
-    that keep places (``hog4``, ``hog7``, ``gist``, ``pixels``, ``dense-words-3x1``) are its good ones for
+    The kinds were chosen by what the field expects of them, before any kernel was tried: descriptors of shape
+    that keep places (``hog4``, ``hog7``, ``gist``, ``pixels``, ``dense-words-3x1``) are good ones for
     characters; bags and histograms of the whole image lose the places; grey values and gradient directions
-    say little more than how much ink there is, and stand where the paper has colour. Bags of dense words are
-    numbers 3 and 4 and the grey histogram number 12, so that their kernels have the numbers that dense SIFT
-    (9 to 16) and the histogram of Lab colours (45 to 48) have in the paper.
+    stand where the paper has colour. Bags of dense words are numbers 3 and 4 and the grey histogram number
+    12, so that their kernels have the numbers of the paper's dense SIFT (9 to 16) and Lab colours (45 to 48).
 
     Parameters
     ----------
@@ -140,11 +139,9 @@ class ImageKinds(BaseEstimator):
 
     References
     ----------
-    T. Ojala, M. Pietikainen and T. Maenpaa (2002). Multiresolution gray-scale and rotation invariant texture
-    classification with local binary patterns. PAMI 24. A. Oliva and A. Torralba (2001). Modeling the shape of
-    the scene. IJCV 42. N. Dalal and B. Triggs (2005). Histograms of oriented gradients for human detection.
-    CVPR. C. Harris and M. Stephens (1988). A combined corner and edge detector. Alvey Vision Conference. For
-    the bags of words see `cuelearn.datasets.cues.BagOfWords`.
+    Local binary patterns: T. Ojala, M. Pietikainen and T. Maenpaa (2002), PAMI 24. Gist: A. Oliva and A.
+    Torralba (2001), IJCV 42. Oriented gradients: N. Dalal and B. Triggs (2005), CVPR. Corners: C. Harris and
+    M. Stephens (1988), Alvey Vision Conference.
 
     Examples
     --------
@@ -338,7 +335,8 @@ def _grey(levels):
 
 def _whole(levels):
     """Grey values as whole numbers: gradients are exact, none crosses the border of an orientation bin by
-    rounding."""
+    rounding.
+    """
     return levels.astype(np.float32)
 
 
@@ -369,7 +367,8 @@ def _describe(levels, dense, corner):
 
 def _band_of(rows, height):
     """Band of each row: the third of the image in which the pixel's centre lies; exact where that is on a
-    border."""
+    border.
+    """
     return ((2 * np.asarray(rows) + 1) * _BANDS // (2 * height)).astype(np.int64)
 
 
@@ -457,7 +456,8 @@ def _word_bands(vocabulary, local):
 
 def _hog(grey, n_cells, block):
     """Oriented gradients of n_cells x n_cells cells; rows and columns left over are cut from all four
-    sides."""
+    sides.
+    """
     from skimage.feature import hog
 
     cell = tuple(side // n_cells for side in grey.shape)
@@ -559,13 +559,11 @@ def stack_kinds(kinds):
 def letter_groups():
     """Groups of the 16 attributes of `load_letter`.
 
-    The attributes allow no 15 disjoint groups. These are six elementary ones, ``position`` and ``size`` of
-    the bounding box, first moments (``centre``), second moments (``spread``), third moments (``skew``) and
-    ``edges``, and nine unions that have a meaning: the loader's ``box`` (with the number of pixels) and
-    ``moments``, the two halves of the edges (their counts, their correlations), what is measured from left to
-    right and from bottom to top, size with ink, ``shape`` (all that does not depend on where the box lies or
-    how large it is) and all. None has a single column, on which linear and polynomial kernels of unit length
-    are constant.
+    Six elementary ones, ``position`` and ``size`` of the bounding box, first moments (``centre``), second
+    moments (``spread``), third moments (``skew``) and ``edges``, and nine unions that have a meaning, such as
+    the loader's ``box`` and ``moments``, the two halves of the edges, and ``shape``, all that does not depend
+    on where the box lies or how large it is. None has a single column, on which linear and polynomial kernels
+    of unit length are constant.
 
     Returns
     -------
@@ -601,7 +599,7 @@ def letter_groups():
 
 
 def satimage_groups():
-    """Groups of the 36 columns of `load_satimage`, nine pixels of four bands.
+    """Groups of the 36 columns of `load_satimage`, nine pixels of four bands: 15, by name.
 
     Four single bands at all pixels (9 columns each), ``visible`` (bands 1 and 2) and ``infrared`` (bands 3
     and 4), the pixel at the ``centre``, which the class is of, the ``cross`` of it and its four neighbours,

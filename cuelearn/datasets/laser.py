@@ -1,4 +1,4 @@
-r"""Geometric features of laser scans, after Mozos, Stachniss and Burgard."""
+"""Geometric features of laser scans, after Mozos, Stachniss and Burgard."""
 
 from __future__ import annotations
 

@@ -196,7 +196,8 @@ class ToyObject(NamedTuple):
 
 def _axes(z):
     """Rows of a right-handed frame whose third axis points along `z` and whose first lies as near to the x
-    axis as it can."""
+    axis as it can.
+    """
     z = np.asarray(z, dtype=float)
     z = z / np.linalg.norm(z)
     x = np.array([1.0, 0.0, 0.0]) if abs(z[0]) <= 0.99 else np.array([0.0, 1.0, 0.0])
@@ -249,7 +250,8 @@ class _Parts:
 
     The methods take sizes as seen from outside (a box's half sides include its rounding), `along` for the
     direction of a part's own z axis, what the part `wears`, and the width over which it melts into the parts
-    before it (`blend`)."""
+    before it (`blend`).
+    """
 
     def __init__(self):
         self._rows = []
@@ -370,7 +372,8 @@ def _stem(parts, rng, foot, length, thick, lean, wears=ACCENT):
 
 def _apple(rng, style):
     """Apple: a body with dimples at both poles, narrower below, a short stalk; red, green, yellow or mixed,
-    streaked, speckled."""
+    streaked, speckled.
+    """
     red, dark_red, green, yellow = (
         (0.72, 0.11, 0.13),
         (0.52, 0.07, 0.11),
@@ -437,7 +440,8 @@ def _apple(rng, style):
 
 def _tomato(rng, style):
     """Tomato: flatter than an apple, smooth and shining, sometimes ribbed, with the green star of its calyx;
-    red, few orange."""
+    red, few orange.
+    """
     red, orange = (0.79, 0.13, 0.08), (0.86, 0.36, 0.10)
     base = (
         red,
@@ -503,7 +507,8 @@ def _tomato(rng, style):
 
 def _pear(rng, style):
     """Pear: a heavy lower body and a leaning neck that carries the stalk; green, yellow or russet brown,
-    speckled."""
+    speckled.
+    """
     green, yellow, brown = (0.58, 0.66, 0.24), (0.83, 0.73, 0.28), (0.58, 0.42, 0.20)
     base, other, threshold, side = [
         (green, (0.50, 0.58, 0.20), 0.55, 0.1),
@@ -629,7 +634,8 @@ def _coat(
 
 def _cow(rng, style):
     """Toy cow: a long heavy barrel on short legs, horns, udder, a thin tail with a tuft; brown, beige, or
-    black and white."""
+    black and white.
+    """
     white, black, beige = (0.86, 0.84, 0.79), (0.12, 0.11, 0.11), (0.74, 0.60, 0.42)
     brown, dark = (0.48, 0.28, 0.15), (0.28, 0.17, 0.11)
     coats = [
@@ -718,7 +724,8 @@ def _cow(rng, style):
 
 def _horse(rng, style):
     """Toy horse: a slim body on long legs, a high arched neck with a mane, a full tail; brown, black, white,
-    grey or pied."""
+    grey or pied.
+    """
     bay, chestnut, blond = (0.42, 0.24, 0.13), (0.58, 0.31, 0.15), (0.82, 0.72, 0.52)
     black, white, grey = (0.13, 0.12, 0.12), (0.86, 0.84, 0.80), (0.56, 0.55, 0.54)
     base, other, threshold, mane = [
@@ -942,7 +949,8 @@ _BREEDS = (
 
 def _dog(rng, style):
     """Toy dog: a deep chest and a narrow waist, paws, a muzzle with a black nose, ears and a tail that differ
-    with the breed."""
+    with the breed.
+    """
     breed = _BREEDS[style]
     parts = _Parts()
     legs, trunk, deep = (value * rng.uniform(0.94, 1.06) for value in (breed.legs, breed.trunk, breed.deep))
@@ -1062,7 +1070,8 @@ _CAR_PAINTS = (
 
 def _car(rng, style):
     """Toy car: a body and a cabin with dark windows, four wheels with bright hubs, lamps and bumpers; many
-    colours and types."""
+    colours and types.
+    """
     body = _CAR_BODIES[style]
     parts = _Parts()
     long = {"van": 0.98, "hatch": 0.88, "beetle": 0.92}.get(body, 1.08) * rng.uniform(0.95, 1.05)
@@ -1197,7 +1206,8 @@ def _car(rng, style):
 
 def _cup(rng, style):
     """Cup: a hollow mug, straight, tapered or rounded, with a handle; glazed in one or two colours, some with
-    a printed pattern."""
+    a printed pattern.
+    """
     # Hue, saturation, brightness of the glaze and of its print; the print's form.
     glaze, ink, form = [
         ((0.0, 0.0, 0.90), (0.60, 0.75, 0.50), BANDS),
@@ -1473,7 +1483,8 @@ def _join(p, k, part, total, n):
     """Join the distances of part `k` to those of the parts before it, in place.
 
     Adding melts two surfaces together over the part's width (a quadratic smooth minimum). Cutting away is
-    adding, seen from inside: max(a, -b) = -min(-a, b)."""
+    adding, seen from inside: max(a, -b) = -min(-a, b).
+    """
     sign = 1.0 - 2.0 * p[k, _OP]
     width = p[k, _BLEND]
     if width > 0.0:
@@ -1490,7 +1501,8 @@ def _join(p, k, part, total, n):
 @njit(cache=True, nogil=True, error_model="numpy")
 def _distances(p, n_parts, xs, ys, zs, n, part, total):
     """Write to `total` the signed distances of ``(xs, ys, zs)[:n]`` from the object made of the table's first
-    `n_parts` rows."""
+    `n_parts` rows.
+    """
     for j in range(n):
         total[j] = 1e9
     for k in range(n_parts):
@@ -1501,7 +1513,8 @@ def _distances(p, n_parts, xs, ys, zs, n, part, total):
 @njit(cache=True, nogil=True, error_model="numpy")
 def _wear(p, n_parts, xs, ys, zs, n, part, total, weights):
     """As `_distances`, and fill ``weights[:, :n]`` with the shares of the materials, which melt into each
-    other as the parts do."""
+    other as the parts do.
+    """
     for j in range(n):
         total[j] = 1e9
         for m in range(weights.shape[0]):
@@ -1527,7 +1540,8 @@ def _step_between(low, high, value):
 @njit(cache=True, nogil=True, error_model="numpy")
 def _colour(m, x, y, z, out):
     """Write the linear colour of a material, a row as `Material.row` lays it out, at an object point into
-    `out`."""
+    `out`.
+    """
     pattern, s0, s1, s2, threshold, softness = int(m[9]), m[10], m[11], m[12], m[13], m[14]
     low, high, speck_scale, speck_share, mottle, mottle_scale, seed = (
         m[18],
@@ -1627,7 +1641,8 @@ def _render(table, low, high, materials, basis, frame, light, noise_seed, noise,
 
     `low`, `high` are the bounding boxes of the parts in `table`; `frame` the (x, y) of the frame's middle and
     half its side; `basis` turns view coordinates into the object's, whose textures sit in them; `light` is
-    the direction to the lamp. Writes `image` and `mask`."""
+    the direction to the lamp. Writes `image` and `mask`.
+    """
     n_parts = table.shape[0]
     n = image.shape[0]
     # How far a part can bend the surface of others: over its own width of blending, or that of any part that

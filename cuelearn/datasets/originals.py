@@ -111,7 +111,8 @@ def load_awa(path):
     References
     ----------
     C. H. Lampert, H. Nickisch and S. Harmeling (2009). Learning to detect unseen object classes by
-    between-class attribute transfer. CVPR. Thesis section 6.5.2."""
+    between-class attribute transfer. CVPR. Thesis section 6.5.2.
+    """
     file = Path(path) / "awa_subset.npz"
     content = _read(file, "Animals with Attributes")
     with (
@@ -189,7 +190,8 @@ def load_corel5k(path):
     References
     ----------
     P. Duygulu, K. Barnard, J. de Freitas and D. Forsyth (2002). Object recognition as machine translation.
-    ECCV."""
+    ECCV.
+    """
     import scipy.io
 
     path = Path(path)
@@ -248,24 +250,19 @@ def load_scene(path):
 
     Notes
     -----
-    The files do not name the columns' meaning; the order follows from the values of all 2,407 rows:
-
-    - The correlation of a column with the next is 0.78 on average within a row of seven blocks, 0.41 from the
-      end of a row to the next row, and at most 0.11 in size where a run of 49 columns begins.
-    - A block's variance goes with the squared differences of its mean to the means of the blocks beside,
-      above and below it. Their correlation, averaged over the blocks, is 0.39 (L), 0.56 (u) and 0.49 (v)
-      within a channel and at most 0.18 between two.
-    - Where the first channel is black, the other two vary little, as u and v do, and it falls from the first
-      row of blocks to the last: it is L, and the rows count from the top. The second is lowest in fields
-      (green) and highest in sunsets (red): u. The third is low in the upper rows (sky) and high in fields and
-      autumn leaves (yellow): v.
-
-    Whether the blocks of a row count from the left cannot be seen in the values.
+    The files do not name the columns' meaning; the order follows from the values of all 2,407 rows
+    (tests/datasets/test_originals.py measures them): a column correlates with the next within a row of seven
+    blocks and not where a run of 49 begins; a block's variance goes with the squared differences of its mean
+    to its neighbours' means within a channel only; where the first channel is black, the other two vary
+    little, and it falls from the first row of blocks to the last: L, from the top. The second is lowest in
+    fields and highest in sunsets: u. The third is low in the upper rows (sky) and high in fields and autumn
+    leaves: v. Whether the blocks of a row count from the left cannot be seen in the values.
 
     References
     ----------
     M. R. Boutell, J. Luo, X. Shen and C. M. Brown (2004). Learning multi-label scene classification. Pattern
-    Recognition 37, 1757-1771."""
+    Recognition 37, 1757-1771.
+    """
     files = [Path(path) / name for name in ("scene-train.arff", "scene-test.arff")]
     contents = [_read(file, "scene") for file in files]
     parts = []
@@ -305,7 +302,8 @@ def load_scene(path):
 
 def _read_arff(content):
     """An ARFF file of numbers: the attributes' names (none where the header is absent), and the rows (n, d)
-    in float64."""
+    in float64.
+    """
     lines = [line.strip() for line in content.decode().splitlines()]
     declared = [line.split() for line in lines if line.lower().startswith("@attribute")]
     names = [words[1].strip("'\"") for words in declared if len(words) > 1]
@@ -489,7 +487,8 @@ def load_msrcv2(path):
     References
     ----------
     L. Liu and T. Dietterich (2012). A conditional multinomial mixture model for superset label learning.
-    NIPS."""
+    NIPS.
+    """
     said = "Regions of Microsoft Research Cambridge images, with the classes that their image has."
     return _load_partial(Path(path) / "MSRCv2.mat", "msrcv2", "class", said, "Liu and Dietterich, NIPS 2012")
 

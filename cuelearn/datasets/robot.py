@@ -24,37 +24,36 @@ def make_robot(frames_per_sequence=900, height=96, width=128, random_state=0, n_
 
     The stand-in for KTH-IDOL2 (the 12 sequences of the robot Dumbo), which cannot be shipped. As there: a
     one-person office (OO), a corridor (CR), a two-person office (TO), a kitchen (KT) and a printer area (PA),
-    the latter an open end of the corridor; a drive by hand from room to room, about 200 s long, every frame
-    labelled with the room in which the robot is; 12 sequences under cloudy, sunny and night light in two
-    sessions half a year apart, with two repeats each, taken one after the other on the same floor.
+    an open end of the corridor; a drive by hand from room to room, about 200 s long, every frame labelled
+    with the room in which the robot is; 12 sequences under cloudy, sunny and night light in two sessions half
+    a year apart, with two repeats each.
 
     **Floor.** Walls and doors are fixed (`robot_floor` returns the plan). The seed decides colours, textures
     and small displacements of the furniture. In the second session some pieces are gone, new or in another
-    place, chairs, stools and bins stand elsewhere, and posters, boards, books, screens and papers show
-    something else. All rooms share one wall paint (the kitchen's is a little yellower), ceiling, doors and
-    make of furniture; both offices share a carpet, corridor and printer area a linoleum.
+    place, and what is printed or shown on things is another. All rooms share one wall paint (the kitchen's is
+    a little yellower), ceiling, doors and make of furniture; both offices share a carpet, corridor and
+    printer area a linoleum.
 
     **Drive.** A smoothed path through waypoints that every sequence displaces by up to 3 cm in doorways and
-    15 cm elsewhere, at about 0.5 m/s, slower in turns, with a smooth error in speed and heading. About 12 %
-    of it pass in the one-person office, 33 % in the corridor and 18 % in each of the others.
-    `frames_per_sequence` samples it evenly in time; 900 are about 5 frames a second.
+    15 cm elsewhere, at about 0.5 m/s, slower in turns. About 12 % of it pass in the one-person office, 33 %
+    in the corridor and 18 % in each of the others. `frames_per_sequence` samples it evenly in time; 900 are
+    about 5 frames a second.
 
-    **Camera.** 1 m above the floor, 68 degrees wide, horizon a little below the middle of the image. Each ray
-    is cast against upright boxes and cylinders; surfaces carry procedural textures (grain, books, posters,
-    tiles, carpet). Light falls directly from ceiling lamps, windows and, through the windows, from the sun,
-    with the shadows of the furniture in its path; lamps and windows cast no shadows, save for a darkened
-    floor under and beside furniture, and what the walls throw back is one constant per room. Cloudy: windows
-    bright and bluish, lamps on in corridor and printer area and, by chance, in a room. Sunny: brighter and
-    bluer sky, patches of sunlight from the south. Night: dark windows, warm lamps everywhere. Then motion
-    blur, exposure and white balance that adapt incompletely, vignetting, and noise that grows with the gain.
+    **Camera.** 1 m above the floor, 68 degrees wide. Each ray is cast against upright boxes and cylinders
+    with procedural textures. Light falls directly from ceiling lamps, windows and, through the windows, from
+    the sun, with the shadows of the furniture in its path; what the walls throw back is one constant per
+    room. Cloudy: windows bright and bluish, lamps on in corridor and printer area and, by chance, in a room.
+    Sunny: brighter and bluer sky, patches of sunlight from the south. Night: dark windows, warm lamps
+    everywhere. Then motion blur, exposure and white balance that adapt incompletely, vignetting, and noise
+    that grows with the gain.
 
-    **Laser.** 181 beams over 180 degrees to the front, 0.32 m above the floor, up to 20 m (no beam of the
-    floor is longer), with Gaussian noise of 1 cm, about that of a SICK LMS 200. Light has no part in it.
+    **Laser.** 181 beams over 180 degrees to the front, 0.32 m above the floor, up to 20 m, with Gaussian
+    noise of 1 cm.
 
     **What IDOL2 has and this lacks.** People, clutter of any shape, reflections, glass that a laser passes,
     changes between the three weathers of a session, lens distortion, a second robot, errors in the recorded
-    position; images of 309 x 240 pixels (`height` and `width` set any size). The parameters were fixed from
-    the description of the data and from optics; no learner had a part in them.
+    position; images of 309 x 240 pixels. The parameters were fixed from the description of the data and from
+    optics; no learner had a part in them.
 
     Parameters
     ----------
@@ -86,9 +85,7 @@ def make_robot(frames_per_sequence=900, height=96, width=128, random_state=0, n_
 
     Notes
     -----
-    Cost: about 2.2 ms per image of 96 x 128 pixels on one core; with two cores 10,800 images take 13 s.
-    Memory: the images (400 MB for 10,800 of them) and the radiance of one sequence in float32 (133 MB for
-    900).
+    About 2.2 ms per image of 96 x 128 pixels on one core; with two cores 10,800 images take 13 s and 550 MB.
 
     References
     ----------

@@ -8,16 +8,27 @@ boxes; and all together (`compose`)."""
 from __future__ import annotations
 
 import json
-from functools import lru_cache
+import math
+from functools import cache, lru_cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from cuelearn.datasets.captioned import FULL_POSITIONS, FULL_SIZE, POSES_SIZE, TRAIN_PROTOCOL_2
+from cuelearn.datasets.captioned import (
+    FULL_FACES,
+    FULL_POSITIONS,
+    FULL_SIZE,
+    KINDS,
+    NULL,
+    POSES_SIZE,
+    TRAIN_PROTOCOL_2,
+    item_mask,
+)
 
-__all__ = ["compose"]
+__all__ = ["compose", "statistics"]
 
 WORDS = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
 #: In templates {a} are the people in the picture, {b} the last of them where a template tells two apart, {x}
@@ -176,7 +187,8 @@ class Face(NamedTuple):
 
 class Mention(NamedTuple):
     """One name in a caption: its number among all names, the face (number within the image) or -1, the verb
-    said of it or -1."""
+    said of it or -1.
+    """
 
     name: int
     face: int
@@ -186,7 +198,8 @@ class Mention(NamedTuple):
 
 class Item(NamedTuple):
     """An image and its caption before the words. `faces` stand from left to right (from top to bottom if
-    `stacked`)."""
+    `stacked`).
+    """
 
     faces: list
     pictured: list
@@ -206,7 +219,8 @@ def _apportion(total, weights):
 
 def plan(rng, n, poses, protocol, test_share):
     """Faces of each item, whether it has spatial indicators, whether it is a test item: exact numbers at
-    random places."""
+    random places.
+    """
     full = POSES_SIZE if poses else FULL_SIZE
     table = _POSES_FACES if poses else _FACES
     table = {1: full - sum(table.values()), **table}
@@ -232,7 +246,8 @@ def plan(rng, n, poses, protocol, test_share):
 
 class Composer:
     """Decides who is in each image and who in each caption; names are numbers: identities by rank, regulars,
-    the long tail."""
+    the long tail.
+    """
 
     def __init__(self, rng, recipe, n_names, exponent, p_correlated, poses):
         self.rng, self.recipe, self.poses = rng, recipe, poses
@@ -392,7 +407,8 @@ class Composer:
 
 def _add_regulars(rng, items, is_test, first, train_size):
     """Name the people who are never pictured: in as many training captions as they are due, and in test
-    captions in proportion."""
+    captions in proportion.
+    """
     due = np.rint(np.geomspace(REGULARS_MOST, 3, REGULARS))
     room = np.array([MOST_NAMES - len(item.pictured) - len(item.others) for item in items])
     for part in (~is_test, is_test):
@@ -525,7 +541,8 @@ def _listed(names):
 
 def _tidy(sentence, role):
     """A capital at the start, no comma before another mark, and no role of somebody who is called by the
-    office."""
+    office.
+    """
     sentence = sentence.replace(",,", ",").replace(",.", ".")
     if role in sentence:
         for office in WORDS["offices"]:
@@ -540,7 +557,8 @@ _SLOT = 120.0  # pixels that a person has in width
 
 def lay_out(rng, item, poses):
     """Size of the image, and boxes (x0, y0, x1, y1) of faces and upper bodies, in the order of
-    ``item.faces``."""
+    ``item.faces``.
+    """
     n = len(item.faces)
     across = 1 if item.stacked else n
     width = max(2.6 * _SLOT, across * _SLOT + 60)
@@ -601,7 +619,8 @@ class Corpus(NamedTuple):
 
 def compose(streams, n, poses, protocol, n_names, exponent, p_correlated, test_share):
     """Compose n items with captions; one stream of random numbers each for the plan, people, words and
-    boxes."""
+    boxes.
+    """
     plan_rng, people_rng, word_rng, box_rng = streams
     n_faces, has_position, is_test = plan(plan_rng, n, poses, protocol, test_share)
     recipe = RECIPES["poses" if poses else protocol]
@@ -643,3 +662,210 @@ def compose(streams, n, poses, protocol, n_names, exponent, p_correlated, test_s
         *(n_faces, has_position, is_test, np.array(labels), forms, captions, sizes, regions, faces, mentions),
         *(identity, composer.n_strangers, composer.first_stranger),
     )
+
+
+# ------------------------------------------------------------------------------------------------- statistics
+
+
+@cache
+def _labelings(n_faces, n_names):
+    """Ways to hand each of some names to at most one of some faces, the empty way among them."""
+    return sum(
+        math.comb(n_faces, j) * math.comb(n_names, j) * math.factorial(j)
+        for j in range(min(n_faces, n_names) + 1)
+    )
+
+
+@cache
+def expected_right(n_faces, n_names, n_named, n_pinned, n_pinned_null):
+    """Expected number of faces that a random candidate labeling has right.
+
+    Of the faces, `n_named` have one of the `n_names` names and the others none; `n_pinned` of the former and
+    `n_pinned_null` of the latter are told by their place. Without any of the former the labeling that names
+    nobody is no candidate, unless there is no name.
+    """
+    if n_names == 0:
+        return float(n_faces)
+    if (
+        n_faces == 1 or n_pinned_null == n_faces
+    ):  # a place among one, and places that leave no candidate, say nothing
+        n_pinned = n_pinned_null = 0
+    free_faces, free_names, free_named = (
+        n_faces - n_pinned - n_pinned_null,
+        n_names - n_pinned,
+        n_named - n_pinned,
+    )
+    empty = int(n_pinned == 0)
+    total = _labelings(free_faces, free_names) - empty
+    right = float(n_pinned + n_pinned_null)
+    if free_named:
+        right += free_named * _labelings(free_faces - 1, free_names - 1) / total
+    if free_faces > free_named:
+        right += (free_faces - free_named) * (_labelings(free_faces - 1, free_names) - empty) / total
+    return right
+
+
+def random_accuracy(data, names, items, positions):
+    """Expected accuracy of RANDOM: a candidate drawn from constraints [A] to [C], with `positions` also
+    [D].
+    """
+    n = data.bag_sizes.size
+    mentions = data.mentions
+    kept = np.isin(data.labels, names)[mentions["name"].to_numpy()]
+    item, pictured = mentions["item"].to_numpy(), mentions["face"].to_numpy() >= 0
+    placed = mentions["place"].to_numpy() != ""
+    told = pictured & placed & positions
+    counts = [
+        np.bincount(item[rows], minlength=n) for rows in (kept, kept & pictured, kept & told, ~kept & told)
+    ]
+    chosen = np.flatnonzero(item_mask(items, n))
+    right = sum(expected_right(*row) for row in np.column_stack([data.bag_sizes, *counts])[chosen].tolist())
+    return right / data.bag_sizes[chosen].sum()
+
+
+_TWO_PROTOCOLS = (
+    "counted in captions, names cannot give both: from 20 to 3 occurrences 246 names come in, each in fewer "
+    "than 20 "
+    "captions, so at most 4,674 of 20,071 captions change, and for the printed fall each would have to lose "
+    "two right "
+    "faces; hence a composition for each protocol"
+)
+_UNLIKE = (
+    "train and test items are composed alike, so that RANDOM cannot differ by the 7 points that the thesis "
+    "prints"
+)
+_NO_CANDIDATE = (
+    "the caption has a name, and nobody pictured has one: the labeling that names nobody is excluded (thesis "
+    "5.6.1)"
+)
+
+
+def _percent(values):
+    return 100 * float(np.mean(values)) if np.size(values) else math.nan
+
+
+def statistics(data, protocol, n_names):
+    """What the thesis prints of its data beside what the corpus has: rows of what, thesis, ours and a
+    note.
+    """
+    rows = (
+        _facts_of_poses(data, n_names) if data.poses is not None else _facts_of_news(data, protocol, n_names)
+    )
+    rows = [(*row, "")[:4] for row in (*rows, *_facts_of_all(data))]
+    frame = pd.DataFrame(rows, columns=["what", "thesis", "ours", "note"])
+    frame["ours"] = [round(float(value), 4) for value in frame["ours"]]
+    return frame
+
+
+def _facts_of_poses(data, n_names):
+    mentions, n = data.mentions, data.bag_sizes.size
+    stated = mentions["verb"].to_numpy() != NULL
+    telling = np.unique(mentions["item"][stated & (mentions["face"] >= 0)]).size
+    few = "not printed; images with one to four people are our choice"
+    ten = "not printed; ten, one for each digit of Pendigits"
+    typical = "the thesis: typically at least one"
+    return [
+        ("items", 1703, n),
+        ("training items", 1600, np.sum(~data.is_test)),
+        ("test items", 103, data.is_test.sum()),
+        ("faces", math.nan, data.bag_sizes.sum(), few),
+        ("names of which people are pictured", math.nan, n_names, "not printed"),
+        ("verbs", math.nan, len(VERBS), ten),
+        ("% of captions that tell an action of somebody pictured", math.nan, 100 * telling / n, typical),
+        ("% of named people in a caption with a verb", math.nan, _percent(stated)),
+    ]
+
+
+def _facts_of_news(data, protocol, n_names):
+    mentions, sizes, n = data.mentions, data.bag_sizes, data.bag_sizes.size
+    train, test, full = ~data.is_test, data.is_test, data.bag_sizes.size == FULL_SIZE
+    n_train = 16057 if protocol == "I" else TRAIN_PROTOCOL_2
+    per_caption = np.bincount(mentions["item"], minlength=n)
+    scaling, large = ("", "") if full else ("in proportion to the items", "images with many faces are few")
+    scaled = max(3, round(20 * n / FULL_SIZE))
+    frequent, known = data.names_with(scaled), data.names_with(3)
+    threshold = "" if scaled == 20 else f"{scaled} or more, {scaling}"
+    other = f"composed for protocol {protocol}"
+    first, second = (threshold, other) if protocol == "I" else (other, "")
+    of_kind = "thesis: occurrences of unnamed kind; ours count captions"
+    unpictured = f"{n_names} identities cannot make 460 names; the others are mentioned and never pictured"
+    rows = [
+        ("items", FULL_SIZE, n),
+        ("faces", FULL_FACES, sizes.sum(), scaling),
+        ("items with spatial indicators", FULL_POSITIONS, data.has_position.sum(), scaling),
+        ("training items", n_train, train.sum(), f"protocol {protocol}"),
+        ("test items", FULL_SIZE - n_train, test.sum(), f"protocol {protocol}"),
+        ("most faces in an image", 15, sizes.max(), large),
+        ("most names in a caption", 9, per_caption.max()),
+        (
+            "different names in captions",
+            10_000,
+            np.unique(mentions["name"]).size,
+            "the thesis: more than 10,000",
+        ),
+        ("names in 20 or more training captions", 214, len(frequent), threshold),
+        ("names in 3 or more training captions", 460, len(known), of_kind),
+        (
+            "of these, of people who are pictured",
+            math.nan,
+            np.isin(known, data.labels[:n_names]).sum(),
+            unpictured,
+        ),
+    ]
+
+    def chance(names, items, positions=False):
+        return 100 * random_accuracy(data, names, items, positions)
+
+    often, seldom = chance(frequent, train), chance(known, train)
+    within = 100 * sizes[train & data.has_position].sum() / sizes[train].sum()
+    limits = (
+        f"{within:.0f}% of the training faces are in items with spatial indicators; "
+        "on the others RANDOM is as on test items"
+    )
+    placed = "RANDOM, training, 3 occurrences, with positions (%)"
+    rows.append(("RANDOM, training, 20 occurrences (%)", 73.1, often, first))
+    if test.any():
+        both = "; ".join(filter(None, [first, _UNLIKE]))
+        rows.append(("RANDOM, test, 20 occurrences (%)", 66.0, chance(frequent, test), both))
+    rows.append(("RANDOM, training, 3 occurrences (%)", 37.0, seldom, second))
+    rows.append((placed, 70.8, chance(known, train, True), second or limits))
+    if test.any():
+        rows.append(("RANDOM, test, 3 occurrences (%)", 39.5, chance(known, test), second))
+    truth = data.truth(frequent)
+    expressible = np.bincount(data.bag_of, weights=truth != NULL, minlength=n) > 0
+    named = np.isin(data.labels, frequent)[mentions["name"]]
+    here = np.bincount(mentions["item"], weights=named, minlength=n) > 0
+    lost = "% of items whose true labeling is no candidate, 20 occurrences"
+    return [
+        *rows,
+        ("RANDOM, training, 20 less 3 occurrences (points)", 36.1, often - seldom, _TWO_PROTOCOLS),
+        ("% of faces whose label is null, 20 occurrences", math.nan, _percent(truth == NULL), "not printed"),
+        (lost, math.nan, _percent(here & ~expressible), _NO_CANDIDATE),
+    ]
+
+
+def _facts_of_all(data):
+    train, mentions, kinds = ~data.is_test, data.mentions, data.kinds
+    poses, false = data.poses is not None, kinds == KINDS[FALSE]
+    per_caption = np.bincount(mentions["item"], minlength=data.bag_sizes.size)
+    most = 100 * data.occurrences().max() / train.sum()
+    unmentioned, unpictured = ~data.mentioned & ~false, mentions["face"] < 0
+    rows = [
+        ("names in a caption, mean", math.nan, per_caption.mean()),
+        ("captions with the most frequent name in training, %", math.nan, most),
+        ("% of faces that are false detections", math.nan, _percent(false)),
+        ("% of faces of people of the long tail", math.nan, _percent(kinds == KINDS[STRANGER])),
+        ("% of faces of people who are not mentioned", math.nan, _percent(unmentioned)),
+        ("% of mentioned names of people who are not pictured", math.nan, _percent(unpictured)),
+    ]
+    for pool, chosen in (("training", train), ("test", data.is_test)):
+        samples = data.samples[data.rows(chosen)]
+        for k, what in enumerate(("letter", "digit", "pen stroke")[: 3 if poses else 2]):
+            one, other = samples[:, k].T
+            used = np.concatenate([one, other[other != one]])
+            if used.size:
+                uses = np.unique(used, return_counts=True)[1]
+                said = f"uses of a {what} sample, {pool}: mean over those used"
+                rows.append((said, math.nan, uses.mean(), f"most: {uses.max()}"))
+    columns = "152 of the letter, the rest of the digit"
+    return [*rows, ("columns of a face", math.nan if poses else 1664, data.faces.shape[1], columns)]

@@ -263,7 +263,8 @@ _SCENE_COLUMNS = (
 
 def _palette(rng):
     """Draw the building's colours, as reflectances (linear). Offices share paint, floor and make of
-    furniture."""
+    furniture.
+    """
 
     def colour(red, green, blue, spread):
         shown = np.array([red, green, blue]) / 255 * (
@@ -618,7 +619,8 @@ def _row(x, y, angle, hx, hy, z0, z1, colour, shape=_BOX, material=_PLAIN, textu
 
 def _floor_shade(scene):
     """Darken the floor under and beside what stands on it (walls too): blurred outlines, weaker the higher
-    they begin."""
+    they begin.
+    """
     shade = np.zeros(_SHADE_SHAPE)
     y = _SHADE_ORIGIN[1] + _SHADE_CELL * (np.arange(_SHADE_SHAPE[0])[:, None] + 0.5)
     x = _SHADE_ORIGIN[0] + _SHADE_CELL * (np.arange(_SHADE_SHAPE[1])[None, :] + 0.5)
@@ -638,7 +640,8 @@ def _floor_shade(scene):
 
 class _Light(NamedTuple):
     """Light in one weather and session. Units: 1 is what a white wall sends back under an office's lamps,
-    roughly."""
+    roughly.
+    """
 
     lamps: np.ndarray  # (n, 7): x, y, intensity RGB, room, on
     windows: (
@@ -759,7 +762,8 @@ def _via(points, spread, rng):
 
 def _drive(rng):
     """Drive once through all rooms: office, two-person office, printer area, kitchen, and the corridor's west
-    end."""
+    end.
+    """
     path = np.concatenate(
         [
             _arc((3.0, -1.85), (0.85, 0.95), -1.4, 0.0, rng),
@@ -843,7 +847,8 @@ _compiled = njit(cache=True, nogil=True, error_model="numpy")
 @_compiled
 def _hash(i, j, seed):
     """A number in [0, 1) that depends on three integers and looks random; integer arithmetic, so the same on
-    every machine."""
+    every machine.
+    """
     h = (i * 374761393 + j * 668265263 + seed * 362437) & 0xFFFFFFFF
     h = ((h ^ (h >> 13)) * 1274126177) & 0xFFFFFFFF
     h = ((h ^ (h >> 15)) * 1103515245 + 12345) & 0xFFFFFFFF
@@ -874,7 +879,8 @@ def _crossing(scene, k, ox, oy, dx, dy, reach):
     """Where a ray, seen from above, enters and leaves the outline of a part, and through which face.
 
     Distances may be negative (behind the origin). A part that is missed, lies behind or beyond `reach` is
-    left before it is entered: (1e9, -1e9, 0)."""
+    left before it is entered: (1e9, -1e9, 0).
+    """
     px, py = scene[k, _X] - ox, scene[k, _Y] - oy
     along, off = px * dx + py * dy, px * dy - py * dx
     radius = scene[k, _RADIUS]
@@ -906,7 +912,8 @@ def _along_ray(ox, oy, dx, dy, scene, ceiling, met, near, far, faces):
     wall.
 
     Fills the four arrays, as long as the scene, and returns how many there are. A part around the origin
-    begins at distance 0."""
+    begins at distance 0.
+    """
     n = 0
     wall = 1e9
     for k in range(scene.shape[0]):
@@ -928,7 +935,8 @@ def _along_ray(ox, oy, dx, dy, scene, ceiling, met, near, far, faces):
 @_compiled
 def _first_hit(height, rise, n, scene, ceiling, met, near, far, faces):
     """Find what a ray meets first: its horizontal distance, the row of the scene (or floor, ceiling) and the
-    face."""
+    face.
+    """
     best, row, face = 1e9, _FLOOR, _TOP
     if rise < 0:
         best = -height / rise
@@ -957,7 +965,8 @@ def _first_hit(height, rise, n, scene, ceiling, met, near, far, faces):
 @_compiled
 def _scan(x, y, heading, angles, height, reach, scene, ranges):
     """Cast the beams of one laser scan: the distance to the first thing that stands at the laser's height, at
-    most `reach`."""
+    most `reach`.
+    """
     for b in range(len(angles)):
         dx, dy = math.cos(heading + angles[b]), math.sin(heading + angles[b])
         nearest = reach
@@ -1073,7 +1082,8 @@ def _notices(u, v, width, height, red, green, blue, seed, pixel):
 @_compiled
 def _outside(u, v, height, sky, view):
     """Radiance RGB of what a window shows: sky over a skyline of trees and, at night, lit windows far away;
-    no parallax."""
+    no parallax.
+    """
     line = 0.35 * height + 0.25 * _mottle(u * 1.7, 0.0, view) + 0.12 * _mottle(u * 9.0, 0.0, view + 1)
     if v > line:
         lift = 0.85 + 0.3 * v / height
@@ -1088,7 +1098,8 @@ def _outside(u, v, height, sky, view):
 @_compiled
 def _surface(material, face, u, v, width, height, red, green, blue, seed, pixel, sky, view):
     """What a point of a surface looks like: reflectance RGB, and radiance RGB of its own (windows, screens,
-    signs)."""
+    signs).
+    """
     glow_r = glow_g = glow_b = 0.0
     tone = 1.0
     front = face == _FRONT
@@ -1419,7 +1430,8 @@ def _develop(radiance, gain, smear, read_noise, shot_noise, seed, curve, picture
     curve.
 
     `smear`: how far the scene moves sideways during the exposure, in pixels. `curve`: picture value at
-    radiance 0 to 2."""
+    radiance 0 to 2.
+    """
     height, width = radiance.shape[:2]
     reach = int(math.ceil(0.5 * smear + 0.5))
     weights = np.empty(2 * reach + 1)
@@ -1460,7 +1472,8 @@ _TONES = 8192
 
 def _tone_curve():
     """Picture value for radiance 0 to 2: linear with a soft shoulder from 0.6, then the video camera's curve
-    (Rec. 709), whose straight foot keeps noise in the shadows small."""
+    (Rec. 709), whose straight foot keeps noise in the shadows small.
+    """
     x = np.linspace(0.0, 2.0, _TONES)
     bent = np.where(x < 0.6, x, 0.6 + 0.4 * (1 - np.exp(-np.maximum(x - 0.6, 0) / 0.4)))
     return np.rint(255 * np.where(bent < 0.018, 4.5 * bent, 1.099 * bent**0.45 - 0.099)).astype(np.uint8)
@@ -1471,7 +1484,8 @@ def _tone_curve():
 
 def _in_threads(work, n, n_jobs, block=16):
     """Run ``work(first, last)`` over blocks of frames. Each frame depends on its own numbers alone, so the
-    number of threads cannot change a bit."""
+    number of threads cannot change a bit.
+    """
     starts = range(0, n, block)
     with ThreadPoolExecutor(n_jobs) as pool:
         list(pool.map(lambda first: work(first, min(first + block, n)), starts))
@@ -1506,7 +1520,8 @@ def _look(floor, light, pose, radiance):
 
 def record(n, height, width, seed, n_jobs=None):
     """Images, classes, frames, laser scans and the beams' directions of the 12 sequences; see
-    `make_robot`."""
+    `make_robot`.
+    """
     n_jobs = numba.get_num_threads() if n_jobs is None else n_jobs
     floors = {session: _furnish(seed, session) for session in (1, 2)}
     jobs = [(session, weather, repeat) for session in (1, 2) for weather in _WEATHERS for repeat in (1, 2)]
@@ -1575,7 +1590,8 @@ def record(n, height, width, seed, n_jobs=None):
 
 def _exposure(seen, drive, clock, rng):
     """Gain per frame and channel, from the meter's means: automatic exposure and white balance go most of the
-    way and hunt."""
+    way and hunt.
+    """
     brightness = seen @ np.array([0.3, 0.6, 0.1])
     gain = 0.25 / (brightness**0.85 * 0.30**0.15)
     balance = (brightness[:, None] / seen) ** 0.6

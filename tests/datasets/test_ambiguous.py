@@ -43,11 +43,9 @@ def test_vectors_are_distinct_hold_the_truth_once_and_come_from_the_pool(n, size
         p_ambiguous=p_ambiguous,
         random_state=3,
     )
-    assert (
-        sorted(data.order) == list(range(n))
-        and np.array_equal(data.X, X[data.order])
-        and np.array_equal(data.y, y[data.order])
-    )
+    assert sorted(data.order) == list(range(n))
+    assert np.array_equal(data.X, X[data.order])
+    assert np.array_equal(data.y, y[data.order])
     sizes = [size] * (n // size) + [n % size] * (n % size > 0)
     assert data.candidates.bag_sizes.tolist() == sizes  # the last is smaller; nothing is lost
     other = partners(data.ambiguous.tolist())
@@ -66,7 +64,8 @@ def test_vectors_are_distinct_hold_the_truth_once_and_come_from_the_pool(n, size
 
 def test_a_vector_has_the_probability_that_the_text_gives_it():
     """One wrong vector over bags of three: b from 1 to 3, b of the instances, labels from the rest of the
-    pool."""
+    pool.
+    """
     y = np.tile([0, 1, 2], 5000)
     data = make_ambiguous(np.zeros((y.size, 1)), y, bag_size=3, n_candidates=1, random_state=1)
     seen, places = {}, np.zeros(2, dtype=int)
@@ -140,7 +139,8 @@ def test_couples_that_bags_cannot_hold():
     X, y = np.zeros((60, 1)), np.repeat([0, 1], 30)
     with pytest.raises(
         ValueError,
-        match="^p_correlated must be smaller for bags of 3: they have room for 20 couples, and 1 asks for 30$",
+        match="^p_correlated must be smaller for bags of 3: they have room for 20 couples, "
+        "and 1 asks for 30$",
     ):
         make_ambiguous(X, y, bag_size=3, p_correlated=1.0)
     assert np.all(

@@ -227,7 +227,8 @@ def test_redraw_refuses_wrong_shapes(wrong):
 
 def test_mfeat_cues_describe_the_same_digits():
     """Within classes, pixels predict every other cue linearly far better than they predict its shuffled
-    rows."""
+    rows.
+    """
     data = load("load_mfeat")
     parts = {}
     for cue, columns in data.cues.items():

@@ -65,11 +65,9 @@ def test_form(data):
     assert [
         sum(region.kind == "face" for region in regions) for regions in data.regions
     ] == data.bag_sizes.tolist()
-    assert (
-        data.provenance.tier == "generated"
-        and data.provenance.sha256 is None
-        and "composed" in data.description
-    )
+    assert data.provenance.tier == "generated"
+    assert data.provenance.sha256 is None
+    assert "composed" in data.description
     assert "composed" in repr(data) and "random_state=" in data.provenance.source
     assert data.statistics.columns.tolist() == ["what", "thesis", "ours", "note"]
     mentioned = set(data.labels[data.mentions["name"]].tolist())
@@ -243,11 +241,9 @@ def test_picture(news, poses):
             )
             blocks = drawn.digits.reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4)).reshape(len(rows), -1)
             np.testing.assert_allclose(blocks * digit_scale, data.faces[rows, 152:], rtol=1e-4, atol=1e-6)
-            assert (
-                drawn.digits.shape == (len(rows), 28, 28)
-                and 0 <= drawn.digits.min()
-                and drawn.digits.max() <= 1
-            )
+            assert drawn.digits.shape == (len(rows), 28, 28)
+            assert 0 <= drawn.digits.min()
+            assert drawn.digits.max() <= 1
             assert drawn.caption == data.captions[i] and drawn.names.tolist() == data.names[rows].tolist()
             np.testing.assert_array_equal(drawn.boxes, face_boxes(data, i))
             assert drawn.mentioned.tolist() == data.mentioned[rows].tolist()
@@ -623,17 +619,17 @@ def test_chance_against_enumeration(n_faces, n_names):
     every = np.array([z for z in labelings(n_faces) if any(z)])
     for n_named in range(min(n_faces, n_names) + 1):
         truth = np.array([m + 1 if m < n_named else 0 for m in range(n_faces)])
-        assert captioned._chance(n_faces, n_names, n_named, 0, 0) == pytest.approx(
+        assert world.expected_right(n_faces, n_names, n_named, 0, 0) == pytest.approx(
             (every == truth).sum(axis=1).mean()
         )
         for pinned in range(1, n_named + 1) if n_faces > 1 else ():
             left = every[(every[:, :pinned] == truth[:pinned]).all(axis=1)]
-            assert captioned._chance(n_faces, n_names, n_named, pinned, 0) == pytest.approx(
+            assert world.expected_right(n_faces, n_names, n_named, pinned, 0) == pytest.approx(
                 (left == truth).sum(axis=1).mean()
             )
         if n_faces > n_named + 1:
             left = every[every[:, -1] == 0]
-            assert captioned._chance(n_faces, n_names, n_named, 0, 1) == pytest.approx(
+            assert world.expected_right(n_faces, n_names, n_named, 0, 1) == pytest.approx(
                 (left == truth).sum(axis=1).mean()
             )
 
@@ -660,7 +656,8 @@ def test_full_corpus():
 
 def through_the_parser(data, min_count, constraints="ABCD"):
     """Candidate sets of all items from their captions, and the truth as labels of the same classes, item by
-    item."""
+    item.
+    """
     poses = data.poses is not None
     words = data.vocabulary.only(names=data.names_with(min_count))
     attributes = ("name", "verb") if poses else ("name",)
@@ -693,7 +690,8 @@ def is_candidate(item, labels):
 @pytest.mark.parametrize("constraints", ["ABC", "ABCD"])
 def test_the_truth_is_a_candidate(data, constraints):
     """But for one case: the caption has known names, all of them of people who are not pictured. Then not
-    every face can be null."""
+    every face can be null.
+    """
     min_count = 1 if data.poses is not None else max(3, round(20 * len(data.captions) / 20_071))
     items, labels = through_the_parser(data, min_count, constraints)
     kept = np.isin(data.labels, data.names_with(min_count))
@@ -744,7 +742,7 @@ def test_random_accuracy_is_that_of_the_candidate_sets(harder, positions):
     listed = np.array([i for i, item in enumerate(items) if isinstance(item.candidates, np.ndarray)])
     assert listed.size > 0.98 * len(items)
     right = sum((items[i].candidates == labels[i]).mean(axis=0).sum() for i in listed)
-    expected = captioned._random_accuracy(harder, harder.names_with(3), listed, positions)
+    expected = world.random_accuracy(harder, harder.names_with(3), listed, positions)
     assert right / harder.bag_sizes[listed].sum() == pytest.approx(expected, abs=1e-9)
 
 

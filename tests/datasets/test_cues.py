@@ -404,11 +404,9 @@ def test_laser_rows_do_not_depend_on_their_company_and_long_ranges_are_cut():
     ranges = np.random.default_rng(6).uniform(0.5, 8, (1100, 61)).astype(np.float32)
     angles = np.linspace(-1.5, 1.5, 61)
     found = c.laser_features(ranges, angles)
-    assert (
-        found.shape == (1100, len(c.LASER_FEATURE_NAMES))
-        and found.dtype == np.float64
-        and np.isfinite(found).all()
-    )
+    assert found.shape == (1100, len(c.LASER_FEATURE_NAMES))
+    assert found.dtype == np.float64
+    assert np.isfinite(found).all()
     np.testing.assert_array_equal(c.laser_features(ranges[1050:], angles), found[1050:])
     far = np.full((1, 61), 81.9)
     np.testing.assert_array_equal(
@@ -476,10 +474,8 @@ def test_image_cues_form():
     np.testing.assert_allclose(laser.mean(axis=0), 0, atol=1e-5)
     assert set(np.round(laser.std(axis=0), 4)) <= {0.0, 1.0}
     names = made.feature_names
-    assert (
-        names[made.cues["laser"]][17] == "laser perimeter"
-        and names[made.cues["LxLy"]][225] == "LxLy scale 2 x0 y0"
-    )
+    assert names[made.cues["laser"]][17] == "laser perimeter"
+    assert names[made.cues["LxLy"]][225] == "LxLy scale 2 x0 y0"
     assert names[made.cues["DirC"]][-1] == "DirC scale 1 flat, scale 4 flat" and names[1] == "colour r0 g0 b1"
 
 

@@ -36,7 +36,8 @@ def elsewhere(tmp_path, monkeypatch):
 @pytest.fixture
 def archives(tmp_path):
     """The package archive of Pendigits, written again from the bundled values: the same text, hence the same
-    sum."""
+    sum.
+    """
     directory = tmp_path / "packages"
     directory.mkdir()
     with np.load(DATA / "pendigits.npz") as stored:

@@ -14,6 +14,11 @@ from cuelearn.datasets.cues import OBJECT_CUES, ROBOT_CUES, cue_kernels, image_c
 from cuelearn.kernels import KernelBank
 
 
+def refused(words, load, *args, **options):
+    with pytest.raises(DataFileError, match=words):
+        load(*args, **options)
+
+
 def picture(seed, height=40, width=44):
     small = np.random.default_rng(seed).integers(0, 256, (-(-height // 4), -(-width // 4), 3), dtype=np.uint8)
     return np.kron(small, np.ones((4, 4, 1), dtype=np.uint8))[:height, :width]
@@ -143,8 +148,7 @@ def test_an_unreadable_or_empty_image_is_named(tmp_path):
         with pytest.raises(DataFileError, match="barn." + words):
             data.images[i]
     for n_jobs in (1, 2):
-        with pytest.raises(DataFileError, match=r"barn.0\.png is empty"):
-            image_cues(data, ["colour"], n_jobs=n_jobs)
+        refused(r"barn.0\.png is empty", image_cues, data, ["colour"], n_jobs=n_jobs)
 
 
 def test_masks_from_files_or_segmented(tmp_path):
@@ -205,33 +209,31 @@ def test_from_a_folder_to_kernels(tmp_path):
 
 
 def test_errors_of_a_folder_name_the_folder_or_the_file(tmp_path):
-    with pytest.raises(
-        DataFileError, match=r"nowhere does not exist; expected there: one directory per class"
-    ):
-        f.load_image_folder(tmp_path / "nowhere")
+    refused(
+        r"nowhere does not exist; expected there: one directory per class",
+        f.load_image_folder,
+        tmp_path / "nowhere",
+    )
     save(tmp_path / "flat" / "a.png", picture(0))
-    with pytest.raises(
-        DataFileError, match=r"flat holds no directories; expected there: one directory per class"
-    ):
-        f.load_image_folder(tmp_path / "flat")
+    refused(
+        r"flat holds no directories; expected there: one directory per class",
+        f.load_image_folder,
+        tmp_path / "flat",
+    )
     root = write_folder(tmp_path / "house", masks=True, scans=True)
     (root / "empty").mkdir()
-    with pytest.raises(DataFileError, match=r"empty holds no images; expected in .*house: one directory"):
-        f.load_image_folder(root)
+    refused(r"empty holds no images; expected in .*house: one directory", f.load_image_folder, root)
     (root / "empty").rmdir()
     (root / "barn/maps/1-map.png").unlink()
-    with pytest.raises(DataFileError, match=r"barn.1\.png has no mask: .*1-map\.png is missing"):
-        f.load_image_folder(root)
+    refused(r"barn.1\.png has no mask: .*1-map\.png is missing", f.load_image_folder, root)
     save(root / "barn/maps/1-map.png", np.zeros((44, 44), np.uint8))
     with pytest.raises(ValueError, match=r"Image 4 \(barn/1.png\) cannot be described: mask must be True"):
         image_cues(f.load_image_folder(root), ["shape"])
     (root / "cellar/2.scan").unlink()
-    with pytest.raises(DataFileError, match=r"cellar.2\.png has no laser scan: .*2\.scan is missing"):
-        f.load_image_folder(root)
+    refused(r"cellar.2\.png has no laser scan: .*2\.scan is missing", f.load_image_folder, root)
     for text, words in (("far\n", "must hold two numbers per line"), ("0 1\n1 1\n", "other directions than")):
         (root / "cellar/2.scan").write_text(text)
-        with pytest.raises(DataFileError, match=rf"cellar.2\.scan {words}|cellar.2\.scan has {words}"):
-            f.load_image_folder(root)
+        refused(rf"cellar.2\.scan {words}|cellar.2\.scan has {words}", f.load_image_folder, root)
 
 
 # ----------------------------------------------------------------------------------------------------- ETH-80
@@ -378,11 +380,9 @@ def test_flowers17(tmp_path, inner):
     data = f.load_flowers17(tmp_path / "flowers")
     assert isinstance(data.images, f.ImageFiles) and len(data.images) == 1360 and data.masks is None
     assert np.array_equal(np.bincount(data.y), np.full(17, 80)) and data.y.dtype == np.int64
-    assert (
-        data.target_names[0] == "Daffodil"
-        and data.target_names[-1] == "Pansy"
-        and len(set(data.target_names)) == 17
-    )
+    assert data.target_names[0] == "Daffodil"
+    assert data.target_names[-1] == "Pansy"
+    assert len(set(data.target_names)) == 17
     for i in (0, 79, 80, 1359):
         assert data.frames["name"][i] == f"image_{i + 1:04d}" and data.y[i] == i // 80
         assert data.images[i].shape == (12, 16 + data.y[i], 3)
@@ -434,13 +434,9 @@ def test_load_original(tmp_path, monkeypatch):
     monkeypatch.delenv("CUELEARN_DATA", raising=False)
     with pytest.raises(ValueError, match="name must be one of .*eth80.*flowers17.*idol2.*got 'mnist'"):
         load_original("mnist")
-    with pytest.raises(
-        DataFileError, match="set CUELEARN_DATA to the directory that holds the directory eth80"
-    ):
-        load_original("eth80")
+    refused("set CUELEARN_DATA to the directory that holds the directory eth80", load_original, "eth80")
     monkeypatch.setenv("CUELEARN_DATA", str(tmp_path))
-    with pytest.raises(DataFileError, match=r"'idol2' was not found: CUELEARN_DATA is .* does not exist"):
-        load_original("idol2")
+    refused(r"'idol2' was not found: CUELEARN_DATA is .* does not exist", load_original, "idol2")
     write_eth80(tmp_path / "eth80")
     write_idol2(tmp_path / "idol2")
     assert len(load_original("eth80").y) == 15

@@ -186,7 +186,8 @@ def histogram(image, mask):
 
 def test_views_of_an_object_share_its_colours(data):
     """The median distance of colour histograms is smaller within an object than between objects of its
-    category."""
+    category.
+    """
     for category in OBJECT_CATEGORIES:
         bank = [
             [histogram(data.images[at], data.masks[at]) for at in views_of(data, category, k)[::4]]
@@ -286,7 +287,8 @@ def compiled_distance(shape, p):
 
 def plain_trace(shape, origin, direction, reach=1.5):
     """Depth of the surface along each ray, in short plain steps (nan where it misses), and how near the ray
-    comes to it."""
+    comes to it.
+    """
     at = np.full(len(origin), -reach)
     nearest = np.full(len(origin), np.inf)
     free = np.ones(len(origin), bool)
@@ -340,7 +342,8 @@ def test_picture_equals_a_plain_tracers(category):
 @pytest.mark.parametrize("category", ["cow", "pear", "cup"])
 def test_tiles_do_not_show(category):
     """A tile looks only at the parts near it; with all parts in every tile the picture is the same up to fine
-    shading."""
+    shading.
+    """
     toy = build_object(category, 3)
     camera, low, high = look_at(toy.shape, 30.0, 60.0)
     pictures = []
@@ -357,7 +360,8 @@ def test_tiles_do_not_show(category):
 @pytest.mark.parametrize("category", OBJECT_CATEGORIES)
 def test_parts_stay_within_their_boxes(category):
     """The boxes that crop the frame and pick a tile's parts hold every part: outside them each distance is
-    positive."""
+    positive.
+    """
     shape = build_object(category, 4).shape
     basis = look_at(shape, 35.0, 27.0)[0].basis
     low, high = objects._part_boxes(shape, basis)

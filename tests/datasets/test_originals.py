@@ -27,6 +27,11 @@ from cuelearn.datasets import (
 REAL = Path(os.environ.get("CUELEARN_DATA", "/nowhere"))
 
 
+def refused(words, load, *args, **options):
+    with pytest.raises(DataFileError, match=words):
+        load(*args, **options)
+
+
 def real(name, *files):
     """Skip where the original is not there; it may lie in a directory of its own."""
     there = any(all((REAL / place / file).is_file() for file in files) for place in ("", name))
@@ -70,11 +75,9 @@ def check_usps(data):
     )
     assert data.y.tolist() == [3, 0, 9, 7, 1] and data.y.dtype == np.int64
     assert data.train.tolist() == [0, 1, 2] and data.test.tolist() == [3, 4]
-    assert (
-        data.cues == {"pixels": slice(0, 256)}
-        and len(data.feature_names) == 256
-        and data.target_names == list("0123456789")
-    )
+    assert data.cues == {"pixels": slice(0, 256)}
+    assert len(data.feature_names) == 256
+    assert data.target_names == list("0123456789")
     assert data.provenance.tier == "original" and len(data.provenance.sha256) >= 64
 
 
@@ -85,8 +88,7 @@ def test_usps_of_hdf5(tmp_path, monkeypatch):
         check_usps(data)
     for content in (b"nothing", SMALL_H5[:5000]):
         (tmp_path / "usps.h5").write_bytes(content)
-        with pytest.raises(DataFileError, match=r"usps\.h5 does not hold USPS in the form of its source"):
-            load_usps(tmp_path)
+        refused(r"usps\.h5 does not hold USPS in the form of its source", load_usps, tmp_path)
 
 
 def test_usps_of_hdf5_says_what_to_install(tmp_path, monkeypatch):
@@ -110,21 +112,15 @@ def test_usps_of_libsvm(tmp_path, monkeypatch):
 
 
 def test_usps_files_that_are_not(tmp_path):
-    with pytest.raises(
-        DataFileError, match=r"usps\.h5 is missing; USPS comes as usps\.h5, or as usps\.bz2 and usps\.t\.bz2"
-    ):
-        load_usps(tmp_path)
+    refused(
+        r"usps\.h5 is missing; USPS comes as usps\.h5, or as usps\.bz2 and usps\.t\.bz2", load_usps, tmp_path
+    )
     (tmp_path / "usps.bz2").write_bytes(bz2.compress(b"3 1:0.5\n"))
-    with pytest.raises(DataFileError, match=r"usps\.t\.bz2 is missing"):
-        load_usps(tmp_path)
+    refused(r"usps\.t\.bz2 is missing", load_usps, tmp_path)
     (tmp_path / "usps.t.bz2").write_bytes(bz2.compress(b"12 1:0.5\n"))
-    with pytest.raises(
-        DataFileError, match=r"usps\.t\.bz2 must hold images of 256 grey values and as many digits"
-    ):
-        load_usps(tmp_path)
+    refused(r"usps\.t\.bz2 must hold images of 256 grey values and as many digits", load_usps, tmp_path)
     (tmp_path / "usps.t.bz2").write_bytes(b"nothing")
-    with pytest.raises(DataFileError, match=r"does not hold USPS in the form of its source"):
-        load_usps(tmp_path)
+    refused(r"does not hold USPS in the form of its source", load_usps, tmp_path)
 
 
 @real("usps", "usps.h5")
@@ -167,10 +163,8 @@ def test_partial_labels(tmp_path, monkeypatch, name, file, load):
     write(tmp_path / file, X, possible, truth, folds)
     for data in both(monkeypatch, tmp_path, name, load):
         assert data.X.dtype == np.float32 and np.allclose(data.X, X) and data.y.tolist() == [1, 1, 0, 1]
-        assert (
-            np.array_equal(data.candidates.mask(), possible == 1)
-            and data.candidates.bag_sizes.tolist() == [1] * 4
-        )
+        assert np.array_equal(data.candidates.mask(), possible == 1)
+        assert data.candidates.bag_sizes.tolist() == [1] * 4
         assert [[part.tolist() for part in fold] for fold in data.folds] == [
             [[0, 2], [1, 3]],
             [[1, 3], [0, 2]],
@@ -180,13 +174,9 @@ def test_partial_labels(tmp_path, monkeypatch, name, file, load):
 
 
 def test_partial_files_that_are_not(tmp_path):
-    with pytest.raises(DataFileError, match=r"lost\.mat is missing"):
-        load_lost(tmp_path)
+    refused(r"lost\.mat is missing", load_lost, tmp_path)
     (tmp_path / "lost.mat").write_bytes(b"nothing")
-    with pytest.raises(
-        DataFileError, match=r"lost\.mat does not hold lost in the form of the partial-label benchmarks"
-    ):
-        load_lost(tmp_path)
+    refused(r"lost\.mat does not hold lost in the form of the partial-label benchmarks", load_lost, tmp_path)
     X, possible, truth, folds = small_partial()
     hidden = possible.copy()
     hidden[2, 0] = 0.0
@@ -205,8 +195,7 @@ def test_partial_files_that_are_not(tmp_path):
         ((X, possible, truth, [([0, 1, 2], [2])]), "must give in tr and te"),
     ]:
         write(tmp_path / "lost.mat", *given)
-        with pytest.raises(DataFileError, match=words):
-            load_lost(tmp_path)
+        refused(words, load_lost, tmp_path)
 
 
 @real("lost", "lost.mat", "MSRCv2.mat")
@@ -243,11 +232,9 @@ def test_corel5k_is_cut_before_the_labels_hidden_in_X(tmp_path, monkeypatch):
     X, y = rng.integers(0, 2, (20, 499)).astype(np.uint8), rng.integers(0, 2, (20, 3)).astype(np.uint8)
     write_corel5k(tmp_path, np.hstack([X, y]), y, ["sky", "water", "tree"])
     for data in both(monkeypatch, tmp_path, "corel5k", load_corel5k):
-        assert (
-            np.array_equal(data.X, X)
-            and np.array_equal(data.y, y)
-            and data.target_names == ["sky", "water", "tree"]
-        )
+        assert np.array_equal(data.X, X)
+        assert np.array_equal(data.y, y)
+        assert data.target_names == ["sky", "water", "tree"]
         assert data.provenance.tier == "original" and data.train is None
 
 
@@ -318,24 +305,19 @@ def changed(rows, column, value):
 
 def test_a_missing_or_wrong_part_of_scene_is_named(tmp_path):
     rows = scene_rows(3)
-    with pytest.raises(DataFileError, match=r"scene-train\.arff is missing"):
-        load_scene(tmp_path)
+    refused(r"scene-train\.arff is missing", load_scene, tmp_path)
     write_scene(tmp_path, rows, "train")
-    with pytest.raises(DataFileError, match=r"scene-test\.arff is missing"):
-        load_scene(tmp_path)
+    refused(r"scene-test\.arff is missing", load_scene, tmp_path)
     for bad in (rows[:, 1:], changed(rows, 0, 1.5), changed(rows, 7, np.nan), changed(rows, 299, 0.5)):
         write_scene(tmp_path, bad, "test", header=[])
-        with pytest.raises(
-            DataFileError,
-            match=r"scene-test\.arff must hold rows of 294 numbers in \[0, 1\] and the 0/1 labels Beach",
-        ):
-            load_scene(tmp_path)
+        refused(
+            r"scene-test\.arff must hold rows of 294 numbers in \[0, 1\] and the 0/1 labels Beach",
+            load_scene,
+            tmp_path,
+        )
     for header in (HEADER[:1] + HEADER[-6:] + HEADER[1:-6], HEADER[:-6] + HEADER[:-7:-1], HEADER[:-1]):
         write_scene(tmp_path, rows, "test", header)
-        with pytest.raises(
-            DataFileError, match=r"scene-test\.arff must hold .*\(3, 300\) and last attributes "
-        ):
-            load_scene(tmp_path)
+        refused(r"scene-test\.arff must hold .*\(3, 300\) and last attributes ", load_scene, tmp_path)
     broken = {
         b"": "no rows",
         b"@data\n{0 0.5, 294 1}\n": "could not convert",
@@ -344,8 +326,7 @@ def test_a_missing_or_wrong_part_of_scene_is_named(tmp_path):
     }
     for content, what in broken.items():
         (tmp_path / "scene-test.arff").write_bytes(content)
-        with pytest.raises(DataFileError, match=rf"scene-test\.arff does not hold scene .*{what}"):
-            load_scene(tmp_path)
+        refused(rf"scene-test\.arff does not hold scene .*{what}", load_scene, tmp_path)
 
 
 @real("scene", "scene-train.arff", "scene-test.arff")
@@ -358,10 +339,8 @@ def test_the_real_scene_and_the_order_of_its_columns():
     next_one = np.array([np.corrcoef(data.X[:, k], data.X[:, k + 1])[0, 1] for k in range(293)])
     first = np.arange(1, 294)
     assert np.abs(next_one[first % 49 == 0]).max() < 0.11
-    assert (
-        abs(next_one[first % 7 != 0].mean() - 0.78) < 0.01
-        and abs(next_one[(first % 7 == 0) & (first % 49 != 0)].mean() - 0.41) < 0.01
-    )
+    assert abs(next_one[first % 7 != 0].mean() - 0.78) < 0.01
+    assert abs(next_one[(first % 7 == 0) & (first % 49 != 0)].mean() - 0.41) < 0.01
     # a block varies where its mean differs from its neighbours' means in the same channel
     blocks = {cue: data.X[:, columns].reshape(-1, 2, 7, 7) for cue, columns in data.cues.items()}
     agree = np.empty((3, 3))
@@ -373,17 +352,13 @@ def test_the_real_scene_and_the_order_of_its_columns():
         steps = np.nanmean((beside - means) ** 2, axis=0).reshape(-1, 49)
         for j, variances in enumerate(block[:, 1].reshape(-1, 49) for block in blocks.values()):
             agree[i, j] = np.mean([np.corrcoef(steps[:, k], variances[:, k])[0, 1] for k in range(49)])
-    assert (
-        np.allclose(np.diag(agree), [0.39, 0.56, 0.49], atol=0.01)
-        and (agree - np.diag(np.diag(agree))).max() < 0.185
-    )
+    assert np.allclose(np.diag(agree), [0.39, 0.56, 0.49], atol=0.01)
+    assert (agree - np.diag(np.diag(agree))).max() < 0.185
     # black has no colour; fields are green, sunsets red; the sky is blue
     L, u, v = (block[:, 0] for block in blocks.values())
-    assert (
-        u[L < 0.01].std() < 0.6 * u.std()
-        and v[L < 0.01].std() < 0.4 * v.std()
-        and L[:, 0].mean() > L[:, -1].mean() + 0.1
-    )
+    assert u[L < 0.01].std() < 0.6 * u.std()
+    assert v[L < 0.01].std() < 0.4 * v.std()
+    assert L[:, 0].mean() > L[:, -1].mean() + 0.1
     of_class = {name: u[label == 1].mean() for name, label in zip(data.target_names, data.y.T, strict=True)}
     assert min(of_class, key=of_class.get) == "Field" and max(of_class, key=of_class.get) == "Sunset"
     assert v[:, 0].mean() < v[:, -1].mean() - 0.2
@@ -412,27 +387,21 @@ def test_a_small_awa(tmp_path, monkeypatch):
         assert list(data.cues) == ["phog", "surf", "rgsift", "lss"]
         for cue, columns in data.cues.items():
             assert np.array_equal(data.X[:, columns], arrays[cue].astype(np.float32))
-        assert (
-            data.train is None
-            and data.test is None
-            and len(data.feature_names) == 14
-            and data.feature_names[3] == "surf 0"
-        )
+        assert data.train is None
+        assert data.test is None
+        assert len(data.feature_names) == 14
+        assert data.feature_names[3] == "surf 0"
         assert data.target_names[:10] == list(AWA_TEST_CLASSES) and data.target_names[10] == "other 0"
-        assert (
-            data.provenance.name == "awa"
-            and data.provenance.tier == "original"
-            and len(data.provenance.sha256) == 64
-        )
+        assert data.provenance.name == "awa"
+        assert data.provenance.tier == "original"
+        assert len(data.provenance.sha256) == 64
 
 
 def test_awa_in_a_directory_of_its_own(tmp_path, monkeypatch):
     monkeypatch.setenv("CUELEARN_DATA", str(tmp_path))
-    with pytest.raises(DataFileError, match="'awa' was not found"):
-        load_original("awa")
+    refused("'awa' was not found", load_original, "awa")
     (tmp_path / "awa").mkdir()
-    with pytest.raises(DataFileError, match=r"awa_subset\.npz is missing"):
-        load_original("awa")
+    refused(r"awa_subset\.npz is missing", load_original, "awa")
     np.savez_compressed(tmp_path / "awa" / "awa_subset.npz", **small_awa())
     assert load_original("awa").X.shape == (100, 14)
 
@@ -481,12 +450,10 @@ def test_damaged_awa(tmp_path):
     damaged[len(whole) // 3] ^= 255
     for content in (b"", b"nothing", whole[:-50], whole[: len(whole) // 2], bytes(damaged)):
         file.write_bytes(content)
-        with pytest.raises(DataFileError, match=r"awa_subset\.npz does not hold Animals with Attributes"):
-            load_awa(tmp_path)
+        refused(r"awa_subset\.npz does not hold Animals with Attributes", load_awa, tmp_path)
     np.save(tmp_path / "one.npy", np.ones(3))
     file.write_bytes((tmp_path / "one.npy").read_bytes())  # an array where an archive is expected
-    with pytest.raises(DataFileError, match="does not hold"):
-        load_awa(tmp_path)
+    refused("does not hold", load_awa, tmp_path)
 
 
 @real("awa", "awa_subset.npz")

@@ -137,7 +137,8 @@ def test_no_frame_in_an_obstacle(data, floors):
 
 def crossings(origin, direction, scene):
     """Ranges (enter, leave) along a ray in three dimensions, of every part, by the plain slab and quadratic
-    formulas."""
+    formulas.
+    """
     for px, py, c, s, hx, hy, _, z0, z1, shape, *_ in scene:
         dx, dy = origin[0] - px, origin[1] - py
         o = np.array([c * dx + s * dy, c * dy - s * dx, origin[2] - (z0 + z1) / 2])
