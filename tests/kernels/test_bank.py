@@ -1,7 +1,6 @@
 """The kernel bank against plain formulas, scikit-learn's pairwise kernels and itself in its other forms."""
 
 import doctest
-import json
 import multiprocessing
 import pickle
 import warnings
@@ -23,7 +22,6 @@ from cuelearn.kernels import (
     RBF,
     Chi2,
     ExpDistance,
-    Kernel,
     KernelBank,
     Linear,
     Poly,
@@ -712,9 +710,7 @@ def test_pickle_and_repr(X, X_new):
 
 @pytest.mark.parametrize("kernel", [kernel for _, kernel, _ in ALL] + [Precomputed()], ids=str)
 def test_kernels_are_values(kernel):
-    assert (
-        Kernel.from_dict(json.loads(json.dumps(kernel.to_dict()))) == kernel == from_bytes(to_bytes(kernel))
-    )
+    assert from_bytes(to_bytes(kernel)) == kernel
     assert eval(repr(kernel)) == kernel and hash(eval(repr(kernel))) == hash(kernel)
     assert type(kernel)(**kernel.get_params()) == kernel == clone(kernel)
     with pytest.raises(AttributeError):
