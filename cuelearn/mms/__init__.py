@@ -1,12 +1,16 @@
-"""Learning from candidate labeling sets: bags of instances of which only the possible labelings are known (thesis chapter 5)."""
+"""Learning from candidate labeling sets: only the possible labelings of bags are known (thesis chapter 5)."""
 
-from cuelearn.mms.baselines import CLSVM, M3MIML, MIMLSVM
+from cuelearn.core.estimator import load
 from cuelearn.mms.candidates import CandidateSet, Matching
 from cuelearn.mms.caption_text import Mention, Vocabulary, mentions
 from cuelearn.mms.captions import ItemCandidates, Region, candidate_set, candidates_from_caption
+from cuelearn.mms.clsvm import CLSVM
+from cuelearn.mms.dist import DistNaming
+from cuelearn.mms.gmm import GMMNaming
 from cuelearn.mms.inference import best_labelings, most_violating
-from cuelearn.mms.mms import MMS, load
-from cuelearn.mms.naming import DistNaming, GMMNaming
+from cuelearn.mms.m3miml import M3MIML
+from cuelearn.mms.mimlsvm import MIMLSVM
+from cuelearn.mms.mms import MMS
 
 __all__ = [
     "CLSVM",

@@ -1,36 +1,58 @@
 """Hyperplanes of all labels, held in the feature space or as coefficients of the training instances.
 
-The solvers visit bags in blocks. A block needs the scores of its instances and their inner products, both one matrix product; within it
-one bag after the other is visited exactly as if each had been scored by itself (`blocks`), and at its end the hyperplanes are moved by one
-further product. So a sequential method runs at the speed of matrix products.
+The solvers visit bags in blocks. A block needs the scores of its instances and their inner products, both one
+matrix product; within it one bag after the other is visited exactly as if each had been scored by itself, and
+at its end the hyperplanes are moved by one further product. So a sequential method runs at the speed of
+matrix products.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
-from cuelearn.kernels import KernelBank
-from cuelearn.mkl.problem import combine, combined_kernel, combined_scores
+from cuelearn.mkl.problem import combine, combined_kernel
 
-__all__ = ["KernelSpace", "LinearSpace"]
+__all__ = ["Block", "KernelSpace", "LinearSpace"]
 
 ROWS = 2048
 
 
-class _Space:
-    """Base: attributes with `n_labels` each; hyperplanes of all labels side by side, scaled by `scale`."""
+class Block(NamedTuple):
+    """Some bags, whose instances stand one after the other, as compiled loops visit them.
+
+    Attributes
+    ----------
+    bags : ndarray of int64, shape (n,)
+    first : ndarray of int64, shape (n + 1,)
+        First row of each in the block.
+    scores : ndarray, shape (n_rows, n_columns)
+        By the unscaled hyperplanes; kept up to date through `products` as bags of the block are visited.
+    products : ndarray, shape (n_attributes, n_rows, n_rows)
+        Inner products of the instances.
+    target : ndarray, shape (n_rows, n_columns)
+        Mean label indicators of the best candidates.
+    delta : ndarray, shape (n_rows, n_columns)
+        By how much each instance moves each hyperplane, collected during the visits.
+    """
+
+    bags: np.ndarray
+    first: np.ndarray
+    scores: np.ndarray
+    products: np.ndarray
+    target: np.ndarray
+    delta: np.ndarray
+
+
+class Space:
+    """Base: hyperplanes of the labels of all attributes side by side, `columns` those of each."""
 
     def __init__(self, n_rows, n_labels):
-        self.n_rows, self.n_labels = n_rows, tuple(n_labels)
-        self.column = np.concatenate([[0], np.cumsum(n_labels)])
-
-    def columns(self, p):
-        return slice(self.column[p], self.column[p + 1])
-
-    def scores(self, rows):
-        """Scores of some instances (a slice or indices), shape (n_rows, sum of labels), float64."""
-        return self.block(rows, products=False)[0]
+        self.n_rows, self.n_columns = n_rows, int(sum(n_labels))
+        ends = np.cumsum(n_labels)
+        self.columns = [slice(end - size, end) for size, end in zip(n_labels, ends, strict=True)]
 
     def batches(self, starts):
-        """Slices of consecutive bags with some thousand instances each: first bag, bag after the last, rows."""
+        """Consecutive bags with some thousand instances: first bag, bag after the last, slice of rows."""
         first, n_bags = 0, len(starts) - 1
         while first < n_bags:
             last = max(first + 1, int(np.searchsorted(starts, starts[first] + ROWS, side="right")) - 1)
@@ -38,136 +60,128 @@ class _Space:
             first = last
 
 
-class LinearSpace(_Space):
+class LinearSpace(Space):
     """Hyperplanes as vectors.
 
     Parameters
     ----------
-    parts : list of ndarray, shape (n_rows, n_features)
-        Features of each attribute, float32 or float64; the same array where attributes share it.
+    X : ndarray, shape (n_rows, n_features)
+        float32 or float64.
     n_labels : sequence of int
+        Of each attribute.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (sum of n_labels, n_features)
     """
 
-    def __init__(self, parts, n_labels):
-        super().__init__(len(parts[0]), n_labels)
-        self.parts = parts
-        self.width = max(X.shape[1] for X in parts)
-        self._rows = self._held = None
+    def __init__(self, X, n_labels):
+        super().__init__(len(X), n_labels)
+        self.X, self.width = X, X.shape[1]
+        self._taken = None, None
         self.reset()
 
     def reset(self):
-        self.weights = [
-            np.zeros((size, X.shape[1]), dtype=X.dtype)
-            for size, X in zip(self.n_labels, self.parts, strict=True)
-        ]
+        self.weights = np.zeros((self.n_columns, self.width), dtype=self.X.dtype)
 
     def state(self):
-        return [w.copy() for w in self.weights]
+        return self.weights.copy()
 
     def restore(self, state):
-        self.weights = [w.copy() for w in state]
-
-    def block(self, rows, products=True):
-        """Scores of some instances and, if asked, their inner products per attribute, shape (n_attributes, b, b); float64."""
-        features = self._features(rows)
-        scores = np.concatenate(
-            [x @ w.T for x, w in zip(features, self.weights, strict=True)], axis=1
-        ).astype(np.float64, copy=False)
-        if not products:
-            return scores, None
-        grams = {id(x): (x @ x.T).astype(np.float64, copy=False) for x in features}
-        return scores, np.stack([grams[id(x)] for x in features])
+        self.weights = state.copy()
 
     def _features(self, rows):
-        """Rows of every attribute's features; those of the block just scored are at hand when it is moved."""
-        if rows is not self._rows:
-            held = {}
-            for X in self.parts:
-                if id(X) not in held:
-                    held[id(X)] = X[rows]
-            self._rows, self._held = rows, [held[id(X)] for X in self.parts]
-        return self._held
+        """Rows of X; those of the block just scored are at hand when it is moved."""
+        if rows is not self._taken[0]:
+            self._taken = rows, self.X[rows]
+        return self._taken[1]
+
+    def scores(self, rows):
+        """Scores of some instances (a slice or indices), shape (n_rows, n_columns), float64."""
+        x = self._features(rows)
+        scores = [x @ self.weights[columns].T for columns in self.columns]
+        return np.concatenate(scores, axis=1).astype(np.float64, copy=False)
+
+    def products(self, rows):
+        """Inner products of some instances, shape (n_attributes, n_rows, n_rows), float64."""
+        x = self._features(rows)
+        return np.stack([(x @ x.T).astype(np.float64, copy=False)] * len(self.columns))
 
     def move(self, rows, delta, scale=1.0):
         """``w <- scale w + sum_m delta[m] x_m`` over some instances."""
-        for p, (x, w) in enumerate(zip(self._features(rows), self.weights, strict=True)):
-            if scale != 1.0:
-                w *= w.dtype.type(scale)
-            part = delta[:, self.columns(p)]
+        x, dtype = self._features(rows), self.weights.dtype
+        if scale != 1.0:
+            self.weights *= dtype.type(scale)
+        for columns in self.columns:
+            part, weights = delta[:, columns], self.weights[columns]
             touched = np.flatnonzero(part.any(axis=0))  # few labels of many
             if touched.size:
-                w[touched] += part[:, touched].T.astype(w.dtype) @ x
+                weights[touched] += part[:, touched].T.astype(dtype) @ x
 
     def place(self, coef):
-        """``w <- sum over all instances of coef``, shape (n_rows, sum of labels)."""
+        """``w <- sum over all instances of coef``, shape (n_rows, n_columns)."""
         self.reset()
         for start in range(0, self.n_rows, ROWS):
             rows = slice(start, start + ROWS)
             self.move(rows, coef[rows])
 
     def squared_norm(self):
-        return float(sum(np.einsum("ij,ij->", w, w, dtype=np.float64) for w in self.weights))
+        return self.inner(self.weights)
 
     def inner(self, state):
         """Inner product with hyperplanes kept before."""
-        return float(
-            sum(
-                np.einsum("ij,ij->", w, v, dtype=np.float64) for w, v in zip(self.weights, state, strict=True)
-            )
-        )
+        pairs = [(self.weights[columns], state[columns]) for columns in self.columns]
+        return float(sum(np.einsum("ij,ij->", w, v, dtype=np.float64) for w, v in pairs))
 
 
-class _Matrix:
-    """The mean of a bank's kernels on the training instances: one matrix where it fits the budget, else row blocks on demand."""
+class MeanKernel:
+    """The mean of a bank's kernels plus 1: one matrix where it fits the budget, else row blocks on demand."""
 
-    def __init__(self, bank, weights, memory, constant):
-        self.bank, self.weights, self.constant = bank, weights, constant
-        self.n = bank.n_samples
+    def __init__(self, bank, memory):
+        self.bank, self.weights = bank, mean_weights(bank)
         self.held = None
-        if bank.dtype.itemsize * self.n**2 <= memory:
-            self.held = combined_kernel(bank, weights, 1.0).astype(bank.dtype)
-            if constant:
-                self.held += bank.dtype.type(1.0)
+        if bank.dtype.itemsize * bank.n_samples**2 <= memory:
+            self.held = combined_kernel(bank, self.weights, 1.0).astype(bank.dtype)
+            self.held += bank.dtype.type(1.0)
 
     def rows(self, rows):
         if self.held is not None:
             return self.held[rows]
-        index = np.arange(self.n)[rows]
+        index = np.arange(self.bank.n_samples)[rows]
         step = max(1, self.bank.block_rows())
-        parts = [
-            combine(self.bank.rows(index[k : k + step]), self.weights) for k in range(0, len(index), step)
-        ]
-        return np.concatenate(parts) + self.bank.dtype.type(1.0 if self.constant else 0.0)
+        parts = [index[k : k + step] for k in range(0, len(index), step)]
+        parts = [combine(self.bank.rows(part), self.weights) for part in parts]
+        return np.concatenate(parts) + self.bank.dtype.type(1.0)
 
 
-class KernelSpace(_Space):
-    """Hyperplanes as coefficients of the training instances.
+class KernelSpace(Space):
+    """Hyperplanes as coefficients of the training instances; the kernels of an attribute are averaged, and 1
+    is added, which is a constant feature.
 
     Parameters
     ----------
     banks : list of KernelBank
         One per attribute; the same object where attributes share it.
-    kernel_weights : list of ndarray, shape (n_kernels,)
     n_labels : sequence of int
     memory : float
-        Bytes that a combined matrix may take; beyond, its rows are computed whenever they are needed.
-    constant : bool
-        Add 1 to the kernels, which is a constant feature.
+        Bytes that an averaged matrix may take; beyond, its rows are computed whenever they are needed.
+
+    Attributes
+    ----------
+    coef : ndarray, shape (n_rows, sum of n_labels)
     """
 
-    def __init__(self, banks, kernel_weights, n_labels, memory, constant):
+    width = 1  # inner products are at hand
+
+    def __init__(self, banks, n_labels, memory):
         super().__init__(banks[0].n_samples, n_labels)
-        held = {}
-        self.matrices, self.width = [], 1  # inner products are at hand
-        for bank, weights in zip(banks, kernel_weights, strict=True):
-            key = (id(bank), weights.tobytes())
-            if key not in held:
-                held[key] = _Matrix(bank, weights, memory, constant)
-            self.matrices.append(held[key])
+        kernels = {id(bank): MeanKernel(bank, memory) for bank in banks}
+        self.kernels = [kernels[id(bank)] for bank in banks]
+        self._taken = None, None
         self.reset()
 
     def reset(self):
-        self.coef = np.zeros((self.n_rows, int(self.column[-1])))
+        self.coef = np.zeros((self.n_rows, self.n_columns))
 
     def state(self):
         return self.coef.copy()
@@ -175,24 +189,23 @@ class KernelSpace(_Space):
     def restore(self, state):
         self.coef = state.copy()
 
-    def _products(self, rows):
-        held = {}
-        for matrix in self.matrices:
-            if id(matrix) not in held:
-                held[id(matrix)] = matrix.rows(rows)
-        return [held[id(matrix)] for matrix in self.matrices]
+    def _rows(self, rows):
+        """Kernel rows of every attribute, those of shared kernels once; the last ones are at hand."""
+        if rows is not self._taken[0]:
+            taken = {id(kernel): kernel.rows(rows) for kernel in self.kernels}
+            self._taken = rows, [taken[id(kernel)] for kernel in self.kernels]
+        return self._taken[1]
 
-    def block(self, rows, products=True):
+    def scores(self, rows):
         """As of `LinearSpace`."""
-        kernels = self._products(rows)
-        scores = [
-            K @ self.coef[:, self.columns(p)].astype(K.dtype, copy=False) for p, K in enumerate(kernels)
-        ]
-        scores = np.concatenate(scores, axis=1).astype(np.float64, copy=False)
-        if not products:
-            return scores, None
+        pairs = zip(self._rows(rows), self.columns, strict=True)
+        scores = [K @ self.coef[:, columns].astype(K.dtype, copy=False) for K, columns in pairs]
+        return np.concatenate(scores, axis=1).astype(np.float64, copy=False)
+
+    def products(self, rows):
+        """As of `LinearSpace`."""
         index = np.arange(self.n_rows)[rows]
-        return scores, np.stack([K[:, index] for K in kernels]).astype(np.float64, copy=False)
+        return np.stack([K[:, index] for K in self._rows(rows)]).astype(np.float64, copy=False)
 
     def move(self, rows, delta, scale=1.0):
         """As of `LinearSpace`."""
@@ -219,24 +232,3 @@ class KernelSpace(_Space):
 def mean_weights(bank):
     """Equal weights that add up to 1."""
     return np.full(bank.n_kernels, 1.0 / bank.n_kernels)
-
-
-def bank_of(X, kernels, normalize, memory):
-    """The bank of one attribute: given, from a precomputed stack, or from features."""
-    if isinstance(X, KernelBank):
-        return X
-    if isinstance(kernels, str):
-        return KernelBank.from_stack(X, memory=memory)
-    return KernelBank(kernels, X, normalize=normalize, memory=memory)
-
-
-def new_scores(bank, X, coef, weights, support, precomputed, constant):
-    """Scores of new instances in kernel form, shape (n_new, n_labels)."""
-    if precomputed:
-        X = np.asarray(X)
-        combined = combine(X[:, :, support], weights, np.float64)
-        scores = combined @ coef
-    else:
-        cross = bank.cross(X, support=support)
-        scores = combined_scores(cross, coef, weights)
-    return scores + coef.sum(axis=0) if constant else scores

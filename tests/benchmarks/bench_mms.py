@@ -25,6 +25,8 @@ from threadpoolctl import threadpool_limits
 import cuelearn  # noqa: F401  (places numba's cache)
 from cuelearn.experiments import mms as exp
 from cuelearn.mms import CLSVM, M3MIML, MIMLSVM, MMS, CandidateSet, Matching
+from cuelearn.mms.solver import solve_mms
+from cuelearn.mms.spaces import LinearSpace
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "mms"))
 from test_mms_solver import plain_pegasos
@@ -40,7 +42,7 @@ def small(table, n_bags, repeats):
         f"\n{len(X)} Pendigits in {sets.n_bags} bags (made ambiguous), {sum(sets.n_candidates)} candidates; 3 rounds of 20 passes"
     )
     Z = np.column_stack([X, np.ones(len(X))])
-    orders = [np.arange(sets.n_bags)] * 2
+    space, orders = LinearSpace(Z, sets.n_labels), [np.arange(sets.n_bags)] * 2
     three = {"n_rounds": 3, "n_epochs": 20, "tol": 0.0, "random_state": 0}
     calls = {
         "MMS, Pegasos": lambda: MMS(solver="pegasos", **three).fit(X, sets),
@@ -56,7 +58,11 @@ def small(table, n_bags, repeats):
         two = in_turn(
             repeats,
             [
-                wall(lambda: MMS(n_rounds=1, n_epochs=2, shuffle=False, solver="pegasos").fit(X, sets)),
+                wall(
+                    lambda: solve_mms(
+                        space, sets, lam=1.0 / sets.n_bags, n_rounds=1, n_epochs=2, shuffle=False
+                    )
+                ),
                 wall(lambda: plain_pegasos(Z, sets, 1.0 / sets.n_bags, orders, 1, sets.n_bags)),
             ],
         )

@@ -174,52 +174,39 @@ def gamma_by_rule(D, rule):
     return mean if rule == "mean" else 0.5 * math.sqrt(sum((d - mean) ** 2 for d in pairs) / len(pairs))
 
 
-def null_score(row, gamma, appearance):
+def null_score(row, gamma):
     """log of what one instance's distances to training instances say of null."""
-    if appearance == "mean":
-        return -sum(row) / len(row) / gamma
     return math.log(sum(math.exp(-d / gamma) for d in row) / len(row))
 
 
-def null_scores(D, gamma, appearance, null_model):
-    """Of the training instances, each without itself; and the constant."""
-    own = [null_score([D[i][j] for j in range(len(D)) if j != i], gamma, appearance) for i in range(len(D))]
-    constant = (
-        sum(own) / len(own)
-        if appearance == "mean"
-        else math.log(sum(math.exp(value) for value in own) / len(own))
-    )
-    return (own if null_model == "background" else [constant] * len(own)), constant
+def null_scores(D, gamma):
+    """Of the training instances, each without itself."""
+    return [null_score([D[i][j] for j in range(len(D)) if j != i], gamma) for i in range(len(D))]
 
 
-def label_score(row, weights, gamma, appearance, null, own=None):
-    """log p(x | label) - log p(x | null) from the distances of x to exemplars; at place `own`, x itself, it is as near as null."""
-    if appearance == "mean":
-        return sum(
-            w * (0.0 if j == own else -d / gamma - null)
-            for j, (d, w) in enumerate(zip(row, weights, strict=True))
-            if w > 0.0
-        )
+def label_score(row, weights, gamma, null, own=None):
+    """log p(x | label) - log p(x | null) from the distances of x to exemplars; at place `own`, x itself, it is as
+    near as null."""
     total = 0.0
     for j, (d, w) in enumerate(zip(row, weights, strict=True)):
         total += w * (1.0 if j == own else math.exp(-d / gamma - null))
     return math.log(max(total, 1e-300))
 
 
-def exemplar_scores(D, W, gamma, appearance, null, levels, own=True):
+def exemplar_scores(D, W, gamma, null, levels, own=True):
     """Scores of every label at every row of D; W is (n, K)."""
     out = np.zeros((len(D), W.shape[1]))
     for i in range(len(D)):
         for k in range(W.shape[1]):
             if k != null and W[:, k].sum() > 0.0:
-                out[i, k] = label_score(D[i], W[:, k], gamma, appearance, levels[i], i if own else None)
+                out[i, k] = label_score(D[i], W[:, k], gamma, levels[i], i if own else None)
     return out
 
 
-def dist_em(Ds, bags, n_labels, *, gammas, nulls, appearance, null_model, n_iter, hard, weights=None):
+def dist_em(Ds, bags, n_labels, *, gammas, nulls, n_iter, hard, weights=None):
     """Generalised EM; returns exemplar weights (n, K), responsibilities, scores, the log-likelihoods and the shortened steps."""
     n, P = len(Ds[0]), len(Ds)
-    levels = [null_scores(D, gamma, appearance, null_model)[0] for D, gamma in zip(Ds, gammas, strict=True)]
+    levels = [null_scores(D, gamma) for D, gamma in zip(Ds, gammas, strict=True)]
     shares, _ = expectation(bags, weights, nothing_known(n, n_labels), hard=False)
     W = [np.zeros((n, K)) for K in n_labels]
     history, shortened = [], 0
@@ -235,9 +222,7 @@ def dist_em(Ds, bags, n_labels, *, gammas, nulls, appearance, null_model, n_iter
                     def expected(w, p=p, mine=mine):
                         total = 0.0
                         for i in np.flatnonzero(mine):
-                            total += mine[i] * label_score(
-                                Ds[p][i], w, gammas[p], appearance, levels[p][i], i
-                            )
+                            total += mine[i] * label_score(Ds[p][i], w, gammas[p], levels[p][i], i)
                         return total
 
                     before = expected(W[p][:, k])
@@ -250,7 +235,7 @@ def dist_em(Ds, bags, n_labels, *, gammas, nulls, appearance, null_model, n_iter
                     shortened += halving > 0
                 else:
                     W[p][:, k] = goal
-        scores = [exemplar_scores(Ds[p], W[p], gammas[p], appearance, nulls[p], levels[p]) for p in range(P)]
+        scores = [exemplar_scores(Ds[p], W[p], gammas[p], nulls[p], levels[p]) for p in range(P)]
         shares, likelihood = expectation(bags, weights, scores, hard)
         history.append(likelihood)
     return W, shares, scores, np.array(history), shortened

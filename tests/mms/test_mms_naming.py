@@ -14,8 +14,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
 from sklearn.naive_bayes import GaussianNB
 
-from cuelearn.mms.candidates import CandidateSet, Matching
-from cuelearn.mms.naming import DistNaming, GMMNaming, calibrate
+from cuelearn.mms import CandidateSet, DistNaming, GMMNaming, Matching
+from cuelearn.mms.dist import calibrate
 
 PLAIN = {"n_components_pca": None}
 BOTH = [GMMNaming(n_components_pca=None), DistNaming(metric="sqeuclidean")]
@@ -122,9 +122,7 @@ def test_gmm_is_em_by_loops(covariance, per_label, hard):
 
 
 @pytest.mark.parametrize("hard", [False, True])
-@pytest.mark.parametrize("null_model", ["background", "constant"])
-@pytest.mark.parametrize("appearance", ["kernel", "mean"])
-def test_dist_is_generalised_em_by_loops(appearance, null_model, hard):
+def test_dist_is_generalised_em_by_loops(hard):
     cases = [(0, (4,), ("sqeuclidean",), ("spread",)), (1, (3, 4), ("cosine", "sqeuclidean"), (0.1, "mean"))]
     for seed, n_labels, metrics, gammas in cases:
         bags, candidates, X = problem(seed, n_labels, d=4)
@@ -133,8 +131,6 @@ def test_dist_is_generalised_em_by_loops(appearance, null_model, hard):
         model = DistNaming(
             metric=metrics,
             gamma=gammas,
-            appearance=appearance,
-            null_model=null_model,
             assignment="hard" if hard else "soft",
             columns=columns,
             max_iter=4,
@@ -145,15 +141,7 @@ def test_dist_is_generalised_em_by_loops(appearance, null_model, hard):
         ]
         np.testing.assert_allclose(model.gamma_, numbers, rtol=1e-10)
         W, shares, scores, history, shortened = twins.dist_em(
-            Ds,
-            bags,
-            n_labels,
-            gammas=numbers,
-            nulls=(0,) * len(n_labels),
-            appearance=appearance,
-            null_model=null_model,
-            n_iter=model.n_iter_,
-            hard=hard,
+            Ds, bags, n_labels, gammas=numbers, nulls=(0,) * len(n_labels), n_iter=model.n_iter_, hard=hard
         )
         assert shortened > 0  # or the shortening of steps would go unseen
         np.testing.assert_allclose(model.history_["log_likelihood"], history, rtol=1e-9, atol=1e-8)
@@ -166,27 +154,22 @@ def test_dist_is_generalised_em_by_loops(appearance, null_model, hard):
         )
 
 
-@pytest.mark.parametrize("null_model", ["background", "constant"])
-@pytest.mark.parametrize("appearance", ["kernel", "mean"])
-def test_dist_scores_new_instances_by_all_exemplars(appearance, null_model):
+def uncalibrated(model):
+    model.calibration_[:] = 1.0, 0.0
+    return model
+
+
+def test_dist_scores_new_instances_by_all_exemplars():
     _, candidates, X = problem(3, (4,))
     new = np.random.default_rng(4).normal(size=(7, 3))
-    model = DistNaming(
-        metric="sqeuclidean", appearance=appearance, null_model=null_model, calibrated=False
-    ).fit(X, candidates)
-    D, gamma, W = (
-        twins.distances("sqeuclidean", X, X),
+    model = uncalibrated(DistNaming(metric="sqeuclidean").fit(X, candidates))
+    gamma, W, here = (
         model.gamma_[0],
         model.exemplar_weights_[0].toarray().T,
+        twins.distances("sqeuclidean", new, X),
     )
-    here = twins.distances("sqeuclidean", new, X)
-    constant = twins.null_scores(D, gamma, appearance, null_model)[1]
-    levels = [
-        twins.null_score(row, gamma, appearance) if null_model == "background" else constant for row in here
-    ]
-    joint = twins.exemplar_scores(here, W, gamma, appearance, 0, levels, own=False) + np.log(
-        model.label_weights_
-    )
+    levels = [twins.null_score(row, gamma) for row in here]
+    joint = twins.exemplar_scores(here, W, gamma, 0, levels, own=False) + np.log(model.label_weights_)
     np.testing.assert_allclose(
         model.decision_function(new), joint - logsumexp(joint, axis=1, keepdims=True), atol=1e-9
     )
@@ -220,8 +203,6 @@ def test_priors_of_candidates(model):
             (4,),
             gammas=model.gamma_,
             nulls=[0],
-            appearance="kernel",
-            null_model="background",
             n_iter=model.n_iter_,
             hard=False,
             weights=weights,
@@ -253,7 +234,7 @@ def test_a_matching_counts_as_its_list(model, assignment):
     n = sum(len(bag[0]) for bag in listed)
     X = rng.normal(size=(n, 5))
     long = CandidateSet(twins.arrays(listed), n_labels=(6, 4), null=0)
-    short = CandidateSet(kept, n_labels=(6, 4), null=0, max_listed=1)
+    short = CandidateSet(kept, n_labels=(6, 4), null=0)
     fits = [
         clone(model).set_params(assignment=assignment, columns=[slice(0, 3), slice(2, 5)]).fit(X, c)
         for c in (long, short)
@@ -302,8 +283,7 @@ def test_a_matching_of_millions():
         GMMNaming(covariance="spherical", n_components_pca=2),
         DistNaming(metric="sqeuclidean"),
         DistNaming(gamma=0.02),
-        DistNaming(appearance="mean", gamma="mean", null_model="constant"),
-        DistNaming(appearance="mean"),
+        DistNaming(gamma="mean"),
     ],
 )
 def test_the_objective_never_falls(model, assignment):
@@ -369,11 +349,6 @@ def test_gmm_with_one_candidate_is_discriminant_analysis():
     np.testing.assert_allclose(model.means_[0] + X.mean(axis=0), wanted.means_, atol=1e-9)
     np.testing.assert_allclose(model.covariances_[0][0], wanted.covariance_, atol=1e-8)
     np.testing.assert_allclose(model.decision_function(new), wanted.predict_log_proba(new), atol=1e-6)
-    equal = wanted.predict_log_proba(new) - np.log(wanted.priors_)
-    uniform = GMMNaming(label_prior="uniform", **tiny).fit(X, known)
-    np.testing.assert_allclose(
-        uniform.decision_function(new), equal - logsumexp(equal, axis=1, keepdims=True), atol=1e-6
-    )
     bayes = GMMNaming(covariance="diagonal", per_label=True, **tiny).fit(X, known)
     np.testing.assert_allclose(
         bayes.decision_function(new),
@@ -388,7 +363,7 @@ def test_dist_with_one_candidate_is_a_kernel_density_of_each_label():
     y = np.repeat([1, 2, 3], [8, 12, 5])
     X, new = rng.normal(size=(25, 4)), rng.normal(size=(6, 4))
     known = CandidateSet.from_labels(y, n_labels=4, null=0)
-    model = DistNaming(metric="sqeuclidean", gamma=2.0, calibrated=False).fit(X, known)
+    model = uncalibrated(DistNaming(metric="sqeuclidean", gamma=2.0).fit(X, known))
     D = ((new[:, None] - X) ** 2).sum(axis=2)
     density = np.stack(
         [np.exp(-D[:, y == k] / 2.0).mean(axis=1) * np.mean(y == k) for k in (1, 2, 3)], axis=1
@@ -397,25 +372,13 @@ def test_dist_with_one_candidate_is_a_kernel_density_of_each_label():
     np.testing.assert_allclose(found[:, 1:], np.log(density / density.sum(axis=1, keepdims=True)), atol=1e-9)
     assert np.all(found[:, 0] == -np.inf)  # nobody is null
     np.testing.assert_array_equal(model.predict(new), 1 + density.argmax(axis=1))
-    equal = DistNaming(metric="sqeuclidean", gamma=2.0, calibrated=False, label_prior="uniform").fit(X, known)
-    density /= [0.32, 0.48, 0.2]
-    np.testing.assert_allclose(
-        equal.decision_function(new)[:, 1:], np.log(density / density.sum(axis=1, keepdims=True)), atol=1e-9
-    )
 
 
 # ------------------------------------------------------------------ ambiguity resolved
 
 
 @pytest.mark.parametrize(
-    "model",
-    [
-        *BOTH,
-        GMMNaming(assignment="hard"),
-        DistNaming(),
-        DistNaming(appearance="mean"),
-        DistNaming(assignment="hard", null_model="constant"),
-    ],
+    "model", [*BOTH, GMMNaming(assignment="hard"), DistNaming(), DistNaming(assignment="hard")]
 )
 def test_easy_captions_are_resolved(model):
     for seed in (0, 1):
@@ -493,28 +456,21 @@ def test_calibration_fits_the_responsibilities():
     wide = calibrate(np.hstack([scores, scores[:, :1]]), np.hstack([shown, np.zeros((300, 1))]), unseen, 0)
     np.testing.assert_allclose(wide, (2.5, 1.2), atol=1e-3)
     _, few, Y = problem(3, (4,))
-    for appearance in ("kernel", "mean"):  # every training instance left out of its own labels' exemplars
-        model = DistNaming(metric="sqeuclidean", appearance=appearance).fit(Y, few)
-        D = twins.distances("sqeuclidean", Y, Y)
-        levels = twins.null_scores(D, model.gamma_[0], appearance, "background")[0]
-        table = twins.exemplar_scores(
-            D, model.exemplar_weights_[0].toarray().T, model.gamma_[0], appearance, 0, levels
-        )
-        wanted = calibrate(table, model.responsibilities_, np.log(model.label_weights_), 0)
-        np.testing.assert_allclose(model.calibration_[0], wanted, rtol=1e-6)
+    # every training instance is left out of its own labels' exemplars
+    model = DistNaming(metric="sqeuclidean").fit(Y, few)
+    D, gamma = twins.distances("sqeuclidean", Y, Y), model.gamma_[0]
+    levels = twins.null_scores(D, gamma)
+    table = twins.exemplar_scores(D, model.exemplar_weights_[0].toarray().T, gamma, 0, levels)
+    wanted = calibrate(table, model.responsibilities_, np.log(model.label_weights_), 0)
+    np.testing.assert_allclose(model.calibration_[0], wanted, rtol=1e-6)
     X, truth, candidates = naming_problem(5, n_bags=300)
     here, there = candidates.rows(range(200)), candidates.rows(range(200, 300))
-    fits = [
-        DistNaming(columns=COLUMNS, calibrated=c).fit(X[here], candidates.take(np.arange(200)))
-        for c in (True, False)
-    ]
-    np.testing.assert_array_equal(fits[1].calibration_, [[1.0, 0.0]] * 2)
-    np.testing.assert_array_equal(fits[0].assignment_, fits[1].assignment_)
-    assert np.all(fits[0].calibration_[:, 0] > 1.0)
-    right = [np.mean(fit.predict(X[there]) == truth[there]) for fit in fits]
-    assert right[0] > right[1] + 0.01
-    after = [np.mean(np.sum(np.exp(fit.decision_function(X[there])[0]), axis=1)) for fit in fits]
+    model = DistNaming(columns=COLUMNS).fit(X[here], candidates.take(np.arange(200)))
+    assert np.all(model.calibration_[:, 0] > 1.0)
+    right = np.mean(model.predict(X[there]) == truth[there])
+    after = np.sum(np.exp(model.decision_function(X[there])[0]), axis=1)
     np.testing.assert_allclose(after, 1.0)
+    assert right > np.mean(uncalibrated(model).predict(X[there]) == truth[there]) + 0.01
 
 
 # ------------------------------------------------------------------ forms of input
@@ -550,8 +506,7 @@ def test_arrays_and_columns(model):
     )
 
 
-@pytest.mark.parametrize("appearance, null_model", [("kernel", "background"), ("mean", "constant")])
-def test_given_distances(appearance, null_model):
+def test_given_distances():
     X, _, candidates = naming_problem(7, n_bags=50)
     half = candidates.take(np.arange(30))
     n = half.n_instances
@@ -559,12 +514,9 @@ def test_given_distances(appearance, null_model):
         twins.distances(metric, X[:, c], X[:n, c])
         for metric, c in zip(("cosine", "sqeuclidean"), COLUMNS, strict=True)
     ]
-    options = {"appearance": appearance, "null_model": null_model}
-    wanted = DistNaming(metric=("cosine", "sqeuclidean"), columns=COLUMNS, **options).fit(X[:n], half)
-    given = DistNaming(metric="precomputed", **options).fit([D[:n] for D in Ds], half)
-    mixed = DistNaming(metric=("precomputed", "sqeuclidean"), **options).fit(
-        [Ds[0][:n], X[:n, COLUMNS[1]]], half
-    )
+    wanted = DistNaming(metric=("cosine", "sqeuclidean"), columns=COLUMNS).fit(X[:n], half)
+    given = DistNaming(metric="precomputed").fit([D[:n] for D in Ds], half)
+    mixed = DistNaming(metric=("precomputed", "sqeuclidean")).fit([Ds[0][:n], X[:n, COLUMNS[1]]], half)
     rest = candidates.take(np.arange(30, 50))
     for model, parts in ((given, [D[n:] for D in Ds]), (mixed, [Ds[0][n:], X[n:, COLUMNS[1]]])):
         np.testing.assert_allclose(
@@ -589,23 +541,19 @@ def test_little_memory_changes_nothing():
 def test_many_instances_are_thinned_for_the_rules(monkeypatch):
     X, _, candidates = naming_problem(9, n_bags=40)
     full = DistNaming(columns=COLUMNS).fit(X, candidates)
-    monkeypatch.setattr("cuelearn.mms.naming.GAMMA_SAMPLES", 50)
-    monkeypatch.setattr("cuelearn.mms.naming.CALIBRATION_SAMPLES", 50)
-    monkeypatch.setattr("cuelearn.mms.naming.BLOCK", 500)
+    monkeypatch.setattr("cuelearn.mms.dist.GAMMA_SAMPLES", 50)
+    monkeypatch.setattr("cuelearn.mms.dist.CALIBRATION_SAMPLES", 50)
+    monkeypatch.setattr("cuelearn.mms.dist.BLOCK", 500)
     rows = np.linspace(0, len(X) - 1, 50).astype(int)
     thin = DistNaming(columns=COLUMNS).fit(X, candidates)
     D = twins.distances("cosine", X[rows, :10], X[rows, :10])
     assert thin.gamma_[0] == pytest.approx(twins.gamma_by_rule(D, "spread"), rel=1e-10)
     assert thin.gamma_[0] != full.gamma_[0] and np.all(thin.calibration_ != full.calibration_)
-    monkeypatch.setattr("cuelearn.mms.naming.GAMMA_SAMPLES", 10**6)
-    blocks = DistNaming(columns=COLUMNS, calibrated=False).fit(X, candidates)
+    monkeypatch.setattr("cuelearn.mms.dist.GAMMA_SAMPLES", 10**6)
+    blocks = uncalibrated(DistNaming(columns=COLUMNS).fit(X, candidates))
     np.testing.assert_allclose(blocks.history_["objective"], full.history_["objective"], rtol=1e-10)
     monkeypatch.undo()
-    np.testing.assert_allclose(
-        blocks.predict(X, candidates)
-        == DistNaming(columns=COLUMNS, calibrated=False).fit(X, candidates).predict(X, candidates),
-        True,
-    )
+    np.testing.assert_array_equal(blocks.predict(X, candidates), uncalibrated(full).predict(X, candidates))
 
 
 def test_projection_on_principal_components():
@@ -631,9 +579,10 @@ def test_predictions_are_names_and_best_candidates(model):
     rng = np.random.default_rng(15)
     classes = [["null", "Ann", "Bob", "Cleo"], ["null", "wave", "sit"]]
     candidates = CandidateSet(twins.arrays(bags), classes=classes, null=0)
-    model = clone(model).set_params(label_prior="uniform").fit(X, candidates)
+    model = clone(model).fit(X, candidates)
+    model.label_weights_ = [(w > 0.0) / np.count_nonzero(w) for w in model.label_weights_]
     if isinstance(model, DistNaming):
-        model.set_params(calibrated=False).fit(X, candidates)
+        uncalibrated(model)
     assert [c.tolist() for c in model.classes_] == classes
     new = rng.normal(size=(len(X), 3))
     values = model.decision_function(new)
@@ -683,7 +632,6 @@ def test_training_instances_by_the_mixture(model):
         GMMNaming(covariance="diagonal", per_label=True),
         GMMNaming(covariance="spherical", assignment="hard"),
         DistNaming(assignment="hard"),
-        DistNaming(appearance="mean", null_model="constant"),
         DistNaming(gamma=1e-6),
     ],
 )
@@ -726,8 +674,6 @@ def test_without_null():
         (4,),
         gammas=model.gamma_,
         nulls=[None],
-        appearance="kernel",
-        null_model="background",
         n_iter=model.n_iter_,
         hard=False,
     )
@@ -757,7 +703,7 @@ def test_manners(model):
     again = pickle.loads(pickle.dumps(a))
     np.testing.assert_array_equal(again.predict(X, candidates), a.predict(X, candidates))
     kept = a.history_
-    with pytest.raises(ValueError, match="finite"):
+    with pytest.raises(ValueError, match="NaN"):
         a.fit(np.full_like(X, np.nan), candidates)
     assert a.history_ is kept
     with pytest.raises(NotFittedError):
@@ -771,14 +717,10 @@ def test_manners(model):
     "error, words, change",
     [
         (TypeError, "candidates must be a CandidateSet, got list", {"candidates": [[[0]]]}),
-        (
-            ValueError,
-            "X must have one row for each of the 26 instances of candidates, got 25",
-            {"X": np.zeros((25, 3))},
-        ),
-        (ValueError, "X must be finite, got NaN or infinity", {"X": np.full((26, 3), np.inf)}),
-        (ValueError, "X must have two dimensions", {"X": np.zeros(26)}),
-        (ValueError, "X must hold numbers in rows of one length", {"X": [[1.0], [1.0, 2.0]]}),
+        (ValueError, "X must have one row per instance of candidates, 26, got 25", {"X": np.zeros((25, 3))}),
+        (ValueError, "Input X contains infinity", {"X": np.full((26, 3), np.inf)}),
+        (ValueError, "Expected 2D array, got 1D array", {"X": np.zeros(26)}),
+        (ValueError, "inhomogeneous shape", {"X": [[1.0], [1.0, 2.0]]}),
         (ValueError, r"X\[1\] must have one row", {"X": [np.zeros((26, 2)), np.zeros((2, 2))]}),
         (
             ValueError,
@@ -792,11 +734,10 @@ def test_manners(model):
             "columns must be given once or once for each of the 2 attributes",
             {"columns": [slice(0, 2)] * 3},
         ),
-        (ValueError, "columns must be given once or once", {"columns": 3}),
-        (ValueError, "assignment must be 'soft' or 'hard', got 'firm'", {"assignment": "firm"}),
-        (ValueError, "label_prior must be 'frequency' or 'uniform', got None", {"label_prior": None}),
-        (ValueError, "max_iter must be an integer >= 1, got 0", {"max_iter": 0}),
-        (ValueError, "tol must be a non-negative number, got -1", {"tol": -1}),
+        (ValueError, "The 'columns' parameter of .* Got 3 instead", {"columns": 3}),
+        (ValueError, "The 'assignment' parameter of .* Got 'firm' instead", {"assignment": "firm"}),
+        (ValueError, "The 'max_iter' parameter of .* Got 0 instead", {"max_iter": 0}),
+        (ValueError, "The 'tol' parameter of .* Got -1 instead", {"tol": -1}),
     ],
 )
 def test_errors_of_both(model, error, words, change):
@@ -804,18 +745,17 @@ def test_errors_of_both(model, error, words, change):
     X = change.get("X", np.random.default_rng(0).normal(size=(26, 3)))
     other = change.get("candidates", candidates)
     parameters = {k: v for k, v in change.items() if k not in ("X", "candidates")}
-    with pytest.raises(error, match=words) as caught:
+    with pytest.raises(error, match=words):
         clone(model).set_params(**parameters).fit(X, other)
-    assert str(caught.value).count(". ") == 0
 
 
 @pytest.mark.parametrize(
     "model, words",
     [
-        (GMMNaming(covariance="full"), "covariance must be 'tied', 'diagonal' or 'spherical', got 'full'"),
-        (GMMNaming(per_label="yes"), "per_label must be True or False, got 'yes'"),
+        (GMMNaming(covariance="full"), "The 'covariance' parameter .* Got 'full' instead"),
+        (GMMNaming(per_label="yes"), "The 'per_label' parameter .* Got 'yes' instead"),
         (GMMNaming(per_label=True), "per_label must be False where covariance is 'tied'"),
-        (GMMNaming(regularization=0), "regularization must be a positive number, got 0"),
+        (GMMNaming(regularization=0), "The 'regularization' parameter .* Got 0 instead"),
         (
             GMMNaming(n_components_pca=9),
             r"n_components_pca must be at most 3 for an attribute of shape \(26, 3\), got 9",
@@ -825,7 +765,7 @@ def test_errors_of_both(model, error, words, change):
             GMMNaming(n_components_pca=[1, 2]),
             "n_components_pca must be given once or once for each of the 1 attributes",
         ),
-        (DistNaming(metric="chi2"), "metric must be 'cosine', 'sqeuclidean' or 'precomputed', got 'chi2'"),
+        (DistNaming(metric="chi2"), "metric must be one of .* got 'chi2'"),
         (DistNaming(metric=["cosine"] * 2), "metric must be given once or once for each of the 1 attributes"),
         (
             DistNaming(metric="precomputed"),
@@ -835,13 +775,10 @@ def test_errors_of_both(model, error, words, change):
             DistNaming(metric="precomputed", columns=slice(0, 2)),
             "columns must be None where a metric is 'precomputed'",
         ),
-        (DistNaming(gamma="median"), "gamma must be 'spread' or 'mean', got 'median'"),
+        (DistNaming(gamma="median"), "gamma must be 'spread' or 'mean' or a number, got 'median'"),
         (DistNaming(gamma=0.0), "gamma must be a positive number, got 0.0"),
         (DistNaming(gamma=None), "gamma must be a positive number, got None"),
-        (DistNaming(appearance="median"), "appearance must be 'kernel' or 'mean', got 'median'"),
-        (DistNaming(null_model="flat"), "null_model must be 'background' or 'constant', got 'flat'"),
-        (DistNaming(memory=0), "memory must be a positive number, got 0"),
-        (DistNaming(calibrated=1), "calibrated must be True or False, got 1"),
+        (DistNaming(memory=0), "The 'memory' parameter .* Got 0 instead"),
     ],
 )
 def test_errors_of_one(model, words):
@@ -860,11 +797,11 @@ def test_errors_of_predictions():
             model.predict(X[:, :2])
         with pytest.raises(TypeError, match="candidates must be a CandidateSet, got list"):
             model.predict(X, [[[0, 1]]])
-        with pytest.raises(ValueError, match="candidates must have the labels of fit"):
+        with pytest.raises(ValueError, match="candidates must have the labels of training"):
             model.predict(X, CandidateSet([[[0, 2]]] * 13, null=0))
-        with pytest.raises(ValueError, match="candidates must have the labels of fit"):
+        with pytest.raises(ValueError, match="candidates must have the labels of training"):
             model.predict(X, CandidateSet([[[0, 1]]] * 13, classes=["a", "b"], null=0))
-        with pytest.raises(ValueError, match="X must have one row for each of the 26 instances"):
+        with pytest.raises(ValueError, match="X must have one row per instance of candidates"):
             model.predict(X[:3], candidates)
     D = np.full((26, 26), -1e-9)  # rounding
     with pytest.raises(ValueError, match="X must hold distances >= 0"):

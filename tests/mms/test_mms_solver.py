@@ -8,15 +8,15 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
-from tqdm.auto import tqdm
 
+from cuelearn.core.progress import progress
 from cuelearn.datasets import load_pendigits
-from cuelearn.kernels import RBF, Linear
+from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mms import MMS, CandidateSet, Matching, load, most_violating
-from cuelearn.mms.blocks import STEP
 from cuelearn.mms.candidates import ambiguous_loss
-from cuelearn.mms.solver import _Round, objective_of
-from cuelearn.mms.spaces import LinearSpace
+from cuelearn.mms.pegasos import pegasos
+from cuelearn.mms.solver import ConvexProblem, objective_of, solve_mms
+from cuelearn.mms.spaces import KernelSpace, LinearSpace
 
 
 @pytest.fixture(scope="module")
@@ -102,9 +102,9 @@ def test_bags_with_one_candidate_add_their_hinge_losses(digits):
 def test_objective_against_all_labelings(digits, inference):
     rng = np.random.default_rng(1)
     X, _, sets = ambiguous(*digits, rng, n_bags=12)
-    space = LinearSpace([X], (10,))
-    space.weights[0][:] = rng.normal(size=(10, X.shape[1]))
-    found, exact = objective_of(space, sets, 0.1, inference), twin_objective(space.weights[0], X, sets, 0.1)
+    space = LinearSpace(X, (10,))
+    space.weights[:] = rng.normal(size=(10, X.shape[1]))
+    found, exact = objective_of(space, sets, 0.1, inference), twin_objective(space.weights, X, sets, 0.1)
     if inference == "exact":
         assert found == pytest.approx(exact, rel=1e-12)
     else:
@@ -116,7 +116,7 @@ def test_first_round_averages_all_candidates(digits):
     rng = np.random.default_rng(2)
     X, _, sets = ambiguous(*digits, rng)
     seen = []
-    work = _Round(LinearSpace([X], (10,)), sets, 0.1, False, rng, True)
+    work = ConvexProblem(LinearSpace(X, (10,)), sets, 0.1, False, rng, True)
     assert work.fresh_target() == sets.n_bags
     for i in range(sets.n_bags):
         bag = sets.bag(i)[:, :, 0]
@@ -159,9 +159,9 @@ def test_pegasos_bound_lies_below_the_dual_solver_optimum(digits):
     assert slow.dual_bound <= fine.relaxed + 1e-9
     assert fine.dual_bound <= slow.relaxed + 1e-9
     assert slow.relaxed < 1.25 * fine.relaxed
-    assert np.isnan(
-        MMS(n_epochs=2, batch_size=4, **common).fit(X, sets).history_.dual_bound[0]
-    )  # groups of unequal size weigh unequally
+    space = LinearSpace(X, (10,))
+    grouped = solve_mms(space, sets, lam=0.1, n_rounds=1, n_epochs=2, batch_size=4)
+    assert np.isnan(grouped.history.dual_bound[0])  # groups of unequal size weigh unequally
 
 
 def plain_pegasos(X, sets, lam, orders, batch, start):
@@ -197,11 +197,14 @@ def test_blocks_are_the_sequential_algorithm(digits, start):
     Z = np.column_stack([X, np.ones(len(X))])
     orders = [np.arange(40)] * 3
     W = plain_pegasos(Z, sets, 1.0 / (7.0 * 40), orders, 1, start)
-    common = {"C": 7.0, "n_rounds": 1, "n_epochs": 3, "shuffle": False, "start": start}
-    linear = MMS(**common).fit(X, sets)
-    np.testing.assert_allclose(np.column_stack([linear.coef_, linear.intercept_]), W, atol=1e-9)
-    kernel = MMS([("linear", Linear(), slice(None))], normalize=False, **common).fit(X, sets)
-    np.testing.assert_allclose(kernel.decision_function(X), Z @ W.T, rtol=1e-4, atol=1e-4)
+    common = {"lam": 1.0 / (7.0 * 40), "n_rounds": 1, "n_epochs": 3, "shuffle": False, "start": start}
+    linear = LinearSpace(Z, (10,))
+    solve_mms(linear, sets, **common)
+    np.testing.assert_allclose(linear.weights, W, atol=1e-9)
+    bank = KernelBank([("linear", Linear(), slice(None))], X, normalize=False)
+    kernel = KernelSpace([bank], (10,), 2e9)
+    solve_mms(kernel, sets, **common)
+    np.testing.assert_allclose(kernel.scores(slice(None)), Z @ W.T, rtol=1e-4, atol=1e-4)
 
 
 def test_groups_of_bags_per_step(digits):
@@ -209,8 +212,11 @@ def test_groups_of_bags_per_step(digits):
     X, _, sets = ambiguous(*digits, rng, n_bags=5, size=3)
     Z = np.column_stack([X, np.ones(len(X))])
     W = plain_pegasos(Z, sets, 1.0 / 5.0, [np.arange(5)] * 2, 3, 5)  # five bags are one block
-    model = MMS(n_rounds=1, n_epochs=2, shuffle=False, batch_size=3).fit(X, sets)
-    np.testing.assert_allclose(np.column_stack([model.coef_, model.intercept_]), W, atol=1e-9)
+    space = LinearSpace(Z, (10,))
+    solve_mms(space, sets, lam=1.0 / 5.0, n_rounds=1, n_epochs=2, shuffle=False, batch_size=3)
+    np.testing.assert_allclose(space.weights, W, atol=1e-9)
+    with pytest.raises(ValueError, match="batch_size must be an integer"):
+        solve_mms(space, sets, lam=0.2, batch_size=1.5)
 
 
 def test_two_attributes(digits):
@@ -224,10 +230,10 @@ def test_two_attributes(digits):
     bags = [np.stack([truth[[i, i + 1]], truth[[i + 1, i]]]) for i in range(0, n, 2)]
     sets = CandidateSet(bags, n_labels=(10, 3))
     d = X.shape[1]
-    model = MMS(columns=[slice(0, d), slice(d, 2 * d)], C=10.0, random_state=0).fit(both, sets)
+    model = MMS(C=10.0, random_state=0).fit(both, sets)
     scores = model.decision_function(both)
     assert [s.shape for s in scores] == [(n, 10), (n, 3)]
-    np.testing.assert_allclose(scores[1], both[:, d:] @ model.coef_[1].T + model.intercept_[1], atol=1e-12)
+    np.testing.assert_allclose(scores[1], both @ model.coef_[1].T + model.intercept_[1], atol=1e-12)
     assert np.mean(model.predict(both, sets) == truth) > 0.8  # chance is a half and more
     banks = [
         [("rbf", RBF(), slice(0, d))],
@@ -249,7 +255,7 @@ def test_priors_decide_and_equal_priors_do_not(digits):
     np.testing.assert_array_equal(plain.coef_, equal.coef_)
     # the first round's aim: candidates' indicators, each times its prior over the largest
     weighted = CandidateSet([[[0, 1], [1, 0], [1, 1]]], priors=[[0.6, 0.3, 0.0]])  # the last cannot be
-    work = _Round(LinearSpace([np.ones((2, 1))], (2,)), weighted, 1.0, False, rng, True)
+    work = ConvexProblem(LinearSpace(np.ones((2, 1)), (2,)), weighted, 1.0, False, rng, True)
     work.fresh_target()
     np.testing.assert_allclose(work.target, np.array([[1.0, 0.5], [0.5, 1.0]]) / 2.0)
     assert weighted.n_candidates == [2]
@@ -338,15 +344,12 @@ def test_callback_ends_training_and_a_refused_fit_is_no_fit(digits):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"C": 0.0}, "C must be a positive"),
-        ({"solver": "sgd"}, "solver must be"),
-        ({"inference": "beam"}, "inference must be"),
-        ({"n_rounds": 0}, "n_rounds"),
-        ({"batch_size": 1.5}, "batch_size"),
-        ({"columns": [slice(0, 2), slice(2, 4)]}, "columns"),
-        ({"kernels": "given"}, "kernels must be"),
-        ({"tol": -1}, "tol"),
-        ({"columns": [[999]]}, "columns must choose"),
+        ({"C": 0.0}, "'C' parameter"),
+        ({"solver": "sgd"}, "'solver' parameter"),
+        ({"inference": "beam"}, "'inference' parameter"),
+        ({"n_rounds": 0}, "'n_rounds' parameter"),
+        ({"kernels": "given"}, "'kernels' parameter"),
+        ({"tol": -1}, "'tol' parameter"),
     ],
 )
 def test_bad_parameters_are_named(digits, options, message):
@@ -407,14 +410,14 @@ def test_a_second_fit_leaves_nothing_of_the_first(digits):
 
 def test_start_zero_forgets(digits):
     X, _, sets = ambiguous(*digits, np.random.default_rng(15), n_bags=20)
-    space = LinearSpace([X], (10,))
-    work = _Round(space, sets, 5.0, False, np.random.default_rng(0), False)
+    space = LinearSpace(X, (10,))
+    work = ConvexProblem(space, sets, 5.0, False, np.random.default_rng(0), False)
     work.fresh_target()
     ends = []
     for size in (0.0, 100.0):
-        space.weights[0][:] = size
-        work.pegasos(1, 1, 0, tqdm(disable=True))
-        ends.append(space.weights[0].copy())
+        space.weights[:] = size
+        pegasos(work, 1, 1, 0, progress(name="", verbose=False))
+        ends.append(space.weights.copy())
     np.testing.assert_allclose(*ends, atol=1e-12)
 
 
@@ -422,22 +425,20 @@ def test_a_step_takes_whole_batches_however_many_fit_a_block(digits):
     rng = np.random.default_rng(16)
     X, _, sets = ambiguous(*digits, rng, n_bags=60)
     wide = np.column_stack([X, rng.normal(size=(len(X), 3000))])  # blocks of a few bags
-    space = LinearSpace([wide], (10,))
-    work = _Round(space, sets, 0.1, False, rng, True)
+    space = LinearSpace(wide, (10,))
+    work = ConvexProblem(space, sets, 0.1, False, rng, True)
     work.fresh_target()
-    work.pegasos(1, 20, 60, tqdm(disable=True))
-    assert work.state[STEP] - 1 - 60 == 3
+    _, state = pegasos(work, 1, 20, 60, progress(name="", verbose=False))
+    assert state.step - 1 - 60 == 3
 
 
-def test_columns_of_a_frame_are_told_apart_by_name(digits):
+def test_columns_of_a_frame_and_names_of_labels_must_be_those_of_training(digits):
     X, _, sets = ambiguous(*digits, np.random.default_rng(17), n_bags=20)
     frame = pd.DataFrame(X[:, :4], columns=list("abcd"))
-    model = MMS(columns=[slice("a", "c")], n_rounds=1, n_epochs=2).fit(frame, sets)
-    assert model.coef_.shape == (10, 3)
+    model = MMS(n_rounds=1, n_epochs=2).fit(frame, sets)
+    assert model.coef_.shape == (10, 4)
     with pytest.raises(ValueError, match="feature names"):
         model.predict(frame[list("dcba")])
-    with pytest.raises(ValueError, match="columns must choose"):
-        MMS(columns=[slice("a", "z")]).fit(frame, sets)
     names = CandidateSet([[[0]]], classes=[f"n{k}" for k in range(10)])
     with pytest.raises(ValueError, match="labels of training"):
         model.predict(frame[:1], names)
@@ -448,7 +449,7 @@ def test_warns_when_rounds_or_passes_do_not_suffice(digits):
     with pytest.warns(ConvergenceWarning, match="did not converge in 2 rounds"):
         MMS(n_rounds=2, n_epochs=2, tol=0.0).fit(X, sets)
     with pytest.warns(ConvergenceWarning, match="far from solved"):
-        MMS(C=100.0, n_rounds=1, n_epochs=1, start=1e4, solver="pegasos").fit(X, sets)
+        MMS(C=3.0, n_rounds=1, n_epochs=1, solver="pegasos").fit(X, sets)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         MMS(solver="frank-wolfe", n_epochs=500, n_rounds=30).fit(X, sets)

@@ -178,8 +178,8 @@ def objective_at_truth(seed, C=10.0, n_epochs=50, **where):
     out = {}
     for what, given, n_rounds in (("found", part, 10), ("truth", truth_set(labels, part), 1)):
         model = fitted(make_mms(C, seed, n_epochs, n_rounds), X, given)
-        space = LinearSpace([np.column_stack([X, np.ones(len(X), X.dtype)])], part.n_labels)
-        space.weights[0][:] = np.column_stack([model.coef_, model.intercept_])
+        space = LinearSpace(np.column_stack([X, np.ones(len(X), X.dtype)]), part.n_labels)
+        space.weights[:] = np.column_stack([model.coef_, model.intercept_])
         out[what] = objective_of(space, part, 1.0 / (C * part.n_bags))
         out[f"assignment_{what}"] = float(np.mean(assigned(model, X, part) == labels))
     return out

@@ -1,0 +1,71 @@
+"""Base of the estimators that learn from bags: predictions with and without candidate sets."""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from cuelearn.core.estimator import Estimator
+from cuelearn.mms.candidates import check_candidates, named
+from cuelearn.mms.inference import best_labelings
+
+__all__ = ["FLOATS", "BagClassifier"]
+
+FLOATS = [np.float64, np.float32]
+
+
+class BagClassifier(Estimator):
+    """Subclasses have `classes_`, `n_attributes_` and ``_scores(X)``, a list of one matrix per attribute."""
+
+    def _one(self, values):
+        """A list with one entry per attribute as it is shown: for a single attribute the entry itself."""
+        return values[0] if self.n_attributes_ == 1 else values
+
+    def _list(self, value):
+        """The inverse of `_one`."""
+        return [value] if self.n_attributes_ == 1 else value
+
+    def _possible(self, scores):
+        """Scores that labels are chosen by where every instance counts for itself."""
+        return scores
+
+    def _within(self, X, candidates):
+        """Label numbers of the best candidates."""
+        scores = self._scores(X)
+        check_candidates(candidates, len(scores[0]))
+        return best_labelings(scores, candidates)
+
+    def decision_function(self, X):
+        """Scores of all labels.
+
+        Parameters
+        ----------
+        X : as in `fit`, of new instances; for precomputed kernels (n_kernels, n, n_train)
+
+        Returns
+        -------
+        ndarray, shape (n, n_labels), or for several attributes a list with one per attribute
+        """
+        check_is_fitted(self, "classes_")
+        return self._one(self._scores(X))
+
+    def predict(self, X, candidates=None):
+        """Labels of instances: of each by itself, or within candidates.
+
+        Parameters
+        ----------
+        X : as in `decision_function`
+        candidates : CandidateSet, optional
+            Of the bags of these instances: their captions. The best candidate is answered, the first of
+            several.
+
+        Returns
+        -------
+        ndarray, shape (n,), or for several attributes (n, n_attributes) of objects
+            Entries of `classes_`.
+        """
+        check_is_fitted(self, "classes_")
+        classes = self._list(self.classes_)
+        if candidates is not None:
+            check_candidates(candidates, classes=classes)
+            return candidates.named(self._within(X, candidates))
+        scores = self._possible(self._scores(X))
+        return named(np.stack([np.argmax(s, axis=1) for s in scores], axis=1), classes)

@@ -1,0 +1,123 @@
+"""CL-SVM: every label that an instance can have is taken for a true one (thesis 5.5)."""
+
+import numpy as np
+
+from cuelearn.core.estimator import validated
+from cuelearn.mms.rivals import Rival, expanded, reduced
+
+__all__ = ["CLSVM"]
+
+
+class CLSVM(Rival):
+    r"""CL-SVM: every label that an instance can have is taken for a true one.
+
+    For each label y a linear SVM separates the instances that can have it from those that cannot,
+
+    .. math::
+
+        \min_{w_y, b_y} \frac12\|w_y\|^2 + \frac12 b_y^2 + C \sum_m [1 - s_{my} (w_y \cdot x_m + b_y)]_+ ,
+        \qquad s_{my} = \begin{cases} +1 & y \in \mathcal Z(m) \\ -1 & \text{otherwise,}\end{cases}
+
+    the bias being the weight of a constant feature, as LIBLINEAR has it. An instance gets the label with the
+    largest :math:`w_y \cdot x + b_y`. Each of several attributes is learnt apart from the others.
+
+    Parameters
+    ----------
+    C : float > 0, default 1.0
+    class_weight : None or "balanced"
+        Balanced: both sides of each SVM have the same total weight. The thesis has none; few labels are
+        possible for an instance, so that without it the negative side often wins everywhere (w = 0).
+    tol : float > 0, default 1e-5
+        Relative duality gap.
+    max_iter : int, default 200
+        Steps of the interior-point method.
+    n_jobs : int or None
+        Threads over labels; equal results.
+
+    Attributes
+    ----------
+    classes_ : ndarray, or list of them for several attributes
+    coef_ : ndarray, shape (n_labels, n_features), or list
+    intercept_ : ndarray, shape (n_labels,), or list
+    trained_ : ndarray of bool, shape (n_labels,), or list
+        False for labels that no instance can have: they score -1 and are predicted only where all candidates
+        ask for them.
+    duality_gap_ : ndarray, shape (n_labels,), or list
+        Certified, relative.
+    n_iter_ : ndarray of int, shape (n_labels,), or list
+    n_attributes_, n_features_in_ : int
+
+    Raises
+    ------
+    TypeError
+        If `candidates` is no CandidateSet.
+    ValueError
+        If X has not one row per instance of the candidates, or holds NaN.
+
+    Notes
+    -----
+    The null label is one of the labels. Time 10 to 40 steps of n n_features^2 operations for each label:
+    10,000 instances with 200 features and 26 labels take 9 seconds on one core.
+
+    References
+    ----------
+    Thesis 5.5, "CL-SVM"; LIBLINEAR: Fan et al., JMLR 9 (2008).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from cuelearn.mms import CLSVM, CandidateSet
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(3, size=(60, 2))
+    >>> X = np.eye(3)[y.ravel()] + 0.1 * rng.standard_normal((120, 3))
+    >>> pairs = CandidateSet([[row, row[::-1]] for row in y])  # which of the two is which is not known
+    >>> model = CLSVM(C=10.0).fit(X, pairs)
+    >>> bool(model.score(X, y.ravel()) > 0.95), bool(model.score(X, y.ravel(), pairs) == 1.0)
+    (True, True)
+    """
+
+    def __init__(self, C=1.0, *, class_weight=None, tol=1e-5, max_iter=200, n_jobs=None):
+        self.C = C
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+
+    @validated
+    def fit(self, X, candidates):
+        """Train.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, n_features)
+            Instances of all bags, bag after bag.
+        candidates : CandidateSet
+            Of the same bags.
+
+        Returns
+        -------
+        self
+        """
+        X = self._start(X, candidates)
+        rows, basis = reduced(X)
+        masks = [candidates.mask(p) for p in range(candidates.n_attributes)]
+        solved = []
+        for mask in masks:
+
+            def sample(k, mask=mask):
+                return rows, np.where(mask[:, k], 1.0, -1.0)
+
+            solved.append(self._fit_labels(mask.any(axis=0), sample, rows.shape[1], free_bias=False)[1:])
+        coefs, intercepts, gaps, steps = zip(*solved, strict=True)
+        self.coef_ = self._one([expanded(coef, basis) for coef in coefs])
+        self.intercept_, self.duality_gap_, self.n_iter_ = map(
+            self._one, map(list, (intercepts, gaps, steps))
+        )
+        self.trained_ = self._one([mask.any(axis=0) for mask in masks])
+        self.classes_ = self._one(list(candidates.classes))
+        return self
+
+    def _scores(self, X):
+        X = self._check_new(X)
+        pairs = zip(self._list(self.coef_), self._list(self.intercept_), strict=True)
+        return [X @ coef.T + intercept for coef, intercept in pairs]

@@ -1,0 +1,267 @@
+r"""Dual steps on the convex problem of a round: pairwise Frank-Wolfe with line search, a bag at a time.
+
+With dual variables :math:`\alpha_i(Z) \ge 0`, :math:`\sum_Z \alpha_i(Z) \le 1` and
+:math:`w = \frac1{\lambda N} \sum_i \sum_Z \alpha_i(Z) (\bar\Phi_i - \Phi(\mathcal X_i, Z))`, the dual value
+is :math:`\frac1N \sum_i \sum_Z \alpha_i(Z) \Delta_A(Z, \mathcal Z_i) - \frac\lambda2 \|w\|^2`. A visit finds
+the bag's most violating labeling and moves mass to it from the least violating labeling that has some, as far
+as pays; then up to `INNER` more such moves between labelings that are known already.
+
+References
+----------
+Lacoste-Julien, Jaggi, Schmidt and Pletscher, ICML 2013.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from cuelearn.mms.inference import find, reached
+from cuelearn.mms.pegasos import attributes_of
+
+__all__ = ["Dual", "frank_wolfe"]
+
+#: Steps between labelings that are known, after each search.
+INNER = 3
+#: Labelings of a bag that are kept at most.
+MOST_LABELINGS = 256
+#: Dual values below it count as this large where gaps are compared with them.
+FINEST = 1e-7
+
+
+class Dual(NamedTuple):
+    """Dual variables of all bags: the labelings known so far, their shares and losses.
+
+    Attributes
+    ----------
+    labels : ndarray of int32, shape (room, n_slots)
+        A known labeling of every bag in each row, as columns.
+    share, loss : ndarrays, shape (n_bags, room)
+    count : ndarray of int64, shape (n_bags,)
+    """
+
+    labels: np.ndarray
+    share: np.ndarray
+    loss: np.ndarray
+    count: np.ndarray
+
+    @classmethod
+    def empty(cls, n_bags, n_slots):
+        shape = (n_bags, 8)
+        return cls(
+            np.zeros((8, n_slots), np.int32), np.zeros(shape), np.zeros(shape), np.zeros(n_bags, np.int64)
+        )
+
+    def with_room(self):
+        """With twice the room where a bag has no more, within `MOST_LABELINGS`."""
+        room = len(self.labels)
+        if self.count.max() < room or room >= MOST_LABELINGS:
+            return self
+        wider = [np.concatenate([a, np.zeros_like(a)], axis=1) for a in (self.share, self.loss)]
+        return Dual(np.concatenate([self.labels, np.zeros_like(self.labels)]), *wider, self.count)
+
+    def coefficients(self, candidates, target):
+        """What each instance adds to each hyperplane, but for 1 / (lambda N)."""
+        coef = self.share.sum(axis=1)[candidates.bag_of, None] * target
+        instance = np.repeat(np.arange(candidates.n_instances), candidates.n_attributes)
+        for v, labels in enumerate(self.labels):
+            share = self.share[candidates.bag_of[instance], v]
+            some = share > 0.0
+            np.subtract.at(coef, (instance[some], labels[some]), share[some])
+        return coef
+
+
+@njit(cache=True)
+def remember(known, share, loss, count, i, labels, new_loss):
+    """Number of a labeling among the known ones of bag i, to which it is added; -1 where there is no room.
+
+    In a full list one that carries nothing makes place; else the bag waits for more room.
+    """
+    for v in range(count[i]):
+        same = True
+        for s in range(labels.shape[0]):
+            if known[v, s] != labels[s]:
+                same = False
+                break
+        if same:
+            return v
+    place = count[i]
+    if place < known.shape[0]:
+        count[i] += 1
+    else:
+        place = 0
+        while place < count[i] and share[i, place] != 0.0:
+            place += 1
+        if place == count[i]:
+            return -1
+    known[place] = labels
+    share[i, place], loss[i, place] = 0.0, new_loss
+    return place
+
+
+@njit(cache=True)
+def violations(target, scores, P, known, loss, count, out):
+    """Loss plus score minus the target's score of a bag's known labelings."""
+    aim_score = reached(target, scores)
+    for v in range(count):
+        total = 0.0
+        for s in range(known.shape[1]):
+            total += scores[s // P, known[v, s]]
+        out[v] = loss[v] + total - aim_score
+
+
+@njit(cache=True)
+def direction(target, P, to, away, known, unit, row_of, column_of, size_of):
+    """Entries by which w moves when mass goes from one labeling (-1: none) to another; returns how many."""
+    n = 0
+    if to < 0 or away < 0:
+        sign = unit if to >= 0 else -unit
+        for m in range(target.shape[0]):
+            for k in range(target.shape[1]):
+                if target[m, k] != 0.0:
+                    row_of[n], column_of[n], size_of[n] = m, k, sign * target[m, k]
+                    n += 1
+    for s in range(known.shape[1]):
+        if to >= 0 and away >= 0 and known[to, s] == known[away, s]:
+            continue
+        if to >= 0:
+            row_of[n], column_of[n], size_of[n] = s // P, known[to, s], -unit
+            n += 1
+        if away >= 0:
+            row_of[n], column_of[n], size_of[n] = s // P, known[away, s], unit
+            n += 1
+    return n
+
+
+@njit(cache=True)
+def least_violating(violation, share, count):
+    """The labeling with mass that violates least, -1 for none at all; its violation and mass."""
+    total = 0.0
+    for v in range(count):
+        total += share[v]
+    away, least, mass = -1, 0.0, 1.0 - total
+    if mass <= 1e-15:
+        least = np.inf
+    for v in range(count):
+        if share[v] > 0.0 and violation[v] < least:
+            away, least, mass = v, violation[v], share[v]
+    return away, least, mass
+
+
+@njit(cache=True)
+def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_bags, most_nodes):
+    """Visit a block of bags, whose known labelings are `known_labels`, shape (room, n_slots of the block).
+
+    Returns
+    -------
+    gaps : float
+        Sum of the bags' duality gaps, each when it was visited; NaN where an exact search gave up.
+    n_updates : int
+    """
+    bags, first, base, products, targets, delta = block
+    of = attributes_of(packed)
+    P = packed.n_attributes
+    unit = 1.0 / (lam * n_bags)
+    violation = np.empty(known_labels.shape[0])
+    gaps, n_updates = 0.0, 0
+    for b in range(bags.shape[0]):
+        i, low, high = bags[b], first[b], first[b + 1]
+        scores, target, known = base[low:high], targets[low:high], known_labels[:, low * P : high * P]
+        n_regions, n_slots = high - low, (high - low) * P
+        labels = np.empty(n_slots, np.int32)
+        value, found_loss = find(packed, i, scores, labels, most_nodes)
+        if np.isnan(value):
+            return value, n_updates
+        excess = value - reached(target, scores)
+        to = -1
+        if excess > 0.0:
+            to = remember(known, share, loss, count, i, labels, found_loss)
+        violations(target, scores, P, known, loss[i], count[i], violation)
+        held = 0.0
+        for v in range(count[i]):
+            held += share[i, v] * violation[v]
+        gaps += max(0.0, max(0.0, excess) - held) / n_bags
+        room = n_regions * scores.shape[1] + 2 * n_slots
+        row, column, size = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
+        change = np.zeros(scores.shape)
+        for step in range(INNER + 1):
+            if step > 0:
+                violations(target, scores, P, known, loss[i], count[i], violation)
+                to, best = -1, 0.0
+                for v in range(count[i]):
+                    if violation[v] > best:
+                        to, best = v, violation[v]
+            away, least, most = least_violating(violation, share[i], count[i])
+            gain = (violation[to] if to >= 0 else 0.0) - least
+            if to == away or gain <= 1e-12:
+                break
+            n_updates += 1
+            n = direction(target, P, to, away, known, unit, row, column, size)
+            length = 0.0
+            for e in range(n):
+                for f in range(n):
+                    if column[f] == column[e]:
+                        length += size[e] * size[f] * products[of[column[e]], low + row[e], low + row[f]]
+            mass = most if length <= 0.0 else min(most, gain / (n_bags * lam * length))
+            if away >= 0:
+                share[i, away] = 0.0 if mass >= most else share[i, away] - mass
+            if to >= 0:
+                share[i, to] += mass
+            for e in range(n):
+                part, k = mass * size[e], column[e]
+                change[row[e], k] += part
+                line = products[of[k], low + row[e]]
+                for m in range(n_regions):
+                    scores[m, k] += part * line[low + m]
+        for m in range(n_regions):
+            for k in range(scores.shape[1]):
+                if change[m, k] != 0.0:
+                    delta[low + m, k] += change[m, k]
+                    line = products[of[k], low + m]
+                    for r in range(high, base.shape[0]):
+                        base[r, k] += change[m, k] * line[r]
+    return gaps, n_updates
+
+
+def frank_wolfe(problem, dual, n_epochs, gap_tol, bar):
+    """Epochs of dual steps until the gap is at most `gap_tol` times the dual value.
+
+    Parameters
+    ----------
+    problem : ConvexProblem
+    dual : Dual or None
+        That of the round before stays feasible: its labelings keep their shares, the candidates' part is new.
+    n_epochs : int
+    gap_tol : float
+    bar : tqdm
+
+    Returns
+    -------
+    bound : float
+        The dual value.
+    n_epochs, n_updates : int
+    dual : Dual
+    """
+    space, candidates, lam = problem.space, problem.candidates, problem.lam
+    N, P = candidates.n_bags, candidates.n_attributes
+    dual = Dual.empty(N, candidates.n_instances * P) if dual is None else dual
+    space.place(dual.coefficients(candidates, problem.target) / (lam * N))
+    n_updates = 0
+    for epoch in range(1, n_epochs + 1):
+        dual = dual.with_room()
+        gaps = 0.0
+        for rows, block in problem.blocks():
+            slots = rows if P == 1 else (rows[:, None] * P + np.arange(P)).ravel()
+            known = dual.labels[:, slots]
+            gap, updates = frank_wolfe_block(
+                candidates.packed, block, known, *dual[1:], lam, N, problem.most_nodes
+            )
+            problem.refuse_unfinished(gap)
+            gaps, n_updates = gaps + gap, n_updates + updates
+            dual.labels[:, slots] = known
+            space.move(rows, block.delta)
+        bar.update(N)
+        bound = float((dual.share * dual.loss).sum() / N - 0.5 * lam * space.squared_norm())
+        if gaps <= gap_tol * max(bound, FINEST):
+            break
+    return bound, epoch, n_updates, dual

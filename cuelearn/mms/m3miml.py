@@ -1,0 +1,130 @@
+"""M3MIML: a maximum margin for every label, over the bags' instances themselves (thesis 5.5)."""
+
+import numpy as np
+
+from cuelearn.core.estimator import validated
+from cuelearn.mms.rivals import BagRival, expanded, reduced
+
+__all__ = ["M3MIML"]
+
+
+class M3MIML(BagRival):
+    r"""M3MIML: a maximum margin for every label, over the bags' instances themselves.
+
+    A bag's score is that of its best instance, :math:`f_l(\mathcal X) = \max_{x \in \mathcal X} w_l \cdot x +
+    b_l`, and should be above 1 for the bag's labels and below -1 for the others. Below -1 means so for every
+    instance. Above 1 is not convex; the authors ask more, that the *mean* instance :math:`\bar x_i`, which
+    never scores above the best one, be above. With :math:`S_l` the bags that can have label l,
+
+    .. math::
+
+        \min_{w, b}\ P = \sum_l \Big( \frac12\|w_l\|^2 + C \sum_{i \in S_l} [1 - (w_l \cdot \bar x_i + b_l)]_+
+                + C \sum_{i \notin S_l} \sum_{m} [1 + (w_l \cdot x_{i,m} + b_l)]_+ \Big)
+
+    .. math::
+
+        \max_{\alpha, \beta}\ D = \sum_l \Big( \sum_{i \in S_l} \alpha_{il} + \sum_{i \notin S_l} \sum_m
+        \beta_{iml}
+        - \frac12\|w_l\|^2 \Big), \quad
+        w_l = \sum_{i \in S_l} \alpha_{il} \bar x_i - \sum_{i \notin S_l} \sum_m \beta_{iml} x_{i,m}, \\
+        0 \le \alpha, \beta \le C, \qquad \sum_{i \in S_l} \alpha_{il} = \sum_{i \notin S_l} \sum_m
+        \beta_{iml} .
+
+    No constraint joins two labels, so that each has a problem of its own.
+
+    Parameters
+    ----------
+    C : float > 0, default 1.0
+    class_weight : None or "balanced"
+        Balanced: the positive bags and the negative instances of each label have the same total weight. The
+        paper has none; negative instances outnumber positive bags by far, so that often w = 0 is the paper's
+        optimum, and balanced is the stronger rival.
+    tol : float > 0, default 1e-5
+        Relative duality gap.
+    max_iter : int, default 200
+        Steps of the interior-point method.
+    n_jobs : int or None
+        Threads over labels; equal results.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    coef_ : ndarray, shape (n_labels, n_features)
+    intercept_ : ndarray, shape (n_labels,)
+    duality_gap_ : ndarray, shape (n_labels,)
+        Certified, relative.
+    n_iter_ : ndarray of int, shape (n_labels,)
+    primal_objective_, dual_objective_ : float
+        P at the solution, and D at a feasible point: a lower bound on the least P.
+    null_ : int or None
+        Number of the null label.
+    trained_ : ndarray of bool, shape (n_labels,)
+        False for labels that no bag can have.
+    n_features_in_ : int
+
+    Raises
+    ------
+    TypeError
+        If `candidates` is no CandidateSet.
+    ValueError
+        If X has not one row per instance of the candidates, or holds NaN, or the candidates have more than
+        one attribute.
+
+    Notes
+    -----
+    The authors solve the dual by Frank and Wolfe's method, a linear program over all labels in each step, on
+    kernels between all instances; the thesis therefore ran it on its small problems only. Here every label's
+    problem is solved in primal and dual by an interior-point method, until the duality gap certifies `tol`;
+    nothing of size n x n is made. Time 10 to 40 steps of n n_features^2 operations for each label; memory 8 n
+    n_features bytes for each thread. 10,000 instances in 2500 bags with 200 features and 26 labels take 3 to
+    5 seconds on one core.
+
+    Null has no classifier and score 0, as for `MIMLSVM`. A label of every bag has w = 0 and b = 1, one of no
+    bag b = -1.
+
+    References
+    ----------
+    M.-L. Zhang, Z.-H. Zhou: M3MIML: A maximum margin method for multi-instance multi-label learning, ICDM
+    2008; thesis 5.5. The dual and its bounds are those of the authors' published program.
+    """
+
+    def __init__(self, C=1.0, *, class_weight=None, tol=1e-5, max_iter=200, n_jobs=None):
+        self.C = C
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+
+    @validated
+    def fit(self, X, candidates):
+        """Train.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, n_features)
+            Instances of all bags, bag after bag.
+        candidates : CandidateSet
+            Of the same bags, with one attribute.
+
+        Returns
+        -------
+        self
+        """
+        X, labels, to_train = self._start_bags(X, candidates)
+        rows, basis = reduced(X)
+        means = np.add.reduceat(rows, candidates.bag_starts[:-1], axis=0) / candidates.bag_sizes[:, None]
+
+        def sample(k):
+            positive = labels[:, k]
+            stacked = np.vstack([means[positive], rows[~positive[candidates.bag_of]]])
+            signs = np.where(np.arange(len(stacked)) < np.count_nonzero(positive), 1.0, -1.0)
+            return stacked, signs
+
+        fits = self._keep(labels, self._fit_labels(to_train, sample, rows.shape[1]))
+        self.coef_ = expanded(self.coef_, basis)
+        self.primal_objective_ = float(sum(fit.primal for fit in fits))
+        self.dual_objective_ = float(sum(fit.dual for fit in fits))
+        return self
+
+    def _bag_scores(self, X, starts):
+        return np.maximum.reduceat(X @ self.coef_.T + self.intercept_, starts[:-1], axis=0)

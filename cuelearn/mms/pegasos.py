@@ -1,0 +1,159 @@
+r"""Stochastic subgradient steps on the convex problem of a round (thesis Algorithm 9).
+
+A step t on a group :math:`A_t` of K bags, :math:`A_t^+` those of them with a loss, :math:`\hat Z_k` the most
+violating labeling and :math:`\bar\Phi_k` the mean joint feature vector of bag k's best candidates:
+
+.. math:: w \leftarrow (1 - 1/t) w + \frac{1}{\lambda K t} \sum_{k \in A_t^+} (\bar\Phi_k - \Phi(\mathcal X_k,
+\hat Z_k)),
+    \qquad w \leftarrow \min(1, R / \|w\|)\, w
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from cuelearn.mms.inference import find, reached
+
+__all__ = ["pegasos"]
+
+
+class State(NamedTuple):
+    """Where the steps are: `step` counts from 1, the hyperplanes are `scale` times those of the scores,
+    `loss` is the sum of the losses of the labelings that the steps moved away from, NaN where an exact search
+    gave up.
+    """
+
+    step: float
+    scale: float
+    squared_norm: float
+    loss: float
+    n_updates: int
+    n_projections: int
+
+
+class Entries(NamedTuple):
+    """A step's sparse direction: by how much (`size`) a row moves a column, and its score there."""
+
+    row: np.ndarray
+    column: np.ndarray
+    size: np.ndarray
+    score: np.ndarray
+
+
+@njit(cache=True)
+def attributes_of(packed):
+    """Attribute of every column."""
+    of = np.empty(packed.column[-1], np.int64)
+    for p in range(packed.n_attributes):
+        of[packed.column[p] : packed.column[p + 1]] = p
+    return of
+
+
+@njit(cache=True)
+def add_bag(packed, scores, target, labels, first_row, entries, n):
+    """Append the direction of one bag, its target minus its most violating labeling; returns their number."""
+    P = packed.n_attributes
+    for m in range(scores.shape[0]):
+        for p in range(P):
+            for k in range(packed.column[p], packed.column[p + 1]):
+                size = target[m, k] - 1.0 if k == labels[m * P + p] else target[m, k]
+                if size != 0.0:
+                    entries.row[n], entries.column[n] = first_row + m, k
+                    entries.size[n], entries.score[n] = size, scores[m, k]
+                    n += 1
+    return n
+
+
+@njit(cache=True)
+def pegasos_block(packed, block, state, lam, radius, batch, most_nodes):
+    """Steps over a block of bags, `batch` of them at a time; returns the new `State`."""
+    bags, first, base, products, target, delta = block
+    step, scale, norm, total_loss, n_updates, n_projections = state
+    of = attributes_of(packed)
+    room = base.size
+    entries = Entries(np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room), np.empty(room))
+    labels = np.empty(base.shape[0] * packed.n_attributes, np.int32)
+    for low in range(0, bags.shape[0], batch):
+        high = min(low + batch, bags.shape[0])
+        n = 0
+        for b in range(low, high):
+            scores = base[first[b] : first[b + 1]] * scale
+            aim = target[first[b] : first[b + 1]]
+            own = labels[: scores.shape[0] * packed.n_attributes]
+            value, loss = find(packed, bags[b], scores, own, most_nodes)
+            if np.isnan(value):
+                return State(step, scale, norm, np.nan, n_updates, n_projections)
+            if value - reached(aim, scores) > 0.0:
+                n_updates += 1
+                total_loss += loss / (high - low)
+                n = add_bag(packed, scores, aim, own, first[b], entries, n)
+        shrink = 1.0 - 1.0 / step
+        norm = norm * shrink * shrink
+        if shrink == 0.0:  # the first step of all: nothing is left of what was
+            base[:] = 0.0
+            delta[:] = 0.0
+            scale = 1.0
+        else:
+            scale *= shrink
+        eta = 1.0 / (lam * (high - low) * step)
+        step += 1.0
+        row, column, size, score = entries
+        for e in range(n):
+            norm += 2.0 * shrink * eta * size[e] * score[e]
+            for f in range(n):
+                if column[f] == column[e]:
+                    norm += eta * eta * size[e] * size[f] * products[of[column[e]], row[e], row[f]]
+        for e in range(n):
+            move, k = eta * size[e] / scale, column[e]
+            delta[row[e], k] += move
+            line = products[of[k], row[e]]
+            for r in range(first[high], base.shape[0]):  # rows of bags visited before are not needed again
+                base[r, k] += move * line[r]
+        norm = max(norm, 0.0)
+        if norm > radius * radius:
+            scale *= radius / np.sqrt(norm)
+            norm = radius * radius
+            n_projections += 1
+    return State(step, scale, norm, total_loss, n_updates, n_projections)
+
+
+def pegasos(problem, n_epochs, batch, start, bar):
+    """Epochs of Algorithm 9 from the present hyperplanes, which count for `start` steps.
+
+    Parameters
+    ----------
+    problem : ConvexProblem
+    n_epochs, batch : int
+    start : float
+        With 0 the first step leaves nothing of the hyperplanes.
+    bar : tqdm
+
+    Returns
+    -------
+    bound : float
+        Below the optimum of the problem; NaN where there is none.
+    state : State
+    """
+    space, candidates, lam = problem.space, problem.candidates, problem.lam
+    if start == 0:
+        space.reset()
+    before, norm_before = space.state(), space.squared_norm()
+    radius = np.sqrt(2.0 * candidates.bag_sizes.max() * candidates.n_attributes / lam)
+    state = State(start + 1.0, 1.0, norm_before, 0.0, 0, 0)
+    for _ in range(n_epochs):
+        for rows, block in problem.blocks(batch):
+            state = state._replace(scale=1.0)
+            state = pegasos_block(candidates.packed, block, state, lam, radius, batch, problem.most_nodes)
+            problem.refuse_unfinished(state.loss)
+            space.move(rows, block.delta * state.scale, state.scale)
+        state = state._replace(squared_norm=space.squared_norm())
+        bar.update(candidates.n_bags)
+    steps = state.step - 1.0 - start
+    if batch > 1 or state.n_projections > 0:
+        return np.nan, state
+    # (start + T) w = start w_0 + T v, and v is feasible in the dual: every bag was visited equally often
+    total = start + steps
+    along = 2.0 * total * start * space.inner(before)
+    norm = (total**2 * space.squared_norm() - along + start**2 * norm_before) / steps**2
+    return state.loss / steps - 0.5 * lam * norm, state

@@ -1,0 +1,220 @@
+"""What the rivals of MMS share: input checks, one linear SVM per label, predictions for instances and bags.
+
+`CLSVM` asks which labels an instance can have. `MIMLSVM` and `M3MIML` see only which labels a bag can have,
+and score single instances at test time (thesis 5.5).
+"""
+
+from numbers import Integral
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
+
+from cuelearn.core.estimator import COUNT, POSITIVE, Estimator, StrOptions
+from cuelearn.core.linear_svm import linear_svm
+from cuelearn.mms.base import FLOATS, BagClassifier
+from cuelearn.mms.candidates import check_candidates
+
+__all__ = ["BagRival", "Rival", "expanded", "reduced", "starts_of_bags"]
+
+#: Score of a label that was not trained.
+NEVER = -1.0
+
+
+def side_weights(class_weight, signs):
+    """Weight of each sample's loss: 1, or with "balanced" the same total on both sides, on average 1."""
+    n_positive = int(np.count_nonzero(signs > 0.0))
+    if class_weight is None or n_positive in (0, signs.size):
+        return None
+    return np.where(signs > 0.0, 0.5 * signs.size / n_positive, 0.5 * signs.size / (signs.size - n_positive))
+
+
+def starts_of_bags(bag_sizes, n_rows):
+    """First row of each bag, and the end."""
+    sizes = np.asarray(bag_sizes)
+    whole = sizes.ndim == 1 and sizes.size > 0 and sizes.dtype.kind in "iu"
+    if not whole or sizes.min() < 1 or sizes.sum() != n_rows:
+        raise ValueError(f"bag_sizes must be integers >= 1 that add up to the {n_rows} rows of X")
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def reduced(X):
+    """X in float64; with more features than rows, its coordinates in an orthonormal basis of the rows' span,
+    and the basis."""
+    X = np.ascontiguousarray(X, dtype=np.float64)
+    if X.shape[1] <= X.shape[0]:
+        return X, None
+    basis, coordinates = np.linalg.qr(X.T)
+    return np.ascontiguousarray(coordinates.T), basis
+
+
+def expanded(coef, basis):
+    """Weights of the features, one row per label, from those of the coordinates that `reduced` gave."""
+    return coef if basis is None else np.stack([basis @ row for row in coef])
+
+
+class Rival(BagClassifier):
+    """Base: input checks, one SVM per label, prediction with and without a caption."""
+
+    _parameter_constraints = {
+        **Estimator._parameter_constraints,
+        "class_weight": [StrOptions({"balanced"}), None],
+        "tol": POSITIVE,
+        "max_iter": COUNT,
+        "n_jobs": [Integral, None],
+    }
+
+    def _start(self, X, candidates):
+        """Check the input; returns X."""
+        check_candidates(candidates)
+        X = validate_data(self, X, dtype=FLOATS)
+        check_candidates(candidates, len(X))
+        self.n_attributes_ = candidates.n_attributes
+        return X
+
+    def _fit_labels(self, to_train, sample, n_columns, **options):
+        """Fit the SVM of every label of a mask.
+
+        Parameters
+        ----------
+        to_train : ndarray of bool, shape (n_labels,)
+        sample : callable(label number)
+            Rows, shape (n, n_columns), and signs of its SVM.
+        n_columns : int
+        **options
+            Of `linear_svm`.
+
+        Returns
+        -------
+        fits : list of LinearSolution
+        coef, intercept, gap, n_iter : ndarrays over all labels
+        """
+
+        def solve(k):
+            rows, signs = sample(k)
+            weights = side_weights(self.class_weight, signs)
+            stop = {"tol": self.tol, "max_iter": self.max_iter}
+            return linear_svm(rows, signs, float(self.C), weights=weights, **stop, **options)
+
+        labels = np.flatnonzero(to_train)
+        with threadpool_limits(1, user_api="blas"):  # the same sums for any n_jobs
+            fits = Parallel(n_jobs=self.n_jobs, prefer="threads")(delayed(solve)(k) for k in labels)
+        coef = np.zeros((to_train.size, n_columns))
+        intercept, gap = np.full(to_train.size, NEVER), np.full(to_train.size, np.nan)
+        n_iter = np.zeros(to_train.size, dtype=int)
+        for k, fit in zip(labels, fits, strict=True):
+            coef[k], intercept[k], gap[k], n_iter[k] = fit.coef, fit.intercept, fit.gap, fit.n_iter
+        return fits, coef, intercept, gap, n_iter
+
+    def _check_new(self, X):
+        check_is_fitted(self)
+        return validate_data(self, X, dtype=FLOATS, reset=False)
+
+    def _possible(self, scores):
+        trained = self._list(self.trained_)
+        return [np.where(known, part, -np.inf) for part, known in zip(scores, trained, strict=True)]
+
+    def score(self, X, y, candidates=None):
+        """Share of labels that are right.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, n_features)
+        y : array-like, shape (n,) or (n, n_attributes)
+            Names from `classes_`.
+        candidates : CandidateSet, optional
+
+        Returns
+        -------
+        float
+        """
+        predicted, y = self.predict(X, candidates), np.asarray(y)
+        if y.shape != predicted.shape:
+            raise ValueError(f"y must have shape {predicted.shape}, got {y.shape}")
+        return float(np.mean(predicted == y))
+
+
+class BagRival(Rival):
+    """Base of the methods that see the labels of bags only; subclasses have ``_bag_scores(X, starts)``.
+
+    Null has no SVM: null instances are negative for every label (thesis 5.6.3), so its score is 0, and an
+    instance is null where all others are negative. A label of every bag scores 1, one of no bag -1.
+    """
+
+    def _start_bags(self, X, candidates):
+        """Check; sets classes and which labels count as trained.
+
+        Returns
+        -------
+        X : ndarray
+        labels : ndarray of bool, shape (n_bags, n_labels)
+            Null left out.
+        to_train : ndarray of bool, shape (n_labels,)
+        """
+        X = self._start(X, candidates)
+        if candidates.n_attributes != 1:
+            raise ValueError(
+                f"candidates must have one attribute, got {candidates.n_attributes}; "
+                f"candidates.attribute(p) is one alone"
+            )
+        self.classes_ = candidates.classes[0]
+        self.null_ = None if candidates.null is None else candidates.null[0]
+        labels = candidates.bag_mask(0)
+        self.trained_ = labels.any(axis=0)
+        if self.null_ is not None:
+            labels[:, self.null_] = False
+            self.trained_[self.null_] = True
+        return X, labels, labels.any(axis=0) & ~labels.all(axis=0)
+
+    def _keep(self, labels, solved):
+        """Keep what `_fit_labels` returned."""
+        fits, self.coef_, self.intercept_, self.duality_gap_, self.n_iter_ = solved
+        self.intercept_[labels.all(axis=0)] = 1.0
+        return fits
+
+    def _scores_of_bags(self, X, starts):
+        scores = self._bag_scores(X, starts)
+        if self.null_ is not None:
+            scores[:, self.null_] = 0.0
+        return scores
+
+    def _scores(self, X):
+        X = self._check_new(X)
+        return [self._scores_of_bags(X, np.arange(len(X) + 1))]
+
+    def bag_decision_function(self, X, bag_sizes):
+        """Scores of all labels for whole bags.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, n_features)
+            Instances, bag after bag.
+        bag_sizes : array-like of int, shape (n_bags,)
+
+        Returns
+        -------
+        ndarray of float64, shape (n_bags, n_labels)
+        """
+        X = self._check_new(X)
+        return self._scores_of_bags(X, starts_of_bags(bag_sizes, len(X)))
+
+    def predict_bags(self, X, bag_sizes):
+        """Label sets of whole bags, by the T-criterion: every label with a positive score; where there is
+        none, the best.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, n_features)
+        bag_sizes : array-like of int, shape (n_bags,)
+
+        Returns
+        -------
+        ndarray of bool, shape (n_bags, n_labels)
+            With a null label that is the best where no other is positive.
+        """
+        (scores,) = self._possible([self.bag_decision_function(X, bag_sizes)])
+        chosen = scores > 0.0
+        empty = np.flatnonzero(~chosen.any(axis=1))
+        chosen[empty, np.argmax(scores[empty], axis=1)] = True
+        return chosen
