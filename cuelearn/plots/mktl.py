@@ -11,9 +11,9 @@ from matplotlib.path import Path
 from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator
 
 from cuelearn.book.figures import BLACK, BLUE, CONFIDENCE, GREY, RED, band, method_style
+from cuelearn.plots.common import curve, distinct, panels
 
 TITLES = {"letter": "letter", "mfeat": "mfeat (digits)", "awa": "Animals with Attributes"}
-KINDS = {"shuffled": "scores of real priors, shuffled", "noise": "{} columns of random numbers"}
 #: The order that methods are drawn in, the chapter's own on top; others come first.
 ORDER = (
     "NoTransfer",
@@ -34,41 +34,45 @@ BY_CLASS = ("NoTransfer", "PriorFeatures", "MultiKT", "MKTL weighted")
 #: Which numbers of samples keep their label where there is no room for all.
 _PREFERRED = (1, 10, 100, 3, 30, 5, 50, 20, 2, 15)
 _DARK = "#555555"
+_TINY = 1e-300
+_MIDDLE = {"ha": "center", "va": "center"}
 #: Of the drawing of weights: width of a cell in inches, and of the gap between models in cells.
 _CELL, _GAP = 0.36, 0.35
 
 
-# ------------------------------------------------------------------------------------------------------------------- in common
+# --- in common ----------------------------------------------------------------------------------------------
 
 
 def _methods(table):
     """Methods of a table in the order in which they are drawn."""
-    found = list(dict.fromkeys(table["method"]))
+    found = distinct(table["method"])
     return [m for m in found if m not in ORDER] + [m for m in ORDER if m in found]
 
 
 def _counts(ax, values, inches, room=0.21):
-    """Logarithmic x axis of numbers of samples: a tick at each, and numbers at those that have `room` (inches); the axis has `inches`."""
+    """Logarithmic x axis of numbers of samples: a tick at each, numbers at those that have `room`, in
+    inches."""
     values = sorted({int(v) for v in values})
-    per_inch = np.log(values[-1] / values[0]) / inches
+    least = room * np.log(values[-1] / values[0]) / inches
     rank = {v: k for k, v in enumerate(_PREFERRED)}
     kept = []
     for value in sorted(values, key=lambda v: (rank.get(v, len(rank)), v)):
-        if all(abs(np.log(value / other)) >= room * per_inch for other in kept):
+        if all(abs(np.log(value / other)) >= least for other in kept):
             kept.append(value)
-    kept.sort()
+    others = [v for v in values if v not in kept]
     ax.set_xscale("log")
-    ax.xaxis.set_major_locator(FixedLocator(kept))
-    ax.xaxis.set_major_formatter(FixedFormatter([str(v) for v in kept]))
-    ax.xaxis.set_minor_locator(FixedLocator([v for v in values if v not in kept]))
-    ax.xaxis.set_minor_formatter(FixedFormatter([""] * (len(values) - len(kept))))
+    ax.xaxis.set_major_locator(FixedLocator(sorted(kept)))
+    ax.xaxis.set_major_formatter(FixedFormatter([str(v) for v in sorted(kept)]))
+    ax.xaxis.set_minor_locator(FixedLocator(others))
+    ax.xaxis.set_minor_formatter(FixedFormatter([""] * len(others)))
 
 
 def _limits(axes, top=None, room=0.4):
-    """The same y limits for all panels: bands, wide with few runs, are cut where they reach `room` times the means' span beyond."""
+    """The same y limits for all panels: wide bands are cut where they reach `room` times the means' span
+    beyond."""
     means = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for ax in axes for line in ax.lines])
-    reach = [path.vertices[:, 1] for ax in axes for shade in ax.collections for path in shade.get_paths()]
-    reach = np.concatenate([means, *reach])
+    shades = [path.vertices[:, 1] for ax in axes for shade in ax.collections for path in shade.get_paths()]
+    reach = np.concatenate([means, *shades])
     room = room * np.ptp(means) + 1.0
     low, high = max(reach.min(), means.min() - room), min(reach.max(), means.max() + room)
     pad = 0.04 * (high - low)
@@ -77,7 +81,8 @@ def _limits(axes, top=None, room=0.4):
 
 
 def _legend(fig, axes):
-    """One legend above all panels, each label once, the chapter's own method first, in as many columns as there is room for."""
+    """One legend above all panels, each label once, the chapter's own first, in as many columns as have
+    room."""
     handles = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -85,41 +90,34 @@ def _legend(fig, axes):
     labels = list(handles)[::-1]
     inches = sum(0.6 + 0.062 * len(label) for label in labels)
     lines = -int(-inches // fig.get_figwidth())
-    fig.legend(
-        [handles[label] for label in labels],
-        labels,
-        loc="outside upper center",
-        ncols=-(-len(labels) // lines),
-    )
-
-
-def _percent(table, index, columns):
-    """Accuracies in percent: a row per repetition, a column per point."""
-    return 100.0 * table.pivot(index=index, columns=columns, values="accuracy")
+    columns = -(-len(labels) // lines)
+    fig.legend([handles[label] for label in labels], labels, loc="outside upper center", ncols=columns)
 
 
 def _digits(values):
     """Decimals that show the largest of some values with two or more figures."""
-    largest = max(np.abs(values).max(initial=0.0), 1e-300)
+    largest = max(np.abs(values).max(initial=0.0), _TINY)
     return 2 if largest >= 0.1 or largest < 1e-6 else 1 - int(np.floor(np.log10(largest)))
 
 
-def _signed(value, digits=2):
+def _signed(value, digits):
     """A number with its sign; without one where it rounds to 0."""
     text = f"{value:+.{digits}f}".replace("-", "\N{MINUS SIGN}")
     return text if text.strip("+\N{MINUS SIGN}0.") else text[1:]
 
 
-# ------------------------------------------------------------------------------------------------------------------ figure 6.1
+# --- figure 6.1 ---------------------------------------------------------------------------------------------
 
 
 def schematic(
     new_class, prior_names, scores, weights, kernel_part, *, groups=None, sample_class=None, most=18, shown=12
 ):
-    """Figure 6.1: how the outputs of prior models become features when one new class is scored, with the numbers of a fitted model.
+    """Figure 6.1: how the outputs of prior models become features when one new class is scored, in a fitted
+    model.
 
-    From left to right: the sample, the prior models, what they say of the sample, the weights that the new class gives to it, and the
-    score, equation (6.1); beside it the parts of the sum.
+    From left to right: the sample, the prior models, what they say of the sample, the weights that the new
+    class gives to it, and the score, equation (6.1); beside it the parts of the sum, as bars on the same
+    rows.
 
     Parameters
     ----------
@@ -127,7 +125,8 @@ def schematic(
         The class that is scored.
     prior_names : sequence of K str
     scores : array-like, shape (K,)
-        Scaled scores of one sample, as ``transfer_weights_`` take them: raw scores divided by ``score_scale_``.
+        Scaled scores of one sample, as ``transfer_weights_`` take them: raw scores divided by
+        ``score_scale_``.
     weights : array-like, shape (K,)
         The row of ``transfer_weights_`` of the new class.
     kernel_part : float
@@ -137,45 +136,40 @@ def schematic(
     sample_class : str, optional
         The sample's true class, for the title.
     most, shown : int, default 18 and 12
-        With more than `most` priors, only the `shown` that add or take away the most are drawn; the others become one row.
-
-    Returns
-    -------
-    Figure
-        Left the diagram, right the bars, on the same rows.
+        With more than `most` priors, only the `shown` that add or take away the most are drawn; the others
+        become one row.
     """
-    names = [str(name) for name in prior_names]
+    names = np.array([str(name) for name in prior_names])
     scores, weights = np.asarray(scores, dtype=float), np.asarray(weights, dtype=float)
     parts = scores * weights
     kept = np.arange(len(names))
     if len(names) > most:
         kept = np.sort(np.argsort(-np.abs(parts), kind="stable")[:shown])
-    left_out = len(names) - len(kept)
-    total = float(kernel_part + parts.sum())
-    bars = [float(kernel_part), *parts[kept], *([parts.sum() - parts[kept].sum()] if left_out else []), total]
-    labels = ["kernel", *(names[k] for k in kept), *([f"{left_out} others"] if left_out else []), "sum"]
+    n_left = len(names) - len(kept)
+    others = [parts.sum() - parts[kept].sum()] if n_left else []
+    bars = [float(kernel_part), *parts[kept], *others, float(kernel_part + parts.sum())]
+    labels = ["kernel", *names[kept], *([f"{n_left} others"] if n_left else []), "sum"]
     # a little air below the kernel's row and above the sum
     rows = np.r_[0.0, 1.4 + np.arange(len(bars) - 2), len(bars) + 0.0]
 
-    fig, (ax, side) = plt.subplots(1, 2, layout="constrained", sharey=True)
-    width = _diagram(
-        ax, new_class, names, scores, weights, kept, left_out, rows, groups, float(kernel_part), total
-    )
+    fig, ((ax, side),) = panels(2, size=None, sharey=True)
+    priors = list(zip(names[kept], scores[kept], weights[kept], strict=True))
+    digits = _digits(scores), _digits(weights)
+    largest = [max(np.abs(values).max(), _TINY) for values in (scores, weights)]
+    groups = groups if groups is not None else [("prior models", names)]
+    width = _diagram(ax, new_class, priors, digits, largest, n_left, bars, rows, groups)
     fig.set_size_inches(width + 2.7, 1.15 + 0.27 * rows[-1])
     ax.get_gridspec().set_width_ratios((width, 2.7))
+    of_class = "" if sample_class is None else f" of class {sample_class}"
+    ax.set_title(f"score of new class {new_class} for a test sample{of_class}", fontsize=9)
+
     colors = [_DARK, *(BLUE if part >= 0.0 else RED for part in bars[1:-1]), BLACK]
     side.barh(rows, bars, color=colors, height=0.62)
-    low, high, digits = min(0.0, *bars), max(0.0, *bars), _digits(bars)
     for row, value in zip(rows, bars, strict=True):
-        side.annotate(
-            _signed(value, digits),
-            (value, row),
-            xytext=(3 if value >= 0 else -3, 0),
-            textcoords="offset points",
-            ha="left" if value >= 0 else "right",
-            va="center",
-            fontsize=7,
-        )
+        away, ha = (3, "left") if value >= 0 else (-3, "right")
+        place = {"xytext": (away, 0), "textcoords": "offset points", "ha": ha, "va": "center"}
+        side.annotate(_signed(value, _digits(bars)), (value, row), fontsize=7, **place)
+    low, high = min(0.0, *bars), max(0.0, *bars)
     side.set_xlim(low - 0.27 * (high - low) * (low < 0.0), high + 0.27 * (high - low) * (high > 0.0))
     side.axvline(0.0, color=BLACK, linewidth=0.8)
     side.axhline((rows[-1] + rows[-2]) / 2, color=_DARK, linewidth=0.8)
@@ -186,202 +180,140 @@ def schematic(
     side.xaxis.set_major_locator(MaxNLocator(5))
     side.set(ylim=(rows[-1] + 0.7, -0.8), xlabel="part of the score")
     side.set_title("what adds up to the score", fontsize=9)
-    of_class = "" if sample_class is None else f" of class {sample_class}"
-    ax.set_title(f"score of new class {new_class} for a test sample{of_class}", fontsize=9)
     return fig
 
 
-def _diagram(ax, new_class, names, scores, weights, kept, left_out, rows, groups, kernel_part, total):
+def _diagram(ax, new_class, priors, digits, largest, n_left, bars, rows, groups):
     """The left part of figure 6.1; x in inches, of which it returns how many it takes."""
-    ax.set_axis_off()
-    longest = max(len(names[k]) for k in kept)
-    box = 0.62 + 0.062 * max(2, longest)
+    box = 0.62 + 0.062 * max(2, *(len(name) for name, *_ in priors))
     models, first = 0.95, 2.2
     last = first + box
     start = last + 0.56
-    whom = textwrap.wrap(f"y = {new_class}", 14)
     node = start + 1.25
+    whom = textwrap.wrap(f"y = {new_class}", 14)
     end = node + max(1.0, 0.2 + 0.09 * max(map(len, whom)))
-    ax.set_xlim(-0.05, end + 0.05)
     middle = (rows[0] + rows[-2]) / 2
+    ax.set_axis_off()
+    ax.set_xlim(-0.05, end + 0.05)
     _box(ax, 0.0, middle, 0.42, 1.6, r"$\mathbf{x}$", fontsize=11)
 
-    drawn = [names[k] for k in kept]
-    place = dict(zip(drawn, rows[1:], strict=False))
-    for name, classes in groups if groups is not None else [("prior models", drawn)]:
+    place = {name: row for (name, *_), row in zip(priors, rows[1:], strict=False)}
+    for name, classes in groups:
         mine = [place[str(c)] for c in classes if str(c) in place]
         if not mine:
             continue
         center, high = (mine[0] + mine[-1]) / 2, mine[-1] - mine[0] + 0.78
-        text = "\n".join(textwrap.wrap(name, 15, max_lines=max(1, int(high / 0.45)), placeholder=" …"))
-        _box(ax, models, center, 1.0, high, text, fontsize=7, face="#F1F1F1")
+        lines = textwrap.wrap(name, 15, max_lines=max(1, int(high / 0.45)), placeholder=" …")
+        _box(ax, models, center, 1.0, high, "\n".join(lines), fontsize=7, face="#F1F1F1")
         _arrow(ax, (0.42, middle), (models, center), GREY, 0.9)
+        line = {"color": GREY, "linewidth": 0.9, "solid_capstyle": "butt", "zorder": 1}
         for row in mine:
-            ax.plot(
-                [models + 1.0, first], [row, row], color=GREY, linewidth=0.9, solid_capstyle="butt", zorder=1
-            )
+            ax.plot([models + 1.0, first], [row, row], **line)
 
-    count = len(kept) + 1 + bool(left_out)
+    count = len(priors) + 1 + bool(n_left)
     spread = 0.5 if count > 6 else 0.7
     ends = middle + spread * (np.arange(count) - (count - 1) / 2)
-    widest = max(np.abs(weights).max(), 1e-300)
     # the sample's own features
     text = r"kernel part  $\mathbf{w}^{(0)}\cdot\phi^{(0)}(\mathbf{x}, y)$"
-    _box(ax, models, rows[0], last - models, 0.9, text, fontsize=8, width=2.2)
-    ax.text(
-        last + 0.07,
-        rows[0],
-        f"= {_signed(kernel_part, _digits(kernel_part))}",
-        ha="left",
-        va="center",
-        fontsize=6.5,
-        color=_DARK,
-    )
+    _box(ax, models, rows[0], last - models, 0.9, text, width=2.2)
+    small = {"va": "center", "fontsize": 6.5}
+    kernel = _signed(bars[0], _digits(np.array(bars[0])))
+    ax.text(last + 0.07, rows[0], f"= {kernel}", color=_DARK, **small)
     _arrow(ax, (0.42, middle), (models, rows[0]), GREY, 0.9)
     _arrow(ax, (start, rows[0]), (node, ends[0]), _DARK, 4.5)
-    for k, row, arrival in zip(kept, rows[1:], ends[1:], strict=False):
-        tint = BLUE if scores[k] >= 0.0 else RED
-        strong = min(1.0, abs(scores[k]) / max(np.abs(scores).max(), 1e-300))
-        _box(ax, first, row, box, 0.78, "", face=to_rgba(tint, 0.30 * strong))
-        ax.text(first + 0.07, row, names[k], ha="left", va="center", fontsize=7.5)
-        ax.text(last - 0.06, row, _signed(scores[k], _digits(scores)), ha="right", va="center", fontsize=7)
-        color = BLUE if weights[k] >= 0.0 else RED
-        ax.text(
-            last + 0.05,
-            row,
-            f"× {_signed(weights[k], _digits(weights))}",
-            ha="left",
-            va="center",
-            fontsize=6.5,
-            color=color,
-        )
-        _arrow(ax, (start, row), (node, arrival), color, 0.35 + 4.15 * abs(weights[k]) / widest)
-    if left_out:
-        ax.text(
-            (first + last) / 2,
-            rows[-2],
-            f"{left_out} others",
-            ha="center",
-            va="center",
-            fontsize=7.5,
-            color=_DARK,
-            style="italic",
-        )
+
+    for (name, score, weight), row, arrival in zip(priors, rows[1:], ends[1:], strict=False):
+        tint = to_rgba(BLUE if score >= 0.0 else RED, 0.30 * min(1.0, abs(score) / largest[0]))
+        _box(ax, first, row, box, 0.78, "", face=tint)
+        ax.text(first + 0.07, row, name, va="center", fontsize=7.5)
+        ax.text(last - 0.06, row, _signed(score, digits[0]), ha="right", va="center", fontsize=7)
+        color = BLUE if weight >= 0.0 else RED
+        ax.text(last + 0.05, row, f"× {_signed(weight, digits[1])}", color=color, **small)
+        _arrow(ax, (start, row), (node, arrival), color, 0.35 + 4.15 * abs(weight) / largest[1])
+    if n_left:
+        look = {"fontsize": 7.5, "color": _DARK, "style": "italic", **_MIDDLE}
+        ax.text((first + last) / 2, rows[-2], f"{n_left} others", **look)
         _arrow(ax, (start, rows[-2]), (node, ends[-1]), _DARK, 0.8, linestyle=(0, (3, 2)))
-    text = "\n".join([r"$s(\mathbf{x}, y)$", f"= {_signed(total, _digits(total))}", "", *whom]).replace(
-        "y = ", "$y$ = "
-    )
+    total = f"= {_signed(bars[-1], _digits(np.array(bars[-1])))}"
+    text = "\n".join([r"$s(\mathbf{x}, y)$", total, "", *whom]).replace("y = ", "$y$ = ")
     _box(ax, node, middle, end - node, spread * (count - 1) + 1.0, text, fontsize=8.5, width=1.6)
-    for x, text in (
-        (models + 0.5, "prior models"),
-        ((first + last) / 2, "scaled scores"),
-        (last + 0.35, "weights"),
-    ):
-        ax.text(x, rows[-1] - 0.15, text, ha="center", va="center", fontsize=7, color=_DARK)
-    handles = [
-        plt.Line2D([], [], color=c, linewidth=3, label=t) for c, t in ((BLUE, "positive"), (RED, "negative"))
-    ]
-    ax.legend(
-        handles=handles,
-        title="colour: sign\nwidth of arrows: |weight|",
-        title_fontsize=7,
-        fontsize=7,
-        loc="lower right",
-        borderaxespad=0.0,
-    )
+    heads = {models + 0.5: "prior models", (first + last) / 2: "scaled scores", last + 0.35: "weights"}
+    for x, text in heads.items():
+        ax.text(x, rows[-1] - 0.15, text, fontsize=7, color=_DARK, **_MIDDLE)
+    signs = {"positive": BLUE, "negative": RED}
+    handles = [plt.Line2D([], [], color=color, linewidth=3, label=sign) for sign, color in signs.items()]
+    small = {"title_fontsize": 7, "fontsize": 7, "borderaxespad": 0.0}
+    title = "colour: sign\nwidth of arrows: |weight|"
+    ax.legend(handles=handles, title=title, loc="lower right", **small)
     return end + 0.1
 
 
 def _box(ax, x, y, width_inches, height, text, fontsize=8, face="white", width=0.9):
     """A rounded box from x to x + width_inches, with its middle at y."""
-    patch = FancyBboxPatch(
-        (x, y - height / 2),
-        width_inches,
-        height,
-        boxstyle="round,pad=0,rounding_size=0.06",
-        mutation_aspect=4.0,
-        facecolor=face,
-        edgecolor=_DARK,
-        linewidth=width,
-        zorder=3,
-    )
-    ax.add_patch(patch)
-    ax.text(
-        x + width_inches / 2, y, text, ha="center", va="center", fontsize=fontsize, zorder=4, linespacing=1.15
-    )
+    shape = {"boxstyle": "round,pad=0,rounding_size=0.06", "mutation_aspect": 4.0}
+    look = {"facecolor": face, "edgecolor": _DARK, "linewidth": width, "zorder": 3}
+    ax.add_patch(FancyBboxPatch((x, y - height / 2), width_inches, height, **shape, **look))
+    ax.text(x + width_inches / 2, y, text, fontsize=fontsize, zorder=4, linespacing=1.15, **_MIDDLE)
 
 
 def _arrow(ax, start, end, color, width, linestyle="-"):
     """A curve that leaves and arrives level."""
     bend = 0.5 * (end[0] - start[0])
-    path = Path(
-        [start, (start[0] + bend, start[1]), (end[0] - bend, end[1]), end],
-        [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4],
-    )
-    style = f"-|>,head_length={0.35 + 0.05 * width:g},head_width={0.14 + 0.05 * width:g}"
-    ax.add_patch(
-        FancyArrowPatch(
-            path=path,
-            arrowstyle=style,
-            mutation_scale=8,
-            shrinkA=0,
-            shrinkB=0,
-            color=color,
-            linewidth=width,
-            linestyle=linestyle,
-            joinstyle="miter",
-            capstyle="butt",
-            zorder=2,
-        )
-    )
+    points = [start, (start[0] + bend, start[1]), (end[0] - bend, end[1]), end]
+    path = Path(points, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
+    tip = f"-|>,head_length={0.35 + 0.05 * width:g},head_width={0.14 + 0.05 * width:g}"
+    look = {
+        "color": color,
+        "linewidth": width,
+        "linestyle": linestyle,
+        "joinstyle": "miter",
+        "capstyle": "butt",
+    }
+    shape = {"arrowstyle": tip, "mutation_scale": 8, "shrinkA": 0, "shrinkB": 0}
+    ax.add_patch(FancyArrowPatch(path=path, zorder=2, **shape, **look))
 
 
-# ------------------------------------------------------------------------------------------------------------------ figure 6.2
+# --- figure 6.2 ---------------------------------------------------------------------------------------------
 
 
 def binary_mean(table):
-    """Figure 6.2, left: accuracy on target against background, over the number of positive samples, mean over targets.
+    """Figure 6.2, left: accuracy on target against background over the number of positive samples, mean over
+    targets.
+
+    A second panel has the methods that weigh both classes equally, if the table has more of them than the
+    thesis. The band is the interval over targets, of the means over seeds.
 
     Parameters
     ----------
     table : DataFrame
         Of `experiments.mktl.compare.binary`: columns target, seed, n_positive, method, accuracy.
-
-    Returns
-    -------
-    Figure
-        A second panel for methods that weigh both classes equally, where the table has more of them than the thesis. The band is the
-        interval over targets, of the means over seeds.
     """
     each = table.groupby(["target", "n_positive", "method"], as_index=False)["accuracy"].mean()
     found = _methods(each)
-    panels = {"as in the thesis": [m for m in found if m not in REWEIGHTED]}
-    if any(m in REWEIGHTED for m in found):
-        panels["both classes weigh the same"] = [
-            m for m in found if m in (*REWEIGHTED, "MultiKT", "MKTL weighted")
-        ]
-    fig, axes = plt.subplots(
-        1, len(panels), figsize=(5.4 * len(panels), 4.4), layout="constrained", sharey=True, squeeze=False
-    )
+    drawn = {"as in the thesis": [m for m in found if m not in REWEIGHTED]}
+    if len(drawn["as in the thesis"]) < len(found):
+        equal = (*REWEIGHTED, "MultiKT", "MKTL weighted")
+        drawn["both classes weigh the same"] = [m for m in found if m in equal]
+    fig, axes = panels(len(drawn), size=(5.4 * len(drawn), 4.4), sharey=True)
     n_targets, n_seeds = table["target"].nunique(), table["seed"].nunique()
-    for ax, (title, methods) in zip(axes[0], panels.items(), strict=True):
+    for ax, (title, methods) in zip(axes[0], drawn.items(), strict=True):
         for method in methods:
-            grid = _percent(each[each["method"] == method], "target", "n_positive")
-            band(ax, grid.columns, grid.to_numpy(), method, alpha=0.10)
+            mine = each[each["method"] == method]
+            curve(ax, mine, "n_positive", "accuracy", method, runs="target", factor=100.0, alpha=0.10)
         if n_targets > 1:
-            ax.cuelearn_band = f"mean of {n_targets} targets (of {n_seeds} runs each), band: {CONFIDENCE:.0%} interval over targets"
+            mean = f"mean of {n_targets} targets (of {n_seeds} runs each)"
+            ax.cuelearn_band = f"{mean}, band: {CONFIDENCE:.0%} interval over targets"
         _counts(ax, table["n_positive"], 4.5)
-        ax.set(xlabel="positive training samples")
-        if len(panels) > 1:
-            ax.set_title(title)
+        ax.set(xlabel="positive training samples", title=title if len(drawn) > 1 else "")
     axes[0, 0].set_ylabel("test accuracy [%]")
-    _limits(list(axes[0]), top=101.0)
-    _legend(fig, list(axes[0]))
+    _limits(axes[0], top=101.0)
+    _legend(fig, axes[0])
     return fig
 
 
 def binary_classes(table, methods=BY_CLASS):
-    """Figure 6.2, right: the same target by target.
+    """Figure 6.2, right: the same target by target, a panel each, in the order of the table; bands over
+    seeds.
 
     Parameters
     ----------
@@ -389,125 +321,97 @@ def binary_classes(table, methods=BY_CLASS):
         As for `binary_mean`.
     methods : sequence of str
         Methods drawn.
-
-    Returns
-    -------
-    Figure
-        A panel per target, in the order of the table; bands over seeds.
     """
-    targets = list(dict.fromkeys(table["target"]))
+    targets = distinct(table["target"])
     columns = min(5, int(np.ceil(np.sqrt(len(targets)))))
     rows = -(-len(targets) // columns)
-    shape = (max(1.75 * columns + 0.5, 4.6), 1.45 * rows + 0.9)
-    fig, axes = plt.subplots(
-        rows, columns, figsize=shape, layout="constrained", sharex=True, sharey=True, squeeze=False
-    )
-    for ax, target in zip(axes.ravel(), targets, strict=False):
+    size = (max(1.75 * columns + 0.5, 4.6), 1.45 * rows + 0.9)
+    fig, axes = panels(columns, rows, size=size, sharex=True, sharey=True)
+    used, unused = np.split(axes.ravel(), [len(targets)])
+    style = {"factor": 100.0, "alpha": 0.10, "markersize": 3.2, "linewidth": 1.2}
+    corner = {"ha": "right", "va": "bottom", "fontsize": 11, "fontweight": "bold"}
+    for ax, target in zip(used, targets, strict=True):
         mine = table[table["target"] == target]
         for method in [m for m in _methods(mine) if m in methods]:
-            grid = _percent(mine[mine["method"] == method], "seed", "n_positive")
-            band(ax, grid.columns, grid.to_numpy(), method, alpha=0.10, markersize=3.2, linewidth=1.2)
-        ax.text(
-            0.96,
-            0.06,
-            target,
-            transform=ax.transAxes,
-            ha="right",
-            va="bottom",
-            fontsize=11,
-            fontweight="bold",
-        )
+            curve(ax, mine[mine["method"] == method], "n_positive", "accuracy", method, **style)
+        ax.text(0.96, 0.06, target, transform=ax.transAxes, **corner)
     _counts(axes[0, 0], table["n_positive"], 1.4)
-    _limits(axes.ravel()[: len(targets)], top=101.0, room=0.05)
-    for ax in axes.ravel()[len(targets) :]:
+    _limits(used, top=101.0, room=0.05)
+    for ax in unused:
         ax.set_visible(False)
-    for column in range(columns):  # the last panel of each column carries the numbers
-        axes[(len(targets) - 1 - column) // columns, column].xaxis.set_tick_params(labelbottom=True)
+    for ax in used[-columns:]:  # the last panel of each column carries the numbers
+        ax.xaxis.set_tick_params(labelbottom=True)
     fig.supxlabel("positive training samples (panel: target)", fontsize=9)
     fig.supylabel("test accuracy [%]", fontsize=9)
-    _legend(fig, axes.ravel()[:1])
+    _legend(fig, used[:1])
     return fig
 
 
-# ------------------------------------------------------------------------------------------------------------------ figure 6.3
+# --- figure 6.3 ---------------------------------------------------------------------------------------------
 
 
 def multiclass(table):
-    """Figure 6.3: accuracy among the new classes over the samples per class; a panel per task and number of priors.
+    """Figure 6.3: accuracy among the new classes over the samples per class; a panel per task and number of
+    priors.
+
+    Panels of one task have the same y limits; those with more priors repeat MKTL with the fewest as a thin
+    line.
 
     Parameters
     ----------
     table : DataFrame
-        Of `experiments.mktl.compare.multiclass`: columns name, n_per_class, n_priors, seed, method, accuracy. Methods that a task has
-        for one number of priors alone (No-Transfer, which uses none) are drawn in all its panels.
-
-    Returns
-    -------
-    Figure
-        Panels of one task have the same y limits; those with more priors repeat MKTL with the fewest as a thin line.
+        Of `experiments.mktl.compare.multiclass`: columns name, n_per_class, n_priors, seed, method, accuracy.
+        Methods that a task has for one number of priors alone (No-Transfer, which uses none) are drawn in all
+        its panels.
     """
     table = table.astype({"n_priors": int})
-    panels = sorted(
-        dict.fromkeys(zip(table["name"], table["n_priors"], strict=True)),
-        key=lambda panel: (list(dict.fromkeys(table["name"])).index(panel[0]), panel[1]),
-    )
-    fig, axes = plt.subplots(
-        1, len(panels), figsize=(3.1 * len(panels) + 0.4, 3.9), layout="constrained", squeeze=False
-    )
-    for ax, (name, n_priors) in zip(axes[0], panels, strict=True):
+    shown = [
+        (name, n_priors)
+        for name in distinct(table["name"])
+        for n_priors in sorted(table.loc[table["name"] == name, "n_priors"].unique())
+    ]
+    fig, axes = panels(len(shown), size=(3.1 * len(shown) + 0.4, 3.9))
+    for ax, (name, n_priors) in zip(axes[0], shown, strict=True):
         task = table[table["name"] == name]
         fewest = task["n_priors"].min()
         for method in _methods(task):
             mine = task[task["method"] == method]
-            mine = mine[
-                mine["n_priors"]
-                == (n_priors if (mine["n_priors"] == n_priors).any() else mine["n_priors"].max())
-            ]
-            grid = _percent(mine, "seed", "n_per_class")
-            band(ax, grid.columns, grid.to_numpy(), method, alpha=0.12)
+            there = n_priors if (mine["n_priors"] == n_priors).any() else mine["n_priors"].max()
+            mine = mine[mine["n_priors"] == there]
+            curve(ax, mine, "n_per_class", "accuracy", method, factor=100.0, alpha=0.12)
         if n_priors > fewest:
-            less = _percent(
-                task[(task["method"] == "MKTL") & (task["n_priors"] == fewest)], "seed", "n_per_class"
-            )
-            ax.plot(
-                less.columns,
-                less.mean(),
-                color=method_style("MKTL")["color"],
-                linewidth=0.9,
-                label=f"MKTL, {fewest} priors",
-            )
-            ax.legend(*([value[-1]] for value in ax.get_legend_handles_labels()), loc="lower right")
-            ax.lines[-1].set_label("_fewer")
+            less = task[(task["method"] == "MKTL") & (task["n_priors"] == fewest)]
+            mean = 100.0 * less.pivot(index="seed", columns="n_per_class", values="accuracy").mean()
+            (line,) = ax.plot(mean.index, mean, color=method_style("MKTL")["color"], linewidth=0.9)
+            ax.legend([line], [f"MKTL, {fewest} priors"], loc="lower right")
         _counts(ax, task["n_per_class"], 2.6)
         ax.set(xlabel="training samples per class", title=f"{TITLES.get(name, name)}: {n_priors} priors")
-    for name in dict.fromkeys(table["name"]):
-        _limits([ax for ax, panel in zip(axes[0], panels, strict=True) if panel[0] == name], top=101.0)
+    for name in distinct(table["name"]):
+        _limits([ax for ax, panel in zip(axes[0], shown, strict=True) if panel[0] == name], top=101.0)
     axes[0, 0].set_ylabel("test accuracy [%]")
     _legend(fig, axes[0])
     return fig
 
 
-# ------------------------------------------------------------------------------------------------------------- transfer weights
+# --- transfer weights ---------------------------------------------------------------------------------------
 
 
 def weights(table, groups=None, most=20):
     """From where to where MKTL transfers: weights of the priors' scores for every new class.
+
+    A row per new class, a column per prior; at the right the sum of the absolute weights of the row.
 
     Parameters
     ----------
     table : DataFrame
         Of `experiments.mktl.compare.transfer_weights`: columns new, prior, weight.
     groups : sequence of (str, sequence of str), optional
-        Prior models: name, and its classes. Columns keep the table's order; the models are set apart by a gap and named above.
+        Prior models: name, and its classes. Columns keep the table's order; the models are set apart by a gap
+        and named above.
     most : int, default 20
         Columns that stand beside each other; further ones follow below.
-
-    Returns
-    -------
-    Figure
-        A row per new class, a column per prior; at the right the sum of the absolute weights of the row.
     """
-    new, prior = (list(dict.fromkeys(table[column])) for column in ("new", "prior"))
+    new, prior = distinct(table["new"]), distinct(table["prior"])
     grid = table.pivot(index="new", columns="prior", values="weight").loc[new, prior]
     largest = np.abs(grid.to_numpy()).max()
     power = int(np.floor(np.log10(largest))) if largest > 0.0 else 0
@@ -517,36 +421,24 @@ def weights(table, groups=None, most=20):
     span = largest / 10.0**power or 1.0
     shades = plt.cm.ScalarMappable(TwoSlopeNorm(0.0, -span, span), "RdBu")
 
-    model = {str(c): g for g, (_, classes) in enumerate(groups or ()) for c in classes}
+    model = {str(c): name for name, classes in groups or () for c in classes}
     blocks = np.array_split(np.array(prior, dtype=object), -(-len(prior) // most))
-    # a gap before each further model of a block
-    places = [
-        np.arange(len(block))
-        + _GAP * np.cumsum([0, *(model.get(str(a)) != model.get(str(b)) for a, b in pairwise(block))])
-        for block in blocks
-    ]
+    places = []  # with a gap before each further model of a block
+    for block in blocks:
+        new_model = [0, *(model.get(str(a)) != model.get(str(b)) for a, b in pairwise(block))]
+        places.append(np.arange(len(block)) + _GAP * np.cumsum(new_model))
     wide = _CELL * (max(place[-1] for place in places) + 1.0)
-    turned = max(len(str(c)) for c in prior) > 3
-    below = 0.11 + 0.075 * max(len(str(c)) for c in prior) if turned else 0.25
-    shape = (
-        wide + 0.075 * max(len(str(c)) for c in new) + 2.1,
-        len(blocks) * (0.29 * len(new) + below + 0.35) + 0.4,
-    )
-    fig, axes = plt.subplots(
-        len(blocks), 2, figsize=shape, layout="constrained", squeeze=False, width_ratios=(wide, 0.8)
-    )
+    longest = max(len(str(c)) for c in prior)
+    turned = longest > 3
+    high = 0.29 * len(new) + (0.11 + 0.075 * longest if turned else 0.25) + 0.35
+    size = (wide + 0.075 * max(len(str(c)) for c in new) + 2.1, len(blocks) * high + 0.4)
+    fig, axes = panels(2, len(blocks), size=size, width_ratios=(wide, 0.8))
     for ax, block, place in zip(axes[:, 0], blocks, places, strict=True):
         _cells(ax, grid[block].to_numpy(), place, shades)
-        for g in dict.fromkeys(model.get(str(c)) for c in block):
-            if g is not None:
-                _above(
-                    ax, groups[g][0], [x for x, c in zip(place, block, strict=True) if model.get(str(c)) == g]
-                )
-        ax.set_xticks(
-            place,
-            [str(c) for c in block],
-            **({"rotation": 90, "ha": "center", "va": "top"} if turned else {}),
-        )
+        for name in distinct(model[str(c)] for c in block if str(c) in model):
+            _above(ax, name, [x for x, c in zip(place, block, strict=True) if model.get(str(c)) == name])
+        standing = {"rotation": 90, "ha": "center", "va": "top"} if turned else {}
+        ax.set_xticks(place, [str(c) for c in block], **standing)
         ax.set_yticks(range(len(new)), [str(c) for c in new])
         ax.set(xlim=(-0.5, wide / _CELL - 0.5), ylim=(len(new) - 0.5, -0.5), ylabel="new class")
     axes[-1, 0].set_xlabel("prior class")
@@ -554,9 +446,8 @@ def weights(table, groups=None, most=20):
     totals = np.abs(grid.to_numpy()).sum(axis=1)
     side.barh(range(len(new)), totals, color=GREY, height=0.7)
     for row, total in enumerate(totals):
-        side.annotate(
-            f"{total:.2f}", (total, row), xytext=(2, 0), textcoords="offset points", va="center", fontsize=6.5
-        )
+        beside = {"xytext": (2, 0), "textcoords": "offset points", "va": "center"}
+        side.annotate(f"{total:.2f}", (total, row), fontsize=6.5, **beside)
     side.set(xlim=(0.0, 1.6 * totals.max() or 1.0), ylim=(len(new) - 0.5, -0.5), yticks=())
     side.set_title(f"sum of $|w|${unit}\nover all priors", fontsize=7.5, y=1.0, pad=3)
     for ax in axes[:, 1]:
@@ -575,28 +466,21 @@ def _cells(ax, values, places, shades):
     """Coloured cells with their numbers; a column at each place."""
     colors = shades.to_rgba(values)
     for (row, column), value in np.ndenumerate(values):
-        color = colors[row, column]
-        ax.add_patch(
-            plt.Rectangle(
-                (places[column] - 0.5, row - 0.5), 1.0, 1.0, facecolor=color, edgecolor="white", linewidth=0.5
-            )
+        color, x = colors[row, column], places[column]
+        cell = plt.Rectangle(
+            (x - 0.5, row - 0.5), 1.0, 1.0, facecolor=color, edgecolor="white", linewidth=0.5
         )
+        ax.add_patch(cell)
         ink = "white" if np.dot(color[:3], (0.299, 0.587, 0.114)) < 0.5 else "black"
-        ax.text(places[column], row, _short(value), ha="center", va="center", fontsize=6.5, color=ink)
+        ax.text(x, row, _short(value), fontsize=6.5, color=ink, **_MIDDLE)
 
 
 def _above(ax, name, places):
     """A line above some columns, and the name of their model, in as many lines as their width needs."""
     ax.plot([places[0] - 0.4, places[-1] + 0.4], [-0.72, -0.72], color=_DARK, linewidth=1.0, clip_on=False)
     letters = max(8, int(_CELL * (places[-1] - places[0] + 1.0 + _GAP) / 0.068))
-    ax.text(
-        (places[0] + places[-1]) / 2,
-        -0.85,
-        "\n".join(textwrap.wrap(name, letters)),
-        ha="center",
-        va="bottom",
-        fontsize=7.5,
-    )
+    text = "\n".join(textwrap.wrap(name, letters))
+    ax.text((places[0] + places[-1]) / 2, -0.85, text, ha="center", va="bottom", fontsize=7.5)
 
 
 def _short(value):
@@ -605,53 +489,46 @@ def _short(value):
     return "0" if text == ".00" else ("\N{MINUS SIGN}" if value < 0.0 else "") + text
 
 
-# ------------------------------------------------------------------------------------------------------------- useless priors
+# --- useless priors -----------------------------------------------------------------------------------------
 
 
 def negative(table):
-    """Negative transfer: what priors that say nothing cost, against No-Transfer with the same training samples.
+    """Negative transfer: what priors that say nothing cost, against No-Transfer with the same training
+    samples.
+
+    A panel per kind of useless priors (a row per task); differences in points of accuracy, bands over seeds.
 
     Parameters
     ----------
     table : DataFrame
-        Of `experiments.mktl.compare.negative`: columns name, n_per_class, useless, seed, method, accuracy. Rows with useless "none" are
-        No-Transfer, the reference, and MKTL without priors, a thin line in every panel.
-
-    Returns
-    -------
-    Figure
-        A panel per kind of useless priors (a row per task); differences in points of accuracy, bands over seeds.
+        Of `experiments.mktl.compare.negative`: columns name, n_per_class, useless, seed, method, accuracy.
+        Rows with useless "none" are No-Transfer, the reference, and MKTL without priors, a thin line in every
+        panel.
     """
-    names = list(dict.fromkeys(table["name"]))
-    kinds = sorted(
-        {kind for kind in table["useless"] if kind != "none"},
-        key=lambda kind: (kind != "shuffled", len(kind), kind),
-    )
-    shape = (3.1 * len(kinds) + 0.4, 2.9 * len(names) + 0.9)
-    fig, axes = plt.subplots(
-        len(names), len(kinds), figsize=shape, layout="constrained", sharex="row", sharey="row", squeeze=False
-    )
+    names = distinct(table["name"])
+    kinds = {kind for kind in table["useless"] if kind != "none"}
+    kinds = sorted(kinds, key=lambda kind: (kind != "shuffled", len(kind), kind))
+    size = (3.1 * len(kinds) + 0.4, 2.9 * len(names) + 0.9)
+    fig, axes = panels(len(kinds), len(names), size=size, sharex="row", sharey="row")
     for row, name in zip(axes, names, strict=True):
         task = table[table["name"] == name]
-        plain = task[task["useless"] == "none"]
-        reference = _percent(plain[plain["method"] == "NoTransfer"], "seed", "n_per_class")
-        alone = _percent(plain[plain["method"] == "MKTL"], "seed", "n_per_class")
+
+        def percent(useless, method, task=task):
+            mine = task[(task["useless"] == useless) & (task["method"] == method)]
+            return 100.0 * mine.pivot(index="seed", columns="n_per_class", values="accuracy")
+
+        reference, alone = percent("none", "NoTransfer"), percent("none", "MKTL")
         for ax, kind in zip(row, kinds, strict=True):
             ax.axhline(0.0, **method_style("NoTransfer", marker=""))
             if not alone.empty:
                 without = (alone - reference).mean()
-                ax.plot(
-                    without.index,
-                    without,
-                    color=method_style("MKTL")["color"],
-                    linewidth=0.9,
-                    label="MKTL without priors",
-                )
-            mine = task[task["useless"] == kind]
-            for method in _methods(mine):
-                grid = _percent(mine[mine["method"] == method], "seed", "n_per_class") - reference
+                thin = {"color": method_style("MKTL")["color"], "linewidth": 0.9}
+                ax.plot(without.index, without, label="MKTL without priors", **thin)
+            for method in _methods(task[task["useless"] == kind]):
+                grid = percent(kind, method) - reference
                 band(ax, grid.columns, grid.to_numpy(), method, alpha=0.15)
-            said = KINDS.get(kind) or KINDS["noise"].format(kind.split()[-1])
+            said = f"{kind.split()[-1]} columns of random numbers"
+            said = "scores of real priors, shuffled" if kind == "shuffled" else said
             ax.set_title(said if len(names) == 1 else f"{TITLES.get(name, name)}: {said}", fontsize=9)
             _counts(ax, task["n_per_class"], 2.6)
             ax.set_xlabel("training samples per class")
@@ -661,7 +538,7 @@ def negative(table):
     return fig
 
 
-# ------------------------------------------------------------------------------------------------------------------- sparsity
+# --- sparsity -----------------------------------------------------------------------------------------------
 
 
 def along_p(table, automatic=None, n_priors=None):
@@ -670,50 +547,42 @@ def along_p(table, automatic=None, n_priors=None):
     Parameters
     ----------
     table : DataFrame
-        Columns p, seed, accuracy, used: results of `experiments.mktl.compare.along_p`. Rows with p "auto" have their p in p_found.
+        Columns p, seed, accuracy, used: results of `experiments.mktl.compare.along_p`. Rows with p "auto"
+        have their p in p_found.
     automatic : float, optional
         The p of section 6.3, marked in both panels; by default that of rows with p "auto".
     n_priors : int, optional
         Number of priors, a line in the lower panel.
-
-    Returns
-    -------
-    Figure
     """
     is_auto = table["p"].astype(str) == "auto"
     if is_auto.any():
         automatic = float(table.loc[is_auto, "p_found"].iloc[0])
         table = table.assign(p=table["p"].mask(is_auto, table.get("p_found")))
     table = table.astype({"p": float})
-    fig, axes = plt.subplots(2, 1, figsize=(5.0, 4.9), layout="constrained", sharex=True)
-    for ax, column, factor in zip(axes, ("accuracy", "used"), (100.0, 1.0), strict=True):
-        grid = (
-            table.groupby(["seed", "p"])[column].mean().unstack()
-        )  # the automatic p may be one of the others
-        band(ax, grid.columns, factor * grid.to_numpy(), "MKTL", label="MKTL")
-        if automatic is not None:
-            style = method_style("MKTL auto")
-            ax.axvline(
-                automatic,
-                color=style["color"],
-                linestyle="--",
-                linewidth=1.2,
-                label=f"$p$ auto = {automatic:.3f}",
-            )
+    fig, axes = panels(1, 2, size=(5.0, 4.9), sharex=True)
+    upper, lower = axes[:, 0]
+    # the automatic p may be one of the others
+    means = table.groupby(["seed", "p"])[["accuracy", "used"]].mean().reset_index()
+    curve(upper, means, "p", "accuracy", "MKTL", factor=100.0)
+    curve(lower, means, "p", "used", "MKTL")
+    if automatic is not None:
+        color = method_style("MKTL auto")["color"]
+        for ax in (upper, lower):
+            label = f"$p$ auto = {automatic:.3f}"
+            ax.axvline(automatic, color=color, linestyle="--", linewidth=1.2, label=label)
     if n_priors is not None:
-        axes[1].axhline(n_priors, color=BLACK, linestyle=":", linewidth=1.0, label="all priors")
-    axes[0].set_ylabel("test accuracy [%]")
-    axes[1].set(xlabel=r"$p$ (axis: $p - 1$, logarithmic)", ylabel="priors in use per new class")
-    axes[1].set_ylim(0.0, 1.08 * max(table["used"].max(), n_priors or 0))
-    axes[1].yaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
-    values = sorted(table["p"].unique())
-    axes[1].set_xlim(1.0 + 0.85 * (values[0] - 1.0), 1.0 + 1.18 * (values[-1] - 1.0))
-    axes[1].set_xscale("function", functions=(_to_log, lambda place: 1.0 + np.exp(place)))
-    axes[1].xaxis.set_major_locator(
-        FixedLocator([p for p in (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0) if values[0] <= p <= values[-1]])
-    )
-    axes[1].xaxis.set_major_formatter(lambda p, _: f"{p:g}")
-    axes[1].legend(loc="best")
+        lower.axhline(n_priors, color=BLACK, linestyle=":", linewidth=1.0, label="all priors")
+    upper.set_ylabel("test accuracy [%]")
+    lower.set(xlabel=r"$p$ (axis: $p - 1$, logarithmic)", ylabel="priors in use per new class")
+    lower.set_ylim(0.0, 1.08 * max(table["used"].max(), n_priors or 0))
+    lower.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+    low, high = table["p"].min(), table["p"].max()
+    lower.set_xlim(1.0 + 0.85 * (low - 1.0), 1.0 + 1.18 * (high - 1.0))
+    lower.set_xscale("function", functions=(_to_log, lambda place: 1.0 + np.exp(place)))
+    ticks = [p for p in (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0) if low <= p <= high]
+    lower.xaxis.set_major_locator(FixedLocator(ticks))
+    lower.xaxis.set_major_formatter(lambda p, _: f"{p:g}")
+    lower.legend(loc="best")
     return fig
 
 
