@@ -71,6 +71,21 @@ TEXTS = {
     "n_iter_": ("int", "Rounds."),
     "converged_": ("bool", "Whether the gap reached `tol`."),
     "n_features_in_": ("int", ""),
+    # of methods with kernel weights for each class
+    "path_": (
+        "ndarray, shape (n_iter_ + 1, n_classes, n_kernels)",
+        "Kernel weights at the start and after each round; entry t + 1 belongs to row t of `history_`.",
+    ),
+    "objectives_": (
+        "ndarray, shape (n_classes,), or (1,) for two class labels, which are one problem",
+        "Of every class; NaN for skipped classes.",
+    ),
+    "dual_gaps_": ("as `objectives_`", "Their certified distances from the optima."),
+    "skipped_classes_": (
+        "ndarray of int",
+        "Classes of an indicator matrix without positive or without negative samples.",
+    ),
+    "n_solved_": ("int", "SVMs solved."),
 }
 
 MARKS = re.compile(r"^( *)\$(\w+(?: \$\w+)*)$", re.MULTILINE)

@@ -1,6 +1,7 @@
 """Base of all estimators: parameters checked in one way, saving without pickle."""
 
 import functools
+from dataclasses import dataclass
 from numbers import Integral, Real
 
 import numpy as np
@@ -20,6 +21,7 @@ __all__ = [
     "Number",
     "StrOptions",
     "load",
+    "parameters",
     "validated",
 ]
 
@@ -35,6 +37,11 @@ POSITIVE = [Number(Real, 0, None, closed="neither")]
 NON_NEGATIVE = [Number(Real, 0, None, closed="left")]
 COUNT = [Number(Integral, 1, None, closed="left")]
 RANDOM_STATE = [Number(Integral, 0, None, closed="left"), np.random.Generator, np.random.RandomState, None]
+
+
+def parameters(cls):
+    """Class decorator: annotated names are the constructor's keywords, stored as they come."""
+    return dataclass(eq=False, repr=False, kw_only=True)(cls)
 
 
 def validated(method):

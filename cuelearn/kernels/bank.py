@@ -75,9 +75,8 @@ class KernelBank:
     X : ndarray or DataFrame of shape (n, n_features)
         The training samples: real, finite.
     normalize : bool, default=True
-        Divide by the square roots of the diagonal, as the bounds of the thesis assume (theorems 4.1 to 4.6).
-        A sample with :math:`k(x, x) = 0` (a zero feature vector) keeps 0 in its row, column and diagonal; a
-        row whose norm is below 1e-15 of the cue's largest entry, or below 1e-165, counts as one.
+        Divide by the square roots of the diagonal, as the thesis assumes (theorems 4.1 to 4.6). A zero vector
+        (norm below 1e-15 of the cue's largest entry, or below 1e-165) keeps 0 in row, column and diagonal.
         `Precomputed` kernels are used as given all the same.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32
         Of blocks and storage; means, norms and diagonals are summed in float64.
@@ -95,10 +94,10 @@ class KernelBank:
         With numbers for gamma: what "mean" and "dim" came to.
     resident : bool
     stack : ndarray of shape (F, n, n) or None
-        Exactly symmetric; None when not resident. Built from X its memory order is (sample, kernel, column),
-        so that the rows of one sample are adjacent; a given stack keeps its own order.
+        Exactly symmetric; None when not resident. Built from X its memory order is (sample, kernel, column):
+        the rows of one sample are adjacent. A given stack keeps its own order.
     diagonal : ndarray of shape (F, n), float64
-        :math:`K_j[i, i]` after normalisation: exactly 1 where normalised, 0 for zero feature vectors.
+        :math:`K_j[i, i]` after normalisation: exactly 1 where normalised, 0 for zero vectors.
     bases : list of (str, str)
         What is computed once and shared: (name of the first kernel on these columns, "product",
         "sqeuclidean", "cityblock", "chi2" or "matrix").
@@ -107,28 +106,22 @@ class KernelBank:
     ------
     ValueError, TypeError
         One sentence that names the cue or the argument: NaN or infinite values (or beyond 1e150), columns
-        that X lacks, repeated names, negative entries for chi2, a precomputed matrix of the wrong shape or
-        not symmetric.
-
-    See Also
-    --------
-    KernelBank.from_stack : a bank on precomputed matrices.
+        that X lacks, repeated names, negative entries for chi2, a precomputed matrix that is not symmetric.
 
     Notes
     -----
     *Mean rule.* ``gamma="mean"`` averages over all pairs :math:`i \ne i'`. For the squared Euclidean distance
     this is :math:`\frac{2}{n-1} \sum_i \|x_i - \bar x\|^2`, exact in O(n d). For other distances all pairs
-    are streamed up to n = 20,000; above, the pairs of 5,000 evenly spaced samples. A cue on which all samples
-    agree has mean 0 and gets gamma = 1 (its kernel is constantly 1).
+    are streamed up to n = 20,000; above, those of 5,000 evenly spaced samples. A cue on which all samples
+    agree gets gamma = 1 (its kernel is constantly 1).
 
     *Accuracy.* Distances are computed from centred columns, or from the shared product where centring would
     gain less than a factor 16 in squared norm; errors of a float32 kernel stay within a few 1e-6. Rows
-    computed on demand agree with the resident stack to float32 rounding (1e-6 absolute on normalised kernels;
-    the same bits with OpenBLAS as far as tried). Results are the same bits for any number of threads.
+    computed on demand agree with the resident stack to 1e-6 on normalised kernels (the same bits with
+    OpenBLAS as far as tried). Results are the same bits for any number of threads.
 
     *Cost.* A block of b rows costs one product of (b, d) by (d, n) per cue and a few passes over its F b n
-    entries; the exponentials dominate when many kernels share one distance. The resident stack costs half of
-    n such rows.
+    entries; exponentials dominate when many kernels share one distance. The stack costs half of n such rows.
 
     References
     ----------
@@ -341,32 +334,25 @@ class KernelBank:
 
     @classmethod
     def from_stack(cls, K, *, names=None, dtype=None, validate=True, memory=2e9):
-        """Make a bank of precomputed kernel matrices, used as given; it is resident whatever its size.
+        """A bank of precomputed kernel matrices, used as given; it is resident whatever its size.
 
         Parameters
         ----------
         K : array-like of shape (F, n, n)
-            Symmetric matrices with non-negative diagonals. Not normalised: the real diagonal is kept. A
+            Symmetric (up to 1e-5 of the largest entry), with non-negative diagonals, which are kept. A
             C-contiguous float32 or float64 array is used without a copy and must not be changed afterwards.
         names : list of str, optional
             Default: "k0", "k1", ...
         dtype : {numpy.float32, numpy.float64}, optional
             Default: that of `K` if it is one of these, else float32.
         validate : bool, default=True
-            Check all values (one pass over the stack). Shapes are always checked.
+            Check all values (one pass over the stack) and raise ValueError. Shapes are always checked.
         memory : float, default=2e9
             Budget in bytes for blocks and for what solvers keep besides; the stack itself does not count.
 
         Returns
         -------
         KernelBank
-
-        Raises
-        ------
-        ValueError
-            When K is not 3-D and square, holds NaN or infinite values, differs from its transpose by more
-            than 1e-5 of its largest entry, or has a negative diagonal entry; when names are repeated or their
-            number is wrong.
 
         Examples
         --------
@@ -443,16 +429,9 @@ class KernelBank:
     # ---------------------------------------------------------------- blocks
 
     def block_rows(self, memory=None):
-        """How many rows of all kernels fit into `memory` bytes, at least 1 and at most n.
+        """How many rows of all kernels, from 1 to n, fit into `memory` bytes.
 
-        Parameters
-        ----------
-        memory : float, optional
-            Default: the bank's budget, less what it keeps of distances.
-
-        Returns
-        -------
-        int
+        By default these are the bank's budget, less what it keeps of distances.
         """
         if memory is None:
             memory = self.memory - sum(kept.nbytes for kept in self._stored.values())
@@ -469,14 +448,12 @@ class KernelBank:
         Returns
         -------
         ndarray of shape (F, b, n)
-            C-contiguous when computed. A view of the stack when the bank is resident and `indices` is a
-            slice: do not write to it.
+            A view of the stack when the bank is resident and `indices` is a slice: do not write to it.
 
         Raises
         ------
         ValueError
-            When an index is out of range, or the rows would exceed the bank's budget (``block_rows()`` says
-            how many fit).
+            When the rows would exceed the bank's budget; ``block_rows()`` says how many fit.
         """
         if self.resident and isinstance(indices, slice):
             return self.stack[:, indices]
@@ -496,17 +473,7 @@ class KernelBank:
         indices : slice, or array-like of int or bool
             Training samples, b of them.
         out : ndarray of shape (F, b, n)
-            Of the bank's dtype; any slice of a C-contiguous array will do.
-
-        Returns
-        -------
-        ndarray
-            `out`.
-
-        Raises
-        ------
-        ValueError
-            When an index is out of range or `out` does not fit.
+            Of the bank's dtype; any slice of a C-contiguous array will do. It is also returned.
         """
         index = _as_index(indices, self.n_samples)
         _check_out(out, (self.n_kernels, len(index), self.n_samples), self.dtype)
@@ -569,17 +536,8 @@ class KernelBank:
         Returns
         -------
         CrossBank
-
-        Raises
-        ------
-        ValueError
-            When X_new has the wrong shape, lacks columns, holds NaN or infinite values, or negative ones for
-            chi2.
-
-        Notes
-        -----
-        Normalised like the training kernels: by k(z, z) of the new samples too. Nothing is computed before
-        blocks are asked for, but the new samples are copied (at most two copies of the columns used).
+            Normalised like the training kernels, by k(z, z) of the new samples too. Nothing is computed
+            before blocks are asked for, but the columns used are copied (at most twice).
         """
         kernels = _as_index(slice(None) if kernels is None else kernels, self.n_kernels, "kernels")
         support = None if support is None else _as_index(support, self.n_samples, "support")
@@ -634,19 +592,13 @@ class KernelBank:
         train_idx : slice, or array-like of int or bool
             Training samples, in the order wanted.
         resident : bool, optional
-            False leaves the sub-stack out (to save a model, for instance, which needs only the samples).
-            Default: as this bank is.
+            False leaves the sub-stack out (a saved model needs only the samples). Default: as this bank is.
 
         Returns
         -------
         KernelBank
             A resident bank gives a copy of its sub-stack, others compute rows on demand. For `from_stack`
             banks, new samples then come as (F, rows, number of samples kept).
-
-        Raises
-        ------
-        ValueError
-            When an index is out of range or none is given.
         """
         index = _as_index(train_idx, self.n_samples, "train_idx")
         if len(index) == 0:
@@ -687,13 +639,7 @@ class KernelBank:
         Returns
         -------
         KernelBank
-            It shares the samples and the kept distances; it shares the stack when the kernels are
-            consecutive, and copies their matrices otherwise.
-
-        Raises
-        ------
-        ValueError
-            When an index is out of range, repeated, or none is given.
+            It shares the samples, the kept distances and, when the kernels are consecutive, the stack.
         """
         index = _as_index(kernel_idx, self.n_kernels, "kernel_idx")
         if len(index) == 0:
@@ -774,54 +720,27 @@ class CrossBank:
                 self._right = part.take(support, COLUMN_PAD, matrix=False)
 
     def select(self, kernels, support):
-        """Narrow down to some of these kernels and training samples; the new samples are shared.
-
-        Parameters
-        ----------
-        kernels, support : array-like of int
-            Positions in this cross bank.
-
-        Returns
-        -------
-        CrossBank
-        """
+        """A CrossBank of these kernels and training samples only, by their positions in this one."""
         support = np.asarray(support) if self._support is None else self._support[np.asarray(support)]
         return CrossBank(self._bank, self._new, self._kernels[np.asarray(kernels)], support)
 
     def block_rows(self, memory=None):
-        """How many rows fit into `memory` bytes, at least 1 and at most `n_rows`.
+        """How many rows, from 1 to `n_rows`, fit into `memory` bytes.
 
-        Parameters
-        ----------
-        memory : float, optional
-            Default: 128 MiB or the bank's budget, whichever is less.
-
-        Returns
-        -------
-        int
+        By default these are 128 MiB or the bank's budget, whichever is less.
         """
         if memory is None:
             memory = min(DEFAULT_BLOCK_BYTES, self._bank.memory)
         return _rows_that_fit(memory, self.n_kernels * self.n_columns * self.dtype.itemsize, self.n_rows)
 
     def rows_into(self, rows, out):
-        """Write one block into a given array.
+        """Write one block into a given array, which is returned.
 
         Parameters
         ----------
         rows : slice
             Consecutive new samples, b of them.
         out : ndarray of shape (F', b, n_columns)
-
-        Returns
-        -------
-        ndarray
-            `out`.
-
-        Raises
-        ------
-        ValueError
-            When `rows` has a step or `out` does not fit.
         """
         start, stop, step = rows.indices(self.n_rows)
         if step != 1:
@@ -842,8 +761,8 @@ class CrossBank:
         Parameters
         ----------
         memory : float, optional
-            Bytes that a block may take. Default: 128 MiB or the bank's budget, whichever is less. A single
-            row is always allowed.
+            Bytes that a block may take (but one row always may). Default: 128 MiB or the bank's budget,
+            whichever is less.
         reuse : bool, default=False
             Hand out the same array every time, overwritten: half the memory, but a block must be used before
             the next one is asked for.

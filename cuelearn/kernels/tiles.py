@@ -244,31 +244,26 @@ class _OneBlasThread:
     """
 
     def __init__(self):
-        self.lock, self.inside, self.saved = threading.Lock(), 0, []
+        self.lock, self.inside, self.limit = threading.Lock(), 0, None
 
     @cached_property
-    def libraries(self):
-        return ThreadpoolController().select(user_api="blas").lib_controllers
-
-    def _set(self, numbers):
-        if max(self.saved, default=1) > 1:
-            for library, number in zip(self.libraries, numbers, strict=True):
-                library.set_num_threads(number)
+    def blas(self):
+        return ThreadpoolController().select(user_api="blas")
 
     def __enter__(self):
         with self.lock:
             self.inside += 1
             if self.inside > 1:
                 return 1
-            self.saved = [library.num_threads or 1 for library in self.libraries]
-            self._set([1] * len(self.saved))
-            return min(max(self.saved, default=1), CORES)
+            n_threads = max((library.num_threads or 1 for library in self.blas.lib_controllers), default=1)
+            self.limit = self.blas.limit(limits=1) if n_threads > 1 else None
+            return min(n_threads, CORES)
 
     def __exit__(self, *error):
         with self.lock:
             self.inside -= 1
-            if self.inside == 0:
-                self._set(self.saved)
+            if self.inside == 0 and self.limit is not None:
+                self.limit.restore_original_limits()
 
 
 CORES = cpu_count()

@@ -88,6 +88,34 @@ class KernelClassifier(ClassifierMixin, Estimator):
             raise ValueError(f"y must hold at least 2 classes, got 1 class: {self.classes_[0]!r}")
         return labels
 
+    @validated
+    def fit(self, X, y):
+        """Train.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, n_features), or (n_kernels, n, n) for precomputed kernels, or a KernelBank
+        y : array-like, shape (n,), or (n, n_classes), an indicator matrix, for methods that take several labels
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            With one sentence that names the argument, on any bad input.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If a method that iterates did not come to its `tol`.
+        UserWarning
+            If a class of an indicator matrix has no positive or no negative sample.
+        """
+        self._train(self._start(X, y))
+        return self
+
     def _keep(self, dual_coef, kernel_weights):
         """Set the fitted attributes, restricted to samples with a coefficient."""
         self.support_ = np.flatnonzero(np.any(dual_coef != 0.0, axis=1))

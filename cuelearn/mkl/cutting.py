@@ -1,12 +1,12 @@
 r"""Cutting planes over the simplex of kernel weights: the master problem of SILP and of MC-MKL.
 
-For a fixed dual point of an SVM the dual value is affine in the kernel weights *d*; the SVM's optimum is therefore the maximum of
-affine functions, and the MKL problem with :math:`\|\bar w\|_{2,1}` is
+For a fixed dual point of an SVM the dual value is affine in the kernel weights *d*; the SVM's optimum is
+therefore the maximum of affine functions, and the MKL problem with :math:`\|\bar w\|_{2,1}` is
 
 .. math:: \min_{d \ge 0,\ \sum_j d_j = 1} \max_t\; s_t - \sum_j d_j g_{tj} .
 
-Every solved SVM adds one function (a *cut*); the linear programme over the cuts so far is a lower bound of the optimum and says where to
-try next.
+Every solved SVM adds one function (a *cut*); the linear programme over the cuts so far is a lower bound of
+the optimum and says where to try next.
 """
 
 import numpy as np
@@ -16,11 +16,7 @@ __all__ = ["CuttingPlanes"]
 
 
 class CuttingPlanes:
-    """The linear programme over the cuts so far.
-
-    Parameters
-    ----------
-    n_kernels : int
+    """The linear programme over the cuts so far, for a number of kernels.
 
     Attributes
     ----------
@@ -29,53 +25,30 @@ class CuttingPlanes:
 
     References
     ----------
-    Sonnenburg, Raetsch, Schaefer, Schoelkopf, JMLR 7 (2006), equation 11 and algorithm 1; Zien and Ong, ICML 2007, section 4. The
-    programme is solved by HiGHS through SciPy.
+    Sonnenburg, Raetsch, Schaefer, Schoelkopf, JMLR 7 (2006), equation 11 and algorithm 1; Zien and Ong, ICML
+    2007, section 4. The programme is solved by HiGHS through SciPy.
     """
 
     def __init__(self, n_kernels):
-        self.n_kernels = n_kernels
-        self.bound = -np.inf
-        self._constants = []
-        self._slopes = []
+        self.n_kernels, self.bound = n_kernels, -np.inf
+        self._constants, self._slopes = [], []
 
     def add(self, constant, slopes):
-        """Add the cut ``constant - d @ slopes``.
-
-        Parameters
-        ----------
-        constant : float
-        slopes : ndarray, shape (n_kernels,)
-        """
+        """Add the cut ``constant - d @ slopes``."""
         self._constants.append(float(constant))
         self._slopes.append(np.array(slopes, dtype=np.float64))
 
     def solve(self):
-        """Weights with the smallest largest cut.
-
-        Returns
-        -------
-        ndarray, shape (n_kernels,)
-            On the simplex.
-
-        Raises
-        ------
-        RuntimeError
-            If the solver fails, with its message.
-        """
+        """Weights on the simplex with the smallest largest cut; RuntimeError if the solver fails."""
         slopes, constants = np.array(self._slopes), np.array(self._constants)
-        # HiGHS works with absolute tolerances of 1e-7. Early cuts are steep, those near the optimum are not: each row is brought to
-        # numbers around 1, and the unit of the value is the size of the flattest cut (HiGHS drops coefficients below 1e-9)
+        # HiGHS works with absolute tolerances of 1e-7. Early cuts are steep, those near the optimum are not:
+        # each row is brought to numbers around 1, and the unit of the value is the size of the flattest cut
+        # (it drops coefficients below 1e-9)
         size = np.maximum(np.maximum(np.abs(slopes).max(axis=1), np.abs(constants)), np.finfo(float).tiny)
         unit = max(size.min(), 1e-8 * size.max())
-        A = np.empty((constants.size, self.n_kernels + 1))
-        A[:, :-1] = -slopes / size[:, None]
-        A[:, -1] = -unit / size
-        cost = np.zeros(self.n_kernels + 1)
-        cost[-1] = 1.0
         found = linprog(
-            cost,
-            A_ub=A,
+            np.r_[np.zeros(self.n_kernels), 1.0],
+            A_ub=np.column_stack([-slopes / size[:, None], -unit / size]),
             b_ub=-constants / size,
             A_eq=np.r_[np.ones(self.n_kernels), 0.0][None],
             b_eq=[1.0],
@@ -86,7 +59,8 @@ class CuttingPlanes:
             raise RuntimeError(f"the linear programme over the kernel weights failed: {found.message}")
         d = np.maximum(0.0, found.x[:-1])
         d /= d.sum()
-        # the optimum of the dual programme, from its multipliers made feasible: a true bound, whatever the tolerances
+        # the optimum of the dual programme, from its multipliers made feasible: a true bound, whatever the
+        # tolerances
         share = np.maximum(0.0, -np.asarray(found.ineqlin.marginals)) * unit / size
         if share.sum() > 0.0:
             share /= share.sum()

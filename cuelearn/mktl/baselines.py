@@ -11,7 +11,7 @@ from cuelearn.core.checks import check_positive
 from cuelearn.core.linear_svm import linear_svm
 from cuelearn.mkl.base import two_columns
 from cuelearn.mkl.problem import combined_kernel
-from cuelearn.mkl.single import balance_weights, one_versus_rest
+from cuelearn.mkl.svm import balance_weights, one_versus_rest
 from cuelearn.mktl.base import TransferClassifier, class_weights, sample_weights
 
 __all__ = ["AverageTL", "NoTransfer", "PriorFeatures"]

@@ -18,7 +18,7 @@ from threadpoolctl import ThreadpoolController
 from cuelearn.core.checks import check_positive
 from cuelearn.mkl.base import two_columns
 from cuelearn.mkl.problem import combined_kernel
-from cuelearn.mkl.single import balance_weights
+from cuelearn.mkl.svm import balance_weights
 from cuelearn.mktl.ball import hinge_in_ball
 from cuelearn.mktl.base import TransferClassifier, class_weights, sample_weights
 

@@ -11,7 +11,7 @@ from cuelearn.core.checks import as_generator, check_positive
 from cuelearn.core.estimator import POSITIVE, validated
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.base import KernelClassifier, two_columns
-from cuelearn.mkl.single import fit_svc
+from cuelearn.mkl.svm import fit_svc
 from cuelearn.oks.base import OnlineKernels, check_two_classes, documented, signs_of
 from cuelearn.oks.validation import held_back
 

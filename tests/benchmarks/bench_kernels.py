@@ -44,8 +44,8 @@ def many_gammas(n, n_gammas):
         for c in range(7)
         for g in range(n_gammas)
     ]
-    bank = KernelBank(kernels, X, memory=3e8)
-    assert not bank.resident and bank._stored
+    bank = KernelBank(kernels, X, memory=2e8)
+    assert not bank.resident
     out = np.empty((bank.n_kernels, 16, n), np.float32)
     indices = rng.permutation(n)[:16]
     seconds = median_seconds(lambda: bank.rows_into(indices, out), 15)

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 import cuelearn.mkl
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import load
-from cuelearn.mkl.lpbeta import LPBeta, _Programme, solve_lp_beta
+from cuelearn.mkl.lpbeta import LPBeta, MarginProgramme, solve_lp_beta
 from cuelearn.mkl.training import History
 
 
@@ -109,9 +109,9 @@ def test_added_rows_give_the_whole_programme(seed, per_class):
     """From one wrong class per sample and from all of them at once: the same optimum, and far fewer rows."""
     outputs, labels = make_outputs(seed, n=150, n_kernels=8, n_classes=10)
     for nu in (0.05, 0.3, 0.8):
-        whole = _Programme(outputs, labels, per_class)
+        whole = MarginProgramme(outputs, labels, per_class)
         whole.used[:] = np.arange(10) != labels[:, None]
-        every, few = whole.solve(nu), _Programme(outputs, labels, per_class).solve(nu)
+        every, few = whole.solve(nu), MarginProgramme(outputs, labels, per_class).solve(nu)
         assert every.n_rounds == 1 and every.n_rows == 150 * 9
         assert few.n_rounds > 1 and few.n_rows < 0.5 * every.n_rows
         assert few.objective == pytest.approx(every.objective, abs=1e-9)
@@ -122,9 +122,9 @@ def test_added_rows_give_the_whole_programme(seed, per_class):
 @pytest.mark.parametrize("per_class", [False, True])
 def test_rows_kept_for_the_next_nu_change_nothing(per_class):
     outputs, labels = make_outputs(1, n=100, n_classes=6)
-    programme = _Programme(outputs, labels, per_class)
+    programme = MarginProgramme(outputs, labels, per_class)
     for nu in (0.1, 0.5, 0.9, 0.2):
-        again, fresh = programme.solve(nu), _Programme(outputs, labels, per_class).solve(nu)
+        again, fresh = programme.solve(nu), MarginProgramme(outputs, labels, per_class).solve(nu)
         assert again.objective == pytest.approx(fresh.objective, abs=1e-10)
         np.testing.assert_allclose(again.weights, fresh.weights, atol=1e-7)
 

@@ -17,7 +17,7 @@ from cuelearn.mkl.gmkl import GMKL
 from cuelearn.mkl.multilabel import check_label_form, is_indicator, mean_auc, signs_of
 from cuelearn.mkl.vskl import VSKL
 
-OPTIONS = {MLMKLSA: {"random_state": 0, "n_iter": 60, "min_iter": 20}, MLMKLSum: {"n_iter": 40}}
+OPTIONS = {MLMKLSA: {"random_state": 0, "n_iter": 60}, MLMKLSum: {"n_iter": 40}}
 SIX = [MLMKLSA, MLMKLSum, GMKL, VSKL, SimpleMKL, AverageKernelSVM]
 ONE_BY_ONE = [SimpleMKL, SILPMKL, LpMKL]
 PER_CLASS = [GMKL, VSKL, *ONE_BY_ONE]

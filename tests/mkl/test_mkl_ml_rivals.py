@@ -13,10 +13,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl import load
-from cuelearn.mkl.boxsvm import solve_box_svm
 from cuelearn.mkl.gmkl import GMKL, REGULARIZERS, GradientMachine, dual_bound_l1, dual_bound_l2, solve_gmkl
 from cuelearn.mkl.mlmkl import SharedProblem
 from cuelearn.mkl.multilabel import mean_auc
+from cuelearn.mkl.svm import solve_box_svm
 from cuelearn.mkl.vskl import VSKL, dual_exponent, group_scales, resolve_groups, solve_vskl
 
 BOTH = [GMKL, VSKL]
@@ -292,14 +292,6 @@ def test_groups_of_all_forms():
             resolve_groups(bad, names)
 
 
-def test_the_schedule_of_nonsmooth_mirror_descent_gets_there_too():
-    stack, signs, problem = shared(1)
-    adaptive = solve_vskl(problem, groups=[0, 1, 1], s=4.0, tol=1e-2)
-    fixed = solve_vskl(problem, groups=[0, 1, 1], s=4.0, tol=1e-2, eta=2.0)
-    assert adaptive.converged.all() and fixed.converged.all()
-    np.testing.assert_allclose(fixed.objectives, adaptive.objectives, rtol=1.5e-2)
-
-
 @pytest.mark.parametrize("solve", [solve_gmkl, solve_vskl])
 def test_objective_falls_and_the_gap_holds_at_every_round(solve):
     stack, signs, problem = shared(4, n=40)
@@ -457,7 +449,6 @@ BAD = [
     *[(GMKL, "regularizer", value) for value in ("l3", None, 1, ["l1"])],
     *[(VSKL, "groups", value) for value in ("suffix", 3, [0, 1], [0, 1, 2.5], [[0], [1], [2]])],
     *[(VSKL, "s", value) for value in (1.0, 1.99, np.nan, "inf", None, True, [2.0])],
-    *[(VSKL, "eta", value) for value in (0.0, -1.0, np.nan, "fast", None, True, [1.0])],
 ]
 
 

@@ -32,10 +32,10 @@ from cuelearn.mkl import (
     MKLProblem,
     SimpleMKL,
     onevsall,
-    single,
     solve_crammer_singer,
     solve_mc_mkl,
     solve_reference,
+    svm,
 )
 from cuelearn.mkl.cutting import CuttingPlanes
 from cuelearn.mkl.onevsall import Machine, OneVersusAllMKL, best_multiple
@@ -510,10 +510,10 @@ def test_libsvm_called_directly_gives_the_bits_of_svc(C, direct, monkeypatch):
     X, y = make_data(90, n_classes=2)
     kernel, target = combined_kernel(KernelBank(CUES, X), np.ones(len(CUES)), 1.0), np.where(y == y[0], 1, -1)
     if direct:  # and not by way of the class that is compared with
-        monkeypatch.setattr(single, "SVC", None)
+        monkeypatch.setattr(svm, "SVC", None)
     else:
-        monkeypatch.setattr(single, "_libsvm", None)
-    ours = single.fit_svc(kernel, target, C, 1e-4)
+        monkeypatch.setattr(svm, "_libsvm", None)
+    ours = svm.fit_svc(kernel, target, C, 1e-4)
     theirs = SVC(C=C, kernel="precomputed", tol=1e-4).fit(kernel, target)
     assert np.array_equal(ours.support, theirs.support_) and np.array_equal(ours.coef, theirs.dual_coef_[0])
     assert ours.intercept == theirs.intercept_[0] and ours.n_iter == theirs.n_iter_[0]

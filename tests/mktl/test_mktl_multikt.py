@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl.base import load
-from cuelearn.mkl.single import balance_weights as balance
+from cuelearn.mkl.svm import balance_weights as balance
 from cuelearn.mktl import ball, multikt
 from cuelearn.mktl.ball import hinge_in_ball
 from cuelearn.mktl.multikt import MultiKT, least_squares_svm, solve_multikt

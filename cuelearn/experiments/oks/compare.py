@@ -15,7 +15,7 @@ from cuelearn.experiments.oks.tasks import Pair, pair_of
 from cuelearn.experiments.protocol import gathered, quiet, timed
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OM2, SimpleMKL
-from cuelearn.mkl.single import fit_svc
+from cuelearn.mkl.svm import fit_svc
 from cuelearn.oks import OKS, OM1, SOM, AlignmentSVM, MuSVM, MuTron, SelectedSVM
 from cuelearn.oks.batch import best_place, scores_of_C, single_kernel
 from cuelearn.oks.sources import with_widths

@@ -1,0 +1,221 @@
+r"""Methods with kernel weights of their own for each class: one run over all classes, one base of the
+estimators.
+
+Each class is a binary problem. The classes run in lock step: a *round* is one step of every class that has
+not converged, so that a classifier of all classes exists after each. A method is a generator of one step
+(`ClassMachine.step`): where it needs the quadratic forms :math:`c^\top K_j c` of coefficients c it yields
+them, and the run computes those of all classes that wait, in one read of the kernels.
+"""
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.exceptions import ConvergenceWarning
+
+from cuelearn.core.estimator import POSITIVE, parameters
+from cuelearn.mkl.multilabel import MultiLabelMKL
+from cuelearn.mkl.problem import quadratic_forms
+from cuelearn.mkl.rounds import Rounds
+
+__all__ = ["ClassMachine", "ClassPoint", "ClassesResult", "PerClassMKL", "run_classes"]
+
+
+class ClassPoint(NamedTuple):
+    """A primal point of one class: decision values are ``sum_j weights[j] * K_j @ coef + bias``."""
+
+    weights: np.ndarray
+    coef: np.ndarray
+    bias: float | None
+    extra: dict  # a method's own
+
+
+class ClassMachine:
+    """Class k of a problem, whose `bank` holds the kernels. A method is a subclass with the generator `step`.
+
+    `weights` are the present kernel weights, `best`, a `ClassPoint`, and `objective` belong to the best
+    point, `lower` is the best lower bound; `measure` keeps them. Once `stalled`, nothing can be made more
+    accurate. `n_solved` and `n_updates` count SVMs, and the steps that they took.
+    """
+
+    better = 0.0  # an objective counts as better by more than this share
+
+    def __init__(self, problem, k, tol):
+        self.problem, self.k, self.tol = problem, k, tol
+        self.weights = np.full(problem.bank.n_kernels, 1.0 / problem.bank.n_kernels)
+        self.best, self.objective, self.lower = None, np.inf, 0.0
+        self.n_solved, self.n_updates, self.stalled = 0, 0, False
+
+    def start(self):
+        """Generator that runs before the first step."""
+        yield from ()
+
+    def measure(self, weights, coef, objective, lower, bias=None, **extra):
+        """Take over a point and a lower bound, each where it is better."""
+        if objective < self.objective * (1.0 - self.better):
+            self.objective, self.best = objective, ClassPoint(weights, coef, bias, extra)
+        self.lower = max(self.lower, lower)
+
+    @property
+    def gap(self):
+        """Certified distance of the best point from the optimum."""
+        return max(0.0, self.objective - self.lower)
+
+    @property
+    def converged(self):
+        """Whether it is small enough."""
+        return self.gap <= self.tol * self.objective
+
+
+def advance(bank, generators, parallel):
+    """Run generators to their ends, with the quadratic forms that they ask for computed together."""
+    answers = [None] * len(generators)
+    while generators:
+        asked = parallel(delayed(resume)(*each) for each in zip(generators, answers, strict=True))
+        waiting = [k for k, coef in enumerate(asked) if coef is not None]
+        generators = [generators[k] for k in waiting]
+        if waiting:
+            forms = quadratic_forms(bank, np.stack([asked[k] for k in waiting], axis=1))
+            answers = [forms[:, i] for i in range(len(waiting))]
+
+
+def resume(generator, answer):
+    """What a generator asks for next; None at its end."""
+    try:
+        return generator.send(answer)
+    except StopIteration:
+        return None
+
+
+class ClassesResult(NamedTuple):
+    """Kernel weights and SVMs of all classes.
+
+    Attributes
+    ----------
+    kernel_weights : ndarray, shape (n_problems, n_kernels)
+    dual_coef : ndarray, shape (n_samples, n_problems)
+    intercept : ndarray, shape (n_problems,), or None
+    objectives, dual_gaps : ndarray, shape (n_problems,)
+        At each class's point; certified distances from the optima.
+    path : ndarray, shape (n_iter + 1, n_problems, n_kernels)
+        Kernel weights at the start and after each round.
+    history : DataFrame
+    n_iter, n_solved, n_updates : int
+        Rounds; SVMs solved; the steps that these took.
+    converged : ndarray of bool, shape (n_problems,)
+    stopped : bool
+        Whether the callback ended the run.
+    extra : list of dict
+        What a method knows besides, for each class.
+    """
+
+    kernel_weights: np.ndarray
+    dual_coef: np.ndarray
+    intercept: np.ndarray | None
+    objectives: np.ndarray
+    dual_gaps: np.ndarray
+    path: np.ndarray
+    history: object
+    n_iter: int
+    n_solved: int
+    n_updates: int
+    converged: np.ndarray
+    stopped: bool
+    extra: list
+
+
+def run_classes(machines, max_iter, *, name, scale=1.0, n_jobs=None, callback=None, verbose=False):
+    """Rounds over all classes, a list of `ClassMachine`, until each has converged; returns a `ClassesResult`.
+
+    `callback(result, step)` is called after each round. Objectives and gaps are divided by `scale`.
+    """
+    rounds, bank = Rounds(name, max_iter, callback, verbose), machines[0].problem.bank
+    path = [np.stack([m.weights for m in machines])]
+
+    def result():
+        weights, coefs, bias, extra = zip(*(m.best for m in machines), strict=True)
+        return ClassesResult(
+            kernel_weights=np.stack(weights),
+            dual_coef=np.stack(coefs, axis=1),
+            intercept=None if None in bias else np.array(bias),
+            objectives=np.array([m.objective for m in machines]) / scale,
+            dual_gaps=np.array([m.gap for m in machines]) / scale,
+            path=np.array(path),
+            history=rounds.history.frame(),
+            n_iter=len(path) - 1,
+            n_solved=sum(m.n_solved for m in machines),
+            n_updates=sum(m.n_updates for m in machines),
+            converged=np.array([m.converged for m in machines]),
+            stopped=rounds.stopped,
+            extra=list(extra),
+        )
+
+    with Parallel(n_jobs=n_jobs, prefer="threads") as parallel:
+        advance(bank, [m.start() for m in machines], parallel)
+        active = machines
+        for step in rounds:
+            advance(bank, [m.step() for m in active], parallel)
+            path.append(np.stack([m.weights for m in machines]))
+            active = [m for m in machines if not (m.converged or m.stalled)]
+            stop = rounds.end(
+                step,
+                lambda: (result(),),
+                f"{sum(not m.converged for m in machines)} classes to go",
+                stage="batch",
+                n_updates=sum(m.n_updates for m in machines),
+                n_support=int(np.count_nonzero(np.any([m.best.coef != 0.0 for m in machines], axis=0))),
+                objective=float(sum(m.objective for m in machines)) / scale,
+                dual_gap=float(sum(m.gap for m in machines)) / scale,
+            )
+            if stop or not active:
+                break
+    return result()
+
+
+@parameters
+class PerClassMKL(MultiLabelMKL):
+    """Base of the estimators: `_solve(signs, **options)` of each returns a `ClassesResult`."""
+
+    tol: float = 1e-2
+    max_iter: int = 200
+    callback: object = None
+    verbose: bool = False
+
+    _parameter_constraints = {**MultiLabelMKL._parameter_constraints, "tol": POSITIVE}
+
+    def _train(self, signs):
+        def watch(result, step):
+            self._take(result)
+            return self.callback(self, step)
+
+        watched = None if self.callback is None else watch
+        options = {"max_iter": self.max_iter, "callback": watched, "verbose": self.verbose}
+        result = self._solve(signs, **options)
+        self._take(result)
+        missed = ~result.converged
+        if missed.any() and not result.stopped:
+            worst = float((result.dual_gaps / result.objectives)[missed].max())
+            advice = "raise max_iter or tol" if result.n_iter == self.max_iter else self._exhausted()
+            warnings.warn(
+                f"{type(self).__name__} did not reach tol={self.tol:g} for {missed.sum()} of {missed.size} "
+                f"classes: the largest relative duality gap is {worst:.2g} after {result.n_iter} rounds; "
+                f"{advice}",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _exhausted(self):
+        """What to do where rounds do not help."""
+        finer = ", or give the kernels as float64 matrices" if self.bank_.dtype == np.float32 else ""
+        return f"the SVMs' accuracy is exhausted, raise tol{finer}"
+
+    def _take(self, result):
+        """Fitted attributes of a result."""
+        self._keep_problems(result.dual_coef, result.kernel_weights, result.intercept)
+        self.path_, self.history_ = self._rows(result.path), result.history
+        self.objectives_ = self._one_by_one(result.objectives)
+        self.dual_gaps_ = self._one_by_one(result.dual_gaps)
+        self.objective_, self.dual_gap_ = float(result.objectives.sum()), float(result.dual_gaps.sum())
+        self.n_iter_, self.n_solved_, self.n_updates_ = result.n_iter, result.n_solved, result.n_updates
+        self.converged_ = bool(result.converged.all())

@@ -1,0 +1,265 @@
+r"""Binary SVMs on one kernel matrix: with bias by libsvm, without by coordinate ascent.
+
+libsvm cannot leave its bias out, and methods that train one SVM after another on kernels that hardly change
+want to go on from the last solution: `solve_box_svm` does both, and certifies its gap. `SharedProblem` holds
+the SVMs of several classes on combinations of the same kernels.
+"""
+
+import contextlib
+from typing import NamedTuple
+
+import numpy as np
+from joblib import Parallel, delayed
+from numba import njit
+from sklearn import config_context
+from sklearn.svm import SVC
+
+from cuelearn.core.checks import check_count, check_positive
+from cuelearn.core.progress import progress
+from cuelearn.kernels import KernelBank
+from cuelearn.mkl.base import two_columns
+from cuelearn.mkl.problem import combined_kernel, quadratic_forms
+
+try:
+    from sklearn.svm import _libsvm
+except ImportError:
+    _libsvm = None
+
+__all__ = [
+    "BinarySVM",
+    "BoxSolution",
+    "SharedProblem",
+    "balance_weights",
+    "fit_svc",
+    "one_versus_rest",
+    "solve_box_svm",
+    "svms_of",
+]
+
+# most sweeps between two looks at the gap
+LOOK = 20
+# share of the largest violation below which others wait
+WAITING = 0.3
+# factor on the tolerance when it was met and the gap is still too large
+TIGHTER = 0.5
+
+
+# ------------------------------------------------------------------ with bias
+
+
+class BinarySVM(NamedTuple):
+    """A trained binary SVM: support samples, their signed coefficients, bias, iterations of libsvm."""
+
+    support: np.ndarray
+    coef: np.ndarray
+    intercept: float
+    n_iter: int
+
+
+def fit_svc(kernel, target, C, tol=1e-3, weights=None):
+    """libsvm on a kernel matrix that was checked before; same bits as scikit-learn's `SVC`, a `BinarySVM`.
+
+    `target` has two values, the larger one is the positive class; `weights` are factors on C. Around a small
+    SVM the checks of `SVC` take ten times as long as libsvm itself, and methods that train hundreds of them
+    would be timed by that. So the routine below `SVC` is called, and `SVC` where that routine has changed.
+    """
+    low, high = target.min(), target.max()
+    if _libsvm is not None and low < high:
+        with contextlib.suppress(AttributeError, TypeError, ValueError):
+            _libsvm.set_verbosity_wrap(0)
+            options = {"svm_type": 0, "kernel": "precomputed", "C": float(C), "tol": float(tol)}
+            options |= {"cache_size": 1000.0, "class_weight": np.ones(2)}
+            if weights is not None:
+                options["sample_weight"] = np.ascontiguousarray(weights, dtype=np.float64)
+            signs = (target == high).astype(np.float64)
+            support, _, _, coef, intercept, *_, n_iter = _libsvm.fit(kernel, signs, **options)
+            return BinarySVM(support, -coef[0], -float(intercept[0]), int(np.ravel(n_iter)[0]))
+    with config_context(assume_finite=True, skip_parameter_validation=True):
+        machine = SVC(C=C, kernel="precomputed", tol=tol, cache_size=1000)
+        machine.fit(kernel, target, sample_weight=weights)
+    bias, n_iter = float(machine.intercept_[0]), int(machine.n_iter_[0])
+    return BinarySVM(machine.support_, machine.dual_coef_[0], bias, n_iter)
+
+
+def balance_weights(target):
+    """Weights n / (2 n_side) of the zeros and the ones of a target: scikit-learn's "balanced"."""
+    positive = np.asarray(target) > 0
+    n, n_positive = positive.size, int(np.count_nonzero(positive))
+    return np.where(positive, n / (2.0 * max(1, n_positive)), n / (2.0 * max(1, n - n_positive)))
+
+
+def one_versus_rest(kernel, labels, n_classes, C, n_jobs=None, weights=None):
+    """One SVM with bias per class, as of `svms_of`; for two classes one, half of it in each column."""
+    if n_classes == 2:
+        column, bias = svms_of(kernel, [labels], C, n_jobs, weights)
+        return two_columns(column), two_columns(bias)
+    return svms_of(kernel, [(labels == c).astype(int) for c in range(n_classes)], C, n_jobs, weights)
+
+
+def svms_of(kernel, targets, C, n_jobs=None, weights=None):
+    """One SVM with bias for each target of zeros and ones: coefficients (n, n_targets), biases (n_targets,).
+
+    `weights(target)`, for instance `balance_weights`, are factors on C.
+    """
+    coef, bias = np.zeros((kernel.shape[0], len(targets))), np.empty(len(targets))
+
+    def one(target):
+        return fit_svc(kernel, target, C, weights=None if weights is None else weights(target))
+
+    fits = map(one, targets)  # starting a pool takes longer than a small SVM
+    if n_jobs not in (None, 1):
+        pool = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
+        fits = pool(delayed(one)(target) for target in targets)
+    for k, svm in enumerate(progress(fits, name="one class against the rest", total=len(targets))):
+        coef[svm.support, k], bias[k] = svm.coef, svm.intercept
+    return coef, bias
+
+
+# ------------------------------------------------------------------ without bias
+
+
+class BoxSolution(NamedTuple):
+    """A solved SVM without bias; its dual `value` is never above the optimum and at most `gap` below."""
+
+    alpha: np.ndarray
+    value: float
+    gap: float
+    sweeps: int
+
+
+@njit(cache=True)
+def box_ascent(kernel, signs, C, alpha, scores, tolerance, max_sweeps):
+    """Coordinate ascent until no optimality condition is violated by more than `tolerance`; returns the
+    sweeps done.
+
+    `alpha` and `scores`, which are ``kernel @ (alpha * signs)``, change in place; sums are formed in float64.
+    """
+    n = alpha.shape[0]
+    threshold = tolerance
+    for sweep in range(max_sweeps):
+        worst = 0.0
+        for i in range(n):
+            slope = 1.0 - signs[i] * scores[i]
+            if (slope > 0.0 and alpha[i] >= C) or (slope < 0.0 and alpha[i] <= 0.0):
+                continue
+            worst = max(worst, abs(slope))
+            if abs(slope) <= threshold:
+                continue
+            curvature = np.float64(kernel[i, i])
+            if curvature > 0.0:
+                new = min(C, max(0.0, alpha[i] + slope / curvature))
+            else:
+                new = C if slope > 0.0 else 0.0
+            step = (new - alpha[i]) * signs[i]
+            alpha[i] = new
+            if step != 0.0:
+                row = kernel[i]
+                for k in range(n):
+                    scores[k] += step * row[k]
+        if worst <= tolerance:
+            return sweep + 1
+        threshold = max(tolerance, WAITING * worst)  # small violations wait while large ones remain
+    return max_sweeps
+
+
+def solve_box_svm(kernel, signs, C, *, tol=1e-3, alpha=None, max_sweeps=10_000):
+    r"""Binary SVM without bias to a gap of `tol` relative to the primal objective; a `BoxSolution`.
+
+    .. math:: H = \max_{0 \le \alpha \le C} \alpha^\top 1 - \frac12 (\alpha \circ y)^\top K (\alpha \circ y)
+              = \min_f \frac12 \|f\|^2 + C \sum_i [1 - y_i f(x_i)]_+
+
+    `kernel` is a C-contiguous (n, n) matrix, float32 or float64, `signs` are -1.0 and 1.0, `alpha` in [0, C]
+    is a start. A sweep costs O(n), and O(n) more for every coefficient that moves.
+
+    References
+    ----------
+    Equation 2 of Bucak, Jin, Jain, NIPS 2010; coordinate ascent: Hsieh et al., ICML 2008.
+    """
+    signs = np.ascontiguousarray(signs, dtype=np.float64)
+    alpha = np.zeros(signs.size) if alpha is None else np.clip(np.array(alpha, dtype=np.float64), 0.0, C)
+    coef, scores = alpha * signs, np.zeros(signs.size)
+    if coef.any():
+        scores = np.asarray(kernel @ coef.astype(kernel.dtype), dtype=np.float64)
+    tolerance, sweeps = 0.1, 0
+    while True:
+        most = min(LOOK, max_sweeps - sweeps)
+        done = box_ascent(kernel, signs, float(C), alpha, scores, tolerance, most)
+        sweeps += done
+        quadratic = float((alpha * signs) @ scores)
+        value = float(alpha.sum()) - 0.5 * quadratic
+        primal = 0.5 * quadratic + C * float(np.maximum(0.0, 1.0 - signs * scores).sum())
+        gap = max(0.0, primal - value)
+        if gap <= tol * primal or sweeps >= max_sweeps:
+            return BoxSolution(alpha, value, gap, sweeps)
+        if done < LOOK:
+            tolerance *= TIGHTER
+
+
+class SharedProblem:
+    """Binary SVMs without bias of several classes on combinations of the same kernels, with warm starts.
+
+    Parameters
+    ----------
+    bank : KernelBank
+    signs : array-like, shape (n_problems, n)
+        -1 and 1.
+    C, svm_tol : float > 0
+        Of every SVM; its relative gap.
+    max_sweeps : int
+        Of every SVM.
+
+    Attributes
+    ----------
+    alphas : ndarray, shape (n_problems, n)
+        The last solution of each class, from which the next starts.
+    n_solved, n_missed : int
+        SVMs solved, and those among them that did not come to `svm_tol` within `max_sweeps`.
+    """
+
+    def __init__(self, bank, signs, C, svm_tol=1e-3, max_sweeps=10_000):
+        if not isinstance(bank, KernelBank):
+            raise ValueError(f"bank must be a KernelBank, got {type(bank).__name__}")
+        self.signs = np.ascontiguousarray(signs, dtype=np.float64)
+        shape, n = self.signs.shape, bank.n_samples
+        if len(shape) != 2 or not shape[0] or shape[1] != n or not np.isin(self.signs, (-1, 1)).all():
+            raise ValueError(
+                f"signs must be -1 and 1, with a row for each problem and {n} columns, got shape {shape}"
+            )
+        self.bank, self.C, self.svm_tol = bank, check_positive("C", C), check_positive("svm_tol", svm_tol)
+        self.max_sweeps = check_count("max_sweeps", max_sweeps)
+        self.alphas = np.zeros_like(self.signs)
+        self.n_problems, self.n_solved, self.n_missed = len(self.signs), 0, 0
+        self._weights, self._kernel = None, None
+
+    def kernel(self, weights):
+        """The combined kernel, the one matrix that is made."""
+        if self._weights is None or not np.array_equal(weights, self._weights):
+            self._kernel = combined_kernel(self.bank, weights, 1.0, out=self._kernel)
+            self._weights = weights.copy()
+        return self._kernel
+
+    def solve(self, k, weights):
+        """The SVM of class k at some kernel weights, from its last solution; returns a `BoxSolution`."""
+        options = {"tol": self.svm_tol, "alpha": self.alphas[k], "max_sweeps": self.max_sweeps}
+        found = solve_box_svm(self.kernel(weights), self.signs[k], self.C, **options)
+        self.alphas[k] = found.alpha
+        self.n_solved += 1
+        self.n_missed += found.gap > self.svm_tol * (found.value + found.gap)
+        return found
+
+    def quadratics(self, problems):
+        """``(alpha o y) K_a (alpha o y)`` of the last solutions of some classes, (n_kernels, n_classes)."""
+        return quadratic_forms(self.bank, (self.alphas[problems] * self.signs[problems]).T)
+
+    @contextlib.contextmanager
+    def uncounted(self, svm_tol=np.inf, solutions=False):
+        """A block whose SVMs, at least as exact as `svm_tol`, are not counted; their `solutions` are kept if
+        told."""
+        before = self.alphas.copy(), self.n_solved, self.n_missed, self.svm_tol
+        self.svm_tol = min(self.svm_tol, svm_tol)
+        try:
+            yield
+        finally:
+            alphas, self.n_solved, self.n_missed, self.svm_tol = before
+            if not solutions:
+                self.alphas[...] = alphas
