@@ -2,7 +2,7 @@
 
 from cuelearn.core.estimator import load
 from cuelearn.mms.candidates import CandidateSet, Matching
-from cuelearn.mms.caption_text import Mention, Vocabulary, mentions
+from cuelearn.mms.caption_text import Mention, mentions
 from cuelearn.mms.captions import ItemCandidates, Region, candidate_set, candidates_from_caption
 from cuelearn.mms.clsvm import CLSVM
 from cuelearn.mms.dist import DistNaming
@@ -11,6 +11,7 @@ from cuelearn.mms.inference import best_labelings, most_violating
 from cuelearn.mms.m3miml import M3MIML
 from cuelearn.mms.mimlsvm import MIMLSVM
 from cuelearn.mms.mms import MMS
+from cuelearn.mms.vocabulary import Vocabulary
 
 __all__ = [
     "CLSVM",
