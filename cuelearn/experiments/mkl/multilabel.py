@@ -133,7 +133,7 @@ def multilabel_task(name, seed, n_train, n_test, n_classes=None):
 #: Of the nine kernels, for VSKL: one group for each group of columns.
 GROUPS = (0, 0, 0, 1, 1, 1, 2, 2, 2)
 # the paper's estimates and stopping rule
-PRINTED = {"corrected": False, "rule": "paper", "tol": 0.01}
+PRINTED = {"corrected": False, "tol": 0.01}
 #: Methods of table 1: a function of C and a seed.
 METHODS = {
     "MLMKLSA": lambda C, seed: MLMKLSA("precomputed", C=C, random_state=seed),
