@@ -300,11 +300,10 @@ class LPBeta(KernelClassifier):
         libsvm's C, of all kernels or one for each. "cv": each kernel takes the value of `C_grid` with the
         best cross-validated accuracy of its own SVMs, the smaller one on ties.
     nu : float in (0, 1) or "cv", default "cv"
-        The weights maximise the mean margin of this share of the samples, those with the smallest margins.
-        "cv": the value of `nu_grid` whose programme, trained on the decision values of all folds but one,
-        classifies that one best; the larger one on ties. Where the worst share of the samples has negative
-        margins under every good kernel, the programme prefers kernels with decision values near 0, which are
-        good for nothing: nu must not be small then.
+        Share of the samples, those with the smallest margins, whose mean margin is maximised. "cv": the value
+        of `nu_grid` whose programme, trained on all folds but one, classifies that one best; the larger one
+        on ties. Where the worst share has negative margins under every good kernel, the programme prefers
+        kernels with decision values near 0, which are good for nothing: nu must not be small then.
     per_class : bool, default False
         LP-B: kernel weights for each class. (Two classes have the same decision values, hence the same
         weights.)
@@ -323,23 +322,19 @@ class LPBeta(KernelClassifier):
     ----------
     kernel_weights_ : ndarray, shape (n_kernels,), or (n_classes, n_kernels) with `per_class`
         On the simplex, or each row; most are exactly 0.
-    $classes_ $support_
-    kernel_C_ : ndarray, shape (n_kernels,)
-    nu_ : float
-    dual_coefs_ : ndarray, shape (n_kernels, n_support, n_classes)
+    dual_coefs_, intercepts_ : ndarray, shape (n_kernels, n_support, n_classes) and (n_kernels, n_classes)
         Of each kernel's SVMs; 0 for kernels without weight, whose SVMs on all samples are not needed.
-    intercepts_ : ndarray, shape (n_kernels, n_classes)
-        Likewise.
-    kernel_accuracy_ : ndarray, shape (n_kernels,)
-        Cross-validated accuracy of every kernel alone, with its `kernel_C_`.
-    C_accuracy_ : ndarray, shape (n_kernels, n_grid)
-        The same for all of `C_grid`, in rising order, with ``C="cv"``.
-    nu_accuracy_ : ndarray, shape (n_grid,)
-        Cross-validated accuracy of the second stage for all of `nu_grid`, in rising order, with ``nu="cv"``.
-    margin_ : float
-        :math:`\rho`.
-    objective_, dual_gap_ : float
-        Of the linear programme: its value at the weights, and the certified distance from its optimum.
+    $classes_ $support_
+    kernel_C_, nu_ : ndarray, shape (n_kernels,), and float
+        The C of each kernel; the share.
+    kernel_accuracy_, C_accuracy_ : ndarray, shape (n_kernels,), and (n_kernels, n_grid) with ``C="cv"``
+        Cross-validated accuracy of every kernel alone, with its `kernel_C_` and with all of `C_grid` in
+        rising order.
+    nu_accuracy_ : ndarray, shape (n_grid,), with ``nu="cv"``
+        The same of the second stage for all of `nu_grid`, in rising order.
+    margin_, objective_, dual_gap_ : float
+        Of the linear programme: :math:`\rho`, its value at the weights, its certified distance from the
+        optimum.
     history_ : DataFrame
         One row for each stage ("outputs" of the folds, "programme" with the choice of nu, "machines" on all
         samples): seconds, n_updates (SVMs trained so far, one class each), n_support, objective, dual_gap.

@@ -132,8 +132,7 @@ class SharedRun(Rounds):
         return self.problem.n_solved - self.before
 
     def record(self, t, weights, iterate, value, best, gamma):
-        """Write an iteration down; whether it was the last. `best` and `gamma` are what the run would return
-        now."""
+        """Write an iteration down, `best` and `gamma` being the result so far; whether it was the last."""
         self.kernel_weights, self.gamma = best.copy(), gamma.copy()
         before = self.path[t // 2 if self.half else -1]
         self.changes.append(float(np.linalg.norm(weights - before) / np.linalg.norm(weights)))
@@ -279,16 +278,11 @@ def solve_mlmkl_sum(problem, *, n_iter=200, eta="auto", tol=0.01, callback=None,
 
 
 class SaddleGap(NamedTuple):
-    """Distance of a pair (p, gamma) from the saddle point, equation 11; it is between ``gap - slack`` and
-    ``gap``.
+    """Distance of a pair (p, gamma) from the saddle point, equation 11."""
 
-    `worst` is the upper end of the worst class's optimum at p, `least` the lower end of the least that the
-    classes, weighted by gamma, can cost under any kernel weights.
-    """
-
-    gap: float
-    worst: float
-    least: float
+    gap: float  # certified: it is at least gap - slack
+    worst: float  # upper end of the worst class's optimum at p
+    least: float  # lower end of what the classes, weighted by gamma, cost under the best kernel weights
     slack: float
 
 
@@ -358,8 +352,7 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, max_
 
 
 def least_mixture(planes, totals, gamma):
-    """The p on the simplex with the least sum of gamma_k theta_k, theta_k >= total_k + plane_k . p for all
-    planes of class k."""
+    """The program for the p with the least sum of gamma_k max(total_k + plane_k . p) over planes."""
     s, m = planes[0].shape[1], gamma.size
     thetas = sparse.kron(np.ones((len(planes), 1)), -sparse.eye_array(m))
     return linprog(
@@ -459,8 +452,7 @@ class MLMKLSA(SharedMKL):
     n_iter : int, default 2000
         Most iterations.
     delta : float in [0, 1], default 0.2
-        Share of uniform draws of classes. 1 is uniform sampling, 0 gives no class a chance that has lost its
-        weight.
+        Share of uniform draws of classes; 0 gives no class a chance that has lost its weight.
     eta : "auto", float or pair of float, default "auto"
         Step sizes of kernel weights and class weights: from the spread of the gradients met so far, or
         constants. The paper takes one number for both (0.0001 to 0.01); what is small depends on the scale of
@@ -482,19 +474,18 @@ class MLMKLSA(SharedMKL):
     ----------
     kernel_weights_ : ndarray, shape (n_kernels,)
         p, the average over iterations; sums to 1.
-    gamma_ : ndarray, shape (n_classes,)
-        Averaged weights of the classes: large where learning is hard; with one kernel they stay equal. One
-        entry where two class labels are one problem.
+    gamma_ : ndarray, shape (n_classes,), or (1,) for two class labels, which are one problem
+        Averaged weights of the classes: large where learning is hard; with one kernel they stay equal.
+    class_objectives_ : ndarray, shape as of `gamma_`
+        H of every class at the end; NaN for skipped ones.
     $classes_ $dual_coef_ $support_ $skipped_classes_
     path_, iterates_ : ndarray, shape (n_iter_ + 1, n_kernels)
         Averaged and present kernel weights after each iteration.
     history_ : DataFrame
         step, seconds, n_updates (SVMs solved), objective (of the class drawn), change (which the rule looks
         at).
-    class_objectives_ : ndarray, shape (n_classes,)
-        H of every class at the end; NaN for skipped ones; one entry where two class labels are one problem.
     n_iter_, n_solved_, n_updates_ : int
-        Iterations; SVMs that they solved (twice). The SVMs at the end are not counted and not in ``seconds``.
+        Iterations; SVMs that they solved (twice), without those of all classes at the end.
     converged_ : bool
         Whether the rule ended the run, which certifies nothing: `saddle_gap` does.
 

@@ -94,8 +94,7 @@ class BinaryMKL(NamedTuple):
         return Solution(weights, coef, total, quadratic, machine.n_iter, multiple, bias, hinge)
 
     def value(self, solution, norms_sq):
-        """Objective at a solution's primal point: of the norms of its blocks, not of the weights that led
-        there."""
+        """Objective at the primal point: of the norms of its blocks, not of the weights that led there."""
         norms = solution.multiple * solution.weights * np.sqrt(norms_sq)
         return 0.5 * group_norm(norms, self.p) ** 2 + self.C * solution.hinge
 

@@ -89,40 +89,21 @@ def resume(generator, answer):
 
 
 class ClassesResult(NamedTuple):
-    """Kernel weights and SVMs of all classes.
+    """Kernel weights and SVMs of all classes."""
 
-    Attributes
-    ----------
-    kernel_weights : ndarray, shape (n_problems, n_kernels)
-    dual_coef : ndarray, shape (n_samples, n_problems)
-    intercept : ndarray, shape (n_problems,), or None
-    objectives, dual_gaps : ndarray, shape (n_problems,)
-        At each class's point; certified distances from the optima.
-    path : ndarray, shape (n_iter + 1, n_problems, n_kernels)
-        Kernel weights at the start and after each round.
-    history : DataFrame
-    n_iter, n_solved, n_updates : int
-        Rounds; SVMs solved; the steps that these took.
-    converged : ndarray of bool, shape (n_problems,)
-    stopped : bool
-        Whether the callback ended the run.
-    extra : list of dict
-        What a method knows besides, for each class.
-    """
-
-    kernel_weights: np.ndarray
-    dual_coef: np.ndarray
-    intercept: np.ndarray | None
-    objectives: np.ndarray
-    dual_gaps: np.ndarray
-    path: np.ndarray
+    kernel_weights: np.ndarray  # (n_problems, n_kernels)
+    dual_coef: np.ndarray  # (n_samples, n_problems)
+    intercept: np.ndarray | None  # (n_problems,)
+    objectives: np.ndarray  # (n_problems,), at each class's point
+    dual_gaps: np.ndarray  # their certified distances from the optima
+    path: np.ndarray  # (n_iter + 1, n_problems, n_kernels): weights at the start and after each round
     history: object
     n_iter: int
-    n_solved: int
-    n_updates: int
-    converged: np.ndarray
-    stopped: bool
-    extra: list
+    n_solved: int  # SVMs
+    n_updates: int  # the steps that these took
+    converged: np.ndarray  # (n_problems,), of bool
+    stopped: bool  # whether the callback ended the run
+    extra: list  # of dict: what a method knows besides, for each class
 
 
 def run_classes(machines, max_iter, *, name, scale=1.0, n_jobs=None, callback=None, verbose=False):

@@ -253,8 +253,7 @@ class SharedProblem:
 
     @contextlib.contextmanager
     def uncounted(self, svm_tol=np.inf, solutions=False):
-        """A block whose SVMs, at least as exact as `svm_tol`, are not counted; their `solutions` are kept if
-        told."""
+        """A block whose SVMs are not counted, to `svm_tol` or better; their `solutions` stay if told."""
         before = self.alphas.copy(), self.n_solved, self.n_missed, self.svm_tol
         self.svm_tol = min(self.svm_tol, svm_tol)
         try:

@@ -56,11 +56,7 @@ MOST_TRIALS = 8
 
 
 def resolve_groups(groups, names):
-    """The number of each kernel's group, 0, 1, ... in the order of first appearance, ndarray of int.
-
-    `groups` is None (all in one), "prefix" (by what comes in the `names` of the kernels before the first of
-    ``_ - : / .`` or a space), or a label (int or str) for each kernel; ValueError for anything else.
-    """
+    """The number of each kernel's group, in the order of first appearance, for `groups` as of `VSKL`."""
     if groups is None:
         return np.zeros(len(names), dtype=np.int64)
     if isinstance(groups, str) and groups == "prefix":
@@ -100,8 +96,7 @@ def dual_exponent(s):
 
 
 class MirrorMachine(BoxMachine):
-    """Mirror descent with the entropy of each simplex, and SVMs in alternation with gamma for each value of
-    G."""
+    """Mirror descent with the entropy of each simplex; SVM and gamma in alternation for each value of G."""
 
     def __init__(self, problem, k, tol, groups, s):
         super().__init__(problem, k, tol)
@@ -143,8 +138,7 @@ class MirrorMachine(BoxMachine):
         return new, (ahead, np.log(new / gamma))
 
     def evaluate(self, simplex, gamma):
-        """G by alternation; returns a lower end of it, its gradient, gamma and the kernel weights of the last
-        SVM."""
+        """G by alternation: a lower end of it, its gradient, gamma, the kernel weights of the last SVM."""
         group, s, before = self.groups, self.s, None
         used = np.where(simplex < ZERO_WEIGHT, 0.0, simplex)
         for _ in range(MOST_INNER):
@@ -255,9 +249,9 @@ class VSKL(PerClassMKL):
     ----------
     $kernels
     groups : None, "prefix" or list, default None
-        None puts all kernels into one group. "prefix" goes by the kernels' names, up to the first of ``_ - :
-        / .`` or a space (with a warning where that puts every kernel into a group of its own: kernels given
-        as matrices are named k0, k1, ...). A list has a label (int or str) for each kernel.
+        None puts all kernels into one group, a list has a label (int or str) for each. "prefix" goes by what
+        comes in the kernels' names before the first of ``_-:/.`` or a space, with a warning where no two
+        begin alike (kernels given as matrices are named k0, k1, ...).
     s : float in [2, inf], default inf
         Exponent of the norm across groups; 2 puts no coupling between them.
     C : float > 0, default 1.0
@@ -269,10 +263,10 @@ class VSKL(PerClassMKL):
     Attributes
     ----------
     kernel_weights_ : ndarray, shape (n_classes, n_kernels)
-        :math:`\lambda_{jk} / \gamma_j` of the best point of every class: with one group they sum to 1. 0 for
+        :math:`\lambda_{jk} / \gamma_j` of the best point of every class: of sum 1 for one group, 0 for
         skipped classes.
     simplex_weights_ : ndarray, shape (n_classes, n_kernels)
-        :math:`\lambda`: they sum to 1 in every group. 0 for skipped classes.
+        :math:`\lambda`: of sum 1 in every group, 0 for skipped classes.
     groups_ : ndarray of int, shape (n_kernels,)
         The group of each kernel.
     $classes_ $dual_coef_ $support_ $path_ $objectives_ $dual_gaps_ $history_ $skipped_classes_
@@ -286,7 +280,7 @@ class VSKL(PerClassMKL):
     -----
     A value of G costs one SVM where there is one group or s = 2, else a few (SVM and :math:`\gamma` in
     alternation), each with a read of the kernels to combine them, and one read of all kernels for all classes
-    together.
+    together. Steps adapt themselves, by whether G keeps below its model (descent lemma for the entropy).
 
     References
     ----------
@@ -294,8 +288,7 @@ class VSKL(PerClassMKL):
     of a mixed-norm based kernel learning formulation", NIPS 2009 (s infinite); Aflalo, Ben-Tal,
     Bhattacharyya, Saketha Nath, Raman, "Variable sparsity kernel learning", JMLR 12 (2011). The formulation
     is as their abstracts state it; derivation, duals and constants are worked out here. Different: no bias; a
-    certified gap ends the run; step sizes adapt themselves, by whether G keeps below its model (descent lemma
-    for the entropy).
+    certified gap ends the run.
 
     Examples
     --------

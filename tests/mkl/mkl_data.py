@@ -41,7 +41,8 @@ NAMED = [
 
 
 def make_data(n, seed=0, n_classes=3):
-    """Three cues of two features: the first tells the classes apart well, the second a little, the third not at all."""
+    """Three cues of two features: the first tells the classes apart well, the second a little, the third not
+    at all."""
     rng = np.random.default_rng(seed)
     y = np.arange(n) % n_classes
     rng.shuffle(y)
@@ -66,3 +67,17 @@ def solved(cls, K, y, *, seed=0, p="auto", C=1.0, alpha=0.0, loss="multiclass", 
     problem = MKLProblem(bank, y, int(y.max()) + 1, p=p, C=C, alpha=alpha, loss=loss)
     options = {"shuffle": cls is not OM2, **options}
     return problem, SOLVERS[cls](problem, rng=np.random.default_rng(seed), **options)
+
+
+def several_labels(seed=0, n=80, m=4, noise=0.4):
+    """Features, an indicator matrix of m columns, and two kernels that see the labels and one that sees
+    noise."""
+    rng = np.random.default_rng(seed)
+    Y = rng.integers(0, 2, size=(n, m))
+    X = np.hstack([Y + noise * rng.normal(size=(n, m)), rng.normal(size=(n, 3))])
+    useful, noisy = slice(0, m), slice(m, m + 3)
+    return (
+        X,
+        Y,
+        [("useful_rbf", RBF(), useful), ("useful_linear", Linear(), useful), ("noise_rbf", RBF(), noisy)],
+    )

@@ -1,4 +1,5 @@
-"""Plain oracles of the rivals: the binary problem with bias from a conic solver, values from fitted attributes in NumPy.
+"""Plain oracles of the rivals: the binary problem with bias from a conic solver, values from fitted
+attributes in NumPy.
 
 Everything is in the package's scaling, the sum over the binary problems of
 
@@ -15,7 +16,8 @@ from mkl_twins import _feature_maps, dual_exponent, make_stack, plain_norm
 
 
 def signs_of(y):
-    """Labels -1 and 1 of the binary problems, shape (n_problems, n): one for two classes, else one for each class."""
+    """Labels -1 and 1 of the binary problems, shape (n_problems, n): one for two classes, else one for each
+    class."""
     classes = np.unique(y)
     return np.array([np.where(y == c, 1.0, -1.0) for c in (classes if classes.size > 2 else classes[1:])])
 
@@ -65,7 +67,8 @@ def plain_block_norms(K, coef):
 
 
 def binary_columns(model, n):
-    """Coefficients (n_problems, n), kernel weights and biases of the binary problems, from the fitted attributes."""
+    """Coefficients (n_problems, n), kernel weights and biases of the binary problems, from the fitted
+    attributes."""
     coef = np.zeros((n, model.classes_.size))
     coef[model.support_] = model.dual_coef_
     if model.classes_.size == 2:  # the decision value is the difference of the two columns

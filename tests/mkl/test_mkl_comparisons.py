@@ -1,4 +1,5 @@
-"""The comparisons of the chapter: choice of parameters, timed fits, curves, online learners, tasks that are handed over."""
+"""The comparisons of the chapter: choice of parameters, timed fits, curves, online learners, tasks that are
+handed over."""
 
 import numpy as np
 import pandas as pd

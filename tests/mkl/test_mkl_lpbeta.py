@@ -1,4 +1,5 @@
-"""LP-beta and LP-B: the linear programme against other solvers, the two stages, and the estimator as users meet it."""
+"""LP-beta and LP-B: the linear programme against other solvers, the two stages, and the estimator as users
+meet it."""
 
 import cvxpy as cp
 import numba
@@ -141,7 +142,8 @@ def test_the_interior_point_route_is_the_same_programme(per_class, monkeypatch):
 
 @pytest.mark.parametrize("nu", [0.1, 0.25, 0.5, 0.75])
 def test_what_nu_means(nu):
-    """At most the share nu lies below the margin, at least that share not above it; the objective is minus their mean margin."""
+    """At most the share nu lies below the margin, at least that share not above it; the objective is minus
+    their mean margin."""
     outputs, labels = make_outputs(3, n=80)
     found = solve_lp_beta(outputs, labels, nu)
     margins = np.sort(plain_margins(outputs, labels, found.weights))
@@ -214,7 +216,8 @@ def plain_folds(y, seed=0, n_folds=5):
 
 @pytest.mark.parametrize("per_class", [False, True])
 def test_the_whole_method_from_its_parts(per_class):
-    """Outputs, choices of C and nu, weights and predictions, written down with scikit-learn and the programme."""
+    """Outputs, choices of C and nu, weights and predictions, written down with scikit-learn and the
+    programme."""
     K, y = make_stack(np.random.default_rng(0), 75, 4, 3)
     train, test = np.arange(60), np.arange(60, 75)
     K_train, y_train = K[:, train][:, :, train], y[train]
@@ -323,7 +326,8 @@ def test_outputs_never_come_from_the_samples_own_fold(data):
 
 
 def test_a_small_nu_on_a_hard_problem_is_for_small_outputs(data):
-    """Where the worst samples are misclassified by every good kernel the programme prefers margins of 0, which cv notices."""
+    """Where the worst samples are misclassified by every good kernel the programme prefers margins of 0,
+    which cv notices."""
     X, y = data
     X = X + 1.2 * np.random.default_rng(9).normal(size=X.shape)
     stack = np.concatenate([KernelBank(CUES[:1], X, dtype=np.float64).stack, [np.eye(90)]])

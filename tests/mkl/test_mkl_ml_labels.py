@@ -1,17 +1,20 @@
-"""Labels of several classes per sample, for all methods: scorers, codings, classes left out, weights over time, means of AUC."""
+"""Labels of several classes per sample, for all methods: scorers, codings, classes left out, weights over
+time, means of AUC."""
 
+import functools
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from mkl_data import several_labels
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import KFold, cross_val_predict, cross_val_score
 from sklearn.svm import SVC
 
-from cuelearn.kernels import RBF, KernelBank, Linear
+from cuelearn.kernels import KernelBank, Linear
 from cuelearn.mkl import MLMKLSA, SILPMKL, AverageKernelSVM, BestKernelSVM, LpMKL, MLMKLSum, SimpleMKL, load
 from cuelearn.mkl.gmkl import GMKL
 from cuelearn.mkl.multilabel import check_label_form, is_indicator, mean_auc, signs_of
@@ -25,19 +28,7 @@ PER_CLASS = [GMKL, VSKL, *ONE_BY_ONE]
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
-def toy(seed=0, n=60, m=4):
-    rng = np.random.default_rng(seed)
-    Y = rng.integers(0, 2, size=(n, m))
-    X = np.hstack([Y + 0.6 * rng.normal(size=(n, m)), rng.normal(size=(n, 3))])
-    return (
-        X,
-        Y,
-        [
-            ("useful_rbf", RBF(), slice(0, m)),
-            ("useful_linear", Linear(), slice(0, m)),
-            ("noise_rbf", RBF(), slice(m, m + 3)),
-        ],
-    )
+toy = functools.partial(several_labels, n=60, noise=0.6)
 
 
 def make(cls, kernels, **options):
@@ -57,7 +48,7 @@ def constants(Y):
     return Y
 
 
-# ---------------------------------------------------------------------------------------------- one column
+# ------------------------------------------------------------------ one column
 
 
 @pytest.mark.parametrize("cls", SIX)
@@ -126,7 +117,7 @@ def test_scorers_take_several_columns(cls):
         assert cross_val_score(make(cls, cues), X, Y, scoring=scoring, cv=folds).mean() > 0.5
 
 
-# ---------------------------------------------------------------------------------------------- codings
+# ------------------------------------------------------------------ codings
 
 
 CODINGS = {
@@ -176,7 +167,7 @@ def test_a_model_forgets_the_labels_of_an_earlier_fit(tmp_path):
     )
 
 
-# ---------------------------------------------------------------------------------------------- classes left out
+# ------------------------------------------------------------------ classes left out
 
 
 @pytest.mark.parametrize("cls", PER_CLASS)
@@ -199,7 +190,11 @@ def test_classes_left_out_have_no_weights_and_no_objective(cls):
     scores = model.decision_function(X)
     assert (scores[:, 1] == -1.0).all() and (scores[:, 2] == 1.0).all()
     np.testing.assert_allclose(scores[:, [0, 3]], few.decision_function(X), rtol=1e-5, atol=1e-6)
-    assert (model.predict(X)[:, [1, 2]] == [0, 1]).all()
+    assert (model.predict(X)[:, [1, 2]] == [0, 1]).all() and not model.dual_coef_[:, [1, 2]].any()
+    assert not model.history_[["objective", "dual_gap", "seconds"]].isna().any(axis=None)
+    assert np.isfinite(mean_auc(scores, constants(Y)).mean)
+    with pytest.raises(ValueError, match="y must have a class with positive and negative samples"):
+        make(cls, cues).fit(X, np.ones_like(Y))
 
 
 def test_prediction_reads_only_kernels_with_a_weight():
@@ -239,7 +234,7 @@ def test_warning_about_classes_left_out_names_the_caller_s_line():
         assert len(said) == 1 and said[0].filename == __file__
 
 
-# ---------------------------------------------------------------------------------------------- weights over time
+# ------------------------------------------------------------------ weights over time
 
 
 @pytest.mark.parametrize("cls", ONE_BY_ONE)
@@ -329,7 +324,7 @@ def test_saving_keeps_everything(cls, form, tmp_path):
         np.testing.assert_array_equal(loaded.objectives_, model.objectives_)
 
 
-# ---------------------------------------------------------------------------------------------- means of AUC
+# ------------------------------------------------------------------ means of AUC
 
 
 def test_mean_auc_leaves_out_what_was_not_trained():
@@ -408,7 +403,7 @@ def test_mean_auc_refuses_the_rest_with_one_sentence():
         assert "\n" not in str(caught.value)
 
 
-# ---------------------------------------------------------------------------------------------- errors and warnings
+# ------------------------------------------------------------------ errors and warnings
 
 
 BAD_FORMS = {

@@ -11,7 +11,8 @@ from cuelearn.mkl import GMKL, MLMKLSA, VSKL, AverageKernelSVM, MLMKLSum, Simple
 from cuelearn.mkl.problem import BLOCK_ROWS, combined_kernel, quadratic_forms
 
 N, S, M = 600, 20, 3
-# one float64 combination is 2 float32 kernel matrices; libsvm's users take the columns of the support samples out of it, 2 more
+# one float64 combination is 2 float32 kernel matrices; libsvm's users take the columns of the support
+# samples out of it, 2 more
 LIMIT = 5.0
 METHODS = {
     "MLMKLSA": lambda: MLMKLSA("precomputed", n_iter=3, random_state=0),
@@ -85,7 +86,8 @@ def test_nothing_to_measure():
 
 @pytest.mark.parametrize("budget", [0.1, 0.5, 3.0])
 def test_kernels_on_demand_keep_to_their_budget(budget):
-    """Rows of all kernels are computed together; blocks are reused, and the results are those of a resident bank."""
+    """Rows of all kernels are computed together; blocks are reused, and the results are those of a resident
+    bank."""
     X, rng = samples()[0], np.random.default_rng(1)
     matrix = 4 * N * N
     here, there = KernelBank(cues(), X), KernelBank(cues(), X, memory=budget * matrix)

@@ -1,21 +1,18 @@
-"""GMKL and VSKL: conic optima, certificates, gradients, labels of all forms, and what scikit-learn expects."""
+"""GMKL and VSKL: conic optima, certificates, gradients, labels of all forms, scikit-learn's checks."""
 
-import inspect
 import warnings
 
 import cvxpy as cp
 import numpy as np
 import pytest
+from mkl_data import several_labels as toy
 from mlmkl_twins import make_task, svm_optimum
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from cuelearn.kernels import RBF, KernelBank, Linear
-from cuelearn.mkl import load
+from cuelearn.kernels import KernelBank
 from cuelearn.mkl.gmkl import GMKL, REGULARIZERS, GradientMachine, dual_bound_l1, dual_bound_l2, solve_gmkl
 from cuelearn.mkl.mlmkl import SharedProblem
-from cuelearn.mkl.multilabel import mean_auc
 from cuelearn.mkl.svm import solve_box_svm
 from cuelearn.mkl.vskl import VSKL, dual_exponent, group_scales, resolve_groups, solve_vskl
 
@@ -92,7 +89,7 @@ def objective_of(stack, signs, C, weights, coef):
     return 0.5 * coef @ kernel @ coef, C * np.maximum(0.0, 1.0 - signs * (kernel @ coef)).sum(), norms
 
 
-# ---------------------------------------------------------------------------------------------- optima
+# ------------------------------------------------------------------ optima
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 30.0])
@@ -153,7 +150,8 @@ def test_vskl_certifies_kernels_of_low_rank():
 
 
 def l1_mkl(stack, signs, C):
-    """min over the simplex of the SVM's optimum, as a conic problem in the dual: a different road from the one in `vskl_optimum`."""
+    """min over the simplex of the SVM's optimum, as a conic problem in the dual: a different road from the
+    one in `vskl_optimum`."""
     n = signs.size
     alpha, top = cp.Variable(n), cp.Variable()
     bounds = [cp.sum_squares(F.T @ cp.multiply(signs, alpha)) <= top for F in roots(stack)]
@@ -212,7 +210,7 @@ def test_vskl_keeps_all_groups_where_l1_drops_them():
     assert (each.objectives <= one.objectives).all()  # the norm is smaller
 
 
-# ---------------------------------------------------------------------------------------------- pieces
+# ------------------------------------------------------------------ pieces
 
 
 @pytest.mark.parametrize("regularizer", ["l1", "l2"])
@@ -330,22 +328,7 @@ def test_classes_do_not_see_each_other():
             np.testing.assert_allclose(alone.objectives[0], together.objectives[k], rtol=1e-9)
 
 
-# ---------------------------------------------------------------------------------------------- estimators
-
-
-def toy(seed=0, n=80, m=4):
-    rng = np.random.default_rng(seed)
-    Y = rng.integers(0, 2, size=(n, m))
-    X = np.hstack([Y + 0.4 * rng.normal(size=(n, m)), rng.normal(size=(n, 3))])
-    return (
-        X,
-        Y,
-        [
-            ("useful_rbf", RBF(), slice(0, m)),
-            ("useful_linear", Linear(), slice(0, m)),
-            ("noise_rbf", RBF(), slice(m, m + 3)),
-        ],
-    )
+# ------------------------------------------------------------------ estimators
 
 
 def cross_of(cues, X, new):
@@ -409,32 +392,6 @@ def test_one_column_and_class_labels(cls):
     for row in (0, 1):
         np.testing.assert_array_equal(two.path_[:, row], one.path_[:, 0])
         np.testing.assert_array_equal(two.kernel_weights_[row], one.kernel_weights_[0])
-
-
-@pytest.mark.parametrize("cls", BOTH)
-def test_class_without_positives_is_skipped(cls):
-    X, Y, cues = toy()
-    Y[:, 1], Y[:, 2] = 0, 1
-    with pytest.warns(UserWarning, match="not trained"):
-        model = cls(cues).fit(X, Y)
-    assert model.skipped_classes_.tolist() == [1, 2]
-    scores = model.decision_function(X)
-    assert np.isfinite(scores).all() and (scores[:, 1] == -1.0).all() and (scores[:, 2] == 1.0).all()
-    assert (model.predict(X)[:, 1] == 0).all() and (model.predict(X)[:, 2] == 1).all()
-    assert (
-        not model.dual_coef_[:, [1, 2]].any()
-        and np.isfinite(model.path_).all()
-        and np.isfinite(model.kernel_weights_).all()
-    )
-    assert (model.kernel_weights_[[1, 2]] == 0.0).all() and (model.path_[:, [1, 2]] == 0.0).all()
-    assert (
-        np.isnan(model.objectives_[[1, 2]]).all() and np.isfinite([model.objective_, model.dual_gap_]).all()
-    )
-    assert not model.history_[["objective", "dual_gap", "seconds"]].isna().any(axis=None)
-    assert np.isfinite(mean_auc(scores, Y).mean)
-    Y[:] = 1
-    with pytest.raises(ValueError, match="y must have a class with positive and negative samples"):
-        cls(cues).fit(X, Y)
 
 
 NUMBERS = [0.0, -1.0, np.nan, np.inf, "1", None, True, [1.0]]
@@ -506,27 +463,6 @@ def test_callback_sees_a_model_and_stops(cls):
     np.testing.assert_array_equal(seen[-1][1], model.decision_function(X))
 
 
-@pytest.mark.parametrize(
-    "cls, options",
-    [(GMKL, {"regularizer": "l2"}), (VSKL, {"groups": "prefix"}), (VSKL, {"groups": [0, 1, 1], "s": 3})],
-)
-def test_saving(cls, options, tmp_path):
-    X, Y, cues = toy()
-    Y[:, 3] = 1
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        model = cls(cues, **options).fit(X, Y)
-    model.save(tmp_path / "model.npz")
-    for loaded in (cls.load(tmp_path / "model.npz"), load(tmp_path / "model.npz")):
-        assert type(loaded) is cls
-        np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
-        np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-        np.testing.assert_array_equal(loaded.path_, model.path_)
-        found, wanted = (clone(m).set_params(kernels=None).get_params() for m in (loaded, model))
-        assert found == wanted
-        assert loaded.history_.equals(model.history_) and loaded.objective_ == model.objective_
-
-
 @pytest.mark.parametrize("cls", BOTH)
 def test_all_forms_of_input_agree(cls):
     X, Y, cues = toy()
@@ -541,17 +477,6 @@ def test_all_forms_of_input_agree(cls):
         np.testing.assert_allclose(model.decision_function(bank.cross(X[:10])), wanted, rtol=1e-5, atol=1e-5)
     on_demand = cls(cues, memory=1e5).fit(X, Y)
     np.testing.assert_allclose(on_demand.kernel_weights_, from_X.kernel_weights_, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.parametrize("cls", BOTH)
-def test_parameters_are_stored_untouched_and_described(cls):
-    cues = [("a", RBF(), [0])]
-    model = cls(cues)
-    assert (
-        model.get_params()["kernels"] is cues
-        and clone(model).get_params().keys() == model.get_params().keys()
-    )
-    assert all(parameter in inspect.getdoc(cls) for parameter in inspect.signature(cls).parameters)
 
 
 @parametrize_with_checks([GMKL(), GMKL(regularizer="l2"), VSKL(), VSKL(groups="prefix", s=2)])
