@@ -14,16 +14,8 @@ from cuelearn.kernels.growing import (
     resolve_kernel,
 )
 
-KERNELS = [
-    RBF(),
-    RBF(factor=0.5),
-    Chi2(),
-    ExpDistance("euclidean"),
-    ExpDistance("cityblock"),
-    ExpDistance("sqeuclidean"),
-    Linear(),
-    Poly(3),
-]
+DISTANCES = [ExpDistance(metric) for metric in ("euclidean", "cityblock", "sqeuclidean")]
+KERNELS = [RBF(), RBF(factor=0.5), Chi2(), *DISTANCES, Linear(), Poly(3)]
 
 
 def data(n=40, d=7, seed=0):
@@ -37,12 +29,10 @@ def test_values_are_those_of_the_bank(kernel):
     bank = KernelBank([("cue", kernel, slice(None))], X, dtype=np.float64)
     support = SupportSet(kernel, True, X)
     support.add(X, np.arange(40))
-    assert type(support.kernel) is type(
-        bank.kernels_[0]
-    )  # with the same gamma, but for the precision in which its mean was formed
-    assert getattr(support.kernel, "gamma", 1.0) == pytest.approx(
-        getattr(bank.kernels_[0], "gamma", 1.0), rel=1e-7
-    )
+    # the same kernel, but for the precision in which the mean for gamma was formed
+    assert type(support.kernel) is type(bank.kernels_[0])
+    gammas = [getattr(k, "gamma", 1.0) for k in (support.kernel, bank.kernels_[0])]
+    assert gammas[0] == pytest.approx(gammas[1], rel=1e-7)
     np.testing.assert_allclose(support.cross(X), bank.stack[0], atol=1e-7)
     cross = np.concatenate([block for _, block in bank.cross(new).blocks()], axis=1)[0]
     np.testing.assert_allclose(support.cross(new), cross, atol=1e-7)
@@ -67,12 +57,8 @@ def test_an_empty_set():
     X = data()
     support = SupportSet(RBF(), True, X)
     rows, diagonal, columns, places = support.batch(X[:1])
-    assert (
-        rows.shape == (1, 1)
-        and rows[0, 0] == diagonal[0] == 1.0
-        and columns.size == 0
-        and places.tolist() == [0]
-    )
+    assert rows.tolist() == [[1.0]] and diagonal.tolist() == [1.0]
+    assert columns.size == 0 and places.tolist() == [0]
     assert support.cross(X).shape == (40, 0)
 
 
@@ -114,11 +100,8 @@ def test_distance_matrix(metric, dtype):
     double = X.astype(float)
     if metric == "chi2":
         below = double[:, None] + double[None]
-        wanted = (
-            np.divide(
-                (double[:, None] - double[None]) ** 2, below, out=np.zeros_like(below), where=below > 0.0
-            )
-        ).sum(axis=2)
+        above = (double[:, None] - double[None]) ** 2
+        wanted = np.divide(above, below, out=np.zeros_like(below), where=below > 0.0).sum(axis=2)
     else:
         wanted = cdist(double, double, metric)
     found = distance_matrix(X, metric)
@@ -135,43 +118,28 @@ def test_mean_rule_of_degenerate_sets():
     assert mean_rule(np.array([[0.0, 3.0], [3.0, 0.0]])) == 3.0
 
 
+def chi2_set(X):
+    return SupportSet(Chi2(gamma=1.0), True, X)
+
+
 def test_bad_input():
     X = data()
-    for call, error, match in (
-        (lambda: resolve_kernel("rbf", X), TypeError, "kernel must be one of cuelearn.kernels, such as"),
+    with pytest.raises(TypeError, match="kernel must be one of cuelearn.kernels, such as"):
+        resolve_kernel("rbf", X)
+    chi2 = "X must not be negative for a chi-squared kernel"
+    for match, call in (
+        ("kernel must be computed from X here", lambda: resolve_kernel(ExpDistance("precomputed"), X)),
+        ("gamma from the first batch, which must hold at least 2", lambda: resolve_kernel(RBF(), X[:1])),
+        (chi2, lambda: chi2_set(-X)),
+        (chi2, lambda: chi2_set(X).batch(-X)),
+        (chi2, lambda: SupportSet(ExpDistance("chi2"), True, X).cross(-X)),
         (
-            lambda: resolve_kernel(ExpDistance("precomputed"), X),
-            ValueError,
-            "kernel must be computed from X here",
-        ),
-        (
-            lambda: resolve_kernel(RBF(), X[:1]),
-            ValueError,
-            "takes its gamma from the first batch, which must hold at least 2 samples",
-        ),
-        (lambda: SupportSet(Chi2(gamma=1.0), True, -X), ValueError, "negative"),
-        (
-            lambda: SupportSet(Chi2(gamma=1.0), True, X).batch(-X),
-            ValueError,
-            "X must not be negative for a chi-squared kernel",
-        ),
-        (
-            lambda: SupportSet(ExpDistance("chi2"), True, X).cross(-X),
-            ValueError,
-            "X must not be negative for a chi-squared kernel",
-        ),
-        (
-            lambda: distance_matrix(X, "cosine"),
-            ValueError,
             "metric must be 'chi2', 'cityblock' or 'sqeuclidean', got 'cosine'",
+            lambda: distance_matrix(X, "cosine"),
         ),
-        (
-            lambda: distance_matrix(-X, "chi2"),
-            ValueError,
-            "X must not be negative for the chi-squared distance",
-        ),
-        (lambda: PrecomputedSupport().batch(X), ValueError, r"X must have shape \(n, 0 \+ n\)"),
-        (lambda: PrecomputedSupport().cross(X), ValueError, r"X must have shape \(n, 0\)"),
+        ("X must not be negative for the chi-squared distance", lambda: distance_matrix(-X, "chi2")),
+        (r"X must have shape \(n, 0 \+ n\)", lambda: PrecomputedSupport().batch(X)),
+        (r"X must have shape \(n, 0\)", lambda: PrecomputedSupport().cross(X)),
     ):
-        with pytest.raises(error, match=match):
+        with pytest.raises(ValueError, match=match):
             call()
