@@ -186,7 +186,8 @@ class KernelBank:
                 kernel = replace(kernel, gamma=gamma if gamma > 0 else 1.0, factor=1.0)
             self.kernels_.append(kernel)
             self._forms.append(self._form(kernel, root))
-        self._train = self._train._replace(factors=self._factors(self._train, range(self.n_kernels)))
+        factors = self._factors(self._train, range(self.n_kernels))
+        self._train = self._train._replace(factors=factors)
         self.diagonal = self._diagonal()
 
         # 3. What fits the budget: the stack, or the quantities it is made from.
@@ -213,9 +214,7 @@ class KernelBank:
         kind = "matrix" if quantity.endswith("matrix") else quantity
         if kind in ("euclidean", "sqeuclidean"):
             kind = "product" if self._cues[c].shared else "sqeuclidean"
-        source = {"product": "plain", "chi2": "plain", "matrix": "matrix"}.get(kind, "centred")
-        near = tiles.NEAR_EUCLIDEAN if "euclidean" in wanted else tiles.NEAR
-        root = Root(c, kind, source, near)
+        root = Root(c, kind, tiles.NEAR_EUCLIDEAN if "euclidean" in wanted else tiles.NEAR)
         if root not in self._roots:
             self._roots.append(root)
         return self._roots.index(root)
@@ -252,19 +251,18 @@ class KernelBank:
 
     def _form(self, kernel, r):
         """How a kernel follows from root r."""
-        scale = self._cues[self._roots[r].cue].scale
-        if isinstance(kernel, Precomputed):
-            return Form(r, "given")
+        quantity, scale = kernel.quantity, self._cues[self._roots[r].cue].scale
+        if quantity == "kernel matrix":
+            return Form(r, quantity)
+        if quantity != "product":
+            return Form(r, quantity, -self._unit(r, quantity) / kernel.gamma)
         if isinstance(kernel, Linear):
-            return Form(r, "product", pivot=scale)
-        if kernel.quantity == "product":
-            # <x, z> / gamma + c0 = m p + c0, p the product of scaled rows; the larger of m and c0 goes into
-            # the factors, to keep the constants in the range of float32
-            m = scale**2 / kernel.gamma
-            largest = max(m, float(kernel.coef0))
-            slope, offset, degree = m / largest, kernel.coef0 / largest, int(kernel.degree)
-            return Form(r, "product", "", slope, offset, degree, math.sqrt(largest))
-        return Form(r, "exp", kernel.quantity, -self._unit(r, kernel.quantity) / kernel.gamma)
+            return Form(r, quantity, pivot=scale)
+        # <x, z> / gamma + c0 = m p + c0, p the product of scaled rows; the larger of m and c0 goes into the
+        # factors, to keep the constants in the range of float32
+        m = scale**2 / kernel.gamma
+        largest = max(m, float(kernel.coef0))
+        return Form(r, quantity, m / largest, kernel.coef0 / largest, int(kernel.degree), math.sqrt(largest))
 
     def _own(self, side, f):
         """k(x, x) of one linear or polynomial kernel, but for its pivot and its degree."""
@@ -275,25 +273,23 @@ class KernelBank:
         """What the rows of linear and polynomial kernels are multiplied by, per kernel."""
         factors = {}
         for f in kernels:
-            if self._forms[f].kind != "product":
-                continue
-            if self.normalize:
+            if self._forms[f].quantity == "product" and self.normalize:
                 own = self._own(side, f)
                 zero = own <= ZERO_NORM**2
                 factors[f] = np.where(zero, 0.0, 1.0 / np.sqrt(np.where(zero, 1.0, own))).astype(self.dtype)
-            else:
+            elif self._forms[f].quantity == "product":
                 factors[f] = np.full(side.n, self._forms[f].pivot, self.dtype)
         return factors
 
     def _diagonal(self):
         diagonal = np.ones((self.n_kernels, self.n_samples))
         for f, form in enumerate(self._forms):
-            if form.kind == "given":
+            if form.quantity == "kernel matrix":
                 matrix = self._train.arrays[self._roots[form.root].cue]["matrix"]
                 diagonal[f] = np.diagonal(matrix.values)
-            elif form.kind == "product" and self.normalize:
+            elif form.quantity == "product" and self.normalize:
                 diagonal[f] = self._train.factors[f] > 0
-            elif form.kind == "product":
+            elif form.quantity == "product":
                 diagonal[f] = (self._own(self._train, f) * form.pivot**2) ** form.degree
         return diagonal
 
@@ -411,7 +407,8 @@ class KernelBank:
     @property
     def bases(self):
         """What is computed once and shared, as (name of the cue, kind) pairs."""
-        return [(self._cues[root.cue].name, root.kind) for root in self._roots]
+        used = [self._roots[r] for r in sorted({form.root for form in self._forms})]
+        return [(self._cues[root.cue].name, root.kind) for root in used]
 
     @property
     def triples(self):
@@ -659,33 +656,27 @@ class KernelBank:
                 plane[...] = self.stack[f]
         if self._given:
             return new
-        used = sorted({self._forms[f].root for f in index})
-        place = {r: k for k, r in enumerate(used)}
-        new._roots = [self._roots[r] for r in used]
-        new._forms = [self._forms[f]._replace(root=place[self._forms[f].root]) for f in index]
-        new._stored = {place[r]: kept for r, kept in self._stored.items() if r in place}
+        new._forms = [self._forms[f] for f in index]
+        used = {form.root for form in new._forms}
+        new._stored = {r: kept for r, kept in self._stored.items() if r in used}
         factors = {k: self._train.factors[f] for k, f in enumerate(index) if f in self._train.factors}
-        new._train = self._train.of_cues({root.cue for root in new._roots})._replace(factors=factors)
+        new._train = self._train._replace(factors=factors)
         return new
 
     # ---------------------------------------------------------------- saving
 
-    _SAVED = ("names", "kernels_", "normalize", "n_samples", "memory", "diagonal", "_given")
-    _SAVED += ("_n_features", "_feature_names", "_cues", "_roots", "_forms")
+    _SAVED = ("names", "kernels_", "normalize", "n_samples", "memory", "diagonal")
+    _SAVED += ("_given", "_n_features", "_feature_names", "_cues", "_roots", "_forms", "_train")
 
     def _state(self):
         """What `core.storage` writes: all but the stack. A bank made from X computes its rows again."""
-        state = {name: getattr(self, name) for name in self._SAVED}
-        return state | {"dtype": self.dtype.name, "arrays": None if self._given else self._train.arrays}
+        return {name: getattr(self, name) for name in self._SAVED} | {"dtype": self.dtype.name}
 
     @classmethod
     def _from_state(cls, state):
         self = cls.__new__(cls)
         self._start(state["dtype"], state["memory"])
         vars(self).update({name: state[name] for name in cls._SAVED})
-        self._train = None if self._given else Side(self.n_samples, state["arrays"])
-        if not self._given:
-            self._train = self._train._replace(factors=self._factors(self._train, range(self.n_kernels)))
         return self
 
 
@@ -716,8 +707,7 @@ class CrossBank:
             self._left = new._replace(factors=bank._factors(new, kernels.tolist()))
             self._right = bank._train
             if support is not None:
-                part = bank._train.of_cues(bank._cues_of(kernels))
-                self._right = part.take(support, COLUMN_PAD, matrix=False)
+                self._right = bank._train.take(support, COLUMN_PAD, bank._cues_of(kernels), matrix=False)
 
     def select(self, kernels, support):
         """A CrossBank of these kernels and training samples only, by their positions in this one."""

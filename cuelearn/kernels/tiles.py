@@ -279,12 +279,8 @@ def run(function, tasks, n_entries):
         dealt = iter(tasks)  # next() on it is atomic
 
         def work():
-            try:
-                for task in dealt:
-                    function(task)
-            finally:  # after an error nothing is left to the other threads
-                for _ in dealt:
-                    pass
+            for task in dealt:
+                function(task)
 
         n_threads = min(n_threads, len(tasks)) if n_entries >= WORTH_THREADS else 1
         if n_threads <= 1:
@@ -327,21 +323,18 @@ class Side(NamedTuple):
     factors: dict = {}  # of each linear or polynomial kernel: what normalises the rows
     index: np.ndarray | None = None  # of training samples taken: their columns in given matrices
 
-    def of_cues(self, cues):
-        """The same rows, of these cues only."""
-        return self._replace(arrays=[held if c in cues else {} for c, held in enumerate(self.arrays)])
-
-    def take(self, index, multiple, matrix=True):
-        """Some of the rows; `matrix` says whether those of given matrices are wanted."""
+    def take(self, index, multiple, cues=None, matrix=True):
+        """Some of the rows; of some of the cues, and without those of given matrices, if it is said so."""
 
         def chosen(source, rows):
             if source == "matrix":
                 return Rows(rows.values[index]) if matrix else rows
-            values = np.zeros((pad_up(max(len(index), 1), multiple), rows.values.shape[1]), rows.values.dtype)
-            np.take(rows.values, index, axis=0, out=values[: len(index)], mode="clip")
-            return Rows(values, rows.norm[index])
+            return Rows(padded(rows.values[index], rows.values.dtype, multiple), rows.norm[index])
 
-        arrays = [{source: chosen(source, rows) for source, rows in held.items()} for held in self.arrays]
+        arrays = [
+            {source: chosen(source, rows) for source, rows in held.items() if cues is None or c in cues}
+            for c, held in enumerate(self.arrays)
+        ]
         return Side(len(index), arrays, {f: factor[index] for f, factor in self.factors.items()}, index)
 
 
@@ -350,16 +343,19 @@ class Root(NamedTuple):
 
     cue: int
     kind: str  # product, sqeuclidean, cityblock, chi2, matrix
-    source: str  # which rows of the cue: plain, centred, matrix
     near: float = NEAR
+
+    @property
+    def source(self):
+        """Which rows of the cue it is computed from."""
+        return {"matrix": "matrix", "product": "plain", "chi2": "plain"}.get(self.kind, "centred")
 
 
 class Form(NamedTuple):
     """How one kernel follows from its root: exp(slope d), (slope product + offset)^degree, or as given."""
 
     root: int
-    kind: str  # product, exp, given
-    metric: str = ""
+    quantity: str  # product, kernel matrix, or a distance
     slope: float = 1.0  # of a distance: -1 / gamma in the root's unit
     offset: float = 0.0
     degree: int = 1
@@ -384,13 +380,13 @@ def group_kernels(forms, kernels, dtype):
     for root, found in members.items():
         by_metric = {}
         for _, form, plane in found:
-            if form.kind == "exp":
-                by_metric.setdefault(form.metric, []).append((max(form.slope, lowest), plane))
+            if form.quantity not in ("product", "kernel matrix"):
+                by_metric.setdefault(form.quantity, []).append((max(form.slope, lowest), plane))
         exponentials = [
             (metric, np.array([slope for slope, _ in pairs], dtype), np.array([plane for _, plane in pairs]))
             for metric, pairs in by_metric.items()
         ]
-        others = [member for member in found if member[1].kind != "exp"]
+        others = [member for member in found if member[1].quantity not in by_metric]
         groups[root] = Group([plane for _, _, plane in found], others, exponentials)
     return groups
 
@@ -521,7 +517,7 @@ class Pair(NamedTuple):
         """Write the kernels of one root's tile into their `Planes`."""
         place, kind = tile.r0 * out.width + tile.c0, base.dtype.type
         for f, form, plane in group.others:
-            if form.kind == "given":
+            if form.quantity == "kernel matrix":
                 out.block[plane][tile.place] = base
                 continue
             left = self.left.factors[f][tile.r0 : tile.r1]

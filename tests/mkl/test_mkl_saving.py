@@ -239,7 +239,7 @@ CHANGES = {
     "an unknown parameter": lambda head, arrays: head["value"]["state"]["parameters"].update(depth=3),
     "no value": lambda head, arrays: head.pop("value"),
     "an array missing": lambda head, arrays: arrays.pop("a3"),
-    "no arrays of the bank": lambda head, arrays: saved_bank(head).pop("arrays"),
+    "no arrays of the bank": lambda head, arrays: saved_bank(head).pop("_train"),
     "a kernel of another kind": lambda head, arrays: saved_bank(head)["kernels_"][0].update(
         __kind__="cuelearn.kernels.specifications:Sigmoid"
     ),
