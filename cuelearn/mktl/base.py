@@ -11,23 +11,29 @@ import copy
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.metrics import accuracy_score
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.validation import check_is_fitted
 
-from cuelearn.core.checks import check_positive, unchanged_on_error
+from cuelearn.core.checks import check_positive
+from cuelearn.core.estimator import StrOptions, validated
 from cuelearn.kernels import CrossBank
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mktl.priors import PriorScores, given_scores
 
 __all__ = ["TransferClassifier", "class_weights", "sample_weights"]
 
-SCALINGS = ("rms", "max", None)
-
 
 class TransferClassifier(KernelClassifier):
     """Base of the transfer learners: `_train` of a subclass gets class numbers and scaled scores, and calls `_set`."""
 
+    _parameter_constraints = {
+        **KernelClassifier._parameter_constraints,
+        "scaling": [StrOptions({"rms", "max"}), None],
+        "class_weight": [StrOptions({"balanced"}), dict, None],
+    }
+
+    memory = 2e9  # where it is no parameter
+
+    @validated
     def fit(self, X, y, scores=None):
         """Learn the new classes.
 
@@ -48,14 +54,11 @@ class TransferClassifier(KernelClassifier):
         ValueError, TypeError
             One sentence that names the argument, or the prior. A model fitted before stays as it was.
         """
-        with unchanged_on_error(self):
-            self._train(*self._begin(X, y, scores))
+        self._train(*self._begin(X, y, scores))
         return self
 
     def _begin(self, X, y, scores):
         """Class numbers, and all scores on the training samples, scaled."""
-        if self.scaling not in SCALINGS:
-            raise ValueError(f"scaling must be 'rms', 'max' or None, got {self.scaling!r}")
         for name in ("feature_names_in_", "n_features_in_"):
             vars(self).pop(name, None)
         labels = self._start(X, y)
@@ -190,42 +193,21 @@ class TransferClassifier(KernelClassifier):
         return found[:, 1] - found[:, 0] if found.shape[1] == 2 else found
 
     def predict(self, X, scores=None):
-        """Class with the largest score; the first on ties.
-
-        Parameters
-        ----------
-        X, scores : as in `decision_function`
-
-        Returns
-        -------
-        ndarray, shape (n,)
-        """
+        """Class with the largest score, the first on ties; arguments as of `decision_function`."""
         found = self._class_scores(X, scores)
         return self.classes_[np.argmax(found, axis=1)]
 
     def score(self, X, y, sample_weight=None, scores=None):
-        """Accuracy.
+        """Accuracy; `sample_weight` has shape (n,), other arguments are those of `decision_function`."""
+        from sklearn.metrics import accuracy_score  # slow to import
 
-        Parameters
-        ----------
-        X, scores : as in `decision_function`
-        y : array-like, shape (n,)
-        sample_weight : array-like, shape (n,), optional
-
-        Returns
-        -------
-        float
-        """
         return accuracy_score(y, self.predict(X, scores), sample_weight=sample_weight)
 
     def __sklearn_clone__(self):
         """A copy that is not fitted; its priors are, they are given knowledge."""
-        copied = type(self)(
-            **{
-                k: v if k == "priors" else clone(v, safe=False)
-                for k, v in self.get_params(deep=False).items()
-            }
-        )
+        parameters = self.get_params(deep=False)
+        cloned = {k: v if k == "priors" else clone(v, safe=False) for k, v in parameters.items()}
+        copied = type(self)(**cloned)
         if hasattr(self, "_metadata_request"):  # whether scores are passed on by a Pipeline or a search
             copied._metadata_request = copy.deepcopy(self._metadata_request)
         return copied
@@ -242,43 +224,22 @@ class TransferClassifier(KernelClassifier):
 
 
 def class_weights(given, classes, labels):
-    """Weight of every class's losses.
-
-    Parameters
-    ----------
-    given : None, "positive", "balanced" or dict
-    classes : ndarray, shape (n_classes,)
-    labels : ndarray of int
-
-    Returns
-    -------
-    dict
-        class -> weight.
-    """
-    keys = classes.tolist()
+    """Weight of every class's losses, as a dict class -> weight; `given` is None, "positive", "balanced" or a dict."""
+    keys, counts = classes.tolist(), np.bincount(labels, minlength=classes.size)
     if given is None:
         return dict.fromkeys(keys, 1.0)
-    counts = np.bincount(labels, minlength=classes.size)
-    if isinstance(given, str) and given == "positive":
-        if classes.size != 2:
-            raise ValueError(
-                f"class_weight='positive' needs exactly 2 classes, y has {classes.size}; use 'balanced' or a dict"
-            )
-        return {keys[0]: 1.0, keys[1]: float(counts[0] / counts[1])}
-    if isinstance(given, str) and given == "balanced":
-        return dict(
-            zip(
-                keys,
-                compute_class_weight("balanced", classes=np.arange(classes.size), y=labels).tolist(),
-                strict=True,
-            )
+    if isinstance(given, dict):
+        unknown = set(given) - set(keys)
+        if unknown:
+            raise ValueError(f"class_weight names classes that y does not have: {sorted(map(str, unknown))}")
+        return {c: check_positive(f"class_weight[{c!r}]", given.get(c, 1.0)) for c in keys}
+    if given == "balanced":
+        return dict(zip(keys, (labels.size / (classes.size * counts)).tolist(), strict=True))
+    if classes.size != 2:
+        raise ValueError(
+            f"class_weight='positive' needs exactly 2 classes, y has {classes.size}; use 'balanced' or a dict"
         )
-    if not isinstance(given, dict):
-        raise ValueError(f"class_weight must be None, 'positive', 'balanced' or a dict, got {given!r}")
-    unknown = set(given) - set(keys)
-    if unknown:
-        raise ValueError(f"class_weight names classes that y does not have: {sorted(map(str, unknown))}")
-    return {c: check_positive(f"class_weight[{c!r}]", given.get(c, 1.0)) for c in keys}
+    return {keys[0]: 1.0, keys[1]: float(counts[0] / counts[1])}
 
 
 def sample_weights(weights, classes, labels):

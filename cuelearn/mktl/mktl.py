@@ -1,19 +1,19 @@
-r"""MKTL: multi kernel transfer learning (thesis chapter 6)."""
+r"""MKTL: multi kernel transfer learning (thesis chapter 6): OBSCURE with scores of priors as further blocks."""
 
 import numbers
 import time
 import warnings
 
 import numpy as np
-import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedKFold
 
-from cuelearn.core.checks import as_generator, check_count, check_non_negative, check_positive
+from cuelearn.core.checks import as_generator, check_non_negative
+from cuelearn.core.docs import documented
+from cuelearn.core.estimator import NON_NEGATIVE, Number, StrOptions
 from cuelearn.core.groupnorm import resolve_p
 from cuelearn.mkl.dual import ROUNDS, finish_dual
 from cuelearn.mkl.obscure import solve_obscure
-from cuelearn.mkl.training import Result
 from cuelearn.mktl.base import TransferClassifier, class_weights, sample_weights
 from cuelearn.mktl.problem import TransferProblem
 
@@ -21,10 +21,12 @@ __all__ = ["MKTL", "P_RANGE", "solve_mktl"]
 
 #: Exponents that the thesis chooses from (6.5).
 P_RANGE = (1.01, 1.05, 1.10, 1.15, 1.20, 1.25, 1.30, 1.40, 1.50)
+#: Stratified folds for choosing among exponents; fewer where a class has fewer samples, at least 2.
+FOLDS = 5
 
 
 def solve_mktl(
-    problem, *, tol=1e-3, finish=True, max_rounds=ROUNDS, n_epochs_online=5, n_epochs=50, **options
+    problem, *, tol=1e-3, finish=True, max_rounds=ROUNDS, n_epochs=50, scores="maintain", **options
 ):
     r"""Solve a transfer problem: OBSCURE, then, where that leaves a gap, ascent in the dual.
 
@@ -37,13 +39,14 @@ def solve_mktl(
         Whether the dual ascent may follow.
     max_rounds : int
         Most rounds of the dual ascent.
-    n_epochs_online, n_epochs, **options
-        See `solve_obscure`.
+    n_epochs, scores, **options
+        Of `solve_obscure`: n_epochs_online, eta, radius, measure, rng, shuffle, sampling, callback, verbose.
 
     Returns
     -------
     Result
-        `kernel_weights` holds the weights of all groups: kernels, then class by class. `extra["radius"]` as for OBSCURE.
+        `kernel_weights` holds the weights of all blocks: kernels, then class by class. `extra["radius"]` as for OBSCURE. Rows of the
+        history with stage "dual" are the ascent's.
 
     Warns
     -----
@@ -55,9 +58,7 @@ def solve_mktl(
     with warnings.catch_warnings():
         if will_finish:  # that OBSCURE ends above the tolerance is what the ascent is for
             warnings.simplefilter("ignore", ConvergenceWarning)
-        result = solve_obscure(
-            problem, n_epochs_online=n_epochs_online, n_epochs=n_epochs, tol=tol, scores="maintain", **options
-        )
+        result = solve_obscure(problem, n_epochs=n_epochs, tol=tol, scores=scores, **options)
     if not will_finish or result.extra["stopped"] or (result.converged and n_epochs):
         return result
     return _finished(problem, result, tol, max_rounds)
@@ -65,55 +66,47 @@ def solve_mktl(
 
 def _finished(problem, result, tol, max_rounds):
     """The result after the dual ascent, with its rounds in the history."""
-    began, rows = time.perf_counter(), []
-    before = 0.0 if result.history.empty else float(result.history["seconds"].iloc[-1])
+    began, rows, history = time.perf_counter(), [], result.history
+    before = history["seconds"].iloc[-1] if len(history) else 0.0
 
     def record(number, objective, gap):
+        seconds = before + time.perf_counter() - began
         rows.append(
-            {
-                "stage": "dual",
-                "step": np.nan,
-                "epoch": number,
-                "seconds": before + time.perf_counter() - began,
-                "objective": objective,
-                "dual_gap": gap,
-            }
+            {"stage": "dual", "epoch": number, "seconds": seconds, "objective": objective, "dual_gap": gap}
         )
 
-    n = problem.bank.n_samples
-    B = result.dual_coef * (problem.regularization * n / problem.q)
+    B = result.dual_coef * (problem.regularization * problem.bank.n_samples / problem.q)
     coef, weights, objective, gap, steps = finish_dual(
         problem, B, tol=tol, max_rounds=max_rounds, record=record
     )
-    converged = gap <= tol * max(objective, np.finfo(float).tiny)
-    if not converged:
+    relative = gap / max(objective, np.finfo(float).tiny)
+    if relative > tol:
         warnings.warn(
-            f"MKTL did not reach tol={tol:g}: the relative duality gap is {gap / max(objective, np.finfo(float).tiny):.2g} after "
+            f"MKTL did not reach tol={tol:g}: the relative duality gap is {relative:.2g} after "
             f"{len(rows)} rounds of dual ascent; raise tol",
             ConvergenceWarning,
             stacklevel=3,
         )
-    history = (
-        pd.concat([result.history, pd.DataFrame(rows)], ignore_index=True)
-        if len(result.history)
-        else pd.DataFrame(rows)
-    )
-    extra = {**result.extra, "n_steps_dual": steps, "n_rounds_dual": len(rows)}
-    return Result(
-        coef,
-        weights,
-        history,
-        objective,
-        gap,
-        result.n_iter,
-        result.n_updates,
-        converged,
-        result.online_errors,
-        problem.block_norms_sq(coef),
-        extra,
+    return result._replace(
+        dual_coef=coef,
+        kernel_weights=weights,
+        history=with_rows(history, rows),
+        objective=objective,
+        dual_gap=gap,
+        converged=gap <= tol * max(objective, np.finfo(float).tiny),
+        block_norms_sq=problem.block_norms_sq(coef),
+        extra={**result.extra, "n_steps_dual": steps, "n_rounds_dual": len(rows)},
     )
 
 
+def with_rows(history, rows):
+    """A history with further rows."""
+    import pandas as pd  # a tenth of the import time of the package
+
+    return pd.concat([history, pd.DataFrame(rows)], ignore_index=True) if len(history) else pd.DataFrame(rows)
+
+
+@documented
 class MKTL(TransferClassifier):
     r"""Multi kernel transfer learning: new classes from few samples and from whatever scores of other models there are.
 
@@ -127,40 +120,25 @@ class MKTL(TransferClassifier):
 
     Parameters
     ----------
-    kernels : list of (name, kernel, columns), "precomputed" or None
-        On the new samples, see `cuelearn.mkl.OM2`; None is one RBF on all columns. Several kernels are several groups.
-    priors : list of (name, prior) or (name, prior, columns), or None
-        What is known already. A prior is a fitted estimator with `decision_function` (or else `predict_proba`), of any kind, trained
-        on any features, or the word "passthrough": the columns are scores themselves. `columns` of X are its features (all by
-        default). More scores can be given to `fit` and `predict` as plain numbers. All columns of X have to be finite numbers, those that
-        only priors read too. A clone keeps its priors as they are; in a parameter grid, which clones the values, wrap them in
-        `sklearn.frozen.FrozenEstimator`.
+    $kernels
+    $priors
     p : float in (1, 2], "auto", "auto-priors", "cv" or sequence of floats, default "auto"
         "auto" is q = 2 ln F, with F all groups (section 6.3); "auto-priors" takes the number of prior scores, as section 6.5.2
-        prints; "cv" chooses from `P_RANGE` by the accuracy in cross-validation, a sequence from itself. The scales of scores and the
-        width of kernels are those of all training samples.
-    C : float > 0, default 1.0
+        prints; "cv" chooses from `P_RANGE` by the accuracy in stratified cross-validation (5 folds), a sequence from itself. The
+        scales of scores and the width of kernels are those of all training samples.
+    $C
     class_weight : None, "positive", "balanced" or dict, default None
         Weight of the losses of a class. "positive" is the thesis's weighting of two classes, N-/N+ for the second in sorted order
         and 1 for the other; "balanced" as in scikit-learn.
-    loss : {"auto", "multiclass", "hinge"}, default "auto"
-        The hinge loss is for two classes, which then share their score groups: F = F0 + K, otherwise F0 + M K. "auto" takes it
-        for two classes.
-    scaling : {"rms", "max", None}, default "rms"
-        Scores are divided by their root mean square on the training samples, so that each score kernel has mean diagonal 1 like
-        normalised kernels and the norm does not prefer priors that shout; "max" by the largest absolute value; None takes them as
-        they are, as the thesis prints.
+    $scaling
     tol : float or None, default 1e-3
-        Relative duality gap to reach.
-    finish : bool, default True
-        Follow OBSCURE by ascent in the dual until `tol` is reached. False is plain OBSCURE, which warns where it is not.
-    n_epochs : int, default 20
+        Relative duality gap to reach, by OBSCURE and, where that is not enough, by ascent in the dual; None is plain OBSCURE.
+    n_epochs : int >= 0, default 20
         Epochs of OBSCURE's batch stage; more of them do not shorten the ascent after it.
-    n_epochs_online, eta, radius, measure, shuffle, sampling, normalize, memory, random_state, callback, verbose
-        See `cuelearn.mkl.OBSCURE`. `radius` bounds OBSCURE's stages, not the ascent, whose norm is the optimum's; the callback sees
-        OBSCURE's epochs and may end the run there.
-    cv : int, default 5
-        Stratified folds for choosing p; fewer where a class has fewer samples, at least 2.
+    $normalize $random_state
+    callback : callable(estimator, step) or None, default None
+        Called after every epoch of OBSCURE with the estimator at its present point; a true return value ends the run there.
+    $verbose
 
     Attributes
     ----------
@@ -214,6 +192,14 @@ class MKTL(TransferClassifier):
     True
     """
 
+    _parameter_constraints = {
+        **TransferClassifier._parameter_constraints,
+        "p": "no_validation",
+        "class_weight": [StrOptions({"positive", "balanced"}), dict, None],
+        "tol": [*NON_NEGATIVE, None],
+        "n_epochs": [Number(numbers.Integral, 0, None, closed="left")],
+    }
+
     def __init__(
         self,
         kernels=None,
@@ -222,20 +208,10 @@ class MKTL(TransferClassifier):
         p="auto",
         C=1.0,
         class_weight=None,
-        loss="auto",
         scaling="rms",
-        n_epochs_online=5,
-        n_epochs=20,
-        eta=0.5,
-        radius="capped",
         tol=1e-3,
-        finish=True,
-        measure="auto",
-        shuffle=True,
-        sampling="permutation",
+        n_epochs=20,
         normalize=True,
-        memory=2e9,
-        cv=5,
         random_state=None,
         callback=None,
         verbose=True,
@@ -245,70 +221,44 @@ class MKTL(TransferClassifier):
         self.p = p
         self.C = C
         self.class_weight = class_weight
-        self.loss = loss
         self.scaling = scaling
-        self.n_epochs_online = n_epochs_online
-        self.n_epochs = n_epochs
-        self.eta = eta
-        self.radius = radius
         self.tol = tol
-        self.finish = finish
-        self.measure = measure
-        self.shuffle = shuffle
-        self.sampling = sampling
+        self.n_epochs = n_epochs
         self.normalize = normalize
-        self.memory = memory
-        self.cv = cv
         self.random_state = random_state
         self.callback = callback
         self.verbose = verbose
 
     def _train(self, labels, scores):
         rng = as_generator(self.random_state)
-        check_positive("C", self.C)
         self.class_weight_ = class_weights(self.class_weight, self.classes_, labels)
         p = self._chosen_p(labels, scores, rng)
-        problem, result = self._solve(self.bank_, labels, scores, p, rng, self._watch())
-        self._take(problem, result)
+        problem = self._problem(self.bank_, labels, scores, p)
+        result = self._solve(problem, rng, callback=self._watch(), verbose=self.verbose)
+        self._show(problem, result.dual_coef, result.kernel_weights)
+        self._take_run(result)
+        self.block_norms_ = result.kernel_weights * np.sqrt(result.block_norms_sq)
+        self.p_, self.q_, self.radius_ = problem.p, problem.q, result.extra["radius"]
 
-    def _solve(self, bank, labels, scores, p, rng, callback=None, verbose=None):
-        n_classes = self.classes_.size
+    def _loss(self):
+        """Two classes share their score groups."""
+        return "hinge" if self.classes_.size == 2 else "multiclass"
+
+    def _problem(self, bank, labels, scores, p):
         weight = sample_weights(self.class_weight_, self.classes_, labels)
-        loss = ("hinge" if n_classes == 2 else "multiclass") if self.loss == "auto" else self.loss
-        problem = TransferProblem(
-            bank,
-            labels,
-            n_classes,
-            scores,
-            p=p,
-            C=self.C,
-            loss=loss,
-            sample_weight=None if np.all(weight == 1.0) else weight,
-        )
-        result = solve_mktl(
-            problem,
-            tol=self.tol,
-            finish=self.finish,
-            n_epochs_online=self.n_epochs_online,
-            n_epochs=self.n_epochs,
-            eta=self.eta,
-            radius=self.radius,
-            measure=self.measure,
-            rng=rng,
-            shuffle=self.shuffle,
-            sampling=self.sampling,
-            callback=callback,
-            verbose=self.verbose if verbose is None else verbose,
-        )
-        return problem, result
+        options = {"p": p, "C": self.C, "loss": self._loss(), "sample_weight": weight}
+        return TransferProblem(bank, labels, self.classes_.size, scores, **options)
+
+    def _solve(self, problem, rng, **options):
+        return solve_mktl(problem, tol=self.tol, n_epochs=self.n_epochs, rng=rng, **options)
 
     def _chosen_p(self, labels, scores, rng):
         """The exponent, by cross-validation where several are given; the largest of equally good ones."""
-        tried = P_RANGE if isinstance(self.p, str) and self.p == "cv" else self.p
+        given = P_RANGE if isinstance(self.p, str) and self.p == "cv" else self.p
         vars(self).pop("p_scores_", None)
-        if isinstance(tried, (str, numbers.Real)) or not hasattr(tried, "__iter__"):
-            return tried
-        given = list(tried)
+        if isinstance(given, (str, numbers.Real)) or not hasattr(given, "__iter__"):
+            return given
+        given = list(given)
         tried = [resolve_p(p, 1)[0] for p in given]
         if not tried:
             raise ValueError("p must hold at least one exponent to choose from, got an empty sequence")
@@ -319,20 +269,16 @@ class MKTL(TransferClassifier):
             raise ValueError(
                 "y must hold at least 2 samples of every class to choose p by cross-validation; give one p or 'auto'"
             )
-        folds = StratifiedKFold(
-            min(check_count("cv", self.cv, 2), smallest),
-            shuffle=True,
-            random_state=int(rng.integers(2**31 - 1)),
-        )
+        seed = int(rng.integers(2**31 - 1))
+        folds = StratifiedKFold(min(FOLDS, smallest), shuffle=True, random_state=seed)
         accuracy = dict.fromkeys(tried, 0.0)
         for train, test in folds.split(labels, labels):
             bank, cross = self.bank_.restrict(train), self.bank_.rows(test)[:, :, train]
             for p in tried:
+                problem = self._problem(bank, labels[train], scores[train], p)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", ConvergenceWarning)
-                    problem, result = self._solve(
-                        bank, labels[train], scores[train], p, np.random.default_rng(0), verbose=False
-                    )
+                    result = self._solve(problem, np.random.default_rng(0))
                 of_kernels, of_scores = problem.split(result.kernel_weights)
                 held = scores[test] @ (of_scores * problem.score_blocks(result.dual_coef)).T
                 held += np.tensordot(of_kernels, cross, axes=1) @ result.dual_coef
@@ -340,18 +286,7 @@ class MKTL(TransferClassifier):
         self.p_scores_ = accuracy
         return max(tried, key=lambda p: (accuracy[p], p))
 
-    def _show(self, problem, coef, group_weights):
-        of_kernels, of_scores = problem.split(group_weights)
+    def _show(self, problem, coef, weights):
+        of_kernels, of_scores = problem.split(weights)
         blocks = problem.factor * problem.score_blocks(coef)
         self._set(problem.factor * coef, of_kernels.copy(), of_scores * blocks)
-
-    def _take(self, problem, result):
-        self._show(problem, result.dual_coef, result.kernel_weights)
-        self.block_norms_ = result.kernel_weights * np.sqrt(result.block_norms_sq)
-        self.p_, self.q_ = problem.p, problem.q
-        self.n_updates_, self.n_iter_ = result.n_updates, result.n_iter
-        self.history_ = result.history
-        self.objective_, self.dual_gap_ = result.objective, result.dual_gap
-        self.online_errors_ = result.online_errors
-        self.converged_ = result.converged
-        self.radius_ = result.extra["radius"]

@@ -45,9 +45,26 @@ def problem_of(K, S, y, *, loss="multiclass", weight=None, dtype=None, **setting
 
 
 def fit(K, S, y, **options):
-    """An estimator on kernel matrices and plain score columns, taken as they are."""
+    """An estimator on kernel matrices and plain score columns, taken as they are; some options are its solver's."""
     options = {"scaling": None, "random_state": 0, "verbose": False} | options
-    return MKTL("precomputed", **options).fit(K, y, scores=S)
+    names = ("loss", "finish", "n_epochs_online")
+    return transfer("precomputed", **{name: options.pop(name) for name in names if name in options})(
+        **options
+    ).fit(K, y, scores=S)
+
+
+def transfer(kernels, *, loss="auto", memory=2e9, **of_solver):
+    """What makes an MKTL with another loss, budget or solver's options than its own."""
+
+    def make(**options):
+        model = MKTL(kernels, **options)
+        solve, model.memory = model._solve, memory
+        model._solve = lambda *arguments, **more: solve(*arguments, **more, **of_solver)
+        if loss != "auto":
+            model._loss = lambda: loss
+        return model
+
+    return make
 
 
 def hyperplanes(coef, weights, maps):
@@ -144,7 +161,6 @@ def test_the_estimator_holds_the_twins_hyperplanes(dtype, tolerance, loss, n_cla
         "loss": loss,
         "n_epochs_online": 3,
         "n_epochs": 5,
-        "finish": False,
         "tol": None,
         "random_state": 4,
     }
@@ -173,7 +189,7 @@ def test_the_estimator_holds_the_twins_hyperplanes(dtype, tolerance, loss, n_cla
     )
     np.testing.assert_allclose(by_formula, scores, atol=tolerance * np.abs(scores).max())
     assert model.objective_ == pytest.approx(twin.objective(), rel=tolerance)
-    assert model.loss == loss and model.n_updates_ == twin.n_updates
+    assert model._loss() == loss and model.n_updates_ == twin.n_updates
 
 
 # ------------------------------------------------------------------ against the conic solver
@@ -326,7 +342,7 @@ def test_without_priors_it_is_obscure_on_features():
 def test_permuted_priors_permute_the_transfer_weights(loss, n_classes):
     K, S, y = make_task(6, n=30, n_classes=n_classes, n_scores=6)
     order = np.random.default_rng(0).permutation(6)
-    for options in ({"finish": False, "tol": None}, {"tol": 1e-9}):
+    for options in ({"tol": None}, {"tol": 1e-9}):
         one = fit(K, S, y, loss=loss, p=1.1, C=5.0, **options)
         other = fit(K, S[:, order], y, loss=loss, p=1.1, C=5.0, **options)
         top = np.abs(one.transfer_weights_).max()
@@ -376,7 +392,7 @@ def test_columns_of_zeros_count_for_nothing(loss, n_classes, scaling):
     K, S, y = make_task(9, n=30, n_classes=n_classes, n_scores=3)
     padded = np.insert(S, 1, 0.0, axis=1)
     shared = {"loss": loss, "p": 1.2, "C": 3.0, "scaling": scaling}
-    for options, near in (({"finish": False, "tol": None}, 1e-9), ({"tol": 1e-9}, 1e-3)):
+    for options, near in (({"tol": None}, 1e-9), ({"tol": 1e-9}, 1e-3)):
         one, other = fit(K, S, y, **shared, **options), fit(K, padded, y, **shared, **options)
         np.testing.assert_array_equal(other.transfer_weights_[:, 1], 0.0)
         assert other.score_scale_[1] == 1.0
@@ -595,14 +611,14 @@ def test_p_by_cross_validation():
         (np.array([1.2, 2.0]), (1.2, 2.0)),
         ((1.3,), (1.3,)),
     ):
-        model = fit(K, S, y, p=p, cv=3, n_epochs=5, tol=1e-3)
+        model = fit(K, S, y, p=p, n_epochs=5, tol=1e-3)
         assert tuple(model.p_scores_) == wanted
         assert all(0.0 <= value <= 1.0 for value in model.p_scores_.values())
         assert model.p_ in wanted and model.p_scores_[model.p_] == max(model.p_scores_.values())
         assert model.q_ == pytest.approx(dual_exponent(model.p_))
         alone = fit(K, S, y, p=model.p_, n_epochs=5, tol=1e-3)
         assert model.objective_ == pytest.approx(alone.objective_, rel=2e-3)
-        again = fit(K, S, y, p=p, cv=3, n_epochs=5, tol=1e-3)
+        again = fit(K, S, y, p=p, n_epochs=5, tol=1e-3)
         assert again.p_scores_ == model.p_scores_
         np.testing.assert_array_equal(again.transfer_weights_, model.transfer_weights_)
         assert isinstance(model.get_params()["p"], type(p))
@@ -955,15 +971,8 @@ def test_same_bits_again_and_for_any_number_of_threads(loss, n_classes):
         for threads in (1, 2, 2):
             numba.set_num_threads(threads)
             with threadpool_limits(threads):
-                model = MKTL(
-                    cues,
-                    loss=loss,
-                    C=10.0,
-                    class_weight="balanced",
-                    memory=memory,
-                    random_state=3,
-                    verbose=False,
-                )
+                make = transfer(cues, loss=loss, memory=memory)
+                model = make(C=10.0, class_weight="balanced", random_state=3, verbose=False)
                 found.append(model.fit(X, y, scores=S))
                 found[-1].scores_on_new = found[-1].decision_function(X[::-1], scores=S[::-1])
         for other in found[1:]:
@@ -973,7 +982,7 @@ def test_same_bits_again_and_for_any_number_of_threads(loss, n_classes):
 
 def test_random_states():
     K, S, y = make_task(27, n=40, n_scores=4)
-    options = {"finish": False, "tol": None, "n_epochs": 3}
+    options = {"tol": None, "n_epochs": 3}
     same(fit(K, S, y, **options), fit(K, S, y, **options))
     same(fit(K, S, y, **options), fit(K, S, y, random_state=np.random.default_rng(0), **options))
     one, other = fit(K, S, y, random_state=None, **options), fit(K, S, y, random_state=None, **options)
@@ -999,9 +1008,9 @@ def test_kernels_on_demand_give_the_same_model():
     S = rng.normal(size=(150, 8)) + 0.5 * rng.normal(size=(3, 8))[y]
     cues = [("a", RBF(), slice(0, 3)), ("b", Linear(), slice(3, 6))]
     options = {"C": 1.0, "random_state": 0, "verbose": False}
-    for end in ({"finish": False, "tol": None}, {"tol": 1e-3}):
+    for end in ({"tol": None}, {"tol": 1e-3}):
         whole, demand = (
-            MKTL(cues, memory=memory, **options, **end).fit(X, y, scores=S) for memory in (2e9, 1e5)
+            transfer(cues, memory=memory)(**options, **end).fit(X, y, scores=S) for memory in (2e9, 1e5)
         )
         assert demand.objective_ == pytest.approx(whole.objective_, rel=2e-3)
         f = whole.decision_function(X, scores=S)
