@@ -24,6 +24,7 @@ from cuelearn.kernels.specifications import (
     Precomputed,
     as_range,
     check_kernels,
+    check_names,
     check_nonnegative,
     check_samples,
     extract_columns,
@@ -374,8 +375,7 @@ class KernelBank:
         self.names = [f"k{f}" for f in range(F)] if names is None else list(names)
         if len(self.names) != F or not all(isinstance(name, str) for name in self.names):
             raise ValueError(f"names must be {F} strings, got {names!r}.")
-        if len(set(self.names)) < F:
-            raise ValueError("names must be unique, got some more than once.")
+        check_names(self.names)
         if validate:
             problems = [None] * F
 
@@ -426,16 +426,13 @@ class KernelBank:
     # ---------------------------------------------------------------- blocks
 
     def block_rows(self, memory=None):
-        """How many rows of all kernels, from 1 to n, fit into `memory` bytes.
-
-        By default these are the bank's budget, less what it keeps of distances.
-        """
+        """How many rows of all kernels, from 1 to n, fit into `memory` bytes; by default, into the budget."""
         if memory is None:
             memory = self.memory - sum(kept.nbytes for kept in self._stored.values())
         return _rows_that_fit(memory, self.n_kernels * self.n_samples * self.dtype.itemsize, self.n_samples)
 
     def rows(self, indices):
-        """Rows of all training kernels.
+        """Rows of all training kernels, at most ``block_rows()`` of them unless the bank is resident.
 
         Parameters
         ----------
@@ -446,11 +443,6 @@ class KernelBank:
         -------
         ndarray of shape (F, b, n)
             A view of the stack when the bank is resident and `indices` is a slice: do not write to it.
-
-        Raises
-        ------
-        ValueError
-            When the rows would exceed the bank's budget; ``block_rows()`` says how many fit.
         """
         if self.resident and isinstance(indices, slice):
             return self.stack[:, indices]
@@ -522,9 +514,8 @@ class KernelBank:
         Parameters
         ----------
         X_new : ndarray or DataFrame of shape (rows, n_features), or (F, rows, n)
-            New samples in the form of X; for a bank made by `from_stack`, the precomputed kernels between
-            them and the training samples. A DataFrame's columns are found by name if the bank was made from
-            one.
+            New samples in the form of X (a DataFrame's columns are found by name if the bank was made from
+            one); for a bank made by `from_stack`, their precomputed kernels with the training samples.
         kernels : slice, or array-like of int or bool, optional
             The kernels wanted; the others are not computed.
         support : slice, or array-like of int or bool, optional
@@ -715,10 +706,7 @@ class CrossBank:
         return CrossBank(self._bank, self._new, self._kernels[np.asarray(kernels)], support)
 
     def block_rows(self, memory=None):
-        """How many rows, from 1 to `n_rows`, fit into `memory` bytes.
-
-        By default these are 128 MiB or the bank's budget, whichever is less.
-        """
+        """How many rows, from 1 to `n_rows`, fit into `memory` bytes (default: as for `blocks`)."""
         if memory is None:
             memory = min(DEFAULT_BLOCK_BYTES, self._bank.memory)
         return _rows_that_fit(memory, self.n_kernels * self.n_columns * self.dtype.itemsize, self.n_rows)

@@ -8,6 +8,7 @@ Nowozin 2009).
 
 import math
 import numbers
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -233,27 +234,28 @@ class Precomputed(Kernel):
 
 def check_kernels(kernels):
     """A list of (name, kernel, columns) triples, checked; the names are unique."""
-    try:
-        triples = [tuple(triple) for triple in kernels]
-    except TypeError:
-        triples = None
-    if not triples or isinstance(kernels, str):
+    triples = list(kernels) if isinstance(kernels, Iterable) and not isinstance(kernels, str) else []
+    if not triples:
         raise ValueError(
             f"kernels must be a non-empty list of (name, kernel, columns) triples, got {kernels!r}."
         )
     for triple in triples:
-        if len(triple) != 3:
+        if not isinstance(triple, Sequence) or len(triple) != 3:
             raise ValueError(f"kernels must hold (name, kernel, columns) triples, got {triple!r}.")
         name, kernel, _ = triple
         if not isinstance(name, str):
             raise TypeError(f"kernels: a name must be a string, got {name!r}.")
         if not isinstance(kernel, Kernel):
             raise TypeError(f"kernels: {name!r} must come with a kernel such as RBF(), got {kernel!r}.")
-    names = [name for name, _, _ in triples]
-    if len(set(names)) < len(names):
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise ValueError(f"kernels: names must be unique, got {twice} more than once.")
+    check_names([name for name, _, _ in triples], "kernels: ")
     return triples
+
+
+def check_names(names, where=""):
+    """No name twice."""
+    twice = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
+    if twice:
+        raise ValueError(f"{where}names must be unique, got {twice} more than once.")
 
 
 def _is_frame(X):
@@ -263,7 +265,7 @@ def _is_frame(X):
 def check_samples(X, name="X"):
     """X as a DataFrame or a 2-D array, its number of rows and of columns, and its column names or None."""
     if _is_frame(X):
-        return X, X.shape[0], X.shape[1], list(X.columns)
+        return X, *X.shape, list(X.columns)
     if hasattr(X, "toarray"):
         raise TypeError(f"{name} must be a dense array or DataFrame, got a sparse matrix.")
     X = np.asarray(X)
@@ -272,7 +274,7 @@ def check_samples(X, name="X"):
             f"{name} must be 2-D (n_samples, n_features), got shape {X.shape}; "
             "precomputed stacks (n_kernels, n, n) go to KernelBank.from_stack."
         )
-    return X, X.shape[0], X.shape[1], None
+    return X, *X.shape, None
 
 
 def feature_places(feature_names):
@@ -288,14 +290,14 @@ def feature_places(feature_names):
 def place_of(name, label, places, kind="cue"):
     """The index of a column given by name."""
     if places is None:
-        raise ValueError(
-            f"{kind} {name!r}: columns can be given by name only for a DataFrame, got {label!r}."
-        )
-    place = places.get(label)
-    if place is None or place < 0:
-        problem = "is not in X" if place is None else "occurs more than once in X"
-        raise ValueError(f"{kind} {name!r}: column {label!r} {problem}.")
-    return place
+        problem = f"columns can be given by name only for a DataFrame, got {label!r}"
+    elif label not in places:
+        problem = f"column {label!r} is not in X"
+    elif places[label] < 0:
+        problem = f"column {label!r} occurs more than once in X"
+    else:
+        return places[label]
+    raise ValueError(f"{kind} {name!r}: {problem}.")
 
 
 def resolve_columns(name, columns, X, n_features, places, kind="cue"):
@@ -306,22 +308,23 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
     what `name` is.
     """
 
+    def refuse(problem, error=ValueError):
+        raise error(f"{kind} {name!r}: {problem}.")
+
     def one(item):
         if isinstance(item, str):
             return place_of(name, item, places, kind)
         if isinstance(item, (bool, np.bool_)) or not isinstance(item, numbers.Integral):
-            raise TypeError(
-                f"{kind} {name!r}: columns must be a slice, integers, names, a boolean mask or a "
-                f"callable, got {item!r}."
-            )
+            wanted = "a slice, integers, names, a boolean mask or a callable"
+            refuse(f"columns must be {wanted}, got {item!r}", TypeError)
         if not -n_features <= item < n_features:
-            raise ValueError(f"{kind} {name!r}: column {item} is not in X, which has {n_features} columns.")
+            refuse(f"column {item} is not in X, which has {n_features} columns")
         return int(item) % n_features
 
     if callable(columns):
         columns = columns(X)
     if columns is None:
-        raise TypeError(f"{kind} {name!r}: columns must select something, got None.")
+        refuse("columns must select something, got None", TypeError)
     if isinstance(columns, slice):
         start, stop = columns.start, columns.stop
         if isinstance(start, str) or isinstance(stop, str):  # by label, the last one included
@@ -334,14 +337,11 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
         items = list(columns)
         if items and all(isinstance(item, (bool, np.bool_)) for item in items):
             if len(items) != n_features:
-                raise ValueError(
-                    f"{kind} {name!r}: the boolean mask has length {len(items)}, but X has "
-                    f"{n_features} columns."
-                )
+                refuse(f"the boolean mask has length {len(items)}, but X has {n_features} columns")
             items = np.flatnonzero(items)
         index = np.array([one(item) for item in items])
     if len(index) == 0:
-        raise ValueError(f"{kind} {name!r}: no columns are selected.")
+        refuse("no columns are selected")
     return index.astype(np.intp)
 
 
