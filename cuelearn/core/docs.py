@@ -60,9 +60,9 @@ TEXTS = {
     "random_state": ("int, Generator or None", "Of the order of the samples."),
     "callback": (
         "callable(estimator, step)",
-        "Called after every epoch with the estimator at its present point (`kernel_weights_`, `history_`, "
-        "ready to predict) and the number of visits; a true return value ends the run. The clock of "
-        "`history_` stops meanwhile.",
+        "Called after every epoch or round with the estimator at its present point (`kernel_weights_`, "
+        "`history_`, ready to predict) and the number of visits or rounds; a true return value ends the "
+        "run. The clock of `history_` stops meanwhile.",
     ),
     "verbose": ("bool", "Show a progress bar on runs that take more than two seconds."),
     # ------------------------------------------------------------ attributes
@@ -92,9 +92,12 @@ TEXTS = {
     ),
     "objectives_": (
         "ndarray, shape (n_classes,), or (1,) for two class labels, which are one problem",
-        "Of every class; NaN for skipped classes.",
+        "Of every class, NaN for skipped ones; `objective_` is their sum.",
     ),
-    "dual_gaps_": ("as `objectives_`", "Their certified distances from the optima."),
+    "dual_gaps_": (
+        "as `objectives_`",
+        "Their certified distances from the optima; `dual_gap_` is their sum.",
+    ),
     "skipped_classes_": (
         "ndarray of int",
         "Classes of an indicator matrix without positive or without negative samples.",

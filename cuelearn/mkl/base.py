@@ -124,10 +124,6 @@ class KernelClassifier(ClassifierMixin, Estimator):
         self.bank_support_ = self.support_
         self.n_seen_ = len(dual_coef)
 
-    def _check_callback(self):
-        if self.callback is not None and not callable(self.callback):
-            raise TypeError(f"callback must be callable, got {type(self.callback).__name__}")
-
     def _watch(self):
         """The user's callback(estimator, step) as a training's callback: the estimator shows the present point meanwhile."""
         if self.callback is None:

@@ -191,8 +191,6 @@ class GMKL(PerClassMKL):
     kernel_weights_ : ndarray, shape (n_classes, n_kernels)
         d of every class; two equal rows for two class labels, 0 for skipped classes.
     $classes_ $dual_coef_ $support_ $path_ $objectives_ $dual_gaps_ $history_ $skipped_classes_
-    objective_, dual_gap_ : float
-        Sums over the classes.
     n_solved_, n_updates_ : int
         SVMs solved (twice).
     $n_iter_ $converged_

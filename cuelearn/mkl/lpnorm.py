@@ -49,8 +49,6 @@ class LpMKL(OneVersusAllMKL):
         :math:`\sum_j d_j^{p'} = 1` in each row; never exactly 0 for a kernel that is not 0 itself.
     p_ : float
     $classes_ $dual_coef_ $support_ $intercept_ $path_ $objectives_ $dual_gaps_ $history_ $skipped_classes_
-    objective_, dual_gap_ : float
-        Sums over the classes, as of `SILPMKL`.
     $n_iter_ $n_solved_ $n_updates_ $converged_
 
     Notes

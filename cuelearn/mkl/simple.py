@@ -132,8 +132,6 @@ class SimpleMKL(OneVersusAllMKL):
     kernel_weights_ : ndarray, shape (n_classes, n_kernels)
         Of the best point of each class, on the simplex. 0 for skipped classes.
     $classes_ $dual_coef_ $support_ $intercept_ $path_ $objectives_ $dual_gaps_ $history_ $skipped_classes_
-    objective_, dual_gap_ : float
-        Sums over the classes, as of `SILPMKL`.
     n_solved_, n_updates_ : int
         SVMs, those of line searches too, and their iterations.
     $n_iter_ $converged_

@@ -270,8 +270,6 @@ class VSKL(PerClassMKL):
     groups_ : ndarray of int, shape (n_kernels,)
         The group of each kernel.
     $classes_ $dual_coef_ $support_ $path_ $objectives_ $dual_gaps_ $history_ $skipped_classes_
-    objective_, dual_gap_ : float
-        Sums over the classes.
     n_solved_, n_updates_ : int
         SVMs solved (twice).
     $n_iter_ $converged_
