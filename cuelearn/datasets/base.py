@@ -205,7 +205,7 @@ def data_directory():
 
 def simulator(name):
     """The module ``data/simulators/<name>.py``: worlds that data is simulated in stand beside the data."""
-    module = f"cuelearn_simulators.{name}"
+    module = f"cuelearn_simulator_{name}"  # one word: numba pickles a module's types by its name
     if module not in sys.modules:
         path = data_directory() / "simulators" / f"{name}.py"
         if not path.is_file():

@@ -4,7 +4,7 @@ From top to bottom: the floor plan and the furniture as data, the parts that a p
 the floor put together for one session, light, the drive, the compiled camera and laser, and the two public
 functions.
 
-Everything that stands on the floor is a row of one table (`_SCENE_COLUMNS`): an upright box, turned by any
+Everything that stands on the floor is a row of one table : an upright box, turned by any
 angle, or an upright cylinder, between two heights. Camera and laser look at the same table, so what the laser
 measures is what the camera sees."""
 
@@ -211,54 +211,16 @@ _ITEMS = (
 
 # -------------------------------------------------------------------------------------------------- materials
 
-(
-    _PLAIN,
-    _WOOD,
-    _BOOKS,
-    _SCREEN,
-    _TILES,
-    _CARPET,
-    _LINO,
-    _POSTER,
-    _FABRIC,
-    _PANELS,
-    _BOARD,
-    _WINDOW,
-    _DOOR,
-    _MACHINE,
-    _LEAVES,
-    _PAPERS,
-    _NOTICES,
-    _GLOW,
-    _RADIATOR,
-    _HOLES,
-) = range(20)
+_PLAIN, _WOOD, _BOOKS, _SCREEN, _TILES, _CARPET, _LINO, _POSTER, _FABRIC, _PANELS = range(10)
+_BOARD, _WINDOW, _DOOR, _MACHINE, _LEAVES, _PAPERS, _NOTICES, _GLOW, _RADIATOR, _HOLES = range(10, 20)
 
 _BOX, _CYLINDER = 0, 1
 
-#: Columns of a scene. `radius` is that of the circle round the outline; `room` the index of the room it
-#: stands in, -1 for walls.
-_SCENE_COLUMNS = (
-    "x",
-    "y",
-    "cos",
-    "sin",
-    "half_width",
-    "half_depth",
-    "radius",
-    "bottom",
-    "top",
-    "shape",
-    "material",
-    "red",
-    "green",
-    "blue",
-    "seed",
-    "room",
-)
-(_X, _Y, _COS, _SIN, _HX, _HY, _RADIUS, _Z0, _Z1, _SHAPE, _MATERIAL, _RED, _GREEN, _BLUE, _SEED, _ROOM) = (
-    range(16)
-)
+# Columns of a scene: centre, cosine and sine of the turn, half width and half depth, radius of the circle
+# round the outline, bottom and top, shape, material, colour, seed, and the index of the room it stands in, -1
+# for walls.
+_X, _Y, _COS, _SIN, _HX, _HY, _RADIUS, _Z0, _Z1, _SHAPE, _MATERIAL = range(11)
+_RED, _GREEN, _BLUE, _SEED, _ROOM = range(11, 16)
 
 
 def _palette(rng):
@@ -307,7 +269,8 @@ def _palette(rng):
 
 def _parts(item, rng):
     """Take a piece of furniture apart; `rng` decides the small things on it."""
-    kind, size = item.kind, item.size
+    kind, size, u = item.kind, item.size, rng.uniform
+    corners = [(i, j) for i in (-1, 1) for j in (-1, 1)]
     if kind in ("window", "poster", "whiteboard", "noticeboard", "tiles"):
         material, colour, thick = {
             "window": (_WINDOW, "frame", 0.02),
@@ -351,11 +314,7 @@ def _parts(item, rng):
     if kind == "stool":
         return [
             (_CYLINDER, 0, 0, 0.18, 0, 0.42, 0.47, _PLAIN, "stool"),
-            *[
-                (_BOX, 0.13 * i, 0.13 * j, 0.014, 0.014, 0, 0.42, _PLAIN, "steel")
-                for i in (-1, 1)
-                for j in (-1, 1)
-            ],
+            *[(_BOX, 0.13 * i, 0.13 * j, 0.014, 0.014, 0, 0.42, _PLAIN, "steel") for i, j in corners],
         ]
     if kind == "round table":
         radius, height = size
@@ -363,39 +322,9 @@ def _parts(item, rng):
             (_CYLINDER, 0, 0, radius, 0, height - 0.035, height, _WOOD, "wood"),
             (_CYLINDER, 0, 0, 0.05, 0, 0.03, height - 0.035, _PLAIN, "steel"),
             (_CYLINDER, 0, 0, 0.26, 0, 0, 0.03, _PLAIN, "steel"),
-            (
-                _CYLINDER,
-                rng.uniform(-0.2, 0.2),
-                rng.uniform(-0.2, 0.2),
-                0.04,
-                0,
-                height,
-                height + 0.1,
-                _PLAIN,
-                "red",
-            ),
-            (
-                _CYLINDER,
-                rng.uniform(-0.2, 0.2),
-                rng.uniform(-0.2, 0.2),
-                0.04,
-                0,
-                height,
-                height + 0.1,
-                _PLAIN,
-                "white",
-            ),
-            (
-                _BOX,
-                rng.uniform(-0.2, 0.2),
-                rng.uniform(-0.2, 0.2),
-                0.13,
-                0.1,
-                height,
-                height + 0.015,
-                _PAPERS,
-                "white",
-            ),
+            (_CYLINDER, u(-0.2, 0.2), u(-0.2, 0.2), 0.04, 0, height, height + 0.1, _PLAIN, "red"),
+            (_CYLINDER, u(-0.2, 0.2), u(-0.2, 0.2), 0.04, 0, height, height + 0.1, _PLAIN, "white"),
+            (_BOX, u(-0.2, 0.2), u(-0.2, 0.2), 0.13, 0.1, height, height + 0.015, _PAPERS, "white"),
         ]
     if kind in ("bookshelf", "cupboard", "fridge", "pigeonholes", "wall cupboard"):
         w, d = size[:2]
@@ -409,19 +338,16 @@ def _parts(item, rng):
         }[kind]
         parts = [(_BOX, 0, d / 2, w / 2, d / 2, bottom, top, material, colour)]
         if kind == "cupboard":  # with something on it
-            x = rng.uniform(-0.6, 0.6) * (w / 2 - 0.2)
+            x = u(-0.6, 0.6) * (w / 2 - 0.2)
             parts += [
-                (_BOX, x, d / 2, 0.16, 0.12, top, top + rng.uniform(0.08, 0.3), _PAPERS, "white"),
-                (_CYLINDER, -x - 0.1, d / 2, 0.07, 0, top, top + rng.uniform(0.1, 0.25), _PLAIN, "pot"),
+                (_BOX, x, d / 2, 0.16, 0.12, top, top + u(0.08, 0.3), _PAPERS, "white"),
+                (_CYLINDER, -x - 0.1, d / 2, 0.07, 0, top, top + u(0.1, 0.25), _PLAIN, "pot"),
             ]
         return parts
     if kind == "desk":
         w, d, h = size
-        screen, pile, mug = (
-            rng.uniform(-0.25, 0.1),
-            rng.uniform(0.45, 0.6),
-            ("red", "white", "blue bin")[int(rng.integers(3))],
-        )
+        screen, pile = u(-0.25, 0.1), u(0.45, 0.6)
+        mug = ("red", "white", "blue bin")[int(rng.integers(3))]
         return [
             (_BOX, 0, d / 2, w / 2, d / 2, h - 0.04, h, _WOOD, "wood"),
             (_BOX, -w / 2 + 0.04, d / 2, 0.02, d / 2 - 0.04, 0, h - 0.04, _PLAIN, "steel"),
@@ -431,19 +357,9 @@ def _parts(item, rng):
             (_CYLINDER, screen, 0.22, 0.1, 0, h, h + 0.08, _PLAIN, "black"),
             (_BOX, screen, 0.22, 0.22, 0.03, h + 0.08, h + 0.42, _SCREEN, "black"),
             (_BOX, screen, 0.52, 0.22, 0.08, h, h + 0.03, _PLAIN, "black"),
-            (_BOX, pile, 0.35, 0.11, 0.15, h, h + rng.uniform(0.03, 0.25), _PAPERS, "white"),
-            (
-                _BOX,
-                rng.uniform(-0.65, -0.5),
-                0.45,
-                0.12,
-                0.16,
-                h,
-                h + rng.uniform(0.01, 0.1),
-                _PAPERS,
-                "white",
-            ),
-            (_CYLINDER, rng.uniform(0.2, 0.35), 0.5, 0.04, 0, h, h + 0.1, _PLAIN, mug),
+            (_BOX, pile, 0.35, 0.11, 0.15, h, h + u(0.03, 0.25), _PAPERS, "white"),
+            (_BOX, u(-0.65, -0.5), 0.45, 0.12, 0.16, h, h + u(0.01, 0.1), _PAPERS, "white"),
+            (_CYLINDER, u(0.2, 0.35), 0.5, 0.04, 0, h, h + 0.1, _PLAIN, mug),
         ]
     if kind == "counter":
         w, d, h = size
@@ -452,34 +368,20 @@ def _parts(item, rng):
             (_BOX, 0, d / 2 - 0.03, w / 2, d / 2 - 0.03, 0, 0.1, _PLAIN, "black"),
             (_BOX, 0, d / 2 + 0.01, w / 2, d / 2 + 0.01, h - 0.04, h, _PLAIN, "steel"),
             (_CYLINDER, -0.6, 0.12, 0.015, 0, h, h + 0.28, _PLAIN, "steel"),
-            (_BOX, 1.1 + rng.uniform(-0.1, 0.1), 0.25, 0.24, 0.18, h, h + 0.28, _MACHINE, "black"),
-            (_BOX, 0.4 + rng.uniform(-0.15, 0.15), 0.22, 0.1, 0.13, h, h + 0.34, _MACHINE, "black"),
-            (_CYLINDER, 0.1 + rng.uniform(-0.1, 0.1), 0.3, 0.08, 0, h, h + 0.22, _PLAIN, "steel"),
-            (_CYLINDER, -1.1 + rng.uniform(-0.2, 0.2), 0.3, 0.05, 0, h, h + 0.25, _PLAIN, "green"),
-            (_BOX, -1.4, 0.3, 0.15, 0.2, h, h + rng.uniform(0.05, 0.2), _PAPERS, "white"),
+            (_BOX, 1.1 + u(-0.1, 0.1), 0.25, 0.24, 0.18, h, h + 0.28, _MACHINE, "black"),
+            (_BOX, 0.4 + u(-0.15, 0.15), 0.22, 0.1, 0.13, h, h + 0.34, _MACHINE, "black"),
+            (_CYLINDER, 0.1 + u(-0.1, 0.1), 0.3, 0.08, 0, h, h + 0.22, _PLAIN, "steel"),
+            (_CYLINDER, -1.1 + u(-0.2, 0.2), 0.3, 0.05, 0, h, h + 0.25, _PLAIN, "green"),
+            (_BOX, -1.4, 0.3, 0.15, 0.2, h, h + u(0.05, 0.2), _PAPERS, "white"),
         ]
     if kind == "printer table":
         w, d, h = size
-        x = rng.uniform(-0.35, -0.2)
+        x, a, b = u(-0.35, -0.2), w / 2 - 0.04, d / 2 - 0.04
         return [
             (_BOX, 0, d / 2, w / 2, d / 2, h - 0.03, h, _WOOD, "wood"),
-            *[
-                (
-                    _BOX,
-                    i * (w / 2 - 0.04),
-                    d / 2 + j * (d / 2 - 0.04),
-                    0.02,
-                    0.02,
-                    0,
-                    h - 0.03,
-                    _PLAIN,
-                    "steel",
-                )
-                for i in (-1, 1)
-                for j in (-1, 1)
-            ],
+            *[(_BOX, i * a, d / 2 + j * b, 0.02, 0.02, 0, h - 0.03, _PLAIN, "steel") for i, j in corners],
             (_BOX, x, d / 2, 0.25, 0.22, h, h + 0.36, _MACHINE, "machine"),
-            (_BOX, x + 0.7, d / 2, 0.16, 0.12, h, h + rng.uniform(0.05, 0.2), _PAPERS, "white"),
+            (_BOX, x + 0.7, d / 2, 0.16, 0.12, h, h + u(0.05, 0.2), _PAPERS, "white"),
             (_BOX, 0.1, d / 2, 0.3, 0.2, 0.0, 0.3, _PAPERS, "cork"),
         ]
     if kind == "copier":
@@ -507,7 +409,7 @@ def _parts(item, rng):
 class _Floor(NamedTuple):
     """The floor in one session, ready for camera and laser."""
 
-    scene: np.ndarray  # (n, 16) float64, `_SCENE_COLUMNS`
+    scene: np.ndarray  # (n, 16) float64, one row per part
     items: list  # `_Item` with its final x, y and turn
     owner: np.ndarray  # (n,) the item that each row of the scene is a part of, -1 for walls
     windows: (
@@ -545,33 +447,11 @@ def _placed(item, seed, number, session):
 def _furnish(seed, session):
     """Put the floor together as it is in a session."""
     palette = _palette(np.random.default_rng([seed, _COLOURS]))
+    solid = [(*wall, 0.0) for wall in _WALLS] + [(*doorway, _LINTEL) for doorway in _DOORWAYS.values()]
     rows = []
-    for x0, y0, x1, y1 in _WALLS:
-        rows.append(
-            _row(
-                (x0 + x1) / 2,
-                (y0 + y1) / 2,
-                0.0,
-                (x1 - x0) / 2,
-                (y1 - y0) / 2,
-                0.0,
-                _CEILING,
-                palette["paint"],
-            )
-        )
-    for x0, y0, x1, y1 in _DOORWAYS.values():
-        rows.append(
-            _row(
-                (x0 + x1) / 2,
-                (y0 + y1) / 2,
-                0.0,
-                (x1 - x0) / 2,
-                (y1 - y0) / 2,
-                _LINTEL,
-                _CEILING,
-                palette["paint"],
-            )
-        )
+    for x0, y0, x1, y1, z0 in solid:
+        place = (x0 + x1) / 2, (y0 + y1) / 2, 0.0, (x1 - x0) / 2, (y1 - y0) / 2
+        rows.append(_row(*place, z0, _CEILING, palette["paint"]))
 
     items, windows, owner = [], [], [-1] * len(rows)
     for number, item in enumerate(_ITEMS):
@@ -823,6 +703,7 @@ def _room_of(x, y):
 
 _CAMERA_HEIGHT = 1.0
 _FIELD = math.radians(68.0)  # horizontal field of view
+_HALF_PLANE = math.tan(_FIELD / 2)  # half width of the image plane at distance 1
 # Height of the horizon in the image, from its lower edge, as a share of its height: the camera looks up a
 # little.
 _HORIZON = 0.45
@@ -1096,10 +977,11 @@ def _outside(u, v, height, sky, view):
 
 
 @_compiled
-def _surface(material, face, u, v, width, height, red, green, blue, seed, pixel, sky, view):
+def _surface(material, face, u, v, size, colour, seed, pixel, sky, view):
     """What a point of a surface looks like: reflectance RGB, and radiance RGB of its own (windows, screens,
     signs).
     """
+    (width, height), (red, green, blue) = size, colour
     glow_r = glow_g = glow_b = 0.0
     tone = 1.0
     front = face == _FRONT
@@ -1230,8 +1112,9 @@ def _sunlit(x, y, z, nx, ny, nz, room, windows, first, sun, scene):
 
 
 @_compiled
-def _irradiance(x, y, z, nx, ny, nz, room, lamps, windows, first, ambient, sun, scene, ceiling):
+def _irradiance(x, y, z, nx, ny, nz, room, lamps, windows, first, ambient, sun, scene):
     """Light RGB that falls on a point from its room's lamps, windows and walls, and from the sun."""
+    ceiling = _CEILING
     # The ambient part is a little stronger from above than from below, and weak in the room's edges.
     edge = 1.0 + 0.2 * nz
     if nz == 0.0:
@@ -1281,42 +1164,30 @@ def _inside(x, y, rooms):
     return best
 
 
+class _World(NamedTuple):
+    """What the camera needs of a `_Floor`, and the rooms' rectangles."""
+
+    scene: np.ndarray
+    rooms: np.ndarray
+    paint: np.ndarray
+    shade: np.ndarray
+    texture: int
+
+
 @_compiled
-def _render(
-    x,
-    y,
-    heading,
-    camera,
-    scene,
-    rooms,
-    paint,
-    shade,
-    shade_origin,
-    texture,
-    lamps,
-    windows,
-    first,
-    ambient,
-    sky,
-    sun,
-    view,
-    image,
-):
+def _render(x, y, heading, world, light, image):
     """Render one frame: radiance RGB, float32 (height, width, 3).
 
-    `camera`: height, half width of the image plane at distance 1, share of the image below the horizon,
-    height of the ceiling, cell of the floor's shade, half sides of a lamp. The image plane is upright, so
-    that every column of the image lies in one vertical plane: rays are traced in the plan once per column.
+    The image plane is upright, so that every column of the image lies in one vertical plane: rays are traced
+    in the plan once per column.
     """
     height, width = image.shape[:2]
-    eye, half, horizon, ceiling, cell = camera[0], camera[1], camera[2], camera[3], camera[4]
+    eye, half, horizon, ceiling, cell = _CAMERA_HEIGHT, _HALF_PLANE, _HORIZON, _CEILING, _SHADE_CELL
+    scene, rooms, paint, shade, texture = world
+    lamps, windows, first, ambient, sun = light.lamps, light.windows, light.first, light.ambient, light.sun
     n_parts = scene.shape[0]
-    met, faces, near, far = (
-        np.empty(n_parts, np.int64),
-        np.empty(n_parts, np.int64),
-        np.empty(n_parts),
-        np.empty(n_parts),
-    )
+    met, faces = np.empty(n_parts, np.int64), np.empty(n_parts, np.int64)
+    near, far = np.empty(n_parts), np.empty(n_parts)
     fx, fy = math.cos(heading), math.sin(heading)
     step = 2 * half / width
     for column in range(width):
@@ -1342,7 +1213,7 @@ def _render(
                     red, green, blue = paint[room, 1, 0], paint[room, 1, 1], paint[room, 1, 2]
                     if room == 3:
                         u, v = 0.5 * u, 0.5 * v
-                    i, j = int((py - shade_origin[1]) / cell), int((px - shade_origin[0]) / cell)
+                    i, j = int((py - _SHADE_ORIGIN[1]) / cell), int((px - _SHADE_ORIGIN[0]) / cell)
                     if 0 <= i < shade.shape[0] and 0 <= j < shade.shape[1]:
                         seen = shade[i, j]
                 else:
@@ -1385,27 +1256,26 @@ def _render(
                     seen = 0.45
                 elif scene[k, _Z1] < 0.72 and pz < 0.72:
                     seen = 0.85  # low things stand in the shade of higher ones
+            size = surface_width, surface_height
             red, green, blue, glow_r, glow_g, glow_b = _surface(
-                material, side, u, v, surface_width, surface_height, red, green, blue, seed, pixel, sky, view
+                material, side, u, v, size, (red, green, blue), seed, pixel, light.sky, light.texture
             )
             if k == _ABOVE:
                 for lamp in range(lamps.shape[0]):
-                    if abs(px - lamps[lamp, 0]) < camera[5] and abs(py - lamps[lamp, 1]) < camera[6]:
-                        shine = 2.5
+                    if abs(px - lamps[lamp, 0]) < _LAMP_HALF[0] and abs(py - lamps[lamp, 1]) < _LAMP_HALF[1]:
                         glow_r, glow_g, glow_b = (
-                            shine * lamps[lamp, 2],
-                            shine * lamps[lamp, 3],
-                            shine * lamps[lamp, 4],
+                            2.5 * lamps[lamp, 2],
+                            2.5 * lamps[lamp, 3],
+                            2.5 * lamps[lamp, 4],
                         )
                         if lamps[lamp, 6] == 0.0:
                             red, green, blue = 0.8 * red, 0.8 * green, 0.8 * blue
-                grid = max(
-                    abs(px / 0.6 - math.floor(px / 0.6) - 0.5), abs(py / 0.6 - math.floor(py / 0.6) - 0.5)
-                )
+                a, b = px / 0.6, py / 0.6
+                grid = max(abs(a - math.floor(a) - 0.5), abs(b - math.floor(b) - 0.5))
                 if grid > 0.48 and pixel < 0.05:
                     red, green, blue = 0.8 * red, 0.8 * green, 0.8 * blue  # ceiling panels
             light_r, light_g, light_b = _irradiance(
-                px, py, pz, nx, ny, nz, room, lamps, windows, first, ambient, sun, scene, ceiling
+                px, py, pz, nx, ny, nz, room, lamps, windows, first, ambient, sun, scene
             )
             image[row, column, 0] = red * seen * light_r + glow_r
             image[row, column, 1] = green * seen * light_g + glow_g
@@ -1491,30 +1361,13 @@ def _in_threads(work, n, n_jobs, block=16):
         list(pool.map(lambda first: work(first, min(first + block, n)), starts))
 
 
-_CAMERA = np.array([_CAMERA_HEIGHT, math.tan(_FIELD / 2), _HORIZON, _CEILING, _SHADE_CELL, *_LAMP_HALF])
 _ROOM_RECTANGLES = np.array([_ROOMS[room] for room in ROBOT_ROOMS])
-_SHADE_CORNER = np.array(_SHADE_ORIGIN)
 
 
 def _look(floor, light, pose, radiance):
     """Render what the camera sees from a pose (x, y, heading) into `radiance`, float32 (height, width, 3)."""
     _render(
-        *pose,
-        _CAMERA,
-        floor.scene,
-        _ROOM_RECTANGLES,
-        floor.paint,
-        floor.shade,
-        _SHADE_CORNER,
-        floor.texture,
-        light.lamps,
-        light.windows,
-        light.first,
-        light.ambient,
-        light.sky,
-        light.sun,
-        light.texture,
-        radiance,
+        *pose, _World(floor.scene, _ROOM_RECTANGLES, floor.paint, floor.shade, floor.texture), light, radiance
     )
 
 
