@@ -1,4 +1,4 @@
-"""pyproject.toml, requirements.lock, environment.yml, Makefile and .ci agree with each other and hold what they promise."""
+"""pyproject.toml, requirements.lock, environment.yml, Makefile and .ci agree and hold what they promise."""
 
 import ast
 import os
@@ -108,7 +108,7 @@ def test_metadata_agree(project):
 
 
 def test_dependencies_of_the_package_are_declared(project):
-    """Whatever the package imports from outside the standard library is a dependency (or comes with the named one)."""
+    """What the package imports from outside the standard library is a dependency (or comes with the named one)."""
     declared = {canonicalize_name(Requirement(text).name) for text in project["dependencies"]}
     comes_with = {
         "sklearn": "scikit-learn",
@@ -180,7 +180,8 @@ def test_no_usable_python_is_a_clear_error(tmp_path):
 
 def test_stubs_that_fail_are_passed_over(tmp_path):
     """A version manager's stub stands first on the PATH; a later interpreter that runs is taken."""
-    real = f'#!/bin/sh\ncase "$*" in *"-m venv"*) echo "VENV MADE BY $0" >&2; exit 3;; esac\nexec {sys.executable} "$@"\n'
+    caught = 'case "$*" in *"-m venv"*) echo "VENV MADE BY $0" >&2; exit 3;; esac'
+    real = f'#!/bin/sh\n{caught}\nexec {sys.executable} "$@"\n'
     checkout, env = bare_checkout(tmp_path, {"python3.13": "#!/bin/sh\nexit 127\n", "python3.11": real})
     done = install(checkout, env)
     assert "VENV MADE BY" in done.stderr and "python3.11" in done.stderr

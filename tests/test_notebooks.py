@@ -61,7 +61,7 @@ def test_notebook_has_the_parameters_that_the_runner_sets(path):
 
 @each_notebook
 def test_notebook_runs_in_smoke(path, tmp_path):
-    """In a directory of its own, so that it finds no result of an earlier run. Budget: two minutes on two cores."""
+    """In a directory of its own, so that it finds no earlier result. Budget: two minutes on two cores."""
     for name in ("notebooks", "data"):
         if (ROOT / name).is_dir():
             (tmp_path / name).symlink_to(ROOT / name)

@@ -1,7 +1,6 @@
-"""Drawings of the MKTL chapter: every number at its place, every axis and every method named, no words upon others."""
+"""Drawings of the MKTL chapter: every number at its place, axes and methods named, no words upon others."""
 
 import itertools
-import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -9,6 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import same_color
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
+from pages import apart, drawn, labels_of, legend, named, shuffled, within
 
 from cuelearn.book.figures import BLUE, RED, interval, method_style, use_style
 from cuelearn.experiments.mktl.compare import BINARY, MULTICLASS
@@ -22,66 +22,6 @@ def _style():
         use_style()
         yield
     plt.close("all")
-
-
-def drawn(fig):
-    """The figure after drawing, without a warning; every curve is finite, every text inside the page."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fig.canvas.draw()
-    for ax in fig.axes:
-        for line in ax.lines:
-            assert np.isfinite(line.get_xydata().astype(float)).all()
-    for box in boxes(fig).values():
-        assert (
-            fig.bbox.x0 - 1 <= box.x0
-            and box.x1 <= fig.bbox.x1 + 1
-            and fig.bbox.y0 - 1 <= box.y0
-            and box.y1 <= fig.bbox.y1 + 1
-        )
-    return fig
-
-
-def boxes(fig):
-    """Where the words of all panels and legends stand."""
-    found = {}
-    for ax in fig.axes:
-        if not ax.get_visible():
-            continue
-        texts = [*ax.texts, ax.title]
-        if ax.axison:
-            texts += [ax.xaxis.label, ax.yaxis.label]
-            for axis, (low, high) in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
-                ticks = [
-                    tick
-                    for tick in axis.get_major_ticks()
-                    if min(low, high) <= tick.get_loc() <= max(low, high)
-                ]
-                texts += [tick.label1 for tick in ticks if tick.label1.get_visible()]
-        found.update({id(text): text for text in texts if text.get_text() and text.get_visible()})
-    for key in [*fig.legends, *(ax.get_legend() for ax in fig.axes if ax.get_legend())]:
-        found.update({id(text): text for text in key.get_texts()})
-    return {f"{text.get_text()} {k}": text.get_window_extent() for k, text in enumerate(found.values())}
-
-
-def apart(fig):
-    """No word stands upon another."""
-    for (one, a), (other, b) in itertools.combinations(boxes(fig).items(), 2):
-        wide, high = min(a.x1, b.x1) - max(a.x0, b.x0), min(a.y1, b.y1) - max(a.y0, b.y0)
-        assert wide <= 1.0 or high <= 1.0, (one, other)
-
-
-def legend(fig):
-    """Labels of the figure's only legend."""
-    (only,) = fig.legends
-    return [text.get_text() for text in only.get_texts()]
-
-
-def named(ax, method):
-    """The only line of a method in a panel."""
-    (line,) = [line for line in ax.lines if line.get_label() == method_style(method)["label"]]
-    assert same_color(line.get_color(), method_style(method)["color"])
-    return line
 
 
 def lows(ax):
@@ -98,10 +38,6 @@ def has_band(ax, values):
     )
 
 
-def shuffled(table):
-    return table.sample(frac=1.0, random_state=0)
-
-
 def made(columns, points, low=0.4, high=0.9):
     table = pd.DataFrame(list(points), columns=columns)
     return table.assign(accuracy=np.random.default_rng(0).uniform(low, high, len(table)))
@@ -116,16 +52,9 @@ GROUPS = [
     ("SVM on edges", tuple("AKLSTXZ")),
 ]
 LETTERS = [c for _, classes in GROUPS for c in classes]
-ANIMALS = [
-    "antelope",
-    "grizzly bear",
-    "german shepherd",
-    "spider monkey",
-    "rhinoceros",
-    "siamese cat",
-    "blue whale",
-    "ox",
-]
+ANIMALS = "antelope,grizzly bear,german shepherd,spider monkey,rhinoceros,siamese cat,blue whale,ox".split(
+    ","
+)
 MANY = [f"{name} {k}" for k in range(5) for name in ANIMALS]
 
 
@@ -182,17 +111,8 @@ def test_schematic_shows_every_part_of_the_sum():
 @pytest.mark.parametrize("new_class", ["humpback whale", "hippopotamus", "rat"])
 def test_schematic_of_many_priors_says_how_many_it_leaves_out(new_class):
     scores, weights = parts(MANY, scale=0.04)
-    fig = drawn(
-        draw.schematic(
-            new_class,
-            MANY,
-            scores,
-            weights,
-            -0.31,
-            groups=[("SVM on rgsift, surf", MANY)],
-            sample_class="seal",
-        )
-    )
+    about = {"groups": [("SVM on rgsift, surf", MANY)], "sample_class": "seal"}
+    fig = drawn(draw.schematic(new_class, MANY, scores, weights, -0.31, **about))
     apart(fig)
     found = bars(fig)
     largest = np.argsort(-np.abs(scores * weights))[:12]
@@ -217,16 +137,8 @@ def test_words_of_the_schematic_fit_their_boxes():
         for text in ax.texts:
             box = text.get_window_extent()
             for outline in outlines:
-                if (
-                    outline.x0 < (box.x0 + box.x1) / 2 < outline.x1
-                    and outline.y0 < (box.y0 + box.y1) / 2 < outline.y1
-                ):
-                    assert (
-                        outline.x0 <= box.x0
-                        and box.x1 <= outline.x1
-                        and outline.y0 <= box.y0
-                        and box.y1 <= outline.y1
-                    ), text.get_text()
+                if outline.contains((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2):
+                    assert within(box, outline), text.get_text()
                     inside += 1
         assert inside >= len(outlines) - 1
 
@@ -263,7 +175,7 @@ def check_binary_panel(ax, table, methods):
     """A curve and a band for each of the methods, and for no other."""
     assert ax.get_xlabel() == "positive training samples" and ax.get_xscale() == "log"
     assert [text.get_text() for text in ax.get_xticklabels()] == ["1", "3", "10", "30"]
-    assert sorted(line.get_label() for line in ax.lines) == sorted(method_style(m)["label"] for m in methods)
+    assert sorted(line.get_label() for line in ax.lines) == labels_of(methods)
     assert len(lows(ax)) == len(methods)
     for method in methods:
         each = table[table["method"] == method].groupby(["target", "n_positive"])["accuracy"].mean().unstack()
@@ -279,7 +191,7 @@ def test_binary_mean(binary, mixed):
     """The thesis's methods; beside them, on the same axes, all that weigh both classes equally."""
     fig = drawn(draw.binary_mean(shuffled(binary) if mixed else binary))
     apart(fig)
-    assert sorted(legend(fig)) == sorted(method_style(m)["label"] for m in BINARY)
+    assert sorted(legend(fig)) == labels_of(BINARY)
     assert [ax.get_title() for ax in fig.axes] == list(PANELS) and fig.axes[0].get_position().x1 < fig.axes[
         1
     ].get_position().x0
@@ -299,7 +211,7 @@ def test_binary_mean_of_fewer_methods(binary, kept):
     methods = [m for m in BINARY if m not in REWEIGHTED or m in kept]
     some = binary[binary["method"].isin(methods)]
     fig = drawn(draw.binary_mean(some))
-    assert sorted(legend(fig)) == sorted(method_style(m)["label"] for m in methods)
+    assert sorted(legend(fig)) == labels_of(methods)
     assert fig.axes[0].get_ylabel() == "test accuracy [%]"
     if kept:
         assert [ax.get_title() for ax in fig.axes] == list(PANELS)
@@ -315,7 +227,7 @@ def test_binary_classes(binary):
     apart(fig)
     shown = [ax for ax in fig.axes if ax.get_visible()]
     assert [ax.texts[0].get_text() for ax in shown] == list("ABCDEFG")
-    assert sorted(legend(fig)) == sorted(method_style(m)["label"] for m in draw.BY_CLASS)
+    assert sorted(legend(fig)) == labels_of(draw.BY_CLASS)
     assert fig.get_supylabel() == "test accuracy [%]" and "target" in fig.get_supxlabel()
     assert len({ax.get_ylim() for ax in shown}) == len({ax.get_xlim() for ax in shown}) == 1
     for ax, target in zip(shown, "ABCDEFG", strict=True):
@@ -365,10 +277,7 @@ def test_multiclass(multi, mixed):
     fig = drawn(draw.multiclass(shuffled(multi) if mixed else multi))
     panels = {ax.get_title(): ax for ax in fig.axes}
     assert set(panels) == {"letter: 10 priors", "letter: 17 priors", "mfeat (digits): 6 priors"}
-    assert (
-        sorted(legend(fig)) == sorted(method_style(m)["label"] for m in MULTICLASS)
-        and legend(fig)[0] == "MKTL"
-    )
+    assert sorted(legend(fig)) == labels_of(MULTICLASS) and legend(fig)[0] == "MKTL"
     assert fig.axes[0].get_ylabel() == "test accuracy [%]"
     assert panels["letter: 10 priors"].get_ylim() == panels["letter: 17 priors"].get_ylim()
     for name, n_priors in (("letter", 10), ("letter", 17), ("mfeat", 6)):

@@ -1,14 +1,15 @@
 """Drawings of the MMS chapter: every number at its place, every axis and every method named, no gaps."""
 
 import itertools
-import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pages
 import pandas as pd
 import pytest
 from matplotlib.colors import same_color, to_rgba
 from matplotlib.container import BarContainer
+from pages import legend, shuffled
 
 from cuelearn.book.figures import interval, method_style
 from cuelearn.experiments.mms import ARTIFICIAL, METHODS, MODELS
@@ -16,42 +17,14 @@ from cuelearn.experiments.mms.theorems import CLASSIFIERS
 from cuelearn.plots import mms as draw
 
 
+def drawn(fig):
+    return pages.drawn(fig, everything=False)
+
+
 @pytest.fixture(autouse=True)
 def _close():
     yield
     plt.close("all")
-
-
-def drawn(fig):
-    """The figure after drawing, without a warning; every curve is finite, every text inside the page."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fig.canvas.draw()
-    for ax in fig.axes:
-        for line in ax.lines:
-            assert np.isfinite(line.get_xydata()).all()
-        for band in ax.collections:
-            assert all(np.isfinite(path.vertices).all() for path in band.get_paths())
-        texts = [*ax.texts, ax.title, ax.xaxis.label, ax.yaxis.label]
-        for box in (text.get_window_extent() for text in texts if text.get_text() and text.get_visible()):
-            assert (
-                fig.bbox.x0 - 1 <= box.x0
-                and box.x1 <= fig.bbox.x1 + 1
-                and fig.bbox.y0 - 1 <= box.y0
-                and box.y1 <= fig.bbox.y1 + 1
-            )
-    return fig
-
-
-def legend(fig):
-    """Labels of the figure's only legend."""
-    (only,) = fig.legends
-    assert not any(ax.get_legend() for ax in fig.axes)
-    return [text.get_text() for text in only.get_texts()]
-
-
-def shuffled(table):
-    return table.sample(frac=1.0, random_state=0)
 
 
 # ------------------------------------------------------------------ figure 5.3
