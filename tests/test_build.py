@@ -108,7 +108,7 @@ def test_metadata_agree(project):
 
 
 def test_dependencies_of_the_package_are_declared(project):
-    """What the package imports from outside the standard library is a dependency (or comes with the named one)."""
+    """What the package imports from outside the standard library is a dependency, or comes with one."""
     declared = {canonicalize_name(Requirement(text).name) for text in project["dependencies"]}
     comes_with = {
         "sklearn": "scikit-learn",
