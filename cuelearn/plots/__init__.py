@@ -1,1 +1,2 @@
-"""The chapters' drawings: each function takes the numbers of an experiment and returns a figure. Widgets call the same ones."""
+"""The chapters' drawings: each function takes the numbers of an experiment and returns a figure. Widgets call
+the same ones."""

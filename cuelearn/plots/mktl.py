@@ -109,15 +109,14 @@ def _signed(value, digits):
 # --- figure 6.1 ---------------------------------------------------------------------------------------------
 
 
-def schematic(
-    new_class, prior_names, scores, weights, kernel_part, *, groups=None, sample_class=None, most=18, shown=12
-):
+def schematic(new_class, prior_names, scores, weights, kernel_part, *, groups=None, sample_class=None):
     """Figure 6.1: how the outputs of prior models become features when one new class is scored, in a fitted
     model.
 
     From left to right: the sample, the prior models, what they say of the sample, the weights that the new
     class gives to it, and the score, equation (6.1); beside it the parts of the sum, as bars on the same
-    rows.
+    rows. Of more than 18 priors, only the 12 that add or take away the most are drawn; the others become one
+    row.
 
     Parameters
     ----------
@@ -135,16 +134,13 @@ def schematic(
         Prior models: name, and its classes among `prior_names`. By default all are one model's.
     sample_class : str, optional
         The sample's true class, for the title.
-    most, shown : int, default 18 and 12
-        With more than `most` priors, only the `shown` that add or take away the most are drawn; the others
-        become one row.
     """
     names = np.array([str(name) for name in prior_names])
     scores, weights = np.asarray(scores, dtype=float), np.asarray(weights, dtype=float)
     parts = scores * weights
     kept = np.arange(len(names))
-    if len(names) > most:
-        kept = np.sort(np.argsort(-np.abs(parts), kind="stable")[:shown])
+    if len(names) > 18:
+        kept = np.sort(np.argsort(-np.abs(parts), kind="stable")[:12])
     n_left = len(names) - len(kept)
     others = [parts.sum() - parts[kept].sum()] if n_left else []
     bars = [float(kernel_part), *parts[kept], *others, float(kernel_part + parts.sum())]
@@ -311,7 +307,7 @@ def binary_mean(table):
     return fig
 
 
-def binary_classes(table, methods=BY_CLASS):
+def binary_classes(table):
     """Figure 6.2, right: the same target by target, a panel each, in the order of the table; bands over
     seeds.
 
@@ -319,8 +315,6 @@ def binary_classes(table, methods=BY_CLASS):
     ----------
     table : DataFrame
         As for `binary_mean`.
-    methods : sequence of str
-        Methods drawn.
     """
     targets = distinct(table["target"])
     columns = min(5, int(np.ceil(np.sqrt(len(targets)))))
@@ -332,7 +326,7 @@ def binary_classes(table, methods=BY_CLASS):
     corner = {"ha": "right", "va": "bottom", "fontsize": 11, "fontweight": "bold"}
     for ax, target in zip(used, targets, strict=True):
         mine = table[table["target"] == target]
-        for method in [m for m in _methods(mine) if m in methods]:
+        for method in [m for m in _methods(mine) if m in BY_CLASS]:
             curve(ax, mine[mine["method"] == method], "n_positive", "accuracy", method, **style)
         ax.text(0.96, 0.06, target, transform=ax.transAxes, **corner)
     _counts(axes[0, 0], table["n_positive"], 1.4)
@@ -396,10 +390,11 @@ def multiclass(table):
 # --- transfer weights ---------------------------------------------------------------------------------------
 
 
-def weights(table, groups=None, most=20):
+def weights(table, groups=None):
     """From where to where MKTL transfers: weights of the priors' scores for every new class.
 
-    A row per new class, a column per prior; at the right the sum of the absolute weights of the row.
+    A row per new class, a column per prior, at most 20 beside each other; at the right the sum of the
+    absolute weights of the row.
 
     Parameters
     ----------
@@ -408,8 +403,6 @@ def weights(table, groups=None, most=20):
     groups : sequence of (str, sequence of str), optional
         Prior models: name, and its classes. Columns keep the table's order; the models are set apart by a gap
         and named above.
-    most : int, default 20
-        Columns that stand beside each other; further ones follow below.
     """
     new, prior = distinct(table["new"]), distinct(table["prior"])
     grid = table.pivot(index="new", columns="prior", values="weight").loc[new, prior]
@@ -422,7 +415,7 @@ def weights(table, groups=None, most=20):
     shades = plt.cm.ScalarMappable(TwoSlopeNorm(0.0, -span, span), "RdBu")
 
     model = {str(c): name for name, classes in groups or () for c in classes}
-    blocks = np.array_split(np.array(prior, dtype=object), -(-len(prior) // most))
+    blocks = np.array_split(np.array(prior, dtype=object), -(-len(prior) // 20))
     places = []  # with a gap before each further model of a block
     for block in blocks:
         new_model = [0, *(model.get(str(a)) != model.get(str(b)) for a, b in pairwise(block))]
@@ -541,7 +534,7 @@ def negative(table):
 # --- sparsity -----------------------------------------------------------------------------------------------
 
 
-def along_p(table, automatic=None, n_priors=None):
+def along_p(table, n_priors):
     """Test accuracy and the number of priors in use, against p.
 
     Parameters
@@ -554,7 +547,7 @@ def along_p(table, automatic=None, n_priors=None):
     n_priors : int, optional
         Number of priors, a line in the lower panel.
     """
-    is_auto = table["p"].astype(str) == "auto"
+    is_auto, automatic = table["p"].astype(str) == "auto", None
     if is_auto.any():
         automatic = float(table.loc[is_auto, "p_found"].iloc[0])
         table = table.assign(p=table["p"].mask(is_auto, table.get("p_found")))
@@ -570,11 +563,10 @@ def along_p(table, automatic=None, n_priors=None):
         for ax in (upper, lower):
             label = f"$p$ auto = {automatic:.3f}"
             ax.axvline(automatic, color=color, linestyle="--", linewidth=1.2, label=label)
-    if n_priors is not None:
-        lower.axhline(n_priors, color=BLACK, linestyle=":", linewidth=1.0, label="all priors")
+    lower.axhline(n_priors, color=BLACK, linestyle=":", linewidth=1.0, label="all priors")
     upper.set_ylabel("test accuracy [%]")
     lower.set(xlabel=r"$p$ (axis: $p - 1$, logarithmic)", ylabel="priors in use per new class")
-    lower.set_ylim(0.0, 1.08 * max(table["used"].max(), n_priors or 0))
+    lower.set_ylim(0.0, 1.08 * max(table["used"].max(), n_priors))
     lower.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
     low, high = table["p"].min(), table["p"].max()
     lower.set_xlim(1.0 + 0.85 * (low - 1.0), 1.0 + 1.18 * (high - 1.0))

@@ -387,19 +387,14 @@ def _read_caption(caption, regions, vocabulary, attributes, constraints="ABCD"):
     return _Read(item, symbols, _words(caption, mentions(caption, vocabulary), symbols, color=BLACK))
 
 
-def _read(data, number, vocabulary=None, attributes=None, constraints="ABCD"):
+def _read(data, number, attributes=None, constraints="ABCD"):
     whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
     if not whole or not 0 <= number < len(data.captions):
         raise IndexError(f"number must be an item in 0..{len(data.captions) - 1}, got {number!r}")
     if attributes is None:
         attributes = ("name",) if data.poses is None else ("name", "verb")
-    if tuple(attributes) not in KINDS:
-        raise ValueError(f"attributes must be ('name',) or ('name', 'verb'), got {attributes!r}")
-    if "verb" in attributes and data.poses is None:
-        raise ValueError("attributes must be ('name',) for data without poses")
-    vocabulary = data.vocabulary if vocabulary is None else vocabulary
-    regions = data.regions[number]
-    read = _read_caption(data.captions[number], regions, vocabulary, tuple(attributes), constraints)
+    regions, vocabulary = data.regions[number], data.vocabulary
+    read = _read_caption(data.captions[number], regions, vocabulary, attributes, constraints)
     names = read.symbols.names
     faces = [k for k, region in enumerate(regions) if region.kind == "face"]
     numbers = {faces.index(k): m for m, one in enumerate(read.item.instances) for k in one if k in faces}
@@ -539,17 +534,14 @@ def _vector(ax, read, z, name, x, y, left, cell):
     return y + high + 2.0
 
 
-def _notation(ax, read, x, y, width, title, most=6, beside=False):
-    """X, the candidate vectors with their words spelled, and Y (figure 5.1, right); returns where it ends.
-
-    With `beside` the vectors stand right of the definitions.
-    """
+def _notation(ax, read, x, y, width, title, most=6):
+    """X, the candidate vectors with their words spelled, and Y (figure 5.1, right); returns where it ends."""
     n, P = read.true.shape
     left = 21.0
-    cell = min(((0.52 * width if beside else width) - left - 3.0) / n, 110.0)
+    cell = min((width - left - 3.0) / n, 110.0)
     total, rows = _listed(read.item.candidates, read.symbols.names, most)
     _say(ax, x, y + 8.0, title, weight="bold")
-    top = y = y + 24.0
+    y += 24.0
     xs = [rf"\mathbf{{x}}_{{{m + 1}}}" for m in range(n)]
     single = ", ".join(xs) if n <= 3 else rf"\mathbf{{x}}_1, \ldots, {xs[-1]}"
     _say(ax, x, y, rf"$\mathcal{{X}} = \{{{single}\}}$", 8.5)
@@ -560,43 +552,31 @@ def _notation(ax, read, x, y, width, title, most=6, beside=False):
     few = {1: r"\mathbf{Z}_1", 2: r"\mathbf{Z}_1, \mathbf{Z}_2"}
     through = few.get(total, rf"\mathbf{{Z}}_1, \ldots, \mathbf{{Z}}_{{{total}}}")
     _say(ax, x, y, rf"$\mathcal{{Z}} = \{{{through}\}}$", 8.5)
-
-    def truth(y):
-        _say(ax, x, y + 11.0, "true, and unknown to the learner:", NOTE, color=DARK)
-        return _vector(ax, read, read.true, r"$\mathbf{Y}$", x, y + 15.0, left, cell)
-
-    end = truth(y + 10.0) if beside else y
-    x_listed, y = (x + 0.48 * width, top - 4.0) if beside else (x, y + 12.0)
+    y += 12.0
+    small = {"ha": "center", "color": DARK}
     for m in range(n):
-        place = x_listed + left + (m + 0.5) * cell, y
-        _say(ax, *place, rf"{read.of}$_{{{m + 1}}}$", NOTE, ha="center", color=DARK)
+        _say(ax, x + left + (m + 0.5) * cell, y, rf"{read.of}$_{{{m + 1}}}$", NOTE, **small)
     y += 4.0
     for k, z in enumerate(rows):
-        y = _vector(ax, read, z, rf"$\mathbf{{Z}}_{{{k + 1}}}$", x_listed, y, left, cell)
+        y = _vector(ax, read, z, rf"$\mathbf{{Z}}_{{{k + 1}}}$", x, y, left, cell)
     if total > len(rows):
-        middle = x_listed + left + n * cell / 2
-        _say(ax, middle, y + 8.0, f"{len(rows)} of {total:,}", NOTE, ha="center", color=DARK)
+        _say(ax, x + left + n * cell / 2, y + 8.0, f"{len(rows)} of {total:,}", NOTE, **small)
         y += 12.0
-    return max(end, y) if beside else truth(y)
+    _say(ax, x, y + 11.0, "true, and unknown to the learner:", NOTE, color=DARK)
+    return _vector(ax, read, read.true, r"$\mathbf{Y}$", x, y + 15.0, left, cell)
 
 
 # --- figures ------------------------------------------------------------------------------------------------
 
 
-def items(data, numbers, *, vocabulary=None, attributes=None, notation=-1):
-    """Figure 5.1: captioned items, and the candidate labeling set of one of them in words.
+def items(data, numbers):
+    """Figure 5.1: one or two captioned items, and at the right the candidate labeling set of the last in
+    words.
 
     Parameters
     ----------
     data : CaptionedData
     numbers : sequence of int
-        One to three items.
-    vocabulary : Vocabulary, optional
-        Known words; those of the data by default.
-    attributes : tuple of str, optional
-        ("name",) or ("name", "verb"); by default what the data has.
-    notation : int or None, default -1
-        Which of `numbers` is written out: at the right, or below if there are three items.
 
     Returns
     -------
@@ -607,76 +587,57 @@ def items(data, numbers, *, vocabulary=None, attributes=None, notation=-1):
     ValueError, IndexError
         If there are no or too many items, or an item does not exist.
     """
-    numbers = [*numbers]
     n = len(numbers)
-    if not 1 <= n <= 3:
-        raise ValueError(f"numbers must hold one to three items, got {n}")
-    if notation is not None and not -n <= notation < n:
-        raise IndexError(f"notation must be None or a place among the {n} items, got {notation!r}")
-    reads = [_read(data, number, vocabulary, attributes) for number in numbers]
+    if not 1 <= n <= 2:
+        raise ValueError(f"numbers must hold one or two items, got {n}")
+    reads = [_read(data, number) for number in numbers]
     ax, gap, side = _sheet(), 14.0, 196.0
-    beside = notation is not None and n < 3
-    room = INNER - (side + gap if beside else 0.0)
-    column, top = (room - gap * (n - 1)) / n, PAD + 13.0
+    column, top = (INNER - side - gap * n) / n, PAD + 13.0
     tallest = max(_fitted(read.picture.size, column, 240.0) * read.picture.size[1] for read in reads)
-    bottom = 0.0
+    title = f"candidate labeling set of ({_letter(n - 1)})"
+    bottom = _notation(ax, reads[-1], WIDTH - PAD - side, PAD, side, title)
     for k, (number, read) in enumerate(zip(numbers, reads, strict=True)):
         x = PAD + k * (column + gap)
         _say(ax, x, PAD + 8.0, f"({_letter(k)}) {_made(data)} item {number}", weight="bold")
         _draw_picture(ax, read, x, top, column, 240.0)
         bottom = max(bottom, _write(ax, read.words, x, top + tallest + 1.0, column))
-    if notation is not None:
-        title = f"candidate labeling set of ({_letter(notation % n)})"
-        if beside:
-            bottom = max(bottom, _notation(ax, reads[notation], WIDTH - PAD - side, PAD, side, title))
-        else:
-            bottom = _notation(ax, reads[notation], PAD, bottom + 8.0, room, title, beside=True)
     verbs = "; bold italic: known verbs, in the colour of who does it"
     ways = f"Bold in a caption: known names{verbs if reads[0].of == 'person' else ''}."
     bottom = _write(ax, ways, PAD, bottom + 4.0, INNER, NOTE)
     return _finish(ax, _legend(ax, reads, bottom + 6.0, data))
 
 
-def item_with_candidates(data, number, vocabulary=None, attributes=None, constraints="ABCD", most=12):
+def item_with_candidates(data, number):
     """Figures 5.4 and 5.5: an item at the left, its candidate labeling set at the right, the truth framed.
 
     Parameters
     ----------
     data : CaptionedData
+        With poses as in figure 5.5, else as in figure 5.4.
     number : int
-    vocabulary : Vocabulary, optional
-        Those of the data by default.
-    attributes : tuple of str, optional
-        ("name",) for figure 5.4, ("name", "verb") for figure 5.5; by default what the data has.
-    constraints : str
-        As in `candidates_from_caption`.
-    most : int
-        Columns that are shown.
 
     Returns
     -------
     Figure
     """
-    read = _read(data, number, vocabulary, attributes, constraints)
+    read = _read(data, number)
     ax, column, item = _sheet(), 172.0, read.item
     x = PAD + column + 20.0
     room = WIDTH - PAD - x
     options = {"true": read.true, "places": read.places, "key_width": room}
-    matrix = CandidateMatrix.fitting(
-        room, check_count("most", most), item.candidates, read.symbols, **options
-    )
+    matrix = CandidateMatrix.fitting(room, 12, item.candidates, read.symbols, **options)
     _say(ax, PAD, PAD + 8.0, f"{_made(data)} item {number}", weight="bold")
     # many faces: the picture over the whole width, the rest below
     crowded = read.picture.size[0] > 2 * read.picture.size[1]
     bottom = _draw_picture(ax, read, PAD, PAD + 13.0, INNER if crowded else column, 200.0)
     top = bottom + 8.0 if crowded else PAD
     bottom = _write(ax, read.words, PAD, bottom + (7.0 if crowded else 1.0), column)
-    letters = ", ".join(f"[{c}]" for c in "ABCD" if c in constraints and (c != "D" or item.positions))
+    letters = "[A], [B], [C], [D]" if item.positions else "[A], [B], [C]"
     _say(ax, x, top + 8.0, f"candidate labeling set, constraints {letters}", weight="bold")
     word = "name" if read.of == "face" else "name-verb pair"
-    counts = (len(read.true), read.of), (len(item.words), word), (matrix.total, "candidate vector")
-    y = _write(ax, "{}, {}: {}".format(*(_counted(*count) for count in counts)), x, top + 10.0, room)
-    y = matrix.draw(ax, x, y + 6.0)
+    counts = _counted(len(read.true), read.of), _counted(len(item.words), word)
+    counts = f"{', '.join(counts)}: {_counted(matrix.total, 'candidate vector')}"
+    y = matrix.draw(ax, x, _write(ax, counts, x, top + 10.0, room) + 6.0)
     notes = []
     if not matrix.has_true:
         notes = [f"The true vector{'' if read.true.any() else ', null everywhere,'} is no candidate."]
@@ -692,15 +653,13 @@ def _counted(n, word):
     return f"{n:,} {word}{'' if n == 1 else 's'}"
 
 
-def spatial_indicators(data, number, vocabulary=None):
+def spatial_indicators(data, number):
     """Figure 5.2: an item whose caption says who stands where, and what constraint [D] leaves of its set.
 
     Parameters
     ----------
     data : CaptionedData
     number : int
-    vocabulary : Vocabulary, optional
-        Those of the data by default.
 
     Returns
     -------
@@ -711,7 +670,7 @@ def spatial_indicators(data, number, vocabulary=None):
     ValueError
         If no indicator of the caption applies to the item, or there are more than 10,000 candidates.
     """
-    read, free = (_read(data, number, vocabulary, ("name",), letters) for letters in ("ABCD", "ABC"))
+    read, free = (_read(data, number, ("name",), letters) for letters in ("ABCD", "ABC"))
     kept, free = read.item.candidates, free.item.candidates
     if isinstance(free, Matching):
         raise ValueError("number must be an item of at most 10,000 candidates, got one with more")
@@ -837,7 +796,7 @@ def thesis_captions():
 # --- choosing items -----------------------------------------------------------------------------------------
 
 
-def pick(data, *, n_faces=None, n_names=None, n_pairs=None, indicators=None, vocabulary=None, count=None):
+def pick(data, *, n_faces=None, n_names=None, n_pairs=None, indicators=None, count=None):
     """Good examples among the items, the same ones every time.
 
     Of the items that meet the conditions, those come first whose faces are all of people whom the caption
@@ -857,8 +816,6 @@ def pick(data, *, n_faces=None, n_names=None, n_pairs=None, indicators=None, voc
     indicators : bool, optional
         Whether spatial indicators must rule out candidates (True), or there must be none (False). Items of
         which more than one candidate is left come before the others.
-    vocabulary : Vocabulary, optional
-        Those of the data by default.
     count : int, optional
         Number of items.
 
@@ -890,7 +847,7 @@ def pick(data, *, n_faces=None, n_names=None, n_pairs=None, indicators=None, voc
     for i in order[chosen[order]].tolist():
         if len(found) == wanted:
             break
-        read = _read(data, i, vocabulary)
+        read = _read(data, i)
         words, candidates = read.item.words, read.item.candidates
         verbs = [word[1] for word in words if len(word) == 2 and word[0] and word[1]]
         if n_names is not None and len({word[0] for word in words}) != n_names:
@@ -900,7 +857,7 @@ def pick(data, *, n_faces=None, n_names=None, n_pairs=None, indicators=None, voc
         if isinstance(candidates, Matching) or not (candidates == read.true).all(axis=(1, 2)).any():
             continue
         if indicators:
-            free = _read(data, i, vocabulary, ("name",), "ABC").item.candidates
+            free = _read(data, i, ("name",), "ABC").item.candidates
             if read.item.note or isinstance(free, Matching) or len(free) == len(candidates):
                 continue
             if len(candidates) == 1:
