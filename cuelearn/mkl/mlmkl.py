@@ -424,8 +424,8 @@ class SharedMKL(MultiLabelMKL):
         """Fitted attributes of a result: the SVMs of all classes at its kernel weights."""
         found = [problem.solve(k, result.kernel_weights) for k in range(problem.n_problems)]
         self._keep_problems((problem.alphas * problem.signs).T, result.kernel_weights)
-        self.class_objectives_ = self._one_by_one([f.value + f.gap for f in found])
-        self.gamma_ = self._one_by_one(result.gamma, skipped=0.0)
+        self.class_objectives_ = self._fill([f.value + f.gap for f in found], np.nan)
+        self.gamma_ = self._fill(result.gamma, 0.0)
         self.path_, self.iterates_, self.history_ = result.path, result.iterates, result.history
         self.n_iter_, self.n_solved_, self.n_updates_ = result.n_iter, result.n_solved, result.n_solved
         self.converged_ = result.converged

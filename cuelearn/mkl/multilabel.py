@@ -221,29 +221,20 @@ class MultiLabelMKL(KernelClassifier):
 
     # ------------------------------------------------------- from problems to columns of scores
 
-    def _fill(self, values, skipped):
-        """Values of the problems, (..., n_problems), for all columns of an indicator matrix."""
-        values = np.asarray(values)
-        out = np.empty((*values.shape[:-1], self.n_outputs_))
-        out[..., self.skipped_classes_] = skipped
-        out[..., np.setdiff1d(np.arange(self.n_outputs_), self.skipped_classes_)] = values
-        return out
+    def _fill(self, values, skipped, axis=-1):
+        """Values of the problems along an axis, with those of skipped classes filled in."""
+        places = self.skipped_classes_ - np.arange(self.skipped_classes_.size)
+        return np.insert(np.ascontiguousarray(values, dtype=np.float64), places, skipped, axis=axis)
 
     def _columns(self, values, skipped=0.0):
         """Values of the problems, (..., n_problems), for all columns of scores: two labels in two halves."""
-        if self.indicator_:
-            return self._fill(values, skipped)
-        return two_columns(values) if values.shape[-1] == 1 else values
-
-    def _one_by_one(self, values, skipped=np.nan):
-        """Numbers of the problems, (n_problems,), for all classes: one for two class labels."""
-        return self._fill(values, skipped) if self.indicator_ else np.asarray(values)
+        values = self._fill(values, skipped)
+        return two_columns(values) if not self.indicator_ and values.shape[-1] == 1 else values
 
     def _rows(self, values):
         """Kernel weights of the problems, (..., n_problems, n_kernels), likewise: two labels in two rows."""
-        if self.indicator_:
-            return np.swapaxes(self._fill(np.swapaxes(values, -1, -2), 0.0), -1, -2)
-        return np.repeat(values, 2, axis=-2) if values.shape[-2] == 1 else values
+        values = self._fill(values, 0.0, axis=-2)
+        return np.repeat(values, 2, axis=-2) if not self.indicator_ and values.shape[-2] == 1 else values
 
     def _keep_problems(self, coef, kernel_weights, bias=None):
         """Set the fitted attributes: coefficients (n, n_problems), kernel weights (shared or not), biases."""

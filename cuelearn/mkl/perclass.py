@@ -195,8 +195,8 @@ class PerClassMKL(MultiLabelMKL):
         """Fitted attributes of a result."""
         self._keep_problems(result.dual_coef, result.kernel_weights, result.intercept)
         self.path_, self.history_ = self._rows(result.path), result.history
-        self.objectives_ = self._one_by_one(result.objectives)
-        self.dual_gaps_ = self._one_by_one(result.dual_gaps)
+        self.objectives_ = self._fill(result.objectives, np.nan)
+        self.dual_gaps_ = self._fill(result.dual_gaps, np.nan)
         self.objective_, self.dual_gap_ = float(result.objectives.sum()), float(result.dual_gaps.sum())
         self.n_iter_, self.n_solved_, self.n_updates_ = result.n_iter, result.n_solved, result.n_updates
         self.converged_ = bool(result.converged.all())

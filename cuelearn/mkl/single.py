@@ -42,19 +42,22 @@ def kernel_alone(bank, j):
     return combined_kernel(bank.select([j]), np.ones(1), 1.0)
 
 
-def cross_validated_accuracy(bank, labels, folds, fit_scores):
-    """Mean accuracy over folds of every kernel alone, (n_kernels,).
+def best_alone(model, labels, rng, fit_scores):
+    """Weights of the kernel with the best accuracy over folds; tells the model its name and all accuracies.
 
-    `fit_scores(kernel_train, labels_train, kernel_test)` are scores (n_test, n_classes).
+    `fit_scores(kernel_train, labels_train, kernel_test, seed)` are scores (n_test, n_classes).
     """
-    accuracy = np.zeros(bank.n_kernels)
-    for j in progress(range(bank.n_kernels), name="choosing a kernel"):
-        kernel = kernel_alone(bank, j)
+    folds, seed = stratified_folds(labels, model.cv, rng)
+    accuracy = np.zeros(model.bank_.n_kernels)
+    for j in progress(range(accuracy.size), name="choosing a kernel"):
+        kernel = kernel_alone(model.bank_, j)
         for train, test in folds:
             square = np.ascontiguousarray(kernel[np.ix_(train, train)])
-            scores = fit_scores(square, labels[train], kernel[np.ix_(test, train)])
+            scores = fit_scores(square, labels[train], kernel[np.ix_(test, train)], seed)
             accuracy[j] += np.mean(np.argmax(scores, axis=1) == labels[test]) / len(folds)
-    return accuracy
+    best = int(np.argmax(accuracy))
+    model.kernel_accuracy_, model.best_kernel_ = accuracy, model.bank_.names[best]
+    return np.eye(accuracy.size)[best]
 
 
 @documented
@@ -155,15 +158,11 @@ class BestKernelSVM(AverageKernelSVM):
     def _choose_weights(self, signs):
         labels = signs.argmax(axis=0) if len(signs) > 1 else (signs[0] > 0.0).astype(int)
 
-        def fit_scores(train, labels_train, test):
+        def fit_scores(train, labels_train, test, seed):
             coef, bias = one_versus_rest(train, labels_train, self.classes_.size, self.C, self.n_jobs)
             return test @ coef + bias
 
-        folds, _ = stratified_folds(labels, self.cv, as_generator(self.random_state))
-        self.kernel_accuracy_ = cross_validated_accuracy(self.bank_, labels, folds, fit_scores)
-        best = int(np.argmax(self.kernel_accuracy_))
-        self.best_kernel_ = self.bank_.names[best]
-        return np.eye(self.bank_.n_kernels)[best]
+        return best_alone(self, labels, as_generator(self.random_state), fit_scores)
 
 
 @njit(cache=True)
@@ -254,7 +253,7 @@ class KernelPA(KernelClassifier):
         errors, n_updates = [], 0
         for order in orders:
             mistakes = np.zeros(order.size, dtype=np.bool_)
-            n_updates += passive_aggressive(kernel, labels, order, self.C, coef, scores, mistakes)
+            n_updates += passive_aggressive(kernel, labels, order, float(self.C), coef, scores, mistakes)
             errors.append(mistakes)
         return coef.T.copy(), n_updates, np.concatenate(errors)
 
@@ -273,13 +272,9 @@ class KernelPA(KernelClassifier):
                 f"kernel must be 'average', 'best', an index or one of {names}, got {self.kernel!r}"
             )
 
-        def fit_scores(train, labels_train, test):
+        def fit_scores(train, labels_train, test, seed):
             fold_rng = np.random.default_rng(seed)
             orders = [fold_rng.permutation(labels_train.size) for _ in range(self.n_epochs)]
             return test @ self._pass(train, labels_train, orders)[0]
 
-        folds, seed = stratified_folds(labels, self.cv, rng)
-        self.kernel_accuracy_ = cross_validated_accuracy(self.bank_, labels, folds, fit_scores)
-        best = int(np.argmax(self.kernel_accuracy_))
-        self.best_kernel_ = names[best]
-        return np.eye(n_kernels)[best]
+        return best_alone(self, labels, rng, fit_scores)

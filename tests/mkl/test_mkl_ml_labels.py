@@ -254,17 +254,22 @@ def test_path_goes_with_the_history(cls):
     assert three.objectives_.shape == (3,) and two.objectives_.shape == two.dual_gaps_.shape == (1,)
 
 
-@pytest.mark.parametrize("cls", ONE_BY_ONE)
-def test_callback_sees_the_path(cls):
+@pytest.mark.parametrize("cls", PER_CLASS)
+def test_callback_sees_a_model_with_its_path_and_stops(cls):
     X, Y, cues = toy()
     seen = []
 
     def watch(model, step):
         seen.append((step, len(model.path_), len(model.history_)))
+        shown.append(model.decision_function(X))
         return step == 3
 
-    model = quietly(cls(cues, tol=1e-7, callback=watch), X, Y)
-    assert seen == [(1, 2, 1), (2, 3, 2), (3, 4, 3)] and len(model.path_) == 4
+    shown = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)  # stopped, not failed
+        model = cls(cues, tol=1e-7, callback=watch).fit(X, Y)
+    assert seen == [(1, 2, 1), (2, 3, 2), (3, 4, 3)] and len(model.path_) == 4 and model.n_iter_ == 3
+    np.testing.assert_array_equal(shown[-1], model.decision_function(X))
 
 
 def test_average_kernel_has_a_history_of_one_row():

@@ -445,25 +445,6 @@ def test_rounds_that_do_not_suffice_warn(cls):
 
 
 @pytest.mark.parametrize("cls", BOTH)
-def test_callback_sees_a_model_and_stops(cls):
-    X, Y, cues = toy()
-    seen = []
-
-    def watch(model, step):
-        seen.append((step, model.decision_function(X), len(model.history_), len(model.path_)))
-        return step == 2
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)  # stopped, not failed
-        model = cls(cues, tol=1e-6, callback=watch).fit(X, Y)
-    assert [(step, rows, points) for step, _, rows, points in seen] == [
-        (1, 1, 2),
-        (2, 2, 3),
-    ] and model.n_iter_ == 2
-    np.testing.assert_array_equal(seen[-1][1], model.decision_function(X))
-
-
-@pytest.mark.parametrize("cls", BOTH)
 def test_all_forms_of_input_agree(cls):
     X, Y, cues = toy()
     bank = KernelBank(cues, X)
