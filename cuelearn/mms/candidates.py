@@ -32,55 +32,24 @@ MOST_WORDS = 16
 
 
 class PackedCandidates(NamedTuple):
-    """The sets of all bags in flat arrays, as the compiled searches read them.
-
-    Attributes
-    ----------
-    n_attributes : int
-    column : ndarray of int64, shape (n_attributes + 1,)
-        First column of each attribute's labels where all labels stand side by side.
-    row : ndarray of int64, shape (n_bags + 1,)
-        First instance of each bag.
-    count : ndarray of int64, shape (n_bags,)
-        Listed candidates; 0 for a `Matching`.
-    start : ndarray of int64, shape (n_bags,)
-        Where the bag's list begins in `labels`; a `Matching` has its words there.
-    labels : ndarray of int32
-        Candidate after candidate, slot after slot, as columns.
-    listed_start : ndarray of int64, shape (n_bags,)
-        Where the bag's listed candidates begin in `weight` and `order`.
-    weight : ndarray of float64
-        Prior of each listed candidate over the largest of its bag.
-    order : ndarray of int64
-        Numbers of a bag's listed candidates in lexical order.
-    slot : ndarray of int64, shape (n_instances * n_attributes + 1,)
-        Where the labels possible in a slot begin in `slot_labels`.
-    slot_labels : ndarray of int32
-        The set Z(m) of every slot, ascending.
-    n_words : ndarray of int64, shape (n_bags,)
-        Of a `Matching`; 0 for a listed set.
-    allowed_start : ndarray of int64, shape (n_bags,)
-    allowed : ndarray of bool
-        Of all matchings, row after row.
-    null : ndarray of int32, shape (n_attributes,)
-        Columns of the null labels; -1 without one.
-    """
+    """The sets of all bags in flat arrays, as the compiled searches read them. A label is a *column* where
+    the labels of all attributes stand side by side."""
 
     n_attributes: int
-    column: np.ndarray
-    row: np.ndarray
-    count: np.ndarray
-    start: np.ndarray
-    labels: np.ndarray
-    listed_start: np.ndarray
-    weight: np.ndarray
-    order: np.ndarray
-    slot: np.ndarray
-    slot_labels: np.ndarray
-    n_words: np.ndarray
-    allowed_start: np.ndarray
-    allowed: np.ndarray
-    null: np.ndarray
+    column: np.ndarray  # first column of each attribute, and the end
+    row: np.ndarray  # first instance of each bag, and the end
+    count: np.ndarray  # of each bag's listed candidates; 0 for a Matching
+    start: np.ndarray  # where a bag's list begins in `labels`; a Matching has its words there
+    labels: np.ndarray  # columns, candidate after candidate, slot after slot
+    listed_start: np.ndarray  # where a bag's candidates begin in `weight` and `order`
+    weight: np.ndarray  # prior of each listed candidate over the largest of its bag
+    order: np.ndarray  # numbers of a bag's listed candidates in lexical order
+    slot: np.ndarray  # where the labels possible in each slot begin in `slot_labels`, and the end
+    slot_labels: np.ndarray  # the set Z(m) of every slot, ascending
+    n_words: np.ndarray  # of a Matching; 0 for a listed set
+    allowed_start: np.ndarray  # where a Matching's mask begins in `allowed`
+    allowed: np.ndarray  # which words each region may take, row after row
+    null: np.ndarray  # columns of the null labels; -1 without
 
 
 # ------------------------------------------------------------------ compiled questions
@@ -159,9 +128,8 @@ def check_candidates(candidates, n_rows=None, classes=None, name="X"):
         same = len(candidates.classes) == len(classes)
         if not same or not all(map(np.array_equal, candidates.classes, classes)):
             sizes = tuple(map(len, classes))
-            raise ValueError(
-                f"candidates must have the labels of training in their order, {sizes}, got others"
-            )
+            what = "the labels of training in their order"
+            raise ValueError(f"candidates must have {what}, {sizes} of them, got others")
 
 
 def _listed_bag(i, given):
@@ -172,14 +140,12 @@ def _listed_bag(i, given):
     except ValueError:
         array = np.empty(0, dtype=object)
     if array.dtype == object or array.ndim not in (2, 3):
-        raise ValueError(
-            f"{what} be an array of shape (n_candidates, n_instances) or (n_candidates, n_instances, "
-            f"n_attributes); its labeling vectors must have one length"
-        )
+        shape = "(n_candidates, n_instances[, n_attributes])"
+        raise ValueError(f"{what} be an array of shape {shape}; its labeling vectors must have one length")
     if array.shape[0] == 0:
         raise ValueError(f"{what} hold at least one labeling vector, got an empty set")
     if 0 in array.shape:
-        raise ValueError(f"{what} label at least one instance with one attribute, got shape {array.shape}")
+        raise ValueError(f"{what} label at least one instance, got shape {array.shape}")
     whole = array.dtype.kind in "iu" or (array.dtype.kind == "f" and np.all(array == np.floor(array)))
     if not whole or array.max() >= 2**31:
         raise ValueError(f"{what} hold labels as integers below 2^31, got {array.dtype} up to {array.max()}")
@@ -193,17 +159,13 @@ def _matching_bag(i, given):
     if words.ndim != 2 or words.shape[0] == 0 or words.dtype.kind not in "iu":
         raise ValueError(f"{what} be a Matching with integer words of shape (n_words, n_attributes)")
     if len(words) > MOST_WORDS:
-        raise ValueError(
-            f"{what} have at most {MOST_WORDS} words, whose subsets are searched, got {len(words)}"
-        )
+        raise ValueError(f"{what} have at most {MOST_WORDS} words, got {len(words)}")
     if len(np.unique(words, axis=0)) != len(words):
         raise ValueError(f"{what} have distinct words, got the same labels twice")
     width = len(words) + 1
     if allowed.ndim != 2 or allowed.shape[1] != width or len(allowed) == 0:
-        raise ValueError(
-            f"{what} say for each region which of null and its words are allowed, (n_regions, {width}), "
-            f"got {allowed.shape}"
-        )
+        wanted = f"which of null and its words are allowed, (n_regions, {width})"
+        raise ValueError(f"{what} say for each region {wanted}, got {allowed.shape}")
     return Matching(words.astype(np.int32), allowed)
 
 
@@ -229,14 +191,11 @@ def _checked_priors(bags, priors):
         if given is not None:
             if isinstance(bag, Matching):
                 raise ValueError(f"priors[{i}] must be None: the candidates of a Matching are not listed")
-            wanted = f"priors[{i}] must hold {len(bag)} numbers >= 0, not all 0"
-            try:
-                given = np.asarray(given, dtype=float)
-            except (TypeError, ValueError):
-                raise ValueError(f"{wanted}, got {given!r}") from None
+            given = np.asarray(given, dtype=float)
             good = given.shape == (len(bag),) and np.all(np.isfinite(given)) and np.all(given >= 0.0)
             if not good or not np.any(given > 0.0):
-                raise ValueError(f"{wanted}, got shape {given.shape}")
+                wanted = f"{len(bag)} numbers >= 0, not all 0"
+                raise ValueError(f"priors[{i}] must hold {wanted}, got shape {given.shape}")
         checked.append(given)
     return checked
 
@@ -330,18 +289,14 @@ class CandidateSet:
         if n_labels is not None:
             sizes = (n_labels,) * P if np.isscalar(n_labels) else tuple(n_labels)
             if len(sizes) != P:
-                raise ValueError(
-                    f"n_labels must give the number of labels of each of {P} attributes, got {sizes}"
-                )
+                raise ValueError(f"n_labels must have a number for each of {P} attributes, got {sizes}")
             sizes = tuple(check_count("n_labels", size) for size in sizes)
         if classes is not None:
             classes = list(classes)
             nested = len(classes) == 1 and not isinstance(classes[0], str) and hasattr(classes[0], "__len__")
             classes = [np.asarray(c) for c in ([classes] if P == 1 and not nested else classes)]
             if len(classes) != P:
-                raise ValueError(
-                    f"classes must name the labels of each of {P} attributes, got {len(classes)}"
-                )
+                raise ValueError(f"classes must name the labels of {P} attributes, got {len(classes)}")
             named = tuple(len(c) for c in classes)
             if sizes not in (None, named):
                 raise ValueError(f"classes must have as many names as n_labels says, {sizes}, got {named}")
@@ -362,9 +317,7 @@ class CandidateSet:
         if null is not None:
             null = (null,) * P if np.isscalar(null) else tuple(null)
             if len(null) != P or not all(map(is_count, null)):
-                raise ValueError(
-                    f"null must give one label >= 0 for each of the {P} attributes, got {null!r}"
-                )
+                raise ValueError(f"null must give one label >= 0 for each of {P} attributes, got {null!r}")
             if np.any(np.array(null) >= limit):
                 raise ValueError(f"null must be among the labels, at most {tuple(limit - 1)}, got {null}")
             null = tuple(map(int, null))
@@ -391,31 +344,16 @@ class CandidateSet:
         self.n_candidates = [count_matching(b) if isinstance(b, Matching) else len(b) for b in self._bags]
         if 0 in self.n_candidates:
             i = self.n_candidates.index(0)
-            raise ValueError(
-                f"candidates[{i}] must allow at least one labeling vector, its Matching allows none"
-            )
+            what = "at least one labeling vector, its Matching allows none"
+            raise ValueError(f"candidates[{i}] must allow {what}")
 
     @classmethod
     def from_labels(cls, y, bag_sizes=None, **options):
-        """Sets with one candidate each: the truth is known.
-
-        Parameters
-        ----------
-        y : array-like of int, shape (n_instances,) or (n_instances, n_attributes)
-        bag_sizes : array-like of int, optional
-            One instance per bag by default.
-        **options
-            As of the class.
-
-        Returns
-        -------
-        CandidateSet
-        """
+        """Sets with one candidate each, the truth: labels (n_instances,) or (n_instances, n_attributes),
+        sizes of the bags (one instance each by default), options of the class."""
         y = np.asarray(y)
         if y.ndim not in (1, 2) or len(y) == 0:
-            raise ValueError(
-                f"y must have shape (n_instances,) or (n_instances, n_attributes), got {y.shape}"
-            )
+            raise ValueError(f"y must have shape (n_instances[, n_attributes]), got {y.shape}")
         sizes = np.ones(len(y), dtype=int) if bag_sizes is None else np.asarray(bag_sizes)
         if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or np.any(sizes < 1) or sizes.sum() != len(y):
             raise ValueError(f"bag_sizes must be integers >= 1 that add up to the {len(y)} instances")
@@ -442,17 +380,8 @@ class CandidateSet:
         return not isinstance(self._bags[self.check_bag(i)], Matching)
 
     def bag(self, i):
-        """All candidates of bag i.
-
-        Returns
-        -------
-        ndarray of int32, shape (n_candidates, n_instances, n_attributes)
-
-        Raises
-        ------
-        ValueError
-            If the set is a `Matching` of more than `max_listed`; `iterate` goes through it.
-        """
+        """All candidates of bag i, shape (n_candidates, n_instances, n_attributes); an error for a `Matching`
+        of more than `max_listed`, which `iterate` goes through."""
         i = self.check_bag(i)
         if self.is_listed(i):
             return self._bags[i]
@@ -467,18 +396,8 @@ class CandidateSet:
         return None if prior is None else prior / prior.max()
 
     def iterate(self, i, start=0, stop=None):
-        """Go through the candidates of bag i, made on the fly where they are not listed.
-
-        Parameters
-        ----------
-        i : int
-        start, stop : int
-            First candidate, and the one before which to end.
-
-        Yields
-        ------
-        ndarray of int32, shape (n_instances, n_attributes)
-        """
+        """Go through the candidates of bag i from `start` to before `stop`, made on the fly where they are
+        not listed; each of shape (n_instances, n_attributes)."""
         bag = self._bags[self.check_bag(i)]
         if isinstance(bag, Matching):
             bag = generate(bag, np.array(self.null, dtype=np.int32))
@@ -534,7 +453,7 @@ class CandidateSet:
         whole = bags.ndim == 1 and bags.size > 0 and bags.dtype.kind in "iu"
         if not whole or bags.min() < 0 or bags.max() >= self.n_bags:
             raise ValueError(
-                f"bags must be integers below {self.n_bags}, at least one, or a mask with one entry per bag"
+                f"bags must be integers below {self.n_bags}, at least one, or a mask of the bags"
             )
         return bags.astype(np.int64)
 
@@ -553,21 +472,8 @@ class CandidateSet:
         return made
 
     def attribute(self, attribute):
-        """One attribute alone, vectors that it no longer tells apart once.
-
-        Parameters
-        ----------
-        attribute : int
-
-        Returns
-        -------
-        CandidateSet
-
-        Raises
-        ------
-        ValueError
-            If two words of a `Matching` have the same label, which a set of distinct words cannot say.
-        """
+        """The `CandidateSet` of one attribute alone, vectors that it does not tell apart once; an error where
+        two words of a `Matching` have the same label."""
         p = self._check_attribute(attribute)
         bags = []
         for i, bag in enumerate(self._bags):
@@ -576,10 +482,8 @@ class CandidateSet:
                 continue
             words = bag.words[:, [p]]
             if len(np.unique(words)) < len(words) or np.any(words == self.null[p]):
-                raise ValueError(
-                    f"attribute {p} does not tell the words of bag {i} apart, which is a Matching; list its "
-                    f"candidates"
-                )
+                what = f"the words of bag {i} apart, which is a Matching"
+                raise ValueError(f"attribute {p} does not tell {what}; list its candidates")
             bags.append(Matching(words, bag.allowed))
         null = None if self.null is None else self.null[p]
         return CandidateSet(
@@ -587,16 +491,7 @@ class CandidateSet:
         )
 
     def draw(self, random_state=None):
-        """A candidate of every bag, uniformly: what RANDOM answers.
-
-        Parameters
-        ----------
-        random_state : None, int or Generator
-
-        Returns
-        -------
-        ndarray of int, shape (n_instances, n_attributes)
-        """
+        """A candidate of every bag, uniformly, shape (n_instances, n_attributes): what RANDOM answers."""
         rng = as_generator(random_state)
         drawn = []
         for bag in self._bags:

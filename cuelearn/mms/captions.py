@@ -70,13 +70,11 @@ class ItemCandidates(NamedTuple):
     words : list of tuple of int
         Labels that come with each word, one per attribute, in the order of the text.
     instances : list of tuple of int
-        Region numbers of each instance: a face, a body, or the face and the body of a person; in the order of
-        the regions given.
+        Region numbers of each instance: a face, a body, or the face and the body of a person.
     positions : dict of int to str
-        The spatial indicators that were used: word number to "left", "right", "middle", "top", "bottom", "2nd
-        from left", ...
+        The indicators that were used: word number to "left", "right", "middle", "top", "2nd from left", ...
     note : str
-        What fallback was taken, "" if none; several are joined by "; ".
+        What fallbacks were taken, joined by "; "; "" if none.
     """
 
     candidates: np.ndarray | Matching
@@ -319,18 +317,17 @@ def candidates_from_caption(
     regions : list of Region
         A face and a body are one person if the face's centre lies within the body's box and at most a quarter
         of its width from the box's vertical axis; as many pairs as possible are made, the closest ones. For
-        names and verbs together, a region without partner is left out, which `note` says; bodies do not count
-        for names alone, nor faces for verbs alone.
+        names and verbs together, a region without partner is left out.
     vocabulary : Vocabulary
     attributes : tuple, default ("name",)
-        ("name",), ("verb",) or ("name", "verb"). A verb without a known name as its subject is no word in any
-        of them. For verbs alone a word may be used as often as it has subjects, equal vectors count once, and
-        a name's place is that of its verb's body.
+        ("name",), ("verb",) or ("name", "verb"). A verb without a known name as its subject is no word. For
+        verbs alone a word may be used as often as it has subjects, equal vectors count once, and a name's
+        place is that of its verb's body.
     constraints : str, default "ABCD"
         Without "B" a word may be used any number of times, without "D" indicators are ignored. "A" and "C"
         cannot be left out.
     max_candidates : int, default 10,000
-        More labelings than that are not listed but kept as a `Matching`, which `note` says.
+        More labelings than that are not listed but kept as a `Matching`.
 
     Returns
     -------
@@ -340,28 +337,21 @@ def candidates_from_caption(
     ------
     TypeError, ValueError
         If an argument is not as described; if there is no region, face, body or person to label; if there are
-        more than `max_candidates` labelings in which a word occurs twice (verbs with several subjects, or
-        without "B"), which a `Matching` cannot say.
+        more than `max_candidates` labelings in which a word occurs twice, which a `Matching` cannot say.
 
     Notes
     -----
     An indicated name can only be at its place, and the instance there only that name, or, where several names
     are said to be at one place, one of them. Instances are compared by the centres of their faces (of their
-    bodies for verbs alone). A name that the vocabulary counts as null can be indicated too: the instance is
+    bodies for verbs alone). Where a name that the vocabulary counts as null is indicated, the instance is
     null.
 
-    Fallbacks, said in `note`:
+    `note` says what was left out or dropped: a caption without known word has one candidate, null everywhere;
+    an indicator that cannot apply is dropped (a middle among an even number, a place among a single region,
+    places that two instances share, a list of more or fewer persons than instances, two places for one name),
+    and all of them where they leave no candidate.
 
-    - a caption without known word has one candidate, null everywhere, as labels come from captions only: "no
-    known word";
-    - an indicator that cannot apply is dropped: a middle among an even number, a place among a single region
-    (which may as well be the
-      only detected one of several persons), places that two instances share, a list of more or fewer persons
-      than instances, two different places for one name;
-    - indicators that leave no candidate are all dropped.
-
-    A caption of 40 words takes about 0.2 ms, whatever the vocabulary's size; a caption's time grows with the
-    square of its names.
+    A caption of 40 words takes about 0.2 ms; its time grows with the square of its names.
 
     References
     ----------
@@ -369,7 +359,7 @@ def candidates_from_caption(
 
     Examples
     --------
-    The caption of figure 5.4; 1 is Barack Obama, 2 Michelle Obama, 0 null.
+    As in figure 5.4; 1 is Barack Obama, 2 Michelle Obama, 0 null.
 
     >>> caption = "President Barack Obama and first lady Michelle Obama wave from the steps of Air Force One."
     >>> faces = [Region("face", (10, 10, 30, 30)), Region("face", (50, 10, 70, 30))]
@@ -441,17 +431,15 @@ def candidate_set(items, vocabulary, attributes=("name",), *, constraints="ABCD"
     Parameters
     ----------
     items : sequence of ItemCandidates, or of pairs (caption, regions)
-        Pairs go through `candidates_from_caption`.
+        Pairs go through `candidates_from_caption`, with `constraints` and `max_candidates`.
     vocabulary : Vocabulary
         The one that the items were made with.
     attributes : tuple, default ("name",)
-    constraints, max_candidates
-        For pairs.
 
     Returns
     -------
     CandidateSet
-        One bag per item, in their order, with the vocabulary's labels as classes and label 0 as null.
+        One bag per item, with the vocabulary's labels as classes and label 0 as null.
 
     Raises
     ------

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from cuelearn.core.estimator import validated
 from cuelearn.mms.rivals import Rival, expanded, reduced
 
 __all__ = ["CLSVM"]
@@ -18,8 +17,8 @@ class CLSVM(Rival):
         \min_{w_y, b_y} \frac12\|w_y\|^2 + \frac12 b_y^2 + C \sum_m [1 - s_{my} (w_y \cdot x_m + b_y)]_+ ,
         \qquad s_{my} = \begin{cases} +1 & y \in \mathcal Z(m) \\ -1 & \text{otherwise,}\end{cases}
 
-    the bias being the weight of a constant feature, as LIBLINEAR has it. An instance gets the label with the
-    largest :math:`w_y \cdot x + b_y`. Each of several attributes is learnt apart from the others.
+    the bias being the weight of a constant feature. An instance gets the label with the largest score. Each
+    of several attributes is learnt apart from the others; null is a label like any other.
 
     Parameters
     ----------
@@ -47,21 +46,14 @@ class CLSVM(Rival):
     n_iter_ : ndarray of int, shape (n_labels,), or list
     n_attributes_, n_features_in_ : int
 
-    Raises
-    ------
-    TypeError
-        If `candidates` is no CandidateSet.
-    ValueError
-        If X has not one row per instance of the candidates, or holds NaN.
-
     Notes
     -----
-    The null label is one of the labels. Time 10 to 40 steps of n n_features^2 operations for each label:
-    10,000 instances with 200 features and 26 labels take 9 seconds on one core.
+    Time 10 to 40 steps of n n_features^2 operations for each label: 10,000 instances with 200 features and 26
+    labels take 9 seconds on one core.
 
     References
     ----------
-    Thesis 5.5, "CL-SVM"; LIBLINEAR: Fan et al., JMLR 9 (2008).
+    Thesis 5.5, "CL-SVM".
 
     Examples
     --------
@@ -83,22 +75,7 @@ class CLSVM(Rival):
         self.max_iter = max_iter
         self.n_jobs = n_jobs
 
-    @validated
-    def fit(self, X, candidates):
-        """Train.
-
-        Parameters
-        ----------
-        X : array-like, shape (n, n_features)
-            Instances of all bags, bag after bag.
-        candidates : CandidateSet
-            Of the same bags.
-
-        Returns
-        -------
-        self
-        """
-        X = self._start(X, candidates)
+    def _train(self, X, candidates):
         rows, basis = reduced(X)
         masks = [candidates.mask(p) for p in range(candidates.n_attributes)]
         solved = []
@@ -115,7 +92,6 @@ class CLSVM(Rival):
         )
         self.trained_ = self._one([mask.any(axis=0) for mask in masks])
         self.classes_ = self._one(list(candidates.classes))
-        return self
 
     def _scores(self, X):
         X = self._check_new(X)

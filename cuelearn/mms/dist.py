@@ -300,16 +300,16 @@ class DistNaming(EMNaming):
 
     Notes
     -----
-    What is known of the original (thesis 5.7.3, the paper's abstract): a generative model of faces and poses,
+    Known of the original (thesis 5.7.3, the paper's abstract) are: a generative model of faces and poses,
     joined through name-verb pairs, fitted by EM; cosine distance of faces, one minus a mean similarity of
-    poses; kernels :math:`e^{-d/\gamma}` of these distances, which MMS took over from it. The rest is our
-    reading: exemplars weighted by responsibilities, as the kernel density of the label; null as the density
-    of all instances; gamma by a rule where the thesis cross-validates it.
+    poses; kernels :math:`e^{-d/\gamma}` of these, which MMS took over. The rest is our reading: exemplars
+    weighted by responsibilities, as the kernel density of the label; null as the density of all instances;
+    gamma by a rule where the thesis cross-validates it.
 
-    No instance is evidence for itself: at its own place its affinity is null's. So training instances are
-    scored by the others, and `assignment_`, not `predict`, is the labeling of the training set. Weights equal
-    to the responsibilities do not maximise the expected log-likelihood, so the M-step is a generalised one:
-    it goes towards them by the longest of the steps 1, 1/2, ..., 2^-7 that does not lower it, or stays.
+    No instance is evidence for itself: at its own place its affinity is null's. So `assignment_`, not
+    `predict`, is the labeling of the training set. Weights equal to the responsibilities do not maximise the
+    expected log-likelihood, so the M-step goes towards them by the longest of the steps 1, 1/2, ..., 2^-7
+    that does not lower it, or stays.
 
     Cost: distances O(n^2 d) once for null, O(sum of n_k^2) time per iteration and memory for labels that n_k
     instances may have.

@@ -52,20 +52,9 @@ def listed_values(packed, i, scores, values):
 
 @njit(cache=True, nogil=True)
 def expect(packed, scores, posterior):
-    """The E-step: posterior probability of every label of every slot, given the candidates.
-
-    Parameters
-    ----------
-    packed : PackedCandidates
-    scores : ndarray, shape (n_instances, n_columns)
-        log p(x | label), the attributes' labels side by side.
-    posterior : ndarray of zeros, shape (n_instances, n_columns)
-        Filled.
-
-    Returns
-    -------
-    ndarray, shape (n_bags,)
-        log sum_Z w(Z) p(X | Z), with the candidates' weights w (1 for those of a `Matching`).
+    """The E-step: from log p(x | label), shape (n_instances, n_columns), the posterior probability of every
+    label of every slot, given the candidates, into zeros of that shape; returns log sum_Z w(Z) p(X | Z) of
+    every bag, with the candidates' weights w (1 for those of a `Matching`).
     """
     n_bags, P = packed.count.shape[0], packed.n_attributes
     totals, values = np.empty(n_bags), np.empty(max(1, packed.count.max()))
@@ -91,8 +80,8 @@ def expect(packed, scores, posterior):
 
 @njit(cache=True, nogil=True)
 def choose(packed, scores, columns):
-    """Write the best candidate of every bag, the first among equals, as columns (n_instances, n_attributes);
-    returns max_Z log w(Z) p(X | Z), shape (n_bags,)."""
+    """Write the first best candidate of every bag, as columns (n_instances, n_attributes); returns
+    max_Z log w(Z) p(X | Z) of every bag."""
     n_bags, P = packed.count.shape[0], packed.n_attributes
     totals, values = np.empty(n_bags), np.empty(max(1, packed.count.max()))
     labels = columns.reshape(-1)

@@ -30,20 +30,12 @@ FINEST = 1e-7
 
 
 class Dual(NamedTuple):
-    """Dual variables of all bags: the labelings known so far, their shares and losses.
+    """Dual variables of all bags: the labelings known so far, their shares and losses."""
 
-    Attributes
-    ----------
-    labels : ndarray of int32, shape (room, n_slots)
-        A known labeling of every bag in each row, as columns.
-    share, loss : ndarrays, shape (n_bags, room)
-    count : ndarray of int64, shape (n_bags,)
-    """
-
-    labels: np.ndarray
-    share: np.ndarray
-    loss: np.ndarray
-    count: np.ndarray
+    labels: np.ndarray  # (room, n_slots): a known labeling of every bag in each row, as columns
+    share: np.ndarray  # (n_bags, room)
+    loss: np.ndarray  # (n_bags, room)
+    count: np.ndarray  # (n_bags,)
 
     @classmethod
     def empty(cls, n_bags, n_slots):
@@ -150,13 +142,9 @@ def least_violating(violation, share, count):
 
 @njit(cache=True)
 def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_bags, most_nodes):
-    """Visit a block of bags, whose known labelings are `known_labels`, shape (room, n_slots of the block).
-
-    Returns
-    -------
-    gaps : float
-        Sum of the bags' duality gaps, each when it was visited; NaN where an exact search gave up.
-    n_updates : int
+    """Visit a block of bags, whose known labelings are `known_labels`, shape (room, n_slots of the block);
+    returns the sum of the bags' duality gaps, each when it was visited (NaN where an exact search gave up),
+    and the steps.
     """
     bags, first, base, products, targets, delta = block
     of = attributes_of(packed)
@@ -224,23 +212,9 @@ def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_ba
 
 
 def frank_wolfe(problem, dual, n_epochs, gap_tol, bar):
-    """Epochs of dual steps until the gap is at most `gap_tol` times the dual value.
-
-    Parameters
-    ----------
-    problem : ConvexProblem
-    dual : Dual or None
-        That of the round before stays feasible: its labelings keep their shares, the candidates' part is new.
-    n_epochs : int
-    gap_tol : float
-    bar : tqdm
-
-    Returns
-    -------
-    bound : float
-        The dual value.
-    n_epochs, n_updates : int
-    dual : Dual
+    """Epochs of dual steps on a `ConvexProblem` until the gap is at most `gap_tol` times the dual value;
+    returns that value, epochs, steps and `Dual`. That of the round before stays feasible: its labelings keep
+    their shares, the candidates' part is new.
     """
     space, candidates, lam = problem.space, problem.candidates, problem.lam
     N, P = candidates.n_bags, candidates.n_attributes

@@ -2,84 +2,80 @@
 
 import math
 from numbers import Integral, Real
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from sklearn.decomposition import PCA
 
 from cuelearn.core.checks import check_count
-from cuelearn.core.estimator import POSITIVE, StrOptions
+from cuelearn.core.estimator import POSITIVE
 from cuelearn.mms.em import NO_MASS, EMNaming, once_or_each
 
 __all__ = ["GMMNaming"]
 
 
-def log_densities(X, means, covariances):
-    """log p(x | label), shape (n, n_labels), from covariances as of `GMMNaming`."""
-    if covariances.ndim == 3:
-        root = cholesky(covariances[0], lower=True)
-        X, means = (solve_triangular(root, part.T, lower=True).T for part in (X, means))
-        scale, log_det = np.ones_like(means), np.full(len(means), 2.0 * np.log(np.diag(root)).sum())
-    else:
-        scale = 1.0 / covariances[np.arange(len(means)) % len(covariances)]
-        log_det = -np.log(scale).sum(axis=1)
-    distance = X**2 @ scale.T - 2.0 * (X @ (means * scale).T) + (means**2 * scale).sum(axis=1)
-    return -0.5 * (np.maximum(distance, 0.0) + log_det + X.shape[1] * math.log(2.0 * math.pi))
+class Gaussians(NamedTuple):
+    """A Gaussian for every label of one attribute, all with one covariance.
+
+    Attributes
+    ----------
+    means : ndarray, shape (n_labels, d)
+    covariance : ndarray, shape (d, d)
+    """
+
+    means: np.ndarray
+    covariance: np.ndarray
+
+    def log_densities(self, X):
+        """log p(x | label), shape (n, n_labels)."""
+        root = cholesky(self.covariance, lower=True)
+        X, means = (solve_triangular(root, part.T, lower=True).T for part in (X, self.means))
+        log_det = np.full(len(means), 2.0 * np.log(np.diag(root)).sum())
+        distance = X**2 @ np.ones_like(means).T - 2.0 * (X @ means.T) + (means**2).sum(axis=1)
+        return -0.5 * (np.maximum(distance, 0.0) + log_det + X.shape[1] * math.log(2.0 * math.pi))
 
 
-class Gaussians:
-    """The appearance model of one attribute: means and covariances, updated from responsibilities.
+class GaussianModel:
+    """The appearance model of one attribute: `gaussians`, updated from responsibilities.
 
     Parameters
     ----------
     X : ndarray, shape (n, d)
         Training instances.
     n_labels : int
-    covariance, per_label, strength
-        `covariance`, `per_label` and `regularization` of `GMMNaming`.
+    strength : float
+        `regularization` of `GMMNaming`.
     """
 
-    def __init__(self, X, n_labels, covariance, per_label, strength):
-        self.X, self.covariance, self.strength = X, covariance, strength
-        self.group = np.arange(n_labels) if per_label else np.zeros(n_labels, dtype=int)
+    def __init__(self, X, n_labels, strength):
+        self.X, self.strength = X, strength
         variance = X.var(axis=0)
         typical = float(variance.mean())
-        spread = np.maximum(variance, 1e-6 * typical) if typical > 0.0 else np.ones(X.shape[1])
-        self.spread = np.full(X.shape[1], spread.mean()) if covariance == "spherical" else spread
-        self.means = np.zeros((n_labels, X.shape[1])) + X.mean(axis=0)
-        self.covariances = None
+        self.spread = np.maximum(variance, 1e-6 * typical) if typical > 0.0 else np.ones(X.shape[1])
+        self.gaussians = Gaussians(np.zeros((n_labels, X.shape[1])) + X.mean(axis=0), None)
 
     def update(self, responsibilities):
-        """The M-step: weighted means and, with the prior's `strength` instances of `spread`, covariances."""
+        """The M-step: weighted means; the prior's `strength` instances of `spread` join the covariance."""
         X, mass = self.X, responsibilities.sum(axis=0)
         sums = responsibilities.T @ X
         taken = mass > NO_MASS
-        self.means = np.where(taken[:, None], sums / np.where(taken, mass, 1.0)[:, None], self.means)
-        count = np.bincount(self.group, weights=mass) + self.strength
-        if self.covariance == "tied":
-            rest = self.means.T @ sums
-            weighted = (X.T * responsibilities.sum(axis=1)) @ X
-            scatter = weighted - rest - rest.T + (self.means.T * mass) @ self.means
-            scatter = 0.5 * (scatter + scatter.T) + self.strength * np.diag(self.spread)
-            self.covariances = scatter[None] / count[0]
-            return
-        scatter = responsibilities.T @ X**2 - 2.0 * self.means * sums + mass[:, None] * self.means**2
-        grouped = [np.bincount(self.group, weights=column) for column in scatter.T]
-        scatter = np.maximum(np.stack(grouped, axis=1), 0.0)
-        if self.covariance == "spherical":
-            scatter = np.repeat(scatter.mean(axis=1, keepdims=True), X.shape[1], axis=1)
-        self.covariances = (scatter + self.strength * self.spread) / count[:, None]
+        old = self.gaussians.means
+        means = np.where(taken[:, None], sums / np.where(taken, mass, 1.0)[:, None], old)
+        rest = means.T @ sums
+        scatter = (X.T * responsibilities.sum(axis=1)) @ X - rest - rest.T + (means.T * mass) @ means
+        scatter = 0.5 * (scatter + scatter.T) + self.strength * np.diag(self.spread)
+        count = np.bincount(np.zeros(len(mass), dtype=int), weights=mass)[0] + self.strength
+        self.gaussians = Gaussians(means, scatter / count)
 
     def scores(self):
-        return log_densities(self.X, self.means, self.covariances)
+        return self.gaussians.log_densities(self.X)
 
     def log_prior(self):
-        """Log-density of the covariances' prior, up to a constant."""
-        if self.covariance == "tied":
-            root = cholesky(self.covariances[0], lower=True)
-            inverse = solve_triangular(root, np.diag(np.sqrt(self.spread)), lower=True)
-            return -0.5 * self.strength * (2.0 * np.log(np.diag(root)).sum() + np.sum(inverse**2))
-        return -0.5 * self.strength * float(np.sum(np.log(self.covariances) + self.spread / self.covariances))
+        """Log-density of the covariance's prior, up to a constant."""
+        root = cholesky(self.gaussians.covariance, lower=True)
+        inverse = solve_triangular(root, np.diag(np.sqrt(self.spread)), lower=True)
+        return -0.5 * self.strength * (2.0 * np.log(np.diag(root)).sum() + np.sum(inverse**2))
 
 
 class GMMNaming(EMNaming):
@@ -87,25 +83,20 @@ class GMMNaming(EMNaming):
 
     .. math::
         \max_{\mu, \Sigma} \; \sum_i \log \sum_{Z \in \mathcal Z_i} p(Z)
-        \prod_{m, p} N\bigl(x_{i,m}^{(p)}; \mu_{z}, \Sigma_{z}\bigr) + \log p(\Sigma), \qquad z = z_m^{(p)}
+        \prod_{m, p} N\bigl(x_{i,m}^{(p)}; \mu_{z}, \Sigma\bigr) + \log p(\Sigma), \qquad z = z_m^{(p)}
 
-    The E-step gives the probability of every candidate of a bag, the M-step means and covariances from
-    instances weighted so. With ``assignment="hard"`` the sum is a maximum: the best candidate of each bag
-    counts alone. Both start from all candidates by their priors, equal ones by default, and nothing is
-    random.
+    The E-step gives the probability of every candidate of a bag, the M-step means and a covariance that all
+    labels share from instances weighted so. With ``assignment="hard"`` the sum is a maximum: the best
+    candidate of each bag counts alone. Both start from all candidates by their priors, equal ones by default,
+    and nothing is random.
 
     Parameters
     ----------
-    covariance : {"tied", "diagonal", "spherical"}, default "tied"
-        A full matrix that all labels share; variances of the columns; one variance.
-    per_label : bool, default False
-        Every label has "diagonal" or "spherical" variances of its own. Few instances per label then decide
-        for labels of large variance.
     assignment : {"soft", "hard"}
     n_components_pca : float in (0, 1), int >= 1 or None, or a sequence with one per attribute; default 0.95
         Project on principal components first: which share of the variance they keep, or how many they are.
     regularization : float > 0, default 1
-        The prior of each covariance counts as that many instances with the variances of the whole data.
+        The covariance's prior counts as that many instances with the variances of the whole data.
     columns : slice or sequence of int, or a sequence with one per attribute; optional
         Columns of X that show each attribute; all of them by default.
     max_iter : int >= 1, default 100
@@ -115,7 +106,6 @@ class GMMNaming(EMNaming):
     Attributes
     ----------
     classes_ : ndarray, or list of ndarray for several attributes
-        Labels.
     assignment_ : ndarray, shape (n_instances,), or (n_instances, n_attributes)
         Labels of the training instances: the best candidate of each bag.
     responsibilities_ : ndarray, shape (n_instances, n_labels), or list of one per attribute
@@ -125,8 +115,8 @@ class GMMNaming(EMNaming):
         `decision_function` is the logarithm of a label's probability, -inf where no training instance took
         it.
     means_, covariances_ : list with one per attribute
-        Shapes (n_labels, d) and (1 or n_labels, d), or (1, d, d) for "tied", after the projection. A label
-        that no instance takes keeps its mean, the mean of all if no candidate has it.
+        Shapes (n_labels, d) and (1, d, d), after the projection. A label that no instance takes keeps its
+        mean, the mean of all if no candidate has it.
     history_ : DataFrame
         iteration, log_likelihood, objective (with the prior's logarithm), seconds. The objective never falls.
     converged_ : bool
@@ -134,14 +124,13 @@ class GMMNaming(EMNaming):
 
     Notes
     -----
-    An iteration costs O(n K d) and, for "tied", O((n + K) d^2 + d^3), with O(number of candidates times their
-    length) for the E-step. A `Matching` is not listed: its sum is taken over the subsets of its words,
-    O(M W 2^W), exactly.
+    An iteration costs O((n + K) d^2 + n K d + d^3), and the E-step O(number of candidates times their
+    length). A `Matching` is not listed: its sum is taken over the subsets of its words, O(M W 2^W), exactly.
 
     Berg et al. project faces by kernel PCA and linear discriminants first, after which one fixed covariance
-    serves all names; here "tied" estimates that metric along with the means. Their language model of the
-    caption, which weights candidates by the names' context, is left out as in the thesis; `CandidateSet`
-    takes such weights as `priors`.
+    serves all names; here that metric is estimated along with the means. Their language model, which weights
+    candidates by the names' context, is left out as in the thesis; `CandidateSet` takes such weights as
+    `priors`.
 
     References
     ----------
@@ -157,18 +146,11 @@ class GMMNaming(EMNaming):
     array([0, 1, 0, 1, 0])
     """
 
-    _parameter_constraints = {
-        **EMNaming._parameter_constraints,
-        "covariance": [StrOptions({"tied", "diagonal", "spherical"})],
-        "per_label": ["boolean"],
-        "regularization": POSITIVE,
-    }
+    _parameter_constraints = {**EMNaming._parameter_constraints, "regularization": POSITIVE}
 
     def __init__(
         self,
         *,
-        covariance="tied",
-        per_label=False,
         assignment="soft",
         n_components_pca=0.95,
         regularization=1.0,
@@ -176,8 +158,6 @@ class GMMNaming(EMNaming):
         max_iter=100,
         tol=1e-6,
     ):
-        self.covariance = covariance
-        self.per_label = per_label
         self.assignment = assignment
         self.n_components_pca = n_components_pca
         self.regularization = regularization
@@ -186,16 +166,13 @@ class GMMNaming(EMNaming):
         self.tol = tol
 
     def _models(self, parts, candidates):
-        if self.per_label and self.covariance == "tied":
-            raise ValueError("per_label must be False where covariance is 'tied', which all labels share")
         P, given = len(parts), self.n_components_pca
         numbers = once_or_each(
             "n_components_pca", given, P, lambda value: value is None or np.isscalar(value)
         )
         self.projections_ = [projection(part, number) for part, number in zip(parts, numbers, strict=True)]
-        options = self.covariance, self.per_label, float(self.regularization)
-        sizes = candidates.n_labels
-        return [Gaussians(X, size, *options) for X, size in zip(self._projected(parts), sizes, strict=True)]
+        pairs = zip(self._projected(parts), candidates.n_labels, strict=True)
+        return [GaussianModel(X, size, float(self.regularization)) for X, size in pairs]
 
     def _projected(self, parts):
         projected = []
@@ -205,16 +182,12 @@ class GMMNaming(EMNaming):
         return projected
 
     def _finish(self, models, shares):
-        self.means_ = [model.means for model in models]
-        self.covariances_ = [model.covariances for model in models]
+        self.means_ = [model.gaussians.means for model in models]
+        self.covariances_ = [model.gaussians.covariance[None] for model in models]
 
     def _appearance(self, parts):
-        return [
-            log_densities(X, means, covariances)
-            for X, means, covariances in zip(
-                self._projected(parts), self.means_, self.covariances_, strict=True
-            )
-        ]
+        fitted = zip(self.means_, self.covariances_, self._projected(parts), strict=True)
+        return [Gaussians(means, covariances[0]).log_densities(X) for means, covariances, X in fitted]
 
 
 def projection(part, number):

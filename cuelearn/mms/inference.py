@@ -75,11 +75,9 @@ def best_candidate(packed, i, scores, labels):
 
 @njit(cache=True)
 def best_average(packed, i, scores, target):
-    """Write the mean label indicators of all best candidates of bag i (the subgradient of section 5.4.4) into
-    `target`, shape (n_regions, n_columns); returns the score of a best candidate, priors included.
-
-    Candidates within 1e-9 (relative) of the best count as best; with all scores zero these are all of them.
-    With priors an indicator is multiplied by its candidate's prior over the largest.
+    """Write the mean label indicators of all best candidates of bag i (the subgradient of section 5.4.4),
+    each times its prior, into `target`, shape (n_regions, n_columns); returns the score of a best one. Within
+    1e-9 (relative) of the best counts as best; with all scores zero these are all.
     """
     P = packed.n_attributes
     target[:] = 0.0
@@ -187,12 +185,7 @@ def heap_search(packed, i, first, label, value, labels):
     """Algorithm 10: go through labelings in descending sum of `value` until one is no candidate.
 
     Every index vector is reached from one parent only, the one with its last positive entry lowered, so that
-    none is pushed twice and no visited ones need to be remembered.
-
-    Returns
-    -------
-    float
-        The sum of `value`; -inf where every labeling is a candidate.
+    none is pushed twice. Returns the sum of `value`, -inf where every labeling is a candidate.
     """
     n_slots = first.shape[0] - 1
     index, total, heap = np.zeros((64, n_slots), np.int32), np.zeros(64), np.zeros(64, np.int64)

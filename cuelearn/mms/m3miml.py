@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from cuelearn.core.estimator import validated
 from cuelearn.mms.rivals import BagRival, expanded, reduced
 
 __all__ = ["M3MIML"]
@@ -62,22 +61,13 @@ class M3MIML(BagRival):
         False for labels that no bag can have.
     n_features_in_ : int
 
-    Raises
-    ------
-    TypeError
-        If `candidates` is no CandidateSet.
-    ValueError
-        If X has not one row per instance of the candidates, or holds NaN, or the candidates have more than
-        one attribute.
-
     Notes
     -----
-    The authors solve the dual by Frank and Wolfe's method, a linear program over all labels in each step, on
-    kernels between all instances; the thesis therefore ran it on its small problems only. Here every label's
-    problem is solved in primal and dual by an interior-point method, until the duality gap certifies `tol`;
-    nothing of size n x n is made. Time 10 to 40 steps of n n_features^2 operations for each label; memory 8 n
-    n_features bytes for each thread. 10,000 instances in 2500 bags with 200 features and 26 labels take 3 to
-    5 seconds on one core.
+    The authors solve the dual by Frank and Wolfe's method on kernels between all instances; the thesis
+    therefore ran it on its small problems only. Here an interior-point method solves every label's problem
+    until the duality gap certifies `tol`; nothing of size n x n is made. Time 10 to 40 steps of n
+    n_features^2 operations for each label; memory 8 n n_features bytes for each thread. 10,000 instances in
+    2500 bags with 200 features and 26 labels take 3 to 5 seconds on one core.
 
     Null has no classifier and score 0, as for `MIMLSVM`. A label of every bag has w = 0 and b = 1, one of no
     bag b = -1.
@@ -95,22 +85,8 @@ class M3MIML(BagRival):
         self.max_iter = max_iter
         self.n_jobs = n_jobs
 
-    @validated
-    def fit(self, X, candidates):
-        """Train.
-
-        Parameters
-        ----------
-        X : array-like, shape (n, n_features)
-            Instances of all bags, bag after bag.
-        candidates : CandidateSet
-            Of the same bags, with one attribute.
-
-        Returns
-        -------
-        self
-        """
-        X, labels, to_train = self._start_bags(X, candidates)
+    def _train(self, X, candidates):
+        labels, to_train = self._start_bags(candidates)
         rows, basis = reduced(X)
         means = np.add.reduceat(rows, candidates.bag_starts[:-1], axis=0) / candidates.bag_sizes[:, None]
 
@@ -124,7 +100,6 @@ class M3MIML(BagRival):
         self.coef_ = expanded(self.coef_, basis)
         self.primal_objective_ = float(sum(fit.primal for fit in fits))
         self.dual_objective_ = float(sum(fit.dual for fit in fits))
-        return self
 
     def _bag_scores(self, X, starts):
         return np.maximum.reduceat(X @ self.coef_.T + self.intercept_, starts[:-1], axis=0)

@@ -15,14 +15,12 @@ __all__ = ["Matching"]
 
 
 class Matching(NamedTuple):
-    """All ways to give every region of a bag at most one word, and every word to at most one region, but for
-    the all-null one.
+    """All ways to give every region at most one word and every word to at most one region, all-null left out.
 
     Attributes
     ----------
     words : ndarray of int, shape (n_words, n_attributes)
-        Labels that come with each word: a name, or a name and its verb. Distinct rows, none of them null in
-        all attributes.
+        Labels that come with each word: a name, or a name and its verb; distinct rows, none all null.
     allowed : ndarray of bool, shape (n_regions, n_words + 1)
         Whether region m may take word w; column 0 says whether it may take none.
     """
@@ -149,16 +147,8 @@ def better_of(total, number, best, known):
 
 @njit(cache=True)
 def best_to_come(packed, i, values):
-    """Best total of the regions from m on where the words of a subset are used up, and how many reach it.
-
-    Parameters
-    ----------
-    values : ndarray, shape (n_regions, n_words + 1)
-        What a region adds with each word; column 0 without one.
-
-    Returns
-    -------
-    total, number : ndarrays, shape (n_regions + 1, 2 ** n_words)
+    """Best total of the regions from m on where the words of a subset are used up, and how many reach it,
+    both of shape (n_regions + 1, 2 ** n_words); `values` are of `word_values`' shape.
     """
     n_regions, width = values.shape
     shape = (n_regions + 1, 1 << (width - 1))

@@ -8,7 +8,7 @@ from numba import njit
 from threadpoolctl import threadpool_limits
 
 from cuelearn.core.checks import as_generator, check_count
-from cuelearn.core.estimator import COUNT, Number, validated
+from cuelearn.core.estimator import COUNT, Number
 from cuelearn.mms.rivals import BagRival, starts_of_bags
 
 __all__ = ["MIMLSVM", "hausdorff_distances", "k_medoids"]
@@ -21,12 +21,7 @@ BLOCK = 64_000_000
 def reduce_pairs(squares, rows, columns, out):
     """Squared Hausdorff distances of bags from the squared distances of their instances.
 
-    Parameters
-    ----------
-    squares : ndarray of float32, shape (n_rows, n_columns)
-    rows, columns : ndarray of int64
-        First row (column) of each bag, and the end.
-    out : ndarray of float32, shape (number of row bags, number of column bags)
+    `rows` and `columns` hold the first row (column) of each bag, and the end.
     """
     nearest = np.empty(squares.shape[1], np.float32)  # of each column, to the row bag
     for i in range(rows.shape[0] - 1):
@@ -227,14 +222,6 @@ class MIMLSVM(BagRival):
     n_iter_ : ndarray of int, shape (n_labels,)
     n_features_in_ : int
 
-    Raises
-    ------
-    TypeError
-        If `candidates` is no CandidateSet.
-    ValueError
-        If X has not one row per instance of the candidates, or holds NaN, or the candidates have more than
-        one attribute.
-
     Notes
     -----
     The SVMs are linear, as everywhere in the thesis; the paper had Gaussian ones. Null has no SVM: null
@@ -280,29 +267,14 @@ class MIMLSVM(BagRival):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    @validated
-    def fit(self, X, candidates):
-        """Train.
-
-        Parameters
-        ----------
-        X : array-like, shape (n, n_features)
-            Instances of all bags, bag after bag.
-        candidates : CandidateSet
-            Of the same bags, with one attribute.
-
-        Returns
-        -------
-        self
-        """
-        X, labels, to_train = self._start_bags(X, candidates)
+    def _train(self, X, candidates):
+        labels, to_train = self._start_bags(candidates)
         mapped = self._cluster(X, candidates)
 
         def sample(k):
             return mapped, np.where(labels[:, k], 1.0, -1.0)
 
         self._keep(labels, self._fit_labels(to_train, sample, mapped.shape[1]))
-        return self
 
     def _cluster(self, X, candidates):
         """Find the medoids; returns the distances of all bags to them, in float64."""

@@ -87,19 +87,10 @@ class MMS(BagClassifier):
     converged_ : bool
     n_attributes_, n_features_in_ : int
 
-    Raises
-    ------
-    ValueError, TypeError
-        In `fit`, one sentence that names the argument.
-
     Warns
     -----
     ConvergenceWarning
         If the rounds end before the objective settles, or a duality gap exceeds the objective itself.
-
-    See Also
-    --------
-    cuelearn.mms.candidates_from_caption : Candidate sets from text.
 
     Notes
     -----
@@ -108,10 +99,10 @@ class MMS(BagClassifier):
     matrices, and for "frank-wolfe" 4 bytes for each labeling that a bag was found to violate and each of its
     slots.
 
-    With exact inference and exactly solved rounds the objective never rises; otherwise a round's objective
-    exceeds the one before by at most the round's `dual_gap`. Algorithm 10 sees only part of the losses, so
-    that objective and gap are then lower estimates, which may rise a little, or be negative. The round with
-    the least objective is kept; after two rounds in a row above it, training ends.
+    With exact inference a round's objective exceeds the one before by at most the round's `dual_gap`.
+    Algorithm 10 sees only part of the losses, so that objective and gap are then lower estimates, which may
+    rise a little, or be negative. The round with the least objective is kept; after two rounds in a row above
+    it, training ends.
 
     References
     ----------

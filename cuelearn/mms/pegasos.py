@@ -119,21 +119,9 @@ def pegasos_block(packed, block, state, lam, radius, batch, most_nodes):
 
 
 def pegasos(problem, n_epochs, batch, start, bar):
-    """Epochs of Algorithm 9 from the present hyperplanes, which count for `start` steps.
-
-    Parameters
-    ----------
-    problem : ConvexProblem
-    n_epochs, batch : int
-    start : float
-        With 0 the first step leaves nothing of the hyperplanes.
-    bar : tqdm
-
-    Returns
-    -------
-    bound : float
-        Below the optimum of the problem; NaN where there is none.
-    state : State
+    """Epochs of Algorithm 9 on a `ConvexProblem` from the present hyperplanes, which count for `start` steps
+    (with 0 the first step leaves nothing of them); returns a lower bound on the optimum, NaN where there is
+    none, and the `State`.
     """
     space, candidates, lam = problem.space, problem.candidates, problem.lam
     if start == 0:

@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from cuelearn.core.estimator import COUNT, POSITIVE, Estimator, StrOptions
+from cuelearn.core.estimator import COUNT, POSITIVE, Estimator, StrOptions, validated
 from cuelearn.core.linear_svm import linear_svm
 from cuelearn.mms.base import FLOATS, BagClassifier
 from cuelearn.mms.candidates import check_candidates
@@ -55,7 +55,7 @@ def expanded(coef, basis):
 
 
 class Rival(BagClassifier):
-    """Base: input checks, one SVM per label, prediction with and without a caption."""
+    """Base: input checks, one SVM per label; subclasses have ``_train(X, candidates)`` and ``_scores(X)``."""
 
     _parameter_constraints = {
         **Estimator._parameter_constraints,
@@ -65,25 +65,35 @@ class Rival(BagClassifier):
         "n_jobs": [Integral, None],
     }
 
-    def _start(self, X, candidates):
-        """Check the input; returns X."""
+    @validated
+    def fit(self, X, candidates):
+        """Train.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, n_features)
+            Instances of all bags, bag after bag.
+        candidates : CandidateSet
+            Of the same bags; for `MIMLSVM` and `M3MIML` with one attribute.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `candidates` is no CandidateSet, or X has not one row per instance or holds NaN.
+        """
         check_candidates(candidates)
         X = validate_data(self, X, dtype=FLOATS)
         check_candidates(candidates, len(X))
         self.n_attributes_ = candidates.n_attributes
-        return X
+        self._train(X, candidates)
+        return self
 
     def _fit_labels(self, to_train, sample, n_columns, **options):
-        """Fit the SVM of every label of a mask.
-
-        Parameters
-        ----------
-        to_train : ndarray of bool, shape (n_labels,)
-        sample : callable(label number)
-            Rows, shape (n, n_columns), and signs of its SVM.
-        n_columns : int
-        **options
-            Of `linear_svm`.
+        """Fit the SVM of every label of a mask; ``sample(label)`` gives its rows, of `n_columns`, and signs.
 
         Returns
         -------
@@ -116,19 +126,7 @@ class Rival(BagClassifier):
         return [np.where(known, part, -np.inf) for part, known in zip(scores, trained, strict=True)]
 
     def score(self, X, y, candidates=None):
-        """Share of labels that are right.
-
-        Parameters
-        ----------
-        X : array-like, shape (n, n_features)
-        y : array-like, shape (n,) or (n, n_attributes)
-            Names from `classes_`.
-        candidates : CandidateSet, optional
-
-        Returns
-        -------
-        float
-        """
+        """Share of labels that `predict` gets right; y has its shape and names from `classes_`."""
         predicted, y = self.predict(X, candidates), np.asarray(y)
         if y.shape != predicted.shape:
             raise ValueError(f"y must have shape {predicted.shape}, got {y.shape}")
@@ -142,17 +140,9 @@ class BagRival(Rival):
     instance is null where all others are negative. A label of every bag scores 1, one of no bag -1.
     """
 
-    def _start_bags(self, X, candidates):
-        """Check; sets classes and which labels count as trained.
-
-        Returns
-        -------
-        X : ndarray
-        labels : ndarray of bool, shape (n_bags, n_labels)
-            Null left out.
-        to_train : ndarray of bool, shape (n_labels,)
-        """
-        X = self._start(X, candidates)
+    def _start_bags(self, candidates):
+        """Sets classes and which labels count as trained; returns the labels of the bags, shape (n_bags,
+        n_labels), null left out, and those to train."""
         if candidates.n_attributes != 1:
             raise ValueError(
                 f"candidates must have one attribute, got {candidates.n_attributes}; "
@@ -165,7 +155,7 @@ class BagRival(Rival):
         if self.null_ is not None:
             labels[:, self.null_] = False
             self.trained_[self.null_] = True
-        return X, labels, labels.any(axis=0) & ~labels.all(axis=0)
+        return labels, labels.any(axis=0) & ~labels.all(axis=0)
 
     def _keep(self, labels, solved):
         """Keep what `_fit_labels` returned."""
@@ -184,18 +174,7 @@ class BagRival(Rival):
         return [self._scores_of_bags(X, np.arange(len(X) + 1))]
 
     def bag_decision_function(self, X, bag_sizes):
-        """Scores of all labels for whole bags.
-
-        Parameters
-        ----------
-        X : array-like, shape (n, n_features)
-            Instances, bag after bag.
-        bag_sizes : array-like of int, shape (n_bags,)
-
-        Returns
-        -------
-        ndarray of float64, shape (n_bags, n_labels)
-        """
+        """Scores of all labels, shape (n_bags, n_labels), for whole bags; X has their instances."""
         X = self._check_new(X)
         return self._scores_of_bags(X, starts_of_bags(bag_sizes, len(X)))
 

@@ -18,29 +18,14 @@ ROWS = 2048
 
 
 class Block(NamedTuple):
-    """Some bags, whose instances stand one after the other, as compiled loops visit them.
-
-    Attributes
-    ----------
-    bags : ndarray of int64, shape (n,)
-    first : ndarray of int64, shape (n + 1,)
-        First row of each in the block.
-    scores : ndarray, shape (n_rows, n_columns)
-        By the unscaled hyperplanes; kept up to date through `products` as bags of the block are visited.
-    products : ndarray, shape (n_attributes, n_rows, n_rows)
-        Inner products of the instances.
-    target : ndarray, shape (n_rows, n_columns)
-        Mean label indicators of the best candidates.
-    delta : ndarray, shape (n_rows, n_columns)
-        By how much each instance moves each hyperplane, collected during the visits.
-    """
+    """Some bags, whose instances stand one after the other, as compiled loops visit them."""
 
     bags: np.ndarray
-    first: np.ndarray
-    scores: np.ndarray
-    products: np.ndarray
-    target: np.ndarray
-    delta: np.ndarray
+    first: np.ndarray  # first row of each bag in the block, and the end
+    scores: np.ndarray  # (n_rows, n_columns), by the unscaled hyperplanes; kept up to date through `products`
+    products: np.ndarray  # (n_attributes, n_rows, n_rows): inner products of the instances
+    target: np.ndarray  # (n_rows, n_columns): mean label indicators of the best candidates
+    delta: np.ndarray  # (n_rows, n_columns): by how much each instance moves each hyperplane
 
 
 class Space:

@@ -82,60 +82,45 @@ def nothing_known(n, n_labels):
 # ------------------------------------------------------------------ GMM
 
 
-def spread_of(X, covariance):
+def spread_of(X):
     variance = X.var(axis=0)
     typical = variance.mean()
-    spread = np.maximum(variance, 1e-6 * typical) if typical > 0.0 else np.ones(X.shape[1])
-    return np.full(X.shape[1], spread.mean()) if covariance == "spherical" else spread
+    return np.maximum(variance, 1e-6 * typical) if typical > 0.0 else np.ones(X.shape[1])
 
 
-def gaussians(X, R, means, covariance, per_label, strength):
-    """New means (n_labels, d) and covariance matrices (n_labels, d, d)."""
-    n, d = X.shape
-    K = R.shape[1]
+def gaussians(X, R, means, strength):
+    """New means (n_labels, d) and the covariance matrix (d, d)."""
     means = means.copy()
-    for k in range(K):
-        mass = sum(R[i][k] for i in range(n))
+    for k in range(R.shape[1]):
+        mass = sum(R[i][k] for i in range(len(X)))
         if mass > 1e-12:
-            means[k] = sum(R[i][k] * X[i] for i in range(n)) / mass
-    groups = [[k] for k in range(K)] if per_label else [list(range(K))]
-    covariances = np.zeros((K, d, d))
-    for group in groups:
-        scatter, count = strength * np.diag(spread_of(X, covariance)), strength
-        for k in group:
-            for i in range(n):
-                difference = X[i] - means[k]
-                scatter = scatter + R[i][k] * np.outer(difference, difference)
-                count += R[i][k]
-        if covariance == "diagonal":
-            scatter = np.diag(np.diag(scatter))
-        if covariance == "spherical":
-            scatter = np.eye(d) * np.trace(scatter) / d
-        for k in group:
-            covariances[k] = scatter / count
-    return means, covariances
+            means[k] = sum(R[i][k] * X[i] for i in range(len(X))) / mass
+    scatter, count = strength * np.diag(spread_of(X)), strength
+    for k in range(R.shape[1]):
+        for i in range(len(X)):
+            difference = X[i] - means[k]
+            scatter = scatter + R[i][k] * np.outer(difference, difference)
+            count += R[i][k]
+    return means, scatter / count
 
 
-def log_densities(X, means, covariances):
+def log_densities(X, means, covariance):
     out = np.zeros((len(X), len(means)))
-    for k, (mean, covariance) in enumerate(zip(means, covariances, strict=True)):
-        inverse, (_, log_det) = np.linalg.inv(covariance), np.linalg.slogdet(covariance)
+    inverse, (_, log_det) = np.linalg.inv(covariance), np.linalg.slogdet(covariance)
+    for k, mean in enumerate(means):
         for i, x in enumerate(X):
-            out[i, k] = -0.5 * (
-                (x - mean) @ inverse @ (x - mean) + log_det + len(x) * math.log(2.0 * math.pi)
-            )
+            square = (x - mean) @ inverse @ (x - mean)
+            out[i, k] = -0.5 * (square + log_det + len(x) * math.log(2.0 * math.pi))
     return out
 
 
-def log_prior(X, covariances, covariance, per_label, strength):
-    """Of the covariances, up to a constant."""
-    spread, total = np.diag(spread_of(X, covariance)), 0.0
-    for matrix in covariances if per_label else covariances[:1]:
-        total -= 0.5 * strength * (np.linalg.slogdet(matrix)[1] + np.trace(np.linalg.inv(matrix) @ spread))
-    return total
+def log_prior(X, covariance, strength):
+    """Of the covariance, up to a constant."""
+    inverse, (_, log_det) = np.linalg.inv(covariance), np.linalg.slogdet(covariance)
+    return -0.5 * strength * (log_det + np.trace(inverse @ np.diag(spread_of(X))))
 
 
-def gmm_em(Xs, bags, n_labels, *, covariance, per_label, strength, n_iter, hard, weights=None):
+def gmm_em(Xs, bags, n_labels, *, strength, n_iter, hard, weights=None):
     """EM from all candidates by their priors; returns means, covariances, responsibilities and the history of both objectives."""
     Xs = [X - X.mean(axis=0) for X in Xs]
     shares, _ = expectation(bags, weights, nothing_known(len(Xs[0]), n_labels), hard=False)
@@ -144,12 +129,10 @@ def gmm_em(Xs, bags, n_labels, *, covariance, per_label, strength, n_iter, hard,
     history = []
     for _ in range(n_iter + 1):
         for p, X in enumerate(Xs):
-            means[p], covariances[p] = gaussians(X, shares[p], means[p], covariance, per_label, strength)
+            means[p], covariances[p] = gaussians(X, shares[p], means[p], strength)
         log_p = [log_densities(X, m, c) for X, m, c in zip(Xs, means, covariances, strict=True)]
         shares, likelihood = expectation(bags, weights, log_p, hard)
-        prior = sum(
-            log_prior(X, c, covariance, per_label, strength) for X, c in zip(Xs, covariances, strict=True)
-        )
+        prior = sum(log_prior(X, c, strength) for X, c in zip(Xs, covariances, strict=True))
         history.append((likelihood, likelihood + prior))
     return means, covariances, shares, log_p, np.array(history)
 

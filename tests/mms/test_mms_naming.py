@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.exceptions import NotFittedError
-from sklearn.naive_bayes import GaussianNB
 
 from cuelearn.mms import CandidateSet, DistNaming, GMMNaming, Matching
 from cuelearn.mms.dist import calibrate
@@ -75,18 +74,12 @@ def share(model, truth):
 
 
 @pytest.mark.parametrize("hard", [False, True])
-@pytest.mark.parametrize(
-    "covariance, per_label",
-    [("tied", False), ("diagonal", False), ("spherical", False), ("diagonal", True), ("spherical", True)],
-)
-def test_gmm_is_em_by_loops(covariance, per_label, hard):
+def test_gmm_is_em_by_loops(hard):
     for seed, n_labels in ((0, (4,)), (1, (3, 4))):
         bags, candidates, X = problem(seed, n_labels, d=4)
         columns = [slice(0, 2), [1, 2, 3]][: len(n_labels)]
         Xs = [X[:, c] for c in columns]
         model = GMMNaming(
-            covariance=covariance,
-            per_label=per_label,
             assignment="hard" if hard else "soft",
             regularization=0.7,
             columns=columns,
@@ -95,14 +88,7 @@ def test_gmm_is_em_by_loops(covariance, per_label, hard):
             **PLAIN,
         ).fit(X, candidates)
         means, covariances, shares, log_p, history = twins.gmm_em(
-            Xs,
-            bags,
-            n_labels,
-            covariance=covariance,
-            per_label=per_label,
-            strength=0.7,
-            n_iter=model.n_iter_,
-            hard=hard,
+            Xs, bags, n_labels, strength=0.7, n_iter=model.n_iter_, hard=hard
         )
         np.testing.assert_allclose(
             model.history_[["log_likelihood", "objective"]], history, rtol=1e-9, atol=1e-8
@@ -111,11 +97,7 @@ def test_gmm_is_em_by_loops(covariance, per_label, hard):
         for p in range(len(n_labels)):
             np.testing.assert_allclose(given[p], shares[p], atol=1e-8)
             np.testing.assert_allclose(model.means_[p], means[p], atol=1e-8)
-            matrices = model.covariances_[p]
-            matrices = matrices if covariance == "tied" else np.stack([np.diag(v) for v in matrices])
-            np.testing.assert_allclose(
-                matrices, covariances[p] if per_label else covariances[p][:1], atol=1e-8
-            )
+            np.testing.assert_allclose(model.covariances_[p], covariances[p][None], atol=1e-8)
         np.testing.assert_array_equal(
             np.reshape(model.assignment_, (len(X), -1)), twins.best_candidates(bags, None, log_p)
         )
@@ -185,15 +167,7 @@ def test_priors_of_candidates(model):
     model = clone(model).fit(X, CandidateSet(twins.arrays(bags), n_labels=4, null=0, priors=weights))
     if isinstance(model, GMMNaming):
         _, _, shares, _, history = twins.gmm_em(
-            [X],
-            bags,
-            (4,),
-            covariance="tied",
-            per_label=False,
-            strength=1.0,
-            n_iter=model.n_iter_,
-            hard=False,
-            weights=weights,
+            [X], bags, (4,), strength=1.0, n_iter=model.n_iter_, hard=False, weights=weights
         )
         history = history[:, 0]
     else:
@@ -278,9 +252,8 @@ def test_a_matching_of_millions():
     "model",
     [
         GMMNaming(**PLAIN),
-        GMMNaming(covariance="diagonal", per_label=True, regularization=0.05, **PLAIN),
-        GMMNaming(covariance="spherical", per_label=True, **PLAIN),
-        GMMNaming(covariance="spherical", n_components_pca=2),
+        GMMNaming(regularization=0.05, **PLAIN),
+        GMMNaming(n_components_pca=2),
         DistNaming(metric="sqeuclidean"),
         DistNaming(gamma=0.02),
         DistNaming(gamma="mean"),
@@ -349,13 +322,7 @@ def test_gmm_with_one_candidate_is_discriminant_analysis():
     np.testing.assert_allclose(model.means_[0] + X.mean(axis=0), wanted.means_, atol=1e-9)
     np.testing.assert_allclose(model.covariances_[0][0], wanted.covariance_, atol=1e-8)
     np.testing.assert_allclose(model.decision_function(new), wanted.predict_log_proba(new), atol=1e-6)
-    bayes = GMMNaming(covariance="diagonal", per_label=True, **tiny).fit(X, known)
-    np.testing.assert_allclose(
-        bayes.decision_function(new),
-        GaussianNB(var_smoothing=0.0).fit(X, y).predict_log_proba(new),
-        atol=1e-6,
-    )
-    np.testing.assert_array_equal(bayes.responsibilities_, np.eye(3)[y])
+    np.testing.assert_array_equal(model.responsibilities_, np.eye(3)[y])
 
 
 def test_dist_with_one_candidate_is_a_kernel_density_of_each_label():
@@ -626,14 +593,7 @@ def test_training_instances_by_the_mixture(model):
 
 
 @pytest.mark.parametrize(
-    "model",
-    [
-        *BOTH,
-        GMMNaming(covariance="diagonal", per_label=True),
-        GMMNaming(covariance="spherical", assignment="hard"),
-        DistNaming(assignment="hard"),
-        DistNaming(gamma=1e-6),
-    ],
+    "model", [*BOTH, GMMNaming(assignment="hard"), DistNaming(assignment="hard"), DistNaming(gamma=1e-6)]
 )
 def test_labels_that_nobody_takes(model):
     with warnings.catch_warnings():
@@ -752,9 +712,6 @@ def test_errors_of_both(model, error, words, change):
 @pytest.mark.parametrize(
     "model, words",
     [
-        (GMMNaming(covariance="full"), "The 'covariance' parameter .* Got 'full' instead"),
-        (GMMNaming(per_label="yes"), "The 'per_label' parameter .* Got 'yes' instead"),
-        (GMMNaming(per_label=True), "per_label must be False where covariance is 'tied'"),
         (GMMNaming(regularization=0), "The 'regularization' parameter .* Got 0 instead"),
         (
             GMMNaming(n_components_pca=9),
