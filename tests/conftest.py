@@ -9,6 +9,7 @@ import pytest
 from hypothesis import settings
 
 import cuelearn  # noqa: F401  (chooses numba's cache directory)
+from cuelearn.book.sweep import Sweep
 
 # The same examples in every run; compilation inside an example must not count as slowness.
 settings.register_profile("cuelearn", deadline=None, derandomize=True, database=None)
@@ -17,5 +18,11 @@ settings.load_profile("cuelearn")
 
 @pytest.fixture(autouse=True)
 def _few_threads():
-    """Workers of pytest-xdist times numba's threads stay within the cores; a test that wants more threads sets them itself."""
+    """Workers of pytest-xdist times numba's threads stay within the cores; a test may set more itself."""
     numba.set_num_threads(min(int(os.environ.get("CUELEARN_THREADS", "1")), numba.config.NUMBA_NUM_THREADS))
+
+
+@pytest.fixture
+def sweep(tmp_path):
+    """Makes a sweep by its name that keeps its points for this test only."""
+    return lambda name="sweep": Sweep(tmp_path, name, progress=False)

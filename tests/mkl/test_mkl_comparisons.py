@@ -1,12 +1,10 @@
-"""The comparisons of the chapter: choice of parameters, timed fits, curves, online learners, tasks that are
-handed over."""
+"""Comparisons: choice of parameters, timed fits, curves, online learners, cues handed over."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from cuelearn import datasets
-from cuelearn.book.sweep import Sweep
 from cuelearn.experiments import cue_tasks
 from cuelearn.experiments import mkl as exp
 from cuelearn.experiments.mkl import rivals
@@ -15,11 +13,6 @@ from cuelearn.experiments.mkl.tasks import permutation_task
 from cuelearn.omcl import OMCL, KernelPerceptron, PassiveAggressive
 
 GRIDS = {"C": (1.0, 100.0), "p": (1.25, 2.0), "alpha": (0.005,)}
-
-
-@pytest.fixture
-def sweep(tmp_path):
-    return lambda name="sweep": Sweep(tmp_path, name, progress=False)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The multi-label experiments and their drawings: who sees which samples, what the numbers mean, and that they come into the figures."""
+"""The multi-label experiments and their drawings: who sees which samples, and what the numbers mean."""
 
 import itertools
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""Figures 6.2 and 6.3 and the sections around them: who sees which samples, how parameters are chosen, what the numbers mean."""
+"""Figures 6.2 and 6.3: who sees which samples, how parameters are chosen, what the numbers mean."""
 
 import doctest
 import importlib
@@ -44,7 +44,7 @@ REWEIGHTED = tuple(f"{name} weighted" for name in ("NoTransfer", "PriorFeatures"
 
 
 def made_task(name, names, n_priors, n_first, pool, test, seed, numbered=False):
-    """A task of random samples, its rows in any order. Where numbered, the first score column tells the row, in `same` with a minus."""
+    """Random samples in any order; numbered: the first score column tells the row, in `same` with a minus."""
     X, y, scores = exp.random_problem(len(names), n_priors, pool + test, seed)
     rng = np.random.default_rng(seed)
     order = rng.permutation(y.size)
@@ -175,11 +175,6 @@ def check_note(note, task, n_priors=None):
     return train, judged
 
 
-@pytest.fixture
-def sweep(tmp_path):
-    return lambda name: Sweep(tmp_path, name, progress=False)
-
-
 def validated(method, n_priors=None, useless="", name="few", n=2, grids=GRIDS, draws=2, held=3, seed=0):
     return compare.validated(name, method, n, n_priors, useless, grids, EFFORT, draws, held, seed)
 
@@ -188,7 +183,7 @@ def validated(method, n_priors=None, useless="", name="few", n=2, grids=GRIDS, d
 
 
 def test_parameters_arrive():
-    """C, p, seed and effort; the weighted ones have weights, Multi-KT those that it is given; p auto is MKTL's own."""
+    """C, p, seed and effort; class weights where a method has them; p auto is MKTL's own."""
     assert set(compare.BINARY) | set(compare.MULTICLASS) == set(compare.METHODS) <= set(figures.METHOD_STYLE)
     for name, method in compare.METHODS.items():
         model = method.make(7.0, 1.25 if method.has_p else "", {"n_epochs": 4, "tol": 0.3}, 9)
@@ -309,7 +304,7 @@ def test_equally_good_over_several_draws(monkeypatch):
     ],
 )
 def test_rows_of_validation(monkeypatch, name, n, held, trained, judged_on):
-    """Disjoint samples of the pool, equally many of each class; the same draws and the same kernel for all methods and parameters.
+    """Disjoint, balanced samples of the pool; the same draws and kernel for all methods and parameters.
 
     Where the pool is too small fewer are held, down to 10, then fewer are trained on.
     """
@@ -358,7 +353,7 @@ def test_draws_of_validation_are_not_those_of_the_figures(monkeypatch):
 
 @pytest.mark.parametrize("n_priors", [None, 5, 3, 1])
 def test_rows_of_the_figure(monkeypatch, n_priors):
-    """All methods of a point: the draw of its seed, all test samples, one kernel; priors of the new task's cue for Multi-KT alone."""
+    """All methods of a point: one draw, all test samples, one kernel; Multi-KT has priors of its cue."""
     task = made_tasks(numbered=True)["few"]
     placed(monkeypatch, {"few": task})
     notes = spied(monkeypatch, lambda note: note.C / 100.0)
@@ -387,7 +382,7 @@ def test_rows_of_the_figure(monkeypatch, n_priors):
 
 
 def test_rows_of_the_binary_figure(monkeypatch):
-    """Few of the target and 80 of the background train; the rest of the pool judges, as many of each, and in the figure the test."""
+    """Few of the target and 80 of the background train; the rest of the pool judges, as many of each."""
     made = made_binary(numbered=True)
     placed(monkeypatch, binary=made)
     notes = spied(monkeypatch)
@@ -548,7 +543,7 @@ def test_useless_scores():
 
 @pytest.mark.parametrize("kind", ["none", "shuffled", "noise 6"])
 def test_useless_scores_take_the_place_of_all(monkeypatch, kind):
-    """In validation (of the first seed) and in the figure, for Multi-KT too; rows that belong to the samples."""
+    """In validation (of the first seed) and in the figure, for Multi-KT too; rows belong to the samples."""
     task = made_tasks(numbered=True)["few"]
     placed(monkeypatch, {"few": task})
     notes = spied(monkeypatch)
@@ -587,7 +582,7 @@ def test_no_scores_are_no_priors(monkeypatch):
 
 
 def odd(note):
-    """An accuracy that depends on all a point may depend on, so that parameters put in the wrong place show."""
+    """An accuracy that depends on all a point may depend on: parameters in the wrong place show."""
     weighted = 2.0 * (note.more.get("class_weight") is not None)
     return float(
         np.cos(
@@ -919,7 +914,7 @@ def test_grids_lie_in_the_ranges_of_the_thesis(profile):
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("name", list(exp.TASKS))
 def test_pools_hold_what_the_profiles_ask_for(monkeypatch, profile, name):
-    """All samples of a figure; in validation as many, or nearly, beside at least ten of each class that are held."""
+    """All samples of a figure; in validation nearly as many, beside at least ten of each class."""
     o = exp.settings(profile)
     pool, test = rows_per_class(monkeypatch, name)
     assert (pool, test) == {"letter": (400, 150), "mfeat": (100, 100), "awa": (50, 50)}[name]

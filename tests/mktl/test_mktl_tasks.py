@@ -1,4 +1,4 @@
-"""Transfer tasks: disjoint rows and classes, shapes, the same numbers again, priors that know their own classes."""
+"""Transfer tasks: disjoint rows and classes, shapes, the same numbers again, what priors know."""
 
 import os
 from pathlib import Path
@@ -152,7 +152,7 @@ def test_the_same_numbers_again():
     )
 
 
-# --- binary -----------------------------------------------------------------------------------------------------------------
+# --- binary ----------------------------------------
 
 
 @pytest.mark.parametrize("target", ["A", "G", "I", "Z"])
@@ -200,7 +200,7 @@ def test_targets_share_the_background_and_the_priors():
     assert np.array_equal(*column)
 
 
-# --- draws ------------------------------------------------------------------------------------------------------------------
+# --- draws ----------------------------------------
 
 
 def test_draws():
@@ -227,7 +227,7 @@ def test_binary_draws():
     assert not np.array_equal(draw_binary(task, 3, 20, 1), rows)
 
 
-# --- errors -----------------------------------------------------------------------------------------------------------------
+# --- errors ----------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def test_it_says_nothing_of_classifiers_that_saw_the_candidates():
 
 
 def test_it_fails_with_the_averaged_degree_where_noise_follows_the_features():
-    """Half of class 0 always has the candidate 1, the other half never; the degree given x is 1, averaged it is 1/2."""
+    """Half of class 0 always has candidate 1, the other half never; the degree given x is 1, averaged 1/2."""
     data = by_hand([0] * 40 + [1] * 40, [{0, 1}] * 20 + [{0}] * 20 + [{1}] * 40)
     answer = np.array([1] * 20 + [0] * 20 + [1] * 40)
     found = t.bound_of(answer, data, n_bootstrap=10)

@@ -1,4 +1,4 @@
-"""Theorems 1 and 3 and corollary 2, measured: comparators against a conic solver, sums against runs that are watched at every visit."""
+"""Theorems 1 and 3 and corollary 2, measured: against a conic solver and runs watched at every visit."""
 
 import math
 
@@ -37,7 +37,7 @@ def convex(kernel, signs, loss):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("step", [0.02, 1.0, 30.0])
 def test_comparators_against_a_conic_solver(loss, step):
-    """The bound never exceeds the optimum and comes near it; the function handed over does too, from above."""
+    """The bound comes near the optimum from below, the function handed over from above."""
     stream = th.stream_of("pendigits", 40, 0)
     for j in (0, 1):
         K, y = stream.stack[j].astype(float), stream.signs
@@ -54,7 +54,7 @@ def test_comparators_against_a_conic_solver(loss, step):
 
 
 def test_loss_in_the_ball_and_what_the_theorem_allows():
-    """Lagrange's bound from the grid lies below the constrained optimum, not far; the bound is the least over the steps."""
+    """Lagrange's bound lies below the constrained optimum, not far; the bound is the least over the steps."""
     T, radius, delta = 40, 3.0, 0.3
     stream = th.stream_of("pendigits", T, 0)
     table = th.mistakes_against_bound("pendigits", T, 0, delta=delta, draws=2, radius=radius)
@@ -78,7 +78,7 @@ def test_loss_in_the_ball_and_what_the_theorem_allows():
 
 @pytest.mark.parametrize("rule, loss", [(oks_pass, "hinge"), *((regret_pass, loss) for loss in LOSSES)])
 def test_a_run_gone_over_again_is_the_run(rule, loss):
-    """Weights and outputs of every kernel before every visit, against a run that is stopped and asked at each."""
+    """Weights and outputs of every kernel before every visit, against a run that is asked at each."""
     stream, delta, eta, step, seed = th.stream_of("one useful", 60, 1, n_kernels=4), 0.3, 0.11, 0.2, 5
     results, drawn, losses = th.passes(
         stream, 2, seed=seed, rule=rule, delta=delta, eta=eta, step=step, loss=loss
@@ -177,7 +177,7 @@ def test_no_bound_is_passed(kind):
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_corollary_by_brute_force(loss):
-    """Held-out losses from the learner itself; the best predictor is a function of the kernel named, with its norm."""
+    """Held-out losses from the learner itself; the best predictor is a function of the kernel named."""
     options = {"n_samples": 80, "n_held": 60, "delta": 0.4, "loss": loss}
     table = th.selection_quality("one useful", 50, 3, draws=4, **options)
     stream = th.stream_of("one useful", 80, 3, 60)

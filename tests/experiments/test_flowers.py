@@ -240,7 +240,7 @@ def test_without_the_data(monkeypatch, tmp_path):
     assert flowers.have_flowers()
 
 
-# --- the photographs --------------------------------------------------------------------------------------------------------
+# --- the photographs ----------------------------------------
 
 needs_flowers = pytest.mark.skipif(
     not flowers.have_flowers(), reason="CUELEARN_DATA names no directory with flowers17/ in it"

@@ -7,14 +7,6 @@ import pytest
 from cuelearn.experiments import mkl
 
 
-@pytest.mark.parametrize("profile", ["smoke", "quick", "full"])
-def test_every_profile_has_all_settings(profile):
-    assert set(mkl.settings(profile)) == set(mkl.settings("full"))
-    for name, values in mkl.settings(profile).items():
-        if isinstance(values, dict):
-            assert set(values) == set(mkl.settings("full")[name])
-
-
 @pytest.mark.parametrize(
     ("name", "n_kernels"),
     [

@@ -1,0 +1,103 @@
+"""What all chapters' experiments share: sizes, choices, tables of sweeps, the papers' numbers."""
+
+import importlib
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from cuelearn.experiments import protocol
+
+CHAPTERS = ("omcl", "mkl", "mms", "mktl", "oks")
+
+
+def chapter(name):
+    return importlib.import_module(f"cuelearn.experiments.{name}")
+
+
+def shape_of(sizes):
+    """Keys of nested dicts, without the values; grids that replace the papers' may differ."""
+    if not isinstance(sizes, dict):
+        return None
+    return {k: None if k == "grids" else shape_of(v) for k, v in sizes.items()}
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_every_profile_has_all_settings(name):
+    smoke, quick, full = (chapter(name).settings(profile) for profile in protocol.PROFILES)
+    assert shape_of(smoke) == shape_of(quick) == shape_of(full)
+    with pytest.raises(ValueError):
+        chapter(name).settings("large")
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_sizes_grow_with_the_profile(name):
+    def check(table):
+        for key, value in table.items():
+            if isinstance(value, dict):
+                check(value)
+                continue
+            assert len(value) == 3
+            if key in ("seeds", "draws", "n_items", "permutations", "frames", "counts"):
+                sizes = [v if isinstance(v, int) else len(v) for v in value]
+                assert sizes == sorted(sizes), key
+
+    module = chapter(name)
+    check((module if name == "omcl" else importlib.import_module(f"{module.__name__}.settings")).TABLE)
+
+
+def test_the_best_point_and_its_ties():
+    points = protocol.grid_points(C=(1.0, 0.1), p=(1.5, 2.0))
+    assert points[:2] == [{"C": 1.0, "p": 1.5}, {"C": 1.0, "p": 2.0}] and len(points) == 4
+    assert protocol.best_of(points, [0.5] * 4) == 0
+    assert protocol.best_of(points, [0.5] * 4, smaller=["C"], larger=["p"]) == 3
+    near = [0.5, 0.5, 0.5 - 1e-14, 0.5]
+    assert protocol.best_of(points, near, smaller=["C"]) == 3
+    assert protocol.best_of(points, near, smaller=["C"], digits=12) == 2
+    assert protocol.choose(points, lambda point: point["C"] * point["p"]) == ({"C": 1.0, "p": 2.0}, 2.0)
+    assert protocol.grid_points() == [{}]
+
+
+def doubled(x, label):
+    return pd.DataFrame({"twice": [2 * x]})
+
+
+def asked(x, label):
+    return {"C": 10.0 * x}
+
+
+def test_tables_of_a_sweep(sweep):
+    points = [{"x": x, "label": label} for x in (1, 2) for label in ("a", "b")]
+    table = protocol.gathered(sweep(), doubled, points, "label", "x")
+    assert list(table) == ["twice", "label", "x"] and table["twice"].tolist() == [2, 2, 4, 4]
+    chosen = protocol.chosen_by(sweep("choices"), asked, points[:3], "label", "x")
+    assert chosen["b", 1] == {"C": 10.0} and len(chosen) == 3
+    assert protocol.with_chosen(table, chosen, ["label", "x"], ["C"])["C"].tolist() == [10.0, 10.0, 20.0, ""]
+
+
+def test_a_missed_tolerance_is_no_news():
+    class Short:
+        def fit(self, X, scale=1):
+            warnings.warn("not there yet", ConvergenceWarning, stacklevel=2)
+            self.X = scale * X
+            return self
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert protocol.fitted(Short(), 2, scale=3).X == 6
+    assert protocol.timed(max, 1, 2)[0] == 2 and protocol.timed(max, 1, 2)[1] >= 0.0
+
+
+def test_numbers_of_the_papers():
+    oks = [chapter("oks").printed(number) for number in (1, 2)]
+    for table in oks:
+        assert table.shape == (24, 6) and table["task"].nunique() == 3
+        assert table["accuracy"].between(0.6, 0.91).all() and table["sd"].notna().sum() == 6
+        assert (table.loc[table["method"] == "OM2", "kernels"] == "").all()
+        assert table.loc[table["method"] == "OKS", "kernels"].str.count(",").eq(4).all()
+    assert oks[0]["seconds"].max() == 190800 and oks[1].loc[0, "seconds"] == 1621
+    shapes = {number: len(chapter("mms").printed(number)) for number in ("5.1", "5.2", "5.3", "5.4")}
+    assert shapes == {"5.1": 4, "5.2": 7, "5.3": 4, "5.4": 5}
+    assert np.isclose(chapter("mms").printed("5.4").set_index("method").loc["MMS", "accuracy"], 83.5)
