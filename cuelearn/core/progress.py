@@ -2,8 +2,6 @@
 
 import sys
 
-from tqdm.auto import tqdm
-
 __all__ = ["BAR_AFTER", "progress"]
 
 # a bar appears on runs that take longer than this many seconds
@@ -12,6 +10,8 @@ BAR_AFTER = 2.0
 
 def progress(items=None, *, name, total=None, unit="it", verbose=True):
     """A bar on stderr over `items`, or counted up by `update`; it appears late and leaves nothing behind."""
+    from tqdm.auto import tqdm  # looks for notebooks, which takes long
+
     return tqdm(
         items,
         desc=name,

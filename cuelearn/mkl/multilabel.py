@@ -11,7 +11,6 @@ from dataclasses import field
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.metrics import average_precision_score
 from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core.estimator import parameters
@@ -65,6 +64,8 @@ def mean_auc(scores, targets, skip=()):
         raise ValueError("scores must be finite, got NaN or infinite values")
     if scores.ndim not in (1, 2):
         raise ValueError(f"scores must have shape (n, n_classes), got {scores.shape}")
+    from sklearn.metrics import average_precision_score  # slow to import
+
     targets = as_array("targets", targets)
     scores, targets = (x[:, None] if x.ndim == 1 else x for x in (scores, targets))
     positive = signs_of(targets, len(scores), name="targets").T > 0.0

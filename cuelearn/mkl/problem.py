@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from scipy.optimize import minimize_scalar
 
 from cuelearn.core.checks import check_non_negative, check_positive
 from cuelearn.core.groupnorm import group_norm, link_weights, resolve_p
@@ -272,8 +273,6 @@ class MKLProblem:
             curvature = group_norm(norms, self.q) ** 2 / self.regularization
             scale = limit if curvature <= total / limit else total / curvature
         else:
-            from scipy.optimize import minimize_scalar  # slow to import, and only needed here
-
             found = minimize_scalar(
                 lambda s: -self.dual_value(s * total, s * norms),
                 bounds=(0.0, limit),

@@ -13,18 +13,15 @@ which alone decides when to stop.
 """
 
 import math
-import sys
 import time
 import warnings
 
 import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
-from tqdm.auto import tqdm
 
 from cuelearn.core.groupnorm import group_norm
-from cuelearn.core.losses import mean_loss
-from cuelearn.core.progress import BAR_AFTER
+from cuelearn.core.progress import progress
 from cuelearn.mkl.crammer_singer import ascend
 from cuelearn.mkl.problem import combined_kernel
 from cuelearn.mkl.training import Result
@@ -82,26 +79,15 @@ def solve_reference(
     bank, labels = problem.bank, problem.labels
     n, n_kernels, n_classes = bank.n_samples, bank.n_kernels, problem.n_classes
     lam, p, alpha = problem.regularization, problem.p, problem.alpha
-    began = time.perf_counter()
+    began, rows = time.perf_counter(), []
     B = np.zeros((n, n_classes)) if start is None else np.array(start, dtype=np.float64)
     # equal weights of a size that a first guess of the norm suggests; the first rounds correct it
     log_d = np.full(n_kernels, -math.log(lam) - (2.0 / p - 1.0) * math.log(n_kernels))
-    usable = bank.diagonal.max(axis=1) > 0.0
-    log_d[~usable] = -np.inf
-    best = (np.inf, None, None)
-    bound, dual_point = 0.0, np.zeros((n, n_classes))
-    rows = []
-    relative = 1.0
-    rounds = tqdm(
-        range(1, max_rounds + 1),
-        desc="reference",
-        unit="round",
-        delay=BAR_AFTER,
-        leave=False,
-        disable=not verbose,
-        file=sys.stderr,
-    )
-    for round_number in rounds:
+    log_d[bank.diagonal.max(axis=1) <= 0.0] = -np.inf
+    best = (np.inf, np.zeros((n, n_classes)), np.zeros(n_kernels))
+    bound, dual_point, relative = 0.0, np.zeros((n, n_classes)), 1.0
+    rounds = progress(range(1, max_rounds + 1), name="reference", unit="round", verbose=verbose)
+    for number in rounds:
         d = np.exp(log_d)
         kernel = combined_kernel(bank, d, problem.factor)
         scores = np.ascontiguousarray((kernel @ B).T / n)
@@ -110,7 +96,7 @@ def solve_reference(
         sweeps, _, _ = ascend(kernel, labels, B, scores, tolerance, SWEEPS)
         norms = np.sqrt(problem.block_norms_sq(B, np.float64)) / n
         primal_norms = d * norms
-        value = problem.regularizer(primal_norms) + mean_loss(scores.T, labels)
+        value = problem.regularizer(primal_norms) + problem.mean_loss(scores.T)
         if value < best[0]:
             best = (value, B.copy(), d.copy())
         new_bound, scale, point = problem.dual_bound(B, norms**2 * n**2)
@@ -118,45 +104,40 @@ def solve_reference(
             bound, dual_point = new_bound, scale * point
         gap = best[0] - bound
         relative = gap / max(best[0], np.finfo(float).tiny)
-        rows.append((round_number, time.perf_counter() - began, sweeps, best[0], gap))
+        rows.append((number, time.perf_counter() - began, sweeps, best[0], gap))
         rounds.set_postfix_str(f"relative gap {relative:.1e}", refresh=False)
         if callback is not None:
-            callback(round_number, best[0], gap)
+            callback(number, best[0], gap)
         if relative <= tol or (time_limit is not None and rows[-1][1] > time_limit):
             break
         length = group_norm(primal_norms, p)
         if length == 0.0:
             break
         with np.errstate(divide="ignore", invalid="ignore"):
-            target = np.log(primal_norms) - np.log(
-                lam * length ** (2.0 - p) * primal_norms ** (p - 1.0) + alpha
-            )
-        target = np.where(primal_norms > 0.0, target, -np.inf)
+            curvature = lam * length ** (2.0 - p) * primal_norms ** (p - 1.0) + alpha
+            target = np.where(primal_norms > 0.0, np.log(primal_norms) - np.log(curvature), -np.inf)
         log_d = np.where(target - target.max() < math.log(SMALLEST_RATIO), -np.inf, target)
     rounds.close()
-    converged = relative <= tol
-    if not converged:
+    if relative > tol:
         warnings.warn(
-            f"solve_reference stopped at a relative duality gap of {relative:.2g} > tol={tol:g} after {len(rows)} rounds",
+            f"solve_reference stopped at a relative duality gap of {relative:.2g} > tol={tol:g} "
+            f"after {len(rows)} rounds",
             ConvergenceWarning,
             stacklevel=2,
         )
-    coef, weights = (
-        (np.zeros((n, n_classes)), np.zeros(n_kernels)) if best[1] is None else (best[1] / n, best[2])
-    )
     history = pd.DataFrame(rows, columns=["epoch", "seconds", "sweeps", "objective", "dual_gap"])
     a = np.maximum(0.0, -dual_point)
     a[np.arange(n), labels] = 0.0
     return Result(
-        coef,
-        weights,
-        history,
-        best[0],
-        gap,
-        len(rows),
-        int(history.sweeps.sum()),
-        converged,
-        np.zeros(0, dtype=np.bool_),
-        problem.block_norms_sq(coef),
-        {"dual_point": a},
+        dual_coef=best[1] / n,
+        kernel_weights=best[2],
+        history=history,
+        objective=best[0],
+        dual_gap=gap,
+        n_iter=len(rows),
+        n_updates=int(history.sweeps.sum()),
+        converged=relative <= tol,
+        online_errors=np.zeros(0, dtype=np.bool_),
+        block_norms_sq=problem.block_norms_sq(best[1] / n),
+        extra={"dual_point": a},
     )

@@ -8,7 +8,6 @@ from numbers import Integral
 
 import numpy as np
 from numba import njit
-from sklearn.model_selection import StratifiedKFold
 
 from cuelearn.core.checks import as_generator
 from cuelearn.core.docs import documented
@@ -29,6 +28,8 @@ FOLDS = [Number(Integral, 2, None, closed="left")]
 
 def stratified_folds(labels, n_folds, rng):
     """Shuffled pairs of training and test samples, fewer where a class is small, and their seed."""
+    from sklearn.model_selection import StratifiedKFold  # slow to import
+
     smallest = np.bincount(labels).min()
     if smallest < 2:
         raise ValueError("y must hold at least 2 samples of every class for cross-validation")

@@ -12,18 +12,12 @@ import numpy as np
 from joblib import Parallel, delayed
 from numba import njit
 from sklearn import config_context
-from sklearn.svm import SVC
 
 from cuelearn.core.checks import check_count, check_positive
 from cuelearn.core.progress import progress
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.base import two_columns
 from cuelearn.mkl.problem import combined_kernel, quadratic_forms
-
-try:
-    from sklearn.svm import _libsvm
-except ImportError:
-    _libsvm = None
 
 __all__ = [
     "BinarySVM",
@@ -63,19 +57,21 @@ def fit_svc(kernel, target, C, tol=1e-3, weights=None):
     SVM the checks of `SVC` take ten times as long as libsvm itself, and methods that train hundreds of them
     would be timed by that. So the routine below `SVC` is called, and `SVC` where that routine has changed.
     """
-    low, high = target.min(), target.max()
-    if _libsvm is not None and low < high:
+    from sklearn import svm  # not with the package: half of scikit-learn comes with it
+
+    libsvm, low, high = getattr(svm, "_libsvm", None), target.min(), target.max()
+    if libsvm is not None and low < high:
         with contextlib.suppress(AttributeError, TypeError, ValueError):
-            _libsvm.set_verbosity_wrap(0)
+            libsvm.set_verbosity_wrap(0)
             options = {"svm_type": 0, "kernel": "precomputed", "C": float(C), "tol": float(tol)}
             options |= {"cache_size": 1000.0, "class_weight": np.ones(2)}
             if weights is not None:
                 options["sample_weight"] = np.ascontiguousarray(weights, dtype=np.float64)
             signs = (target == high).astype(np.float64)
-            support, _, _, coef, intercept, *_, n_iter = _libsvm.fit(kernel, signs, **options)
+            support, _, _, coef, intercept, *_, n_iter = libsvm.fit(kernel, signs, **options)
             return BinarySVM(support, -coef[0], -float(intercept[0]), int(np.ravel(n_iter)[0]))
     with config_context(assume_finite=True, skip_parameter_validation=True):
-        machine = SVC(C=C, kernel="precomputed", tol=tol, cache_size=1000)
+        machine = svm.SVC(C=C, kernel="precomputed", tol=tol, cache_size=1000)
         machine.fit(kernel, target, sample_weight=weights)
     bias, n_iter = float(machine.intercept_[0]), int(machine.n_iter_[0])
     return BinarySVM(machine.support_, machine.dual_coef_[0], bias, n_iter)

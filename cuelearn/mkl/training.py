@@ -6,17 +6,15 @@ writes a row of the history, calls the callback, and at chosen epochs measures o
 
 import time
 import warnings
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.checks import check_non_negative
 from cuelearn.core.progress import progress
 from cuelearn.mkl.stream import Stream
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["History", "Result", "Training", "draw_order"]
 
@@ -51,7 +49,7 @@ class Result(NamedTuple):
 
     dual_coef: np.ndarray
     kernel_weights: np.ndarray
-    history: "pd.DataFrame"
+    history: pd.DataFrame
     objective: float
     dual_gap: float
     n_iter: int
@@ -91,8 +89,6 @@ class History:
 
     def frame(self):
         """The history as a DataFrame."""
-        import pandas as pd  # a tenth of the import time of the package
-
         return pd.DataFrame(self.rows, columns=self.COLUMNS)
 
 

@@ -5,8 +5,8 @@ import time
 import warnings
 
 import numpy as np
+import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold
 
 from cuelearn.core.checks import as_generator, check_non_negative
 from cuelearn.core.docs import documented
@@ -14,6 +14,7 @@ from cuelearn.core.estimator import NON_NEGATIVE, Number, StrOptions
 from cuelearn.core.groupnorm import resolve_p
 from cuelearn.mkl.dual import ROUNDS, finish_dual
 from cuelearn.mkl.obscure import solve_obscure
+from cuelearn.mkl.single import stratified_folds
 from cuelearn.mktl.base import TransferClassifier, class_weights, sample_weights
 from cuelearn.mktl.problem import TransferProblem
 
@@ -79,10 +80,12 @@ def _finished(problem, result, tol, max_rounds):
     coef, weights, objective, gap, steps = finish_dual(
         problem, B, tol=tol, max_rounds=max_rounds, record=record
     )
-    relative = gap / max(objective, np.finfo(float).tiny)
-    if relative > tol:
+    rows = pd.DataFrame(rows)
+    least = max(objective, np.finfo(float).tiny)
+    missed = gap > tol * least
+    if missed:
         warnings.warn(
-            f"MKTL did not reach tol={tol:g}: the relative duality gap is {relative:.2g} after "
+            f"MKTL did not reach tol={tol:g}: the relative duality gap is {gap / least:.2g} after "
             f"{len(rows)} rounds of dual ascent; raise tol",
             ConvergenceWarning,
             stacklevel=3,
@@ -90,20 +93,13 @@ def _finished(problem, result, tol, max_rounds):
     return result._replace(
         dual_coef=coef,
         kernel_weights=weights,
-        history=with_rows(history, rows),
+        history=pd.concat([history, rows], ignore_index=True) if len(history) else rows,
         objective=objective,
         dual_gap=gap,
-        converged=gap <= tol * max(objective, np.finfo(float).tiny),
+        converged=not missed,
         block_norms_sq=problem.block_norms_sq(coef),
         extra={**result.extra, "n_steps_dual": steps, "n_rounds_dual": len(rows)},
     )
-
-
-def with_rows(history, rows):
-    """A history with further rows."""
-    import pandas as pd  # a tenth of the import time of the package
-
-    return pd.concat([history, pd.DataFrame(rows)], ignore_index=True) if len(history) else pd.DataFrame(rows)
 
 
 @documented
@@ -264,15 +260,9 @@ class MKTL(TransferClassifier):
             raise ValueError("p must hold at least one exponent to choose from, got an empty sequence")
         if any(isinstance(p, str) for p in given):
             raise ValueError(f"p must be one word or a sequence of numbers in (1, 2], got {self.p!r}")
-        smallest = int(np.bincount(labels).min())
-        if smallest < 2:
-            raise ValueError(
-                "y must hold at least 2 samples of every class to choose p by cross-validation; give one p or 'auto'"
-            )
-        seed = int(rng.integers(2**31 - 1))
-        folds = StratifiedKFold(min(FOLDS, smallest), shuffle=True, random_state=seed)
+        folds, _ = stratified_folds(labels, FOLDS, rng)
         accuracy = dict.fromkeys(tried, 0.0)
-        for train, test in folds.split(labels, labels):
+        for train, test in folds:
             bank, cross = self.bank_.restrict(train), self.bank_.rows(test)[:, :, train]
             for p in tried:
                 problem = self._problem(bank, labels[train], scores[train], p)

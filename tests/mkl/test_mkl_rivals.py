@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+import sklearn.svm
 from mkl_data import CUES, ONE_VERSUS_ALL, ROUNDS, make_data
 from mkl_twins import auto_p, conic_optimum, make_stack, plain_dual, plain_objective
 from rivals_twins import (
@@ -514,9 +515,9 @@ def test_libsvm_called_directly_gives_the_bits_of_svc(C, direct, monkeypatch):
     X, y = make_data(90, n_classes=2)
     kernel, target = combined_kernel(KernelBank(CUES, X), np.ones(len(CUES)), 1.0), np.where(y == y[0], 1, -1)
     if direct:  # and not by way of the class that is compared with
-        monkeypatch.setattr(svm, "SVC", None)
+        monkeypatch.setattr(sklearn.svm, "SVC", None)
     else:
-        monkeypatch.setattr(svm, "_libsvm", None)
+        monkeypatch.setattr(sklearn.svm, "_libsvm", None)
     ours = svm.fit_svc(kernel, target, C, 1e-4)
     theirs = SVC(C=C, kernel="precomputed", tol=1e-4).fit(kernel, target)
     assert np.array_equal(ours.support, theirs.support_) and np.array_equal(ours.coef, theirs.dual_coef_[0])
