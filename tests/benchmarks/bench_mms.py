@@ -1,9 +1,11 @@
-"""Times of learning from candidate labeling sets, warmed up: `make bench`, or this file alone (five minutes); `--smoke` for tiny sizes.
+"""Times of learning from candidate labeling sets, warmed up: `make bench`, or this file alone (five minutes);
+`--smoke` for tiny sizes.
 
-What is promised: n = 600 instances, three rounds of twenty passes, in at most 0.3 s (the authors' public code takes 28 s under Octave);
-30,000 instances of 1,664 features in 20,000 bags with 214 names in under five minutes on two cores and under 4 GB. Then the blocks of bags
-beside one bag at a time, and the rivals on the small problem. The table is written to build/bench/mms.csv as well. BLAS may use two threads
-for the large problem alone; everything else runs on one.
+What is promised: n = 600 instances, three rounds of twenty passes, in at most 0.3 s (the authors' public code
+takes 28 s under Octave); 30,000 instances of 1,664 features in 20,000 bags with 214 names in under five
+minutes on two cores and under 4 GB. Then the blocks of bags beside one bag at a time, and the rivals on the
+small problem. The table is written to build/bench/mms.csv as well. BLAS may use two threads for the large
+problem alone; everything else runs on one.
 """
 
 import os
@@ -39,7 +41,8 @@ def small(table, n_bags, repeats):
     bags, _, _ = exp.bags_of("pendigits", 0, n_bags, 10, 20, 0.25, 0.25)
     X, sets = bags.X.astype(float), bags.candidates
     print(
-        f"\n{len(X)} Pendigits in {sets.n_bags} bags (made ambiguous), {sum(sets.n_candidates)} candidates; 3 rounds of 20 passes"
+        f"\n{len(X)} Pendigits in {sets.n_bags} bags (made ambiguous), {sum(sets.n_candidates)} candidates; "
+        f"3 rounds of 20 passes"
     )
     Z = np.column_stack([X, np.ones(len(X))])
     space, orders = LinearSpace(Z, sets.n_labels), [np.arange(sets.n_bags)] * 2
@@ -103,7 +106,8 @@ def large(table, n_bags, n_names, n_features, solver):
     sets = CandidateSet(bags, n_labels=n_names + 1, null=0)
     sets = CandidateSet([sets.bag(i) for i in range(sets.n_bags)], n_labels=n_names + 1, null=0)
     print(
-        f"\n{len(X)} instances of {n_features} features in {n_bags} bags, {n_names} names (simulated), two threads; {solver}"
+        f"\n{len(X)} instances of {n_features} features in {n_bags} bags, {n_names} names (simulated), "
+        f"two threads; {solver}"
     )
     few = np.arange(min(50, n_bags))
     MMS(n_rounds=1, n_epochs=1, solver=solver).fit(X[sets.rows(few)], sets.take(few))

@@ -74,7 +74,7 @@ def possible(candidates, i):
 
 
 def best_candidate(scores, candidates):
-    """The first candidate with the largest sum of scores, for every bag; scores is one matrix per attribute."""
+    """The first candidate with the largest sum of scores, for every bag; scores is a list by attribute."""
     rows = []
     for i in range(candidates.n_bags):
         first = candidates.bag_starts[i]

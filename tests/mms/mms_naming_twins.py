@@ -1,7 +1,8 @@
-"""Slow, plain twins of the EM methods over candidate labelings: loops over bags, candidates, instances and labels.
+"""Slow, plain twins of the EM methods over candidate labelings: loops over bags, candidates, instances and
+labels.
 
-A bag's candidates are a list of labelings, ``labeling[m][p]``; `bags` is the list of them, `weights` a list of their priors or None.
-Nothing here comes from the package.
+A bag's candidates are a list of labelings, ``labeling[m][p]``; `bags` is the list of them, `weights` a list
+of their priors or None. Nothing here comes from the package.
 """
 
 import itertools
@@ -121,7 +122,7 @@ def log_prior(X, covariance, strength):
 
 
 def gmm_em(Xs, bags, n_labels, *, strength, n_iter, hard, weights=None):
-    """EM from all candidates by their priors; returns means, covariances, responsibilities and the history of both objectives."""
+    """EM from all candidates; returns means, covariances, responsibilities, log-densities, both objectives."""
     Xs = [X - X.mean(axis=0) for X in Xs]
     shares, _ = expectation(bags, weights, nothing_known(len(Xs[0]), n_labels), hard=False)
     means = [np.zeros((K, X.shape[1])) for K, X in zip(n_labels, Xs, strict=True)]
@@ -168,8 +169,8 @@ def null_scores(D, gamma):
 
 
 def label_score(row, weights, gamma, null, own=None):
-    """log p(x | label) - log p(x | null) from the distances of x to exemplars; at place `own`, x itself, it is as
-    near as null."""
+    """log p(x | label) - log p(x | null) from the distances of x to exemplars; at place `own`, x itself, it
+    is as near as null."""
     total = 0.0
     for j, (d, w) in enumerate(zip(row, weights, strict=True)):
         total += w * (1.0 if j == own else math.exp(-d / gamma - null))
@@ -187,7 +188,7 @@ def exemplar_scores(D, W, gamma, null, levels, own=True):
 
 
 def dist_em(Ds, bags, n_labels, *, gammas, nulls, n_iter, hard, weights=None):
-    """Generalised EM; returns exemplar weights (n, K), responsibilities, scores, the log-likelihoods and the shortened steps."""
+    """Generalised EM; returns weights (n, K), responsibilities, scores, log-likelihoods, shortened steps."""
     n, P = len(Ds[0]), len(Ds)
     levels = [null_scores(D, gamma) for D, gamma in zip(Ds, gammas, strict=True)]
     shares, _ = expectation(bags, weights, nothing_known(n, n_labels), hard=False)

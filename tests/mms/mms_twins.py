@@ -1,7 +1,8 @@
-"""Slow, plain twins of the operations on candidate labeling sets, by enumerating all labelings; and bags for them.
+"""Slow, plain twins of the operations on candidate labeling sets, by enumerating all labelings; and bags for
+them.
 
-A labeling is a tuple of tuples, ``labeling[m][p]``; a candidate set a list of labelings; the scores of a bag a list of one matrix per
-attribute, ``scores[p][m][k]``. Nothing here comes from the package.
+A labeling is a tuple of tuples, ``labeling[m][p]``; a candidate set a list of labelings; the scores of a bag
+a list of one matrix per attribute, ``scores[p][m][k]``. Nothing here comes from the package.
 """
 
 import heapq
@@ -26,7 +27,7 @@ def all_labelings(n_instances, n_labels):
 
 
 def matching_labelings(words, allowed, null):
-    """All ways to give every region one of its words or null, no word twice, not all null; in the order of the words, null last."""
+    """All ways to give regions a word or null, no word twice, not all null; in the words' order, null last."""
     n_regions, width = np.shape(allowed)
     found = []
     for choice in itertools.product([*range(1, width), 0], repeat=n_regions):
@@ -77,7 +78,7 @@ def weighted(scores, candidates, priors=None):
 
 
 def best_average(scores, candidates, n_labels, priors=None):
-    """Mean label indicators of the best candidates, a matrix (n_instances, n_labels[p]) per attribute: the subgradient of 5.4.4."""
+    """Mean label indicators of the best candidates, a matrix per attribute: the subgradient of 5.4.4."""
     values = weighted(scores, candidates, priors)
     best = [c for c, v in enumerate(values) if v >= max(values) - 1e-9 * (1.0 + abs(max(values)))]
     out = [np.zeros((len(candidates[0]), k)) for k in n_labels]
@@ -115,9 +116,10 @@ def best_by_slots(scores, candidates, n_labels):
 def algorithm_10(scores, candidates, n_labels, *, printed=False):
     """Thesis Algorithm 10, line by line.
 
-    As printed, the sums of lines 5 and 12 leave out the losses by which line 3 sorts, an index vector is pushed once for each of its
-    parents, and an index may run past the last label, which ends in an IndexError. Corrected, the sums hold the losses, visited index
-    vectors are remembered, and no index passes the last label.
+    As printed, the sums of lines 5 and 12 leave out the losses by which line 3 sorts, an index vector is
+    pushed once for each of its parents, and an index may run past the last label, which ends in an
+    IndexError. Corrected, the sums hold the losses, visited index vectors are remembered, and no index passes
+    the last label.
 
     Returns
     -------

@@ -35,7 +35,7 @@ def make_binary(n=80, d=5, noise=1.0, seed=0):
 
 
 def make_bags(n_bags=40, n_labels=4, d=5, noise=0.4, seed=0, null=None, sizes=(1, 4), **options):
-    """Instances, true labels and candidate sets: the truth, and the truth with two places exchanged or one label replaced."""
+    """Instances, true labels and candidate sets: the truth, exchanged, or with one label replaced."""
     rng = np.random.default_rng(seed)
     centres = rng.normal(size=(n_labels, d))
     sets, truth = [], []

@@ -1,4 +1,4 @@
-"""Candidate sets, listed and as matchings, against plain enumeration; the searches on them against brute force over all labelings."""
+"""Candidate sets, listed and as matchings, and the searches on them, against plain enumeration."""
 
 import itertools
 import math
@@ -185,7 +185,7 @@ def test_the_most_violating_labeling(seed):
         twin, pops = algorithm_10(parts, listed, n_labels)
         assert labeling not in listed and value == pytest.approx(violation(parts, labeling, listed))
         assert pops <= len(listed) + 1
-        # Algorithm 10 ends at the largest sum of slot losses and scores; its U lies between that and the exact one
+        # Algorithm 10 ends at the largest sum of slot losses and scores; its U lies between it and the exact
         by_slots = best_by_slots(parts, listed, n_labels)
         for found in (labeling, twin):
             assert slot_loss(found, listed) + score(parts, found) == pytest.approx(by_slots, abs=1e-9)
@@ -224,7 +224,7 @@ def test_the_example_of_the_thesis():
 
 
 def test_what_the_corrections_of_algorithm_10_mend():
-    # 1. sums without the losses. Best is [2, 2], a candidate; after it [1, 2] has the score 0.9 and no loss, [2, 1] the score 0.3 and one
+    # 1. sums without the losses. After [2, 2], a candidate, [1, 2] has score 0.9, no loss, [2, 1] 0.3 and one
     listed = tuples([[0, 2], [1, 1]])
     parts = [np.array([[0.0, 1.1, -2.0], [-0.8, 0.9, -0.4]])]
     corrected, printed = (algorithm_10(parts, listed, (3,), printed=flag)[0] for flag in (False, True))
@@ -237,7 +237,7 @@ def test_what_the_corrections_of_algorithm_10_mend():
     assert inference.most_violating(parts[0], CandidateSet([np.array(listed)], n_labels=3))[
         0
     ].ravel().tolist() == [1, 0]
-    # 2. an index vector with several positive entries is reached from as many parents, so that there are more than L + 1 pops
+    # 2. index vectors with several positive entries have as many parents: more than L + 1 pops
     listed = all_labelings(2, (3,))
     parts = [np.tile([3.0, 2.0, 1.0, -9.0, -9.5], (2, 1))]
     assert (
@@ -368,6 +368,12 @@ def test_repeats_count_once_and_known_labels_have_one_candidate():
             {"null": 0},
             r"candidates\[0\] must have distinct words",
         ),
+        (
+            [Matching(np.arange(1, 19), np.ones((1, 19), bool))],
+            {"null": 0},
+            r"candidates\[0\] must have at most 16 words",
+        ),
+        ([[]], {}, r"candidates\[0\] must be an array"),
         (
             [Matching(np.array([[1]]), np.ones((1, 3), bool))],
             {"null": 0},

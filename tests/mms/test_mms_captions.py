@@ -1,8 +1,9 @@
-"""From captions to candidate labeling sets: the thesis's figures, a brute-force twin of the rules, how English is read, errors."""
+"""From captions to candidate labeling sets: the thesis's figures, a twin of the rules, English, errors."""
 
 import doctest
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -22,16 +23,22 @@ from cuelearn.mms.captions import (
 )
 
 FIGURE_5_1_LEFT = (
-    "US Democratic presidential candidate Senator Barack Obama waves to supporters together with his wife Michelle Obama standing beside "
-    "him at his North Carolina and Indiana primary election night rally in Raleigh."
+    "US Democratic presidential candidate Senator Barack Obama waves to supporters together with his "
+    "wife Michelle Obama standing beside him at his North Carolina and Indiana primary election night rally in Raleigh."
 )
-FIGURE_5_1_MIDDLE = "Four sets ... Roger Federer prepares to hit a backhand in a quarter-final match with Andy Roddick at the US Open."
+FIGURE_5_1_MIDDLE = (
+    "Four sets ... Roger Federer prepares to hit a backhand in a quarter-final match with Andy Roddick at "
+    "the US Open."
+)
 FIGURE_5_2 = (
-    "Australia's gold medalist Grant Hackett (C), Ukraine's silver medalist Igor Chervynsky and USA's bronze medalist Erik Vendt show "
-    "their medals following the 1500 metres freestyle race at the 10th World Swimming Championships in Barcelona July 27, 2003. Hackett "
-    "clocked fourteen minutes 43.14 seconds."
+    "Australia's gold medalist Grant Hackett (C), Ukraine's silver medalist Igor Chervynsky and USA's "
+    "bronze medalist Erik Vendt show their medals following the 1500 metres freestyle race at the 10th World Swimming "
+    "Championships in Barcelona July 27, 2003. Hackett clocked fourteen minutes 43.14 seconds."
 )
-FIGURE_5_4 = "President Barack Obama and first lady Michelle Obama wave from the steps of Air Force One as they arrive in Prague, Czech Republic."
+FIGURE_5_4 = (
+    "President Barack Obama and first lady Michelle Obama wave from the steps of Air Force One as they "
+    "arrive in Prague, Czech Republic."
+)
 
 # Labels 1, 2, ...; 0 is null.
 THE_OBAMAS = Vocabulary(["Barack Obama", "Michelle Obama"], {"wave": [], "stand": ["stood"]})
@@ -67,6 +74,11 @@ def and_list(names):
 def names_caption(w):
     """A caption with w names and no indicator."""
     return f"A picture taken in Rome shows {and_list(PEOPLE[:w])}."
+
+
+def named(caption):
+    """The caption with the names of A, B, C, ... written out; "(C)" is an indicator."""
+    return re.sub(r"(?<!\()\b([A-E])\b(?!-)", lambda found: PEOPLE[LETTERS.index(found[1])], caption)
 
 
 def subjects(caption, vocabulary):
@@ -162,7 +174,7 @@ def brute_force(n, words, *, unique=True, tagged=None, n_null=0):
 
 
 def figure_order(n, w):
-    """The order of figure 5.4, written out: every full way to hand out words, first word first, then its parts not met before."""
+    """The order of figure 5.4: every full way to hand out words, then its parts not met before."""
     found = {}
     k = min(n, w)
     full = [
@@ -243,7 +255,7 @@ def test_indicators_leave_what_brute_force_leaves(n, tags, unique, spread):
     st.integers(0, 3),
 )
 def test_verbs_alone_are_the_pairs_without_their_names(n, actions, at_left):
-    """The vectors of the verbs are those of the name-verb pairs with the names struck out, but for the all-null one."""
+    """The verbs' vectors are those of the pairs with the names struck out, but for the all-null one."""
     vocabulary = Vocabulary(PEOPLE, ["wave", "pose"])
     tags = [" (L)" if k == at_left else "" for k in range(len(actions))]
     caption = " ".join(
@@ -700,83 +712,77 @@ ACTIONS = Vocabulary(
     "caption, expected",
     [
         # lists
-        ("Ann Archer and Bob Baker wave.", ["wave AB"]),
-        ("Ann Archer, Bob Baker, and Carl Crane wave.", ["wave ABC"]),
-        (
-            "Ann Archer (L), Bob's coach Bob Baker of Spain (C) and US star Carl Crane, right, wave.",
-            ["wave ABC"],
-        ),
-        ("Ann Archer, John Smith and Bob Baker wave.", ["wave AB"]),
-        ("Ann Archer as well as Bob Baker wave.", ["wave AB"]),
-        ("Ann Archer, president of the club, and Bob Baker wave.", ["wave AB"]),
-        ("Ann Archer and John Smith wave.", ["wave A"]),
+        ("A and B wave.", ["wave AB"]),
+        ("A, B, and C wave.", ["wave ABC"]),
+        ("A (L), Bob's coach B of Spain (C) and US star C, right, wave.", ["wave ABC"]),
+        ("A, John Smith and B wave.", ["wave AB"]),
+        ("A as well as B wave.", ["wave AB"]),
+        ("A, president of the club, and B wave.", ["wave AB"]),
+        ("A and John Smith wave.", ["wave A"]),
         # each with a verb
-        ("Ann Archer waves and Bob Baker stands.", ["wave A", "stand B"]),
-        ("Ann Archer grins, and Bob Baker waves.", ["wave B"]),
-        ("Ann Archer plays Bob Baker, and Carl Crane waves.", ["wave C"]),
-        ("Having met Ann Archer, Bob Baker waves.", ["wave B"]),
-        ("Ann Archer grinned and Bob Baker waved.", ["wave B"]),
-        (
-            "Ann Archer and all the loud fans there loudly greeted new champion Bob Baker, who waves.",
-            ["wave B"],
-        ),
-        ("Ann Archer waves. Bob Baker stood.", ["wave A", "stand B"]),
-        ("Ann Archer waves as Bob Baker stands while Carl Crane poses.", ["wave A", "stand B", "pose C"]),
+        ("A waves and B stands.", ["wave A", "stand B"]),
+        ("A grins, and B waves.", ["wave B"]),
+        ("A plays B, and C waves.", ["wave C"]),
+        ("Having met A, B waves.", ["wave B"]),
+        ("A grinned and B waved.", ["wave B"]),
+        ("A and all the loud fans there loudly greeted new champion B, who waves.", ["wave B"]),
+        ("A waves. B stood.", ["wave A", "stand B"]),
+        ("A waves as B stands while C poses.", ["wave A", "stand B", "pose C"]),
         # objects and prepositions
-        ("Ann Archer in a match with Bob Baker hits a ball.", ["hit A"]),
-        ("Ann Archer hugs Bob Baker and waves.", ["hug A", "wave A"]),
-        ("Ann Archer hugs Bob Baker standing on the stairs.", ["hug A", "stand B"]),
-        ("Ann Archer hugs Bob Baker and Carl Crane waves.", ["hug A", "wave C"]),
-        ("Ann Archer and Bob Baker waves.", ["wave AB"]),
-        ("Ann Archer poses with her coach Bob Baker seated beside her.", ["pose A", "seat B"]),
-        ("Ann Archer poses with Bob Baker happily standing there.", ["pose A", "stand B"]),
-        ("Ann Archer poses with Bob Baker (of Rome) standing there.", ["pose A", "stand B"]),
-        ("Ann Archer poses with Bob Baker (R) standing there.", ["pose A", "stand B"]),
-        ("Ann Archer poses with Bob Baker, right, standing there.", ["pose A", "stand B"]),
-        ("Ann Archer watched Bob Baker wave.", ["watch A", "wave B"]),
-        ("Fans of Ann Archer wave.", ["wave"]),
-        ("In Rome President Ann Archer waves.", ["wave A"]),
-        ("President of the United States Ann Archer waves.", ["wave A"]),
-        ("With Ann Archer standing beside him, Bob Baker waves.", ["stand A", "wave B"]),
-        ("Ann Archer's coach Bob Baker waves.", ["wave B"]),
-        ("At home Ann Archer waves.", ["wave A"]),
+        ("A in a match with B hits a ball.", ["hit A"]),
+        ("A hugs B and waves.", ["hug A", "wave A"]),
+        ("A hugs B standing on the stairs.", ["hug A", "stand B"]),
+        ("A hugs B and C waves.", ["hug A", "wave C"]),
+        ("A and B waves.", ["wave AB"]),
+        ("A poses with her coach B seated beside her.", ["pose A", "seat B"]),
+        ("A poses with B happily standing there.", ["pose A", "stand B"]),
+        ("A poses with B (of Rome) standing there.", ["pose A", "stand B"]),
+        ("A poses with B (R) standing there.", ["pose A", "stand B"]),
+        ("A poses with B, right, standing there.", ["pose A", "stand B"]),
+        ("A watched B wave.", ["watch A", "wave B"]),
+        ("Fans of A wave.", ["wave"]),
+        ("In Rome President A waves.", ["wave A"]),
+        ("President of the United States A waves.", ["wave A"]),
+        ("With A standing beside him, B waves.", ["stand A", "wave B"]),
+        ("A's coach B waves.", ["wave B"]),
+        ("At home A waves.", ["wave A"]),
         # relative clauses, pronouns, participles, passives
-        ("Ann Archer, who hugs Bob Baker, waves.", ["hug A", "wave A"]),
-        ("Ann Archer, who beat Bob Baker, waves.", ["wave A"]),
-        ("Ann Archer arrives with Bob Baker, who waves.", ["wave B"]),
-        ("Ann Archer in action as she hits a backhand against Bob Baker.", ["backhand A"]),
-        ("Ann Archer arrives as she hugs Bob Baker and waves.", ["hug A", "wave A"]),
-        ("Ann Archer and Bob Baker arrive as they wave.", ["wave AB"]),
-        ("Ann Archer and Bob Baker arrive as she waves.", ["wave"]),
-        ("Ann Archer smiles after hitting a backhand against Bob Baker.", ["smile A", "backhand A"]),
-        ("Waving to fans, Ann Archer arrives with Bob Baker.", ["wave A"]),
-        ("Waving fans greet Ann Archer.", ["wave"]),
-        ("Ann Archer is hugged by Bob Baker.", ["hug B"]),
-        ("Ann Archer is hugged by Bob Baker and Carl Crane.", ["hug BC"]),
-        ("Ann Archer is hugged by Bob Baker, Carl Crane.", ["hug B"]),
-        ("Ann Archer prepares to hit a backhand.", ["backhand A"]),
+        ("A, who hugs B, waves.", ["hug A", "wave A"]),
+        ("A, who beat B, waves.", ["wave A"]),
+        ("A arrives with B, who waves.", ["wave B"]),
+        ("A in action as she hits a backhand against B.", ["backhand A"]),
+        ("A arrives as she hugs B and waves.", ["hug A", "wave A"]),
+        ("A and B arrive as they wave.", ["wave AB"]),
+        ("A and B arrive as she waves.", ["wave"]),
+        ("A smiles after hitting a backhand against B.", ["smile A", "backhand A"]),
+        ("Waving to fans, A arrives with B.", ["wave A"]),
+        ("Waving fans greet A.", ["wave"]),
+        ("A is hugged by B.", ["hug B"]),
+        ("A is hugged by B and C.", ["hug BC"]),
+        ("A is hugged by B, C.", ["hug B"]),
+        ("A prepares to hit a backhand.", ["backhand A"]),
         # nouns and other subjects
-        ("Ann Archer likes the waves.", []),
-        ("Ann Archer stands in the waves.", ["stand A"]),
-        ("Ann Archer with a big smile.", []),
-        ("Ann Archer with a crowd waving.", []),
-        ("Ann Archer with a nice wave.", []),
-        ("Ann Archer in a long match hits a ball.", ["hit A"]),
-        ("Ann Archer and a crowd waving.", []),
-        ("Ann Archer wins as Hit Parade ends.", ["win A"]),
-        ("Ann Archer's wave.", []),
+        ("A likes the waves.", []),
+        ("A stands in the waves.", ["stand A"]),
+        ("A with a big smile.", []),
+        ("A with a crowd waving.", []),
+        ("A with a nice wave.", []),
+        ("A in a long match hits a ball.", ["hit A"]),
+        ("A and a crowd waving.", []),
+        ("A wins as Hit Parade ends.", ["win A"]),
+        ("A's wave.", []),
         ("Nobody waves.", ["wave"]),
         # sentences
-        ("Mr. St. John met Gov. Ann Archer of the U.S. National Team. Bob Baker waves.", ["wave B"]),
-        ("Ann Archer of the U.S. team waves.", ["wave A"]),
-        ("Ann Archer of the U.S. Open team waves.", ["wave A"]),
-        ("Ann Archer of St. Louis waves.", ["wave A"]),
-        ("Ann Archer at 19:30 waves.", ["wave A"]),
-        ("Ann Archer (6.5 metres) waves.", ["wave A"]),
+        ("Mr. St. John met Gov. A of the U.S. National Team. B waves.", ["wave B"]),
+        ("A of the U.S. team waves.", ["wave A"]),
+        ("A of the U.S. Open team waves.", ["wave A"]),
+        ("A of St. Louis waves.", ["wave A"]),
+        ("A at 19:30 waves.", ["wave A"]),
+        ("A (6.5 metres) waves.", ["wave A"]),
     ],
 )
 def test_subjects(caption, expected):
-    assert subjects(caption, ACTIONS) == expected
+    assert subjects(named(caption), ACTIONS) == expected
 
 
 def test_a_name_counted_as_null_keeps_its_verb_to_itself():
@@ -800,71 +806,50 @@ def test_a_name_counted_as_null_keeps_its_verb_to_itself():
 @pytest.mark.parametrize(
     "caption, expected",
     [
-        ("Ann Archer (L) hugs Bob Baker (R).", {"A": "left", "B": "right"}),
-        (
-            "Ann Archer (l), Bob Baker (center) and Carl Crane (far right).",
-            {"A": "left", "B": "middle", "C": "right"},
-        ),
-        (
-            "Ann Archer (Left), Bob Baker (centre), Carl Crane (R, in white).",
-            {"A": "left", "B": "middle", "C": "right"},
-        ),
-        ("Ann Archer, left, and Bob Baker, right.", {"A": "left", "B": "right"}),
-        (
-            "Ann Archer, left and Bob Baker, at right; Carl Crane, in the middle, waves.",
-            {"A": "left", "B": "right", "C": "middle"},
-        ),
-        ("Ann Archer on the left and Bob Baker at right.", {"A": "left", "B": "right"}),
-        ("Ann Archer at left waves to Bob Baker in the center.", {"A": "left", "B": "middle"}),
-        ("Ann Archer of Spain (L) and Bob Baker from the United States (R).", {"A": "left", "B": "right"}),
-        ("Ann Archer (AUS), left, and Bob Baker, 22, right.", {"A": "left", "B": "right"}),
-        ("Ann Archer (2nd L), Bob Baker (third from right).", {"A": "2nd from left", "B": "3rd from right"}),
-        ("Ann Archer, second from left.", {"A": "2nd from left"}),
-        ("Ann Archer (top) and Bob Baker (bottom).", {"A": "top", "B": "bottom"}),
-        ("Left: Ann Archer. Right: coach Bob Baker.", {"A": "left", "B": "right"}),
-        ("At left, Ann Archer and, at right, Bob Baker.", {"A": "left", "B": "right"}),
-        ("On the left is Ann Archer. Second from left is Bob Baker.", {"A": "left", "B": "2nd from left"}),
-        ("(L) Ann Archer and (R) Bob Baker.", {"A": "left", "B": "right"}),
-        ("Ann Archer, Bob Baker and Carl Crane (L-R).", {"A": "left", "B": "2nd from left", "C": "right"}),
-        ("(L-R) Ann Archer, Bob Baker and Carl Crane.", {"A": "left", "B": "2nd from left", "C": "right"}),
-        (
-            "From left to right: Ann Archer, Bob Baker, Carl Crane.",
-            {"A": "left", "B": "2nd from left", "C": "right"},
-        ),
-        ("Pictured from L to R are Ann Archer and Bob Baker.", {"A": "left", "B": "right"}),
-        (
-            "From left, Senator Ann Archer of Rome, John Smith and Bob Baker pose.",
-            {"A": "left", "B": "right"},
-        ),
-        (
-            "Ann Archer, from left, Bob Baker and Carl Crane pose.",
-            {"A": "left", "B": "2nd from left", "C": "right"},
-        ),
-        (
-            "Ann Archer, Bob Baker and Carl Crane, from right.",
-            {"A": "right", "B": "2nd from left", "C": "left"},
-        ),
-        ("Ann Archer and Bob Baker (right to left).", {"A": "right", "B": "left"}),
-        ("Ann Archer and Bob Baker (L-R), Dora Dean and Eve Eaton.", {"A": "left", "B": "right"}),
-        ("From left: Ann Archer and Bob Baker, Carl Crane.", {"A": "left", "B": "right"}),
-        ("From left: Ann Archer, Bob Baker, all from Rome, John Smith.", {"A": "left", "B": "right"}),
+        ("A (L) hugs B (R).", {"A": "left", "B": "right"}),
+        ("A (l), B (center) and C (far right).", {"A": "left", "B": "middle", "C": "right"}),
+        ("A (Left), B (centre), C (R, in white).", {"A": "left", "B": "middle", "C": "right"}),
+        ("A, left, and B, right.", {"A": "left", "B": "right"}),
+        ("A, left and B, at right; C, in the middle, waves.", {"A": "left", "B": "right", "C": "middle"}),
+        ("A on the left and B at right.", {"A": "left", "B": "right"}),
+        ("A at left waves to B in the center.", {"A": "left", "B": "middle"}),
+        ("A of Spain (L) and B from the United States (R).", {"A": "left", "B": "right"}),
+        ("A (AUS), left, and B, 22, right.", {"A": "left", "B": "right"}),
+        ("A (2nd L), B (third from right).", {"A": "2nd from left", "B": "3rd from right"}),
+        ("A, second from left.", {"A": "2nd from left"}),
+        ("A (top) and B (bottom).", {"A": "top", "B": "bottom"}),
+        ("Left: A. Right: coach B.", {"A": "left", "B": "right"}),
+        ("At left, A and, at right, B.", {"A": "left", "B": "right"}),
+        ("On the left is A. Second from left is B.", {"A": "left", "B": "2nd from left"}),
+        ("(L) A and (R) B.", {"A": "left", "B": "right"}),
+        ("A, B and C (L-R).", {"A": "left", "B": "2nd from left", "C": "right"}),
+        ("(L-R) A, B and C.", {"A": "left", "B": "2nd from left", "C": "right"}),
+        ("From left to right: A, B, C.", {"A": "left", "B": "2nd from left", "C": "right"}),
+        ("Pictured from L to R are A and B.", {"A": "left", "B": "right"}),
+        ("From left, Senator A of Rome, John Smith and B pose.", {"A": "left", "B": "right"}),
+        ("A, from left, B and C pose.", {"A": "left", "B": "2nd from left", "C": "right"}),
+        ("A, B and C, from right.", {"A": "right", "B": "2nd from left", "C": "left"}),
+        ("A and B (right to left).", {"A": "right", "B": "left"}),
+        ("A and B (L-R), D and E.", {"A": "left", "B": "right"}),
+        ("From left: A and B, C.", {"A": "left", "B": "right"}),
+        ("From left: A, B, all from Rome, John Smith.", {"A": "left", "B": "right"}),
         # no indicators
-        ("Ann Archer left the court.", {}),
-        ("Ann Archer, left-handed, and right wing Bob Baker.", {}),
-        ("Ann Archer, right wing of Ajax, on the left wing.", {}),
-        ("Ann Archer has left, Bob Baker was right.", {}),
-        ("Ann Archer left and Bob Baker stayed.", {}),
-        ("Ann Archer to the left of Bob Baker.", {}),
-        ("Ann Archer moves to the left. The right, Bob Baker says, is lost.", {}),
-        ("Ann Archer's dog (L) and Bob Baker (D).", {}),
-        ("Ann Archer walks with John Smith (L).", {}),
-        ("Clockwise from left: Ann Archer, Bob Baker and Carl Crane.", {}),
-        ("Ann Archer is on top, in the centre of Rome (C2).", {}),
-        ("Photo (c) Ann Archer.", {}),
+        ("A left the court.", {}),
+        ("A, left-handed, and right wing B.", {}),
+        ("A, right wing of Ajax, on the left wing.", {}),
+        ("A has left, B was right.", {}),
+        ("A left and B stayed.", {}),
+        ("A to the left of B.", {}),
+        ("A moves to the left. The right, B says, is lost.", {}),
+        ("A's dog (L) and B (D).", {}),
+        ("A walks with John Smith (L).", {}),
+        ("Clockwise from left: A, B and C.", {}),
+        ("A is on top, in the centre of Rome (C2).", {}),
+        ("Photo (c) A.", {}),
     ],
 )
 def test_places(caption, expected):
-    assert places(caption) == expected
+    assert places(named(caption)) == expected
 
 
 # --------------------------------------------------------------------------- many items, vocabulary, errors
@@ -911,139 +896,83 @@ FACE = Region("face", (0, 0, 10, 10))
 read = candidates_from_caption
 
 
+WRONG_TYPES = [
+    (lambda v: read(None, [FACE], v), "caption must be a str, got NoneType"),
+    (lambda v: read(b"Ann Archer", [FACE], v), "caption must be a str, got bytes"),
+    (lambda v: read("Ann", [FACE], PEOPLE), "vocabulary must be a Vocabulary, got list"),
+    (lambda v: read("Ann", FACE, v), "regions must be a list of Region, got"),
+    (lambda v: read("Ann", "face", v), "regions must be a list of Region, got 'face'"),
+    (
+        lambda v: Vocabulary("Ann"),
+        "names must be a list of words or a dict from a word to its surface forms, got 'Ann'",
+    ),
+    (lambda v: Vocabulary(5), "names must be a list of words or a dict"),
+    (lambda v: Vocabulary(["Ann", 3]), "names must hold words as str, got 3"),
+    (lambda v: Vocabulary({"Ann": "Anna"}), r"names\['Ann'\] must be a list of surface forms, got 'Anna'"),
+    (lambda v: v.only(verbs="wave"), "verbs must be a list of labels, got 'wave'"),
+]
+WRONG_VALUES = [
+    (lambda v: read(" \n", [FACE], v), "caption must hold some text, got an empty one"),
+    (lambda v: mentions("", v), "caption must hold some text, got an empty one"),
+    (lambda v: read("Ann", [], v), "regions must hold at least one region, got none"),
+    (lambda v: read("Ann", [FACE, 3], v), r"regions\[1\] must be a Region\(kind, .* got 3"),
+    (lambda v: read("Ann", [("face", (0, 0, 1))], v), r"regions\[0\] must be a Region"),
+    (
+        lambda v: read("Ann", [("hand", (0, 0, 1, 1))], v),
+        r"regions\[0\] must be of kind 'face' or 'body', got 'hand'",
+    ),
+    (lambda v: read("Ann", [("face", (5, 0, 5, 1))], v), r"regions\[0\] must have a box with finite x0 < x1"),
+    (lambda v: read("Ann", [("face", (0, 0, np.nan, 1))], v), r"regions\[0\] must have a box with finite"),
+    (lambda v: read("Ann", [("face", ("a", 0, 1, 1))], v), r"regions\[0\] must have a box with finite"),
+    (lambda v: read("Ann", bodies(1), v), "regions must hold a face, to which a name belongs, got none"),
+    (
+        lambda v: read("Ann", faces(1), v, attributes=("verb",)),
+        "regions must hold a body, to which a verb belongs",
+    ),
+    (lambda v: read("Ann", faces(1), v, attributes=("name", "verb")), "regions must hold a face and a body"),
+    (
+        lambda v: read("Ann", [FACE], v, attributes=("noun",)),
+        r"attributes must be \('name',\), .* got \('noun',\)",
+    ),
+    (lambda v: read("Ann", [FACE], v, attributes="name"), "attributes must be .* got 'name'"),
+    (lambda v: read("Ann", [FACE], v, attributes=("name", "name")), "attributes must be"),
+    (lambda v: read("Ann", [FACE], v, attributes=()), "attributes must be"),
+    (
+        lambda v: read("Ann", [FACE], v, constraints="ABE"),
+        "constraints must be letters among 'ABCD', got 'ABE'",
+    ),
+    (lambda v: read("Ann", [FACE], v, constraints="BCD"), "constraints must hold 'A' and 'C'"),
+    (
+        lambda v: read("Ann", [FACE], v, constraints=None),
+        "constraints must be letters among 'ABCD', got None",
+    ),
+    (lambda v: read("Ann", [FACE], v, max_candidates=0), "max_candidates must be an integer >= 1, got 0"),
+    (
+        lambda v: read("Ann", bodies(1), Vocabulary(PEOPLE), attributes=("verb",)),
+        "vocabulary must hold verbs",
+    ),
+    (lambda v: Vocabulary([]), "names must hold at least one name, got none"),
+    (lambda v: Vocabulary(["Ann", "--"]), "names must hold words with at least one letter, got '--'"),
+    (lambda v: Vocabulary(["Ann", "Ann"]), "names must hold every word once, got 'Ann' twice"),
+    (lambda v: Vocabulary(["null"]), "names must not hold 'null', which stands for none of the words"),
+    (
+        lambda v: Vocabulary({"Ann": ["Bea"], "Bea": []}),
+        "names must give a surface form to one label, got 'Bea' for 'Ann' and 'Bea'",
+    ),
+    (
+        lambda v: Vocabulary(["Ann"], {"lie": ["lay"], "lay": []}),
+        "verbs must give a surface form to one label, got 'lay' for 'lie' and 'lay'",
+    ),
+    (lambda v: v.only(names=["Nobody"]), "names must be labels of the vocabulary, got 'Nobody'"),
+    (lambda v: v.only(names=[]), "names must keep at least one name, got none"),
+]
+
+
 @pytest.mark.parametrize(
-    "call, error, message",
-    [
-        (lambda v: read(None, [FACE], v), TypeError, "caption must be a str, got NoneType"),
-        (lambda v: read(b"Ann Archer", [FACE], v), TypeError, "caption must be a str, got bytes"),
-        (lambda v: read(" \n", [FACE], v), ValueError, "caption must hold some text, got an empty one"),
-        (lambda v: mentions("", v), ValueError, "caption must hold some text, got an empty one"),
-        (lambda v: read("Ann", [FACE], PEOPLE), TypeError, "vocabulary must be a Vocabulary, got list"),
-        (lambda v: read("Ann", [], v), ValueError, "regions must hold at least one region, got none"),
-        (lambda v: read("Ann", FACE, v), TypeError, "regions must be a list of Region, got"),
-        (lambda v: read("Ann", "face", v), TypeError, "regions must be a list of Region, got 'face'"),
-        (
-            lambda v: read("Ann", [FACE, 3], v),
-            ValueError,
-            r"regions\[1\] must be a Region\(kind, \(x0, y0, x1, y1\)\), got 3",
-        ),
-        (lambda v: read("Ann", [("face", (0, 0, 1))], v), ValueError, r"regions\[0\] must be a Region"),
-        (
-            lambda v: read("Ann", [("hand", (0, 0, 1, 1))], v),
-            ValueError,
-            r"regions\[0\] must be of kind 'face' or 'body', got 'hand'",
-        ),
-        (
-            lambda v: read("Ann", [("face", (5, 0, 5, 1))], v),
-            ValueError,
-            r"regions\[0\] must have a box with finite x0 < x1 and y0 < y1",
-        ),
-        (
-            lambda v: read("Ann", [("face", (0, 0, np.nan, 1))], v),
-            ValueError,
-            r"regions\[0\] must have a box with finite",
-        ),
-        (
-            lambda v: read("Ann", [("face", ("a", 0, 1, 1))], v),
-            ValueError,
-            r"regions\[0\] must have a box with finite",
-        ),
-        (
-            lambda v: read("Ann", bodies(1), v),
-            ValueError,
-            "regions must hold a face, to which a name belongs, got none",
-        ),
-        (
-            lambda v: read("Ann", faces(1), v, attributes=("verb",)),
-            ValueError,
-            "regions must hold a body, to which a verb belongs",
-        ),
-        (
-            lambda v: read("Ann", faces(1), v, attributes=("name", "verb")),
-            ValueError,
-            "regions must hold a face and a body",
-        ),
-        (
-            lambda v: read("Ann", [FACE], v, attributes=("noun",)),
-            ValueError,
-            r"attributes must be \('name',\), .* got \('noun',\)",
-        ),
-        (lambda v: read("Ann", [FACE], v, attributes="name"), ValueError, "attributes must be .* got 'name'"),
-        (lambda v: read("Ann", [FACE], v, attributes=("name", "name")), ValueError, "attributes must be"),
-        (lambda v: read("Ann", [FACE], v, attributes=()), ValueError, "attributes must be"),
-        (
-            lambda v: read("Ann", [FACE], v, constraints="ABE"),
-            ValueError,
-            "constraints must be letters among 'ABCD', got 'ABE'",
-        ),
-        (
-            lambda v: read("Ann", [FACE], v, constraints="BCD"),
-            ValueError,
-            "constraints must hold 'A' and 'C'",
-        ),
-        (
-            lambda v: read("Ann", [FACE], v, constraints=None),
-            ValueError,
-            "constraints must be letters among 'ABCD', got None",
-        ),
-        (
-            lambda v: read("Ann", [FACE], v, max_candidates=0),
-            ValueError,
-            "max_candidates must be an integer >= 1, got 0",
-        ),
-        (
-            lambda v: read("Ann", bodies(1), Vocabulary(PEOPLE), attributes=("verb",)),
-            ValueError,
-            "vocabulary must hold verbs",
-        ),
-        (
-            lambda v: Vocabulary("Ann"),
-            TypeError,
-            "names must be a list of words or a dict from a word to its surface forms, got 'Ann'",
-        ),
-        (lambda v: Vocabulary(5), TypeError, "names must be a list of words or a dict"),
-        (lambda v: Vocabulary([]), ValueError, "names must hold at least one name, got none"),
-        (lambda v: Vocabulary(["Ann", 3]), TypeError, "names must hold words as str, got 3"),
-        (
-            lambda v: Vocabulary(["Ann", "--"]),
-            ValueError,
-            "names must hold words with at least one letter, got '--'",
-        ),
-        (
-            lambda v: Vocabulary(["Ann", "Ann"]),
-            ValueError,
-            "names must hold every word once, got 'Ann' twice",
-        ),
-        (
-            lambda v: Vocabulary(["null"]),
-            ValueError,
-            "names must not hold 'null', which stands for none of the words",
-        ),
-        (
-            lambda v: Vocabulary({"Ann": "Anna"}),
-            TypeError,
-            r"names\['Ann'\] must be a list of surface forms, got 'Anna'",
-        ),
-        (
-            lambda v: Vocabulary({"Ann": ["Bea"], "Bea": []}),
-            ValueError,
-            "names must give a surface form to one label, got 'Bea' for 'Ann' and 'Bea'",
-        ),
-        (
-            lambda v: Vocabulary(["Ann"], {"lie": ["lay"], "lay": []}),
-            ValueError,
-            "verbs must give a surface form to one label, got 'lay' for 'lie' and 'lay'",
-        ),
-        (
-            lambda v: v.only(names=["Nobody"]),
-            ValueError,
-            "names must be labels of the vocabulary, got 'Nobody'",
-        ),
-        (lambda v: v.only(verbs="wave"), TypeError, "verbs must be a list of labels, got 'wave'"),
-        (lambda v: v.only(names=[]), ValueError, "names must keep at least one name, got none"),
-    ],
+    "error, call, message",
+    [(TypeError, *case) for case in WRONG_TYPES] + [(ValueError, *case) for case in WRONG_VALUES],
 )
-def test_errors_name_the_argument_in_one_sentence(call, error, message):
+def test_errors_name_the_argument_in_one_sentence(error, call, message):
     with pytest.raises(error, match=message) as raised:
         call(Vocabulary(PEOPLE, ["wave"]))
     assert "\n" not in str(raised.value) and raised.value.__class__ is error
@@ -1052,58 +981,13 @@ def test_errors_name_the_argument_in_one_sentence(call, error, message):
 # --------------------------------------------------------------------------- any text
 
 PIECES = st.sampled_from(
-    [
-        *PEOPLE,
-        "Archer",
-        "Baker",
-        "J. Smith",
-        "waves",
-        "waving",
-        "wave",
-        "hits a",
-        "backhand",
-        "hugged by",
-        "and",
-        ",",
-        ".",
-        ":",
-        "&",
-        "\n",
-    ]
-    + [
-        "(L)",
-        "(R)",
-        "(C)",
-        "(L-R)",
-        "(2nd L)",
-        "left",
-        "right,",
-        "from left",
-        "from left to right:",
-        "on the left",
-        "at",
-        "(",
-        ")",
-        "top",
-    ]
-    + [
-        "he",
-        "they",
-        "who",
-        "with",
-        "his wife",
-        "President",
-        "of",
-        "the",
-        "'s",
-        "is",
-        "after",
-        "as",
-        "as well as",
-        "L",
-        "Zo\u00eb",
-        "...",
-    ]
+    PEOPLE
+    + (
+        "Archer/Baker/J. Smith/waves/waving/wave/hits a/backhand/hugged by/and/,/./:/&/\n/"
+        "(L)/(R)/(C)/(L-R)/(2nd L)/left/right,/from left/from left to right:/on the left/at/"
+        "(/)/top/he/they/who/with/his wife/President/of/the/'s/is/after/as/as well as/L/"
+        "Zo\u00eb/..."
+    ).split("/")
 )
 
 

@@ -1,4 +1,4 @@
-"""MMS at its edges: random sets against brute force, certificates against a conic solver, degenerate bags, forms that must agree."""
+"""MMS at its edges: certificates against a conic solver, degenerate bags, forms that must agree."""
 
 import itertools
 
@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from cuelearn.kernels import RBF, KernelBank, Linear
-from cuelearn.mms import MMS, CandidateSet, Matching, best_labelings, load, most_violating
+from cuelearn.mms import MMS, CandidateSet, Matching, load
 from cuelearn.mms.frank_wolfe import frank_wolfe
 from cuelearn.mms.pegasos import pegasos
 from cuelearn.mms.solver import ConvexProblem
@@ -17,100 +17,6 @@ from cuelearn.mms.spaces import LinearSpace
 class NoBar:
     def update(self, n):
         pass
-
-
-def random_sets(rng):
-    """A bag as it is given and as a list: one or two attributes, labels that no candidate has, words that some regions may not take."""
-    P = int(rng.integers(1, 3))
-    sizes = [int(k) for k in rng.integers(2, 5, P)]
-    null = [int(rng.integers(k)) for k in sizes]
-    M = int(rng.integers(1, 4 if P == 1 else 3))
-    if rng.random() < 0.5:
-        every = [w for w in itertools.product(*map(range, sizes)) if list(w) != null]
-        words = np.array([every[j] for j in rng.permutation(len(every))[: rng.integers(1, 6)]])
-        allowed = rng.random((M, len(words) + 1)) < 0.7
-        try:
-            given = CandidateSet([Matching(words, allowed)], n_labels=sizes, null=null)
-        except ValueError as error:
-            assert "allows none" in str(error)
-            return None
-        return given, CandidateSet([given.bag(0)], n_labels=sizes, null=null)
-    listed = CandidateSet([rng.integers(0, sizes, (rng.integers(1, 12), M, P))], n_labels=sizes)
-    return listed, listed
-
-
-def brute_force(scores, sets):
-    """Largest U outside the candidates, and the largest with the loss counted slot by slot."""
-    M, sizes = int(sets.bag_sizes[0]), sets.n_labels
-    P = len(sizes)
-    listed = sets.bag(0).reshape(sets.n_candidates[0], -1)
-    Z = np.array(list(itertools.product(*(range(sizes[s % P]) for s in range(M * P)))))
-    score = sum(scores[s % P][s // P, Z[:, s]] for s in range(M * P))
-    joint = (Z[:, None] != listed[None]).sum(axis=2).min(axis=1)
-    slots = sum((~np.isin(Z[:, s], listed[:, s])).astype(float) for s in range(M * P))
-    outside = joint > 0
-    return ((score + joint)[outside].max(), (score + slots)[outside].max()) if outside.any() else (None, None)
-
-
-def test_searches_against_brute_force():
-    """Lists and matchings, one and two attributes: the exact search is exact, Algorithm 10 maximises the slots' losses."""
-    rng = np.random.default_rng(0)
-    n = full = 0
-    for _ in range(400):
-        made = random_sets(rng)
-        if made is None:
-            continue
-        given, listed = made
-        scores = [
-            rng.choice([0.1, 1.0, 10.0]) * rng.normal(size=(int(given.bag_sizes[0]), k))
-            for k in given.n_labels
-        ]
-        if rng.random() < 0.1:
-            scores = [np.round(s) for s in scores]  # ties
-        best, best_by_slots = brute_force(scores, listed)
-        scores_given = scores if len(scores) > 1 else scores[0]
-        if best is None:
-            full += 1
-            for method in ("heap", "exact"):
-                with pytest.raises(ValueError, match="every labeling"):
-                    most_violating(scores_given, listed, method=method)
-            continue
-        labeling, value = most_violating(scores_given, listed, method="exact")
-        assert value == pytest.approx(best, abs=1e-9) and not listed.contains(0, labeling)
-        for sets in made:
-            labeling, value = most_violating(scores_given, sets)
-            assert not listed.contains(0, labeling)
-            picked = [(m, p, labeling[m, p]) for m in range(len(labeling)) for p in range(len(scores))]
-            score = sum(scores[p][m, k] for m, p, k in picked)
-            by_slots = score + sum(not sets.mask(p)[m, k] for m, p, k in picked)
-            assert by_slots == pytest.approx(best_by_slots, abs=1e-9)
-            assert value == pytest.approx(score + listed.loss(0, labeling), abs=1e-9)
-            assert value <= best + 1e-9
-            inside = best_labelings(scores_given, sets)
-            assert listed.contains(0, inside)
-            reached = sum(scores[p][m, inside[m, p]] for m, p, _ in picked)
-            assert reached == pytest.approx(
-                max(sum(scores[p][m, z[m, p]] for m, p, _ in picked) for z in listed.bag(0)), abs=1e-9
-            )
-        other = np.stack([rng.integers(0, k, len(labeling)) for k in given.n_labels], axis=1)
-        assert given.contains(0, other) == listed.contains(0, other) and given.loss(0, other) == listed.loss(
-            0, other
-        )
-        n += 1
-    assert n > 250 and full > 3
-
-
-def test_a_matching_is_drawn_uniformly():
-    allowed = np.array([[1, 1, 1, 0], [0, 1, 1, 1], [1, 0, 1, 1]], dtype=bool)
-    sets = CandidateSet([Matching(np.array([1, 2, 3]), allowed)], null=0)
-    rng, listed = np.random.default_rng(1), [tuple(z[:, 0]) for z in sets.bag(0)]
-    counts = dict.fromkeys(listed, 0)
-    for _ in range(2000):
-        counts[tuple(sets.draw(rng)[:, 0])] += 1
-    expected = 2000 / len(listed)
-    assert (
-        sum((c - expected) ** 2 / expected for c in counts.values()) < 40.0
-    )  # 13 degrees of freedom: beyond 1 in 5,000
 
 
 def bags(rng, n_bags=20, size=3, K=4, d=5, L=3, dtype=np.float64):
@@ -193,7 +99,8 @@ def test_a_bag_larger_than_a_block():
 def test_forms_agree(solver, n_epochs):
     """Linear, linear kernel, precomputed, a bank, on-demand rows: one model; float32 near it.
 
-    Pegasos is compared step by step; the dual solver, whose choice between equal labelings hangs on the last digit, by its optimum.
+    Pegasos is compared step by step; the dual solver, whose choice between equal labelings hangs on the last
+    digit, by its optimum.
     """
     rng = np.random.default_rng(6)
     X, _, lists = bags(rng)
@@ -226,7 +133,7 @@ def test_forms_agree(solver, n_epochs):
 
 
 def test_every_form_is_saved(tmp_path):
-    """Two attributes: shared and own columns by name, shared and own kernels, precomputed; and saved once more."""
+    """Two attributes: features, shared and own kernels, precomputed; and saved once more."""
     rng = np.random.default_rng(7)
     X = rng.normal(size=(12, 6))
     frame = pd.DataFrame(X, columns=list("abcdef"))

@@ -31,7 +31,7 @@ def problem(seed, n_labels=(4,), n_bags=12, d=3, **kwargs):
 
 
 def naming_problem(seed, n_bags=150, n_names=8, n_verbs=4, d=10, noise=0.7, stranger=0.15):
-    """Captioned pictures: one to three people, words of most of them and sometimes of another; everything 0 for a stranger."""
+    """Captioned pictures: one to three people, words of most and sometimes of another; 0 for a stranger."""
     rng = np.random.default_rng(seed)
     faces, poses = rng.normal(size=(n_names + 1, d)), rng.normal(size=(n_verbs + 1, 6))
     X, bags, truth = [], [], []
@@ -374,7 +374,7 @@ def test_pictures_without_captions(model):
 
 @pytest.mark.parametrize("model", BOTH, **names)
 def test_verbs_help_names(model):
-    """Two people are always pictured and named together, but do what tells them apart: the faces alone cannot say who is who."""
+    """Two people, always together, do what tells them apart: the faces alone cannot say who is who."""
     rng = np.random.default_rng(12)
     X, truth, bags = [], [], []
     for _ in range(60):
@@ -563,7 +563,7 @@ def test_predictions_are_names_and_best_candidates(model):
         and set(found[:, 1]) <= set(classes[1])
     )
     np.testing.assert_array_equal(found[:, 1], np.array(classes[1])[values[1].argmax(axis=1)])
-    # with equal priors a candidate's score is the sum of its labels' log-probabilities, up to what is the same for all
+    # with equal priors a candidate's score is the sum of its labels' log-probabilities, but for a constant
     best = twins.best_candidates(bags, None, values)
     np.testing.assert_array_equal(model.predict(new, candidates), candidates.named(best))
     one = clone(model).fit(X, candidates.attribute(0))
@@ -575,7 +575,7 @@ def test_predictions_are_names_and_best_candidates(model):
 
 @pytest.mark.parametrize("model", BOTH, **names)
 def test_training_instances_by_the_mixture(model):
-    """`assignment_` is the best candidate under the final appearance; for Gaussians `predict` with the candidates says the same."""
+    """`assignment_` is the best candidate; for Gaussians `predict` with the candidates says the same."""
     _, candidates, X = problem(16, (4,), n_bags=30)
     model = clone(model).fit(X, candidates)
     weights = model.responsibilities_.mean(axis=0)

@@ -373,30 +373,6 @@ def test_bad_input_is_named(digits):
         model.predict(X[:4], sets)
 
 
-@pytest.mark.parametrize(
-    "bags, options, message",
-    [
-        ([], {}, "at least one bag"),
-        ([[]], {}, "candidates"),
-        ([np.zeros((0, 2), int)], {}, "empty set"),
-        ([[[0, 1], [0]]], {}, "one length"),
-        ([[[0, 5]]], {"n_labels": 3}, "outside the classes"),
-        ([[[-1]]], {}, "outside the classes"),
-        ([[[0.5]]], {}, "integers"),
-        ([[[0]], [[[0, 1]]]], {}, "attributes"),
-        ([[[0]]], {"null": 4, "n_labels": 2}, "null"),
-        ([Matching(np.array([1]), np.ones((1, 2), bool))], {}, "null must be given"),
-        ([Matching(np.array([1, 1]), np.ones((1, 3), bool))], {"null": 0}, "distinct"),
-        ([Matching(np.array([1]), np.ones((1, 3), bool))], {"null": 0}, "allowed"),
-        ([Matching(np.array([1]), np.array([[True, False]]))], {"null": 0}, "allows none"),
-        ([Matching(np.arange(1, 19), np.ones((1, 19), bool))], {"null": 0}, "at most 16 words"),
-    ],
-)
-def test_bad_candidates_are_named(bags, options, message):
-    with pytest.raises(ValueError, match=message):
-        CandidateSet(bags, **options)
-
-
 def test_a_second_fit_leaves_nothing_of_the_first(digits):
     X, _, sets = ambiguous(*digits, np.random.default_rng(14), n_bags=20)
     model = MMS(n_rounds=1, n_epochs=2).fit(X, sets)
