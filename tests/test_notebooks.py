@@ -52,11 +52,9 @@ def test_notebook_is_clean(path):
 def test_notebook_has_the_parameters_that_the_runner_sets(path):
     known = notebook_parameters(path)
     assert {*OWN, "seed"} <= set(known)
-    assert (
-        known["profile"].default == "quick"
-        and known["data_tier"].default == "bundled"
-        and known["figures_dir"].default is None
-    )
+    assert known["profile"].default == "quick"
+    assert known["data_tier"].default == "bundled"
+    assert known["figures_dir"].default is None
 
 
 @each_notebook
@@ -65,25 +63,11 @@ def test_notebook_runs_in_smoke(path, tmp_path):
     for name in ("notebooks", "data"):
         if (ROOT / name).is_dir():
             (tmp_path / name).symlink_to(ROOT / name)
-    command = [
-        sys.executable,
-        "-m",
-        "cuelearn.book.run",
-        "--root",
-        str(tmp_path),
-        "--profile",
-        "smoke",
-        "--chapter",
-        path.stem,
-    ]
+    command = [sys.executable, "-m", "cuelearn.book.run", "--root", str(tmp_path), "--profile", "smoke"]
     kept = {k: v for k, v in os.environ.items() if k not in ("CUELEARN_CACHE", "CUELEARN_SCHEDULER")}
-    done = subprocess.run(
-        command,
-        env={**kept, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    )
+    quiet = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
+    env = {**kept, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([*command, "--chapter", path.stem], env=env, **quiet)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-5000:]
     directory = tmp_path / "figures" / "smoke"
     assert (directory / "notebooks" / f"{path.stem}.ipynb").is_file() and (directory / "summary.md").is_file()

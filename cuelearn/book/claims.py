@@ -109,8 +109,7 @@ def _joined(*texts):
 
 
 def _decide(claim, spread, at_least=None, at_most=None, *, text="", **about):
-    """Verdict from a mean and its interval: all of it within the claimed range, all outside, or neither (an
-    end is within)."""
+    """Verdict from a mean and its interval: all within the claimed range, all outside, or neither."""
     number, low, high = spread
     if not np.isfinite([low, high]).all():
         text = _joined(text, "A single run has no interval.")
@@ -216,8 +215,7 @@ def judge_close(claim, ours, other, tolerance, *, text="", **about):
 
 
 def judge_ratio(claim, numerator, denominator, at_least=None, at_most=None, **about):
-    """Claim: the (geometric mean) ratio of paired positive measurements, times for instance, lies in a stated
-    range.
+    """Claim: the geometric mean ratio of paired positive measurements, such as times, lies in a range.
 
     Parameters
     ----------
@@ -363,8 +361,7 @@ def _number(verdict):
 
 
 class ClaimBook:
-    """The verdicts of a chapter, written to ``claims.csv`` and ``claims.md`` beside its figures after every
-    entry.
+    """The verdicts of a chapter, in ``claims.csv`` and ``claims.md`` beside its figures after every entry.
 
     Parameters
     ----------

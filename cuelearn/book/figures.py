@@ -1,5 +1,4 @@
-"""Figures and tables: one style, and a store that keeps the plotted numbers and their provenance beside every
-picture.
+"""Figures and tables: one style, and a store that keeps numbers and provenance beside every picture.
 
 A figure or table belongs to one row of ``catalogue.csv``. `FigureStore.save_figure` and
 `FigureStore.save_table` write it under the row's id; the file ``<id>[-suffix].json`` beside it says what made
@@ -116,8 +115,7 @@ METHOD_STYLE = {
 
 
 def method_style(method, **changes):
-    """Keyword arguments for ``ax.plot`` that draw `method` (a key of `METHOD_STYLE`) as everywhere else;
-    `changes` win.
+    """Keyword arguments for ``ax.plot`` that draw `method` as everywhere else; `changes` win.
 
     Raises
     ------
@@ -130,8 +128,7 @@ def method_style(method, **changes):
 
 
 def name_methods(names):
-    """Give a style to every method that has none yet: its name as the label, a grey of its own and a free
-    marker."""
+    """Give every method that has no style one: its name as the label, a grey of its own, a free marker."""
     for i, name in enumerate([name for name in names if name not in METHOD_STYLE]):
         color = mpl.colors.to_hex(str(0.25 + 0.12 * (i % 4)))
         METHOD_STYLE[name] = {
@@ -232,8 +229,7 @@ def _cell(value, digits):
 
 
 def markdown_table(rows, digits=4):
-    """A DataFrame as a Markdown table (without its index); floats with `digits` significant digits, missing
-    values empty."""
+    """A DataFrame as Markdown, without its index; floats with `digits` significant digits, gaps empty."""
     types = pd.api.types
     numeric = [types.is_numeric_dtype(dtype) and not types.is_bool_dtype(dtype) for dtype in rows.dtypes]
     lines = [

@@ -99,8 +99,7 @@ def gallery(directory, home):
 
 
 def compressed(png):
-    """A picture in a third of the bytes, to the eye the same: drawings with a palette, photographs
-    unchanged."""
+    """A picture in a third of the bytes: drawings with a palette, photographs packed better."""
     picture, buffer = Image.open(io.BytesIO(png)).convert("RGB"), io.BytesIO()
     if picture.getcolors(PHOTOGRAPH):
         picture = picture.quantize(256, method=Image.Quantize.MEDIANCUT)
@@ -109,8 +108,7 @@ def compressed(png):
 
 
 def reference(root, profile="full"):
-    """Copy the results of a profile to figures/reference: pictures compressed; no notebooks, no file above 2
-    MB."""
+    """Copy a profile's results to figures/reference, pictures compressed, nothing above 2 MB."""
     source, target = root / "figures" / profile, root / "figures" / "reference"
     names = {file for item in saved_items(source) for file in (*item["files"], f"{item['name']}.json")}
     if not names:

@@ -23,8 +23,7 @@ def read_rows(file, chapter=None):
 
 
 def catalogue(chapter=None):
-    """The list of figures and tables: id, chapter, source, shows, papers_data, bundled_data (DataFrame,
-    indexed by id)."""
+    """Figures and tables: id, chapter, source, shows, papers_data, bundled_data (indexed by id)."""
     return read_rows("catalogue.csv", chapter)
 
 
@@ -35,8 +34,7 @@ def versions():
 
 
 def read_items(directory):
-    """The records of all figures and tables in `directory`, with their ``name``, finished or not, in
-    catalogue order."""
+    """Records of all figures and tables in `directory`, finished or not, in catalogue order."""
     items = []
     for sidecar in Path(directory).glob("*.json"):
         with contextlib.suppress(OSError, ValueError):

@@ -8,8 +8,7 @@ from cuelearn.core.storage import atomic_write
 
 
 def report(directory, chapters):
-    """Write report.html: the cells of all executed chapters, then the gallery, with all pictures inside.
-    Returns its path."""
+    """Write report.html: all executed chapters, then the gallery, pictures inside. Returns its path."""
     markdown = nbformat.v4.new_markdown_cell
     cells, contents = [], []
     for chapter in chapters:

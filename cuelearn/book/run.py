@@ -57,8 +57,7 @@ class RunError(Exception):
 
 
 class Parameter(NamedTuple):
-    """A name in a notebook's `parameters` cell: its default (None where it is no literal) and the comment
-    beside it."""
+    """A name in a notebook's `parameters` cell: its default (None if no literal) and its comment."""
 
     default: Any
     comment: str
@@ -168,8 +167,7 @@ def _package_hash():
 
 
 def _data_hash(root, tier):
-    """Hash of the data that may be read: by content for the bundled files, by size and date for the large
-    originals."""
+    """Hash of the data that may be read: bundled files by content, originals by size and date."""
     parts = []
     for file in sorted((root / "data").rglob("*")):
         if file.is_file() and "__pycache__" not in file.parts:
@@ -248,8 +246,7 @@ def _plan(options, chapters):
 
 @contextlib.contextmanager
 def _relayed(relay, chapter):
-    """Tells what the sweep in the notebook is at: on a terminal below papermill's bar, elsewhere every 30
-    seconds."""
+    """Tells what the notebook's sweep is at: on a terminal below papermill's bar, else every 30 seconds."""
     from tqdm import tqdm
 
     done, terminal = threading.Event(), sys.stderr.isatty()
@@ -272,8 +269,7 @@ def _relayed(relay, chapter):
 
 
 def _surroundings(options):
-    """Environment of the kernels: nothing depends on a home directory; processes times threads stay within
-    the cores."""
+    """Environment of the kernels: no home directory is needed; processes times threads fit the cores."""
     cache = options.root / ".cache"
     places = {
         "MPLCONFIGDIR": cache / "matplotlib",
@@ -362,8 +358,7 @@ def _execute(job):
 
 
 def _remove_orphans(job, began):
-    """Remove figures of this chapter that the notebook, now finished, did not make again: it no longer has
-    them."""
+    """Remove figures of this chapter that the notebook, now finished, did not make again."""
     kept, gone = set(), set()
     for item in read_items(job.directory):
         sidecar = job.directory / f"{item['name']}.json"

@@ -1,5 +1,4 @@
-"""Sweeps: one function evaluated at many points (method, data set, split, ``p``, ...), each finished point
-kept on disk.
+"""Sweeps: one function evaluated at many points, each finished point kept on disk.
 
 Points are independent, so they run in parallel; a run that is killed goes on where it was. joblib.Memory is
 not enough here: it keys on a function's own text and stores where it computes. Here the key holds the
@@ -54,8 +53,7 @@ def clean_temporaries(directory):
 
 @contextlib.contextmanager
 def file_lock(path, waiting=lambda: None):
-    """Hold an exclusive lock on the file `path` among processes; it is freed with the process, however that
-    ends.
+    """Hold an exclusive lock on the file `path`; it is freed with the process, however that ends.
 
     Parameters
     ----------
@@ -80,8 +78,7 @@ def file_lock(path, waiting=lambda: None):
 
 
 class _Relay(contextlib.AbstractContextManager):
-    """Stands in for a bar inside an executed notebook: tells the runner, leaves no trace in the notebook's
-    output."""
+    """Stands in for a bar in an executed notebook: tells the runner, leaves nothing in the output."""
 
     def __init__(self, path, total, desc):
         self.path, self.total, self.desc, self.n, self.told = Path(path), total, desc, 0, 0.0
@@ -97,8 +94,7 @@ class _Relay(contextlib.AbstractContextManager):
 
 
 def progress_bar(total, desc, progress=True):
-    """A bar for `total` steps that appears when the work takes more than two seconds; usable in a ``with``
-    statement.
+    """A bar for `total` steps that appears when the work takes more than two seconds.
 
     On a terminal and in a notebook that is open before a reader it is a tqdm bar; under the runner (which
     sets ``CUELEARN_PROGRESS``) it reports to the runner's own bar; where output goes to a file it prints a
@@ -213,8 +209,7 @@ def _save(file, key, result, seconds):
 
 
 def load(file, key):
-    """(result, seconds) stored under `key`; None if the file is absent, cut short, altered or of another
-    key."""
+    """(result, seconds) stored under `key`; None if the file is absent, damaged or of another key."""
     try:
         content = Path(file).read_bytes()
         if hashlib.sha256(content[32:]).digest() != content[:32]:
@@ -357,8 +352,7 @@ class Sweep:
         return [result for result, _ in shown]
 
     def frame(self, function, points, **kwargs):
-        """Like `run`, but returns one DataFrame: a row for each point, its parameters and then its results as
-        columns.
+        """Like `run`, but one DataFrame: a row for each point, its parameters, then its results as columns.
 
         Where the result is a DataFrame itself (or a dict of columns that are arrays of one length), it gives
         as many rows.

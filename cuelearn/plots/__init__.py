@@ -1,2 +1,1 @@
-"""The chapters' drawings: each function takes the numbers of an experiment and returns a figure. Widgets call
-the same ones."""
+"""The chapters' drawings: functions from the numbers of an experiment to a figure."""

@@ -18,16 +18,14 @@ def panels(columns, rows=1, *, size, **options):
 
 
 def curve(ax, table, x, y, method=None, *, runs="seed", factor=1.0, **style):
-    """Mean of the column `y` against the column `x` over `runs` as a band, all runs being at the same places;
-    the drawn grid."""
+    """Mean of `y` against `x` over `runs` with its band, all runs being at the same x; the drawn grid."""
     grid = factor * table.pivot(index=runs, columns=x, values=y)
     band(ax, grid.columns, grid.to_numpy(), method, **style)
     return grid
 
 
 def log_axis(*axes, plain=False):
-    """Make an ``ax.xaxis`` or ``ax.yaxis`` logarithmic with readable ticks: powers of ten, or (`plain`) 1, 2,
-    5 as numbers."""
+    """Make axes logarithmic with readable ticks: powers of ten, or (`plain`) 1, 2, 5 as numbers."""
     for axis in axes:
         (axis.axes.set_xscale if axis.axis_name == "x" else axis.axes.set_yscale)("log")
         if plain:
@@ -37,8 +35,7 @@ def log_axis(*axes, plain=False):
 
 
 def above(ax, values, factor=1.0):
-    """Lower end of a logarithmic axis: half the smallest positive value, so that bands that reach below 0 do
-    not stretch it."""
+    """Start a logarithmic axis at half the smallest positive value: bands that reach 0 would stretch it."""
     values = np.asarray(values, dtype=float)
     ax.set_ylim(bottom=0.5 * factor * values[values > 0].min())
 

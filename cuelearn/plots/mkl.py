@@ -1,4 +1,4 @@
-"""Drawings of the MKL chapter. Every function takes the numbers of an experiment and returns a figure."""
+"""Drawings of the MKL chapter, from the numbers of its experiments."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -19,8 +19,7 @@ TIME, ERROR = "training time [s], one thread", "test error [%]"
 
 
 def kernel_weights(bank, labels, weights):
-    """Kernel matrices above, normalised kernel weights of each method below (thesis figure 4.1, JMLR figure
-    1).
+    """Kernel matrices above, kernel weights of each method below (thesis figure 4.1, JMLR figure 1).
 
     Parameters
     ----------
@@ -66,8 +65,7 @@ def _by_task(ax, table, column, factor=1.0, **style):
 
 
 def _errors_against_p(table, width, drawn):
-    """A panel for each task, with error against p for each (column, method, style) of `drawn`, and one
-    more."""
+    """A panel of error against p for each task, curves being (column, method, style), and one more."""
     tasks = distinct(table["task"])
     fig, axes = panels(len(tasks) + 1, size=(width[0] * (len(tasks) + 1), width[1]))
     for ax, task in zip(axes[0], tasks, strict=False):
@@ -92,8 +90,7 @@ def p_sweep(table):
 
 
 def obscure_against_p(table):
-    """OBSCURE against p: error after the online stage and at the end, and the time of both stages (JMLR
-    figure 4)."""
+    """OBSCURE against p: error after the online stage and at the end; time of both (JMLR figure 4)."""
     stages = (("online_error", "OBSCURE online", {}), ("test_error", "OBSCURE", {}))
     fig, ax = _errors_against_p(table, (3.5, 3.3), stages)
     _by_task(ax, table, "online_seconds", linestyle="--", marker="s")
@@ -146,8 +143,7 @@ def _lines(ax, lines):
 
 
 def against_size(table):
-    """Training time and test error of every method against the training samples (thesis figure 4.7, JMLR
-    figure 6)."""
+    """Training time and test error against the training samples (thesis figure 4.7, JMLR figure 6)."""
     fig, ((time, error),) = panels(2, size=(9.6, 3.9))
     for method in distinct(table["method"]):
         mine = table[table["method"] == method]
@@ -179,8 +175,7 @@ def accuracies(table):
 
 
 def _over_time(ax, table, value, x, method=None, factor=1.0, **style):
-    """A band of runs on one schedule, each point at its mean `x`; a run that ended earlier keeps its last
-    point."""
+    """A band of runs on one schedule, points at their mean `x`; a run that ended keeps its last point."""
     ranked = table.assign(rank=table.groupby("seed").cumcount())
     y, at = (ranked.pivot(index="seed", columns="rank", values=column).ffill(axis=1) for column in (value, x))
     band(ax, at.mean(), factor * y.to_numpy(), method, **style)
@@ -228,8 +223,7 @@ def _shades(values, name="cividis", most=0.9):
 
 
 def p_curves(table):
-    """OBSCURE's and p-norm MKL's test error against time for every p, and their final errors (JMLR figure
-    3)."""
+    """Test error of OBSCURE and p-norm MKL against time for every p; final errors (JMLR figure 3)."""
     methods = distinct(table["method"])
     fig, axes = panels(len(methods) + 1, size=(3.6 * (len(methods) + 1), 3.6))
     *axes, end = axes[0]
@@ -252,8 +246,7 @@ def p_curves(table):
 
 
 def number_of_kernels(table):
-    """OBSCURE's test error against epochs for growing numbers of kernels; online stage dashed (thesis figure
-    4.6)."""
+    """OBSCURE's error against epochs for growing numbers of kernels (thesis figure 4.6)."""
     fig, ((ax,),) = panels(1, size=(6.2, 3.8))
     for n, color in _shades(table["n_kernels"].unique(), "viridis"):
         for stage, line in (("online", "--"), ("batch", "-")):
@@ -291,8 +284,7 @@ def online_against_kernels(table):
 
 
 def training_sizes(table, lines, reached):
-    """Error against time for growing training sets, and time to the optimum against their size (thesis figure
-    4.8)."""
+    """Error against time for growing sets, and time to the optimum against size (thesis figure 4.8)."""
     fig, ((error, time),) = panels(2, size=(9.6, 3.7))
     svms = {"AverageKernelSVM": "+", "BestKernelSVM": "1"}
     for n, color in _shades(table["n_train"].unique(), "viridis", 0.85):
@@ -321,8 +313,7 @@ def training_sizes(table, lines, reached):
 
 
 def equal_regulariser(table):
-    """Objective and certified suboptimality of UFO-MKL and OBSCURE on the same problem (thesis figure 4.9
-    left)."""
+    """Objective and suboptimality of UFO-MKL and OBSCURE on one problem (thesis figure 4.9 left)."""
     fig, ((objective, gap),) = panels(2, size=(8.8, 3.5))
     _convergence(objective, table, "objective", log_y=True)
     objective.axhline(table["optimum"].mean(), **method_style("optimum"))
@@ -362,8 +353,7 @@ def many_kernels(counts, alphas):
 
 
 def mistake_bounds(table, useless):
-    """Theorem 4.1: mistakes of OM-2 and their bound; corollary 4.1: mistakes against the number of useless
-    kernels."""
+    """Theorem 4.1: mistakes of OM-2 and their bound; corollary 4.1: mistakes against useless kernels."""
     fig, ((left, right),) = panels(2, size=(9, 3.6))
     kinds = (("mfeat-6", "multiple features", "o", BLUE), ("random", "random labels (simulated)", "s", RED))
     for kind, title, marker, color in kinds:

@@ -1,5 +1,4 @@
-"""Drawings of the multi-label section of the MKL chapter: every function takes an experiment's numbers,
-returns a figure."""
+"""Drawings of the multi-label section of the MKL chapter, from the numbers of its experiments."""
 
 import numpy as np
 from matplotlib.ticker import ScalarFormatter
@@ -88,8 +87,7 @@ def auc_over_iterations(table, column, label):
 
 
 def cost_against_classes(table, fits):
-    """SVMs solved, and seconds, until a fixed relative gap, against the classes: runs, geometric means,
-    fitted powers.
+    """SVMs and seconds until a fixed relative gap, against the classes: runs, means, fitted powers.
 
     Parameters
     ----------
@@ -127,8 +125,7 @@ def cost_against_classes(table, fits):
 
 
 def gap_over_iterations(table, fits):
-    """Saddle-point gap of ML-MKL-SA's averages against iterations, with fitted exponents and the root of T
-    for the eye.
+    """Saddle-point gap of ML-MKL-SA's averages against iterations, with fitted exponents.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Drawings of the MKTL chapter. Every function takes the numbers of an experiment and returns a figure."""
+"""Drawings of the MKTL chapter, from the numbers of its experiments."""
 
 import textwrap
 from itertools import pairwise
@@ -50,8 +50,7 @@ def _methods(table):
 
 
 def _counts(ax, values, inches, room=0.21):
-    """Logarithmic x axis of numbers of samples: a tick at each, numbers at those that have `room`, in
-    inches."""
+    """Logarithmic axis of numbers of samples: a tick at each, labels where there is `room`, in inches."""
     values = sorted({int(v) for v in values})
     least = room * np.log(values[-1] / values[0]) / inches
     rank = {v: k for k, v in enumerate(_PREFERRED)}
@@ -68,8 +67,7 @@ def _counts(ax, values, inches, room=0.21):
 
 
 def _limits(axes, top=None, room=0.4):
-    """The same y limits for all panels: wide bands are cut where they reach `room` times the means' span
-    beyond."""
+    """One range of y for all panels: bands are cut at `room` times the means' span beyond the means."""
     means = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for ax in axes for line in ax.lines])
     shades = [path.vertices[:, 1] for ax in axes for shade in ax.collections for path in shade.get_paths()]
     reach = np.concatenate([means, *shades])
@@ -81,8 +79,7 @@ def _limits(axes, top=None, room=0.4):
 
 
 def _legend(fig, axes):
-    """One legend above all panels, each label once, the chapter's own first, in as many columns as have
-    room."""
+    """One legend above all panels, each label once, the chapter's own first, as wide as the figure."""
     handles = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -110,8 +107,7 @@ def _signed(value, digits):
 
 
 def schematic(new_class, prior_names, scores, weights, kernel_part, *, groups=None, sample_class=None):
-    """Figure 6.1: how the outputs of prior models become features when one new class is scored, in a fitted
-    model.
+    """Figure 6.1: how outputs of prior models become features when a new class is scored.
 
     From left to right: the sample, the prior models, what they say of the sample, the weights that the new
     class gives to it, and the score, equation (6.1); beside it the parts of the sum, as bars on the same
@@ -273,8 +269,7 @@ def _arrow(ax, start, end, color, width, linestyle="-"):
 
 
 def binary_mean(table):
-    """Figure 6.2, left: accuracy on target against background over the number of positive samples, mean over
-    targets.
+    """Figure 6.2, left: accuracy over the number of positive samples, mean over targets.
 
     A second panel has the methods that weigh both classes equally, if the table has more of them than the
     thesis. The band is the interval over targets, of the means over seeds.
@@ -308,8 +303,7 @@ def binary_mean(table):
 
 
 def binary_classes(table):
-    """Figure 6.2, right: the same target by target, a panel each, in the order of the table; bands over
-    seeds.
+    """Figure 6.2, right: the same, a panel for each target; bands over seeds.
 
     Parameters
     ----------
@@ -345,8 +339,7 @@ def binary_classes(table):
 
 
 def multiclass(table):
-    """Figure 6.3: accuracy among the new classes over the samples per class; a panel per task and number of
-    priors.
+    """Figure 6.3: accuracy over the samples per class; a panel per task and number of priors.
 
     Panels of one task have the same y limits; those with more priors repeat MKTL with the fewest as a thin
     line.
@@ -486,8 +479,7 @@ def _short(value):
 
 
 def negative(table):
-    """Negative transfer: what priors that say nothing cost, against No-Transfer with the same training
-    samples.
+    """Negative transfer: what priors that say nothing cost against No-Transfer on the same samples.
 
     A panel per kind of useless priors (a row per task); differences in points of accuracy, bands over seeds.
 

@@ -1,5 +1,4 @@
-"""Drawings of the MMS chapter: every function takes an experiment's numbers, returns a figure. Items:
-`mms_items`."""
+"""Drawings of the MMS chapter, from the numbers of its experiments. Items: `mms_items`."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,8 +24,7 @@ SOLVERS = {
 
 
 def accuracy_curves(table):
-    """Figure 5.3: test accuracy over the number of ambiguous vectors, a row per difficulty, a column per data
-    set.
+    """Figure 5.3: accuracy over ambiguous vectors, a row per difficulty, a column per data set.
 
     Parameters
     ----------
@@ -56,8 +54,7 @@ def accuracy_curves(table):
 
 
 def rounds(table):
-    """The concave-convex procedure: objective over that of the first round, and test accuracy, after every
-    round.
+    """The concave-convex procedure: objective over the first round's, and accuracy, after every round.
 
     Parameters
     ----------
@@ -119,8 +116,7 @@ def bound(table):
 
 
 def joint_models(table):
-    """Figure 5.6: assignment on training items (left) and recognition on test items (right), for names and
-    for verbs.
+    """Figure 5.6: assignment on training items, recognition on test items, for names and for verbs.
 
     Bars of single and of joint models, the latter filled; hatched where a test caption is given.
 

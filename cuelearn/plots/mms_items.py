@@ -129,8 +129,7 @@ def _say(ax, x, y, text, size=TEXT, **look):
 
 
 def _words(caption, found=(), symbols=None, **look):
-    """A caption as words, lists of (text, look): known names bold, verbs italic too, in the person's
-    colour."""
+    """A caption as words, lists of (text, look): names bold, verbs italic too, in the person's colour."""
     looks = [look] * len(caption)
     for mention in found:
         p = symbols.attributes.index(mention.kind) if mention.kind in symbols.attributes else None
@@ -283,8 +282,7 @@ class CandidateMatrix:
         return any(is_true for *_, is_true in self.columns)
 
     def _later(self, candidates, true):
-        """The true vector as a column, if a candidate; of a matching without number: it would take to list
-        all."""
+        """The true vector as a column, if it is a candidate; of a matching without its number."""
         if isinstance(candidates, Matching):
             one = CandidateSet([candidates], classes=self.symbols.names, null=(0,) * true.shape[1])
             return [(None, true, True)] * bool(one.contains(0, true))
@@ -570,8 +568,7 @@ def _notation(ax, read, x, y, width, title, most=6):
 
 
 def items(data, numbers):
-    """Figure 5.1: one or two captioned items, and at the right the candidate labeling set of the last in
-    words.
+    """Figure 5.1: one or two captioned items; at the right the labeling set of the last in words.
 
     Parameters
     ----------
@@ -732,8 +729,7 @@ class _Printed(NamedTuple):
 
 
 def _printed(title, caption, names, verbs, attributes, faces, bodies, candidates, note):
-    """Regions are boxes of persons side by side, on a canvas 100 high: a sketch in place of the
-    photograph."""
+    """Regions are boxes of persons side by side: a sketch in place of the photograph."""
     regions = [Region("face", (40 * k + 14, 16, 40 * k + 30, 36)) for k in range(faces)]
     regions += [Region("body", (40 * k + 4, 8, 40 * k + 40, 70)) for k in range(faces) if bodies]
     vocabulary = Vocabulary(names, verbs)

@@ -1,4 +1,4 @@
-"""Drawings of the OKS chapter. Every function takes the numbers of an experiment and returns a figure."""
+"""Drawings of the OKS chapter, from the numbers of its experiments."""
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -30,8 +30,7 @@ def _looks(cases):
 
 
 def mistake_bound(table):
-    """Theorem 3: expected mistakes of Algorithm 2 and the bound, against the length of the stream; a panel
-    per stream.
+    """Theorem 3: expected mistakes of Algorithm 2 and the bound, against T; a panel per stream.
 
     Parameters
     ----------
@@ -106,8 +105,7 @@ def regret_bounds(table):
 
 
 def selection_quality(table):
-    r"""Corollary 2: excess loss not passed with probability 1 - epsilon, and how often the best kernel is
-    found.
+    r"""Corollary 2: excess loss passed with probability epsilon, and how often the best kernel is found.
 
     Left the excess of the kernel drawn from q_T and of the largest in q_T per stream, against T; right the
     shares of runs.
@@ -215,8 +213,7 @@ def probabilities(tables, quality, best=5):
 
 
 def selection_against_passes(table, musvm):
-    """Accuracy of an SVM on the kernel that OKS and SOM choose, against the number of passes, one panel per
-    pair.
+    """Accuracy of an SVM on the kernel that OKS and SOM choose, against passes, a panel per pair.
 
     Parameters
     ----------

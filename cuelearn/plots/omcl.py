@@ -1,5 +1,4 @@
-"""Drawings of the OMCL chapter. Every function takes the numbers of an experiment (or images) and returns a
-figure."""
+"""Drawings of the OMCL chapter, from the numbers (or images) of its experiments."""
 
 from pathlib import Path
 
@@ -139,8 +138,7 @@ def support_sizes(table, methods=("OMCL-PERC", "OMCL-BM", "OMCL-BM sparser", "Fl
 
 
 def _normalised(weights):
-    """Each class's weights over the largest absolute one, mean over runs: shape (n_classes, n_cues *
-    n_classes)."""
+    """Each class's weights over the largest of its row, mean over runs."""
     weights = np.asarray(weights)
     return (weights / np.abs(weights).max(axis=2, keepdims=True)).mean(axis=0)
 
@@ -277,8 +275,7 @@ def error_table(results, classes, cues, methods):
 
 
 def paper_table(id):
-    """The thesis' own table 3.1 or 3.2 in percent, in its order of classes and then overall, indexed by
-    method."""
+    """The thesis' own table 3.1 or 3.2 in percent, in its order, indexed by method."""
     rows = pd.read_csv(Path(__file__).with_name("omcl_paper.csv")).query("table == @id")
     table = rows.pivot(index="method", columns="class", values="percent")
     return table.loc[rows["method"].unique(), rows["class"].unique()].rename_axis(columns=None)

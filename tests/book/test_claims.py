@@ -31,21 +31,17 @@ about = {"data": "Pendigits", "measure": "points"}
 
 def test_difference():
     better = judge_difference("om2-4", LOW, HIGH, **about)
-    assert (
-        better.verdict == "holds"
-        and better[2:5] == tuple(interval(np.subtract(LOW, HIGH)))
-        and better.data == "Pendigits"
-    )
+    assert better.verdict == "holds"
+    assert better[2:5] == tuple(interval(np.subtract(LOW, HIGH)))
+    assert better.data == "Pendigits"
     assert judge_difference("om2-4", HIGH, LOW).verdict == "fails"
     assert judge_difference("om2-4", HIGH, LOW, lower_is_better=False).verdict == "holds"
     assert judge_difference("om2-4", LOW, HIGH, margin=2).verdict == "fails"  # better, but not by 2
     assert judge_difference("om2-4", HIGH, LOW, margin=-2).verdict == "holds"  # worse, but by less than 2
     undecided = judge_difference("om2-4", [1, 2, 3], [2, 1, 3.5])
-    assert (
-        undecided.verdict == "not testable here"
-        and "Undecided" in undecided.text
-        and undecided.low < 0 < undecided.high
-    )
+    assert undecided.verdict == "not testable here"
+    assert "Undecided" in undecided.text
+    assert undecided.low < 0 < undecided.high
     assert judge_difference("om2-4", LOW, LOW).verdict == "fails"  # equal is not better
     assert judge_difference("om2-4", LOW, LOW, margin=-0.1).verdict == "holds"
 
@@ -57,22 +53,16 @@ def test_single_run_decides_nothing():
         judge_ratio("om2-4", [1], [5], at_most=1),
         judge_close("om2-4", [1], [1], 1),
     ):
-        assert (
-            verdict.verdict == "not testable here"
-            and "no interval" in verdict.text
-            and verdict.number is not None
-        )
+        assert verdict.verdict == "not testable here"
+        assert "no interval" in verdict.text
+        assert verdict.number is not None
 
 
 def test_at_most_and_at_least():
-    assert (
-        judge_at_most("obs-8", LOW, 1.95).verdict == "holds"
-        and judge_at_most("obs-8", HIGH, 1.0).verdict == "fails"
-    )
-    assert (
-        judge_at_least("obs-8", HIGH, 1.0).verdict == "holds"
-        and judge_at_least("obs-8", LOW, 1.0).verdict == "not testable here"
-    )
+    assert judge_at_most("obs-8", LOW, 1.95).verdict == "holds"
+    assert judge_at_most("obs-8", HIGH, 1.0).verdict == "fails"
+    assert judge_at_least("obs-8", HIGH, 1.0).verdict == "holds"
+    assert judge_at_least("obs-8", LOW, 1.0).verdict == "not testable here"
     assert judge_at_most("obs-8", [0, 0, 0], 0).verdict == "holds"
 
 
@@ -135,10 +125,8 @@ def test_combine():
     assert partly.verdict == "partly" and "Open: SimpleMKL" in partly.text and partly.claim == "obs-2"
     assert combine("obs-2", {"x": yes, "y": unsure}).verdict == "partly"
     assert combine("obs-2", {"y": unsure}).verdict == "not testable here"
-    assert (
-        combine("obs-2", {"x": yes, "y": no}).data == "a; b"
-        and combine("obs-2", {"x": yes, "y": no}, main=1).number == 1.5
-    )
+    assert combine("obs-2", {"x": yes, "y": no}).data == "a; b"
+    assert combine("obs-2", {"x": yes, "y": no}, main=1).number == 1.5
     with pytest.raises(ValueError, match="parts is empty"):
         combine("obs-2", {})
 
@@ -150,10 +138,8 @@ def test_book_lists_every_claim_of_the_chapter(tmp_path):
     book.record(judge_difference("om2-4", LOW, HIGH, text="One | pipe.", **about), figure="thesis-fig-4.3")
     book.record(not_testable("ufo-5", "Caltech-101 is not bundled."))
     table = read_verdicts(tmp_path).set_index("id")
-    assert (
-        table.loc["om2-4", "verdict"] == "holds"
-        and table.loc["om2-4", "low"] < table.loc["om2-4", "number"] < 0
-    )
+    assert table.loc["om2-4", "verdict"] == "holds"
+    assert table.loc["om2-4", "low"] < table.loc["om2-4", "number"] < 0
     assert table.loc["om2-4", "profile"] == "smoke" and table.loc["om2-4", "figure"] == "thesis-fig-4.3"
     assert table.loc["ufo-5", "verdict"] == "not testable here" and len(table) == len(claims("mkl"))
     text = (tmp_path / "claims.md").read_text()

@@ -67,26 +67,18 @@ def test_figure_files_and_sidecar(store, fig):
     record = json.loads((store.directory / "jmlr-fig-3-p-1.1.json").read_text())
     row = catalogue().loc["jmlr-fig-3"]
     assert record["id"] == "jmlr-fig-3" and record["suffix"] == "p-1.1" and record["source"] == row["source"]
-    assert (
-        record["papers_data"] == row["papers_data"]
-        and record["our_data"] == "Pendigits (bundled)"
-        and record["tier"] == "bundled"
-    )
-    assert (
-        record["profile"] == "smoke"
-        and record["parameters"] == {"seed": 3, "p": 1.1}
-        and record["seeds"] == 3
-    )
-    assert (
-        record["note"] == "read this"
-        and record["paper"] == {"accuracy": [98.5]}
-        and record["data"] == [PENDIGITS]
-    )
-    assert (
-        {"numpy", "numba", "python"} <= set(record["versions"])
-        and record["seconds"] >= 0
-        and record["platform"]
-    )
+    assert record["papers_data"] == row["papers_data"]
+    assert record["our_data"] == "Pendigits (bundled)"
+    assert record["tier"] == "bundled"
+    assert record["profile"] == "smoke"
+    assert record["parameters"] == {"seed": 3, "p": 1.1}
+    assert record["seeds"] == 3
+    assert record["note"] == "read this"
+    assert record["paper"] == {"accuracy": [98.5]}
+    assert record["data"] == [PENDIGITS]
+    assert {"numpy", "numba", "python"} <= set(record["versions"])
+    assert record["seconds"] >= 0
+    assert record["platform"]
     assert str(store.directory) not in json.dumps(record)
     assert [item["name"] for item in saved_items(store.directory)] == ["jmlr-fig-3-p-1.1"]
 
@@ -166,12 +158,10 @@ def test_table_with_the_papers_numbers(store):
     table = pd.read_csv(store.directory / "mlmkl-tab-1.csv")
     assert list(table) == ["method", "error", "paper: error", "seconds", "paper: AUC"]
     text = (store.directory / "mlmkl-tab-1.md").read_text()
-    assert (
-        "| OM-2 | 1.235 | 1.5 | 2 | 0.8 |" in text
-        and "| a\\|b |  | 2 | 3 |  |" in text
-        and "Means." in text
-        and "Pendigits (bundled)" in text
-    )
+    assert "| OM-2 | 1.235 | 1.5 | 2 | 0.8 |" in text
+    assert "| a\\|b |  | 2 | 3 |  |" in text
+    assert "Means." in text
+    assert "Pendigits (bundled)" in text
     with pytest.raises(ValueError, match="one value for each"):
         store.save_table(ours, "mlmkl-tab-1", provenance=PENDIGITS, paper=pd.DataFrame({"error": [1.0]}))
 
@@ -278,11 +268,9 @@ def test_every_method_has_a_look_of_its_own_within_its_chapter():
 
 def test_catalogue_is_whole():
     rows = catalogue()
-    assert (
-        rows.index.is_unique
-        and set(rows["chapter"]) == {"omcl", "mkl", "mms", "mktl", "oks"}
-        and (rows != "").all().all()
-    )
+    assert rows.index.is_unique
+    assert set(rows["chapter"]) == {"omcl", "mkl", "mms", "mktl", "oks"}
+    assert (rows != "").all().all()
     assert len(catalogue("mkl")) == (rows["chapter"] == "mkl").sum() == 27
 
 

@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import nbformat
 import pytest
 
 from cuelearn.book import run
@@ -41,28 +42,13 @@ book.record(judge_at_most("obs-1", [1, 2], 99, data="three classes"));"""
 
 
 def notebook(root, *codes, chapter="mkl", parameters=PARAMETERS):
-    cells = [("markdown", "# Tiny"), ("parameters", parameters), *(("code", code) for code in codes)]
-    content = {
-        "nbformat": 4,
-        "nbformat_minor": 5,
-        "metadata": {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}},
-        "cells": [],
-    }
-    for i, (kind, source) in enumerate(cells):
-        cell = {
-            "cell_type": "markdown" if kind == "markdown" else "code",
-            "id": f"{chapter}-{i:03d}",
-            "metadata": {},
-            "source": source,
-        }
-        if kind != "markdown":
-            cell |= {"outputs": [], "execution_count": None}
-        if kind == "parameters":
-            cell["metadata"] = {"tags": ["parameters"]}
-        content["cells"].append(cell)
+    cells = [nbformat.v4.new_markdown_cell("# Tiny")]
+    cells.append(nbformat.v4.new_code_cell(parameters, metadata={"tags": ["parameters"]}))
+    cells += [nbformat.v4.new_code_cell(code) for code in codes]
     (root / "notebooks").mkdir(exist_ok=True)
     path = root / "notebooks" / f"{chapter}.ipynb"
-    path.write_text(json.dumps(content))
+    kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}), path)
     return path
 
 
@@ -86,13 +72,8 @@ def environment(**more):
 
 
 def execute(root, *arguments, **env):
-    return subprocess.run(
-        command(root, *arguments),
-        env=environment(**env),
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-    )
+    quiet = {"capture_output": True, "text": True, "stdin": subprocess.DEVNULL}
+    return subprocess.run(command(root, *arguments), env=environment(**env), **quiet)
 
 
 def refused(root, capsys, *arguments):
@@ -168,21 +149,10 @@ def test_a_whole_run(tmp_path):
     ):
         assert line in first.stdout
     names = {file.name for file in out.iterdir() if not file.name.startswith(".")}
-    assert names >= {
-        "jmlr-fig-1.png",
-        "jmlr-fig-1.csv",
-        "jmlr-fig-1.json",
-        "mlmkl-tab-1.md",
-        "claims.csv",
-        "claims.md",
-        "summary.md",
-        "README.md",
-        "notebooks",
-    }
-    assert (
-        "| jmlr-fig-2 |" in (out / "summary.md").read_text()
-        and "![jmlr-fig-1](jmlr-fig-1.png)" in (out / "README.md").read_text()
-    )
+    made = "jmlr-fig-1.png jmlr-fig-1.csv jmlr-fig-1.json mlmkl-tab-1.md claims.csv claims.md summary.md"
+    assert names >= {*made.split(), "README.md", "notebooks"}
+    assert "| jmlr-fig-2 |" in (out / "summary.md").read_text()
+    assert "![jmlr-fig-1](jmlr-fig-1.png)" in (out / "README.md").read_text()
     executed = json.loads((out / "notebooks" / "mkl.ipynb").read_text())
     assert any(
         "image/png" in output.get("data", {})
@@ -193,21 +163,17 @@ def test_a_whole_run(tmp_path):
 
     before = {file: file.stat().st_mtime_ns for file in out.rglob("*")}
     second = execute(tmp_path, HOME=home)
-    assert (
-        second.returncode == 0
-        and second.stdout == f"up to date: mkl in {Path('figures/quick')}\n"
-        and second.stderr == ""
-    )
+    assert second.returncode == 0
+    assert second.stdout == f"up to date: mkl in {Path('figures/quick')}\n"
+    assert second.stderr == ""
     assert {file: file.stat().st_mtime_ns for file in out.rglob("*")} == before
 
     assert execute(tmp_path, "--report").returncode == 0
     book = (out / "report.html").read_text()
-    assert (
-        book.count("data:image/png;base64") >= 3
-        and "obs-1" in book
-        and "chapter-mkl" in book
-        and 'src="jmlr' not in book
-    )
+    assert book.count("data:image/png;base64") >= 3
+    assert "obs-1" in book
+    assert "chapter-mkl" in book
+    assert 'src="jmlr' not in book
 
     # A lost file is noticed, and a figure that the notebook no longer makes goes.
     (out / "jmlr-fig-1.png").unlink()
@@ -222,6 +188,10 @@ def test_a_whole_run(tmp_path):
     assert execute(tmp_path, "--reference", "--profile", "full").returncode == 0
     assert (tmp_path / "figures" / "reference" / "jmlr-fig-1.png").is_file()
     assert "](reference/jmlr-fig-1.png)" in (tmp_path / "figures" / "README.md").read_text()
+
+
+def seen(directory):
+    return sorted(file.name for file in directory.iterdir() if not file.name.startswith("."))
 
 
 def trace(root, *parts):
@@ -250,24 +220,17 @@ def test_failure_keeps_log_and_notebook_and_is_repeated(tmp_path):
     done = execute(tmp_path, HOME=str(home))
     assert not list(home.iterdir())  # nothing is put into it either
     out = tmp_path / "figures" / "quick" / "notebooks"
-    assert (
-        done.returncode == 1
-        and "ZeroDivisionError" in done.stderr
-        and "1 / 0" in done.stderr
-        and "mkl: FAILED" in done.stdout
-    )
-    assert sorted(f.name for f in out.iterdir() if not f.name.startswith(".")) == [
-        "mkl.failed.ipynb",
-        "mkl.log",
-    ]
-    assert (
-        "ZeroDivisionError" in (out / "mkl.log").read_text()
-        and "so far so good" in (out / "mkl.failed.ipynb").read_text()
-    )
+    assert done.returncode == 1
+    assert "ZeroDivisionError" in done.stderr
+    assert "1 / 0" in done.stderr
+    assert "mkl: FAILED" in done.stdout
+    assert seen(out) == ["mkl.failed.ipynb", "mkl.log"]
+    assert "ZeroDivisionError" in (out / "mkl.log").read_text()
+    assert "so far so good" in (out / "mkl.failed.ipynb").read_text()
     assert not list(out.glob(".*running*"))
     notebook(tmp_path, "print('mended')")
     assert execute(tmp_path).returncode == 0
-    assert sorted(f.name for f in out.iterdir() if not f.name.startswith(".")) == ["mkl.ipynb", "mkl.json"]
+    assert seen(out) == ["mkl.ipynb", "mkl.json"]
 
 
 SLOW = """import time
@@ -285,30 +248,21 @@ atomic_write(Path(figures_dir) / "result.txt", f"{result} {sweep.n_cached_}")"""
 def test_killed_run_leaves_nothing_half_done_and_goes_on(tmp_path):
     notebook(tmp_path, SLOW)
     points = tmp_path / ".cache" / "sweeps" / "slow"
-    process = subprocess.Popen(
-        command(tmp_path),
-        env=environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        stdin=subprocess.DEVNULL,
-    )
+    silent = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+    process = subprocess.Popen(command(tmp_path), env=environment(), **silent)
     deadline = time.monotonic() + 90
     while len(list(points.glob("[!.]*.pkl"))) < 2 and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()
     out = tmp_path / "figures" / "quick"
-    assert not [
-        f for f in out.rglob("*") if f.is_file() and not f.name.startswith(".")
-    ]  # neither notebook nor stamp nor result
+    # neither notebook nor stamp nor result
+    assert not [f for f in out.rglob("*") if f.is_file() and not f.name.startswith(".")]
     done = execute(tmp_path)
     assert done.returncode == 0, done.stderr
     result, cached = (out / "result.txt").read_text().rsplit(" ", 1)
     assert result == "[0, 1, 2, 3, 4, 5]" and int(cached) >= 2
-    assert sorted(f.name for f in (out / "notebooks").iterdir() if f.name != ".mkl.lock") == [
-        "mkl.ipynb",
-        "mkl.json",
-    ]
+    assert seen(out / "notebooks") == ["mkl.ipynb", "mkl.json"]
 
 
 def test_list_and_data(tmp_path, capsys, monkeypatch):

@@ -153,11 +153,9 @@ def test_key_covers_parameters_data_sources_and_text(tmp_path, monkeypatch):
     from collections import namedtuple
 
     record = namedtuple("Record", "name sha256")("letter", "ab")
-    assert (
-        computed(data=record) == 1
-        and computed(data=[record]) == 0
-        and computed(data=record._replace(sha256="cd")) == 1
-    )
+    assert computed(data=record) == 1
+    assert computed(data=[record]) == 0
+    assert computed(data=record._replace(sha256="cd")) == 1
     monkeypatch.setattr(sweeps, "sources", lambda: "edited")
     assert computed() == 1
 

@@ -90,11 +90,9 @@ def test_schematic_shows_every_part_of_the_sum():
     assert "E" in ax.get_title() and "class G" in ax.get_title() and "score" in side.get_xlabel()
     texts = [text.get_text() for text in ax.texts]
     for name, score, weight in zip(LETTERS, scores, weights, strict=True):
-        assert (
-            name in texts
-            and f"{score:+.2f}".replace("-", "−") in texts
-            and f"× {weight:+.2f}".replace("-", "−") in texts
-        )
+        assert name in texts
+        assert f"{score:+.2f}".replace("-", "−") in texts
+        assert f"× {weight:+.2f}".replace("-", "−") in texts
     assert any("y$ = E" in text and f"{total:+.2f}".replace("-", "−") in text for text in texts)
     assert [" ".join(text.split()) for text in texts if "trees" in text or "SVM" in text] == [
         name for name, _ in GROUPS
@@ -456,11 +454,9 @@ def test_along_p(mixed):
     table = path()
     fig = drawn(draw.along_p(shuffled(table) if mixed else table, n_priors=17))
     upper, lower = fig.axes
-    assert (
-        upper.get_ylabel() == "test accuracy [%]"
-        and lower.get_ylabel() == "priors in use per new class"
-        and "p" in lower.get_xlabel()
-    )
+    assert upper.get_ylabel() == "test accuracy [%]"
+    assert lower.get_ylabel() == "priors in use per new class"
+    assert "p" in lower.get_xlabel()
     for ax, column, factor in ((upper, "accuracy", 100.0), (lower, "used", 1.0)):
         grid = table.pivot(index="seed", columns="p", values=column)
         np.testing.assert_array_equal(named(ax, "MKTL").get_xdata(), [1.01, 1.1, 1.5, 2.0])

@@ -139,11 +139,9 @@ def test_a_verb_has_the_colour_of_who_does_it(poses):
     }
     color = {m.label: colors[poses.captions[number][m.start : m.end].split()[0]] for m in found}
     verbs = [m for m in found if m.kind == "verb"]
-    assert (
-        len(verbs) == 2
-        and all(color[m.label] == color[m.subjects[0]] for m in verbs)
-        and len({*color.values()}) == 2
-    )
+    assert len(verbs) == 2
+    assert all(color[m.label] == color[m.subjects[0]] for m in verbs)
+    assert len({*color.values()}) == 2
 
 
 # --------------------------------------------------------------------------- the matrix
@@ -250,10 +248,8 @@ def test_indicators_strike_out_what_they_rule_out(news):
 
 def test_picked_items_are_as_asked_and_always_the_same(news, poses):
     for number in mms_items.pick(news, n_faces=2, n_names=3, count=4):
-        assert (
-            news.bag_sizes[number] == 2
-            and len({m.label for m in mentions(news.captions[number], news.vocabulary)}) == 3
-        )
+        assert news.bag_sizes[number] == 2
+        assert len({m.label for m in mentions(news.captions[number], news.vocabulary)}) == 3
     assert not news.has_position[mms_items.pick(news, n_faces=2, indicators=False)]
     assert news.has_position[mms_items.pick(news, indicators=True)]
     number = mms_items.pick(poses, n_faces=2, n_pairs=2)

@@ -82,12 +82,10 @@ def test_accuracy_curves_in_any_order_and_of_one_seed(curves):
             curves[(curves["seed"] == 3) & (curves["name"] == "letter") & (curves["p_correlated"] == 0)]
         )
     )
-    assert (
-        len(one.axes) == 1
-        and not one.axes[0].collections
-        and one.axes[0].get_xlabel()
-        and one.axes[0].get_title()
-    )
+    assert len(one.axes) == 1
+    assert not one.axes[0].collections
+    assert one.axes[0].get_xlabel()
+    assert one.axes[0].get_title()
 
 
 def test_every_data_set_has_a_title():
@@ -171,11 +169,9 @@ def test_bound(bounds):
     fig = drawn(draw.bound(bounds))
     (ax,) = fig.axes
     assert legend(fig) == [*CLASSIFIERS, *(draw.TITLES[t] for t in ARTIFICIAL)]
-    assert (
-        "true loss" in ax.get_xlabel()
-        and "bag" in ax.get_xlabel()
-        and "1 − ambiguity degree" in ax.get_ylabel()
-    )
+    assert "true loss" in ax.get_xlabel()
+    assert "bag" in ax.get_xlabel()
+    assert "1 − ambiguity degree" in ax.get_ylabel()
     assert ax.get_xscale() == ax.get_yscale() == "log"
     *lines, diagonal = ax.lines
     cases = list(itertools.product(CLASSIFIERS, ARTIFICIAL))
