@@ -1,8 +1,8 @@
 """Learning from many cues: online learning and multiple kernel learning.
 
-``kernels`` and ``core`` hold the shared mathematics, ``omcl mkl mms mktl oks`` one chapter each, ``datasets`` the data.
-``experiments`` and ``plots`` are what the notebooks call; ``book`` runs these and keeps figures, tables and verdicts.
-Importing ``cuelearn`` itself loads none of them.
+``kernels`` and ``core`` hold the shared mathematics, ``omcl mkl mms mktl oks`` one chapter each, ``datasets``
+the data. ``experiments`` and ``plots`` are what the notebooks call; ``book`` runs these and keeps figures,
+tables and verdicts. Importing ``cuelearn`` itself loads none of them.
 """
 
 import hashlib as _hashlib
@@ -45,9 +45,10 @@ def _source_hash(leave_out=()):
 def _choose_numba_cache():
     """Point numba's cache into the checkout, keyed by the sources.
 
-    numba does not notice an edited callee in another file, and fails where neither the package's directory nor the home
-    directory can be written to. A cache directory named after the sources mends both. An installed package never changes
-    under numba's feet, so only a checkout is treated so. A value that the user set wins.
+    numba does not notice an edited callee in another file, and fails where neither the package's directory
+    nor the home directory can be written to. A cache directory named after the sources mends both. An
+    installed package never changes under numba's feet, so only a checkout is treated so. A value that the
+    user set wins.
     """
     checkout = _Path(__file__).resolve().parents[1]
     if "NUMBA_CACHE_DIR" in _os.environ or not (checkout / "pyproject.toml").is_file():

@@ -1,12 +1,13 @@
 """How the MKL solvers get their kernel rows: order of a stack in memory, rows on demand, peaks of memory.
 
-``python tests/benchmarks/bench_mkl.py`` (two minutes), ``--scale`` for all 60,000 digits too, ``--smoke`` for tiny sizes. The table is
-written to build/bench/mkl.csv as well. What the solvers promise at fixed sizes is timed in bench_solvers.py; here stands why: where the
-time of a pass goes, what a smaller budget costs, and how many kernel rows an epoch computes.
+``python tests/benchmarks/bench_mkl.py`` (two minutes), ``--scale`` for all 60,000 digits too, ``--smoke`` for
+tiny sizes. The table is written to build/bench/mkl.csv as well. What the solvers promise at fixed sizes is
+timed in bench_solvers.py; here stands why: where the time of a pass goes, what a smaller budget costs, and
+how many kernel rows an epoch computes.
 
-Things to compare run in turn within each round, after one round to warm up; a time is the median of the rounds with the least in
-brackets, a ratio the median of the rounds' ratios. One thread unless the environment says otherwise. Each run on demand has a process of
-its own, whose peak of memory is shown.
+Things to compare run in turn within each round, after one round to warm up; a time is the median of the
+rounds with the least in brackets, a ratio the median of the rounds' ratios. One thread unless the environment
+says otherwise. Each run on demand has a process of its own, whose peak of memory is shown.
 """
 
 import os
@@ -81,7 +82,8 @@ def read_flat(values):
 
 @njit(fastmath=True)
 def read_visits(rows, order):
-    """The same sum sample by sample: all kernels' rows of one, then of the next in the order of the visits."""
+    """The same sum sample by sample: all kernels' rows of one, then of the next in the order of the
+    visits."""
     total = rows[0, 0, 0] * 0
     for i in order:
         for j in range(rows.shape[1]):
@@ -103,14 +105,16 @@ def wall(call):
 
 
 def in_turn(repeats, calls):
-    """Seconds, shape (repeats, number of calls), of calls that return their seconds, after one round to warm up."""
+    """Seconds, shape (repeats, number of calls), of calls that return their seconds, after one round to warm
+    up."""
     for call in calls:
         call()
     return np.array([[call() for call in calls] for _ in range(repeats)])
 
 
 def simulated_rows(n, n_kernels, n_classes):
-    """Labels and RBF kernels of simulated features, shape (n, n_kernels, n): classes differ, more in some kernels than in others."""
+    """Labels and RBF kernels of simulated features, shape (n, n_kernels, n): classes differ, more in some
+    kernels than in others."""
     rng = np.random.default_rng(0)
     labels = np.arange(n) * n_classes // n
     rows = np.empty((n, n_kernels, n), np.float32)
@@ -248,13 +252,17 @@ def in_process(*arguments):
 def on_demand_rows(table, cases, each_epoch=False):
     """Runs with kernels on demand: time per epoch, kernel rows per update, peak of memory."""
     print(
-        "\nkernels on demand, a process each: seconds of training, kernel rows computed in it, updates, peak of memory"
+        "\nkernels on demand, a process each: seconds of training, kernel rows computed in it, updates, "
+        "peak of memory"
     )
     for task, n, memory, method, n_epochs in cases:
         found = in_process(task, n, memory, method, n_epochs)
         assert not found["resident"]
         what = f"{method}, {task}, n = {n}, budget {memory / 1e9:g} GB, {n_epochs} epochs"
-        note = f"{found['rows'][-1]} rows, {found['updates'][-1]} updates, {found['peak'] / 1e9:.2f} GB; with certificate {found['whole_seconds']:.1f} s"
+        note = (
+            f"{found['rows'][-1]} rows, {found['updates'][-1]} updates, {found['peak'] / 1e9:.2f} GB; with "
+            f"certificate {found['whole_seconds']:.1f} s"
+        )
         table.add(
             what,
             found["seconds"][-1],

@@ -1,9 +1,11 @@
-"""Times of transfer learning, one thread, warmed up: `make bench`, or this file alone (a minute); `--smoke` for tiny sizes.
+"""Times of transfer learning, one thread, warmed up: `make bench`, or this file alone (a minute); `--smoke`
+for tiny sizes.
 
-What is promised: 10 new classes, 100 samples each, 40 priors, one RBF kernel, from features and scores on, in under 2 seconds with a
-certified relative gap of 1e-3; the thesis says under a minute. OBSCURE alone, the other methods and MKTL at other sizes run in turn with it
-within each round; ratios are to MKTL. Then the memory that MKTL takes at its peak besides the kernel, for 0 to 400 priors, next to what one
-number for each group and sample would need. All samples are simulated. The table is written to build/bench/mktl.csv as well.
+What is promised: 10 new classes, 100 samples each, 40 priors, one RBF kernel, from features and scores on, in
+under 2 seconds with a certified relative gap of 1e-3; the thesis says under a minute. OBSCURE alone, the
+other methods and MKTL at other sizes run in turn with it within each round; ratios are to MKTL. Then the
+memory that MKTL takes at its peak besides the kernel, for 0 to 400 priors, next to what one number for each
+group and sample would need. All samples are simulated. The table is written to build/bench/mktl.csv as well.
 """
 
 import os
@@ -32,7 +34,8 @@ CUES = [("phog", RBF(), slice(None))]
 
 
 def simulated(n_classes, per_class, n_priors, n_columns=252, seed=0):
-    """Features that tell the classes apart a little, and scores of priors of which a third knows something of a class."""
+    """Features that tell the classes apart a little, and scores of priors of which a third knows something of
+    a class."""
     rng = np.random.default_rng(seed)
     y = np.repeat(np.arange(n_classes), per_class)
     X = rng.normal(size=(y.size, n_columns)) + 0.15 * rng.normal(size=(n_classes, n_columns))[y]
@@ -59,7 +62,8 @@ def against_the_others(table, n_classes, per_class, n_priors, repeats):
     """Every method from features and scores on, ratios to MKTL."""
     X, y, S = simulated(n_classes, per_class, n_priors)
     print(
-        f"\n{n_classes} new classes of {per_class} samples, {n_priors} priors, RBF kernel; from features ({X.shape[1]}) and scores on"
+        f"\n{n_classes} new classes of {per_class} samples, {n_priors} priors, RBF kernel; from features "
+        f"({X.shape[1]}) and scores on"
     )
     calls = {
         "MKTL, gap <= 1e-3": lambda: made(MKTL).fit(X, y, scores=S),
@@ -129,7 +133,10 @@ def memory(table, n_classes, per_class, counts):
         tracemalloc.stop()
         first = peak if first is None else first
         full = 8 * k * n_classes * y.size
-        beside = f"{(peak - first) / 1e6:+.2f} MB for the scores; one number for each group and sample: {full / 1e6:.1f} MB"
+        beside = (
+            f"{(peak - first) / 1e6:+.2f} MB for the scores; one number for each group and sample: "
+            f"{full / 1e6:.1f} MB"
+        )
         print(f"  {k:4d} priors: {peak / 1e6:8.2f} MB, {beside}", flush=True)
         table.rows.append(
             {

@@ -1,13 +1,16 @@
-"""Times of multi-label MKL, one thread, warmed up: `make bench`, or this file alone (a minute); `--smoke` for tiny sizes.
+"""Times of multi-label MKL, one thread, warmed up: `make bench`, or this file alone (a minute); `--smoke` for
+tiny sizes.
 
-First the SVM without bias, on the mean of a set's nine kernels: against the same coordinate ascent in plain NumPy (which runs a fixed
-number of sweeps, here as many as the compiled one needed), against scikit-learn's SVC (libsvm; it has a bias, so its problem is another
-one), and against LinearSVC without intercept on a Cholesky factor of the kernel (liblinear; the factor comes on top). Then a start at zero
-against one at the solution for kernel weights that differ by some five percent; one iteration of ML-MKL-SA and its parts; and the training
-of six methods on one small problem.
+First the SVM without bias, on the mean of a set's nine kernels: against the same coordinate ascent in plain
+NumPy (which runs a fixed number of sweeps, here as many as the compiled one needed), against scikit-learn's
+SVC (libsvm; it has a bias, so its problem is another one), and against LinearSVC without intercept on a
+Cholesky factor of the kernel (liblinear; the factor comes on top). Then a start at zero against one at the
+solution for kernel weights that differ by some five percent; one iteration of ML-MKL-SA and its parts; and
+the training of six methods on one small problem.
 
-Things to compare run in turn within each round, after one round to warm up; a time is the median of the rounds with the least in brackets,
-a ratio the median of the rounds' ratios, to the first row of its table. The table is written to build/bench/mlmkl.csv as well.
+Things to compare run in turn within each round, after one round to warm up; a time is the median of the
+rounds with the least in brackets, a ratio the median of the rounds' ratios, to the first row of its table.
+The table is written to build/bench/mlmkl.csv as well.
 """
 
 import os
@@ -28,9 +31,9 @@ from sklearn.svm import SVC, LinearSVC
 import cuelearn  # noqa: F401  (places numba's cache)
 from cuelearn.experiments.mkl.multilabel import compare_multilabel, multilabel_task
 from cuelearn.kernels import KernelBank
-from cuelearn.mkl.svm import solve_box_svm
 from cuelearn.mkl.mlmkl import SharedProblem
 from cuelearn.mkl.problem import combined_kernel, quadratic_forms
+from cuelearn.mkl.svm import solve_box_svm
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "mkl"))
 from mlmkl_twins import box_svm  # noqa: E402
@@ -70,7 +73,8 @@ def against_the_others(table, name, n, Cs, repeats, twin):
     factor = np.linalg.cholesky(kernel + 1e-8 * np.eye(n))
     for C in Cs:
         print(
-            f"\n{name}, n = {n}, mean of nine kernels, C = {C:g}, {np.mean(y > 0):.0%} positive: one SVM from zero"
+            f"\n{name}, n = {n}, mean of nine kernels, C = {C:g}, {np.mean(y > 0):.0%} positive: one SVM "
+            f"from zero"
         )
         found = solve_box_svm(kernel, y, C)
         best = solve_box_svm(kernel, y, C, tol=1e-7, max_sweeps=100_000).value
@@ -92,7 +96,8 @@ def against_the_others(table, name, n, Cs, repeats, twin):
         w = LinearSVC(**linear).fit(factor, y).coef_[0]
         above = 0.5 * w @ w + C * np.maximum(0.0, 1.0 - y * (factor @ w)).sum()
         notes = {
-            "without bias, gap <= 1e-3": f"{found.sweeps} sweeps, dual value {1.0 - found.value / best:.0e} below the best",
+            "without bias, gap <= 1e-3": f"{found.sweeps} sweeps, dual value "
+            f"{1.0 - found.value / best:.0e} below the best",
             "LinearSVC on the factor, tol=1e-4": f"objective {above / best - 1.0:.0e} above the best",
         }
         if twin and found.sweeps <= 1000:
@@ -112,11 +117,13 @@ def starts(table, name, n, Cs, repeats):
     old, new = combined_kernel(bank, before, 1.0), combined_kernel(bank, after / after.sum(), 1.0)
     for C in Cs:
         print(
-            f"\n{name}, n = {n}, C = {C:g}: the SVMs of {len(signs)} classes after a change of the kernel weights by some 5 %"
+            f"\n{name}, n = {n}, C = {C:g}: the SVMs of {len(signs)} classes after a change of the kernel "
+            f"weights by some 5 %"
         )
         known = [solve_box_svm(old, y, C).alpha for y in signs]
         cold = lambda: [solve_box_svm(new, y, C) for y in signs]  # noqa: B023, E731
-        warm = lambda: [solve_box_svm(new, y, C, alpha=a) for y, a in zip(signs, known, strict=True)]  # noqa: B023, E731
+        # noqa: B023, E731
+        warm = lambda: [solve_box_svm(new, y, C, alpha=a) for y, a in zip(signs, known, strict=True)]
         notes = {
             what: f"{sum(f.sweeps for f in call())} sweeps"
             for what, call in (("from zero", cold), ("from the last solution", warm))
@@ -129,7 +136,8 @@ def one_iteration(table, name, n, C, repeats):
     bank, signs = problem_of(name, n)
     m, s = len(signs), bank.n_kernels
     print(
-        f"\n{name}, n = {n}, {s} kernels, {m} classes, C = {C:g}: one iteration, mean over the classes, from near solutions"
+        f"\n{name}, n = {n}, {s} kernels, {m} classes, C = {C:g}: one iteration, mean over the classes, "
+        f"from near solutions"
     )
     problem, rng = SharedProblem(bank, signs, C), np.random.default_rng(0)
     weights = [w / w.sum() for w in np.exp(0.05 * rng.normal(size=(m, s)))]
@@ -190,7 +198,8 @@ def one_iteration(table, name, n, C, repeats):
 def methods(table, name, n, C, repeats):
     """Training times of six methods; kernels are at hand."""
     print(
-        f"\n{name}, n = {n}, all classes, C = {C:g} (GMKL's counts as C times the sum of its weights): training, defaults"
+        f"\n{name}, n = {n}, all classes, C = {C:g} (GMKL's counts as C times the sum of its weights): "
+        f"training, defaults"
     )
     found = {}
 

@@ -1,8 +1,9 @@
-"""Times of kernel selection, one thread, warmed up: `make bench`, or this file alone (a minute); `--smoke` for tiny sizes.
+"""Times of kernel selection, one thread, warmed up: `make bench`, or this file alone (a minute); `--smoke`
+for tiny sizes.
 
-What is promised: two passes of OKS over 3,400 samples with 60 kernels in at most a twentieth of MuSVM's time. MuSVM is given a single C, a
-twenty-first of what it has to try. Then the compiled pass beside plain NumPy on the same kernel matrices, in turn within a round. The table
-is written to build/bench/oks.csv as well.
+What is promised: two passes of OKS over 3,400 samples with 60 kernels in at most a twentieth of MuSVM's time.
+MuSVM is given a single C, a twenty-first of what it has to try. Then the compiled pass beside plain NumPy on
+the same kernel matrices, in turn within a round. The table is written to build/bench/oks.csv as well.
 """
 
 import os
@@ -35,7 +36,8 @@ def against_musvm(table, n, repeats):
     X, y, kernels = pair.X_train, pair.y_train, pair.kernels
     exp.warm_up()
     print(
-        f"\n{name}: {len(y)} digits, {len(kernels)} kernels on {X.shape[1]} columns; from the features on, a single C"
+        f"\n{name}: {len(y)} digits, {len(kernels)} kernels on {X.shape[1]} columns; from the features on, "
+        f"a single C"
     )
     calls = {
         "OKS, two passes": lambda: OKS(kernels, **QUIET).fit(X, y),

@@ -1,9 +1,10 @@
-"""Times of the online learners, one thread, warmed up: `make bench`, or this file alone (two minutes); `--smoke` for tiny sizes.
+"""Times of the online learners, one thread, warmed up: `make bench`, or this file alone (two minutes);
+`--smoke` for tiny sizes.
 
-What is promised: learning one sample at a time costs at most 1 ms per sample on the robot's data, four cues together. Shown are the mean
-and the 99th percentile of single `partial_fit` calls after half of the samples has been learnt; then what the compiled passes gain over
-plain NumPy, each pair in turn within a round; and how the cost of a sample grows with the support set. The table is written to
-build/bench/omcl.csv as well.
+What is promised: learning one sample at a time costs at most 1 ms per sample on the robot's data, four cues
+together. Shown are the mean and the 99th percentile of single `partial_fit` calls after half of the samples
+has been learnt; then what the compiled passes gain over plain NumPy, each pair in turn within a round; and
+how the cost of a sample grows with the support set. The table is written to build/bench/omcl.csv as well.
 """
 
 import os
@@ -84,7 +85,8 @@ def sample_by_sample(table, frames, eta):
     )  # a robot's own order makes few mistakes: this one fills the support sets
     X, y, half = X[order], y[order], y.size // 2
     print(
-        f"\nsimulated robot, {y.size} frames in random order, columns {widths}, float32, eta = {eta}; ms per sample, one at a time"
+        f"\nsimulated robot, {y.size} frames in random order, columns {widths}, float32, eta = {eta}; ms "
+        f"per sample, one at a time"
     )
     for name, (model, columns) in learners(cues, kernels, eta).items():
         part = np.ascontiguousarray(X[:, columns])
@@ -95,7 +97,10 @@ def sample_by_sample(table, frames, eta):
             began = time.perf_counter()
             model.partial_fit(part[i : i + 1], y[i : i + 1])
             times.append(time.perf_counter() - began)
-        note = f"mean {1e3 * np.mean(times):.2f} ms, 99% {1e3 * np.percentile(times, 99):.2f} ms, support {model._n_support()}"
+        note = (
+            f"mean {1e3 * np.mean(times):.2f} ms, 99% {1e3 * np.percentile(times, 99):.2f} ms, support "
+            f"{model._n_support()}"
+        )
         if "OMCL" in name:
             note += f", promised <= 1 ms: {'kept' if np.mean(times) <= 1e-3 else 'NOT KEPT'}"
         table.add(
@@ -110,7 +115,8 @@ def sample_by_sample(table, frames, eta):
 def against_plain(table, repeats, n):
     """Compiled passes beside the plain twins, on one kernel matrix; seconds of a whole pass."""
     print(
-        f"\none pass over {n} samples of a precomputed kernel, compiled and plain NumPy (simulated clusters, 5 classes, labels 20% wrong)"
+        f"\none pass over {n} samples of a precomputed kernel, compiled and plain NumPy (simulated "
+        f"clusters, 5 classes, labels 20% wrong)"
     )
     X, y = make_stream(n, 6, 5, seed=0, noise=0.2)
     K = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2))
@@ -145,9 +151,11 @@ def against_plain(table, repeats, n):
 
 
 def support_sizes(table, sizes, d=512):
-    """Cost of a sample against the size of the support set, at its dearest: every sample is a mistake that is projected or joins."""
+    """Cost of a sample against the size of the support set, at its dearest: every sample is a mistake that is
+    projected or joins."""
     print(
-        f"\ncost of a sample by size of the support set, {d} columns, chi-squared kernel, float32, labels at random"
+        f"\ncost of a sample by size of the support set, {d} columns, chi-squared kernel, float32, labels "
+        f"at random"
     )
     rng = np.random.default_rng(0)
     for size in sizes:

@@ -1,8 +1,9 @@
-"""Times of the MKL solvers, one thread, warmed up: `make bench`, or this file with `--scale` for the large runs too.
+"""Times of the MKL solvers, one thread, warmed up: `make bench`, or this file with `--scale` for the large
+runs too.
 
-Every row is the median of several runs; a ratio is formed within each round, in which the two things it compares run one after the
-other, and its median is shown. Times are those of training: a run's clock stops while objective and gap are measured, and the whole
-call, with its certificate, stands beside it.
+Every row is the median of several runs; a ratio is formed within each round, in which the two things it
+compares run one after the other, and its median is shown. Times are those of training: a run's clock stops
+while objective and gap are measured, and the whole call, with its certificate, stands beside it.
 """
 
 import os
@@ -40,7 +41,8 @@ def row(what, seconds, promised="", other=""):
 
 
 def caltech_sized(repeats, n=3060, n_kernels=39, n_classes=102):
-    """OM-2, UFO-MKL and OBSCURE at the size of Caltech-101; simulated features with classes of differing difficulty per kernel."""
+    """OM-2, UFO-MKL and OBSCURE at the size of Caltech-101; simulated features with classes of differing
+    difficulty per kernel."""
     labels, rows = simulated_rows(n, n_kernels, n_classes)
     bank = KernelBank.from_stack(rows.transpose(1, 0, 2), validate=False, memory=4e9)
     flat = rows.reshape(-1)
@@ -124,7 +126,8 @@ def digits(repeats):
             name,
             f"{t[0]:.1f} ms",
             f"<= {promised} ms",
-            f"with certificate {t[1]:.1f} ms, estimator.fit {t[2]:.1f} ms; {matlab / t[0]:.0f} x MATLAB ({matlab} ms)",
+            f"with certificate {t[1]:.1f} ms, estimator.fit {t[2]:.1f} ms; {matlab / t[0]:.0f} x MATLAB "
+            f"({matlab} ms)",
         )
 
 
@@ -151,7 +154,8 @@ def many_kernels(method, n_epochs=10):
         method, 1000.0, p, 0.0, n_epochs, 0, task="mfeat-1400", n_kernels=1400, n_train=680, n_test=1320
     )
     print(
-        f"{found['seconds']:.1f} s, test error {100 * found['test_error']:.1f}%, peak {peak_bytes() / 1e9:.2f} GB"
+        f"{found['seconds']:.1f} s, test error {100 * found['test_error']:.1f}%, peak "
+        f"{peak_bytes() / 1e9:.2f} GB"
     )
 
 
@@ -159,7 +163,8 @@ def all_digits(n_epochs=2):
     """OBSCURE on all 60,000 digits, nothing precomputed."""
     curve = experiments.all_of_mnist(60000, 10000, 10.0, 1.25, n_epochs, 0)
     print(
-        f"{curve.seconds.iloc[-1]:.0f} s, test error {100 * curve.test_error.iloc[-1]:.2f}%, peak {peak_bytes() / 1e9:.2f} GB"
+        f"{curve.seconds.iloc[-1]:.0f} s, test error {100 * curve.test_error.iloc[-1]:.2f}%, peak "
+        f"{peak_bytes() / 1e9:.2f} GB"
     )
 
 
