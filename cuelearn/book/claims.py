@@ -23,9 +23,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from cuelearn.book.figures import FigureStore, interval, markdown_table
+from cuelearn.book.figures import FigureStore, markdown_table
 from cuelearn.book.records import near, read_rows
 from cuelearn.book.sweep import file_lock
+from cuelearn.core.intervals import interval
 from cuelearn.core.storage import atomic_write
 
 __all__ = [

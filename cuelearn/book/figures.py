@@ -18,7 +18,6 @@ import time
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -27,6 +26,7 @@ from matplotlib.figure import Figure
 
 import cuelearn
 from cuelearn.book.records import catalogue, near, versions
+from cuelearn.core.intervals import CONFIDENCE, Interval, interval
 from cuelearn.core.storage import atomic_write
 
 __all__ = [
@@ -43,7 +43,6 @@ __all__ = [
 ]
 
 PROFILES = ("smoke", "quick", "full", "reference")
-CONFIDENCE = 0.95
 #: Parameters that say how a run is carried out, not what it computes.
 NOT_PARAMETERS = ("figures_dir", "n_jobs", "scheduler", "profile")
 
@@ -141,42 +140,6 @@ def name_methods(names):
 
 # --- intervals
 # ---------------------------------------------------------------------------------------------------
-
-
-class Interval(NamedTuple):
-    """A mean and its 95% interval; arrays where several means were asked for at once."""
-
-    mean: float | np.ndarray
-    low: float | np.ndarray
-    high: float | np.ndarray
-
-
-def interval(values):
-    """Mean of repeated measurements and its 95% interval, from Student's t distribution.
-
-    Parameters
-    ----------
-    values : array-like, shape (n_repetitions,) or (n_repetitions, ...)
-        Independent repetitions: splits, permutations or seeds. Any NaN among them makes the answer there NaN.
-
-    Returns
-    -------
-    Interval
-        ``mean``, ``low``, ``high``. With a single repetition ``low`` and ``high`` are NaN: one run has no
-        interval.
-    """
-    from scipy.stats import t
-
-    values = np.asarray(values, dtype=float)
-    n = len(values)
-    if n == 0:
-        raise ValueError("values is empty: an interval needs at least one measurement")
-    mean = values.mean(axis=0)
-    half = np.full_like(mean, np.nan)
-    if n > 1:
-        half = t.ppf((1 + CONFIDENCE) / 2, n - 1) * values.std(axis=0, ddof=1) / np.sqrt(n)
-    answer = Interval(mean, mean - half, mean + half)
-    return answer if np.ndim(mean) else Interval(*map(float, answer))
 
 
 def band(ax, x, samples, method=None, alpha=0.2, geometric=False, **style):

@@ -3,7 +3,8 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-from cuelearn.book.figures import BLUE, GREEN, PURPLE, RED, band, interval, method_style
+from cuelearn.book.figures import BLUE, GREEN, PURPLE, RED, band, method_style
+from cuelearn.core.intervals import interval
 from cuelearn.plots.common import above, curve, distinct, legend, log_axis, panels
 
 TASK_NAMES = {

@@ -10,7 +10,8 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from matplotlib.path import Path
 from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator
 
-from cuelearn.book.figures import BLACK, BLUE, CONFIDENCE, GREY, RED, band, method_style
+from cuelearn.book.figures import BLACK, BLUE, GREY, RED, band, method_style
+from cuelearn.core.intervals import CONFIDENCE
 from cuelearn.plots.common import curve, distinct, panels
 
 TITLES = {"letter": "letter", "mfeat": "mfeat (digits)", "awa": "Animals with Attributes"}

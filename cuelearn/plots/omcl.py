@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.colors import TwoSlopeNorm
 
-from cuelearn.book.figures import GREEN, GREY, ORANGE, PURPLE, RED, SKY, interval, method_style
+from cuelearn.book.figures import GREEN, GREY, ORANGE, PURPLE, RED, SKY, method_style
+from cuelearn.core.intervals import interval
 from cuelearn.experiments.omcl import gather
 from cuelearn.plots.common import curve, legend, panels
 

@@ -38,8 +38,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import LinearSVC
 
-from cuelearn.book.figures import CONFIDENCE
 from cuelearn.core.checks import check_count
+from cuelearn.core.intervals import CONFIDENCE
 from cuelearn.datasets.ambiguous import make_ambiguous
 from cuelearn.experiments.mms.artificial import load_set
 from cuelearn.experiments.protocol import fitted

@@ -17,7 +17,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import entr, expit
 
 from cuelearn import datasets
-from cuelearn.book.figures import interval
+from cuelearn.core.intervals import interval
 from cuelearn.datasets import Provenance
 from cuelearn.experiments.protocol import quiet
 from cuelearn.kernels import RBF, KernelBank, Linear
