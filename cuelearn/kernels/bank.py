@@ -154,7 +154,6 @@ class KernelBank:
         self._feature_names = feature_names if named else None
         triples = check_kernels([("rbf", RBF(), slice(None))] if kernels is None else kernels)
         self.names = [name for name, _, _ in triples]
-        self._given = False
 
         # 1. Cues: one per distinct set of columns, in order of appearance, and what each must provide.
         found, cue_of, places = {}, [], feature_places(feature_names)
@@ -385,7 +384,7 @@ class KernelBank:
             tiles.run(one, range(F), K.size)
             for problem in filter(None, problems):
                 raise ValueError(problem)
-        self.normalize, self._given, self.stack = False, True, K
+        self.normalize, self.stack = False, K
         self.kernels_ = [Precomputed()] * F
         self.diagonal = np.einsum("fii->fi", K).astype(np.float64)
         self._n_features = self._feature_names = self._train = None
@@ -403,6 +402,10 @@ class KernelBank:
     def resident(self):
         """Whether the whole stack is in memory."""
         return self.stack is not None
+
+    @property
+    def _given(self):
+        return self._train is None  # the matrices were
 
     @property
     def bases(self):
@@ -657,7 +660,7 @@ class KernelBank:
     # ---------------------------------------------------------------- saving
 
     _SAVED = ("names", "kernels_", "normalize", "n_samples", "memory", "diagonal")
-    _SAVED += ("_given", "_n_features", "_feature_names", "_cues", "_roots", "_forms", "_train")
+    _SAVED += ("_n_features", "_feature_names", "_cues", "_roots", "_forms", "_train")
 
     def _state(self):
         """What `core.storage` writes: all but the stack. A bank made from X computes its rows again."""

@@ -35,16 +35,15 @@ class Kernel:
     """
 
     def __post_init__(self):
-        given = self.get_params()
-        if "gamma" in given:
-            word = "dim" if "degree" in given else "mean"
+        if hasattr(self, "gamma"):
+            word = "dim" if self.quantity == "product" else "mean"
             if not isinstance(self.gamma, str):
                 self._check_number("gamma", positive=True)
             elif self.gamma != word:
                 raise ValueError(
                     f"{self._name}: gamma must be {word!r} or a positive number, got {self.gamma!r}."
                 )
-        if "factor" in given:
+        if hasattr(self, "factor"):
             self._check_number("factor", positive=True)
             if self.gamma != "mean" and self.factor != 1:
                 raise ValueError(

@@ -160,30 +160,24 @@ def chi2_into(left, right, tiny, out):
 
 
 @njit(nogil=True, cache=True)
-def _transpose_into(source, flat, start, width):
-    """flat[start + j width + i] = source[i, j], by small squares: their cache lines are still there."""
-    n_rows, n_columns = source.shape
-    for c in range(0, n_columns, 32):
-        for r in range(0, n_rows, 32):
-            for j in range(c, min(c + 32, n_columns)):
-                row = flat[start + j * width : start + j * width + n_rows]
-                for i in range(r, min(r + 32, n_rows)):
-                    row[i] = source[i, j]
-
-
-@njit(nogil=True, cache=True)
-def _mirror(matrix, flat, start, width, r0, r1, c0, c1):
-    if r0 != c0:
-        _transpose_into(matrix[r0:r1, c0:c1], flat, start + c0 * width + r0, width)
+def _mirror(flat, start, width, r0, r1, c0, c1):
+    if r0 == c0:
+        for i in range(r0, r1):
+            for j in range(i + 1, c1):
+                flat[start + j * width + i] = flat[start + i * width + j]
         return
-    for i in range(r0, r1):
-        for j in range(i + 1, c1):
-            matrix[j, i] = matrix[i, j]
+    for c in range(c0, c1, 32):  # small squares: their cache lines are still there
+        for r in range(r0, r1, 32):
+            height = min(32, r1 - r)
+            for j in range(c, min(c + 32, c1)):
+                target = flat[start + j * width + r : start + j * width + r + height]
+                for i in range(height):
+                    target[i] = flat[start + (r + i) * width + j]
 
 
 def mirror(planes, plane, tile):
     """Copy a tile of a plane to its mirror image; on the diagonal, its upper triangle."""
-    _mirror(planes.block[plane], planes.flat, plane * planes.plane, planes.width, *tile)
+    _mirror(planes.flat, plane * planes.plane, planes.width, *tile)
 
 
 @njit(nogil=True, cache=True)
@@ -221,7 +215,10 @@ def inspect_matrix(matrix, highest):
     for r in range(0, n, 128):
         for c in range(r, n, 128):
             tile, other = matrix[r : r + 128, c : c + 128], matrix[c : c + 128, r : r + 128]
-            _transpose_into(other, mirrored.reshape(-1), 0, 144)
+            for j0 in range(0, other.shape[0], 32):
+                for i in range(tile.shape[0]):
+                    for j in range(j0, min(j0 + 32, other.shape[0])):
+                        mirrored[i, j] = other[j, i]
             for j in range(other.shape[0]):
                 n_bad += _count_not_finite(other[j], highest)
             for i in range(tile.shape[0]):
