@@ -234,9 +234,8 @@ def make_ambiguous(
 
 
 def _group(labels, size, correlated, p_correlated, rng):
-    """Step 2: the order of the instances, bag after bag, and where the bags start (with the end of the
-    last).
-    """
+    """Step 2: the order of the instances, bag after bag, and where the bags start, with the end of the
+    last."""
     n = labels.size
     starts = np.append(np.arange(0, n, size), n)
     shuffled, couples = rng.permutation(n), []

@@ -46,9 +46,7 @@ _PERSON, _STRANGER, _FALSE = range(3)
 
 
 class _Pools(NamedTuple):
-    """The real samples: letter (20,000 x 16), MNIST (70,000 x 28 x 28) and Pendigits (10,992 x 16), with
-    classes and published splits.
-    """
+    """The real samples (letter, MNIST as 28 x 28, Pendigits), with classes and published splits."""
 
     letters: np.ndarray
     letter_y: np.ndarray
@@ -80,9 +78,7 @@ def _pools():
 
 
 def _deal(rng, wanted, y, rows):
-    """A sample of each wanted class from `rows`, every one as often as any other of its class, give or take
-    one.
-    """
+    """A sample of each wanted class from `rows`, all of a class equally often, give or take one."""
     dealt = np.empty(wanted.size, dtype=np.int64)
     for label in np.unique(wanted):
         at, own = np.flatnonzero(wanted == label), rows[y[rows] == label]
@@ -92,9 +88,8 @@ def _deal(rng, wanted, y, rows):
 
 
 def _deal_pairs(rng, letters, digits, pools, train):
-    """Samples for pairs of classes from the training (or test) halves of the sets, no pair of samples
-    twice.
-    """
+    """Samples of pairs of classes from the training (or test) halves of the sets, no pair of samples
+    twice."""
     letter_rows = np.flatnonzero(pools.letter_train == train)
     digit_rows = np.flatnonzero(pools.digit_train == train)
     letter = _deal(rng, letters, pools.letter_y, letter_rows)
@@ -160,9 +155,7 @@ def _mixed_letters(pools, samples, kind):
 
 
 def _mixed_digits(pools, samples, kind):
-    """Images of every face, float32 in 0..255: one sample's; the mean of two; the left half of one and the
-    right half of another.
-    """
+    """Images of every face, float32 in 0..255: one sample's, the mean of two, or half of each."""
     a, b = (pools.digits[samples[:, k]].astype(np.float32) for k in (0, 1))
     cut = np.concatenate([a[:, :, :14], b[:, :, 14:]], axis=2)
     return np.where((kind == _FALSE)[:, None, None], cut, (a + b) / 2)
@@ -175,9 +168,7 @@ def _mixed_pens(pools, samples, kind):
 
 
 def _draw_samples(rng, kind, person, identity, n_strangers, verb, in_test):
-    """Row numbers of the samples of every face, int32 of shape (n, 3, 2); training and test faces draw from
-    the halves of the sets.
-    """
+    """Rows of the samples of every face, int32 (n, 3, 2), of the training or the test halves of the sets."""
     pools = _pools()
     n = kind.size
     letter, digit = np.empty((n, 2), dtype=int), np.empty((n, 2), dtype=int)
@@ -216,9 +207,7 @@ def _draw_samples(rng, kind, person, identity, n_strangers, verb, in_test):
 
 
 def _features(samples, kind, side):
-    """Both parts of every face, each at a root mean square norm of about 1: float32 of shape (n, 152 + side *
-    side).
-    """
+    """Both parts of every face, each of a root mean square norm of about 1: float32 (n, 152 + side**2)."""
     pools, (letter_scale, digit_scale) = _pools(), _scales(side)
     faces = np.empty((len(samples), 152 + side * side), dtype=np.float32)
     for start in range(0, len(samples), 4096):  # few enough images in memory at a time

@@ -253,10 +253,9 @@ def _derivatives(grey, scale):
 def dense_descriptors(image, step=8):
     """Dense local descriptors of the grey image, laid out and normalised as SIFT's.
 
-    Square patches stand on a grid; each is described by 4 x 4 cells of 8 orientations, normalised to unit
-    length, cut at 0.2 and normalised again, and stored as bytes, ``min(512 v, 255)``. Unlike SIFT's, the
-    patches have one fixed size, keep upright, and opposite gradients count as one orientation. scikit-image's
-    `hog` does the work.
+    Square patches on a grid, each described by 4 x 4 cells of 8 orientations, normalised to unit length, cut
+    at 0.2 and normalised again, and stored as bytes, ``min(512 v, 255)``. Unlike SIFT's, they have one fixed
+    size, keep upright, and opposite gradients count as one orientation. scikit-image's `hog` does the work.
 
     Parameters
     ----------
@@ -279,8 +278,7 @@ def dense_descriptors(image, step=8):
 
     References
     ----------
-    D. Lowe (2004). Distinctive image features from scale-invariant keypoints. IJCV 60. N. Dalal and B. Triggs
-    (2005). Histograms of oriented gradients for human detection. CVPR.
+    D. Lowe (2004). Distinctive image features from scale-invariant keypoints. IJCV 60.
 
     Examples
     --------
@@ -500,9 +498,7 @@ def centred_mask(mask, size=24, extent=3.0):
 
 
 def _between(values, edges, axis):
-    """Integrals of a step function (value i on [i, i + 1), 0 elsewhere) along one axis between successive
-    edges.
-    """
+    """Integrals of a step function, value i on [i, i + 1), along one axis between successive edges."""
     values = np.moveaxis(values, axis, 0)
     n = len(values)
     total = np.zeros((n + 1, values.shape[1]))

@@ -26,9 +26,7 @@ _NO_LICENCE = "none stated with the data"
 
 
 class _Layout(NamedTuple):
-    """A published set: its name, how its folder and its images are laid out (for messages), and its
-    origin.
-    """
+    """A published set: its name, the layout of its folder and its images (for messages), its origin."""
 
     name: str
     folder: str
@@ -307,9 +305,7 @@ def _companions(paths, what, expected):
 
 
 def _read_scans(files):
-    """Read scan files of two columns: ranges (n, n_beams) float32 and the directions that all of them
-    share.
-    """
+    """Read scan files of two columns: ranges (n, n_beams) float32 and the directions that all share."""
     scans = []
     for file in files:
         try:

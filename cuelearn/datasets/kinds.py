@@ -334,9 +334,7 @@ def _grey(levels):
 
 
 def _whole(levels):
-    """Grey values as whole numbers: gradients are exact, none crosses the border of an orientation bin by
-    rounding.
-    """
+    """Whole numbers: gradients are exact, none crosses the border of a bin by rounding."""
     return levels.astype(np.float32)
 
 
@@ -366,9 +364,7 @@ def _describe(levels, dense, corner):
 
 
 def _band_of(rows, height):
-    """Band of each row: the third of the image in which the pixel's centre lies; exact where that is on a
-    border.
-    """
+    """Band of each row, the third of the image in which the pixel's centre lies; exact on borders."""
     return ((2 * np.asarray(rows) + 1) * _BANDS // (2 * height)).astype(np.int64)
 
 
@@ -455,9 +451,7 @@ def _word_bands(vocabulary, local):
 
 
 def _hog(grey, n_cells, block):
-    """Oriented gradients of n_cells x n_cells cells; rows and columns left over are cut from all four
-    sides.
-    """
+    """Oriented gradients of n_cells x n_cells cells; what is left over is cut from all four sides."""
     from skimage.feature import hog
 
     cell = tuple(side // n_cells for side in grey.shape)

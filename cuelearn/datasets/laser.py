@@ -80,8 +80,6 @@ def laser_features(ranges, angles, max_range=20.0, names=None):
     ----------
     O. Martinez Mozos, C. Stachniss and W. Burgard (2005). Supervised learning of places from range data using
     AdaBoost. ICRA.
-    F. Kuhl and C. Giardina (1982). Elliptic Fourier features of a closed contour. Computer Graphics and Image
-    Processing 18.
 
     Examples
     --------

@@ -301,9 +301,7 @@ def load_scene(path):
 
 
 def _read_arff(content):
-    """An ARFF file of numbers: the attributes' names (none where the header is absent), and the rows (n, d)
-    in float64.
-    """
+    """An ARFF file of numbers: the attributes' names, if it has a header, and the rows (n, d) in float64."""
     lines = [line.strip() for line in content.decode().splitlines()]
     declared = [line.split() for line in lines if line.lower().startswith("@attribute")]
     names = [words[1].strip("'\"") for words in declared if len(words) > 1]

@@ -186,9 +186,7 @@ class Face(NamedTuple):
 
 
 class Mention(NamedTuple):
-    """One name in a caption: its number among all names, the face (number within the image) or -1, the verb
-    said of it or -1.
-    """
+    """One name in a caption: its number among all, the face within the image or -1, the verb said or -1."""
 
     name: int
     face: int
@@ -197,9 +195,8 @@ class Mention(NamedTuple):
 
 
 class Item(NamedTuple):
-    """An image and its caption before the words. `faces` stand from left to right (from top to bottom if
-    `stacked`).
-    """
+    """An image and its caption before the words; `faces` from left to right, from top to bottom if
+    `stacked`."""
 
     faces: list
     pictured: list
@@ -218,9 +215,7 @@ def _apportion(total, weights):
 
 
 def plan(rng, n, poses, protocol, test_share):
-    """Faces of each item, whether it has spatial indicators, whether it is a test item: exact numbers at
-    random places.
-    """
+    """Faces of each item, whether it tells places, whether it tests: exact numbers at random places."""
     full = POSES_SIZE if poses else FULL_SIZE
     table = _POSES_FACES if poses else _FACES
     table = {1: full - sum(table.values()), **table}
@@ -245,9 +240,7 @@ def plan(rng, n, poses, protocol, test_share):
 
 
 class Composer:
-    """Decides who is in each image and who in each caption; names are numbers: identities by rank, regulars,
-    the long tail.
-    """
+    """Decides who is in each image and caption; names are numbers: identities by rank, regulars, the tail."""
 
     def __init__(self, rng, recipe, n_names, exponent, p_correlated, poses):
         self.rng, self.recipe, self.poses = rng, recipe, poses
@@ -406,9 +399,7 @@ class Composer:
 
 
 def _add_regulars(rng, items, is_test, first, train_size):
-    """Name the people who are never pictured: in as many training captions as they are due, and in test
-    captions in proportion.
-    """
+    """Name the people who are never pictured, in as many captions as they are due."""
     due = np.rint(np.geomspace(REGULARS_MOST, 3, REGULARS))
     room = np.array([MOST_NAMES - len(item.pictured) - len(item.others) for item in items])
     for part in (~is_test, is_test):
@@ -540,9 +531,7 @@ def _listed(names):
 
 
 def _tidy(sentence, role):
-    """A capital at the start, no comma before another mark, and no role of somebody who is called by the
-    office.
-    """
+    """A capital at the start, no comma before another mark, no role of somebody called by the office."""
     sentence = sentence.replace(",,", ",").replace(",.", ".")
     if role in sentence:
         for office in WORDS["offices"]:
@@ -556,9 +545,7 @@ _SLOT = 120.0  # pixels that a person has in width
 
 
 def lay_out(rng, item, poses):
-    """Size of the image, and boxes (x0, y0, x1, y1) of faces and upper bodies, in the order of
-    ``item.faces``.
-    """
+    """Size of the image, and boxes (x0, y0, x1, y1) of faces and upper bodies."""
     n = len(item.faces)
     across = 1 if item.stacked else n
     width = max(2.6 * _SLOT, across * _SLOT + 60)
@@ -618,9 +605,7 @@ class Corpus(NamedTuple):
 
 
 def compose(streams, n, poses, protocol, n_names, exponent, p_correlated, test_share):
-    """Compose n items with captions; one stream of random numbers each for the plan, people, words and
-    boxes.
-    """
+    """Compose n items with captions; a stream of random numbers each for plan, people, words and boxes."""
     plan_rng, people_rng, word_rng, box_rng = streams
     n_faces, has_position, is_test = plan(plan_rng, n, poses, protocol, test_share)
     recipe = RECIPES["poses" if poses else protocol]
@@ -706,9 +691,7 @@ def expected_right(n_faces, n_names, n_named, n_pinned, n_pinned_null):
 
 
 def random_accuracy(data, names, items, positions):
-    """Expected accuracy of RANDOM: a candidate drawn from constraints [A] to [C], with `positions` also
-    [D].
-    """
+    """Expected accuracy of RANDOM, a candidate drawn from constraints [A] to [C], or [D] with `positions`."""
     n = data.bag_sizes.size
     mentions = data.mentions
     kept = np.isin(data.labels, names)[mentions["name"].to_numpy()]
@@ -745,9 +728,7 @@ def _percent(values):
 
 
 def statistics(data, protocol, n_names):
-    """What the thesis prints of its data beside what the corpus has: rows of what, thesis, ours and a
-    note.
-    """
+    """What the thesis prints of its data beside what the corpus has: what, thesis, ours and a note."""
     rows = (
         _facts_of_poses(data, n_names) if data.poses is not None else _facts_of_news(data, protocol, n_names)
     )

@@ -224,9 +224,7 @@ _RED, _GREEN, _BLUE, _SEED, _ROOM = range(11, 16)
 
 
 def _palette(rng):
-    """Draw the building's colours, as reflectances (linear). Offices share paint, floor and make of
-    furniture.
-    """
+    """Draw the building's colours, as reflectances (linear)."""
 
     def colour(red, green, blue, spread):
         shown = np.array([red, green, blue]) / 255 * (
@@ -498,9 +496,7 @@ def _row(x, y, angle, hx, hy, z0, z1, colour, shape=_BOX, material=_PLAIN, textu
 
 
 def _floor_shade(scene):
-    """Darken the floor under and beside what stands on it (walls too): blurred outlines, weaker the higher
-    they begin.
-    """
+    """Darken the floor under and beside what stands on it: blurred outlines, weaker the higher they begin."""
     shade = np.zeros(_SHADE_SHAPE)
     y = _SHADE_ORIGIN[1] + _SHADE_CELL * (np.arange(_SHADE_SHAPE[0])[:, None] + 0.5)
     x = _SHADE_ORIGIN[0] + _SHADE_CELL * (np.arange(_SHADE_SHAPE[1])[None, :] + 0.5)
@@ -519,9 +515,7 @@ def _floor_shade(scene):
 
 
 class _Light(NamedTuple):
-    """Light in one weather and session. Units: 1 is what a white wall sends back under an office's lamps,
-    roughly.
-    """
+    """Light in one weather and session; 1 is roughly what a white wall sends back under an office's lamps."""
 
     lamps: np.ndarray  # (n, 7): x, y, intensity RGB, room, on
     windows: (
@@ -641,9 +635,7 @@ def _via(points, spread, rng):
 
 
 def _drive(rng):
-    """Drive once through all rooms: office, two-person office, printer area, kitchen, and the corridor's west
-    end.
-    """
+    """Drive once through all rooms: both offices, printer area, kitchen, and the corridor's west end."""
     path = np.concatenate(
         [
             _arc((3.0, -1.85), (0.85, 0.95), -1.4, 0.0, rng),
@@ -727,9 +719,7 @@ _compiled = njit(cache=True, nogil=True, error_model="numpy")
 
 @_compiled
 def _hash(i, j, seed):
-    """A number in [0, 1) that depends on three integers and looks random; integer arithmetic, so the same on
-    every machine.
-    """
+    """A number in [0, 1) that looks random, of three integers; the same on every machine."""
     h = (i * 374761393 + j * 668265263 + seed * 362437) & 0xFFFFFFFF
     h = ((h ^ (h >> 13)) * 1274126177) & 0xFFFFFFFF
     h = ((h ^ (h >> 15)) * 1103515245 + 12345) & 0xFFFFFFFF
@@ -815,9 +805,7 @@ def _along_ray(ox, oy, dx, dy, scene, ceiling, met, near, far, faces):
 
 @_compiled
 def _first_hit(height, rise, n, scene, ceiling, met, near, far, faces):
-    """Find what a ray meets first: its horizontal distance, the row of the scene (or floor, ceiling) and the
-    face.
-    """
+    """What a ray meets first: its horizontal distance, the row of the scene (or floor, ceiling), the face."""
     best, row, face = 1e9, _FLOOR, _TOP
     if rise < 0:
         best = -height / rise
@@ -845,9 +833,7 @@ def _first_hit(height, rise, n, scene, ceiling, met, near, far, faces):
 
 @_compiled
 def _scan(x, y, heading, angles, height, reach, scene, ranges):
-    """Cast the beams of one laser scan: the distance to the first thing that stands at the laser's height, at
-    most `reach`.
-    """
+    """One laser scan: the distances to what first stands at the laser's height, at most `reach`."""
     for b in range(len(angles)):
         dx, dy = math.cos(heading + angles[b]), math.sin(heading + angles[b])
         nearest = reach
@@ -962,9 +948,7 @@ def _notices(u, v, width, height, red, green, blue, seed, pixel):
 
 @_compiled
 def _outside(u, v, height, sky, view):
-    """Radiance RGB of what a window shows: sky over a skyline of trees and, at night, lit windows far away;
-    no parallax.
-    """
+    """Radiance RGB of what a window shows: sky over a skyline of trees and, at night, lit windows."""
     line = 0.35 * height + 0.25 * _mottle(u * 1.7, 0.0, view) + 0.12 * _mottle(u * 9.0, 0.0, view + 1)
     if v > line:
         lift = 0.85 + 0.3 * v / height
@@ -978,9 +962,7 @@ def _outside(u, v, height, sky, view):
 
 @_compiled
 def _surface(material, face, u, v, size, colour, seed, pixel, sky, view):
-    """What a point of a surface looks like: reflectance RGB, and radiance RGB of its own (windows, screens,
-    signs).
-    """
+    """What a point of a surface looks like: reflectance RGB, and radiance RGB of its own."""
     (width, height), (red, green, blue) = size, colour
     glow_r = glow_g = glow_b = 0.0
     tone = 1.0
@@ -1353,9 +1335,7 @@ def _tone_curve():
 
 
 def _in_threads(work, n, n_jobs, block=16):
-    """Run ``work(first, last)`` over blocks of frames. Each frame depends on its own numbers alone, so the
-    number of threads cannot change a bit.
-    """
+    """Run ``work(first, last)`` over blocks of frames, each of which depends on its own numbers alone."""
     starts = range(0, n, block)
     with ThreadPoolExecutor(n_jobs) as pool:
         list(pool.map(lambda first: work(first, min(first + block, n)), starts))
@@ -1372,9 +1352,7 @@ def _look(floor, light, pose, radiance):
 
 
 def record(n, height, width, seed, n_jobs=None):
-    """Images, classes, frames, laser scans and the beams' directions of the 12 sequences; see
-    `make_robot`.
-    """
+    """Images, classes, frames, laser scans and the beams' directions of the 12 sequences of `make_robot`."""
     n_jobs = numba.get_num_threads() if n_jobs is None else n_jobs
     floors = {session: _furnish(seed, session) for session in (1, 2)}
     jobs = [(session, weather, repeat) for session in (1, 2) for weather in _WEATHERS for repeat in (1, 2)]
@@ -1442,9 +1420,7 @@ def record(n, height, width, seed, n_jobs=None):
 
 
 def _exposure(seen, drive, clock, rng):
-    """Gain per frame and channel, from the meter's means: automatic exposure and white balance go most of the
-    way and hunt.
-    """
+    """Gain per frame and channel from the meter's means: exposure and white balance go most of the way."""
     brightness = seen @ np.array([0.3, 0.6, 0.1])
     gain = 0.25 / (brightness**0.85 * 0.30**0.15)
     balance = (brightness[:, None] / seen) ** 0.6
