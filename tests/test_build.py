@@ -119,7 +119,8 @@ def test_dependencies_of_the_package_are_declared(project):
         "distributed": "dask",
         "PIL": "matplotlib",
     }
-    optional = {"dask"}
+    extras = project["optional-dependencies"]
+    optional = {canonicalize_name(Requirement(text).name) for text in extras["dask"] + extras["hdf5"]}
     imported = set()
     for file in (ROOT / "cuelearn").rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):

@@ -178,7 +178,7 @@ def make_ambiguous(
     (3, (6, 4, 1))
     """
     # Not at the top: data sets can be had without compiling a chapter's algorithms.
-    from cuelearn.mms.candidates import CandidateSet
+    from cuelearn.mms import CandidateSet
 
     X, y = X.tocsr() if sparse.issparse(X) else np.asarray(X), np.asarray(y)
     if y.ndim != 1 or X.ndim != 2 or X.shape[0] != y.size:

@@ -607,7 +607,7 @@ def make_captioned(
     (348, 310)
     """
     # Not at the top: data sets can be had without compiling a chapter's algorithms.
-    from cuelearn.mms.captions import Region, Vocabulary
+    from cuelearn.mms import Region, Vocabulary
 
     if kind not in ("news", "poses"):
         raise ValueError(f"kind must be 'news' or 'poses', got {kind!r}")

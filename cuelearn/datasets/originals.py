@@ -496,7 +496,7 @@ def _load_partial(file, name, noun, description, citation):
     from scipy import sparse
 
     # Here and not above: it loads compiled code, which most data sets do not need.
-    from cuelearn.mms.candidates import CandidateSet
+    from cuelearn.mms import CandidateSet
 
     content = _read(file, name)
     with _parsing(file, f"{name} in the form of the partial-label benchmarks"):

@@ -11,7 +11,7 @@ import pytest
 
 from cuelearn.datasets import VERBS, captioned, load_letter, load_pendigits, make_captioned
 from cuelearn.datasets.base import simulator
-from cuelearn.mms.captions import candidates_from_caption
+from cuelearn.mms import candidates_from_caption
 
 world = simulator("captions")
 
