@@ -217,7 +217,7 @@ def make_ambiguous(
         wrong = np.minimum(wide.astype(float) ** sizes - 1.0, float(L)).astype(np.int64)
     counts, entries = _vectors(labels, starts, pools, ends, wrong, of_vectors)
     places = np.concatenate([[0], np.cumsum((wrong + 1) * sizes)])
-    bags = [entries[a : a + n * m].reshape(n, m) for a, n, m in zip(places[:-1], counts, sizes, strict=False)]
+    bags = [entries[a : a + n * m].reshape(n, m) for a, n, m in zip(places[:-1], counts, sizes)]
     last = f" (the last of {sizes[-1]})" if sizes[-1] != size else ""
     candidates = CandidateSet(bags, n_labels=classes.size, classes=[classes])
     return AmbiguousData(
@@ -244,7 +244,7 @@ def _group(labels, size, correlated, p_correlated, rng):
         needed = math.ceil(p_correlated * min(side.size for side in sides) - 1e-9)  # 0.07 * 100 is above 7
         couples.append(np.column_stack([side[:needed] for side in sides]))
     couples = np.concatenate(couples) if couples else np.empty((0, 2), dtype=np.int64)
-    seats = np.concatenate([np.arange(a, b - 1, 2) for a, b in zip(starts[:-1], starts[1:], strict=False)])
+    seats = np.concatenate([np.arange(a, b - 1, 2) for a, b in zip(starts[:-1], starts[1:])])
     if len(couples) > seats.size:
         raise ValueError(
             f"p_correlated must be smaller for bags of {size}: they have room for {seats.size} couples, and "

@@ -78,11 +78,7 @@ def hemisphere_views():
     order = np.lexsort((azimuth, zenith))
     zenith, azimuth = zenith[order], azimuth[order]
     # round() halves to even, and so do the names: 22.5 is 022, 67.5 is 068.
-    return Views(
-        90.0 - zenith,
-        azimuth,
-        [f"{round(z):03d}-{round(a):03d}" for z, a in zip(zenith, azimuth, strict=False)],
-    )
+    return Views(90.0 - zenith, azimuth, [f"{round(z):03d}-{round(a):03d}" for z, a in zip(zenith, azimuth)])
 
 
 # ------------------------------------------------------------------------------------------------------ parts
@@ -303,14 +299,9 @@ class _Parts:
 
     def finish(self, materials):
         """Centre the bounding box of what was added, scale its half diagonal to 1, and dress the object."""
-        kind, op, wears, blend, turn, centre, size = (
-            np.array(column) for column in zip(*self._rows, strict=False)
-        )
+        kind, op, wears, blend, turn, centre, size = (np.array(column) for column in zip(*self._rows))
         reach = np.array(
-            [
-                [part_reach(k, s, sign * t.T) for sign in (1, -1)]
-                for k, s, t in zip(kind, size, turn, strict=False)
-            ]
+            [[part_reach(k, s, sign * t.T) for sign in (1, -1)] for k, s, t in zip(kind, size, turn)]
         )
         high = (centre + reach[:, 0])[op == ADD].max(axis=0)
         low = (centre - reach[:, 1])[op == ADD].min(axis=0)
@@ -820,7 +811,7 @@ def _horse(rng, style):
         gloss=rng.uniform(0.1, 0.25),
     )
     hair = Material(_vary(rng, mane), mottle=0.25, mottle_scale=14.0, gloss=0.1, seed=_seed(rng))
-    muzzle = tuple(0.55 * v + 0.45 * g for v, g in zip(coat.base, (0.22, 0.20, 0.20), strict=False))
+    muzzle = tuple(0.55 * v + 0.45 * g for v, g in zip(coat.base, (0.22, 0.20, 0.20)))
     return parts.finish(
         [
             coat,
@@ -1389,7 +1380,7 @@ def _table(shape, basis):
     table[:, _TURN:_SHIFT] = (shape.turn @ basis).reshape(-1, 9)
     table[:, _SHIFT:_SIZE] = np.einsum("kij,kj->ki", shape.turn, shape.centre)
     table[:, _SIZE:_DERIVED] = shape.size
-    for row, kind, size in zip(table[:, _DERIVED:], shape.kind, shape.size, strict=False):
+    for row, kind, size in zip(table[:, _DERIVED:], shape.kind, shape.size):
         if kind == ELLIPSOID:
             row[:3] = 1.0 / size[:3]
         elif kind == LIMB:
@@ -1809,9 +1800,7 @@ def _towards(elevation, azimuth):
 def _part_boxes(shape, basis):
     """Bounding boxes of the parts along the columns of `basis`: two arrays of shape (n_parts, 3)."""
     low, high = np.empty((2, *shape.centre.shape))
-    for i, (kind, turn, centre, size) in enumerate(
-        zip(shape.kind, shape.turn, shape.centre, shape.size, strict=False)
-    ):
+    for i, (kind, turn, centre, size) in enumerate(zip(shape.kind, shape.turn, shape.centre, shape.size)):
         own = (turn @ basis).T
         middle = centre @ basis
         high[i] = middle + part_reach(kind, size, own)

@@ -507,7 +507,7 @@ def _load_partial(file, name, noun, description, citation):
         )
         folds = [
             tuple(np.sort(np.asarray(part, dtype=np.int64).ravel() - 1) for part in fold)
-            for fold in zip(held["tr"].flat, held["te"].flat, strict=False)
+            for fold in zip(held["tr"].flat, held["te"].flat)
         ]
         fits = X.ndim == 2 and np.isfinite(X).all() and _is_binary(possible) and _is_binary(truth)
     _require(

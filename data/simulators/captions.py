@@ -408,7 +408,7 @@ def _add_regulars(rng, items, is_test, first, train_size):
         names = np.repeat(np.arange(REGULARS), counts)
         rounds = -(-names.size // max(rows.size, 1))
         captions = np.concatenate([rows[:0], *(rng.permutation(rows) for _ in range(rounds))])
-        for name, i in zip(names.tolist(), captions.tolist(), strict=False):
+        for name, i in zip(names.tolist(), captions.tolist()):
             others = items[i].others
             if len(items[i].pictured) + len(others) < MOST_NAMES and all(
                 other.name != first + name for other in others

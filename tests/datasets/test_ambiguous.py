@@ -73,8 +73,8 @@ def test_a_vector_has_the_probability_that_the_text_gives_it():
         if len(set(truth)) == 3:
             places[vectors.index(truth)] += 1
             (wrong,) = (v for v in vectors if v != truth)
-            seen[tuple((w - t) % 3 for w, t in zip(wrong, truth, strict=False))] = (
-                seen.get(tuple((w - t) % 3 for w, t in zip(wrong, truth, strict=False)), 0) + 1
+            seen[tuple((w - t) % 3 for w, t in zip(wrong, truth))] = (
+                seen.get(tuple((w - t) % 3 for w, t in zip(wrong, truth)), 0) + 1
             )
     total = sum(seen.values())
     assert total > 1000 and len(seen) == 3**3 - 1

@@ -200,7 +200,7 @@ def test_redraw_equals_a_plain_loop():
         for r in range(size):
             for c in range(size):
                 distances = []
-                for a, b in zip(pen, pen[1:], strict=False):
+                for a, b in zip(pen, pen[1:]):
                     t = np.clip((np.array([c, r]) - a) @ (b - a) / ((b - a) @ (b - a)), 0, 1)
                     distances.append(np.linalg.norm(np.array([c, r]) - a - t * (b - a)))
                 expected[i, r, c] = np.clip(1 - min(distances), 0, 1)

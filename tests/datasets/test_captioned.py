@@ -88,7 +88,7 @@ def test_forms_apart(news, poses):
 def test_same_seed_same_bits(options):
     one, same, other = (make_captioned(120, random_state=seed, **options) for seed in (5, 5, 6))
     assert one.captions == same.captions and one.regions == same.regions
-    for a, b in zip(one[2:], same[2:], strict=False):
+    for a, b in zip(one[2:], same[2:]):
         if isinstance(a, np.ndarray):
             np.testing.assert_array_equal(a, b)
     assert one.statistics.equals(same.statistics) and one.mentions.equals(same.mentions)
@@ -136,14 +136,14 @@ def test_a_person_is_a_letter_and_a_digit(data):
     known = data.kinds == "identity"
     assert np.array_equal(data.samples[known][:, :, 0], data.samples[known][:, :, 1])
     pair_of = {}
-    for name, pair in zip(data.names[known].tolist(), classes[known, 0].tolist(), strict=False):
+    for name, pair in zip(data.names[known].tolist(), classes[known, 0].tolist()):
         assert pair_of.setdefault(name, tuple(pair)) == tuple(pair)
     assert len(set(pair_of.values())) == len(pair_of)
     # Nobody else looks like an identity: both parts are of two classes, the same two for one stranger.
     assert np.all(classes[~known, 0] != classes[~known, 1])
     strangers = data.kinds == "stranger"
     seen = {}
-    for name, pairs in zip(data.names[strangers].tolist(), classes[strangers].tolist(), strict=False):
+    for name, pairs in zip(data.names[strangers].tolist(), classes[strangers].tolist()):
         assert seen.setdefault(name, pairs) == pairs
     assert strangers.sum() > len(seen) or len(data.captions) < 3000
     assert set(data.names[data.kinds == "false detection"].tolist()) == {NULL}
@@ -199,8 +199,8 @@ def test_columns(news):
             ]
             plain = np.concatenate([attributes, products]), np.array(blocks)
             got = news.faces[row, :152], news.faces[row, 152:]
-            scales = [g @ p / (p @ p) for g, p in zip(got, plain, strict=False)]
-            for g, p, scale in zip(got, plain, scales, strict=False):
+            scales = [g @ p / (p @ p) for g, p in zip(got, plain)]
+            for g, p, scale in zip(got, plain, scales):
                 np.testing.assert_allclose(g, scale * p, rtol=2e-5, atol=1e-6)
             ratios.append(scales)
     ratios = np.array(ratios)
@@ -339,11 +339,7 @@ def test_partners_are_pictured_together():
         data = make_captioned(1500, exponent=0.3, p_correlated=p_correlated)
         rank = {name: k for k, name in enumerate(data.labels[:260].tolist())}
         known = data.kinds == "identity"
-        held = set(
-            zip(
-                data.bag_of[known].tolist(), [rank[name] for name in data.names[known].tolist()], strict=False
-            )
-        )
+        held = set(zip(data.bag_of[known].tolist(), [rank[name] for name in data.names[known].tolist()]))
         return sum((i, k ^ 1) in held for i, k in held) / len(held)
 
     assert together(0.0) < 0.02 and together(0.8) > 0.15
@@ -488,7 +484,7 @@ def test_places_agree_with_the_boxes(news):
     for i, group in placed.groupby("item"):
         x, y = centres(face_boxes(news, i))
         at = group["face"].to_numpy() - first[i]
-        for m, place in zip(at.tolist(), group["place"].tolist(), strict=False):
+        for m, place in zip(at.tolist(), group["place"].tolist()):
             checked[place] += 1
             if x.size == 1:
                 continue
@@ -663,13 +659,11 @@ def through_the_parser(data, min_count, constraints="ABCD"):
     attributes = ("name", "verb") if poses else ("name",)
     items = [
         candidates_from_caption(caption, regions, words, attributes=attributes, constraints=constraints)
-        for caption, regions in zip(data.captions, data.regions, strict=False)
+        for caption, regions in zip(data.captions, data.regions)
     ]
     truth = data.truth(words.names, words.verbs) if poses else data.truth(words.names)[:, None]
     numbers = [{label: k for k, label in enumerate(labels.tolist())} for labels in (words.names, words.verbs)]
-    labels = np.array(
-        [[number[label] for number, label in zip(numbers, row, strict=False)] for row in truth.tolist()]
-    )
+    labels = np.array([[number[label] for number, label in zip(numbers, row)] for row in truth.tolist()])
     return items, np.split(labels, np.cumsum(data.bag_sizes)[:-1])
 
 
@@ -699,7 +693,7 @@ def test_the_truth_is_a_candidate(data, constraints):
         data.mentions["item"], weights=kept[data.mentions["name"]], minlength=len(items)
     ).astype(int)
     nobody = 0
-    for i, (item, own) in enumerate(zip(items, labels, strict=False)):
+    for i, (item, own) in enumerate(zip(items, labels)):
         assert len(item.words) == names_here[i], data.captions[i]
         if data.poses is not None:
             assert item.instances == [(2 * m, 2 * m + 1) for m in range(len(own))]
@@ -730,9 +724,7 @@ def test_the_parser_pairs_verbs_and_names_as_composed(poses):
             (str(poses.vocabulary.names[name]), str(poses.vocabulary.verbs[verb]))
             for name, verb in item.words
         }
-        assert read == set(zip(poses.labels[said["name"]].tolist(), said["verb"].tolist(), strict=False)), (
-            poses.captions[i]
-        )
+        assert read == set(zip(poses.labels[said["name"]].tolist(), said["verb"].tolist())), poses.captions[i]
 
 
 @pytest.mark.parametrize("positions", [False, True])

@@ -104,7 +104,7 @@ def test_derivative_histograms_equal_their_plain_twin(mask):
     expected = []
     for scale in scales:
         counts = np.zeros((bins, bins))
-        for x, y in zip(*(r[inside] for r in plain_derivatives(plain_grey(image), scale)), strict=False):
+        for x, y in zip(*(r[inside] for r in plain_derivatives(plain_grey(image), scale))):
             i, j = (min(max(math.floor((v + 0.2) / 0.4 * bins), 0), bins - 1) for v in (x, y))
             counts[i, j] += 1
         expected.append(counts.ravel() / counts.sum() / 3)
@@ -212,7 +212,7 @@ def test_words_are_counted_as_the_plain_twin_counts_them():
     bag = c.BagOfWords(n_words=12).fit(images[:4])
     found = bag.transform(images)
     assert found.dtype == np.float32 and found.shape == (7, 12)
-    for image, row in zip(images, found, strict=False):
+    for image, row in zip(images, found):
         counts = np.zeros(12)
         for descriptor in c.dense_descriptors(image).astype(np.float64):
             counts[
@@ -310,11 +310,7 @@ def test_foreground_of_an_object_before_blue():
 
 
 def features_of(ranges, angles, **options):
-    return dict(
-        zip(
-            c.LASER_FEATURE_NAMES, c.laser_features(np.atleast_2d(ranges), angles, **options)[0], strict=False
-        )
-    )
+    return dict(zip(c.LASER_FEATURE_NAMES, c.laser_features(np.atleast_2d(ranges), angles, **options)[0]))
 
 
 def test_laser_in_a_round_room():
@@ -383,7 +379,7 @@ def test_beam_features_equal_their_plain_twin():
     assert found["beam difference std"] == pytest.approx(np.std(differences))
     cut = [min(r, 5.0) for r in ranges]
     assert found["beam difference mean, cut at 5 m"] == pytest.approx(
-        np.mean([abs(b - a) for a, b in zip(cut, cut[1:], strict=False)])
+        np.mean([abs(b - a) for a, b in zip(cut, cut[1:])])
     )
     assert found["beam length std"] == pytest.approx(np.std(ranges))
     assert found["gaps above 2 m"] == sum(d > 2 for d in differences)

@@ -34,7 +34,7 @@ def test_blocks_without_noise():
     gram = [data.X[:, c] @ data.X[:, c].T for c in data.cues.values()]
     same = data.y[:, None] == data.y
     np.testing.assert_allclose(gram[3], same)
-    for single, matrix in zip((2, 0, 1), gram, strict=False):
+    for single, matrix in zip((2, 0, 1), gram):
         alike = (data.y[:, None] == single) == (data.y == single)
         np.testing.assert_allclose(matrix, np.where(alike, 1, 0.25), atol=1e-12)
 
@@ -67,7 +67,7 @@ def normalised_cues(data):
 def share_of_norms(cues, scores_to_loss, C, n_outputs):
     """Solve l1-MKL (sum of group norms, squared) exactly and return each cue's share of the norm."""
     weights = [cp.Variable((cue.shape[1], n_outputs)) for cue in cues]
-    scores = sum(cue @ w for cue, w in zip(cues, weights, strict=False))
+    scores = sum(cue @ w for cue, w in zip(cues, weights))
     loss, extra = scores_to_loss(scores)
     norms = cp.sum([cp.norm(w, "fro") for w in weights])
     cp.Problem(cp.Minimize(cp.square(norms) / 2 + C * loss), extra).solve(solver="CLARABEL")

@@ -67,15 +67,7 @@ def test_41_views_spread_over_the_upper_hemisphere():
     assert views.elevation.min() == 0 and views.elevation.max() == 90
     assert views.azimuth.min() >= 0 and views.azimuth.max() < 360
     zenith, count = np.unique(np.round(90 - views.elevation, 1), return_counts=True)
-    assert dict(zip(zenith, count, strict=False)) == {
-        0.0: 1,
-        22.5: 4,
-        35.3: 4,
-        45.0: 4,
-        65.9: 8,
-        67.5: 4,
-        90.0: 16,
-    }
+    assert dict(zip(zenith, count)) == {0.0: 1, 22.5: 4, 35.3: 4, 45.0: 4, 65.9: 8, 67.5: 4, 90.0: 16}
     el, az = np.radians(views.elevation), np.radians(views.azimuth)
     towards = np.stack([np.cos(el) * np.cos(az), np.cos(el) * np.sin(az), np.sin(el)], axis=1)
     angles = np.degrees(np.arccos(np.clip(towards @ towards.T, -1, 1)))
@@ -86,7 +78,7 @@ def test_41_views_spread_over_the_upper_hemisphere():
 
 def test_the_views_are_closed_under_quarter_turns():
     views = hemisphere_views()
-    pairs = set(zip(views.elevation.round(3), views.azimuth.round(3), strict=False))
+    pairs = set(zip(views.elevation.round(3), views.azimuth.round(3)))
     assert pairs - {(90.0, 0.0)} == {(e, round((a + 90) % 360, 3)) for e, a in pairs if e < 90}
 
 
@@ -265,7 +257,7 @@ def plain_distance(shape, p):
     """Signed distance of a whole object from points (n, 3), part by part."""
     total = np.full(len(p), 1e9)
     for kind, op, blend, turn, centre, size in zip(
-        shape.kind, shape.op, shape.blend, shape.turn, shape.centre, shape.size, strict=False
+        shape.kind, shape.op, shape.blend, shape.turn, shape.centre, shape.size
     ):
         d = plain_part_distance(kind, size, (p - centre) @ turn.T)
         if op == objects.CUT:
@@ -366,9 +358,7 @@ def test_parts_stay_within_their_boxes(category):
     basis = look_at(shape, 35.0, 27.0)[0].basis
     low, high = objects._part_boxes(shape, basis)
     rng = np.random.default_rng(1)
-    for kind, turn, centre, size, a, b in zip(
-        shape.kind, shape.turn, shape.centre, shape.size, low, high, strict=False
-    ):
+    for kind, turn, centre, size, a, b in zip(shape.kind, shape.turn, shape.centre, shape.size, low, high):
         middle, half = (a + b) / 2, (b - a) / 2
         points = rng.uniform(-1, 1, size=(200, 3))
         points /= np.abs(points).max(axis=1, keepdims=True)  # onto the faces of a cube

@@ -127,7 +127,7 @@ def test_the_real_usps():
 def write(file, X, possible, truth, folds):
     cells = [np.empty((1, len(folds)), dtype=object) for _ in range(2)]
     for k, fold in enumerate(folds):
-        for cell, part in zip(cells, fold, strict=True):
+        for cell, part in zip(cells, fold):
             cell[0, k] = np.array(part)[None] + 1
     scipy.io.savemat(
         file, {"features": X, "p_labels": possible, "logitlabels": truth, "tr": cells[0], "te": cells[1]}
@@ -344,7 +344,7 @@ def test_the_real_scene_and_the_order_of_its_columns():
     assert u[L < 0.01].std() < 0.6 * u.std()
     assert v[L < 0.01].std() < 0.4 * v.std()
     assert L[:, 0].mean() > L[:, -1].mean() + 0.1
-    of_class = {name: u[label == 1].mean() for name, label in zip(data.target_names, data.y.T, strict=True)}
+    of_class = {name: u[label == 1].mean() for name, label in zip(data.target_names, data.y.T)}
     assert min(of_class, key=of_class.get) == "Field" and max(of_class, key=of_class.get) == "Sunset"
     assert v[:, 0].mean() < v[:, -1].mean() - 0.2
 
@@ -450,7 +450,7 @@ def test_the_real_awa():
         "rgsift": 2000,
         "lss": 2000,
     }
-    images = dict(zip(data.target_names, np.bincount(data.y).tolist(), strict=True))
+    images = dict(zip(data.target_names, np.bincount(data.y).tolist()))
     assert {name for name, n in images.items() if n == 100} == set(AWA_TEST_CLASSES)
     assert sorted(images.values()) == [50] * 40 + [100] * 10
     for columns in data.cues.values():

@@ -62,7 +62,7 @@ def test_sequences_are_chronological(data):
     of_each = [data.frames[name].reshape(12, N) for name in ("session", "weather", "repeat")]
     assert all(np.all(values == values[:, :1]) for values in of_each)
     expected = [(s, w, r) for s in (1, 2) for w in ("cloudy", "sunny", "night") for r in (1, 2)]
-    assert list(zip(*(values[:, 0].tolist() for values in of_each), strict=False)) == expected
+    assert list(zip(*(values[:, 0].tolist() for values in of_each))) == expected
     time = data.frames["time"].reshape(12, N)
     assert np.all(time[:, 0] == 0) and np.all(np.diff(time, axis=1) > 0)
     assert np.all((time[:, -1] > 150) & (time[:, -1] < 260))  # 900 frames at about 5 a second
@@ -167,7 +167,7 @@ def crossings(origin, direction, scene):
 def test_laser_agrees_with_a_plain_ray_caster(floors, data, session):
     scene = floors[session].scene
     rows = np.flatnonzero(data.frames["session"] == session)[7::83]
-    for (x, y, heading), measured in zip(poses(data, rows), data.laser[rows], strict=False):
+    for (x, y, heading), measured in zip(poses(data, rows), data.laser[rows]):
         ranges = np.empty(181)
         robot._scan(x, y, heading, data.laser_angles, robot._LASER_HEIGHT, robot._LASER_RANGE, scene, ranges)
         for beam in range(3, 181, 16):
@@ -229,7 +229,7 @@ def test_sunlight_falls_through_the_windows_and_furniture_shades_it(floors):
         return np.array(
             [
                 robot._sunlit(a, b, 0.0, 0.0, 0.0, 1.0, 2, light.windows, light.first, light.sun, scene)
-                for a, b in zip(x.flat, y.flat, strict=False)
+                for a, b in zip(x.flat, y.flat)
             ]
         )
 
@@ -250,7 +250,7 @@ def test_light_has_no_part_in_the_laser(floors, data):
     for number in range(6):
         rows = np.flatnonzero(data.frames["sequence"] == number)[::9]
         expected = np.empty((len(rows), 181))
-        for pose, ranges in zip(poses(data, rows), expected, strict=False):
+        for pose, ranges in zip(poses(data, rows), expected):
             robot._scan(
                 *pose, data.laser_angles, robot._LASER_HEIGHT, robot._LASER_RANGE, floors[1].scene, ranges
             )
