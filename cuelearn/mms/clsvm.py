@@ -68,13 +68,6 @@ class CLSVM(Rival):
     (True, True)
     """
 
-    def __init__(self, C=1.0, *, class_weight=None, tol=1e-5, max_iter=200, n_jobs=None):
-        self.C = C
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-
     def _train(self, X, candidates):
         rows, basis = reduced(X)
         masks = [candidates.mask(p) for p in range(candidates.n_attributes)]

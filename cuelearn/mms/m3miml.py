@@ -78,13 +78,6 @@ class M3MIML(BagRival):
     2008; thesis 5.5. The dual and its bounds are those of the authors' published program.
     """
 
-    def __init__(self, C=1.0, *, class_weight=None, tol=1e-5, max_iter=200, n_jobs=None):
-        self.C = C
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
-
     def _train(self, X, candidates):
         labels, to_train = self._start_bags(candidates)
         rows, basis = reduced(X)

@@ -258,13 +258,9 @@ class MIMLSVM(BagRival):
         n_jobs=None,
         random_state=0,
     ):
-        self.C = C
+        super().__init__(C, class_weight=class_weight, tol=tol, max_iter=max_iter, n_jobs=n_jobs)
         self.ratio = ratio
         self.max_clustered = max_clustered
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def _train(self, X, candidates):

@@ -19,6 +19,9 @@ from cuelearn.mms.spaces import KernelSpace, LinearSpace, mean_weights
 
 __all__ = ["MMS"]
 
+#: Parameters that go to `solve_mms` as they are.
+OPTIONS = ("solver", "n_rounds", "n_epochs", "tol", "gap_tol", "inference", "verbose")
+
 
 def is_listing(value):
     return isinstance(value, (list, tuple))
@@ -189,15 +192,9 @@ class MMS(BagClassifier):
             space,
             candidates,
             lam=1.0 / (self.C * candidates.n_bags),
-            solver=self.solver,
-            n_rounds=self.n_rounds,
-            n_epochs=self.n_epochs,
-            tol=self.tol,
-            gap_tol=self.gap_tol,
-            inference=self.inference,
             rng=as_generator(self.random_state),
             callback=self._watch(space),
-            verbose=self.verbose,
+            **{name: getattr(self, name) for name in OPTIONS},
         )
         self._keep(space)
         self.objective_, self.history_, self.n_iter_, self.converged_, _ = result

@@ -65,6 +65,13 @@ class Rival(BagClassifier):
         "n_jobs": [Integral, None],
     }
 
+    def __init__(self, C=1.0, *, class_weight=None, tol=1e-5, max_iter=200, n_jobs=None):
+        self.C = C
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_jobs = n_jobs
+
     @validated
     def fit(self, X, candidates):
         """Train.

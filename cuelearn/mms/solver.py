@@ -21,6 +21,9 @@ MOST_ROWS = 192
 CHEAP = 50_000
 #: Rounds in a row that may end above the best one: a stochastic solver's rounds scatter by their gaps.
 PATIENCE = 2
+HISTORY = (
+    "round n_epochs seconds objective relaxed dual_bound dual_gap n_changed n_updates n_projections".split()
+)
 
 
 class MMSResult(NamedTuple):
@@ -171,18 +174,8 @@ def solve_mms(
                 bound, epochs, updates, dual = frank_wolfe(problem, dual, n_epochs, gap_tol, bar)
                 projections = 0
             relaxed, objective = problem.value()
-            row = {
-                "round": number,
-                "n_epochs": epochs,
-                "seconds": time.perf_counter() - began,
-                "objective": objective,
-                "relaxed": relaxed,
-                "dual_bound": bound,
-                "dual_gap": relaxed - bound,
-                "n_changed": changed,
-                "n_updates": updates,
-                "n_projections": projections,
-            }
+            gap, seconds = relaxed - bound, time.perf_counter() - began
+            row = number, epochs, seconds, objective, relaxed, bound, gap, changed, updates, projections
             rounds.append(row)
             settled = kept is not None and 0.0 <= kept[0] - objective <= tol * abs(kept[0])
             if kept is None or objective <= kept[0]:
@@ -196,7 +189,8 @@ def solve_mms(
                 break
     objective, state, target = kept
     space.restore(state)
-    return MMSResult(objective, pd.DataFrame(rounds), len(rounds), converged, target)
+    history = pd.DataFrame(rounds, columns=HISTORY)
+    return MMSResult(objective, history, len(rounds), converged, target)
 
 
 def objective_of(space, candidates, lam, inference="heap"):

@@ -122,7 +122,7 @@ def log_prior(X, covariance, strength):
 
 
 def gmm_em(Xs, bags, n_labels, *, strength, n_iter, hard, weights=None):
-    """EM from all candidates; returns means, covariances, responsibilities, log-densities, both objectives."""
+    """EM from all candidates: means, covariances, responsibilities, log-densities, both objectives."""
     Xs = [X - X.mean(axis=0) for X in Xs]
     shares, _ = expectation(bags, weights, nothing_known(len(Xs[0]), n_labels), hard=False)
     means = [np.zeros((K, X.shape[1])) for K, X in zip(n_labels, Xs, strict=True)]

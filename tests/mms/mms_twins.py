@@ -27,7 +27,7 @@ def all_labelings(n_instances, n_labels):
 
 
 def matching_labelings(words, allowed, null):
-    """All ways to give regions a word or null, no word twice, not all null; in the words' order, null last."""
+    """All ways to give regions a word or null, no word twice, not all null; words in order, null last."""
     n_regions, width = np.shape(allowed)
     found = []
     for choice in itertools.product([*range(1, width), 0], repeat=n_regions):

@@ -24,7 +24,8 @@ from cuelearn.mms.captions import (
 
 FIGURE_5_1_LEFT = (
     "US Democratic presidential candidate Senator Barack Obama waves to supporters together with his "
-    "wife Michelle Obama standing beside him at his North Carolina and Indiana primary election night rally in Raleigh."
+    "wife Michelle Obama standing beside him at his North Carolina and Indiana primary election night rally "
+    "in Raleigh."
 )
 FIGURE_5_1_MIDDLE = (
     "Four sets ... Roger Federer prepares to hit a backhand in a quarter-final match with Andy Roddick at "
@@ -32,8 +33,8 @@ FIGURE_5_1_MIDDLE = (
 )
 FIGURE_5_2 = (
     "Australia's gold medalist Grant Hackett (C), Ukraine's silver medalist Igor Chervynsky and USA's "
-    "bronze medalist Erik Vendt show their medals following the 1500 metres freestyle race at the 10th World Swimming "
-    "Championships in Barcelona July 27, 2003. Hackett clocked fourteen minutes 43.14 seconds."
+    "bronze medalist Erik Vendt show their medals following the 1500 metres freestyle race at the 10th World "
+    "Swimming Championships in Barcelona July 27, 2003. Hackett clocked fourteen minutes 43.14 seconds."
 )
 FIGURE_5_4 = (
     "President Barack Obama and first lady Michelle Obama wave from the steps of Air Force One as they "
