@@ -33,14 +33,9 @@ N_ROUNDS = 20  # tests while a random order is learnt
 class Split(NamedTuple):
     """One permutation of a task.
 
-    Attributes
-    ----------
-    train, test : ndarray of int
-        Rows; `train` in the order of learning.
-    inner, held : ndarray of int
-        Rows of `train` (its own order) that learn and that validate when parameters are chosen.
-    rounds : ndarray of int
-        Numbers of samples seen at which the predictors are tested; the last is all.
+    `train` and `test` are rows, `train` in the order of learning; `inner` and `held` rows of `train` that
+    learn and that validate when parameters are chosen; `rounds` numbers of samples seen at which the
+    predictors are tested, the last is all.
     """
 
     train: np.ndarray
@@ -114,14 +109,8 @@ def random_split(y, n_train, n_test, permutation, seed):
 class CueTask(NamedTuple):
     """Samples by cue, with what all permutations share.
 
-    Attributes
-    ----------
-    data : CueData
-    chi2 : tuple of str
-        Cues with a chi-squared kernel; the others have an RBF on columns standardised over the training part.
-    distances : dict of str to ndarray, shape (n, n)
-        Chi-squared distances of those cues.
-    splits : dict of int to Split
+    The cues `chi2` have a chi-squared kernel, whose `distances`, (n, n), are given by cue; the others have an
+    RBF on columns standardised over the training part. `splits` are by permutation.
     """
 
     data: object
@@ -137,9 +126,7 @@ def load_images(name, tier, seed, n_jobs=1, **size):
     Tier "original" takes KTH-IDOL2 ("robot") or ETH-80 ("objects") from the directory CUELEARN_DATA. The size
     of simulated ones is `frames`, `height`, `width`, or `n_objects`, `size`.
 
-    Returns
-    -------
-    ImageData
+    Returns an ImageData.
     """
     if tier == "original":
         original, place = {"robot": "idol2", "objects": "eth80"}[name], os.environ.get("CUELEARN_DATA")
@@ -321,17 +308,12 @@ def overall(errors):
 
 
 def choose_widths(distances, y, split, n_classes):
-    """Kernel width of every cue: where the Perceptron errs least on the validation part.
+    """Kernel width of every cue: where the Perceptron errs least on the validation part; and the error.
 
-    Returns
-    -------
-    factors : dict of str to float
-        One of `FACTORS` for each name of the distances; ties go to the one nearest to 1.
-    tried : list of dict
-        Validation errors: what, value, error.
+    Widths are factors, one of `FACTORS` for each name of the distances; ties go to the one nearest to 1.
     """
     y_inner, y_held = y[split.train][split.inner], y[split.train][split.held]
-    factors, rows = {}, []
+    factors, least = {}, {}
     for name in distances.train:
         errors = {}
         for f in FACTORS:
@@ -340,5 +322,5 @@ def choose_widths(distances, y, split, n_classes):
             learner.partial_fit(inside[0], y_inner, classes=np.arange(n_classes))
             errors[f] = overall(class_errors(learner.predict(across[0]), y_held, n_classes))
         factors[name] = min(errors, key=lambda f: (errors[f], abs(np.log(f))))
-        rows += [{"what": f"width of {name}", "value": f, "error": e} for f, e in errors.items()]
-    return factors, rows
+        least[name] = min(errors.values())
+    return factors, least

@@ -51,15 +51,9 @@ _IMAGES_PER_TASK = 20
 class Description(NamedTuple):
     """What is known of images before a vocabulary is learnt; shared by all splits.
 
-    Attributes
-    ----------
-    images : ImageData
-    histograms : dict of str to ndarray of float32, shape (n, width)
-        The first five of `FLOWER_CUES`.
-    patches : dict of str to list of ndarray of uint8, shape (n_patches, 128)
-        Local descriptors of each image for the two cues of words.
-    central : dict of str to list of ndarray of bool, shape (n_patches,)
-        Which of the patches are centred in the middle of the image.
+    The first five of `FLOWER_CUES` as float32 histograms, (n, width); for the two cues of words the local
+    descriptors of each image as uint8, (n_patches, 128), and which of these patches are centred in the middle
+    of the image.
     """
 
     images: object

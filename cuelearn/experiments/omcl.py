@@ -103,43 +103,35 @@ def two_layers(C, n_cues=None, etas=None):
 
 
 def choose(run):
-    """Parameters of all methods, by validation inside the training part, and the errors of all tried.
+    """Parameters of all methods, by validation inside the training part.
 
-    Chosen are `factors` by name of distances, `C`, `eta` by method (for OMCL-BM a list, one for each cue),
+    A dict with `factors` by name of distances, `C`, `eta` by method (for OMCL-BM a list, one for each cue),
     and `flat`, the name of the distances that Flat's long vectors use.
     """
     inner, held = run.split.inner, run.split.held
     y_inner, y_held = run.labels[inner], run.labels[held]
-    factors, rows = choose_widths(run.distances, run.y, run.split, run.n_classes)
 
-    def errors_of(what, models, learn, validate):
-        found = {}
-        for value, model in models.items():
-            model.partial_fit(learn, y_inner, classes=np.arange(run.n_classes))
-            found[value] = overall(class_errors(model.predict(validate), y_held, run.n_classes))
-        rows.extend({"what": what, "value": value, "error": e} for value, e in found.items())
-        return found
+    def error_of(model, learn, validate):
+        model.partial_fit(learn, y_inner, classes=np.arange(run.n_classes))
+        return overall(class_errors(model.predict(validate), y_held, run.n_classes))
 
-    def least(what):
-        return min(row["error"] for row in rows if row["what"] == what)
-
-    def sparsest(what, wrap, learn, validate):
-        models = {eta: wrap(bounded(eta, verbose=False)) for eta in ETAS}
-        tried = errors_of(f"eta of {what}", models, learn, validate)
+    def sparsest(wrap, learn, validate):
+        tried = {eta: error_of(wrap(bounded(eta, verbose=False)), learn, validate) for eta in ETAS}
         best = min(tried.values())
         standard_error = np.sqrt(max(best, 1 / held.size) * (1 - best) / held.size)
         limits = [best + n * standard_error for n in STANDARD_ERRORS.values()]
         return [max(eta for eta, e in tried.items() if e <= limit) for limit in limits]
 
-    vectors = min(("vectors", "vectors scaled"), key=lambda v: least(f"width of {v}"))
+    factors, least = choose_widths(run.distances, run.y, run.split, run.n_classes)
+    vectors = min(("vectors", "vectors scaled"), key=least.get)
     stacks = both_kernels(run.distances, run.cues, factors, inner, held)
-    tried = errors_of("C", {C: two_layers(C, len(run.cues)) for C in C_GRID}, *stacks)
-    C = min(tried, key=lambda c: (tried[c], c))
-    by_cue = [sparsest(cue, lambda m: m, *(k[j] for k in stacks)) for j, cue in enumerate(run.cues)]
+    errors = {C: error_of(two_layers(C, len(run.cues)), *stacks) for C in C_GRID}
+    by_cue = [sparsest(lambda m: m, inside, across) for inside, across in zip(*stacks, strict=True)]
     etas = {method: [chosen[i] for chosen in by_cue] for i, method in enumerate(STANDARD_ERRORS)}
-    etas["Flat"] = sparsest("Flat", Flat, *both_kernels(run.distances, [vectors], factors, inner, held))[0]
-    etas["Flat maps"] = sparsest("Flat maps", Flat, *stacks)[0]
-    return {"factors": factors, "C": C, "eta": etas, "flat": vectors}, pd.DataFrame(rows)
+    etas["Flat"] = sparsest(Flat, *both_kernels(run.distances, [vectors], factors, inner, held))[0]
+    etas["Flat maps"] = sparsest(Flat, *stacks)[0]
+    C = min(errors, key=lambda c: (errors[c], c))
+    return {"factors": factors, "C": C, "eta": etas, "flat": vectors}
 
 
 def permutation_run(permutation, step, task):
@@ -150,7 +142,7 @@ def permutation_run(permutation, step, task):
     """
     run = Permutation(permutation, task)
     labels, truth, n_classes, cues = run.labels, run.truth, run.n_classes, run.cues
-    chosen, validation = choose(run)
+    chosen = choose(run)
     stacks = {
         "cues": run.stacks(cues, chosen["factors"]),
         "flat": run.stacks([chosen["flat"]], chosen["factors"]),
@@ -205,7 +197,6 @@ def permutation_run(permutation, step, task):
     told = {"C": C, "flat": chosen["flat"], **{f"eta {m}": etas[m] for m in ("Flat", "Flat maps")}}
     for method, word in (("OMCL-BM", ""), ("OMCL-BM sparser", ", sparser")):
         told |= {f"eta {cue}{word}": eta for cue, eta in zip(cues, etas[method], strict=True)}
-    rounds = run.split.rounds
     return {
         "curves": pd.DataFrame(curves),
         "finals": pd.DataFrame(finals),
@@ -214,12 +205,7 @@ def permutation_run(permutation, step, task):
         "weights": model.weights_,
         "theorem": theorem,
         "losses": losses,
-        "validation": validation,
         "chosen": told | {f"width {cue}": chosen["factors"][cue] for cue in cues},
-        "sizes": {m: model.support_sizes_.astype(np.int32) for m, (model, _) in models.items()},
-        "online": {
-            m: np.cumsum(model.online_errors_)[rounds - 1] / rounds for m, (model, _) in models.items()
-        },
     }
 
 
@@ -284,10 +270,7 @@ def integration_run(permutation, task, n_epochs=20):
     linear SVM on their cross-validated scores (stacking). Parameters come from the same validation part as
     those of the online methods, which `permutation_run` gives.
 
-    Returns
-    -------
-    DataFrame
-        Columns level, learning, method, test_error.
+    Returns a DataFrame with columns level, learning, method, test_error.
     """
     run = Permutation(permutation, task)
     X, y, split, columns = run.scaled(), run.y, run.split, run.columns
@@ -352,10 +335,7 @@ def milliseconds_per_sample(data, order, n_first, n_timed, learners):
     The first `n_first` rows of `order` set the kernels' widths, the next one compiles what a single sample
     needs, and `n_timed` after it are timed, each in its own call.
 
-    Returns
-    -------
-    DataFrame
-        Columns method, mean, p99 (99th percentile) in milliseconds, support.
+    Returns a DataFrame with columns method, mean, p99 (99th percentile) in milliseconds, support.
     """
     X, y = data.X[order], data.y[order]
     rows = []
@@ -401,10 +381,7 @@ def light_run(learnt, task, frames):
 
     An SVM (C = 10) takes the place of the online learners, so that the order of the frames plays no part.
 
-    Returns
-    -------
-    DataFrame
-        Columns cue, learnt, tested, error (mean over the rooms).
+    Returns a DataFrame with columns cue, learnt, tested, error (mean over the rooms).
     """
     data, y = task["data"], task["data"]["y"]
     weather, session, repeat = (np.asarray(frames[key]) for key in ("weather", "session", "repeat"))

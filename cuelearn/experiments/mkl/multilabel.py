@@ -187,11 +187,8 @@ def chosen_C(name, method, seed, n_train, grid, n_classes=None):
 def compare_multilabel(name, method, seed, n_train, n_test, C, n_classes=None):
     """AUC, training time and counts of one method on one draw; kernels are at hand before the clock starts.
 
-    Returns
-    -------
-    dict
-        auc, seconds, n_solved (SVMs; NaN where not counted), skipped (classes), kernels (largest weights, as
-        text).
+    Returns a dict: auc, seconds, n_solved (SVMs; NaN where not counted), skipped (classes), kernels (largest
+    weights, as text).
     """
     task = multilabel_task(name, seed, n_train, n_test, n_classes)
     bank, cross = _bank_and_rows(task)
@@ -252,11 +249,8 @@ def cost_to_gap(name, method, seed, n_train, n_classes, C, wanted, most, delta=0
     stands meanwhile. Runs end at the relative gap `wanted` or after at most `most` SVMs, where Sum solves
     each class's once at least.
 
-    Returns
-    -------
-    dict
-        n_solved, seconds, n_iter, start (relative gap at equal weights), gap (relative, reached), reached
-        (whether it was).
+    Returns a dict: n_solved, seconds, n_iter, start (relative gap at equal weights), gap (relative, reached),
+    reached (whether it was).
     """
     problem, judge, _ = _problems(name, seed, n_train, n_classes, C)
     m, F, is_sum = problem.n_problems, problem.bank.n_kernels, method == "MLMKLSum"
@@ -313,10 +307,7 @@ def reached_everywhere(cost):
 def gap_after(name, seed, n_train, n_classes, C, at, corrected=True, delta=0.2):
     """Saddle-point gap (equation 11) of ML-MKL-SA's averages along one run.
 
-    Returns
-    -------
-    DataFrame
-        Columns n_iter, gap (relative to the worst class), slack.
+    Returns a DataFrame with columns n_iter, gap (relative to the worst class), slack.
     """
     problem, judge, _ = _problems(name, seed, n_train, n_classes, C)
     rows = []
@@ -333,10 +324,7 @@ def gap_after(name, seed, n_train, n_classes, C, at, corrected=True, delta=0.2):
 def weight_paths(name, method, seed, n_train, C):
     """Kernel weights against training time, as shares of their sum; means over classes.
 
-    Returns
-    -------
-    DataFrame
-        Columns seconds, and one for each kernel.
+    Returns a DataFrame with columns seconds, and one for each kernel.
     """
     warm_up(method)
     task = multilabel_task(name, seed, n_train, 1)
@@ -352,12 +340,9 @@ def weight_paths(name, method, seed, n_train, C):
 def over_time(name, method, seed, n_train, n_test, C, n_iter, at):
     """AUC over training time of ML-MKL-SA (averaged kernel weights) or -Sum (present), no stopping rule.
 
-    Returns
-    -------
-    DataFrame
-        Columns iteration, seconds, auc, moved and swing (how far the kernel weights, and those of the
-        iterations, not averaged, went since the row before, in sums of absolute changes), and one for each
-        kernel's weight.
+    Returns a DataFrame with columns iteration, seconds, auc, moved and swing (how far the kernel weights, and
+    those of the iterations, not averaged, went since the row before, in sums of absolute changes), and one
+    for each kernel's weight.
     """
     shared = _shared_task(name, seed, n_train, n_test, C)
     warm_up(method)

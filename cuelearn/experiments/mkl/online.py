@@ -11,20 +11,8 @@ from cuelearn.omcl import OMCL, KernelPerceptron, PassiveAggressive
 class OMCLOnKernels(ClassifierMixin, BaseEstimator):
     """OMCL-PERC on a bank: a Perceptron for each kernel, PA-I on their scores, averaged (thesis 3.3).
 
-    Later epochs visit the training samples in a new order, as samples of their own.
-
-    Parameters
-    ----------
-    kernels : "precomputed"
-    C : float > 0, default 1.0
-        Largest step of the second layer.
-    n_epochs : int, default 1
-    random_state : int or None
-
-    Attributes
-    ----------
-    online_errors_ : ndarray of bool
-        0/1 sequence of mistakes of the first epoch.
+    Later epochs visit the training samples in a new order, as samples of their own. `C` is the largest step
+    of the second layer; `online_errors_` is the 0/1 sequence of mistakes of the first epoch.
     """
 
     def __init__(self, kernels="precomputed", *, C=1.0, n_epochs=1, random_state=None):

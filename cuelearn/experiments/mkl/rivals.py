@@ -228,11 +228,9 @@ def in_words(params):
 def compare(methods, seed, **where):
     """Several methods, a list of [name, parameters], on the same kernels, one after the other in one run.
 
-    Returns
-    -------
-    DataFrame
-        Columns method, chosen, seconds (whole fit, kernels at hand, warmed up), test_error, n_used (kernels
-        with weight), objective, dual_gap (each of the method's own problem), converged.
+    Returns a DataFrame with columns method, chosen, seconds (whole fit, kernels at hand, warmed up),
+    test_error, n_used (kernels with weight), objective, dual_gap (each of the method's own problem),
+    converged.
     """
     task = get_task(seed=seed, **where)
     rows, test = [], held_kernels(task)
@@ -256,10 +254,7 @@ def many_compare(n_epochs, methods, seed, **where):
 
     A method is a dict with name, method, and the parameters C and, for the stochastic solvers, p and alpha.
 
-    Returns
-    -------
-    DataFrame
-        Columns method (the name), seconds, test_error, n_used, objective, dual_gap.
+    Returns a DataFrame with columns method (the name), seconds, test_error, n_used, objective, dual_gap.
     """
     rows = []
     for entry in methods:
@@ -319,11 +314,8 @@ def rival_curve(method, params, seed, n_epochs=None, **where):
     The stochastic solvers run `n_epochs` epochs; batch methods end by their own stopping rule. The clock
     stops while the test error is measured.
 
-    Returns
-    -------
-    DataFrame
-        Columns epoch (or round), seconds, n_updates, n_support, objective, dual_gap, lower (a certified lower
-        bound of the method's own problem, its last), test_error.
+    Returns a DataFrame with columns epoch (or round), seconds, n_updates, n_support, objective, dual_gap,
+    lower (a certified lower bound of the method's own problem, its last), test_error.
     """
     if method in SOLVERS:
         frame = training_curve(
@@ -372,10 +364,7 @@ def online_curves(method, params, epochs, seed, **where):
     The first pass keeps the order of the task, later ones are permuted. Every number of epochs, a list, is a
     fit of its own.
 
-    Returns
-    -------
-    DataFrame
-        Columns what ("online" or "test"), at (samples or epochs), error, seconds.
+    Returns a DataFrame with columns what ("online" or "test"), at (samples or epochs), error, seconds.
     """
     warm_up_method(method)
     task = get_task(seed=seed, **where)

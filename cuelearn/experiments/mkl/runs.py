@@ -58,11 +58,8 @@ def warm_up():
 def three_class(seed, p_om2=1.01, p_obscure=1.0001, C=10.0, C_silp=10.0, noise=0.05):
     """Kernel weights, of sum 1, on the simulated three-class problem (thesis figure 4.1, JMLR figure 1).
 
-    Returns
-    -------
-    DataFrame
-        Columns method, target (the class that a binary problem tells from the rest; 0: all classes at once),
-        p, kernel, weight.
+    Returns a DataFrame with columns method, target (the class that a binary problem tells from the rest; 0:
+    all classes at once), p, kernel, weight.
     """
     data = datasets.make_three_class(noise=noise, random_state=seed)
     bank = KernelBank(data.triples(Linear()), data.X)
@@ -114,11 +111,8 @@ def optimum(C, p, alpha=0.0, tol=1e-4, time_limit=60.0, **where):
 def online_run(p, n_epochs, most_epochs, seed, eta=None, C=1.0, **where):
     """OM-2 (with `eta`: OBSCURE's online stage) after some epochs, and until one passes without an update.
 
-    Returns
-    -------
-    dict
-        Test errors after `n_epochs` and at the end; epochs, updates and seconds to convergence; whether it
-        converged.
+    Returns a dict: test errors after `n_epochs` and at the end; epochs, updates and seconds to convergence;
+    whether it converged.
     """
     warm_up()
     task, problem = loaded_problem({**where, "seed": seed}, p, C)
@@ -144,11 +138,8 @@ def online_run(p, n_epochs, most_epochs, seed, eta=None, C=1.0, **where):
 def two_stages(p, C, eta, n_epochs, tol, seed, most_epochs=300, **where):
     """OBSCURE's online stage until an epoch without loss, and both stages to a certified gap (JMLR figure 4).
 
-    Returns
-    -------
-    dict
-        Test error, seconds, updates after the online stage (`online_...`) and at the end; the relative gap at
-        the end; whether it reached `tol`.
+    Returns a dict: test error, seconds, updates after the online stage (`online_...`) and at the end; the
+    relative gap at the end; whether it reached `tol`.
     """
     warm_up()
     task, problem = loaded_problem({**where, "seed": seed}, p, C)

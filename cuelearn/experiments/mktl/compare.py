@@ -25,16 +25,9 @@ _USELESS = 63  # first entry of the seeds of useless scores
 class Method(NamedTuple):
     """How a method enters the comparisons.
 
-    Attributes
-    ----------
-    make : callable(C, p, effort, seed) -> estimator
-        With precomputed kernels.
-    has_p : bool
-        Whether p is chosen too.
-    same : bool
-        Whether it needs priors on the new task's features.
-    weights : tuple
-        Class weights to choose from; none are handed to `make` where there is nothing to choose.
+    `make(C, p, effort, seed)` gives its estimator on precomputed kernels. `has_p` says whether p is chosen
+    too, `same` whether it needs priors on the new task's features; `weights` are class weights to choose
+    from, and handed to `make` where there are any.
     """
 
     make: object
@@ -162,10 +155,7 @@ def validated(name, method, n_per_class, n_priors, useless, grids, effort, draws
 def accuracies(name, n_per_class, n_priors, useless, seed, chosen, effort):
     """Test accuracies of methods trained on the same samples, `chosen` by method.
 
-    Returns
-    -------
-    DataFrame
-        Columns method, accuracy, gap, C, p, class_weight.
+    Returns a DataFrame with columns method, accuracy, gap, C, p, class_weight.
     """
     task = load_task(name)
     scores = useless_scores(task, useless, seed)
@@ -180,10 +170,8 @@ def multiclass(sweep, names, seeds, o, grids, effort, methods=MULTICLASS):
 
     `sweep` makes a Sweep of a name; `o` is `multiclass` of `settings`.
 
-    Returns
-    -------
-    DataFrame
-        Columns name, n_per_class, n_priors, useless (empty), seed, method, accuracy, gap, C, p, class_weight.
+    Returns a DataFrame with columns name, n_per_class, n_priors, useless (empty), seed, method, accuracy,
+    gap, C, p, class_weight.
     """
     places = []
     for name in names:
@@ -237,11 +225,8 @@ def useless_scores(task, kind, seed):
 def negative(sweep, name, seeds, o, grids, effort, multiclass):
     """Accuracies with priors that are useless on purpose, parameters chosen with them as in figure 6.3.
 
-    Returns
-    -------
-    DataFrame
-        Columns name, n_per_class, n_priors (empty: all), useless, seed, method, accuracy, gap, C, p,
-        class_weight.
+    Returns a DataFrame with columns name, n_per_class, n_priors (empty: all), useless, seed, method,
+    accuracy, gap, C, p, class_weight.
     """
     kinds = ["shuffled", *(f"noise {k}" for k in o["n_noise"] if k)]
     some = dict.fromkeys(kinds, ["AverageTL", "MultiKT", "MKTL", "MKTL auto"])
@@ -285,10 +270,7 @@ def accuracies_binary(target, seed, n_positive, chosen, effort):
 def binary(sweep, seeds, o, grids, effort, methods=BINARY):
     """All points of figure 6.2; `sweep` makes a Sweep of a name, `o` is `binary` of `settings`.
 
-    Returns
-    -------
-    DataFrame
-        Columns target, seed, n_positive, method, accuracy, gap, C, p, class_weight.
+    Returns a DataFrame with columns target, seed, n_positive, method, accuracy, gap, C, p, class_weight.
     """
     targets = binary_targets()
     spread, some = (targets[:: max(1, len(targets) // n)][:n] for n in (o["targets"], o["validated"]))
@@ -333,10 +315,8 @@ def along_p(name, seed, n_per_class, p, C, effort):
 
     A prior counts as used where its weight is at least a hundredth of the largest.
 
-    Returns
-    -------
-    dict
-        accuracy, used (mean number of priors per new class), gap, objective, p_found (what "auto" came to).
+    Returns a dict: accuracy, used (mean number of priors per new class), gap, objective, p_found (what "auto"
+    came to).
     """
     task = load_task(name)
     trial = Trial(task, draw(task, n_per_class, seed), task.test)

@@ -40,20 +40,10 @@ _SPLIT, _DRAW, _DRAW_BINARY = 60, 61, 62
 class Prior(NamedTuple):
     """One fitted model of old classes.
 
-    Attributes
-    ----------
-    name : str
-        Learner and cues, such as ``"boosted trees on box, edges"``.
-    classes : tuple of str
-        Old classes, one per column of its scores; a binary prior has one, which it tells from the background.
-    columns : list of int
-        Of the data set's X, that the model takes.
-    model : estimator
-    train : ndarray of int
-        Rows of the data set that it was trained on.
-    accuracy : float
-        On `n_held_out` other samples of its own classes; NaN where there are none.
-    n_held_out : int
+    `name` says learner and cues, such as "boosted trees on box, edges". `classes` are old ones, one per
+    column of its scores; a binary prior has one, which it tells from the background. `columns` of the data
+    set's X are what `model` takes, `train` the rows that it was trained on; `accuracy` is on `n_held_out`
+    other samples of its own classes, NaN where there are none.
     """
 
     name: str

@@ -32,11 +32,8 @@ def training_time(kind, method, n_per_class, C, p, effort, repeats, seed, memory
     `kind` is "random", or "awa", whose ten classes and forty priors are taken from `load_task`; with `memory`
     one more training is measured.
 
-    Returns
-    -------
-    dict
-        seconds (the least of `repeats`), gap, objective, memory (bytes at the peak of a training beside what
-        went in, from Python's allocator; NaN where not asked for).
+    Returns a dict: seconds (the least of `repeats`), gap, objective, memory (bytes at the peak of a training
+    beside what went in, from Python's allocator; NaN where not asked for).
     """
     X, y, scores = random_problem(10, 40, n_per_class, seed) if kind == "random" else _awa(n_per_class)
 

@@ -83,12 +83,9 @@ def naming_parameters(method, seed, grid, effort, **where):
 def naming_run(seed, chosen, effort, **where):
     """Name assignment on the training items of a `problem` and recognition on the test items, by method.
 
-    Returns
-    -------
-    DataFrame
-        Columns method, assignment (share of the training faces whose name within the caption is right),
-        recognition (share of the test faces named right without a caption; RANDOM is given it), n_names,
-        n_train, n_test (faces), null (share of test faces).
+    Returns a DataFrame with columns method, assignment (share of the training faces whose name within the
+    caption is right), recognition (share of the test faces named right without a caption; RANDOM is given
+    it), n_names, n_train, n_test (faces), null (share of test faces).
     """
     rows = []
     for method, parameters in chosen.items():
@@ -114,10 +111,7 @@ def naming_run(seed, chosen, effort, **where):
 def protocols(sweep, o, seeds, grid, effort):
     """Both protocols over all seeds, each of which composes a corpus; `o` is `naming` of `settings`.
 
-    Returns
-    -------
-    DataFrame
-        Columns protocol, seed, those of `naming_run`, C and class_weight.
+    Returns a DataFrame with columns protocol, seed, those of `naming_run`, C and class_weight.
     """
     methods = {"I": PROTOCOL_I, "II": PROTOCOL_II}
     where, asked = {}, []
@@ -140,11 +134,8 @@ def protocols(sweep, o, seeds, grid, effort):
 def naming_with_each_search(seed, effort, most_items=400, most_faces=4, most_candidates=500, C=1.0, **where):
     """`MMS` with Algorithm 10 and with the exact search, on the training items that the latter can manage.
 
-    Returns
-    -------
-    DataFrame
-        Columns inference, accuracy, same (share of those items for which both searches find the same value at
-        the trained hyperplanes), n_items.
+    Returns a DataFrame with columns inference, accuracy, same (share of those items for which both searches
+    find the same value at the trained hyperplanes), n_items.
     """
     data, sets, labels = problem(seed=seed, **where, constraints="ABC")
     sizes = zip(sets.bag_sizes, sets.n_candidates, strict=True)
@@ -168,11 +159,8 @@ def naming_with_each_search(seed, effort, most_items=400, most_faces=4, most_can
 def objective_at_truth(seed, C=10.0, n_epochs=50, **where):
     """Does the criterion prefer what `MMS` finds, or hyperplanes trained with the true labels?
 
-    Returns
-    -------
-    dict
-        found, truth (objectives on the same candidate sets), assignment_found, assignment_truth (shares of
-        training faces).
+    Returns a dict: found, truth (objectives on the same candidate sets), assignment_found, assignment_truth
+    (shares of training faces).
     """
     X, part, labels = training("MMS", seed, **where)
     out = {}
@@ -188,11 +176,8 @@ def objective_at_truth(seed, C=10.0, n_epochs=50, **where):
 def partial_labels(name, fold, methods, grid, effort):
     """Real ambiguous labels (Lost, MSRCv2; tier original): bags of one instance, one of the published folds.
 
-    Returns
-    -------
-    DataFrame
-        Columns method, assignment (training instances within their candidates), recognition (test instances),
-        C.
+    Returns a DataFrame with columns method, assignment (training instances within their candidates),
+    recognition (test instances), C.
     """
     data = load_original(name)
     train, test = data.folds[fold]
@@ -218,10 +203,7 @@ def partial_labels(name, fold, methods, grid, effort):
 def as_printed(table, protocol, column):
     """Mean and standard deviation over seeds, in percent, as tables 5.1 to 5.4 print them.
 
-    Returns
-    -------
-    DataFrame
-        Columns method, accuracy, sd, C, class_weight.
+    Returns a DataFrame with columns method, accuracy, sd, C, class_weight.
     """
     mine = table[(table["protocol"] == protocol) & table[column].notna()]
     chosen = {name: (name, "first") for name in ("C", "class_weight")}

@@ -150,10 +150,7 @@ def pose_parameters(method, modelled, seed, widths, grid, effort, **size):
 def pose_run(method, modelled, seed, chosen, effort, **size):
     """Assignment on training items, recognition on test items without and with their captions.
 
-    Returns
-    -------
-    DataFrame
-        Columns attribute ("name", "verb"), assignment, recognition, with_caption.
+    Returns a DataFrame with columns attribute ("name", "verb"), assignment, recognition, with_caption.
     """
     data, X, parts = table_of(seed=seed, **size)
     sets, labels = problem_of(seed=seed, **size, modelled=modelled)

@@ -132,11 +132,8 @@ def _answers(predicted, data):
 def losses_of(predicted, data):
     """Losses of every bag, from predicted classes for the rows of `data`, an AmbiguousData.
 
-    Returns
-    -------
-    DataFrame
-        A row per bag: size; true, the number of wrong labels; slots, of labels that are no candidate for
-        their instance; joint, the ambiguous loss of the bag. slots <= joint <= true.
+    Returns a DataFrame: a row per bag: size; true, the number of wrong labels; slots, of labels that are no
+    candidate for their instance; joint, the ambiguous loss of the bag. slots <= joint <= true.
     """
     sets, (answer, wrong, outside) = data.candidates, _answers(predicted, data)
     starts = sets.bag_starts
@@ -156,29 +153,19 @@ def shares_of(y, seed, n_instances=20_000, **made):
 
 
 def bound_of(predicted, data, *, shares=None, n_bootstrap=500, seed=0):
-    r"""The two sides of proposition 5.2 for any predictions.
+    r"""The two sides of proposition 5.2 for any predictions, or those of a classifier.
 
-    Parameters
-    ----------
-    predicted : array-like, shape (n,)
-        Or a classifier, whose ``predict(data.X)`` is taken.
-    data : AmbiguousData
-    shares : DataFrame, shape (n_classes, n_classes), optional
-        How often labels co-occur, which gives the ambiguity degree; that of these bags by default, whose
-        largest entry lies above the chance that it stands for.
-    n_bootstrap, seed : int
-        Resamplings of the bags, the ambiguity degree held fixed.
+    `shares`, (n_classes, n_classes), tell how often labels co-occur, which gives the ambiguity degree; by
+    default in these bags, where the largest entry lies above the chance that it stands for. Bags are drawn
+    anew `n_bootstrap` times, the degree held fixed.
 
-    Returns
-    -------
-    dict
-        Means over bags: true, slots and joint (see `losses_of`), and expected_slots, the true losses times 1
-        - (share with which the answered label co-occurs), equal to slots in expectation if the classifier did
-        not see the candidates. eta and eta_least: the largest and the least degree of a class. bound: joint /
-        (1 - eta). slots_bound: slots / (1 - eta), which is tighter. label_bound: :math:`\sum_y` slots of
-        class y / (1 - eta_y), of remark 5.2, the tightest. ratio, slots_ratio, label_ratio: true over each (0
-        where both are 0), with the ends of 95% intervals, such as ratio_low and ratio_high. out_of_order:
-        bags where slots <= joint <= true fails. n_bags.
+    Returns a dict of means over bags: true, slots and joint (see `losses_of`), and expected_slots, the true
+    losses times 1 - (share with which the answered label co-occurs), equal to slots in expectation if the
+    classifier did not see the candidates. eta and eta_least: the largest and the least degree of a class.
+    bound: joint / (1 - eta). slots_bound: slots / (1 - eta), which is tighter. label_bound: :math:`\sum_y`
+    slots of class y / (1 - eta_y), of remark 5.2, the tightest. ratio, slots_ratio, label_ratio: true over
+    each (0 where both are 0), with the ends of 95% intervals, such as ratio_low and ratio_high. out_of_order:
+    bags where slots <= joint <= true fails. n_bags.
     """
     predicted = predicted.predict(data.X) if hasattr(predicted, "predict") else predicted
     n_bootstrap = check_count("n_bootstrap", n_bootstrap)
@@ -229,11 +216,8 @@ def proposition_5_2(task, n_train, n_fresh, seed, classifiers=CLASSIFIERS, n_boo
     candidates at random. `mms` holds parameters of `MMS`, `made` what differs from `MADE` in
     `make_ambiguous`.
 
-    Returns
-    -------
-    DataFrame
-        A row per classifier and part ("training", "fresh"), with the columns of `bound_of`. The proposition
-        speaks of the fresh bags.
+    Returns a DataFrame: a row per classifier and part ("training", "fresh"), with the columns of `bound_of`.
+    The proposition speaks of the fresh bags.
     """
     made = {**MADE, **made}
     train, fresh = bags_of(task, n_train, n_fresh, seed, **made)
@@ -254,12 +238,9 @@ def surrogates(scores, candidates):
 
     `scores` are those of all instances for one attribute, (n_instances, n_labels); `candidates` are listed.
 
-    Returns
-    -------
-    DataFrame
-        A row per bag: joint and slots, the ambiguous losses of the prediction without candidates; exact and
-        heap, the surrogate loss (5.2) with the exact most violating labeling and with Algorithm 10's;
-        size_of, the largest score in the bag, which rounding goes by.
+    Returns a DataFrame: a row per bag: joint and slots, the ambiguous losses of the prediction without
+    candidates; exact and heap, the surrogate loss (5.2) with the exact most violating labeling and with
+    Algorithm 10's; size_of, the largest score in the bag, which rounding goes by.
     """
     scores = np.asarray(scores, dtype=np.float64)
     answer, rows = scores.argmax(axis=1), np.arange(len(scores))
@@ -286,14 +267,11 @@ def proposition_5_3(
     zero ones multiplied by `scales`; on the first `n_bags` bags only, for the exact search takes its time.
     `made` as above.
 
-    Returns
-    -------
-    DataFrame
-        A row per hyperplanes and scale: n_bags; below_exact and below_heap, the number of bags whose
-        surrogate loss is below their ambiguous loss, with the exact search and with Algorithm 10;
-        below_slots, those where Algorithm 10's is below the slots' losses; least_exact, least_heap,
-        least_slots, the least differences; joint, slots, exact, heap, the mean losses; shorter, the number of
-        bags where Algorithm 10's loss is the smaller of the two.
+    Returns a DataFrame: a row per hyperplanes and scale: n_bags; below_exact and below_heap, the number of
+    bags whose surrogate loss is below their ambiguous loss, with the exact search and with Algorithm 10;
+    below_slots, those where Algorithm 10's is below the slots' losses; least_exact, least_heap, least_slots,
+    the least differences; joint, slots, exact, heap, the mean losses; shorter, the number of bags where
+    Algorithm 10's loss is the smaller of the two.
     """
     X, y, _, _ = instances(task, n_train, 1, seed)
     data = make_ambiguous(X, y, random_state=seed, **{**MADE, **made})
@@ -360,26 +338,15 @@ def search_shares(
 ):
     """How often, and by how much, Algorithm 10 misses the most violating labeling in random bags.
 
-    Parameters
-    ----------
-    n_labels : int
-        All labels that there are.
-    n_known : int, optional
-        Labels that the candidates are made of, null included, all by default; drawn anew for every bag. The
-        others are labels of other bags.
-    spread : float
-        Scores are normal with this standard deviation.
-    lead : float
-        Added to the scores of one candidate's labels, as training does for the true one.
+    Candidates are made of `n_known` of all `n_labels`, null included, drawn anew for every bag; the others
+    are labels of other bags. Scores are normal with deviation `spread`; `lead` is added to those of one
+    candidate's labels, as training does for the true one.
 
-    Returns
-    -------
-    dict
-        n_bags: those with a labeling outside the candidates. same: the share of them where Algorithm 10's U
-        equals the exact one. largest, mean and mean_missed: the shortfall of U, over all bags and over those
-        missed. lost: the share of the surrogate losses' sum that Algorithm 10 does not see. beyond: the
-        number of bags where the shortfall exceeds what theory allows, joint less slots' loss of the exact
-        answer; above: of those where Algorithm 10's value exceeds the exact one. Both must be 0.
+    Returns a dict: n_bags, those with a labeling outside the candidates; same, the share of them where
+    Algorithm 10's U equals the exact one; largest, mean and mean_missed, the shortfall of U, over all bags
+    and over those missed; lost, the share of the surrogate losses' sum that Algorithm 10 does not see;
+    beyond, the number of bags where the shortfall exceeds what theory allows, joint less slots' loss of the
+    exact answer; above, of those where Algorithm 10's value exceeds the exact one. Both must be 0.
     """
     rng = np.random.default_rng([seed, 25])
     n_known = n_labels if n_known is None else check_count("n_known", n_known, least=2)
@@ -436,10 +403,7 @@ def counts(most=6):
     no candidate. The two mistakes cancel for two faces and two names, figure 5.4. Listing takes `most` of at
     most 7.
 
-    Returns
-    -------
-    DataFrame
-        Columns faces, names, printed, corrected, listed.
+    Returns a DataFrame with columns faces, names, printed, corrected, listed.
     """
     if check_count("most", most) > 7:
         raise ValueError(f"most must be at most 7, for all candidates are listed, got {most}")

@@ -28,17 +28,10 @@ MEMORY = 4e9  # the 60 matrices of 3,400 samples take 2.8 GB
 class Method(NamedTuple):
     """How a method enters the comparison.
 
-    Attributes
-    ----------
-    make : callable(kernels, trial, **chosen) -> estimator
-    tuned : str
-        Name of the parameter that is chosen on the held-back tenth, if any.
-    bank : {"", "tuning", "all"}
-        Whether all kernel matrices are computed once, for the choice, or for the training too.
-    own_C : bool
-        Whether it is given the grid of C and chooses itself.
-    heaviest : bool
-        Whether its heaviest kernel counts as the chosen one.
+    `make(kernels, trial, **chosen)` gives its estimator. `tuned` names the parameter that is chosen on the
+    held-back tenth, if any. Kernel matrices are computed once for the "tuning", or for "all", the training
+    too (`bank`). With `own_C` it is given the grid of C and chooses itself; with `heaviest` its heaviest
+    kernel counts as the chosen one.
     """
 
     make: object
@@ -155,12 +148,9 @@ def compare(name, methods, seed, grids, described, oks=None):
     `grids` holds values of C, beta and p, `described` what `describe_pair` returned by name, `oks` delta and
     eta of `OKS`; the seed is that of the held-back tenth and of all draws.
 
-    Returns
-    -------
-    DataFrame
-        Columns method, n_train, n_test, seconds (from the features on: kernels, tuning, training),
-        core_seconds (parameters known, matrices at hand), accuracy (on the test samples), kernel (the paper's
-        number, from 1; 0 where there is none), kernel_name, chosen, beta.
+    Returns a DataFrame with columns method, n_train, n_test, seconds (from the features on: kernels, tuning,
+    training), core_seconds (parameters known, matrices at hand), accuracy (on the test samples), kernel (the
+    paper's number, from 1; 0 where there is none), kernel_name, chosen, beta.
     """
     warm_up()
     pair = pair_of(name, described[name])
@@ -186,10 +176,7 @@ def compare(name, methods, seed, grids, described, oks=None):
 def every_kernel(name, seed, grids, described):
     """Test accuracy of an SVM on each kernel alone, C by the held-back tenth (figures 1 and 2).
 
-    Returns
-    -------
-    DataFrame
-        Columns kernel (from 1), kernel_name, C, accuracy.
+    Returns a DataFrame with columns kernel (from 1), kernel_name, C, accuracy.
     """
     pair = pair_of(name, described[name])
     trial, values, rows = Trial(pair, seed), sorted(grids["C"]), []
@@ -210,11 +197,8 @@ def selections(name, method, n_epochs, seeds, betas, described, oks=None):
 
     `betas` of SOM are taken in turn: those that the validations of `compare` chose.
 
-    Returns
-    -------
-    DataFrame
-        Columns seed, kernel (from 1), probability (its q), evaluations (kernel values), updates, mistakes
-        (share of the visits).
+    Returns a DataFrame with columns seed, kernel (from 1), probability (its q), evaluations (kernel values),
+    updates, mistakes (share of the visits).
     """
     pair, rows = pair_of(name, described[name]), []
     for seed, beta in zip(seeds, itertools.cycle(betas), strict=False):
@@ -252,11 +236,8 @@ def compare_all(sweep, names, described, grids, seeds, data, repeated=RANDOM, ok
 def as_printed(table):
     """The comparison as the paper prints it: a row per pair and method, means over seeds.
 
-    Returns
-    -------
-    DataFrame
-        Columns name, method, n_train, n_test, seconds, "times OKS" (ratio to OKS-SVM), core_seconds,
-        accuracy, sd, kernels, chosen (of the first seed), names.
+    Returns a DataFrame with columns name, method, n_train, n_test, seconds, "times OKS" (ratio to OKS-SVM),
+    core_seconds, accuracy, sd, kernels, chosen (of the first seed), names.
     """
     out = table.groupby(["name", "method"], sort=False).agg(
         n_train=("n_train", "first"),

@@ -255,13 +255,10 @@ def mistakes_against_bound(kind, n_samples, seed, delta=0.2, draws=30, radius=4.
     the bound is its least over :math:`\lambda = r / \sqrt{mT}` with r of `RADII`. :math:`\eta =
     \sqrt{2(1-\delta)\ln m/(mT)}`. The mean of `draws` runs on the same stream stands for the expectation.
 
-    Returns
-    -------
-    DataFrame
-        A row per run: run, mistakes (the sum in the expectation), drawn_mistakes (of the drawn kernels),
-        bound, bound_step (its lambda), loss (the least hinge loss over all kernels and functions of norm at
-        most r = `radius`, from below), allowed (what the theorem lets the mistakes exceed that loss by,
-        :math:`r\sqrt{mT/\delta} + \sqrt{2mT\ln m/(1-\delta)}`), delta, radius, n_kernels.
+    Returns a DataFrame: a row per run: run, mistakes (the sum in the expectation), drawn_mistakes (of the
+    drawn kernels), bound, bound_step (its lambda), loss (the least hinge loss over all kernels and functions
+    of norm at most r = `radius`, from below), allowed (what the theorem lets the mistakes exceed that loss
+    by, :math:`r\sqrt{mT/\delta} + \sqrt{2mT\ln m/(1-\delta)}`), delta, radius, n_kernels.
     """
     stream = stream_of(kind, n_samples, seed)
     m, T = len(stream.stack), n_samples
@@ -301,12 +298,9 @@ def regret_against_bound(kind, loss, n_samples, seed, delta=0.2, draws=30, radiu
     with :math:`\eta = \sqrt{2(1-\delta)\ln m/(mT)}` and :math:`\lambda = r\sqrt{\delta/(mT)}`, r = `radius`,
     which balances the terms for a comparator of norm r where slopes are at most 1.
 
-    Returns
-    -------
-    DataFrame
-        A row per run: run, losses (the sum in the expectation), drawn_losses, bound, comparator (the least
-        value, from below), largest (L), slope (G: largest loss and slope of all predictors at all visits of
-        all runs), step (lambda), delta, radius, n_kernels.
+    Returns a DataFrame: a row per run: run, losses (the sum in the expectation), drawn_losses, bound,
+    comparator (the least value, from below), largest (L), slope (G: largest loss and slope of all predictors
+    at all visits of all runs), step (lambda), delta, radius, n_kernels.
     """
     stream = stream_of(kind, n_samples, seed)
     m, T = len(stream.stack), n_samples
@@ -372,14 +366,10 @@ def selection_quality(
     `n_visits` of `n_samples` at random, from which the batch predictors learn; steps as in
     `regret_against_bound`, balanced for the norm of the best predictor, or for `radius`.
 
-    Returns
-    -------
-    DataFrame
-        A row per run: run, drawn, largest (excess of the predictor of the kernel drawn from q_T, and of the
-        largest in q_T, over `best_loss`), expected (mean of the first over q_T), drawn_kernel,
-        largest_kernel, probability (the largest q), best_loss, best_kernel, best_norm (of the best batch
-        predictor), bound (b, least over the batch predictors and f = 0; L is the largest loss of a drawn
-        kernel).
+    Returns a DataFrame: a row per run: run, drawn, largest (excess of the predictor of the kernel drawn from
+    q_T, and of the largest in q_T, over `best_loss`), expected (mean of the first over q_T), drawn_kernel,
+    largest_kernel, probability (the largest q), best_loss, best_kernel, best_norm (of the best batch
+    predictor), bound (b, least over the batch predictors and f = 0; L is the largest loss of a drawn kernel).
     """
     if n_visits > n_samples:
         raise ValueError(f"n_visits must be at most n_samples, {n_samples}, got {n_visits}")
@@ -433,10 +423,8 @@ def _stop(learner, visits):
 def expectations(table, value, by):
     """Means of `value` over runs and their 95% intervals, to compare a bound on an expectation with.
 
-    Returns
-    -------
-    DataFrame
-        `by` (columns that tell the expectations apart), mean, low, high, and the first of every other column.
+    Returns a DataFrame: `by` (columns that tell the expectations apart), mean, low, high, and the first of
+    every other column.
     """
     rows = []
     for key, part in table.groupby(by, sort=False):
@@ -449,12 +437,9 @@ def expectations(table, value, by):
 def quantiles(table, epsilons):
     """Excess of `selection_quality` that is not passed with probability 1 - epsilon, over the runs.
 
-    Returns
-    -------
-    DataFrame
-        Columns kind, n_visits, seed, epsilon, drawn, largest (the least value that a share 1 - epsilon of the
-        runs does not pass), bound (b over epsilon), drawn_best, largest_best (shares of runs with the best
-        predictor's kernel), runs.
+    Returns a DataFrame with columns kind, n_visits, seed, epsilon, drawn, largest (the least value that a
+    share 1 - epsilon of the runs does not pass), bound (b over epsilon), drawn_best, largest_best (shares of
+    runs with the best predictor's kernel), runs.
     """
     rows, by, sides = [], ["kind", "n_visits", "seed"], ("drawn", "largest")
     for key, part in table.groupby(by, sort=False):
