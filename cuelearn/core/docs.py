@@ -84,6 +84,8 @@ TEXTS = {
     "online_errors_": ("ndarray of bool", "Whether each visit was a mistake; a tie is one."),
     "n_iter_": ("int", "Rounds."),
     "converged_": ("bool", "Whether the gap reached `tol`."),
+    "prior_names_": ("list of str", "Names of the columns of scores."),
+    "score_scale_": ("ndarray, shape (K,)", "Divisors of the columns of scores."),
     "n_features_in_": ("int", ""),
     # of methods with kernel weights for each class
     "path_": (

@@ -1,12 +1,14 @@
 """What the kernel estimators of the package share: input forms, prediction, saving."""
 
+from dataclasses import field
+
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from cuelearn.core.checks import as_generator
-from cuelearn.core.estimator import NON_NEGATIVE, Estimator, load, validated
+from cuelearn.core.estimator import NON_NEGATIVE, Estimator, load, parameters, validated
 from cuelearn.kernels import CrossBank, KernelBank
 from cuelearn.mkl.problem import MKLProblem, combined_scores
 
@@ -251,8 +253,19 @@ class KernelClassifier(ClassifierMixin, Estimator):
         return state
 
 
+@parameters
 class StochasticMKL(KernelClassifier):
     """Base of OM2, OBSCURE, PegasosMKL and UFOMKL: `_solve(problem, options)` of each calls its solver."""
+
+    kernels: object = field(default=None, kw_only=False)
+    p: object = "auto"
+    C: float = 1.0
+    tol: object = None
+    normalize: bool = True
+    memory: float = 2e9
+    random_state: object = None
+    callback: object = None
+    verbose: bool = True
 
     _parameter_constraints = {**KernelClassifier._parameter_constraints, "tol": [*NON_NEGATIVE, None]}
 

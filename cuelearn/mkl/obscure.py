@@ -7,7 +7,7 @@ from numba import njit
 
 from cuelearn.core.checks import check_count, check_positive
 from cuelearn.core.docs import documented
-from cuelearn.core.estimator import POSITIVE, Number
+from cuelearn.core.estimator import POSITIVE, Number, parameters
 from cuelearn.mkl.base import StochasticMKL
 from cuelearn.mkl.state import add_update, loop, predict, project, refresh_link, shrink
 from cuelearn.mkl.training import Training
@@ -133,6 +133,7 @@ def solve_obscure(problem, *, n_epochs_online=5, n_epochs=50, eta=0.5, radius="c
 
 
 @documented
+@parameters
 class OBSCURE(StochasticMKL):
     r"""OBSCURE, batch multi-kernel learning with a (2,p) group norm.
 
@@ -188,34 +189,9 @@ class OBSCURE(StochasticMKL):
         "eta": POSITIVE,
     }
 
-    def __init__(
-        self,
-        kernels=None,
-        *,
-        p="auto",
-        C=1.0,
-        n_epochs_online=5,
-        n_epochs=50,
-        eta=0.5,
-        tol=None,
-        normalize=True,
-        memory=2e9,
-        random_state=None,
-        callback=None,
-        verbose=True,
-    ):
-        self.kernels = kernels
-        self.p = p
-        self.C = C
-        self.n_epochs_online = n_epochs_online
-        self.n_epochs = n_epochs
-        self.eta = eta
-        self.tol = tol
-        self.normalize = normalize
-        self.memory = memory
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    n_epochs_online: int = 5
+    n_epochs: int = 50
+    eta: float = 0.5
 
     def _solve(self, problem, options):
         options |= {"n_epochs_online": self.n_epochs_online, "n_epochs": self.n_epochs, "eta": self.eta}

@@ -8,7 +8,7 @@ from sklearn.utils.validation import validate_data
 
 from cuelearn.core.checks import check_count, classes_of_stream, labels_within
 from cuelearn.core.docs import documented
-from cuelearn.core.estimator import validated
+from cuelearn.core.estimator import parameters, validated
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.base import StochasticMKL
 from cuelearn.mkl.problem import MKLProblem
@@ -82,6 +82,7 @@ def solve_om2(problem, *, n_epochs=1, until_no_loss=False, **options):
 
 
 @documented
+@parameters
 class OM2(StochasticMKL):
     r"""OM-2, online multi-kernel learning with a multiclass loss and a (2,p) group norm.
 
@@ -127,32 +128,8 @@ class OM2(StochasticMKL):
     True
     """
 
-    def __init__(
-        self,
-        kernels=None,
-        *,
-        p="auto",
-        n_epochs=1,
-        C=1.0,
-        tol=None,
-        shuffle=False,
-        normalize=True,
-        memory=2e9,
-        random_state=None,
-        callback=None,
-        verbose=True,
-    ):
-        self.kernels = kernels
-        self.p = p
-        self.n_epochs = n_epochs
-        self.C = C
-        self.tol = tol
-        self.shuffle = shuffle
-        self.normalize = normalize
-        self.memory = memory
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    n_epochs: int = 1
+    shuffle: bool = False
 
     def _solve(self, problem, options):
         return solve_om2(problem, n_epochs=self.n_epochs, shuffle=self.shuffle, **options)

@@ -2,6 +2,7 @@ r"""Pegasos extended to many kernels (JMLR 5.3): OBSCURE's problem by plain stoc
 
 from cuelearn.core.checks import check_count
 from cuelearn.core.docs import documented
+from cuelearn.core.estimator import parameters
 from cuelearn.mkl.base import StochasticMKL
 from cuelearn.mkl.state import add_update, loop, predict, refresh_link, shrink
 from cuelearn.mkl.training import Training
@@ -52,6 +53,7 @@ def solve_pegasos_mkl(problem, *, n_epochs=50, **options):
 
 
 @documented
+@parameters
 class PegasosMKL(StochasticMKL):
     r"""Pegasos extended to MKL: the same problem as OBSCURE, step size :math:`q/(\lambda t)`, no online stage (JMLR 5.3).
 
@@ -78,30 +80,7 @@ class PegasosMKL(StochasticMKL):
     True
     """
 
-    def __init__(
-        self,
-        kernels=None,
-        *,
-        p="auto",
-        C=1.0,
-        n_epochs=50,
-        tol=None,
-        normalize=True,
-        memory=2e9,
-        random_state=None,
-        callback=None,
-        verbose=True,
-    ):
-        self.kernels = kernels
-        self.p = p
-        self.C = C
-        self.n_epochs = n_epochs
-        self.tol = tol
-        self.normalize = normalize
-        self.memory = memory
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    n_epochs: int = 50
 
     def _solve(self, problem, options):
         return solve_pegasos_mkl(problem, n_epochs=self.n_epochs, **options)

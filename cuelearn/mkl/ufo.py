@@ -2,6 +2,7 @@ r"""UFO-MKL: ultra-fast optimisation of sparse multi-kernel learning (thesis Alg
 
 from cuelearn.core.checks import check_count
 from cuelearn.core.docs import documented
+from cuelearn.core.estimator import parameters
 from cuelearn.mkl.base import StochasticMKL
 from cuelearn.mkl.state import add_update, loop, predict, refresh_link
 from cuelearn.mkl.training import Training
@@ -57,6 +58,7 @@ def solve_ufo(problem, *, n_epochs=50, **options):
 
 
 @documented
+@parameters
 class UFOMKL(StochasticMKL):
     r"""UFO-MKL, sparse multi-kernel learning with an elastic group norm.
 
@@ -93,32 +95,8 @@ class UFOMKL(StochasticMKL):
     0.0
     """
 
-    def __init__(
-        self,
-        kernels=None,
-        *,
-        p="auto",
-        C=1.0,
-        alpha=0.0,
-        n_epochs=50,
-        tol=None,
-        normalize=True,
-        memory=2e9,
-        random_state=None,
-        callback=None,
-        verbose=True,
-    ):
-        self.kernels = kernels
-        self.p = p
-        self.C = C
-        self.alpha = alpha
-        self.n_epochs = n_epochs
-        self.tol = tol
-        self.normalize = normalize
-        self.memory = memory
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    alpha: float = 0.0
+    n_epochs: int = 50
 
     def _solve(self, problem, options):
         return solve_ufo(problem, n_epochs=self.n_epochs, **options)

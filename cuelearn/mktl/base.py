@@ -8,13 +8,14 @@ equation 6.1 of the thesis in its kernel form; they differ in how A, alpha, v an
 """
 
 import copy
+from dataclasses import field
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core.checks import check_positive
-from cuelearn.core.estimator import StrOptions, validated
+from cuelearn.core.estimator import StrOptions, parameters, validated
 from cuelearn.kernels import CrossBank
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mktl.priors import PriorScores, given_scores
@@ -22,6 +23,7 @@ from cuelearn.mktl.priors import PriorScores, given_scores
 __all__ = ["TransferClassifier", "class_weights", "sample_weights"]
 
 
+@parameters
 class TransferClassifier(KernelClassifier):
     """Base of the transfer learners: `_train` of a subclass gets class numbers and scaled scores, and calls `_set`."""
 
@@ -31,7 +33,14 @@ class TransferClassifier(KernelClassifier):
         "class_weight": [StrOptions({"balanced"}), dict, None],
     }
 
-    memory = 2e9  # where it is no parameter
+    kernels: object = field(default=None, kw_only=False)
+    priors: object = field(default=None, kw_only=False)
+    C: float = 1.0
+    class_weight: object = None
+    scaling: object = "rms"
+    normalize: bool = True
+
+    memory = 2e9
 
     @validated
     def fit(self, X, y, scores=None):

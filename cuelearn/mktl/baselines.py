@@ -1,13 +1,14 @@
-r"""What transfer has to beat: no transfer, the priors alone, and both with equal weights. All are SVMs with the hinge loss and a bias,
-one class against the rest.
+r"""What transfer has to beat: no transfer, the priors alone, and both with equal weights.
 
-No-Transfer shows negative transfer where something falls below it; Prior-Features shows what the priors are worth by themselves;
-Average-TL is what learning the weights has to improve on.
+All are SVMs with the hinge loss and a bias, one class against the rest. No-Transfer shows negative transfer where
+something falls below it; Prior-Features shows what the priors are worth by themselves; Average-TL is what learning
+the weights has to improve on.
 """
 
 import numpy as np
 
-from cuelearn.core.checks import check_positive
+from cuelearn.core.docs import documented
+from cuelearn.core.estimator import parameters
 from cuelearn.core.linear_svm import linear_svm
 from cuelearn.mkl.base import two_columns
 from cuelearn.mkl.problem import combined_kernel
@@ -18,94 +19,62 @@ __all__ = ["AverageTL", "NoTransfer", "PriorFeatures"]
 
 
 def weighing(class_weight, classes, labels):
-    """What makes weights of the samples of a class's target: None, for "balanced" its two sides, for a dict the samples' own classes."""
+    """What makes weights of the samples of a class's target: None, or for "balanced" its two sides, for a dict the
+    samples' own classes."""
     if class_weight is None:
         return None
-    if isinstance(class_weight, str) and class_weight == "balanced":
+    if class_weight == "balanced":
         return balance_weights
-    if not isinstance(class_weight, dict):
-        raise ValueError(f"class_weight must be None, 'balanced' or a dict, got {class_weight!r}")
     weights = sample_weights(class_weights(class_weight, classes, labels), classes, labels)
     return lambda target: weights
 
 
-class _OneSVM(TransferClassifier):
-    """Base: one SVM per class on the mean of the kernels and, if `averages_scores`, of a linear kernel for each scaled score column."""
+@parameters
+class OneSVM(TransferClassifier):
+    """Base: one SVM per class on the mean of the kernels and, if `averages_scores`, of a linear kernel for each scaled
+    score column."""
+
+    memory: float = 2e9
+    n_jobs: object = None
 
     averages_scores = False
 
-    def __init__(
-        self,
-        kernels=None,
-        priors=None,
-        *,
-        C=1.0,
-        class_weight=None,
-        scaling="rms",
-        normalize=True,
-        memory=2e9,
-        n_jobs=None,
-    ):
-        self.kernels = kernels
-        self.priors = priors
-        self.C = C
-        self.class_weight = class_weight
-        self.scaling = scaling
-        self.normalize = normalize
-        self.memory = memory
-        self.n_jobs = n_jobs
-
     def _train(self, labels, S):
-        C, n_kernels = check_positive("C", self.C), self.bank_.n_kernels
+        n_kernels, n_classes = self.bank_.n_kernels, self.classes_.size
         share = 1.0 / (n_kernels + (S.shape[1] if self.averages_scores else 0))
-        weights = np.full(n_kernels, share)
+        weights, transfer = np.full(n_kernels, share), np.zeros((n_classes, S.shape[1]))
         kernel = combined_kernel(self.bank_, weights, 1.0)
         if self.averages_scores:  # not by BLAS, whose sums may depend on the number of its threads
             kernel += share * np.einsum("ik,jk->ij", S, S)
-        coef, bias = one_versus_rest(
-            kernel,
-            labels,
-            self.classes_.size,
-            C,
-            self.n_jobs,
-            weighing(self.class_weight, self.classes_, labels),
-        )
-        transfer = (
-            share * np.einsum("ic,ik->ck", coef, S)
-            if self.averages_scores
-            else np.zeros((self.classes_.size, S.shape[1]))
-        )
+        per_target = weighing(self.class_weight, self.classes_, labels)
+        coef, bias = one_versus_rest(kernel, labels, n_classes, self.C, self.n_jobs, per_target)
+        if self.averages_scores:
+            transfer = share * np.einsum("ic,ik->ck", coef, S)
         self._set(coef, weights, transfer, bias)
 
 
-class NoTransfer(_OneSVM):
+@documented
+class NoTransfer(OneSVM):
     r"""SVM on the kernels of the new samples alone; the scores of the priors are read and not used.
 
     .. math:: \min_{w,b} \frac12\|w\|^2 + C \sum_i \big[1 - y_i (w\cdot\phi(x_i) + b)\big]_+ \quad\text{with}\quad
               \phi\cdot\phi' = \frac1{F_0} \sum_j k_j , \quad y_i = \pm1 ,
 
-    one class against the rest. As `cuelearn.mkl.AverageKernelSVM`, with the arguments of the transfer learners, so that it can stand
-    in their place.
+    one class against the rest. As `cuelearn.mkl.AverageKernelSVM`, with the arguments of the transfer learners, so that
+    it can stand in their place.
 
     Parameters
     ----------
-    kernels : list of (name, kernel, columns), "precomputed" or None
-        See `MKTL`.
-    priors : list of (name, prior) or (name, prior, columns), or None
-        See `MKTL`; checked, otherwise ignored.
+    $kernels $priors
     C : float > 0, default 1.0
     class_weight : None, "balanced" or dict, default None
-        "balanced" weighs the two sides of every class equally, n / (2 n_side); a dict gives the weight of the samples of each class.
-    scaling : "rms", "max" or None, default "rms"
-    normalize : bool, default True
-    memory : float, default 2e9
-    n_jobs : int or None
-        Threads over classes.
+        "balanced" weighs the two sides of every class equally, n / (2 n_side); a dict gives the weight of the samples of
+        each class.
+    $scaling $normalize $memory $n_jobs
 
     Attributes
     ----------
-    classes_, dual_coef_, support_, kernel_weights_, prior_names_, score_scale_, intercept_
-        As of `MKTL`.
+    $classes_ $dual_coef_ $support_ $kernel_weights_ $prior_names_ $score_scale_ $intercept_
     transfer_weights_ : ndarray, shape (n_classes, K)
         Zeros.
 
@@ -130,30 +99,27 @@ class NoTransfer(_OneSVM):
     """
 
 
+@documented
+@parameters
 class PriorFeatures(TransferClassifier):
     r"""Linear SVM on the scores of the priors alone; the kernels of the new samples are not used.
 
     .. math:: \min_{v,b} \frac12\|v\|^2 + C \sum_i \big[1 - y_i (v\cdot s_i + b)\big]_+ , \quad y_i = \pm1 ,
 
-    with :math:`s_i` the scaled scores of all priors on sample i, one class against the rest.
+    with :math:`s_i` the scaled scores of all priors on sample i, one class against the rest. One column of scores at
+    least is needed, from `priors` or from `scores` of `fit`.
 
     Parameters
     ----------
-    kernels : list of (name, kernel, columns), "precomputed" or None
-        See `MKTL`; checked, otherwise ignored.
-    priors : list of (name, prior) or (name, prior, columns), or None
-        See `MKTL`. One column of scores at least, from here or from `scores` of `fit`.
+    $kernels $priors
     C : float > 0, default 1.0
     class_weight : None, "balanced" or dict, default None
-        "balanced" weighs the two sides of every class equally, n / (2 n_side); a dict gives the weight of the samples of each class.
-    scaling : "rms", "max" or None, default "rms"
-    normalize : bool, default True
-    memory : float, default 2e9
+        As of `NoTransfer`: for each class's two sides, or for the samples of each class.
+    $scaling $normalize $memory
 
     Attributes
     ----------
-    classes_, dual_coef_, support_, prior_names_, score_scale_, intercept_
-        As of `MKTL`.
+    $classes_ $dual_coef_ $support_ $prior_names_ $score_scale_ $intercept_
     kernel_weights_ : ndarray, shape (n_kernels,)
         Zeros.
     transfer_weights_ : ndarray, shape (n_classes, K)
@@ -161,10 +127,11 @@ class PriorFeatures(TransferClassifier):
 
     Notes
     -----
-    Cost: O(n K^2) operations for each of some twenty steps of an interior-point method, per class, whatever C is; libsvm's steps, which the
-    thesis took, grow to minutes at C = 1000 on some hundred samples, for the same hyperplane. With many priors of little use and a large C
-    the hyperplane can be any of many that separate few samples: the shortest is not always a good one. Where the best biases are an
-    interval (every sample that matters at the limit C), the one found is not always libsvm's.
+    Cost: O(n K^2) operations for each of some twenty steps of an interior-point method, per class, whatever C is;
+    libsvm's steps, which the thesis took, grow to minutes at C = 1000 on some hundred samples, for the same hyperplane.
+    With many priors of little use and a large C the hyperplane can be any of many that separate few samples: the
+    shortest is not always a good one. Where the best biases are an interval (every sample that matters at the limit C),
+    the one found is not always libsvm's.
 
     References
     ----------
@@ -184,75 +151,49 @@ class PriorFeatures(TransferClassifier):
     (array([0, 1, 2]), 1.0)
     """
 
-    def __init__(
-        self,
-        kernels=None,
-        priors=None,
-        *,
-        C=1.0,
-        class_weight=None,
-        scaling="rms",
-        normalize=True,
-        memory=2e9,
-    ):
-        self.kernels = kernels
-        self.priors = priors
-        self.C = C
-        self.class_weight = class_weight
-        self.scaling = scaling
-        self.normalize = normalize
-        self.memory = memory
+    memory: float = 2e9
 
     def _train(self, labels, S):
-        C, n_classes = check_positive("C", self.C), self.classes_.size
-        weights = weighing(self.class_weight, self.classes_, labels)
+        n_classes, found, coefs = self.classes_.size, [], []
+        per_target = weighing(self.class_weight, self.classes_, labels)
         if S.shape[1] == 0:
             raise ValueError(
                 "PriorFeatures needs one column of scores at least: give priors, or scores to fit"
             )
-        problems = [1] if n_classes == 2 else range(n_classes)
-        coef, transfer, bias = [], [], []
-        for c in problems:
+        for c in [1] if n_classes == 2 else range(n_classes):
             signs = np.where(labels == c, 1.0, -1.0)
-            found = linear_svm(S, signs, C, weights=None if weights is None else weights(signs), tol=1e-8)
-            coef.append(signs * found.dual_coef)
-            transfer.append(found.coef)
-            bias.append(found.intercept)
-        coef, transfer, bias = np.array(coef).T, np.array(transfer), np.array(bias)
+            weights = None if per_target is None else per_target(signs)
+            found.append(linear_svm(S, signs, self.C, weights=weights, tol=1e-8))
+            coefs.append(signs * found[-1].dual_coef)
+        coef, transfer = np.array(coefs).T, np.array([svm.coef for svm in found])
+        bias = np.array([svm.intercept for svm in found])
         if n_classes == 2:  # one decision value: half of it for one class, half against the other
             coef, transfer, bias = two_columns(coef), two_columns(transfer, axis=0), two_columns(bias)
         self._set(coef, np.zeros(self.bank_.n_kernels), transfer, bias)
 
 
-class AverageTL(_OneSVM):
+@documented
+class AverageTL(OneSVM):
     r"""SVM on the mean of all kernels: those of the new samples, and a linear one for each column of scores.
 
     .. math:: \min_{w,b} \frac12\|w\|^2 + C \sum_i \big[1 - y_i (w\cdot\phi(x_i) + b)\big]_+ \quad\text{with}\quad
-              \phi\cdot\phi' = \frac1{F_0 + K} \Big( \sum_{j=1}^{F_0} k_j + \sum_{z=1}^K s_z s_z' \Big), \quad y_i = \pm1 ,
+              \phi\cdot\phi' = \frac1{F_0 + K} \Big( \sum_{j=1}^{F_0} k_j + \sum_{z=1}^K s_z s_z' \Big), \quad
+              y_i = \pm1 ,
 
     one class against the rest; :math:`s_z` is the scaled score of prior z. What a sample itself looks like counts
-    :math:`F_0 / (F_0 + K)`: the more priors, the less.
+    :math:`F_0 / (F_0 + K)`: the more priors, the less. Without scores the method is `NoTransfer`.
 
     Parameters
     ----------
-    kernels : list of (name, kernel, columns), "precomputed" or None
-        See `MKTL`.
-    priors : list of (name, prior) or (name, prior, columns), or None
-        See `MKTL`. Without scores the method is `NoTransfer`.
+    $kernels $priors
     C : float > 0, default 1.0
     class_weight : None, "balanced" or dict, default None
-        "balanced" weighs the two sides of every class equally, n / (2 n_side); a dict gives the weight of the samples of each class.
-    scaling : "rms", "max" or None, default "rms"
-        "rms" gives every score kernel the mean diagonal 1, that of normalised kernels.
-    normalize : bool, default True
-    memory : float, default 2e9
-    n_jobs : int or None
-        Threads over classes.
+        As of `NoTransfer`: for each class's two sides, or for the samples of each class.
+    $scaling $normalize $memory $n_jobs
 
     Attributes
     ----------
-    classes_, dual_coef_, support_, prior_names_, score_scale_, intercept_
-        As of `MKTL`.
+    $classes_ $dual_coef_ $support_ $prior_names_ $score_scale_ $intercept_
     kernel_weights_ : ndarray, shape (n_kernels,)
         All 1/(F0 + K).
     transfer_weights_ : ndarray, shape (n_classes, K)

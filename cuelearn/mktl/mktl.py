@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.checks import as_generator, check_non_negative
 from cuelearn.core.docs import documented
-from cuelearn.core.estimator import NON_NEGATIVE, Number, StrOptions
+from cuelearn.core.estimator import NON_NEGATIVE, Number, StrOptions, parameters
 from cuelearn.core.groupnorm import resolve_p
 from cuelearn.mkl.dual import ROUNDS, finish_dual
 from cuelearn.mkl.obscure import solve_obscure
@@ -103,6 +103,7 @@ def _finished(problem, result, tol, max_rounds):
 
 
 @documented
+@parameters
 class MKTL(TransferClassifier):
     r"""Multi kernel transfer learning: new classes from few samples and from whatever scores of other models there are.
 
@@ -138,14 +139,17 @@ class MKTL(TransferClassifier):
 
     Attributes
     ----------
-    classes_, dual_coef_, support_, kernel_weights_, n_updates_, history_, objective_, dual_gap_, online_errors_, n_iter_
-        As for OBSCURE; `kernel_weights_` of the kernels only. Rows of the history with stage "dual" are the ascent's.
+    $classes_ $dual_coef_ $support_ $n_updates_ $objective_ $dual_gap_ $online_errors_ $n_iter_ $converged_
+    kernel_weights_ : ndarray, shape (n_kernels,)
+        Of the kernels only.
+    history_ : DataFrame
+        As of OBSCURE; rows with stage "dual" are the ascent's.
     transfer_weights_ : ndarray, shape (n_classes, K)
         :math:`w_{yz}` for the scaled scores: from where is transferred to which class, and how much. Under the hinge loss the rows of
         the two classes are -w/2 and w/2.
     prior_names_ : list of str
         What its columns stand for.
-    score_scale_ : ndarray, shape (K,)
+    $score_scale_
     block_norms_ : ndarray, shape (F,)
         Primal norms of all groups: kernels first, then class by class.
     p_, q_ : float
@@ -154,7 +158,6 @@ class MKTL(TransferClassifier):
     class_weight_ : dict
     radius_ : float
         OBSCURE's bound of the norm, as used.
-    converged_ : bool
 
     Notes
     -----
@@ -196,34 +199,12 @@ class MKTL(TransferClassifier):
         "n_epochs": [Number(numbers.Integral, 0, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        kernels=None,
-        priors=None,
-        *,
-        p="auto",
-        C=1.0,
-        class_weight=None,
-        scaling="rms",
-        tol=1e-3,
-        n_epochs=20,
-        normalize=True,
-        random_state=None,
-        callback=None,
-        verbose=True,
-    ):
-        self.kernels = kernels
-        self.priors = priors
-        self.p = p
-        self.C = C
-        self.class_weight = class_weight
-        self.scaling = scaling
-        self.tol = tol
-        self.n_epochs = n_epochs
-        self.normalize = normalize
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    p: object = "auto"
+    tol: object = 1e-3
+    n_epochs: int = 20
+    random_state: object = None
+    callback: object = None
+    verbose: bool = True
 
     def _train(self, labels, scores):
         rng = as_generator(self.random_state)

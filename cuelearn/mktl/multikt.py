@@ -16,6 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import ThreadpoolController
 
 from cuelearn.core.checks import check_positive
+from cuelearn.core.docs import documented
+from cuelearn.core.estimator import POSITIVE, parameters
 from cuelearn.mkl.base import two_columns
 from cuelearn.mkl.problem import combined_kernel
 from cuelearn.mkl.svm import balance_weights
@@ -225,17 +227,8 @@ def solve_multikt(
     )
 
 
-def weights_of(class_weight, classes, labels):
-    """What `solve_multikt` takes for a `class_weight`."""
-    if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
-        return class_weight
-    if not isinstance(class_weight, dict):
-        raise ValueError(
-            f"class_weight must be 'balanced', None or a dict of class to weight, got {class_weight!r}"
-        )
-    return sample_weights(class_weights(class_weight, classes, labels), classes, labels)
-
-
+@documented
+@parameters
 class MultiKT(TransferClassifier):
     r"""Multi-KT: an LS-SVM near a combination of the priors that is best by leave-one-out; one class against the rest.
 
@@ -254,27 +247,28 @@ class MultiKT(TransferClassifier):
 
     Parameters
     ----------
-    kernels : list of (name, kernel, columns), "precomputed" or None
-        See `MKTL`; the mean of several is used.
-    priors : list of (name, prior) or (name, prior, columns), or None
-        See `MKTL`. Without scores the method is an LS-SVM.
+    kernels : list of (name, kernel, columns), "precomputed" or None, default None
+        Cues, as in ColumnTransformer; the mean of several is used.
+    $priors
     C : float > 0, default 1.0
     class_weight : "balanced", None, or dict of class to weight, default "balanced"
-        Weights zeta. "balanced": for each binary problem n/(2 n+) for its class and n/(2 n-) for the others, as published. None: all 1.
-        A dict: the weight of a sample's own class, 1 for classes that are missing.
+        Weights zeta. "balanced": for each binary problem n/(2 n+) for its class and n/(2 n-) for the others, as
+        published. None: all 1. A dict: the weight of a sample's own class, 1 for classes that are missing.
     max_radius : float > 0, default 1.0
         Of the ball of beta.
     tol : float > 0, default 1e-6
-        Largest duality gap of the problem in beta. Of points that differ by less in the objective the shorter is preferred.
-    scaling : "rms", "max" or None, default "rms"
-        See `MKTL`; the ball holds the weights of the scaled scores. None is the published method.
-    normalize : bool, default True
-    memory : float, default 2e9
+        Largest duality gap of the problem in beta. Of points that differ by less in the objective the shorter is
+        preferred.
+    scaling : {"rms", "max", None}, default "rms"
+        Scores are divided by their root mean square, or largest absolute value, on the training samples; the ball
+        holds the weights of the scaled scores. None is the published method.
+    $normalize $memory
 
     Attributes
     ----------
-    classes_, dual_coef_, support_, kernel_weights_, transfer_weights_, prior_names_, score_scale_, intercept_
-        As of `MKTL`; for two classes the rows of `transfer_weights_` are -beta/2 and beta/2.
+    $classes_ $dual_coef_ $support_ $kernel_weights_ $prior_names_ $score_scale_ $intercept_
+    transfer_weights_ : ndarray, shape (n_classes, K)
+        `beta_`; for two classes the rows are -beta/2 and beta/2.
     beta_ : ndarray, shape (n_problems, K)
         Weights of the scaled scores; one problem for two classes (the second against the first), else one for each class.
     leave_one_out_ : ndarray, shape (n, n_problems)
@@ -321,42 +315,25 @@ class MultiKT(TransferClassifier):
     1.0
     """
 
-    def __init__(
-        self,
-        kernels=None,
-        priors=None,
-        *,
-        C=1.0,
-        class_weight="balanced",
-        max_radius=1.0,
-        tol=1e-6,
-        scaling="rms",
-        normalize=True,
-        memory=2e9,
-    ):
-        self.kernels = kernels
-        self.priors = priors
-        self.C = C
-        self.class_weight = class_weight
-        self.max_radius = max_radius
-        self.tol = tol
-        self.scaling = scaling
-        self.normalize = normalize
-        self.memory = memory
+    class_weight: object = "balanced"
+    max_radius: float = 1.0
+    tol: float = 1e-6
+    memory: float = 2e9
+
+    _parameter_constraints = {
+        **TransferClassifier._parameter_constraints,
+        "max_radius": POSITIVE,
+        "tol": POSITIVE,
+    }
 
     def _train(self, labels, S):
-        bank, n_classes = self.bank_, self.classes_.size
+        bank, n_classes, zeta = self.bank_, self.classes_.size, self.class_weight
+        if isinstance(zeta, dict):
+            zeta = sample_weights(class_weights(zeta, self.classes_, labels), self.classes_, labels)
         weights = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
-        found = solve_multikt(
-            combined_kernel(bank, weights, 1.0),
-            labels,
-            n_classes,
-            S,
-            C=self.C,
-            weights=weights_of(self.class_weight, self.classes_, labels),
-            max_radius=self.max_radius,
-            tol=self.tol,
-        )
+        kernel = combined_kernel(bank, weights, 1.0)
+        options = {"C": self.C, "weights": zeta, "max_radius": self.max_radius, "tol": self.tol}
+        found = solve_multikt(kernel, labels, n_classes, S, **options)
         coef, beta, bias = found.dual_coef, found.beta, found.intercept
         if n_classes == 2:  # one problem, whose decision value is the difference of the two columns
             coef, beta, bias = two_columns(coef), two_columns(beta, axis=0), two_columns(bias)

@@ -669,7 +669,7 @@ def test_a_refused_fit_leaves_the_model_as_it_was(task):
     X, y, new, _, priors = task
     model = MultiKT(CUES, priors).fit(X, y)
     before = model.decision_function(new)
-    with pytest.raises(ValueError, match="C must be a positive number"):
+    with pytest.raises(ValueError, match="'C' parameter"):
         model.set_params(C=-1.0).fit(X[:20], y[:20])
     np.testing.assert_array_equal(model.decision_function(new), before)
 
