@@ -16,13 +16,7 @@ __version__ = "0.1.0"
 _NOT_COMPILED = ("__init__.py", "book/", "experiments/", "plots/")
 
 
-def _source_files():
-    """Every source file of the package, as (path relative to the package, path), in a fixed order."""
-    package = _Path(__file__).resolve().parent
-    return sorted((file.relative_to(package).as_posix(), file) for file in package.rglob("*.py"))
-
-
-def _source_hash(leave_out=()):
+def source_hash(leave_out=()):
     """Fingerprint of the package's Python sources.
 
     Parameters
@@ -36,7 +30,9 @@ def _source_hash(leave_out=()):
         16 hexadecimal digits. Any edit of a counted file changes them, wherever the checkout lies.
     """
     total = _hashlib.sha256()
-    for name, file in _source_files():
+    package = _Path(__file__).resolve().parent
+    for file in sorted(package.rglob("*.py")):
+        name = file.relative_to(package).as_posix()
         if name not in leave_out and name.partition("/")[0] + "/" not in leave_out:
             total.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
     return total.hexdigest()[:16]
@@ -53,7 +49,7 @@ def _choose_numba_cache():
     checkout = _Path(__file__).resolve().parents[1]
     if "NUMBA_CACHE_DIR" in _os.environ or not (checkout / "pyproject.toml").is_file():
         return
-    name = _source_hash(leave_out=_NOT_COMPILED)
+    name = source_hash(leave_out=_NOT_COMPILED)
     wanted = checkout / ".cache" / "numba" / name
     try:
         wanted.mkdir(parents=True, exist_ok=True)

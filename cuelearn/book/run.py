@@ -162,7 +162,7 @@ def _notebook_hash(path):
 
 def _package_hash():
     tables = sorted(f for kind in ("csv", "json") for f in Path(cuelearn.__file__).parent.rglob(f"*.{kind}"))
-    sources = cuelearn._source_hash(leave_out=RUNNER)
+    sources = cuelearn.source_hash(leave_out=RUNNER)
     return _hash(sources, *(part for file in tables for part in (file.name, file.read_bytes())))
 
 

@@ -118,7 +118,7 @@ def progress_bar(total, desc, progress=True):
 @lru_cache(maxsize=1)
 def sources():
     """Fingerprint of the sources that can change a result, read once: what was imported is what runs."""
-    return cuelearn._source_hash(leave_out=PRESENTATION)
+    return cuelearn.source_hash(leave_out=PRESENTATION)
 
 
 def _plain(value, where):
