@@ -1,10 +1,7 @@
 """Files that appear whole or not at all, and values in them without pickle."""
 
 import dataclasses
-import hashlib
 import importlib
-import inspect
-import io
 import json
 import os
 import secrets
@@ -13,21 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-__all__ = [
-    "Loadable",
-    "atomic_write",
-    "construct",
-    "expect_class",
-    "from_bytes",
-    "pack",
-    "read_model",
-    "read_parts",
-    "saved_parameters",
-    "to_bytes",
-    "unpack",
-    "write_model",
-    "write_parts",
-]
+__all__ = ["atomic_write", "pack", "read_model", "unpack", "write_model"]
 
 FORMAT = 2
 KIND = "__kind__"
@@ -200,7 +183,7 @@ def _from_state(kind, state):
     return cls(**state)
 
 
-# ------------------------------------------------------------ bytes and files
+# ------------------------------------------------------------ files
 
 
 def _write_npz(file, value, where):
@@ -216,29 +199,6 @@ def _read_npz(file):
     if header["format"] != FORMAT:
         raise ValueError(f"format {header['format']}")
     return unpack(header["value"], arrays)
-
-
-def to_bytes(value, where="the value"):
-    """A value as bytes with a checksum before them; `from_bytes` is the inverse.
-
-    For a store of results: ``to_bytes({"key": key, "seconds": seconds, "result": result}, "the result")``,
-    and ``from_bytes(content)["key"] == key`` when it is read.
-
-    Raises
-    ------
-    TypeError
-        As `pack`.
-    """
-    buffer = io.BytesIO()
-    _write_npz(buffer, value, where)
-    return hashlib.sha256(buffer.getvalue()).digest() + buffer.getvalue()
-
-
-def from_bytes(content):
-    """The value of `to_bytes`; raises ValueError if a single bit is another."""
-    if hashlib.sha256(content[32:]).digest() != content[:32]:
-        raise ValueError("damaged: the checksum does not fit")
-    return _read_npz(io.BytesIO(content[32:]))
 
 
 def write_model(path, model):
@@ -268,125 +228,3 @@ def read_model(path):
         raise ValueError(
             f"{os.fspath(path)} is not a model saved by cuelearn, or is damaged: {error}"
         ) from error
-
-
-# ------------------------------------------------------------ until every chapter is on `core.estimator`
-
-
-def write_parts(path, head, arrays):
-    """Write a model as one .npz file without pickle, whole or not at all.
-
-    Parameters
-    ----------
-    path : str or Path
-    head : dict
-        What JSON holds: class, parameters, plain attributes.
-    arrays : dict of str to ndarray
-
-    Raises
-    ------
-    TypeError
-        If `head` holds what JSON cannot.
-    """
-    text = json.dumps(head, default=_plain)
-    atomic_write(
-        path,
-        lambda file: np.savez_compressed(file, header=np.frombuffer(text.encode(), dtype=np.uint8), **arrays),
-    )
-
-
-def read_parts(path, rebuild):
-    """Read a file of `write_parts` and make a model of it.
-
-    Parameters
-    ----------
-    path : str or Path
-    rebuild : callable(head, arrays)
-        Any exception of it means a damaged file.
-
-    Returns
-    -------
-    object
-        Of `rebuild`.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        If there is no such file; if it is damaged or not one of ours.
-    """
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        return rebuild(json.loads(arrays.pop("header").tobytes().decode()), arrays)
-    except FileNotFoundError:
-        raise
-    except Exception as error:
-        raise ValueError(
-            f"{os.fspath(path)} is not a model saved by cuelearn, or is damaged: {error}"
-        ) from error
-
-
-def saved_parameters(estimator, kernels):
-    """Constructor arguments of an estimator for JSON: without a callback and a `random_state` that is no
-    seed.
-
-    Parameters
-    ----------
-    estimator : BaseEstimator
-    kernels : bool
-        Whether its `kernels` are kept ("precomputed"), or come back from elsewhere in the file.
-    """
-    parameters = estimator.get_params(deep=False)
-    parameters.pop("callback", None)
-    if not kernels:
-        parameters["kernels"] = None
-    if not isinstance(parameters.get("random_state"), (type(None), int, np.integer)):
-        parameters["random_state"] = None
-    return parameters
-
-
-def construct(cls, parameters):
-    """An estimator of saved constructor arguments; lists where its defaults are tuples were tuples, which JSON has not."""
-    model = cls(**parameters)
-    for name, parameter in inspect.signature(cls).parameters.items():
-        if isinstance(parameter.default, tuple) and isinstance(parameters.get(name), list):
-            setattr(model, name, tuple(parameters[name]))
-    return model
-
-
-def expect_class(model, cls, path):
-    """`model`, read from `path`, if it is of a class; else a ValueError that says what the file holds."""
-    if not isinstance(model, cls):
-        raise ValueError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}")
-    return model
-
-
-class Loadable:
-    """Gives a class the `load` that goes with its `save`. `_rebuild` makes a model of what `write_parts` wrote."""
-
-    @classmethod
-    def load(cls, path):
-        """Load a model saved by `save`.
-
-        Parameters
-        ----------
-        path : str or path-like
-
-        Returns
-        -------
-        estimator
-
-        Raises
-        ------
-        ValueError
-            If the file is damaged, of another format, or holds another class.
-        """
-        return expect_class(read_parts(path, cls._rebuild), cls, path)
-
-
-def _plain(value):
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    raise TypeError(f"cannot save a value of type {type(value).__name__} without pickle")

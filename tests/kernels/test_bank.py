@@ -17,7 +17,7 @@ from sklearn.compose import make_column_selector
 from sklearn.metrics import pairwise
 from threadpoolctl import threadpool_limits
 
-from cuelearn.core.storage import from_bytes, to_bytes
+from cuelearn.core.storage import pack, unpack
 from cuelearn.kernels import (
     RBF,
     Chi2,
@@ -631,7 +631,7 @@ def test_precomputed_columns(X, X_new):
         np.testing.assert_allclose(small.rows([1])[:, 0], bank.rows([100])[:, 0, some], atol=1e-6)
         part = whole_of(small.cross(wide_new, support=[2, 0]))
         np.testing.assert_allclose(part, block[:, :, [50, 3]], atol=1e-6)
-        again = from_bytes(to_bytes(small))
+        again = unpack(*pack(small))
         part = whole_of(again.restrict([1]).cross(wide_new))
         np.testing.assert_allclose(part, block[:, :, [100]], atol=1e-6)
 
@@ -643,7 +643,7 @@ def test_precomputed_columns(X, X_new):
 def test_save_and_load(X, X_new, which):
     bank = banks_of(ALL, X)[which]
     small = bank.select([8, 0, 4, 1, 6]).restrict(np.arange(0, 150, 2), resident=False)
-    again = from_bytes(to_bytes(small))
+    again = unpack(*pack(small))
     assert (again.names, again.kernels_, again.bases) == (small.names, small.kernels_, small.bases)
     assert (again.memory, again.triples) == (small.memory, small.triples) and not again.resident
     assert np.array_equal(again.diagonal, small.diagonal)

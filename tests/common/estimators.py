@@ -1,0 +1,121 @@
+"""All public estimators of the five chapters, cheap instances of them, and data that they take."""
+
+import importlib
+import inspect
+
+import numpy as np
+
+from cuelearn.datasets import make_ambiguous
+from cuelearn.kernels import RBF, Linear
+from cuelearn.mkl import GMKL, OBSCURE, OM2, VSKL, LPBeta, MLMKLSum
+from cuelearn.mktl import MKTL, AverageTL, MultiKT, PriorFeatures
+from cuelearn.oks import OKS, AlignmentSVM, MuSVM, MuTron, OKSRegret, SelectedSVM
+from cuelearn.omcl import (
+    OMCL,
+    Flat,
+    KernelPerceptron,
+    OnlineGradientDescent,
+    PassiveAggressive,
+    Projectron,
+    ProjectronPlusPlus,
+    Vote,
+)
+
+CHAPTERS = ("omcl", "mkl", "mms", "mktl", "oks")
+CUES = [("shape", RBF(), [0, 1]), ("colour", Linear(), slice(2, 4)), ("texture", RBF(gamma=2.0), [4, 5])]
+LEARNERS = [
+    ("shape", ProjectronPlusPlus(RBF(), eta=0.3), [0, 1]),
+    ("colour", KernelPerceptron(Linear()), slice(2, 4)),
+    ("texture", PassiveAggressive(0.5), [4, 5]),
+]
+PAIR = [("a", RBF(), slice(None)), ("b", Linear(), [0])]
+COLUMNS = [("columns", "passthrough")]
+#: What an instance is made with besides the defaults, so that it takes no time or does what the tests want.
+OPTIONS = {
+    "OMCL": {"cues": LEARNERS},
+    "Vote": {"cues": LEARNERS},
+    "OKS": {"one_vs_rest": True},
+    "OKSRegret": {"one_vs_rest": True},
+    "SOM": {"one_vs_rest": True},
+    "OM1": {"one_vs_rest": True},
+    "MuTron": {"one_vs_rest": True},
+    "MuSVM": {"one_vs_rest": True, "C": (0.1, 1.0)},
+    "AlignmentSVM": {"one_vs_rest": True, "C": (0.1, 1.0)},
+    "SelectedSVM": {"selector": OKS(CUES, one_vs_rest=True, random_state=0, verbose=False), "C": 1.0},
+    "MLMKLSA": {"n_iter": 60},
+    "MLMKLSum": {"n_iter": 40},
+    "PriorFeatures": {"priors": COLUMNS},
+}
+#: Further forms for scikit-learn's checks.
+VARIANTS = [
+    KernelPerceptron(Linear(), n_epochs=3, shuffle=True, random_state=0),
+    PassiveAggressive(None, n_epochs=2),
+    OMCL([("a", ProjectronPlusPlus(), slice(None)), ("b", PassiveAggressive(), [0])], n_epochs=2),
+    Vote([("a", KernelPerceptron(), slice(None)), ("b", OnlineGradientDescent(), slice(0, 2))]),
+    Flat(PassiveAggressive(), scale="deviation"),
+    OM2(n_epochs=3, shuffle=True, random_state=0),
+    OBSCURE(tol=0.5, random_state=0),
+    LPBeta(per_class=True, nu=0.3),
+    MLMKLSum(n_iter=60),
+    GMKL(regularizer="l2"),
+    VSKL(groups="prefix", s=2),
+    MKTL(class_weight="balanced", p=1.2, tol=None, verbose=False),
+    AverageTL(priors=COLUMNS),
+    PriorFeatures(priors=COLUMNS),
+    MultiKT(priors=COLUMNS, class_weight=None),
+    OKS(PAIR, one_vs_rest=True, horizon=1000, n_epochs=5, random_state=0),
+    OKSRegret(PAIR, one_vs_rest=True, step=0.1, horizon=1000, n_epochs=5, random_state=0),
+    MuTron(PAIR, one_vs_rest=True, random_state=0),
+    MuSVM(PAIR, C=(0.1, 1.0, 10.0), one_vs_rest=True, random_state=0),
+    AlignmentSVM(C=(0.1, 1.0, 10.0)),
+    SelectedSVM(OKS(random_state=0), C=(0.1, 1.0, 10.0)),
+]
+
+
+def public(chapter):
+    """Estimators of a chapter by name."""
+    module = importlib.import_module(f"cuelearn.{chapter}")
+    classes = {name: getattr(module, name) for name in module.__all__}
+    return {n: c for n, c in classes.items() if inspect.isclass(c) and hasattr(c, "fit")}
+
+
+ESTIMATORS = {name: cls for chapter in CHAPTERS for name, cls in public(chapter).items()}
+#: Those that learn from bags and candidates.
+OF_BAGS = set(public("mms"))
+OF_SAMPLES = sorted(set(ESTIMATORS) - OF_BAGS)
+
+
+def make(name, **options):
+    """An instance on the cues of `data`, with a seed, silent."""
+    cls = ESTIMATORS[name]
+    known = inspect.signature(cls).parameters
+    common = {"random_state": 0, "verbose": False}
+    if name not in OF_BAGS:
+        common["kernels"] = CUES
+    if issubclass(cls, KernelPerceptron | Projectron):
+        common["kernel"] = RBF(gamma=1.0)
+    chosen = {k: v for k, v in common.items() if k in known}
+    return cls(**{**chosen, **OPTIONS.get(name, {}), **options})
+
+
+def data(name, n=60, seed=0):
+    """What `fit` takes: samples and labels, or instances and the candidate labelings of their bags."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 3
+    rng.shuffle(y)
+    X = np.abs(rng.normal(scale=0.3, size=(n, 6)) + np.eye(3, 6)[y] + np.eye(3, 6, 2)[y])
+    if name not in OF_BAGS:
+        return X, y
+    made = make_ambiguous(X, y, bag_size=3, n_candidates=2, random_state=seed)
+    return made.X, made.candidates
+
+
+def outputs(model, name, X, given):
+    """Predictions, and scores where there are some; `given` is what `fit` took beside X."""
+    try:
+        found = [model.predict(X)]
+    except TypeError:  # names instances only within their candidates
+        found = [model.predict(X, given)]
+    if hasattr(model, "decision_function"):
+        found += [s for s in np.atleast_1d(np.asarray(model.decision_function(X)))]
+    return found

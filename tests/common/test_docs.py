@@ -1,0 +1,44 @@
+"""The examples in the docstrings run, and every public name says what it does."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import re
+
+import pytest
+from estimators import CHAPTERS, ESTIMATORS
+
+PACKAGES = ("core", "kernels", *CHAPTERS)
+MODULES = [
+    f"cuelearn.{package}.{module.name}"
+    for package in PACKAGES
+    for module in pkgutil.iter_modules(importlib.import_module(f"cuelearn.{package}").__path__)
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples(name):
+    failed, _ = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert failed == 0
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_public_names_have_docstrings(name):
+    module = importlib.import_module(name)
+    for public in getattr(module, "__all__", []):
+        value = getattr(module, public)
+        assert inspect.getdoc(value) or not callable(value), public
+
+
+@pytest.mark.parametrize("name", sorted(ESTIMATORS))
+def test_every_parameter_is_described(name):
+    """In the class's own text: no marks left over, no pointers to the parameters of another class."""
+    cls = ESTIMATORS[name]
+    text = inspect.getdoc(cls)
+    for parameter in inspect.signature(cls).parameters:
+        assert re.search(rf"^(\w+, )*{parameter}(, \w+)* : ", text, re.MULTILINE), parameter
+    assert not re.search(r"^ *\$\w", text, re.MULTILINE)
+    assert not re.search(r"^    See `", text, re.MULTILINE)
+    for method in ("fit", "predict"):
+        assert inspect.getdoc(getattr(cls, method))

@@ -1,0 +1,107 @@
+"""Constructors: parameters stored untouched, cloned, and refused by name where they are wrong."""
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+from estimators import ESTIMATORS, OF_SAMPLES, data, make, outputs
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+ALL = sorted(ESTIMATORS)
+CALLED_BACK = [name for name in ALL if "callback" in inspect.signature(ESTIMATORS[name]).parameters]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_parameters_are_stored_untouched(name, fitted):
+    model, _, _ = fitted(name)
+    plain = make(name)
+    assert plain.get_params().keys() == model.get_params().keys() == clone(plain).get_params().keys()
+    assert repr(model) == repr(plain)
+    for key, value in plain.get_params(deep=False).items():
+        assert vars(plain).get(key, value) is value
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_constructors_only_store(name):
+    """Not even nonsense is refused before `fit`."""
+    cls = ESTIMATORS[name]
+    for key in inspect.signature(cls).parameters:
+        nonsense = object()
+        model = make(name)
+        assert getattr(type(model)(**{**model.get_params(deep=False), key: nonsense}), key) is nonsense
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_nonsense_is_refused_by_name(name):
+    """One sentence that names the parameter; nothing is fitted."""
+    X, given = data(name, 24)
+    for key in make(name).get_params(deep=False):
+        model = make(name, **{key: object()})
+        if key == "verbose":  # taken as true or false
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with pytest.raises((ValueError, TypeError)) as caught:
+                model.fit(X, given)
+        assert key.removesuffix("s") in str(caught.value) or "<object" in str(caught.value)
+        with pytest.raises((NotFittedError, AttributeError, ValueError, TypeError)):
+            outputs(model, name, X, given)
+
+
+NUMBERS = {
+    "C": (0.0, -1.0, np.nan, np.inf, "big", None),
+    "alpha": (-0.1, np.nan, "big"),
+    "p": (1.0, 0.5, 2.5, np.nan, "half", None),
+    "n_epochs": (0, -1, 1.5, "two", None),
+    "max_iter": (0, -1, 1.5, "two"),
+    "random_state": (-1, 1.5, "seed"),
+    "callback": (3, "print"),
+}
+#: Of which these mean something else, or more than a number.
+OTHERWISE = {("PassiveAggressive", "C"), ("MKTL", "p"), ("LPBeta", "C")}
+WRONG = [
+    (name, key, value)
+    for name in ALL
+    for key, values in NUMBERS.items()
+    if key in inspect.signature(ESTIMATORS[name]).parameters and (name, key) not in OTHERWISE
+    for value in values
+    if value is not inspect.signature(ESTIMATORS[name]).parameters[key].default
+]
+
+
+@pytest.mark.parametrize("name, key, value", WRONG, ids=str)
+def test_values_out_of_range_are_refused_by_name(name, key, value):
+    X, given = data(name, 24)
+    with pytest.raises((ValueError, TypeError), match=f"\\b{key}\\b"):
+        make(name, **{key: value}).fit(X, given)
+
+
+@pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
+@pytest.mark.parametrize("name", OF_SAMPLES)
+def test_a_refused_fit_is_no_fit(name, fitted):
+    model, X, y = fitted(name)
+    wanted = model.decision_function(X)
+    before = {key for key in vars(model) if key.endswith("_")}
+    for bad in (np.full_like(X, np.nan), X[:0]):
+        with pytest.raises(ValueError):
+            model.fit(bad, y[: len(bad)])
+    with pytest.raises(ValueError, match="at least 2 classes|one class"):
+        model.fit(X, np.zeros(len(X)))
+    assert {key for key in vars(model) if key.endswith("_")} == before
+    np.testing.assert_array_equal(model.decision_function(X), wanted)
+
+
+@pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
+@pytest.mark.parametrize("name", OF_SAMPLES)
+def test_extremes(name):
+    """Constant features, features of very different sizes, few samples, labels in disorder: finite scores."""
+    X, y = data(name, 30)
+    tiny, huge, constant = 1e-9 * X, 1e6 * X, X.copy()
+    constant[:, 3] = 2.5
+    for each in (tiny, huge, constant, X.astype(np.float32)):
+        assert np.isfinite(make(name).fit(each, y).decision_function(each)).all()
+    model = make(name).fit(X, np.array([7, -1, 3])[y])
+    assert model.classes_.tolist() == [-1, 3, 7] and set(model.predict(X)) <= {-1, 3, 7}
+    assert make(name).fit(X, y == 1).decision_function(X).shape == (30,)

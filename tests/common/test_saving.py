@@ -1,0 +1,140 @@
+"""Saved models: the same bits after loading, no pickle, and a clear word about a damaged file."""
+
+import importlib
+import os
+
+import estimators
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from estimators import CHAPTERS, ESTIMATORS, OF_SAMPLES, data, make, outputs
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+from cuelearn.core.estimator import Estimator, load
+
+pytestmark = pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
+#: Attributes that a saved model holds cut down, or not at all.
+CUT = ("bank_", "bank_support_", "selector_", "learners_", "integrator_", "learner_", "machines_")
+
+
+def equal(found, wanted, path):
+    """The same value of the same type, whatever it is made of."""
+    assert type(found) is type(wanted), path
+    if isinstance(wanted, pd.DataFrame):
+        pd.testing.assert_frame_equal(found, wanted)
+    elif isinstance(wanted, dict):
+        assert list(found) == list(wanted), path
+        for key, value in wanted.items():
+            equal(found[key], value, f"{path}[{key!r}]")
+    elif isinstance(wanted, (list, tuple)):
+        assert len(found) == len(wanted), path
+        for i, (one, other) in enumerate(zip(found, wanted, strict=True)):
+            equal(one, other, f"{path}[{i}]")
+    elif scipy.sparse.issparse(wanted):
+        np.testing.assert_array_equal(found.toarray(), wanted.toarray(), err_msg=path)
+    elif isinstance(wanted, np.ndarray):
+        assert found.dtype == wanted.dtype, path
+        np.testing.assert_array_equal(found, wanted, err_msg=path)
+    elif isinstance(wanted, (float, np.floating)):
+        assert found == wanted or (np.isnan(found) and np.isnan(wanted)), path
+    elif not type(wanted).__module__.startswith("cuelearn"):
+        assert found == wanted, path
+
+
+def attached(found, model):
+    """A loaded model with the priors of `model`, which files do not hold."""
+    return found.attach(model.priors) if getattr(model, "priors", None) else found
+
+
+def attributes(model):
+    return {k: v for k, v in vars(model).items() if k.endswith("_") and k not in CUT}
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_round_trip(name, fitted, tmp_path):
+    """Saved, loaded, saved and loaded again; by the function and by the class."""
+    model, X, given = fitted(name)
+    wanted = outputs(model, name, X, given)
+    model.save(tmp_path / "model")
+    assert os.listdir(tmp_path) == ["model"]  # the name as given, nothing besides
+    load(tmp_path / "model").save(tmp_path / "again")
+    for found in (load(tmp_path / "model"), type(model).load(str(tmp_path / "again"))):
+        assert type(found) is type(model)
+        attached(found, model)
+        for one, other in zip(outputs(found, name, X, given), wanted, strict=True):
+            np.testing.assert_array_equal(one, other)
+        held = attributes(found)
+        assert attributes(model).keys() - held.keys() <= {"history_", "probability_history_", "n_iter_"}
+        for key, value in attributes(model).items():
+            if key in held:
+                equal(held[key], value, key)
+
+
+@pytest.mark.parametrize("name", OF_SAMPLES)
+@pytest.mark.parametrize("labels", [["ant", "bee", "cat"], [False, True, True]], ids=["words", "two classes"])
+def test_labels_come_back(name, labels, tmp_path):
+    X, y = data(name, 40)
+    for kind in (None, object) if labels[0] == "ant" else (None,):
+        model = make(name).fit(X, np.array(labels, dtype=kind)[y])
+        model.save(tmp_path / "model")
+        found = attached(load(tmp_path / "model"), model)
+        equal(found.classes_, model.classes_, "classes_")
+        equal(found.predict(X), model.predict(X), "predict")
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_parameters_come_back(name, fitted, tmp_path):
+    """Kernels as fitted; a callback and a generator are left behind; a clone learns the same model."""
+    model, X, given = fitted(name)
+    left = {"callback": lambda *_: None, "random_state": np.random.default_rng(0)}
+    model.set_params(**{k: v for k, v in left.items() if k in model.get_params()})
+    model.save(tmp_path / "model")
+    found = load(tmp_path / "model")
+    parameters = found.get_params(deep=False)
+    assert parameters.keys() == model.get_params(deep=False).keys()
+    assert parameters.get("callback") is None and parameters.get("random_state") is None
+    for key, value in model.get_params(deep=False).items():
+        if isinstance(value, (bool, int, float, str, type(None))) and key not in left:
+            equal(parameters[key], value, key)
+    if name in OF_SAMPLES and "priors" not in parameters:
+        if "random_state" in parameters:
+            found.set_params(random_state=0)
+        again = clone(found).fit(X, given)
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_no_pickle_inside(name, fitted, tmp_path):
+    fitted(name)[0].save(tmp_path / "model.npz")
+    with np.load(tmp_path / "model.npz", allow_pickle=False) as archive:
+        assert all(archive[key].dtype.kind in "biufU" for key in archive.files)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_what_cannot_be_saved(name, fitted, tmp_path):
+    with pytest.raises(NotFittedError):
+        make(name).save(tmp_path / "model.npz")
+    model, _, _ = fitted(name)
+    other = next(
+        key for key in model.get_params(deep=False) if key not in ("callback", "random_state", "kernels")
+    )
+    vars(model)[other] = object()
+    with pytest.raises(TypeError, match="is a object, which cannot be saved without pickle"):
+        model.save(tmp_path / "model.npz")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_of_another_class(fitted, tmp_path):
+    fitted("KernelPA")[0].save(tmp_path / "new" / "folder" / "model.npz")
+    path = tmp_path / "new" / "folder" / "model.npz"
+    with pytest.raises(ValueError, match=r"model\.npz holds a KernelPA, not a OM2"):
+        ESTIMATORS["OM2"].load(path)
+    assert isinstance(Estimator.load(path), ESTIMATORS["KernelPA"])
+
+
+def test_every_chapter_loads():
+    for chapter in CHAPTERS:
+        assert importlib.import_module(f"cuelearn.{chapter}").load is load
+    assert len(estimators.ESTIMATORS) >= 43

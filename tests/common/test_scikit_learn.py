@@ -1,0 +1,44 @@
+"""scikit-learn's own checks, over all estimators that take samples and labels."""
+
+import warnings
+
+import pytest
+from estimators import ESTIMATORS, OF_SAMPLES, OPTIONS, VARIANTS
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+#: Made with what they need besides the defaults; the checks' data have other columns than our cues.
+NEEDED = {"SelectedSVM", "MLMKLSA", "MLMKLSum", "MuSVM", "AlignmentSVM", "PriorFeatures"}
+DEFAULTS = [
+    ESTIMATORS[name](
+        **{k: v for k, v in OPTIONS.get(name, {}).items() if k not in ("one_vs_rest", "selector")}
+    )
+    for name in OF_SAMPLES
+    if name not in ("SelectedSVM", "PriorFeatures", "OMCL", "Vote")
+]
+DEFAULTS += [ESTIMATORS["OMCL"](), ESTIMATORS["Vote"]()]
+HORIZON = "partial_fit with eta='auto' must be told a horizon"
+
+
+def expected_failures(estimator):
+    """What cannot pass, and why: the checks call partial_fit on estimators whose rates need the number of rounds."""
+    automatic = "auto" in (getattr(estimator, "eta", None), getattr(estimator, "step", None))
+    if automatic and getattr(estimator, "horizon", 1) is None:
+        checks = ("check_n_features_in_after_fitting", "check_estimators_partial_fit_n_features")
+        return dict.fromkeys(checks, HORIZON)
+    return {}
+
+
+@parametrize_with_checks([*DEFAULTS, *VARIANTS], expected_failed_checks=expected_failures)
+def test_scikit_learn_checks(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        check(estimator)
+
+
+def test_none_is_left_out():
+    checked = {type(estimator).__name__ for estimator in [*DEFAULTS, *VARIANTS]}
+    assert checked == set(OF_SAMPLES)
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::RuntimeWarning:sklearn.*")
