@@ -454,6 +454,7 @@ class Text:
 
 
 def check_caption(caption, vocabulary):
+    """A TypeError or ValueError that says what is no caption, or no vocabulary."""
     if not isinstance(caption, str):
         raise TypeError(f"caption must be a str, got {type(caption).__name__}")
     if not caption.strip():

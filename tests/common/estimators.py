@@ -117,5 +117,5 @@ def outputs(model, name, X, given):
     except TypeError:  # names instances only within their candidates
         found = [model.predict(X, given)]
     if hasattr(model, "decision_function"):
-        found += [s for s in np.atleast_1d(np.asarray(model.decision_function(X)))]
+        found.append(np.asarray(model.decision_function(X)))
     return found

@@ -7,16 +7,12 @@ from estimators import ESTIMATORS, OF_SAMPLES, OPTIONS, VARIANTS
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-#: Made with what they need besides the defaults; the checks' data have other columns than our cues.
-NEEDED = {"SelectedSVM", "MLMKLSA", "MLMKLSum", "MuSVM", "AlignmentSVM", "PriorFeatures"}
+#: The checks' data have other columns than our cues.
 DEFAULTS = [
-    ESTIMATORS[name](
-        **{k: v for k, v in OPTIONS.get(name, {}).items() if k not in ("one_vs_rest", "selector")}
-    )
+    ESTIMATORS[name](**{key: OPTIONS[name][key] for key in ("C", "n_iter") if key in OPTIONS.get(name, {})})
     for name in OF_SAMPLES
-    if name not in ("SelectedSVM", "PriorFeatures", "OMCL", "Vote")
+    if name not in ("SelectedSVM", "PriorFeatures")  # which need a selector, and priors: see VARIANTS
 ]
-DEFAULTS += [ESTIMATORS["OMCL"](), ESTIMATORS["Vote"]()]
 HORIZON = "partial_fit with eta='auto' must be told a horizon"
 
 

@@ -47,7 +47,7 @@ def test_loss_bounds_the_mistakes(case):
 
 
 def test_competitor_is_never_the_label():
-    """On a margin error the best class is the label itself; the rival is the best of the others (ALGORITHMS, OM-2)."""
+    """On a margin error the best class is the label itself; the rival is the best of the others."""
     assert competitor(np.array([0.2, 0.9, 0.5]), 1) == (2, pytest.approx(0.4))
     assert competitor(np.array([0.5, 0.5, 0.5]), 0) == (1, 0.0)
     assert competitor(np.array([0.5, 0.5, 0.5]), 1) == (0, 0.0)

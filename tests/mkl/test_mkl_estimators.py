@@ -1,6 +1,5 @@
 """The estimators as scikit-learn's users meet them."""
 
-import inspect
 import warnings
 
 import numba
@@ -28,7 +27,6 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from cuelearn.kernels import RBF, KernelBank
@@ -52,24 +50,6 @@ def same(one, other):
 
 
 # ------------------------------------------------------------------ scikit-learn
-
-
-@parametrize_with_checks(
-    [cls() for cls in ALL] + [OM2(n_epochs=3, shuffle=True, random_state=0), OBSCURE(tol=0.5, random_state=0)]
-)
-def test_scikit_learn_checks(estimator, check):
-    """Every check passes: none is listed as an expected failure."""
-    check(estimator)
-
-
-@pytest.mark.parametrize("cls", ALL)
-def test_parameters_are_stored_untouched(cls):
-    kernels = [("a", RBF(), [0])]
-    model = make(cls, kernels)
-    assert model.get_params()["kernels"] is kernels
-    assert clone(model).get_params().keys() == model.get_params().keys()
-    first = next(iter(inspect.signature(cls).parameters))
-    assert first == "kernels"
 
 
 @pytest.mark.parametrize("cls", ALL)

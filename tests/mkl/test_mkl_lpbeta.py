@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 import cuelearn.mkl
@@ -372,11 +371,6 @@ def test_two_classes_have_one_svm_per_kernel(options, data, new):
 
 
 # ------------------------------------------------------------------ the estimator
-
-
-@parametrize_with_checks([LPBeta(), LPBeta(per_class=True, nu=0.3)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("per_class", [False, True])

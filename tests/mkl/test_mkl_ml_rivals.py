@@ -8,7 +8,6 @@ import pytest
 from mkl_data import several_labels as toy
 from mlmkl_twins import make_task, svm_optimum
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.gmkl import GMKL, REGULARIZERS, GradientMachine, dual_bound_l1, dual_bound_l2, solve_gmkl
@@ -458,8 +457,3 @@ def test_all_forms_of_input_agree(cls):
         np.testing.assert_allclose(model.decision_function(bank.cross(X[:10])), wanted, rtol=1e-5, atol=1e-5)
     on_demand = cls(cues, memory=1e5).fit(X, Y)
     np.testing.assert_allclose(on_demand.kernel_weights_, from_X.kernel_weights_, rtol=1e-4, atol=1e-5)
-
-
-@parametrize_with_checks([GMKL(), GMKL(regularizer="l2"), VSKL(), VSKL(groups="prefix", s=2)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)

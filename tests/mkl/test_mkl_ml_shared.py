@@ -9,7 +9,6 @@ from mlmkl_twins import box_svm, make_task, saddle_point, sum_optimum, svm_optim
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import average_precision_score
 from sklearn.svm import LinearSVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import AverageKernelSVM, BestKernelSVM, SimpleMKL, svm
@@ -475,13 +474,6 @@ def test_same_seed_same_bits():
     X, Y, cues = toy()
     one, two = (MLMKLSA(cues, random_state=3, n_iter=150).fit(X, Y) for _ in range(2))
     np.testing.assert_array_equal(one.decision_function(X), two.decision_function(X))
-
-
-@parametrize_with_checks([MLMKLSA(n_iter=120, random_state=0), MLMKLSum(n_iter=60)])
-def test_scikit_learn_checks(estimator, check):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        check(estimator)
 
 
 @pytest.mark.parametrize("cls", [SimpleMKL, AverageKernelSVM])

@@ -14,7 +14,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl import AverageKernelSVM, single
@@ -532,18 +531,6 @@ def test_a_refused_fit_leaves_the_model_as_it_was(cls, task):
     with pytest.raises(ValueError, match="'C' parameter"):
         model.set_params(C=-1.0).fit(task.X[:20], task.y[:20])
     np.testing.assert_array_equal(model.decision_function(task.new), before)
-
-
-@parametrize_with_checks(
-    [
-        NoTransfer(),
-        AverageTL(),
-        *(cls(priors=[("columns", "passthrough")]) for cls in (AverageTL, PriorFeatures)),
-    ]
-)
-def test_scikit_learn_checks(estimator, check):
-    """Every check passes: none is listed as an expected failure."""
-    check(estimator)
 
 
 def test_examples_and_docstrings():

@@ -11,7 +11,7 @@ import sklearn
 from mktl_twins import make_task
 from sklearn.base import BaseEstimator, clone
 from sklearn.ensemble import AdaBoostClassifier, RandomForestClassifier
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
@@ -20,7 +20,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC, OneClassSVM
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl import UFOMKL
@@ -443,14 +442,6 @@ def test_cross_validation_of_p_with_few_samples():
 
 
 # ------------------------------------------------------------------ scikit-learn
-
-
-@parametrize_with_checks([MKTL(verbose=False), MKTL(class_weight="balanced", p=1.2, tol=None, verbose=False)])
-def test_scikit_learn_checks(estimator, check):
-    """Every check passes: none is listed as an expected failure."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        check(estimator)
 
 
 def test_signature():

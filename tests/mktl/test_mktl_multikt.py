@@ -14,7 +14,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from threadpoolctl import threadpool_limits
 
 from cuelearn.kernels import RBF, KernelBank, Linear
@@ -737,12 +736,6 @@ def test_a_matrix_that_is_no_kernel():
     ):
         MultiKT("precomputed", C=100.0).fit(matrix[None], np.arange(30) % 2)
     assert np.isfinite(MultiKT("precomputed", C=0.01).fit(matrix[None], np.arange(30) % 2).dual_coef_).all()
-
-
-@parametrize_with_checks([MultiKT(), MultiKT(priors=[("columns", "passthrough")], class_weight=None)])
-def test_scikit_learn_checks(estimator, check):
-    """Every check passes: none is listed as an expected failure."""
-    check(estimator)
 
 
 def test_examples_and_docstrings():

@@ -9,7 +9,6 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import train_test_split
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank, Linear, Poly
 from cuelearn.oks import (
@@ -496,17 +495,3 @@ def test_select_then_fit_refuses_what_is_no_selector():
     for bad in (None, SVC(), SVC().fit(X, y), MuSVM(C=1.0).fit(X, y)):
         with pytest.raises(TypeError, match="selector must be an online learner"):
             select_then_fit(bad, X, y, C=1.0)
-
-
-FAST = (0.1, 1.0, 10.0)
-
-
-@parametrize_with_checks(
-    [
-        MuSVM([("a", RBF(), slice(None)), ("b", Linear(), [0])], C=FAST, one_vs_rest=True, random_state=0),
-        AlignmentSVM(C=FAST),
-        SelectedSVM(OKS(random_state=0), C=FAST),
-    ]
-)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)

@@ -32,7 +32,6 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank, Linear, Poly, Precomputed
 from cuelearn.oks import OKS, OM1, SOM, MuTron, OKSRegret, load
@@ -1056,45 +1055,6 @@ def test_a_fitted_model_forgets_what_it_does_not_use():
 
 
 # ------------------------------------------------------------------ scikit-learn
-
-
-TWO = [("a", RBF(), slice(None)), ("b", Linear(), [0])]
-CHECKED = [
-    *(cls() for cls in ALL),
-    OKS(TWO, one_vs_rest=True, horizon=1000, n_epochs=5, random_state=0),
-    MuTron(TWO, one_vs_rest=True, random_state=0),
-    OKSRegret(TWO, one_vs_rest=True, step=0.1, horizon=1000, n_epochs=5, random_state=0),
-]
-AUTOMATIC = "partial_fit with eta='auto' must be told a horizon"
-
-
-def expected_failures(estimator):
-    """What cannot pass, and why: the checks call partial_fit on estimators whose rates need the number of rounds."""
-    automatic = "auto" in (getattr(estimator, "eta", None), getattr(estimator, "step", None))
-    if automatic and estimator.horizon is None:
-        return {
-            "check_n_features_in_after_fitting": AUTOMATIC,
-            "check_estimators_partial_fit_n_features": AUTOMATIC,
-        }
-    return {}
-
-
-@parametrize_with_checks(CHECKED, expected_failed_checks=expected_failures)
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
-
-
-@pytest.mark.parametrize("cls", ALL)
-def test_parameters_are_stored_untouched(cls):
-    model = cls(CUES, **QUIET)
-    before, text = dict(model.get_params(deep=False)), repr(model)
-    model.fit(*make_data(60, seed=2))
-    for name, value in model.get_params(deep=False).items():
-        assert value is before[name], name
-    assert repr(model) == text
-    assert clone(model).get_params().keys() == model.get_params().keys()
-    again = copy.deepcopy(model)
-    assert_same(frozen(again), frozen(model))
 
 
 def test_grids_and_pipelines():

@@ -14,7 +14,6 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from cuelearn.kernels import RBF, Chi2, ExpDistance, Linear, Poly, Precomputed
 from cuelearn.omcl import (
@@ -58,32 +57,6 @@ def make(cls, **options):
 
 
 # ------------------------------------------------------------------ scikit-learn
-
-
-CHECKED = [
-    *(cls() for cls in ALL),
-    KernelPerceptron(Linear(), n_epochs=3, shuffle=True, random_state=0),
-    PassiveAggressive(None, n_epochs=2),
-    OMCL(
-        [("a", ProjectronPlusPlus(), slice(None)), ("b", PassiveAggressive(), [0])],
-        n_epochs=2,
-        random_state=0,
-    ),
-    Vote(
-        [
-            ("a", KernelPerceptron(), slice(None)),
-            ("b", ProjectronPlusPlus(), slice(None)),
-            ("c", OnlineGradientDescent(), slice(0, 2)),
-        ]
-    ),
-    Flat(PassiveAggressive(), scale="deviation"),
-]
-
-
-@parametrize_with_checks(CHECKED)
-def test_scikit_learn_checks(estimator, check):
-    """Every check passes: none is listed as an expected failure."""
-    check(estimator)
 
 
 @pytest.mark.parametrize("cls", ALL)
