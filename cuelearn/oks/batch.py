@@ -298,6 +298,8 @@ class AlignmentSVM(OneKernelSVM):
     "AlSVM".
     """
 
+    _parameter_constraints = {**OneKernelSVM._parameter_constraints, "centered": ["boolean"]}
+
     def __init__(
         self,
         kernels=None,

@@ -39,7 +39,7 @@ def test_nonsense_is_refused_by_name(name):
     X, given = data(name, 24)
     for key in make(name).get_params(deep=False):
         model = make(name, **{key: object()})
-        if key == "verbose":  # taken as true or false
+        if key in ("verbose", "n_jobs"):  # true or false; joblib's word
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -59,8 +59,10 @@ NUMBERS = {
     "random_state": (-1, 1.5, "seed"),
     "callback": (3, "print"),
 }
+#: 0 epochs leave the batch stage out.
+NO_BATCH_STAGE = {("OBSCURE", "n_epochs"), ("MKTL", "n_epochs")}
 #: Of which these mean something else, or more than a number.
-OTHERWISE = {("PassiveAggressive", "C"), ("MKTL", "p"), ("LPBeta", "C")}
+OTHERWISE = {("PassiveAggressive", "C"), ("MKTL", "p"), ("LPBeta", "C"), *NO_BATCH_STAGE}
 WRONG = [
     (name, key, value)
     for name in ALL
