@@ -7,6 +7,8 @@ from estimators import ESTIMATORS, OF_SAMPLES, OPTIONS, VARIANTS
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from cuelearn.mkl.base import KernelClassifier
+
 #: The checks' data have other columns than our cues.
 DEFAULTS = [
     ESTIMATORS[name](**{key: OPTIONS[name][key] for key in ("C", "n_iter") if key in OPTIONS.get(name, {})})
@@ -16,12 +18,19 @@ DEFAULTS = [
 HORIZON = "partial_fit with eta='auto' must be told a horizon"
 
 
+SINGLE = (
+    "kernels in float32: on some processors BLAS rounds the product of one row otherwise than that of many"
+)
+
+
 def expected_failures(estimator):
-    """What cannot pass, and why: the checks call partial_fit on estimators whose rates need the number of rounds."""
+    """What cannot pass, and why: not everywhere to 1e-7 in float32, nor without the number of rounds."""
     automatic = "auto" in (getattr(estimator, "eta", None), getattr(estimator, "step", None))
     if automatic and getattr(estimator, "horizon", 1) is None:
         checks = ("check_n_features_in_after_fitting", "check_estimators_partial_fit_n_features")
         return dict.fromkeys(checks, HORIZON)
+    if isinstance(estimator, KernelClassifier):
+        return {"check_methods_subset_invariance": SINGLE}
     return {}
 
 
