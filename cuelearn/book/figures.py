@@ -47,8 +47,7 @@ PROFILES = ("smoke", "quick", "full", "reference")
 NOT_PARAMETERS = ("figures_dir", "n_jobs", "scheduler", "profile")
 
 
-# --- style
-# -------------------------------------------------------------------------------------------------------
+# --- style --------------------------------------------------------------------------------------------------
 
 # The palette of Okabe and Ito, which people with any common form of colour blindness can tell apart; without
 # its yellow, too pale for a line on white, and with a grey.
@@ -98,19 +97,14 @@ def use_style():
     mpl.rcParams.update(STYLE)
 
 
+def _read_styles():
+    rows = pd.read_csv(Path(__file__).with_name("methods.csv"), dtype=str, keep_default_na=False)
+    return rows.assign(color=rows["color"].map(COLORS)).set_index("method").to_dict("index")
+
+
 #: Method -> label, colour, marker and line style, the same in every figure. Keys are the names of the public
 #: interface; a few variants that the papers plot as methods of their own follow them.
-METHOD_STYLE = {
-    row.method: {
-        "label": row.label,
-        "color": COLORS[row.color],
-        "marker": row.marker,
-        "linestyle": row.linestyle,
-    }
-    for row in pd.read_csv(
-        Path(__file__).with_name("methods.csv"), dtype=str, keep_default_na=False
-    ).itertuples()
-}
+METHOD_STYLE = _read_styles()
 
 
 def method_style(method, **changes):
@@ -130,16 +124,11 @@ def name_methods(names):
     """Give every method that has no style one: its name as the label, a grey of its own, a free marker."""
     for i, name in enumerate([name for name in names if name not in METHOD_STYLE]):
         color = mpl.colors.to_hex(str(0.25 + 0.12 * (i % 4)))
-        METHOD_STYLE[name] = {
-            "label": name,
-            "color": color,
-            "marker": "*ph8H"[i % 5],
-            "linestyle": (0, (1, 1)),
-        }
+        style = {"label": name, "color": color, "marker": "*ph8H"[i % 5], "linestyle": (0, (1, 1))}
+        METHOD_STYLE[name] = style
 
 
-# --- intervals
-# ---------------------------------------------------------------------------------------------------
+# --- bands --------------------------------------------------------------------------------------------------
 
 
 def band(ax, x, samples, method=None, alpha=0.2, geometric=False, **style):
@@ -177,8 +166,7 @@ def band(ax, x, samples, method=None, alpha=0.2, geometric=False, **style):
     return drawn
 
 
-# --- tables as text
-# ----------------------------------------------------------------------------------------------
+# --- tables as text -----------------------------------------------------------------------------------------
 
 
 def _cell(value, digits):
@@ -204,8 +192,7 @@ def markdown_table(rows, digits=4):
     return "\n".join(lines) + "\n"
 
 
-# --- provenance
-# --------------------------------------------------------------------------------------------------
+# --- provenance ---------------------------------------------------------------------------------------------
 
 TIERS = ("bundled", "generated", "original")
 
@@ -278,8 +265,7 @@ def _checked(name, what):
     return name
 
 
-# --- the store
-# ---------------------------------------------------------------------------------------------------
+# --- the store ----------------------------------------------------------------------------------------------
 
 CHECKOUT = Path(cuelearn.__file__).resolve().parents[1]
 

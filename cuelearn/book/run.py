@@ -52,8 +52,7 @@ class RunError(Exception):
     """Something that the caller can mend: a wrong name or value. Its text is the whole message."""
 
 
-# --- parameters
-# --------------------------------------------------------------------------------------------------
+# --- parameters ---------------------------------------------------------------------------------------------
 
 
 class Parameter(NamedTuple):
@@ -71,7 +70,7 @@ def _literal(text, otherwise=None):
 
 
 def notebook_parameters(path):
-    """The parameters of a notebook: dict of name -> `Parameter`.
+    """The parameters of a notebook: dict of name -> `Parameter`; a line with two equals signs is none.
 
     Raises
     ------
@@ -140,8 +139,7 @@ def variant(changed):
     return safe
 
 
-# --- staleness
-# ---------------------------------------------------------------------------------------------------
+# --- staleness ----------------------------------------------------------------------------------------------
 
 
 def _hash(*parts):
@@ -240,8 +238,7 @@ def _plan(options, chapters):
     return plan
 
 
-# --- carrying out
-# ------------------------------------------------------------------------------------------------
+# --- carrying out -------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
@@ -415,8 +412,7 @@ def _make(plan, options):
     return 1 if any("FAILED" in state for state in status.values()) else 0
 
 
-# --- command line
-# ------------------------------------------------------------------------------------------------
+# --- command line -------------------------------------------------------------------------------------------
 
 
 def list_data(root):
