@@ -2,14 +2,13 @@
 
 Every row of ``claims.csv`` gets one of
 
-===================
-================================================================================================= holds
-the whole 95% interval lies on the claimed side fails                the whole 95% interval lies on the other
-side partly               a claim of several parts, some judged to hold, none to fail; the text says what is
-open not testable here    the data at hand cannot decide it: the interval contains the threshold, or the data
-is absent open                 not judged yet in this run
-===================
-=================================================================================================
+===================  ====================================================================================
+holds                the whole 95% interval lies on the claimed side
+fails                the whole 95% interval lies on the other side
+partly               a claim of several parts, some judged to hold, none to fail; the text says what is open
+not testable here    the interval contains the threshold, or the data that could decide it is absent
+open                 not judged yet in this run
+===================  ====================================================================================
 
 The helpers ``judge_...`` are mechanical: measurements in, verdict out, with no room for a favourable reading.
 An interval that contains the threshold is never called a success nor a failure.

@@ -300,13 +300,13 @@ class FigureStore:
     -----
     For an id and optional suffix, ``name = id`` or ``id-suffix``:
 
-    ============  =========================================================================================
-    ``name.png``  the figure
-    ``name.csv``  the plotted numbers (``name.<key>.csv`` for each of several tables); panels of one id that
-                  show the same numbers share one file
-    ``name.md``   the table as Markdown (tables only)
-    ``name.json`` what made it: data, parameters, seeds, versions, commit, platform, seconds, files
-    ============  =========================================================================================
+    =============  ========================================================================================
+    ``name.png``   the figure
+    ``name.csv``   the plotted numbers (``name.<key>.csv`` for each of several tables); panels of one id
+                   that show the same numbers share one file
+    ``name.md``    the table as Markdown (tables only)
+    ``name.json``  what made it: data, parameters, seeds, versions, commit, platform, seconds, files
+    =============  ========================================================================================
 
     Every file appears whole or not at all, and the JSON file last: a figure without it is unfinished.
     ``seconds`` is the time since the previous figure was saved (since the store was made, for the first),

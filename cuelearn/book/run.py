@@ -7,8 +7,8 @@ and writes, under ``figures/<profile>/``::
     claims.csv claims.md                      verdicts (cuelearn.book.claims)
     summary.md README.md                      what was made, on which data, in what time; the gallery
     notebooks/<chapter>.ipynb                 the executed notebook, there only if all of it succeeded
-    notebooks/<chapter>.json                  what it was made from: as long as nothing of it changes, it is
-    not run again notebooks/<chapter>.failed.ipynb, .log    after a failure: how far it came, and why it ended
+    notebooks/<chapter>.json                  what it was made from: if that is the same, it is not run again
+    notebooks/<chapter>.failed.ipynb, .log    after a failure: how far it came, and why it ended
 
 A run with parameters other than the notebook's own goes to ``figures/<profile>/params/<name=value,...>/``
 with the same content, so that it never replaces the default results. A killed run leaves no half-written
