@@ -16,7 +16,8 @@ __all__ = ["KernelClassifier", "StochasticMKL", "load"]
 
 
 def two_columns(values, axis=-1):
-    """What belongs to the one decision value of two classes as what belongs to two scores, half of it against the first class.
+    """What belongs to the one decision value of two classes as what belongs to two scores, half of it
+    against the first class.
 
     Parameters
     ----------
@@ -35,9 +36,10 @@ def two_columns(values, axis=-1):
 class KernelClassifier(ClassifierMixin, Estimator):
     """Base of classifiers on many kernels.
 
-    Subclasses have the parameters `kernels`, `normalize` and `memory`, and set `dual_coef_` (n_support, n_classes), `support_`
-    and `kernel_weights_` in `fit`; scores are ``sum_j kernel_weights_[j] * K_j[:, support_] @ dual_coef_`` plus `intercept_`
-    where a method has one. Where each class has weights of its own, `kernel_weights_` has shape (n_classes, n_kernels), and column c
+    Subclasses have the parameters `kernels`, `normalize` and `memory`, and set `dual_coef_` (n_support,
+    n_classes), `support_` and `kernel_weights_` in `fit`; scores are
+    ``sum_j kernel_weights_[j] * K_j[:, support_] @ dual_coef_`` plus `intercept_` where a method has one.
+    Where each class has weights of its own, `kernel_weights_` has shape (n_classes, n_kernels), and column c
     of the scores takes row c.
     """
 
@@ -51,7 +53,8 @@ class KernelClassifier(ClassifierMixin, Estimator):
         if self._is_precomputed():
             if self.kernels != "precomputed":
                 raise ValueError(
-                    f"kernels must be a list of (name, kernel, columns), None or 'precomputed', got {self.kernels!r}"
+                    "kernels must be a list of (name, kernel, columns), None or 'precomputed', got "
+                    f"{self.kernels!r}"
                 )
             bank = X if isinstance(X, KernelBank) else KernelBank.from_stack(X)
             self.n_features_in_ = bank.n_samples
@@ -96,8 +99,8 @@ class KernelClassifier(ClassifierMixin, Estimator):
 
         Parameters
         ----------
-        X : array-like, shape (n, n_features), or (n_kernels, n, n) for precomputed kernels, or a KernelBank
-        y : array-like, shape (n,), or (n, n_classes), an indicator matrix, for methods that take several labels
+        X : array-like, shape (n, n_features), or (n_kernels, n, n) if precomputed, or a KernelBank
+        y : array-like, shape (n,), or (n, n_classes), for methods that take several labels
 
         Returns
         -------
@@ -127,7 +130,8 @@ class KernelClassifier(ClassifierMixin, Estimator):
         self.n_seen_ = len(dual_coef)
 
     def _watch(self):
-        """The user's callback(estimator, step) as a training's callback: the estimator shows the present point meanwhile."""
+        """The user's callback(estimator, step) as a training's callback: the estimator shows the present
+        point meanwhile."""
         if self.callback is None:
             return None
 
@@ -153,7 +157,8 @@ class KernelClassifier(ClassifierMixin, Estimator):
         if isinstance(X, CrossBank):
             if (X.n_kernels, X.n_columns) != (self.kernel_weights_.shape[-1], self.n_seen_):
                 raise ValueError(
-                    f"X must be a cross bank of {self.kernel_weights_.shape[-1]} kernels and {self.n_seen_} training samples, "
+                    f"X must be a cross bank of {self.kernel_weights_.shape[-1]} kernels and "
+                    f"{self.n_seen_} training samples, "
                     f"got one of {X.n_kernels} and {X.n_columns}"
                 )
             return X
@@ -162,7 +167,8 @@ class KernelClassifier(ClassifierMixin, Estimator):
             expected = (self.kernel_weights_.shape[-1], self.n_features_in_)
             if X.ndim != 3 or (X.shape[0], X.shape[2]) != expected:
                 raise ValueError(
-                    f"X must have shape ({expected[0]}, n, {expected[1]}) (n_kernels, n, n_train), got {X.shape}"
+                    f"X must have shape ({expected[0]}, n, {expected[1]}) (n_kernels, n, n_train), "
+                    f"got {X.shape}"
                 )
             return X
         if hasattr(X, "iloc"):
@@ -203,7 +209,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
 
         Parameters
         ----------
-        X : array-like, shape (n, n_features), or for precomputed kernels (n_kernels, n, n_train), or a CrossBank
+        X : array-like, shape (n, n_features), or (n_kernels, n, n_train) if precomputed, or a CrossBank
 
         Returns
         -------
@@ -275,7 +281,7 @@ class StochasticMKL(KernelClassifier):
 
         Parameters
         ----------
-        X : array-like, shape (n, n_features), or (n_kernels, n, n) for precomputed kernels, or a KernelBank
+        X : array-like, shape (n, n_features), or (n_kernels, n, n) if precomputed, or a KernelBank
         y : array-like, shape (n,)
 
         Returns

@@ -1,4 +1,5 @@
-r"""The multiclass SVM of Crammer and Singer on one kernel matrix, without bias: block-coordinate ascent in its dual, compiled.
+r"""The multiclass SVM of Crammer and Singer on one kernel matrix, without bias: block-coordinate ascent in
+its dual, compiled.
 
 What the reference solution and MC-MKL put around it is the choice of kernel weights.
 """
@@ -11,11 +12,12 @@ __all__ = ["ascend", "best_response", "solve_crammer_singer"]
 
 @njit(cache=True)
 def best_response(gradient, upper, curvature, order, out):
-    r"""Solve :math:`\max_b -\sum_c b_c g_c - \frac\kappa2 \|b\|^2` over :math:`b_c \le u_c`, :math:`\sum_c b_c = 0`.
+    r"""Solve :math:`\max_b -\sum_c b_c g_c - \frac\kappa2 \|b\|^2` over :math:`b_c \le u_c`, :math:`\sum_c
+    b_c = 0`.
 
     The solution is :math:`b_c = \min(u_c, (\beta - g_c)/\kappa)`, with beta found by sorting the breakpoints
-    :math:`g_c + \kappa u_c` (Crammer and Singer 2002, section 5). For curvature 0 all of the label's mass goes to the largest
-    gradient.
+    :math:`g_c + \kappa u_c` (Crammer and Singer 2002, section 5). For curvature 0 all of the label's mass
+    goes to the largest gradient.
 
     Parameters
     ----------

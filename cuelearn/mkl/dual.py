@@ -1,10 +1,11 @@
 r"""From OBSCURE's last point to the optimum: dual coordinate ascent in alternation with the group weights.
 
-OBSCURE comes near the optimum fast and then slows down; its dual point is a good start for what ends fast. With the primal weights of
-the groups held, :math:`w^g = d_g \theta^g`, the problem is the SVM of Crammer and Singer with a kernel of its own for every class,
-:math:`k_y = \sum_j d_j k_j + \sum_z d_{yz} s_z s_z'`; its dual is raised two variables of one sample at a time, where the score part
-of every class score is formed from the blocks and no kernel matrix of scores is made. The new weights follow from the block norms in
-closed form, as in `cuelearn.mkl.solve_reference`.
+OBSCURE comes near the optimum fast and then slows down; its dual point is a good start for what ends fast.
+With the primal weights of the groups held, :math:`w^g = d_g \theta^g`, the problem is the SVM of Crammer and
+Singer with a kernel of its own for every class, :math:`k_y = \sum_j d_j k_j + \sum_z d_{yz} s_z s_z'`; its
+dual is raised two variables of one sample at a time, where the score part of every class score is formed from
+the blocks and no kernel matrix of scores is made. The new weights follow from the block norms in closed form,
+as in `cuelearn.mkl.solve_reference`.
 """
 
 import math
@@ -58,8 +59,9 @@ def swap(
 ):
     r"""Two samples exchange coefficients of two classes: i gains in a and loses in b, j the opposite.
 
-    The sum of each class's coefficients stays, and with it what all samples' scores have in common. Where the scores of the priors are
-    much alike (most of them near -1, say), any single sample that moves would move that too, and could only creep.
+    The sum of each class's coefficients stays, and with it what all samples' scores have in common. Where the
+    scores of the priors are much alike (most of them near -1, say), any single sample that moves would move
+    that too, and could only creep.
 
     Returns
     -------
@@ -109,9 +111,11 @@ def swap(
 
 @njit(cache=True)
 def ascend_pairs(kernel, prior, of_scores, labels, limits, coef, scores, theta, tolerance, max_sweeps):
-    r"""Dual ascent of the Crammer-Singer SVM with a linear score part of its own for every class, two variables at a time.
+    r"""Dual ascent of the Crammer-Singer SVM with a linear score part of its own for every class, two
+    variables at a time.
 
-    .. math:: \max_B -\frac1n \sum_{i,c} B_{ic} \Delta_{ic} - \frac{1}{2n^2} \sum_c B_c^\top (K + S D_c S^\top) B_c, \qquad
+    .. math:: \max_B -\frac1n \sum_{i,c} B_{ic} \Delta_{ic} - \frac{1}{2n^2} \sum_c B_c^\top
+              (K + S D_c S^\top) B_c, \qquad
               B_{ic} \le c_i [c = y_i], \quad \sum_c B_{ic} = 0
 
     Parameters
@@ -219,7 +223,8 @@ def usable_groups(problem):
 
 
 def new_weights(problem, log_weights, norms, usable):
-    """Logarithms of the next primal group weights: with w^g = d_g theta^g the optimum asks for d_g = |w^g|^(2-p) / (lambda |w|^(2-p)).
+    """Logarithms of the next primal group weights: with w^g = d_g theta^g the optimum asks for d_g =
+    |w^g|^(2-p) / (lambda |w|^(2-p)).
 
     No usable group goes to 0, from where it could not come back.
     """
@@ -233,7 +238,8 @@ def new_weights(problem, log_weights, norms, usable):
 
 
 def block_norms_sq(problem, B, scores, theta, weights):
-    """Squared norms of all blocks of B / n; with a single kernel from its part of the class scores, which are at hand."""
+    """Squared norms of all blocks of B / n; with a single kernel from its part of the class scores, which
+    are at hand."""
     n = len(B)
     if problem.bank.n_kernels > 1 or weights[0] == 0.0:
         return problem.block_norms_sq(B, np.float64) / n**2
@@ -248,7 +254,8 @@ def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, record=None):
     ----------
     problem : TransferProblem
     dual_point : ndarray, shape (n_samples, n_classes)
-        B with rows that sum to 0, the label's entry not negative, the others not positive; scaled back where it is too large.
+        B with rows that sum to 0, the label's entry not negative, the others not positive; scaled back where
+        it is too large.
     tol : float
         Stop when objective - bound is at most `tol` times the objective.
     max_rounds : int

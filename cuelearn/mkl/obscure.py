@@ -1,4 +1,4 @@
-r"""OBSCURE: online-batch strongly convex multi-kernel learning (thesis Algorithm 5, JMLR Algorithms 1 and 2)."""
+r"""OBSCURE: online-batch strongly convex multi-kernel learning (thesis Algorithm 5, JMLR 1 and 2)."""
 
 import math
 from numbers import Integral
@@ -39,7 +39,8 @@ def proximal_strength(strength, t, regularization, q, dual_norm, gradient_norm, 
 
 @loop
 def visit_online(order, start, mistakes, run, eta):
-    """The online stage, OM-2's update with a fixed step size (equation 4.6); returns the position reached, where rows are missing."""
+    """The online stage, OM-2's update with a fixed step size (equation 4.6); returns the position reached,
+    where rows are missing."""
     q, now = run.setting.q, run.dual.now
     for position in range(start, order.shape[0]):
         i = order[position]
@@ -56,7 +57,8 @@ def visit_online(order, start, mistakes, run, eta):
 
 @loop
 def visit_batch(order, start, mistakes, run, radius):
-    """The batch stage, thesis Algorithm 5 from line 4 on; returns the position reached, where kernel rows are missing."""
+    """The batch stage, thesis Algorithm 5 from line 4 on; returns the position reached, where kernel rows
+    are missing."""
     q, regularization, now = run.setting.q, run.setting.regularization, run.dual.now
     for position in range(start, order.shape[0]):
         i = order[position]
@@ -88,14 +90,16 @@ def solve_obscure(problem, *, n_epochs_online=5, n_epochs=50, eta=0.5, radius="c
     problem : MKLProblem
         Its `alpha` must be 0.
     n_epochs_online : int >= 0
-        Most epochs of the online stage (OM-2's update with a fixed step size); it ends early after an epoch without loss.
+        Most epochs of the online stage (OM-2's update with a fixed step size); it ends early after an epoch
+        without loss.
     n_epochs : int >= 0
         Epochs of the batch stage.
     eta : float > 0
         Step size of the online stage, equation 4.6.
     radius : {"capped", "online"} or float
-        Bound R of the optimum's norm. "online" is :math:`\sqrt{\|\bar w_O\|_{2,p}^2 + \frac{2}{\lambda n}\sum_i \ell_i(\bar w_O)}`;
-        "capped" is at most :math:`\sqrt{2/\lambda}`, which bounds the norm too because the objective at 0 is 1.
+        Bound R of the optimum's norm. "online" is
+        :math:`\sqrt{\|\bar w_O\|_{2,p}^2 + \frac{2}{\lambda n}\sum_i \ell_i(\bar w_O)}`; "capped" is at most
+        :math:`\sqrt{2/\lambda}`, which bounds the norm too because the objective at 0 is 1.
     **options
         Of `Training`: tol, measure, rng, shuffle, sampling, callback, verbose, scores, certify.
 
@@ -106,7 +110,8 @@ def solve_obscure(problem, *, n_epochs_online=5, n_epochs=50, eta=0.5, radius="c
 
     References
     ----------
-    Thesis Algorithm 5, theorems 4.2 and 4.3. JMLR Algorithm 3 lost a `t` that the thesis has; stage 2 counts `t` from 1 again.
+    Thesis Algorithm 5, theorems 4.2 and 4.3. JMLR Algorithm 3 lost a `t` that the thesis has; stage 2 counts
+    `t` from 1 again.
     """
     if problem.alpha != 0.0:
         raise ValueError(f"alpha must be 0 for OBSCURE, got {problem.alpha!r}; UFOMKL takes the (2,1) norm")
@@ -137,10 +142,11 @@ def solve_obscure(problem, *, n_epochs_online=5, n_epochs=50, eta=0.5, radius="c
 class OBSCURE(StochasticMKL):
     r"""OBSCURE, batch multi-kernel learning with a (2,p) group norm.
 
-    .. math:: \min_{\bar w} \frac\lambda2 \|\bar w\|_{2,p}^2 + \frac1n\sum_i \ell(\bar w; x_i, y_i), \qquad \lambda = \frac1{Cn}
+    .. math:: \min_{\bar w} \frac\lambda2 \|\bar w\|_{2,p}^2 + \frac1n\sum_i \ell(\bar w; x_i, y_i),
+              \qquad \lambda = \frac1{Cn}
 
-    An online stage (OM-2's update, step size `eta`) finds the region of the optimum and a bound R of its norm; the batch stage is
-    stochastic proximal projected subgradient descent whose step sizes adapt to R.
+    An online stage (OM-2's update, step size `eta`) finds the region of the optimum and a bound R of its
+    norm; the batch stage is stochastic proximal projected subgradient descent whose step sizes adapt to R.
 
     Parameters
     ----------
@@ -155,16 +161,18 @@ class OBSCURE(StochasticMKL):
 
     Attributes
     ----------
-    $classes_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_ $online_errors_
+    $classes_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_
+    $online_errors_
     radius_ : float
         R as used; `radius_online_` before the cap.
 
     Notes
     -----
-    Cost per visit as for OM2; visits without loss only scale, which is kept in one number. The theoretical rate is
-    :math:`O(q \log T / (\lambda T))` or :math:`O(R\sqrt{q \log T / T})`, whichever is smaller: at large C the certificate says how far
-    from the optimum the run ended, and `solve_reference` gets there. Other bounds R, the order of visits and the hinge loss of two
-    classes are options of `solve_obscure` and `MKLProblem`.
+    Cost per visit as for OM2; visits without loss only scale, which is kept in one number. The theoretical
+    rate is :math:`O(q \log T / (\lambda T))` or :math:`O(R\sqrt{q \log T / T})`, whichever is smaller: at
+    large C the certificate says how far from the optimum the run ended, and `solve_reference` gets there.
+    Other bounds R, the order of visits and the hinge loss of two classes are options of `solve_obscure` and
+    `MKLProblem`.
 
     References
     ----------

@@ -21,10 +21,12 @@ __all__ = ["OM2", "om2_step_size", "solve_om2", "visit_om2"]
 
 @njit(cache=True)
 def om2_step_size(margin, gradient_norm_sq):
-    r"""Step size of OM-2, thesis equation 4.5, with :math:`\bar w_t \cdot \bar z_t = -` margin, which is below 1.
+    r"""Step size of OM-2, thesis equation 4.5, with :math:`\bar w_t \cdot \bar z_t = -` margin, which is
+    below 1.
 
-    A mistake (margin <= 0) gives 1. With kernels of unit diagonal the value lies in (0, 1]; without, it can turn negative and is
-    clipped at 0: such a visit does not update, nor does a sample that every kernel maps to 0.
+    A mistake (margin <= 0) gives 1. With kernels of unit diagonal the value lies in (0, 1]; without, it can
+    turn negative and is clipped at 0: such a visit does not update, nor does a sample that every kernel maps
+    to 0.
     """
     if gradient_norm_sq <= 0.0:
         return 0.0
@@ -33,7 +35,8 @@ def om2_step_size(margin, gradient_norm_sq):
 
 @loop
 def visit_om2(order, start, mistakes, run):
-    """Thesis Algorithm 4 from a position of the order on; returns the position reached, where kernel rows are missing."""
+    """Thesis Algorithm 4 from a position of the order on; returns the position reached, where kernel rows
+    are missing."""
     q, now = run.setting.q, run.dual.now
     for position in range(start, order.shape[0]):
         i = order[position]
@@ -53,9 +56,10 @@ def visit_om2(order, start, mistakes, run):
 def solve_om2(problem, *, n_epochs=1, until_no_loss=False, **options):
     r"""Run OM-2 over whole epochs.
 
-    With the regulariser :math:`h(\bar w) = \frac q2 \|\bar w\|_{2,p}^2` (the paper's :math:`\lambda/2` is a misprint; its gradient
-    shows it) each visit with loss does :math:`\bar\theta \leftarrow \bar\theta - \eta_t \bar z_t` with :math:`\eta_t` of equation 4.5
-    and :math:`w^j = \frac1q (\|\theta^j\| / \|\bar\theta\|_{2,q})^{q-2} \theta^j`.
+    With the regulariser :math:`h(\bar w) = \frac q2 \|\bar w\|_{2,p}^2` (the paper's :math:`\lambda/2` is a
+    misprint; its gradient shows it) each visit with loss does
+    :math:`\bar\theta \leftarrow \bar\theta - \eta_t \bar z_t` with :math:`\eta_t` of equation 4.5 and
+    :math:`w^j = \frac1q (\|\theta^j\| / \|\bar\theta\|_{2,q})^{q-2} \theta^j`.
 
     Parameters
     ----------
@@ -73,7 +77,8 @@ def solve_om2(problem, *, n_epochs=1, until_no_loss=False, **options):
 
     References
     ----------
-    Thesis Algorithm 4, equations 4.4 and 4.5, theorem 4.1; Jie, Orabona, Fornoni, Caputo, Cesa-Bianchi (2010), Algorithm 1.
+    Thesis Algorithm 4, equations 4.4 and 4.5, theorem 4.1; Jie, Orabona, Fornoni, Caputo, Cesa-Bianchi
+    (2010), Algorithm 1.
     """
     n_epochs = check_count("n_epochs", n_epochs)
     training = Training(problem, name="OM-2", long_run=n_epochs > 1, **options)
@@ -86,8 +91,8 @@ def solve_om2(problem, *, n_epochs=1, until_no_loss=False, **options):
 class OM2(StochasticMKL):
     r"""OM-2, online multi-kernel learning with a multiclass loss and a (2,p) group norm.
 
-    Follow-the-regularised-leader with :math:`h(\bar w) = \frac q2\|\bar w\|_{2,p}^2`. On a visit whose margin over the best wrong
-    class is below 1,
+    Follow-the-regularised-leader with :math:`h(\bar w) = \frac q2\|\bar w\|_{2,p}^2`. On a visit whose margin
+    over the best wrong class is below 1,
 
     .. math:: \bar\theta_{t+1} = \bar\theta_t - \eta_t \bar z_t, \qquad
               w^j = \frac1q \Big(\frac{\|\theta^j\|_2}{\|\bar\theta\|_{2,q}}\Big)^{q-2} \theta^j, \qquad
@@ -104,13 +109,15 @@ class OM2(StochasticMKL):
 
     Attributes
     ----------
-    $classes_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_ $online_errors_
+    $classes_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_
+    $online_errors_
     support_vectors_ : ndarray, shape (n_support, n_features)
         For kernels computed from X; `partial_fit` goes on from them.
 
     Notes
     -----
-    Cost per visit: one read of the visited kernel rows, O(n F), independent of the number of classes. A tie counts as a mistake.
+    Cost per visit: one read of the visited kernel rows, O(n F), independent of the number of classes. A tie
+    counts as a mistake.
 
     References
     ----------
@@ -143,14 +150,15 @@ class OM2(StochasticMKL):
     def partial_fit(self, X, y, classes=None):
         """Go on learning from a batch, in the given order: the online algorithm proper.
 
-        Only samples with a coefficient are kept. A ``gamma="mean"`` or ``"dim"`` is set by the first batch and stays; for a stream
-        whose first batch is small, give numbers. Goes on from `fit` or a loaded model just as well.
+        Only samples with a coefficient are kept. A ``gamma="mean"`` or ``"dim"`` is set by the first batch
+        and stays; for a stream whose first batch is small, give numbers. Goes on from `fit` or a loaded model
+        just as well.
 
         Parameters
         ----------
         X : array-like, shape (n, n_features)
-            The batch. With precomputed kernels shape (n_kernels, n, n_seen + n): kernels of the batch with all samples seen so
-            far, in order, and with itself.
+            The batch. With precomputed kernels shape (n_kernels, n, n_seen + n): kernels of the batch with
+            all samples seen so far, in order, and with itself.
         y : array-like, shape (n,)
         classes : array-like, optional
             All classes; needed at the first call.
@@ -161,7 +169,8 @@ class OM2(StochasticMKL):
 
         Notes
         -----
-        Cost per sample: its kernel row against support and batch, and one visit. Objective and gap are not measured.
+        Cost per sample: its kernel row against support and batch, and one visit. Objective and gap are not
+        measured.
         """
         self.classes_, first = classes_of_stream(self, classes, fitted="dual_coef_")
         if first:
@@ -204,11 +213,13 @@ class OM2(StochasticMKL):
         return self
 
     def _given_rows(self, X, first):
-        """Rows of a batch of precomputed kernels against the kept samples and itself, their diagonal, and what to do at the end."""
+        """Rows of a batch of precomputed kernels against the kept samples and itself, their diagonal, and
+        what to do at the end."""
         X, n_seen = np.asarray(X), self.n_seen_
         if X.ndim != 3 or X.shape[2] != n_seen + X.shape[1] or not np.isfinite(X).all():
             raise ValueError(
-                f"X must be finite, of shape (n_kernels, n, {n_seen} + n): the batch against all seen so far and itself; "
+                f"X must be finite, of shape (n_kernels, n, {n_seen} + n): the batch against all seen "
+                "so far and itself; "
                 f"got shape {X.shape}"
             )
         if not first and X.shape[0] != self.kernel_weights_.size:

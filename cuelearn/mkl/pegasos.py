@@ -12,7 +12,8 @@ __all__ = ["PegasosMKL", "solve_pegasos_mkl", "visit_pegasos"]
 
 @loop
 def visit_pegasos(order, start, mistakes, run):
-    r"""Step size :math:`q/(\lambda t)`; returns the position reached, where kernel rows are missing. The first visit forgets the
+    r"""Step size :math:`q/(\lambda t)`; returns the position reached, where kernel rows are missing. The
+    first visit forgets the
     start: its shrink factor is 0."""
     q, regularization, now = run.setting.q, run.setting.regularization, run.dual.now
     for position in range(start, order.shape[0]):
@@ -31,7 +32,8 @@ def visit_pegasos(order, start, mistakes, run):
 
 
 def solve_pegasos_mkl(problem, *, n_epochs=50, **options):
-    r"""Pegasos-MKL: OBSCURE's batch stage from 0 with :math:`s_t = 0`, i.e. step size :math:`q/(\lambda t)` (JMLR 5.3).
+    r"""Pegasos-MKL: OBSCURE's batch stage from 0 with :math:`s_t = 0`, i.e. step size :math:`q/(\lambda t)`
+    (JMLR 5.3).
 
     Parameters
     ----------
@@ -55,9 +57,11 @@ def solve_pegasos_mkl(problem, *, n_epochs=50, **options):
 @documented
 @parameters
 class PegasosMKL(StochasticMKL):
-    r"""Pegasos extended to MKL: the same problem as OBSCURE, step size :math:`q/(\lambda t)`, no online stage (JMLR 5.3).
+    r"""Pegasos extended to MKL: the same problem as OBSCURE, step size :math:`q/(\lambda t)`, no online stage
+    (JMLR 5.3).
 
-    .. math:: \min_{\bar w} \frac\lambda2 \|\bar w\|_{2,p}^2 + \frac1n\sum_i \ell(\bar w; x_i, y_i), \qquad \lambda = \frac1{Cn}
+    .. math:: \min_{\bar w} \frac\lambda2 \|\bar w\|_{2,p}^2 + \frac1n\sum_i \ell(\bar w; x_i, y_i),
+              \qquad \lambda = \frac1{Cn}
 
     Parameters
     ----------
@@ -65,7 +69,8 @@ class PegasosMKL(StochasticMKL):
 
     Attributes
     ----------
-    $classes_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_ $online_errors_
+    $classes_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_
+    $online_errors_
 
     References
     ----------

@@ -12,12 +12,15 @@ For :math:`a_{iy'} \ge 0`, :math:`a_{iy_i} = 0`, :math:`\sum_{y'} a_{iy'} \le 1`
 
 .. math::
 
-    D(a) = \frac1n \sum_{i,y'} a_{iy'} - \frac{1}{2\lambda} \Big\| \big[\|\theta^j\| - \alpha\big]_+ \Big\|_q^2
+    D(a) = \frac1n \sum_{i,y'} a_{iy'} - \frac{1}{2\lambda} \Big\| \big[\|\theta^j\| - \alpha\big]_+
+    \Big\|_q^2
            \;\le\; \min_{\bar w} P .
 
-Every solver hands over such an *a*, so the difference P - D bounds how far its answer is from the optimum, whatever its route.
+Every solver hands over such an *a*, so the difference P - D bounds how far its answer is from the optimum,
+whatever its route.
 
-Coefficients are stored as B, shape (n, n_classes), with :math:`B_{iy_i} = \sum_{y'} a_{iy'}` and :math:`B_{iy'} = -a_{iy'}`.
+Coefficients are stored as B, shape (n, n_classes), with :math:`B_{iy_i} = \sum_{y'} a_{iy'}` and
+:math:`B_{iy'} = -a_{iy'}`.
 
 References
 ----------
@@ -72,7 +75,8 @@ class MKLProblem:
         Weight of the (2,1) norm.
     loss : {"multiclass", "hinge"}
     scores : ndarray of float64, shape (n_samples, K), optional
-        Scores of priors. Each is a block of one number for every class (thesis 6.2); with the hinge loss two classes share it.
+        Scores of priors. Each is a block of one number for every class (thesis 6.2); with the hinge loss two
+        classes share it.
 
     Attributes
     ----------
@@ -102,13 +106,15 @@ class MKLProblem:
         self.limits = 1.0
         if self.labels.shape != (bank.n_samples,):
             raise ValueError(
-                f"y must have {bank.n_samples} entries, one per training sample, got shape {self.labels.shape}"
+                f"y must have {bank.n_samples} entries, one per training sample, got shape "
+                f"{self.labels.shape}"
             )
         scores = np.zeros((bank.n_samples, 0)) if scores is None else scores
         self.scores = np.ascontiguousarray(scores, dtype=np.float64)
         if self.scores.ndim != 2 or len(self.scores) != bank.n_samples:
             raise ValueError(
-                f"scores must have one row per training sample, {bank.n_samples}, got shape {self.scores.shape}"
+                f"scores must have one row per training sample, {bank.n_samples}, got shape "
+                f"{self.scores.shape}"
             )
         self.rows = 1 if loss == "hinge" else self.n_classes
         self.n_groups = bank.n_kernels + self.rows * self.scores.shape[1]
@@ -124,7 +130,8 @@ class MKLProblem:
         return coef.T @ self.scores
 
     def split(self, weights):
-        """Weights of all blocks as those of the kernels (n_kernels,) and of every class and score (n_classes, K)."""
+        """Weights of all blocks as those of the kernels (n_kernels,) and of every class and score
+        (n_classes, K)."""
         n_kernels, n_scores = self.bank.n_kernels, self.scores.shape[1]
         per_class = weights[n_kernels:].reshape(self.rows, n_scores)
         return weights[:n_kernels], np.broadcast_to(per_class, (self.n_classes, n_scores))
@@ -137,7 +144,8 @@ class MKLProblem:
     # ---------------------------------------------------------------- reads of the kernels
 
     def training_scores(self, coef, weights):
-        """Class scores of all training samples, shape (n_samples, n_classes), for the primal blocks ``weights[j] * theta^j``."""
+        """Class scores of all training samples, shape (n_samples, n_classes), for the primal blocks
+        ``weights[j] * theta^j``."""
         of_kernels, of_scores = self.split(weights)
         scores = self.factor * self._kernel_scores(coef, of_kernels)
         if self.scores.shape[1]:
@@ -185,7 +193,8 @@ class MKLProblem:
         if support.size == 0:
             return out
         if not bank.resident:
-            # the rows of all kernels in one product; blocks of a fixed size, half the budget at most (the caller holds rows too)
+            # the rows of all kernels in one product; blocks of a fixed size, half the budget at most (the
+            # caller holds rows too)
             cast = np.ascontiguousarray(coef, dtype=dtype)
             step = max(1, min(ON_DEMAND_ROWS, bank.block_rows() // 2))
             block = np.empty((step, bank.n_kernels, bank.n_samples), dtype=bank.dtype)
@@ -213,13 +222,15 @@ class MKLProblem:
     # ---------------------------------------------------------------- values
 
     def primal(self, coef, kernel_weights, norms_sq=None):
-        """Objective P of the blocks ``kernel_weights[j] * theta^j``; their squared norms may be handed in where known."""
+        """Objective P of the blocks ``kernel_weights[j] * theta^j``; their squared norms may be handed in
+        where known."""
         norms_sq = self.block_norms_sq(coef) if norms_sq is None else norms_sq
         scores = self.training_scores(coef, kernel_weights)
         return self.regularizer(kernel_weights * np.sqrt(norms_sq)) + self.mean_loss(scores)
 
     def mean_loss(self, scores):
-        """Mean of the training samples' losses, weighted by `limits`, at given class scores; at w = 0 it is `mean_loss_at_zero`."""
+        """Mean of the training samples' losses, weighted by `limits`, at given class scores; at w = 0 it is
+        `mean_loss_at_zero`."""
         return mean_loss(scores, self.labels, self.limits)
 
     @property
@@ -228,7 +239,8 @@ class MKLProblem:
         return float(np.mean(self.limits))
 
     def regularizer(self, primal_norms):
-        """Regulariser of given primal block norms (a block with a negative weight has the norm of its opposite)."""
+        """Regulariser of given primal block norms (a block with a negative weight has the norm of its
+        opposite)."""
         primal_norms = np.abs(primal_norms)
         value = 0.5 * self.regularization * group_norm(primal_norms, self.p) ** 2
         return value + self.alpha * float(primal_norms.sum())
@@ -283,7 +295,8 @@ class MKLProblem:
         return max(0.0, self.dual_value(scale * total, scale * norms)), scale, dual_coef
 
     def primal_weights(self, norms):
-        """Kernel weights of the primal point that belongs to a dual point with these block norms (gradient of the conjugate)."""
+        """Kernel weights of the primal point that belongs to a dual point with these block norms (gradient
+        of the conjugate)."""
         weights = np.empty_like(norms)
         link_weights(norms, self.alpha, self.q, weights)
         return weights / self.regularization
@@ -295,7 +308,8 @@ def flat_view(stack):
     Parameters
     ----------
     stack : ndarray, shape (n_kernels, n_rows, n_train)
-        With contiguous rows: kernel by kernel, or sample by sample (the transpose of an (n_rows, n_kernels, n_train) array).
+        With contiguous rows: kernel by kernel, or sample by sample (the transpose of an (n_rows, n_kernels,
+        n_train) array).
 
     Returns
     -------
@@ -316,7 +330,8 @@ def flat_view(stack):
 
 
 def combined_scores(cross, coef, kernel_weights):
-    """Scores of a cross bank's rows, block by block: kernels that all classes share are combined first, then multiplied with the coefficients.
+    """Scores of a cross bank's rows, block by block: kernels that all classes share are combined first, then
+    multiplied with the coefficients.
 
     Parameters
     ----------
@@ -349,7 +364,8 @@ def combine(block, kernel_weights, dtype=None):
 
 @njit(cache=True, fastmath=True)
 def gather(flat, starts, length, columns, out):
-    """``out[b] = row_b[columns]`` in the precision of `out`, for rows of a flat array; a plain copy where `columns` are all.
+    """``out[b] = row_b[columns]`` in the precision of `out`, for rows of a flat array; a plain copy where
+    `columns` are all.
 
     Unsigned columns spare the test for negative ones.
     """
@@ -379,7 +395,8 @@ def dots(flat, starts, length, columns, vector, out):
 
 
 def quadratic_forms(bank, coefs):
-    """``coefs[:, c] @ K_j @ coefs[:, c]`` for all kernels and several coefficient vectors, in one read of the kernels.
+    """``coefs[:, c] @ K_j @ coefs[:, c]`` for all kernels and several coefficient vectors, in one read of
+    the kernels.
 
     Parameters
     ----------
@@ -393,8 +410,9 @@ def quadratic_forms(bank, coefs):
 
     Notes
     -----
-    Only rows of samples with a coefficient are read. Of a resident bank at most `QUADRATIC_ROWS` rows of one kernel are copied at a time;
-    of another the rows of all kernels are computed together, `BLOCK_ROWS` or half the budget at most.
+    Only rows of samples with a coefficient are read. Of a resident bank at most `QUADRATIC_ROWS` rows of one
+    kernel are copied at a time; of another the rows of all kernels are computed together, `BLOCK_ROWS` or
+    half the budget at most.
     """
     n, n_vectors = coefs.shape
     support = np.flatnonzero(coefs.any(axis=1))
@@ -431,9 +449,11 @@ def quadratic_forms(bank, coefs):
 
 
 def combined_kernel(bank, kernel_weights, factor, out=None):
-    """``factor * sum_j kernel_weights[j] * K_j`` as one (n, n) matrix in float64, written to `out` where it is given.
+    """``factor * sum_j kernel_weights[j] * K_j`` as one (n, n) matrix in float64, written to `out` where it
+    is given.
 
-    At large C the dual value is a difference of nearly equal numbers; sums in float32 would limit the gap to some 1e-4.
+    At large C the dual value is a difference of nearly equal numbers; sums in float32 would limit the gap to
+    some 1e-4.
     """
     n = bank.n_samples
     out = np.empty((n, n)) if out is None else out
@@ -468,9 +488,11 @@ def _problem(kernels, y, p, C, alpha, loss):
 def objective(kernels, y, dual_coef, kernel_weights, *, p="auto", C=1.0, alpha=0.0, loss="multiclass"):
     r"""Objective of the MKL problem at a given point.
 
-    .. math:: P = \frac{\lambda}{2}\|\bar w\|_{2,p}^2 + \alpha\|\bar w\|_{2,1} + \frac1n\sum_i \ell(\bar w; x_i, y_i)
+    .. math:: P = \frac{\lambda}{2}\|\bar w\|_{2,p}^2 + \alpha\|\bar w\|_{2,1}
+              + \frac1n\sum_i \ell(\bar w; x_i, y_i)
 
-    with :math:`w^j` = ``kernel_weights[j]`` times the block with coefficients `dual_coef` and :math:`\lambda = 1/(Cn)`.
+    with :math:`w^j` = ``kernel_weights[j]`` times the block with coefficients `dual_coef` and
+    :math:`\lambda = 1/(Cn)`.
 
     Parameters
     ----------
@@ -515,17 +537,19 @@ def duality_gap(
     alpha=0.0,
     loss="multiclass",
 ):
-    r"""Certified distance from the optimum: objective of a primal point minus the dual value of a feasible dual point.
+    r"""Certified distance from the optimum: objective of a primal point minus the dual value of a feasible
+    dual point.
 
     Parameters
     ----------
     kernels, y, p, C, alpha, loss
         As in `objective`.
     dual_point : ndarray, shape (n_samples, n_classes)
-        :math:`a_{iy'} \ge 0`; the column of the true class is ignored. Rows with a sum above 1 are scaled back, and the best
-        multiple of the point is taken.
+        :math:`a_{iy'} \ge 0`; the column of the true class is ignored. Rows with a sum above 1 are scaled
+        back, and the best multiple of the point is taken.
     dual_coef, kernel_weights : ndarray, optional
-        Primal point; by default the one that belongs to the dual point (gradient of the conjugate regulariser).
+        Primal point; by default the one that belongs to the dual point (gradient of the conjugate
+        regulariser).
 
     Returns
     -------

@@ -1,15 +1,16 @@
 r"""The exact reference: a certified optimum of the MKL problem, by ascent in its dual.
 
-For fixed kernel weights *d* the dual is that of a Crammer-Singer SVM on the combined kernel :math:`\sum_j d_j K_j`; for a fixed dual
-point the regulariser
+For fixed kernel weights *d* the dual is that of a Crammer-Singer SVM on the combined kernel
+:math:`\sum_j d_j K_j`; for a fixed dual point the regulariser
 
 .. math:: h(m) = \frac\lambda2 \|m\|_p^2 + \alpha \|m\|_1, \qquad m_j = \|w^j\|_2 ,
 
-is a concave function of the squares :math:`m_j^2` (p <= 2), so :math:`h(m) \le \frac12 \sum_j m_j^2/d_j + const` with equality at
-:math:`d_j = m_j / (\lambda \|m\|_p^{2-p} m_j^{p-1} + \alpha)`. Alternating the two decreases the primal objective; for
-:math:`\alpha = 0` it is the closed-form step of p-norm MKL. The weights of useless kernels fall geometrically, so tens of rounds do,
-also near p = 1. (Anderson extrapolation of their logarithms was tried: it cycles at p = 1.01.) Every round measures the certified gap,
-which alone decides when to stop.
+is a concave function of the squares :math:`m_j^2` (p <= 2), so
+:math:`h(m) \le \frac12 \sum_j m_j^2/d_j + const` with equality at
+:math:`d_j = m_j / (\lambda \|m\|_p^{2-p} m_j^{p-1} + \alpha)`. Alternating the two decreases the primal
+objective; for :math:`\alpha = 0` it is the closed-form step of p-norm MKL. The weights of useless kernels
+fall geometrically, so tens of rounds do, also near p = 1. (Anderson extrapolation of their logarithms was
+tried: it cycles at p = 1.01.) Every round measures the certified gap, which alone decides when to stop.
 """
 
 import math
@@ -39,7 +40,8 @@ def solve_reference(
 ):
     r"""Solve the MKL problem to a certified relative gap.
 
-    .. math:: \min_{\bar w} \frac\lambda2\|\bar w\|_{2,p}^2 + \alpha\|\bar w\|_{2,1} + \frac1n\sum_i\ell(\bar w; x_i, y_i)
+    .. math:: \min_{\bar w} \frac\lambda2\|\bar w\|_{2,p}^2 + \alpha\|\bar w\|_{2,1}
+              + \frac1n\sum_i\ell(\bar w; x_i, y_i)
 
     Parameters
     ----------
@@ -59,8 +61,8 @@ def solve_reference(
     Returns
     -------
     Result
-        `dual_coef` and `kernel_weights` are the best primal point met; `extra["dual_point"]` holds a, shape (n_samples, n_classes),
-        whose value is ``objective - dual_gap``.
+        `dual_coef` and `kernel_weights` are the best primal point met; `extra["dual_point"]` holds a, shape
+        (n_samples, n_classes), whose value is ``objective - dual_gap``.
 
     Warns
     -----
@@ -69,12 +71,13 @@ def solve_reference(
 
     Notes
     -----
-    Memory: one combined kernel besides the bank. A round costs two reads of the stack, O(n^2 F M) operations for the block norms, and
-    the sweeps of the SVM, each O(n^2) times the classes that move.
+    Memory: one combined kernel besides the bank. A round costs two reads of the stack, O(n^2 F M) operations
+    for the block norms, and the sweeps of the SVM, each O(n^2) times the classes that move.
 
     References
     ----------
-    Kloft, Brefeld, Sonnenburg, Zien (2011) for the alternation at alpha = 0; Crammer and Singer (2002) for the SVM.
+    Kloft, Brefeld, Sonnenburg, Zien (2011) for the alternation at alpha = 0; Crammer and Singer (2002) for
+    the SVM.
     """
     bank, labels = problem.bank, problem.labels
     n, n_kernels, n_classes = bank.n_samples, bank.n_kernels, problem.n_classes

@@ -1,21 +1,25 @@
-r"""What a stochastic MKL run keeps, in named tuples that compiled loops take, and the steps that all of those loops share.
+r"""What a stochastic MKL run keeps, in named tuples that compiled loops take, and the steps that all of those
+loops share.
 
-One coefficient matrix serves all kernels (thesis 4.3.3): :math:`\theta^j = \sum_{i,y} A_{iy}\, \phi^j(x_i, y)`. A visit to sample
-*i* needs its class scores :math:`s_y = \sum_j \alpha_j\, \theta^j \cdot \phi^j(x_i, y)`, and an update in addition the product of
-every block with the gradient, :math:`\theta^j \cdot \phi^j(x_i, y_i) - \theta^j \cdot \phi^j(x_i, r)`, from which the block norms
-follow incrementally. There are two routes to them:
+One coefficient matrix serves all kernels (thesis 4.3.3):
+:math:`\theta^j = \sum_{i,y} A_{iy}\, \phi^j(x_i, y)`. A visit to sample *i* needs its class scores
+:math:`s_y = \sum_j \alpha_j\, \theta^j \cdot \phi^j(x_i, y)`, and an update in addition the product of every
+block with the gradient, :math:`\theta^j \cdot \phi^j(x_i, y_i) - \theta^j \cdot \phi^j(x_i, r)`, from which
+the block norms follow incrementally. There are two routes to them:
 
 recompute
-    Combine the visited rows first, :math:`k = \sum_j \alpha_j K_j[i]`, then the class scores from *k* and the sparse coefficients; on
-    an update, the products of the still cached rows with the difference of two coefficient columns. One read of the visited rows,
-    independent of the number of classes. Right while most visits update.
+    Combine the visited rows first, :math:`k = \sum_j \alpha_j K_j[i]`, then the class scores from *k* and the
+    sparse coefficients; on an update, the products of the still cached rows with the difference of two
+    coefficient columns. One read of the visited rows, independent of the number of classes. Right while most
+    visits update.
 maintain
-    Keep the scores of all samples per kernel and class up to date (memory F M n). A visit costs F M operations and reads no kernel
-    row, an update five streams over one row per kernel. Right when few visits update, and the only way that spares kernels which
-    have to be computed on demand.
+    Keep the scores of all samples per kernel and class up to date (memory F M n). A visit costs F M
+    operations and reads no kernel row, an update five streams over one row per kernel. Right when few visits
+    update, and the only way that spares kernels which have to be computed on demand.
 
-Scores of priors (thesis 6.3) are blocks of one number each, :math:`\theta_{yz} = \sum_i A_{iy} s_{iz}`: they come after the kernels in
-the arrays of blocks, cost O(M K) per visit and need no matrix of their own. Plain MKL has none of them.
+Scores of priors (thesis 6.3) are blocks of one number each, :math:`\theta_{yz} = \sum_i A_{iy} s_{iz}`: they
+come after the kernels in the arrays of blocks, cost O(M K) per visit and need no matrix of their own. Plain
+MKL has none of them.
 """
 
 import math
@@ -27,10 +31,11 @@ from numba import njit
 from cuelearn.core.groupnorm import link_weights
 from cuelearn.core.losses import competitor
 
-# a lazily scaled dual vector is brought back to scale 1 below this value, far from where float32 scores would overflow
+# a lazily scaled dual vector is brought back to scale 1 below this value, far from where float32 scores would
+# overflow
 SMALLEST_SCALE = 1e-6
-# A loop over visits makes no array: without counting references to those in its tuples it takes a third of the time, and with the
-# steps below written into it two thirds of what a call of each would.
+# A loop over visits makes no array: without counting references to those in its tuples it takes a third of
+# the time, and with the steps below written into it two thirds of what a call of each would.
 loop = njit(cache=True, _nrt=False)
 inlined = njit(cache=True, inline="always")
 
@@ -38,8 +43,8 @@ inlined = njit(cache=True, inline="always")
 class Rows(NamedTuple):
     """Kernel rows at hand: of kernel j at sample i ``flat[place[i] * row_stride + j * kernel_stride :][:n]``.
 
-    ``place[i] < 0``: not at hand. A stack in either order serves without a copy; sample-major, the rows of one sample side by side,
-    a pass runs at memory speed, kernel-major at about two thirds of it.
+    ``place[i] < 0``: not at hand. A stack in either order serves without a copy; sample-major, the rows of
+    one sample side by side, a pass runs at memory speed, kernel-major at about two thirds of it.
     """
 
     flat: np.ndarray
@@ -49,7 +54,8 @@ class Rows(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Labels (n,); diagonals (n_kernels, n); ||z||_{2,q}^2 of a gradient (n,); weights of the losses (n,); scores of priors (n, K)."""
+    """Labels (n,); diagonals (n_kernels, n); ||z||_{2,q}^2 of a gradient (n,); weights of the losses (n,);
+    scores of priors (n, K)."""
 
     labels: np.ndarray
     diagonal: np.ndarray
@@ -61,7 +67,8 @@ class Samples(NamedTuple):
 class Entries(NamedTuple):
     """Sparse lists of each class's coefficients for the route "recompute", all empty in the other.
 
-    ``index[c, :count[c]]`` are the samples, ``value`` their coefficients, ``place[c, i]`` where sample i stands, or -1.
+    ``index[c, :count[c]]`` are the samples, ``value`` their coefficients, ``place[c, i]`` where sample i
+    stands, or -1.
     """
 
     place: np.ndarray
@@ -86,7 +93,8 @@ class Dual(NamedTuple):
     theta, effective : ndarray of float64, shape (n_classes, K)
         Blocks of the scores of priors, and those times their weights.
     now : record
-        `scale`; `norm`, that is :math:`\|\bar\theta\|_{2,q}` at scale 1; `strength` :math:`s_t`; `step` t; `n_updates`; `n_active`.
+        `scale`; `norm`, that is :math:`\|\bar\theta\|_{2,q}` at scale 1; `strength` :math:`s_t`; `step` t;
+        `n_updates`; `n_active`.
     """
 
     coef: np.ndarray
@@ -116,7 +124,8 @@ class Work(NamedTuple):
 
 
 class Setting(NamedTuple):
-    r"""Numbers of the problem; `regularization` is :math:`\lambda`, `factor` that of the loss, `rounding` the share below which a
+    r"""Numbers of the problem; `regularization` is :math:`\lambda`, `factor` that of the loss, `rounding` the
+    share below which a
     kernel is left out of sums, `shared` whether the classes share the blocks of the scores of priors."""
 
     q: float
@@ -142,7 +151,8 @@ class Run(NamedTuple):
 
 @inlined
 def predict(i, prefactor, run):
-    """Best wrong class of a sample and the margin over it; the primal vector is `prefactor` times the weighted dual one.
+    """Best wrong class of a sample and the margin over it; the primal vector is `prefactor` times the
+    weighted dual one.
 
     The class is -1 where the visit has to wait for the sample's kernel rows; nothing has happened then.
     """
@@ -184,7 +194,8 @@ def predict(i, prefactor, run):
 
 @inlined
 def add_update(i, rival, step, run):
-    r""":math:`\bar\theta \leftarrow \bar\theta + step\,(\bar\phi(x_i, y_i) - \bar\phi(x_i, r))`, with block norms and scores."""
+    r""":math:`\bar\theta \leftarrow \bar\theta + step\,(\bar\phi(x_i, y_i) - \bar\phi(x_i, r))`, with block
+    norms and scores."""
     dual, rows, products = run.dual, run.rows, run.work.products
     label, base = run.samples.labels[i], rows.place[i] * rows.row_stride
     maintain = dual.maintained.shape[0] > 0
@@ -222,7 +233,8 @@ def move_priors(i, label, rival, step, run):
 
 @inlined
 def refresh_link(threshold, run):
-    """Primal weights of the blocks from their dual norms, and the list of kernels whose contribution is above rounding."""
+    """Primal weights of the blocks from their dual norms, and the list of kernels whose contribution is
+    above rounding."""
     dual, n_kernels = run.dual, run.dual.active.shape[0]
     norms, weights, active = dual.norms, dual.weights, dual.active
     for j in range(norms.shape[0]):
@@ -297,8 +309,8 @@ def multiply(array, factor):
 def combine_rows(flat, base, kernel_stride, weights, active, n_active, out):
     """``out = sum_j weights[j] * row_j`` over the active kernels.
 
-    Adjacent rows (sample-major) are read one after the other, as one stream that the processor prefetches; rows far apart four at a
-    time, so that several memory streams are under way at once.
+    Adjacent rows (sample-major) are read one after the other, as one stream that the processor prefetches;
+    rows far apart four at a time, so that several memory streams are under way at once.
     """
     n = out.shape[0]
     out[:] = 0
@@ -331,7 +343,8 @@ def combine_block(flat, rows, row_stride, kernel_stride, weights, active, out):
 
 @njit(cache=True, fastmath=True)
 def gathered_dot(row, index, value, count):
-    """``sum_s value[s] * row[index[s]]`` in double precision; unsigned indices spare the test for negative ones and let the loop
+    """``sum_s value[s] * row[index[s]]`` in double precision; unsigned indices spare the test for negative
+    ones and let the loop
     gather."""
     total = 0.0
     for s in range(count):
@@ -403,7 +416,8 @@ def index_entries(coef, entries):
 
 @njit(cache=True, fastmath=True)
 def add_row(scores, label, rival, flat, base, kernel_stride, amount):
-    """Maintained scores after an update: ``+ amount * row`` for the label, ``- amount * row`` for its rival, every kernel."""
+    """Maintained scores after an update: ``+ amount * row`` for the label, ``- amount * row`` for its rival,
+    every kernel."""
     n = scores.shape[2]
     amount = flat.dtype.type(amount)
     for j in range(scores.shape[1]):

@@ -1,7 +1,9 @@
-r"""A stochastic MKL run over one problem: its state, the route by which scores are had, and the supply of kernel rows.
+r"""A stochastic MKL run over one problem: its state, the route by which scores are had, and the supply of
+kernel rows.
 
-Compiled loops (`visit_om2`, `visit_online`, `visit_batch`, `visit_pegasos`, `visit_ufo`) change the state; `Stream` hands it to them,
-chooses between the two routes of `state.py`, fetches kernel rows where the bank computes them on demand, and says what was reached.
+Compiled loops (`visit_om2`, `visit_online`, `visit_batch`, `visit_pegasos`, `visit_ufo`) change the state;
+`Stream` hands it to them, chooses between the two routes of `state.py`, fetches kernel rows where the bank
+computes them on demand, and says what was reached.
 """
 
 import numpy as np
@@ -19,12 +21,14 @@ MAINTAIN_BELOW = 0.3
 CACHE_BYTES = 1 << 20
 # maintained scores and norms drift by rounding; they are recomputed after this many updates per sample
 REFRESH_AFTER = 50
-# kernel rows computed at a time, where they are computed on demand: the matrix product behind them reads all samples once per call
+# kernel rows computed at a time, where they are computed on demand: the matrix product behind them reads all
+# samples once per call
 FETCH_ROWS = 128
-# rows per partial sum of recomputed scores: a constant, so that their last bits do not depend on how many rows fit the memory
+# rows per partial sum of recomputed scores: a constant, so that their last bits do not depend on how many
+# rows fit the memory
 SUM_ROWS = 16
-# most bytes of kernels among the samples of a window, see `Stream._visit_window`: larger windows cost more kernels within the
-# window, smaller ones more fetches; on 60,000 digits the sum is lowest near this
+# most bytes of kernels among the samples of a window, see `Stream._visit_window`: larger windows cost more
+# kernels within the window, smaller ones more fetches; on 60,000 digits the sum is lowest near this
 WINDOW_BYTES = 128e6
 
 
@@ -35,8 +39,8 @@ class Stream:
     ----------
     problem : MKLProblem
     scores : {"auto", "recompute", "maintain"}
-        Route to class scores; "auto" maintains once few visits update and memory allows, and from the start if all scores fit
-        a core's cache or kernels are computed on demand.
+        Route to class scores; "auto" maintains once few visits update and memory allows, and from the start
+        if all scores fit a core's cache or kernels are computed on demand.
     long_run : bool
         Whether several epochs are planned; a single pass recomputes.
     start : (dual_coef, block_norms_sq), optional
@@ -115,7 +119,8 @@ class Stream:
         self.rows = Rows(self.buffer.reshape(-1), np.full(bank.n_samples, -1), *strides)
 
     def _fetch(self, samples):
-        """Compute the kernel rows of some samples, at most as many as the buffer holds, into its first places."""
+        """Compute the kernel rows of some samples, at most as many as the buffer holds, into its first
+        places."""
         self.bank.rows_into(samples, self.buffer[: samples.size].transpose(1, 0, 2))
 
     def _fetch_coming(self, order, position):
@@ -191,9 +196,11 @@ class Stream:
     # ---------------------------------------------------------------- visits
 
     def start_stage(self, loop, *parameters, averages=False):
-        """Begin a stage: its compiled loop with the parameters besides the state; steps count from 1 again (ALGORITHMS, OBSCURE).
+        """Begin a stage: its compiled loop with the parameters besides the state; steps count from 1 again
+        (ALGORITHMS, OBSCURE).
 
-        Where the loop `averages`, the primal point belongs to the mean of the steps (UFO-MKL), else to the dual vector itself.
+        Where the loop `averages`, the primal point belongs to the mean of the steps (UFO-MKL), else to the
+        dual vector itself.
         """
         self.loop, self.parameters, self.averages = loop, parameters, averages
         self.dual.now.step = self.dual.now.strength = 0.0
@@ -222,9 +229,10 @@ class Stream:
     def _visit_window(self, window, mistakes):
         """Visit a few samples whose kernels are computed on demand, with maintained scores.
 
-        Until the window's end, an update matters only to the samples that are visited in it. So the visits run on the kernels among
-        those alone, a small stack; afterwards the full rows of the samples that did update, and of no others, are computed in one
-        go and added to the scores of all samples. The steps are those of single visits, in the same order, to the last bit.
+        Until the window's end, an update matters only to the samples that are visited in it. So the visits
+        run on the kernels among those alone, a small stack; afterwards the full rows of the samples that did
+        update, and of no others, are computed in one go and added to the scores of all samples. The steps are
+        those of single visits, in the same order, to the last bit.
         """
         size = window.size
         near = self.bank.restrict(window, resident=True)
@@ -280,7 +288,8 @@ class Stream:
         return int(np.count_nonzero(self.dual.coef.any(axis=0)))
 
     def point(self):
-        """The present primal point: coefficients of the dual vector, shape (n_samples, n_classes), and weights of all blocks."""
+        """The present primal point: coefficients of the dual vector, shape (n_samples, n_classes), and
+        weights of all blocks."""
         norms = np.sqrt(np.maximum(0.0, self.dual.norms_sq))
         weights, step = np.zeros_like(norms), max(1.0, self.dual.now.step)
         if self.averages:
@@ -309,10 +318,11 @@ class Stream:
         return self.problem.regularizer(norms) + loss, loss, float(group_norm(norms, self.problem.p))
 
     def dual_point(self):
-        """A dual point of the problem, B of shape (n_samples, n_classes), with its squared block norms (ALGORITHMS, certificate).
+        """A dual point of the problem, B of shape (n_samples, n_classes), with its squared block norms
+        (ALGORITHMS, certificate).
 
-        Over whole permutations UFO's update counts per epoch are a feasible one; OBSCURE's coefficients times ``lambda n / q`` are
-        one after clipping.
+        Over whole permutations UFO's update counts per epoch are a feasible one; OBSCURE's coefficients times
+        ``lambda n / q`` are one after clipping.
         """
         n = self.bank.n_samples
         if self.averages:
@@ -323,7 +333,8 @@ class Stream:
 
 
 def gradient_norms_sq(problem, diagonal):
-    r""":math:`\|\bar z\|_{2,q}^2` of a gradient at every sample: blocks of length sqrt(2 k(x, x)), and the absolute scores of priors
+    r""":math:`\|\bar z\|_{2,q}^2` of a gradient at every sample: blocks of length sqrt(2 k(x, x)), and the
+    absolute scores of priors
     for the two classes that it concerns."""
     blocks_sq = 2.0 * problem.factor * diagonal
     if problem.scores.shape[1]:

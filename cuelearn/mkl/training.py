@@ -1,7 +1,8 @@
 """What every solver returns and records, and the epoch loop of the stochastic ones.
 
-A stochastic solver is a few stages of `Training.run_stage`. A stage visits whole epochs by one compiled loop; after each epoch it
-writes a row of the history, calls the callback, and at chosen epochs measures objective and duality gap, with the clock stopped.
+A stochastic solver is a few stages of `Training.run_stage`. A stage visits whole epochs by one compiled loop;
+after each epoch it writes a row of the history, calls the callback, and at chosen epochs measures objective
+and duality gap, with the clock stopped.
 """
 
 import time
@@ -29,7 +30,8 @@ class Result(NamedTuple):
     dual_coef : ndarray, shape (n_samples, n_classes)
         Coefficients A shared by all kernels.
     kernel_weights : ndarray, shape (n_kernels,)
-        Decision values are ``sum_j kernel_weights[j] * K_j @ dual_coef``. With scores of priors the weights of all blocks.
+        Decision values are ``sum_j kernel_weights[j] * K_j @ dual_coef``. With scores of priors the weights
+        of all blocks.
     history : DataFrame
         One row per epoch: step, epoch, seconds, n_updates, n_support, online_error, objective, dual_gap.
     objective, dual_gap : float
@@ -44,7 +46,8 @@ class Result(NamedTuple):
     block_norms_sq : ndarray, shape (n_kernels,)
         Squared norms of the dual blocks, from which an online run goes on.
     extra : dict
-        What is particular to one algorithm; of those that run a `Training`, `stopped`: whether the callback ended it.
+        What is particular to one algorithm; of those that run a `Training`, `stopped`: whether the callback
+        ended it.
     """
 
     dual_coef: np.ndarray
@@ -93,7 +96,8 @@ class History:
 
 
 def draw_order(n_samples, rng, *, shuffle=True, sampling="permutation"):
-    """Order of one epoch's visits: a fresh permutation, the given order, or ("iid") independent draws, as the theorems assume.
+    """Order of one epoch's visits: a fresh permutation, the given order, or ("iid") independent draws, as
+    the theorems assume.
 
     Parameters
     ----------
@@ -122,22 +126,25 @@ class Training:
     tol : float or None
         Stop once the duality gap is at most `tol` times the objective; None runs all epochs.
     measure : {"auto", "geometric", "every", "end"}
-        When objective and gap are measured: "every" epoch; "geometric" at epochs 1, 2, 3, 4, 6, 9, ... (each half as long again)
-        and the last of a stage; at the "end" only; "auto" is "geometric" if `tol` is set, else "end". The clock stops meanwhile.
+        When objective and gap are measured: "every" epoch; "geometric" at epochs 1, 2, 3, 4, 6, 9, ... (each
+        half as long again) and the last of a stage; at the "end" only; "auto" is "geometric" if `tol` is set,
+        else "end". The clock stops meanwhile.
     rng : numpy.random.Generator
     shuffle : bool
-        Permute the first epoch too; False keeps its given order (a stream). Later epochs always draw a fresh permutation.
+        Permute the first epoch too; False keeps its given order (a stream). Later epochs always draw a fresh
+        permutation.
     sampling : {"permutation", "iid"}
         See `draw_order`.
     callback : callable(training, step) or None
-        Called after every epoch; a true return value ends the run. The present point is ``training.stream.point()``.
+        Called after every epoch; a true return value ends the run. The present point is
+        ``training.stream.point()``.
     verbose : bool or int
         Show a progress bar once the run takes more than two seconds.
     scores : {"auto", "recompute", "maintain"}
         Route, see `Stream`, as `long_run`.
     certify : bool
-        False leaves objective and gap of the end point unmeasured (NaN) where they were not scheduled: for kernels computed on
-        demand the certificate reads every row once more.
+        False leaves objective and gap of the end point unmeasured (NaN) where they were not scheduled: for
+        kernels computed on demand the certificate reads every row once more.
     """
 
     def __init__(
@@ -190,7 +197,8 @@ class Training:
             See `Stream.start_stage`.
         n_epochs : int
         until_no_loss : bool
-            End the stage after an epoch without an update: the online stage has then converged (thesis theorem 4.3).
+            End the stage after an epoch without an update: the online stage has then converged (thesis
+            theorem 4.3).
         certify : bool
             Whether this stage's coefficients give a dual point; False measures the objective only.
         """

@@ -12,10 +12,11 @@ __all__ = ["UFOMKL", "solve_ufo", "visit_ufo"]
 
 @loop
 def visit_ufo(order, start, mistakes, run):
-    r"""Thesis Algorithm 7 from a position of the order on; returns the position reached, where kernel rows are missing.
+    r"""Thesis Algorithm 7 from a position of the order on; returns the position reached, where kernel rows
+    are missing.
 
-    The primal vector is the gradient of the conjugate at :math:`\bar\theta/t` (theorem 4.6): with :math:`\alpha > 0` its weights
-    change at every visit.
+    The primal vector is the gradient of the conjugate at :math:`\bar\theta/t` (theorem 4.6): with
+    :math:`\alpha > 0` its weights change at every visit.
     """
     alpha, now = run.setting.alpha, run.dual.now
     for position in range(start, order.shape[0]):
@@ -41,8 +42,9 @@ def solve_ufo(problem, *, n_epochs=50, **options):
     problem : MKLProblem
     n_epochs : int >= 1
     **options
-        Of `Training`: tol, measure, rng, shuffle, sampling, callback, verbose, scores, certify. With ``sampling="iid"`` visit counts
-        per sample may exceed the epochs; they are clipped, the bound is looser.
+        Of `Training`: tol, measure, rng, shuffle, sampling, callback, verbose, scores, certify. With
+        ``sampling="iid"`` visit counts per sample may exceed the epochs; they are clipped, the bound is
+        looser.
 
     Returns
     -------
@@ -62,11 +64,13 @@ def solve_ufo(problem, *, n_epochs=50, **options):
 class UFOMKL(StochasticMKL):
     r"""UFO-MKL, sparse multi-kernel learning with an elastic group norm.
 
-    .. math:: \min_{\bar w} \frac\lambda2\|\bar w\|_{2,p}^2 + \alpha\|\bar w\|_{2,1} + \frac1n\sum_i\ell(\bar w; x_i, y_i),
+    .. math:: \min_{\bar w} \frac\lambda2\|\bar w\|_{2,p}^2 + \alpha\|\bar w\|_{2,1}
+              + \frac1n\sum_i\ell(\bar w; x_i, y_i),
               \qquad p = \frac{2\ln F}{2\ln F - 1}, \quad \lambda = \frac1{Cn}
 
-    Each visit with loss does :math:`\bar\theta \leftarrow \bar\theta - \bar z_t`; the primal vector is the gradient of the conjugate
-    at :math:`\bar\theta/t`, so kernels with :math:`\|\theta^j\| \le \alpha t` have weight exactly 0 and are not computed at prediction.
+    Each visit with loss does :math:`\bar\theta \leftarrow \bar\theta - \bar z_t`; the primal vector is the
+    gradient of the conjugate at :math:`\bar\theta/t`, so kernels with :math:`\|\theta^j\| \le \alpha t` have
+    weight exactly 0 and are not computed at prediction.
 
     Parameters
     ----------
@@ -77,7 +81,8 @@ class UFOMKL(StochasticMKL):
 
     Attributes
     ----------
-    $classes_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_ $online_errors_
+    $classes_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_
+    $online_errors_
 
     References
     ----------

@@ -1,7 +1,8 @@
 """Transfer learning from unconstrained priors (thesis chapter 6).
 
-New classes are learnt from few samples and from the scores of models of other classes, which may be of any kind: `MKTL`. Its rivals take
-the same arguments: `MultiKT` (Tommasi et al., 2010), `AverageTL`, `PriorFeatures` and `NoTransfer`.
+New classes are learnt from few samples and from the scores of models of other classes, which may be of any
+kind: `MKTL`. Its rivals take the same arguments: `MultiKT` (Tommasi et al., 2010), `AverageTL`,
+`PriorFeatures` and `NoTransfer`.
 """
 
 from cuelearn.mkl.base import load

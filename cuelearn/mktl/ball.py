@@ -16,7 +16,8 @@ __all__ = ["BallSolution", "hinge_in_ball"]
 MAX_ITER = 100
 #: So many steps without progress are the end of the accuracy of the numbers.
 PATIENCE = 4
-#: The search for the shortest of the near-optimal points ends at this share of the tolerance: 3 more steps than the tolerance asks for.
+#  The search for the shortest of the near-optimal points ends at this share of the tolerance: 3 more steps
+# than the tolerance asks for.
 FINE = 1e-6
 #: Slopes above this would overflow.
 LARGEST = 1e100
@@ -114,7 +115,8 @@ class ConeScaling:
 
 
 class Point(NamedTuple):
-    """Where the method stands (or a direction): beta, alpha, excess and lack of the margins, multiplier of the ball."""
+    """Where the method stands (or a direction): beta, alpha, excess and lack of the margins, multiplier of
+    the ball."""
 
     beta: np.ndarray
     a: np.ndarray
@@ -164,7 +166,8 @@ class Newton:
         return float(products) / (2 * a.size + 1)
 
     def move(self, tau, ahead=None):
-        """The direction to products `tau`, corrected for the products of the changes along the direction `ahead`."""
+        """The direction to products `tau`, corrected for the products of the changes along the direction
+        `ahead`."""
         _, a, v, xi, _ = self.point
         to_v, to_xi, to_z = tau - a * v, tau - self.room * xi, -self.square
         to_z[0] += tau
@@ -211,10 +214,12 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
     .. math::
 
         \min_{\|\beta\|_2 \le R} f(\beta) = \frac1n \sum_i \omega_i\, [c_i - g_i \cdot \beta]_+ , \qquad
-        \max_{0 \le \alpha_i \le \omega_i} \frac1n \Big( \sum_i \alpha_i c_i - R\, \Big\| \sum_i \alpha_i g_i \Big\|_2 \Big) ,
+        \max_{0 \le \alpha_i \le \omega_i} \frac1n \Big( \sum_i \alpha_i c_i
+            - R\, \Big\| \sum_i \alpha_i g_i \Big\|_2 \Big) ,
 
-    where the weights are scaled to mean 1. Where many points are equally good the answer tends to the shortest of them (exactly: to
-    the minimiser of :math:`f(\beta) + \frac{tol}{2} \|\beta\|^2 / R^2`), so what no sample asks for stays 0 and equal columns share.
+    where the weights are scaled to mean 1. Where many points are equally good the answer tends to the
+    shortest of them (exactly: to the minimiser of :math:`f(\beta) + \frac{tol}{2} \|\beta\|^2 / R^2`), so
+    what no sample asks for stays 0 and equal columns share.
 
     Parameters
     ----------
@@ -241,14 +246,15 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
 
     Notes
     -----
-    Mehrotra's predictor and corrector on the optimality conditions of `Newton`, with the ball as a second-order cone scaled as Nesterov
-    and Todd do; as the quadratic constraint :math:`\|\beta\|^2 \le R^2` it makes the same steps jam in small balls. Columns are first
-    reduced to the row space of the slopes, in which the shortest solution lies. A step costs n r^2 operations, r the rank; some 12
-    steps are usual.
+    Mehrotra's predictor and corrector on the optimality conditions of `Newton`, with the ball as a
+    second-order cone scaled as Nesterov and Todd do; as the quadratic constraint :math:`\|\beta\|^2 \le R^2`
+    it makes the same steps jam in small balls. Columns are first reduced to the row space of the slopes, in
+    which the shortest solution lies. A step costs n r^2 operations, r the rank; some 12 steps are usual.
 
     References
     ----------
-    Mehrotra, SIAM J. Optimization 2 (1992); the scaling: Nesterov, Todd, Mathematics of Operations Research 22 (1997).
+    Mehrotra, SIAM J. Optimization 2 (1992); the scaling: Nesterov, Todd, Mathematics of Operations Research
+    22 (1997).
 
     Examples
     --------

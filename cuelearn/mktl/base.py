@@ -1,4 +1,5 @@
-r"""What the transfer learners share: kernels on the new samples, scores of priors beside them, prediction, saving.
+r"""What the transfer learners share: kernels on the new samples, scores of priors beside them, prediction,
+saving.
 
 Every one of them scores a sample by
 
@@ -25,7 +26,8 @@ __all__ = ["TransferClassifier", "class_weights", "sample_weights"]
 
 @parameters
 class TransferClassifier(KernelClassifier):
-    """Base of the transfer learners: `_train` of a subclass gets class numbers and scaled scores, and calls `_set`."""
+    """Base of the transfer learners: `_train` of a subclass gets class numbers and scaled scores, and calls
+    `_set`."""
 
     _parameter_constraints = {
         **KernelClassifier._parameter_constraints,
@@ -48,7 +50,7 @@ class TransferClassifier(KernelClassifier):
 
         Parameters
         ----------
-        X : array-like or DataFrame, shape (n, n_features), or (n_kernels, n, n) for precomputed kernels, or a KernelBank
+        X : array-like, shape (n, n_features), or (n_kernels, n, n) if precomputed, or a KernelBank
         y : array-like, shape (n,)
             Labels of the new classes.
         scores : array-like, shape (n, k), optional
@@ -119,7 +121,8 @@ class TransferClassifier(KernelClassifier):
             given, _ = given_scores(scores, n_rows)
             if given.shape[1] != len(self.prior_names_):
                 raise ValueError(
-                    f"scores must have {len(self.prior_names_)} columns, those of prior_names_: a model that was loaded holds no priors; "
+                    f"scores must have {len(self.prior_names_)} columns, those of prior_names_: a "
+                    "model that was loaded holds no priors; "
                     f"give their scores here or the priors to attach(), got {given.shape[1]} columns"
                 )
         else:
@@ -144,7 +147,8 @@ class TransferClassifier(KernelClassifier):
         Raises
         ------
         ValueError
-            If they are not those of the fit by their names; at the first prediction, if one gives another number of columns.
+            If they are not those of the fit by their names; at the first prediction, if one gives another
+            number of columns.
         """
         check_is_fitted(self)
         if self._is_precomputed():
@@ -189,7 +193,7 @@ class TransferClassifier(KernelClassifier):
 
         Parameters
         ----------
-        X : array-like, shape (n, n_features), or for precomputed kernels (n_kernels, n, n_train), or a CrossBank
+        X : array-like, shape (n, n_features), or (n_kernels, n, n_train) if precomputed, or a CrossBank
         scores : array-like, shape (n, k), optional
             As many columns as at `fit`.
 
@@ -233,7 +237,8 @@ class TransferClassifier(KernelClassifier):
 
 
 def class_weights(given, classes, labels):
-    """Weight of every class's losses, as a dict class -> weight; `given` is None, "positive", "balanced" or a dict."""
+    """Weight of every class's losses, as a dict class -> weight; `given` is None, "positive", "balanced" or
+    a dict."""
     keys, counts = classes.tolist(), np.bincount(labels, minlength=classes.size)
     if given is None:
         return dict.fromkeys(keys, 1.0)

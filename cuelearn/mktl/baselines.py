@@ -1,8 +1,8 @@
 r"""What transfer has to beat: no transfer, the priors alone, and both with equal weights.
 
-All are SVMs with the hinge loss and a bias, one class against the rest. No-Transfer shows negative transfer where
-something falls below it; Prior-Features shows what the priors are worth by themselves; Average-TL is what learning
-the weights has to improve on.
+All are SVMs with the hinge loss and a bias, one class against the rest. No-Transfer shows negative transfer
+where something falls below it; Prior-Features shows what the priors are worth by themselves; Average-TL is
+what learning the weights has to improve on.
 """
 
 import numpy as np
@@ -19,7 +19,8 @@ __all__ = ["AverageTL", "NoTransfer", "PriorFeatures"]
 
 
 def weighing(class_weight, classes, labels):
-    """What makes weights of the samples of a class's target: None, or for "balanced" its two sides, for a dict the
+    """What makes weights of the samples of a class's target: None, or for "balanced" its two sides, for a
+    dict the
     samples' own classes."""
     if class_weight is None:
         return None
@@ -31,7 +32,8 @@ def weighing(class_weight, classes, labels):
 
 @parameters
 class OneSVM(TransferClassifier):
-    """Base: one SVM per class on the mean of the kernels and, if `averages_scores`, of a linear kernel for each scaled
+    """Base: one SVM per class on the mean of the kernels and, if `averages_scores`, of a linear kernel for
+    each scaled
     score column."""
 
     memory: float = 2e9
@@ -57,19 +59,20 @@ class OneSVM(TransferClassifier):
 class NoTransfer(OneSVM):
     r"""SVM on the kernels of the new samples alone; the scores of the priors are read and not used.
 
-    .. math:: \min_{w,b} \frac12\|w\|^2 + C \sum_i \big[1 - y_i (w\cdot\phi(x_i) + b)\big]_+ \quad\text{with}\quad
+    .. math:: \min_{w,b} \frac12\|w\|^2 + C \sum_i \big[1 - y_i (w\cdot\phi(x_i) + b)\big]_+
+              \quad\text{with}\quad
               \phi\cdot\phi' = \frac1{F_0} \sum_j k_j , \quad y_i = \pm1 ,
 
-    one class against the rest. As `cuelearn.mkl.AverageKernelSVM`, with the arguments of the transfer learners, so that
-    it can stand in their place.
+    one class against the rest. As `cuelearn.mkl.AverageKernelSVM`, with the arguments of the transfer
+    learners, so that it can stand in their place.
 
     Parameters
     ----------
     $kernels $priors
     C : float > 0, default 1.0
     class_weight : None, "balanced" or dict, default None
-        "balanced" weighs the two sides of every class equally, n / (2 n_side); a dict gives the weight of the samples of
-        each class.
+        "balanced" weighs the two sides of every class equally, n / (2 n_side); a dict gives the weight of the
+        samples of each class.
     $scaling $normalize $memory $n_jobs
 
     Attributes
@@ -106,8 +109,8 @@ class PriorFeatures(TransferClassifier):
 
     .. math:: \min_{v,b} \frac12\|v\|^2 + C \sum_i \big[1 - y_i (v\cdot s_i + b)\big]_+ , \quad y_i = \pm1 ,
 
-    with :math:`s_i` the scaled scores of all priors on sample i, one class against the rest. One column of scores at
-    least is needed, from `priors` or from `scores` of `fit`.
+    with :math:`s_i` the scaled scores of all priors on sample i, one class against the rest. One column of
+    scores at least is needed, from `priors` or from `scores` of `fit`.
 
     Parameters
     ----------
@@ -127,11 +130,11 @@ class PriorFeatures(TransferClassifier):
 
     Notes
     -----
-    Cost: O(n K^2) operations for each of some twenty steps of an interior-point method, per class, whatever C is;
-    libsvm's steps, which the thesis took, grow to minutes at C = 1000 on some hundred samples, for the same hyperplane.
-    With many priors of little use and a large C the hyperplane can be any of many that separate few samples: the
-    shortest is not always a good one. Where the best biases are an interval (every sample that matters at the limit C),
-    the one found is not always libsvm's.
+    Cost: O(n K^2) operations for each of some twenty steps of an interior-point method, per class, whatever C
+    is; libsvm's steps, which the thesis took, grow to minutes at C = 1000 on some hundred samples, for the
+    same hyperplane. With many priors of little use and a large C the hyperplane can be any of many that
+    separate few samples: the shortest is not always a good one. Where the best biases are an interval (every
+    sample that matters at the limit C), the one found is not always libsvm's.
 
     References
     ----------
@@ -176,11 +179,13 @@ class PriorFeatures(TransferClassifier):
 class AverageTL(OneSVM):
     r"""SVM on the mean of all kernels: those of the new samples, and a linear one for each column of scores.
 
-    .. math:: \min_{w,b} \frac12\|w\|^2 + C \sum_i \big[1 - y_i (w\cdot\phi(x_i) + b)\big]_+ \quad\text{with}\quad
+    .. math:: \min_{w,b} \frac12\|w\|^2 + C \sum_i \big[1 - y_i (w\cdot\phi(x_i) + b)\big]_+
+              \quad\text{with}\quad
               \phi\cdot\phi' = \frac1{F_0 + K} \Big( \sum_{j=1}^{F_0} k_j + \sum_{z=1}^K s_z s_z' \Big), \quad
               y_i = \pm1 ,
 
-    one class against the rest; :math:`s_z` is the scaled score of prior z. What a sample itself looks like counts
+    one class against the rest; :math:`s_z` is the scaled score of prior z. What a sample itself looks like
+    counts
     :math:`F_0 / (F_0 + K)`: the more priors, the less. Without scores the method is `NoTransfer`.
 
     Parameters

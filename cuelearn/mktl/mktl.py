@@ -1,4 +1,4 @@
-r"""MKTL: multi kernel transfer learning (thesis chapter 6): OBSCURE with scores of priors as further blocks."""
+r"""MKTL: multi kernel transfer learning (thesis chapter 6): OBSCURE with scores of priors as blocks."""
 
 import numbers
 import time
@@ -46,8 +46,8 @@ def solve_mktl(
     Returns
     -------
     Result
-        `kernel_weights` holds the weights of all blocks: kernels, then class by class. `extra["radius"]` as for OBSCURE. Rows of the
-        history with stage "dual" are the ascent's.
+        `kernel_weights` holds the weights of all blocks: kernels, then class by class. `extra["radius"]` as
+        for OBSCURE. Rows of the history with stage "dual" are the ascent's.
 
     Warns
     -----
@@ -105,36 +105,41 @@ def _finished(problem, result, tol, max_rounds):
 @documented
 @parameters
 class MKTL(TransferClassifier):
-    r"""Multi kernel transfer learning: new classes from few samples and from whatever scores of other models there are.
+    r"""Multi kernel transfer learning: new classes from few samples and from whatever scores of other models
+    there are.
 
     .. math::
 
         \min_{\bar w} \frac\lambda2 \|\bar w\|_{2,p}^2 + \frac1n \sum_i c_i\, \ell(\bar w; x_i, y_i), \qquad
         s(x, y) = w^0_y \cdot \phi(x) + \sum_{z=1}^{K} w_{yz}\, s_p(x, z), \qquad \lambda = \frac1{Cn}
 
-    Every pair of a new class y and a prior score z is a group of its own, beside the kernels on the new samples, so the group norm
-    decides for each new class from where to transfer and how much. OBSCURE solves the problem; with p near 1 few groups are used.
+    Every pair of a new class y and a prior score z is a group of its own, beside the kernels on the new
+    samples, so the group norm decides for each new class from where to transfer and how much. OBSCURE solves
+    the problem; with p near 1 few groups are used.
 
     Parameters
     ----------
     $kernels
     $priors
     p : float in (1, 2], "auto", "auto-priors", "cv" or sequence of floats, default "auto"
-        "auto" is q = 2 ln F, with F all groups (section 6.3); "auto-priors" takes the number of prior scores, as section 6.5.2
-        prints; "cv" chooses from `P_RANGE` by the accuracy in stratified cross-validation (5 folds), a sequence from itself. The
-        scales of scores and the width of kernels are those of all training samples.
+        "auto" is q = 2 ln F, with F all groups (section 6.3); "auto-priors" takes the number of prior scores,
+        as section 6.5.2 prints; "cv" chooses from `P_RANGE` by the accuracy in stratified cross-validation (5
+        folds), a sequence from itself. The scales of scores and the width of kernels are those of all
+        training samples.
     $C
     class_weight : None, "positive", "balanced" or dict, default None
-        Weight of the losses of a class. "positive" is the thesis's weighting of two classes, N-/N+ for the second in sorted order
-        and 1 for the other; "balanced" as in scikit-learn.
+        Weight of the losses of a class. "positive" is the thesis's weighting of two classes, N-/N+ for the
+        second in sorted order and 1 for the other; "balanced" as in scikit-learn.
     $scaling
     tol : float or None, default 1e-3
-        Relative duality gap to reach, by OBSCURE and, where that is not enough, by ascent in the dual; None is plain OBSCURE.
+        Relative duality gap to reach, by OBSCURE and, where that is not enough, by ascent in the dual; None
+        is plain OBSCURE.
     n_epochs : int >= 0, default 20
         Epochs of OBSCURE's batch stage; more of them do not shorten the ascent after it.
     $normalize $random_state
     callback : callable(estimator, step) or None, default None
-        Called after every epoch of OBSCURE with the estimator at its present point; a true return value ends the run there.
+        Called after every epoch of OBSCURE with the estimator at its present point; a true return value ends
+        the run there.
     $verbose
 
     Attributes
@@ -145,8 +150,8 @@ class MKTL(TransferClassifier):
     history_ : DataFrame
         As of OBSCURE; rows with stage "dual" are the ascent's.
     transfer_weights_ : ndarray, shape (n_classes, K)
-        :math:`w_{yz}` for the scaled scores: from where is transferred to which class, and how much. Under the hinge loss the rows of
-        the two classes are -w/2 and w/2.
+        :math:`w_{yz}` for the scaled scores: from where is transferred to which class, and how much. Under
+        the hinge loss the rows of the two classes are -w/2 and w/2.
     prior_names_ : list of str
         What its columns stand for.
     $score_scale_
@@ -161,15 +166,18 @@ class MKTL(TransferClassifier):
 
     Notes
     -----
-    Cost: a visit O(M (F0 + K)), an update O(F0 n + F); 10 classes of 100 samples with 40 priors take 0.2 to 3 s, up to 10 s where C is
-    large and p near 1. Memory for the scores: the n x K given ones, and O(M K) beside them; no kernel matrix of scores is made.
+    Cost: a visit O(M (F0 + K)), an update O(F0 n + F); 10 classes of 100 samples with 40 priors take 0.2 to 3
+    s, up to 10 s where C is large and p near 1. Memory for the scores: the n x K given ones, and O(M K)
+    beside them; no kernel matrix of scores is made.
 
     Scikit-learn's searches and pipelines hand `scores` on to `fit` only with metadata routing:
-    ``sklearn.set_config(enable_metadata_routing=True)``, ``model.set_fit_request(scores=True).set_score_request(scores=True)``. Scores
-    that are columns of X ("passthrough") need none of that.
+    ``sklearn.set_config(enable_metadata_routing=True)``,
+    ``model.set_fit_request(scores=True).set_score_request(scores=True)``. Scores that are columns of X
+    ("passthrough") need none of that.
 
-    Without priors the problem is that of `OBSCURE` on the kernels. As the regulariser may leave out every prior, useless priors
-    cannot be worse than none in the objective; on new samples they can, see the chapter's notebook.
+    Without priors the problem is that of `OBSCURE` on the kernels. As the regulariser may leave out every
+    prior, useless priors cannot be worse than none in the objective; on new samples they can, see the
+    chapter's notebook.
 
     References
     ----------

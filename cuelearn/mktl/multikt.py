@@ -1,8 +1,10 @@
-r"""Multi-KT: a least-squares SVM drawn towards a combination of priors, whose weights minimise its own leave-one-out loss.
+r"""Multi-KT: a least-squares SVM drawn towards a combination of priors, whose weights minimise its own
+leave-one-out loss.
 
-With the weights of the priors fixed, a least-squares SVM is one linear system, and what it would predict for each sample without that
-sample stands in the inverse of the same system. Those predictions are affine in the weights of the priors, so the weights come from a
-small convex problem: a sum of hinge losses in a ball, solved here by an interior-point method to a certified gap.
+With the weights of the priors fixed, a least-squares SVM is one linear system, and what it would predict for
+each sample without that sample stands in the inverse of the same system. Those predictions are affine in the
+weights of the priors, so the weights come from a small convex problem: a sum of hinge losses in a ball,
+solved here by an interior-point method to a certified gap.
 """
 
 import functools
@@ -29,7 +31,8 @@ __all__ = ["LeastSquares", "MultiKT", "MultiKTSolution", "least_squares_svm", "s
 
 @functools.cache
 def linear_algebra():
-    """The linear algebra libraries in use; to look for them anew at every fit would take longer than a small fit."""
+    """The linear algebra libraries in use; to look for them anew at every fit would take longer than a small
+    fit."""
     return ThreadpoolController().select(user_api="blas")
 
 
@@ -58,10 +61,12 @@ def least_squares_svm(kernel, targets, ridge):
     .. math::
 
         \min_{v, b} \frac12 \|v\|^2 + \frac12 \sum_i \frac{1}{r_i} (t_i - v \cdot \phi(x_i) - b)^2 , \qquad
-        \begin{pmatrix} K + \mathrm{diag}(r) & 1 \\ 1^\top & 0 \end{pmatrix} \begin{pmatrix} a \\ b \end{pmatrix}
+        \begin{pmatrix} K + \mathrm{diag}(r) & 1 \\ 1^\top & 0 \end{pmatrix}
+            \begin{pmatrix} a \\ b \end{pmatrix}
         = \begin{pmatrix} t \\ 0 \end{pmatrix} .
 
-    With P the upper left block of that matrix's inverse, :math:`a = P t`, and the SVM trained on all samples but i predicts
+    With P the upper left block of that matrix's inverse, :math:`a = P t`, and the SVM trained on all samples
+    but i predicts
     :math:`t_i - a_i / P_{ii}` for sample i.
 
     Parameters
@@ -83,13 +88,15 @@ def least_squares_svm(kernel, targets, ridge):
 
     Notes
     -----
-    :math:`1^\top a = 0`, so the system is reduced to the n - 1 dimensions orthogonal to 1 (one Householder reflection), where
-    :math:`P = W^\top W` with W from a Cholesky factor: the diagonal is a sum of squares, and nothing cancels however unequal the r are.
-    2/3 n^3 + O(n^2 k) operations, three further n x n matrices.
+    :math:`1^\top a = 0`, so the system is reduced to the n - 1 dimensions orthogonal to 1 (one Householder
+    reflection), where :math:`P = W^\top W` with W from a Cholesky factor: the diagonal is a sum of squares,
+    and nothing cancels however unequal the r are. 2/3 n^3 + O(n^2 k) operations, three further n x n
+    matrices.
 
     References
     ----------
-    Suykens, Vandewalle, Neural Processing Letters 9 (1999); leave-one-out: Cawley, IJCNN 2006 (weighted LS-SVM).
+    Suykens, Vandewalle, Neural Processing Letters 9 (1999); leave-one-out: Cawley, IJCNN 2006 (weighted
+    LS-SVM).
     """
     n = len(kernel)
     system = kernel + np.diag(ridge)
@@ -117,7 +124,8 @@ def least_squares_svm(kernel, targets, ridge):
 
 
 class MultiKTSolution(NamedTuple):
-    """Solution of `solve_multikt`; columns are binary problems: the second of two classes, or each class against the rest.
+    """Solution of `solve_multikt`; columns are binary problems: the second of two classes, or each class
+    against the rest.
 
     Attributes
     ----------
@@ -126,7 +134,8 @@ class MultiKTSolution(NamedTuple):
     beta : ndarray, shape (n_problems, K)
     leave_one_out : ndarray, shape (n, n_problems)
     objective, gap : ndarray, shape (n_problems,)
-        Weighted mean hinge loss of the leave-one-out predictions, and its certified distance from the least one.
+        Weighted mean hinge loss of the leave-one-out predictions, and its certified distance from the least
+        one.
     n_iter : ndarray of int, shape (n_problems,)
     converged : bool
     """
@@ -155,7 +164,8 @@ def solve_multikt(
     scores : ndarray of float64, shape (n, K), optional
     C, max_radius, tol : float > 0
     weights : "balanced", or ndarray of float > 0, shape (n,), or None
-        Of the samples: those of `balance_weights` for each binary problem, or the same for all problems, or 1.
+        Of the samples: those of `balance_weights` for each binary problem, or the same for all problems, or
+        1.
 
     Returns
     -------
@@ -164,7 +174,8 @@ def solve_multikt(
     Raises
     ------
     ValueError
-        If a parameter is out of range, the kernel is too far from positive semidefinite, or scores are so large that they overflow.
+        If a parameter is out of range, the kernel is too far from positive semidefinite, or scores are so
+        large that they overflow.
 
     Warns
     -----
@@ -210,8 +221,10 @@ def solve_multikt(
     missed = gap > tol * np.maximum(1.0, objective)
     if missed.any():
         warnings.warn(
-            f"Multi-KT did not reach tol={tol:g} for {missed.sum()} of {len(balls)} binary problems: the largest gap of the leave-one-out "
-            f"loss is {gap.max():.2g}; scores of very different sizes may be the reason, see scaling, or raise tol",
+            f"Multi-KT did not reach tol={tol:g} for {missed.sum()} of {len(balls)} binary problems: "
+            "the largest gap of the leave-one-out "
+            f"loss is {gap.max():.2g}; scores of very different sizes may be the reason, see scaling, "
+            "or raise tol",
             ConvergenceWarning,
             stacklevel=2,
         )
@@ -230,20 +243,24 @@ def solve_multikt(
 @documented
 @parameters
 class MultiKT(TransferClassifier):
-    r"""Multi-KT: an LS-SVM near a combination of the priors that is best by leave-one-out; one class against the rest.
+    r"""Multi-KT: an LS-SVM near a combination of the priors that is best by leave-one-out; one class against
+    the rest.
 
     For fixed weights :math:`\beta` of K priors with hyperplanes :math:`u_z`, labels :math:`y_i = \pm1`,
 
-    .. math:: \min_{w, b} \frac12 \Big\| w - \sum_z \beta_z u_z \Big\|^2 + \frac C2 \sum_i \zeta_i \big(y_i - w\cdot\phi(x_i) - b\big)^2 ,
+    .. math:: \min_{w, b} \frac12 \Big\| w - \sum_z \beta_z u_z \Big\|^2
+              + \frac C2 \sum_i \zeta_i \big(y_i - w\cdot\phi(x_i) - b\big)^2 ,
 
-    is a linear system whose solution is affine in beta, :math:`w = \sum_z \beta_z u_z + \sum_i a_i \phi(x_i)`, and so are the
-    predictions :math:`\hat y_i(\beta) = y_i - a_i / P_{ii}` that it makes for each sample when trained without it (P: the inverse of
-    the system). The weights are
+    is a linear system whose solution is affine in beta,
+    :math:`w = \sum_z \beta_z u_z + \sum_i a_i \phi(x_i)`, and so are the predictions
+    :math:`\hat y_i(\beta) = y_i - a_i / P_{ii}` that it makes for each sample when trained without it (P: the
+    inverse of the system). The weights are
 
-    .. math:: \beta = \arg\min_{\|\beta\|_2 \le 1} \frac1n \sum_i \zeta_i\, \big[1 - y_i\, \hat y_i(\beta)\big]_+ .
+    .. math:: \beta = \arg\min_{\|\beta\|_2 \le 1} \frac1n \sum_i \zeta_i\,
+              \big[1 - y_i\, \hat y_i(\beta)\big]_+ .
 
-    Of the priors only their scores :math:`u_z \cdot \phi(x)` occur, so any prior can be used; the method's idea, a hyperplane
-    near others, asks for priors that are linear in the same features.
+    Of the priors only their scores :math:`u_z \cdot \phi(x)` occur, so any prior can be used; the method's
+    idea, a hyperplane near others, asks for priors that are linear in the same features.
 
     Parameters
     ----------
@@ -252,16 +269,16 @@ class MultiKT(TransferClassifier):
     $priors
     C : float > 0, default 1.0
     class_weight : "balanced", None, or dict of class to weight, default "balanced"
-        Weights zeta. "balanced": for each binary problem n/(2 n+) for its class and n/(2 n-) for the others, as
-        published. None: all 1. A dict: the weight of a sample's own class, 1 for classes that are missing.
+        Weights zeta. "balanced": for each binary problem n/(2 n+) for its class and n/(2 n-) for the others,
+        as published. None: all 1. A dict: the weight of a sample's own class, 1 for classes that are missing.
     max_radius : float > 0, default 1.0
         Of the ball of beta.
     tol : float > 0, default 1e-6
-        Largest duality gap of the problem in beta. Of points that differ by less in the objective the shorter is
-        preferred.
+        Largest duality gap of the problem in beta. Of points that differ by less in the objective the shorter
+        is preferred.
     scaling : {"rms", "max", None}, default "rms"
-        Scores are divided by their root mean square, or largest absolute value, on the training samples; the ball
-        holds the weights of the scaled scores. None is the published method.
+        Scores are divided by their root mean square, or largest absolute value, on the training samples; the
+        ball holds the weights of the scaled scores. None is the published method.
     $normalize $memory
 
     Attributes
@@ -270,11 +287,13 @@ class MultiKT(TransferClassifier):
     transfer_weights_ : ndarray, shape (n_classes, K)
         `beta_`; for two classes the rows are -beta/2 and beta/2.
     beta_ : ndarray, shape (n_problems, K)
-        Weights of the scaled scores; one problem for two classes (the second against the first), else one for each class.
+        Weights of the scaled scores; one problem for two classes (the second against the first), else one for
+        each class.
     leave_one_out_ : ndarray, shape (n, n_problems)
         Decision value of each training sample by the machine trained without it, beta and zeta as they are.
     loo_objective_, loo_gap_ : ndarray, shape (n_problems,)
-        Weighted mean hinge loss of `leave_one_out_`, and its certified distance from the least one in the ball.
+        Weighted mean hinge loss of `leave_one_out_`, and its certified distance from the least one in the
+        ball.
     n_iter_ : int
         Most steps of the interior-point method.
     converged_ : bool
@@ -286,18 +305,19 @@ class MultiKT(TransferClassifier):
 
     Notes
     -----
-    From the 2010 paper: the regulariser, the weights zeta, leave-one-out in closed form, the hinge loss of its predictions weighted by
-    zeta, and the unit ball. Different: beta, there the result of projected subgradient steps, is solved for exactly and certified;
-    where the minimiser is not unique, the shortest is taken, so a prior of which nothing is gained has weight 0; scores can be scaled,
-    several kernels averaged; more than two classes go one against the rest, as in the thesis.
+    From the 2010 paper: the regulariser, the weights zeta, leave-one-out in closed form, the hinge loss of
+    its predictions weighted by zeta, and the unit ball. Different: beta, there the result of projected
+    subgradient steps, is solved for exactly and certified; where the minimiser is not unique, the shortest is
+    taken, so a prior of which nothing is gained has weight 0; scores can be scaled, several kernels averaged;
+    more than two classes go one against the rest, as in the thesis.
 
-    Cost: for each binary problem (once, unless "balanced") 2/3 n^3 operations, and some 10 steps of n K^2; four matrices of
-    n x n in float64.
+    Cost: for each binary problem (once, unless "balanced") 2/3 n^3 operations, and some 10 steps of n K^2;
+    four matrices of n x n in float64.
 
     References
     ----------
-    Tommasi, Orabona, Caputo, CVPR 2010, "Safety in numbers: learning categories from few examples with multi model knowledge
-    transfer"; thesis 6.4, 6.5; Cawley, IJCNN 2006, for leave-one-out.
+    Tommasi, Orabona, Caputo, CVPR 2010, "Safety in numbers: learning categories from few examples with multi
+    model knowledge transfer"; thesis 6.4, 6.5; Cawley, IJCNN 2006, for leave-one-out.
 
     Examples
     --------

@@ -1,6 +1,7 @@
 """Prior knowledge as columns of scores: whatever gives a score for a sample can be transferred from.
 
-A prior is an estimator that somebody fitted, on whatever features and by whatever method; what is used of it are its scores
+A prior is an estimator that somebody fitted, on whatever features and by whatever method; what is used of it
+are its scores
 :math:`s_p(x, z)` (thesis 6.2). Nothing is assumed of them but that they are finite and always as many.
 """
 
@@ -21,8 +22,8 @@ class PriorScores:
     Parameters
     ----------
     priors : None or list of (name, prior) or (name, prior, columns)
-        A prior is a fitted estimator with `decision_function` or `predict_proba`, or the word "passthrough". Columns as in
-        `KernelBank`, but for callables; without them a prior gets all columns of X.
+        A prior is a fitted estimator with `decision_function` or `predict_proba`, or the word "passthrough".
+        Columns as in `KernelBank`, but for callables; without them a prior gets all columns of X.
     n_features : int
         Columns of X.
     feature_names : sequence of str or None
@@ -31,8 +32,8 @@ class PriorScores:
     Attributes
     ----------
     names : list of str
-        One for every column of scores, set by the first `columns`: the prior's name, with ": class" behind it where the prior knows
-        more than two classes.
+        One for every column of scores, set by the first `columns`: the prior's name, with ": class" behind it
+        where the prior knows more than two classes.
 
     Raises
     ------
@@ -59,14 +60,16 @@ class PriorScores:
         Raises
         ------
         ValueError
-            If a prior fails, or returns NaN, too few rows, or another number of columns than its classes (or than before).
+            If a prior fails, or returns NaN, too few rows, or another number of columns than its classes (or
+            than before).
         """
         found, names = [], []
         for name, prior, index in self.entries:
             values, of = _scores_of(name, prior, index, X)
             if self._widths is not None and values.shape[1] != self._widths[len(found)]:
                 raise ValueError(
-                    f"prior {name!r} gave {values.shape[1]} columns of scores, but {self._widths[len(found)]} when the model was fitted"
+                    f"prior {name!r} gave {values.shape[1]} columns of scores, but "
+                    f"{self._widths[len(found)]} when the model was fitted"
                 )
             found.append(values)
             names += of
@@ -100,7 +103,8 @@ def _checked(priors, n_features, feature_names):
         ):
             kind = prior.__name__ if isinstance(prior, type) else type(prior).__name__
             raise ValueError(
-                f"prior {name!r} must be a fitted estimator with decision_function or predict_proba, got {kind}"
+                f"prior {name!r} must be a fitted estimator with decision_function or predict_proba, "
+                f"got {kind}"
             )
         if columns is None:
             index = np.arange(n_features)
@@ -111,7 +115,8 @@ def _checked(priors, n_features, feature_names):
         else:
             if not isinstance(columns, (str, slice, int, np.integer)) and not hasattr(columns, "__iter__"):
                 raise TypeError(
-                    f"prior {name!r}: columns must be a slice, integers, names or a boolean mask, got {columns!r}"
+                    f"prior {name!r}: columns must be a slice, integers, names or a boolean mask, got "
+                    f"{columns!r}"
                 )
             index = resolve_columns(name, columns, None, n_features, places, kind="prior")
         _check_features(name, prior, index, feature_names)
@@ -120,7 +125,8 @@ def _checked(priors, n_features, feature_names):
 
 
 def _check_features(name, prior, index, feature_names):
-    """That a prior was fitted on as many columns as it is given here, with the same names where both have some."""
+    """That a prior was fitted on as many columns as it is given here, with the same names where both have
+    some."""
     expected = getattr(prior, "n_features_in_", None)
     if expected is not None and expected != len(index):
         raise ValueError(
@@ -132,7 +138,8 @@ def _check_features(name, prior, index, feature_names):
         if list(names) != mine:
             other = next((a, b) for a, b in zip(names, mine, strict=True) if a != b)
             raise ValueError(
-                f"prior {name!r} was fitted on the feature {other[0]!r}, where it is given the column {other[1]!r} of X"
+                f"prior {name!r} was fitted on the feature {other[0]!r}, where it is given the column "
+                f"{other[1]!r} of X"
             )
 
 
@@ -153,7 +160,8 @@ def _scores_of(name, prior, index, X):
         values = np.asarray(scores(part), dtype=np.float64)
     except NotFittedError:
         raise ValueError(
-            f"prior {name!r} is not fitted: {type(prior).__name__} has to be fitted on its own data first (in a parameter grid, wrap it in "
+            f"prior {name!r} is not fitted: {type(prior).__name__} has to be fitted on its own data "
+            "first (in a parameter grid, wrap it in "
             "sklearn.frozen.FrozenEstimator: grids clone their values)"
         ) from None
     except Exception as error:

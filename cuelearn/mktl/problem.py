@@ -1,4 +1,5 @@
-r"""The transfer problem: kernels on the new samples and one scalar block for every pair of new class and prior score.
+r"""The transfer problem: kernels on the new samples and one scalar block for every pair of new class and
+prior score.
 
 With the scores :math:`s_{iz}` of K priors, M new classes and F0 kernels (thesis 6.2, 6.3),
 
@@ -7,11 +8,12 @@ With the scores :math:`s_{iz}` of K priors, M new classes and F0 kernels (thesis
     P(\bar w) = \frac\lambda2 \|\bar w\|_{2,p}^2 + \frac1n \sum_i c_i\, \ell(\bar w; x_i, y_i), \qquad
     \bar w = [w^1, \dots, w^{F_0}, w^{(1,1)}, \dots, w^{(M,K)}],
 
-F0 + M K blocks in all. That of a score is one number, :math:`\theta^{(y,z)} = \sum_i A_{iy} s_{iz}`: with the one coefficient
-matrix A of chapter 4 the matrix of them is :math:`A^\top S`, and neither kernel matrices nor score vectors per block are ever made.
-Two classes with the hinge loss have one block per score.
+F0 + M K blocks in all. That of a score is one number, :math:`\theta^{(y,z)} = \sum_i A_{iy} s_{iz}`: with the
+one coefficient matrix A of chapter 4 the matrix of them is :math:`A^\top S`, and neither kernel matrices nor
+score vectors per block are ever made. Two classes with the hinge loss have one block per score.
 
-Equation 6.2 prints a sum of losses beside :math:`\lambda = 1/(CN)`; taken here is the mean, as in equation 4.3.
+Equation 6.2 prints a sum of losses beside :math:`\lambda = 1/(CN)`; taken here is the mean, as in equation
+4.3.
 """
 
 import numpy as np
@@ -34,8 +36,8 @@ class TransferProblem(MKLProblem):
     scores : ndarray of float64, shape (n_samples, K)
         Scores of the priors, scaled as they shall be used; K may be 0.
     p : float in (1, 2], "auto" or "auto-priors"
-        "auto" is q = 2 ln F with F all blocks, as section 6.3 has it and theorem 4.2 asks; "auto-priors" is the q = 2 ln K that
-        section 6.5.2 prints. Both are clipped to q >= 2.
+        "auto" is q = 2 ln F with F all blocks, as section 6.3 has it and theorem 4.2 asks; "auto-priors" is
+        the q = 2 ln K that section 6.5.2 prints. Both are clipped to q >= 2.
     C : float > 0
     loss : {"multiclass", "hinge"}
     sample_weight : ndarray of float64, shape (n_samples,), optional

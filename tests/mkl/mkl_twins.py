@@ -1,11 +1,12 @@
 """Slow, plain NumPy twins of the algorithms of the MKL chapter, and exact optima from a conic solver.
 
-Each twin is its pseudo-code line by line: every step forms scores and block norms anew from the coefficient matrix and the kernel
-matrices in float64, with no lazy scale, no cache and no incremental norm. `twin_om2_rows` is the one exception, because it runs over
-1,000 digits: it keeps the block norms incrementally (thesis 4.3.3) and is itself held against `PlainDual`.
+Each twin is its pseudo-code line by line: every step forms scores and block norms anew from the coefficient
+matrix and the kernel matrices in float64, with no lazy scale, no cache and no incremental norm.
+`twin_om2_rows` is the one exception, because it runs over 1,000 digits: it keeps the block norms
+incrementally (thesis 4.3.3) and is itself held against `PlainDual`.
 
-A kernel stack K has shape (F, n, n), labels are 0 .. M-1, coefficients A have shape (n, M). `factor` is 1 for the multiclass loss and
-1/2 for the hinge loss (see `cuelearn.core.losses`).
+A kernel stack K has shape (F, n, n), labels are 0 .. M-1, coefficients A have shape (n, M). `factor` is 1 for
+the multiclass loss and 1/2 for the hinge loss (see `cuelearn.core.losses`).
 """
 
 import warnings
@@ -30,7 +31,8 @@ def plain_norm(v, r):
 
 
 def plain_link(norms, q, threshold=0.0):
-    """Factors of thesis equation 4.4 (threshold 0, without the 1/q) and of Algorithm 7, lines 7 and 8 (without 1/(t lambda))."""
+    """Factors of thesis equation 4.4 (threshold 0, without the 1/q) and of Algorithm 7, lines 7 and 8
+    (without 1/(t lambda))."""
     v = np.maximum(norms - threshold, 0.0)
     size = plain_norm(v, q)
     out = np.zeros_like(v)
@@ -187,7 +189,8 @@ class TwinUFO(PlainDual):
 
 
 def twin_om2_rows(K, y, n_classes, p, epochs):
-    """OM-2 on many samples: plain but with incremental block norms. Yields coefficients and mistakes after every epoch.
+    """OM-2 on many samples: plain but with incremental block norms. Yields coefficients and mistakes after
+    every epoch.
 
     `K` is handed over by rows: ``K[i]`` of shape (F, n).
     """
@@ -236,10 +239,11 @@ def _feature_maps(K):
 
 
 def conic_optimum(K, y, p, C, alpha=0.0, loss="multiclass", tolerance=1e-10):
-    """Optimum of the primal problem, by an interior-point conic solver; p-norms through power cones, nothing approximated.
+    """Optimum of the primal problem, by an interior-point conic solver; p-norms through power cones, nothing
+    approximated.
 
-    Returns the optimal value and the block norms of the optimal w. The hinge problem is stated in its own form, one binary
-    hyperplane without bias and labels -1 and 1, and knows nothing of the factor 1/2.
+    Returns the optimal value and the block norms of the optimal w. The hinge problem is stated in its own
+    form, one binary hyperplane without bias and labels -1 and 1, and knows nothing of the factor 1/2.
     """
     n, n_classes = y.size, int(y.max()) + 1
     lam = 1.0 / (C * n)
@@ -280,7 +284,8 @@ def conic_optimum(K, y, p, C, alpha=0.0, loss="multiclass", tolerance=1e-10):
 
 
 def make_stack(rng, n, n_kernels, n_classes, dtype=np.float64):
-    """RBF kernels of which some tell the classes apart better than others, and labels with every class present."""
+    """RBF kernels of which some tell the classes apart better than others, and labels with every class
+    present."""
     y = rng.integers(n_classes, size=n)
     y[:n_classes] = np.arange(n_classes)
     rng.shuffle(y)

@@ -66,7 +66,8 @@ points = st.tuples(
 @given(points)
 @settings(max_examples=150)
 def test_weak_duality(point):
-    """The bound is the best multiple of the point, below the optimum; the primal point that comes with it is above."""
+    """The bound is the best multiple of the point, below the optimum; the primal point that comes with it is
+    above."""
     index, seed, share, size = point
     K, y, keywords, p, factor, optimum = solved(index)
     a = random_dual_point(index, seed, share, size)

@@ -353,7 +353,8 @@ def test_p_1_0001_against_the_conic_solver():
 
 
 def hinge_optimum(K, y, p, C):
-    """Binary hinge problem without bias in its own form: f = sum_j K_j a_j; value and f on the training samples."""
+    """Binary hinge problem without bias in its own form: f = sum_j K_j a_j; value and f on the training
+    samples."""
     n, signs = y.size, 2.0 * y - 1.0
     coefs = [cp.Variable(n) for _ in K]
     roots = [np.linalg.cholesky(kernel + 1e-10 * np.eye(n)) for kernel in K]

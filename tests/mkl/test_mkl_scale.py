@@ -1,4 +1,5 @@
-"""Runs whose kernels do not fit in memory: the same results for any budget, rows for updates only, peaks of memory."""
+"""Runs whose kernels do not fit in memory: the same results for any budget, rows for updates only, peaks of
+memory."""
 
 import json
 import os
@@ -78,8 +79,8 @@ def on_demand(*arguments):
 def test_results_are_the_same_for_any_budget(solver, name):
     """Visits in windows, with rows in chunks, are the visits of a resident bank.
 
-    To the last bit of every coefficient where the kernels are ("mfeat": distances without a matrix product); a matrix product may
-    round an entry differently in a block of another shape ("mnist").
+    To the last bit of every coefficient where the kernels are ("mfeat": distances without a matrix product);
+    a matrix product may round an entry differently in a block of another shape ("mnist").
     """
     kernels, X, y = task(name, 300)
     size = len(kernels) * 300**2 * 4
@@ -124,7 +125,8 @@ def test_full_rows_are_computed_for_updates_only(solver, monkeypatch):
 
 
 def test_rescaling_within_a_window():
-    """The lazy scale of the dual vector may be folded in while a window runs: scores and coefficients outside it follow."""
+    """The lazy scale of the dual vector may be folded in while a window runs: scores and coefficients
+    outside it follow."""
     kernels, X, y = task("mnist", 200)
     runs = []
     for memory in (1e9, 1e5):
@@ -149,7 +151,8 @@ def test_rescaling_within_a_window():
 
 
 def test_scores_recomputed_from_rows_on_demand(monkeypatch):
-    """After many updates the maintained scores are computed anew; for any budget of 16 rows or more in the same partial sums."""
+    """After many updates the maintained scores are computed anew; for any budget of 16 rows or more in the
+    same partial sums."""
     monkeypatch.setattr(stream, "REFRESH_AFTER", 0)
     kernels, X, y = task("mfeat", 200)
     row = len(kernels) * 200 * 4
@@ -181,7 +184,8 @@ def test_1400_kernels_in_two_gigabytes(method):
 
 
 def test_a_run_on_demand_keeps_to_its_budget():
-    """4,000 digits of 12 kernels, 0.77 GB, on 0.1 GB: beyond the budget only coefficients, scores and work arrays."""
+    """4,000 digits of 12 kernels, 0.77 GB, on 0.1 GB: beyond the budget only coefficients, scores and work
+    arrays."""
     found = on_demand("mnist-12", 4000, 1e8, "OBSCURE", 2)
     samples = 2 * 4000 * 784 * 4
     scores = 2 * 10 * 12 * 4000 * 4
@@ -191,7 +195,8 @@ def test_a_run_on_demand_keeps_to_its_budget():
 
 @pytest.mark.long
 def test_all_digits_in_three_gigabytes():
-    """OBSCURE on 60,000 digits of 12 kernels, 173 GB, nothing precomputed; the certificate of the end point included."""
+    """OBSCURE on 60,000 digits of 12 kernels, 173 GB, nothing precomputed; the certificate of the end point
+    included."""
     found = on_demand("mnist-12", 60_000, 1e9, "OBSCURE", 2)
     assert found["peak"] < 3e9
     assert found["rows"][-1] == found["updates"][-1]

@@ -43,7 +43,8 @@ ROUTES = ["recompute", "maintain"]
 
 @pytest.fixture(scope="module")
 def digits():
-    """1,000 digits, a Linear, a Poly and an RBF kernel on each quadrant of the image, as the default float32 stack."""
+    """1,000 digits, a Linear, a Poly and an RBF kernel on each quadrant of the image, as the default float32
+    stack."""
     data = load_mnist(n_train=1000)
     X, y = data.X[data.train][:1000], data.y[data.train][:1000]
     kinds = {"linear": Linear(), "poly": Poly(), "rbf": RBF()}
@@ -58,7 +59,8 @@ def digits():
 
 @pytest.fixture(scope="module")
 def twin_runs(digits):
-    """Coefficients and mistakes of the plain twin after each of five epochs, per p; the first epoch is the single pass."""
+    """Coefficients and mistakes of the plain twin after each of five epochs, per p; the first epoch is the
+    single pass."""
     bank, y = digits
     rows = list(bank.stack.transpose(1, 0, 2).astype(np.float64))
     orders = five_orders(y.size)
@@ -206,7 +208,8 @@ def test_obscure_steps(p, C, cap, loss, n_classes, factor, route):
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_obscure_projects_on_a_visit_without_loss_too(route):
-    """A start outside the ball (R below the online stage's norm) is brought in by the first visit, whatever its loss."""
+    """A start outside the ball (R below the online stage's norm) is brought in by the first visit, whatever
+    its loss."""
     K, y, problem, rng = small_problem(p=1.5, C=1.0, seed=2)
     stream = Stream(problem, scores=route)
     stream.start_stage(visit_online, 0.5)
@@ -398,7 +401,8 @@ def test_pair_products_sparse_and_dense(filled, sample_major, dtype):
 @pytest.mark.parametrize("sampling", ["permutation", "iid"])
 @pytest.mark.parametrize("solver", ["om2", "obscure", "pegasos", "ufo"])
 def test_kernels_computed_on_demand_give_the_same_run(solver, sampling, dtype):
-    """A bank that can hold a few rows only, against the resident one: the same visits, mistakes and coefficients."""
+    """A bank that can hold a few rows only, against the resident one: the same visits, mistakes and
+    coefficients."""
     rng = np.random.default_rng(12)
     n = 150
     y = rng.integers(4, size=n)
@@ -451,7 +455,8 @@ def test_either_order_of_the_stack_in_memory(route, major):
 
 
 def test_long_runs_do_not_drift():
-    """Incremental block norms and maintained scores in float32 stay with the coefficients over many updates."""
+    """Incremental block norms and maintained scores in float32 stay with the coefficients over many "
+    "updates."""
     K, y, _, _ = small_problem(n=60, n_classes=3, seed=14)
     problem = MKLProblem(KernelBank.from_stack(K.astype(np.float32)), y, 3, p=1.1, C=1.0)
     for route in ROUTES:

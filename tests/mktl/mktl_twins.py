@@ -1,11 +1,13 @@
 """Slow, plain NumPy twin of MKTL, and exact optima from a conic solver.
 
-Nothing is clever here: every group has its joint feature map written out as an array ``phi[i, y]`` of dense vectors, for the kernels
-through a Cholesky factor, for the score groups as the thesis prints them (section 6.3: zeros in all blocks but one), and every hyperplane
-is a dense vector of the same length. A step forms scores and norms from those vectors anew. The hinge problem has the joint features
-+psi/2 for the second class and -psi/2 for the first, so that a margin is +-psi . w, one plain binary hyperplane for each group.
+Nothing is clever here: every group has its joint feature map written out as an array ``phi[i, y]`` of dense
+vectors, for the kernels through a Cholesky factor, for the score groups as the thesis prints them (section
+6.3: zeros in all blocks but one), and every hyperplane is a dense vector of the same length. A step forms
+scores and norms from those vectors anew. The hinge problem has the joint features +psi/2 for the second class
+and -psi/2 for the first, so that a margin is +-psi . w, one plain binary hyperplane for each group.
 
-Kernels have shape (F0, n, n), scores (n, K) as scaled by the caller, labels are 0 .. M-1, `weight` holds the c_i of the samples.
+Kernels have shape (F0, n, n), scores (n, K) as scaled by the caller, labels are 0 .. M-1, `weight` holds the
+c_i of the samples.
 """
 
 import contextlib
@@ -40,7 +42,8 @@ def plain_norm(v, r):
 
 
 def features_of(kernel):
-    """Rows whose products are the kernel: its Cholesky factor, or the root of its eigenvalues where it is singular."""
+    """Rows whose products are the kernel: its Cholesky factor, or the root of its eigenvalues where it is
+    singular."""
     kernel = np.asarray(kernel, dtype=np.float64)
     try:
         return np.linalg.cholesky(kernel)
@@ -203,7 +206,8 @@ class Twin:
         return plain_objective(self.maps, self.y, self.w(), self.p, self.C, self.weight)
 
     def dual_value(self):
-        """D of the best multiple of the present coefficients, rows clipped to c_i (ALGORITHMS: a certificate)."""
+        """D of the best multiple of the present coefficients, rows clipped to c_i (ALGORITHMS: a
+        certificate)."""
         a = np.maximum(0.0, -self.A) * (self.lam * self.n / self.q)
         rows = a.sum(axis=1)
         a *= (np.minimum(rows, self.weight) / np.where(rows > 0.0, rows, 1.0))[:, None]
@@ -238,10 +242,11 @@ class Twin:
 
 
 def conic_optimum(K, S, y, p, C, loss="multiclass", weight=None):
-    """Optimum of the primal by an interior-point solver; returns the value and the primal norms of all groups.
+    """Optimum of the primal by an interior-point solver; returns the value and the primal norms of all
+    groups.
 
-    Both losses in their own form: a matrix of hyperplanes for each kernel and one number for each class and score column, or, for the hinge
-    loss, one hyperplane and one number for each column, labels -1 and 1.
+    Both losses in their own form: a matrix of hyperplanes for each kernel and one number for each class and
+    score column, or, for the hinge loss, one hyperplane and one number for each column, labels -1 and 1.
     """
     S = np.asarray(S, dtype=np.float64)
     n, n_classes = y.size, int(y.max()) + 1
@@ -285,7 +290,8 @@ def conic_optimum(K, S, y, p, C, loss="multiclass", weight=None):
 
 
 def make_task(seed, n=24, n_kernels=1, n_classes=3, n_scores=4, useful=2):
-    """RBF kernels of simulated features, labels with every class present, and score columns of which the first `useful` know a class."""
+    """RBF kernels of simulated features, labels with every class present, and score columns of which the
+    first `useful` know a class."""
     rng = np.random.default_rng(seed)
     y = rng.integers(n_classes, size=n)
     y[:n_classes] = np.arange(n_classes)

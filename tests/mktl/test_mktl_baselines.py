@@ -1,4 +1,5 @@
-"""NoTransfer, PriorFeatures and AverageTL: each is an SVM on a kernel that can be written down, and libsvm solves it too."""
+"""NoTransfer, PriorFeatures and AverageTL: each is an SVM on a kernel that can be written down, and libsvm
+solves it too."""
 
 import doctest
 import inspect
@@ -16,7 +17,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from cuelearn.kernels import RBF, KernelBank, Linear
-from cuelearn.mkl import AverageKernelSVM, single
+from cuelearn.mkl import AverageKernelSVM
 from cuelearn.mkl.base import load
 from cuelearn.mktl import baselines
 from cuelearn.mktl.baselines import AverageTL, NoTransfer, PriorFeatures
@@ -181,7 +182,8 @@ def test_average_tl_without_scores_is_no_transfer(task):
 
 
 class Few:
-    """The samples of a task without most of class 0, in kernel matrices and scaled scores; SVMs of scikit-learn on them."""
+    """The samples of a task without most of class 0, in kernel matrices and scaled scores; SVMs of
+    scikit-learn on them."""
 
     def __init__(self, task):
         rare = np.flatnonzero(task.y == 0)[:5]
@@ -268,7 +270,8 @@ def test_balanced_prior_features_are_a_linear_svm(C, task):
 
 @pytest.mark.parametrize("cls", ALL)
 def test_a_dict_weighs_the_samples_of_each_class(cls, task):
-    """Of every problem alike; classes that it leaves out weigh 1, and all weights together are a factor on C."""
+    """Of every problem alike; classes that it leaves out weigh 1, and all weights together are a factor on
+    C."""
     few = Few(task)
     weights = {0: 5.0, 1: 0.4}
     of_sample = np.array([weights.get(c, 1.0) for c in few.y.tolist()])
@@ -301,7 +304,7 @@ def test_weights_reach_either_route_to_libsvm(cls, class_weight, task, monkeypat
     """The same bits through scikit-learn's SVC."""
     few = Few(task)
     direct = few.fit(cls, C=0.5, class_weight=class_weight)
-    monkeypatch.setattr(single, "_libsvm", None)
+    monkeypatch.setattr("sklearn.svm._libsvm", None)
     other = few.fit(cls, C=0.5, class_weight=class_weight)
     np.testing.assert_array_equal(direct.dual_coef_, other.dual_coef_)
     np.testing.assert_array_equal(direct.intercept_, other.intercept_)
@@ -450,7 +453,8 @@ def test_clone_and_search(cls, task):
 
 
 def test_priors_that_know_help(task):
-    """Scores of the new classes themselves: Prior-Features and Average-TL above No-Transfer; noise: No-Transfer stays, the others fall."""
+    """Scores of the new classes themselves: Prior-Features and Average-TL above No-Transfer; noise:
+    No-Transfer stays, the others fall."""
     rng = np.random.default_rng(0)
     rows = np.arange(12)
     know = [

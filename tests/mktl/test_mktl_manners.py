@@ -1,4 +1,5 @@
-"""MKTL as its users meet it: priors of every kind and every way to get them wrong, scikit-learn's habits, saving."""
+"""MKTL as its users meet it: priors of every kind and every way to get them wrong, scikit-learn's habits,
+saving."""
 
 import inspect
 import os
@@ -140,7 +141,8 @@ def test_priors_that_help_do(priors, data, new):
 
 
 def test_priors_of_every_make(old, data):
-    """A pipeline, a search, a forest, neighbours, a model of this package, something that is no classifier, scores as columns."""
+    """A pipeline, a search, a forest, neighbours, a model of this package, something that is no classifier,
+    scores as columns."""
     X, y = old
     makes = [
         ("pipeline", make_pipeline(StandardScaler(), LogisticRegression()).fit(X[:, :4], y), slice(0, 4)),
@@ -525,7 +527,8 @@ def test_grid_search_with_scores_through_metadata_routing(data):
 
 
 def test_a_pipeline_passes_columns_on(priors, data, new):
-    """Priors behind a scaler see scaled columns: the user's choice; a scaler that changes nothing changes nothing."""
+    """Priors behind a scaler see scaled columns: the user's choice; a scaler that changes nothing changes
+    nothing."""
     X, y = data
     pipeline = make_pipeline(StandardScaler(with_mean=False, with_std=False), model_of(priors)).fit(X, y)
     wanted = model_of(priors).fit(X, y).decision_function(new[0])

@@ -1,4 +1,5 @@
-"""Multi-KT: closed-form leave-one-out against refits, the weights of the priors against a conic solver, the estimator around them."""
+"""Multi-KT: closed-form leave-one-out against refits, the weights of the priors against a conic solver, the
+estimator around them."""
 
 import doctest
 import inspect
@@ -325,7 +326,8 @@ def test_the_shortest_of_the_best():
 
 @pytest.mark.parametrize("size", [1e-300, 1e-30, 1e6, 1e30])
 def test_slopes_of_any_size(size):
-    """Far too small ones change nothing; large ones only need a small beta; of absurd ones the gap says that the accuracy is at an end."""
+    """Far too small ones change nothing; large ones only need a small beta; of absurd ones the gap says that
+    the accuracy is at an end."""
     rng = np.random.default_rng(0)
     slopes, offsets = rng.normal(size=(20, 3)), rng.normal(size=20) + 0.5
     found = hinge_in_ball(offsets, size * slopes, np.ones(20))
@@ -434,7 +436,8 @@ def test_perfect_priors_of_many_classes():
         [np.where(labels[:, None] == np.arange(3), 1.0, -1.0), rng.normal(size=(60, 2))], axis=1
     )
     model = MultiKT().fit(X, labels, scores=scores)
-    # the three sum to a constant, which the bias undoes: (1, 0, 0) and (2/3, -1/3, -1/3) do the same, the second is shorter
+    # the three sum to a constant, which the bias undoes: (1, 0, 0) and (2/3, -1/3, -1/3) do the same, the
+    # second is shorter
     np.testing.assert_allclose(
         model.beta_, np.eye(3, 5) - np.append(np.full(3, 1.0 / 3.0), [0.0, 0.0]), atol=2e-3
     )

@@ -45,7 +45,8 @@ def problem_of(K, S, y, *, loss="multiclass", weight=None, dtype=None, **setting
 
 
 def fit(K, S, y, **options):
-    """An estimator on kernel matrices and plain score columns, taken as they are; some options are its solver's."""
+    """An estimator on kernel matrices and plain score columns, taken as they are; some options are its
+    solver's."""
     options = {"scaling": None, "random_state": 0, "verbose": False} | options
     names = ("loss", "finish", "n_epochs_online")
     return transfer("precomputed", **{name: options.pop(name) for name in names if name in options})(
@@ -73,7 +74,8 @@ def hyperplanes(coef, weights, maps):
 
 
 def fitted_hyperplanes(model, maps, n_kernels, loss):
-    """The same from the fitted attributes of an estimator; scores of samples are Phi . w whatever the loss."""
+    """The same from the fitted attributes of an estimator; scores of samples are Phi . w whatever "
+    "the loss."""
     n, n_classes = maps[0].shape[:2]
     coef = np.zeros((n, n_classes))
     coef[model.support_] = model.dual_coef_
@@ -473,7 +475,8 @@ def test_p_2_with_the_hinge_loss_is_liblinear(class_weight):
 @pytest.mark.parametrize("p", [1.05, 1.4, 2.0])
 @pytest.mark.parametrize("C", [0.3, 10.0])
 def test_two_classes_in_either_form(p, C):
-    """With w_0 = -w_1 at the optimum the multiclass problem is the binary one on kernels 2 K and scores 2^(1/q) s."""
+    """With w_0 = -w_1 at the optimum the multiclass problem is the binary one on kernels 2 K and scores
+    2^(1/q) s."""
     K, S, y = make_task(12, n=40, n_kernels=2, n_classes=2, n_scores=4)
     q = dual_exponent(p)
     multiclass = fit(K, S, y, loss="multiclass", p=p, C=C, tol=1e-8)
@@ -495,7 +498,8 @@ def test_two_classes_in_either_form(p, C):
 @pytest.mark.parametrize("loss, n_classes", LOSSES)
 @pytest.mark.parametrize("p", [1.05, 1.5])
 def test_more_priors_never_raise_the_objective(p, loss, n_classes):
-    """The regulariser may leave any of them out, so the optimum over more groups is not above that over fewer."""
+    """The regulariser may leave any of them out, so the optimum over more groups is not above that over
+    fewer."""
     K, S, y = make_task(32, n=36, n_classes=n_classes, n_scores=12)
     models = [fit(K, S[:, :k], y, loss=loss, p=p, C=3.0, tol=1e-6) for k in (0, 1, 3, 6, 12)]
     for fewer, more in zip(models, models[1:], strict=False):
@@ -505,7 +509,8 @@ def test_more_priors_never_raise_the_objective(p, loss, n_classes):
 
 @pytest.mark.parametrize("p, C", [(1.01, 10.0), (1.05, 100.0), ("auto", 1000.0), (2.0, 100.0)])
 def test_large_C_is_certified_too(p, C):
-    """Hundreds of samples, useful and useless priors, p and C of the thesis's lists: the gap falls below 1e-3."""
+    """Hundreds of samples, useful and useless priors, p and C of the thesis's lists: the gap falls below
+    1e-3."""
     n, n_classes = 240, 6
     rng = np.random.default_rng(0)
     y = np.arange(n) % n_classes
@@ -669,11 +674,13 @@ def test_many_more_priors_than_samples():
 
 @pytest.mark.parametrize("scale", [1e-3, 30.0, 1e3])
 def test_scores_of_any_size(scale):
-    """As they are: the optimum moves but is found, or its distance is known; divided by their size: nothing changes."""
+    """As they are: the optimum moves but is found, or its distance is known; divided by their size: nothing
+    changes."""
     K, S, y = make_task(21, n=30, n_scores=4)
     best, _ = conic_optimum(K, scale * S, y, 1.3, 1.0)
     with warnings.catch_warnings():
-        # a thousand times the kernel's size is an SVM with C a million: the ascent may take more rounds than there are
+        # a thousand times the kernel's size is an SVM with C a million: the ascent may take more rounds than
+        # there are
         warnings.simplefilter("ignore" if scale == 1e3 else "error", ConvergenceWarning)
         model = fit(K, scale * S, y, p=1.3, C=1.0, tol=1e-3)
     assert -1e-5 * best <= model.objective_ - best <= model.dual_gap_ + 1e-5 * best
@@ -733,7 +740,8 @@ def test_finishing():
 
 
 class Pairs:
-    """A dual point of the SVM with scores that are much alike, feasible and random, with what `swap` keeps up to date."""
+    """A dual point of the SVM with scores that are much alike, feasible and random, with what `swap` keeps
+    up to date."""
 
     def __init__(self, seed, n=12, n_classes=4, n_scores=5):
         rng = np.random.default_rng(seed)
@@ -810,7 +818,8 @@ def exchange(shape, i, j, up, down):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_exchanges_of_two_samples_rise(seed):
-    """The best step in the steepest of all exchanges, which keeps the sums of classes and of samples, or none at all."""
+    """The best step in the steepest of all exchanges, which keeps the sums of classes and of samples, or
+    none at all."""
     pairs, threshold = Pairs(seed), 1e-3
     n, n_classes = pairs.coef.shape
     n_done = 0
@@ -918,7 +927,8 @@ def peak_of(call):
 
 @pytest.mark.parametrize("finish", [False, True])
 def test_memory_for_the_scores_is_that_of_their_weights(finish):
-    """200 priors and 20 classes, 4,000 groups: O(K K') numbers, never one for each group and sample (9.6 MB)."""
+    """200 priors and 20 classes, 4,000 groups: O(K K') numbers, never one for each group and sample (9.6
+    MB)."""
     n, n_classes, n_scores = 300, 20, 200
     K, S, y = make_task(26, n=n, n_classes=n_classes, n_scores=n_scores, useful=20)
     bank = KernelBank.from_stack(K.astype(np.float32))
@@ -1041,7 +1051,8 @@ def lipschitz(maps, y, n_classes, q, weight):
 @pytest.mark.parametrize("loss, n_classes", LOSSES[:2])
 @pytest.mark.parametrize("C, p", [(0.1, 2.0), (1.0, 1.5), (10.0, 1.2)])
 def test_rate_of_the_batch_stage(C, p, loss, n_classes, weighted):
-    """Theorem 4.2's bound of the expectation (delta = 1), over independent draws; holds with the sample weights in L."""
+    """Theorem 4.2's bound of the expectation (delta = 1), over independent draws; holds with the sample
+    weights in L."""
     K, S, y = make_task(29, n=25, n_classes=n_classes, n_scores=4)
     S = S / np.abs(S).max(axis=0)
     weight = random_weight(y) if weighted else np.ones(25)
@@ -1073,7 +1084,8 @@ def test_rate_of_the_batch_stage(C, p, loss, n_classes, weighted):
 @pytest.mark.parametrize("loss, n_classes", LOSSES)
 @pytest.mark.parametrize("C, p", [(0.1, 1.05), (10.0, 2.0)])
 def test_R_bounds_the_norm_of_the_optimum(C, p, loss, n_classes, weighted):
-    """Thesis 4.4.4, after any number of online epochs; with weights the cap is that of the objective at 0, their mean."""
+    """Thesis 4.4.4, after any number of online epochs; with weights the cap is that of the objective at 0,
+    their mean."""
     K, S, y = make_task(30, n=25, n_classes=n_classes, n_scores=4)
     weight = 0.2 + 3.0 * random_weight(y) if weighted else np.ones(25)
     _, norms = conic_optimum(K, S, y, p, C, loss, weight)
@@ -1098,7 +1110,8 @@ def test_R_bounds_the_norm_of_the_optimum(C, p, loss, n_classes, weighted):
 @pytest.mark.parametrize("loss, n_classes", LOSSES)
 @pytest.mark.parametrize("p", [1.1, 2.0])
 def test_update_bound_of_the_online_stage(p, loss, n_classes):
-    """Theorem 4.3 against the optimum as comparator: the losses are over the visits that update, at most all of one pass."""
+    """Theorem 4.3 against the optimum as comparator: the losses are over the visits that update, at most all
+    of one pass."""
     K, S, y = make_task(31, n=40, n_classes=n_classes, n_scores=4)
     maps, q = joint_features(K, S, n_classes, loss), dual_exponent(p)
     model = fit(K, S, y, loss=loss, p=p, C=1000.0, tol=1e-2)
