@@ -1,9 +1,5 @@
 """The rivals of MMS: CL-SVM, MIMLSVM, M3MIML, and the SVM solver below them."""
 
-import doctest
-import inspect
-import warnings
-
 import numpy as np
 import pytest
 from mms_baseline_twins import (
@@ -21,7 +17,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from cuelearn.core import linear_svm
 from cuelearn.core.linear_svm import linear_svm as solve
-from cuelearn.mms import CLSVM, M3MIML, MIMLSVM, CandidateSet, Matching, clsvm, m3miml, mimlsvm
+from cuelearn.mms import CLSVM, M3MIML, MIMLSVM, CandidateSet, Matching, mimlsvm
 from cuelearn.mms.mimlsvm import hausdorff_distances, k_medoids
 
 RIVALS = [CLSVM, MIMLSVM, M3MIML]
@@ -534,12 +530,6 @@ def test_errors_are_one_sentence(cls):
     broken[0, 0] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         model.fit(broken, candidates)
-    wrong = {"C": 0.0, "tol": -1.0, "max_iter": 0, "class_weight": "even"}
-    if cls is MIMLSVM:
-        wrong |= {"ratio": 1.5, "max_clustered": 0, "random_state": -1}
-    for name, value in wrong.items():
-        with pytest.raises(ValueError, match=f"^The '{name}' parameter of {cls.__name__} must be"):
-            cls(**{name: value}).fit(X, candidates)
     model.fit(X, candidates)
     before = dict(vars(model))
     model.set_params(C=-1.0)
@@ -565,20 +555,3 @@ def test_one_attribute_only(cls):
     with pytest.raises(ValueError, match="candidates must have one attribute, got 2; candidates.attribute"):
         cls().fit(X, both)
     assert cls().fit(X, both.attribute(1)).predict(X).shape == y.shape
-
-
-@pytest.mark.parametrize("cls", RIVALS)
-def test_parameters(cls):
-    names = list(inspect.signature(cls).parameters)
-    assert sorted(cls().get_params()) == sorted(names)
-    assert cls(C=3.0).get_params()["C"] == 3.0
-    text = inspect.getdoc(cls)
-    assert not [name for name in names if name not in text]
-
-
-@pytest.mark.parametrize("module", [clsvm, linear_svm, m3miml, mimlsvm])
-def test_examples_and_docstrings(module):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert doctest.testmod(module).failed == 0
-    assert all(inspect.getdoc(getattr(module, name)) for name in module.__all__)

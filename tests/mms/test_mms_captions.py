@@ -1,6 +1,5 @@
 """From captions to candidate labeling sets: the thesis's figures, a twin of the rules, English, errors."""
 
-import doctest
 import itertools
 import math
 import re
@@ -10,8 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import cuelearn.mms.caption_text
-import cuelearn.mms.captions
 from cuelearn.mms import CandidateSet, Matching
 from cuelearn.mms.captions import (
     ItemCandidates,
@@ -1052,9 +1049,3 @@ def test_a_sentence_without_known_words_changes_nothing(names, tag):
     assert [
         m._replace(start=m.start + shift, end=m.end + shift) for m in mentions(caption, vocabulary)
     ] == mentions(longer, vocabulary)
-
-
-@pytest.mark.parametrize("module", [cuelearn.mms.caption_text, cuelearn.mms.captions])
-def test_examples_of_the_docstrings(module):
-    result = doctest.testmod(module)
-    assert result.failed == 0 and result.attempted >= 3

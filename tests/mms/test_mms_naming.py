@@ -694,10 +694,6 @@ def test_manners(model):
             "columns must be given once or once for each of the 2 attributes",
             {"columns": [slice(0, 2)] * 3},
         ),
-        (ValueError, "The 'columns' parameter of .* Got 3 instead", {"columns": 3}),
-        (ValueError, "The 'assignment' parameter of .* Got 'firm' instead", {"assignment": "firm"}),
-        (ValueError, "The 'max_iter' parameter of .* Got 0 instead", {"max_iter": 0}),
-        (ValueError, "The 'tol' parameter of .* Got -1 instead", {"tol": -1}),
     ],
 )
 def test_errors_of_both(model, error, words, change):
@@ -712,7 +708,6 @@ def test_errors_of_both(model, error, words, change):
 @pytest.mark.parametrize(
     "model, words",
     [
-        (GMMNaming(regularization=0), "The 'regularization' parameter .* Got 0 instead"),
         (
             GMMNaming(n_components_pca=9),
             r"n_components_pca must be at most 3 for an attribute of shape \(26, 3\), got 9",
@@ -735,7 +730,6 @@ def test_errors_of_both(model, error, words, change):
         (DistNaming(gamma="median"), "gamma must be 'spread' or 'mean' or a number, got 'median'"),
         (DistNaming(gamma=0.0), "gamma must be a positive number, got 0.0"),
         (DistNaming(gamma=None), "gamma must be a positive number, got None"),
-        (DistNaming(memory=0), "The 'memory' parameter .* Got 0 instead"),
     ],
 )
 def test_errors_of_one(model, words):

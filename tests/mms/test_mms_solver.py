@@ -341,23 +341,6 @@ def test_callback_ends_training_and_a_refused_fit_is_no_fit(digits):
     assert model.n_iter_ == 2
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"C": 0.0}, "'C' parameter"),
-        ({"solver": "sgd"}, "'solver' parameter"),
-        ({"inference": "beam"}, "'inference' parameter"),
-        ({"n_rounds": 0}, "'n_rounds' parameter"),
-        ({"kernels": "given"}, "'kernels' parameter"),
-        ({"tol": -1}, "'tol' parameter"),
-    ],
-)
-def test_bad_parameters_are_named(digits, options, message):
-    X, _, sets = ambiguous(*digits, np.random.default_rng(0), n_bags=5)
-    with pytest.raises(ValueError, match=message):
-        MMS(**options).fit(X, sets)
-
-
 def test_bad_input_is_named(digits):
     X, y, sets = ambiguous(*digits, np.random.default_rng(0), n_bags=5)
     with pytest.raises(TypeError, match="CandidateSet"):
