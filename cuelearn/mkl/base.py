@@ -4,10 +4,9 @@ from dataclasses import field
 
 import numpy as np
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from cuelearn.core.checks import as_generator
+from cuelearn.core.checks import as_generator, classes_and_labels, labels_of
 from cuelearn.core.estimator import NON_NEGATIVE, Estimator, load, parameters, validated
 from cuelearn.kernels import CrossBank, KernelBank
 from cuelearn.mkl.problem import MKLProblem, combined_scores
@@ -80,17 +79,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
         return labels
 
     def _labels(self, y, n_samples):
-        if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
-            )
-        check_classification_targets(y)
-        y = column_or_1d(y, warn=True)
-        if y.shape[0] != n_samples:
-            raise ValueError(f"y must have one label per training sample, {n_samples}, got {y.shape[0]}")
-        self.classes_, labels = np.unique(y, return_inverse=True)
-        if self.classes_.size < 2:
-            raise ValueError(f"y must hold at least 2 classes, got 1 class: {self.classes_[0]!r}")
+        self.classes_, labels = classes_and_labels(labels_of(self, y, n_samples))
         return labels
 
     @validated

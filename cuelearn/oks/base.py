@@ -238,22 +238,10 @@ class Learner:
     # ------------------------------------------------------------ passes
 
     def run(self, samples, targets, n_epochs, *, rows=None, shuffle=False, chunk=None, watch=None, bar=None):
-        """Passes over samples; returns the `Result`.
+        """Passes over `samples`, or over some `rows` of them; returns the `Result`.
 
-        Parameters
-        ----------
-        samples : Samples
-        targets : ndarray
-        n_epochs : int
-        rows : ndarray of int, optional
-            The samples that are visited; all by default.
-        shuffle : bool
-            Permute the first pass too; later ones always are.
-        chunk : int, optional
-            Visits between two rows of the history.
-        watch : callable(learner, step), optional
-            Called after each chunk, with the clock stopped; a true value ends the run.
-        bar : tqdm, optional
+        `chunk` is the number of visits between two rows of the history, after which `bar` moves and
+        ``watch(learner, step)`` is called with the clock stopped; a true value of it ends the run.
         """
         visited = np.arange(targets.size) if rows is None else rows
         self.table, self.trail = [], []

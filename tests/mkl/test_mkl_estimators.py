@@ -478,7 +478,7 @@ def test_a_bad_option_of_a_solver_is_one_error_that_names_it(classes, name, valu
         (
             np.stack([np.eye(10)] * 2),
             np.arange(9) % 2,
-            "y must have one label per training sample, 10, got 9",
+            "y must have one label per sample, 10, got 9",
         ),
         (np.stack([np.eye(10)] * 2), np.zeros(10), "y must hold at least 2 classes"),
         (np.stack([np.eye(10)] * 2), np.linspace(0.0, 1.0, 10), "label type|continuous"),
