@@ -156,22 +156,7 @@ class TransferClassifier(KernelClassifier):
                 "priors need X, and this model has precomputed kernels: hand their scores over by scores="
             )
         attached = PriorScores(priors, self.n_features_in_, getattr(self, "feature_names_in_", None))
-        own, place = self.prior_names_[: len(self.prior_names_) - self._n_given], 0
-        attached._widths = []
-        for name, _, _ in attached.entries:
-            width = 0
-            while place + width < len(own) and own[place + width].startswith(f"{name}: "):
-                width += 1
-            width = width or int(place < len(own) and own[place] == name)
-            if not width:
-                break
-            attached._widths.append(width)
-            place += width
-        if place < len(own) or len(attached._widths) < len(attached.entries):
-            names = [entry[0] for entry in attached.entries]
-            raise ValueError(
-                f"priors must be those of the fit in their order, with the columns {own}, got {names}"
-            )
+        attached.expect(self.prior_names_[: len(self.prior_names_) - self._n_given])
         self.priors, self._priors = priors, attached
         return self
 

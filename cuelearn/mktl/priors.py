@@ -77,6 +77,24 @@ class PriorScores:
             self._widths, self.names = [values.shape[1] for values in found], names
         return np.concatenate(found, axis=1) if found else np.zeros((len(X), 0))
 
+    def expect(self, names):
+        """Take the columns of a fit as those to come; raises ValueError if they are not of these priors."""
+        widths, place = [], 0
+        for name, _, _ in self.entries:
+            several = [column.startswith(f"{name}: ") for column in names[place:]]
+            width = several.index(False) if False in several else len(several)
+            width = width or int(names[place : place + 1] == [name])
+            if not width:
+                break
+            widths.append(width)
+            place += width
+        if place < len(names) or len(widths) < len(self.entries):
+            given = [entry[0] for entry in self.entries]
+            raise ValueError(
+                f"priors must be those of the fit in their order, with the columns {names}, got {given}"
+            )
+        self._widths = widths
+
 
 def _checked(priors, n_features, feature_names):
     """The list of (name, prior, index of columns)."""

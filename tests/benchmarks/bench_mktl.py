@@ -67,7 +67,7 @@ def against_the_others(table, n_classes, per_class, n_priors, repeats):
     )
     calls = {
         "MKTL, gap <= 1e-3": lambda: made(MKTL).fit(X, y, scores=S),
-        "MKTL, OBSCURE alone": lambda: made(MKTL, finish=False, tol=None).fit(X, y, scores=S),
+        "MKTL, OBSCURE alone": lambda: made(MKTL, tol=None).fit(X, y, scores=S),
         "MKTL, gap <= 1e-3, C = 100": lambda: made(MKTL, C=100.0).fit(X, y, scores=S),
         "MKTL, gap <= 1e-3, p = 1.01": lambda: made(MKTL, p=1.01).fit(X, y, scores=S),
         "MKTL without priors, gap <= 1e-3": lambda: made(MKTL).fit(X, y),
@@ -81,7 +81,7 @@ def against_the_others(table, n_classes, per_class, n_priors, repeats):
     for name, C in (("MKTL, gap <= 1e-3", 1.0), ("MKTL, gap <= 1e-3, C = 100", 100.0)):
         model = made(MKTL, C=C).fit(X, y, scores=S)
         gaps[name] = model.dual_gap_ / model.objective_
-    alone = made(MKTL, finish=False, tol=None).fit(X, y, scores=S)
+    alone = made(MKTL, tol=None).fit(X, y, scores=S)
     gaps["MKTL, OBSCURE alone"] = alone.dual_gap_ / alone.objective_
     for k, what in enumerate(calls):
         seconds = float(np.median(t[:, k]))
@@ -103,7 +103,7 @@ def growth(table, n_classes, per_class, counts, repeats):
     print(f"\n{n_classes} new classes of {per_class} samples, OBSCURE alone: the number of priors")
     X, y, S = simulated(n_classes, per_class, max(counts))
     calls = [
-        lambda k=k: made(MKTL, finish=False, tol=None).fit(X, y, scores=S[:, :k] if k else None)
+        lambda k=k: made(MKTL, tol=None).fit(X, y, scores=S[:, :k] if k else None)
         for k in counts
     ]
     t = in_turn(repeats, [wall(call) for call in calls])
