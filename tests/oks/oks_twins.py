@@ -1,8 +1,9 @@
 """Slow, plain NumPy twins of the algorithms of the OKS chapter, and streams for them.
 
-Each twin is its pseudo-code line by line in float64, on whole kernel matrices: predictors are dictionaries from samples to coefficients,
-probabilities are formed anew at every visit from sums of penalties, and a kernel is drawn by walking along the cumulative
-probabilities. Nothing here comes from the package. Labels are -1 and 1 (any real number for the square loss).
+Each twin is its pseudo-code line by line in float64, on whole kernel matrices: predictors are dictionaries
+from samples to coefficients, probabilities are formed anew at every visit from sums of penalties, and a
+kernel is drawn by walking along the cumulative probabilities. Nothing here comes from the package. Labels are
+-1 and 1 (any real number for the square loss).
 """
 
 import math
@@ -14,7 +15,7 @@ import numpy as np
 
 
 def make_data(n, d=6, seed=0, *, noise=0.1, zeros=0.0, spread=0.25):
-    """Non-negative features in two clusters with label noise and zero vectors; labels 0 and 1, both present."""
+    """Non-negative features in two clusters with label noise and zero vectors; both labels present."""
     rng = np.random.default_rng(seed)
     centres = rng.random((2, d))
     y = rng.integers(0, 2, n)
@@ -53,8 +54,9 @@ def distances(metric, X, Z):
 def plain_kernel(name, X, Z, train, *, gamma="mean", factor=1.0, degree=2, coef0=1.0, normalize=True):
     """Kernel of all pairs of two sets by its formula.
 
-    `name` is "linear", "poly" or a metric; "mean" is the mean distance over all pairs of different training samples, "dim" the number
-    of columns. Linear and polynomial kernels are divided by the roots of k(x, x) if `normalize`; 0 where one is 0.
+    `name` is "linear", "poly" or a metric; "mean" is the mean distance over all pairs of different training
+    samples, "dim" the number of columns. Linear and polynomial kernels are divided by the roots of k(x, x) if
+    `normalize`; 0 where one is 0.
     """
     if name in ("linear", "poly"):
         values, own_x, own_z = X @ Z.T, (X**2).sum(axis=1), (Z**2).sum(axis=1)
@@ -72,7 +74,8 @@ def plain_kernel(name, X, Z, train, *, gamma="mean", factor=1.0, degree=2, coef0
 
 
 def plain_stack(recipes, X, train, normalize=True):
-    """Kernels of X with the training samples, shape (n_kernels, n, n_train); recipes are (name, options, columns)."""
+    """Kernels of X with the training samples, shape (n_kernels, n, n_train); recipes are (name, options,
+    columns)."""
     return np.stack(
         [
             plain_kernel(name, X[:, c], train[:, c], train[:, c], normalize=normalize, **options)
@@ -146,7 +149,8 @@ def outputs(K, predictors):
 class Selection:
     """Algorithm 2 ("oks"), Algorithm 1 ("regret") or SOM ("som"), one visit at a time.
 
-    K is the stack of kernels (n_kernels, n, n), y the labels by sample. `choose(p, t)` draws; all that is seen is kept per visit.
+    K is the stack of kernels (n_kernels, n, n), y the labels by sample. `choose(p, t)` draws; all that is
+    seen is kept per visit.
     """
 
     def __init__(self, rule, K, y, *, loss="hinge", beta=None):
@@ -232,7 +236,8 @@ def run_selection(
 
 
 def perceptron(kernel, y, order):
-    """A Perceptron on one kernel matrix: its dictionary, the visits on which it erred, and the values it asked for."""
+    """A Perceptron on one kernel matrix: its dictionary, the visits on which it erred, and the values it
+    asked for."""
     predictor, mistakes, asked = {}, [], 0
     for i in order:
         asked += len(predictor)
@@ -275,7 +280,8 @@ def vote(K, q, predictors):
 
 
 def plain_alignment(kernel, y, centered):
-    """<K, y y'> / (|K| |y y'|), both centred with H = I - 1 1'/n if asked for (Cortes, Mohri and Rostamizadeh 2010)."""
+    """<K, y y'> / (|K| |y y'|), both centred with H = I - 1 1'/n if asked for (Cortes, Mohri and
+    Rostamizadeh 2010)."""
     target = np.outer(y, y).astype(float)
     if centered:
         H = np.eye(len(y)) - 1.0 / len(y)
@@ -287,11 +293,12 @@ def plain_alignment(kernel, y, centered):
 
 
 def best_in_space(kernel, y, step, loss="hinge", weights=None):
-    r"""The least :math:`\sum_t c_t \ell(f(x_t), y_t) + \|f\|^2 / (2\lambda)` over a kernel's functions, from below.
+    r"""The least :math:`\sum_t c_t \ell(f(x_t), y_t) + \|f\|^2 / (2\lambda)` from below.
 
-    For the hinge loss the dual :math:`\lambda^{-1} \max_{0 \le a_t \le \lambda c_t} \sum a_t - a^\top Y K Y a / 2`, an SVM without bias, by
-    coordinate ascent: any feasible point bounds the least value from below. The square loss has a closed form, the logistic loss is solved
-    by Newton steps and brought below by its dual.
+    For the hinge loss the dual
+    :math:`\lambda^{-1} \max_{0 \le a_t \le \lambda c_t} \sum a_t - a^\top Y K Y a / 2`, an SVM without bias,
+    by coordinate ascent: any feasible point bounds the least value from below. The square loss has a closed
+    form, the logistic loss is solved by Newton steps and brought below by its dual.
     """
     n, c = len(y), np.ones(len(y)) if weights is None else np.asarray(weights, dtype=float)
     if loss == "hinge":

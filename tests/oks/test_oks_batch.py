@@ -44,7 +44,8 @@ RECIPES = [
 
 
 def split(labels, seed, share=0.1):
-    """The held-back part: stratified, of `share`, by one number from the estimator's generator; the rest in the given order."""
+    """The held-back part: stratified, of `share`, by one number from the estimator's generator; the rest in
+    the given order."""
     number = int(np.random.default_rng(seed).integers(2**31 - 1))
     size = max(round(share * len(labels)), len(np.unique(labels)))
     train, test = train_test_split(
@@ -120,7 +121,8 @@ def test_musvm_computes_its_kernels():
 
 
 def test_ties():
-    """Equal accuracies go to the smaller hinge loss on the held-back samples, equal hinge losses to the first kernel and smallest C."""
+    """Equal accuracies go to the smaller hinge loss on the held-back samples, equal hinge losses to the
+    first kernel and smallest C."""
     y = np.arange(60) % 2
     perfect = 0.9 * np.outer(2 * y - 1, 2 * y - 1) + 0.1 * np.eye(60)
     K = np.stack([np.eye(60), 0.5 * perfect, perfect, perfect])
@@ -213,7 +215,8 @@ def test_alignment_svm(centered):
 
 
 def test_centring_matters():
-    """A kernel with a large constant part looks aligned with labels of which most are the same, until both are centred."""
+    """A kernel with a large constant part looks aligned with labels of which most are the same, until both
+    are centred."""
     rng = np.random.default_rng(0)
     y = np.where(rng.random(100) < 0.95, 1, 0)
     Z = rng.normal(size=(100, 5)) + 0.5 * (2.0 * y - 1.0)[:, None]

@@ -1,4 +1,5 @@
-"""What the estimators of the chapter do beside learning: warnings, what a callback sees, errors that name the argument."""
+"""What the estimators of the chapter do beside learning: warnings, what a callback sees, errors that name
+the argument."""
 
 import warnings
 

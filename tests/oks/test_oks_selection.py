@@ -98,7 +98,8 @@ def assert_same(found, wanted):
 
 
 def within_bonferroni(counts, p, level=0.01):
-    """Counts of independent draws against their exact two-sided limits, at `level` over all kernels together."""
+    """Counts of independent draws against their exact two-sided limits, at `level` over all kernels
+    together."""
     n, share = counts.sum(), level / (2.0 * len(p))
     return np.all((counts >= binom.ppf(share, n, p)) & (counts <= binom.ppf(1.0 - share, n, p)))
 
@@ -138,7 +139,8 @@ def test_the_estimated_losses_are_unbiased(rule, loss):
         j = drawn[0]
         counts[j] += 1
         total[j] += losses[0] / state.p[j]
-        # what the weights were discounted by is that same estimate; a common shift of the log-weights does not count
+        # what the weights were discounted by is that same estimate; a common shift of the log-weights does
+        # not count
         change = child.log_weights - state.log_weights
         assert change[j] - change[j - 1] == pytest.approx(-eta * losses[0] / state.p[j], abs=1e-9)
         assert np.ptp(np.delete(change, j)) <= 1e-12
@@ -219,7 +221,8 @@ def test_draw_follows_the_cumulative_probabilities():
 
 
 def extremes(m):
-    """Kernels on two samples: the first always errs (it is 0), the second never again after one update, the others one visit in two."""
+    """Kernels on two samples: the first always errs (it is 0), the second never again after one update, the
+    others one visit in two."""
     y = np.array([1.0, -1.0])
     K = np.ones((m, 2, 2))
     K[0] = 0.0
@@ -265,7 +268,8 @@ def test_a_million_rounds(rule, delta, eta):
 
 
 def test_a_million_rounds_of_kernels_that_all_err():
-    """Nothing to choose: the shift of the log-weights keeps them in range although each has been discounted beyond any float."""
+    """Nothing to choose: the shift of the log-weights keeps them in range although each has been discounted
+    beyond any float."""
     K = np.zeros((4, 2, 2))
     state, rng = State(K), np.random.default_rng(0)
     state.run(rng.integers(0, 2, 1_000_000), np.array([1.0, -1.0]), rng.random(1_000_000), 0.1, 1.0, 1.0)
@@ -333,7 +337,8 @@ def test_the_same_bits_for_any_number_of_jobs(cls, state):
         np.testing.assert_array_equal(model.decision_function(X), values)
 
 
-# ------------------------------------------------------------------ kernels are evaluated only where they are needed
+# ------------------------------------------------------------------ kernels are evaluated only where they are
+# needed
 
 
 @pytest.mark.parametrize("cls", SAMPLING)
@@ -361,7 +366,8 @@ def test_evaluations(cls):
 
 @pytest.mark.parametrize("rule", ["oks", "som", "regret"])
 def test_nothing_else_is_read(rule):
-    """All kernel values but those of the drawn kernel with its own support are NaN: the run has the same bits."""
+    """All kernel values but those of the drawn kernel with its own support are NaN: the run has the same
+    bits."""
     K, y = make_stack(80, 6, seed=2)
     twin = run_selection(rule, K, signs(y), seed=3, delta=0.2, beta=0.8, eta=0.05, step=0.1)
     _, uniforms = plan(80, 2, True, np.random.default_rng(3))
@@ -438,7 +444,8 @@ def test_gamma_of_many_samples(tmp_path):
 
 @pytest.mark.parametrize("given", [False, True])
 def test_the_step_changes_no_sign(given):
-    """Algorithm 2 sees signs only: any step makes the same draws, mistakes and probabilities, and scales the predictors."""
+    """Algorithm 2 sees signs only: any step makes the same draws, mistakes and probabilities, and scales the
+    predictors."""
     X, y = make_data(150, seed=2)
     data, kernels = (plain_stack(RECIPES, X, X), "precomputed") if given else (X, CUES)
     models = {
@@ -584,7 +591,8 @@ def test_several_classes_need_to_be_asked_for(cls):
 
 @pytest.mark.parametrize("cls", ALL)
 def test_one_versus_rest(cls):
-    """Better than chance by far on iris and digits; each problem is the binary one of its class with a generator of its own."""
+    """Better than chance by far on iris and digits; each problem is the binary one of its class with a
+    generator of its own."""
     for load_data, chance, columns in (
         (load_iris, 1 / 3, [[0, 1], [2, 3]]),
         (load_digits, 0.1, [slice(0, 32), slice(32, 64)]),

@@ -1,4 +1,5 @@
-"""Theorems 1 and 3 of the paper: exact expectations over all draws of short streams, the steps of the proof on every single path."""
+"""Theorems 1 and 3 of the paper: exact expectations over all draws of short streams, the steps of the proof
+on every single path."""
 
 import cvxpy as cp
 import numpy as np
@@ -13,7 +14,8 @@ from cuelearn.oks import OKS
 
 
 def random_stack(rng, n, m, *, scale=None):
-    """Positive semi-definite matrices with a diagonal of at most 1, some of them of low rank or with repeated samples."""
+    """Positive semi-definite matrices with a diagonal of at most 1, some of them of low rank or with
+    repeated samples."""
     K = np.empty((m, n, n))
     for j in range(m):
         Z = rng.normal(size=(n, rng.integers(1, 5)))
@@ -44,8 +46,8 @@ def streams(draw, longest, most):
 def all_draws(state, y, delta, eta, step, losses_of):
     """Expectations over every sequence of draws, by walking the tree of them.
 
-    Returns E sum_t q_t . l_t, E sum_t (m_it / p_it) l_it for every kernel i, E sum_t l_it, the largest loss and slope met anywhere, and the
-    sum of the probabilities of all paths.
+    Returns E sum_t q_t . l_t, E sum_t (m_it / p_it) l_it for every kernel i, E sum_t l_it, the largest loss
+    and slope met anywhere, and the sum of the probabilities of all paths.
     """
     m, total = len(state.q), np.zeros(5, dtype=object)
     largest = [0.0, 0.0]
@@ -77,7 +79,8 @@ def zero_one(outputs, y):
 @given(streams(longest=4, most=4))
 @settings(max_examples=100)
 def test_theorem_3_exactly(stream):
-    """The expectation over all m^T draws against the bound; the importance-weighted mistakes are unbiased on the way."""
+    """The expectation over all m^T draws against the bound; the importance-weighted mistakes are unbiased on
+    the way."""
     K, y, delta, eta, step, _ = stream
     m, T = len(K), len(y)
     expected, weighted, plain, chance, *_ = all_draws(State(K), y, delta, eta, step, zero_one)
@@ -125,10 +128,11 @@ def test_theorem_1_exactly(loss, stream):
 @given(stream=streams(longest=60, most=4))
 @settings(max_examples=60)
 def test_the_proof_on_every_path(rule, loss, stream):
-    """Before expectations are taken both halves of the proof hold for any draws; they are much tighter than the theorem.
+    """Before expectations are taken both halves of the proof hold for any draws, much tighter than it.
 
-    Weights: sum_t q_t . v_t <= sum_t v_it + eta/2 sum_t q_t . v_t^2 + ln(m) / eta with v_it = m_it l_it / p_it, for every i. Predictors:
-    sum_t (m_it/p_it) (l_it - l(f(x_t))) <= |f|^2 / (2 lambda) + lambda/2 sum_t m_it g_it^2 k_i(x_t, x_t) / p_it^2 for every f.
+    Weights: sum_t q_t . v_t <= sum_t v_it + eta/2 sum_t q_t . v_t^2 + ln(m) / eta with v_it = m_it l_it /
+    p_it, for every i. Predictors: sum_t (m_it/p_it) (l_it - l(f(x_t))) <= |f|^2 / (2 lambda) + lambda/2 sum_t
+    m_it g_it^2 k_i(x_t, x_t) / p_it^2 for every f.
     """
     K, y, delta, eta, step, rng = stream
     if loss == "square":
@@ -180,7 +184,8 @@ def test_comparators_are_the_least_values(loss):
 
 
 def test_theorem_3_says_something():
-    """A kernel that tells the classes apart beside one of noise, 4,000 visits, the steps of the bound: mean < bound < T / 10."""
+    """A kernel that tells the classes apart beside one of noise, 4,000 visits, the steps of the bound: mean
+    < bound < T / 10."""
     rng = np.random.default_rng(0)
     n, m, delta = 4000, 2, 0.5
     y = np.where(rng.random(n) < 0.5, 0, 1)
@@ -221,7 +226,8 @@ def test_theorem_3_says_something():
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic", "square"])
 def test_theorem_1_in_the_mean(loss):
-    """Longer streams, the mean of 200 runs of Algorithm 1 against the bound at the L and G that the runs met."""
+    """Longer streams, the mean of 200 runs of Algorithm 1 against the bound at the L and G that the runs
+    met."""
     rng = np.random.default_rng(1)
     n, m, delta, eta, step = 60, 3, 0.3, 0.05, 0.05
     K = random_stack(rng, n, m)

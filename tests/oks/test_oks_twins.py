@@ -178,7 +178,8 @@ def test_om1(beta, options):
 
 
 def test_the_vote_is_not_its_members():
-    """The vote of OM-1 errs at other visits than the best of its kernels, and no more often than the worst of them."""
+    """The vote of OM-1 errs at other visits than the best of its kernels, and no more often than the worst
+    of them."""
     X, y = make_data(200, seed=8)
     model = OM1(triples(), random_state=0, **QUIET).fit(X, y)
     own = model.mistakes_per_kernel_
@@ -223,7 +224,8 @@ def test_columns_of_a_data_frame():
 
 
 def test_gamma_by_the_rule_of_the_mean():
-    """Set once from the training samples; the kernels have the values of the formula to the precision in which the mean is taken."""
+    """Set once from the training samples; the kernels have the values of the formula to the precision in
+    which the mean is taken."""
     X, y = make_data(60, seed=3)
     new = make_data(25, seed=4)[0]
     chosen = [
@@ -279,7 +281,8 @@ def test_mutron(options):
 
 
 def test_an_output_of_0_is_the_first_class():
-    """In what is held back as in prediction: a kernel of zeros is right about the samples of the first class."""
+    """In what is held back as in prediction: a kernel of zeros is right about the samples of the first
+    class."""
     K, y = make_stack(60, 2, seed=1)
     K[0] = 0.0
     y = np.where(np.arange(60) % 3 == 0, 1, 0)

@@ -1,7 +1,8 @@
 """Slow, plain NumPy twins of the algorithms of the OMCL chapter, and streams for them.
 
-Each twin is its pseudo-code line by line in float64, on the whole Gram matrix of the stream: projections are solved afresh at every visit,
-averages are formed by keeping every hypothesis and adding them up. Nothing here comes from the package. Labels are 0 .. M-1.
+Each twin is its pseudo-code line by line in float64, on the whole Gram matrix of the stream: projections are
+solved afresh at every visit, averages are formed by keeping every hypothesis and adding them up. Nothing here
+comes from the package. Labels are 0 .. M-1.
 """
 
 import numpy as np
@@ -10,7 +11,8 @@ import numpy as np
 
 
 def make_stream(n, d, n_classes, seed=0, *, noise=0.1, duplicates=0.1, zeros=0.0, spread=0.25):
-    """Non-negative features in clusters, with label noise, repeated samples (with labels of their own) and zero vectors."""
+    """Non-negative features in clusters, with label noise, repeated samples (with labels of their own) and
+    zero vectors."""
     rng = np.random.default_rng(seed)
     centres = rng.random((n_classes, d))
     labels = rng.integers(0, n_classes, n)
@@ -180,10 +182,11 @@ class TwinLinear(Twin):
 
 
 class TwinOMCL:
-    """Thesis Algorithm 1: a learner for each cue, and one on all their scores; and the averaged product of section 3.3.
+    """Thesis Algorithm 1: a learner for each cue, one on all their scores; the averaged product.
 
-    `cues` are pairs (twin learner, inputs): inputs are sample numbers for kernel learners, feature rows for linear ones.
-    `products[j]` is the mean over all visits of the product of the second layer's block of cue j and the cue's coefficients.
+    `cues` are pairs (twin learner, inputs): inputs are sample numbers for kernel learners, feature rows for
+    linear ones. `products[j]` is the mean over all visits of the product of the second layer's block of cue j
+    and the cue's coefficients.
     """
 
     def __init__(self, cues, n_classes, C):

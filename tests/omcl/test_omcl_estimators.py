@@ -484,7 +484,8 @@ def test_negative_entries_and_single_samples():
         refused(
             lambda model=model: model.partial_fit(X[:1], y[:1], classes=[0, 1, 2]),
             ValueError,
-            "takes its gamma from the first batch, which must hold at least 2 samples .* give gamma as a number",
+            "takes its gamma from the first batch, which must hold at least 2 samples .* give gamma as a "
+            "number",
         )
         assert not hasattr(model, "classes_")
     second = OMCL([("a", KernelPerceptron(RBF(gamma=1.0)), [0])], KernelPerceptron(), average=False)

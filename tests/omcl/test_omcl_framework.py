@@ -62,7 +62,8 @@ def cues(names):
 
 
 def twin_of(name, X, n_classes=M):
-    """A plain twin of a cue's learner, what it is shown at each visit, and the inputs of its coefficients for new samples."""
+    """A plain twin of a cue's learner, what it is shown at each visit, and the inputs of its coefficients
+    for new samples."""
     _, columns, twin = CUES[name]
     part = X[:, chosen(columns)]
     if name in ("linear", "gradient"):
@@ -77,7 +78,8 @@ def twin_of(name, X, n_classes=M):
 
 
 def inputs_of(name, X, new):
-    """What the coefficients of a cue's twin are multiplied with for new samples, shape (columns of the coefficients, n)."""
+    """What the coefficients of a cue's twin are multiplied with for new samples, shape (columns of the
+    coefficients, n)."""
     _, columns, twin = CUES[name]
     if name in ("linear", "gradient"):
         return new[:, chosen(columns)].T
@@ -136,7 +138,8 @@ def test_two_layers_against_the_twin(mix, n_classes):
 
 
 def test_the_second_layer_sees_cue_after_cue_class_after_class():
-    """S = [s1(1), ..., s1(M), s2(1), ...]: what a linear learner makes of the recorded scores is the integrator."""
+    """S = [s1(1), ..., s1(M), s2(1), ...]: what a linear learner makes of the recorded scores is the
+    integrator."""
     names = ["rbf", "chi2", "linear"]
     X, y = data()
     model, S = OMCL(cues(names), average=False, **QUIET), []

@@ -1,4 +1,5 @@
-"""The chapter runs on image folders in the layouts of KTH-IDOL2 and ETH-80 (here small ones, written from simulated images)."""
+"""The chapter runs on image folders in the layouts of KTH-IDOL2 and ETH-80 (here small ones, written from
+simulated images)."""
 
 import os
 import subprocess

@@ -40,7 +40,7 @@ def plain_losses(U, X, y):
 @FEW
 @given(seed=SEEDS, n_classes=st.sampled_from([2, 3, 5]), step=STEPS)
 def test_theorem_3_1(seed, n_classes, step):
-    """Cumulative loss of two layers: at most the best cue's plus the second layer's regret against the selector of that cue.
+    """Loss of two layers: at most the best cue's plus the second layer's regret against its selector.
 
     The selector u_y picks the cue's score of class y, so that its loss is the cue's and ||u||^2 = M.
     """
@@ -115,7 +115,8 @@ def test_bounds_of_passive_aggressive(seed, n_classes, C):
 @FEW
 @given(seed=SEEDS, n_classes=st.sampled_from([2, 3, 5]))
 def test_bound_of_the_perceptron(seed, n_classes):
-    """``M <= L + D + sqrt(D L)`` for any u with hinge losses of sum L on the mistakes and D = 2 ||u||^2 (unit diagonal)."""
+    """``M <= L + D + sqrt(D L)`` for any u with hinge losses of sum L on the mistakes and D = 2 ||u||^2
+    (unit diagonal)."""
     X, y = stream(seed, n_classes)
     K = plain_kernel("rbf", X, X, gamma=0.5)
     model = KernelPerceptron("precomputed", average=False, **QUIET).fit(K, y)
@@ -133,9 +134,10 @@ def test_bound_of_the_perceptron(seed, n_classes):
 @FEW
 @given(seed=SEEDS, eta=st.sampled_from([0.05, 0.1, 0.3, 0.7, 1.2]), plus=st.booleans())
 def test_support_is_spread_out(seed, eta, plus):
-    """Orabona et al. (2009), theorem 1: every member lies eta / sqrt 2 off the span of the earlier ones, so that only so many fit.
+    """Orabona et al. (2009), theorem 1: members lie eta / sqrt 2 off the span of the earlier ones.
 
-    On an interval two members x, z have ``k(x, z) <= 1 - eta^2 / 4``, which leaves room for a number that can be counted.
+    On an interval two members x, z have ``k(x, z) <= 1 - eta^2 / 4``, which leaves room for a number that can
+    be counted.
     """
     rng = np.random.default_rng(seed)
     X, y = rng.random((600, 1)), rng.integers(0, 3, 600)

@@ -44,7 +44,8 @@ def check(model, twin, tolerance=1e-9):
     np.testing.assert_array_equal(model.online_errors_, twin.mistakes)
     np.testing.assert_array_equal(model.support_, twin.support)
     assert model.n_mistakes_ == twin.mistakes.sum()
-    # a margin of exactly 1, as after an update that mended all of a loss, is a loss of 0 or of a rounding error
+    # a margin of exactly 1, as after an update that mended all of a loss, is a loss of 0 or of a rounding
+    # error
     assert abs(model.n_updates_ - twin.n_updates) <= np.sum(np.abs(np.array(twin.margins) - 1.0) < 1e-12)
     np.testing.assert_allclose(
         model.online_losses_, twin.losses, atol=tolerance * max(1.0, twin.losses.max())
@@ -63,7 +64,8 @@ def check(model, twin, tolerance=1e-9):
 @pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-12), (np.float32, 3e-5)])
 @pytest.mark.parametrize("name", KERNELS)
 def test_kernel_values(name, dtype, tolerance):
-    """Batch rows, diagonal and rows of new samples, all by the kernel's formula; one sample at a time gives the same bits."""
+    """Batch rows, diagonal and rows of new samples, all by the kernel's formula; one sample at a time gives
+    the same bits."""
     kernel, (plain, options), normalize = KERNELS[name]
     X = make_stream(30, 6, 3, zeros=0.1)[0].astype(dtype)
     wanted = plain_kernel(plain, X.astype(float), X.astype(float), **options)
@@ -92,7 +94,8 @@ def test_kernel_values(name, dtype, tolerance):
 @pytest.mark.parametrize("eta", [0.0, 0.05, 0.1, 0.3, 0.7, 1.2])
 @pytest.mark.parametrize("rule", ["projectron", "projectron++"])
 def test_projections_are_exact(rule, eta, n_classes):
-    """RBF and chi-squared kernels over six eta; the stream repeats samples, holds zero vectors and wrong labels."""
+    """RBF and chi-squared kernels over six eta; the stream repeats samples, holds zero vectors and wrong
+    labels."""
     for name in ("rbf", "chi2"):
         kernel, (plain, options), _ = KERNELS[name]
         X, y = make_stream(250, 8, n_classes, seed=n_classes, zeros=0.02)
@@ -185,7 +188,8 @@ def test_inverse_of_a_large_support_set():
 def test_nearly_dependent_samples(eta, dtype, tolerance):
     """A wide kernel on a square: hundreds of mistakes lie in a span of some dozen numerical dimensions.
 
-    The Projectron then has to make the Perceptron's predictions, with a support set that does not grow with rounding errors.
+    The Projectron then has to make the Perceptron's predictions, with a support set that does not grow with
+    rounding errors.
     """
     X, y = make_stream(1500, 2, 3, seed=3, noise=0.2)
     X = X.astype(dtype)
@@ -276,7 +280,8 @@ def test_samples_of_zeros_change_nothing(C):
 
 
 def test_steps_of_pa():
-    """A PA step mends the loss in full; PA-I's is at most C; both are the loss over twice the squared length otherwise."""
+    """A PA step mends the loss in full; PA-I's is at most C; both are the loss over twice the squared length
+    otherwise."""
     x = np.array([[0.6, 0.8]])
     for C, step in ((None, 0.5), (10.0, 0.5), (0.2, 0.2)):
         model = PassiveAggressive(C, average=False, **QUIET).partial_fit(x, [1], classes=[0, 1, 2])
@@ -314,7 +319,8 @@ def test_a_margin_error_is_no_mistake():
 
 
 def test_margin_errors_whose_gain_is_too_small_are_skipped():
-    """Thesis Algorithm 2, line 16: not updated where the loss is at most Delta / eta; with eta = 0, unless within the span."""
+    """Thesis Algorithm 2, line 16: not updated where the loss is at most Delta / eta; with eta = 0, unless
+    within the span."""
     X, y = np.array([[0.0], [1.0]]), [0, 0]
     k = np.exp(-1.0)
     loss, delta = 1.0 - 2.0 * k, np.sqrt(2.0 * (1.0 - k * k))
