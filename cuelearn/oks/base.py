@@ -2,6 +2,7 @@
 
 import functools
 import time
+from dataclasses import field
 from numbers import Integral, Real
 from typing import NamedTuple
 
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.core import docs
 from cuelearn.core.checks import as_generator, classes_of_stream, labels_of, labels_within
-from cuelearn.core.estimator import Estimator, Number, load, validated
+from cuelearn.core.estimator import Estimator, Number, load, parameters, validated
 from cuelearn.core.progress import progress
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.oks.predictors import Predictors, Samples, Weights, outputs, set_probabilities
@@ -314,6 +315,7 @@ def signs_of(labels, n_classes):
     return [np.where(labels == c, 1.0, -1.0) for c in positive]
 
 
+@parameters
 class OnlineKernels(ClassifierMixin, Estimator):
     """Base of the online learners of the chapter.
 
@@ -329,6 +331,14 @@ class OnlineKernels(ClassifierMixin, Estimator):
         "beta": INSIDE,
         "validation": INSIDE,
     }
+
+    kernels: object = field(default=None, kw_only=False)
+    one_vs_rest: bool = False
+    normalize: bool = True
+    n_jobs: object = None
+    random_state: object = None
+    callback: object = None
+    verbose: bool = True
 
     def _is_precomputed(self):
         if isinstance(self.kernels, str) and self.kernels != "precomputed":

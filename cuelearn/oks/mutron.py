@@ -3,6 +3,7 @@
 import numpy as np
 from joblib import Parallel, delayed
 
+from cuelearn.core.estimator import parameters
 from cuelearn.oks.base import OnlineKernels, documented
 from cuelearn.oks.om1 import OM1, Committee
 from cuelearn.oks.predictors import Samples
@@ -38,6 +39,7 @@ class Judged(Committee):
 
 
 @documented
+@parameters
 class MuTron(OnlineKernels):
     """MuTron: a Perceptron for every kernel, and the one that errs least on held-back samples.
 
@@ -62,30 +64,9 @@ class MuTron(OnlineKernels):
     Yang et al., AAAI 2012, "MuTron"; Rosenblatt's Perceptron with kernels.
     """
 
-    def __init__(
-        self,
-        kernels=None,
-        *,
-        validation=0.1,
-        n_epochs=1,
-        shuffle=False,
-        one_vs_rest=False,
-        normalize=True,
-        n_jobs=None,
-        random_state=None,
-        callback=None,
-        verbose=True,
-    ):
-        self.kernels = kernels
-        self.validation = validation
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.one_vs_rest = one_vs_rest
-        self.normalize = normalize
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    validation: float = 0.1
+    n_epochs: int = 1
+    shuffle: bool = False
 
     def _learner(self, kernels, rng, n_rounds):
         return Judged(kernels, rng, n_jobs=self.n_jobs if self.classes_.size == 2 else None)

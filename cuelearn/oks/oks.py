@@ -2,6 +2,7 @@ r"""OKS: online kernel selection for classification (Yang et al., AAAI 2012, Alg
 
 from numba import njit
 
+from cuelearn.core.estimator import parameters
 from cuelearn.oks.base import documented
 from cuelearn.oks.predictors import add, set_probabilities
 from cuelearn.oks.selection import SamplingKernels, Selector, ask, shares
@@ -27,6 +28,7 @@ def oks_pass(kernels, samples, visits, weights, predictors, rates):
 
 
 @documented
+@parameters
 class OKS(SamplingKernels):
     r"""Online kernel selection for classification: finds a good one of many kernels at the cost of one.
 
@@ -74,36 +76,12 @@ class OKS(SamplingKernels):
     True
     """
 
-    def __init__(
-        self,
-        kernels=None,
-        *,
-        delta=(0.5, 0.2),
-        eta="auto",
-        step=1.0,
-        n_epochs=2,
-        shuffle=True,
-        one_vs_rest=False,
-        normalize=True,
-        horizon=None,
-        n_jobs=None,
-        random_state=None,
-        callback=None,
-        verbose=True,
-    ):
-        self.kernels = kernels
-        self.delta = delta
-        self.eta = eta
-        self.step = step
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.one_vs_rest = one_vs_rest
-        self.normalize = normalize
-        self.horizon = horizon
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    delta: object = (0.5, 0.2)
+    eta: object = "auto"
+    step: float = 1.0
+    n_epochs: int = 2
+    shuffle: bool = True
+    horizon: object = None
 
     def _learner(self, kernels, rng, n_rounds):
         rounds, delta = self._rounds(n_rounds), shares(self.delta)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 from numba import njit
 
+from cuelearn.core.estimator import parameters
 from cuelearn.oks.base import Learner, StreamingKernels, documented
 from cuelearn.oks.predictors import add, output, set_probabilities
 
@@ -66,6 +67,7 @@ class Committee(Learner):
 
 
 @documented
+@parameters
 class OM1(StreamingKernels):
     r"""OM-1: deterministic online multiple kernel learning; all kernels learn, the weighted vote decides.
 
@@ -91,30 +93,9 @@ class OM1(StreamingKernels):
     Jin, Hoi, Yang: Online multiple kernel learning: algorithms and mistake bounds, ALT 2010, Algorithm 1.
     """
 
-    def __init__(
-        self,
-        kernels=None,
-        *,
-        beta=0.8,
-        n_epochs=1,
-        shuffle=False,
-        one_vs_rest=False,
-        normalize=True,
-        n_jobs=None,
-        random_state=None,
-        callback=None,
-        verbose=True,
-    ):
-        self.kernels = kernels
-        self.beta = beta
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.one_vs_rest = one_vs_rest
-        self.normalize = normalize
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    beta: float = 0.8
+    n_epochs: int = 1
+    shuffle: bool = False
 
     def _learner(self, kernels, rng, n_rounds):
         return Committee(kernels, rng, discount=-math.log(self.beta))

@@ -6,7 +6,7 @@ import warnings
 from numba import njit
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.core.estimator import POSITIVE, StrOptions, validated
+from cuelearn.core.estimator import POSITIVE, StrOptions, parameters, validated
 from cuelearn.oks.base import documented
 from cuelearn.oks.predictors import add, set_probabilities
 from cuelearn.oks.selection import LOSSES, SamplingKernels, Selector, ask, shares
@@ -53,6 +53,7 @@ def regret_pass(kernels, samples, visits, weights, predictors, rates):
 
 
 @documented
+@parameters
 class OKSRegret(SamplingKernels):
     r"""Online kernel selection for any convex loss.
 
@@ -110,38 +111,13 @@ class OKSRegret(SamplingKernels):
         "step": [*POSITIVE, StrOptions({"auto"})],
     }
 
-    def __init__(
-        self,
-        kernels=None,
-        *,
-        loss="hinge",
-        delta=(0.5, 0.2),
-        eta="auto",
-        step="auto",
-        n_epochs=2,
-        shuffle=True,
-        one_vs_rest=False,
-        normalize=True,
-        horizon=None,
-        n_jobs=None,
-        random_state=None,
-        callback=None,
-        verbose=True,
-    ):
-        self.kernels = kernels
-        self.loss = loss
-        self.delta = delta
-        self.eta = eta
-        self.step = step
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.one_vs_rest = one_vs_rest
-        self.normalize = normalize
-        self.horizon = horizon
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    loss: str = "hinge"
+    delta: object = (0.5, 0.2)
+    eta: object = "auto"
+    step: object = "auto"
+    n_epochs: int = 2
+    shuffle: bool = True
+    horizon: object = None
 
     def _learner(self, kernels, rng, n_rounds):
         rounds, delta = self._rounds(n_rounds), shares(self.delta)

@@ -4,6 +4,7 @@ import math
 
 from numba import njit
 
+from cuelearn.core.estimator import parameters
 from cuelearn.oks.base import documented
 from cuelearn.oks.predictors import add, set_probabilities
 from cuelearn.oks.selection import SamplingKernels, Selector, ask, shares
@@ -29,6 +30,7 @@ def som_pass(kernels, samples, visits, weights, predictors, rates):
 
 
 @documented
+@parameters
 class SOM(SamplingKernels):
     r"""Stochastic online multiple kernel learning with a single update: OKS without its unbiased estimates.
 
@@ -52,32 +54,10 @@ class SOM(SamplingKernels):
     Jin, Hoi, Yang: Online multiple kernel learning: algorithms and mistake bounds, ALT 2010, Algorithm 3.
     """
 
-    def __init__(
-        self,
-        kernels=None,
-        *,
-        beta=0.8,
-        delta=0.2,
-        n_epochs=2,
-        shuffle=True,
-        one_vs_rest=False,
-        normalize=True,
-        n_jobs=None,
-        random_state=None,
-        callback=None,
-        verbose=True,
-    ):
-        self.kernels = kernels
-        self.beta = beta
-        self.delta = delta
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.one_vs_rest = one_vs_rest
-        self.normalize = normalize
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    beta: float = 0.8
+    delta: object = 0.2
+    n_epochs: int = 2
+    shuffle: bool = True
 
     def _learner(self, kernels, rng, n_rounds):
         eta = -math.log(self.beta)

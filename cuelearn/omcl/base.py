@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.core import docs
 from cuelearn.core.checks import as_generator, classes_and_labels, classes_of_stream, labels_of, labels_within
-from cuelearn.core.estimator import Estimator, StrOptions, load, validated
+from cuelearn.core.estimator import Estimator, StrOptions, load, parameters, validated
 from cuelearn.core.losses import margins
 from cuelearn.core.progress import progress
 from cuelearn.omcl.visits import N_UPDATES
@@ -109,6 +109,7 @@ class Record:
         return self._held[name][: self.n].copy()
 
 
+@parameters
 class OnlineClassifier(ClassifierMixin, Estimator):
     """Base of the online learners.
 
@@ -133,6 +134,14 @@ class OnlineClassifier(ClassifierMixin, Estimator):
     }
     _learnt = ()  # attributes without "_" at the end that a saved model holds
     _kernel_dims = 2  # of X with precomputed kernels: a matrix, or with 3 a stack of them
+
+    average: bool = True
+    n_epochs: int = 1
+    shuffle: bool = False
+    record: bool = True
+    random_state: object = None
+    callback: object = None
+    verbose: bool = True
 
     def _is_precomputed(self):
         return False

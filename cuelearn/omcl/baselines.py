@@ -1,8 +1,11 @@
 r"""What OMCL is compared with: one learner on all cues at once, and a majority vote (thesis 3.4)."""
 
+from dataclasses import field
+
 import numpy as np
 from sklearn.base import clone
 
+from cuelearn.core.estimator import parameters
 from cuelearn.kernels import RBF, SupportSet, feature_places, resolve_columns
 from cuelearn.omcl.base import CueLearner, OnlineClassifier, StrOptions, documented
 from cuelearn.omcl.omcl import MultiCueClassifier
@@ -60,6 +63,7 @@ class SumSupport:
 
 
 @documented
+@parameters
 class Flat(OnlineClassifier):
     r"""Low-level integration: the cues' vectors put end to end, and one online learner on the long vector
     (equation 2.1).
@@ -107,30 +111,9 @@ class Flat(OnlineClassifier):
     }
     _kernel_dims = 3
 
-    def __init__(
-        self,
-        learner=None,
-        *,
-        cues=None,
-        scale="none",
-        average=True,
-        n_epochs=1,
-        shuffle=False,
-        record=True,
-        random_state=None,
-        callback=None,
-        verbose=True,
-    ):
-        self.learner = learner
-        self.cues = cues
-        self.scale = scale
-        self.average = average
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.record = record
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    learner: object = field(default=None, kw_only=False)
+    cues: object = None
+    scale: str = "none"
 
     def _is_precomputed(self):
         return getattr(self.learner, "kernel", None) == "precomputed"
@@ -250,27 +233,6 @@ class Vote(MultiCueClassifier):
     >>> bool(model.ties(data.X).mean() < 0.1)
     True
     """
-
-    def __init__(
-        self,
-        cues=None,
-        *,
-        average=True,
-        n_epochs=1,
-        shuffle=False,
-        record=True,
-        random_state=None,
-        callback=None,
-        verbose=True,
-    ):
-        self.cues = cues
-        self.average = average
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.record = record
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
 
     def _observe(self, X, labels):
         traces = [self._observe_cue(X, labels, j) for j in range(len(self.learners_))]

@@ -14,11 +14,14 @@ cue's coefficients at visit s,
 so these sums too are touched only where the coefficients are.
 """
 
+from dataclasses import field
+
 import numpy as np
 from numba import njit
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 
+from cuelearn.core.estimator import parameters
 from cuelearn.kernels import RBF, feature_places, resolve_columns, resolve_kernel
 from cuelearn.omcl.base import CueLearner, OnlineClassifier, documented
 from cuelearn.omcl.passive_aggressive import LinearLearner, PassiveAggressive
@@ -102,6 +105,7 @@ def check_learner(learner, what):
         )
 
 
+@parameters
 class MultiCueClassifier(OnlineClassifier, _BaseComposition):
     """Base of classifiers with one online learner for each of `cues`, a list of (name, learner, columns)."""
 
@@ -109,6 +113,8 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
     _kernel_dims = 3
 
     # scikit-learn's composition takes pairs
+    cues: object = field(default=None, kw_only=False)
+
     @property
     def _pairs(self):
         return [(name, learner) for name, learner, _ in self.cues] if self._well_formed() else []
@@ -250,6 +256,7 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
 
 
 @documented
+@parameters
 class OMCL(MultiCueClassifier):
     r"""Online multi-cue learning: a learner for each cue, and one more that learns to combine their scores.
 
@@ -311,28 +318,7 @@ class OMCL(MultiCueClassifier):
 
     _learnt = ("_columns", "_delayed")
 
-    def __init__(
-        self,
-        cues=None,
-        integrator=None,
-        *,
-        average=True,
-        n_epochs=1,
-        shuffle=False,
-        record=True,
-        random_state=None,
-        callback=None,
-        verbose=True,
-    ):
-        self.cues = cues
-        self.integrator = integrator
-        self.average = average
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.record = record
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    integrator: object = field(default=None, kw_only=False)
 
     def _open(self, X, n_classes):
         integrator = clone(PassiveAggressive() if self.integrator is None else self.integrator)

@@ -5,13 +5,14 @@ A visit with loss :math:`\ell` moves :math:`w_y \mathrel{+}= \tau x`, :math:`w_r
 """
 
 import math
+from dataclasses import field
 from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from cuelearn.core.estimator import POSITIVE, Number
+from cuelearn.core.estimator import POSITIVE, Number, parameters
 from cuelearn.omcl.base import CueLearner, documented
 from cuelearn.omcl.visits import SEEN, Hypothesis, Trace, dot, move, open_log, predict
 
@@ -86,6 +87,7 @@ class LinearLearner(CueLearner):
 
 
 @documented
+@parameters
 class PassiveAggressive(LinearLearner):
     r"""Linear multiclass Passive-Aggressive, PA and PA-I.
 
@@ -134,32 +136,14 @@ class PassiveAggressive(LinearLearner):
         "C": [Number(Real, 0, None, closed="right"), None],
     }
 
-    def __init__(
-        self,
-        C=1.0,
-        *,
-        average=True,
-        n_epochs=1,
-        shuffle=False,
-        record=True,
-        random_state=None,
-        callback=None,
-        verbose=True,
-    ):
-        self.C = C
-        self.average = average
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.record = record
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    C: object = field(default=1.0, kw_only=False)
 
     def _step(self):
         return math.inf if self.C is None else float(self.C), True
 
 
 @documented
+@parameters
 class OnlineGradientDescent(LinearLearner):
     r"""Linear multiclass learner with gradient steps of fixed size on the multiclass hinge loss.
 
@@ -186,26 +170,7 @@ class OnlineGradientDescent(LinearLearner):
 
     _parameter_constraints = {**CueLearner._parameter_constraints, "step": POSITIVE}
 
-    def __init__(
-        self,
-        step=0.1,
-        *,
-        average=True,
-        n_epochs=1,
-        shuffle=False,
-        record=True,
-        random_state=None,
-        callback=None,
-        verbose=True,
-    ):
-        self.step = step
-        self.average = average
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.record = record
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    step: float = field(default=0.1, kw_only=False)
 
     def _step(self):
         return float(self.step), False

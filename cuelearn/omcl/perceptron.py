@@ -6,11 +6,13 @@ sample i, so that a full kernel matrix, or a block of a batch against support se
 copy.
 """
 
+from dataclasses import field
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
+from cuelearn.core.estimator import parameters
 from cuelearn.kernels import RBF, Kernel, PrecomputedSupport, SupportSet
 from cuelearn.omcl.base import CueLearner, StrOptions, documented
 from cuelearn.omcl.visits import (
@@ -135,6 +137,7 @@ class KernelHypothesis(Hypothesis):
         return state
 
 
+@parameters
 class KernelLearner(CueLearner):
     """Base of the learners on one kernel; `_pass(visits, expansion, log)` runs over a batch."""
 
@@ -144,6 +147,9 @@ class KernelLearner(CueLearner):
     }
     _learnt = ("_hypothesis", "_support", "_joined")
     _with_gram = False
+
+    kernel: object = field(default=None, kw_only=False)
+    normalize: bool = True
 
     def _is_precomputed(self):
         return isinstance(self.kernel, str)
@@ -246,29 +252,6 @@ class KernelPerceptron(KernelLearner):
     >>> bool(model.score(X, y) > 0.9)
     True
     """
-
-    def __init__(
-        self,
-        kernel=None,
-        *,
-        normalize=True,
-        average=True,
-        n_epochs=1,
-        shuffle=False,
-        record=True,
-        random_state=None,
-        callback=None,
-        verbose=True,
-    ):
-        self.kernel = kernel
-        self.normalize = normalize
-        self.average = average
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.record = record
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
 
     def _pass(self, visits, expansion, log):
         perceptron_pass(visits, expansion, log)

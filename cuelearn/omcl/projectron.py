@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-from cuelearn.core.estimator import NON_NEGATIVE
+from cuelearn.core.estimator import NON_NEGATIVE, parameters
 from cuelearn.omcl.base import documented
 from cuelearn.omcl.perceptron import KernelLearner, join, look
 from cuelearn.omcl.visits import INEXACT, N_PROJECTED, N_REFACTORED, REFACTOR_FROM, dot, move
@@ -157,6 +157,7 @@ def refactor(hypothesis):
 
 
 @documented
+@parameters
 class Projectron(KernelLearner):
     r"""Multiclass Projectron: a Perceptron whose updates are projected where that costs little.
 
@@ -194,30 +195,7 @@ class Projectron(KernelLearner):
     _with_gram = True
     _plus = False
 
-    def __init__(
-        self,
-        kernel=None,
-        *,
-        eta=0.1,
-        normalize=True,
-        average=True,
-        n_epochs=1,
-        shuffle=False,
-        record=True,
-        random_state=None,
-        callback=None,
-        verbose=True,
-    ):
-        self.kernel = kernel
-        self.eta = eta
-        self.normalize = normalize
-        self.average = average
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.record = record
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
+    eta: float = 0.1
 
     def _pass(self, visits, expansion, log):
         position, eta = 0, float(self.eta)
