@@ -154,17 +154,15 @@ def test_co_occurrence_by_counting():
     data = make_ambiguous(
         X, names[y], bag_size=3, n_candidates=4, p_correlated=0.3, p_ambiguous=0.5, random_state=5
     )
-    assert data.candidates.classes[0].tolist() == sorted(names) and np.array_equal(
-        data.y, names[y][data.order]
-    )
+    assert data.candidates.classes[0].tolist() == sorted(names)
+    assert np.array_equal(data.y, names[y][data.order])
     counts = np.zeros((6, 6))
     for _, truth, vectors in bags(data):
         for m, k in enumerate(truth):
             counts[k, sorted({v[m] for v in vectors})] += 1
     shares = data.co_occurrence()
-    assert np.allclose(shares, counts / np.bincount(data.labels())[:, None]) and np.all(
-        np.diag(shares) == 1.0
-    )
+    assert np.allclose(shares, counts / np.bincount(data.labels())[:, None])
+    assert np.all(np.diag(shares) == 1.0)
     off = [max(shares.loc[k, z] for z in "abcdef" if z != k) for k in "abcdef"]
     assert data.ambiguity_degree(by_class=True).tolist() == off and data.ambiguity_degree() == max(off)
     assert make_ambiguous(X, y, n_candidates=0).ambiguity_degree() == 0.0
@@ -179,12 +177,10 @@ def test_streams_of_draws_are_apart():
     other = make_ambiguous(X, y, n_candidates=5, p_correlated=0.25, random_state=5)
     again = make_ambiguous(sparse.csr_matrix(X), y, n_candidates=5, p_correlated=0.25, random_state=4)
     assert np.array_equal(first.order, same.order) and not np.array_equal(first.order, other.order)
-    assert np.array_equal(first.ambiguous, same.ambiguous) and np.array_equal(
-        first.correlated, same.correlated
-    )
-    assert (
-        len(first.correlated) == 3 and len(np.unique(first.correlated)) == 6
-    )  # seven classes: one has no partner
+    assert np.array_equal(first.ambiguous, same.ambiguous)
+    assert np.array_equal(first.correlated, same.correlated)
+    # seven classes: one has no partner
+    assert len(first.correlated) == 3 and len(np.unique(first.correlated)) == 6
     assert sparse.issparse(again.X) and np.array_equal(again.X.toarray(), first.X)
     for i in range(first.candidates.n_bags):
         assert np.array_equal(first.candidates.bag(i), again.candidates.bag(i))

@@ -123,9 +123,8 @@ def test_values_have_not_been_rescaled():
     first = [47, 100, 27, 81, 57, 37, 26, 0, 0, 23, 56, 53, 100, 90, 40, 98]  # first line of pendigits.tra
     np.testing.assert_array_equal(pendigits.X[pendigits.train[0], :16], first)
     np.testing.assert_array_equal(satimage.X[satimage.train[0], :4], [92, 115, 120, 94])  # sat.trn
-    np.testing.assert_array_equal(
-        satimage.X[satimage.test[0], :4], [76, 102, 102, 79]
-    )  # second line of sat.tst
+    # second line of sat.tst
+    np.testing.assert_array_equal(satimage.X[satimage.test[0], :4], [76, 102, 102, 79])
     assert satimage.X.min() == 27 and satimage.X.max() == 157
     assert letter.X.min() == 0 and letter.X.max() == 15
     assert np.array_equal(letter.X, np.round(letter.X))

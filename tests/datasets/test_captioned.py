@@ -130,9 +130,8 @@ def test_test_items_have_samples_of_their_own(data):
 
 def test_a_person_is_a_letter_and_a_digit(data):
     letter_y, pools = load_letter().y, captioned._pools()
-    classes = np.stack(
-        [letter_y[data.samples[:, 0]], pools.digit_y[data.samples[:, 1]]], axis=2
-    )  # face, part, letter or digit
+    # face, part, letter or digit
+    classes = np.stack([letter_y[data.samples[:, 0]], pools.digit_y[data.samples[:, 1]]], axis=2)
     known = data.kinds == "identity"
     assert np.array_equal(data.samples[known][:, :, 0], data.samples[known][:, :, 1])
     pair_of = {}
@@ -204,9 +203,8 @@ def test_columns(news):
                 np.testing.assert_allclose(g, scale * p, rtol=2e-5, atol=1e-6)
             ratios.append(scales)
     ratios = np.array(ratios)
-    np.testing.assert_allclose(
-        ratios, np.broadcast_to(ratios[0], ratios.shape), rtol=1e-5
-    )  # one constant for each part
+    # one constant for each part
+    np.testing.assert_allclose(ratios, np.broadcast_to(ratios[0], ratios.shape), rtol=1e-5)
     known = news.faces[news.kinds == "identity"].astype(float)
     for part in (known[:, :152], known[:, 152:]):
         assert np.mean(np.sum(part**2, axis=1)) == pytest.approx(1, abs=0.06)
@@ -221,9 +219,8 @@ def test_pose_columns(poses):
     assert poses.verbs[whole].tolist() == [VERBS[k] for k in pens.y[sample[whole, 0]]]
     cut = np.hstack([points[sample[~whole, 0], :8], points[sample[~whole, 1], 8:]])
     np.testing.assert_allclose(poses.poses[~whole], cut, atol=1e-6)
-    assert np.all(pens.y[sample[~whole, 0]] != pens.y[sample[~whole, 1]]) and np.all(
-        poses.verbs[~whole] == NULL
-    )
+    assert np.all(pens.y[sample[~whole, 0]] != pens.y[sample[~whole, 1]])
+    assert np.all(poses.verbs[~whole] == NULL)
 
 
 def test_picture(news, poses):
@@ -249,9 +246,8 @@ def test_picture(news, poses):
             assert drawn.mentioned.tolist() == data.mentioned[rows].tolist()
             if data is poses:
                 np.testing.assert_allclose(drawn.pens.reshape(-1, 16) / 100, data.poses[rows], atol=1e-6)
-                assert (
-                    drawn.bodies.shape == (len(rows), 4) and drawn.verbs.tolist() == data.verbs[rows].tolist()
-                )
+                assert drawn.bodies.shape == (len(rows), 4)
+                assert drawn.verbs.tolist() == data.verbs[rows].tolist()
             else:
                 assert drawn.pens is drawn.bodies is drawn.verbs is None
         for bad in (-1, len(data.captions)):
@@ -291,9 +287,8 @@ def test_truth_against_a_plain_reading(data):
             expected[mention.face] = name, mention.verb if verbs and mention.verb in verbs else NULL
     np.testing.assert_array_equal(truth if verbs else truth[:, None], expected[:, : 2 if verbs else 1])
     everything = data.truth()
-    assert np.all((everything == data.names) | (everything == NULL)) and np.array_equal(
-        everything != NULL, data.mentioned
-    )
+    assert np.all((everything == data.names) | (everything == NULL))
+    assert np.array_equal(everything != NULL, data.mentioned)
     with pytest.raises(ValueError, match="^names must"):
         data.truth(["Nobody Known"])
     with pytest.raises(ValueError, match="^verbs must"):
@@ -513,9 +508,8 @@ def test_what_is_told_of_places_in_every_case():
             for _ in range(60):
                 named = [world.Face(0, person, True) for person in range(k)]
                 item = composer._placed(named, [world.Face(2, -1, False)] * (n - k), [])
-                assert len(item.faces) == n and sorted(mention.name for mention in item.pictured) == list(
-                    range(k)
-                )
+                assert len(item.faces) == n
+                assert sorted(mention.name for mention in item.pictured) == list(range(k))
                 assert any(mention.place for mention in item.pictured)
                 for mention in item.pictured:
                     assert item.faces[mention.face].person == mention.name
@@ -589,9 +583,8 @@ def test_shares_of_a_small_corpus(n):
 def test_statistics_of_a_mid_size_corpus(news, harder):
     assert ours(news, "items") == 4000 and ours(news, "faces") == round(4000 * 31_147 / 20_071)
     assert ours(news, "items with spatial indicators") == round(4000 * 3_105 / 20_071)
-    assert ours(news, "names in 20 or more training captions") == pytest.approx(
-        214, abs=25
-    )  # at 4 occurrences
+    # at 4 occurrences
+    assert ours(news, "names in 20 or more training captions") == pytest.approx(214, abs=25)
     assert ours(news, "RANDOM, training, 20 occurrences (%)") == pytest.approx(73.1, abs=2)
     # Sampling alone moves a test share by about 1.5 points; the printed 66.0 is declared as not matched.
     assert ours(news, "RANDOM, test, 20 occurrences (%)") == pytest.approx(
@@ -710,9 +703,8 @@ def test_the_truth_is_a_candidate(data, constraints):
             ours(data, "% of items whose true labeling is no candidate, 20 occurrences"), abs=1e-3
         )
         assert 0 < share < 10
-        assert any(
-            not isinstance(item.candidates, np.ndarray) for item in items
-        )  # some are too large to list
+        # some are too large to list
+        assert any(not isinstance(item.candidates, np.ndarray) for item in items)
 
 
 def test_the_parser_pairs_verbs_and_names_as_composed(poses):

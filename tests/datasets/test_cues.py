@@ -184,16 +184,8 @@ def test_one_colour_is_a_valid_image():
         ),
         (lambda: c.crfh(texture(0), "Lxx"), ValueError, "filters must be one of"),
         (lambda: c.crfh(texture(0), scales=(1, -1)), ValueError, "scales must be positive"),
-        (
-            lambda: c.crfh(texture(0), "DirC", scales=(1, 2, 4, 8)),
-            ValueError,
-            "at most 10,000 bins in all, got 83521",
-        ),
-        (
-            lambda: c.dense_descriptors(texture(0, 20, 60)),
-            ValueError,
-            "at least 4 \\* step = 32 .* got 20 x 60",
-        ),
+        (lambda: c.crfh(texture(0), "DirC", scales=(1, 2, 4, 8)), ValueError, "at most 10,000 bins in all"),
+        (lambda: c.dense_descriptors(texture(0, 20, 60)), ValueError, "at least 4 \\* step = 32 .* got 20 x"),
         (lambda: c.centred_mask(np.zeros((5, 5), bool)), ValueError, "True on at least one"),
         (lambda: c.centred_mask(blob(), size=0), ValueError, "size must be at least 1"),
         (lambda: c.centred_mask(blob(), extent=0), ValueError, "extent must be a positive number"),
@@ -446,9 +438,8 @@ def test_image_cues_form():
     data = image_data()
     made = c.image_cues(data, c.IMAGE_CUES, train=np.arange(6), n_words=20)
     widths = {"colour": 512, "LxLy": 675, "DirC": 289, "bow": 20, "laser": 45, "shape": 576}
-    assert {cue: made.X[:, s].shape[1] for cue, s in made.cues.items()} == widths and list(made.cues) == list(
-        c.IMAGE_CUES
-    )
+    assert {cue: made.X[:, s].shape[1] for cue, s in made.cues.items()} == widths
+    assert list(made.cues) == list(c.IMAGE_CUES)
     assert made.X.dtype == np.float32 and np.isfinite(made.X).all()
     np.testing.assert_array_equal(
         np.concatenate([np.arange(made.X.shape[1])[s] for s in made.cues.values()]), range(2117)
@@ -543,18 +534,8 @@ def test_the_thesis_kernels():
         ({}, ["laser"], {"train": []}, "train must be row numbers"),
         ({}, ["colour"], {"n_jobs": 0}, "n_jobs == 0"),
         ({}, ["bow"], {"train": [0], "n_words": 300}, "'bow' cannot be learnt: .* got 12 from 1 images"),
-        (
-            {"laser": np.full((12, 181), np.nan)},
-            ["laser"],
-            {"train": [0]},
-            r"Frame 0 \(frame 0\) has no usable",
-        ),
-        (
-            {"masks": np.zeros((12, 48, 56), bool)},
-            ["colour"],
-            {},
-            r"Image 0 \(frame 0\) cannot be described: mask must be True",
-        ),
+        ({"laser": np.full((12, 181), np.nan)}, ["laser"], {"train": [0]}, r"Frame 0 \(frame 0\) has no"),
+        ({"masks": np.zeros((12, 48, 56), bool)}, ["colour"], {}, r"Image 0 \(frame 0\) cannot be"),
         ({"masks": np.ones((12, 48, 50), bool)}, ["shape"], {}, r"Image 0 \(frame 0\) .* shape \(48, 56\)"),
         (
             {"images": np.zeros((12, 20, 20, 3), np.uint8), "masks": None},

@@ -203,23 +203,14 @@ def test_from_a_folder_to_kernels(tmp_path):
     bank = KernelBank(cue_kernels(made), made.X[[0, 1, 3, 4, 6, 7]])
     assert bank.cross(made.X[[2, 5, 8]]) is not None
     K = bank.rows(np.arange(6))
-    assert (
-        K.shape == (6, 6, 6) and np.isfinite(K).all() and np.linalg.eigvalsh(K[0].astype(float)).min() > -1e-5
-    )
+    assert K.shape == (6, 6, 6) and np.isfinite(K).all()
+    assert np.linalg.eigvalsh(K[0].astype(float)).min() > -1e-5
 
 
 def test_errors_of_a_folder_name_the_folder_or_the_file(tmp_path):
-    refused(
-        r"nowhere does not exist; expected there: one directory per class",
-        f.load_image_folder,
-        tmp_path / "nowhere",
-    )
+    refused(r"nowhere does not exist; expected there: one", f.load_image_folder, tmp_path / "nowhere")
     save(tmp_path / "flat" / "a.png", picture(0))
-    refused(
-        r"flat holds no directories; expected there: one directory per class",
-        f.load_image_folder,
-        tmp_path / "flat",
-    )
+    refused(r"flat holds no directories; expected there: one", f.load_image_folder, tmp_path / "flat")
     root = write_folder(tmp_path / "house", masks=True, scans=True)
     (root / "empty").mkdir()
     refused(r"empty holds no images; expected in .*house: one directory", f.load_image_folder, root)
@@ -250,11 +241,8 @@ def test_eth80(tmp_path, maps):
         "car2-090-045",
         "car14-000-000",
     ]
-    assert data.frames["elevation"][:3].tolist() == [90, 24, 0] and data.frames["azimuth"][:3].tolist() == [
-        0,
-        117,
-        45,
-    ]
+    assert data.frames["elevation"][:3].tolist() == [90, 24, 0]
+    assert data.frames["azimuth"][:3].tolist() == [0, 117, 45]
     for i in range(3):
         assert data.masks[i].sum() == 50 * (50 + 5 * [0, 2, 1][i])
     assert data.provenance.tier == "original" and ("segmented" in data.description) is not maps
@@ -272,9 +260,7 @@ def test_errors_of_eth80(tmp_path):
     root = write_eth80(tmp_path / "eth80-cropped-close128").parent
     assert len(f.load_eth80(root).y) == 15  # found one level down
     save(root / "eth80-cropped-close128/car2/side.png", picture(0))
-    with pytest.raises(
-        DataFileError, match=r"car2.side\.png is not named as in ETH-80, car2-<zenith>-<azimuth>"
-    ):
+    with pytest.raises(DataFileError, match=r"car2.side\.png is not named as in ETH-80"):
         f.load_eth80(root)
     (root / "eth80-cropped-close128/car2/side.png").unlink()
     (root / "eth80-cropped-close128/pear1").mkdir()
@@ -293,16 +279,12 @@ def test_idol2(tmp_path):
     frames = data.frames
     assert len(data.y) == len(data.images) == 15 and data.target_names == ["OO", "CR", "TO", "KT", "PA"]
     assert data.y.tolist() == [0, 1, 2, 3, 4] * 3 and data.y.dtype == np.int64
-    assert frames["sequence"][::5].tolist() == [0, 5, 6] and frames["weather"][::5].tolist() == [
-        "cloudy",
-        "night",
-        "cloudy",
-    ]
+    assert frames["sequence"][::5].tolist() == [0, 5, 6]
+    assert frames["weather"][::5].tolist() == ["cloudy", "night", "cloudy"]
     assert frames["session"][::5].tolist() == [1, 1, 2] and frames["repeat"][::5].tolist() == [1, 2, 1]
     np.testing.assert_allclose(frames["time"][:5], [0, 0.2, 0.4, 0.6, 0.8], atol=1e-5)
-    assert (
-        frames["x"][:3].tolist() == [0, 0.5, 1] and frames["y"][0] == -0.25 and frames["heading"][1] == -0.5
-    )
+    assert frames["x"][:3].tolist() == [0, 0.5, 1] and frames["y"][0] == -0.25
+    assert frames["heading"][1] == -0.5
     assert frames["name"][0] == "t1152902094.641331_rBO_x0.0_y-0.25_a-1.5000"
     assert data.laser.shape == (15, 181) and data.laser.dtype == np.float32
     np.testing.assert_array_equal(data.laser[:, 0], [2, 3, 4, 5, 6] * 3)
@@ -331,9 +313,7 @@ def test_errors_of_idol2_name_the_file(tmp_path):
         f.load_idol2(tmp_path, robot="marvin")
     with pytest.raises(ValueError, match="max_delay must be"):
         f.load_idol2(tmp_path, max_delay=-1)
-    with pytest.raises(
-        DataFileError, match="holds no sequence of dumbo; expected there: one directory per sequence"
-    ):
+    with pytest.raises(DataFileError, match="holds no sequence of dumbo; expected there: one directory per"):
         f.load_idol2(tmp_path)
     root = write_idol2(tmp_path / "idol2", ["dum_cloudy1"])
     first = "t1152902094.641331_rBO_x0.0_y-0.25_a-1.5000.png"
@@ -390,10 +370,7 @@ def test_flowers17(tmp_path, inner):
 
 
 def test_errors_of_flowers17_name_the_file(tmp_path):
-    with pytest.raises(
-        DataFileError,
-        match="flowers does not exist; expected there: the images image_0001.jpg to image_1360.jpg",
-    ):
+    with pytest.raises(DataFileError, match="flowers does not exist; expected there: the images"):
         f.load_flowers17(tmp_path / "flowers")
     with pytest.raises(DataFileError, match="holds no images; expected in .*image_0001.jpg"):
         f.load_flowers17(tmp_path)

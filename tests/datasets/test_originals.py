@@ -50,9 +50,8 @@ def small_images():
 
 
 def check_usps(data):
-    assert data.X.dtype == np.float32 and np.array_equal(
-        data.X, (2.0 * small_images() - 1.0).astype(np.float32)
-    )
+    assert data.X.dtype == np.float32
+    assert np.array_equal(data.X, (2.0 * small_images() - 1.0).astype(np.float32))
     assert data.y.tolist() == [3, 0, 9, 7, 1] and data.y.dtype == np.int64
     assert data.train.tolist() == [0, 1, 2] and data.test.tolist() == [3, 4]
     assert data.cues == {"pixels": slice(0, 256)}
@@ -79,9 +78,7 @@ def test_usps_of_hdf5(tmp_path, monkeypatch):
 def test_usps_of_hdf5_says_what_to_install(tmp_path, monkeypatch):
     (tmp_path / "usps.h5").write_bytes(b"not looked at")
     monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(
-        ImportError, match=r"usps\.h5 needs h5py: `pip install h5py`, or .* `cuelearn\[hdf5\]`"
-    ):
+    with pytest.raises(ImportError, match=r"usps\.h5 needs h5py: `pip install h5py`, or"):
         load_usps(tmp_path)
 
 
@@ -97,9 +94,7 @@ def test_usps_of_libsvm(tmp_path, monkeypatch):
 
 
 def test_usps_files_that_are_not(tmp_path):
-    refused(
-        r"usps\.h5 is missing; USPS comes as usps\.h5, or as usps\.bz2 and usps\.t\.bz2", load_usps, tmp_path
-    )
+    refused(r"usps\.h5 is missing; USPS comes as usps\.h5, or as usps\.bz2 and", load_usps, tmp_path)
     (tmp_path / "usps.bz2").write_bytes(bz2.compress(b"3 1:0.5\n"))
     refused(r"usps\.t\.bz2 is missing", load_usps, tmp_path)
     (tmp_path / "usps.t.bz2").write_bytes(bz2.compress(b"12 1:0.5\n"))
@@ -116,9 +111,8 @@ def test_the_real_usps():
     assert np.bincount(data.y[data.train]).tolist() == [1194, 1005, 731, 658, 652, 556, 664, 645, 542, 644]
     assert np.bincount(data.y[data.test]).tolist() == [359, 264, 198, 166, 200, 160, 170, 147, 166, 177]
     ink = data.X[data.y == 0].mean(axis=0).reshape(16, 16)
-    assert (
-        ink[6:10, 6:10].mean() < ink.mean() < ink[6:10].max()
-    )  # a zero has a hole: the pixels are where they belong
+    # a zero has a hole: the pixels are where they belong
+    assert ink[6:10, 6:10].mean() < ink.mean() < ink[6:10].max()
 
 
 # -------------------------------------------------------------------------------------------- partial labels
@@ -166,17 +160,11 @@ def test_partial_files_that_are_not(tmp_path):
     hidden = possible.copy()
     hidden[2, 0] = 0.0
     for given, words in [
-        (
-            (X, hidden, truth, folds),
-            "must give each row one true label in logitlabels that is among its candidates",
-        ),
+        ((X, hidden, truth, folds), "must give each row one true label in logitlabels that is among its"),
         ((X, possible, np.zeros((4, 3)), folds), "must give each row one true label"),
         ((X[:3], possible, truth, folds), "must hold features"),
         ((X, 2 * possible, truth, folds), "must hold features"),
-        (
-            (X, possible, truth, [([0, 1], [2])]),
-            "must give in tr and te, for each fold, two parts that hold each of the 4 rows once",
-        ),
+        ((X, possible, truth, [([0, 1], [2])]), "must give in tr and te, for each fold, two parts that hold"),
         ((X, possible, truth, [([0, 1, 2], [2])]), "must give in tr and te"),
     ]:
         write(tmp_path / "lost.mat", *given)
@@ -190,9 +178,8 @@ def test_the_real_partial_labels():
         assert data.X.shape == shape and len(data.target_names) == n_classes == data.candidates.n_labels[0]
         assert round(np.mean(data.candidates.n_candidates), 2) == mean
         assert data.candidates.mask()[np.arange(len(data.y)), data.y].all()
-        assert len(data.folds) == 5 and sorted(np.concatenate([test for _, test in data.folds])) == list(
-            range(len(data.y))
-        )
+        assert len(data.folds) == 5
+        assert sorted(np.concatenate([test for _, test in data.folds])) == list(range(len(data.y)))
     assert len(np.unique(load_original("lost").y)) == 14  # two names are only ever wrong
 
 
@@ -237,9 +224,8 @@ def test_a_missing_or_wrong_file_of_corel5k_is_named(tmp_path):
 @real("corel5k", "corel5k.mat")
 def test_the_real_corel5k():
     data = load_original("corel5k")
-    assert (
-        data.X.shape == (5000, 499) and data.y.shape == (5000, 374) and set(np.unique(data.X)) == {0.0, 1.0}
-    )
+    assert data.X.shape == (5000, 499) and data.y.shape == (5000, 374)
+    assert set(np.unique(data.X)) == {0.0, 1.0}
     assert {"sky", "people", "water", "tree", "grass"} <= set(data.target_names)
 
 
@@ -267,9 +253,8 @@ def test_scene_has_its_training_rows_first(tmp_path, monkeypatch, header):
     write_scene(tmp_path, rows[5:], "test", header)
     for data in both(monkeypatch, tmp_path, "scene", load_scene):
         assert data.X.dtype == np.float32 and np.array_equal(data.X, rows[:, :294].astype(np.float32))
-        assert (
-            data.y.dtype == np.int8 and np.array_equal(data.y, rows[:, 294:]) and data.target_names == LABELS
-        )
+        assert data.y.dtype == np.int8 and np.array_equal(data.y, rows[:, 294:])
+        assert data.target_names == LABELS
         assert data.train.tolist() == [0, 1, 2, 3, 4] and data.test.tolist() == [5, 6, 7]
         assert data.cues == {"L": slice(0, 98), "u": slice(98, 196), "v": slice(196, 294)}
         assert [data.feature_names[k] for k in (0, 48, 49, 105, 293)] == [
@@ -295,11 +280,7 @@ def test_a_missing_or_wrong_part_of_scene_is_named(tmp_path):
     refused(r"scene-test\.arff is missing", load_scene, tmp_path)
     for bad in (rows[:, 1:], changed(rows, 0, 1.5), changed(rows, 7, np.nan), changed(rows, 299, 0.5)):
         write_scene(tmp_path, bad, "test", header=[])
-        refused(
-            r"scene-test\.arff must hold rows of 294 numbers in \[0, 1\] and the 0/1 labels Beach",
-            load_scene,
-            tmp_path,
-        )
+        refused(r"scene-test\.arff must hold rows of 294 numbers in \[0, 1\] and the", load_scene, tmp_path)
     for header in (HEADER[:1] + HEADER[-6:] + HEADER[1:-6], HEADER[:-6] + HEADER[:-7:-1], HEADER[:-1]):
         write_scene(tmp_path, rows, "test", header)
         refused(r"scene-test\.arff must hold .*\(3, 300\) and last attributes ", load_scene, tmp_path)
@@ -444,7 +425,8 @@ def test_damaged_awa(tmp_path):
 @real("awa", "awa_subset.npz")
 def test_the_real_awa():
     data = load_original("awa")
-    assert data.X.shape == (3000, 6252) and {cue: c.stop - c.start for cue, c in data.cues.items()} == {
+    assert data.X.shape == (3000, 6252)
+    assert {cue: c.stop - c.start for cue, c in data.cues.items()} == {
         "phog": 252,
         "surf": 2000,
         "rgsift": 2000,

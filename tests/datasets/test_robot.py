@@ -267,9 +267,8 @@ def test_furniture_moves_between_the_sessions():
         tuple(r) for r in np.round(after.furniture, 9)
     }
     assert 0.3 * len(before.kinds) < len(same) < 0.9 * len(before.kinds)
-    assert before.furniture.shape == (len(before.kinds), 4) and np.all(
-        before.furniture[:, :2] < before.furniture[:, 2:]
-    )
+    assert before.furniture.shape == (len(before.kinds), 4)
+    assert np.all(before.furniture[:, :2] < before.furniture[:, 2:])
     # Every piece lies inside a room or on its walls.
     for x0, y0, x1, y1 in np.concatenate([before.furniture, after.furniture]):
         assert any(

@@ -10,14 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuelearn.mms import CandidateSet, Matching
-from cuelearn.mms.captions import (
-    ItemCandidates,
-    Region,
-    Vocabulary,
-    candidate_set,
-    candidates_from_caption,
-    mentions,
-)
+from cuelearn.mms.captions import ItemCandidates, Region, Vocabulary, candidate_set, mentions
+from cuelearn.mms.captions import candidates_from_caption as read
 
 FIGURE_5_1_LEFT = (
     "US Democratic presidential candidate Senator Barack Obama waves to supporters together with his "
@@ -44,6 +38,10 @@ PLAYERS = Vocabulary(["Andy Roddick", "Roger Federer"], {"backhand": ["hit a bac
 SWIMMERS = Vocabulary(["Grant Hackett", "Igor Chervynsky", "Erik Vendt"], ["show"])
 PEOPLE = ["Ann Archer", "Bob Baker", "Carl Crane", "Dora Dean", "Eve Eaton"]
 LETTERS = "ABCDE"
+ANYBODY = Vocabulary(PEOPLE)
+WAVING = Vocabulary(PEOPLE, ["wave"])
+WAVING_POSING = Vocabulary(PEOPLE, ["wave", "pose"])
+PAIR = ("name", "verb")
 
 
 def faces(n, down=False):
@@ -91,7 +89,7 @@ def subjects(caption, vocabulary):
 
 def places(caption, vocabulary=None):
     """Initials of the names of a caption with their places."""
-    vocabulary = vocabulary or Vocabulary(PEOPLE, ["wave", "pose"])
+    vocabulary = vocabulary or WAVING_POSING
     return {m.label[0]: m.place for m in mentions(caption, vocabulary) if m.kind == "name" and m.place}
 
 
@@ -99,52 +97,36 @@ def places(caption, vocabulary=None):
 
 
 def test_figure_5_1_left_and_5_5_pair_barack_with_waving_and_michelle_with_standing():
-    item = candidates_from_caption(FIGURE_5_1_LEFT, persons(2), THE_OBAMAS, attributes=("name", "verb"))
+    item = read(FIGURE_5_1_LEFT, persons(2), THE_OBAMAS, attributes=PAIR)
     a, b, o = [1, 1], [2, 2], [0, 0]
     assert item.candidates.tolist() == [[a, b], [a, o], [o, b], [b, a], [o, a], [b, o]]
-    assert (
-        item.words == [(1, 1), (2, 2)]
-        and item.instances == [(0, 2), (1, 3)]
-        and item.positions == {}
-        and item.note == ""
-    )
+    assert item.words == [(1, 1), (2, 2)] and item.instances == [(0, 2), (1, 3)] and item.positions == {}
+    assert item.note == ""
     assert item.candidates.dtype == np.int32
 
 
 def test_figure_5_1_middle_has_federer_with_the_backhand_and_roddick_with_null():
-    item = candidates_from_caption(FIGURE_5_1_MIDDLE, persons(1), PLAYERS, attributes=("name", "verb"))
+    item = read(FIGURE_5_1_MIDDLE, persons(1), PLAYERS, attributes=PAIR)
     assert item.candidates.tolist() == [[[2, 1]], [[1, 0]]]  # never [Roddick, backhand]
     assert item.words == [(2, 1), (1, 0)]  # in the order of the text
 
 
 def test_figure_5_2_has_hackett_always_and_only_in_the_middle():
-    item = candidates_from_caption(FIGURE_5_2, faces(3), SWIMMERS)
-    others = [
-        [2, 3],
-        [2, 0],
-        [0, 3],
-        [3, 2],
-        [0, 2],
-        [3, 0],
-        [0, 0],
-    ]  # two persons and two faces, and nobody else
+    item = read(FIGURE_5_2, faces(3), SWIMMERS)
+    # two persons and two faces, and nobody else
+    others = [[2, 3], [2, 0], [0, 3], [3, 2], [0, 2], [3, 0], [0, 0]]
     assert listed(item) == [[left, 1, right] for left, right in others]
     assert item.positions == {0: "middle"} and item.words == [(1,), (2,), (3,)] and item.note == ""
     shuffled = [faces(3)[k] for k in (2, 0, 1)]
-    assert {tuple(z) for z in listed(candidates_from_caption(FIGURE_5_2, shuffled, SWIMMERS))} == {
-        (z[2], z[0], z[1]) for z in listed(item)
-    }
+    found = {tuple(z) for z in listed(read(FIGURE_5_2, shuffled, SWIMMERS))}
+    assert found == {(z[2], z[0], z[1]) for z in listed(item)}
 
 
-def test_figure_5_4_has_its_six_vectors_in_their_order():
-    item = candidates_from_caption(FIGURE_5_4, faces(2), THE_OBAMAS)
-    assert listed(item) == [[1, 2], [1, 0], [0, 2], [2, 1], [0, 1], [2, 0]]
-
-
-def test_the_caption_of_figure_5_4_makes_both_wave():
-    item = candidates_from_caption(FIGURE_5_4, persons(2), THE_OBAMAS, attributes=("name", "verb"))
+def test_figure_5_4_has_its_six_vectors_in_their_order_and_its_caption_makes_both_wave():
+    assert listed(read(FIGURE_5_4, faces(2), THE_OBAMAS)) == [[1, 2], [1, 0], [0, 2], [2, 1], [0, 1], [2, 0]]
+    item = read(FIGURE_5_4, persons(2), THE_OBAMAS, attributes=PAIR)
     assert item.words == [(1, 1), (2, 1)] and len(item.candidates) == 6
-    alone = candidates_from_caption(FIGURE_5_4, bodies(2), THE_OBAMAS, attributes=("verb",))
+    alone = read(FIGURE_5_4, bodies(2), THE_OBAMAS, attributes=("verb",))
     assert listed(alone) == [[1, 1], [1, 0], [0, 1]]  # both wave, or one does; distinct vectors once
     assert alone.words == [(1,)]
 
@@ -193,7 +175,7 @@ def figure_order(n, w):
 @pytest.mark.parametrize("w", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
 def test_sets_are_those_of_brute_force_and_as_many_as_the_formula_says(n, w):
-    item = candidates_from_caption(names_caption(w), faces(n), Vocabulary(PEOPLE))
+    item = read(names_caption(w), faces(n), ANYBODY)
     vectors = [tuple(z) for z in listed(item)]
     assert (
         len(set(vectors))
@@ -203,13 +185,6 @@ def test_sets_are_those_of_brute_force_and_as_many_as_the_formula_says(n, w):
     assert set(vectors) == brute_force(n, range(1, w + 1))
     if n <= 4:
         assert vectors == figure_order(n, w)
-
-
-def test_the_counts_of_the_specification():
-    count = lambda n, w: len(
-        candidates_from_caption(names_caption(w), faces(n), Vocabulary(PEOPLE)).candidates
-    )  # noqa: E731
-    assert (count(2, 2), count(3, 3)) == (6, 33)
 
 
 TAGS = {"(L)": 0, "(R)": -1, "(C)": None, "": "none"}
@@ -223,12 +198,12 @@ TAGS = {"(L)": 0, "(R)": -1, "(C)": None, "": "none"}
     st.booleans(),
 )
 def test_indicators_leave_what_brute_force_leaves(n, tags, unique, spread):
-    names = [f"{name} {tag}".strip() for name, tag in zip(PEOPLE, tags, strict=False)]
+    names = [f"{name} {tag}".strip() for name, tag in zip(PEOPLE, tags)]
     caption = f"Pictured here are {and_list(names)}."
     order = list(range(n))[::-1] if spread else list(range(n))  # regions given from right to left
     regions = [faces(n)[k] for k in order]
     constraints = "ABCD" if unique else "ACD"
-    item = candidates_from_caption(caption, regions, Vocabulary(PEOPLE), constraints=constraints)
+    item = read(caption, regions, ANYBODY, constraints=constraints)
     tagged, dropped = {}, 0
     for word, tag in enumerate(tags, 1):
         rank = TAGS[tag]
@@ -241,9 +216,8 @@ def test_indicators_leave_what_brute_force_leaves(n, tags, unique, spread):
     vectors = [tuple(z) for z in listed(item)]
     assert set(vectors) == expected and len(vectors) == len(expected)
     assert set(item.positions) == {word - 1 for word in tagged}
-    assert item.note.count("dropped") == dropped and (
-        dropped == 0 or f"{n} regions have no middle" in item.note
-    )
+    assert item.note.count("dropped") == dropped
+    assert dropped == 0 or f"{n} regions have no middle" in item.note
 
 
 @settings(max_examples=60)
@@ -254,13 +228,11 @@ def test_indicators_leave_what_brute_force_leaves(n, tags, unique, spread):
 )
 def test_verbs_alone_are_the_pairs_without_their_names(n, actions, at_left):
     """The verbs' vectors are those of the pairs with the names struck out, but for the all-null one."""
-    vocabulary = Vocabulary(PEOPLE, ["wave", "pose"])
+    vocabulary = WAVING_POSING
     tags = [" (L)" if k == at_left else "" for k in range(len(actions))]
-    caption = " ".join(
-        f"{name}{tag} {verb or 'left'}." for name, tag, verb in zip(PEOPLE, tags, actions, strict=False)
-    )
-    pairs = candidates_from_caption(caption, persons(n), vocabulary, attributes=("name", "verb"))
-    alone = candidates_from_caption(caption, bodies(n), vocabulary, attributes=("verb",))
+    caption = " ".join(f"{name}{tag} {verb or 'left'}." for name, tag, verb in zip(PEOPLE, tags, actions))
+    pairs = read(caption, persons(n), vocabulary, attributes=PAIR)
+    alone = read(caption, bodies(n), vocabulary, attributes=("verb",))
     assert [word[1] for word in pairs.words] == [{"waves": 1, "poses": 2, "": 0}[verb] for verb in actions]
     expected = {tuple(z) for z in listed(pairs, 1)} - {(0,) * n}
     if expected:
@@ -274,249 +246,173 @@ def test_verbs_alone_are_the_pairs_without_their_names(n, actions, at_left):
 # --------------------------------------------------------------------------- each constraint alone
 
 
-def test_a_gives_every_face_one_label_and_c_only_those_of_the_caption():
-    item = candidates_from_caption("Bob Baker meets Dora Dean.", faces(3), Vocabulary(PEOPLE))
-    assert item.candidates.shape[1:] == (3, 1)
-    assert set(np.unique(item.candidates)) == {0, 2, 4}
-
-
 def test_without_b_a_name_may_be_on_several_faces():
-    caption, vocabulary = names_caption(2), Vocabulary(PEOPLE)
-    free = {
-        tuple(z) for z in listed(candidates_from_caption(caption, faces(2), vocabulary, constraints="AC"))
-    }
+    free = {tuple(z) for z in listed(read(names_caption(2), faces(2), ANYBODY, constraints="AC"))}
     assert free == brute_force(2, [1, 2], unique=False) and len(free) == 8
-    once = {tuple(z) for z in listed(candidates_from_caption(caption, faces(2), vocabulary))}
+    once = {tuple(z) for z in listed(read(names_caption(2), faces(2), ANYBODY))}
     assert once == {z for z in free if len(set(z) - {0}) == np.count_nonzero(z)}
 
 
 def test_without_d_indicators_say_nothing():
     caption = "Ann Archer (L) and Bob Baker (L) and Carl Crane (C) meet."
-    plain = candidates_from_caption(names_caption(3), faces(2), Vocabulary(PEOPLE))
-    ignored = candidates_from_caption(caption, faces(2), Vocabulary(PEOPLE), constraints="ABC")
+    plain = read(names_caption(3), faces(2), ANYBODY)
+    ignored = read(caption, faces(2), ANYBODY, constraints="ABC")
     assert ignored.positions == {} and ignored.note == ""
     np.testing.assert_array_equal(ignored.candidates, plain.candidates)
 
 
 def test_c1_names_go_to_faces_and_verbs_to_bodies():
     regions = [bodies(2)[1], faces(2)[0], bodies(2)[0], faces(2)[1]]
-    caption, vocabulary = "Ann Archer waves. Bob Baker poses.", Vocabulary(PEOPLE, ["wave", "pose"])
-    names = candidates_from_caption(caption, regions, vocabulary)
-    verbs = candidates_from_caption(caption, regions, vocabulary, attributes=("verb",))
-    both = candidates_from_caption(caption, regions, vocabulary, attributes=("name", "verb"))
-    turned = candidates_from_caption(caption, regions, vocabulary, attributes=("verb", "name"))
-    assert (
-        names.instances == [(1,), (3,)]
-        and verbs.instances == [(0,), (2,)]
-        and both.instances == [(1, 2), (3, 0)]
-    )
+    caption, vocabulary = "Ann Archer waves. Bob Baker poses.", WAVING_POSING
+    names = read(caption, regions, vocabulary)
+    verbs = read(caption, regions, vocabulary, attributes=("verb",))
+    both = read(caption, regions, vocabulary, attributes=PAIR)
+    turned = read(caption, regions, vocabulary, attributes=("verb", "name"))
+    assert names.instances == [(1,), (3,)] and verbs.instances == [(0,), (2,)]
+    assert both.instances == [(1, 2), (3, 0)]
     np.testing.assert_array_equal(turned.candidates, both.candidates[:, :, ::-1])
 
 
 def test_c1_a_person_is_a_face_near_the_centre_of_a_body_and_within_it():
-    caption, vocabulary = "Ann Archer waves.", Vocabulary(PEOPLE, ["wave"])
     body = Region("body", (0, 0, 100, 200))
 
     def pairs(*regions):
-        return candidates_from_caption(caption, [*regions, body], vocabulary, attributes=("name", "verb"))
+        return read("Ann Archer waves.", [*regions, body], WAVING, attributes=PAIR)
 
-    near, off = (
-        Region("face", (54, 10, 94, 50)),
-        Region("face", (56, 10, 98, 50)),
-    )  # centres at 74 and 77 of 100
-    below = Region("face", (30, 190, 70, 230))
+    # centres at 74 and 77 of 100, and below the body
+    boxes = [(54, 10, 94, 50), (56, 10, 98, 50), (30, 190, 70, 230)]
+    near, off, below = (Region("face", box) for box in boxes)
     assert pairs(near).instances == [(0, 1)] and pairs(near).note == ""
     for lonely in (off, below):
-        with pytest.raises(
-            ValueError,
-            match="regions must hold a face near the horizontal centre of a body's box and within it",
-        ):
+        with pytest.raises(ValueError, match="regions must hold a face near the horizontal centre of a body"):
             pairs(lonely)
     item = pairs(off, Region("face", (40, 10, 60, 30)), near)  # the closest one wins
-    assert (
-        item.instances == [(1, 3)]
-        and item.note == "left out: faces without a body 2, bodies without a face 0"
-    )
-    assert item.candidates.tolist() == [[[1, 1]]]
+    assert item.instances == [(1, 3)] and item.candidates.tolist() == [[[1, 1]]]
+    assert item.note == "left out: faces without a body 2, bodies without a face 0"
 
 
 def test_c1_as_many_persons_as_possible_are_made():
     """The face between two bodies goes to the one that no other face can have."""
-    boxes = [
-        ("face", (18, 0, 22, 10)),
-        ("face", (26, 0, 34, 10)),
-        ("body", (0, 0, 50, 50)),
-        ("body", (-15, 0, 45, 50)),
-    ]
-    regions = [Region(*box) for box in boxes]
-    item = candidates_from_caption(
-        "Ann Archer waves.", regions, Vocabulary(PEOPLE, ["wave"]), attributes=("name", "verb")
-    )
+    boxes = {"face": [(18, 0, 22, 10), (26, 0, 34, 10)], "body": [(0, 0, 50, 50), (-15, 0, 45, 50)]}
+    regions = [Region(kind, box) for kind, two in boxes.items() for box in two]
+    item = read("Ann Archer waves.", regions, WAVING, attributes=PAIR)
     assert item.instances == [(0, 3), (1, 2)] and item.note == ""
 
 
 def test_c2_a_pair_holds_no_verb_of_somebody_else():
     caption = "Ann Archer waves as Bob Baker poses with Carl Crane."
-    item = candidates_from_caption(
-        caption, persons(3), Vocabulary(PEOPLE, ["wave", "pose"]), attributes=("name", "verb")
-    )
+    item = read(caption, persons(3), WAVING_POSING, attributes=PAIR)
     assert set(map(tuple, item.candidates.reshape(-1, 2).tolist())) == {(0, 0), (1, 1), (2, 2), (3, 0)}
 
 
 def test_c3_no_name_is_on_two_persons():
-    caption, vocabulary = "Ann Archer waves. Archer poses.", Vocabulary(PEOPLE, ["wave", "pose"])
-    item = candidates_from_caption(caption, persons(3), vocabulary, attributes=("name", "verb"))
+    caption, vocabulary = "Ann Archer waves. Archer poses.", WAVING_POSING
+    item = read(caption, persons(3), vocabulary, attributes=PAIR)
     assert item.words == [(1, 1)]  # one word, with its first verb
     assert listed(item) == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
 
 
 def test_c4_two_names_at_one_place_share_it():
     caption = "Ann Archer (L) and Bob Baker, left, meet Carl Crane."
-    item = candidates_from_caption(caption, faces(2), Vocabulary(PEOPLE))
+    item = read(caption, faces(2), ANYBODY)
     assert {tuple(z) for z in listed(item)} == {(1, 3), (1, 0), (2, 3), (2, 0)}
     assert item.positions == {0: "left", 1: "left"} and item.note == ""
 
 
 def test_c4_top_and_bottom_follow_the_vertical_order():
     caption = "Ann Archer (bottom) and Bob Baker (top)."
-    item = candidates_from_caption(caption, faces(2, down=True), Vocabulary(PEOPLE))
+    item = read(caption, faces(2, down=True), ANYBODY)
     assert listed(item) == [[2, 1]] and item.positions == {0: "bottom", 1: "top"}
 
 
 def test_c4_ranks_and_lists_count_from_their_end():
-    vocabulary = Vocabulary(PEOPLE)
-    item = candidates_from_caption("Ann Archer (2nd L) and Bob Baker (2nd R).", faces(4), vocabulary)
-    assert {(z[1], z[2]) for z in listed(item)} == {(1, 2)} and item.positions == {
-        0: "2nd from left",
-        1: "2nd from right",
-    }
-    item = candidates_from_caption("From right: Ann Archer, Bob Baker and Carl Crane.", faces(3), vocabulary)
+    item = read("Ann Archer (2nd L) and Bob Baker (2nd R).", faces(4), ANYBODY)
+    assert {(z[1], z[2]) for z in listed(item)} == {(1, 2)}
+    assert item.positions == {0: "2nd from left", 1: "2nd from right"}
+    item = read("From right: Ann Archer, Bob Baker and Carl Crane.", faces(3), ANYBODY)
     assert listed(item) == [[3, 2, 1]] and item.positions == {0: "right", 1: "2nd from left", 2: "left"}
 
 
 # --------------------------------------------------------------------------- fallbacks
 
 
-@pytest.mark.parametrize("attributes", [("name",), ("verb",), ("name", "verb")])
+@pytest.mark.parametrize("attributes", [("name",), ("verb",), PAIR])
 def test_a_caption_without_known_word_leaves_null_alone(attributes):
-    item = candidates_from_caption(
-        "Nobody (L) waves.", persons(2), Vocabulary(PEOPLE, ["wave"]), attributes=attributes
-    )
+    item = read("Nobody (L) waves.", persons(2), WAVING, attributes=attributes)
     assert item.candidates.tolist() == [[[0] * len(attributes)] * 2]
     assert item.note == "no known word" and item.words == [] and item.positions == {}
 
 
 def test_a_name_without_verb_is_no_word_for_verbs_alone():
-    item = candidates_from_caption(
-        "Ann Archer and a crowd that waves.", bodies(2), Vocabulary(PEOPLE, ["wave"]), attributes=("verb",)
-    )
+    item = read("Ann Archer and a crowd that waves.", bodies(2), WAVING, attributes=("verb",))
     assert listed(item) == [[0, 0]] and item.note == "no known word"
 
 
 @pytest.mark.parametrize(
     "caption, n, reason",
     [
-        (
-            "Ann Archer (C) and Bob Baker.",
-            2,
-            'indicator "middle" of Ann Archer dropped: 2 regions have no middle',
-        ),
-        (
-            "Ann Archer (L) and Bob Baker.",
-            1,
-            'indicator "left" of Ann Archer dropped: a single region has no place among others',
-        ),
-        (
-            "Ann Archer (4th L) and Bob Baker.",
-            3,
-            'indicator "4th from left" of Ann Archer dropped: there are only 3 regions',
-        ),
-        (
-            "Ann Archer (L), Bob Baker. Archer (R).",
-            2,
-            'indicators "left" and "right" of Ann Archer dropped: they contradict each other',
-        ),
-        ("From left: Ann Archer and Bob Baker.", 3, "Bob Baker dropped: a list of 2 persons for 3 regions"),
-        (
-            "Ann Archer (bottom) and Bob Baker.",
-            2,
-            'indicator "bottom" of Ann Archer dropped: two regions lie at the same place',
-        ),
-        (
-            "Ann Archer (top) and Bob Baker.",
-            2,
-            'indicator "top" of Ann Archer dropped: two regions lie at the same place',
-        ),
+        ("A (C) and B.", 2, 'indicator "middle" of Ann Archer dropped: 2 regions have no middle'),
+        ("A (L) and B.", 1, 'indicator "left" of Ann Archer dropped: a single region has no place'),
+        ("A (4th L) and B.", 3, 'indicator "4th from left" of Ann Archer dropped: there are only 3 regions'),
+        ("A (L), B. Archer (R).", 2, 'indicators "left" and "right" of Ann Archer dropped: they contradict'),
+        ("From left: A and B.", 3, "Bob Baker dropped: a list of 2 persons for 3 regions"),
+        ("A (bottom) and B.", 2, 'indicator "bottom" of Ann Archer dropped: two regions lie at the same'),
+        ("A (top) and B.", 2, 'indicator "top" of Ann Archer dropped: two regions lie at the same place'),
     ],
 )
 def test_an_indicator_that_cannot_apply_is_dropped_and_said(caption, n, reason):
-    item = candidates_from_caption(caption, faces(n), Vocabulary(PEOPLE))
+    item = read(named(caption), faces(n), ANYBODY)
     assert reason in item.note and item.positions == {}
-    np.testing.assert_array_equal(
-        item.candidates, candidates_from_caption(names_caption(2), faces(n), Vocabulary(PEOPLE)).candidates
-    )
-
-
-def test_one_indicator_that_cannot_apply_leaves_the_others():
-    item = candidates_from_caption("Ann Archer (C) and Bob Baker (R).", faces(2), Vocabulary(PEOPLE))
-    assert listed(item) == [[1, 2], [0, 2]] and item.positions == {1: "right"} and "no middle" in item.note
+    without = read(names_caption(2), faces(n), ANYBODY)
+    np.testing.assert_array_equal(item.candidates, without.candidates)
+    if n == 2 and "(C)" in caption:  # and leaves the others
+        item = read(named("A (C) and B (R)."), faces(2), ANYBODY)
+        assert listed(item) == [[1, 2], [0, 2]] and item.positions == {1: "right"} and reason in item.note
 
 
 def test_a_name_that_counts_as_null_leaves_its_place_to_nobody():
     caption = "Ann Archer (L) and Bob Baker wave with Carl Crane."
-    few = Vocabulary(PEOPLE, ["wave"]).only(names=["Bob Baker", "Carl Crane"])
-    item = candidates_from_caption(caption, faces(3), few)
+    few = WAVING.only(names=["Bob Baker", "Carl Crane"])
+    item = read(caption, faces(3), few)
     assert {tuple(z) for z in listed(item)} == brute_force(3, [1, 2], n_null=1)
     assert item.words == [(1,), (2,)] and item.positions == {} and item.note == ""
 
 
 def test_a_place_that_a_known_name_shares_with_one_counted_as_null_may_be_null():
     caption = "Ann Archer (L) and Bob Baker (L)."
-    item = candidates_from_caption(caption, faces(2), Vocabulary(PEOPLE).only(names=["Bob Baker"]))
+    item = read(caption, faces(2), ANYBODY.only(names=["Bob Baker"]))
     assert listed(item) == [[1, 0]]
-    item = candidates_from_caption(
-        caption.replace(".", " meet Carl Crane."), faces(2), Vocabulary(PEOPLE).only(names=PEOPLE[1:])
-    )
+    item = read(caption.replace(".", " meet Carl Crane."), faces(2), ANYBODY.only(names=PEOPLE[1:]))
     assert listed(item) == [[1, 2], [1, 0], [0, 2]]
 
 
 def test_indicators_that_leave_no_candidate_are_all_dropped():
     caption = "Ann Archer (L) and Bob Baker (R) meet Carl Crane."
-    item = candidates_from_caption(caption, faces(2), Vocabulary(PEOPLE).only(names=["Carl Crane"]))
+    item = read(caption, faces(2), ANYBODY.only(names=["Carl Crane"]))
     assert listed(item) == [[1, 0], [0, 1]]
     assert item.note == "all indicators dropped: they leave no candidate" and item.positions == {}
 
 
 @pytest.mark.parametrize(
-    "caption",
-    [
-        names_caption(4),
-        names_caption(4).replace("Bob Baker", "Bob Baker (C)"),
-        "Ann Archer (L) and Bob Baker (L), Dora Dean, Eve Eaton.",
-    ],
+    "caption", ["A, B, C and D.", "A, B (C), C and D meet in Rome.", "A (L) and B (L), D, E."]
 )
-@pytest.mark.parametrize("attributes", [("name",), ("name", "verb")])
+@pytest.mark.parametrize("attributes", [("name",), PAIR])
 def test_a_set_too_large_to_list_is_a_matching_of_the_same_content(caption, attributes):
-    vocabulary = Vocabulary(PEOPLE, ["wave"]).only(names=PEOPLE[:4])
-    full = candidates_from_caption(caption, persons(3), vocabulary, attributes=attributes)
-    item = candidates_from_caption(
-        caption, persons(3), vocabulary, attributes=attributes, max_candidates=len(full.candidates) - 1
-    )
-    assert (
-        isinstance(item.candidates, Matching)
-        and "kept as a Matching" in item.note
-        and f"{len(full.candidates)} labelings" in item.note
-    )
+    vocabulary, caption = WAVING.only(names=PEOPLE[:4]), named(caption)
+
+    def item_of(**options):
+        return read(caption, persons(3), vocabulary, attributes=attributes, **options)
+
+    full = item_of()
+    number = len(full.candidates)
+    item = item_of(max_candidates=number - 1)
+    assert isinstance(item.candidates, Matching)
+    assert "kept as a Matching" in item.note and f"{number} labelings" in item.note
     assert (item.words, item.instances, item.positions) == (full.words, full.instances, full.positions)
     sets = candidate_set([item, full], vocabulary, attributes)
-    assert sets.n_candidates == [len(full.candidates)] * 2
+    assert sets.n_candidates == [number] * 2
     assert {z.tobytes() for z in np.asarray(sets.bag(0))} == {z.tobytes() for z in np.asarray(sets.bag(1))}
-    assert (
-        candidates_from_caption(
-            caption, persons(3), vocabulary, attributes=attributes, max_candidates=len(full.candidates)
-        ).note
-        == ""
-    )
+    assert item_of(max_candidates=number).note == ""
 
 
 def test_a_large_set_is_counted_without_being_listed():
@@ -527,26 +423,19 @@ def test_a_large_set_is_counted_without_being_listed():
         + "."
     )
     vocabulary = Vocabulary([name.translate(str.maketrans("012345678", "abcdefghi")) for name in names])
-    item = candidates_from_caption(caption, faces(15), vocabulary)
+    item = read(caption, faces(15), vocabulary)
     count = sum(math.comb(15, j) * math.comb(9, j) * math.factorial(j) for j in range(1, 10))
     assert isinstance(item.candidates, Matching) and item.note.startswith(f"{count} labelings")
     assert candidate_set([item], vocabulary).n_candidates == [count]
 
 
 def test_words_that_may_repeat_cannot_be_a_matching():
-    many = Vocabulary(PEOPLE, ["wave"])
     for options in ({"constraints": "AC"}, {"attributes": ("verb",)}):
-        message = (
-            r"caption must leave at most max_candidates = 2 labelings where a word may be used twice, got \d+"
-        )
-        with pytest.raises(ValueError, match=message):
-            candidates_from_caption(
-                "Ann Archer and Bob Baker wave.", persons(2), many, max_candidates=2, **options
-            )
-    item = candidates_from_caption(
-        "Ann Archer waves. Bob Baker won.", persons(4), many, max_candidates=2, attributes=("verb",)
-    )
-    assert isinstance(item.candidates, Matching)  # here no verb has two subjects
+        with pytest.raises(ValueError, match=r"caption must leave at most max_candidates = 2 .* got \d+"):
+            read("Ann Archer and Bob Baker wave.", persons(2), WAVING, max_candidates=2, **options)
+    caption = "Ann Archer waves. Bob Baker won."  # here no verb has two subjects
+    item = read(caption, persons(4), WAVING, max_candidates=2, attributes=("verb",))
+    assert isinstance(item.candidates, Matching)
 
 
 # --------------------------------------------------------------------------- names in the text
@@ -557,19 +446,15 @@ def found_names(caption, vocabulary):
 
 
 def test_names_are_the_longest_surface_forms_on_whole_words():
+    president = "the President of the USA"
     vocabulary = Vocabulary(
-        {"George Bush": ["George W. Bush", "the President of the USA"], "George Bush Senior": [], "Bo": []}
+        {"George Bush": ["George W. Bush", president], "George Bush Senior": [], "Bo": []}
     )
-    caption = (
-        "George Bush Senior, George W. Bush, the President of the USA, GEORGE BUSH, Boston, Bo-Derek and Bo."
-    )
-    assert found_names(caption, vocabulary) == [
-        ("George Bush Senior", "George Bush Senior"),
-        ("George Bush", "George W. Bush"),
-        ("George Bush", "the President of the USA"),
-        ("Bo", "Bo"),
-    ]
-    assert candidates_from_caption(caption, faces(1), vocabulary).words == [(2,), (1,), (3,)]  # one word each
+    caption = f"George Bush Senior, George W. Bush, {president}, GEORGE BUSH, Boston, Bo-Derek and Bo."
+    bush = "George Bush"
+    found = [(bush + " Senior",) * 2, (bush, "George W. Bush"), (bush, president), ("Bo", "Bo")]
+    assert found_names(caption, vocabulary) == found
+    assert read(caption, faces(1), vocabulary).words == [(2,), (1,), (3,)]  # one word each
 
 
 @pytest.mark.parametrize(
@@ -602,60 +487,41 @@ def test_parts_of_other_words_are_no_names(text):
 def test_a_later_surname_is_the_same_person_if_it_is_that_of_one():
     vocabulary = Vocabulary(["Grant Hackett", "Michelle Obama", "Barack Obama", "Robert Downey Jr."])
     assert [label for label, _ in found_names(FIGURE_5_2, vocabulary)] == ["Grant Hackett"] * 2
-    assert found_names("Hackett won. Grant Hackett smiled.", vocabulary) == [
-        ("Grant Hackett", "Grant Hackett")
-    ]  # not earlier
-    assert len(found_names("Grant Hackett met Buddy Hackett.", vocabulary)) == 1  # somebody else
-    assert len(found_names("Grant Hackett met Mr. Hackett and President Hackett.", vocabulary)) == 3
-    assert len(found_names("Robert Downey Jr. won. Then Downey left.", vocabulary)) == 2
-    assert len(found_names("Barack Obama and Michelle Obama left. Obama waved.", vocabulary)) == 2  # whose?
-    assert len(found_names("Barack Obama left. Obama waved.", vocabulary)) == 2
+    obamas = "Barack Obama and Michelle Obama left. Obama waved."
+    for caption, number in (
+        ("Hackett won. Grant Hackett smiled.", 1),  # not earlier
+        ("Grant Hackett met Buddy Hackett.", 1),  # somebody else
+        ("Grant Hackett met Mr. Hackett and President Hackett.", 3),
+        ("Robert Downey Jr. won. Then Downey left.", 2),
+        (obamas, 2),  # whose?
+        ("Barack Obama left. Obama waved.", 2),
+    ):
+        assert len(found_names(caption, vocabulary)) == number, caption
     few = vocabulary.only(names=["Barack Obama"])  # a name that counts as null still makes it unclear
-    assert [label for label, _ in found_names("Barack Obama and Michelle Obama left. Obama waved.", few)] == [
-        "Barack Obama",
-        "null",
-    ]
+    assert [label for label, _ in found_names(obamas, few)] == ["Barack Obama", "null"]
 
 
 # --------------------------------------------------------------------------- verbs and their subjects
 
 
-@pytest.mark.parametrize(
-    "verb, forms",
-    [
-        ("wave", "wave waves waving waved"),
-        ("hit", "hit hits hitting"),
-        ("kiss", "kiss kisses kissing kissed"),
-        ("watch", "watch watches watching watched"),
-        ("carry", "carry carries carrying carried"),
-        ("play", "play plays playing played"),
-        ("go", "go goes going"),
-        ("lie", "lie lies lying"),
-        ("agree", "agree agrees agreeing agreed"),
-        ("stop", "stop stops stopping stopped"),
-        ("visit", "visit visits visiting visited"),
-        ("travel", "travel travels traveling travelling traveled travelled"),
-        ("throw", "throw throws throwing"),
-        ("fix", "fix fixes fixing fixed"),
-        ("shout", "shout shouts shouting shouted"),
-        ("quit", "quit quits quitting"),
-        ("sing", "sing sings singing"),
-    ],
-)
-def test_regular_inflections(verb, forms):
+#: Inflections, and after "but" one that is none.
+INFLECTIONS = """wave waves waving waved but waveing; hit hits hitting but hiting; kiss kisses kissing kissed
+watch watches watching watched; carry carries carrying carried but carrys; play plays playing played
+go goes going; lie lies lying; agree agrees agreeing agreed; stop stops stopping stopped but stoping
+visit visits visiting visited but visites; throw throws throwing; fix fixes fixing fixed
+travel travels traveling travelling traveled travelled; shout shouts shouting shouted but shoutting
+quit quits quitting; sing sings singing"""
+
+
+@pytest.mark.parametrize("forms", re.split("; |\n", INFLECTIONS))
+def test_regular_inflections(forms):
+    right, _, wrong = forms.partition(" but ")
+    verb = right.split()[0]
     vocabulary = Vocabulary(PEOPLE, [verb])
-    for form in forms.split():
+    for form in right.split():
         assert subjects(f"Ann Archer {form} here.", vocabulary) == [f"{verb} A"], form
-    wrong = {
-        "wave": "waveing",
-        "stop": "stoping",
-        "hit": "hiting",
-        "carry": "carrys",
-        "visit": "visites",
-        "shout": "shoutting",
-    }
-    if verb in wrong:
-        assert subjects(f"Ann Archer {wrong[verb]} here.", vocabulary) == []
+    if wrong:
+        assert subjects(f"Ann Archer {wrong} here.", vocabulary) == []
 
 
 @pytest.mark.parametrize(
@@ -682,21 +548,15 @@ def test_verbs_of_several_words(text, verb):
 
 
 def test_an_inflection_that_two_labels_share_goes_to_its_own_verb():
-    for verbs in (
-        {"lie": ["lay"], "put": ["lays"]},
-        {"put": ["lays"], "lie": ["lay"]},
-    ):  # what is given comes before what is derived
-        assert subjects("Ann Archer lay here, Bob Baker lays bricks.", Vocabulary(PEOPLE, verbs)) == [
-            "lie A",
-            "put B",
-        ]
-    for verbs in (
-        {"act": ["star"], "starr": []},
-        {"starr": [], "act": ["star"]},
-    ):  # the label's own before a further form's
+    for verbs in ({"lie": ["lay"], "put": ["lays"]}, {"put": ["lays"], "lie": ["lay"]}):
+        # what is given comes before what is derived
+        found = subjects("Ann Archer lay here, Bob Baker lays bricks.", Vocabulary(PEOPLE, verbs))
+        assert found == ["lie A", "put B"]
+    for verbs in ({"act": ["star"], "starr": []}, {"starr": [], "act": ["star"]}):
+        # the label's own before a further form's
         assert subjects("Ann Archer starring here.", Vocabulary(PEOPLE, verbs)) == ["starr A"]
-    assert subjects("Ann Archer singing here.", Vocabulary(PEOPLE, ["sing", "singe"])) == ["sing A"]
-    assert subjects("Ann Archer singing here.", Vocabulary(PEOPLE, ["singe", "sing"])) == ["singe A"]
+    for verbs in (["sing", "singe"], ["singe", "sing"]):
+        assert subjects("Ann Archer singing here.", Vocabulary(PEOPLE, verbs)) == [f"{verbs[0]} A"]
 
 
 ACTIONS = Vocabulary(
@@ -792,10 +652,10 @@ def test_a_name_counted_as_null_keeps_its_verb_to_itself():
         ("name", "null", (), "right"),
         ("verb", "wave", ("null",), ""),
     ]
-    item = candidates_from_caption(caption, persons(2), vocabulary, attributes=("name", "verb"))
+    item = read(caption, persons(2), vocabulary, attributes=PAIR)
     assert item.words == [(1, 2)] and item.candidates.tolist() == [[[1, 2], [0, 0]]]
     fewer = vocabulary.only(verbs=["wave"])
-    assert candidates_from_caption(caption, persons(2), fewer, attributes=("name", "verb")).words == [(1, 0)]
+    assert read(caption, persons(2), fewer, attributes=PAIR).words == [(1, 0)]
 
 
 # --------------------------------------------------------------------------- spatial indicators in the text
@@ -850,15 +710,17 @@ def test_places(caption, expected):
     assert places(named(caption)) == expected
 
 
+FACE = Region("face", (0, 0, 10, 10))
+
 # --------------------------------------------------------------------------- many items, vocabulary, errors
 
 
 def test_candidate_set_of_many_items():
-    vocabulary = Vocabulary(PEOPLE, ["wave"])
+    vocabulary = WAVING
     pairs = [(names_caption(2), persons(2)), ("Ann Archer waves.", persons(1)), ("Nobody.", persons(3))]
-    sets = candidate_set(pairs, vocabulary, ("name", "verb"))
-    items = [candidates_from_caption(*pair, vocabulary, attributes=("name", "verb")) for pair in pairs]
-    same = candidate_set(items, vocabulary, ("name", "verb"))
+    sets = candidate_set(pairs, vocabulary, PAIR)
+    items = [read(*pair, vocabulary, attributes=PAIR) for pair in pairs]
+    same = candidate_set(items, vocabulary, PAIR)
     assert isinstance(sets, CandidateSet) and sets.n_candidates == same.n_candidates == [6, 1, 1]
     assert sets.bag_sizes.tolist() == [2, 1, 3] and sets.null == (0, 0) and sets.n_labels == (6, 2)
     assert [c.tolist() for c in sets.classes] == [["null", *PEOPLE], ["null", "wave"]]
@@ -866,18 +728,14 @@ def test_candidate_set_of_many_items():
         np.testing.assert_array_equal(sets.bag(i), items[i].candidates)
     loose = candidate_set(pairs[:1], vocabulary, constraints="AC", max_candidates=8)
     assert loose.n_candidates == [8]
-    with pytest.raises(
-        ValueError, match=r"items\[0\] must have the attributes \('name',\), got 2 labels per instance"
-    ):
+    with pytest.raises(ValueError, match=r"items\[0\] must have the attributes \('name',\), got 2 labels"):
         candidate_set(items, vocabulary)
     with pytest.raises(ValueError, match=r"items\[1\]: regions must hold at least one region, got none"):
         candidate_set([pairs[0], ("Ann Archer.", [])], vocabulary)
-    with pytest.raises(
-        TypeError, match=r"items\[0\] must be an ItemCandidates or a pair \(caption, regions\), got str"
-    ):
+    with pytest.raises(TypeError, match=r"items\[0\] must be an ItemCandidates or a pair \(caption"):
         candidate_set(["Ann Archer."], vocabulary)
     with pytest.raises(TypeError, match="items must be a list of ItemCandidates, got ItemCandidates"):
-        candidate_set(items[0], vocabulary, ("name", "verb"))
+        candidate_set(items[0], vocabulary, PAIR)
     with pytest.raises(TypeError, match="vocabulary must be a Vocabulary, got list"):
         candidate_set(items, PEOPLE)
 
@@ -890,20 +748,13 @@ def test_only_keeps_the_vocabulary_s_order():
     assert few.only().names.tolist() == few.names.tolist()
 
 
-FACE = Region("face", (0, 0, 10, 10))
-read = candidates_from_caption
-
-
 WRONG_TYPES = [
     (lambda v: read(None, [FACE], v), "caption must be a str, got NoneType"),
     (lambda v: read(b"Ann Archer", [FACE], v), "caption must be a str, got bytes"),
     (lambda v: read("Ann", [FACE], PEOPLE), "vocabulary must be a Vocabulary, got list"),
     (lambda v: read("Ann", FACE, v), "regions must be a list of Region, got"),
     (lambda v: read("Ann", "face", v), "regions must be a list of Region, got 'face'"),
-    (
-        lambda v: Vocabulary("Ann"),
-        "names must be a list of words or a dict from a word to its surface forms, got 'Ann'",
-    ),
+    (lambda v: Vocabulary("Ann"), "names must be a list of words or a dict from a word to its surface"),
     (lambda v: Vocabulary(5), "names must be a list of words or a dict"),
     (lambda v: Vocabulary(["Ann", 3]), "names must hold words as str, got 3"),
     (lambda v: Vocabulary({"Ann": "Anna"}), r"names\['Ann'\] must be a list of surface forms, got 'Anna'"),
@@ -915,52 +766,28 @@ WRONG_VALUES = [
     (lambda v: read("Ann", [], v), "regions must hold at least one region, got none"),
     (lambda v: read("Ann", [FACE, 3], v), r"regions\[1\] must be a Region\(kind, .* got 3"),
     (lambda v: read("Ann", [("face", (0, 0, 1))], v), r"regions\[0\] must be a Region"),
-    (
-        lambda v: read("Ann", [("hand", (0, 0, 1, 1))], v),
-        r"regions\[0\] must be of kind 'face' or 'body', got 'hand'",
-    ),
+    (lambda v: read("Ann", [("hand", (0, 0, 1, 1))], v), r"regions\[0\] must be of kind 'face' or 'body'"),
     (lambda v: read("Ann", [("face", (5, 0, 5, 1))], v), r"regions\[0\] must have a box with finite x0 < x1"),
     (lambda v: read("Ann", [("face", (0, 0, np.nan, 1))], v), r"regions\[0\] must have a box with finite"),
     (lambda v: read("Ann", [("face", ("a", 0, 1, 1))], v), r"regions\[0\] must have a box with finite"),
     (lambda v: read("Ann", bodies(1), v), "regions must hold a face, to which a name belongs, got none"),
-    (
-        lambda v: read("Ann", faces(1), v, attributes=("verb",)),
-        "regions must hold a body, to which a verb belongs",
-    ),
-    (lambda v: read("Ann", faces(1), v, attributes=("name", "verb")), "regions must hold a face and a body"),
-    (
-        lambda v: read("Ann", [FACE], v, attributes=("noun",)),
-        r"attributes must be \('name',\), .* got \('noun',\)",
-    ),
+    (lambda v: read("Ann", faces(1), v, attributes=("verb",)), "regions must hold a body, to which a verb"),
+    (lambda v: read("Ann", faces(1), v, attributes=PAIR), "regions must hold a face and a body"),
+    (lambda v: read("Ann", [FACE], v, attributes=("noun",)), r"attributes must be \('name',\), .* got"),
     (lambda v: read("Ann", [FACE], v, attributes="name"), "attributes must be .* got 'name'"),
     (lambda v: read("Ann", [FACE], v, attributes=("name", "name")), "attributes must be"),
     (lambda v: read("Ann", [FACE], v, attributes=()), "attributes must be"),
-    (
-        lambda v: read("Ann", [FACE], v, constraints="ABE"),
-        "constraints must be letters among 'ABCD', got 'ABE'",
-    ),
+    (lambda v: read("Ann", [FACE], v, constraints="ABE"), "constraints must be letters among 'ABCD', got"),
     (lambda v: read("Ann", [FACE], v, constraints="BCD"), "constraints must hold 'A' and 'C'"),
-    (
-        lambda v: read("Ann", [FACE], v, constraints=None),
-        "constraints must be letters among 'ABCD', got None",
-    ),
+    (lambda v: read("Ann", [FACE], v, constraints=None), "constraints must be letters among 'ABCD', got"),
     (lambda v: read("Ann", [FACE], v, max_candidates=0), "max_candidates must be an integer >= 1, got 0"),
-    (
-        lambda v: read("Ann", bodies(1), Vocabulary(PEOPLE), attributes=("verb",)),
-        "vocabulary must hold verbs",
-    ),
+    (lambda v: read("Ann", bodies(1), ANYBODY, attributes=("verb",)), "vocabulary must hold verbs"),
     (lambda v: Vocabulary([]), "names must hold at least one name, got none"),
     (lambda v: Vocabulary(["Ann", "--"]), "names must hold words with at least one letter, got '--'"),
     (lambda v: Vocabulary(["Ann", "Ann"]), "names must hold every word once, got 'Ann' twice"),
     (lambda v: Vocabulary(["null"]), "names must not hold 'null', which stands for none of the words"),
-    (
-        lambda v: Vocabulary({"Ann": ["Bea"], "Bea": []}),
-        "names must give a surface form to one label, got 'Bea' for 'Ann' and 'Bea'",
-    ),
-    (
-        lambda v: Vocabulary(["Ann"], {"lie": ["lay"], "lay": []}),
-        "verbs must give a surface form to one label, got 'lay' for 'lie' and 'lay'",
-    ),
+    (lambda v: Vocabulary({"Ann": ["Bea"], "Bea": []}), "names must give a surface form to one label, got"),
+    (lambda v: Vocabulary(["Ann"], {"lie": ["lay"], "lay": []}), "verbs must give a surface form to one"),
     (lambda v: v.only(names=["Nobody"]), "names must be labels of the vocabulary, got 'Nobody'"),
     (lambda v: v.only(names=[]), "names must keep at least one name, got none"),
 ]
@@ -972,7 +799,7 @@ WRONG_VALUES = [
 )
 def test_errors_name_the_argument_in_one_sentence(error, call, message):
     with pytest.raises(error, match=message) as raised:
-        call(Vocabulary(PEOPLE, ["wave"]))
+        call(WAVING)
     assert "\n" not in str(raised.value) and raised.value.__class__ is error
 
 
@@ -989,25 +816,21 @@ PIECES = st.sampled_from(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=200)
 @given(
     st.lists(PIECES, min_size=1, max_size=40),
     st.integers(1, 4),
-    st.sampled_from([("name",), ("verb",), ("name", "verb")]),
+    st.sampled_from([("name",), ("verb",), PAIR]),
 )
 def test_any_text_gives_candidates_that_keep_the_rules(pieces, n, attributes):
     caption = "x " + " ".join(pieces)
     vocabulary = Vocabulary(PEOPLE, {"wave": [], "hug": [], "backhand": ["hit a backhand"], "hit": []})
-    item = candidates_from_caption(caption, persons(n), vocabulary, attributes=attributes)
-    assert (
-        isinstance(item, ItemCandidates)
-        and item.candidates.shape[1:] == (n, len(attributes))
-        and len(item.candidates) > 0
-    )
+    item = read(caption, persons(n), vocabulary, attributes=attributes)
+    assert isinstance(item, ItemCandidates) and item.candidates.shape[1:] == (n, len(attributes))
+    assert len(item.candidates) > 0
     said = mentions(caption, vocabulary)
-    assert [m.start for m in said] == sorted(m.start for m in said) and all(
-        a.end <= b.start for a, b in itertools.pairwise(said)
-    )
+    assert [m.start for m in said] == sorted(m.start for m in said)
+    assert all(a.end <= b.start for a, b in itertools.pairwise(said))
     named = {m.label for m in said if m.kind == "name"}
     assert all(set(m.subjects) <= named for m in said)
     for m in said:
@@ -1027,12 +850,10 @@ def test_any_text_gives_candidates_that_keep_the_rules(pieces, n, attributes):
         for z in item.candidates[:, :, 0].tolist():
             used = [label for label in z if label]
             assert len(set(used)) == len(used)
-        for word in (
-            item.positions
-        ):  # an indicated name is in every candidate or shares its place, always the same one
+        for word in item.positions:  # in every candidate, or shares its place, always the same one
             at = np.argwhere(item.candidates[:, :, 0] == item.words[word][0])[:, 1]
             assert len(set(at.tolist())) <= 1
-    again = candidates_from_caption(caption, persons(n), vocabulary, attributes=attributes)
+    again = read(caption, persons(n), vocabulary, attributes=attributes)
     np.testing.assert_array_equal(again.candidates, item.candidates)
 
 
@@ -1042,10 +863,8 @@ def test_any_text_gives_candidates_that_keep_the_rules(pieces, n, attributes):
     st.sampled_from(["", " (L)", ", right,"]),
 )
 def test_a_sentence_without_known_words_changes_nothing(names, tag):
-    vocabulary = Vocabulary(PEOPLE, ["wave"])
     caption = f"{names[0]}{tag} meets {and_list(names)}."
     longer = f"Rome, Italy, left the league on the right day. {caption} The left wing, from left, was right."
     shift = longer.index(caption)
-    assert [
-        m._replace(start=m.start + shift, end=m.end + shift) for m in mentions(caption, vocabulary)
-    ] == mentions(longer, vocabulary)
+    moved = [m._replace(start=m.start + shift, end=m.end + shift) for m in mentions(caption, WAVING)]
+    assert moved == mentions(longer, WAVING)

@@ -73,12 +73,10 @@ def test_degenerate_sets(solver, inference):
     everything = CandidateSet([list(itertools.product(range(2), repeat=2))] * 2, n_labels=2)
     assert model.fit(X, everything).objective_ == 0.0  # nothing can be wrong
     assert not model.coef_.any()
-    assert (
-        model.fit(X, CandidateSet([[[0, 0, 0, 0]]], n_labels=1)).predict(X).tolist() == [0] * 4
-    )  # one label there is
-    one = model.fit(
-        X, CandidateSet([[[0, 1, 0, 1], [1, 0, 1, 0]]], n_labels=6)
-    )  # one bag; labels 2 to 5 never occur
+    # one label there is
+    assert model.fit(X, CandidateSet([[[0, 0, 0, 0]]], n_labels=1)).predict(X).tolist() == [0] * 4
+    # one bag; labels 2 to 5 never occur
+    one = model.fit(X, CandidateSet([[[0, 1, 0, 1], [1, 0, 1, 0]]], n_labels=6))
     assert one.decision_function(X).shape == (4, 6) and one.coef_.shape == (6, 3)
     assert np.isfinite(one.objective_)
 

@@ -557,20 +557,16 @@ def test_predictions_are_names_and_best_candidates(model):
     for value in values:
         np.testing.assert_allclose(np.exp(value).sum(axis=1), 1.0)
     found = model.predict(new)
-    assert (
-        found.shape == (len(X), 2)
-        and set(found[:, 0]) <= set(classes[0])
-        and set(found[:, 1]) <= set(classes[1])
-    )
+    assert found.shape == (len(X), 2) and set(found[:, 0]) <= set(classes[0])
+    assert set(found[:, 1]) <= set(classes[1])
     np.testing.assert_array_equal(found[:, 1], np.array(classes[1])[values[1].argmax(axis=1)])
     # with equal priors a candidate's score is the sum of its labels' log-probabilities, but for a constant
     best = twins.best_candidates(bags, None, values)
     np.testing.assert_array_equal(model.predict(new, candidates), candidates.named(best))
     one = clone(model).fit(X, candidates.attribute(0))
     assert one.classes_.tolist() == classes[0] and one.decision_function(new).shape == (len(X), 4)
-    assert one.predict(new).shape == (len(X),) and one.predict(new, candidates.attribute(0)).shape == (
-        len(X),
-    )
+    assert one.predict(new).shape == (len(X),)
+    assert one.predict(new, candidates.attribute(0)).shape == (len(X),)
 
 
 @pytest.mark.parametrize("model", BOTH, **names)
@@ -603,14 +599,12 @@ def test_labels_that_nobody_takes(model):
         candidates = CandidateSet(twins.arrays(bags), n_labels=6, null=0)  # no candidate has 4 and 5
         fitted = clone(model).fit(X, candidates)
         values = fitted.decision_function(X)
-        assert np.all(values[:, 4:] == -np.inf) and np.all(
-            np.isfinite(values[:, fitted.label_weights_ > 0.0])
-        )
+        assert np.all(values[:, 4:] == -np.inf)
+        assert np.all(np.isfinite(values[:, fitted.label_weights_ > 0.0]))
         assert set(fitted.predict(X)) <= {0, 1, 2, 3}
         new = CandidateSet([[[5], [4]], [[4]], [[1], [5]]], n_labels=6, null=0)
-        assert (
-            fitted.predict(X[:3], new)[0] == 5 and fitted.predict(X[:3], new)[1] == 4
-        )  # nothing speaks for either: the first
+        # nothing speaks for either: the first
+        assert fitted.predict(X[:3], new)[0] == 5 and fitted.predict(X[:3], new)[1] == 4
         # all rows alike, then a column of zeros, then one instance
         same = clone(model).fit(np.ones_like(X), candidates)
         assert np.all(np.isfinite(same.history_["objective"]))
@@ -641,9 +635,8 @@ def test_without_null():
     np.testing.assert_allclose(model.history_["objective"], history, rtol=1e-9)
     assert model.calibration_[0, 1] == 0.0
     a, b = GMMNaming(**PLAIN).fit(X, candidates), GMMNaming(**PLAIN).fit(X, problem(18, (4,), n_bags=15)[1])
-    np.testing.assert_array_equal(
-        a.responsibilities_, b.responsibilities_
-    )  # there null is a label like any other
+    # there null is a label like any other
+    np.testing.assert_array_equal(a.responsibilities_, b.responsibilities_)
 
 
 # ------------------------------------------------------------------ manners
@@ -708,25 +701,13 @@ def test_errors_of_both(model, error, words, change):
 @pytest.mark.parametrize(
     "model, words",
     [
-        (
-            GMMNaming(n_components_pca=9),
-            r"n_components_pca must be at most 3 for an attribute of shape \(26, 3\), got 9",
-        ),
+        (GMMNaming(n_components_pca=9), r"n_components_pca must be at most 3 for an attribute of shape"),
         (GMMNaming(n_components_pca=1.5), "n_components_pca must be an integer >= 1, got 1.5"),
-        (
-            GMMNaming(n_components_pca=[1, 2]),
-            "n_components_pca must be given once or once for each of the 1 attributes",
-        ),
+        (GMMNaming(n_components_pca=[1, 2]), "n_components_pca must be given once or once for each of the 1"),
         (DistNaming(metric="chi2"), "metric must be one of .* got 'chi2'"),
         (DistNaming(metric=["cosine"] * 2), "metric must be given once or once for each of the 1 attributes"),
-        (
-            DistNaming(metric="precomputed"),
-            r"X must be the square matrix of distances .* for attribute 0, got \(26, 3\)",
-        ),
-        (
-            DistNaming(metric="precomputed", columns=slice(0, 2)),
-            "columns must be None where a metric is 'precomputed'",
-        ),
+        (DistNaming(metric="precomputed"), r"X must be the square matrix of distances .* for attribute 0"),
+        (DistNaming(metric="precomputed", columns=slice(0, 2)), "columns must be None where a metric is"),
         (DistNaming(gamma="median"), "gamma must be 'spread' or 'mean' or a number, got 'median'"),
         (DistNaming(gamma=0.0), "gamma must be a positive number, got 0.0"),
         (DistNaming(gamma=None), "gamma must be a positive number, got None"),

@@ -144,9 +144,8 @@ def test_objective_never_rises_beyond_the_gap(digits, kernels):
     assert len(history) > 1
     assert np.all(history.dual_gap >= -1e-9)
     assert np.all(np.diff(history.objective) <= history.dual_gap[1:] + 1e-9)
-    assert np.all(
-        history.objective <= history.relaxed + 1e-9
-    )  # the best candidates' largest is at least their mean
+    # the best candidates' largest is at least their mean
+    assert np.all(history.objective <= history.relaxed + 1e-9)
     assert history.objective.iloc[-1] < 0.9 * history.objective.iloc[0]
 
 
