@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn import datasets
 from cuelearn.datasets import DataFileError
@@ -60,7 +61,7 @@ def test_sizes_types_and_names(loaded):
         assert data.y.shape == (2417, 14) and data.y.dtype == np.int8
     else:
         assert data.y.dtype == np.int64
-        np.testing.assert_array_equal(np.unique(data.y), np.arange(n_classes))
+        assert_array_equal(np.unique(data.y), np.arange(n_classes))
 
 
 def test_split_is_a_partition(loaded):
@@ -70,14 +71,14 @@ def test_split_is_a_partition(loaded):
         assert data.train is None and data.test is None
         return
     assert (len(data.train), len(data.test)) == parts
-    np.testing.assert_array_equal(np.sort(np.concatenate([data.train, data.test])), np.arange(len(data.X)))
+    assert_array_equal(np.sort(np.concatenate([data.train, data.test])), np.arange(len(data.X)))
     assert (np.diff(data.train) > 0).all() and (np.diff(data.test) > 0).all()
 
 
 def test_cues_cover_every_column_once(loaded):
     _, data = loaded
     columns = np.concatenate([np.arange(data.X.shape[1])[columns] for columns in data.cues.values()])
-    np.testing.assert_array_equal(np.sort(columns), np.arange(data.X.shape[1]))
+    assert_array_equal(np.sort(columns), np.arange(data.X.shape[1]))
 
 
 def test_provenance(loaded):
@@ -115,16 +116,16 @@ def test_yeast_labels_per_gene():
     assert (per_gene.min(), per_gene.max()) == (1, 11)
     assert genes.y.mean() * 14 == pytest.approx(4.237, abs=1e-3)
     assert len(np.unique(genes.y, axis=0)) == 198  # label sets, as Mulan states
-    np.testing.assert_allclose(np.linalg.norm(genes.X, axis=1), 1, atol=2e-6)
+    assert_allclose(np.linalg.norm(genes.X, axis=1), 1, atol=2e-6)
 
 
 def test_values_have_not_been_rescaled():
     pendigits, satimage, letter = load("load_pendigits"), load("load_satimage"), load("load_letter")
     first = [47, 100, 27, 81, 57, 37, 26, 0, 0, 23, 56, 53, 100, 90, 40, 98]  # first line of pendigits.tra
-    np.testing.assert_array_equal(pendigits.X[pendigits.train[0], :16], first)
-    np.testing.assert_array_equal(satimage.X[satimage.train[0], :4], [92, 115, 120, 94])  # sat.trn
+    assert_array_equal(pendigits.X[pendigits.train[0], :16], first)
+    assert_array_equal(satimage.X[satimage.train[0], :4], [92, 115, 120, 94])  # sat.trn
     # second line of sat.tst
-    np.testing.assert_array_equal(satimage.X[satimage.test[0], :4], [76, 102, 102, 79])
+    assert_array_equal(satimage.X[satimage.test[0], :4], [76, 102, 102, 79])
     assert satimage.X.min() == 27 and satimage.X.max() == 157
     assert letter.X.min() == 0 and letter.X.max() == 15
     assert np.array_equal(letter.X, np.round(letter.X))
@@ -135,9 +136,9 @@ def test_values_have_not_been_rescaled():
 
 def test_mnist_first_images_are_those_of_the_whole():
     few, whole = datasets.load_mnist(n_train=30, n_test=20), load("load_mnist")
-    np.testing.assert_array_equal(few.X[few.train], whole.X[:30])
-    np.testing.assert_array_equal(few.X[few.test], whole.X[60000:60020])
-    np.testing.assert_array_equal(few.y, np.concatenate([whole.y[:30], whole.y[60000:60020]]))
+    assert_array_equal(few.X[few.train], whole.X[:30])
+    assert_array_equal(few.X[few.test], whole.X[60000:60020])
+    assert_array_equal(few.y, np.concatenate([whole.y[:30], whole.y[60000:60020]]))
     assert datasets.load_mnist(n_train=5, n_test=0).X.shape == (5, 784)
 
 
@@ -147,10 +148,8 @@ def test_mnist_blocks_are_quarters_of_the_image():
     data = datasets.load_mnist(n_train=8, n_test=0)
     restored = np.empty(784, dtype=np.float32)
     restored[data.pixels] = data.X[7]
-    np.testing.assert_allclose(restored.reshape(28, 28), image / 255, atol=1e-7)
-    np.testing.assert_allclose(
-        data.X[7, data.cues["bottom left"]].reshape(14, 14), image[14:, :14] / 255, atol=1e-7
-    )
+    assert_allclose(restored.reshape(28, 28), image / 255, atol=1e-7)
+    assert_allclose(data.X[7, data.cues["bottom left"]].reshape(14, 14), image[14:, :14] / 255, atol=1e-7)
     assert all(cue.stop - cue.start == 196 for cue in data.cues.values())
     assert 0 <= data.X.min() and data.X.max() == 1
 
@@ -171,13 +170,13 @@ def test_redrawn_line_has_the_ink_of_its_length():
     assert drawn.shape == (2, 16, 16) and drawn.dtype == np.float32
     # Between the end points a straight stroke one pixel wide covers one pixel's worth of ink per pixel of
     # length.
-    np.testing.assert_allclose(drawn[0].sum(axis=0), 1, atol=1e-5)
-    np.testing.assert_allclose(drawn[1].sum(axis=1), 1, atol=1e-5)
+    assert_allclose(drawn[0].sum(axis=0), 1, atol=1e-5)
+    assert_allclose(drawn[1].sum(axis=1), 1, atol=1e-5)
     diagonal = redraw_pen_points([[0, 0, 100, 100]], size=16)[0]
     # The diagonal itself, and its neighbours at distance sqrt(1/2).
     assert diagonal.sum() == pytest.approx(16 + 30 * (1 - np.sqrt(0.5)))
-    np.testing.assert_allclose(diagonal, diagonal.T, atol=1e-5)
-    np.testing.assert_allclose([diagonal[15, 0], diagonal[0, 15]], 1, atol=1e-5)  # y points up
+    assert_allclose(diagonal, diagonal.T, atol=1e-5)
+    assert_allclose([diagonal[15, 0], diagonal[0, 15]], 1, atol=1e-5)  # y points up
 
 
 def test_redrawn_points_are_inked_and_a_resting_pen_is_a_dot():
@@ -185,7 +184,7 @@ def test_redrawn_points_are_inked_and_a_resting_pen_is_a_dot():
     points = rng.integers(0, 101, size=(40, 16))
     drawn = redraw_pen_points(points, size=101)
     for i, (x, y) in enumerate(points.reshape(40, 8, 2).transpose(0, 2, 1)):
-        np.testing.assert_allclose(drawn[i, 100 - y, x], 1, atol=1e-5)
+        assert_allclose(drawn[i, 100 - y, x], 1, atol=1e-5)
     dot = redraw_pen_points([[0, 0, 0, 0]], size=4)[0]
     assert dot[3, 0] == pytest.approx(1) and dot.sum() == pytest.approx(1)
 
@@ -203,14 +202,14 @@ def test_redraw_equals_a_plain_loop():
                     t = np.clip((np.array([c, r]) - a) @ (b - a) / ((b - a) @ (b - a)), 0, 1)
                     distances.append(np.linalg.norm(np.array([c, r]) - a - t * (b - a)))
                 expected[i, r, c] = np.clip(1 - min(distances), 0, 1)
-    np.testing.assert_allclose(redraw_pen_points(points), expected, atol=2e-5)
+    assert_allclose(redraw_pen_points(points), expected, atol=2e-5)
 
 
 def test_coarse_bitmaps_are_averages_of_the_fine():
     data = load("load_pendigits")
     fine = data.X[:50, data.cues["static 16x16"]].reshape(50, 16, 16)
     coarse = data.X[:50, data.cues["static 4x4"]].reshape(50, 4, 4)
-    np.testing.assert_allclose(coarse[:, 1, 2], fine[:, 4:8, 8:12].mean(axis=(1, 2)), atol=1e-6)
+    assert_allclose(coarse[:, 1, 2], fine[:, 4:8, 8:12].mean(axis=(1, 2)), atol=1e-6)
     assert "redrawn from the eight pen points" in data.description
     assert 0 <= fine.min() and fine.max() <= 1
 
@@ -247,7 +246,7 @@ def test_mfeat_cues_describe_the_same_digits():
 
 def test_mfeat_pyramid():
     plain, data = load("load_mfeat"), datasets.load_mfeat(pyramid=True)
-    np.testing.assert_array_equal(data.X[:, :649], plain.X)
+    assert_array_equal(data.X[:, :649], plain.X)
     assert {cue: columns.stop - columns.start for cue, columns in data.cues.items() if "-" in cue} == {
         "pix-1": 4,
         "pix-2": 16,
@@ -260,7 +259,7 @@ def test_mfeat_pyramid():
     top_left = (image[:8, :7].sum() + image[:8, 7].sum() / 2) / (8 * 7.5)
     assert data.X[0, data.cues["pix-1"]][0] == pytest.approx(top_left)
     for level in (1, 2, 3):  # pooling keeps the mean
-        np.testing.assert_allclose(
+        assert_allclose(
             data.X[:, data.cues[f"pix-{level}"]].mean(axis=1), data.X[:, data.cues["pix"]].mean(axis=1)
         )
 
@@ -268,8 +267,8 @@ def test_mfeat_pyramid():
 @pytest.mark.parametrize("n, cells", [(16, 2), (15, 2), (15, 8), (5, 5), (3, 7)])
 def testpooling_averages(n, cells):
     weights = pooling(n, cells)
-    np.testing.assert_allclose(weights.sum(axis=1), 1)
-    np.testing.assert_allclose(weights.sum(axis=0), cells / n)
+    assert_allclose(weights.sum(axis=1), 1)
+    assert_allclose(weights.sum(axis=0), cells / n)
 
 
 # ------------------------------------------------------------------ triples

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn.datasets import VERBS, captioned, load_letter, load_pendigits, make_captioned
 from cuelearn.datasets.base import simulator
@@ -90,7 +91,7 @@ def test_same_seed_same_bits(options):
     assert one.captions == same.captions and one.regions == same.regions
     for a, b in zip(one[2:], same[2:]):
         if isinstance(a, np.ndarray):
-            np.testing.assert_array_equal(a, b)
+            assert_array_equal(a, b)
     assert one.statistics.equals(same.statistics) and one.mentions.equals(same.mentions)
     assert one.captions != other.captions and not np.array_equal(one.bag_sizes, other.bag_sizes)
 
@@ -105,7 +106,7 @@ def test_a_generator_serves_as_random_state():
 def test_features_and_words_have_streams_of_their_own():
     coarse, fine = make_captioned(60, digit_side=7), make_captioned(60)
     assert coarse.captions == fine.captions and np.array_equal(coarse.samples, fine.samples)
-    np.testing.assert_array_equal(coarse.faces[:, :152], fine.faces[:, :152])
+    assert_array_equal(coarse.faces[:, :152], fine.faces[:, :152])
 
 
 # ------------------------------------------------------------------ samples and features
@@ -122,7 +123,7 @@ def test_test_items_have_samples_of_their_own(data):
     for k in range(3 if data.poses is not None else 2):
         used = data.samples[:, k]
         assert used.min() >= 0
-        np.testing.assert_array_equal(halves[k][used], np.column_stack([in_test, in_test]))
+        assert_array_equal(halves[k][used], np.column_stack([in_test, in_test]))
         assert np.intersect1d(used[in_test], used[~in_test]).size == 0
     if data.poses is None:
         assert np.all(data.samples[:, 2] == -1)
@@ -175,8 +176,8 @@ def test_no_pair_of_samples_twice_where_they_are_scarce(monkeypatch):
     letters, digits = rng.integers(2, size=1500), rng.integers(10, size=1500)
     letter, digit = captioned._deal_pairs(rng, letters, digits, few, True)
     assert np.unique(letter * 100 + digit).size == 1500
-    np.testing.assert_array_equal(pools.letter_y[letter], letters)
-    np.testing.assert_array_equal(few.digit_y[digit], digits)
+    assert_array_equal(pools.letter_y[letter], letters)
+    assert_array_equal(few.digit_y[digit], digits)
     with pytest.raises(ValueError, match="^n_items must"):
         captioned._deal_pairs(rng, np.zeros(8000, int), np.zeros(8000, int), few, True)
 
@@ -200,11 +201,11 @@ def test_columns(news):
             got = news.faces[row, :152], news.faces[row, 152:]
             scales = [g @ p / (p @ p) for g, p in zip(got, plain)]
             for g, p, scale in zip(got, plain, scales):
-                np.testing.assert_allclose(g, scale * p, rtol=2e-5, atol=1e-6)
+                assert_allclose(g, scale * p, rtol=2e-5, atol=1e-6)
             ratios.append(scales)
     ratios = np.array(ratios)
     # one constant for each part
-    np.testing.assert_allclose(ratios, np.broadcast_to(ratios[0], ratios.shape), rtol=1e-5)
+    assert_allclose(ratios, np.broadcast_to(ratios[0], ratios.shape), rtol=1e-5)
     known = news.faces[news.kinds == "identity"].astype(float)
     for part in (known[:, :152], known[:, 152:]):
         assert np.mean(np.sum(part**2, axis=1)) == pytest.approx(1, abs=0.06)
@@ -215,10 +216,10 @@ def test_pose_columns(poses):
     points = pens.X[:, pens.cues["dynamic"]] / 100
     sample = poses.samples[:, 2]
     whole = poses.kinds != "false detection"
-    np.testing.assert_allclose(poses.poses[whole], points[sample[whole, 0]], atol=1e-6)
+    assert_allclose(poses.poses[whole], points[sample[whole, 0]], atol=1e-6)
     assert poses.verbs[whole].tolist() == [VERBS[k] for k in pens.y[sample[whole, 0]]]
     cut = np.hstack([points[sample[~whole, 0], :8], points[sample[~whole, 1], 8:]])
-    np.testing.assert_allclose(poses.poses[~whole], cut, atol=1e-6)
+    assert_allclose(poses.poses[~whole], cut, atol=1e-6)
     assert np.all(pens.y[sample[~whole, 0]] != pens.y[sample[~whole, 1]])
     assert np.all(poses.verbs[~whole] == NULL)
 
@@ -233,19 +234,17 @@ def test_picture(news, poses):
         ]
         for i in items:
             drawn, rows = data.picture(i), data.rows([i])
-            np.testing.assert_allclose(
-                drawn.letters / 15 * face_scale, data.faces[rows, :16], rtol=1e-5, atol=1e-6
-            )
+            assert_allclose(drawn.letters / 15 * face_scale, data.faces[rows, :16], rtol=1e-5, atol=1e-6)
             blocks = drawn.digits.reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4)).reshape(len(rows), -1)
-            np.testing.assert_allclose(blocks * digit_scale, data.faces[rows, 152:], rtol=1e-4, atol=1e-6)
+            assert_allclose(blocks * digit_scale, data.faces[rows, 152:], rtol=1e-4, atol=1e-6)
             assert drawn.digits.shape == (len(rows), 28, 28)
             assert 0 <= drawn.digits.min()
             assert drawn.digits.max() <= 1
             assert drawn.caption == data.captions[i] and drawn.names.tolist() == data.names[rows].tolist()
-            np.testing.assert_array_equal(drawn.boxes, face_boxes(data, i))
+            assert_array_equal(drawn.boxes, face_boxes(data, i))
             assert drawn.mentioned.tolist() == data.mentioned[rows].tolist()
             if data is poses:
-                np.testing.assert_allclose(drawn.pens.reshape(-1, 16) / 100, data.poses[rows], atol=1e-6)
+                assert_allclose(drawn.pens.reshape(-1, 16) / 100, data.poses[rows], atol=1e-6)
                 assert drawn.bodies.shape == (len(rows), 4)
                 assert drawn.verbs.tolist() == data.verbs[rows].tolist()
             else:
@@ -268,8 +267,8 @@ def test_one_name_once(data):
     assert per_caption.max() <= 9 and 1 <= data.bag_sizes.min() and data.bag_sizes.max() <= 15
     pictured = data.mentions[data.mentions["face"] >= 0]
     assert not pictured["face"].duplicated().any()
-    np.testing.assert_array_equal(data.labels[pictured["name"]], data.names[pictured["face"]])
-    np.testing.assert_array_equal(bag_of[pictured["face"]], pictured["item"])
+    assert_array_equal(data.labels[pictured["name"]], data.names[pictured["face"]])
+    assert_array_equal(bag_of[pictured["face"]], pictured["item"])
     # A name mentioned and not pictured is not in the picture after all.
     absent = data.mentions[data.mentions["face"] < 0]
     absent = np.char.add(np.char.add(absent["item"].to_numpy().astype(str), "|"), data.labels[absent["name"]])
@@ -285,7 +284,7 @@ def test_truth_against_a_plain_reading(data):
         name = str(data.labels[mention.name])
         if mention.face >= 0 and name in set(kept[:3000]) | set(kept[3000:]):
             expected[mention.face] = name, mention.verb if verbs and mention.verb in verbs else NULL
-    np.testing.assert_array_equal(truth if verbs else truth[:, None], expected[:, : 2 if verbs else 1])
+    assert_array_equal(truth if verbs else truth[:, None], expected[:, : 2 if verbs else 1])
     everything = data.truth()
     assert np.all((everything == data.names) | (everything == NULL))
     assert np.array_equal(everything != NULL, data.mentioned)
@@ -297,7 +296,7 @@ def test_truth_against_a_plain_reading(data):
 
 def test_truth_takes_the_labels_of_a_vocabulary(news):
     words = news.vocabulary.only(names=news.names_with(5))
-    np.testing.assert_array_equal(news.truth(words.names), news.truth(news.names_with(5)))
+    assert_array_equal(news.truth(words.names), news.truth(news.names_with(5)))
 
 
 def test_names_with_counts_captions_of_training_items(news):
@@ -460,8 +459,8 @@ TAG = r"\((?:L|R|C|left|right|centre|top|bottom)\)|, (?:left|right|centre|top|bo
 def test_only_items_with_positions_tell_places(news, harder):
     for data in (news, harder):
         told = np.array([bool(re.search(TAG, caption, re.IGNORECASE)) for caption in data.captions])
-        np.testing.assert_array_equal(told, data.has_position)
-        np.testing.assert_array_equal(
+        assert_array_equal(told, data.has_position)
+        assert_array_equal(
             np.unique(data.mentions["item"][data.mentions["place"] != ""]), np.flatnonzero(data.has_position)
         )
         # Where the words do not tell of places, they still occur.

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -67,13 +68,13 @@ def plain_rgb(image, bins, mask):
 def test_rgb_histogram_equals_its_plain_twin(bins, mask):
     found = c.rgb_histogram(texture(0), bins, mask)
     assert found.dtype == np.float32 and found.shape == (bins**3,)
-    np.testing.assert_allclose(found, plain_rgb(texture(0), bins, mask), rtol=1e-6)
+    assert_allclose(found, plain_rgb(texture(0), bins, mask), rtol=1e-6)
 
 
 def test_rgb_histogram_forgets_where_pixels_are():
     image = texture(1)
     shuffled = np.random.default_rng(0).permutation(image.reshape(-1, 3)).reshape(image.shape)
-    np.testing.assert_array_equal(c.rgb_histogram(image), c.rgb_histogram(shuffled))
+    assert_array_equal(c.rgb_histogram(image), c.rgb_histogram(shuffled))
 
 
 def plain_derivatives(grey, scale):
@@ -210,19 +211,19 @@ def test_words_are_counted_as_the_plain_twin_counts_them():
             counts[
                 np.argmin([np.sum((descriptor - word) ** 2) for word in bag.words_.astype(np.float64)])
             ] += 1
-        np.testing.assert_allclose(row, counts / counts.sum(), rtol=1e-6)
+        assert_allclose(row, counts / counts.sum(), rtol=1e-6)
 
 
 def test_vocabulary_same_seed_same_bits_and_from_the_training_images_only():
     images = [texture(i) for i in range(6)]
     bag = c.BagOfWords(n_words=12).fit(images[:4])
-    np.testing.assert_array_equal(bag.words_, clone(bag).fit(images[:4]).words_)
+    assert_array_equal(bag.words_, clone(bag).fit(images[:4]).words_)
     assert not np.array_equal(bag.words_, c.BagOfWords(n_words=12, random_state=1).fit(images[:4]).words_)
     # Descriptors made once serve as well as the images.
     described = [c.dense_descriptors(image) for image in images]
-    np.testing.assert_array_equal(bag.words_, c.BagOfWords(n_words=12).fit(described[:4]).words_)
-    np.testing.assert_array_equal(bag.transform(images), bag.transform(described))
-    np.testing.assert_array_equal(bag.transform(images)[4:5], bag.transform(images[4:5]))
+    assert_array_equal(bag.words_, c.BagOfWords(n_words=12).fit(described[:4]).words_)
+    assert_array_equal(bag.transform(images), bag.transform(described))
+    assert_array_equal(bag.transform(images)[4:5], bag.transform(images[4:5]))
 
 
 def test_vocabulary_draws_no_more_than_it_may():
@@ -264,14 +265,14 @@ def test_centred_mask_equals_its_plain_twin():
     mask = blob() | blob(y=14, x=40, a=6, b=6)
     found = c.centred_mask(mask, size=8)
     assert found.dtype == np.float32
-    np.testing.assert_allclose(found.reshape(8, 8), plain_centred_mask(mask, 8), atol=0.04)
+    assert_allclose(found.reshape(8, 8), plain_centred_mask(mask, 8), atol=0.04)
 
 
 def test_centred_mask_does_not_change_when_the_object_moves_and_hardly_when_it_grows():
     small = blob(160, 200, 60, 70, 30, 15)
     vector = c.centred_mask(small)
     assert vector.shape == (576,) and vector.min() >= 0 and vector.max() <= 1
-    np.testing.assert_allclose(c.centred_mask(np.roll(small, (31, -17), axis=(0, 1))), vector, atol=1e-6)
+    assert_allclose(c.centred_mask(np.roll(small, (31, -17), axis=(0, 1))), vector, atol=1e-6)
     # All of the silhouette is on the grid: its cells add up to the area, 1 / 3^2 of the grid.
     assert vector.mean() == pytest.approx(1 / 3**2, rel=1e-5)
     assert np.abs(c.centred_mask(blob(160, 200, 80, 100, 60, 30)) - vector).mean() < 0.01
@@ -385,7 +386,7 @@ def test_beam_features_equal_their_plain_twin():
 def test_turning_on_the_spot_changes_nothing_in_a_scan_all_round():
     ranges = np.random.default_rng(4).uniform(1, 5, 360)
     a, b = c.laser_features(np.array([ranges, np.roll(ranges, 77)]), ROUND)
-    np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+    assert_allclose(a, b, rtol=1e-9, atol=1e-9)
 
 
 def test_laser_rows_do_not_depend_on_their_company_and_long_ranges_are_cut():
@@ -395,11 +396,9 @@ def test_laser_rows_do_not_depend_on_their_company_and_long_ranges_are_cut():
     assert found.shape == (1100, len(c.LASER_FEATURE_NAMES))
     assert found.dtype == np.float64
     assert np.isfinite(found).all()
-    np.testing.assert_array_equal(c.laser_features(ranges[1050:], angles), found[1050:])
+    assert_array_equal(c.laser_features(ranges[1050:], angles), found[1050:])
     far = np.full((1, 61), 81.9)
-    np.testing.assert_array_equal(
-        c.laser_features(far, angles), c.laser_features(np.full((1, 61), 20.0), angles)
-    )
+    assert_array_equal(c.laser_features(far, angles), c.laser_features(np.full((1, 61), 20.0), angles))
     # One return only: a polygon without area.
     far[:, 1:] = 0
     assert np.isfinite(c.laser_features(far, angles)).all()
@@ -441,7 +440,7 @@ def test_image_cues_form():
     assert {cue: made.X[:, s].shape[1] for cue, s in made.cues.items()} == widths
     assert list(made.cues) == list(c.IMAGE_CUES)
     assert made.X.dtype == np.float32 and np.isfinite(made.X).all()
-    np.testing.assert_array_equal(
+    assert_array_equal(
         np.concatenate([np.arange(made.X.shape[1])[s] for s in made.cues.values()]), range(2117)
     )
     assert len(set(made.feature_names)) == len(made.feature_names) == 2117
@@ -449,16 +448,16 @@ def test_image_cues_form():
     assert made.provenance == ORIGIN and "20 words learnt from 6 images" in made.description
     # Rows are those of the single functions, histograms within the mask.
     image, mask = data.images[7], data.masks[7]
-    np.testing.assert_array_equal(made.X[7, made.cues["colour"]], c.rgb_histogram(image, mask=mask))
-    np.testing.assert_array_equal(made.X[7, made.cues["LxLy"]], c.crfh(image, mask=mask))
-    np.testing.assert_array_equal(made.X[7, made.cues["DirC"]], c.crfh(image, "DirC", mask=mask))
-    np.testing.assert_array_equal(made.X[7, made.cues["shape"]], c.centred_mask(mask))
+    assert_array_equal(made.X[7, made.cues["colour"]], c.rgb_histogram(image, mask=mask))
+    assert_array_equal(made.X[7, made.cues["LxLy"]], c.crfh(image, mask=mask))
+    assert_array_equal(made.X[7, made.cues["DirC"]], c.crfh(image, "DirC", mask=mask))
+    assert_array_equal(made.X[7, made.cues["shape"]], c.centred_mask(mask))
     unmasked = c.image_cues(data, ["shape", "colour"], masked=False)
-    np.testing.assert_array_equal(unmasked.X[7, unmasked.cues["colour"]], c.rgb_histogram(image))
-    np.testing.assert_array_equal(unmasked.X[:, unmasked.cues["shape"]], made.X[:, made.cues["shape"]])
+    assert_array_equal(unmasked.X[7, unmasked.cues["colour"]], c.rgb_histogram(image))
+    assert_array_equal(unmasked.X[:, unmasked.cues["shape"]], made.X[:, made.cues["shape"]])
     # The laser is standardised over the training rows.
     laser = made.X[:6, made.cues["laser"]].astype(np.float64)
-    np.testing.assert_allclose(laser.mean(axis=0), 0, atol=1e-5)
+    assert_allclose(laser.mean(axis=0), 0, atol=1e-5)
     assert set(np.round(laser.std(axis=0), 4)) <= {0.0, 1.0}
     names = made.feature_names
     assert names[made.cues["laser"]][17] == "laser perimeter"
@@ -471,10 +470,10 @@ def test_the_same_bits_for_any_number_of_jobs(monkeypatch):
     data = image_data()
     one = c.image_cues(data, c.IMAGE_CUES, train=np.arange(6), n_words=20)
     two = c.image_cues(data, c.IMAGE_CUES, train=np.arange(6), n_words=20, n_jobs=2)
-    np.testing.assert_array_equal(one.X, two.X)
+    assert_array_equal(one.X, two.X)
     # A list of images, and a sequence that knows no slices, come to the same.
     listed = data._replace(images=list(data.images), masks=c._Picked(data.masks, np.arange(12)))
-    np.testing.assert_array_equal(one.X, c.image_cues(listed, c.IMAGE_CUES, train=np.arange(6), n_words=20).X)
+    assert_array_equal(one.X, c.image_cues(listed, c.IMAGE_CUES, train=np.arange(6), n_words=20).X)
 
 
 def test_nothing_of_the_test_rows_enters_the_training_rows():
@@ -486,7 +485,7 @@ def test_nothing_of_the_test_rows_enters_the_training_rows():
     made, changed = (
         c.image_cues(d, ["bow", "laser", "colour"], train=train, n_words=20) for d in (data, other)
     )
-    np.testing.assert_array_equal(made.X[:6], changed.X[:6])
+    assert_array_equal(made.X[:6], changed.X[:6])
     assert not np.array_equal(made.X[6:], changed.X[6:])
 
 
@@ -494,7 +493,7 @@ def test_a_vocabulary_of_ones_own():
     data = image_data()
     bag = c.BagOfWords(n_words=9, step=4).fit(data.images[:3])
     made = c.image_cues(data, ["bow"], vocabulary=bag)
-    np.testing.assert_array_equal(made.X, bag.transform(data.images))
+    assert_array_equal(made.X, bag.transform(data.images))
 
 
 def test_images_of_different_sizes():
@@ -513,7 +512,7 @@ def test_the_thesis_kernels():
     assert [name for name, _, _ in triples] == list(c.ROBOT_CUES)
     K = KernelBank(triples, made.X).rows(np.arange(12))
     assert K.shape == (4, 12, 12) and np.isfinite(K).all()
-    np.testing.assert_allclose(np.diagonal(K, axis1=1, axis2=2), 1, atol=1e-5)
+    assert_allclose(np.diagonal(K, axis1=1, axis2=2), 1, atol=1e-5)
     assert [name for name, _, _ in c.cue_kernels(made, ["laser"])] == ["laser"]
     with pytest.raises(ValueError, match="cues must be among"):
         c.cue_kernels(made, ["shape"])

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 
 from cuelearn import datasets
 
@@ -105,7 +106,7 @@ def test_writer_round_trip_and_fixed_bytes(monkeypatch):
         assert list(archive) == list(arrays)
         for name, array in arrays.items():
             assert archive[name].dtype == array.dtype
-            np.testing.assert_array_equal(archive[name], array)
+            assert_array_equal(archive[name], array)
     monkeypatch.setattr(time, "time", lambda: 2e9)
     monkeypatch.setattr(time, "localtime", lambda *_: time.gmtime(2e9))
     assert build.npz_bytes(arrays) == content

@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image
 
 from cuelearn.datasets import DataFileError, load_original
@@ -118,14 +119,14 @@ def test_image_files_read_what_they_are_asked_for(tmp_path):
     assert len(images) == 8 and repr(images) == "ImageFiles(8 files)"
     for i in range(7):
         assert images[i].shape == (40, 44, 3) and images[i].dtype == np.uint8
-    np.testing.assert_array_equal(images[0], colour)
-    np.testing.assert_array_equal(images[np.int64(2)], colour)
-    np.testing.assert_array_equal(images[5], colour)
+    assert_array_equal(images[0], colour)
+    assert_array_equal(images[np.int64(2)], colour)
+    assert_array_equal(images[5], colour)
     for i in (1, 3):
-        np.testing.assert_array_equal(images[i], np.repeat(grey[..., None], 3, axis=2))
+        assert_array_equal(images[i], np.repeat(grey[..., None], 3, axis=2))
     part = pickle.loads(pickle.dumps(images[1:3]))
     assert isinstance(part, f.ImageFiles) and len(part) == 2
-    np.testing.assert_array_equal(part[-1], colour)
+    assert_array_equal(part[-1], colour)
     with pytest.raises(DataFileError, match=r"missing\.png is missing"):
         images[7]
     with pytest.raises(IndexError):
@@ -161,8 +162,8 @@ def test_masks_from_files_or_segmented(tmp_path):
     )
     for i in range(2):
         assert masks[i].dtype == np.bool_
-        np.testing.assert_array_equal(masks[i], mask)
-        np.testing.assert_array_equal(masks[i:][0], mask)
+        assert_array_equal(masks[i], mask)
+        assert_array_equal(masks[i:][0], mask)
 
 
 # ------------------------------------------------------------------------------------------------- any folder
@@ -183,7 +184,7 @@ def test_a_folder_of_classes(tmp_path):
         "barn/2.png",
         "barn/3.BMP",
     ]
-    np.testing.assert_array_equal(data.images[4], picture(1, 44))
+    assert_array_equal(data.images[4], picture(1, 44))
     assert data.provenance.tier == "original" and data.provenance.name == "house"
     assert str(tmp_path) not in "".join(map(str, data.provenance)) + data.description
 
@@ -197,7 +198,7 @@ def test_from_a_folder_to_kernels(tmp_path):
         data, ["colour", "LxLy", "DirC", "bow", "laser", "shape"], train=[0, 1, 3, 4, 6, 7], n_words=10
     )
     assert made.provenance.tier == "original"
-    np.testing.assert_array_equal(
+    assert_array_equal(
         made.X, image_cues(data, list(made.cues), train=[0, 1, 3, 4, 6, 7], n_words=10, n_jobs=2).X
     )
     bank = KernelBank(cue_kernels(made), made.X[[0, 1, 3, 4, 6, 7]])
@@ -282,14 +283,14 @@ def test_idol2(tmp_path):
     assert frames["sequence"][::5].tolist() == [0, 5, 6]
     assert frames["weather"][::5].tolist() == ["cloudy", "night", "cloudy"]
     assert frames["session"][::5].tolist() == [1, 1, 2] and frames["repeat"][::5].tolist() == [1, 2, 1]
-    np.testing.assert_allclose(frames["time"][:5], [0, 0.2, 0.4, 0.6, 0.8], atol=1e-5)
+    assert_allclose(frames["time"][:5], [0, 0.2, 0.4, 0.6, 0.8], atol=1e-5)
     assert frames["x"][:3].tolist() == [0, 0.5, 1] and frames["y"][0] == -0.25
     assert frames["heading"][1] == -0.5
     assert frames["name"][0] == "t1152902094.641331_rBO_x0.0_y-0.25_a-1.5000"
     assert data.laser.shape == (15, 181) and data.laser.dtype == np.float32
-    np.testing.assert_array_equal(data.laser[:, 0], [2, 3, 4, 5, 6] * 3)
-    np.testing.assert_allclose(data.laser_angles, np.deg2rad(np.arange(-90, 91)))
-    np.testing.assert_array_equal(data.images[6], picture(201))  # written third, driven second
+    assert_array_equal(data.laser[:, 0], [2, 3, 4, 5, 6] * 3)
+    assert_allclose(data.laser_angles, np.deg2rad(np.arange(-90, 91)))
+    assert_array_equal(data.images[6], picture(201))  # written third, driven second
     made = image_cues(data, ROBOT_CUES, train=np.arange(10), n_words=10)
     assert KernelBank(cue_kernels(made), made.X[:10]).rows(np.arange(10)).shape == (4, 10, 10)
     assert f.load_idol2(tmp_path, robot="minnie").frames["sequence"].tolist() == [2] * 5

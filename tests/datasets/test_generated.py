@@ -3,6 +3,7 @@
 import cvxpy as cp
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn.datasets import make_three_class
 
@@ -15,7 +16,7 @@ def test_form():
     assert data.y.tolist() == [0] * 100 + [1] * 100 + [2] * 100
     assert list(data.cues) == ["cue 1", "cue 2", "cue 3", "cue 4"]
     columns = np.concatenate([np.arange(12)[c] for c in data.cues.values()])
-    np.testing.assert_array_equal(columns, np.arange(12))
+    assert_array_equal(columns, np.arange(12))
     assert data.train is None and data.test is None
     assert data.provenance.tier == "generated" and data.provenance.sha256 is None
     assert "imulated" in data.description and "random_state=0" in data.provenance.source
@@ -23,7 +24,7 @@ def test_form():
 
 
 def test_same_seed_same_bits():
-    np.testing.assert_array_equal(make_three_class(random_state=3).X, make_three_class(random_state=3).X)
+    assert_array_equal(make_three_class(random_state=3).X, make_three_class(random_state=3).X)
     assert not np.array_equal(make_three_class(random_state=3).X, make_three_class(random_state=4).X)
     # The stream itself is part of the promise: a fixed value guards it across versions.
     assert make_three_class(n_per_class=1, noise=1.0).X[0, 0] == pytest.approx(0.25 + 1.764052345967664)
@@ -33,10 +34,10 @@ def test_blocks_without_noise():
     data = make_three_class(n_per_class=2, noise=0.0)
     gram = [data.X[:, c] @ data.X[:, c].T for c in data.cues.values()]
     same = data.y[:, None] == data.y
-    np.testing.assert_allclose(gram[3], same)
+    assert_allclose(gram[3], same)
     for single, matrix in zip((2, 0, 1), gram):
         alike = (data.y[:, None] == single) == (data.y == single)
-        np.testing.assert_allclose(matrix, np.where(alike, 1, 0.25), atol=1e-12)
+        assert_allclose(matrix, np.where(alike, 1, 0.25), atol=1e-12)
 
 
 def test_cue_4_separates_each_class_as_well_as_the_cue_made_for_it():

@@ -5,6 +5,7 @@ import doctest
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.signal import convolve2d
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -83,8 +84,8 @@ def test_other_sizes(height, width):
 @pytest.mark.parametrize("name", ["lbp", "grey", "dense-words", "corner-words"])
 def test_bands_add_up_to_the_whole(described, name):
     whole, bands = described[name], described[f"{name}-3x1"].reshape(100, 3, -1)
-    np.testing.assert_allclose(bands.sum(axis=1), whole, atol=1e-6)
-    np.testing.assert_allclose(whole.sum(axis=1), 1, atol=1e-6)
+    assert_allclose(bands.sum(axis=1), whole, atol=1e-6)
+    assert_allclose(whole.sum(axis=1), 1, atol=1e-6)
     assert (bands.sum(axis=(0, 2)) > 0).all()
 
 
@@ -93,13 +94,13 @@ def test_bands_lie_from_top_to_bottom():
     kinds = k.ImageKinds(n_words=5).fit(images)
     turned = np.roll(images, 10, axis=1)  # the bottom band comes to the top
     before, after = (kinds.transform(part)["grey-3x1"].reshape(30, 3, 32) for part in (images, turned))
-    np.testing.assert_array_equal(after, np.roll(before, 1, axis=1))
+    assert_array_equal(after, np.roll(before, 1, axis=1))
 
     square = np.zeros((3, 30, 24), dtype=np.uint8)
     for band in range(3):
         square[band, 10 * band + 2 : 10 * band + 8, 8:16] = 255
     corners = kinds.transform(square)["corner-words-3x1"].reshape(3, 3, 5).sum(axis=2)
-    np.testing.assert_allclose(corners, np.eye(3), atol=1e-6)
+    assert_allclose(corners, np.eye(3), atol=1e-6)
 
 
 # -------------------------------------------------------------------------------- plain twins and invariances
@@ -107,35 +108,35 @@ def test_bands_lie_from_top_to_bottom():
 
 def test_grey_histogram_forgets_where_pixels_are(fitted, digits, described):
     shuffled = np.random.default_rng(0).permuted(digits.reshape(100, -1), axis=1).reshape(digits.shape)
-    np.testing.assert_array_equal(fitted.transform(shuffled)["grey"], described["grey"])
+    assert_array_equal(fitted.transform(shuffled)["grey"], described["grey"])
     counts, _ = np.histogram(np.rint(255 * digits[7]), bins=32, range=(0, 256))
-    np.testing.assert_allclose(described["grey"][7], counts / 784, atol=1e-6)
+    assert_allclose(described["grey"][7], counts / 784, atol=1e-6)
 
 
 def test_projections_keep_one_direction(fitted, digits, described):
     rows, columns = np.split(described["projections"], 2, axis=1)
-    np.testing.assert_allclose(rows, digits.mean(axis=2), atol=1e-6)
-    np.testing.assert_allclose(columns, digits.mean(axis=1), atol=1e-6)
+    assert_allclose(rows, digits.mean(axis=2), atol=1e-6)
+    assert_allclose(columns, digits.mean(axis=1), atol=1e-6)
     down = fitted.transform(np.roll(digits, 3, axis=1))["projections"]
-    np.testing.assert_allclose(down[:, 28:], columns, atol=1e-6)
-    np.testing.assert_allclose(down[:, :28], np.roll(rows, 3, axis=1), atol=1e-6)
+    assert_allclose(down[:, 28:], columns, atol=1e-6)
+    assert_allclose(down[:, :28], np.roll(rows, 3, axis=1), atol=1e-6)
 
 
 def test_fourier_magnitudes_forget_shifts(fitted, digits, described):
     for shift in ((3, 0), (-2, 5)):
         moved = fitted.transform(np.roll(digits, shift, axis=(1, 2)))["fourier"]
-        np.testing.assert_allclose(moved, described["fourier"], atol=1e-6)
+        assert_allclose(moved, described["fourier"], atol=1e-6)
     full = np.abs(np.fft.fft2(digits[3])) / 784
     low = np.arange(-7, 8)
     full = full[np.ix_(low, low)]
-    np.testing.assert_allclose(described["fourier"][3, 0], digits[3].mean(), atol=1e-6)
+    assert_allclose(described["fourier"][3, 0], digits[3].mean(), atol=1e-6)
     # Every low coefficient once, its conjugate left out.
     twice = np.sort(np.concatenate([described["fourier"][3], described["fourier"][3, 1:]]))
-    np.testing.assert_allclose(twice, np.sort(full.ravel()), atol=1e-6)
+    assert_allclose(twice, np.sort(full.ravel()), atol=1e-6)
 
 
 def test_pixels_are_averages(digits, described):
-    np.testing.assert_allclose(
+    assert_allclose(
         described["pixels"], digits.reshape(100, 7, 4, 7, 4).mean(axis=(2, 4)).reshape(100, 49), atol=1e-6
     )
 
@@ -151,18 +152,18 @@ def test_gist_equals_a_plain_convolution(digits, described):
             values = values - envelope * (values.sum() / envelope.sum())
             energy = np.abs(convolve2d(image, values, mode="same", boundary="symm"))
             expected.append(energy.reshape(4, 7, 4, 7).mean(axis=(1, 3)).ravel())
-    np.testing.assert_allclose(described["gist"][5], np.concatenate(expected), atol=1e-6)
+    assert_allclose(described["gist"][5], np.concatenate(expected), atol=1e-6)
 
 
 def test_shape_forgets_which_side_is_ink(fitted, digits, described):
     inverse = fitted.transform(1 - digits)
     for name in ("gist", "hog4", "hog7"):
-        np.testing.assert_allclose(inverse[name], described[name], atol=1e-4, err_msg=name)
+        assert_allclose(inverse[name], described[name], atol=1e-4, err_msg=name)
     # Each direction is turned round; flat pixels stay so. Pixels within rounding of a border may fall on its
     # other side.
     turned = np.roll(described["directions"][:, :36], 18, axis=1)
     assert np.abs(inverse["directions"][:, :36] - turned).sum(axis=1).max() < 0.02
-    np.testing.assert_allclose(inverse["directions"][:, 36], described["directions"][:, 36], atol=1e-6)
+    assert_allclose(inverse["directions"][:, 36], described["directions"][:, 36], atol=1e-6)
 
 
 def test_brightness_matters_to_grey_values_only():
@@ -171,8 +172,8 @@ def test_brightness_matters_to_grey_values_only():
     kinds = k.ImageKinds(n_words=5).fit(dark)
     found, expected = kinds.transform(bright), kinds.transform(dark)
     for name in ("lbp", "gist", "directions", "hog4", "hog7", "dense-words", "corner-words"):
-        np.testing.assert_allclose(found[name], expected[name], atol=5e-3, err_msg=name)
-    np.testing.assert_array_equal(found["grey"][:, 8:24], expected["grey"][:, :16])
+        assert_allclose(found[name], expected[name], atol=5e-3, err_msg=name)
+    assert_array_equal(found["grey"][:, 8:24], expected["grey"][:, :16])
 
 
 def test_word_histograms_equal_a_plain_count(fitted, digits, described):
@@ -193,8 +194,8 @@ def test_corners_of_a_square(fitted):
     images[0, 10:18, 10:18] = 255
     square, nothing = k._describe_locally(images)
     assert len(square["corner"][0]) == 4 and len(nothing["corner"][0]) == 0
-    np.testing.assert_array_equal(np.sort(square["corner"][1]), [1, 1, 1, 1])
-    np.testing.assert_allclose(fitted.transform(images)["corner-words"].sum(axis=1), [1, 0], atol=1e-6)
+    assert_array_equal(np.sort(square["corner"][1]), [1, 1, 1, 1])
+    assert_allclose(fitted.transform(images)["corner-words"].sum(axis=1), [1, 0], atol=1e-6)
 
 
 @pytest.mark.parametrize("level", [0, 100, 255])
@@ -202,8 +203,8 @@ def test_image_of_one_grey_value(fitted, level):
     found = fitted.transform(np.full((1, 28, 28), level, dtype=np.uint8))
     for name in ("corner-words", "corner-words-3x1", "hog4", "hog7"):
         assert not found[name].any(), name
-    np.testing.assert_allclose(found["gist"], 0, atol=1e-6)
-    np.testing.assert_allclose(found["pixels"], level / 255, atol=1e-6)
+    assert_allclose(found["gist"], 0, atol=1e-6)
+    assert_allclose(found["pixels"], level / 255, atol=1e-6)
     assert found["directions"][0, 36] == found["grey"][0, level // 8] == 1
     assert all(np.isfinite(values).all() and values.min() >= 0 for values in found.values())
 
@@ -214,7 +215,7 @@ def test_image_of_one_grey_value(fitted, level):
 def assert_same_bits(found, expected):
     assert list(found) == list(expected)
     for name in expected:
-        np.testing.assert_array_equal(found[name], expected[name], err_msg=name)
+        assert_array_equal(found[name], expected[name], err_msg=name)
 
 
 def test_same_bits_for_any_number_of_jobs(digits, described):
@@ -371,15 +372,15 @@ def test_a_bank_takes_kinds_and_groups(described):
     X, groups = k.stack_kinds(described)
     assert X.shape == (100, sum(COLUMNS.values())) and X.dtype == np.float32
     for name, columns in groups.items():
-        np.testing.assert_array_equal(X[:, columns], described[name])
+        assert_array_equal(X[:, columns], described[name])
     stack = KernelBank(k.kind_kernels(groups), X).rows(np.arange(100))
     assert stack.shape == (60, 100, 100) and np.isfinite(stack).all()
     # homogeneous, of unit length: the cosine squared
-    np.testing.assert_allclose(stack[1::4], stack[0::4] ** 2, atol=1e-5)
+    assert_allclose(stack[1::4], stack[0::4] ** 2, atol=1e-5)
     cosine = (X[:, groups["gist"]] @ X[:, groups["gist"]].T) / np.outer(
         *[np.linalg.norm(X[:, groups["gist"]], axis=1)] * 2
     )
-    np.testing.assert_allclose(stack[16], cosine, atol=1e-5)
+    assert_allclose(stack[16], cosine, atol=1e-5)
     assert np.ptp(stack, axis=(1, 2)).min() > 1e-3  # none is constant
 
 
@@ -388,7 +389,7 @@ def test_kernels_do_not_feel_the_unit():
     X = data.X[:60]
     triples = k.kind_kernels(k.letter_groups())
     raw, scaled = (KernelBank(triples, part).rows(np.arange(60)) for part in (X, X / 15))
-    np.testing.assert_allclose(raw, scaled, atol=1e-5)
+    assert_allclose(raw, scaled, atol=1e-5)
 
 
 def test_mappings_that_are_refused():

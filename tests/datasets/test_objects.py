@@ -5,6 +5,7 @@ import re
 import numba
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn.datasets import objects
 from cuelearn.datasets.objects import (
@@ -97,16 +98,16 @@ def test_same_seed_same_bits_on_any_number_of_threads():
     finally:
         numba.set_num_threads(before)
     for other in made[1:]:
-        np.testing.assert_array_equal(made[0].images, other.images)
-        np.testing.assert_array_equal(made[0].masks, other.masks)
+        assert_array_equal(made[0].images, other.images)
+        assert_array_equal(made[0].masks, other.masks)
 
 
 def test_an_object_does_not_depend_on_how_many_there_are(data):
     fewer = make_objects(n_objects=1, size=64)
     first = data.frames["object"] == 1
-    np.testing.assert_array_equal(fewer.images, data.images[first])
-    np.testing.assert_array_equal(fewer.masks, data.masks[first])
-    np.testing.assert_array_equal(fewer.frames["name"], data.frames["name"][first])
+    assert_array_equal(fewer.images, data.images[first])
+    assert_array_equal(fewer.masks, data.masks[first])
+    assert_array_equal(fewer.frames["name"], data.frames["name"][first])
 
 
 def test_another_seed_gives_other_objects():
@@ -202,11 +203,11 @@ def test_kinds_of_fruit_have_their_colours():
 def test_borrowed_colours_leave_the_shape_alone():
     own, mask = render_object("horse", 2, size=48)
     dressed, same_mask = render_object("horse", 2, size=48, colours_of=("car", 7))
-    np.testing.assert_array_equal(mask, same_mask)
-    np.testing.assert_array_equal(own[~mask], dressed[~mask])
+    assert_array_equal(mask, same_mask)
+    assert_array_equal(own[~mask], dressed[~mask])
     assert np.abs(own[mask].mean(axis=0) - dressed[mask].mean(axis=0)).max() > 15
     again, _ = render_object("horse", 2, size=48, colours_of=("horse", 2))
-    np.testing.assert_array_equal(own, again)
+    assert_array_equal(own, again)
 
 
 def test_renders_of_one_object_agree_with_the_data_set(data):
@@ -300,7 +301,7 @@ def test_distance_equals_its_plain_twin(category):
     for number in (1, 8):
         shape = build_object(category, number).shape
         # Limbs are sampled in the twin, hence the tolerance.
-        np.testing.assert_allclose(compiled_distance(shape, points), plain_distance(shape, points), atol=2e-4)
+        assert_allclose(compiled_distance(shape, points), plain_distance(shape, points), atol=2e-4)
 
 
 @pytest.mark.parametrize("category", ["apple", "cow", "cup", "car"])

@@ -7,6 +7,7 @@ import math
 import numba
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn.datasets import make_robot, robot_floor
 from cuelearn.datasets import robot as face
@@ -39,7 +40,7 @@ def test_form(data):
     assert data.y.shape == (n,) and data.y.dtype == np.int64
     assert data.target_names == ["OO", "CR", "TO", "KT", "PA"] == list(ROBOT_ROOMS)
     assert data.laser.shape == (n, 181) and data.laser.dtype == np.float32
-    np.testing.assert_allclose(np.rad2deg(data.laser_angles), np.arange(-90, 91), atol=1e-12)
+    assert_allclose(np.rad2deg(data.laser_angles), np.arange(-90, 91), atol=1e-12)
     assert set(data.frames) == {
         "sequence",
         "weather",
@@ -58,7 +59,7 @@ def test_form(data):
 
 
 def test_sequences_are_chronological(data):
-    np.testing.assert_array_equal(data.frames["sequence"], np.repeat(np.arange(12), N))
+    assert_array_equal(data.frames["sequence"], np.repeat(np.arange(12), N))
     of_each = [data.frames[name].reshape(12, N) for name in ("session", "weather", "repeat")]
     assert all(np.all(values == values[:, :1]) for values in of_each)
     expected = [(s, w, r) for s in (1, 2) for w in ("cloudy", "sunny", "night") for r in (1, 2)]
@@ -75,9 +76,9 @@ def test_same_bits_for_a_seed_and_any_number_of_threads():
 
     one, two, other = made(1), made(2), made(2, random_state=1)
     for name in ("images", "laser", "y"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+        assert_array_equal(getattr(one, name), getattr(two, name))
     for name in ("x", "y", "heading", "time"):
-        np.testing.assert_array_equal(one.frames[name], two.frames[name])
+        assert_array_equal(one.frames[name], two.frames[name])
         assert not np.array_equal(one.frames[name][1:], other.frames[name][1:])
     assert np.mean(one.images != other.images) > 0.5 and not np.array_equal(one.laser, other.laser)
 
@@ -85,7 +86,7 @@ def test_same_bits_for_a_seed_and_any_number_of_threads():
 def test_more_frames_sample_the_same_drive(data):
     half = make_robot(frames_per_sequence=N // 2, **SMALL)
     for name in ("x", "y", "heading", "time", "weather"):
-        np.testing.assert_array_equal(half.frames[name], data.frames[name][::2])
+        assert_array_equal(half.frames[name], data.frames[name][::2])
 
 
 def test_every_room_in_every_sequence(data):
@@ -99,7 +100,7 @@ def test_every_room_in_every_sequence(data):
         np.maximum(0, np.maximum(x0 - x, x - x1)) + np.maximum(0, np.maximum(y0 - y, y - y1))
         for x0, y0, x1, y1 in rooms
     ]
-    np.testing.assert_array_equal(np.argmin(apart, axis=0), data.y)
+    assert_array_equal(np.argmin(apart, axis=0), data.y)
 
 
 def distance_to_parts(x, y, scene):
@@ -261,7 +262,7 @@ def test_light_has_no_part_in_the_laser(floors, data):
 def test_furniture_moves_between_the_sessions():
     before, after = robot_floor(session=1), robot_floor(session=2)
     for name in ("walls", "doorways", "rooms"):
-        np.testing.assert_array_equal(getattr(before, name), getattr(after, name))
+        assert_array_equal(getattr(before, name), getattr(after, name))
     assert sorted(before.kinds) != sorted(after.kinds)
     same = {tuple(r) for r in np.round(before.furniture, 9)} & {
         tuple(r) for r in np.round(after.furniture, 9)

@@ -68,12 +68,8 @@ def test_reading_a_set(seed):
     rng = np.random.default_rng(seed)
     made, plain, n_labels, _, _ = random_set(rng)
     P, sizes = len(n_labels), [len(listed[0]) for listed in plain]
-    assert (made.n_bags, made.n_attributes, made.n_labels, made.n_instances) == (
-        len(plain),
-        P,
-        n_labels,
-        sum(sizes),
-    )
+    found = made.n_bags, made.n_attributes, made.n_labels, made.n_instances
+    assert found == (len(plain), P, n_labels, sum(sizes))
     assert made.bag_sizes.tolist() == sizes and made.bag_starts.tolist() == [0, *itertools.accumulate(sizes)]
     assert made.bag_of.tolist() == [i for i, size in enumerate(sizes) for _ in range(size)]
     assert made.n_candidates == [len(listed) for listed in plain]
@@ -133,15 +129,10 @@ def test_parts_of_a_set(seed):
             single = list(dict.fromkeys(tuple((row[p],) for row in z) for z in listed))
             assert sorted(tuples(alone.bag(i))) == sorted(single)
             if alone.priors(i) is not None:  # priors of vectors that are alike now add up
-                sums = [
-                    sum(
-                        w
-                        for w, z in zip(weights[i], listed, strict=False)
-                        if tuple((row[p],) for row in z) == s
-                    )
-                    for s in single
-                ]
-                assert np.allclose(alone.priors(i), np.array(sums) / max(sums))
+                sums = dict.fromkeys(single, 0.0)
+                for w, z in zip(weights[i], listed, strict=True):
+                    sums[tuple((row[p],) for row in z)] += w
+                assert np.allclose(alone.priors(i), np.array([*sums.values()]) / max(sums.values()))
 
 
 @settings(max_examples=60)
@@ -206,15 +197,12 @@ def test_the_most_violating_labeling(seed):
 def test_the_example_of_the_thesis():
     """z1 = [1, 2], z2 = [2, 1]: [1, 3] by Algorithm 10, [1, 1] exactly. Labels count from 0 here."""
     listed = tuples([[0, 1], [1, 0]])
-    parts = [np.array([[3.0, 2.0, 1.0], [1.0, 1.0, 0.99]])]
-    assert (
-        algorithm_10(parts, listed, (3,))[0]
-        == algorithm_10(parts, listed, (3,), printed=True)[0]
-        == ((0,), (2,))
-    )
+    parts, heap = [np.array([[3.0, 2.0, 1.0], [1.0, 1.0, 0.99]])], ((0,), (2,))
+    for printed in (False, True):
+        assert algorithm_10(parts, listed, (3,), printed=printed)[0] == heap
     value, best = most_violating(parts, listed, (3,))
     assert best == [((0,), (0,))] and value == 5.0
-    assert violation(parts, ((0,), (2,)), listed) == pytest.approx(4.99)
+    assert violation(parts, heap, listed) == pytest.approx(4.99)
     made = CandidateSet([np.array(listed)], n_labels=3)
     assert inference.most_violating(parts[0], made)[0].ravel().tolist() == [0, 2]
     assert inference.most_violating(parts[0], made, method="exact")[0].ravel().tolist() == [0, 0]
@@ -226,22 +214,15 @@ def test_what_the_corrections_of_algorithm_10_mend():
     parts = [np.array([[0.0, 1.1, -2.0], [-0.8, 0.9, -0.4]])]
     corrected, printed = (algorithm_10(parts, listed, (3,), printed=flag)[0] for flag in (False, True))
     assert corrected == ((1,), (0,)) and printed == ((0,), (1,))
-    assert (
-        best_by_slots(parts, listed, (3,))
-        == pytest.approx(1.3)
-        == slot_loss(corrected, listed) + score(parts, corrected)
-    )
-    assert inference.most_violating(parts[0], CandidateSet([np.array(listed)], n_labels=3))[
-        0
-    ].ravel().tolist() == [1, 0]
+    best = best_by_slots(parts, listed, (3,))
+    assert best == pytest.approx(1.3) == slot_loss(corrected, listed) + score(parts, corrected)
+    made = CandidateSet([np.array(listed)], n_labels=3)
+    assert inference.most_violating(parts[0], made)[0].ravel().tolist() == [1, 0]
     # 2. index vectors with several positive entries have as many parents: more than L + 1 pops
     listed = all_labelings(2, (3,))
     parts = [np.tile([3.0, 2.0, 1.0, -9.0, -9.5], (2, 1))]
-    assert (
-        algorithm_10(parts, listed, (5,))[1]
-        == len(listed) + 1
-        < algorithm_10(parts, listed, (5,), printed=True)[1]
-    )
+    pops, more = (algorithm_10(parts, listed, (5,), printed=flag)[1] for flag in (False, True))
+    assert pops == len(listed) + 1 < more
     # 3. an index passes the last label
     with pytest.raises(IndexError):
         algorithm_10([part[:, :4] for part in parts], listed, (4,), printed=True)
@@ -249,22 +230,19 @@ def test_what_the_corrections_of_algorithm_10_mend():
 
 
 def test_counts_and_order_of_matchings():
+    def number(f, w):
+        return sum(math.comb(f, j) * math.comb(w, j) * math.factorial(j) for j in range(1, min(f, w) + 1))
+
     for f, w in itertools.product(range(1, 5), repeat=2):
-        words = np.arange(1, w + 1)[:, None]
-        made = CandidateSet([Matching(words, np.ones((f, w + 1), dtype=bool))], null=0)
-        number = sum(math.comb(f, j) * math.comb(w, j) * math.factorial(j) for j in range(1, min(f, w) + 1))
-        assert (
-            made.n_candidates
-            == [number]
-            == [len(matching_labelings(words, np.ones((f, w + 1), dtype=bool), (0,)))]
-        )
+        words, allowed = np.arange(1, w + 1)[:, None], np.ones((f, w + 1), dtype=bool)
+        made = CandidateSet([Matching(words, allowed)], null=0)
+        assert made.n_candidates == [number(f, w)] == [len(matching_labelings(words, allowed, (0,)))]
     made = CandidateSet([Matching(np.array([[1], [2]]), np.ones((2, 3), dtype=bool))], null=0)
-    # figure 5.4
-    assert sorted(made.bag(0)[:, :, 0].tolist()) == sorted([[1, 2], [1, 0], [0, 2], [2, 1], [0, 1], [2, 0]])
+    figure_5_4 = [[1, 2], [1, 0], [0, 2], [2, 1], [0, 1], [2, 0]]
+    assert sorted(made.bag(0)[:, :, 0].tolist()) == sorted(figure_5_4)
     large = CandidateSet([Matching(np.arange(1, 10)[:, None], np.ones((15, 10), dtype=bool))], null=0)
-    number = sum(math.comb(15, j) * math.comb(9, j) * math.factorial(j) for j in range(1, 10))
-    assert large.n_candidates == [number]
-    with pytest.raises(ValueError, match=f"^bag 0 has {number} candidates, more than max_listed = 10000"):
+    assert large.n_candidates == [number(15, 9)]
+    with pytest.raises(ValueError, match=f"^bag 0 has {number(15, 9)} candidates, more than max_listed"):
         large.bag(0)
     first = [z.ravel().tolist() for z in large.iterate(0, 0, 3)]
     assert all(large.contains(0, z) for z in first) and len({tuple(z) for z in first}) == 3
@@ -311,9 +289,9 @@ def test_repeats_count_once_and_known_labels_have_one_candidate():
     ("given_set", "options", "words"),
     [
         ([], {}, "candidates must hold at least one bag"),
-        ([np.zeros((0, 2), int)], {}, r"candidates\[0\] must hold at least one labeling vector, got an"),
-        ([[[0, 1]], [[0, 1], [0]]], {}, r"candidates\[1\] must be an array of shape .* its labeling vectors"),
-        ([[[0, 4]]], {"n_labels": 3}, r"candidates\[0\] holds the label 4 outside the classes; labels count"),
+        ([np.zeros((0, 2), int)], {}, r"candidates\[0\] must hold at least one labeling vector"),
+        ([[[0, 1]], [[0, 1], [0]]], {}, r"candidates\[1\] must be an array of shape .* must have one length"),
+        ([[[0, 4]]], {"n_labels": 3}, r"candidates\[0\] holds the label 4 outside the classes; .* at most 2"),
         ([[[0, -1]]], {}, r"candidates\[0\] holds the label -1 outside the classes"),
         ([[[0.5, 1.0]]], {}, r"candidates\[0\] must hold labels as integers"),
         ([np.zeros((1, 2, 2), int), [[0, 1]]], {}, r"candidates\[1\] must have 2 attributes, as the bags"),
@@ -322,13 +300,8 @@ def test_repeats_count_once_and_known_labels_have_one_candidate():
         ([[[0, 1]]], {"null": 2, "n_labels": 2}, "null must be among the labels"),
         ([[[0, 1]]], {"priors": [[0.5, 0.5]]}, r"priors\[0\] must hold 1 numbers >= 0"),
         ([[[0, 1]]], {"priors": []}, "priors must have one entry per bag"),
-        ([Matching(np.array([[1]]), np.ones((1, 2), bool))], {}, "null must be given where a bag is a"),
-        ([Matching(np.array([[0]]), np.ones((1, 2), bool))], {"null": 0}, r"candidates\[0\] must have no"),
-        ([Matching(np.array([[1]]), np.array([[True, False]]))], {"null": 0}, r"candidates\[0\] must allow"),
-        ([Matching(np.array([[1], [1]]), np.ones((1, 3), bool))], {"null": 0}, r"candidates\[0\] must have"),
-        ([Matching(np.arange(1, 19), np.ones((1, 19), bool))], {"null": 0}, r"candidates\[0\] must have at"),
         ([[]], {}, r"candidates\[0\] must be an array"),
-        ([Matching(np.array([[1]]), np.ones((1, 3), bool))], {"null": 0}, r"candidates\[0\] must say for"),
+        ([Matching(np.array([[1]]), np.ones((1, 2), bool))], {}, "null must be given where a bag is a Match"),
     ],
 )
 def test_bad_sets_in_one_sentence(given_set, options, words):
@@ -337,20 +310,35 @@ def test_bad_sets_in_one_sentence(given_set, options, words):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("matched", "allowed", "words"),
+    [
+        ([[0]], np.ones((1, 2), bool), "have no word whose labels are all null"),
+        ([[1]], np.array([[True, False]]), "allow at least one labeling vector"),
+        ([[1], [1]], np.ones((1, 3), bool), "have distinct words"),
+        (np.arange(1, 19), np.ones((1, 19), bool), "have at most 16 words"),
+        ([[1]], np.ones((1, 3), bool), "say for each region"),
+    ],
+)
+def test_bad_matchings_in_one_sentence(matched, allowed, words):
+    with pytest.raises(ValueError, match=rf"^candidates\[0\] must {words}"):
+        CandidateSet([Matching(np.array(matched), allowed)], null=0)
+
+
 def test_bad_questions_in_one_sentence():
-    made = CandidateSet([[[0, 1], [1, 1]]], n_labels=3)
-    for ask, words in [
+    made, ask = CandidateSet([[[0, 1], [1, 1]]], n_labels=3), inference.most_violating
+    for call, words in [
         (lambda: made.loss(0, [0]), "labeling must hold integers of shape"),
         (lambda: made.contains(0, [0, 3]), "labeling must hold labels 0 to"),
         (lambda: made.mask(1), "attribute must be an integer below 1"),
         (lambda: made.take([1]), "bags must be integers below 1"),
-        (lambda: inference.most_violating(np.zeros((2, 2)), made), "scores must have one matrix per"),
-        (lambda: inference.most_violating(np.full((2, 3), np.nan), made), "scores must be finite"),
-        (lambda: inference.most_violating(np.zeros((2, 3)), made, method="best"), "method must be one of"),
+        (lambda: ask(np.zeros((2, 2)), made), "scores must have one matrix per attribute"),
+        (lambda: ask(np.full((2, 3), np.nan), made), "scores must be finite"),
+        (lambda: ask(np.zeros((2, 3)), made, method="best"), "method must be one of"),
     ]:
         with pytest.raises(ValueError, match=f"^{words}"):
-            ask()
+            call()
     with pytest.raises(IndexError, match="bag must be an integer below 1"):
         made.bag(1)
     with pytest.raises(TypeError, match="candidates must be a CandidateSet"):
-        inference.most_violating(np.zeros((2, 3)), [[0, 1]])
+        ask(np.zeros((2, 3)), [[0, 1]])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 
 from cuelearn.mms import CandidateSet, Matching
 from cuelearn.mms.captions import ItemCandidates, Region, Vocabulary, candidate_set, mentions
@@ -258,7 +259,7 @@ def test_without_d_indicators_say_nothing():
     plain = read(names_caption(3), faces(2), ANYBODY)
     ignored = read(caption, faces(2), ANYBODY, constraints="ABC")
     assert ignored.positions == {} and ignored.note == ""
-    np.testing.assert_array_equal(ignored.candidates, plain.candidates)
+    assert_array_equal(ignored.candidates, plain.candidates)
 
 
 def test_c1_names_go_to_faces_and_verbs_to_bodies():
@@ -270,7 +271,7 @@ def test_c1_names_go_to_faces_and_verbs_to_bodies():
     turned = read(caption, regions, vocabulary, attributes=("verb", "name"))
     assert names.instances == [(1,), (3,)] and verbs.instances == [(0,), (2,)]
     assert both.instances == [(1, 2), (3, 0)]
-    np.testing.assert_array_equal(turned.candidates, both.candidates[:, :, ::-1])
+    assert_array_equal(turned.candidates, both.candidates[:, :, ::-1])
 
 
 def test_c1_a_person_is_a_face_near_the_centre_of_a_body_and_within_it():
@@ -364,7 +365,7 @@ def test_an_indicator_that_cannot_apply_is_dropped_and_said(caption, n, reason):
     item = read(named(caption), faces(n), ANYBODY)
     assert reason in item.note and item.positions == {}
     without = read(names_caption(2), faces(n), ANYBODY)
-    np.testing.assert_array_equal(item.candidates, without.candidates)
+    assert_array_equal(item.candidates, without.candidates)
     if n == 2 and "(C)" in caption:  # and leaves the others
         item = read(named("A (C) and B (R)."), faces(2), ANYBODY)
         assert listed(item) == [[1, 2], [0, 2]] and item.positions == {1: "right"} and reason in item.note
@@ -725,7 +726,7 @@ def test_candidate_set_of_many_items():
     assert sets.bag_sizes.tolist() == [2, 1, 3] and sets.null == (0, 0) and sets.n_labels == (6, 2)
     assert [c.tolist() for c in sets.classes] == [["null", *PEOPLE], ["null", "wave"]]
     for i in range(3):
-        np.testing.assert_array_equal(sets.bag(i), items[i].candidates)
+        assert_array_equal(sets.bag(i), items[i].candidates)
     loose = candidate_set(pairs[:1], vocabulary, constraints="AC", max_candidates=8)
     assert loose.n_candidates == [8]
     with pytest.raises(ValueError, match=r"items\[0\] must have the attributes \('name',\), got 2 labels"):
@@ -854,7 +855,7 @@ def test_any_text_gives_candidates_that_keep_the_rules(pieces, n, attributes):
             at = np.argwhere(item.candidates[:, :, 0] == item.words[word][0])[:, 1]
             assert len(set(at.tolist())) <= 1
     again = read(caption, persons(n), vocabulary, attributes=attributes)
-    np.testing.assert_array_equal(again.candidates, item.candidates)
+    assert_array_equal(again.candidates, item.candidates)
 
 
 @settings(max_examples=60)

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mms import MMS, CandidateSet, DistNaming, Matching, load
@@ -124,10 +125,10 @@ def test_forms_agree(solver, n_epochs):
     ]:
         model = form.set_params(**common).fit(given, sets)
         if solver == "pegasos":
-            np.testing.assert_allclose(model.decision_function(new), want, rtol=near, atol=near)
+            assert_allclose(model.decision_function(new), want, rtol=near, atol=near)
         else:
             assert model.history_["relaxed"][0] == pytest.approx(plain.history_["relaxed"][0], rel=1e-4)
-            np.testing.assert_allclose(model.decision_function(new), want, atol=0.05)
+            assert_allclose(model.decision_function(new), want, atol=0.05)
 
 
 def test_every_form_is_saved(tmp_path):
@@ -153,7 +154,7 @@ def test_every_form_is_saved(tmp_path):
             model.save(path)
             model = load(path)
             for a, b in zip(model.decision_function(new), want, strict=True):
-                np.testing.assert_allclose(a, b, atol=1e-9)
+                assert_allclose(a, b, atol=1e-9)
             assert model.predict(new).shape == (len(want[0]), 2)
             assert [c.tolist() for c in model.classes_] == [["x", "y", "z"], ["u", "v"]]
 
@@ -164,8 +165,8 @@ def test_a_model_of_given_distances_is_saved_without_them(tmp_path):
     model = DistNaming(metric="precomputed").fit(D, sets)
     model.save(tmp_path / "m.npz")
     again = load(tmp_path / "m.npz")
-    np.testing.assert_array_equal(again.decision_function(D), model.decision_function(D))
-    np.testing.assert_array_equal(again.predict(D, sets), model.predict(D, sets))
+    assert_array_equal(again.decision_function(D), model.decision_function(D))
+    assert_array_equal(again.predict(D, sets), model.predict(D, sets))
 
 
 def test_predicting_within_a_matching_and_other_sets():
@@ -195,7 +196,7 @@ def test_one_round_and_an_early_end(solver):
         X, sets
     )
     assert ended.n_iter_ == 1 and not ended.converged_
-    np.testing.assert_array_equal(one.coef_, ended.coef_)
+    assert_array_equal(one.coef_, ended.coef_)
 
 
 def test_the_kept_round_has_the_least_objective():

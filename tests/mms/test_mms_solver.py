@@ -6,13 +6,14 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from cuelearn.core.progress import progress
 from cuelearn.datasets import load_pendigits
 from cuelearn.kernels import RBF, KernelBank, Linear
-from cuelearn.mms import MMS, CandidateSet, Matching, load, most_violating
+from cuelearn.mms import MMS, CandidateSet, Matching, most_violating
 from cuelearn.mms.candidates import ambiguous_loss
 from cuelearn.mms.pegasos import pegasos
 from cuelearn.mms.solver import ConvexProblem, objective_of, solve_mms
@@ -87,15 +88,12 @@ def test_one_candidate_is_the_multiclass_svm(digits, solver, n_epochs):
 def test_bags_with_one_candidate_add_their_hinge_losses(digits):
     """With L = 1 the loss of a bag is the sum of its instances' multiclass losses."""
     X, y = digits[0][:60], digits[1][:60]
-    together = MMS(C=5.0, solver="frank-wolfe", n_epochs=3000, gap_tol=1e-5).fit(
-        X, CandidateSet.from_labels(y, [3] * 20, n_labels=10)
-    )
-    alone = MMS(C=5.0, solver="frank-wolfe", n_epochs=3000, gap_tol=1e-5).fit(
-        X, CandidateSet.from_labels(y, n_labels=10)
-    )
+    sets = [CandidateSet.from_labels(y, sizes, n_labels=10) for sizes in ([3] * 20, None)]
+    options = {"C": 5.0, "solver": "frank-wolfe", "n_epochs": 3000, "gap_tol": 1e-5}
+    together, alone = (MMS(**options).fit(X, each) for each in sets)
     # lambda = 1 / (C N): N is 20 or 60, the mean over bags or instances; both are the same sum over C N
     assert together.objective_ / 3.0 == pytest.approx(alone.objective_, rel=1e-3)
-    np.testing.assert_allclose(together.decision_function(X), alone.decision_function(X), atol=0.05)
+    assert_allclose(together.decision_function(X), alone.decision_function(X), atol=0.05)
 
 
 @pytest.mark.parametrize("inference", ["heap", "exact"])
@@ -130,17 +128,8 @@ def test_objective_never_rises_beyond_the_gap(digits, kernels):
     """F(w_next) <= relaxed optimum + gap <= F(w) + gap, by exact search."""
     rng = np.random.default_rng(3)
     X, _, sets = ambiguous(*digits, rng, n_bags=80, n_vectors=8)
-    model = MMS(
-        kernels,
-        C=10.0,
-        solver="frank-wolfe",
-        inference="exact",
-        n_epochs=400,
-        gap_tol=1e-3,
-        tol=0.0,
-        random_state=0,
-    ).fit(X, sets)
-    history = model.history_
+    options = {"inference": "exact", "n_epochs": 400, "gap_tol": 1e-3, "tol": 0.0, "random_state": 0}
+    history = MMS(kernels, C=10.0, solver="frank-wolfe", **options).fit(X, sets).history_
     assert len(history) > 1
     assert np.all(history.dual_gap >= -1e-9)
     assert np.all(np.diff(history.objective) <= history.dual_gap[1:] + 1e-9)
@@ -199,11 +188,11 @@ def test_blocks_are_the_sequential_algorithm(digits, start):
     common = {"lam": 1.0 / (7.0 * 40), "n_rounds": 1, "n_epochs": 3, "shuffle": False, "start": start}
     linear = LinearSpace(Z, (10,))
     solve_mms(linear, sets, **common)
-    np.testing.assert_allclose(linear.weights, W, atol=1e-9)
+    assert_allclose(linear.weights, W, atol=1e-9)
     bank = KernelBank([("linear", Linear(), slice(None))], X, normalize=False)
     kernel = KernelSpace([bank], (10,), 2e9)
     solve_mms(kernel, sets, **common)
-    np.testing.assert_allclose(kernel.scores(slice(None)), Z @ W.T, rtol=1e-4, atol=1e-4)
+    assert_allclose(kernel.scores(slice(None)), Z @ W.T, rtol=1e-4, atol=1e-4)
 
 
 def test_groups_of_bags_per_step(digits):
@@ -213,7 +202,7 @@ def test_groups_of_bags_per_step(digits):
     W = plain_pegasos(Z, sets, 1.0 / 5.0, [np.arange(5)] * 2, 3, 5)  # five bags are one block
     space = LinearSpace(Z, (10,))
     solve_mms(space, sets, lam=1.0 / 5.0, n_rounds=1, n_epochs=2, shuffle=False, batch_size=3)
-    np.testing.assert_allclose(space.weights, W, atol=1e-9)
+    assert_allclose(space.weights, W, atol=1e-9)
     with pytest.raises(ValueError, match="batch_size must be an integer"):
         solve_mms(space, sets, lam=0.2, batch_size=1.5)
 
@@ -232,12 +221,10 @@ def test_two_attributes(digits):
     model = MMS(C=10.0, random_state=0).fit(both, sets)
     scores = model.decision_function(both)
     assert [s.shape for s in scores] == [(n, 10), (n, 3)]
-    np.testing.assert_allclose(scores[1], both @ model.coef_[1].T + model.intercept_[1], atol=1e-12)
+    assert_allclose(scores[1], both @ model.coef_[1].T + model.intercept_[1], atol=1e-12)
     assert np.mean(model.predict(both, sets) == truth) > 0.8  # chance is a half and more
-    banks = [
-        [("rbf", RBF(), slice(0, d))],
-        [("rbf", RBF(), slice(d, 2 * d)), ("linear", Linear(), slice(d, 2 * d))],
-    ]
+    other = slice(d, 2 * d)
+    banks = [[("rbf", RBF(), slice(0, d))], [("rbf", RBF(), other), ("linear", Linear(), other)]]
     kernel = MMS(banks, C=10.0, random_state=0).fit(both, sets)
     assert kernel.kernel_weights_[1].tolist() == [0.5, 0.5]
     assert np.mean(kernel.predict(both, sets) == truth) > 0.8
@@ -247,16 +234,14 @@ def test_priors_decide_and_equal_priors_do_not(digits):
     rng = np.random.default_rng(8)
     X, y, sets = ambiguous(*digits, rng, n_bags=50, n_vectors=3)
     lists = [sets.bag(i) for i in range(50)]
-    plain = MMS(random_state=0).fit(X, sets)
-    equal = MMS(random_state=0).fit(
-        X, CandidateSet(lists, n_labels=10, priors=[np.full(len(b), 0.2) for b in lists])
-    )
-    np.testing.assert_array_equal(plain.coef_, equal.coef_)
+    even = CandidateSet(lists, n_labels=10, priors=[np.full(len(b), 0.2) for b in lists])
+    plain, equal = (MMS(random_state=0).fit(X, each) for each in (sets, even))
+    assert_array_equal(plain.coef_, equal.coef_)
     # the first round's aim: candidates' indicators, each times its prior over the largest
     weighted = CandidateSet([[[0, 1], [1, 0], [1, 1]]], priors=[[0.6, 0.3, 0.0]])  # the last cannot be
     work = ConvexProblem(LinearSpace(np.ones((2, 1)), (2,)), weighted, 1.0, False, rng, True)
     work.fresh_target()
-    np.testing.assert_allclose(work.target, np.array([[1.0, 0.5], [0.5, 1.0]]) / 2.0)
+    assert_allclose(work.target, np.array([[1.0, 0.5], [0.5, 1.0]]) / 2.0)
     assert weighted.n_candidates == [2]
     with pytest.raises(ValueError, match="priors"):
         CandidateSet(lists, priors=[np.ones(7)] * 50)
@@ -272,8 +257,8 @@ def test_a_matching_trains_like_its_list(digits):
     implicit = CandidateSet(matchings, n_labels=6, null=0)
     explicit = CandidateSet([implicit.bag(i) for i in range(40)], n_labels=6, null=0)
     a, b = (MMS(n_rounds=3, n_epochs=10, random_state=0).fit(X, s) for s in (implicit, explicit))
-    np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-9)
-    np.testing.assert_array_equal(a.predict(X, implicit), b.predict(X, explicit))
+    assert_allclose(a.coef_, b.coef_, atol=1e-9)
+    assert_array_equal(a.predict(X, implicit), b.predict(X, explicit))
     assert y.size == implicit.n_instances
 
 
@@ -296,33 +281,16 @@ def test_a_set_too_large_to_list():
     assert 0 <= ambiguous_loss(sets.packed, 0, labels.astype(np.int32)) <= 15
 
 
-@pytest.mark.parametrize("kernels", [None, [("rbf", RBF(), slice(0, 8)), ("linear", Linear(), slice(8, 16))]])
-def test_saved_models_predict_the_same(digits, kernels, tmp_path):
-    rng = np.random.default_rng(11)
-    X, _, sets = ambiguous(*digits, rng)
-    X = X[:, :16]
-    names = CandidateSet([sets.bag(i) for i in range(sets.n_bags)], classes=[f"digit {k}" for k in range(10)])
-    model = MMS(kernels, n_rounds=2, n_epochs=3, random_state=0).fit(X, names)
-    model.save(tmp_path / "m.npz")
-    again = load(tmp_path / "m.npz")
-    np.testing.assert_allclose(again.decision_function(X), model.decision_function(X), atol=1e-6)
-    assert again.predict(X[:5]).tolist() == model.predict(X[:5]).tolist()
-    pd.testing.assert_frame_equal(again.history_, model.history_)
-    (tmp_path / "broken.npz").write_bytes(b"PK")
-    with pytest.raises(ValueError, match="broken"):
-        MMS.load(tmp_path / "broken.npz")
-
-
 def test_the_same_numbers_twice_and_precomputed(digits):
     rng = np.random.default_rng(12)
     X, _, sets = ambiguous(*digits, rng)
     options = {"n_rounds": 2, "n_epochs": 4, "random_state": 3}
     kernel = [("rbf", RBF(gamma=2.0), slice(None))]
     a, b = (MMS(kernel, **options).fit(X, sets) for _ in range(2))
-    np.testing.assert_array_equal(a.dual_coef_, b.dual_coef_)
+    assert_array_equal(a.dual_coef_, b.dual_coef_)
     K = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / 2.0)
     given = MMS("precomputed", **options).fit(K[None], sets)
-    np.testing.assert_allclose(given.decision_function(K[None, :7]), a.decision_function(X[:7]), atol=1e-3)
+    assert_allclose(given.decision_function(K[None, :7]), a.decision_function(X[:7]), atol=1e-3)
     with pytest.raises(ValueError, match="stack"):
         given.decision_function(K[:, :5])
 
@@ -342,17 +310,17 @@ def test_callback_ends_training_and_a_refused_fit_is_no_fit(digits):
 
 def test_bad_input_is_named(digits):
     X, y, sets = ambiguous(*digits, np.random.default_rng(0), n_bags=5)
-    with pytest.raises(TypeError, match="CandidateSet"):
-        MMS().fit(X, y)
-    with pytest.raises(ValueError, match="NaN"):
-        MMS().fit(np.full_like(X, np.nan), sets)
     model = MMS(n_rounds=1, n_epochs=1).fit(X, sets)
-    with pytest.raises(ValueError, match="expecting"):
-        model.predict(X[:, :3])
-    with pytest.raises(ValueError, match="labels of training"):
-        model.predict(X, CandidateSet.from_labels(y, n_labels=12))
-    with pytest.raises(ValueError, match="one row per instance"):
-        model.predict(X[:4], sets)
+    other = CandidateSet.from_labels(y, n_labels=12)
+    for call, error, words in [
+        (lambda: MMS().fit(X, y), TypeError, "CandidateSet"),
+        (lambda: MMS().fit(np.full_like(X, np.nan), sets), ValueError, "NaN"),
+        (lambda: model.predict(X[:, :3]), ValueError, "expecting"),
+        (lambda: model.predict(X, other), ValueError, "labels of training"),
+        (lambda: model.predict(X[:4], sets), ValueError, "one row per instance"),
+    ]:
+        with pytest.raises(error, match=words):
+            call()
 
 
 def test_a_second_fit_leaves_nothing_of_the_first(digits):
@@ -376,7 +344,7 @@ def test_start_zero_forgets(digits):
         space.weights[:] = size
         pegasos(work, 1, 1, 0, progress(name="", verbose=False))
         ends.append(space.weights.copy())
-    np.testing.assert_allclose(*ends, atol=1e-12)
+    assert_allclose(*ends, atol=1e-12)
 
 
 def test_a_step_takes_whole_batches_however_many_fit_a_block(digits):
