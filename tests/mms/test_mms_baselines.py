@@ -55,9 +55,6 @@ def label_sets(candidates):
     return [set().union(*(labels[0] for labels in possible(candidates, i))) for i in range(candidates.n_bags)]
 
 
-# ------------------------------------------------------------------ the SVM
-
-
 @pytest.mark.parametrize("free_bias", [True, False])
 @pytest.mark.parametrize("C", [1e-3, 0.3, 10.0, 1000.0])
 def test_svm_reaches_the_optimum_and_certifies_it(C, free_bias):
@@ -138,9 +135,6 @@ def test_svm_in_blocks_of_rows(monkeypatch):
     assert_allclose(solve(X, signs, 1.0).coef, whole.coef, rtol=1e-9)
 
 
-# ------------------------------------------------------------------ CL-SVM
-
-
 @pytest.mark.parametrize("C", [0.1, 100.0])
 def test_clsvm_is_one_svm_per_label_on_what_is_possible(C):
     X, _, candidates = make_bags()
@@ -152,13 +146,6 @@ def test_clsvm_is_one_svm_per_label_on_what_is_possible(C):
         assert_allclose(model.decision_function(X)[:, k], X @ w + b, atol=2e-3)
     assert np.all(model.duality_gap_ <= 1e-8) and np.all(model.trained_)
     assert np.array_equal(model.predict(X), np.argmax(X @ model.coef_.T + model.intercept_, axis=1))
-
-
-def test_clsvm_with_the_truth_known_is_one_versus_all():
-    X, y, _ = make_bags(60)
-    other = LinearSVC(C=0.5, loss="hinge", tol=1e-7, max_iter=100_000, random_state=0).fit(X, y)
-    model = CLSVM(0.5, tol=1e-8).fit(X, CandidateSet.from_labels(y))
-    assert_allclose(model.decision_function(X), other.decision_function(X), atol=2e-3)
 
 
 def test_clsvm_label_that_is_always_possible():
@@ -188,9 +175,6 @@ def test_clsvm_of_several_attributes():
     expected = best_candidate(model.decision_function(X), candidates)
     assert_array_equal(model.predict(X, candidates), candidates.named(expected))
     assert model.score(X, candidates.named(both), candidates) == np.mean(expected == both)
-
-
-# ------------------------------------------------------------------ distances and clusters
 
 
 def test_hausdorff_distances_are_those_of_the_definition(monkeypatch):
@@ -245,9 +229,6 @@ def test_k_medoids_limits():
         hausdorff_distances(distances, [0, 3, 3, 7])
 
 
-# ------------------------------------------------------------------ MIMLSVM
-
-
 @pytest.mark.parametrize("C", [0.1, 10.0])
 def test_mimlsvm_is_an_svm_on_the_distances_to_the_medoids(C):
     X, _, candidates = make_bags()
@@ -278,12 +259,6 @@ def test_mimlsvm_finds_the_medoids_by_the_paper():
     assert MIMLSVM(ratio=0.31).fit(X, candidates).medoids_.size == 15
 
 
-def test_mimlsvm_of_single_instances_learns():
-    X, y, candidates = make_bags(150, sizes=(1, 2))
-    alone = CandidateSet.from_labels(y)
-    assert MIMLSVM(10.0).fit(X, alone).score(X, y) > 0.9
-
-
 def test_mimlsvm_clusters_a_part_of_the_bags():
     X, _, candidates = make_bags(60)
     part = MIMLSVM(max_clustered=20, random_state=1).fit(X, candidates)
@@ -302,9 +277,6 @@ def test_mimlsvm_clusters_a_part_of_the_bags():
     assert_array_equal(whole.coef_, MIMLSVM(random_state=1).fit(X, candidates).coef_)
 
 
-# ------------------------------------------------------------------ M3MIML
-
-
 @pytest.mark.parametrize("C", [0.05, 1.0, 100.0])
 def test_m3miml_is_its_quadratic_program(C):
     X, _, candidates = make_bags(14, n_labels=3, d=4)
@@ -321,14 +293,6 @@ def test_m3miml_is_its_quadratic_program(C):
     scores = np.array([(bag @ model.coef_.T + model.intercept_).max(axis=0) for bag in bags])
     assert_allclose(model.bag_decision_function(X, candidates.bag_sizes), scores, atol=1e-12)
     assert_allclose(model.decision_function(X), X @ model.coef_.T + model.intercept_, atol=1e-12)
-
-
-def test_m3miml_of_single_instances_is_one_versus_all():
-    X, y, _ = make_bags(60)
-    model = M3MIML(0.7, tol=1e-9).fit(X, CandidateSet.from_labels(y))
-    for k in range(4):
-        other = SVC(C=0.7, kernel="linear", tol=1e-8).fit(X, y == k)
-        assert_allclose(model.decision_function(X)[:, k], other.decision_function(X), atol=1e-3)
 
 
 def test_m3miml_takes_the_mean_of_a_bag_and_all_its_instances():
@@ -360,9 +324,6 @@ def test_more_features_than_instances():
     optimum, w, b = svm_optimum(X, np.where(mask[:, 1], 1.0, -1.0), np.full(len(X), C), free_bias=False)
     assert_allclose(X @ model.coef_[1] + model.intercept_[1], X @ w + b, atol=1e-3)
     assert 0.5 * model.coef_[1] @ model.coef_[1] <= optimum
-
-
-# ------------------------------------------------------------------ what they share
 
 
 @pytest.mark.parametrize("cls", BAG_RIVALS)

@@ -94,9 +94,6 @@ def places(caption, vocabulary=None):
     return {m.label[0]: m.place for m in mentions(caption, vocabulary) if m.kind == "name" and m.place}
 
 
-# --------------------------------------------------------------------------- the thesis's figures
-
-
 def test_figure_5_1_left_and_5_5_pair_barack_with_waving_and_michelle_with_standing():
     item = read(FIGURE_5_1_LEFT, persons(2), THE_OBAMAS, attributes=PAIR)
     a, b, o = [1, 1], [2, 2], [0, 0]
@@ -130,9 +127,6 @@ def test_figure_5_4_has_its_six_vectors_in_their_order_and_its_caption_makes_bot
     alone = read(FIGURE_5_4, bodies(2), THE_OBAMAS, attributes=("verb",))
     assert listed(alone) == [[1, 1], [1, 0], [0, 1]]  # both wave, or one does; distinct vectors once
     assert alone.words == [(1,)]
-
-
-# --------------------------------------------------------------------------- labelings against brute force
 
 
 def brute_force(n, words, *, unique=True, tagged=None, n_null=0):
@@ -244,9 +238,6 @@ def test_verbs_alone_are_the_pairs_without_their_names(n, actions, at_left):
         assert alone.note == "no known word" and listed(alone) == [[0] * n]
 
 
-# --------------------------------------------------------------------------- each constraint alone
-
-
 def test_without_b_a_name_may_be_on_several_faces():
     free = {tuple(z) for z in listed(read(names_caption(2), faces(2), ANYBODY, constraints="AC"))}
     assert free == brute_force(2, [1, 2], unique=False) and len(free) == 8
@@ -332,9 +323,6 @@ def test_c4_ranks_and_lists_count_from_their_end():
     assert item.positions == {0: "2nd from left", 1: "2nd from right"}
     item = read("From right: Ann Archer, Bob Baker and Carl Crane.", faces(3), ANYBODY)
     assert listed(item) == [[3, 2, 1]] and item.positions == {0: "right", 1: "2nd from left", 2: "left"}
-
-
-# --------------------------------------------------------------------------- fallbacks
 
 
 @pytest.mark.parametrize("attributes", [("name",), ("verb",), PAIR])
@@ -439,9 +427,6 @@ def test_words_that_may_repeat_cannot_be_a_matching():
     assert isinstance(item.candidates, Matching)
 
 
-# --------------------------------------------------------------------------- names in the text
-
-
 def found_names(caption, vocabulary):
     return [(m.label, caption[m.start : m.end]) for m in mentions(caption, vocabulary) if m.kind == "name"]
 
@@ -500,9 +485,6 @@ def test_a_later_surname_is_the_same_person_if_it_is_that_of_one():
         assert len(found_names(caption, vocabulary)) == number, caption
     few = vocabulary.only(names=["Barack Obama"])  # a name that counts as null still makes it unclear
     assert [label for label, _ in found_names(obamas, few)] == ["Barack Obama", "null"]
-
-
-# --------------------------------------------------------------------------- verbs and their subjects
 
 
 #: Inflections, and after "but" one that is none.
@@ -659,9 +641,6 @@ def test_a_name_counted_as_null_keeps_its_verb_to_itself():
     assert read(caption, persons(2), fewer, attributes=PAIR).words == [(1, 0)]
 
 
-# --------------------------------------------------------------------------- spatial indicators in the text
-
-
 @pytest.mark.parametrize(
     "caption, expected",
     [
@@ -712,8 +691,6 @@ def test_places(caption, expected):
 
 
 FACE = Region("face", (0, 0, 10, 10))
-
-# --------------------------------------------------------------------------- many items, vocabulary, errors
 
 
 def test_candidate_set_of_many_items():
@@ -803,8 +780,6 @@ def test_errors_name_the_argument_in_one_sentence(error, call, message):
         call(WAVING)
     assert "\n" not in str(raised.value) and raised.value.__class__ is error
 
-
-# --------------------------------------------------------------------------- any text
 
 PIECES = st.sampled_from(
     PEOPLE

@@ -33,28 +33,21 @@ def test_certificate_against_a_conic_solver(dtype, priors):
     rng = np.random.default_rng(3)
     for C in (0.1, 10.0):
         X, _, lists = bags(rng, n_bags=6, size=2, K=3, d=3)
-        lists = [np.unique(b, axis=0) for b in lists]
-        sets = CandidateSet(
-            lists, n_labels=3, priors=[0.1 + rng.random(len(b)) for b in lists] if priors else None
-        )
+        lists, X = [np.unique(b, axis=0) for b in lists], X.astype(dtype)
+        weights = [0.1 + rng.random(len(b)) for b in lists] if priors else None
+        sets = CandidateSet(lists, n_labels=3, priors=weights)
         lam = 1.0 / (C * sets.n_bags)
-        work = ConvexProblem(
-            LinearSpace(X.astype(dtype), (3,)), sets, lam, True, np.random.default_rng(0), True
-        )
+        work = ConvexProblem(LinearSpace(X, (3,)), sets, lam, True, np.random.default_rng(0), True)
         work.fresh_target()
         W, xi, limits = cp.Variable((3, 3)), cp.Variable(sets.n_bags, nonneg=True), []
-        scores = X.astype(dtype).astype(float) @ W.T
+        scores = X.astype(float) @ W.T
         for i in range(sets.n_bags):
             rows = range(sets.bag_starts[i], sets.bag_starts[i + 1])
             aim = sum(work.target[r, k] * scores[r, k] for r in rows for k in range(3))
             for z in itertools.product(range(3), repeat=len(rows)):
                 if not sets.contains(i, np.array(z)):
-                    limits.append(
-                        sets.loss(i, np.array(z))
-                        + sum(scores[r, k] for r, k in zip(rows, z, strict=True))
-                        - aim
-                        <= xi[i]
-                    )
+                    total = sum(scores[r, k] for r, k in zip(rows, z, strict=True))
+                    limits.append(sets.loss(i, np.array(z)) + total - aim <= xi[i])
         problem = cp.Problem(cp.Minimize(0.5 * lam * cp.sum_squares(W) + cp.sum(xi) / sets.n_bags), limits)
         optimum, near = problem.solve(solver="CLARABEL"), 1e-5
         bound, *_ = frank_wolfe(work, None, 2000, 1e-4, NoBar())
@@ -74,8 +67,8 @@ def test_degenerate_sets(solver, inference):
     everything = CandidateSet([list(itertools.product(range(2), repeat=2))] * 2, n_labels=2)
     assert model.fit(X, everything).objective_ == 0.0  # nothing can be wrong
     assert not model.coef_.any()
-    # one label there is
-    assert model.fit(X, CandidateSet([[[0, 0, 0, 0]]], n_labels=1)).predict(X).tolist() == [0] * 4
+    one_label = CandidateSet([[[0, 0, 0, 0]]], n_labels=1)
+    assert model.fit(X, one_label).predict(X).tolist() == [0] * 4
     # one bag; labels 2 to 5 never occur
     one = model.fit(X, CandidateSet([[[0, 1, 0, 1], [1, 0, 1, 0]]], n_labels=6))
     assert one.decision_function(X).shape == (4, 6) and one.coef_.shape == (6, 3)
@@ -105,15 +98,8 @@ def test_forms_agree(solver, n_epochs):
     X, _, lists = bags(rng)
     sets = CandidateSet(lists, n_labels=4)
     # with the exact search, for Algorithm 10's answers do not make a convex problem
-    common = {
-        "solver": solver,
-        "C": 0.3,
-        "inference": "exact",
-        "n_rounds": 1,
-        "n_epochs": n_epochs,
-        "gap_tol": 1e-5,
-        "random_state": 0,
-    }
+    common = {"solver": solver, "C": 0.3, "inference": "exact", "n_rounds": 1}
+    common |= {"n_epochs": n_epochs, "gap_tol": 1e-5, "random_state": 0}
     plain = MMS(**common).fit(X, sets)
     K, want, kernel = (X @ X.T)[None], plain.decision_function(X), [("linear", Linear(), slice(None))]
     for form, given, new, near in [
@@ -187,14 +173,11 @@ def test_predicting_within_a_matching_and_other_sets():
 
 @pytest.mark.parametrize("solver", ["pegasos", "frank-wolfe"])
 def test_one_round_and_an_early_end(solver):
-    rng = np.random.default_rng(9)
-    X, _, lists = bags(rng)
-    sets = CandidateSet(lists, n_labels=4)
-    one = MMS(solver=solver, n_rounds=1, n_epochs=3, random_state=0).fit(X, sets)
+    X, _, lists = bags(np.random.default_rng(9))
+    sets, options = CandidateSet(lists, n_labels=4), {"solver": solver, "n_epochs": 3, "random_state": 0}
+    one = MMS(n_rounds=1, **options).fit(X, sets)
     assert one.n_iter_ == len(one.history_) == 1 and not one.converged_
-    ended = MMS(solver=solver, n_rounds=9, n_epochs=3, random_state=0, callback=lambda m, r: True).fit(
-        X, sets
-    )
+    ended = MMS(n_rounds=9, callback=lambda m, r: True, **options).fit(X, sets)
     assert ended.n_iter_ == 1 and not ended.converged_
     assert_array_equal(one.coef_, ended.coef_)
 

@@ -71,9 +71,6 @@ def share(model, truth):
     return np.mean(np.asarray(model.assignment_).reshape(truth.shape) == truth)
 
 
-# ------------------------------------------------------------------ plain twins
-
-
 @pytest.mark.parametrize("hard", [False, True])
 def test_gmm_is_em_by_loops(hard):
     for seed, n_labels in ((0, (4,)), (1, (3, 4))):
@@ -161,9 +158,6 @@ def test_priors_of_candidates(model):
     assert np.abs(uniform.responsibilities_ - model.responsibilities_).max() > 0.01
 
 
-# ------------------------------------------------------------------ sets too large to list
-
-
 @pytest.mark.parametrize("assignment", ["soft", "hard"])
 @both
 def test_a_matching_counts_as_its_list(model, assignment):
@@ -216,9 +210,6 @@ def test_a_matching_of_millions():
         model = clone(model).fit(np.vstack(X), candidates)
         assert_allclose(model.responsibilities_.sum(axis=1), 1.0, atol=1e-9)
         assert_array_equal(model.assignment_, truth)
-
-
-# ------------------------------------------------------------------ what EM promises
 
 
 @pytest.mark.parametrize("assignment", ["soft", "hard"])
@@ -275,9 +266,6 @@ def test_labels_have_no_order(model):
     assert_array_equal(b.predict(X, other), order[a.predict(X, candidates)])
 
 
-# ------------------------------------------------------------------ the truth known
-
-
 def test_gmm_with_one_candidate_is_discriminant_analysis():
     rng = np.random.default_rng(10)
     y = np.repeat(np.arange(3), [20, 30, 10])
@@ -308,9 +296,6 @@ def test_dist_with_one_candidate_is_a_kernel_density_of_each_label():
     assert_allclose(found[:, 1:], np.log(density / density.sum(axis=1, keepdims=True)), atol=1e-9)
     assert np.all(found[:, 0] == -np.inf)  # nobody is null
     assert_array_equal(model.predict(new), 1 + density.argmax(axis=1))
-
-
-# ------------------------------------------------------------------ ambiguity resolved
 
 
 @pytest.mark.parametrize(
@@ -370,17 +355,6 @@ def test_verbs_help_names(model):
     assert np.mean(names_only.assignment_ == truth[:, 0]) < 0.8  # either way round is as good
 
 
-def test_one_attribute_is_single_mode():
-    X, truth, candidates = naming_problem(4, noise=1.6, n_bags=250)
-    for model in (GMMNaming(), DistNaming(metric="sqeuclidean")):
-        joint = clone(model).set_params(columns=COLUMNS).fit(X, candidates)
-        single = clone(model).set_params(columns=COLUMNS[0]).fit(X, candidates.attribute(0))
-        assert (
-            np.mean(joint.assignment_[:, 0] == truth[:, 0])
-            > np.mean(single.assignment_ == truth[:, 0]) + 0.02
-        )
-
-
 def test_calibration_fits_the_responsibilities():
     rng = np.random.default_rng(13)
     scores, prior = rng.normal(size=(300, 4)), np.log([0.4, 0.3, 0.2, 0.1])
@@ -407,9 +381,6 @@ def test_calibration_fits_the_responsibilities():
     after = np.sum(np.exp(model.decision_function(X[there])[0]), axis=1)
     assert_allclose(after, 1.0)
     assert right > np.mean(uncalibrated(model).predict(X[there]) == truth[there]) + 0.01
-
-
-# ------------------------------------------------------------------ forms of input
 
 
 @both
@@ -504,9 +475,6 @@ def test_projection_on_principal_components():
     assert [m.shape[1] for m in both.means_] == [2, 6]
 
 
-# ------------------------------------------------------------------ predictions
-
-
 @both
 def test_predictions_are_names_and_best_candidates(model):
     bags, _, X = problem(14, (4, 3), n_bags=20)
@@ -552,9 +520,6 @@ def test_training_instances_by_the_mixture(model):
         assert_array_equal(model.predict(X, candidates), model.assignment_)
 
 
-# ------------------------------------------------------------------ degenerate labels
-
-
 @pytest.mark.parametrize(
     "model", [*BOTH, GMMNaming(assignment="hard"), DistNaming(assignment="hard"), DistNaming(gamma=1e-6)]
 )
@@ -597,9 +562,6 @@ def test_without_null():
     # for Gaussians null is a label like any other
     a, b = GMMNaming(**PLAIN).fit(X, candidates), GMMNaming(**PLAIN).fit(X, problem(18, (4,), n_bags=15)[1])
     assert_array_equal(a.responsibilities_, b.responsibilities_)
-
-
-# ------------------------------------------------------------------ manners
 
 
 @both
