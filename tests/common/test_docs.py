@@ -11,7 +11,7 @@ from estimators import CHAPTERS, ESTIMATORS
 
 #: Still say "See X" of another class.
 POINTERS = {"AverageTL", "MKTL", "MultiKT", "NoTransfer", "PriorFeatures"}
-PACKAGES = ("core", "kernels", *CHAPTERS)
+PACKAGES = ("core", "kernels", *CHAPTERS, "datasets")
 MODULES = [
     f"cuelearn.{package}.{module.name}"
     for package in PACKAGES

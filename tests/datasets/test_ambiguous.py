@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -34,15 +35,8 @@ def bags(data):
 @pytest.mark.parametrize(("n", "size", "L"), [(103, 4, 6), (60, 5, 400), (41, 2, 3), (30, 1, 5), (9, 9, 0)])
 def test_vectors_are_distinct_hold_the_truth_once_and_come_from_the_pool(n, size, L, p_ambiguous):
     X, y = labelled(n, 5)
-    data = make_ambiguous(
-        X,
-        y,
-        bag_size=size,
-        n_candidates=L,
-        p_correlated=0.25 * (size > 1),
-        p_ambiguous=p_ambiguous,
-        random_state=3,
-    )
+    options = {"bag_size": size, "n_candidates": L, "p_correlated": 0.25 * (size > 1)}
+    data = make_ambiguous(X, y, p_ambiguous=p_ambiguous, random_state=3, **options)
     assert sorted(data.order) == list(range(n))
     assert np.array_equal(data.X, X[data.order])
     assert np.array_equal(data.y, y[data.order])
@@ -63,19 +57,15 @@ def test_vectors_are_distinct_hold_the_truth_once_and_come_from_the_pool(n, size
 
 
 def test_a_vector_has_the_probability_that_the_text_gives_it():
-    """One wrong vector over bags of three: b from 1 to 3, b of the instances, labels from the rest of the
-    pool.
-    """
+    """One wrong vector over bags of three: b from 1 to 3, b of the instances, labels from the pool's rest."""
     y = np.tile([0, 1, 2], 5000)
     data = make_ambiguous(np.zeros((y.size, 1)), y, bag_size=3, n_candidates=1, random_state=1)
-    seen, places = {}, np.zeros(2, dtype=int)
+    seen, places = Counter(), np.zeros(2, dtype=int)
     for _, truth, vectors in bags(data):
         if len(set(truth)) == 3:
             places[vectors.index(truth)] += 1
             (wrong,) = (v for v in vectors if v != truth)
-            seen[tuple((w - t) % 3 for w, t in zip(wrong, truth))] = (
-                seen.get(tuple((w - t) % 3 for w, t in zip(wrong, truth)), 0) + 1
-            )
+            seen[tuple((w - t) % 3 for w, t in zip(wrong, truth))] += 1
     total = sum(seen.values())
     assert total > 1000 and len(seen) == 3**3 - 1
     expected = []
@@ -123,10 +113,9 @@ def test_correlated_classes_meet_as_often_as_asked(p_correlated):
 
 def test_of_unequal_classes_the_smaller_one_counts():
     y = np.array([0] * 3000 + [1] * 600 + [2] * 20000)
+    X, options = np.zeros((y.size, 1)), {"bag_size": 6, "p_correlated": 0.5, "n_candidates": 0}
     for k in range(20):  # until the pair is the one wanted
-        data = make_ambiguous(
-            np.zeros((y.size, 1)), y, bag_size=6, p_correlated=0.5, n_candidates=0, random_state=k
-        )
+        data = make_ambiguous(X, y, random_state=k, **options)
         if set(pair := data.correlated[0].tolist()) == {0, 1}:
             break
     large, small = data.correlated_shares()[0, [pair.index(0), pair.index(1)]]
@@ -138,22 +127,18 @@ def test_of_unequal_classes_the_smaller_one_counts():
 def test_couples_that_bags_cannot_hold():
     X, y = np.zeros((60, 1)), np.repeat([0, 1], 30)
     with pytest.raises(
-        ValueError,
-        match="^p_correlated must be smaller for bags of 3: they have room for 20 couples, "
-        "and 1 asks for 30$",
+        ValueError, match="^p_correlated must be smaller for bags of 3: .* room for 20 .* 30$"
     ):
         make_ambiguous(X, y, bag_size=3, p_correlated=1.0)
-    assert np.all(
-        make_ambiguous(X, y, bag_size=2, p_correlated=1.0, n_candidates=0).correlated_shares() == 1.0
-    )
+    data = make_ambiguous(X, y, bag_size=2, p_correlated=1.0, n_candidates=0)
+    assert np.all(data.correlated_shares() == 1.0)
 
 
 def test_co_occurrence_by_counting():
     X, y = labelled(200, 6)
     names = np.array(["f", "e", "d", "c", "b", "a"])
-    data = make_ambiguous(
-        X, names[y], bag_size=3, n_candidates=4, p_correlated=0.3, p_ambiguous=0.5, random_state=5
-    )
+    options = {"bag_size": 3, "n_candidates": 4, "p_correlated": 0.3, "p_ambiguous": 0.5}
+    data = make_ambiguous(X, names[y], random_state=5, **options)
     assert data.candidates.classes[0].tolist() == sorted(names)
     assert np.array_equal(data.y, names[y][data.order])
     counts = np.zeros((6, 6))
@@ -171,9 +156,8 @@ def test_co_occurrence_by_counting():
 def test_streams_of_draws_are_apart():
     X, y = labelled(300, 7)
     first = make_ambiguous(X, y, n_candidates=5, p_correlated=0.25, random_state=4)
-    same = make_ambiguous(
-        X, y, n_candidates=9, p_correlated=0.25, p_ambiguous=0.5, random_state=np.random.default_rng(4)
-    )
+    options = {"n_candidates": 9, "p_correlated": 0.25, "p_ambiguous": 0.5}
+    same = make_ambiguous(X, y, random_state=np.random.default_rng(4), **options)
     other = make_ambiguous(X, y, n_candidates=5, p_correlated=0.25, random_state=5)
     again = make_ambiguous(sparse.csr_matrix(X), y, n_candidates=5, p_correlated=0.25, random_state=4)
     assert np.array_equal(first.order, same.order) and not np.array_equal(first.order, other.order)

@@ -131,9 +131,6 @@ def test_values_have_not_been_rescaled():
     assert np.array_equal(letter.X, np.round(letter.X))
 
 
-# ------------------------------------------------------------------ MNIST
-
-
 def test_mnist_first_images_are_those_of_the_whole():
     few, whole = datasets.load_mnist(n_train=30, n_test=20), load("load_mnist")
     assert_array_equal(few.X[few.train], whole.X[:30])
@@ -156,13 +153,8 @@ def test_mnist_blocks_are_quarters_of_the_image():
 
 @pytest.mark.parametrize("wrong", [-1, 60001, 2.5, "all"])
 def test_mnist_refuses_a_wrong_number(wrong):
-    with pytest.raises(
-        (ValueError, TypeError), match="n_train must be (an integer|at least 0 and at most 60000)"
-    ):
+    with pytest.raises((ValueError, TypeError), match="n_train must be (an integer|at least 0 and at most)"):
         datasets.load_mnist(n_train=wrong)
-
-
-# ------------------------------------------------------------------ Pendigits
 
 
 def test_redrawn_line_has_the_ink_of_its_length():
@@ -220,13 +212,8 @@ def test_redraw_refuses_wrong_shapes(wrong):
         redraw_pen_points(wrong)
 
 
-# ------------------------------------------------------------------ multiple features
-
-
 def test_mfeat_cues_describe_the_same_digits():
-    """Within classes, pixels predict every other cue linearly far better than they predict its shuffled
-    rows.
-    """
+    """Within classes, pixels predict every other cue linearly far better than its shuffled rows."""
     data = load("load_mfeat")
     parts = {}
     for cue, columns in data.cues.items():
@@ -247,53 +234,32 @@ def test_mfeat_cues_describe_the_same_digits():
 def test_mfeat_pyramid():
     plain, data = load("load_mfeat"), datasets.load_mfeat(pyramid=True)
     assert_array_equal(data.X[:, :649], plain.X)
-    assert {cue: columns.stop - columns.start for cue, columns in data.cues.items() if "-" in cue} == {
-        "pix-1": 4,
-        "pix-2": 16,
-        "pix-3": 64,
-        "pix-4": 240,
-    }
+    widths = {cue: columns.stop - columns.start for cue, columns in data.cues.items() if "-" in cue}
+    assert widths == {"pix-1": 4, "pix-2": 16, "pix-3": 64, "pix-4": 240}
     assert data.cues["pix-4"] == data.cues["pix"]
     assert len(set(data.feature_names)) == data.X.shape[1] == 733
     image = data.X[0, data.cues["pix"]].reshape(16, 15)
     top_left = (image[:8, :7].sum() + image[:8, 7].sum() / 2) / (8 * 7.5)
     assert data.X[0, data.cues["pix-1"]][0] == pytest.approx(top_left)
     for level in (1, 2, 3):  # pooling keeps the mean
-        assert_allclose(
-            data.X[:, data.cues[f"pix-{level}"]].mean(axis=1), data.X[:, data.cues["pix"]].mean(axis=1)
-        )
+        pooled, whole = (data.X[:, data.cues[cue]].mean(axis=1) for cue in (f"pix-{level}", "pix"))
+        assert_allclose(pooled, whole)
 
 
 @pytest.mark.parametrize("n, cells", [(16, 2), (15, 2), (15, 8), (5, 5), (3, 7)])
-def testpooling_averages(n, cells):
+def test_pooling_averages(n, cells):
     weights = pooling(n, cells)
     assert_allclose(weights.sum(axis=1), 1)
     assert_allclose(weights.sum(axis=0), cells / n)
 
 
-# ------------------------------------------------------------------ triples
-
-
 def test_triples():
     data = load("load_satimage")
     assert data.triples("k") == [(f"band {b + 1}", "k", slice(b, 36, 4)) for b in range(4)]
-    assert [name for name, _, _ in data.triples({"a": 1, "b": 2}, cues=["band 2"])] == [
-        "band 2-a",
-        "band 2-b",
-    ]
+    named = data.triples({"a": 1, "b": 2}, cues=["band 2"])
+    assert [name for name, _, _ in named] == ["band 2-a", "band 2-b"]
     with pytest.raises(ValueError, match="cues must be among"):
         data.triples("k", cues=["band 9"])
-
-
-def test_triples_feed_a_kernel_bank():
-    kernels = pytest.importorskip("cuelearn.kernels")
-    data = load("load_satimage")
-    X = data.X[:20]
-    bank = kernels.KernelBank(data.triples({"lin": kernels.Linear(), "rbf": kernels.RBF(gamma="mean")}), X)
-    assert bank.n_kernels == 8
-
-
-# ------------------------------------------------------------------ refusal
 
 
 @pytest.mark.parametrize("place", [0, 40, 0.5, -1])

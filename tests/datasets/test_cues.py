@@ -51,9 +51,6 @@ def image_data(n=12, **changes):
     return ImageData(**{**fields, **changes})
 
 
-# ------------------------------------------------------------------------------------------------- histograms
-
-
 def plain_rgb(image, bins, mask):
     counts = np.zeros((bins, bins, bins))
     for i in range(image.shape[0]):
@@ -146,15 +143,6 @@ def test_directions_forget_contrast_and_derivatives_do_not():
     assert np.abs(c.crfh(image) - c.crfh(faint)).sum() > 0.5
 
 
-def test_scale_normalised_responses_to_an_edge():
-    image = np.zeros((64, 64, 3), np.uint8)
-    image[:, 32:] = 255
-    for scale in (2.0, 4.0):
-        lx, ly = c._derivatives(c._grey(image), scale)
-        assert lx.max() == pytest.approx(1 / math.sqrt(2 * math.pi), rel=0.05)
-        assert np.abs(ly).max() < 1e-6
-
-
 def test_one_colour_is_a_valid_image():
     for value in (0, 128, 255):
         flat = np.full((40, 40, 3), value, np.uint8)
@@ -168,21 +156,13 @@ def test_one_colour_is_a_valid_image():
 @pytest.mark.parametrize(
     "call, error, words",
     [
-        (
-            lambda: c.rgb_histogram(np.zeros((4, 4), np.uint8)),
-            ValueError,
-            "image must be .* got shape \\(4, 4\\)",
-        ),
+        (lambda: c.rgb_histogram(np.zeros((4, 4), np.uint8)), ValueError, "image must be .* shape .4, 4.*"),
         (lambda: c.rgb_histogram(np.zeros((4, 4, 3))), ValueError, "of uint8, got .* float64"),
         (lambda: c.rgb_histogram("apple.png"), ValueError, "got str"),
         (lambda: c.rgb_histogram(texture(0), bins=0), ValueError, "bins must be at least 1"),
         (lambda: c.rgb_histogram(texture(0), bins=2.0), TypeError, "bins must be an integer"),
         (lambda: c.rgb_histogram(texture(0), mask=blob(20, 20)), ValueError, "mask must be .* \\(48, 56\\)"),
-        (
-            lambda: c.rgb_histogram(texture(0), mask=np.zeros((48, 56), bool)),
-            ValueError,
-            "True on at least one",
-        ),
+        (lambda: c.rgb_histogram(texture(0), mask=blob() & False), ValueError, "True on at least one"),
         (lambda: c.crfh(texture(0), "Lxx"), ValueError, "filters must be one of"),
         (lambda: c.crfh(texture(0), scales=(1, -1)), ValueError, "scales must be positive"),
         (lambda: c.crfh(texture(0), "DirC", scales=(1, 2, 4, 8)), ValueError, "at most 10,000 bins in all"),
@@ -195,9 +175,6 @@ def test_one_colour_is_a_valid_image():
 def test_bad_input_of_descriptors(call, error, words):
     with pytest.raises(error, match=words):
         call()
-
-
-# ----------------------------------------------------------------------------------------------- bag of words
 
 
 def test_words_are_counted_as_the_plain_twin_counts_them():
@@ -243,9 +220,6 @@ def test_bad_input_of_bag_of_words():
         c.BagOfWords(n_words=3.5).fit([texture(0)])
     with pytest.raises(ValueError, match="descriptors must be of shape"):
         c.BagOfWords(n_words=2).fit([np.zeros((3, 64), np.uint8)])
-
-
-# ------------------------------------------------------------------------------------------------------ masks
 
 
 def plain_centred_mask(mask, size, extent=3.0, fine=16):
@@ -299,9 +273,6 @@ def test_foreground_of_an_object_before_blue():
     assert (c.foreground_mask(image) != mask).mean() < 0.002
 
 
-# ------------------------------------------------------------------------------------------------------ laser
-
-
 def features_of(ranges, angles, **options):
     return dict(zip(c.LASER_FEATURE_NAMES, c.laser_features(np.atleast_2d(ranges), angles, **options)[0]))
 
@@ -351,17 +322,14 @@ def test_fourier_coefficients_equal_a_sum_over_many_points_of_the_boundary():
     corners = np.append(z, z[0])
     travelled = np.concatenate([[0], np.cumsum(np.abs(np.diff(corners)))])
     t = (np.arange(200_000) + 0.5) / 200_000
-    walk = np.interp(t * travelled[-1], travelled, corners.real) + 1j * np.interp(
-        t * travelled[-1], travelled, corners.imag
-    )
+    walk = np.interp(t * travelled[-1], travelled, corners)
     size = {k: abs(np.mean(walk * np.exp(-2j * math.pi * k * t))) for k in range(-8, 9)}
     found = features_of(ranges, angles)
     for k in (*range(-8, 0), *range(2, 9)):
         assert found[f"Fourier coefficient {k}"] == pytest.approx(size[k] / size[1], abs=1e-6)
     assert found["ellipse major axis"] == pytest.approx(size[1] + size[-1], abs=1e-6)
-    assert found["ellipse axis ratio"] == pytest.approx(
-        abs(size[1] - size[-1]) / (size[1] + size[-1]), abs=1e-6
-    )
+    ratio = abs(size[1] - size[-1]) / (size[1] + size[-1])
+    assert found["ellipse axis ratio"] == pytest.approx(ratio, abs=1e-6)
 
 
 def test_beam_features_equal_their_plain_twin():
@@ -371,9 +339,8 @@ def test_beam_features_equal_their_plain_twin():
     assert found["beam difference mean"] == pytest.approx(np.mean(differences))
     assert found["beam difference std"] == pytest.approx(np.std(differences))
     cut = [min(r, 5.0) for r in ranges]
-    assert found["beam difference mean, cut at 5 m"] == pytest.approx(
-        np.mean([abs(b - a) for a, b in zip(cut, cut[1:])])
-    )
+    steps = [abs(b - a) for a, b in zip(cut, cut[1:])]
+    assert found["beam difference mean, cut at 5 m"] == pytest.approx(np.mean(steps))
     assert found["beam length std"] == pytest.approx(np.std(ranges))
     assert found["gaps above 2 m"] == sum(d > 2 for d in differences)
     minima = [i for i in range(181) if ranges[i] == min(ranges[max(i - 5, 0) : i + 6])]
@@ -430,9 +397,6 @@ def test_bad_input_of_laser_features(ranges, angles, options, words):
         c.laser_features(ranges, angles, **options)
 
 
-# ----------------------------------------------------------------------------------------------- all together
-
-
 def test_image_cues_form():
     data = image_data()
     made = c.image_cues(data, c.IMAGE_CUES, train=np.arange(6), n_words=20)
@@ -440,9 +404,7 @@ def test_image_cues_form():
     assert {cue: made.X[:, s].shape[1] for cue, s in made.cues.items()} == widths
     assert list(made.cues) == list(c.IMAGE_CUES)
     assert made.X.dtype == np.float32 and np.isfinite(made.X).all()
-    assert_array_equal(
-        np.concatenate([np.arange(made.X.shape[1])[s] for s in made.cues.values()]), range(2117)
-    )
+    assert [column for s in made.cues.values() for column in range(2117)[s]] == list(range(2117))
     assert len(set(made.feature_names)) == len(made.feature_names) == 2117
     assert made.y is data.y and made.target_names == ["a", "b", "c"] and made.train is None
     assert made.provenance == ORIGIN and "20 words learnt from 6 images" in made.description
@@ -482,9 +444,8 @@ def test_nothing_of_the_test_rows_enters_the_training_rows():
     other.images[6:] = 255 - other.images[6:]
     other.laser[6:] *= 0.5
     train = np.arange(12) < 6
-    made, changed = (
-        c.image_cues(d, ["bow", "laser", "colour"], train=train, n_words=20) for d in (data, other)
-    )
+    cues = ["bow", "laser", "colour"]
+    made, changed = (c.image_cues(d, cues, train=train, n_words=20) for d in (data, other))
     assert_array_equal(made.X[:6], changed.X[:6])
     assert not np.array_equal(made.X[6:], changed.X[6:])
 
@@ -518,6 +479,9 @@ def test_the_thesis_kernels():
         c.cue_kernels(made, ["shape"])
 
 
+SMALL = {"images": np.zeros((12, 20, 20, 3), np.uint8), "masks": None}
+
+
 @pytest.mark.parametrize(
     "changes, cues, options, words",
     [
@@ -536,12 +500,7 @@ def test_the_thesis_kernels():
         ({"laser": np.full((12, 181), np.nan)}, ["laser"], {"train": [0]}, r"Frame 0 \(frame 0\) has no"),
         ({"masks": np.zeros((12, 48, 56), bool)}, ["colour"], {}, r"Image 0 \(frame 0\) cannot be"),
         ({"masks": np.ones((12, 48, 50), bool)}, ["shape"], {}, r"Image 0 \(frame 0\) .* shape \(48, 56\)"),
-        (
-            {"images": np.zeros((12, 20, 20, 3), np.uint8), "masks": None},
-            ["bow"],
-            {"vocabulary": "fit"},
-            "at least 4 . step",
-        ),
+        (SMALL, ["bow"], {"vocabulary": "fit"}, "at least 4 . step"),
     ],
 )
 def test_bad_input_of_image_cues(changes, cues, options, words):

@@ -49,9 +49,6 @@ def archives(tmp_path):
     return directory
 
 
-# ------------------------------------------------------------------ registry
-
-
 def test_readme_table_is_the_registrys():
     text = (DATA / "README.md").read_text(encoding="utf-8")
     between = text.split(build.TABLE_MARKS[0])[1].split(build.TABLE_MARKS[1])[0]
@@ -65,13 +62,10 @@ def test_registry_is_written_in_its_own_form():
 def test_registry_makers_loaders_and_files_are_the_same_sets():
     registry = build.read_registry()
     assert set(registry) == set(build.MAKERS)
-    assert {entry["loader"] for entry in registry.values()} == set(datasets.bundled.__all__) & set(
-        datasets.__all__
-    )
-    assert {entry["file"] for entry in registry.values()} == {path.name for path in DATA.glob("*.npz")}
-    assert {file for entry in registry.values() for file in entry["inputs"]} == {
-        path.name for path in DATA.glob("*.npy")
-    }
+    entries = registry.values()
+    assert {entry["loader"] for entry in entries} == set(datasets.bundled.__all__) & set(datasets.__all__)
+    assert {entry["file"] for entry in entries} == {path.name for path in DATA.glob("*.npz")}
+    assert {file for entry in entries for file in entry["inputs"]} == {p.name for p in DATA.glob("*.npy")}
 
 
 def test_every_file_has_its_recorded_sum_size_and_arrays():
@@ -90,9 +84,6 @@ def test_every_file_has_its_recorded_sum_size_and_arrays():
 
 def test_mnist_is_under_15_megabytes():
     assert (DATA / "mnist.npz").stat().st_size < 15e6
-
-
-# ------------------------------------------------------------------ writer
 
 
 def test_writer_round_trip_and_fixed_bytes(monkeypatch):
@@ -126,9 +117,6 @@ def test_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
         build.write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
     assert [file.name for file in tmp_path.iterdir()] == ["set.npz"]
-
-
-# ------------------------------------------------------------------ rebuild
 
 
 def test_rebuild_from_archives_is_bit_for_bit(elsewhere, archives, capsys):

@@ -1,7 +1,6 @@
 """The simulated robot: its form, its determinism, its floor, and camera and laser against plain ray
 casters."""
 
-import doctest
 import math
 
 import numba
@@ -10,7 +9,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn.datasets import make_robot, robot_floor
-from cuelearn.datasets import robot as face
 from cuelearn.datasets.base import simulator
 from cuelearn.datasets.robot import ROBOT_ROOMS
 
@@ -41,17 +39,7 @@ def test_form(data):
     assert data.target_names == ["OO", "CR", "TO", "KT", "PA"] == list(ROBOT_ROOMS)
     assert data.laser.shape == (n, 181) and data.laser.dtype == np.float32
     assert_allclose(np.rad2deg(data.laser_angles), np.arange(-90, 91), atol=1e-12)
-    assert set(data.frames) == {
-        "sequence",
-        "weather",
-        "session",
-        "repeat",
-        "time",
-        "x",
-        "y",
-        "heading",
-        "name",
-    }
+    assert set(data.frames) == set("sequence weather session repeat time x y heading name".split())
     assert all(len(values) == n for values in data.frames.values())
     assert data.masks is None and data.provenance.tier == "generated" and data.provenance.sha256 is None
     assert "imulated" in data.description and "random_state=0" in data.provenance.source
@@ -96,10 +84,8 @@ def test_every_room_in_every_sequence(data):
     # doorway.
     rooms = robot_floor().rooms
     x, y = data.frames["x"], data.frames["y"]
-    apart = [
-        np.maximum(0, np.maximum(x0 - x, x - x1)) + np.maximum(0, np.maximum(y0 - y, y - y1))
-        for x0, y0, x1, y1 in rooms
-    ]
+    beyond = [(np.maximum(x0 - x, x - x1), np.maximum(y0 - y, y - y1)) for x0, y0, x1, y1 in rooms]
+    apart = [np.maximum(0, across) + np.maximum(0, along) for across, along in beyond]
     assert_array_equal(np.argmin(apart, axis=0), data.y)
 
 
@@ -126,20 +112,8 @@ def test_drives_keep_clear_of_walls_and_furniture(seed):
             assert distance_to_parts(drive.x[::5], drive.y[::5], low).min() > 0.2
 
 
-def test_no_frame_in_an_obstacle(data, floors):
-    for session, floor in floors.items():
-        rows = data.frames["session"] == session
-        low = floor.scene[floor.scene[:, robot._Z0] < 1.5]
-        assert distance_to_parts(data.frames["x"][rows], data.frames["y"][rows], low).min() > 0.2
-
-
-# ------------------------------------------------------------------------------------------ plain ray casters
-
-
 def crossings(origin, direction, scene):
-    """Ranges (enter, leave) along a ray in three dimensions, of every part, by the plain slab and quadratic
-    formulas.
-    """
+    """Ranges (enter, leave) along a ray in three dimensions, of every part: slabs and quadratics."""
     for px, py, c, s, hx, hy, _, z0, z1, shape, *_ in scene:
         dx, dy = origin[0] - px, origin[1] - py
         o = np.array([c * dx + s * dy, c * dy - s * dx, origin[2] - (z0 + z1) / 2])
@@ -154,9 +128,8 @@ def crossings(origin, direction, scene):
                 ends = sorted(((-half - o[axis]) / d[axis], (half - o[axis]) / d[axis]))
                 enter, leave = max(enter, ends[0]), min(leave, ends[1])
         if shape == 1:
-            roots = np.roots(
-                [d[0] ** 2 + d[1] ** 2, 2 * (o[0] * d[0] + o[1] * d[1]), o[0] ** 2 + o[1] ** 2 - hx**2]
-            )
+            flat_o, flat_d = o[:2], d[:2]
+            roots = np.roots([flat_d @ flat_d, 2 * flat_o @ flat_d, flat_o @ flat_o - hx**2])
             if np.iscomplexobj(roots):
                 enter, leave = 1, 0
             else:
@@ -191,9 +164,8 @@ def test_pixels_agree_with_a_plain_ray_caster(floors, data):
     for x, y, heading in poses(data, rows):
         for _ in range(12):
             angle, rise = heading + rng.uniform(-0.6, 0.6), rng.uniform(-0.5, 0.6)
-            n = robot._along_ray(
-                x, y, math.cos(angle), math.sin(angle), scene, robot._CEILING, met, near, far, faces
-            )
+            towards = math.cos(angle), math.sin(angle)
+            n = robot._along_ray(x, y, *towards, scene, robot._CEILING, met, near, far, faces)
             distance, row, face = robot._first_hit(1.0, rise, n, scene, robot._CEILING, met, near, far, faces)
             ray = np.array([x, y, 1.0]), np.array([math.cos(angle), math.sin(angle), rise])
             enter = np.array([enter for enter, _ in crossings(*ray, scene)])
@@ -202,9 +174,6 @@ def test_pixels_agree_with_a_plain_ray_caster(floors, data):
             assert row == (int(enter.argmin()) if enter.min() < flat else (-1 if rise < 0 else -2))
             kinds.add(face if row >= 0 else row)
     assert {-1, -2, 0, 1, 2, 3, 4} <= kinds  # floor, ceiling, all sides and tops were among them
-
-
-# -------------------------------------------------------------------------------------------- light, sessions
 
 
 def test_light_changes_the_images(floors):
@@ -227,12 +196,8 @@ def test_sunlight_falls_through_the_windows_and_furniture_shades_it(floors):
     x, y = np.meshgrid(np.linspace(x0, x1, 60), np.linspace(y0, y1, 60))
 
     def patches(scene):
-        return np.array(
-            [
-                robot._sunlit(a, b, 0.0, 0.0, 0.0, 1.0, 2, light.windows, light.first, light.sun, scene)
-                for a, b in zip(x.flat, y.flat)
-            ]
-        )
+        given = 0.0, 0.0, 0.0, 1.0, 2, light.windows, light.first, light.sun, scene
+        return np.array([robot._sunlit(a, b, *given) for a, b in zip(x.flat, y.flat)])
 
     bare, furnished = patches(floor.scene[:0]), patches(floor.scene)
     assert 0 < (furnished > 0).sum() < (bare > 0).sum() < x.size / 2
@@ -252,9 +217,8 @@ def test_light_has_no_part_in_the_laser(floors, data):
         rows = np.flatnonzero(data.frames["sequence"] == number)[::9]
         expected = np.empty((len(rows), 181))
         for pose, ranges in zip(poses(data, rows), expected):
-            robot._scan(
-                *pose, data.laser_angles, robot._LASER_HEIGHT, robot._LASER_RANGE, floors[1].scene, ranges
-            )
+            known = data.laser_angles, robot._LASER_HEIGHT, robot._LASER_RANGE, floors[1].scene
+            robot._scan(*pose, *known, ranges)
         assert np.abs(data.laser[rows] - expected).max() < 6 * robot._LASER_NOISE
     assert data.laser.min() > 0 and data.laser.max() <= robot._LASER_RANGE
 
@@ -264,9 +228,8 @@ def test_furniture_moves_between_the_sessions():
     for name in ("walls", "doorways", "rooms"):
         assert_array_equal(getattr(before, name), getattr(after, name))
     assert sorted(before.kinds) != sorted(after.kinds)
-    same = {tuple(r) for r in np.round(before.furniture, 9)} & {
-        tuple(r) for r in np.round(after.furniture, 9)
-    }
+    pieces = [{tuple(r) for r in np.round(floor.furniture, 9)} for floor in (before, after)]
+    same = pieces[0] & pieces[1]
     assert 0.3 * len(before.kinds) < len(same) < 0.9 * len(before.kinds)
     assert before.furniture.shape == (len(before.kinds), 4)
     assert np.all(before.furniture[:, :2] < before.furniture[:, 2:])
@@ -283,14 +246,9 @@ def test_furniture_does_not_interpenetrate():
         for session in (1, 2):
             floor = robot._furnish(seed, session)
             plan = robot_floor(seed, session)
-            loose = ("chair", "stool")  # a chair may stand partly under its desk
-            standing = [
-                k
-                for k, item in enumerate(floor.items)
-                if item.kind not in loose
-                and floor.scene[floor.owner == k, robot._Z0].min() < 0.2
-                and item.kind != "door leaf"
-            ]
+            loose = ("chair", "stool", "door leaf")  # a chair may stand partly under its desk
+            firm = [k for k, item in enumerate(floor.items) if item.kind not in loose]
+            standing = [k for k in firm if floor.scene[floor.owner == k, robot._Z0].min() < 0.2]
             for i, k in enumerate(standing):
                 for other in standing[:i]:
                     a, b = plan.furniture[k], plan.furniture[other]
@@ -319,7 +277,3 @@ def test_bad_input(arguments, error, words):
 def test_floor_of_an_unknown_session():
     with pytest.raises(ValueError, match="session must be 1 or 2, got 3"):
         robot_floor(session=3)
-
-
-def test_examples():
-    assert doctest.testmod(face).failed == 0
