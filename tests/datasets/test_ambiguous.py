@@ -126,9 +126,7 @@ def test_of_unequal_classes_the_smaller_one_counts():
 
 def test_couples_that_bags_cannot_hold():
     X, y = np.zeros((60, 1)), np.repeat([0, 1], 30)
-    with pytest.raises(
-        ValueError, match="^p_correlated must be smaller for bags of 3: .* room for 20 .* 30$"
-    ):
+    with pytest.raises(ValueError, match="^p_correlated must be smaller for bags of 3: .* for 20 .* 30$"):
         make_ambiguous(X, y, bag_size=3, p_correlated=1.0)
     data = make_ambiguous(X, y, bag_size=2, p_correlated=1.0, n_candidates=0)
     assert np.all(data.correlated_shares() == 1.0)

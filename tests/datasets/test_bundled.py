@@ -142,7 +142,7 @@ def test_mnist_first_images_are_those_of_the_whole():
 def test_mnist_blocks_are_quarters_of_the_image():
     with np.load(DATA / "mnist.npz") as archive:
         image = archive["train_images"][7]
-    data = datasets.load_mnist(n_train=8, n_test=0)
+    data = load("load_mnist")
     restored = np.empty(784, dtype=np.float32)
     restored[data.pixels] = data.X[7]
     assert_allclose(restored.reshape(28, 28), image / 255, atol=1e-7)

@@ -81,11 +81,8 @@ def named(caption):
 def subjects(caption, vocabulary):
     """Each verb of a caption with the initials of its subjects: "wave AB"."""
     of = dict(zip(PEOPLE, LETTERS, strict=True))
-    return [
-        f"{m.label} {''.join(of[s] for s in m.subjects)}".strip()
-        for m in mentions(caption, vocabulary)
-        if m.kind == "verb"
-    ]
+    verbs = [m for m in mentions(caption, vocabulary) if m.kind == "verb"]
+    return [f"{m.label} {''.join(of[s] for s in m.subjects)}".strip() for m in verbs]
 
 
 def places(caption, vocabulary=None):
@@ -152,18 +149,13 @@ def figure_order(n, w):
     """The order of figure 5.4: every full way to hand out words, then its parts not met before."""
     found = {}
     k = min(n, w)
-    full = [
-        p
-        for p in itertools.product([*range(n), n], repeat=w)
-        if len({m for m in p if m < n}) == k == sum(m < n for m in p)
-    ]
-    for way in sorted(full):
+    ways = itertools.product([*range(n), n], repeat=w)
+    for way in sorted(p for p in ways if len({m for m in p if m < n}) == k == sum(m < n for m in p)):
         used = [word for word in range(w) if way[word] < n]
         for size in range(k, 0, -1):
             for part in itertools.combinations(used, size):
-                found.setdefault(
-                    tuple(next((word + 1 for word in part if way[word] == m), 0) for m in range(n))
-                )
+                word_of = {way[word]: word + 1 for word in part}
+                found.setdefault(tuple(word_of.get(m, 0) for m in range(n)))
     return list(found)
 
 
@@ -172,11 +164,8 @@ def figure_order(n, w):
 def test_sets_are_those_of_brute_force_and_as_many_as_the_formula_says(n, w):
     item = read(names_caption(w), faces(n), ANYBODY)
     vectors = [tuple(z) for z in listed(item)]
-    assert (
-        len(set(vectors))
-        == len(vectors)
-        == sum(math.comb(n, j) * math.comb(w, j) * math.factorial(j) for j in range(1, min(n, w) + 1))
-    )
+    number = sum(math.comb(n, j) * math.comb(w, j) * math.factorial(j) for j in range(1, min(n, w) + 1))
+    assert len(set(vectors)) == len(vectors) == number
     assert set(vectors) == brute_force(n, range(1, w + 1))
     if n <= 4:
         assert vectors == figure_order(n, w)
@@ -185,13 +174,12 @@ def test_sets_are_those_of_brute_force_and_as_many_as_the_formula_says(n, w):
 TAGS = {"(L)": 0, "(R)": -1, "(C)": None, "": "none"}
 
 
+def some_of(values):
+    return st.lists(st.sampled_from(values), min_size=1, max_size=4)
+
+
 @settings(max_examples=60)
-@given(
-    st.integers(2, 4),
-    st.lists(st.sampled_from(sorted(TAGS)), min_size=1, max_size=4),
-    st.booleans(),
-    st.booleans(),
-)
+@given(st.integers(2, 4), some_of(sorted(TAGS)), st.booleans(), st.booleans())
 def test_indicators_leave_what_brute_force_leaves(n, tags, unique, spread):
     names = [f"{name} {tag}".strip() for name, tag in zip(PEOPLE, tags)]
     caption = f"Pictured here are {and_list(names)}."
@@ -216,11 +204,7 @@ def test_indicators_leave_what_brute_force_leaves(n, tags, unique, spread):
 
 
 @settings(max_examples=60)
-@given(
-    st.integers(1, 3),
-    st.lists(st.sampled_from(["waves", "poses", ""]), min_size=1, max_size=4),
-    st.integers(0, 3),
-)
+@given(st.integers(1, 3), some_of(["waves", "poses", ""]), st.integers(0, 3))
 def test_verbs_alone_are_the_pairs_without_their_names(n, actions, at_left):
     """The verbs' vectors are those of the pairs with the names struck out, but for the all-null one."""
     vocabulary = WAVING_POSING
