@@ -24,17 +24,8 @@ LARGEST = 1e100
 
 
 class BallSolution(NamedTuple):
-    r"""Solution of `hinge_in_ball`.
-
-    Attributes
-    ----------
-    beta : ndarray, shape (K,)
-    dual_coef : ndarray, shape (n,)
-        The feasible :math:`\alpha` whose dual value is `dual`.
-    objective, dual : float
-        Objective at beta, and a lower bound on the least one.
-    n_iter : int
-    """
+    r"""Solution of `hinge_in_ball`: :math:`\beta`, the feasible :math:`\alpha` whose dual value is `dual`,
+    the objective at beta, that lower bound on the least one, and the steps."""
 
     beta: np.ndarray
     dual_coef: np.ndarray
@@ -72,16 +63,8 @@ def jordan(x, y):
 
 
 class ConeScaling:
-    r"""The symmetric W with :math:`W z = W^{-1} s`, for two points inside the cone (Nesterov and Todd).
-
-    Attributes
-    ----------
-    both : ndarray
-        :math:`W z`.
-    size : float
-    point : ndarray
-        :math:`W^2 = size^2 (2\, point\, point^\top - J)` with J = diag(1, -1, ..., -1).
-    """
+    r"""The symmetric W with :math:`W z = W^{-1} s`, for two points inside the cone (Nesterov and Todd):
+    :math:`W^2 = size^2 (2\, point\, point^\top - J)` with J = diag(1, -1, ..., -1); `both` is W z."""
 
     def __init__(self, s, z):
         length_s, length_z = length_in_cone(s), length_in_cone(z)
@@ -135,12 +118,9 @@ class Newton:
     .. math::
 
         v_i - \xi_i = g_i \cdot \beta - c_i , \qquad \sum_i a_i g_i + z_1 = \delta \beta , \qquad
-        a_i v_i = (\omega_i - a_i) \xi_i = \tau , \qquad s \circ z = \tau e , \quad s = (R, \beta) .
+        a_i v_i = (\omega_i - a_i) \xi_i = \tau , \qquad s \circ z = \tau e , \quad s = (R, \beta) ,
 
-    Attributes
-    ----------
-    tau : float
-        The present mean of the products.
+    with `tau` the present mean of the products.
     """
 
     def __init__(self, c, G, omega, radius, delta, point):
@@ -175,10 +155,8 @@ class Newton:
             to_v -= ahead.a * ahead.v
             to_xi += ahead.a * ahead.xi
             to_z -= jordan(self.cone.back(np.append(0.0, ahead.beta)), self.cone.forth(ahead.z))
-        target, q = (
-            self.D * (self.lack - to_xi / self.room + to_v / a),
-            self.cone.back(self.cone.divide(to_z)),
-        )
+        target = self.D * (self.lack - to_xi / self.room + to_v / a)
+        q = self.cone.back(self.cone.divide(to_z))
         step = cho_solve(self.factor, target @ self.G + self.slope + q[1:], check_finite=False)
         da = target - self.D * (self.G @ step)
         dz = q - self.cone.back(self.cone.back(np.append(0.0, step)))
@@ -187,12 +165,8 @@ class Newton:
     def reach(self, move):
         """Largest step in [0, 1] that stays inside."""
         _, a, v, xi, z = self.point
-        linear = min(
-            longest_step(a, move.a),
-            longest_step(self.room, -move.a),
-            longest_step(v, move.v),
-            longest_step(xi, move.xi),
-        )
+        pairs = (a, move.a), (self.room, -move.a), (v, move.v), (xi, move.xi)
+        linear = min(longest_step(*pair) for pair in pairs)
         return min(linear, longest_in_cone(self.s, np.append(0.0, move.beta)), longest_in_cone(z, move.z))
 
     def next(self):
@@ -223,12 +197,10 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
 
     Parameters
     ----------
-    offsets : ndarray of float64, shape (n,)
-        c.
+    offsets, weights : ndarray of float64, shape (n,)
+        c, and :math:`\omega > 0`.
     slopes : ndarray of float64, shape (n, K)
         Rows :math:`g_i`; K may be 0.
-    weights : ndarray of float > 0, shape (n,)
-        :math:`\omega`.
     radius : float > 0
         R.
     tol : float > 0
@@ -272,9 +244,8 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
 
     def solution(beta, alpha, n_iter):
         value = float(np.mean(omega * np.maximum(0.0, offsets - slopes @ beta)))
-        return BallSolution(
-            beta, alpha, value, float(alpha @ offsets - radius * np.linalg.norm(alpha @ slopes)) / n, n_iter
-        )
+        dual = float(alpha @ offsets - radius * np.linalg.norm(alpha @ slopes)) / n
+        return BallSolution(beta, alpha, value, dual, n_iter)
 
     still = solution(np.zeros(K), omega * (offsets > 0.0), 0)
     left, values, right = np.linalg.svd(slopes, full_matrices=False)
@@ -295,15 +266,10 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
     with np.errstate(all="ignore"):
         for n_iter in range(MAX_ITER + 1):
             # Both values with the extra curvature: what the steps bring together.
-            value, pull = (
-                float(omega @ np.maximum(0.0, c - G @ point.beta)),
-                float(np.linalg.norm(point.a @ G)),
-            )
-            best = min(
-                best,
-                (value + 0.5 * delta * float(point.beta @ point.beta), point.beta),
-                key=lambda pair: pair[0],
-            )
+            value = float(omega @ np.maximum(0.0, c - G @ point.beta))
+            pull = float(np.linalg.norm(point.a @ G))
+            primal = value + 0.5 * delta * float(point.beta @ point.beta)
+            best = min(best, (primal, point.beta), key=lambda pair: pair[0])
             dual = float(point.a @ c) - (
                 pull**2 / (2.0 * delta) if pull <= delta * R else R * pull - 0.5 * delta * R**2
             )
@@ -322,6 +288,5 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
             point = following
     beta = (best[1] @ right[usable]) * (size / length)
     norm = float(np.linalg.norm(beta))
-    return solution(
-        beta * (radius / norm if norm > radius else 1.0), np.clip(best_dual[1], 0.0, omega), n_iter
-    )
+    beta = beta * (radius / norm if norm > radius else 1.0)
+    return solution(beta, np.clip(best_dual[1], 0.0, omega), n_iter)

