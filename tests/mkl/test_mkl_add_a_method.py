@@ -26,14 +26,11 @@ def added():
     section = README.read_text(encoding="utf-8").split("## Add a method")[1].split("\n## ")[0]
     blocks = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     assert len(blocks) == 2  # one file, one line
-    assert [line.split()[0] for line in blocks[1].splitlines() if line.strip()] == [
-        "from",
-        'METHODS["AlignedKernelSVM"]',
-    ]
+    starts = [line.split()[0] for line in blocks[1].splitlines() if line.strip()]
+    assert starts == ["from", 'METHODS["AlignedKernelSVM"]']
     names, styles = set(exp.METHODS), set(figures.METHOD_STYLE)
-    file = types.ModuleType(
-        "cuelearn.mkl.aligned"
-    )  # the first block is this file, the second a line of the registry's
+    # the first block is this file, the second a line of the registry's
+    file = types.ModuleType("cuelearn.mkl.aligned")
     exec(compile(blocks[0], "README.md", "exec"), vars(file))
     sys.modules[file.__name__] = file
     exec(compile(blocks[1], "README.md", "exec"), vars(rivals))
@@ -49,34 +46,17 @@ def test_it_is_chosen_timed_and_drawn_by_name(added, tmp_path):
     mfeat = datasets.load_mfeat()
     figures.name_methods(exp.METHODS)
     methods = ["OBSCURE", new, "AverageKernelSVM"]
-    chosen, table = exp.choose(
-        Sweep(tmp_path, "choose", progress=False),
-        "mfeat-6",
-        100,
-        methods,
-        0,
-        n_folds=2,
-        grids={"C": (1.0, 100.0), "p": (1.25,)},
-        data=mfeat,
-    )
+    choose, compare = (Sweep(tmp_path, name, progress=False) for name in ("choose", "compare"))
+    options = {"n_folds": 2, "grids": {"C": (1.0, 100.0), "p": (1.25,)}, "data": mfeat}
+    chosen, table = exp.choose(choose, "mfeat-6", 100, methods, 0, **options)
     assert set(chosen) == set(methods) and chosen[new]["C"] in (1.0, 100.0)
     assert table[table["method"] == new]["chosen"].sum() == 1
-    found = exp.compare_all(
-        Sweep(tmp_path, "compare", progress=False),
-        "mfeat-6",
-        [50, 100],
-        300,
-        methods,
-        chosen,
-        [0, 1],
-        data=mfeat,
-    )
+    found = exp.compare_all(compare, "mfeat-6", [50, 100], 300, methods, chosen, [0, 1], data=mfeat)
     error = found.groupby("method")["test_error"].mean()
     assert error[new] < 0.15
     ratios = exp.with_ratios(found, ["n_train"])
-    assert (ratios[ratios["method"] == "OBSCURE"]["times OBSCURE"] == 1.0).all() and (
-        ratios["times OBSCURE"] > 0
-    ).all()
+    assert (ratios[ratios["method"] == "OBSCURE"]["times OBSCURE"] == 1.0).all()
+    assert (ratios["times OBSCURE"] > 0).all()
     fig = draw.against_size(found)
     assert new in [text.get_text() for text in fig.axes[1].get_legend().get_texts()]
     plt.close(fig)

@@ -19,6 +19,7 @@ from mkl_twins import (
     plain_norm,
     plain_objective,
 )
+from numpy.testing import assert_allclose
 
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import MKLProblem, duality_gap, objective, solve_reference
@@ -66,8 +67,7 @@ points = st.tuples(
 @given(points)
 @settings(max_examples=150)
 def test_weak_duality(point):
-    """The bound is the best multiple of the point, below the optimum; the primal point that comes with it is
-    above."""
+    """The bound is the best multiple of the point, below the optimum."""
     index, seed, share, size = point
     K, y, keywords, p, factor, optimum = solved(index)
     a = random_dual_point(index, seed, share, size)
@@ -104,7 +104,7 @@ def test_objective_is_a_plain_computation(point, seed):
     # dual_coef as estimators hold it: scores are sum_j weights[j] K_j @ dual_coef
     dual_coef = factor * A
     wanted = plain_objective(K, y, A, weights, p, keywords["C"], keywords["alpha"], factor)
-    np.testing.assert_allclose(class_scores(K, A, weights, factor), np.tensordot(weights, K, 1) @ dual_coef)
+    assert_allclose(class_scores(K, A, weights, factor), np.tensordot(weights, K, 1) @ dual_coef)
     assert objective(K, y, dual_coef, weights, **keywords) == pytest.approx(wanted, rel=1e-10)
     assert objective(KernelBank.from_stack(K), y, dual_coef, weights, **keywords) == pytest.approx(
         wanted, rel=1e-10
@@ -170,28 +170,17 @@ def test_reference_closes_the_gap_of_its_own_dual_point(index):
     assert duality_gap(K, y, point, **keywords).objective == pytest.approx(optimum, rel=5e-2)
 
 
+ZERO, UNKNOWN, THREE = np.zeros((25, 3)), np.full((25, 3), np.nan), np.ones(3)
 BAD = {
     "dual_point of a wrong shape": ({"dual_point": np.zeros((3, 3))}, "dual_point must have shape"),
-    "dual_point negative": ({"dual_point": np.full((25, 3), -0.1)}, "dual_point must be non-negative"),
-    "dual_point NaN": ({"dual_point": np.full((25, 3), np.nan)}, "dual_point must be finite"),
-    "dual_coef of a wrong shape": (
-        {"dual_coef": np.zeros((3, 3)), "kernel_weights": np.ones(3)},
-        "dual_coef must have shape",
-    ),
-    "dual_coef NaN": (
-        {"dual_coef": np.full((25, 3), np.nan), "kernel_weights": np.ones(3)},
-        "dual_coef must be finite",
-    ),
-    "dual_coef alone": ({"dual_coef": np.zeros((25, 3))}, "kernel_weights"),
-    "kernel_weights alone": ({"kernel_weights": np.ones(3)}, "kernel_weights|dual_coef"),
-    "kernel_weights of a wrong shape": (
-        {"dual_coef": np.zeros((25, 3)), "kernel_weights": np.ones(2)},
-        "kernel_weights must have shape",
-    ),
-    "kernel_weights NaN": (
-        {"dual_coef": np.zeros((25, 3)), "kernel_weights": np.full(3, np.nan)},
-        "kernel_weights must be finite",
-    ),
+    "dual_point negative": ({"dual_point": ZERO - 0.1}, "dual_point must be non-negative"),
+    "dual_point NaN": ({"dual_point": UNKNOWN}, "dual_point must be finite"),
+    "dual_coef shape": ({"dual_coef": np.eye(3), "kernel_weights": THREE}, "dual_coef must have shape"),
+    "dual_coef NaN": ({"dual_coef": UNKNOWN, "kernel_weights": THREE}, "dual_coef must be finite"),
+    "dual_coef alone": ({"dual_coef": ZERO}, "kernel_weights"),
+    "kernel_weights alone": ({"kernel_weights": THREE}, "kernel_weights|dual_coef"),
+    "weights' shape": ({"dual_coef": ZERO, "kernel_weights": np.ones(2)}, "kernel_weights must have shape"),
+    "weights NaN": ({"dual_coef": ZERO, "kernel_weights": THREE * np.nan}, "kernel_weights must be finite"),
     "one class": ({"y": np.zeros(25)}, "y must hold at least 2 classes"),
     "y too short": ({"y": np.arange(24) % 3}, "y must have 25 entries"),
     "kernels not square": ({"kernels": np.zeros((3, 25, 24))}, "n_kernels, n, n"),

@@ -32,9 +32,8 @@ def test_every_method_of_the_registry_has_a_grid_within_the_papers():
         assert method.like in ("", *exp.METHODS), name
         if method.estimator is OMCLOnKernels:
             continue  # the second layer's C is another parameter
-        assert (
-            method.grid.get("C", exp.C_GRID) == exp.C_GRID and method.grid.get("p", exp.P_GRID) == exp.P_GRID
-        )
+        assert method.grid.get("C", exp.C_GRID) == exp.C_GRID
+        assert method.grid.get("p", exp.P_GRID) == exp.P_GRID
         assert method.grid or method.like or method.own, f"{name}: nothing says how its parameters are chosen"
         assert not (method.grid and method.like) and not set(method.grid) & set(method.own), (
             f"{name}: two ways of choosing one parameter"
@@ -54,16 +53,8 @@ def test_the_choice_is_the_best_of_the_grid_and_shared_where_the_problem_is(swee
 
 def test_ties_go_to_the_plainer_model(sweep, mfeat, monkeypatch):
     monkeypatch.setattr(rivals, "validation_accuracy", _tied)
-    chosen, _ = exp.choose(
-        sweep(),
-        "mfeat-6",
-        60,
-        ["LpMKL", "UFOMKL"],
-        0,
-        n_folds=2,
-        grids={**GRIDS, "alpha": (0.001, 0.01)},
-        data=mfeat,
-    )
+    options = {"n_folds": 2, "grids": {**GRIDS, "alpha": (0.001, 0.01)}, "data": mfeat}
+    chosen, _ = exp.choose(sweep(), "mfeat-6", 60, ["LpMKL", "UFOMKL"], 0, **options)
     assert chosen == {"LpMKL": {"C": 1.0, "p": 2.0}, "UFOMKL": {"C": 1.0, "alpha": 0.01}}
 
 
@@ -95,18 +86,11 @@ def test_compare_times_everybody_on_the_same_split(sweep, mfeat):
 
 
 def test_curves_of_batch_and_stochastic_methods_have_one_form(sweep, mfeat):
-    params = {
-        "OBSCURE": {"C": 10.0, "p": 1.25},
-        "SILPMKL": {"C": 10.0},
-        "MCMKL": {"C": 10.0},
-        "LpMKL": {"C": 10.0, "p": 1.25},
-    }
+    one, normed = {"C": 10.0}, {"C": 10.0, "p": 1.25}
+    params = {"OBSCURE": normed, "SILPMKL": one, "MCMKL": one, "LpMKL": normed}
     runs = exp.curves_of(sweep(), "mfeat-6", 60, 300, list(params), params, [0, 1], n_epochs=10, data=mfeat)
-    exact = sweep("optimum").frame(
-        exp.optimum,
-        [{"task": "mfeat-6", "n_train": 60, "seed": s, "C": 10.0, "p": 1.25} for s in (0, 1)],
-        data=mfeat,
-    )
+    points = [{"task": "mfeat-6", "n_train": 60, "seed": s, **normed} for s in (0, 1)]
+    exact = sweep("optimum").frame(exp.optimum, points, data=mfeat)
     runs = exp.against_bounds(runs, exact)
     for _, run in runs.groupby(["method", "seed"]):
         assert run["seconds"].is_monotonic_increasing and run["n_updates"].is_monotonic_increasing
@@ -118,32 +102,28 @@ def test_curves_of_batch_and_stochastic_methods_have_one_form(sweep, mfeat):
 
 
 def test_online_curves_start_with_the_first_pass_in_order():
-    for method, params in (
-        ("OM2", {"p": 1.25}),
-        ("KernelPA", {"C": 1.0}),
-        ("KernelPA best", {"C": 1.0}),
-        ("OMCL-PERC", {"C": 0.1}),
-    ):
+    learners = {
+        "OM2": {"p": 1.25},
+        "KernelPA": {"C": 1.0},
+        "KernelPA best": {"C": 1.0},
+        "OMCL-PERC": {"C": 0.1},
+    }
+    for method, params in learners.items():
         once = exp.online_curves(method, params, [1], 0, task="mfeat-6", n_train=60, n_test=300)
         twice = exp.online_curves(method, params, [1, 2], 0, task="mfeat-6", n_train=60, n_test=300)
         online = twice[twice["what"] == "online"]
-        assert (
-            online["error"].iloc[0] == 1.0 or method != "OM2"
-        )  # nothing learnt yet: a tie, which is a mistake
-        pd.testing.assert_series_equal(
-            once[once["what"] == "online"]["error"], online["error"], check_index=False
-        )
+        # nothing learnt yet: a tie, which is a mistake
+        assert online["error"].iloc[0] == 1.0 or method != "OM2"
+        alone = once[once["what"] == "online"]["error"]
+        pd.testing.assert_series_equal(alone, online["error"], check_index=False)
         assert twice[twice["what"] == "test"]["at"].tolist() == [1, 2]
 
 
 def test_omcl_on_a_bank_is_omcl():
     loaded = exp.load_task("mfeat-6", 60, 40, 0)
     mine = OMCLOnKernels(C=0.1, random_state=0).fit(loaded.bank, loaded.labels)
-    plain = OMCL(
-        [(f"cue {j}", KernelPerceptron("precomputed"), j) for j in range(6)],
-        PassiveAggressive(C=0.1),
-        verbose=False,
-    )
+    learners = [(f"cue {j}", KernelPerceptron("precomputed"), j) for j in range(6)]
+    plain = OMCL(learners, PassiveAggressive(C=0.1), verbose=False)
     plain.fit(np.ascontiguousarray(loaded.bank.stack), loaded.labels)
     across = np.concatenate([block for _, block in loaded.cross.blocks()], axis=1)
     assert np.array_equal(mine.predict(loaded.cross), plain.predict(across))
@@ -153,14 +133,11 @@ def test_omcl_on_a_bank_is_omcl():
 def test_places_have_one_kernel_a_cue_and_validate_on_a_drive(places):
     task = exp.get_task("robot", 0, 0, 0, cues=places["cues"])
     split = cue_tasks.Split(*places["cues"]["splits"][0])
-    assert (
-        task.bank.n_kernels == len(places["cues"]["data"]["cues"])
-        and task.labels.size == split.train.size == 60
-    )
+    assert task.bank.n_kernels == len(places["cues"]["data"]["cues"])
+    assert task.labels.size == split.train.size == 60
     inner, held = task.validation
-    assert (
-        np.array_equal(inner, split.inner) and np.array_equal(held, split.held) and not set(inner) & set(held)
-    )
+    assert np.array_equal(inner, split.inner) and np.array_equal(held, split.held)
+    assert not set(inner) & set(held)
     assert rivals.folds_of(task, 5, 0) == [task.validation]
     assert exp.get_task("robot", 0, 0, 0, cues=places["cues"]) is task  # made once for consecutive points
     other = permutation_task(2, places["cues"])
@@ -170,28 +147,11 @@ def test_places_have_one_kernel_a_cue_and_validate_on_a_drive(places):
 def test_a_sweep_over_places(places, sweep):
     methods = ["OM2", "SILPMKL"]
     chosen, _ = exp.choose(sweep(), "robot", 0, methods, 0, n_folds=2, grids=GRIDS, **places)
-    table = exp.compare_all(
-        sweep("compare"),
-        "robot",
-        [0],
-        0,
-        methods + ["OBSCURE"],
-        {**chosen, "OBSCURE": {"C": 1.0, "p": 2.0}},
-        [0, 2],
-        **places,
-    )
+    params = {**chosen, "OBSCURE": {"C": 1.0, "p": 2.0}}
+    table = exp.compare_all(sweep("compare"), "robot", [0], 0, list(params), params, [0, 2], **places)
     assert set(table["seed"]) == {0, 2} and table["test_error"].between(0, 1).all()
     with pytest.raises(ValueError, match="data"):
-        exp.compare_all(
-            sweep("again"),
-            "robot",
-            [0],
-            0,
-            ["OBSCURE"],
-            {"OBSCURE": {"C": 1.0, "p": 2.0}},
-            [0],
-            cues=places["cues"],
-        )
+        exp.compare_all(sweep("again"), "robot", [0], 0, ["OBSCURE"], params, [0], cues=places["cues"])
 
 
 def test_two_stages_end_where_they_say():

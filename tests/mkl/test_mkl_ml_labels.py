@@ -1,5 +1,4 @@
-"""Labels of several classes per sample, for all methods: scorers, codings, classes left out, weights over
-time, means of AUC."""
+"""Labels of several classes per sample, for all methods."""
 
 import functools
 import warnings
@@ -8,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from mkl_data import several_labels
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import average_precision_score, roc_auc_score
@@ -63,12 +63,12 @@ def test_scorers_take_one_column(cls):
         by_hand["average_precision"].append(average_precision_score(truth, scores))
         by_hand["accuracy"].append(np.mean((scores > 0) == truth))
     for scoring, wanted in by_hand.items():
-        np.testing.assert_allclose(
+        assert_allclose(
             cross_val_score(make(cls, cues), X, column, scoring=scoring, cv=folds), wanted, rtol=1e-12
         )
     assert np.mean(by_hand["roc_auc"]) > 0.7
     for scoring in ("f1", "precision", "balanced_accuracy"):
-        np.testing.assert_allclose(
+        assert_allclose(
             cross_val_score(make(cls, cues), X, column, scoring=scoring, cv=folds),
             cross_val_score(make(cls, cues), X, Y[:, 0], scoring=scoring, cv=folds),
             atol=1e-12,
@@ -80,23 +80,21 @@ def test_scorers_take_one_column(cls):
 def test_one_column_is_a_problem_of_two_classes(cls):
     X, Y, cues = toy()
     model, two = make(cls, cues).fit(X, Y[:, :1]), make(cls, cues).fit(X, Y[:, 0])
-    assert (
-        model.classes_.tolist() == [0, 1]
-        and model.n_outputs_ == 1
-        and model.indicator_
-        and model.dual_coef_.shape[1] == 1
-    )
-    assert (
-        model.decision_function(X).shape == model.predict(X).shape == (60, 1)
-        and model.skipped_classes_.size == 0
-    )
-    np.testing.assert_allclose(
-        model.decision_function(X)[:, 0], two.decision_function(X), rtol=1e-4, atol=1e-4
-    )
-    np.testing.assert_array_equal(model.predict(X)[:, 0], two.predict(X))
+    assert model.classes_.tolist() == [0, 1] and model.n_outputs_ == 1
+    assert model.indicator_ and model.dual_coef_.shape[1] == 1
+    assert model.skipped_classes_.size == two.skipped_classes_.size == 0
+    found, wanted = model.decision_function(X), two.decision_function(X)
+    assert found.shape == model.predict(X).shape == (60, 1) and wanted.shape == (60,)
+    assert_allclose(found[:, 0], wanted, rtol=1e-4, atol=1e-4)
+    assert_array_equal(model.predict(X)[:, 0], two.predict(X))
+    if cls in PER_CLASS:
+        assert model.path_.shape[1:] == (1, 3) and two.objectives_.shape == (1,)
+        for row in (0, 1):
+            assert_array_equal(two.path_[:, row], model.path_[:, 0])
+            assert_array_equal(two.kernel_weights_[row], model.kernel_weights_[0])
     signed = make(cls, cues).fit(X, 2 * Y[:, :1] - 1)
     assert signed.classes_.tolist() == [-1, 1]
-    np.testing.assert_array_equal(signed.predict(X), 2 * model.predict(X) - 1)
+    assert_array_equal(signed.predict(X), 2 * model.predict(X) - 1)
 
 
 @pytest.mark.parametrize("cls", SIX)
@@ -110,9 +108,7 @@ def test_scorers_take_several_columns(cls):
         wanted["roc_auc"].append(np.mean([roc_auc_score(Y[test, k], scores[:, k]) for k in range(2)]))
         wanted["accuracy"].append(np.mean(((scores > 0) == Y[test]).all(axis=1)))
     for scoring, values in wanted.items():
-        np.testing.assert_allclose(
-            cross_val_score(make(cls, cues), X, Y, scoring=scoring, cv=folds), values, rtol=1e-12
-        )
+        assert_allclose(cross_val_score(make(cls, cues), X, Y, scoring=scoring, cv=folds), values, rtol=1e-12)
     for scoring in ("average_precision", "f1_macro"):
         assert cross_val_score(make(cls, cues), X, Y, scoring=scoring, cv=folds).mean() > 0.5
 
@@ -158,13 +154,10 @@ def test_a_model_forgets_the_labels_of_an_earlier_fit(tmp_path):
     model = AverageKernelSVM(cues).fit(X, 2 * Y[:, :1] - 1).fit(X, np.where(Y[:, 0] > 0, "yes", "no"))
     assert not hasattr(model, "coding_") and model.n_outputs_ == 1 and set(model.predict(X)) == {"yes", "no"}
     model.save(tmp_path / "labels.npz")
-    np.testing.assert_array_equal(load(tmp_path / "labels.npz").predict(X), model.predict(X))
+    assert_array_equal(load(tmp_path / "labels.npz").predict(X), model.predict(X))
     model.fit(X, Y)
-    assert (
-        model.n_outputs_ == 4
-        and model.classes_.tolist() == [0, 1, 2, 3]
-        and model.predict(X).shape == (60, 4)
-    )
+    assert model.n_outputs_ == 4 and model.classes_.tolist() == [0, 1, 2, 3]
+    assert model.predict(X).shape == (60, 4)
 
 
 # ------------------------------------------------------------------ classes left out
@@ -180,16 +173,15 @@ def test_classes_left_out_have_no_weights_and_no_objective(cls):
     for name in ("kernel_weights_", "objectives_", "dual_gaps_"):
         found, wanted = getattr(model, name), getattr(few, name)
         assert len(found) == 4
-        np.testing.assert_allclose(found[[0, 3]], wanted, rtol=1e-7)
+        assert_allclose(found[[0, 3]], wanted, rtol=1e-7)
     assert (model.kernel_weights_[[1, 2]] == 0.0).all() and (model.path_[:, [1, 2]] == 0.0).all()
-    np.testing.assert_allclose(model.path_[:, [0, 3]], few.path_, rtol=1e-7)
+    assert_allclose(model.path_[:, [0, 3]], few.path_, rtol=1e-7)
     assert np.isnan(model.objectives_[[1, 2]]).all() and np.isnan(model.dual_gaps_[[1, 2]]).all()
-    assert model.objective_ == pytest.approx(
-        np.nansum(model.objectives_)
-    ) and model.dual_gap_ == pytest.approx(np.nansum(model.dual_gaps_))
+    assert model.objective_ == pytest.approx(np.nansum(model.objectives_))
+    assert model.dual_gap_ == pytest.approx(np.nansum(model.dual_gaps_))
     scores = model.decision_function(X)
     assert (scores[:, 1] == -1.0).all() and (scores[:, 2] == 1.0).all()
-    np.testing.assert_allclose(scores[:, [0, 3]], few.decision_function(X), rtol=1e-5, atol=1e-6)
+    assert_allclose(scores[:, [0, 3]], few.decision_function(X), rtol=1e-5, atol=1e-6)
     assert (model.predict(X)[:, [1, 2]] == [0, 1]).all() and not model.dual_coef_[:, [1, 2]].any()
     assert not model.history_[["objective", "dual_gap", "seconds"]].isna().any(axis=None)
     assert np.isfinite(mean_auc(scores, constants(Y)).mean)
@@ -221,7 +213,17 @@ def test_prediction_reads_only_kernels_with_a_weight():
 def test_classes_left_out_in_the_coding_of_y(cls):
     X, Y, cues = toy()
     model = quietly(make(cls, cues), X, constants(2 * Y - 1))
+    scores = model.decision_function(X)
+    assert model.skipped_classes_.tolist() == [1, 2]
+    assert np.isfinite(scores).all() and (scores[:, 1] == -1.0).all() and (scores[:, 2] == 1.0).all()
     assert (model.predict(X)[:, [1, 2]] == [-1, 1]).all() and model.score(X, model.predict(X)) == 1.0
+    if cls in (MLMKLSA, MLMKLSum):
+        assert model.gamma_[1] == model.gamma_[2] == 0.0
+    found = mean_auc(scores, constants(Y))
+    assert found.skipped == [1, 2] and np.isnan(found.per_class[[1, 2]]).all()
+    assert found.mean == pytest.approx(
+        np.mean([average_precision_score(Y[:, k], scores[:, k]) for k in (0, 3)])
+    )
 
 
 def test_warning_about_classes_left_out_names_the_caller_s_line():
@@ -245,12 +247,12 @@ def test_path_goes_with_the_history(cls):
     assert model.history_["seconds"].is_monotonic_increasing and (model.history_["seconds"] > 0.0).all()
     assert np.ptp(model.path_[0]) == 0.0 and (model.path_ >= 0.0).all()
     power = model.p_ / (2.0 - model.p_) if cls is LpMKL else 1.0
-    np.testing.assert_allclose((model.path_**power).sum(axis=-1), 1.0, rtol=1e-9)
+    assert_allclose((model.path_**power).sum(axis=-1), 1.0, rtol=1e-9)
     for k in range(4):  # the best point is one that was tried
         assert (model.path_[:, k] == model.kernel_weights_[k]).all(axis=1).any()
     three, two = cls(cues).fit(X, Y[:, :3].argmax(axis=1)), cls(cues).fit(X, Y[:, 0])
     assert three.path_.shape == (three.n_iter_ + 1, 3, 3) and two.path_.shape == (two.n_iter_ + 1, 2, 3)
-    np.testing.assert_array_equal(two.path_[:, 0], two.path_[:, 1])
+    assert_array_equal(two.path_[:, 0], two.path_[:, 1])
     assert three.objectives_.shape == (3,) and two.objectives_.shape == two.dual_gaps_.shape == (1,)
 
 
@@ -269,22 +271,18 @@ def test_callback_sees_a_model_with_its_path_and_stops(cls):
         warnings.simplefilter("error", ConvergenceWarning)  # stopped, not failed
         model = cls(cues, tol=1e-7, callback=watch).fit(X, Y)
     assert seen == [(1, 2, 1), (2, 3, 2), (3, 4, 3)] and len(model.path_) == 4 and model.n_iter_ == 3
-    np.testing.assert_array_equal(shown[-1], model.decision_function(X))
+    assert_array_equal(shown[-1], model.decision_function(X))
 
 
 def test_average_kernel_has_a_history_of_one_row():
     X, Y, cues = toy(n=80)
     model = quietly(AverageKernelSVM(cues, C=2.0), X, constants(Y))
     history = model.history_
-    assert len(history) == 1 and {"step", "seconds", "n_updates", "n_support", "objective"} <= set(
-        history.columns
-    )
-    assert (
-        history["n_updates"][0] == 2
-        and history["seconds"][0] > 0.0
-        and history["n_support"][0] == model.support_.size
-    )
-    np.testing.assert_array_equal(model.path_, np.full((2, 3), 1.0 / 3.0))
+    assert len(history) == 1
+    assert {"step", "seconds", "n_updates", "n_support", "objective"} <= set(history.columns)
+    assert history["n_updates"][0] == 2 and history["seconds"][0] > 0.0
+    assert history["n_support"][0] == model.support_.size
+    assert_array_equal(model.path_, np.full((2, 3), 1.0 / 3.0))
     kernel, wanted = KernelBank(cues, X).stack.mean(axis=0, dtype=np.float64), 0.0
     for k in (0, 3):
         machine = SVC(C=2.0, kernel="precomputed", tol=1e-6).fit(kernel, Y[:, k])
@@ -299,34 +297,23 @@ def test_average_kernel_has_a_history_of_one_row():
         assert AverageKernelSVM(cues).fit(X, y).history_["n_updates"].tolist() == [solved]
     best = BestKernelSVM(cues).fit(X, Y[:, 0])
     assert len(best.history_) == 1
-    np.testing.assert_array_equal(best.path_, [best.kernel_weights_] * 2)
+    assert_array_equal(best.path_, [best.kernel_weights_] * 2)
 
 
-@pytest.mark.parametrize("form", ["a matrix", "one column", "labels"])
+@pytest.mark.parametrize("columns", [4, 1])
 @pytest.mark.parametrize("cls", [*SIX, SILPMKL, LpMKL])
-def test_saving_keeps_everything(cls, form, tmp_path):
+def test_saved_models_of_indicator_matrices(cls, columns, tmp_path):
     X, Y, cues = toy()
-    y = {
-        "a matrix": constants(2 * Y - 1),
-        "one column": 2 * Y[:, :1] - 1,
-        "labels": np.where(Y[:, 0] > 0, "yes", "no"),
-    }[form]
-    model = quietly(make(cls, cues), X, y)
+    model = quietly(make(cls, cues), X, constants(2 * Y - 1)[:, :columns])
     model.save(tmp_path / "model.npz")
     loaded = load(tmp_path / "model.npz")
-    assert (
-        type(loaded) is cls
-        and loaded.n_outputs_ == model.n_outputs_
-        and loaded.indicator_ == model.indicator_
-    )
-    np.testing.assert_allclose(loaded.decision_function(X), model.decision_function(X), rtol=1e-6, atol=1e-6)
-    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
-    np.testing.assert_array_equal(loaded.path_, model.path_)
-    np.testing.assert_array_equal(loaded.classes_, model.classes_)
-    np.testing.assert_array_equal(loaded.skipped_classes_, model.skipped_classes_)
+    assert type(loaded) is cls and loaded.indicator_ and loaded.n_outputs_ == columns
+    assert_allclose(loaded.decision_function(X), model.decision_function(X), rtol=1e-6, atol=1e-6)
+    assert_array_equal(loaded.predict(X), model.predict(X))
+    for name in ("path_", "classes_", "skipped_classes_", "objectives_"):
+        if hasattr(model, name):
+            assert_array_equal(getattr(loaded, name), getattr(model, name))
     pd.testing.assert_frame_equal(loaded.history_, model.history_)
-    if hasattr(model, "objectives_"):
-        np.testing.assert_array_equal(loaded.objectives_, model.objectives_)
 
 
 # ------------------------------------------------------------------ means of AUC
@@ -338,13 +325,12 @@ def test_mean_auc_leaves_out_what_was_not_trained():
     scores = model.decision_function(X[30:])
     kept, every = mean_auc(scores, Y[30:], skip=model.skipped_classes_), mean_auc(scores, Y[30:])
     assert kept.skipped == [0] and np.isnan(kept.per_class[0]) and every.skipped == []
-    np.testing.assert_array_equal(kept.per_class[1:], every.per_class[1:])
+    assert_array_equal(kept.per_class[1:], every.per_class[1:])
     assert kept.mean == pytest.approx(every.per_class[1:].mean()) and kept.mean > every.mean
     targets = Y[30:].copy()
     targets[:, 2] = 1
-    assert mean_auc(scores, targets, skip=[0]).skipped == [0, 2] and mean_auc(
-        scores, targets, skip=(2, 0, 2)
-    ).skipped == [0, 2]
+    assert mean_auc(scores, targets, skip=[0]).skipped == [0, 2]
+    assert mean_auc(scores, targets, skip=(2, 0, 2)).skipped == [0, 2]
     nothing = mean_auc(scores, targets, skip=range(4))
     assert np.isnan(nothing.mean) and nothing.skipped == [0, 1, 2, 3]
     for bad in ([4], [-1], [0.5], "0", 0, [[0]], [True], ["a"], [0, [1]]):
@@ -438,11 +424,15 @@ def test_matrices_of_words_and_of_objects():
     for bad in (np.where(Y > 0, "yes", "no"), Y.astype(str), [("a", "b"), ("c", "d")] * 20, Y + 1):
         with pytest.raises(ValueError, match=r"^y must hold 0 and 1 \(or -1 and 1\)"):
             AverageKernelSVM(cues).fit(X, bad)
-    np.testing.assert_array_equal(signs_of(Y.astype(object), 40), signs_of(Y, 40))
-    np.testing.assert_array_equal(signs_of(pd.DataFrame(Y).astype("Int64"), 40), signs_of(Y, 40))
+    assert_array_equal(signs_of(Y.astype(object), 40), signs_of(Y, 40))
+    assert_array_equal(signs_of(pd.DataFrame(Y).astype("Int64"), 40), signs_of(Y, 40))
     check_label_form(np.array(["a", 3], dtype=object))
     with pytest.raises(ValueError, match="y must be class labels"):
         is_indicator([(0, 1), (2,)])
+    assert is_indicator([[0, 1], [1, 0]]) and not is_indicator(None) and not is_indicator([["a"], ["b"]])
+    for bad, word in ((np.zeros((3, 2), int), "one row per sample"), (np.zeros((2, 0)), "a column")):
+        with pytest.raises(ValueError, match=word):
+            signs_of(bad, 2)
 
 
 def test_best_kernel_refuses_an_indicator_matrix_before_anything_else():

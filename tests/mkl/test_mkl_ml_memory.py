@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl import GMKL, MLMKLSA, VSKL, AverageKernelSVM, MLMKLSum, SimpleMKL
@@ -73,27 +74,25 @@ def test_quadratic_forms_hold_less_than_a_kernel_matrix(n_vectors, share, stack)
     coefs = rng.normal(size=(N, n_vectors))
     coefs[rng.random(N) >= share] = 0.0
     expected = np.stack([np.einsum("ic,ic->c", coefs, K.astype(np.float64) @ coefs) for K in stack])
-    np.testing.assert_allclose(quadratic_forms(bank, coefs), expected, rtol=1e-10)
+    assert_allclose(quadratic_forms(bank, coefs), expected, rtol=1e-10)
     assert peak_of(lambda: quadratic_forms(bank, coefs)) < 0.8 * stack[0].nbytes
 
 
 def test_nothing_to_measure():
     bank = KernelBank.from_stack(np.eye(4)[None])
-    assert (quadratic_forms(bank, np.zeros((4, 2))) == 0.0).all() and quadratic_forms(
-        bank, np.zeros((4, 0))
-    ).shape == (1, 0)
+    assert (quadratic_forms(bank, np.zeros((4, 2))) == 0.0).all()
+    assert quadratic_forms(bank, np.zeros((4, 0))).shape == (1, 0)
 
 
 @pytest.mark.parametrize("budget", [0.1, 0.5, 3.0])
 def test_kernels_on_demand_keep_to_their_budget(budget):
-    """Rows of all kernels are computed together; blocks are reused, and the results are those of a resident
-    bank."""
+    """Rows of all kernels are computed together."""
     X, rng = samples()[0], np.random.default_rng(1)
     matrix = 4 * N * N
     here, there = KernelBank(cues(), X), KernelBank(cues(), X, memory=budget * matrix)
     assert here.resident and not there.resident
     for coefs in (rng.normal(size=(N, 1)), rng.normal(size=(N, 3)) * (rng.random(N) < 0.2)[:, None]):
-        np.testing.assert_allclose(quadratic_forms(there, coefs), quadratic_forms(here, coefs), rtol=1e-5)
+        assert_allclose(quadratic_forms(there, coefs), quadratic_forms(here, coefs), rtol=1e-5)
         # tiles of distances come on top of the block
         assert (
             peak_of(lambda coefs=coefs: quadratic_forms(there, coefs))
@@ -101,5 +100,5 @@ def test_kernels_on_demand_keep_to_their_budget(budget):
         )
     weights, out = rng.random(S), np.empty((N, N))
     assert combined_kernel(there, weights, 0.5, out=out) is out
-    np.testing.assert_allclose(out, 0.5 * np.tensordot(weights, here.stack, 1), rtol=1e-4, atol=1e-5)
+    assert_allclose(out, 0.5 * np.tensordot(weights, here.stack, 1), rtol=1e-4, atol=1e-5)
     assert peak_of(lambda: combined_kernel(there, weights, 0.5, out=out)) < (budget + 1.5) * matrix

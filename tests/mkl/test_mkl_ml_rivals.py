@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from mkl_data import several_labels as toy
 from mlmkl_twins import make_task, svm_optimum
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.gmkl import GMKL, REGULARIZERS, GradientMachine, dual_bound_l1, dual_bound_l2, solve_gmkl
@@ -104,10 +105,10 @@ def test_gmkl_reaches_the_conic_optimum(regularizer, sigma, C):
             <= best * (1.0 + 1e-6)
             <= result.objectives[k] * (1.0 + 1e-5)
         )
-        np.testing.assert_allclose(result.objectives[k], best, rtol=1e-3)
+        assert_allclose(result.objectives[k], best, rtol=1e-3)
         d = result.kernel_weights[k]
         half, losses, _ = objective_of(stack, y, C, d, result.dual_coef[:, k])
-        np.testing.assert_allclose(
+        assert_allclose(
             half + losses + REGULARIZERS[regularizer].value(d, sigma), result.objectives[k], rtol=1e-9
         )
 
@@ -127,14 +128,12 @@ def test_vskl_reaches_the_conic_optimum(s, groups, C):
             <= best * (1.0 + 1e-6)
             <= result.objectives[k] * (1.0 + 1e-5)
         )
-        np.testing.assert_allclose(result.objectives[k], best, rtol=1e-3)
+        assert_allclose(result.objectives[k], best, rtol=1e-3)
         _, losses, norms = objective_of(stack, y, C, result.kernel_weights[k], result.dual_coef[:, k])
         lengths = np.bincount(groups, norms)
-        np.testing.assert_allclose(
-            0.5 * np.linalg.norm(lengths, s) ** 2 + losses, result.objectives[k], rtol=1e-8
-        )
+        assert_allclose(0.5 * np.linalg.norm(lengths, s) ** 2 + losses, result.objectives[k], rtol=1e-8)
         simplex = result.extra[k]["simplex"]
-        np.testing.assert_allclose(np.bincount(groups, simplex), 1.0)
+        assert_allclose(np.bincount(groups, simplex), 1.0)
 
 
 def test_vskl_certifies_kernels_of_low_rank():
@@ -143,14 +142,11 @@ def test_vskl_certifies_kernels_of_low_rank():
     result = solve_vskl(problem, groups=[0, 1, 2], tol=1e-3)
     assert result.converged.all() and np.isfinite(result.kernel_weights).all()
     for k, y in enumerate(signs):
-        np.testing.assert_allclose(
-            result.objectives[k], vskl_optimum(stack, y, 1.0, [0, 1, 2], np.inf), rtol=1.1e-3
-        )
+        assert_allclose(result.objectives[k], vskl_optimum(stack, y, 1.0, [0, 1, 2], np.inf), rtol=1.1e-3)
 
 
 def l1_mkl(stack, signs, C):
-    """min over the simplex of the SVM's optimum, as a conic problem in the dual: a different road from the
-    one in `vskl_optimum`."""
+    """min over the simplex of the SVM's optimum, as a conic problem in the dual."""
     n = signs.size
     alpha, top = cp.Variable(n), cp.Variable()
     bounds = [cp.sum_squares(F.T @ cp.multiply(signs, alpha)) <= top for F in roots(stack)]
@@ -163,9 +159,9 @@ def test_vskl_with_one_group_is_l1_mkl(s):
     result = solve_vskl(problem, s=s, tol=5e-4)
     for k, y in enumerate(signs):
         best = l1_mkl(stack, y, 1.0)
-        np.testing.assert_allclose(result.objectives[k], best, rtol=1e-3)
+        assert_allclose(result.objectives[k], best, rtol=1e-3)
         assert abs(result.kernel_weights[k].sum() - 1.0) < 1e-9
-        np.testing.assert_allclose(
+        assert_allclose(
             svm_optimum(np.tensordot(result.kernel_weights[k], stack, 1), y, 1.0), best, rtol=1e-3
         )
 
@@ -176,9 +172,7 @@ def test_gmkl_with_l1_is_l1_mkl_at_another_C():
     result = solve_gmkl(problem, sigma=0.5, tol=1e-5)
     for d, y in zip(result.kernel_weights, signs, strict=True):
         C = float(d.sum())
-        np.testing.assert_allclose(
-            svm_optimum(np.tensordot(d / C, stack, 1), y, C), l1_mkl(stack, y, C), rtol=1e-3
-        )
+        assert_allclose(svm_optimum(np.tensordot(d / C, stack, 1), y, C), l1_mkl(stack, y, C), rtol=1e-3)
 
 
 def test_one_kernel_is_the_box_svm():
@@ -187,13 +181,13 @@ def test_one_kernel_is_the_box_svm():
     assert (result.kernel_weights == 1.0).all()
     for k, y in enumerate(signs):
         found = solve_box_svm(np.ascontiguousarray(stack[0]), y, 1.0, tol=1e-6)
-        np.testing.assert_allclose(result.objectives[k], found.value, rtol=2e-5)
-        np.testing.assert_allclose(stack[0] @ result.dual_coef[:, k], stack[0] @ (found.alpha * y), atol=0.02)
+        assert_allclose(result.objectives[k], found.value, rtol=2e-5)
+        assert_allclose(stack[0] @ result.dual_coef[:, k], stack[0] @ (found.alpha * y), atol=0.02)
     result = solve_gmkl(problem, tol=1e-5)
     for k, y in enumerate(signs):  # the SVM at the weight found, which no other weight beats
         d = result.kernel_weights[k, 0]
         found = solve_box_svm(d * stack[0], y, 1.0, tol=1e-7)
-        np.testing.assert_allclose(result.objectives[k], found.value + d, rtol=2e-5)
+        assert_allclose(result.objectives[k], found.value + d, rtol=2e-5)
         for other in (0.8 * d, 1.25 * d):
             assert (
                 solve_box_svm(other * stack[0], y, 1.0, tol=1e-7).value + other > result.objectives[k] - 1e-4
@@ -227,7 +221,7 @@ def test_gradient_is_that_of_finite_differences(regularizer):
 
     for a in range(3):
         step = 1e-4 * np.eye(3)[a]
-        np.testing.assert_allclose(slope[a], (value(d + step) - value(d - step)) / 2e-4, rtol=1e-3, atol=1e-3)
+        assert_allclose(slope[a], (value(d + step) - value(d - step)) / 2e-4, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -263,11 +257,11 @@ def test_group_scales_are_the_best(s):
         D = rng.uniform(size=4)
         gamma = group_scales(D, s)
         value = np.linalg.norm(np.sqrt(D), dual_exponent(s)) ** 2
-        np.testing.assert_allclose((D / gamma).sum(), value)
+        assert_allclose((D / gamma).sum(), value)
         if power is None:
             assert (gamma == 1.0).all()
             continue
-        np.testing.assert_allclose((gamma**power).sum(), 1.0)
+        assert_allclose((gamma**power).sum(), 1.0)
         other = rng.dirichlet(np.ones(4)) ** (1.0 / power)
         assert (D / other).sum() >= value * (1.0 - 1e-12)
     assert np.isfinite(group_scales(np.zeros(3), s)).all()
@@ -305,14 +299,12 @@ def test_objective_falls_and_the_gap_holds_at_every_round(solve):
     gaps = np.array([gap for _, _, gap, _ in seen])
     assert (np.diff(values) <= 0.0).all() and (np.diff(values - gaps) >= -1e-9 * exact).all()
     assert (values - gaps <= exact * (1.0 + 1e-9)).all() and (values >= exact * (1.0 - 1e-4)).all()
-    np.testing.assert_array_equal(result.history["objective"], values)
-    np.testing.assert_array_equal(result.history["dual_gap"], gaps)
+    assert_array_equal(result.history["objective"], values)
+    assert_array_equal(result.history["dual_gap"], gaps)
     assert seen[-1][3] == result.path.shape == (result.n_iter + 1, 3, 3)
     assert result.history["n_updates"].iloc[-1] == result.n_solved == problem.n_solved
-    assert (
-        result.history["seconds"].is_monotonic_increasing
-        and result.history["n_updates"].is_monotonic_increasing
-    )
+    assert result.history["seconds"].is_monotonic_increasing
+    assert result.history["n_updates"].is_monotonic_increasing
 
 
 def test_classes_do_not_see_each_other():
@@ -323,8 +315,8 @@ def test_classes_do_not_see_each_other():
         together = solve(SharedProblem(bank, signs, 1.0), **options)
         for k in range(3):
             alone = solve(SharedProblem(bank, signs[k : k + 1], 1.0), **options)
-            np.testing.assert_allclose(alone.kernel_weights[0], together.kernel_weights[k], rtol=1e-6)
-            np.testing.assert_allclose(alone.objectives[0], together.objectives[k], rtol=1e-9)
+            assert_allclose(alone.kernel_weights[0], together.kernel_weights[k], rtol=1e-6)
+            assert_allclose(alone.objectives[0], together.objectives[k], rtol=1e-9)
 
 
 # ------------------------------------------------------------------ estimators
@@ -343,18 +335,13 @@ def test_indicator_matrix(cls, options):
     assert model.decision_function(X).shape == model.predict(X).shape == (80, 4)
     assert model.kernel_weights_.shape == (4, 3) and model.dual_coef_.shape == (model.support_.size, 4)
     assert model.path_.shape == (model.n_iter_ + 1, 4, 3) and np.isfinite(model.path_).all()
-    assert len(model.history_) == model.n_iter_ and {
-        "step",
-        "seconds",
-        "n_updates",
-        "objective",
-        "dual_gap",
-    } <= set(model.history_.columns)
+    assert len(model.history_) == model.n_iter_
+    assert {"step", "seconds", "n_updates", "objective", "dual_gap"} <= set(model.history_.columns)
     assert model.history_["objective"].iloc[-1] == model.objective_ == pytest.approx(model.objectives_.sum())
     assert model.history_["dual_gap"].iloc[-1] == model.dual_gap_ and model.converged_
     assert (model.dual_gaps_ <= 1e-2 * model.objectives_).all() and model.n_solved_ == model.n_updates_
     assert (model.predict(X) == Y).mean() > 0.85
-    np.testing.assert_array_equal(model.decision_function(X), other.decision_function(X))
+    assert_array_equal(model.decision_function(X), other.decision_function(X))
     new = X[:20] + 0.01
     wanted = np.einsum(
         "ca,ain,nc->ic",
@@ -362,74 +349,11 @@ def test_indicator_matrix(cls, options):
         cross_of(cues, X, new)[:, :, model.support_].astype(float),
         model.dual_coef_,
     )
-    np.testing.assert_allclose(model.decision_function(new), wanted, rtol=1e-4, atol=1e-4)
+    assert_allclose(model.decision_function(new), wanted, rtol=1e-4, atol=1e-4)
     if cls is VSKL:
         assert model.groups_.tolist() == ([0, 0, 1] if options else [0, 0, 0])
         for j in set(model.groups_):
-            np.testing.assert_allclose(model.simplex_weights_[:, model.groups_ == j].sum(axis=1), 1.0)
-
-
-@pytest.mark.parametrize("cls", BOTH)
-def test_one_column_and_class_labels(cls):
-    X, Y, cues = toy(m=3)
-    names = np.array(["ant", "bee", "cat"])
-    three, two, one = (cls(cues).fit(X, y) for y in (names[Y.argmax(axis=1)], names[Y[:, 0]], Y[:, :1]))
-    assert (
-        three.decision_function(X).shape == (80, 3)
-        and three.predict(X).shape == (80,)
-        and three.kernel_weights_.shape == (3, 3)
-    )
-    assert set(three.predict(X)) <= set(names) and (three.predict(X) == names[Y.argmax(axis=1)]).mean() > 0.8
-    assert (
-        two.decision_function(X).shape == (80,)
-        and set(two.predict(X)) == {"ant", "bee"}
-        and two.kernel_weights_.shape == (2, 3)
-    )
-    assert one.decision_function(X).shape == one.predict(X).shape == (80, 1)
-    np.testing.assert_allclose(two.decision_function(X), one.decision_function(X)[:, 0], rtol=1e-5, atol=1e-6)
-    assert one.path_.shape[1:] == (1, 3) and two.objectives_.shape == (1,)
-    for row in (0, 1):
-        np.testing.assert_array_equal(two.path_[:, row], one.path_[:, 0])
-        np.testing.assert_array_equal(two.kernel_weights_[row], one.kernel_weights_[0])
-
-
-NUMBERS = [0.0, -1.0, np.nan, np.inf, "1", None, True, [1.0]]
-BAD = [
-    *[(cls, "C", value) for cls in BOTH for value in NUMBERS],
-    *[(cls, "tol", value) for cls in BOTH for value in NUMBERS],
-    *[(cls, "max_iter", value) for cls in BOTH for value in (0, -1, 1.5, np.nan, "3", None, True, [3])],
-    *[(cls, "callback", value) for cls in BOTH for value in (3, "print")],
-    *[(cls, "memory", value) for cls in BOTH for value in (-1.0, "2 GB", None)],
-    *[(cls, "kernels", value) for cls in BOTH for value in ("rbf", [], 3)],
-    *[(GMKL, "sigma", value) for value in NUMBERS],
-    *[(GMKL, "regularizer", value) for value in ("l3", None, 1, ["l1"])],
-    *[(VSKL, "groups", value) for value in ("suffix", 3, [0, 1], [0, 1, 2.5], [[0], [1], [2]])],
-    *[(VSKL, "s", value) for value in (1.0, 1.99, np.nan, "inf", None, True, [2.0])],
-]
-
-
-@pytest.mark.parametrize(
-    "cls, name, value",
-    [pytest.param(*case, id=f"{case[0].__name__}-{case[1]}={case[2]!r:.20}") for case in BAD],
-)
-def test_a_bad_parameter_is_one_error_that_names_it(cls, name, value):
-    X, Y, cues = toy(n=20)
-    word = {"kernels": "kernel"}.get(name, rf"\b{name}\b")
-    with pytest.raises((ValueError, TypeError), match=word) as caught:
-        cls(cues).set_params(**{name: value}).fit(X, Y)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("cls", BOTH)
-def test_bad_data(cls):
-    X, Y, cues = toy(n=20)
-    for bad in (Y[:10], None, Y.astype(float) + 0.5):
-        with pytest.raises(ValueError, match=r"\by\b|numbers of samples|label"):
-            cls(cues).fit(X, bad)
-    with pytest.raises(NotFittedError):
-        cls(cues).predict(X)
-    with pytest.raises(ValueError, match="precomputed"):
-        cls(cues).fit(KernelBank(cues, X), Y)
+            assert_allclose(model.simplex_weights_[:, model.groups_ == j].sum(axis=1), 1.0)
 
 
 @pytest.mark.parametrize("cls", BOTH)
@@ -452,8 +376,8 @@ def test_all_forms_of_input_agree(cls):
     )
     wanted = from_X.decision_function(X[:10])
     for model in (from_stack, from_bank):
-        np.testing.assert_array_equal(model.kernel_weights_, from_X.kernel_weights_)
-        np.testing.assert_allclose(model.decision_function(bank.stack[:, :10]), wanted, rtol=1e-5, atol=1e-5)
-        np.testing.assert_allclose(model.decision_function(bank.cross(X[:10])), wanted, rtol=1e-5, atol=1e-5)
+        assert_array_equal(model.kernel_weights_, from_X.kernel_weights_)
+        assert_allclose(model.decision_function(bank.stack[:, :10]), wanted, rtol=1e-5, atol=1e-5)
+        assert_allclose(model.decision_function(bank.cross(X[:10])), wanted, rtol=1e-5, atol=1e-5)
     on_demand = cls(cues, memory=1e5).fit(X, Y)
-    np.testing.assert_allclose(on_demand.kernel_weights_, from_X.kernel_weights_, rtol=1e-4, atol=1e-5)
+    assert_allclose(on_demand.kernel_weights_, from_X.kernel_weights_, rtol=1e-4, atol=1e-5)

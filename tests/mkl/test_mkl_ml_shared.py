@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from mkl_data import several_labels as toy
 from mlmkl_twins import box_svm, make_task, saddle_point, sum_optimum, svm_optimum
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import average_precision_score
 from sklearn.svm import LinearSVC
 
 from cuelearn.kernels import KernelBank
@@ -22,7 +22,6 @@ from cuelearn.mkl.mlmkl import (
     solve_mlmkl_sa,
     solve_mlmkl_sum,
 )
-from cuelearn.mkl.multilabel import is_indicator, mean_auc, signs_of
 from cuelearn.mkl.svm import solve_box_svm
 
 
@@ -45,7 +44,7 @@ def test_box_svm_is_the_conic_optimum_and_certified(seed, C):
         assert found.value <= best * (1.0 + 1e-7) + 1e-9 <= (found.value + found.gap) * (1.0 + 2e-7) + 2e-9
         assert found.gap <= tol * (found.value + found.gap)
         assert found.alpha.min() >= 0.0 and found.alpha.max() <= C
-    np.testing.assert_allclose(found.value, best, rtol=1e-5)
+    assert_allclose(found.value, best, rtol=1e-5)
 
 
 def test_box_svm_follows_its_twin_and_liblinear():
@@ -53,13 +52,13 @@ def test_box_svm_follows_its_twin_and_liblinear():
     kernel = np.ascontiguousarray(stack.mean(axis=0))
     alpha, value = box_svm(kernel, signs[1], 1.0)
     found = solve_box_svm(kernel, signs[1], 1.0, tol=1e-10)
-    np.testing.assert_allclose(found.value, value, rtol=1e-8)
-    np.testing.assert_allclose(kernel @ (found.alpha * signs[1]), kernel @ (alpha * signs[1]), atol=1e-4)
+    assert_allclose(found.value, value, rtol=1e-8)
+    assert_allclose(kernel @ (found.alpha * signs[1]), kernel @ (alpha * signs[1]), atol=1e-4)
     X = np.linalg.cholesky(kernel + 1e-12 * np.eye(30))
     machine = LinearSVC(C=1.0, loss="hinge", fit_intercept=False, tol=1e-8, max_iter=1_000_000).fit(
         X, signs[1]
     )
-    np.testing.assert_allclose(kernel @ (found.alpha * signs[1]), machine.decision_function(X), atol=1e-3)
+    assert_allclose(kernel @ (found.alpha * signs[1]), machine.decision_function(X), atol=1e-3)
 
 
 def test_box_svm_goes_on_from_a_start_and_takes_float32():
@@ -68,8 +67,8 @@ def test_box_svm_goes_on_from_a_start_and_takes_float32():
     cold = solve_box_svm(kernel, signs[0], 10.0, tol=1e-6)
     warm = solve_box_svm(kernel, signs[0], 10.0, tol=1e-6, alpha=cold.alpha)
     assert warm.sweeps < cold.sweeps
-    np.testing.assert_allclose(warm.value, cold.value, rtol=1e-6)
-    np.testing.assert_allclose(
+    assert_allclose(warm.value, cold.value, rtol=1e-6)
+    assert_allclose(
         solve_box_svm(kernel.astype(np.float32), signs[0], 10.0, tol=1e-4).value, cold.value, rtol=1e-3
     )
     zero = solve_box_svm(np.zeros((4, 4)), np.array([1.0, -1.0, 1.0, -1.0]), 2.0)
@@ -87,14 +86,13 @@ def test_gradients_are_those_of_finite_differences():
     for a in range(3):
         step = 1e-5 * np.eye(3)[a]
         up, down = (svm_optimum(np.tensordot(p + s * step, stack, 1), signs[1], 1.0) for s in (1, -1))
-        np.testing.assert_allclose(of_p[a], (up - down) / 2e-5, rtol=2e-2, atol=1e-2)
-    np.testing.assert_allclose(value, svm_optimum(np.tensordot(p, stack, 1), signs[1], 1.0), rtol=1e-5)
-    np.testing.assert_allclose(of_gamma, value / 0.25)
+        assert_allclose(of_p[a], (up - down) / 2e-5, rtol=2e-2, atol=1e-2)
+    assert_allclose(value, svm_optimum(np.tensordot(p, stack, 1), signs[1], 1.0), rtol=1e-5)
+    assert_allclose(of_gamma, value / 0.25)
 
 
 def test_gradients_are_unbiased_at_the_smoothed_weights():
-    """Proposition 1 over 10,000 draws, at gamma' (within five standard errors); divided by gamma instead they
-    are not."""
+    """Proposition 1 over 10,000 draws, at gamma' (within five standard errors)."""
     _, _, problem = shared(3, n_classes=4)
     p, gamma, delta = np.full(3, 1 / 3), np.array([0.85, 0.1, 0.049, 0.001]), 0.2
     smoothed = (1 - delta) * gamma + delta / 4
@@ -137,13 +135,10 @@ def test_saddle_gap_brackets_the_conic_value(seed):
     for gamma in (np.full(3, 1 / 3), rng.dirichlet(np.ones(3)), np.array([1.0, 0.0, 0.0])):
         gap = saddle_gap(problem, np.maximum(0, p) / np.maximum(0, p).sum(), gamma)
         least, _ = sum_optimum(stack, signs, 1.0, gamma)
-        np.testing.assert_allclose(gap.worst, value, rtol=1e-4)
-        np.testing.assert_allclose(gap.least, least, rtol=1e-3)
-        assert (
-            gap.least <= value * (1 + 1e-4)
-            and gap.gap >= -1e-4 * value
-            and 0.0 <= gap.slack <= 2e-4 * gap.worst
-        )
+        assert_allclose(gap.worst, value, rtol=1e-4)
+        assert_allclose(gap.least, least, rtol=1e-3)
+        assert gap.least <= value * (1 + 1e-4) and gap.gap >= -1e-4 * value
+        assert 0.0 <= gap.slack <= 2e-4 * gap.worst
 
 
 @pytest.mark.parametrize(
@@ -159,10 +154,10 @@ def test_sa_comes_to_the_saddle_point(seed, n_iter, within):
     result = solve_mlmkl_sa(problem, n_iter=n_iter, tol=None, rng=np.random.default_rng(seed))
     gap = saddle_gap(problem, result.kernel_weights, result.gamma)
     assert gap.gap <= within * value  # relative to the saddle value
-    np.testing.assert_allclose(result.kernel_weights, p, atol=0.03)
+    assert_allclose(result.kernel_weights, p, atol=0.03)
     assert abs(gap.worst - value) <= within * value
     assert result.n_iter == n_iter == len(result.drawn) and len(result.path) == n_iter + 1
-    np.testing.assert_allclose(result.path[-1], result.kernel_weights)
+    assert_allclose(result.path[-1], result.kernel_weights)
 
 
 @pytest.mark.parametrize("corrected", [True, pytest.param(False, marks=pytest.mark.long)])
@@ -251,9 +246,9 @@ def test_entropic_steps_follow_their_formula():
         Entropic(4, 0.03),
     )
     for t, w in enumerate(adahedge(gradients)):
-        np.testing.assert_allclose(auto.weights, w, rtol=1e-9, atol=1e-12)
+        assert_allclose(auto.weights, w, rtol=1e-9, atol=1e-12)
         products = np.exp(-0.03 * gradients[:t].sum(axis=0))
-        np.testing.assert_allclose(fixed.weights, products / products.sum(), rtol=1e-9)
+        assert_allclose(fixed.weights, products / products.sum(), rtol=1e-9)
         auto.descend(gradients[t])
         fixed.descend(gradients[t])
     for eta in (None, 1.0):
@@ -262,11 +257,8 @@ def test_entropic_steps_follow_their_formula():
         flat.descend(np.full(3, 7.0))
         for _ in range(3):
             far.descend(np.array([0.0, 1e6, 2e6]))
-        assert (
-            one.weights.tolist() == [1.0]
-            and np.allclose(flat.weights, 1 / 3, atol=1e-15)
-            and far.weights[0] > 0.9
-        )
+        assert one.weights.tolist() == [1.0] and np.allclose(flat.weights, 1 / 3, atol=1e-15)
+        assert far.weights[0] > 0.9
 
 
 def test_no_class_is_lost_for_ever():
@@ -285,11 +277,11 @@ def test_stopping_rules():
     half = solve_mlmkl_sa(problem, rng=np.random.default_rng(0))
     assert half.converged and half.n_iter >= 100
     moved = np.linalg.norm(half.path[-1] - half.path[half.n_iter // 2]) / np.linalg.norm(half.path[-1])
-    np.testing.assert_allclose(half.history["change"].iloc[-1], moved)
+    assert_allclose(half.history["change"].iloc[-1], moved)
     assert moved < 0.05
     never = solve_mlmkl_sa(problem, n_iter=150, tol=1e-9, rng=np.random.default_rng(0))
     assert not never.converged and never.n_iter == 150
-    np.testing.assert_allclose(np.cumsum(never.iterates, axis=0)[:-1][49] / 50, never.path[50])
+    assert_allclose(np.cumsum(never.iterates, axis=0)[:-1][49] / 50, never.path[50])
 
 
 def test_saddle_gap_leaves_counts_alone_and_checks_its_weights():
@@ -324,7 +316,7 @@ def test_a_shared_problem_checks_what_it_is_given():
     stack, signs, problem = shared(0)
     whole = SharedProblem(problem.bank, signs.astype(int), 1.0)
     other = SharedProblem(problem.bank, signs, 1.0)
-    np.testing.assert_array_equal(*(one.solve(0, np.full(3, 1 / 3)).alpha for one in (whole, other)))
+    assert_array_equal(*(one.solve(0, np.full(3, 1 / 3)).alpha for one in (whole, other)))
     for bank, given, word in (
         (problem.bank, signs > 0, "signs"),
         (problem.bank, signs.T, "signs"),
@@ -345,15 +337,6 @@ def test_svms_that_run_out_of_sweeps_are_told_of():
         MLMKLSA("precomputed", C=1e6, n_iter=2, tol=None, random_state=0).fit(F @ F.transpose(0, 2, 1), Y)
 
 
-def test_a_refused_fit_leaves_the_model_as_it_was():
-    X, Y, cues = toy()
-    model = MLMKLSA(cues, random_state=0).fit(X, Y)
-    before = model.decision_function(X)
-    with pytest.raises(ValueError, match="delta"):
-        model.set_params(delta=2.0).fit(X[:30], Y[:30, :3])
-    np.testing.assert_array_equal(model.decision_function(X), before)
-
-
 # ------------------------------------------------------------------ labels and estimators
 
 
@@ -368,88 +351,12 @@ def test_indicator_matrix(cls):
     assert model.kernel_weights_.shape == (3,) and abs(model.kernel_weights_.sum() - 1.0) < 1e-12
     assert model.kernel_weights_[2] < model.kernel_weights_[:2].sum()
     assert (model.predict(X) == Y).mean() > 0.85
-    np.testing.assert_array_equal(model.decision_function(X), other.decision_function(X))
+    assert_array_equal(model.decision_function(X), other.decision_function(X))
     scores = (
         np.tensordot(model.kernel_weights_, model.bank_.rows(np.arange(80)), 1)[:, model.support_]
         @ model.dual_coef_
     )
-    np.testing.assert_allclose(model.decision_function(X), scores, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize("cls", [MLMKLSA, MLMKLSum])
-def test_class_without_positives_is_skipped(cls):
-    X, Y, cues = toy()
-    Y[:, 1], Y[:, 2] = 0, 1
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        model = cls(cues).fit(X, Y)
-    assert any("not trained" in str(w.message) for w in said)
-    assert model.skipped_classes_.tolist() == [1, 2]
-    scores = model.decision_function(X)
-    assert np.isfinite(scores).all() and (scores[:, 1] == -1.0).all() and (scores[:, 2] == 1.0).all()
-    assert model.gamma_[1] == model.gamma_[2] == 0.0
-    found = mean_auc(scores, Y)
-    assert np.isfinite(found.mean) and found.skipped == [1, 2] and np.isnan(found.per_class[[1, 2]]).all()
-    np.testing.assert_allclose(
-        found.mean, np.mean([average_precision_score(Y[:, k], scores[:, k]) for k in (0, 3)])
-    )
-
-
-def test_labels_of_all_forms():
-    assert signs_of(np.array([[0], [1]]), 2).tolist() == [[-1.0, 1.0]]
-    assert (
-        is_indicator(np.array([[0], [1]]))
-        and is_indicator([[0, 1], [1, 0]])
-        and not is_indicator(np.array(["a", "b"]))
-    )
-    assert (
-        not is_indicator(np.array([["a"], ["b"]]))
-        and not is_indicator(np.array([[3], [5]]))
-        and not is_indicator(None)
-    )
-    wrong = (
-        (np.array([[0, 2], [1, 0]]), "0 and 1"),
-        (np.zeros((3, 2), int), "one row per sample"),
-        (np.zeros((2, 0)), "a column"),
-    )
-    for bad, word in wrong:
-        with pytest.raises(ValueError, match=word):
-            signs_of(bad, 2)
-    X, Y, cues = toy(m=3)
-    three, two, one = (MLMKLSA(cues, random_state=0).fit(X, y) for y in (Y.argmax(axis=1), Y[:, 0], Y[:, :1]))
-    assert (
-        three.decision_function(X).shape == (80, 3)
-        and three.predict(X).shape == (80,)
-        and three.gamma_.shape == (3,)
-    )
-    assert (
-        two.decision_function(X).shape == (80,)
-        and one.decision_function(X).shape == (80, 1)
-        and one.predict(X).shape == (80, 1)
-    )
-    np.testing.assert_allclose(two.decision_function(X), one.decision_function(X)[:, 0], rtol=1e-5, atol=1e-6)
-    for model in (three, two, one):
-        assert model.skipped_classes_.size == 0
-
-
-@pytest.mark.parametrize(
-    "options, word",
-    [
-        ({"delta": 1.5}, "delta"),
-        ({"eta": -1.0}, "eta"),
-        ({"eta": "fast"}, "eta"),
-        ({"n_iter": 0}, "n_iter"),
-        ({"C": 0.0}, "C"),
-        ({"tol": -1.0}, "tol"),
-        ({"corrected": "no"}, "corrected"),
-        ({"delta": True}, "delta"),
-        ({"eta": (1.0, 2.0, 3.0)}, "eta"),
-    ],
-)
-def test_bad_parameters(options, word):
-    X, Y, cues = toy()
-    with pytest.raises(ValueError, match=word):
-        MLMKLSA(cues, **options).fit(X, Y)
+    assert_allclose(model.decision_function(X), scores, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("cls, per_iteration", [(MLMKLSA, 1), (MLMKLSum, 4)])
@@ -473,7 +380,7 @@ def test_callback_sees_a_model_and_stops(cls, per_iteration):
 def test_same_seed_same_bits():
     X, Y, cues = toy()
     one, two = (MLMKLSA(cues, random_state=3, n_iter=150).fit(X, Y) for _ in range(2))
-    np.testing.assert_array_equal(one.decision_function(X), two.decision_function(X))
+    assert_array_equal(one.decision_function(X), two.decision_function(X))
 
 
 @pytest.mark.parametrize("cls", [SimpleMKL, AverageKernelSVM])
@@ -488,7 +395,7 @@ def test_per_class_methods_take_indicator_matrices(cls):
     assert scores.shape == (80, 4) and (scores[:, 2] == 1.0).all() and model.skipped_classes_.tolist() == [2]
     for k in (0, 1, 3):
         alone = cls(cues, C=1.0).fit(X, Y[:, k])
-        np.testing.assert_allclose(scores[:, k], alone.decision_function(X), rtol=1e-3, atol=1e-3)
+        assert_allclose(scores[:, k], alone.decision_function(X), rtol=1e-3, atol=1e-3)
     assert (model.predict(X) == (scores > 0)).all()
     with pytest.raises(ValueError, match="y must be class labels"):
         BestKernelSVM(cues).fit(X, Y)

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from mkl_data import SINGLE, STOCHASTIC, solved
 from mkl_twins import block_norms, class_scores, conic_optimum, make_stack, plain_losses, plain_objective
+from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import (
@@ -159,27 +160,6 @@ def test_reference_at_extremes(case):
     assert result.objective == pytest.approx(by_hand, rel=1e-7)
 
 
-@pytest.mark.parametrize("cls", STOCHASTIC + SINGLE)
-def test_one_class_is_one_clear_error(cls):
-    K, _ = stack()
-    with pytest.raises(ValueError, match="y must hold at least 2 classes, got 1 class"):
-        cls(kernels="precomputed").fit(K, np.zeros(24))
-
-
-@pytest.mark.parametrize("cls", STOCHASTIC + SINGLE)
-def test_string_labels(cls):
-    K, y = stack()
-    names = np.array(["ant", "bee", "cat"])
-    plain = cls(kernels="precomputed").set_params(
-        **({"random_state": 0} if cls is not AverageKernelSVM else {})
-    )
-    numbered = plain.fit(K, y).predict(K)
-    for labels in (names[y], names[y].astype(object), names[y].tolist()):
-        named = plain.fit(K, labels)
-        assert list(named.classes_) == ["ant", "bee", "cat"]
-        np.testing.assert_array_equal(named.predict(K), names[numbered])
-
-
 @pytest.mark.parametrize("solve", [solve_om2, solve_obscure, solve_pegasos_mkl, solve_ufo])
 def test_fewer_samples_than_classes(solve):
     """A problem may know of classes that no sample has (the first batches of a stream)."""
@@ -220,9 +200,7 @@ def test_one_kernel_is_the_plain_svm_whatever_p(p):
     problem = MKLProblem(KernelBank.from_stack(K), y, 3, p=p, C=1.0)
     result = solve_reference(problem, tol=1e-7)
     assert result.objective == pytest.approx(wanted, rel=1e-6)
-    np.testing.assert_allclose(
-        problem.training_scores(result.dual_coef, result.kernel_weights), scores, atol=2e-3
-    )
+    assert_allclose(problem.training_scores(result.dual_coef, result.kernel_weights), scores, atol=2e-3)
 
     # with one kernel q only sets the pace of OBSCURE, and does not enter UFO-MKL at all
     model = UFOMKL("precomputed", p=p, C=1.0, n_epochs=5000, random_state=0).fit(K, y)
@@ -240,7 +218,7 @@ def test_p_2_is_the_unweighted_sum(cls):
     one = cls("precomputed", **options).fit(K.sum(axis=0)[None], y)
     assert np.ptp(many.kernel_weights_) == 0.0
     assert many.kernel_weights_[0] == pytest.approx(one.kernel_weights_[0], rel=1e-12)
-    np.testing.assert_allclose(many.dual_coef_, one.dual_coef_, atol=1e-9)
+    assert_allclose(many.dual_coef_, one.dual_coef_, atol=1e-9)
     assert many.objective_ == pytest.approx(one.objective_, rel=1e-9)
     assert many.dual_gap_ == pytest.approx(one.dual_gap_, rel=1e-6)
 
@@ -260,7 +238,7 @@ def test_ufo_without_alpha_solves_the_p_norm_problem(p):
     obscure = OBSCURE("precomputed", p=p, C=1.0, n_epochs=5000, random_state=0).fit(K, y)
     assert ufo.objective_ == pytest.approx(wanted, rel=1e-3)
     assert obscure.objective_ == pytest.approx(wanted, rel=1e-3)
-    np.testing.assert_allclose(ufo.decision_function(K), obscure.decision_function(K), atol=0.1)
+    assert_allclose(ufo.decision_function(K), obscure.decision_function(K), atol=0.1)
 
 
 def test_alpha_makes_exact_zeros_that_prediction_does_not_need():
@@ -271,7 +249,7 @@ def test_alpha_makes_exact_zeros_that_prediction_does_not_need():
         counts.append(np.count_nonzero(model.kernel_weights_))
         garbage = K.copy()
         garbage[model.kernel_weights_ == 0.0] = 1e6
-        np.testing.assert_array_equal(model.decision_function(K), model.decision_function(garbage))
+        assert_array_equal(model.decision_function(K), model.decision_function(garbage))
     assert counts[0] == 6 and counts[-1] == 0
     assert counts == sorted(counts, reverse=True) and 0 < counts[2] < 6
 
@@ -283,9 +261,9 @@ def test_permuted_kernels_permute_the_weights(cls, p):
     order = np.array([3, 0, 4, 1, 2])
     options = {"p": p, "n_epochs": 8, "random_state": 0} | ({"alpha": 0.02} if cls is UFOMKL else {})
     model, permuted = cls("precomputed", **options).fit(K, y), cls("precomputed", **options).fit(K[order], y)
-    np.testing.assert_allclose(permuted.kernel_weights_, model.kernel_weights_[order], rtol=1e-8)
-    np.testing.assert_allclose(permuted.dual_coef_, model.dual_coef_, atol=1e-8)
-    np.testing.assert_array_equal(permuted.online_errors_, model.online_errors_)
+    assert_allclose(permuted.kernel_weights_, model.kernel_weights_[order], rtol=1e-8)
+    assert_allclose(permuted.dual_coef_, model.dual_coef_, atol=1e-8)
+    assert_array_equal(permuted.online_errors_, model.online_errors_)
 
 
 @pytest.mark.parametrize("cls", STOCHASTIC + SINGLE)
@@ -294,8 +272,8 @@ def test_labels_in_the_same_order_change_nothing(cls):
     options = {} if cls is AverageKernelSVM else {"random_state": 0}
     model = cls("precomputed", **options).fit(K, y)
     renamed = cls("precomputed", **options).fit(K, np.array([-7, 3, 100])[y])
-    np.testing.assert_array_equal(renamed.dual_coef_, model.dual_coef_)
-    np.testing.assert_array_equal(renamed.predict(K), np.array([-7, 3, 100])[model.predict(K)])
+    assert_array_equal(renamed.dual_coef_, model.dual_coef_)
+    assert_array_equal(renamed.predict(K), np.array([-7, 3, 100])[model.predict(K)])
 
 
 def test_relabelled_classes_have_the_same_optimum():
@@ -306,9 +284,9 @@ def test_relabelled_classes_have_the_same_optimum():
     relabelled = MKLProblem(KernelBank.from_stack(K), order[y], 3, p=1.2, C=1.0)
     one, other = solve_reference(problem, tol=1e-8), solve_reference(relabelled, tol=1e-8)
     assert other.objective == pytest.approx(one.objective, rel=1e-7)
-    np.testing.assert_allclose(other.kernel_weights, one.kernel_weights, rtol=1e-2)
+    assert_allclose(other.kernel_weights, one.kernel_weights, rtol=1e-2)
     scores = problem.training_scores(one.dual_coef, one.kernel_weights)
-    np.testing.assert_allclose(
+    assert_allclose(
         relabelled.training_scores(other.dual_coef, other.kernel_weights)[:, order], scores, atol=5e-3
     )
 
@@ -324,18 +302,15 @@ def test_duplicated_kernels_share_their_weight(cls):
 def test_duplicated_kernels_change_little_near_p_1():
     """At p = 1 a group of equal kernels is worth one: ||(m/k, ..., m/k)||_1 = m."""
     K, y = stack(n=40, n_kernels=3)
-    single = solve_reference(MKLProblem(KernelBank.from_stack(K), y, 3, p=1.0001, C=1.0), tol=1e-6)
-    double = solve_reference(
-        MKLProblem(KernelBank.from_stack(K[[0, 0, 1, 2]]), y, 3, p=1.0001, C=1.0), tol=1e-6
+    single, double, single_at_2, double_at_2 = (
+        solve_reference(MKLProblem(KernelBank.from_stack(K[chosen]), y, 3, p=p, C=1.0), tol=1e-6)
+        for p in (1.0001, 2.0)
+        for chosen in ([0, 1, 2], [0, 0, 1, 2])
     )
     assert double.objective == pytest.approx(single.objective, rel=1e-3)
     assert double.kernel_weights[0] == pytest.approx(double.kernel_weights[1], rel=1e-9)
     assert double.kernel_weights[:2].sum() == pytest.approx(single.kernel_weights[0], rel=2e-2)
-    at_2 = solve_reference(MKLProblem(KernelBank.from_stack(K[[0, 0, 1, 2]]), y, 3, p=2.0, C=1.0), tol=1e-6)
-    assert (
-        at_2.objective
-        < 0.97 * solve_reference(MKLProblem(KernelBank.from_stack(K), y, 3, p=2.0, C=1.0), tol=1e-6).objective
-    )
+    assert double_at_2.objective < 0.97 * single_at_2.objective
 
 
 def test_p_1_0001_against_the_conic_solver():
@@ -353,8 +328,7 @@ def test_p_1_0001_against_the_conic_solver():
 
 
 def hinge_optimum(K, y, p, C):
-    """Binary hinge problem without bias in its own form: f = sum_j K_j a_j; value and f on the training
-    samples."""
+    """Binary hinge problem without bias in its own form: f = sum_j K_j a_j."""
     n, signs = y.size, 2.0 * y - 1.0
     coefs = [cp.Variable(n) for _ in K]
     roots = [np.linalg.cholesky(kernel + 1e-10 * np.eye(n)) for kernel in K]
@@ -377,14 +351,14 @@ def test_hinge_is_the_binary_problem_without_bias(p):
     result = solve_reference(problem, tol=1e-7)
     assert result.objective == pytest.approx(wanted, rel=1e-6)
     scores = problem.training_scores(result.dual_coef, result.kernel_weights)
-    np.testing.assert_allclose(scores[:, 1] - scores[:, 0], f, atol=5e-3)
+    assert_allclose(scores[:, 1] - scores[:, 0], f, atol=5e-3)
 
     for cls in (OBSCURE, UFOMKL):
         problem, result = solved(cls, K, y, p=p, loss="hinge", n_epochs=3000)
         assert result.objective == pytest.approx(wanted, rel=2e-3)
         scores = class_scores(K, result.dual_coef, result.kernel_weights, 0.5)
         decision = scores[:, 1] - scores[:, 0]
-        np.testing.assert_allclose(decision, f, atol=0.1)
+        assert_allclose(decision, f, atol=0.1)
         hinge = np.maximum(0.0, 1.0 - (2.0 * y - 1.0) * decision).mean()
         assert hinge == pytest.approx(plain_losses(scores, y).mean(), rel=1e-9)
 
@@ -395,8 +369,8 @@ def test_hinge_halves_the_kernels_of_the_multiclass_loss():
     _, multiclass = solved(OBSCURE, 0.5 * K, y, p=1.3, n_epochs=20)
     _, hinge = solved(OBSCURE, K, y, p=1.3, n_epochs=20, loss="hinge")
     assert hinge.objective == pytest.approx(multiclass.objective, rel=1e-12)
-    np.testing.assert_allclose(hinge.dual_coef, multiclass.dual_coef, rtol=1e-9)
-    np.testing.assert_allclose(hinge.kernel_weights, multiclass.kernel_weights, rtol=1e-9)
+    assert_allclose(hinge.dual_coef, multiclass.dual_coef, rtol=1e-9)
+    assert_allclose(hinge.kernel_weights, multiclass.kernel_weights, rtol=1e-9)
 
 
 def test_objective_and_gap_at_zero():
@@ -412,4 +386,4 @@ def test_block_norms_of_the_problem_are_plain_ones():
     A = np.random.default_rng(0).normal(size=(24, 2))
     for loss, factor in (("multiclass", 1.0), ("hinge", 0.5)):
         problem = MKLProblem(KernelBank.from_stack(K), y, 2, loss=loss)
-        np.testing.assert_allclose(np.sqrt(problem.block_norms_sq(A)), block_norms(K, A, factor), rtol=1e-12)
+        assert_allclose(np.sqrt(problem.block_norms_sq(A)), block_norms(K, A, factor), rtol=1e-12)

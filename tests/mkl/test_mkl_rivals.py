@@ -8,6 +8,7 @@ import pytest
 import sklearn.svm
 from mkl_data import CUES, ONE_VERSUS_ALL, ROUNDS, make_data
 from mkl_twins import auto_p, conic_optimum, make_stack, plain_dual, plain_objective
+from numpy.testing import assert_allclose, assert_array_equal
 from rivals_twins import (
     conic_binary,
     conic_one_versus_all,
@@ -20,7 +21,6 @@ from rivals_twins import (
 )
 from scipy.optimize import minimize_scalar
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
 
 from cuelearn.datasets import load_mfeat, make_three_class
@@ -54,13 +54,18 @@ def exponent(model, n_kernels):
 
 
 def check_certificate(model, best):
-    """No round's objective is below the optimum, no round's lower bound above it, and the last row is the
-    model's."""
+    """No round's objective is below the optimum, no round's lower bound above it."""
     history = model.history_
     assert (history.objective >= best * (1.0 - SLACK)).all()
     assert (history.objective - history.dual_gap <= best * (1.0 + SLACK)).all()
     assert model.objective_ == pytest.approx(history.objective.iloc[-1], rel=1e-12)
     assert model.dual_gap_ == pytest.approx(history.dual_gap.iloc[-1], rel=1e-9)
+
+
+def coefficients(model, n):
+    coef = np.zeros((n, model.classes_.size))
+    coef[model.support_] = model.dual_coef_
+    return coef
 
 
 # ------------------------------------------------------------------ optima
@@ -85,11 +90,11 @@ def agree(K, y, C):
         assert model.converged_ and model.dual_gap_ <= 5e-5 * model.objective_
         check_certificate(model, best)
         assert model.objective_ == pytest.approx(best, rel=1e-4)
-        np.testing.assert_allclose(plain_objectives(K, y, model, 1.0, C), model.objectives_, rtol=1e-7)
+        assert_allclose(plain_objectives(K, y, model, 1.0, C), model.objectives_, rtol=1e-7)
         assert (plain_bounds(K, y, model, 1.0, C) <= best * (1.0 + SLACK)).all()
         weights = model.kernel_weights_
         assert (weights >= 0.0).all() and (weights[0] == weights[1]).all()
-        np.testing.assert_allclose(weights.sum(axis=1), 1.0, rtol=1e-12)
+        assert_allclose(weights.sum(axis=1), 1.0, rtol=1e-12)
         found.append(model.objective_)
     assert found[0] == pytest.approx(found[1], rel=1e-4)
 
@@ -117,12 +122,12 @@ def at_p(K, y, p, C):
     model = LpMKL("precomputed", p=p, C=C, tol=2e-4).fit(K, y)
     assert model.converged_ and model.p_ == pytest.approx(number)
     check_certificate(model, best.sum())
-    np.testing.assert_allclose(model.objectives_, best, rtol=1e-3)
-    np.testing.assert_allclose(plain_objectives(K, y, model, number, C), model.objectives_, rtol=1e-7)
+    assert_allclose(model.objectives_, best, rtol=1e-3)
+    assert_allclose(plain_objectives(K, y, model, number, C), model.objectives_, rtol=1e-7)
     assert (plain_bounds(K, y, model, number, C) <= best * (1.0 + SLACK)).all()
     weights = model.kernel_weights_
     size = weights.max(axis=1) if number == 2.0 else (weights ** (number / (2.0 - number))).sum(axis=1)
-    np.testing.assert_allclose(size, 1.0, rtol=1e-9)
+    assert_allclose(size, 1.0, rtol=1e-9)
 
 
 @pytest.mark.parametrize("C", [0.1, 10.0, 1000.0])
@@ -143,31 +148,28 @@ def test_p_norm_mkl_reaches_the_conic_optimum_on_more_problems(p, kind):
 
 @pytest.mark.parametrize("cls", ONE_VERSUS_ALL)
 def test_more_classes_are_problems_of_their_own(cls):
-    """Each class's objective is the conic optimum of that class against the rest; the estimator's is their
-    sum."""
+    """Each class's objective is the conic optimum of that class against the rest."""
     K, y = make_stack(np.random.default_rng(8), 40, 4, 4)
     model = cls("precomputed", C=3.0, tol=1e-4).fit(K, y)
     p = exponent(model, 4)
     best = conic_one_versus_all(K, y, p, 3.0)
-    np.testing.assert_allclose(model.objectives_, best, rtol=2e-4)
+    assert_allclose(model.objectives_, best, rtol=2e-4)
     assert (model.objectives_ >= best * (1.0 - SLACK)).all()
     assert (model.objectives_ - model.dual_gaps_ <= best * (1.0 + SLACK)).all()
-    assert model.objective_ == pytest.approx(model.objectives_.sum()) and model.dual_gap_ == pytest.approx(
-        model.dual_gaps_.sum()
-    )
+    assert model.objective_ == pytest.approx(model.objectives_.sum())
+    assert model.dual_gap_ == pytest.approx(model.dual_gaps_.sum())
     check_certificate(model, best.sum())
-    np.testing.assert_allclose(plain_objectives(K, y, model, p, 3.0), model.objectives_, rtol=1e-7)
+    assert_allclose(plain_objectives(K, y, model, p, 3.0), model.objectives_, rtol=1e-7)
     for c in range(4):
         one = cls("precomputed", C=3.0, tol=1e-4).fit(K, y == c)
         assert one.objective_ == pytest.approx(best[c], rel=2e-4)
-        np.testing.assert_allclose(one.kernel_weights_[1], model.kernel_weights_[c], atol=1e-3)
-        np.testing.assert_allclose(one.decision_function(K), model.decision_function(K)[:, c], atol=1e-2)
+        assert_allclose(one.kernel_weights_[1], model.kernel_weights_[c], atol=1e-3)
+        assert_allclose(one.decision_function(K), model.decision_function(K)[:, c], atol=1e-2)
 
 
 @pytest.mark.parametrize("cls", ONE_VERSUS_ALL)
 def test_with_bias_is_another_problem(cls):
-    """Its optimum is at most the bias-free one; for unequal classes it is clearly below. The two are never
-    compared as one."""
+    """Its optimum is at most the bias-free one; for unequal classes it is clearly below."""
     rng = np.random.default_rng(4)
     K, _ = make_stack(rng, 40, 4, 2)
     y = (np.arange(40) < 6).astype(int)
@@ -198,12 +200,9 @@ def check_multiclass(K, y, C):
     assert model.converged_
     check_certificate(model, best)
     assert model.objective_ == pytest.approx(best, rel=2e-4)
-    coef = np.zeros((y.size, y.max() + 1))
-    coef[model.support_] = model.dual_coef_
-    assert model.objective_ == pytest.approx(
-        plain_objective(K, y, coef, model.kernel_weights_, 1.0, C), rel=1e-7
-    )
-    np.testing.assert_allclose(model.kernel_weights_.sum(), C * y.size, rtol=1e-9)
+    by_hand = plain_objective(K, y, coefficients(model, y.size), model.kernel_weights_, 1.0, C)
+    assert model.objective_ == pytest.approx(by_hand, rel=1e-7)
+    assert_allclose(model.kernel_weights_.sum(), C * y.size, rtol=1e-9)
     # near p = 1 the package's own reference
     problem = MKLProblem(KernelBank.from_stack(K), y, y.max() + 1, p=1.0001, C=C)
     reference = solve_reference(problem, tol=1e-3)
@@ -246,20 +245,16 @@ def test_the_solver_behind_mc_mkl():
     problem = MKLProblem(KernelBank.from_stack(K), y, 3, p=1.5, C=2.0)  # its p plays no part
     result = solve_mc_mkl(problem, tol=1e-3)
     model = MCMKL("precomputed", C=2.0, tol=1e-3).fit(K, y)
-    assert (result.objective, result.dual_gap, result.n_iter, result.converged) == (
-        model.objective_,
-        model.dual_gap_,
-        model.n_iter_,
-        True,
-    )
-    np.testing.assert_array_equal(result.kernel_weights, model.kernel_weights_)
+    wanted = model.objective_, model.dual_gap_, model.n_iter_, True
+    assert (result.objective, result.dual_gap, result.n_iter, result.converged) == wanted
+    assert_array_equal(result.kernel_weights, model.kernel_weights_)
     # the coefficients are a dual point as well as a primal one
     a = np.where(np.eye(3, dtype=bool)[y], 0.0, -result.dual_coef * y.size)
     assert 0.0 < plain_dual(K, y, a, 1.0001, 2.0) <= result.objective
     calls = []
     stopped = solve_mc_mkl(problem, tol=1e-9, callback=lambda *args: calls.append(args) or len(calls) == 2)
     assert stopped.n_iter == len(calls) == 2 and calls[1][3] == 2
-    np.testing.assert_array_equal(calls[1][0], stopped.dual_coef)
+    assert_array_equal(calls[1][0], stopped.dual_coef)
 
 
 # ------------------------------------------------------------------ limits
@@ -279,8 +274,8 @@ def test_one_kernel_is_libsvm(cls, n_classes, C):
         wanted.append(svm.decision_function(K[0][np.ix_(test, train)]))
     wanted = np.stack(wanted, axis=1)
     found = model.decision_function(K[:, 45:, :45])
-    np.testing.assert_allclose(found.reshape(15, -1), wanted, atol=1e-3 * np.abs(wanted).max())
-    np.testing.assert_allclose(model.kernel_weights_, 1.0)
+    assert_allclose(found.reshape(15, -1), wanted, atol=1e-3 * np.abs(wanted).max())
+    assert_allclose(model.kernel_weights_, 1.0)
 
 
 @pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
@@ -295,17 +290,17 @@ def test_one_kernel_is_crammer_and_singer_s_svm(n_classes, C):
     assert model.objective_ == pytest.approx(by_hand, rel=1e-5)
     found = model.decision_function(K)
     wanted = wanted[:, 1] - wanted[:, 0] if n_classes == 2 else wanted
-    np.testing.assert_allclose(found, wanted, atol=2e-3 * np.abs(wanted).max())
+    assert_allclose(found, wanted, atol=2e-3 * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("C", [0.1, 10.0])
 def test_p_2_is_the_sum_of_the_kernels(C):
     K, y = make_stack(np.random.default_rng(10), 60, 5, 3)
     model = LpMKL("precomputed", p=2, C=C, tol=1e-5).fit(K, y)
-    np.testing.assert_array_equal(model.kernel_weights_, 1.0)
+    assert_array_equal(model.kernel_weights_, 1.0)
     plain = AverageKernelSVM("precomputed", C=5.0 * C).fit(K, y)  # the mean: a fifth of the sum
     wanted = plain.decision_function(K)
-    np.testing.assert_allclose(model.decision_function(K), wanted, atol=5e-3 * np.abs(wanted).max())
+    assert_allclose(model.decision_function(K), wanted, atol=5e-3 * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("cls", [SILPMKL, SimpleMKL, MCMKL])
@@ -316,10 +311,10 @@ def test_duplicates_share_the_weight_of_one(cls):
     one_weights, weights = np.atleast_2d(one.kernel_weights_), np.atleast_2d(both.kernel_weights_).copy()
     weights[:, 0] += weights[:, 4]
     weights[:, 2] += weights[:, 5]
-    np.testing.assert_allclose(weights[:, :4], one_weights, atol=0.03 * one_weights.max())
+    assert_allclose(weights[:, :4], one_weights, atol=0.03 * one_weights.max())
     assert both.objective_ == pytest.approx(one.objective_, rel=2e-5)
     wanted = one.decision_function(K)
-    np.testing.assert_allclose(
+    assert_allclose(
         both.decision_function(np.concatenate([K, K[:1], K[2:3]])), wanted, atol=0.03 * np.abs(wanted).max()
     )
 
@@ -327,52 +322,41 @@ def test_duplicates_share_the_weight_of_one(cls):
 def test_p_norm_mkl_treats_duplicates_alike():
     K, y = make_stack(np.random.default_rng(11), 60, 3, 3)
     weights = LpMKL("precomputed", p=1.3, C=1.0).fit(np.concatenate([K, K]), y).kernel_weights_
-    np.testing.assert_allclose(weights[:, :3], weights[:, 3:], rtol=1e-9)
+    assert_allclose(weights[:, :3], weights[:, 3:], rtol=1e-9)
 
 
 @pytest.mark.parametrize("cls", ROUNDS)
 def test_the_order_of_kernels_and_the_names_of_classes_do_not_matter(cls):
     K, y = make_stack(np.random.default_rng(12), 45, 4, 3)
-    order, names = np.array([2, 0, 3, 1]), np.array([30, 10, 20])  # class 1 comes first, then 2, then 0
+    kernels, classes = [2, 0, 3, 1], [1, 2, 0]
     plain = cls("precomputed", tol=1e-5).fit(K, y)
-    for other, wanted_weights, wanted_scores in (
-        (
-            cls("precomputed", tol=1e-5).fit(K[order], y),
-            plain.kernel_weights_[..., order],
-            plain.decision_function(K),
-        ),
-        (
-            cls("precomputed", tol=1e-5).fit(K, names[y]),
-            plain.kernel_weights_[[1, 2, 0]] if plain.kernel_weights_.ndim == 2 else plain.kernel_weights_,
-            plain.decision_function(K)[:, [1, 2, 0]],
-        ),
+    weights, scores = plain.kernel_weights_, plain.decision_function(K)
+    of_classes = weights[classes] if weights.ndim == 2 else weights
+    for stack, labels, wanted_weights, wanted_scores in (
+        (K[kernels], y, weights[..., kernels], scores),
+        (K, np.array([30, 10, 20])[y], of_classes, scores[:, classes]),  # class 1 comes first, then 2, then 0
     ):
+        other = cls("precomputed", tol=1e-5).fit(stack, labels)
         assert other.objective_ == pytest.approx(plain.objective_, rel=2e-5)
-        np.testing.assert_allclose(other.kernel_weights_, wanted_weights, atol=0.02 * wanted_weights.max())
-        stack = K if other.classes_[-1] == 30 else K[order]
-        np.testing.assert_allclose(
-            other.decision_function(stack), wanted_scores, atol=0.01 * np.abs(wanted_scores).max()
-        )
+        assert_allclose(other.kernel_weights_, wanted_weights, atol=0.02 * wanted_weights.max())
+        found = other.decision_function(stack)
+        assert_allclose(found, wanted_scores, atol=0.01 * np.abs(wanted_scores).max())
 
 
-@pytest.mark.parametrize("options", [{}, {"p": 1.01}, {"p": 2.0}, {"p": "auto"}])
-@pytest.mark.parametrize("cls", ROUNDS)
+@pytest.mark.parametrize(
+    "cls, options", [*((cls, {}) for cls in ROUNDS), *((LpMKL, {"p": p}) for p in (1.01, 2.0, "auto"))]
+)
 def test_a_kernel_of_zeros_changes_nothing(cls, options):
-    if options and cls is not LpMKL:
-        return
     K, y = make_stack(np.random.default_rng(13), 45, 4, 3)
     with_zero = np.concatenate([K[:2], np.zeros_like(K[:1]), K[2:]])
     if options.get("p") == "auto":
         options = {"p": auto_p(4)}
-    plain, more = (
-        cls("precomputed", tol=1e-5, **options).fit(K, y),
-        cls("precomputed", tol=1e-5, **options).fit(with_zero, y),
-    )
+    plain, more = (cls("precomputed", tol=1e-5, **options).fit(stack, y) for stack in (K, with_zero))
     assert more.converged_ and more.objective_ == pytest.approx(plain.objective_, rel=2e-5)
     wanted = plain.decision_function(K)
-    np.testing.assert_allclose(more.decision_function(with_zero), wanted, atol=0.01 * np.abs(wanted).max())
+    assert_allclose(more.decision_function(with_zero), wanted, atol=0.01 * np.abs(wanted).max())
     if cls is not LpMKL or options.get("p") != 2.0:
-        np.testing.assert_allclose(more.kernel_weights_[..., 2], 0.0, atol=1e-12)
+        assert_allclose(more.kernel_weights_[..., 2], 0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("cls", ROUNDS)
@@ -384,12 +368,11 @@ def test_nothing_to_learn_from(cls):
     if cls is MCMKL:
         assert model.objective_ == pytest.approx(1.0)
     else:
-        np.testing.assert_allclose(model.objectives_, [1.0, 0.5, 0.5], rtol=1e-6)
+        assert_allclose(model.objectives_, [1.0, 0.5, 0.5], rtol=1e-6)
 
 
 def test_large_C_costs_no_accuracy():
-    """Separable problems have the same solution for all large C, certified as well: libsvm's kernel in
-    float32 does not show."""
+    """Separable problems have the same solution for all large C, certified as well."""
     mfeat = load_mfeat()
     few = np.flatnonzero(mfeat.y < mfeat.y.min() + 2)
     rows = np.random.default_rng(0).permutation(few)[:80]
@@ -458,17 +441,8 @@ def test_cutting_planes_against_a_conic_solver(seed):
         planes.bound <= (constants - points @ slopes.T).max(axis=1).min() + 1e-12 * scale
     )  # below the value at any weights
     wanted = plain_cuts(constants, slopes)
-    assert planes.bound == pytest.approx(wanted, abs=1e-6 * scale) and reached == pytest.approx(
-        wanted, abs=1e-6 * scale
-    )
-
-
-def test_a_cut_is_copied():
-    planes, slope = CuttingPlanes(2), np.array([1.0, 0.0])
-    planes.add(1.0, slope)
-    slope[:] = 100.0
-    np.testing.assert_allclose(planes.solve(), [1.0, 0.0])
-    assert planes.bound == pytest.approx(0.0)
+    assert planes.bound == pytest.approx(wanted, abs=1e-6 * scale)
+    assert reached == pytest.approx(wanted, abs=1e-6 * scale)
 
 
 def test_cuts_of_a_real_run_bound_the_optimum():
@@ -554,8 +528,7 @@ def test_callback_sees_a_classifier_after_every_round(cls, n_classes):
         assert row.step == step == len(estimator.history_) and row.n_updates == estimator.n_updates_
         assert estimator.predict(new).shape == (40,) and estimator.score(X, y) > 0.8
         if cls is MCMKL:
-            coef = np.zeros((90, n_classes))
-            coef[estimator.support_] = estimator.dual_coef_
+            coef = coefficients(estimator, 90)
             by_hand = plain_objective(K, y, coef, estimator.kernel_weights_, 1.0, 1.0)
         else:
             by_hand = plain_objectives(K, y, estimator, exponent(estimator, 3), 1.0).sum()
@@ -566,10 +539,10 @@ def test_callback_sees_a_classifier_after_every_round(cls, n_classes):
 
     model = cls(CUES, callback=watch).fit(X, y)
     assert [step for step, _ in seen] == list(range(1, model.n_iter_ + 1))
-    np.testing.assert_array_equal(seen[-1][1], model.decision_function(new))
+    assert_array_equal(seen[-1][1], model.decision_function(new))
     alone = cls(CUES).fit(X, y)  # watching changes nothing
-    np.testing.assert_array_equal(alone.dual_coef_, model.dual_coef_)
-    np.testing.assert_array_equal(alone.kernel_weights_, model.kernel_weights_)
+    assert_array_equal(alone.dual_coef_, model.dual_coef_)
+    assert_array_equal(alone.kernel_weights_, model.kernel_weights_)
 
 
 @pytest.mark.parametrize("cls", ROUNDS)
@@ -589,7 +562,7 @@ def test_callback_stops_the_run(cls):
     assert model.score(X, y) > 0.8
     with pytest.warns(ConvergenceWarning):
         same = cls(CUES, tol=1e-8, max_iter=2).fit(X, y)
-    np.testing.assert_array_equal(same.dual_coef_, model.dual_coef_)
+    assert_array_equal(same.dual_coef_, model.dual_coef_)
 
 
 @pytest.mark.parametrize("cls", ROUNDS)
@@ -651,7 +624,7 @@ def test_threads_over_classes_give_the_same_bits(cls):
     X, y = make_data(120, n_classes=5)
     one, two = (cls(CUES, n_jobs=n_jobs).fit(X, y) for n_jobs in (1, 2))
     for name in ("dual_coef_", "kernel_weights_", "intercept_", "support_", "objectives_", "dual_gaps_"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+        assert_array_equal(getattr(one, name), getattr(two, name))
     assert one.n_iter_ == two.n_iter_ and one.n_updates_ == two.n_updates_
 
 
@@ -664,11 +637,9 @@ def test_kernels_on_demand(cls):
     computed = cls(CUES, tol=1e-4, memory=5e4).fit(X, y)
     assert held.bank_.resident and not computed.bank_.resident
     assert computed.objective_ == pytest.approx(held.objective_, rel=2e-4)
-    np.testing.assert_allclose(
-        computed.kernel_weights_, held.kernel_weights_, atol=0.02 * held.kernel_weights_.max()
-    )
+    assert_allclose(computed.kernel_weights_, held.kernel_weights_, atol=0.02 * held.kernel_weights_.max())
     wanted = held.decision_function(new)
-    np.testing.assert_allclose(computed.decision_function(new), wanted, atol=0.02 * np.abs(wanted).max())
+    assert_allclose(computed.decision_function(new), wanted, atol=0.02 * np.abs(wanted).max())
     assert computed.score(new, labels) > 0.85
 
 
@@ -682,20 +653,11 @@ def test_both_precisions_are_certified(cls, dtype):
     assert model.converged_
     if cls is MCMKL:
         best = conic_optimum(K, y, 1.0, C)[0]
-        assert model.objective_ >= best * (1 - 1e-4) and model.objective_ - model.dual_gap_ <= best * (
-            1 + 1e-4
-        )
+        assert model.objective_ >= best * (1 - 1e-4)
+        assert model.objective_ - model.dual_gap_ <= best * (1 + 1e-4)
     else:
         best = conic_one_versus_all(K, y, exponent(model, 4), C).sum()
         check_certificate(model, best)
-
-
-@pytest.mark.parametrize("cls", ROUNDS)
-def test_grid_search_over_C(cls):
-    X, y = make_data(90)
-    search = GridSearchCV(cls(CUES), {"C": [1e-4, 1.0, 10.0]}, cv=3).fit(X, y)
-    assert search.best_params_["C"] in (1.0, 10.0)
-    assert search.score(*make_data(60, seed=1)) > 0.85
 
 
 # ------------------------------------------------------------------ the problem of figure 4.1

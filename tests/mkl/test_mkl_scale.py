@@ -1,5 +1,4 @@
-"""Runs whose kernels do not fit in memory: the same results for any budget, rows for updates only, peaks of
-memory."""
+"""Runs whose kernels do not fit in memory."""
 
 import json
 import os
@@ -9,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn import datasets
 from cuelearn.experiments.mkl import kernel_set
@@ -77,11 +77,7 @@ def on_demand(*arguments):
 @pytest.mark.parametrize("name", ["mnist", "mfeat"])
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_results_are_the_same_for_any_budget(solver, name):
-    """Visits in windows, with rows in chunks, are the visits of a resident bank.
-
-    To the last bit of every coefficient where the kernels are ("mfeat": distances without a matrix product);
-    a matrix product may round an entry differently in a block of another shape ("mnist").
-    """
+    """Visits in windows, with rows in chunks, are the visits of a resident bank."""
     kernels, X, y = task(name, 300)
     size = len(kernels) * 300**2 * 4
     results = []
@@ -95,12 +91,12 @@ def test_results_are_the_same_for_any_budget(solver, name):
     tolerance = 0.0 if name == "mfeat" else 2e-4
     for result in results[1:]:
         assert result.n_updates == wanted.n_updates
-        np.testing.assert_array_equal(result.online_errors, wanted.online_errors)
-        np.testing.assert_allclose(
+        assert_array_equal(result.online_errors, wanted.online_errors)
+        assert_allclose(
             result.dual_coef, wanted.dual_coef, rtol=0.0, atol=tolerance * np.abs(wanted.dual_coef).max()
         )
-        np.testing.assert_allclose(result.kernel_weights, wanted.kernel_weights, rtol=tolerance)
-        np.testing.assert_allclose(result.block_norms_sq, wanted.block_norms_sq, rtol=tolerance)
+        assert_allclose(result.kernel_weights, wanted.kernel_weights, rtol=tolerance)
+        assert_allclose(result.block_norms_sq, wanted.block_norms_sq, rtol=tolerance)
         assert result.objective == pytest.approx(wanted.objective, rel=max(1e-6, tolerance))
         assert result.dual_gap == pytest.approx(wanted.dual_gap, rel=max(1e-6, tolerance))
 
@@ -125,8 +121,7 @@ def test_full_rows_are_computed_for_updates_only(solver, monkeypatch):
 
 
 def test_rescaling_within_a_window():
-    """The lazy scale of the dual vector may be folded in while a window runs: scores and coefficients
-    outside it follow."""
+    """The lazy scale of the dual vector may be folded in while a window runs."""
     kernels, X, y = task("mnist", 200)
     runs = []
     for memory in (1e9, 1e5):
@@ -141,18 +136,17 @@ def test_rescaling_within_a_window():
         run.visit(rng.permutation(200))
         assert run.scale > 1e-3  # it was folded
         runs.append(run)
-    np.testing.assert_allclose(
+    assert_allclose(
         runs[1].dual.coef, runs[0].dual.coef, rtol=1e-5, atol=1e-5 * np.abs(runs[0].dual.coef).max()
     )
-    np.testing.assert_allclose(
+    assert_allclose(
         runs[1].dual.maintained, runs[0].dual.maintained, atol=1e-5 * np.abs(runs[0].dual.maintained).max()
     )
-    np.testing.assert_allclose(runs[1].dual.norms_sq, runs[0].dual.norms_sq, rtol=1e-5)
+    assert_allclose(runs[1].dual.norms_sq, runs[0].dual.norms_sq, rtol=1e-5)
 
 
 def test_scores_recomputed_from_rows_on_demand(monkeypatch):
-    """After many updates the maintained scores are computed anew; for any budget of 16 rows or more in the
-    same partial sums."""
+    """After many updates the maintained scores are computed anew."""
     monkeypatch.setattr(stream, "REFRESH_AFTER", 0)
     kernels, X, y = task("mfeat", 200)
     row = len(kernels) * 200 * 4
@@ -167,9 +161,9 @@ def test_scores_recomputed_from_rows_on_demand(monkeypatch):
     )
     for result in others:
         assert result.n_updates == wanted.n_updates
-        np.testing.assert_allclose(result.kernel_weights, wanted.kernel_weights, rtol=1e-5)
-    np.testing.assert_array_equal(others[0].dual_coef, others[1].dual_coef)
-    np.testing.assert_array_equal(others[0].kernel_weights, others[1].kernel_weights)
+        assert_allclose(result.kernel_weights, wanted.kernel_weights, rtol=1e-5)
+    assert_array_equal(others[0].dual_coef, others[1].dual_coef)
+    assert_array_equal(others[0].kernel_weights, others[1].kernel_weights)
 
 
 # ---------------------------------------------------------------- memory
@@ -184,8 +178,7 @@ def test_1400_kernels_in_two_gigabytes(method):
 
 
 def test_a_run_on_demand_keeps_to_its_budget():
-    """4,000 digits of 12 kernels, 0.77 GB, on 0.1 GB: beyond the budget only coefficients, scores and work
-    arrays."""
+    """4,000 digits of 12 kernels, 0.77 GB, on 0.1 GB."""
     found = on_demand("mnist-12", 4000, 1e8, "OBSCURE", 2)
     samples = 2 * 4000 * 784 * 4
     scores = 2 * 10 * 12 * 4000 * 4
@@ -195,8 +188,7 @@ def test_a_run_on_demand_keeps_to_its_budget():
 
 @pytest.mark.long
 def test_all_digits_in_three_gigabytes():
-    """OBSCURE on 60,000 digits of 12 kernels, 173 GB, nothing precomputed; the certificate of the end point
-    included."""
+    """OBSCURE on 60,000 digits of 12 kernels, 173 GB, nothing precomputed."""
     found = on_demand("mnist-12", 60_000, 1e9, "OBSCURE", 2)
     assert found["peak"] < 3e9
     assert found["rows"][-1] == found["updates"][-1]

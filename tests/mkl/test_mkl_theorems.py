@@ -14,6 +14,7 @@ from mkl_twins import (
     plain_losses,
     plain_norm,
 )
+from numpy.testing import assert_allclose
 
 from cuelearn.core.groupnorm import resolve_p
 from cuelearn.kernels import KernelBank
@@ -39,8 +40,7 @@ def streams(draw):
 
 @st.composite
 def comparators(draw):
-    """How to make a comparator u: any coefficients, any block weights, or the optimum of the batch problem,
-    at any length."""
+    """How to make a comparator u."""
     return draw(st.sampled_from(["random", "one block", "labels", "optimum"])), draw(
         st.sampled_from([0.0, 0.05, 0.3, 1.0, 2.0, 8.0])
     )
@@ -81,7 +81,7 @@ def test_mistake_bound_of_om2(stream, wanted):
     # in one pass the coefficient at the label is the step size of the sample's only visit; 1 on a mistake
     step_sizes = result.dual_coef[np.arange(problem.labels.size), problem.labels]
     assert step_sizes.min() >= 0.0 and step_sizes.max() <= 1.0
-    np.testing.assert_allclose(step_sizes[result.online_errors], 1.0)
+    assert_allclose(step_sizes[result.online_errors], 1.0)
     margin_errors = step_sizes[~result.online_errors].sum()
     for kind, length in wanted:
         norm, losses = comparator(kind, length, problem, K, rng)
@@ -115,8 +115,7 @@ def test_update_bound_of_the_online_stage(stream, wanted, eta, n_epochs):
 
 
 def test_the_mistake_bound_says_something():
-    """Two classes that one unit vector tells apart: at most C = q L^2 ||u||^2 = 4 mistakes on a stream of
-    any length."""
+    """Two classes that one unit vector tells apart."""
     y = np.random.default_rng(0).integers(2, size=300)
     K = (y[:, None] == y).astype(float)[None]
     problem = MKLProblem(KernelBank.from_stack(K), y, 2, p=2.0)
@@ -131,8 +130,7 @@ def test_the_mistake_bound_says_something():
 
 @pytest.mark.parametrize("n_kernels", [1, 2, 3, 8, 50])
 def test_corollary_at_the_automatic_p(n_kernels):
-    """Corollary 4.1: q L^2 ||u||_{2,p}^2 <= 4 e ln(F) ||u||_{2,1}^2 wherever the formula's own q is used (F
-    >= 3)."""
+    """Corollary 4.1: q L^2 ||u||_{2,p}^2 <= 4 e ln(F) ||u||_{2,1}^2 where the formula's own q is used."""
     p, q = resolve_p("auto", n_kernels)
     if n_kernels >= 3:
         assert q == pytest.approx(2.0 * np.log(n_kernels))
@@ -165,8 +163,7 @@ def test_R_bounds_the_norm_of_the_optimum(p, C, loss, radius):
 
 @pytest.mark.parametrize("C, p", [(0.1, 2.0), (1.0, 1.5)])
 def test_ufo_rate(C, p):
-    """Theorem 4.5's bound of the expectation (delta = 1, with the strong convexity 1/q of this p), over
-    independent draws."""
+    """Theorem 4.5's bound of the expectation (delta = 1, with the strong convexity 1/q of this p)."""
     K, y = make_stack(np.random.default_rng(5), 30, 4, 3)
     best, _ = conic_optimum(K, y, p, C)
     problem = MKLProblem(KernelBank.from_stack(K), y, 3, p=p, C=C)
@@ -189,8 +186,7 @@ def test_ufo_rate(C, p):
     st.floats(0.0, 5.0),
 )
 def test_link_is_the_gradient_of_the_conjugate(norms, p, threshold):
-    """Fenchel equality of theorem 4.6: <w, theta> = h(w) + h*(theta), with the conjugate 1/2 || [v - tau]_+
-    ||_q^2."""
+    """Fenchel equality of theorem 4.6."""
     norms, q = np.array(norms), dual_exponent(p)
     primal = plain_link(norms, q, threshold) * norms
     conjugate = 0.5 * plain_norm(np.maximum(norms - threshold, 0.0), q) ** 2

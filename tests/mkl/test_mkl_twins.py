@@ -15,6 +15,7 @@ from mkl_twins import (
     twin_om2_rows,
     twin_passive_aggressive,
 )
+from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn.datasets import load_mnist
 from cuelearn.kernels import RBF, KernelBank, Linear, Poly
@@ -43,24 +44,18 @@ ROUTES = ["recompute", "maintain"]
 
 @pytest.fixture(scope="module")
 def digits():
-    """1,000 digits, a Linear, a Poly and an RBF kernel on each quadrant of the image, as the default float32
-    stack."""
+    """1,000 digits, a Linear, a Poly and an RBF kernel on each quadrant of the image."""
     data = load_mnist(n_train=1000)
     X, y = data.X[data.train][:1000], data.y[data.train][:1000]
     kinds = {"linear": Linear(), "poly": Poly(), "rbf": RBF()}
-    cues = [
-        (f"{cue}-{kind}", kernel, columns)
-        for cue, columns in data.cues.items()
-        for kind, kernel in kinds.items()
-    ]
+    cues = [(f"{cue}-{kind}", k, columns) for cue, columns in data.cues.items() for kind, k in kinds.items()]
     assert len(cues) == 12
     return KernelBank(cues, X), y.astype(int)
 
 
 @pytest.fixture(scope="module")
 def twin_runs(digits):
-    """Coefficients and mistakes of the plain twin after each of five epochs, per p; the first epoch is the
-    single pass."""
+    """Coefficients and mistakes of the plain twin after each of five epochs, per p."""
     bank, y = digits
     rows = list(bank.stack.transpose(1, 0, 2).astype(np.float64))
     orders = five_orders(y.size)
@@ -85,17 +80,11 @@ def test_om2_equals_its_twin_on_digits(digits, twin_runs, p, scores, dtype):
     def watch(training, step):
         seen.append(training.stream.point()[0])
 
-    result = solve_om2(
-        MKLProblem(bank, y, 10, p=p),
-        n_epochs=5,
-        shuffle=True,
-        rng=np.random.default_rng(3),
-        scores=scores,
-        callback=watch,
-        certify=False,
-    )
+    options = {"n_epochs": 5, "shuffle": True, "scores": scores, "certify": False}
+    rng = np.random.default_rng(3)
+    result = solve_om2(MKLProblem(bank, y, 10, p=p), rng=rng, callback=watch, **options)
     for epoch, (coef, mistakes) in enumerate(twin_runs[p]):
-        np.testing.assert_array_equal(result.online_errors[1000 * epoch : 1000 * (epoch + 1)], mistakes)
+        assert_array_equal(result.online_errors[1000 * epoch : 1000 * (epoch + 1)], mistakes)
         assert np.abs(seen[epoch] - coef).max() <= tolerance * np.abs(coef).max(), f"epoch {epoch + 1}"
 
 
@@ -106,8 +95,8 @@ def test_om2_in_one_pass_equals_its_twin_on_digits(digits, twin_runs, p):
     order = five_orders(y.size)[0]
     model = OM2("precomputed", p=p).fit(bank.restrict(order), y[order])
     coef, mistakes = twin_runs[p][0]
-    np.testing.assert_array_equal(model.online_errors_, mistakes)
-    np.testing.assert_array_equal(model.support_, np.flatnonzero(coef[order].any(axis=1)))
+    assert_array_equal(model.online_errors_, mistakes)
+    assert_array_equal(model.support_, np.flatnonzero(coef[order].any(axis=1)))
     assert np.abs(model.dual_coef_ - coef[order][model.support_]).max() <= 1e-6 * np.abs(coef).max()
 
 
@@ -119,7 +108,7 @@ def test_the_fast_twin_equals_the_plain_one(p):
     rows = list(K.transpose(1, 0, 2))
     for order, (coef, mistakes) in zip(orders, twin_om2_rows(rows, y, 4, p, orders), strict=True):
         assert [plain.step(i) for i in order] == list(mistakes)
-        np.testing.assert_allclose(plain.A, coef, atol=1e-10)
+        assert_allclose(plain.A, coef, atol=1e-10)
 
 
 # ------------------------------------------------------------------ every step of every rule, small problems
@@ -132,10 +121,8 @@ def follow(stream, twin, order, rtol=1e-9):
         assert mistake == twin.step(i)
         coef, weights = stream.point()
         wanted, wanted_weights = twin.point()
-        np.testing.assert_allclose(coef, wanted, atol=rtol * max(np.abs(wanted).max(), 1.0))
-        np.testing.assert_allclose(
-            weights, wanted_weights, atol=1e-2 * rtol + rtol * wanted_weights.max(), rtol=0
-        )
+        assert_allclose(coef, wanted, atol=rtol * max(np.abs(wanted).max(), 1.0))
+        assert_allclose(weights, wanted_weights, atol=1e-2 * rtol + rtol * wanted_weights.max(), rtol=0)
 
 
 def small_problem(n=30, n_kernels=4, n_classes=3, seed=0, loss="multiclass", scale=None, **settings):
@@ -199,17 +186,13 @@ def test_obscure_steps(p, C, cap, loss, n_classes, factor, route):
     assert np.sqrt(norm**2 + 2.0 * loss_now / problem.regularization) == pytest.approx(radius, rel=1e-10)
     radius = cap if not isinstance(cap, bool) else min(radius, np.sqrt(2.0 * C * 30)) if cap else radius
     stream.start_stage(visit_batch, radius)
-    follow(
-        stream,
-        TwinBatch(K, y, n_classes, p, factor, C=C, radius=radius, A=online.A),
-        rng.integers(30, size=150),
-    )
+    batch = TwinBatch(K, y, n_classes, p, factor, C=C, radius=radius, A=online.A)
+    follow(stream, batch, rng.integers(30, size=150))
 
 
 @pytest.mark.parametrize("route", ROUTES)
 def test_obscure_projects_on_a_visit_without_loss_too(route):
-    """A start outside the ball (R below the online stage's norm) is brought in by the first visit, whatever
-    its loss."""
+    """A start outside the ball (R below the online stage's norm) is brought in by the first visit."""
     K, y, problem, rng = small_problem(p=1.5, C=1.0, seed=2)
     stream = Stream(problem, scores=route)
     stream.start_stage(visit_online, 0.5)
@@ -272,15 +255,8 @@ def orders_of(n, seed, epochs, **options):
 def test_whole_run_of_obscure(sampling):
     K, y, problem, _ = small_problem(p=1.2, C=1.0, seed=6)
     orders = orders_of(30, 9, 8, sampling=sampling)
-    result = solve_obscure(
-        problem,
-        n_epochs_online=3,
-        n_epochs=5,
-        rng=np.random.default_rng(9),
-        sampling=sampling,
-        radius="online",
-        eta=0.25,
-    )
+    options = {"n_epochs_online": 3, "n_epochs": 5, "radius": "online", "eta": 0.25, "sampling": sampling}
+    result = solve_obscure(problem, rng=np.random.default_rng(9), **options)
     online = TwinOM2(K, y, 3, 1.2, eta=0.25)
     errors = run_twin(online, orders[:3])
     radius = online.radius(1.0)
@@ -288,8 +264,8 @@ def test_whole_run_of_obscure(sampling):
     assert result.extra["n_updates_online"] == result.history.n_updates.iloc[2]
     batch = TwinBatch(K, y, 3, 1.2, C=1.0, radius=radius, A=online.A)
     errors = np.concatenate([errors, run_twin(batch, orders[3:])])
-    np.testing.assert_array_equal(result.online_errors, errors)
-    np.testing.assert_allclose(result.dual_coef, batch.A, atol=1e-9)
+    assert_array_equal(result.online_errors, errors)
+    assert_allclose(result.dual_coef, batch.A, atol=1e-9)
 
 
 @pytest.mark.parametrize("sampling", ["permutation", "iid"])
@@ -298,15 +274,15 @@ def test_whole_runs_of_ufo_and_pegasos(sampling):
     orders = orders_of(30, 9, 6, sampling=sampling)
     result = solve_ufo(problem, n_epochs=6, rng=np.random.default_rng(9), sampling=sampling)
     twin = TwinUFO(K, y, 3, 1.2, C=1.0, alpha=0.01)
-    np.testing.assert_array_equal(result.online_errors, run_twin(twin, orders))
-    np.testing.assert_array_equal(result.dual_coef, twin.A)
-    np.testing.assert_allclose(result.kernel_weights, twin.point()[1], rtol=1e-9)
+    assert_array_equal(result.online_errors, run_twin(twin, orders))
+    assert_array_equal(result.dual_coef, twin.A)
+    assert_allclose(result.kernel_weights, twin.point()[1], rtol=1e-9)
 
     problem = MKLProblem(problem.bank, y, 3, p=1.2, C=1.0)
     result = solve_pegasos_mkl(problem, n_epochs=6, rng=np.random.default_rng(9), sampling=sampling)
     twin = TwinBatch(K, y, 3, 1.2, C=1.0)
-    np.testing.assert_array_equal(result.online_errors, run_twin(twin, orders))
-    np.testing.assert_allclose(result.dual_coef, twin.A, atol=1e-9)
+    assert_array_equal(result.online_errors, run_twin(twin, orders))
+    assert_allclose(result.dual_coef, twin.A, atol=1e-9)
 
 
 def test_online_stage_ends_with_an_epoch_without_loss():
@@ -328,8 +304,8 @@ def test_om2_keeps_the_given_order_in_the_first_pass_and_permutes_later_ones():
     rng = np.random.default_rng(5)
     orders = [np.arange(30), rng.permutation(30), rng.permutation(30)]
     twin = TwinOM2(K, y, 3, 1.2)
-    np.testing.assert_array_equal(model.online_errors_, run_twin(twin, orders))
-    np.testing.assert_allclose(model.dual_coef_, twin.A[model.support_], atol=1e-9)
+    assert_array_equal(model.online_errors_, run_twin(twin, orders))
+    assert_allclose(model.dual_coef_, twin.A[model.support_], atol=1e-9)
 
 
 @pytest.mark.parametrize("C, n_epochs", [(1.0, 1), (0.05, 3)])
@@ -343,17 +319,17 @@ def test_passive_aggressive_equals_its_twin(C, n_epochs):
     )
     steps = list(twin_passive_aggressive(K.mean(axis=0), y, 4, C, order))
     model = KernelPA("precomputed", C=C, n_epochs=n_epochs, random_state=2).fit(K, y)
-    np.testing.assert_array_equal(model.online_errors_, [mistake for _, mistake in steps])
-    np.testing.assert_allclose(model.dual_coef_, steps[-1][0][model.support_], atol=1e-12)
+    assert_array_equal(model.online_errors_, [mistake for _, mistake in steps])
+    assert_allclose(model.dual_coef_, steps[-1][0][model.support_], atol=1e-12)
     assert 5 not in model.support_
-    np.testing.assert_allclose(model.kernel_weights_, 0.25)
+    assert_allclose(model.kernel_weights_, 0.25)
     if n_epochs == 1:  # every row is the step of its visit
         assert model.n_updates_ == np.count_nonzero(steps[-1][0].any(axis=1))
 
     single = KernelPA("precomputed", kernel=2, C=C, n_epochs=n_epochs, random_state=2).fit(K, y)
     steps = list(twin_passive_aggressive(K[2], y, 4, C, order))
-    np.testing.assert_allclose(single.dual_coef_, steps[-1][0][single.support_], atol=1e-12)
-    np.testing.assert_array_equal(single.kernel_weights_, [0.0, 0.0, 1.0, 0.0])
+    assert_allclose(single.dual_coef_, steps[-1][0][single.support_], atol=1e-12)
+    assert_array_equal(single.kernel_weights_, [0.0, 0.0, 1.0, 0.0])
 
 
 # ------------------------------------------------------------------ pieces of the compiled loop
@@ -384,35 +360,28 @@ def test_pair_products_sparse_and_dense(filled, sample_major, dtype):
     out = np.zeros(n_kernels)
     rows = state.Rows(flat, np.zeros(n, dtype=np.int64), 0, stride)
     state.pair_products(rows, base, 0, 2, coef, entries, np.zeros(n), out)
-    np.testing.assert_allclose(
-        out, stack[:, 7] @ (coef[0] - coef[2]), atol=1e-5 if dtype == np.float32 else 1e-12
-    )
+    assert_allclose(out, stack[:, 7] @ (coef[0] - coef[2]), atol=1e-5 if dtype == np.float32 else 1e-12)
 
     weights, active = rng.random(n_kernels).astype(dtype), np.arange(n_kernels)
     combined = np.empty(n, dtype=dtype)
     state.combine_rows(flat, base, stride, weights, active, n_kernels, combined)
-    np.testing.assert_allclose(combined, weights @ stack[:, 7], rtol=1e-5 if dtype == np.float32 else 1e-12)
+    assert_allclose(combined, weights @ stack[:, 7], rtol=1e-5 if dtype == np.float32 else 1e-12)
     scores = np.empty(n_classes, dtype=np.float64)
     state.class_scores(combined, entries, scores)
-    np.testing.assert_allclose(scores, combined @ coef.T, atol=1e-4 if dtype == np.float32 else 1e-12)
+    assert_allclose(scores, combined @ coef.T, atol=1e-4 if dtype == np.float32 else 1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("sampling", ["permutation", "iid"])
 @pytest.mark.parametrize("solver", ["om2", "obscure", "pegasos", "ufo"])
 def test_kernels_computed_on_demand_give_the_same_run(solver, sampling, dtype):
-    """A bank that can hold a few rows only, against the resident one: the same visits, mistakes and
-    coefficients."""
+    """A bank that can hold a few rows only, against the resident one."""
     rng = np.random.default_rng(12)
     n = 150
     y = rng.integers(4, size=n)
     X = rng.normal(size=(n, 9)) + 1.5 * rng.normal(size=(4, 9))[y]
-    cues = [
-        ("a", RBF(), slice(0, 3)),
-        ("b", Linear(), slice(3, 6)),
-        ("c", Poly(), slice(6, 9)),
-        ("d", RBF(factor=2.0), slice(0, 3)),
-    ]
+    kernels = [RBF(), Linear(), Poly(), RBF(factor=2.0)]
+    cues = [(str(j), kernel, slice(3 * (j % 3), 3 * (j % 3) + 3)) for j, kernel in enumerate(kernels)]
     whole = KernelBank(cues, X, dtype=dtype)
     row_bytes = 4 * n * np.dtype(dtype).itemsize
     solve = {
@@ -432,12 +401,10 @@ def test_kernels_computed_on_demand_give_the_same_run(solver, sampling, dtype):
         result = solve(
             MKLProblem(bank, y, 4, **settings), rng=np.random.default_rng(0), sampling=sampling, scores=scores
         )
-        np.testing.assert_array_equal(result.online_errors, wanted.online_errors)
+        assert_array_equal(result.online_errors, wanted.online_errors)
         assert result.n_updates == wanted.n_updates
-        np.testing.assert_allclose(
-            result.dual_coef, wanted.dual_coef, atol=tolerance * np.abs(wanted.dual_coef).max()
-        )
-        np.testing.assert_allclose(result.kernel_weights, wanted.kernel_weights, rtol=tolerance)
+        assert_allclose(result.dual_coef, wanted.dual_coef, atol=tolerance * np.abs(wanted.dual_coef).max())
+        assert_allclose(result.kernel_weights, wanted.kernel_weights, rtol=tolerance)
         assert result.objective == pytest.approx(wanted.objective, rel=tolerance)
         assert result.dual_gap == pytest.approx(wanted.dual_gap, abs=tolerance * wanted.objective)
 
@@ -455,8 +422,7 @@ def test_either_order_of_the_stack_in_memory(route, major):
 
 
 def test_long_runs_do_not_drift():
-    """Incremental block norms and maintained scores in float32 stay with the coefficients over many "
-    "updates."""
+    """Incremental block norms and maintained scores in float32 stay with the coefficients."""
     K, y, _, _ = small_problem(n=60, n_classes=3, seed=14)
     problem = MKLProblem(KernelBank.from_stack(K.astype(np.float32)), y, 3, p=1.1, C=1.0)
     for route in ROUTES:
@@ -466,10 +432,10 @@ def test_long_runs_do_not_drift():
         for _ in range(400):
             stream.visit(rng.permutation(60))
         exact = block_norms(K, stream.dual.coef.T)
-        np.testing.assert_allclose(np.sqrt(stream.dual.norms_sq), exact, rtol=1e-5)
+        assert_allclose(np.sqrt(stream.dual.norms_sq), exact, rtol=1e-5)
         coef, weights = stream.point()
         scores = class_scores(K, coef, weights)
-        np.testing.assert_allclose(stream.scores_now(coef, weights), scores, atol=1e-4 * np.abs(scores).max())
+        assert_allclose(stream.scores_now(coef, weights), scores, atol=1e-4 * np.abs(scores).max())
 
 
 def test_gradient_norm_is_that_of_two_blocks_per_kernel():
@@ -477,4 +443,4 @@ def test_gradient_norm_is_that_of_two_blocks_per_kernel():
     twin = PlainDual(K, y, 3, 1.01)
     assert problem.q == pytest.approx(dual_exponent(1.01))
     wanted = [twin.gradient_norm(i) ** 2 for i in range(30)]
-    np.testing.assert_allclose(Stream(problem).samples.gradient_norm_sq, wanted, rtol=1e-12)
+    assert_allclose(Stream(problem).samples.gradient_norm_sq, wanted, rtol=1e-12)

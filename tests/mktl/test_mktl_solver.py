@@ -22,6 +22,7 @@ from mktl_twins import (
     plain_norm,
     plain_objective,
 )
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 from threadpoolctl import threadpool_limits
@@ -37,6 +38,7 @@ from cuelearn.mktl.problem import TransferProblem
 # what the conic solver's own tolerance leaves uncertain, relative to the optimum
 SLACK = 1e-6
 LOSSES = [("multiclass", 3), ("hinge", 2), ("multiclass", 2)]
+UNFINISHED = {"tol": None, "finish": False}
 
 
 def problem_of(K, S, y, *, loss="multiclass", weight=None, dtype=None, **settings):
@@ -45,8 +47,7 @@ def problem_of(K, S, y, *, loss="multiclass", weight=None, dtype=None, **setting
 
 
 def fit(K, S, y, **options):
-    """An estimator on kernel matrices and plain score columns, taken as they are; some options are its
-    solver's."""
+    """An estimator on kernel matrices and plain score columns, taken as they are."""
     options = {"scaling": None, "random_state": 0, "verbose": False} | options
     names = ("loss", "finish", "n_epochs_online")
     return transfer("precomputed", **{name: options.pop(name) for name in names if name in options})(
@@ -74,8 +75,7 @@ def hyperplanes(coef, weights, maps):
 
 
 def fitted_hyperplanes(model, maps, n_kernels, loss):
-    """The same from the fitted attributes of an estimator; scores of samples are Phi . w whatever "
-    "the loss."""
+    """The same from the fitted attributes of an estimator; scores are Phi . w whatever the loss."""
     n, n_classes = maps[0].shape[:2]
     coef = np.zeros((n, n_classes))
     coef[model.support_] = model.dual_coef_
@@ -104,26 +104,13 @@ def random_weight(y, seed=0):
     "p, C, radius", [(1.05, 1.0, "capped"), (1.3, 30.0, "online"), (2.0, 0.1, 0.4), (1.5, 0.5, np.inf)]
 )
 def test_every_visit_equals_the_twin(p, C, radius, loss, n_classes, n_kernels, n_scores, weighted, sampling):
-    """Both stages, R and the projection; mistakes, coefficients, all hyperplanes and the objective.
-
-    With R infinite the first step of the batch stage forgets all that was before (its shrink factor is 0).
-    """
+    """Both stages, R and the projection; mistakes, coefficients, all hyperplanes and the objective."""
     seed = n_kernels + 10 * n_scores
     K, S, y = make_task(seed, n=21, n_kernels=n_kernels, n_classes=n_classes, n_scores=n_scores)
     weight = random_weight(y) if weighted else None
     problem = problem_of(K, S, y, loss=loss, weight=weight, p=p, C=C)
-    result = solve_mktl(
-        problem,
-        n_epochs_online=2,
-        n_epochs=4,
-        eta=0.4,
-        radius=radius,
-        tol=None,
-        finish=False,
-        shuffle=False,
-        sampling=sampling,
-        rng=np.random.default_rng(9),
-    )
+    options = {"n_epochs_online": 2, "n_epochs": 4, "eta": 0.4, "radius": radius, "sampling": sampling}
+    result = solve_mktl(problem, shuffle=False, rng=np.random.default_rng(9), **options, **UNFINISHED)
 
     rng = np.random.default_rng(9)
     twin = Twin(K, S, y, n_classes, p, C, loss, weight)
@@ -137,16 +124,16 @@ def test_every_visit_equals_the_twin(p, C, radius, loss, n_classes, n_kernels, n
     assert result.extra["radius"] == pytest.approx(R, rel=1e-9)
     twin.batch(np.concatenate([draw_order(21, rng, sampling=sampling) for _ in range(4)]), R)
 
-    np.testing.assert_array_equal(result.online_errors, twin.mistakes)
+    assert_array_equal(result.online_errors, twin.mistakes)
     assert result.n_updates == twin.n_updates and result.n_iter == n_online + 4
-    np.testing.assert_allclose(result.dual_coef, twin.A, atol=1e-9 * np.abs(twin.A).max())
+    assert_allclose(result.dual_coef, twin.A, atol=1e-9 * np.abs(twin.A).max())
     assert result.kernel_weights.shape == (n_groups(n_kernels, n_scores, n_classes, loss),)
     wanted = twin.w()
     top = lengths(wanted).max()
     for found, block in zip(
         hyperplanes(result.dual_coef, result.kernel_weights, twin.maps), wanted, strict=True
     ):
-        np.testing.assert_allclose(found, block, atol=1e-9 * top)
+        assert_allclose(found, block, atol=1e-9 * top)
     assert result.objective == pytest.approx(twin.objective(), rel=1e-9)
     # the dual point of the coefficients is a floor; a solver may know a better one
     assert result.dual_gap <= twin.objective() - twin.dual_value() + 1e-9
@@ -157,39 +144,29 @@ def test_every_visit_equals_the_twin(p, C, radius, loss, n_classes, n_kernels, n
 def test_the_estimator_holds_the_twins_hyperplanes(dtype, tolerance, loss, n_classes):
     K, S, y = make_task(5, n=30, n_kernels=2, n_classes=n_classes, n_scores=5)
     K = K.astype(dtype)
-    options = {
-        "p": 1.2,
-        "C": 2.0,
-        "loss": loss,
-        "n_epochs_online": 3,
-        "n_epochs": 5,
-        "tol": None,
-        "random_state": 4,
-    }
-    model = fit(K, S, y, **options)
+    options = {"p": 1.2, "C": 2.0, "loss": loss, "tol": None, "random_state": 4}
+    model = fit(K, S, y, n_epochs_online=3, n_epochs=5, **options)
     rng = np.random.default_rng(4)
     twin = Twin(K, S, y, n_classes, 1.2, 2.0, loss)
     for _ in range(3):
         twin.online(rng.permutation(30), 0.5)
     R = twin.radius()[1]
     twin.batch(np.concatenate([rng.permutation(30) for _ in range(5)]), R)
-    np.testing.assert_array_equal(model.online_errors_, twin.mistakes)
+    assert_array_equal(model.online_errors_, twin.mistakes)
     assert model.radius_ == pytest.approx(R, rel=tolerance)
     transfer = twin.transfer_weights(2, 5, loss)
     assert model.transfer_weights_.shape == (n_classes, 5)
-    np.testing.assert_allclose(model.transfer_weights_, transfer, atol=tolerance * np.abs(transfer).max())
+    assert_allclose(model.transfer_weights_, transfer, atol=tolerance * np.abs(transfer).max())
     scores = class_scores(twin.maps, twin.w())
     wanted = scores[:, 1] - scores[:, 0] if n_classes == 2 else scores
-    np.testing.assert_allclose(
-        model.decision_function(K, scores=S), wanted, atol=tolerance * np.abs(wanted).max()
-    )
+    assert_allclose(model.decision_function(K, scores=S), wanted, atol=tolerance * np.abs(wanted).max())
     norms = lengths(twin.w())
-    np.testing.assert_allclose(model.block_norms_, norms, atol=tolerance * norms.max())
+    assert_allclose(model.block_norms_, norms, atol=tolerance * norms.max())
     by_formula = (
         np.tensordot(model.kernel_weights_, K[:, :, model.support_], 1) @ model.dual_coef_
         + S @ model.transfer_weights_.T
     )
-    np.testing.assert_allclose(by_formula, scores, atol=tolerance * np.abs(scores).max())
+    assert_allclose(by_formula, scores, atol=tolerance * np.abs(scores).max())
     assert model.objective_ == pytest.approx(twin.objective(), rel=tolerance)
     assert model._loss() == loss and model.n_updates_ == twin.n_updates
 
@@ -220,7 +197,8 @@ def check_against_conic(seed, tol=1e-4):
     maps = joint_features(K, S, n_classes, loss)
 
     class_weight = None if weight is None else {c: float(weight[y == c][0]) for c in range(n_classes)}
-    model = fit(K, S, y, p=p, C=C, loss=loss, class_weight=class_weight, tol=tol, random_state=seed)
+    settings = {"p": p, "C": C, "loss": loss, "class_weight": class_weight, "random_state": seed}
+    model = fit(K, S, y, tol=tol, **settings)
     assert model.p_ == pytest.approx(number, rel=1e-12)
     assert model.converged_ and model.dual_gap_ <= tol * model.objective_
     assert -SLACK * best <= model.objective_ - best <= model.dual_gap_ + SLACK * best
@@ -234,9 +212,7 @@ def check_against_conic(seed, tol=1e-4):
         <= np.sqrt(2.0 * (tol * best + SLACK * best) * C * y.size / (number - 1.0)) + 1e-3 * norms.max()
     )
 
-    rough = fit(
-        K, S, y, p=p, C=C, loss=loss, class_weight=class_weight, tol=None, n_epochs=5, random_state=seed
-    )
+    rough = fit(K, S, y, **settings, tol=None, n_epochs=5)
     assert rough.objective_ >= best * (1.0 - SLACK)
     assert rough.objective_ - rough.dual_gap_ <= best * (1.0 + SLACK)
 
@@ -263,7 +239,7 @@ def test_many_digits(loss, n_classes, weighted):
     assert result.converged
     assert result.objective == pytest.approx(best, rel=1e-6)
     maps = joint_features(K, S, n_classes, loss)
-    np.testing.assert_allclose(
+    assert_allclose(
         lengths(hyperplanes(result.dual_coef, result.kernel_weights, maps)), norms, atol=2e-3 * norms.max()
     )
 
@@ -276,16 +252,9 @@ def test_the_certificate_is_honest_after_any_number_of_epochs(loss, n_classes, p
     weight = random_weight(y)
     best, _ = conic_optimum(K, S, y, p, 5.0, loss, weight)
     for sampling in ("permutation", "iid"):
-        result = solve_mktl(
-            problem_of(K, S, y, loss=loss, weight=weight, p=p, C=5.0),
-            n_epochs_online=2,
-            n_epochs=40,
-            tol=None,
-            measure="every",
-            sampling=sampling,
-            finish=False,
-            rng=np.random.default_rng(1),
-        )
+        options = {"n_epochs_online": 2, "n_epochs": 40, "measure": "every", "sampling": sampling}
+        problem = problem_of(K, S, y, loss=loss, weight=weight, p=p, C=5.0)
+        result = solve_mktl(problem, rng=np.random.default_rng(1), **options, **UNFINISHED)
         history = result.history
         assert (history.objective >= best * (1.0 - SLACK)).all()
         assert (history.objective - history.dual_gap <= best * (1.0 + SLACK)).all()
@@ -313,7 +282,7 @@ def test_without_priors_it_is_obscure(loss, n_classes, options, dtype):
     found = solve_mktl(problem, tol=None, rng=np.random.default_rng(7), **options)
     wanted = solve_obscure(plain, rng=np.random.default_rng(7), **options)
     for name in ("dual_coef", "kernel_weights", "online_errors", "n_updates", "n_iter", "extra"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(wanted, name))
+        assert_array_equal(getattr(found, name), getattr(wanted, name))
     assert found.objective == pytest.approx(wanted.objective, rel=1e-12)
     assert found.dual_gap == pytest.approx(wanted.dual_gap, rel=1e-9)
     if dtype == np.float64 and len(options) == 2:
@@ -332,8 +301,8 @@ def test_without_priors_it_is_obscure_on_features():
     plain = OBSCURE(cues, **shared).fit(X, y)
     for priors in (None, []):
         model = MKTL(cues, priors, **shared).fit(X, y)
-        np.testing.assert_array_equal(model.dual_coef_, plain.dual_coef_)
-        np.testing.assert_array_equal(model.decision_function(X), plain.decision_function(X))
+        assert_array_equal(model.dual_coef_, plain.dual_coef_)
+        assert_array_equal(model.decision_function(X), plain.decision_function(X))
         assert (model.p_, model.q_, model.radius_) == (plain.p_, plain.q_, plain.radius_)
         assert model.transfer_weights_.shape == (4, 0)
         assert model.score_scale_.shape == (0,)
@@ -349,8 +318,8 @@ def test_permuted_priors_permute_the_transfer_weights(loss, n_classes):
         other = fit(K, S[:, order], y, loss=loss, p=1.1, C=5.0, **options)
         top = np.abs(one.transfer_weights_).max()
         near = 1e-8 if options["tol"] is None else 1e-3
-        np.testing.assert_allclose(other.transfer_weights_, one.transfer_weights_[:, order], atol=near * top)
-        np.testing.assert_allclose(other.kernel_weights_, one.kernel_weights_, rtol=near)
+        assert_allclose(other.transfer_weights_, one.transfer_weights_[:, order], atol=near * top)
+        assert_allclose(other.kernel_weights_, one.kernel_weights_, rtol=near)
         assert other.objective_ == pytest.approx(one.objective_, rel=1e-8)
 
 
@@ -362,11 +331,11 @@ def test_relabelled_classes_permute_the_rows(loss, n_classes):
     other = fit(K, S, order[y], loss=loss, p=1.3, C=5.0, tol=1e-8)
     assert other.objective_ == pytest.approx(one.objective_, rel=3e-8)
     top = np.abs(one.transfer_weights_).max()
-    np.testing.assert_allclose(other.transfer_weights_[order], one.transfer_weights_, atol=2e-3 * top)
+    assert_allclose(other.transfer_weights_[order], one.transfer_weights_, atol=2e-3 * top)
     scores = one.decision_function(K, scores=S)
     again = other.decision_function(K, scores=S)
     again = -again if n_classes == 2 else again[:, order]
-    np.testing.assert_allclose(again, scores, atol=2e-3 * np.abs(scores).max())
+    assert_allclose(again, scores, atol=2e-3 * np.abs(scores).max())
 
 
 @pytest.mark.parametrize("loss, n_classes", LOSSES)
@@ -381,9 +350,9 @@ def test_duplicated_columns_share_the_weight(loss, n_classes, p):
     three = fit(K, thrice, y, loss=loss, p=p, C=5.0, tol=1e-8)
     assert three.objective_ == pytest.approx(one.objective_, rel=3e-8)
     V = three.transfer_weights_
-    np.testing.assert_allclose(V[:, :3], V[:, [0, 0, 0]], atol=1e-9 * np.abs(V).max())
+    assert_allclose(V[:, :3], V[:, [0, 0, 0]], atol=1e-9 * np.abs(V).max())
     top = np.abs(one.transfer_weights_).max()
-    np.testing.assert_allclose(
+    assert_allclose(
         V[:, :3].sum(axis=1), one.transfer_weights_[:, 0] * scaled[0, 0] / S[0, 0], atol=5e-3 * top
     )
 
@@ -396,13 +365,11 @@ def test_columns_of_zeros_count_for_nothing(loss, n_classes, scaling):
     shared = {"loss": loss, "p": 1.2, "C": 3.0, "scaling": scaling}
     for options, near in (({"tol": None}, 1e-9), ({"tol": 1e-9}, 1e-3)):
         one, other = fit(K, S, y, **shared, **options), fit(K, padded, y, **shared, **options)
-        np.testing.assert_array_equal(other.transfer_weights_[:, 1], 0.0)
+        assert_array_equal(other.transfer_weights_[:, 1], 0.0)
         assert other.score_scale_[1] == 1.0
         assert np.isfinite(other.block_norms_).all()
         kept = other.transfer_weights_[:, [0, 2, 3]]
-        np.testing.assert_allclose(
-            kept, one.transfer_weights_, atol=near * np.abs(one.transfer_weights_).max()
-        )
+        assert_allclose(kept, one.transfer_weights_, atol=near * np.abs(one.transfer_weights_).max())
         assert other.objective_ == pytest.approx(one.objective_, rel=1e-8)
     nothing = fit(K, np.zeros((30, 2)), y, **shared, tol=1e-6)
     alone = solve_reference(
@@ -434,7 +401,7 @@ def test_p_2_is_one_machine_on_the_sum_of_all_kernels(n_classes, C):
     found = model.decision_function(K, scores=S)
     wanted = scores[:, 1] - scores[:, 0] if n_classes == 2 else scores - scores.mean(axis=1, keepdims=True)
     found = found if n_classes == 2 else found - found.mean(axis=1, keepdims=True)
-    np.testing.assert_allclose(found, wanted, atol=1e-2 * np.abs(wanted).max())
+    assert_allclose(found, wanted, atol=1e-2 * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("class_weight", [None, "positive", "balanced", {0: 0.5, 1: 4.0}])
@@ -451,22 +418,15 @@ def test_p_2_with_the_hinge_loss_is_liblinear(class_weight):
     }.get(class_weight if not isinstance(class_weight, dict) else "", class_weight)
     assert model.class_weight_ == pytest.approx(weights)
     features = np.concatenate([np.linalg.cholesky(kernel) for kernel in K] + [S], axis=1)
-    svm = LinearSVC(
-        C=2.0,
-        loss="hinge",
-        fit_intercept=False,
-        class_weight=weights,
-        tol=1e-10,
-        max_iter=1_000_000,
-        random_state=0,
-    )
+    exact = {"fit_intercept": False, "tol": 1e-10, "max_iter": 1_000_000, "random_state": 0}
+    svm = LinearSVC(C=2.0, loss="hinge", class_weight=weights, **exact)
     wanted = svm.fit(features, y).decision_function(features)
     found = model.decision_function(K, scores=S)
-    np.testing.assert_allclose(found, wanted, atol=5e-3 * np.abs(wanted).max())
-    np.testing.assert_allclose(
+    assert_allclose(found, wanted, atol=5e-3 * np.abs(wanted).max())
+    assert_allclose(
         model.transfer_weights_[1], 0.5 * svm.coef_[0, -4:], atol=5e-3 * np.abs(svm.coef_[0, -4:]).max()
     )
-    np.testing.assert_array_equal(model.transfer_weights_[0], -model.transfer_weights_[1])
+    assert_array_equal(model.transfer_weights_[0], -model.transfer_weights_[1])
     weight = np.array([weights[c] for c in y])
     hinge = weight @ np.maximum(0.0, 1.0 - (2 * y - 1) * wanted) / 50
     assert model.objective_ == pytest.approx(0.5 / 100.0 * (svm.coef_**2).sum() + hinge, rel=1e-5)
@@ -475,8 +435,7 @@ def test_p_2_with_the_hinge_loss_is_liblinear(class_weight):
 @pytest.mark.parametrize("p", [1.05, 1.4, 2.0])
 @pytest.mark.parametrize("C", [0.3, 10.0])
 def test_two_classes_in_either_form(p, C):
-    """With w_0 = -w_1 at the optimum the multiclass problem is the binary one on kernels 2 K and scores
-    2^(1/q) s."""
+    """With w_0 = -w_1 the multiclass problem is the binary one on kernels 2 K and scores 2^(1/q) s."""
     K, S, y = make_task(12, n=40, n_kernels=2, n_classes=2, n_scores=4)
     q = dual_exponent(p)
     multiclass = fit(K, S, y, loss="multiclass", p=p, C=C, tol=1e-8)
@@ -484,22 +443,21 @@ def test_two_classes_in_either_form(p, C):
     assert multiclass.objective_ == pytest.approx(hinge.objective_, rel=3e-8)
     f = multiclass.decision_function(K, scores=S)
     g = hinge.decision_function(2.0 * K, scores=2.0 ** (1.0 / q) * S)
-    np.testing.assert_allclose(f, g, atol=5e-3 * np.abs(f).max())
-    np.testing.assert_allclose(
+    assert_allclose(f, g, atol=5e-3 * np.abs(f).max())
+    assert_allclose(
         multiclass.transfer_weights_[0],
         -multiclass.transfer_weights_[1],
         atol=5e-3 * np.abs(multiclass.transfer_weights_).max(),
     )
     assert fit(K, S, y, p=p, C=C).transfer_weights_.shape == (2, 4)  # "auto" is the hinge loss
     auto, named = (fit(K, S, y, loss=loss, p=p, C=C) for loss in ("auto", "hinge"))
-    np.testing.assert_array_equal(auto.transfer_weights_, named.transfer_weights_)
+    assert_array_equal(auto.transfer_weights_, named.transfer_weights_)
 
 
 @pytest.mark.parametrize("loss, n_classes", LOSSES)
 @pytest.mark.parametrize("p", [1.05, 1.5])
 def test_more_priors_never_raise_the_objective(p, loss, n_classes):
-    """The regulariser may leave any of them out, so the optimum over more groups is not above that over
-    fewer."""
+    """The regulariser may leave any of them out."""
     K, S, y = make_task(32, n=36, n_classes=n_classes, n_scores=12)
     models = [fit(K, S[:, :k], y, loss=loss, p=p, C=3.0, tol=1e-6) for k in (0, 1, 3, 6, 12)]
     for fewer, more in zip(models, models[1:], strict=False):
@@ -509,8 +467,7 @@ def test_more_priors_never_raise_the_objective(p, loss, n_classes):
 
 @pytest.mark.parametrize("p, C", [(1.01, 10.0), (1.05, 100.0), ("auto", 1000.0), (2.0, 100.0)])
 def test_large_C_is_certified_too(p, C):
-    """Hundreds of samples, useful and useless priors, p and C of the thesis's lists: the gap falls below
-    1e-3."""
+    """Hundreds of samples, useful and useless priors, p and C of the thesis's lists."""
     n, n_classes = 240, 6
     rng = np.random.default_rng(0)
     y = np.arange(n) % n_classes
@@ -535,14 +492,12 @@ def test_integer_weights_are_repeated_samples(loss, n_classes):
     one = fit(K, S, y, loss=loss, p=1.3, C=5.0, class_weight=weights, tol=1e-8)
     many = fit(K[:, copies][:, :, copies], S[copies], y[copies], loss=loss, p=1.3, C=5.0, tol=1e-8)
     assert one.objective_ / copies.size * 24 == pytest.approx(many.objective_, rel=3e-8)
-    np.testing.assert_allclose(
+    assert_allclose(
         one.transfer_weights_, many.transfer_weights_, atol=2e-3 * np.abs(many.transfer_weights_).max()
     )
-    f, g = (
-        one.decision_function(K, scores=S)[copies],
-        many.decision_function(K[:, copies][:, :, copies], scores=S[copies]),
-    )
-    np.testing.assert_allclose(f, g, atol=2e-3 * np.abs(g).max())
+    f = one.decision_function(K, scores=S)[copies]
+    g = many.decision_function(K[:, copies][:, :, copies], scores=S[copies])
+    assert_allclose(f, g, atol=2e-3 * np.abs(g).max())
     assert one.class_weight_ == weights
 
 
@@ -552,7 +507,7 @@ def test_positive_weight_is_the_ratio_of_the_counts():
     model = fit(K, S, y, class_weight="positive", tol=1e-8, C=5.0)
     assert model.class_weight_ == {"cat": 1.0, "dog": 3.0}
     same = fit(K, S, y, class_weight={"cat": 1.0, "dog": 3.0}, tol=1e-8, C=5.0)
-    np.testing.assert_array_equal(model.transfer_weights_, same.transfer_weights_)
+    assert_array_equal(model.transfer_weights_, same.transfer_weights_)
     copies = np.repeat(np.arange(24), np.where(y == "dog", 3, 1))
     many = fit(K[:, copies][:, :, copies], S[copies], y[copies], tol=1e-8, C=5.0)
     assert model.objective_ * 24 / 36 == pytest.approx(many.objective_, rel=3e-8)
@@ -568,7 +523,7 @@ def test_balanced_weights_are_scikit_learns():
     assert fit(K, S, y).class_weight_ == {0: 1.0, 1: 1.0, 2: 1.0}
     assert fit(K, S, y, class_weight={1: 2.0}).class_weight_ == {0: 1.0, 1: 2.0, 2: 1.0}  # as in scikit-learn
     ones = fit(K, S, y, class_weight={0: 1.0, 1: 1, 2: 1.0})
-    np.testing.assert_array_equal(ones.transfer_weights_, fit(K, S, y).transfer_weights_)
+    assert_array_equal(ones.transfer_weights_, fit(K, S, y).transfer_weights_)
 
 
 # ------------------------------------------------------------------ p
@@ -576,12 +531,8 @@ def test_balanced_weights_are_scikit_learns():
 
 def test_automatic_p():
     """Section 6.3 counts every group, 6.5.2 the priors; both clipped to q >= 2."""
-    for n_classes, loss, n_kernels, n_scores in (
-        (3, "multiclass", 1, 5),
-        (2, "hinge", 2, 12),
-        (4, "multiclass", 1, 0),
-        (2, "hinge", 1, 1),
-    ):
+    sizes = (3, "multiclass", 1, 5), (2, "hinge", 2, 12), (4, "multiclass", 1, 0), (2, "hinge", 1, 1)
+    for n_classes, loss, n_kernels, n_scores in sizes:
         K, S, y = make_task(16, n=20, n_kernels=n_kernels, n_classes=n_classes, n_scores=n_scores)
         model = fit(K, S, y, p="auto", tol=None, n_epochs=1)
         assert model.q_ == pytest.approx(auto_q(n_groups(n_kernels, n_scores, n_classes, loss)))
@@ -601,21 +552,15 @@ def test_p_near_1_keeps_few_groups(loss, n_classes):
     assert norms[2].min() > 1e-6 * norms[2].max()
     for p in (1.001, 1.0001):
         model = fit(K, S, y, loss=loss, p=p, C=1.0, tol=None)
-        assert (
-            np.isfinite(model.transfer_weights_).all()
-            and np.isfinite([model.objective_, model.dual_gap_]).all()
-        )
+        assert np.isfinite(model.transfer_weights_).all()
+        assert np.isfinite([model.objective_, model.dual_gap_]).all()
 
 
 def test_p_by_cross_validation():
     K, S, y = make_task(18, n=45, n_scores=8)
     assert P_RANGE == (1.01, 1.05, 1.10, 1.15, 1.20, 1.25, 1.30, 1.40, 1.50)
-    for p, wanted in (
-        ("cv", P_RANGE),
-        ([1.05, 1.5], (1.05, 1.5)),
-        (np.array([1.2, 2.0]), (1.2, 2.0)),
-        ((1.3,), (1.3,)),
-    ):
+    for p in ("cv", [1.05, 1.5], np.array([1.2, 2.0]), (1.3,)):
+        wanted = P_RANGE if isinstance(p, str) else tuple(p)
         model = fit(K, S, y, p=p, n_epochs=5, tol=1e-3)
         assert tuple(model.p_scores_) == wanted
         assert all(0.0 <= value <= 1.0 for value in model.p_scores_.values())
@@ -625,7 +570,7 @@ def test_p_by_cross_validation():
         assert model.objective_ == pytest.approx(alone.objective_, rel=2e-3)
         again = fit(K, S, y, p=p, n_epochs=5, tol=1e-3)
         assert again.p_scores_ == model.p_scores_
-        np.testing.assert_array_equal(again.transfer_weights_, model.transfer_weights_)
+        assert_array_equal(again.transfer_weights_, model.transfer_weights_)
         assert isinstance(model.get_params()["p"], type(p))
 
 
@@ -674,8 +619,7 @@ def test_many_more_priors_than_samples():
 
 @pytest.mark.parametrize("scale", [1e-3, 30.0, 1e3])
 def test_scores_of_any_size(scale):
-    """As they are: the optimum moves but is found, or its distance is known; divided by their size: nothing
-    changes."""
+    """As they are the optimum moves but is found; divided by their size nothing changes."""
     K, S, y = make_task(21, n=30, n_scores=4)
     best, _ = conic_optimum(K, scale * S, y, 1.3, 1.0)
     with warnings.catch_warnings():
@@ -687,10 +631,10 @@ def test_scores_of_any_size(scale):
     assert model.converged_ == (model.dual_gap_ <= 1e-3 * model.objective_)
     for scaling in ("rms", "max"):
         one, other = (fit(K, factor * S, y, p=1.3, scaling=scaling) for factor in (1.0, scale))
-        np.testing.assert_allclose(
+        assert_allclose(
             other.transfer_weights_, one.transfer_weights_, atol=1e-4 * np.abs(one.transfer_weights_).max()
         )
-        np.testing.assert_allclose(other.score_scale_, scale * one.score_scale_, rtol=1e-12)
+        assert_allclose(other.score_scale_, scale * one.score_scale_, rtol=1e-12)
 
 
 def test_scaling_is_as_it_says():
@@ -699,10 +643,10 @@ def test_scaling_is_as_it_says():
     wanted = {"rms": np.sqrt((S**2).mean(axis=0)), "max": np.abs(S).max(axis=0), None: np.ones(4)}
     for scaling, scale in wanted.items():
         model = fit(K, S, y, scaling=scaling, p=1.3)
-        np.testing.assert_allclose(model.score_scale_, scale, rtol=1e-12)
+        assert_allclose(model.score_scale_, scale, rtol=1e-12)
         same = fit(K, S / scale, y, scaling=None, p=1.3)
-        np.testing.assert_allclose(model.transfer_weights_, same.transfer_weights_, rtol=1e-6, atol=1e-9)
-        np.testing.assert_allclose(
+        assert_allclose(model.transfer_weights_, same.transfer_weights_, rtol=1e-6, atol=1e-9)
+        assert_allclose(
             model.decision_function(K, scores=S), same.decision_function(K, scores=S / scale), atol=1e-6
         )
 
@@ -720,10 +664,8 @@ def test_finishing():
     assert model.converged_ and model.dual_gap_ <= 1e-3 * model.objective_
     stages = list(dict.fromkeys(model.history_.stage))
     assert stages == ["online", "batch", "dual"]
-    assert (
-        model.history_.objective.iloc[-1] == model.objective_
-        and model.history_.dual_gap.iloc[-1] == model.dual_gap_
-    )
+    assert model.history_.objective.iloc[-1] == model.objective_
+    assert model.history_.dual_gap.iloc[-1] == model.dual_gap_
     assert model.history_.seconds.is_monotonic_increasing
     with pytest.warns(ConvergenceWarning, match="tol"):
         rough = fit(K, S, y, tol=1e-3, finish=False, **shared)
@@ -733,15 +675,14 @@ def test_finishing():
         warnings.simplefilter("error", ConvergenceWarning)
         untold = fit(K, S, y, tol=None, **shared)
     assert "dual" not in set(untold.history_.stage) and untold.dual_gap_ > 1e-3 * untold.objective_
-    np.testing.assert_array_equal(untold.transfer_weights_, rough.transfer_weights_)
+    assert_array_equal(untold.transfer_weights_, rough.transfer_weights_)
     # nothing to finish where OBSCURE gets there by itself
     easy = fit(K, S, y, p=1.5, C=0.01, tol=0.05, n_epochs=2000)
     assert "dual" not in set(easy.history_.stage) and easy.converged_
 
 
 class Pairs:
-    """A dual point of the SVM with scores that are much alike, feasible and random, with what `swap` keeps
-    up to date."""
+    """A dual point of the SVM with scores that are much alike, feasible and random."""
 
     def __init__(self, seed, n=12, n_classes=4, n_scores=5):
         rng = np.random.default_rng(seed)
@@ -761,6 +702,9 @@ class Pairs:
         self.wrong = 1.0 - np.eye(n_classes)[self.labels]
         self.most = self.limits[:, None] * np.eye(n_classes)[self.labels]
 
+    def given(self):
+        return self.kernel, self.prior, self.weights, self.labels, self.limits
+
     def state(self, coef):
         """Class scores of the kernel, theta, and the weighted theta."""
         theta = coef.T @ self.prior / len(coef)
@@ -778,21 +722,9 @@ class Pairs:
         """The point after an exchange, and whether there was one."""
         coef, kept, n_classes = self.coef.copy(), self.state(self.coef), self.coef.shape[1]
         rest = np.empty(n_classes), np.empty(n_classes)
-        done = swap(
-            i,
-            j,
-            self.kernel,
-            self.prior,
-            self.weights,
-            self.labels,
-            self.limits,
-            coef,
-            *kept,
-            *rest,
-            threshold,
-        )
+        done = swap(i, j, *self.given(), coef, *kept, *rest, threshold)
         for held, true in zip(kept, self.state(coef), strict=True):
-            np.testing.assert_allclose(held, true, atol=1e-12)
+            assert_allclose(held, true, atol=1e-12)
         return coef, done
 
     def gain(self, i, j):
@@ -818,8 +750,7 @@ def exchange(shape, i, j, up, down):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_exchanges_of_two_samples_rise(seed):
-    """The best step in the steepest of all exchanges, which keeps the sums of classes and of samples, or
-    none at all."""
+    """The best step in the steepest of all exchanges, which keeps the sums of classes and of samples."""
     pairs, threshold = Pairs(seed), 1e-3
     n, n_classes = pairs.coef.shape
     n_done = 0
@@ -829,16 +760,16 @@ def test_exchanges_of_two_samples_rise(seed):
         n_done += done
         assert abs(steepest - threshold) < 1e-7 or done == (steepest > threshold)
         if not done:
-            np.testing.assert_array_equal(coef, pairs.coef)
+            assert_array_equal(coef, pairs.coef)
             continue
         change = coef - pairs.coef
         step = change.max()
         up, down = int(change[i].argmax()), int(change[i].argmin())
-        np.testing.assert_allclose(change, step * exchange(change.shape, i, j, up, down), atol=1e-14)
+        assert_allclose(change, step * exchange(change.shape, i, j, up, down), atol=1e-14)
         after = pairs.value(coef)
         assert step > 0.0 and after > before and (coef <= pairs.most).all()
-        np.testing.assert_allclose(coef.sum(axis=0), pairs.coef.sum(axis=0), atol=1e-13)
-        np.testing.assert_allclose(coef.sum(axis=1), 0.0, atol=1e-13)
+        assert_allclose(coef.sum(axis=0), pairs.coef.sum(axis=0), atol=1e-13)
+        assert_allclose(coef.sum(axis=1), 0.0, atol=1e-13)
         # no other step in this direction is better
         for factor in (0.5, 0.99, 1.01, 2.0):
             other = pairs.coef + factor * change
@@ -859,18 +790,7 @@ def test_sweeps_never_lower_the_dual_value():
         values = [pairs.value(pairs.coef)]
         for _ in range(40):
             coef, (scores, theta, _) = pairs.coef.copy(), pairs.state(pairs.coef)
-            ascend_pairs(
-                pairs.kernel,
-                pairs.prior,
-                pairs.weights,
-                pairs.labels,
-                pairs.limits,
-                coef,
-                scores,
-                theta,
-                1e-9,
-                1,
-            )
+            ascend_pairs(*pairs.given(), coef, scores, theta, 1e-9, 1)
             assert (coef <= pairs.most).all() and np.abs(coef.sum(axis=1)).max() < 1e-12
             pairs.coef = coef
             values.append(pairs.value(coef))
@@ -909,7 +829,7 @@ def test_the_callback_sees_the_run_and_can_stop_it():
     assert [s[0] for s in seen] == [40, 80, 120] and all(s[1] == (3, 4) and 0.0 <= s[2] <= 1.0 for s in seen)
     assert len(model.history_) == 3 and np.isfinite([model.objective_, model.dual_gap_]).all()
     watched = fit(K, S, y, callback=lambda model, step: None, C=100.0)
-    np.testing.assert_array_equal(watched.transfer_weights_, fit(K, S, y, C=100.0).transfer_weights_)
+    assert_array_equal(watched.transfer_weights_, fit(K, S, y, C=100.0).transfer_weights_)
 
 
 # ------------------------------------------------------------------ memory, bits
@@ -927,8 +847,7 @@ def peak_of(call):
 
 @pytest.mark.parametrize("finish", [False, True])
 def test_memory_for_the_scores_is_that_of_their_weights(finish):
-    """200 priors and 20 classes, 4,000 groups: O(K K') numbers, never one for each group and sample (9.6
-    MB)."""
+    """200 priors and 20 classes, 4,000 groups."""
     n, n_classes, n_scores = 300, 20, 200
     K, S, y = make_task(26, n=n, n_classes=n_classes, n_scores=n_scores, useful=20)
     bank = KernelBank.from_stack(K.astype(np.float32))
@@ -949,22 +868,9 @@ def test_memory_for_the_scores_is_that_of_their_weights(finish):
 
 
 def same(one, other):
-    for name in (
-        "support_",
-        "dual_coef_",
-        "kernel_weights_",
-        "transfer_weights_",
-        "block_norms_",
-        "online_errors_",
-        "score_scale_",
-    ):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
-    assert (one.objective_, one.dual_gap_, one.n_iter_, one.radius_) == (
-        other.objective_,
-        other.dual_gap_,
-        other.n_iter_,
-        other.radius_,
-    )
+    arrays = "support dual_coef kernel_weights transfer_weights block_norms online_errors score_scale"
+    for name in f"{arrays} objective dual_gap n_iter radius".split():
+        assert_array_equal(getattr(one, name + "_"), getattr(other, name + "_"), err_msg=name)
 
 
 @pytest.mark.parametrize("loss, n_classes", [("multiclass", 4), ("hinge", 2)])
@@ -987,7 +893,7 @@ def test_same_bits_again_and_for_any_number_of_threads(loss, n_classes):
                 found[-1].scores_on_new = found[-1].decision_function(X[::-1], scores=S[::-1])
         for other in found[1:]:
             same(found[0], other)
-            np.testing.assert_array_equal(found[0].scores_on_new, other.scores_on_new)
+            assert_array_equal(found[0].scores_on_new, other.scores_on_new)
 
 
 def test_random_states():
@@ -999,7 +905,7 @@ def test_random_states():
     assert not np.array_equal(one.dual_coef_, other.dual_coef_)
     state = np.random.get_state()[1].copy()
     fit(K, S, y, random_state=None, **options)
-    np.testing.assert_array_equal(np.random.get_state()[1], state)
+    assert_array_equal(np.random.get_state()[1], state)
 
 
 def test_what_is_given_is_not_changed():
@@ -1008,7 +914,7 @@ def test_what_is_given_is_not_changed():
     model = fit(K, S, y, scaling="rms")
     model.decision_function(K, scores=S)
     for now, before in zip((K, S, y), copies, strict=True):
-        np.testing.assert_array_equal(now, before)
+        assert_array_equal(now, before)
 
 
 def test_kernels_on_demand_give_the_same_model():
@@ -1024,11 +930,8 @@ def test_kernels_on_demand_give_the_same_model():
         )
         assert demand.objective_ == pytest.approx(whole.objective_, rel=2e-3)
         f = whole.decision_function(X, scores=S)
-        np.testing.assert_allclose(
-            demand.decision_function(X, scores=S),
-            f,
-            atol=(1e-3 if end["tol"] is None else 0.1) * np.abs(f).max(),
-        )
+        near = 1e-3 if end["tol"] is None else 0.1
+        assert_allclose(demand.decision_function(X, scores=S), f, atol=near * np.abs(f).max())
 
 
 # ------------------------------------------------------------------ theorems
@@ -1051,8 +954,7 @@ def lipschitz(maps, y, n_classes, q, weight):
 @pytest.mark.parametrize("loss, n_classes", LOSSES[:2])
 @pytest.mark.parametrize("C, p", [(0.1, 2.0), (1.0, 1.5), (10.0, 1.2)])
 def test_rate_of_the_batch_stage(C, p, loss, n_classes, weighted):
-    """Theorem 4.2's bound of the expectation (delta = 1), over independent draws; holds with the sample
-    weights in L."""
+    """Theorem 4.2's bound of the expectation (delta = 1), over independent draws."""
     K, S, y = make_task(29, n=25, n_classes=n_classes, n_scores=4)
     S = S / np.abs(S).max(axis=0)
     weight = random_weight(y) if weighted else np.ones(25)
@@ -1061,15 +963,8 @@ def test_rate_of_the_batch_stage(C, p, loss, n_classes, weighted):
     problem = problem_of(K, S, y, loss=loss, weight=weight, p=p, C=C)
     found, radii = [], []
     for seed in range(10):
-        result = solve_mktl(
-            problem,
-            n_epochs=12,
-            sampling="iid",
-            measure="every",
-            tol=None,
-            finish=False,
-            rng=np.random.default_rng(seed),
-        )
+        rng = np.random.default_rng(seed)
+        result = solve_mktl(problem, n_epochs=12, sampling="iid", measure="every", rng=rng, **UNFINISHED)
         batch = result.history[result.history.stage == "batch"]
         found.append(batch.objective.to_numpy())
         radii.append(result.extra["radius"])
@@ -1084,8 +979,7 @@ def test_rate_of_the_batch_stage(C, p, loss, n_classes, weighted):
 @pytest.mark.parametrize("loss, n_classes", LOSSES)
 @pytest.mark.parametrize("C, p", [(0.1, 1.05), (10.0, 2.0)])
 def test_R_bounds_the_norm_of_the_optimum(C, p, loss, n_classes, weighted):
-    """Thesis 4.4.4, after any number of online epochs; with weights the cap is that of the objective at 0,
-    their mean."""
+    """Thesis 4.4.4, after any number of online epochs."""
     K, S, y = make_task(30, n=25, n_classes=n_classes, n_scores=4)
     weight = 0.2 + 3.0 * random_weight(y) if weighted else np.ones(25)
     _, norms = conic_optimum(K, S, y, p, C, loss, weight)
@@ -1093,15 +987,8 @@ def test_R_bounds_the_norm_of_the_optimum(C, p, loss, n_classes, weighted):
     problem = problem_of(K, S, y, loss=loss, weight=weight, p=p, C=C)
     for radius in ("capped", "online"):
         for n_epochs_online in (0, 1, 5, 50):
-            result = solve_mktl(
-                problem,
-                n_epochs_online=n_epochs_online,
-                n_epochs=1,
-                radius=radius,
-                tol=None,
-                finish=False,
-                rng=np.random.default_rng(0),
-            )
+            online = {"n_epochs_online": n_epochs_online, "radius": radius}
+            result = solve_mktl(problem, n_epochs=1, rng=np.random.default_rng(0), **online, **UNFINISHED)
             assert result.extra["radius"] >= wanted * (1.0 - 1e-5)
             if radius == "capped":
                 assert result.extra["radius"] <= np.sqrt(2.0 * weight.mean() * C * 25) * (1.0 + 1e-12)
@@ -1110,8 +997,7 @@ def test_R_bounds_the_norm_of_the_optimum(C, p, loss, n_classes, weighted):
 @pytest.mark.parametrize("loss, n_classes", LOSSES)
 @pytest.mark.parametrize("p", [1.1, 2.0])
 def test_update_bound_of_the_online_stage(p, loss, n_classes):
-    """Theorem 4.3 against the optimum as comparator: the losses are over the visits that update, at most all
-    of one pass."""
+    """Theorem 4.3 against the optimum as comparator."""
     K, S, y = make_task(31, n=40, n_classes=n_classes, n_scores=4)
     maps, q = joint_features(K, S, n_classes, loss), dual_exponent(p)
     model = fit(K, S, y, loss=loss, p=p, C=1000.0, tol=1e-2)
@@ -1121,14 +1007,7 @@ def test_update_bound_of_the_online_stage(p, loss, n_classes):
     for eta in (0.1, 0.5, 2.0):
         for n_epochs in (1, 20):
             problem = problem_of(K, S, y, loss=loss, p=p, C=1.0)
-            result = solve_mktl(
-                problem,
-                n_epochs_online=n_epochs,
-                n_epochs=0,
-                eta=eta,
-                tol=None,
-                finish=False,
-                rng=np.random.default_rng(0),
-            )
+            online = {"n_epochs_online": n_epochs, "n_epochs": 0, "eta": eta}
+            result = solve_mktl(problem, rng=np.random.default_rng(0), **online, **UNFINISHED)
             c, s = q * (2.0 / eta + L**2) * norm**2, n_epochs * losses.sum()
             assert result.n_updates <= c + s + np.sqrt(c * s) + 1e-9

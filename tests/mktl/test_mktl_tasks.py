@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 
 from cuelearn.datasets import AWA_TEST_CLASSES, DataFileError
 from cuelearn.experiments.mktl import (
@@ -38,36 +39,27 @@ def check_task(task, n_classes, n_priors, pool_rows, test_rows):
     """What holds for every task."""
     n = len(task.X)
     assert task.X.dtype == task.scores.dtype == task.same.dtype == np.float64
-    assert (
-        task.scores.shape == task.same.shape == (n, n_priors) == (n, len(task.prior_names))
-        and len(set(task.prior_names)) == n_priors
-    )
+    assert task.scores.shape == task.same.shape == (n, n_priors)
+    assert len(task.prior_names) == len(set(task.prior_names)) == n_priors
     assert task.y.shape == task.rows.shape == (n,) and np.unique(task.y).size == n_classes
     assert np.isfinite(task.X).all() and np.isfinite(task.scores).all() and np.isfinite(task.same).all()
-    assert (
-        np.array_equal(np.sort(np.concatenate([task.pool, task.test])), np.arange(n))
-        and np.unique(task.rows).size == n
-    )
+    assert np.array_equal(np.sort(np.concatenate([task.pool, task.test])), np.arange(n))
+    assert np.unique(task.rows).size == n
     assert np.array_equal(task.X, task.data.X[np.ix_(task.rows, task.columns)])
     for models, scores in ((task.priors, task.scores), (task.same_priors, task.same)):
         assert sum((prior.classes for prior in models), ()) == task.prior_names
         rows = np.r_[0:5, n - 5 : n]
         again = np.hstack([prior.scores(task.data.X[task.rows[rows]]) for prior in models])
-        np.testing.assert_allclose(
-            again, scores[rows], rtol=1e-3, atol=1e-3
-        )  # sums of float32 kernels times C
+        assert_allclose(again, scores[rows], rtol=1e-3, atol=1e-3)  # sums of float32 kernels times C
         for prior in models:
-            assert (
-                not np.intersect1d(prior.train, task.rows).size
-                and np.unique(prior.train).size == prior.train.size
-            )
+            assert not np.intersect1d(prior.train, task.rows).size
+            assert np.unique(prior.train).size == prior.train.size
     assert task.pool.size == sum(pool_rows) and task.test.size == n_classes * test_rows
     for rows, sizes in ((task.pool, sorted(pool_rows)), (task.test, [test_rows] * n_classes)):
         assert sorted(np.unique(task.y[rows], return_counts=True)[1].tolist()) == sizes
     for prior in task.same_priors:  # one kernel and one width for all, as Multi-KT asks
-        assert [kernel for _, kernel, _ in prior.model.kernels] == [
-            RBF(gamma=task.gamma)
-        ] and prior.columns == task.columns
+        assert [kernel for _, kernel, _ in prior.model.kernels] == [RBF(gamma=task.gamma)]
+        assert prior.columns == task.columns
     trained = np.unique(np.concatenate([prior.train for prior in task.same_priors]))
     bank = KernelBank([("all", RBF(), slice(None))], task.data.X[np.ix_(trained, task.columns)])
     if len(task.same_priors) < 20:  # binary tasks count the target's samples too: all 25 share one width
@@ -93,10 +85,8 @@ def test_multiclass_tasks(name, sizes, new, old, n_first, n_columns):
     assert [prior.name.split(" on ")[0] for prior in task.priors][:2] == ["boosted trees", "SVM"]
     if task.data.test is not None:
         official = set(task.data.test.tolist())
-        assert (
-            set(task.rows[task.test].tolist()) <= official
-            and not set(task.rows[task.pool].tolist()) & official
-        )
+        assert set(task.rows[task.test].tolist()) <= official
+        assert not set(task.rows[task.pool].tolist()) & official
         assert not any(set(prior.train.tolist()) & official for prior in task.priors)
 
 
@@ -108,9 +98,8 @@ def test_priors_know_their_own_classes(name, sizes, new, old, n_first, n_columns
         assert 1 < len(getattr(prior.model, "estimators_", (0, 0))) and prior.accuracy <= 1.0
     for prior in task.priors:
         if hasattr(prior.model, "estimators_"):
-            assert (
-                len(prior.model.estimators_) == tasks.N_TREES
-            )  # boosting did not end after a tree that fits all
+            # boosting did not end after a tree that fits all
+            assert len(prior.model.estimators_) == tasks.N_TREES
 
 
 def test_the_mean_of_kernels_is_what_the_svm_priors_use():
@@ -120,15 +109,13 @@ def test_the_mean_of_kernels_is_what_the_svm_priors_use():
     model = AverageKernelSVM(kernels, C=tasks.PRIOR_C).fit(
         data.X[prior.train], np.array(data.target_names)[data.y[prior.train]]
     )
-    np.testing.assert_allclose(model.decision_function(data.X[:50]), prior.scores(data.X[:50]), atol=1e-3)
+    assert_allclose(model.decision_function(data.X[:50]), prior.scores(data.X[:50]), atol=1e-3)
 
 
 def test_the_rows_for_tests_do_not_depend_on_the_other_sizes():
     for name, sizes in (("letter", LETTER), ("mfeat", MFEAT)):
-        small, large = (
-            load_task(name, **sizes),
-            load_task(name, **{**sizes, "pool_rows": sizes["pool_rows"] + 10}),
-        )
+        more = {**sizes, "pool_rows": sizes["pool_rows"] + 10}
+        small, large = load_task(name, **sizes), load_task(name, **more)
         assert np.array_equal(small.rows[small.test], large.rows[large.test])
         assert set(small.rows[small.pool]) < set(large.rows[large.pool])
 
@@ -146,10 +133,8 @@ def test_the_same_numbers_again():
     for function in (load_task, binary_task, tasks._priors, tasks._binary_priors, tasks._background):
         function.cache_clear()
     after = load_task("mfeat", **MFEAT), load_task("letter", **LETTER), binary_task("A", **BINARY)
-    assert all(
-        one is not two and same(one, two) and one.gamma == two.gamma
-        for one, two in zip(before, after, strict=False)
-    )
+    for one, two in zip(before, after, strict=True):
+        assert one is not two and same(one, two) and one.gamma == two.gamma
 
 
 # --- binary ----------------------------------------
@@ -160,20 +145,10 @@ def test_binary_tasks(target):
     task = binary_task(target, **BINARY)
     check_task(task, 2, 24, [30, 50], 20)
     letters = np.array(list("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
-    assert (
-        task.prior_names == tuple(letters[(letters != target) & (letters != BACKGROUND)])
-        and task.n_first == 24
-    )
-    assert (
-        task.X.shape[1] == 16
-        and task.name == f"letter {target}/H"
-        and task.scores is task.same
-        and task.priors is task.same_priors
-    )
-    assert (
-        np.array_equal(task.y, (letters[task.data.y[task.rows]] == target).astype(int))
-        and task.y.dtype == np.int64
-    )
+    assert task.prior_names == tuple(letters[(letters != target) & (letters != BACKGROUND)])
+    assert task.n_first == 24 and task.X.shape[1] == 16 and task.name == f"letter {target}/H"
+    assert task.scores is task.same and task.priors is task.same_priors and task.y.dtype == np.int64
+    assert np.array_equal(task.y, (letters[task.data.y[task.rows]] == target).astype(int))
     assert set(letters[task.data.y[task.rows]]) == {target, BACKGROUND}
     background = [prior.train[letters[task.data.y[prior.train]] == BACKGROUND] for prior in task.priors]
     assert all(np.array_equal(rows, background[0]) for rows in background) and background[0].size == 60
@@ -217,11 +192,8 @@ def test_draws():
 def test_binary_draws():
     task = binary_task("A", **BINARY)
     rows = draw_binary(task, 3, 20, 0)
-    assert (
-        task.y[rows].tolist() == [1] * 3 + [0] * 20
-        and np.unique(rows).size == 23
-        and set(rows) <= set(task.pool)
-    )
+    assert task.y[rows].tolist() == [1] * 3 + [0] * 20
+    assert np.unique(rows).size == 23 and set(rows) <= set(task.pool)
     more = draw_binary(task, 5, 30, 0)
     assert np.array_equal(more[:3], rows[:3]) and np.array_equal(more[5:25], rows[3:])
     assert not np.array_equal(draw_binary(task, 3, 20, 1), rows)
@@ -234,10 +206,7 @@ def test_binary_draws():
     "call, words",
     [
         (lambda: load_task("digits"), "name must be one of"),
-        (
-            lambda: load_task("mfeat", pool_rows=150),
-            r"pool_rows must be at most 100, the samples left of class '3', got 150",
-        ),
+        (lambda: load_task("mfeat", pool_rows=150), "pool_rows must be at most 100, .* class '3', got 150"),
         (lambda: load_task("mfeat", test_rows=201), "test_rows must be at most 200"),
         (lambda: load_task("mfeat", test_rows=0), "test_rows must be an integer >= 1, got 0"),
         (lambda: load_task("mfeat", test_rows=2.5), "test_rows must be an integer"),
@@ -249,10 +218,7 @@ def test_binary_draws():
             lambda: binary_task("A", **{**BINARY, "background_rows": 600}),
             "background_rows must be at most 478",
         ),
-        (
-            lambda: draw(load_task("mfeat", **MFEAT), 51, 0),
-            "n_per_class must be at most 50, the samples left of class '3'",
-        ),
+        (lambda: draw(load_task("mfeat", **MFEAT), 51, 0), "n_per_class must be at most 50"),
         (lambda: draw_binary(binary_task("A", **BINARY), 31, 5, 0), "n_positive must be at most 30"),
         (lambda: draw_binary(binary_task("A", **BINARY), 3, 51, 0), "n_negative must be at most 50"),
     ],
