@@ -74,9 +74,7 @@ def test_grid_search_over_a_pipeline_with_cues(cls, data, new):
     name = cls.__name__.lower()
     grid = {f"{name}__C": [0.1, 1.0], f"{name}__kernels": [CUES, CUES[1:]]}
     search = GridSearchCV(pipeline, grid, cv=3).fit(X, y)
-    assert (
-        search.best_params_[f"{name}__kernels"] == CUES
-    )  # the cues left out by the other choice are the good ones
+    assert search.best_params_[f"{name}__kernels"] == CUES  # the other choice leaves the good cues out
     assert search.score(*new) > 0.85
     assert cross_val_score(search.best_estimator_, X, y, cv=3).mean() > 0.85
 

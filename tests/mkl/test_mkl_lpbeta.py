@@ -413,7 +413,7 @@ def test_kernels_without_weight_are_not_computed(data, new):
 @pytest.mark.parametrize("memory", [2e9, 3e5])
 @pytest.mark.parametrize("options", [{"C": "cv", "C_grid": (1.0, 10.0)}, {"per_class": True, "nu": 0.3}])
 def test_same_bits_for_any_number_of_threads(options, memory):
-    X, y = make_data(300)
+    X, y = make_data(200)
     X_new, _ = make_data(150, seed=1)
     found = []
     for threads in (1, 2):

@@ -462,8 +462,8 @@ def test_prefixes_that_group_nothing_warn():
 def test_gmkl_at_large_C_on_linear_kernels_is_certified_in_float64_and_says_so():
     """What one kernel costs is a small difference of large numbers there, below what float32 can hold."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(100, 12))
-    Y = (X[:, :2] + rng.normal(size=(100, 2)) > 0).astype(int)
+    X = rng.normal(size=(70, 12))
+    Y = (X[:, :2] + rng.normal(size=(70, 2)) > 0).astype(int)
     cues = [(f"l{i}", Linear(), slice(4 * i, 4 * i + 4)) for i in range(3)]
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")

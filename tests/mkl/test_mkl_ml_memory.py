@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl import GMKL, MLMKLSA, VSKL, AverageKernelSVM, MLMKLSum, SimpleMKL
@@ -15,14 +16,14 @@ N, S, M = 600, 20, 3
 # one float64 combination is 2 float32 kernel matrices; libsvm's users take the columns of the support
 # samples out of it, 2 more
 LIMIT = 5.0
-METHODS = {
-    "MLMKLSA": lambda: MLMKLSA("precomputed", n_iter=3, random_state=0),
-    "MLMKLSum": lambda: MLMKLSum("precomputed", n_iter=3),
-    "GMKL": lambda: GMKL("precomputed", max_iter=2),
-    "VSKL": lambda: VSKL("precomputed", max_iter=2),
-    "SimpleMKL": lambda: SimpleMKL("precomputed", max_iter=1),
-    "AverageKernelSVM": lambda: AverageKernelSVM("precomputed"),
-}
+METHODS = [
+    MLMKLSA("precomputed", n_iter=3, random_state=0),
+    MLMKLSum("precomputed", n_iter=3),
+    GMKL("precomputed", max_iter=2),
+    VSKL("precomputed", max_iter=2),
+    SimpleMKL("precomputed", max_iter=1),
+    AverageKernelSVM("precomputed"),
+]
 
 
 def samples(n=N):
@@ -55,14 +56,14 @@ def stack(request):
     return np.ascontiguousarray(found) if request.param == "kernel after kernel" else found
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", METHODS, ids=lambda model: type(model).__name__)
 def test_a_fit_holds_few_kernel_matrices_beyond_the_stack(method, stack):
     Y = samples()[1]
 
     def fit():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            METHODS[method]().fit(stack, Y)
+            clone(method).fit(stack, Y)
 
     assert peak_of(fit) < LIMIT * stack[0].nbytes
 

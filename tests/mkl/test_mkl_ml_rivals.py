@@ -11,10 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.kernels import KernelBank
-from cuelearn.mkl.gmkl import GMKL, REGULARIZERS, GradientMachine, dual_bound_l1, dual_bound_l2, solve_gmkl
+from cuelearn.mkl.gmkl import GMKL, REGULARIZERS, dual_bound_l1, dual_bound_l2, solve_gmkl
 from cuelearn.mkl.mlmkl import SharedProblem
 from cuelearn.mkl.svm import solve_box_svm
-from cuelearn.mkl.vskl import VSKL, dual_exponent, group_scales, resolve_groups, solve_vskl
+from cuelearn.mkl.vskl import VSKL, resolve_groups, solve_vskl
 
 BOTH = [GMKL, VSKL]
 
@@ -82,6 +82,13 @@ def vskl_optimum(stack, signs, C, groups, s):
     )
 
 
+def check_value(result, k, best):
+    """Near the optimum, which lies within the certified gap."""
+    value, gap = result.objectives[k], result.dual_gaps[k]
+    assert value - gap <= best * (1.0 + 1e-6) <= value * (1.0 + 1e-5)
+    assert_allclose(value, best, rtol=1e-3)
+
+
 def objective_of(stack, signs, C, weights, coef):
     """SVM primal value of the fitted coefficients on the fitted kernel, and the block norms."""
     kernel = np.tensordot(weights, stack, 1)
@@ -100,12 +107,7 @@ def test_gmkl_reaches_the_conic_optimum(regularizer, sigma, C):
     assert result.converged.all() and (result.dual_gaps <= 5e-4 * result.objectives).all()
     for k, y in enumerate(signs):
         best = gmkl_optimum(stack, y, C, regularizer, sigma)
-        assert (
-            result.objectives[k] - result.dual_gaps[k]
-            <= best * (1.0 + 1e-6)
-            <= result.objectives[k] * (1.0 + 1e-5)
-        )
-        assert_allclose(result.objectives[k], best, rtol=1e-3)
+        check_value(result, k, best)
         d = result.kernel_weights[k]
         half, losses, _ = objective_of(stack, y, C, d, result.dual_coef[:, k])
         assert_allclose(
@@ -123,12 +125,7 @@ def test_vskl_reaches_the_conic_optimum(s, groups, C):
     assert result.converged.all() and (result.dual_gaps <= 5e-4 * result.objectives).all()
     for k, y in enumerate(signs):
         best = vskl_optimum(stack, y, C, groups, s)
-        assert (
-            result.objectives[k] - result.dual_gaps[k]
-            <= best * (1.0 + 1e-6)
-            <= result.objectives[k] * (1.0 + 1e-5)
-        )
-        assert_allclose(result.objectives[k], best, rtol=1e-3)
+        check_value(result, k, best)
         _, losses, norms = objective_of(stack, y, C, result.kernel_weights[k], result.dual_coef[:, k])
         lengths = np.bincount(groups, norms)
         assert_allclose(0.5 * np.linalg.norm(lengths, s) ** 2 + losses, result.objectives[k], rtol=1e-8)
@@ -189,9 +186,8 @@ def test_one_kernel_is_the_box_svm():
         found = solve_box_svm(d * stack[0], y, 1.0, tol=1e-7)
         assert_allclose(result.objectives[k], found.value + d, rtol=2e-5)
         for other in (0.8 * d, 1.25 * d):
-            assert (
-                solve_box_svm(other * stack[0], y, 1.0, tol=1e-7).value + other > result.objectives[k] - 1e-4
-            )
+            worse = solve_box_svm(other * stack[0], y, 1.0, tol=1e-7).value + other
+            assert worse > result.objectives[k] - 1e-4
 
 
 def test_vskl_keeps_all_groups_where_l1_drops_them():
@@ -204,24 +200,6 @@ def test_vskl_keeps_all_groups_where_l1_drops_them():
 
 
 # ------------------------------------------------------------------ pieces
-
-
-@pytest.mark.parametrize("regularizer", ["l1", "l2"])
-def test_gradient_is_that_of_finite_differences(regularizer):
-    stack, signs = full_rank(0)
-    problem = SharedProblem(KernelBank.from_stack(stack, dtype=np.float64), signs, 1.0)
-    machine = GradientMachine(problem, 1, 1e-9, REGULARIZERS[regularizer], 0.7)
-    d = np.array([0.5, 1.5, 0.8])
-    machine.svm(d, 1e-10)
-    slope = machine.gradient(d, problem.quadratics(np.array([1]))[:, 0])
-
-    def value(weights):
-        found = machine.svm(weights, 1e-10)
-        return machine.value(found, weights)
-
-    for a in range(3):
-        step = 1e-4 * np.eye(3)[a]
-        assert_allclose(slope[a], (value(d + step) - value(d - step)) / 2e-4, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -237,35 +215,13 @@ def test_gradient_is_that_of_finite_differences(regularizer):
 def test_dual_bounds_are_the_best_on_their_ray(bound, value):
     rng = np.random.default_rng(0)
     for _ in range(20):
-        alpha, q, sigma = (
-            rng.uniform(size=5),
-            rng.uniform(size=3) * 10.0 ** rng.integers(-2, 3),
-            rng.uniform(0.1, 2.0),
-        )
+        alpha, q = rng.uniform(size=5), rng.uniform(size=3) * 10.0 ** rng.integers(-2, 3)
+        sigma = rng.uniform(0.1, 2.0)
         found = bound(alpha, q, 1.5, sigma)
         grid = [value(t, alpha.sum(), q, sigma) for t in np.linspace(0.0, 1.5 / alpha.max(), 4001)]
         assert max(grid) <= found * (1.0 + 1e-9) and found <= max(grid) * 1.01 + 1e-3
     assert bound(np.zeros(3), np.zeros(2), 1.0, 1.0) == 0.0
     assert bound(np.ones(3), np.zeros(2), 1.0, 1.0) == 3.0
-
-
-@pytest.mark.parametrize("s", [2.0, 3.0, 8.0, np.inf])
-def test_group_scales_are_the_best(s):
-    rng = np.random.default_rng(1)
-    power = 1.0 / (1.0 - 2.0 / s) if s > 2.0 else None
-    for _ in range(20):
-        D = rng.uniform(size=4)
-        gamma = group_scales(D, s)
-        value = np.linalg.norm(np.sqrt(D), dual_exponent(s)) ** 2
-        assert_allclose((D / gamma).sum(), value)
-        if power is None:
-            assert (gamma == 1.0).all()
-            continue
-        assert_allclose((gamma**power).sum(), 1.0)
-        other = rng.dirichlet(np.ones(4)) ** (1.0 / power)
-        assert (D / other).sum() >= value * (1.0 - 1e-12)
-    assert np.isfinite(group_scales(np.zeros(3), s)).all()
-    assert group_scales(np.array([0.0, 1.0]), s, 1e-3).min() > 0.0
 
 
 def test_groups_of_all_forms():
@@ -343,12 +299,8 @@ def test_indicator_matrix(cls, options):
     assert (model.predict(X) == Y).mean() > 0.85
     assert_array_equal(model.decision_function(X), other.decision_function(X))
     new = X[:20] + 0.01
-    wanted = np.einsum(
-        "ca,ain,nc->ic",
-        model.kernel_weights_,
-        cross_of(cues, X, new)[:, :, model.support_].astype(float),
-        model.dual_coef_,
-    )
+    cross = cross_of(cues, X, new)[:, :, model.support_].astype(float)
+    wanted = np.einsum("ca,ain,nc->ic", model.kernel_weights_, cross, model.dual_coef_)
     assert_allclose(model.decision_function(new), wanted, rtol=1e-4, atol=1e-4)
     if cls is VSKL:
         assert model.groups_.tolist() == ([0, 0, 1] if options else [0, 0, 0])

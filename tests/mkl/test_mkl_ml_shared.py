@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from cuelearn.kernels import KernelBank
-from cuelearn.mkl import AverageKernelSVM, BestKernelSVM, SimpleMKL, svm
+from cuelearn.mkl import AverageKernelSVM, SimpleMKL, svm
 from cuelearn.mkl.mlmkl import (
     MLMKLSA,
     Entropic,
@@ -144,7 +144,7 @@ def test_saddle_gap_brackets_the_conic_value(seed):
 @pytest.mark.parametrize(
     "seed, n_iter, within",
     [
-        *((s, 3000, 0.01) for s in range(4)),
+        *((s, 3000, 0.01) for s in range(2)),
         *(pytest.param(s, 40_000, 0.003, marks=pytest.mark.long) for s in range(4)),
     ],
 )
@@ -164,8 +164,9 @@ def test_sa_comes_to_the_saddle_point(seed, n_iter, within):
 def test_gap_falls_like_the_root_of_t(corrected):
     """Log-log slope of the averaged iterates' gap in T: -0.4 or steeper, mean over seeds."""
     lengths = (100, 400, 1600) if corrected else (400, 1600, 6400)
-    gaps = np.zeros((6, len(lengths)))
-    for seed in range(6):
+    n_seeds = 3 if corrected else 6
+    gaps = np.zeros((n_seeds, len(lengths)))
+    for seed in range(n_seeds):
         _, _, problem = shared(seed, tol=1e-6)
         for t, T in enumerate(lengths):
             result = solve_mlmkl_sa(
@@ -215,9 +216,8 @@ def test_one_class_and_one_kernel():
     result = solve_mlmkl_sa(problem, n_iter=300, tol=None, rng=np.random.default_rng(0))
     assert result.gamma.tolist() == [1.0]
     _, _, problem = shared(0, n_kernels=1)
-    assert solve_mlmkl_sa(
-        problem, n_iter=20, tol=None, rng=np.random.default_rng(0)
-    ).kernel_weights.tolist() == [1.0]
+    result = solve_mlmkl_sa(problem, n_iter=20, tol=None, rng=np.random.default_rng(0))
+    assert result.kernel_weights.tolist() == [1.0]
     assert solve_mlmkl_sum(problem, n_iter=20).kernel_weights.tolist() == [1.0]
 
 
@@ -240,11 +240,8 @@ def adahedge(gradients):
 
 
 def test_entropic_steps_follow_their_formula():
-    gradients, auto, fixed = (
-        np.random.default_rng(0).normal(size=(40, 4)) * 5.0,
-        Entropic(4, None),
-        Entropic(4, 0.03),
-    )
+    gradients = np.random.default_rng(0).normal(size=(40, 4)) * 5.0
+    auto, fixed = Entropic(4, None), Entropic(4, 0.03)
     for t, w in enumerate(adahedge(gradients)):
         assert_allclose(auto.weights, w, rtol=1e-9, atol=1e-12)
         products = np.exp(-0.03 * gradients[:t].sum(axis=0))
@@ -266,7 +263,7 @@ def test_no_class_is_lost_for_ever():
     _, _, problem = shared(0, tol=1e-4, n=40, n_classes=12)
     start = saddle_gap(problem, np.full(3, 1 / 3), np.full(12, 1 / 12)).gap
     for options in ({}, {"delta": 0.0}, {"corrected": False}, {"delta": 1.0}):
-        result = solve_mlmkl_sa(problem, n_iter=3000, tol=None, rng=np.random.default_rng(0), **options)
+        result = solve_mlmkl_sa(problem, n_iter=1500, tol=None, rng=np.random.default_rng(0), **options)
         assert saddle_gap(problem, result.kernel_weights, result.gamma).gap < 0.6 * start, options
 
 
@@ -297,9 +294,8 @@ def test_saddle_gap_leaves_counts_alone_and_checks_its_weights():
         rough = saddle_gap(problem, np.full(3, 1 / 3), np.full(3, 1 / 3), tol=1e-5, threshold=threshold)
         assert rough.gap - rough.slack <= found.gap and rough.gap >= found.gap - found.slack
         assert (rough.gap > threshold * rough.worst) == (found.gap > threshold * found.worst)
-    tiny = SharedProblem(
-        KernelBank.from_stack(1e12 * problem.bank.rows(np.arange(24)), dtype=np.float64), problem.signs, 1.0
-    )
+    stack = 1e12 * problem.bank.rows(np.arange(24))
+    tiny = SharedProblem(KernelBank.from_stack(stack, dtype=np.float64), problem.signs, 1.0)
     found = saddle_gap(tiny, [0.2, 0.3, 0.5], [1.0, 0.0, 0.0], tol=1e-3)
     assert found.least <= found.worst and found.slack <= 1e-3 * found.worst
     bad = (
@@ -397,5 +393,3 @@ def test_per_class_methods_take_indicator_matrices(cls):
         alone = cls(cues, C=1.0).fit(X, Y[:, k])
         assert_allclose(scores[:, k], alone.decision_function(X), rtol=1e-3, atol=1e-3)
     assert (model.predict(X) == (scores > 0)).all()
-    with pytest.raises(ValueError, match="y must be class labels"):
-        BestKernelSVM(cues).fit(X, Y)

@@ -107,7 +107,7 @@ def make(cls, settings, **more):
     return cls(kernels="precomputed", **wanted, **more)
 
 
-@pytest.mark.parametrize("scores", ["recompute", "maintain", "auto"])
+@pytest.mark.parametrize("scores", ["recompute", "maintain"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("cls", STOCHASTIC)
 def test_extremes(case, cls, dtype, scores):

@@ -19,16 +19,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn.datasets import load_mnist
 from cuelearn.kernels import RBF, KernelBank, Linear, Poly
-from cuelearn.mkl import (
-    OM2,
-    KernelPA,
-    MKLProblem,
-    solve_obscure,
-    solve_om2,
-    solve_pegasos_mkl,
-    solve_ufo,
-    state,
-)
+from cuelearn.mkl import OM2, KernelPA, MKLProblem, solve_obscure, solve_om2, solve_pegasos_mkl, solve_ufo
 from cuelearn.mkl.obscure import visit_batch, visit_online
 from cuelearn.mkl.om2 import visit_om2
 from cuelearn.mkl.pegasos import visit_pegasos
@@ -333,42 +324,6 @@ def test_passive_aggressive_equals_its_twin(C, n_epochs):
 
 
 # ------------------------------------------------------------------ pieces of the compiled loop
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("sample_major", [True, False])
-@pytest.mark.parametrize("filled", [2, 40])
-def test_pair_products_sparse_and_dense(filled, sample_major, dtype):
-    rng = np.random.default_rng(filled)
-    n, n_kernels, n_classes = 90, 5, 3
-    stack = rng.random((n_kernels, n, n)).astype(dtype)
-    coef = np.zeros((n_classes, n))
-    for c in range(n_classes):
-        coef[c, rng.choice(n, filled, replace=False)] = rng.normal(size=filled)
-    entries = state.Entries(
-        np.empty((n_classes, n), dtype=np.int32),
-        np.empty((n_classes, n), dtype=np.uint32),
-        np.zeros((n_classes, n), dtype=dtype),
-        np.zeros(n_classes, dtype=np.int64),
-    )
-    state.index_entries(coef, entries)
-    assert (4 * (entries.count[0] + entries.count[2]) < n) == (filled == 2)
-    if sample_major:
-        flat, base, stride = np.ascontiguousarray(stack.transpose(1, 0, 2)).reshape(-1), 7 * n_kernels * n, n
-    else:
-        flat, base, stride = stack.reshape(-1), 7 * n, n * n
-    out = np.zeros(n_kernels)
-    rows = state.Rows(flat, np.zeros(n, dtype=np.int64), 0, stride)
-    state.pair_products(rows, base, 0, 2, coef, entries, np.zeros(n), out)
-    assert_allclose(out, stack[:, 7] @ (coef[0] - coef[2]), atol=1e-5 if dtype == np.float32 else 1e-12)
-
-    weights, active = rng.random(n_kernels).astype(dtype), np.arange(n_kernels)
-    combined = np.empty(n, dtype=dtype)
-    state.combine_rows(flat, base, stride, weights, active, n_kernels, combined)
-    assert_allclose(combined, weights @ stack[:, 7], rtol=1e-5 if dtype == np.float32 else 1e-12)
-    scores = np.empty(n_classes, dtype=np.float64)
-    state.class_scores(combined, entries, scores)
-    assert_allclose(scores, combined @ coef.T, atol=1e-4 if dtype == np.float32 else 1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -18,7 +18,6 @@ from threadpoolctl import threadpool_limits
 from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl.base import load
 from cuelearn.mkl.svm import balance_weights as balance
-from cuelearn.mktl import ball
 from cuelearn.mktl.ball import hinge_in_ball
 from cuelearn.mktl.multikt import MultiKT, least_squares_svm, solve_multikt
 
@@ -326,27 +325,6 @@ def test_slopes_of_any_size(size):
     for bad in (1e101, np.inf, np.nan):
         with pytest.raises(OverflowError, match="slopes must be numbers of at most 1e100"):
             hinge_in_ball(offsets, np.full((20, 3), bad), np.ones(20))
-
-
-def test_the_scaling_of_the_cone():
-    """W z = W^-1 s; W is what `point` and `size` say; `divide` undoes the product."""
-    rng = np.random.default_rng(0)
-    for _ in range(20):
-        s, z, x = rng.normal(size=(3, 5))
-        s[0], z[0] = np.linalg.norm(s[1:]) * 1.1, np.linalg.norm(z[1:]) * 1.001
-        cone = ball.ConeScaling(s, z)
-        assert_allclose(cone.both, cone.back(s), atol=1e-10 * np.abs(cone.both).max())
-        assert_allclose(cone.forth(cone.back(x)), x, atol=1e-9)
-        J = np.diag([1.0, -1.0, -1.0, -1.0, -1.0])
-        square = cone.size**2 * (2.0 * np.outer(cone.point, cone.point) - J)
-        assert_allclose(cone.forth(cone.forth(x)), square @ x, rtol=1e-9, atol=1e-9 * np.abs(square).max())
-        assert_allclose(ball.jordan(cone.both, cone.divide(x)), x, atol=1e-8)
-        t = ball.longest_in_cone(s, x)
-        inside = [ball.length_in_cone(s + f * t * x) ** 2 for f in np.linspace(0.0, 0.999, 20)]
-        assert min(inside) > 0.0 and 0.0 < t <= 1.0
-        if t < 1.0:
-            end = s + 1.001 * t * x
-            assert end[0] < np.linalg.norm(end[1:])
 
 
 def test_symmetries():
