@@ -150,15 +150,11 @@ def test_scores_recomputed_from_rows_on_demand(monkeypatch):
     monkeypatch.setattr(stream, "REFRESH_AFTER", 0)
     kernels, X, y = task("mfeat", 200)
     row = len(kernels) * 200 * 4
-    wanted, *others = (
-        solve_ufo(
-            MKLProblem(KernelBank(kernels, X, memory=memory), y, 10, p=1.25, C=10.0),
-            n_epochs=4,
-            rng=np.random.default_rng(0),
-            scores="maintain",
-        )
-        for memory in (1e9, 40 * row, 100 * row)
-    )
+    results = []
+    for memory in (1e9, 40 * row, 100 * row):
+        problem = MKLProblem(KernelBank(kernels, X, memory=memory), y, 10, p=1.25, C=10.0)
+        results.append(solve_ufo(problem, n_epochs=4, rng=np.random.default_rng(0), scores="maintain"))
+    wanted, *others = results
     for result in others:
         assert result.n_updates == wanted.n_updates
         assert_allclose(result.kernel_weights, wanted.kernel_weights, rtol=1e-5)

@@ -3,80 +3,27 @@
 import numpy as np
 import pandas as pd
 import pytest
+from mktl_data import CUES, NAMES, Task, scale_of
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.ensemble import AdaBoostClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from sklearn.tree import DecisionTreeClassifier
 
-from cuelearn.kernels import RBF, KernelBank, Linear
+from cuelearn.kernels import RBF, Linear
 from cuelearn.mkl import AverageKernelSVM
 from cuelearn.mkl.base import load
 from cuelearn.mktl.baselines import AverageTL, NoTransfer, PriorFeatures
+from cuelearn.mktl.multikt import MultiKT
 
 ALL = [NoTransfer, PriorFeatures, AverageTL]
-CUES = [("shape", RBF(), [0, 1]), ("colour", Linear(), slice(2, 4))]
-NAMES = ["height", "width", "red", "green", "fine", "coarse"]
-
-
-def draw(n, n_classes, seed, noise=1.0):
-    rng = np.random.default_rng(seed)
-    y = np.arange(n) % n_classes
-    rng.shuffle(y)
-    angle = 2.0 * np.pi * y / n_classes
-    X = noise * rng.normal(size=(n, 6))
-    X[:, :2] += 1.5 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    X[:, 2:4] += 0.7 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    return X, y
-
-
-class Task:
-    """Training and new samples, and priors of two kinds that were fitted on other data and other columns."""
-
-    def __init__(self, n_classes):
-        self.n_classes = n_classes
-        self.X, self.y = draw(60, n_classes, 0)
-        self.new, self.y_new = draw(40, n_classes, 1)
-        old, y_old = draw(100, 4, 2)
-        self.svm = SVC(C=10.0).fit(old[:, 2:], y_old > 1)
-        self.boosted = AdaBoostClassifier(
-            DecisionTreeClassifier(max_depth=2), n_estimators=10, random_state=0
-        ).fit(old, y_old)
-        self.priors = [("svm", self.svm, slice(2, 6)), ("boosted", self.boosted)]
-        self.S, self.S_new = self.scores(self.X), self.scores(self.new)
-        self.bank = KernelBank(CUES, self.X)
-        self.stack = self.bank.stack.astype(np.float64)
-        self.cross = np.concatenate(
-            [block for _, block in self.bank.cross(self.new).blocks()], axis=1
-        ).astype(np.float64)
-
-    def scores(self, X):
-        return np.column_stack([self.svm.decision_function(X[:, 2:]), self.boosted.decision_function(X)])
-
-    def fit(self, cls, **options):
-        return cls(CUES, self.priors, **options).fit(self.X, self.y)
-
-    def svc(self, kernel, kernel_of_new, C):
-        """scikit-learn's SVC, one class against the rest; for two classes one."""
-        found = []
-        for c in [1] if self.n_classes == 2 else range(self.n_classes):
-            machine = SVC(C=C, kernel="precomputed").fit(kernel, (self.y == c).astype(int))
-            found.append(machine.decision_function(kernel_of_new))
-        return found[0] if self.n_classes == 2 else np.stack(found, axis=1)
+FOUR = [*ALL, MultiKT]
 
 
 @pytest.fixture(scope="module", params=[2, 3], ids=["binary", "multiclass"])
 def task(request):
     return Task(request.param)
-
-
-def scale_of(S, scaling):
-    return {"rms": np.sqrt(np.mean(S**2, axis=0)), "max": np.abs(S).max(axis=0), None: np.ones(S.shape[1])}[
-        scaling
-    ]
 
 
 # ------------------------------------------------------------------ each is libsvm on a kernel
@@ -100,10 +47,8 @@ def test_no_transfer_is_libsvm_on_the_mean_kernel(C, task):
     # whatever the priors say
     rng = np.random.default_rng(0)
     wild = NoTransfer("precomputed", C=C).fit(task.stack, task.y, scores=rng.normal(size=(60, 7)))
-    assert_array_equal(
-        wild.decision_function(task.cross, rng.normal(size=(40, 7))),
-        precise.decision_function(task.cross, task.S_new),
-    )
+    found = wild.decision_function(task.cross, rng.normal(size=(40, 7)))
+    assert_array_equal(found, precise.decision_function(task.cross, task.S_new))
 
 
 @pytest.mark.parametrize("scaling", ["rms", "max", None])
@@ -183,11 +128,8 @@ class Few:
         self.S = task.S[self.rows]
         scale = scale_of(self.S, "rms")
         self.scaled, self.scaled_new = self.S / scale, task.S_new / scale
-        self.stack, self.cross, self.S_new = (
-            task.stack[:, self.rows][:, :, self.rows],
-            task.cross[:, :, self.rows],
-            task.S_new,
-        )
+        self.stack, self.cross = task.stack[:, self.rows][:, :, self.rows], task.cross[:, :, self.rows]
+        self.S_new = task.S_new
         self.targets = [
             (self.y == c).astype(int) for c in ([1] if task.n_classes == 2 else range(task.n_classes))
         ]
@@ -293,7 +235,7 @@ def test_weights_reach_either_route_to_libsvm(cls, class_weight, task, monkeypat
     assert_array_equal(direct.intercept_, other.intercept_)
 
 
-@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("cls", FOUR)
 @pytest.mark.parametrize(
     "value, says",
     [
@@ -332,7 +274,7 @@ def explicit(model, task):
     return values[:, 1] - values[:, 0] if task.n_classes == 2 else values
 
 
-@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("cls", FOUR)
 def test_predictions_by_the_formula(cls, task):
     model = task.fit(cls)
     found = model.decision_function(task.new)
@@ -352,7 +294,7 @@ def test_predictions_by_the_formula(cls, task):
     )
 
 
-@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("cls", FOUR)
 def test_all_forms_of_input_agree(cls, task):
     """Priors or their scores, features or kernels: the same model."""
     by_priors = task.fit(cls)
@@ -378,7 +320,7 @@ def test_all_forms_of_input_agree(cls, task):
     assert_allclose(passed.decision_function(wide_new), wanted, atol=1e-5 * np.abs(wanted).max())
 
 
-@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("cls", FOUR)
 def test_data_frames_and_labels(cls, task):
     frame, new = pd.DataFrame(task.X, columns=NAMES), pd.DataFrame(task.new, columns=NAMES)
     cues = [("shape", RBF(), NAMES[:2]), ("colour", Linear(), NAMES[2:4])]
@@ -396,7 +338,7 @@ def test_threads_over_classes(cls, task):
     assert_array_equal(one.transfer_weights_, two.transfer_weights_)
 
 
-@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("cls", FOUR)
 def test_save_and_load(cls, task, tmp_path):
     """Scores in place of the priors, or the priors given back; precomputed kernels."""
     model = task.fit(cls, C=3.0)
@@ -410,7 +352,7 @@ def test_save_and_load(cls, task, tmp_path):
     assert_array_equal(found, model.decision_function(task.cross, task.S_new))
 
 
-@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("cls", FOUR)
 def test_clone_and_search(cls, task):
     model = cls(CUES, task.priors, C=4.0)
     copy = clone(model)
@@ -457,7 +399,7 @@ def test_prior_features_needs_scores(task):
         PriorFeatures().fit(task.X, task.y, scores=np.zeros((60, 0)))
 
 
-@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("cls", FOUR)
 @pytest.mark.parametrize(
     "name, values",
     [
@@ -475,12 +417,14 @@ def test_a_bad_parameter_is_one_error_that_names_it(cls, name, values, task):
         assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("cls", FOUR)
 def test_bad_scores_and_missing_ones(cls, task):
     for scores, message in (
         (task.S[:-1], "scores must have one row per sample of X, 60"),
         (np.full((60, 2), np.nan), "scores hold NaN or infinite values"),
         (np.full((60, 2), np.inf), "scores hold NaN or infinite values"),
+        (np.zeros((60, 2, 2)), "scores must have one row per sample of X"),
+        (np.full((60, 2), "a"), "scores"),
     ):
         with pytest.raises(ValueError, match=message):
             cls(CUES).fit(task.X, task.y, scores=scores)

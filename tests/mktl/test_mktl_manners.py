@@ -51,12 +51,9 @@ def old():
 def priors(old):
     """Other features, other learners, from two to five classes."""
     X, y = old
+    boosted = AdaBoostClassifier(n_estimators=10, random_state=0)
     return [
-        (
-            "birds",
-            AdaBoostClassifier(n_estimators=10, random_state=0).fit(X[:, 2:4], np.array(list("abcde"))[y]),
-            [2, 3],
-        ),
+        ("birds", boosted.fit(X[:, 2:4], np.array(list("abcde"))[y]), [2, 3]),
         ("plane", SVC().fit(X[:, 4:], y == 2), [4, 5]),
         ("plants", GaussianNB().fit(X[y < 3][:, 2:], y[y < 3]), slice(2, 6)),
         ("all", LinearSVC().fit(X, y)),
@@ -84,12 +81,8 @@ def test_columns_of_priors(priors, data, new):
     """What each contributes, in their order, under its name; the same model as from the plain numbers."""
     X, y = data
     model = model_of(priors, C=10.0).fit(X, y)
-    assert model.prior_names_ == [
-        *[f"birds: {c}" for c in "abcde"],
-        "plane",
-        *[f"plants: {c}" for c in range(3)],
-        *[f"all: {c}" for c in range(5)],
-    ]
+    plants, everything = [f"plants: {c}" for c in range(3)], [f"all: {c}" for c in range(5)]
+    assert model.prior_names_ == [*[f"birds: {c}" for c in "abcde"], "plane", *plants, *everything]
     assert model.transfer_weights_.shape == (3, 14) and model.score_scale_.shape == (14,)
 
     def columns(X):
@@ -152,12 +145,8 @@ def test_priors_of_every_make(old, data):
     ]
     widths = [5, 5, 5, 1, 5, 1, 2, 5]
     model = model_of(makes).fit(*data)
-    assert (
-        len(model.prior_names_)
-        == len(set(model.prior_names_))
-        == sum(widths)
-        == model.transfer_weights_.shape[1]
-    )
+    assert len(set(model.prior_names_)) == len(model.prior_names_) == sum(widths)
+    assert model.transfer_weights_.shape[1] == sum(widths)
     starts = [0, *np.cumsum(widths)]
     for (name, *_), start, stop in zip(makes, starts, starts[1:], strict=False):
         assert all(found.startswith(name) for found in model.prior_names_[start:stop])
@@ -592,12 +581,9 @@ def test_p_by_cross_validation_with_every_form_of_input(priors, data):
     X, y = data
     bank = KernelBank(CUES, X)
     S = X[:, 2:4]
-    found = [
-        model_of([("raw", "passthrough", [2, 3])], p=(1.05, 1.5)).fit(X, y),
-        model_of(None, p=(1.05, 1.5)).fit(X, y, scores=S),
-        MKTL("precomputed", p=(1.05, 1.5), **QUIET).fit(bank, y, scores=S),
-        MKTL("precomputed", p=(1.05, 1.5), **QUIET).fit(bank.stack, y, scores=S),
-    ]
+    found = [model_of([("raw", "passthrough", [2, 3])], p=(1.05, 1.5)).fit(X, y)]
+    for kernels, given in ((CUES, X), ("precomputed", bank), ("precomputed", bank.stack)):
+        found.append(model_of(None, kernels, p=(1.05, 1.5)).fit(given, y, scores=S))
     assert len({model.p_ for model in found}) == 1
     assert all(model.p_scores_ == found[0].p_scores_ for model in found[1:])
     with_priors = model_of(priors, p="cv", tol=1e-2).fit(X, y)
@@ -645,10 +631,8 @@ def test_saved_without_its_priors(priors, data, new, tmp_path):
     model = model_of([("raw", "passthrough", ["red", "fine"])], NAMED).fit(frame, y)
     model.save(tmp_path / "named.npz")
     loaded = load(tmp_path / "named.npz").attach([("raw", "passthrough", ["red", "fine"])])
-    assert_array_equal(
-        loaded.predict(pd.DataFrame(new[0], columns=COLUMNS)),
-        model.predict(pd.DataFrame(new[0], columns=COLUMNS)),
-    )
+    frame = pd.DataFrame(new[0], columns=COLUMNS)
+    assert_array_equal(loaded.predict(frame), model.predict(frame))
 
 
 def test_saved_class_weights_keep_their_classes(data, tmp_path):

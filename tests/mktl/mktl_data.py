@@ -1,0 +1,63 @@
+"""A task with priors that the tests of several methods share."""
+
+import numpy as np
+from sklearn.ensemble import AdaBoostClassifier
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from cuelearn.kernels import RBF, KernelBank, Linear
+
+CUES = [("shape", RBF(), [0, 1]), ("colour", Linear(), slice(2, 4))]
+NAMES = ["height", "width", "red", "green", "fine", "coarse"]
+
+
+def draw(n, n_classes, seed, noise=1.0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % n_classes
+    rng.shuffle(y)
+    angle = 2.0 * np.pi * y / n_classes
+    X = noise * rng.normal(size=(n, 6))
+    X[:, :2] += 1.5 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    X[:, 2:4] += 0.7 * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    return X, y
+
+
+class Task:
+    """Training and new samples, and priors of two kinds that were fitted on other data and other columns."""
+
+    def __init__(self, n_classes):
+        self.n_classes = n_classes
+        self.X, self.y = draw(60, n_classes, 0)
+        self.new, self.y_new = draw(40, n_classes, 1)
+        old, y_old = draw(100, 4, 2)
+        self.svm = SVC(C=10.0).fit(old[:, 2:], y_old > 1)
+        self.boosted = AdaBoostClassifier(
+            DecisionTreeClassifier(max_depth=2), n_estimators=10, random_state=0
+        ).fit(old, y_old)
+        self.priors = [("svm", self.svm, slice(2, 6)), ("boosted", self.boosted)]
+        self.S, self.S_new = self.scores(self.X), self.scores(self.new)
+        self.bank = KernelBank(CUES, self.X)
+        self.stack = self.bank.stack.astype(np.float64)
+        self.cross = np.concatenate(
+            [block for _, block in self.bank.cross(self.new).blocks()], axis=1
+        ).astype(np.float64)
+
+    def scores(self, X):
+        return np.column_stack([self.svm.decision_function(X[:, 2:]), self.boosted.decision_function(X)])
+
+    def fit(self, cls, **options):
+        return cls(CUES, self.priors, **options).fit(self.X, self.y)
+
+    def svc(self, kernel, kernel_of_new, C):
+        """scikit-learn's SVC, one class against the rest; for two classes one."""
+        found = []
+        for c in [1] if self.n_classes == 2 else range(self.n_classes):
+            machine = SVC(C=C, kernel="precomputed").fit(kernel, (self.y == c).astype(int))
+            found.append(machine.decision_function(kernel_of_new))
+        return found[0] if self.n_classes == 2 else np.stack(found, axis=1)
+
+
+def scale_of(S, scaling):
+    return {"rms": np.sqrt(np.mean(S**2, axis=0)), "max": np.abs(S).max(axis=0), None: np.ones(S.shape[1])}[
+        scaling
+    ]
