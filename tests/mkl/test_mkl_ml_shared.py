@@ -263,7 +263,7 @@ def test_no_class_is_lost_for_ever():
     _, _, problem = shared(0, tol=1e-4, n=40, n_classes=12)
     start = saddle_gap(problem, np.full(3, 1 / 3), np.full(12, 1 / 12)).gap
     for options in ({}, {"delta": 0.0}, {"corrected": False}, {"delta": 1.0}):
-        result = solve_mlmkl_sa(problem, n_iter=1500, tol=None, rng=np.random.default_rng(0), **options)
+        result = solve_mlmkl_sa(problem, n_iter=3000, tol=None, rng=np.random.default_rng(0), **options)
         assert saddle_gap(problem, result.kernel_weights, result.gamma).gap < 0.6 * start, options
 
 
