@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 from scipy.stats import t
 
 from cuelearn.book import figures
@@ -225,9 +226,7 @@ def test_interval_is_students():
     values = np.random.default_rng(0).normal(size=(7, 3))
     mean, low, high = interval(values)
     half = t.ppf(0.975, 6) * values.std(0, ddof=1) / np.sqrt(7)
-    np.testing.assert_allclose(
-        [mean, low, high], [values.mean(0), values.mean(0) - half, values.mean(0) + half]
-    )
+    assert_allclose([mean, low, high], [values.mean(0), values.mean(0) - half, values.mean(0) + half])
     single = interval([4.0])
     assert single.mean == 4 and np.isnan(single.low) and isinstance(interval([1, 2]).mean, float)
     with pytest.raises(ValueError, match="empty"):

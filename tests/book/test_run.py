@@ -94,9 +94,8 @@ def test_wrong_calls_list_the_right_names(tmp_path, capsys):
         ("--data", "orignal", DATA_TIERS),
     ):
         message = refused(tmp_path, capsys, option, wrong)
-        assert f"argument {option}: invalid choice: '{wrong}'" in message and all(
-            name in message for name in right
-        )
+        assert f"argument {option}: invalid choice: '{wrong}'" in message
+        assert all(name in message for name in right)
     assert "not there yet: oks. Chapters that exist: mkl" in refused(
         tmp_path, capsys, "--chapter", "mkl", "oks"
     )
@@ -270,11 +269,9 @@ def test_list_and_data(tmp_path, capsys, monkeypatch):
     monkeypatch.delenv("CUELEARN_DATA", raising=False)
     assert run.main(["--root", str(tmp_path), "--list"]) == 0
     shown = capsys.readouterr().out
-    assert (
-        "mkl: not made yet" in shown
-        and "seed = 0  # of everything" in shown
-        and "oks: not there yet" in shown
-    )
+    assert "mkl: not made yet" in shown
+    assert "seed = 0  # of everything" in shown
+    assert "oks: not there yet" in shown
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "letter.csv.gz").write_bytes(b"0" * 1000)
     assert run.main(["--root", str(tmp_path), "--list-data"]) == 0

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_array_equal
 
 from cuelearn.book import sweep as sweeps
 from cuelearn.book.sweep import Sweep, atomic_write, clean_temporaries, file_lock, progress_bar
@@ -88,7 +89,7 @@ def test_fresh_and_stored_results_are_equal(tmp_path):
     assert all(map(equal, a, b)) and equal(a[1], a[2])
     assert first.seconds_ == second.seconds_
     assert a[0]["float32"] == np.float32(0.1) and a[0]["frame"]["v"].dtype == np.float32
-    np.testing.assert_array_equal(a[1]["array"], rich(2.5)["array"])
+    assert_array_equal(a[1]["array"], rich(2.5)["array"])
 
 
 def test_order_and_bits_do_not_depend_on_jobs(tmp_path):

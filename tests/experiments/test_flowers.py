@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.svm import SVC
 
 from cuelearn.datasets import DataFileError, ImageData, Provenance, load_original
@@ -59,19 +60,17 @@ def test_seven_cues_are_histograms(drawn, described):
     data = flowers.flower_cues(described, train, n_words=12)
     assert tuple(data.cues) == flowers.FLOWER_CUES and data.X.dtype == np.float32 and data.X.shape[0] == 48
     assert {cue: columns.stop - columns.start for cue, columns in data.cues.items()} == WIDTHS_OF_CUES
-    assert (
-        data.X.min() >= 0 and len(data.feature_names) == data.X.shape[1] and np.array_equal(data.y, drawn.y)
-    )
+    assert data.X.min() >= 0
+    assert len(data.feature_names) == data.X.shape[1]
+    assert np.array_equal(data.y, drawn.y)
     for cue, columns in data.cues.items():
         part = data.X[:, columns]
-        np.testing.assert_allclose(part.sum(axis=1), 1, atol=1e-5, err_msg=cue)
+        assert_allclose(part.sum(axis=1), 1, atol=1e-5, err_msg=cue)
         if cue in HALVED:
-            np.testing.assert_allclose(part[:, : part.shape[1] // 2].sum(axis=1), 0.5, atol=1e-5, err_msg=cue)
+            assert_allclose(part[:, : part.shape[1] // 2].sum(axis=1), 0.5, atol=1e-5, err_msg=cue)
         else:
             levels = np.split(part, [16, 16 * 5], axis=1)
-            np.testing.assert_allclose(
-                [level.sum(axis=1) for level in levels], np.full((3, 48), 1 / 3), atol=1e-5
-            )
+            assert_allclose([level.sum(axis=1) for level in levels], np.full((3, 48), 1 / 3), atol=1e-5)
     again = flowers.flower_cues(drawn, train[::-1], n_words=12, n_jobs=2)
     assert again.X.tobytes() == data.X.tobytes()
 
@@ -95,9 +94,8 @@ def test_what_the_cues_see():
     red = 7 * 64
     assert rgb[red] == pytest.approx(0.5 * 320 / (96 * 120))
     assert rgb[512 + red] == pytest.approx(0.5 * 320 / (np.pi * 32 * 40), rel=0.01)
-    assert hsv[15] == pytest.approx(rgb[red]) and hsv[256 + 15] == pytest.approx(
-        rgb[512 + red]
-    )  # hue 0, saturation and value 1
+    assert hsv[15] == pytest.approx(rgb[red])
+    assert hsv[256 + 15] == pytest.approx(rgb[512 + red])  # hue 0, saturation and value 1
     assert [len(part) for part in patches] == [9 * 12, 3 * 4]
     assert [inside.shape for inside in central] == [(108,), (12,)] and 0.3 < central[0].mean() < 0.6
 
@@ -149,12 +147,10 @@ def test_splits():
     assert np.array_equal(np.sort(np.concatenate([train, test])), np.arange(1360))
     assert np.all(np.bincount(y[train]) == 60) and np.all(np.bincount(y[test]) == 20)
     fewer, same = flowers.flower_split(y, 3, 40)
-    assert (
-        fewer.size == 680
-        and np.array_equal(same, test)
-        and np.isin(fewer, train).all()
-        and np.all(np.bincount(y[fewer]) == 40)
-    )
+    assert fewer.size == 680
+    assert np.array_equal(same, test)
+    assert np.isin(fewer, train).all()
+    assert np.all(np.bincount(y[fewer]) == 40)
     assert not np.array_equal(fewer, np.sort(fewer))
     assert not np.array_equal(flowers.flower_split(y, 4)[1], test)
     for sizes in ((61, 20), (0, 20), (20, 0)):
@@ -172,9 +168,8 @@ def test_kernels(n_kernels):
     if n_kernels == 7:
         assert np.all(factors == 1) and [name for name, _, _ in triples] == list(flowers.FLOWER_CUES)
     if n_kernels == 1400:
-        assert np.array_equal(factors[0], flowers.WIDTHS) and flowers.WIDTHS[[0, -1]] == pytest.approx(
-            [0.01, 100]
-        )
+        assert np.array_equal(factors[0], flowers.WIDTHS)
+        assert flowers.WIDTHS[[0, -1]] == pytest.approx([0.01, 100])
 
 
 def test_other_numbers_of_kernels_are_refused():
@@ -200,11 +195,9 @@ def test_a_task(drawn_as_original):
     y = drawn_as_original.y
     task = flowers.load_flowers(7, 2, n_test_per_class=5)
     train, test = flowers.flower_split(y, 2, 7, 5)
-    assert (
-        np.array_equal(task.labels, y[train])
-        and np.array_equal(task.test_labels, y[test])
-        and task.n_classes == 4
-    )
+    assert np.array_equal(task.labels, y[train])
+    assert np.array_equal(task.test_labels, y[test])
+    assert task.n_classes == 4
     assert task.bank.names == list(flowers.FLOWER_CUES) and task.bank.resident
     data = flowers.flower_cues(drawn_as_original, train, n_words=12, random_state=2)
     (_, across), *more = task.cross.blocks()
@@ -213,8 +206,8 @@ def test_a_task(drawn_as_original):
         distance = distance_matrix(data.X[:, columns].astype(np.float64), "chi2")
         inside = distance[np.ix_(train, train)]
         mean = inside.sum() / (28 * 27)
-        np.testing.assert_allclose(task.bank.rows(np.arange(28))[j], np.exp(-inside / mean), atol=2e-5)
-        np.testing.assert_allclose(across[j], np.exp(-distance[np.ix_(test, train)] / mean), atol=2e-5)
+        assert_allclose(task.bank.rows(np.arange(28))[j], np.exp(-inside / mean), atol=2e-5)
+        assert_allclose(across[j], np.exp(-distance[np.ix_(test, train)] / mean), atol=2e-5)
     model = AverageKernelSVM("precomputed", C=100.0).fit(task.bank, task.labels)
     assert np.mean(model.predict(task.cross) == task.test_labels) >= 0.9
 
@@ -222,7 +215,7 @@ def test_a_task(drawn_as_original):
     middle = np.abs(np.log(flowers.WIDTHS)).argmin()
     assert many.bank.n_kernels == 1400 and np.array_equal(many.test_labels, task.test_labels)
     exponent = np.log(many.bank.rows([3])[middle, 0, :]) * flowers.WIDTHS[middle]
-    np.testing.assert_allclose(exponent, np.log(task.bank.rows([3])[0, 0]), rtol=1e-3, atol=1e-5)
+    assert_allclose(exponent, np.log(task.bank.rows([3])[0, 0]), rtol=1e-3, atol=1e-5)
 
 
 def test_without_the_data(monkeypatch, tmp_path):
@@ -266,11 +259,9 @@ def test_cues_of_a_few_photographs():
     assert data.X.shape[0] == 85 and tuple(data.cues) == flowers.FLOWER_CUES
     for columns in data.cues.values():
         distance = distance_matrix(data.X[:, columns], "chi2")
-        assert (
-            np.isfinite(distance).all()
-            and (distance[~np.eye(85, dtype=bool)] > 0).all()
-            and distance.max() <= 2 + 1e-5
-        )
+        assert np.isfinite(distance).all()
+        assert (distance[~np.eye(85, dtype=bool)] > 0).all()
+        assert distance.max() <= 2 + 1e-5
 
 
 @pytest.mark.long

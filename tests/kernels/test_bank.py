@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.compose import make_column_selector
 from sklearn.metrics import pairwise
@@ -130,13 +131,11 @@ def test_against_plain_formula(kernel, dtype, normalize):
     bank = KernelBank(on_all(k=kernel), X, dtype=dtype, normalize=normalize)
     tolerance = 2e-6 if dtype is np.float32 else 1e-12
     expected = plain_matrix(kernel, X, X, normalize)
-    np.testing.assert_allclose(bank.stack[0], expected, rtol=tolerance, atol=tolerance)
-    np.testing.assert_allclose(bank.diagonal[0], np.diagonal(expected), rtol=1e-12)
+    assert_allclose(bank.stack[0], expected, rtol=tolerance, atol=tolerance)
+    assert_allclose(bank.diagonal[0], np.diagonal(expected), rtol=1e-12)
     ((rows, block),) = bank.cross(X_new).blocks()
     assert rows == slice(0, 6) and block.dtype == dtype
-    np.testing.assert_allclose(
-        block[0], plain_matrix(kernel, X, X_new, normalize), rtol=tolerance, atol=tolerance
-    )
+    assert_allclose(block[0], plain_matrix(kernel, X, X_new, normalize), rtol=tolerance, atol=tolerance)
 
 
 def test_against_sklearn(X, bank):
@@ -156,7 +155,7 @@ def test_against_sklearn(X, bank):
         pairwise.chi2_kernel(histogram, gamma=1 / gammas[7]),
         pairwise.chi2_kernel(histogram, gamma=1 / 0.7),
     ]
-    np.testing.assert_allclose(bank.stack, expected, **CLOSE)
+    assert_allclose(bank.stack, expected, **CLOSE)
 
 
 def test_mean_rule_is_the_mean_over_pairs(X, bank):
@@ -193,7 +192,7 @@ def test_float32_exponential_is_within_1e7(X):
     tiles.exp_into(distance, 1, 4097, np.array([-1], np.float32), np.array([0]), flat, 4097)
     exact = np.exp(-distance[0].astype(float))
     normal = distance[0] <= 87
-    np.testing.assert_allclose(flat[normal], exact[normal], rtol=1e-7)
+    assert_allclose(flat[normal], exact[normal], rtol=1e-7)
     assert np.all(flat[~normal] == 0)
     assert flat[0] == 1
 
@@ -217,20 +216,20 @@ def test_diagonal_is_exactly_one_and_zero_vectors_are_zero(X, memory):
         slice(0, 2), np.empty((3, 2, 150), np.float32)
     )
     assert np.isfinite(block).all() and not block[:2, 0].any()
-    np.testing.assert_allclose(block[:, 1, 0], 1, atol=1e-6)
+    assert_allclose(block[:, 1, 0], 1, atol=1e-6)
 
 
 def test_unnormalised_keeps_the_real_diagonal(X):
     bank = KernelBank([("l", Linear(), [0, 1]), ("p", Poly(2, 1.0, 1.0), [0, 1])], 100 * X, normalize=False)
     own = (1e4 * X[:, :2] ** 2).sum(axis=1)
-    np.testing.assert_allclose(bank.diagonal, [own, (own + 1) ** 2], rtol=1e-12)
+    assert_allclose(bank.diagonal, [own, (own + 1) ** 2], rtol=1e-12)
     assert np.array_equal(np.einsum("fii->fi", bank.stack), bank.diagonal.astype(np.float32))
 
 
 @pytest.mark.parametrize("scale", [1e-140, 1e-25, 1e-3, 1e12, 1e30, 1e140])
 def test_scale_of_the_columns_does_not_matter(X, scale):
     kernels = on_all(l=Linear(), r=RBF(), e=ExpDistance(), c=Chi2(), p=Poly(3, 0.0))
-    np.testing.assert_allclose(KernelBank(kernels, scale * X).stack, KernelBank(kernels, X).stack, **CLOSE)
+    assert_allclose(KernelBank(kernels, scale * X).stack, KernelBank(kernels, X).stack, **CLOSE)
 
 
 def test_far_from_the_origin_distances_keep_their_digits(X):
@@ -238,7 +237,7 @@ def test_far_from_the_origin_distances_keep_their_digits(X):
     near, far = KernelBank(kernels, X), KernelBank(kernels, X + 1000.0)
     assert near.bases == [("l", "product")]
     assert far.bases == [("l", "product"), ("l", "sqeuclidean")]
-    np.testing.assert_allclose(far.stack[1:], near.stack[1:], **CLOSE)
+    assert_allclose(far.stack[1:], near.stack[1:], **CLOSE)
 
 
 def test_equal_samples_have_kernel_one(X):
@@ -297,9 +296,9 @@ def test_on_demand_equals_resident(X, dtype):
         assert other.kernels_ == resident.kernels_
         assert np.array_equal(other.diagonal, resident.diagonal)
         for indices in (some, slice(5, 40, 3), np.arange(n) == 8, [0], [-1], []):
-            np.testing.assert_allclose(other.rows(indices), resident.rows(indices), atol=1e-6, rtol=0)
+            assert_allclose(other.rows(indices), resident.rows(indices), atol=1e-6, rtol=0)
     cross = whole_of(resident.cross(X[:20]))
-    np.testing.assert_allclose(cross, stack[:, :20], **CLOSE)
+    assert_allclose(cross, stack[:, :20], **CLOSE)
 
 
 def test_rows_into_any_layout(X):
@@ -317,7 +316,7 @@ def test_rows_into_any_layout(X):
         for name, out in layouts.items():
             out.fill(np.nan)
             assert bank.rows_into(np.arange(7), out) is out
-            np.testing.assert_allclose(out, expected, atol=1e-6, rtol=0, err_msg=name)
+            assert_allclose(out, expected, atol=1e-6, rtol=0, err_msg=name)
 
 
 def test_rows_into_leaves_its_surroundings_alone(X):
@@ -434,7 +433,7 @@ def test_cross_computes_only_what_is_asked(X, X_new, bank, monkeypatch):
     assert (part.n_rows, part.n_kernels, part.n_columns) == (37, 2, 4)
     block = whole_of(part)
     assert sorted(seen) == ["chi2", "product"]
-    np.testing.assert_allclose(block, whole[[7, 2]][:, :, support], **CLOSE)
+    assert_allclose(block, whole[[7, 2]][:, :, support], **CLOSE)
     # columns of kernels that are not asked for are not even looked at
     broken = X_new.copy()
     broken[:, 10:20] = np.nan
@@ -456,7 +455,7 @@ def test_blocks_respect_memory(X_new, bank):
             out[:, rows] = block
             starts.append(rows.start)
         assert starts == list(range(0, 37, size))
-        np.testing.assert_allclose(out, whole, atol=1e-6, rtol=0)
+        assert_allclose(out, whole, atol=1e-6, rtol=0)
     assert cross.block_rows(1) == 1 and cross.block_rows(1e9) == 37
     demand = KernelBank(ALL, np.random.default_rng(0).random((150, 30)), memory=10.5 * row)
     assert demand.block_rows() == 10 and demand.block_rows(3 * row) == 3 and demand.block_rows(0) == 1
@@ -485,7 +484,7 @@ def test_columns_in_every_form(X, X_new):
     for columns in (4, "b4", np.int64(4), [4]):
         place = 14 if columns == "b4" else 4
         bank = KernelBank([("k", Linear(), columns)], X_frame, normalize=False)
-        np.testing.assert_allclose(bank.stack[0], np.outer(X[:, place], X[:, place]), rtol=1e-6)
+        assert_allclose(bank.stack[0], np.outer(X[:, place], X[:, place]), rtol=1e-6)
     # new samples: by name whatever the order, by place when they come without names
     bank = KernelBank([("k", RBF(), slice("b0", "b9")), ("c", Chi2(), slice("h0", None))], X_frame)
     direct = whole_of(bank.cross(X_new))
@@ -520,10 +519,10 @@ def test_restrict_keeps_gammas(X, X_new):
         assert small.n_samples == 61 and small.kernels_ == bank.kernels_ and small.resident == bank.resident
         every = np.concatenate([small.rows(slice(s, min(s + 10, 61))) for s in range(0, 61, 10)], axis=1)
         expected = np.concatenate([bank.rows([i]) for i in some], axis=1)[:, :, some]
-        np.testing.assert_allclose(every, expected, atol=1e-6, rtol=0)
+        assert_allclose(every, expected, atol=1e-6, rtol=0)
         assert np.array_equal(small.diagonal, bank.diagonal[:, some])
         block = whole_of(small.cross(X_new))
-        np.testing.assert_allclose(block, whole[:, :, some], atol=1e-6, rtol=0)
+        assert_allclose(block, whole[:, :, some], atol=1e-6, rtol=0)
         assert small.restrict([5, 2]).rows([1]).shape == (9, 1, 2)
         light = bank.restrict(np.isin(np.arange(150), some), resident=False)
         assert not light.resident and light.n_samples == 61
@@ -539,10 +538,10 @@ def test_select_shares(X, X_new):
             part = bank.select(chosen)
             index = np.arange(9)[chosen]
             assert part.names == [bank.names[f] for f in index] and part.n_kernels == len(index)
-            np.testing.assert_allclose(part.rows([4, 9]), bank.rows([4, 9])[index], atol=1e-6, rtol=0)
+            assert_allclose(part.rows([4, 9]), bank.rows([4, 9])[index], atol=1e-6, rtol=0)
             assert np.array_equal(part.diagonal, bank.diagonal[index])
             block = whole_of(part.cross(X_new))
-            np.testing.assert_allclose(block, whole[index], atol=1e-6, rtol=0)
+            assert_allclose(block, whole[index], atol=1e-6, rtol=0)
             twice = part.select([0]).restrict([1, 3])
             assert twice.names == [bank.names[index[0]]] and twice.n_samples == 2
     resident = KernelBank(ALL, X)
@@ -619,21 +618,21 @@ def test_precomputed_columns(X, X_new):
     for memory in (2e9, 1e5):
         bank = KernelBank(kernels, wide, memory=memory)
         rows = bank.rows(slice(0, 9))
-        np.testing.assert_allclose(rows[0], X[:9] @ X.T, rtol=1e-6)
-        np.testing.assert_allclose(rows[1], rows[3], **CLOSE)
-        np.testing.assert_allclose(bank.diagonal[0], (X**2).sum(axis=1), rtol=1e-6)
+        assert_allclose(rows[0], X[:9] @ X.T, rtol=1e-6)
+        assert_allclose(rows[1], rows[3], **CLOSE)
+        assert_allclose(bank.diagonal[0], (X**2).sum(axis=1), rtol=1e-6)
         assert bank.kernels_[2].gamma == pytest.approx(2 * bank.kernels_[1].gamma)
         block = whole_of(bank.cross(wide_new))
-        np.testing.assert_allclose(block[0], X_new @ X.T, rtol=1e-6)
-        np.testing.assert_allclose(block[1], block[3], **CLOSE)
+        assert_allclose(block[0], X_new @ X.T, rtol=1e-6)
+        assert_allclose(block[1], block[3], **CLOSE)
         some = [3, 100, 50]
         small = bank.restrict(some)
-        np.testing.assert_allclose(small.rows([1])[:, 0], bank.rows([100])[:, 0, some], atol=1e-6)
+        assert_allclose(small.rows([1])[:, 0], bank.rows([100])[:, 0, some], atol=1e-6)
         part = whole_of(small.cross(wide_new, support=[2, 0]))
-        np.testing.assert_allclose(part, block[:, :, [50, 3]], atol=1e-6)
+        assert_allclose(part, block[:, :, [50, 3]], atol=1e-6)
         again = unpack(*pack(small))
         part = whole_of(again.restrict([1]).cross(wide_new))
-        np.testing.assert_allclose(part, block[:, :, [100]], atol=1e-6)
+        assert_allclose(part, block[:, :, [100]], atol=1e-6)
 
 
 # ------------------------------------------------------------------ saving

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
 from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank, Linear, Poly
@@ -33,9 +34,9 @@ def test_values_are_those_of_the_bank(kernel):
     assert type(support.kernel) is type(bank.kernels_[0])
     gammas = [getattr(k, "gamma", 1.0) for k in (support.kernel, bank.kernels_[0])]
     assert gammas[0] == pytest.approx(gammas[1], rel=1e-7)
-    np.testing.assert_allclose(support.cross(X), bank.stack[0], atol=1e-7)
+    assert_allclose(support.cross(X), bank.stack[0], atol=1e-7)
     cross = np.concatenate([block for _, block in bank.cross(new).blocks()], axis=1)[0]
-    np.testing.assert_allclose(support.cross(new), cross, atol=1e-7)
+    assert_allclose(support.cross(new), cross, atol=1e-7)
 
 
 def test_growing():
@@ -47,9 +48,9 @@ def test_growing():
     for start in range(0, 200, 17):
         batch = X[start : start + 17]
         support.add(batch, kept[(kept >= start) & (kept < start + 17)] - start)
-    np.testing.assert_array_equal(support.samples, X[kept])
+    assert_array_equal(support.samples, X[kept])
     wanted = X @ X[kept].T / np.sqrt(np.outer((X**2).sum(axis=1), (X[kept] ** 2).sum(axis=1)))
-    np.testing.assert_allclose(support.cross(X), wanted, atol=1e-12)
+    assert_allclose(support.cross(X), wanted, atol=1e-12)
     assert support.samples.dtype == np.float64 and support.size == 90
 
 
@@ -71,23 +72,23 @@ def test_the_bits_do_not_depend_on_the_threads_of_blas():
         for threads in (1, 2):
             with threadpool_limits(threads):
                 values.append(kernel_values(kernel, X, Z))
-        np.testing.assert_array_equal(*values)
+        assert_array_equal(*values)
 
 
 def test_precomputed_support():
     K = data(30, 30)
     support = PrecomputedSupport()
     rows, diagonal, columns, places = support.batch(K[:10, :10])
-    np.testing.assert_array_equal(rows, K[:10, :10])
+    assert_array_equal(rows, K[:10, :10])
     assert columns.size == 0 and places.tolist() == list(range(10))
     support.add(K[:10, :10], np.array([2, 7]))
     rows, diagonal, columns, places = support.batch(K[10:20, :20])
     assert columns.tolist() == [2, 7] and places.tolist() == list(range(10, 20)) and rows.flags.c_contiguous
-    np.testing.assert_array_equal(diagonal, np.diag(K)[10:20])
+    assert_array_equal(diagonal, np.diag(K)[10:20])
     support.add(K[10:20, :20], np.array([], dtype=np.int64))
     support.add(K[20:, :], np.array([0]))
     assert support.seen == 30 and support.size == 3
-    np.testing.assert_array_equal(support.cross(K), K[:, [2, 7, 20]])
+    assert_array_equal(support.cross(K), K[:, [2, 7, 20]])
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -106,9 +107,9 @@ def test_distance_matrix(metric, dtype):
         wanted = cdist(double, double, metric)
     found = distance_matrix(X, metric)
     assert found.dtype == dtype and found[6, 7] == found[5, 8] == 0.0
-    np.testing.assert_allclose(found, wanted, atol=1e-12 if dtype == np.float64 else 1e-5)
-    np.testing.assert_array_equal(found, found.T)
-    np.testing.assert_array_equal(distance_matrix(X, metric, n_jobs=2), found)
+    assert_allclose(found, wanted, atol=1e-12 if dtype == np.float64 else 1e-5)
+    assert_array_equal(found, found.T)
+    assert_array_equal(distance_matrix(X, metric, n_jobs=2), found)
     assert mean_rule(found) == pytest.approx(wanted.sum() / (270 * 269), rel=1e-5)
 
 

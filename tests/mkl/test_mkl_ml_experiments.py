@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import to_hex
+from numpy.testing import assert_allclose
 from scipy.stats import gmean
 from sklearn.metrics import average_precision_score
 from sklearn.svm import LinearSVC
@@ -113,11 +114,9 @@ def mean_precision(scores, Y, usable):
 @pytest.mark.parametrize("name", ALL_SETS)
 def test_a_set_has_indicators_and_three_kernels_on_each_of_three_groups(name):
     data, Y, kernels = loaded(name)
-    assert (
-        Y.shape == (len(data.X), len(data.target_names))
-        and set(np.unique(Y)) == {0, 1}
-        and Y.any(axis=0).all()
-    )
+    assert Y.shape == (len(data.X), len(data.target_names))
+    assert set(np.unique(Y)) == {0, 1}
+    assert Y.any(axis=0).all()
     assert len({kernel[0] for kernel in kernels}) == len(kernels) == len(exp.GROUPS) == 9
     everything = np.arange(data.X.shape[1])
     parts = []
@@ -129,11 +128,9 @@ def test_a_set_has_indicators_and_three_kernels_on_each_of_three_groups(name):
         parts.append(set(columns[0].tolist()))
     assert set.union(*parts) == set(everything.tolist())
     if name == "yeast":
-        assert (
-            np.array_equal(Y, data.y)
-            and parts[2] == set(everything.tolist()) == parts[0] | parts[1]
-            and not parts[0] & parts[1]
-        )
+        assert np.array_equal(Y, data.y)
+        assert parts[2] == set(everything.tolist()) == parts[0] | parts[1]
+        assert not parts[0] & parts[1]
     else:
         assert sum(map(len, parts)) == everything.size, "groups share columns"
     if name == "letter":
@@ -156,20 +153,17 @@ def test_tasks_have_disjoint_rows_within_the_published_parts(name, numbered):
     other, fewer = exp.multilabel_task(name, 4, 50, 70), exp.multilabel_task(name, 3, 50, 1)
     train, test = one.X_train[:, 0], one.X_test[:, 0]
     assert len(set(train)) == 50 and len(set(test)) == 70 and not set(train) & set(test)
-    assert (
-        np.array_equal(one.Y_train, Y[train])
-        and np.array_equal(one.Y_test, Y[test])
-        and len(one.names) == Y.shape[1]
-    )
+    assert np.array_equal(one.Y_train, Y[train])
+    assert np.array_equal(one.Y_test, Y[test])
+    assert len(one.names) == Y.shape[1]
     assert np.array_equal(train, again.X_train[:, 0]) and np.array_equal(test, again.X_test[:, 0])
     assert set(train) != set(other.X_train[:, 0]) and set(test) != set(other.X_test[:, 0])
     assert np.array_equal(train, fewer.X_train[:, 0]), "the choice of C would train on other samples"
     if data.train is not None:
         assert set(train) <= set(data.train) and set(test) <= set(data.test)
         every = exp.multilabel_task(name, 3, 10**6, 10**6)
-        assert sorted(every.X_train[:, 0]) == sorted(data.train) and sorted(every.X_test[:, 0]) == sorted(
-            data.test
-        )
+        assert sorted(every.X_train[:, 0]) == sorted(data.train)
+        assert sorted(every.X_test[:, 0]) == sorted(data.test)
 
 
 @pytest.mark.parametrize("name", ["letter", "corel5k"])
@@ -183,13 +177,11 @@ def test_fewer_classes_are_the_first_of_more(name):
     before = set()
     for count in (1, 3, 8, 20):
         task = exp.multilabel_task(name, 5, n, 30, count)
-        assert len(task.names) == task.Y_train.shape[1] == task.Y_test.shape[1] == count and before < set(
-            task.names
-        )
+        assert len(task.names) == task.Y_train.shape[1] == task.Y_test.shape[1] == count
+        assert before < set(task.names)
         columns = [every.names.index(label) for label in task.names]
-        assert np.array_equal(task.Y_train, every.Y_train[:, columns]) and np.array_equal(
-            task.Y_test, every.Y_test[:, columns]
-        )
+        assert np.array_equal(task.Y_train, every.Y_train[:, columns])
+        assert np.array_equal(task.Y_test, every.Y_test[:, columns])
         before = set(task.names)
     assert {exp.multilabel_task(name, s, n, 30, 3).names for s in range(6)} != {
         exp.multilabel_task(name, 5, n, 30, 3).names
@@ -260,9 +252,8 @@ def test_sets_at_hand_leaves_out_what_is_not_there(monkeypatch, capsys, tmp_path
         )
         assert exp.sets_at_hand(True) == list(exp.SETS)
         told = capsys.readouterr().out.splitlines()
-        assert len(told) == len(exp.ORIGINAL_SETS) and all(
-            name in line for name, line in zip(exp.ORIGINAL_SETS, told, strict=True)
-        )
+        assert len(told) == len(exp.ORIGINAL_SETS)
+        assert all(name in line for name, line in zip(exp.ORIGINAL_SETS, told, strict=True))
     assert exp.sets_at_hand(False) == list(exp.SETS) and not capsys.readouterr().out
 
 
@@ -336,10 +327,8 @@ def test_the_chosen_C_is_the_best_of_the_grid(method, seed, toys, watched):
             mean_precision(model.decision_function(bank.cross(data.X[judged])), Y[judged], usable)[0]
         )
     assert len(set(values)) > 1
-    assert (
-        found["validation"] == pytest.approx(max(values), abs=1e-9)
-        and found["C"] == grid[int(np.argmax(values))]
-    )
+    assert found["validation"] == pytest.approx(max(values), abs=1e-9)
+    assert found["C"] == grid[int(np.argmax(values))]
     other = exp.chosen_C("partial", method, seed, 60, grid[::-1])
     assert other["validation"] == found["validation"] and isinstance(found["C"], float)
 
@@ -435,16 +424,13 @@ def test_the_table_of_few_classes_is_of_these_classes(toys):
         .fit(bank, task.Y_train)
         .decision_function(bank.cross(task.X_test))
     )
-    assert (
-        found["auc"] == pytest.approx(average_precision_score(task.Y_test, scores), abs=1e-9)
-        and found["skipped"] == 0
-    )
+    assert found["auc"] == pytest.approx(average_precision_score(task.Y_test, scores), abs=1e-9)
+    assert found["skipped"] == 0
 
 
 def test_methods_take_C_and_the_seed():
-    assert set(exp.SHARED) | set(exp.PER_CLASS) <= set(exp.METHODS) and not set(exp.SHARED) & set(
-        exp.PER_CLASS
-    )
+    assert set(exp.SHARED) | set(exp.PER_CLASS) <= set(exp.METHODS)
+    assert not set(exp.SHARED) & set(exp.PER_CLASS)
     for name, make in exp.METHODS.items():
         options = make(3.5, 7).get_params()
         assert options["C"] == 3.5 and options.get("random_state", 7) == 7, name
@@ -556,10 +542,8 @@ def test_a_run_gives_up_after_so_many_svms(method):
     for most in (8, 23):
         found = exp.cost_to_gap(**point, wanted=1e-3, most=most)
         assert not found["reached"] and found["gap"] > 1e-3
-        assert (
-            found["n_iter"] == (most // m if method == "MLMKLSum" else most)
-            and most - m < found["n_solved"] <= most
-        )
+        assert found["n_iter"] == (most // m if method == "MLMKLSum" else most)
+        assert most - m < found["n_solved"] <= most
         looks.append(found["gap"])
     assert looks[0] != looks[1]
 
@@ -594,16 +578,12 @@ def test_paths_of_kernel_weights_are_shares_from_equal_ones_on(method, name, toy
     names = [kernel[0] for kernel in task.kernels]
     assert table.columns.tolist() == ["seconds", *names]
     shares = table[names].to_numpy()
-    assert (
-        shares.sum(axis=1) == pytest.approx(1.0)
-        and (shares >= 0.0).all()
-        and shares[0] == pytest.approx(STARTED)
-    )
-    assert (
-        table["seconds"].iloc[0] == 0.0
-        and table["seconds"].is_monotonic_increasing
-        and table["seconds"].iloc[1] > 0
-    )
+    assert shares.sum(axis=1) == pytest.approx(1.0)
+    assert (shares >= 0.0).all()
+    assert shares[0] == pytest.approx(STARTED)
+    assert table["seconds"].iloc[0] == 0.0
+    assert table["seconds"].is_monotonic_increasing
+    assert table["seconds"].iloc[1] > 0
     model = exp.METHODS[method](2.0, 1).fit(KernelBank(task.kernels, task.X_train), task.Y_train)
     assert len(table) == len(model.history_) + 1 == len(model.path_) > 2
     for t in (1, len(table) // 2, -1):
@@ -628,11 +608,9 @@ def checked_along(table, result, task, C, at):
     names = [kernel[0] for kernel in task.kernels]
     assert table["iteration"].tolist() == list(at)
     seconds = table["seconds"]
-    assert (
-        seconds.iloc[0] == 0.0
-        and seconds.is_monotonic_increasing
-        and 0.0 < seconds.iloc[1] < seconds.iloc[-1]
-    )
+    assert seconds.iloc[0] == 0.0
+    assert seconds.is_monotonic_increasing
+    assert 0.0 < seconds.iloc[1] < seconds.iloc[-1]
     assert table[names].to_numpy() == pytest.approx(result.path[list(at)], abs=1e-12)
     bank = KernelBank(task.kernels, task.X_train)
     both = np.concatenate(
@@ -683,10 +661,16 @@ def test_auc_over_time_is_that_of_svms_on_the_weights_of_the_run(method, toys, e
 
 @pytest.mark.parametrize(("delta", "factor"), [(0.2, 1.0), (0.8, 30.0)])
 def test_auc_over_iterations_takes_the_steps_that_it_says(delta, factor, toys, exact):
-    point, at = (
-        {"name": "whole", "seed": 4, "n_train": 40, "n_test": 70, "C": 2.0, "delta": delta, "factor": factor},
-        (0, 2, 15),
-    )
+    point = {
+        "name": "whole",
+        "seed": 4,
+        "n_train": 40,
+        "n_test": 70,
+        "C": 2.0,
+        "delta": delta,
+        "factor": factor,
+    }
+    at = (0, 2, 15)
     table = exp.over_iterations(n_iter=15, at=(*at, 16), **point)
     task = exp.multilabel_task("whole", 4, 40, 70)
     problem = exact(KernelBank(task.kernels, task.X_train), signs_of(task.Y_train)[0], 2.0)
@@ -855,11 +839,9 @@ def test_drawn_costs_are_geometric_means_with_their_powers_and_misses(tables):
                 runs = mine[mine["reached"] == reached]
                 if len(runs):
                     points = only(ax, runs["n_classes"] * aside, runs[column])
-                    assert (
-                        coloured(points, method)
-                        and points.get_linestyle() == "None"
-                        and (points.get_marker() == "x") == (not reached)
-                    )
+                    assert coloured(points, method)
+                    assert points.get_linestyle() == "None"
+                    assert (points.get_marker() == "x") == (not reached)
         assert ax.get_xscale() == ax.get_yscale() == "log"
     done = draw.cost_against_classes(table.assign(reached=True), fits)
     assert not [
@@ -889,7 +871,7 @@ def test_slopes_are_those_of_each_draw():
     table = pd.DataFrame(
         [{"seed": s, "m": m, "cost": 3.0 * m ** (1.0 + s)} for s in (0, 1, 2) for m in (2, 4, 8)]
     )
-    np.testing.assert_allclose(exp.slopes(table, "cost", "m"), [1.0, 2.0, 3.0])
+    assert_allclose(exp.slopes(table, "cost", "m"), [1.0, 2.0, 3.0])
 
 
 def test_drawn_gaps_are_geometric_means_beside_a_root(tables):
@@ -914,13 +896,10 @@ def test_a_run_is_drawn_with_its_classes():
     task = exp.multilabel_task("letter", 1, 40, 1, 4)
     run = rerun("MLMKLSA printed", 25, 1, delta=0.3, name="letter", n_train=40, n_classes=4, C=10.0)
     assert path.columns.tolist() == [kernel[0] for kernel in task.kernels] and np.array_equal(path, run.path)
-    assert classes["class"].tolist() == list(task.names) and classes["weight"].to_numpy() == pytest.approx(
-        run.gamma
-    )
-    assert (
-        classes["draws"].tolist() == [int((run.drawn == k).sum()) for k in range(4)]
-        and classes["draws"].sum() == 25
-    )
+    assert classes["class"].tolist() == list(task.names)
+    assert classes["weight"].to_numpy() == pytest.approx(run.gamma)
+    assert classes["draws"].tolist() == [int((run.drawn == k).sum()) for k in range(4)]
+    assert classes["draws"].sum() == 25
     assert not path.equals(exp.watch_letters(4, 0.3, 10.0, seed=1, n_train=40, n_iter=25)[0])
     fig = draw.weights_and_classes(path, classes)
     lines = [only(fig, path.index, path[kernel]) for kernel in path]
@@ -930,21 +909,17 @@ def test_a_run_is_drawn_with_its_classes():
         == 9
     )
     heights = [[bar.get_height() for bar in bars] for ax in fig.axes for bars in ax.containers]
-    assert (
-        len(heights) == 2
-        and heights[0] == pytest.approx(classes["draws"] / 25)
-        and heights[1] == pytest.approx(classes["weight"])
-    )
+    assert len(heights) == 2
+    assert heights[0] == pytest.approx(classes["draws"] / 25)
+    assert heights[1] == pytest.approx(classes["weight"])
 
 
 def test_a_class_that_cannot_be_learnt_is_not_named(toys):
     toys["letter"] = toys["partial"]
     path, classes = exp.watch_letters(None, 0.2, 1.0, n_train=40, n_iter=30)
-    assert (
-        classes["class"].tolist() == ["a", "b", "d", "e"]
-        and len(path) == 31
-        and classes["weight"].sum() == pytest.approx(1.0)
-    )
+    assert classes["class"].tolist() == ["a", "b", "d", "e"]
+    assert len(path) == 31
+    assert classes["weight"].sum() == pytest.approx(1.0)
 
 
 def test_figures_of_the_tables_can_be_saved(tables, tmp_path):

@@ -8,6 +8,7 @@ import types
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.svm import LinearSVC
 
 from cuelearn.datasets import VERBS
@@ -49,7 +50,7 @@ def assert_equal_scores(models, others, X):
     for one, other in zip(models, others, strict=True):
         a, b = one.decision_function(X), other.decision_function(X)
         for p, q in zip(*((s if isinstance(s, list) else [s]) for s in (a, b)), strict=True):
-            np.testing.assert_array_equal(p, q)
+            assert_array_equal(p, q)
 
 
 def moments_of_random(sets, labels):
@@ -97,10 +98,8 @@ def test_settings_can_be_carried_out():
         assert 0 < sizes["poses"]["n_test"] < 0.9 * sizes["poses"]["n_items"]
         assert sizes["bound"]["seeds"] <= sizes["seeds"]
     assert C_RANGE == (0.1, 1, 10, 100, 1000)
-    assert (
-        full["naming"]["occurrences"] == {"I": 20, "II": 3}
-        and full["naming"]["n_items"] > quick["naming"]["n_items"]
-    )
+    assert full["naming"]["occurrences"] == {"I": 20, "II": 3}
+    assert full["naming"]["n_items"] > quick["naming"]["n_items"]
     assert full["poses"]["n_items"] - full["poses"]["n_test"] == 1600
     assert full["grid"] == full["poses"]["C"] == C_RANGE
     for name in ("letter", "pendigits", "satimage"):
@@ -151,13 +150,13 @@ def test_parameters_are_chosen_on_bags_that_were_held_back(monkeypatch):
     assert [note[0] for note in notes] == [0.1, 1.0, 10.0]
     for _, weight, rows, inner, held in notes:
         assert weight is None
-        np.testing.assert_array_equal(np.sort(np.concatenate([rows, held])), np.arange(len(truth)))
+        assert_array_equal(np.sort(np.concatenate([rows, held])), np.arange(len(truth)))
         assert inner.n_bags == 23 - int(methods.VALIDATION * 23) and len(rows) == inner.n_instances
         for i in range(inner.n_bags):  # whole bags, each with its own candidates
             mine = rows[inner.bag_starts[i] : inner.bag_starts[i + 1]]
             (bag,) = set(sets.bag_of[mine])
             assert len(mine) == sizes[bag]
-            np.testing.assert_array_equal(inner.bag(i), sets.bag(bag))
+            assert_array_equal(inner.bag(i), sets.bag(bag))
         assert len(set(sets.bag_of[held]) & set(sets.bag_of[rows])) == 0
     assert len({tuple(note[4]) for note in notes}) == 1  # the same bags for every C
     spied(monkeypatch, truth, good=10.0)
@@ -212,7 +211,7 @@ def test_labels_that_training_did_not_show(multi_class, shown):
     assert (methods.predicted(model, X) == y).all()
     plain = LinearSVC(**model.model_.get_params()).fit(X, y)
     assert (plain.C, plain.loss, plain.multi_class) == (10.0, "hinge", multi_class)
-    np.testing.assert_array_equal(methods.predicted(model, new), plain.predict(new))
+    assert_array_equal(methods.predicted(model, new), plain.predict(new))
     # within a caption that offers nothing else, such a label is still assigned
     only = CandidateSet([[[missing[0]]]] * 50, n_labels=5)
     assert (methods.assigned(model, new, only) == missing[0]).all()
@@ -237,16 +236,13 @@ def test_who_is_given_the_truth(monkeypatch, bags):
     assert len(seen) == 2
     for X, sets in seen:
         assert sets.n_candidates == [1] * 16
-        np.testing.assert_array_equal(
-            sets.classes[0][np.concatenate([sets.bag(i)[0, :, 0] for i in range(16)])], data.y
-        )
-        np.testing.assert_array_equal(X, data.X)
+        assert_array_equal(sets.classes[0][np.concatenate([sets.bag(i)[0, :, 0] for i in range(16)])], data.y)
+        assert_array_equal(X, data.X)
     for name in methods.SUPERVISED:
         with pytest.raises(ValueError, match="candidates must hold one candidate per bag"):
             methods.make(name, SOME, 0, EFFORT).fit(data.X, data.candidates)
-    assert set(methods.METHODS) == {*methods.WEAK, *methods.SUPERVISED} and not set(methods.WEAK) & set(
-        methods.SUPERVISED
-    )
+    assert set(methods.METHODS) == {*methods.WEAK, *methods.SUPERVISED}
+    assert not set(methods.WEAK) & set(methods.SUPERVISED)
 
 
 @pytest.mark.parametrize("method", list(methods.METHODS))
@@ -326,24 +322,22 @@ def test_training_bags_and_test_samples():
         assert not set(data.train) & set(data.test)
         bags, X_test, y_test = artificial.bags_of(name, 3, 10, 25, **MADE)
         rows = np.random.default_rng([3, 50]).permutation(data.train)[:50][bags.order]
-        np.testing.assert_array_equal(bags.y, data.y[rows])
-        np.testing.assert_array_equal(bags.X, artificial.features(name, data, rows))
+        assert_array_equal(bags.y, data.y[rows])
+        assert_array_equal(bags.X, artificial.features(name, data, rows))
         new = np.random.default_rng([3, 57]).permutation(data.test)[:25]
-        np.testing.assert_array_equal(y_test, data.y[new])
-        np.testing.assert_array_equal(X_test, artificial.features(name, data, new))
+        assert_array_equal(y_test, data.y[new])
+        assert_array_equal(X_test, artificial.features(name, data, new))
         whole = artificial.features(name, data, data.train)
         used = whole.min(axis=0) < whole.max(axis=0)
         assert np.allclose(whole.min(axis=0)[used], -1.0) and np.allclose(whole.max(axis=0)[used], 1.0)
         assert bags.X.dtype == np.float32 and bags.candidates.bag_sizes.tolist() == [5] * 10
         assert all(n == 5 for n in bags.candidates.n_candidates)  # L ambiguous ones and the right one
         harder, _, _ = artificial.bags_of(name, 3, 10, 25, n_candidates=9, p_correlated=0.25, p_ambiguous=0.0)
-        np.testing.assert_array_equal(harder.y, bags.y)  # the same samples, in the same bags
+        assert_array_equal(harder.y, bags.y)  # the same samples, in the same bags
     assert artificial.features("pendigits", artificial.load_set("pendigits"), [0]).shape == (1, 16)
     rng = np.random.default_rng(0)
-    image, pixels = (
-        rng.integers(256, size=784).astype(float),
-        rng.permutation(784),
-    )  # columns by pixel, in any order
+    image = rng.integers(256, size=784).astype(float)
+    pixels = rng.permutation(784)  # columns by pixel, in any order
     tiny = types.SimpleNamespace(
         X=np.stack([np.zeros(784), image[pixels]]), pixels=pixels, train=np.arange(2)
     )
@@ -352,7 +346,7 @@ def test_training_bags_and_test_samples():
         for r in range(14)
         for c in range(14)
     ]
-    np.testing.assert_allclose(artificial.features("mnist", tiny, [1])[0], wanted, rtol=1e-6)
+    assert_allclose(artificial.features("mnist", tiny, [1])[0], wanted, rtol=1e-6)
 
 
 def test_curves_have_every_point(sweep):
@@ -460,18 +454,14 @@ def test_both_searches():
 def test_null_is_label_0_and_the_truth_counts_as_the_candidates_do(where):
     data, sets, labels = naming.problem(**where)
     names = data.names_with(where["occurrences"])
-    assert (
-        sets.null == (0,)
-        and sets.classes[0].tolist() == ["null", *sets.classes[0][1:]]
-        and set(sets.classes[0][1:]) == set(names)
-    )
-    assert (
-        sets.n_instances == len(labels) == len(data.faces)
-        and sets.bag_sizes.tolist() == data.bag_sizes.tolist()
-    )
+    assert sets.null == (0,)
+    assert sets.classes[0].tolist() == ["null", *sets.classes[0][1:]]
+    assert set(sets.classes[0][1:]) == set(names)
+    assert sets.n_instances == len(labels) == len(data.faces)
+    assert sets.bag_sizes.tolist() == data.bag_sizes.tolist()
     known = labels > 0
     assert 0.1 < known.mean() < 0.9
-    np.testing.assert_array_equal(sets.classes[0][labels[known]], data.names[known])  # who it is
+    assert_array_equal(sets.classes[0][labels[known]], data.names[known])  # who it is
     offered = sets.bag_mask()[sets.bag_of, labels]
     assert offered[known].all()  # no name that the caption does not have
     assert all(
@@ -491,13 +481,13 @@ def test_training_items_are_no_test_items():
     train, test = np.flatnonzero(~data.is_test), np.flatnonzero(data.is_test)
     assert len(train) and len(test)
     weak, given, half = (naming.training(m, **NEWS) for m in ("MMS", "MC-SVM", "MC-SVM half"))
-    np.testing.assert_array_equal(weak[0], data.faces[sets.rows(train)])
-    np.testing.assert_array_equal(given[0], weak[0])
+    assert_array_equal(weak[0], data.faces[sets.rows(train)])
+    assert_array_equal(given[0], weak[0])
     seen = {face.tobytes() for face in weak[0]}
     assert not seen & {face.tobytes() for face in data.faces[sets.rows(test)]}
     assert weak[1].n_candidates == [sets.n_candidates[i] for i in train] and max(weak[1].n_candidates) > 1
     assert given[1].n_candidates == [1] * len(train)
-    np.testing.assert_array_equal(
+    assert_array_equal(
         np.concatenate([given[1].bag(i)[0, :, 0] for i in range(len(train))]), labels[sets.rows(train)]
     )
     # half of the training items, as they are
@@ -506,7 +496,7 @@ def test_training_items_are_no_test_items():
     truth = {face.tobytes(): label for face, label in zip(given[0], given[2], strict=True)}
     assert [truth[face.tobytes()] for face in half[0]] == half[2].tolist()
     again = naming.training("MC-SVM half", **NEWS)
-    np.testing.assert_array_equal(again[0], half[0])
+    assert_array_equal(again[0], half[0])
     other = naming.training("MC-SVM half", **{**NEWS, "seed": 2})
     assert other[0].shape != half[0].shape or not np.array_equal(other[0], half[0])
 
@@ -515,8 +505,8 @@ def test_positions_are_constraint_d_and_nothing_else():
     data, plain, labels = naming.problem(**PLACED, constraints="ABC")
     same, placed, again = naming.problem(**PLACED, constraints="ABCD")
     assert same is data
-    np.testing.assert_array_equal(labels, again)
-    np.testing.assert_array_equal(plain.classes[0], placed.classes[0])
+    assert_array_equal(labels, again)
+    assert_array_equal(plain.classes[0], placed.classes[0])
     fewer = 0
     for i in range(plain.n_bags):
         wide, narrow = ({z.tobytes() for z in sets.iterate(i)} for sets in (plain, placed))
@@ -526,8 +516,8 @@ def test_positions_are_constraint_d_and_nothing_else():
     assert fewer > 0
     assert not data.is_test[data.has_position].any()
     own, with_places = naming.training("MMS", **PLACED), naming.training("MMS positions", **PLACED)
-    np.testing.assert_array_equal(own[0], with_places[0])
-    np.testing.assert_array_equal(own[2], with_places[2])
+    assert_array_equal(own[0], with_places[0])
+    assert_array_equal(own[2], with_places[2])
     assert sum(with_places[1].n_candidates) < sum(own[1].n_candidates)
     assert [naming.half_of(m) for m in ("MMS positions", "MC-SVM half", "RANDOM", "1vA-SVM")] == [
         "MMS",
@@ -553,9 +543,8 @@ def test_random_is_near_its_expectation():
                 mean, variance = moments_of_random(given, right)
                 assert abs(table.loc[name, column] - mean) <= 4.0 * np.sqrt(variance / naming.DRAWS) + 1e-12
                 assert variance > 0.0
-            assert table.loc[name, "n_train"] == len(truth) and table.loc[name, "n_test"] == len(
-                sets.rows(test)
-            )
+            assert table.loc[name, "n_train"] == len(truth)
+            assert table.loc[name, "n_test"] == len(sets.rows(test))
             assert table.loc[name, "null"] == np.mean(labels[sets.rows(test)] == 0)
             assert table.loc[name, "n_names"] == len(data.names_with(where["occurrences"]))
     assert table.loc["RANDOM positions", "assignment"] > table.loc["RANDOM", "assignment"]
@@ -615,9 +604,8 @@ def test_assignment_and_recognition_are_plain_counts(monkeypatch):
         else:
             best = max(placed.iterate(i), key=lambda z, s=scores: s[np.arange(len(s)), z[:, 0]].sum())
             right[False] += (best[:, 0] == truth).tolist()
-    assert row["assignment"] == pytest.approx(np.mean(right[False])) and row["recognition"] == pytest.approx(
-        np.mean(right[True])
-    )
+    assert row["assignment"] == pytest.approx(np.mean(right[False]))
+    assert row["recognition"] == pytest.approx(np.mean(right[True]))
 
 
 def test_both_searches_on_captions():
@@ -651,7 +639,7 @@ def test_what_the_criterion_prefers(monkeypatch):
         ("found", "truth"), models, (sets, methods.truth_set(labels, sets)), strict=True
     ):
         again = real(5.0, 1, 4, 10 if what == "found" else 1).fit(X, fitted)
-        np.testing.assert_array_equal(again.coef_, model.coef_)
+        assert_array_equal(again.coef_, model.coef_)
         w, b = model.coef_.astype(float), model.intercept_.astype(float)
         assert told[what] == pytest.approx(objective(w, b, X.astype(float), sets, 5.0), rel=1e-4)
         assert told[f"assignment_{what}"] == pytest.approx(
@@ -672,8 +660,8 @@ def test_both_protocols_over_all_seeds(sweep):
     assert sorted(table[["protocol", "seed", "method"]].itertuples(index=False, name=None)) == sorted(wanted)
     assert table["recognition"].notna().all()
     supervised = table["method"].map(naming.half_of).isin(methods.SUPERVISED)
-    np.testing.assert_array_equal(table["assignment"].isna(), supervised)
-    np.testing.assert_array_equal(table["C"].isna(), table["method"].str.startswith("RANDOM"))
+    assert_array_equal(table["assignment"].isna(), supervised)
+    assert_array_equal(table["C"].isna(), table["method"].str.startswith("RANDOM"))
     at = table.set_index(["protocol", "method", "seed"]).sort_index()
     assert at.loc[("I", "MC-SVM half"), "C"].tolist() == at.loc[("I", "MC-SVM"), "C"].tolist()
     assert at.loc[("II", "MMS positions"), "C"].tolist() == at.loc[("II", "MMS"), "C"].tolist()
@@ -689,9 +677,8 @@ def test_both_protocols_over_all_seeds(sweep):
     columns = itertools.product(("I", "II"), ("assignment", "recognition"))
     for number, (protocol, column) in zip(("5.1", "5.2", "5.3", "5.4"), columns, strict=True):
         ours = naming.as_printed(table, protocol, column)
-        assert (
-            set(printed(number)["method"]) <= set(ours["method"]) and ours["accuracy"].between(0, 100).all()
-        )
+        assert set(printed(number)["method"]) <= set(ours["method"])
+        assert ours["accuracy"].between(0, 100).all()
 
 
 def test_means_and_deviations_as_printed():
@@ -701,15 +688,13 @@ def test_means_and_deviations_as_printed():
         class_weight=""
     )
     told = naming.as_printed(table, "I", "assignment")
-    assert told.columns.tolist() == ["method", "accuracy", "sd", "C", "class_weight"] and told[
-        "method"
-    ].tolist() == ["MMS"]
+    assert told.columns.tolist() == ["method", "accuracy", "sd", "C", "class_weight"]
+    assert told["method"].tolist() == ["MMS"]
     assert told.iloc[0, 1:4].tolist() == pytest.approx([70.0, 20.0, 10.0])
     told = naming.as_printed(table, "I", "recognition")
     assert told["method"].tolist() == ["MMS", "MC-SVM"]
-    assert told["accuracy"].tolist() == pytest.approx([30.0, 40.0]) and told["sd"].tolist() == pytest.approx(
-        [100 * np.sqrt(0.07), 0.0]
-    )
+    assert told["accuracy"].tolist() == pytest.approx([30.0, 40.0])
+    assert told["sd"].tolist() == pytest.approx([100 * np.sqrt(0.07), 0.0])
     assert naming.as_printed(table, "II", "recognition")["C"].tolist() == [5.0]
 
 
@@ -738,10 +723,8 @@ def test_real_ambiguous_labels(monkeypatch):
     assert table.index.tolist() == which and table["recognition"].notna().all()
     assert_equal_scores(models, others, rng.random((20, 3)))
     pd.testing.assert_frame_equal(table[["assignment", "C"]], other[["assignment", "C"]])
-    assert (
-        np.isnan(table.loc["MC-SVM", "assignment"])
-        and table.loc[["MMS", "MC-SVM"], "recognition"].min() > 0.9
-    )
+    assert np.isnan(table.loc["MC-SVM", "assignment"])
+    assert table.loc[["MMS", "MC-SVM"], "recognition"].min() > 0.9
     for column, part in (("assignment", folds[1][0]), ("recognition", folds[1][1])):
         mean, variance = moments_of_random(sets.take(part), y[part])
         assert abs(table.loc["RANDOM", column] - mean) <= 4.0 * np.sqrt(variance / naming.DRAWS)
@@ -763,8 +746,8 @@ def squared(X, Z):
 def test_features_of_faces_and_strokes():
     data, X, parts = poses.table_of(**POSED)
     assert X.dtype == np.float32 and X.shape == (len(data.faces), max(p.stop for p in parts.values()))
-    np.testing.assert_allclose(np.linalg.norm(X[:, parts["face"]], axis=1), 1.0, atol=1e-5)
-    np.testing.assert_allclose(
+    assert_allclose(np.linalg.norm(X[:, parts["face"]], axis=1), 1.0, atol=1e-5)
+    assert_allclose(
         cosine(X[:9, parts["face"]], X[9:20, parts["face"]]),
         cosine(data.faces[:9], data.faces[9:20]),
         atol=1e-5,
@@ -773,7 +756,7 @@ def test_features_of_faces_and_strokes():
     assert list(parts) == ["face", *found, "pose"]
     train = data.rows(~data.is_test)
     each = [squared(block, block) / squared(block[train], block[train]).mean() for block in found.values()]
-    np.testing.assert_allclose(squared(X[:, parts["pose"]], X[:, parts["pose"]]), sum(each), atol=1e-4)
+    assert_allclose(squared(X[:, parts["pose"]], X[:, parts["pose"]]), sum(each), atol=1e-4)
     starts = [0, *(parts[name].stop for name in parts)]
     assert [parts[name].start for name in parts] == starts[:-1]
     for stroke, *described in zip(
@@ -783,11 +766,11 @@ def test_features_of_faces_and_strokes():
         segments = [b - a for a, b in itertools.pairwise(points)]
         directions = [s / np.hypot(*s) if np.hypot(*s) > 0 else np.zeros(2) for s in segments]
         for own, wanted in zip(described, (points, segments, directions), strict=True):
-            np.testing.assert_allclose(own, np.concatenate(wanted), atol=1e-6)
+            assert_allclose(own, np.concatenate(wanted), atol=1e-6)
     still = poses.pose_descriptors(np.full((1, 16), 0.5, dtype=np.float32))
     assert (still["directions"] == 0.0).all()
     for name, block in found.items():
-        np.testing.assert_allclose(X[:, parts[name]], block, atol=1e-6)
+        assert_allclose(X[:, parts[name]], block, atol=1e-6)
 
 
 def test_mean_distance_against_all_pairs():
@@ -819,14 +802,12 @@ def test_kernels_of_mms(modelled, groups):
     for group, own, coef, weight in zip(groups, scores, coefs, weights, strict=True):
         kernels = []
         for name in [group] if group == "face" else ["positions", "segments", "directions"]:
-            distance, A, B = (
-                cosine if name == "face" else squared,
-                X[rows][:, parts[name]],
-                X[new][:, parts[name]],
-            )
+            distance = cosine if name == "face" else squared
+            A = X[rows][:, parts[name]]
+            B = X[new][:, parts[name]]
             kernels.append(np.exp(-distance(B, A) / (width * distance(A, A).mean())))
-        np.testing.assert_allclose(weight, 1.0 / len(kernels))
-        np.testing.assert_allclose(
+        assert_allclose(weight, 1.0 / len(kernels))
+        assert_allclose(
             own, (np.mean(kernels, axis=0)[:, model.support_] + 1.0) @ coef, atol=2e-3 * np.abs(own).max()
         )
 
@@ -844,7 +825,7 @@ def test_units_of_dist_and_gmm():
     ):
         model = poses.build("DistNaming", modelled, chosen, parts, 0, EFFORT)(X)
         assert model.metric == metric
-        np.testing.assert_allclose(model.gamma, 0.25 * np.array(gamma), rtol=1e-3)
+        assert_allclose(model.gamma, 0.25 * np.array(gamma), rtol=1e-3)
         assert model.columns == [parts[{"cosine": "face", "sqeuclidean": "pose"}[m]] for m in metric]
     model = poses.build("GMMNaming", "name", chosen, parts, 0, EFFORT)(X)
     assert model.n_components_pca == 7 and model.columns == [parts["face"]]
@@ -858,19 +839,17 @@ def test_names_and_verbs_count_as_the_candidates_do():
     data, _, _ = poses.table_of(**POSED)
     alone = {m: poses.problem_of(**POSED, modelled=m) for m in ("name", "verb", "both")}
     both, labels = alone["both"]
-    assert (
-        both.null == (0, 0)
-        and both.classes[1].tolist()[0] == "null"
-        and set(both.classes[1][1:]) == set(VERBS)
-    )
+    assert both.null == (0, 0)
+    assert both.classes[1].tolist()[0] == "null"
+    assert set(both.classes[1][1:]) == set(VERBS)
     for p, modelled in enumerate(("name", "verb")):
         sets, own = alone[modelled]
         assert sets.n_attributes == 1 and own.shape == (len(data.faces), 1)
-        np.testing.assert_array_equal(own[:, 0], labels[:, p])
-        np.testing.assert_array_equal(sets.classes[0], both.classes[p])
+        assert_array_equal(own[:, 0], labels[:, p])
+        assert_array_equal(sets.classes[0], both.classes[p])
     named, acted = labels[:, 0] > 0, labels[:, 1] > 0
-    np.testing.assert_array_equal(both.classes[0][labels[named, 0]], data.names[named])
-    np.testing.assert_array_equal(both.classes[1][labels[acted, 1]], data.verbs[acted])
+    assert_array_equal(both.classes[0][labels[named, 0]], data.names[named])
+    assert_array_equal(both.classes[1][labels[acted, 1]], data.verbs[acted])
     assert not (acted & ~named).any() and named.any() and acted.any()
     inside = [
         both.contains(i, labels[both.rows([i])]) for i in range(both.n_bags) if named[both.rows([i])].any()
@@ -932,7 +911,7 @@ def test_shares_of_right_names_and_verbs(monkeypatch):
         if data.is_test[i]:
             alone.extend(np.stack([s.argmax(axis=1) for s in scores], axis=1) == truth)
     for column, right in (("assignment", own), ("recognition", alone), ("with_caption", captioned)):
-        np.testing.assert_allclose(told[column], np.mean(right, axis=0), atol=1e-12)
+        assert_allclose(told[column], np.mean(right, axis=0), atol=1e-12)
     told = poses.pose_run("RANDOM", "both", **POSED, chosen=SOME, effort=EFFORT)
     assert told["recognition"].isna().all()
     for column, test in (("assignment", False), ("with_caption", True)):
@@ -941,7 +920,7 @@ def test_shares_of_right_names_and_verbs(monkeypatch):
         for i in items:
             share += np.mean([(z == labels[sets.rows([i])]).sum(axis=0) for z in sets.iterate(i)], axis=0)
         n = len(sets.rows(items))
-        np.testing.assert_allclose(told[column], share / n, atol=4.0 * np.sqrt(0.5 / n / poses.DRAWS))
+        assert_allclose(told[column], share / n, atol=4.0 * np.sqrt(0.5 / n / poses.DRAWS))
 
 
 def test_all_models_are_there(sweep, monkeypatch):
@@ -960,11 +939,9 @@ def test_all_models_are_there(sweep, monkeypatch):
         table[["method", "modelled", "attribute", "seed"]].itertuples(index=False, name=None)
     ) == sorted(wanted)
     assert table[["assignment", "with_caption"]].notna().all(axis=None)
-    np.testing.assert_array_equal(table["recognition"].isna(), table["method"] == "RANDOM")
-    assert (
-        table.loc[table["method"] == "MMS", "C"].isin([1.0, 10.0]).all()
-        and (table.loc[table["method"] == "MMS", "width"] == 0.5).all()
-    )
+    assert_array_equal(table["recognition"].isna(), table["method"] == "RANDOM")
+    assert table.loc[table["method"] == "MMS", "C"].isin([1.0, 10.0]).all()
+    assert (table.loc[table["method"] == "MMS", "width"] == 0.5).all()
     assert table.loc[table["method"] == "DistNaming", "width"].isin([0.1, 0.5]).all()
     assert (table.loc[table["method"] == "GMMNaming", "components"] >= 10).all() and "chosen" not in table
     # chosen once, with the first seed

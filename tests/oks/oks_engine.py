@@ -41,11 +41,9 @@ class State:
     def run(self, order, targets, uniforms, delta, eta, step):
         """Visits; what was drawn, whether it erred, and its loss."""
         order = np.asarray(order, dtype=np.int64)
-        drawn, mistakes, losses = (
-            np.empty(order.size, dtype=np.int64),
-            np.empty(order.size, dtype=np.bool_),
-            np.empty(order.size),
-        )
+        drawn = np.empty(order.size, dtype=np.int64)
+        mistakes = np.empty(order.size, dtype=np.bool_)
+        losses = np.empty(order.size)
         targets, uniforms = np.asarray(targets, dtype=np.float64), np.asarray(uniforms, dtype=np.float64)
         visits = Visits(order, targets, uniforms, drawn, mistakes, losses)
         weights = Weights(self.log_weights, self.q, self.p)

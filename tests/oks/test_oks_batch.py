@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from oks_twins import make_data, make_stack, plain_alignment, plain_stack
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -90,12 +91,12 @@ def test_musvm_is_a_loop_over_svc(seed, share):
     wanted = svc(K[j], y, C, np.arange(120))
     for n_jobs in (None, 2):
         model = MuSVM("precomputed", C=GRID, validation=share, random_state=seed, n_jobs=n_jobs).fit(K, y)
-        np.testing.assert_allclose(model.validation_accuracy_, table, atol=1e-12)
+        assert_allclose(model.validation_accuracy_, table, atol=1e-12)
         assert (model.best_index_, model.C_) == (j, C)
-        np.testing.assert_array_equal(model.support_, np.sort(wanted.support_))
-        np.testing.assert_allclose(model.decision_function(new), wanted.decision_function(new[j]), atol=1e-9)
-        np.testing.assert_array_equal(model.predict(new), wanted.predict(new[j]))
-        np.testing.assert_array_equal(model.kernel_weights_, np.eye(4)[j])
+        assert_array_equal(model.support_, np.sort(wanted.support_))
+        assert_allclose(model.decision_function(new), wanted.decision_function(new[j]), atol=1e-9)
+        assert_array_equal(model.predict(new), wanted.predict(new[j]))
+        assert_array_equal(model.kernel_weights_, np.eye(4)[j])
 
 
 def test_musvm_computes_its_kernels():
@@ -109,12 +110,10 @@ def test_musvm_computes_its_kernels():
         test
     )  # kernels in single precision may move a sample on the edge
     j = model.best_index_
-    assert (
-        model.best_kernel_ == CUES[j][0]
-        and model.validation_accuracy_.max() == model.validation_accuracy_[j, GRID.index(model.C_)]
-    )
+    assert model.best_kernel_ == CUES[j][0]
+    assert model.validation_accuracy_.max() == model.validation_accuracy_[j, GRID.index(model.C_)]
     wanted = SVC(C=model.C_, kernel="precomputed", tol=1e-3).fit(K[j], y)
-    np.testing.assert_allclose(
+    assert_allclose(
         model.decision_function(new), wanted.decision_function(new_K[j]), atol=0.02 * (1.0 + model.C_)
     )
     assert np.mean(model.predict(new) == wanted.predict(new_K[j])) > 0.95
@@ -135,10 +134,8 @@ def test_ties():
         model = MuSVM("precomputed", C=C, random_state=0).fit(K, y)
         assert (model.best_index_, model.C_) == wanted and model.C_ > 0.001
         aligned = AlignmentSVM("precomputed", C=C, random_state=0).fit(K, y)
-        assert (
-            aligned.best_index_ == int(np.argmax(aligned.alignment_))
-            and aligned.C_ == best(accuracy[[1]], hinge[[1]], grid)[1]
-        )
+        assert aligned.best_index_ == int(np.argmax(aligned.alignment_))
+        assert aligned.C_ == best(accuracy[[1]], hinge[[1]], grid)[1]
     same = np.stack([np.eye(60), perfect, perfect, perfect])
     assert MuSVM("precomputed", C=(5.0, 5.0), random_state=0).fit(same, y).best_index_ == 1
     assert MuSVM("precomputed", C=3.0, random_state=0).fit(same, y).C_ == 3.0
@@ -147,7 +144,7 @@ def test_ties():
 
 def test_the_default_range_of_c():
     values = MuSVM().get_params()["C"]
-    np.testing.assert_allclose(values, 2.0 ** np.arange(-10, 11))
+    assert_allclose(values, 2.0 ** np.arange(-10, 11))
     assert AlignmentSVM().get_params()["C"] == SelectedSVM(OKS()).get_params(deep=False)["C"] == values
 
 
@@ -199,14 +196,14 @@ def test_alignment_svm(centered):
     accuracy, hinge = held_back_scores(K[[j]], y, train, test)
     table, C = accuracy[0], best(accuracy, hinge)[1]
     model = AlignmentSVM("precomputed", C=GRID, centered=centered, random_state=0).fit(K, y)
-    np.testing.assert_allclose(model.alignment_, wanted, atol=1e-9)
-    np.testing.assert_allclose(model.validation_accuracy_, table, atol=1e-12)
+    assert_allclose(model.alignment_, wanted, atol=1e-9)
+    assert_allclose(model.validation_accuracy_, table, atol=1e-12)
     assert (model.best_index_, model.C_) == (j, C)
     machine = svc(K[j], y, C, np.arange(100))
-    np.testing.assert_allclose(model.decision_function(K), machine.decision_function(K[j]), atol=1e-9)
+    assert_allclose(model.decision_function(K), machine.decision_function(K[j]), atol=1e-9)
     X, y = make_data(100, seed=3)
     model = AlignmentSVM(CUES, C=1.0, centered=centered, random_state=0).fit(X, y)
-    np.testing.assert_allclose(
+    assert_allclose(
         model.alignment_,
         [plain_alignment(k, 2 * y - 1, centered) for k in plain_stack(RECIPES, X, X)],
         atol=1e-5,
@@ -254,16 +251,16 @@ def test_select_then_fit(cls):
     assert np.abs(model.validation_accuracy_ - table[0]).max() <= 1.5 / len(test)
     assert model.validation_accuracy_[GRID.index(model.C_)] == model.validation_accuracy_.max()
     wanted = SVC(C=model.C_, kernel="precomputed", tol=1e-3).fit(K, words[y])
-    np.testing.assert_allclose(
+    assert_allclose(
         model.decision_function(new), wanted.decision_function(new_K), atol=0.02 * (1.0 + model.C_)
     )
     assert np.mean(model.predict(new) == wanted.predict(new_K)) > 0.9
     # the selector may be fitted already: it is then used as it is
     again = select_then_fit(fitted, X, words[y], C=GRID, random_state=0)
     assert again.selector_ is fitted
-    np.testing.assert_array_equal(again.decision_function(new), model.decision_function(new))
+    assert_array_equal(again.decision_function(new), model.decision_function(new))
     direct = SelectedSVM(selector, C=GRID, random_state=0).fit(X, words[y])
-    np.testing.assert_array_equal(direct.decision_function(new), model.decision_function(new))
+    assert_array_equal(direct.decision_function(new), model.decision_function(new))
 
 
 def test_select_then_fit_on_kernel_matrices():
@@ -273,13 +270,11 @@ def test_select_then_fit_on_kernel_matrices():
     j = clone(selector).fit(K, y).best_index_
     train, test = split(y, 0)
     table, hinge = held_back_scores(K[[j]], y, train, test)
-    np.testing.assert_allclose(model.validation_accuracy_, table[0], atol=1e-12)
+    assert_allclose(model.validation_accuracy_, table[0], atol=1e-12)
     wanted = svc(K[j], y, best(table, hinge)[1], np.arange(120))
-    np.testing.assert_allclose(
-        model.decision_function(K[:, :20]), wanted.decision_function(K[j, :20]), atol=1e-9
-    )
+    assert_allclose(model.decision_function(K[:, :20]), wanted.decision_function(K[j, :20]), atol=1e-9)
     other = select_then_fit(selector, KernelBank.from_stack(K), y, C=GRID, random_state=0)
-    np.testing.assert_array_equal(other.decision_function(K), model.decision_function(K))
+    assert_array_equal(other.decision_function(K), model.decision_function(K))
 
 
 def test_gamma_of_the_selector_is_kept():
@@ -295,7 +290,7 @@ def test_gamma_of_the_selector_is_kept():
     everything = MuSVM(cues, C=1.0, random_state=0).fit(X, y)
     assert everything.bank_.kernels_[0].gamma != selector._source.triples[0][1].gamma
     one = MuSVM([selector._source.triples[model.best_index_]], C=1.0, random_state=0).fit(X, y)
-    np.testing.assert_allclose(model.decision_function(X), one.decision_function(X), atol=1e-3)
+    assert_allclose(model.decision_function(X), one.decision_function(X), atol=1e-3)
 
 
 def test_frames():
@@ -309,7 +304,7 @@ def test_frames():
             select_then_fit(OKS(CUES, random_state=0, **QUIET), X, y, C=GRID, random_state=0),
         ),
     ):
-        np.testing.assert_array_equal(one.decision_function(frame), other.decision_function(X))
+        assert_array_equal(one.decision_function(frame), other.decision_function(X))
         with pytest.raises(ValueError, match="feature names should match"):
             one.predict(frame[frame.columns[::-1]])
 
@@ -357,7 +352,7 @@ def test_several_classes(name):
     ).fit(X, names[y])
     values = model.decision_function(X)
     assert values.shape == (150, 3) and model.score(X, names[y]) > 0.85
-    np.testing.assert_array_equal(model.predict(X), model.classes_[np.argmax(values, axis=1)])
+    assert_array_equal(model.predict(X), model.classes_[np.argmax(values, axis=1)])
     assert model.best_index_.shape == model.C_.shape == (3,) and model.kernel_weights_.shape == (3, 2)
     assert [cues[j][0] for j in model.best_index_] == list(model.best_kernel_)
     train, test = split(y, 0)
@@ -368,7 +363,7 @@ def test_several_classes(name):
         gamma = model.bank_.kernels_[j].gamma
         D = ((X[:, None, cues[j][2]] - X[None, :, cues[j][2]]) ** 2).sum(axis=2)
         wanted = alone.fit(np.exp(-D / gamma), y == c).decision_function(np.exp(-D / gamma))
-        np.testing.assert_allclose(values[:, c], wanted, atol=0.02 * (1.0 + model.C_[c]))
+        assert_allclose(values[:, c], wanted, atol=0.02 * (1.0 + model.C_[c]))
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -382,10 +377,10 @@ def test_the_same_bits(name, several):
     wanted = model.fit(X, y)
     for n_jobs in (1, 2, 4):
         found = clone(model).set_params(**{f"{prefix}n_jobs": n_jobs}).fit(X, y)
-        np.testing.assert_array_equal(found.decision_function(X), wanted.decision_function(X))
-        np.testing.assert_array_equal(found.validation_accuracy_, wanted.validation_accuracy_)
-        np.testing.assert_array_equal(found.C_, wanted.C_)
-        np.testing.assert_array_equal(found.best_index_, wanted.best_index_)
+        assert_array_equal(found.decision_function(X), wanted.decision_function(X))
+        assert_array_equal(found.validation_accuracy_, wanted.validation_accuracy_)
+        assert_array_equal(found.C_, wanted.C_)
+        assert_array_equal(found.best_index_, wanted.best_index_)
 
 
 @pytest.mark.parametrize("name", ["MuSVM", "AlignmentSVM"])
@@ -394,23 +389,19 @@ def test_saving(name, tmp_path):
     model = clone(MODELS[name]).fit(X, y)
     model.save(tmp_path / "model")
     loaded = type(model).load(tmp_path / "model")
-    np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+    assert_array_equal(loaded.decision_function(X), model.decision_function(X))
     assert (loaded.best_kernel_, loaded.C_, loaded.best_index_) == (
         model.best_kernel_,
         model.C_,
         model.best_index_,
     )
     assert loaded.get_params()["C"] == GRID and loaded.seconds_ == model.seconds_
-    np.testing.assert_array_equal(loaded.validation_accuracy_, model.validation_accuracy_)
-    np.testing.assert_array_equal(
-        load(tmp_path / "model").predict(X), model.predict(X)
-    )  # the chapter's own `load`
+    assert_array_equal(loaded.validation_accuracy_, model.validation_accuracy_)
+    assert_array_equal(load(tmp_path / "model").predict(X), model.predict(X))  # the chapter's own `load`
     K, y = make_stack(60, 3, seed=1)
     model = clone(MODELS[name]).set_params(kernels="precomputed").fit(K, y)
     model.save(tmp_path / "model")
-    np.testing.assert_array_equal(
-        type(model).load(tmp_path / "model").decision_function(K), model.decision_function(K)
-    )
+    assert_array_equal(type(model).load(tmp_path / "model").decision_function(K), model.decision_function(K))
 
 
 BAD = [
@@ -460,7 +451,7 @@ def test_a_refused_fit_is_no_fit(name, bad):
     before = model.decision_function(X)
     with pytest.raises(ValueError):
         model.set_params(**bad).fit(X[:40, :5], 2 * y[:40])
-    np.testing.assert_array_equal(model.decision_function(X), before)
+    assert_array_equal(model.decision_function(X), before)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from oks_twins import plain_loss
 
 from cuelearn.experiments.oks import theorems as th
@@ -107,15 +108,15 @@ def test_a_run_gone_over_again_is_the_run(rule, loss):
             chunk=1,
             watch=look,
         )
-        np.testing.assert_allclose(q[run], weights[:-1], atol=1e-12)
-        np.testing.assert_allclose(outputs[run], [f[t] for t, f in enumerate(said[:-1])], atol=1e-9)
+        assert_allclose(q[run], weights[:-1], atol=1e-12)
+        assert_allclose(outputs[run], [f[t] for t, f in enumerate(said[:-1])], atol=1e-9)
         own = [plain_loss(loss, outputs[run, t, j], stream.signs[t])[0] for t, j in enumerate(drawn[run])]
         own = (
             own
             if rule == regret_pass
             else [float(stream.signs[t] * outputs[run, t, j] <= 0.0) for t, j in enumerate(drawn[run])]
         )
-        np.testing.assert_allclose(losses[run], own, atol=1e-9)
+        assert_allclose(losses[run], own, atol=1e-9)
 
 
 def test_mistakes_by_brute_force():
@@ -172,7 +173,7 @@ def test_no_bound_is_passed(kind):
     assert (told["comparator"] <= told["low"]).all()  # a regularised optimum with hindsight
     assert (told.loc[told["loss"] == "hinge", "slope"] == 1.0).all()
     square = told[told["loss"] == "square"]
-    np.testing.assert_allclose(square["largest"], 0.5 * square["slope"] ** 2)
+    assert_allclose(square["largest"], 0.5 * square["slope"] ** 2)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
@@ -255,7 +256,7 @@ def test_streams():
     """Those of one seed begin with the same samples; what cannot be made is an error."""
     for kind in ("random", "one useful"):
         longer, shorter = th.stream_of(kind, 40, 0, 5), th.stream_of(kind, 20, 0)
-        np.testing.assert_array_equal(longer.signs[:20], shorter.signs)
+        assert_array_equal(longer.signs[:20], shorter.signs)
         assert longer.held.shape == (8, 5, 40)
         assert shorter.stack.shape == (8, 20, 20)
         assert shorter.stack.diagonal(axis1=1, axis2=2).max() <= 1.0 + 1e-6
@@ -324,4 +325,4 @@ def test_every_number_of_passes_is_drawn_where_seeds_differ():
     table = pd.DataFrame(rows, columns=["name", "method", "n_epochs", "seed", "accuracy"])
     lines = selection_against_passes(table, {"pair": 0.9}).axes[0].get_lines()
     for line in lines[:2]:
-        np.testing.assert_allclose(line.get_ydata(), [60.0, 70.0, 100.0])
+        assert_allclose(line.get_ydata(), [60.0, 70.0, 100.0])

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_array_equal
 from oks_twins import make_data, make_stack
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
@@ -35,11 +36,9 @@ def test_a_callback_sees_the_history_so_far_and_ends_the_run():
         return len(seen) == 3
 
     model = OKS(KERNELS, random_state=0, callback=look, verbose=False).fit(X, y)
-    assert (
-        [s[1] for s in seen] == [1, 2, 3]
-        and seen[-1][2] == (3, 10)
-        and all(abs(s[3] - 1.0) < 1e-12 for s in seen)
-    )
+    assert [s[1] for s in seen] == [1, 2, 3]
+    assert seen[-1][2] == (3, 10)
+    assert all(abs(s[3] - 1.0) < 1e-12 for s in seen)
     assert model.history_["step"].iloc[-1] == seen[-1][0] and len(model.history_) == 3
 
 
@@ -60,12 +59,11 @@ def test_selection_that_was_made_before_counts_as_selection():
     X, y = make_data(200, seed=2)
     selector = OKS(KERNELS, random_state=0, verbose=False).fit(X, y)
     model = select_then_fit(selector, X, y, C=(1.0, 10.0), random_state=0)
-    assert (
-        model.selector_ is selector and model.seconds_["selection"] == selector.history_["seconds"].iloc[-1]
-    )
+    assert model.selector_ is selector
+    assert model.seconds_["selection"] == selector.history_["seconds"].iloc[-1]
     assert model.seconds_["total"] >= model.seconds_["selection"] + model.seconds_["training"]
     again = select_then_fit(OKS(KERNELS, random_state=0, verbose=False), X, y, C=(1.0, 10.0), random_state=0)
-    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    assert_array_equal(again.decision_function(X), model.decision_function(X))
 
 
 @pytest.mark.parametrize("one_vs_rest", [False, True])
@@ -81,10 +79,8 @@ def test_a_selected_svm_is_saved_with_its_selector(one_vs_rest, tmp_path):
     )
     model.save(tmp_path / "model.npz")
     for found in (load(tmp_path / "model.npz"), SelectedSVM.load(tmp_path / "model.npz")):
-        np.testing.assert_array_equal(found.decision_function(X), model.decision_function(X))
-        np.testing.assert_array_equal(
-            found.selector_.kernel_probabilities_, model.selector_.kernel_probabilities_
-        )
+        assert_array_equal(found.decision_function(X), model.decision_function(X))
+        assert_array_equal(found.selector_.kernel_probabilities_, model.selector_.kernel_probabilities_)
         assert np.array_equal(found.best_kernel_, model.best_kernel_) and np.array_equal(found.C_, model.C_)
         assert found.fit(X, y).score(X, y) > 0.5
 

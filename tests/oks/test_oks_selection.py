@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from oks_engine import State
 from oks_twins import (
     automatic_eta,
@@ -94,7 +95,7 @@ def assert_same(found, wanted):
             assert len(found[name]) == len(value), name
             assert_same(dict(enumerate(found[name])), dict(enumerate(value)))
         else:
-            np.testing.assert_array_equal(found[name], value, err_msg=str(name))
+            assert_array_equal(found[name], value, err_msg=str(name))
 
 
 def within_bonferroni(counts, p, level=0.01):
@@ -145,12 +146,12 @@ def test_the_estimated_losses_are_unbiased(rule, loss):
         assert change[j] - change[j - 1] == pytest.approx(-eta * losses[0] / state.p[j], abs=1e-9)
         assert np.ptp(np.delete(change, j)) <= 1e-12
     assert within_bonferroni(counts, state.p)
-    np.testing.assert_array_equal(counts, np.bincount([draw(state.p, u) for u in uniforms], minlength=m))
+    assert_array_equal(counts, np.bincount([draw(state.p, u) for u in uniforms], minlength=m))
     spread = np.sqrt((1.0 / state.p - 1.0) / 10_000)
     assert np.all(
         np.abs(total / 10_000 - true) <= 3.5 * true * spread
     )  # 3.4 is Bonferroni's bound at 0.5% for 8 kernels
-    np.testing.assert_allclose(total / 10_000, true * counts / (10_000 * state.p), rtol=1e-9)
+    assert_allclose(total / 10_000, true * counts / (10_000 * state.p), rtol=1e-9)
 
 
 def test_a_wrong_sampler_would_be_noticed():
@@ -173,12 +174,10 @@ def test_oks_itself_is_unbiased():
     wrong = (signs(label) * values <= 0.0).astype(float)
     i = int(np.argmax(wrong.sum(axis=0) * (m - wrong.sum(axis=0))))
     assert 0.0 < wrong[:, i].sum() < m
-    held, rng, estimate, counts = (
-        pickle.dumps(model._learners[0]),
-        np.random.default_rng(1),
-        np.zeros(m),
-        np.zeros(m),
-    )
+    held = pickle.dumps(model._learners[0])
+    rng = np.random.default_rng(1)
+    estimate = np.zeros(m)
+    counts = np.zeros(m)
     together = model._source.pack(np.concatenate([X[model._numbers], new[i : i + 1]]))
     n, targets = len(model._numbers), np.concatenate([np.zeros(len(model._numbers)), signs(label)[i : i + 1]])
     for _ in range(10_000):  # as `partial_fit` does it
@@ -195,7 +194,7 @@ def test_oks_itself_is_unbiased():
         again.partial_fit(new[i : i + 1], label[i : i + 1])
         assert again.online_errors_[-1] == wrong[again.drawn_[-1], i]
     assert within_bonferroni(counts, p)
-    np.testing.assert_allclose(estimate, wrong[:, i] * counts / (10_000 * p), atol=1e-12)
+    assert_allclose(estimate, wrong[:, i] * counts / (10_000 * p), atol=1e-12)
     assert np.all(np.abs(estimate - wrong[:, i]) <= 3.3 * np.sqrt((1.0 / p - 1.0) / 10_000))
 
 
@@ -334,7 +333,7 @@ def test_the_same_bits_for_any_number_of_jobs(cls, state):
     for n_jobs in (2, 4, 1, None):
         model = run(n_jobs)
         assert_same(frozen(model), frozen(wanted))
-        np.testing.assert_array_equal(model.decision_function(X), values)
+        assert_array_equal(model.decision_function(X), values)
 
 
 # ------------------------------------------------------------------ kernels are evaluated only where they are
@@ -356,7 +355,7 @@ def test_evaluations(cls):
         if update:
             members[j].add(int(i))
     assert model.n_evaluations_ == count
-    np.testing.assert_array_equal(model.history_.n_evaluations, np.array(counts)[model.history_.step - 1])
+    assert_array_equal(model.history_.n_evaluations, np.array(counts)[model.history_.step - 1])
     assert model.n_updates_ == changed.sum()
     if cls is not OKSRegret:
         assert count < 0.05 * len(CUES) * 300 * 300
@@ -379,13 +378,13 @@ def test_nothing_else_is_read(rule):
     states = [State(stack, rule) for stack in (K, poisoned)]
     for state in states:
         drawn, mistakes, losses = state.run(twin.order, signs(y), uniforms.ravel(), 0.2, eta, 0.1)
-        np.testing.assert_array_equal(drawn, twin.drawn)
-        np.testing.assert_array_equal(mistakes, twin.mistakes)
+        assert_array_equal(drawn, twin.drawn)
+        assert_array_equal(mistakes, twin.mistakes)
         assert np.isfinite(losses).all() and state.n_evaluations == twin.n_evaluations
     for name in ("log_weights", "q", "p"):
-        np.testing.assert_array_equal(getattr(states[0], name), getattr(states[1], name))
+        assert_array_equal(getattr(states[0], name), getattr(states[1], name))
     for a, b in zip(states[0].predictors, states[1].predictors, strict=True):
-        np.testing.assert_array_equal(a, b)
+        assert_array_equal(a, b)
 
 
 def test_kernels_that_are_not_drawn_do_not_matter():
@@ -436,7 +435,7 @@ def test_gamma_of_many_samples(tmp_path):
             distances("sqeuclidean", some[:, :3], some[:, :3]).sum(),
             2.0 * distances("chi2", some[:, 3:], some[:, 3:]).sum(),
         ]
-        np.testing.assert_allclose(found[0], np.array(sums) / (n * (n - 1)), rtol=tolerance)
+        assert_allclose(found[0], np.array(sums) / (n * (n - 1)), rtol=tolerance)
 
 
 # ------------------------------------------------------------------ what must not matter
@@ -461,20 +460,18 @@ def test_the_step_changes_no_sign(given):
             "sampling_probabilities_",
             "probability_history_",
         ):
-            np.testing.assert_array_equal(getattr(model, name), getattr(wanted, name))
+            assert_array_equal(getattr(model, name), getattr(wanted, name))
         for found, once in zip(model.dual_coef_, wanted.dual_coef_, strict=True):
-            np.testing.assert_allclose(found, step * once, rtol=1e-12)
-        np.testing.assert_array_equal(model.predict(data), wanted.predict(data))
+            assert_allclose(found, step * once, rtol=1e-12)
+        assert_array_equal(model.predict(data), wanted.predict(data))
 
 
 @pytest.mark.parametrize("delta", [0.01, 0.5, 1.0, (0.7, 0.1)])
 def test_one_kernel_is_the_perceptron(delta):
     """There is nothing to choose, and no parameter matters."""
     X, y = make_data(150, seed=2)
-    K, order = (
-        plain_kernel("sqeuclidean", X, X, X, gamma=0.5),
-        np.concatenate([np.arange(150), np.random.default_rng(6).permutation(150)]),
-    )
+    K = plain_kernel("sqeuclidean", X, X, X, gamma=0.5)
+    order = np.concatenate([np.arange(150), np.random.default_rng(6).permutation(150)])
     rng = np.random.default_rng(6)
     rng.random(150)  # the draws of the first epoch, from among one kernel
     order[150:] = rng.permutation(150)
@@ -492,18 +489,17 @@ def test_one_kernel_is_the_perceptron(delta):
         SOM([("one", RBF(gamma=0.5), slice(None))], delta=delta, shuffle=False, random_state=6, **QUIET),
     ):
         model.fit(X, y)
-        np.testing.assert_array_equal(model.online_errors_, twin.mistakes)
-        np.testing.assert_array_equal(model.support_[0], list(twin.predictor))
-        np.testing.assert_allclose(model.dual_coef_[0], list(twin.predictor.values()), atol=1e-12)
-        assert (
-            model.kernel_probabilities_ == model.sampling_probabilities_ == [1.0] and not model.drawn_.any()
-        )
+        assert_array_equal(model.online_errors_, twin.mistakes)
+        assert_array_equal(model.support_[0], list(twin.predictor))
+        assert_allclose(model.dual_coef_[0], list(twin.predictor.values()), atol=1e-12)
+        assert model.kernel_probabilities_ == model.sampling_probabilities_ == [1.0]
+        assert not model.drawn_.any()
     once = OKS([("one", RBF(gamma=0.5), slice(None))], delta=delta, n_epochs=1, shuffle=False, **QUIET).fit(
         X, y
     )
     other = KernelPerceptron(RBF(gamma=0.5), average=False, verbose=False).fit(X, y)
-    np.testing.assert_array_equal(once.online_errors_, other.online_errors_)
-    np.testing.assert_allclose(2.0 * once.decision_function(X), other.decision_function(X), atol=1e-9)
+    assert_array_equal(once.online_errors_, other.online_errors_)
+    assert_allclose(2.0 * once.decision_function(X), other.decision_function(X), atol=1e-9)
 
 
 @pytest.mark.parametrize("rule", ["oks", "regret", "som"])
@@ -519,7 +515,7 @@ def test_the_order_of_the_kernels(rule):
         above = np.cumsum(other.p)
         one.run([i], signs(y), [u], 0.2, 0.1, 0.5)
         assert other.run([i], signs(y), [above[k] - 0.5 * other.p[k]], 0.2, 0.1, 0.5)[0][0] == k
-        np.testing.assert_allclose(other.q, one.q[places], rtol=1e-9)
+        assert_allclose(other.q, one.q[places], rtol=1e-9)
     assert [other.dictionaries()[k].keys() for k in range(5)] == [
         one.dictionaries()[j].keys() for j in places
     ]
@@ -541,8 +537,8 @@ def test_fit_is_partial_fit(cls, size):
     for name in ("history_", "probability_history_"):
         wanted.pop(name), found.pop(name, None)
     assert_same(found, wanted)
-    np.testing.assert_array_equal(parts.decision_function(new), whole.decision_function(new))
-    np.testing.assert_array_equal(parts.predict(new), whole.predict(new))
+    assert_array_equal(parts.decision_function(new), whole.decision_function(new))
+    assert_array_equal(parts.predict(new), whole.predict(new))
 
 
 @pytest.mark.parametrize("cls", [*SAMPLING, OM1])
@@ -556,7 +552,7 @@ def test_learning_goes_on(cls):
         options |= {"horizon": 500}
     whole, parts = cls(cues, **options).fit(X, y), cls(cues, **options).fit(X[:300], y[:300])
     parts.partial_fit(X[300:], y[300:])
-    np.testing.assert_array_equal(parts.decision_function(X), whole.decision_function(X))
+    assert_array_equal(parts.decision_function(X), whole.decision_function(X))
     for found, wanted in zip(parts.support_, whole.support_, strict=True):
         assert_same(dict(enumerate(found)), dict(enumerate(wanted)))
     parts.fit(X, y)
@@ -607,7 +603,7 @@ def test_one_versus_rest(cls):
         n_classes = len(model.classes_)
         values = model.decision_function(X)
         assert values.shape == (len(X), n_classes)
-        np.testing.assert_array_equal(model.predict(X), model.classes_[np.argmax(values, axis=1)])
+        assert_array_equal(model.predict(X), model.classes_[np.argmax(values, axis=1)])
         assert model.score(X, names[y]) > chance + 0.3
         assert model.kernel_probabilities_.shape == (n_classes, 3) and model.best_index_.shape == (n_classes,)
         assert [cues[b][0] for b in model.best_index_] == model.best_kernel_
@@ -626,7 +622,7 @@ def test_one_versus_rest(cls):
             }
             for c in (0, n_classes - 1):
                 alone = cls(random_state=rngs[c], **options).fit(X, y == c)
-                np.testing.assert_array_equal(alone.decision_function(X), values[:, c])
+                assert_array_equal(alone.decision_function(X), values[:, c])
 
 
 def test_two_classes_are_one_problem_also_one_versus_rest():
@@ -772,7 +768,7 @@ def test_a_refused_fit_is_no_fit(cls, bad):
     before, scores = frozen(model), model.decision_function(X)
     refused(lambda: model.set_params(**bad).fit(X[:40], labels), Exception, None)
     assert_same(frozen(model), before)
-    np.testing.assert_array_equal(model.decision_function(X), scores)
+    assert_array_equal(model.decision_function(X), scores)
 
 
 @pytest.mark.parametrize("cls", ALL)
@@ -892,10 +888,8 @@ def test_bad_batches(cls):
         match = "gamma from the first batch.*give gamma as a number"
         refused(lambda m=mean: m.partial_fit(X[:1], y[:1], classes=[0, 1]), ValueError, match)
         refused(lambda m=mean: m.predict(X), NotFittedError, "not fitted yet")
-    model, sound = (
-        make().partial_fit(X[:30], y[:30], classes=[0, 1]),
-        make().partial_fit(X[:30], y[:30], classes=[0, 1]),
-    )
+    model = make().partial_fit(X[:30], y[:30], classes=[0, 1])
+    sound = make().partial_fit(X[:30], y[:30], classes=[0, 1])
     before = frozen(model)
     for attempt, match in (
         (lambda: model.partial_fit(X, y, classes=[0, 2]), "classes must not change"),
@@ -932,7 +926,7 @@ def test_single_samples_need_no_first_batch(kernel):
     model, whole = (OKS([("a", kernel, slice(None)), ("b", kernel, [0, 1])], **options) for _ in range(2))
     for t in range(40):
         model.partial_fit(X[t : t + 1], y[t : t + 1], classes=[0, 1])
-    np.testing.assert_array_equal(model.decision_function(X), whole.fit(X, y).decision_function(X))
+    assert_array_equal(model.decision_function(X), whole.fit(X, y).decision_function(X))
 
 
 # ------------------------------------------------------------------ saving
@@ -954,8 +948,8 @@ MODELS = {
 
 def same_model(loaded, model, new):
     assert type(loaded) is type(model)
-    np.testing.assert_array_equal(loaded.decision_function(new), model.decision_function(new))
-    np.testing.assert_array_equal(loaded.predict(new), model.predict(new))
+    assert_array_equal(loaded.decision_function(new), model.decision_function(new))
+    assert_array_equal(loaded.predict(new), model.predict(new))
     kept = (
         "classes_",
         "kernel_probabilities_",
@@ -999,7 +993,7 @@ def test_saving(name, several, tmp_path):
     assert loaded.callback is None and loaded.get_params().keys() == model.get_params().keys()
     if model.random_state is not None:
         again = clone(loaded).fit(X, words[y])
-        np.testing.assert_array_equal(again.decision_function(new), model.decision_function(new))
+        assert_array_equal(again.decision_function(new), model.decision_function(new))
 
 
 @pytest.mark.parametrize("name", [n for n in MODELS if n != "MuTron"])
@@ -1013,7 +1007,7 @@ def test_a_loaded_model_learns_on(name, tmp_path):
         each.partial_fit(*more)
         assert np.isfinite(each.kernel_probabilities_).all() and each.predict(X).shape == (120,)
     if MODELS[name].random_state is not None or name == "OM1":
-        np.testing.assert_array_equal(one.decision_function(X), other.decision_function(X))
+        assert_array_equal(one.decision_function(X), other.decision_function(X))
     if name == "OM1":
         model.partial_fit(*more)
         same_model(one, model, X)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from oks_engine import State
 from oks_twins import best_in_space, normalized, plain_loss
 
@@ -85,7 +86,7 @@ def test_theorem_3_exactly(stream):
     m, T = len(K), len(y)
     expected, weighted, plain, chance, *_ = all_draws(State(K), y, delta, eta, step, zero_one)
     assert chance == pytest.approx(1.0, abs=1e-12)
-    np.testing.assert_allclose(weighted, plain, atol=1e-9)
+    assert_allclose(weighted, plain, atol=1e-9)
     best = min(best_in_space(K[j], y, step) for j in range(m))
     assert (
         expected
@@ -111,7 +112,7 @@ def test_theorem_1_exactly(loss, stream):
         State(K, "regret", loss), y, delta, eta, step, losses_of
     )
     assert chance == pytest.approx(1.0, abs=1e-12)
-    np.testing.assert_allclose(weighted, plain, rtol=1e-9, atol=1e-9)
+    assert_allclose(weighted, plain, rtol=1e-9, atol=1e-9)
     best = min(best_in_space(K[j], y, step, loss) for j in range(m))
     bound = (
         best
@@ -142,7 +143,7 @@ def test_the_proof_on_every_path(rule, loss, stream):
     share, price = np.zeros((m, T)), np.zeros(m)
     for t in range(T):
         q, p = state.q.copy(), state.p.copy()
-        np.testing.assert_allclose(p, (1.0 - delta) * q + delta / m, rtol=1e-12)
+        assert_allclose(p, (1.0 - delta) * q + delta / m, rtol=1e-12)
         outputs = state.outputs(t)
         j = state.run([t], y, [rng.random()], delta, eta, step)[0][0]
         value, slope = (
@@ -219,7 +220,7 @@ def test_theorem_3_says_something():
             p = (1.0 - delta) * q + delta / m
             total += wrong * q[j] / p[j]  # unbiased for q . z
             log_weights[j] -= eta * wrong / p[j]
-        np.testing.assert_allclose(model.kernel_probabilities_, normalized(log_weights), atol=1e-9)
+        assert_allclose(model.kernel_probabilities_, normalized(log_weights), atol=1e-9)
         totals.append(total)
     assert 0.0 < np.mean(totals) + 3.0 * np.std(totals) / np.sqrt(20.0) <= bound
 
@@ -239,11 +240,9 @@ def test_theorem_1_in_the_mean(loss):
         state, total = State(K, "regret", loss), 0.0
         for t, u in enumerate(np.random.default_rng(seed).random(n)):
             pairs = np.array([plain_loss(loss, output, y[t]) for output in state.outputs(t)])
-            L, G, total = (
-                max(L, pairs[:, 0].max()),
-                max(G, np.abs(pairs[:, 1]).max()),
-                total + state.q @ pairs[:, 0],
-            )
+            L = max(L, pairs[:, 0].max())
+            G = max(G, np.abs(pairs[:, 1]).max())
+            total = total + state.q @ pairs[:, 0]
             state.run([t], y, [u], delta, eta, step)
         totals.append(total)
     best = min(best_in_space(K[j], y, step, loss) for j in range(m))

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
 from oks_engine import State
 from oks_twins import (
     Selection,
@@ -62,16 +63,16 @@ def signs(y):
 def same_predictors(model, predictors, tolerance=1e-9):
     assert len(model.support_) == len(model.dual_coef_) == len(predictors)
     for support, coef, wanted in zip(model.support_, model.dual_coef_, predictors, strict=True):
-        np.testing.assert_array_equal(support, list(wanted))  # also in the order of joining
-        np.testing.assert_allclose(coef, list(wanted.values()), rtol=tolerance, atol=tolerance)
+        assert_array_equal(support, list(wanted))  # also in the order of joining
+        assert_allclose(coef, list(wanted.values()), rtol=tolerance, atol=tolerance)
 
 
 def check(model, twin, new=None, new_K=None):
     """Everything that a run leaves behind."""
-    np.testing.assert_array_equal(model.drawn_, twin.drawn)
-    np.testing.assert_array_equal(model.online_errors_, twin.mistakes)
-    np.testing.assert_allclose(model.kernel_probabilities_, twin.q, atol=1e-9)
-    np.testing.assert_allclose(model.sampling_probabilities_, twin.last_p, atol=1e-9)
+    assert_array_equal(model.drawn_, twin.drawn)
+    assert_array_equal(model.online_errors_, twin.mistakes)
+    assert_allclose(model.kernel_probabilities_, twin.q, atol=1e-9)
+    assert_allclose(model.sampling_probabilities_, twin.last_p, atol=1e-9)
     assert model.kernel_probabilities_.sum() == pytest.approx(1.0, abs=1e-12)
     same_predictors(model, twin.predictors)
     assert (model.n_updates_, model.n_evaluations_) == (twin.n_updates, twin.n_evaluations)
@@ -80,16 +81,14 @@ def check(model, twin, new=None, new_K=None):
     for column in ("step", "n_updates", "n_evaluations"):
         assert history[column].iloc[-1] == {"step": len(twin.drawn)}.get(column, getattr(twin, column, None))
     assert history.n_support.iloc[-1] == sum(map(len, twin.predictors))
-    np.testing.assert_allclose(history.online_error, [np.mean(twin.mistakes[:s]) for s in history.step])
+    assert_allclose(history.online_error, [np.mean(twin.mistakes[:s]) for s in history.step])
     assert model.probability_history_.shape == (len(history), len(twin.predictors))
     reached = [twin.q_used[s] if s < len(twin.q_used) else twin.q for s in history.step]
-    np.testing.assert_allclose(model.probability_history_, reached, atol=1e-9)
+    assert_allclose(model.probability_history_, reached, atol=1e-9)
     if new is not None:
         wanted = outputs(new_K, twin.predictors)[model.best_index_]
-        np.testing.assert_allclose(
-            model.decision_function(new), wanted, atol=1e-9 * (1.0 + np.abs(wanted).max())
-        )
-        np.testing.assert_array_equal(model.predict(new), model.classes_[(wanted > 0.0).astype(int)])
+        assert_allclose(model.decision_function(new), wanted, atol=1e-9 * (1.0 + np.abs(wanted).max()))
+        assert_array_equal(model.predict(new), model.classes_[(wanted > 0.0).astype(int)])
 
 
 # ------------------------------------------------------------------ estimators
@@ -167,14 +166,14 @@ def test_om1(beta, options):
         (OM1(triples(), beta=beta, random_state=2, **QUIET, **options).fit(X, y), new),
         (OM1("precomputed", beta=beta, random_state=2, **QUIET, **options).fit(K, y), new_K),
     ):
-        np.testing.assert_array_equal(model.online_errors_, twin.mistakes)
-        np.testing.assert_array_equal(model.mistakes_per_kernel_, twin.own)
-        np.testing.assert_allclose(model.kernel_probabilities_, twin.q, atol=1e-9)
+        assert_array_equal(model.online_errors_, twin.mistakes)
+        assert_array_equal(model.mistakes_per_kernel_, twin.own)
+        assert_allclose(model.kernel_probabilities_, twin.q, atol=1e-9)
         same_predictors(model, twin.predictors)
         assert (model.n_updates_, model.n_evaluations_) == (twin.n_updates, twin.n_evaluations)
         wanted = vote(new_K, twin.q, twin.predictors)
-        np.testing.assert_allclose(model.decision_function(there), wanted, atol=1e-9)
-        np.testing.assert_array_equal(model.predict(there), (wanted > 0.0).astype(int))
+        assert_allclose(model.decision_function(there), wanted, atol=1e-9)
+        assert_array_equal(model.predict(there), (wanted > 0.0).astype(int))
 
 
 def test_the_vote_is_not_its_members():
@@ -185,7 +184,7 @@ def test_the_vote_is_not_its_members():
     own = model.mistakes_per_kernel_
     assert model.online_errors_.sum() < own.max()
     assert np.argmin(own) == np.argmax(model.kernel_probabilities_) == model.best_index_
-    np.testing.assert_allclose(model.kernel_probabilities_, normalized(np.log(0.8) * own), atol=1e-12)
+    assert_allclose(model.kernel_probabilities_, normalized(np.log(0.8) * own), atol=1e-12)
 
 
 def test_labels_of_any_kind():
@@ -198,12 +197,12 @@ def test_labels_of_any_kind():
         np.array([False, True]),
     ):
         model = OKS(triples(), random_state=0, **QUIET).fit(X, words[y])
-        np.testing.assert_array_equal(model.classes_, words)
-        np.testing.assert_array_equal(model.decision_function(X), wanted.decision_function(X))
-        np.testing.assert_array_equal(model.predict(X), words[wanted.predict(X)])
+        assert_array_equal(model.classes_, words)
+        assert_array_equal(model.decision_function(X), wanted.decision_function(X))
+        assert_array_equal(model.predict(X), words[wanted.predict(X)])
     swapped = OKS(triples(), random_state=0, **QUIET).fit(X, 1 - y)
-    np.testing.assert_array_equal(swapped.drawn_, wanted.drawn_)
-    np.testing.assert_array_equal(swapped.decision_function(X), -wanted.decision_function(X))
+    assert_array_equal(swapped.drawn_, wanted.drawn_)
+    assert_array_equal(swapped.decision_function(X), -wanted.decision_function(X))
 
 
 def test_columns_of_a_data_frame():
@@ -215,8 +214,8 @@ def test_columns_of_a_data_frame():
     by_name, by_number = (
         OKS(t, random_state=0, **QUIET).fit(data, y) for t, data in ((named, frame), (triples(), X))
     )
-    np.testing.assert_array_equal(by_name.decision_function(frame), by_number.decision_function(X))
-    np.testing.assert_array_equal(by_name.drawn_, by_number.drawn_)
+    assert_array_equal(by_name.decision_function(frame), by_number.decision_function(X))
+    assert_array_equal(by_name.drawn_, by_number.drawn_)
     with pytest.raises(ValueError, match="feature names should match"):
         by_name.predict(frame[names[::-1]])
     single = OKS(triples(), random_state=0, **QUIET).fit(X.astype(np.float32), y)
@@ -236,13 +235,13 @@ def test_gamma_by_the_rule_of_the_mean():
     model = OKS([c[:3] for c in chosen], random_state=0, **QUIET).fit(X, y)
     plain = [(metric, {"factor": getattr(k, "factor", 1.0)}, columns) for _, k, columns, metric in chosen]
     twin = run_selection("oks", plain_stack(plain, X, X), signs(y), seed=0, delta=(0.5, 0.2))
-    np.testing.assert_array_equal(model.drawn_, twin.drawn)
+    assert_array_equal(model.drawn_, twin.drawn)
     wanted = outputs(plain_stack(plain, new, X), twin.predictors)[model.best_index_]
-    np.testing.assert_allclose(model.decision_function(new), wanted, atol=1e-5 * np.abs(wanted).max())
+    assert_allclose(model.decision_function(new), wanted, atol=1e-5 * np.abs(wanted).max())
     default = OKS(random_state=0, **QUIET).fit(X, y)
     K = plain_kernel("sqeuclidean", X, X, X)
     twin = perceptron(K, signs(y), run_selection("oks", K[None], signs(y), seed=0, eta=1.0).order)
-    np.testing.assert_array_equal(default.online_errors_, twin.mistakes)
+    assert_array_equal(default.online_errors_, twin.mistakes)
 
 
 @pytest.mark.parametrize(
@@ -272,12 +271,12 @@ def test_mutron(options):
             (MuTron(triples(), random_state=3, n_jobs=n_jobs, **QUIET, **options).fit(X, y), new),
             (MuTron("precomputed", random_state=3, n_jobs=n_jobs, **QUIET, **options).fit(K, y), new_K),
         ):
-            np.testing.assert_allclose(model.validation_accuracy_, accuracy, atol=1e-12)
+            assert_allclose(model.validation_accuracy_, accuracy, atol=1e-12)
             assert model.best_index_ == best
             assert model.n_evaluations_ == sum(t.n_evaluations for t in twins)
             assert model.n_updates_ == sum(t.mistakes.sum() for t in twins)
             same_predictors(model, [t.predictor for t in twins])
-            np.testing.assert_allclose(model.decision_function(there), wanted, atol=1e-9)
+            assert_allclose(model.decision_function(there), wanted, atol=1e-9)
 
 
 def test_an_output_of_0_is_the_first_class():
@@ -292,7 +291,7 @@ def test_an_output_of_0_is_the_first_class():
     assert model.validation_accuracy_[0] == np.mean(y[held] == 0) == pytest.approx(4 / 6)
     for cls in (OKS, SOM, OM1, MuTron):
         model = cls("precomputed", random_state=0, **QUIET).fit(K[:1], np.array(["yes", "zero"])[y])
-        np.testing.assert_array_equal(model.decision_function(K[:1]), np.zeros(60))
+        assert_array_equal(model.decision_function(K[:1]), np.zeros(60))
         assert set(model.predict(K[:1])) == {"yes"}
 
 
@@ -336,12 +335,12 @@ def test_any_stream(seed, m, rule, loss, delta, eta, step):
         top = 1.0 + max(twin.losses)
         if top > 1e8:  # square losses may run away from step sizes that are too long
             return
-        np.testing.assert_array_equal(drawn, twin.drawn[rows])
-        np.testing.assert_array_equal(mistakes, twin.mistakes[rows])
-        np.testing.assert_allclose(losses, twin.losses[rows], rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(state.q, twin.q, atol=1e-9)
-        np.testing.assert_allclose(state.p, (1.0 - d) * twin.q + d / m, atol=1e-9)
+        assert_array_equal(drawn, twin.drawn[rows])
+        assert_array_equal(mistakes, twin.mistakes[rows])
+        assert_allclose(losses, twin.losses[rows], rtol=1e-9, atol=1e-9)
+        assert_allclose(state.q, twin.q, atol=1e-9)
+        assert_allclose(state.p, (1.0 - d) * twin.q + d / m, atol=1e-9)
     for found, wanted in zip(state.dictionaries(), twin.predictors, strict=True):
         assert list(found) == list(wanted)
-        np.testing.assert_allclose(list(found.values()), list(wanted.values()), rtol=1e-9, atol=1e-9)
+        assert_allclose(list(found.values()), list(wanted.values()), rtol=1e-9, atol=1e-9)
     assert (state.n_updates, state.n_evaluations) == (twin.n_updates, twin.n_evaluations)

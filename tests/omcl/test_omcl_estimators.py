@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from omcl_twins import make_stream
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -79,14 +80,11 @@ def test_parameters_of_a_cue():
     model = clone(model).set_params(
         shape__eta=0.7, texture__C=2.0, colour=Projectron(RBF()), integrator=PassiveAggressive(3.0)
     )
-    assert (
-        model.cues[0][1].eta == 0.7 and model.cues[2][1].C == 2.0 and isinstance(model.cues[1][1], Projectron)
-    )
-    assert model.cues[0][2] == [0, 1] and [name for name, _, _ in model.cues] == [
-        "shape",
-        "colour",
-        "texture",
-    ]
+    assert model.cues[0][1].eta == 0.7
+    assert model.cues[2][1].C == 2.0
+    assert isinstance(model.cues[1][1], Projectron)
+    assert model.cues[0][2] == [0, 1]
+    assert [name for name, _, _ in model.cues] == ["shape", "colour", "texture"]
     model.set_params(colour__eta=0.2, integrator__C=0.5)
     assert model.cues[1][1].eta == 0.2 and model.integrator.C == 0.5
     assert CUES[0][1].eta == 0.3
@@ -104,10 +102,8 @@ def test_grid_search():
         cv=3,
     )
     search.fit(X, y)
-    assert (
-        search.best_score_ > 0.8
-        and search.best_estimator_.cues[0][1].eta == search.best_params_["shape__eta"]
-    )
+    assert search.best_score_ > 0.8
+    assert search.best_estimator_.cues[0][1].eta == search.best_params_["shape__eta"]
     assert len(set(np.round(search.cv_results_["mean_test_score"], 6))) > 1
     search = GridSearchCV(
         make_pipeline(MinMaxScaler(clip=True), make(Vote)), {"vote__shape__eta": [0.1, 0.5]}, cv=3
@@ -131,22 +127,20 @@ def test_data_frames_with_named_columns(cls):
     frame = pd.DataFrame(X, columns=COLUMNS)
     by_name, by_number = make(cls, cues=NAMED).fit(frame, y), make(cls).fit(X, y)
     assert list(by_name.feature_names_in_) == COLUMNS
-    np.testing.assert_array_equal(by_name.decision_function(frame), by_number.decision_function(X))
+    assert_array_equal(by_name.decision_function(frame), by_number.decision_function(X))
     with pytest.raises(ValueError, match="feature names should match"):
         by_name.predict(frame[COLUMNS[::-1]])
     parts = make(cls, cues=NAMED)
     for start in range(0, 150, 50):
         parts.partial_fit(frame[start : start + 50], y[start : start + 50], classes=[0, 1, 2])
-    np.testing.assert_array_equal(parts.online_errors_, by_number.online_errors_)
+    assert_array_equal(parts.online_errors_, by_number.online_errors_)
     mask = [True, True, False, False, False, False]
     forms = [
         ("shape", CUES[0][1], mask),
         ("colour", CUES[1][1], lambda X: [2, 3]),
         ("texture", CUES[2][1], [-2, -1]),
     ]
-    np.testing.assert_array_equal(
-        make(cls, cues=forms).fit(X, y).decision_function(X), by_number.decision_function(X)
-    )
+    assert_array_equal(make(cls, cues=forms).fit(X, y).decision_function(X), by_number.decision_function(X))
 
 
 # ------------------------------------------------------------------ learning in parts
@@ -167,11 +161,11 @@ def test_one_by_one_is_fit(cls, labels):
     whole, parts = make(cls).fit(X, labels[y]), make(cls)
     for t in range(300):
         assert parts.partial_fit(X[t : t + 1], labels[y[t : t + 1]], classes=labels) is parts
-    np.testing.assert_array_equal(parts.online_errors_, whole.online_errors_)
-    np.testing.assert_array_equal(parts.support_sizes_, whole.support_sizes_)
-    np.testing.assert_allclose(parts.online_losses_, whole.online_losses_, atol=1e-12)
-    np.testing.assert_array_equal(parts.predict(X), whole.predict(X))
-    np.testing.assert_allclose(parts.decision_function(X), whole.decision_function(X), atol=1e-12)
+    assert_array_equal(parts.online_errors_, whole.online_errors_)
+    assert_array_equal(parts.support_sizes_, whole.support_sizes_)
+    assert_allclose(parts.online_losses_, whole.online_losses_, atol=1e-12)
+    assert_array_equal(parts.predict(X), whole.predict(X))
+    assert_allclose(parts.decision_function(X), whole.decision_function(X), atol=1e-12)
     assert parts.predict(X).dtype == labels.dtype and not hasattr(parts, "history_")
     assert whole.decision_function(X).shape == ((300,) if len(labels) == 2 else (300, len(labels)))
 
@@ -196,7 +190,7 @@ def test_large_batches_cost_no_more_memory(cls):
 def test_fit_forgets(cls):
     X, y = data()
     model = make(cls).fit(*data(seed=5)).fit(X, y)
-    np.testing.assert_array_equal(model.decision_function(X), make(cls).fit(X, y).decision_function(X))
+    assert_array_equal(model.decision_function(X), make(cls).fit(X, y).decision_function(X))
     model.partial_fit(X, y)
     assert model.n_seen_ == 300 and model.online_errors_.size == 300
 
@@ -206,17 +200,13 @@ def test_epochs_and_permutations(cls):
     X, y = data()
     ordered = make(cls).fit(X, y)
     twice = make(cls, n_epochs=2, random_state=3).fit(X, y)
-    np.testing.assert_array_equal(
-        twice.online_errors_[:150], ordered.online_errors_
-    )  # the first pass keeps the order
+    assert_array_equal(twice.online_errors_[:150], ordered.online_errors_)  # the first pass keeps the order
     order = np.random.default_rng(3).permutation(150)
-    np.testing.assert_array_equal(
-        twice.online_errors_, ordered.partial_fit(X[order], y[order]).online_errors_
-    )
+    assert_array_equal(twice.online_errors_, ordered.partial_fit(X[order], y[order]).online_errors_)
     shuffled = make(cls, shuffle=True, random_state=3).fit(X, y)
-    np.testing.assert_array_equal(shuffled.online_errors_, make(cls).fit(X[order], y[order]).online_errors_)
+    assert_array_equal(shuffled.online_errors_, make(cls).fit(X[order], y[order]).online_errors_)
     again = make(cls, shuffle=True, n_epochs=2, random_state=np.random.default_rng(3)).fit(X, y)
-    np.testing.assert_array_equal(again.online_errors_[:150], shuffled.online_errors_)
+    assert_array_equal(again.online_errors_[:150], shuffled.online_errors_)
 
 
 @pytest.mark.parametrize("cls", ALL)
@@ -232,29 +222,21 @@ def test_records(cls):
     assert seen == [(256, 256, 1), (512, 512, 2), (600, 600, 3)]
     history = model.history_
     assert list(history.columns) == ["step", "epoch", "seconds", "n_updates", "n_support", "online_error"]
-    assert (
-        history.step.tolist() == [256, 512, 600]
-        and (history.epoch == 1).all()
-        and (history.seconds.diff()[1:] > 0).all()
-    )
-    np.testing.assert_allclose(
-        history.online_error, [model.online_errors_[:n].mean() for n in (256, 512, 600)]
-    )
-    assert (
-        history.n_support.iloc[-1] == model.support_sizes_[-1]
-        and history.n_updates.iloc[-1] == model.n_updates_
-    )
-    assert model.n_mistakes_ == model.online_errors_.sum() and model.cumulative_loss_ == pytest.approx(
-        model.online_losses_.sum()
-    )
-    assert np.all(model.online_losses_[model.online_errors_] >= 1.0) and np.all(
-        model.online_losses_[~model.online_errors_] < 1.0
-    )
+    assert history.step.tolist() == [256, 512, 600]
+    assert (history.epoch == 1).all()
+    assert (history.seconds.diff()[1:] > 0).all()
+    assert_allclose(history.online_error, [model.online_errors_[:n].mean() for n in (256, 512, 600)])
+    assert history.n_support.iloc[-1] == model.support_sizes_[-1]
+    assert history.n_updates.iloc[-1] == model.n_updates_
+    assert model.n_mistakes_ == model.online_errors_.sum()
+    assert model.cumulative_loss_ == pytest.approx(model.online_losses_.sum())
+    assert np.all(model.online_losses_[model.online_errors_] >= 1.0)
+    assert np.all(model.online_losses_[~model.online_errors_] < 1.0)
 
     stopped = make(cls, callback=lambda estimator, step: step >= 512, n_epochs=3).fit(X, y)
     assert stopped.n_seen_ == 512 and len(stopped.history_) == 2
     silent = make(cls, record=False).fit(X, y)
-    np.testing.assert_array_equal(silent.decision_function(X), model.decision_function(X))
+    assert_array_equal(silent.decision_function(X), model.decision_function(X))
     assert (silent.n_mistakes_, silent.n_updates_) == (model.n_mistakes_, model.n_updates_)
     for name in ("online_errors_", "online_losses_", "support_sizes_"):
         with pytest.raises(AttributeError, match="keeps no sequences with record=False"):
@@ -270,7 +252,7 @@ def test_single_precision(cls):
     X, y = data(300)
     double, single = make(cls).fit(X, y), make(cls).fit(X.astype(np.float32), y)
     assert np.mean(double.online_errors_ == single.online_errors_) > 0.98
-    np.testing.assert_array_equal(single.predict(X), single.predict(X.astype(np.float32)))
+    assert_array_equal(single.predict(X), single.predict(X.astype(np.float32)))
     assert single.score(X, y) > 0.8
     if cls in KERNEL:
         assert single.support_vectors_.dtype == np.float32
@@ -281,10 +263,8 @@ def test_averaging_may_be_changed_after_training(cls):
     X, y = data()
     model, last = make(cls).fit(X, y), make(cls, average=False).fit(X, y)
     wanted = model.decision_function(X)
-    np.testing.assert_array_equal(
-        model.set_params(average=False).decision_function(X), last.decision_function(X)
-    )
-    np.testing.assert_array_equal(last.set_params(average=True).decision_function(X), wanted)
+    assert_array_equal(model.set_params(average=False).decision_function(X), last.decision_function(X))
+    assert_array_equal(last.set_params(average=True).decision_function(X), wanted)
 
 
 @pytest.mark.parametrize("cls", ALL)
@@ -584,7 +564,7 @@ def assert_same(one, other, path=""):
                 ".delayed",
             )
         ):
-            np.testing.assert_array_equal(one, other, err_msg=path)
+            assert_array_equal(one, other, err_msg=path)
     elif hasattr(one, "__dict__") and type(one).__module__.startswith("cuelearn"):
         assert_same(vars(one), vars(other), path)
 
@@ -617,11 +597,11 @@ def test_a_failed_partial_fit_changes_nothing(cls):
         with pytest.raises(ValueError):
             attempt()
         assert_same(frozen(model), before)
-        np.testing.assert_array_equal(model.decision_function(X), scores)
+        assert_array_equal(model.decision_function(X), scores)
     for each in (model, sound):
         each.partial_fit(X[100:], y[100:])
-    np.testing.assert_array_equal(model.online_errors_, sound.online_errors_)
-    np.testing.assert_array_equal(model.decision_function(X), sound.decision_function(X))
+    assert_array_equal(model.online_errors_, sound.online_errors_)
+    assert_array_equal(model.decision_function(X), sound.decision_function(X))
 
 
 @pytest.mark.parametrize("cls", ALL)
@@ -632,7 +612,7 @@ def test_a_failed_fit_leaves_the_fitted_model(cls):
     bad = {"n_epochs": 0}
     refused(lambda: model.set_params(**bad).fit(X, y), ValueError, "'n_epochs' parameter")
     refused(lambda: model.set_params(n_epochs=1).fit(X, np.zeros(150)), ValueError, "at least 2 classes")
-    np.testing.assert_array_equal(model.decision_function(X), wanted)
+    assert_array_equal(model.decision_function(X), wanted)
 
 
 # ------------------------------------------------------------------ precomputed kernels
@@ -674,13 +654,11 @@ def test_precomputed_shapes(cls):
     )
     assert model.n_seen_ == 100
     model.partial_fit(K[100:], y[100:])
-    np.testing.assert_array_equal(
-        model.online_errors_, make(cls, kernel=RBF(gamma=1.0)).fit(X, y).online_errors_
-    )
+    assert_array_equal(model.online_errors_, make(cls, kernel=RBF(gamma=1.0)).fit(X, y).online_errors_)
     refused(lambda: model.support_vectors_, AttributeError, "precomputed kernels have no support vectors")
     assert model.kernel_ == "precomputed"
     lists = make(cls, kernel="precomputed").fit(K.tolist(), y.tolist())
-    np.testing.assert_array_equal(lists.online_errors_, model.online_errors_)
+    assert_array_equal(lists.online_errors_, model.online_errors_)
 
 
 def test_precomputed_stacks():

@@ -44,9 +44,8 @@ def test_robot_split_is_chronological_and_tests_the_counterparts(k):
     for key in ("weather", "session"):  # each teaching sequence has its counterpart in the test set
         assert sorted(frames[key][split.train]) == sorted(frames[key][split.test])
     assert split.rounds.size == 30 and split.rounds[-1] == 60  # six sequences in five subsequences
-    assert (
-        sorted([*split.inner, *split.held]) == list(range(60)) and np.unique(sequences[split.held]).size == 1
-    )
+    assert sorted([*split.inner, *split.held]) == list(range(60))
+    assert np.unique(sequences[split.held]).size == 1
 
 
 def test_object_split_never_shows_a_test_object():
@@ -55,9 +54,8 @@ def test_object_split_never_shows_a_test_object():
     splits = [cue_tasks.object_split(frames, y, k, seed=0) for k in range(5)]
     for split in splits:
         pairs = set(zip(y[split.train], frames["object"][split.train], strict=True))
-        assert len(pairs) == 21 and not pairs & set(
-            zip(y[split.test], frames["object"][split.test], strict=True)
-        )
+        assert len(pairs) == 21
+        assert not pairs & set(zip(y[split.test], frames["object"][split.test], strict=True))
         inner, held = (
             set(zip(y[split.train][rows], frames["object"][split.train][rows], strict=True))
             for rows in (split.inner, split.held)

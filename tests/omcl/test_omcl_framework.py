@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from omcl_twins import TwinKernel, TwinLinear, TwinOMCL, make_stream, plain_kernel
 from sklearn.linear_model import Perceptron, SGDClassifier
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
@@ -117,20 +118,18 @@ def test_two_layers_against_the_twin(mix, n_classes):
     for C in (1.0, 0.05):
         twin = run_twin(names, X, y, n_classes, C)
         model = OMCL(cues(names), PassiveAggressive(C), **QUIET).fit(X, y)
-        np.testing.assert_array_equal(model.online_errors_, twin.second.mistakes)
-        np.testing.assert_allclose(model.online_losses_, twin.second.losses, atol=1e-7)
-        np.testing.assert_allclose(model.weights_, twin.second.A, atol=1e-8)
+        assert_array_equal(model.online_errors_, twin.second.mistakes)
+        assert_allclose(model.online_losses_, twin.second.losses, atol=1e-7)
+        assert_allclose(model.weights_, twin.second.A, atol=1e-8)
         assert model.weights_.shape == (n_classes, n_classes * len(names))
         for learner, (cue, _) in zip(model.learners_, twin.cues, strict=True):
-            np.testing.assert_array_equal(learner.online_errors_, cue.mistakes)
+            assert_array_equal(learner.online_errors_, cue.mistakes)
         sizes = sum(np.array([len(cue.support) for cue, _ in twin.cues]))
         assert model.support_sizes_[-1] == sizes
         wanted = scores_of(twin.products, names, X, new)
-        np.testing.assert_allclose(
-            plain_scores(model, new), wanted, atol=1e-8 * max(1.0, np.abs(wanted).max())
-        )
+        assert_allclose(plain_scores(model, new), wanted, atol=1e-8 * max(1.0, np.abs(wanted).max()))
         wanted = scores_of(last_products(twin, n_classes), names, X, new)
-        np.testing.assert_allclose(
+        assert_allclose(
             plain_scores(model.set_params(average=False), new),
             wanted,
             atol=1e-8 * max(1.0, np.abs(wanted).max()),
@@ -156,10 +155,10 @@ def test_the_second_layer_sees_cue_after_cue_class_after_class():
         )
         model.partial_fit(X[t : t + 1], y[t : t + 1], classes=range(M))
     second = PassiveAggressive(average=False, **QUIET).fit(np.array(S), y)
-    np.testing.assert_array_equal(model.online_errors_, second.online_errors_)
-    np.testing.assert_allclose(model.weights_, second.coef_, atol=1e-9)
+    assert_array_equal(model.online_errors_, second.online_errors_)
+    assert_allclose(model.weights_, second.coef_, atol=1e-9)
     twin = run_twin(names, X, y)
-    np.testing.assert_allclose(np.array(S), twin.S, atol=1e-8)
+    assert_allclose(np.array(S), twin.S, atol=1e-8)
 
 
 def test_weights_combine_the_last_scores():
@@ -168,7 +167,7 @@ def test_weights_combine_the_last_scores():
     for learner in model.learners_:
         learner.set_params(average=False)
     S = np.concatenate(list(model.cue_scores(X)), axis=1)
-    np.testing.assert_allclose(model.decision_function(X), S @ model.weights_.T, atol=1e-10)
+    assert_allclose(model.decision_function(X), S @ model.weights_.T, atol=1e-10)
 
 
 def test_the_product_is_averaged_not_the_layers():
@@ -183,10 +182,10 @@ def test_the_product_is_averaged_not_the_layers():
 
 
 def same(one, other, new, tolerance=0.0):
-    np.testing.assert_array_equal(one.online_errors_, other.online_errors_)
+    assert_array_equal(one.online_errors_, other.online_errors_)
     for average in (True, False):
         found, wanted = (plain_scores(m.set_params(average=average), new) for m in (one, other))
-        np.testing.assert_allclose(found, wanted, rtol=0.0, atol=tolerance * max(1.0, np.abs(wanted).max()))
+        assert_allclose(found, wanted, rtol=0.0, atol=tolerance * max(1.0, np.abs(wanted).max()))
     assert (one.n_seen_, one.n_mistakes_, one.n_updates_) == (
         other.n_seen_,
         other.n_mistakes_,
@@ -207,10 +206,8 @@ def test_batches_of_any_size(mix, size):
         parts.partial_fit(X[start : start + size], y[start : start + size], classes=range(M))
     same(parts, whole, new, 1e-13)
     for one, other in zip(parts.learners_, whole.learners_, strict=True):
-        np.testing.assert_array_equal(one.online_errors_, other.online_errors_)
-        np.testing.assert_array_equal(
-            one._hypothesis.coefficients(False), other._hypothesis.coefficients(False)
-        )
+        assert_array_equal(one.online_errors_, other.online_errors_)
+        assert_array_equal(one._hypothesis.coefficients(False), other._hypothesis.coefficients(False))
 
 
 @pytest.mark.parametrize("mix", MIXES)
@@ -221,14 +218,14 @@ def test_saved_loaded_and_gone_on(mix, tmp_path):
     model = OMCL(cues(MIXES[mix]), **QUIET).partial_fit(X[:230], y[:230], classes=range(M))
     model.save(tmp_path / "model.npz")
     loaded = load(tmp_path / "model.npz")
-    np.testing.assert_array_equal(plain_scores(loaded, new), plain_scores(model, new))
+    assert_array_equal(plain_scores(loaded, new), plain_scores(model, new))
     loaded.partial_fit(X[230:], y[230:])
-    np.testing.assert_array_equal(
+    assert_array_equal(
         loaded.online_errors_, whole.online_errors_[230:]
     )  # a saved model's record begins anew
     for average in (True, False):
         wanted = plain_scores(whole.set_params(average=average), new)
-        np.testing.assert_allclose(
+        assert_allclose(
             plain_scores(loaded.set_params(average=average), new), wanted, atol=1e-12 * np.abs(wanted).max()
         )
 
@@ -258,10 +255,10 @@ def test_precomputed_kernels(size):
         stop = min(400, start + size)
         parts.partial_fit(K[:, start:stop, :stop], y[start:stop], classes=range(M))
     for model in (fitted, parts):
-        np.testing.assert_array_equal(model.online_errors_, from_X.online_errors_)
-        np.testing.assert_array_equal(model.predict(cross), from_X.predict(new))
-        np.testing.assert_allclose(model.decision_function(cross), from_X.decision_function(new), atol=1e-8)
-        np.testing.assert_allclose(model.cue_scores(cross), from_X.cue_scores(new), atol=1e-8)
+        assert_array_equal(model.online_errors_, from_X.online_errors_)
+        assert_array_equal(model.predict(cross), from_X.predict(new))
+        assert_allclose(model.decision_function(cross), from_X.decision_function(new), atol=1e-8)
+        assert_allclose(model.cue_scores(cross), from_X.cue_scores(new), atol=1e-8)
 
 
 def test_the_order_of_kernels_in_a_stack_is_free():
@@ -270,7 +267,7 @@ def test_the_order_of_kernels_in_a_stack_is_free():
     K = stack_of(names, X, X)
     given = OMCL(on_stack(names), **QUIET).fit(K, y)
     moved = OMCL([(name, learner, 3 - j) for name, learner, j in on_stack(names)], **QUIET).fit(K[::-1], y)
-    np.testing.assert_array_equal(given.decision_function(K), moved.decision_function(K[::-1]))
+    assert_array_equal(given.decision_function(K), moved.decision_function(K[::-1]))
 
 
 def test_a_kernel_learner_as_integrator():
@@ -281,10 +278,10 @@ def test_a_kernel_learner_as_integrator():
     for kernel in (RBF(gamma=5.0), Poly(gamma=2.0)):
         model = OMCL(cues(names), ProjectronPlusPlus(kernel, eta=0.3), average=False, **QUIET).fit(X, y)
         second = ProjectronPlusPlus(kernel, eta=0.3, average=False, **QUIET).fit(S, y)
-        np.testing.assert_array_equal(model.online_errors_, second.online_errors_)
+        assert_array_equal(model.online_errors_, second.online_errors_)
         new = data(60, seed=9)[0]
         parts = [(cue.A @ inputs_of(name, X, new)).T for name, (cue, _) in zip(names, twin.cues, strict=True)]
-        np.testing.assert_array_equal(model.predict(new), second.predict(np.concatenate(parts, axis=1)))
+        assert_array_equal(model.predict(new), second.predict(np.concatenate(parts, axis=1)))
         assert model.integrator_.n_seen_ == 300
         with pytest.raises(AttributeError, match="weights_ needs a linear integrator"):
             model.weights_  # noqa: B018
@@ -315,9 +312,8 @@ def test_learners_of_scikit_learn_for_a_cue(name, n_classes):
         ("ours", ProjectronPlusPlus(RBF(gamma=1.0)), [4, 5, 6, 7]),
     ]
     model = OMCL(mixed, average=False, **QUIET).fit(X, y)
-    assert model.score(X, y) > 0.6 and model.decision_function(X).shape == (
-        (120,) if n_classes == 2 else (120, n_classes)
-    )
+    assert model.score(X, y) > 0.6
+    assert model.decision_function(X).shape == ((120,) if n_classes == 2 else (120, n_classes))
     assert model.n_seen_ == 120 and model.support_sizes_[-1] == len(model.learners_[1].support_)
     # its scores by hand, before each update
     learner, S = type(FOREIGN[name])(**FOREIGN[name].get_params()), np.zeros((120, n_classes))
@@ -330,8 +326,8 @@ def test_learners_of_scikit_learn_for_a_cue(name, n_classes):
         learner.partial_fit(X[t : t + 1, :4], y[t : t + 1], classes=np.arange(n_classes))
     twin = TwinKernel("projectron++", plain_kernel("rbf", X[:, 4:], X[:, 4:]), n_classes, 0.1).run(y)
     second = TwinLinear("pa", 2 * n_classes, n_classes, 1.0).run(np.concatenate([S, twin.scores], axis=1), y)
-    np.testing.assert_array_equal(model.online_errors_, second.mistakes)
-    np.testing.assert_allclose(model.weights_, second.A, atol=1e-9 * np.abs(second.A).max())
+    assert_array_equal(model.online_errors_, second.mistakes)
+    assert_allclose(model.weights_, second.A, atol=1e-9 * np.abs(second.A).max())
     assert model.cue_scores(X).shape == (2, 120, n_classes)
     with pytest.raises(
         ValueError, match="average=True needs learners of cuelearn.omcl .*: give average=False"
@@ -375,7 +371,7 @@ def test_composite_learners_for_a_cue():
         average=False,
         **QUIET,
     ).fit(X, y)
-    np.testing.assert_array_equal(model.learners_[0].learner.online_errors_, inner.fit(X, y).online_errors_)
+    assert_array_equal(model.learners_[0].learner.online_errors_, inner.fit(X, y).online_errors_)
     assert model.score(X, y) > 0.5
     with pytest.raises(ValueError, match="average=True needs"):
         model.set_params(average=True).fit(X, y)
@@ -399,16 +395,14 @@ def test_flat_on_vectors():
         plain.fit(X, y)
         for average in (True, False):
             found = flat.set_params(average=average).decision_function(new)
-            np.testing.assert_array_equal(found, plain.set_params(average=average).decision_function(new))
-        np.testing.assert_array_equal(flat.online_errors_, plain.online_errors_)
-        np.testing.assert_array_equal(flat.support_sizes_, plain.support_sizes_)
+            assert_array_equal(found, plain.set_params(average=average).decision_function(new))
+        assert_array_equal(flat.online_errors_, plain.online_errors_)
+        assert_array_equal(flat.support_sizes_, plain.support_sizes_)
         scale = np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
         scaled = Flat(learner, scale="deviation", **QUIET).fit(X, y)
         plain.set_params(average=True).fit(X / scale, y)
-        np.testing.assert_allclose(
-            scaled.decision_function(new), plain.decision_function(new / scale), atol=1e-12
-        )
-        np.testing.assert_array_equal(scaled.online_errors_, plain.online_errors_)
+        assert_allclose(scaled.decision_function(new), plain.decision_function(new / scale), atol=1e-12)
+        assert_array_equal(scaled.online_errors_, plain.online_errors_)
 
 
 def test_flat_on_feature_maps_is_the_mean_kernel():
@@ -433,12 +427,12 @@ def test_flat_on_feature_maps_is_the_mean_kernel():
         )
         stacked.fit(K, y)
         for model, rows in ((flat, new), (one_by_one, new), (stacked, cross)):
-            np.testing.assert_array_equal(model.online_errors_, wanted.online_errors_)
-            np.testing.assert_allclose(
+            assert_array_equal(model.online_errors_, wanted.online_errors_)
+            assert_allclose(
                 model.decision_function(rows), wanted.decision_function(cross.mean(axis=0)), atol=1e-9
             )
         assert flat.learner_.support_vectors_.shape == (len(flat.learner_.support_), 8)
-        np.testing.assert_array_equal(flat.learner_.support_vectors_, X[wanted.support_])
+        assert_array_equal(flat.learner_.support_vectors_, X[wanted.support_])
 
 
 def test_flat_with_named_columns():
@@ -448,7 +442,7 @@ def test_flat_with_named_columns():
     numbers = [("a", RBF(gamma=1.0), [0, 1]), ("b", Linear(), [5, 2])]
     words = [("a", RBF(gamma=1.0), ["f0", "f1"]), ("b", Linear(), ["f5", "f2"])]
     found = Flat(cues=words, **QUIET).fit(frame, y).decision_function(frame)
-    np.testing.assert_array_equal(found, Flat(cues=numbers, **QUIET).fit(X, y).decision_function(X))
+    assert_array_equal(found, Flat(cues=numbers, **QUIET).fit(X, y).decision_function(X))
 
 
 # ------------------------------------------------------------------ Vote
@@ -472,7 +466,7 @@ def test_votes_against_a_loop():
         scores = rng.normal(size=(n_cues, 200, n_classes))
         votes, tied = count_votes(scores)
         for t, (first, counted) in enumerate(loop_votes(scores)):
-            np.testing.assert_array_equal(votes[t], counted)
+            assert_array_equal(votes[t], counted)
             assert tied[t] == (len(first) > 1)
         assert tied.any() == (n_cues > 1)
 
@@ -494,21 +488,20 @@ def test_vote(n_classes):
             [m._class_scores(new[:, chosen(CUES[name][1])]) for m, name in zip(alone, names, strict=True)]
         )
         answers = loop_votes(scores)
-        np.testing.assert_array_equal(model.ties(new), [len(first) > 1 for first, _ in answers])
-        np.testing.assert_array_equal(model.predict(new), labels[[first[0] for first, _ in answers]])
+        assert_array_equal(model.ties(new), [len(first) > 1 for first, _ in answers])
+        assert_array_equal(model.predict(new), labels[[first[0] for first, _ in answers]])
         right = [first == [label] for (first, _), label in zip(answers, new_y, strict=True)]
         assert model.score(new, labels[new_y]) == pytest.approx(np.mean(right))
         weight = np.random.default_rng(1).random(200)
         assert model.score(new, labels[new_y], weight) == pytest.approx(np.average(right, weights=weight))
-        assert model.ties(new).any() and model.score(new, labels[new_y]) <= np.mean(
-            model.predict(new) == labels[new_y]
-        )
-        np.testing.assert_array_equal(model.cue_scores(new), scores)
+        assert model.ties(new).any()
+        assert model.score(new, labels[new_y]) <= np.mean(model.predict(new) == labels[new_y])
+        assert_array_equal(model.cue_scores(new), scores)
         for name in names:
             CUES[name][0].set_params(average=True)
     online = np.stack([twin.scores for twin, _ in run_twin(names, X, y, n_classes).cues])
     wrong = [first != [label] for (first, _), label in zip(loop_votes(online), y, strict=True)]
-    np.testing.assert_array_equal(model.online_errors_, wrong)
+    assert_array_equal(model.online_errors_, wrong)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning:sklearn.*")

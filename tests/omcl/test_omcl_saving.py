@@ -5,6 +5,7 @@ import os
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from omcl_twins import make_stream
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -56,12 +57,12 @@ def data(n=200, seed=0, n_classes=3):
 
 def same(loaded, model, new):
     assert type(loaded) is type(model)
-    np.testing.assert_array_equal(loaded.classes_, model.classes_)
+    assert_array_equal(loaded.classes_, model.classes_)
     for average in (True, False):
         if getattr(model, "_can_average", True) or not average:
             found, wanted = loaded.set_params(average=average), model.set_params(average=average)
-            np.testing.assert_array_equal(found.decision_function(new), wanted.decision_function(new))
-            np.testing.assert_array_equal(found.predict(new), wanted.predict(new))
+            assert_array_equal(found.decision_function(new), wanted.decision_function(new))
+            assert_array_equal(found.predict(new), wanted.predict(new))
     for name in ("n_seen_", "n_updates_", "n_mistakes_", "cumulative_loss_", "n_features_in_"):
         assert getattr(loaded, name) == getattr(model, name), name
     for name in (
@@ -75,7 +76,7 @@ def same(loaded, model, new):
         "weights_",
     ):
         if hasattr(model, name):
-            np.testing.assert_array_equal(getattr(loaded, name), getattr(model, name))
+            assert_array_equal(getattr(loaded, name), getattr(model, name))
 
 
 @pytest.mark.parametrize("labels", ["numbers", "strings", "objects", "two classes"])
@@ -102,7 +103,7 @@ def test_round_trip(name, labels, tmp_path):
         each.partial_fit(more[0], words[more[1]])
     same(loaded, model, new)
     if MODELS[name].record:
-        np.testing.assert_array_equal(loaded.online_errors_, model.online_errors_[-60:])
+        assert_array_equal(loaded.online_errors_, model.online_errors_[-60:])
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -113,7 +114,7 @@ def test_parameters_come_back(name, tmp_path):
     loaded = load(tmp_path / "model")
     assert loaded.callback is None and loaded.get_params().keys() == model.get_params().keys()
     again = clone(loaded).fit(X, y)  # a clone of the loaded model trains the same one
-    np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
+    assert_array_equal(again.decision_function(X), model.decision_function(X))
 
 
 def test_named_columns(tmp_path):
@@ -122,7 +123,7 @@ def test_named_columns(tmp_path):
     for model in (OMCL(NAMED, **QUIET), Vote(NAMED, **QUIET), Flat(**QUIET), PassiveAggressive(**QUIET)):
         model.fit(frame, y).save(tmp_path / "model")
         loaded = load(tmp_path / "model")
-        np.testing.assert_array_equal(loaded.decision_function(frame), model.decision_function(frame))
+        assert_array_equal(loaded.decision_function(frame), model.decision_function(frame))
         with pytest.raises(ValueError, match="feature names should match"):
             loaded.predict(frame[COLUMNS[::-1]])
 
@@ -146,7 +147,7 @@ def test_precomputed_kernels(tmp_path):
         half = clone(whole).fit(stack[..., :120, :120], y[:120])
         half.save(tmp_path / "model")
         loaded = load(tmp_path / "model").partial_fit(stack[..., 120:, :], y[120:])
-        np.testing.assert_allclose(
+        assert_allclose(
             loaded.decision_function(stack), whole.fit(stack, y).decision_function(stack), atol=1e-12
         )
 
@@ -160,10 +161,10 @@ def test_a_model_without_support(tmp_path):
     ):
         model.fit(X, y).save(tmp_path / "model")
         loaded = load(tmp_path / "model")
-        np.testing.assert_array_equal(loaded.decision_function(np.ones((4, 6))), np.zeros((4, 3)))
+        assert_array_equal(loaded.decision_function(np.ones((4, 6))), np.zeros((4, 3)))
         for each in (model, loaded):
             each.partial_fit(*data())
-        np.testing.assert_array_equal(loaded.decision_function(X), model.decision_function(X))
+        assert_array_equal(loaded.decision_function(X), model.decision_function(X))
 
 
 def test_what_cannot_be_saved(tmp_path):

@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 from omcl_twins import make_stream, plain_kernel
 
 from cuelearn.kernels import RBF, Linear
@@ -63,7 +64,7 @@ def test_theorem_3_1(seed, n_classes, step):
     for j, learner in enumerate(model.learners_):
         selector = np.zeros((n_classes, 4 * n_classes))
         selector[np.arange(n_classes), j * n_classes + np.arange(n_classes)] = 1.0
-        np.testing.assert_allclose(plain_losses(selector, S, y), learner.online_losses_, atol=1e-8)
+        assert_allclose(plain_losses(selector, S, y), learner.online_losses_, atol=1e-8)
     assert model.cumulative_loss_ <= min(own) + regret + 1e-8
     assert model.n_mistakes_ <= model.cumulative_loss_ + 1e-8
 

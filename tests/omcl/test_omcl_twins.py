@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
 from omcl_twins import TwinKernel, TwinLinear, make_stream, plain_kernel
 from sklearn.base import clone
 
@@ -41,19 +42,17 @@ def make(rule, kernel, eta=None, **options):
 
 def check(model, twin, tolerance=1e-9):
     """Everything that a twin keeps; coefficients relative to the largest."""
-    np.testing.assert_array_equal(model.online_errors_, twin.mistakes)
-    np.testing.assert_array_equal(model.support_, twin.support)
+    assert_array_equal(model.online_errors_, twin.mistakes)
+    assert_array_equal(model.support_, twin.support)
     assert model.n_mistakes_ == twin.mistakes.sum()
     # a margin of exactly 1, as after an update that mended all of a loss, is a loss of 0 or of a rounding
     # error
     assert abs(model.n_updates_ - twin.n_updates) <= np.sum(np.abs(np.array(twin.margins) - 1.0) < 1e-12)
-    np.testing.assert_allclose(
-        model.online_losses_, twin.losses, atol=tolerance * max(1.0, twin.losses.max())
-    )
+    assert_allclose(model.online_losses_, twin.losses, atol=tolerance * max(1.0, twin.losses.max()))
     assert model.cumulative_loss_ == pytest.approx(twin.losses.sum(), rel=1e-8)
     for average, wanted in ((True, twin.mean), (False, twin.A)):
         found = model.set_params(average=average).dual_coef_.T
-        np.testing.assert_allclose(
+        assert_allclose(
             found, wanted[:, twin.support], atol=tolerance * max(1.0, np.abs(twin.A).max()), rtol=0.0
         )
 
@@ -75,14 +74,14 @@ def test_kernel_values(name, dtype, tolerance):
     rows, diagonal, columns, places = support.batch(X[15:])
     assert rows.dtype == dtype
     limit = tolerance * np.abs(wanted).max()
-    np.testing.assert_allclose(rows[:, columns], wanted[15:, [3, 4, 11, 12]], atol=limit)
-    np.testing.assert_allclose(rows[:, places], wanted[15:, 15:], atol=limit)
-    np.testing.assert_allclose(diagonal, np.diag(wanted)[15:], atol=limit)
-    np.testing.assert_array_equal(support.samples, X[[3, 4, 11, 12]])
+    assert_allclose(rows[:, columns], wanted[15:, [3, 4, 11, 12]], atol=limit)
+    assert_allclose(rows[:, places], wanted[15:, 15:], atol=limit)
+    assert_allclose(diagonal, np.diag(wanted)[15:], atol=limit)
+    assert_array_equal(support.samples, X[[3, 4, 11, 12]])
     cross = support.cross(X)
-    np.testing.assert_allclose(cross, wanted[:, [3, 4, 11, 12]], atol=limit)
-    np.testing.assert_array_equal(np.concatenate([support.cross(X[i : i + 1]) for i in range(30)]), cross)
-    np.testing.assert_array_equal(
+    assert_allclose(cross, wanted[:, [3, 4, 11, 12]], atol=limit)
+    assert_array_equal(np.concatenate([support.cross(X[i : i + 1]) for i in range(30)]), cross)
+    assert_array_equal(
         np.concatenate([support.batch(X[i : i + 1])[0][:, :4] for i in range(15, 30)]), rows[:, :4]
     )
 
@@ -126,16 +125,14 @@ def test_projectron_with_eta_0_predicts_as_the_perceptron(name, duplicates):
     kernel, _, _ = KERNELS[name]
     for n_classes in (2, 3, 7):
         X, y = make_stream(600, 8, n_classes, seed=5, noise=0.3, duplicates=duplicates)
-        perceptron, projectron = (
-            make("perceptron", kernel).fit(X, y),
-            make("projectron", kernel, 0.0).fit(X, y),
-        )
-        np.testing.assert_array_equal(projectron.online_errors_, perceptron.online_errors_)
-        np.testing.assert_allclose(projectron.online_losses_, perceptron.online_losses_, atol=1e-8)
+        perceptron = make("perceptron", kernel).fit(X, y)
+        projectron = make("projectron", kernel, 0.0).fit(X, y)
+        assert_array_equal(projectron.online_errors_, perceptron.online_errors_)
+        assert_allclose(projectron.online_losses_, perceptron.online_losses_, atol=1e-8)
         new = make_stream(200, 8, n_classes, seed=6)[0]
         for average in (True, False):
             scores = [m.set_params(average=average).decision_function(new) for m in (perceptron, projectron)]
-            np.testing.assert_allclose(scores[1], scores[0], atol=1e-8)
+            assert_allclose(scores[1], scores[0], atol=1e-8)
         if name == "linear":
             assert len(projectron.support_) <= 8  # the span of 8 features
         assert (len(projectron.support_) < len(perceptron.support_)) == (duplicates > 0.0 or name == "linear")
@@ -169,7 +166,7 @@ def test_inverse_over_10000_updates(rule, eta):
     assert worst <= 1e-6
     # and against the matrix formed afresh
     K = plain_kernel("rbf", model.support_vectors_, model.support_vectors_, gamma=0.5)
-    np.testing.assert_allclose(model._hypothesis.gram[:S, :S], K, atol=1e-14)
+    assert_allclose(model._hypothesis.gram[:S, :S], K, atol=1e-14)
     root = model._hypothesis.root[:S, :S]
     assert np.abs(K @ root.T @ root - np.eye(S)).max() <= 1e-6
 
@@ -195,17 +192,13 @@ def test_nearly_dependent_samples(eta, dtype, tolerance):
     X = X.astype(dtype)
     perceptron = make("perceptron", RBF(gamma=2.0)).fit(X, y)
     model = make("projectron", RBF(gamma=2.0), eta).fit(X, y)
-    np.testing.assert_array_equal(model.online_errors_, perceptron.online_errors_)
-    np.testing.assert_allclose(
-        model.online_losses_, perceptron.online_losses_, atol=max(tolerance, 2.0 * eta)
-    )
+    assert_array_equal(model.online_errors_, perceptron.online_errors_)
+    assert_allclose(model.online_losses_, perceptron.online_losses_, atol=max(tolerance, 2.0 * eta))
     assert len(model.support_) < 60 < model.n_updates_ / 10
     plus = make("projectron++", RBF(gamma=2.0), eta).fit(X, y)
-    assert (
-        np.isfinite(plus.dual_coef_).all()
-        and np.isfinite(plus.online_losses_).all()
-        and len(plus.support_) < 60
-    )
+    assert np.isfinite(plus.dual_coef_).all()
+    assert np.isfinite(plus.online_losses_).all()
+    assert len(plus.support_) < 60
     assert model.inverse_error_ <= 1e-6 or eta < 1e-2
 
 
@@ -222,8 +215,8 @@ def test_an_inexact_inverse_is_computed_afresh():
         each.partial_fit(X[150:], y[150:])
     assert model.n_refactored_ == 1 and sound.n_refactored_ == 0
     assert model.inverse_error_ < 1e-11
-    np.testing.assert_array_equal(model.support_, sound.support_)
-    np.testing.assert_allclose(model.dual_coef_, sound.dual_coef_, atol=1e-3)
+    assert_array_equal(model.support_, sound.support_)
+    assert_allclose(model.dual_coef_, sound.dual_coef_, atol=1e-3)
 
 
 # ------------------------------------------------------------------ linear learners
@@ -244,26 +237,24 @@ def test_linear_learners(rule, C, n_classes):
     X -= 0.5
     twin = TwinLinear(rule, 6, n_classes, C).run(X, y)
     model = LINEAR[rule](C).fit(X, y)
-    np.testing.assert_array_equal(model.online_errors_, twin.mistakes)
-    np.testing.assert_allclose(model.online_losses_, twin.losses, atol=1e-9 * max(1.0, twin.losses.max()))
+    assert_array_equal(model.online_errors_, twin.mistakes)
+    assert_allclose(model.online_losses_, twin.losses, atol=1e-9 * max(1.0, twin.losses.max()))
     near = np.sum(np.abs(np.array(twin.margins) - 1.0) < 1e-9)
     assert abs(model.n_updates_ - twin.n_updates) <= near and model.n_mistakes_ == twin.mistakes.sum()
-    np.testing.assert_allclose(model.coef_, twin.mean, atol=1e-9 * np.abs(twin.A).max())
-    np.testing.assert_allclose(
-        model.set_params(average=False).coef_, twin.A, atol=1e-9 * np.abs(twin.A).max()
-    )
-    np.testing.assert_array_equal(model.support_sizes_, 0)
+    assert_allclose(model.coef_, twin.mean, atol=1e-9 * np.abs(twin.A).max())
+    assert_allclose(model.set_params(average=False).coef_, twin.A, atol=1e-9 * np.abs(twin.A).max())
+    assert_array_equal(model.support_sizes_, 0)
     one_by_one = LINEAR[rule](C)
     for x, label in zip(X, y, strict=True):
         one_by_one.partial_fit(x[None], [label], classes=np.arange(n_classes))
-    np.testing.assert_array_equal(one_by_one.set_params(average=False).coef_, model.coef_)
+    assert_array_equal(one_by_one.set_params(average=False).coef_, model.coef_)
 
 
 def test_no_aggressiveness_is_infinite():
     X, y = make_stream(100, 4, 3)
     models = [PassiveAggressive(C, **QUIET).fit(X, y) for C in (None, np.inf, 1e12)]
     for model in models[1:]:
-        np.testing.assert_array_equal(model.coef_, models[0].coef_)
+        assert_array_equal(model.coef_, models[0].coef_)
 
 
 @pytest.mark.filterwarnings("error")
@@ -272,7 +263,7 @@ def test_samples_of_zeros_change_nothing(C):
     X, y = np.zeros((5, 3)), [0, 1, 2, 0, 1]
     model = PassiveAggressive(C, **QUIET).fit(X, y)
     assert model.n_mistakes_ == 5 and model.n_updates_ == 0
-    np.testing.assert_array_equal(model.coef_, 0.0)
+    assert_array_equal(model.coef_, 0.0)
     model.partial_fit(np.full((2, 3), 1e-161), [1, 2])  # its square is not a normal number
     model.partial_fit(np.full((2, 3), 1e-170), [1, 2])  # its square is 0
     model.partial_fit(np.eye(3), [0, 1, 2])
@@ -285,7 +276,7 @@ def test_steps_of_pa():
     x = np.array([[0.6, 0.8]])
     for C, step in ((None, 0.5), (10.0, 0.5), (0.2, 0.2)):
         model = PassiveAggressive(C, average=False, **QUIET).partial_fit(x, [1], classes=[0, 1, 2])
-        np.testing.assert_allclose(model.coef_, np.outer([-step, step, 0.0], x[0]), atol=1e-15)
+        assert_allclose(model.coef_, np.outer([-step, step, 0.0], x[0]), atol=1e-15)
         margin = np.diff(model.coef_[[0, 1]] @ x[0])[0]
         assert margin == pytest.approx(min(1.0, 2 * step))
 
@@ -333,4 +324,4 @@ def test_margin_errors_whose_gain_is_too_small_are_skipped():
     twice.partial_fit([[1.0], [0.3]], y, classes=[0, 1])
     loss = 1.0 - 2.0 * 0.3
     step = min(loss / (2.0 * 0.09), 2.0 * loss / (2.0 * 0.09), 1.0)
-    np.testing.assert_allclose(twice.dual_coef_, [[1.0 + 0.3 * step, -1.0 - 0.3 * step]])
+    assert_allclose(twice.dual_coef_, [[1.0 + 0.3 * step, -1.0 - 0.3 * step]])

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import same_color
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
+from numpy.testing import assert_allclose, assert_array_equal
 from pages import apart, drawn, labels_of, legend, named, shuffled, within
 
 from cuelearn.book.figures import BLUE, RED, interval, method_style, use_style
@@ -68,9 +69,7 @@ def bars(fig):
     side = fig.axes[1]
     labels = [text.get_text() for text in side.get_yticklabels()]
     patches = [patch for patch in side.patches if isinstance(patch, Rectangle)]
-    np.testing.assert_allclose(
-        [patch.get_y() + patch.get_height() / 2 for patch in patches], side.get_yticks()
-    )
+    assert_allclose([patch.get_y() + patch.get_height() / 2 for patch in patches], side.get_yticks())
     return dict(zip(labels, patches, strict=True))
 
 
@@ -82,9 +81,7 @@ def test_schematic_shows_every_part_of_the_sum():
     total = 0.62 + scores @ weights
     found = bars(fig)
     assert list(found) == ["kernel", *LETTERS, "sum"]
-    np.testing.assert_allclose(
-        [bar.get_width() for bar in found.values()], [0.62, *(scores * weights), total]
-    )
+    assert_allclose([bar.get_width() for bar in found.values()], [0.62, *(scores * weights), total])
     for name, part in zip(LETTERS, scores * weights, strict=True):
         assert same_color(found[name].get_facecolor(), BLUE if part > 0 else RED)
     assert "E" in ax.get_title() and "class G" in ax.get_title() and "score" in side.get_xlabel()
@@ -100,7 +97,7 @@ def test_schematic_shows_every_part_of_the_sum():
     # widths of the arrows go with the weights, colours with their signs
     arrows = [patch for patch in ax.patches if isinstance(patch, FancyArrowPatch)][-len(LETTERS) :]
     widths = np.array([arrow.get_linewidth() for arrow in arrows])
-    np.testing.assert_array_equal(np.argsort(widths), np.argsort(np.abs(weights)))
+    assert_array_equal(np.argsort(widths), np.argsort(np.abs(weights)))
     assert all(
         same_color(a.get_edgecolor(), BLUE if w > 0 else RED) for a, w in zip(arrows, weights, strict=True)
     )
@@ -116,8 +113,8 @@ def test_schematic_of_many_priors_says_how_many_it_leaves_out(new_class):
     largest = np.argsort(-np.abs(scores * weights))[:12]
     assert list(found) == ["kernel", *(MANY[k] for k in sorted(largest)), "28 others", "sum"]
     widths = np.array([bar.get_width() for bar in found.values()])
-    np.testing.assert_allclose(widths[:-1].sum(), widths[-1])
-    np.testing.assert_allclose(widths[-1], -0.31 + scores @ weights)
+    assert_allclose(widths[:-1].sum(), widths[-1])
+    assert_allclose(widths[-1], -0.31 + scores @ weights)
     assert "28 others" in [text.get_text() for text in fig.axes[0].texts]
 
 
@@ -143,7 +140,7 @@ def test_words_of_the_schematic_fit_their_boxes():
 
 def test_schematic_without_any_weight():
     fig = drawn(draw.schematic("E", list("AB"), [1.0, -1.0], [0.0, 0.0], 0.5))
-    np.testing.assert_allclose([bar.get_width() for bar in bars(fig).values()], [0.5, 0.0, 0.0, 0.5])
+    assert_allclose([bar.get_width() for bar in bars(fig).values()], [0.5, 0.0, 0.0, 0.5])
     assert not any(
         "-0" in text.get_text() or "−0.00" in text.get_text() for ax in fig.axes for text in ax.texts
     )
@@ -178,8 +175,8 @@ def check_binary_panel(ax, table, methods):
     for method in methods:
         each = table[table["method"] == method].groupby(["target", "n_positive"])["accuracy"].mean().unstack()
         line = named(ax, method)
-        np.testing.assert_array_equal(line.get_xdata(), POSITIVE)
-        np.testing.assert_allclose(line.get_ydata(), 100.0 * each.mean())
+        assert_array_equal(line.get_xdata(), POSITIVE)
+        assert_allclose(line.get_ydata(), 100.0 * each.mean())
         assert has_band(ax, 100.0 * each)  # over targets, not over seeds
     assert "7 targets" in ax.cuelearn_band and "over targets" in ax.cuelearn_band
 
@@ -190,15 +187,13 @@ def test_binary_mean(binary, mixed):
     fig = drawn(draw.binary_mean(shuffled(binary) if mixed else binary))
     apart(fig)
     assert sorted(legend(fig)) == labels_of(BINARY)
-    assert [ax.get_title() for ax in fig.axes] == list(PANELS) and fig.axes[0].get_position().x1 < fig.axes[
-        1
-    ].get_position().x0
+    assert [ax.get_title() for ax in fig.axes] == list(PANELS)
+    assert fig.axes[0].get_position().x1 < fig.axes[1].get_position().x0
     for ax, methods in zip(fig.axes, PANELS.values(), strict=True):
         check_binary_panel(ax, binary, methods)
     assert [ax.get_ylabel() for ax in fig.axes] == ["test accuracy [%]", ""]
-    assert (
-        fig.axes[0].get_ylim() == fig.axes[1].get_ylim() and fig.axes[0].get_xlim() == fig.axes[1].get_xlim()
-    )
+    assert fig.axes[0].get_ylim() == fig.axes[1].get_ylim()
+    assert fig.axes[0].get_xlim() == fig.axes[1].get_xlim()
     shown = [any(tick.label1.get_visible() for tick in ax.yaxis.get_major_ticks()) for ax in fig.axes]
     assert shown == [True, False]  # one scale for both
 
@@ -233,7 +228,7 @@ def test_binary_classes(binary):
         for method in draw.BY_CLASS:
             mine = binary[(binary["target"] == target) & (binary["method"] == method)]
             grid = mine.pivot(index="seed", columns="n_positive", values="accuracy")
-            np.testing.assert_allclose(named(ax, method).get_ydata(), 100.0 * grid.mean())
+            assert_allclose(named(ax, method).get_ydata(), 100.0 * grid.mean())
             assert has_band(ax, 100.0 * grid)
     numbered = [
         ax.texts[0].get_text()
@@ -286,15 +281,13 @@ def test_multiclass(multi, mixed):
             of = 17 if (name, method) == ("letter", "NoTransfer") else n_priors
             mine = multi[(multi["name"] == name) & (multi["method"] == method) & (multi["n_priors"] == of)]
             grid = mine.pivot(index="seed", columns="n_per_class", values="accuracy")
-            np.testing.assert_array_equal(named(ax, method).get_xdata(), POSITIVE)
-            np.testing.assert_allclose(named(ax, method).get_ydata(), 100.0 * grid.mean())
+            assert_array_equal(named(ax, method).get_xdata(), POSITIVE)
+            assert_allclose(named(ax, method).get_ydata(), 100.0 * grid.mean())
             assert has_band(ax, 100.0 * grid)
     # MKTL with fewer priors again
     ax = panels["letter: 17 priors"]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["MKTL, 10 priors"]
-    np.testing.assert_allclose(
-        ax.lines[-1].get_ydata(), named(panels["letter: 10 priors"], "MKTL").get_ydata()
-    )
+    assert_allclose(ax.lines[-1].get_ydata(), named(panels["letter: 10 priors"], "MKTL").get_ydata())
     assert all(panel.get_legend() is None for title, panel in panels.items() if panel is not ax)
 
 
@@ -362,7 +355,7 @@ def test_weights(largest, power):
     ]
     steps = np.diff(ax.get_xticks())  # a gap between two models
     assert [LETTERS[k + 1] for k in np.flatnonzero(steps > 1.01)] == ["O", "A"]
-    np.testing.assert_allclose([patch.get_width() for patch in side.patches], np.abs(shown).sum(axis=1))
+    assert_allclose([patch.get_width() for patch in side.patches], np.abs(shown).sum(axis=1))
     low, high = bar.get_ylim()
     assert low == pytest.approx(-high) and high == pytest.approx(np.abs(shown).max())
     assert ("10^" in bar.get_ylabel()) == ("10^" in side.get_title()) == (power != 0)
@@ -374,9 +367,9 @@ def test_weights_of_many_priors_stand_in_two_rows_of_panels():
     apart(fig)
     upper, side, lower, empty, _ = fig.axes
     assert [text.get_text() for ax in (upper, lower) for text in ax.get_xticklabels()] == MANY
-    assert (
-        len(cells(upper)[0]) == len(cells(lower)[0]) == 20 * 3 and not empty.axison and len(side.patches) == 3
-    )
+    assert len(cells(upper)[0]) == len(cells(lower)[0]) == 20 * 3
+    assert not empty.axison
+    assert len(side.patches) == 3
 
 
 def test_weights_without_groups_and_all_zero():
@@ -431,13 +424,13 @@ def test_negative(useless, mixed):
     reference = grid("none", "NoTransfer")
     for ax, kind in zip(fig.axes, ("shuffled", "noise 17", "noise 100"), strict=True):
         assert ax.get_xlabel() == "training samples per class"
-        np.testing.assert_array_equal(named(ax, "NoTransfer").get_ydata(), 0.0)
+        assert_array_equal(named(ax, "NoTransfer").get_ydata(), 0.0)
         (alone,) = [line for line in ax.lines if line.get_label() == "MKTL without priors"]
-        np.testing.assert_allclose(alone.get_ydata(), (grid("none", "MKTL") - reference).mean())
+        assert_allclose(alone.get_ydata(), (grid("none", "MKTL") - reference).mean())
         for method in SILLY:
             difference = grid(kind, method) - reference  # seed by seed
-            np.testing.assert_array_equal(named(ax, method).get_xdata(), POSITIVE)
-            np.testing.assert_allclose(named(ax, method).get_ydata(), difference.mean())
+            assert_array_equal(named(ax, method).get_xdata(), POSITIVE)
+            assert_allclose(named(ax, method).get_ydata(), difference.mean())
             assert has_band(ax, difference)
 
 
@@ -459,8 +452,8 @@ def test_along_p(mixed):
     assert "p" in lower.get_xlabel()
     for ax, column, factor in ((upper, "accuracy", 100.0), (lower, "used", 1.0)):
         grid = table.pivot(index="seed", columns="p", values=column)
-        np.testing.assert_array_equal(named(ax, "MKTL").get_xdata(), [1.01, 1.1, 1.5, 2.0])
-        np.testing.assert_allclose(named(ax, "MKTL").get_ydata(), factor * grid.mean())
+        assert_array_equal(named(ax, "MKTL").get_xdata(), [1.01, 1.1, 1.5, 2.0])
+        assert_allclose(named(ax, "MKTL").get_ydata(), factor * grid.mean())
         assert has_band(ax, factor * grid)
         assert not any("auto" in str(line.get_label()) for line in ax.lines)
     assert any(np.allclose(line.get_ydata(), 17) for line in lower.lines) and lower.get_ylim()[0] == 0.0
@@ -476,6 +469,6 @@ def test_along_p_takes_rows_with_the_automatic_p():
     auto = pd.DataFrame({"p": "auto", "seed": SEEDS, "accuracy": 0.5, "used": 7.0, "p_found": 1.1104})
     fig = drawn(draw.along_p(pd.concat([table.astype({"p": object}), auto]), n_priors=17))
     line = named(fig.axes[0], "MKTL")
-    np.testing.assert_array_equal(line.get_xdata(), [1.01, 1.1, 1.1104, 1.5, 2.0])
+    assert_array_equal(line.get_xdata(), [1.01, 1.1, 1.1104, 1.5, 2.0])
     assert line.get_ydata()[2] == pytest.approx(50.0)
     assert [x.get_xdata()[0] for x in fig.axes[1].lines if "auto" in str(x.get_label())] == [1.1104]

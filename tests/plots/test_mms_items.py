@@ -86,10 +86,8 @@ def columns(fig, n_rows):
 
 
 def test_figures_can_be_printed(news, poses):
-    two, one = (
-        mms_items.pick(poses, n_faces=2, n_pairs=2),
-        mms_items.pick(poses, n_faces=1, n_names=2, n_pairs=1),
-    )
+    two = mms_items.pick(poses, n_faces=2, n_pairs=2)
+    one = mms_items.pick(poses, n_faces=1, n_names=2, n_pairs=1)
     assert_printable(mms_items.items(poses, [two, one]))
     assert_printable(mms_items.items(poses, [one, mms_items.pick(poses, n_faces=3)]))
     assert_printable(mms_items.items(news, [mms_items.pick(news, n_faces=3, n_names=3)]))
@@ -124,9 +122,8 @@ def test_a_caption_is_whole_and_its_known_words_are_bold(poses):
     found = mentions(caption, poses.vocabulary)
     assert bold == "".join(caption[m.start : m.end] for m in found).replace(" ", "")
     slanted = "".join(t.get_text() for t in shown[start:k] if t.get_fontstyle() == "italic")
-    assert slanted and slanted == "".join(
-        caption[m.start : m.end] for m in found if m.kind == "verb"
-    ).replace(" ", "")
+    assert slanted
+    assert slanted == "".join(caption[m.start : m.end] for m in found if m.kind == "verb").replace(" ", "")
 
 
 def test_a_verb_has_the_colour_of_who_does_it(poses):
@@ -232,9 +229,8 @@ def test_indicators_strike_out_what_they_rule_out(news):
         candidates_from_caption(*item, constraints=constraints).candidates for constraints in ("ABC", "ABCD")
     )
     assert len(kept) < len(free) == 6
-    assert f"without [D]: 6 candidates; [D] strikes out {6 - len(kept)}" in words(
-        fig
-    ) and f"with [D]: {len(kept)} candidate" in words(fig)
+    assert f"without [D]: 6 candidates; [D] strikes out {6 - len(kept)}" in words(fig)
+    assert f"with [D]: {len(kept)} candidate" in words(fig)
     headers = [t for t in texts(fig) if t.get_text().startswith(r"$\mathbf{Z}_")]
     line = min(at(t)[1] for t in headers)
     grey = [
@@ -256,9 +252,8 @@ def test_picked_items_are_as_asked_and_always_the_same(news, poses):
     item = candidates_from_caption(
         poses.captions[number], poses.regions[number], poses.vocabulary, attributes=("name", "verb")
     )
-    assert len(item.words) == 2 == len({verb for _, verb in item.words}) and all(
-        verb for _, verb in item.words
-    )
+    assert len(item.words) == 2 == len({verb for _, verb in item.words})
+    assert all(verb for _, verb in item.words)
     assert mms_items.pick(make_captioned(600, kind="poses", random_state=0), n_faces=2, n_pairs=2) == number
     assert mms_items.pick(news, n_faces=2, count=3)[0] == mms_items.pick(news, n_faces=2)
 

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from matplotlib.colors import same_color, to_rgba
 from matplotlib.container import BarContainer
+from numpy.testing import assert_allclose, assert_array_equal
 from pages import legend, shuffled
 
 from cuelearn.book.figures import interval, method_style
@@ -65,8 +66,8 @@ def test_accuracy_curves(curves):
             wanted = [
                 100.0 * curves.loc[at & (curves["n_candidates"] == L), "accuracy"].mean() for L in VALUES
             ]
-            np.testing.assert_array_equal(line.get_xdata(), VALUES)
-            np.testing.assert_allclose(line.get_ydata(), wanted)
+            assert_array_equal(line.get_xdata(), VALUES)
+            assert_allclose(line.get_ydata(), wanted)
             assert same_color(line.get_color(), method_style(method)["color"])
 
 
@@ -135,8 +136,8 @@ def test_rounds(by_round):
                     np.append(values, np.full(longest - len(values), values[-1]))
                 )  # it stays where it ended
             (line,) = [line for line in axes[row, c].lines if line.get_label() == label]
-            np.testing.assert_array_equal(line.get_xdata(), np.arange(1, longest + 1))
-            np.testing.assert_allclose(line.get_ydata(), np.mean(runs, axis=0))
+            assert_array_equal(line.get_xdata(), np.arange(1, longest + 1))
+            assert_allclose(line.get_ydata(), np.mean(runs, axis=0))
             low = interval(np.array(runs)).low
             bands = [
                 path.vertices[:, 1].min() for band in axes[row, c].collections for path in band.get_paths()
@@ -150,7 +151,7 @@ def test_rounds_in_any_order(by_round):
     for row, ax in itertools.product((0, 1), one.axes[:2]):
         a, b = one.axes[2 * row + one.axes.index(ax)], other.axes[2 * row + place[ax.get_title()]]
         for line, again in zip(a.lines, b.lines, strict=True):
-            np.testing.assert_allclose(line.get_xydata(), again.get_xydata())
+            assert_allclose(line.get_xydata(), again.get_xydata())
 
 
 # ------------------------------------------------------------------ proposition 5.2
@@ -178,13 +179,12 @@ def test_bound(bounds):
     assert len(lines) == len(cases)
     for line, (classifier, task) in zip(lines, cases, strict=True):
         mine = bounds[(bounds["classifier"] == classifier) & (bounds["task"] == task)]
-        np.testing.assert_array_equal(line.get_xydata(), mine[["true", "bound"]].to_numpy())
+        assert_array_equal(line.get_xydata(), mine[["true", "bound"]].to_numpy())
     # a marker for each classifier, a colour for each data set
-    assert len({line.get_marker() for line in lines}) == len(CLASSIFIERS) and len(
-        {line.get_color() for line in lines}
-    ) == len(ARTIFICIAL)
+    assert len({line.get_marker() for line in lines}) == len(CLASSIFIERS)
+    assert len({line.get_color() for line in lines}) == len(ARTIFICIAL)
     assert len({(line.get_marker(), line.get_color()) for line in lines}) == len(cases)
-    np.testing.assert_array_equal(*diagonal.get_data())
+    assert_array_equal(*diagonal.get_data())
     low, high = diagonal.get_xdata()
     assert low < bounds["true"].min() and high > bounds["bound"].max()
     handles = dict(zip(legend(fig), fig.legends[0].legend_handles, strict=True))
@@ -227,7 +227,7 @@ def bars_of(ax):
     names = [t.get_text() for t in ax.get_yticklabels()]
     assert len(names) == len(set(names)) == len(bars)
     assert ax.yaxis_inverted()
-    np.testing.assert_allclose([bar.get_y() + bar.get_height() / 2 for bar in bars], ax.get_yticks())
+    assert_allclose([bar.get_y() + bar.get_height() / 2 for bar in bars], ax.get_yticks())
     return dict(zip(names, bars, strict=True))
 
 
@@ -268,9 +268,7 @@ def test_joint_models(joint, mixed):
             bar = found[name]
             assert bar.get_width() == pytest.approx(100.0 * values.mean())
             (error,) = [child.get_segments()[0] for child in spreads[name].errorbar.lines[2]]
-            np.testing.assert_allclose(
-                error[:, 0], bar.get_width() + 100.0 * values.std() * np.array([-1.0, 1.0])
-            )
+            assert_allclose(error[:, 0], bar.get_width() + 100.0 * values.std() * np.array([-1.0, 1.0]))
             assert same_color(bar.get_edgecolor(), method_style(method)["color"])
             assert bool(bar.get_hatch()) == captioned
             assert same_color(bar.get_facecolor(), "white") == (modelled != "both")
