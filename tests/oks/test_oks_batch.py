@@ -22,7 +22,6 @@ from cuelearn.oks import (
     OKSRegret,
     SelectedSVM,
     alignment,
-    load,
     select_then_fit,
 )
 
@@ -383,75 +382,32 @@ def test_the_same_bits(name, several):
         assert_array_equal(found.best_index_, wanted.best_index_)
 
 
-@pytest.mark.parametrize("name", ["MuSVM", "AlignmentSVM"])
-def test_saving(name, tmp_path):
-    X, y = make_data(100, seed=3)
-    model = clone(MODELS[name]).fit(X, y)
-    model.save(tmp_path / "model")
-    loaded = type(model).load(tmp_path / "model")
-    assert_array_equal(loaded.decision_function(X), model.decision_function(X))
-    assert (loaded.best_kernel_, loaded.C_, loaded.best_index_) == (
-        model.best_kernel_,
-        model.C_,
-        model.best_index_,
-    )
-    assert loaded.get_params()["C"] == GRID and loaded.seconds_ == model.seconds_
-    assert_array_equal(loaded.validation_accuracy_, model.validation_accuracy_)
-    assert_array_equal(load(tmp_path / "model").predict(X), model.predict(X))  # the chapter's own `load`
-    K, y = make_stack(60, 3, seed=1)
-    model = clone(MODELS[name]).set_params(kernels="precomputed").fit(K, y)
-    model.save(tmp_path / "model")
-    assert_array_equal(type(model).load(tmp_path / "model").decision_function(K), model.decision_function(K))
-
-
+NO_C = (0.0, -1.0, np.nan, np.inf, "big", None, (), (1.0, -1.0), ["a"], True)
+NO_SHARE = (0.0, 1.0, -0.1, np.nan, "a", None, True)
+NO_KERNELS = ("rbf", 3, [], [("a", RBF())], [("a", "rbf", [0])])
 BAD = [
-    *(
-        (name, "C", bad, "C.* must be")
-        for name in MODELS
-        for bad in (0.0, -1.0, np.nan, np.inf, "big", None, (), (1.0, -1.0), ["a"], True)
-    ),
-    *(
-        (name, "validation", bad, "'validation' parameter of .* must be")
-        for name in MODELS
-        for bad in (0.0, 1.0, -0.1, np.nan, "a", None, True)
-    ),
-    *(
-        (name, "random_state", bad, "'random_state' parameter of .* must be")
-        for name in MODELS
-        for bad in (-1, "seed", 1.5)
-    ),
-    *(
-        (n, "kernels", bad, "kernel")
-        for n in ("MuSVM", "AlignmentSVM")
-        for bad in ("rbf", 3, [], [("a", RBF())], [("a", "rbf", [0])])
-    ),
-    *(("SelectedSVM", "selector", bad, "selector must be") for bad in (None, "OKS", OKS, SVC())),
+    *((name, "C", NO_C, "C.* must be") for name in MODELS),
+    *((name, "validation", NO_SHARE, "'validation' parameter of .* must be") for name in MODELS),
+    *((name, "kernels", NO_KERNELS, "kernel") for name in ("MuSVM", "AlignmentSVM")),
+    ("SelectedSVM", "selector", (None, "OKS", OKS, SVC()), "selector must be"),
 ]
 
 
-@pytest.mark.parametrize("name, parameter, bad, match", BAD, ids=str)
-def test_bad_parameters(name, parameter, bad, match):
-    X, y = make_data(60, seed=3)
-    model = clone(MODELS[name]).set_params(**{parameter: bad})
-    with pytest.raises((ValueError, TypeError), match=match):
-        model.fit(X, y)
-
-
-@pytest.mark.parametrize("bad", [{"C": -1.0}, {"validation": 2.0}, {"random_state": -1}], ids=str)
-@pytest.mark.parametrize("name", MODELS)
-def test_a_refused_fit_is_no_fit(name, bad):
+@pytest.mark.parametrize("name, parameter, values, match", BAD, ids=lambda v: v if isinstance(v, str) else "")
+def test_bad_parameters(name, parameter, values, match):
     """A new model stays unfitted, a fitted one what it was."""
     X, y = make_data(60, seed=3)
-    model = clone(MODELS[name]).set_params(**bad)
-    with pytest.raises(ValueError):
-        model.fit(X, y)
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        model.predict(X)
-    model = clone(MODELS[name]).fit(X, y)
-    before = model.decision_function(X)
-    with pytest.raises(ValueError):
-        model.set_params(**bad).fit(X[:40, :5], 2 * y[:40])
-    assert_array_equal(model.decision_function(X), before)
+    fitted = clone(MODELS[name]).fit(X, y)
+    before = fitted.decision_function(X)
+    for bad in values:
+        model = clone(MODELS[name]).set_params(**{parameter: bad})
+        with pytest.raises((ValueError, TypeError), match=match):
+            model.fit(X, y)
+        with pytest.raises(NotFittedError, match="not fitted yet"):
+            model.predict(X)
+        with pytest.raises((ValueError, TypeError), match=match):
+            fitted.set_params(**{parameter: bad}).fit(X[:40, :5], 2 * y[:40])
+    assert_array_equal(fitted.decision_function(X), before)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -459,24 +415,14 @@ def test_bad_data(name):
     X, y = make_data(60, seed=3)
     K = plain_stack(RECIPES, X, X)
     for bad, labels, match in (
-        (np.where(np.arange(6) == 2, np.nan, X), y, "NaN"),
-        (X, np.zeros(60), "y must hold at least 2 classes"),
         (-X, y, "negative|chi2"),
-        (X[:50], y, "inconsistent|one label per"),
-        (X, X[:, 0], "Unknown label type"),
         (K, y, "dim 3|must have shape|X"),
         (X, np.where(np.arange(60) == 7, 1, 0), "y must hold at least 2 samples of every class"),
     ):
         with pytest.raises(ValueError, match=match):
             clone(MODELS[name]).fit(bad, labels)
-    model = clone(MODELS[name]).fit(X, y)
-    for bad, match in (
-        (X[:, :5], "X has 5 features, but .* is expecting 6"),
-        (X + np.nan, "NaN"),
-        (K, "dim 3|shape"),
-    ):
-        with pytest.raises(ValueError, match=match):
-            model.predict(bad)
+    with pytest.raises(ValueError, match="dim 3|shape"):
+        clone(MODELS[name]).fit(X, y).predict(K)
     prefix = "selector__" if name == "SelectedSVM" else ""
     given = clone(MODELS[name]).set_params(**{f"{prefix}kernels": "precomputed"}).fit(K, y)
     for bad in (K[:2], K[:, :, :50], K[0]):

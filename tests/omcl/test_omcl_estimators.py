@@ -60,18 +60,10 @@ def make(cls, **options):
 # ------------------------------------------------------------------ scikit-learn
 
 
-@pytest.mark.parametrize("cls", ALL)
-def test_parameters_are_stored_untouched(cls):
-    model = make(cls)
-    before = dict(model.get_params(deep=False).items())
-    text = repr(model)
-    model.fit(*data())
-    for name, value in model.get_params(deep=False).items():
-        assert value is before[name], name
-    assert repr(model) == text
-    assert clone(model).get_params().keys() == model.get_params().keys()
-    if cls in MULTI:
-        assert all(not hasattr(learner, "classes_") for _, learner, _ in CUES)
+@pytest.mark.parametrize("cls", MULTI)
+def test_learners_are_cloned(cls):
+    make(cls).fit(*data())
+    assert all(not hasattr(learner, "classes_") for _, learner, _ in CUES)
 
 
 def test_parameters_of_a_cue():
@@ -267,12 +259,11 @@ def test_averaging_may_be_changed_after_training(cls):
     assert_array_equal(last.set_params(average=True).decision_function(X), wanted)
 
 
-@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("cls", LINEAR)
 def test_the_first_of_tied_classes(cls):
     """Zero coefficients, so that all scores are equal."""
-    model = make(cls).partial_fit(np.zeros((1, 6)), ["b"], classes=["b", "c", "a"]) if cls in LINEAR else None
-    if model is not None:
-        assert model.predict(np.ones((2, 6))).tolist() == ["a", "a"]
+    model = make(cls).partial_fit(np.zeros((1, 6)), ["b"], classes=["b", "c", "a"])
+    assert model.predict(np.ones((2, 6))).tolist() == ["a", "a"]
 
 
 def test_the_mean_rule_takes_the_first_batch():
@@ -294,143 +285,84 @@ def refused(call, error, match):
         call()
 
 
-@pytest.mark.parametrize(
-    "model, error, match",
-    [
-        (
-            Projectron(RBF(gamma=1.0), eta=-0.1),
-            ValueError,
-            "'eta' parameter of Projectron must be a float .* Got -0.1",
-        ),
-        (
-            ProjectronPlusPlus(RBF(gamma=1.0), eta="big"),
-            ValueError,
-            "'eta' parameter of ProjectronPlusPlus must be .* Got 'big'",
-        ),
-        (
-            ProjectronPlusPlus(eta=np.nan),
-            ValueError,
-            "'eta' parameter of ProjectronPlusPlus must be .* Got nan",
-        ),
-        (
-            KernelPerceptron("rbf"),
-            ValueError,
-            "'kernel' parameter of KernelPerceptron must be .*Kernel.* Got 'rbf'",
-        ),
-        (KernelPerceptron(3), TypeError, "'kernel' parameter of KernelPerceptron must be .* Got 3"),
-        (KernelPerceptron(RBF), TypeError, "'kernel' parameter of KernelPerceptron must be .* Got <class"),
-        (KernelPerceptron(Precomputed()), ValueError, "kernel must be computed from X here"),
-        (KernelPerceptron(ExpDistance("precomputed")), ValueError, "kernel must be computed from X here"),
-        (PassiveAggressive(0.0), ValueError, "'C' parameter of PassiveAggressive must be .* Got 0.0"),
-        (PassiveAggressive(-np.inf), ValueError, "'C' parameter of PassiveAggressive must be .* Got -inf"),
-        (PassiveAggressive("1"), ValueError, "'C' parameter of PassiveAggressive must be .* Got '1'"),
-        (
-            OnlineGradientDescent(-1),
-            ValueError,
-            "'step' parameter of OnlineGradientDescent must be .* Got -1",
-        ),
-        (
-            PassiveAggressive(n_epochs=0),
-            ValueError,
-            "'n_epochs' parameter of PassiveAggressive must be an int .* Got 0",
-        ),
-        (
-            PassiveAggressive(random_state=-4),
-            ValueError,
-            "'random_state' parameter of PassiveAggressive must be .* Got -4",
-        ),
-        (PassiveAggressive(callback="beep"), TypeError, "'callback' parameter .* must be a callable"),
-        (OMCL([]), ValueError, r"cues must be a non-empty list of \(name, learner, columns\)"),
-        (OMCL(CUES[0]), ValueError, r"cues must be a non-empty list of \(name, learner, columns\)"),
-        (OMCL([("a", RBF(), [0])]), TypeError, "cues: the learner of 'a' must have partial_fit, RBF has not"),
-        (OMCL([("a", SVC(), [0])]), TypeError, "cues: the learner of 'a' must have partial_fit, SVC has not"),
-        (
-            OMCL([("a", MinMaxScaler(), [0])]),
-            TypeError,
-            "the learner of 'a' must have decision_function or predict_proba, MinMaxScaler has",
-        ),
-        (
-            OMCL([("a", KernelPerceptron())]),
-            ValueError,
-            r"cues must be a non-empty list of \(name, learner, columns\)",
-        ),
-        (
-            OMCL([CUES[0], CUES[1], CUES[0]]),
-            ValueError,
-            r"cues must have different names, got \['shape', 'colour', 'shape'\]",
-        ),
-        (
-            OMCL([("average", KernelPerceptron(), [0])]),
-            ValueError,
-            "other than this estimator's parameters, got 'average'",
-        ),
-        (
-            Vote([("a__b", KernelPerceptron(), [0])]),
-            ValueError,
-            "cues must have names without '__' .*, got 'a__b'",
-        ),
-        (
-            OMCL([("a", KernelPerceptron(), [0, 6])]),
-            ValueError,
-            "cue 'a': column 6 is not in X, which has 6 columns",
-        ),
-        (
-            OMCL([("a", KernelPerceptron(), "red")]),
-            ValueError,
-            "cue 'a': columns can be given by name only for a DataFrame",
-        ),
-        (OMCL([("a", KernelPerceptron(), [])]), ValueError, "cue 'a'"),
-        (OMCL([("a", Projectron(eta=-1), [0])]), ValueError, "'eta' parameter of Projectron must be"),
-        (OMCL(CUES, SVC()), TypeError, "integrator must have partial_fit, SVC has not"),
-        (
-            OMCL(CUES, Projectron("precomputed"), average=False),
-            ValueError,
-            "integrator must compute its kernel from the scores",
-        ),
-        (
-            OMCL([("a", KernelPerceptron("precomputed"), 0), CUES[1]]),
-            ValueError,
-            "either all learners or none may have kernel='precomputed'",
-        ),
-        (
-            Flat(SGDClassifier()),
-            TypeError,
-            "learner must be an online learner of one cue of cuelearn.omcl, got SGDClassifier",
-        ),
-        (Flat(OMCL()), TypeError, "learner must be an online learner of one cue of cuelearn.omcl, got OMCL"),
-        (Flat(scale="mean"), ValueError, "'scale' parameter of Flat must be a str among .* Got 'mean'"),
-        (
-            Flat(cues=[("a", RBF(), [0])], scale="deviation"),
-            ValueError,
-            "cues must be None where scale is set",
-        ),
-        (
-            Flat(PassiveAggressive(), cues=[("a", RBF(), [0])]),
-            ValueError,
-            "cues must be None where scale is set",
-        ),
-        (
-            Flat(cues=[]),
-            ValueError,
-            r"cues must be None or a non-empty list of \(name, kernel, columns\), got \[\]",
-        ),
-        (
-            Flat(cues=[("a", RBF())]),
-            ValueError,
-            r"cues must be None or a non-empty list of \(name, kernel, columns\)",
-        ),
-        (Flat(cues=[("a", RBF(), [0]), ("a", RBF(), [1])]), ValueError, "cues must have different names"),
-        (Flat(cues=[("a", "rbf", [0])]), TypeError, "kernel must be one of cuelearn.kernels"),
-        (Flat(cues=[("a", RBF(), [7])]), ValueError, "cue 'a': column 7 is not in X"),
-    ],
-)
+FACES = r"cues must be a non-empty list of \(name, learner, columns\)"
+MAPS = r"cues must be None or a non-empty list of \(name, kernel, columns\)"
+PERCEPTRON, GIVEN = KernelPerceptron(), KernelPerceptron("precomputed")
+REFUSED = [
+    (
+        Projectron(RBF(gamma=1.0), eta=-0.1),
+        ValueError,
+        "'eta' parameter of Projectron must be a float .* Got -0.1",
+    ),
+    (ProjectronPlusPlus(eta="big"), ValueError, "'eta' parameter of ProjectronPlusPlus must be .* Got 'big'"),
+    (ProjectronPlusPlus(eta=np.nan), ValueError, "'eta' parameter of ProjectronPlusPlus must be .* Got nan"),
+    (
+        KernelPerceptron("rbf"),
+        ValueError,
+        "'kernel' parameter of KernelPerceptron must be .*Kernel.* Got 'rbf'",
+    ),
+    (KernelPerceptron(3), TypeError, "'kernel' parameter of KernelPerceptron must be .* Got 3"),
+    (KernelPerceptron(RBF), TypeError, "'kernel' parameter of KernelPerceptron must be .* Got <class"),
+    (KernelPerceptron(Precomputed()), ValueError, "kernel must be computed from X here"),
+    (KernelPerceptron(ExpDistance("precomputed")), ValueError, "kernel must be computed from X here"),
+    (PassiveAggressive(0.0), ValueError, "'C' parameter of PassiveAggressive must be .* Got 0.0"),
+    (PassiveAggressive(-np.inf), ValueError, "'C' parameter of PassiveAggressive must be .* Got -inf"),
+    (PassiveAggressive("1"), ValueError, "'C' parameter of PassiveAggressive must be .* Got '1'"),
+    (OnlineGradientDescent(-1), ValueError, "'step' parameter of OnlineGradientDescent must be .* Got -1"),
+    (OMCL([]), ValueError, FACES),
+    (OMCL(CUES[0]), ValueError, FACES),
+    (OMCL([("a", PERCEPTRON)]), ValueError, FACES),
+    (OMCL([("a", RBF(), [0])]), TypeError, "cues: the learner of 'a' must have partial_fit, RBF has not"),
+    (OMCL([("a", SVC(), [0])]), TypeError, "cues: the learner of 'a' must have partial_fit, SVC has not"),
+    (
+        OMCL([("a", MinMaxScaler(), [0])]),
+        TypeError,
+        "'a' must have decision_function or predict_proba, MinMaxScaler has",
+    ),
+    (
+        OMCL([*CUES[:2], CUES[0]]),
+        ValueError,
+        r"cues must have different names, got \['shape', 'colour', 'shape'\]",
+    ),
+    (
+        OMCL([("average", PERCEPTRON, [0])]),
+        ValueError,
+        "other than this estimator's parameters, got 'average'",
+    ),
+    (Vote([("a__b", PERCEPTRON, [0])]), ValueError, "cues must have names without '__' .*, got 'a__b'"),
+    (OMCL([("a", PERCEPTRON, [0, 6])]), ValueError, "cue 'a': column 6 is not in X, which has 6 columns"),
+    (
+        OMCL([("a", PERCEPTRON, "red")]),
+        ValueError,
+        "cue 'a': columns can be given by name only for a DataFrame",
+    ),
+    (OMCL([("a", PERCEPTRON, [])]), ValueError, "cue 'a'"),
+    (OMCL([("a", Projectron(eta=-1), [0])]), ValueError, "'eta' parameter of Projectron must be"),
+    (OMCL(CUES, SVC()), TypeError, "integrator must have partial_fit, SVC has not"),
+    (OMCL(CUES, GIVEN, average=False), ValueError, "integrator must compute its kernel from the scores"),
+    (
+        OMCL([("a", GIVEN, 0), CUES[1]]),
+        ValueError,
+        "either all learners or none may have kernel='precomputed'",
+    ),
+    (Flat(SGDClassifier()), TypeError, "learner must be an online learner of one cue .*, got SGDClassifier"),
+    (Flat(OMCL()), TypeError, "learner must be an online learner of one cue of cuelearn.omcl, got OMCL"),
+    (Flat(scale="mean"), ValueError, "'scale' parameter of Flat must be a str among .* Got 'mean'"),
+    (Flat(cues=[("a", RBF(), [0])], scale="deviation"), ValueError, "cues must be None where scale is set"),
+    (Flat(PassiveAggressive(), cues=[("a", RBF(), [0])]), ValueError, "cues must be None where scale is set"),
+    (Flat(cues=[]), ValueError, MAPS),
+    (Flat(cues=[("a", RBF())]), ValueError, MAPS),
+    (Flat(cues=[("a", RBF(), [0]), ("a", RBF(), [1])]), ValueError, "cues must have different names"),
+    (Flat(cues=[("a", "rbf", [0])]), TypeError, "kernel must be one of cuelearn.kernels"),
+    (Flat(cues=[("a", RBF(), [7])]), ValueError, "cue 'a': column 7 is not in X"),
+]
+
+
+@pytest.mark.parametrize("model, error, match", REFUSED)
 def test_bad_parameters(model, error, match):
     X, y = data()
     refused(lambda: model.fit(X, y), error, match)
-    if (
-        "n_epochs" not in match and "random_state" not in match and "callback" not in match
-    ):  # which partial_fit has no use for
-        refused(lambda: model.partial_fit(X, y, classes=[0, 1, 2]), error, match)
+    refused(lambda: model.partial_fit(X, y, classes=[0, 1, 2]), error, match)
     assert not hasattr(model, "classes_")
 
 
@@ -478,61 +410,25 @@ def test_negative_entries_and_single_samples():
 
 
 @pytest.mark.parametrize("cls", ALL)
-def test_bad_data(cls):
+def test_bad_classes(cls):
     X, y = data()
-    for bad, error, match in (
-        (np.where(np.arange(6) == 2, np.nan, X), ValueError, "contains NaN"),
-        (np.where(np.arange(6) == 2, np.inf, X), ValueError, "contains infinity"),
-        (X[:, 0], ValueError, "Expected 2D array"),
-        (X[:0], ValueError, "Found array with 0 sample"),
-        (X[:-1], ValueError, "inconsistent numbers of samples"),
-        (X.astype(complex), ValueError, "Complex data not supported"),
-        ([["a"] * 6] * 150, ValueError, "could not convert string to float"),
+    for classes, match in (
+        (None, "classes must be given at the first call of partial_fit"),
+        ([1], "classes must hold at least 2 classes, got 1"),
+        ([0, 1], r"y holds labels outside classes: \[2\]"),
+        (["a", "b"], "y holds labels outside classes: .*0, 1, 2"),
     ):
-        refused(lambda bad=bad: make(cls).fit(bad, y), error, match)
-        model = make(cls).fit(X, y)
-        if len(bad) == 150:
-            refused(lambda bad=bad, model=model: model.predict(bad), error, match)
-    refused(
-        lambda: make(cls).fit(X, np.zeros(150)),
-        ValueError,
-        "y must hold at least 2 classes, got 1 class: .*0",
-    )
-    refused(lambda: make(cls).fit(X, X[:, 0]), ValueError, "Unknown label type: continuous")
-    refused(lambda: make(cls).fit(X, None), ValueError, "requires y to be passed, but the target y is None")
-    refused(
-        lambda: make(cls).fit(X, y).predict(X[:, :5]),
-        ValueError,
-        "X has 5 features, but .* is expecting 6 features",
-    )
-    refused(lambda: make(cls).predict(X), NotFittedError, "not fitted yet")
-    refused(
-        lambda: make(cls).partial_fit(X, y),
-        ValueError,
-        "classes must be given at the first call of partial_fit",
-    )
-    refused(
-        lambda: make(cls).partial_fit(X, y, classes=[1]),
-        ValueError,
-        "classes must hold at least 2 classes, got 1",
-    )
-    refused(
-        lambda: make(cls).partial_fit(X, y, classes=[0, 1]),
-        ValueError,
-        r"y holds labels outside classes: \[2\]",
-    )
-    refused(
-        lambda: make(cls).partial_fit(X, y, classes=["a", "b"]),
-        ValueError,
-        "y holds labels outside classes: .*0, 1, 2",
-    )
+        refused(lambda c=classes: make(cls).partial_fit(X, y, classes=c), ValueError, match)
     model = make(cls).partial_fit(X, y, classes=[0, 1, 2])
-    refused(
-        lambda: model.partial_fit(X, y, classes=[0, 1, 3]),
-        ValueError,
-        "classes must not change between calls of partial_fit",
-    )
+    match = "classes must not change between calls of partial_fit"
+    refused(lambda: model.partial_fit(X, y, classes=[0, 1, 3]), ValueError, match)
     refused(lambda: model.partial_fit(X, y + 1), ValueError, r"y holds labels outside classes: \[3\]")
+
+
+#: Longer than what they hold.
+BUFFERS = tuple(
+    "_held.mistake _held.loss _held.n_support ._held ._samples .coef .root .gram .delayed".split()
+)
 
 
 def frozen(model):
@@ -551,19 +447,7 @@ def assert_same(one, other, path=""):
         for number, (a, b) in enumerate(zip(one, other, strict=True)):
             assert_same(a, b, f"{path}[{number}]")
     elif isinstance(one, np.ndarray):
-        if not path.endswith(
-            (
-                "_held.mistake",
-                "_held.loss",
-                "_held.n_support",
-                "._held",
-                "._samples",
-                ".coef",
-                ".root",
-                ".gram",
-                ".delayed",
-            )
-        ):
+        if not path.endswith(BUFFERS):
             assert_array_equal(one, other, err_msg=path)
     elif hasattr(one, "__dict__") and type(one).__module__.startswith("cuelearn"):
         assert_same(vars(one), vars(other), path)
@@ -602,17 +486,6 @@ def test_a_failed_partial_fit_changes_nothing(cls):
         each.partial_fit(X[100:], y[100:])
     assert_array_equal(model.online_errors_, sound.online_errors_)
     assert_array_equal(model.decision_function(X), sound.decision_function(X))
-
-
-@pytest.mark.parametrize("cls", ALL)
-def test_a_failed_fit_leaves_the_fitted_model(cls):
-    X, y = data()
-    model = make(cls).fit(X, y)
-    wanted = model.decision_function(X)
-    bad = {"n_epochs": 0}
-    refused(lambda: model.set_params(**bad).fit(X, y), ValueError, "'n_epochs' parameter")
-    refused(lambda: model.set_params(n_epochs=1).fit(X, np.zeros(150)), ValueError, "at least 2 classes")
-    assert_array_equal(model.decision_function(X), wanted)
 
 
 # ------------------------------------------------------------------ precomputed kernels
