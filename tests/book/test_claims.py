@@ -76,9 +76,8 @@ def test_ratio():
     verdict = judge_ratio("obs-3", [10, 12, 11], [1, 1, 1], at_least=5, at_most=100)
     assert verdict.verdict == "holds" and verdict.number == pytest.approx((10 * 12 * 11) ** (1 / 3))
     assert judge_ratio("obs-3", [10, 12, 11], [1, 1, 1], at_least=20, at_most=100).verdict == "fails"
-    assert (
-        judge_ratio("obs-3", [10, 12, 11], [1, 1, 1], at_least=11, at_most=100).verdict == "not testable here"
-    )
+    expected = "not testable here"
+    assert judge_ratio("obs-3", [10, 12, 11], [1, 1, 1], at_least=11, at_most=100).verdict == expected
     with pytest.raises(ValueError, match="positive"):
         judge_ratio("obs-3", [0, 1], [1, 1], at_most=1)
     with pytest.raises(ValueError, match="at_least"):

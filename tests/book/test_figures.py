@@ -61,9 +61,8 @@ def test_figure_files_and_sidecar(store, fig):
         paper={"accuracy": [98.5]},
     )
     assert path == store.directory / "jmlr-fig-3-p-1.1.png" and path.read_bytes()[:4] == b"\x89PNG"
-    assert sorted(p.name for p in store.directory.iterdir()) == [
-        f"jmlr-fig-3-p-1.1.{end}" for end in ("csv", "json", "png")
-    ]
+    expected = [f"jmlr-fig-3-p-1.1.{end}" for end in ("csv", "json", "png")]
+    assert sorted(p.name for p in store.directory.iterdir()) == expected
     pd.testing.assert_frame_equal(pd.read_csv(store.directory / "jmlr-fig-3-p-1.1.csv"), TABLE, rtol=1e-14)
     record = json.loads((store.directory / "jmlr-fig-3-p-1.1.json").read_text())
     row = catalogue().loc["jmlr-fig-3"]
@@ -171,9 +170,8 @@ def test_table_aligned_by_index(store):
     ours = pd.DataFrame({"error": [1.0, 2.0]}, index=pd.Index(["a", "b"], name="method"))
     theirs = pd.DataFrame({"error": [20.0, 10.0]}, index=pd.Index(["b", "a"], name="method"))
     store.save_table(ours, "mlmkl-tab-1", provenance=PENDIGITS, paper=theirs)
-    assert (
-        store.directory / "mlmkl-tab-1.csv"
-    ).read_text() == "method,error,paper: error\na,1.0,10.0\nb,2.0,20.0\n"
+    expected = "method,error,paper: error\na,1.0,10.0\nb,2.0,20.0\n"
+    assert (store.directory / "mlmkl-tab-1.csv").read_text() == expected
 
 
 @pytest.mark.parametrize(

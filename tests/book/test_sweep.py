@@ -81,11 +81,8 @@ def test_fresh_and_stored_results_are_equal(tmp_path):
     points = [{"x": 1}, {"x": 2.5}, {"x": np.float64(2.5)}]
     first, second = Sweep(tmp_path, "s"), Sweep(tmp_path, "s")
     a, b = first.run(rich, points), second.run(rich, points)
-    assert (first.n_computed_, second.n_computed_, second.n_cached_) == (
-        2,
-        0,
-        3,
-    )  # equal points are computed once
+    # equal points are computed once
+    assert (first.n_computed_, second.n_computed_, second.n_cached_) == (2, 0, 3)
     assert all(map(equal, a, b)) and equal(a[1], a[2])
     assert first.seconds_ == second.seconds_
     assert a[0]["float32"] == np.float32(0.1) and a[0]["frame"]["v"].dtype == np.float32
@@ -177,23 +174,20 @@ def generates(x):
 
 
 def test_a_result_that_cannot_be_stored_is_named(tmp_path):
-    with pytest.raises(
-        RuntimeError, match=r"generates failed at the point \{'x': 1\}: TypeError: cannot pickle"
-    ):
+    match = r"generates failed at the point \{'x': 1\}: TypeError: cannot pickle"
+    with pytest.raises(RuntimeError, match=match):
         Sweep(tmp_path, "s").run(generates, [{"x": 1}])
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_failing_point_is_named_and_the_others_are_kept(tmp_path, jobs):
-    with pytest.raises(
-        RuntimeError, match=r"fails_at_two failed at the point \{'x': 2\}: ZeroDivisionError: two"
-    ):
+    match = r"fails_at_two failed at the point \{'x': 2\}: ZeroDivisionError: two"
+    with pytest.raises(RuntimeError, match=match):
         Sweep(tmp_path, "s", n_jobs=jobs).run(fails_at_two, [{"x": x} for x in (0, 1, 2)])
     again = Sweep(tmp_path, "s")
     again.run(fails_at_two, [{"x": 0}])
-    assert (
-        again.n_computed_ == 0 or jobs == 2
-    )  # with several processes the failure may come before the others are done
+    # with several processes the failure may come before the others are done
+    assert again.n_computed_ == 0 or jobs == 2
 
 
 def test_killed_sweep_goes_on_where_it_was(tmp_path):

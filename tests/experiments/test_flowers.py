@@ -129,9 +129,8 @@ def test_errors_name_the_image_or_the_argument(drawn, described):
     images = list(drawn.images)
     images[30] = images[30][:60]
     for n_jobs in (1, 2):
-        with pytest.raises(
-            ValueError, match="image_0031 cannot be described: it must be at least 64 pixels .*got 60 x 88"
-        ):
+        match = "image_0031 cannot be described: it must be at least 64 pixels .*got 60 x 88"
+        with pytest.raises(ValueError, match=match):
             flowers.describe_flowers(drawn._replace(images=images), n_jobs)
     for train in ([], [48], [-1], [0.5], np.ones(48, bool)):
         with pytest.raises(ValueError, match="train must be row numbers from 0 to 47, at least one"):
@@ -221,9 +220,8 @@ def test_a_task(drawn_as_original):
 def test_without_the_data(monkeypatch, tmp_path):
     monkeypatch.delenv("CUELEARN_DATA", raising=False)
     assert not flowers.have_flowers()
-    with pytest.raises(
-        DataFileError, match="set CUELEARN_DATA to the directory that holds the directory flowers17"
-    ):
+    match = "set CUELEARN_DATA to the directory that holds the directory flowers17"
+    with pytest.raises(DataFileError, match=match):
         flowers.load_flowers()
     monkeypatch.setenv("CUELEARN_DATA", str(tmp_path))
     assert not flowers.have_flowers()

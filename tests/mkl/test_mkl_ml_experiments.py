@@ -183,9 +183,8 @@ def test_fewer_classes_are_the_first_of_more(name):
         assert np.array_equal(task.Y_train, every.Y_train[:, columns])
         assert np.array_equal(task.Y_test, every.Y_test[:, columns])
         before = set(task.names)
-    assert {exp.multilabel_task(name, s, n, 30, 3).names for s in range(6)} != {
-        exp.multilabel_task(name, 5, n, 30, 3).names
-    }
+    expected = {exp.multilabel_task(name, 5, n, 30, 3).names}
+    assert {exp.multilabel_task(name, s, n, 30, 3).names for s in range(6)} != expected
     assert exp.multilabel_task(name, 5, n, 30, len(every.names)).names == every.names
     few = exp.multilabel_task(name, 5, 30, 30, 8)  # too few to cover all: those taken are covered
     assert (
@@ -513,9 +512,8 @@ def test_the_gap_was_reached_at_the_end_and_not_a_look_before(method, wanted, de
     run = rerun(method, found["n_iter"], delta=delta, **point)
     assert run.n_solved == found["n_solved"]
     even, equal = np.full(9, STARTED), np.full(m, 1.0 / m)
-    assert found["start"] == pytest.approx(
-        exact_gap(method, even, equal, **point), rel=0.05 * wanted, abs=0.1 * wanted
-    )
+    expected = pytest.approx(exact_gap(method, even, equal, **point), rel=0.05 * wanted, abs=0.1 * wanted)
+    assert found["start"] == expected
     if method == "MLMKLSum":
         looks = list(range(1, found["n_iter"] + 1))
     else:  # the very averages of this run, and no others
@@ -562,9 +560,8 @@ def test_gaps_along_a_run_are_those_of_separate_runs(corrected, delta):
     assert table["n_iter"].tolist() == list(at) and table["slack"].between(0, 3e-4).all()
     for _, row in table.iterrows():
         run = rerun(method, int(row["n_iter"]), delta=delta, **point)
-        assert row["gap"] == pytest.approx(
-            exact_gap(method, run.kernel_weights, run.gamma, **point), abs=4e-4
-        )
+        expected = pytest.approx(exact_gap(method, run.kernel_weights, run.gamma, **point), abs=4e-4)
+        assert row["gap"] == expected
 
 
 # ------------------------------------------------------------------ paths
@@ -620,9 +617,8 @@ def checked_along(table, result, task, C, at):
     for t, auc in zip(at, table["auc"], strict=True):
         combined = np.tensordot(result.path[t], both, axes=1)
         values, vectors = np.linalg.eigh(combined[:n])
-        features = combined @ (
-            vectors / np.sqrt(np.maximum(values, 1e-7))
-        )  # their products are the combined kernel
+        # their products are the combined kernel
+        features = combined @ (vectors / np.sqrt(np.maximum(values, 1e-7)))
         scores = np.stack(
             [
                 LinearSVC(C=C, loss="hinge", dual=True, fit_intercept=False, tol=1e-7, max_iter=10**6)
@@ -649,9 +645,8 @@ def test_auc_over_time_is_that_of_svms_on_the_weights_of_the_run(method, toys, e
         )
     checked_along(table, run, task, 2.0, at)
     moves = np.abs(np.diff(run.iterates, axis=0)).sum(axis=1)
-    assert table["swing"].tolist() == pytest.approx(
-        [0.0, moves[:1].sum(), moves[1:4].sum(), moves[4:12].sum()]
-    )
+    expected = pytest.approx([0.0, moves[:1].sum(), moves[1:4].sum(), moves[4:12].sum()])
+    assert table["swing"].tolist() == expected
     again = exp.over_time(method=method, n_iter=12, at=at, **point)
     pd.testing.assert_frame_equal(table.drop(columns="seconds"), again.drop(columns="seconds"))
     dense = exp.over_time(method=method, n_iter=12, at=list(range(13)), **point)
@@ -830,9 +825,8 @@ def test_drawn_costs_are_geometric_means_with_their_powers_and_misses(tables):
             means = [gmean(mine[mine["n_classes"] == k][column]) for k in m]
             exponent, factor, _ = fits[method, column]
             ends = m[[0, -1]]
-            aside = 1.04 ** (
-                exp.SHARED.index(method) - 1
-            )  # points of different methods do not hide each other
+            # points of different methods do not hide each other
+            aside = 1.04 ** (exp.SHARED.index(method) - 1)
             for line in (only(ax, m * aside, means), only(ax, ends, factor * ends**exponent)):
                 assert coloured(line, method)
             for reached in (True, False):

@@ -179,12 +179,8 @@ def test_parameters_arrive():
         assert method.weights == (("balanced", None) if name == "MultiKT" else ())
         assert method.has_p == (name in ("MKTL", "MKTL weighted")) and method.same == (name == "MultiKT")
         if isinstance(model, MKTL):
-            assert (model.p, model.random_state, model.n_epochs, model.tol) == (
-                1.25 if method.has_p else "auto",
-                9,
-                4,
-                0.3,
-            )
+            expected = (1.25 if method.has_p else "auto", 9, 4, 0.3)
+            assert (model.p, model.random_state, model.n_epochs, model.tol) == expected
             assert model.class_weight == ("positive" if name == "MKTL weighted" else None)
             assert not model.verbose
         elif name == "MultiKT":
@@ -204,9 +200,8 @@ def test_every_method_is_tried_with_the_whole_grid(monkeypatch):
         validated(method, draws=3)
         weights = [{"class_weight": "balanced"}, {"class_weight": None}] if method == "MultiKT" else [{}]
         tried = itertools.product(GRIDS["C"], GRIDS["p"] if compare.METHODS[method].has_p else [""], weights)
-        assert sorted(((n.C, n.p, n.more) for n in notes), key=str) == sorted(
-            (c for c in tried for _ in range(3)), key=str
-        )
+        expected = sorted((c for c in tried for _ in range(3)), key=str)
+        assert sorted(((n.C, n.p, n.more) for n in notes), key=str) == expected
         assert {n.method for n in notes} == {method} and all(n.effort == EFFORT for n in notes)
 
 
@@ -244,9 +239,8 @@ def test_equally_good_over_several_draws(monkeypatch):
     """The same shares in another order are a tie, whatever their sums round to."""
     placed(monkeypatch, made_tasks())
     shares = np.array([13, 17, 29, 31, 40]) / 40
-    first = max(
-        itertools.permutations(range(5)), key=lambda order: np.mean(shares[list(order)])
-    )  # sums to the most
+    # sums to the most
+    first = max(itertools.permutations(range(5)), key=lambda order: np.mean(shares[list(order)]))
     last = min(itertools.permutations(range(5)), key=lambda order: np.mean(shares[list(order)]))
     counts = {}
 
@@ -340,12 +334,8 @@ def test_rows_of_the_figure(monkeypatch, n_priors):
             assert_array_equal(train, exp.draw(task, 3, seed))
             assert_array_equal(judged, task.test)
             assert note.bank is notes[0].bank and note.rows is notes[0].rows
-            assert (note.C, note.p, note.seed, note.effort) == (
-                chosen[note.method]["C"],
-                chosen[note.method]["p"],
-                seed,
-                EFFORT,
-            )
+            expected = (chosen[note.method]["C"], chosen[note.method]["p"], seed, EFFORT)
+            assert (note.C, note.p, note.seed, note.effort) == expected
             assert note.more == ({"class_weight": weight} if note.method == "MultiKT" else {})
             assert (row.accuracy, row.C, row.p) == (note.C / 100.0, note.C, note.p)
             assert row.gap == 0.01 * note.C / 4.0 if "MKTL" in note.method else np.isnan(row.gap)
@@ -538,9 +528,8 @@ def test_no_scores_are_no_priors(monkeypatch):
     placed(monkeypatch, {"few": task})
     chosen = {"MKTL": {"C": 10.0, "p": 1.5}}
     rows = exp.draw(task, 4, 0)
-    model = MKTL(cue(task), C=10.0, p=1.5, random_state=0, verbose=False, **EFFORT).fit(
-        task.X[rows], task.y[rows]
-    )
+    model = MKTL(cue(task), C=10.0, p=1.5, random_state=0, verbose=False, **EFFORT)
+    model.fit(task.X[rows], task.y[rows])
     found = compare.accuracies("few", 4, None, "none", 0, chosen, EFFORT)["accuracy"].iloc[0]
     assert found == pytest.approx(model.score(task.X[task.test], task.y[task.test]), abs=1e-12)
 
@@ -676,14 +665,12 @@ def test_transfer_weights(monkeypatch, n_priors):
     chosen = {"C": 10.0, "p": 1.2}
     table, model, trial = exp.transfer_weights("few", 3, 5, chosen, EFFORT, n_priors)
     names = [f"old {k}" for k in range(n_priors or 5)]
-    assert list(table[["new", "prior"]].itertuples(index=False, name=None)) == list(
-        itertools.product("abcd", names)
-    )
+    expected = list(itertools.product("abcd", names))
+    assert list(table[["new", "prior"]].itertuples(index=False, name=None)) == expected
     train = exp.draw(task, 5, 3)
     S = task.scores[:, :n_priors]
-    own = MKTL(cue(task), C=10.0, p=1.2, random_state=3, verbose=False, **EFFORT).fit(
-        task.X[train], task.y[train], scores=S[train]
-    )
+    own = MKTL(cue(task), C=10.0, p=1.2, random_state=3, verbose=False, **EFFORT)
+    own.fit(task.X[train], task.y[train], scores=S[train])
     assert_allclose(table["weight"], own.transfer_weights_.ravel(), atol=1e-9)
     K = rbf(task.X[train], task.X[train], task.gamma)
     block = own.kernel_weights_[0] * np.sqrt(np.einsum("ic,ij,jc->", own.dual_coef_, K, own.dual_coef_))
@@ -695,9 +682,8 @@ def test_transfer_weights(monkeypatch, n_priors):
     parts += own.kernel_weights_[0] * rbf(task.X[task.test], task.X[train], task.gamma) @ own.dual_coef_
     assert_allclose(model.decision_function(trial.rows, scores=trial.scores[False][1]), parts, atol=1e-4)
     assert_array_equal(trial.y_judged, task.y[task.test])
-    assert trial.accuracy("MKTL", chosen, EFFORT, 3) == np.mean(
-        np.array(list("abcd"))[parts.argmax(axis=1)] == trial.y_judged
-    )
+    expected = np.mean(np.array(list("abcd"))[parts.argmax(axis=1)] == trial.y_judged)
+    assert trial.accuracy("MKTL", chosen, EFFORT, 3) == expected
 
 
 @pytest.mark.parametrize("p", [1.01, 1.3, 2.0, "auto"])
@@ -710,9 +696,8 @@ def test_along_p(monkeypatch, p):
     train = exp.draw(task, 6, 2)
     model = MKTL(cue(task), C=10.0, p=p, random_state=2, verbose=False, n_epochs=3, tol=1e-3)
     model.fit(task.X[train], task.y[train], scores=task.scores[train])
-    assert found["accuracy"] == model.score(
-        task.X[task.test], task.y[task.test], scores=task.scores[task.test]
-    )
+    expected = model.score(task.X[task.test], task.y[task.test], scores=task.scores[task.test])
+    assert found["accuracy"] == expected
     weights = np.abs(model.transfer_weights_)
     assert found["used"] == np.sum(weights >= 0.01 * weights.max()) / 4
     assert found["objective"] == pytest.approx(model.objective_, abs=1e-9)
@@ -789,9 +774,8 @@ def test_seconds_are_the_least_and_the_first_training_does_not_count(monkeypatch
     monkeypatch.setattr(protocol, "time", types.SimpleNamespace(perf_counter=lambda: clock[0]))
     found = exp.training_time("random", "MKTL", 3, 1.0, 1.1, EFFORT, 3, 0, memory)
     assert found["seconds"] == 1.0 and np.isnan(found["memory"]) != memory
-    assert (
-        len(trainings) == 4 + memory == len({id(bank) for bank in trainings})
-    )  # the kernel matrix is made every time
+    # the kernel matrix is made every time
+    assert len(trainings) == 4 + memory == len({id(bank) for bank in trainings})
 
 
 # ------------------------------------------------------------------ settings
@@ -869,9 +853,8 @@ def test_pools_hold_what_the_profiles_ask_for(monkeypatch, profile, name):
 def test_pools_of_the_binary_tasks_hold_what_the_profiles_ask_for(profile):
     o, sizes = exp.settings(profile)["binary"], inspect.signature(exp.binary_task.__wrapped__).parameters
     assert max(o["n_positive"]) < sizes["pool_rows"].default
-    assert (
-        max(o["n_positive"]) < exp.N_NEGATIVE < sizes["background_rows"].default
-    )  # far more of the background
+    # far more of the background
+    assert max(o["n_positive"]) < exp.N_NEGATIVE < sizes["background_rows"].default
     assert 1 <= o["validated"] <= o["targets"] <= len(exp.binary_targets()) == 25
     assert min(o["n_positive"]) == 1
 

@@ -177,9 +177,8 @@ def test_share_consistent_is_a_plain_count(P):
         min(np.sum(z != labels[a : a + len(z)]) for z in zs)
         for zs, a in zip(lists, sets.bag_starts, strict=False)
     )
-    assert methods.share_consistent(labels if P > 1 else labels[:, 0], sets) == pytest.approx(
-        1.0 - lost / (12 * P), abs=1e-12
-    )
+    expected = pytest.approx(1.0 - lost / (12 * P), abs=1e-12)
+    assert methods.share_consistent(labels if P > 1 else labels[:, 0], sets) == expected
     assert 0 < lost < 12 * P
 
 
@@ -199,9 +198,8 @@ def test_labels_that_training_did_not_show(multi_class, shown):
     rng = np.random.default_rng(0)
     y = np.resize(shown, 60)
     X = np.eye(5)[y] + 0.1 * rng.standard_normal((60, 5))
-    model = methods.SupervisedSVM(10.0, multi_class).fit(
-        X, CandidateSet.from_labels(y, np.full(20, 3), n_labels=5)
-    )
+    model = methods.SupervisedSVM(10.0, multi_class)
+    model.fit(X, CandidateSet.from_labels(y, np.full(20, 3), n_labels=5))
     new = rng.standard_normal((50, 5))
     scores = model.decision_function(new)
     assert scores.shape == (50, 5)
@@ -280,9 +278,8 @@ def test_parameters_arrive():
         )
     model = methods.make("MMS", chosen, 9, EFFORT)
     assert (model.n_epochs, model.n_rounds, model.random_state, model.inference) == (3, 2, 9, "heap")
-    assert [methods.compile_part(part) for part in methods.PARTS] == [
-        {"part": part} for part in methods.PARTS
-    ]
+    expected = [{"part": part} for part in methods.PARTS]
+    assert [methods.compile_part(part) for part in methods.PARTS] == expected
 
 
 # ------------------------------------------------------------------ figure 5.3
@@ -388,10 +385,8 @@ def test_curves_have_every_point(sweep):
             assert mine.loc[method, "accuracy"] == own.loc[method, "accuracy"]
             assert mine.loc[method, "assignment"] == own.loc[method, "assignment"]
         for method, parameters in chosen.items():
-            assert (mine.loc[method, "C"], mine.loc[method, "class_weight"]) == (
-                parameters["C"],
-                parameters["class_weight"],
-            )
+            expected = (parameters["C"], parameters["class_weight"])
+            assert (mine.loc[method, "C"], mine.loc[method, "class_weight"]) == expected
         if L == 1:  # where it was trained
             assert mine.loc["MC-SVM", "accuracy"] == own.loc["MC-SVM", "accuracy"]
 
@@ -469,9 +464,8 @@ def test_null_is_label_0_and_the_truth_counts_as_the_candidates_do(where):
     )
     said = data.mentions.assign(label=data.labels[data.mentions["name"]])
     for i in range(sets.n_bags):
-        assert set(sets.classes[0][1:][sets.bag_mask()[i, 1:]]) == set(
-            said.loc[said["item"] == i, "label"]
-        ) & set(names)
+        expected = set(said.loc[said["item"] == i, "label"]) & set(names)
+        assert set(sets.classes[0][1:][sets.bag_mask()[i, 1:]]) == expected
     often = said[~data.is_test[said["item"]]].groupby("label")["item"].nunique()
     assert set(names) == set(often.index[often >= where["occurrences"]])
 
@@ -487,9 +481,8 @@ def test_training_items_are_no_test_items():
     assert not seen & {face.tobytes() for face in data.faces[sets.rows(test)]}
     assert weak[1].n_candidates == [sets.n_candidates[i] for i in train] and max(weak[1].n_candidates) > 1
     assert given[1].n_candidates == [1] * len(train)
-    assert_array_equal(
-        np.concatenate([given[1].bag(i)[0, :, 0] for i in range(len(train))]), labels[sets.rows(train)]
-    )
+    expected = labels[sets.rows(train)]
+    assert_array_equal(np.concatenate([given[1].bag(i)[0, :, 0] for i in range(len(train))]), expected)
     # half of the training items, as they are
     assert half[1].n_bags == len(train) // 2 and set(half[1].n_candidates) == {1}
     assert {face.tobytes() for face in half[0]} < seen and len(half[0]) == len(half[2]) == half[1].n_instances
@@ -519,12 +512,8 @@ def test_positions_are_constraint_d_and_nothing_else():
     assert_array_equal(own[0], with_places[0])
     assert_array_equal(own[2], with_places[2])
     assert sum(with_places[1].n_candidates) < sum(own[1].n_candidates)
-    assert [naming.half_of(m) for m in ("MMS positions", "MC-SVM half", "RANDOM", "1vA-SVM")] == [
-        "MMS",
-        "MC-SVM",
-        "RANDOM",
-        "1vA-SVM",
-    ]
+    expected = ["MMS", "MC-SVM", "RANDOM", "1vA-SVM"]
+    assert [naming.half_of(m) for m in ("MMS positions", "MC-SVM half", "RANDOM", "1vA-SVM")] == expected
 
 
 def test_random_is_near_its_expectation():
@@ -642,9 +631,8 @@ def test_what_the_criterion_prefers(monkeypatch):
         assert_array_equal(again.coef_, model.coef_)
         w, b = model.coef_.astype(float), model.intercept_.astype(float)
         assert told[what] == pytest.approx(objective(w, b, X.astype(float), sets, 5.0), rel=1e-4)
-        assert told[f"assignment_{what}"] == pytest.approx(
-            np.mean(best_labelings(model.decision_function(X), sets)[:, 0] == labels)
-        )
+        expected = pytest.approx(np.mean(best_labelings(model.decision_function(X), sets)[:, 0] == labels))
+        assert told[f"assignment_{what}"] == expected
     assert told["assignment_truth"] > told["assignment_found"]
 
 
@@ -747,11 +735,8 @@ def test_features_of_faces_and_strokes():
     data, X, parts = poses.table_of(**POSED)
     assert X.dtype == np.float32 and X.shape == (len(data.faces), max(p.stop for p in parts.values()))
     assert_allclose(np.linalg.norm(X[:, parts["face"]], axis=1), 1.0, atol=1e-5)
-    assert_allclose(
-        cosine(X[:9, parts["face"]], X[9:20, parts["face"]]),
-        cosine(data.faces[:9], data.faces[9:20]),
-        atol=1e-5,
-    )
+    expected = cosine(data.faces[:9], data.faces[9:20])
+    assert_allclose(cosine(X[:9, parts["face"]], X[9:20, parts["face"]]), expected, atol=1e-5)
     found = poses.pose_descriptors(data.poses)
     assert list(parts) == ["face", *found, "pose"]
     train = data.rows(~data.is_test)
@@ -793,9 +778,8 @@ def test_kernels_of_mms(modelled, groups):
         X[rows]
     )
     assert (model.C, model.random_state, model.n_epochs) == (2.0, 3, 3)
-    assert [[name for name, _, _ in group] for group in model.kernels] == [
-        ["face"] if g == "face" else ["positions", "segments", "directions"] for g in groups
-    ]
+    expected = [["face"] if g == "face" else ["positions", "segments", "directions"] for g in groups]
+    assert [[name for name, _, _ in group] for group in model.kernels] == expected
     scores = poses.scores_of(model.fit(X[rows], sets.take(inner)), X[new], len(groups))
     coefs = model.dual_coef_ if len(groups) > 1 else [model.dual_coef_]
     weights = model.kernel_weights_ if len(groups) > 1 else [model.kernel_weights_]
@@ -807,9 +791,8 @@ def test_kernels_of_mms(modelled, groups):
             B = X[new][:, parts[name]]
             kernels.append(np.exp(-distance(B, A) / (width * distance(A, A).mean())))
         assert_allclose(weight, 1.0 / len(kernels))
-        assert_allclose(
-            own, (np.mean(kernels, axis=0)[:, model.support_] + 1.0) @ coef, atol=2e-3 * np.abs(own).max()
-        )
+        expected = (np.mean(kernels, axis=0)[:, model.support_] + 1.0) @ coef
+        assert_allclose(own, expected, atol=2e-3 * np.abs(own).max())
 
 
 def test_units_of_dist_and_gmm():

@@ -105,16 +105,14 @@ def test_musvm_computes_its_kernels():
     train, test = split(y, 5)
     model = MuSVM(CUES, C=GRID, random_state=5).fit(X, y)
     table, _ = held_back_scores(K, y, train, test)
-    assert np.abs(model.validation_accuracy_ - table).max() <= 1.5 / len(
-        test
-    )  # kernels in single precision may move a sample on the edge
+    # kernels in single precision may move a sample on the edge
+    assert np.abs(model.validation_accuracy_ - table).max() <= 1.5 / len(test)
     j = model.best_index_
     assert model.best_kernel_ == CUES[j][0]
     assert model.validation_accuracy_.max() == model.validation_accuracy_[j, GRID.index(model.C_)]
     wanted = SVC(C=model.C_, kernel="precomputed", tol=1e-3).fit(K[j], y)
-    assert_allclose(
-        model.decision_function(new), wanted.decision_function(new_K[j]), atol=0.02 * (1.0 + model.C_)
-    )
+    expected = wanted.decision_function(new_K[j])
+    assert_allclose(model.decision_function(new), expected, atol=0.02 * (1.0 + model.C_))
     assert np.mean(model.predict(new) == wanted.predict(new_K[j])) > 0.95
 
 
@@ -202,11 +200,8 @@ def test_alignment_svm(centered):
     assert_allclose(model.decision_function(K), machine.decision_function(K[j]), atol=1e-9)
     X, y = make_data(100, seed=3)
     model = AlignmentSVM(CUES, C=1.0, centered=centered, random_state=0).fit(X, y)
-    assert_allclose(
-        model.alignment_,
-        [plain_alignment(k, 2 * y - 1, centered) for k in plain_stack(RECIPES, X, X)],
-        atol=1e-5,
-    )
+    expected = [plain_alignment(k, 2 * y - 1, centered) for k in plain_stack(RECIPES, X, X)]
+    assert_allclose(model.alignment_, expected, atol=1e-5)
     assert model.best_kernel_ == CUES[int(np.argmax(model.alignment_))][0]
 
 
@@ -250,9 +245,8 @@ def test_select_then_fit(cls):
     assert np.abs(model.validation_accuracy_ - table[0]).max() <= 1.5 / len(test)
     assert model.validation_accuracy_[GRID.index(model.C_)] == model.validation_accuracy_.max()
     wanted = SVC(C=model.C_, kernel="precomputed", tol=1e-3).fit(K, words[y])
-    assert_allclose(
-        model.decision_function(new), wanted.decision_function(new_K), atol=0.02 * (1.0 + model.C_)
-    )
+    expected = wanted.decision_function(new_K)
+    assert_allclose(model.decision_function(new), expected, atol=0.02 * (1.0 + model.C_))
     assert np.mean(model.predict(new) == wanted.predict(new_K)) > 0.9
     # the selector may be fitted already: it is then used as it is
     again = select_then_fit(fitted, X, words[y], C=GRID, random_state=0)

@@ -212,9 +212,8 @@ def test_corollary_by_brute_force(loss):
         assert table["largest"][run] == pytest.approx(excess[best], abs=1e-5)
         assert table["expected"][run] == pytest.approx(result.kernel_probabilities @ excess, abs=1e-5)
         assert table["largest_kernel"][run] == stream.names[best]
-        assert table["drawn"][run] == pytest.approx(
-            excess[stream.names.index(table["drawn_kernel"][run])], abs=1e-5
-        )
+        expected = pytest.approx(excess[stream.names.index(table["drawn_kernel"][run])], abs=1e-5)
+        assert table["drawn"][run] == expected
     batch = th.batch_predictors("one useful", 80, 3, 60, loss)
     assert batch["loss"].min() == table["best_loss"][0]
     assert table["best_kernel"][0] == "k0"

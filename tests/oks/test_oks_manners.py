@@ -65,9 +65,8 @@ def test_a_selected_svm_is_saved_with_its_selector(tmp_path):
 def test_a_fitted_selector_gets_the_columns_and_classes_it_knows():
     X, y = make_data(120, seed=2)
     frame = pd.DataFrame(X, columns=list("abcdef"))
-    selector = OKS([("a", RBF(), ["a", "b"]), ("c", RBF(), ["c", "d"])], random_state=0, verbose=False).fit(
-        frame, y
-    )
+    selector = OKS([("a", RBF(), ["a", "b"]), ("c", RBF(), ["c", "d"])], random_state=0, verbose=False)
+    selector.fit(frame, y)
     assert select_then_fit(selector, frame, y, C=1.0).score(frame, y) > 0.5
     with pytest.raises(ValueError, match="feature names"):
         select_then_fit(selector, frame[list("fedcba")], y, C=1.0)

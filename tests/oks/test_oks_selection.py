@@ -135,9 +135,8 @@ def test_the_estimated_losses_are_unbiased(rule, loss):
     assert within_bonferroni(counts, state.p)
     assert_array_equal(counts, np.bincount([draw(state.p, u) for u in uniforms], minlength=m))
     spread = np.sqrt((1.0 / state.p - 1.0) / 10_000)
-    assert np.all(
-        np.abs(total / 10_000 - true) <= 3.5 * true * spread
-    )  # 3.4 is Bonferroni's bound at 0.5% for 8 kernels
+    # 3.4 is Bonferroni's bound at 0.5% for 8 kernels
+    assert np.all(np.abs(total / 10_000 - true) <= 3.5 * true * spread)
     assert_allclose(total / 10_000, true * counts / (10_000 * state.p), rtol=1e-9)
 
 
@@ -476,9 +475,8 @@ def test_one_kernel_is_the_perceptron(delta):
         assert_allclose(model.dual_coef_[0], list(twin.predictor.values()), atol=1e-12)
         assert model.kernel_probabilities_ == model.sampling_probabilities_ == [1.0]
         assert not model.drawn_.any()
-    once = OKS([("one", RBF(gamma=0.5), slice(None))], delta=delta, n_epochs=1, shuffle=False, **QUIET).fit(
-        X, y
-    )
+    once = OKS([("one", RBF(gamma=0.5), slice(None))], delta=delta, n_epochs=1, shuffle=False, **QUIET)
+    once.fit(X, y)
     other = KernelPerceptron(RBF(gamma=0.5), average=False, verbose=False).fit(X, y)
     assert_array_equal(once.online_errors_, other.online_errors_)
     assert_allclose(2.0 * once.decision_function(X), other.decision_function(X), atol=1e-9)
@@ -498,9 +496,8 @@ def test_the_order_of_the_kernels(rule):
         one.run([i], signs(y), [u], 0.2, 0.1, 0.5)
         assert other.run([i], signs(y), [above[k] - 0.5 * other.p[k]], 0.2, 0.1, 0.5)[0][0] == k
         assert_allclose(other.q, one.q[places], rtol=1e-9)
-    assert [other.dictionaries()[k].keys() for k in range(5)] == [
-        one.dictionaries()[j].keys() for j in places
-    ]
+    expected = [one.dictionaries()[j].keys() for j in places]
+    assert [other.dictionaries()[k].keys() for k in range(5)] == expected
 
 
 @pytest.mark.parametrize("size", [1, 7, 64, 150])
@@ -547,9 +544,8 @@ def test_more_visits_than_the_first_support_has_room_for():
     for _ in range(10):
         model.partial_fit(X, y, classes=[0, 1])
     assert max(map(len, model.support_)) > 100 and len(model.drawn_) == 4000
-    assert (
-        model.n_updates_ == model.online_errors_.sum() == sum(map(len, model.support_))
-    )  # each visit is a sample of its own
+    # each visit is a sample of its own
+    assert model.n_updates_ == model.online_errors_.sum() == sum(map(len, model.support_))
 
 
 # ------------------------------------------------------------------ several classes
@@ -560,11 +556,8 @@ def test_several_classes_need_to_be_asked_for(cls):
     X, y = load_iris(return_X_y=True)
     refused(lambda: cls(**QUIET).fit(X, y), ValueError, r"y must hold 2 classes.*got 3.*one_vs_rest=True")
     if cls is not MuTron:
-        refused(
-            lambda: cls(**QUIET).partial_fit(X, y, classes=[0, 1, 2]),
-            ValueError,
-            "must hold 2 classes.*got 3.*one_vs_rest=True",
-        )
+        match = "must hold 2 classes.*got 3.*one_vs_rest=True"
+        refused(lambda: cls(**QUIET).partial_fit(X, y, classes=[0, 1, 2]), ValueError, match)
 
 
 @pytest.mark.parametrize("cls", ALL)
@@ -639,9 +632,8 @@ def test_records(cls):
     for column in ("step", "seconds", "n_updates", "n_evaluations"):
         assert (history[column].diff()[1:] >= 0).all()
     assert_same(frozen(model), frozen(cls(CUES, n_epochs=n_epochs, random_state=0, **QUIET).fit(X, y)))
-    stopped = cls(CUES, n_epochs=5, random_state=0, callback=lambda model, step: step >= 100, **QUIET).fit(
-        X, y
-    )
+    stopped = cls(CUES, n_epochs=5, random_state=0, callback=lambda model, step: step >= 100, **QUIET)
+    stopped.fit(X, y)
     assert 100 <= stopped.history_.step.iloc[-1] < 300 and stopped.predict(X).shape == (300,)
     silent = cls(CUES, random_state=0, verbose=True).fit(X, y)
     assert silent.n_updates_ > 0

@@ -101,9 +101,8 @@ def test_grid_search():
         make_pipeline(MinMaxScaler(clip=True), make(Vote)), {"vote__shape__eta": [0.1, 0.5]}, cv=3
     ).fit(X, y)
     assert search.best_score_ > 0.6
-    search = GridSearchCV(make(Flat), {"learner__eta": [0.1, 1.4], "scale": ["none", "deviation"]}, cv=3).fit(
-        X, y
-    )
+    search = GridSearchCV(make(Flat), {"learner__eta": [0.1, 1.4], "scale": ["none", "deviation"]}, cv=3)
+    search.fit(X, y)
     assert search.best_params_["learner__eta"] == 0.1 and search.best_score_ > 0.8
 
 
@@ -381,9 +380,8 @@ def test_negative_entries_and_single_samples():
             assert not hasattr(model, "classes_")
             model.fit(X, y)
             for call in (model.predict, model.decision_function):
-                refused(
-                    lambda call=call: call(bad), ValueError, "X must not be negative for a chi-squared kernel"
-                )
+                match = "X must not be negative for a chi-squared kernel"
+                refused(lambda call=call: call(bad), ValueError, match)
     models = [
         KernelPerceptron(RBF()),
         OMCL([("a", KernelPerceptron(), [0])]),
@@ -401,11 +399,8 @@ def test_negative_entries_and_single_samples():
         )
         assert not hasattr(model, "classes_")
     second = OMCL([("a", KernelPerceptron(RBF(gamma=1.0)), [0])], KernelPerceptron(), average=False)
-    refused(
-        lambda: second.partial_fit(X[:1], y[:1], classes=[0, 1, 2]),
-        ValueError,
-        "takes its gamma from the first batch",
-    )
+    match = "takes its gamma from the first batch"
+    refused(lambda: second.partial_fit(X[:1], y[:1], classes=[0, 1, 2]), ValueError, match)
     assert not hasattr(second, "classes_")
 
 
@@ -542,35 +537,22 @@ def test_precomputed_stacks():
         model.set_params(verbose=False)
         tags = model.__sklearn_tags__().input_tags
         assert tags.three_d_array and not tags.two_d_array
-        refused(
-            lambda model=model: model.fit(K[0], y),
-            ValueError,
-            r"X must be finite, of shape \(n_kernels, n, n_seen\)",
-        )
-        refused(
-            lambda model=model: model.fit(K[:, :, :149], y), ValueError, r"X must have shape \(.*n, 0 \+ n\)"
-        )
-        refused(
-            lambda model=model: model.fit(K[:, :149], y),
-            ValueError,
-            "y must have one label per sample, 149, got 150",
-        )
+        match = r"X must be finite, of shape \(n_kernels, n, n_seen\)"
+        refused(lambda model=model: model.fit(K[0], y), ValueError, match)
+        match = r"X must have shape \(.*n, 0 \+ n\)"
+        refused(lambda model=model: model.fit(K[:, :, :149], y), ValueError, match)
+        match = "y must have one label per sample, 149, got 150"
+        refused(lambda model=model: model.fit(K[:, :149], y), ValueError, match)
         assert not hasattr(model, "classes_")
         model.partial_fit(K[:, :100, :100], y[:100], classes=[0, 1, 2])
-        refused(
-            lambda model=model: model.partial_fit(K[:, 100:, 100:], y[100:]),
-            ValueError,
-            r"X must have shape \(.*n, 100 \+ n\)",
-        )
+        match = r"X must have shape \(.*n, 100 \+ n\)"
+        refused(lambda model=model: model.partial_fit(K[:, 100:, 100:], y[100:]), ValueError, match)
         refused(lambda model=model: model.predict(K), ValueError, r"X must have shape \(n, 100\)")
         model.partial_fit(K[:, 100:], y[100:])
         assert model.n_seen_ == 150 and model.score(K, y) > 0.8
     cues = [("a", Projectron("precomputed"), 0), ("b", KernelPerceptron("precomputed"), 2)]
-    refused(
-        lambda: OMCL(cues).fit(K, y),
-        ValueError,
-        r"columns must be the number of a kernel below 2, got \[0, 2\]",
-    )
+    match = r"columns must be the number of a kernel below 2, got \[0, 2\]"
+    refused(lambda: OMCL(cues).fit(K, y), ValueError, match)
     cues = [("a", Projectron("precomputed"), [0, 1])]
     refused(lambda: OMCL(cues).fit(K, y), ValueError, r"columns must be the number of a kernel below 2")
 

@@ -186,11 +186,8 @@ def same(one, other, new, tolerance=0.0):
     for average in (True, False):
         found, wanted = (plain_scores(m.set_params(average=average), new) for m in (one, other))
         assert_allclose(found, wanted, rtol=0.0, atol=tolerance * max(1.0, np.abs(wanted).max()))
-    assert (one.n_seen_, one.n_mistakes_, one.n_updates_) == (
-        other.n_seen_,
-        other.n_mistakes_,
-        other.n_updates_,
-    )
+    expected = (other.n_seen_, other.n_mistakes_, other.n_updates_)
+    assert (one.n_seen_, one.n_mistakes_, one.n_updates_) == expected
     assert one.cumulative_loss_ == pytest.approx(other.cumulative_loss_, rel=1e-12)
 
 
@@ -220,9 +217,8 @@ def test_saved_loaded_and_gone_on(mix, tmp_path):
     loaded = load(tmp_path / "model.npz")
     assert_array_equal(plain_scores(loaded, new), plain_scores(model, new))
     loaded.partial_fit(X[230:], y[230:])
-    assert_array_equal(
-        loaded.online_errors_, whole.online_errors_[230:]
-    )  # a saved model's record begins anew
+    # a saved model's record begins anew
+    assert_array_equal(loaded.online_errors_, whole.online_errors_[230:])
     for average in (True, False):
         wanted = plain_scores(whole.set_params(average=average), new)
         assert_allclose(
@@ -329,9 +325,8 @@ def test_learners_of_scikit_learn_for_a_cue(name, n_classes):
     assert_array_equal(model.online_errors_, second.mistakes)
     assert_allclose(model.weights_, second.A, atol=1e-9 * np.abs(second.A).max())
     assert model.cue_scores(X).shape == (2, 120, n_classes)
-    with pytest.raises(
-        ValueError, match="average=True needs learners of cuelearn.omcl .*: give average=False"
-    ):
+    match = "average=True needs learners of cuelearn.omcl .*: give average=False"
+    with pytest.raises(ValueError, match=match):
         OMCL(mixed, **QUIET).fit(X, y)
     with pytest.raises(ValueError, match="average=True needs learners of cuelearn.omcl"):
         model.set_params(average=True).predict(X)
@@ -412,9 +407,8 @@ def test_flat_on_feature_maps_is_the_mean_kernel():
     K, cross = stack_of(names, X, X), stack_of(names, new, X)
     triples = [(name, CUES[name][0].kernel, CUES[name][1]) for name in names]
     for learner in (ProjectronPlusPlus(eta=0.3), KernelPerceptron()):
-        wanted = type(learner)(**{**learner.get_params(deep=False), "kernel": "precomputed"}).fit(
-            K.mean(axis=0), y
-        )
+        wanted = type(learner)(**{**learner.get_params(deep=False), "kernel": "precomputed"})
+        wanted.fit(K.mean(axis=0), y)
         flat = Flat(learner, cues=triples, **QUIET).fit(X, y)
         one_by_one = Flat(learner, cues=triples, **QUIET)
         for t in range(300):
@@ -428,9 +422,8 @@ def test_flat_on_feature_maps_is_the_mean_kernel():
         stacked.fit(K, y)
         for model, rows in ((flat, new), (one_by_one, new), (stacked, cross)):
             assert_array_equal(model.online_errors_, wanted.online_errors_)
-            assert_allclose(
-                model.decision_function(rows), wanted.decision_function(cross.mean(axis=0)), atol=1e-9
-            )
+            expected = wanted.decision_function(cross.mean(axis=0))
+            assert_allclose(model.decision_function(rows), expected, atol=1e-9)
         assert flat.learner_.support_vectors_.shape == (len(flat.learner_.support_), 8)
         assert_array_equal(flat.learner_.support_vectors_, X[wanted.support_])
 

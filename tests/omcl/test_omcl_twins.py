@@ -52,9 +52,8 @@ def check(model, twin, tolerance=1e-9):
     assert model.cumulative_loss_ == pytest.approx(twin.losses.sum(), rel=1e-8)
     for average, wanted in ((True, twin.mean), (False, twin.A)):
         found = model.set_params(average=average).dual_coef_.T
-        assert_allclose(
-            found, wanted[:, twin.support], atol=tolerance * max(1.0, np.abs(twin.A).max()), rtol=0.0
-        )
+        expected = wanted[:, twin.support]
+        assert_allclose(found, expected, atol=tolerance * max(1.0, np.abs(twin.A).max()), rtol=0.0)
 
 
 # ------------------------------------------------------------------ kernels of a support set

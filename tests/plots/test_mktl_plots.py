@@ -91,9 +91,8 @@ def test_schematic_shows_every_part_of_the_sum():
         assert f"{score:+.2f}".replace("-", "−") in texts
         assert f"× {weight:+.2f}".replace("-", "−") in texts
     assert any("y$ = E" in text and f"{total:+.2f}".replace("-", "−") in text for text in texts)
-    assert [" ".join(text.split()) for text in texts if "trees" in text or "SVM" in text] == [
-        name for name, _ in GROUPS
-    ]
+    expected = [name for name, _ in GROUPS]
+    assert [" ".join(text.split()) for text in texts if "trees" in text or "SVM" in text] == expected
     # widths of the arrows go with the weights, colours with their signs
     arrows = [patch for patch in ax.patches if isinstance(patch, FancyArrowPatch)][-len(LETTERS) :]
     widths = np.array([arrow.get_linewidth() for arrow in arrows])
@@ -350,9 +349,8 @@ def test_weights(largest, power):
         assert float(numbers[key].replace("−", "-")) == pytest.approx(value, abs=0.00501)
         red, _, blue, _ = colors[key]
         assert abs(value) < 0.1 * np.abs(shown).max() or (blue > red) == (value > 0)
-    assert [" ".join(text.get_text().split()) for text in ax.texts if text.get_va() == "bottom"] == [
-        name for name, _ in GROUPS
-    ]
+    expected = [name for name, _ in GROUPS]
+    assert [" ".join(text.get_text().split()) for text in ax.texts if text.get_va() == "bottom"] == expected
     steps = np.diff(ax.get_xticks())  # a gap between two models
     assert [LETTERS[k + 1] for k in np.flatnonzero(steps > 1.01)] == ["O", "A"]
     assert_allclose([patch.get_width() for patch in side.patches], np.abs(shown).sum(axis=1))
@@ -381,9 +379,8 @@ def test_weights_without_groups_and_all_zero():
 def test_weights_of_the_first_priors_alone():
     """Models without a column in the table are not named."""
     ax = drawn(draw.weights(weights_table("EG", LETTERS[:10]), GROUPS)).axes[0]
-    assert [" ".join(text.get_text().split()) for text in ax.texts if text.get_va() == "bottom"] == [
-        name for name, _ in GROUPS[:2]
-    ]
+    expected = [name for name, _ in GROUPS[:2]]
+    assert [" ".join(text.get_text().split()) for text in ax.texts if text.get_va() == "bottom"] == expected
 
 
 # ------------------------------------------------------------------ useless priors
@@ -411,10 +408,8 @@ def test_negative(useless, mixed):
         "100 columns of random numbers",
     ]
     assert [ax.get_title() for ax in fig.axes] == titles
-    assert set(legend(fig)) == {
-        *(method_style(m)["label"] for m in (*SILLY, "NoTransfer")),
-        "MKTL without priors",
-    }
+    expected = {*(method_style(m)["label"] for m in (*SILLY, "NoTransfer")), "MKTL without priors"}
+    assert set(legend(fig)) == expected
     assert fig.axes[0].get_ylabel() == "accuracy − No-Transfer's [points]"
 
     def grid(kind, method):

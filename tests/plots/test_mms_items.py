@@ -193,9 +193,8 @@ def test_the_frame_of_an_item_is_around_its_truth(news):
             (t for t in shown if at(t)[0] == arrow and t.get_text() in {*spelled, "\N{WHITE CIRCLE}"}),
             key=lambda t: at(t)[1],
         )
-        assert [spelled.get(t.get_text(), "null") for t in framed] == news.truth()[
-            news.rows([number])
-        ].tolist()
+        expected = news.truth()[news.rows([number])].tolist()
+        assert [spelled.get(t.get_text(), "null") for t in framed] == expected
 
 
 def test_a_matching_is_shown_as_its_first_candidates():
@@ -259,9 +258,8 @@ def test_picked_items_are_as_asked_and_always_the_same(news, poses):
 
 
 def test_errors(news, poses):
-    with pytest.raises(
-        ValueError, match="n_faces=2, n_names=9 must be met by 1 item of the data, got 0 of 600"
-    ):
+    match = "n_faces=2, n_names=9 must be met by 1 item of the data, got 0 of 600"
+    with pytest.raises(ValueError, match=match):
         mms_items.pick(news, n_faces=2, n_names=9)
     with pytest.raises(ValueError, match="n_pairs must be None for data without poses"):
         mms_items.pick(news, n_pairs=1)

@@ -132,9 +132,8 @@ def test_rounds(by_round):
                 ]
                 values = mine.sort_values("round")[column].to_numpy()
                 values = values / values[0] if column == "objective" else 100.0 * values
-                runs.append(
-                    np.append(values, np.full(longest - len(values), values[-1]))
-                )  # it stays where it ended
+                # it stays where it ended
+                runs.append(np.append(values, np.full(longest - len(values), values[-1])))
             (line,) = [line for line in axes[row, c].lines if line.get_label() == label]
             assert_array_equal(line.get_xdata(), np.arange(1, longest + 1))
             assert_allclose(line.get_ydata(), np.mean(runs, axis=0))
