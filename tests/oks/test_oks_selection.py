@@ -265,11 +265,10 @@ def test_a_million_rounds_of_kernels_that_all_err():
 
 
 def test_a_million_visits_of_the_estimator():
-    X = np.zeros((200, 3))
-    y = np.arange(200) % 2
-    X[:, 0], X[:, 1] = 2.0 * y - 1.0, np.random.default_rng(0).normal(size=200)
+    y = np.arange(1000) % 2
+    X = np.column_stack([2.0 * y - 1.0, np.random.default_rng(0).normal(size=1000), np.zeros(1000)])
     kernels = [("side", Linear(), [0]), ("noise", Linear(), [1]), ("nothing", Linear(), [2])]
-    model = OKS(kernels, n_epochs=5000, random_state=0, **QUIET).fit(X, y)
+    model = OKS(kernels, n_epochs=1000, random_state=0, **QUIET).fit(X, y)
     assert len(model.drawn_) == 1_000_000 and model.best_kernel_ == "side"
     q = model.probability_history_
     assert np.isfinite(q).all() and np.allclose(q.sum(axis=1), 1.0, atol=1e-12)
@@ -451,32 +450,19 @@ def test_the_step_changes_no_sign(given):
 def test_one_kernel_is_the_perceptron(delta):
     """There is nothing to choose, and no parameter matters."""
     X, y = make_data(150, seed=2)
-    K = plain_kernel("sqeuclidean", X, X, X, gamma=0.5)
-    order = np.concatenate([np.arange(150), np.random.default_rng(6).permutation(150)])
-    rng = np.random.default_rng(6)
+    K, rng = plain_kernel("sqeuclidean", X, X, X, gamma=0.5), np.random.default_rng(6)
     rng.random(150)  # the draws of the first epoch, from among one kernel
-    order[150:] = rng.permutation(150)
-    twin = perceptron(K, signs(y), order)
-    for model in (
-        OKS([("one", RBF(gamma=0.5), slice(None))], delta=delta, shuffle=False, random_state=6, **QUIET),
-        OKS(
-            [("one", RBF(gamma=0.5), slice(None))],
-            delta=delta,
-            eta=3.0,
-            shuffle=False,
-            random_state=6,
-            **QUIET,
-        ),
-        SOM([("one", RBF(gamma=0.5), slice(None))], delta=delta, shuffle=False, random_state=6, **QUIET),
-    ):
+    twin = perceptron(K, signs(y), np.concatenate([np.arange(150), rng.permutation(150)]))
+    one = [("one", RBF(gamma=0.5), slice(None))]
+    options = dict(delta=delta, shuffle=False, random_state=6, **QUIET)
+    for model in (OKS(one, **options), OKS(one, eta=3.0, **options), SOM(one, **options)):
         model.fit(X, y)
         assert_array_equal(model.online_errors_, twin.mistakes)
         assert_array_equal(model.support_[0], list(twin.predictor))
         assert_allclose(model.dual_coef_[0], list(twin.predictor.values()), atol=1e-12)
         assert model.kernel_probabilities_ == model.sampling_probabilities_ == [1.0]
         assert not model.drawn_.any()
-    once = OKS([("one", RBF(gamma=0.5), slice(None))], delta=delta, n_epochs=1, shuffle=False, **QUIET)
-    once.fit(X, y)
+    once = OKS(one, n_epochs=1, **options).fit(X, y)
     other = KernelPerceptron(RBF(gamma=0.5), average=False, verbose=False).fit(X, y)
     assert_array_equal(once.online_errors_, other.online_errors_)
     assert_allclose(2.0 * once.decision_function(X), other.decision_function(X), atol=1e-9)
@@ -693,43 +679,34 @@ def test_bad_data(cls):
 @pytest.mark.parametrize("cls", ALL)
 def test_bad_kernel_matrices(cls):
     K, y = make_stack(60, 3, seed=2)
-    make = lambda: cls("precomputed", random_state=0, **QUIET)  # noqa: E731
+    X = make_data(60, seed=2)[0]
     crooked, empty = K.copy(), np.where(K == 1.0, np.nan, K)
     crooked[1, 2, 5] += 0.5
-    for bad, match in (
-        (K[0], r"X must have shape \(n_kernels, n, n\)"),
-        (K[:, :59], "must have|shape"),
-        (empty, "NaN"),
-        (crooked, "symmetric"),
-        (K[:, :59, :59], "y must have one label per sample, 59, got 60"),
-        (K[:0], "shape|y must have"),
-        (-K, "diagonal"),
-    ):
-        refused(lambda bad=bad: make().fit(bad, y), ValueError, match)
-    model = make().fit(K, y)
-    shape = r"X must have shape \(3, n, 60\)"
-    for bad, match in ((K[:2], shape), (K[:, :, :50], shape), (K[0], "must have shape"), (empty, "NaN")):
-        refused(lambda bad=bad: model.predict(bad), ValueError, match)
-    assert model.predict(K[:, :7]).shape == (7,)
-    X, y = make_data(60, seed=2)
-    refused(lambda: cls(CUES, **QUIET).fit(K, y), ValueError, "Found array with dim 3|KernelBank")
-    refused(lambda: cls(CUES, **QUIET).fit(KernelBank(CUES, X), y), ValueError, "KernelBank")
     on_demand = KernelBank(CUES, X, memory=1e3)
     assert not on_demand.resident
-    refused(lambda: make().fit(on_demand, y), ValueError, "KernelBank")
     square = make_data(60, d=60, seed=2)[0]
     square = np.exp(-((square[:, None] - square[None]) ** 2).sum(axis=2))
-    refused(
-        lambda: cls([("a", Precomputed(), slice(None))], **QUIET).fit(square, y),
-        ValueError,
-        "kernels must be computed from X",
-    )
-    apart = [("a", ExpDistance("precomputed"), slice(None))]
-    refused(
-        lambda: cls(apart, **QUIET).fit(square.max() - square, y),
-        ValueError,
-        "kernels must be computed from X",
-    )
+    given, apart = [("a", Precomputed(), slice(None))], [("a", ExpDistance("precomputed"), slice(None))]
+    for kernels, bad, match in (
+        ("precomputed", K[0], r"X must have shape \(n_kernels, n, n\)"),
+        ("precomputed", K[:, :59], "must have|shape"),
+        ("precomputed", empty, "NaN"),
+        ("precomputed", crooked, "symmetric"),
+        ("precomputed", K[:, :59, :59], "y must have one label per sample, 59, got 60"),
+        ("precomputed", K[:0], "shape|y must have"),
+        ("precomputed", -K, "diagonal"),
+        ("precomputed", on_demand, "KernelBank"),
+        (CUES, K, "Found array with dim 3|KernelBank"),
+        (CUES, KernelBank(CUES, X), "KernelBank"),
+        (given, square, "kernels must be computed from X"),
+        (apart, square.max() - square, "kernels must be computed from X"),
+    ):
+        refused(lambda: cls(kernels, random_state=0, **QUIET).fit(bad, y), ValueError, match)
+    model = cls("precomputed", random_state=0, **QUIET).fit(K, y)
+    shape = r"X must have shape \(3, n, 60\)"
+    for bad, match in ((K[:2], shape), (K[:, :, :50], shape), (K[0], "must have shape"), (empty, "NaN")):
+        refused(lambda: model.predict(bad), ValueError, match)
+    assert model.predict(K[:, :7]).shape == (7,)
 
 
 @pytest.mark.parametrize("cls", [*SAMPLING, OM1])
@@ -737,67 +714,44 @@ def test_bad_batches(cls):
     """A refused batch leaves no trace."""
     X, y = make_data(60, seed=2)
     options = dict(random_state=0, **QUIET) | ({"horizon": 100} if cls in (OKS, OKSRegret) else {})
-    make = lambda kernels=CUES, **more: cls(kernels, **{**options, **more})  # noqa: E731
-    refused(
-        lambda: make().partial_fit(X, y), ValueError, "classes must be given at the first call of partial_fit"
-    )
-    refused(lambda: make().partial_fit(X, y, classes=[1]), ValueError, "classes|at least 2")
-    refused(
-        lambda: make().partial_fit(X, y + 1, classes=[0, 1]),
-        ValueError,
-        r"y holds labels outside classes: \[2\]",
-    )
-    if cls in (OKS, OKSRegret):
-        refused(
-            lambda: make(horizon=None).partial_fit(X, y, classes=[0, 1]),
-            ValueError,
-            "horizon must be given for partial_fit",
-        )
+    both, mean = {"classes": [0, 1]}, "gamma from the first batch.*give gamma as a number"
     own = {OKS: {"delta": 2.0}, OKSRegret: {"loss": "big"}, SOM: {"beta": 2.0}, OM1: {"beta": 2.0}}[cls]
-    wrong = make(**own)
-    refused(lambda: wrong.partial_fit(X, y, classes=[0, 1]), ValueError, next(iter(own)))
-    refused(lambda: wrong.predict(X), NotFittedError, "not fitted yet")
-    given = make("precomputed")
-    refused(
-        lambda: given.partial_fit(X, y, classes=[0, 1]),
-        ValueError,
-        "kernels must be computed from X for partial_fit",
-    )
-    for mean in (cls([("a", RBF(), slice(None))], **options), cls(**options)):  # RBF() is also the default
-        match = "gamma from the first batch.*give gamma as a number"
-        refused(lambda m=mean: m.partial_fit(X[:1], y[:1], classes=[0, 1]), ValueError, match)
-        refused(lambda m=mean: m.predict(X), NotFittedError, "not fitted yet")
-    model = make().partial_fit(X[:30], y[:30], classes=[0, 1])
-    sound = make().partial_fit(X[:30], y[:30], classes=[0, 1])
+    cases = [
+        ({}, (X, y), {}, "classes must be given at the first call of partial_fit"),
+        ({}, (X, y), {"classes": [1]}, "classes|at least 2"),
+        ({}, (X, y + 1), both, r"y holds labels outside classes: \[2\]"),
+        (own, (X, y), both, next(iter(own))),
+        ({"kernels": "precomputed"}, (X, y), both, "kernels must be computed from X for partial_fit"),
+        ({"kernels": [("a", RBF(), slice(None))]}, (X[:1], y[:1]), both, mean),
+        ({"kernels": None}, (X[:1], y[:1]), both, mean),
+    ]
+    if cls in (OKS, OKSRegret):
+        cases.append(({"horizon": None}, (X, y), both, "horizon must be given for partial_fit"))
+    for more, batch, classes, match in cases:
+        model = cls(**{"kernels": CUES, **options, **more})
+        refused(lambda: model.partial_fit(*batch, **classes), ValueError, match)
+        refused(lambda: model.predict(X), NotFittedError, "not fitted yet")
+    model, sound = (cls(CUES, **options).partial_fit(X[:30], y[:30], **both) for _ in range(2))
     before = frozen(model)
-    for attempt, match in (
-        (lambda: model.partial_fit(X, y, classes=[0, 2]), "classes must not change"),
-        (lambda: model.partial_fit(X, y + 1), "outside classes"),
-        (lambda: model.partial_fit(-X, y), "negative"),
-        (lambda: model.partial_fit(X[:, :4], y), "features"),
-        (lambda: model.partial_fit(X + np.nan, y), "NaN"),
-        (lambda: model.partial_fit(X, y[:5]), "inconsistent numbers"),
+    for batch, classes, match in (
+        ((X, y), {"classes": [0, 2]}, "classes must not change"),
+        ((X, y + 1), {}, "outside classes"),
+        ((-X, y), {}, "negative"),
+        ((X[:, :4], y), {}, "features"),
+        ((X + np.nan, y), {}, "NaN"),
+        ((X, y[:5]), {}, "inconsistent numbers"),
     ):
-        refused(attempt, ValueError, match)
+        refused(lambda: model.partial_fit(*batch, **classes), ValueError, match)
         assert_same(frozen(model), before)
     for each in (model, sound):
         each.partial_fit(X[30:], y[30:])
     assert_same(frozen(model), frozen(sound))
 
 
-@pytest.mark.parametrize(
-    "kernel",
-    [
-        RBF(gamma=1.0),
-        RBF(gamma=1),
-        Poly(),
-        Poly(gamma=2),
-        Linear(),
-        Chi2(gamma=np.float32(0.5)),
-        ExpDistance("euclidean", gamma=3),
-    ],
-    ids=str,
-)
+NUMBERS = [RBF(gamma=1.0), RBF(gamma=1), Poly(), Poly(gamma=2), Linear(), Chi2(gamma=np.float32(0.5))]
+
+
+@pytest.mark.parametrize("kernel", [*NUMBERS, ExpDistance("euclidean", gamma=3)], ids=str)
 def test_single_samples_need_no_first_batch(kernel):
     """Where gamma is a number, or the number of columns."""
     X, y = make_data(40, seed=2)

@@ -237,16 +237,10 @@ def test_binary_classes(binary):
     assert numbered == list("EFG")  # the last of every column
 
 
+@pytest.mark.long
 def test_binary_classes_of_25_targets():
-    targets = "ABCDEFGIJKLMNOPQRSTUVWXYZ"
-    fig = drawn(
-        draw.binary_classes(
-            made(
-                ["target", "seed", "n_positive", "method"],
-                itertools.product(targets, (0, 1), POSITIVE, BINARY),
-            )
-        )
-    )
+    points = itertools.product("ABCDEFGIJKLMNOPQRSTUVWXYZ", (0, 1), POSITIVE, BINARY)
+    fig = drawn(draw.binary_classes(made(["target", "seed", "n_positive", "method"], points)))
     assert len(fig.axes) == 25 and all(ax.get_visible() for ax in fig.axes)
     assert fig.axes[0].get_gridspec().get_geometry() == (5, 5)
 

@@ -87,24 +87,18 @@ def columns(fig, n_rows):
 
 def test_figures_can_be_printed(news, poses):
     two = mms_items.pick(poses, n_faces=2, n_pairs=2)
-    one = mms_items.pick(poses, n_faces=1, n_names=2, n_pairs=1)
-    assert_printable(mms_items.items(poses, [two, one]))
-    assert_printable(mms_items.items(poses, [one, mms_items.pick(poses, n_faces=3)]))
+    assert_printable(mms_items.items(poses, [two, mms_items.pick(poses, n_faces=1, n_names=2, n_pairs=1)]))
     assert_printable(mms_items.items(news, [mms_items.pick(news, n_faces=3, n_names=3)]))
     assert_printable(mms_items.item_with_candidates(poses, two))
     assert_printable(mms_items.thesis_captions(), composed=False)
 
 
-def test_items_of_all_sizes_can_be_printed(news, poses):
+def test_crowded_items_can_be_printed(news, poses):
     for data in (news, poses):
         crowded = np.argsort(-data.bag_sizes, kind="stable")[:2].tolist()
-        for number in [*crowded, 0]:
-            assert_printable(mms_items.item_with_candidates(data, number))
+        assert_printable(mms_items.item_with_candidates(data, crowded[0]))
         assert_printable(mms_items.items(data, crowded))
-    for n_faces in (2, 3):
-        assert_printable(
-            mms_items.spatial_indicators(news, mms_items.pick(news, indicators=True, n_faces=n_faces))
-        )
+    assert_printable(mms_items.spatial_indicators(news, mms_items.pick(news, indicators=True, n_faces=3)))
 
 
 def test_a_caption_is_whole_and_its_known_words_are_bold(poses):
