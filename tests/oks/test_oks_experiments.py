@@ -1,5 +1,6 @@
 """Theorems 1 and 3 and corollary 2, measured: against a conic solver and runs watched at every visit."""
 
+import itertools
 import math
 
 import cvxpy as cp
@@ -26,13 +27,12 @@ def convex(kernel, signs, loss):
     w = cp.Variable(signs.size)
     f = (vectors * np.sqrt(np.maximum(values, 0.0))) @ w
     margins = cp.multiply(signs, f)
-    return w, cp.sum(
-        {
-            "hinge": cp.pos(1 - margins),
-            "logistic": cp.logistic(-margins),
-            "square": 0.5 * cp.square(f - signs),
-        }[loss]
-    )
+    each = {
+        "hinge": cp.pos(1 - margins),
+        "logistic": cp.logistic(-margins),
+        "square": 0.5 * cp.square(f - signs),
+    }
+    return w, cp.sum(each[loss])
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -94,20 +94,8 @@ def test_a_run_gone_over_again_is_the_run(rule, loss):
             weights.append(learner.q.copy())
             said.append(learner.outputs(samples, samples))
 
-        solve_selection(
-            source,
-            samples,
-            stream.signs,
-            rule=rule,
-            n_epochs=1,
-            delta=delta,
-            eta=eta,
-            step=step,
-            loss=loss,
-            rng=rng,
-            chunk=1,
-            watch=look,
-        )
+        options = {"rule": rule, "n_epochs": 1, "delta": delta, "eta": eta, "step": step, "loss": loss}
+        solve_selection(source, samples, stream.signs, rng=rng, chunk=1, watch=look, **options)
         assert_allclose(q[run], weights[:-1], atol=1e-12)
         assert_allclose(outputs[run], [f[t] for t, f in enumerate(said[:-1])], atol=1e-9)
         own = [plain_loss(loss, outputs[run, t, j], stream.signs[t])[0] for t, j in enumerate(drawn[run])]
@@ -135,18 +123,8 @@ def test_mistakes_by_brute_force():
                 total[0] += learner.q @ wrong
 
         eta = th.weights_step(m, 50, delta)
-        result = solve_selection(
-            source,
-            samples,
-            stream.signs,
-            rule=oks_pass,
-            n_epochs=1,
-            delta=delta,
-            eta=eta,
-            rng=rng,
-            chunk=1,
-            watch=look,
-        )
+        options = {"rule": oks_pass, "n_epochs": 1, "delta": delta, "eta": eta, "chunk": 1}
+        result = solve_selection(source, samples, stream.signs, rng=rng, watch=look, **options)
         assert table["mistakes"][run] == pytest.approx(total[0], abs=1e-9)
         assert table["drawn_mistakes"][run] == result.learner.n_mistakes
 
@@ -186,21 +164,9 @@ def test_corollary_by_brute_force(loss):
     samples, held = source.pack(stream.stack), source.pack(stream.held)
     step, eta = table["best_norm"][0] * math.sqrt(0.4 / (m * 50)), th.weights_step(m, 50, 0.4)
     for run, rng in enumerate(np.random.default_rng([3, 50, 15]).spawn(4)):
-        result = solve_selection(
-            source,
-            samples,
-            stream.signs,
-            rule=regret_pass,
-            n_epochs=1,
-            delta=0.4,
-            eta=eta,
-            step=step,
-            loss=loss,
-            shuffle=True,
-            rng=rng,
-            chunk=50,
-            watch=lambda learner, visits: True,
-        )
+        visits = {"n_epochs": 1, "shuffle": True, "chunk": 50, "watch": lambda learner, visits: True}
+        rates = {"rule": regret_pass, "delta": 0.4, "eta": eta, "step": step, "loss": loss}
+        result = solve_selection(source, samples, stream.signs, rng=rng, **visits, **rates)
         outputs = result.learner.outputs(held, samples)
         assert result.learner.n_seen == 50
         losses = [
@@ -268,25 +234,21 @@ def test_streams():
 
 
 def test_figures_are_drawn():
-    points = [
-        {"kind": k, "n_samples": n, "seed": s}
-        for k in ("pendigits", "random")
-        for s in (0, 1)
-        for n in (20, 40)
+    def places(**values):
+        return [dict(zip(values, row, strict=True)) for row in itertools.product(*values.values())]
+
+    points = places(kind=("pendigits", "random"), seed=(0, 1), n_samples=(20, 40))
+    mistakes = [
+        th.mistakes_against_bound(**p, delta=d, draws=3).assign(**p) for p in points for d in (0.2, 0.5)
     ]
-    mistakes = pd.concat(
-        [th.mistakes_against_bound(**p, delta=d, draws=3).assign(**p) for p in points for d in (0.2, 0.5)]
-    )
     cases = [dict(p, loss=loss) for p in points for loss in ("hinge", "square")]
-    regret = pd.concat([th.regret_against_bound(**case, draws=3).assign(**case) for case in cases])
-    quality = [{"kind": "random", "n_visits": n, "seed": s} for s in (0, 1) for n in (20, 40)]
-    quality = pd.concat(
-        [th.selection_quality(**p, n_samples=40, n_held=30, draws=5).assign(**p) for p in quality]
-    )
+    regret = [th.regret_against_bound(**case, draws=3).assign(**case) for case in cases]
+    points = places(kind=("random",), seed=(0, 1), n_visits=(20, 40))
+    quality = [th.selection_quality(**p, n_samples=40, n_held=30, draws=5).assign(**p) for p in points]
     for fig, panels in (
-        (draw.mistake_bound(mistakes), 2),
-        (draw.regret_bounds(regret), 4),
-        (draw.selection_quality(th.quantiles(quality, (0.5, 0.1))), 2),
+        (draw.mistake_bound(pd.concat(mistakes)), 2),
+        (draw.regret_bounds(pd.concat(regret)), 4),
+        (draw.selection_quality(th.quantiles(pd.concat(quality), (0.5, 0.1))), 2),
     ):
         fig.canvas.draw()
         assert len(fig.axes) == panels
@@ -296,32 +258,19 @@ def test_figures_are_drawn():
 
 def test_extremes_of_four_kernels_are_drawn():
     """Corel5k has four kernels only."""
-    from cuelearn.plots.oks import extremes
-
-    table = pd.DataFrame(
-        {
-            "name": "pair",
-            "kernel": [1, 2, 3, 4],
-            "kernel_name": list("abcd"),
-            "accuracy": [0.6, 0.9, 0.7, 0.8],
-        }
-    )
+    accuracy = {"kernel": [1, 2, 3, 4], "kernel_name": list("abcd"), "accuracy": [0.6, 0.9, 0.7, 0.8]}
+    table = pd.DataFrame({"name": "pair", **accuracy})
     chosen = pd.DataFrame({"name": "pair", "method": ["MuSVM", "OKS", "SOM"], "accuracy": [0.9, 0.8, 0.7]})
-    bars = extremes(table, chosen).axes[0].patches
+    bars = draw.extremes(table, chosen).axes[0].patches
     assert [round(bar.get_height()) for bar in bars] == [90, 80, 70, 60]
 
 
 def test_every_number_of_passes_is_drawn_where_seeds_differ():
     """Two passes are judged on more seeds than the others have."""
-    from cuelearn.plots.oks import selection_against_passes
-
-    rows = [
-        ("pair", m, e, s, 0.5 + 0.1 * e)
-        for m in ("OKS", "SOM")
-        for e, seeds in ((1, 3), (2, 9), (5, 3))
-        for s in range(seeds)
+    points = [
+        (m, e, s) for m in ("OKS", "SOM") for e, seeds in ((1, 3), (2, 9), (5, 3)) for s in range(seeds)
     ]
-    table = pd.DataFrame(rows, columns=["name", "method", "n_epochs", "seed", "accuracy"])
-    lines = selection_against_passes(table, {"pair": 0.9}).axes[0].get_lines()
-    for line in lines[:2]:
+    table = pd.DataFrame(points, columns=["method", "n_epochs", "seed"])
+    table = table.assign(name="pair", accuracy=0.5 + 0.1 * table["n_epochs"])
+    for line in draw.selection_against_passes(table, {"pair": 0.9}).axes[0].get_lines()[:2]:
         assert_allclose(line.get_ydata(), [60.0, 70.0, 100.0])

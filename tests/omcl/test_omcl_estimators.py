@@ -537,24 +537,22 @@ def test_precomputed_stacks():
         model.set_params(verbose=False)
         tags = model.__sklearn_tags__().input_tags
         assert tags.three_d_array and not tags.two_d_array
-        match = r"X must be finite, of shape \(n_kernels, n, n_seen\)"
-        refused(lambda model=model: model.fit(K[0], y), ValueError, match)
-        match = r"X must have shape \(.*n, 0 \+ n\)"
-        refused(lambda model=model: model.fit(K[:, :, :149], y), ValueError, match)
-        match = "y must have one label per sample, 149, got 150"
-        refused(lambda model=model: model.fit(K[:, :149], y), ValueError, match)
+        for bad, match in (
+            (K[0], r"X must be finite, of shape \(n_kernels, n, n_seen\)"),
+            (K[:, :, :149], r"X must have shape \(.*n, 0 \+ n\)"),
+            (K[:, :149], "y must have one label per sample, 149, got 150"),
+        ):
+            refused(lambda m=model: m.fit(bad, y), ValueError, match)
         assert not hasattr(model, "classes_")
         model.partial_fit(K[:, :100, :100], y[:100], classes=[0, 1, 2])
         match = r"X must have shape \(.*n, 100 \+ n\)"
-        refused(lambda model=model: model.partial_fit(K[:, 100:, 100:], y[100:]), ValueError, match)
-        refused(lambda model=model: model.predict(K), ValueError, r"X must have shape \(n, 100\)")
+        refused(lambda m=model: m.partial_fit(K[:, 100:, 100:], y[100:]), ValueError, match)
+        refused(lambda m=model: m.predict(K), ValueError, r"X must have shape \(n, 100\)")
         model.partial_fit(K[:, 100:], y[100:])
         assert model.n_seen_ == 150 and model.score(K, y) > 0.8
-    cues = [("a", Projectron("precomputed"), 0), ("b", KernelPerceptron("precomputed"), 2)]
-    match = r"columns must be the number of a kernel below 2, got \[0, 2\]"
-    refused(lambda: OMCL(cues).fit(K, y), ValueError, match)
-    cues = [("a", Projectron("precomputed"), [0, 1])]
-    refused(lambda: OMCL(cues).fit(K, y), ValueError, r"columns must be the number of a kernel below 2")
+    match = "columns must be the number of a kernel below 2"
+    for bad, found in (([*cues[:1], (*cues[1][:2], 2)], r", got \[0, 2\]"), ([(*cues[0][:2], [0, 1])], "")):
+        refused(lambda: OMCL(bad).fit(K, y), ValueError, match + found)
 
 
 # ------------------------------------------------------------------ degenerate streams

@@ -186,8 +186,8 @@ def same(one, other, new, tolerance=0.0):
     for average in (True, False):
         found, wanted = (plain_scores(m.set_params(average=average), new) for m in (one, other))
         assert_allclose(found, wanted, rtol=0.0, atol=tolerance * max(1.0, np.abs(wanted).max()))
-    expected = (other.n_seen_, other.n_mistakes_, other.n_updates_)
-    assert (one.n_seen_, one.n_mistakes_, one.n_updates_) == expected
+    for name in ("n_seen_", "n_mistakes_", "n_updates_"):
+        assert getattr(one, name) == getattr(other, name)
     assert one.cumulative_loss_ == pytest.approx(other.cumulative_loss_, rel=1e-12)
 
 

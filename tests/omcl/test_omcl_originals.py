@@ -50,19 +50,8 @@ def test_chapter_runs_on_folders_in_the_original_layouts(tmp_path):
     write_eth80(tmp_path / "images" / "eth80", datasets.make_objects(4, 48))
     for name in ("notebooks", "data"):
         (tmp_path / name).symlink_to(ROOT / name)
-    command = [
-        sys.executable,
-        "-m",
-        "cuelearn.book.run",
-        "--root",
-        str(tmp_path),
-        "--profile",
-        "smoke",
-        "--chapter",
-        "omcl",
-        "--data",
-        "original",
-    ]
+    command = [sys.executable, "-m", "cuelearn.book.run", "--root", str(tmp_path)]
+    command += ["--profile", "smoke", "--chapter", "omcl", "--data", "original"]
     kept = {k: v for k, v in os.environ.items() if k not in ("CUELEARN_CACHE", "CUELEARN_SCHEDULER")}
     environment = {**kept, "PYTHONPATH": str(ROOT), "CUELEARN_DATA": str(tmp_path / "images")}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL)
