@@ -96,12 +96,12 @@ def test_wrong_calls_list_the_right_names(tmp_path, capsys):
         message = refused(tmp_path, capsys, option, wrong)
         assert f"argument {option}: invalid choice: '{wrong}'" in message
         assert all(name in message for name in right)
-    expected = refused(tmp_path, capsys, "--chapter", "mkl", "oks")
-    assert "not there yet: oks. Chapters that exist: mkl" in expected
+    message = refused(tmp_path, capsys, "--chapter", "mkl", "oks")
+    assert "not there yet: oks. Chapters that exist: mkl" in message
     assert "set by --profile" in refused(tmp_path, capsys, "-p", "profile=full")
     assert "takes name=value" in refused(tmp_path, capsys, "-p", "seed")
-    expected = refused(tmp_path, capsys, "-p", "seed=auto")
-    assert "seed must be a whole number like its default 0, got 'auto'" in expected
+    message = refused(tmp_path, capsys, "-p", "seed=auto")
+    assert "seed must be a whole number like its default 0, got 'auto'" in message
     assert "p must be a number" in refused(tmp_path, capsys, "-p", "p=[1]")
     assert "--jobs must be at least 1" in refused(tmp_path, capsys, "--jobs", "0")
     assert "unrecognized arguments: --chaptr" in refused(tmp_path, capsys, "--chaptr", "mkl")

@@ -349,8 +349,8 @@ def test_training_bags_and_test_samples():
 def test_curves_have_every_point(sweep):
     o = {"n_bags": 12, "n_test": 30, "L": (1, 4), "hardness": ((0.0, 0.0), (0.25, 0.5))}
     assert inspect.signature(artificial.curves).parameters["methods"].default == tuple(methods.METHODS)
-    some, grid = ("MMS", "CLSVM", "MC-SVM", "1vA-SVM"), (0.1, 10.0)
-    table = artificial.curves(sweep, ("satimage", "pendigits"), (5, 6), o, grid, EFFORT, some)
+    some = ("MMS", "CLSVM", "MC-SVM", "1vA-SVM")
+    table = artificial.curves(sweep, ("satimage", "pendigits"), (5, 6), o, (0.1, 10.0), EFFORT, some)
     where = ["name", "seed", "n_candidates", "p_correlated", "p_ambiguous", "method"]
     points = itertools.product(("satimage", "pendigits"), (5, 6), o["L"], o["hardness"], some)
     wanted = {(n, s, L, c, a, m) for n, s, L, (c, a), m in points}
@@ -361,23 +361,32 @@ def test_curves_have_every_point(sweep):
     assert (table[given].groupby(["name", "seed", "method"])["accuracy"].nunique() == 1).all()
     assert (table.loc[given, "assignment"] == 1.0).all() and (table.loc[~given, "assignment"] < 1.0).any()
     assert table[given].groupby("method")["accuracy"].nunique().min() > 1  # each seed has its own
-    at = table.set_index([*where[:3], "p_ambiguous", "method"])
     for name, seed, L, hard in (("satimage", 5, 1, (0.0, 0.0)), ("pendigits", 6, 4, (0.25, 0.5))):
-        chosen = {m: artificial.validated(name, m, 5, 12, grid, EFFORT) for m in some[:3]}
-        made = {
-            "name": name,
-            "n_bags": 12,
-            "n_test": 30,
-            **dict(zip(artificial.HARD, (L, *hard), strict=True)),
+        chosen = {
+            m: artificial.validated(name, m, 5, 12, (0.1, 10.0), EFFORT) for m in ("MMS", "CLSVM", "MC-SVM")
         }
-        own = artificial.accuracies(seed, chosen, EFFORT, **made).set_index("method")
-        mine = at.loc[name, seed, L, hard[1]]
+        own = artificial.accuracies(
+            seed,
+            chosen,
+            EFFORT,
+            name=name,
+            n_bags=12,
+            n_test=30,
+            **dict(zip(artificial.HARD, (L, *hard), strict=True)),
+        ).set_index("method")
+        at = (
+            (table["name"] == name)
+            & (table["seed"] == seed)
+            & (table["n_candidates"] == L)
+            & (table["p_ambiguous"] == hard[1])
+        )
+        mine = table[at].set_index("method")
         for method in ("MMS", "CLSVM"):
             assert mine.loc[method, "accuracy"] == own.loc[method, "accuracy"]
             assert mine.loc[method, "assignment"] == own.loc[method, "assignment"]
         for method, parameters in chosen.items():
-            assert mine.loc[method, "C"] == parameters["C"]
-            assert mine.loc[method, "class_weight"] == parameters["class_weight"]
+            expected = (parameters["C"], parameters["class_weight"])
+            assert (mine.loc[method, "C"], mine.loc[method, "class_weight"]) == expected
         if L == 1:  # where it was trained
             assert mine.loc["MC-SVM", "accuracy"] == own.loc["MC-SVM", "accuracy"]
 
@@ -530,41 +539,38 @@ def test_random_is_near_its_expectation():
     assert table.loc["RANDOM positions", "assignment"] > table.loc["RANDOM", "assignment"]
 
 
-PLACES = [(NEWS, m) for m in naming.PROTOCOL_I] + [(PLACED, m) for m in naming.PROTOCOL_II]
-
-
-def hide_truth(patch):
-    """The truth permuted and other faces on the test items."""
-    real = naming.problem
-
-    def other(*a, **k):
-        data, sets, labels = real(*a, **k)
-        rng = np.random.default_rng(4)
-        changed = data.faces.copy()
-        rows = sets.rows(np.flatnonzero(data.is_test))
-        changed[rows] = rng.random((len(rows), changed.shape[1]))
-        return data._replace(faces=changed), sets, rng.permutation(labels)
-
-    patch.setattr(naming, "problem", other)
-
-
-@pytest.mark.parametrize("where, method", PLACES)
+@pytest.mark.parametrize(
+    "where, method", [(NEWS, m) for m in naming.PROTOCOL_I] + [(PLACED, m) for m in naming.PROTOCOL_II]
+)
 def test_captions_are_all_that_weak_methods_see(monkeypatch, where, method):
-    """With the truth hidden, the same C and the same models."""
-    faces, own = naming.problem(**where)[0].faces.copy(), naming.half_of(method)
+    """With the truth permuted and other faces on the test items, the same C and the same models."""
+    faces = naming.problem(**where)[0].faces.copy()
     runs = []
-    for hide in (lambda patch: None, hide_truth):
+    for hidden in (False, True):
         with monkeypatch.context() as patch:
-            hide(patch)
-            inner, outer, chosen = recorded(patch, methods), recorded(patch, naming), None
-            if own != "RANDOM":
-                chosen = naming.naming_parameters(method, **where, grid=(0.1, 10.0), effort=EFFORT)
+            if hidden:
+                real = naming.problem
+
+                def other(*a, real=real, **k):
+                    data, sets, labels = real(*a, **k)
+                    rng = np.random.default_rng(4)
+                    changed = data.faces.copy()
+                    rows = sets.rows(np.flatnonzero(data.is_test))
+                    changed[rows] = rng.random((len(rows), changed.shape[1]))
+                    return data._replace(faces=changed), sets, rng.permutation(labels)
+
+                patch.setattr(naming, "problem", other)
+            inner, outer = recorded(patch, methods), recorded(patch, naming)
+            alone = naming.half_of(method) == "RANDOM"
+            chosen = (
+                None if alone else naming.naming_parameters(method, **where, grid=(0.1, 10.0), effort=EFFORT)
+            )
             table = naming.naming_run(**where, chosen={method: SOME}, effort=EFFORT)
             runs.append((chosen, inner + outer, table.iloc[0]))
     (chosen, models, row), (other_chosen, others, other_row) = runs
-    if own == "RANDOM":
+    if naming.half_of(method) == "RANDOM":
         assert models == others == []
-    elif own in methods.WEAK:
+    elif naming.half_of(method) in methods.WEAK:
         assert chosen == other_chosen
         assert_equal_scores(models, others, faces)
         assert row["assignment"] != other_row["assignment"]
@@ -904,20 +910,23 @@ def test_all_models_are_there(sweep, monkeypatch):
     monkeypatch.setattr(poses, "DIST_WIDTHS", (0.1, 0.5))
     o = {"n_items": 110, "n_test": 25, "n_names": 30, "widths": (0.5,), "C": (1.0, 10.0)}
     table = poses.all_models(sweep, o, (3, 4), EFFORT)
-    cases = [("GMMNaming", "name"), *itertools.product(("DistNaming", "MMS"), ("name", "verb", "both"))]
     cases = [
-        (m, a, p)
-        for m, a in [*cases, ("RANDOM", "both")]
-        for p in (("name", "verb") if a == "both" else (a,))
+        ("GMMNaming", "name"),
+        *itertools.product(("DistNaming", "MMS"), ("name", "verb", "both")),
+        ("RANDOM", "both"),
     ]
-    found = table[["method", "modelled", "attribute", "seed"]].itertuples(index=False, name=None)
-    assert sorted(found) == sorted((*case, s) for case in cases for s in (3, 4))
+    wanted = [
+        (m, a, p, s) for m, a in cases for p in (("name", "verb") if a == "both" else (a,)) for s in (3, 4)
+    ]
+    assert sorted(
+        table[["method", "modelled", "attribute", "seed"]].itertuples(index=False, name=None)
+    ) == sorted(wanted)
     assert table[["assignment", "with_caption"]].notna().all(axis=None)
     assert_array_equal(table["recognition"].isna(), table["method"] == "RANDOM")
-    of = dict(list(table.groupby("method")))
-    assert of["MMS"]["C"].isin([1.0, 10.0]).all() and (of["MMS"]["width"] == 0.5).all()
-    assert of["DistNaming"]["width"].isin([0.1, 0.5]).all()
-    assert (of["GMMNaming"]["components"] >= 10).all() and "chosen" not in table
+    assert table.loc[table["method"] == "MMS", "C"].isin([1.0, 10.0]).all()
+    assert (table.loc[table["method"] == "MMS", "width"] == 0.5).all()
+    assert table.loc[table["method"] == "DistNaming", "width"].isin([0.1, 0.5]).all()
+    assert (table.loc[table["method"] == "GMMNaming", "components"] >= 10).all() and "chosen" not in table
     # chosen once, with the first seed
     assert (table.groupby(["method", "modelled"])[["C", "width", "components"]].nunique() == 1).all(axis=None)
 
