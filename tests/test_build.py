@@ -234,3 +234,10 @@ def test_ci_runs_the_commands_of_the_readme():
     script = (ROOT / ".ci" / "run").read_text()
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
     assert script.index("make test") < script.index("make figures")
+
+
+@pytest.mark.parametrize("command", [("format", "--check"), ("check",)], ids=" ".join)
+def test_sources_are_formatted(command):
+    ruff = [sys.executable, "-m", "ruff", *command, "--no-cache", "."]
+    done = subprocess.run(ruff, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -22,18 +22,17 @@ TEXTS = {
     "priors": (
         "list of (name, prior) or (name, prior, columns), or None",
         "What is known already. A prior is a fitted estimator with `decision_function` (or else "
-        "`predict_proba`), of any kind, "
-        'trained on any features, or the word "passthrough": the columns are scores themselves. `columns` of X are its features '
-        "(all by default). More scores can be given to `fit` and `predict` as plain numbers. All columns of"
-        " X have to be finite numbers, those that only priors read too. A clone keeps its priors as they "
-        "are; in a parameter grid, which clones the values, wrap them in `sklearn.frozen.FrozenEstimator`.",
+        '`predict_proba`), of any kind, trained on any features, or the word "passthrough": the columns are '
+        "scores themselves. `columns` of X are its features (all by default). More scores can be given to "
+        "`fit` and `predict` as plain numbers. All columns of X have to be finite numbers, those that only "
+        "priors read too. A clone keeps its priors as they are; in a parameter grid, which clones the values, "
+        "wrap them in `sklearn.frozen.FrozenEstimator`.",
     ),
     "scaling": (
         '{"rms", "max", None}',
         "Scores are divided by their root mean square on the training samples, so that each score kernel has"
-        " mean diagonal 1 like "
-        'normalised kernels and the norm does not prefer priors that shout; "max" by the largest absolute value; None takes them '
-        "as they are, as the thesis prints.",
+        " mean diagonal 1 like normalised kernels and the norm does not prefer priors that shout; "
+        '"max" by the largest absolute value; None takes them as they are, as the thesis prints.',
     ),
     "alpha": ("float >= 0", "Weight of the (2,1) norm: the larger, the fewer kernels are used."),
     "loss": ('{"multiclass", "hinge"}', "Of the margin over the best wrong class, or of two classes."),

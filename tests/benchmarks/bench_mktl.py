@@ -102,10 +102,7 @@ def growth(table, n_classes, per_class, counts, repeats):
     """Time against the number of priors, in turn."""
     print(f"\n{n_classes} new classes of {per_class} samples, OBSCURE alone: the number of priors")
     X, y, S = simulated(n_classes, per_class, max(counts))
-    calls = [
-        lambda k=k: made(MKTL, tol=None).fit(X, y, scores=S[:, :k] if k else None)
-        for k in counts
-    ]
+    calls = [lambda k=k: made(MKTL, tol=None).fit(X, y, scores=S[:, :k] if k else None) for k in counts]
     t = in_turn(repeats, [wall(call) for call in calls])
     for c, k in enumerate(counts):
         ratio = float(np.median(t[:, c] / t[:, 0]))
