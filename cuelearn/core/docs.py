@@ -25,7 +25,7 @@ TEXTS = {
         '`predict_proba`), of any kind, trained on any features, or the word "passthrough": the columns are '
         "scores themselves. `columns` of X are its features (all by default). More scores can be given to "
         "`fit` and `predict` as plain numbers. All columns of X have to be finite numbers, those that only "
-        "priors read too. A clone keeps its priors as they are; in a parameter grid, which clones the values, "
+        "priors read too. A clone keeps its priors as they are; in a parameter grid, which clones values, "
         "wrap them in `sklearn.frozen.FrozenEstimator`.",
     ),
     "scaling": (
