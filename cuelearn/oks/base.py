@@ -62,10 +62,6 @@ documented = functools.partial(
             "are an error.",
         ),
         "normalize": ("bool", "Scale linear and polynomial kernels to unit diagonal."),
-        "horizon": (
-            "int or None",
-            'T of "auto" in place of n_samples * n_epochs; `partial_fit` needs it with "auto".',
-        ),
         "n_jobs": (
             "int or None",
             "Threads over the problems of `one_vs_rest`, or over the kernels where each is trained; the "
@@ -335,10 +331,11 @@ class OnlineKernels(ClassifierMixin, Estimator):
     kernels: object = field(default=None, kw_only=False)
     one_vs_rest: bool = False
     normalize: bool = True
-    n_jobs: object = None
     random_state: object = None
     callback: object = None
     verbose: bool = True
+
+    n_jobs = None  # a parameter where many kernels are trained, or problems side by side
 
     def _is_precomputed(self):
         if isinstance(self.kernels, str) and self.kernels != "precomputed":
@@ -592,7 +589,8 @@ class StreamingKernels(OnlineKernels):
 
         Notes
         -----
-        A stream is one pass: `delta` stays at its first value. A ``gamma="mean"`` is set by the first batch
+        A stream is one pass: `delta` stays at its first value, and steps are numbers ("auto" needs the number
+        of visits to come) unless the model was fitted before. A ``gamma="mean"`` is set by the first batch
         and stays; for a stream of single samples give a number. Only samples that are in some predictor's
         support are kept.
         """

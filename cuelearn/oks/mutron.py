@@ -67,6 +67,7 @@ class MuTron(OnlineKernels):
     validation: float = 0.1
     n_epochs: int = 1
     shuffle: bool = False
+    n_jobs: object = None
 
     def _learner(self, kernels, rng, n_rounds):
         return Judged(kernels, rng, n_jobs=self.n_jobs if self.classes_.size == 2 else None)

@@ -39,15 +39,13 @@ class OKS(SamplingKernels):
     \cdot) / p_i, \qquad
               q = w / \textstyle\sum_j w_j .
 
-    Dividing by the probability makes both estimates unbiased. The other kernels are not even computed.
+    Dividing by the probability makes both estimates unbiased. The other kernels are not even computed. The
+    step is :math:`\lambda = 1`: only signs matter, and draws, mistakes and probabilities do not depend on it.
 
     Parameters
     ----------
     $kernels $delta $eta
-    step : float > 0, default 1.0
-        Step of the predictors (:math:`\lambda`). Only signs matter to Algorithm 2: neither draws, nor
-        mistakes, nor probabilities depend on it.
-    $n_epochs $shuffle $one_vs_rest $normalize $horizon $n_jobs $random_state $callback $verbose
+    $n_epochs $shuffle $one_vs_rest $normalize $n_jobs $random_state $callback $verbose
 
     Attributes
     ----------
@@ -78,12 +76,10 @@ class OKS(SamplingKernels):
 
     delta: object = (0.5, 0.2)
     eta: object = "auto"
-    step: float = 1.0
     n_epochs: int = 2
     shuffle: bool = True
-    horizon: object = None
+    n_jobs: object = None
 
     def _learner(self, kernels, rng, n_rounds):
-        rounds, delta = self._rounds(n_rounds), shares(self.delta)
-        options = {"rule": oks_pass, "eta": self.eta, "step": self.step, "n_rounds": rounds}
-        return Selector(kernels, rng, delta=delta, **options)
+        options = {"rule": oks_pass, "eta": self.eta, "n_rounds": n_rounds}
+        return Selector(kernels, rng, delta=shares(self.delta), **options)

@@ -96,6 +96,7 @@ class OM1(StreamingKernels):
     beta: float = 0.8
     n_epochs: int = 1
     shuffle: bool = False
+    n_jobs: object = None
 
     def _learner(self, kernels, rng, n_rounds):
         return Committee(kernels, rng, discount=-math.log(self.beta))

@@ -75,7 +75,7 @@ class OKSRegret(SamplingKernels):
     step : float > 0 or "auto", default "auto"
         Step of the predictors; "auto" is :math:`\sqrt{\delta/(mT)}` with the smallest delta, which balances
         theorem 1's terms for a comparator of norm 1 and slopes up to 1.
-    $n_epochs $shuffle $one_vs_rest $normalize $horizon $n_jobs $random_state $callback $verbose
+    $n_epochs $shuffle $one_vs_rest $normalize $random_state $callback $verbose
 
     Warns
     -----
@@ -117,13 +117,13 @@ class OKSRegret(SamplingKernels):
     step: object = "auto"
     n_epochs: int = 2
     shuffle: bool = True
-    horizon: object = None
 
     def _learner(self, kernels, rng, n_rounds):
-        rounds, delta = self._rounds(n_rounds), shares(self.delta)
-        step = math.sqrt(min(delta) / (kernels.kind.size * rounds)) if self.step == "auto" else self.step
-        options = {"rule": regret_pass, "eta": self.eta, "step": step, "loss": self.loss, "n_rounds": rounds}
-        return Selector(kernels, rng, delta=delta, **options)
+        step, delta = self.step, shares(self.delta)
+        if step == "auto":
+            step = math.sqrt(min(delta) / (kernels.kind.size * n_rounds))
+        options = {"eta": self.eta, "step": step, "loss": self.loss, "n_rounds": n_rounds}
+        return Selector(kernels, rng, rule=regret_pass, delta=delta, **options)
 
     @validated
     def fit(self, X, y):

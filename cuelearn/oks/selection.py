@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from cuelearn.core.checks import as_generator
-from cuelearn.core.estimator import COUNT, POSITIVE, Number, StrOptions
+from cuelearn.core.estimator import POSITIVE, Number, StrOptions
 from cuelearn.oks.base import Learner, OnlineKernels, StreamingKernels
 from cuelearn.oks.predictors import Visits, output, set_probabilities
 
@@ -159,8 +159,6 @@ class SamplingKernels(StreamingKernels):
     _parameter_constraints = {
         **OnlineKernels._parameter_constraints,
         "eta": [*POSITIVE, StrOptions({"auto"})],
-        "step": POSITIVE,
-        "horizon": [*COUNT, None],
     }
 
     @property
@@ -173,13 +171,8 @@ class SamplingKernels(StreamingKernels):
         """Kernel drawn at each visit, shape (n_visits,)."""
         return self._of_all(lambda learner: learner.record("drawn", np.int32))
 
-    def _rounds(self, n_rounds):
-        """T of the automatic steps; a saved model brings its own."""
-        rounds = self.horizon or n_rounds
+    def _open(self, X, classes):
         for name in ("eta", "step"):
-            if rounds is None and getattr(self, name) == "auto":
-                raise ValueError(
-                    f"horizon must be given for partial_fit with {name}='auto': the number of visits to "
-                    "expect"
-                )
-        return rounds
+            if getattr(self, name, None) == "auto":
+                raise ValueError(f"{name} must be a number for partial_fit: 'auto' needs the visits to come")
+        return super()._open(X, classes)

@@ -58,6 +58,7 @@ class SOM(SamplingKernels):
     delta: object = 0.2
     n_epochs: int = 2
     shuffle: bool = True
+    n_jobs: object = None
 
     def _learner(self, kernels, rng, n_rounds):
         eta = -math.log(self.beta)

@@ -214,13 +214,12 @@ def run_selection(
     step=1.0,
     n_epochs=2,
     shuffle=True,
-    horizon=None,
     loss="hinge",
     beta=None,
 ):
     """A whole run as `fit` makes it; `step` may be a function of (delta, n_kernels, horizon)."""
     n, m = len(y), len(K)
-    total = n * n_epochs if horizon is None else horizon
+    total = n * n_epochs
     rng = np.random.default_rng(seed) if rng is None else rng
     twin = Selection(rule, K, y, loss=loss, beta=beta)
     orders, uniforms = plan(n, n_epochs, shuffle, rng)
