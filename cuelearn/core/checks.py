@@ -1,6 +1,5 @@
 """Checks of parameters, with one sentence that names what is wrong."""
 
-import contextlib
 import math
 import numbers
 
@@ -17,7 +16,6 @@ __all__ = [
     "classes_of_stream",
     "labels_of",
     "labels_within",
-    "unchanged_on_error",
 ]
 
 
@@ -115,21 +113,3 @@ def labels_within(y, classes):
     if np.any(classes[labels] != y):
         raise ValueError(f"y holds labels outside classes: {sorted(set(y.tolist()) - set(classes.tolist()))}")
     return labels
-
-
-@contextlib.contextmanager
-def unchanged_on_error(estimator):
-    """An estimator whose `fit` raises keeps the attributes that it had: a refused fit is no fit.
-
-    Parameters
-    ----------
-    estimator : object
-        Its attributes may be assigned in the block, not changed in place.
-    """
-    before = dict(vars(estimator))
-    try:
-        yield
-    except BaseException:
-        vars(estimator).clear()
-        vars(estimator).update(before)
-        raise

@@ -6,10 +6,9 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted
 
-from cuelearn.core.checks import unchanged_on_error
 from cuelearn.core.storage import read_model, write_model
 
 __all__ = [
@@ -45,13 +44,21 @@ def parameters(cls):
 
 
 def validated(method):
-    """Decorator of `fit`, `partial_fit`: checks the parameters first; a call that raises changes nothing."""
+    """Decorator of `fit`, `partial_fit`: checks the parameters first; a call that raises changes nothing.
+
+    The method may assign attributes, not change them in place.
+    """
 
     @functools.wraps(method)
     def checked(self, *args, **kwargs):
         self._validate_params()
-        with unchanged_on_error(self):
+        before = dict(vars(self))
+        try:
             return method(self, *args, **kwargs)
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
 
     return checked
 
@@ -59,7 +66,7 @@ def validated(method):
 class Estimator(BaseEstimator):
     """Base of the package's estimators.
 
-    Parameters are checked by scikit-learn's `_validate_params` against `_parameter_constraints`, which here
+    Parameters are checked as in scikit-learn against `_parameter_constraints`, which here
     holds those that mean the same everywhere; subclasses say
     ``_parameter_constraints = {**Estimator._parameter_constraints, "eta": POSITIVE}``. What of it an
     estimator does not have counts for nothing.
@@ -82,6 +89,17 @@ class Estimator(BaseEstimator):
         "callback": [callable, None],
         "verbose": ["verbose"],
     }
+
+    _get_param_names = classmethod(functools.cache(BaseEstimator._get_param_names.__func__))
+
+    def _validate_params(self):
+        """Check the parameters; in a stream only those that are other objects than at the last check."""
+        valid, missing = vars(self).get("_valid_parameters", {}), object()
+        found = {name: getattr(self, name) for name in self._get_param_names()}
+        changed = {name: value for name, value in found.items() if valid.get(name, missing) is not value}
+        if changed:
+            validate_parameter_constraints(self._parameter_constraints, changed, type(self).__name__)
+            self._valid_parameters = found
 
     def save(self, path):
         """Save the fitted model as one .npz file without pickle; `load` reads it back.

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.core import docs
@@ -351,7 +352,9 @@ class OnlineKernels(ClassifierMixin, Estimator):
             if given:
                 raise ValueError("X is a KernelBank, which needs kernels='precomputed'")
             checked, y = validate_data(self, X, y, dtype=[np.float64, np.float32], reset=reset)
-            return X if hasattr(X, "iloc") else checked, labels_of(self, y, len(checked))
+            if reset:  # later on, `labels_within` knows which labels there are
+                check_classification_targets(y)
+            return X if hasattr(X, "iloc") else checked, y
         if not given and (np.ndim(X) != 3 or np.shape(X)[1] != np.shape(X)[2]):
             raise ValueError(
                 f"X must have shape (n_kernels, n, n) for kernels='precomputed', got {np.shape(X)}"

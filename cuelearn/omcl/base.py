@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pandas as pd
 from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.core import docs
@@ -264,7 +265,9 @@ class OnlineClassifier(ClassifierMixin, Estimator):
         """X and y as arrays: floating point, finite, of matching lengths."""
         if not self._is_precomputed():
             X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], reset=first, order="C")
-            return X, labels_of(self, y, X.shape[0])
+            if first:  # later on, `labels_within` knows which labels there are
+                check_classification_targets(y)
+            return X, y
         X = self._check_precomputed(X)
         y = labels_of(self, y, X.shape[-2])
         seen = 0 if first else self.n_seen_
