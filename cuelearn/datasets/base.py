@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 
 __all__ = [
-    "BundledFile",
     "CueData",
     "DataFileError",
     "ImageData",
@@ -24,34 +23,24 @@ __all__ = [
     "check_integer",
     "check_rows",
     "data_directory",
+    "first_items",
+    "read_bundled",
     "side_by_side",
     "simulator",
 ]
 
 
 class DataFileError(OSError):
-    """A bundled data file is missing or is not the one that the registry names."""
+    """A data file is missing, damaged, or not of the form that is expected."""
 
 
 class Provenance(NamedTuple):
     """Where data comes from, for captions and for the record kept with every figure.
 
-    Attributes
-    ----------
-    name : str
-        Short name, such as ``"pendigits"``.
-    tier : {"bundled", "generated", "original"}
-        Real data shipped with the project, simulated data, or the papers' own data.
-    licence : str
-        Licence of the data and who states it.
-    sha256 : str or None
-        Of the file; None for generated data.
-    citation : str
-        How to cite the data.
-    source : str
-        Where it was published; for generated data, the call that made it.
-    word : {"simulated", "rendered", "composed"}, optional
-        How generated data is called wherever it is shown; simulated by default.
+    `tier` is ``"bundled"`` (real, shipped with the project), ``"generated"`` or ``"original"`` (the papers'
+    own); `licence` also says who states it; `sha256` is that of the files, None for generated data; `source`
+    is where it was published or the call that made it; `word` is how generated data is called wherever it is
+    shown: ``"simulated"`` (also where it is None), ``"rendered"`` or ``"composed"``.
     """
 
     name: str
@@ -73,20 +62,16 @@ class CueData(NamedTuple):
     y : ndarray of shape (n,) or (n, n_labels)
         Classes 0..M-1 (int64), or a 0/1 matrix (int8) for multi-label data.
     cues : dict of str to slice
-        The columns of `X` that belong to each cue. Together they cover all columns.
+        The columns of each cue; together they cover all.
     train, test : ndarray of int or None
-        Row numbers of the two parts of the published split, ascending; None where none was published.
-    feature_names : list of str
-        One per column.
-    target_names : list of str
-        One per class (or label), in the order of `y`.
+        Rows of the published split, ascending; None where none was published.
+    feature_names, target_names : list of str
+        One per column of `X`; one per class or label.
     description : str
-        What was measured, in what unit, and what to know before using it.
+        What was measured, in what unit.
     provenance : Provenance
-        Origin, tier, licence, checksum and citation.
     pixels : ndarray of int or None
-        Only of image data: the pixel, counted row by row, that each column holds, so that ``images[:, pixels]
-        = X`` restores the images.
+        Of images: the pixel, counted row by row, in each column, so that ``images[:, pixels] = X``.
     """
 
     X: np.ndarray
@@ -106,20 +91,13 @@ class CueData(NamedTuple):
         Parameters
         ----------
         kernels : kernel or dict of str to kernel
-            One kernel for every cue, or several by name.
+            One kernel for every cue, or several by name, which is then appended to the cue's.
         cues : list of str, optional
-            The cues to use, in this order; all by default.
+            The cues to use, in this order; all by default. `ValueError` if one is unknown.
 
         Returns
         -------
         list of (name, kernel, columns)
-            Cue after cue. The name is the cue's, with ``-<kernel's name>`` appended when several kernels are
-            given.
-
-        Raises
-        ------
-        ValueError
-            If a cue is unknown.
 
         Examples
         --------
@@ -134,17 +112,14 @@ class CueData(NamedTuple):
             raise ValueError(f"cues must be among {list(self.cues)}, got {unknown}.")
         if not isinstance(kernels, dict):
             return [(cue, kernels, self.cues[cue]) for cue in wanted]
-        return [
-            (f"{cue}-{name}", kernel, self.cues[cue]) for cue in wanted for name, kernel in kernels.items()
-        ]
+        named = kernels.items()
+        return [(f"{cue}-{name}", kernel, self.cues[cue]) for cue in wanted for name, kernel in named]
 
     def __repr__(self):
-        cues = ", ".join(
-            f"{cue} ({len(range(self.X.shape[1])[columns])})" for cue, columns in self.cues.items()
-        )
-        return (
-            f"<{self.provenance.name}, {self.provenance.tier}: X {self.X.shape} {self.X.dtype}, cues {cues}>"
-        )
+        columns = range(self.X.shape[1])
+        cues = ", ".join(f"{cue} ({len(columns[part])})" for cue, part in self.cues.items())
+        name, tier = self.provenance[:2]
+        return f"<{name}, {tier}: X {self.X.shape} {self.X.dtype}, cues {cues}>"
 
 
 class ImageData(NamedTuple):
@@ -153,22 +128,17 @@ class ImageData(NamedTuple):
     Attributes
     ----------
     images : sequence of ndarray of shape (height, width, 3), uint8
-        RGB. One array of shape (n, height, width, 3) where simulated; read from the files on demand where
-        loaded from a folder.
+        RGB. One array where simulated; read from the files on demand where loaded from a folder.
     y : ndarray of int64, shape (n,)
-        Classes 0..M-1.
-    target_names : list of str
-        One per class.
+        Classes 0..M-1, named by `target_names`.
     frames : dict of str to ndarray of shape (n,)
-        Of each image: ``name`` always; of a robot's frames ``sequence``, ``weather``,
-        ``session``, ``repeat``, ``time`` in seconds, ``x``, ``y`` in metres and ``heading`` in radians; of
-        objects ``object`` (its number within the category), ``elevation`` and ``azimuth`` in degrees.
+        Of each image: ``name``; of a robot's ``sequence``, ``weather``, ``session``, ``repeat``, ``time`` in
+        seconds, ``x``, ``y`` in metres and ``heading`` in radians; of an object's ``object`` (its number
+        within the category), ``elevation`` and ``azimuth`` in degrees.
     masks : sequence of ndarray of shape (height, width), bool, or None
         True on the object.
-    laser : ndarray of float32, shape (n, n_beams), or None
-        Ranges in metres.
-    laser_angles : ndarray of float64, shape (n_beams,), or None
-        Directions of the beams in radians, counted from the heading, ascending.
+    laser, laser_angles : ndarray of shape (n, n_beams) and (n_beams,), or None
+        Ranges in metres; directions in radians from the heading, ascending.
     description : str
     provenance : Provenance
     """
@@ -190,9 +160,7 @@ class ImageData(NamedTuple):
 
 
 def data_directory():
-    """Directory of the bundled data, ``CUELEARN_BUNDLED`` or ``data/`` beside the package, or
-    `DataFileError`.
-    """
+    """Directory of the bundled data: ``CUELEARN_BUNDLED``, or ``data/`` beside the package."""
     named = os.environ.get("CUELEARN_BUNDLED")
     directory = Path(named) if named else Path(__file__).resolve().parents[2] / "data"
     if not (directory / "datasets.json").is_file():
@@ -216,64 +184,36 @@ def simulator(name):
     return sys.modules[module]
 
 
-class BundledFile:
-    """A bundled file, checked and ready to be read: ``file[array]``.
+def read_bundled(name):
+    """A bundled set's entry in ``datasets.json``, its arrays (an ``NpzFile``) and its `Provenance`.
 
-    The sum is taken over the very bytes that are parsed, on every load (5 to 30 ms for MNIST, below 1 ms for
-    most others).
-
-    Parameters
-    ----------
-    name : str
-        Key of ``datasets.json``; its entry is the attribute `entry`.
-
-    Raises
-    ------
-    DataFileError
-        If the file is missing or its sha256 differs; the message names the file, both sums and the mending
-        command.
+    The sha256 is taken of the very bytes that are parsed, on every load (5 to 30 ms for MNIST, below 1 ms for
+    most others); `DataFileError` if the file is missing or its sum differs.
     """
-
-    def __init__(self, name):
-        directory = data_directory()
-        self.name = name
-        self.entry = json.loads((directory / "datasets.json").read_text(encoding="utf-8"))[name]
-        path, expected = directory / self.entry["file"], self.entry["sha256"]
-        mend = f"Mend it with `python data/build.py {name}`."
-        if not path.is_file():
-            raise DataFileError(
-                f"The data file {path} is missing (expected sha256 {expected}, found no file). {mend}"
-            )
-        content = path.read_bytes()
-        found = hashlib.sha256(content).hexdigest()
-        if found != expected:
-            raise DataFileError(
-                f"The data file {path} is damaged: expected sha256 {expected}, found {found}. {mend}"
-            )
-        self._archive = np.load(io.BytesIO(content), allow_pickle=False)
-
-    def __contains__(self, array):
-        return array in self._archive
-
-    def __getitem__(self, array):
-        return self._archive[array]
-
-    def first(self, array, n):
-        """The first `n` items of an array, without unpacking what follows."""
-        with self._archive.zip.open(f"{array}.npy") as member:
-            np.lib.format.read_magic(member)
-            shape, _, dtype = np.lib.format.read_array_header_1_0(member)
-            shape = (min(n, shape[0]), *shape[1:])
-            return np.frombuffer(member.read(dtype.itemsize * math.prod(shape)), dtype=dtype).reshape(shape)
-
-    def provenance(self):
-        """The registry's account of where the data comes from."""
-        entry = self.entry
-        licence = f"{entry['licence']} ({entry['licence_basis']})"
-        return Provenance(self.name, "bundled", licence, entry["sha256"], entry["citation"], entry["source"])
+    directory = data_directory()
+    entry = json.loads((directory / "datasets.json").read_text(encoding="utf-8"))[name]
+    path, expected = directory / entry["file"], entry["sha256"]
+    mend = f"Mend it with `python data/build.py {name}`."
+    if not path.is_file():
+        raise DataFileError(f"The data file {path} is missing (expected sha256 {expected}). {mend}")
+    content = path.read_bytes()
+    found = hashlib.sha256(content).hexdigest()
+    if found != expected:
+        raise DataFileError(
+            f"The data file {path} is damaged: expected sha256 {expected}, found {found}. {mend}"
+        )
+    licence = f"{entry['licence']} ({entry['licence_basis']})"
+    origin = Provenance(name, "bundled", licence, expected, entry["citation"], entry["source"])
+    return entry, np.load(io.BytesIO(content), allow_pickle=False), origin
 
 
-# --------------------------------------------------------------------------------------------- shared helpers
+def first_items(archive, array, n):
+    """The first `n` items of an array of an ``NpzFile``, without unpacking what follows."""
+    with archive.zip.open(f"{array}.npy") as member:
+        np.lib.format.read_magic(member)
+        shape, _, dtype = np.lib.format.read_array_header_1_0(member)
+        shape = (min(n, shape[0]), *shape[1:])
+        return np.frombuffer(member.read(dtype.itemsize * math.prod(shape)), dtype=dtype).reshape(shape)
 
 
 def side_by_side(blocks, dtype):

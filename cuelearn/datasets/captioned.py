@@ -23,7 +23,7 @@ import pandas as pd
 
 from cuelearn.core.checks import as_generator, check_count, check_non_negative
 
-from .base import BundledFile, Provenance, simulator
+from .base import Provenance, read_bundled, simulator
 
 __all__ = ["VERBS", "CaptionedData", "ItemPicture", "make_captioned"]
 
@@ -62,7 +62,7 @@ class _Pools(NamedTuple):
 @lru_cache(maxsize=1)
 def _pools():
     """Read the three sets once (55 MB, 2 s)."""
-    letter, mnist, pendigits = (BundledFile(name) for name in ("letter", "mnist", "pendigits"))
+    letter, mnist, pendigits = (read_bundled(name)[1] for name in ("letter", "mnist", "pendigits"))
     digit_y = np.concatenate([mnist["train_labels"], mnist["test_labels"]]).astype(int)
     return _Pools(
         letters=letter["X"].astype(np.float32),

@@ -1,19 +1,8 @@
-r"""From images and laser scans to the papers' cues.
+r"""From images and laser scans to the papers' cues (thesis section 3.4 and appendix A).
 
-What the thesis takes from an image (appendix A): a joint RGB colour histogram; composed receptive field
-histograms of the first Gaussian derivatives (``LxLy``) and of the gradient direction (``DirC``); a bag of
-words over dense local descriptors (``bow``); the centred mask as a global shape (``shape``); and, from a
-laser scan, simple geometric features (``laser``). `image_cues` turns an `ImageData` into a `CueData` with any
-of them as cues; the functions before it serve one image each.
-
-Every range and every number of bins is fixed, never taken from the data, so that a descriptor of an image
-depends on that image alone. Three things are learnt, from the rows named ``train`` and no others: the
-vocabulary of the bag of words, and the mean and the standard deviation of each laser feature.
-
-References
-----------
-Jie Luo (2011). Open-ended Learning of Visual and Multi-modal Patterns. EPFL thesis 5233, section 3.4 and
-appendix A."""
+`image_cues` turns an `ImageData` into a `CueData`; the functions before it describe one image each. Every
+range and number of bins is fixed, so that a descriptor depends on its image alone. What is learnt, the
+vocabulary of the bag of words and the scale of the laser features, comes from the rows named ``train``."""
 
 from __future__ import annotations
 
@@ -29,20 +18,9 @@ from .base import CueData, DataFileError, check_integer, check_rows, side_by_sid
 from .laser import LASER_FEATURE_NAMES, laser_features
 
 __all__ = [
-    "BagOfWords",
-    "IMAGE_CUES",
-    "LASER_FEATURE_NAMES",
-    "OBJECT_CUES",
-    "ROBOT_CUES",
-    "centred_mask",
-    "crfh",
-    "cue_kernels",
-    "default_kernels",
-    "dense_descriptors",
-    "foreground_mask",
-    "image_cues",
-    "laser_features",
-    "rgb_histogram",
+    *("BagOfWords", "IMAGE_CUES", "LASER_FEATURE_NAMES", "OBJECT_CUES", "ROBOT_CUES", "centred_mask", "crfh"),
+    *("cue_kernels", "dense_descriptors", "foreground_mask", "image_cues", "laser_features"),
+    *("in_tasks", "rgb_histogram"),
 ]
 
 #: All cues that `image_cues` knows.
@@ -53,15 +31,15 @@ ROBOT_CUES = ("colour", "LxLy", "bow", "laser")
 OBJECT_CUES = ("LxLy", "DirC", "colour", "shape")
 
 #: Scale-normalised derivatives from -RESPONSE_RANGE to RESPONSE_RANGE are told apart (grey values run from 0
-#: to 1). An ideal edge from black to white responds with 1/sqrt(2 pi) = 0.40 at every scale; half that
-#: contrast fills the range.
+#: to 1). An edge from black to white responds with 1/sqrt(2 pi) = 0.40 at every scale.
 RESPONSE_RANGE = 0.2
-#: Below this scale-normalised gradient magnitude a pixel has no direction: the response to an edge of 6 grey
-#: levels in 255.
+#: Below this scale-normalised gradient magnitude, an edge of 6 grey levels, a pixel has no direction.
 FLAT_MAGNITUDE = 0.01
 
 #: Scales and bins of the receptive field histograms, by filters.
 _FILTERS = {"LxLy": ((1.0, 2.0, 4.0), 15), "DirC": ((1.0, 4.0), 16)}
+#: Bins of the cues whose columns form a grid.
+_GRIDS = {"colour": (8, 8, 8), "LxLy": (3, 15, 15), "DirC": (17, 17), "shape": (24, 24)}
 
 #: Images handed to one worker at a time.
 IMAGES_PER_TASK = 64
@@ -76,7 +54,7 @@ def _check_image(image):
 
 
 def _check_mask(mask, shape=None):
-    """Return the mask as an array; it must be of bool, of the image's size, and not empty."""
+    """The mask as an array; it must be of bool, of the image's size, and not empty."""
     mask = np.asarray(mask)
     if mask.ndim != 2 or mask.dtype != np.bool_ or (shape is not None and mask.shape != shape):
         wanted = "(height, width)" if shape is None else str(shape)
@@ -89,21 +67,23 @@ def _check_mask(mask, shape=None):
 
 
 def _grey(image):
-    """Luma of an RGB image, float32 from 0 to 1."""
-    red, green, blue = (
-        image[..., channel] * np.float32(weight / 255) for channel, weight in enumerate((0.299, 0.587, 0.114))
-    )
+    """Luma of an RGB image, float32 from 0 to 1; a grey image of float32 as it is."""
+    if getattr(image, "dtype", None) == np.float32 and image.ndim == 2:
+        return image
+    _check_image(image)
+    weights = (np.float32(weight / 255) for weight in (0.299, 0.587, 0.114))
+    red, green, blue = (image[..., channel] * weight for channel, weight in enumerate(weights))
     return red + green + blue
 
 
-def _share(index, n_bins, mask):
+def _share(index, n_bins, mask=None):
     """Share of the pixels in each bin, float32, sum 1."""
-    index = index.ravel() if mask is None else index[mask]
+    index = index.ravel() if mask is None else index[_check_mask(mask, index.shape)]
     return (np.bincount(index, minlength=n_bins) / index.size).astype(np.float32)
 
 
 def rgb_histogram(image, bins=8, mask=None):
-    """Joint colour histogram of an RGB image.
+    """Joint colour histogram of an RGB image (Swain and Ballard, 1991).
 
     Parameters
     ----------
@@ -111,21 +91,12 @@ def rgb_histogram(image, bins=8, mask=None):
     bins : int, default=8
         Bins per channel, equally wide over 0..255; 1 to 32.
     mask : ndarray of bool, shape (height, width), optional
-        Count only the pixels where it is True.
+        Count only the pixels where it is True, at least one.
 
     Returns
     -------
     ndarray of float32, shape (bins**3,)
         Shares of the pixels, sum 1. Bin (r, g, b) stands at ``(r * bins + g) * bins + b``.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the image, the mask or `bins` is not as described, or the mask is empty.
-
-    References
-    ----------
-    M. Swain and D. Ballard (1991). Color indexing. IJCV 7. Thesis appendix A.
 
     Examples
     --------
@@ -137,42 +108,35 @@ def rgb_histogram(image, bins=8, mask=None):
     """
     _check_image(image)
     check_integer("bins", bins, 1, 32)
-    if mask is not None:
-        mask = _check_mask(mask, image.shape[:2])
     level = (np.arange(256) * bins // 256).astype(np.int32)[image]
     return _share((level[..., 0] * bins + level[..., 1]) * bins + level[..., 2], bins**3, mask)
 
 
 def crfh(image, filters="LxLy", scales=None, bins=None, mask=None):
-    r"""Composed receptive field histogram of the grey image.
+    r"""Composed receptive field histogram of the grey image (Linde and Lindeberg, 2004).
 
-    At scale :math:`\sigma` the filters are the scale-normalised first derivatives of the image smoothed by a
-    Gaussian,
-
-    .. math:: L_x = \sigma\, \partial_x (g_\sigma * f), \qquad L_y = \sigma\, \partial_y (g_\sigma * f) ,
-
-    for grey values f from 0 to 1.
+    At scale :math:`\sigma` the filters are :math:`L_x = \sigma\, \partial_x (g_\sigma * f)` and :math:`L_y =
+    \sigma\, \partial_y (g_\sigma * f)`, for grey values f from 0 to 1; outside the image the nearest pixel is
+    repeated.
 
     ``"LxLy"``
-        The joint histogram of :math:`(L_x, L_y)` at each scale, one scale after the other. Bins are equally
-        wide from -0.2 to 0.2; stronger responses count in the outermost bins. With an odd number of bins flat
-        regions fall in the middle of one.
+        The joint histogram of :math:`(L_x, L_y)` at each scale, one after the other. Bins are equally wide
+        from -0.2 to 0.2; stronger responses count in the outermost.
     ``"DirC"``
-        The gradient direction :math:`\operatorname{atan2}(L_y, L_x)`, in `bins` equal sectors of the circle
-        of which the first is centred on the x axis, and one bin more for pixels whose magnitude is below
-        0.01; binned jointly over all scales. It forgets contrast, which the derivatives keep.
-
-    Outside the image the nearest pixel is repeated.
+        The gradient direction :math:`\operatorname{atan2}(L_y, L_x)` in `bins` equal sectors, of which the
+        first is centred on the x axis, and one bin more for magnitudes below 0.01; binned jointly over all
+        scales. It forgets contrast.
 
     Parameters
     ----------
-    image : ndarray of uint8, shape (height, width, 3)
+    image : ndarray of uint8, shape (height, width, 3), or of float32, shape (height, width)
+        In colour, or grey.
     filters : {"LxLy", "DirC"}, default="LxLy"
     scales : sequence of float, optional
-        Standard deviations :math:`\sigma` in pixels, positive; (1, 2, 4) for LxLy, as Leibe and Schiele use
-        for these derivatives, and (1, 4) for DirC.
+        :math:`\sigma` in pixels, positive; (1, 2, 4) for LxLy, as Leibe and Schiele (2003) use, (1, 4) for
+        DirC.
     bins : int, optional
-        Bins per derivative, 15, or sectors, 16.
+        Bins per derivative, 15, or sectors, 16. At most 10,000 bins in all.
     mask : ndarray of bool, shape (height, width), optional
         Count only the pixels where it is True. The filters still see what surrounds them.
 
@@ -180,21 +144,7 @@ def crfh(image, filters="LxLy", scales=None, bins=None, mask=None):
     -------
     ndarray of float32
         Shares of the pixels, sum 1. LxLy: shape (n_scales * bins**2,), bin (s, x, y) at ``(s * bins + x) *
-        bins + y``, each scale with sum 1 / n_scales. DirC: shape ((bins + 1)**n_scales,), the last scale's
-        index running fastest, the flat bin last.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is not as described, the mask is empty, or the histogram would have more than 10,000
-        bins.
-
-    References
-    ----------
-    O. Linde and T. Lindeberg (2004). Object recognition using composed receptive field histograms of higher
-    dimensionality. ICPR.
-    B. Leibe and B. Schiele (2003). Analyzing appearance and contour based methods for object categorization.
-    CVPR.
+        bins + y``. DirC: shape ((bins + 1)**n_scales,), the last scale running fastest, the flat bin last.
 
     Examples
     --------
@@ -203,7 +153,9 @@ def crfh(image, filters="LxLy", scales=None, bins=None, mask=None):
     >>> crfh(flat).shape, crfh(flat, "DirC").shape
     ((675,), (289,))
     """
-    _check_image(image)
+    from scipy.ndimage import gaussian_filter
+
+    grey = _grey(image)
     if filters not in _FILTERS:
         raise ValueError(f"filters must be one of {list(_FILTERS)}, got {filters!r}.")
     scales = _FILTERS[filters][0] if scales is None else tuple(scales)
@@ -214,56 +166,40 @@ def crfh(image, filters="LxLy", scales=None, bins=None, mask=None):
     size = len(scales) * bins**2 if filters == "LxLy" else (bins + 1) ** len(scales)
     if size > 10_000:
         raise ValueError(f"bins and scales must give at most 10,000 bins in all, got {size}.")
-    if mask is not None:
-        mask = _check_mask(mask, image.shape[:2])
-    return receptive_fields(_grey(image), filters, scales, bins, mask)
 
-
-def receptive_fields(grey, filters, scales, bins, mask):
-    """Histogram of `crfh`, of a grey image and valid parameters."""
-    if filters == "LxLy":
-        shares = []
-        for scale in scales:
+    shares, index = [], np.zeros(grey.shape, dtype=np.int32)
+    for scale in scales:
+        lx, ly = (
+            np.float32(scale) * gaussian_filter(grey, float(scale), order=order, mode="nearest")
+            for order in ((0, 1), (1, 0))
+        )
+        if filters == "LxLy":
             x, y = (
                 np.clip((r + RESPONSE_RANGE) * (bins / (2 * RESPONSE_RANGE)), 0, bins - 1).astype(np.int32)
-                for r in _derivatives(grey, scale)
+                for r in (lx, ly)
             )
             shares.append(_share(x * bins + y, bins**2, mask) / np.float32(len(scales)))
-        return np.concatenate(shares)
-    index = np.zeros(grey.shape, dtype=np.int32)
-    for scale in scales:
-        lx, ly = _derivatives(grey, scale)
-        turns = np.arctan2(ly, lx) * np.float32(bins / (2 * math.pi))
-        sector = np.floor(turns + np.float32(0.5)).astype(np.int32) % bins
-        sector[lx * lx + ly * ly < FLAT_MAGNITUDE**2] = bins
-        index = index * (bins + 1) + sector
-    return _share(index, (bins + 1) ** len(scales), mask)
-
-
-def _derivatives(grey, scale):
-    """Scale-normalised Lx (along the columns) and Ly (along the rows), float32."""
-    from scipy.ndimage import gaussian_filter
-
-    return tuple(
-        np.float32(scale) * gaussian_filter(grey, float(scale), order=order, mode="nearest")
-        for order in ((0, 1), (1, 0))
-    )
+        else:
+            turns = np.arctan2(ly, lx) * np.float32(bins / (2 * math.pi))
+            sector = np.floor(turns + np.float32(0.5)).astype(np.int32) % bins
+            sector[lx * lx + ly * ly < FLAT_MAGNITUDE**2] = bins
+            index = index * (bins + 1) + sector
+    return np.concatenate(shares) if shares else _share(index, size, mask)
 
 
 def dense_descriptors(image, step=8):
-    """Dense local descriptors of the grey image, laid out and normalised as SIFT's.
+    """Dense local descriptors of the grey image, laid out and normalised as SIFT's (Lowe, 2004).
 
     Square patches on a grid, each described by 4 x 4 cells of 8 orientations, normalised to unit length, cut
     at 0.2 and normalised again, and stored as bytes, ``min(512 v, 255)``. Unlike SIFT's, they have one fixed
-    size, keep upright, and opposite gradients count as one orientation. scikit-image's `hog` does the work.
+    size, keep upright, and opposite gradients count as one orientation.
 
     Parameters
     ----------
-    image : ndarray of uint8, shape (height, width, 3)
-        At least `4 * step` pixels high and wide.
+    image : ndarray of uint8, shape (height, width, 3), or of float32, shape (height, width)
+        In colour, or grey; at least ``4 * step`` pixels high and wide, a patch.
     step : int, default=8
-        Side of a cell and distance of neighbouring patches in pixels; a patch covers ``4 * step``. At least
-        2.
+        Side of a cell and distance of neighbouring patches in pixels; at least 2.
 
     Returns
     -------
@@ -271,48 +207,27 @@ def dense_descriptors(image, step=8):
         ``(height // step - 3) * (width // step - 3)`` patches, row by row. All zero where the patch is of one
         colour.
 
-    Raises
-    ------
-    ValueError, TypeError
-        If the image is not as described or smaller than one patch.
-
-    References
-    ----------
-    D. Lowe (2004). Distinctive image features from scale-invariant keypoints. IJCV 60.
-
     Examples
     --------
     >>> import numpy as np
     >>> dense_descriptors(np.zeros((96, 128, 3), np.uint8)).shape
     (117, 128)
     """
-    _check_image(image)
-    check_integer("step", step, 2)
-    if min(image.shape[:2]) < 4 * step:
-        raise ValueError(
-            f"image must be at least 4 * step = {4 * step} pixels high and wide, "
-            f"got {image.shape[0]} x {image.shape[1]}."
-        )
-    return grey_descriptors(_grey(image), step)
-
-
-def grey_descriptors(grey, step):
-    """`dense_descriptors` of a grey image."""
     from skimage.feature import hog
 
-    blocks = hog(
-        grey, orientations=8, pixels_per_cell=(step, step), cells_per_block=(4, 4), feature_vector=False
-    )
+    grey = _grey(image)
+    check_integer("step", step, 2)
+    if min(grey.shape) < 4 * step:
+        raise ValueError(
+            f"image must be at least 4 * step = {4 * step} pixels high and wide, "
+            f"got {grey.shape[0]} x {grey.shape[1]}."
+        )
+    blocks = hog(grey, 8, (step, step), cells_per_block=(4, 4), feature_vector=False)
     return np.minimum(np.rint(512 * blocks.reshape(-1, 128)), 255).astype(np.uint8)
 
 
 class BagOfWords(TransformerMixin, BaseEstimator):
-    """Histograms of visual words: local descriptors replaced by their nearest of `n_words` cluster centres.
-
-    `fit` clusters descriptors of the images it is given with scikit-learn's `MiniBatchKMeans`; hand it
-    training images only. `transform` counts how many of an image's descriptors lie nearest to each centre.
-    Both take images, or their `dense_descriptors` where one set of images is described with several
-    vocabularies.
+    """Histograms of visual words: local descriptors replaced by the nearest of `n_words` cluster centres.
 
     Parameters
     ----------
@@ -320,13 +235,11 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         Size of the vocabulary (thesis appendix A); at least 2.
     step : int, default=8
         Of `dense_descriptors`, in pixels.
-    max_images : int, default=500
-        At most this many images, drawn at random, make the vocabulary.
-    max_descriptors : int, default=50000
-        At most this many of their descriptors, drawn at random and equally many of each image.
+    max_images, max_descriptors : int, default=500 and 50000
+        The vocabulary is learnt from at most so many images, drawn at random, and so many of their
+        descriptors, equally many of each image.
     random_state : int, default=0
-        Seed of the draws and of the clustering: the same seed and images give the same bits for any number of
-        threads.
+        The same seed and images give the same bits for any number of threads.
 
     Attributes
     ----------
@@ -335,15 +248,9 @@ class BagOfWords(TransformerMixin, BaseEstimator):
     n_features_in_ : int
         128, the length of a descriptor.
 
-    Raises
-    ------
-    ValueError
-        If there are fewer descriptors than words, or an image is smaller than a patch.
-
     References
     ----------
-    J. Sivic and A. Zisserman (2003). Video Google: a text retrieval approach to object matching in videos.
-    ICCV.
+    J. Sivic and A. Zisserman (2003). Video Google: a text retrieval approach to object matching. ICCV.
 
     Examples
     --------
@@ -368,27 +275,26 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         self.max_descriptors = max_descriptors
         self.random_state = random_state
 
-    def fit(self, images, y=None):
-        """Learn the vocabulary.
+    def fit(self, images, y=None, rows=None):
+        """Learn the vocabulary by scikit-learn's `MiniBatchKMeans`.
 
         Parameters
         ----------
         images : sequence of ndarray
-            Images of shape (height, width, 3), or their descriptors of shape (n_patches, 128), both of uint8.
+            Training images, or their `dense_descriptors`, both of uint8; read only where drawn.
         y : ignored
-
-        Returns
-        -------
-        self
+        rows : ndarray of int, optional
+            Those of `images` that are training images; all by default.
         """
         from sklearn.cluster import MiniBatchKMeans
         from threadpoolctl import threadpool_limits
 
         self._validate_params()
-        if len(images) == 0:
+        rows = np.arange(len(images)) if rows is None else rows
+        if len(rows) == 0:
             raise ValueError("images must hold at least one image, got none.")
         rng = np.random.default_rng(self.random_state)
-        drawn = np.sort(rng.permutation(len(images))[: self.max_images])
+        drawn = rows[np.sort(rng.permutation(len(rows))[: self.max_images])]
         quota = -(-self.max_descriptors // len(drawn))
         sample = []
         for i in drawn:
@@ -409,19 +315,20 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, images):
-        """Count the words: shares of the patches, float32 of shape (n_images, n_words), each row with sum 1.
-
-        Parameters
-        ----------
-        images : sequence of ndarray
-            As for `fit`.
-        """
+        """Shares of each image's patches by word, float32 (n_images, n_words), each row with sum 1."""
         from threadpoolctl import threadpool_limits
 
         check_is_fitted(self)
+        rows = np.empty((len(images), len(self.words_)), dtype=np.float32)
+        # |d - w|^2 without the part that all words share
+        constant = (self.words_.astype(np.float64) ** 2).sum(axis=1).astype(np.float32)
         with threadpool_limits(1):
-            rows = [self._shares(self._descriptors(images[i])) for i in range(len(images))]
-        return np.array(rows, dtype=np.float32).reshape(len(rows), len(self.words_))
+            for i in range(len(images)):
+                distance = self._descriptors(images[i]).astype(np.float32) @ self.words_.T
+                distance *= -2
+                distance += constant
+                rows[i] = _share(distance.argmin(axis=1), len(self.words_))
+        return rows
 
     def _descriptors(self, image):
         if getattr(image, "ndim", None) != 2:
@@ -432,21 +339,14 @@ class BagOfWords(TransformerMixin, BaseEstimator):
             )
         return image
 
-    def _shares(self, descriptors):
-        # |d - w|^2 without the part that all words share.
-        distance = descriptors.astype(np.float32) @ self.words_.T
-        distance *= -2
-        distance += (self.words_.astype(np.float64) ** 2).sum(axis=1).astype(np.float32)
-        return _share(distance.argmin(axis=1), len(self.words_), None)
-
 
 def centred_mask(mask, size=24, extent=3.0):
     r"""Global shape: the silhouette moved to its centroid, scaled to unit area, and sampled on a small grid.
 
-    The grid is a square of side :math:`e \sqrt A`, A the silhouette's area in pixels and e the `extent`,
-    centred on the centroid; a cell's value is the share of it that the silhouette covers, computed exactly.
-    So the vector does not change when the silhouette moves by whole pixels, and hardly when it is scaled.
-    What lies outside the image counts as background.
+    The grid is a square of side :math:`e \sqrt A`, A the silhouette's area in pixels, centred on the
+    centroid; a cell's value is the share of it that the silhouette covers, computed exactly. So the vector
+    does not change when the silhouette moves by whole pixels, and hardly when it is scaled. What lies outside
+    the image counts as background.
 
     Parameters
     ----------
@@ -455,22 +355,12 @@ def centred_mask(mask, size=24, extent=3.0):
     size : int, default=24
         Cells per side.
     extent : float, default=3.0
-        Side of the grid in units of :math:`\sqrt A`, positive: 3 holds bars up to nine times as long as wide.
+        e, positive: 3 holds bars up to nine times as long as wide.
 
     Returns
     -------
     ndarray of float32, shape (size**2,)
         From 0 to 1, row by row.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If a parameter is not as described.
-
-    References
-    ----------
-    B. Leibe and B. Schiele (2003). Analyzing appearance and contour based methods for object categorization.
-    CVPR. Thesis appendix A.
 
     Examples
     --------
@@ -490,8 +380,7 @@ def centred_mask(mask, size=24, extent=3.0):
     edges = side * (np.arange(size + 1) / size - 0.5)
     covered = mask.astype(np.float64)
     for axis, counts in enumerate((rows, columns)):
-        # Integers all through, so that the centroid moves with the silhouette to the last bit of the
-        # division.
+        # integers all through: the centroid moves with the silhouette to the last bit of the division
         centre = int(counts @ np.arange(len(counts))) / area + 0.5
         covered = _between(covered, centre + edges, axis)
     return np.clip(covered / (side / size) ** 2, 0, 1).ravel().astype(np.float32)
@@ -526,11 +415,6 @@ def foreground_mask(image):
     ndarray of bool, shape (height, width)
         True on the object. All False if the image is of one colour.
 
-    Raises
-    ------
-    ValueError
-        If the image is not as described.
-
     Examples
     --------
     >>> import numpy as np
@@ -539,10 +423,11 @@ def foreground_mask(image):
     >>> int(foreground_mask(image).sum())
     320
     """
-    _check_image(image)
     from scipy import ndimage
     from skimage.color import rgb2lab
     from skimage.filters import threshold_otsu
+
+    _check_image(image)
 
     def border(values):
         return np.concatenate([values[0], values[-1], values[:, 0], values[:, -1]])
@@ -557,54 +442,39 @@ def foreground_mask(image):
     return ndimage.binary_fill_holes(pieces == 1 + int(sizes.argmax()))
 
 
-def default_kernels():
-    r"""Kernel of each cue, as the thesis has it: exponential :math:`\chi^2` for what comes from images,
-    Gaussian for the laser.
+def cue_kernels(data, cues=None):
+    r"""The thesis's kernel on each cue of a `CueData` made by `image_cues`, or on those named.
 
-    The masks' kernel is not named apart in the thesis (appendix A); they come from images and take the
-    :math:`\chi^2` kernel too.
-
-    Returns
-    -------
-    dict of str to Kernel
-        One for each of `IMAGE_CUES`, with ``gamma="mean"``.
-
-    Examples
-    --------
-    >>> default_kernels()["laser"]
-    RBF(gamma='mean', factor=1.0)
+    Exponential :math:`\chi^2` for what comes from images (masks are not named apart there), Gaussian for the
+    laser, with ``gamma="mean"``: a list of (name, kernel, columns). `ValueError` if a cue is unknown.
     """
     # Here and not above: it loads compiled code, which describing images does not need.
     from cuelearn.kernels import RBF, Chi2
 
-    return {cue: RBF() if cue == "laser" else Chi2() for cue in IMAGE_CUES}
+    wanted = list(data.cues) if cues is None else cues
+    return [triple for cue in wanted for triple in data.triples(RBF() if cue == "laser" else Chi2(), [cue])]
 
 
-def cue_kernels(data, cues=None):
-    """Pair the cues of a `CueData` made by `image_cues`, or those named, with their `default_kernels`.
+def in_tasks(describe, sequences, *arguments, n_jobs=None):
+    """`describe` applied to blocks of the sequences' items, which do not depend on n_jobs: list of
+    results."""
+    from joblib import Parallel, delayed
 
-    Returns
-    -------
-    list of (name, kernel, columns)
-        As the estimators' ``kernels=`` and `cuelearn.kernels.KernelBank` take them; `ValueError` if a cue is
-        unknown.
-    """
-    kernels = default_kernels()
-    wanted = data.cues if cues is None else cues
-    return [triple for cue in wanted for triple in data.triples(kernels.get(cue), [cue])]
+    from cuelearn.core.progress import progress
+
+    starts = range(0, len(sequences[0]), IMAGES_PER_TASK)
+    parts = (
+        [None if items is None else items[start : start + IMAGES_PER_TASK] for items in sequences]
+        for start in starts
+    )
+    done = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(describe)(*part, *arguments) for part in parts
+    )
+    return list(progress(done, name="cues", total=len(starts)))
 
 
 def image_cues(
-    data,
-    cues,
-    *,
-    train=None,
-    masked=True,
-    n_words=300,
-    max_range=20.0,
-    vocabulary=None,
-    random_state=0,
-    n_jobs=1,
+    data, cues, *, train=None, masked=True, n_words=300, vocabulary=None, random_state=0, n_jobs=1
 ):
     """Describe images by several cues.
 
@@ -613,16 +483,14 @@ def image_cues(
     data : ImageData
         From `make_robot`, `make_objects`, `load_image_folder`, `load_idol2` or `load_eth80`.
     cues : sequence of {"colour", "LxLy", "DirC", "bow", "laser", "shape"}
-        In the order wanted. The thesis' choices are `ROBOT_CUES` and `OBJECT_CUES`.
+        In the order wanted. The thesis's choices are `ROBOT_CUES` and `OBJECT_CUES`.
     train : array of int or of bool, optional
-        Rows from which the vocabulary of ``bow`` and the scale of ``laser`` are learnt. Needed for these two
-        cues, so that nothing of the test rows enters by oversight; ``np.arange(n)`` takes all.
+        Rows from which the vocabulary of ``bow`` and the scale of ``laser`` are learnt. These two cues need
+        it, so that nothing of the test rows enters by oversight; ``np.arange(n)`` takes all.
     masked : bool, default=True
         Take the histograms colour, LxLy and DirC over the object only, where masks are known.
     n_words : int, default=300
         Size of the vocabulary.
-    max_range : float, default=20.0
-        Of `laser_features`, in metres.
     vocabulary : BagOfWords, optional
         A fitted one, in place of learning it.
     random_state : int, default=0
@@ -634,90 +502,64 @@ def image_cues(
     -------
     CueData
         `X` float32 of shape (n, d): colour 512 columns, LxLy 675, DirC 289, bow `n_words`, laser 45
-        (standardised to mean 0 and standard deviation 1 over the training rows), shape 576. Classes, names,
-        provenance and tier are those of `data`.
+        (`laser_features` standardised over the training rows), shape 576. The rest is that of `data`.
 
     Raises
     ------
     ValueError
         If a cue is unknown or given twice, needs masks or laser scans that `data` lacks, or needs `train`; if
-        an image or a mask is not as it must be, or a frame has no laser scan, with the name of the frame.
+        an image, a mask or a scan is not as it must be, with the name of the frame.
     DataFileError
         If an image file cannot be read.
 
     Notes
     -----
-    Per image of 128 x 128 pixels on one core: colour 0.2 ms, LxLy 2 ms, DirC 2 ms, bow 3 ms, shape 0.2 ms. A
-    progress bar appears after two seconds.
+    Per image of 128 x 128 pixels on one core: colour 0.2 ms, LxLy 2 ms, DirC 2 ms, bow 3 ms, shape 0.2 ms.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> from cuelearn.datasets import ImageData, Provenance
-    >>> images = np.random.default_rng(0).integers(0, 256, (2, 40, 40, 3), dtype=np.uint8)
-    >>> origin = Provenance("noise", "generated", "none", None, "none", "an example")
-    >>> frames = {"name": np.array(["a", "b"])}
-    >>> data = ImageData(images, np.array([0, 1]), ["x", "y"], frames, None, None, None, "Noise.", origin)
-    >>> image_cues(data, ["colour", "DirC"])
-    <noise, generated: X (2, 801) float32, cues colour (512), DirC (289)>
+    >>> from cuelearn.datasets import make_robot
+    >>> image_cues(make_robot(5, 32, 32), ["colour", "DirC"])
+    <robot, generated: X (60, 801) float32, cues colour (512), DirC (289)>
     """
-    from joblib import Parallel, delayed
-
-    from cuelearn.core.progress import progress
-
     cues = _check_cues(data, cues)
-    n, names, learnt, blocks = len(data.y), data.frames.get("name"), [], {}
+    names, learnt, blocks = data.frames.get("name"), [], {}
     if ("bow" in cues and vocabulary is None) or "laser" in cues:
         if train is None:
             raise ValueError(
                 "train must name the rows that the cues 'bow' and 'laser' learn from (np.arange(n) takes "
                 "all), got None."
             )
-        train = check_rows("train", train, n)
-
+        train = check_rows("train", train, len(data.y))
     if "bow" in cues and vocabulary is None:
         vocabulary = BagOfWords(n_words, random_state=random_state)
         try:
-            vocabulary.fit(_Picked(data.images, train))
+            vocabulary.fit(data.images, rows=train)
         except ValueError as error:
             raise ValueError(f"The vocabulary of cue 'bow' cannot be learnt: {error}") from None
         learnt.append(f"{n_words} words learnt from {len(train)} images")
     if "laser" in cues:
-        scans = laser_features(data.laser, data.laser_angles, max_range, names)
+        scans = laser_features(data.laser, data.laser_angles, names=names)
         scale = scans[train].std(axis=0)
         blocks["laser"] = (scans - scans[train].mean(axis=0)) / np.where(scale > 0, scale, 1)
         learnt.append(f"laser features standardised over {len(train)} frames")
-
     drawn = [cue for cue in cues if cue != "laser"]
     if drawn:
-        masks = data.masks if masked or "shape" in drawn else None
-        tasks = [
-            delayed(_describe)(
-                *(_part(held, start) for held in (data.images, masks, names)),
-                drawn,
-                masked,
-                vocabulary,
-                start,
-            )
-            for start in range(0, n, IMAGES_PER_TASK)
-        ]
-        parts = Parallel(n_jobs=n_jobs, return_as="generator")(tasks)
-        parts = list(progress(parts, name="cues", total=len(tasks)))
-        blocks |= {cue: np.concatenate([part[j] for part in parts]) for j, cue in enumerate(drawn)}
-
+        sequences = np.arange(len(data.y)), data.images, data.masks, names
+        parts = in_tasks(_describe, sequences, drawn, masked, vocabulary, n_jobs=n_jobs)
+        blocks |= {cue: np.concatenate([part[cue] for part in parts]) for cue in drawn}
     X, columns = side_by_side({cue: blocks[cue] for cue in cues}, np.float32)
+    features = []
+    for cue in cues:
+        if cue == "laser":
+            features += [f"laser {name}" for name in LASER_FEATURE_NAMES]
+        else:  # by the place in the histogram or on the grid
+            places = np.ndindex(_GRIDS.get(cue, (blocks[cue].shape[1],)))
+            features += [f"{cue} {','.join(map(str, place))}" for place in places]
     how = f" ({'; '.join(learnt)})" if learnt else ""
-    return CueData(
-        X,
-        data.y,
-        columns,
-        None,
-        None,
-        [name for cue in cues for name in _feature_names(cue, blocks[cue].shape[1])],
-        list(data.target_names),
-        f"{data.description.rstrip('. ')}. Described by {', '.join(cues)}{how}.",
-        data.provenance,
-    )
+    description = f"{data.description.rstrip('. ')}. Described by {', '.join(cues)}{how}."
+    targets = list(data.target_names)
+    return CueData(X, data.y, columns, None, None, features, targets, description, data.provenance)
 
 
 def _check_cues(data, cues):
@@ -726,14 +568,9 @@ def _check_cues(data, cues):
     if not cues or not set(cues) <= set(IMAGE_CUES) or len(set(cues)) < len(cues):
         raise ValueError(f"cues must be some of {list(IMAGE_CUES)}, each once, got {list(cues)}.")
     if "laser" in cues and (data.laser is None or data.laser_angles is None):
-        raise ValueError(
-            "The cue 'laser' needs laser scans with their angles, but data.laser or data.laser_angles is "
-            "None."
-        )
+        raise ValueError("The cue 'laser' needs laser scans with their angles, but data has none.")
     if "shape" in cues and data.masks is None:
-        raise ValueError(
-            "The cue 'shape' needs masks, but data.masks is None; foreground_mask can make them."
-        )
+        raise ValueError("The cue 'shape' needs masks, but data has none; foreground_mask can make them.")
     for name in ("images", "masks", "laser"):
         held = getattr(data, name)
         if held is not None and len(held) != len(data.y):
@@ -741,78 +578,32 @@ def _check_cues(data, cues):
     return cues
 
 
-class _Picked:
-    """Some items of a sequence, read when asked for."""
-
-    def __init__(self, items, rows):
-        self.items, self.rows = items, rows
-
-    def __len__(self):
-        return len(self.rows)
-
-    def __getitem__(self, i):
-        return self.items[int(self.rows[i])]
-
-
-def _part(items, start):
-    """One task's share of a sequence, or None: a slice where the sequence can be sliced."""
-    if items is None:
-        return None
-    stop = min(start + IMAGES_PER_TASK, len(items))
-    try:
-        return items[start:stop]
-    except TypeError:
-        return _Picked(items, np.arange(start, stop))
-
-
-def _describe(images, masks, names, cues, masked, vocabulary, start):
-    """Describe one task's images: one float32 array of shape (n_images, width) per cue."""
-    rows = []
-    for i in range(len(images)):
+def _describe(rows, images, masks, names, cues, masked, vocabulary):
+    """Describe one task's images: by cue, float32 of shape (n_images, width)."""
+    found = []
+    for i, row in enumerate(rows):
         try:
-            mask = None if masks is None else masks[i]
-            rows.append(_describe_one(images[i], mask, cues, masked, vocabulary))
+            mask = masks[i] if masks is not None and (masked or "shape" in cues) else None
+            found.append(_describe_one(images[i], mask, cues, masked, vocabulary))
         except DataFileError:
             raise
         except ValueError as error:
             known = "" if names is None else f" ({names[i]})"
-            raise ValueError(f"Image {start + i}{known} cannot be described: {error}") from None
-    columns = dict(zip(cues, zip(*rows, strict=True), strict=True))
+            raise ValueError(f"Image {row}{known} cannot be described: {error}") from None
+    columns = dict(zip(cues, zip(*found, strict=True), strict=True))
     if "bow" in cues:
         columns["bow"] = vocabulary.transform(columns["bow"])
-    return [np.asarray(column, dtype=np.float32) for column in columns.values()]
+    return {cue: np.asarray(column, dtype=np.float32) for cue, column in columns.items()}
 
 
 def _describe_one(image, mask, cues, masked, vocabulary):
     """Descriptors of one image, in the order of the cues; for ``bow`` its local descriptors."""
-    _check_image(image)
-    shape = None if mask is None else _check_mask(mask, image.shape[:2])
-    inside = shape if masked else None
+    inside = mask if masked else None
     describe = {
         "colour": lambda: rgb_histogram(image, mask=inside),
         "LxLy": lambda: crfh(image, "LxLy", mask=inside),
         "DirC": lambda: crfh(image, "DirC", mask=inside),
         "bow": lambda: dense_descriptors(image, vocabulary.step),
-        "shape": lambda: centred_mask(shape),
+        "shape": lambda: centred_mask(_check_mask(mask, image.shape[:2])),
     }
     return [describe[cue]() for cue in cues]
-
-
-def _feature_names(cue, width):
-    """One name per column."""
-    if cue == "laser":
-        return [f"laser {name}" for name in LASER_FEATURE_NAMES]
-    if cue == "colour":
-        side = range(round(width ** (1 / 3)))
-        return [f"colour r{r} g{g} b{b}" for r in side for g in side for b in side]
-    if cue == "LxLy":
-        scales, bins = _FILTERS[cue]
-        return [f"LxLy scale {s:g} x{x} y{y}" for s in scales for x in range(bins) for y in range(bins)]
-    if cue == "DirC":
-        (fine, coarse), bins = _FILTERS[cue]
-        sectors = [*map(str, range(bins)), "flat"]
-        return [f"DirC scale {fine:g} {a}, scale {coarse:g} {b}" for a in sectors for b in sectors]
-    if cue == "shape":
-        side = range(math.isqrt(width))
-        return [f"shape row {i} column {j}" for i in side for j in side]
-    return [f"word {i}" for i in range(width)]

@@ -1,14 +1,9 @@
 r"""Fifteen kinds of features of small grey images, groups of columns of two tables, and four kernels on each.
 
-The paper on online kernel selection starts from 15 kinds of INRIA image features (Gist; bags of dense and of
-interest-point SIFT and hue descriptors; colour histograms; all but Gist at two layouts) and puts four kernels
-on each. `ImageKinds` describes small grey images, such as digits, by 15 kinds in the same spirit, strong ones
-and weak ones; `letter_groups` and `satimage_groups` cut two tables of attributes into groups of columns;
-`kind_kernels` puts the four kernels on each, in the paper's order.
-
-A kind depends on its image alone, except that two vocabularies of visual words are learnt, from the images
-that `ImageKinds.fit` is given and no others. Every entry is finite and not negative, as the chi-squared
-kernel asks.
+The paper on online kernel selection starts from 15 kinds of INRIA image features (TagProp; all but Gist at
+two layouts) and puts four kernels on each. `ImageKinds` describes small grey images, such as digits, by 15
+kinds in the same spirit, strong and weak ones; `letter_groups` and `satimage_groups` cut two tables into
+groups of columns; `kind_kernels` puts the four kernels on each.
 
 References
 ----------
@@ -28,18 +23,14 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from .base import check_rows, side_by_side
 from .bundled import pooling
-from .cues import IMAGES_PER_TASK, BagOfWords, grey_descriptors, receptive_fields
+from .cues import BagOfWords, crfh, dense_descriptors, in_tasks
 
 __all__ = [
-    "IMAGE_KINDS",
-    "ImageKinds",
-    "image_kinds",
-    "kind_kernels",
-    "letter_groups",
-    "satimage_groups",
+    *("IMAGE_KINDS", "ImageKinds", "image_kinds", "kind_kernels", "letter_groups", "satimage_groups"),
     "stack_kinds",
 ]
 
@@ -71,44 +62,35 @@ _DESCRIPTORS_PER_WORD = 200
 class ImageKinds(BaseEstimator):
     r"""The 15 kinds of features, with visual words learnt from training images.
 
-    With u = max(2, side // 14) pixels, the image's shorter side counted (2 for images of 28 x 28):
+    With u = max(2, side // 14) pixels, the shorter side counted (2 for images of 28 x 28):
 
-    ====  ====================  =========  ==================================================================
-    no.   name                  columns    what
-    ====  ====================  =========  ==================================================================
-    1     ``lbp``               59         histogram of local binary patterns: eight neighbours at distance
-                                           u / 2, uniform patterns
-    2     ``lbp-3x1``           177        the same in three bands
-    3     ``dense-words``       n_words    bag of words over dense descriptors: 4 x 4 cells of u x u pixels,
-                                           one every u pixels
-    4     ``dense-words-3x1``   3 n_words  the same in three bands
-    5     ``gist``              288        magnitudes of Gabor filters, 3 wavelengths x 6 orientations,
-                                           averaged over 4 x 4 cells
-    6     ``directions``        37         histogram of gradient directions: 36 sectors, and one bin for flat
-                                           pixels
-    7     ``projections``       h + w      mean of each row, then of each column
-    8     ``corner-words``      n_words    bag of words over the same descriptors, at Harris corners only
-    9     ``corner-words-3x1``  3 n_words  the same in three bands
-    10    ``hog4``              288        oriented gradients: 4 x 4 cells of 8 orientations, normalised in
-                                           blocks of 2 x 2 cells
-    11    ``hog7``              294        oriented gradients: 7 x 7 cells of 6 orientations, normalised as a
-                                           whole
-    12    ``grey``              32         histogram of grey values
-    13    ``grey-3x1``          96         the same in three bands
-    14    ``pixels``            49         the image at 7 x 7 pixels, averaged by area
-    15    ``fourier``           113        magnitudes of the lowest Fourier coefficients, up to 7 cycles per
-                                           side
-    ====  ====================  =========  ==================================================================
+    ====================  =========  ======================================================================
+    name                  columns    what
+    ====================  =========  ======================================================================
+    ``lbp``               59         local binary patterns: eight neighbours at distance u / 2, uniform
+    ``lbp-3x1``           177        the same in three bands
+    ``dense-words``       n_words    visual words of dense patches: 4 x 4 cells of u x u pixels, every u
+    ``dense-words-3x1``   3 n_words  the same in three bands
+    ``gist``              288        magnitudes of Gabor filters, 3 wavelengths x 6 orientations, in 4 x 4
+                                     cells
+    ``directions``        37         gradient directions: 36 sectors, and one bin for flat pixels
+    ``projections``       h + w      mean of each row, then of each column
+    ``corner-words``      n_words    visual words of the same patches, at Harris corners only
+    ``corner-words-3x1``  3 n_words  the same in three bands
+    ``hog4``              288        oriented gradients: 4 x 4 cells, 8 orientations, blocks of 2 x 2 cells
+    ``hog7``              294        oriented gradients: 7 x 7 cells, 6 orientations, normalised as a whole
+    ``grey``              32         grey values
+    ``grey-3x1``          96         the same in three bands
+    ``pixels``            49         the image at 7 x 7 pixels, averaged by area
+    ``fourier``           113        magnitudes of Fourier coefficients, up to 7 cycles per side
+    ====================  =========  ======================================================================
 
-    The second layout is the INRIA features' own: three horizontal bands of equal height, one histogram each,
-    laid end to end and divided by the number of pixels (patches, corners) of the whole image; so the three
-    add up to the histogram of the first layout.
-
-    The kinds were chosen by what the field expects of them, before any kernel was tried: descriptors of shape
-    that keep places (``hog4``, ``hog7``, ``gist``, ``pixels``, ``dense-words-3x1``) are good ones for
-    characters; bags and histograms of the whole image lose the places; grey values and gradient directions
-    stand where the paper has colour. Bags of dense words are numbers 3 and 4 and the grey histogram number
-    12, so that their kernels have the numbers of the paper's dense SIFT (9 to 16) and Lab colours (45 to 48).
+    Bands are three horizontal ones of equal height, a histogram each, divided by the number of pixels
+    (patches, corners) of the whole image. Every entry is finite and not negative, as the chi-squared kernel
+    asks. The kinds were chosen before any kernel was tried: descriptors that keep places (``hog4``, ``gist``,
+    ``dense-words-3x1``) are good ones for characters, bags and histograms of the whole image lose the places.
+    Dense words are numbers 3 and 4 and the grey histogram number 12, so that their kernels have the numbers
+    of the paper's dense SIFT (9 to 16) and Lab colours (45 to 48).
 
     Parameters
     ----------
@@ -124,32 +106,19 @@ class ImageKinds(BaseEstimator):
     Attributes
     ----------
     dense_vocabulary_, corner_vocabulary_ : BagOfWords
-        Fitted.
     image_shape_ : (int, int)
         Height and width in pixels.
 
     Notes
     -----
-    Images are described at 256 levels: floats are rounded to ``k / 255``, so that bytes and their 255th parts
-    give the same bits. An image of one grey value has no corners and no gradients: its ``corner-words``,
-    ``hog4`` and ``hog7`` are zero.
-
-    About 4 ms per image of 28 x 28 pixels on one core; learning the words takes about 2 s more. Memory: 9 kB
-    per image.
-
-    References
-    ----------
-    Local binary patterns: T. Ojala, M. Pietikainen and T. Maenpaa (2002), PAMI 24. Gist: A. Oliva and A.
-    Torralba (2001), IJCV 42. Oriented gradients: N. Dalal and B. Triggs (2005), CVPR. Corners: C. Harris and
-    M. Stephens (1988), Alvey Vision Conference.
+    Images are described at 256 levels, so that bytes and their 255th parts give the same bits. 4 ms and 9 kB
+    per image of 28 x 28 pixels on one core; learning the words takes about 2 s more.
 
     Examples
     --------
     >>> import numpy as np
     >>> images = np.random.default_rng(0).integers(0, 256, (14, 28, 28), dtype=np.uint8)
     >>> kinds = ImageKinds(n_words=20).fit(images[:10]).transform(images[10:])
-    >>> list(kinds)[:5]
-    ['lbp', 'lbp-3x1', 'dense-words', 'dense-words-3x1', 'gist']
     >>> kinds["dense-words-3x1"].shape
     (4, 60)
     """
@@ -173,25 +142,16 @@ class ImageKinds(BaseEstimator):
         Parameters
         ----------
         images : ndarray, shape (n, height, width)
-            Training images: uint8, or floats from 0 to 1. Sides of 15 to 128 pixels.
+            Training images: uint8, or floats from 0 to 1. Sides of 15 to 128 pixels. `ValueError` if they
+            give fewer descriptors than words.
         y : ignored
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        TypeError, ValueError
-            If a parameter or the images are not as described, or the images give fewer descriptors than
-            words.
         """
         self._validate_params()
         levels = _levels(images)
         seeds = np.random.default_rng(self.random_state)
         drawn = np.sort(seeds.permutation(len(levels))[: self.max_images])
         seed = int(seeds.integers(2**31))
-        described = sum(_in_blocks(_describe_locally, levels[drawn], self.n_jobs), [])
+        described = sum(in_tasks(_locally, [levels[drawn]], n_jobs=self.n_jobs), [])
         for which in ("dense", "corner"):
             descriptors = [part[which][0] for part in described if len(part[which][0])]
             found = sum(map(len, descriptors))
@@ -211,28 +171,18 @@ class ImageKinds(BaseEstimator):
     def transform(self, images):
         """Describe images of the size of those of `fit`.
 
-        Parameters
-        ----------
-        images : ndarray, shape (n, height, width)
-
         Returns
         -------
         dict of str to ndarray of float32, shape (n, n_columns)
             One for each of `IMAGE_KINDS`, in that order; finite and not negative.
-
-        Raises
-        ------
-        ValueError
-            If the images are not as described or of another size than those of `fit`.
-        sklearn.exceptions.NotFittedError
-            Before `fit`.
         """
         check_is_fitted(self)
         levels = _levels(images)
         if levels.shape[1:] != self.image_shape_:
             found, wanted = (f"{height} x {width}" for height, width in (levels.shape[1:], self.image_shape_))
             raise ValueError(f"images must be of {wanted} pixels as those that were fitted, got {found}.")
-        parts = _in_blocks(_describe, levels, self.n_jobs, self.dense_vocabulary_, self.corner_vocabulary_)
+        words = {"dense": self.dense_vocabulary_, "corner": self.corner_vocabulary_}
+        parts = in_tasks(_describe, [levels], words, n_jobs=self.n_jobs)
         return {name: np.concatenate([part[name] for part in parts]) for name in IMAGE_KINDS}
 
 
@@ -241,9 +191,7 @@ def image_kinds(images, *, n_jobs=None, random_state=0, words_from=None):
 
     Parameters
     ----------
-    images : ndarray, shape (n, height, width)
-        uint8, or floats from 0 to 1. Sides of 15 to 128 pixels.
-    n_jobs, random_state
+    images, n_jobs, random_state
         As `ImageKinds` has them.
     words_from : array of int or of bool, optional
         Rows of `images` from which the visual words are learnt: the training rows. All by default, which is
@@ -252,14 +200,6 @@ def image_kinds(images, *, n_jobs=None, random_state=0, words_from=None):
     Returns
     -------
     dict of str to ndarray of float32, shape (n, n_columns)
-        One for each of `IMAGE_KINDS`, in that order; finite and not negative. The table in `ImageKinds`
-        describes them.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described, or there are fewer than 100 corners (or patches) to learn 100
-        words from.
 
     Examples
     --------
@@ -302,60 +242,30 @@ def _levels(images):
     return np.rint(images * 255).astype(np.uint8)
 
 
-def _in_blocks(describe, levels, n_jobs, *arguments):
-    """Apply `describe` to blocks of images, which do not depend on n_jobs; one BLAS thread each."""
-    from joblib import Parallel, delayed
-
-    starts = range(0, len(levels), IMAGES_PER_TASK)
-    return Parallel(n_jobs=n_jobs)(
-        delayed(_with_one_thread)(describe, levels[start : start + IMAGES_PER_TASK], *arguments)
-        for start in starts
-    )
-
-
-def _with_one_thread(describe, *arguments):
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1):
-        return describe(*arguments)
-
-
-# ------------------------------------------------------------------------------------------------------ kinds
-
-
 def _unit(shape):
     """Length of u in pixels, with which cells and filters grow."""
     return max(2, min(shape) // 14)
 
 
-def _grey(levels):
-    """Grey values from 0 to 1."""
-    return levels * np.float32(1 / 255)
-
-
-def _whole(levels):
-    """Whole numbers: gradients are exact, none crosses the border of a bin by rounding."""
-    return levels.astype(np.float32)
-
-
-def _describe(levels, dense, corner):
+def _describe(levels, words):
     """All kinds of a block of images: dict of float32 arrays of shape (n_images, n_columns)."""
     kinds = {name: [] for name in IMAGE_KINDS}
-    for image in levels:
-        grey = _grey(image)
-        for name, counts in (("lbp", _lbp_bands(image)), ("grey", _banded(image >> 3, _GREY_BINS))):
-            kinds[name].append(counts.sum(axis=0) / image.size)
-            kinds[f"{name}-3x1"].append(counts.ravel() / image.size)
-        means = grey.mean(axis=1, dtype=np.float64), grey.mean(axis=0, dtype=np.float64)
-        kinds["gist"].append(_gist(grey))
-        kinds["directions"].append(receptive_fields(grey, "DirC", (1.0,), _SECTORS, None))
-        kinds["projections"].append(np.concatenate(means))
-        kinds["hog4"].append(_hog(_whole(image), 4, 2))
-        kinds["hog7"].append(_hog(_whole(image), 7, 7))
-        kinds["pixels"].append(_pooled(grey, _PIXELS))
-        kinds["fourier"].append(_fourier(grey))
-    local = _describe_locally(levels)
-    for which, vocabulary in (("dense", dense), ("corner", corner)):
+    with threadpool_limits(1):
+        for image in levels:
+            grey = image * np.float32(1 / 255)
+            for name, counts in (("lbp", _lbp_bands(image)), ("grey", _banded(image >> 3, _GREY_BINS))):
+                kinds[name].append(counts.sum(axis=0) / image.size)
+                kinds[f"{name}-3x1"].append(counts.ravel() / image.size)
+            means = grey.mean(axis=1, dtype=np.float64), grey.mean(axis=0, dtype=np.float64)
+            kinds["gist"].append(_gist(grey))
+            kinds["directions"].append(crfh(grey, "DirC", (1.0,), _SECTORS))
+            kinds["projections"].append(np.concatenate(means))
+            kinds["hog4"].append(_hog(image, 4, 2))
+            kinds["hog7"].append(_hog(image, 7, 7))
+            kinds["pixels"].append(_pooled(grey, _PIXELS))
+            kinds["fourier"].append(_fourier(grey))
+    local = _locally(levels)
+    for which, vocabulary in words.items():
         counts = _word_bands(vocabulary, [part[which] for part in local])
         total = np.maximum(counts.sum(axis=(1, 2)), 1)[:, None]  # an image without corners has zeros
         kinds[f"{which}-words"] = counts.sum(axis=1) / total
@@ -391,38 +301,34 @@ def _lbp_bands(image):
     from skimage.feature import local_binary_pattern
 
     radius = _unit(image.shape) / 2
-    pattern = _framed(
-        image,
-        math.ceil(radius) + 1,
-        lambda framed: local_binary_pattern(framed, 8, radius, method="nri_uniform"),
-    )
-    return _banded(pattern.astype(np.int64), _LBP_PATTERNS)
+
+    def patterns(framed):
+        return local_binary_pattern(framed, 8, radius, method="nri_uniform")
+
+    return _banded(_framed(image, math.ceil(radius) + 1, patterns).astype(np.int64), _LBP_PATTERNS)
 
 
-def _describe_locally(levels):
-    """Local descriptors of each image, of dense patches and at corners.
+def _locally(levels):
+    """Local descriptors of each image: ``"dense"`` and ``"corner"``, uint8 (n, 128), and each one's band,
+    (n,).
 
     Patch (i, j) has its centre at row u (i + 2) - 1/2 and column u (j + 2) - 1/2; all lie within the image. A
     corner takes the patch whose centre is nearest to it, and counts in the band in which it lies itself.
-
-    Returns
-    -------
-    list of dict
-        ``"dense"`` and ``"corner"``: descriptors of uint8, shape (n, 128), and the band of each, shape (n,).
     """
     from skimage.feature import corner_harris, corner_peaks
 
     height, width = levels.shape[1:]
     unit = _unit((height, width))
     last = height // unit - 4, width // unit - 4
-    rows = np.repeat(np.arange(last[0] + 1), last[1] + 1)
-    dense_bands = _band_of(unit * (rows + 2) - 0.5, height)
+    dense_bands = _band_of(unit * (np.repeat(np.arange(last[0] + 1), last[1] + 1) + 2) - 0.5, height)
     margin = 2 * unit + 1  # as far as the detector's filters reach: else the frame would make corners
     described = []
     for image in levels:
-        descriptors = grey_descriptors(_whole(image), unit)
+        # whole numbers: gradients are exact, none crosses the border of a bin by rounding
+        descriptors = dense_descriptors(image.astype(np.float32), unit)
+        grey = image * np.float32(1 / 255)
         corners = corner_peaks(
-            _framed(_grey(image), margin, lambda framed: corner_harris(framed, sigma=unit / 2)),
+            _framed(grey, margin, lambda framed: corner_harris(framed, sigma=unit / 2)),
             min_distance=max(1, unit // 2),
             threshold_abs=_CORNER_NOISE,
             threshold_rel=_CORNER_THRESHOLD,
@@ -430,9 +336,8 @@ def _describe_locally(levels):
             exclude_border=False,
         )
         i, j = np.clip(np.rint((corners + 0.5) / unit - 2).astype(np.int64), 0, last).T
-        nearest = descriptors[i * (last[1] + 1) + j]
-        bands = _band_of(corners[:, 0], height)
-        described.append({"dense": (descriptors, dense_bands), "corner": (nearest, bands)})
+        nearest = descriptors[i * (last[1] + 1) + j], _band_of(corners[:, 0], height)
+        described.append({"dense": (descriptors, dense_bands), "corner": nearest})
     return described
 
 
@@ -450,27 +355,20 @@ def _word_bands(vocabulary, local):
     return counts
 
 
-def _hog(grey, n_cells, block):
+def _hog(image, n_cells, block):
     """Oriented gradients of n_cells x n_cells cells; what is left over is cut from all four sides."""
     from skimage.feature import hog
 
-    cell = tuple(side // n_cells for side in grey.shape)
-    (top, left), (high, wide) = (
-        [(s - n_cells * c) // 2 for s, c in zip(grey.shape, cell, strict=True)],
-        cell,
-    )
-    inner = grey[top : top + n_cells * high, left : left + n_cells * wide]
-    orientations = _HOG_ORIENTATIONS[n_cells]
-    return hog(inner, orientations, pixels_per_cell=cell, cells_per_block=(block, block))
+    cell = tuple(side // n_cells for side in image.shape)
+    first = [(side - n_cells * size) // 2 for side, size in zip(image.shape, cell, strict=True)]
+    inner = image[tuple(slice(a, a + n_cells * size) for a, size in zip(first, cell, strict=True))]
+    return hog(inner.astype(np.float32), _HOG_ORIENTATIONS[n_cells], cell, (block, block))
 
 
 @lru_cache(maxsize=4)
 def _gabor_bank(shape):
-    """Spectra of the Gabor filters for images of this shape, complex64 (18, padded height, padded width), and
-    the margin.
-
-    Every filter answers 0 to a flat image.
-    """
+    """Spectra (18, padded height, padded width) of Gabor filters that answer 0 to a flat image; the
+    margin."""
     from skimage.filters import gabor_kernel
 
     unit = _unit(shape)
@@ -495,10 +393,8 @@ def _gist(grey):
 
     bank, margin = _gabor_bank(grey.shape)
     spectrum = fft2(np.pad(grey, margin, mode="symmetric"))
-    height, width = grey.shape
-    return _pooled(
-        np.abs(ifft2(bank * spectrum))[:, margin : margin + height, margin : margin + width], _GIST_CELLS
-    )
+    inner = tuple(slice(margin, margin + side) for side in grey.shape)
+    return _pooled(np.abs(ifft2(bank * spectrum))[:, *inner], _GIST_CELLS)
 
 
 def _fourier(grey):
@@ -510,32 +406,19 @@ def _fourier(grey):
     return np.concatenate([spectrum[: _FREQUENCIES + 1, 0], spectrum[rows, 1 : _FREQUENCIES + 1].ravel()])
 
 
-# ------------------------------------------------------------------------------------------ groups of columns
-
-
 def _check_mapping(name, mapping, what):
     if not isinstance(mapping, Mapping) or not mapping:
         raise ValueError(f"{name} must be a mapping of names to {what}, at least one, got {mapping!r}.")
 
 
 def stack_kinds(kinds):
-    """Lay arrays of features side by side.
-
-    Parameters
-    ----------
-    kinds : mapping of str to array of shape (n, n_columns)
-        As `image_kinds` returns it.
+    """Lay arrays of features, each (n, n_columns) by name, side by side, as `image_kinds` returns them.
 
     Returns
     -------
     X : ndarray of float32, shape (n, total columns)
     groups : dict of str to slice
         The columns of each kind, as `kind_kernels` takes them.
-
-    Raises
-    ------
-    ValueError
-        If `kinds` is empty, or its arrays are not matrices with equally many rows.
 
     Examples
     --------
@@ -551,18 +434,12 @@ def stack_kinds(kinds):
 
 
 def letter_groups():
-    """Groups of the 16 attributes of `load_letter`.
+    """15 groups of the 16 attributes of `load_letter`: dict of str to column numbers, ascending.
 
-    Six elementary ones, ``position`` and ``size`` of the bounding box, first moments (``centre``), second
-    moments (``spread``), third moments (``skew``) and ``edges``, and nine unions that have a meaning, such as
-    the loader's ``box`` and ``moments``, the two halves of the edges, and ``shape``, all that does not depend
-    on where the box lies or how large it is. None has a single column, on which linear and polynomial kernels
-    of unit length are constant.
-
-    Returns
-    -------
-    dict of str to list of int
-        15 groups; columns ascending.
+    Six elementary ones (``position`` and ``size`` of the box, first moments ``centre``, second ``spread``,
+    third ``skew``, ``edges``) and nine unions that have a meaning, such as ``shape``, all that does not
+    depend on where the box lies or how large it is. None has a single column, on which linear and polynomial
+    kernels of unit length are constant.
 
     Examples
     --------
@@ -593,16 +470,11 @@ def letter_groups():
 
 
 def satimage_groups():
-    """Groups of the 36 columns of `load_satimage`, nine pixels of four bands: 15, by name.
+    """15 groups of the 36 columns of `load_satimage`, nine pixels of four bands: dict of str to column
+    numbers.
 
-    Four single bands at all pixels (9 columns each), ``visible`` (bands 1 and 2) and ``infrared`` (bands 3
-    and 4), the pixel at the ``centre``, which the class is of, the ``cross`` of it and its four neighbours,
-    the three rows and the three columns of pixels, and all.
-
-    Returns
-    -------
-    dict of str to list of int
-        15 groups; columns ascending.
+    Each band at all pixels, ``visible`` (bands 1 and 2), ``infrared`` (3 and 4), the pixel at the ``centre``,
+    which the class is of, the ``cross`` of it and its four neighbours, each row, each column, and ``all``.
 
     Examples
     --------
@@ -621,31 +493,23 @@ def satimage_groups():
 
 
 def kind_kernels(groups):
-    r"""Four kernels on each group of columns: linear, polynomial, chi-squared and Gaussian, in the paper's
-    order.
+    r"""Linear, polynomial, chi-squared and Gaussian kernel on each group of columns, in the paper's order.
 
-    The chi-squared kernel and the Gaussian take their widths from the training samples (``gamma="mean"``).
-    The paper does not print its polynomial; here it is homogeneous, :math:`\langle x, z \rangle^2`, libsvm's
-    default offset of 0, since with an offset of 1 histograms of unit sum, whose products are tiny, would all
-    look alike. Normalised to a unit diagonal, all four are free of the features' unit.
+    The last two take their widths from the training samples (``gamma="mean"``). The paper does not print its
+    polynomial; here it is homogeneous, :math:`\langle x, z \rangle^2`: with an offset of 1 histograms of unit
+    sum, whose products are tiny, would all look alike. Normalised to a unit diagonal, all four are free of
+    the features' unit.
 
     Parameters
     ----------
     groups : mapping of str to columns
-        Column numbers, a slice, or whatever the estimators' ``kernels=`` takes; as `letter_groups`,
-        `satimage_groups` and `stack_kinds` return them. The columns must not be negative, for the chi-squared
-        kernel.
+        Column numbers or a slice, of values that are not negative, as `letter_groups`, `satimage_groups` and
+        `stack_kinds` return them.
 
     Returns
     -------
     list of (name, kernel, columns)
-        Four per group: kernel number k (from 1) of the paper's numbering is entry k - 1. Names such as
-        ``"hog4 chi2"``.
-
-    Raises
-    ------
-    ValueError
-        If `groups` is empty or not a mapping.
+        Four per group: kernel number k (from 1) of the paper is entry k - 1.
 
     Examples
     --------
@@ -656,9 +520,7 @@ def kind_kernels(groups):
     from cuelearn.kernels import RBF, Chi2, Linear, Poly
 
     _check_mapping("groups", groups, "columns")
-    kernels = {"linear": Linear(), "poly": Poly(degree=2, coef0=0.0), "chi2": Chi2(), "rbf": RBF()}
+    four = {"linear": Linear(), "poly": Poly(degree=2, coef0=0.0), "chi2": Chi2(), "rbf": RBF()}.items()
     return [
-        (f"{group} {name}", kernel, columns)
-        for group, columns in groups.items()
-        for name, kernel in kernels.items()
+        (f"{group} {name}", kernel, columns) for group, columns in groups.items() for name, kernel in four
     ]

@@ -158,13 +158,13 @@ def test_mnist_refuses_a_wrong_number(wrong):
 
 
 def test_redrawn_line_has_the_ink_of_its_length():
-    drawn = redraw_pen_points([[0, 50, 100, 50], [20, 0, 20, 100]], size=16)
+    drawn = redraw_pen_points([[0, 50, 100, 50], [20, 0, 20, 100]])
     assert drawn.shape == (2, 16, 16) and drawn.dtype == np.float32
     # Between the end points a straight stroke one pixel wide covers one pixel's worth of ink per pixel of
     # length.
     assert_allclose(drawn[0].sum(axis=0), 1, atol=1e-5)
     assert_allclose(drawn[1].sum(axis=1), 1, atol=1e-5)
-    diagonal = redraw_pen_points([[0, 0, 100, 100]], size=16)[0]
+    diagonal = redraw_pen_points([[0, 0, 100, 100]])[0]
     # The diagonal itself, and its neighbours at distance sqrt(1/2).
     assert diagonal.sum() == pytest.approx(16 + 30 * (1 - np.sqrt(0.5)))
     assert_allclose(diagonal, diagonal.T, atol=1e-5)

@@ -164,7 +164,7 @@ def test_word_histograms_equal_a_plain_count(fitted, digits, described):
 def test_corners_of_a_square(fitted):
     images = np.zeros((2, 28, 28), dtype=np.uint8)
     images[0, 10:18, 10:18] = 255
-    square, nothing = k._describe_locally(images)
+    square, nothing = k._locally(images)
     assert len(square["corner"][0]) == 4 and len(nothing["corner"][0]) == 0
     assert_array_equal(np.sort(square["corner"][1]), [1, 1, 1, 1])
     assert_allclose(fitted.transform(images)["corner-words"].sum(axis=1), [1, 0], atol=1e-6)
