@@ -1,8 +1,8 @@
 """The papers' own data, from the files that the user put in place: `load_original`, and the sets that come as
 tables.
 
-Nothing here downloads. A loader checks that its files have the form of their source and raises
-`DataFileError`, which names the file, where they do not. Image sets stand in `folders`."""
+Nothing here downloads. A loader takes the directory with its files and raises `DataFileError`, which names
+the file, where one is missing, damaged, or not of the form of its source. Image sets stand in `folders`."""
 
 from __future__ import annotations
 
@@ -20,15 +20,8 @@ from .base import CueData, DataFileError, Provenance, side_by_side
 from .folders import load_eth80, load_flowers17, load_idol2
 
 __all__ = [
-    "AWA_TEST_CLASSES",
-    "PartialData",
-    "load_awa",
-    "load_corel5k",
-    "load_lost",
-    "load_msrcv2",
-    "load_original",
-    "load_scene",
-    "load_usps",
+    *("AWA_TEST_CLASSES", "PartialData", "load_awa", "load_corel5k", "load_lost", "load_msrcv2"),
+    *("load_original", "load_scene", "load_usps"),
 ]
 
 #: The ten classes that the authors of Animals with Attributes keep for tests, by name.
@@ -39,9 +32,6 @@ AWA_TEST_CLASSES = (
 #: Files that hold USPS, in the order in which they are looked for.
 USPS_FORMS = (("usps.h5",), ("usps.bz2", "usps.t.bz2"), ("usps", "usps.t"))
 _SCENE_LABELS = ("Beach", "Sunset", "FallFoliage", "Field", "Mountain", "Urban")
-
-
-# ---------------------------------------------------------------------------------------------------- reading
 
 
 def _read(file, what):
@@ -70,24 +60,27 @@ def _require(fits, message):
         raise DataFileError(message)
 
 
-def _provenance(name, contents, citation, source):
+def _origin(name, contents, citation, source):
     sums = " and ".join(hashlib.sha256(content).hexdigest() for content in contents)
     return Provenance(name, "original", "not stated; for research", sums, citation, source)
+
+
+def _in_two_parts(parts):
+    """The training part above the test part, and the rows of each."""
+    rows = np.arange(sum(map(len, parts)))
+    return np.concatenate(parts), *np.split(rows, [len(parts[0])])
 
 
 def _is_binary(matrix):
     return matrix.ndim == 2 and np.isin(matrix, (0, 1)).all()
 
 
-# ----------------------------------------------------------------------------------------------------- tables
-
-
 def load_awa(path):
-    """Load Animals with Attributes, 3,000 photographs of 50 kinds of animals in four cues (thesis figure 6.3,
-    right).
+    """Load Animals with Attributes, 3,000 photographs of 50 kinds of animals in four cues (thesis figure
+    6.3).
 
     100 photographs of each of the ten classes in `AWA_TEST_CLASSES`, 50 of each other class, of the 30,475
-    published.
+    published (Lampert, Nickisch and Harmeling, CVPR 2009).
 
     Parameters
     ----------
@@ -100,18 +93,7 @@ def load_awa(path):
     CueData
         `X` (3000, 6252), float32: cues ``"phog"`` (252 columns), ``"surf"``, ``"rgsift"`` and ``"lss"`` (2000
         each), histograms of sum 1 up to the rounding of the file's 16 bits; `y` 0..49 in the order of the
-        file's names; no split of the images: the authors divide the classes. The published colour histogram
-        is not among the cues.
-
-    Raises
-    ------
-    DataFileError
-        If the file is missing, damaged, or not of that form.
-
-    References
-    ----------
-    C. H. Lampert, H. Nickisch and S. Harmeling (2009). Learning to detect unseen object classes by
-    between-class attribute transfer. CVPR. Thesis section 6.5.2.
+        file's names; no split of the images. The published colour histogram is not among the cues.
     """
     file = Path(path) / "awa_subset.npz"
     content = _read(file, "Animals with Attributes")
@@ -141,56 +123,33 @@ def load_awa(path):
         f"{file} must give every image a class from 0 to 49 and every class an image.",
     )
     X, columns = side_by_side(cues, np.float32)
+    features = [f"{cue} {k}" for cue, block in cues.items() for k in range(block.shape[1])]
+    what = "Photographs of animals as histograms: PHOG (shape), and words of SURF, rgSIFT and local "
+    source = "Animals with Attributes, IST Austria: a part of the published histograms, 16 bits each"
+    origin = _origin("awa", [content], "Lampert, Nickisch and Harmeling, CVPR 2009", source)
     return CueData(
-        X,
-        y.astype(np.int64),
-        columns,
-        None,
-        None,
-        [f"{cue} {k}" for cue, block in cues.items() for k in range(block.shape[1])],
-        names,
-        "Photographs of animals as histograms: PHOG (shape), and words of SURF, rgSIFT and local "
-        "self-similarity.",
-        _provenance(
-            "awa",
-            [content],
-            "Lampert, Nickisch and Harmeling, CVPR 2009",
-            "Animals with Attributes, IST Austria: a part of the published histograms, 16 bits each",
-        ),
+        X, y.astype(np.int64), columns, None, None, features, names, f"{what}self-similarity.", origin
     )
 
 
 def load_corel5k(path):
     """Load Corel5k, 5,000 photographs described by 499 visual terms, with 374 keywords.
 
+    The papers describe these images (Duygulu, Barnard, de Freitas and Forsyth, ECCV 2002) by 15 kinds of
+    features; the terms, which images share a kind of region with which, are all that is still to be had.
+
     Parameters
     ----------
     path : str or path-like
-        Directory with ``corel5k.mat`` (a variable ``X`` whose first 499 columns are the terms, and ``Y`` of
-        shape (5000, 374)) and ``corel5k_labels.xml`` (the keywords in the order of the columns of Y), as the
-        Mulan and KDIS repositories give them.
+        Directory with ``corel5k.mat`` (``X``, whose first 499 columns are the terms: files that hold the
+        keywords behind them are cut, and ``Y`` of shape (5000, 374)) and ``corel5k_labels.xml`` (the keywords
+        in the order of the columns of Y), as the Mulan and KDIS repositories give them.
 
     Returns
     -------
     CueData
         `X` (5000, 499), float32, 0 or 1; one cue, "visual terms"; `y` (5000, 374), int8; no published split:
         the repositories' order does not say which 500 images are the test part.
-
-    Raises
-    ------
-    DataFileError
-        If a file is missing or is not of that form.
-
-    Notes
-    -----
-    The papers describe these images by 15 kinds of features; the terms, which images share a kind of region
-    with which, are all that is still to be had. Files that hold the keywords behind the terms in X are cut
-    after column 499.
-
-    References
-    ----------
-    P. Duygulu, K. Barnard, J. de Freitas and D. Forsyth (2002). Object recognition as machine translation.
-    ECCV.
     """
     import scipy.io
 
@@ -206,69 +165,45 @@ def load_corel5k(path):
         f"{files[0]} must hold X with 499 or more columns and 0/1 labels Y with {len(names)} columns, "
         f"got {X.shape}, {y.shape}.",
     )
-    return CueData(
-        X,
-        y,
-        {"visual terms": slice(0, 499)},
-        None,
-        None,
-        [f"term {k}" for k in range(499)],
-        names,
-        "Photographs with 1 to 5 keywords; term k is 1 where the image has a region of kind k.",
-        _provenance(
-            "corel5k",
-            contents,
-            "Duygulu, Barnard, de Freitas and Forsyth, ECCV 2002",
-            "Mulan / KDIS multi-label repository, corel5k",
-        ),
-    )
+    said = "Photographs with 1 to 5 keywords; term k is 1 where the image has a region of kind k."
+    cited = "Duygulu, Barnard, de Freitas and Forsyth, ECCV 2002"
+    origin = _origin("corel5k", contents, cited, "Mulan / KDIS multi-label repository, corel5k")
+    terms = [f"term {k}" for k in range(499)]
+    return CueData(X, y, {"visual terms": slice(0, 499)}, None, None, terms, names, said, origin)
 
 
 def load_scene(path):
     """Load scene, 2,407 photographs described by the colours of 7 x 7 blocks, with six kinds of scenes.
+
+    The files do not name the columns' meaning; the order follows from the values of all rows, as
+    ``tests/datasets/test_originals.py`` measures them. Whether the blocks of a row count from the left cannot
+    be seen in the values.
 
     Parameters
     ----------
     path : str or path-like
         Directory with ``scene-train.arff`` and ``scene-test.arff`` as the Mulan repository gives them: a line
         for each photograph with 294 numbers in [0, 1], then six labels, 0 or 1, in the order Beach, Sunset,
-        FallFoliage, Field, Mountain, Urban. Where the header names the attributes, it must agree with this; a
-        file without a header is taken to.
+        FallFoliage, Field, Mountain, Urban. Where the header names the attributes, it must agree with this.
 
     Returns
     -------
     CueData
         `X` (2407, 294), float32, every column scaled to [0, 1] as published; cues ``"L"``, ``"u"`` and
         ``"v"``, the channels of the CIE Luv colours, 98 columns each: the means of the 49 blocks, then the
-        variances, row of blocks after row of blocks from the top; `y` (2407, 6), int8, 1 to 3 labels each,
-        1.07 on average; `train` the first 1,211 rows, `test` the other 1,196, the published split.
-
-    Raises
-    ------
-    DataFileError
-        If a file is missing or is not of that form.
-
-    Notes
-    -----
-    The files do not name the columns' meaning; the order follows from the values of all 2,407 rows
-    (tests/datasets/test_originals.py measures them): a column correlates with the next within a row of seven
-    blocks and not where a run of 49 begins; a block's variance goes with the squared differences of its mean
-    to its neighbours' means within a channel only; where the first channel is black, the other two vary
-    little, and it falls from the first row of blocks to the last: L, from the top. The second is lowest in
-    fields and highest in sunsets: u. The third is low in the upper rows (sky) and high in fields and autumn
-    leaves: v. Whether the blocks of a row count from the left cannot be seen in the values.
+        variances, row of blocks after row of blocks from the top; `y` (2407, 6), int8, 1 to 3 labels each;
+        `train` the first 1,211 rows, `test` the other 1,196, the published split.
 
     References
     ----------
     M. R. Boutell, J. Luo, X. Shen and C. M. Brown (2004). Learning multi-label scene classification. Pattern
     Recognition 37, 1757-1771.
     """
-    files = [Path(path) / name for name in ("scene-train.arff", "scene-test.arff")]
-    contents = [_read(file, "scene") for file in files]
-    parts = []
-    for file, content in zip(files, contents, strict=True):
+    contents, parts = [], []
+    for file in (Path(path) / "scene-train.arff", Path(path) / "scene-test.arff"):
+        contents.append(_read(file, "scene"))
         with _parsing(file, "scene in the form of the Mulan repository"):
-            names, rows = _read_arff(content)
+            names, rows = _read_arff(contents[-1])
         said = f" and last attributes {', '.join(names[-6:])}" if names else ""
         agrees = not names or (len(names) == rows.shape[1] and tuple(names[294:]) == _SCENE_LABELS)
         in_range = ((rows >= 0) & (rows <= 1)).all()
@@ -278,25 +213,22 @@ def load_scene(path):
             f"in this order, got shape {rows.shape}{said}.",
         )
         parts.append(rows)
-    rows, n = np.concatenate(parts), len(parts[0])
+    rows, train, test = _in_two_parts(parts)
     moments = [f"{channel} {moment}" for channel in "Luv" for moment in ("mean", "variance")]
+    said = (
+        "Photographs of six kinds of scenes, some of several; mean and variance of the Luv colours in 7 x 7 "
+    )
+    cited = "Boutell, Luo, Shen and Brown, Pattern Recognition 37, 2004"
     return CueData(
         rows[:, :294].astype(np.float32),
         rows[:, 294:].astype(np.int8),
         {"L": slice(0, 98), "u": slice(98, 196), "v": slice(196, 294)},
-        np.arange(n),
-        np.arange(n, len(rows)),
+        train,
+        test,
         [f"{moment} {row},{column}" for moment in moments for row in range(7) for column in range(7)],
         list(_SCENE_LABELS),
-        "Photographs of six kinds of scenes, some of several; mean and variance of the Luv colours in 7 x 7 "
-        "blocks, "
-        "scaled to [0, 1].",
-        _provenance(
-            "scene",
-            contents,
-            "Boutell, Luo, Shen and Brown, Pattern Recognition 37, 2004",
-            "Mulan multi-label repository, scene",
-        ),
+        f"{said}blocks, scaled to [0, 1].",
+        _origin("scene", contents, cited, "Mulan multi-label repository, scene"),
     )
 
 
@@ -312,13 +244,13 @@ def _read_arff(content):
 
 
 def load_usps(path):
-    """Load USPS, 9,298 handwritten digits of 16 x 16 pixels (thesis figure 5.3).
+    """Load USPS, 9,298 handwritten digits of 16 x 16 pixels (thesis figure 5.3; Hull, 1994).
 
     Parameters
     ----------
     path : str or path-like
         Directory with ``usps.h5`` (arrays ``train/data``, ``train/target``, ``test/data`` and
-        ``test/target``, grey values in [0, 1]; reading it needs h5py), or with ``usps.bz2`` and
+        ``test/target``, grey values in [0, 1]; `ImportError` without h5py), or with ``usps.bz2`` and
         ``usps.t.bz2`` as the LIBSVM page gives them, or with these unpacked.
 
     Returns
@@ -326,17 +258,6 @@ def load_usps(path):
     CueData
         `X` (9298, 256), float32, grey values in [-1, 1] as on the LIBSVM page, row by row; one cue, "pixels";
         `y` the digit; `train` the first 7,291 rows, `test` the other 2,007.
-
-    Raises
-    ------
-    DataFileError
-        If the files are missing, damaged, or not of that form.
-    ImportError
-        If there is only ``usps.h5``, and h5py is not installed.
-
-    References
-    ----------
-    J. J. Hull (1994). A database for handwritten text recognition research. PAMI 16. Thesis section 5.5.
     """
     path = Path(path)
     files = next(([path / name for name in form] for form in USPS_FORMS if (path / form[0]).is_file()), None)
@@ -355,21 +276,21 @@ def load_usps(path):
             f"{file} must hold images of 256 grey values and as many digits, "
             f"got shapes {X.shape} and {y.shape}.",
         )
-    (X_train, y_train), (X_test, y_test) = parts
-    n = len(X_train)
+    X, train, test = _in_two_parts([X for X, _ in parts])
+    said = (
+        "Digits from envelopes of the U.S. Postal Service, 16 x 16 pixels, grey values from -1 (paper) to 1 "
+    )
+    source = "LIBSVM data page, usps.bz2 and usps.t.bz2; OpenML 41082"
     return CueData(
-        np.concatenate([X_train, X_test]).astype(np.float32),
-        np.concatenate([y_train, y_test]).astype(np.int64),
+        X.astype(np.float32),
+        np.concatenate([y for _, y in parts]).astype(np.int64),
         {"pixels": slice(0, 256)},
-        np.arange(n),
-        np.arange(n, n + len(X_test)),
+        train,
+        test,
         [f"pixel {row},{column}" for row in range(16) for column in range(16)],
         [str(digit) for digit in range(10)],
-        "Digits from envelopes of the U.S. Postal Service, 16 x 16 pixels, grey values from -1 (paper) to 1 "
-        "(ink).",
-        _provenance(
-            "usps", contents, "Hull, PAMI 16, 1994", "LIBSVM data page, usps.bz2 and usps.t.bz2; OpenML 41082"
-        ),
+        f"{said}(ink).",
+        _origin("usps", contents, "Hull, PAMI 16, 1994", source),
         np.arange(256),
     )
 
@@ -380,8 +301,7 @@ def _usps_of_hdf5(file):
     except ImportError:
         raise ImportError(
             f"Reading {file} needs h5py: `pip install h5py`, or the extra `cuelearn[hdf5]`. The files "
-            "usps.bz2 and "
-            "usps.t.bz2 of the LIBSVM page need no library."
+            "usps.bz2 and usps.t.bz2 of the LIBSVM page need no library."
         ) from None
     with h5py.File(file, "r") as held:  # grey values from 0 to 1 in this form
         return [
@@ -396,9 +316,6 @@ def _usps_of_libsvm(files):
     X_train, y_train, X_test, y_test = load_svmlight_files([str(file) for file in files], n_features=256)
     # digits count from 1 there, the zero being 1
     return [(X_train.toarray(), y_train - 1.0), (X_test.toarray(), y_test - 1.0)]
-
-
-# --------------------------------------------------------------------------------------------- partial labels
 
 
 class PartialData(NamedTuple):
@@ -449,11 +366,6 @@ def load_lost(path):
         `X` (1122, 108): principal components of the pixels, as given, in the thousands: standardise them. 2.2
         names for a face on average; of the 16 names two are right for no face.
 
-    Raises
-    ------
-    DataFileError
-        If the file is missing, damaged, or not of that form.
-
     References
     ----------
     T. Cour, B. Sapp, C. Jordan and B. Taskar (2009). Learning from ambiguously labeled images. CVPR.
@@ -467,25 +379,8 @@ def load_lost(path):
 def load_msrcv2(path):
     """Load MSRCv2, 1,758 image regions of 23 classes, each with the classes that occur in its image.
 
-    Parameters
-    ----------
-    path : str or path-like
-        Directory with ``MSRCv2.mat``, of the form that `load_lost` describes.
-
-    Returns
-    -------
-    PartialData
-        `X` (1758, 48): histogram features in [0, 1]; 3.2 classes for a region on average.
-
-    Raises
-    ------
-    DataFileError
-        If the file is missing, damaged, or not of that form.
-
-    References
-    ----------
-    L. Liu and T. Dietterich (2012). A conditional multinomial mixture model for superset label learning.
-    NIPS.
+    From ``MSRCv2.mat``, of the form that `load_lost` describes: a `PartialData` with `X` (1758, 48),
+    histogram features in [0, 1], and 3.2 classes for a region on average (Liu and Dietterich, NIPS 2012).
     """
     said = "Regions of Microsoft Research Cambridge images, with the classes that their image has."
     return _load_partial(Path(path) / "MSRCv2.mat", "msrcv2", "class", said, "Liu and Dietterich, NIPS 2012")
@@ -524,6 +419,7 @@ def _load_partial(file, name, noun, description, citation):
         f"{file} must give in tr and te, for each fold, two parts that hold each of the {len(X)} rows once.",
     )
     K = possible.shape[1]
+    source = f"pages of the partial-label learning benchmarks, {file.name}"
     return PartialData(
         X.astype(np.float32),
         truth.argmax(axis=1),
@@ -531,13 +427,8 @@ def _load_partial(file, name, noun, description, citation):
         folds,
         [f"{noun} {k}" for k in range(K)],
         f"{description} The files do not say which {noun} is which.",
-        _provenance(
-            name, [content], citation, f"pages of the partial-label learning benchmarks, {file.name}"
-        ),
+        _origin(name, [content], citation, source),
     )
-
-
-# ---------------------------------------------------------------------------------------------------- by name
 
 
 #: The sets that `load_original` knows: what reads each, and the files by any of which it is known where it
@@ -556,14 +447,13 @@ _ORIGINALS = {
 
 
 def load_original(name, **options):
-    """Load one of the papers' own data sets from the directory ``CUELEARN_DATA``.
+    """Load one of the papers' own data sets from the directory that ``CUELEARN_DATA`` names.
 
     Parameters
     ----------
     name : {"awa", "corel5k", "eth80", "flowers17", "idol2", "lost", "msrcv2", "scene", "usps"}
-        It is looked for in the directory of that name below the one that the environment variable
-        ``CUELEARN_DATA`` names; the files of AwA, Corel5k, Lost, MSRCv2, scene and USPS may lie in the latter
-        itself.
+        It is looked for in the directory of that name there; the files of the sets that come as tables may
+        lie in ``CUELEARN_DATA`` itself.
     **options
         Handed to the loader of that name, such as `load_idol2`, which says what layout it expects.
 
@@ -571,13 +461,6 @@ def load_original(name, **options):
     -------
     ImageData, CueData or PartialData
         Tier ``"original"``.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown.
-    DataFileError
-        If ``CUELEARN_DATA`` is not set or holds no such directory, or by the loader.
     """
     if name not in _ORIGINALS:
         raise ValueError(f"name must be one of {sorted(_ORIGINALS)}, got {name!r}.")
@@ -586,8 +469,7 @@ def load_original(name, **options):
     if not place:
         raise DataFileError(
             f"The original data {name!r} was not looked for: set CUELEARN_DATA to the directory that holds "
-            "the "
-            f"directory {name}."
+            f"the directory {name}."
         )
     path = Path(place) / name
     if not path.is_dir() and any((Path(place) / file).is_file() for file in files):
