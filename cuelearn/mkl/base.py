@@ -182,9 +182,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
             if weights.ndim == 2:
                 scores = np.zeros((X.shape[1], self.dual_coef_.shape[1]))
                 for j, weight in zip(active, weights.T, strict=True):
-                    scores += (
-                        X[j][:, self.support_].astype(dtype, copy=False) @ self.dual_coef_.astype(dtype)
-                    ) * weight
+                    scores += (X[j][:, self.support_].astype(dtype, copy=False) @ self.dual_coef_) * weight
                 return scores
             combined = np.zeros(X.shape[1:], dtype=dtype)
             for j, weight in zip(active, weights, strict=True):

@@ -507,5 +507,5 @@ class LPBeta(KernelClassifier):
         scores = np.zeros((n_rows, bias.size))
         for rows, block in blocks if self.support_.size else ():
             for part, coef in zip(block, coefs, strict=True):
-                scores[rows] += part @ coef.astype(part.dtype)
+                scores[rows] += part @ coef
         return scores + bias

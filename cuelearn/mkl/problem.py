@@ -331,7 +331,7 @@ def flat_view(stack):
 
 def combined_scores(cross, coef, kernel_weights):
     """Scores of a cross bank's rows, block by block: kernels that all classes share are combined first, then
-    multiplied with the coefficients.
+    multiplied with the coefficients in float64, so that a row's scores do not depend on the rows beside it.
 
     Parameters
     ----------
@@ -346,10 +346,10 @@ def combined_scores(cross, coef, kernel_weights):
     scores = np.zeros((cross.n_rows, coef.shape[1]))
     for rows, block in cross.blocks(reuse=True):
         if kernel_weights.ndim == 1:
-            scores[rows] = combine(block, kernel_weights) @ coef.astype(block.dtype)
+            scores[rows] = combine(block, kernel_weights) @ coef
             continue
         for j, weights in enumerate(kernel_weights.T):
-            scores[rows] += (block[j] @ coef.astype(block.dtype)) * weights
+            scores[rows] += (block[j] @ coef) * weights
     return scores
 
 

@@ -7,8 +7,6 @@ from estimators import ESTIMATORS, OF_SAMPLES, OPTIONS, VARIANTS
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from cuelearn.mkl.base import KernelClassifier
-
 #: The checks' data have other columns than our cues.
 DEFAULTS = [
     ESTIMATORS[name](**{key: OPTIONS[name][key] for key in ("C", "n_iter") if key in OPTIONS.get(name, {})})
@@ -18,18 +16,11 @@ DEFAULTS = [
 VISITS = "partial_fit does not know the visits to come, which eta='auto' needs"
 
 
-SINGLE = (
-    "kernels in float32: on some processors BLAS rounds the product of one row otherwise than that of many"
-)
-
-
 def expected_failures(estimator):
-    """What cannot pass, and why: not everywhere to 1e-7 in float32, nor without the number of rounds."""
+    """What cannot pass, and why."""
     if hasattr(estimator, "partial_fit") and getattr(estimator, "eta", None) == "auto":
         checks = ("check_n_features_in_after_fitting", "check_estimators_partial_fit_n_features")
         return dict.fromkeys(checks, VISITS)
-    if isinstance(estimator, KernelClassifier):
-        return {"check_methods_subset_invariance": SINGLE}
     return {}
 
 
