@@ -27,6 +27,11 @@ class BagClassifier(Estimator):
         """Scores that labels are chosen by where every instance counts for itself."""
         return scores
 
+    def _linear_scores(self, X):
+        """Scores by `coef_` and `intercept_`; X is checked."""
+        pairs = zip(self._list(self.coef_), self._list(self.intercept_), strict=True)
+        return [X @ coef.T + intercept for coef, intercept in pairs]
+
     def _within(self, X, candidates):
         """Label numbers of the best candidates."""
         scores = self._scores(X)

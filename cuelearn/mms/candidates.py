@@ -8,6 +8,7 @@ hand at most one word to each region, too large to list, is kept as its words an
 import copy
 import itertools
 from functools import cached_property
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -20,15 +21,17 @@ from cuelearn.mms.matching import (
     draw_matching,
     generate,
     matching_best,
-    matching_marginals,
+    matching_shares,
     word_column,
     word_of,
 )
 
-__all__ = ["CandidateSet", "Matching", "PackedCandidates", "check_candidates"]
+__all__ = ["CandidateSet", "Matching", "PackedCandidates", "check_candidates", "named", "starts_of_bags"]
 
 #: A `Matching` is searched over all subsets of its words.
 MOST_WORDS = 16
+#: Candidates of a `Matching` that are made at once.
+MOST_LISTED = 10_000
 
 
 class PackedCandidates(NamedTuple):
@@ -113,28 +116,36 @@ def ambiguous_loss(packed, i, labels):
 # ------------------------------------------------------------------ checks of what is given
 
 
-def is_count(value, least=0):
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= least
+def is_index(value, end, least=0):
+    """Whether a value is an integer from `least` to `end` - 1."""
+    return isinstance(value, Integral) and not isinstance(value, bool) and least <= value < end
 
 
-def check_candidates(candidates, n_rows=None, classes=None, name="X"):
+def check_candidates(candidates, n_rows=None, classes=None):
     """An error if this is no CandidateSet, has not as many instances as X has rows, or other labels."""
     if not isinstance(candidates, CandidateSet):
         raise TypeError(f"candidates must be a CandidateSet, got {type(candidates).__name__}")
-    if n_rows is not None and n_rows != candidates.n_instances:
-        wanted = candidates.n_instances
-        raise ValueError(f"{name} must have one row per instance of candidates, {wanted}, got {n_rows}")
+    if n_rows not in (None, candidates.n_instances):
+        wanted = f"one row per instance of candidates, {candidates.n_instances}"
+        raise ValueError(f"X must have {wanted}, got {n_rows}")
     if classes is not None:
         same = len(candidates.classes) == len(classes)
         if not same or not all(map(np.array_equal, candidates.classes, classes)):
-            sizes = tuple(map(len, classes))
-            what = "the labels of training in their order"
-            raise ValueError(f"candidates must have {what}, {sizes} of them, got others")
+            what = f"the labels of training in their order, {tuple(map(len, classes))} of them"
+            raise ValueError(f"candidates must have {what}, got others")
 
 
-def _listed_bag(i, given):
+def starts_of_bags(bag_sizes, n_rows):
+    """First row of each bag, and the end."""
+    sizes = np.asarray(bag_sizes)
+    whole = sizes.ndim == 1 and sizes.size > 0 and sizes.dtype.kind in "iu"
+    if not whole or sizes.min() < 1 or sizes.sum() != n_rows:
+        raise ValueError(f"bag_sizes must be integers >= 1 that add up to the {n_rows} rows")
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+
+
+def listed_bag(what, given):
     """One bag's list as an int array (L, M, P)."""
-    what = f"candidates[{i}] must"
     try:
         array = np.asarray(given)
     except ValueError:
@@ -142,18 +153,17 @@ def _listed_bag(i, given):
     if array.dtype == object or array.ndim not in (2, 3):
         shape = "(n_candidates, n_instances[, n_attributes])"
         raise ValueError(f"{what} be an array of shape {shape}; its labeling vectors must have one length")
-    if array.shape[0] == 0:
-        raise ValueError(f"{what} hold at least one labeling vector, got an empty set")
     if 0 in array.shape:
-        raise ValueError(f"{what} label at least one instance, got shape {array.shape}")
+        wanted = "hold at least one labeling vector of at least one instance"
+        raise ValueError(f"{what} {wanted}, got shape {array.shape}")
     whole = array.dtype.kind in "iu" or (array.dtype.kind == "f" and np.all(array == np.floor(array)))
     if not whole or array.max() >= 2**31:
         raise ValueError(f"{what} hold labels as integers below 2^31, got {array.dtype} up to {array.max()}")
     return np.atleast_3d(array).astype(np.int32)
 
 
-def _matching_bag(i, given):
-    what = f"candidates[{i}] must"
+def matching_bag(what, given):
+    """One bag's `Matching`, with words of shape (n_words, n_attributes)."""
     words, allowed = np.asarray(given.words), np.asarray(given.allowed, dtype=bool)
     words = words[:, None] if words.ndim == 1 else words
     if words.ndim != 2 or words.shape[0] == 0 or words.dtype.kind not in "iu":
@@ -169,38 +179,18 @@ def _matching_bag(i, given):
     return Matching(words.astype(np.int32), allowed)
 
 
-def _checked_bags(candidates):
-    """The bags, and their number of attributes."""
-    bags = []
-    for i, given in enumerate(candidates):
-        bag = _matching_bag(i, given) if isinstance(given, Matching) else _listed_bag(i, given)
-        bags.append(bag)
-        P, first = (np.shape(b.words if isinstance(b, Matching) else b)[-1] for b in (bag, bags[0]))
-        if P != first:
-            raise ValueError(f"candidates[{i}] must have {first} attributes, as the bags before it, got {P}")
-    return bags, first
+def checked_prior(i, bag, given):
+    """The priors of one bag's candidates."""
+    if isinstance(bag, Matching):
+        raise ValueError(f"priors[{i}] must be None: the candidates of a Matching are not listed")
+    prior = np.asarray(given, dtype=float)
+    if prior.shape != (len(bag),) or not np.all((prior >= 0.0) & (prior < np.inf)) or not prior.any():
+        wanted = f"{len(bag)} numbers >= 0, not all 0"
+        raise ValueError(f"priors[{i}] must hold {wanted}, got shape {prior.shape}")
+    return prior
 
 
-def _checked_priors(bags, priors):
-    if priors is None:
-        return [None] * len(bags)
-    if not hasattr(priors, "__len__") or len(priors) != len(bags):
-        raise ValueError(f"priors must have one entry per bag, {len(bags)} of them")
-    checked = []
-    for i, (bag, given) in enumerate(zip(bags, priors, strict=True)):
-        if given is not None:
-            if isinstance(bag, Matching):
-                raise ValueError(f"priors[{i}] must be None: the candidates of a Matching are not listed")
-            given = np.asarray(given, dtype=float)
-            good = given.shape == (len(bag),) and np.all(np.isfinite(given)) and np.all(given >= 0.0)
-            if not good or not np.any(given > 0.0):
-                wanted = f"{len(bag)} numbers >= 0, not all 0"
-                raise ValueError(f"priors[{i}] must hold {wanted}, got shape {given.shape}")
-        checked.append(given)
-    return checked
-
-
-def _without_repeats(bag, prior):
+def without_repeats(bag, prior):
     """Vectors given twice once, where they came first; their priors add up, those of prior 0 are left out."""
     if not isinstance(bag, Matching) and len(bag) > 1:
         flat = bag.reshape(len(bag), -1)
@@ -209,9 +199,14 @@ def _without_repeats(bag, prior):
             if prior is not None:
                 prior = np.bincount(inverse.ravel(), weights=prior)[np.argsort(first)]
             bag = bag[np.sort(first)]
-    if prior is not None and np.any(prior == 0.0):
+    if prior is not None:
         bag, prior = bag[prior > 0.0], prior[prior > 0.0]
     return bag, prior
+
+
+def labels_in(bag):
+    """Labels of a bag's candidates, or of its words."""
+    return bag.words if isinstance(bag, Matching) else bag
 
 
 class CandidateSet:
@@ -235,10 +230,7 @@ class CandidateSet:
     priors : sequence of array-like, shape (n_candidates,), optional
         Prior probability of each candidate (remark 5.1), in any scale, None for bags without; a candidate
         with prior 0 is left out. In `MMS` a candidate's score is multiplied by its prior over the bag's
-        largest, so equal priors change nothing. A small prior raises a negative score: that is how the remark
-        has it.
-    max_listed : int, default 10,000
-        `bag` lists a `Matching` of at most that many candidates.
+        largest, so a small prior raises a negative score: that is how the remark has it.
 
     Attributes
     ----------
@@ -246,8 +238,7 @@ class CandidateSet:
     n_labels : tuple of int
     classes : list of ndarray
     null : tuple of int, or None
-    bag_sizes : ndarray of int, shape (n_bags,)
-    bag_starts : ndarray of int, shape (n_bags + 1,)
+    bag_sizes, bag_starts : ndarray of int, shapes (n_bags,) and (n_bags + 1,)
     bag_of : ndarray of int, shape (n_instances,)
     n_candidates : list of int
         Exact, however large.
@@ -271,19 +262,33 @@ class CandidateSet:
     ([6], True, 1)
     """
 
-    def __init__(self, candidates, *, n_labels=None, classes=None, null=None, priors=None, max_listed=10_000):
+    def __init__(self, candidates, *, n_labels=None, classes=None, null=None, priors=None):
         if isinstance(candidates, (str, bytes)) or not hasattr(candidates, "__len__"):
             kind = type(candidates).__name__
             raise TypeError(f"candidates must be a sequence with one candidate set per bag, got {kind}")
         if len(candidates) == 0:
             raise ValueError("candidates must hold at least one bag, got none")
-        self.max_listed = check_count("max_listed", max_listed)
-        bags, self.n_attributes = _checked_bags(candidates)
+        bags = []
+        for i, given in enumerate(candidates):
+            read = matching_bag if isinstance(given, Matching) else listed_bag
+            bags.append(read(f"candidates[{i}] must", given))
+            P, first = (labels_in(bag).shape[-1] for bag in (bags[i], bags[0]))
+            if P != first:
+                others = f"{first} attributes, as the bags before it"
+                raise ValueError(f"candidates[{i}] must have {others}, got {P}")
+        self.n_attributes = first
         self._name_labels(bags, n_labels, classes, null)
-        pairs = zip(bags, _checked_priors(bags, priors), strict=True)
-        self._hold([_without_repeats(bag, prior) for bag, prior in pairs])
+        if priors is None:
+            priors = [None] * len(bags)
+        if not hasattr(priors, "__len__") or len(priors) != len(bags):
+            raise ValueError(f"priors must have one entry per bag, {len(bags)} of them")
+        pairs = []
+        for i, (bag, prior) in enumerate(zip(bags, priors, strict=True)):
+            pairs.append(without_repeats(bag, None if prior is None else checked_prior(i, bag, prior)))
+        self._hold(pairs)
 
     def _name_labels(self, bags, n_labels, classes, null):
+        """Set `n_labels`, `classes` and `null`, which all labels must be among."""
         P = self.n_attributes
         sizes = None
         if n_labels is not None:
@@ -295,18 +300,17 @@ class CandidateSet:
             classes = list(classes)
             nested = len(classes) == 1 and not isinstance(classes[0], str) and hasattr(classes[0], "__len__")
             classes = [np.asarray(c) for c in ([classes] if P == 1 and not nested else classes)]
-            if len(classes) != P:
-                raise ValueError(f"classes must name the labels of {P} attributes, got {len(classes)}")
-            named = tuple(len(c) for c in classes)
-            if sizes not in (None, named):
-                raise ValueError(f"classes must have as many names as n_labels says, {sizes}, got {named}")
+            given, sizes = sizes, tuple(map(len, classes))
+            if len(sizes) != P:
+                raise ValueError(f"classes must name the labels of {P} attributes, got {len(sizes)}")
+            if given not in (None, sizes):
+                raise ValueError(f"classes must have as many names as n_labels says, {given}, got {sizes}")
             if any(len(np.unique(c)) != len(c) for c in classes):
                 raise ValueError("classes must hold every name once")
-            sizes = named
         limit = np.full(P, 2**31) if sizes is None else np.array(sizes)
         largest = np.zeros(P, dtype=int)
         for i, bag in enumerate(bags):
-            labels = bag.words if isinstance(bag, Matching) else bag.reshape(-1, P)
+            labels = labels_in(bag).reshape(-1, P)
             low, high = labels.min(), labels.max(axis=0)
             if low < 0 or np.any(high >= limit):
                 wrong = low if low < 0 else high[high >= limit][0]
@@ -316,10 +320,11 @@ class CandidateSet:
             largest = np.maximum(largest, high)
         if null is not None:
             null = (null,) * P if np.isscalar(null) else tuple(null)
-            if len(null) != P or not all(map(is_count, null)):
-                raise ValueError(f"null must give one label >= 0 for each of {P} attributes, got {null!r}")
-            if np.any(np.array(null) >= limit):
-                raise ValueError(f"null must be among the labels, at most {tuple(limit - 1)}, got {null}")
+            if len(null) != P or not all(map(is_index, null, limit)):
+                most = tuple((limit - 1).tolist())
+                raise ValueError(
+                    f"null must be among the labels, {P} integers from 0 to {most}, got {null!r}"
+                )
             null = tuple(map(int, null))
             largest = np.maximum(largest, null)
         for i, bag in enumerate(bags):
@@ -336,16 +341,16 @@ class CandidateSet:
         """Keep bags with their priors, all checked."""
         self._bags, self._priors = map(list, zip(*pairs, strict=True))
         sizes = [bag.allowed.shape[0] if isinstance(bag, Matching) else bag.shape[1] for bag in self._bags]
-        self.n_bags = len(sizes)
+        self.n_bags, self.n_instances = len(sizes), sum(sizes)
         self.bag_sizes = np.array(sizes, dtype=np.int64)
         self.bag_starts = np.concatenate([[0], np.cumsum(self.bag_sizes)])
         self.bag_of = np.repeat(np.arange(self.n_bags), self.bag_sizes)
-        self.n_instances = int(self.bag_starts[-1])
         self.n_candidates = [count_matching(b) if isinstance(b, Matching) else len(b) for b in self._bags]
         if 0 in self.n_candidates:
             i = self.n_candidates.index(0)
-            what = "at least one labeling vector, its Matching allows none"
-            raise ValueError(f"candidates[{i}] must allow {what}")
+            raise ValueError(
+                f"candidates[{i}] must allow at least one labeling vector, got a Matching without"
+            )
 
     @classmethod
     def from_labels(cls, y, bag_sizes=None, **options):
@@ -354,10 +359,8 @@ class CandidateSet:
         y = np.asarray(y)
         if y.ndim not in (1, 2) or len(y) == 0:
             raise ValueError(f"y must have shape (n_instances[, n_attributes]), got {y.shape}")
-        sizes = np.ones(len(y), dtype=int) if bag_sizes is None else np.asarray(bag_sizes)
-        if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or np.any(sizes < 1) or sizes.sum() != len(y):
-            raise ValueError(f"bag_sizes must be integers >= 1 that add up to the {len(y)} instances")
-        return cls([part[None] for part in np.split(y, np.cumsum(sizes)[:-1])], **options)
+        starts = starts_of_bags(np.ones(len(y), dtype=int) if bag_sizes is None else bag_sizes, len(y))
+        return cls([part[None] for part in np.split(y, starts[1:-1])], **options)
 
     # ------------------------------------------------------------------ reading
 
@@ -371,7 +374,7 @@ class CandidateSet:
 
     def check_bag(self, i):
         """A bag's number, from the end where negative."""
-        if not is_count(i, -self.n_bags) or i >= self.n_bags:
+        if not is_index(i, self.n_bags, -self.n_bags):
             raise IndexError(f"bag must be an integer below {self.n_bags}, got {i!r}")
         return int(i) % self.n_bags
 
@@ -381,13 +384,12 @@ class CandidateSet:
 
     def bag(self, i):
         """All candidates of bag i, shape (n_candidates, n_instances, n_attributes); an error for a `Matching`
-        of more than `max_listed`, which `iterate` goes through."""
-        i = self.check_bag(i)
+        of more than 10,000, which `iterate` goes through."""
         if self.is_listed(i):
             return self._bags[i]
-        if self.n_candidates[i] > self.max_listed:
-            many = f"{self.n_candidates[i]} candidates, more than max_listed = {self.max_listed}"
-            raise ValueError(f"bag {i} has {many}; iterate goes through them")
+        if self.n_candidates[i] > MOST_LISTED:
+            many = f"{self.n_candidates[i]} candidates, more than {MOST_LISTED}"
+            raise ValueError(f"bag {i} has {many} that are listed; iterate goes through them")
         return np.stack(list(self.iterate(i)))
 
     def priors(self, i):
@@ -441,7 +443,7 @@ class CandidateSet:
         return np.logical_or.reduceat(self.mask(attribute), self.bag_starts[:-1], axis=0)
 
     def _check_attribute(self, attribute):
-        if not is_count(attribute) or attribute >= self.n_attributes:
+        if not is_index(attribute, self.n_attributes):
             raise ValueError(f"attribute must be an integer below {self.n_attributes}, got {attribute!r}")
         return int(attribute)
 
@@ -452,9 +454,8 @@ class CandidateSet:
             bags = np.flatnonzero(bags)
         whole = bags.ndim == 1 and bags.size > 0 and bags.dtype.kind in "iu"
         if not whole or bags.min() < 0 or bags.max() >= self.n_bags:
-            raise ValueError(
-                f"bags must be integers below {self.n_bags}, at least one, or a mask of the bags"
-            )
+            wanted = f"integers below {self.n_bags}, at least one, or a mask of the bags"
+            raise ValueError(f"bags must be {wanted}")
         return bags.astype(np.int64)
 
     def rows(self, bags):
@@ -474,21 +475,17 @@ class CandidateSet:
     def attribute(self, attribute):
         """The `CandidateSet` of one attribute alone, vectors that it does not tell apart once; an error where
         two words of a `Matching` have the same label."""
-        p = self._check_attribute(attribute)
-        bags = []
+        p, bags = self._check_attribute(attribute), []
         for i, bag in enumerate(self._bags):
-            if not isinstance(bag, Matching):
-                bags.append(bag[:, :, p])
-                continue
-            words = bag.words[:, [p]]
-            if len(np.unique(words)) < len(words) or np.any(words == self.null[p]):
-                what = f"the words of bag {i} apart, which is a Matching"
-                raise ValueError(f"attribute {p} does not tell {what}; list its candidates")
-            bags.append(Matching(words, bag.allowed))
+            labels = labels_in(bag)[..., [p]]
+            if isinstance(bag, Matching):
+                if len(np.unique(labels)) < len(labels) or np.any(labels == self.null[p]):
+                    what = f"the words of bag {i} apart, which is a Matching"
+                    raise ValueError(f"attribute {p} does not tell {what}; list its candidates")
+                labels = bag._replace(words=labels)
+            bags.append(labels)
         null = None if self.null is None else self.null[p]
-        return CandidateSet(
-            bags, classes=[self.classes[p]], null=null, priors=self._priors, max_listed=self.max_listed
-        )
+        return CandidateSet(bags, classes=[self.classes[p]], null=null, priors=self._priors)
 
     def draw(self, random_state=None):
         """A candidate of every bag, uniformly, shape (n_instances, n_attributes): what RANDOM answers."""
@@ -512,21 +509,15 @@ class CandidateSet:
         P = self.n_attributes
         column = np.concatenate([[0], np.cumsum(self.n_labels)]).astype(np.int64)
         shift = column[:-1].astype(np.int32)
-        none, no_mask = np.zeros((0, 1, P), np.int32), np.zeros((0, 0), bool)
-        is_matching = [isinstance(bag, Matching) for bag in self._bags]
-        lists = [none if matching else bag for bag, matching in zip(self._bags, is_matching, strict=True)]
-        masks = [bag.allowed if isinstance(bag, Matching) else no_mask for bag in self._bags]
-        flat = [(bag.words if isinstance(bag, Matching) else bag) + shift for bag in self._bags]
-        count = np.array([len(part) for part in lists])
-        n_words = np.where(is_matching, [len(part) for part in flat], 0)
-        weight = np.ones(count.sum())
-        listed_start = starts_of(count)
-        order = np.empty(count.sum(), np.int64)
-        for i, (bag, prior) in enumerate(zip(lists, self._priors, strict=True)):
-            here = slice(listed_start[i], listed_start[i] + count[i])
-            order[here] = np.lexsort(bag.reshape(len(bag), bag[0].size if len(bag) else 1).T[::-1])
-            if prior is not None:
-                weight[here] = prior / prior.max()
+        flat = [labels_in(bag) + shift for bag in self._bags]
+        masks = [b.allowed if isinstance(b, Matching) else np.zeros((0, 0), bool) for b in self._bags]
+        listed = np.array([mask.size == 0 for mask in masks])
+        count = np.where(listed, [len(part) for part in flat], 0)
+        weight, order = [np.zeros(0)], [np.zeros(0, np.int64)]
+        for i in np.flatnonzero(listed):
+            prior = self.priors(i)
+            weight.append(np.ones(count[i]) if prior is None else prior)
+            order.append(np.lexsort(flat[i].reshape(count[i], -1).T[::-1]))
         packed = PackedCandidates(
             n_attributes=P,
             column=column,
@@ -534,40 +525,30 @@ class CandidateSet:
             count=count,
             start=starts_of([part.size for part in flat]),
             labels=np.concatenate([part.ravel() for part in flat]),
-            listed_start=listed_start,
-            weight=weight,
-            order=order,
+            listed_start=starts_of(count),
+            weight=np.concatenate(weight),
+            order=np.concatenate(order),
             slot=np.zeros(1, np.int64),
             slot_labels=np.zeros(0, np.int32),
-            n_words=n_words,
+            n_words=np.array([len(part) for part in flat]) - count,
             allowed_start=starts_of([mask.size for mask in masks]),
             allowed=np.concatenate([mask.ravel() for mask in masks]),
             null=np.full(P, -1, np.int32) if self.null is None else (self.null + shift).astype(np.int32),
         )
-        for i in np.flatnonzero(n_words):  # a region takes only what some candidate gives it
-            at = packed.allowed_start[i]
-            shares = matching_marginals(packed, i, np.zeros(masks[i].shape))[1].ravel()
-            packed.allowed[at : at + shares.size] = shares > 0.0
-        slot, slot_labels = self._possible(packed, flat)
-        return packed._replace(slot=slot, slot_labels=slot_labels)
-
-    def _possible(self, packed, flat):
-        """The sets Z(m) of all slots, one after the other, each ascending; and where each begins."""
-        P, width = self.n_attributes, int(packed.column[-1])
-        keys = []
+        width, keys = int(column[-1]), []  # of the labels possible in each slot, counted over all bags
         for i, part in enumerate(flat):
-            if packed.n_words[i] == 0:
-                slots = np.arange(packed.row[i] * P, packed.row[i + 1] * P)
-                keys.append(np.unique(slots * width + part.reshape(len(part), -1)))
+            slots = np.arange(packed.row[i] * P, packed.row[i + 1] * P)
+            if listed[i]:
+                keys.append(np.unique(slots * width + part.reshape(count[i], -1)))
                 continue
-            shape = (self.bag_sizes[i], len(part) + 1)
-            at = packed.allowed_start[i]
-            m, w = np.nonzero(packed.allowed[at : at + shape[0] * shape[1]].reshape(shape))
-            slots = (packed.row[i] + m)[:, None] * P + np.arange(P)
-            keys.append(np.unique(slots * width + np.vstack([packed.null, part])[w]))
+            shares = matching_shares(packed, i, np.zeros(masks[i].shape), False)[1]
+            here = slice(packed.allowed_start[i], packed.allowed_start[i] + shares.size)
+            packed.allowed[here] = shares.ravel() > 0.0  # a region takes only what some candidate gives it
+            m, w = np.nonzero(shares > 0.0)
+            keys.append(np.unique(slots.reshape(-1, P)[m] * width + np.vstack([packed.null, part])[w]))
         keys = np.concatenate(keys)
         slot = np.searchsorted(keys, np.arange(self.n_instances * P + 1) * width)
-        return slot, (keys % width).astype(np.int32)
+        return packed._replace(slot=slot, slot_labels=(keys % width).astype(np.int32))
 
 
 def starts_of(sizes):

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from cuelearn.mms.rivals import Rival, expanded, reduced
+from cuelearn.mms.rivals import Rival, documented_rival, expanded, reduced
 
 __all__ = ["CLSVM"]
 
 
+@documented_rival
 class CLSVM(Rival):
     r"""CL-SVM: every label that an instance can have is taken for a true one.
 
@@ -22,28 +23,12 @@ class CLSVM(Rival):
 
     Parameters
     ----------
-    C : float > 0, default 1.0
-    class_weight : None or "balanced"
-        Balanced: both sides of each SVM have the same total weight. The thesis has none; few labels are
-        possible for an instance, so that without it the negative side often wins everywhere (w = 0).
-    tol : float > 0, default 1e-5
-        Relative duality gap.
-    max_iter : int, default 200
-        Steps of the interior-point method.
-    n_jobs : int or None
-        Threads over labels; equal results.
+    $C $class_weight $tol $max_iter $n_jobs
 
     Attributes
     ----------
-    classes_ : ndarray, or list of them for several attributes
-    coef_ : ndarray, shape (n_labels, n_features), or list
-    intercept_ : ndarray, shape (n_labels,), or list
-    trained_ : ndarray of bool, shape (n_labels,), or list
-        False for labels that no instance can have: they score -1 and are predicted only where all candidates
-        ask for them.
-    duality_gap_ : ndarray, shape (n_labels,), or list
-        Certified, relative.
-    n_iter_ : ndarray of int, shape (n_labels,), or list
+    classes_ : ndarray; this and the following for several attributes lists of one each
+    $coef_ $intercept_ $trained_ $duality_gap_ $n_iter_
     n_attributes_, n_features_in_ : int
 
     Notes
@@ -87,6 +72,4 @@ class CLSVM(Rival):
         self.classes_ = self._one(list(candidates.classes))
 
     def _scores(self, X):
-        X = self._check_new(X)
-        pairs = zip(self._list(self.coef_), self._list(self.intercept_), strict=True)
-        return [X @ coef.T + intercept for coef, intercept in pairs]
+        return self._linear_scores(self._check_new(X))

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
 from cuelearn.core.checks import check_positive
-from cuelearn.core.estimator import POSITIVE
+from cuelearn.core.estimator import POSITIVE, parameters
 from cuelearn.mms.em import NO_MASS, EMNaming, evenly_spaced, once_or_each
 
 __all__ = ["DistNaming"]
@@ -32,22 +32,11 @@ BLOCK = 2**22
 
 @dataclass(frozen=True)
 class Distances:
-    """Distances to the training instances of one attribute, and the kernel exp(-d / gamma) on them.
-
-    Attributes
-    ----------
-    metric : str
-    centre : ndarray, shape (d,)
-        Taken off for "sqeuclidean".
-    X : ndarray, shape (n, d)
-        Training instances, `prepared`; for "precomputed" (n, n), or (n, 0) where they are not needed any
-        more.
-    gamma : float
-    """
+    """Distances to the training instances of one attribute, and the kernel exp(-d / gamma) on them."""
 
     metric: str
-    centre: np.ndarray
-    X: np.ndarray
+    centre: np.ndarray  # (d,): taken off for "sqeuclidean"
+    X: np.ndarray  # (n, d): training instances, `prepared`; "precomputed" (n, n), or (n, 0) after the fit
     gamma: float = 1.0
 
     @classmethod
@@ -74,33 +63,31 @@ class Distances:
             X /= np.where(length > 0.0, length, 1.0)
         return X
 
-    def _between(self, X, Y):
-        inner = X @ Y.T
+    def to(self, rows, Y):
+        """From prepared rows; of a precomputed metric they are the distances."""
+        if self.metric == "precomputed":
+            return np.asarray(rows, dtype=np.float64)
+        inner = rows @ Y.T
         if self.metric == "cosine":
             return np.clip(1.0 - inner, 0.0, 2.0)
-        return np.maximum((X * X).sum(axis=1)[:, None] - 2.0 * inner + (Y * Y).sum(axis=1), 0.0)
+        return np.maximum((rows * rows).sum(axis=1)[:, None] - 2.0 * inner + (Y * Y).sum(axis=1), 0.0)
 
     def among(self, rows):
         """Between some training instances."""
         if self.metric == "precomputed":
-            return np.asarray(self.X[np.ix_(rows, rows)], dtype=np.float64)
-        return self._between(self.X[rows], self.X[rows])
+            return self.to(self.X[np.ix_(rows, rows)], None)
+        return self.to(self.X[rows], self.X[rows])
 
     def blocks(self, X):
         """Of prepared rows to all training instances, block by block: slice, distances."""
         step = max(1, BLOCK // len(self.X))
         for start in range(0, len(X), step):
             part = X[start : start + step]
-            if self.metric == "precomputed":
-                part = np.asarray(part, dtype=np.float64)
-            else:
-                part = self._between(part, self.X)
-            yield slice(start, start + len(part)), part
+            yield slice(start, start + len(part)), self.to(part, self.X)
 
     def null_levels(self, X, leave_out=False):
         """Log-affinity of null at prepared rows: the log of the mean kernel value to all training instances.
-        With `leave_out` the rows are these themselves, and none counts for itself.
-        """
+        With `leave_out` the rows are these themselves, and none counts for itself."""
         out = np.zeros(len(X))
         number = len(self.X) - leave_out
         for rows, distance in self.blocks(X if number else X[:0]):
@@ -117,9 +104,7 @@ class Distances:
 
     def scores(self, matrix, X, levels, own=None):
         """Log-affinities of all labels over null's, the `levels`, from exemplar weights (n_labels, n), at
-        prepared rows; 0 for labels without exemplars. `own` are the numbers of these rows if they are
-        training instances.
-        """
+        prepared rows; 0 for labels without exemplars. Training instances come with their numbers, `own`."""
         out = np.empty((len(X), matrix.shape[0]))
         for rows, distance in self.blocks(X):
             value = self.ratio(distance, levels[rows])
@@ -138,27 +123,17 @@ class Exemplars:
     """The appearance model of one attribute: weighted exemplars of every label.
 
     A label's score at an instance is the logarithm of its affinity over that of null, so null scores 0, and
-    so does a label without exemplars. Only instances that may have a label are its exemplars, so that a label
-    of n_k such instances needs n_k^2 distances.
-
-    Parameters
-    ----------
-    distances : Distances
-    mask : ndarray of bool, shape (n, n_labels)
-        Labels that an instance may have.
-    null : int or None
-    memory : float
-        Bytes for the distances among the exemplars of all labels.
+    so does a label without exemplars. Only instances that may have a label, by the `mask` (n, n_labels), are
+    its exemplars, so that a label of n_k such instances needs n_k^2 distances; `memory` is for all of them.
     """
 
     def __init__(self, distances, mask, null, memory):
-        self.distances = distances
+        self.distances, self.mask = distances, mask
         self.level = distances.null_levels(distances.X, leave_out=True)
-        self.n, self.n_labels = mask.shape
-        self.rows = [np.flatnonzero(mask[:, k] & (k != null)) for k in range(self.n_labels)]
+        self.rows = [np.flatnonzero(column & (k != null)) for k, column in enumerate(mask.T)]
         fits = 8 * sum(rows.size**2 for rows in self.rows) <= memory
         self.blocks = [self._block(rows) for rows in self.rows] if fits else None
-        self.weights, self.values = [None] * self.n_labels, [None] * self.n_labels
+        self.weights, self.values = {}, {}  # of the labels that have exemplars
 
     def _block(self, rows):
         block = self.distances.ratio(self.distances.among(rows), self.level[rows])
@@ -175,7 +150,7 @@ class Exemplars:
                 continue
             weights = mine / mass
             values = (self.blocks[k] if self.blocks is not None else self._block(rows)) @ weights
-            if self.weights[k] is not None:
+            if k in self.weights:
                 old_weights, old_values = self.weights[k], self.values[k]
                 before = mine @ log_ratio(old_values)
                 for halving in range(HALVINGS):
@@ -190,10 +165,9 @@ class Exemplars:
 
     def scores(self):
         """Of the training instances, each left out of the exemplars; 0 for labels that it cannot have."""
-        out = np.zeros((self.n, self.n_labels))
-        for k, rows in enumerate(self.rows):
-            if self.values[k] is not None:
-                out[rows, k] = log_ratio(self.values[k])
+        out = np.zeros(self.mask.shape)
+        for k, values in self.values.items():
+            out[self.rows[k], k] = log_ratio(values)
         return out
 
     def log_prior(self):
@@ -201,33 +175,20 @@ class Exemplars:
 
     def matrix(self):
         """The weights as a sparse matrix, (n_labels, n)."""
-        used = [k for k in range(self.n_labels) if self.weights[k] is not None]
-        weights = np.concatenate([np.zeros(0), *(self.weights[k] for k in used)])
-        rows = np.concatenate([np.zeros(0, dtype=int), *(self.rows[k] for k in used)])
-        labels = np.repeat(np.array(used, dtype=int), [self.rows[k].size for k in used])
-        matrix = csr_array((weights, (labels, rows)), shape=(self.n_labels, self.n))
-        matrix.eliminate_zeros()
-        return matrix
+        dense = np.zeros(self.mask.shape[::-1])
+        for k, weights in self.weights.items():
+            dense[k, self.rows[k]] = weights
+        return csr_array(dense)
 
 
 def calibrate(scores, responsibilities, prior, null):
-    r"""Slope and null's offset with which scores without a caption fit what the captions told.
+    r"""Slope a >= 0 and null's offset b with which scores without a caption fit what the captions told.
 
     .. math:: \max_{a, b} \; \frac1n \sum_i \sum_k r_{ik} \log p_{ik}, \qquad
         p_{ik} \propto \pi_k \exp(a s_{ik} + b [k = 0])
 
-    Parameters
-    ----------
-    scores, responsibilities : ndarray, shape (n, n_labels)
-    prior : ndarray, shape (n_labels,)
-        log pi; -inf leaves a label out.
-    null : int or None
-        Without it b is 0.
-
-    Returns
-    -------
-    a, b : float
-        The problem is concave; a is at least 0.
+    `scores` and `responsibilities` have shape (n, n_labels), `prior` is log pi, -inf where a label is left
+    out. Without `null` b is 0. The problem is concave.
     """
     seen = prior > -np.inf
     scores, responsibilities, prior = scores[:, seen], responsibilities[:, seen], prior[seen]
@@ -242,10 +203,10 @@ def calibrate(scores, responsibilities, prior, null):
 
     offset = (-MOST_OFFSET, MOST_OFFSET) if is_null.any() and not is_null.all() else (0.0, 0.0)
     bounds = [(0.0, MOST_SLOPE), offset]
-    found = minimize(loss, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=bounds)
-    return tuple(map(float, found.x))
+    return minimize(loss, np.array([1.0, 0.0]), jac=True, method="L-BFGS-B", bounds=bounds).x
 
 
+@parameters
 class DistNaming(EMNaming):
     r"""DIST: a label looks like the instances that have it, by distances to them; EM over the candidate
     labelings.
@@ -280,7 +241,6 @@ class DistNaming(EMNaming):
     Attributes
     ----------
     classes_ : ndarray, or list of ndarray for several attributes
-        Labels.
     assignment_ : ndarray, shape (n_instances,), or (n_instances, n_attributes)
         Labels of the training instances: the best candidate of each bag.
     responsibilities_ : ndarray, shape (n_instances, n_labels), or list of one per attribute
@@ -332,36 +292,18 @@ class DistNaming(EMNaming):
 
     _parameter_constraints = {**EMNaming._parameter_constraints, "memory": POSITIVE}
 
-    def __init__(
-        self,
-        *,
-        metric="cosine",
-        gamma="spread",
-        assignment="soft",
-        columns=None,
-        memory=2e9,
-        max_iter=100,
-        tol=1e-6,
-    ):
-        self.metric = metric
-        self.gamma = gamma
-        self.assignment = assignment
-        self.columns = columns
-        self.memory = memory
-        self.max_iter = max_iter
-        self.tol = tol
+    metric: object = "cosine"
+    gamma: object = "spread"
+    memory: float = 2e9
 
     def _metrics(self):
-        metrics = once_or_each(
-            "metric", self.metric, self.n_attributes_, lambda value: isinstance(value, str)
-        )
+        metrics = once_or_each("metric", self.metric, self.n_attributes_, lambda m: isinstance(m, str))
         for metric in metrics:
             if metric not in METRICS:
                 raise ValueError(f"metric must be one of {METRICS}, got {metric!r}")
         if self.columns is not None and "precomputed" in metrics:
-            raise ValueError(
-                "columns must be None where a metric is 'precomputed'; give X as a list, one array each"
-            )
+            instead = "give X as a list, one array each"
+            raise ValueError(f"columns must be None where a metric is 'precomputed'; {instead}")
         return metrics
 
     def _gammas(self):
@@ -395,18 +337,15 @@ class DistNaming(EMNaming):
 
     def _finish(self, models, shares):
         self.exemplar_weights_ = [model.matrix() for model in models]
-        slopes = []
-        priors, nulls = self._log_priors(), self.null_ or [None] * len(models)
-        for model, matrix, share, prior, null in zip(
-            models, self.exemplar_weights_, shares, priors, nulls, strict=True
-        ):
-            own = evenly_spaced(len(share), CALIBRATION_SAMPLES)
-            scores = model.distances.scores(matrix, model.distances.X[own], model.level[own], own)
-            slopes.append(calibrate(scores, share[own], prior, null))
-        self.calibration_ = np.array(slopes)
-        self.distances_ = [
-            replace(d, X=np.empty((len(d.X), 0))) if d.metric == "precomputed" else d for d in self.distances_
-        ]
+        calibration, priors, nulls = [], self._log_priors(), self.null_ or [None] * len(models)
+        for p, (model, share) in enumerate(zip(models, shares, strict=True)):
+            distances, own = model.distances, evenly_spaced(len(share), CALIBRATION_SAMPLES)
+            rows, level = distances.X[own], model.level[own]
+            scores = distances.scores(self.exemplar_weights_[p], rows, level, own)
+            calibration.append(calibrate(scores, share[own], priors[p], nulls[p]))
+            if distances.metric == "precomputed":  # what a prediction does not need
+                self.distances_[p] = replace(distances, X=np.empty((len(share), 0)))
+        self.calibration_ = np.array(calibration)
 
     def _appearance(self, parts):
         scores = []
@@ -423,9 +362,8 @@ class DistNaming(EMNaming):
         return scores
 
     def _fitted_state(self):
-        state = super()._fitted_state()
         parts = [(m.data, m.indices, m.indptr, m.shape) for m in self.exemplar_weights_]
-        return {**state, "exemplar_weights_": parts}
+        return {**super()._fitted_state(), "exemplar_weights_": parts}
 
     def _set_fitted_state(self, state):
         super()._set_fitted_state(state)

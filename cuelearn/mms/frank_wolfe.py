@@ -39,10 +39,8 @@ class Dual(NamedTuple):
 
     @classmethod
     def empty(cls, n_bags, n_slots):
-        shape = (n_bags, 8)
-        return cls(
-            np.zeros((8, n_slots), np.int32), np.zeros(shape), np.zeros(shape), np.zeros(n_bags, np.int64)
-        )
+        share, loss = np.zeros((2, n_bags, 8))
+        return cls(np.zeros((8, n_slots), np.int32), share, loss, np.zeros(n_bags, np.int64))
 
     def with_room(self):
         """With twice the room where a bag has no more, within `MOST_LABELINGS`."""
@@ -70,12 +68,7 @@ def remember(known, share, loss, count, i, labels, new_loss):
     In a full list one that carries nothing makes place; else the bag waits for more room.
     """
     for v in range(count[i]):
-        same = True
-        for s in range(labels.shape[0]):
-            if known[v, s] != labels[s]:
-                same = False
-                break
-        if same:
+        if np.all(known[v] == labels):
             return v
     place = count[i]
     if place < known.shape[0]:

@@ -2,82 +2,60 @@
 
 import math
 from numbers import Integral, Real
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from sklearn.decomposition import PCA
 
 from cuelearn.core.checks import check_count
-from cuelearn.core.estimator import POSITIVE
+from cuelearn.core.estimator import POSITIVE, parameters
 from cuelearn.mms.em import NO_MASS, EMNaming, once_or_each
 
 __all__ = ["GMMNaming"]
 
 
-class Gaussians(NamedTuple):
-    """A Gaussian for every label of one attribute, all with one covariance.
-
-    Attributes
-    ----------
-    means : ndarray, shape (n_labels, d)
-    covariance : ndarray, shape (d, d)
-    """
-
-    means: np.ndarray
-    covariance: np.ndarray
-
-    def log_densities(self, X):
-        """log p(x | label), shape (n, n_labels)."""
-        root = cholesky(self.covariance, lower=True)
-        X, means = (solve_triangular(root, part.T, lower=True).T for part in (X, self.means))
-        log_det = np.full(len(means), 2.0 * np.log(np.diag(root)).sum())
-        distance = X**2 @ np.ones_like(means).T - 2.0 * (X @ means.T) + (means**2).sum(axis=1)
-        return -0.5 * (np.maximum(distance, 0.0) + log_det + X.shape[1] * math.log(2.0 * math.pi))
+def log_densities(X, means, covariance):
+    """log p(x | label) of Gaussians with one covariance, shape (n, n_labels)."""
+    root = cholesky(covariance, lower=True)
+    X, means = (solve_triangular(root, part.T, lower=True).T for part in (X, means))
+    log_det = 2.0 * np.log(np.diag(root)).sum()
+    distance = X**2 @ np.ones_like(means).T - 2.0 * (X @ means.T) + (means**2).sum(axis=1)
+    return -0.5 * (np.maximum(distance, 0.0) + log_det + X.shape[1] * math.log(2.0 * math.pi))
 
 
 class GaussianModel:
-    """The appearance model of one attribute: `gaussians`, updated from responsibilities.
-
-    Parameters
-    ----------
-    X : ndarray, shape (n, d)
-        Training instances.
-    n_labels : int
-    strength : float
-        `regularization` of `GMMNaming`.
-    """
+    """The appearance model of one attribute; `strength` is the `regularization` of `GMMNaming`."""
 
     def __init__(self, X, n_labels, strength):
         self.X, self.strength = X, strength
         variance = X.var(axis=0)
         typical = float(variance.mean())
         self.spread = np.maximum(variance, 1e-6 * typical) if typical > 0.0 else np.ones(X.shape[1])
-        self.gaussians = Gaussians(np.zeros((n_labels, X.shape[1])) + X.mean(axis=0), None)
+        self.means = np.zeros((n_labels, X.shape[1])) + X.mean(axis=0)
 
     def update(self, responsibilities):
         """The M-step: weighted means; the prior's `strength` instances of `spread` join the covariance."""
         X, mass = self.X, responsibilities.sum(axis=0)
         sums = responsibilities.T @ X
         taken = mass > NO_MASS
-        old = self.gaussians.means
-        means = np.where(taken[:, None], sums / np.where(taken, mass, 1.0)[:, None], old)
+        means = np.where(taken[:, None], sums / np.where(taken, mass, 1.0)[:, None], self.means)
         rest = means.T @ sums
         scatter = (X.T * responsibilities.sum(axis=1)) @ X - rest - rest.T + (means.T * mass) @ means
         scatter = 0.5 * (scatter + scatter.T) + self.strength * np.diag(self.spread)
-        count = np.bincount(np.zeros(len(mass), dtype=int), weights=mass)[0] + self.strength
-        self.gaussians = Gaussians(means, scatter / count)
+        count = mass.cumsum()[-1] + self.strength
+        self.means, self.covariance = means, scatter / count
 
     def scores(self):
-        return self.gaussians.log_densities(self.X)
+        return log_densities(self.X, self.means, self.covariance)
 
     def log_prior(self):
         """Log-density of the covariance's prior, up to a constant."""
-        root = cholesky(self.gaussians.covariance, lower=True)
+        root = cholesky(self.covariance, lower=True)
         inverse = solve_triangular(root, np.diag(np.sqrt(self.spread)), lower=True)
         return -0.5 * self.strength * (2.0 * np.log(np.diag(root)).sum() + np.sum(inverse**2))
 
 
+@parameters
 class GMMNaming(EMNaming):
     r"""GMM: a Gaussian for every label, null among them, and EM over the candidate labelings.
 
@@ -86,17 +64,16 @@ class GMMNaming(EMNaming):
         \prod_{m, p} N\bigl(x_{i,m}^{(p)}; \mu_{z}, \Sigma\bigr) + \log p(\Sigma), \qquad z = z_m^{(p)}
 
     The E-step gives the probability of every candidate of a bag, the M-step means and a covariance that all
-    labels share from instances weighted so. With ``assignment="hard"`` the sum is a maximum: the best
-    candidate of each bag counts alone. Both start from all candidates by their priors, equal ones by default,
-    and nothing is random.
+    labels share. It starts from all candidates by their priors, equal ones by default; nothing is random.
 
     Parameters
     ----------
-    assignment : {"soft", "hard"}
     n_components_pca : float in (0, 1), int >= 1 or None, or a sequence with one per attribute; default 0.95
         Project on principal components first: which share of the variance they keep, or how many they are.
     regularization : float > 0, default 1
         The covariance's prior counts as that many instances with the variances of the whole data.
+    assignment : {"soft", "hard"}
+        Appearances by the probabilities of the candidates, or by the best candidate of each bag alone.
     columns : slice or sequence of int, or a sequence with one per attribute; optional
         Columns of X that show each attribute; all of them by default.
     max_iter : int >= 1, default 100
@@ -112,8 +89,7 @@ class GMMNaming(EMNaming):
         Probability of each label of each training instance given the candidates.
     label_weights_ : ndarray, shape (n_labels,), or list
         Share of the instances that take each label: their prior where there is no caption.
-        `decision_function` is the logarithm of a label's probability, -inf where no training instance took
-        it.
+        `decision_function` is the logarithm of a label's probability, -inf where no instance took it.
     means_, covariances_ : list with one per attribute
         Shapes (n_labels, d) and (1, d, d), after the projection. A label that no instance takes keeps its
         mean, the mean of all if no candidate has it.
@@ -128,9 +104,8 @@ class GMMNaming(EMNaming):
     length). A `Matching` is not listed: its sum is taken over the subsets of its words, O(M W 2^W), exactly.
 
     Berg et al. project faces by kernel PCA and linear discriminants first, after which one fixed covariance
-    serves all names; here that metric is estimated along with the means. Their language model, which weights
-    candidates by the names' context, is left out as in the thesis; `CandidateSet` takes such weights as
-    `priors`.
+    serves all names; here that metric is estimated along with the means. Their language model is left out as
+    in the thesis; `CandidateSet` takes such weights as `priors`.
 
     References
     ----------
@@ -148,28 +123,12 @@ class GMMNaming(EMNaming):
 
     _parameter_constraints = {**EMNaming._parameter_constraints, "regularization": POSITIVE}
 
-    def __init__(
-        self,
-        *,
-        assignment="soft",
-        n_components_pca=0.95,
-        regularization=1.0,
-        columns=None,
-        max_iter=100,
-        tol=1e-6,
-    ):
-        self.assignment = assignment
-        self.n_components_pca = n_components_pca
-        self.regularization = regularization
-        self.columns = columns
-        self.max_iter = max_iter
-        self.tol = tol
+    n_components_pca: object = 0.95
+    regularization: float = 1.0
 
     def _models(self, parts, candidates):
         P, given = len(parts), self.n_components_pca
-        numbers = once_or_each(
-            "n_components_pca", given, P, lambda value: value is None or np.isscalar(value)
-        )
+        numbers = once_or_each("n_components_pca", given, P, lambda n: n is None or np.isscalar(n))
         self.projections_ = [projection(part, number) for part, number in zip(parts, numbers, strict=True)]
         pairs = zip(self._projected(parts), candidates.n_labels, strict=True)
         return [GaussianModel(X, size, float(self.regularization)) for X, size in pairs]
@@ -182,12 +141,12 @@ class GMMNaming(EMNaming):
         return projected
 
     def _finish(self, models, shares):
-        self.means_ = [model.gaussians.means for model in models]
-        self.covariances_ = [model.gaussians.covariance[None] for model in models]
+        self.means_ = [model.means for model in models]
+        self.covariances_ = [model.covariance[None] for model in models]
 
     def _appearance(self, parts):
         fitted = zip(self.means_, self.covariances_, self._projected(parts), strict=True)
-        return [Gaussians(means, covariances[0]).log_densities(X) for means, covariances, X in fitted]
+        return [log_densities(X, means, covariances[0]) for means, covariances, X in fitted]
 
 
 def projection(part, number):

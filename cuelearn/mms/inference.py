@@ -1,23 +1,19 @@
-r"""Searches over labelings: the best candidate, and the labeling outside the candidates that violates the
-margin most (thesis Algorithm 10).
-
-Both work on one bag's scores of all labels. The second is the dear step of training (thesis 5.6.2):
+r"""Searches over labelings: the best candidates, and the labeling outside the candidates that violates the
+margin most (thesis Algorithm 10),
 
 .. math:: \hat Z = \arg\max_{\bar Z \notin \mathcal Z} U(\bar Z), \qquad
-    U(\bar Z) = \Delta_A(\bar Z, \mathcal Z) + S_w(\mathcal X, \bar Z).
+    U(\bar Z) = \Delta_A(\bar Z, \mathcal Z) + S_w(\mathcal X, \bar Z) .
 
-Algorithm 10 replaces the joint loss by the sum of the slots' losses,
-:math:`\sum_m 1(\bar z_m \notin \mathcal Z(m))`, which is never larger, and so finds a labeling whose U may
-fall short of the largest. Labels outside :math:`\mathcal Z(m)` all lose the same there, so of these only the
-best can be part of an answer: each slot has at most ``len(Z(m)) + 1`` labels to go through, however many
-there are.
+The algorithm replaces the joint loss by the sum of the slots' losses, the number of labels outside the
+:math:`\mathcal Z(m)`, which is never larger, so that U may fall short of the largest. Labels outside
+:math:`\mathcal Z(m)` all lose the same there, so only the best of them can be part of an answer.
 """
 
 import numpy as np
 from numba import njit
 
 from cuelearn.mms.candidates import ambiguous_loss, check_candidates, contains
-from cuelearn.mms.matching import matching_best, matching_marginals, word_column, word_of, word_values
+from cuelearn.mms.matching import matching_best, matching_shares, word_column, word_of, word_values
 
 __all__ = ["best_labelings", "most_violating"]
 
@@ -26,109 +22,80 @@ METHODS = ("heap", "exact")
 MOST_NODES = 50_000_000
 
 
-# ------------------------------------------------------------------ the best candidate
-
-
-@njit(cache=True)
-def listed_score(packed, i, c, scores):
-    """Score of listed candidate c of bag i, times its prior over the largest."""
-    P = packed.n_attributes
-    n_slots = scores.shape[0] * P
-    at = packed.start[i] + c * n_slots
-    total = 0.0
-    for s in range(n_slots):
-        total += scores[s // P, packed.labels[at + s]]
-    return packed.weight[packed.listed_start[i] + c] * total
+# ------------------------------------------------------------------ the best candidates
 
 
 @njit(cache=True, nogil=True)
-def write_words(packed, i, words, labels):
-    """Write the labels of a matching's regions, which take these words (0 for none), as columns."""
+def listed_values(packed, i, scores, as_log):
+    """Scores of the listed candidates of bag i, times their priors over the largest (remark 5.1); or, where
+    the scores are log-likelihoods, plus the logarithms of these."""
     P = packed.n_attributes
-    for s in range(labels.shape[0]):
-        labels[s] = word_column(packed, i, words[s // P], s % P)
+    values, at = np.empty(packed.count[i]), packed.start[i]
+    for c in range(values.shape[0]):
+        weight = packed.weight[packed.listed_start[i] + c]
+        total = np.log(weight) if as_log else 0.0
+        for s in range(scores.shape[0] * P):
+            total += scores[s // P, packed.labels[at]]
+            at += 1
+        values[c] = total if as_log else weight * total
+    return values
 
 
 @njit(cache=True, nogil=True)
-def write_listed(packed, i, c, labels):
-    """Write listed candidate c of bag i, as columns."""
-    at = packed.start[i] + c * labels.shape[0]
-    for s in range(labels.shape[0]):
-        labels[s] = packed.labels[at + s]
-
-
-@njit(cache=True)
-def best_candidate(packed, i, scores, labels):
+def best_candidate(packed, i, scores, as_log, labels):
     """Write the first best candidate of bag i, as columns; returns its score, prior included."""
     if packed.n_words[i] > 0:
         best, words = matching_best(packed, i, word_values(packed, i, scores))
-        write_words(packed, i, words, labels)
+        for s in range(labels.shape[0]):
+            labels[s] = word_column(packed, i, words[s // packed.n_attributes], s % packed.n_attributes)
         return best
-    best, first = -np.inf, 0
-    for c in range(packed.count[i]):
-        total = listed_score(packed, i, c, scores)
-        if total > best:
-            best, first = total, c
-    write_listed(packed, i, first, labels)
-    return best
+    values = listed_values(packed, i, scores, as_log)
+    first = np.argmax(values)
+    at = packed.start[i] + first * labels.shape[0]
+    labels[:] = packed.labels[at : at + labels.shape[0]]
+    return values[first]
 
 
-@njit(cache=True)
-def best_average(packed, i, scores, target):
+@njit(cache=True, nogil=True)
+def mean_candidate(packed, i, scores, soft, target):
     """Write the mean label indicators of all best candidates of bag i (the subgradient of section 5.4.4),
     each times its prior, into `target`, shape (n_regions, n_columns); returns the score of a best one. Within
     1e-9 (relative) of the best counts as best; with all scores zero these are all.
+
+    Where `soft`, the scores are log-likelihoods: every candidate counts by its posterior probability; returns
+    log sum_Z w(Z) p(X | Z), w the priors, 1 for the candidates of a `Matching`.
     """
     P = packed.n_attributes
     target[:] = 0.0
     if packed.n_words[i] > 0:
-        best, share = matching_marginals(packed, i, word_values(packed, i, scores))
+        best, share = matching_shares(packed, i, word_values(packed, i, scores), soft)
         for m in range(scores.shape[0]):
-            for p in range(P):
-                for w in range(share.shape[1]):
+            for w in range(share.shape[1]):
+                for p in range(P):
                     target[m, word_column(packed, i, w, p)] += share[m, w]
         return best
-    totals = np.empty(packed.count[i])
-    for c in range(packed.count[i]):
-        totals[c] = listed_score(packed, i, c, scores)
-    best = totals.max()
+    values = listed_values(packed, i, scores, soft)
+    best, number = values.max(), 0.0
     near = best - 1e-9 * (1.0 + abs(best))
-    number = (totals >= near).sum()
-    n_slots = scores.shape[0] * P
-    for c in range(packed.count[i]):
-        if totals[c] >= near:
-            part = packed.weight[packed.listed_start[i] + c] / number
-            at = packed.start[i] + c * n_slots
-            for s in range(n_slots):
-                target[s // P, packed.labels[at + s]] += part
-    return best
+    for c in range(values.shape[0]):
+        values[c] = np.exp(values[c] - best) if soft else 1.0 * (values[c] >= near)
+        number += values[c]
+    at = packed.start[i]
+    for c in range(values.shape[0]):
+        part = values[c] / number if soft else values[c] * packed.weight[packed.listed_start[i] + c] / number
+        for s in range(scores.shape[0] * P):
+            target[s // P, packed.labels[at]] += part
+            at += 1
+    return best + np.log(number) if soft else best
 
 
 # ------------------------------------------------------------------ Algorithm 10
 
 
 @njit(cache=True)
-def insert(label, value, begin, n, k, v):
-    """Put label k with value v in its place in a descending list that runs from `begin` to n - 1."""
-    j = n
-    while j > begin and value[j - 1] < v:
-        value[j], label[j] = value[j - 1], label[j - 1]
-        j -= 1
-    value[j], label[j] = v, k
-
-
-@njit(cache=True)
 def slot_lists(packed, i, scores, outside_loss):
     """For every slot the labels that an answer can hold, best first: Z(m), and the best label outside it,
-    which gains `outside_loss`.
-
-    Returns
-    -------
-    first : ndarray of int64, shape (n_slots + 1,)
-    label : ndarray of int32
-    value : ndarray of float64
-        Score plus loss.
-    """
+    which gains `outside_loss`; where each slot's labels begin, labels, scores with losses."""
     P = packed.n_attributes
     n_slots = scores.shape[0] * P
     row = packed.row[i] * P
@@ -152,6 +119,16 @@ def slot_lists(packed, i, scores, outside_loss):
             n += 1
         first[s + 1] = n
     return first, label, value
+
+
+@njit(cache=True)
+def insert(label, value, begin, n, k, v):
+    """Put label k with value v in its place in a descending list that runs from `begin` to n - 1."""
+    j = n
+    while j > begin and value[j - 1] < v:
+        value[j], label[j] = value[j - 1], label[j - 1]
+        j -= 1
+    value[j], label[j] = v, k
 
 
 @njit(cache=True)
@@ -185,7 +162,7 @@ def heap_search(packed, i, first, label, value, labels):
     """Algorithm 10: go through labelings in descending sum of `value` until one is no candidate.
 
     Every index vector is reached from one parent only, the one with its last positive entry lowered, so that
-    none is pushed twice. Returns the sum of `value`, -inf where every labeling is a candidate.
+    none is pushed twice. Returns whether there is such a labeling.
     """
     n_slots = first.shape[0] - 1
     index, total, heap = np.zeros((64, n_slots), np.int32), np.zeros(64), np.zeros(64, np.int64)
@@ -201,7 +178,7 @@ def heap_search(packed, i, first, label, value, labels):
             if index[node, s] > 0:
                 lowest = s
         if not contains(packed, i, labels):
-            return total[node]
+            return True
         for s in range(lowest, n_slots):
             place = first[s] + index[node, s]
             if place + 1 >= first[s + 1]:
@@ -216,33 +193,27 @@ def heap_search(packed, i, first, label, value, labels):
             push(heap, n_heap, total, n_nodes)
             n_heap += 1
             n_nodes += 1
-    return -np.inf
+    return False
 
 
 @njit(cache=True)
 def matching_search(packed, i, scores, first, label, value, labels):
-    """What Algorithm 10 answers for a matching, found directly; returns the sum of `value`.
+    """What Algorithm 10 answers for a matching, in O(n_regions) instead of up to a step per candidate.
 
     A labeling is no candidate if all is null, if a region's labels are no word that it may take, or if two
-    regions share a word. The best of each kind is found in turn, in O(n_regions) instead of up to a step per
-    candidate.
+    regions share a word. The best of each kind is found in turn.
     """
-    P = packed.n_attributes
-    n_slots = first.shape[0] - 1
-    n_regions = n_slots // P
-    start = 0.0
-    for s in range(n_slots):
-        start += value[first[s]]
-        labels[s] = label[first[s]]
+    P, n_regions = packed.n_attributes, scores.shape[0]
+    labels[:] = label[first[:-1]]
     if not contains(packed, i, labels):
-        return start
+        return
     top, trial = labels.copy(), labels.copy()
-    own = np.zeros(n_regions)  # what each region has at its best
-    for m in range(n_regions):
-        for p in range(P):
-            own[m] += value[first[m * P + p]]
+    start, own = 0.0, np.zeros(n_regions)  # what each region has at its best
+    for s in range(n_regions * P):
+        start += value[first[s]]
+        own[s // P] += value[first[s]]
     best = 0.0  # all null
-    for s in range(n_slots):
+    for s in range(n_regions * P):
         labels[s] = packed.null[s % P]
         best += scores[s // P, labels[s]] + loss_of_slot(packed, packed.row[i] * P + s, labels[s])
     place = np.zeros(P, np.int64)
@@ -282,7 +253,6 @@ def matching_search(packed, i, scores, first, label, value, labels):
             labels[:] = top
             for p in range(P):
                 labels[m1 * P + p] = labels[m2 * P + p] = word_column(packed, i, w, p)
-    return best
 
 
 @njit(cache=True)
@@ -297,36 +267,27 @@ def loss_of_slot(packed, s, label):
 @njit(cache=True)
 def violator(packed, i, scores, labels):
     """Write Algorithm 10's answer for bag i, as columns, into `labels`; returns its U, with the joint
-    ambiguous loss (-inf where every labeling is a candidate), and that loss.
-    """
+    ambiguous loss (-inf where every labeling is a candidate), and that loss."""
     first, label, value = slot_lists(packed, i, scores, 1.0)
     if packed.n_words[i] > 0:
-        total = matching_search(packed, i, scores, first, label, value, labels)
-    else:
-        total = heap_search(packed, i, first, label, value, labels)
-    if total == -np.inf:
-        return total, 0
-    total, P = 0.0, packed.n_attributes
+        matching_search(packed, i, scores, first, label, value, labels)
+    elif not heap_search(packed, i, first, label, value, labels):
+        return -np.inf, 0
+    total = 0.0
     for s in range(labels.shape[0]):
-        total += scores[s // P, labels[s]]
+        total += scores[s // packed.n_attributes, labels[s]]
     loss = ambiguous_loss(packed, i, labels)
     return total + loss, loss
 
 
 @njit(cache=True)
 def exact_violator(packed, i, scores, labels, most_nodes):
-    """Write the labeling with the largest U into `labels`: branch and bound over the slots, depth first.
+    """Write the labeling with the largest U into `labels`: branch and bound over the slots, depth first,
+    from Algorithm 10's answer.
 
-    A partial labeling is given up when its score, the best scores of the slots to come, and the least
-    distance to a candidate that can still result do not exceed the best U so far. The search starts from
-    Algorithm 10's answer.
-
-    Returns
-    -------
-    value : float
-        -inf where every labeling is a candidate; NaN where the search took more than `most_nodes` partial
-        labelings.
-    loss : int
+    A partial labeling is given up when its score, the best scores of the slots to come, and the most that its
+    distance to the candidates can still become do not exceed the best U so far. Returns U and loss as
+    `violator`; U is NaN where the search took more than `most_nodes` partial labelings.
     """
     best, best_loss = violator(packed, i, scores, labels)
     if best == -np.inf:
@@ -358,10 +319,9 @@ def exact_violator(packed, i, scores, labels, most_nodes):
         for c in range(L):
             apart[s + 1, c] = apart[s, c] + (packed.labels[packed.start[i] + c * n_slots + s] != k)
             least = min(least, apart[s + 1, c])
-        last = s + 1 == n_slots
         if total[s + 1] + ahead[s + 1] + least + (n_slots - 1 - s) <= best:
             place[s] += 1
-        elif not last:
+        elif s + 1 < n_slots:
             s += 1
         else:
             if least > 0:  # no candidate
@@ -381,21 +341,24 @@ def find(packed, i, scores, labels, most_nodes):
 # ------------------------------------------------------------------ all bags
 
 
-@njit(cache=True)
-def best_of_bags(packed, scores, labels):
-    """Write the best candidate of every bag, slot after slot, from the scores of all instances."""
-    P = packed.n_attributes
-    for i in range(packed.count.shape[0]):
+@njit(cache=True, nogil=True)
+def best_candidates(packed, scores, as_log, labels):
+    """`best_candidate` of every bag, slot after slot; returns their scores, shape (n_bags,)."""
+    P, best = packed.n_attributes, np.empty(packed.count.shape[0])
+    for i in range(best.shape[0]):
         low, high = packed.row[i], packed.row[i + 1]
-        best_candidate(packed, i, scores[low:high], labels[low * P : high * P])
+        best[i] = best_candidate(packed, i, scores[low:high], as_log, labels[low * P : high * P])
+    return best
 
 
-@njit(cache=True)
-def targets_of_bags(packed, first, last, scores, target):
-    """`best_average` of bags `first` to ``last - 1``, whose instances are the rows of `scores`."""
+@njit(cache=True, nogil=True)
+def mean_candidates(packed, first, last, scores, soft, target):
+    """`mean_candidate` of bags `first` to ``last - 1``, whose instances are the rows of `scores`."""
+    best = np.empty(last - first)
     for i in range(first, last):
         low, high = packed.row[i] - packed.row[first], packed.row[i + 1] - packed.row[first]
-        best_average(packed, i, scores[low:high], target[low:high])
+        best[i - first] = mean_candidate(packed, i, scores[low:high], soft, target[low:high])
+    return best
 
 
 @njit(cache=True)
@@ -423,7 +386,7 @@ def losses_of_bags(packed, first, last, scores, target, most_nodes, relaxed, los
         if np.isnan(value):
             return False
         relaxed[i - first] = max(0.0, value - reached(target[low:high], part))
-        losses[i - first] = max(0.0, value - best_candidate(packed, i, part, labels))
+        losses[i - first] = max(0.0, value - best_candidate(packed, i, part, False, labels))
     return True
 
 
@@ -432,15 +395,10 @@ def losses_of_bags(packed, first, last, scores, target, most_nodes, relaxed, los
 
 def side_by_side(scores, candidates, n_rows):
     """Scores given per attribute as one float64 matrix (n_rows, sum of labels)."""
-    sizes = candidates.n_labels
-    alone = len(sizes) == 1 and not (
-        isinstance(scores, list) and len(scores) == 1 and np.ndim(scores[0]) == 2
-    )
-    parts = list(scores) if isinstance(scores, (list, tuple)) and not alone else [scores]
-    if len(sizes) > 1 and len(parts) == 1 and np.shape(parts[0])[1:] == (sum(sizes),):
-        parts = np.split(np.asarray(parts[0]), np.cumsum(sizes)[:-1], axis=1)
-    parts = [np.asarray(part, dtype=np.float64) for part in parts]
-    shapes, wanted = [part.shape for part in parts], [(n_rows, size) for size in sizes]
+    wanted = [(n_rows, size) for size in candidates.n_labels]
+    alone = len(wanted) == 1 and np.ndim(scores) != 3
+    parts = [np.asarray(part, dtype=np.float64) for part in ([scores] if alone else scores)]
+    shapes = [part.shape for part in parts]
     if shapes != wanted:
         raise ValueError(f"scores must have one matrix per attribute, of shapes {wanted}, got {shapes}")
     whole = np.ascontiguousarray(np.concatenate(parts, axis=1))
@@ -453,32 +411,30 @@ def refuse_unlisted(candidates, bags):
     """An error where an exact search is asked for bags whose candidates are not listed."""
     for i in bags:
         if not candidates.is_listed(i):
-            raise ValueError(
-                f"method 'exact' needs listed candidates; bag {i} is a Matching, give its list or take 'heap'"
-            )
+            other = f"bag {i} is a Matching, give its list or take 'heap'"
+            raise ValueError(f"method 'exact' needs listed candidates; {other}")
 
 
 def most_violating(scores, candidates, bag=0, method="heap"):
     r"""The labeling outside a bag's candidates that violates the margin most.
 
-    .. math:: \hat Z = \arg\max_{\bar Z \notin \mathcal Z} \Delta_A(\bar Z, \mathcal Z) + \sum_m s(x_m, \bar
-    z_m)
+    .. math:: \hat Z = \arg\max_{\bar Z \notin \mathcal Z} \Delta_A(\bar Z, \mathcal Z)
+        + \sum_m s(x_m, \bar z_m)
 
     Parameters
     ----------
     scores : array-like, shape (n_instances of the bag, n_labels), or a list of one such matrix per attribute
-        :math:`s(x_m, y)`.
     candidates : CandidateSet
     bag : int, default 0
     method : {"heap", "exact"}
-        Algorithm 10, which ranks labelings by the sum of their slots' losses, or branch and bound on U
-        itself.
+        Algorithm 10, which ranks labelings by the sum of their slots' losses, or branch and bound on the
+        value itself.
 
     Returns
     -------
     labeling : ndarray of int, shape (n_instances, n_attributes)
     value : float
-        Its U, with the joint ambiguous loss.
+        With the joint ambiguous loss.
 
     Raises
     ------
@@ -542,6 +498,6 @@ def best_labelings(scores, candidates):
     """
     check_candidates(candidates)
     scores = side_by_side(scores, candidates, candidates.n_instances)
-    labels = np.empty(candidates.n_instances * candidates.n_attributes, np.int32)
-    best_of_bags(candidates.packed, scores, labels)
-    return labels.reshape(-1, candidates.n_attributes).astype(np.int64) - candidates.packed.column[:-1]
+    labels = np.empty((candidates.n_instances, candidates.n_attributes), np.int32)
+    best_candidates(candidates.packed, scores, False, labels.reshape(-1))
+    return labels.astype(np.int64) - candidates.packed.column[:-1]

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from cuelearn.mms.rivals import BagRival, expanded, reduced
+from cuelearn.mms.rivals import BagRival, documented_rival, expanded, reduced
 
 __all__ = ["M3MIML"]
 
 
+@documented_rival
 class M3MIML(BagRival):
     r"""M3MIML: a maximum margin for every label, over the bags' instances themselves.
 
@@ -33,32 +34,15 @@ class M3MIML(BagRival):
 
     Parameters
     ----------
-    C : float > 0, default 1.0
-    class_weight : None or "balanced"
-        Balanced: the positive bags and the negative instances of each label have the same total weight. The
-        paper has none; negative instances outnumber positive bags by far, so that often w = 0 is the paper's
-        optimum, and balanced is the stronger rival.
-    tol : float > 0, default 1e-5
-        Relative duality gap.
-    max_iter : int, default 200
-        Steps of the interior-point method.
-    n_jobs : int or None
-        Threads over labels; equal results.
+    $C $class_weight $tol $max_iter $n_jobs
 
     Attributes
     ----------
     classes_ : ndarray
-    coef_ : ndarray, shape (n_labels, n_features)
-    intercept_ : ndarray, shape (n_labels,)
-    duality_gap_ : ndarray, shape (n_labels,)
-        Certified, relative.
-    n_iter_ : ndarray of int, shape (n_labels,)
+    $coef_ $intercept_ $duality_gap_ $n_iter_
     primal_objective_, dual_objective_ : float
         P at the solution, and D at a feasible point: a lower bound on the least P.
-    null_ : int or None
-        Number of the null label.
-    trained_ : ndarray of bool, shape (n_labels,)
-        False for labels that no bag can have.
+    $null_ $trained_
     n_features_in_ : int
 
     Notes

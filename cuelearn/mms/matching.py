@@ -43,11 +43,10 @@ def generate(bag, null):
     """Candidates in lexical order, words before null."""
     n_regions, width = bag.allowed.shape
     labels = np.vstack([null, bag.words])
-    order = [*range(1, width), 0]
 
     def extend(chosen, used):
         if len(chosen) < n_regions:
-            for w, then in takes(bag, len(chosen), used, order):
+            for w, then in takes(bag, len(chosen), used, [*range(1, width), 0]):
                 yield from extend([*chosen, w], then)
         elif used:
             yield labels[chosen]
@@ -79,51 +78,46 @@ def count_matching(bag):
 
 def draw_matching(bag, rng):
     """Words of the regions in a candidate drawn uniformly."""
-    count = counter(bag)
-    chosen, used = [], 0
+    count, chosen, used = counter(bag), [], 0
     for m in range(len(bag.allowed)):
         options = list(takes(bag, m, used, range(bag.allowed.shape[1])))
         ways = np.array([count(m + 1, then) for _, then in options], dtype=float)
         w, used = options[rng.choice(len(options), p=ways / ways.sum())]
         chosen.append(w)
-    return np.array(chosen)
+    return chosen
 
 
 # ------------------------------------------------------------------ all at once
 
 
 @njit(cache=True)
+def word_column(packed, i, w, p):
+    """Column of the label of attribute p that word w, from 1, gives; 0 is null."""
+    return packed.null[p] if w == 0 else packed.labels[packed.start[i] + (w - 1) * packed.n_attributes + p]
+
+
+@njit(cache=True)
 def word_values(packed, i, scores):
     """What each region scores without a word (column 0) and with each, from the scores of all labels."""
-    P, n_words = packed.n_attributes, packed.n_words[i]
-    values = np.zeros((scores.shape[0], n_words + 1))
-    for m in range(scores.shape[0]):
-        for p in range(P):
-            values[m, 0] += scores[m, packed.null[p]]
-        for w in range(n_words):
-            for p in range(P):
-                values[m, w + 1] += scores[m, packed.labels[packed.start[i] + w * P + p]]
+    values = np.zeros((scores.shape[0], packed.n_words[i] + 1))
+    for m in range(values.shape[0]):
+        for w in range(values.shape[1]):
+            for p in range(packed.n_attributes):
+                values[m, w] += scores[m, word_column(packed, i, w, p)]
     return values
 
 
 @njit(cache=True)
 def word_of(packed, i, m, labels):
     """Word that the labels of region m spell: 0 for null, w + 1 for word w, -1 for none that it may take."""
-    P, n_words = packed.n_attributes, packed.n_words[i]
-    allowed = packed.allowed_start[i] + m * (n_words + 1)
-    for w in range(n_words + 1):
+    P, width = packed.n_attributes, packed.n_words[i] + 1
+    for w in range(width):
         p = 0
         while p < P and labels[m * P + p] == word_column(packed, i, w, p):
             p += 1
         if p == P:
-            return w if packed.allowed[allowed + w] else -1
+            return w if packed.allowed[packed.allowed_start[i] + m * width + w] else -1
     return -1
-
-
-@njit(cache=True)
-def word_column(packed, i, w, p):
-    """Column of the label of attribute p that word w, from 1, gives; 0 is null."""
-    return packed.null[p] if w == 0 else packed.labels[packed.start[i] + (w - 1) * packed.n_attributes + p]
 
 
 @njit(cache=True)
@@ -137,8 +131,12 @@ def subset_after(packed, i, m, subset, w):
 
 
 @njit(cache=True)
-def better_of(total, number, best, known):
-    """The larger of two totals, and how many assignments reach it; within rounding both count."""
+def joined(total, number, best, known, soft):
+    """Two groups of assignments as one: the better total, and how many reach it, within rounding both; or
+    where `soft` the logarithm of the sum of their exponentials."""
+    if soft:
+        high, low = max(total, best), min(total, best)
+        return high if low == -np.inf else high + math.log1p(math.exp(low - high)), 1.0
     near = 1e-12 * (1.0 + abs(total))
     if total > best + near:
         return total, number
@@ -146,67 +144,55 @@ def better_of(total, number, best, known):
 
 
 @njit(cache=True)
-def best_to_come(packed, i, values):
-    """Best total of the regions from m on where the words of a subset are used up, and how many reach it,
-    both of shape (n_regions + 1, 2 ** n_words); `values` are of `word_values`' shape.
-    """
+def recursion(packed, i, values, forward, soft):
+    """`joined` over the regions before m that use exactly the words of a subset, or, backward, over those
+    from m on where the words of a subset are used up: totals and numbers, (n_regions + 1, 2 ** n_words)."""
     n_regions, width = values.shape
     shape = (n_regions + 1, 1 << (width - 1))
     total, number = np.full(shape, -np.inf), np.zeros(shape)
-    total[n_regions, 1:] = 0.0  # not the empty subset: the all-null labeling is no candidate
-    number[n_regions, 1:] = 1.0
+    if forward:
+        total[0, 0], number[0, 0] = 0.0, 1.0
+    else:
+        total[n_regions, 1:] = 0.0  # not the empty subset: the all-null labeling is no candidate
+        number[n_regions, 1:] = 1.0
     for step in range(n_regions):
-        m = n_regions - 1 - step
+        m = step if forward else n_regions - 1 - step
         for subset in range(shape[1]):
             for w in range(width):
                 then = subset_after(packed, i, m, subset, w)
-                if then >= 0 and number[m + 1, then] > 0.0:
-                    total[m, subset], number[m, subset] = better_of(
-                        total[m + 1, then] + values[m, w], number[m + 1, then],
-                        total[m, subset], number[m, subset],
-                    )  # fmt: skip
+                if then < 0:
+                    continue
+                old, new = ((m, subset), (m + 1, then)) if forward else ((m + 1, then), (m, subset))
+                if number[old] > 0.0:
+                    known = total[new], number[new]
+                    total[new], number[new] = joined(total[old] + values[m, w], number[old], *known, soft)
     return total, number
 
 
 @njit(cache=True)
-def best_so_far(packed, i, values):
-    """Best total of the regions before m that use exactly the words of a subset, and how many reach it."""
+def matching_shares(packed, i, values, soft):
+    """Total of the best candidates, and the share of them that give region m word w, shape of `values`; where
+    `soft` the logarithm of the sum over all candidates, and these probabilities."""
     n_regions, width = values.shape
-    shape = (n_regions + 1, 1 << (width - 1))
-    total, number = np.full(shape, -np.inf), np.zeros(shape)
-    total[0, 0], number[0, 0] = 0.0, 1.0
-    for m in range(n_regions):
-        for subset in range(shape[1]):
-            for w in range(width if number[m, subset] > 0.0 else 0):
-                then = subset_after(packed, i, m, subset, w)
-                if then >= 0:
-                    total[m + 1, then], number[m + 1, then] = better_of(
-                        total[m, subset] + values[m, w], number[m, subset],
-                        total[m + 1, then], number[m + 1, then],
-                    )  # fmt: skip
-    return total, number
-
-
-@njit(cache=True)
-def matching_marginals(packed, i, values):
-    """Total of the best candidates, and the share of them that give region m word w, shape of `values`."""
-    n_regions, width = values.shape
-    before, ways_before = best_so_far(packed, i, values)
-    after, ways_after = best_to_come(packed, i, values)
+    before, ways_before = recursion(packed, i, values, True, soft)
+    after, ways_after = recursion(packed, i, values, False, soft)
     best = after[0, 0]
-    near = 1e-9 * (1.0 + abs(best))
+    near = best - 1e-9 * (1.0 + abs(best))
     share = np.zeros((n_regions, width))
     for m in range(n_regions):
         for subset in range(1 << (width - 1)):
-            for w in range(width if ways_before[m, subset] > 0.0 else 0):
+            for w in range(width):
                 then = subset_after(packed, i, m, subset, w)
-                if then < 0 or ways_after[m + 1, then] == 0.0:
+                ways = ways_before[m, subset] * ways_after[m + 1, then] if then >= 0 else 0.0
+                if ways == 0.0:
                     continue
-                if before[m, subset] + values[m, w] + after[m + 1, then] >= best - near:
-                    share[m, w] += ways_before[m, subset] * ways_after[m + 1, then]
-        total = share[m].sum()
-        for w in range(width):
-            share[m, w] /= total
+                total = before[m, subset] + values[m, w] + after[m + 1, then]
+                if soft:
+                    share[m, w] += math.exp(total - best)
+                elif total >= near:
+                    share[m, w] += ways
+        if not soft:
+            share[m] /= share[m].sum()
     return best, share
 
 
@@ -214,57 +200,13 @@ def matching_marginals(packed, i, values):
 def matching_best(packed, i, values):
     """The largest total, and the words that the regions take in the first candidate with it (0 for none)."""
     n_regions, width = values.shape
-    after, ways = best_to_come(packed, i, values)
-    words = np.zeros(n_regions, np.int64)
-    used = 0
+    after, ways = recursion(packed, i, values, False, False)
+    words, used = np.zeros(n_regions, np.int64), 0
     for m in range(n_regions):
-        top, chosen, gone = -np.inf, 0, used
+        top, gone = -np.inf, used
         for w in range(width):
             then = subset_after(packed, i, m, used, w)
             if then >= 0 and ways[m + 1, then] > 0.0 and values[m, w] + after[m + 1, then] > top:
-                top, chosen, gone = values[m, w] + after[m + 1, then], w, then
-        words[m], used = chosen, gone
+                top, words[m], gone = values[m, w] + after[m + 1, then], w, then
+        used = gone
     return after[0, 0], words
-
-
-@njit(cache=True, nogil=True)
-def log_add(a, b):
-    if a < b:
-        a, b = b, a
-    return a if b == -np.inf else a + math.log1p(math.exp(b - a))
-
-
-@njit(cache=True, nogil=True)
-def matching_posterior(packed, i, values, posterior):
-    """Add each label's posterior probability, shape (n_regions, n_columns), from log-likelihoods `values`;
-    returns the logarithm of the sum over all candidates.
-    """
-    n_regions, width = values.shape
-    shape = (n_regions + 1, 1 << (width - 1))
-    before, after = np.full(shape, -np.inf), np.full(shape, -np.inf)
-    before[0, 0] = 0.0
-    after[n_regions, 1:] = 0.0
-    for m in range(n_regions):
-        for subset in range(shape[1]):
-            for w in range(width if before[m, subset] > -np.inf else 0):
-                then = subset_after(packed, i, m, subset, w)
-                if then >= 0:
-                    total = before[m, subset] + values[m, w]
-                    before[m + 1, then] = log_add(before[m + 1, then], total)
-    for step in range(n_regions):
-        m = n_regions - 1 - step
-        for subset in range(shape[1]):
-            for w in range(width):
-                then = subset_after(packed, i, m, subset, w)
-                if then >= 0:
-                    after[m, subset] = log_add(after[m, subset], after[m + 1, then] + values[m, w])
-    for m in range(n_regions):
-        for w in range(width):
-            share = 0.0
-            for subset in range(shape[1]):
-                then = subset_after(packed, i, m, subset, w)
-                if then >= 0:
-                    share += math.exp(before[m, subset] + values[m, w] + after[m + 1, then] - after[0, 0])
-            for p in range(packed.n_attributes):
-                posterior[m, word_column(packed, i, w, p)] += share
-    return after[0, 0]

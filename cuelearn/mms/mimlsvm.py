@@ -8,13 +8,16 @@ from numba import njit
 from threadpoolctl import threadpool_limits
 
 from cuelearn.core.checks import as_generator, check_count
-from cuelearn.core.estimator import COUNT, Number
-from cuelearn.mms.rivals import BagRival, starts_of_bags
+from cuelearn.core.estimator import COUNT, Number, parameters
+from cuelearn.mms.candidates import starts_of_bags
+from cuelearn.mms.rivals import BagRival, documented_rival
 
 __all__ = ["MIMLSVM", "hausdorff_distances", "k_medoids"]
 
 #: Bytes of the squared distances that are held at a time.
 BLOCK = 64_000_000
+#: Alternations of `k_medoids`, of which a few suffice.
+MOST_ROUNDS = 300
 
 
 @njit(cache=True, nogil=True)
@@ -40,31 +43,17 @@ def reduce_pairs(squares, rows, columns, out):
 
 
 def hausdorff_distances(X, starts, Y=None, Y_starts=None, *, n_jobs=None):
-    r"""Hausdorff distances between bags of instances.
+    r"""Hausdorff distances between bags of instances, or between those of X and those of Y.
 
     .. math:: d_H(A, B) = \max\Big\{\max_{a \in A} \min_{b \in B} \|a - b\|,\ \max_{b \in B} \min_{a \in A}
-    \|b - a\|\Big\}
+        \|b - a\|\Big\}
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, n_features)
-        Instances, bag after bag.
-    starts : ndarray of int, shape (n_bags + 1,)
-        First row of each bag, and n.
-    Y, Y_starts : optional
-        Other bags; those of `X` by default.
-    n_jobs : int or None
-        Threads over blocks of bags.
+    X holds the instances, bag after bag, `starts` the first row of each bag, and the end. Returns float32 of
+    shape (n_bags, n_bags of Y), the same for any number of threads, `n_jobs`.
 
-    Returns
-    -------
-    ndarray of float32, shape (n_bags, n_bags of Y)
-
-    Notes
-    -----
     Squared distances come from products in float32, a block of 64 MB at a time, after the mean of `Y` is
     taken off; a distance below about 3e-4 of the norms that are left is rounding. Time O(n n_Y n_features),
-    for the bags of `X` themselves half of it; memory 4 n_bags n_bags_Y bytes.
+    for the bags of `X` themselves half of it.
     """
     same = Y is None
     Y, Y_starts = (X, starts) if same else (Y, Y_starts)
@@ -113,9 +102,9 @@ def nearest_medoids(distances, medoids):
     return labels
 
 
-def k_medoids(distances, n_clusters, random_state=None, max_iter=300):
+def k_medoids(distances, n_clusters, random_state=None):
     r"""k-medoids by alternation: every item goes to its nearest medoid, every cluster takes the item with the
-    least total distance.
+    least total distance (Zhou and Zhang, NIPS 2006, table 2, steps 2 and 3).
 
     .. math:: \min_{M \subset \{1..N\},\ |M| = k} \sum_i \min_{m \in M} d(i, m)
 
@@ -127,7 +116,6 @@ def k_medoids(distances, n_clusters, random_state=None, max_iter=300):
         k, at most n.
     random_state : None, int or Generator
         Of the first medoids, drawn without replacement.
-    max_iter : int
 
     Returns
     -------
@@ -136,14 +124,6 @@ def k_medoids(distances, n_clusters, random_state=None, max_iter=300):
     labels : ndarray of int, shape (n,)
         Number of the medoid that each item belongs to; the first of equally near ones, a medoid's own for
         itself.
-
-    Notes
-    -----
-    O(n k + sum of squared cluster sizes) for each round, of which a few suffice.
-
-    References
-    ----------
-    Zhou and Zhang, NIPS 2006, table 2, steps 2 and 3.
     """
     n = len(distances)
     if distances.shape != (n, n):
@@ -152,7 +132,7 @@ def k_medoids(distances, n_clusters, random_state=None, max_iter=300):
     if n_clusters > n:
         raise ValueError(f"n_clusters must be at most the number of items, {n}, got {n_clusters}")
     medoids = np.sort(as_generator(random_state).choice(n, n_clusters, replace=False))
-    for _ in range(max_iter):
+    for _ in range(MOST_ROUNDS):
         labels = nearest_medoids(distances, medoids)
         updated = medoids.copy()
         for k in range(n_clusters):
@@ -168,6 +148,8 @@ def k_medoids(distances, n_clusters, random_state=None, max_iter=300):
     return medoids, nearest_medoids(distances, medoids)
 
 
+@documented_rival
+@parameters
 class MIMLSVM(BagRival):
     r"""MIMLSVM: bags become their Hausdorff distances to k typical bags, on which one SVM per label is
     trained.
@@ -186,30 +168,20 @@ class MIMLSVM(BagRival):
 
     Parameters
     ----------
-    C : float > 0, default 1.0
+    $C
     ratio : float in (0, 1], default 0.2
         k over the number of clustered bags, rounded down, at least 1.
     max_clustered : int, default 5000
         Bags that are clustered, drawn at random where there are more; the others are only mapped. Distances
         between all clustered bags are held, 100 MB for 5000.
-    class_weight : None or "balanced"
-        Balanced: both sides of each SVM have the same total weight.
-    tol : float > 0, default 1e-5
-        Relative duality gap.
-    max_iter : int, default 200
-        Steps of the interior-point method.
-    n_jobs : int or None
-        Threads over labels and over blocks of bags; equal results.
+    $class_weight $tol $max_iter $n_jobs
     random_state : int, Generator or None, default 0
         Of the first medoids and of the bags drawn for clustering.
 
     Attributes
     ----------
     classes_ : ndarray
-    null_ : int or None
-        Number of the null label.
-    trained_ : ndarray of bool, shape (n_labels,)
-        False for labels that no bag can have.
+    $null_ $trained_
     medoids_ : ndarray of int, shape (k,)
         Numbers of the bags that are medoids.
     clusters_ : ndarray of int, shape (n_bags,)
@@ -217,9 +189,7 @@ class MIMLSVM(BagRival):
     medoid_rows_, medoid_starts_ : ndarrays
         Instances of the medoids, and where each begins.
     coef_, intercept_ : ndarrays, shapes (n_labels, k) and (n_labels,)
-    duality_gap_ : ndarray, shape (n_labels,)
-        Certified, relative.
-    n_iter_ : ndarray of int, shape (n_labels,)
+    $duality_gap_ $n_iter_
     n_features_in_ : int
 
     Notes
@@ -246,22 +216,9 @@ class MIMLSVM(BagRival):
         "max_clustered": COUNT,
     }
 
-    def __init__(
-        self,
-        C=1.0,
-        *,
-        ratio=0.2,
-        max_clustered=5000,
-        class_weight=None,
-        tol=1e-5,
-        max_iter=200,
-        n_jobs=None,
-        random_state=0,
-    ):
-        super().__init__(C, class_weight=class_weight, tol=tol, max_iter=max_iter, n_jobs=n_jobs)
-        self.ratio = ratio
-        self.max_clustered = max_clustered
-        self.random_state = random_state
+    ratio: float = 0.2
+    max_clustered: int = 5000
+    random_state: object = 0
 
     def _train(self, X, candidates):
         labels, to_train = self._start_bags(candidates)

@@ -1,6 +1,7 @@
 r"""The Maximum Margin Set classifier (thesis section 5.4; Jie and Orabona, NIPS 2010)."""
 
 import warnings
+from dataclasses import field
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -8,7 +9,7 @@ from sklearn.utils.validation import validate_data
 
 from cuelearn.core.checks import as_generator
 from cuelearn.core.docs import documented
-from cuelearn.core.estimator import COUNT, NON_NEGATIVE, Estimator, StrOptions, validated
+from cuelearn.core.estimator import COUNT, NON_NEGATIVE, Estimator, StrOptions, parameters, validated
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.problem import combine, combined_scores
 from cuelearn.mms.base import FLOATS, BagClassifier
@@ -28,21 +29,19 @@ def is_listing(value):
 
 
 @documented
+@parameters
 class MMS(BagClassifier):
     r"""Maximum Margin Set: multiclass hyperplanes from bags of which only the possible labelings are known.
 
-    .. math:: \min_w \frac\lambda2 \|w\|^2 + \frac1N \sum_{i=1}^N \ell_A(\mathcal X_i, \mathcal Z_i; w),
-    \qquad
-        \ell_A = \Big| \max_{\bar Z \notin \mathcal Z} \big(\Delta_A(\bar Z, \mathcal Z) + S_w(\mathcal X,
-        \bar Z)\big)
-        - \max_{Z \in \mathcal Z} S_w(\mathcal X, Z) \Big|_+
+    .. math:: \min_w \frac\lambda2 \|w\|^2 + \frac1N \sum_{i=1}^N \Big| \max_{\bar Z \notin \mathcal Z_i}
+        \big(\Delta_A(\bar Z, \mathcal Z_i) + S_w(\mathcal X_i, \bar Z)\big)
+        - \max_{Z \in \mathcal Z_i} S_w(\mathcal X_i, Z) \Big|_+
 
     with :math:`\lambda = 1/(C N)` for N bags,
     :math:`S_w(\mathcal X, Z) = \sum_m \sum_p w_{z_m^{(p)}} \cdot \phi^{(p)}(x_m)`, and :math:`\Delta_A` the
-    least number of labels in which a labeling differs from a candidate. Not convex: the procedure of
-    Algorithm 8 fixes the best candidates, solves the convex problem that is left, and starts anew. Its first
-    round averages over all candidates. A constant feature is appended (1 is added to a kernel), as the thesis
-    does.
+    least number of labels in which a labeling differs from a candidate. Not convex: Algorithm 8 fixes the
+    best candidates (all of them in the first round), solves the convex problem that is left, and starts anew.
+    A constant feature is appended (1 is added to a kernel), as in the thesis.
 
     Parameters
     ----------
@@ -64,8 +63,8 @@ class MMS(BagClassifier):
     gap_tol : float >= 0, default 1e-2
         Relative duality gap at which a Frank-Wolfe round ends.
     inference : {"heap", "exact"}
-        How the most violating labeling is searched: Algorithm 10, or exactly (exponential in a bag's size at
-        worst).
+        Search of the most violating labeling: Algorithm 10, or exactly (at worst exponential in a bag's
+        size).
     memory : float, default 2e9
         Bytes for one attribute's kernel matrix; beyond, rows are computed when they are needed.
     $random_state
@@ -132,36 +131,18 @@ class MMS(BagClassifier):
         "inference": [StrOptions(set(METHODS))],
     }
 
-    def __init__(
-        self,
-        kernels=None,
-        *,
-        C=1.0,
-        solver="pegasos",
-        n_rounds=10,
-        n_epochs=20,
-        tol=1e-3,
-        gap_tol=1e-2,
-        inference="heap",
-        memory=2e9,
-        random_state=None,
-        callback=None,
-        verbose=False,
-    ):
-        self.kernels = kernels
-        self.C = C
-        self.solver = solver
-        self.n_rounds = n_rounds
-        self.n_epochs = n_epochs
-        self.tol = tol
-        self.gap_tol = gap_tol
-        self.inference = inference
-        self.memory = memory
-        self.random_state = random_state
-        self.callback = callback
-        self.verbose = verbose
-
-    # ------------------------------------------------------------------ training
+    kernels: object = field(default=None, kw_only=False)
+    C: float = 1.0
+    solver: str = "pegasos"
+    n_rounds: int = 10
+    n_epochs: int = 20
+    tol: float = 1e-3
+    gap_tol: float = 1e-2
+    inference: str = "heap"
+    memory: float = 2e9
+    random_state: object = None
+    callback: object = None
+    verbose: bool = False
 
     @validated
     def fit(self, X, candidates):
@@ -184,16 +165,19 @@ class MMS(BagClassifier):
         if self.inference == "exact":
             refuse_unlisted(candidates, range(candidates.n_bags))
         self.n_attributes_ = candidates.n_attributes
-        space = (
-            self._linear_space(X, candidates) if self.kernels is None else self._kernel_space(X, candidates)
-        )
+        space = (self._linear_space if self.kernels is None else self._kernel_space)(X, candidates)
         self.classes_ = self._one([np.asarray(c) for c in candidates.classes])
+
+        def callback(number):
+            self._keep(space)
+            return self.callback(self, number)
+
         result = solve_mms(
             space,
             candidates,
             lam=1.0 / (self.C * candidates.n_bags),
             rng=as_generator(self.random_state),
-            callback=self._watch(space),
+            callback=self.callback and callback,
             **{name: getattr(self, name) for name in OPTIONS},
         )
         self._keep(space)
@@ -204,8 +188,7 @@ class MMS(BagClassifier):
         return self
 
     def _warn(self):
-        ended = self.callback is not None and self.n_iter_ < self.n_rounds
-        message = None
+        ended, message = self.callback is not None and self.n_iter_ < self.n_rounds, None
         if self.n_rounds > 1 and not self.converged_ and not ended:
             message = f"MMS did not converge in {self.n_iter_} rounds; raise n_rounds or tol"
         elif self.dual_gap_ > self.objective_:  # not so where there is no certificate
@@ -215,16 +198,6 @@ class MMS(BagClassifier):
             )
         if message:
             warnings.warn(message, ConvergenceWarning, stacklevel=4)
-
-    def _watch(self, space):
-        if self.callback is None:
-            return None
-
-        def call(number):
-            self._keep(space)
-            return self.callback(self, number)
-
-        return call
 
     def _linear_space(self, X, candidates):
         X = validate_data(self, X, dtype=FLOATS)
@@ -239,9 +212,8 @@ class MMS(BagClassifier):
         given = list(X) if self._precomputed() and is_listing(X) else [X] * self.n_attributes_
         if len(given) != self.n_attributes_:
             wanted = self.n_attributes_
-            raise ValueError(
-                f"X must hold one stack of kernels for each of {wanted} attributes, got {len(given)}"
-            )
+            what = f"one stack of kernels for each of {wanted} attributes"
+            raise ValueError(f"X must hold {what}, got {len(given)}")
         return given
 
     def _kernel_space(self, X, candidates):
@@ -254,16 +226,12 @@ class MMS(BagClassifier):
             nested = all(is_listing(k) and len(k) > 0 and is_listing(k[0]) for k in self.kernels)
             lists = self.kernels if nested and len(self.kernels) else [self.kernels] * self.n_attributes_
             if len(lists) != self.n_attributes_:
-                raise ValueError(
-                    f"kernels must be one list of triples for each of {self.n_attributes_} attributes, got "
-                    f"{len(lists)} lists"
-                )
+                what = f"one list of triples for each of {self.n_attributes_} attributes"
+                raise ValueError(f"kernels must be {what}, got {len(lists)} lists")
             pairs = [(X, kernels) for kernels in lists]
-        banks = {}
-        for stack, kernels in pairs:
-            if (id(stack), id(kernels)) not in banks:
-                banks[id(stack), id(kernels)] = self._bank(stack, kernels)
-        banks = [banks[id(stack), id(kernels)] for stack, kernels in pairs]
+        shared = {tuple(map(id, pair)): pair for pair in pairs}
+        shared = {key: self._bank(*pair) for key, pair in shared.items()}
+        banks = [shared[tuple(map(id, pair))] for pair in pairs]
         for bank in banks:
             check_candidates(candidates, bank.n_samples)
         if self._precomputed():
@@ -286,8 +254,8 @@ class MMS(BagClassifier):
             self.coef_ = self._one([w[:, :-1].copy() for w in weights])
             self.intercept_ = self._one([w[:, -1].copy() for w in weights])
             return
-        self.support_ = np.flatnonzero(space.coef.any(axis=1))
-        self.dual_coef_ = self._one([space.coef[self.support_, columns] for columns in space.columns])
+        self.support_ = np.flatnonzero(space.weights.any(axis=1))
+        self.dual_coef_ = self._one([space.weights[self.support_, columns] for columns in space.columns])
         self.bank_support_ = self.support_
 
     # ------------------------------------------------------------------ prediction
@@ -296,23 +264,19 @@ class MMS(BagClassifier):
         """Scores of all labels, one matrix per attribute."""
         if self.kernels is None:
             X = validate_data(self, X, dtype=FLOATS, reset=False)
-            return [
-                X @ w.T + b for w, b in zip(self._list(self.coef_), self._list(self.intercept_), strict=True)
-            ]
-        coefs, weights = self._list(self.dual_coef_), self._list(self.kernel_weights_)
-        if self._precomputed():
-            stacks = [self._checked_stack(K, w) for K, w in zip(self._stacks(X), weights, strict=True)]
-            scores = [
-                combine(K[:, :, self.support_], w, np.float64) @ coef
-                for K, w, coef in zip(stacks, weights, coefs, strict=True)
-            ]
-        else:
+            return self._linear_scores(X)
+        if not self._precomputed():
             validate_data(self, X, reset=False, skip_check_array=hasattr(X, "iloc"), dtype=FLOATS)
-            scores = [
-                combined_scores(bank.cross(X, support=self.bank_support_), coef, w)
-                for bank, w, coef in zip(self.banks_, weights, coefs, strict=True)
-            ]
-        return [s + coef.sum(axis=0) for s, coef in zip(scores, coefs, strict=True)]  # the constant feature
+        given = self._stacks(X) if self._precomputed() else self.banks_
+        coefs, weights, scores = self._list(self.dual_coef_), self._list(self.kernel_weights_), []
+        for kernels, coef, w in zip(given, coefs, weights, strict=True):
+            if self._precomputed():
+                K = self._checked_stack(kernels, w)
+                part = combine(K[:, :, self.support_], w, np.float64) @ coef
+            else:
+                part = combined_scores(kernels.cross(X, support=self.bank_support_), coef, w)
+            scores.append(part + coef.sum(axis=0))  # the constant feature
+        return scores
 
     def _checked_stack(self, K, weights):
         K = np.asarray(K)

@@ -19,15 +19,12 @@ __all__ = ["pegasos"]
 
 
 class State(NamedTuple):
-    """Where the steps are: `step` counts from 1, the hyperplanes are `scale` times those of the scores,
-    `loss` is the sum of the losses of the labelings that the steps moved away from, NaN where an exact search
-    gave up.
-    """
+    """Where the steps are."""
 
-    step: float
-    scale: float
+    step: float  # the next one's number
+    scale: float  # the hyperplanes are that times those of the scores
     squared_norm: float
-    loss: float
+    loss: float  # of the labelings that the steps moved away from, in all; NaN where an exact search gave up
     n_updates: int
     n_projections: int
 
@@ -90,12 +87,7 @@ def pegasos_block(packed, block, state, lam, radius, batch, most_nodes):
                 n = add_bag(packed, scores, aim, own, first[b], entries, n)
         shrink = 1.0 - 1.0 / step
         norm = norm * shrink * shrink
-        if shrink == 0.0:  # the first step of all: nothing is left of what was
-            base[:] = 0.0
-            delta[:] = 0.0
-            scale = 1.0
-        else:
-            scale *= shrink
+        scale *= shrink
         eta = 1.0 / (lam * (high - low) * step)
         step += 1.0
         row, column, size, score = entries
@@ -118,15 +110,11 @@ def pegasos_block(packed, block, state, lam, radius, batch, most_nodes):
     return State(step, scale, norm, total_loss, n_updates, n_projections)
 
 
-def pegasos(problem, n_epochs, batch, start, bar):
-    """Epochs of Algorithm 9 on a `ConvexProblem` from the present hyperplanes, which count for `start` steps
-    (with 0 the first step leaves nothing of them); returns a lower bound on the optimum, NaN where there is
-    none, and the `State`.
-    """
+def pegasos(problem, n_epochs, batch, bar):
+    """Epochs of Algorithm 9 on a `ConvexProblem` from the present hyperplanes, which count for as many steps
+    as there are bags; returns a lower bound on the optimum, NaN where there is none, and the `State`."""
     space, candidates, lam = problem.space, problem.candidates, problem.lam
-    if start == 0:
-        space.reset()
-    before, norm_before = space.state(), space.squared_norm()
+    before, norm_before, start = space.weights.copy(), space.squared_norm(), candidates.n_bags
     radius = np.sqrt(2.0 * candidates.bag_sizes.max() * candidates.n_attributes / lam)
     state = State(start + 1.0, 1.0, norm_before, 0.0, 0, 0)
     for _ in range(n_epochs):

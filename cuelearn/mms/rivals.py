@@ -4,6 +4,8 @@
 and score single instances at test time (thesis 5.5).
 """
 
+from dataclasses import field
+from functools import partial
 from numbers import Integral
 
 import numpy as np
@@ -11,15 +13,42 @@ from joblib import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from cuelearn.core.estimator import COUNT, POSITIVE, Estimator, StrOptions, validated
+from cuelearn.core.docs import documented
+from cuelearn.core.estimator import COUNT, POSITIVE, Estimator, StrOptions, parameters, validated
 from cuelearn.core.linear_svm import linear_svm
 from cuelearn.mms.base import FLOATS, BagClassifier
-from cuelearn.mms.candidates import check_candidates
+from cuelearn.mms.candidates import check_candidates, starts_of_bags
 
-__all__ = ["BagRival", "Rival", "expanded", "reduced", "starts_of_bags"]
+__all__ = ["BagRival", "Rival", "documented_rival", "expanded", "reduced"]
 
 #: Score of a label that was not trained.
 NEVER = -1.0
+
+#: What the docstrings of the rivals share.
+documented_rival = partial(
+    documented,
+    texts={
+        "C": ("float > 0", "Weight of the losses."),
+        "class_weight": (
+            'None or "balanced"',
+            "Balanced: both sides of each SVM have the same total weight. The thesis and the papers have "
+            "none; the negative sides are larger by far, so that w = 0 is often best without.",
+        ),
+        "tol": ("float > 0", "Relative duality gap."),
+        "max_iter": ("int >= 1", "Steps of the interior-point method."),
+        "n_jobs": ("int or None", "Threads over labels; equal results."),
+        "trained_": (
+            "ndarray of bool, shape (n_labels,)",
+            "False for labels that nothing can have: they score -1 and are predicted only where all "
+            "candidates ask for them.",
+        ),
+        "null_": ("int or None", "Number of the null label."),
+        "coef_": ("ndarray, shape (n_labels, n_features)", ""),
+        "intercept_": ("ndarray, shape (n_labels,)", ""),
+        "duality_gap_": ("ndarray, shape (n_labels,)", "Certified, relative."),
+        "n_iter_": ("ndarray of int, shape (n_labels,)", "Steps."),
+    },
+)
 
 
 def side_weights(class_weight, signs):
@@ -28,15 +57,6 @@ def side_weights(class_weight, signs):
     if class_weight is None or n_positive in (0, signs.size):
         return None
     return np.where(signs > 0.0, 0.5 * signs.size / n_positive, 0.5 * signs.size / (signs.size - n_positive))
-
-
-def starts_of_bags(bag_sizes, n_rows):
-    """First row of each bag, and the end."""
-    sizes = np.asarray(bag_sizes)
-    whole = sizes.ndim == 1 and sizes.size > 0 and sizes.dtype.kind in "iu"
-    if not whole or sizes.min() < 1 or sizes.sum() != n_rows:
-        raise ValueError(f"bag_sizes must be integers >= 1 that add up to the {n_rows} rows of X")
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def reduced(X):
@@ -54,6 +74,7 @@ def expanded(coef, basis):
     return coef if basis is None else np.stack([basis @ row for row in coef])
 
 
+@parameters
 class Rival(BagClassifier):
     """Base: input checks, one SVM per label; subclasses have ``_train(X, candidates)`` and ``_scores(X)``."""
 
@@ -65,12 +86,11 @@ class Rival(BagClassifier):
         "n_jobs": [Integral, None],
     }
 
-    def __init__(self, C=1.0, *, class_weight=None, tol=1e-5, max_iter=200, n_jobs=None):
-        self.C = C
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_jobs = n_jobs
+    C: float = field(default=1.0, kw_only=False)
+    class_weight: object = None
+    tol: float = 1e-5
+    max_iter: int = 200
+    n_jobs: object = None
 
     @validated
     def fit(self, X, candidates):
@@ -86,11 +106,6 @@ class Rival(BagClassifier):
         Returns
         -------
         self
-
-        Raises
-        ------
-        TypeError, ValueError
-            If `candidates` is no CandidateSet, or X has not one row per instance or holds NaN.
         """
         check_candidates(candidates)
         X = validate_data(self, X, dtype=FLOATS)
@@ -101,18 +116,13 @@ class Rival(BagClassifier):
 
     def _fit_labels(self, to_train, sample, n_columns, **options):
         """Fit the SVM of every label of a mask; ``sample(label)`` gives its rows, of `n_columns`, and signs.
-
-        Returns
-        -------
-        fits : list of LinearSolution
-        coef, intercept, gap, n_iter : ndarrays over all labels
-        """
+        Returns the list of LinearSolution; coef, intercept, gap, n_iter over all labels."""
+        options |= {"tol": self.tol, "max_iter": self.max_iter}
 
         def solve(k):
             rows, signs = sample(k)
             weights = side_weights(self.class_weight, signs)
-            stop = {"tol": self.tol, "max_iter": self.max_iter}
-            return linear_svm(rows, signs, float(self.C), weights=weights, **stop, **options)
+            return linear_svm(rows, signs, float(self.C), weights=weights, **options)
 
         labels = np.flatnonzero(to_train)
         with threadpool_limits(1, user_api="blas"):  # the same sums for any n_jobs
@@ -151,10 +161,8 @@ class BagRival(Rival):
         """Sets classes and which labels count as trained; returns the labels of the bags, shape (n_bags,
         n_labels), null left out, and those to train."""
         if candidates.n_attributes != 1:
-            raise ValueError(
-                f"candidates must have one attribute, got {candidates.n_attributes}; "
-                f"candidates.attribute(p) is one alone"
-            )
+            alone = "candidates.attribute(p) is one alone"
+            raise ValueError(f"candidates must have one attribute, got {candidates.n_attributes}; {alone}")
         self.classes_ = candidates.classes[0]
         self.null_ = None if candidates.null is None else candidates.null[0]
         labels = candidates.bag_mask(0)
@@ -186,19 +194,8 @@ class BagRival(Rival):
         return self._scores_of_bags(X, starts_of_bags(bag_sizes, len(X)))
 
     def predict_bags(self, X, bag_sizes):
-        """Label sets of whole bags, by the T-criterion: every label with a positive score; where there is
-        none, the best.
-
-        Parameters
-        ----------
-        X : array-like, shape (n, n_features)
-        bag_sizes : array-like of int, shape (n_bags,)
-
-        Returns
-        -------
-        ndarray of bool, shape (n_bags, n_labels)
-            With a null label that is the best where no other is positive.
-        """
+        """Label sets of whole bags, bool of shape (n_bags, n_labels), by the T-criterion: every label with a
+        positive score; where there is none, the best, or null if there is such a label."""
         (scores,) = self._possible([self.bag_decision_function(X, bag_sizes)])
         chosen = scores > 0.0
         empty = np.flatnonzero(~chosen.any(axis=1))

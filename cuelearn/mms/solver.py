@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from cuelearn.core.checks import check_count, check_non_negative
+from cuelearn.core.checks import check_count
 from cuelearn.core.progress import progress
 from cuelearn.mms.frank_wolfe import frank_wolfe
-from cuelearn.mms.inference import MOST_NODES, losses_of_bags, targets_of_bags
+from cuelearn.mms.inference import MOST_NODES, losses_of_bags, mean_candidates
 from cuelearn.mms.pegasos import pegasos
 from cuelearn.mms.spaces import Block
 
@@ -21,18 +21,17 @@ MOST_ROWS = 192
 CHEAP = 50_000
 #: Rounds in a row that may end above the best one: a stochastic solver's rounds scatter by their gaps.
 PATIENCE = 2
-HISTORY = (
-    "round n_epochs seconds objective relaxed dual_bound dual_gap n_changed n_updates n_projections".split()
-)
+HISTORY = "round n_epochs seconds objective relaxed dual_bound dual_gap n_changed n_updates n_projections"
+HISTORY = HISTORY.split()
 
 
 class MMSResult(NamedTuple):
-    """What `solve_mms` returns; the hyperplanes are left in the space.
+    """What `solve_mms` returns.
 
     Attributes
     ----------
     objective : float
-        Of (5.3), at the round that is kept: the one where it is least.
+        Of (5.3), at the kept round, where it is least.
     history : DataFrame
         One row per round: round, n_epochs, seconds, objective, relaxed (value of the convex problem 5.5),
         dual_bound (a value that no hyperplanes can go below in that problem; NaN where there is none),
@@ -41,7 +40,7 @@ class MMSResult(NamedTuple):
     converged : bool
         Whether the best candidates stopped changing, or the objective stopped falling.
     target : ndarray, shape (n_instances, sum of labels)
-        Mean label indicators of the best candidates that the kept round was trained with.
+        Mean label indicators of the best candidates, which the kept round was trained with.
     """
 
     objective: float
@@ -63,12 +62,12 @@ class ConvexProblem:
 
     def fresh_target(self):
         """Best candidates by the present hyperplanes; returns in how many bags they changed."""
-        new = np.empty_like(self.target)
-        for first, last, rows in self.space.batches(self.candidates.bag_starts):
-            targets_of_bags(self.candidates.packed, first, last, self.space.scores(rows), new[rows])
-        changed = np.any(np.abs(new - self.target) > 1e-12, axis=1)
-        self.target = new
-        return int(np.logical_or.reduceat(changed, self.candidates.bag_starts[:-1]).sum())
+        starts, old, self.target = self.candidates.bag_starts, self.target, np.empty_like(self.target)
+        for first, last, rows in self.space.batches(starts):
+            scores, target = self.space.scores(rows), self.target[rows]
+            mean_candidates(self.candidates.packed, first, last, scores, False, target)
+        changed = np.any(np.abs(self.target - old) > 1e-12, axis=1)
+        return int(np.logical_or.reduceat(changed, starts[:-1]).sum())
 
     def value(self):
         """Relaxed value (5.5) and objective (5.3) at the present hyperplanes."""
@@ -114,7 +113,6 @@ def solve_mms(
     n_rounds=10,
     n_epochs=20,
     batch_size=1,
-    start=None,
     tol=1e-3,
     gap_tol=1e-2,
     inference="heap",
@@ -123,52 +121,42 @@ def solve_mms(
     callback=None,
     verbose=False,
 ):
-    r"""Minimise the MMS objective by the concave-convex procedure (thesis Algorithm 8).
-
-    .. math:: \min_w \frac\lambda2 \|w\|^2 + \frac1N \sum_i \Big| \max_{\bar Z \notin \mathcal Z_i}
-        \big(\Delta_A(\bar Z, \mathcal Z_i) + S_w(\mathcal X_i, \bar Z)\big)
-        - \max_{Z \in \mathcal Z_i} S_w(\mathcal X_i, Z) \Big|_+
+    r"""Minimise the MMS objective, which `MMS` writes out, by the concave-convex procedure (Algorithm 8).
 
     Parameters
     ----------
     space : LinearSpace or KernelSpace
+        Of the hyperplanes, which are left in it.
     candidates : CandidateSet
     lam : float > 0
-    solver, n_rounds, n_epochs, tol, gap_tol, inference
+    solver, n_rounds, n_epochs, tol, gap_tol, inference, verbose
         As of `MMS`.
     batch_size : int, default 1
         Bags of a Pegasos step (K in Algorithm 9).
-    start : float >= 0, optional
-        Steps that the hyperplanes a Pegasos round starts from count for; n_bags by default. With 0 the first
-        step forgets them.
     shuffle : bool
         A new order of the bags in each pass.
     rng : Generator
     callback : callable(round), optional
         True ends the training.
-    verbose : bool
 
     Returns
     -------
     MMSResult
     """
     batch_size = check_count("batch_size", batch_size)
-    start = candidates.n_bags if start is None else check_non_negative("start", start)
     rng = np.random.default_rng(rng)
     problem = ConvexProblem(space, candidates, lam, inference == "exact", rng, shuffle)
-    space.reset()
+    space.weights[:] = 0.0
     rounds, kept, rises, converged, dual = [], None, 0, False, None
-    began = time.perf_counter()
-    with progress(
-        name="MMS", total=n_rounds * n_epochs * candidates.n_bags, unit="bag", verbose=verbose
-    ) as bar:
+    began, total = time.perf_counter(), n_rounds * n_epochs * candidates.n_bags
+    with progress(name="MMS", total=total, unit="bag", verbose=verbose) as bar:
         for number in range(1, n_rounds + 1):
             changed = problem.fresh_target()  # the first round averages over all candidates
             if number > 1 and changed == 0:
                 converged = True
                 break
             if solver == "pegasos":
-                bound, state = pegasos(problem, n_epochs, batch_size, start, bar)
+                bound, state = pegasos(problem, n_epochs, batch_size, bar)
                 epochs, updates, projections = n_epochs, state.n_updates, state.n_projections
             else:
                 bound, epochs, updates, dual = frank_wolfe(problem, dual, n_epochs, gap_tol, bar)
@@ -179,7 +167,7 @@ def solve_mms(
             rounds.append(row)
             settled = kept is not None and 0.0 <= kept[0] - objective <= tol * abs(kept[0])
             if kept is None or objective <= kept[0]:
-                kept, rises = (objective, space.state(), problem.target), 0
+                kept, rises = (objective, space.weights.copy(), problem.target), 0
             else:
                 rises += 1
             if callback is not None and callback(number):
@@ -187,10 +175,8 @@ def solve_mms(
             if settled or rises == PATIENCE:
                 converged = True
                 break
-    objective, state, target = kept
-    space.restore(state)
-    history = pd.DataFrame(rounds, columns=HISTORY)
-    return MMSResult(objective, history, len(rounds), converged, target)
+    objective, space.weights, target = kept
+    return MMSResult(objective, pd.DataFrame(rounds, columns=HISTORY), len(rounds), converged, target)
 
 
 def objective_of(space, candidates, lam, inference="heap"):

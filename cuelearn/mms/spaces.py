@@ -12,7 +12,7 @@ import numpy as np
 
 from cuelearn.mkl.problem import combine, combined_kernel
 
-__all__ = ["Block", "KernelSpace", "LinearSpace"]
+__all__ = ["Block", "KernelSpace", "LinearSpace", "mean_weights"]
 
 ROWS = 2048
 
@@ -29,12 +29,23 @@ class Block(NamedTuple):
 
 
 class Space:
-    """Base: hyperplanes of the labels of all attributes side by side, `columns` those of each."""
+    """Base: `weights` are the hyperplanes of all attributes' labels, `columns` those of each attribute.
+
+    Rows are a slice or indices of instances; scores have shape (n_rows, n_columns), inner products
+    (n_attributes, n_rows, n_rows), both float64.
+    """
 
     def __init__(self, n_rows, n_labels):
         self.n_rows, self.n_columns = n_rows, int(sum(n_labels))
         ends = np.cumsum(n_labels)
         self.columns = [slice(end - size, end) for size, end in zip(n_labels, ends, strict=True)]
+        self._taken = None, None
+
+    def at(self, rows):
+        """What `read` gives for rows; that of the block just scored is at hand when it is moved."""
+        if rows is not self._taken[0]:
+            self._taken = rows, self.read(rows)
+        return self._taken[1]
 
     def batches(self, starts):
         """Consecutive bags with some thousand instances: first bag, bag after the last, slice of rows."""
@@ -44,57 +55,33 @@ class Space:
             yield first, last, slice(int(starts[first]), int(starts[last]))
             first = last
 
+    def squared_norm(self):
+        return self.inner(self.weights)
+
 
 class LinearSpace(Space):
-    """Hyperplanes as vectors.
-
-    Parameters
-    ----------
-    X : ndarray, shape (n_rows, n_features)
-        float32 or float64.
-    n_labels : sequence of int
-        Of each attribute.
-
-    Attributes
-    ----------
-    weights : ndarray, shape (sum of n_labels, n_features)
-    """
+    """Hyperplanes as vectors, `weights` of shape (sum of n_labels, n_features), float32 or float64 as X."""
 
     def __init__(self, X, n_labels):
         super().__init__(len(X), n_labels)
         self.X, self.width = X, X.shape[1]
-        self._taken = None, None
-        self.reset()
+        self.weights = np.zeros((self.n_columns, self.width), dtype=X.dtype)
 
-    def reset(self):
-        self.weights = np.zeros((self.n_columns, self.width), dtype=self.X.dtype)
-
-    def state(self):
-        return self.weights.copy()
-
-    def restore(self, state):
-        self.weights = state.copy()
-
-    def _features(self, rows):
-        """Rows of X; those of the block just scored are at hand when it is moved."""
-        if rows is not self._taken[0]:
-            self._taken = rows, self.X[rows]
-        return self._taken[1]
+    def read(self, rows):
+        return self.X[rows]
 
     def scores(self, rows):
-        """Scores of some instances (a slice or indices), shape (n_rows, n_columns), float64."""
-        x = self._features(rows)
+        x = self.at(rows)
         scores = [x @ self.weights[columns].T for columns in self.columns]
         return np.concatenate(scores, axis=1).astype(np.float64, copy=False)
 
     def products(self, rows):
-        """Inner products of some instances, shape (n_attributes, n_rows, n_rows), float64."""
-        x = self._features(rows)
+        x = self.at(rows)
         return np.stack([(x @ x.T).astype(np.float64, copy=False)] * len(self.columns))
 
     def move(self, rows, delta, scale=1.0):
         """``w <- scale w + sum_m delta[m] x_m`` over some instances."""
-        x, dtype = self._features(rows), self.weights.dtype
+        x, dtype = self.at(rows), self.weights.dtype
         if scale != 1.0:
             self.weights *= dtype.type(scale)
         for columns in self.columns:
@@ -105,18 +92,20 @@ class LinearSpace(Space):
 
     def place(self, coef):
         """``w <- sum over all instances of coef``, shape (n_rows, n_columns)."""
-        self.reset()
+        self.weights[:] = 0.0
         for start in range(0, self.n_rows, ROWS):
             rows = slice(start, start + ROWS)
             self.move(rows, coef[rows])
 
-    def squared_norm(self):
-        return self.inner(self.weights)
-
-    def inner(self, state):
+    def inner(self, weights):
         """Inner product with hyperplanes kept before."""
-        pairs = [(self.weights[columns], state[columns]) for columns in self.columns]
+        pairs = [(self.weights[columns], weights[columns]) for columns in self.columns]
         return float(sum(np.einsum("ij,ij->", w, v, dtype=np.float64) for w, v in pairs))
+
+
+def mean_weights(bank):
+    """Equal weights that add up to 1."""
+    return np.full(bank.n_kernels, 1.0 / bank.n_kernels)
 
 
 class MeanKernel:
@@ -140,8 +129,8 @@ class MeanKernel:
 
 
 class KernelSpace(Space):
-    """Hyperplanes as coefficients of the training instances; the kernels of an attribute are averaged, and 1
-    is added, which is a constant feature.
+    """Hyperplanes as coefficients of the training instances, `weights` of shape (n_rows, sum of n_labels);
+    the kernels of an attribute are averaged, and 1 is added, which is a constant feature.
 
     Parameters
     ----------
@@ -150,10 +139,6 @@ class KernelSpace(Space):
     n_labels : sequence of int
     memory : float
         Bytes that an averaged matrix may take; beyond, its rows are computed whenever they are needed.
-
-    Attributes
-    ----------
-    coef : ndarray, shape (n_rows, sum of n_labels)
     """
 
     width = 1  # inner products are at hand
@@ -162,58 +147,36 @@ class KernelSpace(Space):
         super().__init__(banks[0].n_samples, n_labels)
         kernels = {id(bank): MeanKernel(bank, memory) for bank in banks}
         self.kernels = [kernels[id(bank)] for bank in banks]
-        self._taken = None, None
-        self.reset()
+        self.weights = np.zeros((self.n_rows, self.n_columns))
 
-    def reset(self):
-        self.coef = np.zeros((self.n_rows, self.n_columns))
-
-    def state(self):
-        return self.coef.copy()
-
-    def restore(self, state):
-        self.coef = state.copy()
-
-    def _rows(self, rows):
-        """Kernel rows of every attribute, those of shared kernels once; the last ones are at hand."""
-        if rows is not self._taken[0]:
-            taken = {id(kernel): kernel.rows(rows) for kernel in self.kernels}
-            self._taken = rows, [taken[id(kernel)] for kernel in self.kernels]
-        return self._taken[1]
+    def read(self, rows):
+        """Kernel rows of every attribute, those of shared kernels once."""
+        taken = {id(kernel): kernel.rows(rows) for kernel in self.kernels}
+        return [taken[id(kernel)] for kernel in self.kernels]
 
     def scores(self, rows):
-        """As of `LinearSpace`."""
-        pairs = zip(self._rows(rows), self.columns, strict=True)
-        scores = [K @ self.coef[:, columns].astype(K.dtype, copy=False) for K, columns in pairs]
+        pairs = zip(self.at(rows), self.columns, strict=True)
+        scores = [K @ self.weights[:, columns].astype(K.dtype, copy=False) for K, columns in pairs]
         return np.concatenate(scores, axis=1).astype(np.float64, copy=False)
 
     def products(self, rows):
-        """As of `LinearSpace`."""
         index = np.arange(self.n_rows)[rows]
-        return np.stack([K[:, index] for K in self._rows(rows)]).astype(np.float64, copy=False)
+        return np.stack([K[:, index] for K in self.at(rows)]).astype(np.float64, copy=False)
 
     def move(self, rows, delta, scale=1.0):
         """As of `LinearSpace`."""
         if scale != 1.0:
-            self.coef *= scale
-        self.coef[rows] += delta
+            self.weights *= scale
+        self.weights[rows] += delta
 
     def place(self, coef):
         """As of `LinearSpace`."""
-        self.coef = np.array(coef, dtype=np.float64)
+        self.weights = np.array(coef, dtype=np.float64)
 
-    def squared_norm(self):
-        return self.inner(self.coef)
-
-    def inner(self, state):
+    def inner(self, weights):
         """As of `LinearSpace`."""
         total = 0.0
         for start in range(0, self.n_rows, ROWS):
             rows = slice(start, min(start + ROWS, self.n_rows))
-            total += float(np.einsum("ij,ij->", self.scores(rows), state[rows]))
+            total += float(np.einsum("ij,ij->", self.scores(rows), weights[rows]))
         return total
-
-
-def mean_weights(bank):
-    """Equal weights that add up to 1."""
-    return np.full(bank.n_kernels, 1.0 / bank.n_kernels)

@@ -177,15 +177,14 @@ def plain_pegasos(X, sets, lam, orders, batch, start):
     return W
 
 
-@pytest.mark.parametrize("start", [0, 40])
-def test_blocks_are_the_sequential_algorithm(digits, start):
+def test_blocks_are_the_sequential_algorithm(digits):
     """Visiting bags in blocks gives what one bag after the other gives; in kernel form too."""
     rng = np.random.default_rng(5)
     X, _, sets = ambiguous(*digits, rng, n_bags=40)
     Z = np.column_stack([X, np.ones(len(X))])
     orders = [np.arange(40)] * 3
-    W = plain_pegasos(Z, sets, 1.0 / (7.0 * 40), orders, 1, start)
-    common = {"lam": 1.0 / (7.0 * 40), "n_rounds": 1, "n_epochs": 3, "shuffle": False, "start": start}
+    W = plain_pegasos(Z, sets, 1.0 / (7.0 * 40), orders, 1, 40)
+    common = {"lam": 1.0 / (7.0 * 40), "n_rounds": 1, "n_epochs": 3, "shuffle": False}
     linear = LinearSpace(Z, (10,))
     solve_mms(linear, sets, **common)
     assert_allclose(linear.weights, W, atol=1e-9)
@@ -334,19 +333,6 @@ def test_a_second_fit_leaves_nothing_of_the_first(digits):
     assert model.decision_function(X).shape == fresh.decision_function(X).shape
 
 
-def test_start_zero_forgets(digits):
-    X, _, sets = ambiguous(*digits, np.random.default_rng(15), n_bags=20)
-    space = LinearSpace(X, (10,))
-    work = ConvexProblem(space, sets, 5.0, False, np.random.default_rng(0), False)
-    work.fresh_target()
-    ends = []
-    for size in (0.0, 100.0):
-        space.weights[:] = size
-        pegasos(work, 1, 1, 0, progress(name="", verbose=False))
-        ends.append(space.weights.copy())
-    assert_allclose(*ends, atol=1e-12)
-
-
 def test_a_step_takes_whole_batches_however_many_fit_a_block(digits):
     rng = np.random.default_rng(16)
     X, _, sets = ambiguous(*digits, rng, n_bags=60)
@@ -354,7 +340,7 @@ def test_a_step_takes_whole_batches_however_many_fit_a_block(digits):
     space = LinearSpace(wide, (10,))
     work = ConvexProblem(space, sets, 0.1, False, rng, True)
     work.fresh_target()
-    _, state = pegasos(work, 1, 20, 60, progress(name="", verbose=False))
+    _, state = pegasos(work, 1, 20, progress(name="", verbose=False))
     assert state.step - 1 - 60 == 3
 
 

@@ -313,7 +313,7 @@ def random_bag(rng, kind, n_instances, n_labels, n_candidates):
     if kind == "names":
         words = np.arange(1, n_labels)[:, None]
         faces = [Matching(words, np.ones((n_instances, n_labels), dtype=bool))]
-        vectors = CandidateSet(faces, n_labels=n_labels, null=0, max_listed=10**6).bag(0)[:, :, 0]
+        vectors = np.stack(list(CandidateSet(faces, n_labels=n_labels, null=0).iterate(0)))[:, :, 0]
     elif kind == "vectors":
         most = n_labels**n_instances
         if most <= 4 * n_candidates:
