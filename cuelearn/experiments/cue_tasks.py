@@ -1,7 +1,6 @@
-r"""Tasks made of cues: images or tables -> samples by cue -> permutations -> distances -> kernel stacks.
+r"""Tasks made of cues: images or tables -> samples by cue -> permutations -> distances -> kernels.
 
-What the chapters `omcl` and `mkl` share: both learn places and objects from the same simulated images (or the
-originals), under the same permutations.
+The chapters `omcl` and `mkl` learn places and objects from the same images under the same permutations.
 """
 
 import hashlib
@@ -27,22 +26,21 @@ TRAIN_OBJECTS = 7  # of 10
 N_ROUNDS = 20  # tests while a random order is learnt
 
 
-# ---------------------------------------------------------------- permutations
+# ---------------------------------------------------------------- splits
 
 
 class Split(NamedTuple):
-    """One permutation of a task.
+    """One permutation: rows that learn, in their order, and rows that test.
 
-    `train` and `test` are rows, `train` in the order of learning; `inner` and `held` rows of `train` that
-    learn and that validate when parameters are chosen; `rounds` numbers of samples seen at which the
-    predictors are tested, the last is all.
+    `inner` and `held` are places in `train` that learn and that validate when parameters are chosen; `rounds`
+    numbers of samples seen at which the predictors are tested, the last is all.
     """
 
     train: np.ndarray
     test: np.ndarray
-    inner: np.ndarray
-    held: np.ndarray
-    rounds: np.ndarray
+    inner: np.ndarray | None = None
+    held: np.ndarray | None = None
+    rounds: np.ndarray | None = None
 
 
 def even_rounds(n):
@@ -56,12 +54,10 @@ def robot_permutation(permutation):
 
 
 def robot_split(frames, permutation):
-    """Permutation (0 to 11) of the robot's sequences (thesis 3.4.1): six learn, their counterparts test.
+    """One of twelve permutations of the robot's drives (thesis 3.4.1): six learn, their counterparts test.
 
-    The twelve permutations are the six orders of the three kinds of weather, times which of the two repeats
-    learns. The first session's sequences come before the second's; each is divided into five subsequences,
-    after each of which the predictors are tested. The last sequence validates. `frames`, of an `ImageData`:
-    sequence, weather, session, repeat, time.
+    The first session's drives come before the second's. Each is divided into five subsequences, after which
+    the predictors are tested; the last drive validates. `frames` are those of an `ImageData`.
     """
     order, learns = robot_permutation(permutation)
     mine = frames["repeat"] == learns
@@ -72,8 +68,7 @@ def robot_split(frames, permutation):
             parts.append(rows[np.argsort(frames["time"][rows], kind="stable")])
             sizes += [part.size for part in np.array_split(rows, N_SUBSEQUENCES)]
     train = np.concatenate(parts)
-    last = train.size - parts[-1].size
-    inner, held = np.arange(last), np.arange(last, train.size)
+    inner, held = np.split(np.arange(train.size), [train.size - parts[-1].size])
     return Split(train, np.flatnonzero(~mine), inner, held, np.cumsum(sizes))
 
 
@@ -107,13 +102,13 @@ def random_split(y, n_train, n_test, permutation, seed):
 
 
 class CueTask(NamedTuple):
-    """Samples by cue, with what all permutations share.
+    """Samples by cue, a `CueData`, with what all permutations share.
 
     The cues `chi2` have a chi-squared kernel, whose `distances`, (n, n), are given by cue; the others have an
     RBF on columns standardised over the training part. `splits` are by permutation.
     """
 
-    data: object
+    data: datasets.CueData
     chi2: tuple
     distances: dict
     splits: dict
@@ -121,12 +116,10 @@ class CueTask(NamedTuple):
 
 @lru_cache(maxsize=4)
 def load_images(name, tier, seed, n_jobs=1, **size):
-    """Images of the chapter: simulated, or the originals where they are asked for and present.
+    """Images of the "robot" or of "objects", an `ImageData`: simulated, or the originals where present.
 
-    Tier "original" takes KTH-IDOL2 ("robot") or ETH-80 ("objects") from the directory CUELEARN_DATA. The size
-    of simulated ones is `frames`, `height`, `width`, or `n_objects`, `size`.
-
-    Returns an ImageData.
+    Tier "original" takes KTH-IDOL2 or ETH-80 from the directory CUELEARN_DATA. The size of simulated ones is
+    `frames`, `height`, `width`, or `n_objects`, `size`.
     """
     if tier == "original":
         original, place = {"robot": "idol2", "objects": "eth80"}[name], os.environ.get("CUELEARN_DATA")
@@ -134,40 +127,41 @@ def load_images(name, tier, seed, n_jobs=1, **size):
         if place and (Path(place) / original).is_dir():
             return datasets.load_original(original)
         print(f"{name}: simulated, since CUELEARN_DATA names no directory with {original}/ in it")
-    make = datasets.make_robot if name == "robot" else datasets.make_objects
-    wanted = ("frames", "height", "width") if name == "robot" else ("n_objects", "size")
+    if name == "robot":
+        make, wanted = datasets.make_robot, ("frames", "height", "width")
+    else:
+        make, wanted = datasets.make_objects, ("n_objects", "size")
     return make(*(size[k] for k in wanted), random_state=seed, n_jobs=n_jobs)
 
 
 def robot_tasks(images, permutations, n_jobs=1):
-    """The place-recognition task for the given permutations: one `CueTask` for each of the two training sets.
+    """The place-recognition task for the given permutations: a `CueTask` for each of the two training sets.
 
-    The visual vocabulary and the scale of the laser features are learnt on the training sequences only, so
+    The visual vocabulary and the scale of the laser features are learnt on the training drives only, so
     permutations that train on the first and on the second repeats have cues of their own.
     """
     plain = [cue for cue in ROBOT_CUES if cue not in ("bow", "laser")]
     fixed = image_cues(images, plain, n_jobs=n_jobs)
-    shared = distances_of(fixed, plain, n_jobs)
+    shared = chi2_distances(fixed, plain, n_jobs)
     tasks = []
     for learns in (1, 2):
         splits = {k: robot_split(images.frames, k) for k in permutations if robot_permutation(k)[1] == learns}
         if splits:
             train = np.sort(next(iter(splits.values())).train)
             rest = image_cues(images, ["bow", "laser"], train=train, n_jobs=n_jobs)
-            distances = {**shared, **distances_of(rest, ["bow"], n_jobs)}
+            distances = {**shared, **chi2_distances(rest, ["bow"], n_jobs)}
             tasks.append(CueTask(joined(fixed, rest, ROBOT_CUES), (*plain, "bow"), distances, splits))
     return tasks
 
 
 def joined(first, second, order):
     """Cues of two descriptions of the same samples, in the order wanted."""
-    columns, cues, names, at = [], {}, [], 0
+    columns, cues, names = [], {}, []
     for cue in order:
         source = first if cue in first.cues else second
         columns.append(source.X[:, source.cues[cue]])
+        cues[cue] = slice(len(names), len(names) + columns[-1].shape[1])
         names += source.feature_names[source.cues[cue]]
-        cues[cue] = slice(at, len(names))
-        at = len(names)
     return first._replace(X=np.concatenate(columns, axis=1), cues=cues, feature_names=names)
 
 
@@ -175,7 +169,7 @@ def object_task(images, permutations, seed, n_jobs=1):
     """The object-categorisation task."""
     data = image_cues(images, list(OBJECT_CUES), n_jobs=n_jobs)
     splits = {k: object_split(images.frames, images.y, k, seed) for k in permutations}
-    return CueTask(data, tuple(OBJECT_CUES), distances_of(data, OBJECT_CUES, n_jobs), splits)
+    return CueTask(data, tuple(OBJECT_CUES), chi2_distances(data, OBJECT_CUES, n_jobs), splits)
 
 
 def table_task(data, n_train, n_test, permutations, seed):
@@ -185,57 +179,95 @@ def table_task(data, n_train, n_test, permutations, seed):
     return CueTask(data._replace(cues=cues), (), {}, splits)
 
 
-def distances_of(data, cues, n_jobs=1):
-    """Chi-squared distance matrices of some cues, float32."""
+def chi2_distances(data, cues, n_jobs=1):
+    """Matrices of some cues, float32."""
     return {cue: distance_matrix(data.X[:, data.cues[cue]], "chi2", n_jobs=n_jobs) for cue in cues}
 
 
-def common(task):
-    """What runs need of a task besides their point, as plain dicts and tuples: a sweep's `common`."""
-    plain = task.data._asdict() | {"provenance": None}
-    splits = {k: tuple(s) for k, s in task.splits.items()}
-    return {"task": {**task._asdict(), "data": plain, "splits": splits}}
-
-
-def fingerprint(task):
-    """Text that identifies the samples and permutations of a task, for the store of results."""
+def handed(task, name="task", **more):
+    """What a sweep hands to every run: a task, as the argument `name`, and `more`; and what identifies it."""
     digest = hashlib.sha256()
     for array in (task.data.X, task.data.y, *(part for split in task.splits.values() for part in split)):
         digest.update(np.ascontiguousarray(array).tobytes())
-    return f"{task.data.provenance.source} {digest.hexdigest()}"
+    return {"common": {name: task, **more}, "data": [f"{task.data.provenance.source} {digest.hexdigest()}"]}
 
 
 # ------------------------------------------------------------- one permutation
 
 
 class Permutation:
-    """One permutation of a task of `common`: split, cues, labels (`truth`: of the test part), distances."""
+    """One split of a `CueTask`: its labels (`truth`: of the test part), cues, distances and kernels."""
 
-    def __init__(self, permutation, task):
-        self.task, self.data = task, task["data"]
-        self.split = Split(*task["splits"][permutation])
-        self.y, self.n_classes = self.data["y"], len(self.data["target_names"])
-        self.cues = list(self.data["cues"])
-        self.labels, self.truth = self.y[self.split.train], self.y[self.split.test]
-
-    @cached_property
-    def distances(self):
-        task, split = self.task, self.split
-        return cue_distances(self.data, task["chi2"], task["distances"], split.train, split.test)
-
-    def stacks(self, names, factors):
-        """Kernels among all training samples, and of the test samples against them."""
-        return both_kernels(self.distances, names, factors, np.arange(self.labels.size), None)
+    def __init__(self, task, split):
+        self.task, self.data, self.split, self.y = task, task.data, split, task.data.y
+        self.cues, self.n_classes = list(task.data.cues), len(task.data.target_names)
+        self.labels, self.truth = self.y[split.train], self.y[split.test]
 
     @property
     def columns(self):
         """Numbers of the columns of every cue."""
-        everything = np.arange(self.data["X"].shape[1])
-        return {cue: everything[where] for cue, where in self.data["cues"].items()}
+        everything = np.arange(self.data.X.shape[1])
+        return {cue: everything[where] for cue, where in self.data.cues.items()}
 
     def scaled(self):
         """Features standardised over the training part."""
-        return standardised(self.data["X"].astype(np.float64), self.split.train)
+        return standardised(self.data.X.astype(np.float64), self.split.train)
+
+    @cached_property
+    def distances(self):
+        """Among the training samples, and of the test samples to them: by cue, and of Flat's long vectors."""
+        train, test = self.split.train, self.split.test
+        X, used = self.data.X.astype(np.float64), np.concatenate(list(self.columns.values()))
+        plain = {cue: where for cue, where in self.data.cues.items() if cue not in self.task.chi2}
+        vectors = {cue: standardised(X[:, where], train) for cue, where in plain.items()}
+        vectors |= {"vectors": X[:, used], "vectors scaled": standardised(X[:, used], train)}
+        given = {cue: self.task.distances[cue] for cue in self.task.chi2}
+        found = {cue: [d[np.ix_(rows, train)] for rows in (train, test)] for cue, d in given.items()}
+        for name, v in vectors.items():
+            found[name] = [squared_distances(v[rows], v[train]) for rows in (train, test)]
+        return found
+
+    def kernels(self, names, factors, learn=None, rows=None):
+        """Kernels among the training samples `learn` (default all), and of others against them.
+
+        Those are the training samples `rows`, by default the test samples. Widths are `factors`, by name,
+        times the mean distance. Two arrays of shape (n_kernels, n, n_learn).
+        """
+        learn = np.arange(self.labels.size) if learn is None else learn
+        inside, across = [], []
+        for name in names:
+            train, test = self.distances[name]
+            own = train[np.ix_(learn, learn)]
+            other = test[:, learn] if rows is None else train[np.ix_(rows, learn)]
+            scale = np.float32(-1.0 / (factors[name] * mean_rule(own)))
+            inside.append(np.exp(own * scale))
+            across.append(np.exp(other * scale))
+        return np.stack(inside), np.stack(across)
+
+    def validation_kernels(self, names, factors):
+        return self.kernels(names, factors, self.split.inner, self.split.held)
+
+    def validation_error(self, model, inside, across):
+        """Of an online learner, after one pass over the inner part."""
+        model.partial_fit(inside, self.labels[self.split.inner], classes=np.arange(self.n_classes))
+        held = self.labels[self.split.held]
+        return mean_error(model.predict(across) != held, held, self.n_classes)
+
+    def choose_widths(self, names):
+        """Width of every kernel: where the Perceptron errs least on the validation part; and that error.
+
+        Widths are factors, of `FACTORS`; ties go to the one nearest to 1.
+        """
+        factors, least = {}, {}
+        for name in names:
+            errors = {}
+            for f in FACTORS:
+                (inside,), (across,) = self.validation_kernels([name], {name: f})
+                learner = KernelPerceptron("precomputed", verbose=False)
+                errors[f] = self.validation_error(learner, inside, across)
+            factors[name] = min(errors, key=lambda f: (errors[f], abs(np.log(f))))
+            least[name] = min(errors.values())
+        return factors, least
 
 
 def squared_distances(left, right):
@@ -252,75 +284,11 @@ def standardised(X, train):
     return (X - X[train].mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
 
 
-class Distances(NamedTuple):
-    """Distances among training samples, and of test samples to them, by name."""
-
-    train: dict
-    test: dict
-
-
-def cue_distances(data, chi2, distances, train, test):
-    """Distances of one permutation: of every cue, and of the long vectors of Flat."""
-    X, found = data["X"].astype(np.float64), Distances({}, {})
-
-    def euclidean(name, part):
-        found.train[name] = squared_distances(part[train], part[train])
-        found.test[name] = squared_distances(part[test], part[train])
-
-    for cue, columns in data["cues"].items():
-        if cue in chi2:
-            found.train[cue], found.test[cue] = (
-                distances[cue][np.ix_(rows, train)] for rows in (train, test)
-            )
-        else:
-            euclidean(cue, standardised(X[:, columns], train))
-    used = np.concatenate([np.arange(X.shape[1])[columns] for columns in data["cues"].values()])
-    euclidean("vectors", X[:, used])
-    euclidean("vectors scaled", standardised(X[:, used], train))
-    return found
-
-
-def kernels(distances, names, factors, learn, rows):
-    """Kernels of `rows` (of `test` if None) against the training samples `learn`, widths by the mean rule."""
-    stack = []
-    for name in names:
-        among, new = distances.train[name], distances.test[name]
-        wanted = new[:, learn] if rows is None else among[np.ix_(rows, learn)]
-        width = factors[name] * mean_rule(among[np.ix_(learn, learn)])
-        stack.append(np.exp(wanted * np.float32(-1.0 / width)))
-    return np.stack(stack)
-
-
-def both_kernels(distances, names, factors, learn, rows):
-    """`kernels` among the samples `learn`, and of `rows` against them."""
-    return [kernels(distances, names, factors, learn, part) for part in (learn, rows)]
-
-
-def class_errors(predicted, y, n_classes, wrong=None):
+def class_errors(wrong, y, n_classes):
     """Share of wrong predictions for each class; NaN for a class without samples."""
-    wrong = predicted != y if wrong is None else wrong
     return np.array([wrong[y == c].mean() if np.any(y == c) else np.nan for c in range(n_classes)])
 
 
-def overall(errors):
+def mean_error(wrong, y, n_classes):
     """Every class counts alike, as in the thesis' tables."""
-    return float(np.nanmean(errors))
-
-
-def choose_widths(distances, y, split, n_classes):
-    """Kernel width of every cue: where the Perceptron errs least on the validation part; and the error.
-
-    Widths are factors, one of `FACTORS` for each name of the distances; ties go to the one nearest to 1.
-    """
-    y_inner, y_held = y[split.train][split.inner], y[split.train][split.held]
-    factors, least = {}, {}
-    for name in distances.train:
-        errors = {}
-        for f in FACTORS:
-            inside, across = both_kernels(distances, [name], {name: f}, split.inner, split.held)
-            learner = KernelPerceptron("precomputed", verbose=False)
-            learner.partial_fit(inside[0], y_inner, classes=np.arange(n_classes))
-            errors[f] = overall(class_errors(learner.predict(across[0]), y_held, n_classes))
-        factors[name] = min(errors, key=lambda f: (errors[f], abs(np.log(f))))
-        least[name] = min(errors.values())
-    return factors, least
+    return float(np.nanmean(class_errors(wrong, y, n_classes)))

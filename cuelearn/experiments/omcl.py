@@ -1,39 +1,21 @@
-r"""Experiments of the OMCL chapter (thesis chapter 3).
+r"""Experiments of the OMCL chapter (thesis chapter 3): `cue_tasks` -> `permutation_run` -> `plots.omcl`.
 
-Path of the data: images -> `datasets.cues.image_cues` -> `CueTask` (`cue_tasks`: samples by cue, distances,
-permutations) -> `permutation_run`, one call for each permutation -> a `Sweep` -> DataFrames -> `plots.omcl`.
-Sizes, grids and rules of choice stand at the top and in `settings`; they were written down before any learner
-had been run (with one extension, noted in `cue_tasks`).
-
-The protocol, the same for every data set and method:
-
-* the training part of each permutation holds back some of itself (objects, a sequence, or samples) for
-validation; * kernel widths are chosen for each cue with the Perceptron, the second layer's C with OMCL-PERC;
-the :math:`\eta` of Projectron++ for
-  each cue as the largest one whose validation error on that cue is within one standard error of the best
-  ("sparser": two); Flat's kernel and :math:`\eta` are chosen in the same way, over the same grids;
-* the chosen parameters learn the whole training part in its order; the averaged predictors are tested.
+One protocol for all data and methods. The training part of each permutation holds back some of itself (a
+drive, objects or samples). There kernel widths are chosen for each cue with the Perceptron, the second
+layer's C with OMCL-PERC, and the :math:`\eta` of Projectron++ as the largest one whose error is within one
+standard error of the best ("sparser": two); Flat's likewise. What was chosen learns the whole training part
+in its order. Grids and rules were written down before any learner had been run (`cue_tasks.FACTORS` grew).
 """
 
 import numpy as np
 import pandas as pd
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import StackingClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC, LinearSVC
 
-from cuelearn.experiments.cue_tasks import (
-    WEATHERS,
-    Permutation,
-    both_kernels,
-    choose_widths,
-    class_errors,
-    common,
-    cue_distances,
-    fingerprint,
-    overall,
-)
-from cuelearn.experiments.protocol import grid_points, settings_of, timed
+from cuelearn.experiments.cue_tasks import WEATHERS, Permutation, Split, class_errors, handed, mean_error
+from cuelearn.experiments.protocol import choose, grid_points, settings_of, timed
 from cuelearn.kernels import RBF, distance_matrix, mean_rule
 from cuelearn.mkl import OBSCURE, OM2
 from cuelearn.omcl import (
@@ -48,6 +30,7 @@ from cuelearn.omcl import (
 
 ETAS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3)  # sqrt(2) is the residual of the first sample
 C_GRID = (0.01, 0.1, 1.0, 10.0)
+P_ONLINE = (1.01, 1.05, 1.25, 1.5, 2.0)  # of OM-2
 STANDARD_ERRORS = {"OMCL-BM": 1.0, "OMCL-BM sparser": 2.0}
 CURVE_POINTS = 200
 
@@ -91,8 +74,8 @@ class WatchedOMCL(OMCL):
         return np.stack([np.concatenate(parts) for parts in self.seen_])
 
 
-def bounded(eta, **more):
-    return ProjectronPlusPlus("precomputed", eta=eta, **more)
+def bounded(eta):
+    return ProjectronPlusPlus("precomputed", eta=eta, verbose=False)
 
 
 def two_layers(C, n_cues=None, etas=None):
@@ -102,96 +85,89 @@ def two_layers(C, n_cues=None, etas=None):
     return WatchedOMCL(named, PassiveAggressive(C=C), verbose=False)
 
 
-def choose(run):
+def choose_parameters(run):
     """Parameters of all methods, by validation inside the training part.
 
     A dict with `factors` by name of distances, `C`, `eta` by method (for OMCL-BM a list, one for each cue),
     and `flat`, the name of the distances that Flat's long vectors use.
     """
-    inner, held = run.split.inner, run.split.held
-    y_inner, y_held = run.labels[inner], run.labels[held]
 
-    def error_of(model, learn, validate):
-        model.partial_fit(learn, y_inner, classes=np.arange(run.n_classes))
-        return overall(class_errors(model.predict(validate), y_held, run.n_classes))
-
-    def sparsest(wrap, learn, validate):
-        tried = {eta: error_of(wrap(bounded(eta, verbose=False)), learn, validate) for eta in ETAS}
-        best = min(tried.values())
-        standard_error = np.sqrt(max(best, 1 / held.size) * (1 - best) / held.size)
+    def sparsest(wrap, inside, across):
+        tried = {eta: run.validation_error(wrap(bounded(eta)), inside, across) for eta in ETAS}
+        best, n_held = min(tried.values()), run.split.held.size
+        standard_error = np.sqrt(max(best, 1 / n_held) * (1 - best) / n_held)
         limits = [best + n * standard_error for n in STANDARD_ERRORS.values()]
         return [max(eta for eta, e in tried.items() if e <= limit) for limit in limits]
 
-    factors, least = choose_widths(run.distances, run.y, run.split, run.n_classes)
-    vectors = min(("vectors", "vectors scaled"), key=least.get)
-    stacks = both_kernels(run.distances, run.cues, factors, inner, held)
-    errors = {C: error_of(two_layers(C, len(run.cues)), *stacks) for C in C_GRID}
-    by_cue = [sparsest(lambda m: m, inside, across) for inside, across in zip(*stacks, strict=True)]
-    etas = {method: [chosen[i] for chosen in by_cue] for i, method in enumerate(STANDARD_ERRORS)}
-    etas["Flat"] = sparsest(Flat, *both_kernels(run.distances, [vectors], factors, inner, held))[0]
+    factors, least = run.choose_widths([*run.cues, "vectors", "vectors scaled"])
+    flat = min(("vectors", "vectors scaled"), key=least.get)
+    stacks = run.validation_kernels(run.cues, factors)
+
+    def score(point):
+        return -run.validation_error(two_layers(n_cues=len(run.cues), **point), *stacks)
+
+    best, _ = choose(grid_points(C=C_GRID), score, smaller=["C"])
+    by_cue = [sparsest(lambda learner: learner, *kernels) for kernels in zip(*stacks, strict=True)]
+    etas = dict(zip(STANDARD_ERRORS, map(list, zip(*by_cue, strict=True)), strict=True))
+    etas["Flat"] = sparsest(Flat, *run.validation_kernels([flat], factors))[0]
     etas["Flat maps"] = sparsest(Flat, *stacks)[0]
-    C = min(errors, key=lambda c: (errors[c], c))
-    return {"factors": factors, "C": C, "eta": etas, "flat": vectors}
+    return {"factors": factors, **best, "eta": etas, "flat": flat}
 
 
 def permutation_run(permutation, step, task):
     """All methods on one permutation: curves, errors, weights, last against averaged hypotheses, theorem.
 
-    `step` is that of gradient descent in the second layer, for theorem 3.1; `task` comes from `common`.
-    Returns a dict of DataFrames and arrays.
+    `step` is that of gradient descent in the second layer, for theorem 3.1. Returns a dict of DataFrames and
+    arrays.
     """
-    run = Permutation(permutation, task)
+    run = Permutation(task, task.splits[permutation])
     labels, truth, n_classes, cues = run.labels, run.truth, run.n_classes, run.cues
-    chosen = choose(run)
-    stacks = {
-        "cues": run.stacks(cues, chosen["factors"]),
-        "flat": run.stacks([chosen["flat"]], chosen["factors"]),
-    }
-    del run.distances  # the kernels are all that is needed of them
+    chosen = choose_parameters(run)
     C, etas = chosen["C"], chosen["eta"]
-    models = {
-        "OMCL-BM": (two_layers(C, etas=etas["OMCL-BM"]), "cues"),
-        "OMCL-BM sparser": (two_layers(C, etas=etas["OMCL-BM sparser"]), "cues"),
-        "OMCL-PERC": (two_layers(C, len(cues)), "cues"),
-        "Flat": (Flat(bounded(etas["Flat"])), "flat"),
-        "Flat maps": (Flat(bounded(etas["Flat maps"])), "cues"),
+    stacks, flat = (run.kernels(names, chosen["factors"]) for names in (cues, [chosen["flat"]]))
+    del run.distances  # the kernels are all that is needed of them
+    models = {method: (two_layers(C, etas=etas[method]), stacks) for method in STANDARD_ERRORS}
+    models["OMCL-PERC"] = two_layers(C, len(cues)), stacks
+    models |= {
+        "Flat": (Flat(bounded(etas["Flat"])), flat),
+        "Flat maps": (Flat(bounded(etas["Flat maps"])), stacks),
     }
     curves, finals, hypotheses = [], [], []
 
-    def note(method, seen, online, wrong, support, tied=0.0):
-        errors = class_errors(None, truth, n_classes, wrong)
-        row = {"method": method, "n_seen": int(seen), "online_error": online, "test_error": overall(errors)}
-        curves.append({**row, "support": support, "tied": tied})
-        if seen == labels.size:
+    def note(method, model, wrong, end, online=None, tied=0.0):
+        errors = class_errors(wrong, truth, n_classes)
+        online = model.n_mistakes_ / model.n_seen_ if online is None else online
+        row = {"method": method, "n_seen": int(end), "online_error": online}
+        row |= {"test_error": float(np.nanmean(errors)), "support": model._n_support(), "tied": tied}
+        curves.append(row)
+        if end == labels.size:
             finals.extend({"method": method, "class": c, "error": e} for c, e in enumerate(errors))
 
     def note_cues(model, end, across):  # each first layer alone, and their vote
         alone = model.cue_scores(across)
         for cue, learner, mine in zip(cues, model.learners_, alone, strict=True):
-            online = learner.n_mistakes_ / learner.n_seen_
-            note(f"cue: {cue}", end, online, mine.argmax(axis=1) != truth, learner._n_support())
+            note(f"cue: {cue}", learner, mine.argmax(axis=1) != truth, end)
         votes, tied = count_votes(alone)
         online_votes, online_tied = count_votes(model.first_layer_scores())
         online = np.mean(online_tied | (online_votes.argmax(axis=1) != labels[:end]))
-        wrong = tied | (votes.argmax(axis=1) != truth)
-        note("Vote", end, online, wrong, model._n_support(), float(tied.mean()))
+        note("Vote", model, tied | (votes.argmax(axis=1) != truth), end, online, float(tied.mean()))
         return tied
 
-    for method, (model, stack) in models.items():
-        (inside, across), begin = stacks[stack], 0
+    for method, (model, (inside, across)) in models.items():
+        begin = 0
         for end in run.split.rounds:
             model.partial_fit(inside[:, begin:end, :end], labels[begin:end], classes=np.arange(n_classes))
             seen = across[:, :, :end]
             scores = model.decision_function(seen) if n_classes > 2 else model._class_scores(seen)
-            online = model.n_mistakes_ / model.n_seen_
-            note(method, end, online, scores.argmax(axis=1) != truth, model._n_support())
+            note(method, model, scores.argmax(axis=1) != truth, end)
             if method == "OMCL-BM":
                 tied = note_cues(model, end, seen)
             begin = end
-        average = overall(class_errors(model.predict(across), truth, n_classes))
-        last = overall(class_errors(model.set_params(average=False).predict(across), truth, n_classes))
-        model.set_params(average=True)
-        hypotheses.append({"method": method, "average": average, "last": last})
+        errors = {"method": method}
+        for hypothesis, average in (("last", False), ("average", True)):
+            wrong = model.set_params(average=average).predict(across) != truth
+            errors[hypothesis] = mean_error(wrong, truth, n_classes)
+        hypotheses.append(errors)
     model = models["OMCL-BM"][0]
     theorem, losses = regret(model, labels, n_classes, C, step)
     told = {"C": C, "flat": chosen["flat"], **{f"eta {m}": etas[m] for m in ("Flat", "Flat maps")}}
@@ -200,8 +176,8 @@ def permutation_run(permutation, step, task):
     return {
         "curves": pd.DataFrame(curves),
         "finals": pd.DataFrame(finals),
-        "hypotheses": pd.DataFrame(hypotheses),
-        "ties": class_errors(None, truth, n_classes, tied),
+        "hypotheses": pd.DataFrame(hypotheses)[["method", "average", "last"]],
+        "ties": class_errors(tied, truth, n_classes),
         "weights": model.weights_,
         "theorem": theorem,
         "losses": losses,
@@ -219,12 +195,8 @@ def regret(model, labels, n_classes, C, step):
 
     and PA-I keeps its mistakes below :math:`\max\{\max_t 2\|S_t\|^2, 1/C\}\,(M + 2 C \min_j \sum_t g^j_t)`.
 
-    Returns
-    -------
-    table : DataFrame
-        One row for each learner in the second layer: measured, bound, loss of the best cue.
-    losses : dict of str to ndarray
-        Cumulative losses over the visits, of every cue and of the second layers, thinned to 200 points.
+    Returns a DataFrame with a row for each learner in the second layer (measured, bound, loss of the best
+    cue), and a dict of the cumulative losses of every cue and of the second layers, thinned to 200 points.
     """
     S = np.concatenate(list(model.first_layer_scores()), axis=1)
     cue_losses = np.stack([learner.online_losses_ for learner in model.learners_])
@@ -255,78 +227,54 @@ def regret(model, labels, n_classes, C, step):
 
 def eta_run(permutation, eta, task, C=1.0):
     """OMCL-BM at one eta, kernel widths at the mean distance: test error and support (the slider)."""
-    run = Permutation(permutation, task)
-    inside, across = run.stacks(run.cues, dict.fromkeys(run.cues, 1.0))
+    run = Permutation(task, task.splits[permutation])
+    inside, across = run.kernels(run.cues, dict.fromkeys(run.cues, 1.0))
     model = two_layers(C, etas=[eta] * len(run.cues))
     model.partial_fit(inside, run.labels, classes=np.arange(run.n_classes))
-    error = overall(class_errors(model.predict(across), run.truth, run.n_classes))
+    error = mean_error(model.predict(across) != run.truth, run.truth, run.n_classes)
     return {"test_error": error, "support": model._n_support()}
 
 
 def integration_run(permutation, task, n_epochs=20):
-    """Low, middle and high-level integration of the same cues, learnt in one batch (thesis table 2.1).
+    """Low, middle and high-level integration of the same cues (thesis table 2.1), each form as a batch.
 
-    Low: an SVM on the long vector (standardised), RBF. Middle: OBSCURE. High: an SVM for each cue, and a
-    linear SVM on their cross-validated scores (stacking). Parameters come from the same validation part as
-    those of the online methods, which `permutation_run` gives.
+    Low: an SVM on the long vector (standardised), RBF. Middle: OBSCURE; and OM-2 in one pass, online. High:
+    an SVM for each cue, and a linear SVM on their cross-validated scores (stacking). Parameters come from the
+    same validation part as those of the other online methods, which `permutation_run` gives.
 
     Returns a DataFrame with columns level, learning, method, test_error.
     """
-    run = Permutation(permutation, task)
+    run = Permutation(task, task.splits[permutation])
     X, y, split, columns = run.scaled(), run.y, run.split, run.columns
-    used = np.concatenate(list(columns.values()))
+    cues = [(cue, RBF(), where) for cue, where in columns.items()]
 
-    def svm(C, factor, width=used.size):
+    def svm(C, factor=1.0, where=np.concatenate(list(columns.values()))):
         # standardised columns lie 2 per column apart in the mean square
-        return SVC(C=C, gamma=1.0 / (factor * 2.0 * width))
+        model = SVC(C=C, gamma=1.0 / (factor * 2.0 * where.size))
+        return make_pipeline(make_column_transformer(("passthrough", where)), model)
 
     def many(C, p):
-        cues = [(cue, RBF(), where) for cue, where in columns.items()]
         return OBSCURE(cues, C=C, p=p, n_epochs=n_epochs, random_state=0, verbose=False)
 
     def stacked(C):
-        experts = []
-        for cue, where in columns.items():
-            own = FunctionTransformer(_take, kw_args={"columns": where})
-            experts.append((cue, make_pipeline(own, svm(C, 1.0, where.size))))
+        experts = [(cue, svm(C, where=where)) for cue, where in columns.items()]
         return StackingClassifier(experts, LinearSVC(C=0.1), cv=3, stack_method="decision_function")
 
-    def error(model, keep, learn, test):
-        predicted = model.fit(X[learn][:, keep], y[learn]).predict(X[test][:, keep])
-        return np.mean(predicted != y[test])
+    def error(model, learn, test):
+        return np.mean(model.fit(X[learn], y[learn]).predict(X[test]) != y[test])
 
-    everything, Cs = np.arange(X.shape[1]), (1.0, 10.0)
+    Cs = (1.0, 10.0)
     methods = [
-        ("low", "SVM on the long vector", svm, grid_points(C=Cs, factor=(0.5, 1.0, 2.0))),
-        ("middle", "OBSCURE", many, grid_points(C=Cs, p=(1.05, 1.25, 2.0))),
-        ("high", "stacked SVMs", stacked, grid_points(C=Cs)),
+        ("low", "batch", "SVM on the long vector", svm, grid_points(C=Cs, factor=(0.5, 1.0, 2.0))),
+        ("middle", "batch", "OBSCURE", many, grid_points(C=Cs, p=(1.05, 1.25, 2.0))),
+        ("middle", "online", "OM-2", lambda p: OM2(cues, p=p, verbose=False), grid_points(p=P_ONLINE)),
+        ("high", "batch", "stacked SVMs", stacked, grid_points(C=Cs)),
     ]
     inner, held, rows = split.train[split.inner], split.train[split.held], []
-    for level, method, make, grid in methods:
-        keep = used if level == "low" else everything
-        best = grid[int(np.argmin([error(make(**point), keep, inner, held) for point in grid]))]
-        found = error(make(**best), keep, split.train, split.test)
-        rows.append({"level": level, "learning": "batch", "method": method, "test_error": found})
-    return pd.DataFrame(rows)
-
-
-def online_middle_run(permutation, task):
-    """OM-2 in one pass: middle-level integration learnt online; p by validation (thesis table 2.1)."""
-    run = Permutation(permutation, task)
-    X, y, split = run.scaled(), run.y, run.split
-    cues = [(cue, RBF(), where) for cue, where in run.columns.items()]
-
-    def error(p, learn, test):
-        model = OM2(cues, p=p, verbose=False).fit(X[learn], y[learn])
-        return float(np.mean(model.predict(X[test]) != y[test]))
-
-    inner, held = split.train[split.inner], split.train[split.held]
-    best = min((1.01, 1.05, 1.25, 1.5, 2.0), key=lambda p: error(p, inner, held))
-    return {"p": best, "test_error": error(best, split.train, split.test)}
-
-
-def _take(X, columns):
-    return X[:, columns]
+    for *named, make, grid in methods:
+        best, _ = choose(grid, lambda point, make=make: -error(make(**point), inner, held))
+        rows.append((*named, error(make(**best), split.train, split.test)))
+    return pd.DataFrame(rows, columns=["level", "learning", "method", "test_error"])
 
 
 def milliseconds_per_sample(data, order, n_first, n_timed, learners):
@@ -353,13 +301,9 @@ def telling_pairs(images, data):
     """Two pairs of objects: one that colour tells apart and shape does not, and the reverse.
 
     Among the images taken from one direction (elevation and azimuth nearest to 35 and 45 degrees): the two
-    that are most alike in the one cue while further apart than average in the other, by chi-squared
-    distances.
+    most alike in the one cue while further apart than average in the other, by chi-squared distances.
 
-    Returns
-    -------
-    list of (tuple of int, dict of str to float)
-        Row numbers of the pair, and its distance by cue.
+    Returns the row numbers of each pair, and its distances, a dict by cue.
     """
     frames = images.frames
     apart = np.abs(frames["elevation"] - 35.0) + np.abs((frames["azimuth"] - 45.0 + 180.0) % 360.0 - 180.0)
@@ -383,18 +327,16 @@ def light_run(learnt, task, frames):
 
     Returns a DataFrame with columns cue, learnt, tested, error (mean over the rooms).
     """
-    data, y = task["data"], task["data"]["y"]
-    weather, session, repeat = (np.asarray(frames[key]) for key in ("weather", "session", "repeat"))
-    train = np.flatnonzero((weather == learnt) & (session == 1) & (repeat == 1))
-    test = np.flatnonzero((session == 1) & (repeat == 2))
-    distances = cue_distances(data, task["chi2"], task["distances"], train, test)
+    weather, first, repeat = frames["weather"], frames["session"] == 1, frames["repeat"]
+    learns, tests = first & (weather == learnt) & (repeat == 1), first & (repeat == 2)
+    run = Permutation(task, Split(np.flatnonzero(learns), np.flatnonzero(tests)))
     rows = []
-    for cue in data["cues"]:
-        inside, across = both_kernels(distances, [cue], {cue: 1.0}, np.arange(train.size), None)
-        predicted = SVC(C=10.0, kernel="precomputed").fit(inside[0], y[train]).predict(across[0])
+    for cue in run.cues:
+        (inside,), (across,) = run.kernels([cue], {cue: 1.0})
+        wrong = SVC(C=10.0, kernel="precomputed").fit(inside, run.labels).predict(across) != run.truth
         for tested in WEATHERS:
-            part = weather[test] == tested
-            error = overall(class_errors(predicted[part], y[test][part], len(data["target_names"])))
+            part = weather[tests] == tested
+            error = mean_error(wrong[part], run.truth[part], run.n_classes)
             rows.append({"cue": cue, "learnt": learnt, "tested": tested, "error": error})
     return pd.DataFrame(rows)
 
@@ -407,8 +349,7 @@ def run_all(sweep, tasks, step):
     results = {}
     for task in tasks:
         points = [{"permutation": k, "step": step} for k in task.splits]
-        found = sweep.run(permutation_run, points, common=common(task), data=[fingerprint(task)])
-        results |= dict(zip(task.splits, found, strict=True))
+        results |= zip(task.splits, sweep.run(permutation_run, points, **handed(task)), strict=True)
     return results
 
 

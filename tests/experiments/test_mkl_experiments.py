@@ -51,7 +51,7 @@ def test_a_subset_of_kernels_is_random_but_seeded():
 
 
 def test_curves_measure_what_they_say():
-    curve = mkl.training_curve("OBSCURE", 10.0, 1.25, 20, 0, task="mfeat-6", n_train=100, n_test=300)
+    curve = mkl.training_curve("OBSCURE", 20, 0, 10.0, 1.25, task="mfeat-6", n_train=100, n_test=300)
     assert curve["seconds"].is_monotonic_increasing and curve["epoch"].iloc[-1] <= 25
     assert curve["test_error"].between(0, 1).all() and curve["test_error"].iloc[-1] < 0.1
     assert (curve["dual_gap"] >= 0).all()

@@ -72,8 +72,7 @@ def digits():
 
 @pytest.fixture(scope="module")
 def results(digits):
-    task = cue_tasks.common(digits)["task"]
-    return {k: exp.permutation_run(k, 0.01, task) for k in digits.splits}
+    return {k: exp.permutation_run(k, 0.01, digits) for k in digits.splits}
 
 
 def test_run_says_what_it_chose_and_tests_every_method(results):
@@ -97,11 +96,9 @@ def test_bounds_of_theorem_3_1_hold_on_every_run(results):
 
 
 def test_validation_uses_no_test_sample(digits, results):
-    task = cue_tasks.common(digits)["task"]
-    spoilt = dict(task, data=dict(task["data"], X=task["data"]["X"].copy(), y=task["data"]["y"].copy()))
-    test = digits.splits[0].test
-    spoilt["data"]["X"][test] = 0.0
-    spoilt["data"]["y"][test] = 0
+    X, y = digits.data.X.copy(), digits.data.y.copy()
+    X[digits.splits[0].test] = y[digits.splits[0].test] = 0
+    spoilt = digits._replace(data=digits.data._replace(X=X, y=y))
     assert exp.permutation_run(0, 0.01, spoilt)["chosen"] == results[0]["chosen"]
 
 
@@ -118,14 +115,11 @@ def test_tables_carry_ours_and_the_papers_numbers(digits, results):
 
 
 def test_first_layer_scores_reproduce_the_votes(digits):
-    split, data = digits.splits[0], digits.data
+    run = cue_tasks.Permutation(digits, digits.splits[0])
     model = exp.two_layers(1.0, 2)
-    task = cue_tasks.common(digits)["task"]
-    distances = cue_tasks.cue_distances(task["data"], (), {}, split.train, split.test)
-    rows = np.arange(split.train.size)
-    stack = cue_tasks.kernels(distances, ["fac", "mor"], {"fac": 1.0, "mor": 1.0}, rows, rows)
-    model.partial_fit(stack, data.y[split.train], classes=np.arange(10))
+    stack, _ = run.kernels(["fac", "mor"], {"fac": 1.0, "mor": 1.0})
+    model.partial_fit(stack, run.labels, classes=np.arange(10))
     scores = model.first_layer_scores()
-    assert scores.shape == (2, split.train.size, 10)
-    wrong = scores[0].argmax(axis=1) != data.y[split.train]
+    assert scores.shape == (2, run.labels.size, 10)
+    wrong = scores[0].argmax(axis=1) != run.labels
     assert (model.learners_[0].online_errors_ >= wrong).all()  # ties count as mistakes besides

@@ -1,10 +1,8 @@
-r"""Experiments of the MKL chapter (thesis chapter 4, JMLR 2012 section 5).
+"""Experiments of the MKL chapter (thesis chapter 4, JMLR 2012 section 5).
 
-Path of the data: `get_task` (loader -> cues -> kernel bank, split into train and test; `tasks`) -> one of the
-point functions (`runs`: the stochastic solvers; `rivals`: every method through its estimator; `theorems`) ->
-a `Sweep` -> a DataFrame -> `plots.mkl`. Several labels: `multilabel_task` -> the point functions (all in
-`multilabel`) -> `plots.mkl_multilabel`. Every point function takes numbers and text only, so that its results
-can be stored and resumed; sizes, seeds and grids of a profile stand in `settings` and nowhere else.
+`get_task` (data -> cues -> kernel bank, split) -> a point function (`runs`: the stochastic solvers; `rivals`:
+every method through its estimator; `theorems`; `multilabel`) -> a `Sweep` -> a DataFrame -> `plots.mkl`.
+Sizes, seeds and grids stand in `settings`.
 """
 
 from cuelearn.experiments.mkl.rivals import (
@@ -36,15 +34,7 @@ from cuelearn.experiments.mkl.runs import (
     warm_up,
 )
 from cuelearn.experiments.mkl.settings import ALPHA_GRID, C_GRID, P_GRID, settings
-from cuelearn.experiments.mkl.tasks import (
-    evenly,
-    get_task,
-    handed,
-    kernel_set,
-    load_data,
-    load_task,
-    test_error,
-)
+from cuelearn.experiments.mkl.tasks import evenly, get_task, kernel_set, load_data, load_task, test_error
 from cuelearn.experiments.mkl.theorems import (
     mistake_bound,
     suboptimality_bound,

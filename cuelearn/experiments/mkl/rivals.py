@@ -37,35 +37,24 @@ from cuelearn.mkl import (
 # a fit that takes less than this many seconds is timed several times; the median counts
 SHORT = 0.1
 REPEATS = 5
-# bytes of test kernels that are held for several models
-HELD = 4e8
+HELD = 4e8  # bytes of test kernels that are held for several models
 POINTS = 20  # of a curve of the online error, at least
 
 
 class Method(NamedTuple):
     """A method of the comparisons.
 
-    Attributes
-    ----------
-    estimator : type
-    grid : dict of str to tuple
-        Parameters chosen by cross-validation, with the papers' values.
-    options : dict
-        Parameters that are fixed.
-    like : str
-        Name of another method that solves the same problem (or is its first stage), whose choice is taken
-        over.
-    own : dict of str to str
-        Parameters that the estimator chooses by cross-validation itself when given "cv", and the attributes
-        that hold the choice. They are chosen last, with what `grid` or `like` gave; while the grid is
-        searched every fit chooses its own.
+    `grid` are parameters chosen by cross-validation, with the papers' values; `options` are fixed. `like` is
+    the name of another method that solves the same problem (or is its first stage), whose choice is taken
+    over. `own` is a parameter that the estimator by default chooses by cross-validation itself; it is fixed,
+    to what the attribute of that name then holds, when the others have been chosen.
     """
 
     estimator: type
     grid: dict = {}
     options: dict = {}
     like: str = ""
-    own: dict = {}
+    own: str = ""
 
 
 # the stochastic solvers stop at this certified gap, or after so many epochs; batch methods by the rules of
@@ -82,8 +71,8 @@ METHODS = {
     "LpMKL": Method(LpMKL, {"C": C_GRID, "p": P_GRID}),
     "LpMKL sparse": Method(LpMKL, like="LpMKL"),  # its C, at the papers' p
     "MCMKL": Method(MCMKL, {"C": C_GRID}),
-    "LPBeta": Method(LPBeta, {"C": C_GRID}, own={"nu": "nu_"}),
-    "LPBeta per class": Method(LPBeta, options={"per_class": True}, like="LPBeta", own={"nu": "nu_"}),
+    "LPBeta": Method(LPBeta, {"C": C_GRID}, own="nu"),
+    "LPBeta per class": Method(LPBeta, options={"per_class": True}, like="LPBeta", own="nu"),
     "AverageKernelSVM": Method(AverageKernelSVM, {"C": C_GRID}),
     "BestKernelSVM": Method(BestKernelSVM, {"C": C_GRID}),
     "KernelPA": Method(KernelPA, {"C": C_GRID}, {"kernel": "average", "shuffle": True}),
@@ -101,17 +90,12 @@ def build(method, params, seed, **more):
     return entry.estimator("precomputed", **{k: v for k, v in settings.items() if k in takes})
 
 
-def by_itself(method):
-    """The parameters that a method is to choose itself."""
-    return dict.fromkeys(METHODS[method].own, "cv")
-
-
 @cache
 def warm_up_method(method):
     """Compile and load all that a method's timed fits will use."""
     rng = np.random.default_rng(0)
     bank = KernelBank([("a", RBF(), [0]), ("b", RBF(), [1])], rng.normal(size=(30, 2)), memory=1e6)
-    fitted(build(method, by_itself(method), 0), bank, np.arange(30) % 3).predict(bank.stack[:, :5])
+    fitted(build(method, {}, 0), bank, np.arange(30) % 3).predict(bank.stack[:, :5])
 
 
 def held_kernels(task):
@@ -137,30 +121,24 @@ def folds_of(task, n_folds, seed):
     return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(task.labels, task.labels))
 
 
-def predict_rows(model, bank, rows, train, chunk=128):
-    """Predictions for rows of a bank by a model that was fitted on its rows `train`."""
-    parts = [bank.rows(rows[at : at + chunk])[:, :, train] for at in range(0, rows.size, chunk)]
-    return np.concatenate([model.predict(np.ascontiguousarray(part)) for part in parts])
-
-
 def validation_accuracy(method, params, n_folds, seed, options=None, **where):
     """Accuracy of one choice of parameters on held-back training samples; `where` as in `runs`."""
     task = get_task(n_test=1, seed=seed, **where)
-    right, held = 0, 0
+    right = []
     for train, test in folds_of(task, n_folds, seed):
-        model = build(method, {**by_itself(method), **params}, seed, **(options or {}))
+        model = build(method, params, seed, **(options or {}))
         fitted(model, task.bank.restrict(train), task.labels[train])
-        right += int(np.sum(predict_rows(model, task.bank, test, train) == task.labels[test]))
-        held += test.size
-    return {"accuracy": right / held}
+        for rows in np.split(test, range(128, test.size, 128)):
+            predicted = model.predict(np.ascontiguousarray(task.bank.rows(rows)[:, :, train]))
+            right.append(predicted == task.labels[rows])
+    return {"accuracy": float(np.mean(np.concatenate(right)))}
 
 
-def own_choice(method, params, grids, seed, **where):
-    """Parameters that an estimator chose by its own cross-validation, others given."""
+def own_choice(method, params, seed, **where):
+    """The parameter that an estimator chooses by its own cross-validation, others given."""
     task = get_task(n_test=1, seed=seed, **where)
-    values = {f"{k}_grid": v for k, v in grids.items()}
-    model = fitted(build(method, {**params, **by_itself(method)}, seed, **values), task.bank, task.labels)
-    return {name: np.asarray(getattr(model, attribute)) for name, attribute in METHODS[method].own.items()}
+    own = METHODS[method].own
+    return {own: float(getattr(fitted(build(method, params, seed), task.bank, task.labels), f"{own}_"))}
 
 
 def choose(
@@ -168,8 +146,8 @@ def choose(
 ):
     """Parameters of several methods, all by one validation; ties: the smaller C, the larger p and alpha.
 
-    `grids` replaces some of the papers' values, `options` are further fixed parameters by method; `data`
-    identifies the data for the store of results, `cues` see `tasks.handed`.
+    `grids` replaces some of the papers' values, `options` are further fixed parameters by method; `handed`
+    goes to the sweep: `data`, and of a `CueTask` what `cue_tasks.handed` gives.
 
     Returns
     -------
@@ -177,49 +155,31 @@ def choose(
     table : DataFrame
         Columns method, the parameters, accuracy, chosen.
     """
-    grids, options, stored = grids or {}, options or {}, _stored(**handed)
     where = {"task": task, "n_train": n_train, "seed": seed, "n_kernels": n_kernels}
-
-    def source(m):  # whose choice it takes over
-        return METHODS[m].like or m
-
+    source = {m: METHODS[m].like or m for m in methods}  # whose choice it takes over
     points = []
-    for m in dict.fromkeys(map(source, methods)):
-        grid = {name: grids.get(name, values) for name, values in METHODS[m].grid.items()}
-        asked = {**where, "n_folds": n_folds, "method": m, "options": options.get(m)}
+    for m in dict.fromkeys(source.values()):
+        grid = {name: (grids or {}).get(name, values) for name, values in METHODS[m].grid.items()}
+        asked = {**where, "n_folds": n_folds, "method": m, "options": (options or {}).get(m)}
         points += [{**asked, "params": params} for params in grid_points(**grid) if grid]
-    found = [f["accuracy"] for f in sweep.run(validation_accuracy, points, **stored)]
+    found = [f["accuracy"] for f in sweep.run(validation_accuracy, points, **handed)]
     rows = [{"method": p["method"], **p["params"], "accuracy": a} for p, a in zip(points, found, strict=True)]
-    table = pd.DataFrame(rows).assign(chosen=False)
-    chosen = {}
+    table, chosen = pd.DataFrame(rows).assign(chosen=False), {}
     for m, mine in table.groupby("method", sort=False).groups.items():
         params = [points[i]["params"] for i in mine]
         best = best_of(params, [found[i] for i in mine], smaller=["C"], larger=["p", "alpha"])
         table.loc[mine[best], "chosen"] = True
         chosen[m] = params[best]
-    own = [m for m in dict.fromkeys([*map(source, methods), *methods]) if METHODS[m].own]
-    for follows in (False, True):  # those that take over a choice come last
-        wave = [m for m in own if bool(METHODS[m].like) == follows]
-        asked = [{**where, "method": m, "params": chosen.get(source(m), {}), "grids": grids} for m in wave]
-        for point, mine in zip(asked, sweep.run(own_choice, asked, **stored), strict=True):
-            more = {name: np.asarray(value).tolist() for name, value in mine.items()}
-            chosen[point["method"]] = {**point["params"], **more}
-    return {m: chosen[m] if m in chosen else chosen[source(m)] for m in methods}, table
-
-
-def _stored(data=(), cues=None):
-    return {"common": {} if cues is None else {"cues": cues}, "data": data}
+    chosen |= {m: chosen.get(source[m], {}) for m in methods}
+    asked = [{**where, "method": m, "params": chosen[m]} for m in methods if METHODS[m].own]
+    for point, own in zip(asked, sweep.run(own_choice, asked, **handed), strict=True):
+        chosen[point["method"]] = point["params"] | own
+    return {m: chosen[m] for m in methods}, table
 
 
 def in_words(params):
     """Chosen parameters as text for a table."""
-
-    def word(value):
-        if isinstance(value, (list, tuple)):
-            return " ".join(f"{v:g}x{n}" for v, n in zip(*np.unique(value, return_counts=True), strict=True))
-        return f"{value:g}"
-
-    return ", ".join(f"{name}={word(value)}" for name, value in params.items())
+    return ", ".join(f"{name}={value:g}" for name, value in params.items())
 
 
 # ---------------------------------------------------------------- timed fits
@@ -268,33 +228,25 @@ def many_compare(n_epochs, methods, seed, **where):
     return pd.DataFrame(rows)
 
 
-def compare_all(sweep, task, sizes, n_test, methods, chosen, seeds, *, n_kernels=None, **handed):
-    """`compare` over training sizes and seeds, with one job: the methods are timed.
-
-    `chosen` is that of `choose`; the rest as there.
-    """
-    asked = {
-        "task": task,
-        "n_test": n_test,
-        "n_kernels": n_kernels,
-        "methods": [[m, chosen[m]] for m in methods],
-    }
+def compare_all(sweep, task, sizes, n_test, methods, chosen, seeds, **handed):
+    """`compare` over training sizes and seeds, `chosen` and `handed` as in `choose`."""
+    asked = {"task": task, "n_test": n_test, "methods": [[m, chosen[m]] for m in methods]}
     points = [{**asked, "n_train": n, "seed": s} for s in seeds for n in sizes]
-    return gathered(sweep, compare, points, "n_train", "seed", **_stored(**handed))
+    return gathered(sweep, compare, points, "n_train", "seed", **handed)
 
 
-def with_ratios(table, by, to="OBSCURE"):
-    """Means and deviations over seeds of a `compare`, with the ratio of times to one method, run by run.
+def with_ratios(table, by):
+    """Means and deviations over seeds of a `compare`, with the ratio of times to OBSCURE's, run by run.
 
     `table` has a column seed and the columns `by`, which make a row of the result together with the method.
     """
-    base = table[table["method"] == to].set_index([*by, "seed"])["seconds"]
-    keys = pd.MultiIndex.from_frame(table[[*by, "seed"]]) if by else pd.Index(table["seed"])
-    ratio = table["seconds"].to_numpy() / base.reindex(keys).to_numpy()
-    table = table.assign(ratio=ratio, gap=table["dual_gap"] / table["objective"].abs())
-    out = table.groupby([*by, "method"], sort=False).agg(
-        seconds=("seconds", "mean"),
-        ratio=("ratio", "mean"),
+    base = table[table["method"] == "OBSCURE"].rename(columns={"seconds": "base"})
+    table = table.merge(base[[*by, "seed", "base"]], how="left", on=[*by, "seed"])
+    table = table.assign(
+        ratio=table["seconds"] / table["base"], gap=table["dual_gap"] / table["objective"].abs()
+    )
+    means = table.groupby([*by, "method"], sort=False).agg(
+        **{"seconds": ("seconds", "mean"), "times OBSCURE": ("ratio", "mean")},
         error=("test_error", "mean"),
         error_sd=("test_error", "std"),
         kernels=("n_used", "mean"),
@@ -302,7 +254,7 @@ def with_ratios(table, by, to="OBSCURE"):
         chosen=("chosen", "first"),
         relative_gap=("gap", "max"),
     )
-    return out.reset_index().rename(columns={"ratio": f"times {to}"})
+    return means.reset_index()
 
 
 # -------------------------------------------------------------------- curves
@@ -318,9 +270,7 @@ def rival_curve(method, params, seed, n_epochs=None, **where):
     lower (a certified lower bound of the method's own problem, its last), test_error.
     """
     if method in SOLVERS:
-        frame = training_curve(
-            method, **{"C": 1.0, "p": "auto", **params}, n_epochs=n_epochs, seed=seed, **where
-        )
+        frame = training_curve(method, n_epochs, seed, **params, **where)
         return frame.assign(lower=(frame["objective"] - frame["dual_gap"]).max())
     warm_up_method(method)
     task = get_task(seed=seed, **where)
@@ -346,7 +296,7 @@ def curves_of(sweep, task, n_train, n_test, methods, chosen, seeds, *, n_epochs,
     """`rival_curve` of several methods over seeds: its columns, method, seed, chosen."""
     asked = {"task": task, "n_train": n_train, "n_test": n_test, "n_epochs": n_epochs}
     points = [{**asked, "method": m, "params": chosen[m], "seed": s} for s in seeds for m in methods]
-    curves = gathered(sweep, rival_curve, points, "method", "seed", **_stored(**handed))
+    curves = gathered(sweep, rival_curve, points, "method", "seed", **handed)
     return curves.assign(chosen=curves["method"].map({m: in_words(chosen[m]) for m in methods}))
 
 

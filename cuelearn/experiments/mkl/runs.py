@@ -4,13 +4,13 @@ Every function takes the place where it runs as ``**where``: task, n_train, n_te
 of `get_task`.
 """
 
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 import pandas as pd
 
 from cuelearn import datasets
-from cuelearn.experiments.mkl.tasks import Task, get_task, kernel_set, load_data, test_error
+from cuelearn.experiments.mkl.tasks import get_task, test_error
 from cuelearn.experiments.protocol import quiet
 from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl.obscure import solve_obscure
@@ -25,23 +25,27 @@ SOLVERS = {"OM2": solve_om2, "OBSCURE": solve_obscure, "PegasosMKL": solve_pegas
 
 
 def solve(method, problem, *, n_epochs, seed, **options):
-    """Run a solver by name with its own generator."""
-    return SOLVERS[method](problem, n_epochs=n_epochs, rng=np.random.default_rng([seed, 2]), **options)
+    """Run a solver by name with its own generator, silent where it does not converge."""
+    with quiet():
+        return SOLVERS[method](problem, n_epochs=n_epochs, rng=np.random.default_rng([seed, 2]), **options)
 
 
-def loaded_problem(where, p="auto", C=1.0, alpha=0.0):
-    """A task and the problem that it poses."""
+def loaded(where, p="auto", C=1.0, alpha=0.0):
+    """A task and the problem that it poses, everything compiled that a timed run will use."""
+    warm_up()
     task = get_task(**where)
     return task, MKLProblem(task.bank, task.labels, task.n_classes, p=p, C=C, alpha=alpha)
 
 
-def last_second(result):
-    return float(result.history.seconds.iloc[-1])
+def outcome(task, result):
+    """Of a run: its test error, updates and seconds."""
+    error = test_error(task, result.dual_coef, result.kernel_weights)
+    return error, int(result.n_updates), float(result.history.seconds.iloc[-1])
 
 
-@lru_cache(maxsize=1)
+@cache
 def warm_up():
-    """Compile every routine that a timed run will use, so that no time contains a compilation."""
+    """No time contains a compilation."""
     rng = np.random.default_rng(0)
     labels = np.arange(12) % 3
     for memory in (1e6, 0.0):
@@ -55,7 +59,7 @@ def warm_up():
         solve_reference(MKLProblem(bank, labels, 3), max_rounds=2)
 
 
-def three_class(seed, p_om2=1.01, p_obscure=1.0001, C=10.0, C_silp=10.0, noise=0.05):
+def three_class(seed, p_om2=1.01, p_obscure=1.0001, C=10.0, noise=0.05):
     """Kernel weights, of sum 1, on the simulated three-class problem (thesis figure 4.1, JMLR figure 1).
 
     Returns a DataFrame with columns method, target (the class that a binary problem tells from the rest; 0:
@@ -65,7 +69,7 @@ def three_class(seed, p_om2=1.01, p_obscure=1.0001, C=10.0, C_silp=10.0, noise=0
     bank = KernelBank(data.triples(Linear()), data.X)
     online = solve("OM2", MKLProblem(bank, data.y, 3, p=p_om2), n_epochs=5, seed=seed, shuffle=True)
     batch = solve("OBSCURE", MKLProblem(bank, data.y, 3, p=p_obscure, C=C), n_epochs=50, seed=seed)
-    binary = SILPMKL("precomputed", C=C_silp, tol=1e-4).fit(bank, data.y)
+    binary = SILPMKL("precomputed", C=C, tol=1e-4).fit(bank, data.y)
     drawn = [("SILPMKL", c + 1, 1.0, weights) for c, weights in enumerate(binary.kernel_weights_)]
     drawn += [("OM2", 0, p_om2, online.kernel_weights), ("OBSCURE", 0, p_obscure, batch.kernel_weights)]
     columns = ["method", "target", "p", "kernel", "weight"]
@@ -73,14 +77,13 @@ def three_class(seed, p_om2=1.01, p_obscure=1.0001, C=10.0, C_silp=10.0, noise=0
     return pd.DataFrame(rows, columns=columns)
 
 
-def training_curve(method, C, p, n_epochs, seed, alpha=0.0, hold_test=True, eta=None, **where):
+def training_curve(method, n_epochs, seed, C=1.0, p="auto", alpha=0.0, hold_test=True, eta=None, **where):
     """Test error, objective and gap over the training time of one solver.
 
     The clock of the history stops while objective and test error are measured. `hold_test` keeps the test
     kernels in memory.
     """
-    warm_up()
-    task, problem = loaded_problem({**where, "seed": seed}, p, C, alpha)
+    task, problem = loaded({**where, "seed": seed}, p, C, alpha)
     blocks = list(task.cross.blocks(memory=2e8)) if hold_test else None
     rows = []
 
@@ -94,28 +97,26 @@ def training_curve(method, C, p, n_epochs, seed, alpha=0.0, hold_test=True, eta=
     if rows[-1]["step"] != result.history.step.iloc[-1]:
         error = test_error(task, result.dual_coef, result.kernel_weights, blocks)
         rows.append({**result.history.iloc[-1], "test_error": error})
-    frame = pd.DataFrame(rows)
-    frame["n_kernels_used"] = float(np.count_nonzero(result.kernel_weights))
+    frame = pd.DataFrame(rows).assign(n_kernels_used=float(np.count_nonzero(result.kernel_weights)))
     return frame.assign(stage=frame["stage"].astype(str))
 
 
-def optimum(C, p, alpha=0.0, tol=1e-4, time_limit=60.0, **where):
+def optimum(C, p, alpha=0.0, **where):
     """Certified optimum: the best objective known and the lower bound."""
-    _, problem = loaded_problem({"n_test": 1, **where}, p, C, alpha)
+    _, problem = loaded({"n_test": 1, **where}, p, C, alpha)
     with quiet():
-        result = solve_reference(problem, tol=tol, time_limit=time_limit)
-    lower = result.objective - result.dual_gap
-    return {"objective": result.objective, "lower": lower, "seconds": last_second(result)}
+        result = solve_reference(problem, tol=1e-4, time_limit=60.0)
+    lower, seconds = result.objective - result.dual_gap, float(result.history.seconds.iloc[-1])
+    return {"objective": result.objective, "lower": lower, "seconds": seconds}
 
 
-def online_run(p, n_epochs, most_epochs, seed, eta=None, C=1.0, **where):
+def online_run(p, n_epochs, most_epochs, seed, eta=None, **where):
     """OM-2 (with `eta`: OBSCURE's online stage) after some epochs, and until one passes without an update.
 
     Returns a dict: test errors after `n_epochs` and at the end; epochs, updates and seconds to convergence;
     whether it converged.
     """
-    warm_up()
-    task, problem = loaded_problem({**where, "seed": seed}, p, C)
+    task, problem = loaded({**where, "seed": seed}, p)
 
     def run(epochs):
         if eta is None:
@@ -123,81 +124,66 @@ def online_run(p, n_epochs, most_epochs, seed, eta=None, C=1.0, **where):
         return solve("OBSCURE", problem, n_epochs=0, n_epochs_online=epochs, seed=seed, eta=eta)
 
     early, late = run(n_epochs), run(most_epochs)
+    final_error, n_updates, seconds = outcome(task, late)
     updates = np.diff(np.r_[0, late.history.n_updates.to_numpy()])
     return {
-        "test_error": test_error(task, early.dual_coef, early.kernel_weights),
+        "test_error": outcome(task, early)[0],
         "online_error": float(early.online_errors[: task.labels.size].mean()),
-        "final_error": test_error(task, late.dual_coef, late.kernel_weights),
+        "final_error": final_error,
         "epochs": int(late.n_iter),
-        "updates": int(late.n_updates),
-        "seconds": last_second(late),
+        "updates": n_updates,
+        "seconds": seconds,
         "converged": bool(updates[-1] == 0),
     }
 
 
-def two_stages(p, C, eta, n_epochs, tol, seed, most_epochs=300, **where):
+def two_stages(p, C, eta, n_epochs, tol, seed, **where):
     """OBSCURE's online stage until an epoch without loss, and both stages to a certified gap (JMLR figure 4).
 
     Returns a dict: test error, seconds, updates after the online stage (`online_...`) and at the end; the
     relative gap at the end; whether it reached `tol`.
     """
-    warm_up()
-    task, problem = loaded_problem({**where, "seed": seed}, p, C)
-    options = {"n_epochs_online": most_epochs, "eta": eta, "seed": seed}
+    task, problem = loaded({**where, "seed": seed}, p, C)
+    options = {"n_epochs_online": 300, "eta": eta, "seed": seed}
     online = solve("OBSCURE", problem, n_epochs=0, **options)
-    with quiet():
-        both = solve("OBSCURE", problem, n_epochs=n_epochs, tol=tol, **options)
-    return {
-        "online_error": test_error(task, online.dual_coef, online.kernel_weights),
-        "online_updates": int(online.n_updates),
-        "online_seconds": last_second(online),
-        "test_error": test_error(task, both.dual_coef, both.kernel_weights),
-        "updates": int(both.n_updates),
-        "seconds": last_second(both),
-        "relative_gap": both.dual_gap / both.objective,
-        "converged": bool(both.converged),
-    }
+    both = solve("OBSCURE", problem, n_epochs=n_epochs, tol=tol, **options)
+    columns = ("online_error", "online_updates", "online_seconds", "test_error", "updates", "seconds")
+    found = dict(zip(columns, (*outcome(task, online), *outcome(task, both)), strict=True))
+    return found | {"relative_gap": both.dual_gap / both.objective, "converged": bool(both.converged)}
 
 
-def many_kernels(method, C, p, alpha, n_epochs, seed, **where):
+def many_kernels(method, C, p, n_epochs, seed, alpha=0.0, **where):
     """One solver on up to 1,400 kernels; equal epochs: OBSCURE's online stage counts."""
-    warm_up()
-    task, problem = loaded_problem({**where, "seed": seed}, p, C, alpha)
+    task, problem = loaded({**where, "seed": seed}, p, C, alpha)
     online = {"n_epochs_online": min(5, n_epochs // 2)} if method == "OBSCURE" else {}
     result = solve(method, problem, n_epochs=n_epochs - sum(online.values()), seed=seed, **online)
+    error, n_updates, seconds = outcome(task, result)
     share = result.kernel_weights / max(result.kernel_weights.max(), 1e-300)
     return {
-        "seconds": last_second(result),
-        "test_error": test_error(task, result.dual_coef, result.kernel_weights),
+        "seconds": seconds,
+        "test_error": error,
         "n_used": int(np.count_nonzero(result.kernel_weights)),
         "n_above_1e-3": int(np.sum(share > 1e-3)),
         "objective": result.objective,
         "dual_gap": result.dual_gap,
-        "n_updates": result.n_updates,
+        "n_updates": n_updates,
     }
 
 
-def all_of_mnist(n_train, n_test, C, p, n_epochs, seed, memory=1e9):
+def all_of_mnist(n_train, n_test, C, p, n_epochs, seed):
     """OBSCURE on all 60,000 training digits, or some of them, kernels computed on the fly (claim obs-8)."""
-    warm_up()
-    data = load_data("mnist-12")
-    train, test = data.train, data.test[:n_test]
-    if n_train < train.size:
-        train = np.random.default_rng([seed, 1]).choice(train, size=n_train, replace=False)
-    bank = KernelBank(kernel_set("mnist-12", data), data.X[train], memory=memory)
-    task = Task(bank, data.y[train], bank.cross(data.X[test]), data.y[test], 10)
+    task, problem = loaded({"task": "mnist-12", "n_train": n_train, "n_test": n_test, "seed": seed}, p, C)
     rows, following = [], 1
 
     def watch(training, step):
         nonlocal following
         if training.epoch >= following or training.epoch == n_epochs:
             following = max(following + 1, int(1.3 * following))
-            rows.append(
-                {**training.history.rows[-1], "test_error": test_error(task, *training.stream.point())}
-            )
+            error = test_error(task, *training.stream.point())
+            rows.append({**training.history.rows[-1], "test_error": error})
 
-    options = {"n_epochs": n_epochs - 1, "n_epochs_online": 1, "callback": watch, "certify": False}
-    solve("OBSCURE", MKLProblem(bank, task.labels, 10, p=p, C=C), seed=seed, **options)
+    options = {"n_epochs_online": 1, "callback": watch, "certify": False}
+    solve("OBSCURE", problem, n_epochs=n_epochs - 1, seed=seed, **options)
     frame = pd.DataFrame(rows).drop(columns=["objective", "dual_gap"])
     return frame.assign(stage=frame["stage"].astype(str))
 

@@ -1,8 +1,7 @@
 """Tasks of the MKL chapter: data set -> kernels -> a bank split into training and test part.
 
-A task is named ("mfeat-39", "pendigits-4", ...) and loaded where it is needed, or made from cues that the
-caller hands over (places: simulated images and scans, as chapter `omcl` has them). `get_task` is the one
-entry.
+A task is named ("mfeat-39", "pendigits-4", ...), or made from cues that the caller hands over (places, as
+chapter `omcl` has them). `get_task` is the one entry.
 """
 
 from functools import cache, lru_cache
@@ -39,9 +38,8 @@ def kernel_set(name, data):
         return triples + city
     if name not in ("mnist-12", "mfeat-39"):
         raise ValueError(f"unknown task {name!r}")
-    kinds = {"linear": Linear(), "poly": Poly()}
     widths = {f"rbf*{f}": RBF(factor=f) for f in (0.25, 1.0, 4.0, 16.0)}
-    kinds |= {"rbf": RBF()} if name == "mnist-12" else widths
+    kinds = {"linear": Linear(), "poly": Poly(), **({"rbf": RBF()} if name == "mnist-12" else widths)}
     triples = [(f"{c}-{k}", kernel, s) for c, s in cues.items() for k, kernel in kinds.items()]
     if name == "mfeat-39":
         for one, other in (("fac", "mor"), ("fou", "kar"), ("pix", "zer")):
@@ -79,12 +77,12 @@ def load_task(name, n_train, n_test, seed, n_kernels=None):
     data = load_data(name)
     rng = np.random.default_rng([seed, 1])
     if data.train is None:
-        rows = np.arange(data.y.size)
-        train, test = train_test_split(rows, train_size=n_train, stratify=data.y, random_state=seed)
+        split = {"train_size": n_train, "stratify": data.y, "random_state": seed}
+        train, test = train_test_split(np.arange(data.y.size), **split)
         train, test = rng.permutation(train), test[:n_test]
         X = cue_tasks.standardised(data.X, train)
     else:
-        train = rng.choice(data.train, size=min(n_train, data.train.size), replace=False)
+        train = data.train if n_train >= data.train.size else rng.choice(data.train, n_train, replace=False)
         test, X = data.test[:n_test], data.X
     triples, many = kernel_set(name, data), name == "mfeat-1400"
     if n_kernels is not None:
@@ -95,21 +93,15 @@ def load_task(name, n_train, n_test, seed, n_kernels=None):
 
 
 def get_task(task, n_train, n_test, seed, n_kernels=None, cues=None):
-    """A `Task` by name, or permutation `seed` of cues handed over: the ``**where`` of all functions.
+    """A `Task` by name, or permutation `seed` of a `CueTask`, `cues`: the ``**where`` of all functions.
 
-    Names are those of `kernel_set`, or "flowers-7", "flowers-1400" (`flowers.load_flowers`), which have their
-    own test part; `cues` are of `handed`, and their permutations say what learns and what tests.
+    Names are those of `kernel_set`, or "flowers-7", "flowers-1400" (the originals, with their own test part).
     """
     if cues is not None:
         return permutation_task(seed, cues)
-    if task.startswith("flowers"):  # the originals, where they are present
+    if task.startswith("flowers"):
         return flowers.load_flowers(n_train // 17, seed, n_kernels or 7)
     return load_task(task, n_train, n_test, seed, n_kernels)
-
-
-def handed(task):
-    """A task of `cue_tasks` as `cues` for `get_task`, and `data`, which identifies them for a sweep."""
-    return {"cues": cue_tasks.common(task)["task"], "data": [cue_tasks.fingerprint(task)]}
 
 
 _LAST = {}  # the task made last: consecutive points of a sweep ask for the same one
@@ -119,10 +111,8 @@ def permutation_task(permutation, cues):
     """One kernel for each cue, its width chosen as in chapter `omcl`; samples in their order."""
     if _LAST.get("permutation") == permutation and _LAST.get("cues") is cues:
         return _LAST["task"]
-    run = cue_tasks.Permutation(permutation, cues)
-    distances = cue_tasks.Distances(*({c: part[c] for c in run.cues} for part in run.distances))
-    factors, _ = cue_tasks.choose_widths(distances, run.y, run.split, run.n_classes)
-    inside, across = cue_tasks.both_kernels(distances, run.cues, factors, np.arange(run.labels.size), None)
+    run = cue_tasks.Permutation(cues, cues.splits[permutation])
+    inside, across = run.kernels(run.cues, run.choose_widths(run.cues)[0])
     bank = KernelBank.from_stack(inside, names=run.cues, validate=False)
     held = (run.split.inner, run.split.held)
     task = Task(bank, run.labels, bank.cross(across), run.truth, run.n_classes, held)

@@ -120,11 +120,8 @@ def suboptimality_bound(method, n_samples, seed, C, p, n_epochs, streams):
         result = solve(method, problem, seed=1000 * seed + stream, **options)
         history = result.history[result.history.stage == "batch"].dropna(subset=["objective"])
         steps = (history.epoch - history.epoch.iloc[0] + 1) * n_samples
-        radius, strength, logs = (
-            result.extra.get("radius", np.inf),
-            problem.regularization,
-            1.0 + np.log(steps),
-        )
+        radius, strength = result.extra.get("radius", np.inf), problem.regularization
+        logs = 1.0 + np.log(steps)
         if method == "OBSCURE":
             rate = (strength * radius + math.sqrt(2.0 * ones_norm(problem))) * np.sqrt(problem.q * logs)
             bound = rate * np.minimum(rate / (strength * steps), 4.0 * radius / np.sqrt(steps))
