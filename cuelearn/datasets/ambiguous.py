@@ -1,8 +1,4 @@
-r"""Bags of instances with ambiguous labeling vectors, made from any labelled set (thesis section 5.5).
-
-Who is in a bag is known, and so are a few labeling vectors of which one is right; which one is not. How alike
-the wrong ones are to the right one is set by three numbers: ``n_candidates`` (L in the thesis),
-``p_correlated`` (P_c) and ``p_ambiguous`` (P_a)."""
+r"""Bags of instances with ambiguous labeling vectors, made from any labelled set (thesis section 5.5)."""
 
 from __future__ import annotations
 
@@ -30,14 +26,13 @@ class AmbiguousData(NamedTuple):
     Attributes
     ----------
     X : ndarray or csr_matrix, shape (n, d)
-        Rows bag after bag.
+        Rows bag after bag: ``X[order]`` of what was given.
     y : ndarray, shape (n,)
         True class of each row, as it was given. A learner from candidates must not see it.
     candidates : CandidateSet
-        Labeling vectors of each bag; labels are positions in its ``classes[0]``, the sorted classes. The true
-        vector is among them once.
+        Labeling vectors of each bag, the true one once; labels are positions in its ``classes[0]``.
     order : ndarray of int, shape (n,)
-        ``X[order]`` of what was given is `X` here: a permutation of all rows.
+        A permutation of all rows.
     correlated, ambiguous : ndarray, shape (n_pairs, 2)
         Pairs of classes that were likely to share a bag, and pairs of which one is likely to be a wrong label
         where the other is right.
@@ -57,13 +52,10 @@ class AmbiguousData(NamedTuple):
         return np.searchsorted(self.candidates.classes[0], self.y)
 
     def co_occurrence(self):
-        """How often each label comes up for instances of each class.
+        """How often each label comes up for instances of each class: DataFrame (n_classes, n_classes).
 
-        Returns
-        -------
-        DataFrame, shape (n_classes, n_classes)
-            Row y, column z: the share of instances of class y to which some candidate gives z; 1 on the
-            diagonal, 0 where a class has no instances.
+        Row y, column z: the share of instances of class y to which some candidate gives z; 1 on the diagonal,
+        0 where a class has no instances.
         """
         classes, labels = self.candidates.classes[0], self.labels()
         counts = np.zeros((classes.size, classes.size))
@@ -72,19 +64,11 @@ class AmbiguousData(NamedTuple):
         return pd.DataFrame(shares, pd.Index(classes, name="true"), pd.Index(classes, name="also"))
 
     def ambiguity_degree(self, by_class=False):
-        r"""Ambiguity degree (thesis section 5.4.2), as met on these bags.
+        r"""Ambiguity degree (thesis section 5.4.2), as met on these bags; `by_class`, a Series of the eta_y.
 
         .. math:: \eta = \max_y \eta_y, \qquad \eta_y = \max_{z \neq y} P(z \in \mathcal{Z}(m) \mid y_m = y)
 
-        Parameters
-        ----------
-        by_class : bool
-            Every class's own, :math:`\eta_y`.
-
-        Returns
-        -------
-        float, or Series with a value per class
-            The largest of many shares: on few bags it lies above the chance that it stands for.
+        The largest of many shares: on few bags it lies above the chance that it stands for.
         """
         shares = self.co_occurrence()
         values = shares.to_numpy(copy=True)
@@ -92,34 +76,23 @@ class AmbiguousData(NamedTuple):
         degrees = pd.Series(values.max(axis=1), index=shares.index, name="ambiguity degree")
         return degrees if by_class else float(degrees.max())
 
-    def correlated_shares(self):
-        """Of either class of each pair of `correlated`, (n_pairs, 2): how many of its instances meet the
-        other class.
-        """
-        sets, labels, out = self.candidates, self.labels(), np.empty(self.correlated.shape)
-        held = np.zeros((sets.n_bags, sets.n_labels[0]), dtype=bool)
-        held[sets.bag_of, labels] = True
-        for k, pair in enumerate(np.searchsorted(sets.classes[0], self.correlated)):
-            for side, own in enumerate(pair):
-                out[k, side] = held[sets.bag_of[labels == own], pair[1 - side]].mean()
-        return out
-
 
 def make_ambiguous(
     X, y, *, bag_size=5, n_candidates=10, p_correlated=0.0, p_ambiguous=0.0, n_pairs=None, random_state=None
 ):
-    r"""Group labelled instances into bags, and hide each bag's labels among ambiguous ones (thesis section
-    5.5).
+    r"""Group labelled instances into bags, and hide each bag's labels among ambiguous ones (thesis 5.5).
 
-    1. The classes are paired off at random, twice: as *correlated* classes and as *ambiguous* ones. No class
-    is in two pairs of a kind. 2. The instances are grouped at random into bags of B, with correlated classes
-    together in a bag more often than by chance: an instance
-       of a class has, with probability at least :math:`P_c`, an instance of the class's correlated partner in
-       its bag. (Of two classes of different size this is the smaller one.)
-    3. Each bag gets a pool of labels: its own correct ones, and for each of these, with probability
-    :math:`P_a`, the ambiguous partner. 4. L labeling vectors are made from the bag's correct one, each as
-    follows: b is drawn uniformly from 1, ..., B; b instances are drawn
-       without replacement; each of them gets a label drawn uniformly from the pool without its own.
+    1. The classes are paired off at random, twice: as *correlated* and as *ambiguous* ones. No class is in
+    two
+       pairs of a kind.
+    2. The instances are grouped at random into bags of B. An instance has, with probability at least
+       :math:`P_c`, one of its class's correlated partner in its bag. (Of two classes of different size this
+       is the smaller one.)
+    3. Each bag gets a pool of labels: its own, and for each, with probability :math:`P_a`, the ambiguous
+       partner.
+    4. L labeling vectors are made from the bag's correct one: b is drawn uniformly from 1, ..., B; b
+    instances
+       are drawn without replacement; each gets a label drawn uniformly from the pool without its own.
     5. The correct vector is put among them, at a random place.
 
     Parameters
@@ -131,12 +104,10 @@ def make_ambiguous(
     bag_size : int, default=5
         B. If it does not divide n, the last bag is smaller; no instance is left out.
     n_candidates : int >= 0, default=10
-        L, the number of ambiguous vectors, all different. The correct one comes on top, so that bags have L +
-        1 candidates; 0 gives away the truth. Over a pool of q labels there are :math:`q^B - 1` wrong vectors:
-        a bag where these are fewer than L gets them all (a bag of one class without an ambiguous partner:
-        none).
+        L, the number of ambiguous vectors, all different; the correct one comes on top. Over a pool of q
+        labels there are :math:`q^B - 1` wrong vectors: a bag where these are fewer gets them all.
     p_correlated, p_ambiguous : float in [0, 1], default=0
-        :math:`P_c` and :math:`P_a`.
+        :math:`P_c` and :math:`P_a`. `ValueError` if the bags cannot hold so many couples.
     n_pairs : int, optional
         Pairs of either kind; by default as many as there can be, half the number of classes.
     random_state : int, Generator or None
@@ -147,28 +118,21 @@ def make_ambiguous(
     -------
     AmbiguousData
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or so many instances must meet their partners that the bags cannot
-        hold them.
-
     Notes
     -----
     The thesis leaves open what exactly has probability at least :math:`P_c`. Here it is an instance to meet
     its partner: that a *bag* has two correlated instances would come to nothing, for with ten classes, bags
     of five and no preference at all nearly two in three do. Of a pair of classes of sizes :math:`n_a \ge
-    n_b`, :math:`\lceil P_c n_b \rceil` couples are formed at random and put into bags at random, before all
-    others. Chance adds to this: of ten equal classes in bags of five 35%, 51% and 68% meet for :math:`P_c` =
-    0, 0.25 and 0.5.
+    n_b`, :math:`\lceil P_c n_b \rceil` couples are formed and put into bags at random, before all others.
+    Chance adds to this: of ten equal classes in bags of five 35%, 51% and 68% meet for :math:`P_c` = 0, 0.25
+    and 0.5.
 
     What is drawn for a bag depends on its labels alone, not on `X`: given the class, the candidates are
-    independent of the features, as proposition 5.2 needs it. 60,000 instances with L = 100 take 2 s, besides
-    2 s to compile once.
+    independent of the features, as proposition 5.2 needs it. 60,000 instances with L = 100 take 2 s.
 
     References
     ----------
-    Thesis section 5.5. J. Luo and F. Orabona (2010). Learning from candidate labeling sets. NIPS 23.
+    J. Luo and F. Orabona (2010). Learning from candidate labeling sets. NIPS 23.
 
     Examples
     --------
@@ -191,12 +155,9 @@ def make_ambiguous(
     size, L = check_count("bag_size", bag_size), check_count("n_candidates", n_candidates, least=0)
     if size > y.size:
         raise ValueError(f"bag_size must be at most the number of instances, {y.size}, got {size}")
-    p_correlated = check_non_negative("p_correlated", p_correlated)
-    p_ambiguous = check_non_negative("p_ambiguous", p_ambiguous)
-    if max(p_correlated, p_ambiguous) > 1.0:
-        raise ValueError(
-            f"p_correlated and p_ambiguous must be at most 1, got {p_correlated} and {p_ambiguous}"
-        )
+    for name, chance in (("p_correlated", p_correlated), ("p_ambiguous", p_ambiguous)):
+        if check_non_negative(name, chance) > 1.0:
+            raise ValueError(f"{name} must be at most 1, got {chance}")
     most = classes.size // 2
     n_pairs = most if n_pairs is None else check_count("n_pairs", n_pairs, least=0)
     if n_pairs > most:
@@ -219,6 +180,9 @@ def make_ambiguous(
     places = np.concatenate([[0], np.cumsum((wrong + 1) * sizes)])
     bags = [entries[a : a + n * m].reshape(n, m) for a, n, m in zip(places[:-1], counts, sizes)]
     last = f" (the last of {sizes[-1]})" if sizes[-1] != size else ""
+    made = (
+        f"{L} ambiguous labeling vectors and the correct one, P_c = {p_correlated:g}, P_a = {p_ambiguous:g}"
+    )
     candidates = CandidateSet(bags, n_labels=classes.size, classes=[classes])
     return AmbiguousData(
         X[order],
@@ -227,15 +191,13 @@ def make_ambiguous(
         order,
         classes[correlated],
         classes[ambiguous],
-        f"{len(bags)} bags of {size} instances{last}, {classes.size} classes, {L} ambiguous labeling vectors "
-        "and the "
-        f"correct one, P_c = {p_correlated:g}, P_a = {p_ambiguous:g}, {n_pairs} pairs of classes.",
+        f"{len(bags)} bags of {size} instances{last}, {classes.size} classes, {made}, {n_pairs} pairs of "
+        "classes.",
     )
 
 
 def _group(labels, size, correlated, p_correlated, rng):
-    """Step 2: the order of the instances, bag after bag, and where the bags start, with the end of the
-    last."""
+    """Step 2: the order of the instances, bag after bag, and where bags start, with the end of the last."""
     n = labels.size
     starts = np.append(np.arange(0, n, size), n)
     shuffled, couples = rng.permutation(n), []
@@ -248,8 +210,7 @@ def _group(labels, size, correlated, p_correlated, rng):
     if len(couples) > seats.size:
         raise ValueError(
             f"p_correlated must be smaller for bags of {size}: they have room for {seats.size} couples, and "
-            f"{p_correlated:g} asks for "
-            f"{len(couples)}"
+            f"{p_correlated:g} asks for {len(couples)}"
         )
     order = np.full(n, -1)
     taken = rng.permutation(seats)[: len(couples)]
@@ -288,58 +249,45 @@ def _pools(labels, starts, partner, chance, n_labels, rng):
 
 @njit(cache=True, nogil=True)
 def _vectors(labels, starts, pools, ends, wrong, rng):
-    """Steps 4 and 5: how many vectors each bag has, and all their entries, vector after vector, bag after
-    bag.
-
-    A bag has room for ``wrong[i] + 1``. Each bag's vectors are found again by a table of their hashes, with
-    linear probing.
-    """
+    """Steps 4 and 5: how many vectors each bag has, at most ``wrong[i] + 1``, and all their entries."""
     n_bags = starts.size - 1
     total = int(np.sum((wrong + 1) * np.diff(starts)))
     entries, counts = np.empty(total, dtype=np.int32), np.empty(n_bags, dtype=np.int64)
-    slots = 4
-    while slots < 2 * (wrong.max() + 1):
-        slots *= 2
-    table, owner = np.empty(slots, dtype=np.int64), np.full(slots, -1)
-    longest = np.diff(starts).max()
-    who, vector = np.empty(longest, dtype=np.int64), np.empty(longest, dtype=np.int32)
+    who = np.empty(np.diff(starts).max(), dtype=np.int64)
     begin = 0
     for i in range(n_bags):
         first, size, q = starts[i], starts[i + 1] - starts[i], ends[i + 1] - ends[i]
-        found, tries = -1, 0  # the truth is the first to enter the table, so that it is not drawn
-        while found < wrong[i] and tries < _DRAWS * size * (wrong[i] + 1):
-            for m in range(size):
-                vector[m] = labels[first + m]
-                who[m] = m
-            if found >= 0:
-                tries += 1
-                b = rng.integers(1, size + 1)
-                for k in range(b):
-                    swap = rng.integers(k, size)
-                    m = who[swap]
-                    who[swap] = who[k]
-                    # one of the others of the pool: its last label stands in for the instance's own
-                    z = pools[ends[i] + rng.integers(0, q - 1)]
-                    vector[m] = pools[ends[i] + q - 1] if z == vector[m] else z
-            hashed = np.uint64(14695981039346656037)
-            for m in range(size):
-                hashed = (hashed ^ np.uint64(vector[m])) * np.uint64(1099511628211)
-            slot = np.int64((hashed ^ (hashed >> np.uint64(29))) & np.uint64(slots - 1))
-            new = True
-            while owner[slot] == i:
-                known = begin + table[slot] * size
-                if np.array_equal(entries[known : known + size], vector[:size]):
-                    new = False
-                    break
-                slot = (slot + 1) & (slots - 1)
-            if new:
-                found += 1
-                owner[slot], table[slot] = i, found
-                entries[begin + found * size : begin + (found + 1) * size] = vector[:size]
-        counts[i] = found + 1
-        swap = rng.integers(0, found + 1)
+        vectors = entries[begin : begin + (wrong[i] + 1) * size].reshape(wrong[i] + 1, size)
+        vectors[0] = labels[first : first + size]  # the truth, so that it is not drawn
+        found, tries = 1, 0
+        while found <= wrong[i] and tries < _DRAWS * size * (wrong[i] + 1):
+            vector = vectors[found]
+            vector[:] = vectors[0]
+            who[:size] = np.arange(size)
+            b = rng.integers(1, size + 1)
+            for k in range(b):
+                swap = rng.integers(k, size)
+                m = who[swap]
+                who[swap] = who[k]
+                # one of the others of the pool: its last label stands in for the instance's own
+                z = pools[ends[i] + rng.integers(0, q - 1)]
+                vector[m] = pools[ends[i] + q - 1] if z == vector[m] else z
+            found += not _is_among(vectors[:found], vector)
+            tries += 1
+        counts[i] = found
+        swap = rng.integers(0, found)
         for m in range(size):
-            a, c = begin + m, begin + swap * size + m
-            entries[a], entries[c] = entries[c], entries[a]
+            vectors[0, m], vectors[swap, m] = vectors[swap, m], vectors[0, m]
         begin += (wrong[i] + 1) * size
     return counts, entries
+
+
+@njit(cache=True, nogil=True)
+def _is_among(vectors, vector):
+    for k in range(len(vectors)):
+        m = 0
+        while m < vector.size and vectors[k, m] == vector[m]:
+            m += 1
+        if m == vector.size:
+            return True
+    return False

@@ -19,32 +19,22 @@ _SINGLED_OUT = (2, 0, 1)
 def make_three_class(n_per_class=100, noise=0.05, random_state=0):
     r"""Make the three-class problem of thesis section 4.3.4 and figure 4.1 (simulated).
 
-    Three cues each tell one class from the other two, and a fourth tells all three apart: cue 1 singles out
-    class 3, cue 2 class 1, cue 3 class 2 (`y` counts from 0). The thesis prints the kernel matrices and not
-    the generator; this one follows from one principle: **cue 4 separates every class from the rest exactly as
-    well as the cue made for that class.**
+    Cue 1 singles out class 3, cue 2 class 1, cue 3 class 2 (`y` counts from 0), and cue 4 tells all three
+    apart. The thesis prints the kernel matrices and not the generator; this one follows from one principle:
+    **cue 4 separates every class from the rest exactly as well as the cue made for that class.**
 
     Each cue shows a sample's prototype in three dimensions plus noise,
 
     .. math:: x^j_i = m^j_{y_i} + \sigma \varepsilon, \qquad \varepsilon \sim N(0, I_3) .
 
-    In cue 4 the prototypes are the unit vectors :math:`e_1, e_2, e_3`, a triangle with sides :math:`\sqrt 2`
-    whose height, the margin between one class and the other two, is :math:`\sqrt{3/2}`. In cues 1 to 3 one
-    unit vector *u* stands for the class singled out and one, *v*, for both others; :math:`u \cdot v = 1/4`
-    puts them at that same distance :math:`\sqrt{3/2}`. So
-
-    * a one-against-rest problem with the l1 norm finds its own cue and cue 4 equally dear (norm 1.63 for
-    margins of 1) and
-      uses both, since their noise is independent, while the two foreign cues together would cost twice as
-      much;
-    * a multiclass problem pays :math:`\sqrt 2 = 1.41` with cue 4 alone and 2 with cues 1 to 3, so with p near
-    1 it
-      keeps cue 4 alone, until `noise` outweighs that difference (from about 0.06).
-
-    This holds for linear kernels, normalised or not, with or without a bias (ten seeds, C from 0.1 to 100).
-    RBF kernels with ``gamma="mean"`` show the same blocks, but stretch the distances of cues 1 to 3 more than
-    those of cue 4, so that one-against-rest problems then use little but their own cue, and the multiclass
-    problem gives kernel 4 the most, not all.
+    In cue 4 the prototypes are the unit vectors :math:`e_1, e_2, e_3`, a triangle whose height, the margin
+    between one class and the other two, is :math:`\sqrt{3/2}`. In cues 1 to 3 one unit vector *u* stands for
+    the class singled out and one, *v*, for both others; :math:`u \cdot v = 1/4` puts them at that same
+    distance. So a one-against-rest problem with the l1 norm finds its own cue and cue 4 equally dear and uses
+    both, since their noise is independent; a multiclass problem pays :math:`\sqrt 2` with cue 4 alone and 2
+    with cues 1 to 3, so with p near 1 it keeps cue 4 alone, until `noise` outweighs that difference (from
+    about 0.06). This holds for linear kernels; RBF kernels with ``gamma="mean"`` stretch the distances of
+    cues 1 to 3 more than those of cue 4.
 
     Parameters
     ----------
@@ -62,17 +52,8 @@ def make_three_class(n_per_class=100, noise=0.05, random_state=0):
         `X` of shape (3 * n_per_class, 12), float64, sorted by class as in the figure; cues ``"cue 1"`` to
         ``"cue 4"`` of three columns; no split; tier ``"generated"``.
 
-    Raises
-    ------
-    ValueError
-        If `n_per_class` is below 1 or `noise` is negative or not finite.
-    TypeError
-        If `n_per_class` is not an integer.
-
     References
     ----------
-    Jie Luo (2011). Open-ended Learning of Visual and Multi-modal Patterns. EPFL thesis 5233, section 4.3.4
-    and figure 4.1.
     F. Orabona, Jie Luo and B. Caputo (2012). Multi Kernel Learning with Online-Batch Optimization. JMLR 13,
     section 5.2 and figure 1.
 
@@ -95,25 +76,21 @@ def make_three_class(n_per_class=100, noise=0.05, random_state=0):
     X += noise * rng.standard_normal(X.shape)
 
     names = [f"cue {j}" for j in range(1, 5)]
-    return CueData(
-        X=X,
-        y=y,
-        cues={name: slice(3 * j, 3 * j + 3) for j, name in enumerate(names)},
-        train=None,
-        test=None,
-        feature_names=[f"{name}, x{i}" for name in names for i in range(1, 4)],
-        target_names=["class 1", "class 2", "class 3"],
-        description=(
-            "Simulated three-class problem after thesis figure 4.1. Cues 1, 2 and 3 tell class 3, class 1 "
-            "and class 2 from the "
-            "other two; cue 4 tells all three apart, each as well as the cue made for it."
-        ),
-        provenance=Provenance(
-            name="three-class",
-            tier="generated",
-            licence="that of the project (simulated)",
-            sha256=None,
-            citation="simulated after Jie Luo (2011), EPFL thesis 5233, section 4.3.4",
-            source=f"make_three_class(n_per_class={n_per_class}, noise={noise}, random_state={random_state})",
-        ),
+    origin = Provenance(
+        "three-class",
+        "generated",
+        "that of the project (simulated)",
+        None,
+        "simulated after Jie Luo (2011), EPFL thesis 5233, section 4.3.4",
+        f"make_three_class(n_per_class={n_per_class}, noise={noise}, random_state={random_state})",
     )
+    cues = {name: slice(3 * j, 3 * j + 3) for j, name in enumerate(names)}
+    features, classes = (
+        [f"{name}, x{i}" for name in names for i in (1, 2, 3)],
+        ["class 1", "class 2", "class 3"],
+    )
+    description = (
+        "Simulated three-class problem after thesis figure 4.1. Cues 1, 2 and 3 tell class 3, class 1 and "
+        "class 2 from the other two; cue 4 tells all three apart, each as well as the cue made for it."
+    )
+    return CueData(X, y, cues, None, None, features, classes, description, origin)

@@ -32,25 +32,22 @@ LASER_FEATURE_NAMES = (
 
 
 def laser_features(ranges, angles, max_range=20.0, names=None):
-    r"""Geometric features of laser scans.
+    r"""Geometric features of laser scans (Mozos, Stachniss and Burgard, 2005).
 
-    Of the beams: mean and standard deviation of the difference between neighbouring beams, as they are and
-    cut at 2.5, 5 and 10 m; of the beam lengths; the number of gaps, neighbours that differ by more than 0.3,
-    0.5, 1 and 2 m; distance and angle between the two nearest local minima (the smallest of 11 neighbouring
-    beams; 0 where there are fewer than two). Of the polygon of the beams' end points: area A, perimeter P and
-    A/P; mean and standard deviation of the distance of the end points from the centroid, in metres and as
-    shares of the largest; the circularity :math:`P^2/A` and the normalised circularity :math:`4 \pi A / P^2`;
-    compactness :math:`A^2 / (2 \pi (\mu_{20} + \mu_{02}))`, 1 for a disc, and eccentricity
-    :math:`\sqrt{(\mu_{20} - \mu_{02})^2 + 4 \mu_{11}^2} / (\mu_{20} + \mu_{02})` from the second moments; and
-    from the Fourier coefficients of the boundary,
+    Of the beams: mean and standard deviation of the difference between neighbours, as they are and cut at
+    2.5, 5 and 10 m, and of the lengths; the number of gaps, neighbours that differ by more than 0.3, 0.5, 1
+    and 2 m; distance and angle between the two nearest local minima (the smallest of 11 neighbouring beams; 0
+    where there are fewer than two). Of the polygon of the beams' end points: area A, perimeter P and A/P;
+    mean and standard deviation of the distance of the end points from the centroid, in metres and as shares
+    of the largest; the circularity :math:`P^2/A` and the normalised one :math:`4 \pi A / P^2`; compactness
+    :math:`A^2 / (2 \pi (\mu_{20} + \mu_{02}))`, 1 for a disc, and eccentricity :math:`\sqrt{(\mu_{20} -
+    \mu_{02})^2 + 4 \mu_{11}^2} / (\mu_{20} + \mu_{02})`; and from the Fourier coefficients of the boundary,
 
     .. math:: c_k = \frac 1 P \int_0^P z(t)\, e^{-2 \pi i k t / P} dt, \qquad z = x + i y
 
     at arc length t, computed exactly from the edges, the semi-axes :math:`|c_1| \pm |c_{-1}|` of the
-    approximating ellipse, their ratio (minor over major), and the invariants :math:`|c_k| / |c_1|` for k from
-    -8 to -1 and from 2 to 8. Polygon features do not depend on the robot's heading. What is 0/0 counts as 0.
-    Left out of the original list: the number of beams on extracted lines, Hu's moments, and Fourier
-    coefficients beyond the eighth.
+    approximating ellipse, their ratio (minor over major), and :math:`|c_k| / |c_1|` for k from -8 to -1 and
+    from 2 to 8. Polygon features do not depend on the robot's heading. What is 0/0 counts as 0.
 
     Parameters
     ----------
@@ -70,21 +67,10 @@ def laser_features(ranges, angles, max_range=20.0, names=None):
     ndarray of float64, shape (n_frames, 45)
         Columns are `LASER_FEATURE_NAMES`. Lengths in metres, angles in radians.
 
-    Raises
-    ------
-    ValueError
-        If a frame has no scan (a reading is not finite or negative, or all are zero), with the frame's name,
-        or if shapes, angles or `max_range` are not as described.
-
-    References
-    ----------
-    O. Martinez Mozos, C. Stachniss and W. Burgard (2005). Supervised learning of places from range data using
-    AdaBoost. ICRA.
-
     Examples
     --------
     >>> import numpy as np
-    >>> angles = np.arange(360) * np.pi / 180
+    >>> angles = np.deg2rad(np.arange(-180, 180))
     >>> features = dict(zip(LASER_FEATURE_NAMES, laser_features(np.full((1, 360), 2.0), angles)[0]))
     >>> round(float(features["area"]), 2), round(float(features["normalised circularity"]), 3)
     (12.57, 1.0)
@@ -112,8 +98,7 @@ def laser_features(ranges, angles, max_range=20.0, names=None):
         known = "" if names is None else f" ({names[first]})"
         raise ValueError(
             f"Frame {first}{known} has no usable laser scan: all its {ranges.shape[1]} ranges must be finite "
-            "and not "
-            f"negative and one must be positive; {int(bad.sum())} of {len(bad)} frames are affected."
+            f"and not negative and one must be positive; {int(bad.sum())} of {len(bad)} frames are affected."
         )
     # Round the circle when the gap between the last beam and the first is no wider than between neighbours.
     closed = 2 * math.pi - span <= 1.5 * steps.max()

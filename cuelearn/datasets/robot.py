@@ -22,38 +22,32 @@ def make_robot(frames_per_sequence=900, height=96, width=128, random_state=0, n_
     r"""Drive a robot through a simulated floor of five rooms and record camera images and laser scans
     (simulated).
 
-    The stand-in for KTH-IDOL2 (the 12 sequences of the robot Dumbo), which cannot be shipped. As there: a
-    one-person office (OO), a corridor (CR), a two-person office (TO), a kitchen (KT) and a printer area (PA),
-    an open end of the corridor; a drive by hand from room to room, about 200 s long, every frame labelled
-    with the room in which the robot is; 12 sequences under cloudy, sunny and night light in two sessions half
-    a year apart, with two repeats each.
+    The stand-in for KTH-IDOL2 (the 12 sequences of the robot Dumbo), which cannot be shipped: a one-person
+    office (OO), a corridor (CR), a two-person office (TO), a kitchen (KT) and a printer area (PA); drives of
+    about 200 s from room to room, every frame labelled with the room in which the robot is; cloudy, sunny and
+    night light in two sessions half a year apart, with two repeats each.
 
-    **Floor.** Walls and doors are fixed (`robot_floor` returns the plan). The seed decides colours, textures
-    and small displacements of the furniture. In the second session some pieces are gone, new or in another
-    place, and what is printed or shown on things is another. All rooms share one wall paint (the kitchen's is
-    a little yellower), ceiling, doors and make of furniture; both offices share a carpet, corridor and
-    printer area a linoleum.
+    **Floor.** Walls and doors are fixed (`robot_floor`). The seed decides colours, textures and small
+    displacements of the furniture. In the second session some pieces are gone, new or in another place, and
+    what is printed or shown on things is another. Rooms share wall paint, ceiling, doors and make of
+    furniture.
 
     **Drive.** A smoothed path through waypoints that every sequence displaces by up to 3 cm in doorways and
-    15 cm elsewhere, at about 0.5 m/s, slower in turns. About 12 % of it pass in the one-person office, 33 %
-    in the corridor and 18 % in each of the others. `frames_per_sequence` samples it evenly in time; 900 are
-    about 5 frames a second.
+    15 cm elsewhere, at about 0.5 m/s: about 12 % of it in the one-person office, 33 % in the corridor and 18
+    % in each of the others.
 
-    **Camera.** 1 m above the floor, 68 degrees wide. Each ray is cast against upright boxes and cylinders
-    with procedural textures. Light falls directly from ceiling lamps, windows and, through the windows, from
-    the sun, with the shadows of the furniture in its path; what the walls throw back is one constant per
-    room. Cloudy: windows bright and bluish, lamps on in corridor and printer area and, by chance, in a room.
-    Sunny: brighter and bluer sky, patches of sunlight from the south. Night: dark windows, warm lamps
-    everywhere. Then motion blur, exposure and white balance that adapt incompletely, vignetting, and noise
-    that grows with the gain.
+    **Camera.** 1 m above the floor, 68 degrees wide. Rays are cast against boxes and cylinders with
+    procedural textures, under light from lamps, windows and the sun, with shadows. Cloudy: windows bright and
+    bluish, some lamps on. Sunny: bluer sky, patches of sunlight from the south. Night: dark windows, warm
+    lamps everywhere. Then motion blur, exposure and white balance that adapt incompletely, vignetting and
+    noise.
 
     **Laser.** 181 beams over 180 degrees to the front, 0.32 m above the floor, up to 20 m, with Gaussian
     noise of 1 cm.
 
-    **What IDOL2 has and this lacks.** People, clutter of any shape, reflections, glass that a laser passes,
-    changes between the three weathers of a session, lens distortion, a second robot, errors in the recorded
-    position; images of 309 x 240 pixels. The parameters were fixed from the description of the data and from
-    optics; no learner had a part in them.
+    **What IDOL2 has and this lacks.** People, clutter of any shape, reflections, glass, changes between the
+    weathers of a session, lens distortion, a second robot, errors in the recorded position. The parameters
+    were fixed from the description of the data and from optics; no learner had a part in them.
 
     Parameters
     ----------
@@ -65,23 +59,14 @@ def make_robot(frames_per_sequence=900, height=96, width=128, random_state=0, n_
     random_state : int, default=0
         Seed; not negative.
     n_jobs : int, optional
-        Threads; at least 1. None takes as many as numba may use.
+        Threads; at least 1. None takes as many as numba may use. The result has the same bits for any number.
 
     Returns
     -------
     ImageData
-        ``images`` uint8 of shape (12 * frames_per_sequence, height, width, 3); ``y`` int64 with the classes
-        of `ROBOT_ROOMS`; ``frames`` as described there, ``sequence`` 0 to 11 in chronological order: first
-        session cloudy, sunny and night, two repeats each, then the second; ``laser`` float32 of shape (12 *
-        frames_per_sequence, 181) in metres; ``laser_angles`` from -90 (right) to 90 degrees, in radians; tier
-        ``"generated"``. The same for a seed whatever the number of threads.
-
-    Raises
-    ------
-    TypeError
-        If an argument is not an integer.
-    ValueError
-        If one is below its least value.
+        ``images`` uint8 of shape (12 * frames_per_sequence, height, width, 3); ``frames`` with ``sequence`` 0
+        to 11 in chronological order: first session cloudy, sunny and night, two repeats each, then the
+        second; ``laser`` float32 with 181 ranges each, from -90 (right) to 90 degrees.
 
     Notes
     -----
@@ -89,19 +74,14 @@ def make_robot(frames_per_sequence=900, height=96, width=128, random_state=0, n_
 
     References
     ----------
-    Jie Luo (2011). Open-ended Learning of Visual and Multi-modal Patterns. EPFL thesis 5233, section 3.4.1
-    and appendix A.
     J. Luo, A. Pronobis, B. Caputo and P. Jensfelt (2006). The KTH-IDOL2 database. KTH technical report
-    CVAP304.
+    CVAP304. Thesis section 3.4.1 and appendix A.
 
     Examples
     --------
     >>> from cuelearn.datasets import make_robot
-    >>> data = make_robot(frames_per_sequence=5, height=24, width=32)
-    >>> data
+    >>> make_robot(frames_per_sequence=5, height=24, width=32)
     <robot, generated: 60 images of 5 classes, laser>
-    >>> data.images.shape, data.laser.shape, data.target_names
-    ((60, 24, 32, 3), (60, 181), ['OO', 'CR', 'TO', 'KT', 'PA'])
     """
     n = check_integer("frames_per_sequence", frames_per_sequence, 5)
     height = check_integer("height", height, 24)
@@ -109,51 +89,37 @@ def make_robot(frames_per_sequence=900, height=96, width=128, random_state=0, n_
     seed = check_integer("random_state", random_state, 0)
     n_jobs = None if n_jobs is None else check_integer("n_jobs", n_jobs, 1)
     images, y, frames, laser, angles = simulator("robot").record(n, height, width, seed, n_jobs)
-    call = f"make_robot(frames_per_sequence={n}, height={height}, width={width}, random_state={seed})"
-    return ImageData(
-        images,
-        y,
-        list(ROBOT_ROOMS),
-        frames,
+    origin = Provenance(
+        "robot",
+        "generated",
+        "that of the project (simulated)",
         None,
-        laser,
-        angles,
-        "Simulated robot in a simulated floor of five rooms, after KTH-IDOL2: rendered camera images and "
-        "ray-cast laser scans "
-        "along 12 drives, two each in three weathers and two sessions between which furniture has moved.",
-        Provenance(
-            "robot",
-            "generated",
-            "that of the project (simulated)",
-            None,
-            "simulated after KTH-IDOL2 as described by Jie Luo (2011), EPFL thesis 5233, section 3.4.1 and "
-            "appendix A",
-            call,
-        ),
+        "simulated after KTH-IDOL2 as described by Jie Luo (2011), EPFL thesis 5233, section 3.4.1 and "
+        "appendix A",
+        f"make_robot(frames_per_sequence={n}, height={height}, width={width}, random_state={seed})",
     )
+    description = (
+        "Simulated robot in a simulated floor of five rooms, after KTH-IDOL2: rendered camera images and "
+        "ray-cast laser scans along 12 drives, two each in three weathers and two sessions between which "
+        "furniture has moved."
+    )
+    return ImageData(images, y, list(ROBOT_ROOMS), frames, None, laser, angles, description, origin)
 
 
 class RobotFloor(NamedTuple):
-    """The plan of the simulated floor in one session, for drawing; lengths in metres, x to the east, y to the
-    north.
+    """The plan of the simulated floor in one session; lengths in metres, x to the east, y to the north.
 
     Attributes
     ----------
-    walls : ndarray of float64, shape (21, 4)
-        Rectangles x0, y0, x1, y1 of solid wall.
-    doorways : ndarray of float64, shape (3, 4)
-        Rectangles of the open doorways: one-person office, two-person office, kitchen.
-    rooms : ndarray of float64, shape (5, 4)
-        Rectangles of the rooms' insides.
+    walls, doorways, rooms, furniture : ndarray of float64, shape (n, 4)
+        Rectangles x0, y0, x1, y1: of solid wall, of the open doorways (one-person office, two-person office,
+        kitchen), of the rooms' insides, and round each piece of furniture and each thing on a wall.
     labels : list of str
-        Their classes, `ROBOT_ROOMS`.
-    furniture : ndarray of float64, shape (n, 4)
-        Rectangles, along the axes, round each piece of furniture and each thing on a wall.
+        Classes of the rooms, `ROBOT_ROOMS`.
     kinds : list of str
-        What each is: ``"desk"``, ``"chair"``, ``"window"``, ``"poster"`` and so on.
+        What each piece of furniture is: ``"desk"``, ``"window"``, ``"poster"`` and so on.
     outlines : list of ndarray of float64, shape (4, 2) or (24, 2)
-        The exact outline of every part that stands or hangs lower than 2 m, turned as it stands: boxes have
-        four corners, round parts 24.
+        The exact outline of every part that stands or hangs lower than 2 m: boxes have four corners.
     """
 
     walls: np.ndarray
@@ -166,8 +132,7 @@ class RobotFloor(NamedTuple):
 
 
 def robot_floor(random_state=0, session=1):
-    """Return the plan of the floor through which the robot of `make_robot` drives (simulated), for drawing
-    it.
+    """The plan of the floor through which the robot of `make_robot` drives (simulated), for drawing it.
 
     Parameters
     ----------
@@ -179,15 +144,7 @@ def robot_floor(random_state=0, session=1):
     Returns
     -------
     RobotFloor
-        Walls, doorways, rooms and furniture. ``frames["x"]`` and ``frames["y"]`` of `make_robot` give the
-        drives on it.
-
-    Raises
-    ------
-    TypeError
-        If `random_state` is not an integer.
-    ValueError
-        If `random_state` is negative or `session` is not 1 or 2.
+        ``frames["x"]`` and ``frames["y"]`` of `make_robot` give the drives on it.
 
     Examples
     --------
