@@ -2,15 +2,10 @@ r"""News items composed of real samples: pictures with faces, and captions that 
 them.
 
 The thesis learns names from Labeled Yahoo! News and names with verbs from Idiap/ETHZ Faces and Poses; neither
-can be shipped. Here a person is a pair of a letter and a digit, a face of the person a sample of the letter
-beside a sample of the digit, a pose a pen stroke, and the captions are English sentences about invented
-people. Whatever is shown of it is called *composed*. Who is pictured and what the captions say is decided in
-``data/simulators/captions.py``; here stand the samples and features, the corpus and its statistics.
-
-References
-----------
-Jie Luo (2011). Open-ended Learning of Visual and Multi-modal Patterns. EPFL thesis 5233, sections 5.6 and
-5.7, appendix A."""
+can be shipped. Here a person is a pair of a letter and a digit, a face a sample of either, a pose a pen
+stroke, and the captions are English sentences about invented people. Whatever is shown of it is called
+*composed*. Who is pictured and what the captions say is decided in ``data/simulators/captions.py``; here
+stand the samples and features, the corpus and its truth (thesis sections 5.6 and 5.7, appendix A)."""
 
 from __future__ import annotations
 
@@ -41,8 +36,6 @@ VERBS = (
 )
 KINDS = ("identity", "stranger", "false detection")
 _PERSON, _STRANGER, _FALSE = range(3)
-
-# --------------------------------------------------------------------------------------- samples and features
 
 
 class _Pools(NamedTuple):
@@ -133,22 +126,19 @@ def _digit_features(images, side):
 @lru_cache(maxsize=4)
 def _scales(side):
     """What brings the root mean square norm of either part to 1 over the training halves of the sets."""
-    pools = _pools()
+    pools, squares = _pools(), 0.0
     letters = _letter_features(pools.letters[pools.letter_train])
-    squares, n = 0.0, int(pools.digit_train.sum())
-    for start in range(0, n, 5000):
-        squares += float(
-            np.sum(_digit_features(pools.digits[start : min(start + 5000, n)], side) ** 2, dtype=np.float64)
-        )
-    return np.float32(1 / math.sqrt(np.mean(np.sum(letters**2, axis=1, dtype=np.float64)))), np.float32(
-        1 / math.sqrt(squares / n)
-    )
+    digits = pools.digits[pools.digit_train]
+    for start in range(0, len(digits), 5000):
+        block = _digit_features(digits[start : start + 5000], side)
+        squares += float(np.sum(block**2, dtype=np.float64))
+    of_letters = np.mean(np.sum(letters**2, axis=1, dtype=np.float64))
+    return np.float32(1 / math.sqrt(of_letters)), np.float32(1 / math.sqrt(squares / len(digits)))
 
 
 def _mixed_letters(pools, samples, kind):
-    """Attributes of every face: one sample's; the mean of two; the first eight of one and the last eight of
-    another.
-    """
+    """Attributes of every face: one sample's; the mean of two; or the first half of one, the last of
+    another."""
     a, b = pools.letters[samples[:, 0]], pools.letters[samples[:, 1]]
     cut = np.hstack([a[:, :8], b[:, 8:]])
     return np.where((kind == _FALSE)[:, None], cut, (a + b) / 2)
@@ -195,12 +185,8 @@ def _draw_samples(rng, kind, person, identity, n_strangers, verb, in_test):
         if acting.size:
             halves = acting[kind[acting] == _FALSE]
             other = (verb[halves] + rng.integers(1, N_DIGITS, size=halves.size)) % N_DIGITS
-            dealt = _deal(
-                rng,
-                np.concatenate([verb[acting], other]),
-                pools.pen_y,
-                np.flatnonzero(pools.pen_train != test),
-            )
+            wanted, own = np.concatenate([verb[acting], other]), np.flatnonzero(pools.pen_train != test)
+            dealt = _deal(rng, wanted, pools.pen_y, own)
             samples[acting, 2] = dealt[: acting.size, None]
             samples[halves, 2, 1] = dealt[acting.size :]
     return samples
@@ -211,41 +197,20 @@ def _features(samples, kind, side):
     pools, (letter_scale, digit_scale) = _pools(), _scales(side)
     faces = np.empty((len(samples), 152 + side * side), dtype=np.float32)
     for start in range(0, len(samples), 4096):  # few enough images in memory at a time
-        block = slice(start, start + 4096)
-        faces[block, :152] = (
-            _letter_features(_mixed_letters(pools, samples[block, 0], kind[block])) * letter_scale
-        )
-        faces[block, 152:] = (
-            _digit_features(_mixed_digits(pools, samples[block, 1], kind[block]), side) * digit_scale
-        )
+        rows = slice(start, start + 4096)
+        letters = _letter_features(_mixed_letters(pools, samples[rows, 0], kind[rows]))
+        digits = _digit_features(_mixed_digits(pools, samples[rows, 1], kind[rows]), side)
+        faces[rows, :152], faces[rows, 152:] = letters * letter_scale, digits * digit_scale
     return faces
 
 
-# ------------------------------------------------------------------------------------------------- the corpus
-
-
 class ItemPicture(NamedTuple):
-    """What it takes to draw one item; faces in the order of the item's regions.
+    """What it takes to draw one item of M faces, in the order of its regions.
 
-    Attributes
-    ----------
-    caption : str
-    size : (int, int)
-        Width and height of the image in pixels.
-    boxes : ndarray, shape (M, 4)
-        Of the faces: x0, y0, x1, y1, y downward.
-    letters : ndarray of float32, shape (M, 16)
-        Attributes of the letter in 0..15.
-    digits : ndarray of float32, shape (M, 28, 28)
-        Grey values in [0, 1].
-    bodies : ndarray, shape (M, 4), or None
-        Boxes of the upper bodies.
-    pens : ndarray of float32, shape (M, 8, 2), or None
-        Points x, y of the stroke in 0..100, y upward.
-    names, verbs : ndarray of str, shape (M,)
-        Truth, as in `CaptionedData`; `verbs` is None without poses.
-    mentioned : ndarray of bool, shape (M,)
-        Whether the caption has the person's name.
+    `size` is width and height in pixels; `boxes` and `bodies` (None without poses) are x0, y0, x1, y1, y
+    downward, (M, 4); `letters` (M, 16) in 0..15; `digits` (M, 28, 28) in [0, 1]; `pens` (M, 8, 2) or None,
+    points in 0..100, y upward; `names`, `verbs` (None without poses) the truth; `mentioned` whether the
+    caption has the person's name.
     """
 
     caption: str
@@ -268,8 +233,7 @@ class CaptionedData(NamedTuple):
     captions : list of str
         N texts.
     regions : list of list of Region
-        Boxes of each item: its faces in no particular order; of kind ``"poses"`` each face is followed by its
-        upper body.
+        Boxes of each item: its faces in no particular order; with poses each is followed by its upper body.
     faces : ndarray of float32, shape (n, d)
         One row per face, item after item, in the order of `regions`: 152 columns of the letter, then those of
         the digit.
@@ -277,15 +241,12 @@ class CaptionedData(NamedTuple):
         The pen stroke of each face's body in [0, 1].
     bag_sizes : ndarray of int, shape (N,)
         Faces of each item.
-    names : ndarray of str, shape (n,)
-        Who it is, mentioned or not; ``"null"`` for a false detection.
-    verbs : ndarray of str, shape (n,), or None
-        What the person does, said or not; ``"null"`` for a false detection.
-    is_test : ndarray of bool, shape (N,)
-        Test items; their samples are of the published test halves, those of the others of the training
-        halves.
-    has_position : ndarray of bool, shape (N,)
-        Whether the caption tells who stands where.
+    names, verbs : ndarray of str, shape (n,)
+        Who it is, mentioned or not, and what the person does (None without poses), said or not; ``"null"``
+        for a false detection.
+    is_test, has_position : ndarray of bool, shape (N,)
+        Test items, whose samples are of the published test halves; whether the caption tells who stands
+        where.
     vocabulary : Vocabulary
         All names of the captions, in the order of `labels`, and all verbs.
     statistics : DataFrame
@@ -293,15 +254,14 @@ class CaptionedData(NamedTuple):
         could not be matched.
     description : str
     provenance : Provenance
-        Of tier ``"generated"``.
     labels : ndarray of str
         All names: the identities from the most to the least frequent, people who are often mentioned and
         never pictured, the long tail.
     mentions : DataFrame
-        A row for every name in every caption, items in order: ``item``, ``name`` (number among `labels`),
-        ``face`` (row of `faces`, -1 if not pictured), ``verb`` (what the caption says they do; ``"null"`` if
-        nothing), ``place`` (``"left"``, ``"centre"``, ``"right"``, ``"top"``, ``"bottom"``, ``"order"`` where
-        the text lists people from left to right, or ``""``).
+        A row for every name in every caption: ``item``, ``name`` (number among `labels`), ``face`` (row of
+        `faces`, -1 if not pictured), ``verb`` (what the caption says they do; ``"null"`` if nothing),
+        ``place`` (``"left"``, ``"centre"``, ``"right"``, ``"top"``, ``"bottom"``, ``"order"`` where the text
+        lists people from left to right, or ``""``).
     kinds : ndarray of str, shape (n,)
         ``"identity"``, ``"stranger"`` (of the long tail) or ``"false detection"``.
     samples : ndarray of int32, shape (n, 3, 2)
@@ -343,55 +303,18 @@ class CaptionedData(NamedTuple):
         return seen
 
     def rows(self, items):
-        """Rows of `faces` that belong to these items.
-
-        Parameters
-        ----------
-        items : array of int, or bool mask of shape (N,)
-
-        Returns
-        -------
-        ndarray of int, ascending
-        """
+        """Rows of `faces` that belong to these items, numbers or a bool mask of shape (N,); ascending."""
         return np.flatnonzero(item_mask(items, self.bag_sizes.size)[self.bag_of])
 
     def occurrences(self, items=None):
-        """Number of captions that have each name.
-
-        Parameters
-        ----------
-        items : array of int, or bool mask of shape (N,), optional
-            Items to count in; the training items by default.
-
-        Returns
-        -------
-        ndarray of int, shape (n_labels,)
-            In the order of `labels`.
-        """
+        """Number of captions that have each of `labels`, among these items (by default the training
+        items)."""
         counted = item_mask(~self.is_test if items is None else items, self.bag_sizes.size)
         here = counted[self.mentions["item"].to_numpy()]
         return np.bincount(self.mentions["name"].to_numpy()[here], minlength=self.labels.size)
 
     def names_with(self, min_count, items=None):
-        """Names that occur often enough.
-
-        Parameters
-        ----------
-        min_count : int
-            Fewest captions that must have the name; the thesis takes 20 (protocol I) and 3 (protocol II).
-        items : array of int, or bool mask of shape (N,), optional
-            Items to count in; the training items by default.
-
-        Returns
-        -------
-        list of str
-            In the order of `labels`.
-
-        Raises
-        ------
-        ValueError
-            If `min_count` is not an integer >= 1.
-        """
+        """Names in at least so many captions of these items; the thesis takes 20 (protocol I) and 3 (II)."""
         return self.labels[self.occurrences(items) >= check_count("min_count", min_count)].tolist()
 
     def truth(self, names=None, verbs=None):
@@ -402,7 +325,7 @@ class CaptionedData(NamedTuple):
         names : sequence of str, optional
             Names that are modelled; all by default.
         verbs : sequence of str, optional
-            Verbs that are modelled: labels are then pairs.
+            Verbs that are modelled, for a corpus with poses: labels are then pairs.
 
         Returns
         -------
@@ -410,11 +333,6 @@ class CaptionedData(NamedTuple):
             The face's name; ``"null"`` if it is not among `names`, or the item's caption does not have it.
             Second column: the verb that the caption says of that person; ``"null"`` if it says none, or one
             that is not among `verbs`, or the name is ``"null"``.
-
-        Raises
-        ------
-        ValueError
-            If a name or a verb is unknown, or `verbs` is given for a corpus without poses.
         """
         if verbs is not None and self.poses is None:
             raise ValueError("verbs must be None for a corpus without poses")
@@ -426,28 +344,12 @@ class CaptionedData(NamedTuple):
         out[pictured["face"], 0] = self.labels[pictured["name"]]
         if verbs is None:
             return out[:, 0]
-        said = pictured["verb"].to_numpy(dtype=str)
-        out[pictured["face"], 1] = np.where(
-            np.isin(said, _known("verbs", verbs, np.array(VERBS))), said, NULL
-        )
+        said, known = pictured["verb"].to_numpy(dtype=str), _known("verbs", verbs, np.array(VERBS))
+        out[pictured["face"], 1] = np.where(np.isin(said, known), said, NULL)
         return out
 
     def picture(self, item):
-        """What it takes to draw one item.
-
-        Parameters
-        ----------
-        item : int in 0..N-1
-
-        Returns
-        -------
-        ItemPicture
-
-        Raises
-        ------
-        IndexError
-            If there is no such item.
-        """
+        """The `ItemPicture` of item number 0..N-1."""
         if not 0 <= item < self.bag_sizes.size:
             raise IndexError(f"item must be in 0..{self.bag_sizes.size - 1}, got {item!r}")
         pools, rows = _pools(), self.rows([item])
@@ -481,11 +383,8 @@ def item_mask(items, n):
     items = np.asarray(items)
     if items.dtype == np.bool_ and items.shape == (n,):
         return items
-    if (
-        items.ndim != 1
-        or (items.size and items.dtype.kind not in "iu")
-        or (items.size and (items.min() < 0 or items.max() >= n))
-    ):
+    whole = items.size == 0 or (items.dtype.kind in "iu" and items.min() >= 0 and items.max() < n)
+    if items.ndim != 1 or not whole:
         raise ValueError(f"items must be item numbers in 0..{n - 1} or a mask of shape ({n},)")
     mask = np.zeros(n, dtype=bool)
     mask[items.astype(int)] = True
@@ -501,7 +400,10 @@ def _known(what, words, known):
     return words
 
 
-# --------------------------------------------------------------------------------------------- make_captioned
+def _share(name, value, most):
+    if check_non_negative(name, value) > most:
+        raise ValueError(f"{name} must be at most {most}, got {value}")
+    return float(value)
 
 
 def make_captioned(
@@ -516,8 +418,8 @@ def make_captioned(
     digit_side=14,
     random_state=0,
 ):
-    r"""Compose a corpus of pictures with captions from real samples (the stand-in for the thesis's two sets
-    of captioned news pictures).
+    r"""Compose a corpus of pictures with captions from real samples, for the thesis's two sets of news
+    pictures.
 
     **People.** An identity is a pair of a letter class and a digit class (260 of them) with an invented name;
     some are also called by an office ("President ..."). The identity of rank r is drawn with a weight
@@ -526,29 +428,24 @@ def make_captioned(
     are mentioned once or twice.
 
     **Faces.** A face of an identity is a sample of its letter (letter recognition) beside a sample of its
-    digit (MNIST). A *stranger*, a person of the long tail, is the mean of the samples of two identities with
-    different letters and digits. A *false detection* is cut from two people: the first eight attributes of
-    one letter and the last eight of another, the left half of one digit and the right half of another.
-    Columns: the letter's 16 attributes scaled to [0, 1], their squares and pairwise products (152), times a
-    constant; the digit's grey values in [0, 1], averaged over blocks, times another, so that either part has
-    a root mean square norm of 1 over the training halves of the two sets.
+    digit (MNIST). A *stranger*, a person of the long tail, is the mean of the samples of two identities; a
+    *false detection* is cut from two. Columns: the letter's 16 attributes in [0, 1], their squares and
+    pairwise products (152); the digit's grey values in [0, 1], averaged over blocks; either part times a
+    constant that brings its root mean square norm to 1.
 
-    **Poses** (``kind="poses"``). A body is a sample of Pendigits: eight pen points scaled to [0, 1]. Its
-    class is what the person does, one of the ten `VERBS`. Everybody has two usual verbs, taken in 60 of 100
-    cases. A false detection's stroke is joined from the halves of two.
+    **Poses** (``kind="poses"``). A body is a sample of Pendigits: eight pen points in [0, 1]. Its class is
+    what the person does, one of the ten `VERBS`. Everybody has two usual verbs, taken in 60 of 100 cases.
 
     **Pictures and captions.** Some faces are of people who are not mentioned, some names of people who are
     not pictured. A name occurs at most once in an image and in a caption. Captions come from some 70
-    templates with lists, dates, places, companies and parentheses. Items with spatial indicators say "(L)",
-    "(C)", "(R)", ", left,", "(left)", "(top)" or "from left to right"; these agree with the order of the
-    centres of all faces. With poses a caption says of most people what they do, of some nothing, and also
-    what people did who are not in the picture.
+    templates. Items with spatial indicators say "(L)", "(C)", "(R)", ", left,", "(left)", "(top)" or "from
+    left to right", in agreement with the boxes. With poses a caption says of most people what they do, and
+    also what people did who are not in the picture.
 
     **Shares.** Number of items, faces and items with spatial indicators, most faces of an image and most
     names of a caption are those of Labeled Yahoo! News (or Faces+Poses); other shares were set so that
     RANDOM, which draws one of the candidate labelings and sees no face, is as often right as in tables 5.1
-    and 5.3. No learner had a part in it. ``statistics`` has all of it beside the printed numbers, with what
-    could not be matched.
+    and 5.3. No learner had a part in it. ``statistics`` has all of it beside the printed numbers.
 
     Parameters
     ----------
@@ -569,8 +466,7 @@ def make_captioned(
         Chance that the second of two identities in an image is the partner of the first.
     test_share : float in [0, 0.9], optional
         Share of test items, at most 0.8 for protocol II; by default 0.2, 10,071/20,071 for protocol II,
-        103/1,703 with poses. Test items take samples of the test halves of letter (5,000), MNIST (10,000) and
-        Pendigits (3,498), training items of the training halves (15,000, 60,000, 7,494).
+        103/1,703 with poses. Test items take samples of the test halves of the three sets.
     digit_side : {28, 14, 7, 4}, default=14
         Pixels per side of the averaged digit.
     random_state : int, Generator or None, default=0
@@ -580,21 +476,14 @@ def make_captioned(
     -------
     CaptionedData
 
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or the corpus is larger than the samples and names allow.
-
     Notes
     -----
     No pair of a letter sample and a digit sample is used twice; single samples are, all of a class equally
-    often. 20,071 items take about 3 s and 430 MB, 4,000 items 0.6 s, besides 2 s for reading MNIST the first
-    time.
+    often; `ValueError` if the corpus is larger than they allow. 20,071 items take about 3 s and 430 MB,
+    besides 2 s for reading MNIST the first time.
 
     References
     ----------
-    Jie Luo (2011). Open-ended Learning of Visual and Multi-modal Patterns. EPFL thesis 5233, sections 5.6.1,
-    5.6.3 and 5.7, appendix A.
     M. Guillaumin, J. Verbeek and C. Schmid (2010). Multiple instance metric learning from automatically
     labeled bags of faces. ECCV. Jie Luo, B. Caputo and V. Ferrari (2009). Who's doing what: joint modeling of
     names and verbs for simultaneous face and pose annotation. NIPS.
@@ -618,20 +507,13 @@ def make_captioned(
     n = full if n_items is None else check_count("n_items", n_items, 20)
     n_names = (60 if poses else N_IDENTITIES) if n_names is None else check_count("n_names", n_names, 30)
     if n_names > N_IDENTITIES:
-        raise ValueError(
-            f"n_names must be at most {N_IDENTITIES}, the pairs of a letter and a digit, got {n_names}"
-        )
-    exponent = check_non_negative("exponent", exponent)
-    p_correlated = check_non_negative("p_correlated", p_correlated)
-    if p_correlated > 1:
-        raise ValueError(f"p_correlated must be at most 1, got {p_correlated}")
+        raise ValueError(f"n_names must be at most {N_IDENTITIES}, pairs of letter and digit, got {n_names}")
     if test_share is None:
-        test_share = (
-            POSES_TEST / POSES_SIZE if poses else 0.2 if protocol == "I" else 1 - TRAIN_PROTOCOL_2 / FULL_SIZE
-        )
-    test_share = check_non_negative("test_share", test_share)
-    if test_share > (0.9 if protocol == "I" else 0.8):
-        raise ValueError(f"test_share must be at most {0.9 if protocol == 'I' else 0.8}, got {test_share}")
+        usual = {"I": 0.2, "II": 1 - TRAIN_PROTOCOL_2 / FULL_SIZE}[protocol]
+        test_share = POSES_TEST / POSES_SIZE if poses else usual
+    exponent = check_non_negative("exponent", exponent)
+    p_correlated = _share("p_correlated", p_correlated, 1)
+    test_share = _share("test_share", test_share, 0.9 if protocol == "I" else 0.8)
     if digit_side not in (28, 14, 7, 4):
         raise ValueError(f"digit_side must be 28, 14, 7 or 4, got {digit_side!r}")
     # One stream each, so that a change of words or boxes leaves people and samples alone.
@@ -649,11 +531,12 @@ def make_captioned(
     numbers[kind_of == _FALSE] = -1
     in_test = np.repeat(made.is_test, made.n_faces)
     samples = _draw_samples(sample_rng, kind_of, person, made.identity, made.n_strangers, verb, in_test)
-    words = {}
+    words, pen = {}, ""
     if poses:
         words = {v.label: list(dict.fromkeys([v.base, v.third, v.gerund, v.past])) for v in world.VERBS}
+        pen = ", a pose a stroke of Pendigits"
     what = "name-verb pairs" if poses else f"names, with the ambiguity of protocol {protocol}"
-    pen = ", a pose a stroke of Pendigits" if poses else ""
+    named = {str(made.labels[k]): made.forms(k) for k in np.unique(mentions["name"]).tolist()}
     data = CaptionedData(
         captions=made.captions,
         regions=[[Region(what, box) for what, box in found] for found in made.regions],
@@ -664,31 +547,24 @@ def make_captioned(
         verbs=np.where(kind_of == _FALSE, NULL, spelled[verb]) if poses else None,
         is_test=made.is_test,
         has_position=made.has_position,
-        vocabulary=Vocabulary(
-            {str(made.labels[k]): made.forms(k) for k in np.unique(mentions["name"]).tolist()}, words
-        ),
+        vocabulary=Vocabulary(named, words),
         statistics=None,
         description=(
             f"{n} news-like items composed of real samples for {what}: a person is a pair of a letter and a "
-            "digit, a face "
-            f"a sample of letter recognition beside one of MNIST{pen}; names and captions are invented."
+            f"digit, a face a sample of letter recognition beside one of MNIST{pen}; names and captions are "
+            "invented."
         ),
         provenance=Provenance(
-            name=f"captioned-{kind}",
-            tier="generated",
-            licence=(
-                "composed of letter recognition and Pendigits (CC BY 4.0) and MNIST (CC BY-SA 3.0 as usually "
-                "stated)"
-            ),
-            sha256=None,
-            citation="composed after Jie Luo (2011), EPFL thesis 5233, sections 5.6 and 5.7 and appendix A",
-            source=(
-                f"make_captioned({n}, kind={kind!r}, protocol={protocol!r}, n_names={n_names}, "
-                f"exponent={exponent}, "
-                f"p_correlated={p_correlated}, test_share={test_share}, digit_side={digit_side}, "
-                f"random_state={random_state})"
-            ),
-            word="composed",
+            f"captioned-{kind}",
+            "generated",
+            "composed of letter recognition and Pendigits (CC BY 4.0) and MNIST (CC BY-SA 3.0 as usually "
+            "stated)",
+            None,
+            "composed after Jie Luo (2011), EPFL thesis 5233, sections 5.6 and 5.7 and appendix A",
+            f"make_captioned({n}, kind={kind!r}, protocol={protocol!r}, n_names={n_names}, "
+            f"exponent={exponent}, p_correlated={p_correlated}, test_share={test_share}, "
+            f"digit_side={digit_side}, random_state={random_state})",
+            "composed",
         ),
         labels=made.labels,
         mentions=mentions,
