@@ -37,7 +37,7 @@ _FLOWERS17_CLASSES = (
 )
 _ROOMS = ("OO", "CR", "TO", "KT", "PA")
 # The database's own codes of the two offices are their owners' initials.
-_ROOM_OF_CODE = {**{room: room for room in _ROOMS}, "BO": "OO", "EO": "TO"}
+_ROOM_OF_CODE = {"BO": "OO", "EO": "TO"}
 
 
 class _Layout(NamedTuple):
@@ -187,17 +187,13 @@ def load_image_folder(path):
     laser, angles = _read_scans(scans) if scans else (None, None)
     known = [what for what, there in (("mask", masks), ("laser scan", scans)) if there]
     said = f", with a {' and a '.join(known)} each." if known else "."
-    return ImageData(
-        ImageFiles(paths),
-        np.repeat(np.arange(len(classes)), [len(found) for found in files]),
-        [directory.name for directory in classes],
-        {"name": np.array([f"{file.parent.name}/{file.name}" for file in paths])},
-        ImageFiles(zip(masks, paths, strict=True), read_mask) if masks else None,
-        laser,
-        angles,
-        f"{len(paths)} images of {len(classes)} classes from the folder {name}{said}",
-        layout.provenance(),
-    )
+    y = np.repeat(np.arange(len(classes)), [len(found) for found in files])
+    targets = [directory.name for directory in classes]
+    frames = {"name": np.array([f"{file.parent.name}/{file.name}" for file in paths])}
+    maps = ImageFiles(zip(masks, paths, strict=True), read_mask) if masks else None
+    description = f"{len(paths)} images of {len(classes)} classes from the folder {name}{said}"
+    origin = layout.provenance()
+    return ImageData(ImageFiles(paths), y, targets, frames, maps, laser, angles, description, origin)
 
 
 def _companions(paths, what, companion):
@@ -286,22 +282,16 @@ def load_eth80(path):
     segmented = maps.count(None)
     how = f"; {segmented} masks segmented for want of a map file." if segmented else ", with masks."
     size = f"{len(paths)} views of {len(objects)} objects of {len(present)} categories"
-    return ImageData(
-        ImageFiles(paths),
-        y,
-        present,
-        {
-            "object": number,
-            "elevation": elevation.astype(np.float64),
-            "azimuth": azimuth.astype(np.float64),
-            "name": np.array([file.stem for file in paths]),
-        },
-        ImageFiles(zip(maps, paths, strict=True), read_mask),
-        None,
-        None,
-        f"ETH-80: {size} before a blue background{how}",
-        _ETH80.provenance(),
-    )
+    frames = {
+        "object": number,
+        "elevation": elevation.astype(np.float64),
+        "azimuth": azimuth.astype(np.float64),
+        "name": np.array([file.stem for file in paths]),
+    }
+    masks = ImageFiles(zip(maps, paths, strict=True), read_mask)
+    description = f"ETH-80: {size} before a blue background{how}"
+    origin = _ETH80.provenance()
+    return ImageData(ImageFiles(paths), y, present, frames, masks, None, None, description, origin)
 
 
 # ------------------------------------------------------------------------------------------------------ IDOL2
@@ -313,105 +303,88 @@ _IDOL2 = _Layout(
     rf"t{_NUMBER}_r([A-Z]+)_x{_NUMBER}_y{_NUMBER}_a{_NUMBER}",
     "Luo, J., Pronobis, A., Caputo, B. and Jensfelt, P. (2006). The KTH-IDOL2 database. KTH technical report "
     "CVAP304.",
+    "KTH-IDOL2 image database, sequences of the robot Dumbo",
 )
 
 
-def load_idol2(path, robot="dumbo", laser=True):
-    """Load the image sequences of one robot of KTH-IDOL2 (thesis appendix A).
+def load_idol2(path):
+    """Load the 12 image sequences of the robot Dumbo of KTH-IDOL2 (thesis appendix A).
 
     The layout is ::
 
         dum_cloudy1/png/t1152902094.641331_rPA_x1.02_y-0.35_a1.5708.png
         dum_cloudy1/scans.tdf
 
-    with one directory per sequence: ``dum_`` or ``min_`` for the robots Dumbo and Minnie, the weather
-    (cloudy, sunny, night), and a number; 1 and 2 were taken in a first session, 3 and 4 months later. An
-    image's name carries the time in seconds, the room, and the robot's position in metres and heading in
-    radians. Rooms: BO one-person office, CR corridor, EO two-person office, KT kitchen, PA printer area; OO
-    and TO are understood too.
+    with one directory per sequence: the weather (cloudy, sunny, night) and a number, of which 1 and 2 were
+    taken in a first session, 3 and 4 months later. An image's name carries the time in seconds, the room, and
+    the robot's position in metres and heading in radians. Rooms: BO one-person office, CR corridor, EO
+    two-person office, KT kitchen, PA printer area; OO and TO are understood too.
 
     The directories and the order of the fields are those of the published archives; the spelling of the
     fields and the scan file are those of the COLD database, recorded by the same group, and could not be
     checked against IDOL2 itself. A line of ``scans.tdf`` (it may also lie in ``odom_scans/``) is a scan: of
     its numbers the third is the number n of beams, the fourth and fifth are the time in seconds and
     microseconds, and the last n are the ranges in metres, from -90 degrees (right) to 90 degrees. An image
-    gets the scan nearest in time, at most half a second off.
+    gets the scan nearest in time, at most half a second off; ``laser`` is None where no sequence has a file
+    of scans.
 
-    Parameters
-    ----------
-    path : path-like
-        The directory that holds the sequences' directories.
-    robot : {"dumbo", "minnie"}, default="dumbo"
-        The thesis uses Dumbo's 12 sequences.
-    laser : bool, default=True
-        Read the scans; False loads images only.
-
-    Returns
-    -------
-    ImageData
-        By sequence (first session, cloudy 1 and 2, sunny 1 and 2, night 1 and 2, then the second) and time,
-        the rooms in the order of table 3.1; ``frames`` as `make_robot` has them, ``time`` since the
-        sequence's first image. Sequences that are not there are left out.
+    Images come by sequence (first session, cloudy 1 and 2, sunny 1 and 2, night 1 and 2, then the second) and
+    time, the rooms in the order of table 3.1; ``frames`` as `make_robot` has them, ``time`` since the
+    sequence's first image. Sequences that are not there are left out.
     """
-    if robot not in ("dumbo", "minnie"):
-        raise ValueError(f"robot must be one of ['dumbo', 'minnie'], got {robot!r}.")
     path = _IDOL2.open(path)
-    paths, rows, scans = [], [], []
+    paths, rows, parts = [], [], []
     for sequence in range(12):
         session, place, repeat = sequence // 6 + 1, sequence % 6 // 2, sequence % 2 + 1
         weather = ("cloudy", "sunny", "night")[place]
-        directory = path / f"{robot[:3]}_{weather}{2 * session - 2 + repeat}"
+        directory = path / f"dum_{weather}{2 * session - 2 + repeat}"
         if not directory.is_dir():
             continue
         inner = directory / "png"
         found = _IDOL2.images_in(inner if inner.is_dir() else directory)
         frames = sorted((_idol2_frame(file), file) for file in found)
         times = np.array([time for (time, *_), _ in frames])
-        if laser:
-            scans.append(_idol2_scans(directory, times, [file for _, file in frames]))
+        parts.append((directory, times, [file for _, file in frames]))
         for (time, room, *pose), file in frames:
             rows.append((room, sequence, weather, session, repeat, time - times[0], *pose, file.stem))
             paths.append(file)
     if not rows:
-        raise _IDOL2.refusal(f"The folder {path} holds no sequence of {robot}")
-    if len({scan.shape[1] for scan in scans}) > 1:
-        raise DataFileError(f"The sequences in {path} have scans of different numbers of beams.")
-    room, *columns = (np.array(column) for column in zip(*rows, strict=True))
+        raise _IDOL2.refusal(f"The folder {path} holds no sequence of Dumbo")
+    ranges = angles = None
+    if any(_scan_file(directory).is_file() for directory, _, _ in parts):
+        scans = [_idol2_scans(_scan_file(directory), times, files) for directory, times, files in parts]
+        if len({scan.shape[1] for scan in scans}) > 1:
+            raise DataFileError(f"The sequences in {path} have scans of different numbers of beams.")
+        ranges = np.concatenate(scans)
+        angles = np.linspace(-math.pi / 2, math.pi / 2, ranges.shape[1])
+    y, *columns = (np.array(column) for column in zip(*rows, strict=True))
     names = ("sequence", "weather", "session", "repeat", "time", "x", "y", "heading", "name")
-    name, there = robot.capitalize(), len(np.unique(columns[0]))
-    how = ", each with the laser scan nearest in time." if laser else "."
-    ranges = np.concatenate(scans) if laser else None
-    return ImageData(
-        ImageFiles(paths),
-        np.array([_ROOMS.index(code) for code in room]),
-        list(_ROOMS),
-        dict(zip(names, columns, strict=True)),
-        None,
-        ranges,
-        np.linspace(-math.pi / 2, math.pi / 2, ranges.shape[1]) if laser else None,
-        f"KTH-IDOL2, robot {name}: {len(paths)} images of five rooms in {there} sequences{how}",
-        _IDOL2.provenance()._replace(source=f"KTH-IDOL2 image database, sequences of the robot {name}"),
-    )
+    how = "." if ranges is None else ", each with the laser scan nearest in time."
+    description = f"KTH-IDOL2, robot Dumbo: {len(paths)} images of five rooms in {len(parts)} sequences{how}"
+    frames = dict(zip(names, columns, strict=True))
+    images, rooms = ImageFiles(paths), list(_ROOMS)
+    return ImageData(images, y, rooms, frames, None, ranges, angles, description, _IDOL2.provenance())
 
 
 def _idol2_frame(file):
-    """Time, room, x, y and heading from the name of an image."""
+    """Time, number of the room, x, y and heading from the name of an image."""
     time, room, *pose = _IDOL2.parts_of(file)
-    if room not in _ROOM_OF_CODE:
-        raise DataFileError(
-            f"The image {file} names the room {room}; known are {', '.join(sorted(_ROOM_OF_CODE))}."
-        )
-    return float(time), _ROOM_OF_CODE[room], *map(float, pose)
+    code = _ROOM_OF_CODE.get(room, room)
+    if code not in _ROOMS:
+        raise _IDOL2.refusal(f"The image {file} names the room {room}; known are BO, CR, EO, KT, OO, PA, TO")
+    return float(time), _ROOMS.index(code), *map(float, pose)
 
 
-def _idol2_scans(directory, times, files):
+def _scan_file(directory):
+    """Where a sequence's scans are, or are expected."""
+    other = directory / "odom_scans" / "scans.tdf"
+    return other if other.is_file() else directory / "scans.tdf"
+
+
+def _idol2_scans(source, times, files):
     """Scans nearest in time to the images of one sequence, float32, shape (n_images, n_beams)."""
-    places = [directory / "scans.tdf", directory / "odom_scans" / "scans.tdf"]
-    source = next((place for place in places if place.is_file()), None)
-    if source is None:
-        raise DataFileError(
-            f"The image {files[0]} has no laser scan: {places[0]} is missing (laser=False loads images only)."
-        )
+    if not source.is_file():
+        raise DataFileError(f"The image {files[0]} has no laser scan: {source} is missing.")
     lines = source.read_text(encoding="utf-8", errors="replace").splitlines()
     lines = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
     try:
@@ -471,14 +444,7 @@ def load_flowers17(path):
     if missing:
         raise _FLOWERS17.refusal(f"The image {missing[0]} is missing ({len(missing)} of 1360 are)")
     paths = [files[i] for i in range(1, 1361)]
-    return ImageData(
-        ImageFiles(paths),
-        np.repeat(np.arange(17), 80),
-        list(_FLOWERS17_CLASSES),
-        {"name": np.array([file.stem for file in paths])},
-        None,
-        None,
-        None,
-        "Oxford Flowers-17: photographs of 17 kinds of flowers, 80 each.",
-        _FLOWERS17.provenance(),
-    )
+    y, frames = np.repeat(np.arange(17), 80), {"name": np.array([file.stem for file in paths])}
+    description = "Oxford Flowers-17: photographs of 17 kinds of flowers, 80 each."
+    origin, classes = _FLOWERS17.provenance(), list(_FLOWERS17_CLASSES)
+    return ImageData(ImageFiles(paths), y, classes, frames, None, None, None, description, origin)

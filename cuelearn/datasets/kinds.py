@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Mapping
 from functools import lru_cache
 
 import numpy as np
@@ -71,8 +70,7 @@ class ImageKinds(BaseEstimator):
     ``lbp-3x1``           177        the same in three bands
     ``dense-words``       n_words    visual words of dense patches: 4 x 4 cells of u x u pixels, every u
     ``dense-words-3x1``   3 n_words  the same in three bands
-    ``gist``              288        magnitudes of Gabor filters, 3 wavelengths x 6 orientations, in 4 x 4
-                                     cells
+    ``gist``              288        Gabor filters, 3 wavelengths x 6 orientations, in 4 x 4 cells
     ``directions``        37         gradient directions: 36 sectors, and one bin for flat pixels
     ``projections``       h + w      mean of each row, then of each column
     ``corner-words``      n_words    visual words of the same patches, at Harris corners only
@@ -87,10 +85,9 @@ class ImageKinds(BaseEstimator):
 
     Bands are three horizontal ones of equal height, a histogram each, divided by the number of pixels
     (patches, corners) of the whole image. Every entry is finite and not negative, as the chi-squared kernel
-    asks. The kinds were chosen before any kernel was tried: descriptors that keep places (``hog4``, ``gist``,
-    ``dense-words-3x1``) are good ones for characters, bags and histograms of the whole image lose the places.
-    Dense words are numbers 3 and 4 and the grey histogram number 12, so that their kernels have the numbers
-    of the paper's dense SIFT (9 to 16) and Lab colours (45 to 48).
+    asks. The kinds were chosen before any kernel was tried. Dense words are numbers 3 and 4 and the grey
+    histogram number 12, so that their kernels have the numbers of the paper's dense SIFT (9 to 16) and Lab
+    colours (45 to 48).
 
     Parameters
     ----------
@@ -220,24 +217,22 @@ def image_kinds(images, *, n_jobs=None, random_state=0, words_from=None):
 def _levels(images):
     """The images as bytes."""
     images = np.asarray(images)
-    if images.ndim != 3 or (images.dtype != np.uint8 and images.dtype.kind != "f"):
+    sized = (
+        images.ndim == 3
+        and len(images)
+        and SMALLEST <= min(images.shape[1:]) <= max(images.shape[1:]) <= LARGEST
+    )
+    if not sized or (images.dtype != np.uint8 and images.dtype.kind != "f"):
         raise ValueError(
-            "images must be of shape (n, height, width), of uint8 or of floats from 0 to 1, "
-            f"got shape {images.shape} of {images.dtype}."
-        )
-    if len(images) == 0:
-        raise ValueError("images must hold at least one image, got none.")
-    if min(images.shape[1:]) < SMALLEST or max(images.shape[1:]) > LARGEST:
-        raise ValueError(
-            f"images must have sides of {SMALLEST} to {LARGEST} pixels, "
-            f"got {images.shape[1]} x {images.shape[2]} pixels."
+            f"images must be of shape (n, height, width), n >= 1, with sides of {SMALLEST} to {LARGEST} "
+            f"pixels, of uint8 or of floats from 0 to 1, got shape {images.shape} of {images.dtype}."
         )
     if images.dtype == np.uint8:
         return images
     lowest, highest = images.min(), images.max()
     if not (lowest >= 0 and highest <= 1):  # NaN fails both
         raise ValueError(
-            f"images of floats must have grey values from 0 to 1, got values from {lowest:g} to {highest:g}."
+            f"images of floats must have grey values from 0 to 1, got {lowest:g} to {highest:g}."
         )
     return np.rint(images * 255).astype(np.uint8)
 
@@ -309,8 +304,7 @@ def _lbp_bands(image):
 
 
 def _locally(levels):
-    """Local descriptors of each image: ``"dense"`` and ``"corner"``, uint8 (n, 128), and each one's band,
-    (n,).
+    """Descriptors of each image's patches, ``"dense"``, and at corners, ``"corner"``, with the band of each.
 
     Patch (i, j) has its centre at row u (i + 2) - 1/2 and column u (j + 2) - 1/2; all lie within the image. A
     corner takes the patch whose centre is nearest to it, and counts in the band in which it lies itself.
@@ -406,11 +400,6 @@ def _fourier(grey):
     return np.concatenate([spectrum[: _FREQUENCIES + 1, 0], spectrum[rows, 1 : _FREQUENCIES + 1].ravel()])
 
 
-def _check_mapping(name, mapping, what):
-    if not isinstance(mapping, Mapping) or not mapping:
-        raise ValueError(f"{name} must be a mapping of names to {what}, at least one, got {mapping!r}.")
-
-
 def stack_kinds(kinds):
     """Lay arrays of features, each (n, n_columns) by name, side by side, as `image_kinds` returns them.
 
@@ -426,11 +415,11 @@ def stack_kinds(kinds):
     >>> X.shape, groups
     ((5, 5), {'a': slice(0, 2, None), 'b': slice(2, 5, None)})
     """
-    _check_mapping("kinds", kinds, "arrays")
-    shapes = {name: np.shape(array) for name, array in kinds.items()}
-    if any(len(shape) != 2 for shape in shapes.values()) or len({shape[0] for shape in shapes.values()}) > 1:
+    kinds = {name: np.asarray(array) for name, array in kinds.items()}
+    shapes = {name: array.shape for name, array in kinds.items()}
+    if {len(shape) for shape in shapes.values()} != {2} or len({shape[0] for shape in shapes.values()}) > 1:
         raise ValueError(f"kinds must hold matrices with equally many rows, got shapes {shapes}.")
-    return side_by_side({name: np.asarray(array) for name, array in kinds.items()}, np.float32)
+    return side_by_side(kinds, np.float32)
 
 
 def letter_groups():
@@ -519,7 +508,6 @@ def kind_kernels(groups):
     # Here and not above: it loads compiled code, which describing images does not need.
     from cuelearn.kernels import RBF, Chi2, Linear, Poly
 
-    _check_mapping("groups", groups, "columns")
     four = {"linear": Linear(), "poly": Poly(degree=2, coef0=0.0), "chi2": Chi2(), "rbf": RBF()}.items()
     return [
         (f"{group} {name}", kernel, columns) for group, columns in groups.items() for name, kernel in four

@@ -446,7 +446,7 @@ _ORIGINALS = {
 }
 
 
-def load_original(name, **options):
+def load_original(name):
     """Load one of the papers' own data sets from the directory that ``CUELEARN_DATA`` names.
 
     Parameters
@@ -454,8 +454,6 @@ def load_original(name, **options):
     name : {"awa", "corel5k", "eth80", "flowers17", "idol2", "lost", "msrcv2", "scene", "usps"}
         It is looked for in the directory of that name there; the files of the sets that come as tables may
         lie in ``CUELEARN_DATA`` itself.
-    **options
-        Handed to the loader of that name, such as `load_idol2`, which says what layout it expects.
 
     Returns
     -------
@@ -478,4 +476,4 @@ def load_original(name, **options):
         raise DataFileError(
             f"The original data {name!r} was not found: CUELEARN_DATA is {place}, and {path} does not exist."
         )
-    return load(path, **options)
+    return load(path)

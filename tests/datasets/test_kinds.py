@@ -231,11 +231,11 @@ def test_words_come_from_the_training_rows_only(digits):
     [
         (noise()[0], r"images must be of shape \(n, height, width\).* got shape \(28, 28\) of uint8"),
         (noise().astype(np.int64), "of uint8 or of floats from 0 to 1, got .* of int64"),
-        (noise().astype(float), "images of floats must have grey values from 0 to 1, got values from 0 to"),
-        (np.full((2, 28, 28), np.nan), "images of floats must have grey values from 0 to 1, got values from"),
-        (noise(0), "images must hold at least one image, got none"),
-        (noise(3, 28, 14), "images must have sides of 15 to 128 pixels, got 28 x 14 pixels"),
-        (noise(3, 130, 28), "images must have sides of 15 to 128 pixels, got 130 x 28 pixels"),
+        (noise(0), r"n >= 1, with .* got shape \(0, 28, 28\)"),
+        (noise(3, 28, 14), r"with sides of 15 to 128 pixels, .* got shape \(3, 28, 14\)"),
+        (noise(3, 130, 28), "with sides of 15 to 128 pixels"),
+        (noise().astype(float), "images of floats must have grey values from 0 to 1, got 0 to"),
+        (np.full((2, 28, 28), np.nan), "images of floats must have grey values from 0 to 1, got nan"),
         (noise(1), "images must give at least n_words = 100 descriptors for the corner words, got [0-9]+"),
     ],
 )
@@ -336,12 +336,7 @@ def test_kernels_do_not_feel_the_unit():
     assert_allclose(raw, scaled, atol=1e-5)
 
 
-def test_mappings_that_are_refused():
-    for wrong in ({}, ["gist"], None):
-        with pytest.raises(ValueError, match="groups must be a mapping of names to columns, at least one"):
-            k.kind_kernels(wrong)
-        with pytest.raises(ValueError, match="kinds must be a mapping of names to arrays, at least one"):
-            k.stack_kinds(wrong)
-    for wrong in ({"a": np.ones(3)}, {"a": np.ones((3, 1)), "b": np.ones((4, 1))}):
+def test_matrices_that_do_not_fit():
+    for wrong in ({}, {"a": np.ones(3)}, {"a": np.ones((3, 1)), "b": np.ones((4, 1))}):
         with pytest.raises(ValueError, match="kinds must hold matrices with equally many rows, got shapes"):
             k.stack_kinds(wrong)
