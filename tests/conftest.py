@@ -25,4 +25,4 @@ def _few_threads():
 @pytest.fixture
 def sweep(tmp_path):
     """Makes a sweep by its name that keeps its points for this test only."""
-    return lambda name="sweep": Sweep(tmp_path, name, progress=False)
+    return lambda name="sweep": Sweep(tmp_path, name)

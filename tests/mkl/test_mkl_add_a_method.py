@@ -46,7 +46,7 @@ def test_it_is_chosen_timed_and_drawn_by_name(added, tmp_path):
     mfeat = datasets.load_mfeat()
     figures.name_methods(exp.METHODS)
     methods = ["OBSCURE", new, "AverageKernelSVM"]
-    choose, compare = (Sweep(tmp_path, name, progress=False) for name in ("choose", "compare"))
+    choose, compare = (Sweep(tmp_path, name) for name in ("choose", "compare"))
     options = {"n_folds": 2, "grids": {"C": (1.0, 100.0), "p": (1.25,)}, "data": mfeat}
     chosen, table = exp.choose(choose, "mfeat-6", 100, methods, 0, **options)
     assert set(chosen) == set(methods) and chosen[new]["C"] in (1.0, 100.0)

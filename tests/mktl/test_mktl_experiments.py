@@ -873,7 +873,7 @@ def test_digits_from_end_to_end(tmp_path):
     made = []
 
     def sweep(folder):
-        return lambda name: made.append(Sweep(tmp_path / folder, name, progress=False)) or made[-1]
+        return lambda name: made.append(Sweep(tmp_path / folder, name)) or made[-1]
 
     first, second, kept = small(sweep("a")), small(sweep("b")), small(sweep("a"))
     pd.testing.assert_frame_equal(first, second, check_exact=True)
@@ -900,7 +900,7 @@ def test_letters_against_the_background(sweep):
 @pytest.mark.long
 def test_the_same_bits_for_any_number_of_processes(tmp_path):
     one, two = (
-        small(lambda name, k=k: Sweep(tmp_path / str(k), name, n_jobs=k, progress=False), (2, 4))
+        small(lambda name, k=k: Sweep(tmp_path / str(k), name, n_jobs=k), (2, 4))
         for k in (1, 2)
     )
     pd.testing.assert_frame_equal(one, two, check_exact=True)
