@@ -11,10 +11,7 @@ open                 not judged yet in this run
 ===================  ====================================================================================
 
 The helpers ``judge_...`` are mechanical: measurements in, verdict out, with no room for a favourable reading.
-An interval that contains the threshold is never called a success nor a failure.
 """
-
-from __future__ import annotations
 
 from pathlib import Path
 from typing import NamedTuple
@@ -22,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from cuelearn.book.figures import FigureStore, markdown_table
+from cuelearn.book.figures import markdown_table
 from cuelearn.book.records import near, read_rows
 from cuelearn.book.sweep import file_lock
 from cuelearn.core.intervals import interval
@@ -49,28 +46,10 @@ VERDICTS = ("holds", "fails", "partly", "not testable here", "open")
 
 
 class Verdict(NamedTuple):
-    """What became of one claim.
+    """What became of one claim: `number` decides, `measure` says what it is and in which unit.
 
-    Attributes
-    ----------
-    claim : str
-        Id in ``claims.csv``.
-    verdict : str
-        One of `VERDICTS`.
-    number : float or None
-        The measured quantity that decides.
-    low, high : float or None
-        Its 95% interval; None for an exact quantity and for a single run.
-    measure : str
-        What the number is, with its unit.
-    data : str
-        The data it was measured on.
-    profile : str
-        Set by `ClaimBook.record`.
-    text : str
-        What follows, in a sentence or two.
-    figure : str
-        Id of the figure that shows it.
+    `low` and `high` are its 95% interval, None for an exact quantity and for a single run; `ClaimBook.record`
+    sets `profile`.
     """
 
     claim: str
@@ -86,12 +65,11 @@ class Verdict(NamedTuple):
 
     def _repr_markdown_(self):
         """How a notebook shows it."""
-        says = claims().loc[self.claim, "claim"] if self.claim in claims().index else ""
+        says = claims().loc[self.claim, "claim"]
         number = ""
-        if self.number is not None and np.isfinite(self.number):
+        if self.number is not None:
             number = f"{self.measure}: {self.number:.4g}"
-        if number and self.low is not None and np.isfinite(self.low):
-            number += f" (95% interval {self.low:.4g} to {self.high:.4g})"
+            number += "" if self.low is None else f" (95% interval {self.low:.4g} to {self.high:.4g})"
         found = ". ".join(filter(None, [number, f"Data: {self.data}" if self.data else "", self.text]))
         return f"**{self.claim}: {self.verdict}.** *{says}.* {found}"
 
@@ -123,10 +101,8 @@ def _decide(claim, spread, at_least=None, at_most=None, *, text="", **about):
     if any(outside and not within for _, within, outside in ends):
         verdict = "fails"
     elif crossed:
-        verdict, text = (
-            "not testable here",
-            _joined(text, f"Undecided: the interval contains {crossed[0]:.4g}."),
-        )
+        verdict = "not testable here"
+        text = _joined(text, f"Undecided: the interval contains {crossed[0]:.4g}.")
     else:
         verdict = "holds"
     return Verdict(claim, verdict, number, low, high, text=text, **about)
@@ -141,33 +117,22 @@ def _samples(**named):
             raise ValueError(f"{name} must hold at least one number and only finite ones, got {values}")
         found.append(values)
     if len({len(values) for values in found}) > 1:
-        raise ValueError(
-            f"paired samples must have one length, got {' and '.join(str(len(v)) for v in found)}"
-        )
+        lengths = " and ".join(str(len(values)) for values in found)
+        raise ValueError(f"paired samples must have one length, got {lengths}")
     return found
 
 
 def judge_at_most(claim, values, bound, **about):
-    """Claim: the mean of `values` is at most `bound`.
+    """Claim: the mean of `values`, shape (n_repetitions,), is at most `bound`.
 
-    Parameters
-    ----------
-    claim : str
-        Id in ``claims.csv``.
-    values : array-like of shape (n_repetitions,)
-    bound : float
-    **about : str
-        ``measure``, ``data``, ``text``, ``figure``, as in `Verdict`; so in all functions here.
-
-    Returns
-    -------
-    Verdict
+    `claim` is an id in ``claims.csv``; `about` has the verdict's ``measure``, ``data``, ``text`` and
+    ``figure``; so in all functions here.
     """
     return _decide(claim, interval(*_samples(values=values)), at_most=bound, **about)
 
 
 def judge_at_least(claim, values, bound, **about):
-    """Claim: the mean of `values` is at least `bound`. Parameters as for `judge_at_most`."""
+    """Claim: the mean of `values` is at least `bound`."""
     return _decide(claim, interval(*_samples(values=values)), at_least=bound, **about)
 
 
@@ -178,19 +143,12 @@ def judge_difference(claim, ours, other, *, lower_is_better=True, margin=0.0, te
     ----------
     claim : str
     ours, other : array-like of shape (n_repetitions,)
-        Paired repetitions: the same splits.
+        Paired repetitions: the same splits. The verdict's number is ``mean(ours) - mean(other)``.
     lower_is_better : bool
         True for errors and times, False for accuracies.
     margin : float
         Smallest difference that counts; negative: how much worse `ours` may be (a claim of "at least as
         good").
-    text, **about : str
-        `measure` should say which difference, e.g. "error of OM-2 minus error of PA-I [points]".
-
-    Returns
-    -------
-    Verdict
-        Its number is ``mean(ours) - mean(other)``, with the sign as measured.
     """
     ours, other = _samples(ours=ours, other=other)
     side = {"at_most": -margin} if lower_is_better else {"at_least": margin}
@@ -203,8 +161,7 @@ def judge_difference(claim, ours, other, *, lower_is_better=True, margin=0.0, te
 def judge_close(claim, ours, other, tolerance, *, text="", **about):
     """Claim: paired `ours` and `other` are close, their mean difference within `tolerance` on either side.
 
-    Holds if the whole interval of the difference lies within, fails if it lies wholly outside. Parameters as
-    for `judge_difference`.
+    Holds if the whole interval of the difference lies within, fails if it lies wholly outside.
     """
     ours, other = _samples(ours=ours, other=other)
     verdict = _decide(claim, interval(ours - other), -tolerance, tolerance, text=text, **about)
@@ -217,18 +174,7 @@ def judge_close(claim, ours, other, tolerance, *, text="", **about):
 def judge_ratio(claim, numerator, denominator, at_least=None, at_most=None, **about):
     """Claim: the geometric mean ratio of paired positive measurements, such as times, lies in a range.
 
-    Parameters
-    ----------
-    claim : str
-    numerator, denominator : array-like of shape (n_repetitions,), positive
-    at_least, at_most : float, optional
-        The claimed range; at least one end.
-
-    Returns
-    -------
-    Verdict
-        Number and interval are those of the geometric mean. With both ends given, the claim holds if the
-        whole interval lies within, and fails if it lies wholly outside.
+    At least one end of the range is given; the interval lies within (holds), outside (fails), or neither.
     """
     top, bottom = _samples(numerator=numerator, denominator=denominator)
     if min(top.min(), bottom.min()) <= 0:
@@ -242,19 +188,8 @@ def judge_ratio(claim, numerator, denominator, at_least=None, at_most=None, **ab
 def judge_slope(claim, x, y, at_least=None, at_most=None, *, log_y=True, **about):
     """Claim: the least-squares slope of y on ln x, or of ln y on ln x (an exponent), lies in a stated range.
 
-    Parameters
-    ----------
-    claim : str
-    x, y : array-like of shape (n_points,)
-        At least three points with different x, positive where the axis is logarithmic.
-    at_least, at_most : float, optional
-        The claimed range; at least one end.
-    log_y : bool
-
-    Returns
-    -------
-    Verdict
-        Its interval is that of the slope in the linear model, from the scatter about the line.
+    At least three points with different x are needed. The interval is that of the slope in the linear model,
+    from the scatter about the line.
     """
     from scipy.stats import linregress, t
 
@@ -274,21 +209,10 @@ def judge_slope(claim, x, y, at_least=None, at_most=None, *, log_y=True, **about
 def judge_bound(
     claim, measured, bound, *, slack=1e-9, measure="measured over bound, largest", text="", **about
 ):
-    """Claim: a theorem's bound; every measured value is at most its bound.
+    """Claim: a theorem's bound; every measured value is at most its bound, up to `slack` times it.
 
-    Parameters
-    ----------
-    claim : str
-    measured, bound : array-like of one shape
-        A bound on an expectation is to be compared with means, formed by the caller.
-    slack : float
-        Relative rounding allowed.
-
-    Returns
-    -------
-    Verdict
-        Its number is the largest ratio of measured to bound; no interval, since a bound holds on every
-        sequence or fails. The text counts comparisons and violations.
+    Where the bound is on an expectation, the caller hands over means. The number is the largest ratio of
+    measured to bound, without an interval, since a bound holds on every sequence or fails.
     """
     measured, bound = np.broadcast_arrays(measured, bound)
     measured, bound = _samples(measured=measured, bound=bound)
@@ -313,7 +237,10 @@ def not_testable(claim, why, *, data="", figure=""):
 
 
 def combine(claim, parts, *, main=0, open_parts=(), text="", figure=""):
-    """One verdict for a claim of several parts.
+    """One verdict for a claim of several parts, which its text lists.
+
+    Fails if any part fails; holds if all hold and nothing is open; partly if some hold and the rest is open
+    or undecided; else not testable here.
 
     Parameters
     ----------
@@ -325,12 +252,6 @@ def combine(claim, parts, *, main=0, open_parts=(), text="", figure=""):
     open_parts : sequence of str
         Parts that this run does not judge, in words.
     text, figure : str
-
-    Returns
-    -------
-    Verdict
-        Fails if any part fails; holds if all hold and nothing is open; partly if some hold and the rest is
-        open or undecided; else not testable here. Its text lists the parts.
     """
     if not parts:
         raise ValueError("parts is empty: use not_testable for a claim of which nothing can be judged")
@@ -363,43 +284,36 @@ def _number(verdict):
 class ClaimBook:
     """The verdicts of a chapter, in ``claims.csv`` and ``claims.md`` beside its figures after every entry.
 
+    Both files list every claim of the chapter. A new book starts with all of its chapter "open", so that no
+    verdict of an earlier run survives unless it is found again; rows of other chapters stay as they are.
+
     Parameters
     ----------
     store : FigureStore
         Gives directory, chapter and profile.
-
-    Notes
-    -----
-    Both files list every claim of the chapter; those not judged yet read "open". A new book starts with all
-    of its chapter open, so that no verdict of an earlier run survives unless it is found again. Rows of other
-    chapters stay as they are.
     """
 
-    COLUMNS = tuple(
-        "id chapter source claim verdict number low high measure data profile text figure".split()
-    )
+    COLUMNS = "id chapter source claim verdict number low high measure data profile text figure".split()
 
-    def __init__(self, store: FigureStore):
+    def __init__(self, store):
         self.store = store
-        self.verdicts: dict[str, Verdict] = {}
+        self.verdicts = {}
         self._write()
 
-    def record(self, verdict: Verdict, **changes) -> Verdict:
+    def record(self, verdict, **changes):
         """Enter a verdict (with fields replaced by `changes`) and write the files.
 
         Raises
         ------
         ValueError
-            If the claim is unknown or of another chapter, if the verdict is none of `VERDICTS`, or "holds" or
-            "fails" come without naming the data, or any other without a text.
+            If the claim is unknown or of another chapter, the verdict is none of `VERDICTS` or does not name
+            its data, or a text is missing that says what is open.
         """
         verdict = verdict._replace(**{"profile": self.store.profile, **changes})
         mine = claims(self.store.chapter)
         if verdict.claim not in mine.index:
-            raise ValueError(
-                f"claim {verdict.claim!r} is not among the claims of the chapter {self.store.chapter}"
-                + near(verdict.claim, mine.index)
-            )
+            said = f"claim {verdict.claim!r} is not among the claims of the chapter {self.store.chapter}"
+            raise ValueError(f"{said}{near(verdict.claim, mine.index)}")
         if verdict.verdict not in VERDICTS:
             raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}, got {verdict.verdict!r}")
         if verdict.verdict in ("holds", "fails", "partly") and not verdict.data:
@@ -418,7 +332,7 @@ class ClaimBook:
         for row in claims(self.store.chapter).itertuples():
             verdict = self.verdicts.get(row.id, Verdict(row.id, "open", profile=self.store.profile))
             rows.append({**row._asdict(), **verdict._asdict(), "claim": row.claim})
-        return pd.DataFrame(rows)[list(self.COLUMNS)]
+        return pd.DataFrame(rows)[self.COLUMNS]
 
     def _write(self):
         directory = Path(self.store.directory)
@@ -439,7 +353,7 @@ def read_verdicts(directory):
     try:
         table = pd.read_csv(Path(directory) / "claims.csv", dtype=str, keep_default_na=False)
     except FileNotFoundError:
-        return pd.DataFrame(columns=list(ClaimBook.COLUMNS), dtype=object)
+        return pd.DataFrame(columns=ClaimBook.COLUMNS, dtype=object)
     for column in ("number", "low", "high"):
         table[column] = [float(value or "nan") for value in table[column]]
     return table.astype(object)
@@ -451,20 +365,13 @@ def verdict_table(table):
     counts = [f"{found[verdict]} {verdict}" for verdict in VERDICTS if verdict in found]
     shown = []
     for row in table.itertuples():
-        number = "" if pd.isna(row.number) else f"{row.number:.4g}"
-        spread = "" if pd.isna(row.low) else f"{row.low:.4g} to {row.high:.4g}"
-        shown.append(
-            {
-                "claim": row.id,
-                "says": f"{row.claim} ({row.source})",
-                "verdict": f"**{row.verdict}**" if row.verdict != "open" else "open",
-                "number": number,
-                "95% interval": spread,
-                "measure": row.measure,
-                "data": row.data,
-                "profile": row.profile,
-                "remark": row.text,
-                "figure": row.figure,
-            }
-        )
+        cells = {
+            "claim": row.id,
+            "says": f"{row.claim} ({row.source})",
+            "verdict": f"**{row.verdict}**" if row.verdict != "open" else "open",
+            "number": "" if pd.isna(row.number) else f"{row.number:.4g}",
+            "95% interval": "" if pd.isna(row.low) else f"{row.low:.4g} to {row.high:.4g}",
+        }
+        shown.append(cells | {name: getattr(row, name) for name in ("measure", "data", "profile")})
+        shown[-1] |= {"remark": row.text, "figure": row.figure}
     return f"{', '.join(counts)}.\n\n" + markdown_table(pd.DataFrame(shown))

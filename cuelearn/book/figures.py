@@ -1,11 +1,4 @@
-"""Figures and tables: one style, and a store that keeps numbers and provenance beside every picture.
-
-A figure or table belongs to one row of ``catalogue.csv``. `FigureStore.save_figure` and
-`FigureStore.save_table` write it under the row's id; the file ``<id>[-suffix].json`` beside it says what made
-it, on which data.
-"""
-
-from __future__ import annotations
+"""Figures and tables: one style, and a store that keeps numbers and provenance beside every picture."""
 
 import contextlib
 import io
@@ -15,14 +8,12 @@ import platform
 import re
 import subprocess
 import time
-from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 import cuelearn
 from cuelearn.book.records import catalogue, near, versions
@@ -97,14 +88,13 @@ def use_style():
     mpl.rcParams.update(STYLE)
 
 
-def _read_styles():
-    rows = pd.read_csv(Path(__file__).with_name("methods.csv"), dtype=str, keep_default_na=False)
-    return rows.assign(color=rows["color"].map(COLORS)).set_index("method").to_dict("index")
-
-
 #: Method -> label, colour, marker and line style, the same in every figure. Keys are the names of the public
-#: interface; a few variants that the papers plot as methods of their own follow them.
-METHOD_STYLE = _read_styles()
+#: interface, and a few variants that the papers plot as methods of their own.
+METHOD_STYLE = (
+    pd.read_csv(Path(__file__).with_name("methods.csv"), dtype=str, keep_default_na=False, index_col="method")
+    .replace({"color": COLORS})
+    .to_dict("index")
+)
 
 
 def method_style(method, **changes):
@@ -137,8 +127,7 @@ def band(ax, x, samples, method=None, alpha=0.2, geometric=False, **style):
     Parameters
     ----------
     ax : matplotlib.axes.Axes
-    x : array-like of shape (n_points,)
-    samples : array-like of shape (n_repetitions, n_points)
+    x, samples : array-like of shape (n_points,) and (n_repetitions, n_points)
     method : str, optional
         Key of `METHOD_STYLE`.
     alpha : float
@@ -181,12 +170,8 @@ def _cell(value, digits):
 
 def markdown_table(rows, digits=4):
     """A DataFrame as Markdown, without its index; floats with `digits` significant digits, gaps empty."""
-    types = pd.api.types
-    numeric = [types.is_numeric_dtype(dtype) and not types.is_bool_dtype(dtype) for dtype in rows.dtypes]
-    lines = [
-        f"| {' | '.join(map(str, rows.columns))} |",
-        f"|{'|'.join('---:' if n else '---' for n in numeric)}|",
-    ]
+    ends = ["---:" if dtype.kind in "iuf" else "---" for dtype in rows.dtypes]
+    lines = [f"| {' | '.join(map(str, rows.columns))} |", f"|{'|'.join(ends)}|"]
     for row in rows.itertuples(index=False, name=None):
         lines.append(f"| {' | '.join(_cell(value, digits) for value in row)} |")
     return "\n".join(lines) + "\n"
@@ -200,14 +185,14 @@ TIERS = ("bundled", "generated", "original")
 def _records(provenance):
     """The provenance of one or several data sets as dicts with at least name and tier."""
     alone = (
-        isinstance(provenance, Mapping) or hasattr(provenance, "_asdict") or hasattr(provenance, "provenance")
+        isinstance(provenance, dict) or hasattr(provenance, "_asdict") or hasattr(provenance, "provenance")
     )
     records = []
     for item in [provenance] if alone else provenance:
         item = getattr(item, "provenance", item)  # the data set itself was handed over
-        if not (isinstance(item, Mapping) or hasattr(item, "_asdict")):
+        item = item._asdict() if hasattr(item, "_asdict") else item
+        if not isinstance(item, dict):
             raise TypeError(f"provenance must hold records with the fields name and tier, got {item!r}")
-        item = item if isinstance(item, Mapping) else item._asdict()
         record = {key: value for key, value in item.items() if value is not None}
         if not record.get("name") or record.get("tier") not in TIERS:
             raise ValueError(
@@ -221,7 +206,7 @@ def _records(provenance):
 
 def _made_word(record):
     """How data that is not a recording is called wherever it is shown; empty for real data."""
-    words = (str(record.get("word")), str(record.get("kind")))
+    words = (record.get("word"), record.get("kind"))
     known = [word for word in words if word in ("simulated", "composed", "rendered")]
     return [*known, "simulated"][0] if record["tier"] == "generated" else ""
 
@@ -237,14 +222,16 @@ def _data_line(records):
 @lru_cache(maxsize=1)
 def _surroundings():
     """Versions, platform and commit: the same for all figures of a process."""
-    git = ["git", "-C", str(CHECKOUT)]
-    asked = {"capture_output": True, "text": True, "timeout": 10, "check": True}
+
+    def git(*arguments):
+        command = ["git", "-C", str(CHECKOUT), *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+
     commit = None
     if (CHECKOUT / ".git").exists():
         with contextlib.suppress(OSError, subprocess.SubprocessError):
-            changed = [*git, "status", "--porcelain", "-uno", "--", "cuelearn", "notebooks", "data"]
-            commit = subprocess.run([*git, "rev-parse", "HEAD"], **asked).stdout.strip()
-            commit += " with changes" if subprocess.run(changed, **asked).stdout.strip() else ""
+            changed = git("status", "--porcelain", "-uno", "--", "cuelearn", "notebooks", "data")
+            commit = git("rev-parse", "HEAD") + (" with changes" if changed else "")
     return {
         "versions": {"cuelearn": cuelearn.__version__, **versions()},
         "platform": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
@@ -273,44 +260,27 @@ CHECKOUT = Path(cuelearn.__file__).resolve().parents[1]
 class FigureStore:
     """Writes the figures and tables of one chapter, at one profile.
 
+    For a row of ``catalogue.csv``, ``name = id`` or ``id-suffix``: ``name.png`` (the figure), ``name.csv``
+    (the plotted numbers, ``name.<key>.csv`` for each of several tables; panels of one id that show the same
+    numbers share one file), ``name.md`` (a table as Markdown) and, last, ``name.json`` (what made it: data,
+    parameters, seeds, versions, commit, platform, seconds, files): a figure without it is unfinished.
+
     Parameters
     ----------
     profile : {"smoke", "quick", "full", "reference"}
     figures_dir : str or Path, optional
-        Directory that takes the files. None: ``figures/<profile>`` of the checkout. The runner hands over the
-        directory of the run, which differs where parameters were changed.
+        Directory that takes the files; ``figures/<profile>`` of the checkout by default.
     chapter : str, default="mkl"
         Only ids of this chapter are taken.
     parameters : dict, optional
         The notebook's parameters, kept with every figure. ``seed`` among them becomes the figure's seed.
     svg : bool, optional
-        Whether figures are drawn as SVG too. By default if ``CUELEARN_SVG`` is set, as ``make figures SVG=1``
-        does.
+        Whether figures are drawn as SVG too; by default if ``CUELEARN_SVG`` is set.
 
     Attributes
     ----------
-    directory : Path
-        Where the files go.
-    cache_dir : Path
-        Where sweeps of this profile keep their points.
-    saved : list of str
-        Names (id and suffix) saved so far.
-
-    Notes
-    -----
-    For an id and optional suffix, ``name = id`` or ``id-suffix``:
-
-    =============  ========================================================================================
-    ``name.png``   the figure
-    ``name.csv``   the plotted numbers (``name.<key>.csv`` for each of several tables); panels of one id
-                   that show the same numbers share one file
-    ``name.md``    the table as Markdown (tables only)
-    ``name.json``  what made it: data, parameters, seeds, versions, commit, platform, seconds, files
-    =============  ========================================================================================
-
-    Every file appears whole or not at all, and the JSON file last: a figure without it is unfinished.
-    ``seconds`` is the time since the previous figure was saved (since the store was made, for the first),
-    unless given.
+    directory, cache_dir : Path
+        Where the files go, and where sweeps of this profile keep their points.
     """
 
     def __init__(self, profile, figures_dir=None, chapter="mkl", parameters=None, svg=None):
@@ -324,18 +294,17 @@ class FigureStore:
         self.cache_dir = Path(os.environ.get("CUELEARN_CACHE") or CHECKOUT / ".cache") / "sweeps" / profile
         self.parameters = {k: v for k, v in dict(parameters or {}).items() if k not in NOT_PARAMETERS}
         self.svg = bool(os.environ.get("CUELEARN_SVG")) if svg is None else svg
-        self.saved: list[str] = []
         self._tables = {}  # (id, text) -> the file that holds these numbers
         self._clock = time.perf_counter()
 
-    def save_figure(self, fig: Figure, id, data, suffix=None, provenance=(), **about):
+    def save_figure(self, fig, id, data, suffix=None, provenance=(), **about):
         """Write a figure with its numbers and what made it.
 
         Parameters
         ----------
         fig : matplotlib.figure.Figure
-            Gets a footer that names the data and the bands; where data is not a recording, the word for it is
-            put into the picture itself. The figure object is left as it was.
+            Gets a footer that names the data and the bands, and the word for data that is not a recording;
+            the figure object is left as it was.
         id : str
             Row of ``catalogue.csv``.
         data : DataFrame or dict of DataFrame
@@ -346,8 +315,7 @@ class FigureStore:
             The ``provenance`` of each data set shown (or the data sets themselves). Must not be empty.
         **about
             ``note``: what a reader must know beside the picture. ``paper`` (dict or DataFrame): the paper's
-            own numbers. ``seeds``: those used, if they are more than the parameter ``seed``. ``seconds``:
-            what the figure took, if not the time since the previous one.
+            own numbers. ``seeds``: those used, if they are more than the parameter ``seed``.
 
         Returns
         -------
@@ -356,15 +324,12 @@ class FigureStore:
 
         Raises
         ------
-        ValueError
-            If the id is unknown or of another chapter, or no provenance is given.
+        TypeError, ValueError
+            If the id is unknown or of another chapter, no provenance is given, or `data` is no table.
         """
         name, row, records = self._check(id, suffix, provenance)
         tables = {"": data} if isinstance(data, pd.DataFrame) else data
-        frames = isinstance(tables, Mapping) and all(
-            isinstance(table, pd.DataFrame) for table in tables.values()
-        )
-        if not frames:
+        if not isinstance(tables, dict) or not all(isinstance(t, pd.DataFrame) for t in tables.values()):
             raise TypeError(
                 f"data must hold the plotted numbers, DataFrame or dict of these, got {type(data)}"
             )
@@ -385,8 +350,7 @@ class FigureStore:
             Our numbers; the index is written only if it has a name.
         paper : DataFrame or dict of column -> values, optional
             The paper's numbers, in the order of the rows of `df` (a DataFrame with a named index is aligned
-            on it). They become columns named ``paper: <column>``, each right after ours of the same name, or
-            at the end.
+            on it). They become columns ``paper: <column>`` right after ours of the same name, or at the end.
         digits : int
             Significant digits in the Markdown file.
         id, suffix, provenance, note, **about
@@ -413,15 +377,10 @@ class FigureStore:
         if table.index.name is not None:
             table = table.reset_index()
         data = f"Data: {_data_line(records)}; the paper's: {row['papers_data']}. Profile {self.profile}."
-        text = [
-            f"**{row['source']}**: {row['shows']}\n",
-            markdown_table(table, digits),
-            f"{data} {note}".strip(),
-        ]
-        contents = {
-            f"{name}.csv": table.to_csv(index=False, lineterminator="\n"),
-            f"{name}.md": "\n".join(text) + "\n",
-        }
+        head = f"**{row['source']}**: {row['shows']}\n"
+        text = f"{head}\n{markdown_table(table, digits)}\n{f'{data} {note}'.strip()}\n"
+        csv = table.to_csv(index=False, lineterminator="\n")
+        contents = {f"{name}.csv": csv, f"{name}.md": text}
         self._write(name, "table", row, suffix, records, contents, note=note, paper=paper, **about)
         return self.directory / f"{name}.md"
 
@@ -446,12 +405,7 @@ class FigureStore:
         if words:
             made = {"fontsize": 7, "color": RED, "ha": "right", "va": "bottom", "style": "italic"}
             extra.append(fig.text(1.0, 1.005, f"{' and '.join(words)} data", **made))
-        options = {
-            "bbox_inches": "tight",
-            "pad_inches": 0.06,
-            "facecolor": "white",
-            "dpi": STYLE["savefig.dpi"],
-        }
+        options = {"bbox_inches": "tight", "pad_inches": 0.06, "facecolor": "white", "dpi": 150}
         engine, contents = fig.get_layout_engine(), {}
         try:
             # The layout moves a little with each of its runs: settle it, then hold it, so that all files show
@@ -470,10 +424,7 @@ class FigureStore:
                 text.remove()
         return contents
 
-    def _write(
-        self, name, kind, row, suffix, records, contents, *, note="", paper=None, seeds=None, seconds=None
-    ):
-        now = time.perf_counter()
+    def _write(self, name, kind, row, suffix, records, contents, note="", paper=None, seeds=None):
         sidecar = self.directory / f"{name}.json"
         record = {
             "id": row["id"],
@@ -488,18 +439,15 @@ class FigureStore:
             "data": records,
             "profile": self.profile,
             "parameters": self.parameters,
-            "seeds": seeds if seeds is not None else self.parameters.get("seed"),
+            "seeds": self.parameters.get("seed") if seeds is None else seeds,
             **_surroundings(),
-            "seconds": round(float(seconds) if seconds is not None else now - self._clock, 2),
+            "seconds": round(time.perf_counter() - self._clock, 2),  # since the previous figure
             "note": note,
             "paper": paper,
             "files": sorted(contents),
         }
-        sidecar.unlink(
-            missing_ok=True
-        )  # from here on, until it is written again, the figure counts as unfinished
+        sidecar.unlink(missing_ok=True)  # until it is written again, the figure counts as unfinished
         for file, content in contents.items():
             atomic_write(self.directory / file, content)
         atomic_write(sidecar, json.dumps(record, indent=1, ensure_ascii=False, default=_plain) + "\n")
-        self.saved.append(name)
         self._clock = time.perf_counter()

@@ -27,44 +27,31 @@ def _summary(directory, chapters):
             rows.append([item["name"], kinds, item["our_data"], item["seconds"], "made"])
         absent = catalogue(chapter).index.difference([item["id"] for item in mine], sort=False)
         rows += [[figure, "", "", None, "not made yet"] for figure in absent]
-    return pd.DataFrame(rows, columns=["figure", "files", "data", "seconds", "status"])
-
-
-def _verdicts(directory, chapters):
-    table = read_verdicts(directory)
-    return table[table["chapter"].isin(chapters)]
+    verdicts = read_verdicts(directory)
+    table = pd.DataFrame(rows, columns=["figure", "files", "data", "seconds", "status"])
+    return table, verdicts[verdicts["chapter"].isin(chapters)]
 
 
 def write_overviews(directory, chapters):
     """summary.md and the gallery of one directory."""
-    parts = [f"# What was made: {directory.name}\n", markdown_table(_summary(directory, chapters))]
-    verdicts = _verdicts(directory, chapters)
-    if len(verdicts):
-        parts += ["\n## Claims\n", verdict_table(verdicts)]
+    table, verdicts = _summary(directory, chapters)
+    parts = [f"# What was made: {directory.name}\n", markdown_table(table)]
+    parts += ["\n## Claims\n", verdict_table(verdicts)] if len(verdicts) else []
     atomic_write(directory / "summary.md", "\n".join(parts))
     atomic_write(directory / "README.md", gallery(directory, directory))
 
 
 def print_summary(directory, status, root):
     """What was made, on which data, in what time; the verdicts; the status of each chapter."""
-    rows = _summary(directory, status)
-    made = rows[rows["status"] == "made"]
-    if len(made):
-        print(made.to_string(index=False, justify="left"))
-    missing = rows[rows["status"] != "made"]["figure"]
-    if len(missing):
-        print(f"not made yet: {', '.join(missing)}")
-    verdicts = _verdicts(directory, status)
-    for row in verdicts[verdicts["verdict"] != "open"].itertuples():
-        said = [f"claim {row.id}: {row.verdict}"]
-        if not pd.isna(row.number):
-            said += [f"{row.number:.4g}"]
-            said += [f"[{row.low:.4g}, {row.high:.4g}]"] if not pd.isna(row.low) else []
-            said += [row.measure] if row.measure else []
-        print(*said, *([f"on {row.data}"] if row.data else []))
-    unjudged = verdicts[verdicts["verdict"] == "open"]["id"]
-    if len(unjudged):
-        print(f"claims open: {', '.join(unjudged)}")
+    table, verdicts = _summary(directory, status)
+    made, judged = table["status"] == "made", verdicts["verdict"] != "open"
+    columns = ["id", "verdict", "number", "low", "high", "measure", "data"]
+    for rows in (table[made], verdicts.loc[judged, columns]):
+        if len(rows):
+            print(rows.to_string(index=False, justify="left", na_rep="", float_format="{:.4g}".format))
+    for said, names in (("not made yet", table[~made]["figure"]), ("claims open", verdicts[~judged]["id"])):
+        if len(names):
+            print(f"{said}: {', '.join(names)}")
     for chapter, state in status.items():
         print(f"{chapter}: {state}")
     print(f"figures and summary.md are in {os.path.relpath(directory, root)}")
@@ -112,8 +99,9 @@ def reference(root, profile="full"):
     source, target = root / "figures" / profile, root / "figures" / "reference"
     names = {file for item in saved_items(source) for file in (*item["files"], f"{item['name']}.json")}
     if not names:
-        hint = f"Run make figures PROFILE={profile} first"
-        raise FileNotFoundError(f"there is nothing to copy: {source} has no finished figure. {hint}")
+        raise FileNotFoundError(
+            f"nothing to copy: {source} has no finished figure, make figures PROFILE={profile}"
+        )
     names |= {name for name in ("claims.csv", "claims.md") if (source / name).is_file()}
     for old in target.glob("*"):
         if old.name not in names:
@@ -135,8 +123,6 @@ def write_reference_gallery(root):
     """Write figures/README.md from figures/reference."""
     directory = root / "figures" / "reference"
     if not directory.is_dir():
-        raise FileNotFoundError(
-            f"there are no reference results in {directory}: make reference copies them from the full profile"
-        )
+        raise FileNotFoundError(f"there are no reference results in {directory}: make reference copies them")
     written = atomic_write(root / "figures" / "README.md", gallery(directory, root / "figures"))
     print(f"written: {os.path.relpath(written, root)}")

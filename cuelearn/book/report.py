@@ -15,10 +15,8 @@ def report(directory, chapters):
         executed = directory / "notebooks" / f"{chapter}.ipynb"
         if executed.is_file():
             contents.append(f"[{chapter}](#chapter-{chapter})")
-            cells += [
-                markdown(f'<a id="chapter-{chapter}"></a>'),
-                *nbformat.read(executed, as_version=4).cells,
-            ]
+            cells.append(markdown(f'<a id="chapter-{chapter}"></a>'))
+            cells += nbformat.read(executed, as_version=4).cells
     if not cells:
         raise FileNotFoundError(f"there is no executed chapter in {directory}: run make figures first")
     links = ", ".join([*contents, "[figures, tables and verdicts](#gallery)"])

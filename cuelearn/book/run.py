@@ -1,21 +1,11 @@
 """The runner: executes the chapters' notebooks and says what came out.
 
-``python -m cuelearn.book.run`` (or ``make figures``) executes ``notebooks/<chapter>.ipynb`` through papermill
-and writes, under ``figures/<profile>/``::
-
-    <id>[-suffix].png .csv .md .json          figures and tables (cuelearn.book.figures)
-    claims.csv claims.md                      verdicts (cuelearn.book.claims)
-    summary.md README.md                      what was made, on which data, in what time; the gallery
-    notebooks/<chapter>.ipynb                 the executed notebook, there only if all of it succeeded
-    notebooks/<chapter>.json                  what it was made from: if that is the same, it is not run again
-    notebooks/<chapter>.failed.ipynb, .log    after a failure: how far it came, and why it ended
-
-A run with parameters other than the notebook's own goes to ``figures/<profile>/params/<name=value,...>/``
-with the same content, so that it never replaces the default results. A killed run leaves no half-written
-file; started again, it finds the finished chapters and the finished points of its sweeps.
+``python -m cuelearn.book.run`` (or ``make figures``) executes ``notebooks/<chapter>.ipynb`` and writes, under
+``figures/<profile>/`` (``params/<name=value,...>/`` there for other parameters than the notebook's own),
+figures, tables, ``claims.csv``, ``summary.md`` and ``notebooks/<chapter>.ipynb`` (only if all of it
+succeeded) with ``.json`` (what it was made from: if that is the same, it is not run again), or
+``.failed.ipynb`` and ``.log``. A killed run leaves no half-written file; started again, it goes on.
 """
-
-from __future__ import annotations
 
 import argparse
 import ast
@@ -91,17 +81,13 @@ def notebook_parameters(path):
 
 def _value(name, text, parameter):
     """The text of ``-p name=text`` as a value of the kind of the parameter's default."""
-    words = {"true": True, "false": False, "none": None, "null": None}
-    value = _literal(text, words.get(text.lower(), text))
-    default = parameter.default
+    value, default = _literal(text, text), parameter.default
     if isinstance(default, str):
         return value if isinstance(value, str) else text
     if default is None or (value == "auto" and "auto" in parameter.comment):
         return value
     if isinstance(default, float) and type(value) is int:
         return float(value)
-    if isinstance(default, (list, tuple)) and isinstance(value, (list, tuple)):
-        return value
     if type(value) is not type(default):
         kinds = {bool: "True or False", int: "a whole number", float: "a number"}
         kind = kinds.get(type(default), f"a {type(default).__name__}")
@@ -115,18 +101,16 @@ def check_parameters(path, given):
     settable = [name for name in known if name not in OWN]
     values = {}
     for item in given:
-        name, equals, text = item.partition("=")
-        name = name.strip()
+        name, equals, text = (part.strip() for part in item.partition("="))
         if not equals or not name.isidentifier():
             raise RunError(f"-p takes name=value, got {item!r}; {path.stem} has: {', '.join(settable)}")
         if name in OWN:
             raise RunError(f"parameter {name} is set by {OWN[name]}, not by -p")
         if name not in known:
-            raise RunError(
-                f"{path.stem} has no parameter {name!r}{near(name, settable)}. Its parameters are: "
-                + ", ".join(f"{n} (default {known[n].default!r})" for n in settable)
-            )
-        values[name] = _value(name, text.strip(), known[name])
+            there = ", ".join(f"{n} (default {known[n].default!r})" for n in settable)
+            said = f"{path.stem} has no parameter {name!r}{near(name, settable)}"
+            raise RunError(f"{said}. Its parameters are: {there}")
+        values[name] = _value(name, text, known[name])
     return values
 
 
@@ -143,25 +127,18 @@ def variant(changed):
 
 
 def _hash(*parts):
-    total = hashlib.sha256()
-    for part in parts:
-        total.update(part if isinstance(part, bytes) else str(part).encode())
-        total.update(b"\0")
-    return total.hexdigest()
+    return hashlib.sha256(json.dumps(parts, default=bytes.hex).encode()).hexdigest()
 
 
 def _notebook_hash(path):
     """Hash of what a notebook says: neither outputs nor counts nor metadata beside tags."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return _hash(
-        *(x for c in cells for x in (c["cell_type"], "".join(c["source"]), c["metadata"].get("tags")))
-    )
+    return _hash([[c["cell_type"], "".join(c["source"]), c["metadata"].get("tags")] for c in cells])
 
 
 def _package_hash():
     tables = sorted(f for kind in ("csv", "json") for f in Path(cuelearn.__file__).parent.rglob(f"*.{kind}"))
-    sources = cuelearn.source_hash(leave_out=RUNNER)
-    return _hash(sources, *(part for file in tables for part in (file.name, file.read_bytes())))
+    return _hash(cuelearn.source_hash(leave_out=RUNNER), [(file.name, file.read_bytes()) for file in tables])
 
 
 def _data_hash(root, tier):
@@ -174,7 +151,7 @@ def _data_hash(root, tier):
     for file in sorted(Path(place).rglob("*")) if tier == "original" and place else ():
         if file.is_file():
             parts += [file.relative_to(place).as_posix(), file.stat().st_size, file.stat().st_mtime_ns]
-    return _hash(*parts)
+    return _hash(parts)
 
 
 class Job(NamedTuple):
@@ -186,18 +163,14 @@ class Job(NamedTuple):
     parameters: dict
     made_from: dict
 
-    @property
-    def notebooks(self):
-        return self.directory / "notebooks"
-
-    @property
-    def stamp(self):
-        return self.notebooks / f"{self.chapter}.json"
+    def file(self, end, prefix=""):
+        """A file of this chapter beside the executed notebook."""
+        return self.directory / "notebooks" / f"{prefix}{self.chapter}{end}"
 
     def stale(self):
         """Why the chapter must be made, or an empty text."""
         try:
-            stamp = json.loads(self.stamp.read_text(encoding="utf-8"))
+            stamp = json.loads(self.file(".json").read_text(encoding="utf-8"))
             before, files = stamp["made_from"], stamp["files"]
         except (OSError, ValueError, KeyError, TypeError):
             return "not made yet"
@@ -210,19 +183,17 @@ class Job(NamedTuple):
 
 def _plan(options, chapters):
     """A `Job` for each chapter."""
-    root, plan = options.root, []
-    package, data = _package_hash(), _data_hash(root, options.data)
+    plan, package, data = [], _package_hash(), _data_hash(options.root, options.data)
     for chapter in chapters:
-        source = root / "notebooks" / f"{chapter}.ipynb"
+        source = options.root / "notebooks" / f"{chapter}.ipynb"
         known = notebook_parameters(source)
-        values = check_parameters(source, options.parameter)
         if options.data != "bundled" and "data_tier" not in known:
             raise RunError(f"{chapter} has no parameter data_tier, so it has bundled data only")
         own = {"profile": options.profile, "data_tier": options.data, "n_jobs": options.jobs}
-        values |= {name: value for name, value in own.items() if name in known}
+        values = check_parameters(source, options.parameter) | {k: v for k, v in own.items() if k in known}
         unchanging = ("profile", "n_jobs")
         changed = {k: v for k, v in values.items() if k not in unchanging and v != known[k].default}
-        directory = root / "figures" / options.profile
+        directory = options.root / "figures" / options.profile
         directory = directory / "params" / variant(changed) if changed else directory
         if "figures_dir" in known:
             values["figures_dir"] = str(directory)
@@ -232,7 +203,7 @@ def _plan(options, chapters):
             "data": data,
             "parameters": {"profile": options.profile, **changed},  # the defaults are the notebook's
             "versions": versions(),
-            **({"svg": True} if options.svg else {}),
+            "svg": options.svg,
         }
         plan.append(Job(chapter, source, directory, values, json.loads(json.dumps(made_from))))
     return plan
@@ -243,26 +214,23 @@ def _plan(options, chapters):
 
 @contextlib.contextmanager
 def _relayed(relay, chapter):
-    """Tells what the notebook's sweep is at: on a terminal below papermill's bar, else every 30 seconds."""
-    from tqdm import tqdm
+    """Says every 30 seconds what the notebook's sweep is at."""
+    done = threading.Event()
 
-    done, terminal = threading.Event(), sys.stderr.isatty()
+    def watch():
+        from tqdm import tqdm
 
-    def watch(bar):
-        while not done.wait(0.5 if terminal else 30):
+        while not done.wait(30):
             with contextlib.suppress(OSError):
-                text = relay.read_text(encoding="utf-8")
-                bar.set_description_str(text) if terminal else print(f"{chapter}: {text}", flush=True)
+                tqdm.write(f"{chapter}: {relay.read_text(encoding='utf-8')}")
 
-    with tqdm(bar_format="{desc}", position=1, leave=False, disable=not terminal) as bar:
-        thread = threading.Thread(target=watch, args=(bar,), daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            done.set()
-            thread.join(timeout=2)
-            relay.unlink(missing_ok=True)
+    threading.Thread(target=watch, daemon=True).start()
+    os.environ["CUELEARN_PROGRESS"] = str(relay)
+    try:
+        yield
+    finally:
+        done.set()
+        relay.unlink(missing_ok=True)
 
 
 def _surroundings(options):
@@ -291,40 +259,31 @@ def _surroundings(options):
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ[name] = str(max(1, cores // options.jobs))
-    package_root = str(Path(cuelearn.__file__).resolve().parents[1])
-    paths = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p and p != package_root]
-    os.environ["PYTHONPATH"] = os.pathsep.join([package_root, *paths])
+    package = str(Path(cuelearn.__file__).resolve().parents[1])
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
 
 
 def _execute(job):
     """Make one chapter. Returns an empty text, or why it failed."""
     import papermill
 
-    job.notebooks.mkdir(parents=True, exist_ok=True)
-    clean_temporaries(job.directory)
-    clean_temporaries(job.notebooks)
-    for file in job.notebooks.glob(f".{job.chapter}.running*"):
-        file.unlink()  # of a killed run: the lock is ours
-    job.stamp.unlink(missing_ok=True)
-    executed, failed = (job.notebooks / f"{job.chapter}{end}.ipynb" for end in ("", ".failed"))
-    log = job.notebooks / f"{job.chapter}.log"
-    partial = job.notebooks / f".{job.chapter}.running.ipynb"
-    relay = job.notebooks / f".{job.chapter}.running.progress"
-    os.environ["CUELEARN_PROGRESS"] = str(relay)
+    partial, relay = job.file(".running.ipynb", "."), job.file(".running.progress", ".")
+    partial.parent.mkdir(parents=True, exist_ok=True)
+    for directory in (job.directory, partial.parent):
+        clean_temporaries(directory)
+    for file in (partial, relay, job.file(".json")):
+        file.unlink(missing_ok=True)  # of a killed run: the lock is ours
     began, start, trouble = time.time(), time.monotonic(), ""
-    bar = {"desc": job.chapter, "leave": False, "mininterval": 0.1 if sys.stderr.isatty() else 30}
+    options = {
+        "kernel_name": "python3",
+        "progress_bar": {"desc": job.chapter, "leave": False, "mininterval": 1},
+        "start_timeout": 120,
+        "cwd": str(job.source.parent),
+        "extra_arguments": ["--IPKernelApp.log_level=40"],
+    }
     try:
         with _relayed(relay, job.chapter):
-            papermill.execute_notebook(
-                str(job.source),
-                str(partial),
-                parameters=job.parameters,
-                kernel_name="python3",
-                progress_bar=bar,
-                start_timeout=120,
-                cwd=str(job.source.parent),
-                extra_arguments=["--IPKernelApp.log_level=40"],
-            )
+            papermill.execute_notebook(str(job.source), str(partial), job.parameters, **options)
     except KeyboardInterrupt:
         partial.unlink(missing_ok=True)
         raise
@@ -335,22 +294,19 @@ def _execute(job):
     seconds = time.monotonic() - start
     if trouble:
         said = f"{job.chapter} failed after {seconds:.0f} s\n{json.dumps(job.parameters)}\n\n{trouble}\n"
-        atomic_write(log, said)
+        atomic_write(job.file(".log"), said)
         if partial.exists():
-            os.replace(partial, failed)
+            os.replace(partial, job.file(".failed.ipynb"))
         return trouble
     _remove_orphans(job, began)
-    os.replace(partial, executed)
-    failed.unlink(missing_ok=True)
-    log.unlink(missing_ok=True)
+    os.replace(partial, job.file(".ipynb"))
+    for end in (".failed.ipynb", ".log"):
+        job.file(end).unlink(missing_ok=True)
     items = [item for item in saved_items(job.directory) if item["chapter"] == job.chapter]
-    files = {file for item in items for file in (*item["files"], f"{item['name']}.json")}
-    stamp = {
-        "made_from": job.made_from,
-        "files": [f"notebooks/{executed.name}", *sorted(files)],
-        "seconds": round(seconds, 1),
-    }
-    atomic_write(job.stamp, json.dumps(stamp, indent=1) + "\n")
+    files = sorted({file for item in items for file in (*item["files"], f"{item['name']}.json")})
+    files = [f"notebooks/{job.chapter}.ipynb", *files]
+    stamp = {"made_from": job.made_from, "files": files, "seconds": round(seconds, 1)}
+    atomic_write(job.file(".json"), json.dumps(stamp, indent=1) + "\n")
     return ""
 
 
@@ -367,48 +323,42 @@ def _remove_orphans(job, began):
         (job.directory / file).unlink(missing_ok=True)
 
 
+def _make_one(job, options):
+    """Make one chapter if it is stale; what became of it."""
+    why = job.stale()
+    if not why and not options.force:
+        return "up to date"
+    print(f"{job.chapter}: making it, profile {options.profile} ({why or 'forced'})", flush=True)
+    start = time.monotonic()
+    trouble = _execute(job)
+    if trouble:
+        end = "\n".join(f"    {line}" for line in trouble.rstrip().split("\n")[-25:])
+        log = os.path.relpath(job.file(".log"), options.root)
+        print(f"\n{job.chapter} failed; the end of {log}:\n\n{end}\n", file=sys.stderr)
+    return f"{'FAILED after' if trouble else 'made in'} {time.monotonic() - start:.0f} s"
+
+
 def _make(plan, options):
     """Make what is stale, one chapter after the other. Returns the exit status."""
-    root, status = options.root, {}
+    status = {}
     if not options.force and not any(job.stale() for job in plan):
-        places = ", ".join(dict.fromkeys(os.path.relpath(job.directory, root) for job in plan))
+        places = ", ".join(dict.fromkeys(os.path.relpath(job.directory, options.root) for job in plan))
         print(f"up to date: {', '.join(job.chapter for job in plan)} in {places}")
         return 0
     _surroundings(options)
-    from cuelearn.book.gallery import (
-        print_summary,
-        write_overviews,
-    )  # matplotlib: only now that it has a place
+    from cuelearn.book.gallery import print_summary, write_overviews  # matplotlib: now it has a place
 
     for job in plan:
         said = f"{job.chapter}: another run is making it; waiting"
-        with file_lock(job.notebooks / f".{job.chapter}.lock", lambda said=said: print(said, flush=True)):
-            why = job.stale()
-            if not why and not options.force:
-                status[job.chapter] = "up to date"
-                continue
-            print(f"{job.chapter}: making it, profile {options.profile} ({why or 'forced'})", flush=True)
-            start = time.monotonic()
-            trouble = _execute(job)
-            status[job.chapter] = (
-                f"{'FAILED after' if trouble else 'made in'} {time.monotonic() - start:.0f} s"
-            )
-            if trouble:
-                log = os.path.relpath(job.notebooks / f"{job.chapter}.log", root)
-                print(f"\n{job.chapter} failed; the end of {log}:\n", file=sys.stderr)
-                print(
-                    *(f"    {line}" for line in trouble.rstrip().split("\n")[-25:]),
-                    "",
-                    sep="\n",
-                    file=sys.stderr,
-                )
+        with file_lock(job.file(".lock", "."), lambda said=said: print(said, flush=True)):
+            status[job.chapter] = _make_one(job, options)
     for directory in dict.fromkeys(job.directory for job in plan):
-        mine = [job.chapter for job in plan if job.directory == directory]
+        mine = {job.chapter: status[job.chapter] for job in plan if job.directory == directory}
         with file_lock(directory / ".overview.lock"):
             # the overviews show all chapters that are there, the printed summary those of this call
             made = [c for c in CHAPTERS if c in mine or (directory / "notebooks" / f"{c}.json").is_file()]
             write_overviews(directory, made)
-        print_summary(directory, {chapter: status[chapter] for chapter in mine}, root)
+        print_summary(directory, mine, options.root)
     return 1 if any("FAILED" in state for state in status.values()) else 0
 
 
@@ -426,17 +376,6 @@ def list_data(root):
         for file in sorted(p for p in Path(place).iterdir() if not p.name.startswith((".", "__"))):
             size = sum(p.stat().st_size for p in (file, *file.rglob("*")) if p.is_file())
             print(f"  {file.name + ('/' if file.is_dir() else ''):40s} {size / 1e6:8.2f} MB")
-
-
-def _list(plan):
-    """Print the chapters, their state and their parameters."""
-    for job in plan:
-        print(f"{job.chapter}: {job.stale() or 'up to date'}")
-        for name, known in notebook_parameters(job.source).items():
-            print(f"    {name} = {known.default!r}" + (f"  # {known.comment}" if known.comment else ""))
-    for chapter in CHAPTERS:
-        if chapter not in {job.chapter for job in plan}:
-            print(f"{chapter}: not there yet")
 
 
 class _Parser(argparse.ArgumentParser):
@@ -457,12 +396,11 @@ def _arguments(argv):
     add("--scheduler", help="address of a Dask scheduler for the sweeps, tcp://host:port")
     add("--svg", **switch, help="draw every figure as SVG too")
     add("--force", **switch, help="make chapters even if nothing changed")
-    add("--list", **switch, help="list chapters, their state and their parameters")
     add("--list-data", **switch, help="list the data files that are there")
     add("--report", **switch, help="write figures/PROFILE/report.html from what was made")
     add("--reference", **switch, help="copy results of the profile to figures/reference")
     add("--gallery", **switch, help="write figures/README.md from figures/reference")
-    add("--root", type=Path, default=Path(cuelearn.__file__).resolve().parents[1], help="checkout to work in")
+    add("--root", type=Path, default=Path(cuelearn.__file__).parents[1], help="checkout to work in")
     options = parser.parse_args(argv)
     options.root = options.root.resolve()
     if options.jobs < 1:
@@ -485,8 +423,7 @@ def main(argv=None):
 def _main(options):
     root = options.root
     if options.list_data:
-        list_data(root)
-        return 0
+        return list_data(root) or 0
     if options.reference or options.gallery:
         from cuelearn.book.gallery import reference, write_reference_gallery
 
@@ -494,22 +431,16 @@ def _main(options):
         return 0
     existing = [chapter for chapter in CHAPTERS if (root / "notebooks" / f"{chapter}.ipynb").is_file()]
     absent = [chapter for chapter in options.chapter if chapter not in existing]
-    if absent:
+    if absent or not existing:
         there = ", ".join(existing) or "none"
         raise RunError(f"not there yet: {', '.join(absent)}. Chapters that exist: {there}")
     chapters = [chapter for chapter in existing if not options.chapter or chapter in options.chapter]
     plan = _plan(options, chapters)
-    if options.list:
-        _list(plan)
-        return 0
     if options.report:
         from cuelearn.book.report import report
 
         for directory in dict.fromkeys(job.directory for job in plan):
             print(f"written: {os.path.relpath(report(directory, chapters), root)}")
-        return 0
-    if not plan:
-        print("there is no chapter to make")
         return 0
     return _make(plan, options)
 
