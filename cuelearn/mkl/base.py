@@ -9,26 +9,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cuelearn.core.checks import as_generator, classes_and_labels, labels_of
 from cuelearn.core.estimator import NON_NEGATIVE, Estimator, load, parameters, validated
 from cuelearn.kernels import CrossBank, KernelBank
-from cuelearn.mkl.problem import MKLProblem, combined_scores
+from cuelearn.mkl.problem import MKLProblem, block_scores
 
 __all__ = ["KernelClassifier", "StochasticMKL", "load"]
 
+FLOATS = [np.float64, np.float32]
+
 
 def two_columns(values, axis=-1):
-    """What belongs to the one decision value of two classes as what belongs to two scores, half of it
-    against the first class.
-
-    Parameters
-    ----------
-    values : ndarray
-        Of extent 1 along `axis`.
-    axis : int
-
-    Returns
-    -------
-    ndarray
-        Of extent 2 along `axis`.
-    """
+    """What belongs to the one decision value of two classes, of extent 1, as what belongs to two scores: half
+    of it against the first class."""
     return np.concatenate([-0.5 * values, 0.5 * values], axis=axis)
 
 
@@ -51,29 +41,17 @@ class KernelClassifier(ClassifierMixin, Estimator):
         """Check X and y; sets `classes_` and `bank_`, returns class indices."""
         if self._is_precomputed():
             if self.kernels != "precomputed":
-                raise ValueError(
-                    "kernels must be a list of (name, kernel, columns), None or 'precomputed', got "
-                    f"{self.kernels!r}"
-                )
+                wanted = "a list of (name, kernel, columns), None or 'precomputed'"
+                raise ValueError(f"kernels must be {wanted}, got {self.kernels!r}")
             bank = X if isinstance(X, KernelBank) else KernelBank.from_stack(X)
             self.n_features_in_ = bank.n_samples
         else:
             if isinstance(X, KernelBank):
                 raise ValueError("X is a KernelBank, which needs kernels='precomputed'")
-            checked, y = validate_data(
-                self,
-                X,
-                y,
-                dtype=[np.float64, np.float32],
-                ensure_min_samples=2,
-                multi_output=self._multi_output,
-            )
-            bank = KernelBank(
-                self.kernels,
-                X if hasattr(X, "iloc") else checked,
-                normalize=self.normalize,
-                memory=self.memory,
-            )
+            options = {"dtype": FLOATS, "ensure_min_samples": 2, "multi_output": self._multi_output}
+            checked, y = validate_data(self, X, y, **options)
+            samples = X if hasattr(X, "iloc") else checked
+            bank = KernelBank(self.kernels, samples, normalize=self.normalize, memory=self.memory)
         labels = self._labels(y, bank.n_samples)
         self.bank_ = bank
         return labels
@@ -119,8 +97,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
         self.n_seen_ = len(dual_coef)
 
     def _watch(self):
-        """The user's callback(estimator, step) as a training's callback: the estimator shows the present
-        point meanwhile."""
+        """The user's callback as that of a training: the estimator shows the present point meanwhile."""
         if self.callback is None:
             return None
 
@@ -142,54 +119,48 @@ class KernelClassifier(ClassifierMixin, Estimator):
         self.objective_, self.dual_gap_ = result.objective, result.dual_gap
 
     def _new_samples(self, X):
-        """Check new samples; returns them in the form that the bank or `_class_scores` takes."""
+        """New samples, checked, in the form that `_blocks` takes."""
+        n_kernels = self.kernel_weights_.shape[-1]
         if isinstance(X, CrossBank):
-            if (X.n_kernels, X.n_columns) != (self.kernel_weights_.shape[-1], self.n_seen_):
-                raise ValueError(
-                    f"X must be a cross bank of {self.kernel_weights_.shape[-1]} kernels and "
-                    f"{self.n_seen_} training samples, "
-                    f"got one of {X.n_kernels} and {X.n_columns}"
-                )
+            if (X.n_kernels, X.n_columns) != (n_kernels, self.n_seen_):
+                wanted = f"a cross bank of {n_kernels} kernels and {self.n_seen_} training samples"
+                raise ValueError(f"X must be {wanted}, got one of {X.n_kernels} and {X.n_columns}")
             return X
         if self._is_precomputed():
-            X = np.asarray(X)
-            expected = (self.kernel_weights_.shape[-1], self.n_features_in_)
-            if X.ndim != 3 or (X.shape[0], X.shape[2]) != expected:
-                raise ValueError(
-                    f"X must have shape ({expected[0]}, n, {expected[1]}) (n_kernels, n, n_train), "
-                    f"got {X.shape}"
-                )
+            X, n = np.asarray(X), self.n_features_in_
+            if X.ndim != 3 or (X.shape[0], X.shape[2]) != (n_kernels, n):
+                wanted = f"({n_kernels}, n, {n}) (n_kernels, n, n_train)"
+                raise ValueError(f"X must have shape {wanted}, got {X.shape}")
             return X
         if hasattr(X, "iloc"):
             validate_data(self, X, reset=False, skip_check_array=True)
             return X
-        return validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return validate_data(self, X, dtype=FLOATS, reset=False)
 
-    def _class_scores(self, X):
+    def _blocks(self, X):
+        """Number of new samples, kernels with weight, and blocks (rows, these kernels with the support)."""
         check_is_fitted(self)
-        X = self._new_samples(X)
-        active = np.flatnonzero(np.atleast_2d(self.kernel_weights_).any(axis=0))
+        X, active = self._new_samples(X), np.flatnonzero(np.atleast_2d(self.kernel_weights_).any(axis=0))
+        given = self._is_precomputed() and not isinstance(X, CrossBank)
+        n_rows = X.n_rows if isinstance(X, CrossBank) else X.shape[1 if given else 0]
         if active.size == 0 or self.support_.size == 0:
-            n_rows = X.n_rows if isinstance(X, CrossBank) else X.shape[1 if self._is_precomputed() else 0]
-            return np.zeros((n_rows, self.dual_coef_.shape[1]))
-        weights = self.kernel_weights_[..., active]
-        if isinstance(X, CrossBank):
-            return combined_scores(X.select(active, self.support_), self.dual_coef_, weights)
-        if self._is_precomputed():
+            return n_rows, active, ()
+        if given:
             if not np.isfinite(X).all():
                 raise ValueError("X holds NaN or infinite values")
-            dtype = X.dtype if X.dtype.kind == "f" else np.dtype(np.float64)
-            if weights.ndim == 2:
-                scores = np.zeros((X.shape[1], self.dual_coef_.shape[1]))
-                for j, weight in zip(active, weights.T, strict=True):
-                    scores += (X[j][:, self.support_].astype(dtype, copy=False) @ self.dual_coef_) * weight
-                return scores
-            combined = np.zeros(X.shape[1:], dtype=dtype)
-            for j, weight in zip(active, weights, strict=True):
-                combined += dtype.type(weight) * X[j]
-            return combined[:, self.support_] @ self.dual_coef_
+            X = X if X.dtype.kind == "f" else X.astype(np.float64)
+            return n_rows, active, [(slice(None), (X[j][:, self.support_] for j in active))]
+        if isinstance(X, CrossBank):
+            return n_rows, active, X.select(active, self.support_).blocks(reuse=True)
         cross = self.bank_.cross(X, kernels=active, support=self.bank_support_)
-        return combined_scores(cross, self.dual_coef_, weights)
+        return n_rows, active, cross.blocks(reuse=True)
+
+    def _class_scores(self, X):
+        n_rows, active, blocks = self._blocks(X)
+        scores = np.zeros((n_rows, self.dual_coef_.shape[1]))
+        for rows, block in blocks:
+            scores[rows] = block_scores(block, self.dual_coef_, self.kernel_weights_[..., active])
+        return scores
 
     def decision_function(self, X):
         """Class scores.
@@ -262,32 +233,11 @@ class StochasticMKL(KernelClassifier):
 
     _parameter_constraints = {**KernelClassifier._parameter_constraints, "tol": [*NON_NEGATIVE, None]}
 
-    @validated
-    def fit(self, X, y):
-        """Train.
-
-        Parameters
-        ----------
-        X : array-like, shape (n, n_features), or (n_kernels, n, n) if precomputed, or a KernelBank
-        y : array-like, shape (n,)
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            With one sentence that names the argument, on any bad input.
-        """
-        labels = self._start(X, y)
+    def _train(self, labels):
         alpha = getattr(self, "alpha", 0.0)
         problem = MKLProblem(self.bank_, labels, self.classes_.size, p=self.p, C=self.C, alpha=alpha)
         options = {"tol": self.tol, "rng": as_generator(self.random_state), "verbose": self.verbose}
-        self._take(X, problem, self._solve(problem, {**options, "callback": self._watch()}))
-        return self
-
-    def _take(self, X, problem, result):
+        result = self._solve(problem, {**options, "callback": self._watch()})
         self._show(problem, result.dual_coef, result.kernel_weights)
         self.block_norms_sq_ = result.block_norms_sq
         self.p_, self.q_ = problem.p, problem.q

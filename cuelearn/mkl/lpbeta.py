@@ -34,17 +34,15 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
 from scipy.optimize import linprog
-from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core.checks import as_generator
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import POSITIVE, Number, StrOptions, parameters
 from cuelearn.core.progress import progress
-from cuelearn.kernels import CrossBank
 from cuelearn.mkl.base import KernelClassifier
-from cuelearn.mkl.rounds import Rounds
 from cuelearn.mkl.single import FOLDS, kernel_alone, stratified_folds
 from cuelearn.mkl.svm import one_versus_rest
+from cuelearn.mkl.training import Rounds
 
 __all__ = ["LPBeta", "LPSolution", "MarginProgramme", "solve_lp_beta"]
 
@@ -488,24 +486,10 @@ class LPBeta(KernelClassifier):
         return np.flatnonzero(np.atleast_2d(self.kernel_weights_).any(axis=0))
 
     def _class_scores(self, X):
-        check_is_fitted(self)
-        X, active = self._new_samples(X), self._active()
+        n_rows, active, blocks = self._blocks(X)
         weights = np.broadcast_to(self.kernel_weights_, self.intercepts_.T.shape).T[active]
-        coefs = self.dual_coefs_[active] * weights[:, None]
-        bias = (self.intercepts_[active] * weights).sum(axis=0)
-        if isinstance(X, CrossBank):
-            n_rows, blocks = X.n_rows, X.select(active, self.support_).blocks(reuse=True)
-        elif self._is_precomputed():
-            if not np.isfinite(X).all():
-                raise ValueError("X holds NaN or infinite values")
-            X = X if X.dtype.kind == "f" else X.astype(np.float64)
-            n_rows, blocks = X.shape[1], [(slice(None), (X[j][:, self.support_] for j in active))]
-        else:
-            n_rows, blocks = X.shape[0], ()
-            if self.support_.size:
-                blocks = self.bank_.cross(X, kernels=active, support=self.bank_support_).blocks(reuse=True)
-        scores = np.zeros((n_rows, bias.size))
-        for rows, block in blocks if self.support_.size else ():
+        coefs, scores = self.dual_coefs_[active] * weights[:, None], np.zeros((n_rows, weights.shape[1]))
+        for rows, block in blocks:
             for part, coef in zip(block, coefs, strict=True):
                 scores[rows] += part @ coef
-        return scores + bias
+        return scores + (self.intercepts_[active] * weights).sum(axis=0)

@@ -13,8 +13,7 @@ from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.crammer_singer import ascend
 from cuelearn.mkl.cutting import CuttingPlanes
 from cuelearn.mkl.problem import MKLProblem, combined_kernel
-from cuelearn.mkl.rounds import Rounds
-from cuelearn.mkl.training import Result
+from cuelearn.mkl.training import Result, Rounds
 
 __all__ = ["MCMKL", "solve_mc_mkl"]
 

@@ -25,8 +25,8 @@ from cuelearn.core.checks import as_generator, check_count, check_positive
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, POSITIVE, Number, parameters
 from cuelearn.mkl.multilabel import MultiLabelMKL
-from cuelearn.mkl.rounds import Rounds
 from cuelearn.mkl.svm import SharedProblem
+from cuelearn.mkl.training import Rounds
 
 __all__ = [
     "MLMKLSA",

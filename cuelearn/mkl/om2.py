@@ -141,10 +141,13 @@ class OM2(StochasticMKL):
     def _solve(self, problem, options):
         return solve_om2(problem, n_epochs=self.n_epochs, shuffle=self.shuffle, **options)
 
-    def _take(self, X, problem, result):
-        super()._take(X, problem, result)
+    @validated
+    def fit(self, X, y):
+        """As of the other methods; keeps the support for `partial_fit`."""
+        super().fit(X, y)
         if not self._is_precomputed():
             self.support_vectors_ = np.asarray(X)[self.support_]
+        return self
 
     @validated
     def partial_fit(self, X, y, classes=None):

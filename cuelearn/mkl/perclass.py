@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from cuelearn.core.estimator import POSITIVE, parameters
 from cuelearn.mkl.multilabel import MultiLabelMKL
 from cuelearn.mkl.problem import quadratic_forms
-from cuelearn.mkl.rounds import Rounds
+from cuelearn.mkl.training import Rounds
 
 __all__ = ["ClassMachine", "ClassPoint", "ClassesResult", "PerClassMKL", "run_classes"]
 

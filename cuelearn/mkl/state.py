@@ -335,10 +335,10 @@ def combine_rows(flat, base, kernel_stride, weights, active, n_active, out):
 
 
 @njit(cache=True)
-def combine_block(flat, rows, row_stride, kernel_stride, weights, active, out):
-    """Combined kernel rows ``out[b] = sum_j weights[j] * K_j[rows[b]]`` of several samples."""
-    for b in range(rows.shape[0]):
-        combine_rows(flat, rows[b] * row_stride, kernel_stride, weights, active, active.shape[0], out[b])
+def combine_block(flat, starts, kernel_stride, weights, active, out):
+    """Combined kernel rows ``out[b] = sum_j weights[j] * K_j[row_b]``, where kernel 0's begin at `starts`."""
+    for b in range(starts.shape[0]):
+        combine_rows(flat, starts[b], kernel_stride, weights, active, active.shape[0], out[b])
 
 
 @njit(cache=True, fastmath=True)

@@ -1,9 +1,8 @@
-r"""A stochastic MKL run over one problem: its state, the route by which scores are had, and the supply of
-kernel rows.
+"""A stochastic run over one problem: its state, the route to class scores, the supply of kernel rows.
 
 Compiled loops (`visit_om2`, `visit_online`, `visit_batch`, `visit_pegasos`, `visit_ufo`) change the state;
-`Stream` hands it to them, chooses between the two routes of `state.py`, fetches kernel rows where the bank
-computes them on demand, and says what was reached.
+`Stream` hands it to them, chooses between the two routes of `state.py`, and fetches rows that are computed on
+demand.
 """
 
 import numpy as np
@@ -21,75 +20,55 @@ MAINTAIN_BELOW = 0.3
 CACHE_BYTES = 1 << 20
 # maintained scores and norms drift by rounding; they are recomputed after this many updates per sample
 REFRESH_AFTER = 50
-# kernel rows computed at a time, where they are computed on demand: the matrix product behind them reads all
-# samples once per call
+# kernel rows computed at a time: the matrix product behind them reads all samples once per call
 FETCH_ROWS = 128
-# rows per partial sum of recomputed scores: a constant, so that their last bits do not depend on how many
-# rows fit the memory
+# rows per partial sum of recomputed scores: constant, so that bits do not depend on how many rows fit the
+# memory
 SUM_ROWS = 16
-# most bytes of kernels among the samples of a window, see `Stream._visit_window`: larger windows cost more
-# kernels within the window, smaller ones more fetches; on 60,000 digits the sum is lowest near this
+# most bytes of kernels among the samples of a window: larger ones cost more kernels within, smaller ones more
+# fetches; on 60,000 digits the sum is lowest near this
 WINDOW_BYTES = 128e6
 
 
 class Stream:
     """State of a stochastic run over one `MKLProblem`.
 
-    Parameters
-    ----------
-    problem : MKLProblem
-    scores : {"auto", "recompute", "maintain"}
-        Route to class scores; "auto" maintains once few visits update and memory allows, and from the start
-        if all scores fit a core's cache or kernels are computed on demand.
-    long_run : bool
-        Whether several epochs are planned; a single pass recomputes.
-    start : (dual_coef, block_norms_sq), optional
-        Coefficients of the first samples, shape (m, n_classes), and squared block norms, to go on from.
-    rows : Rows, optional
-        Of all samples that will be visited, where the bank cannot give them.
+    `scores` is the route to class scores: "recompute", "maintain", or "auto", which maintains once few visits
+    update and memory allows, and from the start if all scores fit a core's cache (in a `long_run` of several
+    epochs) or kernels are computed on demand. `start`, to go on from, are coefficients (m, n_classes) of the
+    first samples and squared block norms; `rows` are those of all samples to visit, where the bank cannot
+    give them.
     """
 
     def __init__(self, problem, *, scores="auto", long_run=True, start=None, rows=None):
         if scores not in ("auto", "recompute", "maintain"):
             raise ValueError(f"scores must be 'auto', 'recompute' or 'maintain', got {scores!r}")
-        self.problem = problem
-        self.bank = bank = problem.bank
-        n, n_kernels, n_classes = bank.n_samples, bank.n_kernels, problem.n_classes
+        self.problem, self.bank, self.route_rule = problem, problem.bank, scores
+        bank, n, n_kernels, n_classes = self.bank, self.bank.n_samples, self.bank.n_kernels, problem.n_classes
         diagonal = np.ascontiguousarray(bank.diagonal, dtype=np.float64)
         cost = np.broadcast_to(np.asarray(problem.limits, dtype=np.float64), (n,)).copy()
         lengths = gradient_norms_sq(problem, diagonal)
         self.samples = Samples(problem.labels, diagonal, lengths, cost, problem.scores)
         rounding = 1e-2 * np.finfo(bank.dtype).eps if problem.many_kernels else -1.0
-        self.setting = Setting(
-            problem.q, problem.regularization, problem.alpha, problem.factor, rounding, problem.rows == 1
-        )
+        numbers = problem.q, problem.regularization, problem.alpha, problem.factor
+        self.setting = Setting(*numbers, rounding, problem.rows == 1)
         now = np.zeros(1, dtype=NOW).view(np.recarray)[0]
         now.scale = 1.0
         groups = [np.zeros(problem.n_groups) for _ in range(3)]
         active = np.zeros(n_kernels, dtype=np.int64)
         theta, effective = (np.zeros((n_classes, problem.scores.shape[1])) for _ in range(2))
         self.dual = Dual(np.zeros((n_classes, n)), *groups, active, None, None, theta, effective, now)
-        self.work = Work(
-            np.zeros(n, dtype=bank.dtype),
-            np.zeros(n_kernels, dtype=bank.dtype),
-            np.zeros(n),
-            np.zeros(n_kernels),
-            np.zeros(n_classes),
-        )
+        cast = (np.zeros(size, dtype=bank.dtype) for size in (n, n_kernels))
+        self.work = Work(*cast, np.zeros(n), np.zeros(n_kernels), np.zeros(n_classes))
         self.score_bytes = n * n_kernels * n_classes * np.dtype(bank.dtype).itemsize
-        self.route_rule = scores
-        self.updates_at_refresh = 0
-        self.update_share = None
-        self.averages = False
-        self._open_rows(rows)
-        small = long_run and self.score_bytes <= CACHE_BYTES
-        wants_scores = scores == "maintain" or (
-            scores == "auto" and self._scores_fit() and (small or not bank.resident)
-        )
+        self.updates_at_refresh, self.update_share, self.averages = 0, None, False
+        self.rows = self._open_rows() if rows is None else rows
         if start is not None:
             self.dual.coef[:, : len(start[0])] = start[0].T
             self.dual.norms_sq[:] = start[1]
-        self._set_route("maintain" if wants_scores else "recompute")
+        small = long_run and self.score_bytes <= CACHE_BYTES
+        by_itself = scores == "auto" and self._scores_fit() and (small or not bank.resident)
+        self._set_route("maintain" if scores == "maintain" or by_itself else "recompute")
         if start is not None:
             state.refresh_link(0.0, self.run)
 
@@ -100,32 +79,26 @@ class Stream:
 
     # ---------------------------------------------------------------- rows
 
-    def _open_rows(self, rows):
-        bank = self.bank
-        if bank.resident or rows is not None:
-            if rows is None:
-                flat, row_stride, kernel_stride = flat_view(bank.stack)
-                rows = Rows(flat, np.arange(bank.n_samples), row_stride, kernel_stride)
-            self.rows = rows
-            return
+    def _open_rows(self):
+        bank, n, n_kernels = self.bank, self.bank.n_samples, self.bank.n_kernels
+        if bank.resident:
+            flat, *strides = flat_view(bank.stack)
+            return Rows(flat, np.arange(n), *strides)
         itemsize = np.dtype(bank.dtype).itemsize
-        row_bytes = bank.n_samples * bank.n_kernels * itemsize
-        capacity = int(min(FETCH_ROWS, max(1, 0.5 * bank.memory // row_bytes)))
+        capacity = int(min(FETCH_ROWS, max(1, 0.5 * bank.memory // (n * n_kernels * itemsize))))
         capacity -= capacity % SUM_ROWS if capacity > SUM_ROWS else 0
         window_bytes = min(WINDOW_BYTES, 0.25 * bank.memory)
-        self.window = int(min(bank.n_samples, max(2, np.sqrt(window_bytes / (bank.n_kernels * itemsize)))))
-        self.buffer = np.empty((capacity, bank.n_kernels, bank.n_samples), dtype=bank.dtype)
-        strides = bank.n_kernels * bank.n_samples, bank.n_samples
-        self.rows = Rows(self.buffer.reshape(-1), np.full(bank.n_samples, -1), *strides)
+        self.window = int(min(n, max(2, np.sqrt(window_bytes / (n_kernels * itemsize)))))
+        self.buffer = np.empty((capacity, n_kernels, n), dtype=bank.dtype)
+        return Rows(self.buffer.reshape(-1), np.full(n, -1), n_kernels * n, n)
 
     def _fetch(self, samples):
-        """Compute the kernel rows of some samples, at most as many as the buffer holds, into its first
-        places."""
+        """Compute rows of some samples, at most as many as the buffer holds, into its first places."""
         self.bank.rows_into(samples, self.buffer[: samples.size].transpose(1, 0, 2))
 
     def _fetch_coming(self, order, position):
         """Bring the rows of the coming visits to hand, where every visit needs its row."""
-        coming = order[position : position + self.buffer.shape[0]]
+        coming = order[position : position + len(self.buffer)]
         coming = coming[np.sort(np.unique(coming, return_index=True)[1])]
         self.rows.place[:] = -1
         self._fetch(coming)
@@ -140,12 +113,8 @@ class Stream:
         n_classes, n = self.dual.coef.shape
         self.route = route
         listed = (n_classes, n) if route == "recompute" else (0, 0)
-        entries = Entries(
-            np.empty(listed, dtype=np.int32),
-            np.empty(listed, dtype=np.uint32),
-            np.zeros(listed, dtype=self.bank.dtype),
-            np.zeros(listed[0], dtype=np.int64),
-        )
+        types = np.int32, np.uint32, self.bank.dtype
+        entries = Entries(*(np.zeros(listed, dtype=t) for t in types), np.zeros(listed[0], dtype=np.int64))
         kept = (n_classes, self.bank.n_kernels, n) if route == "maintain" else (0, 0, 0)
         self.dual = self.dual._replace(entries=entries, maintained=np.zeros(kept, dtype=self.bank.dtype))
         if route == "recompute":
@@ -196,11 +165,10 @@ class Stream:
     # ---------------------------------------------------------------- visits
 
     def start_stage(self, loop, *parameters, averages=False):
-        """Begin a stage: its compiled loop with the parameters besides the state; steps count from 1 again
-        (ALGORITHMS, OBSCURE).
+        """Begin a stage: its compiled loop, and the loop's parameters; steps count from 1 again.
 
-        Where the loop `averages`, the primal point belongs to the mean of the steps (UFO-MKL), else to the
-        dual vector itself.
+        The primal point belongs to the dual vector itself, or, where the loop `averages`, to the mean of the
+        steps.
         """
         self.loop, self.parameters, self.averages = loop, parameters, averages
         self.dual.now.step = self.dual.now.strength = 0.0
@@ -230,9 +198,9 @@ class Stream:
         """Visit a few samples whose kernels are computed on demand, with maintained scores.
 
         Until the window's end, an update matters only to the samples that are visited in it. So the visits
-        run on the kernels among those alone, a small stack; afterwards the full rows of the samples that did
-        update, and of no others, are computed in one go and added to the scores of all samples. The steps are
-        those of single visits, in the same order, to the last bit.
+        run on the kernels among those alone; afterwards the rows of the samples that did update, and of no
+        others, are computed in one go and added to the scores of all. The steps are those of single visits,
+        to the last bit.
         """
         size = window.size
         near = self.bank.restrict(window, resident=True)
@@ -245,12 +213,10 @@ class Stream:
         # one entry more, a 1, shows by what factor the coefficients were rescaled on the way
         steps = np.zeros((self.problem.n_classes, size + 1))
         steps[0, size] = 1.0
+        given = ("labels", "gradient_norm_sq", "cost", "priors")
         samples = Samples(
-            self.samples.labels[window],
-            np.ascontiguousarray(near.diagonal, dtype=np.float64),
-            self.samples.gradient_norm_sq[window],
-            self.samples.cost[window],
-            self.samples.priors[window],
+            diagonal=np.ascontiguousarray(near.diagonal, dtype=np.float64),
+            **{name: getattr(self.samples, name)[window] for name in given},
         )
         dual = self.dual._replace(coef=steps, maintained=np.take(self.dual.maintained, window, axis=2))
         run = Run(samples, Rows(flat, places, *strides), dual, self.work, self.setting)
@@ -288,8 +254,7 @@ class Stream:
         return int(np.count_nonzero(self.dual.coef.any(axis=0)))
 
     def point(self):
-        """The present primal point: coefficients of the dual vector, shape (n_samples, n_classes), and
-        weights of all blocks."""
+        """The present primal point: coefficients (n_samples, n_classes) and weights of all blocks."""
         norms = np.sqrt(np.maximum(0.0, self.dual.norms_sq))
         weights, step = np.zeros_like(norms), max(1.0, self.dual.now.step)
         if self.averages:
@@ -303,9 +268,8 @@ class Stream:
         if self.route == "recompute":
             return self.problem.training_scores(dual_coef, weights)
         of_kernels, of_scores = self.problem.split(weights)
-        scores = np.einsum(
-            "cji,j->ic", self.dual.maintained, of_kernels.astype(self.bank.dtype), optimize=True
-        )
+        cast = of_kernels.astype(self.bank.dtype)
+        scores = np.einsum("cji,j->ic", self.dual.maintained, cast, optimize=True)
         if self.dual.theta.size:
             scores = scores + self.problem.scores @ (of_scores * self.dual.theta).T
         return self.problem.factor * self.scale * scores
@@ -318,11 +282,10 @@ class Stream:
         return self.problem.regularizer(norms) + loss, loss, float(group_norm(norms, self.problem.p))
 
     def dual_point(self):
-        """A dual point of the problem, B of shape (n_samples, n_classes), with its squared block norms
-        (ALGORITHMS, certificate).
+        """A dual point, B of shape (n_samples, n_classes), with its squared block norms.
 
-        Over whole permutations UFO's update counts per epoch are a feasible one; OBSCURE's coefficients times
-        ``lambda n / q`` are one after clipping.
+        Over whole permutations UFO's update counts per epoch are feasible; OBSCURE's coefficients times
+        ``lambda n / q`` are after clipping.
         """
         n = self.bank.n_samples
         if self.averages:
@@ -333,9 +296,8 @@ class Stream:
 
 
 def gradient_norms_sq(problem, diagonal):
-    r""":math:`\|\bar z\|_{2,q}^2` of a gradient at every sample: blocks of length sqrt(2 k(x, x)), and the
-    absolute scores of priors
-    for the two classes that it concerns."""
+    r""":math:`\|\bar z\|_{2,q}^2` at every sample: blocks of length sqrt(2 k(x, x)), and the absolute scores
+    of priors for the two classes that a gradient concerns."""
     blocks_sq = 2.0 * problem.factor * diagonal
     if problem.scores.shape[1]:
         absolute = np.abs(problem.scores)

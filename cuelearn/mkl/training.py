@@ -1,8 +1,8 @@
-"""What every solver returns and records, and the epoch loop of the stochastic ones.
+"""What every solver returns and records, the rounds of batch methods and the epochs of stochastic ones.
 
-A stochastic solver is a few stages of `Training.run_stage`. A stage visits whole epochs by one compiled loop;
-after each epoch it writes a row of the history, calls the callback, and at chosen epochs measures objective
-and duality gap, with the clock stopped.
+A stochastic solver is a few stages of `Training.run_stage`: whole epochs by one compiled loop, after each a
+row of the history and the callback, and at chosen ones a measurement of objective and gap, with the clock
+stopped.
 """
 
 import time
@@ -17,7 +17,7 @@ from cuelearn.core.checks import check_non_negative
 from cuelearn.core.progress import progress
 from cuelearn.mkl.stream import Stream
 
-__all__ = ["History", "Result", "Training", "draw_order"]
+__all__ = ["History", "Result", "Rounds", "Training", "draw_order"]
 
 SMALLEST = np.finfo(float).tiny
 
@@ -36,9 +36,8 @@ class Result(NamedTuple):
         One row per epoch: step, epoch, seconds, n_updates, n_support, online_error, objective, dual_gap.
     objective, dual_gap : float
         Of the returned point; ``objective - dual_gap`` never exceeds the optimum.
-    n_iter : int
-        Epochs run.
-    n_updates : int
+    n_iter, n_updates : int
+        Epochs run; visits that changed the point.
     converged : bool
         Whether the relative gap fell to the tolerance (True where no tolerance was set).
     online_errors : ndarray of bool
@@ -46,8 +45,7 @@ class Result(NamedTuple):
     block_norms_sq : ndarray, shape (n_kernels,)
         Squared norms of the dual blocks, from which an online run goes on.
     extra : dict
-        What is particular to one algorithm; of those that run a `Training`, `stopped`: whether the callback
-        ended it.
+        What is particular to one algorithm; where a `Training` ran, whether the callback `stopped` it.
     """
 
     dual_coef: np.ndarray
@@ -69,47 +67,55 @@ class History:
     COLUMNS = "stage step epoch seconds n_updates n_support online_error objective dual_gap".split()
 
     def __init__(self):
-        self.rows = []
-        self._spent = 0.0
+        self.rows, self.seconds = [], 0.0
+        self.go()
+
+    def go(self):
+        """Let the clock run."""
         self._started = time.perf_counter()
 
     def pause(self):
-        """Stop the clock."""
-        self._spent += time.perf_counter() - self._started
-
-    def go(self):
-        """Let the clock run on."""
-        self._started = time.perf_counter()
-
-    @property
-    def seconds(self):
-        """Seconds of training so far (while paused)."""
-        return self._spent
+        """Stop the clock: `seconds` are those of training so far."""
+        self.seconds += time.perf_counter() - self._started
 
     def add(self, **values):
-        """Append a row; columns not given are NaN."""
-        self.rows.append({**dict.fromkeys(self.COLUMNS, np.nan), **values})
+        """Append a row; columns not given are NaN, the seconds the present ones."""
+        self.rows.append({**dict.fromkeys(self.COLUMNS, np.nan), "seconds": self.seconds, **values})
 
     def frame(self):
         """The history as a DataFrame."""
         return pd.DataFrame(self.rows, columns=self.COLUMNS)
 
 
-def draw_order(n_samples, rng, *, shuffle=True, sampling="permutation"):
-    """Order of one epoch's visits: a fresh permutation, the given order, or ("iid") independent draws, as
-    the theorems assume.
+class Rounds:
+    """Rounds 1, 2, ..., `max_iter` of a batch method, each ended by `end`; the clock stops meanwhile.
 
-    Parameters
-    ----------
-    n_samples : int
-    rng : numpy.random.Generator
-    shuffle : bool
-    sampling : {"permutation", "iid"}
-
-    Returns
-    -------
-    ndarray of int, shape (n_samples,)
+    `callback` is None or called with what `end` is told to show and the number of the round; a true result
+    ends the run.
     """
+
+    def __init__(self, name, max_iter, callback, verbose, unit="round"):
+        self.max_iter, self.callback, self.stopped = max_iter, callback, False
+        self.bar = progress(name=name, total=max_iter, unit=unit, verbose=verbose)
+        self.history = History()
+
+    def __iter__(self):
+        with self.bar:
+            yield from range(1, self.max_iter + 1)
+
+    def end(self, step, show=None, words="", **row):
+        """Write a round down and call back with ``*show()``; whether the run is to end."""
+        self.history.pause()
+        self.history.add(step=step, epoch=step, **row)
+        self.bar.update()
+        self.bar.set_postfix_str(words, refresh=False)
+        self.stopped = self.callback is not None and bool(self.callback(*show(), step))
+        self.history.go()
+        return self.stopped
+
+
+def draw_order(n_samples, rng, *, shuffle=True, sampling="permutation"):
+    """Order of one epoch's visits: a fresh permutation, the given order, or independent draws ("iid")."""
     if sampling == "iid":
         return rng.integers(n_samples, size=n_samples)
     if sampling != "permutation":
@@ -126,25 +132,22 @@ class Training:
     tol : float or None
         Stop once the duality gap is at most `tol` times the objective; None runs all epochs.
     measure : {"auto", "geometric", "every", "end"}
-        When objective and gap are measured: "every" epoch; "geometric" at epochs 1, 2, 3, 4, 6, 9, ... (each
-        half as long again) and the last of a stage; at the "end" only; "auto" is "geometric" if `tol` is set,
-        else "end". The clock stops meanwhile.
+        When objective and gap are measured: "every" epoch; "geometric" at epochs 1, 2, 3, 4, 6, 9, ... and
+        the last of a stage; at the "end" only; "auto" is "geometric" if `tol` is set, else "end".
     rng : numpy.random.Generator
     shuffle : bool
-        Permute the first epoch too; False keeps its given order (a stream). Later epochs always draw a fresh
-        permutation.
+        Permute the first epoch too; False keeps its given order (a stream).
     sampling : {"permutation", "iid"}
-        See `draw_order`.
+        Later epochs are permuted, or all drawn independently, as the theorems assume.
     callback : callable(training, step) or None
-        Called after every epoch; a true return value ends the run. The present point is
-        ``training.stream.point()``.
+        Called after every epoch, at the point ``training.stream.point()``; a true return value ends the run.
     verbose : bool or int
         Show a progress bar once the run takes more than two seconds.
     scores : {"auto", "recompute", "maintain"}
         Route, see `Stream`, as `long_run`.
     certify : bool
-        False leaves objective and gap of the end point unmeasured (NaN) where they were not scheduled: for
-        kernels computed on demand the certificate reads every row once more.
+        False leaves the end point unmeasured (NaN) where that was not scheduled: on demand it reads every
+        row.
     """
 
     def __init__(
@@ -158,64 +161,40 @@ class Training:
         sampling="permutation",
         callback=None,
         verbose=False,
-        scores="auto",
-        name="",
-        long_run=True,
         certify=True,
+        name="",
+        **route,
     ):
         if measure not in ("auto", "geometric", "every", "end"):
             raise ValueError(f"measure must be 'auto', 'geometric', 'every' or 'end', got {measure!r}")
         if callback is not None and not callable(callback):
             raise TypeError(f"callback must be callable, got {type(callback).__name__}")
-        self.problem = problem
+        self.problem, self.name, self.certify = problem, name, certify
         self.tol = None if tol is None else check_non_negative("tol", tol)
         self.measure = ("end" if tol is None else "geometric") if measure == "auto" else measure
         self.rng = np.random.default_rng() if rng is None else rng
-        self.shuffle, self.sampling = shuffle, sampling
-        self.callback, self.verbose, self.name = callback, verbose, name
-        self.certify = certify
-        self.history = History()
-        self.stream = Stream(problem, scores=scores, long_run=long_run)
-        self.step = self.epoch = 0
-        self.errors = []
-        self.converged = tol is None
-        self.stopped = False  # by the callback
-        self.extra = {}
-        self._bound = 0.0
-        self._measured_at = -1
+        self.shuffle, self.sampling, self.callback, self.verbose = shuffle, sampling, callback, verbose
+        self.history, self.stream = History(), Stream(problem, **route)
+        self.step, self.epoch, self.errors, self.extra = 0, 0, [], {}
+        self.converged, self.stopped = tol is None, False  # stopped: by the callback
+        self._bound, self._measured_at = 0.0, -1
 
     def run_stage(
         self, stage, loop, *parameters, n_epochs, averages=False, until_no_loss=False, certify=True
     ):
-        """Run up to `n_epochs` epochs of a compiled loop.
+        """Run up to `n_epochs` epochs of a compiled loop, see `Stream.start_stage`.
 
-        Parameters
-        ----------
-        stage : str
-            Name in the history's column `stage`.
-        loop, *parameters, averages
-            See `Stream.start_stage`.
-        n_epochs : int
-        until_no_loss : bool
-            End the stage after an epoch without an update: the online stage has then converged (thesis
-            theorem 4.3).
-        certify : bool
-            Whether this stage's coefficients give a dual point; False measures the objective only.
+        `until_no_loss` ends the stage after an epoch without an update: the online stage has then converged
+        (thesis theorem 4.3). `certify` says whether the coefficients give a dual point; False measures the
+        objective only.
         """
         stream, history = self.stream, self.history
         stream.start_stage(loop, *parameters, averages=averages)
-        next_measure = 1
-        bar = progress(
-            name=f"{self.name} {stage}".strip(), total=n_epochs, unit="epoch", verbose=self.verbose
-        )
-        with bar:
+        n, next_measure, name = self.problem.bank.n_samples, 1, f"{self.name} {stage}".strip()
+        with progress(name=name, total=n_epochs, unit="epoch", verbose=self.verbose) as bar:
             for epoch in range(1, n_epochs + 1):
-                before = stream.n_updates
-                shuffle = self.shuffle or self.epoch > 0
-                order = draw_order(
-                    self.problem.bank.n_samples, self.rng, shuffle=shuffle, sampling=self.sampling
-                )
-                mistakes = stream.visit(order)
+                before, shuffle = stream.n_updates, self.shuffle or self.epoch > 0
+                mistakes = stream.visit(draw_order(n, self.rng, shuffle=shuffle, sampling=self.sampling))
                 history.pause()
                 self.epoch += 1
                 self.step += mistakes.size
@@ -224,26 +203,16 @@ class Training:
                 scheduled = self.measure == "every"
                 if self.measure == "geometric" and (epoch >= next_measure or ends):
                     scheduled, next_measure = True, max(next_measure + 1, int(1.5 * epoch))
-                self._record(stage, mistakes, scheduled, certify)
+                value, gap = self.measure_now(certify) if scheduled else (np.nan, np.nan)
+                row = {"stage": stage, "step": self.step, "epoch": self.epoch}
+                row |= {"n_updates": stream.n_updates, "n_support": stream.n_support}
+                online_error = float(mistakes.mean())
+                history.add(**row, online_error=online_error, objective=value, dual_gap=gap)
                 bar.update()
                 self.stopped = self.callback is not None and bool(self.callback(self, self.step))
                 history.go()
                 if ends or self.stopped or (certify and self.tol is not None and self.converged):
                     break
-
-    def _record(self, stage, mistakes, scheduled, certify):
-        measured = self.measure_now(certify) if scheduled else (np.nan, np.nan)
-        self.history.add(
-            stage=stage,
-            step=self.step,
-            epoch=self.epoch,
-            seconds=self.history.seconds,
-            n_updates=self.stream.n_updates,
-            n_support=self.stream.n_support,
-            online_error=float(mistakes.mean()),
-            objective=measured[0],
-            dual_gap=measured[1],
-        )
 
     def measure_now(self, certify=True):
         """Objective of the present point and its distance from the best lower bound so far."""
