@@ -1,33 +1,22 @@
 r"""GMKL: projected gradient descent on the kernel weights of each class (Varma and Babu).
 
-.. math:: \min_{d \ge 0} T(d), \qquad
-          T(d) = \max_{0 \le \alpha \le C} \alpha^\top 1 - \tfrac12 (\alpha \circ y)^\top K(d) (\alpha \circ
-          y) + r(d), \qquad K(d) = \sum_a d_a K_a
+.. math:: \min_{d \ge 0} T(d), \quad T(d) = \max_{0 \le \alpha \le C} \alpha^\top 1 - \tfrac12 \sum_a d_a
+          q_a(\alpha) + \sum_a d_a, \quad q_a(\alpha) = (\alpha \circ y)^\top K_a (\alpha \circ y)
 
-is convex and, as the maximum of functions that are linear in d at a unique w, differentiable:
-:math:`\partial T / \partial d_a = -\frac12 q_a(\alpha) + \partial r / \partial d_a` with
-:math:`q_a(\alpha) = (\alpha \circ y)^\top K_a (\alpha \circ y)`. Exchanging minimum and maximum gives the
-duals
-
-.. math:: \max_{0 \le \alpha \le C} \big\{ \alpha^\top 1 : q_a(\alpha) \le 2 \sigma \big\}
-          \text{ for } r(d) = \sigma \sum_a d_a, \qquad
-          \max_{0 \le \alpha \le C} \alpha^\top 1 - \tfrac{1}{8 \sigma} \sum_a q_a(\alpha)^2
-          \text{ for } r(d) = \tfrac\sigma2 \|d\|^2,
-
-so that the alpha of any SVM, multiplied by the best feasible number, certifies a gap.
+is convex and differentiable: :math:`\partial T / \partial d_a = 1 - \frac12 q_a(\alpha)`. The alpha of any
+SVM, times the best feasible number, certifies a gap by the dual :math:`\max_{0 \le \alpha \le C} \{
+\alpha^\top 1 : q_a(\alpha) \le 2 \}`.
 """
-
-from typing import NamedTuple
 
 import numpy as np
 
 from cuelearn.core.checks import check_positive
 from cuelearn.core.docs import documented
-from cuelearn.core.estimator import POSITIVE, StrOptions, parameters
+from cuelearn.core.estimator import parameters
 from cuelearn.mkl.perclass import ClassMachine, PerClassMKL, run_classes
 from cuelearn.mkl.svm import SharedProblem
 
-__all__ = ["GMKL", "BoxMachine", "GradientMachine", "dual_bound_l1", "dual_bound_l2", "solve_gmkl"]
+__all__ = ["GMKL", "BoxMachine", "GradientMachine", "dual_bound", "solve_gmkl"]
 
 # share of the wanted gap that an SVM's own gap may take, and the least accuracy, relative to the objective
 OWN_SHARE = 0.1
@@ -40,39 +29,13 @@ MOST_TRIALS = 25
 FINER = 0.1
 
 
-def dual_bound_l1(alpha, quadratics, C, sigma):
-    """Best value of the dual for l1 on the ray of a point."""
+def dual_bound(alpha, quadratics, C):
+    """Best value of the dual on the ray of a point."""
     total, largest = float(alpha.sum()), float(quadratics.max(initial=0.0))
     if total <= 0.0:
         return 0.0
     limit = C / float(alpha.max())
-    return total * (min(limit, np.sqrt(2.0 * sigma / largest)) if largest > 0.0 else limit)
-
-
-def dual_bound_l2(alpha, quadratics, C, sigma):
-    """Best value of the dual for l2 on the ray of a point."""
-    total, squares = float(alpha.sum()), float(quadratics @ quadratics)
-    if total <= 0.0:
-        return 0.0
-    limit = C / float(alpha.max())
-    scale = min(limit, float(np.cbrt(2.0 * sigma * total / squares))) if squares > 0.0 else limit
-    return scale * total - scale**4 * squares / (8.0 * sigma)
-
-
-class Regularizer(NamedTuple):
-    """A regulariser r of kernel weights, and a lower bound of the optimum from any alpha in the box."""
-
-    value: object  # of (weights, sigma), as `gradient`
-    gradient: object
-    dual_bound: object  # of (alpha, quadratics, C, sigma)
-
-
-REGULARIZERS = {
-    "l1": Regularizer(
-        lambda d, sigma: sigma * float(d.sum()), lambda d, sigma: np.full(d.size, sigma), dual_bound_l1
-    ),
-    "l2": Regularizer(lambda d, sigma: 0.5 * sigma * float(d @ d), lambda d, sigma: sigma * d, dual_bound_l2),
-}
+    return total * (min(limit, np.sqrt(2.0 / largest)) if largest > 0.0 else limit)
 
 
 class BoxMachine(ClassMachine):
@@ -96,26 +59,17 @@ class BoxMachine(ClassMachine):
 class GradientMachine(BoxMachine):
     """Projected gradient descent with Armijo's rule on d >= 0."""
 
-    def __init__(self, problem, k, tol, regularizer, sigma):
+    def __init__(self, problem, k, tol):
         super().__init__(problem, k, tol)
-        self.regularizer, self.sigma, self.length = regularizer, sigma, None
-
-    def value(self, found, weights):
-        """T at some weights, its upper end."""
-        return found.value + found.gap + self.regularizer.value(weights, self.sigma)
-
-    def gradient(self, weights, quadratics):
-        """Of T."""
-        return self.regularizer.gradient(weights, self.sigma) - 0.5 * quadratics
+        self.length = None
 
     def arrive(self, weights, found):
         """Take over a solved point."""
-        self.weights, self.solution, self.present = weights, found, self.value(found, weights)
+        self.weights, self.solution, self.present = weights, found, value(found, weights)
         coef = self.signed(found.alpha)
         quadratics = yield coef
-        self.slope = self.gradient(weights, quadratics)
-        lower = self.regularizer.dual_bound(found.alpha, quadratics, self.problem.C, self.sigma)
-        self.measure(weights, coef, self.present, lower)
+        self.slope = 1.0 - 0.5 * quadratics
+        self.measure(weights, coef, self.present, dual_bound(found.alpha, quadratics, self.problem.C))
 
     def start(self):
         """Measure the first point."""
@@ -131,7 +85,7 @@ class GradientMachine(BoxMachine):
             if descent <= SMALLEST_TOL * abs(present):
                 break
             found = self.svm(new, FINER * descent / abs(present))
-            if self.value(found, new) <= present - ARMIJO * descent:
+            if value(found, new) <= present - ARMIJO * descent:
                 yield from self.arrive(new, found)
                 moved = new - d
                 bend = float(moved @ (self.slope - slope))
@@ -147,18 +101,20 @@ class GradientMachine(BoxMachine):
         yield from self.arrive(d, self.svm(d, self.limit))
 
 
-def solve_gmkl(problem, *, regularizer="l1", sigma=1.0, tol=1e-2, max_iter=200, callback=None, verbose=False):
+def value(found, weights):
+    """T at some weights, its upper end."""
+    return found.value + found.gap + float(weights.sum())
+
+
+def solve_gmkl(problem, *, tol=1e-2, max_iter=200, callback=None, verbose=False):
     """GMKL of every class of a `SharedProblem`, whose `svm_tol` is set anew for every SVM; a `ClassesResult`.
 
     The options are those of `GMKL`; `callback(result, step)` gets a `ClassesResult`, the clock stopped.
     Objectives fall in every step. A step is first tried at the length of Barzilai and Borwein, as in SPG-GMKL
     (Jain, Vishwanathan, Varma, KDD 2012); Armijo's rule decides in every case.
     """
-    if regularizer not in ("l1", "l2"):
-        raise ValueError(f"regularizer must be 'l1' or 'l2', got {regularizer!r}")
-    how = REGULARIZERS[regularizer], check_positive("sigma", sigma)
     tol = check_positive("tol", tol)
-    machines = [GradientMachine(problem, k, tol, *how) for k in range(problem.n_problems)]
+    machines = [GradientMachine(problem, k, tol) for k in range(problem.n_problems)]
     return run_classes(machines, max_iter, name="GMKL", callback=callback, verbose=verbose)
 
 
@@ -167,21 +123,16 @@ def solve_gmkl(problem, *, regularizer="l1", sigma=1.0, tol=1e-2, max_iter=200, 
 class GMKL(PerClassMKL):
     r"""Generalised multiple kernel learning: kernel weights for each class by projected gradient descent.
 
-    .. math:: \min_{d \ge 0,\, f} \frac12 \|f\|^2_{K(d)} + C \sum_i [1 - y_i f(x_i)]_+ + r(d), \qquad
+    .. math:: \min_{d \ge 0,\, f} \frac12 \|f\|^2_{K(d)} + C \sum_i [1 - y_i f(x_i)]_+ + \sum_a d_a, \qquad
               K(d) = \sum_a d_a K_a
 
-    for each class, with :math:`r(d) = \sigma \sum_a d_a` or :math:`\frac\sigma2 \|d\|^2`. The weights need
-    not sum to 1: sigma says how large they become.
+    for each class. The weights are sparse and need not sum to 1.
 
     Parameters
     ----------
     $kernels
     C : float > 0, default 1.0
         Of the SVMs (without bias).
-    regularizer : {"l1", "l2"}, default "l1"
-        "l1" gives sparse weights.
-    sigma : float > 0, default 1.0
-        Weight of the regulariser.
     tol : float > 0, default 1e-2
         A class stops when its duality gap is at most this share of its objective.
     $max_iter $normalize $memory $callback $verbose
@@ -198,21 +149,19 @@ class GMKL(PerClassMKL):
     Notes
     -----
     A step costs for each class an SVM or two, from the class's last solution, each with a read of the kernels
-    to combine them (no copies besides the one combined matrix), and one read of all kernels for all classes
-    together.
+    to combine them (into the one combined matrix), and one read of all kernels for all classes together.
 
     Kernels of features are kept in float32. At large C on kernels of low rank (linear ones, C = 1000) that is
-    too coarse for :math:`q_a`, a small difference of large numbers, and the gap stays open: give the kernels
-    as float64 matrices there.
+    too coarse for :math:`q_a`, and the gap stays open: give the kernels as float64 matrices there.
 
-    With "l1" and :math:`D = \sum_a d_a` at the optimum, d / D solves :math:`\ell_1` MKL (`VSKL` with one
-    group) at C D in place of C: choose C and sigma together, or the same C means less regularisation here
-    than elsewhere.
+    With :math:`D = \sum_a d_a` at the optimum, d / D solves :math:`\ell_1` MKL (`VSKL` with one group) at C D
+    in place of C: the same C means less regularisation here than elsewhere.
 
     References
     ----------
     Varma and Babu, "More generality in efficient multiple kernel learning", ICML 2009. It allows any
-    differentiable K(d) and r; here K is linear in d, the SVM has no bias, and a certified gap ends the run.
+    differentiable K(d) and regulariser of d; here K is linear, the weights are summed, the SVM has no bias,
+    and a certified gap ends the run.
 
     Examples
     --------
@@ -227,15 +176,5 @@ class GMKL(PerClassMKL):
     (array([0, 1]), True)
     """
 
-    regularizer: str = "l1"
-    sigma: float = 1.0
-
-    _parameter_constraints = {
-        **PerClassMKL._parameter_constraints,
-        "regularizer": [StrOptions({"l1", "l2"})],
-        "sigma": POSITIVE,
-    }
-
     def _solve(self, signs, **options):
-        problem = SharedProblem(self.bank_, signs, self.C)
-        return solve_gmkl(problem, regularizer=self.regularizer, sigma=self.sigma, tol=self.tol, **options)
+        return solve_gmkl(SharedProblem(self.bank_, signs, self.C), tol=self.tol, **options)

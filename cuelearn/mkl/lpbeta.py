@@ -1,29 +1,11 @@
 r"""LP-beta and LP-B: an SVM for every kernel, a linear programme for what each of them counts.
 
-Other methods of this package combine the kernels and then train; this one trains on every kernel and then
-combines the decision values :math:`f_{m,c}(x)` of kernel *m* for class *c*: the score is :math:`\sum_m
-\beta_m f_{m,c}(x)`,
+With decision values :math:`f_{m,c}(x)` of kernel *m* for class *c*, and weights of the kernels, or of each
+class's,
 
 .. math:: \min_{\beta,\xi,\rho} -\rho + \frac{1}{\nu n} \sum_i \xi_i \quad\text{with}\quad
-          \sum_m \beta_m \big(f_{m,y_i}(x_i) - f_{m,c}(x_i)\big) + \xi_i \ge \rho \;\; \forall i,\, c \ne y_i,
-          \quad \xi \ge 0,\; \beta \ge 0,\; \sum_m \beta_m = 1 .
-
-LP-B has weights of its own for each class, :math:`B_{cm} \ge 0` with :math:`\sum_m B_{cm} = 1`, and
-:math:`\sum_m B_{y_i m} f_{m,y_i}(x_i) - B_{cm} f_{m,c}(x_i)` in the constraints. For fixed weights the best
-:math:`\xi, \rho` are known: with :math:`\mu_i(\beta)` the margin of sample *i* over its best wrong class, the
-objective is minus the mean of the :math:`\nu n` smallest margins. So the weights maximise the mean margin of
-the worst share :math:`\nu` of the samples.
-
-The dual is solved, because it is small where the primal is not:
-
-.. math:: \min_{a \ge 0,\, \gamma} \gamma \quad\text{with}\quad \sum_{i,c} a_{ic} = 1, \quad
-          \sum_c a_{ic} \le \frac{1}{\nu n} \;\;\forall i, \quad
-          \sum_{i,c} a_{ic} \big(f_{m,y_i}(x_i) - f_{m,c}(x_i)\big) \le \gamma \;\; \forall m
-
-(LP-B: one :math:`\gamma_c` per class, their sum is minimised); the weights are the multipliers of the last
-constraints. It starts with one wrong class per sample: as long as a sample has but one, its second constraint
-is a bound of a variable and a basis of the simplex method has only as many rows as there are weights. Wrong
-classes that turn out to be violated are added until none is, so the result is that of the whole programme.
+          \sum_m \beta_{y_i m} f_{m,y_i}(x_i) - \beta_{cm} f_{m,c}(x_i) + \xi_i \ge \rho \;\; \forall i,\, c
+          \ne y_i, \quad \xi, \beta \ge 0,\; \sum_m \beta_{cm} = 1 .
 """
 
 from dataclasses import field
@@ -37,7 +19,7 @@ from scipy.optimize import linprog
 
 from cuelearn.core.checks import as_generator
 from cuelearn.core.docs import documented
-from cuelearn.core.estimator import POSITIVE, Number, StrOptions, parameters
+from cuelearn.core.estimator import Number, StrOptions, parameters
 from cuelearn.core.progress import progress
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.single import FOLDS, kernel_alone, stratified_folds
@@ -46,7 +28,6 @@ from cuelearn.mkl.training import Rounds
 
 __all__ = ["LPBeta", "LPSolution", "MarginProgramme", "solve_lp_beta"]
 
-C_GRID = (0.1, 1.0, 10.0, 100.0, 1000.0)
 NU_GRID = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 SHARE = Number(Real, 0, 1, closed="neither")
 # wrong classes that one round adds for one sample, at most: measured, fewer cost rounds and more cost columns
@@ -80,7 +61,23 @@ def weighted(outputs, weights):
 
 
 class MarginProgramme:
-    """The linear programme for any nu; rows (`used`) that were needed once are kept for the next."""
+    r"""The linear programme for any nu; rows (`used`) that were needed once are kept for the next.
+
+    For fixed weights the best :math:`\xi, \rho` are known: the objective is minus the mean of the :math:`\nu
+    n` smallest margins over the best wrong class. The dual is solved, because it is small where the primal is
+    not:
+
+    .. math:: \min_{a \ge 0,\, \gamma} \sum_c \gamma_c \quad\text{with}\quad \sum_{i,c} a_{ic} = 1, \quad
+              \sum_c a_{ic} \le \frac{1}{\nu n} \;\;\forall i, \quad
+              \sum_{i: y_i = c} \sum_{c'} a_{ic'} f_{m,c}(x_i) - \sum_i a_{ic} f_{m,c}(x_i) \le \gamma_c \;\;
+              \forall m, c
+
+    (LP-beta: one :math:`\gamma`, the third summed over c). The weights are the multipliers of the last
+    constraints. It starts with one wrong class per sample: as long as a sample has but one, its second
+    constraint is a bound of a variable, and a basis of the simplex method has only as many rows as there are
+    weights. Wrong classes that turn out to be violated are added until none is, so the result is that of the
+    whole programme.
+    """
 
     def __init__(self, outputs, labels, per_class):
         self.outputs, self.labels, self.per_class = outputs, labels, per_class
@@ -136,19 +133,16 @@ class MarginProgramme:
         n_weights, n_rows = products.shape
         n_sums = self.n_classes if self.per_class else 1
         sums = sparse.kron(sparse.eye_array(n_sums), np.ones((self.n_kernels, 1)))
-        several = np.flatnonzero(np.bincount(i, minlength=self.n_samples) > 1)
-        place = np.full(self.n_samples, -1)
-        place[several] = np.arange(several.size)
-        shared = np.flatnonzero(place[i] >= 0)
-        caps = sparse.csr_array(
-            (np.ones(shared.size), (place[i[shared]], shared)), shape=(several.size, n_rows + n_sums)
+        every = sparse.csr_array(
+            (np.ones(n_rows), (i, np.arange(n_rows))), shape=(self.n_samples, n_rows + n_sums)
         )
+        caps = every[np.flatnonzero(np.bincount(i, minlength=self.n_samples) > 1)]
         # the variables are a times nu n, so that they and the products are numbers around 1: HiGHS's
         # tolerances are absolute
         programme = {
             "c": np.r_[np.zeros(n_rows), np.ones(n_sums)],
             "A_ub": sparse.vstack([sparse.hstack([products, -sums]), caps]).tocsc(),
-            "b_ub": np.r_[np.zeros(n_weights), np.ones(several.size)],
+            "b_ub": np.r_[np.zeros(n_weights), np.ones(caps.shape[0])],
             "A_eq": sparse.csr_array(np.r_[np.ones(n_rows), np.zeros(n_sums)][None]),
             "b_eq": [share],
             "bounds": np.r_[np.tile([0.0, 1.0], (n_rows, 1)), np.tile([-np.inf, np.inf], (n_sums, 1))],
@@ -172,13 +166,10 @@ class MarginProgramme:
         own, other = self.outputs[:, i, self.labels[i]] / self.scale, self.outputs[:, i, c] / self.scale
         if not self.per_class:
             return sparse.csr_array(own - other)
-        kernels = np.arange(self.n_kernels)[:, None]
-        places = np.stack([self.labels[i] * self.n_kernels + kernels, c * self.n_kernels + kernels])
-        columns = np.broadcast_to(np.arange(i.size), places.shape)
-        return sparse.csr_array(
-            (np.stack([own, -other]).ravel(), (places.ravel(), columns.ravel())),
-            shape=(self.n_classes * self.n_kernels, i.size),
-        )
+        rows = np.stack([self.labels[i], c])[:, None] * self.n_kernels + np.arange(self.n_kernels)[:, None]
+        columns = np.broadcast_to(np.arange(i.size), rows.shape)
+        places, shape = (rows.ravel(), columns.ravel()), (self.n_classes * self.n_kernels, i.size)
+        return sparse.csr_array((np.stack([own, -other]).ravel(), places), shape=shape)
 
     def feasible(self, point, i, share):
         """The solver's dual point without its tolerances: at most 1 for each sample, `share` in all."""
@@ -194,7 +185,7 @@ class MarginProgramme:
 
 
 def solve_lp_beta(outputs, labels, nu, per_class=False):
-    """Solve the linear programme of LP-beta, or of LP-B with `per_class`, which heads this module, exactly.
+    """Solve the linear programme of LP-beta, or of LP-B with `per_class`, exactly.
 
     Parameters
     ----------
@@ -219,9 +210,8 @@ def solve_lp_beta(outputs, labels, nu, per_class=False):
 
     Notes
     -----
-    HiGHS gets programmes of ``n_weights + n`` constraints at most and of little more than n columns. Measured
-    on one core: 0.05 s for 300 samples, 39 kernels and 10 classes, 1 to 5 s for 3,060 samples, 39 kernels and
-    102 classes (with all rows at once: 35 s), the same with weights per class 50 s.
+    Measured on one core: 0.05 s for 300 samples, 39 kernels and 10 classes, 1 to 5 s for 3,060 samples, 39
+    kernels and 102 classes (with all rows at once: 35 s), the same with weights per class 50 s.
 
     References
     ----------
@@ -245,17 +235,13 @@ def solve_lp_beta(outputs, labels, nu, per_class=False):
     if not SHARE.is_satisfied_by(nu):
         raise ValueError(f"nu must be a number in (0, 1), got {nu!r}")
     if outputs.ndim != 3 or 0 in outputs.shape or outputs.shape[2] < 2:
-        raise ValueError(
-            f"outputs must have shape (n_kernels, n_samples, n_classes >= 2), got {outputs.shape}"
-        )
+        wanted = "(n_kernels, n_samples, n_classes >= 2)"
+        raise ValueError(f"outputs must have shape {wanted}, got {outputs.shape}")
     if not np.isfinite(outputs).all():
         raise ValueError("outputs holds NaN or infinite values")
     _, n, n_classes = outputs.shape
-    if (
-        labels.shape != (n,)
-        or labels.dtype.kind not in "iu"
-        or not np.isin(labels, np.arange(n_classes)).all()
-    ):
+    whole = labels.shape == (n,) and labels.dtype.kind in "iu"
+    if not whole or labels.min() < 0 or labels.max() >= n_classes:
         raise ValueError(f"labels must hold {n} integers, from 0 to {n_classes - 1}")
     return MarginProgramme(outputs, labels, bool(per_class)).solve(float(nu))
 
@@ -266,14 +252,6 @@ def fold_outputs(kernel, labels, n_classes, C, train, test):
     coef, bias = one_versus_rest(square, labels[train], n_classes, C)
     # not by BLAS, whose last bits follow the number of its threads
     return np.einsum("ik,kc->ic", kernel[np.ix_(test, train)], coef) + bias
-
-
-def checked_grid(name, values, kind):
-    """The values to choose from in rising order, or an error that names them."""
-    values = list(np.asarray(values, dtype=object))
-    if not values or not all(kind.is_satisfied_by(value) for value in values):
-        raise ValueError(f"{name} must hold one or more of {kind}, got {values!r}")
-    return sorted(float(value) for value in values)
 
 
 def n_right(scores, labels):
@@ -294,26 +272,19 @@ class LPBeta(KernelClassifier):
     Parameters
     ----------
     $kernels
-    C : float > 0, sequence of such, or "cv", default 1.0
-        libsvm's C, of all kernels or one for each. "cv": each kernel takes the value of `C_grid` with the
-        best cross-validated accuracy of its own SVMs, the smaller one on ties.
+    C : float > 0, default 1.0
+        libsvm's C, of all kernels.
     nu : float in (0, 1) or "cv", default "cv"
-        Share of the samples, those with the smallest margins, whose mean margin is maximised. "cv": the value
-        of `nu_grid` whose programme, trained on all folds but one, classifies that one best; the larger one
-        on ties. Where the worst share has negative margins under every good kernel, the programme prefers
-        kernels with decision values near 0, which are good for nothing: nu must not be small then.
+        Share of the samples, those with the smallest margins, whose mean margin is maximised. "cv": of 0.05,
+        0.1, 0.2, ..., 0.9 the one whose programme, trained on all folds but one, classifies that one best;
+        the larger one on ties. Where the worst share has negative margins under every good kernel, the
+        programme prefers kernels with decision values near 0, which are good for nothing: nu must not be
+        small then.
     per_class : bool, default False
-        LP-B: kernel weights for each class. (Two classes have the same decision values, hence the same
-        weights.)
-    cv : int >= 2, default 5
-        Stratified folds; fewer where a class has fewer samples.
-    C_grid : sequence of float > 0, default (0.1, 1, 10, 100, 1000)
-        For ``C="cv"``.
-    nu_grid : sequence of float in (0, 1), default (0.05, 0.1, 0.2, ..., 0.9)
-        For ``nu="cv"``.
+        LP-B: kernel weights for each class (of two classes the same).
     $normalize $memory $n_jobs
     random_state : int, default 0
-        Of the folds.
+        Of the five folds, fewer where a class has fewer samples.
     $verbose
 
     Attributes
@@ -323,13 +294,10 @@ class LPBeta(KernelClassifier):
     dual_coefs_, intercepts_ : ndarray, shape (n_kernels, n_support, n_classes) and (n_kernels, n_classes)
         Of each kernel's SVMs; 0 for kernels without weight, whose SVMs on all samples are not needed.
     $classes_ $support_
-    kernel_C_, nu_ : ndarray, shape (n_kernels,), and float
-        The C of each kernel; the share.
-    kernel_accuracy_, C_accuracy_ : ndarray, shape (n_kernels,), and (n_kernels, n_grid) with ``C="cv"``
-        Cross-validated accuracy of every kernel alone, with its `kernel_C_` and with all of `C_grid` in
-        rising order.
-    nu_accuracy_ : ndarray, shape (n_grid,), with ``nu="cv"``
-        The same of the second stage for all of `nu_grid`, in rising order.
+    kernel_accuracy_ : ndarray, shape (n_kernels,)
+        Cross-validated accuracy of every kernel alone.
+    nu_, nu_accuracy_ : float, and ndarray, shape (10,), with ``nu="cv"``
+        The share, and the cross-validated accuracy of the second stage for all values.
     margin_, objective_, dual_gap_ : float
         Of the linear programme: :math:`\rho`, its value at the weights, its certified distance from the
         optimum.
@@ -343,24 +311,21 @@ class LPBeta(KernelClassifier):
 
     Notes
     -----
-    A fit trains ``n_kernels * cv * n_classes`` SVMs on a share of the samples, times the size of `C_grid`
-    where C is chosen, then ``n_classes`` for every kernel with weight; and solves 51 linear programmes where
-    nu is chosen, else one. Memory: one (n, n) matrix and a part of it for each thread besides the bank, and
-    the decision values, ``8 * n_kernels * n * n_classes`` bytes.
+    A fit trains ``5 * n_kernels * n_classes`` SVMs on a share of the samples, then ``n_classes`` for every
+    kernel with weight; and solves 51 linear programmes where nu is chosen, else one. Memory: one (n, n)
+    matrix and a part of it for each thread besides the bank, and the decision values, ``8 * n_kernels * n *
+    n_classes`` bytes.
 
     References
     ----------
     Gehler and Nowozin, On feature combination for multiclass object classification, ICCV 2009. "LP-beta" of
-    the thesis's section 4.4.5 and JMLR 13 (2012), with their grid of C; the grid of nu is ours.
+    the thesis's section 4.4.5 and JMLR 13 (2012); the grid of nu is ours.
     """
 
     kernels: object = field(default=None, kw_only=False)
-    C: object = 1.0
+    C: float = 1.0
     nu: float | str = "cv"
     per_class: bool = False
-    cv: int = 5
-    C_grid: tuple = C_GRID
-    nu_grid: tuple = NU_GRID
     normalize: bool = True
     memory: float = 2e9
     n_jobs: int | None = None
@@ -369,121 +334,77 @@ class LPBeta(KernelClassifier):
 
     _parameter_constraints = {
         **KernelClassifier._parameter_constraints,
-        "C": [*POSITIVE, StrOptions({"cv"}), "array-like"],
         "nu": [SHARE, StrOptions({"cv"})],
         "per_class": ["boolean"],
-        "cv": FOLDS,
-        "C_grid": ["array-like"],
-        "nu_grid": ["array-like"],
     }
 
-    # ---------------------------------------------------------------- training
-
     def _train(self, labels):
-        nus, grid = self._nus(), self._grid()
-        folds, _ = stratified_folds(labels, self.cv, as_generator(self.random_state))
-        n_machines = 1 if self.classes_.size == 2 else self.classes_.size
-        stages = Rounds("LP-beta", 3, None, False)
-        outputs = self._cross_validated_outputs(labels, folds, grid)
-        self.n_updates_ = grid.size * len(folds) * n_machines
+        folds, _ = stratified_folds(labels, FOLDS, as_generator(self.random_state))
+        n_machines, stages = 1 if self.classes_.size == 2 else self.classes_.size, Rounds("", 3, None, False)
+        outputs = self._fold_outputs(labels, folds)
+        self.n_updates_ = len(outputs) * len(folds) * n_machines
         stages.end(1, stage="outputs", n_updates=self.n_updates_)
-        found = self._weigh(outputs, labels, folds, nus)
+        found = self._weigh(outputs, labels, folds)
         self.kernel_weights_, self.margin_, self.n_iter_ = found.weights, found.margin, found.n_rounds
         self.objective_, self.dual_gap_ = found.objective, found.dual_gap
         self.converged_ = bool(found.dual_gap <= CLOSED * np.abs(outputs).max())
         known = {"objective": self.objective_, "dual_gap": self.dual_gap_}
         stages.end(2, stage="programme", n_updates=self.n_updates_, **known)
-        self._fit_machines(labels)
-        self.n_updates_ += self._active().size * n_machines
+        self.n_updates_ += self._fit_machines(labels) * n_machines
         known["n_support"] = self.support_.size
         stages.end(3, stage="machines", n_updates=self.n_updates_, **known)
         self.history_ = stages.history.frame()
 
-    def _nus(self):
-        """The values of nu to choose from."""
-        if self.nu != "cv":
-            return [float(self.nu)]
-        return checked_grid("nu_grid", self.nu_grid, SHARE)
-
-    def _grid(self):
-        """The values of C to choose from, shape (n_kernels, n_grid)."""
-        n_kernels = self.bank_.n_kernels
-        if isinstance(self.C, str):
-            return np.tile(checked_grid("C_grid", self.C_grid, *POSITIVE), (n_kernels, 1))
-        values = np.asarray([self.C] * n_kernels if np.ndim(self.C) == 0 else self.C, dtype=object)
-        if values.shape != (n_kernels,) or not all(map(POSITIVE[0].is_satisfied_by, values)):
-            raise ValueError(f"C must be 'cv', or one or {n_kernels} positive numbers, got {self.C!r}")
-        return values.astype(np.float64)[:, None]
-
-    def _cross_validated_outputs(self, labels, folds, grid):
+    def _fold_outputs(self, labels, folds):
         """Decision values (n_kernels, n, n_classes) of SVMs trained without the sample's fold."""
-        n_kernels, n_grid = grid.shape
-        n_classes = self.classes_.size
+        n_kernels, n_classes = self.bank_.n_kernels, self.classes_.size
         outputs = np.empty((n_kernels, labels.size, n_classes))
-        accuracy = np.empty(grid.shape)
         with Parallel(n_jobs=self.n_jobs, prefer="threads") as parallel:
             for j in progress(range(n_kernels), name="SVMs of the folds", verbose=self.verbose):
-                kernel = kernel_alone(self.bank_, j)
-                found = parallel(
-                    delayed(fold_outputs)(kernel, labels, n_classes, C, *fold)
-                    for C in grid[j]
-                    for fold in folds
-                )
-                candidates = np.empty((n_grid, *outputs.shape[1:]))
-                for k in range(n_grid):
-                    for (_, test), part in zip(folds, found[k * len(folds) :], strict=False):
-                        candidates[k, test] = part
-                    accuracy[j, k] = n_right(candidates[k], labels) / labels.size
-                outputs[j] = candidates[np.argmax(accuracy[j])]
-        self.kernel_accuracy_ = accuracy.max(axis=1)
-        self.kernel_C_ = grid[np.arange(n_kernels), accuracy.argmax(axis=1)]
-        if isinstance(self.C, str):
-            self.C_accuracy_ = accuracy
+                what = kernel_alone(self.bank_, j), labels, n_classes, self.C
+                found = parallel(delayed(fold_outputs)(*what, *fold) for fold in folds)
+                for (_, test), part in zip(folds, found, strict=True):
+                    outputs[j, test] = part
+        self.kernel_accuracy_ = np.array([n_right(mine, labels) / labels.size for mine in outputs])
         return outputs
 
-    def _weigh(self, outputs, labels, folds, nus):
+    def _weigh(self, outputs, labels, folds):
         """The second stage: choose nu, then the weights."""
-        # the two columns of two classes are one decision value and its negative: weights of their own could
-        # not be told apart
+        # two classes have one decision value and its negative: weights of their own could not be told apart
         per_class = bool(self.per_class) and self.classes_.size > 2
-        self.nu_ = nus[0]
-        if isinstance(self.nu, str):
-            right = np.zeros(len(nus))
+        self.nu_ = self.nu
+        if self.nu == "cv":
+            right = np.zeros(len(NU_GRID))
             for train, test in progress(folds, name="choosing nu", verbose=self.verbose):
                 programme = MarginProgramme(outputs[:, train], labels[train], per_class)
-                for k, nu in enumerate(nus):
+                for k, nu in enumerate(NU_GRID):
                     right[k] += n_right(weighted(outputs[:, test], programme.solve(nu).weights), labels[test])
             self.nu_accuracy_ = right / labels.size
-            self.nu_ = nus[int(np.flatnonzero(right == right.max())[-1])]
-        solution = MarginProgramme(outputs, labels, per_class).solve(self.nu_)
+            self.nu_ = NU_GRID[int(np.flatnonzero(right == right.max())[-1])]
+        solution = MarginProgramme(outputs, labels, per_class).solve(float(self.nu_))
         if self.per_class and not per_class:
             solution = solution._replace(weights=np.tile(solution.weights, (2, 1)))
         return solution
 
     def _fit_machines(self, labels):
-        """SVMs on all samples of the kernels with weight."""
-        n_kernels, n_classes, active = self.bank_.n_kernels, self.classes_.size, self._active()
+        """SVMs on all samples of the kernels with weight, whose number is returned."""
+        n_kernels, n_classes = self.bank_.n_kernels, self.classes_.size
+        active = np.flatnonzero(np.atleast_2d(self.kernel_weights_).any(axis=0))
         coefs = np.zeros((active.size, labels.size, n_classes))
         self.intercepts_ = np.zeros((n_kernels, n_classes))
         for k, j in enumerate(progress(active, name="SVMs of all samples", verbose=self.verbose)):
             kernel = kernel_alone(self.bank_, j)
-            found = one_versus_rest(kernel, labels, n_classes, self.kernel_C_[j], self.n_jobs)
-            coefs[k], self.intercepts_[j] = found
+            coefs[k], self.intercepts_[j] = one_versus_rest(kernel, labels, n_classes, self.C, self.n_jobs)
         self.support_ = np.flatnonzero(coefs.any(axis=(0, 2)))
         self.dual_coefs_ = np.zeros((n_kernels, self.support_.size, n_classes))
         self.dual_coefs_[active] = coefs[:, self.support_]
         self.bank_support_, self.n_seen_ = self.support_, labels.size
-
-    # -------------------------------------------------------------- prediction
+        return active.size
 
     @property
     def dual_coef_(self):
         """`dual_coefs_` with the samples first: kernels share no coefficients."""
         return self.dual_coefs_.transpose(1, 0, 2)
-
-    def _active(self):
-        """Kernels with weight."""
-        return np.flatnonzero(np.atleast_2d(self.kernel_weights_).any(axis=0))
 
     def _class_scores(self, X):
         n_rows, active, blocks = self._blocks(X)

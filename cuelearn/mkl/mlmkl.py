@@ -7,9 +7,8 @@ best for the worst class,
           H_k(p) = \max_{0 \le \alpha \le C} \alpha^\top 1
           - \tfrac12 (\alpha \circ y^k)^\top K(p) (\alpha \circ y^k) ,
 
-by stochastic approximation: it asks one class per iteration, drawn from :math:`\gamma`. ML-MKL-Sum minimises
-:math:`\sum_k H_k(p)` and solves the SVMs of all classes in each. Both take C as the SVM's own (no division by
-n).
+asking one class per iteration, drawn from :math:`\gamma`; ML-MKL-Sum minimises :math:`\sum_k H_k(p)`, asking
+all.
 """
 
 import warnings
@@ -21,7 +20,7 @@ from scipy import sparse
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.core.checks import as_generator, check_count, check_positive
+from cuelearn.core.checks import as_generator, check_positive
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, POSITIVE, Number, parameters
 from cuelearn.mkl.multilabel import MultiLabelMKL
@@ -43,6 +42,8 @@ __all__ = [
 
 # ML-MKL-SA asks its stopping rule after so many iterations
 MIN_ITER = 100
+# rounds of cutting planes at most: an SVM for every class with a positive gamma, and a linear programme
+MOST_PLANES = 500
 
 # ------------------------------------------------------------------ steps
 
@@ -50,7 +51,7 @@ MIN_ITER = 100
 class Entropic:
     r"""`weights` on a simplex, equal at the start, that follow gradients by exponentiated updates.
 
-    The step size eta is constant, :math:`w_i \propto \exp(-\eta \sum_\tau g_{\tau i})`, or None: AdaHedge,
+    The step size eta is constant, :math:`w_i \propto \exp(-\eta \sum_\tau g_{\tau i})`, or "auto": AdaHedge,
 
     .. math:: \eta_t = \ln n \Big/ \sum_{\tau < t} \Big( w_\tau \cdot g_\tau
               + \tfrac{1}{\eta_\tau} \ln \sum_i w_{\tau i} \, e^{-\eta_\tau g_{\tau i}} \Big) ,
@@ -63,38 +64,25 @@ class Entropic:
     De Rooij, van Erven, Grünwald and Koolen, Follow the leader if you can, hedge if you must, JMLR 2014.
     """
 
-    def __init__(self, size, eta):
-        self.eta, self.weights = eta, np.full(size, 1.0 / size)
-        self._total, self._cost = np.zeros(size), 0.0
+    def __init__(self, size, eta="auto"):
+        self.adaptive = isinstance(eta, str) and eta == "auto"
+        self.eta = np.inf if self.adaptive else check_positive("eta", eta)
+        self.weights, self._total, self._cost = np.full(size, 1.0 / size), np.zeros(size), 0.0
 
     def descend(self, gradient):
         """One step against a gradient."""
-        if self.eta is None:
-            least = gradient[self.weights > 0.0].min()
-            mixed, length = 0.0, self._length()
-            if length < np.inf:
-                mixed = -np.log(self.weights @ np.exp(-length * np.maximum(0.0, gradient - least))) / length
+        if self.adaptive:
+            least, mixed = gradient[self.weights > 0.0].min(), 0.0
+            if self.eta < np.inf:
+                above = np.maximum(0.0, gradient - least)
+                mixed = -np.log(self.weights @ np.exp(-self.eta * above)) / self.eta
             self._cost += max(0.0, float(self.weights @ gradient) - least - mixed)
+            if self._cost > 0.0:
+                self.eta = np.log(max(2, self.weights.size)) / self._cost
         self._total += gradient
-        length = self._length()
-        if length < np.inf:  # else no step has cost anything: all weights are as good
-            shifted = np.exp(-length * (self._total - self._total.min()))
+        if self.eta < np.inf:  # else no step has cost anything: all weights are as good
+            shifted = np.exp(-self.eta * (self._total - self._total.min()))
             self.weights = shifted / shifted.sum()
-
-    def _length(self):
-        if self.eta is not None:
-            return self.eta
-        return np.log(max(2, self.weights.size)) / self._cost if self._cost > 0.0 else np.inf
-
-
-def constant_steps(eta):
-    """Step sizes of p and of gamma: None, None for "auto", or the given ones, or an error that names eta."""
-    if isinstance(eta, str) and eta == "auto":
-        return None, None
-    pair = tuple(eta) if np.ndim(eta) == 1 else (eta, eta)
-    if len(pair) != 2:
-        raise ValueError(f"eta must be 'auto', a positive number or a pair of them, got {eta!r}")
-    return tuple(check_positive("eta", value) for value in pair)
 
 
 # ------------------------------------------------------------------ runs
@@ -116,9 +104,12 @@ class MLResult(NamedTuple):
 
 
 class SharedRun(Rounds):
-    """A run of one of the two; `kernel_weights` and `gamma` are what it would return now."""
+    """A run of one of the two; `kernel_weights` and `gamma` are what it would return now.
 
-    def __init__(self, problem, name, n_iter, tol, half, min_iter, callback, verbose):
+    Its rule looks at the change of the weights since the iteration before or (`half`) since half as many.
+    """
+
+    def __init__(self, problem, name, n_iter, tol, callback, verbose, half=False, min_iter=1):
         super().__init__(name, n_iter, callback, verbose, unit="iteration")
         self.problem, self.name, self.half, self.min_iter = problem, name, half, min(min_iter, n_iter)
         self.tol = None if tol is None else check_positive("tol", tol)
@@ -166,15 +157,10 @@ def sa_gradients(problem, k, weights, smoothed, gamma=None, level=0.0):
     r"""Estimated gradients of L from class k, drawn with the weight :math:`\gamma'_k` of `smoothed`:
     equations 8 and 9.
 
-    Returns
-    -------
-    of_p : ndarray, shape (n_kernels,)
-        :math:`-\frac12 (\alpha \circ y^k)^\top K_a (\alpha \circ y^k)`, without bias at :math:`\gamma'`;
-        where gamma is given, times :math:`\gamma_k / \gamma'_k`, without bias at gamma.
-    of_gamma : float
-        Entry k of the estimate for gamma, :math:`(H_k(p) - level) / \gamma'_k`; the others are 0.
-    value : float
-        :math:`H_k(p)`.
+    Returns :math:`-\frac12 (\alpha \circ y^k)^\top K_a (\alpha \circ y^k)` for all kernels, without bias at
+    :math:`\gamma'`, or, where gamma is given, times :math:`\gamma_k / \gamma'_k`, without bias at gamma;
+    entry k of the estimate for gamma, :math:`(H_k(p) - level) / \gamma'_k`, the others being 0;
+    :math:`H_k(p)`.
     """
     found = problem.solve(k, weights)
     share = 1.0 if gamma is None else gamma[k] / smoothed[k]
@@ -205,8 +191,10 @@ def solve_mlmkl_sa(
     r"""ML-MKL-SA (algorithm 1) on a `SharedProblem`: mirror descent on p, ascent on gamma; returns a
     `MLResult`.
 
-    The options are those of `MLMKLSA`, with a NumPy Generator for `random_state`; `callback(run, step)` gets
-    the `SharedRun` after each iteration, the clock stopped; a true result ends the run.
+    The options are those of `MLMKLSA`, with a NumPy Generator for `random_state`, and `eta`, the step size of
+    p and gamma: constant as in the paper (0.0001 to 0.01; what is small depends on the scale of the losses, n
+    C), or "auto", from the spread of the gradients met so far. `callback(run, step)` gets the `SharedRun`
+    after each iteration, the clock stopped; a true result ends the run.
 
     Equation 9 is divided by the smoothed weight :math:`\gamma'_k = (1 - \delta) \gamma_k + \delta / m`: the
     class was drawn with it, and only then is the estimate without bias, at :math:`\gamma'`. Equation 7 prints
@@ -214,20 +202,20 @@ def solve_mlmkl_sa(
     estimate for p is right at :math:`\gamma'` and not at :math:`\gamma`, which keeps the pair away from the
     saddle point however long it runs: it is multiplied by :math:`\gamma_k / \gamma'_k \le 1/(1 - \delta)`.
     What all losses have in common moves no :math:`\gamma` but makes most of the noise of equation 9: a level
-    is taken off, the mean, weighted by :math:`\gamma'`, of what each class met when it was last drawn. It is
-    known before the draw, so the estimate's mean changes by the same constant for every class; the first draw
-    only sets it. And the paper asks for the change since the last iteration: the last of t moves an average
-    by some 1/t wherever it stands, so that rule says little but that t is large, and would stop at the first,
-    which leaves the average where it was. The change since half as many iterations can fail. Neither means
-    anything where constant steps are very small.
+    is taken off, the mean, weighted by :math:`\gamma'`, of what each class met when it was last drawn (known
+    before the draw, so the mean changes by the same constant for every class; the first draw only sets it).
+    And the paper asks for the change since the last iteration: the last of t moves an average by some 1/t
+    wherever it stands, so that rule would stop at the first iteration allowed. The change since half as many
+    iterations can fail.
     """
     rng = np.random.default_rng() if rng is None else rng
     if isinstance(delta, bool) or not (isinstance(delta, Real) and 0.0 <= delta <= 1.0):
         raise ValueError(f"delta must be a number in [0, 1], got {delta!r}")
     s, m = problem.bank.n_kernels, problem.n_problems
-    for_p, for_gamma = (Entropic(size, step) for size, step in zip((s, m), constant_steps(eta), strict=True))
+    for_p, for_gamma = Entropic(s, eta), Entropic(m, eta)
     mean_p, mean_gamma, last = np.zeros(s), np.zeros(m), np.full(m, np.nan)
-    run = SharedRun(problem, "ML-MKL-SA", n_iter, tol, bool(corrected), MIN_ITER, callback, verbose)
+    rule = {"half": bool(corrected), "min_iter": MIN_ITER}
+    run = SharedRun(problem, "ML-MKL-SA", n_iter, tol, callback, verbose, **rule)
     for t in run:
         p, gamma = for_p.weights, for_gamma.weights
         smoothed = (1.0 - delta) * gamma + delta / m
@@ -251,18 +239,14 @@ def solve_mlmkl_sa(
 # ------------------------------------------------------------------ ML-MKL-Sum
 
 
-def solve_mlmkl_sum(problem, *, n_iter=200, eta="auto", tol=0.01, callback=None, verbose=False):
+def solve_mlmkl_sum(problem, *, n_iter=200, tol=0.01, callback=None, verbose=False):
     r"""ML-MKL-Sum (equations 1 and 2) on a `SharedProblem`: subgradient descent; returns a `MLResult`.
 
-    The options are those of `MLMKLSum`, `callback` is that of `solve_mlmkl_sa`. The paper leaves the
-    steps to SimpleMKL's subgradients or to Tang et al.; here they are the exponentiated ones of SA, so that
-    the two differ by nothing but the sampling of classes.
+    The options are those of `MLMKLSum`, `callback` is that of `solve_mlmkl_sa`. The paper leaves the steps to
+    others; here they are the exponentiated ones of SA: the two differ by nothing but the sampling of classes.
     """
-    if np.ndim(eta) > 0:
-        raise ValueError(f"eta must be 'auto' or a positive number, got {eta!r}")
-    m = problem.n_problems
-    for_p, least = Entropic(problem.bank.n_kernels, constant_steps(eta)[0]), np.inf
-    run = SharedRun(problem, "ML-MKL-Sum", n_iter, tol, False, 1, callback, verbose)
+    m, for_p, least = problem.n_problems, Entropic(problem.bank.n_kernels), np.inf
+    run = SharedRun(problem, "ML-MKL-Sum", n_iter, tol, callback, verbose)
     for t in run:
         p = for_p.weights
         value = sum(problem.solve(k, p).value for k in range(m))
@@ -286,7 +270,7 @@ class SaddleGap(NamedTuple):
     slack: float
 
 
-def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, max_iter=500):
+def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None):
     r"""Saddle-point gap :math:`\max_k H_k(p) - \min_{p'} \sum_k \gamma_k H_k(p')`, to a certified accuracy.
 
     Parameters
@@ -303,9 +287,6 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, max_
     threshold : float or None
         Relative to `worst`: stop as soon as the gap is known to be above or not above it, however large the
         slack.
-    max_iter : int
-        Most rounds of cutting planes: one SVM for every class with a positive gamma, and a linear program
-        with a variable for each kernel and class.
 
     Returns
     -------
@@ -316,7 +297,7 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, max_
     For any alpha, :math:`\alpha_k^\top 1 - \frac12 \sum_a p_a q_{ak}` is below :math:`H_k(p)` at every p, up
     to HiGHS's 1e-7 of `worst`. NIPS 2010, equation 11 and proposition 2.
     """
-    tol, max_iter = check_positive("tol", tol), check_count("max_iter", max_iter)
+    tol = check_positive("tol", tol)
     p = simplex_point("kernel_weights", kernel_weights, problem.bank.n_kernels)
     gamma = simplex_point("gamma", gamma, problem.n_problems)
     active = np.flatnonzero(gamma > 0.0)
@@ -324,7 +305,7 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None, max_
     with problem.uncounted(0.1 * tol, solutions=True):
         found = [problem.solve(k, p) for k in range(problem.n_problems)]
         worst, inner = max(f.value + f.gap for f in found), max(f.gap for f in found)
-        for _ in range(max_iter):
+        for _ in range(MOST_PLANES):
             solved = [problem.solve(k, p) for k in active]
             cost = sum(gamma[k] * (f.value + f.gap) for k, f in zip(active, solved, strict=True))
             upper = min(upper, float(cost))
@@ -383,7 +364,6 @@ def simplex_point(name, values, size):
 class SharedMKL(MultiLabelMKL):
     """Base of the two: kernel weights first, then an SVM of every class on the combination."""
 
-    eta: object = "auto"
     callback: object = None
     verbose: bool = False
 
@@ -401,24 +381,21 @@ class SharedMKL(MultiLabelMKL):
                 self._take(problem, run.result())
             return self.callback(self, step)
 
-        options = {"n_iter": self.n_iter, "eta": self.eta, "tol": self.tol, "verbose": self.verbose}
+        options = {"n_iter": self.n_iter, "tol": self.tol, "verbose": self.verbose}
         result = self._solve(problem, callback=None if self.callback is None else watch, **options)
         self._take(problem, result)
         name = type(self).__name__
+        said = []
         if not (result.converged or result.stopped):
-            warnings.warn(
-                f"{name}: the kernel weights still changed by {result.history['change'].iloc[-1]:.2g} after "
-                f"{result.n_iter} iterations, tol={self.tol:g}; raise n_iter or tol",
-                ConvergenceWarning,
-                stacklevel=4,
+            changed = f"{result.history['change'].iloc[-1]:.2g} after {result.n_iter} iterations"
+            said.append(
+                f"the kernel weights still changed by {changed}, tol={self.tol:g}; raise n_iter or tol"
             )
         if problem.n_missed:
-            warnings.warn(
-                f"{name}: {problem.n_missed} of {problem.n_solved} SVMs did not come to a relative gap of "
-                f"{problem.svm_tol:g} in {problem.max_sweeps} sweeps; lower C",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+            wanted = f"a relative gap of {problem.svm_tol:g} in {problem.max_sweeps} sweeps"
+            said.append(f"{problem.n_missed} of {problem.n_solved} SVMs did not come to {wanted}; lower C")
+        for words in said:
+            warnings.warn(f"{name}: {words}", ConvergenceWarning, stacklevel=4)
 
     def _take(self, problem, result):
         """Fitted attributes of a result: the SVMs of all classes at its kernel weights."""
@@ -453,14 +430,10 @@ class MLMKLSA(SharedMKL):
         Most iterations.
     delta : float in [0, 1], default 0.2
         Share of uniform draws of classes; 0 gives no class a chance that has lost its weight.
-    eta : "auto", float or pair of float, default "auto"
-        Step sizes of kernel weights and class weights: from the spread of the gradients met so far, or
-        constants. The paper takes one number for both (0.0001 to 0.01); what is small depends on the scale of
-        the losses, n C.
     corrected : bool, default True
         Take the bias of the smoothing and most of the noise out of the gradients, and stop by a rule that can
-        fail. False: the paper's estimates and rule; its algorithm has besides a number for `eta` and
-        ``tol=0.01``.
+        fail. False: the paper's estimates and rule, which goes with ``tol=0.01``; its step sizes are an
+        option of `solve_mlmkl_sa`.
     tol : float or None, default 0.05
         Stops, after 100 iterations or more, when the averaged kernel weights changed by less, relatively,
         since half as many iterations, or, by the paper's rule, since the last one; None runs all iterations.
@@ -544,8 +517,6 @@ class MLMKLSum(SharedMKL):
         Of the SVMs (without bias).
     n_iter : int, default 200
         Most iterations.
-    eta : "auto" or float, default "auto"
-        Step size, as of `MLMKLSA`.
     tol : float or None, default 0.01
         Stops at this relative change of the kernel weights.
     $normalize $memory

@@ -1,13 +1,13 @@
 r"""Several labels per sample: what the multi-label methods share (NIPS 2010).
 
-Every class k is a binary problem with signs :math:`y^k`, and all use the same kernels. A class that has no
-positive or no negative sample in training cannot be learnt: it is not trained, its score is the constant -1
-or 1, its kernel weights are 0, it is named in `skipped_classes_`, and means over classes leave it out.
+Every class k is a binary problem with signs :math:`y^k`, and all use the same kernels. A class without
+positive or without negative training samples cannot be learnt: it is not trained, its score is the constant
+-1 or 1, its kernel weights are 0, it is named in `skipped_classes_`, and means over classes leave it out.
 """
 
-import numbers
 import warnings
 from dataclasses import field
+from numbers import Integral, Real
 from typing import NamedTuple
 
 import numpy as np
@@ -16,15 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from cuelearn.core.estimator import parameters
 from cuelearn.mkl.base import KernelClassifier, two_columns
 
-__all__ = [
-    "MeanAUC",
-    "MultiLabelMKL",
-    "check_label_form",
-    "is_indicator",
-    "learnable",
-    "mean_auc",
-    "signs_of",
-]
+__all__ = ["MeanAUC", "MultiLabelMKL", "is_indicator", "learnable", "mean_auc", "signs_of"]
 
 
 class MeanAUC(NamedTuple):
@@ -56,6 +48,8 @@ def mean_auc(scores, targets, skip=()):
     ValueError
         With one sentence that names the argument, on any bad input.
     """
+    from sklearn.metrics import average_precision_score  # slow to import
+
     scores = as_array("scores", scores)
     if not holds_numbers(scores):
         raise ValueError(f"scores must hold numbers, got {scores.ravel()[:3].tolist()!r:.60}")
@@ -64,41 +58,28 @@ def mean_auc(scores, targets, skip=()):
         raise ValueError("scores must be finite, got NaN or infinite values")
     if scores.ndim not in (1, 2):
         raise ValueError(f"scores must have shape (n, n_classes), got {scores.shape}")
-    from sklearn.metrics import average_precision_score  # slow to import
-
     targets = as_array("targets", targets)
     scores, targets = (x[:, None] if x.ndim == 1 else x for x in (scores, targets))
-    positive = signs_of(targets, len(scores), name="targets").T > 0.0
-    if scores.shape != positive.shape:
-        raise ValueError(f"scores must have the shape of targets, {positive.shape}, got {scores.shape}")
-    usable = learnable(positive.T)
-    usable[class_numbers("skip", skip, usable.size)] = False
-    found = np.full(usable.size, np.nan)
+    signs = signs_of(targets, len(scores), name="targets")
+    if scores.shape != signs.T.shape:
+        raise ValueError(f"scores must have the shape of targets, {signs.T.shape}, got {scores.shape}")
+    n_classes, usable = len(signs), learnable(signs)
+    chosen = list(skip) if np.iterable(skip) else [None]
+    whole = all(isinstance(k, Integral) and not isinstance(k, bool | np.bool_) for k in chosen)
+    if not whole or not all(0 <= k < n_classes for k in chosen):
+        raise ValueError(f"skip must hold numbers of classes, 0 to {n_classes - 1}, got {skip!r:.60}")
+    usable[chosen] = False
+    found = np.full(n_classes, np.nan)
     for k in np.flatnonzero(usable):
-        found[k] = average_precision_score(positive[:, k], scores[:, k])
+        found[k] = average_precision_score(signs[k] > 0.0, scores[:, k])
     mean = float(found[usable].mean()) if usable.any() else np.nan
     return MeanAUC(mean, found, np.flatnonzero(~usable).tolist())
 
 
-def class_numbers(name, values, n_classes):
-    """Numbers of classes as an array, or an error that names the argument."""
-    try:
-        found = np.asarray(values)
-    except ValueError:
-        found = np.array(None)
-    if found.size == 0:
-        return np.empty(0, dtype=np.int64)
-    if found.ndim != 1 or found.dtype.kind not in "iu" or found.min() < 0 or found.max() >= n_classes:
-        raise ValueError(f"{name} must hold numbers of classes, 0 to {n_classes - 1}, got {values!r:.60}")
-    return found
-
-
 def as_array(name, values):
     """Values as an array, sparse or not, or an error that names the argument."""
-    if hasattr(values, "toarray"):
-        return values.toarray()
     try:
-        return np.asarray(values)
+        return values.toarray() if hasattr(values, "toarray") else np.asarray(values)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be an array, got rows of unequal length") from None
 
@@ -106,40 +87,32 @@ def as_array(name, values):
 def holds_numbers(values):
     """Whether an array holds real numbers, if need be as objects."""
     if values.dtype.kind == "O":
-        return all(isinstance(v, numbers.Real) for v in values.flat)
+        return all(isinstance(v, Real) for v in values.flat)
     return values.dtype.kind in "biuf"
 
 
-def check_label_form(y):
-    """Refuse what is neither a vector of labels nor a matrix, label sets above all, in one sentence."""
+def is_indicator(y):
+    """Whether y is a matrix with a column per class: two columns or more, or a single one of -1, 0 and 1.
+
+    Refuses in one sentence what is neither a vector of labels nor a matrix, label sets above all.
+    """
     if y is None:
-        return
+        return False
     try:
         values = as_array("y", y)
     except ValueError:
         got = "rows of unequal length"
     else:
-        sets = (list, tuple, set, frozenset, np.ndarray)
-        if values.ndim in (1, 2) and not (
-            values.dtype == object and any(isinstance(v, sets) for v in values.flat)
-        ):
-            return
-        got = "label sets" if values.ndim in (1, 2) else f"shape {values.shape}"
+        sets, plain = (list, tuple, set, frozenset, np.ndarray), values.ndim in (1, 2)
+        if plain and not (values.dtype == object and any(isinstance(v, sets) for v in values.flat)):
+            single = values.ndim == 2 and values.shape[1] == 1
+            signs = values.dtype.kind in "biuf" and np.isin(values, (-1, 0, 1)).all()
+            return values.ndim == 2 and bool(signs or not single)
+        got = "label sets" if plain else f"shape {values.shape}"
     raise ValueError(
         "y must be class labels, shape (n,), or an indicator matrix of 0 and 1, shape (n, n_classes), which "
         f"scikit-learn's MultiLabelBinarizer makes of label sets; got {got}"
     )
-
-
-def is_indicator(y):
-    """Whether y is a matrix with a column per class: two columns or more, or a single one of -1, 0 and 1."""
-    if y is None or not (hasattr(y, "ndim") or isinstance(y, (list, tuple))):
-        return hasattr(y, "toarray")
-    check_label_form(y)
-    values = as_array("y", y)
-    if values.ndim != 2 or values.shape[1] != 1:
-        return values.ndim == 2
-    return bool(values.dtype.kind in "biuf" and np.isin(values, (-1, 0, 1)).all())
 
 
 def signs_of(y, n_samples, name="y"):
@@ -192,7 +165,7 @@ class MultiLabelMKL(KernelClassifier):
 
     def _start(self, X, y):
         """Signs of the binary problems, (n_problems, n): two labels are one problem, for the second."""
-        check_label_form(y)
+        self.indicator_ = is_indicator(y)  # before scikit-learn's checks, which say less
         labels = super()._start(X, y)
         if self.indicator_:
             self._signs_of_skipped = labels[self.skipped_classes_, 0]
@@ -202,7 +175,6 @@ class MultiLabelMKL(KernelClassifier):
         return np.stack([np.where(labels == c, 1.0, -1.0) for c in wanted])
 
     def _labels(self, y, n_samples):
-        self.indicator_ = is_indicator(y)
         if not self.indicator_:
             self.n_outputs_, self.skipped_classes_ = 1, np.empty(0, dtype=np.int64)
             vars(self).pop("coding_", None)
@@ -215,9 +187,8 @@ class MultiLabelMKL(KernelClassifier):
         self.coding_ = np.array([int(as_array("y", y).min()), 1])  # some class has both values
         self.classes_ = self.coding_.copy() if self.n_outputs_ == 1 else np.arange(self.n_outputs_)
         if not usable.all():
-            skipped = self.skipped_classes_.tolist()
             words = "classes without positive or without negative samples are not trained"
-            warnings.warn(f"{words}: {skipped}", stacklevel=6)
+            warnings.warn(f"{words}: {self.skipped_classes_.tolist()}", stacklevel=6)
         return signs
 
     # ------------------------------------------------------- from problems to columns of scores
@@ -253,23 +224,10 @@ class MultiLabelMKL(KernelClassifier):
         return scores + self.intercept_ if hasattr(self, "intercept_") else scores
 
     def decision_function(self, X):
-        """Decision values.
+        """Decision values, (n, n_classes); for two class labels (n,), the second's score minus the first's.
 
-        Parameters
-        ----------
-        X : array-like, shape (n, n_features), or (n_kernels, n, n_train) for precomputed kernels, or a
-        CrossBank
-
-        Returns
-        -------
-        ndarray
-            Shape (n, n_classes); for two class labels (n,), the second's score minus the first's.
-
-        Notes
-        -----
-        scikit-learn's scorers take the shape (n, 1) of an indicator matrix of one column; its
-        `cross_val_predict` with ``method="decision_function"`` takes such a column only as a vector, ``y[:,
-        0]``.
+        X is as in `fit`, or a CrossBank. scikit-learn's scorers take the shape (n, 1) of an indicator matrix
+        of one column; its `cross_val_predict` takes such a column only as a vector, ``y[:, 0]``.
         """
         check_is_fitted(self)
         return self._class_scores(X) if self.indicator_ else super().decision_function(X)

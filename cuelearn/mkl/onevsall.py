@@ -79,31 +79,6 @@ class BinaryMKL(NamedTuple):
     C: float
     p: float
 
-    def svm(self, k, weights, tolerance):
-        """Solve the SVM of problem `k` for kernel weights to libsvm's tolerance; returns a `Solution`."""
-        signs = self.signs[k]
-        kernel = combined_kernel(self.bank, weights, 1.0)
-        machine = fit_svc(kernel, signs, self.C, tolerance)
-        coef = np.zeros(signs.size)
-        coef[machine.support] = machine.coef
-        scores = kernel[:, machine.support] @ machine.coef
-        margins, quadratic = signs * (scores + machine.intercept), float(coef @ scores)
-        multiple = best_multiple(margins, quadratic, self.C)
-        hinge = float(np.maximum(0.0, 1.0 - multiple * margins).sum())
-        total, bias = float(np.abs(coef).sum()), multiple * machine.intercept
-        return Solution(weights, coef, total, quadratic, machine.n_iter, multiple, bias, hinge)
-
-    def value(self, solution, norms_sq):
-        """Objective at the primal point: of the norms of its blocks, not of the weights that led there."""
-        norms = solution.multiple * solution.weights * np.sqrt(norms_sq)
-        return 0.5 * group_norm(norms, self.p) ** 2 + self.C * solution.hinge
-
-    def bound(self, solution, norms_sq):
-        """Dual value of a solution's dual point for the problem over all kernels: never above the optimum."""
-        if self.p == 1.0:
-            return solution.total - 0.5 * norms_sq.max()
-        return solution.total - 0.5 * (group_norm(np.sqrt(norms_sq), self.p / (self.p - 1.0)) ** 2)
-
 
 class Machine(ClassMachine):
     """One class: an SVM, then a move of the kernel weights. A method is a subclass with `move`."""
@@ -118,12 +93,35 @@ class Machine(ClassMachine):
         self.tolerance, self.solution = SVM_TOLERANCE, None
 
     def svm(self, weights):
-        """SVM for some weights; the last one solved is kept."""
-        if self.solution is None or not np.array_equal(self.solution.weights, weights):
-            self.solution = self.problem.svm(self.k, weights, self.tolerance)
-            self.n_solved += 1
-            self.n_updates += self.solution.n_iter
+        """The `Solution` for some weights, to libsvm's present tolerance; the last one solved is kept."""
+        if self.solution is not None and np.array_equal(self.solution.weights, weights):
+            return self.solution
+        signs, C = self.problem.signs[self.k], self.problem.C
+        kernel = combined_kernel(self.problem.bank, weights, 1.0)
+        machine = fit_svc(kernel, signs, C, self.tolerance)
+        coef = np.zeros(signs.size)
+        coef[machine.support] = machine.coef
+        scores = kernel[:, machine.support] @ machine.coef
+        margins, quadratic = signs * (scores + machine.intercept), float(coef @ scores)
+        multiple = best_multiple(margins, quadratic, C)
+        hinge = float(np.maximum(0.0, 1.0 - multiple * margins).sum())
+        total, bias = float(np.abs(coef).sum()), multiple * machine.intercept
+        self.solution = Solution(weights, coef, total, quadratic, machine.n_iter, multiple, bias, hinge)
+        self.n_solved += 1
+        self.n_updates += machine.n_iter
         return self.solution
+
+    def value(self, found, norms_sq):
+        """Objective at the primal point: of the norms of its blocks, not of the weights that led there."""
+        norms = found.multiple * found.weights * np.sqrt(norms_sq)
+        return 0.5 * group_norm(norms, self.problem.p) ** 2 + self.problem.C * found.hinge
+
+    def bound(self, found, norms_sq):
+        """Value of the dual point for the problem over all kernels: never above the optimum."""
+        p = self.problem.p
+        if p == 1.0:
+            return found.total - 0.5 * norms_sq.max()
+        return found.total - 0.5 * (group_norm(np.sqrt(norms_sq), p / (p - 1.0)) ** 2)
 
     def solve(self):
         """SVM for the present weights, accurate enough for the gap that is wanted."""
@@ -147,7 +145,7 @@ class Machine(ClassMachine):
         """An SVM; its objective and its bound; a move unless that is enough."""
         found = self.solve()
         norms_sq = yield found.coef
-        value, bound = self.problem.value(found, norms_sq), self.problem.bound(found, norms_sq)
+        value, bound = self.value(found, norms_sq), self.bound(found, norms_sq)
         self.measure(found.weights, found.multiple * found.coef, value, bound, found.bias)
         if not self.converged:
             before = self.weights

@@ -4,14 +4,13 @@ The baselines of the thesis's figures 4.3 to 4.8: what a method that learns kern
 """
 
 from dataclasses import field
-from numbers import Integral
 
 import numpy as np
 from numba import njit
 
 from cuelearn.core.checks import as_generator
 from cuelearn.core.docs import documented
-from cuelearn.core.estimator import Number, parameters
+from cuelearn.core.estimator import parameters
 from cuelearn.core.losses import competitor
 from cuelearn.core.progress import progress
 from cuelearn.mkl.base import KernelClassifier
@@ -22,8 +21,8 @@ from cuelearn.mkl.training import History, draw_order
 
 __all__ = ["FOLDS", "AverageKernelSVM", "BestKernelSVM", "KernelPA", "kernel_alone", "stratified_folds"]
 
-# what a number of folds may be
-FOLDS = [Number(Integral, 2, None, closed="left")]
+# stratified folds for a choice; fewer where a class has fewer samples
+FOLDS = 5
 
 
 def stratified_folds(labels, n_folds, rng):
@@ -48,7 +47,7 @@ def best_alone(model, labels, rng, fit_scores):
 
     `fit_scores(kernel_train, labels_train, kernel_test, seed)` are scores (n_test, n_classes).
     """
-    folds, seed = stratified_folds(labels, model.cv, rng)
+    folds, seed = stratified_folds(labels, FOLDS, rng)
     accuracy = np.zeros(model.bank_.n_kernels)
     for j in progress(range(accuracy.size), name="choosing a kernel"):
         kernel = kernel_alone(model.bank_, j)
@@ -93,23 +92,16 @@ class AverageKernelSVM(MultiLabelMKL):
     n_jobs: int | None = None
 
     def _train(self, signs):
-        history = History()
-        weights = self._choose_weights(signs)
+        history, weights = History(), self._choose_weights(signs)
         kernel = combined_kernel(self.bank_, weights, 1.0)
         coef, bias = svms_of(kernel, (signs > 0.0).astype(int), self.C, self.n_jobs)
         history.pause()
         self._keep_problems(coef, weights, bias)
         scores = kernel @ coef
         losses = np.maximum(0.0, 1.0 - signs.T * (scores + bias)).sum()
-        history.add(
-            stage="batch",
-            step=1,
-            epoch=1,
-            seconds=history.seconds,
-            n_updates=len(signs),
-            n_support=self.support_.size,
-            objective=float(0.5 * np.sum(coef * scores) + self.C * losses),
-        )
+        row = {"n_updates": len(signs), "n_support": self.support_.size}
+        objective = float(0.5 * np.sum(coef * scores) + self.C * losses)
+        history.add(stage="batch", step=1, epoch=1, objective=objective, **row)
         self.history_, self.path_ = history.frame(), np.stack([weights, weights])
 
     def _choose_weights(self, signs):
@@ -119,14 +111,11 @@ class AverageKernelSVM(MultiLabelMKL):
 @documented
 @parameters
 class BestKernelSVM(AverageKernelSVM):
-    """SVM on the single kernel with the best cross-validated accuracy.
+    """SVM on the single kernel with the best cross-validated accuracy (five folds).
 
     Parameters
     ----------
-    $kernels $C
-    cv : int >= 2, default 5
-        Stratified folds for the choice; fewer where a class has fewer samples.
-    $normalize $memory $n_jobs
+    $kernels $C $normalize $memory $n_jobs
     random_state : int, default 0
         Of the folds.
 
@@ -141,9 +130,6 @@ class BestKernelSVM(AverageKernelSVM):
         kernel.
     """
 
-    _parameter_constraints = {**AverageKernelSVM._parameter_constraints, "cv": FOLDS}
-
-    cv: int = 5
     random_state: object = 0
 
     def __sklearn_tags__(self):
@@ -208,15 +194,12 @@ class KernelPA(KernelClassifier):
     Parameters
     ----------
     $kernels
-    kernel : "average", "best", int or str, default "average"
-        Which kernel to learn on; "best" is the one with the best cross-validated accuracy of PA-I itself; an
-        index or a name chooses one.
+    kernel : "average", "best" or str, default "average"
+        Which kernel to learn on: one by its name, or that with the best cross-validated accuracy of PA-I
+        itself.
     C : float > 0, default 1.0
         Aggressiveness: the largest step.
-    $n_epochs
-    cv : int >= 2, default 5
-        Folds for ``kernel="best"``.
-    $shuffle $normalize $memory $random_state
+    $n_epochs $shuffle $normalize $memory $random_state
 
     Attributes
     ----------
@@ -229,13 +212,12 @@ class KernelPA(KernelClassifier):
     Crammer, Dekel, Keshet, Shalev-Shwartz, Singer, JMLR 7 (2006); thesis 4.3.4.
     """
 
-    _parameter_constraints = {**KernelClassifier._parameter_constraints, "cv": FOLDS}
+    _parameter_constraints = {**KernelClassifier._parameter_constraints, "kernel": [str]}
 
     kernels: object = field(default=None, kw_only=False)
-    kernel: int | str = "average"
+    kernel: str = "average"
     C: float = 1.0
     n_epochs: int = 1
-    cv: int = 5
     shuffle: bool = False
     normalize: bool = True
     memory: float = 2e9
@@ -260,18 +242,12 @@ class KernelPA(KernelClassifier):
 
     def _choose_weights(self, labels, rng):
         names, n_kernels = list(self.bank_.names), self.bank_.n_kernels
-        if isinstance(self.kernel, (int, np.integer)) and not isinstance(self.kernel, bool):
-            if not 0 <= self.kernel < n_kernels:
-                raise ValueError(f"kernel must be an index below {n_kernels}, got {self.kernel}")
-            return np.eye(n_kernels)[self.kernel]
         if self.kernel == "average":
             return np.full(n_kernels, 1.0 / n_kernels)
         if self.kernel in names:
             return np.eye(n_kernels)[names.index(self.kernel)]
         if self.kernel != "best":
-            raise ValueError(
-                f"kernel must be 'average', 'best', an index or one of {names}, got {self.kernel!r}"
-            )
+            raise ValueError(f"kernel must be 'average', 'best' or one of {names}, got {self.kernel!r}")
 
         def fit_scores(train, labels_train, test, seed):
             fold_rng = np.random.default_rng(seed)

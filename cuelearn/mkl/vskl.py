@@ -1,29 +1,20 @@
-r"""VSKL: kernels in groups, sparse within a group and not across groups, by mirror descent over a product of
-simplices.
+r"""VSKL: kernels in groups, sparse within a group and not across groups, by mirror descent over simplices.
 
-With the kernels of group j numbered (j, k), block norms :math:`\|w_{jk}\|` and
-:math:`N_j = \sum_k \|w_{jk}\|`, each class has the problem
+With :math:`N_j = \sum_k \|w_{jk}\|` and :math:`q_{jk}(\alpha) = (\alpha \circ y)^\top K_{jk} (\alpha \circ
+y)` over the kernels (j, k) of group j, each class has the problem, for :math:`2 \le s \le \infty`, :math:`1/r
+= 1 - 1/s`,
 
 .. math:: \min_w \frac12 \|(N_j)_j\|_s^2 + C \sum_i \big[1 - y_i \textstyle\sum_{jk} w_{jk} \cdot
-\phi_{jk}(x_i)\big]_+ ,
-          \qquad 2 \le s \le \infty ,
+          \phi_{jk}(x_i)\big]_+ = \max_{0 \le \alpha \le C} \alpha^\top 1 - \tfrac12 \|(\max_k
+          q_{jk}(\alpha)^{1/2})_j\|_r^2 = \min_{\lambda_j \in \Delta} G(\lambda), \quad G(\lambda) = \max_{0
+          \le \alpha \le C,\ \gamma} \alpha^\top 1 - \tfrac12 \sum_j \frac{1}{\gamma_j} \sum_k \lambda_{jk}
+          q_{jk}(\alpha)
 
-:math:`\ell_1` within the groups, :math:`\ell_s` across them. With
-:math:`q_{jk}(\alpha) = (\alpha \circ y)^\top K_{jk} (\alpha \circ y)`, :math:`1/r = 1 - 1/s`, one simplex for
-the weights of each group and :math:`\gamma \ge 0`, :math:`\sum_j \gamma_j^{s/(s-2)} \le 1` (s = 2:
-:math:`\gamma_j \le 1`), its optimum is
-
-.. math:: \min_{\lambda_j \in \Delta} G(\lambda), \qquad
-          G(\lambda) = \max_{0 \le \alpha \le C,\ \gamma} \alpha^\top 1
-          - \frac12 \sum_j \frac{1}{\gamma_j} \sum_k \lambda_{jk} q_{jk}(\alpha) ,
-
-and also :math:`\max_{0 \le \alpha \le C} \alpha^\top 1 - \frac12 \|(\max_k q_{jk}(\alpha)^{1/2})_j\|_r^2`.
-The kernel weights are :math:`d_{jk} = \lambda_{jk} / \gamma_j`.
+with :math:`\gamma \ge 0`, :math:`\sum_j \gamma_j^{s/(s-2)} \le 1` (s = 2: :math:`\gamma_j \le 1`). The kernel
+weights are :math:`d_{jk} = \lambda_{jk} / \gamma_j`.
 """
 
 import math
-import re
-import warnings
 from numbers import Real
 
 import numpy as np
@@ -55,33 +46,25 @@ SHRINK = 0.3
 MOST_TRIALS = 8
 
 
-def resolve_groups(groups, names):
+def resolve_groups(groups, n_kernels):
     """The number of each kernel's group, in the order of first appearance, for `groups` as of `VSKL`."""
     if groups is None:
-        return np.zeros(len(names), dtype=np.int64)
-    if isinstance(groups, str) and groups == "prefix":
-        labels = [re.split(r"[_\-:/. ]", name, maxsplit=1)[0] for name in names]
-    else:
-        try:
-            labels = np.asarray(groups).tolist()
-        except (TypeError, ValueError):
-            labels = None
-        known = isinstance(labels, list) and all(isinstance(g, (int, str)) for g in labels)
-        if not known or len(labels) != len(names):
-            raise ValueError(
-                f"groups must be None, 'prefix' or {len(names)} labels, one per kernel, got {groups!r}"
-            )
+        return np.zeros(n_kernels, dtype=np.int64)
+    try:
+        labels = np.asarray(groups).tolist()
+    except (TypeError, ValueError):
+        labels = None
+    known = isinstance(labels, list) and all(isinstance(g, (int, str)) for g in labels)
+    if not known or len(labels) != n_kernels:
+        raise ValueError(f"groups must be None or {n_kernels} labels, one per kernel, got {groups!r}")
     seen = {}
     return np.array([seen.setdefault(label, len(seen)) for label in labels], dtype=np.int64)
 
 
 def group_scales(quadratics, s, least=0.0):
-    r"""The :math:`\gamma_j = (D_j^{r/2} / \sum_l D_l^{r/2})^{1 - 2/s}` that is best for given D, in closed
-    form.
-
-    :math:`D_j = \sum_k \lambda_{jk} q_{jk}` are the `quadratics`; `least` is the smallest share of a group in
-    the sum, so that no kernel weight becomes infinite.
-    """
+    r"""The :math:`\gamma_j = (D_j^{r/2} / \sum_l D_l^{r/2})^{1 - 2/s}` best for given D, the `quadratics`
+    :math:`\sum_k \lambda_{jk} q_{jk}`; shares of the sum are `least` at least, so that no weight is
+    infinite."""
     if s == 2.0 or quadratics.size == 1:
         return np.ones_like(quadratics)
     largest = quadratics.max()
@@ -120,11 +103,10 @@ class MirrorMachine(BoxMachine):
         return max(self.floor, 0.5 * self.wanted() / self.objective / self.gamma.size)
 
     def towards(self, gamma, best, before):
-        r"""The next gamma, beyond the one that is best for the present alpha where alpha follows gamma
-        (Aitken's rule in logarithms).
+        """The next gamma, beyond the best for the present alpha where alpha follows gamma (Aitken, in
+        logarithms).
 
-        `before` is the logarithmic distance to the best and the step taken of the round before; returns gamma
-        and the same of this round.
+        `before` is the distance to the best and the step taken of the round before; returns gamma and these.
         """
         ahead = np.log(best / gamma)
         factor = np.ones_like(ahead)
@@ -220,14 +202,13 @@ def solve_vskl(problem, *, groups=None, s=np.inf, tol=1e-2, max_iter=500, callba
     `ClassesResult`.
 
     The options are those of `VSKL`; `callback(result, step)` gets a `ClassesResult`, the clock stopped;
-    `extra` of a result holds :math:`\lambda` as ``simplex``. Every SVM certifies: its :math:`\alpha`,
-    multiplied by the best number, gives a lower bound by the dual of the module's text, and its
-    :math:`w_{jk} = d_{jk} \sum_i \alpha_i y_i \phi_{jk}(x_i)` an objective. So the gap holds whatever steps
-    were taken and however exact G was.
+    `extra` of a result holds :math:`\lambda` as ``simplex``. Every SVM certifies: its :math:`\alpha`, times
+    the best number, gives a lower bound by the dual above, and :math:`w_{jk} = d_{jk} \sum_i \alpha_i y_i
+    \phi_{jk}(x_i)` an objective. So the gap holds whatever steps were taken and however exact G was.
     """
     if not (isinstance(s, Real) and s >= 2.0):
         raise ValueError(f"s must be a number in [2, inf], got {s!r}")
-    how = resolve_groups(groups, problem.bank.names), float(s)
+    how = resolve_groups(groups, problem.bank.n_kernels), float(s)
     tol = check_positive("tol", tol)
     machines = [MirrorMachine(problem, k, tol, *how) for k in range(problem.n_problems)]
     return run_classes(machines, max_iter, name="VSKL", callback=callback, verbose=verbose)
@@ -248,10 +229,8 @@ class VSKL(PerClassMKL):
     Parameters
     ----------
     $kernels
-    groups : None, "prefix" or list, default None
-        None puts all kernels into one group, a list has a label (int or str) for each. "prefix" goes by what
-        comes in the kernels' names before the first of ``_-:/.`` or a space, with a warning where no two
-        begin alike (kernels given as matrices are named k0, k1, ...).
+    groups : None or sequence, default None
+        A label (int or str) for each kernel; None puts all into one group.
     s : float in [2, inf], default inf
         Exponent of the norm across groups; 2 puts no coupling between them.
     C : float > 0, default 1.0
@@ -282,11 +261,10 @@ class VSKL(PerClassMKL):
 
     References
     ----------
-    Saketha Nath, Dinesh, Raman, Bhattacharyya, Ben-Tal, Ramakrishnan, "On the algorithmics and applications
-    of a mixed-norm based kernel learning formulation", NIPS 2009 (s infinite); Aflalo, Ben-Tal,
-    Bhattacharyya, Saketha Nath, Raman, "Variable sparsity kernel learning", JMLR 12 (2011). The formulation
-    is as their abstracts state it; derivation, duals and constants are worked out here. Different: no bias; a
-    certified gap ends the run.
+    Saketha Nath et al., "On the algorithmics and applications of a mixed-norm based kernel learning
+    formulation", NIPS 2009 (s infinite); Aflalo et al., "Variable sparsity kernel learning", JMLR 12 (2011).
+    The formulation is as their abstracts state it; derivation, duals and constants are worked out here. No
+    bias; a certified gap ends the run.
 
     Examples
     --------
@@ -297,9 +275,8 @@ class VSKL(PerClassMKL):
     >>> y = np.repeat([-1, 1], 30)
     >>> X = rng.normal(size=(60, 4))
     >>> X[:, [0, 2]] += y[:, None] * [2.0, 1.0]
-    >>> names = ["shape_a", "shape_b", "colour_a", "colour_b"]
-    >>> model = VSKL([(name, RBF(), [j]) for j, name in enumerate(names)], groups="prefix").fit(X, y)
-    >>> model.groups_, bool(model.simplex_weights_[0, 0] > 0.9)  # the useless shape kernel is hardly used
+    >>> model = VSKL([(f"k{j}", RBF(), [j]) for j in range(4)], groups=["a", "a", "b", "b"]).fit(X, y)
+    >>> model.groups_, bool(model.simplex_weights_[0, 0] > 0.9)  # the useless kernel of the first group
     (array([0, 0, 1, 1]), True)
     >>> bool(np.bincount(model.groups_, model.kernel_weights_[0]).min() > 0.99)  # but both groups are
     True
@@ -315,14 +292,7 @@ class VSKL(PerClassMKL):
     }
 
     def _solve(self, signs, **options):
-        self.groups_, names = resolve_groups(self.groups, self.bank_.names), self.bank_.names
-        if isinstance(self.groups, str) and 1 < len(names) == self.groups_.max() + 1:
-            warnings.warn(
-                f"groups='prefix' puts each of the {len(names)} kernels into a group of its own, as no two "
-                f"names ({', '.join(names[:2])}, ...) begin alike; give groups as a list of labels",
-                UserWarning,
-                stacklevel=5,
-            )
+        self.groups_ = resolve_groups(self.groups, self.bank_.n_kernels)
         problem = SharedProblem(self.bank_, signs, self.C)
         return solve_vskl(problem, groups=self.groups_, s=self.s, tol=self.tol, **options)
 
