@@ -37,7 +37,6 @@ class Solution(NamedTuple):
     coef: np.ndarray  # a_i y_i
     total: float  # sum of a_i
     quadratic: float  # coef @ K_d @ coef
-    n_iter: int  # of libsvm, each changes two coefficients
     multiple: float  # the primal point has the coefficients multiple * coef, see `best_multiple`
     bias: float  # of the primal point, as `hinge`, the sum of its losses
     hinge: float
@@ -106,7 +105,7 @@ class Machine(ClassMachine):
         multiple = best_multiple(margins, quadratic, C)
         hinge = float(np.maximum(0.0, 1.0 - multiple * margins).sum())
         total, bias = float(np.abs(coef).sum()), multiple * machine.intercept
-        self.solution = Solution(weights, coef, total, quadratic, machine.n_iter, multiple, bias, hinge)
+        self.solution = Solution(weights, coef, total, quadratic, multiple, bias, hinge)
         self.n_solved += 1
         self.n_updates += machine.n_iter
         return self.solution

@@ -7,7 +7,7 @@ import numpy as np
 
 from cuelearn.datasets import make_ambiguous
 from cuelearn.kernels import RBF, Linear
-from cuelearn.mkl import GMKL, OBSCURE, OM2, VSKL, LPBeta, MLMKLSum
+from cuelearn.mkl import OBSCURE, OM2, VSKL, LPBeta, MLMKLSum
 from cuelearn.mktl import MKTL, AverageTL, MultiKT, PriorFeatures
 from cuelearn.oks import OKS, AlignmentSVM, MuSVM, MuTron, OKSRegret, SelectedSVM
 from cuelearn.omcl import (
@@ -57,8 +57,7 @@ VARIANTS = [
     OBSCURE(tol=0.5, random_state=0),
     LPBeta(per_class=True, nu=0.3),
     MLMKLSum(n_iter=60),
-    GMKL(regularizer="l2"),
-    VSKL(groups="prefix", s=2),
+    VSKL(s=2),
     MKTL(class_weight="balanced", p=1.2, tol=None, verbose=False),
     AverageTL(priors=COLUMNS),
     PriorFeatures(priors=COLUMNS),

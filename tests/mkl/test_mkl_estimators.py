@@ -253,11 +253,10 @@ def test_best_kernel(cls, options, data, new):
         assert alone.score(*new) > 0.85
 
 
-@pytest.mark.parametrize("kernel", ["shape", 0])
-def test_passive_aggressive_on_a_chosen_kernel(kernel, data):
+def test_passive_aggressive_on_a_chosen_kernel(data):
     X, y = data
-    model = KernelPA(CUES, kernel=kernel).fit(X, y)
-    same(KernelPA([CUES[0]]).fit(X, y), KernelPA([CUES[0]], kernel=0).fit(X, y))
+    model = KernelPA(CUES, kernel="shape").fit(X, y)
+    same(KernelPA([CUES[0]]).fit(X, y), KernelPA([CUES[0]], kernel="shape").fit(X, y))
     assert_array_equal(model.kernel_weights_, [1.0, 0.0, 0.0])
     assert_array_equal(model.dual_coef_, KernelPA([CUES[0]]).fit(X, y).dual_coef_)
 
@@ -418,7 +417,6 @@ def test_same_bits_for_any_number_of_threads(cls, memory, scores):
 
 NUMBERS = [0.0, -1.0, np.nan, np.inf, "1", None, True, [1.0]]
 KERNELS = ["rbf", [], [("a", RBF())], [("a", "rbf", [0])], 3, [("a", RBF(), [99])]]
-GRID = [(), (0.5, -1.0), (0.0,), None, "cv", ("a",)]
 #: Beyond those that the estimators of all chapters refuse.
 BAD_PARAMETERS = [
     ([*ALL, GMKL, VSKL, LPBeta], "C", [True, "1"]),
@@ -433,18 +431,12 @@ BAD_PARAMETERS = [
     ([OBSCURE], "eta", NUMBERS),
     ([UFOMKL], "alpha", [np.inf, None]),
     ([OBSCURE, UFOMKL, KernelPA, BestKernelSVM, LPBeta], "random_state", [True]),
-    ([BestKernelSVM, LPBeta], "cv", [1, 0, 2.5, None, "3", np.nan]),
     ([KernelPA], "kernel", ["none", 3, -1, None, True, 1.5]),
-    ([GMKL], "sigma", NUMBERS),
-    ([GMKL], "regularizer", ["l3", None, 1, ["l1"]]),
     ([VSKL], "groups", ["suffix", 3, [0, 1], [0, 1, 2.5], [[0], [1], [2]]]),
     ([VSKL], "s", [1.0, 1.99, np.nan, "inf", None, True, [2.0]]),
     ([LPBeta], "nu", [0.0, 1.0, -0.1, 2, np.nan, np.inf, "auto", None, True, [0.5]]),
-    ([LPBeta], "C", [0.0, -1.0, np.nan, np.inf, None, [1.0], [1.0, 2.0, -3.0], [1.0, "cv", 1.0]]),
-    ([LPBeta], "nu_grid", [(0.5, 1.0), *GRID]),
-    ([LPBeta], "C_grid", [(np.nan,), *GRID]),
+    ([LPBeta], "C", [0.0, -1.0, np.nan, np.inf, None, [1.0]]),
     ([MLMKLSA], "delta", [1.5, True]),
-    ([MLMKLSA], "eta", [-1.0, "fast", (1.0, 2.0, 3.0)]),
     ([MLMKLSA], "n_iter", [0]),
     ([MLMKLSA], "tol", [-1.0]),
     ([MLMKLSA], "corrected", ["no"]),
@@ -454,10 +446,9 @@ SAME_MEANING = {"kernels": "kernel|column|triple"}
 
 @pytest.mark.parametrize("classes, name, values", BAD_PARAMETERS)
 def test_a_bad_parameter_is_one_error_that_names_it(classes, name, values, data):
-    choose = {"C": "cv", "nu": "cv"} if name.endswith("_grid") else {}
     for cls in classes:
         for value in values:
-            model = cls(CUES).set_params(**{**choose, name: value})
+            model = cls(CUES).set_params(**{name: value})
             with pytest.raises(
                 (ValueError, TypeError), match=SAME_MEANING.get(name, rf"\b{name}\b")
             ) as caught:

@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from cuelearn.kernels import KernelBank
-from cuelearn.mkl.lpbeta import LPBeta, MarginProgramme, solve_lp_beta
+from cuelearn.mkl.lpbeta import NU_GRID, LPBeta, MarginProgramme, solve_lp_beta
 from cuelearn.mkl.training import History
 
 
@@ -202,31 +202,22 @@ def plain_folds(y, seed=0, n_folds=5):
 
 @pytest.mark.parametrize("per_class", [False, True])
 def test_the_whole_method_from_its_parts(per_class):
-    """Outputs, choices of C and nu, weights and predictions."""
+    """Outputs, the choice of nu, weights and predictions."""
     K, y = make_stack(np.random.default_rng(0), 75, 4, 3)
     train, test = np.arange(60), np.arange(60, 75)
     K_train, y_train = K[:, train][:, :, train], y[train]
-    grid, nus = (0.1, 1.0, 10.0), (0.2, 0.5)
-    model = LPBeta("precomputed", C="cv", nu="cv", C_grid=grid, nu_grid=nus, per_class=per_class).fit(
-        K_train, y_train
-    )
+    model = LPBeta("precomputed", C=2.0, per_class=per_class).fit(K_train, y_train)
     folds = plain_folds(y_train)
-    outputs = []
-    for j, kernel in enumerate(K_train):
-        candidates = [plain_outputs(kernel, y_train, folds, C) for C in grid]
-        accuracy = [np.mean(f.argmax(axis=1) == y_train) for f in candidates]
-        assert_allclose(model.C_accuracy_[j], accuracy)
-        best = int(np.argmax(accuracy))
-        assert model.kernel_C_[j] == grid[best] and model.kernel_accuracy_[j] == pytest.approx(accuracy[best])
-        outputs.append(candidates[best])
-    outputs, right = np.array(outputs), np.zeros(2)
+    outputs = np.array([plain_outputs(kernel, y_train, folds, 2.0) for kernel in K_train])
+    assert_allclose(model.kernel_accuracy_, (outputs.argmax(axis=2) == y_train).mean(axis=1))
+    right = np.zeros(len(NU_GRID))
     for others, fold in folds:
-        for k, nu in enumerate(nus):
+        for k, nu in enumerate(NU_GRID):
             weights = solve_lp_beta(outputs[:, others], y_train[others], nu, per_class).weights
             scores = np.einsum("cm,mic->ic", np.broadcast_to(weights, (3, 4)), outputs[:, fold])
             right[k] += np.sum(scores.argmax(axis=1) == y_train[fold])
     assert_allclose(model.nu_accuracy_, right / 60)
-    assert model.nu_ == nus[1 if right[1] >= right[0] else 0]
+    assert model.nu_ == max(nu for nu, count in zip(NU_GRID, right, strict=True) if count == right.max())
     found = solve_lp_beta(outputs, y_train, model.nu_, per_class)
     assert_allclose(model.kernel_weights_, found.weights, atol=1e-6)
     assert model.objective_ == pytest.approx(found.objective, abs=1e-7)
@@ -234,7 +225,7 @@ def test_the_whole_method_from_its_parts(per_class):
     wanted = np.zeros((15, 3))
     for j, weights in enumerate(np.broadcast_to(model.kernel_weights_, (3, 4)).T):
         for c in range(3):
-            svm = SVC(C=model.kernel_C_[j], kernel="precomputed").fit(K_train[j], y_train == c)
+            svm = SVC(C=2.0, kernel="precomputed").fit(K_train[j], y_train == c)
             wanted[:, c] += weights[c] * svm.decision_function(K[j][np.ix_(test, train)])
     assert_allclose(model.decision_function(K[:, test][:, :, train]), wanted, atol=1e-6)
 
@@ -279,9 +270,7 @@ def test_permuted_kernels(per_class):
     assert_array_equal(other.kernel_accuracy_, one.kernel_accuracy_[order])
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"per_class": True}, {"nu": 0.5}, {"C": "cv", "C_grid": (0.1, 10.0)}]
-)
+@pytest.mark.parametrize("options", [{}, {"per_class": True}, {"nu": 0.5}])
 def test_a_useless_kernel_gets_next_to_nothing(options, data):
     X, y = data
     model = LPBeta(CUES, **options).fit(X, y)
@@ -313,22 +302,15 @@ def test_a_small_nu_on_a_hard_problem_is_for_small_outputs(data):
     assert model.nu_accuracy_[0] < 0.5 < 0.8 < model.nu_accuracy_.max()
 
 
-def test_choices_are_recorded(data):
+def test_the_choice_is_recorded(data):
     X, y = data
-    model = LPBeta(CUES, C="cv", nu="cv").fit(X, y)
-    assert model.C_accuracy_.shape == (3, 5) and model.nu_accuracy_.shape == (10,)
-    assert set(model.kernel_C_) <= {0.1, 1.0, 10.0, 100.0, 1000.0}
-    assert model.nu_accuracy_[list(model.nu_grid).index(model.nu_)] == model.nu_accuracy_.max()
-    # the choices given as numbers lead to the same model
-    fixed = LPBeta(CUES, C=model.kernel_C_.tolist(), nu=model.nu_).fit(X, y)
-    assert not hasattr(fixed, "nu_accuracy_") and not hasattr(fixed, "C_accuracy_")
-    assert_array_equal(fixed.kernel_weights_, model.kernel_weights_)
-    assert_array_equal(fixed.dual_coefs_, model.dual_coefs_)
-    assert_array_equal(fixed.kernel_accuracy_, model.kernel_accuracy_)
-    # the order of a grid does not matter
-    turned = LPBeta(CUES, C="cv", C_grid=model.C_grid[::-1], nu_grid=list(model.nu_grid[::-1])).fit(X, y)
-    assert turned.nu_ == model.nu_
-    assert_array_equal(turned.kernel_C_, model.kernel_C_)
+    model = LPBeta(CUES).fit(X, y)
+    assert model.nu_accuracy_.shape == (10,)
+    assert model.nu_accuracy_[NU_GRID.index(model.nu_)] == model.nu_accuracy_.max()
+    fixed = LPBeta(CUES, nu=model.nu_).fit(X, y)  # the choice given as a number leads to the same model
+    assert not hasattr(fixed, "nu_accuracy_")
+    for name in ("kernel_weights_", "dual_coefs_", "kernel_accuracy_"):
+        assert_array_equal(getattr(fixed, name), getattr(model, name))
 
 
 @pytest.mark.parametrize("options", [{}, {"per_class": True}])
@@ -411,7 +393,7 @@ def test_kernels_without_weight_are_not_computed(data, new):
 
 
 @pytest.mark.parametrize("memory", [2e9, 3e5])
-@pytest.mark.parametrize("options", [{"C": "cv", "C_grid": (1.0, 10.0)}, {"per_class": True, "nu": 0.3}])
+@pytest.mark.parametrize("options", [{}, {"per_class": True, "nu": 0.3}])
 def test_same_bits_for_any_number_of_threads(options, memory):
     X, y = make_data(200)
     X_new, _ = make_data(150, seed=1)

@@ -17,7 +17,7 @@ from sklearn.svm import SVC
 from cuelearn.kernels import KernelBank, Linear
 from cuelearn.mkl import MLMKLSA, SILPMKL, AverageKernelSVM, BestKernelSVM, LpMKL, MLMKLSum, SimpleMKL, load
 from cuelearn.mkl.gmkl import GMKL
-from cuelearn.mkl.multilabel import check_label_form, is_indicator, mean_auc, signs_of
+from cuelearn.mkl.multilabel import is_indicator, mean_auc, signs_of
 from cuelearn.mkl.vskl import VSKL
 
 OPTIONS = {MLMKLSA: {"random_state": 0, "n_iter": 60}, MLMKLSum: {"n_iter": 40}}
@@ -426,7 +426,7 @@ def test_matrices_of_words_and_of_objects():
             AverageKernelSVM(cues).fit(X, bad)
     assert_array_equal(signs_of(Y.astype(object), 40), signs_of(Y, 40))
     assert_array_equal(signs_of(pd.DataFrame(Y).astype("Int64"), 40), signs_of(Y, 40))
-    check_label_form(np.array(["a", 3], dtype=object))
+    assert not is_indicator(np.array(["a", 3], dtype=object))
     with pytest.raises(ValueError, match="y must be class labels"):
         is_indicator([(0, 1), (2,)])
     assert is_indicator([[0, 1], [1, 0]]) and not is_indicator(None) and not is_indicator([["a"], ["b"]])
@@ -442,21 +442,6 @@ def test_best_kernel_refuses_an_indicator_matrix_before_anything_else():
             warnings.simplefilter("error")
             with pytest.raises(ValueError, match="y must be class labels to choose a kernel"):
                 BestKernelSVM(cues).fit(X, y)
-
-
-def test_prefixes_that_group_nothing_warn():
-    X, Y, cues = toy(n=40)
-    stack = KernelBank(cues, X).stack
-    with pytest.warns(UserWarning, match="each of the 3 kernels into a group of its own.*k0, k1") as said:
-        model = VSKL("precomputed", groups="prefix").fit(stack, Y)
-    said = [w for w in said if "prefix" in str(w.message)]
-    assert model.groups_.tolist() == [0, 1, 2] and len(said) == 1 and said[0].filename == __file__
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        VSKL(cues, groups="prefix").fit(X, Y)
-        VSKL("precomputed", groups=[0, 1, 2]).fit(stack, Y)
-        VSKL("precomputed", groups="prefix").fit(stack[:1], Y)
 
 
 def test_gmkl_at_large_C_on_linear_kernels_is_certified_in_float64_and_says_so():

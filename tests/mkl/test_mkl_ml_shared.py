@@ -241,14 +241,14 @@ def adahedge(gradients):
 
 def test_entropic_steps_follow_their_formula():
     gradients = np.random.default_rng(0).normal(size=(40, 4)) * 5.0
-    auto, fixed = Entropic(4, None), Entropic(4, 0.03)
+    auto, fixed = Entropic(4), Entropic(4, 0.03)
     for t, w in enumerate(adahedge(gradients)):
         assert_allclose(auto.weights, w, rtol=1e-9, atol=1e-12)
         products = np.exp(-0.03 * gradients[:t].sum(axis=0))
         assert_allclose(fixed.weights, products / products.sum(), rtol=1e-9)
         auto.descend(gradients[t])
         fixed.descend(gradients[t])
-    for eta in (None, 1.0):
+    for eta in ("auto", 1.0):
         one, flat, far = Entropic(1, eta), Entropic(3, eta), Entropic(3, eta)
         one.descend(np.array([3.0]))
         flat.descend(np.full(3, 7.0))
