@@ -43,10 +43,10 @@ PYRAMID_SMOOTHING = 1.5
 
 
 class Description(NamedTuple):
-    """What is known of images before a vocabulary is learnt; shared by all splits.
+    """What is known of an image before a vocabulary is learnt; shared by all splits.
 
-    `histograms` of the plain cues, float32, (n, width); for each cue of words the local descriptors of each
-    image as uint8, (n_patches, 128), and which of these patches are centred in the middle of the image.
+    `histograms` of the plain cues, float32; for each cue of words the local descriptors as uint8,
+    (n_patches, 128), and which of these patches are centred in the middle of the image.
     """
 
     histograms: dict
@@ -122,13 +122,13 @@ def describe_one(image, name=""):
 
 
 def describe_flowers(images):
-    """Describe photographs, an ImageData, by all that does not depend on a training set: 170 kB each."""
-    names = images.frames["name"]
-    described = [describe_one(image, name) for image, name in zip(images.images, names, strict=True)]
-    histograms = {cue: np.array([one.histograms[cue] for one in described]) for cue in PLAIN_CUES}
-    patches = {cue: [one.patches[cue] for one in described] for cue in WORD_CUES}
-    central = {cue: [one.central[cue] for one in described] for cue in WORD_CUES}
-    return Description(histograms, patches, central)
+    """Descriptions of photographs, an ImageData: 170 kB each."""
+    return [describe_one(*one) for one in zip(images.images, images.frames["name"], strict=True)]
+
+
+def plain_histograms(described):
+    """The cues that learn nothing, as arrays (n, width) by cue."""
+    return {cue: np.array([one.histograms[cue] for one in described]) for cue in PLAIN_CUES}
 
 
 def word_histograms(described, train, *, n_words=None, random_state=0):
@@ -137,10 +137,11 @@ def word_histograms(described, train, *, n_words=None, random_state=0):
     The words are learnt from the rows `train` alone. Arrays (n, 2 `n_words`) by cue, with sum 1.
     """
     found = {}
-    for cue, patches in described.patches.items():
+    for cue in WORD_CUES:
+        patches = [one.patches[cue] for one in described]
+        middle = [one.patches[cue][one.central[cue]] for one in described]
         words = BagOfWords(n_words or N_WORDS, STEP, random_state=random_state)
         words.fit([patches[i] for i in np.unique(train)])
-        middle = [rows[inside] for rows, inside in zip(patches, described.central[cue], strict=True)]
         found[cue] = np.concatenate([words.transform(patches), words.transform(middle)], axis=1) / 2
     return found
 
@@ -187,10 +188,10 @@ def have_flowers():
 
 @lru_cache(maxsize=1)
 def described_flowers(place):
-    """The photographs below `place`, which is ``CUELEARN_DATA``: classes, description, plain distances."""
+    """The photographs below `place`, which is ``CUELEARN_DATA``: classes, descriptions, plain distances."""
     images = load_original("flowers17")
     described = describe_flowers(images)
-    return images.y, described, [distance_matrix(X, "chi2") for X in described.histograms.values()]
+    return images.y, described, [distance_matrix(X, "chi2") for X in plain_histograms(described).values()]
 
 
 @lru_cache(maxsize=4)

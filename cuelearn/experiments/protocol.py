@@ -1,6 +1,5 @@
 """What all chapters' experiments share: sizes, the choice of parameters, sweeps in one table, timing.
 
-A chapter adds its data (`tasks`), its registry of methods (`METHODS`) and a table of its sizes (`settings`).
 A *point* is a dict of numbers and text, the arguments of one function; a `Sweep` calls it at many points and
 keeps what it returned.
 """
@@ -19,16 +18,14 @@ from sklearn.exceptions import ConvergenceWarning
 from cuelearn.kernels import KernelBank
 
 PROFILES = ("smoke", "quick", "full")
-MEMORY_MANY = (
-    4e8  # bytes; the 2.6 GB of 1,400 kernels on 680 samples never fit: rows come from seven distances
-)
+# bytes; the 2.6 GB of 1,400 kernels on 680 samples never fit: rows come from seven distances
+MEMORY_MANY = 4e8
 
 
 class Task(NamedTuple):
     """A bank of kernels with its labels, and test samples: a CrossBank against the training samples.
 
-    `validation` holds rows of the training part that learn, and rows that validate, where the task says so (a
-    held-back drive); else parameters are chosen over random folds.
+    `validation` are rows of the training part that learn, and that validate; without it, folds are drawn.
     """
 
     bank: KernelBank
@@ -60,6 +57,14 @@ def fitted(model, *data, **more):
     """`model.fit`, silent where it did not converge."""
     with quiet():
         return model.fit(*data, **more)
+
+
+def looks(growth, most=10**7):
+    """1, 2, 3, ..., then further apart by a constant factor: where a curve is measured."""
+    steps = [1]
+    while steps[-1] < most:
+        steps.append(max(steps[-1] + 1, int(steps[-1] * growth)))
+    return set(steps)
 
 
 def timed(work, *arguments):

@@ -56,7 +56,9 @@ def described(drawn):
 
 def histograms(described, train, **options):
     """All seven cues."""
-    return described.histograms | flowers.word_histograms(described, train, n_words=12, **options)
+    return flowers.plain_histograms(described) | flowers.word_histograms(
+        described, train, n_words=12, **options
+    )
 
 
 def test_seven_cues_are_histograms(drawn, described):
@@ -244,7 +246,7 @@ def test_photographs_are_told_apart(monkeypatch):
     images = some(30)
     train, test = flowers.flower_split(images.y, 0, 20)
     described = flowers.describe_flowers(images)
-    cues = described.histograms | flowers.word_histograms(described, train)
+    cues = flowers.plain_histograms(described) | flowers.word_histograms(described, train)
     distances = [distance_matrix(part, "chi2", n_jobs=2) for part in cues.values()]
     for distance in distances:
         assert np.isfinite(distance).all() and distance.max() <= 2 + 1e-5

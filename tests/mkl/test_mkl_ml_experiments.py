@@ -57,14 +57,10 @@ def toy(whole, seed=0, n=160):
         Y[train, 2] = 0
         Y[test, 3] = 0
     kinds = (("linear", Linear()), ("quadratic", Poly(degree=2)), ("RBF", RBF()))
-    kernels = [
-        (f"cue{j} {kind}", kernel, slice(2 * j, 2 * j + 2)) for j in range(3) for kind, kernel in kinds
-    ]
-    return (
-        SimpleNamespace(X=np.c_[X, np.arange(n)], train=train, test=test, target_names=list("abcde")),
-        Y,
-        kernels,
-    )
+    cues = [(f"cue{j}", slice(2 * j, 2 * j + 2)) for j in range(3)]
+    kernels = [(f"{cue} {kind}", kernel, columns) for cue, columns in cues for kind, kernel in kinds]
+    names, X = list("abcde"), np.c_[X, np.arange(n)]
+    return SimpleNamespace(X=X, train=train, test=test, target_names=names), Y, kernels
 
 
 @pytest.fixture
@@ -88,9 +84,8 @@ def numbered(monkeypatch):
 
     def of(name):
         data, Y, kernels = load(name)
-        held = SimpleNamespace(
-            X=np.arange(len(Y))[:, None], train=data.train, test=data.test, target_names=data.target_names
-        )
+        held = SimpleNamespace(train=data.train, test=data.test, target_names=data.target_names)
+        held.X = np.arange(len(Y))[:, None]
         return held, Y, kernels
 
     monkeypatch.setattr(exp, "load_multilabel", of)
@@ -169,9 +164,8 @@ def test_tasks_have_disjoint_rows_within_the_published_parts(name, numbered):
 @pytest.mark.parametrize("name", ["letter", "corel5k"])
 def test_fewer_classes_are_the_first_of_more(name):
     data, Y, _ = loaded(name)
-    n = {"letter": 60, "corel5k": 410}[
-        name
-    ]  # enough to cover all classes: the samples are the same for any number of them
+    # enough to cover all classes: the samples are the same for any number of them
+    n = {"letter": 60, "corel5k": 410}[name]
     every = exp.multilabel_task(name, 5, n, 30)
     assert every.names == tuple(map(str, data.target_names)) and every.Y_train.dtype.kind == "i"
     before = set()
@@ -187,10 +181,8 @@ def test_fewer_classes_are_the_first_of_more(name):
     assert {exp.multilabel_task(name, s, n, 30, 3).names for s in range(6)} != expected
     assert exp.multilabel_task(name, 5, n, 30, len(every.names)).names == every.names
     few = exp.multilabel_task(name, 5, 30, 30, 8)  # too few to cover all: those taken are covered
-    assert (
-        few.Y_train.sum(axis=0)
-        >= np.minimum(2, Y[:, [every.names.index(label) for label in few.names]].sum(axis=0))
-    ).all()
+    columns = [every.names.index(label) for label in few.names]
+    assert (few.Y_train.sum(axis=0) >= np.minimum(2, Y[:, columns].sum(axis=0))).all()
 
 
 @pytest.mark.parametrize("least", [1, 2, 4])
@@ -204,9 +196,8 @@ def test_covering_rows_hold_positives_of_every_class(least):
         assert (Y[rows].sum(axis=0) >= np.minimum(least, Y.sum(axis=0))).all()
         assert len(rows) <= np.minimum(least, Y.sum(axis=0)).sum() and Y[rows].any(axis=1).all()
         assert np.array_equal(rows, exp.covering_rows(Y, np.random.default_rng(seed), least))
-        drawn |= {
-            (seed, *sorted(exp.covering_rows(Y, np.random.default_rng([seed, k]), least))) for k in range(3)
-        }
+        others = (exp.covering_rows(Y, np.random.default_rng([seed, k]), least) for k in range(3))
+        drawn |= {(seed, *sorted(rows)) for rows in others}
     assert len(drawn) > 45, "nothing is drawn"
     assert exp.covering_rows(np.zeros((5, 2), dtype=int), np.random.default_rng(0)).size == 0
 
@@ -245,10 +236,8 @@ def test_all_keywords_of_corel5k_can_be_learnt():
 def test_sets_at_hand_leaves_out_what_is_not_there(monkeypatch, capsys, tmp_path):
     assert exp.sets_at_hand(False) == list(exp.SETS) and not capsys.readouterr().out
     exp.load_multilabel.cache_clear()  # else those found before are there still
-    for place in (None, str(tmp_path)):
-        monkeypatch.delenv("CUELEARN_DATA", raising=False) if place is None else monkeypatch.setenv(
-            "CUELEARN_DATA", place
-        )
+    for place in ("", str(tmp_path)):
+        monkeypatch.setenv("CUELEARN_DATA", place)
         assert exp.sets_at_hand(True) == list(exp.SETS)
         told = capsys.readouterr().out.splitlines()
         assert len(told) == len(exp.ORIGINAL_SETS)
@@ -322,9 +311,8 @@ def test_the_chosen_C_is_the_best_of_the_grid(method, seed, toys, watched):
     values = []
     for C in grid:
         model = exp.METHODS[method](C, seed).fit(bank, Y[trained].astype(int))
-        values.append(
-            mean_precision(model.decision_function(bank.cross(data.X[judged])), Y[judged], usable)[0]
-        )
+        scores = model.decision_function(bank.cross(data.X[judged]))
+        values.append(mean_precision(scores, Y[judged], usable)[0])
     assert len(set(values)) > 1
     assert found["validation"] == pytest.approx(max(values), abs=1e-9)
     assert found["C"] == grid[int(np.argmax(values))]
@@ -369,11 +357,8 @@ def test_a_class_that_was_not_trained_has_no_say_about_C(toys, watched):
         if data.train[7] in judged:
             break
     bank, (_, usable) = KernelBank(kernels, data.X[trained]), signs_of(Y[trained])
-    scores = (
-        exp.METHODS["AverageKernelSVM"](1.0, 0)
-        .fit(bank, Y[trained].astype(int))
-        .decision_function(bank.cross(data.X[judged]))
-    )
+    model = exp.METHODS["AverageKernelSVM"](1.0, 0).fit(bank, Y[trained].astype(int))
+    scores = model.decision_function(bank.cross(data.X[judged]))
     assert data.train[7] in judged and usable.tolist() == [True, False, True, True, True]
     assert found["validation"] == pytest.approx(mean_precision(scores, Y[judged], usable)[0], abs=1e-9)
 
@@ -410,11 +395,8 @@ def test_the_table_of_few_classes_is_of_these_classes(toys):
     found = exp.compare_multilabel("whole", "AverageKernelSVM", 0, 40, 60, 1.0, n_classes=2)
     task = exp.multilabel_task("whole", 0, 40, 60, 2)
     bank = KernelBank(task.kernels, task.X_train)
-    scores = (
-        exp.METHODS["AverageKernelSVM"](1.0, 0)
-        .fit(bank, task.Y_train)
-        .decision_function(bank.cross(task.X_test))
-    )
+    model = exp.METHODS["AverageKernelSVM"](1.0, 0).fit(bank, task.Y_train)
+    scores = model.decision_function(bank.cross(task.X_test))
     assert found["auc"] == pytest.approx(average_precision_score(task.Y_test, scores), abs=1e-9)
     assert found["skipped"] == 0
 
@@ -446,18 +428,15 @@ def problem_of(name, seed, n_train, n_classes, C, svm_tol=1e-3):
     return SharedProblem(KernelBank(task.kernels, task.X_train), signs_of(task.Y_train)[0], C, svm_tol)
 
 
-def rerun(method, n_iter, seed, delta=0.2, **point):
-    problem = problem_of(seed=seed, **point)
+LETTERS = {"name": "letter", "seed": 0, "n_train": 40, "n_classes": 4, "C": 10.0}
+
+
+def rerun(method, n_iter, seed, delta=0.2, problem=None, **point):
+    problem = problem_of(seed=seed, **point) if problem is None else problem
     if method == "MLMKLSum":
         return solve_mlmkl_sum(problem, n_iter=n_iter, tol=None)
-    return solve_mlmkl_sa(
-        problem,
-        n_iter=n_iter,
-        delta=delta,
-        corrected=method == "MLMKLSA",
-        tol=None,
-        rng=np.random.default_rng(seed),
-    )
+    options = {"delta": delta, "corrected": method == "MLMKLSA", "rng": np.random.default_rng(seed)}
+    return solve_mlmkl_sa(problem, n_iter=n_iter, tol=None, **options)
 
 
 def exact_gap(method, weights, gamma, **point):
@@ -485,23 +464,23 @@ def asked(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("method", "wanted", "delta", "seed"),
+    ("method", "wanted", "seed"),
     [
-        ("MLMKLSA", 0.1, 0.2, 0),
-        ("MLMKLSA", 0.3, 0.6, 1),
-        ("MLMKLSA printed", 0.25, 0.2, 0),
-        ("MLMKLSum", 0.05, 0.2, 0),
-        ("MLMKLSum", 0.005, 0.2, 1),
+        ("MLMKLSA", 0.1, 0),
+        ("MLMKLSA", 0.3, 1),
+        ("MLMKLSA printed", 0.25, 0),
+        ("MLMKLSum", 0.05, 0),
+        ("MLMKLSum", 0.005, 1),
     ],
 )
-def test_the_gap_was_reached_at_the_end_and_not_a_look_before(method, wanted, delta, seed, asked):
-    point = {"name": "letter", "seed": seed, "n_train": 40, "n_classes": 4, "C": 10.0}
-    found = exp.cost_to_gap(method=method, wanted=wanted, most=2000, delta=delta, **point)
+def test_the_gap_was_reached_at_the_end_and_not_a_look_before(method, wanted, seed, asked):
+    point = {**LETTERS, "seed": seed}
+    found = exp.cost_to_gap(method=method, wanted=wanted, most=2000, **point)
     assert found.keys() >= {"n_solved", "seconds", "n_iter", "start", "gap", "reached"}
     m = problem_of(**point).n_problems
     assert found["reached"] and found["gap"] <= wanted and found["seconds"] > 0 and found["n_iter"] > 2
     assert found["n_solved"] == found["n_iter"] * (m if method == "MLMKLSum" else 1)
-    run = rerun(method, found["n_iter"], delta=delta, **point)
+    run = rerun(method, found["n_iter"], **point)
     assert run.n_solved == found["n_solved"]
     even, equal = np.full(9, STARTED), np.full(m, 1.0 / m)
     expected = pytest.approx(exact_gap(method, even, equal, **point), rel=0.05 * wanted, abs=0.1 * wanted)
@@ -509,10 +488,8 @@ def test_the_gap_was_reached_at_the_end_and_not_a_look_before(method, wanted, de
     if method == "MLMKLSum":
         looks = list(range(1, found["n_iter"] + 1))
     else:  # the very averages of this run, and no others
-        looks = [
-            next(t for t in range(1, run.n_iter + 1) if np.array_equal(run.path[t], weights))
-            for weights in asked[1:]
-        ]
+        steps = range(1, run.n_iter + 1)
+        looks = [next(t for t in steps if np.array_equal(run.path[t], weights)) for weights in asked[1:]]
         assert np.array_equal(asked[0], even) and looks[:4] == [1, 2, 3, 4][: len(looks)]
         assert all(a < b <= max(a + 1, 1.25 * a) for a, b in itertools.pairwise(looks))
         assert all(b > 1.2 * a for a, b in itertools.pairwise(looks) if a >= 30)
@@ -521,16 +498,15 @@ def test_the_gap_was_reached_at_the_end_and_not_a_look_before(method, wanted, de
     assert end <= wanted + 1e-4 and found["gap"] >= end - 2e-4
     if method == "MLMKLSum":
         assert found["gap"] == pytest.approx(end, abs=0.08 * wanted)
-    before = rerun(method, looks[-2], delta=delta, **point)
+    before = rerun(method, looks[-2], **point)
     assert exact_gap(method, before.kernel_weights, before.gamma, **point) > 0.94 * wanted
 
 
 @pytest.mark.parametrize("method", ["MLMKLSA", "MLMKLSA printed", "MLMKLSum"])
 def test_a_run_gives_up_after_so_many_svms(method):
-    point = {"name": "letter", "method": method, "seed": 0, "n_train": 40, "n_classes": 4, "C": 10.0}
-    m, looks = problem_of("letter", 0, 40, 4, 10.0).n_problems, []
+    m, looks = problem_of(**LETTERS).n_problems, []
     for most in (8, 23):
-        found = exp.cost_to_gap(**point, wanted=1e-3, most=most)
+        found = exp.cost_to_gap(method, wanted=1e-3, most=most, **LETTERS)
         assert not found["reached"] and found["gap"] > 1e-3
         assert found["n_iter"] == (most // m if method == "MLMKLSum" else most)
         assert most - m < found["n_solved"] <= most
@@ -539,19 +515,19 @@ def test_a_run_gives_up_after_so_many_svms(method):
 
 
 def test_a_class_that_cannot_be_learnt_costs_nothing(toys):
-    found = exp.cost_to_gap("partial", "MLMKLSum", 0, 40, None, 10.0, 0.02, 100)
+    found = exp.cost_to_gap("MLMKLSum", 0, 10.0, 0.02, 100, name="partial", n_train=40)
     assert found["n_solved"] == 4 * found["n_iter"]
     assert np.isfinite(found["gap"]) and found["reached"]
 
 
-@pytest.mark.parametrize(("corrected", "delta"), [(True, 0.2), (False, 0.2), (True, 0.7)])
-def test_gaps_along_a_run_are_those_of_separate_runs(corrected, delta):
-    point, at = {"name": "letter", "seed": 2, "n_train": 40, "n_classes": 4, "C": 10.0}, (3, 12, 40)
-    table = exp.gap_after(**point, at=at, corrected=corrected, delta=delta)
+@pytest.mark.parametrize("corrected", [True, False])
+def test_gaps_along_a_run_are_those_of_separate_runs(corrected):
+    point, at = {**LETTERS, "seed": 2}, (3, 12, 40)
+    table = exp.gap_after(**point, at=at, corrected=corrected)
     method = "MLMKLSA" if corrected else "MLMKLSA printed"
     assert table["n_iter"].tolist() == list(at) and table["slack"].between(0, 3e-4).all()
     for _, row in table.iterrows():
-        run = rerun(method, int(row["n_iter"]), delta=delta, **point)
+        run = rerun(method, int(row["n_iter"]), **point)
         expected = pytest.approx(exact_gap(method, run.kernel_weights, run.gamma, **point), abs=4e-4)
         assert row["gap"] == expected
 
@@ -602,24 +578,17 @@ def checked_along(table, result, task, C, at):
     assert 0.0 < seconds.iloc[1] < seconds.iloc[-1]
     assert table[names].to_numpy() == pytest.approx(result.path[list(at)], abs=1e-12)
     bank = KernelBank(task.kernels, task.X_train)
-    both = np.concatenate(
-        [bank.rows(np.arange(len(task.X_train))), next(iter(bank.cross(task.X_test).blocks()))[1]], axis=1
-    ).astype(float)
+    across = next(iter(bank.cross(task.X_test).blocks()))[1]
+    both = np.concatenate([bank.rows(np.arange(len(task.X_train))), across], axis=1).astype(float)
     n = len(task.X_train)
     for t, auc in zip(at, table["auc"], strict=True):
         combined = np.tensordot(result.path[t], both, axes=1)
         values, vectors = np.linalg.eigh(combined[:n])
         # their products are the combined kernel
         features = combined @ (vectors / np.sqrt(np.maximum(values, 1e-7)))
-        scores = np.stack(
-            [
-                LinearSVC(C=C, loss="hinge", dual=True, fit_intercept=False, tol=1e-7, max_iter=10**6)
-                .fit(features[:n], task.Y_train[:, k])
-                .decision_function(features[n:])
-                for k in range(task.Y_train.shape[1])
-            ],
-            axis=1,
-        )
+        svm = LinearSVC(C=C, loss="hinge", dual=True, fit_intercept=False, tol=1e-7, max_iter=10**6)
+        fits = (svm.fit(features[:n], y) for y in task.Y_train.T)
+        scores = np.stack([fit.decision_function(features[n:]) for fit in fits], axis=1)
         assert auc == pytest.approx(average_precision_score(task.Y_test, scores), abs=3e-4)
 
 
@@ -629,12 +598,7 @@ def test_auc_over_time_is_that_of_svms_on_the_weights_of_the_run(method, toys, e
     table = exp.over_time(method=method, n_iter=12, at=(*at, 13, 100), **point)
     task = exp.multilabel_task("whole", 3, 40, 70)
     problem = exact(KernelBank(task.kernels, task.X_train), signs_of(task.Y_train)[0], 2.0)
-    if method == "MLMKLSum":
-        run = solve_mlmkl_sum(problem, n_iter=12, tol=None)
-    else:
-        run = solve_mlmkl_sa(
-            problem, n_iter=12, corrected=method == "MLMKLSA", tol=None, rng=np.random.default_rng(3)
-        )
+    run = rerun(method, 12, 3, problem=problem)
     checked_along(table, run, task, 2.0, at)
     moves = np.abs(np.diff(run.iterates, axis=0)).sum(axis=1)
     expected = pytest.approx([0.0, moves[:1].sum(), moves[1:4].sum(), moves[4:12].sum()])
@@ -648,27 +612,14 @@ def test_auc_over_time_is_that_of_svms_on_the_weights_of_the_run(method, toys, e
 
 @pytest.mark.parametrize(("delta", "factor"), [(0.2, 1.0), (0.8, 30.0)])
 def test_auc_over_iterations_takes_the_steps_that_it_says(delta, factor, toys, exact):
-    point = {
-        "name": "whole",
-        "seed": 4,
-        "n_train": 40,
-        "n_test": 70,
-        "C": 2.0,
-        "delta": delta,
-        "factor": factor,
-    }
-    at = (0, 2, 15)
+    place = {"name": "whole", "seed": 4, "n_train": 40, "n_test": 70}
+    point, at = {**place, "C": 2.0, "delta": delta, "factor": factor}, (0, 2, 15)
     table = exp.over_iterations(n_iter=15, at=(*at, 16), **point)
     task = exp.multilabel_task("whole", 4, 40, 70)
     problem = exact(KernelBank(task.kernels, task.X_train), signs_of(task.Y_train)[0], 2.0)
     steps = {"eta": factor / (40 * 2.0), "delta": delta, "corrected": False}
-    checked_along(
-        table,
-        solve_mlmkl_sa(problem, n_iter=15, tol=None, rng=np.random.default_rng(4), **steps),
-        task,
-        2.0,
-        at,
-    )
+    run = solve_mlmkl_sa(problem, n_iter=15, tol=None, rng=np.random.default_rng(4), **steps)
+    checked_along(table, run, task, 2.0, at)
     again = exp.over_iterations(n_iter=15, at=at, **point)
     pd.testing.assert_frame_equal(table.drop(columns="seconds"), again.drop(columns="seconds"))
 
@@ -677,10 +628,9 @@ def test_both_start_from_the_average_kernel():
     point = {"name": "yeast", "seed": 1, "n_train": 60, "n_test": 150, "C": 1.0}
     average = exp.compare_multilabel(method="AverageKernelSVM", **point)
     assert average["skipped"] == 0
-    first = [
-        exp.over_time(method=m, n_iter=3, at=(0, 3), **point)["auc"].iloc[0] for m in ("MLMKLSA", "MLMKLSum")
-    ]
-    first.append(exp.over_iterations(n_iter=3, delta=0.2, factor=3.0, at=(0, 3), **point)["auc"].iloc[0])
+    tables = [exp.over_time(method=m, n_iter=3, at=(0, 3), **point) for m in exp.SHARED]
+    tables.append(exp.over_iterations(n_iter=3, delta=0.2, factor=3.0, at=(0, 3), **point))
+    first = [table["auc"].iloc[0] for table in tables]
     assert first == pytest.approx([average["auc"]] * 3, abs=3e-3)
 
 
@@ -700,32 +650,42 @@ def _closed():
 def tables():
     """Small tables of the experiments themselves."""
     point, product = {"n_train": 40, "n_test": 80, "C": 1.0}, itertools.product
-    found = {
-        "paths": [exp.weight_paths("yeast", m, 0, 40, 1.0).assign(method=m) for m in FIGURE_1],
-        "timed": [
-            exp.over_time(name, m, s, n_iter=6, at=(0, 2, 6), **point).assign(name=name, method=m, seed=s)
-            for name, m, s in product(exp.SETS, exp.SHARED, (0, 1))
-        ],
-        "deltas": [
-            exp.over_iterations("yeast", s, n_iter=20, delta=d, factor=3.0, at=(0, 5, 20), **point).assign(
-                seed=s, delta=d
-            )
-            for d, s in product((0.0, 0.2, 1.0), (0, 1, 2))
-        ],
-        "gaps": [
-            exp.gap_after("letter", s, 40, 3, 10.0, (4, 8, 16), corrected=m == "MLMKLSA").assign(
-                method=m, seed=s
-            )
-            for m, s in product(("MLMKLSA", "MLMKLSA printed"), (0, 1))
-        ],
-    }
-    cost = [
-        {**exp.cost_to_gap("letter", m, s, 40, k, 10.0, 0.15, 25), "method": m, "n_classes": k, "seed": s}
-        for m, k, s in product(exp.SHARED, (2, 4, 8), (1, 2))
-    ]
+
+    def table(function, points, **common):
+        tables = [function(**known, **common).assign(**known) for known in points]
+        return pd.concat(tables, ignore_index=True)
+
+    def points(*names, values):
+        return [dict(zip(names, some, strict=True)) for some in product(*values)]
+
+    runs = points("method", "n_classes", "seed", values=(exp.SHARED, (2, 4, 8), (1, 2)))
+    letters = {"name": "letter", "n_train": 40, "C": 10.0}
+    cost = [{**exp.cost_to_gap(wanted=0.15, most=25, **run, **letters), **run} for run in runs]
     assert 0 < sum(run["reached"] for run in cost) < len(cost)
-    whole = {key: pd.concat(each).reset_index(drop=True) for key, each in found.items()}
-    return {**whole, "cost": pd.DataFrame(cost)}
+    gaps = [
+        table(
+            exp.gap_after,
+            points("seed", values=[(0, 1)]),
+            corrected=m == "MLMKLSA",
+            at=(4, 8, 16),
+            n_classes=3,
+            **letters,
+        ).assign(method=m)
+        for m in ("MLMKLSA", "MLMKLSA printed")
+    ]
+    timed = points("name", "method", "seed", values=(exp.SETS, exp.SHARED, (0, 1)))
+    deltas = points("delta", "seed", values=((0.0, 0.2, 1.0), (0, 1, 2)))
+    return {
+        "paths": table(
+            exp.weight_paths, points("method", values=[FIGURE_1]), name="yeast", seed=0, n_train=40, C=1.0
+        ),
+        "timed": table(exp.over_time, timed, n_iter=6, at=(0, 2, 6), **point),
+        "deltas": table(
+            exp.over_iterations, deltas, name="yeast", n_iter=20, factor=3.0, at=(0, 5, 20), **point
+        ),
+        "gaps": pd.concat(gaps, ignore_index=True),
+        "cost": pd.DataFrame(cost),
+    }
 
 
 def carrying(place, x, y):
@@ -745,6 +705,10 @@ def only(place, x, y):
     return line
 
 
+def look_of(line):
+    return to_hex(line.get_color()), str(line.get_linestyle())
+
+
 def coloured(line, method):
     return to_hex(line.get_color()) == to_hex(method_style(method)["color"])
 
@@ -758,9 +722,7 @@ def test_drawn_weights_are_those_of_the_table(tables):
     for ax, method in zip(fig.axes, FIGURE_1, strict=True):
         mine = table[table["method"] == method]
         lines = [only(ax, mine["seconds"], mine[kernel]) for kernel in kernels]
-        looks.append(
-            [(to_hex(line.get_color()), str(line.get_linestyle()), line.get_label()) for line in lines]
-        )
+        looks.append([(*look_of(line), line.get_label()) for line in lines])
     assert all(look == looks[0] for look in looks), "a kernel changes its looks from panel to panel"
     assert len({look[:2] for look in looks[0]}) == len({look[2] for look in looks[0]}) == len(kernels)
 
@@ -789,9 +751,8 @@ def test_drawn_gains_are_within_a_draw(tables):
         looks.add(to_hex(line.get_color()))
         spread = interval([gain[[0, 5, 20]] for gain in gains])  # of the gains, not of the draws
         bands = [path.vertices[:, 1] for shade in line.axes.collections for path in shade.get_paths()]
-        assert any(
-            np.allclose([band.min(), band.max()], [spread.low.min(), spread.high.max()]) for band in bands
-        )
+        ends = [spread.low.min(), spread.high.max()]
+        assert any(np.allclose([band.min(), band.max()], ends) for band in bands)
     assert len(looks) == 3
     alone = draw.auc_over_iterations(table[table["seed"] == 1], "delta", "{}")
     run = table[(table["delta"] == 1.0) & (table["seed"] == 1)]
@@ -800,10 +761,8 @@ def test_drawn_gains_are_within_a_draw(tables):
 
 def test_drawn_costs_are_geometric_means_with_their_powers_and_misses(tables):
     table = tables["cost"]
-    fits = {
-        (m, c): (0.3 + 0.2 * i, 2.0 + i, 8)
-        for i, (m, c) in enumerate(itertools.product(exp.SHARED, ("n_solved", "seconds")))
-    }
+    panels = itertools.product(exp.SHARED, ("n_solved", "seconds"))
+    fits = {panel: (0.3 + 0.2 * i, 2.0 + i, 8) for i, panel in enumerate(panels)}
     fig = draw.cost_against_classes(table, fits)
     m = np.array([2.0, 4.0, 8.0])
     for ax, column in zip(fig.axes, ("n_solved", "seconds"), strict=True):
@@ -825,9 +784,8 @@ def test_drawn_costs_are_geometric_means_with_their_powers_and_misses(tables):
                     assert (points.get_marker() == "x") == (not reached)
         assert ax.get_xscale() == ax.get_yscale() == "log"
     done = draw.cost_against_classes(table.assign(reached=True), fits)
-    assert not [
-        line for ax in done.axes for line in ax.lines if line.get_marker() == "x" and len(line.get_xdata())
-    ]
+    lines = [line for ax in done.axes for line in ax.lines if len(line.get_xdata())]
+    assert not any(line.get_marker() == "x" for line in lines)
 
 
 def test_powers_are_fitted_where_every_run_reached_the_gap():
@@ -841,9 +799,8 @@ def test_powers_are_fitted_where_every_run_reached_the_gap():
 
 
 def test_slopes_are_those_of_each_draw():
-    table = pd.DataFrame(
-        [{"seed": s, "m": m, "cost": 3.0 * m ** (1.0 + s)} for s in (0, 1, 2) for m in (2, 4, 8)]
-    )
+    table = pd.DataFrame(itertools.product((0, 1, 2), (2, 4, 8)), columns=["seed", "m"])
+    table["cost"] = 3.0 * table["m"] ** (1.0 + table["seed"])
     assert_allclose(exp.slopes(table, "cost", "m"), [1.0, 2.0, 3.0])
 
 
@@ -856,10 +813,8 @@ def test_drawn_gaps_are_geometric_means_beside_a_root(tables):
         mine = table[table["method"] == method]
         means = [gmean(mine[mine["n_iter"] == t]["gap"]) for t in (4, 8, 16)]
         assert coloured(only(ax, [4, 8, 16], means), method)
-    slopes = [
-        np.diff(np.log(line.get_ydata().astype(float))) / np.diff(np.log(line.get_xdata().astype(float)))
-        for line in ax.lines
-    ]
+    logs = [np.diff(np.log(line.get_xydata().astype(float)), axis=0) for line in ax.lines]
+    slopes = [steps[:, 1] / steps[:, 0] for steps in logs]
     assert sum(np.allclose(slope, -0.5) for slope in slopes) == 1 and len(slopes) == 3
     assert ax.get_xscale() == ax.get_yscale() == "log"
 
@@ -876,11 +831,7 @@ def test_a_run_is_drawn_with_its_classes():
     assert not path.equals(exp.watch_letters(4, 0.3, 10.0, seed=1, n_train=40, n_iter=25)[0])
     fig = draw.weights_and_classes(path, classes)
     lines = [only(fig, path.index, path[kernel]) for kernel in path]
-    assert (
-        len({(to_hex(line.get_color()), str(line.get_linestyle())) for line in lines})
-        == len({line.get_label() for line in lines})
-        == 9
-    )
+    assert len(set(map(look_of, lines))) == len({line.get_label() for line in lines}) == 9
     heights = [[bar.get_height() for bar in bars] for ax in fig.axes for bars in ax.containers]
     assert len(heights) == 2
     assert heights[0] == pytest.approx(classes["draws"] / 25)

@@ -1,6 +1,7 @@
 """Multi-label MKL (NIPS 2010): methods on genes and letters, weights over time, cost against classes.
 
-A further method takes one line in `METHODS`, a further set one in `SETS` (or `ORIGINAL_SETS`).
+A further method takes one line in `METHODS`, a further set one in `SETS` (or `ORIGINAL_SETS`). Most functions
+take a place as ``**where``: name, seed, n_train and, where they may be fewer, n_classes of `multilabel_task`.
 """
 
 import functools
@@ -12,7 +13,7 @@ import pandas as pd
 
 from cuelearn import datasets
 from cuelearn.datasets.kinds import letter_groups
-from cuelearn.experiments.protocol import fitted, timed
+from cuelearn.experiments.protocol import fitted, looks, timed
 from cuelearn.kernels import RBF, KernelBank, Linear, Poly
 from cuelearn.mkl import MLMKLSA, AverageKernelSVM, MLMKLSum, SimpleMKL, mean_auc, saddle_gap
 from cuelearn.mkl.gmkl import GMKL
@@ -35,7 +36,6 @@ class MultiLabelTask(NamedTuple):
     Y_test: np.ndarray
     kernels: list
     names: tuple
-    data: object
 
 
 def _families(cues):
@@ -105,10 +105,9 @@ def covering_rows(Y, rng, least=2):
     return np.flatnonzero(chosen)
 
 
-def multilabel_task(name, seed, n_train, n_test, n_classes=None):
-    """Training and test samples of a set, a `MultiLabelTask`.
+def multilabel_task(name, seed, n_train, n_test=1, n_classes=None):
+    """At most so many samples of a set, from the published parts where there are any: a `MultiLabelTask`.
 
-    At most `n_train` and `n_test` are taken, from the published training and test parts where there are any.
     Training samples are drawn so that every class has two positives (if there are as many): every class of
     the set, or, where that takes more than `n_train`, every class that is taken, as far as `n_train` goes. Of
     `n_classes`, drawn by the seed, fewer are the first of more.
@@ -127,7 +126,7 @@ def multilabel_task(name, seed, n_train, n_test, n_classes=None):
     train, test = rng.permutation(rows[:n_train]), test[:n_test]
     Y_train, Y_test = (Y[np.ix_(part, classes)].astype(np.int64) for part in (train, test))
     names = tuple(str(data.target_names[c]) for c in classes)
-    return MultiLabelTask(data.X[train], Y_train, data.X[test], Y_test, kernels, names, data)
+    return MultiLabelTask(data.X[train], Y_train, data.X[test], Y_test, kernels, names)
 
 
 #: Of the nine kernels, for VSKL: one group for each group of columns.
@@ -148,7 +147,7 @@ METHODS = {
 SHARED, PER_CLASS = ("MLMKLSA", "MLMKLSum"), ("GMKL", "SimpleMKL", "VSKL")
 
 
-def _fitted(method, C, seed, bank, Y):
+def fitted_method(method, C, seed, bank, Y):
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="classes without positive")
         return fitted(METHODS[method](C, seed), bank, Y)
@@ -159,27 +158,26 @@ def warm_up(method):
     """Compile what a timed fit of a method will use."""
     X, n = np.random.default_rng(0).normal(size=(16, len(GROUPS))), len(GROUPS)
     bank = KernelBank([(f"k{j}", RBF(), [j]) for j in range(n)], X)
-    _fitted(method, 1.0, 0, bank, np.arange(16)[:, None] % 2 ^ np.arange(2))
+    fitted_method(method, 1.0, 0, bank, np.arange(16)[:, None] % 2 ^ np.arange(2))
 
 
-def _bank_and_rows(task, X_train=None, judged=None):
-    """Kernels of (some) training samples, and between them and the samples to judge."""
-    bank = KernelBank(task.kernels, task.X_train if X_train is None else X_train)
-    cross = bank.cross(task.X_test if judged is None else judged)
-    return bank, next(iter(cross.blocks(memory=8e9)))[1]
+def rows_against(bank, X):
+    """All kernels between samples to judge and the training samples."""
+    return next(iter(bank.cross(X).blocks(memory=8e9)))[1]
 
 
-def _auc(model, cross, Y):
+def auc_of(model, cross, Y):
     return mean_auc(model.decision_function(cross), Y, skip=model.skipped_classes_)
 
 
 def chosen_C(name, method, seed, n_train, grid, n_classes=None):
     """C with the best mean AUC, `validation`, on a quarter of the training samples."""
     task = multilabel_task(name, seed, n_train, 1, n_classes)
-    held = int(VALIDATION * len(task.X_train))
-    bank, cross = _bank_and_rows(task, task.X_train[held:], task.X_train[:held])
-    models = (_fitted(method, C, seed, bank, task.Y_train[held:]) for C in grid)
-    found = [_auc(model, cross, task.Y_train[:held]).mean for model in models]
+    held, learn = np.split(np.arange(len(task.X_train)), [int(VALIDATION * len(task.X_train))])
+    bank = KernelBank(task.kernels, task.X_train[learn])
+    cross = rows_against(bank, task.X_train[held])
+    models = (fitted_method(method, C, seed, bank, task.Y_train[learn]) for C in grid)
+    found = [auc_of(model, cross, task.Y_train[held]).mean for model in models]
     best = int(np.nanargmax(found))
     return {"C": float(grid[best]), "validation": float(found[best])}
 
@@ -191,10 +189,11 @@ def compare_multilabel(name, method, seed, n_train, n_test, C, n_classes=None):
     weights, as text).
     """
     task = multilabel_task(name, seed, n_train, n_test, n_classes)
-    bank, cross = _bank_and_rows(task)
+    bank = KernelBank(task.kernels, task.X_train)
+    cross = rows_against(bank, task.X_test)
     warm_up(method)
-    model, seconds = timed(_fitted, method, C, seed, bank, task.Y_train)
-    found = _auc(model, cross, task.Y_test)
+    model, seconds = timed(fitted_method, method, C, seed, bank, task.Y_train)
+    found = auc_of(model, cross, task.Y_test)
     weights = np.atleast_2d(model.kernel_weights_).mean(axis=0)
     largest = [f"{bank.names[a]} {weights[a] / weights.sum():.2f}" for a in np.argsort(-weights)[:3]]
     return {
@@ -206,34 +205,30 @@ def compare_multilabel(name, method, seed, n_train, n_test, C, n_classes=None):
     }
 
 
-def _learnable_part(task):
-    """A task without the classes that cannot be learnt, and the signs of the others, (n_classes, n)."""
+# ------------------------------------------------------------------ the two that share, step by step
+
+
+def shared_problem(C, **where):
+    """A task without the classes that cannot be learnt, and the SVMs of the others."""
+    task = multilabel_task(**where)
     signs = signs_of(task.Y_train, len(task.Y_train))
     usable = learnable(signs)
-    names = tuple(name for name, use in zip(task.names, usable, strict=True) if use)
-    part = task._replace(Y_train=task.Y_train[:, usable], Y_test=task.Y_test[:, usable], names=names)
-    return part, signs[usable]
+    names = tuple(np.array(task.names)[usable].tolist())
+    task = task._replace(Y_train=task.Y_train[:, usable], Y_test=task.Y_test[:, usable], names=names)
+    return task, SharedProblem(KernelBank(task.kernels, task.X_train), signs[usable], C)
 
 
-def _problems(name, seed, n_train, n_classes, C):
-    """The SVMs of all classes that can be learnt, for a solver, and more exact for a judge; the names."""
-    task, signs = _learnable_part(multilabel_task(name, seed, n_train, 1, n_classes))
-    bank = KernelBank(task.kernels, task.X_train)
-    return SharedProblem(bank, signs, C), SharedProblem(bank, signs, C, 1e-4), task.names
+def more_exact(problem):
+    """The same SVMs for a judge."""
+    return SharedProblem(problem.bank, problem.signs, problem.C, 1e-4)
 
 
-def solve_sa(problem, method, seed, n_iter, **options):
-    """ML-MKL-SA without a stopping rule; other methods than "MLMKLSA" take the paper's estimates."""
-    options |= {"corrected": method == "MLMKLSA", "tol": None, "rng": np.random.default_rng(seed)}
-    return solve_mlmkl_sa(problem, n_iter=n_iter, **options)
-
-
-def _looks(growth=1.25, most=10**7):
-    """1, 2, 3, ..., then further apart by a constant factor."""
-    steps = [1]
-    while steps[-1] < most:
-        steps.append(max(steps[-1] + 1, int(steps[-1] * growth)))
-    return set(steps)
+def solve_shared(problem, method, seed, n_iter, **options):
+    """A method that shares, without its stopping rule."""
+    if method == "MLMKLSum":
+        return solve_mlmkl_sum(problem, n_iter=n_iter, tol=None, **options)
+    options |= {"corrected": method == "MLMKLSA", "rng": np.random.default_rng(seed)}
+    return solve_mlmkl_sa(problem, n_iter=n_iter, tol=None, **options)
 
 
 def slopes(table, column, against):
@@ -242,7 +237,7 @@ def slopes(table, column, against):
     return np.array([np.polyfit(np.log(mine[against]), np.log(mine[column]), 1)[0] for mine in groups])
 
 
-def cost_to_gap(name, method, seed, n_train, n_classes, C, wanted, most, delta=0.2):
+def cost_to_gap(method, seed, C, wanted, most, **where):
     """SVMs and seconds until the certified saddle-point gap (SA) or the distance from the least sum is small.
 
     SA is measured at 1, 2, 3, ... and later every 1.25 times as many iterations, Sum at each; the clock
@@ -252,8 +247,13 @@ def cost_to_gap(name, method, seed, n_train, n_classes, C, wanted, most, delta=0
     Returns a dict: n_solved, seconds, n_iter, start (relative gap at equal weights), gap (relative, reached),
     reached (whether it was).
     """
-    problem, judge, _ = _problems(name, seed, n_train, n_classes, C)
-    m, F, is_sum = problem.n_problems, problem.bank.n_kernels, method == "MLMKLSum"
+    _, problem = shared_problem(C, seed=seed, **where)
+    judge, m, F, is_sum = (
+        more_exact(problem),
+        problem.n_problems,
+        problem.bank.n_kernels,
+        method == "MLMKLSum",
+    )
     even, tol = np.full(F, 1.0 / F), 0.05 * wanted
     begin = saddle_gap(judge, even, np.full(m, 1.0 / m), tol=tol)
 
@@ -265,7 +265,7 @@ def cost_to_gap(name, method, seed, n_train, n_classes, C, wanted, most, delta=0
         found = saddle_gap(judge, run.kernel_weights, run.gamma, tol=tol, **more)
         return found.gap / found.worst
 
-    gaps, at_looks = [], _looks()
+    gaps, at_looks = [], looks(1.25)
 
     def look(run, step):
         if not is_sum and step not in at_looks:
@@ -273,12 +273,9 @@ def cost_to_gap(name, method, seed, n_train, n_classes, C, wanted, most, delta=0
         gaps.append(of_sum(run.kernel_weights) if is_sum else of_saddle(run, threshold=wanted))
         return gaps[-1] <= wanted
 
-    if is_sum:
-        start = of_sum(even)
-        result = solve_mlmkl_sum(problem, n_iter=max(1, most // m), tol=None, callback=look)
-    else:
-        start = begin.gap / begin.worst
-        result = solve_sa(problem, method, seed, most, delta=delta, callback=look)
+    start = of_sum(even) if is_sum else begin.gap / begin.worst
+    n_iter = max(1, most // m) if is_sum else most
+    result = solve_shared(problem, method, seed, n_iter, callback=look)
     reached = gaps[-1] <= wanted
     if not reached and not is_sum:  # so far it was only known to be above what is wanted
         gaps.append(of_saddle(result))
@@ -304,20 +301,20 @@ def reached_everywhere(cost):
     return cost[whole | (cost["method"].map(left).fillna(0) < 3)]
 
 
-def gap_after(name, seed, n_train, n_classes, C, at, corrected=True, delta=0.2):
+def gap_after(seed, C, at, corrected=True, **where):
     """Saddle-point gap (equation 11) of ML-MKL-SA's averages along one run.
 
     Returns a DataFrame with columns n_iter, gap (relative to the worst class), slack.
     """
-    problem, judge, _ = _problems(name, seed, n_train, n_classes, C)
-    rows = []
+    _, problem = shared_problem(C, seed=seed, **where)
+    judge, rows = more_exact(problem), []
 
     def look(run, step):
         if step in at:
             found = saddle_gap(judge, run.kernel_weights, run.gamma, tol=2e-4)
             rows.append({"n_iter": step, "gap": found.gap / found.worst, "slack": found.slack / found.worst})
 
-    solve_sa(problem, "MLMKLSA" if corrected else "", seed, max(at), delta=delta, callback=look)
+    solve_shared(problem, "MLMKLSA" if corrected else "", seed, max(at), callback=look)
     return pd.DataFrame(rows)
 
 
@@ -327,9 +324,9 @@ def weight_paths(name, method, seed, n_train, C):
     Returns a DataFrame with columns seconds, and one for each kernel.
     """
     warm_up(method)
-    task = multilabel_task(name, seed, n_train, 1)
+    task = multilabel_task(name, seed, n_train)
     bank = KernelBank(task.kernels, task.X_train)
-    model = _fitted(method, C, seed, bank, task.Y_train)
+    model = fitted_method(method, C, seed, bank, task.Y_train)
     shares = model.path_ / np.maximum(1e-300, model.path_.sum(axis=-1, keepdims=True))
     if shares.ndim == 3:
         shares = np.delete(shares, model.skipped_classes_, axis=1).mean(axis=1)
@@ -337,42 +334,22 @@ def weight_paths(name, method, seed, n_train, C):
     return pd.DataFrame({"seconds": seconds, **dict(zip(bank.names, shares.T, strict=True))})
 
 
-def over_time(name, method, seed, n_train, n_test, C, n_iter, at):
+def over_time(method, seed, C, n_iter, at, *, factor=None, delta=0.2, **where):
     """AUC over training time of ML-MKL-SA (averaged kernel weights) or -Sum (present), no stopping rule.
+
+    With a `factor` the step size of both updates of SA is constant, `factor` / (n C).
 
     Returns a DataFrame with columns iteration, seconds, auc, moved and swing (how far the kernel weights, and
     those of the iterations, not averaged, went since the row before, in sums of absolute changes), and one
     for each kernel's weight.
     """
-    shared = _shared_task(name, seed, n_train, n_test, C)
+    task, problem = shared_problem(C, seed=seed, **where)
+    cross = rows_against(problem.bank, task.X_test)
     warm_up(method)
-    if method == "MLMKLSum":
-        result = solve_mlmkl_sum(shared[-1], n_iter=n_iter, tol=None)
-    else:
-        result = solve_sa(shared[-1], method, seed, n_iter)
-    return _along(*shared, result, at)
-
-
-def over_iterations(name, seed, n_train, n_test, C, n_iter, delta, factor, at):
-    """AUC of the SVMs on SA's averaged kernel weights after some iterations, as of `over_time`.
-
-    The step size of both updates, constant as in the paper, is `factor` / (n C). The paper's 0.01, 0.001 and
-    0.0001, at its 3,060 samples and C = 1, are the factors 30, 3 and 0.3.
-    """
-    shared = _shared_task(name, seed, n_train, n_test, C)
-    eta = factor / (shared[-1].bank.n_samples * C)
-    result = solve_sa(shared[-1], "MLMKLSA printed", seed, n_iter, delta=delta, eta=eta)
-    return _along(*shared, result, at)
-
-
-def _shared_task(name, seed, n_train, n_test, C):
-    """A task without the classes that cannot be learnt, kernels between its two parts, and the SVMs."""
-    task, signs = _learnable_part(multilabel_task(name, seed, n_train, n_test))
-    bank, cross = _bank_and_rows(task)
-    return task, cross, SharedProblem(bank, signs, C)
-
-
-def _along(task, cross, problem, result, at):
+    options = {} if method == "MLMKLSum" else {"delta": delta}
+    if factor is not None:
+        options["eta"] = factor / (problem.bank.n_samples * C)
+    result = solve_shared(problem, method, seed, n_iter, **options)
     rows, last = [], 0
     paths = (result.path, result.iterates)
     moved, swung = (np.r_[0.0, np.abs(np.diff(path, axis=0)).sum(axis=1)] for path in paths)
@@ -387,18 +364,22 @@ def _along(task, cross, problem, result, at):
     return pd.DataFrame(rows)
 
 
+def over_iterations(seed, C, n_iter, at, delta, factor, **where):
+    """`over_time` of SA with the paper's estimates and constant steps.
+
+    The paper's steps of 0.01, 0.001 and 0.0001, at its 3,060 samples and C = 1, are the factors 30, 3, 0.3.
+    """
+    return over_time("MLMKLSA printed", seed, C, n_iter, at, factor=factor, delta=delta, **where)
+
+
 def watch_letters(n_classes, delta, C, corrected=True, seed=0, n_train=150, n_iter=400):
     """One run of ML-MKL-SA on letters, for a look at what it draws.
 
-    Returns
-    -------
-    path : DataFrame
-        Averaged kernel weights, a column for each kernel, over the iterations.
-    classes : DataFrame
-        Columns class, weight (averaged gamma), draws.
+    Returns its averaged kernel weights over the iterations, a column for each kernel, and a DataFrame with
+    columns class, weight (averaged gamma), draws.
     """
-    problem, _, names = _problems("letter", seed, n_train, n_classes, C)
-    result = solve_sa(problem, "MLMKLSA" if corrected else "", seed, n_iter, delta=delta)
-    draws = np.bincount(result.drawn, minlength=len(names))
-    classes = pd.DataFrame({"class": names, "weight": result.gamma, "draws": draws})
+    task, problem = shared_problem(C, name="letter", seed=seed, n_train=n_train, n_classes=n_classes)
+    result = solve_shared(problem, "MLMKLSA" if corrected else "", seed, n_iter, delta=delta)
+    draws = np.bincount(result.drawn, minlength=len(task.names))
+    classes = pd.DataFrame({"class": task.names, "weight": result.gamma, "draws": draws})
     return pd.DataFrame(result.path, columns=problem.bank.names), classes

@@ -17,7 +17,7 @@ from cuelearn.experiments.mkl.online import OMCLOnKernels
 from cuelearn.experiments.mkl.runs import SOLVERS, many_kernels, suboptimality, training_curve
 from cuelearn.experiments.mkl.settings import ALPHA_GRID, C_GRID, P_GRID
 from cuelearn.experiments.mkl.tasks import get_task
-from cuelearn.experiments.protocol import best_of, fitted, gathered, grid_points, timed
+from cuelearn.experiments.protocol import best_of, fitted, gathered, grid_points, looks, timed
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl import (
     MCMKL,
@@ -274,15 +274,13 @@ def rival_curve(method, params, seed, n_epochs=None, **where):
         return frame.assign(lower=(frame["objective"] - frame["dual_gap"]).max())
     warm_up_method(method)
     task = get_task(seed=seed, **where)
-    rows, following, test = [], 1, held_kernels(task)
+    rows, at, test = [], looks(1.5), held_kernels(task)
 
     def note(model):
         rows.append({**model.history_.iloc[-1].drop("stage"), "test_error": error_of(model, test, task)})
 
     def watch(model, step):
-        nonlocal following
-        if step >= following:
-            following = max(following + 1, int(1.5 * following))
+        if step in at:
             note(model)
 
     model = fitted(build(method, params, seed, callback=watch), task.bank, task.labels)

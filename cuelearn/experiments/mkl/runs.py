@@ -11,7 +11,7 @@ import pandas as pd
 
 from cuelearn import datasets
 from cuelearn.experiments.mkl.tasks import get_task, test_error
-from cuelearn.experiments.protocol import quiet
+from cuelearn.experiments.protocol import looks, quiet
 from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl.obscure import solve_obscure
 from cuelearn.mkl.om2 import solve_om2
@@ -173,12 +173,10 @@ def many_kernels(method, C, p, n_epochs, seed, alpha=0.0, **where):
 def all_of_mnist(n_train, n_test, C, p, n_epochs, seed):
     """OBSCURE on all 60,000 training digits, or some of them, kernels computed on the fly (claim obs-8)."""
     task, problem = loaded({"task": "mnist-12", "n_train": n_train, "n_test": n_test, "seed": seed}, p, C)
-    rows, following = [], 1
+    rows, at = [], looks(1.3) | {n_epochs}
 
     def watch(training, step):
-        nonlocal following
-        if training.epoch >= following or training.epoch == n_epochs:
-            following = max(following + 1, int(1.3 * following))
+        if training.epoch in at:
             error = test_error(task, *training.stream.point())
             rows.append({**training.history.rows[-1], "test_error": error})
 

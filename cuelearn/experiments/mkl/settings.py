@@ -8,6 +8,8 @@ C_GRID = (0.1, 1.0, 10.0, 100.0, 1000.0)
 ALPHA_GRID = (0.0001, 0.001, 0.0025, 0.005, 0.0075, 0.01, 0.02)
 
 # smoke, quick, full
+SMALL = {"n_train": (100, 300, 300), "n_test": (300, 1700, 1700)}  # 30 of each class, as Caltech-101 has
+GAP = {"wanted": (0.2, 0.05, 0.05), "C": (10.0, 10.0, 10.0)}
 TABLE = {
     "seeds": (2, 3, 10),
     "three_class": {"seeds": (2, 6, 20)},
@@ -27,8 +29,7 @@ TABLE = {
         "permutations": ((0, 2), (0, 1, 2, 3), tuple(range(12))),
     },
     "p_sweep": {
-        "n_train": (100, 300, 300),
-        "n_test": (300, 1700, 1700),
+        **SMALL,
         "n_epochs": (3, 10, 50),
         "most_epochs": (30, 300, 1000),
         "p_grid": ((1.05, 1.5, 2.0), P_GRID, P_GRID),
@@ -36,18 +37,12 @@ TABLE = {
     },
     "obscure_p": {"n_epochs": (10, 500, 1000), "tol": (0.3, 0.1, 0.1)},
     "online": {
-        "n_train": (100, 300, 300),
-        "n_test": (300, 1700, 1700),
+        **SMALL,
         "epochs": ((1, 2), (1, 2, 3, 5, 10, 20, 50), (1, 2, 3, 5, 10, 20, 50, 100, 150)),
         "omcl_epochs": ((1,), (1, 2, 3), (1, 2, 3, 5)),
         "seeds": (2, 4, 10),
     },
-    "flowers": {
-        "n_train": (100, 300, 300),
-        "n_test": (300, 1700, 1700),
-        "n_epochs": (10, 2000, 10000),
-        "seeds": (2, 3, 10),
-    },
+    "flowers": {**SMALL, "n_epochs": (10, 2000, 10000), "seeds": (2, 3, 10)},
     "pendigits": {
         "n_train": (150, 500, 5000),
         "n_test": (300, 2000, 3498),
@@ -67,8 +62,7 @@ TABLE = {
         "seeds": (2, 3, 10),
     },
     "n_kernels": {
-        "n_train": (100, 300, 300),
-        "n_test": (300, 1700, 1700),
+        **SMALL,
         "counts": ((5, 20, 39), (1, 3, 6, 12, 24, 39), (1, 3, 6, 12, 24, 39)),
         "n_epochs": (5, 600, 3000),
         "most_epochs": (30, 300, 1000),
@@ -81,7 +75,7 @@ TABLE = {
         "svm_up_to": (400, 800, 2000),
         "choose_epochs": (5, 30, 200),
     },
-    "ufo": {"n_train": (100, 300, 300), "n_test": (300, 1700, 1700), "n_epochs": (10, 1500, 10000)},
+    "ufo": {**SMALL, "n_epochs": (10, 1500, 10000)},
     "many": {
         "n_train": (100, 300, 680),
         "n_test": (300, 600, 1320),
@@ -109,16 +103,14 @@ TABLE = {
             "n_train": (60, 100, 200),
             "n_classes": ((2, 4, 8), (2, 4, 8, 16, 26), (2, 4, 8, 16, 26)),
             "most": (300, 10_000, 20_000),
-            "wanted": (0.2, 0.05, 0.05),
-            "C": (10.0, 10.0, 10.0),
+            **GAP,
             "seeds": (2, 4, 10),
         },
         "original": {
             "n_train": (410, 450, 600),
             "n_classes": ((2, 8, 32), (2, 8, 32, 128, 374), (2, 4, 8, 16, 32, 64, 128, 256, 374)),
             "most": (300, 10_000, 60_000),
-            "wanted": (0.2, 0.05, 0.05),
-            "C": (10.0, 10.0, 10.0),
+            **GAP,
             "seeds": (1, 2, 3),
         },
         "gap": ((25, 50, 100, 200), (100, 200, 400, 800, 1600), (100, 200, 400, 800, 1600, 3200, 6400)),
@@ -129,13 +121,12 @@ TABLE = {
 def settings(profile):
     """Sizes of all experiments of the chapter for a profile, "smoke", "quick" or "full".
 
-    `seeds` is how many splits (or streams) each is repeated over, where an entry has none of its own.
-    `choose` is the cross-validation of every method: `n_train` the most samples it uses, `grids` what
-    replaces the papers' grids in the short profiles. Multiple features trains on 30 samples of each class, as
-    Caltech-101 does in the papers. Places have 300 frames a drive and Pendigits 5,000 training samples in
-    `full`: beyond, the slowest methods would take the chapter past its 150 minutes on two cores. In
-    `multilabel`, `keywords` is how many of Corel5k's 374 the table takes, `cost` and `original` the sizes of
-    the cost against the number of classes, without and with Corel5k; at C = 1 equal kernel weights are within
-    2% of Sum's optimum already, so C is 10 there.
+    `seeds` is how many splits (or streams) each is repeated over, where an entry has none of its own;
+    `choose` the cross-validation of every method, with the most samples it uses and what replaces the papers'
+    grids. Places have 300 frames a drive and Pendigits 5,000 training samples in `full`: beyond, the slowest
+    methods would take the chapter past its 150 minutes on two cores. In `multilabel`, `keywords` is how many
+    of Corel5k's 374 the table takes, `cost` and `original` the sizes of the cost against the number of
+    classes, without and with Corel5k; at C = 1 equal kernel weights are within 2% of Sum's optimum already,
+    so C is 10 there.
     """
     return settings_of(TABLE, profile)
