@@ -1,4 +1,4 @@
-r"""Bags of instances with ambiguous labeling vectors, made from any labelled set (thesis section 5.5)."""
+r"""Bags of instances with ambiguous labeling vectors, from any labelled set (Luo and Orabona, NIPS 2010)."""
 
 from __future__ import annotations
 
@@ -63,36 +63,32 @@ class AmbiguousData(NamedTuple):
         shares = counts / np.maximum(np.bincount(labels, minlength=classes.size), 1)[:, None]
         return pd.DataFrame(shares, pd.Index(classes, name="true"), pd.Index(classes, name="also"))
 
-    def ambiguity_degree(self, by_class=False):
-        r"""Ambiguity degree (thesis section 5.4.2), as met on these bags; `by_class`, a Series of the eta_y.
+    def ambiguity_degree(self):
+        r"""Ambiguity degree (thesis section 5.4.2), as met on these bags.
 
-        .. math:: \eta = \max_y \eta_y, \qquad \eta_y = \max_{z \neq y} P(z \in \mathcal{Z}(m) \mid y_m = y)
+        .. math:: \eta = \max_{y, z \neq y} P(z \in \mathcal{Z}(m) \mid y_m = y)
 
         The largest of many shares: on few bags it lies above the chance that it stands for.
         """
-        shares = self.co_occurrence()
-        values = shares.to_numpy(copy=True)
-        np.fill_diagonal(values, 0.0)
-        degrees = pd.Series(values.max(axis=1), index=shares.index, name="ambiguity degree")
-        return degrees if by_class else float(degrees.max())
+        shares = self.co_occurrence().to_numpy(copy=True)
+        np.fill_diagonal(shares, 0.0)
+        return float(shares.max())
 
 
 def make_ambiguous(
-    X, y, *, bag_size=5, n_candidates=10, p_correlated=0.0, p_ambiguous=0.0, n_pairs=None, random_state=None
+    X, y, *, bag_size=5, n_candidates=10, p_correlated=0.0, p_ambiguous=0.0, random_state=None
 ):
     r"""Group labelled instances into bags, and hide each bag's labels among ambiguous ones (thesis 5.5).
 
-    1. The classes are paired off at random, twice: as *correlated* and as *ambiguous* ones. No class is in
-    two
-       pairs of a kind.
+    1. The classes are paired off at random, twice: as *correlated* and as *ambiguous* ones.
     2. The instances are grouped at random into bags of B. An instance has, with probability at least
        :math:`P_c`, one of its class's correlated partner in its bag. (Of two classes of different size this
        is the smaller one.)
     3. Each bag gets a pool of labels: its own, and for each, with probability :math:`P_a`, the ambiguous
        partner.
     4. L labeling vectors are made from the bag's correct one: b is drawn uniformly from 1, ..., B; b
-    instances
-       are drawn without replacement; each gets a label drawn uniformly from the pool without its own.
+       instances are drawn without replacement; each gets a label drawn uniformly from the pool without its
+       own.
     5. The correct vector is put among them, at a random place.
 
     Parameters
@@ -108,8 +104,6 @@ def make_ambiguous(
         labels there are :math:`q^B - 1` wrong vectors: a bag where these are fewer gets them all.
     p_correlated, p_ambiguous : float in [0, 1], default=0
         :math:`P_c` and :math:`P_a`. `ValueError` if the bags cannot hold so many couples.
-    n_pairs : int, optional
-        Pairs of either kind; by default as many as there can be, half the number of classes.
     random_state : int, Generator or None
         Pairs, bags and vectors are drawn from streams of their own: with the same seed, the pairs do not
         depend on the other parameters, nor the bags on `n_candidates` and `p_ambiguous`.
@@ -129,10 +123,6 @@ def make_ambiguous(
 
     What is drawn for a bag depends on its labels alone, not on `X`: given the class, the candidates are
     independent of the features, as proposition 5.2 needs it. 60,000 instances with L = 100 take 2 s.
-
-    References
-    ----------
-    J. Luo and F. Orabona (2010). Learning from candidate labeling sets. NIPS 23.
 
     Examples
     --------
@@ -158,11 +148,7 @@ def make_ambiguous(
     for name, chance in (("p_correlated", p_correlated), ("p_ambiguous", p_ambiguous)):
         if check_non_negative(name, chance) > 1.0:
             raise ValueError(f"{name} must be at most 1, got {chance}")
-    most = classes.size // 2
-    n_pairs = most if n_pairs is None else check_count("n_pairs", n_pairs, least=0)
-    if n_pairs > most:
-        raise ValueError(f"n_pairs must be at most {most}, half the number of classes, got {n_pairs}")
-
+    n_pairs = classes.size // 2  # as many as there can be
     of_pairs, of_bags, of_vectors = as_generator(random_state).spawn(3)
     correlated, ambiguous = (
         of_pairs.permutation(classes.size)[: 2 * n_pairs].reshape(n_pairs, 2) for _ in range(2)

@@ -38,9 +38,8 @@ class Provenance(NamedTuple):
     """Where data comes from, for captions and for the record kept with every figure.
 
     `tier` is ``"bundled"`` (real, shipped with the project), ``"generated"`` or ``"original"`` (the papers'
-    own); `licence` also says who states it; `sha256` is that of the files, None for generated data; `source`
-    is where it was published or the call that made it; `word` is how generated data is called wherever it is
-    shown: ``"simulated"`` (also where it is None), ``"rendered"`` or ``"composed"``.
+    own); `source` is where it was published or the call that made it; `word` is how generated data is called
+    wherever it is shown: ``"simulated"`` (also where it is None), ``"rendered"`` or ``"composed"``.
     """
 
     name: str
@@ -187,8 +186,7 @@ def simulator(name):
 def read_bundled(name):
     """A bundled set's entry in ``datasets.json``, its arrays (an ``NpzFile``) and its `Provenance`.
 
-    The sha256 is taken of the very bytes that are parsed, on every load (5 to 30 ms for MNIST, below 1 ms for
-    most others); `DataFileError` if the file is missing or its sum differs.
+    `DataFileError` if the file is missing or its sha256, taken of the very bytes that are parsed, differs.
     """
     directory = data_directory()
     entry = json.loads((directory / "datasets.json").read_text(encoding="utf-8"))[name]

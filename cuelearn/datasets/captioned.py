@@ -313,9 +313,10 @@ class CaptionedData(NamedTuple):
         here = counted[self.mentions["item"].to_numpy()]
         return np.bincount(self.mentions["name"].to_numpy()[here], minlength=self.labels.size)
 
-    def names_with(self, min_count, items=None):
-        """Names in at least so many captions of these items; the thesis takes 20 (protocol I) and 3 (II)."""
-        return self.labels[self.occurrences(items) >= check_count("min_count", min_count)].tolist()
+    def names_with(self, min_count):
+        """Names in at least so many training captions; the thesis takes 20 (protocol I) and 3 (protocol
+        II)."""
+        return self.labels[self.occurrences() >= check_count("min_count", min_count)].tolist()
 
     def truth(self, names=None, verbs=None):
         """The labels that a learner with these words should give.

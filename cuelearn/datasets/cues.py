@@ -82,34 +82,23 @@ def _share(index, n_bins, mask=None):
     return (np.bincount(index, minlength=n_bins) / index.size).astype(np.float32)
 
 
-def rgb_histogram(image, bins=8, mask=None):
-    """Joint colour histogram of an RGB image (Swain and Ballard, 1991).
+def rgb_histogram(image, mask=None):
+    """Joint histogram of red, green and blue, eight bins each (Swain and Ballard, 1991): float32 (512,), sum
+    1.
 
-    Parameters
-    ----------
-    image : ndarray of uint8, shape (height, width, 3)
-    bins : int, default=8
-        Bins per channel, equally wide over 0..255; 1 to 32.
-    mask : ndarray of bool, shape (height, width), optional
-        Count only the pixels where it is True, at least one.
-
-    Returns
-    -------
-    ndarray of float32, shape (bins**3,)
-        Shares of the pixels, sum 1. Bin (r, g, b) stands at ``(r * bins + g) * bins + b``.
+    `image` is uint8 of shape (height, width, 3). Only the pixels where `mask`, bool (height, width), is True
+    count, at least one. Bin (r, g, b) stands at ``(r * 8 + g) * 8 + b``.
 
     Examples
     --------
-    >>> import numpy as np
     >>> red = np.zeros((4, 4, 3), np.uint8)
     >>> red[..., 0] = 255
-    >>> int(rgb_histogram(red, bins=2).argmax())
-    4
+    >>> int(rgb_histogram(red).argmax())
+    448
     """
     _check_image(image)
-    check_integer("bins", bins, 1, 32)
-    level = (np.arange(256) * bins // 256).astype(np.int32)[image]
-    return _share((level[..., 0] * bins + level[..., 1]) * bins + level[..., 2], bins**3, mask)
+    level = (image >> 5).astype(np.int32)
+    return _share((level[..., 0] * 8 + level[..., 1]) * 8 + level[..., 2], 512, mask)
 
 
 def crfh(image, filters="LxLy", scales=None, bins=None, mask=None):
@@ -148,7 +137,6 @@ def crfh(image, filters="LxLy", scales=None, bins=None, mask=None):
 
     Examples
     --------
-    >>> import numpy as np
     >>> flat = np.full((32, 32, 3), 90, np.uint8)
     >>> crfh(flat).shape, crfh(flat, "DirC").shape
     ((675,), (289,))
@@ -203,13 +191,11 @@ def dense_descriptors(image, step=8):
 
     Returns
     -------
-    ndarray of uint8, shape (n_patches, 128)
-        ``(height // step - 3) * (width // step - 3)`` patches, row by row. All zero where the patch is of one
-        colour.
+    ndarray of uint8, shape ((height // step - 3) * (width // step - 3), 128)
+        Row by row. All zero where the patch is of one colour.
 
     Examples
     --------
-    >>> import numpy as np
     >>> dense_descriptors(np.zeros((96, 128, 3), np.uint8)).shape
     (117, 128)
     """
@@ -227,7 +213,7 @@ def dense_descriptors(image, step=8):
 
 
 class BagOfWords(TransformerMixin, BaseEstimator):
-    """Histograms of visual words: local descriptors replaced by the nearest of `n_words` cluster centres.
+    """Histograms of visual words (Sivic and Zisserman, 2003): each patch counts for the nearest of `n_words`.
 
     Parameters
     ----------
@@ -245,16 +231,9 @@ class BagOfWords(TransformerMixin, BaseEstimator):
     ----------
     words_ : ndarray of float32, shape (n_words, 128)
         The centres.
-    n_features_in_ : int
-        128, the length of a descriptor.
-
-    References
-    ----------
-    J. Sivic and A. Zisserman (2003). Video Google: a text retrieval approach to object matching. ICCV.
 
     Examples
     --------
-    >>> import numpy as np
     >>> images = np.random.default_rng(0).integers(0, 256, (6, 64, 64, 3), dtype=np.uint8)
     >>> BagOfWords(n_words=10).fit(images[:4]).transform(images).shape
     (6, 10)
@@ -276,15 +255,10 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, images, y=None, rows=None):
-        """Learn the vocabulary by scikit-learn's `MiniBatchKMeans`.
+        """Learn the vocabulary, by `MiniBatchKMeans`, from images or their `dense_descriptors`, read where
+        drawn.
 
-        Parameters
-        ----------
-        images : sequence of ndarray
-            Training images, or their `dense_descriptors`, both of uint8; read only where drawn.
-        y : ignored
-        rows : ndarray of int, optional
-            Those of `images` that are training images; all by default.
+        `rows` are those of `images` that are training images; all by default.
         """
         from sklearn.cluster import MiniBatchKMeans
         from threadpoolctl import threadpool_limits
@@ -340,43 +314,26 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         return image
 
 
-def centred_mask(mask, size=24, extent=3.0):
-    r"""Global shape: the silhouette moved to its centroid, scaled to unit area, and sampled on a small grid.
+def centred_mask(mask):
+    r"""Global shape: the silhouette moved to its centroid, scaled to unit area, on a grid of 24 x 24 cells.
 
-    The grid is a square of side :math:`e \sqrt A`, A the silhouette's area in pixels, centred on the
+    The grid is a square of side :math:`3 \sqrt A`, A the silhouette's area in pixels, centred on the
     centroid; a cell's value is the share of it that the silhouette covers, computed exactly. So the vector
-    does not change when the silhouette moves by whole pixels, and hardly when it is scaled. What lies outside
-    the image counts as background.
-
-    Parameters
-    ----------
-    mask : ndarray of bool, shape (height, width)
-        True on the object, on at least one pixel.
-    size : int, default=24
-        Cells per side.
-    extent : float, default=3.0
-        e, positive: 3 holds bars up to nine times as long as wide.
-
-    Returns
-    -------
-    ndarray of float32, shape (size**2,)
-        From 0 to 1, row by row.
+    does not change when the silhouette moves by whole pixels, and hardly when it is scaled. `mask`, bool
+    (height, width), is True on the object, on at least one pixel. Returns float32 (576,) from 0 to 1, row by
+    row.
 
     Examples
     --------
-    >>> import numpy as np
     >>> square = np.zeros((40, 40), bool)
     >>> square[3:13, 20:30] = True
-    >>> centred_mask(square, size=6).reshape(6, 6)[2]
+    >>> centred_mask(square).reshape(24, 24)[12, ::4]
     array([0., 0., 1., 1., 0., 0.], dtype=float32)
     """
     mask = _check_mask(mask)
-    check_integer("size", size, 1)
-    if not (isinstance(extent, numbers.Real) and math.isfinite(extent) and extent > 0):
-        raise ValueError(f"extent must be a positive number, got {extent!r}.")
     rows, columns = mask.sum(axis=1), mask.sum(axis=0)
     area = int(rows.sum())
-    side = extent * math.sqrt(area)
+    side, (size, _) = 3.0 * math.sqrt(area), _GRIDS["shape"]
     edges = side * (np.arange(size + 1) / size - 0.5)
     covered = mask.astype(np.float64)
     for axis, counts in enumerate((rows, columns)):
@@ -404,20 +361,11 @@ def foreground_mask(image):
     The background's colour is the median along the border of the image. What differs from it in CIELAB by
     more than a threshold is foreground, of which the largest connected piece is kept and its holes are
     filled. The threshold is Otsu's (1979), or four times the median difference along the border (at least 10)
-    where that is less: Otsu's alone would cut an object of two colours in two.
-
-    Parameters
-    ----------
-    image : ndarray of uint8, shape (height, width, 3)
-
-    Returns
-    -------
-    ndarray of bool, shape (height, width)
-        True on the object. All False if the image is of one colour.
+    where that is less: Otsu's alone would cut an object of two colours in two. An
+    image of one colour gives False everywhere.
 
     Examples
     --------
-    >>> import numpy as np
     >>> image = np.full((40, 40, 3), (20, 60, 200), np.uint8)
     >>> image[10:30, 12:28] = (180, 30, 20)
     >>> int(foreground_mask(image).sum())
@@ -473,9 +421,7 @@ def in_tasks(describe, sequences, *arguments, n_jobs=None):
     return list(progress(done, name="cues", total=len(starts)))
 
 
-def image_cues(
-    data, cues, *, train=None, masked=True, n_words=300, vocabulary=None, random_state=0, n_jobs=1
-):
+def image_cues(data, cues, *, train=None, n_words=300, vocabulary=None, random_state=0, n_jobs=1):
     """Describe images by several cues.
 
     Parameters
@@ -487,8 +433,6 @@ def image_cues(
     train : array of int or of bool, optional
         Rows from which the vocabulary of ``bow`` and the scale of ``laser`` are learnt. These two cues need
         it, so that nothing of the test rows enters by oversight; ``np.arange(n)`` takes all.
-    masked : bool, default=True
-        Take the histograms colour, LxLy and DirC over the object only, where masks are known.
     n_words : int, default=300
         Size of the vocabulary.
     vocabulary : BagOfWords, optional
@@ -501,16 +445,15 @@ def image_cues(
     Returns
     -------
     CueData
-        `X` float32 of shape (n, d): colour 512 columns, LxLy 675, DirC 289, bow `n_words`, laser 45
-        (`laser_features` standardised over the training rows), shape 576. The rest is that of `data`.
+        `X` float32 of shape (n, d): colour 512 columns, LxLy 675 and DirC 289, over the object only where
+        masks are known, bow `n_words`, laser 45 (`laser_features` standardised over the training rows), shape
+        576. The rest is that of `data`.
 
     Raises
     ------
     ValueError
-        If a cue is unknown or given twice, needs masks or laser scans that `data` lacks, or needs `train`; if
-        an image, a mask or a scan is not as it must be, with the name of the frame.
-    DataFileError
-        If an image file cannot be read.
+        If a cue needs masks, laser scans or `train`, which are not there; if an image, a mask or a scan is
+        not as it must be, with the name of the frame.
 
     Notes
     -----
@@ -546,7 +489,7 @@ def image_cues(
     drawn = [cue for cue in cues if cue != "laser"]
     if drawn:
         sequences = np.arange(len(data.y)), data.images, data.masks, names
-        parts = in_tasks(_describe, sequences, drawn, masked, vocabulary, n_jobs=n_jobs)
+        parts = in_tasks(_describe, sequences, drawn, vocabulary, n_jobs=n_jobs)
         blocks |= {cue: np.concatenate([part[cue] for part in parts]) for cue in drawn}
     X, columns = side_by_side({cue: blocks[cue] for cue in cues}, np.float32)
     features = []
@@ -578,32 +521,26 @@ def _check_cues(data, cues):
     return cues
 
 
-def _describe(rows, images, masks, names, cues, masked, vocabulary):
+def _describe(rows, images, masks, names, cues, vocabulary):
     """Describe one task's images: by cue, float32 of shape (n_images, width)."""
-    found = []
+    describe = {
+        "colour": rgb_histogram,
+        "LxLy": lambda image, mask: crfh(image, "LxLy", mask=mask),
+        "DirC": lambda image, mask: crfh(image, "DirC", mask=mask),
+        "bow": lambda image, mask: dense_descriptors(image, vocabulary.step),
+        "shape": lambda image, mask: centred_mask(_check_mask(mask, image.shape[:2])),
+    }
+    columns = {cue: [] for cue in cues}
     for i, row in enumerate(rows):
         try:
-            mask = masks[i] if masks is not None and (masked or "shape" in cues) else None
-            found.append(_describe_one(images[i], mask, cues, masked, vocabulary))
+            image, mask = images[i], None if masks is None else masks[i]
+            for cue in cues:
+                columns[cue].append(describe[cue](image, mask))
         except DataFileError:
             raise
         except ValueError as error:
             known = "" if names is None else f" ({names[i]})"
             raise ValueError(f"Image {row}{known} cannot be described: {error}") from None
-    columns = dict(zip(cues, zip(*found, strict=True), strict=True))
     if "bow" in cues:
         columns["bow"] = vocabulary.transform(columns["bow"])
     return {cue: np.asarray(column, dtype=np.float32) for cue, column in columns.items()}
-
-
-def _describe_one(image, mask, cues, masked, vocabulary):
-    """Descriptors of one image, in the order of the cues; for ``bow`` its local descriptors."""
-    inside = mask if masked else None
-    describe = {
-        "colour": lambda: rgb_histogram(image, mask=inside),
-        "LxLy": lambda: crfh(image, "LxLy", mask=inside),
-        "DirC": lambda: crfh(image, "DirC", mask=inside),
-        "bow": lambda: dense_descriptors(image, vocabulary.step),
-        "shape": lambda: centred_mask(_check_mask(mask, image.shape[:2])),
-    }
-    return [describe[cue]() for cue in cues]

@@ -1,16 +1,8 @@
 r"""Fifteen kinds of features of small grey images, groups of columns of two tables, and four kernels on each.
 
-The paper on online kernel selection starts from 15 kinds of INRIA image features (TagProp; all but Gist at
-two layouts) and puts four kernels on each. `ImageKinds` describes small grey images, such as digits, by 15
-kinds in the same spirit, strong and weak ones; `letter_groups` and `satimage_groups` cut two tables into
-groups of columns; `kind_kernels` puts the four kernels on each.
-
-References
-----------
-T. Yang, M. Mahdavi, R. Jin, J. Yi and S. C. H. Hoi (2012). Online kernel selection: algorithms and
-evaluations. AAAI, 1197-1203.
-M. Guillaumin, T. Mensink, J. Verbeek and C. Schmid (2009). TagProp: discriminative metric learning in nearest
-neighbor models for image auto-annotation. ICCV, 309-316."""
+The paper on online kernel selection (Yang, Mahdavi, Jin, Yi and Hoi, AAAI 2012) starts from 15 kinds of INRIA
+image features (TagProp: Guillaumin et al., ICCV 2009) and puts four kernels on each. `ImageKinds` describes
+small grey images, such as digits, by 15 kinds in the same spirit, strong and weak ones."""
 
 from __future__ import annotations
 
@@ -56,6 +48,7 @@ _MAX_CORNERS = 50
 _CORNER_THRESHOLD = 0.01  # of the image's strongest
 _CORNER_NOISE = 1e-12  # far below the answer to a contrast of one grey level, far above that of rounding
 _DESCRIPTORS_PER_WORD = 200
+_MAX_IMAGES = 500
 
 
 class ImageKinds(BaseEstimator):
@@ -92,9 +85,7 @@ class ImageKinds(BaseEstimator):
     Parameters
     ----------
     n_words : int, default=100
-        Size of each of the two vocabularies, at least 2.
-    max_images : int, default=500
-        At most this many images, drawn at random, make the vocabularies.
+        Size of each of the two vocabularies, learnt from at most 500 images, drawn at random; at least 2.
     n_jobs : int, optional
         Processes that describe images; None is 1, -1 all cores. The result has the same bits for any number.
     random_state : int, default=0
@@ -113,40 +104,31 @@ class ImageKinds(BaseEstimator):
 
     Examples
     --------
-    >>> import numpy as np
     >>> images = np.random.default_rng(0).integers(0, 256, (14, 28, 28), dtype=np.uint8)
-    >>> kinds = ImageKinds(n_words=20).fit(images[:10]).transform(images[10:])
-    >>> kinds["dense-words-3x1"].shape
+    >>> ImageKinds(n_words=20).fit(images[:10]).transform(images[10:])["dense-words-3x1"].shape
     (4, 60)
     """
 
     _parameter_constraints = {
         "n_words": [Interval(numbers.Integral, 2, None, closed="left")],
-        "max_images": [Interval(numbers.Integral, 1, None, closed="left")],
         "n_jobs": [None, numbers.Integral],
         "random_state": [Interval(numbers.Integral, 0, None, closed="left")],
     }
 
-    def __init__(self, n_words=100, max_images=500, n_jobs=None, random_state=0):
+    def __init__(self, n_words=100, n_jobs=None, random_state=0):
         self.n_words = n_words
-        self.max_images = max_images
         self.n_jobs = n_jobs
         self.random_state = random_state
 
     def fit(self, images, y=None):
-        """Learn the two vocabularies.
+        """Learn the two vocabularies from training images, (n, height, width): uint8, or floats from 0 to 1.
 
-        Parameters
-        ----------
-        images : ndarray, shape (n, height, width)
-            Training images: uint8, or floats from 0 to 1. Sides of 15 to 128 pixels. `ValueError` if they
-            give fewer descriptors than words.
-        y : ignored
+        Sides of 15 to 128 pixels. `ValueError` if the images give fewer descriptors than words.
         """
         self._validate_params()
         levels = _levels(images)
         seeds = np.random.default_rng(self.random_state)
-        drawn = np.sort(seeds.permutation(len(levels))[: self.max_images])
+        drawn = np.sort(seeds.permutation(len(levels))[:_MAX_IMAGES])
         seed = int(seeds.integers(2**31))
         described = sum(in_tasks(_locally, [levels[drawn]], n_jobs=self.n_jobs), [])
         for which in ("dense", "corner"):
@@ -166,13 +148,7 @@ class ImageKinds(BaseEstimator):
         return self
 
     def transform(self, images):
-        """Describe images of the size of those of `fit`.
-
-        Returns
-        -------
-        dict of str to ndarray of float32, shape (n, n_columns)
-            One for each of `IMAGE_KINDS`, in that order; finite and not negative.
-        """
+        """Describe images of the size of those of `fit`: float32 (n, n_columns) for each of `IMAGE_KINDS`."""
         check_is_fitted(self)
         levels = _levels(images)
         if levels.shape[1:] != self.image_shape_:
@@ -184,28 +160,20 @@ class ImageKinds(BaseEstimator):
 
 
 def image_kinds(images, *, n_jobs=None, random_state=0, words_from=None):
-    """Describe small grey images by 15 kinds of features: `ImageKinds` fitted and applied.
+    """Describe small grey images by 15 kinds of features: `ImageKinds` fitted and applied, as a dict of
+    arrays.
 
     Parameters
     ----------
     images, n_jobs, random_state
         As `ImageKinds` has them.
     words_from : array of int or of bool, optional
-        Rows of `images` from which the visual words are learnt: the training rows. All by default, which is
-        right only where every image is a training image.
-
-    Returns
-    -------
-    dict of str to ndarray of float32, shape (n, n_columns)
+        Rows of `images` from which the visual words are learnt, the training rows; all by default.
 
     Examples
     --------
-    >>> from cuelearn.datasets import load_mnist
-    >>> digits = load_mnist(n_train=50, n_test=10)
-    >>> images = np.empty((60, 784), dtype=np.float32)
-    >>> images[:, digits.pixels] = digits.X
-    >>> kinds = image_kinds(images.reshape(-1, 28, 28), words_from=digits.train)
-    >>> X, groups = stack_kinds(kinds)
+    >>> images = np.random.default_rng(0).integers(0, 256, (60, 28, 28), dtype=np.uint8)
+    >>> X, groups = stack_kinds(image_kinds(images, words_from=np.arange(50)))
     >>> X.shape, len(kind_kernels(groups))
     ((60, 2289), 60)
     """
@@ -401,13 +369,7 @@ def _fourier(grey):
 
 
 def stack_kinds(kinds):
-    """Lay arrays of features, each (n, n_columns) by name, side by side, as `image_kinds` returns them.
-
-    Returns
-    -------
-    X : ndarray of float32, shape (n, total columns)
-    groups : dict of str to slice
-        The columns of each kind, as `kind_kernels` takes them.
+    """Lay arrays of features, each (n, n_columns) by name, side by side: float32 (n, d), and columns by name.
 
     Examples
     --------
@@ -489,16 +451,9 @@ def kind_kernels(groups):
     sum, whose products are tiny, would all look alike. Normalised to a unit diagonal, all four are free of
     the features' unit.
 
-    Parameters
-    ----------
-    groups : mapping of str to columns
-        Column numbers or a slice, of values that are not negative, as `letter_groups`, `satimage_groups` and
-        `stack_kinds` return them.
-
-    Returns
-    -------
-    list of (name, kernel, columns)
-        Four per group: kernel number k (from 1) of the paper is entry k - 1.
+    `groups` maps names to column numbers or slices, of values that are not negative, as `letter_groups`,
+    `satimage_groups` and `stack_kinds` return them. Returns a list of (name, kernel, columns), four per
+    group: kernel number k (from 1) of the paper is entry k - 1.
 
     Examples
     --------

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 
 import numpy as np
 
@@ -15,6 +14,7 @@ _HARMONICS = (*range(-8, 0), *range(2, 9))
 # Two returns of one obstacle are not two minima: a minimum is the smallest of this many neighbouring beams.
 _MINIMUM_BEAMS = 11
 _FRAMES_PER_BLOCK = 1024
+_MAX_RANGE = 20.0  # metres
 
 #: Columns of `laser_features`.
 LASER_FEATURE_NAMES = (
@@ -31,7 +31,7 @@ LASER_FEATURE_NAMES = (
 )
 
 
-def laser_features(ranges, angles, max_range=20.0, names=None):
+def laser_features(ranges, angles, names=None):
     r"""Geometric features of laser scans (Mozos, Stachniss and Burgard, 2005).
 
     Of the beams: mean and standard deviation of the difference between neighbours, as they are and cut at
@@ -52,13 +52,11 @@ def laser_features(ranges, angles, max_range=20.0, names=None):
     Parameters
     ----------
     ranges : ndarray, shape (n_frames, n_beams)
-        Metres, not negative; at least 3 beams.
+        Metres, not negative; at least 3 beams. Readings above 20 m are cut to it: scanners mark a beam
+        without return by a number of their own, such as 81.9.
     angles : ndarray, shape (n_beams,)
         Directions of the beams in radians, ascending, over at most a full circle. Where they go round the
         circle the last beam neighbours the first; otherwise the polygon is closed by a straight line.
-    max_range : float, default=20.0
-        Longer readings are cut to it, in metres: scanners mark a beam without return by a number of their
-        own, such as 81.9.
     names : sequence of str, optional
         Names of the frames for error messages.
 
@@ -90,8 +88,6 @@ def laser_features(ranges, angles, max_range=20.0, names=None):
     span = angles[-1] - angles[0]
     if not (np.isfinite(angles).all() and (steps > 0).all() and span < 2 * math.pi):
         raise ValueError("angles must be finite and ascend within less than a full circle.")
-    if not (isinstance(max_range, numbers.Real) and max_range > 0):
-        raise ValueError(f"max_range must be a positive number of metres, got {max_range!r}.")
     bad = ~(np.isfinite(ranges) & (ranges >= 0)).all(axis=1) | ~ranges.any(axis=1)
     if bad.any():
         first = int(bad.argmax())
@@ -105,7 +101,7 @@ def laser_features(ranges, angles, max_range=20.0, names=None):
     features = np.empty((len(ranges), len(LASER_FEATURE_NAMES)))
     for start in range(0, len(ranges), _FRAMES_PER_BLOCK):
         block = slice(start, start + _FRAMES_PER_BLOCK)
-        r = np.minimum(ranges[block].astype(np.float64), max_range)
+        r = np.minimum(ranges[block].astype(np.float64), _MAX_RANGE)
         beams = _beam_features(r, angles, closed)
         features[block] = np.column_stack(beams + _polygon_features(r * np.exp(1j * angles)))
     return features

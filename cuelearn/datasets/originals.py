@@ -82,18 +82,11 @@ def load_awa(path):
     100 photographs of each of the ten classes in `AWA_TEST_CLASSES`, 50 of each other class, of the 30,475
     published (Lampert, Nickisch and Harmeling, CVPR 2009).
 
-    Parameters
-    ----------
-    path : str or path-like
-        Directory with ``awa_subset.npz``: ``phog``, ``surf``, ``rgsift`` and ``lss`` (n, d), of any float
-        type, ``y`` (n,) and ``classes`` (50,), names whose words a plus sign or a blank joins.
-
-    Returns
-    -------
-    CueData
-        `X` (3000, 6252), float32: cues ``"phog"`` (252 columns), ``"surf"``, ``"rgsift"`` and ``"lss"`` (2000
-        each), histograms of sum 1 up to the rounding of the file's 16 bits; `y` 0..49 in the order of the
-        file's names; no split of the images. The published colour histogram is not among the cues.
+    The directory holds ``awa_subset.npz``: ``phog``, ``surf``, ``rgsift`` and ``lss`` (n, d), of any float
+    type, ``y`` (n,) and ``classes`` (50,), names whose words a plus sign or a blank joins. A `CueData`: `X`
+    (3000, 6252), float32, cues ``"phog"`` (252 columns), ``"surf"``, ``"rgsift"`` and ``"lss"`` (2000 each),
+    histograms of sum 1 up to the rounding of the file's 16 bits; `y` 0..49 in the order of the file's names;
+    no split of the images. The published colour histogram is not among the cues.
     """
     file = Path(path) / "awa_subset.npz"
     content = _read(file, "Animals with Attributes")
@@ -103,17 +96,13 @@ def load_awa(path):
     ):
         cues = {cue: archive[cue] for cue in ("phog", "surf", "rgsift", "lss")}
         y, names = archive["y"], [str(name).replace("+", " ") for name in archive["classes"].tolist()]
-    shapes = {cue: block.shape for cue, block in cues.items()}
+    blocks, shapes = list(cues.values()), {cue: block.shape for cue, block in cues.items()}
+    sized = y.ndim == 1 and y.size and all(b.ndim == 2 and len(b) == y.size and b.shape[1] for b in blocks)
     _require(
-        y.ndim == 1 and y.size and all(len(s) == 2 and s[0] == y.size and s[1] for s in shapes.values()),
-        f"{file} must hold one row per image in each cue and one class per image, "
-        f"got shapes {shapes} and {y.shape}.",
+        sized and all(b.dtype.kind == "f" and np.isfinite(b).all() and (b >= 0).all() for b in blocks),
+        f"{file} must hold one histogram per image in each cue, finite floats and none negative, and one "
+        f"class per image, got shapes {shapes} and {y.shape}.",
     )
-    for cue, block in cues.items():
-        _require(
-            block.dtype.kind == "f" and np.isfinite(block).all() and (block >= 0).all(),
-            f"{file} must hold histograms, finite floats and none negative; {cue} is not.",
-        )
     _require(
         len(set(names)) == 50 and set(AWA_TEST_CLASSES) <= set(names),
         f"{file} must name 50 different classes, the ten test classes among them, got {len(set(names))}.",
@@ -138,18 +127,11 @@ def load_corel5k(path):
     The papers describe these images (Duygulu, Barnard, de Freitas and Forsyth, ECCV 2002) by 15 kinds of
     features; the terms, which images share a kind of region with which, are all that is still to be had.
 
-    Parameters
-    ----------
-    path : str or path-like
-        Directory with ``corel5k.mat`` (``X``, whose first 499 columns are the terms: files that hold the
-        keywords behind them are cut, and ``Y`` of shape (5000, 374)) and ``corel5k_labels.xml`` (the keywords
-        in the order of the columns of Y), as the Mulan and KDIS repositories give them.
-
-    Returns
-    -------
-    CueData
-        `X` (5000, 499), float32, 0 or 1; one cue, "visual terms"; `y` (5000, 374), int8; no published split:
-        the repositories' order does not say which 500 images are the test part.
+    The directory holds ``corel5k.mat`` (``X``, whose first 499 columns are the terms: files that hold the
+    keywords behind them are cut, and ``Y`` of shape (5000, 374)) and ``corel5k_labels.xml`` (the keywords in
+    the order of the columns of Y), as the Mulan and KDIS repositories give them. A `CueData`: `X` (5000,
+    499), float32, 0 or 1; one cue, "visual terms"; `y` (5000, 374), int8; no published split: the
+    repositories' order does not say which 500 images are the test part.
     """
     import scipy.io
 
@@ -179,20 +161,13 @@ def load_scene(path):
     ``tests/datasets/test_originals.py`` measures them. Whether the blocks of a row count from the left cannot
     be seen in the values.
 
-    Parameters
-    ----------
-    path : str or path-like
-        Directory with ``scene-train.arff`` and ``scene-test.arff`` as the Mulan repository gives them: a line
-        for each photograph with 294 numbers in [0, 1], then six labels, 0 or 1, in the order Beach, Sunset,
-        FallFoliage, Field, Mountain, Urban. Where the header names the attributes, it must agree with this.
-
-    Returns
-    -------
-    CueData
-        `X` (2407, 294), float32, every column scaled to [0, 1] as published; cues ``"L"``, ``"u"`` and
-        ``"v"``, the channels of the CIE Luv colours, 98 columns each: the means of the 49 blocks, then the
-        variances, row of blocks after row of blocks from the top; `y` (2407, 6), int8, 1 to 3 labels each;
-        `train` the first 1,211 rows, `test` the other 1,196, the published split.
+    The directory holds ``scene-train.arff`` and ``scene-test.arff`` as the Mulan repository gives them: a
+    line for each photograph with 294 numbers in [0, 1], then six labels, 0 or 1, in the order Beach, Sunset,
+    FallFoliage, Field, Mountain, Urban; a header that names the attributes must agree with this. A `CueData`:
+    `X` (2407, 294), float32, every column scaled to [0, 1] as published; cues ``"L"``, ``"u"`` and ``"v"``,
+    the channels of the CIE Luv colours, 98 columns each: the means of the 49 blocks, then the variances, row
+    of blocks after row of blocks from the top; `y` (2407, 6), int8, 1 to 3 labels each; `train` the first
+    1,211 rows, `test` the other 1,196, the published split.
 
     References
     ----------
@@ -246,18 +221,11 @@ def _read_arff(content):
 def load_usps(path):
     """Load USPS, 9,298 handwritten digits of 16 x 16 pixels (thesis figure 5.3; Hull, 1994).
 
-    Parameters
-    ----------
-    path : str or path-like
-        Directory with ``usps.h5`` (arrays ``train/data``, ``train/target``, ``test/data`` and
-        ``test/target``, grey values in [0, 1]; `ImportError` without h5py), or with ``usps.bz2`` and
-        ``usps.t.bz2`` as the LIBSVM page gives them, or with these unpacked.
-
-    Returns
-    -------
-    CueData
-        `X` (9298, 256), float32, grey values in [-1, 1] as on the LIBSVM page, row by row; one cue, "pixels";
-        `y` the digit; `train` the first 7,291 rows, `test` the other 2,007.
+    The directory holds ``usps.h5`` (arrays ``train/data``, ``train/target``, ``test/data`` and
+    ``test/target``, grey values in [0, 1]; `ImportError` without h5py), or ``usps.bz2`` and ``usps.t.bz2`` as
+    the LIBSVM page gives them, or these unpacked. A `CueData`: `X` (9298, 256), float32, grey values in [-1,
+    1] as on the LIBSVM page, row by row; one cue, "pixels"; `y` the digit; `train` the first 7,291 rows,
+    `test` the other 2,007.
     """
     path = Path(path)
     files = next(([path / name for name in form] for form in USPS_FORMS if (path / form[0]).is_file()), None)
@@ -353,22 +321,11 @@ class PartialData(NamedTuple):
 def load_lost(path):
     """Load Lost, 1,122 faces from a television series, each with the names that a screenplay allows.
 
-    Parameters
-    ----------
-    path : str or path-like
-        Directory with ``lost.mat``, as the benchmark pages of partial-label learning give it: ``features``
-        (n, d), ``p_labels`` and ``logitlabels`` (n, n_classes), 0 or 1, ``tr`` and ``te`` with the rows of
-        five folds, counted from 1.
-
-    Returns
-    -------
-    PartialData
-        `X` (1122, 108): principal components of the pixels, as given, in the thousands: standardise them. 2.2
-        names for a face on average; of the 16 names two are right for no face.
-
-    References
-    ----------
-    T. Cour, B. Sapp, C. Jordan and B. Taskar (2009). Learning from ambiguously labeled images. CVPR.
+    The directory holds ``lost.mat``, as the benchmark pages of partial-label learning give it: ``features``
+    (n, d), ``p_labels`` and ``logitlabels`` (n, n_classes), 0 or 1, ``tr`` and ``te`` with the rows of five
+    folds, counted from 1. A `PartialData`: `X` (1122, 108), principal components of the pixels, as given, in
+    the thousands: standardise them; 2.2 names for a face on average; of the 16 names two are right for no
+    face (Cour, Sapp, Jordan and Taskar, CVPR 2009).
     """
     said = "Faces from the series Lost, with the names that the screenplay has near them."
     return _load_partial(
@@ -405,15 +362,14 @@ def _load_partial(file, name, noun, description, citation):
             for fold in zip(held["tr"].flat, held["te"].flat)
         ]
         fits = X.ndim == 2 and np.isfinite(X).all() and _is_binary(possible) and _is_binary(truth)
+    fits = fits and possible.shape == truth.shape and len(possible) == len(X) > 0
+    one = fits and (truth.sum(axis=1) == 1).all() and (truth <= possible).all()
     _require(
-        fits and possible.shape == truth.shape and len(possible) == len(X) > 0,
-        f"{file} must hold features (n, d), and 0/1 matrices p_labels and logitlabels (n, n_classes).",
+        one,
+        f"{file} must hold features (n, d), and 0/1 matrices p_labels and logitlabels (n, n_classes), of "
+        "which the latter gives each row one true label that is among its candidates in the former.",
     )
-    possible, truth, rows = possible.astype(bool), truth.astype(bool), np.arange(len(X))
-    _require(
-        (truth.sum(axis=1) == 1).all() and not (truth & ~possible).any(),
-        f"{file} must give each row one true label in logitlabels that is among its candidates in p_labels.",
-    )
+    rows = np.arange(len(X))
     _require(
         folds and all(np.array_equal(np.sort(np.concatenate(fold)), rows) for fold in folds),
         f"{file} must give in tr and te, for each fold, two parts that hold each of the {len(X)} rows once.",

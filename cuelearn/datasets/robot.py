@@ -28,32 +28,21 @@ def make_robot(frames_per_sequence=900, height=96, width=128, random_state=0, n_
     night light in two sessions half a year apart, with two repeats each.
 
     **Floor.** Walls and doors are fixed (`robot_floor`). The seed decides colours, textures and small
-    displacements of the furniture. In the second session some pieces are gone, new or in another place, and
-    what is printed or shown on things is another. Rooms share wall paint, ceiling, doors and make of
-    furniture.
+    displacements of the furniture, some of which is gone, new or elsewhere in the second session. **Drive.**
+    A smoothed path that every sequence displaces by up to 3 cm in doorways and 15 cm elsewhere, at about 0.5
+    m/s. **Camera.** 1 m above the floor, 68 degrees wide; rays are cast against boxes and cylinders with
+    procedural textures, under light from lamps, windows and the sun, with shadows, motion blur, exposure and
+    white balance that adapt incompletely, vignetting and noise. **Laser.** 181 beams over 180 degrees to the
+    front, 0.32 m above the floor, up to 20 m, with noise of 1 cm.
 
-    **Drive.** A smoothed path through waypoints that every sequence displaces by up to 3 cm in doorways and
-    15 cm elsewhere, at about 0.5 m/s: about 12 % of it in the one-person office, 33 % in the corridor and 18
-    % in each of the others.
-
-    **Camera.** 1 m above the floor, 68 degrees wide. Rays are cast against boxes and cylinders with
-    procedural textures, under light from lamps, windows and the sun, with shadows. Cloudy: windows bright and
-    bluish, some lamps on. Sunny: bluer sky, patches of sunlight from the south. Night: dark windows, warm
-    lamps everywhere. Then motion blur, exposure and white balance that adapt incompletely, vignetting and
-    noise.
-
-    **Laser.** 181 beams over 180 degrees to the front, 0.32 m above the floor, up to 20 m, with Gaussian
-    noise of 1 cm.
-
-    **What IDOL2 has and this lacks.** People, clutter of any shape, reflections, glass, changes between the
-    weathers of a session, lens distortion, a second robot, errors in the recorded position. The parameters
-    were fixed from the description of the data and from optics; no learner had a part in them.
+    IDOL2 has and this lacks people, clutter of any shape, reflections, glass, changes between the weathers of
+    a session, lens distortion, a second robot, errors in the recorded position. The parameters were fixed
+    from the description of the data and from optics; no learner had a part in them.
 
     Parameters
     ----------
     frames_per_sequence : int, default=900
-        Images of each of the 12 sequences; at least 5. Another number samples the same drives more or less
-        densely.
+        Images of each of the 12 sequences, at least 5, of the same drives.
     height, width : int, default=96 and 128
         Of the images, in pixels; at least 24 and 32. The field of view is fixed by the width.
     random_state : int, default=0

@@ -245,7 +245,7 @@ def test_images_that_are_refused(images, message):
 
 
 def test_parameters_that_are_refused(fitted):
-    for word, wrong in {"n_words": 1, "max_images": 0, "n_jobs": 1.5}.items():
+    for word, wrong in {"n_words": 1, "n_jobs": 1.5}.items():
         with pytest.raises(ValueError, match=f"'{word}' parameter of ImageKinds must be"):
             k.ImageKinds(**{word: wrong}).fit(noise())
     with pytest.raises(TypeError, match="'random_state' parameter of ImageKinds must be an int .* Got None"):

@@ -151,8 +151,8 @@ def test_partial_files_that_are_not(tmp_path):
     hidden = possible.copy()
     hidden[2, 0] = 0.0
     for given, words in [
-        ((X, hidden, truth, folds), "must give each row one true label in logitlabels that is among its"),
-        ((X, possible, np.zeros((4, 3)), folds), "must give each row one true label"),
+        ((X, hidden, truth, folds), "gives each row one true label that is among its candidates"),
+        ((X, possible, np.zeros((4, 3)), folds), "gives each row one true label"),
         ((X[:3], possible, truth, folds), "must hold features"),
         ((X, 2 * possible, truth, folds), "must hold features"),
         ((X, possible, truth, [([0, 1], [2])]), "must give in tr and te, for each fold, two parts that hold"),
@@ -366,14 +366,14 @@ def nan_in(cue, value=np.nan):
         ({"y": None}, "does not hold Animals with Attributes"),
         ({"classes": None}, "does not hold Animals with Attributes"),
         ({"classes": np.array(NAMES, dtype=object)}, "does not hold Animals with Attributes"),  # pickled
-        ({"lss": np.ones((99, 2), np.float16)}, "must hold one row per image in each cue"),
-        ({"lss": np.ones(100, np.float16)}, "must hold one row per image in each cue"),
-        ({"lss": np.ones((100, 0), np.float16)}, "must hold one row per image in each cue"),
+        ({"lss": np.ones((99, 2), np.float16)}, "must hold one histogram per image in each cue"),
+        ({"lss": np.ones(100, np.float16)}, "must hold one histogram per image in each cue"),
+        ({"lss": np.ones((100, 0), np.float16)}, "must hold one histogram per image in each cue"),
         ({"y": np.zeros((100, 1), int)}, "one class per image"),
-        (nan_in("phog"), "finite floats and none negative; phog is not"),
-        (nan_in("rgsift", np.inf), "rgsift is not"),
-        (nan_in("surf", -0.5), "surf is not"),
-        ({"phog": np.full((100, 3), "a")}, "phog is not"),
+        (nan_in("phog"), "finite floats and none negative"),
+        (nan_in("rgsift", np.inf), "finite floats and none negative"),
+        (nan_in("surf", -0.5), "finite floats"),
+        ({"phog": np.full((100, 3), "a")}, "finite floats"),
         ({"classes": np.array(NAMES[:49])}, "must name 50 different classes, .* got 49"),
         ({"classes": np.array([*NAMES[:49], NAMES[0]])}, "must name 50 different classes, .* got 49"),
         ({"classes": np.array(["okapi", *NAMES[1:]])}, "the ten test classes among them"),
