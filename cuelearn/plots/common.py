@@ -18,10 +18,23 @@ def panels(columns, rows=1, *, size, **options):
 
 
 def curve(ax, table, x, y, method=None, *, runs="seed", factor=1.0, **style):
-    """Mean of `y` against `x` over `runs` with its band, all runs being at the same x; the drawn grid."""
-    grid = factor * table.pivot(index=runs, columns=x, values=y)
+    """Mean of `y` over `runs` with its band, against the `x` that all runs have; the drawn grid."""
+    grid = factor * table.pivot(index=runs, columns=x, values=y).dropna(axis=1)
     band(ax, grid.columns, grid.to_numpy(), method, **style)
     return grid
+
+
+def where(table, **values):
+    """Rows of a table that have these values."""
+    for column, value in values.items():
+        table = table[table[column] == value]
+    return table
+
+
+def curves(ax, table, x, y, methods=None, **style):
+    """A `curve` for each method."""
+    for method in distinct(table["method"]) if methods is None else methods:
+        curve(ax, where(table, method=method), x, y, method, **style)
 
 
 def log_axis(*axes, plain=False):

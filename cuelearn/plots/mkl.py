@@ -5,7 +5,7 @@ import numpy as np
 
 from cuelearn.book.figures import BLUE, GREEN, PURPLE, RED, band, method_style
 from cuelearn.core.intervals import interval
-from cuelearn.plots.common import above, curve, distinct, legend, log_axis, panels
+from cuelearn.plots.common import above, curve, curves, distinct, legend, log_axis, panels, where
 
 TASK_NAMES = {
     "robot": "places (simulated), four cues",
@@ -22,13 +22,8 @@ TIME, ERROR = "training time [s], one thread", "test error [%]"
 def kernel_weights(bank, labels, weights):
     """Kernel matrices above, kernel weights of each method below (thesis figure 4.1, JMLR figure 1).
 
-    Parameters
-    ----------
-    bank : KernelBank
-    labels : ndarray of int
-    weights : DataFrame
-        Columns method, target (the class that a binary problem tells from the rest, 0 for all at once), p,
-        kernel, weight; several seeds give the mean.
+    `weights` has the columns method, target (the class that a binary problem tells from the rest, 0 for all
+    at once), p, kernel, weight; several seeds give the mean.
     """
     order = np.argsort(labels, kind="stable")
     drawn = distinct(zip(weights["method"], weights["target"], strict=True))
@@ -44,7 +39,7 @@ def kernel_weights(bank, labels, weights):
     upper.colorbar(image, ax=axes, shrink=0.9, label="kernel value")
     axes = lower.subplots(1, len(drawn), sharey=True, squeeze=False)[0]
     for ax, (method, target) in zip(axes, drawn, strict=True):
-        mine = weights[(weights["method"] == method) & (weights["target"] == target)]
+        mine = where(weights, method=method, target=target)
         mean = interval(mine.pivot(index="seed", columns="kernel", values="weight")).mean
         style = method_style(method)
         ax.bar(kernels, mean, color=style["color"], width=0.6)
@@ -62,7 +57,7 @@ def _by_task(ax, table, column, factor=1.0, **style):
     for task in distinct(table["task"]):
         name = "places (simulated)" if task == "robot" else TASK_NAMES[task].split(",")[-1].strip()
         look = {"geometric": True, "label": name, "color": TASK_COLORS[task], "marker": "o", **style}
-        curve(ax, table[table["task"] == task], "p", column, factor=factor, **look)
+        curve(ax, where(table, task=task), "p", column, factor=factor, **look)
 
 
 def _errors_against_p(table, width, drawn):
@@ -71,7 +66,7 @@ def _errors_against_p(table, width, drawn):
     fig, axes = panels(len(tasks) + 1, size=(width[0] * (len(tasks) + 1), width[1]))
     for ax, task in zip(axes[0], tasks, strict=False):
         for column, method, style in drawn:
-            curve(ax, table[table["task"] == task], "p", column, method, factor=100, **style)
+            curve(ax, where(table, task=task), "p", column, method, factor=100, **style)
         ax.set(title=TASK_NAMES[task], xlabel="p", ylabel=ERROR)
     axes[0, 0].legend()
     return fig, axes[0, -1]
@@ -83,9 +78,8 @@ def p_sweep(table):
     late = ("final_error", "OM2", {"label": "run to convergence", "linestyle": "--"})
     fig, ax = _errors_against_p(table, (3.2, 3.2), (early, late))
     _by_task(ax, table, "seconds", 1e3)
-    ax.set(
-        title="time to an epoch without update", xlabel="p", ylabel="milliseconds, one thread", yscale="log"
-    )
+    ax.set(title="time to an epoch without update", xlabel="p", yscale="log")
+    ax.set_ylabel("milliseconds, one thread")
     ax.legend()
     return fig
 
@@ -104,28 +98,16 @@ def obscure_against_p(table):
     return fig
 
 
-def online_panels(curves, lines, samples="training samples seen"):
+def online_panels(table, lines, samples="training samples seen"):
     """Online error against samples, and test error against epochs with the batch methods as lines.
 
-    Thesis figures 4.3 and 4.4.
-
-    Parameters
-    ----------
-    curves : DataFrame
-        Columns method, seed, what, at, error.
-    lines : DataFrame
-        Columns method, seed, test_error.
+    Thesis figures 4.3 and 4.4. `table` has the columns method, seed, what, at, error, `lines` method, seed,
+    test_error.
     """
     fig, axes = panels(2, size=(9.4, 3.7))
     for ax, what, style in zip(axes[0], ("online", "test"), ({"marker": ""}, {}), strict=True):
-        part = curves[curves["what"] == what]
-        for method in distinct(curves["method"]):
-            grid = (
-                part[part["method"] == method]
-                .pivot(index="seed", columns="at", values="error")
-                .dropna(axis=1)
-            )
-            band(ax, grid.columns, 100 * grid.to_numpy(), method, **style)
+        part = where(table, what=what)
+        curves(ax, part, "at", "error", factor=100, **style)
         if what == "test":
             _lines(ax, lines)
         log_axis(ax.yaxis, plain=True)
@@ -146,10 +128,8 @@ def _lines(ax, lines):
 def against_size(table):
     """Training time and test error against the training samples (thesis figure 4.7, JMLR figure 6)."""
     fig, ((time, error),) = panels(2, size=(9.6, 3.9))
-    for method in distinct(table["method"]):
-        mine = table[table["method"] == method]
-        curve(time, mine, "n_train", "seconds", method, geometric=True)
-        curve(error, mine, "n_train", "test_error", method, factor=100)
+    curves(time, table, "n_train", "seconds", geometric=True)
+    curves(error, table, "n_train", "test_error", factor=100)
     log_axis(time.yaxis)
     log_axis(error.yaxis, plain=True)
     above(error, table["test_error"], 100)
@@ -164,7 +144,7 @@ def accuracies(table):
     methods = distinct(table["method"])
     fig, ((ax,),) = panels(1, size=(6.6, 0.34 * len(methods) + 1.1))
     for at, method in enumerate(methods):
-        mean, low, high = interval(100 * table[table["method"] == method]["test_error"].to_numpy())
+        mean, low, high = interval(100 * where(table, method=method)["test_error"].to_numpy())
         style = method_style(method)
         look = {"color": style["color"], "marker": style["marker"] or "o", "capsize": 3}
         ax.errorbar(mean, at, xerr=[[max(0.0, mean - low)], [max(0.0, high - mean)]], **look)
@@ -185,8 +165,7 @@ def _over_time(ax, table, value, x, method=None, factor=1.0, **style):
 def _convergence(ax, table, value, x="seconds", factor=1.0, log_y=False):
     """A band for each method over a schedule of epochs; x is the mean time, or the updates, of each."""
     for method in distinct(table["method"]):
-        mine = table[table["method"] == method]
-        _over_time(ax, mine, value, x, method, factor, geometric=log_y, markersize=3)
+        _over_time(ax, where(table, method=method), value, x, method, factor, geometric=log_y, markersize=3)
     log_axis(ax.xaxis, *([ax.yaxis] if log_y else []))
     ax.set(xlabel=TIME if x == "seconds" else "updates (changes of coefficients)")
 
@@ -194,12 +173,8 @@ def _convergence(ax, table, value, x="seconds", factor=1.0, log_y=False):
 def convergence(table, lines):
     """Test error and certified suboptimality against time and against updates (JMLR figure 2).
 
-    Parameters
-    ----------
-    table : DataFrame
-        Curves with columns method, seed, epoch, seconds, n_updates, test_error, suboptimality.
-    lines : DataFrame
-        Columns method, test_error: baselines drawn as horizontal lines.
+    `table` has the columns method, seed, epoch, seconds, n_updates, test_error, suboptimality; `lines`
+    (method, test_error) has baselines.
     """
     fig, ((error, *gaps),) = panels(3, size=(11.4, 4.1))
     _convergence(error, table, "test_error", factor=100)
@@ -229,10 +204,10 @@ def p_curves(table):
     fig, axes = panels(len(methods) + 1, size=(3.6 * (len(methods) + 1), 3.6))
     *axes, end = axes[0]
     for ax, method in zip(axes, methods, strict=True):
-        mine = table[table["method"] == method]
+        mine = where(table, method=method)
         for p, color in _shades(table["p"].unique()):
             style = {"label": f"p = {p:g}", "color": color, "marker": "", "alpha": 0.1}
-            _over_time(ax, mine[mine["p"] == p], "test_error", "seconds", factor=100, **style)
+            _over_time(ax, where(mine, p=p), "test_error", "seconds", factor=100, **style)
         log_axis(ax.xaxis)
         log_axis(ax.yaxis, plain=True)
         ax.set(xlabel=TIME, ylabel=ERROR, title=method_style(method)["label"])
@@ -251,12 +226,11 @@ def number_of_kernels(table):
     fig, ((ax,),) = panels(1, size=(6.2, 3.8))
     for n, color in _shades(table["n_kernels"].unique(), "viridis"):
         for stage, line in (("online", "--"), ("batch", "-")):
-            mine = table[(table["n_kernels"] == n) & (table["stage"] == stage)]
-            grid = mine.pivot_table(index="seed", columns="epoch", values="test_error").dropna(axis=1)
-            if grid.size:
+            mine = where(table, n_kernels=n, stage=stage)
+            if len(mine):
                 label = f"{n} kernel{'s' if n > 1 else ''}" if stage == "batch" else None
                 style = {"color": color, "linestyle": line, "label": label, "marker": "", "alpha": 0.1}
-                band(ax, grid.columns, 100 * grid.to_numpy(), **style)
+                curve(ax, mine, "epoch", "test_error", factor=100, **style)
     ax.plot([], [], color="grey", linestyle="--", label="online stage")
     log_axis(ax.xaxis)
     log_axis(ax.yaxis, plain=True)
@@ -290,9 +264,9 @@ def training_sizes(table, lines, reached):
     svms = {"AverageKernelSVM": "+", "BestKernelSVM": "1"}
     for n, color in _shades(table["n_train"].unique(), "viridis", 0.85):
         style = {"label": f"N = {n:,}", "color": color, "marker": "", "alpha": 0.15}
-        _over_time(error, table[table["n_train"] == n], "test_error", "seconds", factor=100, **style)
+        _over_time(error, where(table, n_train=n), "test_error", "seconds", factor=100, **style)
         for method, mark in svms.items():
-            svm = lines[(lines["n_train"] == n) & (lines["method"] == method)]
+            svm = where(lines, n_train=n, method=method)
             if len(svm):
                 at = svm["seconds"].mean(), 100 * svm["test_error"].mean()
                 error.plot(*at, mark, color=color, markersize=9)
@@ -332,10 +306,8 @@ def many_kernels(counts, alphas):
     Thesis figure 4.10.
     """
     fig, ((error, time), (kept, sparse)) = panels(2, 2, size=(9, 6.6))
-    for method in distinct(counts["method"]):
-        mine = counts[counts["method"] == method]
-        curve(error, mine, "n_kernels", "test_error", method, factor=100)
-        curve(time, mine, "n_kernels", "seconds", method, geometric=True)
+    curves(error, counts, "n_kernels", "test_error", factor=100)
+    curves(time, counts, "n_kernels", "seconds", geometric=True)
     error.set(xscale="log", xlabel="number of kernels", ylabel=ERROR)
     time.set(xscale="log", yscale="log", xlabel="number of kernels")
     time.set_ylabel("seconds (kernels computed where needed)")
@@ -360,7 +332,7 @@ def mistake_bounds(table, useless):
     for kind, title, marker, color in kinds:
         for column, said, line in (("mistakes", "measured", "-"), ("bound", "bound", "--")):
             style = {"color": color, "marker": marker, "linestyle": line, "label": f"{title}: {said}"}
-            curve(left, table[table["kind"] == kind], "p", column, **style)
+            curve(left, where(table, kind=kind), "p", column, **style)
     log_axis(left.yaxis, plain=True)
     left.set(xlabel="p", ylabel="mistakes in one pass", title="theorem 4.1")
     one = "one useful kernel among F (simulated)"
@@ -379,7 +351,7 @@ def update_bounds(table):
     """Theorem 4.3: updates of the online stage and their bound, and its radius against the optimum's norm."""
     fig, ((updates, radius),) = panels(2, size=(8.6, 3.5))
     for eta, color in zip(sorted(table["eta"].unique()), (BLUE, GREEN, RED), strict=False):
-        mine = table[table["eta"] == eta]
+        mine = where(table, eta=eta)
         for column, said, line in (("updates", "measured", "-"), ("bound", "bound", "--")):
             style = {"color": color, "linestyle": line, "marker": "o", "markersize": 3}
             curve(updates, mine, "p", column, label=rf"$\eta$ = {eta:g}: {said}", **style)

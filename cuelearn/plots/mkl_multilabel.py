@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.ticker import ScalarFormatter
 
 from cuelearn.book.figures import PALETTE, band, method_style
-from cuelearn.plots.common import curve, distinct, legend, log_axis, panels
+from cuelearn.plots.common import curve, distinct, legend, log_axis, panels, where
 
 SET_NAMES = {"yeast": "yeast genes", "letter": "letters", "scene": "scenes", "corel5k": "Corel5k"}
 
@@ -17,16 +17,13 @@ def _look(k):
 def weights_over_time(table, kernels):
     """Kernel weights against training time, a panel per method (ML-MKL figure 1).
 
-    Parameters
-    ----------
-    table : DataFrame
-        Columns method, seconds, and one for each kernel; per-class methods give the mean over classes.
-    kernels : sequence of str
+    `table` has the columns method, seconds, and one for each kernel; per-class methods give the mean over
+    classes.
     """
     methods = distinct(table["method"])
     fig, axes = panels(len(methods), size=(3.1 * len(methods) + 1.2, 3.4), sharey=True)
     for ax, method in zip(axes[0], methods, strict=True):
-        mine = table[table["method"] == method]
+        mine = where(table, method=method)
         for k, kernel in enumerate(kernels):
             ax.plot(mine["seconds"], mine[kernel], label=kernel, **_look(k))
         ax.set(title=method_style(method)["label"], xlabel="seconds")
@@ -38,16 +35,13 @@ def weights_over_time(table, kernels):
 def auc_over_time(table):
     """Mean AUC against training time for ML-MKL-SA and -Sum, a panel per set (figure 2).
 
-    Parameters
-    ----------
-    table : DataFrame
-        Columns name, method, seed, seconds, auc.
+    `table` has the columns name, method, seed, seconds, auc.
     """
     names = distinct(table["name"])
     fig, axes = panels(len(names), size=(4.2 * len(names), 3.6))
     for ax, name in zip(axes[0], names, strict=True):
         for method in distinct(table["method"]):
-            mine = table[(table["name"] == name) & (table["method"] == method)]
+            mine = where(table, name=name, method=method)
             style = method_style(method, marker="", alpha=0.8, linewidth=1.2)
             for _, run in mine.groupby("seed"):
                 ax.plot(run["seconds"], run["auc"], **style)
@@ -59,22 +53,15 @@ def auc_over_time(table):
 
 
 def auc_over_iterations(table, column, label):
-    """Mean AUC of SA against iterations, a line for each value of one parameter (figures 3 and 4).
+    """Mean AUC of SA against iterations, a line for each value of `column` (figures 3 and 4).
 
     Drawn is the difference from equal kernel weights in the same draw: draws differ by more than parameters
-    do.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Columns seed, iteration (0 is equal weights), auc, and `column`.
-    column : str
-    label : str
-        With one place for the value.
+    do. `table` has the columns seed, iteration (0 is equal weights), auc, and `column`; `label` has one place
+    for its value.
     """
     fig, ((ax,),) = panels(1, size=(5.0, 3.6))
     for k, value in enumerate(distinct(table[column])):
-        grid = table[table[column] == value].pivot(index="seed", columns="iteration", values="auc")
+        grid = where(table, **{column: value}).pivot(index="seed", columns="iteration", values="auc")
         style = {"color": PALETTE[k], "marker": "os^Dv"[k % 5], "markersize": 3, "label": label.format(value)}
         band(ax, grid.columns, grid.sub(grid[0], axis=0).to_numpy(), alpha=0.12, **style)
     start = table.loc[table["iteration"] == 0].groupby("seed")["auc"].first().mean()
@@ -89,18 +76,13 @@ def auc_over_iterations(table, column, label):
 def cost_against_classes(table, fits):
     """SVMs and seconds until a fixed relative gap, against the classes: runs, means, fitted powers.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Columns method, n_classes, seed, n_solved, seconds, reached.
-    fits : dict of (str, str) to (float, float, float)
-        Method and column -> exponent and factor of the fitted power, and the largest number of classes that
-        it was fitted to.
+    `table` has the columns method, n_classes, seed, n_solved, seconds, reached; `fits` gives, for method and
+    column, exponent and factor of the fitted power, and the largest number of classes that it was fitted to.
     """
     fig, axes = panels(2, size=(9.2, 3.9))
     for ax, column, what in zip(axes[0], ("n_solved", "seconds"), ("SVMs", "seconds"), strict=True):
         for k, method in enumerate(distinct(table["method"])):
-            mine = table[table["method"] == method]
+            mine = where(table, method=method)
             mine = mine.assign(at=mine["n_classes"] * 1.04 ** (k - 1))  # beside each other
             exponent, factor, most = fits[method, column]
             style = method_style(method, linestyle="")
@@ -108,7 +90,7 @@ def cost_against_classes(table, fits):
             means = np.exp(np.log(mine[["at", column]]).groupby(mine["n_classes"]).mean())
             ax.plot(means["at"], means[column], **style)
             for reached, marker, size in ((True, ".", 4), (False, "x", 8)):
-                part = mine[mine["reached"] == reached]
+                part = where(mine, reached=reached)
                 dots = {"linestyle": "", "marker": marker, "markersize": size, "alpha": 0.6}
                 ax.plot(part["at"], part[column], color=style["color"], **dots)
             m = np.array([mine["n_classes"].min(), most], dtype=float)
@@ -127,17 +109,12 @@ def cost_against_classes(table, fits):
 def gap_over_iterations(table, fits):
     """Saddle-point gap of ML-MKL-SA's averages against iterations, with fitted exponents.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Columns method, seed, n_iter, gap.
-    fits : dict of str to float
-        Method -> exponent.
+    `table` has the columns method, seed, n_iter, gap; `fits` the exponent of each method.
     """
     fig, ((ax,),) = panels(1, size=(5.4, 3.8))
     for method in distinct(table["method"]):
         label = f"{method_style(method)['label']}: exponent {fits[method]:.2f}"
-        mine = table[table["method"] == method]
+        mine = where(table, method=method)
         grid = curve(ax, mine, "n_iter", "gap", method, geometric=True, label=label)
     T = np.array(grid.columns, dtype=float)
     ax.plot(T, table["gap"].max() * (T / T[0]) ** -0.5, color="0.4", linestyle=":", label="exponent -0.5")
@@ -151,12 +128,8 @@ def gap_over_iterations(table, fits):
 def weights_and_classes(path, classes):
     """Kernel weights over the iterations of one run of ML-MKL-SA, and how often it drew each class.
 
-    Parameters
-    ----------
-    path : DataFrame
-        A column for each kernel, a row for each iteration.
-    classes : DataFrame
-        Columns class, weight, draws.
+    `path` has a column for each kernel and a row for each iteration, `classes` the columns class, weight,
+    draws.
     """
     fig, ((left, right),) = panels(2, size=(10.0, 3.6))
     for k, kernel in enumerate(path.columns):

@@ -8,25 +8,17 @@ import numpy as np
 from matplotlib.colors import TwoSlopeNorm, to_rgba
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from matplotlib.path import Path
-from matplotlib.ticker import FixedFormatter, FixedLocator, MaxNLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from cuelearn.book.figures import BLACK, BLUE, GREY, RED, band, method_style
 from cuelearn.core.intervals import CONFIDENCE
-from cuelearn.plots.common import curve, distinct, panels
+from cuelearn.plots.common import curve, curves, distinct, panels, where
 
 TITLES = {"letter": "letter", "mfeat": "mfeat (digits)", "awa": "Animals with Attributes"}
 #: The order that methods are drawn in, the chapter's own on top; others come first.
 ORDER = (
-    "NoTransfer",
-    "NoTransfer weighted",
-    "PriorFeatures",
-    "PriorFeatures weighted",
-    "AverageTL",
-    "AverageTL weighted",
-    "MultiKT",
-    "MKTL weighted",
-    "MKTL auto",
-    "MKTL",
+    *("NoTransfer", "NoTransfer weighted", "PriorFeatures", "PriorFeatures weighted", "AverageTL"),
+    *("AverageTL weighted", "MultiKT", "MKTL weighted", "MKTL auto", "MKTL"),
 )
 #: Baselines with class weights, which the thesis leaves unweighted.
 REWEIGHTED = ("NoTransfer weighted", "PriorFeatures weighted", "AverageTL weighted")
@@ -34,9 +26,7 @@ REWEIGHTED = ("NoTransfer weighted", "PriorFeatures weighted", "AverageTL weight
 BY_CLASS = ("NoTransfer", "PriorFeatures", "MultiKT", "MKTL weighted")
 #: Which numbers of samples keep their label where there is no room for all.
 _PREFERRED = (1, 10, 100, 3, 30, 5, 50, 20, 2, 15)
-_DARK = "#555555"
-_TINY = 1e-300
-_MIDDLE = {"ha": "center", "va": "center"}
+_DARK, _TINY, _MIDDLE = "#555555", 1e-300, {"ha": "center", "va": "center"}
 #: Of the drawing of weights: width of a cell in inches, and of the gap between models in cells.
 _CELL, _GAP = 0.36, 0.35
 
@@ -54,17 +44,14 @@ def _counts(ax, values, inches, room=0.21):
     """Logarithmic axis of numbers of samples: a tick at each, labels where there is `room`, in inches."""
     values = sorted({int(v) for v in values})
     least = room * np.log(values[-1] / values[0]) / inches
-    rank = {v: k for k, v in enumerate(_PREFERRED)}
     kept = []
-    for value in sorted(values, key=lambda v: (rank.get(v, len(rank)), v)):
+    for value in sorted(values, key=lambda v: (v not in _PREFERRED, [*_PREFERRED, v].index(v), v)):
         if all(abs(np.log(value / other)) >= least for other in kept):
             kept.append(value)
-    others = [v for v in values if v not in kept]
     ax.set_xscale("log")
-    ax.xaxis.set_major_locator(FixedLocator(sorted(kept)))
-    ax.xaxis.set_major_formatter(FixedFormatter([str(v) for v in sorted(kept)]))
-    ax.xaxis.set_minor_locator(FixedLocator(others))
-    ax.xaxis.set_minor_formatter(FixedFormatter([""] * len(others)))
+    ax.set_xticks(sorted(kept), [str(v) for v in sorted(kept)])
+    others = [v for v in values if v not in kept]
+    ax.set_xticks(others, [""] * len(others), minor=True)
 
 
 def _limits(axes, top=None, room=0.4):
@@ -111,20 +98,16 @@ def schematic(new_class, prior_names, scores, weights, kernel_part, *, groups=No
     """Figure 6.1: how outputs of prior models become features when a new class is scored.
 
     From left to right: the sample, the prior models, what they say of the sample, the weights that the new
-    class gives to it, and the score, equation (6.1); beside it the parts of the sum, as bars on the same
-    rows. Of more than 18 priors, only the 12 that add or take away the most are drawn; the others become one
-    row.
+    class gives to it, and the score, equation (6.1); beside it the parts of the sum. Of more than 18 priors,
+    only the 12 that add or take away the most are drawn; the others become one row.
 
     Parameters
     ----------
     new_class : str
         The class that is scored.
     prior_names : sequence of K str
-    scores : array-like, shape (K,)
-        Scaled scores of one sample, as ``transfer_weights_`` take them: raw scores divided by
-        ``score_scale_``.
-    weights : array-like, shape (K,)
-        The row of ``transfer_weights_`` of the new class.
+    scores, weights : array-like, shape (K,)
+        One sample's scores divided by ``score_scale_``, and the new class's row of ``transfer_weights_``.
     kernel_part : float
         What the sample's own features add: its decision value less ``scores @ weights``.
     groups : sequence of (str, sequence of str), optional
@@ -273,12 +256,8 @@ def binary_mean(table):
     """Figure 6.2, left: accuracy over the number of positive samples, mean over targets.
 
     A second panel has the methods that weigh both classes equally, if the table has more of them than the
-    thesis. The band is the interval over targets, of the means over seeds.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Of `experiments.mktl.compare.binary`: columns target, seed, n_positive, method, accuracy.
+    thesis. The band is the interval over targets, of the means over seeds. `table` has the columns target,
+    seed, n_positive, method, accuracy of `experiments.mktl.compare.binary`.
     """
     each = table.groupby(["target", "n_positive", "method"], as_index=False)["accuracy"].mean()
     found = _methods(each)
@@ -289,9 +268,7 @@ def binary_mean(table):
     fig, axes = panels(len(drawn), size=(5.4 * len(drawn), 4.4), sharey=True)
     n_targets, n_seeds = table["target"].nunique(), table["seed"].nunique()
     for ax, (title, methods) in zip(axes[0], drawn.items(), strict=True):
-        for method in methods:
-            mine = each[each["method"] == method]
-            curve(ax, mine, "n_positive", "accuracy", method, runs="target", factor=100.0, alpha=0.10)
+        curves(ax, each, "n_positive", "accuracy", methods, runs="target", factor=100.0, alpha=0.10)
         if n_targets > 1:
             mean = f"mean of {n_targets} targets (of {n_seeds} runs each)"
             ax.cuelearn_band = f"{mean}, band: {CONFIDENCE:.0%} interval over targets"
@@ -304,13 +281,7 @@ def binary_mean(table):
 
 
 def binary_classes(table):
-    """Figure 6.2, right: the same, a panel for each target; bands over seeds.
-
-    Parameters
-    ----------
-    table : DataFrame
-        As for `binary_mean`.
-    """
+    """Figure 6.2, right: the same table, a panel for each target; bands over seeds."""
     targets = distinct(table["target"])
     columns = min(5, int(np.ceil(np.sqrt(len(targets)))))
     rows = -(-len(targets) // columns)
@@ -321,8 +292,7 @@ def binary_classes(table):
     corner = {"ha": "right", "va": "bottom", "fontsize": 11, "fontweight": "bold"}
     for ax, target in zip(used, targets, strict=True):
         mine = table[table["target"] == target]
-        for method in [m for m in _methods(mine) if m in BY_CLASS]:
-            curve(ax, mine[mine["method"] == method], "n_positive", "accuracy", method, **style)
+        curves(ax, mine, "n_positive", "accuracy", [m for m in _methods(mine) if m in BY_CLASS], **style)
         ax.text(0.96, 0.06, target, transform=ax.transAxes, **corner)
     _counts(axes[0, 0], table["n_positive"], 1.4)
     _limits(used, top=101.0, room=0.05)
@@ -343,20 +313,15 @@ def multiclass(table):
     """Figure 6.3: accuracy over the samples per class; a panel per task and number of priors.
 
     Panels of one task have the same y limits; those with more priors repeat MKTL with the fewest as a thin
-    line.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Of `experiments.mktl.compare.multiclass`: columns name, n_per_class, n_priors, seed, method, accuracy.
-        Methods that a task has for one number of priors alone (No-Transfer, which uses none) are drawn in all
-        its panels.
+    line. `table` has the columns name, n_per_class, n_priors, seed, method, accuracy of
+    `experiments.mktl.compare.multiclass`; methods that a task has for one number of priors alone
+    (No-Transfer, which uses none) are drawn in all its panels.
     """
     table = table.astype({"n_priors": int})
     shown = [
         (name, n_priors)
         for name in distinct(table["name"])
-        for n_priors in sorted(table.loc[table["name"] == name, "n_priors"].unique())
+        for n_priors in sorted(where(table, name=name)["n_priors"].unique())
     ]
     fig, axes = panels(len(shown), size=(3.1 * len(shown) + 0.4, 3.9))
     for ax, (name, n_priors) in zip(axes[0], shown, strict=True):
@@ -368,7 +333,7 @@ def multiclass(table):
             mine = mine[mine["n_priors"] == there]
             curve(ax, mine, "n_per_class", "accuracy", method, factor=100.0, alpha=0.12)
         if n_priors > fewest:
-            less = task[(task["method"] == "MKTL") & (task["n_priors"] == fewest)]
+            less = where(task, method="MKTL", n_priors=fewest)
             mean = 100.0 * less.pivot(index="seed", columns="n_per_class", values="accuracy").mean()
             (line,) = ax.plot(mean.index, mean, color=method_style("MKTL")["color"], linewidth=0.9)
             ax.legend([line], [f"MKTL, {fewest} priors"], loc="lower right")
@@ -393,10 +358,9 @@ def weights(table, groups=None):
     Parameters
     ----------
     table : DataFrame
-        Of `experiments.mktl.compare.transfer_weights`: columns new, prior, weight.
+        Columns new, prior, weight, of `experiments.mktl.compare.transfer_weights`.
     groups : sequence of (str, sequence of str), optional
-        Prior models: name, and its classes. Columns keep the table's order; the models are set apart by a gap
-        and named above.
+        Prior models: name, and its classes, which are set apart by a gap and named above.
     """
     new, prior = distinct(table["new"]), distinct(table["prior"])
     grid = table.pivot(index="new", columns="prior", values="weight").loc[new, prior]
@@ -483,13 +447,9 @@ def negative(table):
     """Negative transfer: what priors that say nothing cost against No-Transfer on the same samples.
 
     A panel per kind of useless priors (a row per task); differences in points of accuracy, bands over seeds.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Of `experiments.mktl.compare.negative`: columns name, n_per_class, useless, seed, method, accuracy.
-        Rows with useless "none" are No-Transfer, the reference, and MKTL without priors, a thin line in every
-        panel.
+    `table` has the columns name, n_per_class, useless, seed, method, accuracy of
+    `experiments.mktl.compare.negative`; rows with useless "none" are No-Transfer, the reference, and MKTL
+    without priors, a thin line in every panel.
     """
     names = distinct(table["name"])
     kinds = {kind for kind in table["useless"] if kind != "none"}
@@ -497,10 +457,10 @@ def negative(table):
     size = (3.1 * len(kinds) + 0.4, 2.9 * len(names) + 0.9)
     fig, axes = panels(len(kinds), len(names), size=size, sharex="row", sharey="row")
     for row, name in zip(axes, names, strict=True):
-        task = table[table["name"] == name]
+        task = where(table, name=name)
 
         def percent(useless, method, task=task):
-            mine = task[(task["useless"] == useless) & (task["method"] == method)]
+            mine = where(task, useless=useless, method=method)
             return 100.0 * mine.pivot(index="seed", columns="n_per_class", values="accuracy")
 
         reference, alone = percent("none", "NoTransfer"), percent("none", "MKTL")
@@ -528,17 +488,10 @@ def negative(table):
 
 
 def along_p(table, n_priors):
-    """Test accuracy and the number of priors in use, against p.
+    """Test accuracy and the number of priors in use (of `n_priors`), against p.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Columns p, seed, accuracy, used: results of `experiments.mktl.compare.along_p`. Rows with p "auto"
-        have their p in p_found.
-    automatic : float, optional
-        The p of section 6.3, marked in both panels; by default that of rows with p "auto".
-    n_priors : int, optional
-        Number of priors, a line in the lower panel.
+    `table` has the columns p, seed, accuracy, used of `experiments.mktl.compare.along_p`. Rows with p "auto"
+    have their p, which is marked in both panels, in p_found.
     """
     is_auto, automatic = table["p"].astype(str) == "auto", None
     if is_auto.any():

@@ -5,15 +5,10 @@ import numpy as np
 from matplotlib.colors import to_rgba
 
 from cuelearn.book.figures import BLUE, GREEN, PURPLE, RED, band, method_style
-from cuelearn.plots.common import curve, distinct, legend, panels
+from cuelearn.plots.common import curves, distinct, legend, panels, where
 
-TITLES = {
-    "mnist": "MNIST",
-    "letter": "letter",
-    "pendigits": "Pendigits",
-    "satimage": "satimage",
-    "usps": "usps",
-}
+NAMES = ("MNIST", "letter", "Pendigits", "satimage", "usps")
+TITLES = {name.lower(): name for name in NAMES}
 #: Losses that have a place on a logarithmic axis.
 LEAST = 1e-3
 #: Solver -> how it is drawn.
@@ -26,10 +21,7 @@ SOLVERS = {
 def accuracy_curves(table):
     """Figure 5.3: accuracy over ambiguous vectors, a row per difficulty, a column per data set.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Of `experiments.mms.curves`.
+    `table` is that of `experiments.mms.curves`.
     """
     names = distinct(table["name"])
     hardness = distinct(zip(table["p_correlated"], table["p_ambiguous"], strict=True))
@@ -37,10 +29,9 @@ def accuracy_curves(table):
     fig, axes = panels(len(names), len(hardness), size=size, sharex=True, sharey="col")
     values = sorted(table["n_candidates"].unique())
     for row, (correlated, ambiguous) in zip(axes, hardness, strict=True):
-        hard = table[(table["p_correlated"] == correlated) & (table["p_ambiguous"] == ambiguous)]
+        hard = where(table, p_correlated=correlated, p_ambiguous=ambiguous)
         for ax, name in zip(row, names, strict=True):
-            for method, part in hard[hard["name"] == name].groupby("method", sort=False):
-                curve(ax, part, "n_candidates", "accuracy", method, factor=100.0, alpha=0.12)
+            curves(ax, where(hard, name=name), "n_candidates", "accuracy", factor=100.0, alpha=0.12)
             ax.set_xscale("log")
             ax.set_xticks(values, [str(v) for v in values])
             ax.minorticks_off()
@@ -56,16 +47,13 @@ def accuracy_curves(table):
 def rounds(table):
     """The concave-convex procedure: objective over the first round's, and accuracy, after every round.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Of `experiments.mms.by_round`, with columns name, seed, solver.
+    `table` is that of `experiments.mms.by_round`, with columns name, seed, solver.
     """
     names = distinct(table["name"])
     fig, axes = panels(len(names), 2, size=(2.5 * len(names) + 0.6, 4.4), sharex=True)
     for (upper, lower), name in zip(axes.T, names, strict=True):
         for solver, style in SOLVERS.items():
-            mine = table[(table["name"] == name) & (table["solver"] == solver)]
+            mine = where(table, name=name, solver=solver)
             if mine.empty:
                 continue
             objective, accuracy = (
@@ -87,10 +75,7 @@ def rounds(table):
 def bound(table):
     """Proposition 5.2: true loss of classifiers on fresh bags against the bound by their ambiguous loss.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Columns task, classifier, true, bound (of fresh bags).
+    `table` has the columns task, classifier, true, bound.
     """
     fig, ((ax,),) = panels(1, size=(5.4, 4.2))
     most = 1.3 * table["bound"].replace(np.inf, np.nan).max()  # what is infinite stands at the upper end
@@ -98,7 +83,7 @@ def bound(table):
     colors = dict(zip(distinct(table["task"]), (BLUE, RED, GREEN, PURPLE, "#666666"), strict=False))
     for classifier, marker in markers.items():
         for task, color in colors.items():
-            mine = table[(table["classifier"] == classifier) & (table["task"] == task)]
+            mine = where(table, classifier=classifier, task=task)
             places = mine["true"].clip(lower=LEAST), mine["bound"].clip(LEAST, most)
             ax.plot(*places, linestyle="", marker=marker, color=color, markersize=5, alpha=0.8)
     span = np.array([max(LEAST, 0.7 * table["true"].min()), most])
@@ -118,17 +103,13 @@ def bound(table):
 def joint_models(table):
     """Figure 5.6: assignment on training items, recognition on test items, for names and for verbs.
 
-    Bars of single and of joint models, the latter filled; hatched where a test caption is given.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Of `experiments.mms.all_models`.
+    Bars of single and of joint models, the latter filled; hatched where a test caption is given. `table` is
+    that of `experiments.mms.all_models`.
     """
     fig, axes = panels(2, 2, size=(9.6, 5.6), sharex="col", width_ratios=(1.0, 1.45))
     for (left, right), attribute in zip(axes, ("name", "verb"), strict=True):
         training, test = [], []
-        mine = table[table["attribute"] == attribute]
+        mine = where(table, attribute=attribute)
         for (method, modelled), part in mine.groupby(["method", "modelled"], sort=False):
             name = method_style(method)["label"]
             if method != "RANDOM":

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 
 from cuelearn.book.figures import BLUE, GREEN, GREY, PURPLE, RED, band, method_style
-from cuelearn.plots.common import curve, distinct, legend, log_axis, panels
+from cuelearn.plots.common import curve, distinct, legend, log_axis, panels, where
 
 DARK = "#666666"
 #: Streams of the theorems.
@@ -32,17 +32,14 @@ def _looks(cases):
 def mistake_bound(table):
     """Theorem 3: expected mistakes of Algorithm 2 and the bound, against T; a panel per stream.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Of `experiments.oks.mistakes_against_bound`, with columns kind, n_samples and seed.
+    `table` is that of `experiments.oks.mistakes_against_bound`, with columns kind, n_samples and seed.
     """
     kinds = _kinds(table)
     fig, axes = panels(len(kinds), size=(3.5 * len(kinds), 4.3), sharey=True)
     for ax, kind in zip(axes[0], kinds, strict=True):
-        mine = table[table["kind"] == kind]
+        mine = where(table, kind=kind)
         for delta, style in _looks(sorted(mine["delta"].unique())):
-            part = mine[mine["delta"] == delta]
+            part = where(mine, delta=delta)
             said = rf"$\delta$ = {delta:g}"
             curve(ax, part, "n_samples", "mistakes", runs=["seed", "run"], label=f"mistakes, {said}", **style)
             limit = part.groupby("n_samples")["bound"].mean()
@@ -53,7 +50,7 @@ def mistake_bound(table):
         ax.plot(least.index, least, label=rf"best kernel's hinge loss, $\|f\| \leq {radius:g}$", **look)
         visits = np.array(sorted(mine["n_samples"].unique()), dtype=float)
         ax.plot(visits, visits, color="black", linestyle=":", label="all visits")
-        first = mine[(mine["n_samples"] == visits[0]) & (mine["delta"] == mine["delta"].min())]
+        first = where(mine, n_samples=visits[0], delta=mine["delta"].min())
         root = 0.6 * first["mistakes"].mean() * np.sqrt(visits / visits[0])
         ax.plot(visits, root, color=DARK, linewidth=1.0, alpha=0.6, label=r"slope of $\sqrt{T}$")
         log_axis(ax.xaxis, ax.yaxis, plain=True)
@@ -68,12 +65,8 @@ def mistake_bound(table):
 def regret_bounds(table):
     """Theorem 1: expected loss of Algorithm 1 per visit, the bound, and the comparator, for three losses.
 
-    A row per loss, a panel per stream; one colour for each pair of delta and r, which sets the step.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Of `experiments.oks.regret_against_bound`, with columns kind, loss, n_samples and seed.
+    A row per loss, a panel per stream; one colour for each pair of delta and r, which sets the step. `table`
+    is that of `experiments.oks.regret_against_bound`, with columns kind, loss, n_samples and seed.
     """
     kinds, losses = _kinds(table), distinct(table["loss"])
     size = (3.5 * len(kinds), 2.2 * len(losses) + 0.9)
@@ -81,17 +74,15 @@ def regret_bounds(table):
     cases = _looks(distinct(zip(table["delta"], table["radius"], strict=True)))
     for row, loss in zip(axes, losses, strict=True):
         for ax, kind in zip(row, kinds, strict=True):
-            mine = table[(table["kind"] == kind) & (table["loss"] == loss)]
+            mine = where(table, kind=kind, loss=loss)
             for (delta, radius), style in cases:
-                part = mine[(mine["delta"] == delta) & (mine["radius"] == radius)]
+                part = where(mine, delta=delta, radius=radius)
                 named = rf"$\delta$ = {delta:g}, r = {radius:g}"
                 grid = part.pivot(index=["seed", "run"], columns="n_samples", values="losses")
                 T = grid.columns.to_numpy()
                 band(ax, T, grid.to_numpy() / T, label=f"algorithm, {named}", **style)
-                for column, line, label in (
-                    ("bound", "--", "bound"),
-                    ("comparator", "-.", "best kernel, regularised"),
-                ):
+                sides = ("bound", "--", "bound"), ("comparator", "-.", "best kernel, regularised")
+                for column, line, label in sides:
                     limit = part.groupby("n_samples")[column].mean() / T
                     ax.plot(T, limit, color=style["color"], linestyle=line, label=f"{label}, {named}")
             log_axis(ax.xaxis, ax.yaxis, plain=True)
@@ -108,12 +99,7 @@ def selection_quality(table):
     r"""Corollary 2: excess loss passed with probability epsilon, and how often the best kernel is found.
 
     Left the excess of the kernel drawn from q_T and of the largest in q_T per stream, against T; right the
-    shares of runs.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Of `experiments.oks.quantiles`.
+    shares of runs. `table` is that of `experiments.oks.quantiles`.
     """
     kinds = _kinds(table)
     fig, axes = panels(len(kinds) + 1, size=(3.5 * (len(kinds) + 1), 4.1))
@@ -123,9 +109,9 @@ def selection_quality(table):
     ]
     epsilons = sorted(table["epsilon"].unique(), reverse=True)
     for ax, kind in zip(axes[0], kinds, strict=False):
-        mine = table[table["kind"] == kind]
+        mine = where(table, kind=kind)
         for epsilon, color in zip(epsilons, (BLUE, GREEN, RED), strict=False):
-            part = mine[mine["epsilon"] == epsilon]
+            part = where(mine, epsilon=epsilon)
             for column, style, label in sides:
                 style = {**style, "color": color, "geometric": bool((part[column] > 0.0).all())}
                 curve(ax, part, "n_visits", column, label=rf"{label}, $\epsilon$ = {epsilon:g}", **style)
@@ -136,11 +122,11 @@ def selection_quality(table):
         log_axis(ax.xaxis, ax.yaxis, plain=True)
         ax.set(xlabel="visits T", title=STREAMS[kind])
     axes[0, 0].set_ylabel("held-out loss above the best")
-    once = table[table["epsilon"] == table["epsilon"].min()]
+    once = where(table, epsilon=table["epsilon"].min())
     ax = axes[0, -1]
     for kind, color in zip(kinds, ("black", PURPLE, GREEN), strict=False):
         for column, style, label in sides:
-            best = once[once["kind"] == kind].groupby("n_visits")[f"{column}_best"].mean()
+            best = where(once, kind=kind).groupby("n_visits")[f"{column}_best"].mean()
             ax.plot(best.index, best, color=color, label=f"{STREAMS[kind]}: {label}", **style)
     log_axis(ax.xaxis, plain=True)
     ax.set(xlabel="visits T", ylabel="share of runs with the best kernel", ylim=(0.0, 1.03))
@@ -153,17 +139,13 @@ def selection_quality(table):
 def extremes(kernels, chosen):
     """Test accuracy of the five best and the five worst kernels of every pair (OKS figures 1 and 2).
 
-    Parameters
-    ----------
-    kernels : DataFrame
-        Of `experiments.oks.every_kernel`, with a column name.
-    chosen : DataFrame
-        Columns name, method, accuracy: what methods reach, drawn as lines (means over seeds).
+    `kernels` is that of `experiments.oks.every_kernel`, with a column name; `chosen` (name, method, accuracy)
+    what methods reach, drawn as lines (means over seeds).
     """
     names = distinct(kernels["name"])
     fig, axes = panels(len(names), size=(3.9 * len(names), 3.7))
     for ax, name in zip(axes[0], names, strict=True):
-        mine = kernels[kernels["name"] == name].sort_values("accuracy", ascending=False)
+        mine = where(kernels, name=name).sort_values("accuracy", ascending=False)
         few = min(5, len(mine) // 2)
         shown = pd.concat([mine.head(few), mine.tail(few)])
         places = np.r_[np.arange(few), np.arange(few + 1, 2 * few + 1)]
@@ -171,7 +153,7 @@ def extremes(kernels, chosen):
         for place, value in zip(places, shown["accuracy"], strict=True):
             ax.text(place, 41, f"{100 * value:.1f}", ha="center", color="white", fontsize=6)
         for method in ("MuSVM", "OKS", "SOM"):
-            reached = chosen[(chosen["name"] == name) & (chosen["method"] == method)]["accuracy"]
+            reached = where(chosen, name=name, method=method)["accuracy"]
             style = method_style(method, marker="", linewidth=1.2)
             style["label"] += "" if len(reached) == 1 else f", mean of {len(reached)}"
             ax.axhline(100 * reached.mean(), **style)
@@ -215,20 +197,19 @@ def probabilities(tables, quality, best=5):
 def selection_against_passes(table, musvm):
     """Accuracy of an SVM on the kernel that OKS and SOM choose, against passes, a panel per pair.
 
-    Parameters
-    ----------
-    table : DataFrame
-        Columns name, method, n_epochs, seed, accuracy. Drawn are the seeds that every number of passes has.
-    musvm : dict of str to float
-        Accuracy of MuSVM, a line.
+    `table` has the columns name, method, n_epochs, seed, accuracy, of which the seeds that every number of
+    passes has are drawn; `musvm` the accuracy of MuSVM for each name.
     """
     names = distinct(table["name"])
     columns = (len(names) + 1) // 2
     fig, axes = panels(columns, 2, size=(3.4 * columns, 6))
     for ax, name in zip(axes.ravel(), names, strict=False):
         for method in ("OKS", "SOM"):
-            mine = table[(table["name"] == name) & (table["method"] == method)]
-            grid = mine.pivot(index="seed", columns="n_epochs", values="accuracy").dropna()
+            grid = (
+                where(table, name=name, method=method)
+                .pivot(index="seed", columns="n_epochs", values="accuracy")
+                .dropna()
+            )
             band(ax, grid.columns, 100 * grid.to_numpy(), method, label=f"kernel chosen by {method}")
         line = method_style("MuSVM", marker="", linewidth=1.2, label="MuSVM (all kernels tried)")
         ax.axhline(100 * musvm[name], **line)

@@ -10,7 +10,7 @@ from matplotlib.colors import TwoSlopeNorm
 from cuelearn.book.figures import GREEN, GREY, ORANGE, PURPLE, RED, SKY, method_style
 from cuelearn.core.intervals import interval
 from cuelearn.experiments.omcl import gather
-from cuelearn.plots.common import curve, legend, panels
+from cuelearn.plots.common import curve, legend, panels, where
 
 ROOM_COLOURS = {"OO": SKY, "CR": "#BBBBBB", "TO": GREEN, "KT": ORANGE, "PA": PURPLE}
 # lines of the single cues: muted colours, thin and unmarked, so that the methods stand out
@@ -27,15 +27,8 @@ def _cue_style(cue, cues):
 def contact_sheet(images, rows, columns, cells, size=0.9):
     """Images in a grid with labels at its left and top.
 
-    Parameters
-    ----------
-    images : sequence of ndarray
-    rows, columns : list of str
-        Labels.
-    cells : ndarray of int, shape (len(rows), len(columns))
-        Number of the image in each cell; -1 leaves it empty.
-    size : float
-        Height of a cell in inches.
+    `cells`, shape (len(rows), len(columns)), has the number of the image in each cell; -1 leaves it empty. A
+    cell is `size` inches high.
     """
     height, width = images[int(cells.max())].shape[:2]
     shape = (size * width / height * len(columns) + 0.5, size * len(rows) + 0.3)
@@ -97,7 +90,7 @@ def _floor(ax, floor):
 
 def _method(ax, table, method, value, **style):
     """Mean and band over permutations of `value` against samples seen."""
-    mine = table[table["method"] == method]
+    mine = where(table, method=method)
     every = max(1, mine["n_seen"].nunique() // 7)
     curve(ax, mine, "n_seen", value, method, runs="permutation", markevery=every, **style)
 
@@ -105,17 +98,13 @@ def _method(ax, table, method, value, **style):
 def learning_curves(table, cues, methods=("OMCL-BM", "OMCL-PERC", "Flat", "Flat maps", "Vote")):
     """Online error and test error against samples seen (thesis figures 3.1 and 3.4).
 
-    Parameters
-    ----------
-    table : DataFrame
-        Columns permutation, method, n_seen, online_error, test_error.
-    cues : list of str
+    `table` has the columns permutation, method, n_seen, online_error, test_error.
     """
     fig, axes = panels(2, size=(11, 3.7))
     heads = {"online": "mistakes so far while learning", "test": "test samples, averaged predictors"}
     for ax, (what, head) in zip(axes[0], heads.items(), strict=True):
         for cue in cues:
-            mine = table[table["method"] == f"cue: {cue}"]
+            mine = where(table, method=f"cue: {cue}")
             style = {"factor": 100, "alpha": 0.06, "marker": "", **_cue_style(cue, cues)}
             curve(ax, mine, "n_seen", f"{what}_error", runs="permutation", **style)
         for method in methods:
@@ -147,10 +136,7 @@ def _normalised(weights):
 def second_layer(weights, cues, classes):
     """Weights of the second layer as an image, a block of columns for each cue (thesis figures 3.3 and 3.6).
 
-    Parameters
-    ----------
-    weights : ndarray, shape (n_runs, n_classes, n_cues * n_classes)
-    cues, classes : list of str
+    `weights` has the shape (n_runs, n_classes, n_cues * n_classes).
     """
     picture, n = _normalised(weights), len(classes)
     limit = np.abs(picture).max()
@@ -178,11 +164,8 @@ def weight_table(weights, cues, classes):
 def regret(runs, cues):
     """Cumulative loss of the second layer, of every cue, and the bound of theorem 3.1.
 
-    Parameters
-    ----------
-    runs : dict of str to dict
-        Title -> cumulative losses of one run, as `experiments.omcl.regret` gives them.
-    cues : dict of str to list of str
+    `runs` has the cumulative losses of one run for each title, as `experiments.omcl.regret` gives them,
+    `cues` the names of its cues.
     """
     rows = -(-len(runs) // 2)
     fig, axes = panels(2, rows, size=(10, 3.6 * rows))
@@ -201,16 +184,11 @@ def regret(runs, cues):
 def last_against_average(table, names):
     """Test error of the last hypothesis and of the averaged one, for every run (thesis 3.3).
 
-    Parameters
-    ----------
-    table : DataFrame
-        Columns data, method, permutation, average, last.
-    names : list of str
-        Data sets, in order.
+    `table` has the columns data, method, permutation, average, last; `names` the data sets in order.
     """
     fig, axes = panels(len(names), size=(2.9 * len(names), 3.1))
     for ax, name in zip(axes[0], names, strict=True):
-        mine = table[table["data"] == name]
+        mine = where(table, data=name)
         top = 105 * max(mine["last"].max(), mine["average"].max())
         ax.plot([0, top], [0, top], color="black", lw=0.8)
         for method, group in mine.groupby("method", sort=False):
@@ -225,12 +203,8 @@ def last_against_average(table, names):
 def why_several_cues(pairs, distances):
     """Pairs of objects, and how far apart each cue sees them (thesis figure 2.1).
 
-    Parameters
-    ----------
-    pairs : list of (str, list of ndarray)
-        Title and its two images.
-    distances : list of dict of str to float
-        For each pair, chi-squared distance by cue, in units of its mean over all images.
+    `pairs` has a title and two images each, `distances` for each pair the chi-squared distance by cue, in
+    units of its mean over all images.
     """
     fig = plt.figure(figsize=(4.3 * len(pairs), 3.7), layout="constrained")
     for part, (title, images), apart in zip(fig.subfigures(1, len(pairs)), pairs, distances, strict=True):
@@ -252,11 +226,6 @@ def why_several_cues(pairs, distances):
 def error_table(results, classes, cues, methods):
     """Test error in percent by class and overall, and Vote's ties in percent (thesis tables 3.1 and 3.2).
 
-    Parameters
-    ----------
-    results : dict
-    classes, cues, methods : list of str
-
     Returns
     -------
     DataFrame
@@ -266,8 +235,7 @@ def error_table(results, classes, cues, methods):
     finals = gather(results, "finals")
     rows = {}
     for method in [*(f"cue: {cue}" for cue in cues), *methods]:
-        mine = finals[finals["method"] == method]
-        grid = 100 * mine.pivot(index="permutation", columns="class", values="error")
+        grid = 100 * where(finals, method=method).pivot(index="permutation", columns="class", values="error")
         mean, _, high = interval(grid.mean(axis=1))
         rows[method] = [*grid.mean(), mean, high - mean]
     ties = 100 * np.array([result["ties"] for result in results.values()])
@@ -296,16 +264,12 @@ INTEGRATION_FORMS = {
 def integration_table(batch, online):
     """Forms and test errors of the three levels of integration (thesis table 2.1).
 
-    Parameters
-    ----------
-    batch : DataFrame
-        From `experiments.omcl.integration_run`, several permutations.
-    online : dict of str to (str, array)
-        Level -> name of the online method and its errors.
+    `batch` is from `experiments.omcl.integration_run`, several permutations; `online` has the name of the
+    online method and its errors for each level.
     """
     rows = []
     for level, (form, learning) in INTEGRATION_FORMS.items():
-        mine = batch[batch["level"] == level]
+        mine = where(batch, level=level)
         row = {"level": level, "prediction": form, "what is learnt": learning}
         measured = {"online": online[level], "batch": (mine["method"].iloc[0], mine["test_error"])}
         for kind, (method, errors) in measured.items():
