@@ -1,10 +1,9 @@
 r"""Theorems 1 and 3 and corollary 2 of the OKS paper, measured on real and random streams.
 
-The theorems speak of every kernel's predictor at every visit, while the algorithms evaluate only the one they
-draw. So a run is made as it is, and then gone over again: the coefficient that a visit added is known, so all
-outputs before visit t are one product with the part of the kernel matrix below its diagonal; and what a visit
-drew and lost gives the weights back. Bounds are compared strictly: comparators enter with a certified lower
-bound of their least loss, and L and G are the largest values met, not all that might have been.
+The bounds speak of every kernel's predictor at every visit, the algorithms evaluate only the one they draw.
+So a run is gone over again: the coefficients that its visits added give all outputs before a visit, what they
+drew and lost gives the weights. Bounds are compared strictly: comparators enter with a certified lower bound
+of their least loss, L and G are the largest loss and slope that were met.
 """
 
 import math
@@ -32,6 +31,7 @@ from cuelearn.oks.sources import Given
 RADII = tuple(2.0**k for k in range(-4, 5))
 KINDS = ("pendigits", "random", "one useful")
 C_GRID = (0.01, 0.1, 1.0, 10.0)
+N_KERNELS = 8
 MEMORY = 4e9
 #: Where the simulated streams come from.
 _MADE_BY = "cuelearn.experiments.oks.theorems.stream_of"
@@ -39,50 +39,40 @@ STREAMS = Provenance("random streams", "generated", "of this project", None, "th
 
 
 class Stream(NamedTuple):
-    """Samples in their order, signs -1 or 1, and held-back ones.
-
-    `stack` holds the kernel values, (n_kernels, n, n), of at most 1 on the diagonal; `held` those of the
-    held-back samples, (n_kernels, n_held, n).
-    """
+    """Samples in their order, and held-back ones: kernel values, at most 1 on the diagonal, and signs -1 or
+    1."""
 
     names: list
-    stack: np.ndarray
+    stack: np.ndarray  # (n_kernels, n, n)
     signs: np.ndarray
-    held: np.ndarray
+    held: np.ndarray  # (n_kernels, n_held, n)
     held_signs: np.ndarray
 
 
 @lru_cache(maxsize=1)
-def _digits():
-    return datasets.load_pendigits()
+def stream_of(kind, n_samples, seed, n_held=0):
+    """A `Stream` of independent samples with eight kernels; those of one seed begin with the same samples.
 
-
-@lru_cache(maxsize=1)
-def stream_of(kind, n_samples, seed, n_held=0, n_kernels=8):
-    """A `Stream` of independent samples; those of one seed begin with the same ones.
-
-    "pendigits": odd against even digits; a linear and a Gaussian kernel on each of the four representations,
-    samples of both official parts mixed. Simulated: "random", labels that no kernel explains; "one useful",
-    only the first kernel does. Their kernels are Gaussian, on five normal features each.
+    "pendigits": odd against even digits; a linear and a Gaussian kernel on each of the four representations.
+    Simulated: "random", labels that no kernel explains; "one useful", only the first kernel does; Gaussian
+    kernels on five normal features each.
     """
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     n = n_samples + n_held
     if kind == "pendigits":
-        data, kinds = _digits(), {"linear": Linear(), "rbf": RBF()}
-        if n > data.y.size:
-            raise ValueError(f"n_samples and n_held must be at most {data.y.size} together, got {n}")
+        data, kinds = datasets.load_pendigits(), {"linear": Linear(), "rbf": RBF()}
         rows = np.random.default_rng([seed, 11]).permutation(data.y.size)[:n]
         X, labels = data.X[rows], data.y[rows] % 2
         triples = [(f"{cue} {k}", kernel, s) for cue, s in data.cues.items() for k, kernel in kinds.items()]
-    elif kind in KINDS:
+    else:
         labels = np.random.default_rng([seed, 12]).integers(2, size=n)
-        features = np.random.default_rng([seed, 13]).normal(size=(n, n_kernels, 5))
+        features = np.random.default_rng([seed, 13]).normal(size=(n, N_KERNELS, 5))
         if kind == "one useful":
             features[:, 0] = 0.6 * features[:, 0]
             features[:, 0, 0] += 2.0 * (2.0 * labels - 1.0)
         X = features.reshape(n, -1)
-        triples = [(f"k{j}", RBF(), slice(5 * j, 5 * j + 5)) for j in range(n_kernels)]
-    else:
-        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+        triples = [(f"k{j}", RBF(), slice(5 * j, 5 * j + 5)) for j in range(N_KERNELS)]
     bank = KernelBank(triples, X[:n_samples], memory=MEMORY)
     signs, held = 2.0 * labels - 1.0, np.empty((len(triples), 0, n_samples))
     if n_held:
@@ -94,11 +84,22 @@ def stream_of(kind, n_samples, seed, n_held=0, n_kernels=8):
 # ------------------------------------------------------------------ a run, gone over again
 
 
-def replay(drawn, losses, n_kernels, delta, eta):
-    """Weights q before every visit, (n_runs, n_visits, n_kernels), from what the visits drew and lost.
+def runs_of(stream, draws, seeds, **options):
+    """Runs over a stream that differ in their draws: list of Result, and what visits drew and lost.
 
-    `drawn` and `losses` have the shape (n_runs, n_visits); for Algorithm 2 the loss is the mistake.
+    One pass in order unless `options` say otherwise; for Algorithm 2 the losses are the mistakes.
     """
+    source = Given(*stream.stack.shape[:2])
+    samples, options = source.pack(stream.stack), {"n_epochs": 1, "chunk": stream.signs.size, **options}
+    rngs = np.random.default_rng(seeds).spawn(draws)
+    results = [solve_selection(source, samples, stream.signs, rng=rng, **options) for rng in rngs]
+    drawn = np.array([r.learner.record("drawn", np.int32) for r in results])
+    return results, drawn, np.array([r.learner.record("losses", float) for r in results])
+
+
+def replay(drawn, losses, n_kernels, delta, eta):
+    """Weights q before every visit, (n_runs, n_visits, n_kernels), of `drawn` and `losses` (n_runs,
+    n_visits)."""
     runs = np.arange(len(drawn))
     log_weights, out = np.zeros((runs.size, n_kernels)), np.empty((*drawn.shape, n_kernels))
     for t in range(drawn.shape[1]):
@@ -127,26 +128,13 @@ def outputs_before(stack, results):
     return out
 
 
-def runs_of(stream, draws, seeds, chunk, **options):
-    """Several runs over a stream that differ in their draws: list of Result."""
-    source = Given(*stream.stack.shape[:2])
-    samples, options = source.pack(stream.stack), {"n_epochs": 1, "chunk": chunk, **options}
-    rngs = np.random.default_rng(seeds).spawn(draws)
-    return [solve_selection(source, samples, stream.signs, rng=rng, **options) for rng in rngs]
-
-
-def passes(stream, draws, *, seed, **options):
-    """`runs_of` over passes in order: results, and what visits drew and lost (mistakes for Algorithm 2)."""
-    results = runs_of(stream, draws, [seed, 14], stream.signs.size, **options)
-    drawn = np.array([r.learner.record("drawn", np.int32) for r in results])
-    return results, drawn, np.array([r.learner.record("losses", float) for r in results])
-
-
 def loss_of(loss, outputs, signs):
-    """Losses of outputs, and the sizes of their slopes."""
+    """Losses of outputs, and the sizes of their slopes; "mistake" is the loss of Algorithm 2."""
     if loss == "square":
         return 0.5 * (outputs - signs) ** 2, np.abs(outputs - signs)
     margins = signs * outputs
+    if loss == "mistake":
+        return margins <= 0.0, np.ones(1)
     if loss == "hinge":
         return np.maximum(0.0, 1.0 - margins), (margins < 1.0).astype(float)
     return np.logaddexp(0.0, -margins), expit(-margins)
@@ -158,26 +146,12 @@ def loss_of(loss, outputs, signs):
 def least_loss(kernel, signs, step, loss="hinge", *, tol=1e-3, start=None, max_rounds=100):
     r"""The least :math:`\sum_t \ell(f(x_t), y_t) + \|f\|^2/(2\lambda)` over a kernel's functions, from below.
 
-    Weak duality makes it honest, whatever the solver: with :math:`g = \sum_t y_t a_t k(x_t, \cdot)`,
+    By weak duality :math:`-\sum_t \ell^*(-y_t a_t) - \tfrac\lambda2 \|\sum_t y_t a_t k(x_t, \cdot)\|^2` never
+    exceeds it, whatever the solver. Hinge: an SVM without bias, C = lambda, by `solve_reference` from a dual
+    point `start`, to a relative gap `tol` or for `max_rounds` of 400 sweeps. Square: one Cholesky
+    factorisation, exact. Logistic: accelerated gradient descent among the kernel's functions.
 
-    .. math:: -\sum_t \ell^*(-y_t a_t) - \tfrac\lambda2 \|g\|^2
-
-    never exceeds it. For the hinge loss, :math:`0 \le a_t \le 1` and the first sum is :math:`\sum a_t`: an
-    SVM without bias, with :math:`C = \lambda`. For the logistic loss it is :math:`\sum_t H(a_t)`, the
-    entropies in nats. For the square loss :math:`(f - y)^2/2`, with :math:`b_t = y_t a_t`, it is :math:`b
-    \cdot y - \|b\|^2/2`.
-
-    Hinge: `solve_reference`, to a relative gap `tol` or for `max_rounds` of 400 sweeps, from a dual point
-    `start`. Square: one Cholesky factorisation, exact. Logistic: accelerated gradient descent among the
-    kernel's functions, some :math:`\sqrt{1 + \lambda\|K\|/4}` products with K for each digit.
-
-    Returns
-    -------
-    bound : float
-    coef : ndarray, shape (n,)
-        Of a function whose value is within the gap of the bound.
-    point : ndarray, shape (n,)
-        The dual point a.
+    Returns the bound, the coefficients (n,) of a function whose value is within the gap, and the point a.
     """
     n = signs.size
     if loss == "hinge":
@@ -185,8 +159,8 @@ def least_loss(kernel, signs, step, loss="hinge", *, tol=1e-3, start=None, max_r
         bank = KernelBank.from_stack(kernel[None], validate=False)
         problem = MKLProblem(bank, labels, 2, p=2.0, C=step, loss="hinge")
         if start is not None:
-            rows, own = np.tile(-start[:, None], (1, 2)), np.arange(n)
-            rows[own, labels] = start
+            rows = np.tile(-start[:, None], (1, 2))
+            rows[np.arange(n), labels] = start
             start = rows
         with quiet():  # its bound holds all the same
             result = solve_reference(problem, tol=tol, start=start, max_rounds=max_rounds)
@@ -218,15 +192,34 @@ def least_loss(kernel, signs, step, loss="hinge", *, tol=1e-3, start=None, max_r
 @lru_cache(maxsize=64)
 def _least_losses(kind, n_samples, seed, loss, steps):
     """`least_loss` of every kernel of a stream for rising steps, shape (n_kernels, n_steps)."""
-    stream, out = stream_of(kind, n_samples, seed), []
-    for kernel in stream.stack:
-        start, values = None, []
-        for step in steps:
-            value, _, point = least_loss(kernel, stream.signs, step, loss, start=start)
+    stream = stream_of(kind, n_samples, seed)
+    out = np.empty((len(stream.stack), len(steps)))
+    for j, kernel in enumerate(stream.stack):
+        start = None
+        for k, step in enumerate(steps):
+            out[j, k], _, point = least_loss(kernel, stream.signs, step, loss, start=start)
             start = point if loss == "hinge" else None
-            values.append(value)
-        out.append(values)
-    return np.array(out)
+    return out
+
+
+@lru_cache(maxsize=8)
+def batch_predictors(kind, n_samples, seed, n_held):
+    """SVMs of every kernel as comparators: kernel, C, norm, loss (held-out hinge loss), by rising C.
+
+    At each larger C of `C_GRID` the half of the kernels goes on that had the least loss.
+    """
+    stream, rows = stream_of(kind, n_samples, seed, n_held), []
+    going = dict.fromkeys(range(len(stream.stack)))
+    for C in C_GRID:
+        losses = {}
+        for j, start in going.items():
+            options = {"tol": 0.02, "start": start, "max_rounds": 3}
+            _, coef, going[j] = least_loss(stream.stack[j], stream.signs, C, **options)
+            losses[j] = float(loss_of("hinge", stream.held[j] @ coef, stream.held_signs)[0].mean())
+            norm = math.sqrt(max(0.0, float(coef @ (stream.stack[j] @ coef))))
+            rows.append({"kernel": stream.names[j], "C": C, "norm": norm, "loss": losses[j]})
+        going = {j: going[j] for j in sorted(losses, key=losses.get)[: (len(losses) + 1) // 2]}
+    return pd.DataFrame(rows)
 
 
 def weights_step(n_kernels, n_samples, delta):
@@ -244,16 +237,22 @@ def surplus(n_kernels, n_samples, delta, eta, step, slope=1.0, largest=1.0):
 # ------------------------------------------------------------------ points of the sweeps
 
 
+def _all_losses(stream, draws, seed, loss, delta, eta, step):
+    """Of every run the sum in the theorems' expectation, and that over drawn kernels; the largest loss,
+    slope."""
+    rule = {"rule": oks_pass} if loss == "mistake" else {"rule": regret_pass, "loss": loss}
+    results, drawn, own = runs_of(stream, draws, [seed, 14], delta=delta, eta=eta, step=step, **rule)
+    q = replay(drawn, own, len(stream.stack), delta, eta)
+    losses, slopes = loss_of(loss, outputs_before(stream.stack, results), stream.signs[:, None])
+    return (q * losses).sum(axis=(1, 2)), own.sum(axis=1), float(losses.max()), float(slopes.max())
+
+
 def mistakes_against_bound(kind, n_samples, seed, delta=0.2, draws=30, radius=4.0):
-    r"""Theorem 3 on one pass of Algorithm 2 over a stream.
+    r"""Theorem 3 on `draws` passes of Algorithm 2 over a stream: theorem 1 with mistakes for losses on the
+    left.
 
-    .. math:: \mathbb{E} \sum_{t,i} q_i^t z_i^t \le \min_{i, f \in H_i} \Big( \sum_t [1 - y_t f(x_t)]_+
-              + \frac{\|f\|^2}{2\lambda} \Big)
-              + \frac{\lambda m T}{2\delta} + \frac{\eta m T}{2(1-\delta)} + \frac{\ln m}{\eta}
-
-    The step :math:`\lambda` changes nothing that the algorithm does, so the theorem holds for every one, and
-    the bound is its least over :math:`\lambda = r / \sqrt{mT}` with r of `RADII`. :math:`\eta =
-    \sqrt{2(1-\delta)\ln m/(mT)}`. The mean of `draws` runs on the same stream stands for the expectation.
+    On the right stands the hinge loss, and L = G = 1. The step :math:`\lambda` changes nothing that the
+    algorithm does, so the bound is its least over :math:`\lambda = r / \sqrt{mT}` with r of `RADII`.
 
     Returns a DataFrame: a row per run: run, mistakes (the sum in the expectation), drawn_mistakes (of the
     drawn kernels), bound, bound_step (its lambda), loss (the least hinge loss over all kernels and functions
@@ -262,34 +261,21 @@ def mistakes_against_bound(kind, n_samples, seed, delta=0.2, draws=30, radius=4.
     """
     stream = stream_of(kind, n_samples, seed)
     m, T = len(stream.stack), n_samples
-    steps = np.array(RADII) / math.sqrt(m * T)
+    steps, eta = np.array(RADII) / math.sqrt(m * T), weights_step(m, T, delta)
     values = _least_losses(kind, T, seed, "hinge", tuple(steps))
-    # Lagrange: sum of losses >= value - radius^2 / (2 lambda) in the ball, for every lambda
-    loss = max(0.0, float((values - 0.5 * radius**2 / steps).max(axis=1).min()))
-    eta = weights_step(m, T, delta)
-    results, drawn, wrong = passes(stream, draws, seed=seed, rule=oks_pass, delta=delta, eta=eta, step=1.0)
-    q = replay(drawn, wrong, m, delta, eta)
-    mistakes = (q * (stream.signs[:, None] * outputs_before(stream.stack, results) <= 0.0)).sum(axis=(1, 2))
     bounds = values.min(axis=0) + np.array([surplus(m, T, delta, eta, step) for step in steps])
     best = int(np.argmin(bounds))
-    return pd.DataFrame(
-        {
-            "run": np.arange(draws),
-            "mistakes": mistakes,
-            "drawn_mistakes": wrong.sum(axis=1),
-            "bound": bounds[best],
-            "bound_step": steps[best],
-            "loss": loss,
-            "allowed": radius * math.sqrt(m * T / delta) + 2.0 * math.log(m) / eta,
-            "delta": delta,
-            "radius": radius,
-            "n_kernels": m,
-        }
-    )
+    mistakes, drawn, *_ = _all_losses(stream, draws, seed, "mistake", delta, eta, 1.0)
+    found = {"run": np.arange(draws), "mistakes": mistakes, "drawn_mistakes": drawn}
+    # Lagrange: sum of losses >= value - radius^2 / (2 lambda) in the ball, for every lambda
+    loss = max(0.0, float((values - 0.5 * radius**2 / steps).max(axis=1).min()))
+    allowed = radius * math.sqrt(m * T / delta) + 2.0 * math.log(m) / eta
+    found |= {"bound": bounds[best], "bound_step": steps[best], "loss": loss, "allowed": allowed}
+    return pd.DataFrame(found | {"delta": delta, "radius": radius, "n_kernels": m})
 
 
 def regret_against_bound(kind, loss, n_samples, seed, delta=0.2, draws=30, radius=1.0):
-    r"""Theorem 1 on one pass of Algorithm 1 over a stream.
+    r"""Theorem 1 on `draws` passes of Algorithm 1 over a stream.
 
     .. math:: \mathbb{E} \sum_{t,i} q_i^t \ell(f_i^t(x_t), y_t)
               \le \min_{i, f \in H_i} \Big( \sum_t \ell(f(x_t), y_t) + \frac{\|f\|^2}{2\lambda} \Big)
@@ -299,133 +285,68 @@ def regret_against_bound(kind, loss, n_samples, seed, delta=0.2, draws=30, radiu
     which balances the terms for a comparator of norm r where slopes are at most 1.
 
     Returns a DataFrame: a row per run: run, losses (the sum in the expectation), drawn_losses, bound,
-    comparator (the least value, from below), largest (L), slope (G: largest loss and slope of all predictors
-    at all visits of all runs), step (lambda), delta, radius, n_kernels.
+    comparator (the least value, from below), largest (L), slope (G), step (lambda), delta, radius, n_kernels.
     """
     stream = stream_of(kind, n_samples, seed)
     m, T = len(stream.stack), n_samples
     eta, step = weights_step(m, T, delta), radius * math.sqrt(delta / (m * T))
     value = float(_least_losses(kind, T, seed, loss, (step,)).min())
-    options = {"rule": regret_pass, "delta": delta, "eta": eta, "step": step, "loss": loss}
-    results, drawn, own = passes(stream, draws, seed=seed, **options)
-    q = replay(drawn, own, m, delta, eta)
-    losses, slopes = loss_of(loss, outputs_before(stream.stack, results), stream.signs[:, None])
-    G, L = float(slopes.max()), float(losses.max())
-    return pd.DataFrame(
-        {
-            "run": np.arange(draws),
-            "losses": (q * losses).sum(axis=(1, 2)),
-            "drawn_losses": own.sum(axis=1),
-            "bound": value + surplus(m, T, delta, eta, step, G, L),
-            "comparator": value,
-            "largest": L,
-            "slope": G,
-            "step": step,
-            "delta": delta,
-            "radius": radius,
-            "n_kernels": m,
-        }
-    )
+    losses, drawn, L, G = _all_losses(stream, draws, seed, loss, delta, eta, step)
+    found = {"run": np.arange(draws), "losses": losses, "drawn_losses": drawn}
+    found |= {"bound": value + surplus(m, T, delta, eta, step, G, L), "comparator": value}
+    found |= {"largest": L, "slope": G, "step": step}
+    return pd.DataFrame(found | {"delta": delta, "radius": radius, "n_kernels": m})
 
 
-@lru_cache(maxsize=8)
-def batch_predictors(kind, n_samples, seed, n_held, loss):
-    """Batch predictors of every kernel as comparators: kernel, C, norm, loss (held-out), by rising C.
-
-    At each larger C of `C_GRID` the half of the kernels goes on that had the least loss.
-    """
-    stream, rows = stream_of(kind, n_samples, seed, n_held), []
-    going = dict.fromkeys(range(len(stream.stack)))
-    for C in C_GRID:
-        losses = {}
-        for j, start in going.items():
-            start = start if loss == "hinge" else None
-            options = {"tol": 0.02, "start": start, "max_rounds": 3}
-            _, coef, going[j] = least_loss(stream.stack[j], stream.signs, C, loss, **options)
-            losses[j] = float(loss_of(loss, stream.held[j] @ coef, stream.held_signs)[0].mean())
-            norm = math.sqrt(max(0.0, float(coef @ (stream.stack[j] @ coef))))
-            rows.append({"kernel": stream.names[j], "C": C, "norm": norm, "loss": losses[j]})
-        going = {j: going[j] for j in sorted(losses, key=losses.get)[: (len(losses) + 1) // 2]}
-    return pd.DataFrame(rows)
-
-
-def selection_quality(
-    kind, n_visits, seed, n_samples=2000, n_held=3000, delta=0.2, draws=100, radius=None, loss="hinge"
-):
-    r"""Corollary 2: expected loss of the predictor that Algorithm 1 ends with, on held-back samples.
+def selection_quality(kind, n_visits, seed, n_samples=2000, n_held=3000, delta=0.2, draws=100):
+    r"""Corollary 2: expected hinge loss of the predictor that Algorithm 1 ends with, on held-back samples.
 
     With probability :math:`1-\epsilon` the loss of :math:`f_k^T`, k drawn from :math:`q_T`, is within
-    :math:`O(1/(\epsilon\sqrt T))` of the best. What the O hides follows from theorem 1 and Markov's
-    inequality: the excess is at most :math:`b/\epsilon`, for any f
-
-    .. math:: b = \bar\ell(f) - \bar\ell(f_{best}) + \frac1T \Big( \frac{\|f\|^2}{2\lambda}
-              + \frac{\lambda m T G^2}{2\delta} + \frac{\eta m T L^2}{2(1-\delta)} + \frac{\ln m}{\eta} \Big)
-              .
-
+    :math:`O(1/(\epsilon\sqrt T))` of the best. By theorem 1 and Markov's inequality the excess is at most
+    :math:`b/\epsilon`: b is the mean loss of any f, less the best, and the theorem's further terms over T.
     (The proof draws a random round in place of T, and takes the last one by analogy.) Every run takes T =
-    `n_visits` of `n_samples` at random, from which the batch predictors learn; steps as in
-    `regret_against_bound`, balanced for the norm of the best predictor, or for `radius`.
+    `n_visits` of `n_samples` at random, from which the SVMs of `batch_predictors` learn; steps as in
+    `regret_against_bound`, balanced for the norm of the best SVM.
 
     Returns a DataFrame: a row per run: run, drawn, largest (excess of the predictor of the kernel drawn from
-    q_T, and of the largest in q_T, over `best_loss`), expected (mean of the first over q_T), drawn_kernel,
-    largest_kernel, probability (the largest q), best_loss, best_kernel, best_norm (of the best batch
-    predictor), bound (b, least over the batch predictors and f = 0; L is the largest loss of a drawn kernel).
+    q_T, and of the largest in q_T, over best_loss), drawn_kernel, largest_kernel, best_loss, best_kernel,
+    best_norm (of the best SVM), bound (b, least over the SVMs and f = 0; L is the largest loss of a drawn
+    kernel).
     """
     if n_visits > n_samples:
         raise ValueError(f"n_visits must be at most n_samples, {n_samples}, got {n_visits}")
     stream = stream_of(kind, n_samples, seed, n_held)
-    batch = batch_predictors(kind, n_samples, seed, n_held, loss)
+    batch = batch_predictors(kind, n_samples, seed, n_held)
     best = batch.loc[batch["loss"].idxmin()]
-    m, n, T = len(stream.stack), n_samples, n_visits
-    eta = weights_step(m, T, delta)
-    step = (best["norm"] if radius is None else radius) * math.sqrt(delta / (m * T))
-    options = {"rule": regret_pass, "delta": delta, "eta": eta, "step": step, "loss": loss}
+    m, T = len(stream.stack), n_visits
+    eta, step = weights_step(m, T, delta), best["norm"] * math.sqrt(delta / (m * T))
     # a shuffled pass, ended after its first T visits
-    results = runs_of(stream, draws, [seed, T, 15], T, shuffle=True, watch=_stop, **options)
-    held = np.empty((draws, m))
+    options = {"rule": regret_pass, "shuffle": True, "chunk": T, "watch": lambda learner, visits: True}
+    results, _, own = runs_of(stream, draws, [seed, T, 15], delta=delta, eta=eta, step=step, **options)
+    excess = np.empty((draws, m))
     for j in range(m):
-        outputs = stream.held[j] @ coefficients(results, j, n, stream.held.dtype)
-        held[:, j] = loss_of(loss, outputs, stream.held_signs[:, None])[0].mean(axis=0)
-    excess = held - best["loss"]
+        outputs = stream.held[j] @ coefficients(results, j, n_samples, stream.held.dtype)
+        excess[:, j] = loss_of("hinge", outputs, stream.held_signs[:, None])[0].mean(axis=0) - best["loss"]
     q = np.array([r.kernel_probabilities for r in results])
     uniforms = np.random.default_rng([seed, T, 16]).random(draws)
     drawn = np.minimum((np.cumsum(q, axis=1) <= uniforms[:, None]).sum(axis=1), m - 1)
-    largest, runs, names = q.argmax(axis=1), np.arange(draws), np.array(stream.names)
-    L = max(float(r.learner.record("losses", float).max()) for r in results)
-    G = math.sqrt(2.0 * L) if loss == "square" else 1.0
-    of_zero = float(loss_of(loss, np.zeros(1), np.ones(1))[0][0])
+    found = {"run": np.arange(draws)}
+    sides = {"drawn": drawn, "largest": q.argmax(axis=1)}
+    found |= {side: excess[found["run"], j] for side, j in sides.items()}
+    found |= {f"{side}_kernel": np.array(stream.names)[j] for side, j in sides.items()}
+    found |= {f"best_{what}": best[what] for what in ("loss", "kernel", "norm")}
     of_batch = float((batch["loss"] + batch["norm"] ** 2 / (2.0 * step * T)).min())
-    comparator = min(of_zero, of_batch) - best["loss"]
-    return pd.DataFrame(
-        {
-            "run": runs,
-            "drawn": excess[runs, drawn],
-            "largest": excess[runs, largest],
-            "expected": (q * excess).sum(axis=1),
-            "drawn_kernel": names[drawn],
-            "largest_kernel": names[largest],
-            "probability": q.max(axis=1),
-            "best_loss": best["loss"],
-            "best_kernel": best["kernel"],
-            "best_norm": best["norm"],
-            "bound": comparator + surplus(m, T, delta, eta, step, G, L) / T,
-        }
-    )
-
-
-def _stop(learner, visits):
-    return True
+    comparator = min(1.0, of_batch) - best["loss"]  # f = 0 has the loss 1
+    bound = comparator + surplus(m, T, delta, eta, step, largest=float(own.max())) / T
+    return pd.DataFrame(found | {"bound": bound})
 
 
 # ------------------------------------------------------------------ what the tables say
 
 
 def expectations(table, value, by):
-    """Means of `value` over runs and their 95% intervals, to compare a bound on an expectation with.
-
-    Returns a DataFrame: `by` (columns that tell the expectations apart), mean, low, high, and the first of
-    every other column.
-    """
+    """Means of `value` over runs: columns `by`, mean, low, high (95% interval), the first of every other
+    column."""
     rows = []
     for key, part in table.groupby(by, sort=False):
         ends = interval(part[value].to_numpy())._asdict()
@@ -437,9 +358,8 @@ def expectations(table, value, by):
 def quantiles(table, epsilons):
     """Excess of `selection_quality` that is not passed with probability 1 - epsilon, over the runs.
 
-    Returns a DataFrame with columns kind, n_visits, seed, epsilon, drawn, largest (the least value that a
-    share 1 - epsilon of the runs does not pass), bound (b over epsilon), drawn_best, largest_best (shares of
-    runs with the best predictor's kernel), runs.
+    Columns kind, n_visits, seed, epsilon, drawn, largest, bound (b over epsilon), drawn_best, largest_best
+    (shares of runs with the best predictor's kernel), runs.
     """
     rows, by, sides = [], ["kind", "n_visits", "seed"], ("drawn", "largest")
     for key, part in table.groupby(by, sort=False):
