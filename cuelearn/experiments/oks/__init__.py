@@ -1,9 +1,7 @@
-r"""Experiments of the OKS chapter (Yang, Mahdavi, Jin, Yi, Hoi, AAAI 2012).
+"""Experiments of the OKS chapter (Yang, Mahdavi, Jin, Yi, Hoi, AAAI 2012).
 
-Path of the data: `describe_pair` (loader -> 15 kinds of features; kept by a sweep) -> `pair_of` (60 kernels)
--> one of the point functions (`compare`: the tables; `every_kernel`, `selections`, `probabilities`: figures;
-`theorems`) -> a `Sweep` -> a DataFrame -> `plots.oks`. Sizes, seeds and grids of a profile stand in
-`settings`.
+`describe_pair` gives features, `pair_of` adds 60 kernels; the point functions of `compare` (tables, figures)
+and `theorems` run in a `Sweep`, and their tables go to `plots.oks`.
 """
 
 from cuelearn.experiments import protocol
@@ -18,15 +16,8 @@ from cuelearn.experiments.oks.compare import (
     selections,
     warm_up,
 )
-from cuelearn.experiments.oks.settings import (
-    BETA_RANGE,
-    C_RANGE,
-    IMAGE_TASKS,
-    ORIGINAL_TASKS,
-    TABLE_TASKS,
-    settings,
-)
-from cuelearn.experiments.oks.tasks import Pair, describe_pair, load_set, pair_of
+from cuelearn.experiments.oks.settings import IMAGE_TASKS, ORIGINAL_TASKS, TABLE_TASKS, settings
+from cuelearn.experiments.oks.tasks import describe_pair, load_set, pair_of
 from cuelearn.experiments.oks.theorems import (
     KINDS,
     STREAMS,

@@ -1,6 +1,6 @@
-r"""The methods of tables 1 and 2, timed from the features on, as the paper does; and with all at hand.
+"""The methods of tables 1 and 2, timed from the features on, as the paper does; and with all at hand.
 
-A further method takes one line in `METHODS`, and a function that makes its estimator.
+A further method takes one line in `METHODS`.
 """
 
 import functools
@@ -15,9 +15,8 @@ from cuelearn.experiments.oks.tasks import Pair, pair_of
 from cuelearn.experiments.protocol import gathered, quiet, timed
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OM2, SimpleMKL
-from cuelearn.mkl.svm import fit_svc
 from cuelearn.oks import OKS, OM1, SOM, AlignmentSVM, MuSVM, MuTron, SelectedSVM
-from cuelearn.oks.batch import best_place, scores_of_C, single_kernel
+from cuelearn.oks.batch import best_place
 from cuelearn.oks.sources import with_widths
 from cuelearn.oks.validation import held_back
 
@@ -26,52 +25,41 @@ MEMORY = 4e9  # the 60 matrices of 3,400 samples take 2.8 GB
 
 
 class Method(NamedTuple):
-    """How a method enters the comparison.
-
-    `make(kernels, trial, **chosen)` gives its estimator. `tuned` names the parameter that is chosen on the
-    held-back tenth, if any. Kernel matrices are computed once for the "tuning", or for "all", the training
-    too (`bank`). With `own_C` it is given the grid of C and chooses itself; with `heaviest` its heaviest
-    kernel counts as the chosen one.
-    """
+    """How a method enters the comparison: `make(kernels, trial, **chosen)` gives its estimator."""
 
     make: object
-    tuned: str = ""
-    bank: str = ""
-    own_C: bool = False
-    heaviest: bool = False
+    tuned: str = ""  # the parameter that is chosen on the held-back tenth, if any
+    bank: str = ""  # kernel matrices are computed once for the "tuning", or for "all", the training too
+    own_C: bool = False  # it is given the grid of C and chooses itself
+    heaviest: bool = False  # its heaviest kernel counts as the chosen one
 
 
-def _plain(cls, **options):
-    return lambda kernels, trial, **chosen: cls(kernels, **trial.options, **options, **chosen)
-
-
-def _one_svm(cls):
-    options = {"validation": VALIDATION, "memory": MEMORY}
+def _made(cls, **options):
     return lambda kernels, trial, **chosen: cls(kernels, random_state=trial.seed, **options, **chosen)
-
-
-def _selected(selector):
-    """An SVM on the kernel that a selector finds; without C the selector alone, which is what is tuned."""
-
-    def make(kernels, trial, C=None, **chosen):
-        found = selector(kernels, **trial.options, **(trial.oks if selector is OKS else {}), **chosen)
-        options = {"validation": VALIDATION, "random_state": trial.seed}
-        return found if C is None else SelectedSVM(found, C=C, **options)
-
-    return make
 
 
 def _simple(kernels, trial, **chosen):
     return SimpleMKL(kernels, verbose=False, **chosen)
 
 
+def _selected(selector):
+    """An SVM on the kernel that a selector finds; without C the selector alone, which is what is tuned."""
+
+    def make(kernels, trial, C=None, **chosen):
+        options = {"random_state": trial.seed, "verbose": False} | (trial.oks if selector is OKS else {})
+        found = selector(kernels, **options, **chosen)
+        return found if C is None else SelectedSVM(found, C=C, validation=VALIDATION, random_state=trial.seed)
+
+    return make
+
+
 #: The paper's columns, in its order. Random ones are repeated over seeds.
 METHODS = {
-    "MuTron": Method(_plain(MuTron, validation=VALIDATION)),
-    "OM1": Method(_plain(OM1, shuffle=True), "beta", "tuning"),
-    "OM2": Method(_plain(OM2, n_epochs=2, shuffle=True), "p", "all"),
-    "AlignmentSVM": Method(_one_svm(AlignmentSVM), own_C=True),
-    "MuSVM": Method(_one_svm(MuSVM), own_C=True),
+    "MuTron": Method(_made(MuTron, validation=VALIDATION, verbose=False)),
+    "OM1": Method(_made(OM1, shuffle=True, verbose=False), "beta", "tuning"),
+    "OM2": Method(_made(OM2, n_epochs=2, shuffle=True, verbose=False), "p", "all"),
+    "AlignmentSVM": Method(_made(AlignmentSVM, validation=VALIDATION, memory=MEMORY), own_C=True),
+    "MuSVM": Method(_made(MuSVM, validation=VALIDATION, memory=MEMORY), own_C=True),
     "SimpleMKL": Method(_simple, "C", "all", heaviest=True),
     "SOM": Method(_selected(SOM), "beta", own_C=True),
     "OKS": Method(_selected(OKS), own_C=True),
@@ -90,7 +78,6 @@ class Trial:
 
     def __init__(self, pair, seed, oks=None):
         self.pair, self.seed, self.oks = pair, seed, oks or {}
-        self.options = {"random_state": seed, "verbose": False}
         self.train, self.test = held_back(pair.y_train, VALIDATION, np.random.default_rng([seed, 5]))
 
     def bank(self):
@@ -166,8 +153,7 @@ def compare(name, methods, seed, grids, described, oks=None):
         row = {"method": method, "n_train": pair.y_train.size, "n_test": pair.y_test.size}
         row |= {"seconds": seconds, "core_seconds": core}
         row["accuracy"] = float(model.score(_features(model, bank, pair.X_test), pair.y_test))
-        row["kernel"] = 0 if index is None else index + 1
-        row["kernel_name"] = "" if index is None else pair.kernels[index][0]
+        row["kernel"], row["kernel_name"] = (0, "") if index is None else (index + 1, pair.kernels[index][0])
         row["chosen"] = ", ".join(f"{k}={v:g}" for k, v in chosen.items())
         rows.append(row | {"beta": chosen.get("beta", np.nan)})
     return pd.DataFrame(rows)
@@ -178,17 +164,13 @@ def every_kernel(name, seed, grids, described):
 
     Returns a DataFrame with columns kernel (from 1), kernel_name, C, accuracy.
     """
-    pair = pair_of(name, described[name])
-    trial, values, rows = Trial(pair, seed), sorted(grids["C"]), []
-    signs, truth = np.where(pair.y_train == 1, 1.0, -1.0), pair.y_test == 1
-    bank = trial.bank()
+    pair, rows = pair_of(name, described[name]), []
+    bank = Trial(pair, seed).bank()
     for j, (kernel_name, _, _) in enumerate(pair.kernels):
-        kernel = single_kernel(bank, j)
-        C = values[best_place(*scores_of_C(kernel, signs, values, trial.train, trial.test))]
-        svm = fit_svc(kernel, signs, C)
-        cross = np.concatenate([b[0] for _, b in bank.select([j]).cross(pair.X_test).blocks()])
-        decided = cross[:, svm.support].astype(np.float64) @ svm.coef + svm.intercept > 0.0
-        rows.append((j + 1, kernel_name, float(C), float(np.mean(decided == truth))))
+        alone, rng = bank.select([j]), np.random.default_rng([seed, 5])
+        svm = MuSVM("precomputed", C=grids["C"], validation=VALIDATION, random_state=rng)
+        svm.fit(alone, pair.y_train)
+        rows.append((j + 1, kernel_name, svm.C_, svm.score(alone.cross(pair.X_test), pair.y_test)))
     return pd.DataFrame(rows, columns=["kernel", "kernel_name", "C", "accuracy"])
 
 
@@ -214,12 +196,11 @@ def selections(name, method, n_epochs, seeds, betas, described, oks=None):
 def probabilities(name, seed, delta, eta, n_epochs, described):
     """Kernel probabilities of OKS over the visits: DataFrame with step, kernel (from 1), probability."""
     pair = pair_of(name, described[name])
-    options = {"n_epochs": n_epochs, "random_state": seed, "verbose": False}
-    model = OKS(pair.kernels, delta=delta, eta=eta, **options).fit(pair.X_train, pair.y_train)
-    steps, m = model.history_["step"].to_numpy(), len(pair.kernels)
-    kernels = np.tile(np.arange(1, m + 1), steps.size)
-    values = model.probability_history_.ravel()
-    return pd.DataFrame({"step": np.repeat(steps, m), "kernel": kernels, "probability": values})
+    model = OKS(pair.kernels, delta=delta, eta=eta, n_epochs=n_epochs, random_state=seed, verbose=False)
+    model.fit(pair.X_train, pair.y_train)
+    table = pd.DataFrame(model.probability_history_, index=model.history_["step"])
+    table = table.rename(columns=lambda j: j + 1).rename_axis(columns="kernel")
+    return table.stack().rename("probability").reset_index()
 
 
 def compare_all(sweep, names, described, grids, seeds, data, repeated=RANDOM, oks=None):
@@ -239,12 +220,15 @@ def as_printed(table):
     Returns a DataFrame with columns name, method, n_train, n_test, seconds, "times OKS" (ratio to OKS-SVM),
     core_seconds, accuracy, sd, kernels, chosen (of the first seed), names.
     """
+    how = {
+        "n_train": "first",
+        "n_test": "first",
+        "seconds": "mean",
+        "core_seconds": "mean",
+        "accuracy": "mean",
+    }
     out = table.groupby(["name", "method"], sort=False).agg(
-        n_train=("n_train", "first"),
-        n_test=("n_test", "first"),
-        seconds=("seconds", "mean"),
-        core_seconds=("core_seconds", "mean"),
-        accuracy=("accuracy", "mean"),
+        **{column: (column, what) for column, what in how.items()},
         sd=("accuracy", "std"),
         kernels=("kernel", lambda k: ",".join(str(v) for v in sorted(k) if v)),
         chosen=("chosen", "first"),

@@ -4,16 +4,13 @@ from cuelearn.experiments.protocol import settings_of
 from cuelearn.oks.batch import C_GRID
 
 # the paper's ranges; lambda, which Algorithm 2 and the Perceptron do not depend on, is not among them
-C_RANGE = C_GRID
 BETA_RANGE = tuple(round(0.1 + 0.04 * k, 2) for k in range(21))
 P_GRID = (1.01, 1.05, 1.10, 1.25, 1.50, 1.75, 2.0)  # OM-2's, of chapter mkl
 
-#: Table 1: digits, 15 kinds of image features; table 2: letters and soils, 15 groups of their columns. Pairs
-#: that people confuse.
+#: Table 1: digits, 15 kinds of image features; table 2: 15 groups of columns. Pairs that people confuse.
 IMAGE_TASKS = ("mnist 4/9", "mnist 3/8", "mnist 3/5")
 TABLE_TASKS = ("letter I/J", "letter O/Q", "satimage damp grey/very damp grey soil")
-#: The paper's own pairs, where Corel5k is present: four kernels on its visual terms, which are all that is
-#: left of the 15 kinds.
+#: The paper's own, where Corel5k is present: four kernels on its visual terms, all that is left of the kinds.
 ORIGINAL_TASKS = ("corel5k sky/people", "corel5k water/tree", "corel5k sky/grass")
 
 # smoke, quick, full
@@ -21,7 +18,7 @@ TABLE = {
     "images": {"n_train": (80, 400, 2000), "n_test": (200, 700, 1900)},
     "tables": {"n_train": (80, 300, 1000), "n_test": (200, 600, 600)},
     "grids": {
-        "C": ((1.0, 2.0**5), (2.0**-10, 2.0**-5, 1.0, 2.0**5, 2.0**10), C_RANGE),
+        "C": ((1.0, 2.0**5), (2.0**-10, 2.0**-5, 1.0, 2.0**5, 2.0**10), C_GRID),
         "beta": ((0.3, 0.7), (0.1, 0.3, 0.5, 0.7, 0.9), BETA_RANGE),
         "p": ((1.25,), (1.05, 1.25, 2.0), P_GRID),
     },
@@ -53,11 +50,10 @@ TABLE = {
 
 
 def settings(profile):
-    """Sizes of all experiments of the chapter for a profile, "smoke", "quick" or "full".
+    """Sizes for a profile, "smoke", "quick" or "full".
 
-    `images`, `tables`: training and test samples of a pair at most, and `grids` of the two comparisons;
-    `selectors`: seeds of the methods named in `repeated`, the others run once; `selections`: numbers of
-    passes, seeds for each of them, and for the two passes that the claim is judged on; `mistakes`, `regret`,
-    `quality`: streams of the theorems.
+    `selectors`: seeds of the methods in `repeated`, the others run once; `selections`: numbers of passes,
+    seeds of each, and of the two passes that are judged; `mistakes`, `regret`, `quality`: streams of the
+    theorems.
     """
     return settings_of(TABLE, profile)

@@ -34,8 +34,7 @@ def _rows_of(name, data):
     classes = [str(c) for c in data.target_names]
     one, two = (classes.index(part + suffix) for part in rest.removesuffix(suffix).split("/"))
     if kind == "corel5k":
-        # images with one of the keywords and not the other; no published split: a tenth tests, as in the
-        # paper
+        # images with one of the keywords, not both; no published split: a tenth tests, as in the paper
         labels = data.y[:, two].astype(np.int64)
         rows = np.random.default_rng([5, 0]).permutation(np.flatnonzero(data.y[:, one] != data.y[:, two]))
         return rows[rows.size // 10 :], rows[: rows.size // 10], labels
@@ -47,19 +46,14 @@ def _rows_of(name, data):
 def describe_pair(name, n_train, n_test, seed):
     """Features of a pair: random official training samples, and the first official test samples.
 
-    Names are "mnist 4/9", "letter I/J", "satimage damp grey/very damp grey soil", "corel5k sky/people", ...;
-    the seed is of the choice of training samples, and of the visual words, which are learnt from them alone.
+    The seed is of the choice of training samples, and of the visual words, which are learnt from them alone.
 
-    Returns
-    -------
-    dict of ndarray
-        X_train, y_train, X_test, y_test, and for digits `ends`, where each kind's columns end.
+    Returns a dict of arrays: X_train, y_train, X_test, y_test, and for digits ends, of each kind's columns.
     """
     data = load_set(name)
     train, test, labels = _rows_of(name, data)
     train, test = np.random.default_rng([seed, 4]).permutation(train)[:n_train], test[:n_test]
-    rows, n = np.concatenate([train, test]), train.size
-    ends = {}
+    rows, n, ends = np.concatenate([train, test]), train.size, {}
     if name.startswith("mnist"):
         images = np.empty((rows.size, 784), dtype=np.float32)
         images[:, data.pixels] = data.X[rows]
