@@ -102,12 +102,6 @@ def choose(points, score, **ties):
 # ---------------------------------------------------------------- sweeps
 
 
-def chosen_by(sweep, function, points, *names, **data):
-    """What `function` chose at every point of a sweep, by the values of the parameters `names`."""
-    found = sweep.run(function, points, **data)
-    return {tuple(p[name] for name in names): r for p, r in zip(points, found, strict=True)}
-
-
 def gathered(sweep, function, points, *names, **data):
     """The tables of a sweep's points one below the other, their parameters `names` as last columns."""
     frames = sweep.run(function, points, **data)
@@ -115,10 +109,23 @@ def gathered(sweep, function, points, *names, **data):
     return pd.concat(named, ignore_index=True)
 
 
-def with_chosen(table, chosen, by, columns):
-    """A table with columns of what was chosen at its values in the columns `by`; "" where nothing was."""
-    keys = list(zip(*(table[name] for name in by), strict=True))
-    return table.assign(**{c: [chosen.get(key, {}).get(c, "") for key in keys] for c in columns})
+def compared(sweep, label, choose, asked, run, points, by, columns, data=(), plain=str):
+    """Parameters chosen at the points `asked`, then `run` at `points` with what was chosen; one table.
+
+    `sweep` makes a Sweep of a name. `points` are pairs of a point and its methods. What is chosen for a
+    method depends on the point's values of the names `by`, and on `plain` of the method's name; the table's
+    last columns are `columns` of it, "" where nothing was.
+    """
+    found = sweep(f"{label}-parameters").run(choose, asked, data=data)
+    found = {(*(p[name] for name in by), p["method"]): r for p, r in zip(asked, found, strict=True)}
+    points = [
+        {**point, "chosen": {m: found[(*(point[name] for name in by), plain(m))] for m in methods}}
+        for point, methods in points
+    ]
+    frame = sweep(label).frame(run, points, data=data)
+    chosen = [every[method] for every, method in zip(frame["chosen"], frame["method"], strict=True)]
+    own = {column: [one.get(column, "") for one in chosen] for column in columns}
+    return frame.drop(columns=["chosen", "effort"]).assign(**own)
 
 
 # ---------------------------------------------------------------- the papers

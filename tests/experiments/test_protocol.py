@@ -64,17 +64,29 @@ def doubled(x, label):
     return pd.DataFrame({"twice": [2 * x]})
 
 
-def asked(x, label):
-    return {"C": 10.0 * x}
+def asked(x, method):
+    return {"C": 10.0 * x * len(method)}
+
+
+def applied(x, seed, chosen, effort):
+    return pd.DataFrame([{"method": m, "value": seed + one["C"]} for m, one in chosen.items()])
 
 
 def test_tables_of_a_sweep(sweep):
     points = [{"x": x, "label": label} for x in (1, 2) for label in ("a", "b")]
     table = protocol.gathered(sweep(), doubled, points, "label", "x")
     assert list(table) == ["twice", "label", "x"] and table["twice"].tolist() == [2, 2, 4, 4]
-    chosen = protocol.chosen_by(sweep("choices"), asked, points[:3], "label", "x")
-    assert chosen["b", 1] == {"C": 10.0} and len(chosen) == 3
-    assert protocol.with_chosen(table, chosen, ["label", "x"], ["C"])["C"].tolist() == [10.0, 10.0, 20.0, ""]
+
+
+def test_what_was_chosen_is_used_and_told(sweep):
+    choices = [{"x": x, "method": m} for x in (1, 2) for m in ("a", "bb")]
+    points = [({"x": x, "seed": s, "effort": {}}, ["a", "bb", "a half"]) for x in (1, 2) for s in (5, 6)]
+    plain = lambda method: method.removesuffix(" half")
+    columns = ("C", "none")
+    table = protocol.compared(sweep, "t", asked, choices, applied, points, ["x"], columns, plain=plain)
+    assert list(table) == ["x", "seed", "method", "value", "C", "none"]
+    assert table["C"].tolist() == [10.0, 20.0, 10.0] * 2 + [20.0, 40.0, 20.0] * 2
+    assert (table["value"] == table["seed"] + table["C"]).all() and (table["none"] == "").all()
 
 
 def test_a_missed_tolerance_is_no_news():

@@ -21,10 +21,10 @@ import cuelearn.experiments.mktl
 import cuelearn.mktl
 from cuelearn.book import figures
 from cuelearn.book.sweep import Sweep
-from cuelearn.datasets import AWA_TEST_CLASSES
 from cuelearn.experiments import mktl as exp
 from cuelearn.experiments import protocol
 from cuelearn.experiments.mktl import compare, tasks, timing
+from cuelearn.experiments.mktl.tasks import TransferTask
 from cuelearn.kernels import RBF
 from cuelearn.mktl import MKTL, P_RANGE, AverageTL, MultiKT, NoTransfer, PriorFeatures
 from cuelearn.plots import mktl as draw_mktl
@@ -44,7 +44,7 @@ REWEIGHTED = tuple(f"{name} weighted" for name in ("NoTransfer", "PriorFeatures"
 # ------------------------------------------------------------------ small tasks, and methods that only watch
 
 
-def made_task(name, names, n_priors, n_first, pool, test, seed, numbered=False):
+def made_task(names, n_priors, n_first, pool, test, seed, numbered=False):
     """Random samples in any order; numbered: the first score column tells the row, in `same` with a minus."""
     X, y, scores = exp.random_problem(len(names), n_priors, pool + test, seed)
     rng = np.random.default_rng(seed)
@@ -63,15 +63,15 @@ def made_task(name, names, n_priors, n_first, pool, test, seed, numbered=False):
     )
     gamma = float(2.0 * X.var(axis=0, ddof=1).sum())  # mean squared distance of different rows
     about = exp.SIMULATED, rows, columns, (), (), gamma
-    return exp.TransferTask(name, X, y, scores, same, priors, n_first, pool, test, *about)
+    return TransferTask(X, y, scores, same, priors, n_first, pool, test, *about)
 
 
 def made_tasks(numbered=False):
     """Multiclass tasks; the first has two numbers of priors, the last a larger pool."""
     return {
-        "few": made_task("few", list("cadb"), 5, 3, 12, 6, 1, numbered),
-        "one": made_task("one", list("xyz"), 4, 4, 10, 5, 2, numbered),
-        "wide": made_task("wide", list("ba"), 4, 4, 30, 5, 3, numbered),
+        "few": made_task(list("cadb"), 5, 3, 12, 6, 1, numbered),
+        "one": made_task(list("xyz"), 4, 4, 10, 5, 2, numbered),
+        "wide": made_task(list("ba"), 4, 4, 30, 5, 3, numbered),
     }
 
 
@@ -79,7 +79,7 @@ def made_binary(numbered=False):
     """Six targets against a background (0)."""
     found = {}
     for k, target in enumerate("ABCDEF"):
-        task = made_task(target, [1, 0], 4, 4, 95, 7, 20 + k, numbered)
+        task = made_task([1, 0], 4, 4, 95, 7, 20 + k, numbered)
         found[target] = task._replace(pool=np.setdiff1d(task.pool, np.flatnonzero(task.y == 1)[:60]))
     return found
 
@@ -163,7 +163,16 @@ def check_note(note, task, n_priors=None):
 
 
 def validated(method, n_priors=None, useless="", name="few", n=2, grids=GRIDS, draws=2, held=3, seed=0):
-    return compare.validated(name, method, n, n_priors, useless, grids, EFFORT, draws, held, seed)
+    return compare.validated(method, name, n, n_priors, useless, grids, EFFORT, draws, held, seed)
+
+
+def multiclass_accuracies(name, n, n_priors, useless, seed, chosen, effort):
+    place = {"name": name, "n_per_class": n, "n_priors": n_priors, "useless": useless}
+    return compare.accuracies(seed, chosen, effort, **place)
+
+
+def binary_accuracies(target, seed, n_positive, chosen, effort):
+    return compare.accuracies(seed, chosen, effort, target=target, n_positive=n_positive)
 
 
 # ------------------------------------------------------------------ methods
@@ -326,9 +335,9 @@ def test_rows_of_the_figure(monkeypatch, n_priors):
     for seed, weight in ((0, None), (7, "balanced")):
         chosen = {m: some_parameters(m, 1.0 + k, class_weight=weight) for k, m in enumerate(compare.METHODS)}
         notes.clear()
-        table = compare.accuracies("few", 3, n_priors, "", seed, chosen, EFFORT)
+        table = multiclass_accuracies("few", 3, n_priors, "", seed, chosen, EFFORT)
         assert [note.method for note in notes] == list(chosen) == table["method"].tolist()
-        assert table.columns.tolist() == ["method", "accuracy", "gap", "C", "p", "class_weight"]
+        assert table.columns.tolist() == ["method", "accuracy", "gap"]
         for note, row in zip(notes, table.itertuples(), strict=True):
             train, judged = check_note(note, task, n_priors)
             assert_array_equal(train, exp.draw(task, 3, seed))
@@ -337,7 +346,7 @@ def test_rows_of_the_figure(monkeypatch, n_priors):
             expected = (chosen[note.method]["C"], chosen[note.method]["p"], seed, EFFORT)
             assert (note.C, note.p, note.seed, note.effort) == expected
             assert note.more == ({"class_weight": weight} if note.method == "MultiKT" else {})
-            assert (row.accuracy, row.C, row.p) == (note.C / 100.0, note.C, note.p)
+            assert row.accuracy == note.C / 100.0
             assert row.gap == 0.01 * note.C / 4.0 if "MKTL" in note.method else np.isnan(row.gap)
             assert (note.scores[:, 0] < 0.0).all() == (note.method == "MultiKT")
             assert note.scores.shape[1] == note.judged.shape[1] == (n_priors or 5)
@@ -364,7 +373,7 @@ def test_rows_of_the_binary_figure(monkeypatch):
     assert all(set(found) == set(seen["MKTL"]) for found in seen.values())
     notes.clear()
     chosen = {m: some_parameters(m, 1.0, class_weight="balanced") for m in compare.BINARY}
-    table = compare.accuracies_binary("B", 5, 2, chosen, EFFORT)
+    table = binary_accuracies("B", 5, 2, chosen, EFFORT)
     assert table.columns.tolist() == ["method", "accuracy", "gap"]
     assert_array_equal(table["gap"], [0.0025 if "MKTL" in m else np.nan for m in compare.BINARY])
     assert table["method"].tolist() == [note.method for note in notes] == list(compare.BINARY)
@@ -417,8 +426,8 @@ def test_test_samples_reach_no_model(monkeypatch):
                 {m: found[m, ""] for m in compare.MULTICLASS},
                 {m: found[m] for m in compare.BINARY},
             )
-            table = compare.accuracies("few", 3, 3, "", 1, of_all, EFFORT)
-            pair = compare.accuracies_binary("C", 1, 2, of_two, EFFORT)
+            table = multiclass_accuracies("few", 3, 3, "", 1, of_all, EFFORT)
+            pair = binary_accuracies("C", 1, 2, of_two, EFFORT)
             told.append((found, models, [*table["accuracy"], *pair["accuracy"]]))
     (found, models, right), (others, other_models, wrong) = told
     assert found == others and len(models) == len(other_models) > 50
@@ -432,11 +441,11 @@ def test_accuracies_are_those_of_the_estimators(monkeypatch):
     """Each method as a user would call it: an RBF on all columns, scores beside them; the gaps too."""
     task, pair = made_tasks()["few"], made_binary()["E"]
     placed(monkeypatch, {"few": task}, {"E": pair})
-    several = compare.accuracies(
+    several = multiclass_accuracies(
         "few", 4, 3, "", 2, {m: some_parameters(m, 10.0) for m in compare.MULTICLASS}, EFFORT
     )
     two = {
-        weight: compare.accuracies_binary(
+        weight: binary_accuracies(
             "E", 2, 6, {m: some_parameters(m, 10.0, 1.1, weight) for m in compare.BINARY}, EFFORT
         )
         for weight in ("balanced", None)
@@ -508,7 +517,7 @@ def test_useless_scores_take_the_place_of_all(monkeypatch, kind):
     notes = spied(monkeypatch)
     some = ("NoTransfer", "MultiKT", "MKTL")
     wanted = compare.useless_scores(task, kind, 2)
-    compare.accuracies("few", 3, None, kind, 2, {m: some_parameters(m, 1.0) for m in some}, EFFORT)
+    multiclass_accuracies("few", 3, None, kind, 2, {m: some_parameters(m, 1.0) for m in some}, EFFORT)
     assert len(notes) == 3
     for note in notes:
         assert_array_equal(note.scores, wanted[exp.draw(task, 3, 2)])
@@ -530,7 +539,7 @@ def test_no_scores_are_no_priors(monkeypatch):
     rows = exp.draw(task, 4, 0)
     model = MKTL(cue(task), C=10.0, p=1.5, random_state=0, verbose=False, **EFFORT)
     model.fit(task.X[rows], task.y[rows])
-    found = compare.accuracies("few", 4, None, "none", 0, chosen, EFFORT)["accuracy"].iloc[0]
+    found = multiclass_accuracies("few", 4, None, "none", 0, chosen, EFFORT)["accuracy"].iloc[0]
     assert found == pytest.approx(model.score(task.X[task.test], task.y[task.test]), abs=1e-12)
 
 
@@ -568,7 +577,7 @@ def test_multiclass_has_every_point(monkeypatch, sweep):
     assert before == len(wanted) + 2 * sum(tried)  # on two draws
 
     def chosen(row):  # with the first seed, by the point's own method, number of samples and of priors
-        place = row.name, row.method, row.n_per_class, row.n_priors
+        place = row.method, row.name, row.n_per_class, row.n_priors
         return compare.validated(*place, "", GRIDS, EFFORT, 2, 3, 3)
 
     check_points(table, ["name", "n_per_class", "n_priors", "seed", "method"], wanted, chosen)
@@ -592,7 +601,7 @@ def test_negative_has_every_point(monkeypatch, sweep):
 
     def chosen(row):
         return compare.validated(
-            "few", row.method, row.n_per_class, None, row.useless, GRIDS, EFFORT, 1, 4, 0
+            row.method, "few", row.n_per_class, None, row.useless, GRIDS, EFFORT, 1, 4, 0
         )
 
     check_points(table, ["name", "n_per_class", "useless", "seed", "method"], wanted, chosen)
@@ -614,7 +623,7 @@ def test_binary_has_every_point(monkeypatch, sweep):
     check_points(table, ["target", "seed", "n_positive", "method"], wanted, chosen)
     for row in table.itertuples():  # and these were trained with, class weights and all
         one = {row.method: chosen(row)}
-        again = compare.accuracies_binary(row.target, row.seed, row.n_positive, one, EFFORT)
+        again = binary_accuracies(row.target, row.seed, row.n_positive, one, EFFORT)
         assert again["accuracy"].tolist() == [row.accuracy]
         assert_array_equal(again["gap"], [row.gap])
 
@@ -689,7 +698,7 @@ def test_transfer_weights(monkeypatch, n_priors):
 @pytest.mark.parametrize("p", [1.01, 1.3, 2.0, "auto"])
 def test_along_p(monkeypatch, p):
     task = made_tasks()["few"]
-    silent = task._replace(name="silent", scores=np.zeros_like(task.scores))
+    silent = task._replace(scores=np.zeros_like(task.scores))
     placed(monkeypatch, {"few": task, "silent": silent})
     loose = {"n_epochs": 3, "tol": 0.5}
     found = exp.along_p("few", 2, 6, p, 10.0, loose)
@@ -731,7 +740,7 @@ def test_random_problem():
 
 @pytest.mark.parametrize("kind", ["random", "awa"])
 def test_training_time(monkeypatch, kind):
-    task = made_task("awa", list("abcdefghij"), 40, 40, 3, 2, 4)
+    task = made_task(list("abcdefghij"), 40, 40, 3, 2, 4)
     placed(monkeypatch, {"awa": task})
     found = exp.training_time(kind, "MKTL", 4, 1.0, 1.3, EFFORT, 2, 0, memory=True)
     X, y, scores = timing._awa(4) if kind == "awa" else exp.random_problem(10, 40, 4, 0)
@@ -781,15 +790,6 @@ def test_seconds_are_the_least_and_the_first_training_does_not_count(monkeypatch
 # ------------------------------------------------------------------ settings
 
 
-def rows_per_class(monkeypatch, name):
-    """Samples per class in a task's pool and test, without its data."""
-    known = [*AWA_TEST_CLASSES, *(f"old {k}" for k in range(40))]
-    with monkeypatch.context() as patch:
-        patch.setattr(tasks, "load_set", lambda name: types.SimpleNamespace(target_names=known))
-        setup = exp.TASKS[name]()
-    return setup.pool_rows, setup.test_rows
-
-
 @pytest.mark.parametrize("profile", PROFILES)
 def test_grids_lie_in_the_ranges_of_the_thesis(profile):
     o = exp.settings(profile)
@@ -824,13 +824,13 @@ def test_grids_lie_in_the_ranges_of_the_thesis(profile):
 def test_pools_hold_what_the_profiles_ask_for(monkeypatch, profile, name):
     """All samples of a figure; in validation nearly as many, beside at least ten of each class."""
     o = exp.settings(profile)
-    pool, test = rows_per_class(monkeypatch, name)
+    pool, test = exp.TASKS[name].pool_rows, exp.TASKS[name].test_rows
     assert (pool, test) == {"letter": (400, 150), "mfeat": (100, 100), "awa": (50, 50)}[name]
     asked = set(o["multiclass"][name]) | (
         set(o["negative"]["n_per_class"]) | {o["path"]["n_per_class"]} if name == "letter" else set()
     )
     assert max(asked) <= pool and (name != "awa" or max(o["timing"]["n_per_class"]) <= pool + test)
-    task = made_task(name, ["a", "b"], 1, 1, pool, test, 0, numbered=True)
+    task = made_task(["a", "b"], 1, 1, pool, test, 0, numbered=True)
     placed(monkeypatch, {name: task})
     notes = spied(monkeypatch)
     for n in asked:
@@ -851,10 +851,9 @@ def test_pools_hold_what_the_profiles_ask_for(monkeypatch, profile, name):
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_pools_of_the_binary_tasks_hold_what_the_profiles_ask_for(profile):
-    o, sizes = exp.settings(profile)["binary"], inspect.signature(exp.binary_task.__wrapped__).parameters
-    assert max(o["n_positive"]) < sizes["pool_rows"].default
-    # far more of the background
-    assert max(o["n_positive"]) < exp.N_NEGATIVE < sizes["background_rows"].default
+    o = exp.settings(profile)["binary"]
+    assert max(o["n_positive"]) < tasks.POOL_ROWS
+    assert max(o["n_positive"]) < exp.N_NEGATIVE < tasks.BACKGROUND_ROWS  # far more of the background
     assert 1 <= o["validated"] <= o["targets"] <= len(exp.binary_targets()) == 25
     assert min(o["n_positive"]) == 1
 

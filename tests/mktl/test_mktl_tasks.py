@@ -26,12 +26,9 @@ REAL = Path(os.environ.get("CUELEARN_DATA", "/nowhere"))
 awa_there = pytest.mark.skipif(
     not any((REAL / place / "awa_subset.npz").is_file() for place in ("", "awa")), reason="AwA is not there"
 )
-LETTER = {"prior_rows": 80, "pool_rows": 30, "test_rows": 20}
-MFEAT = {"prior_rows": 60, "pool_rows": 50, "test_rows": 40}
-BINARY = {"prior_rows": 60, "pool_rows": 30, "background_rows": 50, "test_rows": 20}
 MULTICLASS = [
-    pytest.param("letter", LETTER, tuple("EGHIMPQRV"), tuple("BCDFJNOUWYAKLSTXZ"), 10, 7, id="letter"),
-    pytest.param("mfeat", MFEAT, tuple("3589"), tuple("012467"), 6, 76, id="mfeat"),
+    pytest.param("letter", tuple("EGHIMPQRV"), tuple("BCDFJNOUWYAKLSTXZ"), 10, 7, id="letter"),
+    pytest.param("mfeat", tuple("3589"), tuple("012467"), 6, 76, id="mfeat"),
 ]
 
 
@@ -66,18 +63,20 @@ def check_task(task, n_classes, n_priors, pool_rows, test_rows):
         assert np.isclose(bank.triples[0][1].gamma, task.gamma)
 
 
-@pytest.mark.parametrize("name, sizes, new, old, n_first, n_columns", MULTICLASS)
-def test_multiclass_tasks(name, sizes, new, old, n_first, n_columns):
-    task = load_task(name, **sizes)
-    check_task(task, len(new), len(old), [sizes["pool_rows"]] * len(new), sizes["test_rows"])
-    assert task.name == name and task.X.shape[1] == n_columns and task.n_first == n_first
+@pytest.mark.parametrize("name, new, old, n_first, n_columns", MULTICLASS)
+def test_multiclass_tasks(name, new, old, n_first, n_columns):
+    task = load_task(name)
+    check_task(task, len(new), len(old), [TASKS[name].pool_rows] * len(new), TASKS[name].test_rows)
+    assert task.X.shape[1] == n_columns and task.n_first == n_first
     assert tuple(np.unique(task.y)) == tuple(sorted(new)) and task.prior_names == old
     names = np.array(task.data.target_names)
     assert np.array_equal(names[task.data.y[task.rows]], task.y)
     for prior in (*task.priors, *task.same_priors):
         seen = names[task.data.y[prior.train]]
         assert set(seen) == set(prior.classes) and not set(seen) & set(new)
-        assert np.unique(seen, return_counts=True)[1].tolist() == [sizes["prior_rows"]] * len(prior.classes)
+        assert np.unique(seen, return_counts=True)[1].tolist() == [TASKS[name].prior_rows] * len(
+            prior.classes
+        )
         assert tuple(prior.model.classes_) == prior.classes  # a column is the class that it is named after
     assert not any(
         set(prior.columns) & set(task.columns) for prior in task.priors
@@ -90,11 +89,11 @@ def test_multiclass_tasks(name, sizes, new, old, n_first, n_columns):
         assert not any(set(prior.train.tolist()) & official for prior in task.priors)
 
 
-@pytest.mark.parametrize("name, sizes, new, old, n_first, n_columns", MULTICLASS)
-def test_priors_know_their_own_classes(name, sizes, new, old, n_first, n_columns):
-    task = load_task(name, **sizes)
+@pytest.mark.parametrize("name, new, old, n_first, n_columns", MULTICLASS)
+def test_priors_know_their_own_classes(name, new, old, n_first, n_columns):
+    task = load_task(name)
     for prior in (*task.priors, *task.same_priors):
-        assert prior.n_held_out >= 100 and prior.accuracy > 0.6 > 2.0 / len(prior.classes) - 0.1
+        assert prior.accuracy > 0.6 > 2.0 / len(prior.classes) - 0.1
         assert 1 < len(getattr(prior.model, "estimators_", (0, 0))) and prior.accuracy <= 1.0
     for prior in task.priors:
         if hasattr(prior.model, "estimators_"):
@@ -103,21 +102,13 @@ def test_priors_know_their_own_classes(name, sizes, new, old, n_first, n_columns
 
 
 def test_the_mean_of_kernels_is_what_the_svm_priors_use():
-    prior = load_task("letter", **LETTER).priors[1]
+    prior = load_task("letter").priors[1]
     data = load_set("letter")
     kernels = [("box", RBF(), slice(0, 5)), ("edges", RBF(), slice(12, 16))]
     model = AverageKernelSVM(kernels, C=tasks.PRIOR_C).fit(
         data.X[prior.train], np.array(data.target_names)[data.y[prior.train]]
     )
     assert_allclose(model.decision_function(data.X[:50]), prior.scores(data.X[:50]), atol=1e-3)
-
-
-def test_the_rows_for_tests_do_not_depend_on_the_other_sizes():
-    for name, sizes in (("letter", LETTER), ("mfeat", MFEAT)):
-        more = {**sizes, "pool_rows": sizes["pool_rows"] + 10}
-        small, large = load_task(name, **sizes), load_task(name, **more)
-        assert np.array_equal(small.rows[small.test], large.rows[large.test])
-        assert set(small.rows[small.pool]) < set(large.rows[large.pool])
 
 
 def same(one, two):
@@ -128,11 +119,11 @@ def same(one, two):
 
 
 def test_the_same_numbers_again():
-    before = load_task("mfeat", **MFEAT), load_task("letter", **LETTER), binary_task("A", **BINARY)
-    assert load_task("mfeat", **MFEAT) is before[0]
-    for function in (load_task, binary_task, tasks._priors, tasks._binary_priors, tasks._background):
+    before = load_task("mfeat"), load_task("letter"), binary_task("A")
+    assert load_task("mfeat") is before[0]
+    for function in (load_task, binary_task, tasks._shared):
         function.cache_clear()
-    after = load_task("mfeat", **MFEAT), load_task("letter", **LETTER), binary_task("A", **BINARY)
+    after = load_task("mfeat"), load_task("letter"), binary_task("A")
     for one, two in zip(before, after, strict=True):
         assert one is not two and same(one, two) and one.gamma == two.gamma
 
@@ -142,24 +133,30 @@ def test_the_same_numbers_again():
 
 @pytest.mark.parametrize("target", ["A", "G", "I", "Z"])
 def test_binary_tasks(target):
-    task = binary_task(target, **BINARY)
-    check_task(task, 2, 24, [30, 50], 20)
+    task = binary_task(target)
+    check_task(task, 2, 24, [tasks.POOL_ROWS, tasks.BACKGROUND_ROWS], tasks.TEST_ROWS)
     letters = np.array(list("ABCDEFGHIJKLMNOPQRSTUVWXYZ"))
     assert task.prior_names == tuple(letters[(letters != target) & (letters != BACKGROUND)])
-    assert task.n_first == 24 and task.X.shape[1] == 16 and task.name == f"letter {target}/H"
+    assert task.n_first == 24 and task.X.shape[1] == 16
     assert task.scores is task.same and task.priors is task.same_priors and task.y.dtype == np.int64
     assert np.array_equal(task.y, (letters[task.data.y[task.rows]] == target).astype(int))
     assert set(letters[task.data.y[task.rows]]) == {target, BACKGROUND}
     background = [prior.train[letters[task.data.y[prior.train]] == BACKGROUND] for prior in task.priors]
-    assert all(np.array_equal(rows, background[0]) for rows in background) and background[0].size == 60
+    assert (
+        all(np.array_equal(rows, background[0]) for rows in background)
+        and background[0].size == tasks.PRIOR_ROWS
+    )
     for prior, name in zip(task.priors, task.prior_names, strict=False):
-        assert set(letters[task.data.y[prior.train]]) == {name, BACKGROUND} and prior.train.size == 120
-        assert prior.accuracy > 0.85 and prior.n_held_out > 300
+        assert (
+            set(letters[task.data.y[prior.train]]) == {name, BACKGROUND}
+            and prior.train.size == 2 * tasks.PRIOR_ROWS
+        )
+        assert prior.accuracy > 0.85
         assert prior.scores(task.data.X[prior.train]).mean(axis=0)[0] == pytest.approx(0.0, abs=0.5)
 
 
 def test_scores_of_a_binary_prior_are_positive_on_its_own_letter():
-    task = binary_task("A", **BINARY)
+    task = binary_task("A")
     data = task.data
     for prior in task.priors:  # letters before and after the background in the alphabet
         own = data.y[data.test] == data.target_names.index(prior.classes[0])
@@ -168,7 +165,7 @@ def test_scores_of_a_binary_prior_are_positive_on_its_own_letter():
 
 def test_targets_share_the_background_and_the_priors():
     assert len(binary_targets()) == 25 and BACKGROUND not in binary_targets()
-    one, two = binary_task("B", **BINARY), binary_task("C", **BINARY)
+    one, two = binary_task("B"), binary_task("C")
     assert np.array_equal(one.rows[one.y == 0], two.rows[two.y == 0]) and one.gamma == two.gamma
     assert one.priors[one.prior_names.index("Z")] is two.priors[two.prior_names.index("Z")]
     column = [task.scores[task.y == 0][:, task.prior_names.index("Z")] for task in (one, two)]
@@ -179,18 +176,16 @@ def test_targets_share_the_background_and_the_priors():
 
 
 def test_draws():
-    task = load_task("mfeat", **MFEAT)
-    assert repr(task) == "<mfeat: X (360, 76), 4 new classes, 6 old, pool 200, test 160>"
-    assert repr(task.priors[1]).startswith("<SVM on pix, fac: 3 classes, 180 samples, accuracy 0.9")
+    task = load_task("mfeat")
     rows = draw(task, 5, 0)
     assert rows.size == 20 == np.unique(rows).size and set(rows) <= set(task.pool)
     assert np.unique(task.y[rows], return_counts=True)[1].tolist() == [5] * 4
     assert np.array_equal(draw(task, 3, 0), rows[:12]) and not np.array_equal(draw(task, 5, 1), rows)
-    assert np.unique(draw(task, 50, 0)).size == task.pool.size
+    assert np.unique(draw(task, 100, 0)).size == task.pool.size
 
 
 def test_binary_draws():
-    task = binary_task("A", **BINARY)
+    task = binary_task("A")
     rows = draw_binary(task, 3, 20, 0)
     assert task.y[rows].tolist() == [1] * 3 + [0] * 20
     assert np.unique(rows).size == 23 and set(rows) <= set(task.pool)
@@ -206,21 +201,11 @@ def test_binary_draws():
     "call, words",
     [
         (lambda: load_task("digits"), "name must be one of"),
-        (lambda: load_task("mfeat", pool_rows=150), "pool_rows must be at most 100, .* class '3', got 150"),
-        (lambda: load_task("mfeat", test_rows=201), "test_rows must be at most 200"),
-        (lambda: load_task("mfeat", test_rows=0), "test_rows must be an integer >= 1, got 0"),
-        (lambda: load_task("mfeat", test_rows=2.5), "test_rows must be an integer"),
-        (lambda: load_task("mfeat", prior_rows=201), "prior_rows must be at most 200"),
-        (lambda: load_task("mfeat", prior_rows=-1), "prior_rows must be an integer >= 1"),
         (lambda: binary_task("H"), "target must be one of"),
         (lambda: binary_task("h"), "target must be one of"),
-        (
-            lambda: binary_task("A", **{**BINARY, "background_rows": 600}),
-            "background_rows must be at most 478",
-        ),
-        (lambda: draw(load_task("mfeat", **MFEAT), 51, 0), "n_per_class must be at most 50"),
-        (lambda: draw_binary(binary_task("A", **BINARY), 31, 5, 0), "n_positive must be at most 30"),
-        (lambda: draw_binary(binary_task("A", **BINARY), 3, 51, 0), "n_negative must be at most 50"),
+        (lambda: draw(load_task("mfeat"), 101, 0), "n_per_class must be at most 100"),
+        (lambda: draw_binary(binary_task("A"), 101, 5, 0), "n_positive must be at most 100"),
+        (lambda: draw_binary(binary_task("A"), 3, 301, 0), "n_negative must be at most 300"),
     ],
 )
 def test_wrong_arguments(call, words):
@@ -238,11 +223,11 @@ def test_awa_that_is_not_there(monkeypatch, tmp_path):
 
 @awa_there
 def test_awa():
-    task = load_task("awa", prior_rows=40)
+    task = load_task("awa")
     check_task(task, 10, 40, [50] * 10, 50)
     assert set(TASKS) == {"letter", "mfeat", "awa"} and task.n_first == 40 and task.X.shape == (1000, 252)
     assert set(task.y) == set(AWA_TEST_CLASSES) and not set(task.prior_names) & set(AWA_TEST_CLASSES)
     prior, own = task.priors[0], task.same_priors[0]
-    assert prior.n_held_out == own.n_held_out == 400 and prior.accuracy > 4 / 40 and own.accuracy > 2 / 40
+    assert prior.accuracy > 4 / 40 and own.accuracy > 2 / 40
     assert {task.data.feature_names[c].split()[0] for c in prior.columns} == {"rgsift", "surf"}
     assert prior.scores(task.data.X[:3]).shape == (3, 40)

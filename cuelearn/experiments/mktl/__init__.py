@@ -1,10 +1,8 @@
-r"""Experiments of the MKTL chapter (thesis chapter 6).
+"""Experiments of the MKTL chapter (thesis chapter 6).
 
-Path of the data: loader -> `load_task` or `binary_task` (new classes on one cue; scores of priors that were
-trained before on other cues) -> `draw` (training samples) -> `compare.Trial` (one kernel for all methods) ->
-`validated` chooses C and p -> `accuracies` -> a `Sweep` -> `multiclass`, `binary`, `negative`: a DataFrame ->
-`plots.mktl`. `transfer_weights` and `along_p` show one fitted model, `training_time` times it. The methods
-stand in `compare.METHODS`, sizes and grids in `settings`.
+`tasks` trains priors and draws samples; `compare` holds the methods, chooses C and p, and makes the tables of
+figures 6.2 and 6.3, which go to `plots.mktl`; `transfer_weights` and `along_p` show one fitted model,
+`training_time` times it. Sizes and grids stand in `settings`.
 """
 
 from cuelearn.experiments.mktl.compare import (

@@ -3,6 +3,7 @@
 A further method takes one line in `METHODS`.
 """
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 
 from cuelearn.experiments.mktl.settings import N_NEGATIVE
 from cuelearn.experiments.mktl.tasks import binary_targets, binary_task, draw, draw_binary, load_task
-from cuelearn.experiments.protocol import choose, chosen_by, fitted, grid_points, with_chosen
+from cuelearn.experiments.protocol import choose, compared, fitted, grid_points
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mktl import MKTL, AverageTL, MultiKT, NoTransfer, PriorFeatures
 
@@ -23,17 +24,13 @@ _USELESS = 63  # first entry of the seeds of useless scores
 
 
 class Method(NamedTuple):
-    """How a method enters the comparisons.
-
-    `make(C, p, effort, seed)` gives its estimator on precomputed kernels. `has_p` says whether p is chosen
-    too, `same` whether it needs priors on the new task's features; `weights` are class weights to choose
-    from, and handed to `make` where there are any.
-    """
+    """How a method enters the comparisons: `make(C, p, effort, seed)` gives its estimator on precomputed
+    kernels."""
 
     make: object
-    has_p: bool = False
-    same: bool = False
-    weights: tuple = ()
+    has_p: bool = False  # p is chosen too
+    same: bool = False  # it needs priors on the new task's features
+    weights: tuple = ()  # class weights to choose from, handed to `make`
 
 
 def _mktl(**options):
@@ -50,8 +47,8 @@ def _plain(cls, **options):
 METHODS = {
     "NoTransfer": Method(_plain(NoTransfer)),
     "PriorFeatures": Method(_plain(PriorFeatures)),
-    "AverageTL": Method(_plain(AverageTL)),
     "MultiKT": Method(_plain(MultiKT), same=True, weights=("balanced", None)),
+    "AverageTL": Method(_plain(AverageTL)),
     "MKTL": Method(_mktl(), has_p=True),
     "MKTL auto": Method(lambda C, p, effort, seed: METHODS["MKTL"].make(C, "auto", effort, seed)),
     "MKTL weighted": Method(_mktl(class_weight="positive"), has_p=True),
@@ -59,11 +56,9 @@ METHODS = {
     "PriorFeatures weighted": Method(_plain(PriorFeatures, class_weight="balanced")),
     "AverageTL weighted": Method(_plain(AverageTL, class_weight="balanced")),
 }
-#: Methods of figures 6.2 and 6.3. The thesis weighs the classes in Multi-KT and MKTL only; the others are
-#: shown both ways.
-BINARY = ("NoTransfer", "PriorFeatures", "MultiKT", "AverageTL", "MKTL", "MKTL weighted")
-BINARY += ("NoTransfer weighted", "PriorFeatures weighted", "AverageTL weighted")
-MULTICLASS = ("NoTransfer", "PriorFeatures", "MultiKT", "AverageTL", "MKTL", "MKTL auto")
+#: Methods of figures 6.3 and 6.2. The thesis weighs the classes in Multi-KT and MKTL only.
+MULTICLASS = tuple(method for method in METHODS if "weighted" not in method)
+BINARY = tuple(method for method in METHODS if method != "MKTL auto")
 
 
 def candidates(method, grids):
@@ -104,14 +99,37 @@ class Trial:
         """Share of the judged samples that are right, of a method trained with given parameters."""
         return self.share_right(method, self.fitted(method, chosen, effort, seed))
 
-    def results(self, chosen, effort, seed):
-        """A row for each method: method, accuracy, gap (certified, relative to the objective)."""
-        rows = []
-        for method, parameters in chosen.items():
-            model = self.fitted(method, parameters, effort, seed)
-            gap = model.dual_gap_ / model.objective_ if getattr(model, "objective_", 0.0) else np.nan
-            rows.append({"method": method, "accuracy": self.share_right(method, model), "gap": gap})
-        return pd.DataFrame(rows)
+
+def multiclass_trial(name, n_per_class, n_priors, useless, seed):
+    """A draw of figure 6.3 and all test samples."""
+    task = load_task(name)
+    replaced = useless_scores(task, useless, seed)
+    return Trial(task, draw(task, n_per_class, seed), task.test, n_priors, replaced)
+
+
+def binary_trial(target, n_positive, seed):
+    """A draw of figure 6.2 and all test samples, half of the target, half of the background."""
+    task = binary_task(target)
+    return Trial(task, draw_binary(task, n_positive, N_NEGATIVE, seed), task.test)
+
+
+def accuracies(seed, chosen, effort, **place):
+    """Methods trained on the same samples, `chosen` by name; the place is of `multiclass_trial` or
+    `binary_trial`.
+
+    Returns a DataFrame with columns method, accuracy (on test samples), gap (certified, relative to the
+    objective).
+    """
+    trial = (binary_trial if "target" in place else multiclass_trial)(seed=seed, **place)
+    rows = []
+    for method, parameters in chosen.items():
+        model = trial.fitted(method, parameters, effort, seed)
+        gap = model.dual_gap_ / model.objective_ if getattr(model, "objective_", 0.0) else np.nan
+        rows.append({"method": method, "accuracy": trial.share_right(method, model), "gap": gap})
+    return pd.DataFrame(rows)
+
+
+# ---------------------------------------------------------------- choice of parameters
 
 
 def _best(method, trials, grids, effort):
@@ -124,24 +142,17 @@ def _best(method, trials, grids, effort):
     return {**best, "validation": accuracy}
 
 
-# ----------------------------------------------------------------
-# multiclass
-
-
-def validated(name, method, n_per_class, n_priors, useless, grids, effort, draws, held, seed):
+def validated(method, name, n_per_class, n_priors, useless, grids, effort, draws, held, seed):
     """Parameters of a method (C, p, a class_weight where there is a choice) and their `validation` accuracy.
 
     Trained on draws of the pool, judged on `held` other samples of each class in the pool; no test sample is
     used. Where the pool has too few, fewer are held, but 10, and where these are missing too, fewer are
-    trained on. `useless` is "" for the task's own scores, otherwise see `useless_scores`.
+    trained on.
     """
     task = load_task(name)
     n_classes = np.unique(task.y).size
     available = task.pool.size // n_classes
     held = min(held, max(LEAST_HELD, available - n_per_class))
-    if available <= held:
-        wanted = f"name must be a task with more than {held} samples of each class in its pool"
-        raise ValueError(f"{wanted}, {name!r} has {available}")
     n_per_class = min(n_per_class, available - held)
     size, scores = n_per_class * n_classes, useless_scores(task, useless, seed)
     trials = []
@@ -152,17 +163,36 @@ def validated(name, method, n_per_class, n_priors, useless, grids, effort, draws
     return _best(method, trials, grids, effort)
 
 
-def accuracies(name, n_per_class, n_priors, useless, seed, chosen, effort):
-    """Test accuracies of methods trained on the same samples, `chosen` by method.
+def validated_binary(method, n_positive, targets, grids, effort, draws, seed):
+    """Parameters as of `validated` for a number of positive samples: the best on average over targets.
 
-    Returns a DataFrame with columns method, accuracy, gap, C, p, class_weight.
+    Judged on the rest of the pools: as many of the target as of the background.
     """
-    task = load_task(name)
-    scores = useless_scores(task, useless, seed)
-    table = Trial(task, draw(task, n_per_class, seed), task.test, n_priors, scores).results(
-        chosen, effort, seed
-    )
-    return with_chosen(table, {(m,): c for m, c in chosen.items()}, ["method"], CHOSEN)
+    trials = []
+    for target in targets:
+        task = binary_task(target)
+        for k in range(draws):
+            train = draw_binary(task, n_positive, N_NEGATIVE, FIRST_VALIDATION_SEED + 100 * seed + k)
+            rest = np.setdiff1d(task.pool, train)
+            sides = [rest[task.y[rest] == label] for label in (1, 0)]
+            held = min(side.size for side in sides)
+            trials.append(Trial(task, train, np.concatenate([side[:held] for side in sides])))
+    return _best(method, trials, grids, effort)
+
+
+# ---------------------------------------------------------------- figures
+
+
+def _curves(sweep, label, places, seeds, grids, effort, o):
+    """Parameters, then accuracies, of every place (a task, samples, priors) and its methods."""
+    data = [load_task(name).data for name in dict.fromkeys(place["name"] for place, _ in places)]
+    common = {"grids": grids, "effort": effort, "draws": o["draws"], "held": o["held"], "seed": seeds[0]}
+    asked = [{**place, "method": m, **common} for place, methods in places for m in methods]
+    # the longest first
+    asked.sort(key=lambda point: (-point["n_per_class"], point["method"] not in ("MKTL", "PriorFeatures")))
+    points = [({**place, "seed": s, "effort": effort}, methods) for place, methods in places for s in seeds]
+    by = ("name", "n_per_class", "n_priors", "useless")
+    return compared(sweep, label, validated, asked, accuracies, points, by, CHOSEN, data)
 
 
 def multiclass(sweep, names, seeds, o, grids, effort, methods=MULTICLASS):
@@ -177,33 +207,10 @@ def multiclass(sweep, names, seeds, o, grids, effort, methods=MULTICLASS):
     for name in names:
         task = load_task(name)
         most = len(task.prior_names)
-        # NoTransfer knows of no priors
-        some = {n: [m for m in methods if n == most or m != "NoTransfer"] for n in (task.n_first, most)}
-        for n in o[name]:
-            asked = {"name": name, "n_per_class": n, "useless": ""}
-            places += [({**asked, "n_priors": k}, some[k]) for k in some]
+        for n, k in itertools.product(o[name], dict.fromkeys((task.n_first, most))):
+            some = [m for m in methods if k == most or m != "NoTransfer"]  # which knows of no priors
+            places.append(({"name": name, "n_per_class": n, "n_priors": k, "useless": ""}, some))
     return _curves(sweep, "multiclass", places, seeds, grids, effort, o)
-
-
-def _curves(sweep, label, places, seeds, grids, effort, o):
-    """Parameters, then accuracies, of every place (a task, samples, priors) and its methods."""
-    names = ("name", "n_per_class", "n_priors", "useless")
-    data = [load_task(name).data for name in dict.fromkeys(place["name"] for place, _ in places)]
-    common = {"grids": grids, "effort": effort, "draws": o["draws"], "held": o["held"], "seed": seeds[0]}
-    asked = [{**place, "method": m, **common} for place, methods in places for m in methods]
-    # the longest first
-    asked.sort(key=lambda point: (-point["n_per_class"], point["method"] not in ("MKTL", "PriorFeatures")))
-    found = chosen_by(sweep(f"{label}-validated"), validated, asked, *names, "method", data=data)
-    points = []
-    for place, methods in places:
-        place = {name: place[name] for name in names}
-        chosen = {m: found[(*place.values(), m)] for m in methods}
-        points += [{**place, "seed": seed, "effort": effort, "chosen": chosen} for seed in seeds]
-    return sweep(label).frame(accuracies, points, data=data).drop(columns=["chosen", "effort"])
-
-
-# ----------------------------------------------------------------
-# useless priors
 
 
 def useless_scores(task, kind, seed):
@@ -225,46 +232,15 @@ def useless_scores(task, kind, seed):
 def negative(sweep, name, seeds, o, grids, effort, multiclass):
     """Accuracies with priors that are useless on purpose, parameters chosen with them as in figure 6.3.
 
-    Returns a DataFrame with columns name, n_per_class, n_priors (empty: all), useless, seed, method,
-    accuracy, gap, C, p, class_weight.
+    Returns a DataFrame like that of `multiclass`, with all priors (n_priors empty).
     """
     kinds = ["shuffled", *(f"noise {k}" for k in o["n_noise"] if k)]
     some = dict.fromkeys(kinds, ["AverageTL", "MultiKT", "MKTL", "MKTL auto"])
     some = {"none": ["NoTransfer", "MKTL"], **some}
-    places = []
-    for n in o["n_per_class"]:
-        base = {"name": name, "n_per_class": n, "n_priors": None}
-        places += [({**base, "useless": kind}, methods) for kind, methods in some.items()]
+    base = {"name": name, "n_per_class": 0, "n_priors": None}
+    places = itertools.product(o["n_per_class"], some.items())
+    places = [({**base, "n_per_class": n, "useless": kind}, methods) for n, (kind, methods) in places]
     return _curves(sweep, "negative", places, seeds, grids, effort, multiclass)
-
-
-# ----------------------------------------------------------------
-# binary
-
-
-def validated_binary(method, n_positive, targets, grids, effort, draws, seed):
-    """Parameters as of `validated` for a number of positive samples: the best on average over targets.
-
-    Trained on draws of the pools, judged on the rest of the pools: as many of the target as of the
-    background.
-    """
-    trials = []
-    for target in targets:
-        task = binary_task(target)
-        for k in range(draws):
-            train = draw_binary(task, n_positive, N_NEGATIVE, FIRST_VALIDATION_SEED + 100 * seed + k)
-            rest = np.setdiff1d(task.pool, train)
-            sides = [rest[task.y[rest] == label] for label in (1, 0)]
-            held = min(side.size for side in sides)
-            trials.append(Trial(task, train, np.concatenate([side[:held] for side in sides])))
-    return _best(method, trials, grids, effort)
-
-
-def accuracies_binary(target, seed, n_positive, chosen, effort):
-    """Test accuracies (half target, half background) after training on the same samples; gaps."""
-    task = binary_task(target)
-    train = draw_binary(task, n_positive, N_NEGATIVE, seed)
-    return Trial(task, train, task.test).results(chosen, effort, seed)
 
 
 def binary(sweep, seeds, o, grids, effort, methods=BINARY):
@@ -274,52 +250,39 @@ def binary(sweep, seeds, o, grids, effort, methods=BINARY):
     """
     targets = binary_targets()
     spread, some = (targets[:: max(1, len(targets) // n)][:n] for n in (o["targets"], o["validated"]))
-    data = binary_task(targets[0]).data
     common = {"targets": some, "grids": grids, "effort": effort, "draws": o["draws"], "seed": seeds[0]}
     asked = [{"method": m, "n_positive": n, **common} for n in o["n_positive"] for m in methods]
-    names = ("n_positive", "method")
-    found = chosen_by(sweep("binary-validated"), validated_binary, asked, *names, data=data)
-    chosen = {n: {m: found[n, m] for m in methods} for n in o["n_positive"]}
-    places = [{"target": t, "seed": s, "n_positive": n} for t in spread for s in seeds for n in chosen]
-    points = [{**place, "chosen": chosen[place["n_positive"]], "effort": effort} for place in places]
-    frame = sweep("binary").frame(accuracies_binary, points, data=data).drop(columns=["chosen", "effort"])
-    return with_chosen(frame, found, names, CHOSEN)
+    points = itertools.product(spread, seeds, o["n_positive"])
+    points = [({"target": t, "seed": s, "n_positive": n, "effort": effort}, methods) for t, s, n in points]
+    data = binary_task(targets[0]).data
+    return compared(
+        sweep, "binary", validated_binary, asked, accuracies, points, ["n_positive"], CHOSEN, data
+    )
 
 
-# ---------------------------------------------------------------- what one fitted
-# model says
+# ---------------------------------------------------------------- what one fitted model says
 
 
 def transfer_weights(name, seed, n_per_class, chosen, effort, n_priors=None):
     """From where MKTL transfers to which class, and how much.
 
-    Returns
-    -------
-    weights : DataFrame
-        Columns new, prior, weight (for the scaled scores), norm of the kernel's block in `kernel`.
-    model : MKTL
-    trial : Trial
-        What it was trained on, and the test samples.
+    Returns a DataFrame with columns new, prior, weight (for the scaled scores), kernel (norm of its block),
+    the fitted MKTL, and the `Trial` that it was trained on.
     """
-    task = load_task(name)
-    trial = Trial(task, draw(task, n_per_class, seed), task.test, n_priors)
+    trial = multiclass_trial(name, n_per_class, n_priors, "", seed)
     model = trial.fitted("MKTL", chosen, effort, seed)
-    pairs = grid_points(new=model.classes_.tolist(), prior=task.prior_names[:n_priors])
-    table = pd.DataFrame(pairs, columns=["new", "prior"])
+    pairs = grid_points(new=model.classes_.tolist(), prior=load_task(name).prior_names[:n_priors])
     weights = model.transfer_weights_.ravel()
-    return table.assign(weight=weights, kernel=float(model.block_norms_[0])), model, trial
+    return pd.DataFrame(pairs).assign(weight=weights, kernel=float(model.block_norms_[0])), model, trial
 
 
 def along_p(name, seed, n_per_class, p, C, effort):
-    """Accuracy, certified gap and number of priors in use for one p.
+    """Accuracy, certified gap and number of priors in use for one p, "auto" or a number.
 
-    A prior counts as used where its weight is at least a hundredth of the largest.
-
-    Returns a dict: accuracy, used (mean number of priors per new class), gap, objective, p_found (what "auto"
-    came to).
+    Returns a dict: accuracy, used (mean number of priors per new class whose weight is at least a hundredth
+    of the largest), gap, objective, p_found (what "auto" came to).
     """
-    task = load_task(name)
-    trial = Trial(task, draw(task, n_per_class, seed), task.test)
+    trial = multiclass_trial(name, n_per_class, None, "", seed)
     model = trial.fitted("MKTL", {"C": C, "p": p}, {**effort, "tol": min(effort["tol"], 1e-3)}, seed)
     weights = np.abs(model.transfer_weights_)
     used = float(np.mean((weights >= 0.01 * weights.max()).sum(axis=1))) if weights.max() > 0.0 else 0.0

@@ -59,11 +59,10 @@ TABLE = {
 
 
 def settings(profile):
-    """Sizes of all experiments of the chapter for a profile, "smoke", "quick" or "full".
+    """Sizes for a profile, "smoke", "quick" or "full".
 
-    `C`, `p`: grids; `effort`: of MKTL; `binary`: figure 6.2 (numbers of positives, seeds, targets, targets
-    and draws to validate on); `multiclass`: figure 6.3 (samples per class, seeds, draws to validate on, held
-    samples per class); `negative`: useless priors; `path`: values of p for the sparsity figure; `timing`:
-    samples per class, and values of C that p = 1.01 is timed with.
+    `binary`: figure 6.2 (`validated`, `draws`: targets, and draws of each, that parameters are chosen on);
+    `multiclass`: figure 6.3 (`held`: samples per class to choose on); `negative`: useless priors; `path`:
+    values of p for the sparsity figure; `timing`: with values of C that p = 1.01 is timed with.
     """
     return settings_of(TABLE, profile)

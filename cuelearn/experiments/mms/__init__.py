@@ -1,11 +1,9 @@
-r"""Experiments of the MMS chapter (thesis chapter 5; Jie and Orabona, NIPS 2010).
+"""Experiments of the MMS chapter (thesis chapter 5; Jie and Orabona, NIPS 2010).
 
-Path of the data. Figure 5.3: loader -> `artificial.bags_of` (`make_ambiguous`) -> `validated` chooses C ->
-`accuracies` -> `curves`. Tables 5.1 to 5.4: `make_captioned` (captions and faces) -> `naming.problem`
-(captions become a `CandidateSet`) -> `naming_parameters` -> `naming_run` -> `protocols`. Figure 5.6: the same
-with poses, `poses.table_of`, `problem_of`, `pose_parameters`, `pose_run`, `all_models`. All points go through
-a `Sweep` and end in a DataFrame for `plots.mms`. The methods and how their parameters are chosen stand in
-`methods`, sizes and grids in `settings`, what the thesis prints in `printed`, the propositions in `theorems`.
+`artificial` makes bags for figure 5.3; `naming` turns composed captions and faces into candidate sets for
+tables 5.1 to 5.4, `poses` the same with body poses for figure 5.6. `methods` holds the methods and how their
+parameters are chosen, `theorems` the propositions. All points go through a `Sweep` and end in a DataFrame for
+`plots.mms`.
 """
 
 from cuelearn.experiments import protocol

@@ -1,5 +1,6 @@
 """Figure 5.3: bags of known samples with made-up ambiguity (section 5.5)."""
 
+import itertools
 from functools import lru_cache
 
 import numpy as np
@@ -7,18 +8,9 @@ import pandas as pd
 
 from cuelearn import datasets
 from cuelearn.datasets import make_ambiguous
-from cuelearn.experiments.mms.methods import (
-    METHODS,
-    SUPERVISED,
-    assigned,
-    choose,
-    make,
-    make_mms,
-    predicted,
-    truth_set,
-)
+from cuelearn.experiments.mms.methods import METHODS, SUPERVISED, choose, make_mms, shares_right
 from cuelearn.experiments.mms.settings import BAG_SIZE, MIDDLE
-from cuelearn.experiments.protocol import chosen_by, fitted, timed, with_chosen
+from cuelearn.experiments.protocol import compared, fitted, timed
 from cuelearn.mms import MMS
 
 LOADERS = {
@@ -54,22 +46,12 @@ def features(name, data, rows):
 
 
 def bags_of(name, seed, n_bags, n_test, n_candidates, p_correlated, p_ambiguous):
-    """Training bags (AmbiguousData) of a data set, and test samples X and y.
-
-    The seed is of the training samples, the pairs of classes, the bags and their candidates; `n_candidates`
-    is L.
-    """
+    """Training bags (AmbiguousData) of a data set, and test samples X and y; `n_candidates` is L."""
     data = load_set(name)
     rows = np.random.default_rng([seed, 50]).permutation(data.train)[: n_bags * BAG_SIZE]
-    bags = make_ambiguous(
-        features(name, data, rows),
-        data.y[rows],
-        bag_size=BAG_SIZE,
-        n_candidates=n_candidates,
-        p_correlated=p_correlated,
-        p_ambiguous=p_ambiguous,
-        random_state=np.random.default_rng([seed, 52]),
-    )
+    made = dict(zip(HARD, (n_candidates, p_correlated, p_ambiguous), strict=True)) | {"bag_size": BAG_SIZE}
+    rng = np.random.default_rng([seed, 52])
+    bags = make_ambiguous(features(name, data, rows), data.y[rows], random_state=rng, **made)
     test = np.random.default_rng([seed, 57]).permutation(data.test)[:n_test]
     return bags, features(name, data, test), data.y[test]
 
@@ -77,8 +59,7 @@ def bags_of(name, seed, n_bags, n_test, n_candidates, p_correlated, p_ambiguous)
 def validated(name, method, seed, n_bags, grid, effort):
     """Parameters of a method, C and class_weight, chosen at middle difficulty."""
     bags, _, _ = bags_of(name, seed, n_bags, 1, **MIDDLE)
-    sets = truth_set(bags.labels(), bags.candidates) if method in SUPERVISED else bags.candidates
-    return choose(method, bags.X, sets, grid, seed, effort)
+    return choose(method, bags.X, bags.candidates, bags.labels(), grid, seed, effort)
 
 
 def accuracies(seed, chosen, effort, **made):
@@ -88,15 +69,11 @@ def accuracies(seed, chosen, effort, **made):
     within the candidates is right; 1 where the truth is given).
     """
     bags, X_test, y_test = bags_of(seed=seed, **made)
-    labels, rows = bags.labels(), []
-    for method, parameters in chosen.items():
-        given = method in SUPERVISED
-        sets = truth_set(labels, bags.candidates) if given else bags.candidates
-        model = fitted(make(method, parameters, seed, effort), bags.X, sets)
-        found = 1.0 if given else float(np.mean(assigned(model, bags.X, bags.candidates) == labels))
-        right = bags.candidates.classes[0][predicted(model, X_test)] == y_test
-        rows.append({"method": method, "accuracy": float(np.mean(right)), "assignment": found})
-    return pd.DataFrame(rows)
+    train = bags.X, bags.candidates, bags.labels()
+    new = X_test, pd.Index(bags.candidates.classes[0]).get_indexer(y_test)
+    found = pd.DataFrame([shares_right(m, own, seed, effort, train, new) for m, own in chosen.items()])
+    shares = {"accuracy": found["recognition"], "assignment": found["assignment"].fillna(1.0)}
+    return pd.DataFrame({"method": list(chosen), **shares})
 
 
 def curves(sweep, names, seeds, o, grid, effort, methods=tuple(METHODS)):
@@ -108,18 +85,16 @@ def curves(sweep, names, seeds, o, grid, effort, methods=tuple(METHODS)):
     data = [load_set(n) for n in names]
     common = {"seed": seeds[0], "n_bags": o["n_bags"], "grid": list(grid), "effort": effort}
     asked = [{"name": n, "method": m, **common} for n in names for m in methods]
-    found = chosen_by(sweep("validated"), validated, asked, "name", "method", data=data)
     weak = [m for m in methods if m not in SUPERVISED]
     places = [dict(zip(HARD, (L, *hard), strict=True)) for L in o["L"] for hard in o["hardness"]]
-    points, size = [], {"n_bags": o["n_bags"], "n_test": o["n_test"]}
-    for n in names:
-        for seed in seeds:
-            for place in places:
-                # what is given the truth depends on the samples only, so it is trained once
-                chosen = {m: found[n, m] for m in (methods if place is places[0] else weak)}
-                points.append({"name": n, "seed": seed, **size, **place, "chosen": chosen, "effort": effort})
-    frame = sweep("curves").frame(accuracies, points, data=data).drop(columns=["chosen", "effort"])
-    frame = with_chosen(frame, found, ["name", "method"], ["C", "class_weight"])
+    size = {"n_bags": o["n_bags"], "n_test": o["n_test"]}
+    # what is given the truth depends on the samples only, so it is trained once
+    points = [
+        ({"name": n, "seed": s, **size, **place, "effort": effort}, methods if place is places[0] else weak)
+        for n, s, place in itertools.product(names, seeds, places)
+    ]
+    chosen = ("C", "class_weight")
+    frame = compared(sweep, "curves", validated, asked, accuracies, points, ["name"], chosen, data)
     given = frame["method"].isin(SUPERVISED)
     truth = frame[given].drop(columns=HARD).merge(pd.DataFrame(places), how="cross")
     return pd.concat([frame[~given], truth], ignore_index=True)[frame.columns]
@@ -128,17 +103,17 @@ def curves(sweep, names, seeds, o, grid, effort, methods=tuple(METHODS)):
 def by_round(seed, n_epochs, solver, C=1.0, inference="heap", **made):
     """Objective and test accuracy after every round of the concave-convex procedure, on bags of `bags_of`.
 
-    Returns a DataFrame with columns of `MMSResult.history`, and accuracy.
+    Returns a DataFrame with columns of `MMS.history_`, and accuracy.
     """
     bags, X_test, y_test = bags_of(seed=seed, **made)
-    seen, effort = [], {"n_rounds": 10, "n_epochs": n_epochs, "gap_tol": 1e-2}
+    seen = []
 
     def note(model, step):
         seen.append(np.mean(model.predict(X_test) == y_test))
-        return False
 
     options = {"C": C, "solver": solver, "inference": inference, "random_state": seed, "callback": note}
-    model = fitted(MMS(**options, **effort), bags.X, bags.candidates)
+    model = MMS(n_rounds=10, n_epochs=n_epochs, gap_tol=1e-2, **options)
+    fitted(model, bags.X, bags.candidates)
     return model.history_.assign(accuracy=seen)
 
 

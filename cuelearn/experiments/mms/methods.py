@@ -112,9 +112,37 @@ def compile_part(part):
     return {"part": part}
 
 
+def truth_set(y, candidates):
+    """The candidate set of someone who knows the labels: one vector per bag."""
+    return CandidateSet.from_labels(y, candidates.bag_sizes, classes=candidates.classes, null=candidates.null)
+
+
 def predicted(model, X):
     """Label numbers of instances, each by itself."""
     return np.argmax(model.decision_function(X), axis=1)
+
+
+def assigned(model, X, candidates):
+    """Label numbers of the best candidates: the assignment within captions."""
+    return best_labelings(model.decision_function(X), candidates)[:, 0]
+
+
+def shares_right(name, chosen, seed, effort, train, new):
+    """A trained method's shares of right labels: assignment (NaN where it is given the truth), and
+    recognition.
+
+    `train` holds X, candidates and true labels of training instances, `new` X and true labels of new ones.
+    """
+    X, candidates, labels = train
+    given = truth_set(labels, candidates) if name in SUPERVISED else candidates
+    model = fitted(make(name, chosen, seed, effort), X, given)
+    found = np.nan if name in SUPERVISED else float(np.mean(assigned(model, X, candidates) == labels))
+    return {"assignment": found, "recognition": float(np.mean(predicted(model, new[0]) == new[1]))}
+
+
+def random_share(candidates, labels, rngs):
+    """Share of right labels when every bag draws a candidate: mean over draws by generators or seeds."""
+    return float(np.mean([np.mean(candidates.draw(rng)[:, 0] == labels) for rng in rngs]))
 
 
 def share_consistent(labels, candidates):
@@ -125,12 +153,14 @@ def share_consistent(labels, candidates):
     return 1.0 - lost / labels.size
 
 
-def best_on_held(tried, fit, predict, candidates, train, held):
+def best_on_held(tried, fit, predict, candidates, order):
     """Of the parameters `tried`, those whose predictions of held-back bags agree best with the candidates.
 
-    Instances are predicted one by one; nothing of the truth is used. On ties the first. `fit` is called with
-    parameters, rows and candidates, `predict` with the model and rows.
+    The first third of the bags in `order` is held back. Instances are predicted one by one; nothing of the
+    truth is used. On ties the first. `fit` is called with parameters, rows and candidates, `predict` with
+    model and rows.
     """
+    held, train = (np.sort(part) for part in np.split(order, [max(1, int(VALIDATION * order.size))]))
     rows, rows_held = candidates.rows(train), candidates.rows(held)
     inner, outer = candidates.take(train), candidates.take(held)
 
@@ -140,34 +170,17 @@ def best_on_held(tried, fit, predict, candidates, train, held):
     return protocol.choose(tried, score)[0]
 
 
-def choose(name, X, candidates, grid, seed, effort):
+def choose(name, X, candidates, labels, grid, seed, effort):
     """C and class_weight with which a method agrees best with held-back bags; ties: the smallest C.
 
-    Where the truth is known (one candidate per bag) this is the accuracy.
+    For methods that are given the truth, the true `labels`, this is the accuracy.
     """
-    order = np.random.default_rng([seed, 51]).permutation(candidates.n_bags)
-    held, train = np.split(order, [max(1, int(VALIDATION * candidates.n_bags))])
+    candidates = truth_set(labels, candidates) if name in SUPERVISED else candidates
     weights = ("", "balanced") if name in BALANCED else ("",)
     return best_on_held(
         grid_points(C=map(float, grid), class_weight=weights),
         lambda chosen, rows, sets: fitted(make(name, chosen, seed, effort), X[rows], sets),
         lambda model, rows: predicted(model, X[rows]),
         candidates,
-        np.sort(train),
-        np.sort(held),
+        np.random.default_rng([seed, 51]).permutation(candidates.n_bags),
     )
-
-
-def assigned(model, X, candidates):
-    """Label numbers of the best candidates: the assignment within captions."""
-    return best_labelings(model.decision_function(X), candidates)[:, 0]
-
-
-def truth_set(y, candidates):
-    """The candidate set of someone who knows the labels: one vector per bag."""
-    return CandidateSet.from_labels(y, candidates.bag_sizes, classes=candidates.classes, null=candidates.null)
-
-
-def random_share(candidates, labels, rngs):
-    """Share of right labels when every bag draws a candidate: mean over draws by generators or seeds."""
-    return float(np.mean([np.mean(candidates.draw(rng)[:, 0] == labels) for rng in rngs]))

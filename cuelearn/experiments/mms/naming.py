@@ -6,19 +6,19 @@ import numpy as np
 import pandas as pd
 from sklearn.preprocessing import StandardScaler
 
-from cuelearn.datasets import load_original, make_captioned
+from cuelearn.datasets import VERBS, load_original, make_captioned
 from cuelearn.experiments.mms.methods import (
     DRAWS,
-    SUPERVISED,
     assigned,
     choose,
     make,
     make_mms,
     predicted,
     random_share,
+    shares_right,
     truth_set,
 )
-from cuelearn.experiments.protocol import chosen_by, fitted
+from cuelearn.experiments.protocol import compared, fitted
 from cuelearn.mms import candidate_set, most_violating
 from cuelearn.mms.solver import objective_of
 from cuelearn.mms.spaces import LinearSpace
@@ -34,26 +34,27 @@ def corpus(seed, n_items, n_names, protocol):
     return make_captioned(n_items, protocol=protocol, n_names=n_names, random_state=seed)
 
 
-@lru_cache(maxsize=4)
-def problem(seed, n_items, n_names, protocol, occurrences, constraints="ABC"):
-    """Candidate sets of the whole corpus from its captions, and the true labels.
+def labelled_sets(data, occurrences, constraints, attributes=("name",)):
+    """Candidate sets of a composed corpus from its captions, and the true labels (n, n_attributes).
 
     Names that fewer than `occurrences` training captions hold count as null; constraints "ABCD" take spatial
     indicators, "ABC" do not.
-
-    Returns
-    -------
-    data : CaptionedData
-    sets : CandidateSet
-    labels : ndarray of int
-        Of all faces, null where the name is not modelled or the caption does not have it.
     """
-    data = corpus(seed, n_items, n_names, protocol)
     names = data.names_with(occurrences)
     told = list(zip(data.captions, data.regions, strict=True))
-    sets = candidate_set(told, data.vocabulary.only(names=names), constraints=constraints)
-    number = {name: k for k, name in enumerate(sets.classes[0])}
-    return data, sets, np.array([number[name] for name in data.truth(names)])
+    sets = candidate_set(told, data.vocabulary.only(names=names), attributes, constraints=constraints)
+    truth = data.truth(names, list(VERBS)).T if "verb" in attributes else [data.truth(names)]
+    known = zip(sets.classes, truth[-len(attributes) :], strict=True)
+    return sets, np.stack([pd.Index(classes).get_indexer(labels) for classes, labels in known], axis=1)
+
+
+@lru_cache(maxsize=4)
+def problem(seed, n_items, n_names, protocol, occurrences, constraints="ABC"):
+    """The corpus, its candidate sets, and the names of all faces, null where the caption does not have
+    them."""
+    data = corpus(seed, n_items, n_names, protocol)
+    sets, labels = labelled_sets(data, occurrences, constraints)
+    return data, sets, labels[:, 0]
 
 
 def half_of(name):
@@ -62,22 +63,21 @@ def half_of(name):
 
 
 def training(method, seed, **where):
-    """What a method is trained on in a `problem`: X, sets (for supervised methods the truth), labels."""
+    """What a method is trained on in a `problem`: X, candidates, labels."""
     constraints = "ABCD" if method.endswith("positions") else "ABC"
     data, sets, labels = problem(seed=seed, **where, constraints=constraints)
     items = np.flatnonzero(~data.is_test)
     if method.endswith("half"):
         items = np.sort(np.random.default_rng([seed, 53]).permutation(items)[: items.size // 2])
-    rows, part = sets.rows(items), sets.take(items)
-    if half_of(method) in SUPERVISED:
-        part = truth_set(labels[rows], part)
-    return data.faces[rows], part, labels[rows]
+    rows = sets.rows(items)
+    return data.faces[rows], sets.take(items), labels[rows]
 
 
 def naming_parameters(method, seed, grid, effort, **where):
     """Parameters of a method, C and class_weight, chosen on held-back training items of a `problem`."""
-    X, sets, _ = training(method, seed, **where)
-    return choose(half_of(method), X, sets, grid, seed, effort)
+    if method == "RANDOM":
+        return {"C": 0.0, "class_weight": ""}
+    return choose(method, *training(method, seed, **where), grid, seed, effort)
 
 
 def naming_run(seed, chosen, effort, **where):
@@ -87,24 +87,21 @@ def naming_run(seed, chosen, effort, **where):
     caption is right), recognition (share of the test faces named right without a caption; RANDOM is given
     it), n_names, n_train, n_test (faces), null (share of test faces).
     """
-    rows = []
+    data, every, truth = problem(seed=seed, **where, constraints="ABC")
+    test, rows = np.flatnonzero(data.is_test), []
+    faces = every.rows(test)
+    known = truth[faces]
     for method, parameters in chosen.items():
         X, sets, labels = training(method, seed, **where)
-        data, every, truth = problem(seed=seed, **where, constraints="ABC")
-        test, plain = np.flatnonzero(data.is_test), half_of(method)
-        faces = every.rows(test)
-        known = truth[faces]
-        if plain == "RANDOM":
+        if half_of(method) == "RANDOM":
             rngs = [np.random.default_rng([seed, 54])] * DRAWS
-            found = random_share(sets, labels, rngs)
-            seen = random_share(every.take(test), known, rngs)
+            found = {"assignment": random_share(sets, labels, rngs)}
+            found["recognition"] = random_share(every.take(test), known, rngs)
         else:
-            model = fitted(make(plain, parameters, seed, effort), X, sets)
-            found = np.nan if plain in SUPERVISED else np.mean(assigned(model, X, sets) == labels)
-            seen = np.mean(predicted(model, data.faces[faces]) == known)
-        row = {"method": method, "assignment": float(found), "recognition": float(seen)}
-        row |= {"n_names": every.n_labels[0] - 1, "n_train": len(labels), "n_test": len(known)}
-        rows.append(row | {"null": float(np.mean(known == 0))})
+            new = data.faces[faces], known
+            found = shares_right(half_of(method), parameters, seed, effort, (X, sets, labels), new)
+        sizes = {"n_names": every.n_labels[0] - 1, "n_train": len(labels), "n_test": len(known)}
+        rows.append({"method": method, **found, **sizes, "null": float(np.mean(known == 0))})
     return pd.DataFrame(rows)
 
 
@@ -113,22 +110,17 @@ def protocols(sweep, o, seeds, grid, effort):
 
     Returns a DataFrame with columns protocol, seed, those of `naming_run`, C and class_weight.
     """
-    methods = {"I": PROTOCOL_I, "II": PROTOCOL_II}
-    where, asked = {}, []
-    for p in methods:
-        where[p] = {"protocol": p, "occurrences": o["occurrences"][p], "effort": effort}
-        where[p] |= {"n_items": o["n_items"], "n_names": o["n_names"]}
-        own = [m for m in methods[p] if half_of(m) == m != "RANDOM"]
-        asked += [{"method": m, "seed": seeds[0], "grid": list(grid), **where[p]} for m in own]
-    found = chosen_by(sweep("naming-parameters"), naming_parameters, asked, "protocol", "method")
-    found["I", "MC-SVM half"], found["II", "MMS positions"] = found["I", "MC-SVM"], found["II", "MMS"]
-    points, none = [], {"C": 0.0, "class_weight": ""}
-    for p in methods:
-        chosen = {m: found.get((p, m), none) for m in methods[p]}
-        points += [{"seed": s, **where[p], "chosen": chosen} for s in seeds]
-    frame = sweep("naming").frame(naming_run, points).drop(columns=["chosen", "effort"])
-    keys, none = list(zip(frame["protocol"], frame["method"], strict=True)), {"C": np.nan, "class_weight": ""}
-    return frame.assign(**{c: [found.get(key, none)[c] for key in keys] for c in none})
+    asked, points = [], []
+    for p, methods in {"I": PROTOCOL_I, "II": PROTOCOL_II}.items():
+        where = {"protocol": p, "occurrences": o["occurrences"][p], "effort": effort}
+        where |= {"n_items": o["n_items"], "n_names": o["n_names"]}
+        own = dict.fromkeys(map(half_of, methods))
+        asked += [{"method": m, "seed": seeds[0], "grid": list(grid), **where} for m in own]
+        points += [({"seed": s, **where}, methods) for s in seeds]
+    columns = ("C", "class_weight")
+    how = {"by": ["protocol"], "columns": columns, "plain": half_of}
+    frame = compared(sweep, "naming", naming_parameters, asked, naming_run, points, **how)
+    return frame.assign(C=frame["C"].where(frame["C"] > 0.0))  # RANDOM has none
 
 
 def naming_with_each_search(seed, effort, most_items=400, most_faces=4, most_candidates=500, C=1.0, **where):
@@ -185,18 +177,13 @@ def partial_labels(name, fold, methods, grid, effort):
     part, y, y_test = data.candidates.take(train), data.y[train], data.y[test]
     rows = []
     for method in methods:
-        chosen = {"C": np.nan}
         if method == "RANDOM":
-            found = random_share(part, y, range(DRAWS))
-            seen = random_share(data.candidates.take(test), y_test, range(DRAWS))
+            chosen, found = {"C": np.nan}, {"assignment": random_share(part, y, range(DRAWS))}
+            found["recognition"] = random_share(data.candidates.take(test), y_test, range(DRAWS))
         else:
-            given = method in SUPERVISED
-            sets = truth_set(y, part) if given else part
-            chosen = choose(method, X[train], sets, grid, fold, effort)
-            model = fitted(make(method, chosen, fold, effort), X[train], sets)
-            found = np.nan if given else float(np.mean(assigned(model, X[train], part) == y))
-            seen = float(np.mean(predicted(model, X[test]) == y_test))
-        rows.append({"method": method, "assignment": found, "recognition": seen, "C": chosen["C"]})
+            chosen = choose(method, X[train], part, y, grid, fold, effort)
+            found = shares_right(method, chosen, fold, effort, (X[train], part, y), (X[test], y_test))
+        rows.append({"method": method, **found, "C": chosen["C"]})
     return pd.DataFrame(rows)
 
 

@@ -5,12 +5,13 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from cuelearn.datasets import VERBS, make_captioned
-from cuelearn.experiments.mms.methods import DRAWS, DUAL, VALIDATION, best_on_held
+from cuelearn.datasets import make_captioned
+from cuelearn.experiments.mms.methods import DRAWS, DUAL, best_on_held
+from cuelearn.experiments.mms.naming import labelled_sets
 from cuelearn.experiments.mms.settings import OCCURRENCES
-from cuelearn.experiments.protocol import chosen_by, fitted
+from cuelearn.experiments.protocol import compared, fitted, grid_points
 from cuelearn.kernels import RBF
-from cuelearn.mms import MMS, DistNaming, GMMNaming, candidate_set
+from cuelearn.mms import MMS, DistNaming, GMMNaming
 
 #: (method, modelled): "both" are names and verbs jointly.
 MODELS = (
@@ -26,14 +27,14 @@ MODELS = (
 DIST_WIDTHS = (0.03, 0.06, 0.12, 0.25, 0.5, 1.0)
 COMPONENTS = (10, 20, 40, 80)  # of GMM
 NONE = {"C": 0.0, "width": 0.0, "components": 0}
+CUES = {"name": ("face",), "verb": ("positions", "segments", "directions")}
 ATTRIBUTES = {"name": ("name",), "verb": ("verb",), "both": ("name", "verb")}
 
 
 def pose_descriptors(poses):
     """Three descriptors of strokes, eight points with x and y in turn, as the thesis takes three of a body.
 
-    Positions (n, 16), segments from point to point (n, 14), and directions of these as cosine and sine (n,
-    14).
+    Positions (n, 16), segments from point to point (n, 14), and these as cosine and sine (n, 14).
     """
     n, segments = len(poses), np.diff(poses.reshape(len(poses), 8, 2), axis=1)
     length = np.linalg.norm(segments, axis=2, keepdims=True)
@@ -43,17 +44,11 @@ def pose_descriptors(poses):
 
 @lru_cache(maxsize=2)
 def table_of(seed, n_items, n_test, n_names):
-    """The composed corpus with poses, and its features; faces have unit length.
+    """The composed corpus with poses (CaptionedData), its features in float32, and the columns of their
+    parts.
 
-    So squared distances of faces are twice the cosine distance. Parts are face, positions, segments,
-    directions, and pose: these three side by side, each over its mean distance among training persons, so
-    that squared distances are sums of the three.
-
-    Returns
-    -------
-    data : CaptionedData
-    X : ndarray of float32
-    parts : dict of str to slice
+    Parts are face (of unit length, so squared distances are twice the cosine distance), positions, segments,
+    directions, and pose: these three side by side, each over its mean distance among training persons.
     """
     share = n_test / n_items
     data = make_captioned(n_items, kind="poses", test_share=share, n_names=n_names, random_state=seed)
@@ -70,23 +65,7 @@ def table_of(seed, n_items, n_test, n_names):
 def problem_of(seed, n_items, n_test, n_names, modelled):
     """Candidate sets of all items, and true labels (n, n_attributes); rare names are null."""
     data, _, _ = table_of(seed=seed, n_items=n_items, n_test=n_test, n_names=n_names)
-    kept, attributes = data.names_with(OCCURRENCES["II"]), ATTRIBUTES[modelled]
-    told = list(zip(data.captions, data.regions, strict=True))
-    sets = candidate_set(told, data.vocabulary.only(names=kept), attributes)
-    known = dict(zip(ATTRIBUTES["both"], data.truth(kept, list(VERBS)).T, strict=True))
-    numbers = [{label: k for k, label in enumerate(classes)} for classes in sets.classes]
-    labels = [[n[v] for v in known[a]] for n, a in zip(numbers, attributes, strict=True)]
-    return sets, np.stack(labels, axis=1)
-
-
-def kernels_of(modelled, parts, width):
-    """Kernels of each attribute, widths in units of the mean distance; poses have three, averaged."""
-    own = {"name": ("face",), "verb": ("positions", "segments", "directions")}
-
-    def kernels(X, cue):
-        return (cue, RBF(gamma=width * mean_distance(X[:, parts[cue]])), parts[cue])
-
-    return lambda X: [[kernels(X, cue) for cue in own[a]] for a in ATTRIBUTES[modelled]]
+    return labelled_sets(data, OCCURRENCES["II"], "ABCD", ATTRIBUTES[modelled])
 
 
 def mean_distance(X):
@@ -95,32 +74,30 @@ def mean_distance(X):
     return float(2.0 * (lengths - np.sum(X.mean(axis=0, dtype=float) ** 2)))
 
 
-def build(method, modelled, chosen, parts, seed, effort):
-    """A function from training features to an unfitted estimator."""
+def build(method, modelled, chosen, X, parts, seed, effort):
+    """An unfitted estimator for training features X; MMS averages the three kernels of poses."""
     columns = [parts[{"name": "face", "verb": "pose"}[a]] for a in ATTRIBUTES[modelled]]
     if method == "GMMNaming":
-        return lambda X: GMMNaming(n_components_pca=chosen["components"], columns=columns)
+        return GMMNaming(n_components_pca=chosen["components"], columns=columns)
     if method == "DistNaming":
         metric = ["cosine" if c == parts["face"] else "sqeuclidean" for c in columns]
         # the cosine distance of unit vectors is half their squared distance
         widths = [chosen["width"] * (0.5 if m == "cosine" else 1.0) for m in metric]
+        gamma = [w * mean_distance(X[:, c]) for w, c in zip(widths, columns, strict=True)]
+        return DistNaming(metric=metric, columns=columns, gamma=gamma)
 
-        def dist(X):
-            gamma = [w * mean_distance(X[:, c]) for w, c in zip(widths, columns, strict=True)]
-            return DistNaming(metric=metric, columns=columns, gamma=gamma)
+    def kernel(cue):
+        return (cue, RBF(gamma=chosen["width"] * mean_distance(X[:, parts[cue]])), parts[cue])
 
-        return dist
-    kernels = kernels_of(modelled, parts, chosen["width"])
-    return lambda X: MMS(kernels(X), C=chosen["C"], random_state=seed, **DUAL, **effort)
+    kernels = [[kernel(cue) for cue in CUES[a]] for a in ATTRIBUTES[modelled]]
+    return MMS(kernels, C=chosen["C"], random_state=seed, **DUAL, **effort)
 
 
 def choices(method, widths, grid):
     """Parameters to choose from; `widths` and `grid` (of C) are for MMS."""
-    if method == "GMMNaming":
-        return [{**NONE, "components": k} for k in COMPONENTS]
-    if method == "DistNaming":
-        return [{**NONE, "width": w} for w in DIST_WIDTHS]
-    return [{**NONE, "C": float(C), "width": w} for w in widths for C in grid]
+    own = {"GMMNaming": {"components": COMPONENTS}, "DistNaming": {"width": DIST_WIDTHS}}
+    own |= {"MMS": {"width": widths, "C": map(float, grid)}, "RANDOM": {}}
+    return [{**NONE, **point} for point in grid_points(**own[method])]
 
 
 def scores_of(model, X, P):
@@ -133,25 +110,30 @@ def pose_parameters(method, modelled, seed, widths, grid, effort, **size):
     """Parameters (C, width, components), chosen on held-back training items as `methods.choose` does."""
     data, X, parts = table_of(seed=seed, **size)
     sets, _ = problem_of(seed=seed, **size, modelled=modelled)
-    items = np.random.default_rng([seed, 55]).permutation(np.flatnonzero(~data.is_test))
-    held, train = np.split(items, [int(VALIDATION * items.size)])
+    tried = choices(method, widths, grid)
 
     def fit(chosen, rows, candidates):
-        return fitted(build(method, modelled, chosen, parts, seed, effort)(X[rows]), X[rows], candidates)
+        return fitted(build(method, modelled, chosen, X[rows], parts, seed, effort), X[rows], candidates)
 
     def predict(model, rows):
         scores = scores_of(model, X[rows], sets.n_attributes)
         return np.stack([np.argmax(s, axis=1) for s in scores], axis=1)
 
-    tried = choices(method, widths, grid)
-    return best_on_held(tried, fit, predict, sets, np.sort(train), np.sort(held))
+    items = np.random.default_rng([seed, 55]).permutation(np.flatnonzero(~data.is_test))
+    return tried[0] if len(tried) == 1 else best_on_held(tried, fit, predict, sets, items)
 
 
-def pose_run(method, modelled, seed, chosen, effort, **size):
-    """Assignment on training items, recognition on test items without and with their captions.
+def pose_run(modelled, seed, chosen, effort, **size):
+    """Assignment on training items, recognition on test items without and with their captions, by method.
 
-    Returns a DataFrame with columns attribute ("name", "verb"), assignment, recognition, with_caption.
+    Returns a DataFrame with columns method, attribute ("name", "verb"), assignment, recognition,
+    with_caption.
     """
+    tables = [_shares(method, own, modelled, seed, effort, **size) for method, own in chosen.items()]
+    return pd.concat(tables, ignore_index=True)
+
+
+def _shares(method, chosen, modelled, seed, effort, **size):
     data, X, parts = table_of(seed=seed, **size)
     sets, labels = problem_of(seed=seed, **size, modelled=modelled)
     train, test = np.flatnonzero(~data.is_test), np.flatnonzero(data.is_test)
@@ -163,7 +145,7 @@ def pose_run(method, modelled, seed, chosen, effort, **size):
         captioned = np.mean([outer.draw(rng) == labels[new] for _ in range(DRAWS)], axis=(0, 1))
         alone = np.full(captioned.shape, np.nan)
     else:
-        model = fitted(build(method, modelled, chosen, parts, seed, effort)(X[rows]), X[rows], inner)
+        model = fitted(build(method, modelled, chosen, X[rows], parts, seed, effort), X[rows], inner)
         named = np.stack([sets.classes[p][labels[:, p]] for p in range(sets.n_attributes)], axis=1)
         own = model.assignment_ if hasattr(model, "assignment_") else model.predict(X[rows], inner)
         assigned = np.mean(np.reshape(own, (len(rows), -1)) == named[rows], axis=0)
@@ -171,21 +153,16 @@ def pose_run(method, modelled, seed, chosen, effort, **size):
         alone = [np.mean(np.argmax(s, axis=1) == labels[new, p]) for p, s in enumerate(scores)]
         captioned = np.mean(np.reshape(model.predict(X[new], outer), (len(new), -1)) == named[new], axis=0)
     found = {"assignment": assigned, "recognition": alone, "with_caption": captioned}
-    return pd.DataFrame({"attribute": ATTRIBUTES[modelled], **found})
+    return pd.DataFrame({"method": method, "attribute": ATTRIBUTES[modelled], **found})
 
 
 def all_models(sweep, o, seeds, effort):
     """Figure 5.6 over all seeds: method, modelled, seed, columns of `pose_run`, C, width, components."""
     common = {**{key: o[key] for key in ("n_items", "n_test", "n_names")}, "effort": effort}
     grids = {"widths": list(o["widths"]), "grid": list(o["C"])}
-    asked = [{"method": m, "modelled": a, "seed": seeds[0], **grids, **common} for m, a in MODELS]
-    found = chosen_by(sweep("pose-parameters"), pose_parameters, asked, "method", "modelled")
-    found["RANDOM", "both"] = NONE
-    points = [
-        {"method": m, "modelled": a, "seed": s, "chosen": chosen, **common}
-        for (m, a), chosen in found.items()
-        for s in seeds
-    ]
-    frame = sweep("poses").frame(pose_run, points)
-    chosen = {c: [point[c] for point in frame["chosen"]] for c in NONE}
-    return frame.assign(**chosen).drop(columns=["chosen", "effort"])
+    models = [*MODELS, ("RANDOM", "both")]
+    asked = [{"method": m, "modelled": a, "seed": seeds[0], **grids, **common} for m, a in models]
+    points = [({"modelled": a, "seed": s, **common}, [m]) for m, a in models for s in seeds]
+    frame = compared(sweep, "poses", pose_parameters, asked, pose_run, points, ["modelled"], tuple(NONE))
+    frame.insert(0, "method", frame.pop("method"))
+    return frame
