@@ -14,7 +14,6 @@ from sklearn.svm import LinearSVC
 from cuelearn.datasets import VERBS
 from cuelearn.experiments.mms import artificial, methods, naming, poses, printed
 from cuelearn.experiments.mms.settings import ARTIFICIAL, C_RANGE, settings
-from cuelearn.kernels import RBF
 from cuelearn.mms import MMS, CandidateSet, Matching, best_labelings, most_violating
 
 EFFORT = {"n_epochs": 3, "n_rounds": 2}
@@ -36,10 +35,8 @@ def recorded(monkeypatch, module, of="make"):
 
     def make(*given):
         model = real(*given)
-        if of == "make":
-            models.append(model)
-            return model
-        return lambda X: models.append(model(X)) or models[-1]
+        models.append(model)
+        return model
 
     monkeypatch.setattr(module, of, make)
     return models
@@ -143,10 +140,8 @@ def test_parameters_are_chosen_on_bags_that_were_held_back(monkeypatch):
     sets = CandidateSet.from_labels(truth, sizes, n_labels=3)
     X = np.arange(len(truth), dtype=float)[:, None]
     notes = spied(monkeypatch, truth)
-    assert methods.choose("spy", X, sets, (0.1, 1.0, 10.0), 3, EFFORT) == {
-        "C": 0.1,
-        "class_weight": "",
-    }  # all equally bad
+    found = methods.choose("spy", X, sets, truth, (0.1, 1.0, 10.0), 3, EFFORT)
+    assert found == {"C": 0.1, "class_weight": ""}  # all equally bad
     assert [note[0] for note in notes] == [0.1, 1.0, 10.0]
     for _, weight, rows, inner, held in notes:
         assert weight is None
@@ -160,9 +155,9 @@ def test_parameters_are_chosen_on_bags_that_were_held_back(monkeypatch):
         assert len(set(sets.bag_of[held]) & set(sets.bag_of[rows])) == 0
     assert len({tuple(note[4]) for note in notes}) == 1  # the same bags for every C
     spied(monkeypatch, truth, good=10.0)
-    assert methods.choose("spy", X, sets, (0.1, 1.0, 10.0), 3, EFFORT)["C"] == 10.0
+    assert methods.choose("spy", X, sets, truth, (0.1, 1.0, 10.0), 3, EFFORT)["C"] == 10.0
     notes = spied(monkeypatch, truth, good=1.0, name="CLSVM")
-    found = methods.choose("CLSVM", X, sets, (0.1, 1.0), 3, EFFORT)
+    found = methods.choose("CLSVM", X, sets, truth, (0.1, 1.0), 3, EFFORT)
     assert found == {"C": 1.0, "class_weight": ""}  # without weights where both do as well
     assert [note[:2] for note in notes] == [(C, w) for C in (0.1, 1.0) for w in (None, "balanced")]
 
@@ -294,12 +289,12 @@ def test_hidden_labels_reach_only_those_who_are_given_them(monkeypatch, bags, me
     def trained(*made):
         with monkeypatch.context() as patch:
             patch.setattr(artificial, "bags_of", lambda *a, **k: made)
-            inner, outer = recorded(patch, methods), recorded(patch, artificial)
+            models = recorded(patch, methods)
             chosen = artificial.validated("letter", method, 0, 16, grid, EFFORT)
             table = artificial.accuracies(
                 name="letter", seed=0, n_bags=16, n_test=40, **MADE, chosen={method: SOME}, effort=EFFORT
             )
-            return chosen, inner + outer, table
+            return chosen, models, table
 
     hidden = data._replace(y=np.random.default_rng(8).permutation(data.y))
     chosen, models, table = trained(data, X_test, y_test)
@@ -480,11 +475,9 @@ def test_training_items_are_no_test_items():
     seen = {face.tobytes() for face in weak[0]}
     assert not seen & {face.tobytes() for face in data.faces[sets.rows(test)]}
     assert weak[1].n_candidates == [sets.n_candidates[i] for i in train] and max(weak[1].n_candidates) > 1
-    assert given[1].n_candidates == [1] * len(train)
-    expected = labels[sets.rows(train)]
-    assert_array_equal(np.concatenate([given[1].bag(i)[0, :, 0] for i in range(len(train))]), expected)
+    assert_array_equal(given[2], labels[sets.rows(train)])
     # half of the training items, as they are
-    assert half[1].n_bags == len(train) // 2 and set(half[1].n_candidates) == {1}
+    assert half[1].n_bags == len(train) // 2
     assert {face.tobytes() for face in half[0]} < seen and len(half[0]) == len(half[2]) == half[1].n_instances
     truth = {face.tobytes(): label for face, label in zip(given[0], given[2], strict=True)}
     assert [truth[face.tobytes()] for face in half[0]] == half[2].tolist()
@@ -560,13 +553,12 @@ def test_captions_are_all_that_weak_methods_see(monkeypatch, where, method):
                     return data._replace(faces=changed), sets, rng.permutation(labels)
 
                 patch.setattr(naming, "problem", other)
-            inner, outer = recorded(patch, methods), recorded(patch, naming)
+            models = recorded(patch, methods)
             alone = naming.half_of(method) == "RANDOM"
-            chosen = (
-                None if alone else naming.naming_parameters(method, **where, grid=(0.1, 10.0), effort=EFFORT)
-            )
+            plain, options = naming.half_of(method), {"grid": (0.1, 10.0), "effort": EFFORT}
+            chosen = None if alone else naming.naming_parameters(plain, **where, **options)
             table = naming.naming_run(**where, chosen={method: SOME}, effort=EFFORT)
-            runs.append((chosen, inner + outer, table.iloc[0]))
+            runs.append((chosen, models, table.iloc[0]))
     (chosen, models, row), (other_chosen, others, other_row) = runs
     if naming.half_of(method) == "RANDOM":
         assert models == others == []
@@ -580,7 +572,7 @@ def test_captions_are_all_that_weak_methods_see(monkeypatch, where, method):
 
 
 def test_assignment_and_recognition_are_plain_counts(monkeypatch):
-    models = recorded(monkeypatch, naming)
+    models = recorded(monkeypatch, methods)
     row = naming.naming_run(**PLACED, chosen={"MMS positions": SOME}, effort=EFFORT).iloc[0]
     (model,) = models
     data, placed, labels = naming.problem(**PLACED, constraints="ABCD")
@@ -703,7 +695,7 @@ def test_real_ambiguous_labels(monkeypatch):
         made.X = X.copy()
         made.X[folds[1][1]] += change
         with monkeypatch.context() as patch:
-            models = recorded(patch, naming)
+            models = recorded(patch, methods)
             runs.append(
                 (naming.partial_labels("lost", 1, which, (1.0, 10.0), EFFORT).set_index("method"), models)
             )
@@ -774,9 +766,7 @@ def test_kernels_of_mms(modelled, groups):
     sets, _ = poses.problem_of(**POSED, modelled=modelled)
     inner, width = np.arange(25), 0.4
     rows, new = sets.rows(inner), sets.rows(np.arange(25, 40))
-    model = poses.build("MMS", modelled, {"C": 2.0, "width": width, "components": 0}, parts, 3, EFFORT)(
-        X[rows]
-    )
+    model = poses.build("MMS", modelled, {**SOME, "C": 2.0, "width": width}, X[rows], parts, 3, EFFORT)
     assert (model.C, model.random_state, model.n_epochs) == (2.0, 3, 3)
     expected = [["face"] if g == "face" else ["positions", "segments", "directions"] for g in groups]
     assert [[name for name, _, _ in group] for group in model.kernels] == expected
@@ -806,16 +796,16 @@ def test_units_of_dist_and_gmm():
         ("verb", ["sqeuclidean"], [strokes]),
         ("both", ["cosine", "sqeuclidean"], [faces, strokes]),
     ):
-        model = poses.build("DistNaming", modelled, chosen, parts, 0, EFFORT)(X)
+        model = poses.build("DistNaming", modelled, chosen, X, parts, 0, EFFORT)
         assert model.metric == metric
         assert_allclose(model.gamma, 0.25 * np.array(gamma), rtol=1e-3)
         assert model.columns == [parts[{"cosine": "face", "sqeuclidean": "pose"}[m]] for m in metric]
-    model = poses.build("GMMNaming", "name", chosen, parts, 0, EFFORT)(X)
+    model = poses.build("GMMNaming", "name", chosen, X, parts, 0, EFFORT)
     assert model.n_components_pca == 7 and model.columns == [parts["face"]]
     grid = poses.choices("MMS", (0.25, 1.0), (1.0, 10.0))
     assert [(c["width"], c["C"]) for c in grid] == [(0.25, 1.0), (0.25, 10.0), (1.0, 1.0), (1.0, 10.0)]
     assert [c["width"] for c in poses.choices("DistNaming", (), ())] == list(poses.DIST_WIDTHS)
-    assert isinstance(poses.kernels_of("name", parts, 1.0)(X)[0][0][1], RBF)
+    assert poses.choices("RANDOM", (), ()) == [poses.NONE]
 
 
 def test_names_and_verbs_count_as_the_candidates_do():
@@ -867,7 +857,7 @@ def test_no_truth_in_names_and_verbs(monkeypatch, method, modelled):
             chosen = poses.pose_parameters(
                 method, modelled, **POSED, widths=(0.5,), grid=(1.0, 10.0), effort=EFFORT
             )
-            told = poses.pose_run(method, modelled, **POSED, chosen=SOME, effort=EFFORT)
+            told = poses.pose_run(modelled, **POSED, chosen={method: SOME}, effort=EFFORT)
             runs.append((chosen, models, told))
     (chosen, models, told), (other_chosen, others, other_told) = runs
     assert chosen == other_chosen
@@ -880,7 +870,7 @@ def test_shares_of_right_names_and_verbs(monkeypatch):
     data, X, _ = poses.table_of(**POSED)
     sets, labels = poses.problem_of(**POSED, modelled="both")
     models = recorded(monkeypatch, poses, "build")
-    told = poses.pose_run("MMS", "both", **POSED, chosen=SOME, effort=EFFORT)
+    told = poses.pose_run("both", **POSED, chosen={"MMS": SOME}, effort=EFFORT)
     assert told["attribute"].tolist() == ["name", "verb"]
     own, captioned, alone = [], [], []
     for i in range(sets.n_bags):
@@ -895,7 +885,7 @@ def test_shares_of_right_names_and_verbs(monkeypatch):
             alone.extend(np.stack([s.argmax(axis=1) for s in scores], axis=1) == truth)
     for column, right in (("assignment", own), ("recognition", alone), ("with_caption", captioned)):
         assert_allclose(told[column], np.mean(right, axis=0), atol=1e-12)
-    told = poses.pose_run("RANDOM", "both", **POSED, chosen=SOME, effort=EFFORT)
+    told = poses.pose_run("both", **POSED, chosen={"RANDOM": SOME}, effort=EFFORT)
     assert told["recognition"].isna().all()
     for column, test in (("assignment", False), ("with_caption", True)):
         share = np.zeros(2)

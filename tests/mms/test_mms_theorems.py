@@ -63,7 +63,7 @@ def test_the_measurement_by_hand():
             outside = all(other[m][0] != answer[r] for other in listed)
             label_bound += outside / (1.0 - degrees[y[m][0]])
             expected += (z[m] != y[m]) * (1.0 - shares[y[m][0], answer[r]])
-    found, N = t.bound_of(predicted, data, n_bootstrap=50), sets.n_bags
+    found, N = t.bound_of(predicted, data, data.co_occurrence(), n_bootstrap=50), sets.n_bags
     means = {"true": true / N, "slots": slots / N, "joint": joint / N, "expected_slots": expected / N}
     assert {name: found[name] for name in means} == pytest.approx(means)
     assert (found["eta"], found["eta_least"]) == pytest.approx((max(degrees), min(degrees)))
@@ -74,7 +74,6 @@ def test_the_measurement_by_hand():
         assert found[f"{name}ratio_low"] < found[f"{name}ratio"] < found[f"{name}ratio_high"]
     assert found["out_of_order"] == 0 and found["n_bags"] == N
     losses = t.losses_of(predicted, data)
-    assert losses["size"].tolist() == sets.bag_sizes.tolist()
     assert losses[["true", "slots", "joint"]].sum().tolist() == [true, slots, joint]
 
 
@@ -91,7 +90,7 @@ def test_the_proposition_for_any_classifier_on_fresh_bags(p_correlated, p_ambigu
     for wrong in (worst, np.zeros(6, int), (np.arange(6) + 1) % 6):  # a constant one, another
         for rate in (1.0, 0.2):
             answer = np.where(rng.random(3000) < rate, wrong[data.labels()], data.labels())
-            found = t.bound_of(data.candidates.classes[0][answer], data, shares=shares, n_bootstrap=100)
+            found = t.bound_of(data.candidates.classes[0][answer], data, shares, n_bootstrap=100)
             assert found["out_of_order"] == 0 and found["slots"] <= found["joint"] <= found["true"]
             assert found["ratio"] < 1.0  # the proposition
             assert found["slots_ratio_low"] < 1.0 and found["label_ratio_low"] < 1.0
@@ -100,7 +99,7 @@ def test_the_proposition_for_any_classifier_on_fresh_bags(p_correlated, p_ambigu
             if wrong is worst:  # attained where each class has its own degree
                 within = found["label_ratio_low"] < 1.0 < found["label_ratio_high"]
                 assert within or found["label_ratio"] == pytest.approx(1.0, abs=0.05)
-    perfect = t.bound_of(data.y, data, n_bootstrap=10)
+    perfect = t.bound_of(data.y, data, shares, n_bootstrap=10)
     assert perfect["ratio"] == perfect["ratio_high"] == 0.0 and perfect["joint"] == 0.0
 
 
@@ -114,7 +113,7 @@ def test_degrees_of_ambiguity_as_computed():
 def test_it_says_nothing_of_classifiers_that_saw_the_candidates():
     data = labels_only(900, 5, bag_size=3, n_candidates=4)
     drawn = data.candidates.named(data.candidates.draw(0))
-    found = t.bound_of(drawn, data, n_bootstrap=20)
+    found = t.bound_of(drawn, data, data.co_occurrence(), n_bootstrap=20)
     assert found["true"] > 0.5 and found["joint"] == found["slots"] == 0.0 and found["expected_slots"] > 0.2
     assert found["ratio"] == found["ratio_low"] == found["ratio_high"] == np.inf
 
@@ -123,25 +122,22 @@ def test_it_fails_with_the_averaged_degree_where_noise_follows_the_features():
     """Half of class 0 always has candidate 1, the other half never; the degree given x is 1, averaged 1/2."""
     data = by_hand([0] * 40 + [1] * 40, [{0, 1}] * 20 + [{0}] * 20 + [{1}] * 40)
     answer = np.array([1] * 20 + [0] * 20 + [1] * 40)
-    found = t.bound_of(answer, data, n_bootstrap=10)
+    found = t.bound_of(answer, data, data.co_occurrence(), n_bootstrap=10)
     assert found["eta"] == 0.5 and found["true"] == 0.25 and found["bound"] == 0.0
 
 
 def test_proposition_5_2_as_a_point_of_a_sweep(sweep):
     point = {"task": "pendigits", "n_train": 300, "n_fresh": 300, "seed": 1, "n_candidates": 5}
     point |= {"bag_size": 3, "n_bootstrap": 50}
-    point["classifiers"] = ["MMS", "MC-SVM", "memoriser", "adversary", "constant", "random"]
     table = sweep("bound").run(t.proposition_5_2, [point])[0]
     assert isinstance(table, pd.DataFrame)
-    assert table["classifier"].tolist() == [c for c in point["classifiers"] for _ in range(2)]
+    assert table["classifier"].tolist() == [c for c in t.CLASSIFIERS for _ in range(2)]
     parts = table.set_index(["part", "classifier"])
     fresh, training = parts.loc["fresh"], parts.loc["training"]
     assert (fresh["ratio"] < 1.0).all() and (table["out_of_order"] == 0).all() and (fresh["true"] > 0.0).all()
     assert training.loc["memoriser", "ratio"] == np.inf
     assert fresh.loc["adversary", "true"] == 3.0
     assert fresh.loc["MMS", "true"] < 0.7 < fresh.loc["random", "true"]
-    again = t.proposition_5_2(**{**point, "classifiers": ["random"]})
-    pd.testing.assert_frame_equal(again, table[table["classifier"] == "random"].reset_index(drop=True))
 
 
 def random_bags(rng, n, K=4):
@@ -167,6 +163,8 @@ def test_surrogate_losses_by_enumeration():
     every = CandidateSet([list(itertools.product(range(2), repeat=2))], n_labels=2)
     full = t.surrogates(np.zeros((2, 2)), every)
     assert full[["joint", "exact", "heap"]].to_numpy().tolist() == [[0, 0.0, 0.0]]
+    # without scores the labeling farthest away: a label outside Z(m) for every instance
+    assert t.surrogates(np.zeros((2, 4)), CandidateSet([[[0, 1]]], n_labels=4))["exact"].tolist() == [2.0]
 
 
 def test_algorithm_10_breaks_proposition_5_3_on_the_example_of_the_thesis():
@@ -186,23 +184,18 @@ def test_priors_break_proposition_5_3_where_scores_are_negative():
 
 
 def test_proposition_5_3_on_training_sets():
-    options = {"n_candidates": 8, "bag_size": 4, "scales": (1.0, 5.0), "n_bags": 60}
+    options = {"n_candidates": 8, "bag_size": 4, "n_bags": 60}
     table = t.proposition_5_3("pendigits", 300, 2, mms={"n_rounds": 3, "n_epochs": 5}, **options)
-    assert table["weights"].tolist() == ["zero", "random", "random", "trained", "trained"]
+    assert table["weights"].tolist() == ["zero", *["random"] * 3, *["trained"] * 3]
     assert (table[["n_bags", "below_exact", "below_slots"]] == [60, 0, 0]).all(axis=None)
-    assert (table["slots"] <= table["joint"]).all() and (table["joint"] <= table["exact"]).all()
-    assert (table["heap"] <= table["exact"]).all()
-    zero = table.iloc[0]
-    # the labeling farthest away: a label outside Z(m) for every instance
-    assert zero["least_exact"] >= 0.0 and zero["exact"] == 4.0
-    assert table.loc[3, "joint"] < table.loc[1, "joint"]
+    assert (table["below_heap"] < 60).all()
 
 
 @pytest.mark.parametrize(
     ("kind", "options"), [("vectors", {"n_labels": 4}), ("names", {"n_labels": 5, "n_known": 4, "lead": 1.0})]
 )
 def test_shares_of_exact_answers_by_enumeration(kind, options):
-    found = t.search_shares(60, kind, n_instances=2, n_candidates=7, spread=0.7, seed=4, **options)
+    found = t.search_shares(60, kind, n_instances=2, n_candidates=7, seed=4, **options)
     rng, K, known = (
         np.random.default_rng([4, 25]),
         options["n_labels"],
@@ -213,7 +206,7 @@ def test_shares_of_exact_answers_by_enumeration(kind, options):
         vectors = t.random_bag(rng, kind, 2, known, 7)
         if known < K:
             vectors = np.append(0, 1 + rng.permutation(K - 1)[: known - 1])[vectors]
-        scores = 0.7 * rng.normal(size=(2, K))
+        scores = rng.normal(size=(2, K))
         scores[[0, 1], vectors[0]] += options.get("lead", 0.0)
         listed = tuples(vectors)
         exact, heap = (
@@ -227,9 +220,8 @@ def test_shares_of_exact_answers_by_enumeration(kind, options):
     assert found["same"] == pytest.approx(1 - missed.mean())
     assert found["largest"] == pytest.approx(max(shortfalls))
     assert found["mean"] == pytest.approx(np.mean(shortfalls))
-    assert found["mean_missed"] == pytest.approx(np.array(shortfalls)[missed].mean())
     exact, heap = np.sum(losses, axis=0)
-    assert found["lost"] == pytest.approx(1 - heap / exact) and found["above"] == found["beyond"] == 0
+    assert found["lost"] == pytest.approx(1 - heap / exact) and found["above"] == 0
 
 
 def test_random_bags_are_what_they_say():
@@ -253,19 +245,6 @@ def test_numbers_of_candidates():
     assert right == [(2, 2)]
 
 
-def test_bad_input_in_one_sentence():
-    few = labels_only(9, 0, bag_size=3)
-    for ask, words in [
-        (lambda: t.instances("digits", 10, 10, 0), "task must be one of"),
-        (lambda: t.proposition_5_2("pendigits", 12, 12, 0), "n_train and n_fresh must be large enough"),
-        (lambda: t.proposition_5_2("pendigits", 200, 200, 0, classifiers=["best"]), "classifiers must be"),
-        (lambda: t.proposition_5_3("pendigits", 200, 0, weights=["good"]), "weights must be among"),
-        (lambda: t.bound_of(np.full(9, 9), few), "predicted must hold a class for each of the 9 rows"),
-        (lambda: t.bound_of(np.zeros(9), few, n_bootstrap=0), "n_bootstrap must be an integer"),
-        (lambda: t.search_shares(5, "faces"), "kind must be one of vectors, names"),
-        (lambda: t.search_shares(5, n_known=9, n_labels=4), "n_known must be at most n_labels, 4, got 9"),
-        (lambda: t.search_shares(5, n_instances=1, n_labels=2, n_candidates=2), "n_candidates must leave a"),
-        (lambda: t.counts(8), "most must be at most 7"),
-    ]:
-        with pytest.raises(ValueError, match=f"^{words}"):
-            ask()
+def test_too_few_instances_of_a_class():
+    with pytest.raises(ValueError, match="^n_train and n_fresh must be large enough"):
+        t.proposition_5_2("pendigits", 12, 12, 0)
