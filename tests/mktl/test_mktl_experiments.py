@@ -898,10 +898,7 @@ def test_letters_against_the_background(sweep):
 
 @pytest.mark.long
 def test_the_same_bits_for_any_number_of_processes(tmp_path):
-    one, two = (
-        small(lambda name, k=k: Sweep(tmp_path / str(k), name, n_jobs=k), (2, 4))
-        for k in (1, 2)
-    )
+    one, two = (small(lambda name, k=k: Sweep(tmp_path / str(k), name, n_jobs=k), (2, 4)) for k in (1, 2))
     pd.testing.assert_frame_equal(one, two, check_exact=True)
 
 
