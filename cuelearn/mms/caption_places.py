@@ -5,14 +5,12 @@ between commas or before a full stop; "at left", "on the right", "in the middle"
 ends there (never "on the left wing"); "Left: A", "At right, A", "on the left is A" before one; "(L-R)", "(L
 to R)", "from left:", "from left to right," with a list of persons, known or not. "of Australia", "(AUS)" or
 an age may stand between a name and its indicator. Other uses of "left" and "right" say nothing.
-
-All functions here take a `caption_text.Text`.
 """
 
 import re
 from typing import NamedTuple
 
-from cuelearn.mms.english import AND, MOST_MODIFIERS, PREPOSITIONS
+from cuelearn.mms.english import MOST_MODIFIERS, PREPOSITION, TAGS
 
 __all__ = ["ANY_PLACE", "Place", "find_places"]
 
@@ -81,11 +79,11 @@ class Place(NamedTuple):
 
 def place_of(found, prefix=""):
     """The place that a match of `PLACE` says."""
-    rank = found.group(prefix + "rank")
-    if rank is not None:
-        k = RANKS[rank.lower()]
-        return Place(0, k if found.group(prefix + "end").lower() in ("left", "l") else -1 - k)
-    return Place(*ENDS.get(found.group(prefix + "side").lower(), (0, None)))
+    rank, end, side = (found.group(prefix + group) for group in ("rank", "end", "side"))
+    if rank is None:
+        return Place(*ENDS.get(side.lower(), (0, None)))
+    k = RANKS[rank.lower()]
+    return Place(0, k if end.lower() in ("left", "l") else -1 - k)
 
 
 # ------------------------------------------------------------------ names near an indicator
@@ -107,64 +105,50 @@ def name_after(text, at, touching=False):
             between = [i for i in range(name.first) if text.starts[i] >= at]
             if len(between) > MOST_MODIFIERS * (not touching):
                 return None
-            fits = (text.modifies(i) and text.low[i] not in AND and not text.in_verb(i) for i in between)
+            fits = (text.modifies(i) and text.tags[i] not in "&V" for i in between)
             return name if all(fits) else None
     return None
 
 
-# ------------------------------------------------------------------ kinds of indicators
-
-
-def put(text, name, place):
-    """Note a name's place; whether there is a name."""
-    if name is not None:
-        text.places.setdefault(name.person, []).append(place)
-    return name is not None
+# ------------------------------------------------------------------ kinds of indicators: names, their places
 
 
 def in_brackets(text, found):
     name = name_before(text, found.start()) or name_after(text, found.end(), touching=True)
-    return put(text, name, place_of(found))
+    return [(name, place_of(found))]
 
 
 def after_comma(text, found):
-    return put(text, name_before(text, found.start()), place_of(found))
+    return [(name_before(text, found.start()), place_of(found))]
 
 
 def after_name(text, found):
     """ "at left", where the phrase ends or a verb follows."""
-    caption = text.caption
-    follows = len(caption) - len(caption[found.end() :].lstrip())
+    follows = len(text.caption) - len(text.caption[found.end() :].lstrip())
     verbs = {text.starts[verb.first] for verb in text.verbs}
-    return (found.group("ends") is not None or follows in verbs) and after_comma(text, found)
+    return after_comma(text, found) if found.group("ends") is not None or follows in verbs else []
 
 
 def before_name(text, found):
-    return put(text, name_after(text, found.end()), place_of(found, "at_" if found.group("at") else ""))
+    return [(name_after(text, found.end()), place_of(found, "at_" if found.group("at") else ""))]
 
 
 def in_line(text, found):
     """A list of persons in a line: before the indicator, after it, or around it ("A, from left, B and C")."""
     caption, start = text.caption, found.start()
     if NO_LINE.search(caption[:start]):
-        return False
+        return []
     near = name_before(text, len(caption[:start].rstrip(" ,")))
-    if near is not None and near.person is not None:
-        persons, closed = line_before(text, start)
-        if not closed:
-            rest = line_after(text, found.end())
-            persons = [near.person, *rest] if rest else persons
-    else:
-        persons = line_after(text, found.end())
+    persons, closed = line_before(text, start) if near else ([], False)
+    if not closed:
+        rest = line_after(text, found.end())
+        persons = rest if near is None else [near, *rest] if rest else persons
     if len(persons) < 2:
-        return False
+        return []
     groups = found.groupdict()
     if groups["leftward"] is not None or (groups["from"] or "").lower() in ("right", "r"):
         persons = persons[::-1]
-    for rank, person in enumerate(persons):
-        if person is not None:
-            text.places.setdefault(person, []).append(Place(0, rank, len(persons)))
-    return True
+    return [(name, Place(0, rank, len(persons))) for rank, name in enumerate(persons)]
 
 
 #: Patterns in the order in which they take text, and what makes places of a match.
@@ -183,71 +167,72 @@ def find_places(text):
     taken = []
     for pattern, read in INDICATORS:
         for found in pattern.finditer(text.caption):
-            free = all(found.end() <= start or found.start() >= end for start, end in taken)
-            if free and read(text, found):
+            if any(found.end() > start and found.start() < end for start, end in taken):
+                continue
+            placed = read(text, found)
+            if len(placed) > 1 or any(name is not None for name, _ in placed):
                 taken.append(found.span())
-    for i, at in enumerate(text.starts):
-        if any(start <= at < end for start, end in taken):
-            text.blank.add(i)
+            for name, place in placed:
+                if name is not None:
+                    text.places.setdefault(name.person, []).append(place)
+    text.blank.update(i for i, at in enumerate(text.starts) if any(start <= at < end for start, end in taken))
 
 
 # ------------------------------------------------------------------ lists of persons
 
 
 def item_of(text, start, end):
-    """The person of one item of a list, None if unknown, and whether it is a person at all."""
+    """The name of one item of a list, None if unknown, and whether it is a person at all."""
     for name in text.names:
         if start <= text.starts[name.first] < end and not name.possessive:
-            return name.person, True
+            return name, True
     item = text.caption[start:end].strip()
     first = item.split(" ", 1)[0].lower()
-    return None, first not in PREPOSITIONS and TWO_CAPITALS.search(item) is not None
+    return None, TAGS.get(first, "x") not in PREPOSITION and TWO_CAPITALS.search(item) is not None
 
 
 def cuts_of(text, start, end):
-    """Commas and "and"s that are no part of a name."""
+    """Commas and "and"s that are no part of a name: where each begins and ends, whether it is an "and"."""
     spans = [(text.starts[name.first], text.ends[name.last - 1]) for name in text.names]
     cuts = SPLIT.finditer(text.caption, start, end)
-    return [cut for cut in cuts if not any(a <= cut.start() < b for a, b in spans)]
+    cuts = [cut for cut in cuts if not any(a <= cut.start() < b for a, b in spans)]
+    return [(*cut.span(), cut.group() in ("and", "&")) for cut in cuts]
 
 
 def line_before(text, end):
-    """Persons of the list that ends at a place of the text, and whether an "and" closes it."""
+    """Names of the list that ends at a place of the text, and whether an "and" closes it."""
     before = [i for i, start in enumerate(text.starts) if start < end]
     sentence = text.sentence[before[-1]]
     start = next(text.starts[i] for i in before if text.sentence[i] == sentence)
     stop = len(text.caption[:end].rstrip(" ,"))
-    persons, closed = [], False
-    for cut in [*reversed(cuts_of(text, start, stop)), None]:
-        begin = cut.end() if cut else start
-        person, is_person = item_of(text, begin, stop)
+    names, closed = [], False
+    for cut, begin, is_and in [*reversed(cuts_of(text, start, stop)), (start, start, True)]:
+        name, is_person = item_of(text, begin, stop)
         if is_person:
-            persons.insert(0, person)
+            names.insert(0, name)
         elif text.caption[begin:stop].strip():  # not ", and"
             break
-        if cut is None or (closed and cut.group() in AND):
+        if begin == start or (closed and is_and):
             break
-        closed = closed or cut.group() in AND
-        stop = cut.start()
-    return persons, closed
+        closed, stop = closed or is_and, cut
+    return names, closed
 
 
 def line_after(text, start):
-    """Persons of the list that begins at a place: to the item after "and", or while items are persons."""
+    """Names of the list that begins at a place: to the item after "and", or while items are persons."""
     start = LIST_OPENS.match(text.caption, start).end()
     after = [i for i, at in enumerate(text.starts) if at >= start]
     if not after:
         return []
-    inside = [i for i in after if text.sentence[i] == text.sentence[after[0]]]
-    end = text.ends[inside[-1]]
+    end = text.ends[max(i for i in after if text.sentence[i] == text.sentence[after[0]])]
     cuts = cuts_of(text, start, end)
-    closes = next((k for k, cut in enumerate(cuts) if cut.group() in AND), None)
-    persons, at = [], start
-    for k, cut in enumerate([*cuts, None]):
-        person, is_person = item_of(text, at, cut.start() if cut else end)
+    closes = next((k for k, (_, _, is_and) in enumerate(cuts) if is_and), None)
+    names, at = [], start
+    for k, (cut, then, _) in enumerate([*cuts, (end, end, False)]):
+        name, is_person = item_of(text, at, cut)
         if is_person:
-            persons.append(person)
-        if cut is None or (closes is None and not is_person) or (closes is not None and k == closes + 1):
+            names.append(name)
+        if (not is_person) if closes is None else k == closes + 1:
             break
-        at = cut.end()
-    return persons
+        at = then
+    return names

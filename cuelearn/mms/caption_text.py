@@ -1,76 +1,36 @@
-r"""What a caption says: known names and verbs, and which verb belongs to which name (thesis section 5.3).
-
-How the text is read
---------------------
-Names
-    Longest match of the known surface forms, case-sensitive, on whole words: "Obama's" names Obama,
-    "Obama-style" does not. A name that occurs twice is one word. After a full name its bare surname is the
-    same person, unless two names of the caption share it or a capitalised word that is no title stands right
-    before it ("Buddy Hackett").
-Verbs
-    Forms with inflections (see `Vocabulary`), in lower case but for the first word of a sentence. Between the
-    words of a verb of several words ("hit a backhand") up to three others may stand, and articles count for
-    nothing: "hits a two-handed backhand". A form is no verb here if an article or a possessive leads it, at
-    most two words before ("the waves", "a big smile", "his wife waving").
-Subjects (C2)
-    Sentences end at ``. ! ? ; :``; clauses begin at words such as "as", "while", "after". The subject of a
-    verb is sought in its clause, among the names before it, possessives left out:
-
-    - the nearest group ("A", "A and B", "A (L), B's coach C and D") that no preposition and no verb leads, so
-      neither the B of "in a match with B" nor the B of "A hugs B and waves";
-    - the nearest group of all where the verb follows it at once and is a participle ("with his wife B
-    standing",
-      "with B seated") or an infinitive ("A watches B wave"), or where "who" stands between;
-    - the last name alone of "A poses, and B waves" and of "A hugs B and C waves": such a group has no
-    singular verb;
-    - otherwise the subject of an earlier verb in the clause ("A hugs B and waves");
-    - "he", "she" or "they" before the verb, or a participle that opens a clause ("after hitting"): the
-    subject of
-      the clause before, of which "he" and "she" want one person;
-    - a participle that opens a sentence ("Waving to fans, A arrives"): the first name after the next comma;
-    "is
-      hugged by B": B.
-
-    A verb whose subject is none of the known names is not used. A name that is the subject of several verbs
-    has the first.
-Spatial indicators (D, C4)
-    See `caption_places`.
-
-References
-----------
-L. Jie (2011). Learning from multiple cues (thesis), section 5.3. L. Jie, B. Caputo and V. Ferrari (2009).
-Who's doing what. NIPS 22.
-"""
+"""What a caption says: known names and verbs, and which verb belongs to which name, by the rules that
+`mentions` tells (thesis section 5.3; Jie, Caputo and Ferrari, Who's doing what, NIPS 22, 2009)."""
 
 import itertools
+import re
 from typing import NamedTuple
 
 from cuelearn.mms.caption_places import ANY_PLACE, find_places
 from cuelearn.mms.english import (
     ABBREVIATIONS,
-    AND,
     APART,
     AUXILIARIES,
     BE,
-    CONJUNCTIONS,
-    DETERMINERS,
     MOST_MODIFIERS,
     OPENERS,
-    PLACE_PREPOSITIONS,
-    POSSESSIVE,
-    PREPOSITIONS,
-    PRONOUNS,
+    PREPOSITION,
     RELATIVES,
     TITLES,
-    WORD,
+    tags,
     tokens,
 )
-from cuelearn.mms.vocabulary import Vocabulary
+from cuelearn.mms.vocabulary import check_vocabulary
 
 __all__ = ["Mention", "Text", "check_caption", "mentions"]
 
 #: Words that may stand between those of a verb of several words.
 MOST_BETWEEN = 3
+#: Tags of tokens that may not stand before a name in its group, as "Ukraine's silver medalist" may.
+NO_MODIFIER = "ifpax,("
+#: Tags between two names of one group: what follows the first, commas and "and"s, modifiers of the second.
+LINK = re.compile(rf"(?:[,&of(][^V]*?)??([,&]+)[^&V{NO_MODIFIER}]{{0,{MOST_MODIFIERS}}}")
+#: Tags before a word that is a noun: what leads an article or a possessive, this, up to two words.
+NOUN = re.compile(r"(.?)[ds]([mhr]{0,2})$")
 
 
 class Mention(NamedTuple):
@@ -114,39 +74,26 @@ class Verb(NamedTuple):
 
 
 class Text:
-    """A caption read with a vocabulary.
-
-    Attributes
-    ----------
-    names : list of Name
-    verbs : list of Verb
-        With their subjects, unless not asked for.
-    places : dict of person to list of places
-    blank : set of int
-        Tokens of indicators.
-    """
+    """A caption read with a vocabulary: `names`; `verbs` with their subjects, unless not asked for; `places`
+    of persons; `blank`, the tokens of indicators."""
 
     def __init__(self, caption, vocabulary, subjects=True):
         self.caption, self.vocabulary = caption, vocabulary
         self.words, self.starts, self.ends = tokens(caption)
         self.low = [word.lower() for word in self.words]
-        self.holder = [None] * len(self.words)  # what a token is part of
-        self.names = self._hold(self._find_names())
+        self.tags = tags(self.words)  # tokens of names become N, G if possessive, those of verbs V
+        self.names = self._find_names()
+        for name in self.names:
+            self.tags[name.first : name.last] = ("G" if name.possessive else "N") * (name.last - name.first)
         self._find_clauses()
-        self.verbs = self._hold(self._find_verbs())
+        self.verbs = self._find_verbs()
+        for verb in self.verbs:
+            self.tags[verb.first : verb.last] = "V" * (verb.last - verb.first)
         self.places, self.blank = {}, set()
         if ANY_PLACE.search(caption):
             find_places(self)
         if subjects and self.verbs:
             self._find_subjects()
-
-    def _hold(self, found):
-        for what in found:
-            self.holder[what.first : what.last] = [what] * (what.last - what.first)
-        return found
-
-    def in_verb(self, i):
-        return isinstance(self.holder[i], Verb)
 
     # ------------------------------------------------------------------ names
 
@@ -158,25 +105,22 @@ class Text:
                 if i >= end and tuple(words[i : i + len(form)]) == form:
                     end = i + len(form)
                     found.append((person, i, end))
-        found = self._with_surnames(found)
+        found = sorted([*found, *self._surnames(found)], key=lambda mention: mention[1])
         return [Name(person, first, last, self._possessive(last)) for person, first, last in found]
 
-    def _with_surnames(self, found):
-        """The mentions and the later ones by bare surname."""
-        words, owners = self.words, {}
-        for person, _, last in found:
+    def _surnames(self, found):
+        """Later mentions by bare surname, if it is that of one person and no other first name is before."""
+        owners, taken = {}, set()
+        for person, first, last in found:
             owners.setdefault(self.vocabulary.surnames[person], {}).setdefault(person, last)
-        taken = {i for _, first, last in found for i in range(first, last)}
-        more = []
-        for i, word in enumerate(words):
-            if word not in owners or len(owners[word]) > 1 or i in taken:
-                continue
-            ((person, seen),) = owners[word].items()
-            before = words[i - 1] if i else ""
-            other = before[:1].isupper() and before not in TITLES and before.lower() not in OPENERS
-            if i >= seen and not other:
-                more.append((person, i, i + 1))
-        return sorted([*found, *more], key=lambda mention: mention[1])
+            taken.update(range(first, last))
+        for i, word in enumerate(self.words):
+            if len(owners.get(word, ())) == 1 and i not in taken:
+                ((person, seen),) = owners[word].items()
+                before = self.words[i - 1] if i else ""
+                known = not before[:1].isupper() or before in TITLES or before.lower() in OPENERS
+                if i >= seen and known:
+                    yield person, i, i + 1
 
     def _possessive(self, last):
         if last == len(self.words) or self.starts[last] != self.ends[last - 1]:
@@ -188,34 +132,24 @@ class Text:
     def _find_clauses(self):
         """Clause and sentence of every token, as numbers; a conjunction belongs to the clause it opens."""
         self.clause, self.sentence, self.clause_start = [], [], [0]
-        clause = sentence = 0
-        fresh = False
-        for i, word in enumerate(self.words):
-            free = self.holder[i] is None
-            if i and (fresh or (free and self.low[i] in CONJUNCTIONS and not self._as_well_as(i))):
-                clause += 1
+        fresh = sentence = 0
+        for i, tag in enumerate(self.tags):
+            if i and (fresh or tag == "c"):
                 sentence += fresh
                 self.clause_start.append(i)
-            self.clause.append(clause)
+            self.clause.append(len(self.clause_start) - 1)
             self.sentence.append(sentence)
-            fresh = free and word in ".!?;:" and self._ends_sentence(i)
-
-    def _as_well_as(self, i):
-        """Whether a token is the first or the last of "as well as"."""
-        phrase = ["as", "well", "as"]
-        return self.low[i] == "as" and phrase in (self.low[i : i + 3], self.low[max(i - 2, 0) : i + 1])
+            fresh = tag not in "NG" and self.words[i] in ".!?;:" and self._ends_sentence(i)
 
     def _ends_sentence(self, i):
         if self.words[i] in "!?;" or i + 1 == len(self.words):
             return True
         if self.starts[i + 1] == self.ends[i]:
             return False  # 43.14, 19:30, and all dots of an ellipsis but the last
-        if self.words[i] == ":":
-            return True
         before = self.words[i - 1] if i and self.ends[i - 1] == self.starts[i] else ""
-        initial = len(before) == 1 and before.isupper()
+        short = before in ABBREVIATIONS or (len(before) == 1 and before.isupper())
         after = self.words[i + 1][0]
-        return not initial and before not in ABBREVIATIONS and (after.isupper() or not after.isalnum())
+        return self.words[i] == ":" or not (short or (after.isalnum() and not after.isupper()))
 
     def opens_sentence(self, i):
         return i == 0 or self.sentence[i] != self.sentence[i - 1]
@@ -224,7 +158,7 @@ class Text:
         forms, found, end = self.vocabulary.verb_forms, [], 0
         for i in [i for i, word in enumerate(self.low) if word in forms]:
             lower = self.words[i].islower() or self.opens_sentence(i)
-            if i < end or self.holder[i] is not None or not lower:
+            if i < end or self.tags[i] in "NG" or not lower:
                 continue
             for form, verb, kind in forms[self.low[i]]:
                 last = self._verb_end(i, form)
@@ -243,59 +177,35 @@ class Text:
             if word not in room:
                 return None
             after = at + room.index(word)
-            for i in range(at, after):
-                if self.holder[i] is not None or not self.words[i].islower() or self.low[i] in APART:
-                    return None
+            if any(self.tags[i] in "NG" + APART or not self.words[i].islower() for i in range(at, after)):
+                return None
             at = after + 1
         return at
 
     def _is_noun(self, i, kind, alone):
         """Whether the word belongs to what an article or a possessive leads, at most two words before it."""
-        for at in range(i - 1, max(i - 4, -1), -1):
-            if self.holder[at] is not None:
-                return False
-            word = self.low[at]
-            if word in DETERMINERS:
-                leads = self.low[at - 1] if at else ""
-                if at == i - 1 or leads not in PREPOSITIONS:
-                    return True
-                # not "with a big smile", "with a crowd waving"; "in a match hits" has a subject further back
-                return (kind == "base" and alone) or (kind == "ing" and leads == "with")
-            if not self.words[at].islower() or word in APART or word in AUXILIARIES:
-                return False
-        return False
+        found = NOUN.search("".join(self.tags[max(i - 4, 0) : i]))
+        if not found or not found[2] or not found[1] or found[1] not in PREPOSITION:
+            return found is not None
+        # not "with a big smile", "with a crowd waving"; "in a match hits" has a subject further back
+        lead = self.low[i - 2 - len(found[2])]
+        return (kind == "base" and alone) or (kind == "ing" and lead == "with")
 
     # ------------------------------------------------------------------ groups of names
 
     def _link(self, a, b):
         """How two names are joined to one group: "," or "and" or ", and", None if they are not."""
-        gap = [i for i in range(a.last, b.first) if i not in self.blank]
-        low = self.low
-        if self.clause[a.first] != self.clause[b.first] or any(map(self.in_verb, gap)):
+        if self.clause[a.first] != self.clause[b.first]:
             return None
-        joins = [
-            k
-            for k, i in enumerate(gap)
-            if low[i] == "," or low[i] in AND or (low[i] == "as" and self._as_well_as(i))
-        ]
-        if not joins:
+        found = LINK.fullmatch("".join(self.tags[i] for i in range(a.last, b.first) if i not in self.blank))
+        if not found:
             return None
-        modifiers = gap[joins[-1] + 1 :]
-        if len(modifiers) > MOST_MODIFIERS or not all(map(self.modifies, modifiers)):
-            return None
-        run, k = "", joins[-1]
-        while k >= 0 and (k in joins or low[gap[k]] in ("as", "well")):
-            run, k = ("," if low[gap[k]] == "," else "&") + run, k - 1
-        if k >= 0 and low[gap[0]] not in ("(", ",", "of", "from", "&", "and"):
-            return None
-        return ", and" if run.startswith(",") and "&" in run else ("and" if "&" in run else ",")
+        run = found[1]
+        return ", and" if run[0] == "," and "&" in run else "and" if "&" in run else ","
 
     def modifies(self, i):
         """Whether a token may stand before a name in its group, as in "Ukraine's silver medalist B"."""
-        if self.words[i] in POSSESSIVE:
-            return True
-        word = self.low[i]
-        return bool(WORD.match(word)) and word not in PREPOSITIONS - {"of"} and word not in AUXILIARIES
+        return self.tags[i] not in NO_MODIFIER
 
     def _group_before(self, j, singular=False):
         """The names joined to number j and those before it; commas alone join only in front of an "and"."""
@@ -325,23 +235,16 @@ class Text:
                 at -= 1
             if at < 0 or self.clause[at] != self.clause[group[0].first]:
                 return None
-            word, holder = self.low[at], self.holder[at]
-            if self.in_verb(at):
-                return "verb"
-            if isinstance(holder, Name) and not holder.possessive:
-                return None
-            if word in PREPOSITIONS:
-                of_place = word in PLACE_PREPOSITIONS
-                if not of_place or not capitals:
-                    return None if of_place and self.opens_sentence(at) else "preposition"
+            tag, word = self.tags[at], self.words[at]
+            if tag in "Vr":
+                return "verb" if tag == "V" else "relative"
+            if tag in PREPOSITION:
+                if tag == "p" or not capitals:
+                    return None if tag != "p" and self.opens_sentence(at) else "preposition"
                 capitals = False  # "of the United States", "in Prague": its object stands before the name
-            elif word not in POSSESSIVE and not WORD.match(word):
+            elif tag in "N&ca,(x":
                 return None
-            elif word in ("who", "which"):
-                return "relative"
-            elif word in AND or word in CONJUNCTIONS or word in AUXILIARIES:
-                return None
-            elif self.words[at][0].isupper() and self.words[at] not in TITLES:
+            elif word[0].isupper() and word not in TITLES:
                 capitals = capitals or self.low[at + 1] not in ("'s", "'")
             at -= 1
         return None
@@ -362,25 +265,22 @@ class Text:
 
     def _subjects(self, verb, done):
         low, clause = self.low, self.clause[verb.first]
+        within = self._actors_where(lambda name: self.clause[name.first] == clause)
         if verb.last < len(low) and low[verb.last] == "by" and verb.first and low[verb.first - 1] in BE:
-            return self._group_after(
-                self._actors_where(lambda n: n.first > verb.last and self.clause[n.first] == clause)
-            )
-        before = self._actors_where(lambda n: n.last <= verb.first and self.clause[n.first] == clause)
+            return self._group_after([j for j in within if self.actors[j].first > verb.last])
         lead = self._word_before(verb.first)
-        if before:
-            group = self._subject_before(verb, before, lead)
-            if group:
-                return group
+        before = [j for j in within if self.actors[j].last <= verb.first]
+        group = self._subject_before(verb, before, lead) if before else None
+        if group:
+            return group
         same = [other for other in done if self.clause[other.first] == clause and other.subjects]
         if same:
             return self._names_of(same[-1].subjects)
         if verb.kind == "ing" and self.opens_sentence(verb.first):
             return self._after_comma(verb)
-        pronoun = low[lead] if lead >= 0 and low[lead] in PRONOUNS else None
+        pronoun = low[lead] if lead >= 0 and self.tags[lead] == "h" else None
         start = self.clause_start[clause]
-        participle = verb.kind == "ing" and verb.first == start + 1 and low[start] in CONJUNCTIONS
-        if pronoun or participle:
+        if pronoun or (verb.kind == "ing" and verb.first == start + 1 and self.tags[start] == "c"):
             group = self._earlier_subject(clause, done)
             return group if pronoun in (None, "they") or len({name.person for name in group}) == 1 else []
         return []
@@ -429,11 +329,10 @@ class Text:
         return [name for name in self.actors if name.person in persons]
 
     def _after_comma(self, verb):
+        """The first group after the next comma of the sentence."""
         sentence = self.sentence[verb.first]
-        within = [i for i in range(verb.last, len(self.low)) if self.sentence[i] == sentence]
-        comma = next((i for i in within if self.low[i] == ","), None)
-        if comma is None:
-            return []
+        within = (i for i in range(verb.last, len(self.low)) if self.sentence[i] == sentence)
+        comma = next((i for i in within if self.low[i] == ","), len(self.low))
         return self._group_after(
             self._actors_where(lambda n: n.first > comma and self.sentence[n.first] == sentence)
         )
@@ -459,8 +358,7 @@ def check_caption(caption, vocabulary):
         raise TypeError(f"caption must be a str, got {type(caption).__name__}")
     if not caption.strip():
         raise ValueError("caption must hold some text, got an empty one")
-    if not isinstance(vocabulary, Vocabulary):
-        raise TypeError(f"vocabulary must be a Vocabulary, got {type(vocabulary).__name__}")
+    check_vocabulary(vocabulary)
 
 
 def mentions(caption, vocabulary):
@@ -476,10 +374,32 @@ def mentions(caption, vocabulary):
     -------
     list of Mention
 
-    Raises
-    ------
-    TypeError, ValueError
-        If the caption is no text or an empty one.
+    Notes
+    -----
+    Names are the longest match of the known surface forms, case-sensitive, on whole words: "Obama's" names
+    Obama, "Obama-style" does not. After a full name its bare surname is the same person, unless two names of
+    the caption share it or a capitalised word that is no title stands right before it ("Buddy Hackett").
+
+    Verbs are forms with inflections, in lower case but for the first word of a sentence. Between the words of
+    a verb ("hit a backhand") up to three others may stand: "hits a two-handed backhand". A form is no verb if
+    an article or a possessive leads it, at most two words before ("the waves", "a big smile").
+
+    Sentences end at ``. ! ? ; :``; clauses begin at words such as "as", "while", "after". The subject of a
+    verb (C2) is sought in its clause, among the names before it, possessives left out:
+
+    - the nearest group ("A", "A and B", "A (L), B's coach C and D") that no preposition and no verb leads, so
+      neither the B of "in a match with B" nor the B of "A hugs B and waves";
+    - the nearest group of all where the verb follows it at once and is a participle ("with B standing") or an
+      infinitive ("A watches B wave"), or where "who" stands between;
+    - the last name alone of "A poses, and B waves": such a group has no singular verb;
+    - otherwise the subject of an earlier verb in the clause ("A hugs B and waves");
+    - "he", "she" or "they" before the verb, or a participle that opens a clause ("after hitting"): the
+      subject of the clause before, of which "he" and "she" want one person;
+    - a participle that opens a sentence ("Waving to fans, A arrives"): the first name after the next comma;
+      "is hugged by B": B.
+
+    A verb whose subject is none of the known names is not used. A name that is the subject of several verbs
+    has the first. Spatial indicators (C4) are those of `caption_places`.
 
     Examples
     --------

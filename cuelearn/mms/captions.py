@@ -1,15 +1,14 @@
 r"""From a caption and the regions of its image to the candidate labeling set (thesis sections 5.3, 5.6.1,
-5.7.1).
+5.7.1; figures 5.1, 5.2, 5.4 and 5.5).
 
 Known words (`Vocabulary`) are found in the text, verbs are joined to their subjects and spatial indicators to
-their names, by the rules of `caption_text` and `caption_places`; `mentions` shows how a caption was read. The
-constraints then say which regions may take which words.
+their names (`caption_text`, `caption_places`; `mentions` shows how a caption was read). The constraints then
+say which regions may take which words.
 
 References
 ----------
-L. Jie (2011). Learning from multiple cues (thesis), sections 5.3, 5.6.1, 5.7.1, figures 5.1, 5.2, 5.4 and
-5.5. T. Berg et al. (2004). Names and faces in the news. CVPR. L. Jie, B. Caputo and V. Ferrari (2009). Who's
-doing what. NIPS 22.
+T. Berg et al. (2004). Names and faces in the news. CVPR. L. Jie, B. Caputo and V. Ferrari (2009). Who's doing
+what. NIPS 22.
 """
 
 import itertools
@@ -24,7 +23,7 @@ from scipy.optimize import linear_sum_assignment
 from cuelearn.core.checks import check_count
 from cuelearn.mms.candidates import CandidateSet, Matching
 from cuelearn.mms.caption_text import Mention, Text, check_caption, mentions
-from cuelearn.mms.vocabulary import Vocabulary
+from cuelearn.mms.vocabulary import Vocabulary, check_vocabulary
 
 __all__ = [
     "ItemCandidates",
@@ -40,8 +39,6 @@ __all__ = [
 NEAR_CENTRE = 0.25
 #: Distance of a face from a body that is not its own: far above any number of pairs.
 NO_PAIR = 1e6
-#: Of `attributes` and the error for others.
-ATTRIBUTES = "attributes must be ('name',), ('verb',) or ('name', 'verb')"
 
 
 class Region(NamedTuple):
@@ -128,14 +125,11 @@ def find_instances(kinds, boxes, attributes):
     pairs = zip(rows, columns, strict=True)
     pairs = sorted((faces[a], bodies[b]) for a, b in pairs if apart[a, b] < NO_PAIR)
     if not pairs:
-        raise ValueError(
-            "regions must hold a face near the horizontal centre of a body's box and within it, got none"
-        )
+        near = "a face near the horizontal centre of a body's box and within it"
+        raise ValueError(f"regions must hold {near}, got none")
     alone, without = len(faces) - len(pairs), len(bodies) - len(pairs)
-    note = (
-        f"left out: faces without a body {alone}, bodies without a face {without}" if alone or without else ""
-    )
-    return pairs, centres[[face for face, _ in pairs]], note
+    note = f"left out: faces without a body {alone}, bodies without a face {without}"
+    return pairs, centres[[face for face, _ in pairs]], note if alone or without else ""
 
 
 def instance_at(place, centres):
@@ -179,109 +173,95 @@ def placed_persons(text, centres, notes):
 # ------------------------------------------------------------------ labelings
 
 
-def count_free(n_regions, capacities):
-    """Ways to give regions at most one word each and word w to at most capacities[w] of them, or none."""
-    ways = [1] + [0] * n_regions  # by the number of regions that have a word
-    for most in capacities:
-        sizes = range(n_regions + 1)
-        ways = [
-            sum(ways[k - t] * math.comb(n_regions - k + t, t) for t in range(min(most, k) + 1)) for k in sizes
-        ]
-    return sum(ways)
+def choices(n, word_of, placed, repeat):
+    """What instances may take: at a known place {instance: words, null (0) last if at all}, and elsewhere
+    {word: how often}; from the word number of every person (0 without one) and the instance of every person
+    whose place is known. With `repeat` a word may be used any number of times."""
+    fixed, free = {}, {}
+    for person, word in word_of.items():
+        if person in placed:
+            fixed.setdefault(placed[person], set()).add(word)
+        elif word:
+            free[word] = n if repeat else free.get(word, 0) + 1
+    fixed = {m: (*sorted(words - {0}), *(words & {0})) for m, words in sorted(fixed.items())}
+    return fixed, dict(sorted(free.items()))
+
+
+def all_null(fixed):
+    """Whether all may be null, which is no candidate."""
+    return all(0 in words for words in fixed.values())
+
+
+def count_labelings(n, fixed, free):
+    """Number of candidates of n instances."""
+    n_free = n - len(fixed)
+    ways = [1] + [0] * n_free  # by the number of instances that have a word
+    for most in free.values():
+        new = []
+        for k in range(n_free + 1):
+            copies = range(min(most, k) + 1)
+            new.append(sum(ways[k - t] * math.comb(n_free - k + t, t) for t in copies))
+        ways = new
+    return math.prod(map(len, fixed.values())) * sum(ways) - all_null(fixed)
 
 
 @lru_cache(maxsize=256)
-def free_labelings(n_regions, capacities):
-    """Those ways as an array, shape (n, n_regions): 0 for null, w + 1 for word w; in the order of figure 5.4,
-    the all-null one last.
+def free_labelings(n, capacities):
+    """Ways to give n instances at most one word each and word w to at most ``capacities[w - 1]`` of them, 0
+    for null, shape (number, n); in the order of figure 5.4, the all-null one last.
 
-    Copies of the words are placed one after the other, in all places that are left; a word's copies from left
-    to right, so that no labeling comes twice. A labeling that does not use all that it could belongs to the
-    one that the unused copies, each put on the first place left, complete it to; by these complete ones the
-    labelings are sorted, then by how many copies are left out, then which.
+    A labeling that does not use all that it could belongs to the one that the unused copies of words, each
+    put on the first place left, complete it to; by these complete ones the labelings are sorted, then by how
+    many copies are left out, then which.
     """
-    copies = [w for w, most in enumerate(capacities) for _ in range(min(most, n_regions))]
-    absent = n_regions
-    places = np.zeros((1, 0), dtype=np.int8)  # of each copy
-    free = np.ones((1, n_regions), dtype=bool)
+    copies = [w for w, most in enumerate(capacities, 1) for _ in range(min(most, n))]
+    found = [()]  # places of the copies so far, n where a copy is left out; those of one word ascend
     for c, w in enumerate(copies):
-        rows, at = np.nonzero(free)
-        if c and copies[c - 1] == w:
-            later = at > places[rows, c - 1]
-            rows, at = rows[later], at[later]
-        placed = np.column_stack([places[rows], at.astype(np.int8)])
-        left_out = np.column_stack([places, np.full(len(places), absent, dtype=np.int8)])
-        free = np.concatenate([free[rows], free])
-        free[np.arange(len(rows)), at] = False
-        places = np.concatenate([placed, left_out])
-    labelings = np.zeros((len(places), n_regions + 1), dtype=np.int8)
-    for c, w in enumerate(copies):
-        labelings[np.arange(len(places)), places[:, c]] = w + 1
-    labelings = labelings[:, :n_regions]
-    whole = places.copy()
-    for c in range(len(copies)):
-        rows = np.flatnonzero((places[:, c] == absent) & free.any(axis=1))
-        whole[rows, c] = free[rows].argmax(axis=1)
-        free[rows, whole[rows, c]] = False
-    left_out = places == absent
-    keys = [*left_out.T[::-1], left_out.sum(axis=1), *whole.T[::-1], ~labelings.any(axis=1)]
-    return labelings[np.lexsort(keys)]
+        longer = []
+        for places in found:
+            after = places[-1] if c and copies[c - 1] == w else -1
+            longer += [(*places, m) for m in range(after + 1, n) if m not in places]
+            longer.append((*places, n))
+        found = longer
+
+    def order(places):
+        left = [m for m in range(n) if m not in places]
+        whole = [m if m < n or not left else left.pop(0) for m in places]
+        out = [m == n for m in places]
+        return all(out), whole, sum(out), out
+
+    labelings = np.zeros((len(found), n + 1), dtype=int)
+    for row, places in enumerate(sorted(found, key=order)):
+        labelings[row, list(places)] = copies
+    return labelings[:, :n]
 
 
-class Choices(NamedTuple):
-    """What the instances may take: `fixed` {instance: words, null (0) last if at all}, `free` {word: how
-    often elsewhere}."""
+def list_labelings(n, fixed, free):
+    """All candidates as word numbers from 1, shape (count, n)."""
+    elsewhere = [m for m in range(n) if m not in fixed]
+    words = np.array([0, *free])[free_labelings(len(elsewhere), tuple(free.values()))]
+    here = np.array(list(itertools.product(*fixed.values())), dtype=int)
+    labelings = np.empty((len(here) * len(words), n), dtype=int)
+    labelings[:, list(fixed)] = np.repeat(here, len(words), axis=0)
+    labelings[:, elsewhere] = np.tile(words, (len(here), 1))
+    return labelings[: len(labelings) - all_null(fixed)]  # null comes last everywhere
 
-    n: int
-    fixed: dict
-    free: dict
 
-    @classmethod
-    def of(cls, n, word_of, placed, repeat):
-        """From the word number of every person (0 without one) and the instance of every person whose place
-        is known; with `repeat` a word may be used any number of times."""
-        fixed, free = {}, {}
-        for person, m in placed.items():
-            fixed.setdefault(m, set()).add(word_of[person])
-        for person, word in word_of.items():
-            if word and person not in placed:
-                free[word] = n if repeat else free.get(word, 0) + 1
-        fixed = {m: (*sorted(words - {0}), *(words & {0})) for m, words in sorted(fixed.items())}
-        return cls(n, fixed, dict(sorted(free.items())))
-
-    def all_null(self):
-        """Whether all may be null, which is no candidate."""
-        return all(0 in words for words in self.fixed.values())
-
-    def count(self):
-        free = count_free(self.n - len(self.fixed), tuple(self.free.values()))
-        return math.prod(map(len, self.fixed.values())) * free - self.all_null()
-
-    def listed(self):
-        """Labelings as word numbers from 1, shape (count, n)."""
-        elsewhere = [m for m in range(self.n) if m not in self.fixed]
-        free = free_labelings(len(elsewhere), tuple(self.free.values()))
-        words = np.array([0, *self.free])
-        fixed = list(itertools.product(*self.fixed.values()))
-        labelings = np.empty((len(fixed) * len(free), self.n), dtype=int)
-        labelings[:, list(self.fixed)] = np.repeat(np.reshape(fixed, (len(fixed), -1)), len(free), axis=0)
-        labelings[:, elsewhere] = np.tile(words[free], (len(fixed), 1))
-        return labelings[: len(labelings) - self.all_null()]  # null comes last everywhere
-
-    def mask(self, n_words):
-        """The regions and words as the mask of a `Matching`."""
-        allowed = np.zeros((self.n, n_words + 1), dtype=bool)
-        allowed[:, [0, *self.free]] = True
-        for m, words in self.fixed.items():
-            allowed[m] = False
-            allowed[m, list(words)] = True
-        return allowed
+def mask_of(n, fixed, free, n_words):
+    """The instances and words as the mask of a `Matching`."""
+    allowed = np.zeros((n, n_words + 1), dtype=bool)
+    allowed[:, [0, *free]] = True
+    for m, words in fixed.items():
+        allowed[m] = False
+        allowed[m, list(words)] = True
+    return allowed
 
 
 def checked_attributes(attributes):
     known = tuple(attributes) if isinstance(attributes, (tuple, list)) else ()
     if not known or not set(known) <= {"name", "verb"} or len(set(known)) != len(known):
-        raise ValueError(f"{ATTRIBUTES}, got {attributes!r}")
+        wanted = "('name',), ('verb',) or ('name', 'verb')"
+        raise ValueError(f"attributes must be {wanted}, got {attributes!r}")
     return known
 
 
@@ -289,10 +269,8 @@ def check_constraints(constraints):
     if not isinstance(constraints, str) or not set(constraints) <= set("ABCD"):
         raise ValueError(f"constraints must be letters among 'ABCD', got {constraints!r}")
     if not {"A", "C"} <= set(constraints):
-        raise ValueError(
-            f"constraints must hold 'A' and 'C', without which a caption gives no labeling vectors, got "
-            f"{constraints!r}"
-        )
+        without = "without which a caption gives no labeling vectors"
+        raise ValueError(f"constraints must hold 'A' and 'C', {without}, got {constraints!r}")
 
 
 def candidates_from_caption(
@@ -351,12 +329,6 @@ def candidates_from_caption(
     places that two instances share, a list of more or fewer persons than instances, two places for one name),
     and all of them where they leave no candidate.
 
-    A caption of 40 words takes about 0.2 ms; its time grows with the square of its names.
-
-    References
-    ----------
-    Thesis sections 5.3 (C1 to C4), 5.6.1 (A to D) and 5.7.1; figures 5.1, 5.2, 5.4 and 5.5.
-
     Examples
     --------
     As in figure 5.4; 1 is Barack Obama, 2 Michelle Obama, 0 null.
@@ -382,29 +354,28 @@ def candidates_from_caption(
         null_alone = np.zeros((1, n, len(attributes)), dtype=np.int32)
         return ItemCandidates(null_alone, [], instances, {}, "; ".join([*notes, "no known word"]))
     placed = placed_persons(text, centres, notes) if "D" in constraints else {}
-    choices = Choices.of(n, word_of, {person: at for person, (at, _) in placed.items()}, repeat)
-    if choices.count() == 0:
+    taken = choices(n, word_of, {person: at for person, (at, _) in placed.items()}, repeat)
+    count = count_labelings(n, *taken)
+    if count == 0:
         notes.append("all indicators dropped: they leave no candidate")
-        placed = {}
-        choices = Choices.of(n, word_of, {}, repeat)
+        placed, taken = {}, choices(n, word_of, {}, repeat)
+        count = count_labelings(n, *taken)
     said = {}
     for person, (_, place) in placed.items():
         if word_of[person]:
             said.setdefault(word_of[person] - 1, []).append(str(place))
     positions = {word: ", ".join(said[word]) for word in sorted(said)}
-    count = choices.count()
     if count <= max_candidates:
         labels = np.array([(0,) * len(attributes), *words], dtype=np.int32)
-        return ItemCandidates(labels[choices.listed()], words, instances, positions, "; ".join(notes))
-    used = [word for word in word_of.values() if word]
-    most = f"max_candidates = {max_candidates}"
-    if repeat or len(set(used)) < len(used):
-        raise ValueError(
-            f"caption must leave at most {most} labelings where a word may be used twice, got {count}: "
-            f"a Matching uses every word once"
-        )
-    notes.append(f"{count} labelings, more than {most}: kept as a Matching")
-    kept = Matching(np.array(words, dtype=np.int32), choices.mask(len(words)))
+        kept = labels[list_labelings(n, *taken)]
+    else:
+        used = [word for word in word_of.values() if word]
+        most = f"max_candidates = {max_candidates}"
+        if repeat or len(set(used)) < len(used):
+            twice = f"at most {most} labelings where a word may be used twice"
+            raise ValueError(f"caption must leave {twice}, got {count}: a Matching uses every word once")
+        notes.append(f"{count} labelings, more than {most}: kept as a Matching")
+        kept = Matching(np.array(words, dtype=np.int32), mask_of(n, *taken, len(words)))
     return ItemCandidates(kept, words, instances, positions, "; ".join(notes))
 
 
@@ -446,8 +417,7 @@ def candidate_set(items, vocabulary, attributes=("name",), *, constraints="ABCD"
     TypeError, ValueError
         On the first item that is not as described, with its number.
     """
-    if not isinstance(vocabulary, Vocabulary):
-        raise TypeError(f"vocabulary must be a Vocabulary, got {type(vocabulary).__name__}")
+    check_vocabulary(vocabulary)
     attributes = checked_attributes(attributes)
     if isinstance(items, (str, bytes, ItemCandidates)) or not hasattr(items, "__iter__"):
         raise TypeError(f"items must be a list of ItemCandidates, got {type(items).__name__}")
@@ -456,18 +426,16 @@ def candidate_set(items, vocabulary, attributes=("name",), *, constraints="ABCD"
     for number, item in enumerate(items):
         if not isinstance(item, ItemCandidates):
             if not isinstance(item, (tuple, list)) or len(item) != 2:
-                wanted = f"items[{number}] must be an ItemCandidates or a pair (caption, regions)"
-                raise TypeError(f"{wanted}, got {type(item).__name__}")
+                wanted = "an ItemCandidates or a pair (caption, regions)"
+                raise TypeError(f"items[{number}] must be {wanted}, got {type(item).__name__}")
             try:
                 item = candidates_from_caption(*item, vocabulary, **options)
             except (TypeError, ValueError) as error:
                 raise type(error)(f"items[{number}]: {error}") from None
-        width = np.shape(item.candidates.words if isinstance(item.candidates, Matching) else item.candidates)[
-            -1
-        ]
-        if width != len(attributes):
+        given = item.candidates.words if isinstance(item.candidates, Matching) else item.candidates
+        if given.shape[-1] != len(attributes):
             wanted = f"items[{number}] must have the attributes {attributes}"
-            raise ValueError(f"{wanted}, got {width} labels per instance")
+            raise ValueError(f"{wanted}, got {given.shape[-1]} labels per instance")
         sets.append(item.candidates)
     classes = [vocabulary.labels_of(a) for a in attributes]
     return CandidateSet(sets, classes=classes, null=(0,) * len(attributes))

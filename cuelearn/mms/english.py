@@ -4,61 +4,78 @@ import re
 import unicodedata
 
 WORD = re.compile(r"[\w\u0300-\u036f]")
+#: Words keep inner hyphens and apostrophes, "'s" is a token of its own, as is every other sign.
 TOKEN = re.compile(
     r"['\u2019]s\b|[\w\u0300-\u036f]+(?:(?:['\u2019](?!s\b)|[-\u2010\u2011])[\w\u0300-\u036f]+)*|\S"
 )
 SAME = str.maketrans({"\u2019": "'", "\u2010": "-", "\u2011": "-"})
 
-
 #: Words that may stand before a name in a list.
 MOST_MODIFIERS = 8
 
-
-def word_set(text):
-    return frozenset(text.split())
-
-
-ARTICLES = word_set("a an the")
-DETERMINERS = ARTICLES | word_set("his her their its our my your this that these those 's")
-CONJUNCTIONS = word_set("as while when after before because since until where whereas although though but if")
-PLACE_PREPOSITIONS = word_set("of in at on from near")
-PREPOSITIONS = PLACE_PREPOSITIONS | word_set(
-    "with against to by for over beside next alongside between past like about toward towards into onto "
-    "without including behind under above across around during following through throughout upon off outside "
-    "inside than via among amid along"
-)
-PRONOUNS = word_set("he she they")
-RELATIVES = word_set("who which that")
-BE = word_set("is are was were be been being gets")
-AUXILIARIES = BE | word_set("has have had also still then not will to can")
-AND = word_set("and &")
-APART = PREPOSITIONS | CONJUNCTIONS | AND  # what no phrase of one verb or noun holds
-POSSESSIVE = ("'s", "'", ".")
-#: Words that may open a sentence before a surname and are no first names.
-OPENERS = APART | DETERMINERS | word_set("then now here there later today yesterday both only even")
-ABBREVIATIONS = word_set(
+ARTICLES = {"a", "an", "the"}
+RELATIVES = {"who", "which", "that"}
+BE = set("is are was were be been being gets".split())
+AUXILIARIES = BE | set("has have had also still then not will to can".split())
+ABBREVIATIONS = set(
     "Mr Mrs Ms Dr Sen Gov Gen Rep Lt Col Sgt Capt St Jr Sr Prof Rev vs No Jan Feb Mar Apr Aug Sep Sept Oct "
-    "Nov Dec"
+    "Nov Dec".split()
 )
-TITLES = word_set(
+TITLES = set(
     "President Vice Premier Prime Minister Chancellor Secretary Senator Governor Representative Congressman "
     "Congresswoman Mayor Judge Justice King Queen Prince Princess Lady Sir Lord Pope Cardinal Bishop Captain "
     "General Colonel Coach Chairman Doctor Professor Ambassador Commissioner Deputy Former First Actor "
-    "Actress Singer Director Mr Mrs Ms Dr Sen Gov Gen Rep Lt Col Sgt Capt Prof"
+    "Actress Singer Director Mr Mrs Ms Dr Sen Gov Gen Rep Lt Col Sgt Capt Prof".split()
 )
-SUFFIXES = word_set("Jr Sr II III IV .")
+SUFFIXES = set("Jr Sr II III IV .".split())
+
+#: Tag of each small word; other words are "m", capitalised ones "M", other signs "x".
+TAGS = {
+    "a": " ".join(AUXILIARIES),
+    "d": "a an the his her their its our my your this that these those",  # determiners
+    "s": "'s",
+    "'": "' .",  # beside 's what may stand in a name with its titles
+    "h": "he she they",
+    "r": "who which",
+    "c": "as while when after before because since until where whereas although though but if",
+    "&": "and &",
+    ",": ",",
+    "(": "(",
+    "o": "of",
+    "f": "from",
+    "i": "in at on near",
+    "p": "with against to by for over beside next alongside between past like about toward towards into onto "
+    "without including behind under above across around during following through throughout upon off outside "
+    "inside than via among amid along",
+}
+TAGS = {word: tag for tag, words in TAGS.items() for word in words.split()}
+#: Of prepositions, and of what no phrase of one verb or noun holds.
+PREPOSITION, APART = "ofip", "ofipc&"
+#: Words that may open a sentence before a surname and are no first names.
+OPENERS = {word for word, tag in TAGS.items() if tag in APART + "ds"}
+OPENERS |= set("then now here there later today yesterday both only even".split())
 
 
 def tokens(text):
-    """Words and punctuation of a text, where each starts and where it ends.
-
-    Words keep inner hyphens and apostrophes, "'s" is a token of its own.
-    """
+    """Words and signs of a text, where each starts and where it ends."""
     spans = [found.span() for found in TOKEN.finditer(text)]
     words = [text[start:end] for start, end in spans]
     if not text.isascii():
         words = [unicodedata.normalize("NFC", word.translate(SAME)) for word in words]
     return words, [start for start, _ in spans], [end for _, end in spans]
+
+
+def tags(words):
+    """A tag for each token: that of `TAGS`, "&" for all of "as well as"."""
+    low = [word.lower() for word in words]
+    found = [
+        TAGS.get(known, ("m" if word.islower() else "M") if WORD.match(word) else "x")
+        for known, word in zip(low, words, strict=True)
+    ]
+    for i in range(len(low) - 2):
+        if low[i : i + 3] == ["as", "well", "as"]:
+            found[i : i + 3] = "&&&"
+    return found
 
 
 # ------------------------------------------------------------------ forms

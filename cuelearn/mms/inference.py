@@ -9,6 +9,8 @@ The algorithm replaces the joint loss by the sum of the slots' losses, the numbe
 :math:`\mathcal Z(m)` all lose the same there, so only the best of them can be part of an answer.
 """
 
+import heapq
+
 import numpy as np
 from numba import njit
 
@@ -132,32 +134,6 @@ def insert(label, value, begin, n, k, v):
 
 
 @njit(cache=True)
-def push(heap, n, total, node):
-    """Add a node to a heap of n, the largest total at its top."""
-    j = n
-    while j > 0 and total[heap[(j - 1) // 2]] < total[node]:
-        heap[j] = heap[(j - 1) // 2]
-        j = (j - 1) // 2
-    heap[j] = node
-
-
-@njit(cache=True)
-def pop(heap, n, total):
-    """Take the node with the largest total off a heap of n."""
-    top, last, j = heap[0], heap[n - 1], 0
-    while 2 * j + 1 < n - 1:
-        child = 2 * j + 1
-        if child + 1 < n - 1 and total[heap[child + 1]] > total[heap[child]]:
-            child += 1
-        if total[heap[child]] <= total[last]:
-            break
-        heap[j] = heap[child]
-        j = child
-    heap[j] = last
-    return top
-
-
-@njit(cache=True)
 def heap_search(packed, i, first, label, value, labels):
     """Algorithm 10: go through labelings in descending sum of `value` until one is no candidate.
 
@@ -165,13 +141,12 @@ def heap_search(packed, i, first, label, value, labels):
     none is pushed twice. Returns whether there is such a labeling.
     """
     n_slots = first.shape[0] - 1
-    index, total, heap = np.zeros((64, n_slots), np.int32), np.zeros(64), np.zeros(64, np.int64)
+    index, total = np.zeros((64, n_slots), np.int32), 0.0
     for s in range(n_slots):
-        total[0] += value[first[s]]
-    n_nodes, n_heap = 1, 1
-    while n_heap > 0:
-        node = pop(heap, n_heap, total)
-        n_heap -= 1
+        total += value[first[s]]
+    heap, n_nodes = [(-total, 0)], 1
+    while len(heap) > 0:
+        total, node = heapq.heappop(heap)
         lowest = 0
         for s in range(n_slots):
             labels[s] = label[first[s] + index[node, s]]
@@ -181,17 +156,13 @@ def heap_search(packed, i, first, label, value, labels):
             return True
         for s in range(lowest, n_slots):
             place = first[s] + index[node, s]
-            if place + 1 >= first[s + 1]:
+            if place + 1 == first[s + 1]:
                 continue
-            if n_nodes == total.shape[0]:
+            if n_nodes == index.shape[0]:
                 index = np.concatenate((index, index))
-                total = np.concatenate((total, total))
-                heap = np.concatenate((heap, heap))
             index[n_nodes] = index[node]
             index[n_nodes, s] += 1
-            total[n_nodes] = total[node] - value[place] + value[place + 1]
-            push(heap, n_heap, total, n_nodes)
-            n_heap += 1
+            heapq.heappush(heap, (total + value[place] - value[place + 1], n_nodes))
             n_nodes += 1
     return False
 
@@ -216,26 +187,20 @@ def matching_search(packed, i, scores, first, label, value, labels):
     for s in range(n_regions * P):
         labels[s] = packed.null[s % P]
         best += scores[s // P, labels[s]] + loss_of_slot(packed, packed.row[i] * P + s, labels[s])
-    place = np.zeros(P, np.int64)
     for m in range(n_regions):  # one region off its words: all of its label combinations
-        place[:] = 0
-        p = 0
-        while p < P:
+        number = 1
+        for s in range(m * P, (m + 1) * P):
+            number *= first[s + 1] - first[s]
+        for combination in range(number):
             total = start - own[m]
-            for p in range(P):
-                s = m * P + p
-                trial[s] = label[first[s] + place[p]]
-                total += value[first[s] + place[p]]
+            for s in range(m * P, (m + 1) * P):
+                at = first[s] + combination % (first[s + 1] - first[s])
+                combination //= first[s + 1] - first[s]
+                trial[s] = label[at]
+                total += value[at]
             if total > best and word_of(packed, i, m, trial) < 0:
                 best = total
                 labels[:] = trial
-            p = 0
-            while p < P:  # the next combination
-                place[p] += 1
-                if first[m * P + p] + place[p] < first[m * P + p + 1]:
-                    break
-                place[p] = 0
-                p += 1
         trial[m * P : (m + 1) * P] = top[m * P : (m + 1) * P]
     words = word_values(packed, i, scores)
     for w in range(1, words.shape[1]):  # two regions with the same word: those that lose least by it

@@ -6,7 +6,7 @@ import numpy as np
 
 from cuelearn.mms.english import ARTICLES, SUFFIXES, WORD, inflections, kind_of, tokens
 
-__all__ = ["Vocabulary"]
+__all__ = ["Vocabulary", "check_vocabulary"]
 
 #: What the label 0 of every attribute is called.
 NULL = "null"
@@ -172,3 +172,8 @@ class Vocabulary:
 
     def __repr__(self):
         return f"<Vocabulary: {len(self.names) - 1} names, {len(self.verbs) - 1} verbs>"
+
+
+def check_vocabulary(vocabulary):
+    if not isinstance(vocabulary, Vocabulary):
+        raise TypeError(f"vocabulary must be a Vocabulary, got {type(vocabulary).__name__}")
