@@ -34,28 +34,14 @@ NOUN = re.compile(r"(.?)[ds]([mhr]{0,2})$")
 
 
 class Mention(NamedTuple):
-    """A known name or verb where it stands in a caption.
+    """A known name or verb where it stands in a caption."""
 
-    Attributes
-    ----------
-    kind : {"name", "verb"}
-    label : str
-        "null" for a word that the vocabulary counts as null.
-    start, end : int
-        It is ``caption[start:end]``.
-    subjects : tuple of str
-        Of a verb: the names that do it.
-    place : str
-        Of a name: what the text says about where its region lies among the others, such as "left" or "2nd
-        from right"; "" if nothing.
-    """
-
-    kind: str
-    label: str
-    start: int
+    kind: str  # "name" or "verb"
+    label: str  # "null" for a word that the vocabulary counts as null
+    start: int  # it is caption[start:end]
     end: int
-    subjects: tuple = ()
-    place: str = ""
+    subjects: tuple = ()  # of a verb: the names that do it
+    place: str = ""  # of a name: where its region is said to lie, such as "left" or "2nd from right"
 
 
 class Name(NamedTuple):

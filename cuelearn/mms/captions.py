@@ -42,18 +42,10 @@ NO_PAIR = 1e6
 
 
 class Region(NamedTuple):
-    """A region that a detector found.
+    """A region that a detector found."""
 
-    Attributes
-    ----------
-    kind : {"face", "body"}
-        A body is the upper body of a person, its head included.
-    box : tuple of 4 floats
-        (x0, y0, x1, y1) in pixels, y downward, x0 < x1 and y0 < y1.
-    """
-
-    kind: str
-    box: tuple
+    kind: str  # "face" or "body": the upper body of a person, its head included
+    box: tuple  # (x0, y0, x1, y1) in pixels, y downward, x0 < x1 and y0 < y1
 
 
 class ItemCandidates(NamedTuple):
@@ -313,16 +305,15 @@ def candidates_from_caption(
 
     Raises
     ------
-    TypeError, ValueError
-        If an argument is not as described; if there is no region, face, body or person to label; if there are
-        more than `max_candidates` labelings in which a word occurs twice, which a `Matching` cannot say.
+    ValueError
+        If there is no region, face, body or person to label; if there are more than `max_candidates`
+        labelings in which a word occurs twice, which a `Matching` cannot say.
 
     Notes
     -----
-    An indicated name can only be at its place, and the instance there only that name, or, where several names
-    are said to be at one place, one of them. Instances are compared by the centres of their faces (of their
-    bodies for verbs alone). Where a name that the vocabulary counts as null is indicated, the instance is
-    null.
+    An indicated name can only be at its place, and the instance there only that name, or one of several that
+    are said to be there; null where the vocabulary counts the name as null. Instances are compared by the
+    centres of their faces (of their bodies for verbs alone).
 
     `note` says what was left out or dropped: a caption without known word has one candidate, null everywhere;
     an indicator that cannot apply is dropped (a middle among an even number, a place among a single region,
@@ -402,7 +393,8 @@ def candidate_set(items, vocabulary, attributes=("name",), *, constraints="ABCD"
     Parameters
     ----------
     items : sequence of ItemCandidates, or of pairs (caption, regions)
-        Pairs go through `candidates_from_caption`, with `constraints` and `max_candidates`.
+        Pairs go through `candidates_from_caption`, with `constraints` and `max_candidates`. An error has the
+        number of the item.
     vocabulary : Vocabulary
         The one that the items were made with.
     attributes : tuple, default ("name",)
@@ -411,11 +403,6 @@ def candidate_set(items, vocabulary, attributes=("name",), *, constraints="ABCD"
     -------
     CandidateSet
         One bag per item, with the vocabulary's labels as classes and label 0 as null.
-
-    Raises
-    ------
-    TypeError, ValueError
-        On the first item that is not as described, with its number.
     """
     check_vocabulary(vocabulary)
     attributes = checked_attributes(attributes)

@@ -261,10 +261,9 @@ class DistNaming(EMNaming):
     Notes
     -----
     Known of the original (thesis 5.7.3, the paper's abstract) are: a generative model of faces and poses,
-    joined through name-verb pairs, fitted by EM; cosine distance of faces, one minus a mean similarity of
-    poses; kernels :math:`e^{-d/\gamma}` of these, which MMS took over. The rest is our reading: exemplars
-    weighted by responsibilities, as the kernel density of the label; null as the density of all instances;
-    gamma by a rule where the thesis cross-validates it.
+    joined through name-verb pairs, fitted by EM; the distances; kernels :math:`e^{-d/\gamma}` of these. The
+    rest is our reading: exemplars weighted by responsibilities, as the kernel density of the label; null as
+    the density of all instances; gamma by a rule where the thesis cross-validates it.
 
     No instance is evidence for itself: at its own place its affinity is null's. So `assignment_`, not
     `predict`, is the labeling of the training set. Weights equal to the responsibilities do not maximise the
@@ -276,9 +275,8 @@ class DistNaming(EMNaming):
 
     References
     ----------
-    Jie, Caputo, Ferrari: Who's Doing What: Joint Modeling of Names and Verbs for Simultaneous Face and Pose
-    Annotation, NIPS 2009; thesis section 5.7, "DIST". Generalised EM: Neal and Hinton, in Learning in
-    Graphical Models, 1998.
+    Jie, Caputo, Ferrari: Who's Doing What, NIPS 2009; thesis section 5.7, "DIST". Generalised EM: Neal and
+    Hinton, in Learning in Graphical Models, 1998.
 
     Examples
     --------

@@ -63,10 +63,8 @@ class Dual(NamedTuple):
 
 @njit(cache=True)
 def remember(known, share, loss, count, i, labels, new_loss):
-    """Number of a labeling among the known ones of bag i, to which it is added; -1 where there is no room.
-
-    In a full list one that carries nothing makes place; else the bag waits for more room.
-    """
+    """Number of a labeling among the known ones of bag i, to which it is added; in a full list one that
+    carries nothing makes place, and -1 says that the bag has to wait for more room."""
     for v in range(count[i]):
         if np.all(known[v] == labels):
             return v
@@ -74,10 +72,8 @@ def remember(known, share, loss, count, i, labels, new_loss):
     if place < known.shape[0]:
         count[i] += 1
     else:
-        place = 0
-        while place < count[i] and share[i, place] != 0.0:
-            place += 1
-        if place == count[i]:
+        place = np.argmin(share[i])
+        if share[i, place] != 0.0:
             return -1
     known[place] = labels
     share[i, place], loss[i, place] = 0.0, new_loss
@@ -121,12 +117,8 @@ def direction(target, P, to, away, known, unit, row_of, column_of, size_of):
 @njit(cache=True)
 def least_violating(violation, share, count):
     """The labeling with mass that violates least, -1 for none at all; its violation and mass."""
-    total = 0.0
-    for v in range(count):
-        total += share[v]
-    away, least, mass = -1, 0.0, 1.0 - total
-    if mass <= 1e-15:
-        least = np.inf
+    away, mass = -1, 1.0 - share[:count].sum()
+    least = 0.0 if mass > 1e-15 else np.inf
     for v in range(count):
         if share[v] > 0.0 and violation[v] < least:
             away, least, mass = v, violation[v], share[v]
@@ -137,42 +129,34 @@ def least_violating(violation, share, count):
 def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_bags, most_nodes):
     """Visit a block of bags, whose known labelings are `known_labels`, shape (room, n_slots of the block);
     returns the sum of the bags' duality gaps, each when it was visited (NaN where an exact search gave up),
-    and the steps.
-    """
+    and the steps."""
     bags, first, base, products, targets, delta = block
-    of = attributes_of(packed)
-    P = packed.n_attributes
-    unit = 1.0 / (lam * n_bags)
+    P, of, unit = packed.n_attributes, attributes_of(packed), 1.0 / (lam * n_bags)
     violation = np.empty(known_labels.shape[0])
     gaps, n_updates = 0.0, 0
     for b in range(bags.shape[0]):
         i, low, high = bags[b], first[b], first[b + 1]
         scores, target, known = base[low:high], targets[low:high], known_labels[:, low * P : high * P]
-        n_regions, n_slots = high - low, (high - low) * P
-        labels = np.empty(n_slots, np.int32)
+        labels = np.empty((high - low) * P, np.int32)
         value, found_loss = find(packed, i, scores, labels, most_nodes)
         if np.isnan(value):
             return value, n_updates
         excess = value - reached(target, scores)
-        to = -1
-        if excess > 0.0:
-            to = remember(known, share, loss, count, i, labels, found_loss)
-        violations(target, scores, P, known, loss[i], count[i], violation)
-        held = 0.0
-        for v in range(count[i]):
-            held += share[i, v] * violation[v]
+        to = remember(known, share, loss, count, i, labels, found_loss) if excess > 0.0 else -1
+        n_known = count[i]
+        violations(target, scores, P, known, loss[i], n_known, violation)
+        held = (share[i, :n_known] * violation[:n_known]).sum()
         gaps += max(0.0, max(0.0, excess) - held) / n_bags
-        room = n_regions * scores.shape[1] + 2 * n_slots
+        room = scores.size + 2 * labels.size
         row, column, size = np.empty(room, np.int64), np.empty(room, np.int64), np.empty(room)
         change = np.zeros(scores.shape)
         for step in range(INNER + 1):
             if step > 0:
-                violations(target, scores, P, known, loss[i], count[i], violation)
-                to, best = -1, 0.0
-                for v in range(count[i]):
-                    if violation[v] > best:
-                        to, best = v, violation[v]
-            away, least, most = least_violating(violation, share[i], count[i])
+                violations(target, scores, P, known, loss[i], n_known, violation)
+                to = np.argmax(violation[:n_known]) if n_known > 0 else -1
+                if to >= 0 and violation[to] <= 0.0:
+                    to = -1
+            away, least, most = least_violating(violation, share[i], n_known)
             gain = (violation[to] if to >= 0 else 0.0) - least
             if to == away or gain <= 1e-12:
                 break
@@ -192,23 +176,20 @@ def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_ba
                 part, k = mass * size[e], column[e]
                 change[row[e], k] += part
                 line = products[of[k], low + row[e]]
-                for m in range(n_regions):
+                for m in range(high - low):
                     scores[m, k] += part * line[low + m]
-        for m in range(n_regions):
-            for k in range(scores.shape[1]):
-                if change[m, k] != 0.0:
-                    delta[low + m, k] += change[m, k]
-                    line = products[of[k], low + m]
-                    for r in range(high, base.shape[0]):
-                        base[r, k] += change[m, k] * line[r]
+        for m, k in zip(*np.nonzero(change)):
+            delta[low + m, k] += change[m, k]
+            line = products[of[k], low + m]
+            for r in range(high, base.shape[0]):
+                base[r, k] += change[m, k] * line[r]
     return gaps, n_updates
 
 
 def frank_wolfe(problem, dual, n_epochs, gap_tol, bar):
     """Epochs of dual steps on a `ConvexProblem` until the gap is at most `gap_tol` times the dual value;
     returns that value, epochs, steps and `Dual`. That of the round before stays feasible: its labelings keep
-    their shares, the candidates' part is new.
-    """
+    their shares, the candidates' part is new."""
     space, candidates, lam = problem.space, problem.candidates, problem.lam
     N, P = candidates.n_bags, candidates.n_attributes
     dual = Dual.empty(N, candidates.n_instances * P) if dual is None else dual
@@ -220,9 +201,8 @@ def frank_wolfe(problem, dual, n_epochs, gap_tol, bar):
         for rows, block in problem.blocks():
             slots = rows if P == 1 else (rows[:, None] * P + np.arange(P)).ravel()
             known = dual.labels[:, slots]
-            gap, updates = frank_wolfe_block(
-                candidates.packed, block, known, *dual[1:], lam, N, problem.most_nodes
-            )
+            setting = lam, N, problem.most_nodes
+            gap, updates = frank_wolfe_block(candidates.packed, block, known, *dual[1:], *setting)
             problem.refuse_unfinished(gap)
             gaps, n_updates = gaps + gap, n_updates + updates
             dual.labels[:, slots] = known

@@ -138,8 +138,7 @@ def heap_search(packed, i, first, label, value, labels):
     """Algorithm 10: go through labelings in descending sum of `value` until one is no candidate.
 
     Every index vector is reached from one parent only, the one with its last positive entry lowered, so that
-    none is pushed twice. Returns whether there is such a labeling.
-    """
+    none is pushed twice. Returns whether there is such a labeling."""
     n_slots = first.shape[0] - 1
     index, total = np.zeros((64, n_slots), np.int32), 0.0
     for s in range(n_slots):
@@ -340,9 +339,7 @@ def reached(target, scores):
 @njit(cache=True)
 def losses_of_bags(packed, first, last, scores, target, most_nodes, relaxed, losses):
     """Relaxed and ambiguous surrogate losses (5.5) and (5.2) of bags `first` to ``last - 1``: with the score
-    of `target` in place of the largest candidate's, and with the latter. Returns whether no exact search gave
-    up.
-    """
+    of `target` in place of the largest candidate's, and with that. Returns whether no search gave up."""
     for i in range(first, last):
         low, high = packed.row[i] - packed.row[first], packed.row[i + 1] - packed.row[first]
         part = scores[low:high]
@@ -451,15 +448,8 @@ def best_labelings(scores, candidates):
     r"""Best candidate of every bag: the prediction with a caption,
     :math:`\arg\max_{Z \in \mathcal Z} S_w(\mathcal X, Z)`.
 
-    Parameters
-    ----------
-    scores : array-like, shape (n_instances, n_labels), or a list of one such matrix per attribute
-    candidates : CandidateSet
-
-    Returns
-    -------
-    ndarray of int, shape (n_instances, n_attributes)
-        The first best where several are.
+    `scores` have shape (n_instances, n_labels), or are a list of one such matrix per attribute. Returns label
+    numbers, int of shape (n_instances, n_attributes); the first best where several are.
     """
     check_candidates(candidates)
     scores = side_by_side(scores, candidates, candidates.n_instances)

@@ -199,9 +199,8 @@ class MIMLSVM(BagRival):
     all others are negative. A label of every bag scores 1, one of no bag -1.
 
     Time for n instances in N bags: n^2 n_features / 2 for the distances of at most `max_clustered` bags, 10
-    to 40 steps of N k^2 for each label; memory 4 N_c^2 + 8 N k bytes, N_c the clustered bags. 2500 bags of 4
-    instances with 200 features and 26 labels: 6 to 15 seconds on one core, of which the distances take 1. The
-    steps grow with k^2: where there are hundreds of labels, a smaller `max_clustered` saves most of the time.
+    to 40 steps of N k^2 for each label (where there are hundreds, a smaller `max_clustered` saves most of
+    it); memory 4 N_c^2 + 8 N k bytes, N_c the clustered bags.
 
     References
     ----------

@@ -26,28 +26,16 @@ HISTORY = HISTORY.split()
 
 
 class MMSResult(NamedTuple):
-    """What `solve_mms` returns.
+    """What `solve_mms` returns. `history` has a row per round: round, n_epochs, seconds, objective, relaxed
+    (value of the convex problem 5.5), dual_bound (which no hyperplanes can go below there; NaN where
+    there is none), dual_gap, n_changed (bags whose best candidates changed before the round), n_updates,
+    n_projections."""
 
-    Attributes
-    ----------
-    objective : float
-        Of (5.3), at the kept round, where it is least.
-    history : DataFrame
-        One row per round: round, n_epochs, seconds, objective, relaxed (value of the convex problem 5.5),
-        dual_bound (a value that no hyperplanes can go below in that problem; NaN where there is none),
-        dual_gap, n_changed (bags whose best candidates changed before the round), n_updates, n_projections.
-    n_rounds : int
-    converged : bool
-        Whether the best candidates stopped changing, or the objective stopped falling.
-    target : ndarray, shape (n_instances, sum of labels)
-        Mean label indicators of the best candidates, which the kept round was trained with.
-    """
-
-    objective: float
+    objective: float  # of (5.3), at the kept round, where it is least
     history: pd.DataFrame
     n_rounds: int
-    converged: bool
-    target: np.ndarray
+    converged: bool  # whether the best candidates stopped changing, or the objective stopped falling
+    target: np.ndarray  # (n_instances, sum of labels): mean label indicators of the kept round's candidates
 
 
 class ConvexProblem:
@@ -121,27 +109,12 @@ def solve_mms(
     callback=None,
     verbose=False,
 ):
-    r"""Minimise the MMS objective, which `MMS` writes out, by the concave-convex procedure (Algorithm 8).
+    """Minimise the objective that `MMS` writes out, by the concave-convex procedure (thesis Algorithm 8).
 
-    Parameters
-    ----------
-    space : LinearSpace or KernelSpace
-        Of the hyperplanes, which are left in it.
-    candidates : CandidateSet
-    lam : float > 0
-    solver, n_rounds, n_epochs, tol, gap_tol, inference, verbose
-        As of `MMS`.
-    batch_size : int, default 1
-        Bags of a Pegasos step (K in Algorithm 9).
-    shuffle : bool
-        A new order of the bags in each pass.
-    rng : Generator
-    callback : callable(round), optional
-        True ends the training.
-
-    Returns
-    -------
-    MMSResult
+    `space` is a LinearSpace or KernelSpace, in which the hyperplanes are left; lambda is `lam`; `batch_size`
+    bags make a Pegasos step (K in Algorithm 9); with `shuffle` each pass has a new order of the bags;
+    ``callback(round)`` returns True to end the training; the other parameters are those of `MMS`. Returns an
+    `MMSResult`.
     """
     batch_size = check_count("batch_size", batch_size)
     rng = np.random.default_rng(rng)

@@ -132,13 +132,8 @@ class KernelSpace(Space):
     """Hyperplanes as coefficients of the training instances, `weights` of shape (n_rows, sum of n_labels);
     the kernels of an attribute are averaged, and 1 is added, which is a constant feature.
 
-    Parameters
-    ----------
-    banks : list of KernelBank
-        One per attribute; the same object where attributes share it.
-    n_labels : sequence of int
-    memory : float
-        Bytes that an averaged matrix may take; beyond, its rows are computed whenever they are needed.
+    There is one bank per attribute, the same object where attributes share it. An averaged matrix may take
+    `memory` bytes; beyond, its rows are computed whenever they are needed.
     """
 
     width = 1  # inner products are at hand

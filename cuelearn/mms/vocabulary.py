@@ -53,9 +53,8 @@ def is_listing(value):
 def given_words(what, words):
     """Labels with their surface forms, from a list or a dict."""
     if not is_listing(words):
-        raise TypeError(
-            f"{what} must be a list of words or a dict from a word to its surface forms, got {words!r}"
-        )
+        wanted = "a list of words or a dict from a word to its surface forms"
+        raise TypeError(f"{what} must be {wanted}, got {words!r}")
     labels = {}
     for label, forms in words.items() if isinstance(words, Mapping) else ((word, ()) for word in words):
         if not is_listing(forms):
@@ -89,8 +88,7 @@ class Vocabulary:
     verbs : list of str, or dict of str to list of str, default ()
         Base forms such as "wave" or "hit a backhand", or labels with further forms (irregular ones,
         synonyms): ``{"shake hands": ["shook hands"], "backhand": ["hit a backhand"]}``. The regular
-        inflections of the first word of a label or form are added: waves, waving, waved; hits, hitting;
-        carries, carried.
+        inflections of the first word of a label or form are added: waves, waving, waved.
 
     Attributes
     ----------
@@ -99,10 +97,10 @@ class Vocabulary:
 
     Raises
     ------
-    TypeError, ValueError
-        If a word is no text, "null", given twice, or a surface form given for two labels. (An inflection that
-        two labels share goes to the one it is derived from, before one that has it from a further form, then
-        to the first.)
+    ValueError
+        If a word is "null", given twice, or a surface form given for two labels. (An inflection that two
+        labels share goes to the one it is derived from, before one that has it from a further form, then to
+        the first.)
 
     Examples
     --------
@@ -131,24 +129,9 @@ class Vocabulary:
         self.verb_label = [of_verb.get(verb, 0) for verb in self.actions]
 
     def only(self, names=None, verbs=None):
-        """The same words, of which some count as null.
-
-        Parameters
-        ----------
-        names, verbs : iterable of str, optional
-            The labels to keep, all by default; their order stays. The others are still read, so that "(L)"
-            after a name that counts as null says that the region at the left is null, and its verb goes to no
-            other name.
-
-        Returns
-        -------
-        Vocabulary
-
-        Raises
-        ------
-        TypeError, ValueError
-            On a word that is not in the vocabulary, or if no name is left.
-        """
+        """The `Vocabulary` of these labels (all by default), in their order; the others count as null. They
+        are still read, so that "(L)" after a name that counts as null says that the region at the left is
+        null, and its verb goes to no other name."""
         kept = []
         for what, chosen, labels in (("names", names, self.names), ("verbs", verbs, self.verbs)):
             known = labels[1:].tolist()
