@@ -26,7 +26,15 @@ from cuelearn.mms.matching import (
     word_of,
 )
 
-__all__ = ["CandidateSet", "Matching", "PackedCandidates", "check_candidates", "named", "starts_of_bags"]
+__all__ = [
+    "CandidateSet",
+    "Matching",
+    "PackedCandidates",
+    "batches",
+    "check_candidates",
+    "named",
+    "starts_of_bags",
+]
 
 #: A `Matching` is searched over all subsets of its words.
 MOST_WORDS = 16
@@ -549,6 +557,15 @@ class CandidateSet:
         keys = np.concatenate(keys)
         slot = np.searchsorted(keys, np.arange(self.n_instances * P + 1) * width)
         return packed._replace(slot=slot, slot_labels=(keys % width).astype(np.int32))
+
+
+def batches(starts, most_rows):
+    """First bag and bag after the last of consecutive bags with that many rows, or one larger bag."""
+    first = 0
+    while first < len(starts) - 1:
+        last = max(first + 1, int(np.searchsorted(starts, starts[first] + most_rows, side="right")) - 1)
+        yield first, last
+        first = last
 
 
 def starts_of(sizes):

@@ -37,9 +37,7 @@ FROM = r"(?i:from\s+(?:the\s+)?)(?P<from>(?i:left|right)|[LR])"
 LEADS = r"\s*(?=[,.:;]|are\b|is\b|$)"
 BEGINS = r"(?:(?:^|(?<=[.!?,;:(])|(?<=\band))\s*)"
 
-ANY_PLACE = re.compile(
-    r"\b(?:left|right|cent(?:er|re)|middle|top|bottom|[lrc]|\d[lr]|l-r|r-l)\b", re.IGNORECASE
-)
+ANY_PLACE = re.compile(rf"(?i)\b(?:{SIDE}|[lrc]|\d[lr]|l-r|r-l)\b")
 PAREN_LINE = re.compile(rf"\(\s*(?:{LINE}|{FROM})\s*\)")
 LINE_BEFORE = re.compile(rf"(?<!\w)(?:{LINE}{LEADS}|{FROM}{LEADS})")
 PAREN = re.compile(rf"\(\s*(?:{AT})?{LETTER}\s*(?:,[^()]*)?\)")

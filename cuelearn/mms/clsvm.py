@@ -13,13 +13,12 @@ class CLSVM(Rival):
 
     For each label y a linear SVM separates the instances that can have it from those that cannot,
 
-    .. math::
+    .. math:: \min_{w_y, b_y} \frac12\|w_y\|^2 + \frac12 b_y^2
+        + C \sum_m [1 - s_{my} (w_y \cdot x_m + b_y)]_+ ,
 
-        \min_{w_y, b_y} \frac12\|w_y\|^2 + \frac12 b_y^2 + C \sum_m [1 - s_{my} (w_y \cdot x_m + b_y)]_+ ,
-        \qquad s_{my} = \begin{cases} +1 & y \in \mathcal Z(m) \\ -1 & \text{otherwise,}\end{cases}
-
-    the bias being the weight of a constant feature. An instance gets the label with the largest score. Each
-    of several attributes is learnt apart from the others; null is a label like any other.
+    where :math:`s_{my}` is 1 for :math:`y \in \mathcal Z(m)`, else -1, and the bias the weight of a constant
+    feature. An instance gets the label with the largest score. Each of several attributes is learnt apart
+    from the others; null is a label like any other.
 
     Parameters
     ----------
@@ -33,8 +32,7 @@ class CLSVM(Rival):
 
     Notes
     -----
-    Time 10 to 40 steps of n n_features^2 operations for each label: 10,000 instances with 200 features and 26
-    labels take 9 seconds on one core.
+    Time 10 to 40 steps of n n_features^2 operations for each label.
 
     References
     ----------

@@ -104,8 +104,8 @@ class GMMNaming(EMNaming):
     length). A `Matching` is not listed: its sum is taken over the subsets of its words, O(M W 2^W), exactly.
 
     Berg et al. project faces by kernel PCA and linear discriminants first, after which one fixed covariance
-    serves all names; here that metric is estimated along with the means. Their language model is left out as
-    in the thesis; `CandidateSet` takes such weights as `priors`.
+    serves all names; here it is estimated along with the means. Their language model is left out as in the
+    thesis; `CandidateSet` takes such weights as `priors`.
 
     References
     ----------

@@ -337,19 +337,19 @@ def reached(target, scores):
 
 
 @njit(cache=True)
-def losses_of_bags(packed, first, last, scores, target, most_nodes, relaxed, losses):
+def losses_of_bags(packed, first, last, scores, target, most_nodes):
     """Relaxed and ambiguous surrogate losses (5.5) and (5.2) of bags `first` to ``last - 1``: with the score
-    of `target` in place of the largest candidate's, and with that. Returns whether no search gave up."""
+    of `target` in place of the largest candidate's, and with that; NaN where an exact search gave up."""
+    losses = np.empty((2, last - first))
     for i in range(first, last):
         low, high = packed.row[i] - packed.row[first], packed.row[i + 1] - packed.row[first]
         part = scores[low:high]
         labels = np.empty((high - low) * packed.n_attributes, np.int32)
         value, _ = find(packed, i, part, labels, most_nodes)
-        if np.isnan(value):
-            return False
-        relaxed[i - first] = max(0.0, value - reached(target[low:high], part))
-        losses[i - first] = max(0.0, value - best_candidate(packed, i, part, False, labels))
-    return True
+        best = best_candidate(packed, i, part, False, labels)
+        for row, score in enumerate((reached(target[low:high], part), best)):
+            losses[row, i - first] = value if np.isnan(value) else max(0.0, value - score)
+    return losses
 
 
 # ------------------------------------------------------------------ for users
@@ -396,7 +396,6 @@ def most_violating(scores, candidates, bag=0, method="heap"):
     -------
     labeling : ndarray of int, shape (n_instances, n_attributes)
     value : float
-        With the joint ambiguous loss.
 
     Raises
     ------
@@ -406,13 +405,9 @@ def most_violating(scores, candidates, bag=0, method="heap"):
 
     Notes
     -----
-    Algorithm 10 takes O(L M log(L M)) at most; for a `Matching` its answer is found in O(M (K + W)) without a
-    heap, and its joint loss in O(M W 2^W). The exact search is exponential in M at worst.
-
-    References
-    ----------
     Thesis Algorithm 10, with the corrections that the sums hold the losses and that no index vector is pushed
-    twice.
+    twice. It takes O(L M log(L M)) at most; for a `Matching` its answer is found in O(M (K + W)) without a
+    heap, and its joint loss in O(M W 2^W). The exact search is exponential in M at worst.
 
     Examples
     --------
@@ -436,9 +431,8 @@ def most_violating(scores, candidates, bag=0, method="heap"):
         refuse_unlisted(candidates, [i])
     value, _ = find(packed, i, scores, labels, MOST_NODES if method == "exact" else None)
     if np.isnan(value):
-        raise ValueError(
-            f"method 'exact' needs more than {MOST_NODES} partial labelings for bag {i}; 'heap' does not"
-        )
+        many = f"more than {MOST_NODES} partial labelings for bag {i}"
+        raise ValueError(f"method 'exact' needs {many}; 'heap' does not")
     if value == -np.inf:
         raise ValueError(f"every labeling of bag {i} is a candidate; none outside can be found")
     return labels.reshape(-1, candidates.n_attributes).astype(np.int64) - packed.column[:-1], float(value)

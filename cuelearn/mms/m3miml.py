@@ -23,12 +23,10 @@ class M3MIML(BagRival):
 
     .. math::
 
-        \max_{\alpha, \beta}\ D = \sum_l \Big( \sum_{i \in S_l} \alpha_{il} + \sum_{i \notin S_l} \sum_m
-        \beta_{iml}
-        - \frac12\|w_l\|^2 \Big), \quad
-        w_l = \sum_{i \in S_l} \alpha_{il} \bar x_i - \sum_{i \notin S_l} \sum_m \beta_{iml} x_{i,m}, \\
-        0 \le \alpha, \beta \le C, \qquad \sum_{i \in S_l} \alpha_{il} = \sum_{i \notin S_l} \sum_m
-        \beta_{iml} .
+        \max_{0 \le \alpha, \beta \le C}\ D = \sum_l \Big( \sum_{i \in S_l} \alpha_{il}
+        + \sum_{i \notin S_l} \sum_m \beta_{iml} - \frac12\|w_l\|^2 \Big), \quad
+        w_l = \sum_{i \in S_l} \alpha_{il} \bar x_i - \sum_{i \notin S_l} \sum_m \beta_{iml} x_{i,m}, \quad
+        \sum_{i \in S_l} \alpha_{il} = \sum_{i \notin S_l} \sum_m \beta_{iml} .
 
     No constraint joins two labels, so that each has a problem of its own.
 
@@ -47,11 +45,9 @@ class M3MIML(BagRival):
 
     Notes
     -----
-    The authors solve the dual by Frank and Wolfe's method on kernels between all instances; the thesis
-    therefore ran it on its small problems only. Here an interior-point method solves every label's problem
-    until the duality gap certifies `tol`; nothing of size n x n is made. Time 10 to 40 steps of n
-    n_features^2 operations for each label; memory 8 n n_features bytes for each thread. 10,000 instances in
-    2500 bags with 200 features and 26 labels take 3 to 5 seconds on one core.
+    The authors solve the dual by Frank and Wolfe's method on kernels between all instances, the thesis
+    therefore on its small problems only. Here an interior-point method solves every label's problem until the
+    duality gap certifies `tol`: 10 to 40 steps of n n_features^2 operations, 8 n n_features bytes a thread.
 
     Null has no classifier and score 0, as for `MIMLSVM`. A label of every bag has w = 0 and b = 1, one of no
     bag b = -1.

@@ -1,4 +1,4 @@
-"""MIMLSVM: bags become their Hausdorff distances to k typical bags, on which one SVM per label is trained."""
+"""MIMLSVM: one SVM per label on the bags' Hausdorff distances to typical bags (thesis 5.5)."""
 
 from numbers import Real
 
@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from cuelearn.core.checks import as_generator, check_count
 from cuelearn.core.estimator import COUNT, Number, parameters
-from cuelearn.mms.candidates import starts_of_bags
+from cuelearn.mms.candidates import batches, starts_of_bags
 from cuelearn.mms.rivals import BagRival, documented_rival
 
 __all__ = ["MIMLSVM", "hausdorff_distances", "k_medoids"]
@@ -65,13 +65,9 @@ def hausdorff_distances(X, starts, Y=None, Y_starts=None, *, n_jobs=None):
     right = np.ascontiguousarray(Y - mean, dtype=np.float32)
     left = right if same else np.ascontiguousarray(X - mean, dtype=np.float32)
     right_norms, left_norms = (np.einsum("ij,ij->i", side, side) for side in (right, left))
-    n_bags = starts.size - 1
-    out = np.empty((n_bags, Y_starts.size - 1), dtype=np.float32)
+    out = np.empty((starts.size - 1, Y_starts.size - 1), dtype=np.float32)
     room = max(1, BLOCK // (4 * len(right)))  # rows of a block
-    end, blocks = 0, []
-    while end < n_bags:
-        begin, end = end, max(end + 1, int(np.searchsorted(starts, starts[end] + room, side="right")) - 1)
-        blocks.append((begin, end))
+    blocks = list(batches(starts, room))
 
     def one(begin, end):
         first = begin if same else 0  # the distances are symmetric
@@ -151,18 +147,14 @@ def k_medoids(distances, n_clusters, random_state=None):
 @documented_rival
 @parameters
 class MIMLSVM(BagRival):
-    r"""MIMLSVM: bags become their Hausdorff distances to k typical bags, on which one SVM per label is
-    trained.
+    r"""MIMLSVM: one SVM per label on the bags' Hausdorff distances to k typical bags.
 
     k medoids :math:`M_1, \dots, M_k` of the training bags, clustered by the Hausdorff distance, make bag
     :math:`\mathcal X` the vector :math:`\phi(\mathcal X) = (d_H(\mathcal X, M_1), \dots, d_H(\mathcal X,
-    M_k))`; then for each label y
+    M_k))`; then for each label y, with :math:`s_{iy} = 1` where a candidate vector of bag i has y, else -1,
 
-    .. math::
-
-        \min_{w_y, b_y} \frac12\|w_y\|^2 + C \sum_i [1 - s_{iy} (w_y \cdot \phi(\mathcal X_i) + b_y)]_+ ,
-        \qquad s_{iy} = \begin{cases} +1 & \text{y in a candidate vector of bag i} \\ -1 &
-        \text{otherwise.}\end{cases}
+    .. math:: \min_{w_y, b_y} \frac12\|w_y\|^2
+        + C \sum_i [1 - s_{iy} (w_y \cdot \phi(\mathcal X_i) + b_y)]_+ .
 
     A single instance is scored as a bag of one, whose distance to a medoid is that to its farthest instance.
 
@@ -204,9 +196,8 @@ class MIMLSVM(BagRival):
 
     References
     ----------
-    Z.-H. Zhou, M.-L. Zhang: Multi-instance multi-label learning with application to scene classification,
-    NIPS 2006, table 2; the T-criterion: Boutell, Luo, Shen, Brown, Pattern Recognition 37 (2004); thesis 5.5
-    and 5.6.3.
+    Zhou and Zhang: Multi-instance multi-label learning, NIPS 2006, table 2; the T-criterion: Boutell, Luo,
+    Shen, Brown, Pattern Recognition 37 (2004); thesis 5.5 and 5.6.3.
     """
 
     _parameter_constraints = {

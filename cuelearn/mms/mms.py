@@ -52,8 +52,7 @@ class MMS(BagClassifier):
         The thesis sets lambda to 1/N throughout, which is C = 1.
     solver : {"pegasos", "frank-wolfe"}
         Of the convex problems: stochastic subgradient steps (Algorithm 9), or dual steps with line search,
-        which come closer in the same time and end at a gap that is asked for (`gap_tol`) if `n_epochs`
-        suffice.
+        which come closer in the same time and end at a gap that is asked for (`gap_tol`).
     n_rounds : int, default 10
         Rounds at most.
     n_epochs : int, default 20
@@ -96,15 +95,14 @@ class MMS(BagClassifier):
 
     Notes
     -----
-    A pass costs one product of X with the hyperplanes, O(n d K), the inner products of neighbours in the
-    order, O(n b d) for blocks of b instances, and a search per bag. Memory: X, 16 n K bytes, the kernel
-    matrices, and for "frank-wolfe" 4 bytes for each labeling that a bag was found to violate and each of its
-    slots.
+    A pass costs one product of X with the hyperplanes, O(n d K), inner products of neighbours in the order,
+    O(n b d) for blocks of b instances, and a search per bag. Memory: X, 16 n K bytes, the kernel matrices,
+    and for "frank-wolfe" 4 bytes for each slot of each labeling that a bag was found to violate.
 
     With exact inference a round's objective exceeds the one before by at most the round's `dual_gap`.
     Algorithm 10 sees only part of the losses, so that objective and gap are then lower estimates, which may
-    rise a little, or be negative. The round with the least objective is kept; after two rounds in a row above
-    it, training ends.
+    rise a little, or be negative. The round with the least objective is kept; two rounds in a row above it
+    end the training.
 
     References
     ----------

@@ -8,10 +8,11 @@ import pandas as pd
 
 from cuelearn.core.checks import check_count
 from cuelearn.core.progress import progress
+from cuelearn.mms.candidates import batches
 from cuelearn.mms.frank_wolfe import frank_wolfe
 from cuelearn.mms.inference import MOST_NODES, losses_of_bags, mean_candidates
 from cuelearn.mms.pegasos import pegasos
-from cuelearn.mms.spaces import Block
+from cuelearn.mms.spaces import ROWS, Block
 
 __all__ = ["ConvexProblem", "MMSResult", "objective_of", "solve_mms"]
 
@@ -51,7 +52,8 @@ class ConvexProblem:
     def fresh_target(self):
         """Best candidates by the present hyperplanes; returns in how many bags they changed."""
         starts, old, self.target = self.candidates.bag_starts, self.target, np.empty_like(self.target)
-        for first, last, rows in self.space.batches(starts):
+        for first, last in batches(starts, ROWS):
+            rows = slice(int(starts[first]), int(starts[last]))
             scores, target = self.space.scores(rows), self.target[rows]
             mean_candidates(self.candidates.packed, first, last, scores, False, target)
         changed = np.any(np.abs(self.target - old) > 1e-12, axis=1)
@@ -59,13 +61,15 @@ class ConvexProblem:
 
     def value(self):
         """Relaxed value (5.5) and objective (5.3) at the present hyperplanes."""
-        packed, target = self.candidates.packed, self.target
-        relaxed, losses = np.zeros((2, self.candidates.n_bags))
-        for first, last, rows in self.space.batches(self.candidates.bag_starts):
-            out = relaxed[first:last], losses[first:last]
-            scores = self.space.scores(rows)
-            if not losses_of_bags(packed, first, last, scores, target[rows], self.most_nodes, *out):
-                self.refuse_unfinished(np.nan)
+        packed, starts = self.candidates.packed, self.candidates.bag_starts
+        losses = np.empty((2, self.candidates.n_bags))
+        for first, last in batches(starts, ROWS):
+            rows = slice(int(starts[first]), int(starts[last]))
+            scores, target = self.space.scores(rows), self.target[rows]
+            found = losses_of_bags(packed, first, last, scores, target, self.most_nodes)
+            self.refuse_unfinished(found.max())
+            losses[:, first:last] = found
+        relaxed, losses = losses
         ridge = 0.5 * self.lam * self.space.squared_norm()
         return ridge + relaxed.mean(), ridge + losses.mean()
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from cuelearn.mkl.problem import combine, combined_kernel
 
-__all__ = ["Block", "KernelSpace", "LinearSpace", "mean_weights"]
+__all__ = ["ROWS", "Block", "KernelSpace", "LinearSpace", "mean_weights"]
 
 ROWS = 2048
 
@@ -46,14 +46,6 @@ class Space:
         if rows is not self._taken[0]:
             self._taken = rows, self.read(rows)
         return self._taken[1]
-
-    def batches(self, starts):
-        """Consecutive bags with some thousand instances: first bag, bag after the last, slice of rows."""
-        first, n_bags = 0, len(starts) - 1
-        while first < n_bags:
-            last = max(first + 1, int(np.searchsorted(starts, starts[first] + ROWS, side="right")) - 1)
-            yield first, last, slice(int(starts[first]), int(starts[last]))
-            first = last
 
     def squared_norm(self):
         return self.inner(self.weights)

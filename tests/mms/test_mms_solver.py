@@ -294,17 +294,11 @@ def test_the_same_numbers_twice_and_precomputed(digits):
         given.decision_function(K[:, :5])
 
 
-def test_callback_ends_training_and_a_refused_fit_is_no_fit(digits):
-    rng = np.random.default_rng(13)
-    X, _, sets = ambiguous(*digits, rng)
+def test_callback_ends_training(digits):
+    X, _, sets = ambiguous(*digits, np.random.default_rng(13))
     seen = []
-    model = MMS(callback=lambda m, r: seen.append(m.predict(X).size) or r == 2, tol=0.0, n_epochs=2).fit(
-        X, sets
-    )
-    assert len(seen) == model.n_iter_ == 2
-    with pytest.raises(ValueError, match="X must have one row per instance"):
-        model.fit(X[:-1], sets)
-    assert model.n_iter_ == 2
+    model = MMS(callback=lambda m, r: seen.append(m.predict(X).size) or r == 2, tol=0.0, n_epochs=2)
+    assert model.fit(X, sets).n_iter_ == len(seen) == 2
 
 
 def test_bad_input_is_named(digits):
@@ -313,6 +307,7 @@ def test_bad_input_is_named(digits):
     other = CandidateSet.from_labels(y, n_labels=12)
     for call, error, words in [
         (lambda: MMS().fit(X, y), TypeError, "CandidateSet"),
+        (lambda: MMS().fit(X[:-1], sets), ValueError, "X must have one row per instance"),
         (lambda: MMS().fit(np.full_like(X, np.nan), sets), ValueError, "NaN"),
         (lambda: model.predict(X[:, :3]), ValueError, "expecting"),
         (lambda: model.predict(X, other), ValueError, "labels of training"),
