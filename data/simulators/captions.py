@@ -125,47 +125,7 @@ class Recipe(NamedTuple):
     tail: tuple
 
 
-RECIPES = {
-    "I": Recipe(
-        unnamed=(0.08, 0.16, 0.26),
-        unnamed_position=0.03,
-        false=0.5,
-        others=0.42,
-        others_position=0.30,
-        stranger=0.20,
-        stranger_position=0.15,
-        extra=(0.90, 0.10),
-        extra_position=(0.90, 0.10),
-        extra_others=(0.95, 0.05),
-        tail=(0.90, 0.08, 0.02),
-    ),
-    "II": Recipe(
-        unnamed=(0.08, 0.16, 0.26),
-        unnamed_position=0.03,
-        false=0.5,
-        others=0.05,
-        others_position=0.12,
-        stranger=0.10,
-        stranger_position=0.15,
-        extra=(0.23, 0.49, 0.20, 0.08),
-        extra_position=(0.92, 0.08),
-        extra_others=(0.30, 0.50, 0.20),
-        tail=(0.60, 0.30, 0.10),
-    ),
-    "poses": Recipe(
-        unnamed=(0.10, 0.15, 0.20),
-        unnamed_position=0.0,
-        false=0.5,
-        others=0.03,
-        others_position=0.0,
-        stranger=0.05,
-        stranger_position=0.0,
-        extra=(0.75, 0.20, 0.05),
-        extra_position=(1.0,),
-        extra_others=(0.75, 0.20, 0.05),
-        tail=(0.90, 0.10),
-    ),
-}
+RECIPES = {name: Recipe(**shares) for name, shares in WORDS["recipes"].items()}
 _CROWD = 6  # with more faces than this, most are not mentioned
 _UNNAMED_CROWD = 0.5
 _PARTNER_EXTRA = 0.3  # a mentioned person who is not pictured is the partner of one who is
@@ -569,43 +529,13 @@ def lay_out(rng, item, poses):
 # ----------------------------------------------------------------------------------------------- all together
 
 
-class Corpus(NamedTuple):
-    """A corpus without its samples.
-
-    Attributes
-    ----------
-    n_faces, has_position, is_test : ndarray, shape (N,)
-    labels : ndarray of str
-        All names; of each rank below `n_names`, `identity` is the pair of classes.
-    forms : function of a name's number
-        The ways in which captions may call the person.
-    captions, sizes : list of str, ndarray of int (N, 2)
-    regions : list of list of (kind, box)
-    faces : list of Face
-        Item after item, in the order of the regions.
-    mentions : list of (item, name, face, verb, place)
-    identity : ndarray of int
-    n_strangers, first_stranger : int
-        How many people the long tail has, and the number of the first one's name.
-    """
-
-    n_faces: np.ndarray
-    has_position: np.ndarray
-    is_test: np.ndarray
-    labels: np.ndarray
-    forms: object
-    captions: list
-    sizes: np.ndarray
-    regions: list
-    faces: list
-    mentions: list
-    identity: np.ndarray
-    n_strangers: int
-    first_stranger: int
-
-
 def compose(streams, n, poses, protocol, n_names, exponent, p_correlated, test_share):
-    """Compose n items with captions; a stream of random numbers each for plan, people, words and boxes."""
+    """Compose n items with captions; a stream of random numbers each for plan, people, words and boxes.
+
+    Faces are a list of `Face`, item after item, in the order of the regions; mentions are (item, name, face,
+    verb, place); ``forms(name)`` gives the ways in which captions may call a person; of each rank below
+    `n_names`, `identity` is the pair of classes; names from `first_stranger` on are of the long tail.
+    """
     plan_rng, people_rng, word_rng, box_rng = streams
     n_faces, has_position, is_test = plan(plan_rng, n, poses, protocol, test_share)
     recipe = RECIPES["poses" if poses else protocol]
@@ -643,9 +573,20 @@ def compose(streams, n, poses, protocol, n_names, exponent, p_correlated, test_s
             if poses:
                 found.append(("body", tuple(bodies[at].tolist())))
         regions.append(found)
-    return Corpus(
-        *(n_faces, has_position, is_test, np.array(labels), forms, captions, sizes, regions, faces, mentions),
-        *(identity, composer.n_strangers, composer.first_stranger),
+    return SimpleNamespace(
+        n_faces=n_faces,
+        has_position=has_position,
+        is_test=is_test,
+        labels=np.array(labels),
+        forms=forms,
+        captions=captions,
+        sizes=sizes,
+        regions=regions,
+        faces=faces,
+        mentions=mentions,
+        identity=identity,
+        n_strangers=composer.n_strangers,
+        first_stranger=composer.first_stranger,
     )
 
 

@@ -73,6 +73,10 @@ def test_split_is_a_partition(loaded):
     assert (len(data.train), len(data.test)) == parts
     assert_array_equal(np.sort(np.concatenate([data.train, data.test])), np.arange(len(data.X)))
     assert (np.diff(data.train) > 0).all() and (np.diff(data.test) > 0).all()
+    for part, counts in REGISTRY[name.removeprefix("load_")]["counts"].items():  # as published
+        labels = data.y[{"all": slice(None), "train": data.train, "test": data.test}[part]]
+        found = labels.sum(axis=0) if labels.ndim == 2 else np.bincount(labels)
+        assert found.tolist() == counts
 
 
 def test_cues_cover_every_column_once(loaded):
@@ -90,24 +94,6 @@ def test_provenance(loaded):
     assert data.provenance.sha256 == entry["sha256"] and data.provenance.citation == entry["citation"]
     assert entry["licence"] in data.provenance.licence
     assert short in repr(data) and "bundled" in repr(data)
-
-
-def counts(data, part):
-    return np.bincount(data.y[part]).tolist()
-
-
-def test_published_class_counts():
-    # UCI: pendigits.names, sat.doc, letter-recognition.names; the MNIST page.
-    pendigits, satimage, letter = load("load_pendigits"), load("load_satimage"), load("load_letter")
-    assert counts(pendigits, pendigits.train) == [780, 779, 780, 719, 780, 720, 720, 778, 719, 719]
-    assert counts(pendigits, pendigits.test) == [363, 364, 364, 336, 364, 335, 336, 364, 336, 336]
-    assert counts(satimage, satimage.train) == [1072, 479, 961, 415, 470, 1038]
-    assert counts(satimage, satimage.test) == [461, 224, 397, 211, 237, 470]
-    assert counts(letter, slice(None))[:5] == [789, 766, 736, 805, 768]
-    mnist = load("load_mnist")
-    assert counts(mnist, mnist.train) == [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
-    assert counts(mnist, mnist.test) == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
-    assert mnist.y[:5].tolist() == [5, 0, 4, 1, 9]
 
 
 def test_yeast_labels_per_gene():
@@ -155,20 +141,6 @@ def test_mnist_blocks_are_quarters_of_the_image():
 def test_mnist_refuses_a_wrong_number(wrong):
     with pytest.raises((ValueError, TypeError), match="n_train must be (an integer|at least 0 and at most)"):
         datasets.load_mnist(n_train=wrong)
-
-
-def test_redrawn_line_has_the_ink_of_its_length():
-    drawn = redraw_pen_points([[0, 50, 100, 50], [20, 0, 20, 100]])
-    assert drawn.shape == (2, 16, 16) and drawn.dtype == np.float32
-    # Between the end points a straight stroke one pixel wide covers one pixel's worth of ink per pixel of
-    # length.
-    assert_allclose(drawn[0].sum(axis=0), 1, atol=1e-5)
-    assert_allclose(drawn[1].sum(axis=1), 1, atol=1e-5)
-    diagonal = redraw_pen_points([[0, 0, 100, 100]])[0]
-    # The diagonal itself, and its neighbours at distance sqrt(1/2).
-    assert diagonal.sum() == pytest.approx(16 + 30 * (1 - np.sqrt(0.5)))
-    assert_allclose(diagonal, diagonal.T, atol=1e-5)
-    assert_allclose([diagonal[15, 0], diagonal[0, 15]], 1, atol=1e-5)  # y points up
 
 
 def test_redrawn_points_are_inked_and_a_resting_pen_is_a_dot():
@@ -262,11 +234,12 @@ def test_triples():
         data.triples("k", cues=["band 9"])
 
 
-@pytest.mark.parametrize("place", [0, 40, 0.5, -1])
+@pytest.mark.parametrize("place", [40, -1])
 def test_damaged_file_is_refused(copied, place):
     path = copied / "satimage.npz"
+    assert datasets.load_satimage().X.shape == (6435, 36)  # a second load looks again
     content = bytearray(path.read_bytes())
-    content[int(place * len(content)) if isinstance(place, float) else place] ^= 1
+    content[place] ^= 1
     path.write_bytes(content)
     with pytest.raises(DataFileError) as caught:
         datasets.load_satimage()
@@ -274,14 +247,6 @@ def test_damaged_file_is_refused(copied, place):
     assert str(path) in message and "damaged" in message
     assert REGISTRY["satimage"]["sha256"] in message and "found " in message
     assert "python data/build.py satimage" in message
-
-
-def test_file_damaged_after_a_first_load_is_refused(copied):
-    assert datasets.load_satimage().X.shape == (6435, 36)
-    path = copied / "satimage.npz"
-    path.write_bytes(path.read_bytes()[:-5])
-    with pytest.raises(DataFileError, match="damaged"):
-        datasets.load_satimage()
 
 
 def test_missing_file_is_refused(copied):
@@ -293,10 +258,4 @@ def test_missing_file_is_refused(copied):
 def test_missing_directory_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("CUELEARN_BUNDLED", str(tmp_path / "nowhere"))
     with pytest.raises(DataFileError, match="Set CUELEARN_BUNDLED"):
-        datasets.load_letter()
-
-
-def test_another_directory_can_be_named(copied):
-    assert datasets.load_satimage().X.shape == (6435, 36)
-    with pytest.raises(DataFileError, match="letter.npz is missing"):
         datasets.load_letter()

@@ -82,10 +82,6 @@ def test_every_file_has_its_recorded_sum_size_and_arrays():
             assert build.npz_bytes(arrays) == content
 
 
-def test_mnist_is_under_15_megabytes():
-    assert (DATA / "mnist.npz").stat().st_size < 15e6
-
-
 def test_writer_round_trip_and_fixed_bytes(monkeypatch):
     arrays = {
         "bytes": np.arange(60, dtype=np.uint8).reshape(3, 4, 5),

@@ -87,6 +87,8 @@ def test_grey_histogram_forgets_where_pixels_are(fitted, digits, described):
 
 
 def test_projections_keep_one_direction(fitted, digits, described):
+    averages = digits.reshape(100, 7, 4, 7, 4).mean(axis=(2, 4)).reshape(100, 49)
+    assert_allclose(described["pixels"], averages, atol=1e-6)
     rows, columns = np.split(described["projections"], 2, axis=1)
     assert_allclose(rows, digits.mean(axis=2), atol=1e-6)
     assert_allclose(columns, digits.mean(axis=1), atol=1e-6)
@@ -106,11 +108,6 @@ def test_fourier_magnitudes_forget_shifts(fitted, digits, described):
     # Every low coefficient once, its conjugate left out.
     twice = np.sort(np.concatenate([described["fourier"][3], described["fourier"][3, 1:]]))
     assert_allclose(twice, np.sort(full.ravel()), atol=1e-6)
-
-
-def test_pixels_are_averages(digits, described):
-    averages = digits.reshape(100, 7, 4, 7, 4).mean(axis=(2, 4)).reshape(100, 49)
-    assert_allclose(described["pixels"], averages, atol=1e-6)
 
 
 def test_gist_equals_a_plain_convolution(digits, described):
@@ -136,16 +133,6 @@ def test_shape_forgets_which_side_is_ink(fitted, digits, described):
     turned = np.roll(described["directions"][:, :36], 18, axis=1)
     assert np.abs(inverse["directions"][:, :36] - turned).sum(axis=1).max() < 0.02
     assert_allclose(inverse["directions"][:, 36], described["directions"][:, 36], atol=1e-6)
-
-
-def test_brightness_matters_to_grey_values_only():
-    dark = noise(30) // 2
-    bright = dark + np.uint8(64)
-    kinds = k.ImageKinds(n_words=5).fit(dark)
-    found, expected = kinds.transform(bright), kinds.transform(dark)
-    for name in ("lbp", "gist", "directions", "hog4", "hog7", "dense-words", "corner-words"):
-        assert_allclose(found[name], expected[name], atol=5e-3, err_msg=name)
-    assert_array_equal(found["grey"][:, 8:24], expected["grey"][:, :16])
 
 
 def test_word_histograms_equal_a_plain_count(fitted, digits, described):
@@ -326,14 +313,6 @@ def test_a_bank_takes_kinds_and_groups(described):
     gist = X[:, groups["gist"]] / np.linalg.norm(X[:, groups["gist"]], axis=1, keepdims=True)
     assert_allclose(stack[16], gist @ gist.T, atol=1e-5)
     assert np.ptp(stack, axis=(1, 2)).min() > 1e-3  # none is constant
-
-
-def test_kernels_do_not_feel_the_unit():
-    data = datasets.load_letter()
-    X = data.X[:60]
-    triples = k.kind_kernels(k.letter_groups())
-    raw, scaled = (KernelBank(triples, part).rows(np.arange(60)) for part in (X, X / 15))
-    assert_allclose(raw, scaled, atol=1e-5)
 
 
 def test_matrices_that_do_not_fit():

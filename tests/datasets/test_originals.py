@@ -240,13 +240,8 @@ def test_scene_has_its_training_rows_first(tmp_path, monkeypatch, header):
         assert data.target_names == LABELS
         assert data.train.tolist() == [0, 1, 2, 3, 4] and data.test.tolist() == [5, 6, 7]
         assert data.cues == {"L": slice(0, 98), "u": slice(98, 196), "v": slice(196, 294)}
-        assert [data.feature_names[k] for k in (0, 48, 49, 105, 293)] == [
-            "L mean 0,0",
-            "L mean 6,6",
-            "L variance 0,0",
-            "u mean 1,0",
-            "v variance 6,6",
-        ]
+        names = ["L mean 0,0", "L mean 6,6", "L variance 0,0", "u mean 1,0", "v variance 6,6"]
+        assert [data.feature_names[k] for k in (0, 48, 49, 105, 293)] == names
         assert data.provenance.tier == "original" and data.provenance.sha256.count(" and ") == 1
 
 
@@ -334,23 +329,10 @@ def test_a_small_awa(tmp_path, monkeypatch):
         assert list(data.cues) == ["phog", "surf", "rgsift", "lss"]
         for cue, columns in data.cues.items():
             assert np.array_equal(data.X[:, columns], arrays[cue].astype(np.float32))
-        assert data.train is None
-        assert data.test is None
-        assert len(data.feature_names) == 14
-        assert data.feature_names[3] == "surf 0"
+        assert data.train is data.test is None
+        assert len(data.feature_names) == 14 and data.feature_names[3] == "surf 0"
         assert data.target_names[:10] == list(AWA_TEST_CLASSES) and data.target_names[10] == "other 0"
-        assert data.provenance.name == "awa"
-        assert data.provenance.tier == "original"
-        assert len(data.provenance.sha256) == 64
-
-
-def test_awa_in_a_directory_of_its_own(tmp_path, monkeypatch):
-    monkeypatch.setenv("CUELEARN_DATA", str(tmp_path))
-    refused("'awa' was not found", load_original, "awa")
-    (tmp_path / "awa").mkdir()
-    refused(r"awa_subset\.npz is missing", load_original, "awa")
-    np.savez_compressed(tmp_path / "awa" / "awa_subset.npz", **small_awa())
-    assert load_original("awa").X.shape == (100, 14)
+        assert data.provenance[:2] == ("awa", "original") and len(data.provenance.sha256) == 64
 
 
 def nan_in(cue, value=np.nan):
@@ -363,23 +345,17 @@ def nan_in(cue, value=np.nan):
     "changes, words",
     [
         ({"surf": None}, r"does not hold Animals with Attributes in the expected form \(.*surf"),
-        ({"y": None}, "does not hold Animals with Attributes"),
-        ({"classes": None}, "does not hold Animals with Attributes"),
         ({"classes": np.array(NAMES, dtype=object)}, "does not hold Animals with Attributes"),  # pickled
         ({"lss": np.ones((99, 2), np.float16)}, "must hold one histogram per image in each cue"),
-        ({"lss": np.ones(100, np.float16)}, "must hold one histogram per image in each cue"),
         ({"lss": np.ones((100, 0), np.float16)}, "must hold one histogram per image in each cue"),
         ({"y": np.zeros((100, 1), int)}, "one class per image"),
         (nan_in("phog"), "finite floats and none negative"),
-        (nan_in("rgsift", np.inf), "finite floats and none negative"),
         (nan_in("surf", -0.5), "finite floats"),
         ({"phog": np.full((100, 3), "a")}, "finite floats"),
-        ({"classes": np.array(NAMES[:49])}, "must name 50 different classes, .* got 49"),
         ({"classes": np.array([*NAMES[:49], NAMES[0]])}, "must name 50 different classes, .* got 49"),
         ({"classes": np.array(["okapi", *NAMES[1:]])}, "the ten test classes among them"),
         ({"y": np.repeat(np.arange(50), 2) % 49}, "class from 0 to 49 and every class an image"),
         ({"y": np.repeat(np.arange(50), 2) + 1}, "class from 0 to 49"),
-        ({"y": np.repeat(np.arange(50), 2) + 0.5}, "class from 0 to 49"),
     ],
 )
 def test_awa_files_that_are_not(tmp_path, changes, words):
@@ -407,12 +383,8 @@ def test_damaged_awa(tmp_path):
 def test_the_real_awa():
     data = load_original("awa")
     assert data.X.shape == (3000, 6252)
-    assert {cue: c.stop - c.start for cue, c in data.cues.items()} == {
-        "phog": 252,
-        "surf": 2000,
-        "rgsift": 2000,
-        "lss": 2000,
-    }
+    widths = {"phog": 252, "surf": 2000, "rgsift": 2000, "lss": 2000}
+    assert {cue: c.stop - c.start for cue, c in data.cues.items()} == widths
     images = dict(zip(data.target_names, np.bincount(data.y).tolist()))
     assert {name for name, n in images.items() if n == 100} == set(AWA_TEST_CLASSES)
     assert sorted(images.values()) == [50] * 40 + [100] * 10

