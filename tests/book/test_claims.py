@@ -31,16 +31,14 @@ about = {"data": "Pendigits", "measure": "points"}
 
 def test_difference():
     better = judge_difference("om2-4", LOW, HIGH, **about)
-    assert better.verdict == "holds"
+    assert better.verdict == "holds" and better.data == "Pendigits"
     assert better[2:5] == tuple(interval(np.subtract(LOW, HIGH)))
-    assert better.data == "Pendigits"
     assert judge_difference("om2-4", HIGH, LOW).verdict == "fails"
     assert judge_difference("om2-4", HIGH, LOW, lower_is_better=False).verdict == "holds"
     assert judge_difference("om2-4", LOW, HIGH, margin=2).verdict == "fails"  # better, but not by 2
     assert judge_difference("om2-4", HIGH, LOW, margin=-2).verdict == "holds"  # worse, but by less than 2
     undecided = judge_difference("om2-4", [1, 2, 3], [2, 1, 3.5])
-    assert undecided.verdict == "not testable here"
-    assert "Undecided" in undecided.text
+    assert undecided.verdict == "not testable here" and "Undecided" in undecided.text
     assert undecided.low < 0 < undecided.high
     assert judge_difference("om2-4", LOW, LOW).verdict == "fails"  # equal is not better
     assert judge_difference("om2-4", LOW, LOW, margin=-0.1).verdict == "holds"
@@ -53,8 +51,7 @@ def test_single_run_decides_nothing():
         judge_ratio("om2-4", [1], [5], at_most=1),
         judge_close("om2-4", [1], [1], 1),
     ):
-        assert verdict.verdict == "not testable here"
-        assert "no interval" in verdict.text
+        assert verdict.verdict == "not testable here" and "no interval" in verdict.text
         assert verdict.number is not None
 
 

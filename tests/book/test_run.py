@@ -57,9 +57,8 @@ def package(tmp_path_factory):
     """A copy of the package, so that nobody's editing during the tests makes results stale."""
     global PACKAGE_ROOT
     PACKAGE_ROOT = tmp_path_factory.mktemp("package")
-    shutil.copytree(
-        ROOT / "cuelearn", PACKAGE_ROOT / "cuelearn", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    skipped = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "cuelearn", PACKAGE_ROOT / "cuelearn", ignore=skipped)
 
 
 def command(root, *arguments):
@@ -88,11 +87,12 @@ def test_wrong_calls_list_the_right_names(tmp_path, capsys):
     message = refused(tmp_path, capsys, "-p", "sed=3")
     assert "no parameter 'sed'" in message and "did you mean seed?" in message
     assert "seed (default 0), p (default 1.1), label (default 'x')" in message and "n_jobs" not in message
-    for option, wrong, right in (
+    wrong_words = (
         ("--profile", "quik", PROFILES),
         ("--chapter", "mlk", CHAPTERS),
-        ("--data", "orignal", DATA_TIERS),
-    ):
+        ("--data", "orig", DATA_TIERS),
+    )
+    for option, wrong, right in wrong_words:
         message = refused(tmp_path, capsys, option, wrong)
         assert f"argument {option}: invalid choice: '{wrong}'" in message
         assert all(name in message for name in right)
@@ -136,14 +136,8 @@ def test_a_whole_run(tmp_path):
     first = execute(tmp_path, "--jobs", "2", HOME=home)
     assert first.returncode == 0, first.stderr
     out = tmp_path / "figures" / "quick"
-    for line in (
-        "jmlr-fig-1",
-        "three classes (simulated)",
-        "obs-1 holds   1.5",
-        "mkl: made in",
-        "not made yet: thesis-fig-4.1",
-        "claims open: om2-1",
-    ):
+    lines = "jmlr-fig-1", "three classes (simulated)", "obs-1 holds   1.5", "mkl: made in"
+    for line in (*lines, "not made yet: thesis-fig-4.1", "claims open: om2-1"):
         assert line in first.stdout
     names = {file.name for file in out.iterdir() if not file.name.startswith(".")}
     made = "jmlr-fig-1.png jmlr-fig-1.csv jmlr-fig-1.json mlmkl-tab-1.md claims.csv claims.md summary.md"
@@ -151,26 +145,20 @@ def test_a_whole_run(tmp_path):
     assert "| jmlr-fig-2 |" in (out / "summary.md").read_text()
     assert "![jmlr-fig-1](jmlr-fig-1.png)" in (out / "README.md").read_text()
     executed = json.loads((out / "notebooks" / "mkl.ipynb").read_text())
-    assert any(
-        "image/png" in output.get("data", {})
-        for cell in executed["cells"]
-        for output in cell.get("outputs", [])
-    )
+    outputs = [output for cell in executed["cells"] for output in cell.get("outputs", [])]
+    assert any("image/png" in output.get("data", {}) for output in outputs)
     assert not list(out.rglob("*running*"))
 
     before = {file: file.stat().st_mtime_ns for file in out.rglob("*")}
     second = execute(tmp_path, HOME=home)
-    assert second.returncode == 0
-    assert second.stdout == f"up to date: mkl in {Path('figures/quick')}\n"
-    assert second.stderr == ""
+    said = f"up to date: mkl in {Path('figures/quick')}\n"
+    assert (second.returncode, second.stdout, second.stderr) == (0, said, "")
     assert {file: file.stat().st_mtime_ns for file in out.rglob("*")} == before
 
     assert execute(tmp_path, "--report").returncode == 0
     book = (out / "report.html").read_text()
-    assert book.count("data:image/png;base64") >= 3
-    assert "obs-1" in book
-    assert "chapter-mkl" in book
-    assert 'src="jmlr' not in book
+    assert book.count("data:image/png;base64") >= 3 and 'src="jmlr' not in book
+    assert "obs-1" in book and "chapter-mkl" in book
 
     # A lost file is noticed, and a figure that the notebook no longer makes goes.
     (out / "jmlr-fig-1.png").unlink()
@@ -220,9 +208,7 @@ def test_failure_keeps_log_and_notebook_and_is_repeated(tmp_path):
     assert not list(home.iterdir())  # nothing is put into it either
     out = tmp_path / "figures" / "quick" / "notebooks"
     assert done.returncode == 1
-    assert "ZeroDivisionError" in done.stderr
-    assert "1 / 0" in done.stderr
-    assert "mkl: FAILED" in done.stdout
+    assert "ZeroDivisionError" in done.stderr and "1 / 0" in done.stderr and "mkl: FAILED" in done.stdout
     assert seen(out) == ["mkl.failed.ipynb", "mkl.log"]
     assert "ZeroDivisionError" in (out / "mkl.log").read_text()
     assert "so far so good" in (out / "mkl.failed.ipynb").read_text()

@@ -5,8 +5,8 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import time
+from collections import namedtuple
 from pathlib import Path
 
 import numpy as np
@@ -60,9 +60,9 @@ def numba_threads():
     return numba.get_num_threads()
 
 
-def writes_in_place(array):
-    array[0] += 1
-    return float(array[0])
+def writes_in_place(at, array):
+    array[at] += 1
+    return float(array[at])
 
 
 def equal(a, b):
@@ -92,23 +92,15 @@ def test_fresh_and_stored_results_are_equal(tmp_path):
 
 def test_order_and_bits_do_not_depend_on_jobs(tmp_path):
     points = [{"a": a, "b": b} for a in range(4) for b in (0.5, 2.0)]
-    table = np.ones((60, 60))
-    runs = [
-        Sweep(tmp_path / str(jobs), "s", n_jobs=jobs).run(
-            slow_product, points, common={"table": table}, data=["ones"]
-        )
-        for jobs in (1, 2)
-    ]
-    assert runs[0] == runs[1]
-    assert {result["threads"] for result in runs[0]} == {1}
+    given = {"common": {"table": np.ones((60, 60))}, "data": ["ones"]}
+    one, two = (Sweep(tmp_path / f"{n}", "s", n_jobs=n).run(slow_product, points, **given) for n in (1, 2))
+    assert one == two and {result["threads"] for result in one} == {1}
 
 
 def test_large_common_arrays_stay_writable_and_private(tmp_path):
     big = np.zeros(300_000)  # joblib maps arrays of this size into the workers
-    results = Sweep(tmp_path, "s", n_jobs=2).run(
-        functools.partial(writes_in_place), [{}], common={"array": big.copy()}, data=["zeros"]
-    )
-    assert results == [1.0] and big[0] == 0
+    sweep, given = Sweep(tmp_path, "s", n_jobs=2), {"common": {"array": big}, "data": ["zeros"]}
+    assert sweep.run(writes_in_place, [{"at": 0}, {"at": 1}], **given) == [1.0, 1.0] and not big.any()
 
 
 def test_numba_is_held_to_one_thread_and_restored(tmp_path):
@@ -123,14 +115,9 @@ def test_damaged_files_are_computed_anew(tmp_path, damage):
     expected = sweep.run(rich, [{"x": 1}, {"x": 2}])
     one, two = sorted((tmp_path / "s").glob("*.pkl"))
     content = one.read_bytes()
-    one.write_bytes(
-        {
-            "cut": content[:-7],
-            "altered": content[:200] + bytes([content[200] ^ 1]) + content[201:],
-            "empty": b"",
-            "other": two.read_bytes(),
-        }[damage]
-    )
+    altered = content[:200] + bytes([content[200] ^ 1]) + content[201:]
+    damaged = {"cut": content[:-7], "altered": altered, "empty": b"", "other": two.read_bytes()}
+    one.write_bytes(damaged[damage])
     again = Sweep(tmp_path, "s")
     assert all(map(equal, again.run(rich, [{"x": 1}, {"x": 2}]), expected))
     assert again.n_computed_ == 1
@@ -138,19 +125,15 @@ def test_damaged_files_are_computed_anew(tmp_path, damage):
 
 
 def test_key_covers_parameters_data_sources_and_text(tmp_path, monkeypatch):
-    def computed(function=rich, point=None, **more):
-        if point is None:
-            point = {"x": 1}
+    def computed(function=rich, data=(), **more):
         sweep = Sweep(tmp_path, "s")
-        sweep.run(function, [point], **more)
+        sweep.run(function, [{"x": 1, **more}], data=data)
         return sweep.n_computed_
 
     assert computed() == 1 and computed() == 0
-    assert computed(point={"x": 1, "scale": 2.0}) == 1
+    assert computed(scale=2.0) == 1
     assert computed(function=functools.partial(rich, scale=3.0)) == 1
     assert computed(data=["sum"]) == 1 and computed(data=["sum"]) == 0
-    from collections import namedtuple
-
     record = namedtuple("Record", "name sha256")("letter", "ab")
     assert computed(data=record) == 1
     assert computed(data=[record]) == 0
@@ -191,34 +174,32 @@ def test_failing_point_is_named_and_the_others_are_kept(tmp_path, jobs):
     assert again.n_computed_ == 0 or jobs == 2
 
 
+KILLED = """
+import sys, time
+from cuelearn.book.sweep import Sweep
+def wait(x):
+    time.sleep(0.3)
+    return x
+sweep = Sweep(sys.argv[1], "s")
+print(sweep.run(wait, [{"x": x} for x in range(4)]), sweep.n_cached_, flush=True)
+"""
+
+
 def test_killed_sweep_goes_on_where_it_was(tmp_path):
     script = tmp_path / "work.py"
-    script.write_text(
-        textwrap.dedent("""
-        import sys, time
-        from cuelearn.book.sweep import Sweep
-        def wait(x):
-            time.sleep(0.3)
-            return x
-        if __name__ == "__main__":
-            sweep = Sweep(sys.argv[1], "s")
-            print("began", flush=True)
-            print(sweep.run(wait, [{"x": x} for x in range(4)]), sweep.n_cached_, flush=True)
-    """)
-    )
+    script.write_text(KILLED)
     command = [sys.executable, str(script), str(tmp_path)]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
     while len(list((tmp_path / "s").glob("[!.]*.pkl"))) < 2 and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    process.stdout.close()
     kept = len(list((tmp_path / "s").glob("[!.]*.pkl")))
     assert 2 <= kept < 4
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
-    assert done.endswith(f"[0, 1, 2, 3] {kept}\n")
+    assert done == f"[0, 1, 2, 3] {kept}\n"
 
 
 def test_frame(tmp_path):
@@ -236,7 +217,7 @@ def test_bad_arguments(tmp_path):
 def test_dask_gives_the_same(tmp_path):
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        1, threads_per_worker=1, processes=False, dashboard_address=None
     ) as cluster:
         remote = Sweep(tmp_path / "a", "s", scheduler=cluster.scheduler_address)
         assert remote.run(fails_at_two, [{"x": 0}, {"x": 1}]) == [0, 1]
@@ -256,19 +237,6 @@ def test_dask_missing_is_said(tmp_path, monkeypatch):
 # --- files and progress ---
 
 
-def test_atomic_write_leaves_the_old_file_when_it_fails(tmp_path):
-    path = tmp_path / "deep" / "file.txt"
-    atomic_write(path, "old")
-
-    def half(file):
-        file.write(b"ha")
-        raise OSError("disk full")
-
-    with pytest.raises(OSError, match="disk full"):
-        atomic_write(path, half)
-    assert path.read_text() == "old" and [p.name for p in path.parent.iterdir()] == ["file.txt"]
-
-
 def test_leftovers_of_dead_processes_are_removed(tmp_path):
     dead = subprocess.Popen([sys.executable, "-c", ""])
     dead.wait()
@@ -282,13 +250,9 @@ def test_file_lock_excludes(tmp_path):
     said = "lambda: print('waits', flush=True)"
     lock = f"with file_lock({str(tmp_path / 'l')!r}, {said}): print('in')"
     code = f"from cuelearn.book.sweep import file_lock\n{lock}"
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
     with file_lock(tmp_path / "l"):
-        other = subprocess.Popen(
-            [sys.executable, "-c", code],
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        other = subprocess.Popen([sys.executable, "-c", code], env=env, stdout=subprocess.PIPE, text=True)
         assert other.stdout.readline() == "waits\n"
         assert other.poll() is None
     assert other.stdout.read() == "in\n" and other.wait() == 0
