@@ -11,9 +11,8 @@ SVM, times the best feasible number, certifies a gap by the dual :math:`\max_{0 
 import numpy as np
 
 from cuelearn.core.checks import check_positive
-from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters
-from cuelearn.mkl.perclass import ClassMachine, PerClassMKL, run_classes
+from cuelearn.mkl.perclass import ClassMachine, PerClassMKL, documented, run_classes
 from cuelearn.mkl.svm import SharedProblem
 
 __all__ = ["GMKL", "BoxMachine", "GradientMachine", "dual_bound", "solve_gmkl"]
@@ -130,21 +129,12 @@ class GMKL(PerClassMKL):
 
     Parameters
     ----------
-    $kernels
-    C : float > 0, default 1.0
-        Of the SVMs (without bias).
-    tol : float > 0, default 1e-2
-        A class stops when its duality gap is at most this share of its objective.
-    $max_iter $normalize $memory $callback $verbose
+    $kernels $C $tol $max_iter $normalize $memory $callback $verbose
 
     Attributes
     ----------
-    kernel_weights_ : ndarray, shape (n_classes, n_kernels)
-        d of every class; two equal rows for two class labels, 0 for skipped classes.
-    $classes_ $dual_coef_ $support_ $path_ $objectives_ $dual_gaps_ $history_ $skipped_classes_
-    n_solved_, n_updates_ : int
-        SVMs solved (twice).
-    $n_iter_ $converged_
+    $classes_ $kernel_weights_ $dual_coef_ $support_ $path_ $objectives_ $dual_gaps_ $history_
+    $objective_ $dual_gap_ $skipped_classes_ $n_solved_ $n_updates_ $n_iter_ $converged_
 
     Notes
     -----

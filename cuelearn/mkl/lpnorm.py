@@ -2,10 +2,10 @@ r"""p-norm MKL of Kloft et al., one class against the rest."""
 
 import numpy as np
 
-from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters
 from cuelearn.core.groupnorm import group_norm, resolve_p
 from cuelearn.mkl.onevsall import Machine, OneVersusAllMKL
+from cuelearn.mkl.perclass import documented
 
 __all__ = ["LpMKL"]
 
@@ -38,27 +38,22 @@ class LpMKL(OneVersusAllMKL):
     p : float in (1, 2] or "auto", default 1.25
         Exponent of the group norm, as `OBSCURE` has it. Kloft et al. constrain :math:`\|d\|_{p'} \le 1` with
         :math:`p' = p/(2-p)`; p = 2 is :math:`p' = \infty`, equal weights.
-    $C
-    tol : float > 0, default 1e-3
-        A class stops when its duality gap is at most this share of its objective.
-    $max_iter $normalize $memory $n_jobs $callback $verbose
+    $C $tol $max_iter $normalize $memory $n_jobs $callback $verbose
 
     Attributes
     ----------
-    kernel_weights_ : ndarray, shape (n_classes, n_kernels)
-        :math:`\sum_j d_j^{p'} = 1` in each row; never exactly 0 for a kernel that is not 0 itself.
     p_ : float
-    $classes_ $dual_coef_ $support_ $intercept_ $path_ $objectives_ $dual_gaps_ $history_ $skipped_classes_
-    $n_iter_ $n_solved_ $n_updates_ $converged_
+    $classes_ $kernel_weights_ $dual_coef_ $support_ $intercept_ $path_ $objectives_ $dual_gaps_ $history_
+    $objective_ $dual_gap_ $skipped_classes_ $n_solved_ $n_updates_ $n_iter_ $converged_
 
     Notes
     -----
-    Cost as of `SILPMKL`, without the linear programme; tens of rounds, more the nearer p is to 1.
+    :math:`\sum_j d_j^{p'} = 1` for the weights of each class, none of them exactly 0. Cost as of `SILPMKL`,
+    without the linear programme; tens of rounds, more the nearer p is to 1.
 
     References
     ----------
-    Kloft, Brefeld, Sonnenburg, Zien, JMLR 12 (2011), algorithm 1 (2009 in the papers); JMLR 13 (2012),
-    section 5 for the two p.
+    Kloft, Brefeld, Sonnenburg, Zien, JMLR 12 (2011), algorithm 1; JMLR 13 (2012), section 5 for the two p.
     """
 
     p: float | str = 1.25

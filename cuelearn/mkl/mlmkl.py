@@ -11,6 +11,7 @@ asking one class per iteration, drawn from :math:`\gamma`; ML-MKL-Sum minimises 
 all.
 """
 
+import functools
 import warnings
 from numbers import Real
 from typing import NamedTuple
@@ -40,6 +41,25 @@ __all__ = [
     "solve_mlmkl_sum",
 ]
 
+TEXTS = {
+    "C": ("float > 0", "Of the SVMs (without bias, no division by n)."),
+    "callback": (
+        "callable(estimator, step)",
+        "Called after every iteration, with SVMs of all classes, the clock stopped; a true result ends the run.",
+    ),
+    "class_objectives_": (
+        "ndarray, shape as of `gamma_`",
+        "H of every class at the end; NaN for skipped ones.",
+    ),
+    "history_": (
+        "DataFrame",
+        "step, seconds, n_updates (SVMs), objective (of the class drawn, or of all), change (for the rule).",
+    ),
+    "n_iter_": ("int", "Iterations."),
+    "n_updates_": ("int", "As `n_solved_`: SVMs of the iterations, without those of all classes at the end."),
+    "converged_": ("bool", "Whether the rule ended the run, which certifies nothing: `saddle_gap` does."),
+}
+documented = functools.partial(documented, texts=TEXTS)
 # ML-MKL-SA asks its stopping rule after so many iterations
 MIN_ITER = 100
 # rounds of cutting planes at most: an SVM for every class with a positive gamma, and a linear programme
@@ -51,17 +71,11 @@ MOST_PLANES = 500
 class Entropic:
     r"""`weights` on a simplex, equal at the start, that follow gradients by exponentiated updates.
 
-    The step size eta is constant, :math:`w_i \propto \exp(-\eta \sum_\tau g_{\tau i})`, or "auto": AdaHedge,
-
-    .. math:: \eta_t = \ln n \Big/ \sum_{\tau < t} \Big( w_\tau \cdot g_\tau
-              + \tfrac{1}{\eta_\tau} \ln \sum_i w_{\tau i} \, e^{-\eta_\tau g_{\tau i}} \Big) ,
-
-    which needs neither the scale of the gradients nor the number of steps: the sum is what the steps cost so
-    far.
-
-    References
-    ----------
-    De Rooij, van Erven, Grünwald and Koolen, Follow the leader if you can, hedge if you must, JMLR 2014.
+    The step size eta is constant, :math:`w_i \propto \exp(-\eta \sum_\tau g_{\tau i})`, or "auto", AdaHedge:
+    :math:`\ln n` by what the steps cost so far, :math:`\sum_{\tau < t} ( w_\tau \cdot g_\tau +
+    \tfrac{1}{\eta_\tau} \ln \sum_i w_{\tau i} \, e^{-\eta_\tau g_{\tau i}} )`, which needs neither the scale
+    of the gradients nor the number of steps (de Rooij, van Erven, Grünwald, Koolen, Follow the leader if you
+    can, hedge if you must, JMLR 2014).
     """
 
     def __init__(self, size, eta="auto"):
@@ -155,11 +169,10 @@ class SharedRun(Rounds):
 
 def sa_gradients(problem, k, weights, smoothed, gamma=None, level=0.0):
     r"""Estimated gradients of L from class k, drawn with the weight :math:`\gamma'_k` of `smoothed`:
-    equations 8 and 9.
+    equations 8, 9.
 
-    Returns :math:`-\frac12 (\alpha \circ y^k)^\top K_a (\alpha \circ y^k)` for all kernels, without bias at
-    :math:`\gamma'`, or, where gamma is given, times :math:`\gamma_k / \gamma'_k`, without bias at gamma;
-    entry k of the estimate for gamma, :math:`(H_k(p) - level) / \gamma'_k`, the others being 0;
+    Returns :math:`-\frac12 (\alpha \circ y^k)^\top K_a (\alpha \circ y^k)` for all kernels, where gamma is
+    given times :math:`\gamma_k / \gamma'_k`; :math:`(H_k(p) - level) / \gamma'_k`, entry k for gamma;
     :math:`H_k(p)`.
     """
     found = problem.solve(k, weights)
@@ -193,20 +206,18 @@ def solve_mlmkl_sa(
 
     The options are those of `MLMKLSA`, with a NumPy Generator for `random_state`, and `eta`, the step size of
     p and gamma: constant as in the paper (0.0001 to 0.01; what is small depends on the scale of the losses, n
-    C), or "auto", from the spread of the gradients met so far. `callback(run, step)` gets the `SharedRun`
-    after each iteration, the clock stopped; a true result ends the run.
+    C), or "auto". `callback(run, step)` gets the `SharedRun` after each iteration, the clock stopped; a true
+    result ends the run.
 
     Equation 9 is divided by the smoothed weight :math:`\gamma'_k = (1 - \delta) \gamma_k + \delta / m`: the
     class was drawn with it, and only then is the estimate without bias, at :math:`\gamma'`. Equation 7 prints
     both updates as descents; gamma ascends. `corrected`, which is not in the paper, mends three things. The
     estimate for p is right at :math:`\gamma'` and not at :math:`\gamma`, which keeps the pair away from the
-    saddle point however long it runs: it is multiplied by :math:`\gamma_k / \gamma'_k \le 1/(1 - \delta)`.
-    What all losses have in common moves no :math:`\gamma` but makes most of the noise of equation 9: a level
-    is taken off, the mean, weighted by :math:`\gamma'`, of what each class met when it was last drawn (known
-    before the draw, so the mean changes by the same constant for every class; the first draw only sets it).
-    And the paper asks for the change since the last iteration: the last of t moves an average by some 1/t
-    wherever it stands, so that rule would stop at the first iteration allowed. The change since half as many
-    iterations can fail.
+    saddle point: it is multiplied by :math:`\gamma_k / \gamma'_k`. What all losses have in common moves no
+    :math:`\gamma` but makes most of the noise of equation 9: the mean, weighted by :math:`\gamma'`, of what
+    each class met when it was last drawn is taken off (the first draw only sets it). And the change since the
+    last iteration, which the paper asks for, is some 1/t wherever an average of t stands; that since half as
+    many iterations can fail.
     """
     rng = np.random.default_rng() if rng is None else rng
     if isinstance(delta, bool) or not (isinstance(delta, Real) and 0.0 <= delta <= 1.0):
@@ -277,16 +288,14 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None):
     ----------
     problem : SharedProblem
         Its counts and accuracy stay as they are; its solutions are those of the last plane afterwards.
-    kernel_weights : array-like, shape (n_kernels,)
-    gamma : array-like, shape (n_problems,)
-        Both not negative, of sum 1. Those of an `MLMKLSA`, without its `skipped_classes_`, belong to
+    kernel_weights, gamma : array-like, shape (n_kernels,) and (n_problems,)
+        Not negative, of sum 1. Those of an `MLMKLSA`, without its `skipped_classes_`, belong to
         ``SharedProblem(bank, signs, C)`` with the bank that it was fitted to.
     tol : float
-        Wanted slack, relative to `worst`; the SVMs are solved to a tenth of it. A ConvergenceWarning if it is
+        Wanted slack, relative to `worst`; the SVMs are solved to a tenth of it. A ConvergenceWarning if
         missed.
     threshold : float or None
-        Relative to `worst`: stop as soon as the gap is known to be above or not above it, however large the
-        slack.
+        Relative to `worst`: stop as soon as the gap is known to be above or not above it.
 
     Returns
     -------
@@ -294,8 +303,8 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None):
 
     Notes
     -----
-    For any alpha, :math:`\alpha_k^\top 1 - \frac12 \sum_a p_a q_{ak}` is below :math:`H_k(p)` at every p, up
-    to HiGHS's 1e-7 of `worst`. NIPS 2010, equation 11 and proposition 2.
+    NIPS 2010, equation 11 and proposition 2: for any alpha, :math:`\alpha_k^\top 1 - \frac12 \sum_a p_a
+    q_{ak}` is below :math:`H_k(p)` at every p, up to HiGHS's 1e-7 of `worst`.
     """
     tol = check_positive("tol", tol)
     p = simplex_point("kernel_weights", kernel_weights, problem.bank.n_kernels)
@@ -324,11 +333,8 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None):
                 break
     slack = inner + max(0.0, upper - lower)
     if not (decided or slack <= tol * worst):
-        warnings.warn(
-            f"saddle_gap is known to {slack / worst:.2g} of the worst class only, tol={tol:g}",
-            ConvergenceWarning,
-            stacklevel=2,
-        )
+        words = f"saddle_gap is known to {slack / worst:.2g} of the worst class only, tol={tol:g}"
+        warnings.warn(words, ConvergenceWarning, stacklevel=2)
     return SaddleGap(worst - lower, worst, lower, slack)
 
 
@@ -351,9 +357,8 @@ def simplex_point(name, values, size):
     """Weights as float64, or an error that names them."""
     values = np.asarray(values, dtype=np.float64)
     if values.shape != (size,) or not (values >= 0.0).all() or abs(values.sum() - 1.0) > 1e-6:
-        raise ValueError(
-            f"{name} must be {size} numbers >= 0 of sum 1, got shape {values.shape} and sum {values.sum():g}"
-        )
+        got = f"shape {values.shape} and sum {values.sum():g}"
+        raise ValueError(f"{name} must be {size} numbers >= 0 of sum 1, got {got}")
     return values
 
 
@@ -411,8 +416,7 @@ class SharedMKL(MultiLabelMKL):
 @documented
 @parameters
 class MLMKLSA(SharedMKL):
-    r"""Multi-label MKL by stochastic approximation: one kernel combination for all classes, one SVM per
-    iteration.
+    r"""Multi-label MKL by stochastic approximation: one kernel combination for all classes.
 
     .. math:: \min_{p \in \Delta_s} \max_{1 \le k \le m} H_k(p), \qquad
               H_k(p) = \min_f \frac12 \|f\|^2_{K(p)} + C \sum_i [1 - y^k_i f(x_i)]_+
@@ -423,49 +427,36 @@ class MLMKLSA(SharedMKL):
 
     Parameters
     ----------
-    $kernels
-    C : float > 0, default 1.0
-        Of the SVMs (without bias).
+    $kernels $C
     n_iter : int, default 2000
         Most iterations.
     delta : float in [0, 1], default 0.2
         Share of uniform draws of classes; 0 gives no class a chance that has lost its weight.
     corrected : bool, default True
         Take the bias of the smoothing and most of the noise out of the gradients, and stop by a rule that can
-        fail. False: the paper's estimates and rule, which goes with ``tol=0.01``; its step sizes are an
-        option of `solve_mlmkl_sa`.
+        fail. False: the paper's estimates and rule, which goes with ``tol=0.01``.
     tol : float or None, default 0.05
         Stops, after 100 iterations or more, when the averaged kernel weights changed by less, relatively,
         since half as many iterations, or, by the paper's rule, since the last one; None runs all iterations.
     $normalize $memory
     random_state : int, Generator or None
-    callback : callable(estimator, step) or None
-        Called after every iteration, with SVMs of all classes, the clock stopped; a true result ends the run.
-    $verbose
+    $callback $verbose
 
     Attributes
     ----------
     kernel_weights_ : ndarray, shape (n_kernels,)
         p, the average over iterations; sums to 1.
     gamma_ : ndarray, shape (n_classes,), or (1,) for two class labels, which are one problem
-        Averaged weights of the classes: large where learning is hard; with one kernel they stay equal.
-    class_objectives_ : ndarray, shape as of `gamma_`
-        H of every class at the end; NaN for skipped ones.
-    $classes_ $dual_coef_ $support_ $skipped_classes_
+        Averaged weights of the classes: large where learning is hard.
     path_, iterates_ : ndarray, shape (n_iter_ + 1, n_kernels)
         Averaged and present kernel weights after each iteration.
-    history_ : DataFrame
-        step, seconds, n_updates (SVMs solved), objective (of the class drawn), change (which the rule looks
-        at).
-    n_iter_, n_solved_, n_updates_ : int
-        Iterations; SVMs that they solved (twice), without those of all classes at the end.
-    converged_ : bool
-        Whether the rule ended the run, which certifies nothing: `saddle_gap` does.
+    $classes_ $dual_coef_ $support_ $skipped_classes_ $class_objectives_ $history_ $n_iter_ $n_solved_
+    $n_updates_ $converged_
 
     Notes
     -----
-    An iteration costs one read of the kernels (to combine them in place; no copies), one SVM from the last
-    solution of its class, and one more read of the rows of its support samples.
+    An iteration costs one read of the kernels (to combine them in place), one SVM from the last solution of
+    its class, and one more read of the rows of its support samples.
 
     References
     ----------
@@ -505,36 +496,27 @@ class MLMKLSA(SharedMKL):
 @documented
 @parameters
 class MLMKLSum(SharedMKL):
-    r"""Multi-label MKL by the sum of the losses: one kernel combination, the SVMs of all classes in each
-    iteration.
-
-    .. math:: \min_{p \in \Delta_s} \sum_k H_k(p)
+    r"""Multi-label MKL by the sum of the losses: :math:`\min_{p \in \Delta_s} \sum_k H_k(p)`.
 
     Parameters
     ----------
-    $kernels
-    C : float > 0, default 1.0
-        Of the SVMs (without bias).
+    $kernels $C
     n_iter : int, default 200
-        Most iterations.
+        Most iterations, each with the SVMs of all classes.
     tol : float or None, default 0.01
         Stops at this relative change of the kernel weights.
-    $normalize $memory
-    callback : callable(estimator, step) or None
-        Called after every iteration, the clock stopped; a true result ends the run.
-    $verbose
+    $normalize $memory $callback $verbose
 
     Attributes
     ----------
     kernel_weights_ : ndarray, shape (n_kernels,)
         Those with the least objective met; sum to 1.
-    path_, iterates_ : ndarray, shape (n_iter_ + 1, n_kernels)
-        The present ones after each iteration.
     gamma_ : ndarray, shape (n_classes,)
         Equal weights; 0 for skipped classes.
-    $classes_ $dual_coef_ $support_ $skipped_classes_
-    class_objectives_, history_, n_iter_, n_solved_, n_updates_, converged_
-        As of `MLMKLSA`.
+    path_, iterates_ : ndarray, shape (n_iter_ + 1, n_kernels)
+        The present weights after each iteration.
+    $classes_ $dual_coef_ $support_ $skipped_classes_ $class_objectives_ $history_ $n_iter_ $n_solved_
+    $n_updates_ $converged_
 
     References
     ----------

@@ -7,6 +7,7 @@ not converged, so that a classifier of all classes exists after each. A method i
 them, and the run computes those of all classes that wait, in one read of the kernels.
 """
 
+import functools
 import warnings
 from typing import NamedTuple
 
@@ -14,12 +15,31 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 
+from cuelearn.core.docs import documented
 from cuelearn.core.estimator import POSITIVE, parameters
 from cuelearn.mkl.multilabel import MultiLabelMKL
 from cuelearn.mkl.problem import quadratic_forms
 from cuelearn.mkl.training import Rounds
 
-__all__ = ["ClassMachine", "ClassPoint", "ClassesResult", "PerClassMKL", "run_classes"]
+__all__ = ["ClassMachine", "ClassPoint", "ClassesResult", "PerClassMKL", "documented", "run_classes"]
+
+TEXTS = {
+    "C": ("float > 0", "Of the SVMs (no division by n)."),
+    "tol": (
+        "float > 0",
+        "A class stops when its duality gap is at most this share of its objective. Objectives and gaps of methods "
+        "with a bias are divided by C n.",
+    ),
+    "kernel_weights_": (
+        "ndarray, shape (n_classes, n_kernels)",
+        "Of the best point of each class; 0 for skipped ones. Two class labels have equal rows.",
+    ),
+    "n_updates_": (
+        "int",
+        "Iterations of the SVMs, each of which changes two coefficients; without bias, SVMs.",
+    ),
+}
+documented = functools.partial(documented, texts=TEXTS)
 
 
 class ClassPoint(NamedTuple):

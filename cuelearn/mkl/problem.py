@@ -1,13 +1,11 @@
-r"""The regularised MKL problem P (thesis 4.3, 4.9), its dual D and the certificate between them (theorem
-4.6).
+r"""The regularised MKL problem P (thesis 4.3, 4.9), its dual D and the certificate between them.
 
-With F kernels, n samples, :math:`\lambda = 1/(Cn)` and any :math:`a_{iy'} \ge 0`, :math:`\sum_{y'} a_{iy'}
-\le 1`,
+With F kernels, n samples, :math:`\lambda = 1/(Cn)`, any :math:`a_{iy'} \ge 0` with :math:`\sum_{y'} a_{iy'}
+\le 1`, and :math:`\theta^j = \frac1n \sum_{i,y'} a_{iy'} (\phi^j(x_i,y_i) - \phi^j(x_i,y'))` (theorem 4.6),
 
 .. math:: P(\bar w) = \frac{\lambda}{2} \|\bar w\|_{2,p}^2 + \alpha \|\bar w\|_{2,1} + \frac1n \sum_i
           \ell(\bar w; x_i, y_i), \quad D(a) = \frac1n \sum_{i,y'} a_{iy'} - \frac{1}{2\lambda} \Big\|
-          \big[\|\theta^j\| - \alpha\big]_+ \Big\|_q^2 \le \min P, \quad
-          \theta^j = \sum_{i,y'} \frac{a_{iy'}}{n} (\phi^j(x_i,y_i) - \phi^j(x_i,y')) .
+          \big[\|\theta^j\| - \alpha\big]_+ \Big\|_q^2 \le \min P .
 
 Coefficients are stored as B, (n, n_classes): :math:`B_{iy_i} = \sum_{y'} a_{iy'}`, :math:`B_{iy'} =
 -a_{iy'}`.
@@ -59,8 +57,8 @@ class MKLProblem:
         Weight of the (2,1) norm.
     loss : {"multiclass", "hinge"}
     scores : ndarray of float64, shape (n_samples, K), optional
-        Scores of priors. Each is a block of one number for every class (thesis 6.2); with the hinge loss two
-        classes share it.
+        Scores of priors: each a block of one number for every class (thesis 6.2); with the hinge loss two
+        share it.
 
     Attributes
     ----------
@@ -256,7 +254,8 @@ def flat_view(stack):
 
 def row_blocks(bank, samples, step):
     """Rows of all kernels for `step` samples at a time: these, a flat array, where their first kernel's rows
-    begin in it, and how far apart kernels are. Rows computed on demand are overwritten by the next."""
+    begin in it, and how far apart kernels are. Rows computed on demand are overwritten by the next.
+    """
     if bank.resident:
         flat, row_stride, kernel_stride = flat_view(bank.stack)
     else:
@@ -378,18 +377,15 @@ def _problem(kernels, y, options):
 
 
 def objective(kernels, y, dual_coef, kernel_weights, **options):
-    r"""Objective P of the MKL problem, thesis equation 4.9, at a given point.
+    """Objective P of the MKL problem, thesis equation 4.9, at a given point.
 
     Parameters
     ----------
     kernels : KernelBank or ndarray, shape (n_kernels, n_samples, n_samples)
-        Training kernels.
     y : array-like, shape (n_samples,)
         Class labels; columns of `dual_coef` follow their sorted order.
-    dual_coef : ndarray, shape (n_samples, n_classes)
-        As estimators hold it: class scores are ``sum_j kernel_weights[j] * K_j @ dual_coef``.
-    kernel_weights : ndarray, shape (n_kernels,)
-        Block j is :math:`w^j` = ``kernel_weights[j]`` times that with coefficients `dual_coef`.
+    dual_coef, kernel_weights : ndarray, shape (n_samples, n_classes) and (n_kernels,)
+        As estimators hold them: class scores are ``sum_j kernel_weights[j] * K_j @ dual_coef``.
     **options
         p, C, alpha, loss of the `MKLProblem`.
 

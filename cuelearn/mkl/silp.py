@@ -1,9 +1,9 @@
 r"""SILP: multiple kernel learning as a semi-infinite linear programme, one class against the rest."""
 
-from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters
 from cuelearn.mkl.cutting import CuttingPlanes
 from cuelearn.mkl.onevsall import Machine, OneVersusAllMKL
+from cuelearn.mkl.perclass import documented
 
 __all__ = ["SILPMKL"]
 
@@ -34,35 +34,23 @@ class SILPMKL(OneVersusAllMKL):
 
     is solved in its form :math:`\min_{d} \max_a \sum_i a_i - \frac12 \sum_j d_j\, a^\top Y K_j Y a` with *d*
     on the simplex: an SVM for the present weights gives a dual point, the linear programme over all points so
-    far (HiGHS) gives the next weights.
+    far (HiGHS) the next weights and a lower bound.
 
     Parameters
     ----------
-    $kernels $C
-    tol : float > 0, default 1e-3
-        A class stops when its objective is at most this share above the best lower bound (the linear
-        programme's, or the dual value of a dual point), as in the paper.
-    $max_iter $normalize $memory $n_jobs $callback $verbose
+    $kernels $C $tol $max_iter $normalize $memory $n_jobs $callback $verbose
 
     Attributes
     ----------
-    kernel_weights_ : ndarray, shape (n_classes, n_kernels)
-        Of the best point of each class, on the simplex; most are exactly 0. 0 for skipped classes.
-    dual_coef_ : ndarray, shape (n_support, n_classes)
-        Of each class's SVM, times a factor near 1 that makes up for libsvm's float32 kernel: an entry may
-        exceed C by as much.
-    $classes_ $support_ $intercept_ $path_ $objectives_ $dual_gaps_ $history_ $skipped_classes_ $n_solved_
-    objective_, dual_gap_ : float
-        Sums over the classes, of the problem above divided by :math:`C n`: not comparable with `OBSCURE`'s.
-    n_updates_ : int
-        Iterations of libsvm, each of which changes two coefficients.
-    $n_iter_ $converged_
+    $classes_ $kernel_weights_ $dual_coef_ $support_ $intercept_ $path_ $objectives_ $dual_gaps_ $history_
+    $objective_ $dual_gap_ $skipped_classes_ $n_solved_ $n_updates_ $n_iter_ $converged_
 
     Notes
     -----
-    A round costs for each class one SVM of libsvm, two reads of the kernels with weight and a linear
-    programme of F variables and one row per round so far; and one read of all kernels for all classes
-    together. Memory: one (n, n) matrix per thread besides the bank.
+    Weights are on the simplex, most exactly 0. Coefficients are libsvm's times a factor near 1 that makes up
+    for its float32 kernel: one may exceed C by as much. A round costs for each class one SVM, two reads of
+    the kernels with weight and a linear programme of F variables and one row per round so far; and one read
+    of all kernels for all classes together. Memory: one (n, n) matrix per thread besides the bank.
 
     References
     ----------

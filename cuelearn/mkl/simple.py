@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters
 from cuelearn.mkl.onevsall import Machine, OneVersusAllMKL
+from cuelearn.mkl.perclass import documented
 
 __all__ = ["SimpleMKL"]
 
@@ -122,24 +122,17 @@ class SimpleMKL(OneVersusAllMKL):
 
     Parameters
     ----------
-    $kernels $C
-    tol : float > 0, default 1e-2
-        A class stops when its duality gap is at most this share of its objective, as in the paper.
-    $max_iter $normalize $memory $n_jobs $callback $verbose
+    $kernels $C $tol $max_iter $normalize $memory $n_jobs $callback $verbose
 
     Attributes
     ----------
-    kernel_weights_ : ndarray, shape (n_classes, n_kernels)
-        Of the best point of each class, on the simplex. 0 for skipped classes.
-    $classes_ $dual_coef_ $support_ $intercept_ $path_ $objectives_ $dual_gaps_ $history_ $skipped_classes_
-    n_solved_, n_updates_ : int
-        SVMs, those of line searches too, and their iterations.
-    $n_iter_ $converged_
+    $classes_ $kernel_weights_ $dual_coef_ $support_ $intercept_ $path_ $objectives_ $dual_gaps_ $history_
+    $objective_ $dual_gap_ $skipped_classes_ $n_solved_ $n_updates_ $n_iter_ $converged_
 
     Notes
     -----
-    A round costs for each class about ten SVMs of libsvm, each with a read of the kernels with weight, and
-    one read of all kernels for all classes together.
+    Weights are on the simplex. A round costs for each class about ten SVMs, each with a read of the kernels
+    with weight, and one read of all kernels for all classes together.
 
     References
     ----------

@@ -1,25 +1,15 @@
-r"""What a stochastic MKL run keeps, in named tuples that compiled loops take, and the steps that all of those
-loops share.
+r"""What a stochastic MKL run keeps, in named tuples that compiled loops take, and the steps that the loops
+share.
 
-One coefficient matrix serves all kernels (thesis 4.3.3):
-:math:`\theta^j = \sum_{i,y} A_{iy}\, \phi^j(x_i, y)`. A visit to sample *i* needs its class scores
-:math:`s_y = \sum_j \alpha_j\, \theta^j \cdot \phi^j(x_i, y)`, and an update in addition the product of every
-block with the gradient, :math:`\theta^j \cdot \phi^j(x_i, y_i) - \theta^j \cdot \phi^j(x_i, r)`, from which
-the block norms follow incrementally. There are two routes to them:
-
-recompute
-    Combine the visited rows first, :math:`k = \sum_j \alpha_j K_j[i]`, then the class scores from *k* and the
-    sparse coefficients; on an update, the products of the still cached rows with the difference of two
-    coefficient columns. One read of the visited rows, independent of the number of classes. Right while most
-    visits update.
-maintain
-    Keep the scores of all samples per kernel and class up to date (memory F M n). A visit costs F M
-    operations and reads no kernel row, an update five streams over one row per kernel. Right when few visits
-    update, and the only way that spares kernels which have to be computed on demand.
-
-Scores of priors (thesis 6.3) are blocks of one number each, :math:`\theta_{yz} = \sum_i A_{iy} s_{iz}`: they
-come after the kernels in the arrays of blocks, cost O(M K) per visit and need no matrix of their own. Plain
-MKL has none of them.
+One coefficient matrix serves all kernels (thesis 4.3.3): :math:`\theta^j = \sum_{i,y} A_{iy}\, \phi^j(x_i,
+y)`. There are two routes to the class scores of a visited sample, :math:`s_y = \sum_j \alpha_j\, \theta^j
+\cdot \phi^j(x_i, y)`, and the products of every block with an update's gradient. "recompute" combines the
+visited rows first, :math:`k = \sum_j \alpha_j K_j[i]`: one read of them, independent of the number of
+classes; right while most visits update. "maintain" keeps the scores of all samples per kernel and class up to
+date (memory F M n): a visit reads no kernel row, an update takes five streams over one row per kernel; right
+when few visits update, and the only way that spares kernels which have to be computed on demand. Scores of
+priors (thesis 6.3) are blocks of one number each, :math:`\theta_{yz} = \sum_i A_{iy} s_{iz}`, after the
+kernels in arrays of blocks.
 """
 
 import math
@@ -43,8 +33,8 @@ inlined = njit(cache=True, inline="always")
 class Rows(NamedTuple):
     """Kernel rows at hand: of kernel j at sample i ``flat[place[i] * row_stride + j * kernel_stride :][:n]``.
 
-    ``place[i] < 0``: not at hand. A stack in either order serves without a copy; sample-major, the rows of
-    one sample side by side, a pass runs at memory speed, kernel-major at about two thirds of it.
+    ``place[i] < 0``: not at hand. Sample-major, a pass runs at memory speed, kernel-major at about two thirds
+    of it.
     """
 
     flat: np.ndarray
@@ -65,10 +55,9 @@ class Samples(NamedTuple):
 
 
 class Entries(NamedTuple):
-    """Sparse lists of each class's coefficients for the route "recompute", all empty in the other.
-
-    ``index[c, :count[c]]`` are the samples, ``value`` their coefficients, ``place[c, i]`` where sample i
-    stands, or -1.
+    """Sparse lists of each class's coefficients for the route "recompute", all empty in the other:
+    ``index[c, :count[c]]`` are the samples, ``value`` their coefficients, ``place[c, i]`` where i stands, or
+    -1.
     """
 
     place: np.ndarray
@@ -78,37 +67,21 @@ class Entries(NamedTuple):
 
 
 class Dual(NamedTuple):
-    r"""The dual vector: everything but `norms` and `weights` up to the lazy factor ``now.scale``.
+    """The dual vector: everything but `norms` and `weights` up to the lazy factor ``now.scale``."""
 
-    Attributes
-    ----------
-    coef : ndarray of float64, shape (n_classes, n)
-    norms_sq, norms, weights : ndarray of float64, shape (n_groups,)
-        Squared block norms, block norms, link factors.
-    active : ndarray of int, shape (n_kernels,)
-        Kernels whose contribution is above rounding, the first ``now.n_active``.
-    entries : Entries
-    maintained : ndarray, shape (n_classes, n_kernels, n) or empty
-        Scores per class and kernel; empty selects the route "recompute".
-    theta, effective : ndarray of float64, shape (n_classes, K)
-        Blocks of the scores of priors, and those times their weights.
-    now : record
-        `scale`; `norm`, that is :math:`\|\bar\theta\|_{2,q}` at scale 1; `strength` :math:`s_t`; `step` t;
-        `n_updates`; `n_active`.
-    """
-
-    coef: np.ndarray
-    norms_sq: np.ndarray
+    coef: np.ndarray  # (n_classes, n), as all in float64
+    norms_sq: np.ndarray  # (n_groups,), of the blocks, as
     norms: np.ndarray
-    weights: np.ndarray
-    active: np.ndarray
+    weights: np.ndarray  # link factors
+    active: np.ndarray  # (n_kernels,): first the `now.n_active` whose contribution is above rounding
     entries: Entries
-    maintained: np.ndarray
-    theta: np.ndarray
-    effective: np.ndarray
-    now: np.record
+    maintained: np.ndarray  # (n_classes, n_kernels, n) scores, or empty on the route "recompute"
+    theta: np.ndarray  # (n_classes, K): blocks of the scores of priors
+    effective: np.ndarray  # those times their weights
+    now: np.record  # of NOW
 
 
+# norm: ||theta||_{2,q} at scale 1; strength: s_t; step: t
 NOW = [(name, np.float64) for name in ("scale", "norm", "strength", "step")]
 NOW += [(name, np.int64) for name in ("n_updates", "n_active")]
 
@@ -124,9 +97,9 @@ class Work(NamedTuple):
 
 
 class Setting(NamedTuple):
-    r"""Numbers of the problem; `regularization` is :math:`\lambda`, `factor` that of the loss, `rounding` the
-    share below which a
-    kernel is left out of sums, `shared` whether the classes share the blocks of the scores of priors."""
+    r"""Numbers of the problem: :math:`\lambda`, the loss's factor, the share below which a kernel is left out
+    of sums (`rounding`), whether the classes share the blocks of the scores of priors.
+    """
 
     q: float
     regularization: float
@@ -152,9 +125,8 @@ class Run(NamedTuple):
 @inlined
 def predict(i, prefactor, run):
     """Best wrong class of a sample and the margin over it; the primal vector is `prefactor` times the
-    weighted dual one.
-
-    The class is -1 where the visit has to wait for the sample's kernel rows; nothing has happened then.
+    weighted dual one. The class is -1 where the visit has to wait for the sample's kernel rows; nothing has
+    happened then.
     """
     dual, scores, place = run.dual, run.work.scores, run.rows.place[i]
     n_active = dual.now.n_active
@@ -171,16 +143,9 @@ def predict(i, prefactor, run):
             return -1, 0.0
         for a in range(n_active):
             run.work.cast_weights[dual.active[a]] = dual.weights[dual.active[a]]
-        base, combined = place * run.rows.row_stride, run.work.combined
-        combine_rows(
-            run.rows.flat,
-            base,
-            run.rows.kernel_stride,
-            run.work.cast_weights,
-            dual.active,
-            n_active,
-            combined,
-        )
+        rows, combined = run.rows, run.work.combined
+        base, weights = place * rows.row_stride, run.work.cast_weights
+        combine_rows(rows.flat, base, rows.kernel_stride, weights, dual.active, n_active, combined)
         class_scores(combined, dual.entries, scores)
     for c in range(dual.effective.shape[0]):
         for z in range(dual.effective.shape[1]):
@@ -194,8 +159,8 @@ def predict(i, prefactor, run):
 
 @inlined
 def add_update(i, rival, step, run):
-    r""":math:`\bar\theta \leftarrow \bar\theta + step\,(\bar\phi(x_i, y_i) - \bar\phi(x_i, r))`, with block
-    norms and scores."""
+    r""":math:`\bar\theta \leftarrow \bar\theta + step\,(\bar\phi(x_i, y_i) - \bar\phi(x_i, r))`, with norms
+    and scores."""
     dual, rows, products = run.dual, run.rows, run.work.products
     label, base = run.samples.labels[i], rows.place[i] * rows.row_stride
     maintain = dual.maintained.shape[0] > 0
@@ -233,8 +198,7 @@ def move_priors(i, label, rival, step, run):
 
 @inlined
 def refresh_link(threshold, run):
-    """Primal weights of the blocks from their dual norms, and the list of kernels whose contribution is
-    above rounding."""
+    """Primal weights of the blocks from their dual norms; which kernels contribute more than rounding."""
     dual, n_kernels = run.dual, run.dual.active.shape[0]
     norms, weights, active = dual.norms, dual.weights, dual.active
     for j in range(norms.shape[0]):
@@ -309,8 +273,8 @@ def multiply(array, factor):
 def combine_rows(flat, base, kernel_stride, weights, active, n_active, out):
     """``out = sum_j weights[j] * row_j`` over the active kernels.
 
-    Adjacent rows (sample-major) are read one after the other, as one stream that the processor prefetches;
-    rows far apart four at a time, so that several memory streams are under way at once.
+    Adjacent rows (sample-major) are read one after the other, as one stream; rows far apart four at a time,
+    so that several memory streams are under way at once.
     """
     n = out.shape[0]
     out[:] = 0
@@ -344,8 +308,7 @@ def combine_block(flat, starts, kernel_stride, weights, active, out):
 @njit(cache=True, fastmath=True)
 def gathered_dot(row, index, value, count):
     """``sum_s value[s] * row[index[s]]`` in double precision; unsigned indices spare the test for negative
-    ones and let the loop
-    gather."""
+    ones."""
     total = 0.0
     for s in range(count):
         total += value[s] * row[index[s]]
@@ -370,9 +333,8 @@ def class_scores(combined, entries, scores):
 
 @njit(cache=True)
 def pair_products(rows, base, label, rival, coef, entries, difference, out):
-    """Products of every block with the gradient's direction, from the rows of the visited sample.
-
-    Sparse while the two classes hold few coefficients, else against the dense difference of their columns.
+    """Products of every block with the gradient's direction, from the rows of the visited sample: sparse
+    while the two classes hold few coefficients, else against the dense difference of their columns.
     """
     n, count = coef.shape[1], entries.count
     sparse = 4 * (count[label] + count[rival]) < n
@@ -416,8 +378,8 @@ def index_entries(coef, entries):
 
 @njit(cache=True, fastmath=True)
 def add_row(scores, label, rival, flat, base, kernel_stride, amount):
-    """Maintained scores after an update: ``+ amount * row`` for the label, ``- amount * row`` for its rival,
-    every kernel."""
+    """Maintained scores after an update: ``+ amount * row`` for the label, ``- amount * row`` for its
+    rival."""
     n = scores.shape[2]
     amount = flat.dtype.type(amount)
     for j in range(scores.shape[1]):

@@ -25,39 +25,21 @@ SMALLEST = np.finfo(float).tiny
 class Result(NamedTuple):
     """What every MKL solver returns.
 
-    Attributes
-    ----------
-    dual_coef : ndarray, shape (n_samples, n_classes)
-        Coefficients A shared by all kernels.
-    kernel_weights : ndarray, shape (n_kernels,)
-        Decision values are ``sum_j kernel_weights[j] * K_j @ dual_coef``. With scores of priors the weights
-        of all blocks.
-    history : DataFrame
-        One row per epoch: step, epoch, seconds, n_updates, n_support, online_error, objective, dual_gap.
-    objective, dual_gap : float
-        Of the returned point; ``objective - dual_gap`` never exceeds the optimum.
-    n_iter, n_updates : int
-        Epochs run; visits that changed the point.
-    converged : bool
-        Whether the relative gap fell to the tolerance (True where no tolerance was set).
-    online_errors : ndarray of bool
-        The 0/1 sequence of mistakes of the online visits.
-    block_norms_sq : ndarray, shape (n_kernels,)
-        Squared norms of the dual blocks, from which an online run goes on.
-    extra : dict
-        What is particular to one algorithm; where a `Training` ran, whether the callback `stopped` it.
+    With scores of priors `kernel_weights` are those of all blocks, (n_groups,). `converged` is True where no
+    tolerance was set. `extra` is particular to one algorithm; where a `Training` ran, whether the callback
+    `stopped` it.
     """
 
-    dual_coef: np.ndarray
-    kernel_weights: np.ndarray
-    history: pd.DataFrame
-    objective: float
-    dual_gap: float
-    n_iter: int
+    dual_coef: np.ndarray  # (n_samples, n_classes): coefficients A shared by all kernels
+    kernel_weights: np.ndarray  # decision values are sum_j kernel_weights[j] * K_j @ dual_coef
+    history: pd.DataFrame  # one row per epoch, with the columns of `History`
+    objective: float  # of the returned point
+    dual_gap: float  # objective - dual_gap never exceeds the optimum
+    n_iter: int  # epochs
     n_updates: int
-    converged: bool
-    online_errors: np.ndarray
-    block_norms_sq: np.ndarray
+    converged: bool  # whether the relative gap fell to the tolerance
+    online_errors: np.ndarray  # the 0/1 sequence of mistakes of the online visits
+    block_norms_sq: np.ndarray  # (n_kernels,) of the dual blocks, from which an online run goes on
     extra: dict
 
 
@@ -142,7 +124,6 @@ class Training:
     callback : callable(training, step) or None
         Called after every epoch, at the point ``training.stream.point()``; a true return value ends the run.
     verbose : bool or int
-        Show a progress bar once the run takes more than two seconds.
     scores : {"auto", "recompute", "maintain"}
         Route, see `Stream`, as `long_run`.
     certify : bool

@@ -20,11 +20,10 @@ from numbers import Real
 import numpy as np
 
 from cuelearn.core.checks import check_positive
-from cuelearn.core.docs import documented
 from cuelearn.core.estimator import Number, parameters
 from cuelearn.core.groupnorm import group_norm
 from cuelearn.mkl.gmkl import BoxMachine
-from cuelearn.mkl.perclass import PerClassMKL, run_classes
+from cuelearn.mkl.perclass import PerClassMKL, documented, run_classes
 from cuelearn.mkl.svm import SharedProblem
 
 __all__ = ["VSKL", "MirrorMachine", "dual_exponent", "group_scales", "resolve_groups", "solve_vskl"]
@@ -233,25 +232,17 @@ class VSKL(PerClassMKL):
         A label (int or str) for each kernel; None puts all into one group.
     s : float in [2, inf], default inf
         Exponent of the norm across groups; 2 puts no coupling between them.
-    C : float > 0, default 1.0
-        Of the SVMs (without bias).
-    tol : float > 0, default 1e-2
-        A class stops when its duality gap is at most this share of its objective.
-    $max_iter $normalize $memory $callback $verbose
+    $C $tol $max_iter $normalize $memory $callback $verbose
 
     Attributes
     ----------
-    kernel_weights_ : ndarray, shape (n_classes, n_kernels)
-        :math:`\lambda_{jk} / \gamma_j` of the best point of every class: of sum 1 for one group, 0 for
-        skipped classes.
     simplex_weights_ : ndarray, shape (n_classes, n_kernels)
-        :math:`\lambda`: of sum 1 in every group, 0 for skipped classes.
+        :math:`\lambda`: of sum 1 in every group, 0 for skipped classes; `kernel_weights_` are
+        :math:`\lambda_{jk} / \gamma_j`.
     groups_ : ndarray of int, shape (n_kernels,)
         The group of each kernel.
-    $classes_ $dual_coef_ $support_ $path_ $objectives_ $dual_gaps_ $history_ $skipped_classes_
-    n_solved_, n_updates_ : int
-        SVMs solved (twice).
-    $n_iter_ $converged_
+    $classes_ $kernel_weights_ $dual_coef_ $support_ $path_ $objectives_ $dual_gaps_ $history_
+    $objective_ $dual_gap_ $skipped_classes_ $n_solved_ $n_updates_ $n_iter_ $converged_
 
     Notes
     -----
