@@ -39,7 +39,10 @@ RANDOM_STATE = [Number(Integral, 0, None, closed="left"), np.random.Generator, n
 
 
 def parameters(cls):
-    """Class decorator: annotated names are the constructor's keywords, stored as they come."""
+    """Class decorator: annotated names are the constructor's keywords, stored as they come; the class's
+    `_parameter_constraints` are added to those of its bases."""
+    known = [vars(base).get("_parameter_constraints", {}) for base in reversed(cls.__mro__)]
+    cls._parameter_constraints = {name: kind for one in known for name, kind in one.items()}
     return dataclass(eq=False, repr=False, kw_only=True)(cls)
 
 
@@ -67,8 +70,8 @@ class Estimator(BaseEstimator):
     """Base of the package's estimators.
 
     Parameters are checked as in scikit-learn against `_parameter_constraints`, which here
-    holds those that mean the same everywhere; subclasses say
-    ``_parameter_constraints = {**Estimator._parameter_constraints, "eta": POSITIVE}``. What of it an
+    holds those that mean the same everywhere; subclasses, decorated by `parameters`, add
+    ``_parameter_constraints = {"eta": POSITIVE}``. What of it an
     estimator does not have counts for nothing.
 
     A saved model is its constructor's arguments and `_fitted_state()`, which goes through

@@ -25,11 +25,9 @@ def two_columns(values, axis=-1):
 class KernelClassifier(ClassifierMixin, Estimator):
     """Base of classifiers on many kernels.
 
-    Subclasses have the parameters `kernels`, `normalize` and `memory`, and set `dual_coef_` (n_support,
-    n_classes), `support_` and `kernel_weights_` in `fit`; scores are
-    ``sum_j kernel_weights_[j] * K_j[:, support_] @ dual_coef_`` plus `intercept_` where a method has one.
-    Where each class has weights of its own, `kernel_weights_` has shape (n_classes, n_kernels), and column c
-    of the scores takes row c.
+    Subclasses have the parameters `kernels`, `normalize` and `memory`, and set `dual_coef_`, `support_` and
+    `kernel_weights_` in `fit`; scores are ``sum_j kernel_weights_[j] * K_j[:, support_] @ dual_coef_``. Where
+    each class has weights of its own, of shape (n_classes, n_kernels), column c of the scores takes row c.
     """
 
     _multi_output = False  # whether y may be an indicator matrix
@@ -80,10 +78,9 @@ class KernelClassifier(ClassifierMixin, Estimator):
 
         Warns
         -----
-        ConvergenceWarning
-            If a method that iterates did not come to its `tol`.
-        UserWarning
-            If a class of an indicator matrix has no positive or no negative sample.
+        ConvergenceWarning, UserWarning
+            Where a method that iterates did not come to its `tol`; where a class of an indicator matrix
+            cannot be learnt.
         """
         self._train(self._start(X, y))
         return self
@@ -96,17 +93,18 @@ class KernelClassifier(ClassifierMixin, Estimator):
         self.bank_support_ = self.support_
         self.n_seen_ = len(dual_coef)
 
-    def _watch(self):
-        """The user's callback as that of a training: the estimator shows the present point meanwhile."""
-        if self.callback is None:
-            return None
+    def _watch(self, show=None):
+        """The user's callback as that of a solver: the estimator shows the present point meanwhile."""
 
-        def call(training, step):
-            self._show(training.problem, *training.stream.point())
-            self.n_updates_, self.history_ = training.stream.n_updates, training.history.frame()
+        def call(run, step):
+            (show or self._show_training)(run)
             return self.callback(self, step)
 
-        return call
+        return None if self.callback is None else call
+
+    def _show_training(self, training):
+        self._show(training.problem, *training.stream.point())
+        self.n_updates_, self.history_ = training.stream.n_updates, training.history.frame()
 
     def _show(self, problem, coef, weights):
         """Set the fitted attributes of a primal point."""
@@ -114,7 +112,9 @@ class KernelClassifier(ClassifierMixin, Estimator):
 
     def _take_run(self, result):
         """Set the attributes that tell how a solver ran."""
-        self.history_, self.online_errors_ = result.history, result.online_errors
+        self.history_ = result.history
+        if result.online_errors is not None:
+            self.online_errors_ = result.online_errors
         self.n_updates_, self.n_iter_, self.converged_ = result.n_updates, result.n_iter, result.converged
         self.objective_, self.dual_gap_ = result.objective, result.dual_gap
 
@@ -163,7 +163,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
         return scores
 
     def decision_function(self, X):
-        """Class scores.
+        """Class scores, (n, n_classes); for two classes (n,), the second's minus the first's.
 
         Parameters
         ----------
@@ -172,22 +172,12 @@ class KernelClassifier(ClassifierMixin, Estimator):
         Returns
         -------
         ndarray
-            Shape (n, n_classes); for two classes shape (n,), the second class's score minus the first's.
         """
         scores = self._class_scores(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict(self, X):
-        """Class with the largest score; the first on ties.
-
-        Parameters
-        ----------
-        X : as in `decision_function`
-
-        Returns
-        -------
-        ndarray, shape (n,)
-        """
+        """Class with the largest score, the first on ties; X as in `decision_function`."""
         scores = self._class_scores(X)
         return self.classes_[np.argmax(scores, axis=1)]
 
@@ -231,7 +221,7 @@ class StochasticMKL(KernelClassifier):
     callback: object = None
     verbose: bool = True
 
-    _parameter_constraints = {**KernelClassifier._parameter_constraints, "tol": [*NON_NEGATIVE, None]}
+    _parameter_constraints = {"tol": [*NON_NEGATIVE, None]}
 
     def _train(self, labels):
         alpha = getattr(self, "alpha", 0.0)

@@ -1,12 +1,9 @@
 r"""Cutting planes over the simplex of kernel weights: the master problem of SILP and of MC-MKL.
 
-For a fixed dual point of an SVM the dual value is affine in the kernel weights *d*; the SVM's optimum is
-therefore the maximum of affine functions, and the MKL problem with :math:`\|\bar w\|_{2,1}` is
-
-.. math:: \min_{d \ge 0,\ \sum_j d_j = 1} \max_t\; s_t - \sum_j d_j g_{tj} .
-
-Every solved SVM adds one function (a *cut*); the linear programme over the cuts so far is a lower bound of
-the optimum and says where to try next.
+For a fixed dual point of an SVM the dual value is affine in the kernel weights *d*, so the MKL problem with
+:math:`\|\bar w\|_{2,1}` is :math:`\min_{d \ge 0, \sum_j d_j = 1} \max_t s_t - \sum_j d_j g_{tj}`. Every
+solved SVM adds one function (a *cut*); the linear programme over those so far bounds the optimum and says
+where to try next.
 """
 
 import numpy as np
@@ -16,17 +13,10 @@ __all__ = ["CuttingPlanes"]
 
 
 class CuttingPlanes:
-    """The linear programme over the cuts so far, for a number of kernels.
+    """The linear programme over the cuts so far; no weights have a smaller value than `bound`, its optimum.
 
-    Attributes
-    ----------
-    bound : float
-        Optimum of the linear programme: no weights have a smaller value than this.
-
-    References
-    ----------
     Sonnenburg, Raetsch, Schaefer, Schoelkopf, JMLR 7 (2006), equation 11 and algorithm 1; Zien and Ong, ICML
-    2007, section 4. The programme is solved by HiGHS through SciPy.
+    2007, section 4. Solved by HiGHS through SciPy.
     """
 
     def __init__(self, n_kernels):
@@ -46,15 +36,14 @@ class CuttingPlanes:
         # (it drops coefficients below 1e-9)
         size = np.maximum(np.maximum(np.abs(slopes).max(axis=1), np.abs(constants)), np.finfo(float).tiny)
         unit = max(size.min(), 1e-8 * size.max())
-        found = linprog(
-            np.r_[np.zeros(self.n_kernels), 1.0],
-            A_ub=np.column_stack([-slopes / size[:, None], -unit / size]),
-            b_ub=-constants / size,
-            A_eq=np.r_[np.ones(self.n_kernels), 0.0][None],
-            b_eq=[1.0],
-            bounds=[(0.0, None)] * self.n_kernels + [(None, None)],
-            method="highs-ds",
-        )
+        at_most = {
+            "A_ub": np.column_stack([-slopes / size[:, None], -unit / size]),
+            "b_ub": -constants / size,
+        }
+        of_sum = {"A_eq": np.r_[np.ones(self.n_kernels), 0.0][None], "b_eq": [1.0]}
+        bounds = [(0.0, None)] * self.n_kernels + [(None, None)]
+        cost = np.r_[np.zeros(self.n_kernels), 1.0]
+        found = linprog(cost, **at_most, **of_sum, bounds=bounds, method="highs-ds")
         if found.status != 0:
             raise RuntimeError(f"the linear programme over the kernel weights failed: {found.message}")
         d = np.maximum(0.0, found.x[:-1])

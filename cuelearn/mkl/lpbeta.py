@@ -267,7 +267,8 @@ class LPBeta(KernelClassifier):
     A sample is scored by :math:`\sum_m \beta_m f_{m,c}(x)`, with :math:`f_{m,c}` the decision value, bias
     included, of an SVM of class *c* against the rest on kernel *m*. The weights maximise the mean of the
     smallest margins (`solve_lp_beta`), on decision values from SVMs that were trained without the sample
-    (stratified folds); then the SVMs of the kernels with weight are trained on all samples.
+    (five stratified folds, fewer where a class has fewer samples); then the SVMs of the kernels with weight
+    are trained on all samples.
 
     Parameters
     ----------
@@ -284,7 +285,7 @@ class LPBeta(KernelClassifier):
         LP-B: kernel weights for each class (of two classes the same).
     $normalize $memory $n_jobs
     random_state : int, default 0
-        Of the five folds, fewer where a class has fewer samples.
+        Of the folds.
     $verbose
 
     Attributes
@@ -292,7 +293,7 @@ class LPBeta(KernelClassifier):
     kernel_weights_ : ndarray, shape (n_kernels,), or (n_classes, n_kernels) with `per_class`
         On the simplex, or each row; most are exactly 0.
     dual_coefs_, intercepts_ : ndarray, shape (n_kernels, n_support, n_classes) and (n_kernels, n_classes)
-        Of each kernel's SVMs; 0 for kernels without weight, whose SVMs on all samples are not needed.
+        Of each kernel's SVMs; 0 for kernels without weight.
     $classes_ $support_
     kernel_accuracy_ : ndarray, shape (n_kernels,)
         Cross-validated accuracy of every kernel alone.
@@ -302,8 +303,8 @@ class LPBeta(KernelClassifier):
         Of the linear programme: :math:`\rho`, its value at the weights, its certified distance from the
         optimum.
     history_ : DataFrame
-        One row for each stage ("outputs" of the folds, "programme" with the choice of nu, "machines" on all
-        samples): seconds, n_updates (SVMs trained so far, one class each), n_support, objective, dual_gap.
+        A row for each stage ("outputs" of the folds, "programme" with the choice of nu, "machines" on all
+        samples): seconds, n_updates (SVMs so far, one class each), n_support, objective, dual_gap.
     n_iter_, n_updates_ : int
         Linear programmes solved for the weights; SVMs trained.
     converged_ : bool
@@ -332,11 +333,7 @@ class LPBeta(KernelClassifier):
     random_state: object = 0
     verbose: bool = False
 
-    _parameter_constraints = {
-        **KernelClassifier._parameter_constraints,
-        "nu": [SHARE, StrOptions({"cv"})],
-        "per_class": ["boolean"],
-    }
+    _parameter_constraints = {"nu": [SHARE, StrOptions({"cv"})], "per_class": ["boolean"]}
 
     def _train(self, labels):
         folds, _ = stratified_folds(labels, FOLDS, as_generator(self.random_state))

@@ -25,15 +25,15 @@ OWN_SHARE = 0.1
 
 
 def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=False):
-    r"""Solve the multiclass MKL problem with :math:`\|\bar w\|_{2,1}` by cutting planes.
+    r"""Solve the multiclass MKL problem with :math:`\|\bar w\|_{2,1}` by cutting planes; a `Result`.
 
     .. math:: \min_{d \ge 0, \sum_j d_j = 1} \max_B\; \frac1n \sum_i B_{iy_i} - \frac{1}{2\lambda} \sum_j d_j
-    \|\theta^j(B)\|^2
+              \|\theta^j(B)\|^2
 
-    The options are those of `MCMKL`; p and alpha of the `MKLProblem` play no part: the exponent is 1. The
-    callback is called with coefficients and weights of the best point so far, the history and the round, the
-    clock stopped. Of the `Result`, `kernel_weights` are those of the blocks, :math:`d_j/\lambda`. Zien and
-    Ong, ICML 2007, sections 3 and 4; the SVM is Crammer and Singer's (2002), without bias, warm-started.
+    The options are those of `MCMKL`; p and alpha of the `MKLProblem` play no part. `callback(result, step)`
+    gets the best point so far, the clock stopped. `kernel_weights` are those of the blocks,
+    :math:`d_j/\lambda`. Zien and Ong, ICML 2007, sections 3 and 4; the SVM is Crammer and Singer's (2002),
+    without bias, warm-started.
     """
     bank, labels, lam = problem.bank, problem.labels, problem.regularization
     n = bank.n_samples
@@ -42,6 +42,11 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
     d = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
     best = (np.inf, B, d)
     bound, relative, updates, precision = 0.0, 1.0, 0, OWN_SHARE
+
+    def result():
+        point, done = (best[1] / n, best[2] / lam), bool(relative <= tol)
+        return Result(*point, rounds.history.frame(), best[0], gap, step, updates, converged=done)
+
     for step in rounds:
         kernel = combined_kernel(bank, d, problem.factor / lam)
         scores = np.ascontiguousarray((kernel @ B).T / n)
@@ -60,17 +65,9 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
         bound = max(bound, planes.bound, float(total - norms.max() ** 2 / (2.0 * lam)))
         gap = best[0] - bound
         relative = gap / max(best[0], np.finfo(float).tiny)
-        coef, weights = best[1] / n, best[2] / lam
-        stop = rounds.end(
-            step,
-            lambda: (coef, weights, rounds.history),
-            f"relative gap {relative:.1e}",
-            stage="batch",
-            n_updates=updates,
-            n_support=int(np.count_nonzero(np.any(coef != 0.0, axis=1))),
-            objective=best[0],
-            dual_gap=gap,
-        )
+        row = {"n_updates": updates, "n_support": int(np.count_nonzero(best[1].any(axis=1)))}
+        row |= {"objective": best[0], "dual_gap": gap}
+        stop = rounds.end(step, result, f"relative gap {relative:.1e}", stage="batch", **row)
         if stop or relative <= tol:
             break
         if np.array_equal(following, d):  # only a more accurate SVM can bring anything new
@@ -78,27 +75,12 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
                 break
             precision *= 0.1
         d = following
-    converged = bool(relative <= tol)
-    if not converged and not stop:
-        warnings.warn(
-            f"MCMKL did not reach tol={tol:g}: the relative duality gap is {relative:.2g} after {step} "
-            "rounds; raise max_iter or tol",
-            ConvergenceWarning,
-            stacklevel=4,
+    if relative > tol and not stop:
+        words = (
+            f"MCMKL did not reach tol={tol:g}: the relative duality gap is {relative:.2g} after {step} rounds"
         )
-    return Result(
-        dual_coef=coef,
-        kernel_weights=weights,
-        history=rounds.history.frame(),
-        objective=best[0],
-        dual_gap=gap,
-        n_iter=step,
-        n_updates=updates,
-        converged=converged,
-        online_errors=np.zeros(0, dtype=np.bool_),
-        block_norms_sq=problem.block_norms_sq(coef),
-        extra={},
-    )
+        warnings.warn(f"{words}; raise max_iter or tol", ConvergenceWarning, stacklevel=4)
+    return result()
 
 
 @documented
@@ -150,19 +132,14 @@ class MCMKL(KernelClassifier):
     callback: object = None
     verbose: bool = False
 
-    _parameter_constraints = {**KernelClassifier._parameter_constraints, "tol": POSITIVE}
+    _parameter_constraints = {"tol": POSITIVE}
 
     def _train(self, labels):
         problem = MKLProblem(self.bank_, labels, self.classes_.size, C=self.C)
 
-        def watch(coef, weights, history, step):
-            self._keep(problem.factor * coef, weights)
-            self.history_, self.n_updates_ = history.frame(), int(history.rows[-1]["n_updates"])
-            return self.callback(self, step)
+        def show(result):
+            self._show(problem, result.dual_coef, result.kernel_weights)
+            self._take_run(result)
 
-        watched = None if self.callback is None else watch
         options = {"tol": self.tol, "max_iter": self.max_iter, "verbose": self.verbose}
-        result = solve_mc_mkl(problem, callback=watched, **options)
-        self._keep(problem.factor * result.dual_coef, result.kernel_weights)
-        self.history_, self.objective_, self.dual_gap_ = result.history, result.objective, result.dual_gap
-        self.n_iter_, self.n_updates_, self.converged_ = result.n_iter, result.n_updates, result.converged
+        show(solve_mc_mkl(problem, callback=self._watch(show), **options))

@@ -45,7 +45,7 @@ TEXTS = {
     "C": ("float > 0", "Of the SVMs (without bias, no division by n)."),
     "callback": (
         "callable(estimator, step)",
-        "Called after every iteration, with SVMs of all classes, the clock stopped; a true result ends the run.",
+        "Called after every iteration, with SVMs of all classes, the clock stopped; a true result ends it.",
     ),
     "class_objectives_": (
         "ndarray, shape as of `gamma_`",
@@ -143,7 +143,7 @@ class SharedRun(Rounds):
         self.changes.append(float(np.linalg.norm(weights - before) / np.linalg.norm(weights)))
         self.path.append(weights.copy())
         self.iterates.append(iterate.copy())
-        self.end(t, lambda: (self,), stage=self.name, n_updates=self.n_solved, objective=value)
+        self.end(t, lambda: self, stage=self.name, n_updates=self.n_solved, objective=value)
         if self.tol is not None:
             self.converged = weights.size == 1 or (t >= self.min_iter and self.changes[-1] < self.tol)
         return self.stopped or (self.tol is not None and self.converged)
@@ -342,15 +342,11 @@ def least_mixture(planes, totals, gamma):
     """The program for the p with the least sum of gamma_k max(total_k + plane_k . p) over planes."""
     s, m = planes[0].shape[1], gamma.size
     thetas = sparse.kron(np.ones((len(planes), 1)), -sparse.eye_array(m))
-    return linprog(
-        np.r_[np.zeros(s), gamma],
-        A_ub=sparse.hstack([np.concatenate(planes), thetas]).tocsr(),
-        b_ub=-np.concatenate(totals),
-        A_eq=np.r_[np.ones(s), np.zeros(m)][None],
-        b_eq=[1.0],
-        bounds=[(0.0, None)] * s + [(None, None)] * m,
-        method="highs",
-    )
+    at_most = sparse.hstack([np.concatenate(planes), thetas]).tocsr()
+    rows = {"A_ub": at_most, "b_ub": -np.concatenate(totals)}
+    rows |= {"A_eq": np.r_[np.ones(s), np.zeros(m)][None], "b_eq": [1.0]}
+    bounds = [(0.0, None)] * s + [(None, None)] * m
+    return linprog(np.r_[np.zeros(s), gamma], **rows, bounds=bounds, method="highs")
 
 
 def simplex_point(name, values, size):
@@ -372,22 +368,17 @@ class SharedMKL(MultiLabelMKL):
     callback: object = None
     verbose: bool = False
 
-    _parameter_constraints = {
-        **MultiLabelMKL._parameter_constraints,
-        "n_iter": COUNT,
-        "tol": [*POSITIVE, None],
-    }
+    _parameter_constraints = {"n_iter": COUNT, "tol": [*POSITIVE, None]}
 
     def _train(self, signs):
         problem = SharedProblem(self.bank_, signs, self.C)
 
-        def watch(run, step):  # the SVMs of all classes are solved for it, with the clock stopped
+        def show(run):  # the SVMs of all classes are solved for it, with the clock stopped
             with problem.uncounted():
                 self._take(problem, run.result())
-            return self.callback(self, step)
 
         options = {"n_iter": self.n_iter, "tol": self.tol, "verbose": self.verbose}
-        result = self._solve(problem, callback=None if self.callback is None else watch, **options)
+        result = self._solve(problem, callback=self._watch(show), **options)
         self._take(problem, result)
         name = type(self).__name__
         said = []
@@ -482,11 +473,7 @@ class MLMKLSA(SharedMKL):
     tol: float | None = 0.05
     random_state: object = None
 
-    _parameter_constraints = {
-        **SharedMKL._parameter_constraints,
-        "delta": [Number(Real, 0, 1, closed="both")],
-        "corrected": ["boolean"],
-    }
+    _parameter_constraints = {"delta": [Number(Real, 0, 1, closed="both")], "corrected": ["boolean"]}
 
     def _solve(self, problem, **options):
         options |= {"delta": self.delta, "corrected": self.corrected, "rng": as_generator(self.random_state)}

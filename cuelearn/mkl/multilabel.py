@@ -144,12 +144,10 @@ class MultiLabelMKL(KernelClassifier):
     Attributes
     ----------
     classes_ : ndarray
-        Class labels; for an indicator matrix the numbers of its columns, and for one of a single column the
-        two values that `predict` answers with, as scikit-learn's scorers of two classes expect.
-    indicator_ : bool
-        Whether y was an indicator matrix.
-    n_outputs_ : int
-        Columns of the indicator matrix; 1 for class labels.
+        Class labels; of an indicator matrix the numbers of its columns, of a single column the two values
+        that `predict` answers with, as scikit-learn's scorers of two classes expect.
+    indicator_, n_outputs_ : bool, int
+        Whether y was an indicator matrix; its columns, 1 for class labels.
     coding_ : ndarray of int, shape (2,)
         What stands for no and yes: 0 and 1, or -1 and 1 as in y. Indicator matrices only.
     skipped_classes_ : ndarray of int

@@ -191,7 +191,6 @@ class OBSCURE(StochasticMKL):
     """
 
     _parameter_constraints = {
-        **StochasticMKL._parameter_constraints,
         "n_epochs_online": [Number(Integral, 0, None, closed="left")],
         "n_epochs": [Number(Integral, 0, None, closed="left")],
         "eta": POSITIVE,

@@ -1,8 +1,8 @@
 r"""Methods with kernel weights of their own for each class: one run over all classes, one base of the
 estimators.
 
-Each class is a binary problem. The classes run in lock step: a *round* is one step of every class that has
-not converged, so that a classifier of all classes exists after each. A method is a generator of one step
+The classes, each a binary problem, run in lock step: a *round* is one step of every class that has not
+converged, so that a classifier of all exists after each. A method is a generator of one step
 (`ClassMachine.step`): where it needs the quadratic forms :math:`c^\top K_j c` of coefficients c it yields
 them, and the run computes those of all classes that wait, in one read of the kernels.
 """
@@ -27,7 +27,7 @@ TEXTS = {
     "C": ("float > 0", "Of the SVMs (no division by n)."),
     "tol": (
         "float > 0",
-        "A class stops when its duality gap is at most this share of its objective. Objectives and gaps of methods "
+        "A class stops when its duality gap is at most this share of its objective. Objectives of methods "
         "with a bias are divided by C n.",
     ),
     "kernel_weights_": (
@@ -54,9 +54,9 @@ class ClassPoint(NamedTuple):
 class ClassMachine:
     """Class k of a problem, whose `bank` holds the kernels. A method is a subclass with the generator `step`.
 
-    `weights` are the present kernel weights, `best`, a `ClassPoint`, and `objective` belong to the best
-    point, `lower` is the best lower bound; `measure` keeps them. Once `stalled`, nothing can be made more
-    accurate. `n_solved` and `n_updates` count SVMs, and the steps that they took.
+    `weights` are the present kernel weights; `measure` keeps the `best` `ClassPoint`, its `objective`, and
+    the best bound `lower`. Once `stalled`, nothing can be made more accurate. `n_solved`, `n_updates`: SVMs,
+    and the steps they took.
     """
 
     better = 0.0  # an objective counts as better by more than this share
@@ -113,8 +113,8 @@ class ClassesResult(NamedTuple):
 
     kernel_weights: np.ndarray  # (n_problems, n_kernels)
     dual_coef: np.ndarray  # (n_samples, n_problems)
-    intercept: np.ndarray | None  # (n_problems,)
-    objectives: np.ndarray  # (n_problems,), at each class's point
+    intercept: np.ndarray | None  # (n_problems,), as
+    objectives: np.ndarray  # at each class's point
     dual_gaps: np.ndarray  # their certified distances from the optima
     path: np.ndarray  # (n_iter + 1, n_problems, n_kernels): weights at the start and after each round
     history: object
@@ -159,16 +159,12 @@ def run_classes(machines, max_iter, *, name, scale=1.0, n_jobs=None, callback=No
             advance(bank, [m.step() for m in active], parallel)
             path.append(np.stack([m.weights for m in machines]))
             active = [m for m in machines if not (m.converged or m.stalled)]
-            stop = rounds.end(
-                step,
-                lambda: (result(),),
-                f"{sum(not m.converged for m in machines)} classes to go",
-                stage="batch",
-                n_updates=sum(m.n_updates for m in machines),
-                n_support=int(np.count_nonzero(np.any([m.best.coef != 0.0 for m in machines], axis=0))),
-                objective=float(sum(m.objective for m in machines)) / scale,
-                dual_gap=float(sum(m.gap for m in machines)) / scale,
-            )
+            row = {"n_updates": sum(m.n_updates for m in machines)}
+            row["n_support"] = int(np.count_nonzero(np.any([m.best.coef != 0.0 for m in machines], axis=0)))
+            row["objective"] = float(sum(m.objective for m in machines)) / scale
+            row["dual_gap"] = float(sum(m.gap for m in machines)) / scale
+            words = f"{sum(not m.converged for m in machines)} classes to go"
+            stop = rounds.end(step, result, words, stage="batch", **row)
             if stop or not active:
                 break
     return result()
@@ -183,28 +179,20 @@ class PerClassMKL(MultiLabelMKL):
     callback: object = None
     verbose: bool = False
 
-    _parameter_constraints = {**MultiLabelMKL._parameter_constraints, "tol": POSITIVE}
+    _parameter_constraints = {"tol": POSITIVE}
 
     def _train(self, signs):
-        def watch(result, step):
-            self._take(result)
-            return self.callback(self, step)
-
-        watched = None if self.callback is None else watch
-        options = {"max_iter": self.max_iter, "callback": watched, "verbose": self.verbose}
+        options = {"max_iter": self.max_iter, "verbose": self.verbose, "callback": self._watch(self._take)}
         result = self._solve(signs, **options)
         self._take(result)
         missed = ~result.converged
         if missed.any() and not result.stopped:
             worst = float((result.dual_gaps / result.objectives)[missed].max())
             advice = "raise max_iter or tol" if result.n_iter == self.max_iter else self._exhausted()
-            warnings.warn(
-                f"{type(self).__name__} did not reach tol={self.tol:g} for {missed.sum()} of {missed.size} "
-                f"classes: the largest relative duality gap is {worst:.2g} after {result.n_iter} rounds; "
-                f"{advice}",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
+            which = f"tol={self.tol:g} for {missed.sum()} of {missed.size} classes"
+            words = f"the largest relative duality gap is {worst:.2g} after {result.n_iter} rounds; {advice}"
+            name = type(self).__name__
+            warnings.warn(f"{name} did not reach {which}: {words}", ConvergenceWarning, stacklevel=4)
 
     def _exhausted(self):
         """What to do where rounds do not help."""

@@ -74,15 +74,12 @@ class AverageKernelSVM(MultiLabelMKL):
 
     Attributes
     ----------
-    $classes_ $dual_coef_ $support_ $kernel_weights_ $intercept_
-    skipped_classes_ : ndarray of int
-        Classes of an indicator matrix without positive or without negative samples.
+    $classes_ $dual_coef_ $support_ $kernel_weights_ $intercept_ $skipped_classes_
     history_ : DataFrame
         One row, for the whole training: step, seconds (of combining the kernels and solving the SVMs),
         n_updates (SVMs solved), n_support, objective (of the problem above, summed over the classes).
     path_ : ndarray, shape (2, n_kernels)
-        Kernel weights at the start and at the end, for curves over time next to those of methods that learn
-        them: here twice the same.
+        Twice the kernel weights: for curves over time next to those of methods that learn them.
 
     References
     ----------
@@ -189,7 +186,7 @@ def passive_aggressive(kernel, labels, order, aggressiveness, coef, scores, mist
 @documented
 @parameters
 class KernelPA(KernelClassifier):
-    r"""Multiclass Passive-Aggressive (PA-I) on one kernel: the average of the cues, or the best of them.
+    """Multiclass Passive-Aggressive (PA-I) on one kernel: the average of the cues, or the best of them.
 
     Parameters
     ----------
@@ -212,7 +209,7 @@ class KernelPA(KernelClassifier):
     Crammer, Dekel, Keshet, Shalev-Shwartz, Singer, JMLR 7 (2006); thesis 4.3.4.
     """
 
-    _parameter_constraints = {**KernelClassifier._parameter_constraints, "kernel": [str]}
+    _parameter_constraints = {"kernel": [str]}
 
     kernels: object = field(default=None, kw_only=False)
     kernel: str = "average"

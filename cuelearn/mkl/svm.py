@@ -1,8 +1,7 @@
-r"""Binary SVMs on one kernel matrix: with bias by libsvm, without by coordinate ascent.
+"""Binary SVMs on one kernel matrix: with bias by libsvm, without by coordinate ascent.
 
 libsvm cannot leave its bias out, and methods that train one SVM after another on kernels that hardly change
-want to go on from the last solution: `solve_box_svm` does both, and certifies its gap. `SharedProblem` holds
-the SVMs of several classes on combinations of the same kernels.
+want to go on from the last solution: `solve_box_svm` does both, and certifies its gap.
 """
 
 import contextlib
@@ -53,9 +52,9 @@ class BinarySVM(NamedTuple):
 def fit_svc(kernel, target, C, tol=1e-3, weights=None):
     """libsvm on a kernel matrix that was checked before; same bits as scikit-learn's `SVC`, a `BinarySVM`.
 
-    `target` has two values, the larger one is the positive class; `weights` are factors on C. Around a small
-    SVM the checks of `SVC` take ten times as long as libsvm itself, and methods that train hundreds of them
-    would be timed by that. So the routine below `SVC` is called, and `SVC` where that routine has changed.
+    The larger value of `target` is the positive class; `weights` are factors on C. Around a small SVM the
+    checks of `SVC` take ten times as long as libsvm itself, which would time methods that train hundreds of
+    them. So the routine below `SVC` is called, and `SVC` where that routine has changed.
     """
     from sklearn import svm  # not with the package: half of scikit-learn comes with it
 

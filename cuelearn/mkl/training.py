@@ -38,9 +38,9 @@ class Result(NamedTuple):
     n_iter: int  # epochs
     n_updates: int
     converged: bool  # whether the relative gap fell to the tolerance
-    online_errors: np.ndarray  # the 0/1 sequence of mistakes of the online visits
-    block_norms_sq: np.ndarray  # (n_kernels,) of the dual blocks, from which an online run goes on
-    extra: dict
+    online_errors: np.ndarray | None = None  # the 0/1 sequence of mistakes of the online visits
+    block_norms_sq: np.ndarray | None = None  # (n_kernels,) of the dual blocks, from which a run goes on
+    extra: dict = {}
 
 
 class History:
@@ -72,7 +72,7 @@ class History:
 class Rounds:
     """Rounds 1, 2, ..., `max_iter` of a batch method, each ended by `end`; the clock stops meanwhile.
 
-    `callback` is None or called with what `end` is told to show and the number of the round; a true result
+    `callback` is None or called with what `show` of `end` returns and the number of the round; a true result
     ends the run.
     """
 
@@ -86,12 +86,12 @@ class Rounds:
             yield from range(1, self.max_iter + 1)
 
     def end(self, step, show=None, words="", **row):
-        """Write a round down and call back with ``*show()``; whether the run is to end."""
+        """Write a round down and call back; whether the run is to end."""
         self.history.pause()
         self.history.add(step=step, epoch=step, **row)
         self.bar.update()
         self.bar.set_postfix_str(words, refresh=False)
-        self.stopped = self.callback is not None and bool(self.callback(*show(), step))
+        self.stopped = self.callback is not None and bool(self.callback(show(), step))
         self.history.go()
         return self.stopped
 
@@ -148,8 +148,6 @@ class Training:
     ):
         if measure not in ("auto", "geometric", "every", "end"):
             raise ValueError(f"measure must be 'auto', 'geometric', 'every' or 'end', got {measure!r}")
-        if callback is not None and not callable(callback):
-            raise TypeError(f"callback must be callable, got {type(callback).__name__}")
         self.problem, self.name, self.certify = problem, name, certify
         self.tol = None if tol is None else check_non_negative("tol", tol)
         self.measure = ("end" if tol is None else "geometric") if measure == "auto" else measure

@@ -277,10 +277,7 @@ class VSKL(PerClassMKL):
     s: float = np.inf
     max_iter: int = 500
 
-    _parameter_constraints = {
-        **PerClassMKL._parameter_constraints,
-        "s": [Number(Real, 2, None, closed="both")],
-    }
+    _parameter_constraints = {"s": [Number(Real, 2, None, closed="both")]}
 
     def _solve(self, signs, **options):
         self.groups_ = resolve_groups(self.groups, self.bank_.n_kernels)

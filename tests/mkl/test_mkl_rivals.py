@@ -253,8 +253,8 @@ def test_the_solver_behind_mc_mkl():
     assert 0.0 < plain_dual(K, y, a, 1.0001, 2.0) <= result.objective
     calls = []
     stopped = solve_mc_mkl(problem, tol=1e-9, callback=lambda *args: calls.append(args) or len(calls) == 2)
-    assert stopped.n_iter == len(calls) == 2 and calls[1][3] == 2
-    assert_array_equal(calls[1][0], stopped.dual_coef)
+    assert stopped.n_iter == len(calls) == 2 and calls[1][1] == 2
+    assert_array_equal(calls[1][0].dual_coef, stopped.dual_coef)
 
 
 # ------------------------------------------------------------------ limits
