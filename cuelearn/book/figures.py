@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 import cuelearn
-from cuelearn.book.records import catalogue, near, versions
+from cuelearn.book.records import catalogue, near, several, versions
 from cuelearn.core.intervals import CONFIDENCE, Interval, interval
 from cuelearn.core.storage import atomic_write
 
@@ -184,12 +184,8 @@ TIERS = ("bundled", "generated", "original")
 
 def _records(provenance):
     """The provenance of one or several data sets as dicts with at least name and tier."""
-    alone = (
-        isinstance(provenance, dict) or hasattr(provenance, "_asdict") or hasattr(provenance, "provenance")
-    )
     records = []
-    for item in [provenance] if alone else provenance:
-        item = getattr(item, "provenance", item)  # the data set itself was handed over
+    for item in several(provenance):
         item = item._asdict() if hasattr(item, "_asdict") else item
         if not isinstance(item, dict):
             raise TypeError(f"provenance must hold records with the fields name and tier, got {item!r}")

@@ -49,3 +49,9 @@ def saved_items(directory):
     """What is finished in `directory`: the records of all figures and tables whose files are all there."""
     there = Path(directory)
     return [item for item in read_items(directory) if all((there / file).is_file() for file in item["files"])]
+
+
+def several(data):
+    """One or several data sets, or their provenance, or texts, as a list of provenance records or texts."""
+    alone = isinstance(data, (str, dict)) or hasattr(data, "_asdict") or hasattr(data, "provenance")
+    return [getattr(item, "provenance", item) for item in ([data] if alone else data)]

@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 
 import cuelearn
+from cuelearn.book.records import several
 from cuelearn.core.progress import progress
 from cuelearn.core.storage import atomic_write
 
@@ -115,8 +116,7 @@ def _identity(function):
 
 
 def _data_identity(item):
-    """Text that identifies a data set, given as text, as a data set or as its provenance record."""
-    item = getattr(item, "provenance", item)
+    """Text that identifies a data set, given as text or as its provenance record."""
     if isinstance(item, str):
         return item
     if hasattr(item, "_asdict"):
@@ -240,8 +240,7 @@ class Sweep:
             If `function` raises; the message names the point, and the points finished before are kept.
         """
         points, common = [dict(point) for point in points], dict(common or {})
-        alone = isinstance(data, str) or hasattr(data, "_asdict") or hasattr(data, "provenance")
-        data = sorted(_data_identity(item) for item in ([data] if alone else data))
+        data = sorted(map(_data_identity, several(data)))
         if common and not data:
             raise ValueError(
                 "common is given without data: pass the checksums that identify it, "

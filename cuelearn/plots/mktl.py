@@ -118,9 +118,8 @@ def schematic(new_class, prior_names, scores, weights, kernel_part, *, groups=No
     names = np.array([str(name) for name in prior_names])
     scores, weights = np.asarray(scores, dtype=float), np.asarray(weights, dtype=float)
     parts = scores * weights
-    kept = np.arange(len(names))
-    if len(names) > 18:
-        kept = np.sort(np.argsort(-np.abs(parts), kind="stable")[:12])
+    order = np.argsort(-np.abs(parts), kind="stable")
+    kept = np.sort(order[:12] if len(names) > 18 else order)
     n_left = len(names) - len(kept)
     others = [parts.sum() - parts[kept].sum()] if n_left else []
     bars = [float(kernel_part), *parts[kept], *others, float(kernel_part + parts.sum())]
@@ -238,14 +237,8 @@ def _arrow(ax, start, end, color, width, linestyle="-"):
     points = [start, (start[0] + bend, start[1]), (end[0] - bend, end[1]), end]
     path = Path(points, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
     tip = f"-|>,head_length={0.35 + 0.05 * width:g},head_width={0.14 + 0.05 * width:g}"
-    look = {
-        "color": color,
-        "linewidth": width,
-        "linestyle": linestyle,
-        "joinstyle": "miter",
-        "capstyle": "butt",
-    }
-    shape = {"arrowstyle": tip, "mutation_scale": 8, "shrinkA": 0, "shrinkB": 0}
+    look = {"color": color, "linewidth": width, "linestyle": linestyle, "joinstyle": "miter"}
+    shape = {"arrowstyle": tip, "mutation_scale": 8, "capstyle": "butt"}
     ax.add_patch(FancyArrowPatch(path=path, zorder=2, **shape, **look))
 
 
@@ -349,7 +342,7 @@ def multiclass(table):
 # --- transfer weights ---------------------------------------------------------------------------------------
 
 
-def weights(table, groups=None):
+def weights(table, groups=()):
     """From where to where MKTL transfers: weights of the priors' scores for every new class.
 
     A row per new class, a column per prior, at most 20 beside each other; at the right the sum of the
@@ -366,13 +359,12 @@ def weights(table, groups=None):
     grid = table.pivot(index="new", columns="prior", values="weight").loc[new, prior]
     largest = np.abs(grid.to_numpy()).max()
     power = int(np.floor(np.log10(largest))) if largest > 0.0 else 0
-    power = 0 if -1 <= power <= 0 else power
+    power, unit = (0, "") if -1 <= power <= 0 else (power, rf" [$10^{{{power}}}$]")
     grid = grid / 10.0**power
-    unit = "" if power == 0 else rf" [$10^{{{power}}}$]"
     span = largest / 10.0**power or 1.0
     shades = plt.cm.ScalarMappable(TwoSlopeNorm(0.0, -span, span), "RdBu")
 
-    model = {str(c): name for name, classes in groups or () for c in classes}
+    model = {str(c): name for name, classes in groups for c in classes}
     blocks = np.array_split(np.array(prior, dtype=object), -(-len(prior) // 20))
     places = []  # with a gap before each further model of a block
     for block in blocks:
@@ -418,10 +410,8 @@ def _cells(ax, values, places, shades):
     colors = shades.to_rgba(values)
     for (row, column), value in np.ndenumerate(values):
         color, x = colors[row, column], places[column]
-        cell = plt.Rectangle(
-            (x - 0.5, row - 0.5), 1.0, 1.0, facecolor=color, edgecolor="white", linewidth=0.5
-        )
-        ax.add_patch(cell)
+        look = {"facecolor": color, "edgecolor": "white", "linewidth": 0.5}
+        ax.add_patch(plt.Rectangle((x - 0.5, row - 0.5), 1.0, 1.0, **look))
         ink = "white" if np.dot(color[:3], (0.299, 0.587, 0.114)) < 0.5 else "black"
         ax.text(x, row, _short(value), fontsize=6.5, color=ink, **_MIDDLE)
 
@@ -493,22 +483,19 @@ def along_p(table, n_priors):
     `table` has the columns p, seed, accuracy, used of `experiments.mktl.compare.along_p`. Rows with p "auto"
     have their p, which is marked in both panels, in p_found.
     """
-    is_auto, automatic = table["p"].astype(str) == "auto", None
-    if is_auto.any():
-        automatic = float(table.loc[is_auto, "p_found"].iloc[0])
-        table = table.assign(p=table["p"].mask(is_auto, table.get("p_found")))
-    table = table.astype({"p": float})
+    is_auto = table["p"].astype(str) == "auto"
+    automatic = table["p_found"][is_auto].astype(float) if is_auto.any() else ()
+    table = table.assign(p=table["p"].mask(is_auto, table.get("p_found"))).astype({"p": float})
     fig, axes = panels(1, 2, size=(5.0, 4.9), sharex=True)
     upper, lower = axes[:, 0]
     # the automatic p may be one of the others
     means = table.groupby(["seed", "p"])[["accuracy", "used"]].mean().reset_index()
     curve(upper, means, "p", "accuracy", "MKTL", factor=100.0)
     curve(lower, means, "p", "used", "MKTL")
-    if automatic is not None:
-        color = method_style("MKTL auto")["color"]
+    for p in automatic[:1]:
+        look = {"color": method_style("MKTL auto")["color"], "linestyle": "--", "linewidth": 1.2}
         for ax in (upper, lower):
-            label = f"$p$ auto = {automatic:.3f}"
-            ax.axvline(automatic, color=color, linestyle="--", linewidth=1.2, label=label)
+            ax.axvline(p, label=f"$p$ auto = {p:.3f}", **look)
     lower.axhline(n_priors, color=BLACK, linestyle=":", linewidth=1.0, label="all priors")
     upper.set_ylabel("test accuracy [%]")
     lower.set(xlabel=r"$p$ (axis: $p - 1$, logarithmic)", ylabel="priors in use per new class")
