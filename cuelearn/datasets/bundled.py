@@ -18,8 +18,7 @@ __all__ = [
 
 
 def load_bundled(name, add=None, dtype=np.float64):
-    """Read a set as its entry says; `add`, of the arrays, gives more matrices by cue, and names of
-    columns."""
+    """Read a set as its entry says; `add`, of its arrays, gives more matrices by cue and column names."""
     entry, held, origin = read_bundled(name)
     how = entry["load"]
     if "blocks" in how:
@@ -160,8 +159,7 @@ def _pixel_pyramid(held):
 
 
 def pooling(n, cells):
-    """The (cells, n) matrix that averages a line of n pixels over equal cells, sharing out pixels at
-    borders."""
+    """The (cells, n) matrix that averages a line of n pixels over equal cells."""
     edges = np.arange(cells + 1)[:, None] * (n / cells)
     pixel = np.arange(n)
     covered = np.minimum(edges[1:], pixel + 1) - np.maximum(edges[:-1], pixel)

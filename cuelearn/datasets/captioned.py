@@ -81,8 +81,7 @@ def _deal(rng, wanted, y, rows):
 
 
 def _deal_pairs(rng, letters, digits, pools, train):
-    """Samples of pairs of classes from the training (or test) halves of the sets, no pair of samples
-    twice."""
+    """Samples of pairs of classes from either halves of the sets, no pair of samples twice."""
     letter_rows = np.flatnonzero(pools.letter_train == train)
     digit_rows = np.flatnonzero(pools.digit_train == train)
     letter = _deal(rng, letters, pools.letter_y, letter_rows)
@@ -137,8 +136,7 @@ def _scales(side):
 
 
 def _mixed_letters(pools, samples, kind):
-    """Attributes of every face: one sample's; the mean of two; or the first half of one, the last of
-    another."""
+    """Attributes of every face: one sample's; the mean of two; or halves of two."""
     a, b = pools.letters[samples[:, 0]], pools.letters[samples[:, 1]]
     cut = np.hstack([a[:, :8], b[:, 8:]])
     return np.where((kind == _FALSE)[:, None], cut, (a + b) / 2)
@@ -307,15 +305,13 @@ class CaptionedData(NamedTuple):
         return np.flatnonzero(item_mask(items, self.bag_sizes.size)[self.bag_of])
 
     def occurrences(self, items=None):
-        """Number of captions that have each of `labels`, among these items (by default the training
-        items)."""
+        """Number of captions of these items, by default the training items, that have each label."""
         counted = item_mask(~self.is_test if items is None else items, self.bag_sizes.size)
         here = counted[self.mentions["item"].to_numpy()]
         return np.bincount(self.mentions["name"].to_numpy()[here], minlength=self.labels.size)
 
     def names_with(self, min_count):
-        """Names in at least so many training captions; the thesis takes 20 (protocol I) and 3 (protocol
-        II)."""
+        """Names in at least so many training captions; the thesis takes 20 or 3."""
         return self.labels[self.occurrences() >= check_count("min_count", min_count)].tolist()
 
     def truth(self, names=None, verbs=None):
@@ -419,8 +415,7 @@ def make_captioned(
     digit_side=14,
     random_state=0,
 ):
-    r"""Compose a corpus of pictures with captions from real samples, for the thesis's two sets of news
-    pictures.
+    r"""Compose a corpus of pictures with captions from real samples (thesis sections 5.6 and 5.7).
 
     **People.** An identity is a pair of a letter class and a digit class (260 of them) with an invented name;
     some are also called by an office ("President ..."). The identity of rank r is drawn with a weight

@@ -83,8 +83,7 @@ def _share(index, n_bins, mask=None):
 
 
 def rgb_histogram(image, mask=None):
-    """Joint histogram of red, green and blue, eight bins each (Swain and Ballard, 1991): float32 (512,), sum
-    1.
+    """Joint histogram of red, green and blue, eight bins each: float32 (512,), sum 1.
 
     `image` is uint8 of shape (height, width, 3). Only the pixels where `mask`, bool (height, width), is True
     count, at least one. Bin (r, g, b) stands at ``(r * 8 + g) * 8 + b``.
@@ -255,8 +254,7 @@ class BagOfWords(TransformerMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, images, y=None, rows=None):
-        """Learn the vocabulary, by `MiniBatchKMeans`, from images or their `dense_descriptors`, read where
-        drawn.
+        """Learn the vocabulary from images, or from their `dense_descriptors`, read where drawn.
 
         `rows` are those of `images` that are training images; all by default.
         """
@@ -404,8 +402,7 @@ def cue_kernels(data, cues=None):
 
 
 def in_tasks(describe, sequences, *arguments, n_jobs=None):
-    """`describe` applied to blocks of the sequences' items, which do not depend on n_jobs: list of
-    results."""
+    """List of what `describe` makes of blocks of the sequences; blocks do not depend on n_jobs."""
     from joblib import Parallel, delayed
 
     from cuelearn.core.progress import progress

@@ -28,7 +28,6 @@ SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".tif", ".tiff", ".
 MAX_DELAY = 0.5
 
 _NUMBER = r"(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"
-_ETH80_CATEGORIES = ("apple", "car", "cow", "cup", "dog", "horse", "pear", "tomato")
 #: In the order of the files, 80 images each.
 _FLOWERS17_CLASSES = (
     *("Daffodil", "Snowdrop", "Lily Valley", "Bluebell", "Crocus", "Iris", "Tigerlily", "Tulip"),
@@ -258,9 +257,6 @@ def load_eth80(path):
     objects = []
     for directory in _subdirectories(path):
         named = re.fullmatch(r"([a-z]+)(\d+)", directory.name)
-        if named and named[1] not in _ETH80_CATEGORIES:
-            categories = ", ".join(_ETH80_CATEGORIES)
-            raise _ETH80.refusal(f"{directory} is not named by one of ETH-80's categories, {categories}")
         if named:
             objects.append((named[1], int(named[2]), directory))
     if not objects:
@@ -322,7 +318,7 @@ def load_idol2(path):
 
     The directories and the order of the fields are those of the published archives; the spelling of the
     fields and the scan file are those of the COLD database, recorded by the same group, and could not be
-    checked against IDOL2 itself. A line of ``scans.tdf`` (it may also lie in ``odom_scans/``) is a scan: of
+    checked against IDOL2 itself. A line of ``scans.tdf`` is a scan: of
     its numbers the third is the number n of beams, the fourth and fifth are the time in seconds and
     microseconds, and the last n are the ranges in metres, from -90 degrees (right) to 90 degrees. An image
     gets the scan nearest in time, at most half a second off; ``laser`` is None where no sequence has a file
@@ -351,8 +347,8 @@ def load_idol2(path):
     if not rows:
         raise _IDOL2.refusal(f"The folder {path} holds no sequence of Dumbo")
     ranges = angles = None
-    if any(_scan_file(directory).is_file() for directory, _, _ in parts):
-        scans = [_idol2_scans(_scan_file(directory), times, files) for directory, times, files in parts]
+    if any((directory / "scans.tdf").is_file() for directory, _, _ in parts):
+        scans = [_idol2_scans(directory / "scans.tdf", times, files) for directory, times, files in parts]
         if len({scan.shape[1] for scan in scans}) > 1:
             raise DataFileError(f"The sequences in {path} have scans of different numbers of beams.")
         ranges = np.concatenate(scans)
@@ -373,12 +369,6 @@ def _idol2_frame(file):
     if code not in _ROOMS:
         raise _IDOL2.refusal(f"The image {file} names the room {room}; known are BO, CR, EO, KT, OO, PA, TO")
     return float(time), _ROOMS.index(code), *map(float, pose)
-
-
-def _scan_file(directory):
-    """Where a sequence's scans are, or are expected."""
-    other = directory / "odom_scans" / "scans.tdf"
-    return other if other.is_file() else directory / "scans.tdf"
 
 
 def _idol2_scans(source, times, files):
@@ -412,7 +402,7 @@ def _idol2_scans(source, times, files):
 _FLOWERS17 = _Layout(
     "Flowers-17",
     "the images image_0001.jpg to image_1360.jpg, in the directory jpg or directly in the folder",
-    r"image_(\d{4})",
+    r"image_\d{4}",
     "Nilsback, M.-E. and Zisserman, A. (2006). A visual vocabulary for flower classification. CVPR.",
     "17 Category Flower Dataset, Visual Geometry Group, University of Oxford, 17flowers.tgz",
 )
@@ -432,19 +422,16 @@ def load_flowers17(path):
     """
     path = _FLOWERS17.open(path)
     directory = path / "jpg" if (path / "jpg").is_dir() else path
-    files = {}
-    for file in _FLOWERS17.images_in(directory):
-        number = int(_FLOWERS17.parts_of(file)[0])
-        if not 1 <= number <= 1360:
-            raise _FLOWERS17.refusal(f"The image {file} is not named as in Flowers-17")
-        if number in files:
-            raise _FLOWERS17.refusal(f"The image {file} has the number of {files[number]}")
-        files[number] = file
-    missing = [directory / f"image_{i:04d}.jpg" for i in range(1, 1361) if i not in files]
+    files = {file.stem: file for file in _FLOWERS17.images_in(directory)}
+    wanted = [f"image_{i:04d}" for i in range(1, 1361)]
+    odd, missing = sorted(set(files) - set(wanted)), [name for name in wanted if name not in files]
+    if odd:
+        raise _FLOWERS17.refusal(f"The image {files[odd[0]]} is not named as in Flowers-17")
     if missing:
-        raise _FLOWERS17.refusal(f"The image {missing[0]} is missing ({len(missing)} of 1360 are)")
-    paths = [files[i] for i in range(1, 1361)]
-    y, frames = np.repeat(np.arange(17), 80), {"name": np.array([file.stem for file in paths])}
+        lost = directory / f"{missing[0]}.jpg"
+        raise _FLOWERS17.refusal(f"The image {lost} is missing ({len(missing)} of 1360 are)")
+    paths = [files[name] for name in wanted]
+    y, frames = np.repeat(np.arange(17), 80), {"name": np.array(wanted)}
     description = "Oxford Flowers-17: photographs of 17 kinds of flowers, 80 each."
     origin, classes = _FLOWERS17.provenance(), list(_FLOWERS17_CLASSES)
     return ImageData(ImageFiles(paths), y, classes, frames, None, None, None, description, origin)

@@ -160,8 +160,7 @@ class ImageKinds(BaseEstimator):
 
 
 def image_kinds(images, *, n_jobs=None, random_state=0, words_from=None):
-    """Describe small grey images by 15 kinds of features: `ImageKinds` fitted and applied, as a dict of
-    arrays.
+    """Describe small grey images by 15 kinds of features: `ImageKinds` fitted and applied.
 
     Parameters
     ----------
@@ -329,8 +328,7 @@ def _hog(image, n_cells, block):
 
 @lru_cache(maxsize=4)
 def _gabor_bank(shape):
-    """Spectra (18, padded height, padded width) of Gabor filters that answer 0 to a flat image; the
-    margin."""
+    """Spectra of Gabor filters that answer 0 to a flat image, and the margin."""
     from skimage.filters import gabor_kernel
 
     unit = _unit(shape)
@@ -421,8 +419,7 @@ def letter_groups():
 
 
 def satimage_groups():
-    """15 groups of the 36 columns of `load_satimage`, nine pixels of four bands: dict of str to column
-    numbers.
+    """15 groups of the 36 columns of `load_satimage`: dict of str to column numbers.
 
     Each band at all pixels, ``visible`` (bands 1 and 2), ``infrared`` (3 and 4), the pixel at the ``centre``,
     which the class is of, the ``cross`` of it and its four neighbours, each row, each column, and ``all``.

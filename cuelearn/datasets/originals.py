@@ -40,8 +40,6 @@ def _read(file, what):
         return file.read_bytes()
     except FileNotFoundError:
         raise DataFileError(f"{file} is missing; {what} needs it.") from None
-    except OSError as error:
-        raise DataFileError(f"{file} cannot be read ({error}).") from None
 
 
 @contextmanager
@@ -76,8 +74,7 @@ def _is_binary(matrix):
 
 
 def load_awa(path):
-    """Load Animals with Attributes, 3,000 photographs of 50 kinds of animals in four cues (thesis figure
-    6.3).
+    """Load Animals with Attributes, 3,000 photographs of 50 kinds of animals in four cues.
 
     100 photographs of each of the ten classes in `AWA_TEST_CLASSES`, 50 of each other class, of the 30,475
     published (Lampert, Nickisch and Harmeling, CVPR 2009).

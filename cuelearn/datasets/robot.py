@@ -19,8 +19,7 @@ ROBOT_ROOMS = ("OO", "CR", "TO", "KT", "PA")
 
 
 def make_robot(frames_per_sequence=900, height=96, width=128, random_state=0, n_jobs=None):
-    r"""Drive a robot through a simulated floor of five rooms and record camera images and laser scans
-    (simulated).
+    r"""Drive a simulated robot through five rooms; record camera images and laser scans.
 
     The stand-in for KTH-IDOL2 (the 12 sequences of the robot Dumbo), which cannot be shipped: a one-person
     office (OO), a corridor (CR), a two-person office (TO), a kitchen (KT) and a printer area (PA); drives of

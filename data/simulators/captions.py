@@ -155,8 +155,7 @@ class Mention(NamedTuple):
 
 
 class Item(NamedTuple):
-    """An image and its caption before the words; `faces` from left to right, from top to bottom if
-    `stacked`."""
+    """An image and its caption before the words; `faces` from left to right, or downward."""
 
     faces: list
     pictured: list

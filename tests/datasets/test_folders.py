@@ -219,8 +219,6 @@ def test_errors_of_eth80(tmp_path):
     (root / "eth80-cropped-close128/car2/side.png").unlink()
     (root / "eth80-cropped-close128/pear1").mkdir()
     refused("pear1 holds no images", f.load_eth80, root)
-    (root / "eth80-cropped-close128/pear1").rename(root / "eth80-cropped-close128/plum1")
-    refused("plum1 is not named by one of ETH-80's categories, apple, car", f.load_eth80, root)
 
 
 def test_idol2(tmp_path):
@@ -250,10 +248,8 @@ def test_idol2_without_laser_and_with_other_places_of_the_files(tmp_path):
     for image in list((directory / "png").iterdir()):
         image.rename(directory / image.name)
     (directory / "png").rmdir()
-    (directory / "odom_scans").mkdir()
-    (directory / "scans.tdf").rename(directory / "odom_scans" / "scans.tdf")
     assert f.load_idol2(tmp_path).laser.shape == (5, 181)
-    (directory / "odom_scans" / "scans.tdf").unlink()
+    (directory / "scans.tdf").unlink()
     assert f.load_idol2(tmp_path).laser is None
 
 
@@ -313,9 +309,6 @@ def test_errors_of_flowers17_name_the_file(tmp_path):
         first.rename(directory / other)
         refused(rf"jpg.{re.escape(other)} is not named as in", f.load_flowers17, tmp_path / "flowers")
         (directory / other).rename(first)
-    (directory / "image_0081.png").write_bytes(first.read_bytes())
-    refused(r"image_0081\.png has the number of .*image_0081\.jpg", f.load_flowers17, tmp_path / "flowers")
-    (directory / "image_0081.png").unlink()
     whole = first.read_bytes()
     (directory / "image_0900.jpg").unlink()
     first.unlink()
