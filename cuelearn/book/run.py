@@ -235,17 +235,10 @@ def _relayed(relay, chapter):
 
 def _surroundings(options):
     """Environment of the kernels: no home directory is needed; processes times threads fit the cores."""
-    cache = options.root / ".cache"
-    places = {
-        "MPLCONFIGDIR": cache / "matplotlib",
-        "IPYTHONDIR": cache / "ipython",
-        "JUPYTER_CONFIG_DIR": cache / "jupyter" / "config",
-        "JUPYTER_DATA_DIR": cache / "jupyter" / "data",
-        "JUPYTER_RUNTIME_DIR": cache / "jupyter" / "runtime",
-        "CUELEARN_CACHE": cache,
-    }
+    places = {"MPLCONFIGDIR": "matplotlib", "IPYTHONDIR": "ipython", "CUELEARN_CACHE": ""}
+    places |= {f"JUPYTER_{kind.upper()}_DIR": f"jupyter/{kind}" for kind in ("config", "data", "runtime")}
     for name, place in places.items():
-        os.environ.setdefault(name, str(place))
+        os.environ.setdefault(name, str(options.root / ".cache" / place))
         with contextlib.suppress(OSError):
             Path(os.environ[name]).mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("JUPYTER_PLATFORM_DIRS", "1")
@@ -287,10 +280,8 @@ def _execute(job):
     except KeyboardInterrupt:
         partial.unlink(missing_ok=True)
         raise
-    except Exception as error:
-        of_cell = hasattr(error, "ename")
-        trouble = "\n".join(error.traceback) if of_cell else "".join(traceback.format_exception(error))
-        trouble = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", trouble)  # colours
+    except Exception:
+        trouble = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", traceback.format_exc())  # without colours
     seconds = time.monotonic() - start
     if trouble:
         said = f"{job.chapter} failed after {seconds:.0f} s\n{json.dumps(job.parameters)}\n\n{trouble}\n"

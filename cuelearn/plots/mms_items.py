@@ -30,6 +30,12 @@ PALE, GROUND = "#9A9A9A", "#D4D4D4"
 #: Inches: the page, a line of text, a row of a table.
 WIDTH, LINE, ROW = 7.5, 0.155, 0.21
 NULL = "\N{WHITE CIRCLE}"
+#: How to read pictures and captions.
+NOTES = """Solid box: a face, a handwritten digit of 28 × 28 pixels above the 16 attributes of a letter; dashed:
+a body, a pen stroke of 8 points from the dot on; disc: number of the face or person. Bold: known names;
+bold italic: known verbs, in the colour of who does it. Black head: the true vector. Pictures are
+composed of samples of letter recognition and MNIST (bodies: Pendigits), strangers and false detections
+of mixtures of two; names and captions are invented."""
 #: Captions and candidate sets as the thesis prints them; label 0 is null.
 THESIS = json.loads(Path(__file__).with_name("captions.json").read_text(encoding="utf-8"))
 
@@ -233,7 +239,7 @@ def draw_items(items, said, tables):
     for title, _, shown, look in tables:
         mosaic.append([title] * len(items))
         heights.append((0.32 if look.get("spelled") else ROW) * (1 + shown[0][1].size))
-    notes = wrapped(what_is_what(items[0].picture.pens is not None), WIDTH, 7.0)
+    notes = wrapped(NOTES, WIDTH, 7.0)
     fig, axes = page([*mosaic, ["notes"] * len(items)], [*heights, LINE * len(notes)])
     for item, picture, caption, lines in zip(items, pictures, captions, texts, strict=True):
         axes[picture].set_title(f"composed item {item.number}", loc="left", fontsize=8, weight="bold")
@@ -243,21 +249,6 @@ def draw_items(items, said, tables):
         draw_candidates(axes[title], item, shown, title, **look)
     write(axes["notes"], notes, 7.0)
     return fig
-
-
-def what_is_what(posed):
-    """How to read pictures and captions."""
-    face = "Solid box: a face, a handwritten digit of 28 × 28 pixels above the 16 attributes of a letter"
-    verbs, sets, of = "", "letter recognition and MNIST", "face"
-    if posed:
-        face += "; dashed: a body, a pen stroke of 8 points from the dot on"
-        verbs = "; bold italic: known verbs, in the colour of who does it"
-        sets, of = "letter recognition, MNIST and Pendigits", "person"
-    return (
-        f"{face}; disc: number of the {of}. Bold: known names{verbs}. Black head: the true vector. "
-        f"Pictures are composed of samples of {sets}, strangers and false detections of mixtures "
-        "of two; names and captions are invented."
-    )
 
 
 # --- figures ------------------------------------------------------------------------------------------------
@@ -326,9 +317,7 @@ def spatial_indicators(data, number):
         raise ValueError("number must be an item of at most 10,000 candidates, got one with more")
     crossed = {k for k, z in enumerate(free) if not (kept == z).all(axis=(1, 2)).any()}
     if not crossed:
-        raise ValueError(
-            f"number must be an item whose spatial indicators rule out a candidate, got {number}"
-        )
+        raise ValueError(f"number must be an item of which indicators rule out a candidate, got {number}")
     without = f"without [D]: {counted(len(free), 'candidate')}; [D] strikes out {len(crossed)} (grey)"
     with_d = f"with [D]: {counted(len(kept), 'candidate')} left"
     tables = [

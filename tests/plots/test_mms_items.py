@@ -213,5 +213,5 @@ def test_errors(news):
     with pytest.raises(IndexError, match=r"item must be in 0\.\.599, got 600"):
         mms_items.items(news, [600])
     without = next(i for i in range(600) if not news.has_position[i])
-    with pytest.raises(ValueError, match="spatial indicators rule out a candidate"):
+    with pytest.raises(ValueError, match="indicators rule out a candidate"):
         mms_items.spatial_indicators(news, without)
