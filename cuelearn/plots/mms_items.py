@@ -31,9 +31,9 @@ PALE, GROUND = "#9A9A9A", "#D4D4D4"
 WIDTH, LINE, ROW = 7.5, 0.155, 0.21
 NULL = "\N{WHITE CIRCLE}"
 #: How to read pictures and captions.
-NOTES = """Solid box: a face, a handwritten digit of 28 × 28 pixels above the 16 attributes of a letter; dashed:
-a body, a pen stroke of 8 points from the dot on; disc: number of the face or person. Bold: known names;
-bold italic: known verbs, in the colour of who does it. Black head: the true vector. Pictures are
+NOTES = """Solid box: a face, a handwritten digit of 28 × 28 pixels above the 16 attributes of a letter;
+dashed: a body, a pen stroke of 8 points from the dot on; disc: number of the face or person. Bold: known
+names; bold italic: known verbs, in the colour of who does it. Black head: the true vector. Pictures are
 composed of samples of letter recognition and MNIST (bodies: Pendigits), strangers and false detections
 of mixtures of two; names and captions are invented."""
 #: Captions and candidate sets as the thesis prints them; label 0 is null.
