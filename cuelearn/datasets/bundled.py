@@ -47,9 +47,8 @@ def load_htad():
 
     `X` (1386, 52), float64, raw values; cues ``"audio"`` (three frames of 12 mel-frequency cepstral
     coefficients) and ``"accelerometer"`` (16 statistics of the acceleration in g); `y` one of seven
-    activities. No split was published, and the file does not tell the persons apart: a random split mixes
-    them. The authors' terms: open for research and education, with a citation; commercial use and
-    competitions need their permission.
+    activities. No split was published, nor who is who: a random split mixes the persons. The authors' terms:
+    open for research and education, with a citation; commercial use and competitions need their permission.
 
     Examples
     --------
@@ -65,7 +64,7 @@ def load_letter():
 
     `X` (20000, 16), float64, integers in 0..15; cues, our grouping, ``"box"`` (place and size of the bounding
     box, number of pixels: 5 columns), ``"moments"`` (7) and ``"edges"`` (4); `y` the letter, A = 0; `train`
-    the first 15,000 rows, `test` the last 5,000: Statlog's split, as on the LIBSVM page (UCI's own differs).
+    the first 15,000 rows, `test` the last 5,000, as Statlog and the LIBSVM page split them.
 
     Examples
     --------
@@ -82,9 +81,8 @@ def load_satimage():
 
     `X` (6435, 36), float64, grey values in 0..255, pixel after pixel from the top left, four bands each; cues
     ``"band 1"`` to ``"band 4"`` (green, red, two of near infrared), every fourth column; `y` the ground at
-    the central pixel, six classes (UCI's code 7 is 5 here; code 6 does not occur); `train` the official 4,435
-    windows, `test` the official 2,000, found again in the package's row order (``data/build.py``). Windows
-    overlap their neighbours, also across the split; Statlog asks not to cross-validate.
+    the central pixel, six classes (UCI's code 7 is 5 here); `train` the official 4,435 windows, `test` the
+    official 2,000. Windows overlap their neighbours, also across the split.
 
     Examples
     --------
@@ -169,14 +167,14 @@ def pooling(n, cells):
 def load_pendigits():
     """Load Pendigits with the four representations of Gonen and Alpaydin (2010).
 
-    10,992 digits written with a pen on a tablet by 44 people. Published is the *dynamic* form: eight points,
-    equally spaced along the trajectory, x and y scaled to 0..100. The papers' *static* forms, bitmaps, are
-    published nowhere reachable: they are **redrawn from the eight pen points** (`redraw_pen_points`), so
-    strokes between two points are straight and lifts of the pen are drawn. Takes 0.15 s.
+    10,992 digits written with a pen on a tablet by 44 people. Published is the *dynamic* form, eight points
+    along the trajectory. The papers' *static* forms, bitmaps, are published nowhere reachable: they are
+    **redrawn from the eight pen points** (`redraw_pen_points`), so strokes between two points are straight
+    and lifts of the pen are drawn.
 
-    `X` (10992, 352), float32; cues ``"dynamic"`` (x1, y1, ..., x8, y8), ``"static 4x4"``, ``"static 8x8"``
-    and ``"static 16x16"``, bitmaps in [0, 1] row by row from the top; `y` the digit; `train` the official
-    7,494 samples (30 writers), `test` the other 3,498 (14 other writers).
+    `X` (10992, 352), float32; cues ``"dynamic"`` (x1, y1, ..., x8, y8 in 0..100), ``"static 4x4"``, ``"static
+    8x8"`` and ``"static 16x16"``, bitmaps in [0, 1] row by row from the top; `y` the digit; `train` the
+    official 7,494 samples (30 writers), `test` the other 3,498 (14 other writers).
 
     References
     ----------

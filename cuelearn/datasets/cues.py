@@ -177,9 +177,9 @@ def crfh(image, filters="LxLy", scales=None, bins=None, mask=None):
 def dense_descriptors(image, step=8):
     """Dense local descriptors of the grey image, laid out and normalised as SIFT's (Lowe, 2004).
 
-    Square patches on a grid, each described by 4 x 4 cells of 8 orientations, normalised to unit length, cut
-    at 0.2 and normalised again, and stored as bytes, ``min(512 v, 255)``. Unlike SIFT's, they have one fixed
-    size, keep upright, and opposite gradients count as one orientation.
+    Square patches on a grid, each of 4 x 4 cells of 8 orientations, normalised to unit length, cut at 0.2 and
+    normalised again, and stored as bytes, ``min(512 v, 255)``. Unlike SIFT's, they have one fixed size, keep
+    upright, and opposite gradients count as one orientation.
 
     Parameters
     ----------

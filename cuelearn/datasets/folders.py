@@ -74,23 +74,18 @@ class _Layout(NamedTuple):
         return named.groups()
 
     def provenance(self):
-        return Provenance(
-            self.name, "original", "none stated with the data", None, self.citation, self.source
-        )
+        licence = "none stated with the data"
+        return Provenance(self.name, "original", licence, None, self.citation, self.source)
 
 
 def _open_image(path):
     """Read an image file with Pillow, all of it; every failure names the file."""
     from PIL import Image
 
-    if not path.is_file():
-        raise DataFileError(f"The image {path} is missing.")
-    if path.stat().st_size == 0:
-        raise DataFileError(f"The image {path} is empty (0 bytes).")
     try:
         image = Image.open(path)
         image.load()
-    except Exception as error:  # of several kinds, depending on the format
+    except Exception as error:  # missing, empty, or of several kinds, depending on the format
         raise DataFileError(f"The image {path} cannot be read: {error}") from None
     return image
 

@@ -109,7 +109,7 @@ def test_image_files_read_what_they_are_asked_for(tmp_path):
     part = pickle.loads(pickle.dumps(images[1:3]))
     assert isinstance(part, f.ImageFiles) and len(part) == 2
     assert_array_equal(part[-1], colour)
-    refused(r"missing\.png is missing", images.__getitem__, 7)
+    refused(r"missing\.png cannot be read: .*No such file", images.__getitem__, 7)
     with pytest.raises(IndexError):
         images[8]
     assert len(list(images[:7])) == 7  # iteration ends
@@ -121,10 +121,10 @@ def test_an_unreadable_or_empty_image_is_named(tmp_path):
     for k, content in enumerate((b"", whole[: len(whole) // 2], b"no image at all")):
         (tmp_path / f"house/barn/{k}.png").write_bytes(content)
     data = f.load_image_folder(tmp_path / "house")
-    for k, words in enumerate(("is empty \\(0 bytes\\)", "cannot be read", "cannot be read")):
-        refused(rf"barn.{k}\.png {words}", data.images.__getitem__, 3 + k)
+    for k in range(3):
+        refused(rf"barn.{k}\.png cannot be read", data.images.__getitem__, 3 + k)
     for n_jobs in (1, 2):
-        refused(r"barn.0\.png is empty", image_cues, data, ["colour"], n_jobs=n_jobs)
+        refused(r"barn.0\.png cannot be read", image_cues, data, ["colour"], n_jobs=n_jobs)
 
 
 def test_masks_from_files_or_segmented(tmp_path):
@@ -319,7 +319,7 @@ def test_errors_of_flowers17_name_the_file(tmp_path):
     for i in (80, 899):
         refused(rf"image_{i + 1:04d}\.jpg cannot be read", data.images.__getitem__, i)
     first.write_bytes(b"")
-    refused(r"image_0081\.jpg is empty \(0 bytes\)", data.images.__getitem__, 80)
+    refused(r"image_0081\.jpg cannot be read", data.images.__getitem__, 80)
 
 
 def test_load_original(tmp_path, monkeypatch):
