@@ -1,4 +1,4 @@
-r"""Tasks made of cues: images or tables -> samples by cue -> permutations -> distances -> kernels.
+"""Tasks made of cues: images or tables -> samples by cue -> permutations -> distances -> kernels.
 
 The chapters `omcl` and `mkl` learn places and objects from the same images under the same permutations.
 """
@@ -32,8 +32,8 @@ N_ROUNDS = 20  # tests while a random order is learnt
 class Split(NamedTuple):
     """One permutation: rows that learn, in their order, and rows that test.
 
-    `inner` and `held` are places in `train` that learn and that validate when parameters are chosen; `rounds`
-    numbers of samples seen at which the predictors are tested, the last is all.
+    `inner` and `held` are places in `train` that learn and that validate; `rounds` numbers of samples seen
+    at which the predictors are tested, the last is all.
     """
 
     train: np.ndarray
@@ -56,8 +56,8 @@ def robot_permutation(permutation):
 def robot_split(frames, permutation):
     """One of twelve permutations of the robot's drives (thesis 3.4.1): six learn, their counterparts test.
 
-    The first session's drives come before the second's. Each is divided into five subsequences, after which
-    the predictors are tested; the last drive validates. `frames` are those of an `ImageData`.
+    The first session comes before the second. Predictors are tested after each fifth of a drive; the last
+    drive validates. `frames` are those of an `ImageData`.
     """
     order, learns = robot_permutation(permutation)
     mine = frames["repeat"] == learns
@@ -75,7 +75,7 @@ def robot_split(frames, permutation):
 def object_split(frames, y, permutation, seed):
     """Permutation of the objects (thesis 3.4.2): seven of ten of each category learn, in random order.
 
-    Two training objects of each category validate; every second view of the others learns then.
+    Two of them validate; every second view of the others learns then.
     """
     rng = np.random.default_rng([seed, permutation, 3])
     train, validates = np.zeros(y.size, bool), np.zeros(y.size, bool)
@@ -102,10 +102,10 @@ def random_split(y, n_train, n_test, permutation, seed):
 
 
 class CueTask(NamedTuple):
-    """Samples by cue, a `CueData`, with what all permutations share.
+    """Samples by cue, a `CueData`, and its splits by permutation.
 
-    The cues `chi2` have a chi-squared kernel, whose `distances`, (n, n), are given by cue; the others have an
-    RBF on columns standardised over the training part. `splits` are by permutation.
+    The cues `chi2` have a chi-squared kernel on their `distances`, (n, n); the others an RBF on columns
+    standardised over the training part.
     """
 
     data: datasets.CueData
@@ -116,10 +116,9 @@ class CueTask(NamedTuple):
 
 @lru_cache(maxsize=4)
 def load_images(name, tier, seed, n_jobs=1, **size):
-    """Images of the "robot" or of "objects", an `ImageData`: simulated, or the originals where present.
+    """Images of the "robot" or of "objects", an `ImageData`: simulated, in the given size.
 
-    Tier "original" takes KTH-IDOL2 or ETH-80 from the directory CUELEARN_DATA. The size of simulated ones is
-    `frames`, `height`, `width`, or `n_objects`, `size`.
+    Tier "original" takes KTH-IDOL2 or ETH-80 from the directory CUELEARN_DATA, where present.
     """
     if tier == "original":
         original, place = {"robot": "idol2", "objects": "eth80"}[name], os.environ.get("CUELEARN_DATA")
@@ -135,10 +134,9 @@ def load_images(name, tier, seed, n_jobs=1, **size):
 
 
 def robot_tasks(images, permutations, n_jobs=1):
-    """The place-recognition task for the given permutations: a `CueTask` for each of the two training sets.
+    """Place recognition: a `CueTask` for each of the two training sets among the permutations.
 
-    The visual vocabulary and the scale of the laser features are learnt on the training drives only, so
-    permutations that train on the first and on the second repeats have cues of their own.
+    The visual vocabulary and the scale of the laser features are learnt on the training drives only.
     """
     plain = [cue for cue in ROBOT_CUES if cue not in ("bow", "laser")]
     fixed = image_cues(images, plain, n_jobs=n_jobs)
@@ -228,10 +226,9 @@ class Permutation:
         return found
 
     def kernels(self, names, factors, learn=None, rows=None):
-        """Kernels among the training samples `learn` (default all), and of others against them.
+        """Kernels among training samples `learn` (all), and of training samples `rows` (test) against them.
 
-        Those are the training samples `rows`, by default the test samples. Widths are `factors`, by name,
-        times the mean distance. Two arrays of shape (n_kernels, n, n_learn).
+        Widths are `factors`, by name, times the mean distance. Two arrays of shape (n_kernels, n, n_learn).
         """
         learn = np.arange(self.labels.size) if learn is None else learn
         inside, across = [], []

@@ -1,9 +1,8 @@
-r"""Oxford Flowers-17 (appendix A): photographs -> seven cues -> chi-squared distances -> kernels.
+"""Oxford Flowers-17 (appendix A): photographs -> seven cues -> chi-squared distances -> kernels.
 
-The papers take seven distance matrices that the data's authors published, of segmented flowers. Here the cues
-are extracted anew from the photographs, without segmentation, and become kernels in the same way,
-:math:`\exp(-d / \gamma)` with :math:`\gamma` a multiple of the mean of d over the training pairs; splits are
-drawn, of the published sizes. So accuracies compare methods with each other, not with the papers' numbers.
+The papers take distances that the data's authors published, of segmented flowers. Here the cues are
+extracted anew from the photographs, without segmentation, and splits are drawn, of the published sizes:
+accuracies compare methods with each other, not with the papers' numbers.
 """
 
 import os
@@ -43,7 +42,7 @@ PYRAMID_SMOOTHING = 1.5
 
 
 class Description(NamedTuple):
-    """What is known of an image before a vocabulary is learnt; shared by all splits.
+    """What is known of an image before a vocabulary is learnt.
 
     `histograms` of the plain cues, float32; for each cue of words the local descriptors as uint8,
     (n_patches, 128), and which of these patches are centred in the middle of the image.
@@ -68,7 +67,7 @@ def in_the_middle(rows, columns, height, width):
 def shape_pyramid(image):
     """Orientation of edges, by contrast, in the image, its quarters, its sixteenths: levels of sum 1/3.
 
-    After A. Bosch, A. Zisserman and X. Munoz (2007), Representing shape with a spatial pyramid kernel, CIVR.
+    A. Bosch, A. Zisserman and X. Munoz (2007). Representing shape with a spatial pyramid kernel. CIVR.
     """
     grey = gaussian(rgb2gray(image), PYRAMID_SMOOTHING)
     n = PYRAMID[-1]
@@ -85,10 +84,10 @@ def shape_pyramid(image):
 
 
 def describe_one(image, name=""):
-    """The plain histograms, and for both sizes of patches the descriptors and which of them are central.
+    """All that does not depend on a training set. ValueError with its name if the image is too small.
 
-    All but the pyramid are counted twice, half a sum each: over the image, and over an ellipse in its middle,
-    where most photographers put the flower.
+    All but the pyramid are counted twice, half a sum each: over the image, and over an ellipse in its
+    middle, where most photographers put the flower.
     """
     height, width = image.shape[:2]
     if min(height, width) < SMALLEST_SIDE:
@@ -147,7 +146,7 @@ def word_histograms(described, train, *, n_words=None, random_state=0):
 
 
 def flower_split(y, seed, n_train_per_class=None):
-    """Draw a training part, in random order, and a test part, ascending, balanced over the classes.
+    """A training part, in random order, and a test part, ascending, balanced over the classes.
 
     One seed has one test part, and smaller training parts are subsets of larger ones.
     """
@@ -163,8 +162,8 @@ def flower_split(y, seed, n_train_per_class=None):
 def flower_kernels(n_train, n_kernels=len(FLOWER_CUES)):
     """Kernels, as (name, ExpDistance, columns), on seven distances side by side, of `n_train` columns each.
 
-    7 kernels: the mean distance, as in the papers' comparison. More, a multiple of 7 of at most 1,400: so
-    many of `WIDTHS` for every distance, spread evenly over their range.
+    7 kernels: the mean distance, as in the papers' comparison. More, a multiple of 7: so many of `WIDTHS`
+    for every distance, spread evenly.
     """
     n_widths, rest = divmod(n_kernels, len(FLOWER_CUES))
     most = len(FLOWER_CUES) * WIDTHS.size
@@ -206,10 +205,9 @@ def flower_distances(place, n_train_per_class, seed):
 def load_flowers(n_train_per_class=None, seed=0, n_kernels=len(FLOWER_CUES)):
     """A `Task` of the MKL chapter on Oxford Flowers-17, by default 1,020 training and 340 test images.
 
-    The seed is of the split and of the vocabularies, which are learnt from its training part; the thesis's
-    1,400 kernels have 40 training images of each class, and rows that are computed from seven distances.
-    DataFileError if the data is not there (`have_flowers`), is not whole, or holds an image that cannot be
-    read. The first call of a process describes the 1,360 images, in a minute or two; about 1 GB at most.
+    The seed is of the split and of the vocabularies, which are learnt from its training part. DataFileError
+    if the data is not there (`have_flowers`) or not whole. The first call of a process describes the 1,360
+    images, in a minute or two; about 1 GB at most.
     """
     place = os.environ.get("CUELEARN_DATA")
     train, test, distances, y = flower_distances(place, n_train_per_class, seed)

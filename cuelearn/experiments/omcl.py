@@ -1,10 +1,9 @@
 r"""Experiments of the OMCL chapter (thesis chapter 3): `cue_tasks` -> `permutation_run` -> `plots.omcl`.
 
-One protocol for all data and methods. The training part of each permutation holds back some of itself (a
-drive, objects or samples). There kernel widths are chosen for each cue with the Perceptron, the second
-layer's C with OMCL-PERC, and the :math:`\eta` of Projectron++ as the largest one whose error is within one
-standard error of the best ("sparser": two); Flat's likewise. What was chosen learns the whole training part
-in its order. Grids and rules were written down before any learner had been run (`cue_tasks.FACTORS` grew).
+A part of each permutation's training part is held back. There kernel widths are chosen for each cue with
+the Perceptron, the second layer's C with OMCL-PERC, and Projectron++'s :math:`\eta` as the largest one
+whose error is within one standard error of the best ("sparser": two); Flat's likewise. Grids and rules were
+written down before any learner had been run.
 """
 
 import numpy as np
@@ -86,10 +85,9 @@ def two_layers(C, n_cues=None, etas=None):
 
 
 def choose_parameters(run):
-    """Parameters of all methods, by validation inside the training part.
+    """Parameters of all methods, by validation: a dict of `factors`, `C`, `eta` by method, `flat`.
 
-    A dict with `factors` by name of distances, `C`, `eta` by method (for OMCL-BM a list, one for each cue),
-    and `flat`, the name of the distances that Flat's long vectors use.
+    Of OMCL-BM there is an eta for each cue; `flat` names the distances of Flat's long vectors.
     """
 
     def sparsest(wrap, inside, across):
@@ -115,10 +113,9 @@ def choose_parameters(run):
 
 
 def permutation_run(permutation, step, task):
-    """All methods on one permutation: curves, errors, weights, last against averaged hypotheses, theorem.
+    """All methods on one permutation: a dict of DataFrames and arrays.
 
-    `step` is that of gradient descent in the second layer, for theorem 3.1. Returns a dict of DataFrames and
-    arrays.
+    `step` is that of gradient descent in the second layer, for theorem 3.1.
     """
     run = Permutation(task, task.splits[permutation])
     labels, truth, n_classes, cues = run.labels, run.truth, run.n_classes, run.cues
@@ -188,15 +185,15 @@ def permutation_run(permutation, step, task):
 def regret(model, labels, n_classes, C, step):
     r"""Theorem 3.1 measured on the first layer's scores of one run.
 
-    The second layer's comparator is the selector of the best cue, u with :math:`\|u\|^2 = M`. Gradient steps
-    of size :math:`\tau` keep
+    The comparator is the selector of the best cue, u with :math:`\|u\|^2 = M`. Gradient steps of size
+    :math:`\tau` keep
 
     .. math:: \sum_t g'_t \le \min_j \sum_t g^j_t + \frac{M}{2\tau} + \tau \sum_{t: g'_t > 0} \|S_t\|^2 ,
 
     and PA-I keeps its mistakes below :math:`\max\{\max_t 2\|S_t\|^2, 1/C\}\,(M + 2 C \min_j \sum_t g^j_t)`.
 
-    Returns a DataFrame with a row for each learner in the second layer (measured, bound, loss of the best
-    cue), and a dict of the cumulative losses of every cue and of the second layers, thinned to 200 points.
+    Returns a row for each learner in the second layer, and the cumulative losses of cues and learners,
+    thinned.
     """
     S = np.concatenate(list(model.first_layer_scores()), axis=1)
     cue_losses = np.stack([learner.online_losses_ for learner in model.learners_])
@@ -236,13 +233,10 @@ def eta_run(permutation, eta, task, C=1.0):
 
 
 def integration_run(permutation, task, n_epochs=20):
-    """Low, middle and high-level integration of the same cues (thesis table 2.1), each form as a batch.
+    """Low, middle and high-level integration of the same cues (thesis table 2.1): test errors.
 
     Low: an SVM on the long vector (standardised), RBF. Middle: OBSCURE; and OM-2 in one pass, online. High:
-    an SVM for each cue, and a linear SVM on their cross-validated scores (stacking). Parameters come from the
-    same validation part as those of the other online methods, which `permutation_run` gives.
-
-    Returns a DataFrame with columns level, learning, method, test_error.
+    an SVM for each cue, and a linear SVM on their cross-validated scores (stacking).
     """
     run = Permutation(task, task.splits[permutation])
     X, y, split, columns = run.scaled(), run.y, run.split, run.columns
@@ -278,12 +272,10 @@ def integration_run(permutation, task, n_epochs=20):
 
 
 def milliseconds_per_sample(data, order, n_first, n_timed, learners):
-    """Time of `partial_fit` with one sample at a time, kernels computed from the features.
+    """Milliseconds of `partial_fit` with one sample at a time, kernels computed from the features.
 
     The first `n_first` rows of `order` set the kernels' widths, the next one compiles what a single sample
     needs, and `n_timed` after it are timed, each in its own call.
-
-    Returns a DataFrame with columns method, mean, p99 (99th percentile) in milliseconds, support.
     """
     X, y = data.X[order], data.y[order]
     rows = []
@@ -300,10 +292,9 @@ def milliseconds_per_sample(data, order, n_first, n_timed, learners):
 def telling_pairs(images, data):
     """Two pairs of objects: one that colour tells apart and shape does not, and the reverse.
 
-    Among the images taken from one direction (elevation and azimuth nearest to 35 and 45 degrees): the two
-    most alike in the one cue while further apart than average in the other, by chi-squared distances.
-
-    Returns the row numbers of each pair, and its distances, a dict by cue.
+    Among the images taken from one direction (nearest to 35 and 45 degrees): the two most alike in the one
+    cue while further apart than average in the other. Row numbers of each pair, and its chi-squared
+    distances by cue.
     """
     frames = images.frames
     apart = np.abs(frames["elevation"] - 35.0) + np.abs((frames["azimuth"] - 45.0 + 180.0) % 360.0 - 180.0)
@@ -323,9 +314,7 @@ def telling_pairs(images, data):
 def light_run(learnt, task, frames):
     """How each cue bears a change of light: learn one weather's drive, test on others of its session.
 
-    An SVM (C = 10) takes the place of the online learners, so that the order of the frames plays no part.
-
-    Returns a DataFrame with columns cue, learnt, tested, error (mean over the rooms).
+    An SVM (C = 10) replaces the online learners, so that the order of the frames plays no part.
     """
     weather, first, repeat = frames["weather"], frames["session"] == 1, frames["repeat"]
     learns, tests = first & (weather == learnt) & (repeat == 1), first & (repeat == 2)
@@ -345,40 +334,32 @@ def light_run(learnt, task, frames):
 
 
 def run_all(sweep, tasks, step):
-    """`permutation_run` at all permutations of one or several tasks, in their order."""
-    results = {}
+    """`permutation_run` at all permutations of some tasks: tables one below the other, lists of the rest."""
+    runs = {}
     for task in tasks:
         points = [{"permutation": k, "step": step} for k in task.splits]
-        results |= zip(task.splits, sweep.run(permutation_run, points, **handed(task)), strict=True)
-    return results
+        runs |= zip(task.splits, sweep.run(permutation_run, points, **handed(task)), strict=True)
+    found = {name: [run[name] for run in runs.values()] for name in next(iter(runs.values()))}
+    for name in ("curves", "finals", "hypotheses", "theorem"):
+        numbered = [table.assign(permutation=k) for k, table in zip(runs, found[name], strict=True)]
+        found[name] = pd.concat(numbered, ignore_index=True)
+    chosen = pd.DataFrame(found["chosen"])
+    return found | {"chosen": chosen.set_axis(pd.Index(list(runs), name="permutation")).reset_index()}
 
 
-def gather(results, name, **columns):
-    """The table `name` of all permutations, one below the other, with a column `permutation`."""
-    tables = [result[name].assign(permutation=k, **columns) for k, result in results.items()]
-    return pd.concat(tables, ignore_index=True)
-
-
-def choices(results):
-    """Chosen parameters, one row for each permutation."""
-    return pd.DataFrame([{"permutation": k, **result["chosen"]} for k, result in results.items()])
-
-
-def final_errors(results):
+def final_errors(curves):
     """Test error of every method at the end, and its support: rows permutations, columns methods."""
-    curves = gather(results, "curves")
     last = curves[curves["n_seen"] == curves.groupby("permutation")["n_seen"].transform("max")]
     at_end = last.pivot(index="permutation", columns="method")
     return at_end["test_error"], at_end["support"]
 
 
-def diagonal_weights(results, n_classes):
+def diagonal_weights(runs, n_classes):
     """Mean weight of the second layer on and off the per-cue diagonals, rows scaled by their largest."""
     rows = []
-    for k, result in results.items():
-        weights = result["weights"] / np.abs(result["weights"]).max(axis=1, keepdims=True)
+    for weights in runs:
+        weights = weights / np.abs(weights).max(axis=1, keepdims=True)
         on = np.tile(np.eye(n_classes, dtype=bool), weights.shape[1] // n_classes)
         top = on[np.arange(n_classes), weights.argmax(axis=1)].mean()
-        means = {"diagonal": weights[on].mean(), "off": weights[~on].mean()}
-        rows.append({"permutation": k, **means, "rows": top})
+        rows.append({"diagonal": weights[on].mean(), "off": weights[~on].mean(), "rows": top})
     return pd.DataFrame(rows)

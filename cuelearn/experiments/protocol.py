@@ -1,7 +1,7 @@
 """What all chapters' experiments share: sizes, the choice of parameters, sweeps in one table, timing.
 
-A *point* is a dict of numbers and text, the arguments of one function; a `Sweep` calls it at many points and
-keeps what it returned.
+A *point* is a dict of numbers and text, the arguments of one function; a `Sweep` calls it at many points
+and keeps what it returned.
 """
 
 import itertools

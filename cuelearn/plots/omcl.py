@@ -9,7 +9,6 @@ from matplotlib.colors import TwoSlopeNorm
 
 from cuelearn.book.figures import GREEN, GREY, ORANGE, PURPLE, RED, SKY, method_style
 from cuelearn.core.intervals import interval
-from cuelearn.experiments.omcl import gather
 from cuelearn.plots.common import curve, legend, panels, where
 
 ROOM_COLOURS = {"OO": SKY, "CR": "#BBBBBB", "TO": GREEN, "KT": ORANGE, "PA": PURPLE}
@@ -232,13 +231,13 @@ def error_table(results, classes, cues, methods):
         Indexed by method; columns class names, ALL, +- (half the 95% interval of ALL over permutations),
         ties.
     """
-    finals = gather(results, "finals")
+    finals = results["finals"]
     rows = {}
     for method in [*(f"cue: {cue}" for cue in cues), *methods]:
         grid = 100 * where(finals, method=method).pivot(index="permutation", columns="class", values="error")
         mean, _, high = interval(grid.mean(axis=1))
         rows[method] = [*grid.mean(), mean, high - mean]
-    ties = 100 * np.array([result["ties"] for result in results.values()])
+    ties = 100 * np.array(results["ties"])
     rows["Vote, ties"] = [*np.nanmean(ties, axis=0), float(np.nanmean(ties)), np.nan]
     return pd.DataFrame.from_dict(rows, "index", columns=[*classes, "ALL", "+-"]).rename_axis("method")
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cuelearn import datasets
+from cuelearn.book.sweep import Sweep
 from cuelearn.experiments import cue_tasks
 from cuelearn.experiments import omcl as exp
 from cuelearn.plots import omcl as draw
@@ -71,27 +72,27 @@ def digits():
 
 
 @pytest.fixture(scope="module")
-def results(digits):
-    return {k: exp.permutation_run(k, 0.01, digits) for k in digits.splits}
+def results(digits, tmp_path_factory):
+    return exp.run_all(Sweep(tmp_path_factory.mktemp("runs"), "runs"), [digits], 0.01)
 
 
-def test_run_says_what_it_chose_and_tests_every_method(results):
-    for run in results.values():
-        expected = {"C", "flat", "eta fac", "eta fac, sparser", "eta Flat", "eta Flat maps", "width fac"}
-        assert set(run["chosen"]) >= expected
-        assert run["chosen"]["eta fac, sparser"] >= run["chosen"]["eta fac"]
-        curves = run["curves"]
-        assert {"OMCL-BM", "OMCL-BM sparser", "OMCL-PERC", "Flat", "Flat maps", "Vote", "cue: fac"} <= set(
-            curves["method"]
-        )
-        assert curves["test_error"].between(0, 1).all() and (curves.groupby("method").size() == 20).all()
-        learnt = curves[curves["method"] == "OMCL-PERC"].sort_values("n_seen")
-        assert learnt["test_error"].iloc[-1] < 0.6 * learnt["test_error"].iloc[0]
-        assert len(run["finals"]) == 10 * curves["method"].nunique()
+def test_runs_say_what_they_chose_and_test_every_method(results):
+    chosen, curves = results["chosen"], results["curves"]
+    assert {"permutation", "C", "flat", "eta Flat", "eta Flat maps", "width fac"} <= set(chosen)
+    assert (chosen["eta fac, sparser"] >= chosen["eta fac"]).all() and len(chosen) == 2
+    methods = {"OMCL-BM", "OMCL-BM sparser", "OMCL-PERC", "Flat", "Flat maps", "Vote", "cue: fac"}
+    assert methods <= set(curves["method"])
+    assert curves["test_error"].between(0, 1).all()
+    assert (curves.groupby(["permutation", "method"]).size() == 20).all()
+    learnt = (
+        curves[curves["method"] == "OMCL-PERC"].sort_values("n_seen").groupby("permutation")["test_error"]
+    )
+    assert (learnt.last() < 0.6 * learnt.first()).all()
+    assert len(results["finals"]) == 2 * 10 * curves["method"].nunique()
 
 
 def test_bounds_of_theorem_3_1_hold_on_every_run(results):
-    table = exp.gather(results, "theorem").dropna(subset="bound")
+    table = results["theorem"].dropna(subset="bound")
     assert (table["measured"] <= table["bound"]).all() and len(table) == 4
 
 
@@ -99,7 +100,12 @@ def test_validation_uses_no_test_sample(digits, results):
     X, y = digits.data.X.copy(), digits.data.y.copy()
     X[digits.splits[0].test] = y[digits.splits[0].test] = 0
     spoilt = digits._replace(data=digits.data._replace(X=X, y=y))
-    assert exp.permutation_run(0, 0.01, spoilt)["chosen"] == results[0]["chosen"]
+    run = cue_tasks.Permutation(spoilt, digits.splits[0])
+    chosen, first = exp.choose_parameters(run), results["chosen"].iloc[0]
+    assert (chosen["C"], chosen["flat"]) == (first["C"], first["flat"])
+    for cue, eta in zip(run.cues, chosen["eta"]["OMCL-BM"], strict=True):
+        assert (eta, chosen["factors"][cue]) == (first[f"eta {cue}"], first[f"width {cue}"])
+    assert chosen["eta"]["Flat"] == first["eta Flat"] and chosen["eta"]["Flat maps"] == first["eta Flat maps"]
 
 
 def test_tables_carry_ours_and_the_papers_numbers(digits, results):

@@ -1,7 +1,7 @@
 """Multi-label MKL (NIPS 2010): methods on genes and letters, weights over time, cost against classes.
 
-A further method takes one line in `METHODS`, a further set one in `SETS` (or `ORIGINAL_SETS`). Most functions
-take a place as ``**where``: name, seed, n_train and, where they may be fewer, n_classes of `multilabel_task`.
+A further method takes one line in `METHODS`, a further set one in `SETS` (or `ORIGINAL_SETS`). ``**where``
+are name, n_train and, where wanted, n_test and n_classes of `multilabel_task`.
 """
 
 import functools
@@ -94,12 +94,12 @@ def sets_at_hand(original):
     return found
 
 
-def covering_rows(Y, rng, least=2):
-    """Rows with so many positives of every class among them (or all it has), drawn for rare classes first."""
+def covering_rows(Y, rng):
+    """Rows with two positives of every class among them (or the one it has), drawn for rare classes first."""
     chosen = np.zeros(len(Y), dtype=bool)
     for c in np.argsort(Y.sum(axis=0), kind="stable"):
         positive = np.flatnonzero(Y[:, c] > 0)
-        missing = least - int(chosen[positive].sum())
+        missing = 2 - int(chosen[positive].sum())
         if missing > 0:
             chosen[rng.permutation(positive[~chosen[positive]])[:missing]] = True
     return np.flatnonzero(chosen)
@@ -108,9 +108,9 @@ def covering_rows(Y, rng, least=2):
 def multilabel_task(name, seed, n_train, n_test=1, n_classes=None):
     """At most so many samples of a set, from the published parts where there are any: a `MultiLabelTask`.
 
-    Training samples are drawn so that every class has two positives (if there are as many): every class of
-    the set, or, where that takes more than `n_train`, every class that is taken, as far as `n_train` goes. Of
-    `n_classes`, drawn by the seed, fewer are the first of more.
+    Two positives of every class learn (if there are as many): of every class of the set, or, where that
+    takes more than `n_train`, of every class that is taken. Of `n_classes`, drawn by the seed, fewer are
+    the first of more.
     """
     data, Y, kernels = load_multilabel(name)
     classes = np.arange(Y.shape[1])
@@ -183,10 +183,9 @@ def chosen_C(name, method, seed, n_train, grid, n_classes=None):
 
 
 def compare_multilabel(name, method, seed, n_train, n_test, C, n_classes=None):
-    """AUC, training time and counts of one method on one draw; kernels are at hand before the clock starts.
+    """AUC, seconds of training (kernels at hand) and counts of one method on one draw.
 
-    Returns a dict: auc, seconds, n_solved (SVMs; NaN where not counted), skipped (classes), kernels (largest
-    weights, as text).
+    `n_solved` are SVMs, NaN where not counted; `kernels` the largest weights, as text.
     """
     task = multilabel_task(name, seed, n_train, n_test, n_classes)
     bank = KernelBank(task.kernels, task.X_train)
@@ -238,14 +237,11 @@ def slopes(table, column, against):
 
 
 def cost_to_gap(method, seed, C, wanted, most, **where):
-    """SVMs and seconds until the certified saddle-point gap (SA) or the distance from the least sum is small.
+    """SVMs and seconds until the certified saddle-point gap (Sum: distance from the least sum) is small.
 
     SA is measured at 1, 2, 3, ... and later every 1.25 times as many iterations, Sum at each; the clock
-    stands meanwhile. Runs end at the relative gap `wanted` or after at most `most` SVMs, where Sum solves
-    each class's once at least.
-
-    Returns a dict: n_solved, seconds, n_iter, start (relative gap at equal weights), gap (relative, reached),
-    reached (whether it was).
+    stands meanwhile. Runs end at the relative gap `wanted` or after at most `most` SVMs. `start` is the gap
+    at equal weights.
     """
     _, problem = shared_problem(C, seed=seed, **where)
     judge, m, F, is_sum = (
@@ -292,9 +288,8 @@ def cost_to_gap(method, seed, C, wanted, most, **where):
 def reached_everywhere(cost):
     """Runs of `cost_to_gap` at numbers of classes at which all runs of their method reached the gap.
 
-    A run that gave up cost more than is known, and a power fitted through it comes out too small. Where fewer
-    than three numbers of classes are left for a method, all its runs are returned. `cost` has the columns
-    method, n_classes, reached.
+    A run that gave up cost more than is known, and a power fitted through it comes out too small. Where
+    fewer than three numbers of classes are left for a method, all its runs are returned.
     """
     whole = cost.groupby(["method", "n_classes"])["reached"].transform("all")
     left = cost[whole].groupby("method")["n_classes"].nunique()
@@ -302,10 +297,7 @@ def reached_everywhere(cost):
 
 
 def gap_after(seed, C, at, corrected=True, **where):
-    """Saddle-point gap (equation 11) of ML-MKL-SA's averages along one run.
-
-    Returns a DataFrame with columns n_iter, gap (relative to the worst class), slack.
-    """
+    """Saddle-point gap (equation 11), relative to the worst class, of ML-MKL-SA's averages along one run."""
     _, problem = shared_problem(C, seed=seed, **where)
     judge, rows = more_exact(problem), []
 
@@ -319,10 +311,7 @@ def gap_after(seed, C, at, corrected=True, **where):
 
 
 def weight_paths(name, method, seed, n_train, C):
-    """Kernel weights against training time, as shares of their sum; means over classes.
-
-    Returns a DataFrame with columns seconds, and one for each kernel.
-    """
+    """Kernel weights against training time, as shares of their sum; means over classes."""
     warm_up(method)
     task = multilabel_task(name, seed, n_train)
     bank = KernelBank(task.kernels, task.X_train)
@@ -337,11 +326,8 @@ def weight_paths(name, method, seed, n_train, C):
 def over_time(method, seed, C, n_iter, at, *, factor=None, delta=0.2, **where):
     """AUC over training time of ML-MKL-SA (averaged kernel weights) or -Sum (present), no stopping rule.
 
-    With a `factor` the step size of both updates of SA is constant, `factor` / (n C).
-
-    Returns a DataFrame with columns iteration, seconds, auc, moved and swing (how far the kernel weights, and
-    those of the iterations, not averaged, went since the row before, in sums of absolute changes), and one
-    for each kernel's weight.
+    With a `factor` the step size of both updates of SA is constant, `factor` / (n C). `moved` and `swing`
+    are how far the kernel weights, and those of the iterations, not averaged, went since the row before.
     """
     task, problem = shared_problem(C, seed=seed, **where)
     cross = rows_against(problem.bank, task.X_test)
@@ -373,10 +359,9 @@ def over_iterations(seed, C, n_iter, at, delta, factor, **where):
 
 
 def watch_letters(n_classes, delta, C, corrected=True, seed=0, n_train=150, n_iter=400):
-    """One run of ML-MKL-SA on letters, for a look at what it draws.
+    """One run of ML-MKL-SA on letters: its averaged kernel weights over the iterations, and its classes.
 
-    Returns its averaged kernel weights over the iterations, a column for each kernel, and a DataFrame with
-    columns class, weight (averaged gamma), draws.
+    These have columns class, weight (averaged gamma), draws.
     """
     task, problem = shared_problem(C, name="letter", seed=seed, n_train=n_train, n_classes=n_classes)
     result = solve_shared(problem, "MLMKLSA" if corrected else "", seed, n_iter, delta=delta)

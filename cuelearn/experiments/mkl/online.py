@@ -11,8 +11,8 @@ from cuelearn.omcl import OMCL, KernelPerceptron, PassiveAggressive
 class OMCLOnKernels(ClassifierMixin, BaseEstimator):
     """OMCL-PERC on a bank: a Perceptron for each kernel, PA-I on their scores, averaged (thesis 3.3).
 
-    Later epochs visit the training samples in a new order, as samples of their own. `C` is the largest step
-    of the second layer; `online_errors_` is the 0/1 sequence of mistakes of the first epoch.
+    Later epochs visit the training samples in a new order, as samples of their own; `online_errors_` is of
+    the first.
     """
 
     def __init__(self, kernels="precomputed", *, C=1.0, n_epochs=1, random_state=None):

@@ -1,8 +1,7 @@
-r"""Every method of the chapter through its estimator: registry, choice of parameters, timed fits, curves.
+"""Every method of the chapter through its estimator: registry, choice of parameters, timed fits, curves.
 
-A further method takes a file with its estimator and one line in `METHODS`; everything here then takes it by
-name. An estimator needs ``fit(bank, y)`` with ``kernels="precomputed"`` and ``predict``; with `history_` and
-`callback` it gets curves too.
+A further method takes a file with its estimator and one line in `METHODS`. It needs ``fit(bank, y)`` with
+``kernels="precomputed"`` and ``predict``; with `history_` and `callback` it gets curves too.
 """
 
 import inspect
@@ -13,26 +12,13 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import StratifiedKFold
 
+from cuelearn import mkl
 from cuelearn.experiments.mkl.online import OMCLOnKernels
 from cuelearn.experiments.mkl.runs import SOLVERS, many_kernels, suboptimality, training_curve
 from cuelearn.experiments.mkl.settings import ALPHA_GRID, C_GRID, P_GRID
 from cuelearn.experiments.mkl.tasks import get_task
 from cuelearn.experiments.protocol import best_of, fitted, gathered, grid_points, looks, timed
 from cuelearn.kernels import RBF, KernelBank
-from cuelearn.mkl import (
-    MCMKL,
-    OBSCURE,
-    OM2,
-    SILPMKL,
-    UFOMKL,
-    AverageKernelSVM,
-    BestKernelSVM,
-    KernelPA,
-    LPBeta,
-    LpMKL,
-    PegasosMKL,
-    SimpleMKL,
-)
 
 # a fit that takes less than this many seconds is timed several times; the median counts
 SHORT = 0.1
@@ -44,10 +30,10 @@ POINTS = 20  # of a curve of the online error, at least
 class Method(NamedTuple):
     """A method of the comparisons.
 
-    `grid` are parameters chosen by cross-validation, with the papers' values; `options` are fixed. `like` is
-    the name of another method that solves the same problem (or is its first stage), whose choice is taken
-    over. `own` is a parameter that the estimator by default chooses by cross-validation itself; it is fixed,
-    to what the attribute of that name then holds, when the others have been chosen.
+    `grid` are parameters chosen by cross-validation, with the papers' values; `options` are fixed. `like`
+    names another method that solves the same problem (or is its first stage), whose choice is taken over.
+    `own` is a parameter that the estimator chooses itself by default; it is fixed when the others have been
+    chosen.
     """
 
     estimator: type
@@ -61,22 +47,22 @@ class Method(NamedTuple):
 # their papers
 CERTIFIED = {"n_epochs": 1000, "tol": 0.05}
 METHODS = {
-    "OM2": Method(OM2, {"p": P_GRID}, {"shuffle": True}),
-    "OBSCURE": Method(OBSCURE, {"C": C_GRID, "p": P_GRID}, CERTIFIED),
-    "OBSCURE online": Method(OBSCURE, options={"n_epochs": 0}, like="OBSCURE"),
-    "PegasosMKL": Method(PegasosMKL, options=CERTIFIED, like="OBSCURE"),
-    "UFOMKL": Method(UFOMKL, {"C": C_GRID, "alpha": ALPHA_GRID}, CERTIFIED),
-    "SILPMKL": Method(SILPMKL, {"C": C_GRID}),
-    "SimpleMKL": Method(SimpleMKL, like="SILPMKL"),
-    "LpMKL": Method(LpMKL, {"C": C_GRID, "p": P_GRID}),
-    "LpMKL sparse": Method(LpMKL, like="LpMKL"),  # its C, at the papers' p
-    "MCMKL": Method(MCMKL, {"C": C_GRID}),
-    "LPBeta": Method(LPBeta, {"C": C_GRID}, own="nu"),
-    "LPBeta per class": Method(LPBeta, options={"per_class": True}, like="LPBeta", own="nu"),
-    "AverageKernelSVM": Method(AverageKernelSVM, {"C": C_GRID}),
-    "BestKernelSVM": Method(BestKernelSVM, {"C": C_GRID}),
-    "KernelPA": Method(KernelPA, {"C": C_GRID}, {"kernel": "average", "shuffle": True}),
-    "KernelPA best": Method(KernelPA, {"C": C_GRID}, {"kernel": "best", "shuffle": True}),
+    "OM2": Method(mkl.OM2, {"p": P_GRID}, {"shuffle": True}),
+    "OBSCURE": Method(mkl.OBSCURE, {"C": C_GRID, "p": P_GRID}, CERTIFIED),
+    "OBSCURE online": Method(mkl.OBSCURE, options={"n_epochs": 0}, like="OBSCURE"),
+    "PegasosMKL": Method(mkl.PegasosMKL, options=CERTIFIED, like="OBSCURE"),
+    "UFOMKL": Method(mkl.UFOMKL, {"C": C_GRID, "alpha": ALPHA_GRID}, CERTIFIED),
+    "SILPMKL": Method(mkl.SILPMKL, {"C": C_GRID}),
+    "SimpleMKL": Method(mkl.SimpleMKL, like="SILPMKL"),
+    "LpMKL": Method(mkl.LpMKL, {"C": C_GRID, "p": P_GRID}),
+    "LpMKL sparse": Method(mkl.LpMKL, like="LpMKL"),  # its C, at the papers' p
+    "MCMKL": Method(mkl.MCMKL, {"C": C_GRID}),
+    "LPBeta": Method(mkl.LPBeta, {"C": C_GRID}, own="nu"),
+    "LPBeta per class": Method(mkl.LPBeta, options={"per_class": True}, like="LPBeta", own="nu"),
+    "AverageKernelSVM": Method(mkl.AverageKernelSVM, {"C": C_GRID}),
+    "BestKernelSVM": Method(mkl.BestKernelSVM, {"C": C_GRID}),
+    "KernelPA": Method(mkl.KernelPA, {"C": C_GRID}, {"kernel": "average", "shuffle": True}),
+    "KernelPA best": Method(mkl.KernelPA, {"C": C_GRID}, {"kernel": "best", "shuffle": True}),
     "OMCL-PERC": Method(OMCLOnKernels, {"C": (0.01, 0.1, 1.0, 10.0)}),
 }
 ONLINE = ("OM2", "OMCL-PERC", "KernelPA", "KernelPA best")
@@ -147,13 +133,8 @@ def choose(
     """Parameters of several methods, all by one validation; ties: the smaller C, the larger p and alpha.
 
     `grids` replaces some of the papers' values, `options` are further fixed parameters by method; `handed`
-    goes to the sweep: `data`, and of a `CueTask` what `cue_tasks.handed` gives.
-
-    Returns
-    -------
-    chosen : dict of str to dict
-    table : DataFrame
-        Columns method, the parameters, accuracy, chosen.
+    goes to the sweep: `data`, and of a `CueTask` what `cue_tasks.handed` gives. Returns what was chosen, a
+    dict by method, and a table of all points with their accuracy.
     """
     where = {"task": task, "n_train": n_train, "seed": seed, "n_kernels": n_kernels}
     source = {m: METHODS[m].like or m for m in methods}  # whose choice it takes over
@@ -188,9 +169,8 @@ def in_words(params):
 def compare(methods, seed, **where):
     """Several methods, a list of [name, parameters], on the same kernels, one after the other in one run.
 
-    Returns a DataFrame with columns method, chosen, seconds (whole fit, kernels at hand, warmed up),
-    test_error, n_used (kernels with weight), objective, dual_gap (each of the method's own problem),
-    converged.
+    Returns a DataFrame: `seconds` are of a whole fit, kernels at hand, warmed up; `n_used` kernels have
+    weight; objective and dual_gap are of the method's own problem.
     """
     task = get_task(seed=seed, **where)
     rows, test = [], held_kernels(task)
@@ -213,8 +193,6 @@ def many_compare(n_epochs, methods, seed, **where):
     """Several methods on up to 1,400 kernels, one after the other in one run (thesis figure 4.10).
 
     A method is a dict with name, method, and the parameters C and, for the stochastic solvers, p and alpha.
-
-    Returns a DataFrame with columns method (the name), seconds, test_error, n_used, objective, dual_gap.
     """
     rows = []
     for entry in methods:
@@ -238,7 +216,7 @@ def compare_all(sweep, task, sizes, n_test, methods, chosen, seeds, **handed):
 def with_ratios(table, by):
     """Means and deviations over seeds of a `compare`, with the ratio of times to OBSCURE's, run by run.
 
-    `table` has a column seed and the columns `by`, which make a row of the result together with the method.
+    The columns `by` make a row of the result together with the method.
     """
     base = table[table["method"] == "OBSCURE"].rename(columns={"seconds": "base"})
     table = table.merge(base[[*by, "seed", "base"]], how="left", on=[*by, "seed"])
@@ -264,10 +242,8 @@ def rival_curve(method, params, seed, n_epochs=None, **where):
     """Test error, objective, gap and updates over the training time of any method with a history.
 
     The stochastic solvers run `n_epochs` epochs; batch methods end by their own stopping rule. The clock
-    stops while the test error is measured.
-
-    Returns a DataFrame with columns epoch (or round), seconds, n_updates, n_support, objective, dual_gap,
-    lower (a certified lower bound of the method's own problem, its last), test_error.
+    stops while the test error is measured. `lower` is the last certified lower bound of the method's own
+    problem.
     """
     if method in SOLVERS:
         frame = training_curve(method, n_epochs, seed, **params, **where)
@@ -309,10 +285,8 @@ def against_bounds(curves, exact):
 def online_curves(method, params, epochs, seed, **where):
     """One online learner (thesis figures 4.3, 4.4): its error over the first pass, and on new samples.
 
-    The first pass keeps the order of the task, later ones are permuted. Every number of epochs, a list, is a
-    fit of its own.
-
-    Returns a DataFrame with columns what ("online" or "test"), at (samples or epochs), error, seconds.
+    The first pass keeps the order of the task, later ones are permuted. Each of `epochs` is a fit of its
+    own.
     """
     warm_up_method(method)
     task = get_task(seed=seed, **where)

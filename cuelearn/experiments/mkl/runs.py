@@ -1,7 +1,6 @@
 """Runs of the stochastic solvers: curves over time, the certified optimum, growing sets of kernels.
 
-Every function takes the place where it runs as ``**where``: task, n_train, n_test, seed, n_kernels and cues
-of `get_task`.
+Every function takes the place where it runs as ``**where``, the arguments of `get_task`.
 """
 
 from functools import cache
@@ -30,6 +29,11 @@ def solve(method, problem, *, n_epochs, seed, **options):
         return SOLVERS[method](problem, n_epochs=n_epochs, rng=np.random.default_rng([seed, 2]), **options)
 
 
+def reference(problem, tol=1e-3, time_limit=20.0, **options):
+    with quiet():
+        return solve_reference(problem, tol=tol, time_limit=time_limit, **options)
+
+
 def loaded(where, p="auto", C=1.0, alpha=0.0):
     """A task and the problem that it poses, everything compiled that a timed run will use."""
     warm_up()
@@ -55,15 +59,13 @@ def warm_up():
             for method in SOLVERS:
                 solve(method, MKLProblem(bank, labels, 3, p=1.5), **options)
         solve("UFOMKL", MKLProblem(bank, labels, 3, alpha=0.01), n_epochs=2, seed=0)
-    with quiet():
-        solve_reference(MKLProblem(bank, labels, 3), max_rounds=2)
+    reference(MKLProblem(bank, labels, 3), max_rounds=2)
 
 
 def three_class(seed, p_om2=1.01, p_obscure=1.0001, C=10.0, noise=0.05):
     """Kernel weights, of sum 1, on the simulated three-class problem (thesis figure 4.1, JMLR figure 1).
 
-    Returns a DataFrame with columns method, target (the class that a binary problem tells from the rest; 0:
-    all classes at once), p, kernel, weight.
+    `target` is the class that a binary problem tells from the rest; 0: all classes at once.
     """
     data = datasets.make_three_class(noise=noise, random_state=seed)
     bank = KernelBank(data.triples(Linear()), data.X)
@@ -78,10 +80,9 @@ def three_class(seed, p_om2=1.01, p_obscure=1.0001, C=10.0, noise=0.05):
 
 
 def training_curve(method, n_epochs, seed, C=1.0, p="auto", alpha=0.0, hold_test=True, eta=None, **where):
-    """Test error, objective and gap over the training time of one solver.
+    """Test error, objective and gap over the training time of one solver, the clock stopped meanwhile.
 
-    The clock of the history stops while objective and test error are measured. `hold_test` keeps the test
-    kernels in memory.
+    `hold_test` keeps the test kernels in memory.
     """
     task, problem = loaded({**where, "seed": seed}, p, C, alpha)
     blocks = list(task.cross.blocks(memory=2e8)) if hold_test else None
@@ -101,11 +102,9 @@ def training_curve(method, n_epochs, seed, C=1.0, p="auto", alpha=0.0, hold_test
     return frame.assign(stage=frame["stage"].astype(str))
 
 
-def optimum(C, p, alpha=0.0, **where):
+def optimum(C, p, **where):
     """Certified optimum: the best objective known and the lower bound."""
-    _, problem = loaded({"n_test": 1, **where}, p, C, alpha)
-    with quiet():
-        result = solve_reference(problem, tol=1e-4, time_limit=60.0)
+    result = reference(loaded({"n_test": 1, **where}, p, C)[1], tol=1e-4, time_limit=60.0)
     lower, seconds = result.objective - result.dual_gap, float(result.history.seconds.iloc[-1])
     return {"objective": result.objective, "lower": lower, "seconds": seconds}
 
@@ -113,8 +112,7 @@ def optimum(C, p, alpha=0.0, **where):
 def online_run(p, n_epochs, most_epochs, seed, eta=None, **where):
     """OM-2 (with `eta`: OBSCURE's online stage) after some epochs, and until one passes without an update.
 
-    Returns a dict: test errors after `n_epochs` and at the end; epochs, updates and seconds to convergence;
-    whether it converged.
+    `epochs`, `updates` and `seconds` are those to convergence.
     """
     task, problem = loaded({**where, "seed": seed}, p)
 
@@ -138,10 +136,8 @@ def online_run(p, n_epochs, most_epochs, seed, eta=None, **where):
 
 
 def two_stages(p, C, eta, n_epochs, tol, seed, **where):
-    """OBSCURE's online stage until an epoch without loss, and both stages to a certified gap (JMLR figure 4).
-
-    Returns a dict: test error, seconds, updates after the online stage (`online_...`) and at the end; the
-    relative gap at the end; whether it reached `tol`.
+    """OBSCURE's online stage until an epoch without loss, and both stages to a certified gap (JMLR figure
+    4).
     """
     task, problem = loaded({**where, "seed": seed}, p, C)
     options = {"n_epochs_online": 300, "eta": eta, "seed": seed}

@@ -122,11 +122,10 @@ def settings(profile):
     """Sizes of all experiments of the chapter for a profile, "smoke", "quick" or "full".
 
     `seeds` is how many splits (or streams) each is repeated over, where an entry has none of its own;
-    `choose` the cross-validation of every method, with the most samples it uses and what replaces the papers'
-    grids. Places have 300 frames a drive and Pendigits 5,000 training samples in `full`: beyond, the slowest
-    methods would take the chapter past its 150 minutes on two cores. In `multilabel`, `keywords` is how many
-    of Corel5k's 374 the table takes, `cost` and `original` the sizes of the cost against the number of
-    classes, without and with Corel5k; at C = 1 equal kernel weights are within 2% of Sum's optimum already,
-    so C is 10 there.
+    `choose` the cross-validation of every method. Places have 300 frames a drive and Pendigits 5,000
+    training samples in `full`: beyond, the slowest methods would take the chapter past its 150 minutes on
+    two cores. In `multilabel`, `keywords` is how many of Corel5k's 374 the table takes, `cost` and
+    `original` the sizes of the cost against the number of classes, without and with Corel5k; at C = 1 equal
+    weights are within 2% of Sum's optimum already.
     """
     return settings_of(TABLE, profile)

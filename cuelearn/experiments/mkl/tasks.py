@@ -1,8 +1,4 @@
-"""Tasks of the MKL chapter: data set -> kernels -> a bank split into training and test part.
-
-A task is named ("mfeat-39", "pendigits-4", ...), or made from cues that the caller hands over (places, as
-chapter `omcl` has them). `get_task` is the one entry.
-"""
+"""Tasks of the MKL chapter: data set -> kernels -> a bank split into training and test part: `get_task`."""
 
 from functools import cache, lru_cache
 
@@ -48,13 +44,12 @@ def kernel_set(name, data):
     return triples
 
 
-def evenly(n_kernels, n_groups=7, per_group=200):
-    """Kernels of "mfeat-1400" that stand for fewer: the same widths, spread evenly, of every distance."""
-    if n_kernels >= n_groups * per_group:
-        return np.arange(n_groups * per_group)
-    spread = np.linspace(0, per_group - 1, max(1, n_kernels // n_groups) + 2)[1:-1]
-    widths = np.unique(np.round(spread).astype(int))
-    return np.concatenate([group * per_group + widths for group in range(n_groups)])
+def evenly(n_kernels):
+    """Kernels of "mfeat-1400" that stand for fewer: the same widths, spread evenly, of all distances."""
+    if n_kernels >= 1400:
+        return np.arange(1400)
+    widths = np.unique(np.round(np.linspace(0, 199, max(1, n_kernels // 7) + 2)[1:-1]).astype(int))
+    return np.concatenate([200 * group + widths for group in range(7)])
 
 
 @cache
@@ -67,12 +62,12 @@ def load_data(name):
 
 @lru_cache(maxsize=2)
 def load_task(name, n_train, n_test, seed, n_kernels=None):
-    """A `Task` of `kernel_set` with kernels computed, split by the seed.
+    """A `Task` of `kernel_set`, split by the seed.
 
-    Multiple features has no published split: a stratified one is drawn, and features are scaled to mean 0 and
-    deviation 1 of the training part. Pendigits and MNIST keep theirs; a random subset of the training part is
-    taken, and the first test samples. `n_kernels` takes a random subset of the kernels ("mfeat-39"), or
-    evenly spaced widths ("mfeat-1400").
+    Multiple features is split stratified, and scaled to mean 0 and deviation 1 of the training part.
+    Pendigits and MNIST keep their parts; a random subset of the training part is taken, and the first test
+    samples. `n_kernels` takes a random subset of the kernels ("mfeat-39"), or evenly spaced widths
+    ("mfeat-1400").
     """
     data = load_data(name)
     rng = np.random.default_rng([seed, 1])
@@ -93,9 +88,10 @@ def load_task(name, n_train, n_test, seed, n_kernels=None):
 
 
 def get_task(task, n_train, n_test, seed, n_kernels=None, cues=None):
-    """A `Task` by name, or permutation `seed` of a `CueTask`, `cues`: the ``**where`` of all functions.
+    """A `Task` by name, or permutation `seed` of a `CueTask`, `cues`.
 
-    Names are those of `kernel_set`, or "flowers-7", "flowers-1400" (the originals, with their own test part).
+    Names are those of `kernel_set`, or "flowers-7", "flowers-1400" (the originals, with their own test
+    part).
     """
     if cues is not None:
         return permutation_task(seed, cues)
@@ -123,13 +119,12 @@ def permutation_task(permutation, cues):
 def test_error(task, dual_coef, kernel_weights, blocks=None):
     """Share of test samples predicted wrongly; `blocks`: the test kernels where they are at hand."""
     active, support = np.flatnonzero(kernel_weights), np.flatnonzero(np.any(dual_coef != 0.0, axis=1))
-    if active.size == 0 or support.size == 0:
-        return float(np.mean(task.test_labels != 0))
-    if blocks is None:
-        blocks = task.cross.select(active, support).blocks(reuse=True)
-        kernel_weights, dual_coef = kernel_weights[active], dual_coef[support]
-    predicted = np.empty(task.test_labels.size, dtype=np.int64)
-    for rows, block in blocks:
-        scores = combine(block, kernel_weights) @ dual_coef.astype(block.dtype)
-        predicted[rows] = np.argmax(scores, axis=1)
+    predicted = np.zeros(task.test_labels.size, dtype=np.int64)
+    if active.size and support.size:
+        if blocks is None:
+            blocks = task.cross.select(active, support).blocks(reuse=True)
+            kernel_weights, dual_coef = kernel_weights[active], dual_coef[support]
+        for rows, block in blocks:
+            scores = combine(block, kernel_weights) @ dual_coef.astype(block.dtype)
+            predicted[rows] = np.argmax(scores, axis=1)
     return float(np.mean(predicted != task.test_labels))

@@ -7,21 +7,14 @@ import pandas as pd
 
 from cuelearn.core.groupnorm import group_norm
 from cuelearn.core.losses import margins
-from cuelearn.experiments.mkl.runs import solve
+from cuelearn.experiments.mkl.runs import reference, solve
 from cuelearn.experiments.mkl.tasks import load_task
-from cuelearn.experiments.protocol import quiet
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl.obscure import solve_obscure
 from cuelearn.mkl.om2 import solve_om2
 from cuelearn.mkl.problem import MKLProblem
-from cuelearn.mkl.reference import solve_reference
 
 N_CLASSES, N_FEATURES = 5, 5  # of a random stream, the latter for each kernel
-
-
-def reference(problem, tol=1e-3, time_limit=20.0):
-    with quiet():
-        return solve_reference(problem, tol=tol, time_limit=time_limit)
 
 
 def norm_of(problem, result):
@@ -33,10 +26,10 @@ def ones_norm(problem):
     return group_norm(np.ones(problem.bank.n_kernels), problem.q / 2.0)
 
 
-def comparators(problem, C_grid=(0.1, 1.0, 10.0, 100.0)):
+def comparators(problem):
     """Batch optima for several C, at several lengths, as comparators u: norm, and loss on every sample."""
     found = []
-    for C in C_grid:
+    for C in (0.1, 1.0, 10.0, 100.0):
         batch = MKLProblem(problem.bank, problem.labels, problem.n_classes, p=problem.p, C=C)
         result = reference(batch, time_limit=10.0)
         norm = norm_of(batch, result)
@@ -46,7 +39,7 @@ def comparators(problem, C_grid=(0.1, 1.0, 10.0, 100.0)):
 
 
 def stream_problem(kind, n_samples, seed, n_kernels=6, p="auto", C=1.0):
-    """A stream: "mfeat-6", of "random" labels, or with "one useful" kernel among useless ones."""
+    """A stream: "mfeat-6", of "random" labels, or with "one useful" kernel, the first, among useless ones."""
     if kind == "mfeat-6":
         task = load_task("mfeat-6", n_samples, 1, seed)
         return MKLProblem(task.bank, task.labels, task.n_classes, p=p, C=C)
@@ -54,7 +47,7 @@ def stream_problem(kind, n_samples, seed, n_kernels=6, p="auto", C=1.0):
     labels = rng.integers(N_CLASSES, size=n_samples)
     labels[:N_CLASSES] = np.arange(N_CLASSES)
     features = rng.normal(size=(n_samples, n_kernels, N_FEATURES))
-    if kind == "one useful":  # only the first kernel explains the labels; of "random" none does
+    if kind == "one useful":
         features[:, 0] = 0.6 * features[:, 0] + 2.0 * np.eye(N_CLASSES)[labels]
     columns = [slice(N_FEATURES * j, N_FEATURES * (j + 1)) for j in range(n_kernels)]
     bank = KernelBank([(f"k{j}", RBF(), s) for j, s in enumerate(columns)], features.reshape(n_samples, -1))
@@ -85,13 +78,12 @@ def useless_kernels(n_kernels, n_samples, seed):
     return {"mistakes": int(result.online_errors.sum()), "weight": float(weights[0] / weights.sum())}
 
 
-def update_bound(n_samples, seed, p, eta, C=10.0, most_epochs=200):
+def update_bound(n_samples, seed, p, eta):
     """Theorem 4.3: updates of the online stage until it converges, its R, and both bounds."""
-    problem = stream_problem("mfeat-6", n_samples, seed, p=p, C=C)
-    stage = {"n_epochs_online": most_epochs, "n_epochs": 0, "eta": eta, "rng": np.random.default_rng(seed)}
-    result = solve_obscure(problem, **stage)
+    problem = stream_problem("mfeat-6", n_samples, seed, p=p, C=10.0)
+    rng = np.random.default_rng(seed)
+    result = solve_obscure(problem, n_epochs_online=200, n_epochs=0, eta=eta, rng=rng)
     strength, bounds = problem.q * (2.0 / eta + 2.0 * ones_norm(problem)), []
-    optimum_norm = norm_of(problem, reference(problem))
     for norm, losses in comparators(problem):
         # losses of the rounds with an update: at most all visits of all epochs, counted at their largest
         total = float(losses.sum()) * result.n_iter
@@ -100,7 +92,7 @@ def update_bound(n_samples, seed, p, eta, C=10.0, most_epochs=200):
         "updates": result.n_updates,
         "bound": min(bounds),
         "radius": result.extra["radius_online"],
-        "optimum_norm": optimum_norm,
+        "optimum_norm": norm_of(problem, reference(problem)),
         "epochs": result.n_iter,
     }
 
@@ -108,8 +100,7 @@ def update_bound(n_samples, seed, p, eta, C=10.0, most_epochs=200):
 def suboptimality_bound(method, n_samples, seed, C, p, n_epochs, streams):
     """Theorems 4.2 and 4.5: suboptimality over independent draws (as both assume) and the bound.
 
-    The bound of UFO-MKL holds with probability 1 - delta; delta = 1 is the bound of the expectation it is
-    derived from.
+    UFO-MKL's holds with probability 1 - delta; delta = 1 is the bound of the expectation it is derived from.
     """
     problem = stream_problem("mfeat-6", n_samples, seed, p=p, C=C)
     best, rows = reference(problem, tol=1e-4), []
@@ -120,9 +111,9 @@ def suboptimality_bound(method, n_samples, seed, C, p, n_epochs, streams):
         result = solve(method, problem, seed=1000 * seed + stream, **options)
         history = result.history[result.history.stage == "batch"].dropna(subset=["objective"])
         steps = (history.epoch - history.epoch.iloc[0] + 1) * n_samples
-        radius, strength = result.extra.get("radius", np.inf), problem.regularization
-        logs = 1.0 + np.log(steps)
+        strength, logs = problem.regularization, 1.0 + np.log(steps)
         if method == "OBSCURE":
+            radius = result.extra["radius"]
             rate = (strength * radius + math.sqrt(2.0 * ones_norm(problem))) * np.sqrt(problem.q * logs)
             bound = rate * np.minimum(rate / (strength * steps), 4.0 * radius / np.sqrt(steps))
         else:
