@@ -104,12 +104,11 @@ def random_split(y, n_train, n_test, permutation, seed):
 class CueTask(NamedTuple):
     """Samples by cue, a `CueData`, and its splits by permutation.
 
-    The cues `chi2` have a chi-squared kernel on their `distances`, (n, n); the others an RBF on columns
+    Cues with chi-squared `distances`, (n, n), have a kernel on these; the others an RBF on columns
     standardised over the training part.
     """
 
     data: datasets.CueData
-    chi2: tuple
     distances: dict
     splits: dict
 
@@ -148,7 +147,7 @@ def robot_tasks(images, permutations, n_jobs=1):
             train = np.sort(next(iter(splits.values())).train)
             rest = image_cues(images, ["bow", "laser"], train=train, n_jobs=n_jobs)
             distances = {**shared, **chi2_distances(rest, ["bow"], n_jobs)}
-            tasks.append(CueTask(joined(fixed, rest, ROBOT_CUES), (*plain, "bow"), distances, splits))
+            tasks.append(CueTask(joined(fixed, rest, ROBOT_CUES), distances, splits))
     return tasks
 
 
@@ -167,14 +166,14 @@ def object_task(images, permutations, seed, n_jobs=1):
     """The object-categorisation task."""
     data = image_cues(images, list(OBJECT_CUES), n_jobs=n_jobs)
     splits = {k: object_split(images.frames, images.y, k, seed) for k in permutations}
-    return CueTask(data, tuple(OBJECT_CUES), chi2_distances(data, OBJECT_CUES, n_jobs), splits)
+    return CueTask(data, chi2_distances(data, OBJECT_CUES, n_jobs), splits)
 
 
 def table_task(data, n_train, n_test, permutations, seed):
     """A bundled set of real data; one RBF for each of its cues."""
     cues = {cue: columns for cue, columns in data.cues.items() if not cue.startswith("pix-")}
     splits = {k: random_split(data.y, n_train, n_test, k, seed) for k in permutations}
-    return CueTask(data._replace(cues=cues), (), {}, splits)
+    return CueTask(data._replace(cues=cues), {}, splits)
 
 
 def chi2_distances(data, cues, n_jobs=1):
@@ -207,19 +206,15 @@ class Permutation:
         everything = np.arange(self.data.X.shape[1])
         return {cue: everything[where] for cue, where in self.data.cues.items()}
 
-    def scaled(self):
-        """Features standardised over the training part."""
-        return standardised(self.data.X.astype(np.float64), self.split.train)
-
     @cached_property
     def distances(self):
         """Among the training samples, and of the test samples to them: by cue, and of Flat's long vectors."""
         train, test = self.split.train, self.split.test
         X, used = self.data.X.astype(np.float64), np.concatenate(list(self.columns.values()))
-        plain = {cue: where for cue, where in self.data.cues.items() if cue not in self.task.chi2}
+        given = self.task.distances
+        plain = {cue: where for cue, where in self.data.cues.items() if cue not in given}
         vectors = {cue: standardised(X[:, where], train) for cue, where in plain.items()}
         vectors |= {"vectors": X[:, used], "vectors scaled": standardised(X[:, used], train)}
-        given = {cue: self.task.distances[cue] for cue in self.task.chi2}
         found = {cue: [d[np.ix_(rows, train)] for rows in (train, test)] for cue, d in given.items()}
         for name, v in vectors.items():
             found[name] = [squared_distances(v[rows], v[train]) for rows in (train, test)]

@@ -13,7 +13,15 @@ from sklearn.ensemble import StackingClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
-from cuelearn.experiments.cue_tasks import WEATHERS, Permutation, Split, class_errors, handed, mean_error
+from cuelearn.experiments.cue_tasks import (
+    WEATHERS,
+    Permutation,
+    Split,
+    class_errors,
+    handed,
+    mean_error,
+    standardised,
+)
 from cuelearn.experiments.protocol import choose, grid_points, settings_of, timed
 from cuelearn.kernels import RBF, distance_matrix, mean_rule
 from cuelearn.mkl import OBSCURE, OM2
@@ -239,7 +247,8 @@ def integration_run(permutation, task, n_epochs=20):
     an SVM for each cue, and a linear SVM on their cross-validated scores (stacking).
     """
     run = Permutation(task, task.splits[permutation])
-    X, y, split, columns = run.scaled(), run.y, run.split, run.columns
+    y, split, columns = run.y, run.split, run.columns
+    X = standardised(run.data.X.astype(np.float64), split.train)
     cues = [(cue, RBF(), where) for cue, where in columns.items()]
 
     def svm(C, factor=1.0, where=np.concatenate(list(columns.values()))):
