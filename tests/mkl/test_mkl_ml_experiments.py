@@ -103,6 +103,13 @@ def mean_precision(scores, Y, usable):
     return np.mean([average_precision_score(Y[:, k], scores[:, k]) for k in judged]), len(judged)
 
 
+def fitted(method, task, C=1.0, seed=0):
+    """A method on a task's training samples, and its scores of the others."""
+    bank = KernelBank(task.kernels, task.X_train)
+    model = exp.METHODS[method](C, seed).fit(bank, task.Y_train)
+    return model, model.decision_function(bank.cross(task.X_test))
+
+
 # ------------------------------------------------------------------ sets
 
 
@@ -254,7 +261,6 @@ def test_sets_at_hand_takes_those_that_are_there(monkeypatch, capsys):
     exp.load_multilabel.cache_clear()
     monkeypatch.setattr(exp, "ORIGINAL_SETS", {"gone": gone, "there": lambda: toy(True)})
     assert exp.sets_at_hand(True) == [*exp.SETS, "there"] and "no files" in capsys.readouterr().out
-    assert exp.sets_at_hand(False) == list(exp.SETS)
     monkeypatch.setattr(exp, "ORIGINAL_SETS", {"broken": broken})
     with pytest.raises(ZeroDivisionError):
         exp.sets_at_hand(True)
@@ -370,18 +376,15 @@ def test_the_table_holds_what_a_fit_of_ones_own_gives(method, toys):
     found = exp.compare_multilabel("partial", method, 2, 40, 60, 3.0)
     assert found.keys() >= {"auc", "seconds", "n_solved", "skipped", "kernels"}
     task = exp.multilabel_task("partial", 2, 40, 60)
-    bank = KernelBank(task.kernels, task.X_train)
-    model = exp.METHODS[method](3.0, 2).fit(bank, task.Y_train)
+    model, scores = fitted(method, task, 3.0, 2)
     usable = signs_of(task.Y_train)[1]
     assert usable.tolist() == [True, True, False, True, True]
-    auc, n_judged = mean_precision(model.decision_function(bank.cross(task.X_test)), task.Y_test, usable)
+    auc, n_judged = mean_precision(scores, task.Y_test, usable)
     assert found["auc"] == pytest.approx(auc, abs=1e-9) and found["skipped"] == 2 == 5 - n_judged
     assert found["seconds"] > 0
-    if hasattr(model, "n_solved_"):
-        assert found["n_solved"] == model.n_solved_ > 0
-    else:
-        assert np.isnan(found["n_solved"])
-    weights = model.kernel_weights_ if model.kernel_weights_.ndim == 1 else model.kernel_weights_.mean(axis=0)
+    n_solved = getattr(model, "n_solved_", np.nan)
+    assert found["n_solved"] == pytest.approx(n_solved, nan_ok=True) and not n_solved <= 0
+    weights = np.atleast_2d(model.kernel_weights_).mean(axis=0)
     named = [entry.rsplit(" ", 1) for entry in found["kernels"].split(", ")]
     place = {kernel[0]: k for k, kernel in enumerate(task.kernels)}
     shares = weights / weights.sum()
@@ -393,9 +396,7 @@ def test_the_table_holds_what_a_fit_of_ones_own_gives(method, toys):
 def test_the_table_of_few_classes_is_of_these_classes(toys):
     found = exp.compare_multilabel("whole", "AverageKernelSVM", 0, 40, 60, 1.0, n_classes=2)
     task = exp.multilabel_task("whole", 0, 40, 60, 2)
-    bank = KernelBank(task.kernels, task.X_train)
-    model = exp.METHODS["AverageKernelSVM"](1.0, 0).fit(bank, task.Y_train)
-    scores = model.decision_function(bank.cross(task.X_test))
+    scores = fitted("AverageKernelSVM", task)[1]
     assert found["auc"] == pytest.approx(average_precision_score(task.Y_test, scores), abs=1e-9)
     assert found["skipped"] == 0
 
@@ -413,9 +414,8 @@ def test_methods_take_C_and_the_seed():
 
 def test_methods_that_share_have_one_combination_and_the_others_one_for_each_class(toys):
     task = exp.multilabel_task("whole", 0, 40, 60)
-    bank = KernelBank(task.kernels, task.X_train)
     for method in (*exp.SHARED, *exp.PER_CLASS):
-        weights = exp.METHODS[method](1.0, 0).fit(bank, task.Y_train).kernel_weights_
+        weights = fitted(method, task)[0].kernel_weights_
         assert weights.shape == ((9,) if method in exp.SHARED else (5, 9))
 
 
@@ -541,14 +541,11 @@ def test_paths_of_kernel_weights_are_shares_from_equal_ones_on(method, name, toy
     task = exp.multilabel_task(name, 1, 40, 1)
     names = [kernel[0] for kernel in task.kernels]
     assert table.columns.tolist() == ["seconds", *names]
-    shares = table[names].to_numpy()
-    assert shares.sum(axis=1) == pytest.approx(1.0)
-    assert (shares >= 0.0).all()
+    shares, seconds = table[names].to_numpy(), table["seconds"]
+    assert shares.sum(axis=1) == pytest.approx(1.0) and (shares >= 0.0).all()
     assert shares[0] == pytest.approx(STARTED)
-    assert table["seconds"].iloc[0] == 0.0
-    assert table["seconds"].is_monotonic_increasing
-    assert table["seconds"].iloc[1] > 0
-    model = exp.METHODS[method](2.0, 1).fit(KernelBank(task.kernels, task.X_train), task.Y_train)
+    assert seconds.iloc[0] == 0.0 < seconds.iloc[1] and seconds.is_monotonic_increasing
+    model = fitted(method, task, 2.0, 1)[0]
     assert len(table) == len(model.history_) + 1 == len(model.path_) > 2
     for t in (1, len(table) // 2, -1):
         weights = np.atleast_2d(model.path_[t])
@@ -572,9 +569,7 @@ def checked_along(table, result, task, C, at):
     names = [kernel[0] for kernel in task.kernels]
     assert table["iteration"].tolist() == list(at)
     seconds = table["seconds"]
-    assert seconds.iloc[0] == 0.0
-    assert seconds.is_monotonic_increasing
-    assert 0.0 < seconds.iloc[1] < seconds.iloc[-1]
+    assert seconds.iloc[0] == 0.0 < seconds.iloc[1] < seconds.iloc[-1] and seconds.is_monotonic_increasing
     assert table[names].to_numpy() == pytest.approx(result.path[list(at)], abs=1e-12)
     bank = KernelBank(task.kernels, task.X_train)
     across = next(iter(bank.cross(task.X_test).blocks()))[1]
@@ -833,8 +828,7 @@ def test_a_run_is_drawn_with_its_classes():
     assert len(set(map(look_of, lines))) == len({line.get_label() for line in lines}) == 9
     heights = [[bar.get_height() for bar in bars] for ax in fig.axes for bars in ax.containers]
     assert len(heights) == 2
-    assert heights[0] == pytest.approx(classes["draws"] / 25)
-    assert heights[1] == pytest.approx(classes["weight"])
+    assert heights == [pytest.approx(classes["draws"] / 25), pytest.approx(classes["weight"])]
 
 
 def test_a_class_that_cannot_be_learnt_is_not_named(toys):
