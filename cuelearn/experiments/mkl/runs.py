@@ -34,10 +34,10 @@ def reference(problem, tol=1e-3, time_limit=20.0, **options):
         return solve_reference(problem, tol=tol, time_limit=time_limit, **options)
 
 
-def loaded(where, p="auto", C=1.0, alpha=0.0):
+def loaded(seed, p="auto", C=1.0, alpha=0.0, **where):
     """A task and the problem that it poses, everything compiled that a timed run will use."""
     warm_up()
-    task = get_task(**where)
+    task = get_task(seed=seed, **where)
     return task, MKLProblem(task.bank, task.labels, task.n_classes, p=p, C=C, alpha=alpha)
 
 
@@ -84,7 +84,7 @@ def training_curve(method, n_epochs, seed, C=1.0, p="auto", alpha=0.0, hold_test
 
     `hold_test` keeps the test kernels in memory.
     """
-    task, problem = loaded({**where, "seed": seed}, p, C, alpha)
+    task, problem = loaded(seed, p, C, alpha, **where)
     blocks = list(task.cross.blocks(memory=2e8)) if hold_test else None
     rows = []
 
@@ -102,9 +102,10 @@ def training_curve(method, n_epochs, seed, C=1.0, p="auto", alpha=0.0, hold_test
     return frame.assign(stage=frame["stage"].astype(str))
 
 
-def optimum(C, p, **where):
+def optimum(C, p, seed, **where):
     """Certified optimum: the best objective known and the lower bound."""
-    result = reference(loaded({"n_test": 1, **where}, p, C)[1], tol=1e-4, time_limit=60.0)
+    _, problem = loaded(seed, p, C, n_test=1, **where)
+    result = reference(problem, tol=1e-4, time_limit=60.0)
     lower, seconds = result.objective - result.dual_gap, float(result.history.seconds.iloc[-1])
     return {"objective": result.objective, "lower": lower, "seconds": seconds}
 
@@ -114,7 +115,7 @@ def online_run(p, n_epochs, most_epochs, seed, eta=None, **where):
 
     `epochs`, `updates` and `seconds` are those to convergence.
     """
-    task, problem = loaded({**where, "seed": seed}, p)
+    task, problem = loaded(seed, p, **where)
 
     def run(epochs):
         if eta is None:
@@ -139,7 +140,7 @@ def two_stages(p, C, eta, n_epochs, tol, seed, **where):
     """OBSCURE's online stage until an epoch without loss, and both stages to a certified gap (JMLR figure
     4).
     """
-    task, problem = loaded({**where, "seed": seed}, p, C)
+    task, problem = loaded(seed, p, C, **where)
     options = {"n_epochs_online": 300, "eta": eta, "seed": seed}
     online = solve("OBSCURE", problem, n_epochs=0, **options)
     both = solve("OBSCURE", problem, n_epochs=n_epochs, tol=tol, **options)
@@ -150,7 +151,7 @@ def two_stages(p, C, eta, n_epochs, tol, seed, **where):
 
 def many_kernels(method, C, p, n_epochs, seed, alpha=0.0, **where):
     """One solver on up to 1,400 kernels; equal epochs: OBSCURE's online stage counts."""
-    task, problem = loaded({**where, "seed": seed}, p, C, alpha)
+    task, problem = loaded(seed, p, C, alpha, **where)
     online = {"n_epochs_online": min(5, n_epochs // 2)} if method == "OBSCURE" else {}
     result = solve(method, problem, n_epochs=n_epochs - sum(online.values()), seed=seed, **online)
     error, n_updates, seconds = outcome(task, result)
@@ -168,7 +169,7 @@ def many_kernels(method, C, p, n_epochs, seed, alpha=0.0, **where):
 
 def all_of_mnist(n_train, n_test, C, p, n_epochs, seed):
     """OBSCURE on all 60,000 training digits, or some of them, kernels computed on the fly (claim obs-8)."""
-    task, problem = loaded({"task": "mnist-12", "n_train": n_train, "n_test": n_test, "seed": seed}, p, C)
+    task, problem = loaded(seed, p, C, task="mnist-12", n_train=n_train, n_test=n_test)
     rows, at = [], looks(1.3) | {n_epochs}
 
     def watch(training, step):
