@@ -88,6 +88,8 @@ def _joined(*texts):
 
 def _decide(claim, spread, at_least=None, at_most=None, *, text="", **about):
     """Verdict from a mean and its interval: all within the claimed range, all outside, or neither."""
+    if at_least is None and at_most is None:
+        raise ValueError("give at_least, at_most, or both")
     number, low, high = spread
     if not np.isfinite([low, high]).all():
         text = _joined(text, "A single run has no interval.")
@@ -179,8 +181,6 @@ def judge_ratio(claim, numerator, denominator, at_least=None, at_most=None, **ab
     top, bottom = _samples(numerator=numerator, denominator=denominator)
     if min(top.min(), bottom.min()) <= 0:
         raise ValueError("numerator and denominator must be positive")
-    if at_least is None and at_most is None:
-        raise ValueError("give at_least, at_most, or both")
     spread = [float(np.exp(v)) for v in interval(np.log(top) - np.log(bottom))]
     return _decide(claim, spread, at_least, at_most, **about)
 
@@ -193,8 +193,6 @@ def judge_slope(claim, x, y, at_least=None, at_most=None, *, log_y=True, **about
     """
     from scipy.stats import linregress, t
 
-    if at_least is None and at_most is None:
-        raise ValueError("give at_least, at_most, or both")
     x, y = _samples(x=x, y=y)
     if len(np.unique(x)) < 3:
         raise ValueError("a slope with an interval needs at least three different x")

@@ -325,14 +325,18 @@ def many_kernels(counts, alphas):
     return fig
 
 
+def _with_bound(ax, table, x, measured, title, **style):
+    """What was measured, and dashed its bound."""
+    for column, said, line in ((measured, "measured", "-"), ("bound", "bound", "--")):
+        curve(ax, table, x, column, linestyle=line, label=f"{title}: {said}", **style)
+
+
 def mistake_bounds(table, useless):
     """Theorem 4.1: mistakes of OM-2 and their bound; corollary 4.1: mistakes against useless kernels."""
     fig, ((left, right),) = panels(2, size=(9, 3.6))
     kinds = (("mfeat-6", "multiple features", "o", BLUE), ("random", "random labels (simulated)", "s", RED))
     for kind, title, marker, color in kinds:
-        for column, said, line in (("mistakes", "measured", "-"), ("bound", "bound", "--")):
-            style = {"color": color, "marker": marker, "linestyle": line, "label": f"{title}: {said}"}
-            curve(left, where(table, kind=kind), "p", column, **style)
+        _with_bound(left, where(table, kind=kind), "p", "mistakes", title, color=color, marker=marker)
     log_axis(left.yaxis, plain=True)
     left.set(xlabel="p", ylabel="mistakes in one pass", title="theorem 4.1")
     one = "one useful kernel among F (simulated)"
@@ -352,9 +356,8 @@ def update_bounds(table):
     fig, ((updates, radius),) = panels(2, size=(8.6, 3.5))
     for eta, color in zip(sorted(table["eta"].unique()), (BLUE, GREEN, RED), strict=False):
         mine = where(table, eta=eta)
-        for column, said, line in (("updates", "measured", "-"), ("bound", "bound", "--")):
-            style = {"color": color, "linestyle": line, "marker": "o", "markersize": 3}
-            curve(updates, mine, "p", column, label=rf"$\eta$ = {eta:g}: {said}", **style)
+        style = {"color": color, "marker": "o", "markersize": 3}
+        _with_bound(updates, mine, "p", "updates", rf"$\eta$ = {eta:g}", **style)
         curve(radius, mine, "p", "radius", color=color, marker="o", label=rf"R, $\eta$ = {eta:g}")
     least = table[table["eta"] == table["eta"].min()]
     curve(radius, least, "p", "optimum_norm", "optimum", label="norm of the optimum")

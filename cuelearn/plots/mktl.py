@@ -72,11 +72,10 @@ def _legend(fig, axes):
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    labels = list(handles)[::-1]
-    inches = sum(0.6 + 0.062 * len(label) for label in labels)
-    lines = -int(-inches // fig.get_figwidth())
-    columns = -(-len(labels) // lines)
-    fig.legend([handles[label] for label in labels], labels, loc="outside upper center", ncols=columns)
+    inches = sum(0.6 + 0.062 * len(label) for label in handles)
+    columns = -(-len(handles) // -int(-inches // fig.get_figwidth()))
+    labels, shown = [*handles][::-1], [*handles.values()][::-1]
+    fig.legend(shown, labels, loc="outside upper center", ncols=columns)
 
 
 def _digits(values):
