@@ -26,15 +26,7 @@ from cuelearn.mms.matching import (
     word_of,
 )
 
-__all__ = [
-    "CandidateSet",
-    "Matching",
-    "PackedCandidates",
-    "batches",
-    "check_candidates",
-    "named",
-    "starts_of_bags",
-]
+__all__ = ["CandidateSet", "Matching"]
 
 #: A `Matching` is searched over all subsets of its words.
 MOST_WORDS = 16

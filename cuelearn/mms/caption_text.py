@@ -389,6 +389,7 @@ def mentions(caption, vocabulary):
 
     Examples
     --------
+    >>> from cuelearn.mms import Vocabulary
     >>> words = Vocabulary(["Barack Obama", "Michelle Obama"], ["wave", "stand"])
     >>> caption = "Barack Obama waves with his wife Michelle Obama (R) standing beside him."
     >>> for mention in mentions(caption, words):

@@ -22,18 +22,10 @@ from scipy.optimize import linear_sum_assignment
 
 from cuelearn.core.checks import check_count
 from cuelearn.mms.candidates import CandidateSet, Matching
-from cuelearn.mms.caption_text import Mention, Text, check_caption, mentions
-from cuelearn.mms.vocabulary import Vocabulary, check_vocabulary
+from cuelearn.mms.caption_text import Text, check_caption
+from cuelearn.mms.vocabulary import check_vocabulary
 
-__all__ = [
-    "ItemCandidates",
-    "Mention",
-    "Region",
-    "Vocabulary",
-    "candidate_set",
-    "candidates_from_caption",
-    "mentions",
-]
+__all__ = ["ItemCandidates", "Region", "candidate_set", "candidates_from_caption"]
 
 #: A face belongs to a body if their centres lie at most this share of the body's width apart, horizontally.
 NEAR_CENTRE = 0.25
@@ -324,6 +316,7 @@ def candidates_from_caption(
     --------
     As in figure 5.4; 1 is Barack Obama, 2 Michelle Obama, 0 null.
 
+    >>> from cuelearn.mms import Vocabulary
     >>> caption = "President Barack Obama and first lady Michelle Obama wave from the steps of Air Force One."
     >>> faces = [Region("face", (10, 10, 30, 30)), Region("face", (50, 10, 70, 30))]
     >>> item = candidates_from_caption(caption, faces, Vocabulary(["Barack Obama", "Michelle Obama"]))

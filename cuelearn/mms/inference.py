@@ -15,7 +15,14 @@ import numpy as np
 from numba import njit
 
 from cuelearn.mms.candidates import ambiguous_loss, check_candidates, contains
-from cuelearn.mms.matching import matching_best, matching_shares, word_column, word_of, word_values
+from cuelearn.mms.matching import (
+    matching_best,
+    matching_shares,
+    word_column,
+    word_of,
+    word_values,
+    words_allowed,
+)
 
 __all__ = ["best_labelings", "most_violating"]
 
@@ -184,8 +191,9 @@ def matching_search(packed, i, scores, first, label, value, labels):
         own[s // P] += value[first[s]]
     best = 0.0  # all null
     for s in range(n_regions * P):
-        labels[s] = packed.null[s % P]
-        best += scores[s // P, labels[s]] + loss_of_slot(packed, packed.row[i] * P + s, labels[s])
+        slot, labels[s] = packed.row[i] * P + s, packed.null[s % P]
+        possible = packed.slot_labels[packed.slot[slot] : packed.slot[slot + 1]]
+        best += scores[s // P, labels[s]] + (not np.any(possible == labels[s]))
     for m in range(n_regions):  # one region off its words: all of its label combinations
         number = 1
         for s in range(m * P, (m + 1) * P):
@@ -201,11 +209,11 @@ def matching_search(packed, i, scores, first, label, value, labels):
                 best = total
                 labels[:] = trial
         trial[m * P : (m + 1) * P] = top[m * P : (m + 1) * P]
-    words = word_values(packed, i, scores)
+    words, allowed = word_values(packed, i, scores), words_allowed(packed, i)
     for w in range(1, words.shape[1]):  # two regions with the same word: those that lose least by it
         low1, low2, m1, m2 = np.inf, np.inf, -1, -1
         for m in range(n_regions):
-            if not packed.allowed[packed.allowed_start[i] + m * words.shape[1] + w]:
+            if not allowed[m, w]:
                 continue
             lost = own[m] - words[m, w]
             if lost < low1:
@@ -217,15 +225,6 @@ def matching_search(packed, i, scores, first, label, value, labels):
             labels[:] = top
             for p in range(P):
                 labels[m1 * P + p] = labels[m2 * P + p] = word_column(packed, i, w, p)
-
-
-@njit(cache=True)
-def loss_of_slot(packed, s, label):
-    """1 where no candidate gives slot s, counted over all bags, the label."""
-    for k in range(packed.slot[s], packed.slot[s + 1]):
-        if packed.slot_labels[k] == label:
-            return 0.0
-    return 1.0
 
 
 @njit(cache=True)

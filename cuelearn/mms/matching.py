@@ -108,26 +108,31 @@ def word_values(packed, i, scores):
 
 
 @njit(cache=True)
+def words_allowed(packed, i):
+    """Which words each region may take, null first, shape (n_regions, n_words + 1)."""
+    shape = packed.row[i + 1] - packed.row[i], packed.n_words[i] + 1
+    at = packed.allowed_start[i]
+    return packed.allowed[at : at + shape[0] * shape[1]].reshape(shape)
+
+
+@njit(cache=True)
 def word_of(packed, i, m, labels):
     """Word that the labels of region m spell: 0 for null, w + 1 for word w, -1 for none that it may take."""
-    P, width = packed.n_attributes, packed.n_words[i] + 1
-    for w in range(width):
+    P = packed.n_attributes
+    for w in range(packed.n_words[i] + 1):
         p = 0
         while p < P and labels[m * P + p] == word_column(packed, i, w, p):
             p += 1
         if p == P:
-            return w if packed.allowed[packed.allowed_start[i] + m * width + w] else -1
+            return w if words_allowed(packed, i)[m, w] else -1
     return -1
 
 
 @njit(cache=True)
-def subset_after(packed, i, m, subset, w):
+def subset_after(allowed, m, subset, w):
     """The subset of used words after region m takes word w (0 for none), -1 where it may not."""
-    if not packed.allowed[packed.allowed_start[i] + m * (packed.n_words[i] + 1) + w]:
-        return -1
-    if w == 0:
-        return subset
-    return -1 if subset >> (w - 1) & 1 else subset | 1 << (w - 1)
+    bit = 1 << w >> 1
+    return -1 if not allowed[m, w] or subset & bit else subset | bit
 
 
 @njit(cache=True)
@@ -147,7 +152,7 @@ def joined(total, number, best, known, soft):
 def recursion(packed, i, values, forward, soft):
     """`joined` over the regions before m that use exactly the words of a subset, or, backward, over those
     from m on where the words of a subset are used up: totals and numbers, (n_regions + 1, 2 ** n_words)."""
-    n_regions, width = values.shape
+    allowed, (n_regions, width) = words_allowed(packed, i), values.shape
     shape = (n_regions + 1, 1 << (width - 1))
     total, number = np.full(shape, -np.inf), np.zeros(shape)
     if forward:
@@ -159,13 +164,13 @@ def recursion(packed, i, values, forward, soft):
         m = step if forward else n_regions - 1 - step
         for subset in range(shape[1]):
             for w in range(width):
-                then = subset_after(packed, i, m, subset, w)
+                then = subset_after(allowed, m, subset, w)
                 if then < 0:
                     continue
-                old, new = ((m, subset), (m + 1, then)) if forward else ((m + 1, then), (m, subset))
-                if number[old] > 0.0:
-                    known = total[new], number[new]
-                    total[new], number[new] = joined(total[old] + values[m, w], number[old], *known, soft)
+                a, u, b, v = (m, subset, m + 1, then) if forward else (m + 1, then, m, subset)
+                if number[a, u] > 0.0:
+                    more, known = total[a, u] + values[m, w], total[b, v]
+                    total[b, v], number[b, v] = joined(more, number[a, u], known, number[b, v], soft)
     return total, number
 
 
@@ -173,7 +178,7 @@ def recursion(packed, i, values, forward, soft):
 def matching_shares(packed, i, values, soft):
     """Total of the best candidates, and the share of them that give region m word w, shape of `values`; where
     `soft` the logarithm of the sum over all candidates, and these probabilities."""
-    n_regions, width = values.shape
+    allowed, (n_regions, width) = words_allowed(packed, i), values.shape
     before, ways_before = recursion(packed, i, values, True, soft)
     after, ways_after = recursion(packed, i, values, False, soft)
     best = after[0, 0]
@@ -182,7 +187,7 @@ def matching_shares(packed, i, values, soft):
     for m in range(n_regions):
         for subset in range(1 << (width - 1)):
             for w in range(width):
-                then = subset_after(packed, i, m, subset, w)
+                then = subset_after(allowed, m, subset, w)
                 ways = ways_before[m, subset] * ways_after[m + 1, then] if then >= 0 else 0.0
                 if ways == 0.0:
                     continue
@@ -199,13 +204,13 @@ def matching_shares(packed, i, values, soft):
 @njit(cache=True)
 def matching_best(packed, i, values):
     """The largest total, and the words that the regions take in the first candidate with it (0 for none)."""
-    n_regions, width = values.shape
+    allowed, (n_regions, width) = words_allowed(packed, i), values.shape
     after, ways = recursion(packed, i, values, False, False)
     words, used = np.zeros(n_regions, np.int64), 0
     for m in range(n_regions):
         top, gone = -np.inf, used
         for w in range(width):
-            then = subset_after(packed, i, m, used, w)
+            then = subset_after(allowed, m, used, w)
             if then >= 0 and ways[m + 1, then] > 0.0 and values[m, w] + after[m + 1, then] > top:
                 top, words[m], gone = values[m, w] + after[m + 1, then], w, then
         used = gone

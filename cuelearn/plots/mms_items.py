@@ -19,8 +19,8 @@ from matplotlib.table import Table
 
 from cuelearn.book.figures import BLACK, BLUE, RED
 from cuelearn.core.checks import check_count
+from cuelearn.mms import ItemCandidates, Region, Vocabulary, candidates_from_caption, mentions
 from cuelearn.mms.candidates import CandidateSet, Matching
-from cuelearn.mms.captions import ItemCandidates, Region, Vocabulary, candidates_from_caption, mentions
 
 __all__ = ["THESIS", "item_with_candidates", "items", "pick", "spatial_indicators", "thesis_captions"]
 

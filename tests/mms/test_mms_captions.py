@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from cuelearn.mms import CandidateSet, Matching
-from cuelearn.mms.captions import ItemCandidates, Region, Vocabulary, candidate_set, mentions
-from cuelearn.mms.captions import candidates_from_caption as read
+from cuelearn.mms import CandidateSet, ItemCandidates, Matching, Region, Vocabulary, candidate_set, mentions
+from cuelearn.mms import candidates_from_caption as read
 
 FIGURE_5_1_LEFT = (
     "US Democratic presidential candidate Senator Barack Obama waves to supporters together with his "

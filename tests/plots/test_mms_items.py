@@ -10,8 +10,7 @@ from matplotlib.table import Table
 from matplotlib.text import Text
 
 from cuelearn.datasets.captioned import make_captioned
-from cuelearn.mms import CandidateSet, Matching
-from cuelearn.mms.captions import candidates_from_caption, mentions
+from cuelearn.mms import CandidateSet, Matching, candidates_from_caption, mentions
 from cuelearn.plots import mms_items
 
 
