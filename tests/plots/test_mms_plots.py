@@ -48,15 +48,12 @@ def test_accuracy_curves(curves):
     fig = drawn(draw.accuracy_curves(curves))
     axes = np.array(fig.axes).reshape(2, 3)
     assert legend(fig) == [method_style(m)["label"] for m in METHODS]
-    for (r, hard), (c, name) in itertools.product(
-        enumerate(HARDNESS), enumerate(("mnist", "letter", "pendigits"))
-    ):
-        ax = axes[r, c]
+    names = ("mnist", "letter", "pendigits")
+    for (r, hard), (c, name) in itertools.product(enumerate(HARDNESS), enumerate(names)):
+        ax, hardness = axes[r, c], f"$P_c$ = {hard[0]:g}, $P_a$ = {hard[1]:g}"
         assert ax.get_title() == (f"{draw.TITLES[name]} (made ambiguous)" if r == 0 else "")
         assert ax.get_xlabel() == ("ambiguous vectors L" if r == 1 else "")
-        assert ax.get_ylabel() == (
-            f"$P_c$ = {hard[0]:g}, $P_a$ = {hard[1]:g}\ntest accuracy (%)" if c == 0 else ""
-        )
+        assert ax.get_ylabel() == (f"{hardness}\ntest accuracy (%)" if c == 0 else "")
         assert ax.get_xscale() == "log" and ax.get_ylim() == (0, 100)
         assert [t.get_text() for t in axes[1, c].get_xticklabels()] == ["5", "20", "100"]
         assert len(ax.lines) == len(ax.collections) == len(METHODS)
@@ -107,9 +104,8 @@ def test_rounds(by_round):
     assert [ax.get_title() for ax in axes[0]] == ["letter (made ambiguous)", "satimage (made ambiguous)"]
     assert [ax.get_xlabel() for ax in axes[1]] == ["round", "round"]
     assert [ax.get_ylabel() for ax in axes[:, 0]] == ["objective (5.3) over round 1's", "test accuracy (%)"]
-    for (row, column), (c, name) in itertools.product(
-        enumerate(("objective", "accuracy")), enumerate(("letter", "satimage"))
-    ):
+    panels = itertools.product(enumerate(("objective", "accuracy")), enumerate(("letter", "satimage")))
+    for (row, column), (c, name) in panels:
         for solver, label in labels.items():
             mine = by_round[(by_round["name"] == name) & (by_round["solver"] == solver)]
             grid = mine.pivot(index="seed", columns="round", values=column)
@@ -134,8 +130,7 @@ def test_bound(bounds):
     fig = drawn(draw.bound(bounds))
     (ax,) = fig.axes
     assert legend(fig) == [*CLASSIFIERS, *(draw.TITLES[t] for t in ARTIFICIAL)]
-    assert "true loss" in ax.get_xlabel() and "made ambiguous" in ax.get_title()
-    assert "bag" in ax.get_xlabel()
+    assert "true loss per bag" in ax.get_xlabel() and "made ambiguous" in ax.get_title()
     assert "1 − ambiguity degree" in ax.get_ylabel()
     assert ax.get_xscale() == ax.get_yscale() == "log"
     *lines, diagonal = ax.lines
@@ -199,47 +194,35 @@ def bars_of(ax):
 def test_joint_models(joint, mixed):
     fig = drawn(draw.joint_models(shuffled(joint) if mixed else joint))
     axes = np.array(fig.axes).reshape(2, 2)
-    for (r, attribute), (c, part) in itertools.product(
-        enumerate(("name", "verb")), enumerate(("training items", "test items"))
-    ):
+    parts = itertools.product(enumerate(("name", "verb")), enumerate(("training items", "test items")))
+    for (r, attribute), (c, part) in parts:
         ax = axes[r, c]
-        assert ax.get_title() == f"{attribute}s, {part} (composed)"
-        assert "(%)" in ax.get_xlabel() if r == 1 else ax.get_xlabel() == ""
-        assert ax.get_xlim() == (0, 100)
+        assert ax.get_title() == f"{attribute}s, {part} (composed)" and ax.get_xlim() == (0, 100)
+        assert ("(%)" in ax.get_xlabel()) == (r == 1)
         wanted = {}
-        for method, modelled in (*MODELS, ("RANDOM", "both")):
-            mine = joint[
-                (joint["method"] == method)
-                & (joint["modelled"] == modelled)
-                & (joint["attribute"] == attribute)
-            ]
-            if mine.empty:
-                continue
-            label = method_style(method)["label"] + (
-                "" if method == "RANDOM" else ", joint" if modelled == "both" else ", single"
-            )
+        mine = joint[joint["attribute"] == attribute]
+        for (method, modelled), rows in mine.groupby(["method", "modelled"]):
+            kind = "" if method == "RANDOM" else ", joint" if modelled == "both" else ", single"
+            label = f"{method_style(method)['label']}{kind}"
             if c == 0:
-                wanted[label] = method, modelled, mine["assignment"], False
-                continue
-            if method != "RANDOM":
-                wanted[label] = method, modelled, mine["recognition"], False
-            if method in ("MMS", "RANDOM"):
-                wanted[f"{label} + caption"] = method, modelled, mine["with_caption"], True
+                wanted[label] = method, modelled, rows["assignment"]
+            elif method != "RANDOM":
+                wanted[label] = method, modelled, rows["recognition"]
+            if c == 1 and method in ("MMS", "RANDOM"):
+                wanted[f"{label} + caption"] = method, modelled, rows["with_caption"]
         found = bars_of(ax)
         assert set(found) == set(wanted)
         spreads = dict(zip(found, [x for x in ax.containers if isinstance(x, BarContainer)], strict=True))
-        for name, (method, modelled, values, captioned) in wanted.items():
-            bar = found[name]
+        for name, (method, modelled, values) in wanted.items():
+            bar, captioned = found[name], name.endswith("caption")
+            color = method_style(method)["color"]
             assert bar.get_width() == pytest.approx(100.0 * values.mean())
             (error,) = [child.get_segments()[0] for child in spreads[name].errorbar.lines[2]]
             assert_allclose(error[:, 0], bar.get_width() + 100.0 * values.std() * np.array([-1.0, 1.0]))
-            assert same_color(bar.get_edgecolor(), method_style(method)["color"])
-            assert bool(bar.get_hatch()) == captioned
+            assert same_color(bar.get_edgecolor(), color) and bool(bar.get_hatch()) == captioned
             assert same_color(bar.get_facecolor(), "white") == (modelled != "both")
             # strokes show on what they are drawn on
-            assert not captioned or not np.allclose(
-                bar.get_facecolor(), to_rgba(method_style(method)["color"])
-            )
+            assert not captioned or not np.allclose(bar.get_facecolor(), to_rgba(color))
     assert "hatched" in axes[1, 1].get_xlabel()
 
 
