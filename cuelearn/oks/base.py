@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 from sklearn.base import ClassifierMixin
+from sklearn.model_selection import train_test_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -28,6 +29,7 @@ __all__ = [
     "StreamingKernels",
     "check_two_classes",
     "documented",
+    "held_back",
     "load",
     "signs_of",
 ]
@@ -36,78 +38,77 @@ CHUNK = 16  # least visits between two looks at the outside world
 NOTHING = Samples(np.empty((0, 0)), np.empty((0, 0)), np.empty((0, 0, 0)))
 INSIDE = [Number(Real, 0, 1, closed="neither")]
 
-documented = functools.partial(
-    docs.documented,
-    texts={
-        "kernels": (
-            'list of (name, kernel, columns), "precomputed" or None',
-            'Cues, as in ColumnTransformer; None is one `RBF` over all columns. With "precomputed", X has '
-            'shape (n_kernels, n, n). The online learners take a ``gamma="mean"`` over at most 500 evenly '
-            "spaced samples: over all pairs it would cost as much as a kernel matrix.",
-        ),
-        "delta": (
-            "float in (0, 1] or a sequence of them",
-            "Share of the draws that is uniform; one value per epoch, the last persists.",
-        ),
-        "eta": (
-            'float > 0 or "auto"',
-            r'Step of the weights; "auto" is :math:`\sqrt{2(1-\delta)\ln m/(mT)}` with T the number of '
-            "visits of `fit`.",
-        ),
-        "beta": ("float in (0, 1)", "Discount of a kernel that erred."),
-        "n_epochs": ("int >= 1", "Passes of `fit`."),
-        "shuffle": ("bool", "Permute the first pass too; later passes always are."),
-        "one_vs_rest": (
-            "bool",
-            "For more than two classes: one problem per class, each with its own kernel. Without it they "
-            "are an error.",
-        ),
-        "normalize": ("bool", "Scale linear and polynomial kernels to unit diagonal."),
-        "n_jobs": (
-            "int or None",
-            "Threads over the problems of `one_vs_rest`, or over the kernels where each is trained; the "
-            "bits do not depend on it.",
-        ),
-        "random_state": ("int, Generator or None", "Of the draws and permutations."),
-        "callback": (
-            "callable(estimator, step)",
-            "Called up to some 200 times in `fit`, at least once in every pass; a true return value ends "
-            "the run (with `one_vs_rest` that of the present class).",
-        ),
-        "validation": (
-            "float in (0, 1)",
-            "Share of the training samples that is held back, drawn at random with every class in it.",
-        ),
-        "kernel_probabilities_": (
-            "ndarray, shape (n_kernels,), or (n_classes, n_kernels)",
-            "Normalised weights q at the end.",
-        ),
-        "sampling_probabilities_": (
-            "ndarray, shape (n_kernels,), or (n_classes, n_kernels)",
-            "Probabilities p of the next draw.",
-        ),
-        "best_index_": (
-            "int",
-            "The kernel with the largest weight, or accuracy; with one_vs_rest one per class.",
-        ),
-        "best_kernel_": ("str", "Its name."),
-        "support_": (
-            "list of ndarray",
-            "For each kernel the samples in its predictor; with one_vs_rest one such list per class.",
-        ),
-        "dual_coef_": ("list of ndarray", "The coefficients that go with `support_`."),
-        "drawn_": ("ndarray, shape (n_visits,)", "The kernel drawn at each visit."),
-        "online_errors_": ("ndarray of bool, shape (n_visits,)", "Whether the prediction was a mistake."),
-        "mistakes_per_kernel_": (
-            "ndarray of int, shape (n_kernels,), or (n_classes, n_kernels)",
-            "Of each kernel's Perceptron while learning.",
-        ),
-        "n_updates_": ("int", "Updates of predictors."),
-        "n_evaluations_": ("int", "Kernel values computed in training."),
-        "history_": ("DataFrame", "step, epoch, seconds, n_updates, n_support, online_error, n_evaluations."),
-        "probability_history_": ("ndarray, shape (rows of history_, n_kernels)", "q along the run."),
-    },
-)
+#: Texts of parameters and attributes, for docstrings.
+TEXTS = {
+    "kernels": (
+        'list of (name, kernel, columns), "precomputed" or None',
+        'Cues, as in ColumnTransformer; None is one `RBF` over all columns. With "precomputed", X has '
+        'shape (n_kernels, n, n). The online learners take a ``gamma="mean"`` over at most 500 evenly '
+        "spaced samples: over all pairs it would cost as much as a kernel matrix.",
+    ),
+    "delta": (
+        "float in (0, 1] or a sequence of them",
+        "Share of the draws that is uniform; one value per epoch, the last persists.",
+    ),
+    "eta": (
+        'float > 0 or "auto"',
+        r'Step of the weights; "auto" is :math:`\sqrt{2(1-\delta)\ln m/(mT)}` with T the number of '
+        "visits of `fit`.",
+    ),
+    "beta": ("float in (0, 1)", "Discount of a kernel that erred."),
+    "n_epochs": ("int >= 1", "Passes of `fit`."),
+    "shuffle": ("bool", "Permute the first pass too; later passes always are."),
+    "one_vs_rest": (
+        "bool",
+        "For more than two classes: one problem per class, each with its own kernel. Without it they "
+        "are an error.",
+    ),
+    "normalize": ("bool", "Scale linear and polynomial kernels to unit diagonal."),
+    "n_jobs": (
+        "int or None",
+        "Threads over the problems of `one_vs_rest`, or over the kernels where each is trained; the "
+        "bits do not depend on it.",
+    ),
+    "random_state": ("int, Generator or None", "Of the draws and permutations."),
+    "callback": (
+        "callable(estimator, step)",
+        "Called up to some 200 times in `fit`, at least once in every pass; a true return value ends "
+        "the run (with `one_vs_rest` that of the present class).",
+    ),
+    "validation": (
+        "float in (0, 1)",
+        "Share of the training samples that is held back, drawn at random with every class in it.",
+    ),
+    "kernel_probabilities_": (
+        "ndarray, shape (n_kernels,), or (n_classes, n_kernels)",
+        "Normalised weights q at the end.",
+    ),
+    "sampling_probabilities_": (
+        "ndarray, shape (n_kernels,), or (n_classes, n_kernels)",
+        "Probabilities p of the next draw.",
+    ),
+    "best_index_": (
+        "int",
+        "The kernel with the largest weight, or accuracy; with one_vs_rest one per class.",
+    ),
+    "best_kernel_": ("str", "Its name."),
+    "support_": (
+        "list of ndarray",
+        "For each kernel the samples in its predictor; with one_vs_rest one such list per class.",
+    ),
+    "dual_coef_": ("list of ndarray", "The coefficients that go with `support_`."),
+    "drawn_": ("ndarray, shape (n_visits,)", "The kernel drawn at each visit."),
+    "online_errors_": ("ndarray of bool, shape (n_visits,)", "Whether the prediction was a mistake."),
+    "mistakes_per_kernel_": (
+        "ndarray of int, shape (n_kernels,), or (n_classes, n_kernels)",
+        "Of each kernel's Perceptron while learning.",
+    ),
+    "n_updates_": ("int", "Updates of predictors."),
+    "n_evaluations_": ("int", "Kernel values computed in training."),
+    "history_": ("DataFrame", "step, epoch, seconds, n_updates, n_support, online_error, n_evaluations."),
+    "probability_history_": ("ndarray, shape (rows of history_, n_kernels)", "q along the run."),
+}
+documented = functools.partial(docs.documented, texts=TEXTS)
 
 
 class Result(NamedTuple):
@@ -310,6 +311,23 @@ def signs_of(labels, n_classes):
     """Targets -1 and 1 of the binary problems: one for two classes, else each class against the rest."""
     positive = [1] if n_classes == 2 else range(n_classes)
     return [np.where(labels == c, 1.0, -1.0) for c in positive]
+
+
+def held_back(labels, share, rng):
+    """Numbers of training and held-back samples, sorted, with every class in both.
+
+    ValueError if `share` is not in (0, 1), or a class has a single sample.
+    """
+    if not isinstance(share, Real) or isinstance(share, bool) or not 0.0 < share < 1.0:
+        raise ValueError(f"validation must be a number in (0, 1), got {share!r}")
+    classes, counts = np.unique(labels, return_counts=True)
+    if counts.min() < 2:
+        raise ValueError("y must hold at least 2 samples of every class, to hold one back")
+    n = len(labels)
+    size = min(max(round(share * n), classes.size), n - classes.size)
+    seed = int(rng.integers(2**31 - 1))
+    train, test = train_test_split(np.arange(n), test_size=size, stratify=labels, random_state=seed)
+    return np.sort(train), np.sort(test)
 
 
 @parameters

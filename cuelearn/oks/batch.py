@@ -1,24 +1,53 @@
 """One kernel and a batch SVM: the best of all, the best aligned one, or the one that was selected online."""
 
+import contextlib
+import functools
 import time
+from collections import Counter
+from dataclasses import field
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
+from cuelearn.core import docs
 from cuelearn.core.checks import as_generator, check_positive
-from cuelearn.core.estimator import POSITIVE, validated
+from cuelearn.core.estimator import POSITIVE, parameters, validated
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.base import KernelClassifier, two_columns
+from cuelearn.mkl.single import kernel_alone
 from cuelearn.mkl.svm import fit_svc
-from cuelearn.oks.base import OnlineKernels, check_two_classes, documented, signs_of
-from cuelearn.oks.validation import held_back
+from cuelearn.oks.base import TEXTS, OnlineKernels, check_two_classes, held_back, signs_of
 
 __all__ = ["AlignmentSVM", "C_GRID", "MuSVM", "SelectedSVM", "alignment", "select_then_fit"]
 
 #: The paper's range of C.
 C_GRID = tuple(2.0**k for k in range(-10, 11))
+
+documented = functools.partial(
+    docs.documented,
+    texts={
+        **TEXTS,
+        **{name: docs.TEXTS[name] for name in ("kernels", "dual_coef_", "support_")},
+        "n_jobs": ("int or None", "Threads over the kernels; the bits do not depend on it."),
+        "random_state": ("int, Generator or None", "Of the samples that are held back."),
+        "kernel_weights_": (
+            "ndarray, shape (n_kernels,), or (n_classes, n_kernels)",
+            "A single 1, per class.",
+        ),
+        "best_index_": ("int", "The chosen kernel; with one_vs_rest one per class."),
+        "C_": ("float", "The chosen C, likewise."),
+        "validation_accuracy_": (
+            "ndarray, shape (number of C,), or (n_classes, number of C)",
+            "Of the chosen kernel on the samples held back; NaN for a single C.",
+        ),
+        "seconds_": (
+            "dict",
+            "selection (`SelectedSVM`), kernels, tuning, training (sums over threads), total.",
+        ),
+    },
+)
 
 
 def alignment(kernel, labels, centered=True):
@@ -67,31 +96,16 @@ def alignment(kernel, labels, centered=True):
     return product / size if size > 0.0 else 0.0
 
 
-def single_kernel(bank, j):
-    """Kernel matrix j of a bank, (n, n) in float64."""
-    if bank.resident:
-        return np.ascontiguousarray(bank.stack[j], dtype=np.float64)
-    alone, n = bank.select([j]), bank.n_samples
-    step, out = alone.block_rows(), np.empty((n, n))
-    for start in range(0, n, step):
-        out[start : start + step] = alone.rows(slice(start, min(n, start + step)))[0]
-    return out
+@contextlib.contextmanager
+def timed(seconds, name):
+    """Count the time spent in the block."""
+    begun = time.perf_counter()
+    yield
+    seconds[name] += time.perf_counter() - begun
 
 
 def scores_of_C(kernel, signs, C_values, train, test):
-    """Accuracy and mean hinge loss of an SVM on held-back samples, for every C.
-
-    Parameters
-    ----------
-    kernel : ndarray of float64, shape (n, n)
-    signs : ndarray of -1 and 1, shape (n,)
-    C_values : sequence of float
-    train, test : ndarray of int
-
-    Returns
-    -------
-    accuracy, hinge : ndarray, shape (len(C_values),)
-    """
+    """Accuracy and mean hinge loss of an SVM on held-back samples, each of shape (len(C_values),)."""
     inner, outer = np.ascontiguousarray(kernel[np.ix_(train, train)]), kernel[np.ix_(test, train)]
     accuracy, hinge = [], []
     for C in C_values:
@@ -107,10 +121,21 @@ def best_place(accuracy, hinge):
     return int(np.lexsort((np.arange(accuracy.size), hinge.ravel(), -accuracy.ravel()))[0])
 
 
+@parameters
 class OneKernelSVM(KernelClassifier):
-    """Base: subclasses choose a kernel for each binary problem; C by validation; trained on everything."""
+    """Base: ``_choose(targets, train, test, seconds)`` of a subclass gives a kernel and C for each binary
+    problem, and accuracies on the samples that are held back; the SVMs are trained on all samples."""
 
     _parameter_constraints = {**OnlineKernels._parameter_constraints, "C": [*POSITIVE, "array-like"]}
+
+    kernels: object = field(default=None, kw_only=False)
+    C: object = C_GRID
+    validation: float = 0.1
+    one_vs_rest: bool = False
+    normalize: bool = True
+    memory: float = 2e9
+    n_jobs: object = None
+    random_state: object = None
 
     @validated
     def fit(self, X, y):
@@ -127,36 +152,33 @@ class OneKernelSVM(KernelClassifier):
         self
         """
         self._C_values()
-        rng = as_generator(self.random_state)
-        begun = time.perf_counter()
-        labels = self._start(X, y)
-        check_two_classes(self, self.classes_[labels])
-        seconds = {"kernels": time.perf_counter() - begun, "tuning": 0.0, "training": 0.0}
+        rng, begun, seconds = as_generator(self.random_state), time.perf_counter(), Counter()
+        with timed(seconds, "kernels"):
+            labels = self._start(X, y)
+            check_two_classes(self, self.classes_[labels])
         return self._train(labels, rng, seconds, begun)
 
     def _train(self, labels, rng, seconds, begun):
         targets = signs_of(labels, self.classes_.size)
         train, test = held_back(labels, self.validation, rng)
+        seconds.update(tuning=0.0, training=0.0)
         chosen, tables = self._choose(targets, train, test, seconds)
-        n_kernels = self.bank_.n_kernels
         coef, intercept = np.zeros((labels.size, len(targets))), np.zeros(len(targets))
         for k, (j, C) in enumerate(chosen):
             kernel = self._kernel(j, seconds)
-            now = time.perf_counter()
-            svm = fit_svc(kernel, targets[k], C)
-            seconds["training"] += time.perf_counter() - now
+            with timed(seconds, "training"):
+                svm = fit_svc(kernel, targets[k], C)
             coef[svm.support, k], intercept[k] = svm.coef, svm.intercept
-        weights = np.eye(n_kernels)[[j for j, _ in chosen]]
+        index, C = np.array([j for j, _ in chosen]), np.array([C for _, C in chosen])
+        weights, names = np.eye(self.bank_.n_kernels)[index], [self.bank_.names[j] for j in index]
+        self.best_index_, self.best_kernel_, self.C_ = index, names, C
+        self.validation_accuracy_ = np.asarray(tables)
         if len(targets) == 1:  # the difference of both columns is the decision value
             coef, intercept, weights = two_columns(coef), two_columns(intercept), weights[0]
+            self.best_index_, self.best_kernel_, self.C_ = int(index[0]), names[0], float(C[0])
+            self.validation_accuracy_ = tables[0]
         self._keep(coef, weights)
         self.intercept_ = intercept
-        index, C = np.array([j for j, _ in chosen]), np.array([C for _, C in chosen])
-        names, several = [self.bank_.names[j] for j in index], len(targets) > 1
-        self.best_index_ = index if several else int(index[0])
-        self.best_kernel_ = names if several else names[0]
-        self.C_ = C if several else float(C[0])
-        self.validation_accuracy_ = np.asarray(tables) if several else tables[0]
         self.seconds_ = {**seconds, "total": time.perf_counter() - begun}
         return self
 
@@ -167,10 +189,35 @@ class OneKernelSVM(KernelClassifier):
         return np.array(sorted(check_positive("C", C) for C in values))
 
     def _kernel(self, j, seconds):
-        begun = time.perf_counter()
-        kernel = single_kernel(self.bank_, j)
-        seconds["kernels"] += time.perf_counter() - begun
-        return kernel
+        with timed(seconds, "kernels"):
+            return kernel_alone(self.bank_, j)
+
+    def _of_each_kernel(self, judge, seconds):
+        """``judge(kernel)`` of every kernel, in threads."""
+
+        def one(j):
+            spent = Counter()
+            kernel = self._kernel(j, spent)
+            with timed(spent, "tuning"):
+                return judge(kernel), spent
+
+        tasks = (delayed(one)(j) for j in range(self.bank_.n_kernels))
+        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks)
+        for _, spent in found:
+            seconds.update(spent)
+        return [judged for judged, _ in found]
+
+    def _tune(self, best, targets, train, test, seconds):
+        """C for the kernel of each problem."""
+        values, chosen, tables = self._C_values(), [], []
+        for j, target in zip(best, targets, strict=True):
+            kernel, accuracy, hinge = self._kernel(j, seconds), np.full(1, np.nan), np.zeros(1)
+            if values.size > 1:
+                with timed(seconds, "tuning"):
+                    accuracy, hinge = scores_of_C(kernel, target, values, train, test)
+            tables.append(accuracy)
+            chosen.append((j, float(values[best_place(accuracy, hinge)])))
+        return chosen, tables
 
     def _class_scores(self, X):
         return super()._class_scores(X) + self.intercept_
@@ -182,6 +229,7 @@ class OneKernelSVM(KernelClassifier):
 
 
 @documented
+@parameters
 class MuSVM(OneKernelSVM):
     """MuSVM: an SVM for every kernel and every C, and the one that errs least on held-back samples.
 
@@ -198,16 +246,10 @@ class MuSVM(OneKernelSVM):
 
     Attributes
     ----------
-    $classes_
-    dual_coef_, support_, kernel_weights_, intercept_
-        As everywhere; `kernel_weights_` has a single 1 (per class).
-    best_index_, best_kernel_ : int, str
-        The chosen kernel; where several are equally accurate on the held-back samples, the one with the
-        smaller hinge loss there.
-    C_ : float
+    $classes_ $dual_coef_ $support_ $kernel_weights_ $intercept_ $best_index_ $best_kernel_ $C_
     validation_accuracy_ : ndarray, shape (n_kernels, number of C), or (n_classes, n_kernels, number of C)
-    seconds_ : dict
-        kernels, tuning, training (the sums over threads), total.
+        Of equally accurate ones the smaller hinge loss on the held-back samples decides.
+    $seconds_
 
     Notes
     -----
@@ -220,52 +262,22 @@ class MuSVM(OneKernelSVM):
     Yang, Mahdavi, Jin, Yi, Hoi, AAAI 2012, "MuSVM"; libsvm.
     """
 
-    def __init__(
-        self,
-        kernels=None,
-        *,
-        C=C_GRID,
-        validation=0.1,
-        one_vs_rest=False,
-        normalize=True,
-        memory=2e9,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.kernels = kernels
-        self.C = C
-        self.validation = validation
-        self.one_vs_rest = one_vs_rest
-        self.normalize = normalize
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-
     def _choose(self, targets, train, test, seconds):
-        def one(j):
-            spent = {"kernels": 0.0}
-            kernel = self._kernel(j, spent)
-            begun = time.perf_counter()
-            rows = [scores_of_C(kernel, target, values, train, test) for target in targets]
-            return rows, spent["kernels"], time.perf_counter() - begun
-
         values = self._C_values()
 
-        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(one)(j) for j in range(self.bank_.n_kernels)
-        )
-        seconds["kernels"] += sum(f[1] for f in found)
-        seconds["tuning"] += sum(f[2] for f in found)
-        accuracies, chosen = [], []
-        for k in range(len(targets)):
-            accuracy, hinge = (np.array([f[0][k][what] for f in found]) for what in (0, 1))
+        def judge(kernel):
+            return [scores_of_C(kernel, target, values, train, test) for target in targets]
+
+        chosen, accuracies = [], []
+        for accuracy, hinge in np.array(self._of_each_kernel(judge, seconds)).transpose(1, 2, 0, 3):
             j, c = np.unravel_index(best_place(accuracy, hinge), accuracy.shape)
             chosen.append((int(j), float(values[c])))
-            accuracies.append(accuracy)
+            accuracies.append(accuracy.copy())
         return chosen, accuracies
 
 
 @documented
+@parameters
 class AlignmentSVM(OneKernelSVM):
     """AlSVM: an SVM on the kernel that is best aligned with the labels.
 
@@ -280,17 +292,9 @@ class AlignmentSVM(OneKernelSVM):
 
     Attributes
     ----------
-    $classes_
-    dual_coef_, support_, kernel_weights_, intercept_
-        As everywhere; `kernel_weights_` has a single 1 (per class).
-    best_index_, best_kernel_ : int, str
-        The best aligned kernel.
-    C_ : float
-    seconds_ : dict
-        kernels, tuning, training (the sums over threads), total.
+    $classes_ $dual_coef_ $support_ $kernel_weights_ $intercept_ $best_index_ $best_kernel_ $C_
     alignment_ : ndarray, shape (n_kernels,), or (n_classes, n_kernels)
-    validation_accuracy_ : ndarray, shape (number of C,), or (n_classes, number of C)
-        Of the chosen kernel.
+    $validation_accuracy_ $seconds_
 
     References
     ----------
@@ -300,64 +304,15 @@ class AlignmentSVM(OneKernelSVM):
 
     _parameter_constraints = {**OneKernelSVM._parameter_constraints, "centered": ["boolean"]}
 
-    def __init__(
-        self,
-        kernels=None,
-        *,
-        C=C_GRID,
-        centered=True,
-        validation=0.1,
-        one_vs_rest=False,
-        normalize=True,
-        memory=2e9,
-        n_jobs=None,
-        random_state=None,
-    ):
-        self.kernels = kernels
-        self.C = C
-        self.centered = centered
-        self.validation = validation
-        self.one_vs_rest = one_vs_rest
-        self.normalize = normalize
-        self.memory = memory
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    centered: bool = True
 
     def _choose(self, targets, train, test, seconds):
-        def one(j):
-            spent = {"kernels": 0.0}
-            kernel = self._kernel(j, spent)
-            begun = time.perf_counter()
-            return (
-                [alignment(kernel, target, self.centered) for target in targets],
-                spent["kernels"],
-                time.perf_counter() - begun,
-            )
+        def judge(kernel):
+            return [alignment(kernel, target, self.centered) for target in targets]
 
-        found = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(one)(j) for j in range(self.bank_.n_kernels)
-        )
-        seconds["kernels"] += sum(f[1] for f in found)
-        seconds["tuning"] += sum(f[2] for f in found)
-        aligned = np.array([f[0] for f in found]).T
+        aligned = np.array(self._of_each_kernel(judge, seconds)).T
         self.alignment_ = aligned if len(targets) > 1 else aligned[0]
         return self._tune([int(np.argmax(row)) for row in aligned], targets, train, test, seconds)
-
-    def _tune(self, best, targets, train, test, seconds):
-        """C of a given kernel for each problem."""
-        values, chosen, tables = self._C_values(), [], []
-        for j, target in zip(best, targets, strict=True):
-            kernel = self._kernel(j, seconds)
-            begun = time.perf_counter()
-            accuracy, hinge = (
-                scores_of_C(kernel, target, values, train, test)
-                if values.size > 1
-                else (np.full(1, np.nan), np.zeros(1))
-            )
-            seconds["tuning"] += time.perf_counter() - begun
-            tables.append(accuracy)
-            chosen.append((j, float(values[best_place(accuracy, hinge)])))
-        return chosen, tables
 
 
 def check_selector(selector):
@@ -368,7 +323,7 @@ def check_selector(selector):
 
 
 @documented
-class SelectedSVM(AlignmentSVM):
+class SelectedSVM(OneKernelSVM):
     """An SVM on the kernel that an online selector finds: OKS-SVM, SOM-SVM, or with any learner of the
     chapter.
 
@@ -379,21 +334,13 @@ class SelectedSVM(AlignmentSVM):
     C : float > 0 or sequence of them, default 2^-10 to 2^10
         The best on held-back samples is taken.
     $validation
-    random_state : int, Generator or None
-        Of the validation; the selector has its own.
+    $random_state
 
     Attributes
     ----------
     selector_ : estimator
         Fitted.
-    $classes_
-    dual_coef_, support_, kernel_weights_, intercept_
-        As everywhere; `kernel_weights_` has a single 1 (per class).
-    best_index_, best_kernel_ : int, str
-        The selected kernel.
-    C_ : float
-    seconds_ : dict
-        selection, kernels, tuning, training, total.
+    $classes_ $dual_coef_ $support_ $kernel_weights_ $intercept_ $best_index_ $best_kernel_ $C_ $validation_accuracy_ $seconds_
 
     References
     ----------
@@ -406,7 +353,6 @@ class SelectedSVM(AlignmentSVM):
         self.validation = validation
         self.random_state = random_state
 
-    memory = 2e9  # of matrices that are given
     kernels = property(lambda self: getattr(self.selector, "kernels", None))
     normalize = property(lambda self: getattr(self.selector, "normalize", True))
     one_vs_rest = property(lambda self: getattr(self.selector, "one_vs_rest", False))
@@ -431,44 +377,37 @@ class SelectedSVM(AlignmentSVM):
         return self._fit_selected(selector, X, y, time.perf_counter() - begun)
 
     def _fit_selected(self, selector, X, y, selection):
+        """Train; `selection` are the seconds that the selector took, which the total counts."""
         if not np.array_equal(np.unique(np.asarray(y)), selector.classes_):
             raise ValueError(
                 f"y must hold the classes that the selector was fitted on, {selector.classes_.tolist()}"
             )
-        if not self._is_precomputed():
-            # the same columns in the same order
+        if not self._is_precomputed():  # the same columns in the same order
             validate_data(selector, X, reset=False, skip_check_array=hasattr(X, "iloc"))
-        self.selector_ = selector
-        begun = time.perf_counter() - selection  # the total counts the selection
-        rng = as_generator(self.random_state)
-        now = time.perf_counter()
-        if self._is_precomputed():
-            labels = self._start(X, y)
-        else:  # with the selector's numbers for gamma
-            self.n_features_in_ = selector.n_features_in_
-            if hasattr(selector, "feature_names_in_"):
-                self.feature_names_in_ = selector.feature_names_in_
-            X = X if hasattr(X, "iloc") else np.asarray(X, dtype=np.float64)
-            self.bank_ = KernelBank(selector._source.triples, X, normalize=self.normalize, memory=0.0)
-            labels = self._labels(y, self.bank_.n_samples)
-            self._samples = X
+        self.selector_, begun = selector, time.perf_counter() - selection
+        rng, seconds = as_generator(self.random_state), Counter(selection=selection)
+        with timed(seconds, "kernels"):
+            if self._is_precomputed():
+                labels = self._start(X, y)
+            else:  # with the selector's numbers for gamma
+                for name in ("n_features_in_", "feature_names_in_"):
+                    if hasattr(selector, name):
+                        setattr(self, name, getattr(selector, name))
+                X = X if hasattr(X, "iloc") else np.asarray(X, dtype=np.float64)
+                triples = selector._source.triples
+                self.bank_ = KernelBank(triples, X, normalize=self.normalize, memory=0.0)
+                labels, self._samples = self._labels(y, self.bank_.n_samples), X
         try:
-            kernels = time.perf_counter() - now
-            seconds = {"selection": selection, "kernels": kernels, "tuning": 0.0, "training": 0.0}
             return self._train(labels, rng, seconds, begun)
         finally:
             self._samples = None
 
     def _kernel(self, j, seconds):
-        begun = time.perf_counter()
         if self._is_precomputed():
-            kernel = single_kernel(self.bank_, j)
-        else:  # this kernel and no other is computed
-            kernel = single_kernel(
-                KernelBank([self.bank_.triples[j]], self._samples, normalize=self.normalize, memory=np.inf), 0
-            )
-        seconds["kernels"] += time.perf_counter() - begun
-        return kernel
+            return super()._kernel(j, seconds)
+        with timed(seconds, "kernels"):  # this kernel and no other is computed
+            triple, options = self.bank_.triples[j], {"normalize": self.normalize, "memory": np.inf}
+            return kernel_alone(KernelBank([triple], self._samples, **options), 0)
 
     def _choose(self, targets, train, test, seconds):
         best = np.atleast_1d(self.selector_.best_index_)

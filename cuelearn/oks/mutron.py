@@ -4,10 +4,9 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from cuelearn.core.estimator import parameters
-from cuelearn.oks.base import OnlineKernels, documented
+from cuelearn.oks.base import OnlineKernels, documented, held_back
 from cuelearn.oks.om1 import OM1, Committee
 from cuelearn.oks.predictors import Samples
-from cuelearn.oks.validation import held_back
 
 __all__ = ["MuTron"]
 

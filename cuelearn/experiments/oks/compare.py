@@ -16,9 +16,9 @@ from cuelearn.experiments.protocol import gathered, quiet, timed
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OM2, SimpleMKL
 from cuelearn.oks import OKS, OM1, SOM, AlignmentSVM, MuSVM, MuTron, SelectedSVM
+from cuelearn.oks.base import held_back
 from cuelearn.oks.batch import best_place
 from cuelearn.oks.sources import with_widths
-from cuelearn.oks.validation import held_back
 
 VALIDATION = 0.1
 MEMORY = 4e9  # the 60 matrices of 3,400 samples take 2.8 GB
