@@ -60,16 +60,16 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
         \max_{0 \le \alpha_i \le \omega_i} \frac1n \Big( \sum_i \alpha_i c_i
             - R\, \Big\| \sum_i \alpha_i g_i \Big\|_2 \Big) ,
 
-    where the weights are scaled to mean 1. Where many points are equally good the answer tends to the
-    shortest of them (exactly: to the minimiser of :math:`f(\beta) + \frac{tol}{2} \|\beta\|^2 / R^2`), so
-    what no sample asks for stays 0 and equal columns share.
+    where the weights are scaled to mean 1. Of many minimisers the answer tends to the shortest (it minimises
+    :math:`f(\beta) + \frac{tol}{2} \|\beta\|^2 / R^2`), so what no sample asks for stays 0 and equal columns
+    share.
 
     Parameters
     ----------
     offsets, weights : ndarray of float64, shape (n,)
         c, and :math:`\omega > 0`.
     slopes : ndarray of float64, shape (n, K)
-        Rows :math:`g_i`; K may be 0.
+        Rows :math:`g_i`; K may be 0. OverflowError above 1e100.
     radius : float > 0
         R.
     tol : float > 0
@@ -80,19 +80,13 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
     BallSolution
         The gap may be larger than `tol` where double precision ends; it is certified nevertheless.
 
-    Raises
-    ------
-    OverflowError
-        If slopes are above 1e100, or not numbers.
-
     Notes
     -----
     Mehrotra's predictor and corrector as in `cuelearn.core.linear_svm`, with v, xi the excess and the lack of
     each margin: :math:`g_i \cdot \beta = c_i + v_i - \xi_i`,
     :math:`a_i v_i = (\omega_i - a_i)\, \xi_i = \tau \to 0`. The ball stays as it is: each direction in beta
     minimises its quadratic model in the ball (a secular equation). Columns are first reduced to the row space
-    of the slopes, in which the shortest solution lies. A step costs O(n r^2) operations, r the rank; some 12
-    steps are usual.
+    of the slopes, of rank r: a step costs O(n r^2) operations; some 12 steps are usual.
 
     References
     ----------

@@ -9,19 +9,32 @@ equation 6.1 of the thesis in its kernel form; they differ in how A, alpha, v an
 """
 
 import copy
+import functools
 from dataclasses import field
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
+from cuelearn.core import docs
 from cuelearn.core.checks import check_positive
 from cuelearn.core.estimator import StrOptions, parameters, validated
 from cuelearn.kernels import CrossBank
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mktl.priors import PriorScores, given_scores
 
-__all__ = ["TransferClassifier", "class_weights", "sample_weights"]
+__all__ = ["TransferClassifier", "class_weights", "documented", "sample_weights"]
+
+documented = functools.partial(
+    docs.documented,
+    texts={
+        "class_weight": (
+            'None, "balanced" or dict',
+            '"balanced" weighs the two sides of every class equally, n / (2 n_side); a dict gives the weight '
+            "of the samples of each class.",
+        )
+    },
+)
 
 
 @parameters
@@ -46,7 +59,7 @@ class TransferClassifier(KernelClassifier):
 
     @validated
     def fit(self, X, y, scores=None):
-        """Learn the new classes.
+        """Learn the new classes; where an argument is wrong, a model fitted before stays as it was.
 
         Parameters
         ----------
@@ -59,11 +72,6 @@ class TransferClassifier(KernelClassifier):
         Returns
         -------
         self
-
-        Raises
-        ------
-        ValueError, TypeError
-            One sentence that names the argument, or the prior. A model fitted before stays as it was.
         """
         self._train(*self._begin(X, y, scores))
         return self
@@ -115,22 +123,22 @@ class TransferClassifier(KernelClassifier):
 
     def _scores_on(self, X, scores, n_rows):
         """Scaled scores of all priors on new samples."""
-        n_own = len(self.prior_names_) - self._n_given
-        if n_own and self._priors is None:
-            own = None
+        n_all = len(self.prior_names_)
+        if n_all == self._n_given:
+            return given_scores(scores, n_rows, n_all)[0] / self.score_scale_
+        if self._priors is None:
             given, _ = given_scores(scores, n_rows)
-            if given.shape[1] != len(self.prior_names_):
+            if given.shape[1] != n_all:
                 raise ValueError(
-                    f"scores must have {len(self.prior_names_)} columns, those of prior_names_: a "
-                    "model that was loaded holds no priors; "
-                    f"give their scores here or the priors to attach(), got {given.shape[1]} columns"
+                    f"scores must have {n_all} columns, those of prior_names_: a model that was loaded holds "
+                    "no priors; give their scores here or the priors to attach(), got "
+                    f"{given.shape[1]} columns"
                 )
-        else:
-            if n_own and isinstance(X, CrossBank):
-                raise ValueError("X must be samples, not a CrossBank, where priors are to score them")
-            own = self._priors.columns(X) if n_own else np.zeros((n_rows, 0))
-            given, _ = given_scores(scores, n_rows, self._n_given)
-        return (given if own is None else np.concatenate([own, given], axis=1)) / self.score_scale_
+            return given / self.score_scale_
+        if isinstance(X, CrossBank):
+            raise ValueError("X must be samples, not a CrossBank, where priors are to score them")
+        own, (given, _) = self._priors.columns(X), given_scores(scores, n_rows, self._n_given)
+        return np.concatenate([own, given], axis=1) / self.score_scale_
 
     def attach(self, priors):
         """Give a loaded model its priors back, so that it can score samples by itself.
@@ -143,12 +151,8 @@ class TransferClassifier(KernelClassifier):
         Returns
         -------
         self
-
-        Raises
-        ------
-        ValueError
-            If they are not those of the fit by their names; at the first prediction, if one gives another
-            number of columns.
+            ValueError if they are not those of the fit by their names; at the first prediction, if one gives
+            another number of columns.
         """
         check_is_fitted(self)
         if self._is_precomputed():
@@ -161,17 +165,11 @@ class TransferClassifier(KernelClassifier):
         return self
 
     def _class_scores(self, X, scores=None):
-        check_is_fitted(self)
-        kernel_part = super()._class_scores(X)
-        total = (
-            kernel_part + self._scores_on(self._plain(X), scores, len(kernel_part)) @ self.transfer_weights_.T
-        )
+        total = super()._class_scores(X)
+        plain = not (hasattr(X, "iloc") or isinstance(X, CrossBank) or self._is_precomputed())
+        scores = self._scores_on(np.asarray(X) if plain else X, scores, len(total))
+        total = total + scores @ self.transfer_weights_.T
         return total + self.intercept_ if hasattr(self, "intercept_") else total
-
-    def _plain(self, X):
-        return (
-            X if hasattr(X, "iloc") or isinstance(X, CrossBank) or self._is_precomputed() else np.asarray(X)
-        )
 
     def decision_function(self, X, scores=None):
         """Class scores, equation 6.1.

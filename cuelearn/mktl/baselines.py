@@ -1,27 +1,23 @@
-r"""What transfer has to beat: no transfer, the priors alone, and both with equal weights.
+"""What transfer has to beat: no transfer, the priors alone, and both with equal weights.
 
-All are SVMs with the hinge loss and a bias, one class against the rest. No-Transfer shows negative transfer
-where something falls below it; Prior-Features shows what the priors are worth by themselves; Average-TL is
-what learning the weights has to improve on.
+All are SVMs with the hinge loss and a bias, one class against the rest.
 """
 
 import numpy as np
 
-from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters
 from cuelearn.core.linear_svm import linear_svm
 from cuelearn.mkl.base import two_columns
 from cuelearn.mkl.problem import combined_kernel
 from cuelearn.mkl.svm import balance_weights, one_versus_rest
-from cuelearn.mktl.base import TransferClassifier, class_weights, sample_weights
+from cuelearn.mktl.base import TransferClassifier, class_weights, documented, sample_weights
 
 __all__ = ["AverageTL", "NoTransfer", "PriorFeatures"]
 
 
 def weighing(class_weight, classes, labels):
-    """What makes weights of the samples of a class's target: None, or for "balanced" its two sides, for a
-    dict the
-    samples' own classes."""
+    """What makes weights of the samples of a class's target: None, two sides alike, or the samples' own
+    classes."""
     if class_weight is None:
         return None
     if class_weight == "balanced":
@@ -32,9 +28,8 @@ def weighing(class_weight, classes, labels):
 
 @parameters
 class OneSVM(TransferClassifier):
-    """Base: one SVM per class on the mean of the kernels and, if `averages_scores`, of a linear kernel for
-    each scaled
-    score column."""
+    """Base: one SVM per class on the mean of the kernels and, if `averages_scores`, of a linear one per
+    score."""
 
     memory: float = 2e9
     n_jobs: object = None
@@ -63,17 +58,12 @@ class NoTransfer(OneSVM):
               \quad\text{with}\quad
               \phi\cdot\phi' = \frac1{F_0} \sum_j k_j , \quad y_i = \pm1 ,
 
-    one class against the rest. As `cuelearn.mkl.AverageKernelSVM`, with the arguments of the transfer
-    learners, so that it can stand in their place.
+    one class against the rest: `cuelearn.mkl.AverageKernelSVM` with the arguments of the transfer learners.
+    Where something falls below it, transfer was negative.
 
     Parameters
     ----------
-    $kernels $priors
-    C : float > 0, default 1.0
-    class_weight : None, "balanced" or dict, default None
-        "balanced" weighs the two sides of every class equally, n / (2 n_side); a dict gives the weight of the
-        samples of each class.
-    $scaling $normalize $memory $n_jobs
+    $kernels $priors $C $class_weight $scaling $normalize $memory $n_jobs
 
     Attributes
     ----------
@@ -93,12 +83,10 @@ class NoTransfer(OneSVM):
     --------
     >>> import numpy as np
     >>> from cuelearn.mktl.baselines import NoTransfer
-    >>> rng = np.random.default_rng(0)
     >>> y = np.arange(60) % 3
-    >>> X = np.eye(3)[y] + 0.2 * rng.normal(size=(60, 3))
-    >>> model = NoTransfer().fit(X, y, scores=rng.normal(size=(60, 2)))
-    >>> model.score(X, y, scores=np.zeros((60, 2))), model.transfer_weights_.tolist()
-    (1.0, [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    >>> X = np.eye(3)[y] + 0.2 * np.random.default_rng(0).normal(size=(60, 3))
+    >>> NoTransfer().fit(X, y).score(X, y)
+    1.0
     """
 
 
@@ -109,16 +97,12 @@ class PriorFeatures(TransferClassifier):
 
     .. math:: \min_{v,b} \frac12\|v\|^2 + C \sum_i \big[1 - y_i (v\cdot s_i + b)\big]_+ , \quad y_i = \pm1 ,
 
-    with :math:`s_i` the scaled scores of all priors on sample i, one class against the rest. One column of
-    scores at least is needed, from `priors` or from `scores` of `fit`.
+    with :math:`s_i` the scaled scores of all priors on sample i (one column at least), one class against the
+    rest: what the priors are worth by themselves.
 
     Parameters
     ----------
-    $kernels $priors
-    C : float > 0, default 1.0
-    class_weight : None, "balanced" or dict, default None
-        As of `NoTransfer`: for each class's two sides, or for the samples of each class.
-    $scaling $normalize $memory
+    $kernels $priors $C $class_weight $scaling $normalize $memory
 
     Attributes
     ----------
@@ -132,9 +116,9 @@ class PriorFeatures(TransferClassifier):
     -----
     Cost: O(n K^2) operations for each of some twenty steps of an interior-point method, per class, whatever C
     is; libsvm's steps, which the thesis took, grow to minutes at C = 1000 on some hundred samples, for the
-    same hyperplane. With many priors of little use and a large C the hyperplane can be any of many that
-    separate few samples: the shortest is not always a good one. Where the best biases are an interval (every
-    sample that matters at the limit C), the one found is not always libsvm's.
+    same hyperplane. With many useless priors and a large C the shortest of the hyperplanes that separate few
+    samples is not always a good one. Where the best biases are an interval, the one found may not be
+    libsvm's.
 
     References
     ----------
@@ -146,9 +130,8 @@ class PriorFeatures(TransferClassifier):
 
     >>> import numpy as np
     >>> from cuelearn.mktl.baselines import PriorFeatures
-    >>> rng = np.random.default_rng(0)
     >>> y = np.arange(60) % 3
-    >>> X = np.eye(3)[y] + 0.2 * rng.normal(size=(60, 3))
+    >>> X = np.eye(3)[y] + 0.2 * np.random.default_rng(0).normal(size=(60, 3))
     >>> model = PriorFeatures(priors=[("resemblance", "passthrough")]).fit(X, y)
     >>> model.transfer_weights_.argmax(axis=1), float(model.score(X, y))
     (array([0, 1, 2]), 1.0)
@@ -184,17 +167,12 @@ class AverageTL(OneSVM):
               \phi\cdot\phi' = \frac1{F_0 + K} \Big( \sum_{j=1}^{F_0} k_j + \sum_{z=1}^K s_z s_z' \Big), \quad
               y_i = \pm1 ,
 
-    one class against the rest; :math:`s_z` is the scaled score of prior z. What a sample itself looks like
-    counts
-    :math:`F_0 / (F_0 + K)`: the more priors, the less. Without scores the method is `NoTransfer`.
+    one class against the rest; :math:`s_z` is the scaled score of prior z. The more priors, the less counts
+    what a sample itself looks like. Without scores this is `NoTransfer`.
 
     Parameters
     ----------
-    $kernels $priors
-    C : float > 0, default 1.0
-    class_weight : None, "balanced" or dict, default None
-        As of `NoTransfer`: for each class's two sides, or for the samples of each class.
-    $scaling $normalize $memory $n_jobs
+    $kernels $priors $C $class_weight $scaling $normalize $memory $n_jobs
 
     Attributes
     ----------
@@ -211,17 +189,6 @@ class AverageTL(OneSVM):
     References
     ----------
     "Average-TL" of thesis 6.5; averaging as a rival of learned weights: Gehler, Nowozin, ICCV 2009.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from cuelearn.mktl.baselines import AverageTL
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.arange(60) % 3
-    >>> scores = np.eye(3)[y] + 0.2 * rng.normal(size=(60, 3))
-    >>> model = AverageTL().fit(rng.normal(size=(60, 2)), y, scores=scores)
-    >>> model.kernel_weights_, model.prior_names_
-    (array([0.25]), ['score 0', 'score 1', 'score 2'])
     """
 
     averages_scores = True

@@ -9,13 +9,12 @@ import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.checks import as_generator, check_non_negative
-from cuelearn.core.docs import documented
 from cuelearn.core.estimator import NON_NEGATIVE, Number, StrOptions, parameters
 from cuelearn.core.groupnorm import resolve_p
 from cuelearn.mkl.dual import ROUNDS, finish_dual
 from cuelearn.mkl.obscure import solve_obscure
 from cuelearn.mkl.single import stratified_folds
-from cuelearn.mktl.base import TransferClassifier, class_weights, sample_weights
+from cuelearn.mktl.base import TransferClassifier, class_weights, documented, sample_weights
 from cuelearn.mktl.problem import TransferProblem
 
 __all__ = ["MKTL", "P_RANGE", "solve_mktl"]
@@ -29,7 +28,7 @@ FOLDS = 5
 def solve_mktl(
     problem, *, tol=1e-3, finish=True, max_rounds=ROUNDS, n_epochs=50, scores="maintain", **options
 ):
-    r"""Solve a transfer problem: OBSCURE, then, where that leaves a gap, ascent in the dual.
+    """Solve a transfer problem: OBSCURE, then, where that leaves a gap, ascent in the dual.
 
     Parameters
     ----------
@@ -46,13 +45,8 @@ def solve_mktl(
     Returns
     -------
     Result
-        `kernel_weights` holds the weights of all blocks: kernels, then class by class. `extra["radius"]` as
-        for OBSCURE. Rows of the history with stage "dual" are the ascent's.
-
-    Warns
-    -----
-    ConvergenceWarning
-        Where `tol` is missed.
+        `kernel_weights` of all blocks: kernels, then class by class; rows of the history with stage "dual"
+        are the ascent's. A missed `tol` is a ConvergenceWarning.
     """
     tol = None if tol is None else check_non_negative("tol", tol)
     will_finish = finish and tol is not None
@@ -105,8 +99,8 @@ def _finished(problem, result, tol, max_rounds):
 @documented
 @parameters
 class MKTL(TransferClassifier):
-    r"""Multi kernel transfer learning: new classes from few samples and from whatever scores of other models
-    there are.
+    r"""Multi kernel transfer learning: new classes from few samples and whatever scores of other models there
+    are.
 
     .. math::
 
@@ -124,8 +118,7 @@ class MKTL(TransferClassifier):
     p : float in (1, 2], "auto", "auto-priors", "cv" or sequence of floats, default "auto"
         "auto" is q = 2 ln F, with F all groups (section 6.3); "auto-priors" takes the number of prior scores,
         as section 6.5.2 prints; "cv" chooses from `P_RANGE` by the accuracy in stratified cross-validation (5
-        folds), a sequence from itself. The scales of scores and the width of kernels are those of all
-        training samples.
+        folds), a sequence from itself, with scales and kernel widths of all training samples.
     $C
     class_weight : None, "positive", "balanced" or dict, default None
         Weight of the losses of a class. "positive" is the thesis's weighting of two classes, N-/N+ for the
@@ -150,11 +143,9 @@ class MKTL(TransferClassifier):
     history_ : DataFrame
         As of OBSCURE; rows with stage "dual" are the ascent's.
     transfer_weights_ : ndarray, shape (n_classes, K)
-        :math:`w_{yz}` for the scaled scores: from where is transferred to which class, and how much. Under
-        the hinge loss the rows of the two classes are -w/2 and w/2.
-    prior_names_ : list of str
-        What its columns stand for.
-    $score_scale_
+        :math:`w_{yz}` for the scaled scores: from where is transferred to which class, and how much. Of two
+        classes the rows are -w/2 and w/2.
+    $prior_names_ $score_scale_
     block_norms_ : ndarray, shape (F,)
         Primal norms of all groups: kernels first, then class by class.
     p_, q_ : float
@@ -167,17 +158,14 @@ class MKTL(TransferClassifier):
     Notes
     -----
     Cost: a visit O(M (F0 + K)), an update O(F0 n + F); 10 classes of 100 samples with 40 priors take 0.2 to 3
-    s, up to 10 s where C is large and p near 1. Memory for the scores: the n x K given ones, and O(M K)
-    beside them; no kernel matrix of scores is made.
+    s, up to 10 s where C is large and p near 1. Memory for the scores: the n x K given ones, and O(M K).
 
     Scikit-learn's searches and pipelines hand `scores` on to `fit` only with metadata routing:
     ``sklearn.set_config(enable_metadata_routing=True)``,
-    ``model.set_fit_request(scores=True).set_score_request(scores=True)``. Scores that are columns of X
-    ("passthrough") need none of that.
+    ``model.set_fit_request(scores=True).set_score_request(scores=True)``; "passthrough" columns need none.
 
-    Without priors the problem is that of `OBSCURE` on the kernels. As the regulariser may leave out every
-    prior, useless priors cannot be worse than none in the objective; on new samples they can, see the
-    chapter's notebook.
+    As the regulariser may leave out every prior, useless priors cannot be worse than none in the objective;
+    on new samples they can, see the chapter's notebook.
 
     References
     ----------

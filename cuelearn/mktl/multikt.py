@@ -1,10 +1,8 @@
-r"""Multi-KT: a least-squares SVM drawn towards a combination of priors, whose weights minimise its own
-leave-one-out loss.
+"""Multi-KT: a least-squares SVM drawn towards priors, whose weights minimise its own leave-one-out loss.
 
-With the weights of the priors fixed, a least-squares SVM is one linear system, and what it would predict for
-each sample without that sample stands in the inverse of the same system. Those predictions are affine in the
-weights of the priors, so the weights come from a small convex problem: a sum of hinge losses in a ball,
-solved here by an interior-point method to a certified gap.
+With fixed weights the SVM is one linear system, in whose inverse stands what it would predict for each sample
+without that sample. These predictions are affine in the weights, so that the weights come from a small convex
+problem: hinge losses in a ball, solved to a certified gap.
 """
 
 import functools
@@ -18,13 +16,12 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import ThreadpoolController
 
 from cuelearn.core.checks import check_positive
-from cuelearn.core.docs import documented
 from cuelearn.core.estimator import POSITIVE, parameters
 from cuelearn.mkl.base import two_columns
 from cuelearn.mkl.problem import combined_kernel
 from cuelearn.mkl.svm import balance_weights
 from cuelearn.mktl.ball import hinge_in_ball
-from cuelearn.mktl.base import TransferClassifier, class_weights, sample_weights
+from cuelearn.mktl.base import TransferClassifier, class_weights, documented, sample_weights
 
 __all__ = ["LeastSquares", "MultiKT", "MultiKTSolution", "least_squares_svm", "solve_multikt"]
 
@@ -40,19 +37,11 @@ def linear_algebra():
 
 
 class LeastSquares(NamedTuple):
-    """Least-squares SVMs for some columns of targets.
+    """Least-squares SVMs for k columns of targets; `diagonal` of the system's inverse is the same for all."""
 
-    Attributes
-    ----------
-    dual_coef : ndarray, shape (n, k)
-    intercept : ndarray, shape (k,)
-    diagonal : ndarray, shape (n,)
-        Of the inverse of the system; the same for all targets.
-    """
-
-    dual_coef: np.ndarray
-    intercept: np.ndarray
-    diagonal: np.ndarray
+    dual_coef: np.ndarray  # (n, k)
+    intercept: np.ndarray  # (k,)
+    diagonal: np.ndarray  # (n,)
 
 
 def least_squares_svm(kernel, targets, ridge):
@@ -65,14 +54,14 @@ def least_squares_svm(kernel, targets, ridge):
             \begin{pmatrix} a \\ b \end{pmatrix}
         = \begin{pmatrix} t \\ 0 \end{pmatrix} .
 
-    With P the upper left block of that matrix's inverse, :math:`a = P t`, and the SVM trained on all samples
-    but i predicts
-    :math:`t_i - a_i / P_{ii}` for sample i.
+    With P the upper left block of the inverse, :math:`a = P t`, and the SVM trained on all samples but i
+    predicts :math:`t_i - a_i / P_{ii}` for sample i.
 
     Parameters
     ----------
     kernel : ndarray of float64, shape (n, n)
-        Positive semidefinite, at least on vectors that sum to 0; n >= 2.
+        Positive semidefinite, at least on vectors that sum to 0 (ValueError if it is too far from it); n >=
+        2.
     targets : ndarray of float64, shape (n, k)
     ridge : ndarray of float > 0, shape (n,)
         :math:`r_i`.
@@ -81,22 +70,15 @@ def least_squares_svm(kernel, targets, ridge):
     -------
     LeastSquares
 
-    Raises
-    ------
-    ValueError
-        If the kernel is too far from positive semidefinite for these r.
-
     Notes
     -----
-    :math:`1^\top a = 0`, so the system is reduced to the n - 1 dimensions orthogonal to 1 (one Householder
-    reflection), where :math:`P = W^\top W` with W from a Cholesky factor: the diagonal is a sum of squares,
-    and nothing cancels however unequal the r are. 2/3 n^3 + O(n^2 k) operations, three further n x n
-    matrices.
+    As :math:`1^\top a = 0` the system is reduced to the n - 1 dimensions orthogonal to 1 (a Householder
+    reflection), where :math:`P = W^\top W` with W from a Cholesky factor: nothing cancels however unequal the
+    r. 2/3 n^3 + O(n^2 k) operations, three further n x n matrices.
 
     References
     ----------
-    Suykens, Vandewalle, Neural Processing Letters 9 (1999); leave-one-out: Cawley, IJCNN 2006 (weighted
-    LS-SVM).
+    Suykens, Vandewalle, Neural Processing Letters 9 (1999); Cawley, IJCNN 2006 (weighted, leave-one-out).
     """
     n = len(kernel)
     system = kernel + np.diag(ridge)
@@ -127,23 +109,14 @@ class MultiKTSolution(NamedTuple):
     """Solution of `solve_multikt`; columns are binary problems: the second of two classes, or each class
     against the rest.
 
-    Attributes
-    ----------
-    dual_coef : ndarray, shape (n, n_problems)
-    intercept : ndarray, shape (n_problems,)
-    beta : ndarray, shape (n_problems, K)
-    leave_one_out : ndarray, shape (n, n_problems)
-    objective, gap : ndarray, shape (n_problems,)
-        Weighted mean hinge loss of the leave-one-out predictions, and its certified distance from the least
-        one.
-    n_iter : ndarray of int, shape (n_problems,)
-    converged : bool
+    `objective` is the weighted mean hinge loss of `leave_one_out`, `gap` its certified distance from the
+    least.
     """
 
-    dual_coef: np.ndarray
-    intercept: np.ndarray
-    beta: np.ndarray
-    leave_one_out: np.ndarray
+    dual_coef: np.ndarray  # (n, n_problems)
+    intercept: np.ndarray  # (n_problems,), as what follows
+    beta: np.ndarray  # (n_problems, K)
+    leave_one_out: np.ndarray  # (n, n_problems)
     objective: np.ndarray
     gap: np.ndarray
     n_iter: np.ndarray
@@ -164,8 +137,7 @@ def solve_multikt(
     scores : ndarray of float64, shape (n, K), optional
     C, max_radius, tol : float > 0
     weights : "balanced", or ndarray of float > 0, shape (n,), or None
-        Of the samples: those of `balance_weights` for each binary problem, or the same for all problems, or
-        1.
+        Of the samples: balanced for each binary problem, the same for all problems, or 1.
 
     Returns
     -------
@@ -174,19 +146,15 @@ def solve_multikt(
     Raises
     ------
     ValueError
-        If a parameter is out of range, the kernel is too far from positive semidefinite, or scores are so
-        large that they overflow.
+        If a parameter is out of range, the kernel too far from positive semidefinite, or scores overflow.
 
     Warns
     -----
     ConvergenceWarning
         If a gap is above `tol`.
     """
-    C, radius, tol = (
-        check_positive("C", C),
-        check_positive("max_radius", max_radius),
-        check_positive("tol", tol),
-    )
+    C, radius = check_positive("C", C), check_positive("max_radius", max_radius)
+    tol = check_positive("tol", tol)
     labels, per_problem = np.asarray(labels), isinstance(weights, str)
     n = labels.size
     S = np.zeros((n, 0)) if scores is None else np.asarray(scores, dtype=np.float64)
@@ -196,13 +164,8 @@ def solve_multikt(
         signs = np.where(labels[:, None] == np.array(classes), 1.0, -1.0)
         for k in range(len(classes)):
             if machine is None or per_problem:
-                zeta = (
-                    balance_weights(signs[:, k])
-                    if per_problem
-                    else np.ones(n)
-                    if weights is None
-                    else np.asarray(weights, dtype=float)
-                )
+                zeta = np.ones(n) if weights is None else weights
+                zeta = balance_weights(signs[:, k]) if per_problem else np.asarray(zeta, dtype=float)
                 machine = least_squares_svm(kernel, np.concatenate([signs, S], axis=1), 1.0 / (C * zeta))
             mine, theirs = machine.dual_coef[:, k], machine.dual_coef[:, len(classes) :]
             # 1 - y_i yhat_i(beta) = c_i - g_i . beta
@@ -221,10 +184,9 @@ def solve_multikt(
     missed = gap > tol * np.maximum(1.0, objective)
     if missed.any():
         warnings.warn(
-            f"Multi-KT did not reach tol={tol:g} for {missed.sum()} of {len(balls)} binary problems: "
-            "the largest gap of the leave-one-out "
-            f"loss is {gap.max():.2g}; scores of very different sizes may be the reason, see scaling, "
-            "or raise tol",
+            f"Multi-KT did not reach tol={tol:g} for {missed.sum()} of {len(balls)} binary problems: the "
+            f"largest gap of the leave-one-out loss is {gap.max():.2g}; scores of very different sizes may "
+            "be the reason, see scaling, or raise tol",
             ConvergenceWarning,
             stacklevel=2,
         )
@@ -251,22 +213,18 @@ class MultiKT(TransferClassifier):
     .. math:: \min_{w, b} \frac12 \Big\| w - \sum_z \beta_z u_z \Big\|^2
               + \frac C2 \sum_i \zeta_i \big(y_i - w\cdot\phi(x_i) - b\big)^2 ,
 
-    is a linear system whose solution is affine in beta,
-    :math:`w = \sum_z \beta_z u_z + \sum_i a_i \phi(x_i)`, and so are the predictions
-    :math:`\hat y_i(\beta) = y_i - a_i / P_{ii}` that it makes for each sample when trained without it (P: the
-    inverse of the system). The weights are
+    is a linear system whose solution :math:`w = \sum_z \beta_z u_z + \sum_i a_i \phi(x_i)` is affine in beta,
+    and so are the predictions :math:`\hat y_i(\beta) = y_i - a_i / P_{ii}` that it makes for each sample when
+    trained without it (P: the inverse of the system). The weights are
 
     .. math:: \beta = \arg\min_{\|\beta\|_2 \le 1} \frac1n \sum_i \zeta_i\,
               \big[1 - y_i\, \hat y_i(\beta)\big]_+ .
 
-    Of the priors only their scores :math:`u_z \cdot \phi(x)` occur, so any prior can be used; the method's
-    idea, a hyperplane near others, asks for priors that are linear in the same features.
+    Of the priors only their scores :math:`u_z \cdot \phi(x)` occur, so any prior can be used.
 
     Parameters
     ----------
-    kernels : list of (name, kernel, columns), "precomputed" or None, default None
-        Cues, as in ColumnTransformer; the mean of several is used.
-    $priors
+    $kernels $priors
     C : float > 0, default 1.0
     class_weight : "balanced", None, or dict of class to weight, default "balanced"
         Weights zeta. "balanced": for each binary problem n/(2 n+) for its class and n/(2 n-) for the others,
@@ -276,10 +234,7 @@ class MultiKT(TransferClassifier):
     tol : float > 0, default 1e-6
         Largest duality gap of the problem in beta. Of points that differ by less in the objective the shorter
         is preferred.
-    scaling : {"rms", "max", None}, default "rms"
-        Scores are divided by their root mean square, or largest absolute value, on the training samples; the
-        ball holds the weights of the scaled scores. None is the published method.
-    $normalize $memory
+    $scaling $normalize $memory
 
     Attributes
     ----------
@@ -287,13 +242,11 @@ class MultiKT(TransferClassifier):
     transfer_weights_ : ndarray, shape (n_classes, K)
         `beta_`; for two classes the rows are -beta/2 and beta/2.
     beta_ : ndarray, shape (n_problems, K)
-        Weights of the scaled scores; one problem for two classes (the second against the first), else one for
-        each class.
+        Weights of the scaled scores; two classes are one problem.
     leave_one_out_ : ndarray, shape (n, n_problems)
         Decision value of each training sample by the machine trained without it, beta and zeta as they are.
     loo_objective_, loo_gap_ : ndarray, shape (n_problems,)
-        Weighted mean hinge loss of `leave_one_out_`, and its certified distance from the least one in the
-        ball.
+        Weighted mean hinge loss of `leave_one_out_`, and its certified distance from the least in the ball.
     n_iter_ : int
         Most steps of the interior-point method.
     converged_ : bool
@@ -305,19 +258,17 @@ class MultiKT(TransferClassifier):
 
     Notes
     -----
-    From the 2010 paper: the regulariser, the weights zeta, leave-one-out in closed form, the hinge loss of
-    its predictions weighted by zeta, and the unit ball. Different: beta, there the result of projected
-    subgradient steps, is solved for exactly and certified; where the minimiser is not unique, the shortest is
-    taken, so a prior of which nothing is gained has weight 0; scores can be scaled, several kernels averaged;
-    more than two classes go one against the rest, as in the thesis.
+    As published: regulariser, zeta, leave-one-out, its weighted hinge loss, the unit ball. Different: beta is
+    solved for exactly and certified (of many minimisers the shortest, so a useless prior has weight 0), not
+    by projected subgradient steps; scores can be scaled (``scaling=None`` is the published method), several
+    kernels averaged; more than two classes go one against the rest, as in the thesis.
 
     Cost: for each binary problem (once, unless "balanced") 2/3 n^3 operations, and some 10 steps of n K^2;
     four matrices of n x n in float64.
 
     References
     ----------
-    Tommasi, Orabona, Caputo, CVPR 2010, "Safety in numbers: learning categories from few examples with multi
-    model knowledge transfer"; thesis 6.4, 6.5; Cawley, IJCNN 2006, for leave-one-out.
+    Tommasi, Orabona, Caputo, CVPR 2010; thesis 6.4, 6.5; Cawley, IJCNN 2006, for leave-one-out.
 
     Examples
     --------
@@ -331,8 +282,6 @@ class MultiKT(TransferClassifier):
     >>> model = MultiKT(C=1.0).fit(X, y, scores=scores)
     >>> print(model.beta_.round(2), model.loo_gap_.max() <= 1e-6)
     [[1. 0.]] True
-    >>> float(model.score(X, y, scores=scores))
-    1.0
     """
 
     class_weight: object = "balanced"

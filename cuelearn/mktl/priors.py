@@ -1,8 +1,7 @@
 """Prior knowledge as columns of scores: whatever gives a score for a sample can be transferred from.
 
 A prior is an estimator that somebody fitted, on whatever features and by whatever method; what is used of it
-are its scores
-:math:`s_p(x, z)` (thesis 6.2). Nothing is assumed of them but that they are finite and always as many.
+are its scores :math:`s_p(x, z)` (thesis 6.2): finite, and always as many.
 """
 
 import numpy as np
@@ -17,7 +16,7 @@ PASSTHROUGH = "passthrough"
 
 
 class PriorScores:
-    """Priors, and where in X each finds its features.
+    """Priors, and where in X each finds its features; errors name the prior that is wrong.
 
     Parameters
     ----------
@@ -34,42 +33,23 @@ class PriorScores:
     names : list of str
         One for every column of scores, set by the first `columns`: the prior's name, with ": class" behind it
         where the prior knows more than two classes.
-
-    Raises
-    ------
-    ValueError, TypeError
-        With the name of the prior that is wrong.
     """
 
     def __init__(self, priors, n_features, feature_names=None):
-        self.entries = _checked(priors, n_features, feature_names)
-        self.names = None
-        self._widths = None
+        self.entries = checked_priors(priors, n_features, feature_names)
+        self.names = self._widths = None
 
     def columns(self, X):
-        """Scores of all priors on some samples.
-
-        Parameters
-        ----------
-        X : ndarray or DataFrame, shape (n, n_features)
-
-        Returns
-        -------
-        ndarray of float64, shape (n, K)
-
-        Raises
-        ------
-        ValueError
-            If a prior fails, or returns NaN, too few rows, or another number of columns than its classes (or
-            than before).
-        """
+        """Scores of all priors on samples, (n, K) in float64; ValueError if a prior fails, or gives NaN, too
+        few rows, or another number of columns than its classes (or than before)."""
         found, names = [], []
         for name, prior, index in self.entries:
-            values, of = _scores_of(name, prior, index, X)
-            if self._widths is not None and values.shape[1] != self._widths[len(found)]:
+            values, of = scores_of(name, prior, index, X)
+            before = values.shape[1] if self._widths is None else self._widths[len(found)]
+            if values.shape[1] != before:
                 raise ValueError(
-                    f"prior {name!r} gave {values.shape[1]} columns of scores, but "
-                    f"{self._widths[len(found)]} when the model was fitted"
+                    f"prior {name!r} gave {values.shape[1]} columns of scores, but {before} when the model "
+                    "was fitted"
                 )
             found.append(values)
             names += of
@@ -81,8 +61,9 @@ class PriorScores:
         """Take the columns of a fit as those to come; raises ValueError if they are not of these priors."""
         widths, place = [], 0
         for name, _, _ in self.entries:
-            several = [column.startswith(f"{name}: ") for column in names[place:]]
-            width = several.index(False) if False in several else len(several)
+            width = 0
+            while names[place + width : place + width + 1] and names[place + width].startswith(f"{name}: "):
+                width += 1
             width = width or int(names[place : place + 1] == [name])
             if not width:
                 break
@@ -96,18 +77,15 @@ class PriorScores:
         self._widths = widths
 
 
-def _checked(priors, n_features, feature_names):
+def checked_priors(priors, n_features, feature_names):
     """The list of (name, prior, index of columns)."""
-    if priors is None:
-        return []
-    if not isinstance(priors, (list, tuple)):
-        raise TypeError(f"priors must be a list of (name, prior) or (name, prior, columns), got {priors!r}")
+    form = "priors must be a list of (name, prior) or (name, prior, columns), got"
+    if not isinstance(priors, (list, tuple, type(None))):
+        raise TypeError(f"{form} {priors!r}")
     entries, places = [], feature_places(feature_names)
-    for entry in priors:
+    for entry in priors or []:
         if not isinstance(entry, (tuple, list)) or len(entry) not in (2, 3) or not isinstance(entry[0], str):
-            raise TypeError(
-                f"priors must be a list of (name, prior) or (name, prior, columns), got the entry {entry!r}"
-            )
+            raise TypeError(f"{form} the entry {entry!r}")
         name, prior, columns = (*entry, None)[:3]
         if name in [other[0] for other in entries]:
             raise ValueError(f"priors must have different names, got {name!r} twice")
@@ -116,52 +94,45 @@ def _checked(priors, n_features, feature_names):
                 raise ValueError(
                     f"prior {name!r} must be a fitted estimator or {PASSTHROUGH!r}, got {prior!r}"
                 )
-        elif isinstance(prior, type) or not (
-            hasattr(prior, "decision_function") or hasattr(prior, "predict_proba")
+        elif isinstance(prior, type) or not any(
+            hasattr(prior, m) for m in ("decision_function", "predict_proba")
         ):
             kind = prior.__name__ if isinstance(prior, type) else type(prior).__name__
             raise ValueError(
                 f"prior {name!r} must be a fitted estimator with decision_function or predict_proba, "
                 f"got {kind}"
             )
-        if columns is None:
-            index = np.arange(n_features)
-        elif callable(columns):
-            raise TypeError(
-                f"prior {name!r}: columns must be a slice, integers, names or a boolean mask, got a callable"
-            )
-        else:
-            if not isinstance(columns, (str, slice, int, np.integer)) and not hasattr(columns, "__iter__"):
+        index = np.arange(n_features)
+        if columns is not None:
+            listed = isinstance(columns, (str, slice, int, np.integer)) or hasattr(columns, "__iter__")
+            if callable(columns) or not listed:
+                got = "a callable" if callable(columns) else repr(columns)
                 raise TypeError(
-                    f"prior {name!r}: columns must be a slice, integers, names or a boolean mask, got "
-                    f"{columns!r}"
+                    f"prior {name!r}: columns must be a slice, integers, names or a boolean mask, got {got}"
                 )
             index = resolve_columns(name, columns, None, n_features, places, kind="prior")
-        _check_features(name, prior, index, feature_names)
+        check_features(name, prior, index, feature_names)
         entries.append((name, prior, index))
     return entries
 
 
-def _check_features(name, prior, index, feature_names):
-    """That a prior was fitted on as many columns as it is given here, with the same names where both have
-    some."""
+def check_features(name, prior, index, feature_names):
+    """That a prior was fitted on as many columns as it is given, with the same names where both have some."""
     expected = getattr(prior, "n_features_in_", None)
     if expected is not None and expected != len(index):
         raise ValueError(
             f"prior {name!r} was fitted on {expected} features, but is given {len(index)} columns of X"
         )
     names = getattr(prior, "feature_names_in_", None)
-    if names is not None and feature_names is not None:
-        mine = [feature_names[i] for i in index]
-        if list(names) != mine:
-            other = next((a, b) for a, b in zip(names, mine, strict=True) if a != b)
+    for known, i in zip(() if names is None or feature_names is None else names, index, strict=False):
+        if known != feature_names[i]:
             raise ValueError(
-                f"prior {name!r} was fitted on the feature {other[0]!r}, where it is given the column "
-                f"{other[1]!r} of X"
+                f"prior {name!r} was fitted on the feature {known!r}, where it is given the column "
+                f"{feature_names[i]!r} of X"
             )
 
 
-def _scores_of(name, prior, index, X):
+def scores_of(name, prior, index, X):
     """Scores of one prior, shape (n, k), and the names of the columns."""
     frame = hasattr(X, "iloc")
     if isinstance(prior, str):
@@ -178,22 +149,20 @@ def _scores_of(name, prior, index, X):
         values = np.asarray(scores(part), dtype=np.float64)
     except NotFittedError:
         raise ValueError(
-            f"prior {name!r} is not fitted: {type(prior).__name__} has to be fitted on its own data "
-            "first (in a parameter grid, wrap it in "
-            "sklearn.frozen.FrozenEstimator: grids clone their values)"
+            f"prior {name!r} is not fitted: {type(prior).__name__} has to be fitted on its own data first ("
+            "in a parameter grid, wrap it in sklearn.frozen.FrozenEstimator: grids clone their values)"
         ) from None
     except Exception as error:
         raise ValueError(f"prior {name!r} cannot score the columns of X that it is given: {error}") from error
-    return _checked_scores(name, prior, values, len(X))
+    return checked_scores(name, prior, values, len(X))
 
 
-def _checked_scores(name, prior, values, n_samples):
+def checked_scores(name, prior, values, n_samples):
     """An estimator's answer as columns with names."""
     classes = getattr(prior, "classes_", None)
-    several = isinstance(classes, list) and any(
-        isinstance(part, (list, tuple, np.ndarray)) for part in classes
-    )  # several outputs
-    n_classes = None if classes is None or several else len(classes)
+    if isinstance(classes, list) and any(isinstance(part, (list, tuple, np.ndarray)) for part in classes):
+        classes = None  # of several outputs
+    n_classes = None if classes is None else len(classes)
     if values.ndim == 1:
         values = values[:, None]
     if values.ndim != 2 or values.shape[0] != n_samples:
@@ -229,14 +198,9 @@ def given_scores(scores, n_samples, n_columns=None):
     values : ndarray of float64, shape (n, k)
         k = 0 for None.
     names : list of str
-
-    Raises
-    ------
-    ValueError
     """
-    if scores is None:
-        values, names = np.zeros((n_samples, 0)), []
-    else:
+    values, names = np.zeros((n_samples, 0)), []
+    if scores is not None:
         try:
             frame = scores if hasattr(scores, "iloc") else np.asarray(scores)
         except ValueError:
@@ -257,7 +221,7 @@ def given_scores(scores, n_samples, n_columns=None):
         if not np.isfinite(values).all():
             raise ValueError("scores hold NaN or infinite values")
         names = [f"score {k}" for k in range(width)] if labels is None else [str(label) for label in labels]
-    if n_columns is not None and values.shape[1] != n_columns:
+    if n_columns not in (None, values.shape[1]):
         raise ValueError(
             f"scores must have {n_columns} columns, as when the model was fitted, got {values.shape[1]}"
         )

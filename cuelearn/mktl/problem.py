@@ -36,8 +36,8 @@ class TransferProblem(MKLProblem):
     scores : ndarray of float64, shape (n_samples, K)
         Scores of the priors, scaled as they shall be used; K may be 0.
     p : float in (1, 2], "auto" or "auto-priors"
-        "auto" is q = 2 ln F with F all blocks, as section 6.3 has it and theorem 4.2 asks; "auto-priors" is
-        the q = 2 ln K that section 6.5.2 prints. Both are clipped to q >= 2.
+        "auto": q = 2 ln F with F all blocks (section 6.3, theorem 4.2); "auto-priors": the q = 2 ln K of
+        section 6.5.2. Both are clipped to q >= 2.
     C : float > 0
     loss : {"multiclass", "hinge"}
     sample_weight : ndarray of float64, shape (n_samples,), optional
