@@ -1,13 +1,8 @@
-r"""F kernels on the same samples, whose rows are handed out block by block.
+"""F kernels on the same samples, whose rows are handed out block by block.
 
-Learning from many cues means learning from many kernels, and the work of every solver in this package is to
-stream rows of their matrices
-
-.. math:: K_j[i, i'] = k_j(x_i, x_{i'}), \qquad j = 1 \dots F .
-
-:class:`KernelBank` owns these matrices. It keeps them all in memory when they fit a stated budget and
-computes the rows asked for when they do not, so that a solver is written once, against blocks of shape (F,
-rows, n).
+The work of every solver in this package is to stream rows of the matrices :math:`K_j[i, i'] = k_j(x_i,
+x_{i'})`. A :class:`KernelBank` keeps them all in memory when they fit a stated budget and computes the rows
+asked for when they do not, so that a solver is written once, against blocks of shape (F, rows, n).
 """
 
 import math
@@ -64,8 +59,8 @@ class KernelBank:
     .. math:: K_j[i, i'] = \frac{k_j(x_i, x_{i'})}{\sqrt{k_j(x_i, x_i)\, k_j(x_{i'}, x_{i'})}}
 
     The bank is *resident* when all F matrices fit `memory`; otherwise rows are computed when asked for. When
-    the matrices do not fit but the distances (or products) that they share do fit half of it, these are kept,
-    and a row costs only its exponentials: 1,400 kernels from 7 distances.
+    only the distances (or products) that the kernels share fit half of it, these are kept, and a row costs
+    only its exponentials: 1,400 kernels from 7 distances.
 
     Parameters
     ----------
@@ -74,9 +69,9 @@ class KernelBank:
         `columns` a slice, an integer or a name, a list of them, a boolean mask, or a callable that gets X and
         returns any of these. Names need a DataFrame. None means one `RBF()` on all columns.
     X : ndarray or DataFrame of shape (n, n_features)
-        The training samples: real, finite.
+        The training samples: real, finite, at most 1e150.
     normalize : bool, default=True
-        Divide by the square roots of the diagonal, as the thesis assumes (theorems 4.1 to 4.6). A zero vector
+        Divide by the square roots of the diagonal, as theorems 4.1 to 4.6 assume. A zero vector
         (norm below 1e-15 of the cue's largest entry, or below 1e-165) keeps 0 in row, column and diagonal.
         `Precomputed` kernels are used as given all the same.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32
@@ -103,32 +98,24 @@ class KernelBank:
         What is computed once and shared: (name of the first kernel on these columns, "product",
         "sqeuclidean", "cityblock", "chi2" or "matrix").
 
-    Raises
-    ------
-    ValueError, TypeError
-        One sentence that names the cue or the argument: NaN or infinite values (or beyond 1e150), columns
-        that X lacks, repeated names, negative entries for chi2, a precomputed matrix that is not symmetric.
-
     Notes
     -----
-    *Mean rule.* ``gamma="mean"`` averages over all pairs :math:`i \ne i'`. For the squared Euclidean distance
-    this is :math:`\frac{2}{n-1} \sum_i \|x_i - \bar x\|^2`, exact in O(n d). For other distances all pairs
-    are streamed up to n = 20,000; above, those of 5,000 evenly spaced samples. A cue on which all samples
-    agree gets gamma = 1 (its kernel is constantly 1).
+    ``gamma="mean"`` averages over all pairs :math:`i \ne i'`: for the squared Euclidean distance
+    :math:`\frac{2}{n-1} \sum_i \|x_i - \bar x\|^2`; for other distances all pairs are streamed up to n =
+    20,000, above, those of 5,000 evenly spaced samples. A cue on which all samples agree gets gamma = 1.
 
-    *Accuracy.* Distances are computed from centred columns, or from the shared product where centring would
-    gain less than a factor 16 in squared norm; errors of a float32 kernel stay within a few 1e-6. Rows
-    computed on demand agree with the resident stack to 1e-6 on normalised kernels (the same bits with
-    OpenBLAS as far as tried). Results are the same bits for any number of threads.
+    Distances are computed from centred columns, or from the shared product where centring would gain less
+    than a factor 16 in squared norm; errors of a float32 kernel stay within a few 1e-6. Rows computed on
+    demand agree with the resident stack to 1e-6 on normalised kernels (the same bits with OpenBLAS as far as
+    tried). Results are the same bits for any number of threads.
 
-    *Cost.* A block of b rows costs one product of (b, d) by (d, n) per cue and a few passes over its F b n
-    entries; exponentials dominate when many kernels share one distance. The stack costs half of n such rows.
+    A block of b rows costs one product of (b, d) by (d, n) per cue and a few passes over its F b n entries,
+    the stack half of n such rows.
 
     References
     ----------
-    .. [1] J. Luo, "Open-ended Learning of Visual and Multi-modal Patterns", thesis 5233, EPFL, 2011: theorems
-       4.1 to 4.6 (unit norms), appendix A (the mean rule), figure 4.10 (1,400 kernels).
-    .. [2] P. Gehler and S. Nowozin, "On feature combination for multiclass object classification", ICCV 2009.
+    J. Luo, thesis 5233, EPFL, 2011: appendix A (the mean rule), figure 4.10 (1,400 kernels). P. Gehler,
+    S. Nowozin, "On feature combination for multiclass object classification", ICCV 2009.
 
     Examples
     --------
@@ -342,7 +329,7 @@ class KernelBank:
         dtype : {numpy.float32, numpy.float64}, optional
             Default: that of `K` if it is one of these, else float32.
         validate : bool, default=True
-            Check all values (one pass over the stack) and raise ValueError. Shapes are always checked.
+            Check all values (one pass over the stack); shapes are always checked.
         memory : float, default=2e9
             Budget in bytes for blocks and for what solvers keep besides; the stack itself does not count.
 
@@ -354,8 +341,7 @@ class KernelBank:
         --------
         >>> import numpy as np
         >>> X = np.arange(6.0).reshape(3, 2)
-        >>> bank = KernelBank.from_stack([X @ X.T, np.eye(3)])
-        >>> bank.diagonal
+        >>> KernelBank.from_stack([X @ X.T, np.eye(3)]).diagonal
         array([[ 1., 13., 41.],
                [ 1.,  1.,  1.]])
         """
@@ -458,14 +444,10 @@ class KernelBank:
         return self.rows_into(index, np.empty((self.n_kernels, len(index), self.n_samples), self.dtype))
 
     def rows_into(self, indices, out):
-        """Write rows of all training kernels into a given array.
+        """Write the rows of some training samples (slice, integers or mask; b of them) into `out`, which is
+        returned.
 
-        Parameters
-        ----------
-        indices : slice, or array-like of int or bool
-            Training samples, b of them.
-        out : ndarray of shape (F, b, n)
-            Of the bank's dtype; any slice of a C-contiguous array will do. It is also returned.
+        `out` has shape (F, b, n) and the bank's dtype; any slice of a C-contiguous array will do.
         """
         index = _as_index(indices, self.n_samples)
         _check_out(out, (self.n_kernels, len(index), self.n_samples), self.dtype)
@@ -519,16 +501,14 @@ class KernelBank:
         X_new : ndarray or DataFrame of shape (rows, n_features), or (F, rows, n)
             New samples in the form of X (a DataFrame's columns are found by name if the bank was made from
             one); for a bank made by `from_stack`, their precomputed kernels with the training samples.
-        kernels : slice, or array-like of int or bool, optional
-            The kernels wanted; the others are not computed.
-        support : slice, or array-like of int or bool, optional
-            The training samples wanted (columns of the blocks).
+        kernels, support : slice, or array-like of int or bool, optional
+            The kernels wanted, and the training samples (columns of the blocks).
 
         Returns
         -------
         CrossBank
-            Normalised like the training kernels, by k(z, z) of the new samples too. Nothing is computed
-            before blocks are asked for, but the columns used are copied (at most twice).
+            Normalised like the training kernels. Nothing is computed before blocks are asked for, but the
+            columns used are copied (at most twice).
         """
         kernels = _as_index(slice(None) if kernels is None else kernels, self.n_kernels, "kernels")
         support = None if support is None else _as_index(support, self.n_samples, "support")
@@ -620,17 +600,10 @@ class KernelBank:
         return new
 
     def select(self, kernel_idx):
-        """The bank with a subset of the kernels.
+        """The bank with a subset of the kernels (slice, integers or mask; in the order wanted, each at most
+        once).
 
-        Parameters
-        ----------
-        kernel_idx : slice, or array-like of int or bool
-            Kernels, in the order wanted, each at most once.
-
-        Returns
-        -------
-        KernelBank
-            It shares the samples, the kept distances and, when the kernels are consecutive, the stack.
+        It shares the samples, the kept distances and, when the kernels are consecutive, the stack.
         """
         index = _as_index(kernel_idx, self.n_kernels, "kernel_idx")
         if len(index) == 0:
@@ -675,19 +648,9 @@ class KernelBank:
 
 
 class CrossBank:
-    """Kernels between new samples and training samples, handed out in blocks.
+    """Kernels between `n_rows` new samples and training samples, handed out in blocks; by `KernelBank.cross`.
 
-    Made by :meth:`KernelBank.cross`.
-
-    Attributes
-    ----------
-    n_rows : int
-        Number of new samples.
-    n_kernels : int
-        F', the kernels selected.
-    n_columns : int
-        Training samples selected.
-    dtype : numpy.dtype
+    `n_kernels` and `n_columns` count what was selected (F' kernels, training samples); `dtype` is the bank's.
     """
 
     def __init__(self, bank, new, kernels, support):
@@ -715,14 +678,8 @@ class CrossBank:
         return _rows_that_fit(memory, self.n_kernels * self.n_columns * self.dtype.itemsize, self.n_rows)
 
     def rows_into(self, rows, out):
-        """Write one block into a given array, which is returned.
-
-        Parameters
-        ----------
-        rows : slice
-            Consecutive new samples, b of them.
-        out : ndarray of shape (F', b, n_columns)
-        """
+        """Write the block of consecutive new samples (a slice, b of them) into `out`, (F', b, n_columns);
+        returns it."""
         start, stop, step = rows.indices(self.n_rows)
         if step != 1:
             raise ValueError(f"rows must be a slice with step 1, got {rows!r}.")
@@ -745,8 +702,7 @@ class CrossBank:
             Bytes that a block may take (but one row always may). Default: 128 MiB or the bank's budget,
             whichever is less.
         reuse : bool, default=False
-            Hand out the same array every time, overwritten: half the memory, but a block must be used before
-            the next one is asked for.
+            Hand out the same array every time, overwritten: half the memory.
 
         Yields
         ------
@@ -870,9 +826,12 @@ def _training_matrix(raw, name, distance, dtype):
 
 def _problem_of(matrix, what):
     """What is wrong with a precomputed matrix, or None."""
-    n_bad, largest, asymmetry, lowest = tiles.inspect_matrix(matrix, np.finfo(matrix.dtype).max)
-    if n_bad:
+    parts = [slice(start, start + tiles.STACK_TILE) for start in range(0, len(matrix), tiles.STACK_TILE)]
+    if not all(np.isfinite(matrix[part]).all() for part in parts):
         return f"{what} holds NaN or infinite values."
+    largest = max(largest_entry(matrix[part]) for part in parts)
+    asymmetry = max(np.abs(matrix[part] - matrix[:, part].T).max() for part in parts)
+    lowest = np.diagonal(matrix).min()
     if asymmetry > SYMMETRY_TOLERANCE * largest:
         return (
             f"{what} must be symmetric, got entries that differ from their mirror image by {asymmetry:.3g}."

@@ -189,46 +189,6 @@ def gather_square(matrix, index, out):
             target[j] = row[index[j]]
 
 
-@njit(nogil=True, cache=True)
-def _count_not_finite(values, highest):
-    count = 0
-    for j in range(values.shape[0]):
-        count += not (abs(values[j]) <= highest)
-    return count
-
-
-@njit(nogil=True, cache=True, fastmath=_SUMS)
-def _largest_entries(row, other, largest, asymmetry):
-    for j in range(row.shape[0]):
-        a, b = row[j], other[j]
-        largest = max(largest, max(abs(a), abs(b)))
-        asymmetry = max(asymmetry, abs(a - b))
-    return largest, asymmetry
-
-
-@njit(nogil=True, cache=True)
-def inspect_matrix(matrix, highest):
-    """(number of entries not finite, largest |K|, largest |K - K.T|, lowest diagonal entry), in one pass."""
-    n, zero = matrix.shape[0], matrix.dtype.type(0)
-    n_bad, largest, asymmetry, lowest = 0, zero, zero, matrix[0, 0]
-    mirrored = np.empty((128, 144), matrix.dtype)
-    for r in range(0, n, 128):
-        for c in range(r, n, 128):
-            tile, other = matrix[r : r + 128, c : c + 128], matrix[c : c + 128, r : r + 128]
-            for j0 in range(0, other.shape[0], 32):
-                for i in range(tile.shape[0]):
-                    for j in range(j0, min(j0 + 32, other.shape[0])):
-                        mirrored[i, j] = other[j, i]
-            for j in range(other.shape[0]):
-                n_bad += _count_not_finite(other[j], highest)
-            for i in range(tile.shape[0]):
-                n_bad += _count_not_finite(tile[i], highest)
-                largest, asymmetry = _largest_entries(tile[i], mirrored[i], largest, asymmetry)
-        for i in range(r, min(r + 128, n)):
-            lowest = min(lowest, matrix[i, i])
-    return n_bad, largest, asymmetry, lowest
-
-
 # ------------------------------------------------------------ threads
 
 

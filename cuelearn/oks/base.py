@@ -35,6 +35,9 @@ __all__ = [
 ]
 
 CHUNK = 16  # least visits between two looks at the outside world
+COLUMNS = ["step", "epoch", "seconds", "n_updates", "n_support", "online_error", "n_evaluations"]
+#: What is noted at every visit, by its type.
+RECORDED = {"drawn": np.empty(0, np.int32), "mistakes": np.empty(0, bool), "losses": np.empty(0)}
 NOTHING = Samples(np.empty((0, 0)), np.empty((0, 0)), np.empty((0, 0, 0)))
 INSIDE = [Number(Real, 0, 1, closed="neither")]
 
@@ -114,16 +117,8 @@ documented = functools.partial(docs.documented, texts=TEXTS)
 class Result(NamedTuple):
     """Outcome of a solver of the chapter.
 
-    Attributes
-    ----------
-    kernel_probabilities, sampling_probabilities : ndarray, shape (n_kernels,)
-    support, dual_coef : list of ndarray
-        Samples and coefficients of every kernel's predictor.
-    history : DataFrame
-    probability_history : ndarray, shape (rows of history, n_kernels)
-    n_updates, n_evaluations : int
-    learner : Learner
-        The state itself, ready to go on.
+    `support` and `dual_coef` hold one array for each kernel's predictor; `probability_history` has a row for
+    each of `history`; `learner` is the state itself, ready to go on.
     """
 
     kernel_probabilities: np.ndarray
@@ -144,7 +139,7 @@ class Learner:
     order.
     """
 
-    #: Attributes that a saved model holds besides the predictors.
+    #: What a saved model holds besides the predictors.
     SAVED = ("log_weights", "q", "p", "n_seen", "n_updates", "n_evaluations", "n_mistakes")
 
     def __init__(self, kernels, rng):
@@ -158,27 +153,23 @@ class Learner:
 
     # ------------------------------------------------------------ what happened
 
-    def note(self, **arrays):
-        """Keep what happened at some visits."""
-        for name, values in arrays.items():
-            self._records.setdefault(name, []).append(values)
-
-    def count(self, n_visits, n_updates, n_evaluations, n_mistakes):
-        """Add to the counters."""
+    def note(self, n_visits, n_updates, n_evaluations, n_mistakes, **arrays):
+        """Count, and keep what happened at some visits."""
         self.n_seen += n_visits
         self.n_updates += int(n_updates)
         self.n_evaluations += int(n_evaluations)
         self.n_mistakes += n_mistakes
+        for name, values in arrays.items():
+            self._records.setdefault(name, []).append(values)
 
-    def record(self, name, dtype):
+    def record(self, name):
         """Everything noted under a name, in the order of the visits."""
-        parts = self._records.get(name)
-        return np.concatenate(parts) if parts else np.empty(0, dtype)
+        return np.concatenate(self._records.get(name) or [RECORDED[name]])
 
     # ------------------------------------------------------------ storage of the predictors
 
     def reserve(self, n_samples, n_visits):
-        """Room for samples numbered below `n_samples`, and for as many new members as there are visits."""
+        """Room for samples numbered below `n_samples`, and for a new member at each visit."""
         support, coef, count, slot = self.predictors
         need = int(count.max()) + n_visits
         if need > support.shape[1]:
@@ -231,8 +222,7 @@ class Learner:
 
     def history(self):
         """What `run` noted after each chunk."""
-        columns = ["step", "epoch", "seconds", "n_updates", "n_support", "online_error", "n_evaluations"]
-        return pd.DataFrame(self.table, columns=columns)
+        return pd.DataFrame(self.table, columns=COLUMNS)
 
     # ------------------------------------------------------------ passes
 
@@ -387,18 +377,13 @@ class OnlineKernels(ClassifierMixin, Estimator):
         Parameters
         ----------
         X : array-like, shape (n, n_features), or (n_kernels, n, n) for precomputed kernels, or a KernelBank
-        that is in memory
+            that is in memory
         y : array-like, shape (n,)
             Two classes; more with ``one_vs_rest=True``.
 
         Returns
         -------
         self
-
-        Raises
-        ------
-        ValueError, TypeError
-            With one sentence that names the argument, on any bad input.
         """
         X, y = self._checked(X, y, reset=True)
         rng = as_generator(self.random_state)
@@ -585,11 +570,12 @@ class StreamingKernels(OnlineKernels):
     @property
     def online_errors_(self):
         """Whether each visit was a mistake, shape (n_visits,)."""
-        return self._of_all(lambda learner: learner.record("mistakes", bool))
+        return self._of_all(lambda learner: learner.record("mistakes"))
 
     @validated
     def partial_fit(self, X, y, classes=None):
-        """Go on learning from a batch of any size, in the given order: the online algorithm proper.
+        """Go on learning from a batch of any size, in the given order; a batch that is refused leaves no
+        trace.
 
         Parameters
         ----------
@@ -603,17 +589,11 @@ class StreamingKernels(OnlineKernels):
         -------
         self
 
-        Raises
-        ------
-        ValueError
-            On bad input, before anything has been learnt from it.
-
         Notes
         -----
         A stream is one pass: `delta` stays at its first value, and steps are numbers ("auto" needs the number
-        of visits to come) unless the model was fitted before. A ``gamma="mean"`` is set by the first batch
-        and stays; for a stream of single samples give a number. Only samples that are in some predictor's
-        support are kept.
+        of visits to come) unless the model was fitted before. A ``gamma="mean"`` is set by the first batch;
+        for a stream of single samples give a number. Only samples in some predictor's support are kept.
         """
         if self._is_precomputed():
             raise ValueError("kernels must be computed from X for partial_fit, got 'precomputed'")

@@ -340,7 +340,8 @@ class SelectedSVM(OneKernelSVM):
     ----------
     selector_ : estimator
         Fitted.
-    $classes_ $dual_coef_ $support_ $kernel_weights_ $intercept_ $best_index_ $best_kernel_ $C_ $validation_accuracy_ $seconds_
+    $classes_ $dual_coef_ $support_ $kernel_weights_ $intercept_ $best_index_ $best_kernel_ $C_
+    $validation_accuracy_ $seconds_
 
     References
     ----------
@@ -430,23 +431,16 @@ def select_then_fit(selector, X, y, *, C=C_GRID, validation=0.1, random_state=No
     ----------
     selector : OKS, SOM, ...
         Fitted on X and y before (its passes then count as selection in `seconds_`), or not: then a clone of
-        it is fitted.
+        it is fitted. TypeError for other estimators.
     X, y
         As for `OKS.fit`.
-    C : float > 0 or sequence of them, default 2^-10 to 2^10
-        The best on held-back samples is taken.
-    validation : float in (0, 1), default 0.1
-    random_state : int, Generator or None
+    C, validation, random_state
+        As of `SelectedSVM`.
 
     Returns
     -------
     SelectedSVM
         Fitted.
-
-    Raises
-    ------
-    TypeError
-        If `selector` is no online learner of the chapter.
 
     Examples
     --------
@@ -454,8 +448,8 @@ def select_then_fit(selector, X, y, *, C=C_GRID, validation=0.1, random_state=No
     >>> from cuelearn.kernels import RBF
     >>> from cuelearn.oks import OKS, select_then_fit
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> columns = {"mean": slice(0, 10), "error": slice(10, 20), "worst": slice(20, 30)}
-    >>> cues = [(name, RBF(), part) for name, part in columns.items()]
+    >>> cues = [("mean", RBF(), slice(0, 10)), ("error", RBF(), slice(10, 20)), ("worst", RBF(), slice(20,
+    30))]
     >>> model = select_then_fit(OKS(cues, random_state=0), X, y, random_state=0)
     >>> bool(model.score(X, y) > 0.85)
     True

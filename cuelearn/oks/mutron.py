@@ -28,7 +28,7 @@ class Judged(Committee):
         counts = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(self.learn)(members, samples, order, targets) for members in groups
         )
-        self.count(order.size, sum(c[0] for c in counts), sum(c[1] for c in counts), 0)
+        self.note(order.size, sum(c[0] for c in counts), sum(c[1] for c in counts), 0)
         self.n_mistakes = float(self.own_mistakes.mean())
 
     @property

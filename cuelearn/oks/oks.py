@@ -35,17 +35,15 @@ class OKS(SamplingKernels):
     At each visit one kernel is drawn from :math:`p = (1-\delta) q + \delta/m`. If its predictor errs,
     :math:`z = 1[y f_i(x) \le 0]`,
 
-    .. math:: w_i \leftarrow w_i \exp(-\eta z / p_i), \qquad f_i \leftarrow f_i + \lambda\, y z\, k_i(x,
-    \cdot) / p_i, \qquad
-              q = w / \textstyle\sum_j w_j .
+    .. math:: w_i \leftarrow w_i \exp(-\eta z / p_i), \qquad
+              f_i \leftarrow f_i + y z\, k_i(x, \cdot) / p_i, \qquad q = w / \textstyle\sum_j w_j .
 
-    Dividing by the probability makes both estimates unbiased. The other kernels are not even computed. The
-    step is :math:`\lambda = 1`: only signs matter, and draws, mistakes and probabilities do not depend on it.
+    Dividing by the probability makes both estimates unbiased. The paper's step :math:`\lambda` of the
+    predictors is 1: draws, mistakes and probabilities do not depend on it.
 
     Parameters
     ----------
-    $kernels $delta $eta
-    $n_epochs $shuffle $one_vs_rest $normalize $n_jobs $random_state $callback $verbose
+    $kernels $delta $eta $n_epochs $shuffle $one_vs_rest $normalize $n_jobs $random_state $callback $verbose
 
     Attributes
     ----------
@@ -69,8 +67,7 @@ class OKS(SamplingKernels):
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> columns = {"mean": slice(0, 10), "error": slice(10, 20), "worst": slice(20, 30)}
     >>> cues = [(name, RBF(), part) for name, part in columns.items()]
-    >>> model = OKS(cues, n_epochs=5, random_state=0).fit(X, y)
-    >>> model.best_kernel_ in ("mean", "worst")
+    >>> OKS(cues, n_epochs=5, random_state=0).fit(X, y).best_kernel_ in ("mean", "worst")
     True
     """
 

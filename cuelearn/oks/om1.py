@@ -62,8 +62,7 @@ class Committee(Learner):
     def visit(self, samples, order, targets, uniforms):
         """Learn from samples in order."""
         updates, evaluations, mistakes = self.learn(np.arange(self.q.size), samples, order, targets)
-        self.note(mistakes=mistakes)
-        self.count(order.size, updates, evaluations, int(mistakes.sum()))
+        self.note(order.size, updates, evaluations, int(mistakes.sum()), mistakes=mistakes)
 
 
 @documented

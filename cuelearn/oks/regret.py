@@ -67,20 +67,13 @@ class OKSRegret(SamplingKernels):
     ----------
     $kernels
     loss : {"hinge", "logistic", "square"}, default "hinge"
-        :math:`[1 - yf]_+`, :math:`\ln(1 + e^{-yf})`, :math:`\frac12(f - y)^2`, with y of -1 or 1.
-    $delta
-    eta : float > 0 or "auto", default "auto"
-        Step of the weights; "auto" is :math:`\sqrt{2(1-\delta)\ln m/(mT)}` with T the number of visits of
-        `fit`, for losses up to about 1.
+        :math:`[1 - yf]_+`, :math:`\ln(1 + e^{-yf})`, :math:`\frac12(f - y)^2`, with y of -1 or 1. Where
+        losses grow beyond all bounds (a long step on the square loss), `fit` warns with a ConvergenceWarning.
+    $delta $eta
     step : float > 0 or "auto", default "auto"
-        Step of the predictors; "auto" is :math:`\sqrt{\delta/(mT)}` with the smallest delta, which balances
+        Step :math:`\lambda`; "auto" is :math:`\sqrt{\delta/(mT)}` with the smallest delta, which balances
         theorem 1's terms for a comparator of norm 1 and slopes up to 1.
     $n_epochs $shuffle $one_vs_rest $normalize $random_state $callback $verbose
-
-    Warns
-    -----
-    ConvergenceWarning
-        If losses grew beyond all bounds: with the square loss a long step makes predictors swing.
 
     Attributes
     ----------
@@ -128,7 +121,7 @@ class OKSRegret(SamplingKernels):
     @validated
     def fit(self, X, y):
         super().fit(X, y)
-        largest = max(learner.record("losses", float).max() for learner in self._learners)
+        largest = max(learner.record("losses").max() for learner in self._learners)
         if not largest < DIVERGED:
             warnings.warn(
                 f"OKSRegret: losses grew to {largest:.3g}; step={self.step!r} is too long for the "
@@ -143,4 +136,4 @@ class OKSRegret(SamplingKernels):
     @property
     def online_losses_(self):
         """Loss of the drawn kernel at each visit, shape (n_visits,)."""
-        return self._of_all(lambda learner: learner.record("losses", float))
+        return self._of_all(lambda learner: learner.record("losses"))

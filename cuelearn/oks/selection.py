@@ -90,8 +90,7 @@ class Selector(Learner):
         visits = Visits(order, targets, uniforms, **notes)
         rates = Rates(self.delta, self.rate, self.step, self.loss)
         counts = self.rule(self.kernels, samples, visits, self.weights, self.predictors, rates)
-        self.note(**notes)
-        self.count(n, *counts, int(notes["mistakes"].sum()))
+        self.note(n, *counts, int(notes["mistakes"].sum()), **notes)
 
 
 def solve_selection(
@@ -102,15 +101,13 @@ def solve_selection(
     rule,
     n_epochs=2,
     delta=(0.5, 0.2),
-    eta="auto",
-    step=1.0,
-    loss="hinge",
-    shuffle=False,
     rng=None,
     chunk=None,
     watch=None,
+    shuffle=False,
+    **rates,
 ):
-    r"""Run a selection algorithm over samples.
+    """Run a selection algorithm over samples.
 
     Parameters
     ----------
@@ -120,26 +117,20 @@ def solve_selection(
     targets : ndarray, shape (n,)
         -1 or 1; real numbers for the square loss.
     rule : `oks.oks_pass`, `regret.regret_pass` or `som.som_pass`
-    n_epochs, delta, eta, step, shuffle
-        As the parameters of `OKS`; for SOM `eta` is -log(beta).
-    loss : {"hinge", "logistic", "square"}
-        Of `regret_pass`.
+    delta : float or sequence
+        As of `OKS`.
+    chunk, watch, n_epochs, shuffle
+        As of `Learner.run`; ``chunk=1`` with a `watch` sees every visit.
     rng : Generator, int or None
-    chunk, watch
-        As in `Learner.run`; ``chunk=1`` with a `watch` sees every visit.
+    eta, step, loss
+        As of `OKSRegret`; for SOM `eta` is -log(beta).
 
     Returns
     -------
     Result
-
-    Notes
-    -----
-    A visit costs O(S d + m): the values of the drawn kernel with its own S support samples of d features, and
-    the draw among m.
     """
-    rounds = n_epochs * len(targets)
-    options = {"rule": rule, "eta": eta, "step": step, "loss": loss, "n_rounds": rounds}
-    learner = Selector(source.kernels, as_generator(rng), delta=shares(delta), **options)
+    rates |= {"delta": shares(delta), "n_rounds": n_epochs * len(targets)}
+    learner = Selector(source.kernels, as_generator(rng), rule=rule, **rates)
     targets = np.asarray(targets, dtype=np.float64)
     return learner.run(samples, targets, n_epochs, shuffle=shuffle, chunk=chunk, watch=watch)
 
@@ -169,7 +160,7 @@ class SamplingKernels(StreamingKernels):
     @property
     def drawn_(self):
         """Kernel drawn at each visit, shape (n_visits,)."""
-        return self._of_all(lambda learner: learner.record("drawn", np.int32))
+        return self._of_all(lambda learner: learner.record("drawn"))
 
     def _open(self, X, classes):
         for name in ("eta", "step"):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cuelearn.kernels import RBF, Chi2, CrossBank, Kernel, KernelBank, Linear, Poly, inverse_root
+from cuelearn.kernels import CrossBank, Kernel, KernelBank, Poly, inverse_root
 from cuelearn.oks.predictors import (
     CHI2,
     CITYBLOCK,
@@ -20,19 +20,13 @@ __all__ = ["Columns", "Given", "bank_of", "with_widths"]
 
 #: ``gamma="mean"`` is taken over at most so many evenly spaced samples: all pairs would cost a kernel matrix.
 MEAN_SAMPLES = 500
-METRICS = {"euclidean": EUCLIDEAN, "sqeuclidean": SQEUCLIDEAN, "cityblock": CITYBLOCK, "chi2": CHI2}
+KINDS = {"product": LINEAR, "euclidean": EUCLIDEAN, "sqeuclidean": SQEUCLIDEAN, "cityblock": CITYBLOCK}
+KINDS["chi2"] = CHI2
 
 
-def _kind(name, kernel):
-    if isinstance(kernel, Linear):
-        return LINEAR
-    if isinstance(kernel, Poly):
-        return POLY
-    if isinstance(kernel, RBF):
-        return SQEUCLIDEAN
-    if isinstance(kernel, Chi2):
-        return CHI2
-    kind = METRICS.get(getattr(kernel, "metric", None))
+def kind_of(name, kernel):
+    """The number by which the compiled routines know a kernel that is computed from X."""
+    kind = POLY if isinstance(kernel, Poly) else KINDS.get(kernel.quantity)
     if kind is None:
         raise ValueError(
             f"kernels must be computed from X here, got {kernel!r} for {name!r}; kernels='precomputed' takes "
@@ -59,7 +53,7 @@ class Columns:
         self.normalize = bool(normalize)
         self.names = [name for name, _, _ in triples]
         kernels = [kernel for _, kernel, _ in triples]
-        kinds = [_kind(name, kernel) for name, kernel in zip(self.names, kernels, strict=True)]
+        kinds = [kind_of(name, kernel) for name, kernel in zip(self.names, kernels, strict=True)]
         places, self._parts, width = {}, [], 0
         for _, _, columns in triples:  # kernels on the same columns share them
             key = tuple(columns)
@@ -154,23 +148,12 @@ def with_widths(kernels, X, normalize=True):
 
 
 def bank_of(estimator, X):
-    """Source and samples of training data, with gamma resolved as everywhere in the package.
-
-    Parameters
-    ----------
-    estimator
-        With the parameters `kernels` and `normalize`, and `n_features_in_` or feature names set for X.
-    X : ndarray or DataFrame, or for precomputed kernels an array (n_kernels, n, n) or a KernelBank in memory
-
-    Returns
-    -------
-    source, samples
-    """
+    """Source and samples of an estimator's training data, with numbers for gamma."""
     if not isinstance(estimator.kernels, str):
         for triple in estimator.kernels if isinstance(estimator.kernels, (list, tuple)) else []:
             if isinstance(triple, tuple) and len(triple) == 3 and isinstance(triple[1], Kernel):
                 # matrices among the columns are no kernels here, and could not be cut to some rows
-                _kind(*triple[:2])
+                kind_of(*triple[:2])
         source = Columns(with_widths(estimator.kernels, X, estimator.normalize), estimator.normalize)
         return source, source.pack(X)
     bank = X if isinstance(X, KernelBank) else KernelBank.from_stack(X)

@@ -88,23 +88,21 @@ documented = functools.partial(
 class Record:
     """Growing columns of what happened at each visit; appending costs the same however long they are."""
 
-    FIELDS = {"mistake": np.bool_, "loss": np.float64, "n_support": np.int32}
+    KIND = np.dtype([("mistake", np.bool_), ("loss", np.float64), ("n_support", np.int32)])
 
     def __init__(self):
-        self.n = 0
-        self._held = {name: np.empty(0, dtype) for name, dtype in self.FIELDS.items()}
+        self.n, self._held = 0, np.empty(0, self.KIND)
 
     def add(self, **values):
         """Append arrays of one length."""
-        count = len(next(iter(values.values())))
+        end = self.n + len(values["loss"])
+        if self._held.size < end:
+            grown = np.empty(max(end, 2 * self._held.size), self.KIND)
+            grown[: self.n] = self._held[: self.n]
+            self._held = grown
         for name, value in values.items():
-            held = self._held[name]
-            if held.size < self.n + count:
-                grown = np.empty(max(self.n + count, 2 * held.size), held.dtype)
-                grown[: self.n] = held[: self.n]
-                self._held[name] = held = grown
-            held[self.n : self.n + count] = value
-        self.n += count
+            self._held[name][self.n : end] = value
+        self.n = end
 
     def __getitem__(self, name):
         return self._held[name][: self.n].copy()
@@ -114,18 +112,11 @@ class Record:
 class OnlineClassifier(ClassifierMixin, Estimator):
     """Base of the online learners.
 
-    Subclasses implement
-
-    ``_open(X, n_classes)``
-        Start anew; X is the first batch, checked.
-    ``_observe(X, labels)``
-        Visit a batch in order and learn; returns a `Trace`.
-    ``_scores(X, average=None)``
-        Class scores of new samples, shape (n, n_classes); by default as the parameter `average` says.
-    ``_check_batch(X)``
-        Raise what `_observe` would raise, before anything has been learnt from X.
-    ``_n_support()``, ``_count_updates()``
-        Counters.
+    Subclasses implement ``_open(X, n_classes)`` (start anew; X is the first batch, checked), ``_observe(X,
+    labels)`` (visit a batch in order and learn; returns a `Trace`), ``_scores(X, average=None)`` (class
+    scores of new samples, by default as the parameter `average` says), ``_check_batch(X)`` (raise what
+    `_observe` would, before anything has been learnt from X), and the counters ``_n_support()`` and
+    ``_count_updates()``.
     """
 
     _parameter_constraints = {
@@ -163,11 +154,6 @@ class OnlineClassifier(ClassifierMixin, Estimator):
         Returns
         -------
         self
-
-        Raises
-        ------
-        ValueError, TypeError
-            With one sentence that names the argument, on any bad input.
         """
         X, labels = self._admit_all(X, y)
         rng = as_generator(self.random_state)
@@ -219,7 +205,8 @@ class OnlineClassifier(ClassifierMixin, Estimator):
         self.history_ = pd.DataFrame(rows, columns=columns)
 
     def partial_fit(self, X, y, classes=None):
-        """Go on learning from a batch of any size, in the given order: the online algorithm proper.
+        """Go on learning from a batch of any size, in the given order; a batch that is refused leaves no
+        trace.
 
         Parameters
         ----------
@@ -233,11 +220,6 @@ class OnlineClassifier(ClassifierMixin, Estimator):
         Returns
         -------
         self
-
-        Raises
-        ------
-        ValueError
-            On bad input, before anything has been learnt from it.
 
         Notes
         -----
@@ -284,9 +266,7 @@ class OnlineClassifier(ClassifierMixin, Estimator):
             X = X.astype(np.float64)
         if X.ndim != self._kernel_dims or not np.isfinite(X).all():
             form = "(n, n_seen)" if self._kernel_dims == 2 else "(n_kernels, n, n_seen)"
-            raise ValueError(
-                f"X must be finite, of shape {form}, for precomputed kernels, got shape {X.shape}"
-            )
+            raise ValueError(f"X must be finite, of shape {form}, for precomputed kernels, got {X.shape}")
         return X
 
     def _start(self, X, classes):
@@ -353,25 +333,14 @@ class OnlineClassifier(ClassifierMixin, Estimator):
 
         Returns
         -------
-        ndarray
-            Shape (n, n_classes); for two classes shape (n,), the second class's score minus the first's.
+        ndarray, shape (n, n_classes); for two classes (n,), the second class's score minus the first's
         """
         scores = self._class_scores(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def predict(self, X):
-        """Class with the largest score; the first on ties.
-
-        Parameters
-        ----------
-        X : as in `decision_function`
-
-        Returns
-        -------
-        ndarray, shape (n,)
-        """
-        best = np.argmax(self._class_scores(X), axis=1)
-        return self.classes_[best]
+        """Class with the largest score, the first on ties; X as in `decision_function`."""
+        return self.classes_[np.argmax(self._class_scores(X), axis=1)]
 
     # ------------------------------------------------------------ saving
 

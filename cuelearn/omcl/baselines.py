@@ -17,11 +17,8 @@ __all__ = ["Flat", "Vote", "count_votes"]
 
 
 class SumSupport:
-    """Samples of several cues with the mean of the cues' kernels: the kernel of the concatenated feature
-    maps.
-
-    Has the methods of `SupportSet`.
-    """
+    """A `SupportSet` of several cues with the mean of their kernels, the kernel of the concatenated feature
+    maps."""
 
     precomputed = False
     kernel = "mean of the cues' kernels"
@@ -65,12 +62,12 @@ class SumSupport:
 @documented
 @parameters
 class Flat(OnlineClassifier):
-    r"""Low-level integration: the cues' vectors put end to end, and one online learner on the long vector
+    """Low-level integration: the cues' vectors put end to end, and one online learner on the long vector
     (equation 2.1).
 
     Read literally, the feature *vectors* are concatenated and the learner's kernel works on all columns; with
-    `cues`, the feature *maps* of the cues' own kernels are, :math:`\bar\phi = [\phi^1, \dots, \phi^F]`, so
-    that the kernel is the mean of the cues' kernels.
+    `cues`, the feature *maps* of the cues' own kernels are, so that the kernel is the mean of the cues'
+    kernels.
 
     Parameters
     ----------
@@ -100,8 +97,7 @@ class Flat(OnlineClassifier):
     >>> from cuelearn.datasets import load_mfeat
     >>> from cuelearn.omcl import Flat
     >>> data = load_mfeat()
-    >>> model = Flat(shuffle=True, random_state=0).fit(data.X, data.y)
-    >>> bool(model.score(data.X, data.y) > 0.5)
+    >>> bool(Flat(shuffle=True, random_state=0).fit(data.X, data.y).score(data.X, data.y) > 0.5)
     True
     """
 
@@ -221,17 +217,6 @@ class Vote(MultiCueClassifier):
     References
     ----------
     Thesis section 3.4.
-
-    Examples
-    --------
-    >>> from cuelearn.datasets import load_mfeat
-    >>> from cuelearn.kernels import RBF
-    >>> from cuelearn.omcl import KernelPerceptron, Vote
-    >>> data = load_mfeat()
-    >>> cues = [(cue, KernelPerceptron(RBF()), columns) for cue, columns in data.cues.items()]
-    >>> model = Vote(cues, shuffle=True, random_state=0).fit(data.X, data.y)
-    >>> bool(model.ties(data.X).mean() < 0.1)
-    True
     """
 
     def _observe(self, X, labels):
@@ -252,31 +237,12 @@ class Vote(MultiCueClassifier):
         return self._votes(X)[0].astype(np.float64)
 
     def ties(self, X):
-        """Where two or more classes share the largest number of votes.
-
-        Parameters
-        ----------
-        X : as in `decision_function`
-
-        Returns
-        -------
-        ndarray of bool, shape (n,)
-        """
+        """Where two or more classes share the largest number of votes; bool, shape (n,)."""
         return self._votes(self._check_new(X))[1]
 
     def score(self, X, y, sample_weight=None):
-        """Share of samples predicted rightly, a tie counting as an error.
-
-        Parameters
-        ----------
-        X : as in `decision_function`
-        y : array-like, shape (n,)
-        sample_weight : array-like, optional
-
-        Returns
-        -------
-        float
-        """
+        """Share of samples predicted rightly, a tie counting as an error; arguments as of scikit-learn's
+        classifiers."""
         votes, tied = self._votes(self._check_new(X))
         right = (self.classes_[np.argmax(votes, axis=1)] == np.asarray(y)) & ~tied
         return float(np.average(right, weights=sample_weight))

@@ -1,13 +1,8 @@
 r"""OMCL: two layers of online learners (thesis Algorithm 1; with Projectron++ and PA-I as its layers,
 Algorithm 2).
 
-At each visit the first layer's learners give their class scores, the second layer sees all of them,
-
-.. math:: S_t = [s^1(x_t, 1), \dots, s^1(x_t, M), \dots, s^F(x_t, M)] \in \mathbb{R}^{FM},
-
-and predicts; then the label is shown and every learner updates on its own. Section 3.3 averages the product
-of both layers. With :math:`V_s = \sum_{t \le s} W_t` of the second layer and the change :math:`\delta_s` of a
-cue's coefficients at visit s,
+Section 3.3 averages the product of both layers. With :math:`V_s = \sum_{t \le s} W_t` of the second layer and
+the change :math:`\delta_s` of a cue's coefficients at visit s,
 
 .. math:: \sum_{t=1}^T W_t A_t = V_T A_T - \sum_s V_{s-1}\, \delta_s ,
 
@@ -139,13 +134,11 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
         return self
 
     def _well_formed(self):
-        return isinstance(self.cues, list) and all(
-            isinstance(cue, tuple)
-            and len(cue) == 3
-            and isinstance(cue[0], str)
-            and hasattr(cue[1], "get_params")
-            for cue in self.cues
-        )
+        def triple(cue):
+            return isinstance(cue, tuple) and len(cue) == 3 and isinstance(cue[0], str)
+
+        listed = isinstance(self.cues, list)
+        return listed and all(triple(cue) and hasattr(cue[1], "get_params") for cue in self.cues)
 
     def _triples(self):
         if self.cues is None:
@@ -164,10 +157,8 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
             raise ValueError(f"cues must have different names, got {names}")
         taken = [name for name in names if "__" in name or name in parameters]
         if taken:
-            raise ValueError(
-                "cues must have names without '__' and other than this estimator's parameters, "
-                f"got {taken[0]!r}"
-            )
+            wanted = "names without '__' and other than this estimator's parameters"
+            raise ValueError(f"cues must have {wanted}, got {taken[0]!r}")
         for name, learner, _ in self._triples():
             check_learner(learner, f"cues: the learner of {name!r}")
 
@@ -234,16 +225,7 @@ class MultiCueClassifier(OnlineClassifier, _BaseComposition):
         return [learner._scores(self._part(X, j), average) for j, learner in enumerate(self.learners_)]
 
     def cue_scores(self, X):
-        """Class scores of every cue's own learner.
-
-        Parameters
-        ----------
-        X : as in `decision_function`
-
-        Returns
-        -------
-        ndarray, shape (n_cues, n, n_classes)
-        """
+        """Class scores of every cue's own learner, shape (n_cues, n, n_classes)."""
         return np.stack(self._cue_scores(self._check_new(X)))
 
     def _n_support(self):
@@ -300,9 +282,8 @@ class OMCL(MultiCueClassifier):
 
     Notes
     -----
-    Averaging costs O(M) at a new support sample and O(M S) at a projected update, since
-    :math:`\sum_t W_t A_t = V_T A_T - \sum_s V_{s-1} \delta_s` with :math:`V_s = \sum_{t \le s} W_t`.
-    Prediction costs the kernel of the samples with all support sets.
+    Averaging costs O(M) at a new support sample and O(M S) at a projected update, prediction the kernel of
+    the samples with all support sets.
 
     References
     ----------
@@ -334,9 +315,7 @@ class OMCL(MultiCueClassifier):
         self.integrator_ = integrator
         if self.average and not self._can_average:
             raise ValueError(f"{NEEDS_OWN}: give average=False")
-        if isinstance(
-            integrator, KernelLearner
-        ):  # starts with the first scores; they must suffice for its gamma
+        if isinstance(integrator, KernelLearner):  # starts with the first scores, of which its gamma is made
             resolve_kernel(integrator.kernel or RBF(), np.zeros((X.shape[-2], 1)))
         if isinstance(integrator, LinearLearner):
             integrator._start(np.zeros((1, n_classes * len(self.learners_))), np.arange(n_classes))
@@ -372,16 +351,7 @@ class OMCL(MultiCueClassifier):
         return self.integrator_.n_updates_
 
     def averaged_coef(self, j):
-        """Coefficients of cue j in the averaged product of both layers.
-
-        Parameters
-        ----------
-        j : int
-
-        Returns
-        -------
-        ndarray, shape (n_classes, n_support or n_features of the cue)
-        """
+        """Coefficients of cue j in the averaged product of both layers, a row for each class."""
         hypothesis, n_classes = self.learners_[j]._hypothesis, self.classes_.size
         sums = self.integrator_._hypothesis.sums[:, j * n_classes : (j + 1) * n_classes]
         last = hypothesis.coef[:, : hypothesis.width]

@@ -166,9 +166,7 @@ class Projectron(KernelLearner):
     .. math:: \Delta = \|U - P U\| = \sqrt{2\,(k(x,x) - k^T K^{-1} k)} .
 
     If :math:`\Delta \le \eta`, the update is :math:`s \leftarrow s + P U` and the support set stays as it is;
-    else the sample joins it as in the Perceptron. The inverse :math:`K^{-1} = R^T R` grows with the support
-    set by its Schur complement, with one step of iterative refinement; R is computed afresh when a new row
-    shows that it has lost accuracy.
+    else the sample joins it as in the Perceptron.
 
     Parameters
     ----------
@@ -181,9 +179,11 @@ class Projectron(KernelLearner):
 
     Notes
     -----
-    The support set is bounded for a kernel on a compact set: its members are :math:`\eta/\sqrt 2` apart from
-    the span of the earlier ones. Cost per visit O(S d + S M), per update O(S^2); memory O(S^2). A squared
-    residual below 1e-10 k(x, x) counts as zero, with samples in float32 one below 1e-6 k(x, x).
+    :math:`K^{-1} = R^T R` grows by its Schur complement, with one step of iterative refinement; R is computed
+    afresh when a new row shows that it has lost accuracy. The support set is bounded for a kernel on a
+    compact set: its members are :math:`\eta/\sqrt 2` apart from the span of the earlier ones. Cost per visit
+    O(S d + S M), per update O(S^2); memory O(S^2). A squared residual below 1e-10 k(x, x) counts as zero,
+    with samples in float32 one below 1e-6 k(x, x).
 
     References
     ----------

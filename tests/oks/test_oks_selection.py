@@ -174,9 +174,9 @@ def test_oks_itself_is_unbiased():
         learner = pickle.loads(held)
         learner.reserve(n + 1, 1)
         learner.visit(together, np.array([n]), targets, rng.random(1))
-        j = learner.record("drawn", int)[-1]
+        j = learner.record("drawn")[-1]
         counts[j] += 1
-        estimate[j] += learner.record("mistakes", bool)[-1] / p[j] / 10_000
+        estimate[j] += learner.record("mistakes")[-1] / p[j] / 10_000
     rng = np.random.default_rng(1)
     for _ in range(20):
         again = copy.deepcopy(model)
@@ -445,7 +445,7 @@ def test_the_step_changes_no_sign():
         for name in ("kernel_probabilities", "sampling_probabilities", "probability_history"):
             assert_array_equal(getattr(found, name), getattr(wanted, name))
         for name in ("drawn", "mistakes"):
-            assert_array_equal(found.learner.record(name, float), wanted.learner.record(name, float))
+            assert_array_equal(found.learner.record(name), wanted.learner.record(name))
         for one, other in zip(found.dual_coef, wanted.dual_coef, strict=True):
             assert_allclose(one, step * other, rtol=1e-12)
 

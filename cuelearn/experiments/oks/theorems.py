@@ -93,8 +93,8 @@ def runs_of(stream, draws, seeds, **options):
     samples, options = source.pack(stream.stack), {"n_epochs": 1, "chunk": stream.signs.size, **options}
     rngs = np.random.default_rng(seeds).spawn(draws)
     results = [solve_selection(source, samples, stream.signs, rng=rng, **options) for rng in rngs]
-    drawn = np.array([r.learner.record("drawn", np.int32) for r in results])
-    return results, drawn, np.array([r.learner.record("losses", float) for r in results])
+    drawn = np.array([r.learner.record("drawn") for r in results])
+    return results, drawn, np.array([r.learner.record("losses") for r in results])
 
 
 def replay(drawn, losses, n_kernels, delta, eta):
