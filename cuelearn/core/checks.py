@@ -59,20 +59,8 @@ def as_generator(random_state):
 
 
 def classes_of_stream(estimator, classes, fitted="classes_"):
-    """Classes of an online learner: given at the first call of `partial_fit`, the same ever after.
-
-    Parameters
-    ----------
-    estimator : object
-    classes : array-like or None
-    fitted : str
-        Attribute that only a call which succeeded leaves behind.
-
-    Returns
-    -------
-    known : ndarray
-    first : bool
-        Whether this is the first call.
+    """Classes of an online learner, given at the first call of `partial_fit` and the same ever after; and
+    whether this is the first call, before which there is no attribute `fitted`.
     """
     if hasattr(estimator, fitted):
         if classes is not None and not np.array_equal(np.unique(classes), estimator.classes_):

@@ -69,14 +69,13 @@ def validated(method):
 class Estimator(BaseEstimator):
     """Base of the package's estimators.
 
-    Parameters are checked as in scikit-learn against `_parameter_constraints`, which here
-    holds those that mean the same everywhere; subclasses, decorated by `parameters`, add
+    Parameters are checked as in scikit-learn against `_parameter_constraints`, which here holds those that
+    mean the same everywhere; subclasses, decorated by `parameters`, add
     ``_parameter_constraints = {"eta": POSITIVE}``. What of it an
     estimator does not have counts for nothing.
 
-    A saved model is its constructor's arguments and `_fitted_state()`, which goes through
-    `core.storage.pack`; override it, and `_set_fitted_state(state)`, where attributes must be cut down or
-    made of others.
+    A saved model is its constructor's arguments and `_fitted_state()`, through `core.storage.pack`; override
+    it, and `_set_fitted_state(state)`, where attributes must be cut down or made of others.
     """
 
     _parameter_constraints = {
@@ -105,40 +104,18 @@ class Estimator(BaseEstimator):
             self._valid_parameters = found
 
     def save(self, path):
-        """Save the fitted model as one .npz file without pickle; `load` reads it back.
+        """Save the fitted model as one .npz file without pickle, whole or not at all; `load` reads it back.
 
-        A callback and a `random_state` that is no seed are left out.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Written whole or not at all.
-
-        Raises
-        ------
-        TypeError
-            If a parameter or label cannot be written without pickle.
+        A callback and a `random_state` that is no seed are left out. TypeError if a parameter or label cannot
+        be written without pickle.
         """
         check_is_fitted(self)
         write_model(path, self)
 
     @classmethod
     def load(cls, path):
-        """Load a model saved by `save`.
-
-        Parameters
-        ----------
-        path : str or path-like
-
-        Returns
-        -------
-        estimator
-
-        Raises
-        ------
-        ValueError
-            If the file is damaged, of another format, or holds another class.
-        """
+        """Load a model saved by `save`; ValueError if the file is damaged, of another format, or holds
+        another class."""
         model = read_model(path)
         if not isinstance(model, cls):
             raise ValueError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}")
@@ -174,19 +151,6 @@ class Estimator(BaseEstimator):
 
 
 def load(path):
-    """Load any estimator of the package from a file written by its `save`.
-
-    Parameters
-    ----------
-    path : str or path-like
-
-    Returns
-    -------
-    estimator
-
-    Raises
-    ------
-    ValueError
-        If the file is damaged or not one of ours.
-    """
+    """Load any estimator of the package from a file written by its `save`; ValueError if it is not one of
+    ours."""
     return Estimator.load(path)

@@ -1,17 +1,10 @@
 r"""Group norms of block vectors and their link functions.
 
-A block vector :math:`\bar w = [w^1, \dots, w^F]` has one block per kernel and the group norm
-:math:`\|\bar w\|_{2,p} = \| [\|w^1\|_2, \dots, \|w^F\|_2] \|_p`. Every algorithm of the MKL chapter keeps a
-dual vector :math:`\bar\theta` and reads its primal vector off through the gradient of a conjugate
-regulariser; since that gradient only rescales blocks, all functions here work on the *F* block norms alone.
-
-With *p* close to 1 the conjugate exponent :math:`q = p/(p-1)` is in the hundreds or thousands (p = 1.0001: q
-= 10001). Powers are therefore formed from ratios to the largest norm, in logarithms: a ratio below 1 may
-underflow to 0, which is right, and nothing overflows.
-
-References
-----------
-Thesis: section 4.2, equations 4.3, 4.4, 4.8, theorem 4.6. OBSCURE paper (JMLR 13, 2012): lemma 1.
+A block vector :math:`\bar w = [w^1, \dots, w^F]`, one block per kernel, has the group norm
+:math:`\|\bar w\|_{2,p} = \| [\|w^1\|_2, \dots, \|w^F\|_2] \|_p`. A primal vector is the gradient of a
+conjugate regulariser at a dual one, which only rescales blocks: all functions work on the *F* block norms
+alone. With p near 1, q = p/(p-1) is in the thousands: powers are formed from ratios to the largest norm, in
+logarithms. Thesis 4.2, equations 4.3, 4.4, 4.8, theorem 4.6; JMLR 13 (2012), lemma 1.
 """
 
 import math
@@ -23,39 +16,20 @@ __all__ = ["conjugate_exponent", "resolve_p", "group_norm", "link_weights"]
 
 
 def conjugate_exponent(p):
-    """Conjugate exponent ``q = p / (p - 1)`` of `p`.
-
-    Parameters
-    ----------
-    p : float in (1, 2]
-
-    Returns
-    -------
-    q : float, at least 2
-    """
+    """Conjugate exponent ``q = p / (p - 1)`` of `p` in (1, 2]; at least 2."""
     return p / (p - 1.0)
 
 
 def resolve_p(p, n_kernels):
-    r"""Check the group-norm exponent and return it with its conjugate.
+    r"""Check the group-norm exponent and return it with its conjugate, as floats p, q.
 
     Parameters
     ----------
     p : float in (1, 2] or "auto"
         ``"auto"`` is the choice of thesis corollary 4.1 and equation 4.8, :math:`q = 2 \ln F`, clipped to
-        :math:`q \ge 2` (for F <= 2 the formula would leave the range in which the regulariser is strongly
-        convex).
+        :math:`q \ge 2` (below, the regulariser is not strongly convex). ValueError if it is neither.
     n_kernels : int
         Number of kernels F.
-
-    Returns
-    -------
-    p, q : float
-
-    Raises
-    ------
-    ValueError
-        If `p` is neither "auto" nor a number in (1, 2].
     """
     if isinstance(p, str):
         if p != "auto":
@@ -69,19 +43,10 @@ def resolve_p(p, n_kernels):
 
 @njit(cache=True)
 def group_norm(norms, exponent):
-    r""":math:`\|v\|_r = (\sum_j v_j^r)^{1/r}` of non-negative block norms, safe for exponents in the
+    r""":math:`\|v\|_r = (\sum_j v_j^r)^{1/r}` of block norms (n_kernels,), safe for exponents in the
     thousands.
 
-    Parameters
-    ----------
-    norms : ndarray of float64, shape (n_kernels,)
-        Block norms :math:`v_j \ge 0`.
-    exponent : float >= 1
-        r; pass q for the dual norm and p for the primal norm.
-
-    Returns
-    -------
-    float
+    `exponent` is r >= 1: q for the dual norm, p for the primal norm.
     """
     largest = 0.0
     for j in range(norms.shape[0]):
@@ -116,7 +81,6 @@ def link_weights(norms, threshold, q, out):
     threshold : float >= 0
         :math:`\tau`, the weight of the (2,1) norm.
     q : float >= 2
-        Conjugate exponent.
     out : ndarray of float64, shape (n_kernels,)
         Receives the factors.
 

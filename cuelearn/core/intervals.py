@@ -20,16 +20,8 @@ class Interval(NamedTuple):
 def interval(values):
     """Mean of repeated measurements and its 95% interval, from Student's t distribution.
 
-    Parameters
-    ----------
-    values : array-like, shape (n_repetitions,) or (n_repetitions, ...)
-        Independent repetitions: splits, permutations or seeds. Any NaN among them makes the answer there NaN.
-
-    Returns
-    -------
-    Interval
-        ``mean``, ``low``, ``high``. With a single repetition ``low`` and ``high`` are NaN: one run has no
-        interval.
+    `values` has shape (n_repetitions,) or (n_repetitions, ...): independent repetitions, splits, permutations
+    or seeds. Any NaN among them makes the answer there NaN; a single repetition has no interval: NaN.
     """
     from scipy.stats import t
 

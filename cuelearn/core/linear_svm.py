@@ -1,9 +1,7 @@
-r"""Linear support vector machines solved to the end, whatever C is, by an interior-point method on the
-problem in primal and dual.
+"""Linear support vector machines solved to the end, whatever C is, by an interior-point method.
 
-Coordinate ascent (LIBLINEAR) needs ever more passes as C grows: on 10,000 samples with 200 features and C =
-1000 it stands 30 to 90% above the optimum after a thousand passes and 5 to 7 seconds; the method below needs
-0.3 to 0.5 seconds to 1e-5 at any C.
+LIBLINEAR's coordinate ascent needs ever more passes as C grows: on 10,000 samples with 200 features and C =
+1000 it stands 30% above the optimum after 5 seconds; this method needs 0.3 to 0.5 seconds to 1e-5 at any C.
 """
 
 import warnings
@@ -23,17 +21,8 @@ SHORT = 0.995
 
 
 class LinearSolution(NamedTuple):
-    """A solved linear SVM.
-
-    Attributes
-    ----------
-    coef : ndarray of float64, shape (n_features,)
-    intercept : float
-    dual_coef : ndarray of float64, shape (n,)
-        The feasible :math:`a` whose dual value is `dual`.
-    primal, dual : float
-        Objective at the solution, and a lower bound on the least one.
-    n_iter : int
+    """A solved linear SVM: `dual_coef` is the feasible :math:`a` whose dual value is `dual`, a lower bound on
+    the least objective; `primal` is the objective at the solution.
     """
 
     coef: np.ndarray

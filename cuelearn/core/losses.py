@@ -1,19 +1,10 @@
-r"""Hinge and multiclass hinge loss on score matrices.
+r"""Hinge and multiclass hinge loss on score matrices, with a column of scores per class.
 
-Both losses live on one machinery with a column of scores per class. The multiclass loss of a sample with
-scores :math:`s_y` is
+.. math:: \ell^{MC} = \Big[1 - s_{y_i} + \max_{y' \ne y_i} s_{y'}\Big]_+
 
-.. math:: \ell^{MC} = \Big[1 - s_{y_i} + \max_{y' \ne y_i} s_{y'}\Big]_+ ,
-
-a convex upper bound of the 0/1 loss; its competitor is the best *wrong* class, the lowest index on ties (the
-pseudo-code of OM-2 maximises over all classes, which would give a zero gradient on margin errors). The binary
-hinge loss :math:`[1 - y f(x)]_+` is the same loss with two classes when every kernel value is halved: with
-:math:`f = s_1 - s_0` the block norms of both problems then agree. `KERNEL_FACTOR` holds that factor, so that
-one set of compiled routines serves both losses.
-
-References
-----------
-Thesis 1.3 and 4.2; Crammer and Singer (2002).
+is a convex upper bound of the 0/1 loss; its competitor is the best *wrong* class, the lowest index on ties.
+The binary hinge loss :math:`[1 - y f(x)]_+` is the same loss with two classes when every kernel value is
+halved: with :math:`f = s_1 - s_0` the block norms agree. Thesis 1.3 and 4.2; Crammer and Singer (2002).
 """
 
 import numpy as np
@@ -25,21 +16,8 @@ KERNEL_FACTOR = {"multiclass": 1.0, "hinge": 0.5}
 
 
 def kernel_factor(loss, n_classes):
-    """Factor on all kernel values under which `loss` becomes the multiclass loss.
-
-    Parameters
-    ----------
-    loss : {"multiclass", "hinge"}
-    n_classes : int
-
-    Returns
-    -------
-    float
-
-    Raises
-    ------
-    ValueError
-        If `loss` is unknown, or "hinge" is asked for with more than two classes.
+    """Factor on all kernel values under which `loss`, "multiclass" or "hinge" (two classes), becomes the
+    multiclass loss.
     """
     if not isinstance(loss, str) or loss not in KERNEL_FACTOR:
         raise ValueError(f"loss must be one of {sorted(KERNEL_FACTOR)}, got {loss!r}")
@@ -53,19 +31,8 @@ def kernel_factor(loss, n_classes):
 
 @njit(cache=True)
 def competitor(scores, label):
-    """Best wrong class of one sample and the margin over it.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (n_classes,)
-    label : int
-
-    Returns
-    -------
-    rival : int
-        Lowest index among the wrong classes with the largest score.
-    margin : float
-        ``scores[label] - scores[rival]``; a mistake when <= 0, a loss when < 1.
+    """Best wrong class of one sample (the lowest index on ties), and the margin over it: a mistake when <= 0,
+    a loss when < 1. `scores` has shape (n_classes,).
     """
     rival = -1
     for c in range(scores.shape[0]):
@@ -76,17 +43,7 @@ def competitor(scores, label):
 
 @njit(cache=True)
 def margins(scores, labels):
-    """Margins of many samples over their best wrong class.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (n_samples, n_classes)
-    labels : ndarray of int, shape (n_samples,)
-
-    Returns
-    -------
-    ndarray of float64, shape (n_samples,)
-    """
+    """Margins of score rows (n_samples, n_classes) over their best wrong class, in float64."""
     out = np.empty(labels.shape[0])
     for i in range(labels.shape[0]):
         out[i] = competitor(scores[i], labels[i])[1]
@@ -94,16 +51,5 @@ def margins(scores, labels):
 
 
 def mean_loss(scores, labels, weights=1.0):
-    """Mean multiclass hinge loss of score rows, each with a weight.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (n_samples, n_classes)
-    labels : ndarray of int, shape (n_samples,)
-    weights : float or ndarray, shape (n_samples,)
-
-    Returns
-    -------
-    float
-    """
+    """Mean multiclass hinge loss of score rows (n_samples, n_classes), each with a weight."""
     return float((weights * np.maximum(0.0, 1.0 - margins(scores, labels))).mean())

@@ -17,10 +17,10 @@ KIND = "__kind__"
 
 
 def atomic_write(path, content):
-    """Write a file so that no reader ever sees half of it.
+    r"""Write a file so that no reader ever sees half of it, also where the process is killed; returns the
+    path.
 
-    The content goes to a temporary file in the same directory, which then takes the name in one step. A
-    process killed at any moment leaves either the old file or the new one.
+    The content goes to a temporary file in the same directory, which then takes the name in one step.
 
     Parameters
     ----------
@@ -28,11 +28,6 @@ def atomic_write(path, content):
         Where to write. Missing directories are made.
     content : str or bytes or callable
         Text (written as UTF-8 with ``\\n``), bytes, or a function that is called with a binary file object.
-
-    Returns
-    -------
-    Path
-        `path`.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -55,27 +50,17 @@ def atomic_write(path, content):
 
 
 def pack(value, where="the value"):
-    """Split a value into a part for JSON and the arrays in it; `unpack` is the inverse.
+    """Split a value into a part for JSON and the arrays in it (by name); `unpack` is the inverse.
 
     Parameters
     ----------
     value : object
         None, bool, int, float, str, NumPy scalars and arrays, slices, DataFrames with the index 0, 1, ...,
         lists, tuples and dicts of these; of this package also named tuples, frozen dataclasses, and objects
-        with a method ``_state()`` that returns a dict and a class method ``_from_state(dict)``.
+        with a method ``_state()`` that returns a dict and a class method ``_from_state(dict)``. TypeError if
+        something in it cannot be written without pickle.
     where : str
         What to call the value in an error.
-
-    Returns
-    -------
-    plain : object
-        Of what JSON knows.
-    arrays : dict of str to ndarray
-
-    Raises
-    ------
-    TypeError
-        If something in it cannot be written without pickle.
     """
     arrays = {}
     return _pack(value, arrays, where), arrays
@@ -139,13 +124,8 @@ def _state_of(value, where):
 
 
 def unpack(plain, arrays):
-    """The value of what `pack` returned.
-
-    Raises
-    ------
-    ValueError, KeyError, TypeError, AttributeError, ImportError
-        If it is no such thing: an array is missing, a class is unknown or not of this package.
-    """
+    """The value of what `pack` returned; some error if an array is missing, or a class not of this
+    package."""
     if isinstance(plain, list):
         return [unpack(item, arrays) for item in plain]
     if not isinstance(plain, dict):
@@ -202,24 +182,12 @@ def _read_npz(file):
 
 
 def write_model(path, model):
-    """Write a model as one .npz file without pickle, whole or not at all.
-
-    Raises
-    ------
-    TypeError
-        As `pack`; nothing is written then.
-    """
+    """Write a model as one .npz file without pickle, whole or not at all; TypeError as `pack`."""
     atomic_write(path, lambda file: _write_npz(file, model, "the model"))
 
 
 def read_model(path):
-    """Read a file of `write_model`.
-
-    Raises
-    ------
-    FileNotFoundError, ValueError
-        If there is no such file; if it is damaged or not one of ours.
-    """
+    """Read a file of `write_model`; ValueError if it is damaged or not one of ours."""
     try:
         return _read_npz(path)
     except FileNotFoundError:

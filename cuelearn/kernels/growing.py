@@ -78,17 +78,9 @@ def _distances(metric, left, right):
 
 
 def kernel_values(kernel, X, Z):
-    """Kernel of all pairs of two sets, not normalised.
+    """Kernel of all pairs of rows of X (n, d) and Z (m, d), not normalised, of their floating type.
 
-    Parameters
-    ----------
-    kernel : Kernel
-        With a number for gamma.
-    X, Z : ndarray, shapes (n, d) and (m, d), C-contiguous, of one floating type
-
-    Returns
-    -------
-    ndarray, shape (n, m), of that type
+    The kernel has a number for gamma; X and Z are C-contiguous, of one floating type.
     """
     number = X.dtype.type
     if kernel.quantity == "product":
@@ -123,17 +115,11 @@ class SupportSet:
     Parameters
     ----------
     kernel : Kernel
+        The attribute of this name has a number for gamma.
     normalize : bool
         Divide by the square roots of k(x, x).
     first : ndarray, shape (n, d)
         The first batch, which sets gamma where the kernel leaves it open, and the floating type.
-
-    Attributes
-    ----------
-    kernel : Kernel
-        With a number for gamma.
-    samples : ndarray, shape (size, d)
-        In the order they came.
     """
 
     precomputed = False
@@ -159,20 +145,14 @@ class SupportSet:
         return X
 
     def batch(self, X):
-        """Kernel rows of a batch against the set and then the batch itself.
-
-        Parameters
-        ----------
-        X : ndarray, shape (n, d)
+        """Kernel rows of a batch X (n, d) against the set and then the batch itself.
 
         Returns
         -------
         rows : ndarray, shape (n, size + n)
         diagonal : ndarray of float64, shape (n,)
-        columns : ndarray of int, shape (size,)
-            Where the members of the set stand in `rows`.
-        places : ndarray of int, shape (n,)
-            Where the samples of the batch stand.
+        columns, places : ndarray of int, shapes (size,), (n,)
+            Where the members of the set and the samples of the batch stand in `rows`.
         """
         X = self.check(X)
         n, size = X.shape[0], self.size
@@ -222,14 +202,8 @@ class SupportSet:
 
 
 class PrecomputedSupport:
-    """The same for kernels that the caller computes: rows against all samples so far and the batch itself.
-
-    Attributes
-    ----------
-    seen : int
-        Samples seen so far, members of the set or not.
-    places : ndarray of int
-        Which of them are members.
+    """The same for kernels that the caller computes: rows against all `seen` samples so far and the batch
+    itself; `places` are those of them that are members.
     """
 
     precomputed = True
@@ -282,20 +256,10 @@ class PrecomputedSupport:
 
 
 def distance_matrix(X, metric, *, n_jobs=1):
-    """Distances of all pairs, by tiles of the upper triangle in threads.
+    """Distances of all pairs, (n, n) of the floating type of X, by tiles of the upper triangle in threads.
 
-    Parameters
-    ----------
-    X : ndarray, shape (n, d)
-        Not negative for "chi2".
-    metric : {"chi2", "cityblock", "sqeuclidean"}
-    n_jobs : int
-        Threads; the bits do not depend on it.
-
-    Returns
-    -------
-    ndarray, shape (n, n), of the floating type of X
-        Symmetric, with a zero diagonal. Cost O(n^2 d / 2).
+    `metric` is "chi2" (X not negative), "cityblock" or "sqeuclidean". The bits do not depend on `n_jobs`.
+    Cost O(n^2 d / 2).
     """
     if metric not in ("chi2", "cityblock", "sqeuclidean"):
         raise ValueError(f"metric must be 'chi2', 'cityblock' or 'sqeuclidean', got {metric!r}")

@@ -49,56 +49,40 @@ class Columns:
     given = False
 
     def __init__(self, triples, normalize):
-        self.triples = list(triples)
-        self.normalize = bool(normalize)
-        self.names = [name for name, _, _ in triples]
-        kernels = [kernel for _, kernel, _ in triples]
-        kinds = [kind_of(name, kernel) for name, kernel in zip(self.names, kernels, strict=True)]
-        places, self._parts, width = {}, [], 0
-        for _, _, columns in triples:  # kernels on the same columns share them
-            key = tuple(columns)
-            if key not in places:
-                places[key] = (width, width + len(key))
-                self._parts.append(np.asarray(columns))
-                width += len(key)
-        spans = [places[tuple(columns)] for _, _, columns in triples]
+        self.triples, self.names = list(triples), [name for name, _, _ in triples]
+        kernels, columns = [kernel for _, kernel, _ in triples], [tuple(c) for _, _, c in triples]
+        distinct = list(dict.fromkeys(columns))  # kernels on the same columns share them
+        places = dict(zip(distinct, np.cumsum([0, *map(len, distinct)]).tolist(), strict=False))
+        start = np.array([places[c] for c in columns])
         self.kernels = Kernels(
-            np.array(kinds),
+            np.array([kind_of(name, kernel) for name, kernel in zip(self.names, kernels, strict=True)]),
             np.array([float(getattr(k, "gamma", 1.0)) for k in kernels]),
             np.array([float(getattr(k, "coef0", 0.0)) for k in kernels]),
             np.array([int(getattr(k, "degree", 1)) for k in kernels]),
-            np.array([start for start, _ in spans]),
-            np.array([stop for _, stop in spans]),
+            start,
+            start + [len(c) for c in columns],
         )
-        self.width = width
-        self._scaled = [j for j, kind in enumerate(kinds) if kind in (LINEAR, POLY)] if normalize else []
-        self._nonnegative = [
-            (name, np.asarray(c)) for (name, _, c), kind in zip(triples, kinds, strict=True) if kind == CHI2
-        ]
+        self._columns = np.concatenate(distinct)
+        self.width = self._columns.size
+        self._scaled = np.isin(self.kernels.kind, (LINEAR, POLY)) & bool(normalize)
 
     def __len__(self):
         return len(self.names)
 
     def pack(self, X):
         """Samples as the engine takes them, from a checked array or DataFrame; O(n width)."""
-
-        def take(columns):
-            return X.iloc[:, columns].to_numpy(dtype=np.float64) if hasattr(X, "iloc") else X[:, columns]
-
-        for name, columns in self._nonnegative:
-            if np.any(take(columns) < 0.0):
+        values = X.iloc[:, self._columns] if hasattr(X, "iloc") else X[:, self._columns]
+        data = np.ascontiguousarray(values, dtype=np.float64)
+        for j in np.flatnonzero(self.kernels.kind == CHI2):
+            if np.any(data[:, self.kernels.start[j] : self.kernels.stop[j]] < 0.0):
+                name = self.names[j]
                 raise ValueError(
                     f"X must not be negative in the columns of {name!r}, which has a chi-squared kernel"
                 )
-        data = np.empty((X.shape[0], self.width))
-        start = 0
-        for columns in self._parts:
-            data[:, start : start + columns.size] = take(columns)
-            start += columns.size
         if not np.isfinite(data).all():
             raise ValueError("X holds NaN or infinite values")
-        scale = np.ones((X.shape[0], len(self)))
-        if self._scaled:
+        scale = np.ones((len(data), len(self)))
+        if self._scaled.any():
             values = np.empty_like(scale)
             self_values(self.kernels, data, values)
             scale[:, self._scaled] = inverse_root(values[:, self._scaled])
