@@ -21,17 +21,12 @@ LARGEST = 1e150
 
 @dataclass(frozen=True)
 class Kernel:
-    """Base class of the kernels: an immutable, hashable set of parameters.
+    """Base class of the kernels: an immutable, hashable set of parameters, checked where it is made.
 
     A kernel holds no data. :class:`KernelBank` binds it to columns of ``X``, resolves ``gamma="mean"`` and
-    ``gamma="dim"`` to numbers, and computes it. TypeError or ValueError where a parameter is of the wrong
-    type or out of range.
-
-    Attributes
-    ----------
-    quantity : str
-        What it is computed from: "product", a distance ("sqeuclidean", "euclidean", "cityblock", "chi2"), or
-        a "distance matrix" or "kernel matrix" in the columns.
+    ``gamma="dim"`` to numbers, and computes it. `quantity` is what it is computed from: "product", a distance
+    ("sqeuclidean", "euclidean", "cityblock", "chi2"), or a "distance matrix" or "kernel matrix" in the
+    columns.
     """
 
     def __post_init__(self):
@@ -70,15 +65,8 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Linear(Kernel):
-    r"""The linear kernel :math:`k(x, z) = \langle x, z \rangle`.
-
-    Normalised by the bank it is the cosine of the angle between x and z.
-
-    Examples
-    --------
-    >>> Linear()
-    Linear()
-    """
+    r"""The linear kernel :math:`k(x, z) = \langle x, z \rangle`; normalised, the cosine of the angle between
+    x and z."""
 
     quantity = "product"  # not annotated: no parameter
 
@@ -118,7 +106,8 @@ class Poly(Kernel):
 
 @dataclass(frozen=True)
 class RBF(Kernel):
-    r"""The Gaussian kernel :math:`k(x, z) = \exp(-\|x - z\|^2 / g)`.
+    r"""The Gaussian kernel :math:`k(x, z) = \exp(-\|x - z\|^2 / g)`; scikit-learn's ``rbf_kernel(x, z,
+    gamma=1 / g)``.
 
     Parameters
     ----------
@@ -127,15 +116,6 @@ class RBF(Kernel):
         :math:`\|x_i - x_{i'}\|^2` over all training pairs :math:`i \ne i'`.
     factor : float, default=1.0
         Positive; only with ``gamma="mean"``.
-
-    Notes
-    -----
-    In scikit-learn's terms this is ``rbf_kernel(x, z, gamma=1 / g)``.
-
-    Examples
-    --------
-    >>> RBF(factor=0.5)
-    RBF(gamma='mean', factor=0.5)
     """
 
     quantity = "sqeuclidean"
@@ -149,6 +129,8 @@ class Chi2(Kernel):
 
     .. math:: d(x, z) = \sum_c \frac{(x_c - z_c)^2}{x_c + z_c}, \qquad 0/0 = 0 .
 
+    The cue must not be negative. It is scikit-learn's ``chi2_kernel(x, z, gamma=1 / g)``.
+
     Parameters
     ----------
     gamma : "mean" or float, default="mean"
@@ -156,16 +138,6 @@ class Chi2(Kernel):
         all training pairs :math:`i \ne i'`.
     factor : float, default=1.0
         Positive; only with ``gamma="mean"``.
-
-    Notes
-    -----
-    The cue must not be negative. In scikit-learn's terms this is ``chi2_kernel(x, z, gamma=1 / g)``. Some
-    authors put a factor 1/2 into d; with the mean rule it makes no difference.
-
-    Examples
-    --------
-    >>> Chi2()
-    Chi2(gamma='mean', factor=1.0)
     """
 
     quantity = "chi2"
@@ -180,24 +152,14 @@ class ExpDistance(Kernel):
     Parameters
     ----------
     metric : {"euclidean", "sqeuclidean", "cityblock", "chi2", "precomputed"}, default="euclidean"
-        The distance d. With ``"precomputed"`` the cue's columns hold the distances to the training samples,
-        in their order: (n, n) for training, symmetric, non-negative, with zero diagonal; (rows, n) for new
-        samples.
+        The distance d; "sqeuclidean" is :class:`RBF`, "chi2" :class:`Chi2`. With ``"precomputed"`` the cue's
+        columns hold the distances to the training samples, in their order: (n, n) for training, symmetric,
+        non-negative, with zero diagonal; (rows, n) for new samples. That they are of negative type is not
+        checked.
     gamma : "mean" or float, default="mean"
         The divisor g, positive; ``"mean"`` is `factor` times the mean of d over all training pairs.
     factor : float, default=1.0
         Positive; only with ``gamma="mean"``.
-
-    Notes
-    -----
-    ``ExpDistance("sqeuclidean")`` is :class:`RBF` and ``ExpDistance("chi2")`` is :class:`Chi2`; they share
-    their distance. A precomputed distance must be of negative type for the exponential to be a kernel; this
-    is not checked.
-
-    Examples
-    --------
-    >>> ExpDistance("cityblock", gamma=4.0)
-    ExpDistance(metric='cityblock', gamma=4.0, factor=1.0)
     """
 
     metric: str = "euclidean"
@@ -216,16 +178,10 @@ class ExpDistance(Kernel):
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
-    """A kernel whose values stand in the cue's columns.
+    """A kernel whose values with the training samples, in their order, stand in the cue's columns.
 
-    The columns hold the kernel to the training samples, in their order: (n, n) for training, symmetric with a
-    non-negative diagonal; (rows, n) for new samples. It is used as given, not normalised: the diagonal of new
-    samples is not known.
-
-    Examples
-    --------
-    >>> Precomputed()
-    Precomputed()
+    They are (n, n) for training, symmetric with a non-negative diagonal; (rows, n) for new samples; and used
+    as given, not normalised: the diagonal of new samples is not known.
     """
 
     quantity = "kernel matrix"
@@ -302,9 +258,7 @@ def place_of(name, label, places, kind="cue"):
 def resolve_columns(name, columns, X, n_features, places, kind="cue"):
     """The integer indices that a column specification of ColumnTransformer's kind selects; at least one.
 
-    `columns` is a slice, an integer or a name, a list of them, a boolean mask, or a callable that gets `X`
-    and returns any of these; `places` is what `feature_places` gave. In errors `kind` ("cue", "prior") says
-    what `name` is.
+    `places` is what `feature_places` gave; in errors `kind` ("cue", "prior") says what `name` is.
     """
 
     def refuse(problem, error=ValueError):

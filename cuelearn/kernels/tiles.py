@@ -1,10 +1,9 @@
-r"""Products, distances and kernels of two sets of samples, tile by tile.
+"""Products, distances and kernels of two sets of samples, tile by tile.
 
-Kernels on the same columns share what they have in common, their *root*: one matrix product serves `Linear`,
-`Poly` and `RBF`, one distance every kernel that differs only in gamma. Roots are computed in tiles of fixed
-shape, each by one BLAS thread, and the tiles are dealt to as many threads as BLAS would have used. OpenBLAS
-splits one large product differently for different numbers of threads, and its last bits follow the split;
-fixed tiles give the same bits for any number.
+Kernels on the same columns share their *root*: one matrix product serves `Linear`, `Poly` and `RBF`, one
+distance every kernel that differs only in gamma. OpenBLAS splits a large product differently for different
+numbers of threads, and its last bits follow the split; so roots are computed in tiles of fixed shape, each by
+one BLAS thread, dealt to as many threads as BLAS would have used: the same bits for any number.
 """
 
 import math
@@ -195,9 +194,8 @@ def gather_square(matrix, index, out):
 class _OneBlasThread:
     """Holds BLAS at one thread while anyone is inside; entering gives the number of threads to use instead.
 
-    That is as many as BLAS would have used, so that the usual switches (``OPENBLAS_NUM_THREADS``,
-    ``threadpool_limits``, joblib's inner limit) govern this module too, and 1 for a caller beside another
-    one, who has the cores.
+    That is as many as BLAS would have used, so that the usual switches (``OPENBLAS_NUM_THREADS``, joblib's
+    inner limit) govern this module too, and 1 for a caller beside another one, who has the cores.
     """
 
     def __init__(self):

@@ -448,8 +448,8 @@ def select_then_fit(selector, X, y, *, C=C_GRID, validation=0.1, random_state=No
     >>> from cuelearn.kernels import RBF
     >>> from cuelearn.oks import OKS, select_then_fit
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> cues = [("mean", RBF(), slice(0, 10)), ("error", RBF(), slice(10, 20)), ("worst", RBF(), slice(20,
-    30))]
+    >>> columns = {"mean": slice(0, 10), "error": slice(10, 20), "worst": slice(20, 30)}
+    >>> cues = [(name, RBF(), part) for name, part in columns.items()]
     >>> model = select_then_fit(OKS(cues, random_state=0), X, y, random_state=0)
     >>> bool(model.score(X, y) > 0.85)
     True

@@ -266,7 +266,9 @@ class OnlineClassifier(ClassifierMixin, Estimator):
             X = X.astype(np.float64)
         if X.ndim != self._kernel_dims or not np.isfinite(X).all():
             form = "(n, n_seen)" if self._kernel_dims == 2 else "(n_kernels, n, n_seen)"
-            raise ValueError(f"X must be finite, of shape {form}, for precomputed kernels, got {X.shape}")
+            raise ValueError(
+                f"X must be finite, of shape {form}, for precomputed kernels, got shape {X.shape}"
+            )
         return X
 
     def _start(self, X, classes):

@@ -246,17 +246,7 @@ class OMCL(MultiCueClassifier):
 
     .. math:: S_t = [s^1(x_t, 1), \dots, s^1(x_t, M), \dots, s^F(x_t, M)] \in \mathbb{R}^{FM},
 
-    and predicts; then the label is shown and every learner updates on its own. OMCL-BM, the thesis' algorithm
-    of bounded memory, is
-
-    >>> from cuelearn.datasets import load_mfeat
-    >>> from cuelearn.kernels import RBF
-    >>> from cuelearn.omcl import KernelPerceptron, OMCL, ProjectronPlusPlus
-    >>> data = load_mfeat()
-    >>> cues = [(cue, ProjectronPlusPlus(RBF(), eta=0.3), columns) for cue, columns in data.cues.items()]
-    >>> bounded = OMCL(cues)
-
-    and OMCL-PERC the same with ``KernelPerceptron(RBF())``.
+    and predicts; then the label is shown and every learner updates on its own.
 
     Parameters
     ----------
@@ -292,7 +282,14 @@ class OMCL(MultiCueClassifier):
 
     Examples
     --------
-    >>> bounded = bounded.set_params(shuffle=True, random_state=0).fit(data.X, data.y)
+    OMCL-BM, the thesis' algorithm of bounded memory (OMCL-PERC: the same with ``KernelPerceptron(RBF())``):
+
+    >>> from cuelearn.datasets import load_mfeat
+    >>> from cuelearn.kernels import RBF
+    >>> from cuelearn.omcl import OMCL, ProjectronPlusPlus
+    >>> data = load_mfeat()
+    >>> cues = [(cue, ProjectronPlusPlus(RBF(), eta=0.3), columns) for cue, columns in data.cues.items()]
+    >>> bounded = OMCL(cues, shuffle=True, random_state=0).fit(data.X, data.y)
     >>> bool(bounded.score(data.X, data.y) > 0.95)
     True
     """

@@ -113,8 +113,8 @@ class PassiveAggressive(LinearLearner):
     Notes
     -----
     Cost per visit O(M d). For any u, with :math:`\ell^*_t` its losses, PA-I keeps
-    :math:`\sum_t \tau_t \ell_t \le \|u\|^2 + 2 C \sum_t \ell^*_t`, so that its mistakes are at most
-    :math:`\max\{\max_t 2\|x_t\|^2, 1/C\}\, (\|u\|^2 + 2 C \sum_t \ell^*_t)`.
+    :math:`\sum_t \tau_t \ell_t \le \|u\|^2 + 2 C \sum_t \ell^*_t`; its mistakes are at most
+    :math:`\max\{\max_t 2\|x_t\|^2, 1/C\}` times that.
 
     References
     ----------

@@ -222,15 +222,15 @@ class Projectron(KernelLearner):
 class ProjectronPlusPlus(Projectron):
     r"""Multiclass Projectron++: projects on mistakes, and learns from margin errors too without growing.
 
-    With :math:`\ell = [1 - s(x, y) + s(x, r)]_+` and :math:`\Delta` as in `Projectron`, a visit with loss
-    that is a margin error, or a mistake with :math:`\Delta \le \eta`, makes the projected update
+    With :math:`\ell = [1 - s(x, y) + s(x, r)]_+` and :math:`\Delta` as in `Projectron`, a margin error, or a
+    mistake with :math:`\Delta \le \eta`, makes the projected update
 
     .. math:: s \leftarrow s + \alpha\, P U, \qquad
               \alpha = \min\Big\{\frac{\ell}{\|PU\|^2},\; 2\,\frac{\ell - \Delta/\eta}{\|PU\|^2},\; 1\Big\},
 
     and none where :math:`\ell \le \Delta/\eta` (0/0 counts as 0). A mistake with :math:`\Delta > \eta` adds
-    the sample as the Perceptron does. So only mistakes enlarge the support set. As :math:`\eta \to 0` this
-    does not become the Perceptron: margin errors within the span are still used.
+    the sample as the Perceptron does: only mistakes enlarge the support set. As :math:`\eta \to 0` this does
+    not become the Perceptron: margin errors within the span are still used.
 
     Parameters
     ----------
@@ -243,8 +243,8 @@ class ProjectronPlusPlus(Projectron):
 
     References
     ----------
-    Thesis Algorithm 2, lines 9 to 21; Orabona, Keshet, Caputo, JMLR 10 (2009), figures 3 and 4. Thesis line
-    16 applies one coefficient to mistakes and margin errors; the JMLR paper takes 1 on mistakes.
+    Thesis Algorithm 2, lines 9 to 21 (line 16 has one coefficient for mistakes and margin errors; the paper
+    takes 1 on mistakes); Orabona, Keshet, Caputo, JMLR 10 (2009), figures 3 and 4.
 
     Examples
     --------
@@ -253,8 +253,7 @@ class ProjectronPlusPlus(Projectron):
     >>> X, y = load_iris(return_X_y=True)
     >>> options = dict(shuffle=True, n_epochs=5, random_state=0)
     >>> sparse = ProjectronPlusPlus(eta=0.3, **options).fit(X, y)
-    >>> dense = KernelPerceptron(**options).fit(X, y)
-    >>> len(sparse.support_) < len(dense.support_)
+    >>> len(sparse.support_) < len(KernelPerceptron(**options).fit(X, y).support_)
     True
     """
 

@@ -26,8 +26,8 @@ class Log(NamedTuple):
     """The updates of one batch, if they are wanted; else empty.
 
     `entries` has rows (visit, label, rival, start, length, slot): coefficients 0 .. length - 1 of `label`
-    grew by ``values[start : start + length]``; or, where length is 0, that of a new support sample at `slot`
-    by 1. Those of `rival` fell by as much.
+    grew by ``values[start : start + length]``, or, where length is 0, that at `slot` by 1; those of `rival`
+    fell.
     """
 
     entries: np.ndarray
@@ -35,11 +35,9 @@ class Log(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What happened at the visits of one batch.
-
-    `scores` (n, n_classes) before each update; `sizes` (n,) of the support set after each visit; the `log`;
-    and of linear learners, if wanted, `sums_before` (n, n_classes, d): the sum of all hyperplanes before each
-    visit.
+    """What happened at the visits of one batch: `scores` (n, n_classes) before each update, `sizes` (n,) of
+    the support set after each visit, the `log`; and of linear learners, if wanted, `sums_before` (n,
+    n_classes, d): the sum of all hyperplanes before each visit.
     """
 
     scores: np.ndarray
