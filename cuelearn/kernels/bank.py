@@ -826,11 +826,13 @@ def _training_matrix(raw, name, distance, dtype):
 
 def _problem_of(matrix, what):
     """What is wrong with a precomputed matrix, or None."""
-    parts = [slice(start, start + tiles.STACK_TILE) for start in range(0, len(matrix), tiles.STACK_TILE)]
-    if not all(np.isfinite(matrix[part]).all() for part in parts):
-        return f"{what} holds NaN or infinite values."
-    largest = max(largest_entry(matrix[part]) for part in parts)
-    asymmetry = max(np.abs(matrix[part] - matrix[:, part].T).max() for part in parts)
+    largest = asymmetry = 0.0
+    for tile in tiles.upper_tiles(len(matrix)):
+        part, mirrored = matrix[tile.place], matrix[tile.c0 : tile.c1, tile.r0 : tile.r1].T
+        if not (np.isfinite(part).all() and np.isfinite(mirrored).all()):
+            return f"{what} holds NaN or infinite values."
+        largest = max(largest, largest_entry(part), largest_entry(mirrored))
+        asymmetry = max(asymmetry, np.abs(part - mirrored).max())
     lowest = np.diagonal(matrix).min()
     if asymmetry > SYMMETRY_TOLERANCE * largest:
         return (

@@ -31,6 +31,7 @@ __all__ = [
     "documented",
     "held_back",
     "load",
+    "of_learners",
     "signs_of",
 ]
 
@@ -59,14 +60,11 @@ TEXTS = {
         "visits of `fit`.",
     ),
     "beta": ("float in (0, 1)", "Discount of a kernel that erred."),
-    "n_epochs": ("int >= 1", "Passes of `fit`."),
-    "shuffle": ("bool", "Permute the first pass too; later passes always are."),
     "one_vs_rest": (
         "bool",
         "For more than two classes: one problem per class, each with its own kernel. Without it they "
         "are an error.",
     ),
-    "normalize": ("bool", "Scale linear and polynomial kernels to unit diagonal."),
     "n_jobs": (
         "int or None",
         "Threads over the problems of `one_vs_rest`, or over the kernels where each is trained; the "
@@ -320,6 +318,17 @@ def held_back(labels, share, rng):
     return np.sort(train), np.sort(test)
 
 
+def of_learners(get, doc, several=np.asarray):
+    """A fitted attribute: what `get` gives of the learner of the one problem, or of every class's."""
+
+    def found(self):
+        check_is_fitted(self, "classes_")
+        values = [get(learner) for learner in self._learners]
+        return values[0] if len(values) == 1 else several(values)
+
+    return property(found, doc=doc)
+
+
 @parameters
 class OnlineKernels(ClassifierMixin, Estimator):
     """Base of the online learners of the chapter.
@@ -483,48 +492,28 @@ class OnlineKernels(ClassifierMixin, Estimator):
 
     # ------------------------------------------------------------ fitted attributes
 
-    def _of_all(self, get):
-        check_is_fitted(self, "classes_")
-        values = [get(learner) for learner in self._learners]
-        return values[0] if len(values) == 1 else values
-
-    @property
-    def kernel_probabilities_(self):
-        """Normalised weights q of the kernels, shape (n_kernels,), or (n_classes, n_kernels)."""
-        return np.asarray(self._of_all(lambda learner: learner.q.copy()))
-
-    @property
-    def best_index_(self):
-        """Number of the kernel with the largest weight (the first on ties), or one per class."""
-        best = self._of_all(lambda learner: learner.best)
-        return np.asarray(best) if isinstance(best, list) else best
+    kernel_probabilities_ = of_learners(
+        lambda learner: learner.q.copy(), "Normalised weights q of the kernels."
+    )
+    best_index_ = of_learners(lambda learner: learner.best, "Number of the kernel with the largest weight.")
+    n_updates_ = of_learners(lambda learner: learner.n_updates, "Updates of predictors.", list)
+    n_evaluations_ = of_learners(lambda learner: learner.n_evaluations, "Kernel values computed.", list)
+    dual_coef_ = of_learners(
+        lambda learner: learner.cut(learner.predictors.coef), "Coefficients that go with `support_`.", list
+    )
 
     @property
     def best_kernel_(self):
-        """Name of that kernel, or a list of names."""
-        return self._of_all(lambda learner: self._source.names[learner.best])
+        """Name of the kernel with the largest weight (the first on ties), or a list of names."""
+        best = self.best_index_
+        return self._source.names[best] if np.ndim(best) == 0 else [self._source.names[j] for j in best]
 
     @property
     def support_(self):
         """For every kernel the samples in its predictor, as they joined; after `partial_fit` visits."""
-        return self._of_all(
-            lambda learner: [self._numbers[s] for s in learner.cut(learner.predictors.support)]
-        )
-
-    @property
-    def dual_coef_(self):
-        """For every kernel the coefficients that go with `support_`."""
-        return self._of_all(lambda learner: learner.cut(learner.predictors.coef))
-
-    @property
-    def n_updates_(self):
-        """Updates of predictors."""
-        return self._of_all(lambda learner: learner.n_updates)
-
-    @property
-    def n_evaluations_(self):
-        """Kernel values computed in training."""
-        return self._of_all(lambda learner: learner.n_evaluations)
+        check_is_fitted(self, "classes_")
+        found = [[self._numbers[s] for s in one.cut(one.predictors.support)] for one in self._learners]
+        return found[0] if len(found) == 1 else found
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -567,10 +556,9 @@ class OnlineKernels(ClassifierMixin, Estimator):
 class StreamingKernels(OnlineKernels):
     """Online learners that can go on learning."""
 
-    @property
-    def online_errors_(self):
-        """Whether each visit was a mistake, shape (n_visits,)."""
-        return self._of_all(lambda learner: learner.record("mistakes"))
+    online_errors_ = of_learners(
+        lambda learner: learner.record("mistakes"), "Whether each visit was a mistake.", list
+    )
 
     @validated
     def partial_fit(self, X, y, classes=None):

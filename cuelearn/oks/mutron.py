@@ -4,7 +4,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from cuelearn.core.estimator import parameters
-from cuelearn.oks.base import OnlineKernels, documented, held_back
+from cuelearn.oks.base import OnlineKernels, documented, held_back, of_learners
 from cuelearn.oks.om1 import OM1, Committee
 from cuelearn.oks.predictors import Samples
 
@@ -83,7 +83,6 @@ class MuTron(OnlineKernels):
 
     mistakes_per_kernel_ = OM1.mistakes_per_kernel_
 
-    @property
-    def validation_accuracy_(self):
-        """Accuracy of each kernel on the held-back samples."""
-        return np.asarray(self._of_all(lambda learner: learner.accuracy))
+    validation_accuracy_ = of_learners(
+        lambda learner: learner.accuracy, "Of each kernel on what was held back."
+    )

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from cuelearn.core.estimator import parameters
-from cuelearn.oks.base import Learner, StreamingKernels, documented
+from cuelearn.oks.base import Learner, StreamingKernels, documented, of_learners
 from cuelearn.oks.predictors import add, output, set_probabilities
 
 __all__ = ["Committee", "OM1", "committee_pass"]
@@ -103,7 +103,6 @@ class OM1(StreamingKernels):
     def _decide(self, learner, here, held):
         return np.sign(learner.outputs(here, held)) @ learner.q
 
-    @property
-    def mistakes_per_kernel_(self):
-        """Mistakes of each kernel's Perceptron, shape (n_kernels,), or (n_classes, n_kernels)."""
-        return np.asarray(self._of_all(lambda learner: learner.own_mistakes.copy()))
+    mistakes_per_kernel_ = of_learners(
+        lambda learner: learner.own_mistakes.copy(), "Mistakes of each kernel's Perceptron."
+    )

@@ -7,7 +7,7 @@ from numba import njit
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.estimator import POSITIVE, StrOptions, parameters, validated
-from cuelearn.oks.base import documented
+from cuelearn.oks.base import documented, of_learners
 from cuelearn.oks.predictors import add, set_probabilities
 from cuelearn.oks.selection import LOSSES, SamplingKernels, Selector, ask, shares
 
@@ -133,7 +133,4 @@ class OKSRegret(SamplingKernels):
 
     fit.__doc__ = SamplingKernels.fit.__doc__
 
-    @property
-    def online_losses_(self):
-        """Loss of the drawn kernel at each visit, shape (n_visits,)."""
-        return self._of_all(lambda learner: learner.record("losses"))
+    online_losses_ = of_learners(lambda learner: learner.record("losses"), "Loss of the drawn kernel.", list)

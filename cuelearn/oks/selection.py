@@ -13,7 +13,7 @@ from numba import njit
 
 from cuelearn.core.checks import as_generator
 from cuelearn.core.estimator import POSITIVE, Number, StrOptions
-from cuelearn.oks.base import Learner, OnlineKernels, StreamingKernels
+from cuelearn.oks.base import Learner, OnlineKernels, StreamingKernels, of_learners
 from cuelearn.oks.predictors import Visits, output, set_probabilities
 
 __all__ = ["Rates", "SamplingKernels", "Selector", "ask", "draw", "solve_selection"]
@@ -152,15 +152,10 @@ class SamplingKernels(StreamingKernels):
         "eta": [*POSITIVE, StrOptions({"auto"})],
     }
 
-    @property
-    def sampling_probabilities_(self):
-        """Probabilities p of the next draw, shape (n_kernels,), or (n_classes, n_kernels)."""
-        return np.asarray(self._of_all(lambda learner: learner.p.copy()))
-
-    @property
-    def drawn_(self):
-        """Kernel drawn at each visit, shape (n_visits,)."""
-        return self._of_all(lambda learner: learner.record("drawn"))
+    sampling_probabilities_ = of_learners(
+        lambda learner: learner.p.copy(), "Probabilities p of the next draw."
+    )
+    drawn_ = of_learners(lambda learner: learner.record("drawn"), "Kernel drawn at each visit.", list)
 
     def _open(self, X, classes):
         for name in ("eta", "step"):

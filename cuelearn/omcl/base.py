@@ -34,7 +34,6 @@ documented = functools.partial(
             r":math:`\sqrt 2` on, a normalised kernel never gets a second support sample. With 0 the "
             "Projectron makes the Perceptron's predictions.",
         ),
-        "normalize": ("bool", "Scale linear and polynomial kernels to unit diagonal."),
         "cues": (
             "list of (name, learner, columns), or None",
             "Learners are classifiers with `partial_fit` and `decision_function` (or `predict_proba`), "
@@ -47,14 +46,11 @@ documented = functools.partial(
             "Predict with the mean of all hypotheses after each visit, not with the last one. May be "
             "changed after training.",
         ),
-        "n_epochs": ("int >= 1", "Passes of `fit`."),
-        "shuffle": ("bool", "Permute the first pass too; later passes always are."),
         "record": (
             "bool",
             "Keep mistake, loss and support size of every visit (13 bytes each); False keeps the counters "
             "only.",
         ),
-        "random_state": ("int, Generator or None", "For the permutations."),
         "callback": (
             "callable(estimator, step)",
             f"Called by `fit` after every {CHUNK} visits; a true return value ends the run.",
