@@ -17,6 +17,7 @@ from mkl_data import (
     STOCHASTIC,
     make,
     make_data,
+    plain_svms,
     solved,
 )
 from mkl_twins import make_stack
@@ -27,7 +28,6 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from cuelearn.kernels import RBF, KernelBank, Linear
@@ -79,7 +79,7 @@ def test_grid_search_over_a_pipeline_with_cues(cls, data, new):
     assert cross_val_score(search.best_estimator_, X, y, cv=3).mean() > 0.85
 
 
-@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("cls", [*ALL, LPBeta])
 def test_data_frames_with_named_columns(cls, data, new, tmp_path):
     X, y = data
     frame, new_frame = pd.DataFrame(X, columns=COLUMNS), pd.DataFrame(new[0], columns=COLUMNS)
@@ -100,7 +100,7 @@ def test_data_frames_with_named_columns(cls, data, new, tmp_path):
     assert pipeline.score(new_frame, new[1]) > 0.85
 
 
-@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("cls", [*ALL, GMKL, VSKL, LPBeta])
 def test_all_forms_of_input_agree(cls, data, new):
     """From X, from the stack, from a bank, and predictions from a cross bank: the same model."""
     X, y = data
@@ -114,15 +114,10 @@ def test_all_forms_of_input_agree(cls, data, new):
     same(from_X, from_bank)
     assert from_stack.n_features_in_ == from_bank.n_features_in_ == 90
     wanted = from_X.decision_function(new[0])
-    for model, rows_of_new in (
-        (from_stack, rows),
-        (from_bank, rows),
-        (from_bank, cross),
-        (from_stack, cross),
-        (from_X, cross),
-    ):
-        assert_allclose(model.decision_function(rows_of_new), wanted, atol=1e-5 * np.abs(wanted).max())
-        assert_array_equal(model.predict(rows_of_new), from_X.predict(new[0]))
+    for model in (from_stack, from_bank, from_X):
+        for given in (cross,) if model is from_X else (rows, cross):
+            assert_allclose(model.decision_function(given), wanted, atol=1e-5 * np.abs(wanted).max())
+            assert_array_equal(model.predict(given), from_X.predict(new[0]))
 
 
 @pytest.mark.parametrize("cls", ALL)
@@ -221,11 +216,7 @@ def test_average_kernel_is_libsvm_on_the_mean(n_classes, C):
     mean = K.mean(axis=0)
     model = AverageKernelSVM("precomputed", C=C).fit(K[:, train][:, :, train], y[train])
     assert_allclose(model.kernel_weights_, 0.25)
-    wanted = []
-    for c in [1] if n_classes == 2 else range(n_classes):
-        svm = SVC(C=C, kernel="precomputed").fit(mean[np.ix_(train, train)], (y[train] == c).astype(int))
-        wanted.append(svm.decision_function(mean[np.ix_(test, train)]))
-    wanted = wanted[0] if n_classes == 2 else np.stack(wanted, axis=1)
+    wanted = plain_svms(mean, y, train, test, C)
     assert_allclose(model.decision_function(K[:, test][:, :, train]), wanted, atol=1e-9)
     threaded = AverageKernelSVM("precomputed", C=C, n_jobs=2).fit(K[:, train][:, :, train], y[train])
     same(model, threaded)

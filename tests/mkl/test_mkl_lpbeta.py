@@ -3,9 +3,8 @@
 import cvxpy as cp
 import numba
 import numpy as np
-import pandas as pd
 import pytest
-from mkl_data import COLUMNS, CUES, NAMED, make_data
+from mkl_data import CUES, make_data, plain_svms
 from mkl_twins import make_stack
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import StratifiedKFold
@@ -237,11 +236,7 @@ def test_one_kernel_is_the_plain_svm(n_classes, options):
     train, test = np.arange(45), np.arange(45, 60)
     model = LPBeta("precomputed", C=2.0, **options).fit(K[:, train][:, :, train], y[train])
     assert_array_equal(model.kernel_weights_, np.ones((n_classes, 1) if options.get("per_class") else 1))
-    wanted = []
-    for c in [1] if n_classes == 2 else range(n_classes):
-        svm = SVC(C=2.0, kernel="precomputed").fit(K[0][np.ix_(train, train)], y[train] == c)
-        wanted.append(svm.decision_function(K[0][np.ix_(test, train)]))
-    wanted = wanted[0] if n_classes == 2 else np.stack(wanted, axis=1)
+    wanted = plain_svms(K[0], y, train, test, 2.0)
     assert_allclose(model.decision_function(K[:, test][:, :, train]), wanted, atol=1e-9)
     predicted = (wanted > 0).astype(int) if n_classes == 2 else wanted.argmax(axis=1)
     assert_array_equal(model.predict(K[:, test][:, :, train]), predicted)
@@ -348,37 +343,6 @@ def test_fitted_attributes(per_class, data):
     assert history.n_updates.tolist() == [45, 45, 45 + 3 * np.count_nonzero(~unused)]
     assert history.n_support.iloc[-1] == model.support_.size
     assert history.objective.iloc[-1] == model.objective_ and np.isnan(history.objective.iloc[0])
-
-
-@pytest.mark.parametrize("per_class", [False, True])
-def test_all_forms_of_input_agree(per_class, data, new):
-    X, y = data
-    bank = KernelBank(CUES, X)
-    cross = bank.cross(new[0])
-    rows = np.concatenate([block for _, block in cross.blocks()], axis=1)
-    options = {"nu": 0.5, "per_class": per_class}
-    from_X = LPBeta(CUES, **options).fit(X, y)
-    from_stack, from_bank = (LPBeta("precomputed", **options).fit(K, y) for K in (bank.stack, bank))
-    on_demand = LPBeta(CUES, memory=3e4, **options).fit(X, y)
-    assert not on_demand.bank_.resident and from_X.bank_.resident
-    wanted = from_X.decision_function(new[0])
-    for model in (from_stack, from_bank, on_demand):
-        assert_allclose(model.kernel_weights_, from_X.kernel_weights_, atol=1e-6)
-        assert_array_equal(model.support_, from_X.support_)
-    given = [
-        (from_stack, rows),
-        (from_bank, cross),
-        (from_stack, cross),
-        (from_X, cross),
-        (on_demand, new[0]),
-    ]
-    for model, sample in given:
-        assert_allclose(model.decision_function(sample), wanted, atol=1e-5)
-        assert_array_equal(model.predict(sample), from_X.predict(new[0]))
-    assert from_X.score(*new) > 0.85
-    frame = pd.DataFrame(X, columns=COLUMNS)
-    named = LPBeta(NAMED, **options).fit(frame, y)
-    assert_array_equal(named.decision_function(pd.DataFrame(new[0], columns=COLUMNS)), wanted)
 
 
 def test_kernels_without_weight_are_not_computed(data, new):

@@ -9,7 +9,6 @@ import pytest
 from mkl_data import several_labels
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import KFold, cross_val_predict, cross_val_score
 from sklearn.svm import SVC
@@ -254,24 +253,6 @@ def test_path_goes_with_the_history(cls):
     assert three.path_.shape == (three.n_iter_ + 1, 3, 3) and two.path_.shape == (two.n_iter_ + 1, 2, 3)
     assert_array_equal(two.path_[:, 0], two.path_[:, 1])
     assert three.objectives_.shape == (3,) and two.objectives_.shape == two.dual_gaps_.shape == (1,)
-
-
-@pytest.mark.parametrize("cls", PER_CLASS)
-def test_callback_sees_a_model_with_its_path_and_stops(cls):
-    X, Y, cues = toy()
-    seen = []
-
-    def watch(model, step):
-        seen.append((step, len(model.path_), len(model.history_)))
-        shown.append(model.decision_function(X))
-        return step == 3
-
-    shown = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", ConvergenceWarning)  # stopped, not failed
-        model = cls(cues, tol=1e-7, callback=watch).fit(X, Y)
-    assert seen == [(1, 2, 1), (2, 3, 2), (3, 4, 3)] and len(model.path_) == 4 and model.n_iter_ == 3
-    assert_array_equal(shown[-1], model.decision_function(X))
 
 
 def test_average_kernel_has_a_history_of_one_row():

@@ -8,7 +8,6 @@ import pytest
 from mkl_data import several_labels as toy
 from mlmkl_twins import make_task, svm_optimum
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.gmkl import GMKL, dual_bound, solve_gmkl
@@ -270,7 +269,6 @@ def test_indicator_matrix(cls, options):
     assert model.kernel_weights_.shape == (4, 3) and model.dual_coef_.shape == (model.support_.size, 4)
     assert model.path_.shape == (model.n_iter_ + 1, 4, 3) and np.isfinite(model.path_).all()
     assert len(model.history_) == model.n_iter_
-    assert {"step", "seconds", "n_updates", "objective", "dual_gap"} <= set(model.history_.columns)
     assert model.history_["objective"].iloc[-1] == model.objective_ == pytest.approx(model.objectives_.sum())
     assert model.history_["dual_gap"].iloc[-1] == model.dual_gap_ and model.converged_
     assert (model.dual_gaps_ <= 1e-2 * model.objectives_).all() and model.n_solved_ == model.n_updates_
@@ -284,30 +282,3 @@ def test_indicator_matrix(cls, options):
         assert model.groups_.tolist() == ([0, 0, 1] if options else [0, 0, 0])
         for j in set(model.groups_):
             assert_allclose(model.simplex_weights_[:, model.groups_ == j].sum(axis=1), 1.0)
-
-
-@pytest.mark.parametrize("cls", BOTH)
-def test_rounds_that_do_not_suffice_warn(cls):
-    X, Y, cues = toy()
-    with pytest.warns(
-        ConvergenceWarning,
-        match=r"did not reach tol=1e-06 for \d of 4 classes: .* after 1 rounds; raise max_iter or tol",
-    ):
-        model = cls(cues, tol=1e-6, max_iter=1).fit(X, Y)
-    assert not model.converged_ and model.n_iter_ == 1 and model.path_.shape == (2, 4, 3)
-
-
-@pytest.mark.parametrize("cls", BOTH)
-def test_all_forms_of_input_agree(cls):
-    X, Y, cues = toy()
-    bank = KernelBank(cues, X)
-    from_X, from_stack, from_bank = (
-        cls(k).fit(data, Y) for k, data in ((cues, X), ("precomputed", bank.stack), ("precomputed", bank))
-    )
-    wanted = from_X.decision_function(X[:10])
-    for model in (from_stack, from_bank):
-        assert_array_equal(model.kernel_weights_, from_X.kernel_weights_)
-        assert_allclose(model.decision_function(bank.stack[:, :10]), wanted, rtol=1e-5, atol=1e-5)
-        assert_allclose(model.decision_function(bank.cross(X[:10])), wanted, rtol=1e-5, atol=1e-5)
-    on_demand = cls(cues, memory=1e5).fit(X, Y)
-    assert_allclose(on_demand.kernel_weights_, from_X.kernel_weights_, rtol=1e-4, atol=1e-5)

@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import sklearn.svm
-from mkl_data import CUES, ONE_VERSUS_ALL, ROUNDS, make_data
+from mkl_data import CUES, ONE_VERSUS_ALL, ROUNDS, make_data, plain_svms
 from mkl_twins import auto_p, conic_optimum, make_stack, plain_dual, plain_objective
 from numpy.testing import assert_allclose, assert_array_equal
 from rivals_twins import (
@@ -26,8 +26,10 @@ from sklearn.svm import SVC
 from cuelearn.datasets import load_mfeat, make_three_class
 from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl import (
+    GMKL,
     MCMKL,
     SILPMKL,
+    VSKL,
     AverageKernelSVM,
     LpMKL,
     MKLProblem,
@@ -268,13 +270,8 @@ def test_one_kernel_is_libsvm(cls, n_classes, C):
     K, y = make_stack(np.random.default_rng(7), 60, 1, n_classes)
     train, test = np.arange(45), np.arange(45, 60)
     model = cls("precomputed", C=C, tol=1e-6).fit(K[:, :45, :45], y[train])
-    wanted = []
-    for c in [1] if n_classes == 2 else range(n_classes):
-        svm = SVC(C=C, kernel="precomputed", tol=1e-8).fit(K[0][np.ix_(train, train)], y[train] == c)
-        wanted.append(svm.decision_function(K[0][np.ix_(test, train)]))
-    wanted = np.stack(wanted, axis=1)
-    found = model.decision_function(K[:, 45:, :45])
-    assert_allclose(found.reshape(15, -1), wanted, atol=1e-3 * np.abs(wanted).max())
+    wanted, found = plain_svms(K[0], y, train, test, C, tol=1e-8), model.decision_function(K[:, 45:, :45])
+    assert_allclose(found, wanted, atol=1e-3 * np.abs(wanted).max())
     assert_allclose(model.kernel_weights_, 1.0)
 
 
@@ -463,7 +460,7 @@ def test_cuts_of_a_real_run_bound_the_optimum():
 # ------------------------------------------------------------------ rounds: history, callback, warnings
 
 
-@pytest.mark.parametrize("cls", ROUNDS)
+@pytest.mark.parametrize("cls", [*ROUNDS, GMKL, VSKL])
 def test_history(cls):
     X, y = make_data(90)
     model = cls(CUES, tol=1e-4).fit(X, y)
@@ -478,7 +475,7 @@ def test_history(cls):
     assert (lower.diff().dropna() >= -1e-12 * lower.max()).all()
     assert model.converged_ and model.dual_gap_ <= 1e-4 * model.objective_
     assert type(model.converged_) is bool and type(model.objective_) is type(model.dual_gap_) is float
-    if cls in ONE_VERSUS_ALL:
+    if cls is not MCMKL:
         assert (model.dual_gaps_ <= 1e-4 * model.objectives_).all()
         assert model.n_solved_ >= model.n_iter_ and model.n_updates_ >= model.n_solved_
 
@@ -545,7 +542,7 @@ def test_callback_sees_a_classifier_after_every_round(cls, n_classes):
     assert_array_equal(alone.kernel_weights_, model.kernel_weights_)
 
 
-@pytest.mark.parametrize("cls", ROUNDS)
+@pytest.mark.parametrize("cls", [*ROUNDS, GMKL, VSKL])
 def test_callback_stops_the_run(cls):
     X, y = make_data(90)
     calls = []
@@ -555,9 +552,10 @@ def test_callback_stops_the_run(cls):
         return step == 2
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("error", ConvergenceWarning)  # stopped, not failed
         model = cls(CUES, tol=1e-8, callback=stop).fit(X, y)
     assert calls == [1, 2] and model.n_iter_ == len(model.history_) == 2
+    assert cls is MCMKL or len(model.path_) == 3
     assert not model.converged_
     assert model.score(X, y) > 0.8
     with pytest.warns(ConvergenceWarning):
@@ -576,7 +574,7 @@ def test_the_clock_stands_still_during_the_callback(cls):
     assert model.history_.seconds.iloc[-1] <= wall - 0.05 * model.n_iter_
 
 
-@pytest.mark.parametrize("cls", ROUNDS)
+@pytest.mark.parametrize("cls", [*ROUNDS, GMKL, VSKL])
 def test_one_round_is_too_few(cls):
     X, y = make_data(90)
     with pytest.warns(
@@ -625,7 +623,7 @@ def test_threads_over_classes_give_the_same_bits(cls):
     assert one.n_iter_ == two.n_iter_ and one.n_updates_ == two.n_updates_
 
 
-@pytest.mark.parametrize("cls", ROUNDS)
+@pytest.mark.parametrize("cls", [*ROUNDS, GMKL, VSKL])
 def test_kernels_on_demand(cls):
     """A budget far below the stack's size: the same model, within the tolerance."""
     X, y = make_data(150)
