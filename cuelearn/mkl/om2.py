@@ -179,7 +179,8 @@ class OM2(StochasticMKL):
         if first:
             self.dual_coef_, self.support_ = np.zeros((0, self.classes_.size)), np.zeros(0, dtype=np.int64)
             self.n_updates_, self.n_seen_, self.online_errors_ = 0, 0, np.zeros(0, dtype=np.bool_)
-        rows, diagonal, finish = (self._given_rows if self._is_precomputed() else self._new_rows)(X, first)
+        given = self._is_precomputed()
+        rows, diagonal, samples, computed = (self._given_rows if given else self._new_rows)(X, first)
         n_kernels, n_batch, n = rows.shape
         known, batch = n - n_batch, np.arange(n - n_batch, n)
         y = np.asarray(y)
@@ -194,12 +195,8 @@ class OM2(StochasticMKL):
         place[known:] = np.arange(n_batch)
         problem = MKLProblem(bank, labels, self.classes_.size, p=self.p)
         norms_sq = np.zeros(n_kernels) if first else self.block_norms_sq_
-        stream = Stream(
-            problem,
-            scores="recompute",
-            start=(self.dual_coef_, norms_sq),
-            rows=Rows(rows.reshape(-1), place, n, n_batch * n),
-        )
+        at_hand = Rows(rows.reshape(-1), place, n, n_batch * n)
+        stream = Stream(problem, scores="recompute", start=(self.dual_coef_, norms_sq), rows=at_hand)
         stream.start_stage(visit_om2)
         mistakes = stream.visit(batch)
 
@@ -212,34 +209,30 @@ class OM2(StochasticMKL):
         self.n_seen_ += n_batch
         self.online_errors_ = np.concatenate([self.online_errors_, mistakes])
         self.p_, self.q_ = problem.p, problem.q
-        finish(kept)
+        if given:
+            self.n_features_in_ = self.n_seen_
+            vars(self).pop("bank_", None)  # of an earlier fit
+        else:
+            self.support_vectors_, self.bank_support_ = samples[kept], np.arange(kept.size)
+            self.bank_ = computed.restrict(kept if kept.size else [0], resident=False)
         return self
 
     def _given_rows(self, X, first):
-        """Rows of a batch of precomputed kernels against the kept samples and itself, their diagonal, and
-        what to do at the end."""
+        """Rows of a batch of precomputed kernels against the kept samples and itself, and their diagonal."""
         X, n_seen = np.asarray(X), self.n_seen_
         if X.ndim != 3 or X.shape[2] != n_seen + X.shape[1] or not np.isfinite(X).all():
-            raise ValueError(
-                f"X must be finite, of shape (n_kernels, n, {n_seen} + n): the batch against all seen "
-                "so far and itself; "
-                f"got shape {X.shape}"
-            )
+            wanted = f"(n_kernels, n, {n_seen} + n): the batch against all seen so far and itself"
+            raise ValueError(f"X must be finite, of shape {wanted}; got shape {X.shape}")
         if not first and X.shape[0] != self.kernel_weights_.size:
             raise ValueError(f"X must hold {self.kernel_weights_.size} kernels, as before, got {X.shape[0]}")
         columns = np.concatenate([self.support_, n_seen + np.arange(X.shape[1])])
         diagonal = np.zeros((X.shape[0], columns.size))
         diagonal[:, self.support_.size :] = np.diagonal(X[:, :, n_seen:], axis1=1, axis2=2)
         dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.dtype(np.float64)
-
-        def finish(kept):
-            self.n_features_in_ = self.n_seen_
-            vars(self).pop("bank_", None)  # of an earlier fit
-
-        return np.ascontiguousarray(X[:, :, columns], dtype=dtype), diagonal, finish
+        return np.ascontiguousarray(X[:, :, columns], dtype=dtype), diagonal, None, None
 
     def _new_rows(self, X, first):
-        """The same for kernels computed from X."""
+        """The same for kernels computed from X, all samples so far with the batch, and their bank."""
         checked = validate_data(self, X, dtype=[np.float64, np.float32], reset=first)
         if first:
             samples, kernels, known = checked, self.kernels, 0
@@ -250,10 +243,4 @@ class OM2(StochasticMKL):
         bank = KernelBank(kernels, named, normalize=self.normalize, memory=0.0)
         rows = np.empty((bank.n_kernels, len(checked), len(samples)), dtype=bank.dtype)
         bank.rows_into(np.arange(known, len(samples)), rows)
-
-        def finish(kept):
-            self.support_vectors_ = samples[kept]
-            self.bank_ = bank.restrict(kept if kept.size else [0], resident=False)
-            self.bank_support_ = np.arange(kept.size)
-
-        return rows, bank.diagonal, finish
+        return rows, bank.diagonal, samples, bank

@@ -97,6 +97,20 @@ def test_one_column_is_a_problem_of_two_classes(cls):
 
 
 @pytest.mark.parametrize("cls", SIX)
+def test_a_column_for_each_label(cls):
+    X, Y, cues = several_labels()
+    model, other = (quietly(make(cls, cues), X, y) for y in (Y, 2 * Y - 1))
+    scores = model.decision_function(X)
+    assert scores.shape == (80, 4) and model.dual_coef_.shape == (model.support_.size, 4)
+    assert (model.predict(X) == Y).mean() > 0.85
+    assert_array_equal(scores, other.decision_function(X))
+    cross = KernelBank(cues, X).stack[:, :, model.support_].astype(float)
+    weights = np.broadcast_to(model.kernel_weights_, (4, 3))
+    wanted = np.einsum("ca,ain,nc->ic", weights, cross, model.dual_coef_) + getattr(model, "intercept_", 0.0)
+    assert_allclose(scores, wanted, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("cls", SIX)
 def test_scorers_take_several_columns(cls):
     X, Y, cues = toy(m=2)  # two columns: numbers 0 and 1, which look like two classes
     model = make(cls, cues).fit(X, Y)

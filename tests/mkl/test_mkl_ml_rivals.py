@@ -257,27 +257,13 @@ def test_classes_do_not_see_each_other():
 # ------------------------------------------------------------------ estimators
 
 
-def cross_of(cues, X, new):
-    return np.concatenate([block for _, block in KernelBank(cues, X).cross(new).blocks()], axis=1)
-
-
 @pytest.mark.parametrize("cls, options", [(GMKL, {}), (VSKL, {}), (VSKL, {"groups": ["a", "a", "b"]})])
-def test_indicator_matrix(cls, options):
+def test_a_path_of_weights_for_each_class(cls, options):
     X, Y, cues = toy()
-    model, other = cls(cues, **options).fit(X, Y), cls(cues, **options).fit(X, 2 * Y - 1)
-    assert model.decision_function(X).shape == model.predict(X).shape == (80, 4)
-    assert model.kernel_weights_.shape == (4, 3) and model.dual_coef_.shape == (model.support_.size, 4)
-    assert model.path_.shape == (model.n_iter_ + 1, 4, 3) and np.isfinite(model.path_).all()
-    assert len(model.history_) == model.n_iter_
-    assert model.history_["objective"].iloc[-1] == model.objective_ == pytest.approx(model.objectives_.sum())
-    assert model.history_["dual_gap"].iloc[-1] == model.dual_gap_ and model.converged_
-    assert (model.dual_gaps_ <= 1e-2 * model.objectives_).all() and model.n_solved_ == model.n_updates_
-    assert (model.predict(X) == Y).mean() > 0.85
-    assert_array_equal(model.decision_function(X), other.decision_function(X))
-    new = X[:20] + 0.01
-    cross = cross_of(cues, X, new)[:, :, model.support_].astype(float)
-    wanted = np.einsum("ca,ain,nc->ic", model.kernel_weights_, cross, model.dual_coef_)
-    assert_allclose(model.decision_function(new), wanted, rtol=1e-4, atol=1e-4)
+    model = cls(cues, **options).fit(X, Y)
+    assert model.kernel_weights_.shape == (4, 3) and model.path_.shape == (model.n_iter_ + 1, 4, 3)
+    assert np.isfinite(model.path_).all() and model.objective_ == pytest.approx(model.objectives_.sum())
+    assert model.converged_ and model.n_solved_ == model.n_updates_
     if cls is VSKL:
         assert model.groups_.tolist() == ([0, 0, 1] if options else [0, 0, 0])
         for j in set(model.groups_):
