@@ -317,7 +317,7 @@ def test_passive_aggressive_equals_its_twin(C, n_epochs):
     if n_epochs == 1:  # every row is the step of its visit
         assert model.n_updates_ == np.count_nonzero(steps[-1][0].any(axis=1))
 
-    single = KernelPA("precomputed", kernel=2, C=C, n_epochs=n_epochs, random_state=2).fit(K, y)
+    single = KernelPA("precomputed", kernel="k2", C=C, n_epochs=n_epochs, random_state=2).fit(K, y)
     steps = list(twin_passive_aggressive(K[2], y, 4, C, order))
     assert_allclose(single.dual_coef_, steps[-1][0][single.support_], atol=1e-12)
     assert_array_equal(single.kernel_weights_, [0.0, 0.0, 1.0, 0.0])
