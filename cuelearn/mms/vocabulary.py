@@ -158,5 +158,6 @@ class Vocabulary:
 
 
 def check_vocabulary(vocabulary):
+    """A TypeError if this is none."""
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(f"vocabulary must be a Vocabulary, got {type(vocabulary).__name__}")
