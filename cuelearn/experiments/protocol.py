@@ -8,6 +8,7 @@ import itertools
 import time
 import warnings
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,6 +16,8 @@ import numpy as np
 import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
+from cuelearn import datasets
+from cuelearn.datasets import Provenance
 from cuelearn.kernels import KernelBank
 
 PROFILES = ("smoke", "quick", "full")
@@ -40,6 +43,21 @@ def settings_of(table, profile):
     """The sizes of a profile, from nested dicts with a triple of values (smoke, quick, full) for each."""
     column = PROFILES.index(profile)
     return {k: settings_of(v, profile) if isinstance(v, dict) else v[column] for k, v in table.items()}
+
+
+@lru_cache(maxsize=3)
+def load_set(name):
+    """A data set by the first word of a task's name: bundled, or an original that the user has put in
+    place."""
+    name = name.split()[0]
+    if name in ("awa", "corel5k", "usps"):
+        return datasets.load_original(name)
+    return getattr(datasets, f"load_{name}")()
+
+
+def made_here(name, function):
+    """Where numbers come from that a function of this package draws at random, for the notes of figures."""
+    return Provenance(name, "generated", "of this project", None, "this project", function)
 
 
 # ---------------------------------------------------------------- fits

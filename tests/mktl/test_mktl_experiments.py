@@ -1,10 +1,6 @@
 """Figures 6.2 and 6.3: who sees which samples, how parameters are chosen, what the numbers mean."""
 
-import doctest
-import importlib
-import inspect
 import itertools
-import pkgutil
 import re
 import types
 from pathlib import Path
@@ -17,8 +13,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.svm import SVC
 
-import cuelearn.experiments.mktl
-import cuelearn.mktl
 from cuelearn.book import figures
 from cuelearn.book.sweep import Sweep
 from cuelearn.experiments import mktl as exp
@@ -32,12 +26,7 @@ from cuelearn.plots import mktl as draw_mktl
 EFFORT = {"n_epochs": 3, "tol": 1e-2}
 GRIDS = {"C": [0.1, 10.0], "p": [1.1, 1.5]}
 PROFILES = ("smoke", "quick", "full")
-CLASSES = {
-    "NoTransfer": NoTransfer,
-    "PriorFeatures": PriorFeatures,
-    "AverageTL": AverageTL,
-    "MultiKT": MultiKT,
-}
+CLASSES = {cls.__name__: cls for cls in (NoTransfer, PriorFeatures, AverageTL, MultiKT)}
 REWEIGHTED = tuple(f"{name} weighted" for name in ("NoTransfer", "PriorFeatures", "AverageTL"))
 
 
@@ -56,13 +45,9 @@ def made_task(names, n_priors, n_first, pool, test, seed, numbered=False):
         same = -scores
     parts = [np.split(rng.permutation(np.flatnonzero(y == c)), [pool]) for c in names]
     pool, test = (np.concatenate(rows) for rows in zip(*parts, strict=True))
-    priors, rows, columns = (
-        tuple(f"old {k}" for k in range(n_priors)),
-        np.arange(y.size),
-        list(range(X.shape[1])),
-    )
+    priors = tuple(f"old {k}" for k in range(n_priors))
     gamma = float(2.0 * X.var(axis=0, ddof=1).sum())  # mean squared distance of different rows
-    about = exp.SIMULATED, rows, columns, (), (), gamma
+    about = exp.SIMULATED, np.arange(y.size), list(range(X.shape[1])), (), (), gamma
     return TransferTask(X, y, scores, same, priors, n_first, pool, test, *about)
 
 
@@ -296,14 +281,8 @@ def test_rows_of_validation(monkeypatch, name, n, held, trained, judged_on):
             assert set(train) | set(judged) <= set(task.pool)
             assert np.unique(task.y[train], return_counts=True)[1].tolist() == [trained] * classes
             assert np.unique(task.y[judged], return_counts=True)[1].tolist() == [judged_on] * classes
-            drawn.append(
-                (
-                    train.tobytes(),
-                    judged.tobytes(),
-                    note.bank.rows(np.arange(train.size)).tobytes(),
-                    note.rows.tobytes(),
-                )
-            )
+            kernel = note.bank.rows(np.arange(train.size))
+            drawn.append(tuple(part.tobytes() for part in (train, judged, kernel, note.rows)))
         seen[method] = set(drawn)
         assert len(seen[method]) == 3 and all(drawn.count(one) == len(drawn) // 3 for one in seen[method])
     assert all(found == seen["NoTransfer"] for found in seen.values())
@@ -444,12 +423,10 @@ def test_accuracies_are_those_of_the_estimators(monkeypatch):
     several = multiclass_accuracies(
         "few", 4, 3, "", 2, {m: some_parameters(m, 10.0) for m in compare.MULTICLASS}, EFFORT
     )
-    two = {
-        weight: binary_accuracies(
-            "E", 2, 6, {m: some_parameters(m, 10.0, 1.1, weight) for m in compare.BINARY}, EFFORT
-        )
-        for weight in ("balanced", None)
-    }
+    two = {}
+    for weight in ("balanced", None):
+        chosen = {m: some_parameters(m, 10.0, 1.1, weight) for m in compare.BINARY}
+        two[weight] = binary_accuracies("E", 2, 6, chosen, EFFORT)
     rows = exp.draw_binary(pair, 6, exp.N_NEGATIVE, 2)
     for table, weight, data, train, cut in (
         (several, None, task, exp.draw(task, 4, 2), 3),
@@ -835,14 +812,8 @@ def test_pools_hold_what_the_profiles_ask_for(monkeypatch, profile, name):
     notes = spied(monkeypatch)
     for n in asked:
         notes.clear()
-        validated(
-            "NoTransfer",
-            name=name,
-            n=n,
-            grids={"C": [1.0], "p": []},
-            draws=o["multiclass"]["draws"],
-            held=o["multiclass"]["held"],
-        )
+        sizes = {what: o["multiclass"][what] for what in ("draws", "held")}
+        validated("NoTransfer", name=name, n=n, grids={"C": [1.0], "p": []}, **sizes)
         for note in notes:
             train, judged = len(note.y) // 2, len(note.y_judged) // 2
             assert 10 <= judged <= o["multiclass"]["held"] and train + judged <= pool
@@ -903,20 +874,6 @@ def test_the_same_bits_for_any_number_of_processes(tmp_path):
 
 
 # ------------------------------------------------------------------ docstrings
-
-
-MODULES = [
-    f"cuelearn.experiments.mktl.{m.name}" for m in pkgutil.iter_modules(cuelearn.experiments.mktl.__path__)
-]
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_examples(name):
-    """Those in docstrings run; every public function has one."""
-    module = importlib.import_module(name)
-    assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
-    mine = [v for v in vars(module).values() if inspect.isfunction(v) and v.__module__ == name]
-    assert all(inspect.getdoc(function) for function in mine if not function.__name__.startswith("_"))
 
 
 def test_code_of_the_readme():

@@ -15,10 +15,10 @@ from cuelearn.experiments.mktl import (
     binary_task,
     draw,
     draw_binary,
-    load_set,
     load_task,
     tasks,
 )
+from cuelearn.experiments.protocol import load_set
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl import AverageKernelSVM
 

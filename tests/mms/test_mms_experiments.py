@@ -18,6 +18,7 @@ from cuelearn.mms import MMS, CandidateSet, Matching, best_labelings, most_viola
 
 EFFORT = {"n_epochs": 3, "n_rounds": 2}
 MADE = {"n_candidates": 4, "p_correlated": 0.25, "p_ambiguous": 0.5}
+LETTERS = {"name": "letter", "n_bags": 16, "n_test": 40, **MADE}
 NEWS = {"seed": 1, "n_items": 80, "n_names": 30, "protocol": "I", "occurrences": 3}
 PLACED = {**NEWS, "protocol": "II", "occurrences": 2}
 POSED = {"seed": 1, "n_items": 110, "n_test": 25, "n_names": 30}
@@ -26,7 +27,7 @@ SOME = {"C": 1.0, "class_weight": "", "width": 0.5, "components": 5}
 
 @pytest.fixture
 def bags():
-    return artificial.bags_of("letter", 0, 16, 40, **MADE)
+    return artificial.bags_of(seed=0, **LETTERS)
 
 
 def recorded(monkeypatch, module, of="make"):
@@ -87,7 +88,7 @@ def test_settings_can_be_carried_out():
         assert all(list(g) == sorted(set(g)) and g[0] > 0 for g in grids)  # ties take the first
         assert set(sizes["grid"]) | set(sizes["poses"]["C"]) <= set(C_RANGE)
         assert set(sizes["effort"]) == {"n_epochs", "n_rounds"}
-        assert set(sizes["artificial"]["names"]) <= set(artificial.LOADERS) == set(ARTIFICIAL)
+        assert set(sizes["artificial"]["names"]) <= set(ARTIFICIAL)
         for o in (sizes["rounds"], sizes["search"]["trained"], sizes["bound"]):
             assert set(o["names"]) <= set(sizes["artificial"]["names"])
         assert set(sizes["naming"]["occurrences"]) == {"I", "II"}
@@ -217,15 +218,7 @@ def test_who_is_given_the_truth(monkeypatch, bags):
     monkeypatch.setattr(
         methods.SupervisedSVM, "fit", lambda self, X, sets: seen.append((X, sets)) or real(self, X, sets)
     )
-    artificial.accuracies(
-        name="letter",
-        seed=0,
-        n_bags=16,
-        n_test=40,
-        **MADE,
-        chosen=dict.fromkeys(methods.SUPERVISED, SOME),
-        effort=EFFORT,
-    )
+    artificial.accuracies(0, dict.fromkeys(methods.SUPERVISED, SOME), EFFORT, **LETTERS)
     assert len(seen) == 2
     for X, sets in seen:
         assert sets.n_candidates == [1] * 16
@@ -291,9 +284,7 @@ def test_hidden_labels_reach_only_those_who_are_given_them(monkeypatch, bags, me
             patch.setattr(artificial, "bags_of", lambda *a, **k: made)
             models = recorded(patch, methods)
             chosen = artificial.validated("letter", method, 0, 16, grid, EFFORT)
-            table = artificial.accuracies(
-                name="letter", seed=0, n_bags=16, n_test=40, **MADE, chosen={method: SOME}, effort=EFFORT
-            )
+            table = artificial.accuracies(0, {method: SOME}, EFFORT, **LETTERS)
             return chosen, models, table
 
     hidden = data._replace(y=np.random.default_rng(8).permutation(data.y))
@@ -333,11 +324,8 @@ def test_training_bags_and_test_samples():
     tiny = types.SimpleNamespace(
         X=np.stack([np.zeros(784), image[pixels]]), pixels=pixels, train=np.arange(2)
     )
-    wanted = [
-        image.reshape(28, 28)[2 * r : 2 * r + 2, 2 * c : 2 * c + 2].mean() / 255
-        for r in range(14)
-        for c in range(14)
-    ]
+    blocks = [np.hsplit(rows, 14) for rows in np.vsplit(image.reshape(28, 28), 14)]
+    wanted = np.mean(blocks, axis=(2, 3)).ravel() / 255
     assert_allclose(artificial.features("mnist", tiny, [1])[0], wanted, rtol=1e-6)
 
 
@@ -360,21 +348,9 @@ def test_curves_have_every_point(sweep):
         chosen = {
             m: artificial.validated(name, m, 5, 12, (0.1, 10.0), EFFORT) for m in ("MMS", "CLSVM", "MC-SVM")
         }
-        own = artificial.accuracies(
-            seed,
-            chosen,
-            EFFORT,
-            name=name,
-            n_bags=12,
-            n_test=30,
-            **dict(zip(artificial.HARD, (L, *hard), strict=True)),
-        ).set_index("method")
-        at = (
-            (table["name"] == name)
-            & (table["seed"] == seed)
-            & (table["n_candidates"] == L)
-            & (table["p_ambiguous"] == hard[1])
-        )
+        place = {"name": name, "n_candidates": L, "p_correlated": hard[0], "p_ambiguous": hard[1]}
+        own = artificial.accuracies(seed, chosen, EFFORT, n_bags=12, n_test=30, **place).set_index("method")
+        at = (table[["seed", *place]] == [seed, *place.values()]).all(axis=1)
         mine = table[at].set_index("method")
         for method in ("MMS", "CLSVM"):
             assert mine.loc[method, "accuracy"] == own.loc[method, "accuracy"]
@@ -391,19 +367,9 @@ def test_curves_have_every_point(sweep):
 )
 def test_accuracy_by_round_is_that_of_its_round(solver, inference):
     """The hyperplanes that give a round's accuracy give its objective (5.3), counted anew."""
-    made = {"n_candidates": 8, "p_correlated": 0.25, "p_ambiguous": 0.5}
-    table = artificial.by_round(
-        name="letter",
-        seed=2,
-        n_bags=16,
-        n_test=200,
-        **made,
-        n_epochs=4,
-        solver=solver,
-        C=0.7,
-        inference=inference,
-    )
-    bags, X_test, y_test = artificial.bags_of("letter", 2, 16, 200, **made)
+    made = {**LETTERS, "n_candidates": 8, "n_test": 200}
+    table = artificial.by_round(2, 4, solver, 0.7, inference, **made)
+    bags, X_test, y_test = artificial.bags_of(seed=2, **made)
     sets, seen = bags.candidates, []
     model = MMS(C=0.7, n_rounds=10, n_epochs=4, solver=solver, inference=inference, random_state=2)
     model.set_params(
@@ -418,22 +384,12 @@ def test_accuracy_by_round_is_that_of_its_round(solver, inference):
 
 
 def test_both_searches():
-    made = {"n_candidates": 8, "p_correlated": 0.25, "p_ambiguous": 0.5}
-    table = artificial.with_each_search(
-        name="letter", seed=0, n_bags=10, n_test=60, **made, effort=EFFORT, C=3.0
-    )
+    made = {**LETTERS, "n_candidates": 8, "n_bags": 10, "n_test": 60}
+    table = artificial.with_each_search(0, EFFORT, C=3.0, **made)
     assert table["inference"].tolist() == ["heap", "exact"] and (table["seconds"] > 0.0).all()
-    bags, X_test, y_test = artificial.bags_of("letter", 0, 10, 60, **made)
+    bags, X_test, y_test = artificial.bags_of(seed=0, **made)
     for row in table.itertuples():
-        model = MMS(
-            C=3.0,
-            solver="frank-wolfe",
-            gap_tol=0.05,
-            tol=5e-3,
-            random_state=0,
-            inference=row.inference,
-            **EFFORT,
-        )
+        model = MMS(C=3.0, random_state=0, inference=row.inference, **methods.DUAL, **EFFORT)
         assert row.accuracy == np.mean(model.fit(bags.X, bags.candidates).predict(X_test) == y_test)
 
 
@@ -602,11 +558,8 @@ def test_both_searches_on_captions():
     assert (table["n_items"] == len(small)).all() and 0 < len(small)
     part, test = sets.take(small), sets.rows(np.flatnonzero(data.is_test))
     for row in table.itertuples():
-        model = (
-            methods.make("MMS", SOME, 1, EFFORT)
-            .set_params(inference=row.inference)
-            .fit(data.faces[sets.rows(small)], part)
-        )
+        model = methods.make("MMS", SOME, 1, EFFORT).set_params(inference=row.inference)
+        model.fit(data.faces[sets.rows(small)], part)
         assert row.accuracy == np.mean(methods.predicted(model, data.faces[test]) == labels[test])
 
 
@@ -631,12 +584,8 @@ def test_what_the_criterion_prefers(monkeypatch):
 def test_both_protocols_over_all_seeds(sweep):
     o = {"n_items": 60, "n_names": 30, "occurrences": {"I": 3, "II": 2}}
     table = naming.protocols(sweep, o, (4, 5), (0.1, 10.0), EFFORT)
-    wanted = [
-        (p, s, m)
-        for p, ms in (("I", naming.PROTOCOL_I), ("II", naming.PROTOCOL_II))
-        for s in (4, 5)
-        for m in ms
-    ]
+    wanted = [("I", s, m) for s in (4, 5) for m in naming.PROTOCOL_I]
+    wanted += [("II", s, m) for s in (4, 5) for m in naming.PROTOCOL_II]
     assert sorted(table[["protocol", "seed", "method"]].itertuples(index=False, name=None)) == sorted(wanted)
     assert table["recognition"].notna().all()
     supervised = table["method"].map(naming.half_of).isin(methods.SUPERVISED)
@@ -900,11 +849,8 @@ def test_all_models_are_there(sweep, monkeypatch):
     monkeypatch.setattr(poses, "DIST_WIDTHS", (0.1, 0.5))
     o = {"n_items": 110, "n_test": 25, "n_names": 30, "widths": (0.5,), "C": (1.0, 10.0)}
     table = poses.all_models(sweep, o, (3, 4), EFFORT)
-    cases = [
-        ("GMMNaming", "name"),
-        *itertools.product(("DistNaming", "MMS"), ("name", "verb", "both")),
-        ("RANDOM", "both"),
-    ]
+    cases = list(itertools.product(("DistNaming", "MMS"), ("name", "verb", "both")))
+    cases += [("GMMNaming", "name"), ("RANDOM", "both")]
     wanted = [
         (m, a, p, s) for m, a in cases for p in (("name", "verb") if a == "both" else (a,)) for s in (3, 4)
     ]

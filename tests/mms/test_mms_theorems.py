@@ -51,11 +51,8 @@ def test_the_measurement_by_hand():
     true = slots = joint = label_bound = expected = 0.0
     for i in range(sets.n_bags):
         rows = range(sets.bag_starts[i], sets.bag_starts[i + 1])
-        listed, z, y = (
-            tuples(sets.bag(i)),
-            tuple((answer[r],) for r in rows),
-            tuple((labels[r],) for r in rows),
-        )
+        listed = tuples(sets.bag(i))
+        z, y = (tuple((given[r],) for r in rows) for given in (answer, labels))
         true += hamming(z, y)
         slots += slot_loss(z, listed)
         joint += ambiguous_loss(z, listed)
@@ -196,11 +193,8 @@ def test_proposition_5_3_on_training_sets():
 )
 def test_shares_of_exact_answers_by_enumeration(kind, options):
     found = t.search_shares(60, kind, n_instances=2, n_candidates=7, seed=4, **options)
-    rng, K, known = (
-        np.random.default_rng([4, 25]),
-        options["n_labels"],
-        options.get("n_known", options["n_labels"]),
-    )
+    rng, K = np.random.default_rng([4, 25]), options["n_labels"]
+    known = options.get("n_known", K)
     shortfalls, losses = [], []
     for _ in range(60):
         vectors = t.random_bag(rng, kind, 2, known, 7)
@@ -209,10 +203,8 @@ def test_shares_of_exact_answers_by_enumeration(kind, options):
         scores = rng.normal(size=(2, K))
         scores[[0, 1], vectors[0]] += options.get("lead", 0.0)
         listed = tuples(vectors)
-        exact, heap = (
-            most_violating([scores], listed, (K,))[0],
-            violation([scores], algorithm_10([scores], listed, (K,))[0], listed),
-        )
+        exact = most_violating([scores], listed, (K,))[0]
+        heap = violation([scores], algorithm_10([scores], listed, (K,))[0], listed)
         shortfalls.append(exact - heap)
         losses.append([max(0.0, value - best_value([scores], listed)) for value in (exact, heap)])
     missed = np.array(shortfalls) > 1e-6

@@ -27,12 +27,8 @@ def convex(kernel, signs, loss):
     w = cp.Variable(signs.size)
     f = (vectors * np.sqrt(np.maximum(values, 0.0))) @ w
     margins = cp.multiply(signs, f)
-    each = {
-        "hinge": cp.pos(1 - margins),
-        "logistic": cp.logistic(-margins),
-        "square": 0.5 * cp.square(f - signs),
-    }
-    return w, cp.sum(each[loss])
+    each = {"hinge": cp.pos(1 - margins), "logistic": cp.logistic(-margins)}
+    return w, cp.sum(0.5 * cp.square(f - signs) if loss == "square" else each[loss])
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -65,14 +61,10 @@ def test_loss_in_the_ball_and_what_the_theorem_allows():
         wanted = min(wanted, cp.Problem(cp.Minimize(total), [cp.norm(w) <= radius]).solve(solver=cp.CLARABEL))
     assert 0.8 * wanted <= table["loss"].iloc[0] <= wanted * (1.0 + 1e-6)
     m = len(stream.stack)
-    found = minimum = math.inf
-    for step in np.geomspace(1e-3, 3.0, 2000):
-        found = min(
-            found, radius**2 / (2.0 * step) + th.surplus(m, T, delta, th.weights_step(m, T, delta), step)
-        )
-    for step in np.array(th.RADII) / math.sqrt(m * T):
-        least = min(th.least_loss(K, stream.signs, step)[0] for K in stream.stack)
-        minimum = min(minimum, least + th.surplus(m, T, delta, th.weights_step(m, T, delta), step))
+    added = lambda step: th.surplus(m, T, delta, th.weights_step(m, T, delta), step)
+    least = lambda step: min(th.least_loss(K, stream.signs, step)[0] for K in stream.stack)
+    found = min(radius**2 / (2.0 * step) + added(step) for step in np.geomspace(1e-3, 3.0, 2000))
+    minimum = min(least(step) + added(step) for step in np.array(th.RADII) / math.sqrt(m * T))
     assert table["allowed"].iloc[0] == pytest.approx(found, rel=1e-5)
     assert table["bound"].iloc[0] == pytest.approx(minimum, rel=1e-3)
 
@@ -178,20 +170,9 @@ def test_corollary_by_brute_force():
 
 
 def test_quantiles_and_expectations_on_small_tables():
-    table = pd.DataFrame(
-        {
-            "kind": "random",
-            "n_visits": 10,
-            "seed": 0,
-            "run": range(10),
-            "drawn": np.arange(10.0),
-            "largest": -np.arange(10.0),
-            "bound": 2.0,
-            "drawn_kernel": ["a"] * 4 + ["b"] * 6,
-            "largest_kernel": "a",
-            "best_kernel": "a",
-        }
-    )
+    kernels = {"drawn_kernel": ["a"] * 4 + ["b"] * 6, "largest_kernel": "a", "best_kernel": "a"}
+    table = pd.DataFrame({"run": range(10), "drawn": np.arange(10.0), "largest": -np.arange(10.0), **kernels})
+    table = table.assign(kind="random", n_visits=10, seed=0, bound=2.0)
     told = th.quantiles(table, (0.5, 0.1)).set_index("epsilon")
     assert told["drawn"].tolist() == [4.0, 8.0]  # of 10 runs at most 5, at most 1 lie above
     assert told["largest"].tolist() == [-5.0, -1.0]

@@ -5,28 +5,15 @@ figures 6.2 and 6.3, which go to `plots.mktl`; `transfer_weights` and `along_p` 
 `training_time` times it. Sizes and grids stand in `settings`.
 """
 
-from cuelearn.experiments.mktl.compare import (
-    BINARY,
-    METHODS,
-    MULTICLASS,
-    along_p,
-    binary,
-    multiclass,
-    negative,
-    transfer_weights,
-    useless_scores,
-)
+from cuelearn.experiments.mktl.compare import METHODS, along_p, binary, multiclass, negative, transfer_weights
 from cuelearn.experiments.mktl.settings import BUNDLED, C_RANGE, N_NEGATIVE, SIMULATED, VALIDATED, settings
 from cuelearn.experiments.mktl.tasks import (
     BACKGROUND,
     TASKS,
-    Prior,
-    TransferTask,
     binary_targets,
     binary_task,
     draw,
     draw_binary,
-    load_set,
     load_task,
 )
 from cuelearn.experiments.mktl.timing import random_problem, training_time

@@ -1,7 +1,8 @@
 """Sizes, seeds and grids of the chapter's experiments. Grids were fixed first; sizes follow the time."""
 
-from cuelearn.datasets import Provenance
-from cuelearn.experiments.protocol import settings_of
+from functools import partial
+
+from cuelearn.experiments.protocol import made_here, settings_of
 from cuelearn.mktl import P_RANGE
 
 #: The thesis's range (6.5), for every method.
@@ -13,10 +14,7 @@ N_NEGATIVE = 80
 
 #: For the notes of figures.
 VALIDATED = "C and p of every method chosen on other samples of the training pool, by the same draws"
-_MADE_BY = "cuelearn.experiments.mktl.timing.random_problem"
-SIMULATED = Provenance(
-    "random samples and scores", "generated", "of this project", None, "this project", _MADE_BY
-)
+SIMULATED = made_here("random samples and scores", "cuelearn.experiments.mktl.timing.random_problem")
 
 _MANY = (1, 3, 5, 10, 15, 20, 30, 50)
 _FINE_P = (1.01, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.6, 1.75, 2.0)
@@ -29,7 +27,7 @@ TABLE = {
         "n_positive": ((1, 3, 10), (1, 3, 5, 10, 30), (1, 3, 5, 10, 15, 20, 25, 30)),
         "seeds": (2, 4, 5),
         "targets": (4, 25, 25),
-        "validated": (2, 7, 9),
+        "validated": (2, 7, 9),  # targets, and draws of each, that parameters are chosen on
         "draws": (1, 1, 1),
     },
     "multiclass": {
@@ -38,7 +36,7 @@ TABLE = {
         "awa": ((1, 5), (1, 5, 10, 20, 50), (1, 5, 10, 20, 30, 50)),
         "seeds": (2, 10, 10),
         "draws": (1, 1, 2),
-        "held": (10, 40, 50),
+        "held": (10, 40, 50),  # samples per class that parameters are chosen on
     },
     "negative": {
         "n_per_class": ((1, 5), (1, 3, 10), (1, 3, 5, 10, 20)),
@@ -56,13 +54,5 @@ TABLE = {
         "sparse": ((1.0,), (0.1, 1.0, 10.0), C_RANGE),
     },
 }
-
-
-def settings(profile):
-    """Sizes for a profile, "smoke", "quick" or "full".
-
-    `binary`: figure 6.2 (`validated`, `draws`: targets, and draws of each, that parameters are chosen on);
-    `multiclass`: figure 6.3 (`held`: samples per class to choose on); `negative`: useless priors; `path`:
-    values of p for the sparsity figure; `timing`: with values of C that p = 1.01 is timed with.
-    """
-    return settings_of(TABLE, profile)
+#: Sizes for a profile, "smoke", "quick" or "full".
+settings = partial(settings_of, TABLE)

@@ -15,8 +15,8 @@ from sklearn.ensemble import AdaBoostClassifier
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
-from cuelearn import datasets
 from cuelearn.datasets import AWA_TEST_CLASSES
+from cuelearn.experiments.protocol import load_set
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl import AverageKernelSVM
 
@@ -99,12 +99,6 @@ class TransferTask(NamedTuple):
     priors: tuple  # the models behind `scores` and `same`
     same_priors: tuple
     gamma: float  # width of `same` and of all methods: the mean squared distance among the priors' samples
-
-
-@lru_cache(maxsize=3)
-def load_set(name):
-    """Data set of a task by the task's name."""
-    return datasets.load_original("awa") if name == "awa" else getattr(datasets, f"load_{name}")()
 
 
 def _rows(data, name, size, n_rest=None):

@@ -7,50 +7,20 @@ parameters are chosen, `theorems` the propositions. All points go through a `Swe
 """
 
 from cuelearn.experiments import protocol
-from cuelearn.experiments.mms.artificial import (
-    accuracies,
-    bags_of,
-    by_round,
-    curves,
-    load_set,
-    validated,
-    with_each_search,
-)
-from cuelearn.experiments.mms.methods import (
-    METHODS,
-    PARTS,
-    SUPERVISED,
-    WEAK,
-    choose,
-    compile_part,
-    make,
-    make_mms,
-)
+from cuelearn.experiments.mms.artificial import bags_of, by_round, curves, with_each_search
+from cuelearn.experiments.mms.methods import METHODS, PARTS, compile_part
 from cuelearn.experiments.mms.naming import (
-    PROTOCOL_I,
-    PROTOCOL_II,
     as_printed,
     corpus,
-    naming_parameters,
-    naming_run,
     naming_with_each_search,
     objective_at_truth,
     partial_labels,
-    problem,
     protocols,
 )
-from cuelearn.experiments.mms.poses import MODELS, all_models, pose_parameters, pose_run, problem_of, table_of
-from cuelearn.experiments.mms.settings import (
-    ARTIFICIAL,
-    BAG_SIZE,
-    C_RANGE,
-    MIDDLE,
-    OCCURRENCES,
-    RANDOM_BAGS,
-    VALIDATED,
-    settings,
-)
+from cuelearn.experiments.mms.poses import MODELS, all_models
+from cuelearn.experiments.mms.settings import ARTIFICIAL, RANDOM_BAGS, VALIDATED, settings
 from cuelearn.experiments.mms.theorems import counts, proposition_5_2, proposition_5_3, search_shares
+from cuelearn.experiments.protocol import load_set
 
 
 def printed(number):

@@ -1,31 +1,17 @@
 """Figure 5.3: bags of known samples with made-up ambiguity (section 5.5)."""
 
 import itertools
-from functools import lru_cache
 
 import numpy as np
 import pandas as pd
 
-from cuelearn import datasets
 from cuelearn.datasets import make_ambiguous
 from cuelearn.experiments.mms.methods import METHODS, SUPERVISED, choose, make_mms, shares_right
 from cuelearn.experiments.mms.settings import BAG_SIZE, MIDDLE
-from cuelearn.experiments.protocol import compared, fitted, timed
+from cuelearn.experiments.protocol import compared, fitted, load_set, timed
 from cuelearn.mms import MMS
 
-LOADERS = {
-    "mnist": datasets.load_mnist,
-    "letter": datasets.load_letter,
-    "pendigits": datasets.load_pendigits,
-    "satimage": datasets.load_satimage,
-}
 HARD = ["n_candidates", "p_correlated", "p_ambiguous"]  # what makes a set of bags hard
-
-
-@lru_cache(maxsize=1)
-def load_set(name):
-    """Data set of figure 5.3 by its name; "usps" is the thesis's own (tier original)."""
-    return datasets.load_original("usps") if name == "usps" else LOADERS[name]()
 
 
 def features(name, data, rows):

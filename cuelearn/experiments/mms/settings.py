@@ -1,14 +1,15 @@
 """Sizes, seeds and grids of the chapter's experiments: fixed before anything is run."""
 
-from cuelearn.datasets import Provenance
-from cuelearn.experiments.protocol import settings_of
+from functools import partial
+
+from cuelearn.experiments.protocol import made_here, settings_of
 
 #: The papers' range (thesis 5.5), for every method.
 C_RANGE = (0.1, 1.0, 10.0, 100.0, 1000.0)
 #: The thesis's names: at least 20 occurrences in protocol I, 3 in protocol II.
 OCCURRENCES = {"I": 20, "II": 3}
-#: Data of figure 5.3. MNIST, Pendigits and satimage stand in for usps, news20 and covtype; letter is the
-#: thesis's own.
+#: Of figure 5.3. MNIST, Pendigits and satimage stand in for usps, news20, covtype; letter is the thesis's
+#: own.
 ARTIFICIAL = ("mnist", "letter", "pendigits", "satimage")
 BAG_SIZE = 5
 #: Parameters are validated there, once per data set, and then kept along the curves of `quick`.
@@ -16,13 +17,12 @@ MIDDLE = {"n_candidates": 20, "p_correlated": 0.25, "p_ambiguous": 0.25}
 
 #: For the notes of figures.
 VALIDATED = "parameters of all methods chosen on held-back training bags, by their candidates"
-_MADE_BY = "cuelearn.experiments.mms.theorems.random_bag"
-RANDOM_BAGS = Provenance("random bags", "generated", "of this project", None, "this project", _MADE_BY)
+RANDOM_BAGS = made_here("random bags", "cuelearn.experiments.mms.theorems.random_bag")
 
 _HARD = ((0.0, 0.0), (0.5, 0.5))  # P_c, P_a
 # smoke, quick, full
 TABLE = {
-    "seeds": (2, 3, 3),
+    "seeds": (2, 3, 3),  # of figure 5.3
     "grid": ((1.0, 100.0), C_RANGE, C_RANGE),
     "effort": {"n_epochs": (5, 20, 40), "n_rounds": (3, 5, 8)},
     "artificial": {
@@ -39,7 +39,7 @@ TABLE = {
         "n_epochs": (10, 25, 100),
         "seeds": (2, 3, 3),
     },
-    "naming": {
+    "naming": {  # identities are fewer in the proportion of the items, so that names occur as often
         "n_items": (300, 1000, 6000),
         "n_names": (30, 30, 78),
         "occurrences": ({"I": 4, "II": 2}, OCCURRENCES, OCCURRENCES),
@@ -68,14 +68,5 @@ TABLE = {
         "seeds": (1, 2, 3),
     },
 }
-
-
-def settings(profile):
-    """Sizes of all experiments of the chapter for a profile, "smoke", "quick" or "full".
-
-    `seeds`: of figure 5.3; `grid`: of C; `effort`: epochs and rounds of `MMS`; `artificial`: bags, test
-    samples, values of L, pairs (P_c, P_a); `rounds`: the concave-convex procedure round by round; `naming`:
-    items and identities of the composed corpus, which are fewer in the same proportion, so that names occur
-    as often, and seeds; `poses`; `search`: random bags; `bound`: proposition 5.2.
-    """
-    return settings_of(TABLE, profile)
+#: Sizes for a profile, "smoke", "quick" or "full".
+settings = partial(settings_of, TABLE)

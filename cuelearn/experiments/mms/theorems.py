@@ -18,8 +18,7 @@ from sklearn.svm import LinearSVC
 
 from cuelearn.core.intervals import CONFIDENCE
 from cuelearn.datasets.ambiguous import make_ambiguous
-from cuelearn.experiments.mms.artificial import load_set
-from cuelearn.experiments.protocol import fitted
+from cuelearn.experiments.protocol import fitted, load_set
 from cuelearn.mms import MMS, CandidateSet, Matching, best_labelings, most_violating
 
 CLASSIFIERS = ("MMS", "MC-SVM", "constant", "random", "adversary", "memoriser")

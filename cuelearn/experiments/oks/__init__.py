@@ -17,7 +17,7 @@ from cuelearn.experiments.oks.compare import (
     warm_up,
 )
 from cuelearn.experiments.oks.settings import IMAGE_TASKS, ORIGINAL_TASKS, TABLE_TASKS, settings
-from cuelearn.experiments.oks.tasks import describe_pair, load_set, pair_of
+from cuelearn.experiments.oks.tasks import describe_pair, pair_of
 from cuelearn.experiments.oks.theorems import (
     KINDS,
     STREAMS,
@@ -27,6 +27,7 @@ from cuelearn.experiments.oks.theorems import (
     regret_against_bound,
     selection_quality,
 )
+from cuelearn.experiments.protocol import load_set
 
 
 def printed(number):

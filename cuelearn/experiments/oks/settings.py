@@ -1,5 +1,7 @@
 """Sizes, seeds and grids of the chapter's experiments: fixed before anything is run."""
 
+from functools import partial
+
 from cuelearn.experiments.protocol import settings_of
 from cuelearn.oks.batch import C_GRID
 
@@ -22,11 +24,11 @@ TABLE = {
         "beta": ((0.3, 0.7), (0.1, 0.3, 0.5, 0.7, 0.9), BETA_RANGE),
         "p": ((1.25,), (1.05, 1.25, 2.0), P_GRID),
     },
-    "selectors": (2, 5, 5),
+    "selectors": (2, 5, 5),  # seeds of the methods in `repeated`; the others run once
     "repeated": (("SOM", "OKS"), ("SOM", "OKS"), ("MuTron", "AlignmentSVM", "MuSVM", "SOM", "OKS")),
     "selections": {
         "judged": (6, 60, 200),
-        "seeds": (4, 20, 50),
+        "seeds": (4, 20, 50),  # but of two passes, which are judged on more
         "n_epochs": ((1, 2), (1, 2, 5), (1, 2, 5, 10, 20)),
     },
     "mistakes": {
@@ -47,13 +49,5 @@ TABLE = {
         "draws": (20, 100, 300),
     },
 }
-
-
-def settings(profile):
-    """Sizes for a profile, "smoke", "quick" or "full".
-
-    `selectors`: seeds of the methods in `repeated`, the others run once; `selections`: numbers of passes,
-    seeds of each, and of the two passes that are judged; `mistakes`, `regret`, `quality`: streams of the
-    theorems.
-    """
-    return settings_of(TABLE, profile)
+#: Sizes for a profile, "smoke", "quick" or "full".
+settings = partial(settings_of, TABLE)

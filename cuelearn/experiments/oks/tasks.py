@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cuelearn import datasets
 from cuelearn.datasets import kinds
+from cuelearn.experiments.protocol import load_set
 from cuelearn.oks.sources import with_widths
 
 
@@ -17,14 +17,6 @@ class Pair(NamedTuple):
     X_test: np.ndarray
     y_test: np.ndarray
     kernels: list
-
-
-def load_set(name):
-    """Data set of a task, by the task's name."""
-    kind = name.split()[0]
-    if kind == "corel5k":
-        return datasets.load_original(kind)
-    return getattr(datasets, f"load_{kind}")()
 
 
 def _rows_of(name, data):

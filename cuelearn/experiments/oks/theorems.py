@@ -17,8 +17,7 @@ from scipy.special import entr, expit
 
 from cuelearn import datasets
 from cuelearn.core.intervals import interval
-from cuelearn.datasets import Provenance
-from cuelearn.experiments.protocol import quiet
+from cuelearn.experiments.protocol import made_here, quiet
 from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl.problem import MKLProblem
 from cuelearn.mkl.reference import solve_reference
@@ -33,9 +32,7 @@ KINDS = ("pendigits", "random", "one useful")
 C_GRID = (0.01, 0.1, 1.0, 10.0)
 N_KERNELS = 8
 MEMORY = 4e9
-#: Where the simulated streams come from.
-_MADE_BY = "cuelearn.experiments.oks.theorems.stream_of"
-STREAMS = Provenance("random streams", "generated", "of this project", None, "this project", _MADE_BY)
+STREAMS = made_here("random streams", "cuelearn.experiments.oks.theorems.stream_of")
 
 
 class Stream(NamedTuple):
@@ -347,12 +344,10 @@ def selection_quality(kind, n_visits, seed, n_samples=2000, n_held=3000, delta=0
 def expectations(table, value, by):
     """Means of `value` over runs: columns `by`, mean, low, high (95% interval), the first of every other
     column."""
-    rows = []
-    for key, part in table.groupby(by, sort=False):
-        ends = interval(part[value].to_numpy())._asdict()
-        rest = part.drop(columns=[*by, value, "run"]).iloc[0].to_dict()
-        rows.append({**dict(zip(by, key, strict=True)), **ends, **rest})
-    return pd.DataFrame(rows)
+    groups = table.groupby(by, sort=False)
+    rest = groups.first().drop(columns=[value, "run"])
+    ends = pd.DataFrame([interval(part.to_numpy())._asdict() for _, part in groups[value]], index=rest.index)
+    return ends.join(rest).reset_index()
 
 
 def quantiles(table, epsilons):
