@@ -266,8 +266,6 @@ def test_parameters_arrive():
         )
     model = methods.make("MMS", chosen, 9, EFFORT)
     assert (model.n_epochs, model.n_rounds, model.random_state, model.inference) == (3, 2, 9, "heap")
-    expected = [{"part": part} for part in methods.PARTS]
-    assert [methods.compile_part(part) for part in methods.PARTS] == expected
 
 
 # ------------------------------------------------------------------ figure 5.3

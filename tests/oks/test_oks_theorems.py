@@ -192,7 +192,7 @@ def test_theorem_3_says_something():
     totals = []
     for seed in range(20):
         options = {"n_epochs": 1, "shuffle": False, "random_state": seed, "verbose": False}
-        model = OKS(kernels, delta=delta, eta=eta, step=step, **options).fit(X, y)
+        model = OKS(kernels, delta=delta, eta=eta, **options).fit(X, y)
         assert model.best_kernel_ == "side"
         log_weights, total = np.zeros(m), 0.0
         for j, wrong in zip(model.drawn_, model.online_errors_, strict=True):

@@ -24,8 +24,7 @@ _USELESS = 63  # first entry of the seeds of useless scores
 
 
 class Method(NamedTuple):
-    """How a method enters the comparisons: `make(C, p, effort, seed)` gives its estimator on precomputed
-    kernels."""
+    """How a method enters: `make(C, p, effort, seed)` gives its estimator on precomputed kernels."""
 
     make: object
     has_p: bool = False  # p is chosen too
@@ -71,9 +70,8 @@ def candidates(method, grids):
 class Trial:
     """One training set with the kernel that all methods share, and the samples that they are judged on.
 
-    The kernel is that of the priors of the new task's own kind, with its width, as Multi-KT asks. `train` and
-    `judged` are rows of the task; `n_priors` takes the first score columns; `replaced` are scores in place of
-    the task's.
+    `train` and `judged` are rows of the task; `n_priors` takes the first score columns; `replaced` are scores
+    in place of the task's.
     """
 
     def __init__(self, task, train, judged, n_priors=None, replaced=None):
@@ -114,11 +112,9 @@ def binary_trial(target, n_positive, seed):
 
 
 def accuracies(seed, chosen, effort, **place):
-    """Methods trained on the same samples, `chosen` by name; the place is of `multiclass_trial` or
-    `binary_trial`.
+    """Methods trained on the same samples, `chosen` by name, at a place of figure 6.3 or 6.2.
 
-    Returns a DataFrame with columns method, accuracy (on test samples), gap (certified, relative to the
-    objective).
+    Columns method, accuracy (on test samples), gap (certified, relative to the objective).
     """
     trial = (binary_trial if "target" in place else multiclass_trial)(seed=seed, **place)
     rows = []
@@ -146,8 +142,7 @@ def validated(method, name, n_per_class, n_priors, useless, grids, effort, draws
     """Parameters of a method (C, p, a class_weight where there is a choice) and their `validation` accuracy.
 
     Trained on draws of the pool, judged on `held` other samples of each class in the pool; no test sample is
-    used. Where the pool has too few, fewer are held, but 10, and where these are missing too, fewer are
-    trained on.
+    used. Where the pool has too few, fewer are held, but 10, then fewer are trained on.
     """
     task = load_task(name)
     n_classes = np.unique(task.y).size
@@ -198,10 +193,8 @@ def _curves(sweep, label, places, seeds, grids, effort, o):
 def multiclass(sweep, names, seeds, o, grids, effort, methods=MULTICLASS):
     """All points of figure 6.3: both numbers of priors where the task has two.
 
-    `sweep` makes a Sweep of a name; `o` is `multiclass` of `settings`.
-
-    Returns a DataFrame with columns name, n_per_class, n_priors, useless (empty), seed, method, accuracy,
-    gap, C, p, class_weight.
+    `sweep` makes a Sweep of a name; `o` is `multiclass` of `settings`. Columns name, n_per_class, n_priors,
+    useless (empty), seed, method, accuracy, gap, C, p, class_weight.
     """
     places = []
     for name in names:
@@ -214,10 +207,9 @@ def multiclass(sweep, names, seeds, o, grids, effort, methods=MULTICLASS):
 
 
 def useless_scores(task, kind, seed):
-    """Scores, (n, K), that say nothing of a sample, in place of a task's.
+    """Scores, (n, K), that say nothing of a sample, in place of a task's; None where `kind` is "".
 
-    `kind` is "" for None, the task keeps its own; "shuffled" for its own scores, dealt out to the samples at
-    random; "noise K" with a number for K columns of standard normal numbers; "none" for no columns.
+    "shuffled" deals the task's own out at random; "noise K" is K normal columns; "none" no columns.
     """
     if not kind:
         return None
@@ -230,10 +222,7 @@ def useless_scores(task, kind, seed):
 
 
 def negative(sweep, name, seeds, o, grids, effort, multiclass):
-    """Accuracies with priors that are useless on purpose, parameters chosen with them as in figure 6.3.
-
-    Returns a DataFrame like that of `multiclass`, with all priors (n_priors empty).
-    """
+    """Like `multiclass`, with priors that are useless on purpose; n_priors is empty."""
     kinds = ["shuffled", *(f"noise {k}" for k in o["n_noise"] if k)]
     some = dict.fromkeys(kinds, ["AverageTL", "MultiKT", "MKTL", "MKTL auto"])
     some = {"none": ["NoTransfer", "MKTL"], **some}
@@ -246,7 +235,7 @@ def negative(sweep, name, seeds, o, grids, effort, multiclass):
 def binary(sweep, seeds, o, grids, effort, methods=BINARY):
     """All points of figure 6.2; `sweep` makes a Sweep of a name, `o` is `binary` of `settings`.
 
-    Returns a DataFrame with columns target, seed, n_positive, method, accuracy, gap, C, p, class_weight.
+    Columns target, seed, n_positive, method, accuracy, gap, C, p, class_weight.
     """
     targets = binary_targets()
     spread, some = (targets[:: max(1, len(targets) // n)][:n] for n in (o["targets"], o["validated"]))
@@ -264,10 +253,9 @@ def binary(sweep, seeds, o, grids, effort, methods=BINARY):
 
 
 def transfer_weights(name, seed, n_per_class, chosen, effort, n_priors=None):
-    """From where MKTL transfers to which class, and how much.
+    """From where MKTL transfers to which class, and how much; also the fitted MKTL and its `Trial`.
 
-    Returns a DataFrame with columns new, prior, weight (for the scaled scores), kernel (norm of its block),
-    the fitted MKTL, and the `Trial` that it was trained on.
+    Columns new, prior, weight (for the scaled scores), kernel (norm of its block).
     """
     trial = multiclass_trial(name, n_per_class, n_priors, "", seed)
     model = trial.fitted("MKTL", chosen, effort, seed)
@@ -280,7 +268,7 @@ def along_p(name, seed, n_per_class, p, C, effort):
     """Accuracy, certified gap and number of priors in use for one p, "auto" or a number.
 
     Returns a dict: accuracy, used (mean number of priors per new class whose weight is at least a hundredth
-    of the largest), gap, objective, p_found (what "auto" came to).
+    of the largest), gap, objective, p_found.
     """
     trial = multiclass_trial(name, n_per_class, None, "", seed)
     model = trial.fitted("MKTL", {"C": C, "p": p}, {**effort, "tol": min(effort["tol"], 1e-3)}, seed)

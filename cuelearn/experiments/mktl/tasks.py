@@ -1,10 +1,8 @@
 """Transfer tasks: a few new classes on one cue, and priors for other classes, trained on other cues.
 
-A task divides a data set twice: its classes are either new or known to the priors, its cues either the new
-task's or the priors'. Multi-KT, which needs priors of its own kind, gets a second set on the new task's cue
-(`TransferTask.same`). Which rows train the priors and which are for tests is drawn once from fixed seeds, the
-same for every method, seed and profile; `draw` and `draw_binary` choose training samples within a task, by a
-seed.
+Multi-KT, which needs priors of its own kind, gets a second set on the new task's cue (`TransferTask.same`).
+Which rows train the priors and which are for tests is drawn once from fixed seeds, the same for every method,
+seed and profile; `draw` and `draw_binary` choose training samples within a task, by a seed.
 """
 
 from functools import lru_cache
@@ -63,8 +61,7 @@ PRIOR_ROWS, POOL_ROWS, BACKGROUND_ROWS, TEST_ROWS = 200, 100, 300, 150
 
 
 class Prior(NamedTuple):
-    """A fitted model of old classes, one per column of its scores; a binary one tells its class from the
-    background.
+    """A fitted model of old classes, one per column of its scores; a binary one has a single class.
 
     `columns` of the data set's X are what `model` takes, `train` the rows that it was trained on; `accuracy`
     is on other samples of its own classes, NaN where there are none.
@@ -158,13 +155,12 @@ def _task(data, rows, n_pool, priors, same_priors, **more):
 
 @lru_cache(maxsize=4)
 def load_task(name):
-    """A multiclass `TransferTask` of figure 6.3, one of `TASKS`: the same object each time, not to be
-    changed.
+    """A `TransferTask` of figure 6.3, one of `TASKS`: the same object each time, not to be changed.
 
-    letter: nine new letters on the cue moments; boosted trees and SVMs on box and edges know 10 others, with
-    a further SVM all 17. mfeat: digits 3, 5, 8 and 9 on Fourier coefficients; boosted trees on kar and mor
-    know 0, 1 and 2, an SVM on pix and fac knows 4, 6 and 7. awa: the ten test classes of Animals with
-    Attributes on PHOG; an SVM on rgsift and SURF knows the 40 others. DataFileError if the data is not there.
+    letter: nine new letters on the cue moments; models on box and edges know 10 others, a further one all 17.
+    mfeat: digits 3, 5, 8 and 9 on Fourier coefficients; models on kar and mor know 0, 1 and 2, on pix and fac
+    4, 6 and 7. awa: the ten test classes of Animals with Attributes on PHOG; a model on rgsift and SURF knows
+    the 40 others. DataFileError if the data is not there.
     """
     if name not in TASKS:
         raise ValueError(f"name must be one of {sorted(TASKS)}, got {name!r}")
@@ -224,10 +220,9 @@ def _shared():
 def binary_task(target):
     """A letter against the background (figure 6.2), with 24 priors for the other letters.
 
-    Priors and new task use all 16 attributes and the same kernel, whose width is from all 25 letters, the
-    target's samples too, which have no part in its priors. The background's rows that train the priors, those
-    that the new task may train on and those for tests are disjoint. In the pool the target's rows stand
-    first. The same object each time, not to be changed.
+    Priors and new task use all 16 attributes and the same kernel, its width from all 25 letters (the target's
+    samples have no part in its priors). The background's rows for priors, training and tests are disjoint. In
+    the pool the target's rows stand first. The same object each time, not to be changed.
     """
     if target not in binary_targets():
         raise ValueError(f"target must be one of {binary_targets()}, got {target!r}")

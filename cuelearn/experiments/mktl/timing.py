@@ -14,7 +14,7 @@ _DIMENSIONS, _RELATED = 20, 0.15
 
 
 def random_problem(n_classes, n_priors, n_per_class, seed):
-    """Classes on random means, and priors of which a few know something of each: X, y, scores (around -1)."""
+    """Classes on random means, and priors that know something of a few, scores around -1: X, y, scores."""
     rng = np.random.default_rng([seed, 64])
     y = np.repeat(np.arange(n_classes), n_per_class)
     X = rng.normal(size=(y.size, _DIMENSIONS)) + rng.normal(size=(n_classes, _DIMENSIONS))[y]
@@ -23,11 +23,10 @@ def random_problem(n_classes, n_priors, n_per_class, seed):
 
 
 def training_time(kind, method, n_per_class, C, p, effort, repeats, seed, memory=False):
-    """Seconds of one training on "random" or "awa", kernel matrix included, after a small one that is not
-    timed.
+    """Seconds of one training on "random" or "awa", kernel matrix included, after a small one.
 
-    Returns a dict: seconds (the least of `repeats`), gap, objective, and with `memory` the bytes at the peak
-    of a training beside what went in, from Python's allocator (else NaN).
+    Returns a dict: seconds (the least of `repeats`), gap, objective, memory (bytes at the peak of a training
+    beside what went in, from Python's allocator; NaN where not asked for).
     """
     X, y, scores = random_problem(10, 40, n_per_class, seed) if kind == "random" else _awa(n_per_class)
 

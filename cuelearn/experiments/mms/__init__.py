@@ -2,13 +2,12 @@
 
 `artificial` makes bags for figure 5.3; `naming` turns composed captions and faces into candidate sets for
 tables 5.1 to 5.4, `poses` the same with body poses for figure 5.6. `methods` holds the methods and how their
-parameters are chosen, `theorems` the propositions. All points go through a `Sweep` and end in a DataFrame for
-`plots.mms`.
+parameters are chosen, `theorems` the propositions.
 """
 
 from cuelearn.experiments import protocol
 from cuelearn.experiments.mms.artificial import bags_of, by_round, curves, with_each_search
-from cuelearn.experiments.mms.methods import METHODS, PARTS, compile_part
+from cuelearn.experiments.mms.methods import METHODS
 from cuelearn.experiments.mms.naming import (
     as_printed,
     corpus,

@@ -51,8 +51,8 @@ def validated(name, method, seed, n_bags, grid, effort):
 def accuracies(seed, chosen, effort, **made):
     """Test accuracy of methods, `chosen` by name, trained on the same bags, `made` by `bags_of`.
 
-    Returns a DataFrame with columns method, accuracy, assignment (share of the training instances whose label
-    within the candidates is right; 1 where the truth is given).
+    Columns method, accuracy, assignment (share of the training instances whose label within the candidates is
+    right; 1 where the truth is given).
     """
     bags, X_test, y_test = bags_of(seed=seed, **made)
     train = bags.X, bags.candidates, bags.labels()
@@ -65,8 +65,8 @@ def accuracies(seed, chosen, effort, **made):
 def curves(sweep, names, seeds, o, grid, effort, methods=tuple(METHODS)):
     """All points of figure 5.3; `sweep` makes a Sweep of a name, `o` is `artificial` of `settings`.
 
-    Returns a DataFrame with columns name, seed, n_candidates, p_correlated, p_ambiguous, method, accuracy,
-    assignment, C, class_weight.
+    Columns name, seed, n_candidates, p_correlated, p_ambiguous, method, accuracy, assignment, C,
+    class_weight.
     """
     data = [load_set(n) for n in names]
     common = {"seed": seeds[0], "n_bags": o["n_bags"], "grid": list(grid), "effort": effort}
@@ -87,10 +87,7 @@ def curves(sweep, names, seeds, o, grid, effort, methods=tuple(METHODS)):
 
 
 def by_round(seed, n_epochs, solver, C=1.0, inference="heap", **made):
-    """Objective and test accuracy after every round of the concave-convex procedure, on bags of `bags_of`.
-
-    Returns a DataFrame with columns of `MMS.history_`, and accuracy.
-    """
+    """`MMS.history_` and test accuracy after every round of the concave-convex procedure, on `bags_of`."""
     bags, X_test, y_test = bags_of(seed=seed, **made)
     seen = []
 

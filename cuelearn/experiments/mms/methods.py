@@ -9,17 +9,7 @@ from sklearn.svm import LinearSVC
 
 from cuelearn.experiments import protocol
 from cuelearn.experiments.protocol import fitted, grid_points
-from cuelearn.mms import (
-    CLSVM,
-    M3MIML,
-    MIMLSVM,
-    MMS,
-    CandidateSet,
-    DistNaming,
-    GMMNaming,
-    best_labelings,
-    most_violating,
-)
+from cuelearn.mms import CLSVM, M3MIML, MIMLSVM, MMS, CandidateSet, best_labelings
 
 #: Share of the training bags that is held back to choose C.
 VALIDATION = 1 / 3
@@ -93,25 +83,6 @@ def make(name, chosen, seed, effort):
     return METHODS[name](chosen["C"], chosen["class_weight"] or None, seed, effort)
 
 
-#: What `compile_part` can compile; two workers share it.
-PARTS = ("training", "searches")
-
-
-def compile_part(part):
-    """Compile one of `PARTS`, each in a process of its own, so that it takes half the time."""
-    X = np.eye(4)
-    sets = CandidateSet([[[0, 1], [1, 0]], [[0, 1], [1, 0]]], n_labels=3)
-    if part == "training":
-        for solver in ("frank-wolfe", "pegasos"):
-            fitted(MMS(solver=solver, n_rounds=2, n_epochs=1), X, sets).predict(X, sets)
-    else:
-        most_violating(np.zeros((2, 3)), sets, method="exact")
-        fitted(MMS(solver="frank-wolfe", inference="exact", n_rounds=2, n_epochs=1), X, sets)
-        for model in (GMMNaming(n_components_pca=2), DistNaming()):
-            model.fit(X, sets).predict(X, sets)
-    return {"part": part}
-
-
 def truth_set(y, candidates):
     """The candidate set of someone who knows the labels: one vector per bag."""
     return CandidateSet.from_labels(y, candidates.bag_sizes, classes=candidates.classes, null=candidates.null)
@@ -145,20 +116,23 @@ def random_share(candidates, labels, rngs):
     return float(np.mean([np.mean(candidates.draw(rng)[:, 0] == labels) for rng in rngs]))
 
 
+def ambiguous_losses(labels, candidates):
+    """The ambiguous loss of every bag, from labels of all instances."""
+    starts = candidates.bag_starts
+    return [candidates.loss(i, labels[starts[i] : starts[i + 1]]) for i in range(candidates.n_bags)]
+
+
 def share_consistent(labels, candidates):
     """One minus the ambiguous loss per slot: what can be known of an accuracy without the truth."""
     labels = labels.reshape(candidates.n_instances, -1)
-    starts = candidates.bag_starts
-    lost = sum(candidates.loss(i, labels[starts[i] : starts[i + 1]]) for i in range(candidates.n_bags))
-    return 1.0 - lost / labels.size
+    return 1.0 - sum(ambiguous_losses(labels, candidates)) / labels.size
 
 
 def best_on_held(tried, fit, predict, candidates, order):
     """Of the parameters `tried`, those whose predictions of held-back bags agree best with the candidates.
 
-    The first third of the bags in `order` is held back. Instances are predicted one by one; nothing of the
-    truth is used. On ties the first. `fit` is called with parameters, rows and candidates, `predict` with
-    model and rows.
+    The first third of the bags in `order` is held back; nothing of the truth is used; on ties the first.
+    `fit` is called with parameters, rows and candidates, `predict` with model and rows.
     """
     held, train = (np.sort(part) for part in np.split(order, [max(1, int(VALIDATION * order.size))]))
     rows, rows_held = candidates.rows(train), candidates.rows(held)

@@ -50,8 +50,7 @@ def labelled_sets(data, occurrences, constraints, attributes=("name",)):
 
 @lru_cache(maxsize=4)
 def problem(seed, n_items, n_names, protocol, occurrences, constraints="ABC"):
-    """The corpus, its candidate sets, and the names of all faces, null where the caption does not have
-    them."""
+    """The corpus, its candidate sets, and the names of all faces, null where the caption lacks them."""
     data = corpus(seed, n_items, n_names, protocol)
     sets, labels = labelled_sets(data, occurrences, constraints)
     return data, sets, labels[:, 0]
@@ -83,9 +82,9 @@ def naming_parameters(method, seed, grid, effort, **where):
 def naming_run(seed, chosen, effort, **where):
     """Name assignment on the training items of a `problem` and recognition on the test items, by method.
 
-    Returns a DataFrame with columns method, assignment (share of the training faces whose name within the
-    caption is right), recognition (share of the test faces named right without a caption; RANDOM is given
-    it), n_names, n_train, n_test (faces), null (share of test faces).
+    Columns method, assignment (share of the training faces whose name within the caption is right),
+    recognition (share of the test faces named right without a caption; RANDOM is given it), n_names, n_train,
+    n_test (faces), null (share of test faces).
     """
     data, every, truth = problem(seed=seed, **where, constraints="ABC")
     test, rows = np.flatnonzero(data.is_test), []
@@ -108,7 +107,7 @@ def naming_run(seed, chosen, effort, **where):
 def protocols(sweep, o, seeds, grid, effort):
     """Both protocols over all seeds, each of which composes a corpus; `o` is `naming` of `settings`.
 
-    Returns a DataFrame with columns protocol, seed, those of `naming_run`, C and class_weight.
+    Columns protocol, seed, those of `naming_run`, C and class_weight.
     """
     asked, points = [], []
     for p, methods in {"I": PROTOCOL_I, "II": PROTOCOL_II}.items():
@@ -126,8 +125,7 @@ def protocols(sweep, o, seeds, grid, effort):
 def naming_with_each_search(seed, effort, most_items=400, most_faces=4, most_candidates=500, C=1.0, **where):
     """`MMS` with Algorithm 10 and with the exact search, on the training items that the latter can manage.
 
-    Returns a DataFrame with columns inference, accuracy, same (share of those items for which both searches
-    find the same value at the trained hyperplanes), n_items.
+    Columns inference, accuracy, same (share of those items where both find the same value), n_items.
     """
     data, sets, labels = problem(seed=seed, **where, constraints="ABC")
     sizes = zip(sets.bag_sizes, sets.n_candidates, strict=True)
@@ -151,8 +149,8 @@ def naming_with_each_search(seed, effort, most_items=400, most_faces=4, most_can
 def objective_at_truth(seed, C=10.0, n_epochs=50, **where):
     """Does the criterion prefer what `MMS` finds, or hyperplanes trained with the true labels?
 
-    Returns a dict: found, truth (objectives on the same candidate sets), assignment_found, assignment_truth
-    (shares of training faces).
+    Objectives found and truth on the same candidate sets; assignment_found, assignment_truth (of training
+    faces).
     """
     X, part, labels = training("MMS", seed, **where)
     out = {}
@@ -168,8 +166,7 @@ def objective_at_truth(seed, C=10.0, n_epochs=50, **where):
 def partial_labels(name, fold, methods, grid, effort):
     """Real ambiguous labels (Lost, MSRCv2; tier original): bags of one instance, one of the published folds.
 
-    Returns a DataFrame with columns method, assignment (training instances within their candidates),
-    recognition (test instances), C.
+    Columns method, assignment (training instances within their candidates), recognition (test instances), C.
     """
     data = load_original(name)
     train, test = data.folds[fold]
@@ -188,10 +185,7 @@ def partial_labels(name, fold, methods, grid, effort):
 
 
 def as_printed(table, protocol, column):
-    """Mean and standard deviation over seeds, in percent, as tables 5.1 to 5.4 print them.
-
-    Returns a DataFrame with columns method, accuracy, sd, C, class_weight.
-    """
+    """Mean and sd over seeds, in percent, as tables 5.1 to 5.4: method, accuracy, sd, C, class_weight."""
     mine = table[(table["protocol"] == protocol) & table[column].notna()]
     chosen = {name: (name, "first") for name in ("C", "class_weight")}
     out = mine.groupby("method", sort=False).agg(accuracy=(column, "mean"), sd=(column, "std"), **chosen)

@@ -44,8 +44,7 @@ def pose_descriptors(poses):
 
 @lru_cache(maxsize=2)
 def table_of(seed, n_items, n_test, n_names):
-    """The composed corpus with poses (CaptionedData), its features in float32, and the columns of their
-    parts.
+    """The composed corpus with poses (CaptionedData), its features in float32, the columns of their parts.
 
     Parts are face (of unit length, so squared distances are twice the cosine distance), positions, segments,
     directions, and pose: these three side by side, each over its mean distance among training persons.
@@ -126,8 +125,7 @@ def pose_parameters(method, modelled, seed, widths, grid, effort, **size):
 def pose_run(modelled, seed, chosen, effort, **size):
     """Assignment on training items, recognition on test items without and with their captions, by method.
 
-    Returns a DataFrame with columns method, attribute ("name", "verb"), assignment, recognition,
-    with_caption.
+    Columns method, attribute ("name", "verb"), assignment, recognition, with_caption.
     """
     tables = [_shares(method, own, modelled, seed, effort, **size) for method, own in chosen.items()]
     return pd.concat(tables, ignore_index=True)

@@ -18,6 +18,7 @@ from sklearn.svm import LinearSVC
 
 from cuelearn.core.intervals import CONFIDENCE
 from cuelearn.datasets.ambiguous import make_ambiguous
+from cuelearn.experiments.mms.methods import ambiguous_losses
 from cuelearn.experiments.protocol import fitted, load_set
 from cuelearn.mms import MMS, CandidateSet, Matching, best_labelings, most_violating
 
@@ -45,9 +46,9 @@ def instances(task, n_train, n_fresh, seed):
 def predictions(name, train, fresh, shares, seed, mms):
     """What a classifier says of the training instances and of the fresh ones.
 
-    "MC-SVM" is trained on the truth; "adversary" answers to every class the label that co-occurs with it
-    most, where the bound is attained; "memoriser" is a nearest neighbour of training instances that were each
-    given one of their candidates at random.
+    "MC-SVM" is given the truth; "adversary" answers the label that co-occurs most with the true one, where
+    the bound is attained; "memoriser" is a nearest neighbour of training instances with one of their
+    candidates at random.
     """
     rng = np.random.default_rng([seed, 22])
     classes, parts = train.candidates.classes[0], (train, fresh)
@@ -78,19 +79,16 @@ def _answers(predicted, data):
 def losses_of(predicted, data):
     """Losses of every bag, from predicted classes for the rows of `data`, an AmbiguousData.
 
-    Returns a DataFrame with columns true, the number of wrong labels; slots, of labels that are no candidate
-    for their instance; joint, the ambiguous loss of the bag. slots <= joint <= true.
+    Columns true, the number of wrong labels; slots, of labels that are no candidate for their instance;
+    joint, the ambiguous loss of the bag. slots <= joint <= true.
     """
     sets, (answer, wrong, outside) = data.candidates, _answers(predicted, data)
-    starts = sets.bag_starts
-    joint = [sets.loss(i, answer[starts[i] : starts[i + 1]]) for i in range(sets.n_bags)]
-    true, slots = (np.add.reduceat(v.astype(np.int64), starts[:-1]) for v in (wrong, outside))
-    return pd.DataFrame({"true": true, "slots": slots, "joint": joint})
+    true, slots = (np.add.reduceat(v.astype(np.int64), sets.bag_starts[:-1]) for v in (wrong, outside))
+    return pd.DataFrame({"true": true, "slots": slots, "joint": ambiguous_losses(answer, sets)})
 
 
 def shares_of(y, seed, n_instances=20_000, **made):
-    """How often labels co-occur with classes (`AmbiguousData.co_occurrence`), from many bags with labels like
-    `y`."""
+    """How often labels co-occur with classes (`AmbiguousData.co_occurrence`), from many bags like `y`."""
     many = np.tile(y, max(1, round(n_instances / len(y))))
     return make_ambiguous(np.empty((many.size, 1)), many, random_state=seed, **made).co_occurrence()
 
@@ -102,18 +100,17 @@ def _over(top, bottom):
 
 
 def bound_of(predicted, data, shares, n_bootstrap=500, seed=0):
-    r"""The two sides of proposition 5.2 for predicted classes of the rows of `data`.
+    """The two sides of proposition 5.2 for predicted classes of the rows of `data`.
 
     `shares`, a DataFrame (n_classes, n_classes), tell how often labels co-occur, which gives the ambiguity
     degree; those of few bags exaggerate it. Bags are drawn anew `n_bootstrap` times, the degree held fixed.
 
-    Returns a dict of means over bags: true, slots and joint (see `losses_of`), and expected_slots, the true
-    losses times 1 - (share with which the answered label co-occurs), equal to slots in expectation if the
-    classifier did not see the candidates. eta and eta_least: the largest and the least degree of a class.
-    bound: joint / (1 - eta). slots_bound: slots / (1 - eta), which is tighter. label_bound: :math:`\sum_y`
-    slots of class y / (1 - eta_y), of remark 5.2, the tightest. ratio, slots_ratio, label_ratio: true over
-    each (0 where both are 0), with the ends of 95% intervals, such as ratio_low and ratio_high. out_of_order:
-    bags where slots <= joint <= true fails. n_bags.
+    Means over bags: true, slots and joint (see `losses_of`); expected_slots, the true losses times 1 - (share
+    with which the answered label co-occurs), equal to slots in expectation if the candidates were not seen;
+    bound, joint / (1 - eta); slots_bound, slots / (1 - eta), tighter; label_bound, the sum of slots of class
+    y / (1 - eta_y), of remark 5.2, the tightest. eta and eta_least: the largest and the least degree of a
+    class. ratio, slots_ratio, label_ratio: true over each (0 where both are 0), with the ends of 95%
+    intervals (ratio_low, ...). out_of_order: bags where slots <= joint <= true fails. n_bags.
     """
     labels, losses, shares = data.labels(), losses_of(predicted, data), shares.to_numpy()
     degrees = np.where(np.eye(len(shares), dtype=bool), 0.0, shares).max(axis=1)
@@ -143,11 +140,8 @@ def bound_of(predicted, data, shares, n_bootstrap=500, seed=0):
 def proposition_5_2(task, n_train, n_fresh, seed, n_bootstrap=500, mms=None, **made):
     """Proposition 5.2 for classifiers good and bad, on the bags they were trained on and on fresh ones.
 
-    `task` is a set of figure 5.3; `mms` holds parameters of `MMS`, `made` what differs from `MADE` in
-    `make_ambiguous`.
-
-    Returns a DataFrame: a row per classifier and part ("training", "fresh"), with the columns of `bound_of`.
-    The proposition speaks of the fresh bags.
+    `mms` holds parameters of `MMS`, `made` what differs from `MADE` in `make_ambiguous`. A row per classifier
+    and part ("training"; "fresh", of which the proposition speaks), with the columns of `bound_of`.
     """
     made = {**MADE, **made}
     X_train, y_train, X_fresh, y_fresh = instances(task, n_train, n_fresh, seed)
@@ -173,20 +167,18 @@ def proposition_5_2(task, n_train, n_fresh, seed, n_bootstrap=500, mms=None, **m
 def surrogates(scores, candidates):
     """Both sides of proposition 5.3 in every bag, by either search.
 
-    `scores` are those of all instances for one attribute, (n_instances, n_labels); `candidates` are listed.
-
-    Returns a DataFrame: a row per bag: joint and slots, the ambiguous losses of the prediction without
-    candidates; exact and heap, the surrogate loss (5.2) with the exact most violating labeling and with
-    Algorithm 10's; near, what rounding may do.
+    `scores` are of one attribute, (n_instances, n_labels); `candidates` are listed. A row per bag: joint and
+    slots, the ambiguous losses of the prediction without candidates; exact and heap, the surrogate loss (5.2)
+    with the exact most violating labeling and with Algorithm 10's; near, what rounding may do.
     """
     scores = np.asarray(scores, dtype=np.float64)
     answer, rows = scores.argmax(axis=1), np.arange(len(scores))
     own = scores[rows, best_labelings(scores, candidates)[:, 0]]
-    outside = ~candidates.mask()[rows, answer]
+    outside, joint = ~candidates.mask()[rows, answer], ambiguous_losses(answer, candidates)
     starts, sizes, table = candidates.bag_starts, candidates.bag_sizes, []
     for i in range(candidates.n_bags):
         part = slice(starts[i], starts[i + 1])
-        row = {"joint": candidates.loss(i, answer[part]), "slots": int(outside[part].sum())}
+        row = {"joint": joint[i], "slots": int(outside[part].sum())}
         none_left = candidates.n_candidates[i] >= candidates.n_labels[0] ** int(sizes[i])
         for method in ("exact", "heap"):
             value = -np.inf if none_left else most_violating(scores[part], candidates, i, method=method)[1]
@@ -198,12 +190,12 @@ def surrogates(scores, candidates):
 def proposition_5_3(task, n_train, seed, n_bags=1000, mms=None, **made):
     """Proposition 5.3 on the first `n_bags` bags of a training set, for several hyperplanes.
 
-    They are zero, random (normal entries) or trained (those of `MMS`, with parameters `mms`), all but the
-    zero ones multiplied by `SCALES`. `made` as above.
+    They are zero, random (normal entries) or trained (by `MMS` with parameters `mms`), the latter two times
+    `SCALES`.
 
-    Returns a DataFrame: a row per hyperplanes and scale: n_bags; below_exact and below_heap, the number of
-    bags whose surrogate loss is below their ambiguous loss, with the exact search and with Algorithm 10;
-    below_slots, those where Algorithm 10's is below the slots' losses.
+    Columns weights, scale, n_bags; below_exact and below_heap, the number of bags whose surrogate loss is
+    below their ambiguous loss, with the exact search and with Algorithm 10; below_slots, those where
+    Algorithm 10's is below the slots' losses.
     """
     X, y, _, _ = instances(task, n_train, 1, seed)
     data = make_ambiguous(X, y, random_state=seed, **{**MADE, **made})
@@ -229,11 +221,10 @@ def proposition_5_3(task, n_train, seed, n_bags=1000, mms=None, **made):
 
 
 def random_bag(rng, kind, n_instances, n_labels, n_candidates):
-    """A bag's candidates at random, (n, n_instances).
+    """A bag's candidates at random, (n, n_instances), at most `n_candidates`.
 
-    "vectors": independent labels, distinct vectors. "names": all ways to give `n_instances` faces at most one
-    of `n_labels` - 1 names each, no name twice, not all null (label 0), of which at most `n_candidates` are
-    kept.
+    "vectors": independent labels, distinct vectors. "names": ways to give faces at most one of `n_labels` - 1
+    names each, no name twice, not all null (label 0).
     """
     if kind == "names":
         words = np.arange(1, n_labels)[:, None]
@@ -251,14 +242,13 @@ def search_shares(
 ):
     """How often, and by how much, Algorithm 10 misses the most violating labeling in bags of `random_bag`.
 
-    Candidates are made of `n_known` of all labels, null included, drawn anew for every bag; the others are
-    labels of other bags. Scores are normal; `lead` is added to those of one candidate's labels, as training
-    does for the true one.
+    Candidates are made of `n_known` of all labels, null included, drawn anew for every bag. Scores are
+    normal; `lead` is added to those of one candidate's labels, as training does for the true one.
 
     Returns a dict: n_bags, those with a labeling outside the candidates; same, the share of them where
-    Algorithm 10's U equals the exact one; largest and mean, the shortfall of U; lost, the share of the
-    surrogate losses' sum that Algorithm 10 does not see; above, the number of bags where its value exceeds
-    the exact one, which is 0.
+    Algorithm 10's U equals the exact one; largest and mean, its shortfall; lost, the share of the surrogate
+    losses' sum that it does not see; above, the number of bags where its value exceeds the exact one, which
+    is 0.
     """
     rng = np.random.default_rng([seed, 25])
     n_known = n_labels if n_known is None else n_known
@@ -293,8 +283,6 @@ def counts(most=6):
 
     The printed sum lacks the j! ways in which j names go to j faces, and counts the all-null vector, which is
     no candidate. The two mistakes cancel for two faces and two names, figure 5.4.
-
-    Returns a DataFrame with columns faces, names, printed, corrected, listed.
     """
     rows = []
     for f, w in itertools.product(range(1, most + 1), repeat=2):

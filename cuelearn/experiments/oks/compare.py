@@ -135,9 +135,9 @@ def compare(name, methods, seed, grids, described, oks=None):
     `grids` holds values of C, beta and p, `described` what `describe_pair` returned by name, `oks` delta and
     eta of `OKS`; the seed is that of the held-back tenth and of all draws.
 
-    Returns a DataFrame with columns method, n_train, n_test, seconds (from the features on: kernels, tuning,
-    training), core_seconds (parameters known, matrices at hand), accuracy (on the test samples), kernel (the
-    paper's number, from 1; 0 where there is none), kernel_name, chosen, beta.
+    Columns method, n_train, n_test, seconds (from the features on: kernels, tuning, training), core_seconds
+    (parameters known, matrices at hand), accuracy (on the test samples), kernel (the paper's number, from 1;
+    0 where there is none), kernel_name, chosen, beta.
     """
     warm_up()
     pair = pair_of(name, described[name])
@@ -162,7 +162,7 @@ def compare(name, methods, seed, grids, described, oks=None):
 def every_kernel(name, seed, grids, described):
     """Test accuracy of an SVM on each kernel alone, C by the held-back tenth (figures 1 and 2).
 
-    Returns a DataFrame with columns kernel (from 1), kernel_name, C, accuracy.
+    Columns kernel (from 1), kernel_name, C, accuracy.
     """
     pair, rows = pair_of(name, described[name]), []
     bank = Trial(pair, seed).bank()
@@ -177,10 +177,8 @@ def every_kernel(name, seed, grids, described):
 def selections(name, method, n_epochs, seeds, betas, described, oks=None):
     """Kernels that a selector, "OKS" or "SOM", finds with many seeds, and what they cost.
 
-    `betas` of SOM are taken in turn: those that the validations of `compare` chose.
-
-    Returns a DataFrame with columns seed, kernel (from 1), probability (its q), evaluations (kernel values),
-    updates, mistakes (share of the visits).
+    `betas` of SOM are taken in turn: those that `compare` chose. Columns seed, kernel (from 1), probability
+    (its q), evaluations (kernel values), updates, mistakes (share of the visits).
     """
     pair, rows = pair_of(name, described[name]), []
     for seed, beta in zip(seeds, itertools.cycle(betas), strict=False):
@@ -204,10 +202,7 @@ def probabilities(name, seed, delta, eta, n_epochs, described):
 
 
 def compare_all(sweep, names, described, grids, seeds, data, repeated=RANDOM, oks=None):
-    """Every method with the first seed, those `repeated` with every seed, on several pairs.
-
-    Run with one job, for the methods are timed.
-    """
+    """Every method with the first seed, those `repeated` with every seed, on several pairs; with one job."""
     methods = {seed: list(METHODS if seed == seeds[0] else repeated) for seed in seeds}
     asked = {"grids": grids, "oks": oks}
     points = [{"name": n, "methods": methods[s], "seed": s, **asked} for n in names for s in seeds]
@@ -217,8 +212,8 @@ def compare_all(sweep, names, described, grids, seeds, data, repeated=RANDOM, ok
 def as_printed(table):
     """The comparison as the paper prints it: a row per pair and method, means over seeds.
 
-    Returns a DataFrame with columns name, method, n_train, n_test, seconds, "times OKS" (ratio to OKS-SVM),
-    core_seconds, accuracy, sd, kernels, chosen (of the first seed), names.
+    Columns name, method, n_train, n_test, seconds, "times OKS" (ratio to OKS-SVM), core_seconds, accuracy,
+    sd, kernels, chosen (of the first seed), names.
     """
     how = {
         "n_train": "first",

@@ -38,9 +38,8 @@ def _rows_of(name, data):
 def describe_pair(name, n_train, n_test, seed):
     """Features of a pair: random official training samples, and the first official test samples.
 
-    The seed is of the choice of training samples, and of the visual words, which are learnt from them alone.
-
-    Returns a dict of arrays: X_train, y_train, X_test, y_test, and for digits ends, of each kind's columns.
+    The seed is of the choice of training samples, and of the visual words, learnt from them alone. Arrays
+    X_train, y_train, X_test, y_test, and for digits ends, where each kind's columns end.
     """
     data = load_set(name)
     train, test, labels = _rows_of(name, data)

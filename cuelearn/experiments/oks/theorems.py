@@ -1,9 +1,9 @@
-r"""Theorems 1 and 3 and corollary 2 of the OKS paper, measured on real and random streams.
+"""Theorems 1 and 3 and corollary 2 of the OKS paper, measured on real and random streams.
 
 The bounds speak of every kernel's predictor at every visit, the algorithms evaluate only the one they draw.
 So a run is gone over again: the coefficients that its visits added give all outputs before a visit, what they
-drew and lost gives the weights. Bounds are compared strictly: comparators enter with a certified lower bound
-of their least loss, L and G are the largest loss and slope that were met.
+drew and lost gives the weights. Comparators enter with a certified lower bound, L and G are the largest loss
+and slope met.
 """
 
 import math
@@ -36,8 +36,7 @@ STREAMS = made_here("random streams", "cuelearn.experiments.oks.theorems.stream_
 
 
 class Stream(NamedTuple):
-    """Samples in their order, and held-back ones: kernel values, at most 1 on the diagonal, and signs -1 or
-    1."""
+    """Samples in their order, and held-back ones: kernel values, at most 1 on the diagonal, and signs."""
 
     names: list
     stack: np.ndarray  # (n_kernels, n, n)
@@ -50,9 +49,9 @@ class Stream(NamedTuple):
 def stream_of(kind, n_samples, seed, n_held=0):
     """A `Stream` of independent samples with eight kernels; those of one seed begin with the same samples.
 
-    "pendigits": odd against even digits; a linear and a Gaussian kernel on each of the four representations.
-    Simulated: "random", labels that no kernel explains; "one useful", only the first kernel does; Gaussian
-    kernels on five normal features each.
+    "pendigits": odd against even digits, a linear and a Gaussian kernel on each of the four representations.
+    Simulated, with Gaussian kernels: "random", labels that no kernel explains; "one useful", only the first
+    does.
     """
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
@@ -95,8 +94,7 @@ def runs_of(stream, draws, seeds, **options):
 
 
 def replay(drawn, losses, n_kernels, delta, eta):
-    """Weights q before every visit, (n_runs, n_visits, n_kernels), of `drawn` and `losses` (n_runs,
-    n_visits)."""
+    """Weights q before every visit, (n_runs, n_visits, n_kernels), from what the visits drew and lost."""
     runs = np.arange(len(drawn))
     log_weights, out = np.zeros((runs.size, n_kernels)), np.empty((*drawn.shape, n_kernels))
     for t in range(drawn.shape[1]):
@@ -141,12 +139,12 @@ def loss_of(loss, outputs, signs):
 
 
 def least_loss(kernel, signs, step, loss="hinge", *, tol=1e-3, start=None, max_rounds=100):
-    r"""The least :math:`\sum_t \ell(f(x_t), y_t) + \|f\|^2/(2\lambda)` over a kernel's functions, from below.
+    r"""The least :math:`\sum_t \ell(f(x_t), y_t) + \|f\|^2/(2\lambda)` of a kernel's functions, from below.
 
     By weak duality :math:`-\sum_t \ell^*(-y_t a_t) - \tfrac\lambda2 \|\sum_t y_t a_t k(x_t, \cdot)\|^2` never
-    exceeds it, whatever the solver. Hinge: an SVM without bias, C = lambda, by `solve_reference` from a dual
-    point `start`, to a relative gap `tol` or for `max_rounds` of 400 sweeps. Square: one Cholesky
-    factorisation, exact. Logistic: accelerated gradient descent among the kernel's functions.
+    exceeds it. Hinge: an SVM without bias, by `solve_reference` from a dual point `start`, to a relative gap
+    `tol` or for `max_rounds`. Square: Cholesky. Logistic: accelerated gradient descent among the kernel's
+    functions.
 
     Returns the bound, the coefficients (n,) of a function whose value is within the gap, and the point a.
     """
@@ -203,7 +201,7 @@ def _least_losses(kind, n_samples, seed, loss, steps):
 def batch_predictors(kind, n_samples, seed, n_held):
     """SVMs of every kernel as comparators: kernel, C, norm, loss (held-out hinge loss), by rising C.
 
-    At each larger C of `C_GRID` the half of the kernels goes on that had the least loss.
+    At each larger C of `C_GRID` only the better half of the kernels goes on.
     """
     stream, rows = stream_of(kind, n_samples, seed, n_held), []
     going = dict.fromkeys(range(len(stream.stack)))
@@ -235,8 +233,7 @@ def surplus(n_kernels, n_samples, delta, eta, step, slope=1.0, largest=1.0):
 
 
 def _all_losses(stream, draws, seed, loss, delta, eta, step):
-    """Of every run the sum in the theorems' expectation, and that over drawn kernels; the largest loss,
-    slope."""
+    """The sum in the theorems' expectation and that over drawn kernels, by run; the largest loss, slope."""
     rule = {"rule": oks_pass} if loss == "mistake" else {"rule": regret_pass, "loss": loss}
     results, drawn, own = runs_of(stream, draws, [seed, 14], delta=delta, eta=eta, step=step, **rule)
     q = replay(drawn, own, len(stream.stack), delta, eta)
@@ -245,16 +242,15 @@ def _all_losses(stream, draws, seed, loss, delta, eta, step):
 
 
 def mistakes_against_bound(kind, n_samples, seed, delta=0.2, draws=30, radius=4.0):
-    r"""Theorem 3 on `draws` passes of Algorithm 2 over a stream: theorem 1 with mistakes for losses on the
-    left.
+    r"""Theorem 3 on `draws` passes of Algorithm 2: theorem 1 with mistakes for losses on the left.
 
-    On the right stands the hinge loss, and L = G = 1. The step :math:`\lambda` changes nothing that the
-    algorithm does, so the bound is its least over :math:`\lambda = r / \sqrt{mT}` with r of `RADII`.
+    On the right stands the hinge loss, and L = G = 1. The step changes nothing that the algorithm does, so
+    the bound is the least over :math:`\lambda = r / \sqrt{mT}` with r of `RADII`.
 
-    Returns a DataFrame: a row per run: run, mistakes (the sum in the expectation), drawn_mistakes (of the
-    drawn kernels), bound, bound_step (its lambda), loss (the least hinge loss over all kernels and functions
-    of norm at most r = `radius`, from below), allowed (what the theorem lets the mistakes exceed that loss
-    by, :math:`r\sqrt{mT/\delta} + \sqrt{2mT\ln m/(1-\delta)}`), delta, radius, n_kernels.
+    A row per run: run, mistakes (the sum in the expectation), drawn_mistakes, bound, bound_step (its lambda),
+    loss (the least hinge loss over all functions of norm at most r = `radius`, from below), allowed (what the
+    theorem lets the mistakes exceed that loss by, :math:`r\sqrt{mT/\delta} + \sqrt{2mT\ln m/(1-\delta)}`),
+    delta, radius, n_kernels.
     """
     stream = stream_of(kind, n_samples, seed)
     m, T = len(stream.stack), n_samples
@@ -281,8 +277,8 @@ def regret_against_bound(kind, loss, n_samples, seed, delta=0.2, draws=30, radiu
     with :math:`\eta = \sqrt{2(1-\delta)\ln m/(mT)}` and :math:`\lambda = r\sqrt{\delta/(mT)}`, r = `radius`,
     which balances the terms for a comparator of norm r where slopes are at most 1.
 
-    Returns a DataFrame: a row per run: run, losses (the sum in the expectation), drawn_losses, bound,
-    comparator (the least value, from below), largest (L), slope (G), step (lambda), delta, radius, n_kernels.
+    A row per run: run, losses (the sum in the expectation), drawn_losses, bound, comparator (the minimum,
+    from below), largest (L), slope (G), step (lambda), delta, radius, n_kernels.
     """
     stream = stream_of(kind, n_samples, seed)
     m, T = len(stream.stack), n_samples
@@ -301,14 +297,13 @@ def selection_quality(kind, n_visits, seed, n_samples=2000, n_held=3000, delta=0
     With probability :math:`1-\epsilon` the loss of :math:`f_k^T`, k drawn from :math:`q_T`, is within
     :math:`O(1/(\epsilon\sqrt T))` of the best. By theorem 1 and Markov's inequality the excess is at most
     :math:`b/\epsilon`: b is the mean loss of any f, less the best, and the theorem's further terms over T.
-    (The proof draws a random round in place of T, and takes the last one by analogy.) Every run takes T =
-    `n_visits` of `n_samples` at random, from which the SVMs of `batch_predictors` learn; steps as in
-    `regret_against_bound`, balanced for the norm of the best SVM.
+    (The proof draws a random round in place of T.) Every run takes T = `n_visits` of `n_samples` at random,
+    from which `batch_predictors` learn; steps as in `regret_against_bound`, balanced for the norm of the best
+    of these.
 
-    Returns a DataFrame: a row per run: run, drawn, largest (excess of the predictor of the kernel drawn from
-    q_T, and of the largest in q_T, over best_loss), drawn_kernel, largest_kernel, best_loss, best_kernel,
-    best_norm (of the best SVM), bound (b, least over the SVMs and f = 0; L is the largest loss of a drawn
-    kernel).
+    A row per run: run, drawn, largest (excess of the predictor of the kernel drawn from q_T, and of the
+    largest in q_T, over best_loss), drawn_kernel, largest_kernel, best_loss, best_kernel, best_norm, bound
+    (b, least over the batch predictors and f = 0; L is the largest loss of a drawn kernel).
     """
     if n_visits > n_samples:
         raise ValueError(f"n_visits must be at most n_samples, {n_samples}, got {n_visits}")
@@ -342,8 +337,7 @@ def selection_quality(kind, n_visits, seed, n_samples=2000, n_held=3000, delta=0
 
 
 def expectations(table, value, by):
-    """Means of `value` over runs: columns `by`, mean, low, high (95% interval), the first of every other
-    column."""
+    """Means of `value` over runs: `by`, mean, low, high (95% interval), the first of all other columns."""
     groups = table.groupby(by, sort=False)
     rest = groups.first().drop(columns=[value, "run"])
     ends = pd.DataFrame([interval(part.to_numpy())._asdict() for _, part in groups[value]], index=rest.index)
