@@ -150,9 +150,10 @@ def flower_split(y, seed, n_train_per_class=None):
 
     One seed has one test part, and smaller training parts are subsets of larger ones.
     """
-    n_train, fewest = n_train_per_class or N_TRAIN, int(np.unique(y, return_counts=True)[1].min())
-    if n_train + N_TEST > fewest:
-        raise ValueError(f"n_train_per_class must be at most {fewest - N_TEST}, got {n_train}.")
+    n_train = N_TRAIN if n_train_per_class is None else n_train_per_class
+    most = int(np.unique(y, return_counts=True)[1].min()) - N_TEST
+    if not 1 <= n_train <= most:
+        raise ValueError(f"n_train_per_class must be from 1 to {most}, got {n_train}.")
     rng = np.random.default_rng([seed, 5])
     rows = [rng.permutation(np.flatnonzero(y == c)) for c in np.unique(y)]
     train = np.concatenate([some[N_TEST : N_TEST + n_train] for some in rows])

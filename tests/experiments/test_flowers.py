@@ -146,8 +146,9 @@ def test_splits():
     assert fewer.size == 680 and np.array_equal(same, test) and np.isin(fewer, train).all()
     assert np.all(np.bincount(y[fewer]) == 40) and not np.array_equal(fewer, np.sort(fewer))
     assert not np.array_equal(flowers.flower_split(y, 4)[1], test)
-    with pytest.raises(ValueError, match="n_train_per_class must be at most 60, got 61"):
-        flowers.flower_split(y, 3, 61)
+    for size in (0, 61):
+        with pytest.raises(ValueError, match=f"n_train_per_class must be from 1 to 60, got {size}"):
+            flowers.flower_split(y, 3, size)
 
 
 @pytest.mark.parametrize("n_kernels", [7, 14, 70, 350, 700, 1400])

@@ -24,6 +24,7 @@ from cuelearn.plots import mkl_multilabel as draw
 ALL_SETS = [*exp.SETS, *exp.ORIGINAL_SETS]
 FIGURE_1 = ("MLMKLSA", "MLMKLSum", "GMKL", "VSKL")
 STARTED = 1.0 / 9.0
+PRINTED = "MLMKLSA printed"
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sklearn.exceptions.ConvergenceWarning", "ignore:classes without positive"
@@ -608,13 +609,13 @@ def test_auc_over_time_is_that_of_svms_on_the_weights_of_the_run(method, toys, e
 def test_auc_over_iterations_takes_the_steps_that_it_says(delta, factor, toys, exact):
     place = {"name": "whole", "seed": 4, "n_train": 40, "n_test": 70}
     point, at = {**place, "C": 2.0, "delta": delta, "factor": factor}, (0, 2, 15)
-    table = exp.over_iterations(n_iter=15, at=(*at, 16), **point)
+    table = exp.over_time(PRINTED, n_iter=15, at=(*at, 16), **point)
     task = exp.multilabel_task("whole", 4, 40, 70)
     problem = exact(KernelBank(task.kernels, task.X_train), signs_of(task.Y_train)[0], 2.0)
     steps = {"eta": factor / (40 * 2.0), "delta": delta, "corrected": False}
     run = solve_mlmkl_sa(problem, n_iter=15, tol=None, rng=np.random.default_rng(4), **steps)
     checked_along(table, run, task, 2.0, at)
-    again = exp.over_iterations(n_iter=15, at=at, **point)
+    again = exp.over_time(PRINTED, n_iter=15, at=at, **point)
     pd.testing.assert_frame_equal(table.drop(columns="seconds"), again.drop(columns="seconds"))
 
 
@@ -623,7 +624,7 @@ def test_both_start_from_the_average_kernel():
     average = exp.compare_multilabel(method="AverageKernelSVM", **point)
     assert average["skipped"] == 0
     tables = [exp.over_time(method=m, n_iter=3, at=(0, 3), **point) for m in exp.SHARED]
-    tables.append(exp.over_iterations(n_iter=3, delta=0.2, factor=3.0, at=(0, 3), **point))
+    tables.append(exp.over_time(PRINTED, n_iter=3, delta=0.2, factor=3.0, at=(0, 3), **point))
     first = [table["auc"].iloc[0] for table in tables]
     assert first == pytest.approx([average["auc"]] * 3, abs=3e-3)
 
@@ -675,7 +676,7 @@ def tables():
         ),
         "timed": table(exp.over_time, timed, n_iter=6, at=(0, 2, 6), **point),
         "deltas": table(
-            exp.over_iterations, deltas, name="yeast", n_iter=20, factor=3.0, at=(0, 5, 20), **point
+            exp.over_time, deltas, method=PRINTED, name="yeast", n_iter=20, factor=3.0, at=(0, 5, 20), **point
         ),
         "gaps": pd.concat(gaps, ignore_index=True),
         "cost": pd.DataFrame(cost),
