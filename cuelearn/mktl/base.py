@@ -43,7 +43,6 @@ class TransferClassifier(KernelClassifier):
     `_set`."""
 
     _parameter_constraints = {
-        **KernelClassifier._parameter_constraints,
         "scaling": [StrOptions({"rms", "max"}), None],
         "class_weight": [StrOptions({"balanced"}), dict, None],
     }

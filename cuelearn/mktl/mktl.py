@@ -188,7 +188,6 @@ class MKTL(TransferClassifier):
     """
 
     _parameter_constraints = {
-        **TransferClassifier._parameter_constraints,
         "p": "no_validation",
         "class_weight": [StrOptions({"positive", "balanced"}), dict, None],
         "tol": [*NON_NEGATIVE, None],

@@ -289,11 +289,7 @@ class MultiKT(TransferClassifier):
     tol: float = 1e-6
     memory: float = 2e9
 
-    _parameter_constraints = {
-        **TransferClassifier._parameter_constraints,
-        "max_radius": POSITIVE,
-        "tol": POSITIVE,
-    }
+    _parameter_constraints = {"max_radius": POSITIVE, "tol": POSITIVE}
 
     def _train(self, labels, S):
         bank, n_classes, zeta = self.bank_, self.classes_.size, self.class_weight

@@ -339,7 +339,6 @@ class OnlineKernels(ClassifierMixin, Estimator):
     """
 
     _parameter_constraints = {
-        **Estimator._parameter_constraints,
         "one_vs_rest": ["boolean"],
         "n_jobs": [Number(Integral, None, None, closed="neither"), None],
         "beta": INSIDE,

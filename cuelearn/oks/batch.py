@@ -302,7 +302,7 @@ class AlignmentSVM(OneKernelSVM):
     "AlSVM".
     """
 
-    _parameter_constraints = {**OneKernelSVM._parameter_constraints, "centered": ["boolean"]}
+    _parameter_constraints = {"centered": ["boolean"]}
 
     centered: bool = True
 

@@ -98,11 +98,7 @@ class OKSRegret(SamplingKernels):
     1.0
     """
 
-    _parameter_constraints = {
-        **SamplingKernels._parameter_constraints,
-        "loss": [StrOptions(set(LOSSES))],
-        "step": [*POSITIVE, StrOptions({"auto"})],
-    }
+    _parameter_constraints = {"loss": [StrOptions(set(LOSSES))], "step": [*POSITIVE, StrOptions({"auto"})]}
 
     loss: str = "hinge"
     delta: object = (0.5, 0.2)

@@ -12,8 +12,8 @@ import numpy as np
 from numba import njit
 
 from cuelearn.core.checks import as_generator
-from cuelearn.core.estimator import POSITIVE, Number, StrOptions
-from cuelearn.oks.base import Learner, OnlineKernels, StreamingKernels, of_learners
+from cuelearn.core.estimator import POSITIVE, Number, StrOptions, parameters
+from cuelearn.oks.base import Learner, StreamingKernels, of_learners
 from cuelearn.oks.predictors import Visits, output, set_probabilities
 
 __all__ = ["Rates", "SamplingKernels", "Selector", "ask", "draw", "solve_selection"]
@@ -144,13 +144,11 @@ def shares(delta, least="(0"):
     return [float(value) for value in values]
 
 
+@parameters
 class SamplingKernels(StreamingKernels):
     """Base of OKS, OKSRegret and SOM."""
 
-    _parameter_constraints = {
-        **OnlineKernels._parameter_constraints,
-        "eta": [*POSITIVE, StrOptions({"auto"})],
-    }
+    _parameter_constraints = {"eta": [*POSITIVE, StrOptions({"auto"})]}
 
     sampling_probabilities_ = of_learners(
         lambda learner: learner.p.copy(), "Probabilities p of the next draw."

@@ -115,11 +115,7 @@ class OnlineClassifier(ClassifierMixin, Estimator):
     ``_count_updates()``.
     """
 
-    _parameter_constraints = {
-        **Estimator._parameter_constraints,
-        "average": ["boolean"],
-        "record": ["boolean"],
-    }
+    _parameter_constraints = {"average": ["boolean"], "record": ["boolean"]}
     _learnt = ()  # attributes without "_" at the end that a saved model holds
     _kernel_dims = 2  # of X with precomputed kernels: a matrix, or with 3 a stack of them
 

@@ -101,10 +101,7 @@ class Flat(OnlineClassifier):
     True
     """
 
-    _parameter_constraints = {
-        **OnlineClassifier._parameter_constraints,
-        "scale": [StrOptions({"none", "deviation"})],
-    }
+    _parameter_constraints = {"scale": [StrOptions({"none", "deviation"})]}
     _kernel_dims = 3
 
     learner: object = field(default=None, kw_only=False)

@@ -131,10 +131,7 @@ class PassiveAggressive(LinearLearner):
     True
     """
 
-    _parameter_constraints = {
-        **CueLearner._parameter_constraints,
-        "C": [Number(Real, 0, None, closed="right"), None],
-    }
+    _parameter_constraints = {"C": [Number(Real, 0, None, closed="right"), None]}
 
     C: object = field(default=1.0, kw_only=False)
 
@@ -168,7 +165,7 @@ class OnlineGradientDescent(LinearLearner):
     Zinkevich (2003); thesis theorem 3.1.
     """
 
-    _parameter_constraints = {**CueLearner._parameter_constraints, "step": POSITIVE}
+    _parameter_constraints = {"step": POSITIVE}
 
     step: float = field(default=0.1, kw_only=False)
 

@@ -141,10 +141,7 @@ class KernelHypothesis(Hypothesis):
 class KernelLearner(CueLearner):
     """Base of the learners on one kernel; `_pass(visits, expansion, log)` runs over a batch."""
 
-    _parameter_constraints = {
-        **CueLearner._parameter_constraints,
-        "kernel": [Kernel, StrOptions({"precomputed"}), None],
-    }
+    _parameter_constraints = {"kernel": [Kernel, StrOptions({"precomputed"}), None]}
     _learnt = ("_hypothesis", "_support", "_joined")
     _with_gram = False
 

@@ -191,7 +191,7 @@ class Projectron(KernelLearner):
     figures 2 and 4, theorem 1.
     """
 
-    _parameter_constraints = {**KernelLearner._parameter_constraints, "eta": NON_NEGATIVE}
+    _parameter_constraints = {"eta": NON_NEGATIVE}
     _with_gram = True
     _plus = False
 
