@@ -334,7 +334,8 @@ class OnlineClassifier(ClassifierMixin, Estimator):
 
     def predict(self, X):
         """Class with the largest score, the first on ties; X as in `decision_function`."""
-        return self.classes_[np.argmax(self._class_scores(X), axis=1)]
+        scores = self._class_scores(X)  # says so where there was no fit
+        return self.classes_[np.argmax(scores, axis=1)]
 
     # ------------------------------------------------------------ saving
 
