@@ -1,36 +1,57 @@
-r"""The multiclass SVM of Crammer and Singer on one kernel matrix, without bias: block-coordinate ascent in
-its dual, compiled.
+r"""The multiclass SVM of Crammer and Singer without bias: block-coordinate ascent in its dual, compiled.
 
-What the reference solution and MC-MKL put around it is the choice of kernel weights.
+What `finish_dual` and MC-MKL put around it is the choice of kernel weights. Scores of priors, where a problem
+has them, are a linear part of every class score with weights of its own for every class; no kernel matrix of
+them is made.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-__all__ = ["ascend", "best_response", "solve_crammer_singer"]
+from cuelearn.mkl.state import full_dot
+
+__all__ = ["Machine", "ascend", "best_response", "solve_crammer_singer"]
+
+# partners of a sample in the sweeps lie so far apart
+STRIDE = 7919
+# a coefficient this near to its bound, as a share of the sample's limit, is at it
+ROUNDING = 1e-14
+
+
+class Machine(NamedTuple):
+    r"""One SVM: combined kernel (m, m) of the samples it works on; labels (m,); weights of their losses (m,);
+    n, by which sums are divided; scores of priors (m, K) and their weights for every class (n_classes, K)."""
+
+    kernel: np.ndarray
+    labels: np.ndarray
+    limits: np.ndarray
+    n: int
+    priors: np.ndarray
+    of_priors: np.ndarray
 
 
 @njit(cache=True)
 def best_response(gradient, upper, curvature, order, out):
-    r"""Solve :math:`\max_b -\sum_c b_c g_c - \frac\kappa2 \|b\|^2` over :math:`b_c \le u_c`, :math:`\sum_c
-    b_c = 0`.
+    r"""Solve :math:`\max_b -\sum_c b_c g_c - \frac12 \sum_c \kappa_c b_c^2` over :math:`b_c \le u_c`,
+    :math:`\sum_c b_c = 0`.
 
-    The solution is :math:`b_c = \min(u_c, (\beta - g_c)/\kappa)`, with beta found by sorting the breakpoints
-    :math:`g_c + \kappa u_c` (Crammer and Singer 2002, section 5). For curvature 0 all of the label's mass
-    goes to the largest gradient.
+    The solution is :math:`b_c = \min(u_c, (\beta - g_c)/\kappa_c)`, with beta found by sorting the
+    breakpoints :math:`g_c + \kappa_c u_c` (Crammer and Singer 2002, section 5). Without curvature all of the
+    label's mass goes to the largest gradient.
 
     Parameters
     ----------
-    gradient, upper : ndarray, shape (n_classes,)
-        u is 1 for the label, 0 for the others.
-    curvature : float >= 0
+    gradient, upper, curvature : ndarray, shape (n_classes,)
+        u is positive for the label, 0 for the others; curvatures are all positive or all 0.
     order : ndarray of int, shape (n_classes,)
         Work space.
     out : ndarray, shape (n_classes,)
         Receives b.
     """
     n_classes = gradient.shape[0]
-    if curvature <= 0.0:
+    if curvature[0] <= 0.0:
         top, label = 0, 0
         for c in range(n_classes):
             out[c] = 0.0
@@ -39,107 +60,190 @@ def best_response(gradient, upper, curvature, order, out):
             if upper[c] > 0.0:
                 label = c
         if gradient[top] > gradient[label]:
-            out[label] = 1.0
-            out[top] = -1.0
+            out[label] = upper[label]
+            out[top] = -upper[label]
         return
     # insertion sort by breakpoint, largest first: below beta's breakpoints the bound is active
+    bounded = 0.0
     for c in range(n_classes):
-        key = gradient[c] + curvature * upper[c]
+        bounded += upper[c]
+        key = gradient[c] + curvature[c] * upper[c]
         k = c
-        while k > 0 and gradient[order[k - 1]] + curvature * upper[order[k - 1]] < key:
+        while k > 0 and gradient[order[k - 1]] + curvature[order[k - 1]] * upper[order[k - 1]] < key:
             order[k] = order[k - 1]
             k -= 1
         order[k] = c
     # free classes are those with breakpoint above beta; add them one by one
-    bounded = 0.0
-    for c in range(n_classes):
-        bounded += upper[c]
-    free_sum = 0.0
+    pull, give = 0.0, 0.0
     beta = 0.0
     for k in range(n_classes):
         c = order[k]
-        free_sum += gradient[c]
+        pull += gradient[c] / curvature[c]
+        give += 1.0 / curvature[c]
         bounded -= upper[c]
-        beta = (free_sum - curvature * bounded) / (k + 1)
+        beta = (pull - bounded) / give
         if k + 1 == n_classes:
             break
         following = order[k + 1]
-        if beta >= gradient[following] + curvature * upper[following]:
+        if beta >= gradient[following] + curvature[following] * upper[following]:
             break
     for c in range(n_classes):
-        out[c] = min(upper[c], (beta - gradient[c]) / curvature)
+        out[c] = min(upper[c], (beta - gradient[c]) / curvature[c])
 
 
 @njit(cache=True)
-def ascend(kernel, labels, coef, scores, tolerance, max_sweeps):
-    r"""Dual block-coordinate ascent for the Crammer-Singer SVM without bias.
+def balance(b, label, limit):
+    """Make a sample's coefficients sum to 0 without rounding: by the label's, or, where that is at its limit,
+    by the largest of the others."""
+    top, total = -1, 0.0
+    for c in range(b.shape[0]):
+        if c != label:
+            total += b[c]
+            if top < 0 or b[c] < b[top]:
+                top = c
+    if b[label] < limit:
+        b[label] = min(limit, -total)
+    else:
+        b[top] -= total + limit
 
-    .. math:: \max_B -\frac1n \sum_{i,c} B_{ic} \Delta_{ic} - \frac{1}{2n^2} \sum_c B_c^\top K B_c, \qquad
-              B_{ic} \le [c = y_i], \quad \sum_c B_{ic} = 0
+
+@njit(cache=True)
+def class_values(i, machine, effective, scores, value):
+    """Class scores of a sample, the wrong ones raised by 1."""
+    mine = machine.priors[i]
+    for c in range(value.shape[0]):
+        value[c] = scores[c, i] + full_dot(effective[c], mine) + (0.0 if c == machine.labels[i] else 1.0)
+
+
+@njit(cache=True)
+def move(c, i, change, machine, scores, theta, effective):
+    """Add a multiple of a sample to one class."""
+    target, row = scores[c], machine.kernel[i]
+    for k in range(row.shape[0]):
+        target[k] += change * row[k]
+    for z in range(theta.shape[1]):
+        theta[c, z] += change * machine.priors[i, z]
+        effective[c, z] = machine.of_priors[c, z] * theta[c, z]
+
+
+@njit(cache=True)
+def swap(i, j, machine, coef, scores, theta, effective, value, other, threshold):
+    r"""Two samples exchange coefficients of two classes: i gains in a and loses in b, j the opposite.
+
+    The sum of each class's coefficients stays, and with it what all samples' scores have in common. Where the
+    scores of the priors are much alike (most of them near -1, say), any single sample that moves would move
+    that too, and could only creep. Returns whether there was anything to gain.
+    """
+    kernel, prior, labels, limits = machine.kernel, machine.priors, machine.labels, machine.limits
+    n_classes = coef.shape[1]
+    class_values(i, machine, effective, scores, value)
+    class_values(j, machine, effective, scores, other)
+    up, down = -1, -1
+    for c in range(n_classes):
+        value[c] -= other[c]
+        room_i = (limits[i] if c == labels[i] else 0.0) - coef[i, c]
+        room_j = (limits[j] if c == labels[j] else 0.0) - coef[j, c]
+        if room_i > ROUNDING * limits[i] and (up < 0 or value[c] < value[up]):
+            up = c
+        if room_j > ROUNDING * limits[j] and (down < 0 or value[c] > value[down]):
+            down = c
+    if up < 0 or down < 0 or up == down or value[down] - value[up] <= threshold:
+        return False
+    both = 2.0 * (kernel[i, i] + kernel[j, j] - 2.0 * kernel[i, j])
+    for z in range(theta.shape[1]):
+        weight = machine.of_priors[up, z] + machine.of_priors[down, z]
+        both += weight * (prior[i, z] - prior[j, z]) ** 2
+    limit_i = limits[i] if up == labels[i] else 0.0
+    limit_j = limits[j] if down == labels[j] else 0.0
+    room_i, room_j = limit_i - coef[i, up], limit_j - coef[j, down]
+    step = min(room_i, room_j)
+    if both > 0.0:
+        step = min(step, machine.n * (value[down] - value[up]) / both)
+    coef[i, up] = limit_i if step == room_i else coef[i, up] + step
+    coef[j, down] = limit_j if step == room_j else coef[j, down] + step
+    coef[i, down] -= step
+    coef[j, up] -= step
+    balance(coef[i], labels[i], limits[i])
+    balance(coef[j], labels[j], limits[j])
+    change = step / machine.n
+    for k, sign in ((i, 1.0), (j, -1.0)):
+        move(up, k, sign * change, machine, scores, theta, effective)
+        move(down, k, -sign * change, machine, scores, theta, effective)
+    return True
+
+
+@njit(cache=True)
+def ascend(machine, coef, scores, theta, tolerance, max_sweeps, max_updates):
+    r"""Dual block-coordinate ascent: sample by sample, all coefficients of one at once.
+
+    .. math:: \max_B -\frac1n \sum_{i,c} B_{ic} \Delta_{ic} - \frac{1}{2n^2} \sum_c B_c^\top
+              (K + S D_c S^\top) B_c, \qquad
+              B_{ic} \le c_i [c = y_i], \quad \sum_c B_{ic} = 0
 
     Parameters
     ----------
-    kernel : ndarray, shape (n, n)
-        Combined kernel.
-    labels : ndarray of int, shape (n,)
-    coef : ndarray of float64, shape (n, n_classes)
+    machine : Machine
+    coef : ndarray of float64, shape (m, n_classes)
         B, changed in place.
-    scores : ndarray of float64, shape (n_classes, n)
-        :math:`B^\top K / n`, kept up to date.
+    scores : ndarray of float64, shape (n_classes, m)
+        Kernel part of the class scores, :math:`B^\top K / n`, kept up to date.
+    theta : ndarray of float64, shape (n_classes, K)
+        :math:`B^\top S / n`, kept up to date.
     tolerance : float
         Largest violation of the optimality conditions, in units of a score.
-    max_sweeps : int
+    max_sweeps, max_updates : int
 
     Returns
     -------
     sweeps : int
     violation : float
-        Largest violation met in the last sweep over all samples.
+        Largest met in the last sweep.
     updates : int
-        Visits that changed coefficients.
+        Visits that changed coefficients; each costs O(m) for every class whose coefficient changes.
     """
-    n, n_classes = coef.shape
-    gradient, new = np.empty(n_classes), np.empty(n_classes)
-    upper = np.zeros(n_classes)
-    order = np.empty(n_classes, dtype=np.int64)
-    threshold = tolerance
-    worst = 0.0
-    updates = 0
+    n_samples, n_classes = coef.shape
+    kernel, labels, limits, n = machine.kernel, machine.labels, machine.limits, machine.n
+    gradient, curvature, new = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
+    upper, order = np.zeros(n_classes), np.empty(n_classes, dtype=np.int64)
+    effective = machine.of_priors * theta
+    n_priors = theta.shape[1]
+    threshold, worst, updates = tolerance, 0.0, 0
     for sweep in range(max_sweeps):
         worst = 0.0
-        for i in range(n):
+        for i in range(n_samples):
             label = labels[i]
+            class_values(i, machine, effective, scores, gradient)
             largest, least = -np.inf, np.inf
             for c in range(n_classes):
-                value = scores[c, i] + (0.0 if c == label else 1.0)
-                gradient[c] = value
-                largest = max(largest, value)
-                if coef[i, c] < (1.0 if c == label else 0.0):
-                    least = min(least, value)
+                largest = max(largest, gradient[c])
+                if (limits[i] if c == label else 0.0) - coef[i, c] > ROUNDING * limits[i]:
+                    least = min(least, gradient[c])
             violation = largest - least
             worst = max(worst, violation)
             if violation <= threshold:
                 continue
             updates += 1
-            curvature = kernel[i, i] / n
             for c in range(n_classes):
-                gradient[c] -= coef[i, c] * curvature
-            upper[label] = 1.0
+                total = kernel[i, i] + 0.0
+                for z in range(n_priors):
+                    total += machine.of_priors[c, z] * machine.priors[i, z] ** 2
+                curvature[c] = total / n
+                gradient[c] -= coef[i, c] * curvature[c]
+            upper[label] = limits[i]
             best_response(gradient, upper, curvature, order, new)
             upper[label] = 0.0
-            row = kernel[i]
+            balance(new, label, limits[i])
             for c in range(n_classes):
                 change = new[c] - coef[i, c]
                 if change != 0.0:
                     coef[i, c] = new[c]
-                    target = scores[c]
-                    change /= n
-                    for k in range(n):
-                        target[k] += change * row[k]
-        if worst <= tolerance:
+                    move(c, i, change / n, machine, scores, theta, effective)
+            if n_priors > 0 and n_samples > 1:
+                j = (i + 1 + (sweep * STRIDE) % (n_samples - 1)) % n_samples
+                updates += swap(i, j, machine, coef, scores, theta, effective, gradient, new, threshold)
+        if worst <= tolerance or updates >= max_updates:
             return sweep + 1, worst, updates
-        # small violations wait while large ones remain
-        threshold = max(tolerance, 0.1 * worst)
+        threshold = max(tolerance, 0.1 * worst)  # small violations wait while large ones remain
     return max_sweeps, worst, updates
 
 
@@ -168,7 +272,14 @@ def solve_crammer_singer(kernel, labels, n_classes, *, C=1.0, tol=1e-6, max_swee
     n = kernel.shape[0]
     B = np.zeros((n, n_classes)) if coef is None else np.array(coef, dtype=np.float64)
     # lambda = 1/(C n): dividing the objective by it puts C n in front of the kernel
-    scaled = np.ascontiguousarray(kernel) * kernel.dtype.type(C * n)
-    scores = np.ascontiguousarray((scaled @ B / n).T, dtype=np.float64)
-    sweeps, _, _ = ascend(scaled, np.ascontiguousarray(labels, dtype=np.int64), B, scores, tol, max_sweeps)
+    machine = plain_machine(np.ascontiguousarray(kernel) * kernel.dtype.type(C * n), labels, n_classes)
+    scores = np.ascontiguousarray((machine.kernel @ B / n).T, dtype=np.float64)
+    sweeps, _, _ = ascend(machine, B, scores, np.zeros((n_classes, 0)), tol, max_sweeps, np.iinfo(int).max)
     return C * B, sweeps
+
+
+def plain_machine(kernel, labels, n_classes):
+    """The `Machine` of all samples, without priors and with equal losses."""
+    n = len(kernel)
+    labels = np.ascontiguousarray(labels, dtype=np.int64)
+    return Machine(kernel, labels, np.ones(n), n, np.zeros((n, 0)), np.zeros((n_classes, 0)))

@@ -1,217 +1,370 @@
-r"""From OBSCURE's last point to the optimum: dual coordinate ascent in alternation with the group weights.
+r"""From any dual point to a certified optimum: ascent in the dual, in alternation with the group weights.
 
-OBSCURE comes near the optimum fast and then slows down; its dual point is a good start for what ends fast.
-With the primal weights of the groups held, :math:`w^g = d_g \theta^g`, the problem is the SVM of Crammer and
-Singer with a kernel of its own for every class, :math:`k_y = \sum_j d_j k_j + \sum_z d_{yz} s_z s_z'`; its
-dual is raised two variables of one sample at a time, where the score part of every class score is formed from
-the blocks and no kernel matrix of scores is made. The new weights follow from the block norms in closed form,
-as in `cuelearn.mkl.solve_reference`.
+The stochastic algorithms come near the optimum fast and then slow down; their dual point is a good start for
+what ends fast. With the primal weights of the groups held, :math:`w^g = d_g \theta^g`, the problem is the SVM
+of Crammer and Singer on the kernel :math:`\sum_j d_j K_j` (with scores of priors: plus a linear part of its
+own for every class). For a fixed dual point the regulariser
+
+.. math:: h(m) = \frac\lambda2 \|m\|_p^2 + \alpha \|m\|_1, \qquad m_g = \|w^g\|_2 ,
+
+is a concave function of the squares :math:`m_g^2` (p <= 2), so
+:math:`h(m) \le \frac12 \sum_g m_g^2/d_g + const` with equality at
+:math:`d_g = m_g / (\lambda \|m\|_p^{2-p} m_g^{p-1} + \alpha)`: the next weights, for :math:`\alpha = 0` the
+closed-form step of p-norm MKL. (Anderson extrapolation of their logarithms was tried: it cycles at p = 1.01.)
+
+Most samples have no coefficient at the optimum. So the alternation runs on a working set, those with a
+coefficient or inside the margin; only when it is solved there are all samples looked at: for the certificate,
+and for new members.
 """
 
 import math
+import time
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from cuelearn.core.groupnorm import group_norm
-from cuelearn.mkl.problem import combined_kernel
-from cuelearn.mkl.state import full_dot
+from cuelearn.core.losses import margins
+from cuelearn.mkl.crammer_singer import Machine, ascend
+from cuelearn.mkl.problem import BLOCK_ROWS, combined_kernel, row_blocks
+from cuelearn.mkl.state import combine_block, full_dot
 
-__all__ = ["ascend_pairs", "finish_dual"]
+__all__ = ["DualSolution", "finish_dual"]
 
-# most sweeps over the samples before the objective is measured and the group weights may move again
-SWEEPS = 50
 # most rounds of weights
 ROUNDS = 2000
-# partners of a sample in the sweeps lie so far apart
-STRIDE = 7919
+# most sweeps over the working set, and updates per member, before the group weights may move again
+SWEEPS = 1000
+UPDATES = 50
+# an SVM is solved to this share of the gap that remains, the working set to this share of the one wanted
+OWN_SHARE = 0.1
+NEAR_SHARE = 0.5
 # logarithms of group weights stay this near to the largest: further below they count for nothing
 LONGEST_WAY = 80.0
+# by what the step of the logarithms of the weights grows while the gap falls, and shrinks otherwise; and what
+# of a step that went too far is the longest from there on
+GROW, SHRINK, LESS = 1.5, 0.25, 0.7
+# longer than this no step is, for groups whose weight is not below this share of the largest
+LONGEST_STEP, LIVE = 1.0, 10.0
+# a working set of so many is taken whatever the budget of memory: its combined kernel has 32 MB
+LEAST_ROOM = 2000
+# relative gap of the working set below which samples may leave it
+SETTLED = 0.1
+# where the (2,1) norm makes groups vanish, one of less than this share of the largest has
+NOTHING = 1e-10
+# of the start's coefficients those are dropped whose samples lie further than this beyond the margin
+SLACK = 0.5
 
 
-@njit(cache=True, fastmath=True)
-def bend(diagonal, weights, mine):
-    """Curvature of one class score of a sample in its own coefficient."""
-    total = diagonal
-    for z in range(weights.shape[0]):
-        total += weights[z] * mine[z] * mine[z]
-    return total
+class DualSolution(NamedTuple):
+    """Where the ascent ended.
 
-
-@njit(cache=True)
-def move(rising, falling, row, change):
-    """Add a multiple of a row to one vector and take it from another."""
-    for k in range(row.shape[0]):
-        rising[k] += change * row[k]
-        falling[k] -= change * row[k]
-
-
-@njit(cache=True)
-def class_values(i, label, mine, effective, scores, value):
-    """Class scores of a sample, the wrong ones raised by 1."""
-    for c in range(value.shape[0]):
-        value[c] = scores[c, i] + full_dot(effective[c], mine) + (0.0 if c == label else 1.0)
-
-
-@njit(cache=True)
-def swap(
-    i, j, kernel, prior, of_scores, labels, limits, coef, scores, theta, effective, value, other, threshold
-):
-    r"""Two samples exchange coefficients of two classes: i gains in a and loses in b, j the opposite.
-
-    The sum of each class's coefficients stays, and with it what all samples' scores have in common. Where the
-    scores of the priors are much alike (most of them near -1, say), any single sample that moves would move
-    that too, and could only creep.
-
-    Returns
-    -------
-    bool
-        Whether there was anything to gain.
+    Attributes
+    ----------
+    dual_coef : ndarray, shape (n_samples, n_classes)
+    group_weights : ndarray, shape (n_groups,)
+        The best primal point met: blocks ``group_weights[g] * theta^g`` with theta of `dual_coef`.
+    dual_point : ndarray, shape (n_samples, n_classes)
+        B of the best dual point, feasible.
+    norms_sq : ndarray, shape (n_groups,)
+        Squared norms of the blocks theta.
+    objective, gap : float
+    n_rounds, n_updates : int
     """
-    n, n_classes = coef.shape
-    class_values(i, labels[i], prior[i], effective, scores, value)
-    class_values(j, labels[j], prior[j], effective, scores, other)
-    up, down = -1, -1
-    for c in range(n_classes):
-        value[c] -= other[c]
-        if (limits[i] if c == labels[i] else 0.0) - coef[i, c] > 1e-14 * limits[i] and (
-            up < 0 or value[c] < value[up]
-        ):
-            up = c
-        if (limits[j] if c == labels[j] else 0.0) - coef[j, c] > 1e-14 * limits[j] and (
-            down < 0 or value[c] > value[down]
-        ):
-            down = c
-    if up < 0 or down < 0 or up == down or value[down] - value[up] <= threshold:
-        return False
-    between = kernel[i, i] + kernel[j, j] - 2.0 * kernel[i, j]
-    both = 2.0 * between
-    for z in range(theta.shape[1]):
-        both += (of_scores[up, z] + of_scores[down, z]) * (prior[i, z] - prior[j, z]) ** 2
-    room_i = (limits[i] if up == labels[i] else 0.0) - coef[i, up]
-    room_j = (limits[j] if down == labels[j] else 0.0) - coef[j, down]
-    step = min(room_i, room_j)
-    if both > 0.0:
-        step = min(step, n * (value[down] - value[up]) / both)
-    coef[i, up] = (limits[i] if up == labels[i] else 0.0) if step == room_i else coef[i, up] + step
-    coef[j, down] = (limits[j] if down == labels[j] else 0.0) if step == room_j else coef[j, down] + step
-    coef[i, down] -= step
-    coef[j, up] -= step
-    change = step / n
-    move(scores[up], scores[down], kernel[i], change)
-    move(scores[down], scores[up], kernel[j], change)
-    for z in range(theta.shape[1]):
-        moved = change * (prior[i, z] - prior[j, z])
-        theta[up, z] += moved
-        theta[down, z] -= moved
-        effective[up, z] = of_scores[up, z] * theta[up, z]
-        effective[down, z] = of_scores[down, z] * theta[down, z]
-    return True
+
+    dual_coef: np.ndarray
+    group_weights: np.ndarray
+    dual_point: np.ndarray
+    norms_sq: np.ndarray
+    objective: float
+    gap: float
+    n_rounds: int
+    n_updates: int
 
 
 @njit(cache=True)
-def ascend_pairs(kernel, prior, of_scores, labels, limits, coef, scores, theta, tolerance, max_sweeps):
-    r"""Dual ascent of the Crammer-Singer SVM with a linear score part of its own for every class, two
-    variables at a time.
+def add_products(flat, starts, kernel_stride, factors, out):
+    """``out[j] += sum_bk factors[b, k] * K_j[row_b, k]``: one read of the rows."""
+    length = factors.shape[1]
+    for b in range(starts.shape[0]):
+        for j in range(out.shape[0]):
+            base = starts[b] + j * kernel_stride
+            out[j] += full_dot(flat[base : base + length], factors[b])
 
-    .. math:: \max_B -\frac1n \sum_{i,c} B_{ic} \Delta_{ic} - \frac{1}{2n^2} \sum_c B_c^\top
-              (K + S D_c S^\top) B_c, \qquad
-              B_{ic} \le c_i [c = y_i], \quad \sum_c B_{ic} = 0
+
+def support_rows(bank, coef):
+    """Rows of all kernels at the samples with a coefficient, see `row_blocks`."""
+    step = BLOCK_ROWS if bank.resident else max(1, min(BLOCK_ROWS, bank.block_rows() // 2))
+    return row_blocks(bank, np.flatnonzero(coef.any(axis=1)), step)
+
+
+def kernel_norms_sq(bank, coef):
+    r"""Squared norms of ``sum_i sum_y coef[i, y] phi^j(x_i, y)`` in float64, shape (n_kernels,).
+
+    They are inner products of the kernels with ``coef @ coef.T``: one read of the rows with a coefficient,
+    whatever the number of classes.
+    """
+    out = np.zeros(bank.n_kernels)
+    for rows, *where in support_rows(bank, coef):
+        add_products(*where, coef[rows] @ coef.T, out)
+    return np.maximum(0.0, out)
+
+
+def kernel_scores(bank, coef, weights):
+    """``sum_j weights[j] K_j @ coef`` in float64, shape (n_samples, n_classes), from the rows with a
+    coefficient."""
+    scores, active = np.zeros((bank.n_samples, coef.shape[1])), np.flatnonzero(weights)
+    combined = np.empty((BLOCK_ROWS, bank.n_samples))
+    for rows, *where in support_rows(bank, coef):
+        combine_block(*where, weights, active, combined[: rows.size])
+        scores += combined[: rows.size].T @ coef[rows]
+    return scores
+
+
+def best_stretch(margin, limits, quadratic, linear):
+    r"""The factor s on the weights for which
+    :math:`s^2 quadratic + s\,linear + \frac1n \sum_i c_i [1 - s m_i]_+` is least; returns s and the value.
+
+    Near the optimum of a separable problem all margins miss 1 by little, and all losses count.
+    """
+    n = margin.size
+    if quadratic + linear <= 0.0:
+        return 1.0, float(limits @ np.maximum(0.0, 1.0 - margin)) / n
+    positive = margin > 0.0
+    knots = 1.0 / margin[positive]
+    order = np.argsort(knots)
+    knots, slopes = knots[order], (limits[positive] * margin[positive])[order] / n
+    # to the left of a knot its sample still has a loss
+    pull = np.append(np.cumsum(slopes[::-1])[::-1], 0.0) + float(limits[~positive] @ margin[~positive]) / n
+    ends = np.append(knots, np.inf)
+    first = int(np.argmax(pull - linear <= 2.0 * quadratic * ends))
+    start = 0.0 if first == 0 else float(knots[first - 1])
+    stretch = min(max((pull[first] - linear) / max(2.0 * quadratic, 1e-300), start), float(ends[first]))
+    if not 0.0 < stretch < np.inf:
+        stretch = 1.0
+    loss = float(limits @ np.maximum(0.0, 1.0 - stretch * margin)) / n
+    return stretch, stretch**2 * quadratic + stretch * linear + loss
+
+
+class Ascent:
+    """A dual point, the group weights, the working set, and the best that was met."""
+
+    def __init__(self, problem, dual_point, tol):
+        self.problem, self.tol = problem, tol
+        n = problem.bank.n_samples
+        self.limits = np.broadcast_to(np.asarray(problem.limits, dtype=np.float64), (n,)).copy()
+        self.labels = problem.labels
+        self.bound, self.dual_point, self.n_updates = 0.0, np.zeros_like(dual_point), 0
+        self.objective, self.best, self.relative, self.near_relative = np.inf, None, 1.0, 1.0
+        norms_sq = self._norms_sq(problem.bank, problem.scores, dual_point)
+        self.bound, scale, B = problem.dual_bound(dual_point, norms_sq)
+        self.B = np.ascontiguousarray(scale * B)
+        self.norms = scale * np.sqrt(norms_sq) / n
+        if scale > 0.0 and B is not dual_point:
+            self.norms = np.sqrt(self._norms_sq(problem.bank, problem.scores, self.B)) / n
+        self.usable, self.stride, self.longest = usable_groups(problem), 1.0, 1.0 / (problem.p - 1.0)
+        self._start_weights()
+        margin = self.measure()
+        if n > LEAST_ROOM:
+            self.B[margin > 1.0 + SLACK] = 0.0
+        self.fits = self.take_from(margin)
+
+    def _norms_sq(self, bank, scores, B):
+        problem = self.problem
+        of_kernels = problem.factor * kernel_norms_sq(bank, B)
+        return problem.join(of_kernels, (B.T @ scores) ** 2)
+
+    def _start_weights(self):
+        problem = self.problem
+        start = problem.primal_weights(self.norms)
+        if start.any():
+            with np.errstate(divide="ignore"):
+                log_weights = np.maximum(np.log(start), math.log(start.max()) - LONGEST_WAY)
+        else:  # equal weights of a size that a first guess of the norm suggests
+            guess = -math.log(problem.regularization) - (2.0 / problem.p - 1.0) * math.log(problem.n_groups)
+            log_weights = np.full(problem.n_groups, guess)
+        log_weights[~self.usable] = -np.inf
+        self.log_weights = log_weights
+
+    # ---------------------------------------------------------------- the working set
+
+    def take(self, samples):
+        """Work on these samples: on the bank as it is where they are most, else on a copy where that fits."""
+        bank, n = self.problem.bank, self.problem.bank.n_samples
+        everything = bank.resident and (samples.size > n // 2 or n <= LEAST_ROOM)
+        self.samples = np.arange(n) if everything else samples
+        copied = bank.n_kernels * samples.size**2 * np.dtype(bank.dtype).itemsize
+        resident = bank.resident or copied <= 0.5 * bank.memory
+        self.near = bank if everything else bank.restrict(samples, resident=resident)
+
+    def take_from(self, margin):
+        """Work on the samples with a coefficient and those inside the margin; on the worst of them where the
+        kernels are computed on demand and their combination would not fit. Returns whether the former fit."""
+        bank, support = self.problem.bank, self.B.any(axis=1)
+        chosen = np.flatnonzero(support | (margin < 1.0))
+        if not bank.resident:
+            most = max(LEAST_ROOM, int(math.sqrt(bank.memory / 16.0)))
+            chosen = np.sort(chosen[np.lexsort((margin[chosen], ~support[chosen]))][:most])
+        self.take(chosen)
+        return np.count_nonzero(support) <= chosen.size
+
+    def shrink(self, margin):
+        """Leave out samples without a coefficient beyond the margin, once they are many."""
+        kept = self.samples[self.B[self.samples].any(axis=1) | (margin < 1.0)]
+        if kept.size < 0.8 * self.samples.size and kept.size <= 0.5 * self.problem.bank.n_samples:
+            self.take(kept)
+
+    # ---------------------------------------------------------------- one round
+
+    def round(self, target):
+        """Solve the SVM of the present weights on the working set; returns its relative gap there, whether
+        the weights may move, and the margins."""
+        problem, near, W = self.problem, self.near, self.samples
+        n, weights = problem.bank.n_samples, np.exp(self.log_weights)
+        of_kernels, of_scores = problem.split(problem.factor * weights)
+        priors, B = problem.scores[W], self.B[W]
+        kernel = combined_kernel(near, of_kernels / problem.factor, problem.factor)
+        scores = np.ascontiguousarray((kernel @ B).T / n)
+        theta = np.ascontiguousarray(B.T @ priors / n)
+        machine = Machine(kernel, self.labels[W], self.limits[W], n, priors, np.ascontiguousarray(of_scores))
+        size = self.objective if np.isfinite(self.objective) else problem.mean_loss_at_zero
+        tolerance = OWN_SHARE * max(self.near_relative, target) * size
+        _, violation, updates = ascend(machine, B, scores, theta, tolerance, SWEEPS, UPDATES * W.size)
+        self.n_updates += updates
+        self.B[W] = B
+        self.norms = np.sqrt(self._norms_sq(near, priors, B)) / n
+        margin = margins(np.ascontiguousarray(scores.T + priors @ (of_scores * theta).T), machine.labels)
+        _, value = self._primal(weights, margin, machine.limits * W.size / n)
+        return (value - self._bound()) / value, violation <= tolerance, margin
+
+    def _primal(self, weights, margin, limits):
+        norms = weights * self.norms
+        linear = self.problem.alpha * float(norms.sum())
+        return best_stretch(margin, limits, self.problem.regularizer(norms) - linear, linear)
+
+    def _bound(self):
+        """The value of the present dual point; the best is kept."""
+        n = self.problem.bank.n_samples
+        bound, scale, point = self.problem.dual_bound(self.B, self.norms**2 * n**2)
+        if bound > self.bound:
+            self.bound, self.dual_point = bound, scale * point
+        return bound
+
+    # ---------------------------------------------------------------- all samples
+
+    def measure(self):
+        """Objective and certified gap over all samples; returns their margins."""
+        problem, weights = self.problem, np.exp(self.log_weights)
+        n = problem.bank.n_samples
+        if problem.alpha > 0.0:
+            primal = weights * self.norms
+            weights[(self.norms <= problem.alpha) | (primal <= NOTHING * primal.max())] = 0.0
+        of_kernels, of_scores = problem.split(problem.factor * weights)
+        scores = kernel_scores(problem.bank, self.B, of_kernels) / n
+        if problem.scores.shape[1]:
+            scores += problem.scores @ (of_scores * (self.B.T @ problem.scores / n)).T
+        margin = margins(scores, self.labels)
+        stretch, value = self._primal(weights, margin, self.limits)
+        if value < self.objective:
+            self.objective, self.best = value, (self.B / n, stretch * weights, self.norms**2)
+        self.relative = self.near_relative = self.gap / max(self.objective, np.finfo(float).tiny)
+        return margin
+
+    @property
+    def gap(self):
+        """Between the best primal and the best dual point; not below 0 by rounding."""
+        return max(0.0, self.objective - self.bound)
+
+    def reweigh(self, better):
+        r"""The next group weights; no usable group goes to 0, from where it could not come back.
+
+        The closed form is a short step towards the weights that would fit the present blocks, the shorter the
+        nearer p is to 1. While things get better longer ones are taken, on the surface
+        :math:`\|d\|_{p/(2-p)} = 1/\lambda` on which the closed form ends as well.
+        """
+        problem, p, usable = self.problem, self.problem.p, self.usable
+        with np.errstate(divide="ignore"):
+            log_primal = np.where(self.norms > 0.0, self.log_weights + np.log(self.norms), -np.inf)
+        length = group_norm(np.exp(log_primal), p)
+        if length == 0.0 or (p == 2.0 and problem.alpha == 0.0):
+            return
+        slope = math.log(problem.regularization) + (2.0 - p) * math.log(length)
+        if problem.alpha > 0.0:
+            target = log_primal - np.logaddexp(slope + (p - 1.0) * log_primal, math.log(problem.alpha))
+        else:
+            target = (2.0 - p) * log_primal - slope
+            if not better:
+                self.longest = max(1.0, LESS * self.stride)
+            self.stride *= GROW if better else SHRINK
+            change = np.where(usable, np.maximum(target, -1e3), 0.0) - np.where(usable, self.log_weights, 0.0)
+            longest = np.abs(change[self.log_weights > self.log_weights.max() - LIVE]).max()
+            self.stride = max(1.0, min(self.stride, self.longest, LONGEST_STEP / max(longest, 1e-300)))
+            target = np.where(usable, self.log_weights + self.stride * change, -np.inf)
+            power = p / (2.0 - p)
+            size = group_norm(np.exp(target - target.max()), power)
+            target -= target.max() + math.log(size * problem.regularization)
+        self.log_weights = np.where(usable, np.maximum(target, target.max() - LONGEST_WAY), -np.inf)
+
+
+def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, time_limit=None, record=None):
+    r"""Solve an MKL or transfer problem to a certified relative gap, from a dual point.
 
     Parameters
     ----------
-    kernel : ndarray, shape (n, n)
-        Combined kernel of the new samples.
-    prior : ndarray, shape (n, K)
-        S.
-    of_scores : ndarray, shape (n_classes, K)
-        Diagonals D of the weights.
-    labels : ndarray of int, shape (n,)
-    limits : ndarray, shape (n,)
-    coef : ndarray, shape (n, n_classes)
-        B, changed in place.
-    scores : ndarray, shape (n_classes, n)
-        Kernel part of the class scores, :math:`B^\top K / n`, kept up to date.
-    theta : ndarray, shape (n_classes, K)
-        :math:`B^\top S / n`, kept up to date.
-    tolerance : float
-        Largest violation of the optimality conditions, in units of a score.
-    max_sweeps : int
+    problem : MKLProblem
+    dual_point : ndarray, shape (n_samples, n_classes)
+        B with rows that sum to 0, the label's entry not negative, the others not positive; scaled back where
+        it is too large. Zeros will do.
+    tol : float
+        Stop when objective - bound is at most `tol` times the objective.
+    max_rounds : int
+        Most alternations of SVM and group weights.
+    time_limit : float, optional
+        Seconds.
+    record : callable(round, objective, gap), optional
+        Called whenever all samples were looked at; a true return value ends the ascent.
 
     Returns
     -------
-    sweeps : int
-    violation : float
-        Largest met in the last sweep.
-    steps : int
+    DualSolution
+
+    Notes
+    -----
+    Memory: one combined kernel of the working set, and a copy of the kernels among its samples where they are
+    fewer than half. A round reads the kernels of the working set twice; an update costs O(m) for each class
+    that changes, m the size of the working set. A look at all samples reads the rows of samples with a
+    coefficient once.
     """
-    n, n_classes = coef.shape
-    n_scores = prior.shape[1]
-    value, other, curvature = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
-    effective = of_scores * theta
-    threshold, worst, steps = tolerance, 0.0, 0
-    for sweep in range(max_sweeps):
-        worst = 0.0
-        for i in range(n):
-            label, mine = labels[i], prior[i]
-            class_values(i, label, mine, effective, scores, value)
-            curvature[:] = -1.0
-            before = steps
-            for attempt in range(2 * n_classes):
-                down, up = 0, -1
-                for c in range(n_classes):
-                    if value[c] > value[down]:
-                        down = c
-                    room = (limits[i] if c == label else 0.0) - coef[i, c]
-                    if room > 1e-14 * limits[i] and (up < 0 or value[c] < value[up]):
-                        up = c
-                if up < 0:
-                    break
-                violation = value[down] - value[up]
-                if attempt == 0:
-                    worst = max(worst, violation)
-                if violation <= threshold:
-                    break
-                for c in (down, up):
-                    if curvature[c] < 0.0:
-                        curvature[c] = bend(kernel[i, i], of_scores[c], mine)
-                room = (limits[i] if up == label else 0.0) - coef[i, up]
-                both = curvature[down] + curvature[up]
-                step = min(room, n * violation / both) if both > 0.0 else room
-                steps += 1
-                coef[i, up] = (limits[i] if up == label else 0.0) if step == room else coef[i, up] + step
-                coef[i, down] -= step
-                value[up] += step * curvature[up] / n
-                value[down] -= step * curvature[down] / n
-                change = step / n
-                move(scores[up], scores[down], kernel[i], change)
-                for z in range(n_scores):
-                    theta[up, z] += change * mine[z]
-                    theta[down, z] -= change * mine[z]
-                    effective[up, z] = of_scores[up, z] * theta[up, z]
-                    effective[down, z] = of_scores[down, z] * theta[down, z]
-            if steps > before and n_scores > 0 and n > 1:
-                j = (i + 1 + (sweep * STRIDE) % (n - 1)) % n
-                steps += swap(
-                    i,
-                    j,
-                    kernel,
-                    prior,
-                    of_scores,
-                    labels,
-                    limits,
-                    coef,
-                    scores,
-                    theta,
-                    effective,
-                    value,
-                    other,
-                    threshold,
-                )
-        if worst <= tolerance:
-            return sweep + 1, worst, steps
-        threshold = max(tolerance, 0.1 * worst)  # small violations wait while large ones remain
-    return max_sweeps, worst, steps
+    began = time.perf_counter()
+    ascent = Ascent(problem, np.array(dual_point, dtype=np.float64), tol)
+    target, rounds = NEAR_SHARE * tol, 0
+    last = np.inf
+    while ascent.relative > tol and ascent.fits:
+        rounds += 1
+        relative, solved, margin = ascent.round(target)
+        late = time_limit is not None and time.perf_counter() - began > time_limit
+        over = rounds >= max_rounds or late or not ascent.norms.any()
+        if relative <= target or over:
+            margin = ascent.measure()
+            stop = record is not None and record(rounds, ascent.objective, ascent.gap)
+            if ascent.relative <= tol or over or stop:
+                break
+            outside = np.ones(margin.size, dtype=bool)
+            outside[ascent.samples] = False
+            if not np.any(outside & (margin < 1.0)):
+                target *= 0.5
+            ascent.fits = ascent.take_from(margin)
+        else:
+            ascent.near_relative = relative
+            if relative < SETTLED:
+                ascent.shrink(margin)
+        if solved or relative < last:  # weights that follow a half-solved SVM may go round in circles
+            ascent.reweigh(relative < last)
+            last = relative
+    coef, weights, norms_sq = ascent.best
+    reached = ascent.objective, ascent.gap, rounds, ascent.n_updates
+    return DualSolution(coef, weights, ascent.dual_point, norms_sq, *reached)
 
 
 def usable_groups(problem):
@@ -220,111 +373,3 @@ def usable_groups(problem):
         np.any(problem.scores != 0.0, axis=0), (problem.n_classes, problem.scores.shape[1])
     )
     return problem.join(problem.bank.diagonal.max(axis=1), columns.astype(np.float64)) > 0.0
-
-
-def new_weights(problem, log_weights, norms, usable):
-    """Logarithms of the next primal group weights: with w^g = d_g theta^g the optimum asks for d_g =
-    |w^g|^(2-p) / (lambda |w|^(2-p)).
-
-    No usable group goes to 0, from where it could not come back.
-    """
-    if problem.p == 2.0:
-        return np.where(usable, -math.log(problem.regularization), -np.inf)
-    with np.errstate(divide="ignore"):
-        log_primal = np.where(norms > 0.0, log_weights + np.log(norms), -np.inf)
-    length = group_norm(np.exp(log_primal), problem.p)
-    target = (2.0 - problem.p) * (log_primal - math.log(length)) - math.log(problem.regularization)
-    return np.where(usable, np.maximum(target, target.max() - LONGEST_WAY), -np.inf)
-
-
-def block_norms_sq(problem, B, scores, theta, weights):
-    """Squared norms of all blocks of B / n; with a single kernel from its part of the class scores, which
-    are at hand."""
-    n = len(B)
-    if problem.bank.n_kernels > 1 or weights[0] == 0.0:
-        return problem.block_norms_sq(B, np.float64) / n**2
-    of_kernel = np.einsum("ic,ci->", B, scores) / (n * weights[0])
-    return problem.join(np.array([max(0.0, of_kernel)]), theta**2)
-
-
-def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, record=None):
-    r"""Solve a transfer problem to a certified relative gap, from a dual point.
-
-    Parameters
-    ----------
-    problem : TransferProblem
-    dual_point : ndarray, shape (n_samples, n_classes)
-        B with rows that sum to 0, the label's entry not negative, the others not positive; scaled back where
-        it is too large.
-    tol : float
-        Stop when objective - bound is at most `tol` times the objective.
-    max_rounds : int
-    record : callable(round, objective, gap), optional
-
-    Returns
-    -------
-    dual_coef : ndarray, shape (n_samples, n_classes)
-    group_weights : ndarray, shape (n_groups,)
-        The best primal point met: blocks ``group_weights[g] * theta^g`` with theta of `dual_coef`.
-    objective, gap : float
-    steps : int
-
-    Notes
-    -----
-    Memory: one combined kernel, and O(M K). A step costs O(n + K), a sweep without steps O(n M K).
-    """
-    bank, labels = problem.bank, problem.labels
-    n, n_classes = bank.n_samples, problem.n_classes
-    limits = np.broadcast_to(np.asarray(problem.limits, dtype=np.float64), (n,)).copy()
-    bound, scale, B = problem.dual_bound(np.array(dual_point, dtype=np.float64))
-    B = np.ascontiguousarray(scale * B) if scale > 0.0 else np.zeros((n, n_classes))
-    usable = usable_groups(problem)
-    start = problem.primal_weights(np.sqrt(problem.block_norms_sq(B, np.float64)) / n)
-    if start.any():
-        with np.errstate(divide="ignore"):
-            log_weights = np.maximum(np.log(start), math.log(start.max()) - LONGEST_WAY)
-    else:
-        log_weights = np.full(
-            problem.n_groups,
-            -math.log(problem.regularization) - (2.0 / problem.p - 1.0) * math.log(problem.n_groups),
-        )
-    log_weights[~usable] = -np.inf
-    best, steps, relative = (np.inf, None, None), 0, 1.0
-    for round_number in range(1, max_rounds + 1):
-        weights = np.exp(log_weights)
-        of_kernels, of_scores = problem.split(problem.factor * weights)
-        kernel = combined_kernel(bank, of_kernels / problem.factor, problem.factor)
-        scores = np.ascontiguousarray((kernel @ B).T / n)
-        theta = np.ascontiguousarray(problem.score_blocks(B) / n)
-        tolerance = (
-            0.1 * max(relative, tol) * (best[0] if np.isfinite(best[0]) else problem.mean_loss_at_zero)
-        )
-        done = ascend_pairs(
-            kernel,
-            problem.scores,
-            np.ascontiguousarray(of_scores),
-            labels,
-            limits,
-            B,
-            scores,
-            theta,
-            tolerance,
-            SWEEPS,
-        )
-        steps += done[2]
-        norms = np.sqrt(block_norms_sq(problem, B, scores, theta, weights))
-        class_scores = scores.T + problem.scores @ (of_scores * theta).T
-        value = problem.regularizer(weights * norms) + problem.mean_loss(class_scores)
-        improved = value < best[0]
-        if improved:
-            best = (value, B.copy(), weights)
-        bound = max(bound, problem.dual_bound(B, norms**2 * n**2)[0])
-        gap = best[0] - bound
-        relative = gap / max(best[0], np.finfo(float).tiny)
-        if record is not None:
-            record(round_number, best[0], gap)
-        if relative <= tol or not norms.any():
-            break
-        if improved or done[1] <= tolerance:  # weights that follow a half-solved SVM may go round in circles
-            log_weights = new_weights(problem, log_weights, norms, usable)
-    return best[1] / n, best[2], best[0], gap, steps

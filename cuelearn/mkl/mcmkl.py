@@ -10,7 +10,7 @@ from cuelearn.core.docs import documented
 from cuelearn.core.estimator import POSITIVE, parameters
 from cuelearn.core.losses import mean_loss
 from cuelearn.mkl.base import KernelClassifier
-from cuelearn.mkl.crammer_singer import ascend
+from cuelearn.mkl.crammer_singer import ascend, plain_machine
 from cuelearn.mkl.cutting import CuttingPlanes
 from cuelearn.mkl.problem import MKLProblem, combined_kernel
 from cuelearn.mkl.training import Result, Rounds
@@ -38,7 +38,7 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
     bank, labels, lam = problem.bank, problem.labels, problem.regularization
     n = bank.n_samples
     rounds, planes = Rounds("MCMKL", max_iter, callback, verbose), CuttingPlanes(bank.n_kernels)
-    B = np.zeros((n, problem.n_classes))
+    B, no_theta = np.zeros((n, problem.n_classes)), np.zeros((problem.n_classes, 0))
     d = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
     best = (np.inf, B, d)
     bound, relative, updates, precision = 0.0, 1.0, 0, OWN_SHARE
@@ -52,7 +52,8 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
         scores = np.ascontiguousarray((kernel @ B).T / n)
         value = best[0] if np.isfinite(best[0]) else 1.0
         violation = precision * max(0.3 * relative, tol) * value
-        _, _, done = ascend(kernel, labels, B, scores, violation, SWEEPS)
+        machine = plain_machine(kernel, labels, problem.n_classes)
+        _, _, done = ascend(machine, B, scores, no_theta, violation, SWEEPS, np.iinfo(int).max)
         updates += done
         norms = np.sqrt(problem.block_norms_sq(B, np.float64)) / n
         # w^j = d_j theta^j / lambda

@@ -164,7 +164,7 @@ def test_reference_closes_the_gap_of_its_own_dual_point(index):
     certificate = duality_gap(
         K, y, point, dual_coef=factor * result.dual_coef, kernel_weights=result.kernel_weights, **keywords
     )
-    assert 0.0 <= certificate.gap <= 1.1e-6 * certificate.objective
+    assert -1e-15 <= certificate.gap <= 1.1e-6 * certificate.objective  # some are solved to the last bit
     assert certificate.dual_value <= optimum * (1.0 + 1e-7) <= certificate.objective * (1.0 + 2e-7)
     # the primal point that belongs to the dual one is near too
     assert duality_gap(K, y, point, **keywords).objective == pytest.approx(optimum, rel=5e-2)

@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 
 from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl import OBSCURE, MKLProblem, solve_crammer_singer, solve_obscure, solve_reference
-from cuelearn.mkl.dual import ascend_pairs
+from cuelearn.mkl.crammer_singer import Machine, ascend
 from cuelearn.mkl.training import draw_order
 from cuelearn.mktl import MKTL, P_RANGE
 from cuelearn.mktl.mktl import solve_mktl
@@ -696,7 +696,7 @@ class Pairs:
         self.most = self.limits[:, None] * np.eye(n_classes)[self.labels]
 
     def given(self):
-        return self.kernel, self.prior, self.weights, self.labels, self.limits
+        return Machine(self.kernel, self.labels, self.limits, len(self.labels), self.prior, self.weights)
 
     def state(self, coef):
         """Class scores of the kernel, theta, and the weighted theta."""
@@ -719,7 +719,7 @@ def test_sweeps_never_lower_the_dual_value():
         values = [pairs.value(pairs.coef)]
         for _ in range(40):
             coef, (scores, theta, _) = pairs.coef.copy(), pairs.state(pairs.coef)
-            ascend_pairs(*pairs.given(), coef, scores, theta, 1e-9, 1)
+            ascend(pairs.given(), coef, scores, theta, 1e-9, 1, 10**6)
             assert (coef <= pairs.most).all() and np.abs(coef.sum(axis=1)).max() < 1e-12
             pairs.coef = coef
             values.append(pairs.value(coef))
