@@ -283,7 +283,9 @@ class Sweep:
     def _bar(self, total):
         """Under the runner it reports to the runner's own bar."""
         relay = os.environ.get("CUELEARN_PROGRESS")
-        return _Relay(relay, total, self.name) if relay else progress(name=self.name, total=total)
+        return (
+            _Relay(relay, total, self.name) if relay else progress(name=self.name, total=total, verbose=True)
+        )
 
     def _key(self, function, point, data):
         parts = {

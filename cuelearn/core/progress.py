@@ -8,7 +8,7 @@ __all__ = ["BAR_AFTER", "progress"]
 BAR_AFTER = 2.0
 
 
-def progress(items=None, *, name, total=None, unit="it", verbose=True):
+def progress(items=None, *, name, total=None, unit="it", verbose=False):
     """A bar on stderr over `items`, or counted up by `update`; it appears late and leaves nothing behind."""
     from tqdm.auto import tqdm  # looks for notebooks, which takes long
 

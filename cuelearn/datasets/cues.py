@@ -415,7 +415,7 @@ def in_tasks(describe, sequences, *arguments, n_jobs=None):
     done = Parallel(n_jobs=n_jobs, return_as="generator")(
         delayed(describe)(*part, *arguments) for part in parts
     )
-    return list(progress(done, name="cues", total=len(starts)))
+    return list(progress(done, name="cues", total=len(starts), verbose=True))
 
 
 def image_cues(data, cues, *, train=None, n_words=300, vocabulary=None, random_state=0, n_jobs=1):

@@ -257,7 +257,7 @@ def integration_run(permutation, task, n_epochs=20):
         return make_pipeline(make_column_transformer(("passthrough", where)), model)
 
     def many(C, p):
-        return OBSCURE(cues, C=C, p=p, n_epochs=n_epochs, random_state=0, verbose=False)
+        return OBSCURE(cues, C=C, p=p, n_epochs=n_epochs, tol=None, random_state=0)
 
     def stacked(C):
         experts = [(cue, svm(C, where=where)) for cue, where in columns.items()]

@@ -23,6 +23,7 @@ from cuelearn.kernels.specifications import (
     feature_places,
     resolve_columns,
 )
+from cuelearn.kernels.stack import KernelStack, training_bank
 
 __all__ = [
     "RBF",
@@ -31,6 +32,7 @@ __all__ = [
     "ExpDistance",
     "Kernel",
     "KernelBank",
+    "KernelStack",
     "Linear",
     "Poly",
     "Precomputed",
@@ -45,4 +47,5 @@ __all__ = [
     "mean_rule",
     "resolve_columns",
     "resolve_kernel",
+    "training_bank",
 ]

@@ -321,7 +321,7 @@ class KernelBank:
 
         Parameters
         ----------
-        K : array-like of shape (F, n, n)
+        K : array-like of shape (F, n, n), or (n, n) for one kernel
             Symmetric (up to 1e-5 of the largest entry), with non-negative diagonals, which are kept. A
             C-contiguous float32 or float64 array is used without a copy and must not be changed afterwards.
         names : list of str, optional
@@ -345,9 +345,10 @@ class KernelBank:
         array([[ 1., 13., 41.],
                [ 1.,  1.,  1.]])
         """
-        K = np.asarray(K)
+        given = np.asarray(K)
+        K = given[None] if given.ndim == 2 else given
         if K.ndim != 3 or K.shape[1] != K.shape[2] or 0 in K.shape:
-            raise ValueError(f"a precomputed stack must have shape (n_kernels, n, n), got {K.shape}.")
+            raise ValueError(f"a precomputed stack must have shape (n_kernels, n, n), got {given.shape}.")
         if K.dtype.kind not in "fiub":
             raise ValueError(f"a precomputed stack must hold real numbers, got dtype {K.dtype}.")
         if dtype is None:
@@ -647,6 +648,18 @@ class KernelBank:
         return self
 
 
+class RowsOf:
+    """Some rows of a resident stack as an array of shape (F, rows, n) would be indexed, not copied."""
+
+    def __init__(self, stack, index):
+        self.stack, self.index, self.dtype = stack, index, stack.dtype
+        self.shape = len(stack), len(index), stack.shape[2]
+
+    def __getitem__(self, key):
+        kernels, rows = key
+        return self.stack[kernels, self.index[rows]]
+
+
 class CrossBank:
     """Kernels between `n_rows` new samples and training samples, handed out in blocks; by `KernelBank.cross`.
 
@@ -658,8 +671,8 @@ class CrossBank:
         self.dtype = bank.dtype
         self.n_kernels = len(kernels)
         self.n_columns = bank.n_samples if support is None else len(support)
-        self.n_rows = new.shape[1] if bank._given else new.n
-        if not bank._given:
+        self.n_rows = new.n if isinstance(new, Side) else new.shape[1]
+        if isinstance(new, Side):
             self._groups = tiles.group_kernels(bank._forms, kernels, bank.dtype)
             self._left = new._replace(factors=bank._factors(new, kernels.tolist()))
             self._right = bank._train
@@ -685,7 +698,7 @@ class CrossBank:
             raise ValueError(f"rows must be a slice with step 1, got {rows!r}.")
         index = np.arange(start, max(start, stop))
         _check_out(out, (self.n_kernels, len(index), self.n_columns), self.dtype)
-        if not self._bank._given:
+        if isinstance(self._new, Side):
             self._bank._fill(self._groups, self._left.take(index, ROW_PAD), self._right, out)
             return out
         for plane, f in zip(out, self._kernels, strict=True):
@@ -712,7 +725,7 @@ class CrossBank:
         """
         if memory is None:
             memory = min(DEFAULT_BLOCK_BYTES, self._bank.memory)
-        given = self._bank._given and self._support is None and self._new.dtype == self.dtype
+        given = not isinstance(self._new, Side) and self._support is None and self._new.dtype == self.dtype
         run = as_range(self._kernels) if given else None
         # the caller still holds one block while the next is made
         step = self.block_rows(memory if reuse or run is not None else memory / 2)

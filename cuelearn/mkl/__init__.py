@@ -2,6 +2,7 @@
 
 from cuelearn.mkl.base import load
 from cuelearn.mkl.crammer_singer import solve_crammer_singer
+from cuelearn.mkl.displays import ConvergenceDisplay, KernelWeightsDisplay
 from cuelearn.mkl.gmkl import GMKL, solve_gmkl
 from cuelearn.mkl.lpbeta import LPBeta, solve_lp_beta
 from cuelearn.mkl.lpnorm import LpMKL
@@ -21,6 +22,8 @@ from cuelearn.mkl.ufo import UFOMKL, solve_ufo
 from cuelearn.mkl.vskl import VSKL, solve_vskl
 
 __all__ = [
+    "ConvergenceDisplay",
+    "KernelWeightsDisplay",
     "AverageKernelSVM",
     "BestKernelSVM",
     "Certificate",

@@ -1,17 +1,20 @@
 """What the kernel estimators of the package share: input forms, prediction, saving."""
 
+import warnings
 from dataclasses import field
 
 import numpy as np
+import pandas as pd
 from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.core.checks import as_generator, classes_and_labels, labels_of
 from cuelearn.core.estimator import NON_NEGATIVE, Estimator, load, parameters, validated
-from cuelearn.kernels import CrossBank, KernelBank
-from cuelearn.mkl.problem import MKLProblem, block_scores
+from cuelearn.kernels import CrossBank, KernelBank, KernelStack, training_bank
+from cuelearn.mkl.problem import MKLProblem, block_scores, quadratic_forms
 
-__all__ = ["KernelClassifier", "StochasticMKL", "load"]
+__all__ = ["FINISH", "BatchMKL", "KernelClassifier", "StochasticMKL", "load"]
 
 FLOATS = [np.float64, np.float32]
 
@@ -41,11 +44,11 @@ class KernelClassifier(ClassifierMixin, Estimator):
             if self.kernels != "precomputed":
                 wanted = "a list of (name, kernel, columns), None or 'precomputed'"
                 raise ValueError(f"kernels must be {wanted}, got {self.kernels!r}")
-            bank = X if isinstance(X, KernelBank) else KernelBank.from_stack(X)
+            bank = training_bank(X)
             self.n_features_in_ = bank.n_samples
         else:
-            if isinstance(X, KernelBank):
-                raise ValueError("X is a KernelBank, which needs kernels='precomputed'")
+            if isinstance(X, (KernelBank, KernelStack)):
+                raise ValueError(f"X is a {type(X).__name__}, which needs kernels='precomputed'")
             options = {"dtype": FLOATS, "ensure_min_samples": 2, "multi_output": self._multi_output}
             checked, y = validate_data(self, X, y, **options)
             samples = X if hasattr(X, "iloc") else checked
@@ -64,7 +67,8 @@ class KernelClassifier(ClassifierMixin, Estimator):
 
         Parameters
         ----------
-        X : array-like, shape (n, n_features), or (n_kernels, n, n) if precomputed, or a KernelBank
+        X : array-like, shape (n, n_features), or (n_kernels, n, n) if precomputed, a KernelBank or a
+            KernelStack
         y : array-like, shape (n,), or (n, n_classes), for methods that take several labels
 
         Returns
@@ -121,6 +125,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
     def _new_samples(self, X):
         """New samples, checked, in the form that `_blocks` takes."""
         n_kernels = self.kernel_weights_.shape[-1]
+        X = X.cross() if isinstance(X, KernelStack) and self._is_precomputed() else X
         if isinstance(X, CrossBank):
             if (X.n_kernels, X.n_columns) != (n_kernels, self.n_seen_):
                 wanted = f"a cross bank of {n_kernels} kernels and {self.n_seen_} training samples"
@@ -128,6 +133,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
             return X
         if self._is_precomputed():
             X, n = np.asarray(X), self.n_features_in_
+            X = X[None] if X.ndim == 2 and n_kernels == 1 else X
             if X.ndim != 3 or (X.shape[0], X.shape[2]) != (n_kernels, n):
                 wanted = f"({n_kernels}, n, {n}) (n_kernels, n, n_train)"
                 raise ValueError(f"X must have shape {wanted}, got {X.shape}")
@@ -167,7 +173,8 @@ class KernelClassifier(ClassifierMixin, Estimator):
 
         Parameters
         ----------
-        X : array-like, shape (n, n_features), or (n_kernels, n, n_train) if precomputed, or a CrossBank
+        X : array-like, shape (n, n_features), or (n_kernels, n, n_train) if precomputed, a CrossBank or
+            KernelStack
 
         Returns
         -------
@@ -181,10 +188,42 @@ class KernelClassifier(ClassifierMixin, Estimator):
         scores = self._class_scores(X)
         return self.classes_[np.argmax(scores, axis=1)]
 
+    def summary(self):
+        """What each kernel is worth in the fitted model.
+
+        Returns
+        -------
+        DataFrame
+            One row per kernel, and per class where each has weights of its own (column class): name; weight;
+            share, of the absolute weights; norm of its primal block, NaN where kernels have coefficients of
+            their own or a loaded model has no kernels; support, samples with a coefficient.
+        """
+        check_is_fitted(self)
+        weights, bank = np.atleast_2d(self.kernel_weights_), getattr(self, "bank_", None)
+        n_rows, n_kernels = weights.shape
+        norms_sq, names = np.full(weights.shape, np.nan), [f"k{j}" for j in range(n_kernels)]
+        names = names if bank is None else bank.names
+        if bank is not None and self.dual_coef_.ndim == 2:
+            coef = np.zeros((bank.n_samples, self.dual_coef_.shape[1]))
+            coef[self.bank_support_] = self.dual_coef_
+            forms = quadratic_forms(bank, coef)
+            norms_sq = forms.T if n_rows > 1 else forms.sum(axis=1)[None]
+        total = np.abs(weights).sum(axis=1, keepdims=True)
+        columns = {
+            "name": np.tile(np.array(names, dtype=object), n_rows),
+            "weight": weights.ravel(),
+            "share": (np.abs(weights) / np.where(total > 0.0, total, 1.0)).ravel(),
+            "norm": (np.abs(weights) * np.sqrt(norms_sq)).ravel(),
+            "support": np.full(weights.size, self.support_.size),
+        }
+        if n_rows > 1:
+            columns = {"class": np.repeat(self.classes_, n_kernels), **columns}
+        return pd.DataFrame(columns)
+
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.two_d_array = not self._is_precomputed()
-        tags.input_tags.three_d_array = self._is_precomputed()
+        tags.input_tags.three_d_array = tags.input_tags.pairwise = self._is_precomputed()
         return tags
 
     # ---------------------------------------------------------------- saving
@@ -209,7 +248,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
 
 @parameters
 class StochasticMKL(KernelClassifier):
-    """Base of OM2, OBSCURE, PegasosMKL and UFOMKL: `_solve(problem, options)` of each calls its solver."""
+    """Base of OM2 and `BatchMKL`: `_solve(problem, options)` of each calls its solver."""
 
     kernels: object = field(default=None, kw_only=False)
     p: object = "auto"
@@ -219,7 +258,7 @@ class StochasticMKL(KernelClassifier):
     memory: float = 2e9
     random_state: object = None
     callback: object = None
-    verbose: bool = True
+    verbose: bool = False
 
     _parameter_constraints = {"tol": [*NON_NEGATIVE, None]}
 
@@ -232,3 +271,47 @@ class StochasticMKL(KernelClassifier):
         self.block_norms_sq_ = result.block_norms_sq
         self.p_, self.q_ = problem.p, problem.q
         self._take_run(result)
+
+
+#: Texts of the parameters that `BatchMKL` adds, for `documented`.
+FINISH = {
+    "tol": (
+        "float or None",
+        "Relative duality gap to reach: objective minus a certified bound of the optimum, as a share of the "
+        "objective. A gap above it at the end warns. None asks for nothing.",
+    ),
+    "finish": (
+        "bool",
+        "Whether ascent in the dual goes on from where the epochs end above `tol`. False is the published "
+        "algorithm: all epochs and no more.",
+    ),
+}
+
+
+@parameters
+class BatchMKL(StochasticMKL):
+    """Base of OBSCURE, PegasosMKL and UFOMKL: stochastic epochs, then, where they leave a gap, ascent in the
+    dual."""
+
+    n_epochs: int = 50
+    tol: object = 0.01
+    finish: bool = True
+
+    _parameter_constraints = {"finish": ["boolean"]}
+
+    def _train(self, labels):
+        super()._train(labels)
+        wanted = None if self.finish or self.tol is None else self.tol * self.objective_
+        if wanted is not None and self.dual_gap_ > wanted:
+            self.converged_ = False
+            warnings.warn(
+                f"{type(self).__name__} ended at a relative duality gap of "
+                f"{self.dual_gap_ / self.objective_:.2g} > tol={self.tol:g} after {self.n_iter_} epochs; "
+                "finish=True closes it, more n_epochs narrow it, tol=None says that it is not asked for",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _options(self, options):
+        """Of the solver: without `finish` all epochs run, as in the papers."""
+        return {**options, "finish": self.finish, "tol": self.tol if self.finish else None}

@@ -17,7 +17,6 @@ from joblib import Parallel, delayed
 from scipy import sparse
 from scipy.optimize import linprog
 
-from cuelearn.core.checks import as_generator
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import Number, StrOptions, parameters
 from cuelearn.core.progress import progress
@@ -297,6 +296,8 @@ class LPBeta(KernelClassifier):
     $classes_ $support_
     kernel_accuracy_ : ndarray, shape (n_kernels,)
         Cross-validated accuracy of every kernel alone.
+    folds_ : list of (train, test)
+        Positions of samples, as of ``StratifiedKFold(shuffle=True, random_state=random_state)``.
     nu_, nu_accuracy_ : float, and ndarray, shape (10,), with ``nu="cv"``
         The share, and the cross-validated accuracy of the second stage for all values.
     margin_, objective_, dual_gap_ : float
@@ -336,7 +337,7 @@ class LPBeta(KernelClassifier):
     _parameter_constraints = {"nu": [SHARE, StrOptions({"cv"})], "per_class": ["boolean"]}
 
     def _train(self, labels):
-        folds, _ = stratified_folds(labels, FOLDS, as_generator(self.random_state))
+        self.folds_ = folds = stratified_folds(labels, FOLDS, self.random_state)
         n_machines, stages = 1 if self.classes_.size == 2 else self.classes_.size, Rounds("", 3, None, False)
         outputs = self._fold_outputs(labels, folds)
         self.n_updates_ = len(outputs) * len(folds) * n_machines

@@ -1,6 +1,7 @@
 r"""OBSCURE: online-batch strongly convex multi-kernel learning (thesis Algorithm 5, JMLR 1 and 2)."""
 
 import math
+from functools import partial
 from numbers import Integral
 
 from numba import njit
@@ -8,7 +9,7 @@ from numba import njit
 from cuelearn.core.checks import check_count, check_positive
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import POSITIVE, Number, parameters
-from cuelearn.mkl.base import StochasticMKL
+from cuelearn.mkl.base import FINISH, BatchMKL
 from cuelearn.mkl.state import add_update, loop, predict, project, refresh_link, shrink
 from cuelearn.mkl.training import Training
 
@@ -82,7 +83,9 @@ def visit_batch(order, start, mistakes, run, radius):
     return order.shape[0]
 
 
-def solve_obscure(problem, *, n_epochs_online=5, n_epochs=50, eta=0.5, radius="capped", **options):
+def solve_obscure(
+    problem, *, n_epochs_online=5, n_epochs=50, eta=0.5, radius="capped", name="OBSCURE", **options
+):
     r"""Run both stages of OBSCURE.
 
     Parameters
@@ -100,8 +103,10 @@ def solve_obscure(problem, *, n_epochs_online=5, n_epochs=50, eta=0.5, radius="c
         Bound R of the optimum's norm. "online" is
         :math:`\sqrt{\|\bar w_O\|_{2,p}^2 + \frac{2}{\lambda n}\sum_i \ell_i(\bar w_O)}`; "capped" is at most
         :math:`\sqrt{2/\lambda}`, which bounds the norm too because the objective at 0 is 1.
+    name : str
+        In progress bars and warnings.
     **options
-        Of `Training`: tol, measure, rng, shuffle, sampling, callback, verbose, scores, certify.
+        Of `Training`: tol, finish, measure, rng, shuffle, sampling, callback, verbose, scores, certify.
 
     Returns
     -------
@@ -115,7 +120,7 @@ def solve_obscure(problem, *, n_epochs_online=5, n_epochs=50, eta=0.5, radius="c
     """
     if problem.alpha != 0.0:
         raise ValueError(f"alpha must be 0 for OBSCURE, got {problem.alpha!r}; UFOMKL takes the (2,1) norm")
-    training = Training(problem, name="OBSCURE", **options)
+    training = Training(problem, name=name, **options)
     n_epochs_online = check_count("n_epochs_online", n_epochs_online, 0)
     n_epochs, eta = check_count("n_epochs", n_epochs, 0), check_positive("eta", eta)
     if n_epochs_online:
@@ -137,9 +142,9 @@ def solve_obscure(problem, *, n_epochs_online=5, n_epochs=50, eta=0.5, radius="c
     return training.finish(certify=n_epochs > 0)
 
 
-@documented
+@partial(documented, texts=FINISH)
 @parameters
-class OBSCURE(StochasticMKL):
+class OBSCURE(BatchMKL):
     r"""OBSCURE, batch multi-kernel learning with a (2,p) group norm.
 
     .. math:: \min_{\bar w} \frac\lambda2 \|\bar w\|_{2,p}^2 + \frac1n\sum_i \ell(\bar w; x_i, y_i),
@@ -157,7 +162,7 @@ class OBSCURE(StochasticMKL):
         Epochs of the batch stage.
     eta : float > 0, default 0.5
         Step size of the online stage.
-    $tol $normalize $memory $random_state $callback $verbose
+    $tol $finish $normalize $memory $random_state $callback $verbose
 
     Attributes
     ----------
@@ -170,7 +175,7 @@ class OBSCURE(StochasticMKL):
     -----
     Cost per visit as for OM2; visits without loss only scale, which is kept in one number. The theoretical
     rate is :math:`O(q \log T / (\lambda T))` or :math:`O(R\sqrt{q \log T / T})`, whichever is smaller: at
-    large C the certificate says how far from the optimum the run ended, and `solve_reference` gets there.
+    large C many epochs end far above the optimum, and the ascent in the dual gets there.
     Other bounds R, the order of visits and the hinge loss of two classes are options of `solve_obscure` and
     `MKLProblem`.
 
@@ -197,11 +202,14 @@ class OBSCURE(StochasticMKL):
     }
 
     n_epochs_online: int = 5
-    n_epochs: int = 50
     eta: float = 0.5
 
     def _solve(self, problem, options):
-        options |= {"n_epochs_online": self.n_epochs_online, "n_epochs": self.n_epochs, "eta": self.eta}
+        options = self._options(options) | {
+            "n_epochs_online": self.n_epochs_online,
+            "n_epochs": self.n_epochs,
+            "eta": self.eta,
+        }
         result = solve_obscure(problem, **options)
         self.radius_, self.radius_online_ = result.extra["radius"], result.extra["radius_online"]
         return result

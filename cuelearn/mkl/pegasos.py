@@ -1,9 +1,11 @@
 r"""Pegasos extended to many kernels (JMLR 5.3): OBSCURE's problem by plain stochastic subgradient steps."""
 
+from functools import partial
+
 from cuelearn.core.checks import check_count
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters
-from cuelearn.mkl.base import StochasticMKL
+from cuelearn.mkl.base import FINISH, BatchMKL
 from cuelearn.mkl.state import add_update, loop, predict, refresh_link, shrink
 from cuelearn.mkl.training import Training
 
@@ -41,7 +43,7 @@ def solve_pegasos_mkl(problem, *, n_epochs=50, **options):
         Its `alpha` must be 0.
     n_epochs : int >= 1
     **options
-        Of `Training`: tol, measure, rng, shuffle, sampling, callback, verbose, scores, certify.
+        Of `Training`: tol, finish, measure, rng, shuffle, sampling, callback, verbose, scores, certify.
 
     Returns
     -------
@@ -54,9 +56,9 @@ def solve_pegasos_mkl(problem, *, n_epochs=50, **options):
     return training.finish()
 
 
-@documented
+@partial(documented, texts=FINISH)
 @parameters
-class PegasosMKL(StochasticMKL):
+class PegasosMKL(BatchMKL):
     r"""Pegasos extended to MKL: the same problem as OBSCURE, step size :math:`q/(\lambda t)`, no online stage
     (JMLR 5.3).
 
@@ -65,7 +67,7 @@ class PegasosMKL(StochasticMKL):
 
     Parameters
     ----------
-    $kernels $p $C $n_epochs $tol $normalize $memory $random_state $callback $verbose
+    $kernels $p $C $n_epochs $tol $finish $normalize $memory $random_state $callback $verbose
 
     Attributes
     ----------
@@ -85,7 +87,5 @@ class PegasosMKL(StochasticMKL):
     True
     """
 
-    n_epochs: int = 50
-
     def _solve(self, problem, options):
-        return solve_pegasos_mkl(problem, n_epochs=self.n_epochs, **options)
+        return solve_pegasos_mkl(problem, n_epochs=self.n_epochs, **self._options(options))

@@ -12,7 +12,6 @@ from cuelearn.core.checks import as_generator
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters
 from cuelearn.core.losses import competitor
-from cuelearn.core.progress import progress
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.multilabel import MultiLabelMKL, is_indicator
 from cuelearn.mkl.problem import combined_kernel
@@ -25,16 +24,18 @@ __all__ = ["FOLDS", "AverageKernelSVM", "BestKernelSVM", "KernelPA", "kernel_alo
 FOLDS = 5
 
 
-def stratified_folds(labels, n_folds, rng):
-    """Shuffled pairs of training and test samples, fewer where a class is small, and their seed."""
+def stratified_folds(labels, n_folds, random_state):
+    """Shuffled pairs of training and test samples: those of ``StratifiedKFold(n_folds, shuffle=True,
+    random_state=random_state)``, fewer where a class is small."""
     from sklearn.model_selection import StratifiedKFold  # slow to import
 
     smallest = np.bincount(labels).min()
     if smallest < 2:
         raise ValueError("y must hold at least 2 samples of every class for cross-validation")
-    seed = int(rng.integers(2**31 - 1))
-    folds = StratifiedKFold(min(n_folds, smallest), shuffle=True, random_state=seed)
-    return list(folds.split(labels, labels)), seed
+    if isinstance(random_state, np.random.Generator):
+        random_state = int(random_state.integers(2**31 - 1))
+    folds = StratifiedKFold(min(n_folds, smallest), shuffle=True, random_state=random_state)
+    return list(folds.split(labels, labels))
 
 
 def kernel_alone(bank, j):
@@ -42,18 +43,19 @@ def kernel_alone(bank, j):
     return combined_kernel(bank.select([j]), np.ones(1), 1.0)
 
 
-def best_alone(model, labels, rng, fit_scores):
-    """Weights of the kernel with the best accuracy over folds; tells the model its name and all accuracies.
+def best_alone(model, labels, fit_scores):
+    """Weights of the kernel with the best accuracy over folds; tells the model its name, all accuracies and
+    the folds.
 
-    `fit_scores(kernel_train, labels_train, kernel_test, seed)` are scores (n_test, n_classes).
+    `fit_scores(kernel_train, labels_train, kernel_test)` are scores (n_test, n_classes).
     """
-    folds, seed = stratified_folds(labels, FOLDS, rng)
+    model.folds_ = folds = stratified_folds(labels, FOLDS, model.random_state)
     accuracy = np.zeros(model.bank_.n_kernels)
-    for j in progress(range(accuracy.size), name="choosing a kernel"):
+    for j in range(accuracy.size):
         kernel = kernel_alone(model.bank_, j)
         for train, test in folds:
             square = np.ascontiguousarray(kernel[np.ix_(train, train)])
-            scores = fit_scores(square, labels[train], kernel[np.ix_(test, train)], seed)
+            scores = fit_scores(square, labels[train], kernel[np.ix_(test, train)])
             accuracy[j] += np.mean(np.argmax(scores, axis=1) == labels[test]) / len(folds)
     best = int(np.argmax(accuracy))
     model.kernel_accuracy_, model.best_kernel_ = accuracy, model.bank_.names[best]
@@ -122,6 +124,8 @@ class BestKernelSVM(AverageKernelSVM):
         Name of the chosen kernel; ties go to the first.
     kernel_accuracy_ : ndarray, shape (n_kernels,)
         Cross-validated accuracy of every kernel.
+    folds_ : list of (train, test)
+        Positions of samples, as of ``StratifiedKFold(shuffle=True, random_state=random_state)``.
     history_, path_
         As of `AverageKernelSVM`: the seconds are with the choice, n_updates counts the SVMs on the chosen
         kernel.
@@ -142,11 +146,11 @@ class BestKernelSVM(AverageKernelSVM):
     def _choose_weights(self, signs):
         labels = signs.argmax(axis=0) if len(signs) > 1 else (signs[0] > 0.0).astype(int)
 
-        def fit_scores(train, labels_train, test, seed):
+        def fit_scores(train, labels_train, test):
             coef, bias = one_versus_rest(train, labels_train, self.classes_.size, self.C, self.n_jobs)
             return test @ coef + bias
 
-        return best_alone(self, labels, as_generator(self.random_state), fit_scores)
+        return best_alone(self, labels, fit_scores)
 
 
 @njit(cache=True)
@@ -246,9 +250,9 @@ class KernelPA(KernelClassifier):
         if self.kernel != "best":
             raise ValueError(f"kernel must be 'average', 'best' or one of {names}, got {self.kernel!r}")
 
-        def fit_scores(train, labels_train, test, seed):
-            fold_rng = np.random.default_rng(seed)
+        def fit_scores(train, labels_train, test):
+            fold_rng = np.random.default_rng(0)
             orders = [fold_rng.permutation(labels_train.size) for _ in range(self.n_epochs)]
             return test @ self._pass(train, labels_train, orders)[0]
 
-        return best_alone(self, labels, rng, fit_scores)
+        return best_alone(self, labels, fit_scores)

@@ -13,7 +13,6 @@ from numba import njit
 from sklearn import config_context
 
 from cuelearn.core.checks import check_count, check_positive
-from cuelearn.core.progress import progress
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.base import two_columns
 from cuelearn.mkl.problem import combined_kernel, quadratic_forms
@@ -105,7 +104,7 @@ def svms_of(kernel, targets, C, n_jobs=None, weights=None):
     if n_jobs not in (None, 1):
         pool = Parallel(n_jobs=n_jobs, prefer="threads", return_as="generator")
         fits = pool(delayed(one)(target) for target in targets)
-    for k, svm in enumerate(progress(fits, name="one class against the rest", total=len(targets))):
+    for k, svm in enumerate(fits):
         coef[svm.support, k], bias[k] = svm.coef, svm.intercept
     return coef, bias
 

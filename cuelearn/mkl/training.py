@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.checks import check_non_negative
 from cuelearn.core.progress import progress
+from cuelearn.mkl.dual import finish_dual
 from cuelearn.mkl.stream import Stream
 
 __all__ = ["History", "Result", "Rounds", "Training", "draw_order"]
@@ -129,6 +130,8 @@ class Training:
     certify : bool
         False leaves the end point unmeasured (NaN) where that was not scheduled: on demand it reads every
         row.
+    finish : bool
+        Whether `finish_dual` goes on from where the stages end above `tol`.
     """
 
     def __init__(
@@ -143,12 +146,14 @@ class Training:
         callback=None,
         verbose=False,
         certify=True,
+        finish=False,
         name="",
         **route,
     ):
         if measure not in ("auto", "geometric", "every", "end"):
             raise ValueError(f"measure must be 'auto', 'geometric', 'every' or 'end', got {measure!r}")
         self.problem, self.name, self.certify = problem, name, certify
+        self.ascends = finish and tol is not None
         self.tol = None if tol is None else check_non_negative("tol", tol)
         self.measure = ("end" if tol is None else "geometric") if measure == "auto" else measure
         self.rng = np.random.default_rng() if rng is None else rng
@@ -205,7 +210,8 @@ class Training:
         return value, gap
 
     def finish(self, *, certify=True):
-        """Measure the end point, warn where the tolerance was missed, and return the `Result`."""
+        """Measure the end point, ascend in the dual where that is asked for and a gap is left, warn where the
+        tolerance was missed, and return the `Result`."""
         self.history.pause()
         last = self.history.rows[-1] if self.history.rows else {}
         if last and self._measured_at == self.step:
@@ -214,17 +220,26 @@ class Training:
             value, gap = np.nan, np.nan
         else:
             value, gap = last["objective"], last["dual_gap"] = self.measure_now(certify)
+        stream, self.extra["stopped"] = self.stream, self.stopped
+        coef, weights = stream.point()
+        norms_sq, effort = np.maximum(0.0, stream.dual.norms_sq * stream.scale**2), f"{self.epoch} epochs"
+        if self.ascends and not self.converged and not self.stopped:
+            found = self._ascend()
+            coef, weights, norms_sq = found.dual_coef, found.group_weights, found.norms_sq
+            value, gap = found.objective, found.gap
+            self.converged = gap <= self.tol * max(value, SMALLEST)
+            effort += f" and {found.n_rounds} rounds of dual ascent"
         if self.tol is not None and not self.converged:
+            raised = "tol or memory" if not self.problem.bank.resident and self.ascends else "tol"
             warnings.warn(
                 f"{self.name or 'the solver'} did not reach tol={self.tol:g}: the relative duality gap is "
-                f"{gap / max(value, SMALLEST):.2g} after {self.epoch} epochs; raise n_epochs or tol",
+                f"{gap / max(value, SMALLEST):.2g} after {effort}; raise n_epochs or {raised}",
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        self.extra["stopped"] = self.stopped
-        stream = self.stream
         return Result(
-            *stream.point(),
+            coef,
+            weights,
             history=self.history.frame(),
             objective=value,
             dual_gap=gap,
@@ -232,6 +247,25 @@ class Training:
             n_updates=stream.n_updates,
             converged=self.converged,
             online_errors=np.concatenate([np.zeros(0, dtype=np.bool_), *self.errors]),
-            block_norms_sq=np.maximum(0.0, stream.dual.norms_sq * stream.scale**2),
+            block_norms_sq=norms_sq,
             extra=self.extra,
         )
+
+    def _ascend(self):
+        """From the last dual point to the tolerance; looks at all samples are rows of the history."""
+        history = self.history
+        history.go()
+        bar = progress(name=f"{self.name} dual".strip(), unit="look", verbose=self.verbose)
+
+        def record(number, objective, gap):
+            history.pause()
+            measured = {"objective": objective, "dual_gap": gap}
+            history.add(stage="dual", epoch=number, seconds=history.seconds, **measured)
+            bar.set_postfix_str(f"relative gap {gap / max(objective, SMALLEST):.1e}", refresh=False)
+            bar.update()
+            history.go()
+
+        with bar:
+            found = finish_dual(self.problem, self.stream.dual_point()[0], tol=self.tol, record=record)
+        self.extra.update(n_steps_dual=found.n_updates, n_rounds_dual=found.n_rounds)
+        return found

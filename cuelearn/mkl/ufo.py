@@ -1,9 +1,11 @@
 r"""UFO-MKL: ultra-fast optimisation of sparse multi-kernel learning (thesis Algorithm 7)."""
 
+from functools import partial
+
 from cuelearn.core.checks import check_count
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters
-from cuelearn.mkl.base import StochasticMKL
+from cuelearn.mkl.base import FINISH, BatchMKL
 from cuelearn.mkl.state import add_update, loop, predict, refresh_link
 from cuelearn.mkl.training import Training
 
@@ -42,7 +44,7 @@ def solve_ufo(problem, *, n_epochs=50, **options):
     problem : MKLProblem
     n_epochs : int >= 1
     **options
-        Of `Training`: tol, measure, rng, shuffle, sampling, callback, verbose, scores, certify. With
+        Of `Training`: tol, finish, measure, rng, shuffle, sampling, callback, verbose, scores, certify. With
         ``sampling="iid"`` visit counts per sample may exceed the epochs; they are clipped, the bound is
         looser.
 
@@ -59,9 +61,9 @@ def solve_ufo(problem, *, n_epochs=50, **options):
     return training.finish()
 
 
-@documented
+@partial(documented, texts=FINISH)
 @parameters
-class UFOMKL(StochasticMKL):
+class UFOMKL(BatchMKL):
     r"""UFO-MKL, sparse multi-kernel learning with an elastic group norm.
 
     .. math:: \min_{\bar w} \frac\lambda2\|\bar w\|_{2,p}^2 + \alpha\|\bar w\|_{2,1}
@@ -77,7 +79,7 @@ class UFOMKL(StochasticMKL):
     $kernels $p $C
     alpha : float >= 0, default 0.0
         Sparsity; 0 is the p-norm problem that OBSCURE solves.
-    $n_epochs $tol $normalize $memory $random_state $callback $verbose
+    $n_epochs $tol $finish $normalize $memory $random_state $callback $verbose
 
     Attributes
     ----------
@@ -101,7 +103,6 @@ class UFOMKL(StochasticMKL):
     """
 
     alpha: float = 0.0
-    n_epochs: int = 50
 
     def _solve(self, problem, options):
-        return solve_ufo(problem, n_epochs=self.n_epochs, **options)
+        return solve_ufo(problem, n_epochs=self.n_epochs, **self._options(options))

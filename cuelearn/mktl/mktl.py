@@ -1,17 +1,14 @@
 r"""MKTL: multi kernel transfer learning (thesis chapter 6): OBSCURE with scores of priors as blocks."""
 
 import numbers
-import time
 import warnings
 
 import numpy as np
-import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
 
-from cuelearn.core.checks import as_generator, check_non_negative
+from cuelearn.core.checks import as_generator
 from cuelearn.core.estimator import NON_NEGATIVE, Number, StrOptions, parameters
 from cuelearn.core.groupnorm import resolve_p
-from cuelearn.mkl.dual import ROUNDS, finish_dual
 from cuelearn.mkl.obscure import solve_obscure
 from cuelearn.mkl.single import stratified_folds
 from cuelearn.mktl.base import TransferClassifier, class_weights, documented, sample_weights
@@ -25,9 +22,7 @@ P_RANGE = (1.01, 1.05, 1.10, 1.15, 1.20, 1.25, 1.30, 1.40, 1.50)
 FOLDS = 5
 
 
-def solve_mktl(
-    problem, *, tol=1e-3, finish=True, max_rounds=ROUNDS, n_epochs=50, scores="maintain", **options
-):
+def solve_mktl(problem, *, tol=1e-3, finish=True, n_epochs=50, scores="maintain", **options):
     """Solve a transfer problem: OBSCURE, then, where that leaves a gap, ascent in the dual.
 
     Parameters
@@ -37,8 +32,6 @@ def solve_mktl(
         Relative duality gap to reach; None runs OBSCURE's epochs and no more.
     finish : bool
         Whether the dual ascent may follow.
-    max_rounds : int
-        Most rounds of the dual ascent.
     n_epochs, scores, **options
         Of `solve_obscure`: n_epochs_online, eta, radius, measure, rng, shuffle, sampling, callback, verbose.
 
@@ -48,52 +41,8 @@ def solve_mktl(
         `kernel_weights` of all blocks: kernels, then class by class; rows of the history with stage "dual"
         are the ascent's. A missed `tol` is a ConvergenceWarning.
     """
-    tol = None if tol is None else check_non_negative("tol", tol)
-    will_finish = finish and tol is not None
-    with warnings.catch_warnings():
-        if will_finish:  # that OBSCURE ends above the tolerance is what the ascent is for
-            warnings.simplefilter("ignore", ConvergenceWarning)
-        result = solve_obscure(problem, n_epochs=n_epochs, tol=tol, scores=scores, **options)
-    if not will_finish or result.extra["stopped"] or (result.converged and n_epochs):
-        return result
-    return _finished(problem, result, tol, max_rounds)
-
-
-def _finished(problem, result, tol, max_rounds):
-    """The result after the dual ascent, with its rounds in the history."""
-    began, rows, history = time.perf_counter(), [], result.history
-    before = history["seconds"].iloc[-1] if len(history) else 0.0
-
-    def record(number, objective, gap):
-        seconds = before + time.perf_counter() - began
-        rows.append(
-            {"stage": "dual", "epoch": number, "seconds": seconds, "objective": objective, "dual_gap": gap}
-        )
-
-    B = result.dual_coef * (problem.regularization * problem.bank.n_samples / problem.q)
-    coef, weights, objective, gap, steps = finish_dual(
-        problem, B, tol=tol, max_rounds=max_rounds, record=record
-    )
-    rows = pd.DataFrame(rows)
-    least = max(objective, np.finfo(float).tiny)
-    missed = gap > tol * least
-    if missed:
-        warnings.warn(
-            f"MKTL did not reach tol={tol:g}: the relative duality gap is {gap / least:.2g} after "
-            f"{len(rows)} rounds of dual ascent; raise tol",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-    return result._replace(
-        dual_coef=coef,
-        kernel_weights=weights,
-        history=pd.concat([history, rows], ignore_index=True) if len(history) else rows,
-        objective=objective,
-        dual_gap=gap,
-        converged=not missed,
-        block_norms_sq=problem.block_norms_sq(coef),
-        extra={**result.extra, "n_steps_dual": steps, "n_rounds_dual": len(rows)},
-    )
+    options |= {"tol": tol, "finish": finish, "n_epochs": n_epochs, "scores": scores, "name": "MKTL"}
+    return solve_obscure(problem, **options)
 
 
 @documented
@@ -199,7 +148,7 @@ class MKTL(TransferClassifier):
     n_epochs: int = 20
     random_state: object = None
     callback: object = None
-    verbose: bool = True
+    verbose: bool = False
 
     def _train(self, labels, scores):
         rng = as_generator(self.random_state)
@@ -236,7 +185,7 @@ class MKTL(TransferClassifier):
             raise ValueError("p must hold at least one exponent to choose from, got an empty sequence")
         if any(isinstance(p, str) for p in given):
             raise ValueError(f"p must be one word or a sequence of numbers in (1, 2], got {self.p!r}")
-        folds, _ = stratified_folds(labels, FOLDS, rng)
+        folds = stratified_folds(labels, FOLDS, rng)
         accuracy = dict.fromkeys(tried, 0.0)
         for train, test in folds:
             bank, cross = self.bank_.restrict(train), self.bank_.rows(test)[:, :, train]

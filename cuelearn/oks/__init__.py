@@ -1,6 +1,7 @@
 """Online kernel selection: which of many kernels is worth training (Yang, Mahdavi, Jin, Yi, Hoi 2012)."""
 
 from cuelearn.core.estimator import load
+from cuelearn.datasets.kinds import kind_kernels
 from cuelearn.oks.batch import AlignmentSVM, MuSVM, SelectedSVM, alignment, select_then_fit
 from cuelearn.oks.mutron import MuTron
 from cuelearn.oks.oks import OKS
@@ -19,6 +20,7 @@ __all__ = [
     "SOM",
     "SelectedSVM",
     "alignment",
+    "kind_kernels",
     "load",
     "select_then_fit",
     "solve_selection",

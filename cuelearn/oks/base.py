@@ -18,7 +18,7 @@ from cuelearn.core import docs
 from cuelearn.core.checks import as_generator, classes_of_stream, labels_of, labels_within
 from cuelearn.core.estimator import Estimator, Number, load, parameters, validated
 from cuelearn.core.progress import progress
-from cuelearn.kernels import RBF, KernelBank
+from cuelearn.kernels import RBF, KernelBank, KernelStack, training_bank
 from cuelearn.oks.predictors import Predictors, Samples, Weights, outputs, set_probabilities
 from cuelearn.oks.sources import Columns, Given, bank_of
 
@@ -350,7 +350,7 @@ class OnlineKernels(ClassifierMixin, Estimator):
     normalize: bool = True
     random_state: object = None
     callback: object = None
-    verbose: bool = True
+    verbose: bool = False
 
     n_jobs = None  # a parameter where many kernels are trained, or problems side by side
 
@@ -363,20 +363,16 @@ class OnlineKernels(ClassifierMixin, Estimator):
         return isinstance(self.kernels, str)
 
     def _checked(self, X, y, reset):
-        given = isinstance(X, KernelBank)
         if not self._is_precomputed():
-            if given:
-                raise ValueError("X is a KernelBank, which needs kernels='precomputed'")
+            if isinstance(X, (KernelBank, KernelStack)):
+                raise ValueError(f"X is a {type(X).__name__}, which needs kernels='precomputed'")
             checked, y = validate_data(self, X, y, dtype=[np.float64, np.float32], reset=reset)
             if reset:  # later on, `labels_within` knows which labels there are
                 check_classification_targets(y)
             return X if hasattr(X, "iloc") else checked, y
-        if not given and (np.ndim(X) != 3 or np.shape(X)[1] != np.shape(X)[2]):
-            raise ValueError(
-                f"X must have shape (n_kernels, n, n) for kernels='precomputed', got {np.shape(X)}"
-            )
-        self.n_features_in_ = X.n_samples if given else np.shape(X)[1]
-        return X, labels_of(self, y, self.n_features_in_)
+        bank = training_bank(X)
+        self.n_features_in_ = bank.n_samples
+        return bank, labels_of(self, y, bank.n_samples)
 
     @validated
     def fit(self, X, y):
@@ -384,8 +380,8 @@ class OnlineKernels(ClassifierMixin, Estimator):
 
         Parameters
         ----------
-        X : array-like, shape (n, n_features), or (n_kernels, n, n) for precomputed kernels, or a KernelBank
-            that is in memory
+        X : array-like, shape (n, n_features), or (n_kernels, n, n) for precomputed kernels, a KernelBank
+            that is in memory, or a KernelStack
         y : array-like, shape (n,)
             Two classes; more with ``one_vs_rest=True``.
 
@@ -518,7 +514,7 @@ class OnlineKernels(ClassifierMixin, Estimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = bool(self.one_vs_rest)
         tags.input_tags.two_d_array = not isinstance(self.kernels, str)
-        tags.input_tags.three_d_array = isinstance(self.kernels, str)
+        tags.input_tags.three_d_array = tags.input_tags.pairwise = isinstance(self.kernels, str)
         return tags
 
     # ------------------------------------------------------------ saving

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cuelearn.kernels import CrossBank, Kernel, KernelBank, Poly, inverse_root
+from cuelearn.kernels import CrossBank, Kernel, KernelBank, KernelStack, Poly, inverse_root, training_bank
 from cuelearn.oks.predictors import (
     CHI2,
     CITYBLOCK,
@@ -110,6 +110,7 @@ class Given:
         """Samples as the passes take them, from an array (n_kernels, n, n_train) or a bank in memory."""
         if isinstance(X, KernelBank):  # was checked when it was made; no copy
             return Samples(np.empty((X.n_samples, 0)), np.empty((X.n_samples, 0)), X.stack)
+        X = X.cross() if isinstance(X, KernelStack) else X
         if isinstance(X, CrossBank):
             X = np.concatenate([block for _, block in X.blocks()], axis=1)
         X = np.asarray(X)
@@ -140,7 +141,7 @@ def bank_of(estimator, X):
                 kind_of(*triple[:2])
         source = Columns(with_widths(estimator.kernels, X, estimator.normalize), estimator.normalize)
         return source, source.pack(X)
-    bank = X if isinstance(X, KernelBank) else KernelBank.from_stack(X)
+    bank = training_bank(X)
     if not bank.resident:
         raise ValueError(
             "X is a KernelBank that computes its rows on demand; give kernels= and X itself instead"

@@ -125,7 +125,7 @@ class OnlineClassifier(ClassifierMixin, Estimator):
     record: bool = True
     random_state: object = None
     callback: object = None
-    verbose: bool = True
+    verbose: bool = False
 
     def _is_precomputed(self):
         return False

@@ -210,7 +210,7 @@ def on_demand(task, n, memory, method, n_epochs):
         "n_epochs": n_epochs - (method == "OBSCURE"),
         "memory": memory,
         "random_state": 0,
-        "verbose": False,
+        "tol": None,  # no more than the epochs
     }
     estimator = (
         OBSCURE(kernel_set(task, data), n_epochs_online=1, **options)
@@ -219,7 +219,7 @@ def on_demand(task, n, memory, method, n_epochs):
     )
     seen = []
     estimator.callback = lambda _, step: seen.append(counted["rows"]) and None
-    warm = OBSCURE(kernel_set(task, data)[:2], n_epochs=1, memory=1e5, verbose=False)
+    warm = OBSCURE(kernel_set(task, data)[:2], n_epochs=1, memory=1e5, tol=None)
     warm.fit(X[:200], y[:200])
     counted["rows"] = 0
     before = peak_bytes()

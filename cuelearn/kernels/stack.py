@@ -1,0 +1,109 @@
+"""Kernels on one set of samples in the form that scikit-learn's splitters index."""
+
+import numpy as np
+
+from cuelearn.kernels.bank import CrossBank, KernelBank, RowsOf
+from cuelearn.kernels.tiles import ROW_PAD
+
+__all__ = ["KernelStack", "training_bank"]
+
+
+class KernelStack:
+    """Several kernels on the same samples as one object of shape (n, n), for cross-validation.
+
+    `GridSearchCV`, `cross_val_score` and `Pipeline` split a kernel matrix by indexing its first two axes, as
+    in ``K[np.ix_(test, train)]``. This view takes such indices for all kernels together. The kernels are not
+    copied by that; `fit` copies those among the samples of a fold, or computes them on demand where the bank
+    does.
+
+    Parameters
+    ----------
+    kernels : array-like, shape (n_kernels, n, n) or (n, n), or KernelBank
+        Symmetric kernels among all samples that there are, checked once.
+    names : list of str, optional
+        Of the kernels in a stack.
+
+    Attributes
+    ----------
+    shape : tuple
+        (n_rows, n_columns); n_kernels stands apart.
+
+    Raises
+    ------
+    ValueError
+        If the kernels are not square, symmetric and finite.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from cuelearn.kernels import KernelStack
+    >>> from cuelearn.mkl import OBSCURE
+    >>> X, y = load_iris(return_X_y=True)
+    >>> K = KernelStack([X[:, :2] @ X[:, :2].T, X[:, 2:] @ X[:, 2:].T])
+    >>> model = OBSCURE(kernels="precomputed", C=10, random_state=0)
+    >>> bool(cross_val_score(model, K, y).mean() > 0.9)
+    True
+    """
+
+    ndim = 2
+
+    def __init__(self, kernels, *, names=None):
+        bank = kernels if isinstance(kernels, KernelBank) else KernelBank.from_stack(kernels, names=names)
+        self._bank, self._rows = bank, np.arange(bank.n_samples)
+        self._columns = self._rows
+
+    @property
+    def shape(self):
+        """(n_rows, n_columns)."""
+        return self._rows.size, self._columns.size
+
+    @property
+    def n_kernels(self):
+        """Number of kernels."""
+        return self._bank.n_kernels
+
+    @property
+    def names(self):
+        """Names of the kernels."""
+        return self._bank.names
+
+    @property
+    def dtype(self):
+        """Precision of the kernels."""
+        return self._bank.dtype
+
+    def __len__(self):
+        return self._rows.size
+
+    def __repr__(self):
+        return f"KernelStack of {self.n_kernels} kernels, shape {self.shape}, {self.dtype}"
+
+    def __getitem__(self, index):
+        rows, columns = index if isinstance(index, tuple) else (index, slice(None))
+        view = object.__new__(KernelStack)
+        view._bank = self._bank
+        view._rows = self._rows[rows if isinstance(rows, slice) else np.ravel(rows)]
+        view._columns = self._columns[columns if isinstance(columns, slice) else np.ravel(columns)]
+        return view
+
+    def bank(self):
+        """The `KernelBank` among these samples, for training."""
+        if not np.array_equal(self._rows, self._columns):
+            raise ValueError(f"X must be the kernels of the training samples with each other, got {self!r}")
+        everything = np.array_equal(self._rows, np.arange(self._bank.n_samples))
+        return self._bank if everything else self._bank.restrict(self._rows)
+
+    def cross(self):
+        """The `CrossBank` of the rows with the columns, for prediction."""
+        bank = self._bank
+        new = RowsOf(bank.stack, self._rows) if bank.resident else bank._train.take(self._rows, ROW_PAD)
+        return CrossBank(bank, new, np.arange(bank.n_kernels), self._columns)
+
+
+def training_bank(X):
+    """The `KernelBank` of what is given for ``kernels="precomputed"``: a bank, a `KernelStack`, an array of
+    shape (n_kernels, n, n), or of shape (n, n) where there is one kernel."""
+    if isinstance(X, KernelBank):
+        return X
+    return X.bank() if isinstance(X, KernelStack) else KernelBank.from_stack(X)

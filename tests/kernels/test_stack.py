@@ -1,0 +1,83 @@
+"""Several kernels as scikit-learn's splitters index a kernel matrix."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_val_score
+from sklearn.pipeline import make_pipeline
+
+from cuelearn import mkl, mktl, oks
+from cuelearn.kernels import RBF, KernelBank, KernelStack
+
+CUES = [("sepal", RBF(), [0, 1]), ("petal", RBF(), [2, 3])]
+X, Y = load_iris(return_X_y=True)
+FOLDS = StratifiedKFold(3, shuffle=True, random_state=0)
+MODELS = [
+    *(mkl.OBSCURE(random_state=0), mkl.OM2(shuffle=True, random_state=0), mkl.SILPMKL(), mkl.LPBeta()),
+    *(
+        mkl.AverageKernelSVM(),
+        mkl.MCMKL(),
+        mkl.MLMKLSum(n_iter=20),
+        mktl.MKTL(random_state=0),
+        mktl.NoTransfer(),
+    ),
+    *(oks.OKS(one_vs_rest=True, random_state=0), oks.MuSVM(one_vs_rest=True, random_state=0)),
+]
+
+
+@pytest.fixture(scope="module")
+def bank():
+    return KernelBank(CUES, X, dtype=np.float64)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_cross_validation_is_that_of_folds_by_hand(model, bank):
+    model = clone(model).set_params(kernels="precomputed")
+    by_hand = []
+    for train, test in FOLDS.split(X, Y):
+        K = bank.stack
+        fitted = clone(model).fit(K[:, train][:, :, train], Y[train])
+        by_hand.append(fitted.score(K[:, test][:, :, train], Y[test]))
+    assert_array_equal(cross_val_score(model, KernelStack(bank), Y, cv=FOLDS, error_score="raise"), by_hand)
+    assert np.mean(by_hand) > 0.6
+
+
+@pytest.mark.parametrize("memory", [2e9, 1e4])
+def test_searches_and_pipelines_on_kernels_in_memory_and_on_demand(memory):
+    K = KernelStack(KernelBank(CUES, X, memory=memory))
+    model = mkl.OBSCURE("precomputed", random_state=0)
+    search = GridSearchCV(model, {"C": [0.1, 10.0]}, cv=FOLDS, return_train_score=True).fit(K, Y)
+    assert search.best_score_ > 0.9 and search.cv_results_["mean_train_score"].min() > 0.9
+    assert search.predict(K).shape == (150,)
+    assert cross_val_predict(make_pipeline(model), K, Y, cv=FOLDS).shape == (150,)
+
+
+def test_indices():
+    K = KernelStack(np.stack([np.eye(5), np.full((5, 5), 2.0)]), names=["one", "two"])
+    assert (
+        K.shape == (5, 5) and K.ndim == 2 and len(K) == 5 and K.n_kernels == 2 and K.names == ["one", "two"]
+    )
+    part = K[np.ix_([3, 1], [0, 1, 3])]
+    assert part.shape == (2, 3) and part[:1].shape == (1, 3) and "shape (2, 3)" in repr(part)
+    ((_, block),) = part.cross().blocks()
+    assert_array_equal(block, [[[0, 0, 1], [0, 1, 0]], np.full((2, 3), 2.0)])
+    with pytest.raises(ValueError, match="X must be the kernels of the training samples with each other"):
+        part.bank()
+    again = K[np.ix_([4, 2], [4, 2])][np.ix_([1], [1])]
+    assert again.bank().stack[:, 0, 0].tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="symmetric"):
+        KernelStack(np.triu(np.ones((3, 3))))
+
+
+def test_one_kernel_may_come_without_its_axis():
+    K = X @ X.T
+    flat, deep = (mkl.OBSCURE("precomputed", random_state=0).fit(k, Y) for k in (K, K[None]))
+    assert_array_equal(flat.decision_function(K), deep.decision_function(K[None]))
+
+
+def test_a_stack_needs_the_word_precomputed(bank):
+    with pytest.raises(ValueError, match="X is a KernelStack, which needs kernels='precomputed'"):
+        mkl.OBSCURE(CUES).fit(KernelStack(bank), Y)
