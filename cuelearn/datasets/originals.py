@@ -20,7 +20,15 @@ from .base import CueData, DataFileError, Provenance, side_by_side
 from .folders import load_eth80, load_flowers17, load_idol2
 
 __all__ = [
-    *("AWA_TEST_CLASSES", "PartialData", "load_awa", "load_corel5k", "load_lost", "load_msrcv2"),
+    *(
+        "AWA_TEST_CLASSES",
+        "PartialData",
+        "load_awa",
+        "load_corel5k",
+        "load_lost",
+        "load_msrcv2",
+        "load_partial_labels",
+    ),
     *("load_original", "load_scene", "load_usps"),
 ]
 
@@ -340,6 +348,34 @@ def load_msrcv2(path):
     return _load_partial(Path(path) / "MSRCv2.mat", "msrcv2", "class", said, "Liu and Dietterich, NIPS 2012")
 
 
+def load_partial_labels(path):
+    """Load a .mat file of partial labels: instances, each with the labels that it can have, one of them true.
+
+    Both published forms are read: ``features`` (n, d), ``p_labels`` and ``logitlabels`` (n, n_classes), with
+    the rows of folds in ``tr`` and ``te``, counted from 1; and ``data`` (n, d), ``partial_target`` and
+    ``target`` (n_classes, n), as the pages of Lost, MSRCv2, BirdSong, Soccer Player and Yahoo! News have
+    them. Matrices may be sparse.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+
+    Returns
+    -------
+    PartialData
+        `X` (n, d) float32, `y` (n,), `candidates` a `CandidateSet` with one bag per instance, `folds` as
+        given, or empty.
+
+    Raises
+    ------
+    DataFileError
+        If the file is missing, damaged or of another form.
+    """
+    file = Path(path)
+    return _load_partial(file, file.stem, "class", f"Partial labels from {file.name}.", "see the file's page")
+
+
 def _load_partial(file, name, noun, description, citation):
     import scipy.io
     from scipy import sparse
@@ -350,35 +386,37 @@ def _load_partial(file, name, noun, description, citation):
     content = _read(file, name)
     with _parsing(file, f"{name} in the form of the partial-label benchmarks"):
         held = scipy.io.loadmat(str(file))
+        turned = "partial_target" in held
+        keys = ("data", "partial_target", "target") if turned else ("features", "p_labels", "logitlabels")
         X, possible, truth = (
-            held[key].toarray() if sparse.issparse(held[key]) else np.asarray(held[key])
-            for key in ("features", "p_labels", "logitlabels")
+            held[key].toarray() if sparse.issparse(held[key]) else np.asarray(held[key]) for key in keys
         )
+        if turned:
+            possible, truth = possible.T, truth.T
         folds = [
             tuple(np.sort(np.asarray(part, dtype=np.int64).ravel() - 1) for part in fold)
-            for fold in zip(held["tr"].flat, held["te"].flat)
+            for fold in (zip(held["tr"].flat, held["te"].flat) if "tr" in held else [])
         ]
         fits = X.ndim == 2 and np.isfinite(X).all() and _is_binary(possible) and _is_binary(truth)
     fits = fits and possible.shape == truth.shape and len(possible) == len(X) > 0
     one = fits and (truth.sum(axis=1) == 1).all() and (truth <= possible).all()
     _require(
         one,
-        f"{file} must hold features (n, d), and 0/1 matrices p_labels and logitlabels (n, n_classes), of "
-        "which the latter gives each row one true label that is among its candidates in the former.",
+        f"{file} must hold {keys[0]} (n, d), and 0/1 matrices {keys[1]} and {keys[2]}, of which the latter "
+        "gives each row one true label that is among its candidates in the former.",
     )
     rows = np.arange(len(X))
     _require(
-        folds and all(np.array_equal(np.sort(np.concatenate(fold)), rows) for fold in folds),
+        all(np.array_equal(np.sort(np.concatenate(fold)), rows) for fold in folds),
         f"{file} must give in tr and te, for each fold, two parts that hold each of the {len(X)} rows once.",
     )
-    K = possible.shape[1]
     source = f"pages of the partial-label learning benchmarks, {file.name}"
     return PartialData(
         X.astype(np.float32),
         truth.argmax(axis=1),
-        CandidateSet([np.flatnonzero(row)[:, None] for row in possible], n_labels=K),
+        CandidateSet.from_indicator(possible),
         folds,
-        [f"{noun} {k}" for k in range(K)],
+        [f"{noun} {k}" for k in range(possible.shape[1])],
         f"{description} The files do not say which {noun} is which.",
         _origin(name, [content], citation, source),
     )

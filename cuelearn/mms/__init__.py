@@ -11,6 +11,7 @@ from cuelearn.mms.inference import best_labelings, most_violating
 from cuelearn.mms.m3miml import M3MIML
 from cuelearn.mms.mimlsvm import MIMLSVM
 from cuelearn.mms.mms import MMS
+from cuelearn.mms.supervised import SupervisedSVM
 from cuelearn.mms.vocabulary import Vocabulary
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Matching",
     "Mention",
     "Region",
+    "SupervisedSVM",
     "Vocabulary",
     "best_labelings",
     "candidate_set",

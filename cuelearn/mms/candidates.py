@@ -362,6 +362,19 @@ class CandidateSet:
         starts = starts_of_bags(np.ones(len(y), dtype=int) if bag_sizes is None else bag_sizes, len(y))
         return cls([part[None] for part in np.split(y, starts[1:-1])], **options)
 
+    @classmethod
+    def from_indicator(cls, possible, **options):
+        """Partial labels: one bag for each instance, with the labels that a 0/1 matrix (n_instances,
+        n_labels) allows it; options of the class. A row without a label is an error."""
+        possible = np.asarray(possible)
+        if possible.ndim != 2 or not np.isin(possible, (0, 1)).all():
+            raise ValueError(f"possible must be a 0/1 matrix, got shape {possible.shape}, {possible.dtype}")
+        empty = np.flatnonzero(~possible.any(axis=1))
+        if empty.size:
+            raise ValueError(f"possible must allow each instance a label, row {empty[0]} has none")
+        options = {"n_labels": possible.shape[1]} | options if "classes" not in options else options
+        return cls([np.flatnonzero(row)[:, None] for row in possible], **options)
+
     # ------------------------------------------------------------------ reading
 
     def __len__(self):

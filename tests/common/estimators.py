@@ -9,6 +9,7 @@ from cuelearn.datasets import make_ambiguous
 from cuelearn.kernels import RBF, Linear
 from cuelearn.mkl import OBSCURE, OM2, VSKL, LPBeta, MLMKLSum
 from cuelearn.mktl import MKTL, AverageTL, MultiKT, PriorFeatures
+from cuelearn.mms import CandidateSet
 from cuelearn.oks import OKS, AlignmentSVM, MuSVM, MuTron, OKSRegret, SelectedSVM
 from cuelearn.omcl import (
     OMCL,
@@ -105,6 +106,8 @@ def data(name, n=60, seed=0):
     X = np.abs(rng.normal(scale=0.3, size=(n, 6)) + np.eye(3, 6)[y] + np.eye(3, 6, 2)[y])
     if name not in OF_BAGS:
         return X, y
+    if name == "SupervisedSVM":  # is given the truth
+        return X, CandidateSet.from_labels(y)
     made = make_ambiguous(X, y, bag_size=3, n_candidates=2, random_state=seed)
     return made.X, made.candidates
 

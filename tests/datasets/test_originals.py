@@ -18,6 +18,7 @@ from cuelearn.datasets import (
     load_lost,
     load_msrcv2,
     load_original,
+    load_partial_labels,
     load_scene,
     load_usps,
 )
@@ -390,3 +391,25 @@ def test_the_real_awa():
     assert sorted(images.values()) == [50] * 40 + [100] * 10
     for columns in data.cues.values():
         assert np.allclose(data.X[:, columns].sum(axis=1, dtype=np.float64), 1.0, atol=1e-3)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_partial_labels_in_either_form(turned, tmp_path):
+    rng = np.random.default_rng(0)
+    X, truth = rng.normal(size=(6, 3)), np.eye(2)[[0, 1, 1, 0, 1, 0]]
+    possible = np.maximum(truth, [[1, 0]] + [[0, 0]] * 5)
+    possible[1] = 1
+    held = {"data": X, "partial_target": possible.T, "target": truth.T}
+    if not turned:
+        held = {"features": X, "p_labels": possible, "logitlabels": truth}
+        held["tr"] = held["te"] = np.empty((1, 1), dtype=object)
+        held["tr"], held["te"] = held["tr"].copy(), held["te"].copy()
+        held["tr"][0, 0], held["te"][0, 0] = np.arange(1, 5), np.arange(5, 7)
+    scipy.io.savemat(tmp_path / "birds.mat", held)
+    found = load_partial_labels(tmp_path / "birds.mat")
+    assert found.y.tolist() == [0, 1, 1, 0, 1, 0] and found.candidates.n_candidates == [1, 2, 1, 1, 1, 1]
+    assert found.provenance.name == "birds" and len(found.folds) == (0 if turned else 1)
+    held["target" if turned else "logitlabels"] = 0 * (truth.T if turned else truth)
+    scipy.io.savemat(tmp_path / "birds.mat", held)
+    with pytest.raises(DataFileError, match="one true label"):
+        load_partial_labels(tmp_path / "birds.mat")

@@ -342,3 +342,17 @@ def test_bad_questions_in_one_sentence():
         made.bag(1)
     with pytest.raises(TypeError, match="candidates must be a CandidateSet"):
         ask(np.zeros((2, 3)), [[0, 1]])
+
+
+def test_partial_labels_from_an_indicator_matrix():
+    possible = np.array([[1, 0, 1], [0, 1, 0]])
+    found = CandidateSet.from_indicator(possible, classes=["a", "b", "c"])
+    assert found.n_candidates == [2, 1] and found.n_labels == (3,)
+    assert [found.bag(i)[:, 0, 0].tolist() for i in (0, 1)] == [[0, 2], [1]]
+    for bad, message in (
+        (possible * 2, "0/1 matrix"),
+        (possible[0], "0/1 matrix"),
+        (possible * [[1], [0]], "row 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            CandidateSet.from_indicator(bad)

@@ -5,46 +5,15 @@ truth).
 """
 
 import numpy as np
-from sklearn.svm import LinearSVC
 
 from cuelearn.experiments import protocol
 from cuelearn.experiments.protocol import fitted, grid_points
-from cuelearn.mms import CLSVM, M3MIML, MIMLSVM, MMS, CandidateSet, best_labelings
+from cuelearn.mms import CLSVM, M3MIML, MIMLSVM, MMS, CandidateSet, SupervisedSVM, best_labelings
 
 #: Share of the training bags that is held back to choose C.
 VALIDATION = 1 / 3
 #: Draws of RANDOM.
 DRAWS = 20
-
-
-class SupervisedSVM:
-    """A multiclass SVM of liblinear on known labels, in the form of the weakly supervised ones.
-
-    `multi_class` is "crammer_singer" (MC-SVM), or "ovr": one against all with the hinge loss (1vA-SVM).
-    """
-
-    def __init__(self, C=1.0, multi_class="crammer_singer", random_state=0):
-        self.C, self.multi_class, self.random_state = C, multi_class, random_state
-
-    def fit(self, X, candidates):
-        """Train on sets with one candidate each."""
-        if max(candidates.n_candidates) > 1:
-            raise ValueError("candidates must hold one candidate per bag: this method is given the truth")
-        y = np.concatenate([candidates.bag(i)[0, :, 0] for i in range(candidates.n_bags)])
-        self.n_labels_ = candidates.n_labels[0]
-        options = {"loss": "hinge", "multi_class": self.multi_class, "tol": 1e-2, "max_iter": 500}
-        # at C = 1000 liblinear stops at its limit
-        self.model_ = fitted(LinearSVC(C=self.C, random_state=self.random_state, **options), X, y)
-        return self
-
-    def decision_function(self, X):
-        """Scores of all labels, shape (n, n_labels); -1e9 for labels that training did not show."""
-        scores = self.model_.decision_function(X)
-        if scores.ndim == 1:
-            scores = np.stack([-scores, scores], axis=1)
-        out = np.full((len(X), self.n_labels_), -1e9)
-        out[:, self.model_.classes_] = scores
-        return out
 
 
 # dual steps, which at large C come much closer to the optimum than Pegasos in the same time
@@ -69,8 +38,8 @@ WEAK = {
 }
 #: Are given the labels of all instances.
 SUPERVISED = {
-    "MC-SVM": lambda C, weight, seed, effort: SupervisedSVM(C, "crammer_singer", seed),
-    "1vA-SVM": lambda C, weight, seed, effort: SupervisedSVM(C, "ovr", seed),
+    "MC-SVM": lambda C, weight, seed, effort: SupervisedSVM(C=C, random_state=seed),
+    "1vA-SVM": lambda C, weight, seed, effort: SupervisedSVM(C=C, multi_class="ovr", random_state=seed),
 }
 METHODS = {**WEAK, **SUPERVISED}
 #: One label against all others: without weights "none" is often the best answer for every label, so these may

@@ -1,0 +1,118 @@
+"""A multiclass SVM that is given the truth: the supervised bound of the comparisons (thesis 5.6, MC-SVM)."""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from cuelearn.core.docs import documented
+from cuelearn.core.estimator import COUNT, POSITIVE, StrOptions, parameters, validated
+from cuelearn.mms.base import FLOATS, BagClassifier
+from cuelearn.mms.candidates import CandidateSet, check_candidates
+
+__all__ = ["SupervisedSVM"]
+
+# score of a label that training did not show
+NEVER = -1e9
+
+
+@documented
+@parameters
+class SupervisedSVM(BagClassifier):
+    """Linear multiclass SVM on known labels, with the predictions of the weakly supervised methods.
+
+    What candidate sets cost is the distance of `MMS` from this model: the same linear scores, trained on the
+    true labels by liblinear.
+
+    Parameters
+    ----------
+    C : float > 0, default 1.0
+        liblinear's: the sum of losses, not their mean, has this weight.
+    multi_class : {"crammer_singer", "ovr"}, default "crammer_singer"
+        One multiclass SVM (MC-SVM), or one against all with the hinge loss (1vA-SVM).
+    tol : float > 0, default 1e-2
+        Of liblinear's stopping rule.
+    max_iter : int >= 1, default 500
+    random_state : int or None, default 0
+        Of liblinear's order of visits.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+    coef_ : ndarray, shape (n_labels, n_features)
+    intercept_ : ndarray, shape (n_labels,)
+        -1e9 for labels that training did not show.
+    n_features_in_ : int
+
+    References
+    ----------
+    Thesis 5.6; Crammer and Singer (2002); Fan et al., LIBLINEAR, JMLR 9 (2008).
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.mms import SupervisedSVM
+    >>> X, y = load_iris(return_X_y=True)
+    >>> SupervisedSVM(C=1, max_iter=5000).fit(X, y).score(X, y) > 0.9
+    True
+    """
+
+    _parameter_constraints = {
+        "multi_class": [StrOptions({"crammer_singer", "ovr"})],
+        "tol": POSITIVE,
+        "max_iter": COUNT,
+    }
+
+    C: float = 1.0
+    multi_class: str = "crammer_singer"
+    tol: float = 1e-2
+    max_iter: int = 500
+    random_state: object = 0
+
+    @validated
+    def fit(self, X, y):
+        """Train.
+
+        Parameters
+        ----------
+        X : array-like, shape (n, n_features)
+        y : array-like, shape (n,), or a CandidateSet with one candidate per bag and one attribute
+
+        Returns
+        -------
+        self
+        """
+        from sklearn.svm import LinearSVC  # not with the package: half of scikit-learn comes with it
+
+        X = validate_data(self, X, dtype=FLOATS)
+        labels = self._labels(y, len(X))
+        options = {"loss": "hinge", "multi_class": self.multi_class, "tol": self.tol}
+        svm = LinearSVC(C=self.C, max_iter=self.max_iter, random_state=self.random_state, **options)
+        svm.fit(X, labels)
+        shown, coef, intercept = svm.classes_, svm.coef_, svm.intercept_
+        if len(coef) == 1:  # two classes
+            coef, intercept = np.concatenate([-coef, coef]), np.concatenate([-intercept, intercept])
+        self.coef_ = np.zeros((len(self.classes_), X.shape[1]))
+        self.intercept_ = np.full(len(self.classes_), NEVER)
+        self.coef_[shown], self.intercept_[shown] = coef, intercept
+        return self
+
+    def _labels(self, y, n_samples):
+        self.n_attributes_ = 1
+        if not isinstance(y, CandidateSet):
+            y = np.asarray(y)
+            self.classes_, y = np.unique(y, return_inverse=True)
+            if y.shape != (n_samples,):
+                raise ValueError(f"y must have one label per sample, {n_samples}, got shape {y.shape}")
+            return y
+        check_candidates(y, n_samples)
+        if max(y.n_candidates) > 1 or y.n_attributes > 1:
+            raise ValueError("candidates must hold one candidate per bag: this method is given the truth")
+        self.classes_ = y.classes[0]
+        return np.concatenate([y.bag(i)[0, :, 0] for i in range(y.n_bags)])
+
+    def _scores(self, X):
+        check_is_fitted(self)
+        return [self._linear_scores(validate_data(self, X, dtype=FLOATS, reset=False))[0]]
+
+    def score(self, X, y, candidates=None):
+        """Share of labels that `predict` gets right."""
+        return float(np.mean(self.predict(X, candidates) == np.asarray(y)))
