@@ -365,6 +365,8 @@ def simplex_point(name, values, size):
 class SharedMKL(MultiLabelMKL):
     """Base of the two: kernel weights first, then an SVM of every class on the combination."""
 
+    _one_column = True
+
     callback: object = None
     verbose: bool = False
 

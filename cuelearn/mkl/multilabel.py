@@ -91,8 +91,9 @@ def holds_numbers(values):
     return values.dtype.kind in "biuf"
 
 
-def is_indicator(y):
-    """Whether y is a matrix with a column per class: two columns or more, or a single one of -1, 0 and 1.
+def is_indicator(y, one_column=False):
+    """Whether y is a matrix with a column per class: two columns or more; or, for methods that are asked for
+    labels (`one_column`), a single one of -1, 0 and 1. Elsewhere that is a column of class labels.
 
     Refuses in one sentence what is neither a vector of labels nor a matrix, label sets above all.
     """
@@ -105,9 +106,9 @@ def is_indicator(y):
     else:
         sets, plain = (list, tuple, set, frozenset, np.ndarray), values.ndim in (1, 2)
         if plain and not (values.dtype == object and any(isinstance(v, sets) for v in values.flat)):
-            single = values.ndim == 2 and values.shape[1] == 1
-            signs = values.dtype.kind in "biuf" and np.isin(values, (-1, 0, 1)).all()
-            return values.ndim == 2 and bool(signs or not single)
+            if values.ndim == 1 or values.shape[1] > 1:
+                return values.ndim == 2
+            return one_column and values.dtype.kind in "biuf" and bool(np.isin(values, (-1, 0, 1)).all())
         got = "label sets" if plain else f"shape {values.shape}"
     raise ValueError(
         "y must be class labels, shape (n,), or an indicator matrix of 0 and 1, shape (n, n_classes), which "
@@ -160,10 +161,11 @@ class MultiLabelMKL(KernelClassifier):
     memory: float = 2e9
 
     _multi_output = True
+    _one_column = False  # whether a single column is a label, and no column of class labels
 
     def _start(self, X, y):
         """Signs of the binary problems, (n_problems, n): two labels are one problem, for the second."""
-        self.indicator_ = is_indicator(y)  # before scikit-learn's checks, which say less
+        self.indicator_ = is_indicator(y, self._one_column)  # before scikit-learn's checks, which say less
         labels = super()._start(X, y)
         if self.indicator_:
             self._signs_of_skipped = labels[self.skipped_classes_, 0]

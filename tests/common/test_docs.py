@@ -1,5 +1,6 @@
 """The examples in the docstrings run, and every public name says what it does."""
 
+import ast
 import doctest
 import importlib
 import inspect
@@ -23,6 +24,16 @@ MODULES = [
 def test_examples(name):
     failed, _ = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
     assert failed == 0
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_no_control_characters(name):
+    r"""In a docstring that is not raw, ``\frac`` begins with a form feed."""
+    text = inspect.getsource(importlib.import_module(name))
+    texts = [node.value for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Constant)]
+    assert not [
+        t for t in texts if isinstance(t, str) and len(t) > 40 and re.search(r"[\x00-\x09\x0b-\x1f]", t)
+    ]
 
 
 @pytest.mark.parametrize("name", MODULES)
