@@ -34,11 +34,14 @@ __all__ = ["DualSolution", "finish_dual"]
 
 # most rounds of weights
 ROUNDS = 2000
-# most sweeps over the working set, and updates per member, before the group weights may move again
+# most sweeps over the working set, and updates per member, before the group weights may move again; fewer
+# while the gap is large: members are many then and the weights far off
 SWEEPS = 1000
-UPDATES = 50
+UPDATES, FIRST_UPDATES = 50, 5
+# weights that follow a half-solved SVM may go round in circles, but do not wait longer than so many rounds
+PATIENCE = 1
 # an SVM is solved to this share of the gap that remains, the working set to this share of the one wanted
-OWN_SHARE = 0.1
+OWN_SHARE = 0.3
 NEAR_SHARE = 0.5
 # logarithms of group weights stay this near to the largest: further below they count for nothing
 LONGEST_WAY = 80.0
@@ -50,7 +53,7 @@ LONGEST_STEP, LIVE = 1.0, 10.0
 # a working set of so many is taken whatever the budget of memory: its combined kernel has 32 MB
 LEAST_ROOM = 2000
 # relative gap of the working set below which samples may leave it
-SETTLED = 0.1
+SETTLED = 0.2
 # where the (2,1) norm makes groups vanish, one of less than this share of the largest has
 NOTHING = 1e-10
 # of the start's coefficients those are dropped whose samples lie further than this beyond the margin
@@ -230,7 +233,8 @@ class Ascent:
         machine = Machine(kernel, self.labels[W], self.limits[W], n, priors, np.ascontiguousarray(of_scores))
         size = self.objective if np.isfinite(self.objective) else problem.mean_loss_at_zero
         tolerance = OWN_SHARE * max(self.near_relative, target) * size
-        _, violation, updates = ascend(machine, B, scores, theta, tolerance, SWEEPS, UPDATES * W.size)
+        most = W.size * (UPDATES if self.near_relative < SETTLED else FIRST_UPDATES)
+        _, violation, updates = ascend(machine, B, scores, theta, tolerance, SWEEPS, most)
         self.n_updates += updates
         self.B[W] = B
         self.norms = np.sqrt(self._norms_sq(near, priors, B)) / n
@@ -339,7 +343,7 @@ def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, time_limit=None,
     began = time.perf_counter()
     ascent = Ascent(problem, np.array(dual_point, dtype=np.float64), tol)
     target, rounds = NEAR_SHARE * tol, 0
-    last = np.inf
+    last, waited = np.inf, 0
     while ascent.relative > tol and ascent.fits:
         rounds += 1
         relative, solved, margin = ascent.round(target)
@@ -359,9 +363,10 @@ def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, time_limit=None,
             ascent.near_relative = relative
             if relative < SETTLED:
                 ascent.shrink(margin)
-        if solved or relative < last:  # weights that follow a half-solved SVM may go round in circles
+        waited += 1
+        if solved or relative < last or waited > PATIENCE:
             ascent.reweigh(relative < last)
-            last = relative
+            last, waited = relative, 0
     coef, weights, norms_sq = ascent.best
     reached = ascent.objective, ascent.gap, rounds, ascent.n_updates
     return DualSolution(coef, weights, ascent.dual_point, norms_sq, *reached)
