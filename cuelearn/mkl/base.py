@@ -1,12 +1,10 @@
 """What the kernel estimators of the package share: input forms, prediction, saving."""
 
-import warnings
 from dataclasses import field
 
 import numpy as np
 import pandas as pd
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.core.checks import as_generator, classes_and_labels, labels_of
@@ -283,7 +281,7 @@ FINISH = {
     "finish": (
         "bool",
         "Whether ascent in the dual goes on from where the epochs end above `tol`. False is the published "
-        "algorithm: all epochs and no more.",
+        "algorithm and no more; with ``tol=None`` all of its epochs.",
     ),
 }
 
@@ -299,19 +297,5 @@ class BatchMKL(StochasticMKL):
 
     _parameter_constraints = {"finish": ["boolean"]}
 
-    def _train(self, labels):
-        super()._train(labels)
-        wanted = None if self.finish or self.tol is None else self.tol * self.objective_
-        if wanted is not None and self.dual_gap_ > wanted:
-            self.converged_ = False
-            warnings.warn(
-                f"{type(self).__name__} ended at a relative duality gap of "
-                f"{self.dual_gap_ / self.objective_:.2g} > tol={self.tol:g} after {self.n_iter_} epochs; "
-                "finish=True closes it, more n_epochs narrow it, tol=None says that it is not asked for",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-
     def _options(self, options):
-        """Of the solver: without `finish` all epochs run, as in the papers."""
-        return {**options, "finish": self.finish, "tol": self.tol if self.finish else None}
+        return {**options, "finish": self.finish}

@@ -230,7 +230,8 @@ class Training:
             self.converged = gap <= self.tol * max(value, SMALLEST)
             effort += f" and {found.n_rounds} rounds of dual ascent"
         if self.tol is not None and not self.converged:
-            raised = "tol or memory" if not self.problem.bank.resident and self.ascends else "tol"
+            raised = "tol" if self.ascends else "tol, or set finish=True"
+            raised = "tol or memory" if self.ascends and not self.problem.bank.resident else raised
             warnings.warn(
                 f"{self.name or 'the solver'} did not reach tol={self.tol:g}: the relative duality gap is "
                 f"{gap / max(value, SMALLEST):.2g} after {effort}; raise n_epochs or {raised}",

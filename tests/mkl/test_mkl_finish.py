@@ -60,7 +60,7 @@ def test_defaults_end_certified_by_an_independent_computation(digits, C, p):
 def test_without_finish_it_is_the_published_algorithm_and_a_gap_is_said(digits, estimator):
     cues, X, y = digits
     model = estimator(cues, p=1.25, C=10.0, finish=False, random_state=3, verbose=False)
-    with pytest.warns(ConvergenceWarning, match="relative duality gap of .*finish=True"):
+    with pytest.warns(ConvergenceWarning, match="relative duality gap is .*finish=True"):
         model.fit(X, y)
     problem = MKLProblem(KernelBank(cues, X), y, 10, p=1.25, C=10.0)
     wanted = SOLVERS[estimator](problem, rng=np.random.default_rng(3))

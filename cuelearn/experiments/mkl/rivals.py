@@ -45,11 +45,11 @@ class Method(NamedTuple):
 
 # the stochastic solvers stop at this certified gap, or after so many epochs; batch methods by the rules of
 # their papers
-CERTIFIED = {"n_epochs": 1000, "tol": 0.05}
+CERTIFIED = {"n_epochs": 1000, "tol": 0.05, "finish": False}
 METHODS = {
     "OM2": Method(mkl.OM2, {"p": P_GRID}, {"shuffle": True}),
     "OBSCURE": Method(mkl.OBSCURE, {"C": C_GRID, "p": P_GRID}, CERTIFIED),
-    "OBSCURE online": Method(mkl.OBSCURE, options={"n_epochs": 0}, like="OBSCURE"),
+    "OBSCURE online": Method(mkl.OBSCURE, options={"n_epochs": 0, "tol": None}, like="OBSCURE"),
     "PegasosMKL": Method(mkl.PegasosMKL, options=CERTIFIED, like="OBSCURE"),
     "UFOMKL": Method(mkl.UFOMKL, {"C": C_GRID, "alpha": ALPHA_GRID}, CERTIFIED),
     "SILPMKL": Method(mkl.SILPMKL, {"C": C_GRID}),
