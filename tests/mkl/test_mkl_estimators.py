@@ -305,11 +305,12 @@ def test_tol_stops_on_the_gap(cls, data):
 def test_a_tolerance_that_is_missed_warns(cls, data):
     X, y = data
     with pytest.warns(
-        ConvergenceWarning, match=r"did not reach tol=1e-30: the relative duality gap is .* after \d+ epochs"
+        ConvergenceWarning, match=r"did not reach tol=1e-09: the relative duality gap is .* after \d+ epochs"
     ):
-        model = make(cls, CUES, tol=1e-30, n_epochs=3).fit(X, y)
+        published = {} if cls is OM2 else {"finish": False}  # an ascent may come to a gap of 0
+        model = make(cls, CUES, tol=1e-9, n_epochs=3, **published).fit(X, y)
     assert not model.converged_
-    assert model.dual_gap_ > 1e-30 * model.objective_
+    assert model.dual_gap_ > 1e-9 * model.objective_
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         assert make(cls, CUES, n_epochs=3, tol=None).fit(X, y).converged_
