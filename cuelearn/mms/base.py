@@ -1,7 +1,7 @@
 """Base of the estimators that learn from bags: predictions with and without candidate sets."""
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.core.estimator import Estimator
 from cuelearn.mms.candidates import check_candidates, named
@@ -26,6 +26,10 @@ class BagClassifier(Estimator):
     def _possible(self, scores):
         """Scores that labels are chosen by where every instance counts for itself."""
         return scores
+
+    def _check_new(self, X):
+        check_is_fitted(self)
+        return validate_data(self, X, dtype=FLOATS, reset=False)
 
     def _linear_scores(self, X):
         """Scores by `coef_` and `intercept_`; X is checked."""
@@ -74,3 +78,10 @@ class BagClassifier(Estimator):
             return candidates.named(self._within(X, candidates))
         scores = self._possible(self._scores(X))
         return named(np.stack([np.argmax(s, axis=1) for s in scores], axis=1), classes)
+
+    def score(self, X, y, candidates=None):
+        """Share of labels that `predict` gets right; y has its shape and names from `classes_`."""
+        predicted, y = self.predict(X, candidates), np.asarray(y)
+        if y.shape != predicted.shape:
+            raise ValueError(f"y must have shape {predicted.shape}, got {y.shape}")
+        return float(np.mean(predicted == y))

@@ -10,7 +10,7 @@ from numbers import Integral
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 from threadpoolctl import threadpool_limits
 
 from cuelearn.core.docs import documented
@@ -134,20 +134,9 @@ class Rival(BagClassifier):
             coef[k], intercept[k], gap[k], n_iter[k] = fit.coef, fit.intercept, fit.gap, fit.n_iter
         return fits, coef, intercept, gap, n_iter
 
-    def _check_new(self, X):
-        check_is_fitted(self)
-        return validate_data(self, X, dtype=FLOATS, reset=False)
-
     def _possible(self, scores):
         trained = self._list(self.trained_)
         return [np.where(known, part, -np.inf) for part, known in zip(scores, trained, strict=True)]
-
-    def score(self, X, y, candidates=None):
-        """Share of labels that `predict` gets right; y has its shape and names from `classes_`."""
-        predicted, y = self.predict(X, candidates), np.asarray(y)
-        if y.shape != predicted.shape:
-            raise ValueError(f"y must have shape {predicted.shape}, got {y.shape}")
-        return float(np.mean(predicted == y))
 
 
 class BagRival(Rival):

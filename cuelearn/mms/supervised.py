@@ -1,8 +1,9 @@
 """A multiclass SVM that is given the truth: the supervised bound of the comparisons (thesis 5.6, MC-SVM)."""
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
+from cuelearn.core.checks import classes_and_labels, labels_of
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, POSITIVE, StrOptions, parameters, validated
 from cuelearn.mms.base import FLOATS, BagClassifier
@@ -98,11 +99,8 @@ class SupervisedSVM(BagClassifier):
     def _labels(self, y, n_samples):
         self.n_attributes_ = 1
         if not isinstance(y, CandidateSet):
-            y = np.asarray(y)
-            self.classes_, y = np.unique(y, return_inverse=True)
-            if y.shape != (n_samples,):
-                raise ValueError(f"y must have one label per sample, {n_samples}, got shape {y.shape}")
-            return y
+            self.classes_, labels = classes_and_labels(labels_of(self, y, n_samples))
+            return labels
         check_candidates(y, n_samples)
         if max(y.n_candidates) > 1 or y.n_attributes > 1:
             raise ValueError("candidates must hold one candidate per bag: this method is given the truth")
@@ -110,9 +108,4 @@ class SupervisedSVM(BagClassifier):
         return np.concatenate([y.bag(i)[0, :, 0] for i in range(y.n_bags)])
 
     def _scores(self, X):
-        check_is_fitted(self)
-        return [self._linear_scores(validate_data(self, X, dtype=FLOATS, reset=False))[0]]
-
-    def score(self, X, y, candidates=None):
-        """Share of labels that `predict` gets right."""
-        return float(np.mean(self.predict(X, candidates) == np.asarray(y)))
+        return self._linear_scores(self._check_new(X))
