@@ -258,13 +258,15 @@ class StochasticMKL(KernelClassifier):
     callback: object = None
     verbose: bool = False
 
+    finish = False  # a parameter of the batch methods
+
     _parameter_constraints = {"tol": [*NON_NEGATIVE, None]}
 
     def _train(self, labels):
         alpha = getattr(self, "alpha", 0.0)
         problem = MKLProblem(self.bank_, labels, self.classes_.size, p=self.p, C=self.C, alpha=alpha)
-        options = {"tol": self.tol, "rng": as_generator(self.random_state), "verbose": self.verbose}
-        result = self._solve(problem, {**options, "callback": self._watch()})
+        options = {"tol": self.tol, "finish": self.finish, "rng": as_generator(self.random_state)}
+        result = self._solve(problem, {**options, "callback": self._watch(), "verbose": self.verbose})
         self._show(problem, result.dual_coef, result.kernel_weights)
         self.block_norms_sq_ = result.block_norms_sq
         self.p_, self.q_ = problem.p, problem.q
@@ -296,6 +298,3 @@ class BatchMKL(StochasticMKL):
     finish: bool = True
 
     _parameter_constraints = {"finish": ["boolean"]}
-
-    def _options(self, options):
-        return {**options, "finish": self.finish}

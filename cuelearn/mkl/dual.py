@@ -22,13 +22,12 @@ import time
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from cuelearn.core.groupnorm import group_norm
 from cuelearn.core.losses import margins
 from cuelearn.mkl.crammer_singer import Machine, ascend
-from cuelearn.mkl.problem import BLOCK_ROWS, combined_kernel, row_blocks
-from cuelearn.mkl.state import combine_block, full_dot
+from cuelearn.mkl.problem import BLOCK_ROWS, combined_kernel, kernel_norms_sq, support_rows
+from cuelearn.mkl.state import combine_block
 
 __all__ = ["DualSolution", "finish_dual"]
 
@@ -86,34 +85,6 @@ class DualSolution(NamedTuple):
     n_updates: int
 
 
-@njit(cache=True)
-def add_products(flat, starts, kernel_stride, factors, out):
-    """``out[j] += sum_bk factors[b, k] * K_j[row_b, k]``: one read of the rows."""
-    length = factors.shape[1]
-    for b in range(starts.shape[0]):
-        for j in range(out.shape[0]):
-            base = starts[b] + j * kernel_stride
-            out[j] += full_dot(flat[base : base + length], factors[b])
-
-
-def support_rows(bank, coef):
-    """Rows of all kernels at the samples with a coefficient, see `row_blocks`."""
-    step = BLOCK_ROWS if bank.resident else max(1, min(BLOCK_ROWS, bank.block_rows() // 2))
-    return row_blocks(bank, np.flatnonzero(coef.any(axis=1)), step)
-
-
-def kernel_norms_sq(bank, coef):
-    r"""Squared norms of ``sum_i sum_y coef[i, y] phi^j(x_i, y)`` in float64, shape (n_kernels,).
-
-    They are inner products of the kernels with ``coef @ coef.T``: one read of the rows with a coefficient,
-    whatever the number of classes.
-    """
-    out = np.zeros(bank.n_kernels)
-    for rows, *where in support_rows(bank, coef):
-        add_products(*where, coef[rows] @ coef.T, out)
-    return np.maximum(0.0, out)
-
-
 def kernel_scores(bank, coef, weights):
     """``sum_j weights[j] K_j @ coef`` in float64, shape (n_samples, n_classes), from the rows with a
     coefficient."""
@@ -153,8 +124,8 @@ def best_stretch(margin, limits, quadratic, linear):
 class Ascent:
     """A dual point, the group weights, the working set, and the best that was met."""
 
-    def __init__(self, problem, dual_point, tol):
-        self.problem, self.tol = problem, tol
+    def __init__(self, problem, dual_point):
+        self.problem = problem
         n = problem.bank.n_samples
         self.limits = np.broadcast_to(np.asarray(problem.limits, dtype=np.float64), (n,)).copy()
         self.labels = problem.labels
@@ -227,7 +198,7 @@ class Ascent:
         n, weights = problem.bank.n_samples, np.exp(self.log_weights)
         of_kernels, of_scores = problem.split(problem.factor * weights)
         priors, B = problem.scores[W], self.B[W]
-        kernel = combined_kernel(near, of_kernels / problem.factor, problem.factor)
+        kernel = combined_kernel(near, of_kernels, 1.0)
         scores = np.ascontiguousarray((kernel @ B).T / n)
         theta = np.ascontiguousarray(B.T @ priors / n)
         machine = Machine(kernel, self.labels[W], self.limits[W], n, priors, np.ascontiguousarray(of_scores))
@@ -341,7 +312,7 @@ def finish_dual(problem, dual_point, *, tol, max_rounds=ROUNDS, time_limit=None,
     coefficient once.
     """
     began = time.perf_counter()
-    ascent = Ascent(problem, np.array(dual_point, dtype=np.float64), tol)
+    ascent = Ascent(problem, np.array(dual_point, dtype=np.float64))
     target, rounds = NEAR_SHARE * tol, 0
     last, waited = np.inf, 0
     while ascent.relative > tol and ascent.fits:

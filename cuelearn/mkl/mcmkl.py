@@ -12,7 +12,7 @@ from cuelearn.core.losses import mean_loss
 from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.crammer_singer import ascend, plain_machine
 from cuelearn.mkl.cutting import CuttingPlanes
-from cuelearn.mkl.problem import MKLProblem, combined_kernel
+from cuelearn.mkl.problem import MKLProblem, combined_kernel, kernel_norms_sq
 from cuelearn.mkl.training import Result, Rounds
 
 __all__ = ["MCMKL", "solve_mc_mkl"]
@@ -55,7 +55,7 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
         machine = plain_machine(kernel, labels, problem.n_classes)
         _, _, done = ascend(machine, B, scores, no_theta, violation, SWEEPS, np.iinfo(int).max)
         updates += done
-        norms = np.sqrt(problem.block_norms_sq(B, np.float64)) / n
+        norms = np.sqrt(problem.factor * kernel_norms_sq(bank, B)) / n
         # w^j = d_j theta^j / lambda
         objective = float(0.5 * (d @ norms) ** 2 / lam + mean_loss(scores.T, labels))
         if objective < best[0]:

@@ -205,11 +205,7 @@ class OBSCURE(BatchMKL):
     eta: float = 0.5
 
     def _solve(self, problem, options):
-        options = self._options(options) | {
-            "n_epochs_online": self.n_epochs_online,
-            "n_epochs": self.n_epochs,
-            "eta": self.eta,
-        }
+        options |= {"n_epochs_online": self.n_epochs_online, "n_epochs": self.n_epochs, "eta": self.eta}
         result = solve_obscure(problem, **options)
         self.radius_, self.radius_online_ = result.extra["radius"], result.extra["radius_online"]
         return result

@@ -88,4 +88,4 @@ class PegasosMKL(BatchMKL):
     """
 
     def _solve(self, problem, options):
-        return solve_pegasos_mkl(problem, n_epochs=self.n_epochs, **self._options(options))
+        return solve_pegasos_mkl(problem, n_epochs=self.n_epochs, **options)

@@ -21,7 +21,7 @@ from cuelearn.core.checks import check_non_negative, check_positive
 from cuelearn.core.groupnorm import group_norm, link_weights, resolve_p
 from cuelearn.core.losses import kernel_factor, mean_loss
 from cuelearn.kernels import KernelBank
-from cuelearn.mkl.state import combine_block
+from cuelearn.mkl.state import combine_block, full_dot
 
 __all__ = ["MKLProblem", "Certificate", "combined_kernel", "objective", "duality_gap"]
 
@@ -144,18 +144,17 @@ class MKLProblem:
             scores[rows] = combine(chosen.rows(rows), kernel_weights[active])[:, support] @ cast
         return scores
 
-    def block_norms_sq(self, coef, dtype=None):
+    def block_norms_sq(self, coef):
         """Squared norms of the blocks ``theta^j = sum_i sum_y coef[i, y] phi^j(x_i, y)``, (n_groups,);
-        products are formed in `dtype`, by default the bank's."""
-        of_kernels = self._kernel_norms_sq(coef, self.bank.dtype if dtype is None else dtype)
-        return self.join(of_kernels, self.score_blocks(coef) ** 2)
+        products are formed in the bank's precision."""
+        return self.join(self._kernel_norms_sq(coef), self.score_blocks(coef) ** 2)
 
-    def _kernel_norms_sq(self, coef, dtype):
+    def _kernel_norms_sq(self, coef):
         bank, n = self.bank, self.bank.n_samples
         support, out = np.flatnonzero(coef.any(axis=1)), np.zeros(bank.n_kernels)
         # with many support samples whole rows are used as they lie; with few, their square is picked out
         whole = not bank.resident or support.size > 0.3 * n
-        cast = np.ascontiguousarray(coef if whole else coef[support], dtype=dtype)
+        cast = np.ascontiguousarray(coef if whole else coef[support], dtype=bank.dtype)
         if not bank.resident:
             # the rows of all kernels in one product; half the budget at most (the caller holds rows too)
             step = max(1, min(ON_DEMAND_ROWS, bank.block_rows() // 2))
@@ -164,8 +163,7 @@ class MKLProblem:
                 chosen = support[start : start + step]
                 rows = block[: chosen.size]
                 bank.rows_into(chosen, rows.transpose(1, 0, 2))
-                products = rows.reshape(-1, n).astype(dtype, copy=False) @ cast
-                products = products.reshape(*rows.shape[:2], -1)
+                products = (rows.reshape(-1, n) @ cast).reshape(*rows.shape[:2], -1)
                 out += np.einsum("ic,ijc->j", coef[chosen], products, dtype=np.float64)
             return np.maximum(0.0, self.factor * out)
         read = np.arange(n) if whole else support
@@ -173,7 +171,7 @@ class MKLProblem:
             chosen = read[start : start + BLOCK_ROWS]
             picked = slice(chosen[0], chosen[-1] + 1) if whole else np.ix_(chosen, support)
             for j in range(bank.n_kernels):
-                products = bank.stack[j][picked].astype(dtype, copy=False) @ cast
+                products = bank.stack[j][picked] @ cast
                 out[j] += np.einsum("ic,ic->", coef[chosen], products, dtype=np.float64)
         return np.maximum(0.0, self.factor * out)
 
@@ -351,6 +349,34 @@ def quadratic_forms(bank, coefs):
             else:
                 gather(*where, part)
                 out[j] += np.einsum("ic,ic->c", chosen, part @ cast)
+    return np.maximum(0.0, out)
+
+
+@njit(cache=True)
+def add_products(flat, starts, kernel_stride, factors, out):
+    """``out[j] += sum_bk factors[b, k] * K_j[row_b, k]``: one read of the rows."""
+    length = factors.shape[1]
+    for b in range(starts.shape[0]):
+        for j in range(out.shape[0]):
+            base = starts[b] + j * kernel_stride
+            out[j] += full_dot(flat[base : base + length], factors[b])
+
+
+def support_rows(bank, coef):
+    """Rows of all kernels at the samples with a coefficient, see `row_blocks`."""
+    step = BLOCK_ROWS if bank.resident else max(1, min(BLOCK_ROWS, bank.block_rows() // 2))
+    return row_blocks(bank, np.flatnonzero(coef.any(axis=1)), step)
+
+
+def kernel_norms_sq(bank, coef):
+    r"""Squared norms of ``sum_i sum_y coef[i, y] phi^j(x_i, y)`` in float64, shape (n_kernels,).
+
+    They are inner products of the kernels with ``coef @ coef.T``: one read of the rows with a coefficient,
+    whatever the number of classes.
+    """
+    out = np.zeros(bank.n_kernels)
+    for rows, *where in support_rows(bank, coef):
+        add_products(*where, coef[rows] @ coef.T, out)
     return np.maximum(0.0, out)
 
 

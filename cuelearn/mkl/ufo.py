@@ -105,4 +105,4 @@ class UFOMKL(BatchMKL):
     alpha: float = 0.0
 
     def _solve(self, problem, options):
-        return solve_ufo(problem, n_epochs=self.n_epochs, **self._options(options))
+        return solve_ufo(problem, n_epochs=self.n_epochs, **options)

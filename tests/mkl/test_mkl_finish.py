@@ -20,7 +20,8 @@ from cuelearn.mkl import (
     solve_reference,
     solve_ufo,
 )
-from cuelearn.mkl.dual import best_stretch, finish_dual, kernel_norms_sq, kernel_scores
+from cuelearn.mkl.dual import best_stretch, finish_dual, kernel_scores
+from cuelearn.mkl.problem import kernel_norms_sq
 
 SOLVERS = {OBSCURE: solve_obscure, UFOMKL: solve_ufo, PegasosMKL: solve_pegasos_mkl}
 
@@ -42,7 +43,7 @@ def test_defaults_end_certified_by_an_independent_computation(digits, C, p):
     bank = KernelBank(cues, X)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
-        model = OBSCURE(cues, p=p, C=C, random_state=0, verbose=False).fit(X, y)
+        model = OBSCURE(cues, p=p, C=C, random_state=0).fit(X, y)
     assert model.converged_ and model.dual_gap_ <= 0.01 * model.objective_
     result = solve_reference(MKLProblem(bank, y, 10, p=p, C=C), tol=1e-3)
     best = result.objective - result.dual_gap
@@ -59,7 +60,7 @@ def test_defaults_end_certified_by_an_independent_computation(digits, C, p):
 @pytest.mark.parametrize("estimator", SOLVERS, ids=lambda e: e.__name__)
 def test_without_finish_it_is_the_published_algorithm_and_a_gap_is_said(digits, estimator):
     cues, X, y = digits
-    model = estimator(cues, p=1.25, C=10.0, finish=False, random_state=3, verbose=False)
+    model = estimator(cues, p=1.25, C=10.0, finish=False, random_state=3)
     with pytest.warns(ConvergenceWarning, match="relative duality gap is .*finish=True"):
         model.fit(X, y)
     problem = MKLProblem(KernelBank(cues, X), y, 10, p=1.25, C=10.0)
@@ -76,7 +77,7 @@ def test_without_finish_it_is_the_published_algorithm_and_a_gap_is_said(digits, 
 
 def test_the_history_of_an_ascent_only_falls(digits):
     cues, X, y = digits
-    model = OBSCURE(cues, p=1.05, C=100.0, tol=1e-4, random_state=0, verbose=False).fit(X, y)
+    model = OBSCURE(cues, p=1.05, C=100.0, tol=1e-4, random_state=0).fit(X, y)
     dual = model.history_[model.history_.stage == "dual"]
     assert (np.diff(dual.objective) <= 0.0).all() and (np.diff(model.history_.seconds) >= 0.0).all()
     assert dual.dual_gap.iloc[-1] == model.dual_gap_ <= 1e-4 * model.objective_
@@ -84,7 +85,7 @@ def test_the_history_of_an_ascent_only_falls(digits):
 
 def test_sparse_weights_end_exactly_at_zero(digits):
     (cues, X, y), alpha = digits, 0.08
-    model = UFOMKL(cues, p=1.5, C=1.0, alpha=alpha, tol=1e-5, random_state=0, verbose=False).fit(X, y)
+    model = UFOMKL(cues, p=1.5, C=1.0, alpha=alpha, tol=1e-5, random_state=0).fit(X, y)
     assert model.converged_ and model.kernel_weights_[3] == 0.0 and model.kernel_weights_[1] > 0.0
     bank = KernelBank(cues, X)
     reference = solve_reference(MKLProblem(bank, y, 10, p=1.5, C=1.0, alpha=alpha), tol=1e-6)
@@ -114,7 +115,7 @@ def test_a_memory_that_is_too_small_says_so(monkeypatch, digits):
     cues, X, y = digits
     monkeypatch.setattr("cuelearn.mkl.dual.LEAST_ROOM", 20)
     with pytest.warns(ConvergenceWarning, match="raise n_epochs or tol or memory"):
-        OBSCURE(cues, C=10.0, memory=1e5, random_state=0, verbose=False).fit(X, y)
+        OBSCURE(cues, C=10.0, memory=1e5, random_state=0).fit(X, y)
 
 
 def test_a_start_that_is_good_enough_is_left_alone(digits):
