@@ -23,16 +23,8 @@ _NAMES = {
     ),
     "objects": ("make_objects", "render_object"),
     "originals": (
-        *(
-            "AWA_TEST_CLASSES",
-            "PartialData",
-            "load_awa",
-            "load_corel5k",
-            "load_lost",
-            "load_msrcv2",
-            "load_partial_labels",
-        ),
-        *("load_original", "load_scene", "load_usps"),
+        *("AWA_TEST_CLASSES", "PartialData", "load_awa", "load_corel5k", "load_lost", "load_msrcv2"),
+        *("load_original", "load_partial_labels", "load_scene", "load_usps"),
     ),
     "robot": ("make_robot", "robot_floor"),
 }

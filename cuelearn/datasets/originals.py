@@ -20,16 +20,8 @@ from .base import CueData, DataFileError, Provenance, side_by_side
 from .folders import load_eth80, load_flowers17, load_idol2
 
 __all__ = [
-    *(
-        "AWA_TEST_CLASSES",
-        "PartialData",
-        "load_awa",
-        "load_corel5k",
-        "load_lost",
-        "load_msrcv2",
-        "load_partial_labels",
-    ),
-    *("load_original", "load_scene", "load_usps"),
+    *("AWA_TEST_CLASSES", "PartialData", "load_awa", "load_corel5k", "load_lost", "load_msrcv2"),
+    *("load_original", "load_partial_labels", "load_scene", "load_usps"),
 ]
 
 #: The ten classes that the authors of Animals with Attributes keep for tests, by name.

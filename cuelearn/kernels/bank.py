@@ -516,6 +516,11 @@ class KernelBank:
         new = self._given_rows(X_new) if self._given else self._new_side(X_new, self._cues_of(kernels))
         return CrossBank(self, new, kernels, support)
 
+    def between(self, rows, columns):
+        """A CrossBank of some training samples with others, all kernels; two arrays of int."""
+        new = RowsOf(self.stack, rows) if self.resident else self._train.take(rows, ROW_PAD)
+        return CrossBank(self, new, np.arange(self.n_kernels), columns)
+
     def _cues_of(self, kernels):
         return {self._roots[self._forms[f].root].cue for f in kernels}
 

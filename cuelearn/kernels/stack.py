@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from cuelearn.kernels.bank import CrossBank, KernelBank, RowsOf
-from cuelearn.kernels.tiles import ROW_PAD
+from cuelearn.kernels.bank import KernelBank
 
 __all__ = ["KernelStack", "training_bank"]
 
@@ -96,9 +95,7 @@ class KernelStack:
 
     def cross(self):
         """The `CrossBank` of the rows with the columns, for prediction."""
-        bank = self._bank
-        new = RowsOf(bank.stack, self._rows) if bank.resident else bank._train.take(self._rows, ROW_PAD)
-        return CrossBank(bank, new, np.arange(bank.n_kernels), self._columns)
+        return self._bank.between(self._rows, self._columns)
 
 
 def training_bank(X):
