@@ -255,7 +255,7 @@ class Permutation:
             errors = {}
             for f in FACTORS:
                 (inside,), (across,) = self.validation_kernels([name], {name: f})
-                learner = KernelPerceptron("precomputed", verbose=False)
+                learner = KernelPerceptron("precomputed")
                 errors[f] = self.validation_error(learner, inside, across)
             factors[name] = min(errors, key=lambda f: (errors[f], abs(np.log(f))))
             least[name] = min(errors.values())

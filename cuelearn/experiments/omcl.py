@@ -82,14 +82,14 @@ class WatchedOMCL(OMCL):
 
 
 def bounded(eta):
-    return ProjectronPlusPlus("precomputed", eta=eta, verbose=False)
+    return ProjectronPlusPlus("precomputed", eta=eta)
 
 
 def two_layers(C, n_cues=None, etas=None):
     """OMCL on precomputed kernels: OMCL-PERC on a number of cues, or OMCL-BM with one eta for each cue."""
     learners = [KernelPerceptron("precomputed")] * n_cues if etas is None else map(bounded, etas)
     named = [(f"cue {j}", learner, j) for j, learner in enumerate(learners)]
-    return WatchedOMCL(named, PassiveAggressive(C=C), verbose=False)
+    return WatchedOMCL(named, PassiveAggressive(C=C))
 
 
 def choose_parameters(run):
@@ -206,7 +206,7 @@ def regret(model, labels, n_classes, C, step):
     S = np.concatenate(list(model.first_layer_scores()), axis=1)
     cue_losses = np.stack([learner.online_losses_ for learner in model.learners_])
     best = float(cue_losses.sum(axis=1).min())
-    gradient = OnlineGradientDescent(step=step, verbose=False)
+    gradient = OnlineGradientDescent(step=step)
     running = gradient.partial_fit(S, labels, classes=np.arange(n_classes)).online_losses_
     length_sq, room = (S**2).sum(axis=1), n_classes / (2 * step)
     bound = best + room + step * float(length_sq[running > 0].sum())
@@ -270,7 +270,7 @@ def integration_run(permutation, task, n_epochs=20):
     methods = [
         ("low", "batch", "SVM on the long vector", svm, grid_points(C=Cs, factor=(0.5, 1.0, 2.0))),
         ("middle", "batch", "OBSCURE", many, grid_points(C=Cs, p=(1.05, 1.25, 2.0))),
-        ("middle", "online", "OM-2", lambda p: OM2(cues, p=p, verbose=False), grid_points(p=P_ONLINE)),
+        ("middle", "online", "OM-2", lambda p: OM2(cues, p=p), grid_points(p=P_ONLINE)),
         ("high", "batch", "stacked SVMs", stacked, grid_points(C=Cs)),
     ]
     inner, held, rows = split.train[split.inner], split.train[split.held], []

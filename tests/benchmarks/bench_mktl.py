@@ -49,12 +49,7 @@ def made(cls, **options):
     """An estimator with those of the options that it knows."""
     known = inspect.signature(cls).parameters
     return cls(
-        CUES,
-        **{
-            name: value
-            for name, value in {"random_state": 0, "verbose": False, **options}.items()
-            if name in known
-        },
+        CUES, **{name: value for name, value in {"random_state": 0, **options}.items() if name in known}
     )
 
 

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "oks"))
 from oks_twins import make_stack, run_om1, run_selection
 
 TABLE = Path(__file__).resolve().parents[2] / "build" / "bench" / "oks.csv"
-QUIET = {"random_state": 0, "verbose": False}
+QUIET = {"random_state": 0}
 
 
 def against_musvm(table, n, repeats):

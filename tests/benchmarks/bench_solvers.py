@@ -117,9 +117,9 @@ def digits(repeats):
 
         whole = wall(lambda s=solver, q=problem, o=options: s(q, rng=np.random.default_rng(0), **o))
         fit = wall(
-            lambda e=estimator, o=options: e(
-                "precomputed", p=1.05, C=10.0, random_state=0, verbose=False, **o
-            ).fit(stack, task.labels)
+            lambda e=estimator, o=options: e("precomputed", p=1.05, C=10.0, random_state=0, **o).fit(
+                stack, task.labels
+            )
         )
         t = 1e3 * np.median(in_turn(repeats, [train, whole, fit]), axis=0)
         row(

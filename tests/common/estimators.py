@@ -42,7 +42,7 @@ OPTIONS = {
     "MuTron": {"one_vs_rest": True},
     "MuSVM": {"one_vs_rest": True, "C": (0.1, 1.0)},
     "AlignmentSVM": {"one_vs_rest": True, "C": (0.1, 1.0)},
-    "SelectedSVM": {"selector": OKS(CUES, one_vs_rest=True, random_state=0, verbose=False), "C": 1.0},
+    "SelectedSVM": {"selector": OKS(CUES, one_vs_rest=True, random_state=0), "C": 1.0},
     "MLMKLSA": {"n_iter": 60},
     "MLMKLSum": {"n_iter": 40},
     "PriorFeatures": {"priors": COLUMNS},
@@ -59,7 +59,7 @@ VARIANTS = [
     LPBeta(per_class=True, nu=0.3),
     MLMKLSum(n_iter=60),
     VSKL(s=2),
-    MKTL(class_weight="balanced", p=1.2, tol=None, verbose=False),
+    MKTL(class_weight="balanced", p=1.2, tol=None),
     AverageTL(priors=COLUMNS),
     PriorFeatures(priors=COLUMNS),
     MultiKT(priors=COLUMNS, class_weight=None),
@@ -89,7 +89,7 @@ def make(name, **options):
     """An instance on the cues of `data`, with a seed, silent."""
     cls = ESTIMATORS[name]
     known = inspect.signature(cls).parameters
-    common = {"random_state": 0, "verbose": False}
+    common = {"random_state": 0}
     if name not in OF_BAGS:
         common["kernels"] = CUES
     if issubclass(cls, KernelPerceptron | Projectron):

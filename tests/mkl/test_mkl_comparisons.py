@@ -122,7 +122,7 @@ def test_omcl_on_a_bank_is_omcl():
     loaded = exp.load_task("mfeat-6", 60, 40, 0)
     mine = OMCLOnKernels(C=0.1, random_state=0).fit(loaded.bank, loaded.labels)
     learners = [(f"cue {j}", KernelPerceptron("precomputed"), j) for j in range(6)]
-    plain = OMCL(learners, PassiveAggressive(C=0.1), verbose=False)
+    plain = OMCL(learners, PassiveAggressive(C=0.1))
     plain.fit(np.ascontiguousarray(loaded.bank.stack), loaded.labels)
     across = np.concatenate([block for _, block in loaded.cross.blocks()], axis=1)
     assert np.array_equal(mine.predict(loaded.cross), plain.predict(across))

@@ -442,9 +442,7 @@ def test_accuracies_are_those_of_the_estimators(monkeypatch):
             else:
                 of_classes = "positive" if method == "MKTL weighted" else None
                 p = "auto" if method == "MKTL auto" else 1.1
-                model = MKTL(
-                    cue(data), C=10.0, p=p, class_weight=of_classes, random_state=2, verbose=False, **EFFORT
-                )
+                model = MKTL(cue(data), C=10.0, p=p, class_weight=of_classes, random_state=2, **EFFORT)
             scores = (data.same if method == "MultiKT" else data.scores)[:, :cut]
             model.fit(data.X[train], data.y[train], scores=scores[train])
             right = model.predict(data.X[data.test], scores=scores[data.test]) == data.y[data.test]
@@ -514,7 +512,7 @@ def test_no_scores_are_no_priors(monkeypatch):
     placed(monkeypatch, {"few": task})
     chosen = {"MKTL": {"C": 10.0, "p": 1.5}}
     rows = exp.draw(task, 4, 0)
-    model = MKTL(cue(task), C=10.0, p=1.5, random_state=0, verbose=False, **EFFORT)
+    model = MKTL(cue(task), C=10.0, p=1.5, random_state=0, **EFFORT)
     model.fit(task.X[rows], task.y[rows])
     found = multiclass_accuracies("few", 4, None, "none", 0, chosen, EFFORT)["accuracy"].iloc[0]
     assert found == pytest.approx(model.score(task.X[task.test], task.y[task.test]), abs=1e-12)
@@ -655,7 +653,7 @@ def test_transfer_weights(monkeypatch, n_priors):
     assert list(table[["new", "prior"]].itertuples(index=False, name=None)) == expected
     train = exp.draw(task, 5, 3)
     S = task.scores[:, :n_priors]
-    own = MKTL(cue(task), C=10.0, p=1.2, random_state=3, verbose=False, **EFFORT)
+    own = MKTL(cue(task), C=10.0, p=1.2, random_state=3, **EFFORT)
     own.fit(task.X[train], task.y[train], scores=S[train])
     assert_allclose(table["weight"], own.transfer_weights_.ravel(), atol=1e-9)
     K = rbf(task.X[train], task.X[train], task.gamma)
@@ -680,7 +678,7 @@ def test_along_p(monkeypatch, p):
     loose = {"n_epochs": 3, "tol": 0.5}
     found = exp.along_p("few", 2, 6, p, 10.0, loose)
     train = exp.draw(task, 6, 2)
-    model = MKTL(cue(task), C=10.0, p=p, random_state=2, verbose=False, n_epochs=3, tol=1e-3)
+    model = MKTL(cue(task), C=10.0, p=p, random_state=2, n_epochs=3, tol=1e-3)
     model.fit(task.X[train], task.y[train], scores=task.scores[train])
     expected = model.score(task.X[task.test], task.y[task.test], scores=task.scores[task.test])
     assert found["accuracy"] == expected
@@ -721,7 +719,7 @@ def test_training_time(monkeypatch, kind):
     placed(monkeypatch, {"awa": task})
     found = exp.training_time(kind, "MKTL", 4, 1.0, 1.3, EFFORT, 2, 0, memory=True)
     X, y, scores = timing._awa(4) if kind == "awa" else exp.random_problem(10, 40, 4, 0)
-    model = MKTL(C=1.0, p=1.3, random_state=0, verbose=False, **EFFORT).fit(X, y, scores=scores)
+    model = MKTL(C=1.0, p=1.3, random_state=0, **EFFORT).fit(X, y, scores=scores)
     assert set(found) == {"seconds", "gap", "objective", "memory"}
     assert found["objective"] == pytest.approx(model.objective_, abs=1e-9)
     assert found["gap"] == pytest.approx(model.dual_gap_, abs=1e-9)

@@ -26,7 +26,7 @@ from cuelearn.mktl import MKTL, load
 COLUMNS = ["height", "width", "red", "green", "fine", "coarse"]
 CUES = [("shape", RBF(), [0, 1])]
 NAMED = [("shape", RBF(), ["height", "width"])]
-QUIET = {"random_state": 0, "verbose": False}
+QUIET = {"random_state": 0}
 
 
 def make_data(n, seed=0, n_classes=3):

@@ -47,7 +47,7 @@ def problem_of(K, S, y, *, loss="multiclass", weight=None, dtype=None, **setting
 
 def fit(K, S, y, **options):
     """An estimator on kernel matrices and plain score columns, taken as they are."""
-    options = {"scaling": None, "random_state": 0, "verbose": False} | options
+    options = {"scaling": None, "random_state": 0} | options
     names = ("loss", "finish", "n_epochs_online")
     return transfer("precomputed", **{name: options.pop(name) for name in names if name in options})(
         **options
@@ -294,7 +294,7 @@ def test_without_priors_it_is_obscure_on_features():
     y = np.arange(60) % 4
     X = rng.normal(size=(60, 5)) + rng.normal(size=(4, 5))[y]
     cues = [("a", RBF(), [0, 1, 2]), ("b", Linear(), [3, 4])]
-    shared = {"C": 2.0, "n_epochs": 5, "random_state": 1, "verbose": False, "tol": None}
+    shared = {"C": 2.0, "n_epochs": 5, "random_state": 1, "tol": None}
     plain = OBSCURE(cues, **shared).fit(X, y)
     for priors in (None, []):
         model = MKTL(cues, priors, **shared).fit(X, y)
@@ -471,7 +471,7 @@ def test_large_C_is_certified_too(p, C):
     S[:, ::3] += rng.normal(size=(n_classes, 7))[y]
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
-        model = MKTL(p=p, C=C, random_state=0, verbose=False).fit(X, y, scores=S)
+        model = MKTL(p=p, C=C, random_state=0).fit(X, y, scores=S)
     assert model.converged_ and model.dual_gap_ <= 1e-3 * model.objective_
 
 
@@ -733,7 +733,7 @@ def test_scores_that_are_much_alike_are_soon_done(seed):
     y = np.repeat(np.arange(8), 20)
     X = rng.normal(size=(y.size, 20)) + rng.normal(size=(8, 20))[y]
     S = -1.0 + 0.05 * rng.normal(size=(y.size, 20))
-    model = MKTL(p=2.0, C=10.0, tol=1e-3, random_state=0, verbose=False).fit(X, y, scores=S)
+    model = MKTL(p=2.0, C=10.0, tol=1e-3, random_state=0).fit(X, y, scores=S)
     assert model.converged_ and model.dual_gap_ <= 1e-3 * model.objective_
     assert 0 < np.sum(model.history_.stage == "dual") < 100
 
@@ -817,7 +817,7 @@ def test_same_bits_again_and_for_any_number_of_threads(loss, n_classes):
             numba.set_num_threads(threads)
             with threadpool_limits(threads):
                 make = transfer(cues, loss=loss, memory=memory)
-                model = make(C=10.0, class_weight="balanced", random_state=3, verbose=False)
+                model = make(C=10.0, class_weight="balanced", random_state=3)
                 found.append(model.fit(X, y, scores=S))
                 found[-1].scores_on_new = found[-1].decision_function(X[::-1], scores=S[::-1])
         for other in found[1:]:
@@ -852,7 +852,7 @@ def test_kernels_on_demand_give_the_same_model():
     X = rng.normal(size=(150, 6)) + 0.7 * rng.normal(size=(3, 6))[y]
     S = rng.normal(size=(150, 8)) + 0.5 * rng.normal(size=(3, 8))[y]
     cues = [("a", RBF(), slice(0, 3)), ("b", Linear(), slice(3, 6))]
-    options = {"C": 1.0, "random_state": 0, "verbose": False}
+    options = {"C": 1.0, "random_state": 0}
     for end in ({"tol": None}, {"tol": 1e-3}):
         whole, demand = (
             transfer(cues, memory=memory)(**options, **end).fit(X, y, scores=S) for memory in (2e9, 1e5)

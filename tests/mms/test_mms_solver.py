@@ -335,7 +335,7 @@ def test_a_step_takes_whole_batches_however_many_fit_a_block(digits):
     space = LinearSpace(wide, (10,))
     work = ConvexProblem(space, sets, 0.1, False, rng, True)
     work.fresh_target()
-    _, state = pegasos(work, 1, 20, progress(name="", verbose=False))
+    _, state = pegasos(work, 1, 20, progress(name=""))
     assert state.step - 1 - 60 == 3
 
 

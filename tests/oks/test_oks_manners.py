@@ -19,10 +19,10 @@ KERNELS = [(str(k), RBF(gamma=1.0 + k), slice(None)) for k in range(10)]
 def test_a_step_that_is_too_long_for_the_square_loss_is_said():
     X, y = make_data(300, seed=2, noise=0.2)
     with pytest.warns(ConvergenceWarning, match="step=1.0 is too long for the square loss"):
-        OKSRegret(KERNELS, loss="square", step=1.0, random_state=0, verbose=False).fit(X, y)
+        OKSRegret(KERNELS, loss="square", step=1.0, random_state=0).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        OKSRegret(KERNELS, loss="square", random_state=0, verbose=False).fit(X, y)
+        OKSRegret(KERNELS, loss="square", random_state=0).fit(X, y)
 
 
 def test_a_callback_sees_the_history_so_far_and_ends_the_run():
@@ -35,7 +35,7 @@ def test_a_callback_sees_the_history_so_far_and_ends_the_run():
         )
         return len(seen) == 3
 
-    model = OKS(KERNELS, random_state=0, callback=look, verbose=False).fit(X, y)
+    model = OKS(KERNELS, random_state=0, callback=look).fit(X, y)
     assert [s[1] for s in seen] == [1, 2, 3]
     assert seen[-1][2] == (3, 10)
     assert all(abs(s[3] - 1.0) < 1e-12 for s in seen)
@@ -44,18 +44,18 @@ def test_a_callback_sees_the_history_so_far_and_ends_the_run():
 
 def test_selection_that_was_made_before_counts_as_selection():
     X, y = make_data(200, seed=2)
-    selector = OKS(KERNELS, random_state=0, verbose=False).fit(X, y)
+    selector = OKS(KERNELS, random_state=0).fit(X, y)
     model = select_then_fit(selector, X, y, C=(1.0, 10.0), random_state=0)
     assert model.selector_ is selector
     assert model.seconds_["selection"] == selector.history_["seconds"].iloc[-1]
     assert model.seconds_["total"] >= model.seconds_["selection"] + model.seconds_["training"]
-    again = select_then_fit(OKS(KERNELS, random_state=0, verbose=False), X, y, C=(1.0, 10.0), random_state=0)
+    again = select_then_fit(OKS(KERNELS, random_state=0), X, y, C=(1.0, 10.0), random_state=0)
     assert_array_equal(again.decision_function(X), model.decision_function(X))
 
 
 def test_a_selected_svm_is_saved_with_its_selector(tmp_path):
     X, y = make_data(200, seed=2)
-    model = select_then_fit(OKS(KERNELS, random_state=0, verbose=False), X, y, C=(1.0, 10.0), random_state=0)
+    model = select_then_fit(OKS(KERNELS, random_state=0), X, y, C=(1.0, 10.0), random_state=0)
     model.save(tmp_path / "model.npz")
     found = load(tmp_path / "model.npz")
     assert_array_equal(found.selector_.kernel_probabilities_, model.selector_.kernel_probabilities_)
@@ -65,7 +65,7 @@ def test_a_selected_svm_is_saved_with_its_selector(tmp_path):
 def test_a_fitted_selector_gets_the_columns_and_classes_it_knows():
     X, y = make_data(120, seed=2)
     frame = pd.DataFrame(X, columns=list("abcdef"))
-    selector = OKS([("a", RBF(), ["a", "b"]), ("c", RBF(), ["c", "d"])], random_state=0, verbose=False)
+    selector = OKS([("a", RBF(), ["a", "b"]), ("c", RBF(), ["c", "d"])], random_state=0)
     selector.fit(frame, y)
     assert select_then_fit(selector, frame, y, C=1.0).score(frame, y) > 0.5
     with pytest.raises(ValueError, match="feature names"):

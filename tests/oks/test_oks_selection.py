@@ -467,7 +467,7 @@ def test_one_kernel_is_the_perceptron(delta):
         assert model.kernel_probabilities_ == model.sampling_probabilities_ == [1.0]
         assert not model.drawn_.any()
     once = OKS(one, n_epochs=1, **options).fit(X, y)
-    other = KernelPerceptron(RBF(gamma=0.5), average=False, verbose=False).fit(X, y)
+    other = KernelPerceptron(RBF(gamma=0.5), average=False).fit(X, y)
     assert_array_equal(once.online_errors_, other.online_errors_)
     assert_allclose(2.0 * once.decision_function(X), other.decision_function(X), atol=1e-9)
 

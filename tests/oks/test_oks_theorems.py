@@ -191,7 +191,7 @@ def test_theorem_3_says_something():
     assert bound < 0.1 * n
     totals = []
     for seed in range(20):
-        options = {"n_epochs": 1, "shuffle": False, "random_state": seed, "verbose": False}
+        options = {"n_epochs": 1, "shuffle": False, "random_state": seed}
         model = OKS(kernels, delta=delta, eta=eta, **options).fit(X, y)
         assert model.best_kernel_ == "side"
         log_weights, total = np.zeros(m), 0.0

@@ -268,9 +268,9 @@ def test_the_first_of_tied_classes(cls):
 def test_the_mean_rule_takes_the_first_batch():
     X, y = data()
     mean = np.mean([((a - b) ** 2).sum() for i, a in enumerate(X) for j, b in enumerate(X) if i != j])
-    model = KernelPerceptron(RBF(), verbose=False).fit(X, y)
+    model = KernelPerceptron(RBF()).fit(X, y)
     assert model.kernel_.gamma == pytest.approx(mean, rel=1e-6)
-    model = KernelPerceptron(RBF(), verbose=False).partial_fit(X, y, classes=[0, 1, 2])
+    model = KernelPerceptron(RBF()).partial_fit(X, y, classes=[0, 1, 2])
     assert model.kernel_.gamma == pytest.approx(mean, rel=1e-6)
     gamma = model.kernel_.gamma
     assert model.partial_fit(5.0 * X, y).kernel_.gamma == gamma

@@ -474,8 +474,7 @@ def test_vote(n_classes):
     for average in (True, False):
         model = Vote(cues(names), average=average, **QUIET).fit(X, labels[y])
         alone = [
-            CUES[name][0].set_params(average=average, verbose=False).fit(X[:, chosen(CUES[name][1])], y)
-            for name in names
+            CUES[name][0].set_params(average=average).fit(X[:, chosen(CUES[name][1])], y) for name in names
         ]
         scores = np.stack(
             [m._class_scores(new[:, chosen(CUES[name][1])]) for m, name in zip(alone, names, strict=True)]

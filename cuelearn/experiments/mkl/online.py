@@ -27,7 +27,7 @@ class OMCLOnKernels(ClassifierMixin, BaseEstimator):
         n, classes = labels.size, np.arange(self.classes_.size)
         rng = np.random.default_rng(self.random_state)
         learners = [(f"cue {j}", KernelPerceptron("precomputed"), j) for j in range(bank.n_kernels)]
-        self.model_ = OMCL(learners, PassiveAggressive(C=self.C), verbose=False)
+        self.model_ = OMCL(learners, PassiveAggressive(C=self.C))
         orders = [draw_order(n, rng, shuffle=epoch > 0) for epoch in range(self.n_epochs)]
         self.order_ = np.concatenate(orders)
         for epoch, now in enumerate(orders):

@@ -72,7 +72,7 @@ def build(method, params, seed, **more):
     """The estimator of a method on precomputed kernels, with its own random state where it has one."""
     entry = METHODS[method]
     takes = inspect.signature(entry.estimator).parameters
-    settings = {"random_state": seed, "verbose": False, **entry.options, **params, **more}
+    settings = {"random_state": seed, **entry.options, **params, **more}
     return entry.estimator("precomputed", **{k: v for k, v in settings.items() if k in takes})
 
 

@@ -34,7 +34,7 @@ class Method(NamedTuple):
 
 def _mktl(**options):
     def make(C, p, effort, seed):
-        return MKTL("precomputed", C=C, p=p, random_state=seed, verbose=False, **{**effort, **options})
+        return MKTL("precomputed", C=C, p=p, random_state=seed, **{**effort, **options})
 
     return make
 

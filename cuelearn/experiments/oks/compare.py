@@ -39,14 +39,14 @@ def _made(cls, **options):
 
 
 def _simple(kernels, trial, **chosen):
-    return SimpleMKL(kernels, verbose=False, **chosen)
+    return SimpleMKL(kernels, **chosen)
 
 
 def _selected(selector):
     """An SVM on the kernel that a selector finds; without C the selector alone, which is what is tuned."""
 
     def make(kernels, trial, C=None, **chosen):
-        options = {"random_state": trial.seed, "verbose": False} | (trial.oks if selector is OKS else {})
+        options = {"random_state": trial.seed} | (trial.oks if selector is OKS else {})
         found = selector(kernels, **options, **chosen)
         return found if C is None else SelectedSVM(found, C=C, validation=VALIDATION, random_state=trial.seed)
 
@@ -55,9 +55,9 @@ def _selected(selector):
 
 #: The paper's columns, in its order. Random ones are repeated over seeds.
 METHODS = {
-    "MuTron": Method(_made(MuTron, validation=VALIDATION, verbose=False)),
-    "OM1": Method(_made(OM1, shuffle=True, verbose=False), "beta", "tuning"),
-    "OM2": Method(_made(OM2, n_epochs=2, shuffle=True, verbose=False), "p", "all"),
+    "MuTron": Method(_made(MuTron, validation=VALIDATION)),
+    "OM1": Method(_made(OM1, shuffle=True), "beta", "tuning"),
+    "OM2": Method(_made(OM2, n_epochs=2, shuffle=True), "p", "all"),
     "AlignmentSVM": Method(_made(AlignmentSVM, validation=VALIDATION, memory=MEMORY), own_C=True),
     "MuSVM": Method(_made(MuSVM, validation=VALIDATION, memory=MEMORY), own_C=True),
     "SimpleMKL": Method(_simple, "C", "all", heaviest=True),
@@ -183,7 +183,7 @@ def selections(name, method, n_epochs, seeds, betas, described, oks=None):
     pair, rows = pair_of(name, described[name]), []
     for seed, beta in zip(seeds, itertools.cycle(betas), strict=False):
         cls, own = (OKS, oks or {}) if method == "OKS" else (SOM, {"beta": beta})
-        model = cls(pair.kernels, n_epochs=n_epochs, random_state=seed, verbose=False, **own)
+        model = cls(pair.kernels, n_epochs=n_epochs, random_state=seed, **own)
         model.fit(pair.X_train, pair.y_train)
         row = {"seed": seed, "kernel": model.best_index_ + 1}
         row |= {"probability": float(model.kernel_probabilities_.max()), "evaluations": model.n_evaluations_}
@@ -194,7 +194,7 @@ def selections(name, method, n_epochs, seeds, betas, described, oks=None):
 def probabilities(name, seed, delta, eta, n_epochs, described):
     """Kernel probabilities of OKS over the visits: DataFrame with step, kernel (from 1), probability."""
     pair = pair_of(name, described[name])
-    model = OKS(pair.kernels, delta=delta, eta=eta, n_epochs=n_epochs, random_state=seed, verbose=False)
+    model = OKS(pair.kernels, delta=delta, eta=eta, n_epochs=n_epochs, random_state=seed)
     model.fit(pair.X_train, pair.y_train)
     table = pd.DataFrame(model.probability_history_, index=model.history_["step"])
     table = table.rename(columns=lambda j: j + 1).rename_axis(columns="kernel")
