@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import cuelearn
 from cuelearn.book.records import near, read_items, saved_items, versions
 from cuelearn.book.sweep import clean_temporaries, file_lock
+from cuelearn.core.optional import require
 from cuelearn.core.storage import atomic_write
 
 __all__ = ["RunError", "main", "notebook_parameters"]
@@ -425,6 +426,7 @@ def _main(options):
     if absent or not existing:
         there = ", ".join(existing) or "none"
         raise RunError(f"not there yet: {', '.join(absent)}. Chapters that exist: {there}")
+    require("notebooks", "papermill", "nbformat")
     chapters = [chapter for chapter in existing if not options.chapter or chapter in options.chapter]
     plan = _plan(options, chapters)
     if options.report:

@@ -159,15 +159,17 @@ class ImageData(NamedTuple):
 
 
 def data_directory():
-    """Directory of the bundled data: ``CUELEARN_BUNDLED``, or ``data/`` beside the package."""
+    """Directory of the bundled data: ``CUELEARN_BUNDLED``, the checkout's, or that in the package."""
     named = os.environ.get("CUELEARN_BUNDLED")
-    directory = Path(named) if named else Path(__file__).resolve().parents[2] / "data"
-    if not (directory / "datasets.json").is_file():
-        raise DataFileError(
-            f"The bundled data was not found: {directory} holds no datasets.json. "
-            "Set CUELEARN_BUNDLED to the data/ directory of a checkout of the project."
-        )
-    return directory
+    package = Path(__file__).resolve().parents[1]
+    places = [Path(named)] if named else [package.parent / "data", package / "data"]
+    for directory in places:
+        if (directory / "datasets.json").is_file():
+            return directory
+    raise DataFileError(
+        f"The bundled data was not found: {places[-1]} holds no datasets.json. "
+        "Set CUELEARN_BUNDLED to the data/ directory of a checkout of the project."
+    )
 
 
 def simulator(name):
@@ -191,7 +193,7 @@ def read_bundled(name):
     directory = data_directory()
     entry = json.loads((directory / "datasets.json").read_text(encoding="utf-8"))[name]
     path, expected = directory / entry["file"], entry["sha256"]
-    mend = f"Mend it with `python data/build.py {name}`."
+    mend = f"Mend it with `python data/build.py {name}` in a checkout, or install cuelearn anew."
     if not path.is_file():
         raise DataFileError(f"The data file {path} is missing (expected sha256 {expected}). {mend}")
     content = path.read_bytes()

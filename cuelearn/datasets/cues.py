@@ -14,6 +14,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from cuelearn.core.optional import require
+
 from .base import CueData, DataFileError, check_integer, check_rows, side_by_side
 from .laser import LASER_FEATURE_NAMES, laser_features
 
@@ -198,6 +200,7 @@ def dense_descriptors(image, step=8):
     >>> dense_descriptors(np.zeros((96, 128, 3), np.uint8)).shape
     (117, 128)
     """
+    require("images", "skimage")
     from skimage.feature import hog
 
     grey = _grey(image)
@@ -369,6 +372,7 @@ def foreground_mask(image):
     >>> int(foreground_mask(image).sum())
     320
     """
+    require("images", "skimage")
     from scipy import ndimage
     from skimage.color import rgb2lab
     from skimage.filters import threshold_otsu

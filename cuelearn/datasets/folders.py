@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cuelearn.core.optional import require
+
 from .base import DataFileError, ImageData, Provenance
 from .cues import foreground_mask
 
@@ -80,6 +82,7 @@ class _Layout(NamedTuple):
 
 def _open_image(path):
     """Read an image file with Pillow, all of it; every failure names the file."""
+    require("images", "PIL")
     from PIL import Image
 
     try:

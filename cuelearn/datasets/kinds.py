@@ -16,6 +16,8 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from cuelearn.core.optional import require
+
 from .base import check_rows, side_by_side
 from .bundled import pooling
 from .cues import BagOfWords, crfh, dense_descriptors, in_tasks
@@ -125,6 +127,7 @@ class ImageKinds(BaseEstimator):
 
         Sides of 15 to 128 pixels. `ValueError` if the images give fewer descriptors than words.
         """
+        require("images", "skimage")
         self._validate_params()
         levels = _levels(images)
         seeds = np.random.default_rng(self.random_state)

@@ -11,10 +11,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from PIL import Image
-from skimage.color import rgb2gray, rgb2hsv
-from skimage.feature import hog
-from skimage.filters import gaussian
 
 from cuelearn.datasets import load_original
 from cuelearn.datasets.cues import BagOfWords, crfh, dense_descriptors, rgb_histogram
@@ -55,6 +51,8 @@ class Description(NamedTuple):
 
 def scaled(image, factor):
     """The image at another size, by Lanczos' filter."""
+    from PIL import Image
+
     size = tuple(max(1, round(factor * side)) for side in image.shape[1::-1])
     return np.asarray(Image.fromarray(image).resize(size, Image.Resampling.LANCZOS))
 
@@ -69,6 +67,10 @@ def shape_pyramid(image):
 
     A. Bosch, A. Zisserman and X. Munoz (2007). Representing shape with a spatial pyramid kernel. CIVR.
     """
+    from skimage.color import rgb2gray
+    from skimage.feature import hog
+    from skimage.filters import gaussian
+
     grey = gaussian(rgb2gray(image), PYRAMID_SMOOTHING)
     n = PYRAMID[-1]
     cell = (grey.shape[0] // n, grey.shape[1] // n)
@@ -89,6 +91,8 @@ def describe_one(image, name=""):
     All but the pyramid are counted twice, half a sum each: over the image, and over an ellipse in its
     middle, where most photographers put the flower.
     """
+    from skimage.color import rgb2hsv
+
     height, width = image.shape[:2]
     if min(height, width) < SMALLEST_SIDE:
         least = f"it must be at least {SMALLEST_SIDE} pixels high and wide, got {height} x {width}."

@@ -3,12 +3,15 @@
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from cuelearn.core.optional import require
+
 __all__ = ["ConvergenceDisplay", "KernelWeightsDisplay"]
 
 
 def axes_of(ax):
     """The axes to draw on, new ones where none are given."""
-    import matplotlib.pyplot as plt  # not with the package
+    require("plots", "matplotlib")
+    import matplotlib.pyplot as plt
 
     return plt.subplots(layout="constrained")[1] if ax is None else ax
 

@@ -1,0 +1,115 @@
+"""The wheel: what it holds, what it needs, and that the library works from it with none of the extras."""
+
+import email
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parents[1]
+EXTRAS = "skimage PIL matplotlib h5py dask distributed IPython ipywidgets nbformat nbconvert papermill"
+# Every module of the library, bundled data, and what the lack of an extra says.
+LEAN = """
+import importlib, os, pkgutil
+import numpy as np
+import cuelearn
+from cuelearn import datasets, mkl, mktl, mms, oks, omcl
+from cuelearn.kernels import RBF
+
+def refusal(call):
+    try:
+        call()
+    except ImportError as error:
+        return str(error)
+
+os.environ.pop("CUELEARN_BUNDLED", None)
+for found in pkgutil.walk_packages(cuelearn.__path__, "cuelearn."):
+    if not found.name.startswith(("cuelearn.book", "cuelearn.plots", "cuelearn.data.")):
+        importlib.import_module(found.name)
+digits = datasets.load_mfeat()
+assert digits.X.shape == (2000, 649) and len(datasets.load_mnist(5, 5).X) == 10
+picture, grey = np.zeros((40, 40, 3), np.uint8), np.zeros((20, 28, 28))
+for needs, extra, call in (
+    ("skimage", "images", lambda: datasets.cues.dense_descriptors(picture)),
+    ("skimage", "images", lambda: datasets.cues.foreground_mask(picture)),
+    ("skimage", "images", lambda: datasets.image_kinds(grey)),
+    ("PIL", "images", lambda: datasets.folders.read_image("a.png")),
+    ("matplotlib", "plots", lambda: mkl.KernelWeightsDisplay(None).plot()),
+    ("matplotlib", "plots", lambda: importlib.import_module("cuelearn.plots.mkl")),
+):
+    said = refusal(call)
+    assert said == f'{needs} is not installed: pip install "cuelearn[{extra}]"', (needs, said)
+"""
+FITS = """
+rows = np.flatnonzero(digits.y < 3)[::5]
+X, y = digits.X[rows], digits.y[rows]
+triples = digits.triples(RBF(), ["fou", "zer"])
+learners = [(name, omcl.KernelPerceptron(RBF(gamma=1.0)), part) for name, _, part in triples]
+for model in (
+    mkl.OBSCURE(triples, random_state=0),
+    mktl.MKTL(triples, random_state=0),
+    oks.OKS(triples, one_vs_rest=True, random_state=0),
+    omcl.OMCL(learners),
+):
+    assert model.fit(X, y).score(X, y) > 0.5, model
+named = mms.MMS(triples, random_state=0).fit(X, mms.CandidateSet([[[label]] for label in y])).predict(X)
+assert (named == y).mean() > 0.5
+assert len(datasets.make_robot(5, 32, 32).y) == 60
+"""
+
+
+def run(python, code, place, **env):
+    env = {"PATH": os.environ["PATH"], "NUMBA_CACHE_DIR": str(place / "numba"), **env}
+    done = subprocess.run([python, "-c", code], cwd=place, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """Built from a copy of what is built from."""
+    place = tmp_path_factory.mktemp("wheel")
+    for name in ("cuelearn", "data"):
+        shutil.copytree(ROOT / name, place / "source" / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, place / "source")
+    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*pip, "--wheel-dir", place, place / "source"], check=True)
+    (built,) = place.glob("*.whl")
+    return built
+
+
+def test_what_the_wheel_holds_and_needs(wheel):
+    source = wheel.parent / "source"
+    files = [file.relative_to(source) for file in source.rglob("*") if file.is_file()]
+    wanted = {file.as_posix() for file in files if file.parts[0] == "cuelearn"}
+    wanted |= {f"cuelearn/{file.as_posix()}" for file in files if file.parts[0] == "data"}
+    with zipfile.ZipFile(wheel) as archive:
+        held = archive.namelist()
+        (metadata,) = (name for name in held if name.endswith(".dist-info/METADATA"))
+        needs = email.message_from_bytes(archive.read(metadata)).get_all("Requires-Dist")
+    assert {name for name in held if ".dist-info/" not in name} == wanted
+    always = {Requirement(text).name for text in needs if Requirement(text).marker is None}
+    assert always == {"numpy", "scipy", "pandas", "numba", "scikit-learn", "joblib", "tqdm"}
+
+
+def test_the_library_imports_without_extras_and_names_the_one_that_lacks(wheel, tmp_path):
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    without = f"import sys\nsys.modules.update(dict.fromkeys('{EXTRAS}'.split()))\n"
+    run(sys.executable, without + LEAN, tmp_path, PYTHONPATH=str(tmp_path / "site"))
+
+
+@pytest.mark.long
+def test_a_bare_environment(wheel, tmp_path):
+    """`pip install` of the wheel, from the network, into an environment that has nothing."""
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "env"], check=True)
+    python = tmp_path / "env" / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", wheel], check=True)
+    run(python, LEAN + FITS, tmp_path)
+    listed = [python, "-m", "pip", "list", "--format", "freeze"]
+    assert len(subprocess.run(listed, capture_output=True, text=True, check=True).stdout.split()) < 25
