@@ -179,6 +179,29 @@ def mirror(planes, plane, tile):
     _mirror(planes.flat, plane * planes.plane, planes.width, *tile)
 
 
+@njit(nogil=True, cache=True, fastmath=_SUMS - {"nnan", "ninf"})
+def sums_both_ways(flat, start, width, factors, by_rows, by_columns):
+    """Sums of a square matrix times `factors` along its rows and along its columns, in one read."""
+    n = factors.shape[0]
+    by_columns[:] = 0.0
+    for i in range(0, n - 1, 2):
+        first = flat[start + i * width : start + i * width + n]
+        second = flat[start + (i + 1) * width : start + (i + 1) * width + n]
+        f, s, total_f, total_s = factors[i], factors[i + 1], 0.0, 0.0
+        for j in range(n):
+            total_f += first[j] * factors[j]
+            total_s += second[j] * factors[j]
+            by_columns[j] += first[j] * f + second[j] * s
+        by_rows[i], by_rows[i + 1] = total_f, total_s
+    if n % 2:
+        last = flat[start + (n - 1) * width : start + (n - 1) * width + n]
+        total = 0.0
+        for j in range(n):
+            total += last[j] * factors[j]
+            by_columns[j] += last[j] * factors[n - 1]
+        by_rows[n - 1] = total
+
+
 @njit(nogil=True, cache=True)
 def gather_square(matrix, index, out):
     """out[i, j] = matrix[index[i], index[j]]."""

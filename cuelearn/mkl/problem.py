@@ -16,18 +16,21 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 from scipy.optimize import minimize_scalar
+from scipy.sparse import csr_array
 
 from cuelearn.core.checks import check_non_negative, check_positive
 from cuelearn.core.groupnorm import group_norm, link_weights, resolve_p
 from cuelearn.core.losses import kernel_factor, mean_loss
 from cuelearn.kernels import KernelBank
-from cuelearn.mkl.state import combine_block, full_dot
+from cuelearn.mkl.state import combine_block, full_dot, sparse_scores
 
 __all__ = ["MKLProblem", "Certificate", "combined_kernel", "objective", "duality_gap"]
 
 # rows per block: constants, so that sums do not depend on the machine; fewer where rows are computed on
 # demand (any reasonable budget holds as many), and in float64 (they stay in the cache for their product)
 BLOCK_ROWS, ON_DEMAND_ROWS, QUADRATIC_ROWS = 256, 64, 64
+# share of coefficients up to which scores are summed over those that are not 0, in double precision
+SPARSE = 0.1
 # from how many vectors on, share of the samples up to which it pays to pick single columns out of a row
 MOST_GATHERED = ((16, 0.8), (2, 0.4), (0, 0.2))
 
@@ -132,6 +135,12 @@ class MKLProblem:
         cast = coef.astype(bank.dtype)
         if bank.resident:
             weights = kernel_weights.astype(bank.dtype)
+            if np.count_nonzero(coef) < SPARSE * coef.size:
+                lists = csr_array(coef.T)
+                lists = lists.indptr, lists.indices.astype(np.uint32), lists.data
+                for _, *where in row_blocks(bank, np.arange(n), n):
+                    sparse_scores(*where, weights, active, lists, np.empty(n, bank.dtype), scores)
+                return scores
             block = np.empty((BLOCK_ROWS, n), dtype=bank.dtype)
             for rows, *where in row_blocks(bank, np.arange(n), BLOCK_ROWS):
                 combine_block(*where, weights, active, block[: rows.size])

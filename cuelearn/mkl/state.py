@@ -315,6 +315,18 @@ def gathered_dot(row, index, value, count):
     return total
 
 
+@njit(cache=True)
+def sparse_scores(flat, starts, kernel_stride, weights, active, coef, combined, out):
+    """Class scores ``out[b, c]`` of rows that begin at `starts`, from the coefficients of each class as a
+    sparse matrix: where its rows begin, samples, values; `combined` is room for a row."""
+    begin, samples, values = coef
+    for b in range(starts.shape[0]):
+        combine_rows(flat, starts[b], kernel_stride, weights, active, active.shape[0], combined)
+        for c in range(out.shape[1]):
+            first, last = begin[c], begin[c + 1]
+            out[b, c] = gathered_dot(combined, samples[first:last], values[first:last], last - first)
+
+
 @njit(cache=True, fastmath=True)
 def full_dot(row, dense):
     """Dot product in double precision."""
