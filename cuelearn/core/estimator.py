@@ -1,6 +1,7 @@
 """Base of all estimators: parameters checked in one way, saving without pickle."""
 
 import functools
+import warnings
 from dataclasses import dataclass
 from numbers import Integral, Real
 
@@ -113,13 +114,42 @@ class Estimator(BaseEstimator):
         write_model(path, self)
 
     @classmethod
-    def load(cls, path):
-        """Load a model saved by `save`; ValueError if the file is damaged, of another format, or holds
-        another class."""
-        model = read_model(path)
+    def load(cls, path, *, memory=4e9):
+        """Load a model saved by `save`.
+
+        The content must have the sum that was written with it, and the model must score a sample of ones.
+
+        Parameters
+        ----------
+        path : str or path-like
+        memory : float
+            Bytes that the file may unpack to; a larger one is refused before it is read.
+
+        Raises
+        ------
+        ValueError
+            Names the file if it is damaged, altered, of another format, or holds another class.
+        """
+        model = read_model(path, memory, lambda model: model._try_out())
         if not isinstance(model, cls):
             raise ValueError(f"{path} holds a {type(model).__name__}, not a {cls.__name__}")
         return model
+
+    def _score_ones(self):
+        """What `decision_function` says of a sample of ones."""
+        return self.decision_function(np.ones((1, self.n_features_in_)))
+
+    def _try_out(self):
+        """Score a sample: what does not fit together, as in an altered file, raises or gives NaN."""
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            found, classes = self._score_ones(), self.classes_
+        for scores, known in (
+            zip(found, classes, strict=True) if isinstance(found, list) else [(found, classes)]
+        ):
+            fits = scores.size == len(known) or scores.size == 1 and len(known) == 2
+            if not (fits and np.all(scores < np.inf)):
+                raise ValueError("its arrays do not give each class a score")
 
     def _saved_parameters(self):
         """Constructor's arguments that a file holds."""
@@ -150,7 +180,6 @@ class Estimator(BaseEstimator):
         return model
 
 
-def load(path):
-    """Load any estimator of the package from a file written by its `save`; ValueError if it is not one of
-    ours."""
-    return Estimator.load(path)
+def load(path, *, memory=4e9):
+    """Load any estimator of the package from a file written by its `save`; see `Estimator.load`."""
+    return Estimator.load(path, memory=memory)

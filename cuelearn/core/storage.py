@@ -1,10 +1,12 @@
 """Files that appear whole or not at all, and values in them without pickle."""
 
 import dataclasses
+import hashlib
 import importlib
 import json
 import os
 import secrets
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,7 @@ import pandas as pd
 
 __all__ = ["atomic_write", "pack", "read_model", "unpack", "write_model"]
 
-FORMAT = 2
+FORMAT = 3
 KIND = "__kind__"
 
 
@@ -149,13 +151,19 @@ def unpack(plain, arrays):
 
 
 def _from_state(kind, state):
-    """The object of a class and a state; only classes of this package are looked up."""
+    """The object of a class and a state; only classes of this package are looked up.
+
+    What is no estimator (those hold records with NaN) consists of finite numbers.
+    """
     module, _, name = kind.partition(":")
     if not module.startswith("cuelearn."):
         raise ValueError(f"{kind} is no class of this package")
     cls = importlib.import_module(module)
     for part in name.split("."):
         cls = getattr(cls, part)
+    arrays = () if hasattr(cls, "fit") else [v for v in state.values() if isinstance(v, np.ndarray)]
+    if not all(np.isfinite(array).all() for array in arrays if array.dtype.kind == "f"):
+        raise ValueError(f"a {cls.__name__} with NaN or infinite numbers")
     if hasattr(cls, "_from_state"):
         return cls._from_state(state)
     if not (isinstance(cls, type) and (hasattr(cls, "_fields") or dataclasses.is_dataclass(cls))):
@@ -166,18 +174,35 @@ def _from_state(kind, state):
 # ------------------------------------------------------------ files
 
 
+def _digest(arrays):
+    """SHA-256 over names, types, shapes and bytes, as an array."""
+    found = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        found.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        found.update(np.ascontiguousarray(array).data)
+    return np.frombuffer(found.digest(), dtype=np.uint8)
+
+
 def _write_npz(file, value, where):
     plain, arrays = pack(value, where)
-    header = np.frombuffer(json.dumps({"format": FORMAT, "value": plain}).encode(), dtype=np.uint8)
-    np.savez_compressed(file, header=header, **arrays)
+    header = json.dumps({"format": FORMAT, "value": plain}).encode()
+    arrays["header"] = np.frombuffer(header, dtype=np.uint8)
+    np.savez_compressed(file, sha256=_digest(arrays), **arrays)
 
 
-def _read_npz(file):
-    with np.load(file, allow_pickle=False) as archive:
+def _read_npz(path, memory):
+    with zipfile.ZipFile(path) as archive:  # never unpacks more of a member than this
+        size = sum(member.file_size for member in archive.infolist())
+    if size > memory:
+        raise ValueError(f"it unpacks to {size:,} bytes, more than memory={memory:g}")
+    with np.load(path, allow_pickle=False) as archive:
         arrays = {name: archive[name] for name in archive.files}
-    header = json.loads(arrays.pop("header").tobytes())
+    digest = arrays.pop("sha256", None)
+    header = json.loads(arrays["header"].tobytes())
     if header["format"] != FORMAT:
         raise ValueError(f"format {header['format']}")
+    if not np.array_equal(digest, _digest(arrays)):
+        raise ValueError("its content is not what its sha256 was taken of")
     return unpack(header["value"], arrays)
 
 
@@ -186,10 +211,17 @@ def write_model(path, model):
     atomic_write(path, lambda file: _write_npz(file, model, "the model"))
 
 
-def read_model(path):
-    """Read a file of `write_model`; ValueError if it is damaged or not one of ours."""
+def read_model(path, memory=4e9, try_out=None):
+    """Read a file of `write_model`; ValueError if it is damaged, altered, larger than `memory` bytes once
+    unpacked, or not one of ours.
+
+    Whatever ``try_out(model)`` raises says that its parts do not fit together.
+    """
     try:
-        return _read_npz(path)
+        model = _read_npz(path, memory)
+        if try_out is not None:
+            try_out(model)
+        return model
     except FileNotFoundError:
         raise
     except Exception as error:

@@ -650,6 +650,12 @@ class KernelBank:
         self = cls.__new__(cls)
         self._start(state["dtype"], state["memory"])
         vars(self).update({name: state[name] for name in cls._SAVED})
+        widths = [{len(self.names), len(self.kernels_), len(self.diagonal)}]
+        for cue, held in zip(self._cues, self._train.arrays if self._train else (), strict=True):
+            read = [rows.values.shape[1] for source, rows in held.items() if source != "matrix"]
+            widths.append({len(cue.index), *read} | ({len(cue.centre)} if "centred" in held else set()))
+        if any(len(found) > 1 for found in widths):
+            raise ValueError("a bank with kernels or cues of different widths")
         return self
 
 

@@ -140,6 +140,8 @@ class SupportSet:
     def check(self, X):
         """X as the set holds its samples, or a ValueError where the kernel is not defined on it."""
         X = np.ascontiguousarray(X, dtype=self._held.dtype)
+        if X.shape[1] != self._held.shape[1]:
+            raise ValueError(f"X must have {self._held.shape[1]} columns, got {X.shape[1]}")
         if self.kernel.quantity == "chi2" and X.size and X.min() < 0.0:
             raise ValueError("X must not be negative for a chi-squared kernel")
         return X

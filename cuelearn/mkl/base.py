@@ -226,6 +226,16 @@ class KernelClassifier(ClassifierMixin, Estimator):
 
     # ---------------------------------------------------------------- saving
 
+    def _score_ones(self):
+        n_kernels, shape = self.kernel_weights_.shape[-1], (1, self.n_features_in_)
+        if not self._is_precomputed() and n_kernels != self.bank_.n_kernels:
+            raise ValueError(f"{n_kernels} weights for {self.bank_.n_kernels} kernels")
+        shape = (n_kernels, *shape) if self._is_precomputed() else shape
+        return self.decision_function(np.ones(shape), *self._given_ones())
+
+    def _given_ones(self):
+        return ()
+
     def _saved_parameters(self):
         parameters = super()._saved_parameters()
         if hasattr(self, "bank_") and not self._is_precomputed():

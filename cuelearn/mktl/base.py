@@ -210,6 +210,9 @@ class TransferClassifier(KernelClassifier):
     def _saved_parameters(self):
         return {**super()._saved_parameters(), "priors": None}  # estimators of others are not written
 
+    def _given_ones(self):
+        return (np.ones((1, len(self.prior_names_))),)
+
     def _fitted_state(self):
         return {**super()._fitted_state(), "_n_given": self._n_given}
 

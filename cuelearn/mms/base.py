@@ -27,6 +27,9 @@ class BagClassifier(Estimator):
         """Scores that labels are chosen by where every instance counts for itself."""
         return scores
 
+    def _score_ones(self):
+        return self._one(self._possible(self._list(super()._score_ones())))
+
     def _check_new(self, X):
         check_is_fitted(self)
         return validate_data(self, X, dtype=FLOATS, reset=False)

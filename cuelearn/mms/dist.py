@@ -366,3 +366,5 @@ class DistNaming(EMNaming):
     def _set_fitted_state(self, state):
         super()._set_fitted_state(state)
         self.exemplar_weights_ = [csr_array(part[:3], shape=part[3]) for part in state["exemplar_weights_"]]
+        for matrix in self.exemplar_weights_:
+            matrix.check_format()

@@ -161,9 +161,15 @@ class EMNaming(BagClassifier):
         with np.errstate(divide="ignore"):
             return [np.log(weights) for weights in self._list(self.label_weights_)]
 
+    def _score_ones(self):
+        return self._one(self._log_probabilities([np.ones((1, width)) for width in self.n_features_]))
+
     def _scores(self, X):
         """Logarithm of the probability of every label."""
-        appearances = self._calibrated(self._appearance(self._parts(X)))
+        return self._log_probabilities(self._parts(X))
+
+    def _log_probabilities(self, parts):
+        appearances = self._calibrated(self._appearance(parts))
         joints = [scores + prior for scores, prior in zip(appearances, self._log_priors(), strict=True)]
         return [joint - logsumexp(joint, axis=1, keepdims=True) for joint in joints]
 

@@ -285,6 +285,12 @@ class MMS(BagClassifier):
 
     # ------------------------------------------------------------------ saving
 
+    def _score_ones(self):
+        if not self._precomputed():
+            return super()._score_ones()
+        weights = self._list(self.kernel_weights_)
+        return self._one(self._scores([np.ones((len(w), 1, self.n_features_in_)) for w in weights]))
+
     def _saved_parameters(self):
         parameters = super()._saved_parameters()
         if hasattr(self, "banks_"):  # with the numbers for gamma and for columns that `fit` found

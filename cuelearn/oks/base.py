@@ -273,7 +273,13 @@ class Learner:
         return predictors | {name: getattr(self, name) for name in self.SAVED}
 
     def restore(self, state, n_samples):
-        """The inverse of `state`."""
+        """The inverse of `state`; ValueError for arrays of other shapes than its."""
+        m, width = self.q.size, state["support"].shape[-1]
+        shapes = dict.fromkeys(("support", "coef"), (m, width))
+        shapes |= dict.fromkeys(("count", "q", "p", "log_weights"), (m,))
+        counts = np.isin(state["count"], np.arange(width + 1)).all()
+        if not counts or any(state[name].shape != shape for name, shape in shapes.items()):
+            raise ValueError("predictors of different sizes")
         for name in self.SAVED:
             setattr(self, name, state[name])
         self.predictors = Predictors(state["support"], state["coef"], state["count"], None)
@@ -525,6 +531,10 @@ class OnlineKernels(ClassifierMixin, Estimator):
             parameters["kernels"] = self._source.triples  # with numbers for gamma and for columns
         return parameters
 
+    def _score_ones(self):
+        given, n = self._source.given, self.n_features_in_
+        return self.decision_function(np.ones((len(self._source), 1, n) if given else (1, n)))
+
     def _fitted_state(self):
         """Without the record of the visits; a loaded model draws again from `random_state`."""
         names = ("classes_", "n_features_in_", "feature_names_in_")
@@ -540,6 +550,8 @@ class OnlineKernels(ClassifierMixin, Estimator):
         if "held" in state:
             self._held, n = state["held"], len(state["held"].data)
             self._source = Columns(self.kernels, self.normalize)
+            if [part.shape[1] for part in self._held[:2]] != [self._source.width, len(self._source)]:
+                raise ValueError("samples of another width than the kernels' columns")
         else:
             self._held, n = NOTHING, self.n_features_in_
             self._source = Given(len(state["names"]), n, state["names"])

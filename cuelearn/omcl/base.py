@@ -339,6 +339,12 @@ class OnlineClassifier(ClassifierMixin, Estimator):
 
     # ------------------------------------------------------------ saving
 
+    def _score_ones(self):
+        if not self._is_precomputed():
+            return super()._score_ones()
+        stack = np.ones((len(getattr(self, "learners_", [0])), 1, self.n_seen_))
+        return self.decision_function(stack[0] if self._kernel_dims == 2 else stack)
+
     def _fitted_state(self):
         """Without the sequences of the record."""
         return super()._fitted_state() | {name: getattr(self, name) for name in self._learnt}
