@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import cuelearn
 from cuelearn.book.records import near, read_items, saved_items, versions
-from cuelearn.book.sweep import clean_temporaries, file_lock
+from cuelearn.book.sweep import clean_temporaries, connect, file_lock
 from cuelearn.core.optional import require
 from cuelearn.core.storage import atomic_write
 
@@ -337,6 +337,9 @@ def _make(plan, options):
         places = ", ".join(dict.fromkeys(os.path.relpath(job.directory, options.root) for job in plan))
         print(f"up to date: {', '.join(job.chapter for job in plan)} in {places}")
         return 0
+    scheduler = options.scheduler or os.environ.get("CUELEARN_SCHEDULER")
+    if scheduler:
+        connect(scheduler).close()  # tried before a chapter starts
     _surroundings(options)
     from cuelearn.book.gallery import print_summary, write_overviews  # matplotlib: now it has a place
 
@@ -404,7 +407,7 @@ def main(argv=None):
     """Entry point. Returns the exit status: 0, 1 if a chapter failed, 2 if the call was wrong."""
     try:
         return _main(_arguments(argv))
-    except (RunError, FileNotFoundError) as error:
+    except (RunError, FileNotFoundError, ImportError, ConnectionError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -24,10 +24,11 @@ import pandas as pd
 
 import cuelearn
 from cuelearn.book.records import several
+from cuelearn.core.optional import require
 from cuelearn.core.progress import progress
 from cuelearn.core.storage import atomic_write
 
-__all__ = ["Sweep", "clean_temporaries", "file_lock"]
+__all__ = ["Sweep", "clean_temporaries", "connect", "file_lock"]
 
 #: Modules whose text has no influence on what a sweep computes.
 PRESENTATION = ("__init__.py", "book/", "plots/")
@@ -153,6 +154,17 @@ def load(file, key):
         return (pickle.loads(result), seconds) if stored == key else None
     except Exception:  # whatever is wrong with it: it is computed anew, never trusted
         return None
+
+
+def connect(scheduler):
+    """A client of a Dask scheduler; ImportError without dask, ConnectionError where none answers."""
+    require("dask", "distributed")
+    from distributed import Client
+
+    try:
+        return Client(scheduler, set_as_default=False, timeout=10)
+    except (OSError, ValueError) as error:
+        raise ConnectionError(f"no Dask scheduler answers at {scheduler}: {error}") from error
 
 
 # --- the sweep ----------------------------------------------------------------------------------------------
@@ -308,13 +320,7 @@ class Sweep:
             delayed(_evaluate)(key, function, point, self.threads, **common) for key, point in todo.items()
         )
         if self.scheduler:
-            try:
-                from distributed import Client
-            except ImportError:
-                raise ImportError(
-                    "a scheduler was given, but dask is not installed: pip install 'cuelearn[dask]'"
-                ) from None
-            with Client(self.scheduler, set_as_default=False) as client, client.as_current():
+            with connect(self.scheduler) as client, client.as_current():
                 with parallel_config(backend="dask"):
                     yield from Parallel(return_as="generator_unordered")(jobs)
             return

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 from pathlib import Path
 
 import nbformat
@@ -105,6 +106,18 @@ def test_wrong_calls_list_the_right_names(tmp_path, capsys):
     assert "p must be a number" in refused(tmp_path, capsys, "-p", "p=[1]")
     assert "--jobs must be at least 1" in refused(tmp_path, capsys, "--jobs", "0")
     assert "unrecognized arguments: --chaptr" in refused(tmp_path, capsys, "--chaptr", "mkl")
+
+
+def test_a_scheduler_is_tried_before_a_chapter_starts(tmp_path, capsys, monkeypatch):
+    notebook(tmp_path, "raise SystemExit('started')")
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    message = refused(tmp_path, capsys, "--scheduler", "tcp://127.0.0.1:1")
+    assert message.startswith("error: d") and 'is not installed: pip install "cuelearn[dask]"' in message
+    client = types.SimpleNamespace(Client=lambda address, **_: open(tmp_path / "nobody"))
+    for name in ("dask", "distributed"):
+        monkeypatch.setitem(sys.modules, name, client)
+    message = refused(tmp_path, capsys, "--scheduler", "tcp://127.0.0.1:1")
+    assert message.startswith("error: no Dask scheduler answers at tcp://127.0.0.1:1: ")
 
 
 def test_values_take_the_kind_of_the_default(tmp_path):

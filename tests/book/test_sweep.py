@@ -15,7 +15,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from cuelearn.book import sweep as sweeps
-from cuelearn.book.sweep import Sweep, clean_temporaries, file_lock
+from cuelearn.book.sweep import Sweep, clean_temporaries, connect, file_lock
 from cuelearn.core.storage import atomic_write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -228,10 +228,20 @@ def test_dask_gives_the_same(tmp_path):
             remote.run(fails_at_two, [{"x": 2}])
 
 
-def test_dask_missing_is_said(tmp_path, monkeypatch):
+def test_dask_missing_is_said_where_it_is_missing(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(ImportError, match=r"cuelearn\[dask\]"):
+    with pytest.raises(ImportError, match=r"distributed is not installed: .*cuelearn\[dask\]"):
         Sweep(tmp_path, "s", scheduler="tcp://127.0.0.1:1").run(fails_at_two, [{"x": 0}])
+    monkeypatch.delitem(sys.modules, "distributed")
+    (tmp_path / "dask.py").touch()
+    (tmp_path / "distributed.py").write_text("import no_such_part_of_it")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ImportError, match="No module named 'no_such_part_of_it'"):
+        connect("tcp://127.0.0.1:1")
+    monkeypatch.delitem(sys.modules, "distributed", raising=False)
+    (tmp_path / "distributed.py").write_text("def Client(*_, **options): raise OSError('timed out')")
+    with pytest.raises(ConnectionError, match="no Dask scheduler answers at tcp://127.0.0.1:1: timed out"):
+        connect("tcp://127.0.0.1:1")
 
 
 # --- files and progress ---

@@ -1,8 +1,11 @@
 """The papers' own tables: from small files of their layout, and from the real ones where they are."""
 
 import bz2
+import contextlib
+import hashlib
 import os
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +24,11 @@ from cuelearn.datasets import (
     load_partial_labels,
     load_scene,
     load_usps,
+    originals,
 )
 
+#: Small files of the layout have the originals' names, not their sums.
+pytestmark = pytest.mark.filterwarnings("ignore:.* is damaged or another edition:UserWarning")
 REAL = Path(os.environ.get("CUELEARN_DATA", "/nowhere"))
 
 
@@ -413,3 +419,46 @@ def test_partial_labels_in_either_form(turned, tmp_path):
     scipy.io.savemat(tmp_path / "birds.mat", held)
     with pytest.raises(DataFileError, match="one true label"):
         load_partial_labels(tmp_path / "birds.mat")
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_damaged_partial_labels_warn_or_are_refused(compressed, tmp_path):
+    """Bits flipped anywhere, and cut files: never other numbers without a word."""
+    path = tmp_path / "birds.mat"
+    X, possible, truth, _ = small_partial()
+    held = {"data": X, "partial_target": possible.T, "target": truth.T}
+    scipy.io.savemat(path, held, do_compression=compressed)
+    whole = path.read_bytes()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        known = load_partial_labels(path).provenance.sha256
+        load_partial_labels(path, sha256=known.upper())
+    cut = [whole[:k] for k in (0, 100, len(whole) // 2, len(whole) - 1)]
+    flipped = [bytearray(whole) for _ in range(60)]
+    for k, content in enumerate(flipped):
+        content[k * len(whole) // 60] ^= 1 << k % 8
+    for content in [*cut, *flipped]:
+        path.write_bytes(content)
+        with pytest.warns(
+            UserWarning, match=rf"birds\.mat is damaged or another edition: expected .*{known}"
+        ):
+            with contextlib.suppress(DataFileError):
+                load_partial_labels(path, sha256=known)
+
+
+def test_the_known_sums_are_compared(tmp_path, monkeypatch):
+    """By the names of the files, in every loader; the real ones have them."""
+    write_corel5k(tmp_path, np.zeros((4, 499)), np.zeros((4, 1)), ["sky"])
+    with pytest.warns(UserWarning, match=r"corel5k\.mat is damaged or another edition"):
+        load_corel5k(tmp_path)
+    sums = {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in tmp_path.iterdir()}
+    monkeypatch.setattr(originals, "KNOWN_SUMS", sums)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        load_corel5k(tmp_path)
+
+
+def test_the_real_files_have_the_known_sums():
+    there = [REAL / name for name in originals.KNOWN_SUMS if (REAL / name).is_file()]
+    for file in there:
+        assert hashlib.sha256(file.read_bytes()).hexdigest() == originals.KNOWN_SUMS[file.name]
