@@ -15,8 +15,11 @@ _NAMES = {
         "load_yeast",
     ),
     "captioned": ("VERBS", "CaptionedData", "ItemPicture", "make_captioned"),
-    "cues": ("image_cues",),
-    "folders": ("load_eth80", "load_flowers17", "load_idol2", "load_image_folder"),
+    "cues": (
+        *("BagOfWords", "CUES", "OBJECT_CUES", "PHOTO_CUES", "ROBOT_CUES", "cue_kernels", "image_cues"),
+        *("rgb_histogram", "crfh", "dense_descriptors", "foreground_mask", "shape_pyramid"),
+    ),
+    "folders": ("load_eth80", "load_flowers17", "load_idol2", "load_image_folder", "read_image"),
     "generated": ("make_three_class",),
     "kinds": (
         *("ImageKinds", "image_kinds", "kind_kernels", "letter_groups", "satimage_groups", "stack_kinds"),

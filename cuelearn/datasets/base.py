@@ -127,7 +127,8 @@ class ImageData(NamedTuple):
     Attributes
     ----------
     images : sequence of ndarray of shape (height, width, 3), uint8
-        RGB. One array where simulated; read from the files on demand where loaded from a folder.
+        RGB, of any sizes. One array where simulated; read from the files on demand where loaded from a
+        folder. The first three arguments are enough for images at hand.
     y : ndarray of int64, shape (n,)
         Classes 0..M-1, named by `target_names`.
     frames : dict of str to ndarray of shape (n,)
@@ -140,17 +141,21 @@ class ImageData(NamedTuple):
         Ranges in metres; directions in radians from the heading, ascending.
     description : str
     provenance : Provenance
+    train, test : ndarray of int or None
+        Rows of the split, where the folder has one.
     """
 
     images: object
     y: np.ndarray
     target_names: list[str]
-    frames: dict[str, np.ndarray]
-    masks: object
-    laser: np.ndarray | None
-    laser_angles: np.ndarray | None
-    description: str
-    provenance: Provenance
+    frames: dict[str, np.ndarray] = {}
+    masks: object = None
+    laser: np.ndarray | None = None
+    laser_angles: np.ndarray | None = None
+    description: str = "Images."
+    provenance: Provenance = Provenance("images", "original", "none stated", None, "none", "given as arrays")
+    train: np.ndarray | None = None
+    test: np.ndarray | None = None
 
     def __repr__(self):
         known = [name for name in ("masks", "laser") if getattr(self, name) is not None]

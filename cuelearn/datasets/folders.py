@@ -36,6 +36,8 @@ _FLOWERS17_CLASSES = (
     *("Fritillary", "Sunflower", "Daisy", "Colts' Foot", "Dandelion", "Cowslip", "Buttercup", "Windflower"),
     "Pansy",
 )
+#: Directories that hold a published split, in the order of the rows.
+_PARTS = ("train", "test")
 _ROOMS = ("OO", "CR", "TO", "KT", "PA")
 # The database's own codes of the two offices are their owners' initials.
 _ROOM_OF_CODE = {"BO": "OO", "EO": "TO"}
@@ -57,13 +59,12 @@ class _Layout(NamedTuple):
         """The folder, which must be there."""
         path = Path(path)
         if not path.is_dir():
-            raise self.refusal(f"The folder {path} does not exist")
+            raise self.refusal(f"The folder {path} {'is a file' if path.exists() else 'does not exist'}")
         return path
 
     def images_in(self, directory):
         """Image files directly in a directory, by name; there must be some."""
-        files = (entry for entry in directory.iterdir() if entry.suffix.lower() in SUFFIXES)
-        found = sorted(file for file in files if not file.name.startswith(".") and file.is_file())
+        found = _images_in(directory)
         if not found:
             raise self.refusal(f"The directory {directory} holds no images")
         return found
@@ -114,8 +115,8 @@ def read_mask(paths):
 class ImageFiles:
     """A read-only sequence of images, ``read(path)``, read anew at every access.
 
-    The files may have any format that Pillow reads and any sizes. A slice is another `ImageFiles` and reads
-    nothing.
+    The files may have any format that Pillow reads and any sizes. A slice, or an array of rows, is another
+    `ImageFiles` and reads nothing.
     """
 
     def __init__(self, paths, read=read_image):
@@ -129,13 +130,18 @@ class ImageFiles:
         return f"ImageFiles({len(self)} files)"
 
     def __getitem__(self, i):
-        if isinstance(i, slice):
-            return ImageFiles(self.paths[i], self.read)
+        if isinstance(i, slice | np.ndarray):
+            return ImageFiles(np.array(self.paths, dtype=object)[i], self.read)
         return self.read(self.paths[i])
 
 
 def _map_of(file):
     return file.parent / "maps" / f"{file.stem}-map.png"
+
+
+def _images_in(directory):
+    files = (entry for entry in directory.iterdir() if entry.suffix.lower() in SUFFIXES)
+    return sorted(file for file in files if not file.name.startswith(".") and file.is_file())
 
 
 def _subdirectories(path):
@@ -146,7 +152,7 @@ def _subdirectories(path):
 
 
 def load_image_folder(path):
-    """Load a folder of images, one directory per class.
+    """Load a folder of images, one directory per class, or these in train/ and test/.
 
     The layout is ::
 
@@ -154,10 +160,11 @@ def load_image_folder(path):
         <folder>/<class>/maps/<image>-map.png    optional: the object is bright
         <folder>/<class>/<image>.scan            optional: a laser scan taken with the image
 
-    Classes, and the images of each, come in alphabetical order; ``frames["name"]`` is
-    ``<class>/<image>.png``. Masks and scans are for all images or for none. A scan is a text file with two
-    numbers per line, a beam's direction in radians (from the heading, ascending) and its range in metres; all
-    have the same directions.
+    or ``<folder>/train/<class>/...`` and ``<folder>/test/<class>/...``, whose rows are then ``train`` and
+    ``test`` of the `ImageData`, and of what `image_cues` makes of it. Classes, and the images of each, come
+    in alphabetical order; ``frames["name"]`` is ``<class>/<image>.png``, or ``train/<class>/<image>.png``.
+    Masks and scans are for all images or for none. A scan is a text file with two numbers per line, a beam's
+    direction in radians (from the heading, ascending) and its range in metres; all have the same directions.
 
     Examples
     --------
@@ -170,13 +177,21 @@ def load_image_folder(path):
     layout = _Layout(
         name,
         "one directory per class with its images in it, <folder>/<class>/<image>.png (or another image "
-        "format), optionally masks <class>/maps/<image>-map.png and scans <class>/<image>.scan",
+        "format), or such directories in <folder>/train and <folder>/test; optionally masks "
+        "<class>/maps/<image>-map.png and scans <class>/<image>.scan",
         source=f"the folder {name}",
     )
     path = layout.open(path)
     classes = _subdirectories(path)
     if not classes:
         raise layout.refusal(f"The folder {path} holds no directories")
+    parts = {entry.name: entry for entry in classes if entry.name in _PARTS and not _images_in(entry)}
+    split = len(parts) == 2
+    if split:
+        odd = [entry.name for entry in classes if entry.name not in parts]
+        if odd:
+            raise layout.refusal(f"The folder {path} holds {odd[0]} besides train and test")
+        classes = [entry for part in _PARTS for entry in _subdirectories(parts[part])]
     files = [layout.images_in(directory) for directory in classes]
     paths = [file for found in files for file in found]
     masks = _companions(paths, "mask", _map_of)
@@ -184,13 +199,19 @@ def load_image_folder(path):
     laser, angles = _read_scans(scans) if scans else (None, None)
     known = [what for what, there in (("mask", masks), ("laser scan", scans)) if there]
     said = f", with a {' and a '.join(known)} each." if known else "."
-    y = np.repeat(np.arange(len(classes)), [len(found) for found in files])
-    targets = [directory.name for directory in classes]
-    frames = {"name": np.array([f"{file.parent.name}/{file.name}" for file in paths])}
+    learns = [entry.name for entry in classes if not split or entry.parent.name == "train"]
+    targets = sorted(learns)
+    unknown = [entry for entry in classes if entry.name not in targets]
+    if unknown:
+        raise layout.refusal(f"The class of {unknown[0]} has no directory in {path / 'train'}")
+    sizes = [len(found) for found in files]
+    y = np.repeat([targets.index(entry.name) for entry in classes], sizes)
+    rows = np.split(np.arange(len(y)), [sum(sizes[: len(learns)])]) if split else (None, None)
+    frames = {"name": np.array([file.relative_to(path).as_posix() for file in paths])}
     maps = ImageFiles(zip(masks, paths, strict=True), read_mask) if masks else None
-    description = f"{len(paths)} images of {len(classes)} classes from the folder {name}{said}"
+    description = f"{len(paths)} images of {len(targets)} classes from the folder {name}{said}"
     origin = layout.provenance()
-    return ImageData(ImageFiles(paths), y, targets, frames, maps, laser, angles, description, origin)
+    return ImageData(ImageFiles(paths), y, targets, frames, maps, laser, angles, description, origin, *rows)
 
 
 def _companions(paths, what, companion):

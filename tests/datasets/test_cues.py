@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from cuelearn.datasets import cues as c
 from cuelearn.kernels import RBF, Chi2, KernelBank
 
 ORIGIN = Provenance("patterns", "generated", "that of the project (simulated)", None, "none", "a test")
+THESIS_CUES = ("colour", "LxLy", "DirC", "bow", "laser", "shape")
 BEAMS = np.deg2rad(np.arange(-90, 91))
 ROUND = np.deg2rad(np.arange(-180, 180))
 
@@ -144,7 +146,18 @@ def test_one_colour_is_a_valid_image():
     [
         (lambda: c.rgb_histogram(np.zeros((4, 4), np.uint8)), ValueError, "image must be .* shape .4, 4.*"),
         (lambda: c.rgb_histogram(np.zeros((4, 4, 3))), ValueError, "of uint8, got .* float64"),
-        (lambda: c.rgb_histogram("apple.png"), ValueError, "got str"),
+        (lambda: c.rgb_histogram("apple.png"), ValueError, "got str. read_image.path. opens a file"),
+        (
+            lambda: c.image_cues("my/flowers"),
+            TypeError,
+            "the path 'my/flowers': load_image_folder.path. opens",
+        ),
+        (lambda: c.image_cues(Path("my/flowers")), TypeError, "the path 'my/flowers'"),
+        (
+            lambda: c.image_cues(np.zeros((2, 9, 9, 3), np.uint8)),
+            TypeError,
+            "ndarray: .* ImageData.images, y, ",
+        ),
         (lambda: c.crfh(texture(0), bins=0), ValueError, "bins must be at least 1"),
         (lambda: c.crfh(texture(0), bins=2.0), TypeError, "bins must be an integer"),
         (lambda: c.rgb_histogram(texture(0), mask=blob(20, 20)), ValueError, "mask must be .* \\(48, 56\\)"),
@@ -198,7 +211,7 @@ def test_vocabulary_same_seed_same_bits_and_from_the_training_images_only():
         ),
         ({}, [], ValueError, "at least one image"),
         ({"n_words": 3.5}, [texture(0)], TypeError, "'n_words' parameter of BagOfWords must be an int"),
-        ({"n_words": 2}, [np.zeros((3, 64), np.uint8)], ValueError, "descriptors must be of shape"),
+        ({"n_words": 2}, [np.zeros((3, 64), np.int32)], ValueError, "descriptors must be of shape"),
     ],
 )
 def test_bad_input_of_bag_of_words(options, images, error, words):
@@ -384,10 +397,10 @@ def test_bad_input_of_laser_features(ranges, angles, words):
 
 def test_image_cues_form():
     data = image_data()
-    made = c.image_cues(data, c.IMAGE_CUES, train=np.arange(6), n_words=20)
+    made = c.image_cues(data, THESIS_CUES, train=np.arange(6), n_words=20)
     widths = {"colour": 512, "LxLy": 675, "DirC": 289, "bow": 20, "laser": 45, "shape": 576}
     assert {cue: made.X[:, s].shape[1] for cue, s in made.cues.items()} == widths
-    assert list(made.cues) == list(c.IMAGE_CUES)
+    assert list(made.cues) == list(THESIS_CUES)
     assert made.X.dtype == np.float32 and np.isfinite(made.X).all()
     assert [column for s in made.cues.values() for column in range(2117)[s]] == list(range(2117))
     assert len(set(made.feature_names)) == len(made.feature_names) == 2117
@@ -414,11 +427,13 @@ def test_image_cues_form():
 def test_the_same_bits_for_any_number_of_jobs(monkeypatch):
     monkeypatch.setattr(c, "IMAGES_PER_TASK", 5)
     data = image_data()
-    one = c.image_cues(data, c.IMAGE_CUES, train=np.arange(6), n_words=20)
-    two = c.image_cues(data, c.IMAGE_CUES, train=np.arange(6), n_words=20, n_jobs=2)
+    options = {"train": np.arange(1, 12, 2), "n_words": 20, "size": 40}
+    cues = [cue for cue in c.IMAGE_CUES if cue != "large words"]  # whose patches are larger than these
+    one = c.image_cues(data, cues, **options)
+    two = c.image_cues(data, cues, n_jobs=2, **options)
     assert_array_equal(one.X, two.X)
     listed = data._replace(images=list(data.images), masks=list(data.masks))
-    assert_array_equal(one.X, c.image_cues(listed, c.IMAGE_CUES, train=np.arange(6), n_words=20).X)
+    assert_array_equal(one.X, c.image_cues(listed, cues, **options).X)
 
 
 def test_nothing_of_the_test_rows_enters_the_training_rows():
@@ -438,6 +453,97 @@ def test_a_vocabulary_of_ones_own():
     bag = c.BagOfWords(n_words=9, step=4).fit(data.images[:3])
     made = c.image_cues(data, ["bow"], vocabulary=bag)
     assert_array_equal(made.X, bag.transform(data.images))
+    both = c.image_cues(data, ["bow", "words"], train=np.arange(5), n_words=7, vocabulary={"bow": bag})
+    assert_array_equal(both.X[:, both.cues["bow"]], made.X)
+    assert both.X[:, both.cues["words"]].shape == (12, 14)
+
+
+# ------------------------------------------------------------------------------------------ photographs
+
+PHOTO_WIDTHS = dict(zip(c.PHOTO_CUES, (1024, 512, 900, 578, 336, 24, 24), strict=True))
+
+
+def photographs(n=10, height=80, width=104):
+    images = [texture(i, height + i % 3, width) for i in range(n)]
+    return ImageData(images, np.arange(n) % 2, ["a", "b"])
+
+
+def test_cues_of_photographs_are_histograms():
+    data = photographs()
+    made = c.image_cues(data, train=np.arange(0, 10, 2), n_words=12)
+    assert {cue: made.X[:, part].shape[1] for cue, part in made.cues.items()} == PHOTO_WIDTHS
+    assert len(set(made.feature_names)) == made.X.shape[1] and made.provenance.tier == "original"
+    assert made.feature_names[512:514] == ["RGB 1,0,0,0", "RGB 1,0,0,1"]
+    for cue, part in made.cues.items():
+        values = made.X[:, part]
+        assert values.min() >= 0
+        assert_allclose(values.sum(axis=1), 1, atol=1e-5, err_msg=cue)
+        if cue == "shape pyramid":
+            levels = np.split(values, [16, 16 * 5], axis=1)
+            assert_allclose([level.sum(axis=1) for level in levels], np.full((3, 10), 1 / 3), atol=1e-5)
+        else:
+            half = values.shape[1] // 2
+            assert_allclose(values[:, :half].sum(axis=1), 0.5, atol=1e-5, err_msg=cue)
+    inside = c.Picture(data.images[3]).middle
+    assert_array_equal(made.X[3, :512], c.rgb_histogram(data.images[3]) / 2)
+    assert_array_equal(made.X[3, 512:1024], c.rgb_histogram(data.images[3], inside) / 2)
+    assert_array_equal(
+        made.X[3, made.cues["derivatives"]][450:], c.crfh(data.images[3], "LxLy", (1, 2), mask=inside) / 2
+    )
+
+
+def test_what_the_cues_of_photographs_see():
+    image = np.zeros((96, 120, 3), np.uint8)
+    image[40:56, 50:70] = (255, 0, 0)  # red in the middle, black around it
+    seen = c.describe(ImageData([image], np.zeros(1, int), ["a"]), c.PHOTO_CUES)
+    (rgb,), (hsv,), red = seen["RGB"], seen["HSV"], 7 * 64
+    assert rgb[red] == pytest.approx(0.5 * 320 / (96 * 120))
+    assert rgb[512 + red] == pytest.approx(0.5 * 320 / (np.pi * 32 * 40), rel=0.01)
+    assert hsv[15] == pytest.approx(rgb[red])  # hue 0, saturation and value 1
+    assert hsv[256 + 15] == pytest.approx(rgb[512 + red])
+    (words,), (large,) = seen["words"], seen["large words"]
+    assert words.descriptors.shape == (9 * 12, 128) and large.descriptors.shape == (3 * 4, 128)
+    assert words.central.shape == (108,) and large.central.shape == (12,) and large.central.any()
+    assert 0.3 < words.central.mean() < 0.6
+
+    bars = (np.arange(120) // 10 % 2 * 255).astype(np.uint8)
+    stripes = np.broadcast_to(bars[:, None], (96, 120, 3)).copy()
+    turned = np.ascontiguousarray(stripes.swapaxes(0, 1))
+    upright, lying = (c.shape_pyramid(i)[:16] for i in (stripes, turned))
+    assert max(upright) > 0.99 / 3 and max(lying) > 0.99 / 3 and upright.argmax() != lying.argmax()
+    flat = c.shape_pyramid(np.full((64, 64, 3), 90, np.uint8))
+    assert flat.sum() == pytest.approx(1, abs=1e-5) and np.ptp(flat[:16]) == 0
+
+
+def test_patches_in_the_middle_are_never_none():
+    for height in range(64, 100):
+        picture = c.Picture(np.zeros((height, 64 + (height * 7) % 40, 3), np.uint8))
+        for cue in ("words", "large words"):
+            found = c.CUES[cue].describe(picture, 8)
+            assert found.central.any() and found.central.size == len(found.descriptors)
+
+
+def test_large_images_are_scaled_down_with_their_masks():
+    small = image_data(4, laser=None)
+    images, masks = (part.repeat(4, axis=1).repeat(4, axis=2) for part in (small.images, small.masks))
+    large, cues = small._replace(images=images, masks=masks), ["LxLy", "shape"]
+    same = c.image_cues(small, cues)
+    assert_array_equal(c.image_cues(small, cues, size=48).X, same.X)  # at the size nothing is done
+    again, whole = c.image_cues(large, cues, size=48), c.image_cues(large, cues, size=None)
+    for cue, part in same.cues.items():
+        apart = np.abs(again.X[:, part] - same.X[:, part]).sum(axis=1) / same.X[:, part].sum(axis=1)
+        assert apart.max() < 0.3, cue
+    lxly = same.cues["LxLy"]
+    assert np.abs(whole.X[:, lxly] - same.X[:, lxly]).sum(axis=1).min() > 0.5
+    assert_array_equal(c.image_cues(large, cues).X, whole.X)  # 192 pixels are not above 240
+
+
+def test_bars_only_where_they_are_asked_for(capsys, monkeypatch):
+    monkeypatch.setattr("cuelearn.core.progress.BAR_AFTER", 0.0)
+    for verbose in (False, True):
+        c.image_cues(image_data(), ["colour", "bow"], train=np.arange(6), n_words=20, verbose=verbose)
+        said = capsys.readouterr().err
+        assert ("words" in said and "cues" in said) is verbose
 
 
 def test_images_of_different_sizes():
@@ -477,6 +583,10 @@ SMALL = {"images": np.zeros((12, 20, 20, 3), np.uint8), "masks": None}
         ({}, ["laser"], {"train": [12]}, "train must be row numbers from 0 to 11"),
         ({}, ["laser"], {"train": []}, "train must be row numbers"),
         ({}, ["colour"], {"n_jobs": 0}, "n_jobs == 0"),
+        ({}, ["colour"], {"size": 8}, "size must be at least 16, got 8"),
+        ({"images": ["a.png"] * 12}, ["colour"], {}, r"Image 0 \(frame 0\) .* got str. read_image"),
+        ({}, ["words"], {}, r"the rows that the cues \['words'\] learn from"),
+        ({}, ["large words"], {"train": [0]}, r"\(frame 0\) .* 8 \* step = 64 pixels .* got 48 x 56"),
         ({}, ["bow"], {"train": [0], "n_words": 300}, "'bow' cannot be learnt: .* got 12 from 1 images"),
         ({"laser": np.full((12, 181), np.nan)}, ["laser"], {"train": [0]}, r"Frame 0 \(frame 0\) has no"),
         ({"masks": np.zeros((12, 48, 56), bool)}, ["colour"], {}, r"Image 0 \(frame 0\) cannot be"),

@@ -108,6 +108,7 @@ def test_image_files_read_what_they_are_asked_for(tmp_path):
         assert_array_equal(images[i], np.repeat(grey[..., None], 3, axis=2))
     part = pickle.loads(pickle.dumps(images[1:3]))
     assert isinstance(part, f.ImageFiles) and len(part) == 2
+    assert images[np.array([5, 0])].paths == [images.paths[5], images.paths[0]]
     assert_array_equal(part[-1], colour)
     refused(r"missing\.png cannot be read: .*No such file", images.__getitem__, 7)
     with pytest.raises(IndexError):
@@ -155,6 +156,30 @@ def test_a_folder_of_classes(tmp_path):
     assert str(tmp_path) not in "".join(map(str, data.provenance)) + data.description
 
 
+def test_a_folder_with_train_and_test(tmp_path):
+    root = tmp_path / "pets"
+    for k, name in enumerate(
+        ("train/dog/1", "train/cat/2", "train/cat/3", "train/emu/4", "test/cat/5", "test/dog/6")
+    ):
+        save(root / f"{name}.png", picture(k))
+    data = f.load_image_folder(root)
+    names = ["train/cat/2.png", "train/cat/3.png", "train/dog/1.png", "train/emu/4.png"]
+    assert data.frames["name"].tolist() == [*names, "test/cat/5.png", "test/dog/6.png"]
+    assert data.target_names == ["cat", "dog", "emu"] and data.y.tolist() == [0, 0, 1, 2, 0, 1]
+    assert data.train.tolist() == [0, 1, 2, 3] and data.test.tolist() == [4, 5]
+    made = image_cues(data, ["colour", "bow"], n_words=10)  # learns from data.train
+    assert_array_equal(made.X, image_cues(data, ["colour", "bow"], train=[0, 1, 2, 3], n_words=10).X)
+    assert made.train is data.train and made.test is data.test
+    save(root / "test/gnu/7.png", picture(7))
+    refused(r"test.gnu has no directory in .*train; expected there: one", f.load_image_folder, root)
+    (root / "test/gnu").rename(root / "val")
+    refused(r"pets holds val besides train and test", f.load_image_folder, root)
+    for part in ("train", "test"):  # classes of their own: images of trains and of tests
+        save(root / part / "a.png", picture(8))
+    assert f.load_image_folder(root).target_names == ["test", "train", "val"]
+    assert f.load_image_folder(root).train is None
+
+
 def test_from_a_folder_to_kernels(tmp_path):
     data = f.load_image_folder(write_folder(tmp_path / "house", masks=True, scans=True))
     assert repr(data) == "<house, original: 9 images of 3 classes, masks, laser>"
@@ -174,6 +199,7 @@ def test_from_a_folder_to_kernels(tmp_path):
 def test_errors_of_a_folder_name_the_folder_or_the_file(tmp_path):
     refused(r"nowhere does not exist; expected there: one", f.load_image_folder, tmp_path / "nowhere")
     save(tmp_path / "flat" / "a.png", picture(0))
+    refused(r"a.png is a file; expected there: one", f.load_image_folder, tmp_path / "flat" / "a.png")
     refused(r"flat holds no directories; expected there: one", f.load_image_folder, tmp_path / "flat")
     root = write_folder(tmp_path / "house", masks=True, scans=True)
     (root / "empty").mkdir()

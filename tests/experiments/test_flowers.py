@@ -1,4 +1,4 @@
-"""Oxford Flowers-17 as a task: seven cues, splits, and kernels on their distances."""
+"""Oxford Flowers-17 as a task: splits, and kernels on the distances of seven cues."""
 
 import numpy as np
 import pytest
@@ -6,21 +6,11 @@ from numpy.testing import assert_allclose
 from sklearn.svm import SVC
 
 from cuelearn.datasets import DataFileError, ImageData, Provenance, load_original
+from cuelearn.datasets.cues import PHOTO_CUES, describe, image_cues
 from cuelearn.datasets.folders import ImageFiles
 from cuelearn.experiments import flowers
 from cuelearn.kernels import KernelBank, distance_matrix
 from cuelearn.mkl import AverageKernelSVM
-
-WIDTHS_OF_CUES = {
-    "RGB": 1024,
-    "HSV": 512,
-    "LxLy": 900,
-    "DirC": 578,
-    "shape pyramid": 336,
-    "words": 24,
-    "large words": 24,
-}
-HALVED = [cue for cue in flowers.FLOWER_CUES if cue != "shape pyramid"]
 
 
 def draw(c, seed, height=72, width=88):
@@ -40,8 +30,8 @@ def drawn_flowers(n_classes=4, n_each=12, **size):
     y = np.repeat(np.arange(n_classes), n_each)
     images = [draw(c, i, **size) for i, c in enumerate(y)]
     origin = Provenance("drawn", "generated", "none", None, "none", "a test")
-    names = np.array([f"image_{i + 1:04d}" for i in range(y.size)])
-    return ImageData(images, y, list("abcd")[:n_classes], {"name": names}, None, None, None, "Drawn.", origin)
+    names = {"name": np.array([f"image_{i + 1:04d}" for i in range(y.size)])}
+    return ImageData(images, y, list("abcd")[:n_classes], names, provenance=origin)
 
 
 @pytest.fixture(scope="module")
@@ -51,87 +41,19 @@ def drawn():
 
 @pytest.fixture(scope="module")
 def described(drawn):
-    return flowers.describe_flowers(drawn)
+    return describe(drawn, PHOTO_CUES)
 
 
 def histograms(described, train, **options):
     """All seven cues."""
-    return flowers.plain_histograms(described) | flowers.word_histograms(
-        described, train, n_words=12, **options
-    )
+    return described | flowers.word_histograms(described, train, n_words=12, **options)
 
 
-def test_seven_cues_are_histograms(drawn, described):
-    cues = histograms(described, np.arange(0, 48, 2))
-    assert tuple(cues) == flowers.FLOWER_CUES
-    assert {cue: part.shape[1] for cue, part in cues.items()} == WIDTHS_OF_CUES
-    for cue, part in cues.items():
-        assert part.dtype == np.float32 and part.shape[0] == 48 and part.min() >= 0
-        assert_allclose(part.sum(axis=1), 1, atol=1e-5, err_msg=cue)
-        if cue in HALVED:
-            assert_allclose(part[:, : part.shape[1] // 2].sum(axis=1), 0.5, atol=1e-5, err_msg=cue)
-        else:
-            levels = np.split(part, [16, 16 * 5], axis=1)
-            assert_allclose([level.sum(axis=1) for level in levels], np.full((3, 48), 1 / 3), atol=1e-5)
-    again = histograms(flowers.describe_flowers(drawn), np.arange(0, 48, 2)[::-1])
-    assert all(np.array_equal(cues[cue], again[cue]) for cue in cues)
-
-
-def test_words_are_learnt_from_the_training_rows_alone(drawn, described):
-    def X(description, rows):
-        return np.concatenate(list(histograms(description, rows).values()), axis=1)
-
+def test_cues_of_an_own_split_are_those_of_image_cues(drawn, described):
     train = np.arange(0, 48, 2)
-    images = list(drawn.images)
-    images[1::2] = [255 - image for image in images[1::2]]
-    first, other = X(described, train), X(flowers.describe_flowers(drawn._replace(images=images)), train)
-    assert np.array_equal(other[train], first[train]) and not np.array_equal(other[1], first[1])
-    assert not np.array_equal(X(described, train + 1)[train], first[train])
-
-
-def test_what_the_cues_see():
-    image = np.zeros((96, 120, 3), np.uint8)
-    image[40:56, 50:70] = (255, 0, 0)  # red in the middle, black around it
-    seen, patches, central = flowers.describe_one(image)
-    rgb, hsv, pyramid = seen["RGB"], seen["HSV"], seen["shape pyramid"]
-    red = 7 * 64
-    assert rgb[red] == pytest.approx(0.5 * 320 / (96 * 120))
-    assert rgb[512 + red] == pytest.approx(0.5 * 320 / (np.pi * 32 * 40), rel=0.01)
-    assert hsv[15] == pytest.approx(rgb[red])
-    assert hsv[256 + 15] == pytest.approx(rgb[512 + red])  # hue 0, saturation and value 1
-    assert [len(part) for part in patches.values()] == [9 * 12, 3 * 4]
-    assert [inside.shape for inside in central.values()] == [(108,), (12,)]
-    assert 0.3 < central["words"].mean() < 0.6
-
-    bars = (np.arange(120) // 10 % 2 * 255).astype(np.uint8)
-    stripes = np.broadcast_to(bars[:, None], (96, 120, 3)).copy()
-    turned = np.ascontiguousarray(stripes.swapaxes(0, 1))
-    upright, lying = (flowers.describe_one(i)[0]["shape pyramid"][:16] for i in (stripes, turned))
-    assert max(upright) > 0.99 / 3 and max(lying) > 0.99 / 3 and upright.argmax() != lying.argmax()
-    flat = flowers.describe_one(np.full((64, 64, 3), 90, np.uint8))[0]
-    assert all(np.isfinite(part).all() and part.sum() == pytest.approx(1, abs=1e-5) for part in flat.values())
-    assert np.ptp(pyramid[:16]) > 0 and np.ptp(flat["shape pyramid"][:16]) == 0
-
-
-def test_large_photographs_are_scaled_down():
-    small = flowers.describe_one(draw(1, 0, 240, 300))[0]
-    large = flowers.describe_one(np.kron(draw(1, 0, 240, 300), np.ones((2, 2, 1), np.uint8)))[0]
-    assert all(np.abs(small[cue] - large[cue]).sum() < 0.35 for cue in flowers.PLAIN_CUES)
-
-
-def test_patches_in_the_middle_are_never_none():
-    for height in range(64, 100):
-        found = flowers.describe_one(np.zeros((height, 64 + (height * 7) % 40, 3), np.uint8))
-        for cue, inside in found.central.items():
-            assert inside.any() and inside.size == len(found.patches[cue])
-
-
-def test_errors_name_the_image_or_the_argument(drawn, described):
-    images = list(drawn.images)
-    images[30] = images[30][:60]
-    match = "image_0031 cannot be described: it must be at least 64 pixels .*got 60 x 88"
-    with pytest.raises(ValueError, match=match):
-        flowers.describe_flowers(drawn._replace(images=images))
+    found = histograms(described, train)
+    made = image_cues(drawn, train=train, n_words=12)
+    assert np.array_equal(made.X, np.concatenate([found[cue] for cue in PHOTO_CUES], axis=1))
     with pytest.raises(ValueError, match="at least n_words"):
         flowers.word_histograms(described, [0], n_words=400)
 
@@ -159,7 +81,7 @@ def test_kernels(n_kernels):
     assert (factors == factors[0]).all() and np.isin(factors, [1.0, *flowers.WIDTHS]).all()
     assert [columns.start for _, _, columns in triples[:: n_kernels // 7]] == list(range(0, 140, 20))
     if n_kernels == 7:
-        assert np.all(factors == 1) and [name for name, _, _ in triples] == list(flowers.FLOWER_CUES)
+        assert np.all(factors == 1) and [name for name, _, _ in triples] == list(PHOTO_CUES)
     if n_kernels == 1400:
         assert np.array_equal(factors[0], flowers.WIDTHS)
         assert flowers.WIDTHS[[0, -1]] == pytest.approx([0.01, 100])
@@ -191,10 +113,10 @@ def test_a_task(drawn_as_original, described):
     train, test = flowers.flower_split(y, 2, 7)
     assert np.array_equal(task.labels, y[train]) and np.array_equal(task.test_labels, y[test])
     assert task.n_classes == 4
-    assert task.bank.names == list(flowers.FLOWER_CUES) and task.bank.resident
+    assert task.bank.names == list(PHOTO_CUES) and task.bank.resident
     (_, across), *more = task.cross.blocks()
     assert not more
-    for j, part in enumerate(histograms(described, train, random_state=2).values()):
+    for j, part in enumerate(histograms(described, train, random_state=2)[cue] for cue in PHOTO_CUES):
         distance = distance_matrix(part.astype(np.float64), "chi2")
         inside = distance[np.ix_(train, train)]
         mean = inside.sum() / (28 * 27)
@@ -246,9 +168,8 @@ def test_photographs_are_told_apart(monkeypatch):
     monkeypatch.setattr(flowers, "N_TEST", 10)
     images = some(30)
     train, test = flowers.flower_split(images.y, 0, 20)
-    described = flowers.describe_flowers(images)
-    cues = flowers.plain_histograms(described) | flowers.word_histograms(described, train)
-    distances = [distance_matrix(part, "chi2", n_jobs=2) for part in cues.values()]
+    made = image_cues(images, train=train, n_words=400)
+    distances = [distance_matrix(made.X[:, part], "chi2", n_jobs=2) for part in made.cues.values()]
     for distance in distances:
         assert np.isfinite(distance).all() and distance.max() <= 2 + 1e-5
         assert (distance[~np.eye(len(distance), dtype=bool)] > 0).all()
