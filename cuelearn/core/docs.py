@@ -83,6 +83,7 @@ TEXTS = {
     "objective_": ("float", "Of the primal problem."),
     "dual_gap_": ("float", "The objective is at most this far above the optimum."),
     "online_errors_": ("ndarray of bool", "Whether each visit was a mistake; a tie is one."),
+    "visits_": ("ndarray of int", "The sample of each visit of `online_errors_`: a run can be replayed."),
     "n_iter_": ("int", "Rounds."),
     "converged_": ("bool", "Whether the gap reached `tol`."),
     "prior_names_": ("list of str", "Names of the columns of scores."),

@@ -116,7 +116,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
         """Set the attributes that tell how a solver ran."""
         self.history_ = result.history
         if result.online_errors is not None:
-            self.online_errors_ = result.online_errors
+            self.online_errors_, self.visits_ = result.online_errors, result.extra["visits"]
         self.n_updates_, self.n_iter_, self.converged_ = result.n_updates, result.n_iter, result.converged
         self.objective_, self.dual_gap_ = result.objective, result.dual_gap
 

@@ -19,7 +19,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 from scipy.optimize import linprog
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core.checks import as_generator, check_positive
 from cuelearn.core.docs import documented
@@ -284,13 +286,14 @@ class SaddleGap(NamedTuple):
 def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None):
     r"""Saddle-point gap :math:`\max_k H_k(p) - \min_{p'} \sum_k \gamma_k H_k(p')`, to a certified accuracy.
 
+    Also ``saddle_gap(model, X, Y)``: of a fitted `MLMKLSA` or `MLMKLSum`, on what it was fitted to.
+
     Parameters
     ----------
     problem : SharedProblem
         Its counts and accuracy stay as they are; its solutions are those of the last plane afterwards.
     kernel_weights, gamma : array-like, shape (n_kernels,) and (n_problems,)
-        Not negative, of sum 1. Those of an `MLMKLSA`, without its `skipped_classes_`, belong to
-        ``SharedProblem(bank, signs, C)`` with the bank that it was fitted to.
+        Not negative, of sum 1.
     tol : float
         Wanted slack, relative to `worst`; the SVMs are solved to a tenth of it. A ConvergenceWarning if
         missed.
@@ -306,6 +309,8 @@ def saddle_gap(problem, kernel_weights, gamma, *, tol=1e-4, threshold=None):
     NIPS 2010, equation 11 and proposition 2: for any alpha, :math:`\alpha_k^\top 1 - \frac12 \sum_a p_a
     q_{ak}` is below :math:`H_k(p)` at every p, up to HiGHS's 1e-7 of `worst`.
     """
+    if isinstance(problem, SharedMKL):
+        problem, kernel_weights, gamma = problem._point_on(kernel_weights, gamma)
     tol = check_positive("tol", tol)
     p = simplex_point("kernel_weights", kernel_weights, problem.bank.n_kernels)
     gamma = simplex_point("gamma", gamma, problem.n_problems)
@@ -395,6 +400,18 @@ class SharedMKL(MultiLabelMKL):
         for words in said:
             warnings.warn(f"{name}: {words}", ConvergenceWarning, stacklevel=4)
 
+    def _point_on(self, X, Y):
+        """The problem of X and Y, and this model's weights of kernels and classes for it."""
+        check_is_fitted(self)
+        bare = clone(self)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "classes without positive or without negative samples")
+            signs = bare._start(X, Y)
+        if bare.indicator_ != self.indicator_ or not np.array_equal(bare.classes_, self.classes_):
+            raise ValueError("Y must hold the labels that the model was fitted to")
+        gamma = np.delete(self.gamma_, bare.skipped_classes_)
+        return SharedProblem(bare.bank_, signs, self.C), self.kernel_weights_, gamma
+
     def _take(self, problem, result):
         """Fitted attributes of a result: the SVMs of all classes at its kernel weights."""
         found = [problem.solve(k, result.kernel_weights) for k in range(problem.n_problems)]
@@ -402,6 +419,9 @@ class SharedMKL(MultiLabelMKL):
         self.class_objectives_ = self._fill([f.value + f.gap for f in found], np.nan)
         self.gamma_ = self._fill(result.gamma, 0.0)
         self.path_, self.iterates_, self.history_ = result.path, result.iterates, result.history
+        if result.drawn.size:
+            classes = np.delete(np.arange(self.gamma_.size), self.skipped_classes_)
+            self.drawn_ = classes[result.drawn].astype(np.min_scalar_type(self.gamma_.size))
         self.n_iter_, self.n_solved_, self.n_updates_ = result.n_iter, result.n_solved, result.n_solved
         self.converged_ = result.converged
 
@@ -441,6 +461,8 @@ class MLMKLSA(SharedMKL):
         p, the average over iterations; sums to 1.
     gamma_ : ndarray, shape (n_classes,), or (1,) for two class labels, which are one problem
         Averaged weights of the classes: large where learning is hard.
+    drawn_ : ndarray of int, shape (n_iter_,)
+        The class of each iteration, by its number.
     path_, iterates_ : ndarray, shape (n_iter_ + 1, n_kernels)
         Averaged and present kernel weights after each iteration.
     $classes_ $dual_coef_ $support_ $skipped_classes_ $class_objectives_ $history_ $n_iter_ $n_solved_

@@ -167,7 +167,7 @@ class OBSCURE(BatchMKL):
     Attributes
     ----------
     $classes_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_
-    $online_errors_
+    $online_errors_ $visits_
     radius_ : float
         R as used; `radius_online_` before the cap.
 

@@ -110,7 +110,7 @@ class OM2(StochasticMKL):
     Attributes
     ----------
     $classes_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_
-    $online_errors_
+    $online_errors_ $visits_
     support_vectors_ : ndarray, shape (n_support, n_features)
         For kernels computed from X; `partial_fit` goes on from them.
 
@@ -178,7 +178,8 @@ class OM2(StochasticMKL):
         self.classes_, first = classes_of_stream(self, classes, fitted="dual_coef_")
         if first:
             self.dual_coef_, self.support_ = np.zeros((0, self.classes_.size)), np.zeros(0, dtype=np.int64)
-            self.n_updates_, self.n_seen_, self.online_errors_ = 0, 0, np.zeros(0, dtype=np.bool_)
+            self.n_updates_, self.n_seen_ = 0, 0
+            self.online_errors_, self.visits_ = np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.uint8)
         given = self._is_precomputed()
         rows, diagonal, samples, computed = (self._given_rows if given else self._new_rows)(X, first)
         n_kernels, n_batch, n = rows.shape
@@ -208,6 +209,8 @@ class OM2(StochasticMKL):
         self.n_updates_ += stream.n_updates
         self.n_seen_ += n_batch
         self.online_errors_ = np.concatenate([self.online_errors_, mistakes])
+        numbers = np.arange(self.n_seen_ - n_batch, self.n_seen_, dtype=np.min_scalar_type(self.n_seen_))
+        self.visits_ = np.concatenate([self.visits_, numbers])
         self.p_, self.q_ = problem.p, problem.q
         if given:
             self.n_features_in_ = self.n_seen_

@@ -72,7 +72,7 @@ class PegasosMKL(BatchMKL):
     Attributes
     ----------
     $classes_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_
-    $online_errors_
+    $online_errors_ $visits_
 
     References
     ----------

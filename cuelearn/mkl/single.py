@@ -204,7 +204,7 @@ class KernelPA(KernelClassifier):
 
     Attributes
     ----------
-    $classes_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $online_errors_
+    $classes_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $online_errors_ $visits_
     best_kernel_ : str
         With ``kernel="best"``.
 
@@ -230,6 +230,7 @@ class KernelPA(KernelClassifier):
         orders = [draw_order(labels.size, rng, shuffle=self.shuffle or t > 0) for t in range(self.n_epochs)]
         kernel = combined_kernel(self.bank_, weights, 1.0)
         coef, self.n_updates_, self.online_errors_ = self._pass(kernel, labels, orders)
+        self.visits_ = np.concatenate(orders).astype(np.min_scalar_type(labels.size))
         self._keep(coef, weights)
 
     def _pass(self, kernel, labels, orders):

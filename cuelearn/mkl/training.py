@@ -28,7 +28,7 @@ class Result(NamedTuple):
 
     With scores of priors `kernel_weights` are those of all blocks, (n_groups,). `converged` is True where no
     tolerance was set. `extra` is particular to one algorithm; where a `Training` ran, whether the callback
-    `stopped` it.
+    `stopped` it, and the `visits`, sample numbers in order.
     """
 
     dual_coef: np.ndarray  # (n_samples, n_classes): coefficients A shared by all kernels
@@ -159,7 +159,7 @@ class Training:
         self.rng = np.random.default_rng() if rng is None else rng
         self.shuffle, self.sampling, self.callback, self.verbose = shuffle, sampling, callback, verbose
         self.history, self.stream = History(), Stream(problem, **route)
-        self.step, self.epoch, self.errors, self.extra = 0, 0, [], {}
+        self.step, self.epoch, self.visits, self.errors, self.extra = 0, 0, [], [], {}
         self.converged, self.stopped = tol is None, False  # stopped: by the callback
         self._bound, self._measured_at = 0.0, -1
 
@@ -178,11 +178,13 @@ class Training:
         with progress(name=name, total=n_epochs, unit="epoch", verbose=self.verbose) as bar:
             for epoch in range(1, n_epochs + 1):
                 before, shuffle = stream.n_updates, self.shuffle or self.epoch > 0
-                mistakes = stream.visit(draw_order(n, self.rng, shuffle=shuffle, sampling=self.sampling))
+                order = draw_order(n, self.rng, shuffle=shuffle, sampling=self.sampling)
+                mistakes = stream.visit(order)
                 history.pause()
                 self.epoch += 1
                 self.step += mistakes.size
                 self.errors.append(mistakes)
+                self.visits.append(order.astype(np.min_scalar_type(n)))
                 ends = epoch == n_epochs or (until_no_loss and stream.n_updates == before)
                 scheduled = self.measure == "every"
                 if self.measure == "geometric" and (epoch >= next_measure or ends):
@@ -221,6 +223,7 @@ class Training:
         else:
             value, gap = last["objective"], last["dual_gap"] = self.measure_now(certify)
         stream, self.extra["stopped"] = self.stream, self.stopped
+        self.extra["visits"] = np.concatenate([np.zeros(0, dtype=np.uint8), *self.visits])
         coef, weights = stream.point()
         norms_sq, effort = np.maximum(0.0, stream.dual.norms_sq * stream.scale**2), f"{self.epoch} epochs"
         if self.ascends and not self.converged and not self.stopped:

@@ -84,7 +84,7 @@ class UFOMKL(BatchMKL):
     Attributes
     ----------
     $classes_ $dual_coef_ $support_ $kernel_weights_ $n_updates_ $history_ $objective_ $dual_gap_
-    $online_errors_
+    $online_errors_ $visits_
 
     References
     ----------

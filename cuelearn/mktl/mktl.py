@@ -86,7 +86,8 @@ class MKTL(TransferClassifier):
 
     Attributes
     ----------
-    $classes_ $dual_coef_ $support_ $n_updates_ $objective_ $dual_gap_ $online_errors_ $n_iter_ $converged_
+    $classes_ $dual_coef_ $support_ $n_updates_ $objective_ $dual_gap_ $online_errors_ $visits_ $n_iter_
+    $converged_
     kernel_weights_ : ndarray, shape (n_kernels,)
         Of the kernels only.
     history_ : DataFrame

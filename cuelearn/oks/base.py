@@ -38,7 +38,12 @@ __all__ = [
 CHUNK = 16  # least visits between two looks at the outside world
 COLUMNS = ["step", "epoch", "seconds", "n_updates", "n_support", "online_error", "n_evaluations"]
 #: What is noted at every visit, by its type.
-RECORDED = {"drawn": np.empty(0, np.int32), "mistakes": np.empty(0, bool), "losses": np.empty(0)}
+RECORDED = {
+    "visits": np.empty(0, np.uint8),
+    "drawn": np.empty(0, np.int32),
+    "mistakes": np.empty(0, bool),
+    "losses": np.empty(0),
+}
 NOTHING = Samples(np.empty((0, 0)), np.empty((0, 0)), np.empty((0, 0, 0)))
 INSIDE = [Number(Real, 0, 1, closed="neither")]
 
@@ -99,6 +104,7 @@ TEXTS = {
     ),
     "dual_coef_": ("list of ndarray", "The coefficients that go with `support_`."),
     "drawn_": ("ndarray, shape (n_visits,)", "The kernel drawn at each visit."),
+    "visits_": ("ndarray, shape (n_visits,)", "The sample of each visit; with one_vs_rest one per class."),
     "online_errors_": ("ndarray of bool, shape (n_visits,)", "Whether the prediction was a mistake."),
     "mistakes_per_kernel_": (
         "ndarray of int, shape (n_kernels,), or (n_classes, n_kernels)",
@@ -237,6 +243,7 @@ class Learner:
         for epoch, part, uniforms in self._chunks(visited, n_epochs, shuffle, chunk):
             self.reserve(targets.size, part.size)
             self.visit(samples, part, targets, uniforms)
+            self.note(0, 0, 0, 0, visits=part.astype(np.min_scalar_type(targets.size)))
             support = int(self.predictors.count.sum())
             seconds, errors = time.perf_counter() - begun, self.n_mistakes / self.n_seen
             counts = (self.n_updates, support, errors, self.n_evaluations)
@@ -497,6 +504,7 @@ class OnlineKernels(ClassifierMixin, Estimator):
         lambda learner: learner.q.copy(), "Normalised weights q of the kernels."
     )
     best_index_ = of_learners(lambda learner: learner.best, "Number of the kernel with the largest weight.")
+    visits_ = of_learners(lambda learner: learner.record("visits"), "Sample of each visit.", list)
     n_updates_ = of_learners(lambda learner: learner.n_updates, "Updates of predictors.", list)
     n_evaluations_ = of_learners(lambda learner: learner.n_evaluations, "Kernel values computed.", list)
     dual_coef_ = of_learners(
@@ -606,6 +614,7 @@ class StreamingKernels(OnlineKernels):
             targets = np.concatenate([np.zeros(held), targets])
             learner.reserve(held + n, n)
             learner.visit(together, np.arange(held, held + n), targets, learner.rng.random(n))
+            learner.note(0, 0, 0, 0, visits=seen + np.arange(n))
         if sum(learner.n_updates for learner in self._learners) > before:
             self._keep(together)
         else:  # an update takes its sample in: nobody joined

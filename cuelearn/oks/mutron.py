@@ -42,6 +42,8 @@ class Judged(Committee):
 class MuTron(OnlineKernels):
     """MuTron: a Perceptron for every kernel, and the one that errs least on held-back samples.
 
+    The samples held back are stratified, every class is among them; the paper does not say how it draws them.
+
     Parameters
     ----------
     $kernels $validation $n_epochs $shuffle $one_vs_rest $normalize $n_jobs $random_state $callback $verbose
@@ -51,7 +53,7 @@ class MuTron(OnlineKernels):
     validation_accuracy_ : ndarray, shape (n_kernels,), or (n_classes, n_kernels)
         On the held-back samples.
     $best_index_ $best_kernel_ $mistakes_per_kernel_ $classes_ $support_ $dual_coef_ $n_updates_
-    $n_evaluations_ $history_
+    $n_evaluations_ $visits_ $history_
 
     Notes
     -----

@@ -48,7 +48,7 @@ class OKS(SamplingKernels):
     Attributes
     ----------
     $classes_ $kernel_probabilities_ $sampling_probabilities_ $best_index_ $best_kernel_ $support_ $dual_coef_
-    $drawn_ $online_errors_ $n_updates_ $n_evaluations_ $history_ $probability_history_
+    $drawn_ $visits_ $online_errors_ $n_updates_ $n_evaluations_ $history_ $probability_history_
 
     Notes
     -----

@@ -81,7 +81,7 @@ class OM1(StreamingKernels):
     Attributes
     ----------
     $classes_ $kernel_probabilities_ $best_index_ $best_kernel_ $support_ $dual_coef_ $mistakes_per_kernel_
-    $online_errors_ $n_updates_ $n_evaluations_ $history_ $probability_history_
+    $visits_ $online_errors_ $n_updates_ $n_evaluations_ $history_ $probability_history_
 
     Notes
     -----

@@ -80,7 +80,7 @@ class OKSRegret(SamplingKernels):
     online_losses_ : ndarray, shape (n_visits,)
         The loss of the kernel drawn.
     $classes_ $kernel_probabilities_ $sampling_probabilities_ $best_index_ $best_kernel_ $support_ $dual_coef_
-    $drawn_ $online_errors_ $n_updates_ $n_evaluations_ $history_ $probability_history_
+    $drawn_ $visits_ $online_errors_ $n_updates_ $n_evaluations_ $history_ $probability_history_
 
     References
     ----------

@@ -141,6 +141,42 @@ def test_saddle_gap_brackets_the_conic_value(seed):
         assert 0.0 <= gap.slack <= 2e-4 * gap.worst
 
 
+def test_saddle_gap_of_a_fitted_model():
+    """Of class labels, of an indicator matrix, and with a class that was left out."""
+    X, Y, cues = toy()
+    for y, signs in ((Y, Y.T), (np.argmax(Y, axis=1), np.eye(Y.shape[1])[np.argmax(Y, axis=1)].T)):
+        model = MLMKLSA(cues, n_iter=100, tol=None, random_state=0).fit(X, y)
+        problem = SharedProblem(KernelBank(cues, X), np.where(signs > 0, 1.0, -1.0), model.C)
+        wanted = saddle_gap(problem, model.kernel_weights_, model.gamma_)
+        found = saddle_gap(model, X, y)
+        assert_allclose(found, wanted, rtol=1e-6)
+        assert 0.0 < found.gap < found.worst
+    with pytest.warns(UserWarning, match="not trained"):
+        with_none = MLMKLSum(cues, n_iter=3, tol=None).fit(X, np.c_[Y[:, :2], 0 * Y[:, :1]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert saddle_gap(with_none, X, np.c_[Y[:, :2], 0 * Y[:, :1]]).gap >= 0.0
+    with pytest.raises(ValueError, match="Y must hold the labels that the model was fitted to"):
+        saddle_gap(with_none, X, Y[:, :2])
+
+
+def test_sa_is_replayed_from_its_draws():
+    """Algorithm 1 in NumPy, the class of each iteration given."""
+    stack, signs = make_task(0)
+    model = MLMKLSA("precomputed", n_iter=30, corrected=False, tol=None, random_state=None)
+    model.fit(stack, (signs.T > 0).astype(int))
+    rule_p, rule_gamma, iterates = Entropic(3), Entropic(3), []
+    for k in model.drawn_:
+        iterates.append(rule_p.weights)
+        alpha, value = box_svm(np.tensordot(rule_p.weights, stack, 1), signs[k], 1.0)
+        of_p = -0.5 * np.array([(alpha * signs[k]) @ K @ (alpha * signs[k]) for K in stack])
+        smoothed = 0.8 * rule_gamma.weights + 0.2 / 3
+        rule_p.descend(of_p)
+        rule_gamma.descend(-np.eye(3)[k] * value / smoothed[k])
+    assert model.drawn_.shape == (30,) and model.drawn_.dtype == np.uint8
+    assert_allclose(model.kernel_weights_, np.mean(iterates, axis=0), atol=1e-3)
+
+
 @pytest.mark.parametrize(
     "seed, n_iter, within",
     [

@@ -19,7 +19,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn.datasets import load_mnist
 from cuelearn.kernels import RBF, KernelBank, Linear, Poly
-from cuelearn.mkl import OM2, KernelPA, MKLProblem, solve_obscure, solve_om2, solve_pegasos_mkl, solve_ufo
+from cuelearn.mkl import (
+    OBSCURE,
+    OM2,
+    UFOMKL,
+    KernelPA,
+    MKLProblem,
+    PegasosMKL,
+    solve_obscure,
+    solve_om2,
+    solve_pegasos_mkl,
+    solve_ufo,
+)
 from cuelearn.mkl.obscure import visit_batch, visit_online
 from cuelearn.mkl.om2 import visit_om2
 from cuelearn.mkl.pegasos import visit_pegasos
@@ -274,6 +285,26 @@ def test_whole_runs_of_ufo_and_pegasos(sampling):
     twin = TwinBatch(K, y, 3, 1.2, C=1.0)
     assert_array_equal(result.online_errors, run_twin(twin, orders))
     assert_allclose(result.dual_coef, twin.A, atol=1e-9)
+
+
+@pytest.mark.parametrize("cls", [OM2, OBSCURE, UFOMKL, PegasosMKL])
+def test_a_fit_is_replayed_from_its_visits(cls):
+    """Also where nobody can draw them again."""
+    K, y, _, _ = small_problem(seed=8)
+    options = {"p": 1.2, "n_epochs": 3, "random_state": np.random.default_rng()}
+    published = {} if cls is OM2 else {"finish": False, "tol": None}
+    model = cls("precomputed", **options, **published).fit(K, y)
+    made = {"C": 1.0, "alpha": model.alpha} if cls is UFOMKL else {} if cls is OM2 else {"C": 1.0}
+    twin, visits, errors = {OM2: TwinOM2, UFOMKL: TwinUFO}.get(cls, TwinBatch), model.visits_, []
+    assert visits.dtype == np.uint8
+    if cls is OBSCURE:
+        first = int(model.history_.query("stage == 'online'").step.max())
+        online, visits = TwinOM2(K, y, 3, 1.2, eta=0.5), visits[first:]
+        errors = run_twin(online, [model.visits_[:first]])
+        made |= {"radius": model.radius_, "A": online.A}
+    twin = twin(K, y, 3, 1.2, **made)
+    assert_array_equal(model.online_errors_, np.concatenate([errors, run_twin(twin, [visits])]))
+    assert_allclose(model.dual_coef_, twin.A[model.support_], atol=1e-9)
 
 
 def test_online_stage_ends_with_an_epoch_without_loss():

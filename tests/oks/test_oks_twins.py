@@ -222,6 +222,20 @@ def test_columns_of_a_data_frame():
     assert np.mean(single.drawn_ == by_number.drawn_) > 0.95
 
 
+@pytest.mark.parametrize("cls, rule", [(OKS, "oks"), (OKSRegret, "regret")])
+def test_a_fit_is_replayed_from_its_visits_and_draws(cls, rule):
+    X, y = make_data(60, seed=3)
+    model = cls(triples(), eta=0.05, delta=0.3, random_state=np.random.default_rng(), verbose=False).fit(X, y)
+    step = 1.0 if rule == "oks" else np.sqrt(0.3 / (len(KERNELS) * 120))
+    twin = Selection(rule, plain_stack(recipes(), X, X), signs(y))
+    for i, j in zip(model.visits_, model.drawn_, strict=True):
+        twin.learn(i, j, 0.7 * twin.q + 0.3 / twin.m, twin.q, 0.05, step)
+    assert model.visits_.dtype == np.uint8 and sorted(model.visits_[60:]) == list(range(60))
+    assert_array_equal(model.online_errors_, twin.mistakes)
+    assert_allclose(model.kernel_probabilities_, twin.q, atol=1e-9)
+    same_predictors(model, twin.predictors)
+
+
 def test_gamma_by_the_rule_of_the_mean():
     """Set once from the training samples; the kernels have the values of the formula to the precision in
     which the mean is taken."""
