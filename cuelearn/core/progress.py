@@ -9,10 +9,13 @@ BAR_AFTER = 2.0
 
 
 def progress(items=None, *, name, total=None, unit="it", verbose=False):
-    """A bar on stderr over `items`, or counted up by `update`; it appears late and leaves nothing behind."""
+    """A bar on stderr over `items`, or counted up by `update`; it appears late and leaves nothing behind.
+
+    While numba compiles, which a machine does once, it says so.
+    """
     from tqdm.auto import tqdm  # looks for notebooks, which takes long
 
-    return tqdm(
+    bar = tqdm(
         items,
         desc=name,
         total=total,
@@ -22,3 +25,29 @@ def progress(items=None, *, name, total=None, unit="it", verbose=False):
         disable=not verbose,
         file=sys.stderr,
     )
+    if verbose:
+        tell_of_compilation(bar)
+    return bar
+
+
+def tell_of_compilation(bar):
+    """Let a bar say "compiling, once" during each compilation until it is closed."""
+    from numba.core import event
+
+    class Teller(event.Listener):
+        def on_start(self, event):
+            bar.set_postfix_str("compiling, once")
+
+        def on_end(self, event):
+            bar.set_postfix_str("", refresh=False)
+
+    teller, close = Teller(), bar.close
+    event.register("numba:compile", teller)
+
+    def close_once():
+        if bar.close is close_once:
+            event.unregister("numba:compile", teller)
+            bar.close = close
+        close()
+
+    bar.close = close_once

@@ -3,13 +3,13 @@
 from dataclasses import field
 
 import numpy as np
-import pandas as pd
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.core.checks import as_generator, classes_and_labels, labels_of
 from cuelearn.core.estimator import NON_NEGATIVE, Estimator, load, parameters, validated
 from cuelearn.kernels import CrossBank, KernelBank, KernelStack, training_bank
+from cuelearn.mkl.displays import kernel_summary
 from cuelearn.mkl.problem import MKLProblem, block_scores, quadratic_forms
 
 __all__ = ["FINISH", "BatchMKL", "KernelClassifier", "StochasticMKL", "load"]
@@ -206,17 +206,9 @@ class KernelClassifier(ClassifierMixin, Estimator):
             coef[self.bank_support_] = self.dual_coef_
             forms = quadratic_forms(bank, coef)
             norms_sq = forms.T if n_rows > 1 else forms.sum(axis=1)[None]
-        total = np.abs(weights).sum(axis=1, keepdims=True)
-        columns = {
-            "name": np.tile(np.array(names, dtype=object), n_rows),
-            "weight": weights.ravel(),
-            "share": (np.abs(weights) / np.where(total > 0.0, total, 1.0)).ravel(),
-            "norm": (np.abs(weights) * np.sqrt(norms_sq)).ravel(),
-            "support": np.full(weights.size, self.support_.size),
-        }
-        if n_rows > 1:
-            columns = {"class": np.repeat(self.classes_, n_kernels), **columns}
-        return pd.DataFrame(columns)
+        return kernel_summary(
+            names, weights, np.abs(weights) * np.sqrt(norms_sq), self.support_.size, self.classes_
+        )
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

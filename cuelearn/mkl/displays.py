@@ -1,11 +1,31 @@
 """Pictures of fitted models, in scikit-learn's Display style: ``Display.from_estimator(model)``."""
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core.optional import require
 
-__all__ = ["ConvergenceDisplay", "KernelWeightsDisplay"]
+__all__ = ["ConvergenceDisplay", "KernelWeightsDisplay", "kernel_summary"]
+
+
+def kernel_summary(names, weights, norms, support, classes=None):
+    """A model's `summary`: a row per kernel, for each class where `weights`, (n_rows, n_kernels), have rows.
+
+    `norms` has the shape of `weights`, and so has `support` where kernels have samples of their own.
+    """
+    n_rows, n_kernels = weights.shape
+    total = np.abs(weights).sum(axis=1, keepdims=True)
+    columns = {
+        "name": np.tile(np.array(names, dtype=object), n_rows),
+        "weight": weights.ravel(),
+        "share": (np.abs(weights) / np.where(total > 0.0, total, 1.0)).ravel(),
+        "norm": np.ravel(norms),
+        "support": np.broadcast_to(support, weights.shape).ravel(),
+    }
+    if n_rows > 1:
+        columns = {"class": np.repeat(classes, n_kernels), **columns}
+    return pd.DataFrame(columns)
 
 
 def axes_of(ax):
@@ -46,6 +66,8 @@ class KernelWeightsDisplay:
     def from_estimator(cls, estimator, *, ax=None, most=30):
         """Draw the weights of a fitted estimator that has `summary`; `most` kernels at most, the heaviest."""
         check_is_fitted(estimator)
+        if not hasattr(estimator, "summary"):
+            raise ValueError(f"estimator must weigh kernels, {type(estimator).__name__} has none to weigh")
         return cls(estimator.summary()).plot(ax, most=most)
 
     def plot(self, ax=None, *, most=30):
@@ -67,11 +89,16 @@ class KernelWeightsDisplay:
 class ConvergenceDisplay:
     """Objective and certified lower bound over the course of a fit, with the relative gap at its end.
 
+    Of online learners, which measure no objective, it is the share of mistakes so far; of `MLMKLSA`, which
+    meets one class at a time, the change of the kernel weights.
+
     Parameters
     ----------
     history : DataFrame
         A model's `history_`.
-    x : {"seconds", "epoch", "step"}
+    x : str
+        A column of it: "seconds", "epoch", "step", "round" or "iteration".
+    y : {"objective", "online_error", "change"}
 
     Attributes
     ----------
@@ -87,12 +114,17 @@ class ConvergenceDisplay:
     'seconds of training'
     """
 
-    LABELS = {"seconds": "seconds of training", "epoch": "epochs", "step": "visits"}
+    X = {"seconds": "seconds of training", "epoch": "epochs", "step": "visits", "round": "rounds"}
+    X |= {"iteration": "iterations"}
+    Y = {"objective": "objective", "online_error": "share of mistakes so far"}
+    Y |= {"change": "relative change of the kernel weights"}
 
-    def __init__(self, history, x="seconds"):
-        if x not in self.LABELS:
-            raise ValueError(f"x must be one of {sorted(self.LABELS)}, got {x!r}")
-        self.history, self.x = history, x
+    def __init__(self, history, x="seconds", y="objective"):
+        for name, value, known in (("x", x, self.X), ("y", y, self.Y)):
+            there = [column for column in known if column in history]
+            if value not in there:
+                raise ValueError(f"{name} must be one of {there}, columns of history_, got {value!r}")
+        self.history, self.x, self.y = history, x, y
 
     @classmethod
     def from_estimator(cls, estimator, *, x="seconds", ax=None):
@@ -101,28 +133,41 @@ class ConvergenceDisplay:
         if not hasattr(estimator, "history_"):
             name = type(estimator).__name__
             raise ValueError(f"estimator must keep a history_ of its fit, {name} has none")
-        return cls(estimator.history_, x).plot(ax)
+        history = estimator.history_
+        measured = getattr(
+            estimator, "_convergence", "objective" if "objective" in history else "online_error"
+        )
+        return cls(history, x, measured).plot(ax)
 
     def plot(self, ax=None):
         """Draw on `ax`, or on a new figure; returns the display."""
         self.ax_ = axes_of(ax)
         self.figure_ = self.ax_.figure
-        seen = self.history.dropna(subset=[self.x, "objective"])
+        seen = self.history.dropna(subset=[self.x, self.y])
         if seen.empty:
             raise ValueError(
-                "history_ holds no measured objective: fit with tol= or measure it in a callback"
+                f"history_ holds no measured {self.y}: fit with tol= or measure it in a callback"
             )
+        runs = seen.groupby("target") if "target" in seen else [(self.y.replace("_", " "), seen)]
+        for label, run in runs:
+            self.ax_.plot(run[self.x], run[self.y], marker=".", label=str(label))
+        self.ax_.set_xlabel(self.X[self.x])
+        self.ax_.set_ylabel(self.Y[self.y])
+        bound = self._draw_bound(seen)
+        if (seen[self.y] > 0.0).all() and (bound > 0.0).all() and self.y != "online_error":
+            self.ax_.set_yscale("log")
+        self.ax_.legend()
+        return self
+
+    def _draw_bound(self, seen):
+        """What no objective can be below; the gaps of "relaxed" problems, of rounds, do not say."""
+        if self.y != "objective" or "dual_gap" not in seen or "relaxed" in seen:
+            return np.zeros(0)
         measured = seen.dropna(subset=["dual_gap"])
-        self.ax_.plot(seen[self.x], seen["objective"], marker=".", label="objective")
         bound = np.maximum.accumulate((measured["objective"] - measured["dual_gap"]).to_numpy())
         if bound.size:
             self.ax_.plot(measured[self.x], bound, marker=".", label="certified lower bound")
             last = measured.iloc[-1]
             gap = last["dual_gap"] / max(last["objective"], np.finfo(float).tiny)
             self.ax_.set_title(f"relative gap at the end {gap:.1e}", fontsize="small")
-        if (seen["objective"] > 0.0).all() and (bound > 0.0).all():
-            self.ax_.set_yscale("log")
-        self.ax_.set_xlabel(self.LABELS[self.x])
-        self.ax_.set_ylabel("objective")
-        self.ax_.legend()
-        return self
+        return bound

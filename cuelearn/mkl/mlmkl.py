@@ -491,6 +491,8 @@ class MLMKLSA(SharedMKL):
     (True, (60, 3))
     """
 
+    _convergence = "change"  # what a display draws
+
     n_iter: int = 2000
     delta: float = 0.2
     corrected: bool = True

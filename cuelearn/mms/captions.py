@@ -271,7 +271,8 @@ def candidates_from_caption(
     .. math:: L = \sum_{j=1}^{\min(f, w)} \binom f j \binom w j\, j!
 
     of them: 6 for two and two, 33 for three and three. (Section 5.6.1 prints the sum from j = 0 and without
-    :math:`j!`.)
+    :math:`j!`.) Figure 5.2's caption has seven: Hackett in the middle, with one or both of the others in six
+    of them and with neither in the seventh.
 
     Parameters
     ----------

@@ -4,14 +4,16 @@ import warnings
 from dataclasses import field
 
 import numpy as np
+import pandas as pd
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.core.checks import as_generator
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, NON_NEGATIVE, Estimator, StrOptions, parameters, validated
 from cuelearn.kernels import KernelBank
-from cuelearn.mkl.problem import combine, combined_scores
+from cuelearn.mkl.displays import kernel_summary
+from cuelearn.mkl.problem import combine, combined_scores, quadratic_forms
 from cuelearn.mms.base import FLOATS, BagClassifier
 from cuelearn.mms.candidates import check_candidates
 from cuelearn.mms.inference import METHODS, refuse_unlisted
@@ -282,6 +284,26 @@ class MMS(BagClassifier):
         if K.ndim != 3 or (K.shape[0], K.shape[2]) != (F, n) or not np.isfinite(K).all():
             raise ValueError(f"X must be a finite stack of shape ({F}, n, {n}), got {K.shape}")
         return K
+
+    def summary(self):
+        """What each kernel is worth, as of the classes of `cuelearn.mkl`: here all weigh the same, norms differ.
+
+        Several attributes follow each other (column attribute: its number). ValueError without kernels.
+        """
+        check_is_fitted(self, "classes_")
+        if self.kernels is None:
+            raise ValueError("MMS without kernels has none to weigh")
+        coefs, tables = self._list(self.dual_coef_), []
+        for p, (coef, weights) in enumerate(zip(coefs, self._list(self.kernel_weights_), strict=True)):
+            names, norms = [f"k{j}" for j in range(len(weights))], np.full(len(weights), np.nan)
+            if not self._precomputed():
+                bank = self.banks_[p]
+                whole = np.zeros((bank.n_samples, coef.shape[1]))
+                whole[self.bank_support_] = coef
+                names, norms = bank.names, weights * np.sqrt(quadratic_forms(bank, whole).sum(axis=1))
+            table = kernel_summary(names, weights[None], norms, len(coef))
+            tables.append(table if len(coefs) == 1 else table.assign(attribute=p))
+        return pd.concat(tables, ignore_index=True)
 
     # ------------------------------------------------------------------ saving
 

@@ -1,6 +1,7 @@
 """What the online learners share: predictors that grow, input forms, classes one by one, saving."""
 
 import functools
+import math
 import time
 from dataclasses import field
 from numbers import Integral, Real
@@ -19,6 +20,7 @@ from cuelearn.core.checks import as_generator, classes_of_stream, labels_of, lab
 from cuelearn.core.estimator import Estimator, Number, load, parameters, validated
 from cuelearn.core.progress import progress
 from cuelearn.kernels import RBF, KernelBank, KernelStack, training_bank
+from cuelearn.mkl.displays import kernel_summary
 from cuelearn.oks.predictors import Predictors, Samples, Weights, outputs, set_probabilities
 from cuelearn.oks.sources import Columns, Given, bank_of
 
@@ -523,6 +525,26 @@ class OnlineKernels(ClassifierMixin, Estimator):
         check_is_fitted(self, "classes_")
         found = [[self._numbers[s] for s in one.cut(one.predictors.support)] for one in self._learners]
         return found[0] if len(found) == 1 else found
+
+    def summary(self):
+        """What each kernel is worth in the fitted model.
+
+        Returns
+        -------
+        DataFrame
+            One row per kernel, and per class where each is a problem (column class): name; weight and share,
+            of its probability; norm and support of its own predictor (norm NaN for precomputed kernels).
+        """
+        check_is_fitted(self, "classes_")
+        norms = np.full((len(self._learners), len(self._source)), np.nan)
+        if not self._source.given:
+            for row, learner in zip(norms, self._learners, strict=True):
+                values = learner.outputs(self._held, self._held)
+                pairs = zip(learner.cut(learner.predictors.support), learner.cut(learner.predictors.coef))
+                row[:] = [math.sqrt(max(0.0, c @ values[s, j])) for j, (s, c) in enumerate(pairs)]
+        weights = np.array([learner.q for learner in self._learners])
+        support = np.array([learner.predictors.count for learner in self._learners])
+        return kernel_summary(self._source.names, weights, norms, support, self.classes_)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -166,7 +166,7 @@ class Projectron(KernelLearner):
     .. math:: \Delta = \|U - P U\| = \sqrt{2\,(k(x,x) - k^T K^{-1} k)} .
 
     If :math:`\Delta \le \eta`, the update is :math:`s \leftarrow s + P U` and the support set stays as it is;
-    else the sample joins it as in the Perceptron.
+    else the sample joins it as in the Perceptron, and so does the first one, with nothing to project on.
 
     Parameters
     ----------

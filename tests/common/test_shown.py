@@ -1,0 +1,105 @@
+"""What a fit shows: nothing unless it is asked to, then one bar; and its summary and pictures afterwards."""
+
+import inspect
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from estimators import ESTIMATORS, OF_BAGS, data, make
+from numba import njit
+from sklearn.exceptions import ConvergenceWarning
+
+from cuelearn.core import progress
+from cuelearn.mkl import ConvergenceDisplay, KernelWeightsDisplay
+
+pytestmark = pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
+PARAMETERS = {name: inspect.signature(cls).parameters for name, cls in ESTIMATORS.items()}
+WITH_KERNELS = [name for name in ESTIMATORS if "kernels" in PARAMETERS[name] or name == "SelectedSVM"]
+VERBOSE = [name for name in ESTIMATORS if "verbose" in PARAMETERS[name]]
+
+
+def fit_on_kernels(name, fitted):
+    if name not in OF_BAGS:
+        return fitted(name)[0]
+    X, given = data(name)
+    return make(name, kernels=make("OBSCURE").kernels).fit(X, given)
+
+
+@pytest.mark.parametrize("name", WITH_KERNELS)
+def test_every_model_of_kernels_has_a_summary(name, fitted):
+    model = fit_on_kernels(name, fitted)
+    table = model.summary()
+    wanted = ["name", "weight", "share", "norm", "support"]
+    assert list(table) == [*["class"] * ("class" in table), *wanted]
+    assert set(table.name) == {"shape", "colour", "texture"} and len(table) in (3, 9)
+    groups = table.groupby("class") if "class" in table else [(0, table)]
+    for _, rows in groups:
+        assert rows.share.sum() == pytest.approx(float(rows.weight.any()))  # PriorFeatures has priors only
+    assert (table.norm.isna() | (table.norm >= 0.0)).all() and table.support.max() > 0
+    assert KernelWeightsDisplay.from_estimator(model).ax_.get_xlabel() == "share of the kernel weights"
+    plt.close("all")
+
+
+def test_norms_are_those_of_the_predictors(fitted):
+    model, X, _ = fitted("OKS")
+    table, samples = model.summary(), model._source.pack(X)
+    learner, (shape, *_) = model._learners[1], model.support_[1]
+    gram = np.array([learner.outputs(samples, model._held)[s, 0] for s in shape])
+    assert table.norm[3] == pytest.approx(np.sqrt(gram @ model.dual_coef_[1][0]))
+    np.testing.assert_allclose(table.weight, model.kernel_probabilities_.ravel())
+
+
+@pytest.mark.parametrize("name", sorted(set(ESTIMATORS) - set(WITH_KERNELS)))
+def test_a_model_without_kernels_is_refused_by_name(name, fitted):
+    with pytest.raises(ValueError, match=f"{name} has none to weigh"):
+        KernelWeightsDisplay.from_estimator(fitted(name)[0])
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_every_history_can_be_drawn(name, fitted):
+    model, _, _ = fitted(name)
+    if not hasattr(model, "history_"):
+        with pytest.raises(ValueError, match=f"{name} has none"):
+            ConvergenceDisplay.from_estimator(model)
+        return
+    display = ConvergenceDisplay.from_estimator(model)
+    drawn = {"MLMKLSA": "change"}.get(name, "objective" if "objective" in model.history_ else "online_error")
+    assert display.ax_.get_ylabel() == ConvergenceDisplay.Y[drawn] and display.ax_.lines
+    with pytest.raises(ValueError, match="x must be one of .*'seconds'"):
+        ConvergenceDisplay.from_estimator(model, x="hours")
+    plt.close("all")
+
+
+@pytest.fixture
+def bars(monkeypatch):
+    """Bars that are shown, at once."""
+    shown, tell = [], progress.tell_of_compilation
+    monkeypatch.setattr(progress, "BAR_AFTER", 0.0)
+    monkeypatch.setattr(progress, "tell_of_compilation", lambda bar: (shown.append(bar.desc), tell(bar)))
+    return shown
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_fit_is_silent(name, bars, capfd):
+    assert PARAMETERS[name].get("verbose") is None or PARAMETERS[name]["verbose"].default is False
+    make(name).fit(*data(name, 24))
+    assert bars == [] and capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("name", VERBOSE)
+def test_a_bar_for_each_stage_and_none_for_inner_fits(name, bars):
+    make(name, verbose=True).fit(*data(name, 24))
+    assert 1 <= len(bars) <= 3 and len(set(bars)) == len(bars)
+
+
+def test_a_bar_says_that_numba_compiles(capsys):
+    @njit
+    def double(x):
+        return 2 * x
+
+    with progress.progress(name="run", total=1, verbose=True) as bar:
+        double(1)
+        bar.update()
+    assert "compiling, once" in capsys.readouterr().err
+    double(1.0)
+    assert "compiling" not in capsys.readouterr().err
