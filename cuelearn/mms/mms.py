@@ -286,7 +286,7 @@ class MMS(BagClassifier):
         return K
 
     def summary(self):
-        """What each kernel is worth, as of the classes of `cuelearn.mkl`: here all weigh the same, norms differ.
+        """What each kernel is worth, as of the classes of `cuelearn.mkl`: here all weigh the same.
 
         Several attributes follow each other (column attribute: its number). ValueError without kernels.
         """

@@ -30,8 +30,8 @@ documented = functools.partial(
         ),
         "eta": (
             "float >= 0",
-            r"Largest residual :math:`\Delta` of a projection, an absolute number: without `normalize` it has "
-            r"to be of the size of :math:`\sqrt{k(x,x)}`; from "
+            r"Largest residual :math:`\Delta` of a projection, an absolute number: without `normalize` it "
+            r"has to be of the size of :math:`\sqrt{k(x,x)}`; from "
             r":math:`\sqrt 2` on, a normalised kernel never gets a second support sample. With 0 the "
             "Projectron makes the Perceptron's predictions.",
         ),
