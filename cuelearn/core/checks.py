@@ -2,6 +2,7 @@
 
 import math
 import numbers
+import warnings
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
@@ -16,6 +17,7 @@ __all__ = [
     "classes_of_stream",
     "labels_of",
     "labels_within",
+    "warn_if_sorted",
 ]
 
 
@@ -101,3 +103,16 @@ def labels_within(y, classes):
     if np.any(classes[labels] != y):
         raise ValueError(f"y holds labels outside classes: {sorted(set(y.tolist()) - set(classes.tolist()))}")
     return labels
+
+
+def warn_if_sorted(estimator, labels):
+    """Warn where a learner's single pass sees all of one class before the next, and forgets it."""
+    n_classes = np.unique(labels).size
+    blocks = np.count_nonzero(np.diff(labels)) + 1 == n_classes
+    if blocks and labels.size >= 10 * n_classes and not estimator.shuffle and estimator.n_epochs == 1:
+        name = type(estimator).__name__
+        warnings.warn(
+            f"y is sorted by class, and {name} visits the samples once in the given order: it forgets the "
+            "first classes. Set shuffle=True, or permute the samples.",
+            stacklevel=4,
+        )

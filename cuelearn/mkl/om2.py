@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from sklearn.utils.validation import validate_data
 
-from cuelearn.core.checks import check_count, classes_of_stream, labels_within
+from cuelearn.core.checks import check_count, classes_of_stream, labels_within, warn_if_sorted
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters, validated
 from cuelearn.kernels import KernelBank
@@ -139,6 +139,7 @@ class OM2(StochasticMKL):
     shuffle: bool = False
 
     def _solve(self, problem, options):
+        warn_if_sorted(self, problem.labels)
         return solve_om2(problem, n_epochs=self.n_epochs, shuffle=self.shuffle, **options)
 
     @validated

@@ -8,7 +8,7 @@ from dataclasses import field
 import numpy as np
 from numba import njit
 
-from cuelearn.core.checks import as_generator
+from cuelearn.core.checks import as_generator, warn_if_sorted
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters
 from cuelearn.core.losses import competitor
@@ -225,6 +225,7 @@ class KernelPA(KernelClassifier):
     random_state: object = None
 
     def _train(self, labels):
+        warn_if_sorted(self, labels)
         rng = as_generator(self.random_state)
         weights = self._choose_weights(labels, rng)
         orders = [draw_order(labels.size, rng, shuffle=self.shuffle or t > 0) for t in range(self.n_epochs)]

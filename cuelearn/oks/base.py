@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.core import docs
-from cuelearn.core.checks import as_generator, classes_of_stream, labels_of, labels_within
+from cuelearn.core.checks import as_generator, classes_of_stream, labels_of, labels_within, warn_if_sorted
 from cuelearn.core.estimator import Estimator, Number, load, parameters, validated
 from cuelearn.core.progress import progress
 from cuelearn.kernels import RBF, KernelBank, KernelStack, training_bank
@@ -407,6 +407,7 @@ class OnlineKernels(ClassifierMixin, Estimator):
         X, y = self._checked(X, y, reset=True)
         rng = as_generator(self.random_state)
         classes = check_two_classes(self, y)
+        warn_if_sorted(self, np.searchsorted(classes, y))
         source, samples = bank_of(self, X)
         self.classes_, self._source = classes, source
         targets = signs_of(np.searchsorted(classes, y), classes.size)

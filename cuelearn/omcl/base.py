@@ -10,7 +10,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.core import docs
-from cuelearn.core.checks import as_generator, classes_and_labels, classes_of_stream, labels_of, labels_within
+from cuelearn.core.checks import (
+    as_generator,
+    classes_and_labels,
+    classes_of_stream,
+    labels_of,
+    labels_within,
+    warn_if_sorted,
+)
 from cuelearn.core.estimator import Estimator, StrOptions, load, parameters, validated
 from cuelearn.core.losses import margins
 from cuelearn.core.progress import progress
@@ -149,6 +156,7 @@ class OnlineClassifier(ClassifierMixin, Estimator):
         self
         """
         X, labels = self._admit_all(X, y)
+        warn_if_sorted(self, labels)
         rng = as_generator(self.random_state)
         rows, begun = [], time.perf_counter()
         total = labels.size * self.n_epochs
