@@ -281,6 +281,7 @@ class MMS(BagClassifier):
     def _checked_stack(self, K, weights):
         K = np.asarray(K)
         F, n = len(weights), self.n_features_in_
+        K = K[None] if K.ndim == 2 and F == 1 else K
         if K.ndim != 3 or (K.shape[0], K.shape[2]) != (F, n) or not np.isfinite(K).all():
             raise ValueError(f"X must be a finite stack of shape ({F}, n, {n}), got {K.shape}")
         return K

@@ -114,6 +114,7 @@ class Given:
         if isinstance(X, CrossBank):
             X = np.concatenate([block for _, block in X.blocks()], axis=1)
         X = np.asarray(X)
+        X = X[None] if X.ndim == 2 and len(self) == 1 else X
         if X.ndim != 3 or (X.shape[0], X.shape[2]) != (len(self), self.n_train):
             raise ValueError(
                 f"X must have shape ({len(self)}, n, {self.n_train}) (n_kernels, n, n_train), got {X.shape}"

@@ -265,6 +265,10 @@ class OnlineClassifier(ClassifierMixin, Estimator):
         X = np.asarray(X)
         if X.dtype.kind != "f":
             X = X.astype(np.float64)
+        if X.ndim == 2 and self._kernel_dims == 3:
+            X = X[None]  # one kernel
+        elif X.ndim == 3 and len(X) == 1 and self._kernel_dims == 2:
+            X = X[0]
         if X.ndim != self._kernel_dims or not np.isfinite(X).all():
             form = "(n, n_seen)" if self._kernel_dims == 2 else "(n_kernels, n, n_seen)"
             raise ValueError(

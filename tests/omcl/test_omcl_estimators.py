@@ -499,7 +499,7 @@ def test_precomputed_shapes(cls):
     for bad, match in (
         (K[:, :149], r"X must have shape \(n, 0 \+ n\).*got \(150, 149\)"),
         (np.hstack([K, K]), r"X must have shape \(n, 0 \+ n\).*got \(150, 300\)"),
-        (K[None], r"X must be finite, of shape \(n, n_seen\), for precomputed .*, got shape \(1, 150, 150\)"),
+        (np.stack([K, K]), r"X must be finite, of shape \(n, n_seen\), for precomputed .* \(2, 150, 150\)"),
         (np.where(K == 1.0, np.nan, K), "X must be finite, of shape"),
         (K[:149], "y must have one label per sample, 149, got 150"),
     ):
@@ -538,7 +538,7 @@ def test_precomputed_stacks():
         tags = model.__sklearn_tags__().input_tags
         assert tags.three_d_array and not tags.two_d_array
         for bad, match in (
-            (K[0], r"X must be finite, of shape \(n_kernels, n, n_seen\)"),
+            (K[0, 0], r"X must be finite, of shape \(n_kernels, n, n_seen\)"),
             (K[:, :, :149], r"X must have shape \(.*n, 0 \+ n\)"),
             (K[:, :149], "y must have one label per sample, 149, got 150"),
         ):
