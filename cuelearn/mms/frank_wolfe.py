@@ -19,7 +19,7 @@ from numba import njit
 from cuelearn.mms.inference import find, reached
 from cuelearn.mms.pegasos import attributes_of
 
-__all__ = ["Dual", "frank_wolfe"]
+__all__ = ["FINEST", "Dual", "frank_wolfe"]
 
 #: Steps between labelings that are known, after each search.
 INNER = 3
@@ -186,10 +186,13 @@ def frank_wolfe_block(packed, block, known_labels, share, loss, count, lam, n_ba
     return gaps, n_updates
 
 
-def frank_wolfe(problem, dual, n_epochs, gap_tol, bar):
-    """Epochs of dual steps on a `ConvexProblem` until the gap is at most `gap_tol` times the dual value;
-    returns that value, epochs, steps and `Dual`. That of the round before stays feasible: its labelings keep
-    their shares, the candidates' part is new."""
+def frank_wolfe(problem, dual, n_epochs, tol, bar, best=np.inf):
+    """Epochs of dual steps on a `ConvexProblem` until the gap is at most `tol` times the dual value, or this
+    says that no hyperplanes are better than an objective `best` by more than that.
+
+    The dual variables of the round before stay feasible: its labelings keep their shares, the candidates'
+    part is new. Returns the dual value, the relaxed value, the objective, epochs, steps and `Dual`.
+    """
     space, candidates, lam = problem.space, problem.candidates, problem.lam
     N, P = candidates.n_bags, candidates.n_attributes
     dual = Dual.empty(N, candidates.n_instances * P) if dual is None else dual
@@ -209,6 +212,9 @@ def frank_wolfe(problem, dual, n_epochs, gap_tol, bar):
             space.move(rows, block.delta)
         bar.update(N)
         bound = float((dual.share * dual.loss).sum() / N - 0.5 * lam * space.squared_norm())
-        if gaps <= gap_tol * max(bound, FINEST):
-            break
-    return bound, epoch, n_updates, dual
+        wanted, done = tol * max(bound, FINEST), bound >= (1.0 - tol) * best
+        if done or gaps <= wanted or epoch == n_epochs:  # the bags' gaps are each from another moment
+            relaxed, objective = problem.value()
+            if done or relaxed - bound <= wanted:
+                break
+    return bound, relaxed, objective, epoch, n_updates, dual

@@ -66,7 +66,7 @@ def best_candidate(packed, i, scores, as_log, labels):
 
 
 @njit(cache=True, nogil=True)
-def mean_candidate(packed, i, scores, soft, target):
+def mean_candidate(packed, i, scores, soft, target, slack):
     """Write the mean label indicators of all best candidates of bag i (the subgradient of section 5.4.4),
     each times its prior, into `target`, shape (n_regions, n_columns); returns the score of a best one. Within
     1e-9 (relative) of the best counts as best; with all scores zero these are all.
@@ -85,7 +85,7 @@ def mean_candidate(packed, i, scores, soft, target):
         return best
     values = listed_values(packed, i, scores, soft)
     best, number = values.max(), 0.0
-    near = best - 1e-9 * (1.0 + abs(best))
+    near = best - 1e-9 * (1.0 + abs(best)) - slack
     for c in range(values.shape[0]):
         values[c] = np.exp(values[c] - best) if soft else 1.0 * (values[c] >= near)
         number += values[c]
@@ -315,12 +315,12 @@ def best_candidates(packed, scores, as_log, labels):
 
 
 @njit(cache=True, nogil=True)
-def mean_candidates(packed, first, last, scores, soft, target):
+def mean_candidates(packed, first, last, scores, soft, target, slack=0.0):
     """`mean_candidate` of bags `first` to ``last - 1``, whose instances are the rows of `scores`."""
     best = np.empty(last - first)
     for i in range(first, last):
         low, high = packed.row[i] - packed.row[first], packed.row[i + 1] - packed.row[first]
-        best[i - first] = mean_candidate(packed, i, scores[low:high], soft, target[low:high])
+        best[i - first] = mean_candidate(packed, i, scores[low:high], soft, target[low:high], slack)
     return best
 
 

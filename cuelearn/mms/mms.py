@@ -16,6 +16,7 @@ from cuelearn.mkl.displays import kernel_summary
 from cuelearn.mkl.problem import combine, combined_scores, quadratic_forms
 from cuelearn.mms.base import FLOATS, BagClassifier
 from cuelearn.mms.candidates import check_candidates
+from cuelearn.mms.frank_wolfe import FINEST
 from cuelearn.mms.inference import METHODS, refuse_unlisted
 from cuelearn.mms.solver import solve_mms
 from cuelearn.mms.spaces import KernelSpace, LinearSpace, mean_weights
@@ -23,7 +24,7 @@ from cuelearn.mms.spaces import KernelSpace, LinearSpace, mean_weights
 __all__ = ["MMS"]
 
 #: Parameters that go to `solve_mms` as they are.
-OPTIONS = ("solver", "n_rounds", "n_epochs", "tol", "gap_tol", "inference", "verbose")
+OPTIONS = ("solver", "n_init", "n_rounds", "n_epochs", "tol", "inference", "verbose")
 
 
 def is_listing(value):
@@ -52,20 +53,24 @@ class MMS(BagClassifier):
         are averaged.
     C : float > 0, default 1.0
         The thesis sets lambda to 1/N throughout, which is C = 1.
-    solver : {"pegasos", "frank-wolfe"}
-        Of the convex problems: stochastic subgradient steps (Algorithm 9), or dual steps with line search,
-        which come closer in the same time and end at a gap that is asked for (`gap_tol`).
+    solver : {"frank-wolfe", "pegasos"}
+        Of the convex problems: dual steps with line search, which end at a certified gap, or the papers'
+        stochastic subgradient steps (Algorithm 9), which take what `n_epochs` give.
+    n_init : int, default 1
+        Starts. The first begins with the mean of all candidates, a further one with one candidate of every
+        bag, drawn at random; the least objective is kept.
     n_rounds : int, default 10
-        Rounds at most.
-    n_epochs : int, default 20
-        Passes over the bags in a round, each in a new order; for "frank-wolfe" at most.
-    tol : float >= 0, default 1e-3
-        Relative fall of the objective between rounds below which the training ends.
-    gap_tol : float >= 0, default 1e-2
-        Relative duality gap at which a Frank-Wolfe round ends.
-    inference : {"heap", "exact"}
-        Search of the most violating labeling: Algorithm 10, or exactly (at worst exponential in a bag's
-        size).
+        Rounds of a start at most.
+    n_epochs : int or None, default None
+        Passes over the bags in a round, each in a new order; for "frank-wolfe" at most. None: 20 for
+        "pegasos", else 300, or 100,000 visits of bags if these are more.
+    tol : float >= 0, default 1e-2
+        Relative duality gap at which a round of "frank-wolfe" ends, or says that none would lower the
+        objective by more. A fall of a tenth of it (relative) ends the rounds of either solver.
+    inference : {"auto", "exact", "heap"}
+        Search of the most violating labeling: exactly (at worst exponential in a bag's size), or by
+        Algorithm 10, which misses some. "auto" is Algorithm 10 for "pegasos", for a `Matching`, and for bags
+        of more than six labels, else exact.
     memory : float, default 2e9
         Bytes for one attribute's kernel matrix; beyond, rows are computed when they are needed.
     $random_state
@@ -82,18 +87,25 @@ class MMS(BagClassifier):
     kernel_weights_ : ndarray, shape (n_kernels,), or list; kernel form
     objective_, dual_gap_ : float
         Of the kept round; the gap bounds how far its convex problem is from its optimum (NaN without
-        certificate; with ``inference="heap"`` it is measured with Algorithm 10's answers).
+        certificate; no bound, and possibly negative, where Algorithm 10 searches bags of several instances).
     history_ : DataFrame
         One row per round, see `MMSResult`.
     n_iter_ : int
-        Rounds.
+        Rounds, of all starts.
     converged_ : bool
+        Whether the gap is at most `tol`, and no further round would have lowered the objective.
     n_attributes_, n_features_in_ : int
 
     Warns
     -----
     ConvergenceWarning
-        If the rounds end before the objective settles, or a duality gap exceeds the objective itself.
+        If the rounds end before the objective settles, the gap is NaN, negative or more than `tol`, the
+        objective rose in a round, or it is not below that of w = 0. Each says its number and what helps.
+
+    Raises
+    ------
+    ValueError
+        If the candidates are not of X's instances, or Pegasos steps overflow on features of large scale.
 
     Notes
     -----
@@ -101,10 +113,15 @@ class MMS(BagClassifier):
     O(n b d) for blocks of b instances, and a search per bag. Memory: X, 16 n K bytes, the kernel matrices,
     and for "frank-wolfe" 4 bytes for each slot of each labeling that a bag was found to violate.
 
-    With exact inference a round's objective exceeds the one before by at most the round's `dual_gap`.
-    Algorithm 10 sees only part of the losses, so that objective and gap are then lower estimates, which may
-    rise a little, or be negative. The round with the least objective is kept; two rounds in a row above it
-    end the training.
+    **Ties and starts.** Which minimum the rounds find hangs on which candidates count as best. For
+    "frank-wolfe" listed candidates whose scores differ by no more than the round's gap are equally good, and
+    averaged: which of them is ahead is rounding. (For "pegasos" and matchings those within 1e-9.) Problems of
+    a few bags still have many minima, and the mean of all candidates leads to one of them; `n_init` looks at
+    others, see the example. A lower objective is a larger margin, not always a better labeling.
+
+    With exact inference a certified round never raises the objective. Algorithm 10 sees only part of the
+    losses, so that objective and gap are then lower estimates, which may rise a little. The round with the
+    least objective is kept; two rounds in a row above it end the training, and are no convergence.
 
     References
     ----------
@@ -119,26 +136,37 @@ class MMS(BagClassifier):
     >>> sets = CandidateSet([[[0, 1], [1, 0]], [[0, 1]]])  # the first bag could be either way round
     >>> MMS(random_state=0).fit(X, sets).predict(X)
     array([0, 1, 0, 1])
+
+    Ten bags of which little is known: the objective after one start and the least of ten.
+
+    >>> rng = np.random.default_rng(2)
+    >>> X = rng.standard_normal((20, 4))
+    >>> sets = CandidateSet([rng.integers(3, size=(4, 2)) for _ in range(10)])
+    >>> for n_init in (1, 10):
+    ...     print(round(MMS(C=10.0, n_init=n_init, random_state=0).fit(X, sets).objective_, 1))
+    0.2
+    0.1
     """
 
     _parameter_constraints = {
         **Estimator._parameter_constraints,
         "kernels": [list, tuple, StrOptions({"precomputed"}), None],
         "solver": [StrOptions({"pegasos", "frank-wolfe"})],
+        "n_init": COUNT,
         "n_rounds": COUNT,
+        "n_epochs": [*COUNT, None],
         "tol": NON_NEGATIVE,
-        "gap_tol": NON_NEGATIVE,
-        "inference": [StrOptions(set(METHODS))],
+        "inference": [StrOptions({"auto", *METHODS})],
     }
 
     kernels: object = field(default=None, kw_only=False)
     C: float = 1.0
-    solver: str = "pegasos"
+    solver: str = "frank-wolfe"
+    n_init: int = 1
     n_rounds: int = 10
-    n_epochs: int = 20
-    tol: float = 1e-3
-    gap_tol: float = 1e-2
-    inference: str = "heap"
+    n_epochs: object = None
+    tol: float = 1e-2
+    inference: str = "auto"
     memory: float = 2e9
     random_state: object = None
     callback: object = None
@@ -181,23 +209,39 @@ class MMS(BagClassifier):
             **{name: getattr(self, name) for name in OPTIONS},
         )
         self._keep(space)
-        self.objective_, self.history_, self.n_iter_, self.converged_, _ = result
-        kept = np.flatnonzero(self.history_["objective"] == self.objective_)[-1]
-        self.dual_gap_ = float(self.history_["dual_gap"][kept])
-        self._warn()
+        self.objective_, self.history_, self.n_iter_ = result.objective, result.history, len(result.history)
+        self.dual_gap_ = float(self.history_["dual_gap"][result.kept])
+        self.converged_ = result.converged and abs(self.dual_gap_) <= self._wanted_gap(result)
+        for doubt in self._doubts(result):
+            warnings.warn(doubt, ConvergenceWarning, stacklevel=3)
         return self
 
-    def _warn(self):
-        ended, message = self.callback is not None and self.n_iter_ < self.n_rounds, None
-        if self.n_rounds > 1 and not self.converged_ and not ended:
-            message = f"MMS did not converge in {self.n_iter_} rounds; raise n_rounds or tol"
-        elif self.dual_gap_ > self.objective_:  # not so where there is no certificate
-            message = (
-                f"the last convex problem of MMS is far from solved, duality gap {self.dual_gap_:.3g}, "
-                f"objective {self.objective_:.3g}; raise n_epochs, lower C or take solver='frank-wolfe'"
-            )
-        if message:
-            warnings.warn(message, ConvergenceWarning, stacklevel=4)
+    def _wanted_gap(self, result):
+        return self.tol * max(self.history_["dual_bound"][result.kept], FINEST)
+
+    def _doubts(self, result):
+        """What speaks against the result, each with its number and with what would help."""
+        kept = self.history_.loc[result.kept]
+        rounds = self.history_.loc[self.history_["start"] == kept["start"], "objective"]
+        better = "raise n_epochs, lower C" + (
+            " or take solver='frank-wolfe'" if self.solver == "pegasos" else ""
+        )
+        gap, wanted, rise = self.dual_gap_, self._wanted_gap(result), rounds.diff().max()
+        ended = self.callback is not None and len(rounds) < self.n_rounds
+        if not (result.converged or ended or self.n_rounds == 1):
+            yield f"MMS did not converge in {len(rounds)} rounds; raise n_rounds, n_epochs or tol"
+        if np.isnan(gap):
+            yield f"MMS has no certificate, its duality gap is {gap}; take solver='frank-wolfe'"
+        elif gap > wanted:
+            far = f"duality gap {gap:.3g}, objective {self.objective_:.3g}, asked for {wanted:.3g}"
+            yield f"the last convex problem of MMS is far from solved, {far}; {better} or raise tol"
+        elif gap < -wanted:
+            yield f"Algorithm 10 missed losses, the duality gap is {gap:.3g}; inference='exact' finds them"
+        if self.objective_ >= result.at_zero > 0.0:
+            worse = f"{self.objective_:.3g}, is not below that of w = 0, {result.at_zero:.3g}"
+            yield f"the objective of MMS, {worse}; {better}, raise n_init or standardise the features"
+        if rise > 0.0:  # no number where there was one round
+            yield f"the objective of MMS rose by {rise:.3g} in a round; {better}"
 
     def _linear_space(self, X, candidates):
         X = validate_data(self, X, dtype=FLOATS)

@@ -22,20 +22,27 @@ MOST_ROWS = 192
 CHEAP = 50_000
 #: Rounds in a row that may end above the best one: a stochastic solver's rounds scatter by their gaps.
 PATIENCE = 2
-HISTORY = "round n_epochs seconds objective relaxed dual_bound dual_gap n_changed n_updates n_projections"
-HISTORY = HISTORY.split()
+#: Slots of a bag (instances times attributes) up to which "auto" searches exactly: some 26^6 labelings.
+EXACT_SLOTS = 6
+#: A round has to lower the objective by more than this part of `tol`.
+SETTLED = 10.0
+#: Passes of a round: of Pegasos; of dual steps at most, or as many as make so many visits of bags.
+PEGASOS_EPOCHS, DUAL_EPOCHS, DUAL_VISITS = 20, 300, 100_000
+HISTORY = "start round n_epochs seconds objective relaxed dual_bound dual_gap n_changed n_updates"
+HISTORY = [*HISTORY.split(), "n_projections"]
 
 
 class MMSResult(NamedTuple):
-    """What `solve_mms` returns. `history` has a row per round: round, n_epochs, seconds, objective, relaxed
-    (value of the convex problem 5.5), dual_bound (which no hyperplanes can go below there; NaN where
+    """What `solve_mms` returns. `history` has a row per round: start, round, n_epochs, seconds, objective,
+    relaxed (value of the convex problem 5.5), dual_bound (which no hyperplanes can go below there; NaN where
     there is none), dual_gap, n_changed (bags whose best candidates changed before the round), n_updates,
     n_projections."""
 
     objective: float  # of (5.3), at the kept round, where it is least
     history: pd.DataFrame
-    n_rounds: int
-    converged: bool  # whether the best candidates stopped changing, or the objective stopped falling
+    kept: int  # its row
+    converged: bool  # whether its start ended where the next round would not lower the objective
+    at_zero: float  # objective of w = 0
     target: np.ndarray  # (n_instances, sum of labels): mean label indicators of the kept round's candidates
 
 
@@ -49,15 +56,26 @@ class ConvexProblem:
         self.target = np.zeros((candidates.n_instances, space.n_columns))
         self.rows_of_block = min(MOST_ROWS, max(space.n_columns, CHEAP // space.width))
 
-    def fresh_target(self):
-        """Best candidates by the present hyperplanes; returns in how many bags they changed."""
+    def fresh_target(self, slack=0.0):
+        """Best candidates by the present hyperplanes, on average where several are within `slack` of the
+        best; returns in how many bags they changed."""
         starts, old, self.target = self.candidates.bag_starts, self.target, np.empty_like(self.target)
         for first, last in batches(starts, ROWS):
             rows = slice(int(starts[first]), int(starts[last]))
             scores, target = self.space.scores(rows), self.target[rows]
-            mean_candidates(self.candidates.packed, first, last, scores, False, target)
+            mean_candidates(self.candidates.packed, first, last, scores, False, target, slack)
+        return self._changed(old)
+
+    def draw_target(self):
+        """A candidate of every bag at random."""
+        labels = self.candidates.draw(self.rng) + self.candidates.packed.column[:-1]
+        self.target = np.zeros_like(self.target)
+        np.put_along_axis(self.target, labels, 1.0, axis=1)
+        return self.candidates.n_bags
+
+    def _changed(self, old):
         changed = np.any(np.abs(self.target - old) > 1e-12, axis=1)
-        return int(np.logical_or.reduceat(changed, starts[:-1]).sum())
+        return int(np.logical_or.reduceat(changed, self.candidates.bag_starts[:-1]).sum())
 
     def value(self):
         """Relaxed value (5.5) and objective (5.3) at the present hyperplanes."""
@@ -96,18 +114,80 @@ class ConvexProblem:
             begin = end
 
 
+class Kept(NamedTuple):
+    """The round with the least objective."""
+
+    objective: float
+    weights: np.ndarray
+    target: np.ndarray
+    row: int  # of the history
+
+
+def solver_of(problem, solver, n_epochs, batch_size, tol, bar):
+    """A function of an objective to be beaten, which solves the problem from where the hyperplanes are.
+
+    Returns dual bound, relaxed value, objective, epochs, steps and projections.
+    """
+    dual = None
+
+    def dual_steps(best):
+        nonlocal dual
+        *found, dual = frank_wolfe(problem, dual, n_epochs, tol, bar, best)
+        return *found, 0
+
+    def subgradient_steps(_):
+        bound, state = pegasos(problem, n_epochs, batch_size, bar)
+        return bound, *problem.value(), n_epochs, state.n_updates, state.n_projections
+
+    return subgradient_steps if solver == "pegasos" else dual_steps
+
+
+def concave_convex(problem, solve, start, history, n_rounds, tol, sound, callback):
+    """Rounds from one start; where `sound`, bounds and gaps decide what is a tie and when nothing is better.
+
+    Returns `Kept`, whether the rounds converged, and whether `callback` ended them.
+    """
+    problem.space.weights[:] = 0.0
+    kept, rises, near, began = None, 0, 0.0, time.perf_counter()
+    for number in range(1, n_rounds + 1):
+        # the first round averages over all candidates, that of a further start draws one of each bag
+        changed = problem.draw_target() if start and number == 1 else problem.fresh_target(near)
+        if number > 1 and changed == 0:
+            return kept, True, False
+        best = np.inf if kept is None else kept.objective
+        bound, relaxed, objective, epochs, *counts = solve(best)
+        if not np.isfinite(objective):
+            what = "the hyperplanes overflow: standardise the features, lower C, or take 'frank-wolfe'"
+            raise ValueError(f"{what}; the objective is {objective}")
+        if sound and objective > best and bound >= (1.0 - tol) * best:
+            return kept, True, False  # the kept hyperplanes are as good as this round's could be
+        row = start, number, epochs, time.perf_counter() - began, objective, relaxed, bound, relaxed - bound
+        history.append((*row, changed, *counts))
+        near = min(max(0.0, relaxed - bound), tol * abs(objective)) if sound else 0.0
+        settled = kept is not None and 0.0 <= best - objective <= tol / SETTLED * abs(best)
+        if objective <= best:
+            kept, rises = Kept(objective, problem.space.weights.copy(), problem.target, len(history) - 1), 0
+        else:
+            rises += 1
+        if callback is not None and callback(number):
+            return kept, False, True
+        if settled or rises == PATIENCE:
+            return kept, settled, False
+    return kept, False, False
+
+
 def solve_mms(
     space,
     candidates,
     *,
     lam,
-    solver="pegasos",
+    solver="frank-wolfe",
+    n_init=1,
     n_rounds=10,
-    n_epochs=20,
+    n_epochs=None,
     batch_size=1,
-    tol=1e-3,
-    gap_tol=1e-2,
-    inference="heap",
+    tol=1e-2,
+    inference="auto",
     shuffle=True,
     rng=None,
     callback=None,
@@ -121,39 +201,28 @@ def solve_mms(
     `MMSResult`.
     """
     batch_size = check_count("batch_size", batch_size)
-    rng = np.random.default_rng(rng)
-    problem = ConvexProblem(space, candidates, lam, inference == "exact", rng, shuffle)
+    if n_epochs is None:
+        most = max(DUAL_EPOCHS, DUAL_VISITS // candidates.n_bags)
+        n_epochs = PEGASOS_EPOCHS if solver == "pegasos" else most
+    if inference == "auto":
+        small = solver != "pegasos" and candidates.bag_sizes.max() * candidates.n_attributes <= EXACT_SLOTS
+        inference = "exact" if small and all(map(candidates.is_listed, range(candidates.n_bags))) else "heap"
+    problem = ConvexProblem(space, candidates, lam, inference == "exact", np.random.default_rng(rng), shuffle)
     space.weights[:] = 0.0
-    rounds, kept, rises, converged, dual = [], None, 0, False, None
-    began, total = time.perf_counter(), n_rounds * n_epochs * candidates.n_bags
+    at_zero, history, least = problem.value()[1], [], None
+    total = n_init * n_rounds * n_epochs * candidates.n_bags
     with progress(name="MMS", total=total, unit="bag", verbose=verbose) as bar:
-        for number in range(1, n_rounds + 1):
-            changed = problem.fresh_target()  # the first round averages over all candidates
-            if number > 1 and changed == 0:
-                converged = True
+        for start in range(n_init):
+            solve = solver_of(problem, solver, n_epochs, batch_size, tol, bar)
+            options = n_rounds, tol, solver != "pegasos", callback
+            kept, converged, ended = concave_convex(problem, solve, start, history, *options)
+            if least is None or kept.objective < least[0].objective:
+                least = kept, converged
+            if ended:
                 break
-            if solver == "pegasos":
-                bound, state = pegasos(problem, n_epochs, batch_size, bar)
-                epochs, updates, projections = n_epochs, state.n_updates, state.n_projections
-            else:
-                bound, epochs, updates, dual = frank_wolfe(problem, dual, n_epochs, gap_tol, bar)
-                projections = 0
-            relaxed, objective = problem.value()
-            gap, seconds = relaxed - bound, time.perf_counter() - began
-            row = number, epochs, seconds, objective, relaxed, bound, gap, changed, updates, projections
-            rounds.append(row)
-            settled = kept is not None and 0.0 <= kept[0] - objective <= tol * abs(kept[0])
-            if kept is None or objective <= kept[0]:
-                kept, rises = (objective, space.weights.copy(), problem.target), 0
-            else:
-                rises += 1
-            if callback is not None and callback(number):
-                break
-            if settled or rises == PATIENCE:
-                converged = True
-                break
-    objective, space.weights, target = kept
-    return MMSResult(objective, pd.DataFrame(rounds, columns=HISTORY), len(rounds), converged, target)
+    (objective, space.weights, target, row), converged = least
+    history = pd.DataFrame(history, columns=HISTORY)
+    return MMSResult(objective, history, row, converged, at_zero, target)
 
 
 def objective_of(space, candidates, lam, inference="heap"):

@@ -49,7 +49,7 @@ def small(table, n_bags, repeats):
     three = {"n_rounds": 3, "n_epochs": 20, "tol": 0.0, "random_state": 0}
     calls = {
         "MMS, Pegasos": lambda: MMS(solver="pegasos", **three).fit(X, sets),
-        "MMS, dual steps": lambda: MMS(solver="frank-wolfe", gap_tol=0.0, **three).fit(X, sets),
+        "MMS, dual steps": lambda: MMS(inference="heap", **three).fit(X, sets),
         "CL-SVM": lambda: CLSVM().fit(X, sets),
         "MIMLSVM": lambda: MIMLSVM(random_state=0).fit(X, sets),
         "M3MIML": lambda: M3MIML().fit(X, sets),
@@ -63,7 +63,13 @@ def small(table, n_bags, repeats):
             [
                 wall(
                     lambda: solve_mms(
-                        space, sets, lam=1.0 / sets.n_bags, n_rounds=1, n_epochs=2, shuffle=False
+                        space,
+                        sets,
+                        solver="pegasos",
+                        lam=1.0 / sets.n_bags,
+                        n_rounds=1,
+                        n_epochs=2,
+                        shuffle=False,
                     )
                 ),
                 wall(lambda: plain_pegasos(Z, sets, 1.0 / sets.n_bags, orders, 1, sets.n_bags)),
@@ -112,7 +118,7 @@ def large(table, n_bags, n_names, n_features, solver):
     few = np.arange(min(50, n_bags))
     MMS(n_rounds=1, n_epochs=1, solver=solver).fit(X[sets.rows(few)], sets.take(few))
     begun = time.perf_counter()
-    model = MMS(n_rounds=5, n_epochs=20, solver=solver, gap_tol=1e-2, random_state=0).fit(X, sets)
+    model = MMS(n_rounds=5, n_epochs=20, solver=solver, random_state=0).fit(X, sets)
     seconds, gigabytes = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     right, passes = np.mean(model.predict(X, sets) == y), int(model.history_["n_epochs"].sum())
     kept = "kept" if seconds < 300 and gigabytes < 4 else "NOT KEPT"

@@ -99,7 +99,7 @@ def test_forms_agree(solver, n_epochs):
     sets = CandidateSet(lists, n_labels=4)
     # with the exact search, for Algorithm 10's answers do not make a convex problem
     common = {"solver": solver, "C": 0.3, "inference": "exact", "n_rounds": 1}
-    common |= {"n_epochs": n_epochs, "gap_tol": 1e-5, "random_state": 0}
+    common |= {"n_epochs": n_epochs, "tol": 1e-5, "random_state": 0}
     plain = MMS(**common).fit(X, sets)
     K, want, kernel = (X @ X.T)[None], plain.decision_function(X), [("linear", Linear(), slice(None))]
     for form, given, new, near in [

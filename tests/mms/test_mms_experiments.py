@@ -387,7 +387,8 @@ def test_both_searches():
     assert table["inference"].tolist() == ["heap", "exact"] and (table["seconds"] > 0.0).all()
     bags, X_test, y_test = artificial.bags_of(seed=0, **made)
     for row in table.itertuples():
-        model = MMS(C=3.0, random_state=0, inference=row.inference, **methods.DUAL, **EFFORT)
+        options = methods.DUAL | EFFORT | {"inference": row.inference}
+        model = MMS(C=3.0, random_state=0, **options)
         assert row.accuracy == np.mean(model.fit(bags.X, bags.candidates).predict(X_test) == y_test)
 
 

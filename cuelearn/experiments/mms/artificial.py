@@ -95,7 +95,7 @@ def by_round(seed, n_epochs, solver, C=1.0, inference="heap", **made):
         seen.append(np.mean(model.predict(X_test) == y_test))
 
     options = {"C": C, "solver": solver, "inference": inference, "random_state": seed, "callback": note}
-    model = MMS(n_rounds=10, n_epochs=n_epochs, gap_tol=1e-2, **options)
+    model = MMS(n_rounds=10, n_epochs=n_epochs, **options)
     fitted(model, bags.X, bags.candidates)
     return model.history_.assign(accuracy=seen)
 
