@@ -25,18 +25,9 @@ from .laser import LASER_FEATURE_NAMES, laser_features
 
 __all__ = [
     *("BagOfWords", "CUES", "Cue", "IMAGE_CUES", "LASER_FEATURE_NAMES", "LocalDescriptors", "OBJECT_CUES"),
-    *(
-        "PHOTO_CUES",
-        "Picture",
-        "ROBOT_CUES",
-        "centred_mask",
-        "count_words",
-        "crfh",
-        "cue_kernels",
-        "describe",
-    ),
-    *("dense_descriptors", "foreground_mask", "image_cues", "in_tasks", "laser_features", "rgb_histogram"),
-    *("scaled", "shape_pyramid"),
+    *("PHOTO_CUES", "Picture", "ROBOT_CUES", "centred_mask", "count_words", "crfh", "cue_kernels"),
+    *("describe", "dense_descriptors", "foreground_mask", "image_cues", "in_tasks", "laser_features"),
+    *("rgb_histogram", "scaled", "shape_pyramid"),
 ]
 
 #: The four of table 3.1, in its order (its CRFH is ``LxLy``).
@@ -129,12 +120,12 @@ class Cue(NamedTuple):
 
 
 def scaled(image, factor):
-    """The image at another size, by Lanczos' filter."""
+    """The image at another size, by Lanczos' filter; what is much too large is halved by means first."""
     require("images", "PIL")
     from PIL import Image
 
     size = tuple(max(1, round(factor * side)) for side in image.shape[1::-1])
-    return np.asarray(Image.fromarray(image).resize(size, Image.Resampling.LANCZOS))
+    return np.asarray(Image.fromarray(image).resize(size, Image.Resampling.LANCZOS, reducing_gap=3.0))
 
 
 def in_the_middle(rows, columns, height, width):
@@ -656,8 +647,10 @@ def describe(data, cues, *, rows=None, vocabularies=None, size=240, n_jobs=None,
     For a local cue without an entry in `vocabularies`, a dict of fitted `BagOfWords`: a list of
     `LocalDescriptors`. `rows` are those described, all by default; the rest is as for `image_cues`.
     """
-    names = data.frames.get("name")
-    sequences = np.arange(len(data.y)), data.images, data.masks, names
+    images, names = data.images, data.frames.get("name")
+    if size is not None and data.masks is None and hasattr(images, "shrunk"):  # masks have the full size
+        images = images.shrunk(2 * size)
+    sequences = np.arange(len(data.y)), images, data.masks, names
     options = {"rows": rows, "n_jobs": n_jobs, "verbose": verbose, "name": name}
     parts = in_tasks(_describe, sequences, list(cues), vocabularies or {}, size, **options)
     return {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,22 +82,28 @@ class _Layout(NamedTuple):
         return Provenance(self.name, "original", licence, None, self.citation, self.source)
 
 
-def _open_image(path):
+def _open_image(path, least=None):
     """Read an image file with Pillow, all of it; every failure names the file."""
     require("images", "PIL")
     from PIL import Image
 
     try:
         image = Image.open(path)
+        if least is not None:
+            image.draft(None, (least, least))
         image.load()
     except Exception as error:  # missing, empty, or of several kinds, depending on the format
         raise DataFileError(f"The image {path} cannot be read: {error}") from None
     return image
 
 
-def read_image(path):
-    """An image as RGB bytes: grey gets three equal channels, transparency goes, 16 bits are cut to 8."""
-    image = _open_image(path)
+def read_image(path, least=None):
+    """An image as RGB bytes: grey gets three equal channels, transparency goes, 16 bits are cut to 8.
+
+    A JPEG file is unpacked to a half, a quarter or an eighth of its size where that leaves `least` pixels
+    on each side: a large photograph in a tenth of the time.
+    """
+    image = _open_image(path, least)
     if image.mode.startswith("I"):  # 16 bits, which Pillow would clip to 255 instead of scaling
         grey = (np.asarray(image).astype(np.int64) >> 8).clip(0, 255).astype(np.uint8)
         return np.repeat(grey[:, :, None], 3, axis=2)
@@ -128,6 +135,10 @@ class ImageFiles:
 
     def __repr__(self):
         return f"ImageFiles({len(self)} files)"
+
+    def shrunk(self, least):
+        """The same images, read by `read_image` with `least`; masks stay as they are."""
+        return ImageFiles(self.paths, partial(read_image, least=least)) if self.read is read_image else self
 
     def __getitem__(self, i):
         if isinstance(i, slice | np.ndarray):

@@ -128,6 +128,23 @@ def test_an_unreadable_or_empty_image_is_named(tmp_path):
         refused(r"barn.0\.png cannot be read", image_cues, data, ["colour"], n_jobs=n_jobs)
 
 
+def test_large_photographs_are_unpacked_to_what_is_needed(tmp_path):
+    smooth = np.kron(picture(3, 25, 30), np.ones((40, 40, 1), np.uint8))  # 1000 x 1200
+    for name in ("a.jpg", "b.png"):
+        save(tmp_path / "pets" / "dog" / name, smooth)
+    data = f.load_image_folder(tmp_path / "pets")
+    for least, height in ((240, 250), (251, 500), (600, 1000), (None, 1000)):
+        assert f.read_image(data.images.paths[0], least).shape == (height, height * 6 // 5, 3)
+    shrunk = data.images.shrunk(240)
+    assert [len(image) for image in shrunk[np.array([1, 0])]] == [1000, 250]
+    made = image_cues(data, ["LxLy"], size=100)
+    assert np.abs(made.X[0] - made.X[1]).sum() < 0.2
+    save(tmp_path / "pets/dog/maps/a-map.png", np.full((1000, 1200), 255, np.uint8))
+    save(tmp_path / "pets/dog/maps/b-map.png", np.full((1000, 1200), 255, np.uint8))
+    masked = image_cues(f.load_image_folder(tmp_path / "pets"), ["LxLy"], size=100)
+    assert np.abs(masked.X - made.X).sum(axis=1).max() < 0.2
+
+
 def test_masks_from_files_or_segmented(tmp_path):
     write_eth80(tmp_path)
     paths = sorted((tmp_path / "apple1").glob("*.png"))
