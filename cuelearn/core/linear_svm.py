@@ -52,7 +52,7 @@ def normal_matrix(X, weights):
 def longest_step(values, direction):
     """Largest step in [0, 1] that keeps `values` non-negative."""
     falling = direction < 0.0
-    return min(1.0, float(np.min(values[falling] / -direction[falling]))) if falling.any() else 1.0
+    return min(1.0, float((values[falling] / -direction[falling]).min(initial=1.0)))
 
 
 def factorise(matrix):

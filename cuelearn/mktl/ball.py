@@ -6,6 +6,7 @@ What Multi-KT needs to choose the weights of its priors; nothing here knows of k
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg.lapack import dgeqrf
 
 from cuelearn.core.linear_svm import SHORT, longest_step
 
@@ -41,13 +42,14 @@ def step_in_ball(curvature, slope, start, radius):
     """The s with the least s . (curvature s) / 2 - slope . s for which start + s is in the ball."""
     multiplier = 0.0
     for _ in range(50):
-        s = (slope - multiplier * start) / (curvature + multiplier)
+        shifted = curvature + multiplier
+        s = (slope - multiplier * start) / shifted
         square = (start + s) ** 2
         norm = np.sqrt(square.sum())
         if not norm > radius * (1.0 + 1e-14):
             break
         # 1 / norm is concave in the multiplier: Newton from below never goes too far
-        multiplier += (norm / radius - 1.0) * norm**2 / (square @ (1.0 / (curvature + multiplier)))
+        multiplier += (norm / radius - 1.0) * norm**2 / (square @ (1.0 / shifted))
     return s
 
 
@@ -123,14 +125,15 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
     c, G, R = offsets / size, left[:, usable] * (values[usable] / length), radius * length / size
     delta = n * tol / size / R**2
 
-    def support(a):
-        """The largest b . sum_i a_i g_i - delta |b|^2 / 2 of the ball."""
-        pull = float(np.linalg.norm(a @ G))
+    def support(pulled):
+        """The largest b . pulled - delta |b|^2 / 2 of the ball."""
+        pull = float(np.linalg.norm(pulled))
         return pull**2 / (2.0 * delta) if pull <= delta * R else R * pull - 0.5 * delta * R**2
 
     def mean_product(beta, a, v, xi):
         """Of what the optimum has 0 of: a v, (omega - a) xi, and what the ball still offers."""
-        offered = support(a) - float(a @ G @ beta - 0.5 * delta * beta @ beta)
+        pulled = a @ G
+        offered = support(pulled) - float(pulled @ beta - 0.5 * delta * beta @ beta)
         return float(a @ v + (omega - a) @ xi + max(0.0, offered)) / (2 * n)
 
     def direction(to_v, to_xi):
@@ -147,19 +150,20 @@ def hinge_in_ball(offsets, slopes, weights, radius=1.0, tol=1e-6):
     with np.errstate(all="ignore"):
         for n_iter in range(MAX_ITER + 1):
             # both values with the extra curvature: what the steps bring together
-            value = float(omega @ np.maximum(0.0, c - G @ beta))
+            short, pulled = c - G @ beta, a @ G
+            value = float(omega @ np.maximum(0.0, short))
             best = min(best, (value + 0.5 * delta * float(beta @ beta), beta), key=lambda pair: pair[0])
-            best_dual = max(best_dual, (float(a @ c) - support(a), a), key=lambda pair: pair[0])
+            best_dual = max(best_dual, (float(a @ c) - support(pulled), a), key=lambda pair: pair[0])
             gap = best[0] - best_dual[0]
             waited, least = 0 if gap < 0.9 * least else waited + 1, min(least, gap)
             if gap <= FINE * tol * max(n / size, value) or waited == PATIENCE:
                 break
-            room, lack, slope = omega - a, c - G @ beta - xi + v, a @ G - delta * beta
+            room, lack, slope = omega - a, short - xi + v, pulled - delta * beta
             D, tau = 1.0 / (xi / room + v / a), mean_product(beta, a, v, xi)
-            rows = np.sqrt(D)[:, None] * G
+            rows = np.multiply(np.sqrt(D)[:, None], G, order="F")
             if not np.isfinite(rows).all():
                 break
-            _, roots, axes = np.linalg.svd(np.linalg.qr(rows, mode="r"))
+            _, roots, axes = np.linalg.svd(np.triu(dgeqrf(rows, overwrite_a=True)[0][: beta.size]))
             curvature = roots**2 + delta
             move, t = direction(-a * v, -room * xi)
             ahead = mean_product(*(x + t * dx for x, dx in zip((beta, a, v, xi), move, strict=True)))

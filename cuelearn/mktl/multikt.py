@@ -96,7 +96,7 @@ def least_squares_svm(kernel, targets, ridge):
             "kernels must be positive semidefinite: their mean is too far from it for this C, lower C"
         ) from None
     inverse, _ = dtrtri(factor, lower=1, overwrite_c=1)
-    W = -2.0 * np.outer(inverse @ v[1:], v)
+    W = np.outer(-2.0 * (inverse @ v[1:]), v)
     W[:, 1:] += inverse
     coef = W.T @ (W @ targets)
     return LeastSquares(coef, (targets - system @ coef).mean(axis=0), np.einsum("ij,ij->j", W, W))
