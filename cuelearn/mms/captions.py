@@ -199,25 +199,23 @@ def free_labelings(n, capacities):
     many copies are left out, then which.
     """
     copies = [w for w, most in enumerate(capacities, 1) for _ in range(min(most, n))]
-    found = [()]  # places of the copies so far, n where a copy is left out; those of one word ascend
+    # places of the copies so far, n where a copy is left out; those of one word ascend
+    places, free = np.zeros((1, 0), dtype=np.int16), np.ones((1, n + 1), dtype=bool)
     for c, w in enumerate(copies):
-        longer = []
-        for places in found:
-            after = places[-1] if c and copies[c - 1] == w else -1
-            longer += [(*places, m) for m in range(after + 1, n) if m not in places]
-            longer.append((*places, n))
-        found = longer
-
-    def order(places):
-        left = [m for m in range(n) if m not in places]
-        whole = [m if m < n or not left else left.pop(0) for m in places]
-        out = [m == n for m in places]
-        return all(out), whole, sum(out), out
-
-    labelings = np.zeros((len(found), n + 1), dtype=int)
-    for row, places in enumerate(sorted(found, key=order)):
-        labelings[row, list(places)] = copies
-    return labelings[:, :n]
+        may = free.copy()
+        if c and copies[c - 1] == w:
+            may[:, :n] &= np.arange(n) > places[:, -1:]
+        rows, at = np.nonzero(may)
+        places, free = np.column_stack([places[rows], at.astype(np.int16)]), free[rows]
+        free[np.arange(len(at)), at] = at == n
+    each, out, whole = np.arange(len(places)), places == n, places.copy()
+    for c in range(len(copies)):
+        whole[:, c] = np.where(out[:, c], free.argmax(axis=1), places[:, c])
+        free[each, whole[:, c]] = whole[:, c] == n
+    labelings = np.zeros((len(places), n + 1), dtype=int)
+    labelings[each[:, None], places] = copies
+    order = np.lexsort([*out.T[::-1], out.sum(axis=1), *whole.T[::-1], out.all(axis=1)])
+    return labelings[order, :n]
 
 
 def list_labelings(n, fixed, free):
