@@ -66,8 +66,8 @@ class Text:
     def __init__(self, caption, vocabulary, subjects=True):
         self.caption, self.vocabulary = caption, vocabulary
         self.words, self.starts, self.ends = tokens(caption)
-        self.low = [word.lower() for word in self.words]
-        self.tags = tags(self.words)  # tokens of names become N, G if possessive, those of verbs V
+        self.low = list(map(str.lower, self.words))
+        self.tags = tags(self.words, self.low)  # tokens of names become N, G if possessive, those of verbs V
         self.names = self._find_names()
         for name in self.names:
             self.tags[name.first : name.last] = ("G" if name.possessive else "N") * (name.last - name.first)
@@ -86,8 +86,8 @@ class Text:
     def _find_names(self):
         words, forms = self.words, self.vocabulary.name_forms
         found, end = [], 0
-        for i, word in enumerate(words):
-            for form, person, _ in forms.get(word, ()):
+        for i in [i for i, word in enumerate(words) if word in forms]:
+            for form, person, _ in forms[words[i]]:
                 if i >= end and tuple(words[i : i + len(form)]) == form:
                     end = i + len(form)
                     found.append((person, i, end))
@@ -100,9 +100,9 @@ class Text:
         for person, first, last in found:
             owners.setdefault(self.vocabulary.surnames[person], {}).setdefault(person, last)
             taken.update(range(first, last))
-        for i, word in enumerate(self.words):
-            if len(owners.get(word, ())) == 1 and i not in taken:
-                ((person, seen),) = owners[word].items()
+        for i in [i for i, word in enumerate(self.words) if word in owners]:
+            if len(owners[self.words[i]]) == 1 and i not in taken:
+                ((person, seen),) = owners[self.words[i]].items()
                 before = self.words[i - 1] if i else ""
                 known = not before[:1].isupper() or before in TITLES or before.lower() in OPENERS
                 if i >= seen and known:
@@ -117,15 +117,14 @@ class Text:
 
     def _find_clauses(self):
         """Clause and sentence of every token, as numbers; a conjunction belongs to the clause it opens."""
-        self.clause, self.sentence, self.clause_start = [], [], [0]
-        fresh = sentence = 0
-        for i, tag in enumerate(self.tags):
+        n, fresh, clause, sentence = len(self.words), False, 0, 0
+        self.clause, self.sentence, self.clause_start = [0] * n, [0] * n, [0]
+        for i, (word, tag) in enumerate(zip(self.words, self.tags, strict=True)):
             if i and (fresh or tag == "c"):
-                sentence += fresh
+                clause, sentence = clause + 1, sentence + fresh
                 self.clause_start.append(i)
-            self.clause.append(len(self.clause_start) - 1)
-            self.sentence.append(sentence)
-            fresh = tag not in "NG" and self.words[i] in ".!?;:" and self._ends_sentence(i)
+            self.clause[i], self.sentence[i] = clause, sentence
+            fresh = word in ".!?;:" and tag not in "NG" and self._ends_sentence(i)
 
     def _ends_sentence(self, i):
         if self.words[i] in "!?;" or i + 1 == len(self.words):

@@ -69,7 +69,7 @@ class ItemCandidates(NamedTuple):
 
 
 def checked_regions(regions):
-    """Kinds and boxes (n, 4)."""
+    """Kinds and boxes."""
     if isinstance(regions, (str, bytes, Region)) or not hasattr(regions, "__len__"):
         raise TypeError(f"regions must be a list of Region, got {regions!r}")
     if len(regions) == 0:
@@ -85,40 +85,47 @@ def checked_regions(regions):
             raise ValueError(f"{what} be of kind 'face' or 'body', got {kind!r}")
         if not all(isinstance(v, Real) and math.isfinite(v) for v in box) or not (x0 < x1 and y0 < y1):
             raise ValueError(f"{what} have a box with finite x0 < x1 and y0 < y1, got {box!r}")
-    return [kind for kind, _ in regions], np.array([box for _, box in regions], dtype=float)
+    return [kind for kind, _ in regions], [tuple(map(float, box)) for _, box in regions]
+
+
+def centre(box, axis):
+    return (box[axis] + box[axis + 2]) / 2.0
+
+
+def apart(face, body):
+    """How far a face lies from the axis of a body that may be its own, as share of the body's width."""
+    x0, y0, x1, y1 = body
+    off = abs(centre(face, 0) - centre(body, 0)) / (x1 - x0)
+    return off if off <= NEAR_CENTRE and y0 <= centre(face, 1) <= y1 else NO_PAIR
 
 
 def find_instances(kinds, boxes, attributes):
-    """Region numbers of each instance, the centres that say where it lies, and how many faces and bodies
-    found no partner (C1)."""
+    """Region numbers of each instance, the boxes that say where it lies, and how many faces and bodies found
+    no partner (C1)."""
     faces, bodies = ([k for k, kind in enumerate(kinds) if kind == wanted] for wanted in ("face", "body"))
-    centres = (boxes[:, :2] + boxes[:, 2:]) / 2.0
     if len(attributes) == 1:
         chosen, kind = (faces, "face") if attributes[0] == "name" else (bodies, "body")
         if not chosen:
             raise ValueError(f"regions must hold a {kind}, to which a {attributes[0]} belongs, got none")
-        return [(k,) for k in chosen], centres[chosen], ""
+        return [(k,) for k in chosen], [boxes[k] for k in chosen], ""
     if not faces or not bodies:
         got = f"got {len(faces)} and {len(bodies)}"
         raise ValueError(f"regions must hold a face and a body, to which a name and its verb belong, {got}")
-    x, y = centres[faces].T[:, :, None]
-    x0, y0, x1, y1 = boxes[bodies].T
-    off = np.abs(x - centres[bodies, 0]) / (x1 - x0)
-    apart = np.where((off <= NEAR_CENTRE) & (y0 <= y) & (y <= y1), off, NO_PAIR)
-    rows, columns = linear_sum_assignment(apart)  # as many pairs as possible, then the closest
-    pairs = zip(rows, columns, strict=True)
-    pairs = sorted((faces[a], bodies[b]) for a, b in pairs if apart[a, b] < NO_PAIR)
+    costs = np.array([[apart(boxes[face], boxes[body]) for body in bodies] for face in faces])
+    rows, columns = linear_sum_assignment(costs)  # as many pairs as possible, then the closest
+    pairs = zip(rows.tolist(), columns.tolist(), strict=True)
+    pairs = sorted((faces[a], bodies[b]) for a, b in pairs if costs[a, b] < NO_PAIR)
     if not pairs:
         near = "a face near the horizontal centre of a body's box and within it"
         raise ValueError(f"regions must hold {near}, got none")
     alone, without = len(faces) - len(pairs), len(bodies) - len(pairs)
     note = f"left out: faces without a body {alone}, bodies without a face {without}"
-    return pairs, centres[[face for face, _ in pairs]], note if alone or without else ""
+    return pairs, [boxes[face] for face, _ in pairs], note if alone or without else ""
 
 
-def instance_at(place, centres):
+def instance_at(place, boxes):
     """Number of the instance at a place, or the reason why there is none."""
-    n = len(centres)
+    n = len(boxes)
     if n < 2:
         return None, "a single region has no place among others"
     if place.of not in (None, n):
@@ -128,20 +135,20 @@ def instance_at(place, centres):
     rank = n // 2 if place.rank is None else place.rank if place.rank >= 0 else n + place.rank
     if not 0 <= rank < n:
         return None, f"there are only {n} regions"
-    along = centres[:, place.axis]
-    order = np.argsort(along, kind="stable")
-    if np.count_nonzero(along == along[order[rank]]) > 1:
+    along = [centre(box, place.axis) for box in boxes]
+    instance = sorted(range(n), key=along.__getitem__)[rank]
+    if along.count(along[instance]) > 1:
         return None, "two regions lie at the same place"
-    return int(order[rank]), ""
+    return instance, ""
 
 
-def placed_persons(text, centres, notes):
+def placed_persons(text, boxes, notes):
     """Persons whose place says which instance they are: {person: (instance, place)}."""
     placed = {}
     for person, places in text.places.items():
         name, at = text.vocabulary.people[person], {}
         for place in dict.fromkeys(places):
-            instance, reason = instance_at(place, centres)
+            instance, reason = instance_at(place, boxes)
             if instance is None:
                 notes.append(f'indicator "{place}" of {name} dropped: {reason}')
             else:
@@ -328,7 +335,7 @@ def candidates_from_caption(
     max_candidates = check_count("max_candidates", max_candidates)
     if "verb" in attributes and len(vocabulary.verbs) == 1:
         raise ValueError("vocabulary must hold verbs for the attribute 'verb', got none")
-    instances, centres, note = find_instances(*checked_regions(regions), attributes)
+    instances, boxes, note = find_instances(*checked_regions(regions), attributes)
     notes = [note] if note else []
     text = Text(caption, vocabulary, subjects="verb" in attributes)
     words, word_of = find_words(text, attributes)
@@ -336,7 +343,7 @@ def candidates_from_caption(
     if not words:
         null_alone = np.zeros((1, n, len(attributes)), dtype=np.int32)
         return ItemCandidates(null_alone, [], instances, {}, "; ".join([*notes, "no known word"]))
-    placed = placed_persons(text, centres, notes) if "D" in constraints else {}
+    placed = placed_persons(text, boxes, notes) if "D" in constraints else {}
     taken = choices(n, word_of, {person: at for person, (at, _) in placed.items()}, repeat)
     count = count_labelings(n, *taken)
     if count == 0:

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from functools import lru_cache
 
 WORD = re.compile(r"[\w\u0300-\u036f]")
 #: Words keep inner hyphens and apostrophes, "'s" is a token of its own, as is every other sign.
@@ -65,14 +66,16 @@ def tokens(text):
     return words, [start for start, _ in spans], [end for _, end in spans]
 
 
-def tags(words):
-    """A tag for each token: that of `TAGS`, "&" for all of "as well as"."""
-    low = [word.lower() for word in words]
-    found = [
-        TAGS.get(known, ("m" if word.islower() else "M") if WORD.match(word) else "x")
-        for known, word in zip(low, words, strict=True)
-    ]
-    for i in range(len(low) - 2):
+@lru_cache(100_000)
+def tag_of(word):
+    plain = "m" if word.islower() else "M"
+    return TAGS.get(word.lower(), plain if WORD.match(word) else "x")
+
+
+def tags(words, low):
+    """A tag for each token, also given in lower case: that of `TAGS`, "&" for all of "as well as"."""
+    found = list(map(tag_of, words))
+    for i in range(len(low) - 2) if "well" in low else ():
         if low[i : i + 3] == ["as", "well", "as"]:
             found[i : i + 3] = "&&&"
     return found
