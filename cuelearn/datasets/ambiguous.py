@@ -240,16 +240,18 @@ def _vectors(labels, starts, pools, ends, wrong, rng):
     total = int(np.sum((wrong + 1) * np.diff(starts)))
     entries, counts = np.empty(total, dtype=np.int32), np.empty(n_bags, dtype=np.int64)
     who = np.empty(np.diff(starts).max(), dtype=np.int64)
+    table = np.full(4 << int(np.log2(wrong.max() + 1)), -1)  # at most half full
     begin = 0
     for i in range(n_bags):
         first, size, q = starts[i], starts[i + 1] - starts[i], ends[i + 1] - ends[i]
         vectors = entries[begin : begin + (wrong[i] + 1) * size].reshape(wrong[i] + 1, size)
-        vectors[0] = labels[first : first + size]  # the truth, so that it is not drawn
+        vectors[0] = labels[first : first + size]
+        table[_seat(table, entries, begin, vectors[0])] = begin  # the truth, so that it is not drawn
         found, tries = 1, 0
         while found <= wrong[i] and tries < _DRAWS * size * (wrong[i] + 1):
             vector = vectors[found]
-            vector[:] = vectors[0]
-            who[:size] = np.arange(size)
+            for m in range(size):
+                who[m], vector[m] = m, vectors[0, m]
             b = rng.integers(1, size + 1)
             for k in range(b):
                 swap = rng.integers(k, size)
@@ -258,7 +260,10 @@ def _vectors(labels, starts, pools, ends, wrong, rng):
                 # one of the others of the pool: its last label stands in for the instance's own
                 z = pools[ends[i] + rng.integers(0, q - 1)]
                 vector[m] = pools[ends[i] + q - 1] if z == vector[m] else z
-            found += not _is_among(vectors[:found], vector)
+            seat = _seat(table, entries, begin, vector)
+            if table[seat] < begin:
+                table[seat] = begin + found * size
+                found += 1
             tries += 1
         counts[i] = found
         swap = rng.integers(0, found)
@@ -269,11 +274,17 @@ def _vectors(labels, starts, pools, ends, wrong, rng):
 
 
 @njit(cache=True, nogil=True)
-def _is_among(vectors, vector):
-    for k in range(len(vectors)):
+def _seat(table, entries, begin, vector):
+    """Where a table says where in `entries`, from `begin` on, a vector stands, or has room to say it."""
+    hashed = np.uint64(14695981039346656037)
+    for z in vector:
+        hashed = (hashed ^ np.uint64(z)) * np.uint64(1099511628211)
+    seat = np.int64(hashed ^ (hashed >> np.uint64(29))) & (table.size - 1)
+    while table[seat] >= begin:
         m = 0
-        while m < vector.size and vectors[k, m] == vector[m]:
+        while m < vector.size and entries[table[seat] + m] == vector[m]:
             m += 1
         if m == vector.size:
-            return True
-    return False
+            break
+        seat = (seat + 1) & (table.size - 1)
+    return seat
