@@ -80,7 +80,7 @@ TEXTS = {
         "DataFrame",
         "Columns step, epoch, seconds, n_updates, n_support, online_error, objective, dual_gap.",
     ),
-    "objective_": ("float", "Of the primal problem."),
+    "objective_": ("float", "Of the primal problem; `common_objective` compares methods in one."),
     "dual_gap_": ("float", "The objective is at most this far above the optimum."),
     "online_errors_": ("ndarray of bool", "Whether each visit was a mistake; a tie is one."),
     "visits_": ("ndarray of int", "The sample of each visit of `online_errors_`: a run can be replayed."),

@@ -1,6 +1,7 @@
 """Multiple kernel learning: online, batch, sparse, and the exact reference (thesis chapter 4)."""
 
 from cuelearn.mkl.base import load
+from cuelearn.mkl.compare import common_objective
 from cuelearn.mkl.crammer_singer import solve_crammer_singer
 from cuelearn.mkl.displays import ConvergenceDisplay, KernelWeightsDisplay
 from cuelearn.mkl.gmkl import GMKL, solve_gmkl
@@ -44,6 +45,7 @@ __all__ = [
     "SimpleMKL",
     "UFOMKL",
     "VSKL",
+    "common_objective",
     "duality_gap",
     "load",
     "mean_auc",

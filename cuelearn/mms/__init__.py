@@ -11,6 +11,7 @@ from cuelearn.mms.inference import best_labelings, most_violating
 from cuelearn.mms.m3miml import M3MIML
 from cuelearn.mms.mimlsvm import MIMLSVM
 from cuelearn.mms.mms import MMS
+from cuelearn.mms.solver import common_objective
 from cuelearn.mms.supervised import SupervisedSVM
 from cuelearn.mms.vocabulary import Vocabulary
 
@@ -31,6 +32,7 @@ __all__ = [
     "best_labelings",
     "candidate_set",
     "candidates_from_caption",
+    "common_objective",
     "load",
     "mentions",
     "most_violating",

@@ -5,16 +5,17 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from sklearn.utils.validation import check_array, check_is_fitted
 
-from cuelearn.core.checks import check_count
+from cuelearn.core.checks import check_count, check_positive
 from cuelearn.core.progress import progress
-from cuelearn.mms.candidates import batches
+from cuelearn.mms.candidates import batches, check_candidates
 from cuelearn.mms.frank_wolfe import frank_wolfe
 from cuelearn.mms.inference import MOST_NODES, losses_of_bags, mean_candidates
 from cuelearn.mms.pegasos import pegasos
-from cuelearn.mms.spaces import ROWS, Block
+from cuelearn.mms.spaces import ROWS, Block, LinearSpace
 
-__all__ = ["ConvexProblem", "MMSResult", "objective_of", "solve_mms"]
+__all__ = ["ConvexProblem", "MMSResult", "common_objective", "objective_of", "solve_mms"]
 
 #: Instances of a block, at most. The inner products within a block cost as much as the scores when it has as
 #: many instances as there are labels; up to `CHEAP` multiplications an instance they are nothing.
@@ -228,3 +229,56 @@ def solve_mms(
 def objective_of(space, candidates, lam, inference="heap"):
     """The objective (5.3) at a space's hyperplanes."""
     return ConvexProblem(space, candidates, lam, inference == "exact").value()[1]
+
+
+def common_objective(model, X, candidates, *, C=1.0, inference="exact"):
+    r"""The objective of `MMS` at the hyperplanes of any linear model, however it was trained.
+
+    Parameters
+    ----------
+    model : fitted estimator with `coef_` and `intercept_`, or lists of these for several attributes
+        An estimator of `cuelearn.mms` (in its linear form), or one whose rows of `coef_` are the candidates'
+        labels in order. Biases are weights of a constant feature, as in `MMS`.
+    X : array-like, shape (n_instances, n_features)
+    candidates : CandidateSet
+    C : float > 0, default 1.0
+        :math:`\lambda = 1/(C N)`, N bags.
+    inference : {"exact", "heap"}
+        Search of the most violating labelings; `MMS.objective_` is by the one that `MMS` used.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.mms import MMS, CandidateSet, SupervisedSVM, common_objective
+    >>> X, y = load_iris(return_X_y=True)
+    >>> sets = CandidateSet.from_indicator((y[:, None] == [0, 1, 2]) | (y[:, None] < [0, 0, 2]))
+    >>> model = MMS().fit(X, sets)
+    >>> bool(abs(common_objective(model, X, sets) - model.objective_) < 1e-9)
+    True
+    >>> bool(common_objective(SupervisedSVM(max_iter=9000).fit(X, y), X, sets) > model.objective_)
+    True
+    """
+    check_is_fitted(model)
+    if not hasattr(model, "coef_"):
+        raise ValueError("model must be linear: it has no coef_")
+    X = check_array(X, dtype=np.float64)
+    check_candidates(candidates, len(X))
+    parts = [model.coef_, model.intercept_]
+    coefs, intercepts = parts if isinstance(model.coef_, list) else ([part] for part in parts)
+    weights = [
+        np.column_stack([w, np.broadcast_to(b, len(w))]) for w, b in zip(coefs, intercepts, strict=True)
+    ]
+    wanted = [(size, X.shape[1] + 1) for size in candidates.n_labels]
+    if [w.shape for w in weights] != wanted:
+        raise ValueError(
+            f"coef_ and intercept_ must be of shapes {wanted} together, got {[w.shape for w in weights]}"
+        )
+    space = LinearSpace(np.column_stack([X, np.ones(len(X))]), candidates.n_labels)
+    space.weights[:] = np.concatenate(weights)
+    return float(
+        objective_of(space, candidates, 1.0 / (check_positive("C", C) * candidates.n_bags), inference)
+    )

@@ -19,9 +19,7 @@ from cuelearn.experiments.mms.methods import (
     truth_set,
 )
 from cuelearn.experiments.protocol import compared, fitted
-from cuelearn.mms import candidate_set, most_violating
-from cuelearn.mms.solver import objective_of
-from cuelearn.mms.spaces import LinearSpace
+from cuelearn.mms import candidate_set, common_objective, most_violating
 
 #: Protocol I: what the thesis compares; "half" trains on every second item.
 PROTOCOL_I = ("RANDOM", "CLSVM", "MIMLSVM", "MMS", "1vA-SVM", "MC-SVM", "MC-SVM half")
@@ -156,9 +154,7 @@ def objective_at_truth(seed, C=10.0, n_epochs=50, **where):
     out = {}
     for what, given, n_rounds in (("found", part, 10), ("truth", truth_set(labels, part), 1)):
         model = fitted(make_mms(C, seed, n_epochs, n_rounds), X, given)
-        space = LinearSpace(np.column_stack([X, np.ones(len(X), X.dtype)]), part.n_labels)
-        space.weights[:] = np.column_stack([model.coef_, model.intercept_])
-        out[what] = objective_of(space, part, 1.0 / (C * part.n_bags))
+        out[what] = common_objective(model, X, part, C=C, inference="heap")
         out[f"assignment_{what}"] = float(np.mean(assigned(model, X, part) == labels))
     return out
 

@@ -1,0 +1,88 @@
+"""One objective for hyperplanes of any method: the multiclass problem of `cuelearn.mkl.problem`."""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from cuelearn.core.checks import check_non_negative, check_positive
+from cuelearn.core.groupnorm import group_norm, resolve_p
+from cuelearn.core.losses import kernel_factor, mean_loss
+from cuelearn.mkl.problem import quadratic_forms
+
+__all__ = ["common_objective"]
+
+
+def block_norms(model):
+    """Norms of the hyperplanes of all classes, one per kernel (and per score of a prior)."""
+    if hasattr(model, "block_norms_"):  # of two classes those of their difference
+        return model.block_norms_ * np.sqrt(kernel_factor("hinge", 2) if model.classes_.size == 2 else 1.0)
+    bank = getattr(model, "bank_", None)
+    if bank is None:
+        raise ValueError("model must be fitted here: one of precomputed kernels is saved without them")
+    coef = np.zeros((bank.n_samples, *model.dual_coef_.shape[1:]))
+    coef[model.bank_support_] = model.dual_coef_
+    if coef.ndim == 3:  # kernels have coefficients of their own
+        kernels = range(bank.n_kernels)
+        forms = np.concatenate([quadratic_forms(bank.select(np.array([j])), coef[:, j]) for j in kernels])
+    else:
+        forms = quadratic_forms(bank, coef)
+    return np.sqrt((np.atleast_2d(model.kernel_weights_).T ** 2 * forms).sum(axis=1))
+
+
+def common_objective(model, X, y, *, C=1.0, p="auto", alpha=0.0, **given):
+    r"""Objective of a fitted model's hyperplanes in one problem for all, whatever the model itself solved.
+
+    .. math:: \frac\lambda2 \|\bar w\|_{2,p}^2 + \alpha \|\bar w\|_{2,1} + \frac1n \sum_i
+        \Big[1 - s_{y_i}(x_i) + \max_{y' \ne y_i} s_{y'}(x_i)\Big]_+, \qquad \lambda = \frac{1}{C n},
+
+    with a block :math:`w^j = [w^j_1, \dots, w^j_M]` for each kernel, of the hyperplanes of all classes.
+
+    Parameters
+    ----------
+    model : fitted estimator of `cuelearn.mkl`, or `MKTL`
+        Scores and hyperplanes are taken as they are; biases are not penalised. `MKTL` has a block for each
+        score of a prior, as in its own problem.
+    X, y : as in `fit`
+        Samples of the losses: those of training for the problem above. y holds class labels.
+    C : float > 0, default 1.0
+    p : float in [1, 2] or "auto", default "auto"
+    alpha : float >= 0, default 0.0
+    **given
+        What the model's `decision_function` takes besides, as `scores`.
+
+    Returns
+    -------
+    float
+        That of `OM2`, `OBSCURE`, `UFOMKL`, `PegasosMKL` and `MKTL` (without `class_weight`, of more than two
+        classes) is their `objective_` for their own C, p and alpha; that of `MCMKL` for p = 1.
+
+    Raises
+    ------
+    ValueError
+        If y does not have one class of training per row of X, or the training kernels are not at hand.
+
+    Notes
+    -----
+    Cost: one prediction of X and one read of the training kernels. One-against-all methods ask for margins of
+    2 between the right class and others, where this loss asks for 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from cuelearn.mkl import OBSCURE, SimpleMKL, common_objective
+    >>> X, y = load_iris(return_X_y=True)
+    >>> best, other = (model.fit(X, y) for model in (OBSCURE(C=10, random_state=0), SimpleMKL(C=10)))
+    >>> bool(abs(common_objective(best, X, y, C=10) - best.objective_) < 1e-6)
+    True
+    >>> common_objective(other, X, y, C=10) > best.objective_
+    True
+    """
+    check_is_fitted(model)
+    C, alpha, norms = check_positive("C", C), check_non_negative("alpha", alpha), block_norms(model)
+    p = 1.0 if not isinstance(p, str) and p == 1 else resolve_p(p, norms.size)[0]
+    scores, y = model.decision_function(X, **given), np.asarray(y)
+    if scores.ndim == 1:
+        scores = np.stack([np.zeros_like(scores), scores], axis=1)
+    if y.shape != scores.shape[:1] or not np.isin(y, model.classes_).all():
+        raise ValueError(f"y must hold one class of training for each of {len(scores)} samples")
+    losses = mean_loss(scores, np.searchsorted(model.classes_, y))
+    return 0.5 * float(group_norm(norms, p)) ** 2 / (C * len(y)) + alpha * float(norms.sum()) + losses

@@ -1,0 +1,151 @@
+"""What the README's table says of `objective_`, and the common objectives, by brute force from features."""
+
+import re
+import warnings
+from pathlib import Path
+
+import estimators
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import SVC
+
+from cuelearn.mkl import OM2, common_objective
+from cuelearn.mms import CLSVM, MMS, SupervisedSVM, load
+from cuelearn.mms import common_objective as common_bag_objective
+
+README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+P_ROWS = ("OM2", "OBSCURE", "UFOMKL", "PegasosMKL", "MKTL", "MCMKL")
+SUMS = ("SILPMKL", "SimpleMKL", "LpMKL", "GMKL", "VSKL")
+
+
+def table():
+    """First and second column of the table."""
+    part = README.split("### What `objective_` is")[1].split("\n## ")[0]
+    return [
+        re.match(r"\| (`.*?) \| (.*) \|$", line).groups() for line in part.split("\n") if "| `" in line[:4]
+    ]
+
+
+def blocks(model):
+    """Hyperplanes (n_classes, dim) of every kernel, with features whose inner products are the kernels, and
+    the scores of the samples."""
+    n, found, scores = model.bank_.n_samples, [], 0.0
+    weights = np.broadcast_to(model.kernel_weights_, (model.classes_.size, model.bank_.n_kernels))
+    for j, K in enumerate(model.bank_.rows(np.arange(n)).astype(float)):
+        values, vectors = np.linalg.eigh(K)
+        features = vectors * np.sqrt(np.maximum(values, 0.0))
+        coef = model.dual_coef_ if model.dual_coef_.ndim == 2 else model.dual_coef_[:, j]
+        found.append(weights[:, j, None] * (features[model.support_].T @ coef).T)
+        scores = scores + features @ found[-1].T
+    return found, scores + getattr(model, "intercept_", 0.0)
+
+
+def brute(found, scores, labels, C, p, alpha=0.0):
+    """P with the multiclass loss."""
+    n = labels.size
+    norms = np.array([np.linalg.norm(w) for w in found])
+    wrong = np.where(np.eye(scores.shape[1], dtype=bool)[labels], -np.inf, scores).max(axis=1)
+    losses = np.maximum(0.0, 1.0 - scores[np.arange(n), labels] + wrong)
+    return 0.5 / (C * n) * (norms**p).sum() ** (2.0 / p) + alpha * norms.sum() + losses.mean()
+
+
+def test_the_table_has_every_estimator_with_an_objective(fitted):
+    named = [name for row, _ in table() for name in re.findall(r"`(\w+)`", row)]
+    kernel_or_bags = [n for n in estimators.ESTIMATORS if n in named or hasattr(fitted(n)[0], "objective_")]
+    assert sorted(named) == sorted(kernel_or_bags)
+    assert {*P_ROWS, *SUMS, "LPBeta", "MMS"} == set(named)
+
+
+@pytest.mark.parametrize("name", P_ROWS)
+def test_methods_with_one_problem_of_all_classes(fitted, name):
+    model, X, y = fitted(name)
+    p = 1.0 if name == "MCMKL" else model.p_ if hasattr(model, "p_") else "auto"
+    found, scores = blocks(model)
+    q = max(2.0, 2.0 * np.log(len(found)))
+    value = brute(found, scores, y, 1.0, q / (q - 1.0) if p == "auto" else p)
+    assert model.objective_ == pytest.approx(value, rel=1e-5)
+    assert common_objective(model, X, y, p=p) == pytest.approx(value, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_sums_over_the_classes(fitted, name):
+    model, _, y = fitted(name)
+    found, scores = blocks(model)
+    norms = np.array([np.linalg.norm(w, axis=1) for w in found])  # (n_kernels, n_classes)
+    losses = np.maximum(0.0, 1.0 - np.where(np.eye(3)[y] > 0.0, 1.0, -1.0) * scores).sum(axis=0)
+    if name == "GMKL":
+        d = model.kernel_weights_.T
+        values = 0.5 * (norms**2 / np.where(d > 0.0, d, 1.0)).sum(axis=0) + d.sum(axis=0) + losses
+    else:
+        p = model.p_ if name == "LpMKL" else 1.0  # one group of kernels is VSKL's default
+        values = 0.5 * (norms**p).sum(axis=0) ** (2.0 / p) + losses
+        values = values if name == "VSKL" else values / y.size
+    assert model.objective_ == pytest.approx(values.sum(), rel=1e-4)
+
+
+def test_lp_beta_is_a_mean_of_margins(fitted):
+    model, _, y = fitted("LPBeta")
+    n, outputs = y.size, np.zeros((model.bank_.n_kernels, y.size, 3))
+    for j, K in enumerate(model.bank_.rows(np.arange(n))):
+        for train, test in model.folds_:
+            for c in range(3):
+                svm = SVC(C=1.0, kernel="precomputed").fit(K[np.ix_(train, train)], y[train] == c)
+                outputs[j, test, c] = svm.decision_function(K[np.ix_(test, train)])
+    scores = np.tensordot(model.kernel_weights_, outputs, axes=1)
+    wrong = np.where(np.eye(3, dtype=bool)[y], -np.inf, scores).max(axis=1)
+    margins, share = np.sort(scores[np.arange(n), y] - wrong), model.nu_ * n
+    weights = np.clip(share - np.arange(n), 0.0, 1.0)
+    assert model.objective_ == pytest.approx(-(weights @ margins) / share, rel=1e-2)
+
+
+@pytest.mark.parametrize("name", [*SUMS, "LPBeta", "AverageKernelSVM", "BestKernelSVM", "KernelPA"])
+def test_any_model_in_the_common_problem(fitted, name):
+    model, X, y = fitted(name)
+    found, scores = blocks(model) if name != "LPBeta" else (blocks(model)[0], model.decision_function(X))
+    for C, p, alpha in ((2.0, 1.3, 0.1), (1.0, 1, 0.0)):
+        value = brute(found, scores, y, C, p, alpha)
+        assert common_objective(model, X, y, C=C, p=p, alpha=alpha) == pytest.approx(value, rel=1e-5)
+    best = fitted("OBSCURE")[0]
+    assert common_objective(model, X, y) >= best.objective_ - best.dual_gap_
+
+
+def test_two_classes_and_what_is_refused(fitted, tmp_path):
+    X, y = estimators.data("OM2")
+    named = np.array(["b", "a"])[(y == 1).astype(int)]
+    model = estimators.make("OM2").fit(X, named)
+    assert common_objective(model, X, named) == pytest.approx(model.objective_, rel=1e-6)
+    for bad in (y[:5], np.where(y == 0, "c", named)):
+        with pytest.raises(ValueError, match="y must hold one class of training"):
+            common_objective(model, X, bad)
+    K = fitted("OM2")[0].bank_.rows(np.arange(60))
+    OM2(kernels="precomputed").fit(K, y).save(tmp_path / "m.npz")
+    with pytest.raises(ValueError, match="saved without them"):
+        common_objective(load(tmp_path / "m.npz"), K, y)
+
+
+def test_bag_objectives():
+    X, sets = estimators.data("MMS")
+    found = estimators.make("MMS", C=3.0).fit(X, sets)
+    assert common_bag_objective(found, X, sets, C=3.0) == pytest.approx(found.objective_, rel=1e-9)
+    rivals = [CLSVM().fit(X, sets), SupervisedSVM(max_iter=9000).fit(X, sets.draw(0)[:, 0])]
+    for model in rivals:
+        total = 0.0
+        for i in range(sets.n_bags):
+            s = X[sets.bag_starts[i] : sets.bag_starts[i + 1]] @ model.coef_.T + model.intercept_
+            total_of = lambda z, s=s: sum(s[m, k] for m, k in enumerate(z))  # noqa: E731
+            inside = [tuple(z.ravel()) for z in sets.bag(i)]
+            outside = [z for z in np.ndindex(*(s.shape[1],) * len(s)) if z not in inside]
+            loss = [min(sum(a != b for a, b in zip(z, q, strict=True)) for q in inside) for z in outside]
+            worst = max(a + total_of(z) for a, z in zip(loss, outside, strict=True))
+            total += max(0.0, worst - max(map(total_of, inside)))
+        norm_sq = np.sum(model.coef_**2) + np.sum(model.intercept_**2)
+        value = 0.5 * norm_sq / (2.0 * sets.n_bags) + total / sets.n_bags
+        assert common_bag_objective(model, X, sets, C=2.0) == pytest.approx(value, rel=1e-9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        pairs = MMS(n_epochs=1).fit(X, sets).set_params(C=1.0)
+    with pytest.raises(ValueError, match="coef_ and intercept_ must be of shapes"):
+        common_bag_objective(pairs, X[:, :2], sets)
+    with pytest.raises(ValueError, match="linear"):
+        common_bag_objective(estimators.make("MMS", kernels=estimators.PAIR).fit(X, sets), X, sets)
