@@ -2,22 +2,32 @@
 
 import functools
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
+from sklearn.utils._param_validation import (
+    HasMethods,
+    Interval,
+    Options,
+    StrOptions,
+    validate_parameter_constraints,
+)
 from sklearn.utils.validation import check_is_fitted
 
 from cuelearn.core.storage import read_model, write_model
+from cuelearn.kernels.specifications import KERNELS, Kernel, as_kernel
 
 __all__ = [
     "COUNT",
     "NON_NEGATIVE",
     "POSITIVE",
     "RANDOM_STATE",
+    "SEQUENCE",
     "Estimator",
+    "HasMethods",
+    "KernelLike",
     "Number",
     "StrOptions",
     "load",
@@ -33,9 +43,27 @@ class Number(Interval):
         return not isinstance(val, (bool, np.bool_)) and super().is_satisfied_by(val)
 
 
+class KernelLike(Options):
+    """A kernel, the name of one, or a function of two arrays."""
+
+    def __init__(self):
+        super().__init__(object, set())
+
+    def is_satisfied_by(self, val):
+        """Whether `val` is one."""
+        try:
+            return as_kernel(val) is not None
+        except (TypeError, ValueError):
+            return False
+
+    def __str__(self):
+        return f"a kernel of cuelearn.kernels, a function of two arrays or a str among {list(KERNELS)}"
+
+
 POSITIVE = [Number(Real, 0, None, closed="neither")]
 NON_NEGATIVE = [Number(Real, 0, None, closed="left")]
 COUNT = [Number(Integral, 1, None, closed="left")]
+SEQUENCE = [list, tuple, np.ndarray]
 RANDOM_STATE = [Number(Integral, 0, None, closed="left"), np.random.Generator, np.random.RandomState, None]
 
 
@@ -85,7 +113,10 @@ class Estimator(BaseEstimator):
         "p": [Number(Real, 1, 2, closed="right"), StrOptions({"auto"})],
         "n_epochs": COUNT,
         "max_iter": COUNT,
+        "kernels": [list, tuple, StrOptions({"precomputed"}), None],
+        "priors": [list, tuple, None],
         "memory": [Number(Real, 0, None, closed="both")],
+        "n_jobs": [Number(Integral, None, None, closed="neither"), None],
         "normalize": ["boolean"],
         "shuffle": ["boolean"],
         "random_state": RANDOM_STATE,
@@ -94,6 +125,59 @@ class Estimator(BaseEstimator):
     }
 
     _get_param_names = classmethod(functools.cache(BaseEstimator._get_param_names.__func__))
+
+    def get_params(self, deep=True):
+        """Parameters by name; with `deep` also those within, as ``kernel__gamma``, or ``kernels__colour`` and
+        ``kernels__colour__gamma`` of (name, kernel, columns) triples."""
+        found = super().get_params(deep=deep)
+        for path, kernel in self._kernels_within().items() if deep else ():
+            if "__" in path:
+                found[path] = kernel
+            inside = as_kernel(kernel).get_params() if not callable(kernel) else {}
+            found |= {f"{path}__{name}": value for name, value in inside.items()}
+        return found
+
+    def set_params(self, **params):
+        """Set parameters by the names that `get_params` gives; a kernel within is replaced, not changed."""
+        heads = {head for head in self._get_param_names() if head in params}
+        super().set_params(**{head: params.pop(head) for head in heads})
+        for path, value in sorted(params.items()):  # a kernel before its parameters
+            within = self._kernels_within()
+            if path in within:
+                self._put_kernel(path, value)
+                continue
+            owner, _, name = path.rpartition("__")
+            if owner in within and name in as_kernel(within[owner]).get_params():
+                self._put_kernel(owner, replace(as_kernel(within[owner]), **{name: value}))
+            elif hasattr(getattr(self, path.partition("__")[0], None), "set_params"):
+                super().set_params(**{path: value})
+            else:
+                known = sorted(self.get_params())
+                raise ValueError(f"Invalid parameter {path!r} for estimator {self}. Valid are: {known}.")
+        return self
+
+    def _kernels_within(self):
+        """{"kernel", "kernels__colour": what stands there} of all parameters that hold kernels."""
+        found, kernel_like = {}, KernelLike().is_satisfied_by
+        for head in self._get_param_names():
+            value = getattr(self, head)
+            if isinstance(value, Kernel) or isinstance(value, str) and self._takes_kernel(head):
+                found[head] = value
+            for item in value if isinstance(value, (list, tuple)) else ():
+                if isinstance(item, (list, tuple)) and len(item) == 3 and kernel_like(item[1]):
+                    found[f"{head}__{item[0]}"] = item[1]
+        return found
+
+    def _takes_kernel(self, head):
+        known = self._parameter_constraints.get(head, ())
+        return any(isinstance(one, KernelLike) for one in known) and getattr(self, head) in KERNELS
+
+    def _put_kernel(self, path, kernel):
+        head, _, name = path.partition("__")
+        if name:
+            given = getattr(self, head)
+            kernel = type(given)((n, kernel if n == name else k, c) for n, k, c in given)
+        setattr(self, head, kernel)
 
     def _validate_params(self):
         """Check the parameters; in a stream only those that are other objects than at the last check."""

@@ -11,13 +11,17 @@ from cuelearn.kernels.growing import (
     resolve_kernel,
 )
 from cuelearn.kernels.specifications import (
+    KERNELS,
     RBF,
     Chi2,
     ExpDistance,
+    Function,
     Kernel,
     Linear,
     Poly,
     Precomputed,
+    as_kernel,
+    check_kernels,
     check_samples,
     extract_columns,
     feature_places,
@@ -26,10 +30,12 @@ from cuelearn.kernels.specifications import (
 from cuelearn.kernels.stack import KernelStack, training_bank
 
 __all__ = [
+    "KERNELS",
     "RBF",
     "Chi2",
     "CrossBank",
     "ExpDistance",
+    "Function",
     "Kernel",
     "KernelBank",
     "KernelStack",
@@ -38,6 +44,8 @@ __all__ = [
     "Precomputed",
     "PrecomputedSupport",
     "SupportSet",
+    "as_kernel",
+    "check_kernels",
     "check_samples",
     "distance_matrix",
     "extract_columns",

@@ -5,8 +5,10 @@ x_{i'})`. A :class:`KernelBank` keeps them all in memory when they fit a stated 
 asked for when they do not, so that a solver is written once, against blocks of shape (F, rows, n).
 """
 
+import contextlib
 import math
 import numbers
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,6 +17,8 @@ import numpy as np
 from cuelearn.kernels import tiles
 from cuelearn.kernels.specifications import (
     RBF,
+    SYMMETRY_TOLERANCE,
+    Function,
     Linear,
     Precomputed,
     as_range,
@@ -46,9 +50,6 @@ SHARED_PRODUCT_LIMIT = 16.0
 # would leave the range of float32.
 ZERO_NORM = 1e-15
 
-# Largest |K - K.T| accepted in a precomputed matrix, relative to its largest entry.
-SYMMETRY_TOLERANCE = 1e-5
-
 # Blocks handed out by iteration, unless the caller says otherwise (bytes).
 DEFAULT_BLOCK_BYTES = 2**27
 
@@ -65,7 +66,7 @@ class KernelBank:
     Parameters
     ----------
     kernels : list of (name, kernel, columns) or None
-        As in scikit-learn's ColumnTransformer. `name` is a string, unique; `kernel` a :class:`Kernel`;
+        As in scikit-learn's ColumnTransformer. `name` is a string, unique; `kernel` as of `as_kernel`;
         `columns` a slice, an integer or a name, a list of them, a boolean mask, or a callable that gets X and
         returns any of these. Names need a DataFrame. None means one `RBF()` on all columns.
     X : ndarray or DataFrame of shape (n, n_features)
@@ -133,7 +134,7 @@ class KernelBank:
 
     def __init__(self, kernels, X, *, normalize=True, dtype=np.float32, memory=2e9):
         self._start(dtype, memory)
-        self.normalize = bool(normalize)
+        self.normalize = _flag("normalize", normalize)
         X, self.n_samples, self._n_features, feature_names = check_samples(X)
         if self.n_samples == 0:
             raise ValueError("X must have at least one row, got none.")
@@ -146,12 +147,14 @@ class KernelBank:
         found, cue_of, places = {}, [], feature_places(feature_names)
         for name, kernel, columns in triples:
             index = resolve_columns(name, columns, X, self._n_features, places)
-            number, _, _, wanted = found.setdefault(tuple(index.tolist()), (len(found), name, index, set()))
+            function = kernel if isinstance(kernel, Function) else None
+            key = *index.tolist(), function
+            number, *_, wanted = found.setdefault(key, (len(found), name, index, function, set()))
             wanted.add(kernel.quantity)
             cue_of.append((number, wanted))
         fitted = [
-            _fit_cue(name, index, extract_columns(X, index, name), wanted, self.dtype)
-            for _, name, index, wanted in found.values()
+            _fit_cue(Cue(name, index, function=function), extract_columns(X, index, name), wanted, self.dtype)
+            for _, name, index, function, wanted in found.values()
         ]
         self._cues = [cue for cue, _, _ in fitted]
         self._train = Side(self.n_samples, [arrays for _, arrays, _ in fitted])
@@ -188,9 +191,11 @@ class KernelBank:
     # ---------------------------------------------------------------- set-up
 
     def _start(self, dtype, memory):
-        dtype = np.dtype(dtype)
-        if dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
-            raise ValueError(f"dtype must be float32 or float64, got {dtype}.")
+        given = dtype
+        with contextlib.suppress(TypeError, ValueError):
+            dtype = np.dtype(dtype)
+        if not isinstance(dtype, np.dtype) or dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
+            raise ValueError(f"dtype must be float32 or float64, got {given!r}.")
         if isinstance(memory, bool) or not isinstance(memory, numbers.Real) or not memory >= 0:
             raise ValueError(f"memory must be a number of bytes, at least 0, got {memory!r}.")
         self.dtype, self.memory = dtype, float(memory)
@@ -201,7 +206,8 @@ class KernelBank:
         kind = "matrix" if quantity.endswith("matrix") else quantity
         if kind in ("euclidean", "sqeuclidean"):
             kind = "product" if self._cues[c].shared else "sqeuclidean"
-        root = Root(c, kind, tiles.NEAR_EUCLIDEAN if "euclidean" in wanted else tiles.NEAR)
+        near = tiles.NEAR_EUCLIDEAN if "euclidean" in wanted else tiles.NEAR
+        root = Root(c, kind, near, self._cues[c].function)
         if root not in self._roots:
             self._roots.append(root)
         return self._roots.index(root)
@@ -241,6 +247,8 @@ class KernelBank:
         quantity, scale = kernel.quantity, self._cues[self._roots[r].cue].scale
         if quantity == "kernel matrix":
             return Form(r, quantity)
+        if quantity == "function":  # like a product, with k(x, x) in place of the squared norm
+            return Form(r, "product", scale**-2, pivot=scale)
         if quantity != "product":
             return Form(r, quantity, -self._unit(r, quantity) / kernel.gamma)
         if isinstance(kernel, Linear):
@@ -358,11 +366,13 @@ class KernelBank:
         if K.dtype != self.dtype or not K.transpose(1, 0, 2).flags.c_contiguous:
             K = np.ascontiguousarray(K, dtype=self.dtype)
         F, self.n_samples = K.shape[:2]
-        self.names = [f"k{f}" for f in range(F)] if names is None else list(names)
-        if len(self.names) != F or not all(isinstance(name, str) for name in self.names):
+        self.names = [f"k{f}" for f in range(F)] if names is None else names
+        listed = isinstance(self.names, Sequence) and len(self.names) == F
+        if not listed or not all(isinstance(name, str) for name in self.names):
             raise ValueError(f"names must be {F} strings, got {names!r}.")
+        self.names = list(self.names)
         check_names(self.names)
-        if validate:
+        if _flag("validate", validate):
             problems = [None] * F
 
             def one(f):
@@ -460,7 +470,8 @@ class KernelBank:
             raise ValueError("this bank was saved without its stack and has no training rows.")
         groups = self._groups()
         # kept distances need nothing else of the samples
-        bare = all(r in self._stored and self._roots[r].kind != "product" for r in groups)
+        with_factors = ("product", "function")
+        bare = all(r in self._stored and self._roots[r].kind not in with_factors for r in groups)
         left = None if bare else self._train.take(index, ROW_PAD)
         self._fill(groups, left, self._train, out, stored_rows=index)
         out[:, np.arange(len(index)), index] = self.diagonal[:, index]
@@ -764,13 +775,14 @@ class Cue(NamedTuple):
 
     name: str  # the first kernel's, for messages
     index: np.ndarray  # columns of X
-    sources: tuple  # which of centred and plain, in this order
-    nonnegative: bool  # whether negative entries are an error
+    sources: tuple = ()  # which of centred and plain, in this order
+    nonnegative: bool = False  # whether negative entries are an error
     scale: float = 1.0
     centre: np.ndarray | None = None
     centred_scale: float = 1.0
     shared: bool = False  # whether one product serves products and distances
     take: np.ndarray | None = None  # of a given matrix: the columns of the present training samples
+    function: Function | None = None  # which alone has these rows, as they are
 
     def scaled(self, raw):
         """{source: (scaled rows, their squared norms)} in float64; raw rows are overwritten."""
@@ -790,15 +802,21 @@ class Cue(NamedTuple):
             check_nonnegative(raw, self.name)
         if self.take is not None:
             return {"matrix": Rows(raw[:, self.take].astype(dtype))}
+        if self.function is not None:
+            return {"plain": Rows(tiles.padded(raw, np.float64, ROW_PAD), self.function.own(raw))}
         return {
             source: Rows(tiles.padded(rows, dtype, ROW_PAD), norm)
             for source, (rows, norm) in self.scaled(raw).items()
         }
 
 
-def _fit_cue(name, index, raw, wanted, dtype):
+def _fit_cue(cue, raw, wanted, dtype):
     """The cue of training rows, its arrays, and their mean squared norm once centred."""
-    cue = Cue(name, index, (), bool(wanted & {"chi2", "distance matrix"}))
+    name = cue.name
+    if cue.function is not None:
+        arrays = cue.arrays(raw, dtype)
+        return cue._replace(scale=_power_of_two(np.sqrt(arrays["plain"].norm))), arrays, 0.0
+    cue = cue._replace(nonnegative=bool(wanted & {"chi2", "distance matrix"}))
     if wanted & {"distance matrix", "kernel matrix"}:
         if len(wanted) > 1:
             raise ValueError(
@@ -890,6 +908,13 @@ def _empty_stack(n_kernels, n, dtype):
     Solvers visit a sample's rows of all kernels together; adjacent, they come at memory speed.
     """
     return np.empty((n, n_kernels, n), dtype).transpose(1, 0, 2)
+
+
+def _flag(name, value):
+    """True or False, or an error that names the parameter."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
 
 
 def _as_index(indices, n, name="indices"):

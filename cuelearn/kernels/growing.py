@@ -12,17 +12,17 @@ from joblib import Parallel, delayed
 from numba import njit
 
 from cuelearn.kernels.bank import KernelBank
-from cuelearn.kernels.specifications import Kernel, Linear
+from cuelearn.kernels.specifications import Function, Linear, as_kernel
 from cuelearn.kernels.tiles import chi2_into, cityblock_into, mirror, planes_of, upper_tiles
 
 
 def resolve_kernel(kernel, X):
     """The kernel with a number for gamma: what "mean" and "dim" come to on the samples X of shape (n, d).
 
-    TypeError if it is not one of `cuelearn.kernels`, ValueError if ``gamma="mean"`` meets a single sample.
+    `kernel` as of `as_kernel`, which raises where it is none; ValueError if ``gamma="mean"`` meets a single
+    sample.
     """
-    if not isinstance(kernel, Kernel):
-        raise TypeError(f"kernel must be one of cuelearn.kernels, such as RBF(), got {kernel!r}")
+    kernel = as_kernel(kernel)
     if kernel.quantity.endswith("matrix"):
         raise ValueError(
             f"kernel must be computed from X here, got {kernel!r}; "
@@ -83,6 +83,8 @@ def kernel_values(kernel, X, Z):
     The kernel has a number for gamma; X and Z are C-contiguous, of one floating type.
     """
     number = X.dtype.type
+    if isinstance(kernel, Function):
+        return kernel(X, Z).astype(X.dtype)
     if kernel.quantity == "product":
         out = np.empty((X.shape[0], Z.shape[0]), dtype=X.dtype)
         _product_into(X, Z, out)
@@ -98,6 +100,8 @@ def kernel_values(kernel, X, Z):
 
 def _self_values(kernel, X):
     """k(x, x) of each sample."""
+    if isinstance(kernel, Function):
+        return kernel.own(X)
     if kernel.quantity != "product":
         return np.ones(X.shape[0])
     own = np.einsum("ij,ij->i", X, X, dtype=np.float64)
@@ -114,8 +118,8 @@ class SupportSet:
 
     Parameters
     ----------
-    kernel : Kernel
-        The attribute of this name has a number for gamma.
+    kernel : Kernel, name or function
+        The attribute of this name is a `Kernel` with a number for gamma.
     normalize : bool
         Divide by the square roots of k(x, x).
     first : ndarray, shape (n, d)
@@ -126,7 +130,7 @@ class SupportSet:
 
     def __init__(self, kernel, normalize, first):
         self.kernel = resolve_kernel(kernel, first)
-        self.normalize = bool(normalize) and kernel.quantity == "product"
+        self.normalize = bool(normalize) and self.kernel.quantity in ("product", "function")
         self._held = np.empty((16, first.shape[1]), dtype=first.dtype)
         self._scale = np.ones(16)
         self.size = 0

@@ -8,7 +8,7 @@ Nowozin 2009).
 
 import math
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -17,6 +17,12 @@ METRICS = ("euclidean", "sqeuclidean", "cityblock", "chi2", "precomputed")
 
 # Entries of X beyond this would overflow float64 when squared.
 LARGEST = 1e150
+
+# Largest |K - K.T| accepted in a kernel matrix, relative to its largest entry.
+SYMMETRY_TOLERANCE = 1e-5
+
+# Rows at a time for the k(x, x) of a function.
+OWN_ROWS = 64
 
 
 @dataclass(frozen=True)
@@ -187,23 +193,115 @@ class Precomputed(Kernel):
     quantity = "kernel matrix"
 
 
+@dataclass(frozen=True)
+class Function(Kernel):
+    """A kernel that a function of the caller's computes; the function alone stands for it where a kernel is
+    taken.
+
+    Parameters
+    ----------
+    function : callable
+        ``function(A, B)`` for float64 arrays (a, d) and (b, d) of one cue returns the matrix (a, b) of
+        :math:`k(x, z)`: symmetric, positive semidefinite, finite. As for scikit-learn's ``SVC(kernel=...)``.
+        It is called for tiles of the matrix, maybe in several threads. A model with it cannot be saved.
+
+    Examples
+    --------
+    >>> from sklearn.metrics.pairwise import cosine_similarity
+    >>> from cuelearn.kernels import KernelBank
+    >>> KernelBank([("angle", cosine_similarity, [0, 1])], [[1.0, 0.0], [0.0, 2.0]]).stack[0].tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+    quantity = "function"
+    function: Callable
+
+    def __post_init__(self):
+        if not callable(self.function) or isinstance(self.function, type):
+            raise TypeError(f"Function: function must be callable on two arrays, got {self.function!r}.")
+
+    def __call__(self, A, B):
+        """The matrix of A (a, d) and B (b, d), float64; ValueError where it is no finite matrix (a, b)."""
+        A, B = np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64)
+        values = np.asarray(self.function(A, B))
+        wanted = len(A), len(B)
+        if values.shape != wanted or values.dtype.kind not in "fiub" or not np.isfinite(values).all():
+            got = f"shape {values.shape}, dtype {values.dtype}, or values that are not finite"
+            raise ValueError(
+                f"kernel {self.function!r} must give finite numbers of shape {wanted}, got {got}."
+            )
+        return np.ascontiguousarray(values, dtype=np.float64)
+
+    def own(self, A):
+        """k(x, x) of each row; a ValueError where the matrix of some of them is not that of a kernel."""
+        parts, found = [A[start : start + OWN_ROWS] for start in range(0, len(A), OWN_ROWS)], [np.zeros(0)]
+        for part in parts:
+            values = self(part, part)
+            if np.abs(values - values.T).max() > SYMMETRY_TOLERANCE * np.abs(values).max():
+                raise ValueError(f"kernel {self.function!r} must be symmetric.")
+            found.append(np.diagonal(values))
+        own = np.concatenate(found)
+        if own.min(initial=0.0) < 0.0:
+            raise ValueError(f"kernel {self.function!r} must have a non-negative diagonal.")
+        return own
+
+
+#: Kernels by the names that stand for them wherever a kernel is taken, with their default parameters. What is
+#: added, ``KERNELS["mine"] = RBF(gamma=2.0)`` or a function, is known everywhere at once.
+KERNELS = {
+    "linear": Linear(),
+    "poly": Poly(),
+    "rbf": RBF(),
+    "laplacian": ExpDistance("cityblock"),
+    "exponential": ExpDistance(),
+    "chi2": Chi2(),
+    "precomputed": Precomputed(),
+}
+
+
+def as_kernel(kernel):
+    """The `Kernel` meant: itself, one of `KERNELS` by name, or a function of two arrays.
+
+    TypeError for what is none of these, ValueError for an unknown name.
+
+    Examples
+    --------
+    >>> as_kernel("chi2")
+    Chi2(gamma='mean', factor=1.0)
+    """
+    if isinstance(kernel, str):
+        if kernel not in KERNELS:
+            raise ValueError(f"a kernel's name must be one of {list(KERNELS)}, got {kernel!r}.")
+        kernel = KERNELS[kernel]
+    if isinstance(kernel, Kernel):
+        return kernel
+    if not callable(kernel) or isinstance(kernel, type):
+        raise TypeError(
+            f"a kernel such as RBF(), one of {list(KERNELS)} or a function is wanted, got {kernel!r}."
+        )
+    return Function(kernel)
+
+
 def check_kernels(kernels):
-    """A list of (name, kernel, columns) triples, checked; the names are unique."""
+    """A list of (name, Kernel, columns) triples, checked; the names are unique."""
     triples = list(kernels) if isinstance(kernels, Iterable) and not isinstance(kernels, str) else []
     if not triples:
         raise ValueError(
             f"kernels must be a non-empty list of (name, kernel, columns) triples, got {kernels!r}."
         )
+    found = []
     for triple in triples:
         if not isinstance(triple, Sequence) or len(triple) != 3:
             raise ValueError(f"kernels must hold (name, kernel, columns) triples, got {triple!r}.")
-        name, kernel, _ = triple
+        name, kernel, columns = triple
         if not isinstance(name, str):
             raise TypeError(f"kernels: a name must be a string, got {name!r}.")
-        if not isinstance(kernel, Kernel):
-            raise TypeError(f"kernels: {name!r} must come with a kernel such as RBF(), got {kernel!r}.")
+        try:
+            found.append((name, as_kernel(kernel), columns))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"kernels: {name!r} must come with a kernel: {error}") from None
     check_names([name for name, _, _ in triples], "kernels: ")
-    return triples
+    return found
 
 
 def check_names(names, where=""):

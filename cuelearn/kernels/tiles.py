@@ -320,13 +320,15 @@ class Root(NamedTuple):
     """A quantity computed once per tile: a product, a distance or given columns of one cue."""
 
     cue: int
-    kind: str  # product, sqeuclidean, cityblock, chi2, matrix
+    kind: str  # product, sqeuclidean, cityblock, chi2, matrix, function
     near: float = NEAR
+    function: object = None  # of rows of both sides
 
     @property
     def source(self):
         """Which rows of the cue it is computed from."""
-        return {"matrix": "matrix", "product": "plain", "chi2": "plain"}.get(self.kind, "centred")
+        plain = dict.fromkeys(("product", "chi2", "function"), "plain")
+        return {"matrix": "matrix", **plain}.get(self.kind, "centred")
 
 
 class Form(NamedTuple):
@@ -461,6 +463,8 @@ class Pair(NamedTuple):
             index = self.right.index
             return np.ascontiguousarray(x[r0:r1, slice(c0, c1) if index is None else index[c0:c1]])
         z = self.right.arrays[root.cue][root.source].values
+        if root.kind == "function":
+            return root.function(x[r0:r1], z[c0:c1])
         if root.kind in ("product", "sqeuclidean"):
             x, z = x[r0 : pad_up(r1, ROW_PAD)], z[c0 : pad_up(c1, COLUMN_PAD)]
             out = np.matmul(x, z.T, out=_scratch("product", (len(x), len(z)), x.dtype))
@@ -493,6 +497,7 @@ class Pair(NamedTuple):
 
     def write(self, root, group, tile, base, out):
         """Write the kernels of one root's tile into their `Planes`."""
+        base = base.astype(out.block.dtype, copy=False)  # of a function's
         place, kind = tile.r0 * out.width + tile.c0, base.dtype.type
         for f, form, plane in group.others:
             if form.quantity == "kernel matrix":

@@ -20,7 +20,7 @@ from numbers import Real
 import numpy as np
 
 from cuelearn.core.checks import check_positive
-from cuelearn.core.estimator import Number, parameters
+from cuelearn.core.estimator import SEQUENCE, Number, parameters
 from cuelearn.core.groupnorm import group_norm
 from cuelearn.mkl.gmkl import BoxMachine
 from cuelearn.mkl.perclass import PerClassMKL, documented, run_classes
@@ -277,7 +277,7 @@ class VSKL(PerClassMKL):
     s: float = np.inf
     max_iter: int = 500
 
-    _parameter_constraints = {"s": [Number(Real, 2, None, closed="both")]}
+    _parameter_constraints = {"groups": [*SEQUENCE, None], "s": [Number(Real, 2, None, closed="both")]}
 
     def _solve(self, signs, **options):
         self.groups_ = resolve_groups(self.groups, self.bank_.n_kernels)

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.checks import as_generator
-from cuelearn.core.estimator import NON_NEGATIVE, Number, StrOptions, parameters
+from cuelearn.core.estimator import NON_NEGATIVE, SEQUENCE, Number, StrOptions, parameters
 from cuelearn.core.groupnorm import resolve_p
 from cuelearn.mkl.obscure import solve_obscure
 from cuelearn.mkl.single import stratified_folds
@@ -18,6 +18,7 @@ __all__ = ["MKTL", "P_RANGE", "solve_mktl"]
 
 #: Exponents that the thesis chooses from (6.5).
 P_RANGE = (1.01, 1.05, 1.10, 1.15, 1.20, 1.25, 1.30, 1.40, 1.50)
+WORDS = {"auto", "auto-priors", "cv"}
 #: Stratified folds for choosing among exponents; fewer where a class has fewer samples, at least 2.
 FOLDS = 5
 
@@ -138,7 +139,7 @@ class MKTL(TransferClassifier):
     """
 
     _parameter_constraints = {
-        "p": "no_validation",
+        "p": [Number(numbers.Real, 1, 2, closed="right"), StrOptions(WORDS), *SEQUENCE],
         "class_weight": [StrOptions({"positive", "balanced"}), dict, None],
         "tol": [*NON_NEGATIVE, None],
         "n_epochs": [Number(numbers.Integral, 0, None, closed="left")],

@@ -290,6 +290,10 @@ class CandidateSet:
     def _name_labels(self, bags, n_labels, classes, null):
         """Set `n_labels`, `classes` and `null`, which all labels must be among."""
         P = self.n_attributes
+        for name, value in (("n_labels", n_labels), ("classes", classes), ("null", null)):
+            once = value is None or np.isscalar(value) and name != "classes"
+            if not (once or hasattr(value, "__len__")):
+                raise TypeError(f"{name} must be given for all attributes or once for each, got {value!r}")
         sizes = None
         if n_labels is not None:
             sizes = (n_labels,) * P if np.isscalar(n_labels) else tuple(n_labels)

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
 from cuelearn.core.checks import check_positive
-from cuelearn.core.estimator import POSITIVE, parameters
+from cuelearn.core.estimator import POSITIVE, StrOptions, parameters
 from cuelearn.mms.em import NO_MASS, EMNaming, evenly_spaced, once_or_each
 
 __all__ = ["DistNaming"]
@@ -288,7 +288,12 @@ class DistNaming(EMNaming):
     array([0, 1, 0, 1, 0])
     """
 
-    _parameter_constraints = {**EMNaming._parameter_constraints, "memory": POSITIVE}
+    _parameter_constraints = {
+        **EMNaming._parameter_constraints,
+        "metric": [StrOptions(set(METRICS)), list, tuple],
+        "gamma": [*POSITIVE, StrOptions({"spread", "mean"}), list, tuple],
+        "memory": POSITIVE,
+    }
 
     metric: object = "cosine"
     gamma: object = "spread"

@@ -8,7 +8,7 @@ from scipy.linalg import cholesky, solve_triangular
 from sklearn.decomposition import PCA
 
 from cuelearn.core.checks import check_count
-from cuelearn.core.estimator import POSITIVE, parameters
+from cuelearn.core.estimator import COUNT, POSITIVE, Number, parameters
 from cuelearn.mms.em import NO_MASS, EMNaming, once_or_each
 
 __all__ = ["GMMNaming"]
@@ -121,7 +121,11 @@ class GMMNaming(EMNaming):
     array([0, 1, 0, 1, 0])
     """
 
-    _parameter_constraints = {**EMNaming._parameter_constraints, "regularization": POSITIVE}
+    _parameter_constraints = {
+        **EMNaming._parameter_constraints,
+        "n_components_pca": [*COUNT, Number(Real, 0, 1, closed="neither"), list, tuple, None],
+        "regularization": POSITIVE,
+    }
 
     n_components_pca: object = 0.95
     regularization: float = 1.0

@@ -4,7 +4,7 @@ import functools
 import math
 import time
 from dataclasses import field
-from numbers import Integral, Real
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -17,12 +17,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.core import docs
 from cuelearn.core.checks import as_generator, classes_of_stream, labels_of, labels_within, warn_if_sorted
-from cuelearn.core.estimator import Estimator, Number, load, parameters, validated
+from cuelearn.core.estimator import SEQUENCE, Estimator, Number, load, parameters, validated
 from cuelearn.core.progress import progress
-from cuelearn.kernels import RBF, KernelBank, KernelStack, training_bank
+from cuelearn.kernels import RBF, KernelBank, KernelStack, check_kernels, training_bank
 from cuelearn.mkl.displays import kernel_summary
 from cuelearn.oks.predictors import Predictors, Samples, Weights, outputs, set_probabilities
-from cuelearn.oks.sources import Columns, Given, bank_of
+from cuelearn.oks.sources import Columns, Given, bank_of, has_functions
 
 __all__ = [
     "Learner",
@@ -47,6 +47,8 @@ RECORDED = {
     "losses": np.empty(0),
 }
 NOTHING = Samples(np.empty((0, 0)), np.empty((0, 0)), np.empty((0, 0, 0)))
+#: Kernels where none are given.
+DEFAULT = [("rbf", RBF(), slice(None))]
 INSIDE = [Number(Real, 0, 1, closed="neither")]
 
 #: Texts of parameters and attributes, for docstrings.
@@ -55,7 +57,8 @@ TEXTS = {
         'list of (name, kernel, columns), "precomputed" or None',
         'Cues, as in ColumnTransformer; None is one `RBF` over all columns. With "precomputed", X has '
         'shape (n_kernels, n, n). The online learners take a ``gamma="mean"`` over at most 500 evenly '
-        "spaced samples: over all pairs it would cost as much as a kernel matrix.",
+        "spaced samples: over all pairs it would cost as much as a kernel matrix. Where a kernel is a "
+        "function of two arrays, `fit` makes the matrices of all kernels.",
     ),
     "delta": (
         "float in (0, 1] or a sequence of them",
@@ -355,7 +358,7 @@ class OnlineKernels(ClassifierMixin, Estimator):
 
     _parameter_constraints = {
         "one_vs_rest": ["boolean"],
-        "n_jobs": [Number(Integral, None, None, closed="neither"), None],
+        "delta": [Number(Real, 0, 1, closed="both"), *SEQUENCE],
         "beta": INSIDE,
         "validation": INSIDE,
     }
@@ -426,7 +429,7 @@ class OnlineKernels(ClassifierMixin, Estimator):
                 delayed(self._run)(learner, samples, signs, watch if looked_at else None, bar)
                 for learner, signs in zip(self._learners, targets, strict=True)
             )
-        if source.given:
+        if not source.width:  # matrices
             self._held = NOTHING
         else:
             self._keep(samples)
@@ -571,7 +574,7 @@ class OnlineKernels(ClassifierMixin, Estimator):
         names = ("classes_", "n_features_in_", "feature_names_in_")
         state = {name: value for name, value in vars(self).items() if name in names}
         state |= {"names": self._source.names, "numbers": self._numbers}
-        if not self._source.given:
+        if self._source.width:
             state["held"] = self._held
         return state | {"learners": [learner.state() for learner in self._learners]}
 
@@ -623,6 +626,8 @@ class StreamingKernels(OnlineKernels):
         """
         if self._is_precomputed():
             raise ValueError("kernels must be computed from X for partial_fit, got 'precomputed'")
+        if has_functions(check_kernels(self.kernels or DEFAULT)):
+            raise ValueError("kernels must be those of cuelearn.kernels for partial_fit, got a function")
         known, first = classes_of_stream(self, classes)
         check_two_classes(self, known)
         X, y = self._checked(X, y, reset=first)
@@ -646,7 +651,8 @@ class StreamingKernels(OnlineKernels):
 
     def _open(self, X, classes):
         """Start a stream; returns the first batch as the learners take it."""
-        kernels = [RBF()] if self.kernels is None else [kernel for _, kernel, _ in self.kernels]
+        triples = check_kernels(self.kernels or DEFAULT)
+        kernels = [kernel for _, kernel, _ in triples]
         if X.shape[0] < 2 and any(getattr(kernel, "gamma", None) == "mean" for kernel in kernels):
             raise ValueError(
                 "kernels take gamma from the first batch, which must hold at least 2 samples, got 1: give "

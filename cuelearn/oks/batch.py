@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from cuelearn.core import docs
 from cuelearn.core.checks import as_generator, check_positive
-from cuelearn.core.estimator import POSITIVE, parameters, validated
+from cuelearn.core.estimator import POSITIVE, SEQUENCE, parameters, validated
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl.base import KernelClassifier, two_columns
 from cuelearn.mkl.single import kernel_alone
@@ -126,7 +126,7 @@ class OneKernelSVM(KernelClassifier):
     """Base: ``_choose(targets, train, test, seconds)`` of a subclass gives a kernel and C for each binary
     problem, and accuracies on the samples that are held back; the SVMs are trained on all samples."""
 
-    _parameter_constraints = {**OnlineKernels._parameter_constraints, "C": [*POSITIVE, "array-like"]}
+    _parameter_constraints = {**OnlineKernels._parameter_constraints, "C": [*POSITIVE, *SEQUENCE]}
 
     kernels: object = field(default=None, kw_only=False)
     C: object = C_GRID
@@ -315,13 +315,6 @@ class AlignmentSVM(OneKernelSVM):
         return self._tune([int(np.argmax(row)) for row in aligned], targets, train, test, seconds)
 
 
-def check_selector(selector):
-    if not isinstance(selector, OnlineKernels):
-        raise TypeError(
-            f"selector must be an online learner of cuelearn.oks, such as OKS(), got {selector!r}"
-        )
-
-
 @documented
 class SelectedSVM(OneKernelSVM):
     """An SVM on the kernel that an online selector finds: OKS-SVM, SOM-SVM, or with any learner of the
@@ -348,6 +341,8 @@ class SelectedSVM(OneKernelSVM):
     Yang, Mahdavi, Jin, Yi, Hoi, AAAI 2012, "OKS-SVM", "SOM-SVM".
     """
 
+    _parameter_constraints = {**OneKernelSVM._parameter_constraints, "selector": [OnlineKernels]}
+
     def __init__(self, selector, *, C=C_GRID, validation=0.1, random_state=None):
         self.selector = selector
         self.C = C
@@ -371,7 +366,6 @@ class SelectedSVM(OneKernelSVM):
         -------
         self
         """
-        check_selector(self.selector)
         self._C_values()
         begun = time.perf_counter()
         selector = clone(self.selector).fit(X, y)
@@ -454,11 +448,10 @@ def select_then_fit(selector, X, y, *, C=C_GRID, validation=0.1, random_state=No
     >>> bool(model.score(X, y) > 0.85)
     True
     """
-    check_selector(selector)
     model = SelectedSVM(selector, C=C, validation=validation, random_state=random_state)
+    model._validate_params()
     if not hasattr(selector, "classes_"):
         return model.fit(X, y)
-    model._validate_params()
     model._C_values()
     spent = float(selector.history_["seconds"].max()) if hasattr(selector, "history_") else 0.0
     return model._fit_selected(selector, X, y, spent)

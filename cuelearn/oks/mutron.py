@@ -75,7 +75,7 @@ class MuTron(OnlineKernels):
 
     def _run(self, learner, samples, targets, watch, bar):
         train, test = held_back(targets, self.validation, learner.rng)
-        stack = samples.stack[:, test] if self._source.given else samples.stack
+        stack = samples.stack[:, test] if not self._source.width else samples.stack
         theirs = Samples(samples.data[test], samples.scale[test], stack)
         options = {"rows": train, "shuffle": self.shuffle, "watch": watch, "bar": bar}
         result = learner.run(samples, targets, self.n_epochs, **options)

@@ -2,7 +2,16 @@
 
 import numpy as np
 
-from cuelearn.kernels import CrossBank, Kernel, KernelBank, KernelStack, Poly, inverse_root, training_bank
+from cuelearn.kernels import (
+    CrossBank,
+    Function,
+    KernelBank,
+    KernelStack,
+    Poly,
+    check_kernels,
+    inverse_root,
+    training_bank,
+)
 from cuelearn.oks.predictors import (
     CHI2,
     CITYBLOCK,
@@ -16,7 +25,7 @@ from cuelearn.oks.predictors import (
     self_values,
 )
 
-__all__ = ["Columns", "Given", "bank_of", "with_widths"]
+__all__ = ["Columns", "Evaluated", "Given", "bank_of", "has_functions", "with_widths"]
 
 #: ``gamma="mean"`` is taken over at most so many evenly spaced samples: all pairs would cost a kernel matrix.
 MEAN_SAMPLES = 500
@@ -125,6 +134,30 @@ class Given:
         return Samples(np.empty((X.shape[1], 0)), np.empty((X.shape[1], 0)), X)
 
 
+def has_functions(triples):
+    """Whether some of the kernels are functions of the caller's."""
+    return any(isinstance(kernel, Function) for _, kernel, _ in triples)
+
+
+class Evaluated(Given):
+    """Kernels of which some are functions of the caller's: these are evaluated in rows, all as matrices."""
+
+    given = False
+
+    def __init__(self, triples, X, normalize):
+        self.bank = KernelBank(triples, X, normalize=normalize)
+        if not self.bank.resident:
+            raise ValueError(
+                f"kernels that are functions need the matrices of all {X.shape[0]} samples in memory"
+            )
+        super().__init__(self.bank.n_kernels, self.bank.n_samples, list(self.bank.names))
+        self.triples = self.bank.triples
+
+    def pack(self, X):
+        """Samples from an array or a DataFrame, or the bank."""
+        return super().pack(X if isinstance(X, KernelBank) else self.bank.cross(X))
+
+
 def with_widths(kernels, X, normalize=True):
     """The kernels with numbers for gamma and columns, from some of the samples of X (array or DataFrame)."""
     rows = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MEAN_SAMPLES)).astype(int)
@@ -136,10 +169,12 @@ def with_widths(kernels, X, normalize=True):
 def bank_of(estimator, X):
     """Source and samples of an estimator's training data, with numbers for gamma."""
     if not isinstance(estimator.kernels, str):
-        for triple in estimator.kernels if isinstance(estimator.kernels, (list, tuple)) else []:
-            if isinstance(triple, tuple) and len(triple) == 3 and isinstance(triple[1], Kernel):
-                # matrices among the columns are no kernels here, and could not be cut to some rows
-                kind_of(*triple[:2])
+        triples = [] if estimator.kernels is None else check_kernels(estimator.kernels)
+        if has_functions(triples):
+            source = Evaluated(triples, X, estimator.normalize)
+            return source, source.pack(source.bank)
+        for name, kernel, _ in triples:  # matrices among the columns could not be cut to some rows
+            kind_of(name, kernel)
         source = Columns(with_widths(estimator.kernels, X, estimator.normalize), estimator.normalize)
         return source, source.pack(X)
     bank = training_bank(X)

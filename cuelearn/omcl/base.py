@@ -31,9 +31,9 @@ documented = functools.partial(
     docs.documented,
     texts={
         "kernel": (
-            'Kernel, None or "precomputed"',
-            "One of `cuelearn.kernels`; None is ``RBF()``, whose gamma is the mean squared distance of the "
-            "first batch.",
+            'Kernel, str, callable or None, or "precomputed"',
+            "One of `cuelearn.kernels`, a name of `cuelearn.kernels.KERNELS` or a function f(A, B); None is "
+            "``RBF()``, whose gamma is the mean squared distance of the first batch.",
         ),
         "eta": (
             "float >= 0",

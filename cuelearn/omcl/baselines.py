@@ -101,7 +101,11 @@ class Flat(OnlineClassifier):
     True
     """
 
-    _parameter_constraints = {"scale": [StrOptions({"none", "deviation"})]}
+    _parameter_constraints = {
+        "learner": [CueLearner, None],
+        "cues": [list, None],
+        "scale": [StrOptions({"none", "deviation"})],
+    }
     _kernel_dims = 3
 
     learner: object = field(default=None, kw_only=False)
@@ -109,17 +113,13 @@ class Flat(OnlineClassifier):
     scale: str = "none"
 
     def _is_precomputed(self):
-        return getattr(self.learner, "kernel", None) == "precomputed"
+        return isinstance(self.learner, CueLearner) and self.learner._is_precomputed()
 
     def _check_precomputed(self, X):
         return super()._check_precomputed(X).mean(axis=0)
 
     def _open(self, X, n_classes):
         learner = clone(ProjectronPlusPlus() if self.learner is None else self.learner)
-        if not isinstance(learner, CueLearner):
-            raise TypeError(
-                f"learner must be an online learner of one cue of cuelearn.omcl, got {type(learner).__name__}"
-            )
         support, self.scale_ = None, None
         if self.cues is not None:
             given = self.scale != "none" or self._is_precomputed()

@@ -16,7 +16,7 @@ from numba import njit
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _BaseComposition
 
-from cuelearn.core.estimator import parameters
+from cuelearn.core.estimator import HasMethods, parameters
 from cuelearn.kernels import RBF, feature_places, resolve_columns, resolve_kernel
 from cuelearn.omcl.base import CueLearner, OnlineClassifier, documented
 from cuelearn.omcl.passive_aggressive import LinearLearner, PassiveAggressive
@@ -104,6 +104,7 @@ def check_learner(learner, what):
 class MultiCueClassifier(OnlineClassifier, _BaseComposition):
     """Base of classifiers with one online learner for each of `cues`, a list of (name, learner, columns)."""
 
+    _parameter_constraints = {"cues": [list, None]}
     _learnt = ("_columns",)
     _kernel_dims = 3
 
@@ -294,6 +295,7 @@ class OMCL(MultiCueClassifier):
     True
     """
 
+    _parameter_constraints = {"integrator": [HasMethods("partial_fit"), None]}
     _learnt = ("_columns", "_delayed")
 
     integrator: object = field(default=None, kw_only=False)

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from cuelearn.core.estimator import parameters
-from cuelearn.kernels import RBF, Kernel, PrecomputedSupport, SupportSet
-from cuelearn.omcl.base import CueLearner, StrOptions, documented
+from cuelearn.core.estimator import KernelLike, parameters
+from cuelearn.kernels import RBF, PrecomputedSupport, SupportSet
+from cuelearn.omcl.base import CueLearner, documented
 from cuelearn.omcl.visits import (
     N_PROJECTED,
     N_UPDATES,
@@ -141,7 +141,7 @@ class KernelHypothesis(Hypothesis):
 class KernelLearner(CueLearner):
     """Base of the learners on one kernel; `_pass(visits, expansion, log)` runs over a batch."""
 
-    _parameter_constraints = {"kernel": [Kernel, StrOptions({"precomputed"}), None]}
+    _parameter_constraints = {"kernel": [KernelLike(), None]}
     _learnt = ("_hypothesis", "_support", "_joined")
     _with_gram = False
 
@@ -149,7 +149,7 @@ class KernelLearner(CueLearner):
     normalize: bool = True
 
     def _is_precomputed(self):
-        return isinstance(self.kernel, str)
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def _open(self, X, n_classes):
         if self._is_precomputed():
@@ -211,7 +211,7 @@ class KernelLearner(CueLearner):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.kernel, str)
+        tags.input_tags.pairwise = self._is_precomputed()
         return tags
 
 

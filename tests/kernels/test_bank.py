@@ -763,7 +763,7 @@ BANK_ERRORS = [
 BANK_TYPE_ERRORS = [
     ("cue 'a'", one_of(RBF(), None)),
     ("cue 'a': columns must be", one_of(RBF(), [0.5])),
-    ("kernels: 'a' must come with a kernel", one_of("rbf", [0])),
+    ("kernels: 'a' must come with a kernel", one_of(3, [0])),
     ("a name must be a string", lambda X: KernelBank([(1, RBF(), [0])], X)),
     ("integers", lambda X: KernelBank(None, X).rows([0.5])),
 ]

@@ -287,7 +287,7 @@ def test_a_failed_call_changes_nothing():
     check_same_run(model, OM2(GIVEN, p=1.1).fit(X, y), 1e-5)
 
 
-@pytest.mark.parametrize("kernels", ["rbf", [], [("a", "rbf", [0])], [("a", RBF(), [99])]])
+@pytest.mark.parametrize("kernels", ["rbf", [], [("a", "gaus", [0])], [("a", RBF(), [99])]])
 def test_errors_about_kernels(kernels):
     X, y = make_data(N)
     with pytest.raises((ValueError, TypeError), match="kernel|column"):

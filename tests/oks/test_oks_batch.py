@@ -378,12 +378,12 @@ def test_the_same_bits(name, several):
 
 NO_C = (0.0, -1.0, np.nan, np.inf, "big", None, (), (1.0, -1.0), ["a"], True)
 NO_SHARE = (0.0, 1.0, -0.1, np.nan, "a", None, True)
-NO_KERNELS = ("rbf", 3, [], [("a", RBF())], [("a", "rbf", [0])])
+NO_KERNELS = ("rbf", 3, [], [("a", RBF())], [("a", "gaus", [0])])
 BAD = [
     *((name, "C", NO_C, "C.* must be") for name in MODELS),
     *((name, "validation", NO_SHARE, "'validation' parameter of .* must be") for name in MODELS),
     *((name, "kernels", NO_KERNELS, "kernel") for name in ("MuSVM", "AlignmentSVM")),
-    ("SelectedSVM", "selector", (None, "OKS", OKS, SVC()), "selector must be"),
+    ("SelectedSVM", "selector", (None, "OKS", OKS, SVC()), "'selector' parameter"),
 ]
 
 
@@ -427,5 +427,5 @@ def test_bad_data(name):
 def test_select_then_fit_refuses_what_is_no_selector():
     X, y = make_data(60, seed=3)
     for bad in (None, SVC(), SVC().fit(X, y), MuSVM(C=1.0).fit(X, y)):
-        with pytest.raises(TypeError, match="selector must be an online learner"):
+        with pytest.raises(TypeError, match="'selector' parameter of SelectedSVM must be"):
             select_then_fit(bad, X, y, C=1.0)

@@ -1,0 +1,173 @@
+"""Kernels by name, functions as kernels, and the parameters of kernels inside estimators."""
+
+import inspect
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.metrics.pairwise import linear_kernel
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from cuelearn import mkl, mktl, oks
+from cuelearn.kernels import KERNELS, RBF, Chi2, Function, KernelBank, Linear, Poly, as_kernel
+from cuelearn.mms import MMS
+from cuelearn.omcl import OMCL, Flat, KernelPerceptron, ProjectronPlusPlus
+
+X, Y = load_iris(return_X_y=True)
+X, Y = X[::3], Y[::3]
+FEW = {"random_state": 0}
+ESTIMATORS = [
+    *(mkl.OBSCURE(**FEW), mkl.OM2(), mkl.SILPMKL(), mkl.LPBeta(), mkl.GMKL(), mktl.MKTL(**FEW)),
+    *(
+        oks.OKS(one_vs_rest=True, **FEW),
+        oks.MuTron(one_vs_rest=True, **FEW),
+        oks.MuSVM(one_vs_rest=True, C=1.0),
+    ),
+]
+ESTIMATORS = [model for model in ESTIMATORS if "kernels" in inspect.signature(type(model)).parameters]
+
+
+def gauss(A, B):
+    return np.exp(-0.5 * ((A[:, None] - B) ** 2).sum(axis=2))
+
+
+def test_names():
+    assert as_kernel("rbf") == RBF() and as_kernel("poly") == Poly() and as_kernel(Chi2()) == Chi2()
+    KERNELS["mine"] = RBF(gamma=3.0)
+    try:
+        assert KernelBank([("a", "mine", [0])], X).kernels_ == [RBF(gamma=3.0)]
+        assert KernelPerceptron("mine").fit(X, Y).kernel_ == RBF(gamma=3.0)
+    finally:
+        del KERNELS["mine"]
+    with pytest.raises(ValueError, match=r"a kernel's name must be one of \['linear', .*got 'mine'"):
+        as_kernel("mine")
+    for wrong in (3, RBF, None):
+        with pytest.raises(TypeError, match="or a function is wanted"):
+            as_kernel(wrong)
+    with pytest.raises(ValueError, match="kernels: 'a' must come with a kernel: a kernel's name must be"):
+        KernelBank([("a", "gausian", [0])], X)
+
+
+@pytest.mark.parametrize("memory", [2e9, 5e4, 1e3])
+@pytest.mark.parametrize("normalize", [True, False])
+def test_a_function_is_the_kernel_that_it_computes(memory, normalize):
+    options = {"normalize": normalize, "dtype": np.float64, "memory": memory}
+    ours = [("l", linear_kernel, [0, 1]), ("g", gauss, [2, 3]), ("h", lambda A, B: 9 * gauss(A, B), [2, 3])]
+    h = 1.0 if normalize else 9.0
+    bank = KernelBank(ours, 10 * X, **options)
+    wanted = KernelBank([("l", Linear(), [0, 1]), ("g", RBF(gamma=2.0), [2, 3])], 10 * X, **options)
+    for i in range(0, 50, 7):
+        part, (linear, rbf) = bank.rows([i]), wanted.rows([i])
+        assert_allclose(part, [linear, rbf, h * rbf], rtol=1e-9, atol=1e-12)
+    assert_allclose(bank.diagonal, [*wanted.diagonal, h * wanted.diagonal[1]])
+    (_, mine), (_, (linear, rbf)) = (
+        next(b.cross(X[:4] + 1, support=[3, 40]).blocks()) for b in (bank, wanted)
+    )
+    assert_allclose(mine, [linear, rbf, h * rbf], rtol=1e-9, atol=1e-12)
+    (_, few), (_, all_of) = (next(b.cross(X[:1]).blocks()) for b in (bank.restrict([5, 9]), bank))
+    assert_allclose(few, all_of[:, :, [5, 9]], rtol=1e-9)
+    assert bank.bases[0] == ("l", "function") and bank.kernels_[0] == Function(linear_kernel)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("model", ESTIMATORS, ids=lambda model: type(model).__name__)
+def test_functions_in_estimators(model):
+    """The same as with the kernels that they compute."""
+    ours, theirs = [("l", linear_kernel, [0, 1]), ("g", gauss, [2, 3])], [Linear(), RBF(gamma=2.0)]
+    theirs = [(name, kernel, columns) for (name, _, columns), kernel in zip(ours, theirs, strict=True)]
+    found, wanted = (clone(model).set_params(kernels=k).fit(X, Y) for k in (ours, theirs))
+    assert_array_equal(found.predict(X[::2]), wanted.predict(X[::2]))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_functions_in_online_learners(dtype):
+    A = X.astype(dtype)
+    for ours, theirs in [(linear_kernel, Linear()), (gauss, RBF(gamma=2.0))]:
+        found, wanted = (KernelPerceptron(k).fit(A, Y) for k in (ours, theirs))
+        assert_allclose(found.decision_function(A), wanted.decision_function(A), rtol=1e-3, atol=1e-3)
+    found, wanted = (Flat(cues=[("a", k, [0, 1])]).fit(A, Y) for k in (gauss, RBF(gamma=2.0)))
+    assert_array_equal(found.predict(A), wanted.predict(A))
+
+
+@pytest.mark.parametrize(
+    "function, words",
+    [
+        (lambda A, B: A @ B[:1].T, r"must give finite numbers of shape \(50, 50\), got shape \(50, 1\)"),
+        (lambda A, B: np.full((len(A), len(B)), np.nan), "must give finite numbers"),
+        (lambda A, B: 1j * gauss(A, B), "must give finite numbers .* dtype complex128"),
+        (lambda A, B: gauss(A, 2 * B), "must be symmetric"),
+        (lambda A, B: -gauss(A, B), "must have a non-negative diagonal"),
+    ],
+)
+def test_functions_that_are_no_kernels(function, words):
+    for call in (
+        lambda: KernelBank([("a", function, [0, 1])], X),
+        lambda: mkl.OM2([("a", function, [0, 1])]).fit(X, Y),
+        lambda: oks.OKS([("a", function, [0, 1])], one_vs_rest=True).fit(X, Y),
+        lambda: KernelPerceptron(function).fit(X, Y),
+    ):
+        with pytest.raises(ValueError, match=words):
+            call()
+
+
+def test_functions_have_no_place_in_files_or_streams(tmp_path):
+    kernels = [("g", gauss, [2, 3])]
+    with pytest.raises(TypeError, match="is a function, which cannot be saved without pickle"):
+        mkl.OM2(kernels).fit(X, Y).save(tmp_path / "model")
+    with pytest.raises(ValueError, match="kernels must be those of cuelearn.kernels for partial_fit"):
+        oks.OKS(kernels, one_vs_rest=True).partial_fit(X, Y, classes=[0, 1, 2])
+
+
+# ------------------------------------------------------------ parameters of kernels
+
+
+CUES = [("colour", "rbf", [0, 1]), ("shape", Poly(), [2, 3]), ("own", gauss, [0])]
+
+
+@pytest.mark.parametrize("model", [*ESTIMATORS, MMS()], ids=lambda model: type(model).__name__)
+def test_parameters_within(model):
+    model = clone(model).set_params(kernels=CUES)
+    known = model.get_params()
+    assert known["kernels__colour"] == "rbf" and known["kernels__own"] is gauss
+    assert known["kernels__colour__gamma"] == "mean" and known["kernels__shape__degree"] == 2
+    assert not any("__" in name for name in model.get_params(deep=False))
+    other = clone(model).set_params(
+        kernels__colour__gamma=2.0, kernels__shape=Chi2(), kernels__shape__gamma=0.5
+    )
+    assert other.kernels == [("colour", RBF(gamma=2.0), [0, 1]), ("shape", Chi2(gamma=0.5), [2, 3]), CUES[2]]
+    assert model.kernels is CUES  # nothing that is shared was changed
+    assert clone(other).get_params()["kernels__colour__gamma"] == 2.0
+    for wrong in ("kernels__colour__degree", "kernels__smell", "kernels__own__gamma", "kernel__gamma"):
+        with pytest.raises(ValueError, match="Invalid parameter"):
+            clone(model).set_params(**{wrong: 1.0})
+    with pytest.raises(ValueError, match="RBF: gamma must be positive"):
+        clone(model).set_params(kernels__colour__gamma=-1.0)
+
+
+def test_parameters_within_online_learners():
+    model = OMCL([("a", ProjectronPlusPlus("rbf"), [0, 1]), ("b", KernelPerceptron(Poly()), [2, 3])])
+    other = clone(model).set_params(a__kernel__gamma=2.0, b__kernel="chi2", a__eta=0.5)
+    assert [learner.kernel for _, learner, _ in other.cues] == [RBF(gamma=2.0), "chi2"]
+    assert model.cues[0][1].kernel == "rbf" and other.cues[0][1].eta == 0.5
+    flat = Flat(ProjectronPlusPlus("rbf"), cues=[("a", "rbf", [0])])
+    flat.set_params(learner__kernel__gamma=3.0, cues__a__gamma=4.0)
+    assert flat.learner.kernel == RBF(gamma=3.0) and flat.cues[0][1] == RBF(gamma=4.0)
+    chosen = oks.SelectedSVM(oks.OKS(CUES)).set_params(selector__kernels__colour__gamma=5.0)
+    assert chosen.selector.kernels[0][1] == RBF(gamma=5.0)
+    assert "kernel__gamma" not in mkl.KernelPA(CUES, kernel="rbf").get_params()  # there a name of a cue
+
+
+def test_grids_over_kernels():
+    model = mkl.OBSCURE([("colour", "rbf", [0, 1]), ("shape", "linear", [2, 3])], random_state=0)
+    grid = {"kernels__colour__gamma": [0.1, 10.0], "kernels__shape": ["chi2", RBF(gamma=1.0)]}
+    search = GridSearchCV(model, grid, cv=2, error_score="raise").fit(X, Y)
+    assert len(search.cv_results_["params"]) == 4 and search.best_score_ > 0.8
+    found = search.best_estimator_.bank_.kernels_[0].gamma
+    assert found == search.best_params_["kernels__colour__gamma"]
+    pipe = make_pipeline(StandardScaler(), KernelPerceptron("rbf"))
+    grid = {"kernelperceptron__kernel__gamma": [0.5, 5.0]}
+    assert GridSearchCV(pipe, grid, cv=2, error_score="raise").fit(X, Y).best_score_ > 0.5
