@@ -1,6 +1,6 @@
 """Kernels on cues, the bank that hands out their rows, and sets that grow for online learners."""
 
-from cuelearn.kernels.bank import CrossBank, KernelBank
+from cuelearn.kernels.bank import CrossBank, KernelBank, matrix_problem
 from cuelearn.kernels.growing import (
     PrecomputedSupport,
     SupportSet,
@@ -21,11 +21,14 @@ from cuelearn.kernels.specifications import (
     Poly,
     Precomputed,
     as_kernel,
+    check_entries,
     check_kernels,
     check_samples,
     extract_columns,
     feature_places,
+    real_values,
     resolve_columns,
+    scale_problem,
 )
 from cuelearn.kernels.stack import KernelStack, training_bank
 
@@ -45,6 +48,7 @@ __all__ = [
     "PrecomputedSupport",
     "SupportSet",
     "as_kernel",
+    "check_entries",
     "check_kernels",
     "check_samples",
     "distance_matrix",
@@ -52,8 +56,11 @@ __all__ = [
     "feature_places",
     "inverse_root",
     "kernel_values",
+    "matrix_problem",
     "mean_rule",
+    "real_values",
     "resolve_columns",
     "resolve_kernel",
+    "scale_problem",
     "training_bank",
 ]

@@ -17,11 +17,13 @@ import numpy as np
 from cuelearn.kernels import tiles
 from cuelearn.kernels.specifications import (
     RBF,
+    SMALLEST_KERNEL,
     SYMMETRY_TOLERANCE,
     Function,
     Linear,
     Precomputed,
     as_range,
+    check_entries,
     check_kernels,
     check_names,
     check_nonnegative,
@@ -30,11 +32,13 @@ from cuelearn.kernels.specifications import (
     feature_places,
     largest_entry,
     place_of,
+    real_values,
     resolve_columns,
+    scale_problem,
 )
 from cuelearn.kernels.tiles import COLUMN_PAD, ROW_PAD, Form, Pair, Root, Rows, Side
 
-__all__ = ["CrossBank", "KernelBank"]
+__all__ = ["CrossBank", "KernelBank", "matrix_problem"]
 
 # Above this many samples the mean of a distance that has no closed form is taken over MEAN_SUBSAMPLE evenly
 # spaced samples.
@@ -179,6 +183,10 @@ class KernelBank:
         factors = self._factors(self._train, range(self.n_kernels))
         self._train = self._train._replace(factors=factors)
         self.diagonal = self._diagonal()
+        for name, diagonal in zip(self.names, self.diagonal, strict=True):
+            problem = scale_problem(f"kernel {name!r}", diagonal)
+            if problem:
+                raise ValueError(problem)
 
         # 3. What fits the budget: the stack, or the quantities it is made from.
         one = self.n_samples**2 * self.dtype.itemsize
@@ -357,8 +365,7 @@ class KernelBank:
         K = given[None] if given.ndim == 2 else given
         if K.ndim != 3 or K.shape[1] != K.shape[2] or 0 in K.shape:
             raise ValueError(f"a precomputed stack must have shape (n_kernels, n, n), got {given.shape}.")
-        if K.dtype.kind not in "fiub":
-            raise ValueError(f"a precomputed stack must hold real numbers, got dtype {K.dtype}.")
+        K = real_values(K, "a precomputed stack")
         if dtype is None:
             dtype = K.dtype if K.dtype in (np.float32, np.float64) else np.float32
         self = cls.__new__(cls)
@@ -376,7 +383,7 @@ class KernelBank:
             problems = [None] * F
 
             def one(f):
-                problems[f] = _problem_of(K[f], f"kernel {self.names[f]!r} of the stack")
+                problems[f] = matrix_problem(K[f], f"kernel {self.names[f]!r} of the stack")
 
             tiles.run(one, range(F), K.size)
             for problem in filter(None, problems):
@@ -536,14 +543,12 @@ class KernelBank:
         return {self._roots[self._forms[f].root].cue for f in kernels}
 
     def _given_rows(self, X_new):
-        X_new = np.asarray(X_new)
+        X_new = real_values(X_new, "X_new")
         if X_new.ndim != 3 or (X_new.shape[0], X_new.shape[2]) != (self.n_kernels, self.n_samples):
             raise ValueError(
                 f"X_new must have shape ({self.n_kernels}, rows, {self.n_samples}) as the bank is of "
                 f"precomputed kernels, got {X_new.shape}."
             )
-        if X_new.dtype.kind not in "fiub":
-            raise ValueError(f"X_new must hold real numbers, got dtype {X_new.dtype}.")
         return X_new
 
     def _new_side(self, X_new, needed):
@@ -726,7 +731,7 @@ class CrossBank:
         for plane, f in zip(out, self._kernels, strict=True):
             part = self._new[f, rows]
             plane[...] = part if self._support is None else part[:, self._support]
-        return _check_finite(out)
+        return _checked(out)
 
     def blocks(self, memory=None, reuse=False):
         """Iterate over (slice of new samples, block of kernels).
@@ -755,7 +760,7 @@ class CrossBank:
         for start in range(0, self.n_rows, step):
             rows = slice(start, min(start + step, self.n_rows))
             if run is not None:
-                yield rows, _check_finite(self._new[run, rows])
+                yield rows, _checked(self._new[run, rows])
                 continue
             size = rows.stop - rows.start
             if buffer is None or not reuse or buffer.shape[1] != size:
@@ -853,7 +858,7 @@ def _training_matrix(raw, name, distance, dtype):
     if raw.shape != (n, n):
         raise ValueError(f"{what} must be square (n, n), got shape {raw.shape}.")
     matrix = np.ascontiguousarray(raw, dtype=dtype)
-    problem = _problem_of(matrix, what)
+    problem = matrix_problem(matrix, what)
     if problem:
         raise ValueError(problem)
     if distance:
@@ -866,18 +871,24 @@ def _training_matrix(raw, name, distance, dtype):
     return matrix
 
 
-def _problem_of(matrix, what):
+def matrix_problem(matrix, what, least=SMALLEST_KERNEL):
     """What is wrong with a precomputed matrix, or None.
 
     A symmetric matrix has the same sums, each entry times a random number, along its rows and its columns.
     Only where these differ by a quarter of what is tolerated, or are not finite, are all pairs compared.
     """
-    n, lowest = len(matrix), float(np.diagonal(matrix).min())
+    diagonal = np.diagonal(matrix)
+    n, lowest = len(matrix), float(diagonal.min())
+    problem = scale_problem(what, diagonal, least) if np.isfinite(diagonal).all() else None
+    if problem:
+        return problem
     factors, by_rows, by_columns = np.random.default_rng(0).uniform(0.5, 1.0, n), np.empty(n), np.empty(n)
     planes = tiles.planes_of(matrix)
     tiles.sums_both_ways(planes.flat, 0, planes.width, factors, by_rows, by_columns)
     largest = max(np.abs(by_rows).max() / n, float(np.diagonal(matrix).max()))  # or more
-    if lowest >= 0.0 and np.abs(by_rows - by_columns).max() <= 0.25 * SYMMETRY_TOLERANCE * largest:
+    with np.errstate(invalid="ignore"):
+        differ = np.abs(by_rows - by_columns).max()
+    if lowest >= 0.0 and differ <= 0.25 * SYMMETRY_TOLERANCE * largest:
         return None
     largest = asymmetry = 0.0
     for tile in tiles.upper_tiles(len(matrix)):
@@ -941,9 +952,8 @@ def _check_out(out, shape, dtype):
         raise ValueError(f"out must be an array of shape {shape}, dtype {dtype}, got {got}.")
 
 
-def _check_finite(block):
-    if not np.isfinite(block).all():
-        raise ValueError("X_new holds NaN or infinite values.")
+def _checked(block):
+    check_entries(block, "X_new")
     return block
 
 

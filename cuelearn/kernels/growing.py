@@ -15,6 +15,9 @@ from cuelearn.kernels.bank import KernelBank
 from cuelearn.kernels.specifications import Function, Linear, as_kernel
 from cuelearn.kernels.tiles import chi2_into, cityblock_into, mirror, planes_of, upper_tiles
 
+# What k(x, x) may be before it is normalised.
+LARGEST_SQUARE = 1e30
+
 
 def resolve_kernel(kernel, X):
     """The kernel with a number for gamma: what "mean" and "dim" come to on the samples X of shape (n, d).
@@ -148,6 +151,12 @@ class SupportSet:
             raise ValueError(f"X must have {self._held.shape[1]} columns, got {X.shape[1]}")
         if self.kernel.quantity == "chi2" and X.size and X.min() < 0.0:
             raise ValueError("X must not be negative for a chi-squared kernel")
+        if self.kernel.quantity == "product":
+            with np.errstate(over="ignore"):
+                largest = _self_values(self.kernel, X).max(initial=0.0)
+            if largest > LARGEST_SQUARE:
+                limit = f"at most {LARGEST_SQUARE:g}, got {largest:.3g}"
+                raise ValueError(f"X must be scaled so that k(x, x) of {self.kernel} is {limit}")
         return X
 
     def batch(self, X):

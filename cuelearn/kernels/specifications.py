@@ -21,6 +21,9 @@ LARGEST = 1e150
 # Largest |K - K.T| accepted in a kernel matrix, relative to its largest entry.
 SYMMETRY_TOLERANCE = 1e-5
 
+# What the largest diagonal entry of a kernel may be: beyond it, products with coefficients leave float32.
+SMALLEST_KERNEL, LARGEST_KERNEL = 1e-20, 1e20
+
 # Rows at a time for the k(x, x) of a function.
 OWN_ROWS = 64
 
@@ -243,6 +246,7 @@ class Function(Kernel):
         own = np.concatenate(found)
         if own.min(initial=0.0) < 0.0:
             raise ValueError(f"kernel {self.function!r} must have a non-negative diagonal.")
+        check_entries(own, f"kernel {self.function!r}")
         return own
 
 
@@ -426,6 +430,35 @@ def check_nonnegative(values, name):
 def largest_entry(values):
     """The largest magnitude, 0 for an empty array."""
     return max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
+
+
+def real_values(values, name):
+    """An array of real numbers, float32 or float64 where they are not whole; ValueError for others."""
+    values = np.asarray(values)
+    if values.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must hold real numbers, got dtype {values.dtype}.")
+    if values.dtype.kind == "f" and values.dtype not in (np.float32, np.float64):
+        return values.astype(np.float32 if values.dtype == np.float16 else np.float64)
+    return values
+
+
+def check_entries(values, name):
+    """ValueError where kernel values are not finite or so large that sums of them overflow; one read."""
+    largest = largest_entry(values)
+    if not math.isfinite(largest):
+        raise ValueError(f"{name} holds NaN or infinite values.")
+    if largest > LARGEST_KERNEL:
+        limit = f"{LARGEST_KERNEL:g}: divide by the mean diagonal of the training kernel"
+        raise ValueError(f"{name} holds kernel values up to {largest:.3g}, which must be at most {limit}.")
+
+
+def scale_problem(what, diagonal, least=SMALLEST_KERNEL):
+    """What is wrong with the size of a kernel that has this diagonal, or None; zeros are a kernel."""
+    largest = float(diagonal.max(initial=0.0))
+    if largest == 0.0 or least <= largest <= LARGEST_KERNEL:
+        return None
+    wanted = f"a largest diagonal entry between {SMALLEST_KERNEL:g} and {LARGEST_KERNEL:g}, got {largest:.3g}"
+    return f"{what} must have {wanted}: divide it by its mean diagonal."
 
 
 def as_range(index):

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.core.checks import as_generator, classes_and_labels, labels_of
 from cuelearn.core.estimator import NON_NEGATIVE, Estimator, load, parameters, validated
-from cuelearn.kernels import CrossBank, KernelBank, KernelStack, training_bank
+from cuelearn.kernels import CrossBank, KernelBank, KernelStack, check_entries, real_values, training_bank
 from cuelearn.mkl.displays import kernel_summary
 from cuelearn.mkl.problem import MKLProblem, block_scores, quadratic_forms
 
@@ -130,7 +130,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
                 raise ValueError(f"X must be {wanted}, got one of {X.n_kernels} and {X.n_columns}")
             return X
         if self._is_precomputed():
-            X, n = np.asarray(X), self.n_features_in_
+            X, n = real_values(X, "X"), self.n_features_in_
             X = X[None] if X.ndim == 2 and n_kernels == 1 else X
             if X.ndim != 3 or (X.shape[0], X.shape[2]) != (n_kernels, n):
                 wanted = f"({n_kernels}, n, {n}) (n_kernels, n, n_train)"
@@ -150,8 +150,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
         if active.size == 0 or self.support_.size == 0:
             return n_rows, active, ()
         if given:
-            if not np.isfinite(X).all():
-                raise ValueError("X holds NaN or infinite values")
+            check_entries(X, "X")
             X = X if X.dtype.kind == "f" else X.astype(np.float64)
             return n_rows, active, [(slice(None), (X[j][:, self.support_] for j in active))]
         if isinstance(X, CrossBank):

@@ -48,7 +48,10 @@ class BoxMachine(ClassMachine):
         """The SVM at some kernel weights, to an accuracy relative to its objective."""
         self.problem.svm_tol = min(max(accuracy, SMALLEST_TOL), self.limit)
         self.n_solved = self.n_updates = self.n_solved + 1
-        return self.problem.solve(self.k, weights)
+        before, found = self.problem.n_missed, self.problem.solve(self.k, weights)
+        if self.problem.hard and self.problem.n_missed > before:
+            self.stalled = True
+        return found
 
     def signed(self, alpha):
         """Coefficients of the primal point that belongs to alpha."""

@@ -108,6 +108,7 @@ class Machine(ClassMachine):
         self.solution = Solution(weights, coef, total, quadratic, multiple, bias, hinge)
         self.n_solved += 1
         self.n_updates += machine.n_iter
+        self.stalled = self.stalled or not machine.converged  # libsvm cannot do it
         return self.solution
 
     def value(self, found, norms_sq):
@@ -128,7 +129,7 @@ class Machine(ClassMachine):
             found = self.svm(self.weights)
             own = found.primal(self.problem.C) - found.dual
             limit = OWN_SHARE * max(self.tol * abs(found.dual), 0.1 * min(self.gap, abs(found.dual)))
-            if own <= limit or self.tolerance <= SMALLEST_TOLERANCE:
+            if own <= limit or self.tolerance <= SMALLEST_TOLERANCE or self.stalled:
                 return found
             self.refine()
 
@@ -150,7 +151,7 @@ class Machine(ClassMachine):
             before = self.weights
             self.move(norms_sq)
             if np.array_equal(before, self.weights):  # only more accuracy can bring anything new
-                self.stalled = self.exhausted()
+                self.stalled = self.stalled or self.exhausted()
                 self.refine()
 
     def move(self, norms_sq):

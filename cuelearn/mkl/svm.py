@@ -5,12 +5,14 @@ want to go on from the last solution: `solve_box_svm` does both, and certifies i
 """
 
 import contextlib
+import warnings
 from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
 from numba import njit
 from sklearn import config_context
+from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.core.checks import check_count, check_positive
 from cuelearn.kernels import KernelBank
@@ -28,6 +30,11 @@ __all__ = [
     "svms_of",
 ]
 
+# most steps of libsvm, its own limit that scikit-learn lifts; far fewer where C times the mean diagonal is so
+# large that rounding may keep its tolerance out of reach
+MOST_STEPS, FEW_STEPS, HARD = 10_000_000, 100_000, 1e7
+# sweeps of an SVM without bias where the same holds
+FEW_SWEEPS = 1000
 # most sweeps between two looks at the gap
 LOOK = 20
 # share of the largest violation below which others wait
@@ -40,12 +47,14 @@ TIGHTER = 0.5
 
 
 class BinarySVM(NamedTuple):
-    """A trained binary SVM: support samples, their signed coefficients, bias, iterations of libsvm."""
+    """A trained binary SVM: support samples, signed coefficients, bias, steps of libsvm, whether these were
+    enough."""
 
     support: np.ndarray
     coef: np.ndarray
     intercept: float
     n_iter: int
+    converged: bool
 
 
 def fit_svc(kernel, target, C, tol=1e-3, weights=None):
@@ -54,25 +63,46 @@ def fit_svc(kernel, target, C, tol=1e-3, weights=None):
     The larger value of `target` is the positive class; `weights` are factors on C. Around a small SVM the
     checks of `SVC` take ten times as long as libsvm itself, which would time methods that train hundreds of
     them. So the routine below `SVC` is called, and `SVC` where that routine has changed.
+
+    Warns
+    -----
+    ConvergenceWarning
+        After `MOST_STEPS`, or `FEW_STEPS` where C times the mean diagonal is above `HARD`.
     """
     from sklearn import svm  # not with the package: half of scikit-learn comes with it
 
     libsvm, low, high = getattr(svm, "_libsvm", None), target.min(), target.max()
+    hardness = C * float(np.trace(kernel)) / len(kernel)
+    most = FEW_STEPS if hardness > HARD else MOST_STEPS
     if libsvm is not None and low < high:
         with contextlib.suppress(AttributeError, TypeError, ValueError):
             libsvm.set_verbosity_wrap(0)
             options = {"svm_type": 0, "kernel": "precomputed", "C": float(C), "tol": float(tol)}
-            options |= {"cache_size": 1000.0, "class_weight": np.ones(2)}
+            options |= {"cache_size": 1000.0, "class_weight": np.ones(2), "max_iter": most}
             if weights is not None:
                 options["sample_weight"] = np.ascontiguousarray(weights, dtype=np.float64)
             signs = (target == high).astype(np.float64)
             support, _, _, coef, intercept, *_, n_iter = libsvm.fit(kernel, signs, **options)
-            return BinarySVM(support, -coef[0], -float(intercept[0]), int(np.ravel(n_iter)[0]))
-    with config_context(assume_finite=True, skip_parameter_validation=True):
-        machine = svm.SVC(C=C, kernel="precomputed", tol=tol, cache_size=1000)
+            n_iter = int(np.ravel(n_iter)[0])
+            return told(BinarySVM(support, -coef[0], -float(intercept[0]), n_iter, n_iter < most), hardness)
+    with config_context(assume_finite=True, skip_parameter_validation=True), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        machine = svm.SVC(C=C, kernel="precomputed", tol=tol, cache_size=1000, max_iter=most)
         machine.fit(kernel, target, sample_weight=weights)
     bias, n_iter = float(machine.intercept_[0]), int(machine.n_iter_[0])
-    return BinarySVM(machine.support_, machine.dual_coef_[0], bias, n_iter)
+    return told(BinarySVM(machine.support_, machine.dual_coef_[0], bias, n_iter, n_iter < most), hardness)
+
+
+def told(machine, hardness):
+    """An SVM, and a warning where its steps did not suffice."""
+    if not machine.converged:
+        warnings.warn(
+            f"an SVM did not converge in {machine.n_iter} steps: C times the mean diagonal of the kernel is "
+            f"{hardness:.2g}; lower C, or divide the kernels by their mean diagonal",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    return machine
 
 
 def balance_weights(target):
@@ -204,6 +234,9 @@ class SharedProblem:
 
     Attributes
     ----------
+    hard : bool
+        Whether C times the mean diagonal of a kernel is so large that rounding may keep `svm_tol` out of
+        reach; `max_sweeps` is 1,000 at most then.
     alphas : ndarray, shape (n_problems, n)
         The last solution of each class, from which the next starts.
     n_solved, n_missed : int
@@ -220,7 +253,8 @@ class SharedProblem:
                 f"signs must be -1 and 1, with a row for each problem and {n} columns, got shape {shape}"
             )
         self.bank, self.C, self.svm_tol = bank, check_positive("C", C), check_positive("svm_tol", svm_tol)
-        self.max_sweeps = check_count("max_sweeps", max_sweeps)
+        self.hard = self.C * float(bank.diagonal.mean(axis=1).max()) > HARD
+        self.max_sweeps = min(check_count("max_sweeps", max_sweeps), FEW_SWEEPS if self.hard else np.inf)
         self.alphas = np.zeros_like(self.signs)
         self.n_problems, self.n_solved, self.n_missed = len(self.signs), 0, 0
         self._weights, self._kernel = None, None

@@ -136,7 +136,7 @@ class MirrorMachine(BoxMachine):
             above = 0.5 * group_norm(np.sqrt(inner) / gamma, s) ** 2 + losses
             self.certify(found.alpha, weights, simplex, quadratics, losses)
             best = group_scales(inner, s, self.least())
-            if above - value <= self.wanted() or self.converged:
+            if above - value <= self.wanted() or self.converged or self.stalled:
                 break
             if missed:  # weights too unequal for the solver of the SVM
                 smallest = float((gamma**self.power).min())
@@ -181,7 +181,7 @@ class MirrorMachine(BoxMachine):
             logs = self.moved(length, slope)
             new = np.exp(logs)
             found = yield from self.evaluate(new, self.gamma)
-            if length == 0.0 or self.converged or trial == MOST_TRIALS - 1:
+            if length == 0.0 or self.converged or self.stalled or trial == MOST_TRIALS - 1:
                 break
             divergence = float(new @ np.maximum(logs - self.logs, -700.0))
             promised = self.value + float(self.slope @ (new - old)) + divergence / length
@@ -192,7 +192,7 @@ class MirrorMachine(BoxMachine):
         self.value, self.slope, self.gamma, self.weights = found
         if self.gap > 0.99 * gap:  # slow: let the inner values not be the reason
             self.idle += self.share <= LEAST_INNER_SHARE
-            self.stalled = self.idle >= PATIENCE
+            self.stalled = self.stalled or self.idle >= PATIENCE
             self.share = max(LEAST_INNER_SHARE, 0.5 * self.share)
 
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cuelearn.core.checks import as_generator
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, NON_NEGATIVE, Estimator, StrOptions, parameters, validated
-from cuelearn.kernels import KernelBank
+from cuelearn.kernels import KernelBank, check_entries, real_values
 from cuelearn.mkl.displays import kernel_summary
 from cuelearn.mkl.problem import combine, combined_scores, quadratic_forms
 from cuelearn.mms.base import FLOATS, BagClassifier
@@ -323,11 +323,12 @@ class MMS(BagClassifier):
         return scores
 
     def _checked_stack(self, K, weights):
-        K = np.asarray(K)
+        K = real_values(K, "X")
         F, n = len(weights), self.n_features_in_
         K = K[None] if K.ndim == 2 and F == 1 else K
-        if K.ndim != 3 or (K.shape[0], K.shape[2]) != (F, n) or not np.isfinite(K).all():
+        if K.ndim != 3 or (K.shape[0], K.shape[2]) != (F, n):
             raise ValueError(f"X must be a finite stack of shape ({F}, n, {n}), got {K.shape}")
+        check_entries(K, "X")
         return K
 
     def summary(self):
