@@ -1,6 +1,6 @@
 """Kernels on cues, the bank that hands out their rows, and sets that grow for online learners."""
 
-from cuelearn.kernels.bank import CrossBank, KernelBank, matrix_problem
+from cuelearn.kernels.bank import CrossBank, KernelBank, check_batch
 from cuelearn.kernels.growing import (
     PrecomputedSupport,
     SupportSet,
@@ -24,6 +24,7 @@ from cuelearn.kernels.specifications import (
     check_entries,
     check_kernels,
     check_samples,
+    check_size,
     extract_columns,
     feature_places,
     real_values,
@@ -48,15 +49,16 @@ __all__ = [
     "PrecomputedSupport",
     "SupportSet",
     "as_kernel",
+    "check_batch",
     "check_entries",
     "check_kernels",
     "check_samples",
+    "check_size",
     "distance_matrix",
     "extract_columns",
     "feature_places",
     "inverse_root",
     "kernel_values",
-    "matrix_problem",
     "mean_rule",
     "real_values",
     "resolve_columns",

@@ -17,7 +17,6 @@ import numpy as np
 from cuelearn.kernels import tiles
 from cuelearn.kernels.specifications import (
     RBF,
-    SMALLEST_KERNEL,
     SYMMETRY_TOLERANCE,
     Function,
     Linear,
@@ -38,7 +37,7 @@ from cuelearn.kernels.specifications import (
 )
 from cuelearn.kernels.tiles import COLUMN_PAD, ROW_PAD, Form, Pair, Root, Rows, Side
 
-__all__ = ["CrossBank", "KernelBank", "matrix_problem"]
+__all__ = ["CrossBank", "KernelBank", "check_batch"]
 
 # Above this many samples the mean of a distance that has no closed form is taken over MEAN_SUBSAMPLE evenly
 # spaced samples.
@@ -53,6 +52,9 @@ SHARED_PRODUCT_LIMIT = 16.0
 # A row whose norm is below this fraction of its cue's largest entry counts as a zero vector: its products
 # would leave the range of float32.
 ZERO_NORM = 1e-15
+
+# Of the symmetry of a batch in a stream.
+BATCH_TOLERANCE = 1e-3
 
 # Blocks handed out by iteration, unless the caller says otherwise (bytes).
 DEFAULT_BLOCK_BYTES = 2**27
@@ -871,7 +873,7 @@ def _training_matrix(raw, name, distance, dtype):
     return matrix
 
 
-def matrix_problem(matrix, what, least=SMALLEST_KERNEL):
+def matrix_problem(matrix, what, least=None, tolerance=SYMMETRY_TOLERANCE):
     """What is wrong with a precomputed matrix, or None.
 
     A symmetric matrix has the same sums, each entry times a random number, along its rows and its columns.
@@ -888,7 +890,7 @@ def matrix_problem(matrix, what, least=SMALLEST_KERNEL):
     largest = max(np.abs(by_rows).max() / n, float(np.diagonal(matrix).max()))  # or more
     with np.errstate(invalid="ignore"):
         differ = np.abs(by_rows - by_columns).max()
-    if lowest >= 0.0 and differ <= 0.25 * SYMMETRY_TOLERANCE * largest:
+    if lowest >= 0.0 and differ <= 0.25 * tolerance * largest:
         return None
     largest = asymmetry = 0.0
     for tile in tiles.upper_tiles(len(matrix)):
@@ -897,11 +899,25 @@ def matrix_problem(matrix, what, least=SMALLEST_KERNEL):
             return f"{what} holds NaN or infinite values."
         largest = max(largest, largest_entry(part), largest_entry(mirrored))
         asymmetry = max(asymmetry, np.abs(part - mirrored).max())
-    if asymmetry > SYMMETRY_TOLERANCE * largest:
+    if asymmetry > tolerance * largest:
         return (
             f"{what} must be symmetric, got entries that differ from their mirror image by {asymmetry:.3g}."
         )
     return f"{what} must have a non-negative diagonal, got {lowest:.3g}." if lowest < 0 else None
+
+
+def check_batch(X, seen):
+    """ValueError unless the kernels of a batch with all samples, (n, seen + n) or a stack of them, are finite
+    and those with itself a kernel matrix."""
+    check_entries(X, "X")
+    n = X.shape[-2]
+    for j, own in enumerate(X[..., seen:].reshape(-1, n, n)):
+        own = np.ascontiguousarray(own, dtype=own.dtype if own.dtype.kind == "f" else np.float64)
+        what = ("X" if X.ndim == 2 else f"kernel {j} of X") + ", a batch with itself,"
+        # looser: no more than rows are used, in any precision
+        problem = matrix_problem(own, what, 0.0 if seen else None, BATCH_TOLERANCE)
+        if problem:
+            raise ValueError(problem)
 
 
 # ------------------------------------------------------------ small helpers

@@ -12,7 +12,7 @@ from joblib import Parallel, delayed
 from numba import njit
 
 from cuelearn.kernels.bank import KernelBank
-from cuelearn.kernels.specifications import Function, Linear, as_kernel
+from cuelearn.kernels.specifications import Function, Linear, as_kernel, check_size
 from cuelearn.kernels.tiles import chi2_into, cityblock_into, mirror, planes_of, upper_tiles
 
 # What k(x, x) may be before it is normalised.
@@ -146,7 +146,7 @@ class SupportSet:
 
     def check(self, X):
         """X as the set holds its samples, or a ValueError where the kernel is not defined on it."""
-        X = np.ascontiguousarray(X, dtype=self._held.dtype)
+        X = np.ascontiguousarray(check_size(X, self._held.dtype), dtype=self._held.dtype)
         if X.shape[1] != self._held.shape[1]:
             raise ValueError(f"X must have {self._held.shape[1]} columns, got {X.shape[1]}")
         if self.kernel.quantity == "chi2" and X.size and X.min() < 0.0:

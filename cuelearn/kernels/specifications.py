@@ -18,6 +18,9 @@ METRICS = ("euclidean", "sqeuclidean", "cityblock", "chi2", "precomputed")
 # Entries of X beyond this would overflow float64 when squared.
 LARGEST = 1e150
 
+# The same for float32, with room for polynomials.
+LARGEST_SINGLE = 1e15
+
 # Largest |K - K.T| accepted in a kernel matrix, relative to its largest entry.
 SYMMETRY_TOLERANCE = 1e-5
 
@@ -452,9 +455,21 @@ def check_entries(values, name):
         raise ValueError(f"{name} holds kernel values up to {largest:.3g}, which must be at most {limit}.")
 
 
-def scale_problem(what, diagonal, least=SMALLEST_KERNEL):
+def check_size(X, dtype):
+    """X, or a ValueError where squares of its entries would leave a floating type."""
+    single = np.dtype(dtype) == np.float32
+    largest, limit = largest_entry(X), LARGEST_SINGLE if single else LARGEST
+    if largest > limit:
+        remedy = "scale it, or learn from float64 throughout" if single else "scale it"
+        raise ValueError(
+            f"X must hold no values beyond {limit:g} in {np.dtype(dtype)}, got {largest:.3g}: {remedy}"
+        )
+    return X
+
+
+def scale_problem(what, diagonal, least=None):
     """What is wrong with the size of a kernel that has this diagonal, or None; zeros are a kernel."""
-    largest = float(diagonal.max(initial=0.0))
+    largest, least = float(diagonal.max(initial=0.0)), SMALLEST_KERNEL if least is None else least
     if largest == 0.0 or least <= largest <= LARGEST_KERNEL:
         return None
     wanted = f"a largest diagonal entry between {SMALLEST_KERNEL:g} and {LARGEST_KERNEL:g}, got {largest:.3g}"

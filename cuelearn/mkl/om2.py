@@ -6,10 +6,10 @@ import numpy as np
 from numba import njit
 from sklearn.utils.validation import validate_data
 
-from cuelearn.core.checks import check_count, classes_of_stream, labels_within, warn_if_sorted
+from cuelearn.core.checks import check_count, classes_of_stream, labels_of, labels_within, warn_if_sorted
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import parameters, validated
-from cuelearn.kernels import KernelBank
+from cuelearn.kernels import KernelBank, check_batch, real_values
 from cuelearn.mkl.base import StochasticMKL
 from cuelearn.mkl.problem import MKLProblem
 from cuelearn.mkl.state import Rows, add_update, loop, predict, refresh_link
@@ -185,11 +185,8 @@ class OM2(StochasticMKL):
         rows, diagonal, samples, computed = (self._given_rows if given else self._new_rows)(X, first)
         n_kernels, n_batch, n = rows.shape
         known, batch = n - n_batch, np.arange(n - n_batch, n)
-        y = np.asarray(y)
-        if y.shape != (n_batch,):
-            raise ValueError(f"y must have one label per sample, {n_batch}, got shape {y.shape}")
         labels = np.zeros(n, dtype=np.int64)
-        labels[known:] = labels_within(y, self.classes_)
+        labels[known:] = labels_within(labels_of(self, y, n_batch), self.classes_)
         # the rows of the batch are at hand, those of earlier samples are never asked for
         bank = SimpleNamespace(n_kernels=n_kernels, n_samples=n, diagonal=diagonal, dtype=rows.dtype)
         bank.resident, bank.memory = False, 0.0
@@ -223,10 +220,11 @@ class OM2(StochasticMKL):
 
     def _given_rows(self, X, first):
         """Rows of a batch of precomputed kernels against the kept samples and itself, and their diagonal."""
-        X, n_seen = np.asarray(X), self.n_seen_
-        if X.ndim != 3 or X.shape[2] != n_seen + X.shape[1] or not np.isfinite(X).all():
+        X, n_seen = real_values(X, "X"), self.n_seen_
+        if X.ndim != 3 or X.shape[2] != n_seen + X.shape[1]:
             wanted = f"(n_kernels, n, {n_seen} + n): the batch against all seen so far and itself"
             raise ValueError(f"X must be finite, of shape {wanted}; got shape {X.shape}")
+        check_batch(X, n_seen)
         if not first and X.shape[0] != self.kernel_weights_.size:
             raise ValueError(f"X must hold {self.kernel_weights_.size} kernels, as before, got {X.shape[0]}")
         columns = np.concatenate([self.support_, n_seen + np.arange(X.shape[1])])

@@ -9,7 +9,7 @@ from dataclasses import field
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 
 from cuelearn.core import docs
 from cuelearn.core.checks import as_generator, check_positive
@@ -367,6 +367,7 @@ class SelectedSVM(OneKernelSVM):
         self
         """
         self._C_values()
+        y = y if y is None else column_or_1d(y, warn=True)
         begun = time.perf_counter()
         selector = clone(self.selector).fit(X, y)
         return self._fit_selected(selector, X, y, time.perf_counter() - begun)

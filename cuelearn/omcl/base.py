@@ -21,13 +21,11 @@ from cuelearn.core.checks import (
 from cuelearn.core.estimator import Estimator, StrOptions, load, parameters, validated
 from cuelearn.core.losses import margins
 from cuelearn.core.progress import progress
-from cuelearn.kernels import check_entries, matrix_problem, real_values
+from cuelearn.kernels import check_batch, check_entries, check_size, real_values
 from cuelearn.omcl.visits import N_UPDATES
 
 __all__ = ["CueLearner", "OnlineClassifier", "StrOptions", "documented", "load"]
 
-#: Of the entries of X, by its type.
-LARGEST = {"float32": 1e15, "float64": 1e150}
 CHUNK = 256  # samples visited between two looks at the outside world: history, callback, progress
 
 documented = functools.partial(
@@ -113,17 +111,6 @@ class Record:
 
     def __getitem__(self, name):
         return self._held[name][: self.n].copy()
-
-
-def check_size(X):
-    """X, or a ValueError where squares of its entries would leave its floating type."""
-    largest, limit = np.abs(X).max(initial=0.0), LARGEST[X.dtype.name]
-    if largest > limit:
-        wanted = (
-            f"at most {limit:g} in {X.dtype}: give it scaled" + (X.dtype == np.float32) * " or as float64"
-        )
-        raise ValueError(f"X holds values up to {largest:.3g}, which must be {wanted}")
-    return X
 
 
 @parameters
@@ -264,7 +251,7 @@ class OnlineClassifier(ClassifierMixin, Estimator):
             X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], reset=first, order="C")
             if first:  # later on, `labels_within` knows which labels there are
                 check_classification_targets(y)
-            return check_size(X), y
+            return check_size(X, np.float64), y
         X = self._check_precomputed(X)
         y = labels_of(self, y, X.shape[-2])
         seen = 0 if first else self.n_seen_
@@ -273,11 +260,7 @@ class OnlineClassifier(ClassifierMixin, Estimator):
                 f"X must have shape ({'' if X.ndim == 2 else 'n_kernels, '}n, {seen} + n), the kernel of a "
                 f"batch with all samples seen so far and itself, got {X.shape}"
             )
-        for j, own in enumerate(np.ascontiguousarray(X[..., seen:]).reshape(-1, y.size, y.size)):
-            what = "X" if X.ndim == 2 else f"X[{j}]"
-            problem = matrix_problem(own, f"{what} among the samples of a batch", *([] if first else [0.0]))
-            if problem:
-                raise ValueError(problem)
+        check_batch(X, seen)
         return X, y
 
     def _check_precomputed(self, X):
@@ -342,7 +325,8 @@ class OnlineClassifier(ClassifierMixin, Estimator):
         check_is_fitted(self, "classes_")
         if self._is_precomputed():
             return self._check_precomputed(X)
-        return check_size(validate_data(self, X, dtype=[np.float64, np.float32], reset=False, order="C"))
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False, order="C")
+        return check_size(X, np.float64)
 
     def _class_scores(self, X):
         return self._scores(self._check_new(X))

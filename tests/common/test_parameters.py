@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from estimators import ESTIMATORS, OF_SAMPLES, data, make, public
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.utils._param_validation import InvalidParameterError
 
 from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank, KernelStack, Poly
@@ -140,3 +140,24 @@ def test_extremes(name):
     model = make(name).fit(X, np.array([7, -1, 3])[y])
     assert model.classes_.tolist() == [-1, 3, 7] and set(model.predict(X)) <= {-1, 3, 7}
     assert make(name).fit(X, y == 1).decision_function(X).shape == (30,)
+
+
+@pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
+@pytest.mark.parametrize("name", OF_SAMPLES)
+def test_a_column_of_labels_is_a_vector(name):
+    """With scikit-learn's warning; unless it is asked for several labels, of which it may be one."""
+    X, y = data(name, 40)
+    wanted = make(name).fit(X, y).predict(X)
+    with pytest.warns(DataConversionWarning, match="column-vector y") as caught:
+        model = make(name).fit(X, y[:, None])
+    assert sum(w.category is DataConversionWarning for w in caught) == 1
+    np.testing.assert_array_equal(model.predict(X), wanted)
+    if hasattr(model, "partial_fit") and getattr(model, "eta", None) != "auto":
+        with pytest.warns(DataConversionWarning, match="column-vector y"):
+            make(name).partial_fit(X, y[:, None], classes=[0, 1, 2])
+    column = (y == 1).astype(int)[:, None]
+    if getattr(model, "_one_column", False):
+        assert make(name).fit(X, column).indicator_
+    else:
+        with pytest.warns(DataConversionWarning, match="column-vector y"):
+            assert make(name).fit(X, column).classes_.tolist() == [0, 1]

@@ -1,6 +1,7 @@
 """The estimators as scikit-learn's users meet them."""
 
 import copy
+import re
 import warnings
 
 import numpy as np
@@ -499,8 +500,8 @@ def test_precomputed_shapes(cls):
     for bad, match in (
         (K[:, :149], r"X must have shape \(n, 0 \+ n\).*got \(150, 149\)"),
         (np.hstack([K, K]), r"X must have shape \(n, 0 \+ n\).*got \(150, 300\)"),
-        (np.stack([K, K]), r"X must be finite, of shape \(n, n_seen\), for precomputed .* \(2, 150, 150\)"),
-        (np.where(K == 1.0, np.nan, K), "X must be finite, of shape"),
+        (np.stack([K, K]), r"X must have shape \(n, n_seen\) for precomputed .* \(2, 150, 150\)"),
+        (np.where(K == 1.0, np.nan, K), "X holds NaN"),
         (K[:149], "y must have one label per sample, 149, got 150"),
     ):
         refused(lambda bad=bad: model.fit(bad, y), ValueError, match)
@@ -538,7 +539,7 @@ def test_precomputed_stacks():
         tags = model.__sklearn_tags__().input_tags
         assert tags.three_d_array and not tags.two_d_array
         for bad, match in (
-            (K[0, 0], r"X must be finite, of shape \(n_kernels, n, n_seen\)"),
+            (K[0, 0], r"X must have shape \(n_kernels, n, n_seen\)"),
             (K[:, :, :149], r"X must have shape \(.*n, 0 \+ n\)"),
             (K[:, :149], "y must have one label per sample, 149, got 150"),
         ):
@@ -556,6 +557,26 @@ def test_precomputed_stacks():
 
 
 # ------------------------------------------------------------------ degenerate streams
+
+
+@pytest.mark.parametrize("cls", ALL)
+@pytest.mark.parametrize("largest", [1e4, 1e14, 1e37, 1e150, 1e200, 1e300])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_sizes_of_X(cls, largest, dtype):
+    """Scores are finite, or X is refused in words; whatever its type."""
+    X, y = data(30)
+    with np.errstate(over="ignore"):
+        X = (X * largest / X.max()).astype(dtype)
+    model = make(cls)
+    if np.isfinite(X).all():
+        try:
+            model.fit(X, y)
+        except ValueError as error:
+            assert largest > 1e15 and re.search("X must (hold no values beyond|be scaled)", str(error))
+        else:
+            assert np.isfinite(model.decision_function(X)).all()
+            if cls not in LINEAR and dtype == np.float32:  # what was learnt in single precision stays there
+                refused(lambda: model.decision_function(X * np.float64(1e140)), ValueError, "X must")
 
 
 @pytest.mark.filterwarnings("error")

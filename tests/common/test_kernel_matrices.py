@@ -1,0 +1,140 @@
+"""Kernel matrices of the caller's: a sensible scale works or ends with a warning, others are refused."""
+
+import inspect
+
+import numpy as np
+import pytest
+from estimators import CUES, ESTIMATORS, OF_SAMPLES, data, make
+from sklearn.exceptions import ConvergenceWarning
+
+from cuelearn.kernels import KernelBank, KernelStack
+from cuelearn.mkl import SILPMKL, VSKL, AverageKernelSVM, LPBeta
+from cuelearn.oks import OKS, MuSVM
+from cuelearn.omcl import KernelPerceptron
+
+pytestmark = pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.ConvergenceWarning")
+THREE = [(name, KernelPerceptron("precomputed"), j) for j, name in enumerate("abc")]
+#: How to tell an estimator that its kernels are given.
+GIVEN = {
+    **{name: {"cues": THREE} for name in ("OMCL", "Vote")},
+    "Flat": {"learner": KernelPerceptron("precomputed")},
+    "SelectedSVM": {"selector": OKS("precomputed", one_vs_rest=True, random_state=0)},
+}
+SCORES = np.random.default_rng(0).normal(size=(36, 3))
+
+
+def given_kernels(name):
+    """An instance on given kernels, its further arguments, axes of its X; None if it takes none."""
+    known = inspect.signature(ESTIMATORS[name]).parameters
+    if name in GIVEN or "kernels" in known:
+        more = {"scores": SCORES} if name == "PriorFeatures" else {}
+        options = GIVEN.get(name, {"kernels": "precomputed"}) | (
+            {"priors": None} if "priors" in known else {}
+        )
+        return make(name, **options), more, 3
+    return (make(name, kernel="precomputed"), {}, 2) if "kernel" in known else None
+
+
+NAMES = [name for name in ESTIMATORS if given_kernels(name) is not None]
+
+
+def kernels(name, axes=3):
+    """Kernels among 36 samples, two of full rank and one of low rank, and labels; as `fit` takes them."""
+    X, y = data(name, 36)
+    K = KernelBank(CUES, X, normalize=False, dtype=np.float64).stack
+    return (K if axes == 3 else K[1]), y
+
+
+def finite_scores(model, K, more):
+    return bool(np.isfinite(model.decision_function(K, **more)).all())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scales(name):
+    """K times 1e9 or 1e-9 is fitted, or ends with a warning; far beyond, one sentence says what to do."""
+    model, more, axes = given_kernels(name)
+    K, y = kernels(name, axes)
+    for scale in (1e-9, 1e9):
+        assert finite_scores(model.fit(scale * K, y, **more), scale * K, more)
+    for scale in (1e-300, 1e-30, 1e30, 1e200, 1e307):
+        with pytest.raises(
+            ValueError, match="got .*: divide it by its mean|up to .*: divide by the mean diagonal"
+        ):
+            model.fit(scale * K, y, **more)
+        if scale > 1 and name != "PriorFeatures":  # which does not look at kernels
+            with pytest.raises(ValueError, match="X.* holds kernel values up to"):
+                model.predict(scale * K, **more)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_no_kernel(name):
+    model, more, axes = given_kernels(name)
+    K, y = kernels(name, axes)
+    lopsided, negative, broken = K.copy(), K.copy(), K.copy()
+    lopsided[..., 0, 1] += 1.0
+    negative[..., 2, 2] = -1.0
+    broken[..., 3, 4] = broken[..., 4, 3] = np.nan
+    words = {"must be symmetric": lopsided, "must have a non-negative diagonal": negative}
+    words |= {"holds NaN": broken, "must hold real numbers, got dtype complex128": K + 1j}
+    words |= {"must hold real numbers, got dtype <U": K.astype(str)}
+    for match, wrong in words.items():
+        with pytest.raises(ValueError, match=match):
+            model.fit(wrong, y, **more)
+    half = K.astype(np.float16)
+    assert finite_scores(model.fit(half, y, **more), half, more)
+    for wrong in (broken, K + 1j):
+        if name != "PriorFeatures":
+            with pytest.raises(ValueError, match="X"):
+                model.predict(wrong, **more)
+
+
+#: Whose problem has no other scale than C: K s with C / s is the same.
+INVARIANT = ["OBSCURE", "PegasosMKL", "UFOMKL", "SILPMKL", "SimpleMKL", "LpMKL", "MCMKL", "VSKL", "MLMKLSum"]
+INVARIANT += [
+    "AverageKernelSVM",
+    "BestKernelSVM",
+    "KernelPA",
+    "NoTransfer",
+    "AverageTL",
+    "MultiKT",
+    "MKTL",
+    "MuSVM",
+]
+
+
+@pytest.mark.parametrize("name", INVARIANT)
+def test_the_scale_is_that_of_C(name):
+    K, y = kernels(name)
+    wanted = given_kernels(name)[0].set_params(C=2.0).fit(K, y).decision_function(K)
+    for power in (-30, 30):
+        scaled = 2.0**power * K
+        model = given_kernels(name)[0].set_params(C=2.0 ** (1 - power)).fit(scaled, y)
+        np.testing.assert_allclose(
+            model.decision_function(scaled), wanted, rtol=1e-3, atol=1e-3 * np.abs(wanted).max()
+        )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_stack_is_as_good(name):
+    """`KernelStack`, where several kernels are taken at once."""
+    model, more, axes = given_kernels(name)
+    K, y = kernels(name, axes)
+    if name in OF_SAMPLES and axes == 3 and name not in ("OMCL", "Vote", "Flat"):
+        model.fit(KernelStack(K), y, **more)
+
+
+def test_a_stack_is_guarded_where_it_is_made():
+    for wrong in (1e30 * np.eye(3), 1e-30 * np.eye(3)):
+        with pytest.raises(ValueError, match="kernel 'a' of the stack .* divide it by its mean diagonal"):
+            KernelStack(wrong, names=["a"])
+    with pytest.raises(ValueError, match="kernel 'a' must have a largest diagonal entry"):
+        KernelBank([("a", "linear", [0])], 1e15 * np.ones((3, 1)), normalize=False)
+    assert KernelBank.from_stack(np.zeros((3, 3))).n_kernels == 1  # nothing, but a kernel
+
+
+@pytest.mark.parametrize("model", [AverageKernelSVM(), SILPMKL(), VSKL(), LPBeta(), MuSVM(one_vs_rest=True)])
+def test_a_hopeless_svm_warns(model):
+    """Low rank, classes that overlap, C times the diagonal 1e9: rounding keeps the tolerance out of reach."""
+    Z, y = np.random.default_rng(0).normal(size=(36, 2)), np.arange(36) % 3
+    with pytest.warns(ConvergenceWarning, match="did not"):
+        model.set_params(kernels="precomputed", C=1.0).fit(1e9 * (Z @ Z.T), y)
