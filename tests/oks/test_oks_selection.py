@@ -638,7 +638,7 @@ def refused(call, error, match):
 NO_SHARE = (0.0, -0.1, 1.1, np.nan, np.inf, "half", None, [], (0.5, 0.0), ["a"], True, [[0.5]], np.array(2.0))
 NO_STEP = (0.0, -1.0, np.nan, np.inf, "big", None, True)
 NO_PART = (0.0, 1.0, -0.5, 1.5, np.nan, "a", None, True)
-NO_KERNELS = ("rbf", 3, [RBF()], [("a", RBF())], [], {"a": RBF()}, [("a", "rbf", [0])])
+NO_KERNELS = ("rbf", 3, [RBF()], [("a", RBF())], [], {"a": RBF()}, [("a", "gaus", [0])])
 BAD = [
     *((cls, "delta", NO_SHARE) for cls in (OKS, OKSRegret)),
     (SOM, "delta", (-0.1, 1.1, np.nan, "half", None, [], (0.5, 2.0))),
