@@ -581,7 +581,9 @@ def test_one_versus_rest(cls):
         if cls is not MuTron:  # which also draws what it holds back
             rngs = np.random.default_rng(0).spawn(n_classes)
             options = {
-                k: v for k, v in model.get_params(deep=False).items() if k not in ("random_state", "one_vs_rest")
+                k: v
+                for k, v in model.get_params(deep=False).items()
+                if k not in ("random_state", "one_vs_rest")
             }
             for c in (0, n_classes - 1):
                 alone = cls(random_state=rngs[c], **options).fit(X, y == c)
