@@ -652,53 +652,37 @@ def describe(data, cues, *, rows=None, vocabularies=None, size=240, n_jobs=None,
         images = images.shrunk(2 * size)
     sequences = np.arange(len(data.y)), images, data.masks, names
     options = {"rows": rows, "n_jobs": n_jobs, "verbose": verbose, "name": name}
-    parts = in_tasks(_describe, sequences, list(cues), vocabularies or {}, size, **options)
-    return {
-        cue: sum((part[cue] for part in parts), [])
-        if isinstance(parts[0][cue], list)
-        else np.concatenate([part[cue] for part in parts])
-        for cue in cues
-    }
+    words = vocabularies or {}
+    parts = in_tasks(_describe, sequences, cues, words, size, **options)
+    found = {cue: [one for part in parts for one in part[cue]] for cue in cues}
+    counted = [cue for cue in cues if cue in words or not CUES[cue].local]
+    return found | {cue: np.array(found[cue], dtype=np.float32) for cue in counted}
 
 
-def _describe(rows, images, masks, names, cues, vocabularies, size):
-    """Describe one task's images: by cue, float32 of shape (n_images, width), or local descriptors."""
+def _describe(rows, images, masks, names, cues, words, size):
+    """Describe one task's images: by cue, a row or the local descriptors of each image."""
     found = {cue: [] for cue in cues}
     for i, row in enumerate(rows):
         try:
             picture = _at_size(images[i], None if masks is None else masks[i], size)
             for cue in cues:
-                if CUES[cue].local:
-                    step = vocabularies[cue].step if cue in vocabularies else _STEP
-                    found[cue].append(CUES[cue].describe(picture, step))
-                else:
-                    found[cue].append(CUES[cue].describe(picture))
+                step = [words[cue].step if cue in words else _STEP] if CUES[cue].local else []
+                found[cue].append(CUES[cue].describe(picture, *step))
         except ValueError as error:
             known = "" if names is None else f" ({names[i]})"
             raise ValueError(f"Image {row}{known} cannot be described: {error}") from None
-    for cue in cues:
-        if cue in vocabularies:
-            found[cue] = count_words(vocabularies[cue], found[cue])
-        elif not CUES[cue].local:
-            found[cue] = np.asarray(found[cue], dtype=np.float32)
-    return found
+    return found | {cue: count_words(words[cue], found[cue]) for cue in cues if cue in words}
 
 
 def _at_size(image, mask, size):
     """The picture, scaled down with its mask where its shorter side has more than `size` pixels."""
     _check_image(image)
-    short = min(image.shape[:2])
-    if size is not None and short > size:
-        require("images", "PIL")
-        from PIL import Image
-
-        if mask is not None:
-            _check_mask(mask, image.shape[:2])
-        image = scaled(image, size / short)
-        if mask is not None:
-            covered = Image.fromarray(np.asarray(mask).astype(np.uint8) * 255)
-            mask = np.asarray(covered.resize(image.shape[1::-1], Image.Resampling.BOX)) >= 128
-    return Picture(image, mask)
+    factor = 1 if size is None else size / min(image.shape[:2])
+    if factor >= 1:
+        return Picture(image, mask)
+    if mask is not None:
+        mask = scaled(_check_mask(mask, image.shape[:2]).astype(np.uint8) * 255, factor) >= 128
+    return Picture(scaled(image, factor), mask)
 
 
 def image_cues(
@@ -788,9 +772,9 @@ def image_cues(
     if size is not None:
         check_integer("size", size, 16)
     local = [cue for cue in cues if cue in CUES and CUES[cue].local]
-    words = (
-        vocabulary if isinstance(vocabulary, dict) else dict.fromkeys(local if vocabulary else (), vocabulary)
-    )
+    words = vocabulary
+    if not isinstance(vocabulary, dict):
+        words = {} if vocabulary is None else dict.fromkeys(local, vocabulary)
     unlearnt = [cue for cue in local if cue not in words]
     options, learnt, blocks = {"size": size, "n_jobs": n_jobs, "verbose": verbose}, [], {}
     scanned = ["laser"] if "laser" in cues else []
