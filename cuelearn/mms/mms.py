@@ -90,6 +90,8 @@ class MMS(BagClassifier):
         certificate; no bound, and possibly negative, where Algorithm 10 searches bags of several instances).
     history_ : DataFrame
         One row per round, see `MMSResult`.
+    visits_ : ndarray of int, shape (n_passes, n_bags); of "pegasos"
+        Bags in the order of the visits, for replays; rounds follow each other.
     n_iter_ : int
         Rounds, of all starts.
     converged_ : bool
@@ -211,6 +213,8 @@ class MMS(BagClassifier):
         self._keep(space)
         self.objective_, self.history_, self.n_iter_ = result.objective, result.history, len(result.history)
         self.dual_gap_ = float(self.history_["dual_gap"][result.kept])
+        if self.solver == "pegasos":
+            self.visits_ = result.visits
         self.converged_ = result.converged and abs(self.dual_gap_) <= self._wanted_gap(result)
         for doubt in self._doubts(result):
             warnings.warn(doubt, ConvergenceWarning, stacklevel=3)

@@ -123,6 +123,7 @@ def pegasos(problem, n_epochs, batch, bar):
             state = pegasos_block(candidates.packed, block, state, lam, radius, batch, problem.most_nodes)
             problem.refuse_unfinished(state.loss)
             space.move(rows, block.delta * state.scale, state.scale)
+            problem.visits.append(block.bags.astype(np.min_scalar_type(candidates.n_bags)))
         state = state._replace(squared_norm=space.squared_norm())
         bar.update(candidates.n_bags)
     steps = state.step - 1.0 - start

@@ -45,6 +45,7 @@ class MMSResult(NamedTuple):
     converged: bool  # whether its start ended where the next round would not lower the objective
     at_zero: float  # objective of w = 0
     target: np.ndarray  # (n_instances, sum of labels): mean label indicators of the kept round's candidates
+    visits: np.ndarray  # (passes, n_bags): bags in the order of the visits; of Pegasos only
 
 
 class ConvexProblem:
@@ -52,7 +53,7 @@ class ConvexProblem:
 
     def __init__(self, space, candidates, lam, exact=False, rng=None, shuffle=True):
         self.space, self.candidates, self.lam = space, candidates, lam
-        self.rng, self.shuffle = rng, shuffle
+        self.rng, self.shuffle, self.visits = rng, shuffle, []
         self.most_nodes = MOST_NODES if exact else None
         self.target = np.zeros((candidates.n_instances, space.n_columns))
         self.rows_of_block = min(MOST_ROWS, max(space.n_columns, CHEAP // space.width))
@@ -223,7 +224,8 @@ def solve_mms(
                 break
     (objective, space.weights, target, row), converged = least
     history = pd.DataFrame(history, columns=HISTORY)
-    return MMSResult(objective, history, row, converged, at_zero, target)
+    visits = np.concatenate([np.zeros(0, dtype=np.uint8), *problem.visits]).reshape(-1, candidates.n_bags)
+    return MMSResult(objective, history, row, converged, at_zero, target, visits)
 
 
 def objective_of(space, candidates, lam, inference="heap"):

@@ -195,6 +195,19 @@ def test_blocks_are_the_sequential_algorithm(digits):
     assert_allclose(kernel.scores(slice(None)), Z @ W.T, rtol=1e-4, atol=1e-4)
 
 
+def test_pegasos_is_replayed_from_its_visits(digits):
+    X, _, sets = ambiguous(*digits, np.random.default_rng(5), n_bags=40)
+    options = {"n_rounds": 1, "n_epochs": 3, "random_state": np.random.default_rng()}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = MMS(C=7.0, solver="pegasos", **options).fit(X, sets)
+    Z = np.column_stack([X, np.ones(len(X))])
+    W = plain_pegasos(Z, sets, 1.0 / (7.0 * 40), model.visits_, 1, 40)
+    assert model.visits_.shape == (3, 40) and model.visits_.dtype == np.uint8
+    assert_allclose(np.column_stack([model.coef_, model.intercept_]), W, atol=1e-9)
+    assert not hasattr(MMS().fit(X, sets), "visits_")
+
+
 def test_groups_of_bags_per_step(digits):
     rng = np.random.default_rng(6)
     X, _, sets = ambiguous(*digits, rng, n_bags=5, size=3)
