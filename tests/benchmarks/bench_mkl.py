@@ -93,6 +93,22 @@ def read_visits(rows, order):
     return total
 
 
+def command_line(about, table, arguments=None, repeats=5, **more):
+    """What is asked for: options of all benchmarks, and further numbers by (default, help)."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=repeats)
+    parser.add_argument("--smoke", action="store_true", help="tiny sizes: shows that all of it runs")
+    parser.add_argument("--table", type=Path, default=table, help="where the CSV goes (default: %(default)s)")
+    for name, (default, text) in more.items():
+        kind = {"action": "store_true"} if default is False else {"type": type(default), "default": default}
+        parser.add_argument(f"--{name}", help=text, **kind)
+    options = parser.parse_args(arguments)
+    if options.smoke:
+        options.repeats = 1
+        options.table = table.with_stem("smoke") if options.table == table else options.table
+    return options
+
+
 def wall(call):
     """`call` as a function that returns its own wall time."""
 
@@ -285,15 +301,8 @@ def on_demand_rows(table, cases, each_epoch=False):
 
 def main(arguments=None):
     """Print the table and write it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument(
-        "--smoke", action="store_true", help="tiny sizes: shows that all of it runs, times mean nothing"
-    )
-    parser.add_argument("--scale", action="store_true", help="OBSCURE on all 60,000 digits too (minutes)")
-    parser.add_argument("--table", type=Path, default=TABLE, help="where the CSV goes (default: %(default)s)")
-    parser.add_argument("--run", help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
+    more = {"scale": (False, "OBSCURE on all 60,000 digits too (minutes)"), "run": ("", argparse.SUPPRESS)}
+    options = command_line(__doc__, TABLE, arguments, **more)
     if options.run:
         print(json.dumps(on_demand(*json.loads(options.run))))
         return

@@ -13,14 +13,13 @@ import os
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-import argparse
 import inspect
 import tracemalloc
 import warnings
 from pathlib import Path
 
 import numpy as np
-from bench_mkl import Table, in_turn, wall
+from bench_mkl import Table, command_line, in_turn, wall
 from sklearn.exceptions import ConvergenceWarning
 
 import cuelearn  # noqa: F401  (places numba's cache)
@@ -142,22 +141,14 @@ def memory(table, n_classes, per_class, counts):
 
 def main(arguments=None):
     """Print the table and write it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument(
-        "--smoke", action="store_true", help="tiny sizes: shows that all of it runs, times mean nothing"
-    )
-    parser.add_argument("--table", type=Path, default=TABLE, help="where the CSV goes (default: %(default)s)")
-    options = parser.parse_args(arguments)
+    options = command_line(__doc__, TABLE, arguments, 3)
     warnings.simplefilter("ignore", ConvergenceWarning)
     table = Table()
     sizes = (3, 8) if options.smoke else (10, 100)
-    repeats = 1 if options.smoke else options.repeats
-    against_the_others(table, *sizes, 5 if options.smoke else 40, repeats)
-    growth(table, *sizes, (0, 4) if options.smoke else (0, 40, 400), repeats)
+    against_the_others(table, *sizes, 5 if options.smoke else 40, options.repeats)
+    growth(table, *sizes, (0, 4) if options.smoke else (0, 40, 400), options.repeats)
     memory(table, *sizes, (0, 4) if options.smoke else (0, 40, 400))
-    if not options.smoke or options.table != TABLE:
-        table.write(options.table)
+    table.write(options.table)
 
 
 if __name__ == "__main__":

@@ -18,13 +18,12 @@ import os
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-import argparse
 import sys
 import warnings
 from pathlib import Path
 
 import numpy as np
-from bench_mkl import Table, in_turn, wall
+from bench_mkl import Table, command_line, in_turn, wall
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC, LinearSVC
 
@@ -222,29 +221,19 @@ def methods(table, name, n, C, repeats):
 
 def main(arguments=None):
     """Print the table and write it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument(
-        "--smoke", action="store_true", help="tiny sizes: shows that all of it runs, times mean nothing"
-    )
-    parser.add_argument("--table", type=Path, default=TABLE, help="where the CSV goes (default: %(default)s)")
-    options = parser.parse_args(arguments)
+    options = command_line(__doc__, TABLE, arguments)
     warnings.simplefilter("ignore", ConvergenceWarning)
     warnings.filterwarnings("ignore", message="classes without positive")
     table = Table()
-    repeats = 1 if options.smoke else options.repeats
-    sizes = (80,) if options.smoke else (300, 1000)
+    sizes, Cs = ((80,), (1.0,)) if options.smoke else ((300, 1000), (1.0, 10.0))
     for n in sizes:
-        against_the_others(
-            table, "yeast", n, (1.0,) if options.smoke else (1.0, 10.0), repeats, twin=n == sizes[0]
-        )
+        against_the_others(table, "yeast", n, Cs, options.repeats, twin=n == sizes[0])
     for n in sizes:
-        starts(table, "letter", n, (1.0,) if options.smoke else (1.0, 10.0), repeats)
+        starts(table, "letter", n, Cs, options.repeats)
     for n in sizes:
-        one_iteration(table, "letter", n, 10.0, repeats)
-    methods(table, "letter", 100 if options.smoke else 200, 10.0, min(repeats, 3))
-    if not options.smoke or options.table != TABLE:
-        table.write(options.table)
+        one_iteration(table, "letter", n, 10.0, options.repeats)
+    methods(table, "letter", 100 if options.smoke else 200, 10.0, min(options.repeats, 3))
+    table.write(options.table)
 
 
 if __name__ == "__main__":

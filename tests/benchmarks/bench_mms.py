@@ -14,14 +14,13 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "2")
 os.environ.setdefault("NUMBA_NUM_THREADS", "1")
 
-import argparse
 import resource
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
-from bench_mkl import Table, in_turn, wall
+from bench_mkl import Table, command_line, in_turn, wall
 from threadpoolctl import threadpool_limits
 
 import cuelearn  # noqa: F401  (places numba's cache)
@@ -130,19 +129,12 @@ def large(table, n_bags, n_names, n_features, solver):
 
 def main(arguments=None):
     """Print the table and write it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument(
-        "--smoke", action="store_true", help="tiny sizes: shows that all of it runs, times mean nothing"
-    )
-    parser.add_argument("--table", type=Path, default=TABLE, help="where the CSV goes (default: %(default)s)")
-    options = parser.parse_args(arguments)
+    options = command_line(__doc__, TABLE, arguments)
     table = Table()
-    small(table, 10 if options.smoke else 120, 1 if options.smoke else options.repeats)
+    small(table, 10 if options.smoke else 120, options.repeats)
     for solver in ("pegasos", "frank-wolfe"):
         large(table, *((60, 10, 20) if options.smoke else (20_000, 214, 1664)), solver)
-    if not options.smoke or options.table != TABLE:
-        table.write(options.table)
+    table.write(options.table)
 
 
 if __name__ == "__main__":

@@ -11,12 +11,11 @@ import os
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-import argparse
 import sys
 from pathlib import Path
 
 import numpy as np
-from bench_mkl import Table, in_turn, wall
+from bench_mkl import Table, command_line, in_turn, wall
 
 import cuelearn  # noqa: F401  (places numba's cache)
 from cuelearn.experiments import oks as exp
@@ -85,24 +84,11 @@ def against_plain(table, n, m, repeats):
 
 def main(arguments=None):
     """Print the table and write it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument(
-        "--smoke", action="store_true", help="tiny sizes: shows that all of it runs, times mean nothing"
-    )
-    parser.add_argument("--samples", type=int, default=3400, help="training samples (default: %(default)s)")
-    parser.add_argument("--table", type=Path, default=TABLE, help="where the CSV goes (default: %(default)s)")
-    options = parser.parse_args(arguments)
+    options = command_line(__doc__, TABLE, arguments, 3, samples=(3400, "training samples"))
     table = Table()
-    against_musvm(table, 60 if options.smoke else options.samples, 1 if options.smoke else options.repeats)
-    against_plain(
-        table,
-        60 if options.smoke else 400,
-        4 if options.smoke else 12,
-        1 if options.smoke else options.repeats,
-    )
-    if not options.smoke or options.table != TABLE:
-        table.write(options.table)
+    against_musvm(table, 60 if options.smoke else options.samples, options.repeats)
+    against_plain(table, 60 if options.smoke else 400, 4 if options.smoke else 12, options.repeats)
+    table.write(options.table)
 
 
 if __name__ == "__main__":

@@ -12,13 +12,12 @@ import os
 for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 
-import argparse
 import sys
 import time
 from pathlib import Path
 
 import numpy as np
-from bench_mkl import Table, in_turn, wall
+from bench_mkl import Table, command_line, in_turn, wall
 
 import cuelearn  # noqa: F401  (places numba's cache)
 from cuelearn import datasets
@@ -190,22 +189,12 @@ def support_sizes(table, sizes, d=512):
 
 def main(arguments=None):
     """Print the table and write it."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument(
-        "--smoke", action="store_true", help="tiny sizes: shows that all of it runs, times mean nothing"
+    options = command_line(
+        __doc__, TABLE, arguments, frames=(100, "frames of each of the robot's 12 sequences")
     )
-    parser.add_argument(
-        "--frames",
-        type=int,
-        default=100,
-        help="frames of each of the robot's 12 sequences (default: %(default)s)",
-    )
-    parser.add_argument("--table", type=Path, default=TABLE, help="where the CSV goes (default: %(default)s)")
-    options = parser.parse_args(arguments)
     table = Table()
     sample_by_sample(table, 8 if options.smoke else options.frames, eta=0.5)
-    against_plain(table, 1 if options.smoke else options.repeats, n=100 if options.smoke else 1000)
+    against_plain(table, options.repeats, n=100 if options.smoke else 1000)
     support_sizes(table, (60,) if options.smoke else (125, 250, 500, 1000, 2000))
     table.write(options.table)
 

@@ -46,25 +46,6 @@ def test_loss_bounds_the_mistakes(case):
     assert mean_loss(scores, labels) >= np.mean(margins(scores, labels) <= 0.0)
 
 
-def test_competitor_is_never_the_label():
-    """On a margin error the best class is the label itself; the rival is the best of the others."""
-    assert competitor(np.array([0.2, 0.9, 0.5]), 1) == (2, pytest.approx(0.4))
-    assert competitor(np.array([0.5, 0.5, 0.5]), 0) == (1, 0.0)
-    assert competitor(np.array([0.5, 0.5, 0.5]), 1) == (0, 0.0)
-    assert competitor(np.array([-3.0, -np.inf]), 0) == (1, np.inf)
-
-
-def test_single_precision_scores():
-    scores = np.array([[0.1, 0.2, 0.2]], dtype=np.float32)
-    assert competitor(scores[0], 2)[0] == 1
-    assert margins(scores, np.array([2])).dtype == np.float64
-    assert margins(scores, np.array([2]))[0] == 0.0
-
-
-def test_scores_at_zero_have_loss_one():
-    assert mean_loss(np.zeros((5, 3)), np.array([0, 1, 2, 0, 1])) == 1.0
-
-
 @given(st.lists(st.tuples(st.floats(-1e3, 1e3), st.integers(0, 1)), min_size=1, max_size=10))
 def test_hinge_is_the_two_class_loss(pairs):
     """With f = s_1 - s_0 the multiclass loss of two classes is [1 - y f]_+ for y in {-1, 1}."""

@@ -70,12 +70,6 @@ def test_41_views_spread_over_the_upper_hemisphere():
     assert views.names == sorted(views.names)
 
 
-def test_the_views_are_closed_under_quarter_turns():
-    views = hemisphere_views()
-    pairs = set(zip(views.elevation.round(3), views.azimuth.round(3)))
-    assert pairs - {(90.0, 0.0)} == {(e, round((a + 90) % 360, 3)) for e, a in pairs if e < 90}
-
-
 def test_same_seed_same_bits_on_any_number_of_threads():
     if numba.config.NUMBA_NUM_THREADS < 2:
         pytest.skip("one thread only")
@@ -100,11 +94,6 @@ def test_an_object_does_not_depend_on_how_many_there_are(data):
     assert_array_equal(fewer.frames["name"], data.frames["name"][first])
 
 
-def test_another_seed_gives_other_objects():
-    first, second = (render_object("horse", 1, size=32, random_state=seed)[0] for seed in (0, 1))
-    assert (first != second).any()
-
-
 def test_the_stream_of_random_numbers_is_part_of_the_promise():
     # Fixed values guard the draws across versions; a tolerance leaves room for another machine's mathematics
     # library.
@@ -126,16 +115,6 @@ def test_objects_fill_the_frame_and_are_not_cut(data):
     assert 0.05 < fill.min() and fill.max() < 0.85
 
 
-def test_nothing_is_cut_with_other_seeds():
-    for seed in (1, 2):
-        for category in OBJECT_CATEGORIES:
-            for number in (1, 5, 9):
-                for elevation, azimuth in ((0, 0), (0, 67.5), (45, 180), (90, 0)):
-                    mask = render_object(category, number, elevation, azimuth, size=48, random_state=seed)[1]
-                    border = np.concatenate([mask[0], mask[-1], mask[:, 0], mask[:, -1]])
-                    assert mask.any() and not border.any(), (category, number, seed)
-
-
 def test_background_is_blue_and_only_there(data):
     background = data.images[~data.masks].astype(float)
     blue = np.array([25.5, 56.1, 147.9])
@@ -145,42 +124,6 @@ def test_background_is_blue_and_only_there(data):
     lively = np.isin(data.y, [OBJECT_CATEGORIES.index(c) for c in ("apple", "tomato", "pear", "horse")])
     object_pixels = data.images[lively][data.masks[lively]].astype(float)
     assert (np.abs(object_pixels - blue).max(axis=1) < 20).mean() < 0.01
-
-
-def test_objects_of_a_category_differ_in_shape_and_colour():
-    for category in OBJECT_CATEGORIES:
-        toys = [build_object(category, number) for number in range(1, 11)]
-        coats = np.array([np.sqrt(toy.materials[0, :3]) for toy in toys])
-        apart = np.abs(coats[:, None] - coats).max(axis=2) + np.eye(10)
-        assert apart.min() > 1e-3
-        pictures = [render_object(category, number, size=32) for number in range(1, 11)]
-        for i in range(10):
-            for j in range(i):
-                assert (pictures[i][1] != pictures[j][1]).mean() > 0.003, (category, i + 1, j + 1)
-
-
-def histogram(image, mask):
-    counts = np.histogramdd(image[mask].astype(float), bins=4, range=[(0, 256)] * 3)[0].ravel()
-    return counts / counts.sum()
-
-
-def test_views_of_an_object_share_its_colours(data):
-    """Colour histograms differ less within an object than between objects of its category (medians)."""
-    for category in OBJECT_CATEGORIES:
-        some = [views_of(data, category, k)[::4] for k in (1, 2, 3)]
-        bank = [[histogram(data.images[at], data.masks[at]) for at in views] for views in some]
-        within = [np.abs(a - b).sum() for views in bank for a in views for b in views if a is not b]
-        between = [np.abs(a - b).sum() for i in range(3) for j in range(i) for a in bank[i] for b in bank[j]]
-        assert np.median(within) < 0.8 * np.median(between), category
-
-
-def test_kinds_of_fruit_have_their_colours():
-    hue = {}
-    for category in ("tomato", "pear"):
-        pictures = [render_object(category, number, size=32) for number in range(1, 11)]
-        hue[category] = [image[mask].mean(axis=0) for image, mask in pictures]
-    assert all(r > 1.8 * g for r, g, _ in hue["tomato"])  # red or orange
-    assert all(g > 0.6 * r and b < g for r, g, b in hue["pear"])  # green, yellow or brown
 
 
 def test_borrowed_colours_leave_the_shape_alone():

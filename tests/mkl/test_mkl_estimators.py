@@ -25,7 +25,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
-from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
@@ -165,26 +164,7 @@ def test_shapes_and_prediction_formula(cls, data, new):
             assert_array_equal(model.predict(new[0]), model.classes_[(found > 0).astype(int)])
 
 
-def test_estimators_in_one_vs_rest(data, new):
-    X, y = data
-    model = OneVsRestClassifier(UFOMKL(CUES, C=10.0, random_state=0)).fit(X, y)
-    assert model.score(*new) > 0.85
-
-
 # ------------------------------------------------------------------ saving
-
-
-@pytest.mark.parametrize("cls", [*ALL, LPBeta])
-def test_saved_models_of_precomputed_kernels(cls, data, new, tmp_path):
-    """The file holds the model, not the kernels."""
-    bank = KernelBank(CUES, data[0])
-    cross = np.concatenate([block for _, block in bank.cross(new[0]).blocks()], axis=1)
-    model = make(cls, "precomputed").fit(bank.stack, data[1])
-    model.save(tmp_path / "model")
-    assert (tmp_path / "model").stat().st_size < bank.stack.nbytes / 2
-    loaded = load(tmp_path / "model")
-    assert_array_equal(loaded.decision_function(cross), model.decision_function(cross))
-    assert_array_equal(clone(loaded).fit(bank.stack, data[1]).dual_coef_, model.dual_coef_)
 
 
 def test_saved_models_without_support(data, new, tmp_path):

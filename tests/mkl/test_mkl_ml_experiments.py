@@ -234,12 +234,6 @@ def test_a_set_without_a_published_split_trains_on_two_positives_of_every_class(
     assert sorted(np.r_[rows_of(every.X_train), rows_of(every.X_test)]) == list(range(len(Y)))
 
 
-def test_all_keywords_of_corel5k_can_be_learnt():
-    loaded("corel5k")
-    task = exp.multilabel_task("corel5k", 0, 450, 10)
-    assert (task.Y_train.sum(axis=0) >= np.minimum(2, exp.load_multilabel("corel5k")[1].sum(axis=0))).all()
-
-
 def test_sets_at_hand_leaves_out_what_is_not_there(monkeypatch, capsys, tmp_path):
     assert exp.sets_at_hand(False) == list(exp.SETS) and not capsys.readouterr().out
     exp.load_multilabel.cache_clear()  # else those found before are there still
@@ -326,32 +320,6 @@ def test_the_chosen_C_is_the_best_of_the_grid(method, seed, toys, watched):
     assert other["validation"] == found["validation"] and isinstance(found["C"], float)
 
 
-@pytest.mark.parametrize("best", range(4))
-def test_every_place_of_the_grid_can_be_chosen(best, toys, watched, monkeypatch):
-    Y, grid = toys["whole"][1], (0.1, 1.0, 10.0, 100.0)
-
-    class Oracle:
-        skipped_classes_ = np.empty(0, dtype=int)
-
-        def __init__(self, C, seed):
-            self.C = C
-
-        def fit(self, bank, labels):
-            assert np.array_equal(labels, Y[watched["trained"][-1]][:, self.columns])
-            return self
-
-        def decision_function(self, cross):
-            truth = Y[watched["judged"][-1]][:, self.columns].astype(float)
-            assert cross.shape == (9, len(truth), len(watched["trained"][-1]))
-            return truth if grid[best] == self.C else -truth
-
-    monkeypatch.setitem(exp.METHODS, "oracle", Oracle)
-    for n_classes in (None, 2):
-        names = exp.multilabel_task("whole", 0, 60, 1, n_classes).names
-        Oracle.columns = ["abcde".index(name) for name in names]
-        assert exp.chosen_C("whole", "oracle", 0, 60, grid, n_classes) == {"C": grid[best], "validation": 1.0}
-
-
 def test_a_class_that_was_not_trained_has_no_say_about_C(toys, watched):
     data, Y, kernels = toys["whole"]
     Y[:, 1] = 0
@@ -394,14 +362,6 @@ def test_the_table_holds_what_a_fit_of_ones_own_gives(method, toys):
     assert [shares[place[name]] for name, _ in named] == pytest.approx(np.sort(shares)[::-1][:3], abs=1e-6)
 
 
-def test_the_table_of_few_classes_is_of_these_classes(toys):
-    found = exp.compare_multilabel("whole", "AverageKernelSVM", 0, 40, 60, 1.0, n_classes=2)
-    task = exp.multilabel_task("whole", 0, 40, 60, 2)
-    scores = fitted("AverageKernelSVM", task)[1]
-    assert found["auc"] == pytest.approx(average_precision_score(task.Y_test, scores), abs=1e-9)
-    assert found["skipped"] == 0
-
-
 def test_methods_take_C_and_the_seed():
     assert set(exp.SHARED) | set(exp.PER_CLASS) <= set(exp.METHODS)
     assert not set(exp.SHARED) & set(exp.PER_CLASS)
@@ -411,13 +371,6 @@ def test_methods_take_C_and_the_seed():
     corrected = exp.METHODS["MLMKLSA"](1.0, 0).get_params()["corrected"]
     assert corrected is True and exp.METHODS["MLMKLSA printed"](1.0, 0).get_params()["corrected"] is False
     assert tuple(exp.METHODS["VSKL"](1.0, 0).get_params()["groups"]) == exp.GROUPS
-
-
-def test_methods_that_share_have_one_combination_and_the_others_one_for_each_class(toys):
-    task = exp.multilabel_task("whole", 0, 40, 60)
-    for method in (*exp.SHARED, *exp.PER_CLASS):
-        weights = fitted(method, task)[0].kernel_weights_
-        assert weights.shape == ((9,) if method in exp.SHARED else (5, 9))
 
 
 # ------------------------------------------------------------------ cost until the gap
@@ -617,16 +570,6 @@ def test_auc_over_iterations_takes_the_steps_that_it_says(delta, factor, toys, e
     checked_along(table, run, task, 2.0, at)
     again = exp.over_time(PRINTED, n_iter=15, at=at, **point)
     pd.testing.assert_frame_equal(table.drop(columns="seconds"), again.drop(columns="seconds"))
-
-
-def test_both_start_from_the_average_kernel():
-    point = {"name": "yeast", "seed": 1, "n_train": 60, "n_test": 150, "C": 1.0}
-    average = exp.compare_multilabel(method="AverageKernelSVM", **point)
-    assert average["skipped"] == 0
-    tables = [exp.over_time(method=m, n_iter=3, at=(0, 3), **point) for m in exp.SHARED]
-    tables.append(exp.over_time(PRINTED, n_iter=3, delta=0.2, factor=3.0, at=(0, 3), **point))
-    first = [table["auc"].iloc[0] for table in tables]
-    assert first == pytest.approx([average["auc"]] * 3, abs=3e-3)
 
 
 # ------------------------------------------------------------------ drawings

@@ -397,12 +397,6 @@ def test_callback_sees_a_model_and_stops(cls, per_iteration):
     assert seen == [(80, 4, t, t + 1, t * per_iteration) for t in range(1, 6)]
 
 
-def test_same_seed_same_bits():
-    X, Y, cues = toy()
-    one, two = (MLMKLSA(cues, random_state=3, n_iter=150).fit(X, Y) for _ in range(2))
-    assert_array_equal(one.decision_function(X), two.decision_function(X))
-
-
 @pytest.mark.parametrize("cls", [SimpleMKL, AverageKernelSVM])
 def test_per_class_methods_take_indicator_matrices(cls):
     """Column by column the same as the binary problem alone; classes that cannot be trained are constants."""

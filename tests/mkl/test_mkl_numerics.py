@@ -364,16 +364,6 @@ def test_hinge_is_the_binary_problem_without_bias(p):
         assert hinge == pytest.approx(plain_losses(scores, y).mean(), rel=1e-9)
 
 
-def test_hinge_halves_the_kernels_of_the_multiclass_loss():
-    """The factor 1/2 of `cuelearn.core.losses`, seen from outside."""
-    K, y = stack(n=40, n_kernels=3, n_classes=2, seed=6)
-    _, multiclass = solved(OBSCURE, 0.5 * K, y, p=1.3, n_epochs=20)
-    _, hinge = solved(OBSCURE, K, y, p=1.3, n_epochs=20, loss="hinge")
-    assert hinge.objective == pytest.approx(multiclass.objective, rel=1e-12)
-    assert_allclose(hinge.dual_coef, multiclass.dual_coef, rtol=1e-9)
-    assert_allclose(hinge.kernel_weights, multiclass.kernel_weights, rtol=1e-9)
-
-
 def test_objective_and_gap_at_zero():
     """w = 0 is worth 1 and D(0) = 0."""
     K, y = stack()

@@ -19,7 +19,6 @@ from rivals_twins import (
     plain_objectives,
     signs_of,
 )
-from scipy.optimize import minimize_scalar
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
@@ -41,7 +40,6 @@ from cuelearn.mkl import (
     svm,
 )
 from cuelearn.mkl.cutting import CuttingPlanes
-from cuelearn.mkl.onevsall import Machine, OneVersusAllMKL, best_multiple
 from cuelearn.mkl.problem import combined_kernel
 
 # what the conic solver leaves uncertain, relative to the optimum
@@ -387,28 +385,6 @@ def test_simple_mkl_searches_more_finely_before_it_gives_up():
     assert SimpleMKL("precomputed", C=10.0, tol=1e-6).fit(K, y).converged_
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_best_multiple_is_a_least_value(seed):
-    rng = np.random.default_rng(seed)
-    for _ in range(50):
-        margins = rng.normal(rng.uniform(-0.5, 2.0), rng.uniform(0.0, 2.0), size=rng.integers(1, 12))
-        quadratic, C = 10.0 ** rng.uniform(-6, 3), 10.0 ** rng.uniform(-3, 6)
-
-        def value(t):
-            return 0.5 * t**2 * quadratic + C * np.maximum(0.0, 1.0 - t * margins).sum()
-
-        found = best_multiple(margins, quadratic, C)
-        assert found > 0.0
-        top = 2.0 * max(found, 1.0, (1.0 / np.abs(margins)).max())
-        least = minimize_scalar(value, bounds=(0.0, top), method="bounded", options={"xatol": 1e-12})
-        if C * margins.sum() <= 0.0:  # w = 0 is best, which is no classifier: the point stays as it is
-            assert found == 1.0 and value(0.0) <= least.fun
-        else:
-            assert value(found) <= min(least.fun, value(1.0)) * (1.0 + 1e-9) + 1e-14 * C
-    assert best_multiple(np.array([-1.0, -2.0]), 1.0, 1.0) == 1.0
-    assert best_multiple(np.array([1.0, 2.0]), 0.0, 1.0) == 1.0
-
-
 # ------------------------------------------------------------------ cutting planes
 
 
@@ -599,16 +575,6 @@ def test_default_tolerances_are_met(cls):
             several = cls is not MCMKL
             gaps = model.dual_gaps_ / model.objectives_ if several else model.dual_gap_ / model.objective_
             assert np.max(gaps) <= model.tol
-
-
-def test_a_method_without_a_move_says_so():
-    class Halfway(OneVersusAllMKL):
-        pass
-
-    X, y = make_data(60)
-    assert Halfway.machine is Machine
-    with pytest.raises(TypeError, match="Machine does not say how its kernel weights move"):
-        Halfway(CUES).fit(X, y)
 
 
 # ------------------------------------------------------------------ banks, threads

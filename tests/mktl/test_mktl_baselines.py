@@ -1,19 +1,12 @@
 """NoTransfer, PriorFeatures and AverageTL."""
 
 import numpy as np
-import pandas as pd
 import pytest
-from mktl_data import CUES, NAMES, Task, scale_of
+from mktl_data import CUES, Task, scale_of
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from cuelearn.kernels import RBF, Linear
 from cuelearn.mkl import AverageKernelSVM
-from cuelearn.mkl.base import load
 from cuelearn.mktl.baselines import AverageTL, NoTransfer, PriorFeatures
 from cuelearn.mktl.multikt import MultiKT
 
@@ -320,48 +313,11 @@ def test_all_forms_of_input_agree(cls, task):
     assert_allclose(passed.decision_function(wide_new), wanted, atol=1e-5 * np.abs(wanted).max())
 
 
-@pytest.mark.parametrize("cls", FOUR)
-def test_data_frames_and_labels(cls, task):
-    frame, new = pd.DataFrame(task.X, columns=NAMES), pd.DataFrame(task.new, columns=NAMES)
-    cues = [("shape", RBF(), NAMES[:2]), ("colour", Linear(), NAMES[2:4])]
-    names = np.array(["ant", "bee", "cat"])
-    model = cls(cues, [("svm", task.svm, NAMES[2:]), ("boosted", task.boosted)]).fit(frame, names[task.y])
-    assert_array_equal(model.predict(new), names[task.fit(cls).predict(task.new)])
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(new[NAMES[::-1]])
-
-
 @pytest.mark.parametrize("cls", [NoTransfer, AverageTL])
 def test_threads_over_classes(cls, task):
     one, two = task.fit(cls), task.fit(cls, n_jobs=2)
     assert_array_equal(one.dual_coef_, two.dual_coef_)
     assert_array_equal(one.transfer_weights_, two.transfer_weights_)
-
-
-@pytest.mark.parametrize("cls", FOUR)
-def test_save_and_load(cls, task, tmp_path):
-    """Scores in place of the priors, or the priors given back; precomputed kernels."""
-    model = task.fit(cls, C=3.0)
-    model.save(tmp_path / "model.npz")
-    loaded, wanted = load(tmp_path / "model.npz"), model.decision_function(task.new)
-    assert_array_equal(loaded.decision_function(task.new, task.S_new), wanted)
-    assert_array_equal(loaded.attach(task.priors).predict(task.new), model.predict(task.new))
-    model = cls("precomputed").fit(task.stack, task.y, scores=task.S)
-    model.save(tmp_path / "stack.npz")
-    found = load(tmp_path / "stack.npz").decision_function(task.cross, task.S_new)
-    assert_array_equal(found, model.decision_function(task.cross, task.S_new))
-
-
-@pytest.mark.parametrize("cls", FOUR)
-def test_clone_and_search(cls, task):
-    model = cls(CUES, task.priors, C=4.0)
-    copy = clone(model)
-    assert copy.priors is task.priors
-    assert_array_equal(copy.fit(task.X, task.y).dual_coef_, model.fit(task.X, task.y).dual_coef_)
-    grid = {"C": [0.1, 10.0], "scaling": ["rms", None]}
-    assert GridSearchCV(model, grid, cv=3).fit(task.X, task.y).score(task.new, task.y_new) > 0.5
-    pipeline = make_pipeline(StandardScaler(), cls(CUES, [("columns", "passthrough")]))
-    assert cross_val_score(pipeline, task.X, task.y, cv=3).mean() > 0.6
 
 
 def test_priors_that_know_help(task):
@@ -397,38 +353,3 @@ def test_prior_features_needs_scores(task):
             model.fit(X, task.y)
     with pytest.raises(ValueError, match="scores|column|feature"):
         PriorFeatures().fit(task.X, task.y, scores=np.zeros((60, 0)))
-
-
-@pytest.mark.parametrize("cls", FOUR)
-@pytest.mark.parametrize(
-    "name, values",
-    [
-        ("C", ["1", True]),
-        ("scaling", ["std", 1.0, True]),
-        ("kernels", ["linear", [], [("a", RBF())]]),
-        ("priors", ["passthrough", [("a", "through")], [("a", SVC)], [("a", SVC())], 3]),
-    ],
-)
-def test_a_bad_parameter_is_one_error_that_names_it(cls, name, values, task):
-    pattern = {"kernels": "kernel|column|triple", "priors": "prior"}.get(name, rf"\b{name}\b")
-    for value in values:
-        with pytest.raises((ValueError, TypeError), match=pattern) as caught:
-            cls(CUES, task.priors).set_params(**{name: value}).fit(task.X, task.y)
-        assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("cls", FOUR)
-def test_bad_scores_and_missing_ones(cls, task):
-    for scores, message in (
-        (task.S[:-1], "scores must have one row per sample of X, 60"),
-        (np.full((60, 2), np.nan), "scores hold NaN or infinite values"),
-        (np.full((60, 2), np.inf), "scores hold NaN or infinite values"),
-        (np.zeros((60, 2, 2)), "scores must have one row per sample of X"),
-        (np.full((60, 2), "a"), "scores"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            cls(CUES).fit(task.X, task.y, scores=scores)
-    model = cls(CUES).fit(task.X, task.y, scores=task.S)
-    for scores in (None, task.S_new[:, 1:]):
-        with pytest.raises(ValueError, match="scores must have 5 columns"):
-            model.predict(task.new, scores)

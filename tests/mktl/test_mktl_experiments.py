@@ -17,7 +17,7 @@ from cuelearn.book import figures
 from cuelearn.book.sweep import Sweep
 from cuelearn.experiments import mktl as exp
 from cuelearn.experiments import protocol
-from cuelearn.experiments.mktl import compare, tasks, timing
+from cuelearn.experiments.mktl import compare, timing
 from cuelearn.experiments.mktl.tasks import TransferTask
 from cuelearn.kernels import RBF
 from cuelearn.mktl import MKTL, P_RANGE, AverageTL, MultiKT, NoTransfer, PriorFeatures
@@ -507,17 +507,6 @@ def test_useless_scores_take_the_place_of_all(monkeypatch, kind):
         assert_array_equal(np.unique(note.y, return_counts=True)[1], [2] * 4)
 
 
-def test_no_scores_are_no_priors(monkeypatch):
-    task = made_tasks()["few"]
-    placed(monkeypatch, {"few": task})
-    chosen = {"MKTL": {"C": 10.0, "p": 1.5}}
-    rows = exp.draw(task, 4, 0)
-    model = MKTL(cue(task), C=10.0, p=1.5, random_state=0, **EFFORT)
-    model.fit(task.X[rows], task.y[rows])
-    found = multiclass_accuracies("few", 4, None, "none", 0, chosen, EFFORT)["accuracy"].iloc[0]
-    assert found == pytest.approx(model.score(task.X[task.test], task.y[task.test]), abs=1e-12)
-
-
 # ------------------------------------------------------------------ whole figures
 
 
@@ -601,42 +590,6 @@ def test_binary_has_every_point(monkeypatch, sweep):
         again = binary_accuracies(row.target, row.seed, row.n_positive, one, EFFORT)
         assert again["accuracy"].tolist() == [row.accuracy]
         assert_array_equal(again["gap"], [row.gap])
-
-
-class Nearest:
-    """Class of the training sample with the largest kernel value, C taken from its power."""
-
-    def __init__(self, C, p, effort, seed):
-        self.C = C
-
-    def fit(self, bank, y, scores=None):
-        self.y = y
-        return self
-
-    def score(self, rows, y, sample_weight=None, scores=None):
-        return float(np.mean(self.y[rows[0].argmax(axis=1)] == y))
-
-
-def test_one_line_adds_a_method(monkeypatch, sweep):
-    """It is chosen, judged and drawn by its name."""
-    placed(monkeypatch, made_tasks())
-    monkeypatch.setitem(compare.METHODS, "Nearest", compare.Method(Nearest))
-    methods = ("NoTransfer", "MKTL", "Nearest")
-    o = {"few": (1, 5), "draws": 1, "held": 4}
-    table = exp.multiclass(sweep, ["few"], [0, 1], o, GRIDS, EFFORT, methods)
-    assert set(table["method"]) == set(methods) and len(table) == 2 * 2 * (3 + 2)
-    mine = table[table["method"] == "Nearest"]
-    assert (mine["C"] == 0.1).all() and (mine["p"] == "").all()
-    task = made_tasks()["few"]
-    for row in mine.itertuples():
-        train = exp.draw(task, row.n_per_class, row.seed)
-        near = rbf(task.X[task.test], task.X[train], task.gamma).argmax(axis=1)
-        assert row.accuracy == pytest.approx(np.mean(task.y[train][near] == task.y[task.test]))
-    monkeypatch.setattr(figures, "METHOD_STYLE", dict(figures.METHOD_STYLE))
-    figures.name_methods(compare.METHODS)
-    fig = draw_mktl.multiclass(table)
-    assert any("Nearest" in text.get_text() for legend in fig.legends for text in legend.get_texts())
-    plt.close(fig)
 
 
 # ------------------------------------------------------------------ one fitted model
@@ -774,21 +727,6 @@ def test_grids_lie_in_the_ranges_of_the_thesis(profile):
     assert (profile == "smoke") or tuple(o["C"]) == exp.C_RANGE
     assert (profile != "full") or tuple(o["p"]) == P_RANGE
     assert all(1.0 < p <= 2.0 for p in o["path"]["p"]) and set(o["effort"]) == {"n_epochs", "tol"}
-    grids = [o["C"], o["p"], o["path"]["p"], o["binary"]["n_positive"], o["negative"]["n_per_class"]]
-    for grid in (*grids, *(o["multiclass"][name] for name in exp.TASKS)):
-        assert list(grid) == sorted(set(grid)) and len(grid) > 1
-    timed = o["timing"]
-    assert set(timed) == {"n_per_class", "repeats", "sparse"} and set(timed["sparse"]) <= set(exp.C_RANGE)
-    assert all(list(timed[key]) == sorted(set(timed[key])) for key in ("n_per_class", "sparse"))
-    if profile == "full":
-        assert tuple(timed["sparse"]) == exp.C_RANGE and len(timed["n_per_class"]) > 1 < timed["repeats"]
-    else:
-        assert len(timed["n_per_class"]) == timed["repeats"] == 1
-    if profile == "smoke":
-        assert len(timed["sparse"]) == 1
-    else:  # as many as the thesis's Animals with Attributes have
-        assert max(timed["n_per_class"]) == 100
-    assert profile != "quick" or len(o["p"]) == 4
     for what in ("binary", "multiclass", "negative", "path"):
         assert o[what]["seeds"] >= 2  # intervals need two
     assert set(exp.BUNDLED) <= set(exp.TASKS) and all(max(o["multiclass"][name]) >= 5 for name in exp.TASKS)
@@ -816,15 +754,6 @@ def test_pools_hold_what_the_profiles_ask_for(monkeypatch, profile, name):
             train, judged = len(note.y) // 2, len(note.y_judged) // 2
             assert 10 <= judged <= o["multiclass"]["held"] and train + judged <= pool
             assert train == n or (0.8 * n <= train and train + judged == pool)
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_pools_of_the_binary_tasks_hold_what_the_profiles_ask_for(profile):
-    o = exp.settings(profile)["binary"]
-    assert max(o["n_positive"]) < tasks.POOL_ROWS
-    assert max(o["n_positive"]) < exp.N_NEGATIVE < tasks.BACKGROUND_ROWS  # far more of the background
-    assert 1 <= o["validated"] <= o["targets"] <= len(exp.binary_targets()) == 25
-    assert min(o["n_positive"]) == 1
 
 
 # ------------------------------------------------------------------ the data sets themselves

@@ -479,14 +479,6 @@ def test_grid_search_with_scores_through_metadata_routing(data):
     assert search.best_score_ == pytest.approx(np.mean(by_hand))
 
 
-def test_a_pipeline_passes_columns_on(priors, data, new):
-    """Priors behind a scaler see scaled columns: the user's choice."""
-    X, y = data
-    pipeline = make_pipeline(StandardScaler(with_mean=False, with_std=False), model_of(priors)).fit(X, y)
-    wanted = model_of(priors).fit(X, y).decision_function(new[0])
-    assert_allclose(pipeline.decision_function(new[0]), wanted, rtol=1e-6, atol=1e-6)
-
-
 # ------------------------------------------------------------------ data frames
 
 

@@ -283,20 +283,6 @@ def test_dist_with_one_candidate_is_a_kernel_density_of_each_label():
     assert_array_equal(model.predict(new), 1 + density.argmax(axis=1))
 
 
-@pytest.mark.parametrize(
-    "model", [*BOTH, GMMNaming(assignment="hard"), DistNaming(), DistNaming(assignment="hard")]
-)
-def test_easy_captions_are_resolved(model):
-    for seed in (0, 1):
-        X, truth, candidates = naming_problem(seed)
-        chance = np.mean(candidates.draw(0) == truth)
-        assert chance < 0.65
-        fitted = clone(model).set_params(columns=COLUMNS).fit(X, candidates)
-        assert share(fitted, truth) > 0.9
-        first = clone(fitted).set_params(max_iter=1).fit(X, candidates)
-        assert share(fitted, truth) >= share(first, truth) - 0.02
-
-
 @pytest.mark.parametrize("model", [GMMNaming(), DistNaming()])
 def test_pictures_without_captions(model):
     X, truth, candidates = naming_problem(2, n_bags=300)

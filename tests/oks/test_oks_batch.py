@@ -1,7 +1,6 @@
 """One kernel and a batch SVM: MuSVM, AlignmentSVM, and the kernel that an online learner selected."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from oks_twins import make_data, make_stack, plain_alignment, plain_stack
@@ -284,22 +283,6 @@ def test_gamma_of_the_selector_is_kept():
     assert everything.bank_.kernels_[0].gamma != selector._source.triples[0][1].gamma
     one = MuSVM([selector._source.triples[model.best_index_]], C=1.0, random_state=0).fit(X, y)
     assert_allclose(model.decision_function(X), one.decision_function(X), atol=1e-3)
-
-
-def test_frames():
-    X, y = make_data(100, seed=3)
-    frame = pd.DataFrame(X, columns=list("abcdef"))
-    named = [(n, k, [frame.columns[c] for c in np.arange(6)[columns]]) for n, k, columns in CUES]
-    for one, other in (
-        (MuSVM(named, C=GRID, random_state=0).fit(frame, y), MuSVM(CUES, C=GRID, random_state=0).fit(X, y)),
-        (
-            select_then_fit(OKS(named, random_state=0, **QUIET), frame, y, C=GRID, random_state=0),
-            select_then_fit(OKS(CUES, random_state=0, **QUIET), X, y, C=GRID, random_state=0),
-        ),
-    ):
-        assert_array_equal(one.decision_function(frame), other.decision_function(X))
-        with pytest.raises(ValueError, match="feature names should match"):
-            one.predict(frame[frame.columns[::-1]])
 
 
 # ------------------------------------------------------------------ all of them

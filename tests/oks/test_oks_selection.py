@@ -4,7 +4,6 @@ import copy
 import os
 import pickle
 import tracemalloc
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -28,8 +27,6 @@ from scipy.stats import binom
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import NotFittedError
-from sklearn.model_selection import GridSearchCV, cross_val_score
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
 from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank, Linear, Poly, Precomputed
@@ -268,37 +265,7 @@ def test_a_million_rounds_of_kernels_that_all_err():
     assert state.n_updates == 1_000_000
 
 
-def test_a_million_visits_of_the_estimator():
-    y = np.arange(1000) % 2
-    X = np.column_stack([2.0 * y - 1.0, np.random.default_rng(0).normal(size=1000), np.zeros(1000)])
-    kernels = [("side", Linear(), [0]), ("noise", Linear(), [1]), ("nothing", Linear(), [2])]
-    model = OKS(kernels, n_epochs=1000, random_state=0, **QUIET).fit(X, y)
-    assert len(model.drawn_) == 1_000_000 and model.best_kernel_ == "side"
-    q = model.probability_history_
-    assert np.isfinite(q).all() and np.allclose(q.sum(axis=1), 1.0, atol=1e-12)
-    assert len(q) == len(model.history_)
-    assert model.kernel_probabilities_[0] > 0.99
-    assert model.online_errors_[model.drawn_ == 2].all()
-
-
 # ------------------------------------------------------------------ the same bits
-
-
-@pytest.mark.parametrize("cls", ALL)
-def test_the_same_bits_for_the_same_seed(cls):
-    X, y = make_data(150, seed=2)
-    wanted = frozen(cls(CUES, random_state=4, **QUIET).fit(X, y))
-    assert_same(frozen(cls(CUES, random_state=np.random.default_rng(4), **QUIET).fit(X, y)), wanted)
-    assert_same(frozen(clone(cls(CUES, random_state=4, **QUIET)).fit(X, y).fit(X, y)), wanted)
-    with ThreadPoolExecutor(4) as pool:
-        for found in pool.map(lambda _: frozen(cls(CUES, random_state=4, **QUIET).fit(X, y)), range(8)):
-            assert_same(found, wanted)
-    if cls is not OKSRegret:
-        for n_jobs in (1, 2, 4, -1):
-            assert_same(frozen(cls(CUES, random_state=4, n_jobs=n_jobs, **QUIET).fit(X, y)), wanted)
-    if cls in SAMPLING:
-        other = cls(CUES, random_state=5, **QUIET).fit(X, y)
-        assert np.any(other.drawn_ != wanted["drawn_"])
 
 
 @pytest.mark.parametrize("state", [7, "generator"])
@@ -375,18 +342,6 @@ def test_nothing_else_is_read(rule):
         assert_array_equal(getattr(states[0], name), getattr(states[1], name))
     for a, b in zip(states[0].predictors, states[1].predictors, strict=True):
         assert_array_equal(a, b)
-
-
-def test_kernels_that_are_not_drawn_do_not_matter():
-    """The same run of the estimator when the other kernels' values are anything at all."""
-    K, y = make_stack(80, 6, seed=2)
-    wanted = OKS("precomputed", random_state=3, **QUIET).fit(K, y)
-    twin = run_selection("oks", K, signs(y), seed=3, delta=(0.5, 0.2))
-    other = 100.0 + np.random.default_rng(0).random(K.shape)
-    other = other + other.transpose(0, 2, 1)
-    for j, i, s in twin.entries:
-        other[j, i, s] = other[j, s, i] = K[j, i, s]
-    assert_same(frozen(OKS("precomputed", random_state=3, **QUIET).fit(other, y)), frozen(wanted))
 
 
 @pytest.mark.parametrize("cls", SAMPLING)
@@ -819,21 +774,3 @@ def test_a_fitted_model_forgets_what_it_does_not_use():
     X, y = make_data(2000, seed=2, noise=0.0, spread=0.02)
     model = OKS(CUES, random_state=0, **QUIET).fit(X, y)
     assert len(pickle.dumps(model._held)) < 0.2 * X.nbytes
-
-
-# ------------------------------------------------------------------ scikit-learn
-
-
-def test_grids_and_pipelines():
-    X, y = make_data(240, seed=2, noise=0.05, spread=0.15)
-    for cls in ALL:
-        assert (
-            cross_val_score(
-                make_pipeline(MinMaxScaler(clip=True), cls(CUES, random_state=0, **QUIET)), 10.0 * X, y, cv=3
-            ).mean()
-            > 0.7
-        )
-    search = GridSearchCV(
-        OKS(CUES, random_state=0, **QUIET), {"delta": [0.1, (0.5, 0.2)], "eta": ["auto", 0.1]}, cv=3
-    ).fit(X, y)
-    assert search.best_score_ > 0.75

@@ -187,24 +187,6 @@ def test_the_vote_is_not_its_members():
     assert_allclose(model.kernel_probabilities_, normalized(np.log(0.8) * own), atol=1e-12)
 
 
-def test_labels_of_any_kind():
-    X, y = make_data(60, seed=3)
-    wanted = OKS(triples(), random_state=0, **QUIET).fit(X, y)
-    for words in (
-        np.array([-3, 8]),
-        np.array(["cat", "dog"]),
-        np.array(["cat", "dog"], dtype=object),
-        np.array([False, True]),
-    ):
-        model = OKS(triples(), random_state=0, **QUIET).fit(X, words[y])
-        assert_array_equal(model.classes_, words)
-        assert_array_equal(model.decision_function(X), wanted.decision_function(X))
-        assert_array_equal(model.predict(X), words[wanted.predict(X)])
-    swapped = OKS(triples(), random_state=0, **QUIET).fit(X, 1 - y)
-    assert_array_equal(swapped.drawn_, wanted.drawn_)
-    assert_array_equal(swapped.decision_function(X), -wanted.decision_function(X))
-
-
 def test_columns_of_a_data_frame():
     X, y = make_data(60, seed=3)
     names = list("abcdef")

@@ -12,7 +12,7 @@ from omcl_twins import make_stream
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import SGDClassifier
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
@@ -105,12 +105,6 @@ def test_grid_search():
     search = GridSearchCV(make(Flat), {"learner__eta": [0.1, 1.4], "scale": ["none", "deviation"]}, cv=3)
     search.fit(X, y)
     assert search.best_params_["learner__eta"] == 0.1 and search.best_score_ > 0.8
-
-
-@pytest.mark.parametrize("cls", ALL)
-def test_pipelines(cls):
-    X, y = data(240)
-    assert cross_val_score(make_pipeline(MinMaxScaler(clip=True), make(cls)), 10.0 * X, y, cv=3).mean() > 0.7
 
 
 @pytest.mark.parametrize("cls", [OMCL, Vote])
@@ -289,78 +283,56 @@ FACES = r"cues must be a non-empty list of \(name, learner, columns\)"
 MAPS = r"cues must be None or a non-empty list of \(name, kernel, columns\)"
 PERCEPTRON, GIVEN = KernelPerceptron(), KernelPerceptron("precomputed")
 REFUSED = [
-    (
-        Projectron(RBF(gamma=1.0), eta=-0.1),
-        ValueError,
-        "'eta' parameter of Projectron must be a float .* Got -0.1",
-    ),
-    (ProjectronPlusPlus(eta="big"), ValueError, "'eta' parameter of ProjectronPlusPlus must be .* Got 'big'"),
-    (ProjectronPlusPlus(eta=np.nan), ValueError, "'eta' parameter of ProjectronPlusPlus must be .* Got nan"),
-    (
-        KernelPerceptron("gaus"),
-        ValueError,
-        "'kernel' parameter of KernelPerceptron must be a kernel .* Got 'gaus'",
-    ),
-    (KernelPerceptron(3), TypeError, "'kernel' parameter of KernelPerceptron must be .* Got 3"),
-    (KernelPerceptron(RBF), TypeError, "'kernel' parameter of KernelPerceptron must be .* Got <class"),
-    (KernelPerceptron(Precomputed()), ValueError, "kernel must be computed from X here"),
-    (KernelPerceptron(ExpDistance("precomputed")), ValueError, "kernel must be computed from X here"),
-    (PassiveAggressive(0.0), ValueError, "'C' parameter of PassiveAggressive must be .* Got 0.0"),
-    (PassiveAggressive(-np.inf), ValueError, "'C' parameter of PassiveAggressive must be .* Got -inf"),
-    (PassiveAggressive("1"), ValueError, "'C' parameter of PassiveAggressive must be .* Got '1'"),
-    (OnlineGradientDescent(-1), ValueError, "'step' parameter of OnlineGradientDescent must be .* Got -1"),
-    (OMCL([]), ValueError, FACES),
-    (OMCL(CUES[0]), ValueError, "'cues' parameter of OMCL must be an instance of 'list' or None"),
-    (OMCL([("a", PERCEPTRON)]), ValueError, FACES),
-    (OMCL([("a", RBF(), [0])]), TypeError, "cues: the learner of 'a' must have partial_fit, RBF has not"),
-    (OMCL([("a", SVC(), [0])]), TypeError, "cues: the learner of 'a' must have partial_fit, SVC has not"),
+    (Projectron(RBF(gamma=1.0), eta=-0.1), "'eta' parameter of Projectron must be a float .* Got -0.1"),
+    (ProjectronPlusPlus(eta="big"), "'eta' parameter of ProjectronPlusPlus must be .* Got 'big'"),
+    (ProjectronPlusPlus(eta=np.nan), "'eta' parameter of ProjectronPlusPlus must be .* Got nan"),
+    (KernelPerceptron("gaus"), "'kernel' parameter of KernelPerceptron must be a kernel .* Got 'gaus'"),
+    (KernelPerceptron(Precomputed()), "kernel must be computed from X here"),
+    (KernelPerceptron(ExpDistance("precomputed")), "kernel must be computed from X here"),
+    (PassiveAggressive(0.0), "'C' parameter of PassiveAggressive must be .* Got 0.0"),
+    (PassiveAggressive(-np.inf), "'C' parameter of PassiveAggressive must be .* Got -inf"),
+    (PassiveAggressive("1"), "'C' parameter of PassiveAggressive must be .* Got '1'"),
+    (OnlineGradientDescent(-1), "'step' parameter of OnlineGradientDescent must be .* Got -1"),
+    (OMCL([]), FACES),
+    (OMCL(CUES[0]), "'cues' parameter of OMCL must be an instance of 'list' or None"),
+    (OMCL([("a", PERCEPTRON)]), FACES),
+    (OMCL([*CUES[:2], CUES[0]]), r"cues must have different names, got \['shape', 'colour', 'shape'\]"),
+    (OMCL([("average", PERCEPTRON, [0])]), "other than this estimator's parameters, got 'average'"),
+    (Vote([("a__b", PERCEPTRON, [0])]), "cues must have names without '__' .*, got 'a__b'"),
+    (OMCL([("a", PERCEPTRON, [0, 6])]), "cue 'a': column 6 is not in X, which has 6 columns"),
+    (OMCL([("a", PERCEPTRON, "red")]), "cue 'a': columns can be given by name only for a DataFrame"),
+    (OMCL([("a", PERCEPTRON, [])]), "cue 'a'"),
+    (OMCL([("a", Projectron(eta=-1), [0])]), "'eta' parameter of Projectron must be"),
+    (OMCL(CUES, GIVEN, average=False), "integrator must compute its kernel from the scores"),
+    (OMCL([("a", GIVEN, 0), CUES[1]]), "either all learners or none may have kernel='precomputed'"),
+    (Flat(scale="mean"), "'scale' parameter of Flat must be a str among .* Got 'mean'"),
+    (Flat(cues=[("a", RBF(), [0])], scale="deviation"), "cues must be None where scale is set"),
+    (Flat(PassiveAggressive(), cues=[("a", RBF(), [0])]), "cues must be None where scale is set"),
+    (Flat(cues=[]), MAPS),
+    (Flat(cues=[("a", RBF())]), MAPS),
+    (Flat(cues=[("a", RBF(), [0]), ("a", RBF(), [1])]), "cues must have different names"),
+    (Flat(cues=[("a", "gaus", [0])]), "a kernel's name must be one of"),
+    (Flat(cues=[("a", RBF(), [7])]), "cue 'a': column 7 is not in X"),
+]
+REFUSED_TYPES = [
+    (KernelPerceptron(3), "'kernel' parameter of KernelPerceptron must be .* Got 3"),
+    (KernelPerceptron(RBF), "'kernel' parameter of KernelPerceptron must be .* Got <class"),
+    (OMCL([("a", RBF(), [0])]), "cues: the learner of 'a' must have partial_fit, RBF has not"),
+    (OMCL([("a", SVC(), [0])]), "cues: the learner of 'a' must have partial_fit, SVC has not"),
     (
         OMCL([("a", MinMaxScaler(), [0])]),
-        TypeError,
         "'a' must have decision_function or predict_proba, MinMaxScaler has",
     ),
-    (
-        OMCL([*CUES[:2], CUES[0]]),
-        ValueError,
-        r"cues must have different names, got \['shape', 'colour', 'shape'\]",
-    ),
-    (
-        OMCL([("average", PERCEPTRON, [0])]),
-        ValueError,
-        "other than this estimator's parameters, got 'average'",
-    ),
-    (Vote([("a__b", PERCEPTRON, [0])]), ValueError, "cues must have names without '__' .*, got 'a__b'"),
-    (OMCL([("a", PERCEPTRON, [0, 6])]), ValueError, "cue 'a': column 6 is not in X, which has 6 columns"),
-    (
-        OMCL([("a", PERCEPTRON, "red")]),
-        ValueError,
-        "cue 'a': columns can be given by name only for a DataFrame",
-    ),
-    (OMCL([("a", PERCEPTRON, [])]), ValueError, "cue 'a'"),
-    (OMCL([("a", Projectron(eta=-1), [0])]), ValueError, "'eta' parameter of Projectron must be"),
-    (OMCL(CUES, SVC()), TypeError, "'integrator' parameter of OMCL must be .*'partial_fit'"),
-    (OMCL(CUES, GIVEN, average=False), ValueError, "integrator must compute its kernel from the scores"),
-    (
-        OMCL([("a", GIVEN, 0), CUES[1]]),
-        ValueError,
-        "either all learners or none may have kernel='precomputed'",
-    ),
-    (Flat(SGDClassifier()), TypeError, "'learner' parameter of Flat must be .*CueLearner"),
-    (Flat(OMCL()), TypeError, "'learner' parameter of Flat must be .*CueLearner"),
-    (Flat(scale="mean"), ValueError, "'scale' parameter of Flat must be a str among .* Got 'mean'"),
-    (Flat(cues=[("a", RBF(), [0])], scale="deviation"), ValueError, "cues must be None where scale is set"),
-    (Flat(PassiveAggressive(), cues=[("a", RBF(), [0])]), ValueError, "cues must be None where scale is set"),
-    (Flat(cues=[]), ValueError, MAPS),
-    (Flat(cues=[("a", RBF())]), ValueError, MAPS),
-    (Flat(cues=[("a", RBF(), [0]), ("a", RBF(), [1])]), ValueError, "cues must have different names"),
-    (Flat(cues=[("a", "gaus", [0])]), ValueError, "a kernel's name must be one of"),
-    (Flat(cues=[("a", RBF(), [7])]), ValueError, "cue 'a': column 7 is not in X"),
+    (OMCL(CUES, SVC()), "'integrator' parameter of OMCL must be .*'partial_fit'"),
+    (Flat(SGDClassifier()), "'learner' parameter of Flat must be .*CueLearner"),
+    (Flat(OMCL()), "'learner' parameter of Flat must be .*CueLearner"),
 ]
 
 
-@pytest.mark.parametrize("model, error, match", REFUSED)
-def test_bad_parameters(model, error, match):
+@pytest.mark.parametrize("model, match", REFUSED + REFUSED_TYPES)
+def test_bad_parameters(model, match):
     X, y = data()
+    error = TypeError if (model, match) in REFUSED_TYPES else ValueError
     refused(lambda: model.fit(X, y), error, match)
     refused(lambda: model.partial_fit(X, y, classes=[0, 1, 2]), error, match)
     assert not hasattr(model, "classes_")

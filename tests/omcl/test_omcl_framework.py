@@ -19,7 +19,6 @@ from cuelearn.omcl import (
     ProjectronPlusPlus,
     Vote,
     count_votes,
-    load,
 )
 
 QUIET = {"verbose": False}
@@ -205,25 +204,6 @@ def test_batches_of_any_size(mix, size):
     for one, other in zip(parts.learners_, whole.learners_, strict=True):
         assert_array_equal(one.online_errors_, other.online_errors_)
         assert_array_equal(one._hypothesis.coefficients(False), other._hypothesis.coefficients(False))
-
-
-@pytest.mark.parametrize("mix", MIXES)
-def test_saved_loaded_and_gone_on(mix, tmp_path):
-    X, y = data(500)
-    new = data(60, seed=9)[0]
-    whole = OMCL(cues(MIXES[mix]), **QUIET).fit(X, y)
-    model = OMCL(cues(MIXES[mix]), **QUIET).partial_fit(X[:230], y[:230], classes=range(M))
-    model.save(tmp_path / "model.npz")
-    loaded = load(tmp_path / "model.npz")
-    assert_array_equal(plain_scores(loaded, new), plain_scores(model, new))
-    loaded.partial_fit(X[230:], y[230:])
-    # a saved model's record begins anew
-    assert_array_equal(loaded.online_errors_, whole.online_errors_[230:])
-    for average in (True, False):
-        wanted = plain_scores(whole.set_params(average=average), new)
-        assert_allclose(
-            plain_scores(loaded.set_params(average=average), new), wanted, atol=1e-12 * np.abs(wanted).max()
-        )
 
 
 def stack_of(names, X, Z):
@@ -494,16 +474,6 @@ def test_vote(n_classes):
     online = np.stack([twin.scores for twin, _ in run_twin(names, X, y, n_classes).cues])
     wrong = [first != [label] for (first, _), label in zip(loop_votes(online), y, strict=True)]
     assert_array_equal(model.online_errors_, wrong)
-
-
-@pytest.mark.filterwarnings("ignore::RuntimeWarning:sklearn.*")
-def test_vote_of_foreign_learners():
-    X, y = data(120)
-    model = Vote(
-        [("ours", KernelPerceptron(RBF(gamma=1.0)), [0, 1, 2, 3]), ("theirs", GaussianNB(), slice(4, 8))],
-        **QUIET,
-    ).fit(X, y)
-    assert model.score(X, y) > 0.4 and model.ties(X).dtype == bool
 
 
 # ------------------------------------------------------------------ a stream without end

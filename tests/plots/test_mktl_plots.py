@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.colors import same_color
-from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
+from matplotlib.patches import FancyArrowPatch, Rectangle
 from numpy.testing import assert_allclose, assert_array_equal
-from pages import apart, check_curve, check_curves, drawn, labels_of, legend, named, shuffled, within
+from pages import apart, check_curve, check_curves, drawn, labels_of, legend, named, shuffled
 
 from cuelearn.book.figures import BLUE, RED, method_style, use_style
 from cuelearn.experiments.mktl.compare import BINARY, MULTICLASS
@@ -110,23 +110,6 @@ def test_schematic_of_many_priors_says_how_many_it_leaves_out(new_class):
     assert "28 others" in [text.get_text() for text in fig.axes[0].texts]
 
 
-def test_words_of_the_schematic_fit_their_boxes():
-    few = [("SVM on a", "012"), ("trees", "4")]
-    cases = (LETTERS, GROUPS, "E"), (MANY, None, "humpback whale"), (list("0124"), few, "3")
-    for names, groups, new in cases:
-        fig = drawn(draw.schematic(new, names, *parts(names), 0.2, groups=groups))
-        ax = fig.axes[0]
-        outlines = [patch.get_window_extent() for patch in ax.patches if isinstance(patch, FancyBboxPatch)]
-        inside = 0
-        for text in ax.texts:
-            box = text.get_window_extent()
-            for outline in outlines:
-                if outline.contains((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2):
-                    assert within(box, outline), text.get_text()
-                    inside += 1
-        assert inside >= len(outlines) - 1
-
-
 def test_schematic_without_any_weight():
     fig = drawn(draw.schematic("E", list("AB"), [1.0, -1.0], [0.0, 0.0], 0.5))
     assert_allclose([bar.get_width() for bar in bars(fig).values()], [0.5, 0.0, 0.0, 0.5])
@@ -213,14 +196,6 @@ def test_binary_classes(binary):
     assert [ax.texts[0].get_text() for ax in labelled] == list("EFG")  # the last of every column
 
 
-@pytest.mark.long
-def test_binary_classes_of_25_targets():
-    points = itertools.product("ABCDEFGIJKLMNOPQRSTUVWXYZ", (0, 1), POSITIVE, BINARY)
-    fig = drawn(draw.binary_classes(made(["target", "seed", "n_positive", "method"], points)))
-    assert len(fig.axes) == 25 and all(ax.get_visible() for ax in fig.axes)
-    assert fig.axes[0].get_gridspec().get_geometry() == (5, 5)
-
-
 # ------------------------------------------------------------------ figure 6.3
 
 
@@ -255,11 +230,6 @@ def test_multiclass(multi, mixed):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["MKTL, 10 priors"]
     assert_allclose(ax.lines[-1].get_ydata(), named(panels["letter: 10 priors"], "MKTL").get_ydata())
     assert all(panel.get_legend() is None for title, panel in panels.items() if panel is not ax)
-
-
-def test_multiclass_of_one_seed(multi):
-    fig = drawn(draw.multiclass(multi[multi["seed"] == 1]))
-    assert not any(ax.collections for ax in fig.axes)
 
 
 def test_ticks_have_room_and_none_is_lost():

@@ -61,18 +61,6 @@ def test_accuracy_curves(curves):
         check_curves(ax, mine, "n_candidates", "accuracy", METHODS)
 
 
-def test_accuracy_curves_in_any_order_and_of_one_seed(curves):
-    first = draw.accuracy_curves(curves).axes[0]
-    again = draw.accuracy_curves(shuffled(curves))
-    at = [ax for ax in again.axes if ax.get_title().startswith("MNIST")]
-    assert len(at) == 1 and len(legend(again)) == len(METHODS)
-    lines = {tuple(np.round(line.get_ydata(), 9)) for ax in again.axes for line in ax.lines}
-    assert all(tuple(np.round(line.get_ydata(), 9)) in lines for line in first.lines)
-    few = (curves["seed"] == 3) & (curves["name"] == "letter") & (curves["p_correlated"] == 0)
-    (ax,) = drawn(draw.accuracy_curves(curves[few])).axes
-    assert not ax.collections and ax.get_xlabel() and ax.get_title()
-
-
 def test_every_data_set_has_a_title():
     assert {*ARTIFICIAL, "usps"} <= set(draw.TITLES) and len(set(draw.TITLES.values())) == len(draw.TITLES)
 
@@ -224,9 +212,3 @@ def test_joint_models(joint, mixed):
             # strokes show on what they are drawn on
             assert not captioned or not np.allclose(bar.get_facecolor(), to_rgba(color))
     assert "hatched" in axes[1, 1].get_xlabel()
-
-
-def test_joint_models_of_one_seed(joint):
-    fig = drawn(draw.joint_models(joint[joint["seed"] == 1]))
-    for ax in fig.axes:
-        assert all(np.isfinite(bar.get_width()) and bar.get_width() > 0 for bar in bars_of(ax).values())
