@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn import datasets
 from cuelearn.datasets import DataFileError
-from cuelearn.datasets.bundled import pooling, redraw_pen_points
+from cuelearn.datasets.bundled import redraw_pen_points
 
 DATA = Path(__file__).parents[2] / "data"
 REGISTRY = json.loads((DATA / "datasets.json").read_text(encoding="utf-8"))
@@ -96,15 +96,6 @@ def test_provenance(loaded):
     assert short in repr(data) and "bundled" in repr(data)
 
 
-def test_yeast_labels_per_gene():
-    genes = load("load_yeast")
-    per_gene = genes.y.sum(axis=1)
-    assert (per_gene.min(), per_gene.max()) == (1, 11)
-    assert genes.y.mean() * 14 == pytest.approx(4.237, abs=1e-3)
-    assert len(np.unique(genes.y, axis=0)) == 198  # label sets, as Mulan states
-    assert_allclose(np.linalg.norm(genes.X, axis=1), 1, atol=2e-6)
-
-
 def test_values_have_not_been_rescaled():
     pendigits, satimage, letter = load("load_pendigits"), load("load_satimage"), load("load_letter")
     first = [47, 100, 27, 81, 57, 37, 26, 0, 0, 23, 56, 53, 100, 90, 40, 98]  # first line of pendigits.tra
@@ -184,25 +175,6 @@ def test_redraw_refuses_wrong_shapes(wrong):
         redraw_pen_points(wrong)
 
 
-def test_mfeat_cues_describe_the_same_digits():
-    """Within classes, pixels predict every other cue linearly far better than its shuffled rows."""
-    data = load("load_mfeat")
-    parts = {}
-    for cue, columns in data.cues.items():
-        block = data.X[:, columns].reshape(10, 200, -1)
-        block = (block - block.mean(axis=1, keepdims=True)).reshape(2000, -1)
-        parts[cue] = block / (block.std(axis=0) + 1e-9)
-
-    basis = np.linalg.qr(parts["pix"])[0]
-
-    def explained(target):
-        return np.sum((basis.T @ target) ** 2) / np.sum(target**2)
-
-    shuffled = (np.arange(10)[:, None] * 200 + np.random.default_rng(0).permutation(200)).ravel()
-    for cue in ("fac", "fou", "kar", "mor", "zer"):
-        assert explained(parts[cue]) > 1.5 * explained(parts[cue][shuffled]), cue
-
-
 def test_mfeat_pyramid():
     plain, data = load("load_mfeat"), datasets.load_mfeat(pyramid=True)
     assert_array_equal(data.X[:, :649], plain.X)
@@ -216,13 +188,6 @@ def test_mfeat_pyramid():
     for level in (1, 2, 3):  # pooling keeps the mean
         pooled, whole = (data.X[:, data.cues[cue]].mean(axis=1) for cue in (f"pix-{level}", "pix"))
         assert_allclose(pooled, whole)
-
-
-@pytest.mark.parametrize("n, cells", [(16, 2), (15, 2), (15, 8), (5, 5), (3, 7)])
-def test_pooling_averages(n, cells):
-    weights = pooling(n, cells)
-    assert_allclose(weights.sum(axis=1), 1)
-    assert_allclose(weights.sum(axis=0), cells / n)
 
 
 def test_triples():

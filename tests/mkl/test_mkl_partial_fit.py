@@ -175,13 +175,6 @@ def test_labels_as_strings_and_classes_not_yet_seen():
     assert model.n_seen_ == N + 3
 
 
-def test_more_classes_than_samples():
-    X, y = make_data(6)
-    model = feed(OM2(GIVEN, p=1.1), X, y, batches(6, 2), np.arange(50))
-    assert model.dual_coef_.shape == (model.support_.size, 50)
-    assert np.isfinite(model.decision_function(X)).all()
-
-
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_samples_that_every_kernel_maps_to_zero():
     """Nothing can be learnt from them, nothing is kept, and the stream goes on."""
@@ -293,10 +286,3 @@ def test_a_failed_call_changes_nothing():
     for part in batches(N, 20)[1:]:
         model.partial_fit(X[part], y[part])
     check_same_run(model, OM2(GIVEN, p=1.1).fit(X, y), 1e-5)
-
-
-@pytest.mark.parametrize("kernels", ["rbf", [], [("a", "gaus", [0])], [("a", RBF(), [99])]])
-def test_errors_about_kernels(kernels):
-    X, y = make_data(N)
-    with pytest.raises((ValueError, TypeError), match="kernel|column"):
-        OM2(kernels).partial_fit(X, y, classes=[0, 1, 2])
