@@ -13,6 +13,7 @@ from cuelearn.mkl.base import KernelClassifier
 from cuelearn.mkl.crammer_singer import ascend, plain_machine
 from cuelearn.mkl.cutting import CuttingPlanes
 from cuelearn.mkl.problem import MKLProblem, combined_kernel, kernel_norms_sq
+from cuelearn.mkl.svm import is_hard
 from cuelearn.mkl.training import Result, Rounds
 
 __all__ = ["MCMKL", "solve_mc_mkl"]
@@ -22,6 +23,8 @@ SWEEPS = 1000
 # the SVM's violation in its last sweep is kept below this share of the gap that is wanted, or of the gap that
 # remains
 OWN_SHARE = 0.1
+# rounds without a gap that is a tenth smaller, after which a hard problem is given up
+PATIENCE = 10
 
 
 def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=False):
@@ -42,6 +45,7 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
     d = np.full(bank.n_kernels, 1.0 / bank.n_kernels)
     best = (np.inf, B, d)
     bound, relative, updates, precision = 0.0, 1.0, 0, OWN_SHARE
+    hard, least, idle = is_hard(bank, problem.C), np.inf, 0
 
     def result():
         point, done = (best[1] / n, best[2] / lam), bool(relative <= tol)
@@ -69,7 +73,9 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
         row = {"n_updates": updates, "n_support": int(np.count_nonzero(best[1].any(axis=1)))}
         row |= {"objective": best[0], "dual_gap": gap}
         stop = rounds.end(step, result, f"relative gap {relative:.1e}", stage="batch", **row)
-        if stop or relative <= tol:
+        idle = 0 if relative < 0.9 * least else idle + 1
+        least = min(least, relative)
+        if stop or relative <= tol or hard and idle >= PATIENCE:
             break
         if np.array_equal(following, d):  # only a more accurate SVM can bring anything new
             if precision < 1e-6:
@@ -80,7 +86,8 @@ def solve_mc_mkl(problem, *, tol=1e-3, max_iter=500, callback=None, verbose=Fals
         words = (
             f"MCMKL did not reach tol={tol:g}: the relative duality gap is {relative:.2g} after {step} rounds"
         )
-        warnings.warn(f"{words}; raise max_iter or tol", ConvergenceWarning, stacklevel=4)
+        advice = "divide the kernels by their mean diagonal, or lower C" if hard else "raise max_iter or tol"
+        warnings.warn(f"{words}; {advice}", ConvergenceWarning, stacklevel=4)
     return result()
 
 

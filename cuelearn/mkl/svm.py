@@ -25,6 +25,7 @@ __all__ = [
     "SharedProblem",
     "balance_weights",
     "fit_svc",
+    "is_hard",
     "one_versus_rest",
     "solve_box_svm",
     "svms_of",
@@ -219,6 +220,12 @@ def solve_box_svm(kernel, signs, C, *, tol=1e-3, alpha=None, max_sweeps=10_000):
             tolerance *= TIGHTER
 
 
+def is_hard(bank, C):
+    """Whether C times the mean diagonal of a kernel is so large that rounding may keep a tolerance out of
+    reach."""
+    return bool(C * float(bank.diagonal.mean(axis=1).max()) > HARD)
+
+
 class SharedProblem:
     """Binary SVMs without bias of several classes on combinations of the same kernels, with warm starts.
 
@@ -235,8 +242,7 @@ class SharedProblem:
     Attributes
     ----------
     hard : bool
-        Whether C times the mean diagonal of a kernel is so large that rounding may keep `svm_tol` out of
-        reach; `max_sweeps` is 1,000 at most then.
+        As of `is_hard`; `max_sweeps` is 1,000 at most then.
     alphas : ndarray, shape (n_problems, n)
         The last solution of each class, from which the next starts.
     n_solved, n_missed : int
@@ -253,7 +259,7 @@ class SharedProblem:
                 f"signs must be -1 and 1, with a row for each problem and {n} columns, got shape {shape}"
             )
         self.bank, self.C, self.svm_tol = bank, check_positive("C", C), check_positive("svm_tol", svm_tol)
-        self.hard = self.C * float(bank.diagonal.mean(axis=1).max()) > HARD
+        self.hard = is_hard(bank, self.C)
         self.max_sweeps = min(check_count("max_sweeps", max_sweeps), FEW_SWEEPS if self.hard else np.inf)
         self.alphas = np.zeros_like(self.signs)
         self.n_problems, self.n_solved, self.n_missed = len(self.signs), 0, 0

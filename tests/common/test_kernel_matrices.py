@@ -8,7 +8,7 @@ from estimators import CUES, ESTIMATORS, OF_SAMPLES, data, make
 from sklearn.exceptions import ConvergenceWarning
 
 from cuelearn.kernels import KernelBank, KernelStack
-from cuelearn.mkl import SILPMKL, VSKL, AverageKernelSVM, LPBeta
+from cuelearn.mkl import MCMKL, SILPMKL, VSKL, AverageKernelSVM, LPBeta
 from cuelearn.oks import OKS, MuSVM
 from cuelearn.omcl import KernelPerceptron
 
@@ -132,7 +132,9 @@ def test_a_stack_is_guarded_where_it_is_made():
     assert KernelBank.from_stack(np.zeros((3, 3))).n_kernels == 1  # nothing, but a kernel
 
 
-@pytest.mark.parametrize("model", [AverageKernelSVM(), SILPMKL(), VSKL(), LPBeta(), MuSVM(one_vs_rest=True)])
+@pytest.mark.parametrize(
+    "model", [AverageKernelSVM(), SILPMKL(), VSKL(), MCMKL(), LPBeta(), MuSVM(one_vs_rest=True)]
+)
 def test_a_hopeless_svm_warns(model):
     """Low rank, classes that overlap, C times the diagonal 1e9: rounding keeps the tolerance out of reach."""
     Z, y = np.random.default_rng(0).normal(size=(36, 2)), np.arange(36) % 3
