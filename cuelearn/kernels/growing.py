@@ -146,7 +146,8 @@ class SupportSet:
 
     def check(self, X):
         """X as the set holds its samples, or a ValueError where the kernel is not defined on it."""
-        X = np.ascontiguousarray(check_size(X, self._held.dtype), dtype=self._held.dtype)
+        single = self._held.dtype == np.float32
+        X = np.ascontiguousarray(check_size(X, np.float32) if single else X, dtype=self._held.dtype)
         if X.shape[1] != self._held.shape[1]:
             raise ValueError(f"X must have {self._held.shape[1]} columns, got {X.shape[1]}")
         if self.kernel.quantity == "chi2" and X.size and X.min() < 0.0:
