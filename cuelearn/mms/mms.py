@@ -59,8 +59,8 @@ class MMS(BagClassifier):
     n_init : int, default 1
         Starts. The first begins with the mean of all candidates, a further one with one candidate of every
         bag, drawn at random; the least objective is kept.
-    n_rounds : int, default 10
-        Rounds of a start at most.
+    n_rounds : int or None, default None
+        Rounds of a start at most. None: 10 for "pegasos", else 50.
     n_epochs : int or None, default None
         Passes over the bags in a round, each in a new order; for "frank-wolfe" at most. None: 20 for
         "pegasos", else 300, or 100,000 visits of bags if these are more.
@@ -155,7 +155,7 @@ class MMS(BagClassifier):
         "kernels": [list, tuple, StrOptions({"precomputed"}), None],
         "solver": [StrOptions({"pegasos", "frank-wolfe"})],
         "n_init": COUNT,
-        "n_rounds": COUNT,
+        "n_rounds": [*COUNT, None],
         "n_epochs": [*COUNT, None],
         "tol": NON_NEGATIVE,
         "inference": [StrOptions({"auto", *METHODS})],
@@ -165,7 +165,7 @@ class MMS(BagClassifier):
     C: float = 1.0
     solver: str = "frank-wolfe"
     n_init: int = 1
-    n_rounds: int = 10
+    n_rounds: object = None
     n_epochs: object = None
     tol: float = 1e-2
     inference: str = "auto"
@@ -231,8 +231,7 @@ class MMS(BagClassifier):
             " or take solver='frank-wolfe'" if self.solver == "pegasos" else ""
         )
         gap, wanted, rise = self.dual_gap_, self._wanted_gap(result), rounds.diff().max()
-        ended = self.callback is not None and len(rounds) < self.n_rounds
-        if not (result.converged or ended or self.n_rounds == 1):
+        if not (result.converged or result.ended or self.n_rounds == 1):
             yield f"MMS did not converge in {len(rounds)} rounds; raise n_rounds, n_epochs or tol"
         if np.isnan(gap):
             yield f"MMS has no certificate, its duality gap is {gap}; take solver='frank-wolfe'"

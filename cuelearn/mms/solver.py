@@ -27,6 +27,8 @@ PATIENCE = 2
 EXACT_SLOTS = 6
 #: A round has to lower the objective by more than this part of `tol`.
 SETTLED = 10.0
+#: Rounds at most.
+N_ROUNDS = {"pegasos": 10, "frank-wolfe": 50}
 #: Passes of a round: of Pegasos; of dual steps at most, or as many as make so many visits of bags.
 PEGASOS_EPOCHS, DUAL_EPOCHS, DUAL_VISITS = 20, 300, 100_000
 HISTORY = "start round n_epochs seconds objective relaxed dual_bound dual_gap n_changed n_updates"
@@ -43,6 +45,7 @@ class MMSResult(NamedTuple):
     history: pd.DataFrame
     kept: int  # its row
     converged: bool  # whether its start ended where the next round would not lower the objective
+    ended: bool  # whether the callback ended the training
     at_zero: float  # objective of w = 0
     target: np.ndarray  # (n_instances, sum of labels): mean label indicators of the kept round's candidates
     visits: np.ndarray  # (passes, n_bags): bags in the order of the visits; of Pegasos only
@@ -87,16 +90,19 @@ class ConvexProblem:
             rows = slice(int(starts[first]), int(starts[last]))
             scores, target = self.space.scores(rows), self.target[rows]
             found = losses_of_bags(packed, first, last, scores, target, self.most_nodes)
-            self.refuse_unfinished(found.max())
             losses[:, first:last] = found
         relaxed, losses = losses
         ridge = 0.5 * self.lam * self.space.squared_norm()
+        self.refuse_unfinished(ridge + relaxed.sum())
         return ridge + relaxed.mean(), ridge + losses.mean()
 
     def refuse_unfinished(self, value):
-        if np.isnan(value):
+        if np.isfinite(value):
+            return
+        if self.most_nodes is not None and np.isfinite(self.space.weights).all():
             many = f"more than {MOST_NODES} partial labelings for one bag"
             raise ValueError(f"inference='exact' needs {many}; 'heap' does not")
+        raise ValueError("the hyperplanes overflow: standardise the features, lower C, or take 'frank-wolfe'")
 
     def blocks(self, batch=1):
         """One epoch's blocks, of whole batches of bags: rows of X and `Block`."""
@@ -138,7 +144,10 @@ def solver_of(problem, solver, n_epochs, batch_size, tol, bar):
         return *found, 0
 
     def subgradient_steps(_):
-        bound, state = pegasos(problem, n_epochs, batch_size, bar)
+        try:
+            bound, state = pegasos(problem, n_epochs, batch_size, bar)
+        except ZeroDivisionError:  # the projections shrank the scale to 0
+            problem.refuse_unfinished(np.inf)
         return bound, *problem.value(), n_epochs, state.n_updates, state.n_projections
 
     return subgradient_steps if solver == "pegasos" else dual_steps
@@ -158,9 +167,6 @@ def concave_convex(problem, solve, start, history, n_rounds, tol, sound, callbac
             return kept, True, False
         best = np.inf if kept is None else kept.objective
         bound, relaxed, objective, epochs, *counts = solve(best)
-        if not np.isfinite(objective):
-            what = "the hyperplanes overflow: standardise the features, lower C, or take 'frank-wolfe'"
-            raise ValueError(f"{what}; the objective is {objective}")
         if sound and objective > best and bound >= (1.0 - tol) * best:
             return kept, True, False  # the kept hyperplanes are as good as this round's could be
         row = start, number, epochs, time.perf_counter() - began, objective, relaxed, bound, relaxed - bound
@@ -185,7 +191,7 @@ def solve_mms(
     lam,
     solver="frank-wolfe",
     n_init=1,
-    n_rounds=10,
+    n_rounds=None,
     n_epochs=None,
     batch_size=1,
     tol=1e-2,
@@ -203,6 +209,7 @@ def solve_mms(
     `MMSResult`.
     """
     batch_size = check_count("batch_size", batch_size)
+    n_rounds = n_rounds or N_ROUNDS[solver]
     if n_epochs is None:
         most = max(DUAL_EPOCHS, DUAL_VISITS // candidates.n_bags)
         n_epochs = PEGASOS_EPOCHS if solver == "pegasos" else most
@@ -225,7 +232,7 @@ def solve_mms(
     (objective, space.weights, target, row), converged = least
     history = pd.DataFrame(history, columns=HISTORY)
     visits = np.concatenate([np.zeros(0, dtype=np.uint8), *problem.visits]).reshape(-1, candidates.n_bags)
-    return MMSResult(objective, history, row, converged, at_zero, target, visits)
+    return MMSResult(objective, history, row, converged, ended, at_zero, target, visits)
 
 
 def objective_of(space, candidates, lam, inference="heap"):

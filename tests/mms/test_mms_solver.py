@@ -394,6 +394,9 @@ def test_what_is_not_certified_warns(digits):
         assert told(model, X, sets)[1] == ""
     raw, found = told(MMS(C=10.0, solver="pegasos"), 1e3 * X, sets)
     assert "standardise the features" in found and not raw.converged_
+    for scale in (1e6, 1e30):
+        with pytest.raises(ValueError, match="the hyperplanes overflow: standardise the features"):
+            MMS(C=10.0, solver="pegasos").fit(scale * X, sets)
     rng = np.random.default_rng(1)
     y = rng.integers(4, size=(10, 4))
     X = np.eye(4)[y.ravel()] + 0.6 * rng.standard_normal((40, 4))
@@ -418,7 +421,7 @@ def own_data():
 
 
 @pytest.mark.parametrize(
-    "name, X, sets", own_data(), ids=lambda value: value if isinstance(value, str) else ""
+    "name, X, sets", list(own_data()), ids=lambda value: value if isinstance(value, str) else ""
 )
 def test_defaults_end_certified_or_say_so(name, X, sets):
     for C in (0.01, 1.0, 30.0, 1000.0):
