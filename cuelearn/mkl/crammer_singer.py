@@ -14,10 +14,13 @@ from cuelearn.mkl.state import full_dot
 
 __all__ = ["Machine", "ascend", "best_response", "solve_crammer_singer"]
 
-# partners of a sample in the sweeps lie so far apart
-STRIDE = 7919
 # a coefficient this near to its bound, as a share of the sample's limit, is at it
 ROUNDING = 1e-14
+# between two steps on the face: most sweeps, and most updates per sample
+FACE_SWEEPS, FACE_UPDATES = 30, 3
+# such a step solves its equations to this share of the gradient, in at most so many iterations, and is halved
+# so often at most
+FACE_ITERATIONS, FACE_SHARE, FACE_HALVINGS = 60, 1e-2, 12
 
 
 class Machine(NamedTuple):
@@ -127,80 +130,8 @@ def move(c, i, change, machine, scores, theta, effective):
 
 
 @njit(cache=True)
-def swap(i, j, machine, coef, scores, theta, effective, value, other, threshold):
-    r"""Two samples exchange coefficients of two classes: i gains in a and loses in b, j the opposite.
-
-    The sum of each class's coefficients stays, and with it what all samples' scores have in common. Where the
-    scores of the priors are much alike (most of them near -1, say), any single sample that moves would move
-    that too, and could only creep. Returns whether there was anything to gain.
-    """
-    kernel, prior, labels, limits = machine.kernel, machine.priors, machine.labels, machine.limits
-    n_classes = coef.shape[1]
-    class_values(i, machine, effective, scores, value)
-    class_values(j, machine, effective, scores, other)
-    up, down = -1, -1
-    for c in range(n_classes):
-        value[c] -= other[c]
-        room_i = (limits[i] if c == labels[i] else 0.0) - coef[i, c]
-        room_j = (limits[j] if c == labels[j] else 0.0) - coef[j, c]
-        if room_i > ROUNDING * limits[i] and (up < 0 or value[c] < value[up]):
-            up = c
-        if room_j > ROUNDING * limits[j] and (down < 0 or value[c] > value[down]):
-            down = c
-    if up < 0 or down < 0 or up == down or value[down] - value[up] <= threshold:
-        return False
-    both = 2.0 * (kernel[i, i] + kernel[j, j] - 2.0 * kernel[i, j])
-    for z in range(theta.shape[1]):
-        weight = machine.of_priors[up, z] + machine.of_priors[down, z]
-        both += weight * (prior[i, z] - prior[j, z]) ** 2
-    limit_i = limits[i] if up == labels[i] else 0.0
-    limit_j = limits[j] if down == labels[j] else 0.0
-    room_i, room_j = limit_i - coef[i, up], limit_j - coef[j, down]
-    step = min(room_i, room_j)
-    if both > 0.0:
-        step = min(step, machine.n * (value[down] - value[up]) / both)
-    coef[i, up] = limit_i if step == room_i else coef[i, up] + step
-    coef[j, down] = limit_j if step == room_j else coef[j, down] + step
-    coef[i, down] -= step
-    coef[j, up] -= step
-    balance(coef[i], labels[i], limits[i])
-    balance(coef[j], labels[j], limits[j])
-    change = step / machine.n
-    for k, sign in ((i, 1.0), (j, -1.0)):
-        move(up, k, sign * change, machine, scores, theta, effective)
-        move(down, k, -sign * change, machine, scores, theta, effective)
-    return True
-
-
-@njit(cache=True)
-def ascend(machine, coef, scores, theta, tolerance, max_sweeps, max_updates):
-    r"""Dual block-coordinate ascent: sample by sample, all coefficients of one at once.
-
-    .. math:: \max_B -\frac1n \sum_{i,c} B_{ic} \Delta_{ic} - \frac{1}{2n^2} \sum_c B_c^\top
-              (K + S D_c S^\top) B_c, \qquad
-              B_{ic} \le c_i [c = y_i], \quad \sum_c B_{ic} = 0
-
-    Parameters
-    ----------
-    machine : Machine
-    coef : ndarray of float64, shape (m, n_classes)
-        B, changed in place.
-    scores : ndarray of float64, shape (n_classes, m)
-        Kernel part of the class scores, :math:`B^\top K / n`, kept up to date.
-    theta : ndarray of float64, shape (n_classes, K)
-        :math:`B^\top S / n`, kept up to date.
-    tolerance : float
-        Largest violation of the optimality conditions, in units of a score.
-    max_sweeps, max_updates : int
-
-    Returns
-    -------
-    sweeps : int
-    violation : float
-        Largest met in the last sweep.
-    updates : int
-        Visits that changed coefficients; each costs O(m) for every class whose coefficient changes.
-    """
+def sweep_samples(machine, coef, scores, theta, tolerance, max_sweeps, max_updates):
+    """Sweeps of `ascend` without the steps on the face; arguments and results are those of `ascend`."""
     n_samples, n_classes = coef.shape
     kernel, labels, limits, n = machine.kernel, machine.labels, machine.limits, machine.n
     gradient, curvature, new = np.empty(n_classes), np.empty(n_classes), np.empty(n_classes)
@@ -238,13 +169,116 @@ def ascend(machine, coef, scores, theta, tolerance, max_sweeps, max_updates):
                 if change != 0.0:
                     coef[i, c] = new[c]
                     move(c, i, change / n, machine, scores, theta, effective)
-            if n_priors > 0 and n_samples > 1:
-                j = (i + 1 + (sweep * STRIDE) % (n_samples - 1)) % n_samples
-                updates += swap(i, j, machine, coef, scores, theta, effective, gradient, new, threshold)
         if worst <= tolerance or updates >= max_updates:
             return sweep + 1, worst, updates
         threshold = max(tolerance, 0.1 * worst)  # small violations wait while large ones remain
     return max_sweeps, worst, updates
+
+
+@njit(cache=True)
+def project(coef, labels, limits):
+    """Nearest feasible coefficients, in place."""
+    n_classes = coef.shape[1]
+    ones, upper, order = np.ones(n_classes), np.zeros(n_classes), np.empty(n_classes, dtype=np.int64)
+    for i in range(coef.shape[0]):
+        upper[labels[i]] = limits[i]
+        best_response(-coef[i], upper, ones, order, coef[i])
+        balance(coef[i], labels[i], limits[i])
+        upper[labels[i]] = 0.0
+
+
+def face_step(machine, coef, scores, theta):
+    r"""Newton's step on the face of the present point: bounds that are met stay met.
+
+    Coefficients of samples much alike creep when one sample moves at a time. Here all that are off their
+    bounds move together, by conjugate gradients; the step is projected onto the bounds, and halved until it
+    gains.
+    """
+    n, every = machine.n, np.arange(len(coef))
+    upper = np.zeros_like(coef)
+    upper[every, machine.labels] = machine.limits
+    free = coef < upper - ROUNDING * machine.limits[:, None]
+    chosen = np.flatnonzero(coef.any(axis=1) & (free.sum(axis=1) > 1))
+    if chosen.size == 0:
+        return
+    free, labels, limits = free[chosen], machine.labels[chosen], machine.limits[chosen]
+    n_free, priors = free.sum(axis=1, keepdims=True), machine.priors[chosen]
+    kernel = machine.kernel if chosen.size == len(coef) else machine.kernel[np.ix_(chosen, chosen)]
+    gradient = scores.T[chosen] + priors @ (machine.of_priors * theta).T + 1.0
+    gradient[np.arange(chosen.size), labels] -= 1.0
+
+    def curved(direction):
+        of_priors = priors @ (machine.of_priors * (direction.T @ priors)).T
+        return (kernel @ direction + of_priors) / n
+
+    def within(direction):
+        direction = np.where(free, direction, 0.0)
+        return np.where(free, direction - direction.sum(axis=1, keepdims=True) / n_free, 0.0)
+
+    residual = within(-gradient)
+    direction, step, size = residual, np.zeros_like(residual), np.sum(residual**2)
+    enough = FACE_SHARE**2 * size
+    for _ in range(FACE_ITERATIONS):
+        change = within(curved(direction))
+        curvature = np.sum(direction * change)
+        if size <= enough or curvature <= 0.0:
+            break
+        step += size / curvature * direction
+        residual = residual - size / curvature * change
+        before, size = size, np.sum(residual**2)
+        direction = residual + size / before * direction
+
+    for _ in range(FACE_HALVINGS):
+        moved = coef[chosen] + step
+        project(moved, labels, limits)
+        change = moved - coef[chosen]
+        if np.sum(change * (gradient + 0.5 * curved(change))) < 0.0:
+            coef[chosen] = moved
+            scores += change.T @ machine.kernel[chosen] / n
+            theta += change.T @ priors / n
+            return
+        step *= 0.5
+
+
+def ascend(machine, coef, scores, theta, tolerance, max_sweeps, max_updates):
+    r"""Dual ascent: sample by sample, all coefficients of one at once; in between, all that are off their
+    bounds together (`face_step`).
+
+    .. math:: \max_B -\frac1n \sum_{i,c} B_{ic} \Delta_{ic} - \frac{1}{2n^2} \sum_c B_c^\top
+              (K + S D_c S^\top) B_c, \qquad
+              B_{ic} \le c_i [c = y_i], \quad \sum_c B_{ic} = 0
+
+    Parameters
+    ----------
+    machine : Machine
+    coef : ndarray of float64, shape (m, n_classes)
+        B, changed in place.
+    scores : ndarray of float64, shape (n_classes, m)
+        Kernel part of the class scores, :math:`B^\top K / n`, kept up to date.
+    theta : ndarray of float64, shape (n_classes, K)
+        :math:`B^\top S / n`, kept up to date.
+    tolerance : float
+        Largest violation of the optimality conditions, in units of a score.
+    max_sweeps, max_updates : int
+
+    Returns
+    -------
+    sweeps : int
+    violation : float
+        Largest met in the last sweep.
+    updates : int
+        Visits that changed coefficients; each costs O(m) for every class whose coefficient changes.
+    """
+    sweeps = updates = 0
+    while True:
+        share = min(max_updates - updates, FACE_UPDATES * len(coef))
+        done, violation, changed = sweep_samples(
+            machine, coef, scores, theta, tolerance, min(max_sweeps - sweeps, FACE_SWEEPS), share
+        )
+        sweeps, updates = sweeps + done, updates + changed
+        if violation <= tolerance or updates >= max_updates or sweeps >= max_sweeps:
+            return sweeps, violation, updates
+        face_step(machine, coef, scores, theta)
 
 
 def solve_crammer_singer(kernel, labels, n_classes, *, C=1.0, tol=1e-6, max_sweeps=10_000, coef=None):

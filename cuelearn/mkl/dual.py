@@ -202,16 +202,15 @@ class Ascent:
         scores = np.ascontiguousarray((kernel @ B).T / n)
         theta = np.ascontiguousarray(B.T @ priors / n)
         machine = Machine(kernel, self.labels[W], self.limits[W], n, priors, np.ascontiguousarray(of_scores))
-        size = self.objective if np.isfinite(self.objective) else problem.mean_loss_at_zero
-        tolerance = OWN_SHARE * max(self.near_relative, target) * size
+        tolerance = OWN_SHARE * max(self.near_relative, target) * self.value
         most = W.size * (UPDATES if self.near_relative < SETTLED else FIRST_UPDATES)
         _, violation, updates = ascend(machine, B, scores, theta, tolerance, SWEEPS, most)
         self.n_updates += updates
         self.B[W] = B
         self.norms = np.sqrt(self._norms_sq(near, priors, B)) / n
         margin = margins(np.ascontiguousarray(scores.T + priors @ (of_scores * theta).T), machine.labels)
-        _, value = self._primal(weights, margin, machine.limits * W.size / n)
-        return (value - self._bound()) / value, violation <= tolerance, margin
+        _, self.value = self._primal(weights, margin, machine.limits * W.size / n)
+        return (self.value - self._bound()) / self.value, violation <= tolerance, margin
 
     def _primal(self, weights, margin, limits):
         norms = weights * self.norms
@@ -240,9 +239,9 @@ class Ascent:
         if problem.scores.shape[1]:
             scores += problem.scores @ (of_scores * (self.B.T @ problem.scores / n)).T
         margin = margins(scores, self.labels)
-        stretch, value = self._primal(weights, margin, self.limits)
-        if value < self.objective:
-            self.objective, self.best = value, (self.B / n, stretch * weights, self.norms**2)
+        stretch, self.value = self._primal(weights, margin, self.limits)
+        if self.value < self.objective:
+            self.objective, self.best = self.value, (self.B / n, stretch * weights, self.norms**2)
         self.relative = self.near_relative = self.gap / max(self.objective, np.finfo(float).tiny)
         return margin
 

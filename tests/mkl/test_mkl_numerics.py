@@ -214,7 +214,7 @@ def test_one_kernel_is_the_plain_svm_whatever_p(p):
 def test_p_2_is_the_unweighted_sum(cls):
     """At q = 2 every run is the run on the one kernel that is their sum."""
     K, y = stack(n=40, n_kernels=4)
-    options = {"C": 2.0, "n_epochs": 10, "p": 2.0, "random_state": 0}
+    options = {"C": 2.0, "n_epochs": 10, "p": 2.0, "tol": None, "random_state": 0}
     many = cls("precomputed", **options).fit(K, y)
     one = cls("precomputed", **options).fit(K.sum(axis=0)[None], y)
     assert np.ptp(many.kernel_weights_) == 0.0
@@ -260,7 +260,9 @@ def test_alpha_makes_exact_zeros_that_prediction_does_not_need():
 def test_permuted_kernels_permute_the_weights(cls, p):
     K, y = stack(n=40, n_kernels=5)
     order = np.array([3, 0, 4, 1, 2])
-    options = {"p": p, "n_epochs": 8, "random_state": 0} | ({"alpha": 0.02} if cls is UFOMKL else {})
+    options = {"p": p, "n_epochs": 8, "tol": None, "random_state": 0} | (
+        {"alpha": 0.02} if cls is UFOMKL else {}
+    )
     model, permuted = cls("precomputed", **options).fit(K, y), cls("precomputed", **options).fit(K[order], y)
     assert_allclose(permuted.kernel_weights_, model.kernel_weights_[order], rtol=1e-8)
     assert_allclose(permuted.dual_coef_, model.dual_coef_, atol=1e-8)

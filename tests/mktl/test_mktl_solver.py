@@ -28,7 +28,7 @@ from threadpoolctl import threadpool_limits
 
 from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl import OBSCURE, MKLProblem, solve_crammer_singer, solve_obscure, solve_reference
-from cuelearn.mkl.crammer_singer import Machine, ascend
+from cuelearn.mkl.crammer_singer import Machine, ascend, face_step
 from cuelearn.mkl.training import draw_order
 from cuelearn.mktl import MKTL, P_RANGE
 from cuelearn.mktl.mktl import solve_mktl
@@ -719,10 +719,13 @@ def test_sweeps_never_lower_the_dual_value():
         values = [pairs.value(pairs.coef)]
         for _ in range(40):
             coef, (scores, theta, _) = pairs.coef.copy(), pairs.state(pairs.coef)
-            ascend(pairs.given(), coef, scores, theta, 1e-9, 1, 10**6)
-            assert (coef <= pairs.most).all() and np.abs(coef.sum(axis=1)).max() < 1e-12
+            for step in (lambda *state: ascend(*state, 1e-9, 1, 10**6), face_step):
+                step(pairs.given(), coef, scores, theta)
+                assert (coef <= pairs.most).all() and np.abs(coef.sum(axis=1)).max() < 1e-12
+                for kept, wanted in zip((scores, theta), pairs.state(coef), strict=False):
+                    assert_allclose(kept, wanted, rtol=0, atol=1e-10)
+                values.append(pairs.value(coef))
             pairs.coef = coef
-            values.append(pairs.value(coef))
         assert (np.diff(values) >= -1e-14).all() and values[-1] > values[0]
 
 
