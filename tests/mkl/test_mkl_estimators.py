@@ -454,14 +454,8 @@ def test_a_bad_option_of_a_solver_is_one_error_that_names_it(classes, name, valu
         (np.zeros((10, 9)), np.arange(10) % 2, "n_kernels, n, n"),
         (np.zeros((2, 10, 9)), np.arange(10) % 2, "n_kernels, n, n"),
         (np.zeros((0, 10, 10)), np.arange(10) % 2, "n_kernels, n, n"),
-        (np.full((2, 10, 10), np.nan), np.arange(10) % 2, "NaN|infinite"),
-        (np.stack([-np.eye(10)] * 2), np.arange(10) % 2, "diagonal"),
-        (np.triu(np.ones((2, 10, 10))), np.arange(10) % 2, "symmetric"),
         (np.stack([np.eye(10)] * 2), np.arange(9) % 2, "y must have one label per sample, 10, got 9"),
-        (np.stack([np.eye(10)] * 2), np.zeros(10), "y must hold at least 2 classes"),
-        (np.stack([np.eye(10)] * 2), np.linspace(0.0, 1.0, 10), "label type|continuous"),
         (np.stack([np.eye(10)] * 2), np.linspace(0.0, 1.0, 20).reshape(10, 2), "y|label"),
-        (np.stack([np.eye(10)] * 2), None, "y"),
     ],
 )
 def test_bad_precomputed_training_data(cls, X, y, message):

@@ -1,6 +1,5 @@
 """Selection by sampling, and the chapter's estimators as their users meet them."""
 
-import copy
 import os
 import pickle
 import tracemalloc
@@ -16,10 +15,8 @@ from oks_twins import (
     first_above,
     make_data,
     make_stack,
-    outputs,
     perceptron,
     plain_kernel,
-    plain_stack,
     plan,
     run_selection,
 )
@@ -139,50 +136,6 @@ def test_the_estimated_losses_are_unbiased(rule, loss):
     # 3.4 is Bonferroni's bound at 0.5% for 8 kernels
     assert np.all(np.abs(total / 10_000 - true) <= 3.5 * true * spread)
     assert_allclose(total / 10_000, true * counts / (10_000 * state.p), rtol=1e-9)
-
-
-def test_a_wrong_sampler_would_be_noticed():
-    """The bound is narrow enough: draws from q, or estimates that are divided by q, lie outside."""
-    state, _ = trained_state()
-    rng = np.random.default_rng(0)
-    assert not within_bonferroni(rng.multinomial(10_000, state.q), state.p)
-    assert not within_bonferroni(rng.multinomial(10_000, np.full(8, 1 / 8)), state.p)
-    assert within_bonferroni(rng.multinomial(10_000, state.p), state.p)
-
-
-def test_oks_itself_is_unbiased():
-    """The estimator, 10,000 times from one state: the draws and the mistakes of the next visit."""
-    X, y = make_data(120, seed=5, noise=0.3)
-    model = OKS(CUES, n_epochs=1, delta=0.3, eta=0.02, random_state=0, **QUIET).fit(X, y)
-    p, m = model.sampling_probabilities_, len(CUES)
-    new, label = make_data(30, seed=9, noise=0.4)
-    predictors = [dict(zip(s, c, strict=True)) for s, c in zip(model.support_, model.dual_coef_, strict=True)]
-    values = outputs(plain_stack(RECIPES, new, X), predictors)
-    wrong = (signs(label) * values <= 0.0).astype(float)
-    i = int(np.argmax(wrong.sum(axis=0) * (m - wrong.sum(axis=0))))
-    assert 0.0 < wrong[:, i].sum() < m
-    held = pickle.dumps(model._learners[0])
-    rng = np.random.default_rng(1)
-    estimate = np.zeros(m)
-    counts = np.zeros(m)
-    together = model._source.pack(np.concatenate([X[model._numbers], new[i : i + 1]]))
-    n, targets = len(model._numbers), np.concatenate([np.zeros(len(model._numbers)), signs(label)[i : i + 1]])
-    for _ in range(10_000):  # as `partial_fit` does it
-        learner = pickle.loads(held)
-        learner.reserve(n + 1, 1)
-        learner.visit(together, np.array([n]), targets, rng.random(1))
-        j = learner.record("drawn")[-1]
-        counts[j] += 1
-        estimate[j] += learner.record("mistakes")[-1] / p[j] / 10_000
-    rng = np.random.default_rng(1)
-    for _ in range(20):
-        again = copy.deepcopy(model)
-        again._learners[0].rng = rng
-        again.partial_fit(new[i : i + 1], label[i : i + 1])
-        assert again.online_errors_[-1] == wrong[again.drawn_[-1], i]
-    assert within_bonferroni(counts, p)
-    assert_allclose(estimate, wrong[:, i] * counts / (10_000 * p), atol=1e-12)
-    assert np.all(np.abs(estimate - wrong[:, i]) <= 3.3 * np.sqrt((1.0 / p - 1.0) / 10_000))
 
 
 def test_draw_follows_the_cumulative_probabilities():
@@ -637,8 +590,6 @@ def test_bad_data(cls):
 def test_bad_kernel_matrices(cls):
     K, y = make_stack(60, 3, seed=2)
     X = make_data(60, seed=2)[0]
-    crooked, empty = K.copy(), np.where(K == 1.0, np.nan, K)
-    crooked[1, 2, 5] += 0.5
     on_demand = KernelBank(CUES, X, memory=1e3)
     assert not on_demand.resident
     square = make_data(60, d=60, seed=2)[0]
@@ -647,11 +598,8 @@ def test_bad_kernel_matrices(cls):
     for kernels, bad, match in (
         ("precomputed", K[0, :9], r"shape \(n_kernels, n, n\)"),
         ("precomputed", K[:, :59], "must have|shape"),
-        ("precomputed", empty, "NaN"),
-        ("precomputed", crooked, "symmetric"),
         ("precomputed", K[:, :59, :59], "y must have one label per sample, 59, got 60"),
         ("precomputed", K[:0], "shape|y must have"),
-        ("precomputed", -K, "diagonal"),
         ("precomputed", on_demand, "KernelBank"),
         (CUES, K, "Found array with dim 3|KernelBank"),
         (CUES, KernelBank(CUES, X), "KernelBank"),
@@ -661,7 +609,7 @@ def test_bad_kernel_matrices(cls):
         refused(lambda: cls(kernels, random_state=0, **QUIET).fit(bad, y), ValueError, match)
     model = cls("precomputed", random_state=0, **QUIET).fit(K, y)
     shape = r"X must have shape \(3, n, 60\)"
-    for bad, match in ((K[:2], shape), (K[:, :, :50], shape), (K[0], "must have shape"), (empty, "NaN")):
+    for bad, match in ((K[:2], shape), (K[:, :, :50], shape), (K[0], "must have shape")):
         refused(lambda: model.predict(bad), ValueError, match)
     assert model.predict(K[:, :7]).shape == (7,)
 
