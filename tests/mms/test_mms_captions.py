@@ -221,13 +221,6 @@ def test_verbs_alone_are_the_pairs_without_their_names(n, actions, at_left):
         assert alone.note == "no known word" and listed(alone) == [[0] * n]
 
 
-def test_without_b_a_name_may_be_on_several_faces():
-    free = {tuple(z) for z in listed(read(names_caption(2), faces(2), ANYBODY, constraints="AC"))}
-    assert free == brute_force(2, [1, 2], unique=False) and len(free) == 8
-    once = {tuple(z) for z in listed(read(names_caption(2), faces(2), ANYBODY))}
-    assert once == {z for z in free if len(set(z) - {0}) == np.count_nonzero(z)}
-
-
 def test_without_d_indicators_say_nothing():
     caption = "Ann Archer (L) and Bob Baker (L) and Carl Crane (C) meet."
     plain = read(names_caption(3), faces(2), ANYBODY)
@@ -285,13 +278,6 @@ def test_c3_no_name_is_on_two_persons():
     item = read(caption, persons(3), vocabulary, attributes=PAIR)
     assert item.words == [(1, 1)]  # one word, with its first verb
     assert listed(item) == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
-
-
-def test_c4_two_names_at_one_place_share_it():
-    caption = "Ann Archer (L) and Bob Baker, left, meet Carl Crane."
-    item = read(caption, faces(2), ANYBODY)
-    assert {tuple(z) for z in listed(item)} == {(1, 3), (1, 0), (2, 3), (2, 0)}
-    assert item.positions == {0: "left", 1: "left"} and item.note == ""
 
 
 def test_c4_top_and_bottom_follow_the_vertical_order():

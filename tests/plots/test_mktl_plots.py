@@ -232,17 +232,6 @@ def test_multiclass(multi, mixed):
     assert all(panel.get_legend() is None for title, panel in panels.items() if panel is not ax)
 
 
-def test_ticks_have_room_and_none_is_lost():
-    values = (1, 3, 5, 10, 15, 20, 25, 30, 50, 100)
-    points = itertools.product(("awa",), values, (40,), (0,), ("MKTL",))
-    fig = drawn(draw.multiclass(made(["name", "n_per_class", "n_priors", "seed", "method"], points)))
-    apart(fig)
-    (ax,) = fig.axes
-    labelled = [int(text.get_text()) for text in ax.get_xticklabels()]
-    assert {1, 3, 5, 10, 30, 100} <= set(labelled)
-    assert sorted([*ax.get_xticks(), *ax.get_xticks(minor=True)]) == list(values)
-
-
 def test_every_task_has_a_title():
     assert set(TASKS) <= set(draw.TITLES) and len(set(draw.TITLES.values())) == len(draw.TITLES)
 
