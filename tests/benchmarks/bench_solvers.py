@@ -140,11 +140,11 @@ def certified(repeats):
     row("n = 3060, F = 39, M = 102, C = 10, p = 1.25", f"{seconds:.1f} s", "<= 60 s")
 
 
-def digits(repeats):
-    """1,000 digits of MNIST, 12 kernels."""
-    task = experiments.load_task("mnist-12", 1000, 1, 0)
+def digits(repeats, n=1000):
+    """Digits of MNIST, 12 kernels."""
+    task = experiments.load_task("mnist-12", n, 1, 0)
     stack = task.bank.stack
-    print("\n1,000 MNIST digits, 12 kernels, C = 10, p = 1.05, eta = 0.5, one thread")
+    print(f"\n{n:,} MNIST digits, 12 kernels, C = 10, p = 1.05, eta = 0.5, one thread")
     cases = (
         ("OM-2, one pass", solve_om2, OM2, {"n_epochs": 1}, 5, 120),
         (

@@ -202,7 +202,7 @@ def test_the_benchmark_of_supply_runs(tmp_path):
 
 def test_the_benchmark_of_solvers_runs():
     """Its pieces at tiny sizes; the module sets the threads of its process, so it is not imported here."""
-    pieces = "import bench_solvers as b; b.caltech_sized(1, n=80, n_kernels=3, n_classes=4); b.digits(1)"
+    pieces = "import bench_solvers as b; b.caltech_sized(1, n=80, n_kernels=3, n_classes=4); b.digits(1, 60)"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(BENCH.parent)])}
     done = subprocess.run([sys.executable, "-c", pieces], capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr
