@@ -550,15 +550,15 @@ def test_errors_of_both(model, error, words, change):
     "model, words",
     [
         (GMMNaming(n_components_pca=9), r"n_components_pca must be at most 3 for an attribute of shape"),
-        (GMMNaming(n_components_pca=1.5), "n_components_pca must be an integer >= 1, got 1.5"),
+        (GMMNaming(n_components_pca=1.5), "'n_components_pca' parameter of GMMNaming must be .* Got 1.5"),
         (GMMNaming(n_components_pca=[1, 2]), "n_components_pca must be given once or once for each of the 1"),
-        (DistNaming(metric="chi2"), "metric must be one of .* got 'chi2'"),
+        (DistNaming(metric="chi2"), "'metric' parameter of DistNaming must be a str among .* Got 'chi2'"),
         (DistNaming(metric=["cosine"] * 2), "metric must be given once or once for each of the 1 attributes"),
         (DistNaming(metric="precomputed"), r"X must be the square matrix of distances .* for attribute 0"),
         (DistNaming(metric="precomputed", columns=slice(0, 2)), "columns must be None where a metric is"),
-        (DistNaming(gamma="median"), "gamma must be 'spread' or 'mean' or a number, got 'median'"),
-        (DistNaming(gamma=0.0), "gamma must be a positive number, got 0.0"),
-        (DistNaming(gamma=None), "gamma must be a positive number, got None"),
+        (DistNaming(gamma="median"), "'gamma' parameter of DistNaming must be .*'spread'.* Got 'median'"),
+        (DistNaming(gamma=0.0), "'gamma' parameter of DistNaming must be a float .* Got 0.0"),
+        (DistNaming(gamma=None), "'gamma' parameter of DistNaming must be a float .* Got None"),
     ],
 )
 def test_errors_of_one(model, words):
