@@ -373,11 +373,6 @@ class OnlineKernels(ClassifierMixin, Estimator):
     n_jobs = None  # a parameter where many kernels are trained, or problems side by side
 
     def _is_precomputed(self):
-        if isinstance(self.kernels, str) and self.kernels != "precomputed":
-            raise ValueError(
-                "kernels must be a list of (name, kernel, columns), None or 'precomputed', "
-                f"got {self.kernels!r}"
-            )
         return isinstance(self.kernels, str)
 
     def _checked(self, X, y, reset):
