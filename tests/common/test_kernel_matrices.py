@@ -105,13 +105,12 @@ INVARIANT += [
 @pytest.mark.parametrize("name", INVARIANT)
 def test_the_scale_is_that_of_C(name):
     K, y = kernels(name)
-    wanted = given_kernels(name)[0].set_params(C=2.0).fit(K, y).decision_function(K)
+    certified = {"tol": 1e-5} if name in ("OBSCURE", "PegasosMKL", "UFOMKL", "MKTL") else {}
+    wanted = given_kernels(name)[0].set_params(C=2.0, **certified).fit(K, y).decision_function(K)
     for power in (-30, 30):
-        scaled = 2.0**power * K
-        model = given_kernels(name)[0].set_params(C=2.0 ** (1 - power)).fit(scaled, y)
-        np.testing.assert_allclose(
-            model.decision_function(scaled), wanted, rtol=1e-3, atol=1e-3 * np.abs(wanted).max()
-        )
+        model = given_kernels(name)[0].set_params(C=2.0 ** (1 - power), **certified)
+        found = model.fit(2.0**power * K, y).decision_function(2.0**power * K)
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=5e-3 * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("name", NAMES)
