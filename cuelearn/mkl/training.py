@@ -228,8 +228,10 @@ class Training:
         norms_sq, effort = np.maximum(0.0, stream.dual.norms_sq * stream.scale**2), f"{self.epoch} epochs"
         if self.ascends and not self.converged and not self.stopped:
             found = self._ascend()
-            coef, weights, norms_sq = found.dual_coef, found.group_weights, found.norms_sq
-            value, gap = found.objective, found.gap
+            bound = max(value - gap, found.objective - found.gap)
+            if found.objective < value:  # not so where the samples with a coefficient did not fit the budget
+                value, coef, weights, norms_sq = found.objective, *found[:2], found.norms_sq
+            gap = max(0.0, value - bound)
             self.converged = gap <= self.tol * max(value, SMALLEST)
             effort += f" and {found.n_rounds} rounds of dual ascent"
         if self.tol is not None and not self.converged:
