@@ -18,13 +18,14 @@ from cuelearn.mms import MMS
 from cuelearn.omcl import OMCL, Flat, KernelPerceptron, ProjectronPlusPlus
 
 X, Y = load_iris(return_X_y=True)
-X, Y = X[::3], Y[::3]
-FEW = {"random_state": 0}
+FEW = np.random.default_rng(0).permutation(150)[:50]
+X, Y = X[FEW], Y[FEW]
+SEED = {"random_state": 0}
 ESTIMATORS = [
-    *(mkl.OBSCURE(**FEW), mkl.OM2(), mkl.SILPMKL(), mkl.LPBeta(), mkl.GMKL(), mktl.MKTL(**FEW)),
+    *(mkl.OBSCURE(**SEED), mkl.OM2(), mkl.SILPMKL(), mkl.LPBeta(), mkl.GMKL(), mktl.MKTL(**SEED)),
     *(
-        oks.OKS(one_vs_rest=True, **FEW),
-        oks.MuTron(one_vs_rest=True, **FEW),
+        oks.OKS(one_vs_rest=True, **SEED),
+        oks.MuTron(one_vs_rest=True, **SEED),
         oks.MuSVM(one_vs_rest=True, C=1.0),
     ),
 ]
