@@ -247,11 +247,10 @@ def _vectors(labels, starts, pools, ends, wrong, rng):
         vectors = entries[begin : begin + (wrong[i] + 1) * size].reshape(wrong[i] + 1, size)
         vectors[0] = labels[first : first + size]
         table[_seat(table, entries, begin, vectors[0])] = begin  # the truth, so that it is not drawn
-        found, tries = 1, 0
+        vector, found, tries = np.empty(size, dtype=np.int32), 1, 0
         while found <= wrong[i] and tries < _DRAWS * size * (wrong[i] + 1):
-            vector = vectors[found]
             for m in range(size):
-                who[m], vector[m] = m, vectors[0, m]
+                who[m], vector[m] = m, labels[first + m]
             b = rng.integers(1, size + 1)
             for k in range(b):
                 swap = rng.integers(k, size)
@@ -263,6 +262,7 @@ def _vectors(labels, starts, pools, ends, wrong, rng):
             seat = _seat(table, entries, begin, vector)
             if table[seat] < begin:
                 table[seat] = begin + found * size
+                vectors[found] = vector
                 found += 1
             tries += 1
         counts[i] = found

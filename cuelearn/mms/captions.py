@@ -215,14 +215,15 @@ def free_labelings(n, capacities):
         rows, at = np.nonzero(may)
         places, free = np.column_stack([places[rows], at.astype(np.int16)]), free[rows]
         free[np.arange(len(at)), at] = at == n
-    each, out, whole = np.arange(len(places)), places == n, places.copy()
+    out, whole = places == n, places.copy()
     for c in range(len(copies)):
-        whole[:, c] = np.where(out[:, c], free.argmax(axis=1), places[:, c])
-        free[each, whole[:, c]] = whole[:, c] == n
+        left = np.flatnonzero(out[:, c])
+        whole[left, c] = first = free[left].argmax(axis=1)
+        free[left, first] = first == n
     labelings = np.zeros((len(places), n + 1), dtype=int)
-    labelings[each[:, None], places] = copies
-    order = np.lexsort([*out.T[::-1], out.sum(axis=1), *whole.T[::-1], out.all(axis=1)])
-    return labelings[order, :n]
+    labelings[np.arange(len(places))[:, None], places] = copies
+    order = np.lexsort([*out.T[::-1], out.sum(axis=1, dtype=np.int16), *whole.T[::-1], out.all(axis=1)])
+    return labelings[order][:, :n]
 
 
 def list_labelings(n, fixed, free):
