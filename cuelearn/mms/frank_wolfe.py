@@ -42,13 +42,20 @@ class Dual(NamedTuple):
         share, loss = np.zeros((2, n_bags, 8))
         return cls(np.zeros((8, n_slots), np.int32), share, loss, np.zeros(n_bags, np.int64))
 
-    def with_room(self):
-        """With twice the room where a bag has no more, within `MOST_LABELINGS`."""
+    def with_room(self, bag_of_slot):
+        """Where a bag has no room, without what carries nothing, and with twice the room if that is no more
+        than a half, within `MOST_LABELINGS`."""
         room = len(self.labels)
-        if self.count.max() < room or room >= MOST_LABELINGS:
+        if self.count.max() < room:
             return self
-        wider = [np.concatenate([a, np.zeros_like(a)], axis=1) for a in (self.share, self.loss)]
-        return Dual(np.concatenate([self.labels, np.zeros_like(self.labels)]), *wider, self.count)
+        held = self.share > 0.0
+        order, count = np.argsort(~held, axis=1, kind="stable"), held.sum(axis=1)
+        values = [np.take_along_axis(a, order, axis=1) for a in (self.share, self.loss)]
+        labels = np.take_along_axis(self.labels, order[bag_of_slot].T, axis=0)
+        if 2 * count.max() > room and room < MOST_LABELINGS:
+            values = [np.concatenate([a, np.zeros_like(a)], axis=1) for a in values]
+            labels = np.concatenate([labels, np.zeros_like(labels)])
+        return Dual(labels, *values, count)
 
     def coefficients(self, candidates, target):
         """What each instance adds to each hyperplane, but for 1 / (lambda N)."""
@@ -196,10 +203,11 @@ def frank_wolfe(problem, dual, n_epochs, tol, bar, best=np.inf):
     space, candidates, lam = problem.space, problem.candidates, problem.lam
     N, P = candidates.n_bags, candidates.n_attributes
     dual = Dual.empty(N, candidates.n_instances * P) if dual is None else dual
+    bag_of_slot = np.repeat(candidates.bag_of, P)
     space.place(dual.coefficients(candidates, problem.target) / (lam * N))
     n_updates = 0
     for epoch in range(1, n_epochs + 1):
-        dual = dual.with_room()
+        dual = dual.with_room(bag_of_slot)
         gaps = 0.0
         for rows, block in problem.blocks():
             slots = rows if P == 1 else (rows[:, None] * P + np.arange(P)).ravel()
