@@ -220,7 +220,7 @@ def free_labelings(n, capacities):
         left = np.flatnonzero(out[:, c])
         whole[left, c] = first = free[left].argmax(axis=1)
         free[left, first] = first == n
-    labelings = np.zeros((len(places), n + 1), dtype=int)
+    labelings = np.zeros((len(places), n + 1), dtype=np.int16)
     labelings[np.arange(len(places))[:, None], places] = copies
     order = np.lexsort([*out.T[::-1], out.sum(axis=1, dtype=np.int16), *whole.T[::-1], out.all(axis=1)])
     return labelings[order][:, :n]
