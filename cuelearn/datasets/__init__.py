@@ -19,6 +19,7 @@ _NAMES = {
         *("BagOfWords", "CUES", "OBJECT_CUES", "PHOTO_CUES", "ROBOT_CUES", "cue_kernels", "image_cues"),
         *("rgb_histogram", "crfh", "dense_descriptors", "foreground_mask", "shape_pyramid"),
     ),
+    "emoji": ("EMOJI_STYLES", "EmojiData", "load_emoji"),
     "folders": ("load_eth80", "load_flowers17", "load_idol2", "load_image_folder", "read_image"),
     "generated": ("make_three_class",),
     "kinds": (

@@ -23,6 +23,7 @@ __all__ = [
     "check_integer",
     "check_rows",
     "data_directory",
+    "data_module",
     "first_items",
     "read_bundled",
     "side_by_side",
@@ -177,17 +178,22 @@ def data_directory():
     )
 
 
-def simulator(name):
-    """The module ``data/simulators/<name>.py``: worlds that data is simulated in stand beside the data."""
-    module = f"cuelearn_simulator_{name}"  # one word: numba pickles a module's types by its name
+def data_module(name, directory=""):
+    """The module ``data/<directory>/<name>.py``: programs that stand beside the data."""
+    module = f"cuelearn_data_{name}"  # one word: numba pickles a module's types by its name
     if module not in sys.modules:
-        path = data_directory() / "simulators" / f"{name}.py"
+        path = data_directory() / directory / f"{name}.py"
         if not path.is_file():
-            raise DataFileError(f"The simulator {path} is missing.")
+            raise DataFileError(f"The program {path} is missing.")
         spec = importlib.util.spec_from_file_location(module, path)
         sys.modules[module] = found = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(found)
     return sys.modules[module]
+
+
+def simulator(name):
+    """A world that data is simulated in."""
+    return data_module(name, "simulators")
 
 
 def read_bundled(name):

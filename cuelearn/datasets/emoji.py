@@ -1,0 +1,247 @@
+"""Emoji: the same things drawn in eight styles, with names, subgroups and keywords by Unicode.
+
+The files in ``data/`` are made, and pictures of other sizes drawn, by ``data/build.py``; ``data/README.md``
+credits every style and says which drawings were left out and which things are drawn alike."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from .base import (
+    DataFileError,
+    ImageData,
+    Provenance,
+    check_integer,
+    data_directory,
+    data_module,
+    read_bundled,
+)
+
+__all__ = ["EMOJI_STYLES", "EmojiData", "load_emoji"]
+
+#: In the order of the pictures. The last two are share-alike and lie in a file of their own.
+EMOJI_STYLES = (
+    *("noto", "noto-v1", "fxemoji", "emojione", "twemoji", "fluent-emoji"),
+    *("emojione-v1", "openmoji"),
+)
+_FILES = {"emoji": EMOJI_STYLES[:6], "emoji-sharealike": EMOJI_STYLES[6:]}
+_TARGETS = ("name", "family", "subgroup", "group", "style", "keywords")
+
+
+class EmojiData(NamedTuple):
+    """Drawings of things, and what is known of the things.
+
+    Attributes
+    ----------
+    pictures : ndarray of uint8, shape (n, size, size, 4)
+        Red, green, blue and alpha (0 where nothing is drawn); style by style, in Unicode's order.
+    style : ndarray of str, shape (n,)
+        One of `EMOJI_STYLES`.
+    thing : ndarray of int64, shape (n,)
+        What is drawn: a row of the arrays that follow.
+    names, group, subgroup : ndarray of str, shape (n_things,)
+        Such as "red apple", "food-drink", "food-fruit".
+    family : ndarray of int64, shape (n_things,)
+        The same number for things that some style draws alike, such as red and green apple or the clock
+        faces: a split by things keeps a family together; of a family at most one thing can be a class that
+        shape tells from the others.
+    keywords : ndarray of int8, shape (n_things, n_keywords)
+        1 where Unicode CLDR gives the thing this keyword.
+    keyword_names : ndarray of str, shape (n_keywords,)
+    description : str
+    provenance : Provenance
+    """
+
+    pictures: np.ndarray
+    style: np.ndarray
+    thing: np.ndarray
+    names: np.ndarray
+    group: np.ndarray
+    subgroup: np.ndarray
+    family: np.ndarray
+    keywords: np.ndarray
+    keyword_names: np.ndarray
+    description: str
+    provenance: Provenance
+
+    def on_backgrounds(self, target="name", rows=None, random_state=0):
+        """Labelled RGB images, each drawing before a plain colour of its own, as `image_cues` takes them.
+
+        The colour is drawn evenly from all of RGB, for each thing in each style by the seed alone, whatever
+        rows or styles are taken: what the background shows of the outline must be found like any edge. Only
+        cues that look at ``masks`` (shape; colour, LxLy and DirC, which count over the object) are told;
+        ``images._replace(masks=None)`` keeps it from these as well.
+
+        Parameters
+        ----------
+        target : {"name", "family", "subgroup", "group", "style", "keywords"}, default="name"
+            What `y` is. Classes are those that occur in the rows, in alphabetical order; a family is called
+            after its first thing. Of ``"keywords"`` `y` is a 0/1 matrix of those with five things or more.
+        rows : array of int or of bool, optional
+            The pictures taken, in this order; all by default.
+        random_state : int, default=0
+            Seed of the colours.
+
+        Returns
+        -------
+        ImageData
+            With ``masks`` (alpha of a half or more) and, in ``frames``, ``name`` ("red apple, noto"),
+            ``thing``, ``style`` and ``family``.
+
+        Raises
+        ------
+        ValueError
+            If target is none of these, or a row is not there.
+
+        Examples
+        --------
+        >>> from cuelearn.datasets import image_cues, load_emoji
+        >>> emoji = load_emoji(["noto", "twemoji"])
+        >>> fruit = emoji.on_backgrounds(rows=emoji.subgroup[emoji.thing] == "food-fruit")
+        >>> image_cues(fruit, ["colour", "DirC", "shape"])
+        <emoji, bundled: X (40, 1377) float32, cues colour (512), DirC (289), shape (576)>
+        """
+        if target not in _TARGETS:
+            raise ValueError(f"target must be one of {list(_TARGETS)}, got {target!r}.")
+        seed = check_integer("random_state", random_state, 0)
+        every = np.arange(len(self.thing))
+        try:
+            rows = every if rows is None else every[np.asarray(rows)]
+        except IndexError as error:
+            raise ValueError(f"rows must be rows of {len(every)} pictures or a mask: {error}.") from None
+        thing, style = self.thing[rows], self.style[rows]
+        if target == "keywords":
+            held = self.keywords.sum(axis=0) >= 5
+            y, targets = self.keywords[thing][:, held], self.keyword_names[held]
+        else:
+            columns = {"name": self.names, "family": self.names[self.family]}
+            columns |= {"subgroup": self.subgroup, "group": self.group}
+            found = style if target == "style" else columns[target][thing]
+            targets, y = np.unique(found, return_inverse=True)
+        shape = (len(EMOJI_STYLES), len(self.names), 3)
+        colours = np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
+        images = np.empty((len(rows), *self.pictures.shape[1:3], 3), dtype=np.uint8)
+        for image, row, one, k in zip(images, rows, style, thing, strict=True):
+            colour, alpha = self.pictures[row, ..., :3], self.pictures[row, ..., 3:].astype(np.uint16)
+            image[:] = (colour * alpha + colours[EMOJI_STYLES.index(one), k] * (255 - alpha) + 127) // 255
+        frames = {
+            "name": np.array([f"{self.names[k]}, {one}" for k, one in zip(thing, style, strict=True)]),
+            "thing": thing,
+            "style": style,
+            "family": self.family[thing],
+        }
+        masks = self.pictures[rows, ..., 3] >= 128
+        description = f"{self.description.removesuffix('.')}, before plain colours drawn at random."
+        return ImageData(
+            images, y, targets.tolist(), frames, masks, description=description, provenance=self.provenance
+        )
+
+    def __repr__(self):
+        styles = ", ".join(dict.fromkeys(self.style.tolist()))
+        things = len(np.unique(self.thing))
+        return f"<emoji, bundled: {len(self.thing)} pictures of {things} things, styles {styles}>"
+
+
+def load_emoji(styles=None, size=64, packages=None):
+    """Load emoji: 861 animals, plants, foods, places, activities and objects, drawn in up to eight styles.
+
+    5,513 pictures by six design teams; 841 things come in four styles or more, 342 in all eight. Drawings
+    that repeat another of the same thing are left out. No split was published: split by ``family`` to test on
+    things never seen, by ``style`` or by drawing to test on new pictures of known things.
+
+    Parameters
+    ----------
+    styles : list of str, optional
+        Some of `EMOJI_STYLES`; by default all that are there. ``emojione-v1`` and ``openmoji`` (CC BY-SA 4.0)
+        lie in ``emoji-sharealike.npz``, which may be missing.
+    size : int, default=64
+        Height and width in pixels, from 16 to 1024. Another size than 64 is drawn anew, from the packages, by
+        resvg-py 0.5.0 (``pip install resvg-py==0.5.0 pillow``): about 2 ms per picture at 64 pixels.
+    packages : path, optional
+        Directory with the archives that ``npm pack @iconify-json/noto@1.2.9`` and so on write, as
+        ``data/datasets.json`` names them; by default the one that ``CUELEARN_DATA`` names.
+
+    Returns
+    -------
+    EmojiData
+        Its method `on_backgrounds` gives labelled images for `image_cues`.
+
+    Raises
+    ------
+    ValueError
+        If a style is not known, or the size out of range.
+    DataFileError
+        If a file is damaged or missing, also that of a style that was named; for other sizes, if a package,
+        or what draws it, is not at hand.
+
+    References
+    ----------
+    Authors and licences of the styles: ``data/README.md``.
+
+    Examples
+    --------
+    >>> from cuelearn.datasets import load_emoji
+    >>> emoji = load_emoji(["noto"])
+    >>> emoji
+    <emoji, bundled: 860 pictures of 860 things, styles noto>
+    >>> str(emoji.subgroup[emoji.names == "red apple"][0])
+    'food-fruit'
+    """
+    size = check_integer("size", size, 16, 1024)
+    wanted = [styles] if isinstance(styles, str) else list(EMOJI_STYLES if styles is None else styles)
+    if not wanted or not set(wanted) <= set(EMOJI_STYLES):
+        raise ValueError(f"styles must be some of {list(EMOJI_STYLES)}, got {wanted}.")
+    main, facts, origin = read_bundled("emoji")
+    names, parts, licences = facts["names"], [], [origin.licence]
+    for file, there in _FILES.items():
+        may_lack = styles is None and file != "emoji"
+        if not set(there) & set(wanted) or (may_lack and not (data_directory() / f"{file}.npz").is_file()):
+            continue
+        entry, held, of = read_bundled(file)
+        style = np.array(there)[held["style"]]
+        rows = np.flatnonzero(np.isin(style, wanted))
+        style, thing = style[rows], held["thing"][rows].astype(np.int64)
+        if size == 64:
+            pictures = held["pictures"][rows]
+        else:
+            pictures = _drawn_anew(entry["packages"], packages, style, names[thing], size)
+        parts.append((pictures, style, thing))
+        licences += [f"{', '.join(there)}: {of.licence}"] if file != "emoji" else []
+    pictures, style, thing = (np.concatenate(part) for part in zip(*parts, strict=True))
+    known = {name: facts[name] for name in ("names", "group", "subgroup", "keyword_names")}
+    return EmojiData(
+        pictures,
+        style,
+        thing,
+        family=facts["family"].astype(np.int64),
+        keywords=facts["keywords"].astype(np.int8),
+        description=main["load"]["description"],
+        provenance=origin._replace(licence="; ".join(licences)),
+        **known,
+    )
+
+
+def _drawn_anew(listed, directory, style, names, size):
+    """Pictures of another size, drawn from the packages in the directory as `data/build.py` does."""
+    place = directory or os.environ.get("CUELEARN_DATA")
+    if place is None or not Path(place).is_dir():
+        raise DataFileError(
+            f"Pictures of {size} pixels are drawn from the packages that data/datasets.json names: write "
+            "them into a directory with `npm pack NAME@VERSION` and give it as packages or as "
+            f"CUELEARN_DATA, got {place}."
+        )
+    build = data_module("build")
+    archives, pictures = build.Packages(place), np.empty((len(style), size, size, 4), dtype=np.uint8)
+    try:
+        for package in listed:
+            here = style == package["name"].rpartition("/")[2]
+            if here.any():
+                content = archives.read(package)["package/icons.json"]
+                pictures[here] = build.draw_icons(content, names[here].tolist(), size)[1]
+    except build.BuildError as error:
+        raise DataFileError(f"Pictures of {size} pixels cannot be drawn: {error}") from None
+    return pictures
