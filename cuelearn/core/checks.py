@@ -107,9 +107,11 @@ def labels_within(y, classes):
 
 def warn_if_sorted(estimator, labels):
     """Warn where a learner's single pass sees all of one class before the next, and forgets it."""
+    if estimator.shuffle or estimator.n_epochs > 1:
+        return
     n_classes = np.unique(labels).size
     blocks = np.count_nonzero(np.diff(labels)) + 1 == n_classes
-    if blocks and labels.size >= 10 * n_classes and not estimator.shuffle and estimator.n_epochs == 1:
+    if blocks and labels.size >= 10 * n_classes:
         name = type(estimator).__name__
         warnings.warn(
             f"y is sorted by class, and {name} visits the samples once in the given order: it forgets the "

@@ -31,7 +31,7 @@ from cuelearn.kernels.specifications import (
     resolve_columns,
     scale_problem,
 )
-from cuelearn.kernels.stack import KernelStack, training_bank
+from cuelearn.kernels.stack import KernelStack, new_kernels, refuse_kernels, training_bank
 
 __all__ = [
     "KERNELS",
@@ -60,7 +60,9 @@ __all__ = [
     "inverse_root",
     "kernel_values",
     "mean_rule",
+    "new_kernels",
     "real_values",
+    "refuse_kernels",
     "resolve_columns",
     "resolve_kernel",
     "scale_problem",

@@ -887,7 +887,7 @@ def matrix_problem(matrix, what, least=None, tolerance=SYMMETRY_TOLERANCE):
     factors, by_rows, by_columns = np.random.default_rng(0).uniform(0.5, 1.0, n), np.empty(n), np.empty(n)
     planes = tiles.planes_of(matrix)
     tiles.sums_both_ways(planes.flat, 0, planes.width, factors, by_rows, by_columns)
-    largest = max(np.abs(by_rows).max() / n, float(np.diagonal(matrix).max()))  # or more
+    largest = max(np.abs(by_rows).max() / n, float(diagonal.max()))  # or more
     with np.errstate(invalid="ignore"):
         differ = np.abs(by_rows - by_columns).max()
     if lowest >= 0.0 and differ <= 0.25 * tolerance * largest:

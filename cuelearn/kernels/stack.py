@@ -3,8 +3,9 @@
 import numpy as np
 
 from cuelearn.kernels.bank import KernelBank
+from cuelearn.kernels.specifications import check_entries, real_values
 
-__all__ = ["KernelStack", "training_bank"]
+__all__ = ["KernelStack", "new_kernels", "refuse_kernels", "training_bank"]
 
 
 class KernelStack:
@@ -104,3 +105,21 @@ def training_bank(X):
     if isinstance(X, KernelBank):
         return X
     return X.bank() if isinstance(X, KernelStack) else KernelBank.from_stack(X)
+
+
+def new_kernels(X, n_kernels, n_train):
+    """Precomputed kernels of new samples with those of training as an array (n_kernels, n, n_train); where
+    there is one kernel, (n, n_train) will do. ValueError for another shape, or values of no kernel."""
+    X = real_values(X, "X")
+    X = X[None] if X.ndim == 2 and n_kernels == 1 else X
+    if X.ndim != 3 or (X.shape[0], X.shape[2]) != (n_kernels, n_train):
+        wanted = f"({n_kernels}, n, {n_train}), a stack (n_kernels, n, n_train)"
+        raise ValueError(f"X must have shape {wanted}, got {X.shape}")
+    check_entries(X, "X")
+    return X
+
+
+def refuse_kernels(X):
+    """ValueError if X holds kernels where samples are wanted."""
+    if isinstance(X, (KernelBank, KernelStack)):
+        raise ValueError(f"X is a {type(X).__name__}, which needs kernels='precomputed'")

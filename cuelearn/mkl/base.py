@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.core.checks import as_generator, classes_and_labels, labels_of
 from cuelearn.core.estimator import NON_NEGATIVE, Estimator, load, parameters, validated
-from cuelearn.kernels import CrossBank, KernelBank, KernelStack, check_entries, real_values, training_bank
+from cuelearn.kernels import CrossBank, KernelBank, KernelStack, new_kernels, refuse_kernels, training_bank
 from cuelearn.mkl.displays import kernel_summary
 from cuelearn.mkl.problem import MKLProblem, block_scores, quadratic_forms
 
@@ -42,8 +42,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
             bank = training_bank(X)
             self.n_features_in_ = bank.n_samples
         else:
-            if isinstance(X, (KernelBank, KernelStack)):
-                raise ValueError(f"X is a {type(X).__name__}, which needs kernels='precomputed'")
+            refuse_kernels(X)
             options = {"dtype": FLOATS, "ensure_min_samples": 2, "multi_output": self._multi_output}
             checked, y = validate_data(self, X, y, **options)
             samples = X if hasattr(X, "iloc") else checked
@@ -127,12 +126,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
                 raise ValueError(f"X must be {wanted}, got one of {X.n_kernels} and {X.n_columns}")
             return X
         if self._is_precomputed():
-            X, n = real_values(X, "X"), self.n_features_in_
-            X = X[None] if X.ndim == 2 and n_kernels == 1 else X
-            if X.ndim != 3 or (X.shape[0], X.shape[2]) != (n_kernels, n):
-                wanted = f"({n_kernels}, n, {n}) (n_kernels, n, n_train)"
-                raise ValueError(f"X must have shape {wanted}, got {X.shape}")
-            return X
+            return new_kernels(X, n_kernels, self.n_features_in_)
         if hasattr(X, "iloc"):
             validate_data(self, X, reset=False, skip_check_array=True)
             return X
@@ -147,7 +141,6 @@ class KernelClassifier(ClassifierMixin, Estimator):
         if active.size == 0 or self.support_.size == 0:
             return n_rows, active, ()
         if given:
-            check_entries(X, "X")
             X = X if X.dtype.kind == "f" else X.astype(np.float64)
             return n_rows, active, [(slice(None), (X[j][:, self.support_] for j in active))]
         if isinstance(X, CrossBank):
@@ -198,9 +191,7 @@ class KernelClassifier(ClassifierMixin, Estimator):
         norms_sq, names = np.full(weights.shape, np.nan), [f"k{j}" for j in range(n_kernels)]
         names = names if bank is None else bank.names
         if bank is not None and self.dual_coef_.ndim == 2:
-            coef = np.zeros((bank.n_samples, self.dual_coef_.shape[1]))
-            coef[self.bank_support_] = self.dual_coef_
-            forms = quadratic_forms(bank, coef)
+            forms = quadratic_forms(bank, self.dual_coef_, self.bank_support_)
             norms_sq = forms.T if n_rows > 1 else forms.sum(axis=1)[None]
         return kernel_summary(
             names, weights, np.abs(weights) * np.sqrt(norms_sq), self.support_.size, self.classes_

@@ -18,13 +18,12 @@ def block_norms(model):
     bank = getattr(model, "bank_", None)
     if bank is None:
         raise ValueError("model must be fitted here: one of precomputed kernels is saved without them")
-    coef = np.zeros((bank.n_samples, *model.dual_coef_.shape[1:]))
-    coef[model.bank_support_] = model.dual_coef_
+    coef, support = model.dual_coef_, model.bank_support_
     if coef.ndim == 3:  # kernels have coefficients of their own
-        kernels = range(bank.n_kernels)
-        forms = np.concatenate([quadratic_forms(bank.select(np.array([j])), coef[:, j]) for j in kernels])
+        alone = (bank.select(np.array([j])) for j in range(bank.n_kernels))
+        forms = np.concatenate([quadratic_forms(one, coef[:, j], support) for j, one in enumerate(alone)])
     else:
-        forms = quadratic_forms(bank, coef)
+        forms = quadratic_forms(bank, coef, support)
     return np.sqrt((np.atleast_2d(model.kernel_weights_).T ** 2 * forms).sum(axis=1))
 
 

@@ -203,7 +203,8 @@ def face_step(machine, coef, scores, theta):
         return
     free, labels, limits = free[chosen], machine.labels[chosen], machine.limits[chosen]
     n_free, priors = free.sum(axis=1, keepdims=True), machine.priors[chosen]
-    kernel = machine.kernel if chosen.size == len(coef) else machine.kernel[np.ix_(chosen, chosen)]
+    whole = chosen.size == len(coef)  # then nothing is copied
+    kernel = machine.kernel if whole else machine.kernel[np.ix_(chosen, chosen)]
     gradient = scores.T[chosen] + priors @ (machine.of_priors * theta).T + 1.0
     gradient[np.arange(chosen.size), labels] -= 1.0
 
@@ -234,7 +235,7 @@ def face_step(machine, coef, scores, theta):
         change = moved - coef[chosen]
         if np.sum(change * (gradient + 0.5 * curved(change))) < 0.0:
             coef[chosen] = moved
-            scores += change.T @ machine.kernel[chosen] / n
+            scores += change.T @ (kernel if whole else machine.kernel[chosen]) / n
             theta += change.T @ priors / n
             return
         step *= 0.5

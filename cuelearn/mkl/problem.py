@@ -331,14 +331,17 @@ def dots(flat, starts, length, columns, vector, out):
         out[b] = total
 
 
-def quadratic_forms(bank, coefs):
+def quadratic_forms(bank, coefs, support=None):
     """``coefs[:, c] @ K_j @ coefs[:, c]``, shape (n_kernels, n_vectors), in one read of the kernels.
 
-    In float64: at large C a gap is a difference of nearly equal numbers. Only rows of samples with a
-    coefficient are read, `QUADRATIC_ROWS` of one kernel at a time; where they are computed, `BLOCK_ROWS` of
-    all or half the budget at most.
+    The coefficients are those of all samples, or of `support` alone. In float64: at large C a gap is a
+    difference of nearly equal numbers. Only rows of samples with a coefficient are read, `QUADRATIC_ROWS` of
+    one kernel at a time; where they are computed, `BLOCK_ROWS` of all or half the budget at most.
     """
-    n, n_vectors = coefs.shape
+    n, n_vectors = bank.n_samples, coefs.shape[1]
+    if support is not None:
+        given, coefs = coefs, np.zeros((n, n_vectors))
+        coefs[support] = given
     support = np.flatnonzero(coefs.any(axis=1))
     out = np.zeros((bank.n_kernels, n_vectors))
     # with few support samples their square is picked out; with many, rows are read as they lie

@@ -230,7 +230,8 @@ class Training:
             found = self._ascend()
             bound = max(value - gap, found.objective - found.gap)
             if found.objective < value:  # not so where the samples with a coefficient did not fit the budget
-                value, coef, weights, norms_sq = found.objective, *found[:2], found.norms_sq
+                value, norms_sq = found.objective, found.norms_sq
+                coef, weights = found.dual_coef, found.group_weights
             gap = max(0.0, value - bound)
             self.converged = gap <= self.tol * max(value, SMALLEST)
             effort += f" and {found.n_rounds} rounds of dual ascent"

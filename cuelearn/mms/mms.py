@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from cuelearn.core.checks import as_generator
 from cuelearn.core.docs import documented
 from cuelearn.core.estimator import COUNT, NON_NEGATIVE, Estimator, StrOptions, parameters, validated
-from cuelearn.kernels import KernelBank, check_entries, real_values
+from cuelearn.kernels import KernelBank, new_kernels, refuse_kernels
 from cuelearn.mkl.displays import kernel_summary
 from cuelearn.mkl.problem import combine, combined_scores, quadratic_forms
 from cuelearn.mms.base import FLOATS, BagClassifier
@@ -267,8 +267,7 @@ class MMS(BagClassifier):
         if self._precomputed():
             pairs = [(stack, None) for stack in self._stacks(X)]
         else:
-            if isinstance(X, KernelBank):
-                raise ValueError("X is a KernelBank, which needs kernels='precomputed'")
+            refuse_kernels(X)
             validate_data(self, X, dtype=FLOATS)
             nested = all(is_listing(k) and len(k) > 0 and is_listing(k[0]) for k in self.kernels)
             lists = self.kernels if nested and len(self.kernels) else [self.kernels] * self.n_attributes_
@@ -318,21 +317,12 @@ class MMS(BagClassifier):
         coefs, weights, scores = self._list(self.dual_coef_), self._list(self.kernel_weights_), []
         for kernels, coef, w in zip(given, coefs, weights, strict=True):
             if self._precomputed():
-                K = self._checked_stack(kernels, w)
+                K = new_kernels(kernels, len(w), self.n_features_in_)
                 part = combine(K[:, :, self.support_], w, np.float64) @ coef
             else:
                 part = combined_scores(kernels.cross(X, support=self.bank_support_), coef, w)
             scores.append(part + coef.sum(axis=0))  # the constant feature
         return scores
-
-    def _checked_stack(self, K, weights):
-        K = real_values(K, "X")
-        F, n = len(weights), self.n_features_in_
-        K = K[None] if K.ndim == 2 and F == 1 else K
-        if K.ndim != 3 or (K.shape[0], K.shape[2]) != (F, n):
-            raise ValueError(f"X must be a finite stack of shape ({F}, n, {n}), got {K.shape}")
-        check_entries(K, "X")
-        return K
 
     def summary(self):
         """What each kernel is worth, as of the classes of `cuelearn.mkl`: here all weigh the same.
@@ -347,9 +337,8 @@ class MMS(BagClassifier):
             names, norms = [f"k{j}" for j in range(len(weights))], np.full(len(weights), np.nan)
             if not self._precomputed():
                 bank = self.banks_[p]
-                whole = np.zeros((bank.n_samples, coef.shape[1]))
-                whole[self.bank_support_] = coef
-                names, norms = bank.names, weights * np.sqrt(quadratic_forms(bank, whole).sum(axis=1))
+                forms = quadratic_forms(bank, coef, self.bank_support_)
+                names, norms = bank.names, weights * np.sqrt(forms.sum(axis=1))
             table = kernel_summary(names, weights[None], norms, len(coef))
             tables.append(table if len(coefs) == 1 else table.assign(attribute=p))
         return pd.concat(tables, ignore_index=True)

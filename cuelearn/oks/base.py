@@ -19,7 +19,7 @@ from cuelearn.core import docs
 from cuelearn.core.checks import as_generator, classes_of_stream, labels_of, labels_within, warn_if_sorted
 from cuelearn.core.estimator import SEQUENCE, Estimator, Number, load, parameters, validated
 from cuelearn.core.progress import progress
-from cuelearn.kernels import RBF, KernelBank, KernelStack, check_kernels, training_bank
+from cuelearn.kernels import RBF, check_kernels, refuse_kernels, training_bank
 from cuelearn.mkl.displays import kernel_summary
 from cuelearn.oks.predictors import Predictors, Samples, Weights, outputs, set_probabilities
 from cuelearn.oks.sources import Columns, Given, bank_of, has_functions
@@ -377,8 +377,7 @@ class OnlineKernels(ClassifierMixin, Estimator):
 
     def _checked(self, X, y, reset):
         if not self._is_precomputed():
-            if isinstance(X, (KernelBank, KernelStack)):
-                raise ValueError(f"X is a {type(X).__name__}, which needs kernels='precomputed'")
+            refuse_kernels(X)
             checked, y = validate_data(self, X, y, dtype=[np.float64, np.float32], reset=reset)
             if reset:  # later on, `labels_within` knows which labels there are
                 check_classification_targets(y)
@@ -405,10 +404,11 @@ class OnlineKernels(ClassifierMixin, Estimator):
         X, y = self._checked(X, y, reset=True)
         rng = as_generator(self.random_state)
         classes = check_two_classes(self, y)
-        warn_if_sorted(self, np.searchsorted(classes, y))
+        labels = np.searchsorted(classes, y)
+        warn_if_sorted(self, labels)
         source, samples = bank_of(self, X)
         self.classes_, self._source = classes, source
-        targets = signs_of(np.searchsorted(classes, y), classes.size)
+        targets = signs_of(labels, classes.size)
         n_visits = y.size * self.n_epochs
         self._begin(rng, n_visits)
         self._held, self._numbers = samples, np.arange(y.size)

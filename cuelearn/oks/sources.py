@@ -8,10 +8,9 @@ from cuelearn.kernels import (
     KernelBank,
     KernelStack,
     Poly,
-    check_entries,
     check_kernels,
     inverse_root,
-    real_values,
+    new_kernels,
     training_bank,
 )
 from cuelearn.oks.predictors import (
@@ -124,14 +123,8 @@ class Given:
         X = X.cross() if isinstance(X, KernelStack) else X
         if isinstance(X, CrossBank):
             X = np.concatenate([block for _, block in X.blocks()], axis=1)
-        X = real_values(X, "X")
-        X = X[None] if X.ndim == 2 and len(self) == 1 else X
-        if X.ndim != 3 or (X.shape[0], X.shape[2]) != (len(self), self.n_train):
-            raise ValueError(
-                f"X must have shape ({len(self)}, n, {self.n_train}) (n_kernels, n, n_train), got {X.shape}"
-            )
+        X = new_kernels(X, len(self), self.n_train)
         X = np.ascontiguousarray(X, dtype=X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
-        check_entries(X, "X")
         return Samples(np.empty((X.shape[1], 0)), np.empty((X.shape[1], 0)), X)
 
 
