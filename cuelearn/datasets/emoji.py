@@ -21,7 +21,7 @@ from .base import (
     read_bundled,
 )
 
-__all__ = ["EMOJI_STYLES", "EmojiData", "load_emoji"]
+__all__ = ["EMOJI_STYLES", "EmojiData", "changed_picture", "load_emoji"]
 
 #: In the order of the pictures. The last two are share-alike and lie in a file of their own.
 EMOJI_STYLES = (
@@ -29,6 +29,8 @@ EMOJI_STYLES = (
     *("emojione-v1", "openmoji"),
 )
 _FILES = {"emoji": EMOJI_STYLES[:6], "emoji-sharealike": EMOJI_STYLES[6:]}
+#: Mild changes: degrees, factor of the size, share of the side, factor of the light, each either way.
+_TURN, _SIZES, _SHIFT, _LIGHT = 15.0, (0.75, 1.0), 0.06, 0.25
 _TARGETS = ("name", "family", "subgroup", "group", "style", "keywords")
 
 
@@ -68,8 +70,8 @@ class EmojiData(NamedTuple):
     description: str
     provenance: Provenance
 
-    def on_backgrounds(self, target="name", rows=None, random_state=0):
-        """Labelled RGB images, each drawing before a plain colour of its own, as `image_cues` takes them.
+    def on_backgrounds(self, target="name", rows=None, *, n_views=1, random_state=0):
+        """Labelled RGB images, each before a plain colour of its own, as `image_cues` takes them.
 
         The colour is drawn evenly from all of RGB, for each thing in each style by the seed alone, whatever
         rows or styles are taken: what the background shows of the outline must be found like any edge. Only
@@ -83,14 +85,18 @@ class EmojiData(NamedTuple):
             after its first thing. Of ``"keywords"`` `y` is a 0/1 matrix of those with five things or more.
         rows : array of int or of bool, optional
             The pictures taken, in this order; all by default.
+        n_views : int, default=1
+            Pictures of each drawing, one after the other: the drawing itself, then mildly changed ones,
+            turned by up to 15 degrees, 0.75 to 1 times as large, moved by up to 6% of the side, in up to 25%
+            less or more light. Views of one drawing belong on one side of a split.
         random_state : int, default=0
-            Seed of the colours.
+            Seed of the colours and the changes.
 
         Returns
         -------
         ImageData
             With ``masks`` (alpha of a half or more) and, in ``frames``, ``name`` ("red apple, noto"),
-            ``thing``, ``style`` and ``family``.
+            ``thing``, ``style``, ``family``, ``drawing`` (its row) and ``view`` (0 is the drawing itself).
 
         Raises
         ------
@@ -122,28 +128,62 @@ class EmojiData(NamedTuple):
             columns |= {"subgroup": self.subgroup, "group": self.group}
             found = style if target == "style" else columns[target][thing]
             targets, y = np.unique(found, return_inverse=True)
-        shape = (len(EMOJI_STYLES), len(self.names), 3)
-        colours = np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
-        images = np.empty((len(rows), *self.pictures.shape[1:3], 3), dtype=np.uint8)
-        for image, row, one, k in zip(images, rows, style, thing, strict=True):
-            colour, alpha = self.pictures[row, ..., :3], self.pictures[row, ..., 3:].astype(np.uint16)
-            image[:] = (colour * alpha + colours[EMOJI_STYLES.index(one), k] * (255 - alpha) + 127) // 255
-        frames = {
-            "name": np.array([f"{self.names[k]}, {one}" for k, one in zip(thing, style, strict=True)]),
-            "thing": thing,
-            "style": style,
-            "family": self.family[thing],
-        }
-        masks = self.pictures[rows, ..., 3] >= 128
+        n_views = check_integer("n_views", n_views, 1)
+        pictures, colours = self._views(rows, n_views, seed)
+        alpha = pictures[..., 3:].astype(np.uint16)
+        images = (pictures[..., :3] * alpha + colours[:, None, None] * (255 - alpha) + 127) // 255
+        names = [f"{self.names[k]}, {one}" for k, one in zip(thing, style, strict=True)]
+        frames = {"name": np.array(names), "thing": thing, "style": style, "family": self.family[thing]}
+        frames = {name: np.repeat(values, n_views) for name, values in frames.items()}
+        frames |= {"drawing": np.repeat(rows, n_views), "view": np.tile(np.arange(n_views), len(rows))}
+        images, y, masks = images.astype(np.uint8), np.repeat(y, n_views, axis=0), pictures[..., 3] >= 128
         description = f"{self.description.removesuffix('.')}, before plain colours drawn at random."
         return ImageData(
             images, y, targets.tolist(), frames, masks, description=description, provenance=self.provenance
         )
 
+    def _views(self, rows, n_views, seed):
+        """Pictures of these drawings, all views of each, and the colours behind them."""
+        shape = (len(EMOJI_STYLES), len(self.names), 3)
+        plain = np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
+        pictures = np.repeat(self.pictures[rows], n_views, axis=0)
+        colours = np.empty((len(pictures), 3), dtype=np.uint8)
+        for place, row in enumerate(rows):
+            own = EMOJI_STYLES.index(self.style[row]), int(self.thing[row])
+            colours[place * n_views] = plain[own]
+            rng = np.random.default_rng([seed, *own]) if n_views > 1 else None
+            for at in range(place * n_views + 1, (place + 1) * n_views):
+                colours[at] = rng.integers(0, 256, 3)
+                turn, dx, dy, light = rng.uniform(-1, 1, 4) * (_TURN, _SHIFT, _SHIFT, _LIGHT)
+                size = rng.uniform(*_SIZES)
+                pictures[at] = changed_picture(pictures[at], turn, size, (dx, dy), 1 + light)
+        return pictures, colours
+
     def __repr__(self):
         styles = ", ".join(dict.fromkeys(self.style.tolist()))
         things = len(np.unique(self.thing))
         return f"<emoji, bundled: {len(self.thing)} pictures of {things} things, styles {styles}>"
+
+
+def changed_picture(picture, turn=0.0, size=1.0, shift=(0.0, 0.0), light=1.0):
+    """A drawing turned (degrees, counterclockwise), resized and moved (shares of the side; right, down).
+
+    `picture` is uint8 (height, width, 4); what leaves the frame is cut. `light` multiplies the colours.
+    """
+    from scipy.ndimage import affine_transform
+
+    angle, (height, width) = np.deg2rad(turn), picture.shape[:2]
+    # from a place in the new picture to one in the old
+    back = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]]) / size
+    centre = np.array([height - 1, width - 1]) / 2
+    offset = centre - back @ (centre + np.array([shift[1] * height, shift[0] * width]))
+    alpha = picture[..., 3:] / np.float32(255)
+    drawn = np.concatenate([picture[..., :3] * alpha, picture[..., 3:]], axis=2, dtype=np.float32)
+    moved = np.stack([affine_transform(drawn[..., c], back, offset, order=1) for c in range(4)], axis=2)
+    moved[..., :3] *= light * 255 / np.maximum(moved[..., 3:], 1)
+    changed = np.clip(np.rint(moved), 0, 255).astype(np.uint8)
+    changed[changed[..., 3] == 0] = 0
+    return changed
 
 
 def load_emoji(styles=None, size=64, packages=None):

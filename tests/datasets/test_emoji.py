@@ -12,6 +12,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from cuelearn.datasets import EMOJI_STYLES, DataFileError, image_cues, load_emoji
+from cuelearn.datasets.emoji import changed_picture
 from cuelearn.datasets.base import data_module
 
 DATA = Path(__file__).parents[2] / "data"
@@ -197,8 +198,35 @@ def test_keywords_as_labels():
     assert cues.y.shape == (2, 143) and list(cues.cues) == ["colour", "shape"]
 
 
+def test_views():
+    emoji = load()
+    rows = np.array([where("red apple", "noto"), where("tomato", "noto")])
+    data, plain = emoji.on_backgrounds(rows=rows, n_views=4), emoji.on_backgrounds(rows=rows)
+    assert_array_equal(data.images[::4], plain.images)  # the first is the drawing itself
+    assert data.frames["drawing"].tolist() == [rows[0]] * 4 + [rows[1]] * 4
+    assert data.frames["view"].tolist() == [0, 1, 2, 3] * 2 and data.y.tolist() == [0] * 4 + [1] * 4
+    sizes = data.masks.sum(axis=(1, 2)) / data.masks[::4].sum(axis=(1, 2)).repeat(4)
+    assert (sizes > 0.5).all() and (sizes < 1.02).all() and (sizes[1:4] < 0.999).all()
+    assert len(np.unique(data.images.reshape(8, -1), axis=0)) == 8
+    alone = emoji.on_backgrounds(rows=rows[1:], n_views=2)  # the same whatever else is taken
+    assert_array_equal(alone.images, data.images[4:6])
+    middle = np.zeros((64, 64, 4), np.uint8)
+    middle[20:30, 30:34] = 200
+    turned = changed_picture(middle, 90)
+    assert_array_equal(turned[..., 3], np.rot90(middle[..., 3]))
+    moved = changed_picture(middle, shift=(0.25, -0.125), light=0.5)
+    assert_array_equal(moved[..., 3], np.roll(middle[..., 3], (-8, 16), axis=(0, 1)))
+    assert moved[..., :3].max() == 100 and changed_picture(middle, size=0.5)[..., 3].astype(bool).sum() < 20
+
+
 def test_wrong_arguments_of_backgrounds():
-    for wrong in ({"target": "colour"}, {"rows": [5513]}, {"rows": [True]}, {"random_state": -1}):
+    for wrong in (
+        {"target": "colour"},
+        {"rows": [5513]},
+        {"rows": [True]},
+        {"random_state": -1},
+        {"n_views": 0},
+    ):
         with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
             load().on_backgrounds(**wrong)
 

@@ -1,0 +1,107 @@
+"""Emoji as the chapters' real pictures: which drawings take part, and their cues, kept on disk.
+
+What is drawn at random here is drawn once, by `SEED`: what varies over runs are the splits.
+"""
+
+import hashlib
+import os
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import cuelearn
+from cuelearn.core.storage import atomic_write
+from cuelearn.datasets import image_cues, load_emoji
+from cuelearn.datasets.base import CueData
+
+CHECKOUT = Path(cuelearn.__file__).resolve().parents[1]
+#: Folders of the package that describe no picture.
+OTHERS = ("book", "experiments", "kernels", "mkl", "mktl", "mms", "oks", "omcl", "plots")
+SEED = 0
+WORD_THINGS = 80  # whose drawings the visual words are learnt from; they take part in nothing else
+WORD_STYLES = 4  # such a thing has so many drawings at most
+N_WORDS = 100
+N_OBJECTS = 102  # as many as Caltech-101 has classes
+
+
+@cache
+def emoji():
+    """The pictures, loaded once."""
+    return load_emoji()
+
+
+def n_drawings():
+    """Number of drawings of each thing."""
+    return np.bincount(emoji().thing, minlength=len(emoji().names))
+
+
+def drawings_of(things):
+    """Rows of all drawings of these things, ascending."""
+    return np.flatnonzero(np.isin(emoji().thing, things))
+
+
+@cache
+def word_things():
+    """Things that no other set holds: of few drawings, from families of their own."""
+    families, counts = emoji().family, n_drawings()
+    alone = np.bincount(families, minlength=families.size)[families] == 1
+    few = np.flatnonzero(alone & (counts <= WORD_STYLES))
+    return np.sort(np.random.default_rng([SEED, 1]).permutation(few)[:WORD_THINGS])
+
+
+def things(least=1, among=None):
+    """Things with at least so many drawings, besides `word_things`; `among`: a mask of all things."""
+    wanted = n_drawings() >= least
+    wanted[word_things()] = False
+    return np.flatnonzero(wanted if among is None else wanted & among)
+
+
+def unlike(some):
+    """One thing of each family, the one with most drawings; ties: the first."""
+    order = some[np.argsort(-n_drawings()[some], kind="stable")]
+    return np.sort(order[np.unique(emoji().family[order], return_index=True)[1]])
+
+
+@cache
+def objects(n=N_OBJECTS):
+    """Things drawn in all eight styles, no two of a family, drawn at random; fewer are the first of these."""
+    whole = unlike(things(least=8))
+    return np.random.default_rng([SEED, 2]).permutation(whole)[:n]
+
+
+def described(rows, cues, *, n_views=1, n_jobs=1):
+    """A `CueData` of drawings before their backgrounds, `y` the thing: a row for each view of each drawing.
+
+    Visual words are learnt from `word_things`, whatever is described. What was found is kept under
+    ``.cache/cues``, and made anew where a source or the pictures changed.
+    """
+    rows, cues = np.asarray(rows), list(cues)
+    learn = drawings_of(word_things())
+    images = emoji().on_backgrounds(rows=np.r_[learn, rows], n_views=n_views, random_state=SEED)
+    digest = hashlib.sha256(f"{_sources()} {emoji().provenance.sha256} {cues} {n_views} {N_WORDS}".encode())
+    digest.update(rows.astype(np.int64).tobytes())
+    place = Path(os.environ.get("CUELEARN_CACHE") or CHECKOUT / ".cache") / "cues"
+    file = place / f"{digest.hexdigest()[:24]}.npz"
+    mine = slice(learn.size * n_views, None)
+    if file.is_file():
+        with np.load(file) as kept:
+            X, widths = kept["X"], kept["widths"]
+    else:
+        data = image_cues(images, cues, train=np.arange(mine.start), n_words=N_WORDS, n_jobs=n_jobs)
+        X, widths = data.X[mine], np.diff([0, *(part.stop for part in data.cues.values())])
+        place.mkdir(parents=True, exist_ok=True)
+        atomic_write(file, lambda out: np.savez(out, X=X, widths=widths))
+    ends = np.cumsum(widths).tolist()
+    columns = {cue: slice(a, b) for cue, a, b in zip(cues, [0, *ends], ends, strict=False)}
+    names = [f"{cue} {k}" for cue, width in zip(cues, widths, strict=True) for k in range(width)]
+    y = np.repeat(emoji().thing[rows], n_views)
+    return CueData(
+        X, y, columns, None, None, names, emoji().names.tolist(), images.description, images.provenance
+    )
+
+
+@cache
+def _sources():
+    """Fingerprint of what describes pictures."""
+    return cuelearn.source_hash(leave_out=tuple(f"{name}/" for name in OTHERS))
