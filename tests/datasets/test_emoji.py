@@ -12,8 +12,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from cuelearn.datasets import EMOJI_STYLES, DataFileError, image_cues, load_emoji
-from cuelearn.datasets.emoji import changed_picture
 from cuelearn.datasets.base import data_module
+from cuelearn.datasets.emoji import changed_picture
 
 DATA = Path(__file__).parents[2] / "data"
 REGISTRY = json.loads((DATA / "datasets.json").read_text(encoding="utf-8"))
