@@ -15,13 +15,15 @@ _NAMES = {
         "load_yeast",
     ),
     "captioned": ("VERBS", "CaptionedData", "ItemPicture", "make_captioned"),
-    "cues": (
-        *("BagOfWords", "CUES", "OBJECT_CUES", "PHOTO_CUES", "ROBOT_CUES", "cue_kernels", "image_cues"),
+    "cues": (*("CUES", "OBJECT_CUES", "PHOTO_CUES", "ROBOT_CUES", "cue_kernels", "image_cues"),),
+    "descriptors": (
         *("rgb_histogram", "crfh", "dense_descriptors", "foreground_mask", "shape_pyramid"),
+        "centred_mask",
     ),
     "emoji": ("EMOJI_STYLES", "EmojiData", "load_emoji"),
     "folders": ("load_eth80", "load_flowers17", "load_idol2", "load_image_folder", "read_image"),
     "generated": ("make_three_class",),
+    "grids": ("EMOJI_CUES", "KIND_CUES"),
     "kinds": (
         *("ImageKinds", "image_kinds", "kind_kernels", "letter_groups", "satimage_groups", "stack_kinds"),
     ),
@@ -30,6 +32,7 @@ _NAMES = {
         *("AWA_TEST_CLASSES", "PartialData", "load_awa", "load_corel5k", "load_lost", "load_msrcv2"),
         *("load_original", "load_partial_labels", "load_scene", "load_usps"),
     ),
+    "words": ("BagOfWords",),
     "robot": ("make_robot", "robot_floor"),
 }
 _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names}

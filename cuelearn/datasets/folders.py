@@ -18,7 +18,7 @@ import numpy as np
 from cuelearn.core.optional import require
 
 from .base import DataFileError, ImageData, Provenance
-from .cues import foreground_mask
+from .descriptors import foreground_mask
 
 __all__ = [
     *("ImageFiles", "load_eth80", "load_flowers17", "load_idol2", "load_image_folder", "read_image"),

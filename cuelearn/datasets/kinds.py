@@ -20,7 +20,9 @@ from cuelearn.core.optional import require
 
 from .base import check_rows, side_by_side
 from .bundled import pooling
-from .cues import BagOfWords, crfh, dense_descriptors, in_tasks
+from .cues import in_tasks
+from .descriptors import crfh, dense_descriptors
+from .words import BagOfWords
 
 __all__ = [
     *("IMAGE_KINDS", "ImageKinds", "image_kinds", "kind_kernels", "letter_groups", "satimage_groups"),

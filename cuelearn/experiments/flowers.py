@@ -12,11 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from cuelearn.datasets import load_original
-from cuelearn.datasets.cues import CUES, PHOTO_CUES, BagOfWords, count_words, describe
+from cuelearn.datasets.cues import CUES, PHOTO_CUES, describe
+from cuelearn.datasets.words import BagOfWords, count_words
 from cuelearn.experiments.protocol import MEMORY_MANY, Task
 from cuelearn.kernels import ExpDistance, KernelBank, distance_matrix
 
-WORD_CUES = tuple(cue for cue in PHOTO_CUES if CUES[cue].local)
+WORD_CUES = tuple(cue for cue in PHOTO_CUES if CUES[cue].words)
 # of the 1,400 kernels, times the mean distance: 200 for each of seven distances (thesis section 4.5.4)
 WIDTHS = np.geomspace(0.01, 100.0, 200)
 

@@ -14,6 +14,7 @@ import cuelearn
 from cuelearn.core.storage import atomic_write
 from cuelearn.datasets import image_cues, load_emoji
 from cuelearn.datasets.base import CueData
+from cuelearn.datasets.words import BagOfWords
 
 CHECKOUT = Path(cuelearn.__file__).resolve().parents[1]
 #: Folders of the package that describe no picture.
@@ -21,7 +22,9 @@ OTHERS = ("book", "experiments", "kernels", "mkl", "mktl", "mms", "oks", "omcl",
 SEED = 0
 WORD_THINGS = 80  # whose drawings the visual words are learnt from; they take part in nothing else
 WORD_STYLES = 4  # such a thing has so many drawings at most
-N_WORDS = 100
+N_WORDS, STEP = 100, 4  # of patches of 16 pixels, every fourth pixel
+#: Cues that are no histograms: a Gaussian kernel suits them, the others an exponential chi-squared one.
+PLAIN = ("HOG", "gist", "moments", "shape", "pixels")
 N_OBJECTS = 102  # as many as Caltech-101 has classes
 
 
@@ -79,7 +82,8 @@ def described(rows, cues, *, n_views=1, n_jobs=1):
     rows, cues = np.asarray(rows), list(cues)
     learn = drawings_of(word_things())
     images = emoji().on_backgrounds(rows=np.r_[learn, rows], n_views=n_views, random_state=SEED)
-    digest = hashlib.sha256(f"{_sources()} {emoji().provenance.sha256} {cues} {n_views} {N_WORDS}".encode())
+    settings = (cues, n_views, N_WORDS, STEP)
+    digest = hashlib.sha256(f"{_sources()} {emoji().provenance.sha256} {settings}".encode())
     digest.update(rows.astype(np.int64).tobytes())
     place = Path(os.environ.get("CUELEARN_CACHE") or CHECKOUT / ".cache") / "cues"
     file = place / f"{digest.hexdigest()[:24]}.npz"
@@ -88,7 +92,8 @@ def described(rows, cues, *, n_views=1, n_jobs=1):
         with np.load(file) as kept:
             X, widths = kept["X"], kept["widths"]
     else:
-        data = image_cues(images, cues, train=np.arange(mine.start), n_words=N_WORDS, n_jobs=n_jobs)
+        words = BagOfWords(N_WORDS, step=STEP)
+        data = image_cues(images, cues, train=np.arange(mine.start), vocabulary=words, n_jobs=n_jobs)
         X, widths = data.X[mine], np.diff([0, *(part.stop for part in data.cues.values())])
         place.mkdir(parents=True, exist_ok=True)
         atomic_write(file, lambda out: np.savez(out, X=X, widths=widths))

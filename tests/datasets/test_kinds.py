@@ -139,7 +139,7 @@ def test_word_histograms_equal_a_plain_count(fitted, digits, described):
     words = fitted.dense_vocabulary_.words_
     image = np.rint(255 * digits[8]).astype(np.uint8)
     # a grey image in colour
-    patches = datasets.cues.dense_descriptors(np.repeat(image[:, :, None], 3, axis=2), step=2)
+    patches = datasets.dense_descriptors(np.repeat(image[:, :, None], 3, axis=2), step=2)
     counts = np.zeros((3, 40))
     for number, patch in enumerate(patches):
         row = 2 * (number // 11) + 3.5

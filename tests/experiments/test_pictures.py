@@ -1,0 +1,39 @@
+"""Which drawings take part in experiments, and their cues kept on disk."""
+
+import numpy as np
+from numpy.testing import assert_array_equal
+
+from cuelearn.experiments import pictures
+
+
+def test_words_are_learnt_from_things_that_take_part_in_nothing_else():
+    apart = pictures.word_things()
+    assert apart.size == 80 and not np.isin(apart, pictures.things()).any()
+    families = pictures.emoji().family
+    assert not np.isin(families[apart], families[pictures.things()]).any()
+    assert pictures.n_drawings()[apart].max() <= 4
+    assert pictures.things().size == 861 - 80
+
+
+def test_objects_are_unlike_each_other_and_whole():
+    found = pictures.objects()
+    assert found.size == 102 and np.unique(pictures.emoji().family[found]).size == 102
+    assert (pictures.n_drawings()[found] == 8).all()
+    assert_array_equal(pictures.objects(10), found[:10])
+    assert pictures.drawings_of(found).size == 816
+
+
+def test_cues_are_kept_on_disk(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUELEARN_CACHE", str(tmp_path))
+    rows, asked = pictures.drawings_of(pictures.objects(2))[::4], ["RGB 1x1", "words 2x2", "moments"]
+    first = pictures.described(rows, asked)
+    assert first.X.shape == (4, 512 + 400 + 19) and list(first.cues) == asked
+    assert_array_equal(first.y, pictures.emoji().thing[rows])
+    (file,) = (tmp_path / "cues").iterdir()
+    stamp = file.stat().st_mtime_ns
+    again = pictures.described(rows, asked)
+    assert_array_equal(again.X, first.X)
+    assert file.stat().st_mtime_ns == stamp
+    views = pictures.described(rows[:1], asked[:1], n_views=3)
+    assert views.X.shape == (3, 512) and (views.y == views.y[0]).all()
+    assert_array_equal(views.X[0], first.X[0, :512])  # the first view is the drawing itself
