@@ -14,6 +14,7 @@ import cuelearn
 from cuelearn.core.storage import atomic_write
 from cuelearn.datasets import image_cues, load_emoji
 from cuelearn.datasets.base import CueData
+from cuelearn.datasets.cues import CUES, describe
 from cuelearn.datasets.words import BagOfWords
 
 CHECKOUT = Path(cuelearn.__file__).resolve().parents[1]
@@ -80,30 +81,48 @@ def described(rows, cues, *, n_views=1, n_jobs=1):
     ``.cache/cues``, and made anew where a source or the pictures changed.
     """
     rows, cues = np.asarray(rows), list(cues)
-    learn = drawings_of(word_things())
-    images = emoji().on_backgrounds(rows=np.r_[learn, rows], n_views=n_views, random_state=SEED)
-    settings = (cues, n_views, N_WORDS, STEP)
-    digest = hashlib.sha256(f"{_sources()} {emoji().provenance.sha256} {settings}".encode())
-    digest.update(rows.astype(np.int64).tobytes())
-    place = Path(os.environ.get("CUELEARN_CACHE") or CHECKOUT / ".cache") / "cues"
-    file = place / f"{digest.hexdigest()[:24]}.npz"
-    mine = slice(learn.size * n_views, None)
-    if file.is_file():
-        with np.load(file) as kept:
-            X, widths = kept["X"], kept["widths"]
-    else:
-        words = BagOfWords(N_WORDS, step=STEP)
-        data = image_cues(images, cues, train=np.arange(mine.start), vocabulary=words, n_jobs=n_jobs)
-        X, widths = data.X[mine], np.diff([0, *(part.stop for part in data.cues.values())])
-        place.mkdir(parents=True, exist_ok=True)
-        atomic_write(file, lambda out: np.savez(out, X=X, widths=widths))
-    ends = np.cumsum(widths).tolist()
+    images = emoji().on_backgrounds(rows=rows, n_views=n_views, random_state=SEED)
+    vocabularies = {CUES[cue].words: cue for cue in cues if CUES[cue].words}
+
+    def describe_all():
+        words = {name: _vocabulary(name, cue, n_jobs) for name, cue in vocabularies.items()}
+        data = image_cues(images, cues, vocabulary=words, n_jobs=n_jobs)
+        return {"X": data.X, "ends": np.array([part.stop for part in data.cues.values()])}
+
+    kept = _kept(describe_all, rows.tolist(), cues, n_views, list(vocabularies))
+    ends = kept["ends"].tolist()
     columns = {cue: slice(a, b) for cue, a, b in zip(cues, [0, *ends], ends, strict=False)}
-    names = [f"{cue} {k}" for cue, width in zip(cues, widths, strict=True) for k in range(width)]
+    names = [f"{cue} {k}" for cue, part in columns.items() for k in range(part.stop - part.start)]
     y = np.repeat(emoji().thing[rows], n_views)
-    return CueData(
-        X, y, columns, None, None, names, emoji().names.tolist(), images.description, images.provenance
-    )
+    told = emoji().names.tolist(), images.description, images.provenance
+    return CueData(kept["X"], y, columns, None, None, names, *told)
+
+
+def _vocabulary(name, cue, n_jobs):
+    """Words learnt from the drawings of `word_things`, as one of their cues describes these."""
+    bag = BagOfWords(N_WORDS, step=STEP)
+
+    def learn():
+        images = emoji().on_backgrounds(rows=drawings_of(word_things()), random_state=SEED)
+        found = describe(images, [cue], step=STEP, n_jobs=n_jobs)[cue]
+        return {"words": bag.fit([one.descriptors for one in found]).words_}
+
+    bag.words_ = _kept(learn, name)["words"]
+    return bag
+
+
+def _kept(make, *identity):
+    """A dict of arrays that `make` makes, or made before."""
+    key = f"{_sources()} {emoji().provenance.sha256} {(SEED, N_WORDS, STEP, *identity)}"
+    place = Path(os.environ.get("CUELEARN_CACHE") or CHECKOUT / ".cache") / "cues"
+    file = place / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.npz"
+    if not file.is_file():
+        arrays = make()
+        place.mkdir(parents=True, exist_ok=True)
+        atomic_write(file, lambda out: np.savez(out, **arrays))
+        return arrays
+    with np.load(file) as kept:
+        return dict(kept)
 
 
 @cache
