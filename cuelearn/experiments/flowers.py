@@ -54,22 +54,22 @@ def flower_split(y, seed, n_train_per_class=None):
     return rng.permutation(train), np.sort(np.concatenate([some[:N_TEST] for some in rows]))
 
 
-def flower_kernels(n_train, n_kernels=len(PHOTO_CUES)):
-    """Kernels, as (name, ExpDistance, columns), on seven distances side by side, of `n_train` columns each.
+def distance_kernels(cues, n_train, n_kernels=None, widths=WIDTHS):
+    """Kernels, as (name, ExpDistance, columns), on distances side by side, of `n_train` columns for each cue.
 
-    7 kernels: the mean distance, as in the papers' comparison. More, a multiple of 7: so many of `WIDTHS`
-    for every distance, spread evenly.
+    By default one for each cue, of the mean distance, as in the papers' comparison. More, a multiple of the
+    number of cues: so many of `widths` for every distance, spread evenly.
     """
-    n_widths, rest = divmod(n_kernels, len(PHOTO_CUES))
-    most = len(PHOTO_CUES) * WIDTHS.size
-    if rest or not 1 <= n_widths <= WIDTHS.size:
-        raise ValueError(f"n_kernels must be a multiple of 7 from 7 to {most}, got {n_kernels!r}.")
+    n_widths, rest = divmod(n_kernels or len(cues), len(cues))
+    if rest or not 1 <= n_widths <= len(widths):
+        text = f"n_kernels must be a multiple of {len(cues)} from {len(cues)} to {len(cues) * len(widths)}"
+        raise ValueError(f"{text}, got {n_kernels!r}.")
     # the midpoints of n_widths equal parts of the range: all of them when there are as many parts as widths
-    middle = ((np.arange(n_widths) + 0.5) * WIDTHS.size / n_widths).astype(int)
-    factors = {"": 1.0} if n_widths == 1 else {f"*{f:.4g}": f for f in WIDTHS[middle].tolist()}
+    middle = ((np.arange(n_widths) + 0.5) * len(widths) / n_widths).astype(int)
+    factors = {"": 1.0} if n_widths == 1 else {f"*{f:.4g}": f for f in np.asarray(widths)[middle].tolist()}
     return [
         (cue + word, ExpDistance("precomputed", factor=factor), slice(j * n_train, (j + 1) * n_train))
-        for j, cue in enumerate(PHOTO_CUES)
+        for j, cue in enumerate(cues)
         for word, factor in factors.items()
     ]
 
@@ -108,5 +108,5 @@ def load_flowers(n_train_per_class=None, seed=0, n_kernels=len(PHOTO_CUES)):
     place = os.environ.get("CUELEARN_DATA")
     train, test, distances, y = flower_distances(place, n_train_per_class, seed)
     inside, across = (np.concatenate(distances[:, rows][:, :, train], axis=1) for rows in (train, test))
-    bank = KernelBank(flower_kernels(train.size, n_kernels), inside, memory=MEMORY_MANY)
+    bank = KernelBank(distance_kernels(PHOTO_CUES, train.size, n_kernels), inside, memory=MEMORY_MANY)
     return Task(bank, y[train], bank.cross(across), y[test], int(y.max()) + 1)

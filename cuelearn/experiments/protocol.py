@@ -28,7 +28,7 @@ MEMORY_MANY = 4e8
 class Task(NamedTuple):
     """A bank of kernels with its labels, and test samples: a CrossBank against the training samples.
 
-    `validation` are rows of the training part that learn, and that validate; without it, folds are drawn.
+    `groups` are what folds keep on one side, one number for each training sample: drawings, or things.
     """
 
     bank: KernelBank
@@ -36,7 +36,7 @@ class Task(NamedTuple):
     cross: object
     test_labels: np.ndarray
     n_classes: int
-    validation: tuple | None = None
+    groups: np.ndarray | None = None
 
 
 def settings_of(table, profile):

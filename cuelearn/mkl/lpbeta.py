@@ -282,9 +282,11 @@ class LPBeta(KernelClassifier):
         small then.
     per_class : bool, default False
         LP-B: kernel weights for each class (of two classes the same).
+    folds : list of (train, test), optional
+        Positions of samples, where related ones must stay on one side; by default five stratified folds.
     $normalize $memory $n_jobs
     random_state : int, default 0
-        Of the folds.
+        Of the folds that are drawn.
     $verbose
 
     Attributes
@@ -328,16 +330,21 @@ class LPBeta(KernelClassifier):
     C: float = 1.0
     nu: float | str = "cv"
     per_class: bool = False
+    folds: object = None
     normalize: bool = True
     memory: float = 2e9
     n_jobs: int | None = None
     random_state: object = 0
     verbose: bool = False
 
-    _parameter_constraints = {"nu": [SHARE, StrOptions({"cv"})], "per_class": ["boolean"]}
+    _parameter_constraints = {
+        "nu": [SHARE, StrOptions({"cv"})],
+        "per_class": ["boolean"],
+        "folds": [list, None],
+    }
 
     def _train(self, labels):
-        self.folds_ = folds = stratified_folds(labels, FOLDS, self.random_state)
+        self.folds_ = folds = stratified_folds(labels, FOLDS, self.random_state, self.folds)
         n_machines, stages = 1 if self.classes_.size == 2 else self.classes_.size, Rounds("", 3, None, False)
         outputs = self._fold_outputs(labels, folds)
         self.n_updates_ = len(outputs) * len(folds) * n_machines

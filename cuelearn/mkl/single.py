@@ -24,9 +24,11 @@ __all__ = ["FOLDS", "AverageKernelSVM", "BestKernelSVM", "KernelPA", "kernel_alo
 FOLDS = 5
 
 
-def stratified_folds(labels, n_folds, random_state):
+def stratified_folds(labels, n_folds, random_state, given=None):
     """Shuffled pairs of training and test samples: those of ``StratifiedKFold(n_folds, shuffle=True,
-    random_state=random_state)``, fewer where a class is small."""
+    random_state=random_state)``, fewer where a class is small; or the list `given`."""
+    if given is not None:
+        return list(given)
     from sklearn.model_selection import StratifiedKFold  # slow to import
 
     smallest = np.bincount(labels).min()
@@ -49,7 +51,7 @@ def best_alone(model, labels, fit_scores):
 
     `fit_scores(kernel_train, labels_train, kernel_test)` are scores (n_test, n_classes).
     """
-    model.folds_ = folds = stratified_folds(labels, FOLDS, model.random_state)
+    model.folds_ = folds = stratified_folds(labels, FOLDS, model.random_state, model.folds)
     accuracy = np.zeros(model.bank_.n_kernels)
     for j in range(accuracy.size):
         kernel = kernel_alone(model.bank_, j)
@@ -114,9 +116,12 @@ class BestKernelSVM(AverageKernelSVM):
 
     Parameters
     ----------
-    $kernels $C $normalize $memory $n_jobs
+    $kernels $C
+    folds : list of (train, test), optional
+        Positions of samples, where related ones must stay on one side; by default five stratified folds.
+    $normalize $memory $n_jobs
     random_state : int, default 0
-        Of the folds.
+        Of the folds that are drawn.
 
     Attributes
     ----------
@@ -131,7 +136,10 @@ class BestKernelSVM(AverageKernelSVM):
         kernel.
     """
 
+    folds: object = None
     random_state: object = 0
+
+    _parameter_constraints = {"folds": [list, None]}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -200,6 +208,8 @@ class KernelPA(KernelClassifier):
         itself.
     C : float > 0, default 1.0
         Aggressiveness: the largest step.
+    folds : list of (train, test), optional
+        As of `BestKernelSVM`.
     $n_epochs $shuffle $normalize $memory $random_state
 
     Attributes
@@ -213,11 +223,12 @@ class KernelPA(KernelClassifier):
     Crammer, Dekel, Keshet, Shalev-Shwartz, Singer, JMLR 7 (2006); thesis 4.3.4.
     """
 
-    _parameter_constraints = {"kernel": [str]}
+    _parameter_constraints = {"kernel": [str], "folds": [list, None]}
 
     kernels: object = field(default=None, kw_only=False)
     kernel: str = "average"
     C: float = 1.0
+    folds: object = None
     n_epochs: int = 1
     shuffle: bool = False
     normalize: bool = True

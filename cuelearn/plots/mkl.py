@@ -7,16 +7,37 @@ from cuelearn.book.figures import BLUE, GREEN, PURPLE, RED, band, method_style
 from cuelearn.core.intervals import interval
 from cuelearn.plots.common import above, curve, curves, distinct, legend, log_axis, panels, where
 
-TASK_NAMES = {
-    "robot": "places (simulated), four cues",
-    "mfeat-6": "digits, six different cues",
-    "mfeat-pyramid": "digits, four redundant cues",
-    "mfeat-39": "digits, 39 kernels",
-    "pendigits-4": "Pendigits, four views",
-    "flowers-7": "Flowers-17, seven cues",
-}
-TASK_COLORS = {"robot": GREEN, "mfeat-6": BLUE, "mfeat-pyramid": RED}
+TASK_NAMES = {"different": "categories, one cue of each kind", "pyramid": "categories, four redundant cues"}
+TASK_COLORS = {"different": BLUE, "pyramid": RED}
 TIME, ERROR = "training time [s], one thread", "test error [%]"
+
+
+def things(images, table, kernels, errors, labels):
+    """Kernels of some cues, and what each takes a drawing for.
+
+    `images` are pictures by row, `table` has the rows to show: a column "drawing", then one for each cue.
+    `kernels` has a matrix for each cue but the last, "average", which is their mean; `errors` the test error
+    of each, `labels` a word for each.
+    """
+    cues = list(table.columns[1:])
+    fig = plt.figure(figsize=(1.25 * (len(cues) + 1), 1.9 + 1.05 * len(table)), layout="constrained")
+    grid = fig.add_gridspec(len(table) + 1, len(cues) + 1, height_ratios=[1.3, *[1] * len(table)])
+    for k, cue in enumerate(cues):
+        ax = fig.add_subplot(grid[0, k + 1])
+        ax.imshow(kernels[cue], vmin=0, vmax=1, interpolation="nearest")
+        ax.set_title(f"{labels[cue]}\n{100 * errors[cue]:.0f}% errors", fontsize=9)
+        ax.set(xticks=[], yticks=[])
+    for i, row in enumerate(table.to_numpy()):
+        for k, which in enumerate(row):
+            ax = fig.add_subplot(grid[i + 1, k])
+            ax.imshow(images[which])
+            ax.set(xticks=[], yticks=[])
+            if k:
+                color = GREEN if cues[k - 1] == "average" or which == row[-1] else RED
+                ax.spines[:].set(visible=True, color=color, linewidth=2)
+            if i == 0:
+                ax.set_title("taken for" if k else "new drawing", fontsize=8)
+    return fig
 
 
 def kernel_weights(bank, labels, weights):
@@ -55,8 +76,9 @@ def kernel_weights(bank, labels, weights):
 def _by_task(ax, table, column, factor=1.0, **style):
     """One band for each task of a table: `column` against p."""
     for task in distinct(table["task"]):
-        name = "places (simulated)" if task == "robot" else TASK_NAMES[task].split(",")[-1].strip()
-        look = {"geometric": True, "label": name, "color": TASK_COLORS[task], "marker": "o", **style}
+        word = task.split("-")[0]
+        name = TASK_NAMES[word].split(",")[-1].strip()
+        look = {"geometric": True, "label": name, "color": TASK_COLORS[word], "marker": "o", **style}
         curve(ax, where(table, task=task), "p", column, factor=factor, **look)
 
 
@@ -67,7 +89,7 @@ def _errors_against_p(table, width, drawn):
     for ax, task in zip(axes[0], tasks, strict=False):
         for column, method, style in drawn:
             curve(ax, where(table, task=task), "p", column, method, factor=100, **style)
-        ax.set(title=TASK_NAMES[task], xlabel="p", ylabel=ERROR)
+        ax.set(title=TASK_NAMES[task.split("-")[0]], xlabel="p", ylabel=ERROR)
     axes[0, 0].legend()
     return fig, axes[0, -1]
 
@@ -234,7 +256,7 @@ def number_of_kernels(table):
     ax.plot([], [], color="grey", linestyle="--", label="online stage")
     log_axis(ax.xaxis)
     log_axis(ax.yaxis, plain=True)
-    ax.set(xlabel="epoch", ylabel=ERROR, ylim=(1, 60))
+    ax.set(xlabel="epoch", ylabel=ERROR)
     ax.legend(ncols=2)
     return fig
 
@@ -310,7 +332,7 @@ def many_kernels(counts, alphas):
     curves(time, counts, "n_kernels", "seconds", geometric=True)
     error.set(xscale="log", xlabel="number of kernels", ylabel=ERROR)
     time.set(xscale="log", yscale="log", xlabel="number of kernels")
-    time.set_ylabel("seconds (kernels computed where needed)")
+    time.set_ylabel("seconds, one thread")
     looks = ({}, {"color": BLUE, "linestyle": "--", "marker": "s"})
     for (C, mine), look in zip(alphas.groupby("C", sort=False), looks, strict=False):
         style = {**look, "label": f"UFO-MKL, C = {C:g}"}

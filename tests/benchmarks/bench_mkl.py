@@ -30,7 +30,7 @@ from numba import njit
 import cuelearn  # noqa: F401  (places numba's cache)
 from cuelearn import datasets
 from cuelearn.experiments.mkl import kernel_set
-from cuelearn.kernels import KernelBank
+from cuelearn.kernels import RBF, ExpDistance, KernelBank
 from cuelearn.mkl import OBSCURE, UFOMKL
 from cuelearn.mkl.om2 import solve_om2
 from cuelearn.mkl.problem import MKLProblem
@@ -197,6 +197,16 @@ def show(table, calls, seconds):
 # ------------------------------------------------------------------ on demand
 
 
+def many_widths(data):
+    """1,400 kernels: 200 widths on each of six cues, and of the city-block distance on pixels."""
+    kinds = [(cue, RBF, {}) for cue in data.cues] + [("pix", ExpDistance, {"metric": "cityblock"})]
+    return [
+        (f"{cue}-{kind.__name__}*{f:.4g}", kind(factor=f, **more), data.cues[cue])
+        for cue, kind, more in kinds
+        for f in np.geomspace(0.01, 100.0, 200).tolist()
+    ]
+
+
 def on_demand(task, n, memory, method, n_epochs):
     """One run whose kernels are not kept; called in a process of its own.
 
@@ -220,6 +230,7 @@ def on_demand(task, n, memory, method, n_epochs):
         return rows_into(self, indices, out)
 
     KernelBank.rows_into = counting
+    kernels = many_widths(data) if task == "mfeat-1400" else kernel_set(task, data)
     options = {
         "p": "auto" if task == "mfeat-1400" else 1.25,
         "C": 10.0,
@@ -229,13 +240,11 @@ def on_demand(task, n, memory, method, n_epochs):
         "tol": None,  # no more than the epochs
     }
     estimator = (
-        OBSCURE(kernel_set(task, data), n_epochs_online=1, **options)
-        if method == "OBSCURE"
-        else UFOMKL(kernel_set(task, data), **options)
+        OBSCURE(kernels, n_epochs_online=1, **options) if method == "OBSCURE" else UFOMKL(kernels, **options)
     )
     seen = []
     estimator.callback = lambda _, step: seen.append(counted["rows"]) and None
-    warm = OBSCURE(kernel_set(task, data)[:2], n_epochs=1, memory=1e5, tol=None)
+    warm = OBSCURE(kernels[:2], n_epochs=1, memory=1e5, tol=None)
     warm.fit(X[:200], y[:200])
     counted["rows"] = 0
     before = peak_bytes()

@@ -21,7 +21,7 @@ PARAMS = {
     "LPBeta": {"C": 10.0, "nu": 0.1},
     "AverageKernelSVM": {"C": 10.0},
 }
-SIZES = [("mfeat-39", 300), ("mfeat-39", 1000), ("pendigits-4", 1500), ("pendigits-4", 4000)]
+SIZES = [("objects-102", 204), ("objects-102", 510), ("pendigits-4", 1500), ("pendigits-4", 4000)]
 
 
 def main():

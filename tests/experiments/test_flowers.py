@@ -75,7 +75,7 @@ def test_splits():
 
 @pytest.mark.parametrize("n_kernels", [7, 14, 70, 350, 700, 1400])
 def test_kernels(n_kernels):
-    triples = flowers.flower_kernels(20, n_kernels)
+    triples = flowers.distance_kernels(PHOTO_CUES, 20, n_kernels)
     assert len({name for name, _, _ in triples}) == n_kernels == len(triples)
     factors = np.array([kernel.factor for _, kernel, _ in triples]).reshape(7, -1)
     assert (factors == factors[0]).all() and np.isin(factors, [1.0, *flowers.WIDTHS]).all()
@@ -88,9 +88,9 @@ def test_kernels(n_kernels):
 
 
 def test_other_numbers_of_kernels_are_refused():
-    for n_kernels in (0, 6, 8, 1407):
+    for n_kernels in (-7, 6, 8, 1407):
         with pytest.raises(ValueError, match="multiple of 7 from 7 to 1400"):
-            flowers.flower_kernels(20, n_kernels)
+            flowers.distance_kernels(PHOTO_CUES, 20, n_kernels)
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ def test_photographs_are_told_apart(monkeypatch):
     inside, across = (
         np.concatenate([d[np.ix_(rows, train)] for d in distances], 1) for rows in (train, test)
     )
-    bank = KernelBank(flowers.flower_kernels(train.size), inside)
+    bank = KernelBank(flowers.distance_kernels(PHOTO_CUES, train.size), inside)
     stack = bank.rows(np.arange(train.size))
     (_, across), *_ = bank.cross(across).blocks()
     accuracy = []

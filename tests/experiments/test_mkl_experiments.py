@@ -3,31 +3,70 @@
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.testing import assert_allclose
 
-from cuelearn.experiments import mkl
+from cuelearn.datasets import EMOJI_CUES
+from cuelearn.experiments import mkl, pictures
+from cuelearn.experiments.mkl import tasks
+from cuelearn.kernels import distance_matrix
 
 
-@pytest.mark.parametrize(
-    ("name", "n_kernels"),
-    [
-        ("mfeat-6", 6),
-        ("mfeat-pyramid", 4),
-        ("mfeat-39", 39),
-        ("mfeat-1400", 1400),
-        ("pendigits-4", 4),
-        ("mnist-12", 12),
-    ],
-)
+@pytest.mark.parametrize(("name", "n_kernels"), [("mfeat-6", 6), ("pendigits-4", 4), ("mnist-12", 12)])
 def test_kernel_sets(name, n_kernels):
     triples = mkl.kernel_set(name, mkl.load_data(name))
     assert len(triples) == n_kernels and len({t[0] for t in triples}) == n_kernels
 
 
-@pytest.mark.parametrize("count", [7, 70, 350, 700, 1400])
-def test_widths_are_spread_over_all_distances(count):
-    chosen = mkl.evenly(count)
-    assert len(chosen) == count and len(set(chosen)) == count
-    assert np.bincount(chosen // 200).tolist() == [count // 7] * 7
+def test_objects_split_by_drawing_and_smaller_parts_are_nested():
+    n = np.arange(3 * 8 * 2)
+    shown = tasks.Pictures(None, n // 16, list("abc"), n // 2, n // 2, n % 2)
+    train, test = mkl.picture_split(shown, "objects", 10, 0)
+    assert np.bincount(shown.labels[train]).tolist() == [10] * 3
+    assert np.bincount(shown.labels[test]).tolist() == [3] * 3 and (shown.view[test] == 0).all()
+    assert not set(shown.drawing[train]) & set(shown.drawing[test])
+    fewer, same = mkl.picture_split(shown, "objects", 2, 0)
+    assert np.array_equal(same, test) and set(fewer) < set(train) and (shown.view[fewer] == 0).all()
+    assert not np.array_equal(mkl.picture_split(shown, "objects", 10, 1)[1], test)
+
+
+def test_categories_are_tested_on_things_never_seen():
+    names, things = tasks.category_things(30)
+    assert things.shape == (30, 8) and len(set(names)) == 30
+    emoji = pictures.emoji()
+    assert (emoji.subgroup[things] == np.array(names)[:, None]).all()
+    assert np.unique(emoji.family[things]).size == things.size  # no two of a family
+    assert not np.isin(things, pictures.word_things()).any()
+    n = np.arange(2 * 8 * 5)
+    shown = tasks.Pictures(None, n // 40, list("ab"), n // 5, n, np.zeros_like(n))
+    train, test = mkl.picture_split(shown, "categories", 30, 0)
+    assert (train.size, test.size) == (60, 20) and not set(shown.group[train]) & set(shown.group[test])
+    assert set(mkl.picture_split(shown, "categories", 7, 0)[0]) < set(train)
+
+
+def test_kernels_of_pictures_have_the_mean_rule(monkeypatch):
+    X = np.random.default_rng(0).random((4 * 8, len(EMOJI_CUES), 3)).astype(np.float32)
+    distances = np.stack([distance_matrix(x, "sqeuclidean") for x in X.transpose(1, 0, 2)])
+    n = np.arange(32)
+    shown = tasks.Pictures(distances, n // 8, list("abcd"), n, n, np.zeros_like(n))
+    monkeypatch.setattr(tasks, "load_pictures", lambda *key: shown)
+    load = tasks.load_picture_task.__wrapped__
+    task = load("objects-4", 20, 5, 3)
+    train, test = mkl.picture_split(shown, "objects", 5, 3)
+    assert task.bank.names == list(EMOJI_CUES) and task.test_labels.size == 5 and task.n_classes == 4
+    inside = distances[7][np.ix_(train, train)]
+    mean = inside.sum() / (20 * 19)
+    assert_allclose(task.bank.stack[7], np.exp(-inside / mean), atol=1e-5)
+    (_, across), *_ = task.cross.blocks()
+    assert_allclose(across[7], np.exp(-distances[7][np.ix_(test[:5], train)] / mean), atol=1e-5)
+    assert np.array_equal(task.groups, shown.group[train])
+    assert load("pyramid-4", 20, 5, 3).bank.names == list(tasks.PYRAMID)
+    some = [load("objects-4", 20, 5, seed, 7).bank.names for seed in (0, 0, 1)]
+    assert some[0] == some[1] != some[2] and len(some[0]) == 7
+    for count in (35, 140, 1400):
+        many = load("objects-4-1400", 20, 5, 3, count).bank
+        assert many.n_kernels == count and len(set(many.names)) == count
+    among = mkl.kernels_among(["HSV 1x1", "average"], "objects", 4, 2)
+    assert among["HSV 1x1"].shape == (16, 16) and np.allclose(np.diag(among["average"]), 1)
 
 
 def test_splits_are_stratified_disjoint_and_seeded():
@@ -43,11 +82,6 @@ def test_scaling_uses_the_training_part_only():
     small = mkl.load_task("mfeat-6", 100, 300, 0)
     fewer_tests = mkl.load_task("mfeat-6", 100, 5, 0)
     assert np.array_equal(small.bank.stack, fewer_tests.bank.stack)
-
-
-def test_a_subset_of_kernels_is_random_but_seeded():
-    names = [mkl.load_task("mfeat-39", 50, 10, seed, 5).bank.names for seed in (0, 0, 1)]
-    assert names[0] == names[1] != names[2] and len(names[0]) == 5
 
 
 def test_curves_measure_what_they_say():

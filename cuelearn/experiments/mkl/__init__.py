@@ -11,13 +11,16 @@ from cuelearn.experiments.mkl.rivals import (
     Method,
     against_bounds,
     choose,
+    choose_alone,
     compare,
     compare_all,
     curves_of,
+    each_alone,
     in_words,
     many_compare,
     online_curves,
     rival_curve,
+    with_intervals,
     with_ratios,
 )
 from cuelearn.experiments.mkl.runs import (
@@ -34,7 +37,18 @@ from cuelearn.experiments.mkl.runs import (
     warm_up,
 )
 from cuelearn.experiments.mkl.settings import ALPHA_GRID, C_GRID, P_GRID, settings
-from cuelearn.experiments.mkl.tasks import evenly, get_task, kernel_set, load_data, load_task, test_error
+from cuelearn.experiments.mkl.tasks import (
+    described_pictures,
+    get_task,
+    kernel_set,
+    kernels_among,
+    load_data,
+    load_pictures,
+    load_task,
+    mistaken,
+    picture_split,
+    test_error,
+)
 from cuelearn.experiments.mkl.theorems import (
     mistake_bound,
     suboptimality_bound,

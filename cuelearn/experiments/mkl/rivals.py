@@ -13,12 +13,14 @@ import pandas as pd
 from sklearn.model_selection import StratifiedKFold
 
 from cuelearn import mkl
+from cuelearn.core.intervals import interval
 from cuelearn.experiments.mkl.online import OMCLOnKernels
 from cuelearn.experiments.mkl.runs import SOLVERS, many_kernels, suboptimality, training_curve
 from cuelearn.experiments.mkl.settings import ALPHA_GRID, C_GRID, P_GRID
 from cuelearn.experiments.mkl.tasks import get_task
 from cuelearn.experiments.protocol import best_of, fitted, gathered, grid_points, looks, timed
 from cuelearn.kernels import RBF, KernelBank
+from cuelearn.mkl.single import FOLDS
 
 # a fit that takes less than this many seconds is timed several times; the median counts
 SHORT = 0.1
@@ -43,20 +45,20 @@ class Method(NamedTuple):
     own: str = ""
 
 
-# the stochastic solvers stop at this certified gap, or after so many epochs; batch methods by the rules of
-# their papers
-CERTIFIED = {"n_epochs": 1000, "tol": 0.05, "finish": False}
+# all stop at this certified gap, of their own problem; the stochastic solvers also after so many epochs
+BATCH = {"tol": 0.05}
+CERTIFIED = {"n_epochs": 300, "finish": False, **BATCH}
 METHODS = {
     "OM2": Method(mkl.OM2, {"p": P_GRID}, {"shuffle": True}),
     "OBSCURE": Method(mkl.OBSCURE, {"C": C_GRID, "p": P_GRID}, CERTIFIED),
     "OBSCURE online": Method(mkl.OBSCURE, options={"n_epochs": 0, "tol": None}, like="OBSCURE"),
     "PegasosMKL": Method(mkl.PegasosMKL, options=CERTIFIED, like="OBSCURE"),
     "UFOMKL": Method(mkl.UFOMKL, {"C": C_GRID, "alpha": ALPHA_GRID}, CERTIFIED),
-    "SILPMKL": Method(mkl.SILPMKL, {"C": C_GRID}),
-    "SimpleMKL": Method(mkl.SimpleMKL, like="SILPMKL"),
-    "LpMKL": Method(mkl.LpMKL, {"C": C_GRID, "p": P_GRID}),
-    "LpMKL sparse": Method(mkl.LpMKL, like="LpMKL"),  # its C, at the papers' p
-    "MCMKL": Method(mkl.MCMKL, {"C": C_GRID}),
+    "SILPMKL": Method(mkl.SILPMKL, {"C": C_GRID}, BATCH),
+    "SimpleMKL": Method(mkl.SimpleMKL, options=BATCH, like="SILPMKL"),
+    "LpMKL": Method(mkl.LpMKL, {"C": C_GRID, "p": P_GRID}, BATCH),
+    "LpMKL sparse": Method(mkl.LpMKL, options=BATCH, like="LpMKL"),  # its C, at the papers' p
+    "MCMKL": Method(mkl.MCMKL, {"C": C_GRID}, BATCH),
     "LPBeta": Method(mkl.LPBeta, {"C": C_GRID}, own="nu"),
     "LPBeta per class": Method(mkl.LPBeta, options={"per_class": True}, like="LPBeta", own="nu"),
     "AverageKernelSVM": Method(mkl.AverageKernelSVM, {"C": C_GRID}),
@@ -68,11 +70,16 @@ METHODS = {
 ONLINE = ("OM2", "OMCL-PERC", "KernelPA", "KernelPA best")
 
 
-def build(method, params, seed, **more):
-    """The estimator of a method on precomputed kernels, with its own random state where it has one."""
+def build(method, params, seed, labels=None, groups=None, **more):
+    """The estimator of a method on precomputed kernels, with its own random state where it has one.
+
+    Where samples form groups, as of a `Task`, folds of its own keep these together.
+    """
     entry = METHODS[method]
     takes = inspect.signature(entry.estimator).parameters
     settings = {"random_state": seed, **entry.options, **params, **more}
+    if groups is not None and "folds" in takes:
+        settings["folds"] = folds_of(labels, groups, FOLDS, seed)
     return entry.estimator("precomputed", **{k: v for k, v in settings.items() if k in takes})
 
 
@@ -99,20 +106,24 @@ def error_of(model, test, task):
 # --------------------------------------------------------- choice of parameters
 
 
-def folds_of(task, n_folds, seed):
-    """Where parameters are chosen: the task's own validation part, else stratified folds."""
-    if task.validation is not None:
-        return [task.validation]
-    n_folds = min(n_folds, np.bincount(task.labels).min())
-    return list(StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(task.labels, task.labels))
+def folds_of(labels, groups, n_folds, seed):
+    """Stratified folds that keep samples of a group, all of one class, on one side; None: no groups."""
+    ids, first, which = np.unique(
+        np.arange(labels.size) if groups is None else groups, return_index=True, return_inverse=True
+    )
+    n_folds = min(n_folds, np.bincount(labels[first]).min())
+    drawn = StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(ids, labels[first])
+    sides = [np.isin(which, test) for _, test in drawn]
+    return [(np.flatnonzero(~side), np.flatnonzero(side)) for side in sides]
 
 
 def validation_accuracy(method, params, n_folds, seed, options=None, **where):
     """Accuracy of one choice of parameters on held-back training samples; `where` as in `runs`."""
     task = get_task(n_test=1, seed=seed, **where)
     right = []
-    for train, test in folds_of(task, n_folds, seed):
-        model = build(method, params, seed, **(options or {}))
+    for train, test in folds_of(task.labels, task.groups, n_folds, seed):
+        groups = None if task.groups is None else task.groups[train]
+        model = build(method, params, seed, task.labels[train], groups, **(options or {}))
         fitted(model, task.bank.restrict(train), task.labels[train])
         for rows in np.split(test, range(128, test.size, 128)):
             predicted = model.predict(np.ascontiguousarray(task.bank.rows(rows)[:, :, train]))
@@ -124,17 +135,23 @@ def own_choice(method, params, seed, **where):
     """The parameter that an estimator chooses by its own cross-validation, others given."""
     task = get_task(n_test=1, seed=seed, **where)
     own = METHODS[method].own
-    return {own: float(getattr(fitted(build(method, params, seed), task.bank, task.labels), f"{own}_"))}
+    return {
+        own: float(
+            getattr(
+                fitted(build(method, params, seed, task.labels, task.groups), task.bank, task.labels),
+                f"{own}_",
+            )
+        )
+    }
 
 
 def choose(
-    sweep, task, n_train, methods, seed, *, n_folds, grids=None, n_kernels=None, options=None, **handed
+    sweep, task, n_train, methods, seed, *, n_folds, grids=None, n_kernels=None, options=None, data=()
 ):
     """Parameters of several methods, all by one validation; ties: the smaller C, the larger p and alpha.
 
-    `grids` replaces some of the papers' values, `options` are further fixed parameters by method; `handed`
-    goes to the sweep: `data`, and of a `CueTask` what `cue_tasks.handed` gives. Returns what was chosen, a
-    dict by method, and a table of all points with their accuracy.
+    `grids` replaces some of the papers' values, `options` are further fixed parameters by method. Returns
+    what was chosen, a dict by method, and a table of all points with their accuracy.
     """
     where = {"task": task, "n_train": n_train, "seed": seed, "n_kernels": n_kernels}
     source = {m: METHODS[m].like or m for m in methods}  # whose choice it takes over
@@ -143,7 +160,7 @@ def choose(
         grid = {name: (grids or {}).get(name, values) for name, values in METHODS[m].grid.items()}
         asked = {**where, "n_folds": n_folds, "method": m, "options": (options or {}).get(m)}
         points += [{**asked, "params": params} for params in grid_points(**grid) if grid]
-    found = [f["accuracy"] for f in sweep.run(validation_accuracy, points, **handed)]
+    found = [f["accuracy"] for f in sweep.run(validation_accuracy, points, data=data)]
     rows = [{"method": p["method"], **p["params"], "accuracy": a} for p, a in zip(points, found, strict=True)]
     table, chosen = pd.DataFrame(rows).assign(chosen=False), {}
     for m, mine in table.groupby("method", sort=False).groups.items():
@@ -153,9 +170,41 @@ def choose(
         chosen[m] = params[best]
     chosen |= {m: chosen.get(source[m], {}) for m in methods}
     asked = [{**where, "method": m, "params": chosen[m]} for m in methods if METHODS[m].own]
-    for point, own in zip(asked, sweep.run(own_choice, asked, **handed), strict=True):
+    for point, own in zip(asked, sweep.run(own_choice, asked, data=data), strict=True):
         chosen[point["method"]] = point["params"] | own
     return {m: chosen[m] for m in methods}, table
+
+
+def choose_alone(C, n_folds, seed, **where):
+    """C of every kernel alone, and as "average" of their mean, by folds; ties: the smaller C."""
+    task, chosen = get_task(n_test=1, seed=seed, **where), {}
+    folds = folds_of(task.labels, task.groups, n_folds, seed)
+    for name in (*task.bank.names, "average"):
+        bank, right = alone(task.bank, name), np.zeros(len(C))
+        for train, test in folds:
+            part, across = bank.restrict(train), np.ascontiguousarray(bank.rows(test)[:, :, train])
+            for k, c in enumerate(C):
+                model = fitted(mkl.AverageKernelSVM("precomputed", C=c), part, task.labels[train])
+                right[k] += np.sum(model.predict(across) == task.labels[test])
+        chosen[name] = C[int(np.argmax(right))]
+    return chosen
+
+
+def alone(bank, name):
+    return bank if name == "average" else bank.select([bank.names.index(name)])
+
+
+def each_alone(chosen, seed, **where):
+    """An SVM on every kernel that `chosen` gives a C: its test error, and what it takes test samples for."""
+    task = get_task(seed=seed, **where)
+    test, rows = held_kernels(task), []
+    for name, C in chosen.items():
+        own = test if name == "average" else test[[task.bank.names.index(name)]]
+        model = fitted(mkl.AverageKernelSVM("precomputed", C=C), alone(task.bank, name), task.labels)
+        predicted = model.predict(own)
+        error = float(np.mean(predicted != task.test_labels))
+        rows.append({"cue": name, "C": C, "test_error": error, "predicted": predicted.tolist()})
+    return pd.DataFrame(rows)
 
 
 def in_words(params):
@@ -178,7 +227,9 @@ def compare(methods, seed, **where):
         warm_up_method(method)
         times = []
         while not times or (sum(times) < SHORT and len(times) < REPEATS):
-            model, seconds = timed(fitted, build(method, params, seed), task.bank, task.labels)
+            model, seconds = timed(
+                fitted, build(method, params, seed, task.labels, task.groups), task.bank, task.labels
+            )
             times.append(seconds)
         row = {"method": method, "chosen": in_words(params), "seconds": float(np.median(times))}
         row["test_error"] = error_of(model, test, task)
@@ -206,11 +257,11 @@ def many_compare(n_epochs, methods, seed, **where):
     return pd.DataFrame(rows)
 
 
-def compare_all(sweep, task, sizes, n_test, methods, chosen, seeds, **handed):
-    """`compare` over training sizes and seeds, `chosen` and `handed` as in `choose`."""
+def compare_all(sweep, task, sizes, n_test, methods, chosen, seeds, data=()):
+    """`compare` over training sizes and seeds, `chosen` as by `choose`."""
     asked = {"task": task, "n_test": n_test, "methods": [[m, chosen[m]] for m in methods]}
     points = [{**asked, "n_train": n, "seed": s} for s in seeds for n in sizes]
-    return gathered(sweep, compare, points, "n_train", "seed", **handed)
+    return gathered(sweep, compare, points, "n_train", "seed", data=data)
 
 
 def with_ratios(table, by):
@@ -233,6 +284,13 @@ def with_ratios(table, by):
         relative_gap=("gap", "max"),
     )
     return means.reset_index()
+
+
+def with_intervals(table, by):
+    """Accuracy in percent over the splits: its mean and 95% interval for each value of the columns `by`."""
+    groups = table.groupby(by, sort=False)["test_error"]
+    rows = [interval(100 * (1 - errors.to_numpy())) for _, errors in groups]
+    return pd.DataFrame(rows, columns=["accuracy", "low", "high"], index=groups.first().index)
 
 
 # -------------------------------------------------------------------- curves
@@ -266,11 +324,11 @@ def rival_curve(method, params, seed, n_epochs=None, **where):
     return frame.assign(lower=frame["objective"].iloc[-1] - frame["dual_gap"].iloc[-1])
 
 
-def curves_of(sweep, task, n_train, n_test, methods, chosen, seeds, *, n_epochs, **handed):
+def curves_of(sweep, task, n_train, n_test, methods, chosen, seeds, *, n_epochs, data=()):
     """`rival_curve` of several methods over seeds: its columns, method, seed, chosen."""
     asked = {"task": task, "n_train": n_train, "n_test": n_test, "n_epochs": n_epochs}
     points = [{**asked, "method": m, "params": chosen[m], "seed": s} for s in seeds for m in methods]
-    curves = gathered(sweep, rival_curve, points, "method", "seed", **handed)
+    curves = gathered(sweep, rival_curve, points, "method", "seed", data=data)
     return curves.assign(chosen=curves["method"].map({m: in_words(chosen[m]) for m in methods}))
 
 
@@ -292,7 +350,7 @@ def online_curves(method, params, epochs, seed, **where):
     task = get_task(seed=seed, **where)
     rows, test = [], held_kernels(task)
     for n_epochs in epochs:
-        model = build(method, params, seed, n_epochs=n_epochs, shuffle=False)
+        model = build(method, params, seed, task.labels, task.groups, n_epochs=n_epochs, shuffle=False)
         _, seconds = timed(model.fit, task.bank, task.labels)
         if hasattr(model, "best_kernel_"):  # chosen once, on the training part
             params = {**params, "kernel": model.best_kernel_}

@@ -8,45 +8,59 @@ C_GRID = (0.1, 1.0, 10.0, 100.0, 1000.0)
 ALPHA_GRID = (0.0001, 0.001, 0.0025, 0.005, 0.0075, 0.01, 0.02)
 
 # smoke, quick, full
-SMALL = {"n_train": (100, 300, 300), "n_test": (300, 1700, 1700)}  # 30 of each class, as Caltech-101 has
 GAP = {"wanted": (0.2, 0.05, 0.05), "C": (10.0, 10.0, 10.0)}
 TABLE = {
     "seeds": (2, 3, 10),
     "three_class": {"seeds": (2, 6, 20)},
+    "objects": {"n_classes": (12, 102, 102), "n_train": (60, 510, 510)},
+    "categories": {"n_classes": (4, 30, 30), "n_train": (120, 450, 900)},
     "choose": {
         "n_folds": (2, 2, 5),
         "n_train": (100, 300, 1000),
         "grids": (
             {"C": (1.0, 100.0), "p": (1.05, 2.0), "alpha": (0.005,)},
-            {"p": (1.05, 1.25, 2.0), "alpha": (0.001, 0.005, 0.02)},
+            {"C": (1.0, 10.0, 100.0), "p": (1.05, 1.25, 2.0), "alpha": (0.001, 0.005, 0.02)},
             {},
         ),
     },
-    "robot": {
-        "frames": (10, 90, 300),
-        "height": (48, 96, 96),
-        "width": (64, 128, 128),
-        "permutations": ((0, 2), (0, 1, 2, 3), tuple(range(12))),
-    },
+    "alone": {"C": ((1.0, 100.0), (1.0, 10.0, 100.0), C_GRID)},
+    "slow": ((), (), ("SimpleMKL", "LPBeta per class")),
     "p_sweep": {
-        **SMALL,
+        "n_train": (120, 900, 900),
         "n_epochs": (3, 10, 50),
         "most_epochs": (30, 300, 1000),
-        "p_grid": ((1.05, 1.5, 2.0), P_GRID, P_GRID),
-        "seeds": (2, 5, 10),
+        "p_grid": ((1.05, 1.5, 2.0), (1.01, 1.05, 1.25, 1.5, 2.0), P_GRID),
+        "seeds": (2, 6, 10),
     },
-    "obscure_p": {"n_epochs": (10, 500, 1000), "tol": (0.3, 0.1, 0.1)},
+    "obscure_p": {"n_epochs": (10, 200, 1000), "tol": (0.3, 0.1, 0.1)},
     "online": {
-        **SMALL,
         "epochs": ((1, 2), (1, 2, 3, 5, 10, 20, 50), (1, 2, 3, 5, 10, 20, 50, 100, 150)),
-        "omcl_epochs": ((1,), (1, 2, 3), (1, 2, 3, 5)),
+        "omcl_epochs": ((1,), (1,), (1,)),
+        "seeds": (2, 3, 10),
+    },
+    "online_different": {
+        "n_train": (120, 900, 900),
+        "epochs": ((1, 2), (1, 2, 3, 5, 10, 20), (1, 2, 3, 5, 10, 20, 50, 100, 150)),
+        "omcl_epochs": ((1,), (1, 2), (1, 2, 3, 5)),
         "seeds": (2, 4, 10),
     },
-    "flowers": {**SMALL, "n_epochs": (10, 2000, 10000), "seeds": (2, 3, 10)},
+    "flowers": {
+        "n_train": (24, 204, 510),
+        "n_test": (1700,) * 3,
+        "n_epochs": (10, 300, 2000),
+        "seeds": (2, 3, 10),
+    },
     "pendigits": {
         "n_train": (150, 500, 5000),
         "n_test": (300, 2000, 3498),
         "n_epochs": (10, 1000, 300),
+        "seeds": (2, 3, 3),
+    },
+    "objects_p": {
+        "n_train": (24, 204, 510),
+        "n_test": (1700,) * 3,
+        "n_epochs": (5, 100, 200),
+        "p_grid": ((1.05, 2.0), P_GRID, P_GRID),
         "seeds": (2, 3, 3),
     },
     "pendigits_p": {
@@ -57,14 +71,13 @@ TABLE = {
         "seeds": (2, 3, 3),
     },
     "sizes": {
-        "n_train": ((50, 100), (50, 150, 300), (50, 100, 150, 200, 250, 300)),
-        "n_test": (300, 1700, 1700),
-        "seeds": (2, 3, 10),
+        "n_train": ((24, 60), (204, 510), (204, 306, 408, 510, 1020, 2040, 3060)),
+        "rivals_up_to": (60, 510, 1020),
     },
     "n_kernels": {
-        **SMALL,
+        "n_train": (60, 306, 510),
         "counts": ((5, 20, 39), (1, 3, 6, 12, 24, 39), (1, 3, 6, 12, 24, 39)),
-        "n_epochs": (5, 600, 3000),
+        "n_epochs": (5, 200, 3000),
         "most_epochs": (30, 300, 1000),
         "seeds": (2, 3, 10),
     },
@@ -75,12 +88,11 @@ TABLE = {
         "svm_up_to": (400, 800, 2000),
         "choose_epochs": (5, 30, 200),
     },
-    "ufo": {**SMALL, "n_epochs": (10, 1500, 10000)},
+    "ufo": {"n_train": (24, 204, 510), "n_epochs": (10, 500, 5000)},
     "many": {
-        "n_train": (100, 300, 680),
-        "n_test": (300, 600, 1320),
-        "counts": ((7, 70), (7, 70, 1400), (7, 70, 350, 700, 1400)),
-        "rivals_up_to": (7, 70, 350),
+        "n_train": (60, 204, 510),
+        "counts": ((35, 70), (35, 1400), (35, 140, 350, 700, 1400)),
+        "rivals_up_to": (35, 35, 350),
         "n_epochs": (3, 10, 50),
         "alphas": ((0.001, 0.01, 0.02), (0.0001, 0.005, 0.02), ALPHA_GRID),
     },
@@ -122,10 +134,11 @@ def settings(profile):
     """Sizes of all experiments of the chapter for a profile, "smoke", "quick" or "full".
 
     `seeds` is how many splits (or streams) each is repeated over, where an entry has none of its own;
-    `choose` the cross-validation of every method. Places have 300 frames a drive and Pendigits 5,000
-    training samples in `full`: beyond, the slowest methods would take the chapter past its 150 minutes on
-    two cores. In `multilabel`, `keywords` is how many of Corel5k's 374 the table takes, `cost` and
-    `original` the sizes of the cost against the number of classes, without and with Corel5k; at C = 1 equal
-    weights are within 2% of Sum's optimum already.
+    `choose` the cross-validation of every method, of tables on at most so many samples. Objects have one to
+    five drawings of each thing; beyond, `sizes` takes up to six views of each drawing, and batch methods up
+    to `rivals_up_to` samples. Pendigits has 5,000 training samples in `full`: beyond, the slowest methods
+    would take the chapter past its 150 minutes on two cores. In `multilabel`, `keywords` is how many of
+    Corel5k's 374 the table takes, `cost` and `original` the sizes of the cost against the number of classes,
+    without and with Corel5k; at C = 1 equal weights are within 2% of Sum's optimum already.
     """
     return settings_of(TABLE, profile)
