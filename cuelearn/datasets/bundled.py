@@ -116,7 +116,7 @@ def load_yeast():
     return load_bundled("yeast")
 
 
-def load_mfeat(pyramid=False):
+def load_mfeat():
     """Load the multiple features of 2,000 handwritten numerals: six cues of the same digits.
 
     `X` (2000, 649), float64, raw values: ``"fac"`` 216 profile correlations, ``"fou"`` 76 Fourier
@@ -124,36 +124,13 @@ def load_mfeat(pyramid=False):
     (up to 17,572), ``"pix"`` 240 averages over 2x3 pixels (integers 0..6, 16 rows of 15), ``"zer"`` 47
     Zernike moments. `y` the digit, 200 of each, sorted. No split was published.
 
-    Parameters
-    ----------
-    pyramid : bool, default=False
-        Add 84 columns and the cues ``"pix-1"`` to ``"pix-4"``: the pixel averages pooled in 2x2, 4x4 and 8x8
-        cells, and as they are (the columns of ``"pix"``). They stand in for the levels of a PHOG pyramid
-        (thesis figure 4.2): cues that repeat one another.
-
     Examples
     --------
     >>> from cuelearn.datasets import load_mfeat
     >>> load_mfeat()
     <mfeat, bundled: X (2000, 649) float64, cues fac (216), fou (76), kar (64), mor (6), pix (240), zer (47)>
     """
-    if not pyramid:
-        return load_bundled("mfeat")
-    data = load_bundled("mfeat", _pixel_pyramid)
-    said = "; pix-1 to pix-4 pool the pixel averages in 2x2, 4x4 and 8x8 cells and leave them whole."
-    cues = data.cues | {"pix-4": data.cues["pix"]}
-    return data._replace(cues=cues, description=data.description.removesuffix(".") + said)
-
-
-def _pixel_pyramid(held):
-    images = held["pix"].reshape(-1, 16, 15).astype(np.float64)
-    blocks, names = {}, []
-    for level in (1, 2, 3):
-        cells = 2**level
-        pooled = pooling(16, cells) @ images @ pooling(15, cells).T
-        blocks[f"pix-{level}"] = pooled.reshape(len(images), -1)
-        names += [f"pix-{level} row {r} column {c}" for r in range(cells) for c in range(cells)]
-    return blocks, names
+    return load_bundled("mfeat")
 
 
 def pooling(n, cells):

@@ -175,21 +175,6 @@ def test_redraw_refuses_wrong_shapes(wrong):
         redraw_pen_points(wrong)
 
 
-def test_mfeat_pyramid():
-    plain, data = load("load_mfeat"), datasets.load_mfeat(pyramid=True)
-    assert_array_equal(data.X[:, :649], plain.X)
-    widths = {cue: columns.stop - columns.start for cue, columns in data.cues.items() if "-" in cue}
-    assert widths == {"pix-1": 4, "pix-2": 16, "pix-3": 64, "pix-4": 240}
-    assert data.cues["pix-4"] == data.cues["pix"]
-    assert len(set(data.feature_names)) == data.X.shape[1] == 733
-    image = data.X[0, data.cues["pix"]].reshape(16, 15)
-    top_left = (image[:8, :7].sum() + image[:8, 7].sum() / 2) / (8 * 7.5)
-    assert data.X[0, data.cues["pix-1"]][0] == pytest.approx(top_left)
-    for level in (1, 2, 3):  # pooling keeps the mean
-        pooled, whole = (data.X[:, data.cues[cue]].mean(axis=1) for cue in (f"pix-{level}", "pix"))
-        assert_allclose(pooled, whole)
-
-
 def test_triples():
     data = load("load_satimage")
     assert data.triples("k") == [(f"band {b + 1}", "k", slice(b, 36, 4)) for b in range(4)]
