@@ -143,6 +143,15 @@ def test_folds_keep_groups_together(objects):
     assert rivals.build("LPBeta", {}, 0, labels).folds is None
 
 
+def test_given_folds_are_taken():
+    task = exp.load_task("mfeat-6", 60, 300, 0)
+    half = np.split(np.argsort(task.labels, kind="stable").reshape(-1, 2), 2, axis=1)
+    folds = [(half[0][:, 0], half[1][:, 0]), (half[1][:, 0], half[0][:, 0])]
+    for method, params in (("LPBeta", {"nu": 0.5}), ("BestKernelSVM", {}), ("KernelPA best", {})):
+        model = rivals.build(method, params, 0, folds=folds).fit(task.bank, task.labels)
+        assert model.folds_ == folds and model.kernel_accuracy_.shape == (6,)
+
+
 def test_every_cue_alone_and_their_mean(objects):
     where = {"task": "objects-4", "n_train": 20}
     chosen = exp.choose_alone([1.0, 10.0], 2, 0, **where)
