@@ -82,7 +82,9 @@ def labels_of(estimator, y, n_samples):
         raise ValueError(
             f"This {type(estimator).__name__} estimator requires y to be passed, but the target y is None."
         )
-    check_classification_targets(y)
+    with warnings.catch_warnings():  # a piece of a stream may well hold few samples of many classes
+        warnings.filterwarnings("ignore", "The number of unique classes")
+        check_classification_targets(y)
     y = column_or_1d(y, warn=True)
     if y.shape[0] != n_samples:
         raise ValueError(f"y must have one label per sample, {n_samples}, got {y.shape[0]}")

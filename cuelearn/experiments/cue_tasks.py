@@ -1,11 +1,26 @@
 """Tasks made of cues: images or tables -> samples by cue -> permutations -> distances -> kernels.
 
-The chapters `omcl` and `mkl` learn places and objects from the same images under the same permutations.
+The chapters `omcl` and `mkl` learn places from the same images under the same permutations.
+
+ETH-80's protocol (thesis 3.4.2) on emoji, `object_split`. Its eight categories are the things of `OBJECTS`:
+all that are named after the category or are a kind of it. ETH-80's ten objects of a category become the
+*drawings* of these things, one in each style: eight at least (tomato, pear), 62 of cars. Its 41 views become
+mildly changed pictures of a drawing, which stay on one side of every split.
+
+- By drawing, the thesis's split: six drawings of each category learn (seven tenths of the fewest a category
+  has), all others test. Two of the six validate. Tests count every category alike.
+- By thing: three tenths of a category's things, at least one, test with all their drawings, and six drawings
+  of the others learn. Validation holds out things likewise, where two learn. Things that some style draws
+  alike (red and green apple) count as one. Apple, tomato and pear have one each: they are split by drawing.
+
+*Categories*: the 30 subgroups of Unicode with most things (mammal, fruit, tool), one thing of each family. By
+thing: seven tenths of a category's things learn, by 30 drawings of theirs, and all drawings of the others
+test. Two sevenths of the things that learn validate. No views: every drawing as it is.
 """
 
 import hashlib
 import os
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +29,7 @@ from sklearn.model_selection import train_test_split
 
 from cuelearn import datasets
 from cuelearn.datasets.cues import OBJECT_CUES, ROBOT_CUES, image_cues
+from cuelearn.experiments import pictures
 from cuelearn.kernels import distance_matrix, mean_rule
 from cuelearn.omcl import KernelPerceptron
 
@@ -22,7 +38,23 @@ from cuelearn.omcl import KernelPerceptron
 FACTORS = (1 / 32, 1 / 16, 1 / 8, 0.25, 0.5, 1.0, 2.0, 4.0)
 WEATHERS = ("cloudy", "sunny", "night")
 N_SUBSEQUENCES = 5
-TRAIN_OBJECTS = 7  # of 10
+LEARNS, VALIDATES = 7 / 10, 2 / 7  # shares of the objects, and of those that learn
+#: ETH-80's categories, as emoji; without service dogs, which teach visual words (`pictures.word_things`).
+OBJECTS = {
+    "apple": ("red apple", "green apple"),
+    "car": (
+        *("automobile", "oncoming automobile", "taxi", "oncoming taxi", "police car", "oncoming police car"),
+        *("sport utility vehicle", "racing car"),
+    ),
+    "cow": ("cow", "cow face"),
+    "cup": ("hot beverage", "teacup without handle", "sake", "beer mug", "cup with straw"),
+    "dog": ("dog", "dog face", "guide dog", "poodle"),
+    "horse": ("horse", "horse face", "carousel horse"),
+    "pear": ("pear",),
+    "tomato": ("tomato",),
+}
+#: Of the categories: colour, texture, self-similarity, visual words, edges, outline.
+CATEGORY_CUES = ("HSV 2x2", "LBP 2x2", "self-similarity 2x2", "words 2x2", "PHOG 2", "shape")
 N_ROUNDS = 20  # tests while a random order is learnt
 
 
@@ -72,21 +104,36 @@ def robot_split(frames, permutation):
     return Split(train, np.flatnonzero(~mine), inner, held, np.cumsum(sizes))
 
 
-def object_split(frames, y, permutation, seed):
-    """Permutation of the objects (thesis 3.4.2): seven of ten of each category learn, in random order.
+def object_split(y, objects, permutation, seed, *, n_learn=None, things=None):
+    """Permutation of the objects (thesis 3.4.2): so many of each category learn, in random order.
 
-    Two of them validate; every second view of the others learns then.
+    `objects`, (n,), numbers what stays on one side; seven tenths of the fewest that a category has learn, if
+    not `n_learn`. With `things`, (n,), test are those of which no object learns, where a category has two
+    or more; the things that validate are others than those that learn then as well.
     """
     rng = np.random.default_rng([seed, permutation, 3])
-    train, validates = np.zeros(y.size, bool), np.zeros(y.size, bool)
+    least = min(np.unique(objects[y == c]).size for c in np.unique(y))
+    n_learn = max(2, round(LEARNS * least)) if n_learn is None else n_learn
+    train, test, validates = np.zeros((3, y.size), bool)
     for c in np.unique(y):
-        numbers = rng.permutation(np.unique(frames["object"][y == c]))
-        kept = max(2, round(TRAIN_OBJECTS / 10 * numbers.size))
-        train |= (y == c) & np.isin(frames["object"], numbers[:kept])
-        validates |= (y == c) & np.isin(frames["object"], numbers[: max(1, round(2 / 7 * kept))])
+        mine = y == c
+        known = mine if things is None else mine & chosen(things, mine, LEARNS, rng)
+        numbers = rng.permutation(np.unique(objects[known]))[:n_learn]
+        learns = mine & np.isin(objects, numbers)
+        by = objects if things is None or np.unique(things[learns]).size == 1 else things
+        train |= learns
+        test |= mine & ~(known if np.any(mine & ~known) else learns)
+        validates |= learns & ~chosen(by, learns, 1 - VALIDATES, rng)
     rows = rng.permutation(np.flatnonzero(train))
-    inner, held = np.flatnonzero(~validates[rows])[::2], np.flatnonzero(validates[rows])
-    return Split(rows, np.flatnonzero(~train), inner, held, even_rounds(rows.size))
+    inner, held = np.flatnonzero(~validates[rows]), np.flatnonzero(validates[rows])
+    return Split(rows, np.flatnonzero(test), inner, held, even_rounds(rows.size))
+
+
+def chosen(groups, among, share, rng):
+    """Mask of a share of the groups among some rows: at least one group, and not all unless it is one."""
+    numbers = rng.permutation(np.unique(groups[among]))
+    n = min(max(1, round(share * numbers.size)), max(1, numbers.size - 1))
+    return among & np.isin(groups, numbers[:n])
 
 
 def random_split(y, n_train, n_test, permutation, seed):
@@ -115,21 +162,32 @@ class CueTask(NamedTuple):
 
 @lru_cache(maxsize=4)
 def load_images(name, tier, seed, n_jobs=1, **size):
-    """Images of the "robot" or of "objects", an `ImageData`: simulated, in the given size.
+    """Images of the "robot", simulated in the given size, or of "objects", emoji: an `ImageData`.
 
     Tier "original" takes KTH-IDOL2 or ETH-80 from the directory CUELEARN_DATA, where present.
     """
     if tier == "original":
         original, place = {"robot": "idol2", "objects": "eth80"}[name], os.environ.get("CUELEARN_DATA")
-        # what is there must be whole: a damaged copy is an error, not a reason to simulate
+        # what is there must be whole: a damaged copy is an error, not a reason to take others
         if place and (Path(place) / original).is_dir():
             return datasets.load_original(original)
-        print(f"{name}: simulated, since CUELEARN_DATA names no directory with {original}/ in it")
-    if name == "robot":
-        make, wanted = datasets.make_robot, ("frames", "height", "width")
-    else:
-        make, wanted = datasets.make_objects, ("n_objects", "size")
-    return make(*(size[k] for k in wanted), random_state=seed, n_jobs=n_jobs)
+        other = "simulated" if name == "robot" else "emoji"
+        print(f"{name}: {other}, since CUELEARN_DATA names no directory with {original}/ in it")
+    if name == "objects":
+        return emoji_objects(size["n_views"], seed)
+    wanted = (size[k] for k in ("frames", "height", "width"))
+    return datasets.make_robot(*wanted, random_state=seed, n_jobs=n_jobs)
+
+
+def emoji_objects(n_views, seed):
+    """Views of all drawings of `OBJECTS`, `y` the category; `frames` numbers each drawing as an "object"."""
+    emoji = pictures.emoji()
+    category = {thing: c for c, things in enumerate(OBJECTS.values()) for thing in things}
+    rows = pictures.drawings_of([k for k, name in enumerate(emoji.names) if name in category])
+    images = emoji.on_backgrounds(rows=rows, n_views=n_views, random_state=seed)
+    y = np.array([category[name] for name in emoji.names[images.frames["thing"]]])
+    frames = images.frames | {"object": images.frames["drawing"]}
+    return images._replace(y=y, target_names=list(OBJECTS), frames=frames)
 
 
 def robot_tasks(images, permutations, n_jobs=1):
@@ -163,10 +221,29 @@ def joined(first, second, order):
 
 
 def object_task(images, permutations, seed, n_jobs=1):
-    """The object-categorisation task."""
+    """Objects never seen, split by object: of emoji, by drawing."""
     data = image_cues(images, list(OBJECT_CUES), n_jobs=n_jobs)
-    splits = {k: object_split(images.frames, images.y, k, seed) for k in permutations}
+    splits = {k: object_split(images.y, images.frames["object"], k, seed) for k in permutations}
     return CueTask(data, chi2_distances(data, OBJECT_CUES, n_jobs), splits)
+
+
+def thing_task(task, frames, seed):
+    """The same views of drawings, split by thing."""
+    split = partial(object_split, task.data.y, frames["object"], seed=seed, things=frames["family"])
+    return task._replace(splits={k: split(permutation=k) for k in task.splits})
+
+
+def category_task(n_learn, permutations, seed, n_jobs=1):
+    """Subgroups of Unicode, `n_learn` drawings each, tested on things never seen."""
+    groups = pictures.categories()
+    category = {thing: c for c, things in enumerate(groups.values()) for thing in things}
+    rows = pictures.drawings_of(list(category))
+    data = pictures.described(rows, CATEGORY_CUES, n_jobs=n_jobs)
+    things = data.y
+    y = np.array([category[thing] for thing in things])
+    data = data._replace(y=y, target_names=list(groups))
+    splits = {k: object_split(y, rows, k, seed, n_learn=n_learn, things=things) for k in permutations}
+    return CueTask(data, chi2_distances(data, CATEGORY_CUES, n_jobs), splits)
 
 
 def table_task(data, n_train, n_test, permutations, seed):

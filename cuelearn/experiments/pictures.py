@@ -27,6 +27,7 @@ N_WORDS, STEP = 100, 4  # of patches of 16 pixels, every fourth pixel
 #: Cues that are no histograms: a Gaussian kernel suits them, the others an exponential chi-squared one.
 PLAIN = ("HOG", "gist", "moments", "shape", "pixels")
 N_OBJECTS = 102  # as many as Caltech-101 has classes
+N_CATEGORIES = 30  # subgroups; the smallest of them has things of nine families
 
 
 @cache
@@ -72,6 +73,15 @@ def objects(n=N_OBJECTS):
     """Things drawn in all eight styles, no two of a family, drawn at random; fewer are the first of these."""
     whole = unlike(things(least=8))
     return np.random.default_rng([SEED, 2]).permutation(whole)[:n]
+
+
+@cache
+def categories(n=N_CATEGORIES):
+    """Names of the subgroups with the most families -> their things, one of each family."""
+    found = unlike(things())
+    names, sizes = np.unique(emoji().subgroup[found], return_counts=True)
+    most = np.sort(names[np.argsort(-sizes, kind="stable")[:n]]).tolist()
+    return {name: found[emoji().subgroup[found] == name] for name in most}
 
 
 def described(rows, cues, *, n_views=1, n_jobs=1):
