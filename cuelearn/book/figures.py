@@ -203,7 +203,7 @@ def _records(provenance):
 def _made_word(record):
     """How data that is not a recording is called wherever it is shown; empty for real data."""
     words = (record.get("word"), record.get("kind"))
-    known = [word for word in words if word in ("simulated", "composed", "rendered")]
+    known = [word for word in words if word in ("simulated", "composed")]
     return [*known, "simulated"][0] if record["tier"] == "generated" else ""
 
 

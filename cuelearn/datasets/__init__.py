@@ -27,7 +27,6 @@ _NAMES = {
     "kinds": (
         *("ImageKinds", "image_kinds", "kind_kernels", "letter_groups", "satimage_groups", "stack_kinds"),
     ),
-    "objects": ("make_objects", "render_object"),
     "originals": (
         *("AWA_TEST_CLASSES", "PartialData", "load_awa", "load_corel5k", "load_lost", "load_msrcv2"),
         *("load_original", "load_partial_labels", "load_scene", "load_usps"),

@@ -40,7 +40,7 @@ class Provenance(NamedTuple):
 
     `tier` is ``"bundled"`` (real, shipped with the project), ``"generated"`` or ``"original"`` (the papers'
     own); `source` is where it was published or the call that made it; `word` is how generated data is called
-    wherever it is shown: ``"simulated"`` (also where it is None), ``"rendered"`` or ``"composed"``.
+    wherever it is shown: ``"simulated"`` (also where it is None) or ``"composed"``.
     """
 
     name: str

@@ -233,9 +233,9 @@ def thing_task(task, frames, seed):
     return task._replace(splits={k: split(permutation=k) for k in task.splits})
 
 
-def category_task(n_learn, permutations, seed, n_jobs=1):
+def category_task(n_categories, n_learn, permutations, seed, n_jobs=1):
     """Subgroups of Unicode, `n_learn` drawings each, tested on things never seen."""
-    groups = pictures.categories()
+    groups = pictures.categories(n_categories)
     category = {thing: c for c, things in enumerate(groups.values()) for thing in things}
     rows = pictures.drawings_of(list(category))
     data = pictures.described(rows, CATEGORY_CUES, n_jobs=n_jobs)

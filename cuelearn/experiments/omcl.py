@@ -42,7 +42,7 @@ TABLE = {
         "permutations": (2, 6, 12),
     },
     "objects": {"n_views": (3, 20, 41), "permutations": (2, 10, 20)},
-    "categories": {"n_learn": (6, 30, 30), "permutations": (2, 10, 20)},
+    "categories": {"n_categories": (5, 30, 30), "n_learn": (6, 30, 30), "permutations": (2, 10, 20)},
     "htad": {"n_train": (200, 900, 900), "n_test": (300, 486, 486), "permutations": (2, 6, 20)},
     "timed": (50, 400, 2000),
 }

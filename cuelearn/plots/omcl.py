@@ -199,27 +199,55 @@ def last_against_average(table, names):
     return fig
 
 
-def why_several_cues(pairs, distances):
-    """Pairs of objects, and how far apart each cue sees them (thesis figure 2.1).
+def what_cues_confuse(pairs, images):
+    """For each cue the two categories that it confuses most, and how often all others do (thesis figure 2.1).
 
-    `pairs` has a title and two images each, `distances` for each pair the chi-squared distance by cue, in
-    units of its mean over all images.
+    `pairs` is from `experiments.omcl.confused_pairs`, `images` holds the rows that it names.
     """
-    fig = plt.figure(figsize=(4.3 * len(pairs), 3.7), layout="constrained")
-    for part, (title, images), apart in zip(fig.subfigures(1, len(pairs)), pairs, distances, strict=True):
-        axes = part.subplot_mosaic([["a", "b"], ["bars", "bars"]], height_ratios=(1.5, 1))
-        part.suptitle(title, fontsize=10)
-        for name, image in zip("ab", images, strict=True):
-            axes[name].imshow(image)
+    methods = [*pairs["cue"], "OMCL-BM"]
+    fig = plt.figure(figsize=(2.9 * len(pairs), 3.6), layout="constrained")
+    top = 105 * pairs[methods].to_numpy().max()
+    for part, (_, pair) in zip(fig.subfigures(1, len(pairs)), pairs.iterrows(), strict=True):
+        axes = part.subplot_mosaic([["image", "other"], ["bars", "bars"]], height_ratios=(1, 1))
+        part.suptitle(f"{pair['cue']} confuses", fontsize=10)
+        for name, category in (("image", "first"), ("other", "second")):
+            axes[name].imshow(images[int(pair[name])])
+            axes[name].set_title(pair[category], fontsize=9)
             axes[name].set(xticks=(), yticks=())
             axes[name].grid(False)
-        ax = axes["bars"]
-        ax.barh(list(apart), list(apart.values()), color=SKY)
-        ax.axvline(1.0, color="black", lw=0.8, ls=":")
-        ax.invert_yaxis()
-        ax.set_xlabel("distance of the two (1: mean over all pairs of images)")
-        ax.set_xlim(0, max(1.6, 1.05 * max(apart.values())))
+        colours = [ORANGE if name == pair["cue"] else GREY for name in pairs["cue"]]
+        colours.append(method_style("OMCL-BM")["color"])
+        axes["bars"].barh(methods, 100 * pair[methods].astype(float), color=colours)
+        axes["bars"].invert_yaxis()
+        axes["bars"].set(xlabel="taken for each other [%]", xlim=(0, top))
     return fig
+
+
+def confusions(runs, cues, classes):
+    """Share of each class taken for each class, by every cue alone and by OMCL-BM, means over runs.
+
+    `runs` has a dict for each permutation, as `experiments.omcl.permutation_run` gives them.
+    """
+    methods = {**{cue: f"cue: {cue}" for cue in cues}, "OMCL-BM": "OMCL-BM"}
+    fig, axes = panels(len(methods), size=(2.3 * len(methods) + 0.8, 2.7), sharey=True)
+    for ax, (title, method) in zip(axes[0], methods.items(), strict=True):
+        share = 100 * np.mean([run[method] for run in runs], axis=0)
+        image = ax.imshow(share, cmap="viridis", vmin=0, vmax=100)
+        ax.set_xticks(range(len(classes)), classes, rotation=90, fontsize=8)
+        ax.set_yticks(range(len(classes)), classes, fontsize=8)
+        ax.set(title=title, xlabel="taken for")
+        ax.grid(False)
+    axes[0, 0].set_ylabel("category")
+    fig.colorbar(image, ax=list(axes[0]), label="share [%]", fraction=0.02, pad=0.01)
+    return fig
+
+
+def confusion_table(runs, cues, classes):
+    """The drawn numbers of `confusions` in long form."""
+    index = pd.MultiIndex.from_product([classes, classes], names=["category", "taken for"])
+    methods = [*(f"cue: {cue}" for cue in cues), "OMCL-BM"]
+    mean = {method: np.mean([run[method] for run in runs], axis=0).ravel() for method in methods}
+    return pd.DataFrame(mean, index).reset_index()
 
 
 def error_table(results, classes, cues, methods):
