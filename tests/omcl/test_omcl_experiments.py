@@ -1,13 +1,14 @@
 """Protocols of the OMCL chapter: permutations, choices, and what the measured theorem must say."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from cuelearn import datasets
 from cuelearn.book.sweep import Sweep
-from cuelearn.experiments import cue_tasks
+from cuelearn.experiments import cue_tasks, pictures
 from cuelearn.experiments import omcl as exp
 from cuelearn.plots import omcl as draw
 
@@ -49,21 +50,63 @@ def test_robot_split_is_chronological_and_tests_the_counterparts(k):
     assert np.unique(sequences[split.held]).size == 1
 
 
+def parts(split):
+    return split.train[split.inner], split.train[split.held], split.test
+
+
 def test_object_split_never_shows_a_test_object():
-    y = np.repeat(np.arange(3), 10 * 4)
-    frames = {"object": np.tile(np.repeat(np.arange(1, 11), 4), 3)}
-    splits = [cue_tasks.object_split(frames, y, k, seed=0) for k in range(5)]
+    y, objects = np.repeat(np.arange(3), 10 * 4), np.tile(np.repeat(np.arange(1, 11), 4), 3)
+    splits = [cue_tasks.object_split(y, objects, k, seed=0) for k in range(5)]
     for split in splits:
-        pairs = set(zip(y[split.train], frames["object"][split.train], strict=True))
-        assert len(pairs) == 21
-        assert not pairs & set(zip(y[split.test], frames["object"][split.test], strict=True))
-        inner, held = (
-            set(zip(y[split.train][rows], frames["object"][split.train][rows], strict=True))
-            for rows in (split.inner, split.held)
-        )
-        assert not inner & held and len(held) == 6
+        seen = [set(zip(y[rows], objects[rows], strict=True)) for rows in parts(split)]
+        assert [len(found) for found in seen] == [15, 6, 9] and not set.union(*seen) ^ {*zip(y, objects)}
         assert split.train.size + split.test.size == y.size
     assert len({tuple(split.test) for split in splits}) == 5
+
+
+def test_things_that_test_are_never_shown():
+    y = np.repeat(np.arange(3), (4 * 8, 2 * 8, 8))  # of four things, of two, of one; each of eight drawings
+    things, objects = np.arange(y.size) // 8, np.arange(y.size)
+    for k in range(5):
+        split = cue_tasks.object_split(y, objects, k, seed=0, things=things)
+        inner, held, test = parts(split)
+        assert np.bincount(y[split.train]).tolist() == [6, 6, 6]
+        assert np.bincount(y[test]).tolist() == [8, 8, 2]  # a whole thing, where there are several
+        several = y < 2
+        assert not {*things[split.train][several[split.train]]} & {*things[test][several[test]]}
+        first = y == 0
+        assert not {*things[inner][first[inner]]} & {*things[held][first[held]]}
+        few = cue_tasks.object_split(y, objects, k, seed=0, n_learn=3, things=things)
+        assert np.bincount(y[few.train]).tolist() == [3, 3, 3]
+
+
+def test_emoji_stand_for_the_objects_of_eth80():
+    images = cue_tasks.load_images("objects", "bundled", 0, n_views=2)
+    assert images.target_names == list(cue_tasks.OBJECTS) and images.masks is not None
+    named = {name.rpartition(",")[0] for name in images.frames["name"]}
+    assert named == {thing for things in cue_tasks.OBJECTS.values() for thing in things}
+    assert np.unique(images.frames["object"][images.y == images.target_names.index("tomato")]).size == 8
+    shown = exp.sheet(images, 8)
+    assert (images.y[shown] == np.arange(8)[:, None]).all() and (images.frames["view"][shown] == 0).all()
+    task = cue_tasks.object_task(images, range(2), seed=0)
+    by_thing = cue_tasks.thing_task(task, images.frames, seed=0)
+    for where, columns, alone in ((task, "object", range(8)), (by_thing, "family", (1, 2, 3, 4, 5))):
+        for split in where.splits.values():
+            assert np.bincount(images.y[split.train]).tolist() == [12] * 8  # six drawings, two views
+            told = {*images.frames[columns][split.train][np.isin(images.y[split.train], alone)]}
+            assert not told & {*images.frames[columns][split.test][np.isin(images.y[split.test], alone)]}
+
+
+def test_categories_are_tested_on_things_never_seen():
+    task = cue_tasks.category_task(3, 6, range(2), seed=0)
+    data, split = task.data, task.splits[0]
+    assert data.target_names == ["animal-mammal", "clothing", "transport-ground"]
+    assert list(data.cues) == list(cue_tasks.CATEGORY_CUES) == list(task.distances)
+    assert np.bincount(data.y[split.train]).tolist() == [6, 6, 6] and split.test.size > 100
+    groups = pictures.categories()
+    assert len(groups) == 30 and min(map(len, groups.values())) == 9
+    families = pictures.emoji().family[np.concatenate(list(groups.values()))]
+    assert np.unique(families).size == families.size
 
 
 @pytest.fixture(scope="module")
@@ -129,3 +172,27 @@ def test_first_layer_scores_reproduce_the_votes(digits):
     assert scores.shape == (2, run.labels.size, 10)
     wrong = scores[0].argmax(axis=1) != run.labels
     assert (model.learners_[0].online_errors_ >= wrong).all()  # ties count as mistakes besides
+
+
+def test_the_most_confused_pair_of_a_cue_is_read_off_the_runs(results, digits):
+    shared = np.eye(10)
+    shared[0, 1], shared[1, 0], shared[0, 0], shared[1, 1] = 0.4, 0.2, 0.6, 0.8
+    found = {f"cue: {cue}": np.eye(10) for cue in digits.data.cues} | {"OMCL-BM": shared / 2}
+    found["cue: fac"] = shared
+    apart = np.ones((digits.data.y.size,) * 2)
+    zeros, ones = (np.flatnonzero(digits.data.y == c) for c in (0, 1))
+    apart[zeros[3], ones[5]] = 0.1
+    task = digits._replace(distances=dict.fromkeys(digits.data.cues, apart))
+    images = SimpleNamespace(frames={"view": np.zeros(digits.data.y.size)})
+    pairs = exp.confused_pairs({"confusions": [found]}, task, images).set_index("cue")
+    assert pairs.loc["fac", ["first", "second"]].tolist() == digits.data.target_names[:2]
+    assert pairs.loc["fac", ["image", "other"]].tolist() == [zeros[3], ones[5]]
+    assert np.allclose(pairs.loc["fac", ["fac", "fou", "OMCL-BM"]].astype(float), [0.3, 0.0, 0.15])
+    for run in results["confusions"]:  # rows add up to 1, but for ties of the vote
+        assert np.allclose(run["OMCL-BM"].sum(axis=1), 1) and (run["Vote"].sum(axis=1) <= 1 + 1e-12).all()
+
+
+def test_three_levels_are_measured_on_the_kernels_of_a_task(digits):
+    table = exp.integration_run(0, digits, n_epochs=2)
+    assert table["level"].tolist() == ["low", "middle", "middle", "high"]
+    assert table["test_error"].between(0, 0.3).all()

@@ -1,5 +1,5 @@
 """The chapter runs on image folders in the layouts of KTH-IDOL2 and ETH-80 (here small ones, written from
-simulated images)."""
+simulated images and emoji)."""
 
 import os
 import subprocess
@@ -12,6 +12,7 @@ import pytest
 from PIL import Image
 
 from cuelearn import datasets
+from cuelearn.experiments.cue_tasks import emoji_objects
 
 ROOT = Path(__file__).resolve().parents[2]
 CODES = {"OO": "BO", "CR": "CR", "TO": "EO", "KT": "KT", "PA": "PA"}
@@ -36,18 +37,24 @@ def write_idol2(folder, data):
         (directory / "scans.tdf").write_text("\n".join(scans) + "\n")
 
 
-def write_eth80(folder, data):
-    for i, name in enumerate(data.frames["name"]):
-        directory = folder / str(name).split("-")[0]
-        (directory / "maps").mkdir(parents=True, exist_ok=True)
-        Image.fromarray(data.images[i]).save(directory / f"{name}.png")
-        Image.fromarray(255 * data.masks[i].astype(np.uint8)).save(directory / "maps" / f"{name}-map.png")
+def write_eth80(folder, data, directions=("035-045", "090-000")):
+    for category, name in enumerate(data.target_names):
+        drawings = np.unique(data.frames["object"][data.y == category])[:4]
+        for number, drawing in enumerate(drawings, start=1):
+            directory = folder / f"{name}{number}"
+            (directory / "maps").mkdir(parents=True)
+            views = np.flatnonzero(data.frames["object"] == drawing)
+            for row, direction in zip(views, directions, strict=True):
+                file = f"{name}{number}-{direction}"
+                mask = 255 * data.masks[row].astype(np.uint8)
+                Image.fromarray(data.images[row]).save(directory / f"{file}.png")
+                Image.fromarray(mask).save(directory / "maps" / f"{file}-map.png")
 
 
 @pytest.mark.long
 def test_chapter_runs_on_folders_in_the_original_layouts(tmp_path):
     write_idol2(tmp_path / "images" / "idol2", datasets.make_robot(10, 48, 64))
-    write_eth80(tmp_path / "images" / "eth80", datasets.make_objects(4, 48))
+    write_eth80(tmp_path / "images" / "eth80", emoji_objects(2, 0))
     for name in ("notebooks", "data"):
         (tmp_path / name).symlink_to(ROOT / name)
     command = [sys.executable, "-m", "cuelearn.book.run", "--root", str(tmp_path)]
