@@ -315,7 +315,7 @@ def milliseconds_per_sample(data, order, n_first, n_timed, learners):
 
 
 def confused_pairs(found, task, images):
-    """The pair of categories that each cue alone confuses most, and what the others make of it.
+    """Of each cue the pair of categories that it confuses most often beyond the best other cue.
 
     `found` is of `run_all`. A pair's rate is the share of the one taken for the other, mean of both ways and
     over permutations. Returns a row for each cue: the pair's names, the rows of the two images most alike in
@@ -323,11 +323,13 @@ def confused_pairs(found, task, images):
     """
     methods = {**{cue: f"cue: {cue}" for cue in task.data.cues}, "OMCL-BM": "OMCL-BM"}
     mean = {name: np.mean([run[m] for run in found["confusions"]], axis=0) for name, m in methods.items()}
-    rates = {name: np.triu((c + c.T) / 2, 1) for name, c in mean.items()}
+    rates = {name: (c + c.T) / 2 for name, c in mean.items()}
     rows, y, names = unchanged(images.frames), task.data.y, task.data.target_names
     out = []
     for cue in task.data.cues:
-        a, b = np.unravel_index(rates[cue].argmax(), rates[cue].shape)
+        best = np.min([rates[other] for other in task.data.cues if other != cue], axis=0)
+        beyond = np.where(np.tri(len(names), dtype=bool), -np.inf, rates[cue] - best)
+        a, b = np.unravel_index(beyond.argmax(), beyond.shape)
         left, right = rows[y[rows] == a], rows[y[rows] == b]
         apart = task.distances[cue][np.ix_(left, right)]
         i, j = np.unravel_index(apart.argmin(), apart.shape)

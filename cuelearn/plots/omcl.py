@@ -200,7 +200,7 @@ def last_against_average(table, names):
 
 
 def what_cues_confuse(pairs, images):
-    """For each cue the two categories that it confuses most, and how often all others do (thesis figure 2.1).
+    """For each cue two categories that it confuses, and how often the other cues do (thesis figure 2.1).
 
     `pairs` is from `experiments.omcl.confused_pairs`, `images` holds the rows that it names.
     """
