@@ -391,6 +391,11 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
         index = np.arange(n_features)[slice(start, stop, columns.step)]
     elif isinstance(columns, (str, numbers.Integral)):
         index = np.array([one(columns)])
+    elif (
+        numbers_of := np.asarray(columns)
+    ).ndim == 1 and numbers_of.dtype.kind in "iu":  # thousands are quick
+        outside = numbers_of[(numbers_of < -n_features) | (numbers_of >= n_features)]
+        index = numbers_of % n_features if outside.size == 0 else np.array([one(outside[0])])
     else:
         items = list(columns)
         if items and all(isinstance(item, (bool, np.bool_)) for item in items):

@@ -1,7 +1,6 @@
 """Online kernel selection: which of many kernels is worth training (Yang, Mahdavi, Jin, Yi, Hoi 2012)."""
 
 from cuelearn.core.estimator import load
-from cuelearn.datasets.kinds import kind_kernels
 from cuelearn.oks.batch import AlignmentSVM, MuSVM, SelectedSVM, alignment, select_then_fit
 from cuelearn.oks.mutron import MuTron
 from cuelearn.oks.oks import OKS
@@ -9,6 +8,7 @@ from cuelearn.oks.om1 import OM1
 from cuelearn.oks.regret import OKSRegret
 from cuelearn.oks.selection import solve_selection
 from cuelearn.oks.som import SOM
+from cuelearn.oks.sources import kind_kernels
 
 __all__ = [
     "AlignmentSVM",

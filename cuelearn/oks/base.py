@@ -87,8 +87,8 @@ TEXTS = {
         "the run (with `one_vs_rest` that of the present class).",
     ),
     "validation": (
-        "float in (0, 1)",
-        "Share of the training samples that is held back, drawn at random with every class in it.",
+        "float in (0, 1), or array of int",
+        "Share of the training samples that is held back, drawn at random with every class in it; or which.",
     ),
     "kernel_probabilities_": (
         "ndarray, shape (n_kernels,), or (n_classes, n_kernels)",
@@ -322,8 +322,18 @@ def signs_of(labels, n_classes):
 def held_back(labels, share, rng):
     """Numbers of training and held-back samples, sorted, with every class in both.
 
-    ValueError if `share` is not in (0, 1), or a class has a single sample.
+    `share` may also be the numbers of those held back. ValueError if it is neither in (0, 1) nor that, or
+    would leave a class without a training sample.
     """
+    if np.ndim(share) == 1:
+        kept = np.ones(len(labels), dtype=bool)
+        rows = np.asarray(share)
+        if rows.size == 0 or rows.dtype.kind not in "iu" or rows.min() < 0 or rows.max() >= kept.size:
+            raise ValueError(f"validation must be row numbers from 0 to {kept.size - 1}, at least one")
+        kept[rows] = False
+        if np.unique(labels[kept]).size < np.unique(labels).size:
+            raise ValueError("validation must leave training samples of every class")
+        return np.flatnonzero(kept), np.flatnonzero(~kept)
     if not isinstance(share, Real) or isinstance(share, bool) or not 0.0 < share < 1.0:
         raise ValueError(f"validation must be a number in (0, 1), got {share!r}")
     classes, counts = np.unique(labels, return_counts=True)
@@ -360,7 +370,7 @@ class OnlineKernels(ClassifierMixin, Estimator):
         "one_vs_rest": ["boolean"],
         "delta": [Number(Real, 0, 1, closed="both"), *SEQUENCE],
         "beta": INSIDE,
-        "validation": INSIDE,
+        "validation": [*INSIDE, "array-like"],
     }
 
     kernels: object = field(default=None, kw_only=False)

@@ -3,10 +3,13 @@
 import numpy as np
 
 from cuelearn.kernels import (
+    RBF,
+    Chi2,
     CrossBank,
     Function,
     KernelBank,
     KernelStack,
+    Linear,
     Poly,
     check_kernels,
     inverse_root,
@@ -26,7 +29,7 @@ from cuelearn.oks.predictors import (
     self_values,
 )
 
-__all__ = ["Columns", "Evaluated", "Given", "bank_of", "has_functions", "with_widths"]
+__all__ = ["Columns", "Evaluated", "Given", "bank_of", "has_functions", "kind_kernels", "with_widths"]
 
 #: ``gamma="mean"`` is taken over at most so many evenly spaced samples: all pairs would cost a kernel matrix.
 MEAN_SAMPLES = 500
@@ -150,6 +153,29 @@ class Evaluated(Given):
     def pack(self, X):
         """Samples from an array or a DataFrame, or the bank."""
         return super().pack(X if isinstance(X, KernelBank) else self.bank.cross(X))
+
+
+def kind_kernels(groups):
+    r"""Linear, polynomial, chi-squared and Gaussian kernel on each kind of features, in the paper's order.
+
+    The last two take their widths from the training samples (``gamma="mean"``). The paper does not print its
+    polynomial; here it is homogeneous, :math:`\langle x, z \rangle^2`: with an offset of 1 histograms of unit
+    sum, whose products are tiny, would all look alike. Normalised to a unit diagonal, all four are free of
+    the features' unit.
+
+    `groups` maps names to column numbers or slices, of values that are not negative, such as the ``cues`` of
+    a `CueData` with the 15 kinds ``KIND_CUES`` of `cuelearn.datasets`. Returns a list of (name, kernel,
+    columns), four per group: kernel number k (from 1) of the paper is entry k - 1.
+
+    Examples
+    --------
+    >>> [name for name, _, _ in kind_kernels({"gist": slice(0, 288)})]
+    ['gist linear', 'gist poly', 'gist chi2', 'gist rbf']
+    """
+    four = {"linear": Linear(), "poly": Poly(degree=2, coef0=0.0), "chi2": Chi2(), "rbf": RBF()}.items()
+    return [
+        (f"{group} {name}", kernel, columns) for group, columns in groups.items() for name, kernel in four
+    ]
 
 
 def with_widths(kernels, X, normalize=True):

@@ -136,32 +136,79 @@ def selection_quality(table):
     return fig
 
 
+def _mosaic(ax, images, columns, rows, title):
+    """Pictures side by side, as many as fit."""
+    shown = images[: columns * rows]
+    rows, side = max(1, -(-len(shown) // columns)), images.shape[1] + 4
+    page = np.full((rows * side, columns * side, 3), 255, dtype=np.uint8)
+    for place, image in enumerate(shown):
+        i, j = divmod(place, columns)
+        page[i * side + 2 : (i + 1) * side - 2, j * side + 2 : (j + 1) * side - 2] = image
+    ax.imshow(page, interpolation="antialiased")
+    ax.set_title(title, fontsize=9)
+    ax.set_anchor("N")
+    ax.axis("off")
+
+
+def kinds(quality, sides, errors, title):
+    """Two labels' drawings, test accuracy by kind of features and kernel, and what two kernels mistake.
+
+    `quality` is that of `experiments.oks.every_kernel` for one pair; `sides` and `errors` map titles to
+    pictures, uint8 (n, height, width, 3).
+    """
+    fig = plt.figure(figsize=(13, 5.4), layout="constrained")
+    layout = fig.add_gridspec(6, 3, width_ratios=(1.05, 1.0, 1.05))
+    for k, (name, images) in enumerate(sides.items()):
+        _mosaic(fig.add_subplot(layout[3 * k : 3 * k + 3, 0]), images, 7, 3, name)
+    for k, (name, images) in enumerate(errors.items()):
+        _mosaic(fig.add_subplot(layout[2 * k : 2 * k + 2, 2]), images, 9, 2, f"{name} ({len(images)})")
+    ax = fig.add_subplot(layout[:, 1])
+    named = quality["kernel_name"].str.rpartition(" ")
+    table = quality.assign(kind=named[0], kernel=named[2])
+    grid = 100 * table.pivot(index="kind", columns="kernel", values="accuracy")
+    grid = grid.loc[distinct(table["kind"]), distinct(table["kernel"])]
+    ax.imshow(grid, aspect="auto", vmin=50, vmax=100)
+    for (i, j), value in np.ndenumerate(grid.to_numpy()):
+        ax.text(j, i, f"{value:.0f}", ha="center", va="center", color="white" if value < 75 else "black")
+    ax.set_xticks(range(grid.shape[1]), grid.columns)
+    ax.set_yticks(range(grid.shape[0]), grid.index)
+    ax.grid(False)
+    ax.set_title(f"{title}: test accuracy [%] of an SVM on each kernel", fontsize=9)
+    return fig
+
+
 def extremes(kernels, chosen):
     """Test accuracy of the five best and the five worst kernels of every pair (OKS figures 1 and 2).
 
-    `kernels` is that of `experiments.oks.every_kernel`, with a column name; `chosen` (name, method, accuracy)
-    what methods reach, drawn as lines (means over seeds).
+    `kernels` is that of `experiments.oks.every_kernel`, with a column name; `chosen` (name, method, accuracy,
+    chance) what methods reach, drawn as lines (means over seeds), dotted what the larger class is.
     """
     names = distinct(kernels["name"])
-    fig, axes = panels(len(names), size=(3.9 * len(names), 3.7))
-    for ax, name in zip(axes[0], names, strict=True):
+    columns = min(3, len(names))
+    rows = -(-len(names) // columns)
+    fig, axes = panels(columns, rows, size=(4.3 * columns, 3.5 * rows + 0.4))
+    for ax in axes.ravel()[len(names) :]:
+        ax.set_visible(False)
+    for ax, name in zip(axes.ravel(), names, strict=False):
         mine = where(kernels, name=name).sort_values("accuracy", ascending=False)
         few = min(5, len(mine) // 2)
         shown = pd.concat([mine.head(few), mine.tail(few)])
         places = np.r_[np.arange(few), np.arange(few + 1, 2 * few + 1)]
         ax.bar(places, 100 * shown["accuracy"], color=[GREEN] * few + [GREY] * few, width=0.7)
         for place, value in zip(places, shown["accuracy"], strict=True):
-            ax.text(place, 41, f"{100 * value:.1f}", ha="center", color="white", fontsize=6)
+            ax.text(place, 32, f"{100 * value:.0f}", ha="center", color="white", fontsize=7)
+        mine = where(chosen, name=name)
         for method in ("MuSVM", "OKS", "SOM"):
-            reached = where(chosen, name=name, method=method)["accuracy"]
+            reached = where(mine, method=method)["accuracy"]
             style = method_style(method, marker="", linewidth=1.2)
             style["label"] += "" if len(reached) == 1 else f", mean of {len(reached)}"
             ax.axhline(100 * reached.mean(), **style)
+        ax.axhline(100 * mine["chance"].iloc[0], color="black", linestyle=":", label="larger class")
         labels = [f"{k}: {text}" for k, text in zip(shown["kernel"], shown["kernel_name"], strict=True)]
-        ax.set(title=name, ylim=(40, 101), ylabel="test accuracy [%]")
-        ax.set_xticks(places, labels, rotation=60, ha="right", fontsize=7)
+        ax.set(title=name, ylim=(30, 101), ylabel="test accuracy [%]")
+        ax.set_xticks(places, labels, rotation=40, ha="right", rotation_mode="anchor", fontsize=6.5)
         ax.grid(False, axis="x")
-    legend(fig, axes[0, 0], 3)
+    legend(fig, axes[0, 0], 4)
     return fig
 
 
@@ -201,8 +248,11 @@ def selection_against_passes(table, musvm):
     passes has are drawn; `musvm` the accuracy of MuSVM for each name.
     """
     names = distinct(table["name"])
-    columns = (len(names) + 1) // 2
-    fig, axes = panels(columns, 2, size=(3.4 * columns, 6))
+    columns = min(4, len(names))
+    rows = -(-len(names) // columns)
+    fig, axes = panels(columns, rows, size=(3.3 * columns, 2.7 * rows))
+    for ax in axes.ravel()[len(names) :]:
+        ax.set_visible(False)
     for ax, name in zip(axes.ravel(), names, strict=False):
         for method in ("OKS", "SOM"):
             grid = (
@@ -214,5 +264,5 @@ def selection_against_passes(table, musvm):
         line = method_style("MuSVM", marker="", linewidth=1.2, label="MuSVM (all kernels tried)")
         ax.axhline(100 * musvm[name], **line)
         ax.set(title=name, xlabel="passes", ylabel="test accuracy [%]", xticks=list(grid.columns))
-    axes[0, 0].legend(loc="lower right")
+    legend(fig, axes[0, 0], 3)
     return fig

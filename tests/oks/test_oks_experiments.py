@@ -229,6 +229,7 @@ def test_extremes_of_four_kernels_are_drawn():
     accuracy = {"kernel": [1, 2, 3, 4], "kernel_name": list("abcd"), "accuracy": [0.6, 0.9, 0.7, 0.8]}
     table = pd.DataFrame({"name": "pair", **accuracy})
     chosen = pd.DataFrame({"name": "pair", "method": ["MuSVM", "OKS", "SOM"], "accuracy": [0.9, 0.8, 0.7]})
+    chosen["chance"] = 0.5
     bars = draw.extremes(table, chosen).axes[0].patches
     assert [round(bar.get_height()) for bar in bars] == [90, 80, 70, 60]
 

@@ -1,7 +1,7 @@
 """Experiments of the OKS chapter (Yang, Mahdavi, Jin, Yi, Hoi, AAAI 2012).
 
-`describe_pair` gives features, `pair_of` adds 60 kernels; the point functions of `compare` (tables, figures)
-and `theorems` run in a `Sweep`, and their tables go to `plots.oks`.
+`describe_pairs` gives features and 60 kernels; the point functions of `compare` (tables, figures) and
+`theorems` run in a `Sweep`, and their tables go to `plots.oks`.
 """
 
 from cuelearn.experiments import protocol
@@ -12,12 +12,13 @@ from cuelearn.experiments.oks.compare import (
     compare,
     compare_all,
     every_kernel,
+    pictures_of,
     probabilities,
     selections,
     warm_up,
 )
-from cuelearn.experiments.oks.settings import IMAGE_TASKS, ORIGINAL_TASKS, TABLE_TASKS, settings
-from cuelearn.experiments.oks.tasks import describe_pair, pair_of
+from cuelearn.experiments.oks.settings import ORIGINAL_TASKS, settings
+from cuelearn.experiments.oks.tasks import Pair, describe_pairs, pairs
 from cuelearn.experiments.oks.theorems import (
     KINDS,
     STREAMS,

@@ -1,26 +1,39 @@
 """The methods of tables 1 and 2, timed from the features on, as the paper does; and with all at hand.
 
-A further method takes one line in `METHODS`.
+Whatever a method chooses, it chooses on the same samples, whole families that are held back from training. A
+further method takes one line in `METHODS`; `pairs` is always what `describe_pairs` returned.
 """
 
-import functools
 import itertools
+import math
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from cuelearn.datasets.kinds import kind_kernels
-from cuelearn.experiments.oks.tasks import Pair, pair_of
+from cuelearn.experiments import pictures
+from cuelearn.experiments.oks.tasks import Pair, held_apart
 from cuelearn.experiments.protocol import gathered, quiet, timed
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OM2, SimpleMKL
-from cuelearn.oks import OKS, OM1, SOM, AlignmentSVM, MuSVM, MuTron, SelectedSVM
-from cuelearn.oks.base import held_back
+from cuelearn.oks import (
+    OKS,
+    OM1,
+    SOM,
+    AlignmentSVM,
+    MuSVM,
+    MuTron,
+    SelectedSVM,
+    kind_kernels,
+    solve_selection,
+)
 from cuelearn.oks.batch import best_place
-from cuelearn.oks.sources import with_widths
+from cuelearn.oks.oks import oks_pass
+from cuelearn.oks.som import som_pass
+from cuelearn.oks.sources import Columns, with_widths
 
-VALIDATION = 0.1
+SOM_DELTA = 0.2
 MEMORY = 4e9  # the 60 matrices of 3,400 samples take 2.8 GB
 
 
@@ -28,7 +41,7 @@ class Method(NamedTuple):
     """How a method enters the comparison: `make(kernels, trial, **chosen)` gives its estimator."""
 
     make: object
-    tuned: str = ""  # the parameter that is chosen on the held-back tenth, if any
+    tuned: str = ""  # the parameter that is chosen on what is held back, if any
     bank: str = ""  # kernel matrices are computed once for the "tuning", or for "all", the training too
     own_C: bool = False  # it is given the grid of C and chooses itself
     heaviest: bool = False  # its heaviest kernel counts as the chosen one
@@ -36,6 +49,13 @@ class Method(NamedTuple):
 
 def _made(cls, **options):
     return lambda kernels, trial, **chosen: cls(kernels, random_state=trial.seed, **options, **chosen)
+
+
+def _holding(cls, **options):
+    """A method that holds samples back itself."""
+    return lambda kernels, trial, **chosen: cls(
+        kernels, validation=trial.test, random_state=trial.seed, **options, **chosen
+    )
 
 
 def _simple(kernels, trial, **chosen):
@@ -48,18 +68,20 @@ def _selected(selector):
     def make(kernels, trial, C=None, **chosen):
         options = {"random_state": trial.seed} | (trial.oks if selector is OKS else {})
         found = selector(kernels, **options, **chosen)
-        return found if C is None else SelectedSVM(found, C=C, validation=VALIDATION, random_state=trial.seed)
+        if C is None:
+            return found
+        return SelectedSVM(found, C=C, validation=trial.test, random_state=trial.seed)
 
     return make
 
 
 #: The paper's columns, in its order. Random ones are repeated over seeds.
 METHODS = {
-    "MuTron": Method(_made(MuTron, validation=VALIDATION)),
+    "MuTron": Method(_holding(MuTron)),
     "OM1": Method(_made(OM1, shuffle=True), "beta", "tuning"),
     "OM2": Method(_made(OM2, n_epochs=2, shuffle=True), "p", "all"),
-    "AlignmentSVM": Method(_made(AlignmentSVM, validation=VALIDATION, memory=MEMORY), own_C=True),
-    "MuSVM": Method(_made(MuSVM, validation=VALIDATION, memory=MEMORY), own_C=True),
+    "AlignmentSVM": Method(_holding(AlignmentSVM, memory=MEMORY), own_C=True),
+    "MuSVM": Method(_holding(MuSVM, memory=MEMORY), own_C=True),
     "SimpleMKL": Method(_simple, "C", "all", heaviest=True),
     "SOM": Method(_selected(SOM), "beta", own_C=True),
     "OKS": Method(_selected(OKS), own_C=True),
@@ -74,11 +96,11 @@ def judged(model, X, y):
 
 
 class Trial:
-    """Training part of a pair, its tenth held back (`train`, `test`), and what all methods are given."""
+    """Training part of a pair, what of it is held back (`train`, `test`), and what all methods are given."""
 
     def __init__(self, pair, seed, oks=None):
         self.pair, self.seed, self.oks = pair, seed, oks or {}
-        self.train, self.test = held_back(pair.y_train, VALIDATION, np.random.default_rng([seed, 5]))
+        self.train, self.test = held_apart(pair, np.random.default_rng([seed, 5]))
 
     def bank(self):
         """All kernel matrices of the training samples."""
@@ -116,12 +138,13 @@ def _features(model, bank, X):
     return bank.cross(X) if model.kernels == "precomputed" else X
 
 
-@functools.lru_cache(maxsize=1)
+@lru_cache(maxsize=1)
 def warm_up():
     """Compile all that the timed methods use."""
     X = np.random.default_rng(0).random((40, 3))
     y = (X[:, 0] > 0.5).astype(np.int64)
-    trial = Trial(Pair(X, y, X, y, with_widths(kind_kernels({"all": slice(0, 3)}), X)), 0)
+    kernels = with_widths(kind_kernels({"all": slice(0, 3)}), X)
+    trial = Trial(Pair(X, y, X, y, kernels, np.arange(40)), 0)
     with quiet():
         for method in METHODS:
             model, chosen = trial.run(method, {"C": (1.0,), "beta": (0.5,), "p": (1.5,)})
@@ -129,18 +152,18 @@ def warm_up():
             trial.again(method, chosen, trial.bank())
 
 
-def compare(name, methods, seed, grids, described, oks=None):
+def compare(name, methods, seed, grids, pairs, oks=None):
     """Several methods on the same pair, one after the other in one run.
 
-    `grids` holds values of C, beta and p, `described` what `describe_pair` returned by name, `oks` delta and
-    eta of `OKS`; the seed is that of the held-back tenth and of all draws.
+    `grids` holds values of C, beta and p, `oks` delta and eta of `OKS`; the seed is that of what is held back
+    and of all draws.
 
-    Columns method, n_train, n_test, seconds (from the features on: kernels, tuning, training), core_seconds
-    (parameters known, matrices at hand), accuracy (on the test samples), kernel (the paper's number, from 1;
-    0 where there is none), kernel_name, chosen, beta.
+    Columns method, n_train, n_test, chance (share of the larger class that tests), seconds (from the features
+    on: kernels, tuning, training), core_seconds (parameters known, matrices at hand), accuracy (on the test
+    samples), kernel (the paper's number, from 1; 0 where there is none), kernel_name, chosen, beta.
     """
     warm_up()
-    pair = pair_of(name, described[name])
+    pair = pairs[name]
     trial, rows = Trial(pair, seed, oks), []
     bank = trial.bank()
     for method in methods:
@@ -151,6 +174,7 @@ def compare(name, methods, seed, grids, described, oks=None):
         if METHODS[method].heaviest:
             index = int(np.argmax(np.atleast_2d(model.kernel_weights_)[0]))
         row = {"method": method, "n_train": pair.y_train.size, "n_test": pair.y_test.size}
+        row |= {"chance": np.bincount(pair.y_test).max() / pair.y_test.size}
         row |= {"seconds": seconds, "core_seconds": core}
         row["accuracy"] = float(model.score(_features(model, bank, pair.X_test), pair.y_test))
         row["kernel"], row["kernel_name"] = (0, "") if index is None else (index + 1, pair.kernels[index][0])
@@ -159,41 +183,65 @@ def compare(name, methods, seed, grids, described, oks=None):
     return pd.DataFrame(rows)
 
 
-def every_kernel(name, seed, grids, described):
-    """Test accuracy of an SVM on each kernel alone, C by the held-back tenth (figures 1 and 2).
+def every_kernel(name, seed, grids, pairs):
+    """Test accuracy of an SVM on each kernel alone, C by what is held back (figures 1 and 2).
 
-    Columns kernel (from 1), kernel_name, C, accuracy.
+    Columns kernel (from 1), kernel_name, C, accuracy, mistaken (test samples that it errs on, as text).
     """
-    pair, rows = pair_of(name, described[name]), []
-    bank = Trial(pair, seed).bank()
+    pair, rows = pairs[name], []
+    trial = Trial(pair, seed)
+    bank, entry = trial.bank(), METHODS["MuSVM"]
     for j, (kernel_name, _, _) in enumerate(pair.kernels):
-        alone, rng = bank.select([j]), np.random.default_rng([seed, 5])
-        svm = MuSVM("precomputed", C=grids["C"], validation=VALIDATION, random_state=rng)
-        svm.fit(alone, pair.y_train)
-        rows.append((j + 1, kernel_name, svm.C_, svm.score(alone.cross(pair.X_test), pair.y_test)))
-    return pd.DataFrame(rows, columns=["kernel", "kernel_name", "C", "accuracy"])
+        alone = bank.select([j])
+        svm = entry.make("precomputed", trial, C=grids["C"]).fit(alone, pair.y_train)
+        wrong = np.flatnonzero(svm.predict(alone.cross(pair.X_test)) != pair.y_test)
+        accuracy = 1.0 - wrong.size / pair.y_test.size
+        rows.append((j + 1, kernel_name, svm.C_, accuracy, " ".join(map(str, wrong))))
+    return pd.DataFrame(rows, columns=["kernel", "kernel_name", "C", "accuracy", "mistaken"])
 
 
-def selections(name, method, n_epochs, seeds, betas, described, oks=None):
+def pictures_of(name, pair, quality, one="HSV 1x1 chi2", other="words 3x1 chi2"):
+    """Pictures of a pair of emoji, (n, 64, 64, 3), by title: of either label; of what two kernels mistake.
+
+    Of each label a training drawing of each thing; of the mistakes, by the table of `every_kernel`, test
+    drawings that only the first kernel errs on, only the other, and both.
+    """
+    (train, test), sides = pair.drawings, {}
+    for label, word in enumerate(name.partition(" ")[2].split("/")):
+        rows = train[pair.y_train == label]
+        sides[word] = rows[np.unique(pictures.emoji().thing[rows], return_index=True)[1]]
+    text = quality.set_index("kernel_name")["mistaken"]
+    first, second = ({int(k) for k in text[kernel].split()} for kernel in (one, other))
+    errors = {f"only {one} errs": first - second, f"only {other} errs": second - first}
+    errors = {title: test[sorted(some)] for title, some in (errors | {"both err": first & second}).items()}
+    look = partial(pictures.emoji().on_backgrounds, random_state=pictures.SEED)
+    return (*({k: look(rows=rows).images for k, rows in some.items()} for some in (sides, errors)),)
+
+
+def selections(name, method, n_epochs, seeds, betas, pairs, oks=None):
     """Kernels that a selector, "OKS" or "SOM", finds with many seeds, and what they cost.
 
     `betas` of SOM are taken in turn: those that `compare` chose. Columns seed, kernel (from 1), probability
     (its q), evaluations (kernel values), updates, mistakes (share of the visits).
     """
-    pair, rows = pair_of(name, described[name]), []
+    pair, rows = pairs[name], []
+    source = Columns(pair.kernels, normalize=True)
+    samples, signs = source.pack(pair.X_train), 2.0 * pair.y_train - 1.0
     for seed, beta in zip(seeds, itertools.cycle(betas), strict=False):
-        cls, own = (OKS, oks or {}) if method == "OKS" else (SOM, {"beta": beta})
-        model = cls(pair.kernels, n_epochs=n_epochs, random_state=seed, **own)
-        model.fit(pair.X_train, pair.y_train)
-        row = {"seed": seed, "kernel": model.best_index_ + 1}
-        row |= {"probability": float(model.kernel_probabilities_.max()), "evaluations": model.n_evaluations_}
-        rows.append(row | {"updates": model.n_updates_, "mistakes": float(model.online_errors_.mean())})
+        rule = {"rule": oks_pass, **(oks or {})}
+        if method == "SOM":
+            rule = {"rule": som_pass, "delta": SOM_DELTA, "eta": -math.log(beta)}
+        found = solve_selection(source, samples, signs, n_epochs=n_epochs, shuffle=True, rng=seed, **rule)
+        row = {"seed": seed, "kernel": found.learner.best + 1}
+        row |= {"probability": float(found.kernel_probabilities.max())}
+        row |= {"evaluations": found.n_evaluations, "updates": found.n_updates}
+        rows.append(row | {"mistakes": found.learner.n_mistakes / found.learner.n_seen})
     return pd.DataFrame(rows)
 
 
-def probabilities(name, seed, delta, eta, n_epochs, described):
+def probabilities(name, seed, delta, eta, n_epochs, pairs):
     """Kernel probabilities of OKS over the visits: DataFrame with step, kernel (from 1), probability."""
-    pair = pair_of(name, described[name])
+    pair = pairs[name]
     model = OKS(pair.kernels, delta=delta, eta=eta, n_epochs=n_epochs, random_state=seed)
     model.fit(pair.X_train, pair.y_train)
     table = pd.DataFrame(model.probability_history_, index=model.history_["step"])
@@ -201,27 +249,22 @@ def probabilities(name, seed, delta, eta, n_epochs, described):
     return table.stack().rename("probability").reset_index()
 
 
-def compare_all(sweep, names, described, grids, seeds, data, repeated=RANDOM, oks=None):
-    """Every method with the first seed, those `repeated` with every seed, on several pairs; with one job."""
+def compare_all(sweep, pairs, grids, seeds, data, repeated=RANDOM, oks=None):
+    """Every method with the first seed, those `repeated` with every seed, on all pairs; with one job."""
     methods = {seed: list(METHODS if seed == seeds[0] else repeated) for seed in seeds}
     asked = {"grids": grids, "oks": oks}
-    points = [{"name": n, "methods": methods[s], "seed": s, **asked} for n in names for s in seeds]
-    return gathered(sweep, compare, points, "name", "seed", common={"described": described}, data=data)
+    points = [{"name": n, "methods": methods[s], "seed": s, **asked} for n in pairs for s in seeds]
+    return gathered(sweep, compare, points, "name", "seed", common={"pairs": pairs}, data=data)
 
 
 def as_printed(table):
     """The comparison as the paper prints it: a row per pair and method, means over seeds.
 
-    Columns name, method, n_train, n_test, seconds, "times OKS" (ratio to OKS-SVM), core_seconds, accuracy,
-    sd, kernels, chosen (of the first seed), names.
+    Columns name, method, n_train, n_test, chance, seconds, "times OKS" (ratio to OKS-SVM), core_seconds,
+    accuracy, sd, kernels, chosen (of the first seed), names.
     """
-    how = {
-        "n_train": "first",
-        "n_test": "first",
-        "seconds": "mean",
-        "core_seconds": "mean",
-        "accuracy": "mean",
-    }
+    how = dict.fromkeys(("n_train", "n_test", "chance"), "first")
+    how |= dict.fromkeys(("seconds", "core_seconds", "accuracy"), "mean")
     out = table.groupby(["name", "method"], sort=False).agg(
         **{column: (column, what) for column, what in how.items()},
         sd=("accuracy", "std"),
@@ -231,5 +274,5 @@ def as_printed(table):
     )
     out = out.reset_index()
     base = out[out["method"] == "OKS"].set_index("name")["seconds"]
-    out.insert(5, "times OKS", out["seconds"] / out["name"].map(base))
+    out.insert(6, "times OKS", out["seconds"] / out["name"].map(base))
     return out

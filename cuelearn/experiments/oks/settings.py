@@ -9,16 +9,13 @@ from cuelearn.oks.batch import C_GRID
 BETA_RANGE = tuple(round(0.1 + 0.04 * k, 2) for k in range(21))
 P_GRID = (1.01, 1.05, 1.10, 1.25, 1.50, 1.75, 2.0)  # OM-2's, of chapter mkl
 
-#: Table 1: digits, 15 kinds of image features; table 2: 15 groups of columns. Pairs that people confuse.
-IMAGE_TASKS = ("mnist 4/9", "mnist 3/8", "mnist 3/5")
-TABLE_TASKS = ("letter I/J", "letter O/Q", "satimage damp grey/very damp grey soil")
 #: The paper's own, where Corel5k is present: four kernels on its visual terms, all that is left of the kinds.
 ORIGINAL_TASKS = ("corel5k sky/people", "corel5k water/tree", "corel5k sky/grass")
 
 # smoke, quick, full
 TABLE = {
-    "images": {"n_train": (80, 400, 2000), "n_test": (200, 700, 1900)},
-    "tables": {"n_train": (80, 300, 1000), "n_test": (200, 600, 600)},
+    "n_pairs": (2, 6, 9),  # of keywords, and as many of categories
+    "pairs": {"n_drawings": (45, 300, 1000), "n_views": (1, 2, 5)},  # drawings on either side, at most
     "grids": {
         "C": ((1.0, 2.0**5), (2.0**-10, 2.0**-5, 1.0, 2.0**5, 2.0**10), C_GRID),
         "beta": ((0.3, 0.7), (0.1, 0.3, 0.5, 0.7, 0.9), BETA_RANGE),
