@@ -30,13 +30,13 @@ QUIET = {"random_state": 0}
 
 def against_musvm(table, n, repeats):
     """Every method from features on, ratios to OKS."""
-    name = exp.IMAGE_TASKS[0]
-    pair = exp.pair_of(name, exp.describe_pair(name, n, 100, 0))
-    X, y, kernels = pair.X_train, pair.y_train, pair.kernels
+    (name,) = exp.pairs("keyword", 1)
+    pair = exp.describe_pairs([name], 0, n, n_views=1 + n // 200)[name]
+    X, y, kernels = pair.X_train[:n], pair.y_train[:n], pair.kernels
     exp.warm_up()
     print(
-        f"\n{name}: {len(y)} digits, {len(kernels)} kernels on {X.shape[1]} columns; from the features on, "
-        f"a single C"
+        f"\n{name}: {len(y)} views of emoji, {len(kernels)} kernels on {X.shape[1]} columns; from the features "
+        "on, a single C"
     )
     calls = {
         "OKS, two passes": lambda: OKS(kernels, **QUIET).fit(X, y),

@@ -97,6 +97,24 @@ def test_musvm_is_a_loop_over_svc(seed, share):
         assert_array_equal(model.kernel_weights_, np.eye(4)[j])
 
 
+def test_rows_that_are_held_back_are_named():
+    """Every estimator with validation takes rows as well; None of their order matters, nor a seed."""
+    K, y = make_stack(120, 4, seed=0, noise=0.3)
+    train, test = split(y, 7)
+    table, _ = held_back_scores(K, y, train, test)
+    for rows in (test, test[::-1].tolist()):
+        model = MuSVM("precomputed", C=GRID, validation=rows).fit(K, y)
+        assert_allclose(model.validation_accuracy_, table, atol=1e-12)
+        found = SelectedSVM(MuTron("precomputed", validation=rows), C=GRID, validation=rows).fit(K, y)
+        assert_allclose(found.validation_accuracy_, table[found.best_index_], atol=1e-12)
+        assert found.selector_.visits_.tolist() == train.tolist()
+    for rows in ([], [120], [-1], [0.5]):
+        with pytest.raises(ValueError, match="validation must be row numbers from 0 to 119, at least one"):
+            MuSVM("precomputed", validation=rows).fit(K, y)
+    with pytest.raises(ValueError, match="validation must leave training samples of every class"):
+        MuSVM("precomputed", validation=np.flatnonzero(y == y[0])).fit(K, y)
+
+
 def test_musvm_computes_its_kernels():
     X, y = make_data(120, seed=3, noise=0.2)
     new = make_data(30, seed=4)[0]

@@ -1,4 +1,5 @@
-"""Theorems 1 and 3 and corollary 2, measured: against a conic solver and runs watched at every visit."""
+"""Pairs of emoji and what is compared on them; theorems 1 and 3 and corollary 2, measured: against a conic
+solver and runs watched at every visit."""
 
 import itertools
 import math
@@ -11,14 +12,118 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from oks_twins import plain_loss
 
+from cuelearn.datasets.grids import KIND_CUES
+from cuelearn.experiments import oks as exp
+from cuelearn.experiments import pictures
+from cuelearn.experiments.oks import tasks
 from cuelearn.experiments.oks import theorems as th
-from cuelearn.oks import solve_selection
+from cuelearn.kernels import RBF, Chi2, KernelBank, Linear, Poly
+from cuelearn.oks import OKS, SOM, kind_kernels, solve_selection
 from cuelearn.oks.oks import oks_pass
 from cuelearn.oks.regret import regret_pass
 from cuelearn.oks.sources import Given
 from cuelearn.plots import oks as draw
 
 LOSSES = ("hinge", "logistic", "square")
+
+
+# ------------------------------------------------------------------ pairs
+
+
+@pytest.mark.parametrize("kind", ["keyword", "category"])
+def test_pairs_follow_the_rule(kind):
+    """No label twice, enough drawings and families on either side, no thing of both; fewer are the first."""
+    emoji, found = pictures.emoji(), exp.pairs(kind, 9)
+    assert len(found) == 9 and found[:6] == exp.pairs(kind, 6)
+    assert len({label for name in found for label in name.partition(" ")[2].split("/")}) == 18
+    keywords = emoji.keyword_names.tolist()
+    for name in found:
+        rows, labels = tasks.drawings(name, 10**6, np.random.default_rng(0))
+        assert np.bincount(labels).tolist() == [rows.size / 2] * 2 and rows.size >= 200
+        assert np.unique(rows).size == rows.size
+        things = emoji.thing[rows]
+        assert not np.isin(things, pictures.word_things()).any()
+        for label, word in enumerate(name.partition(" ")[2].split("/")):
+            if kind == "keyword":
+                has = emoji.keywords[things, keywords.index(word)] == 1
+            else:
+                has = emoji.subgroup[things] == word
+            assert (has == (labels == label)).all()
+            assert np.unique(emoji.family[things[labels == label]]).size >= 10
+        small, _ = tasks.drawings(name, 20, np.random.default_rng(0))
+        assert small.size == 40
+
+
+@pytest.fixture(scope="module")
+def two():
+    """Two small pairs of two views."""
+    names = [exp.pairs(kind, 1)[0] for kind in ("keyword", "category")]
+    return exp.describe_pairs(names, 0, 30, n_views=2)
+
+
+def test_families_stay_on_one_side(two):
+    """Of test, and of what is held back; test samples are drawings themselves, training samples all views."""
+    emoji = pictures.emoji()
+    for pair in two.values():
+        train, test = pair.drawings
+        families = emoji.family[emoji.thing[train]]
+        assert_array_equal(families, pair.families)
+        assert not np.isin(emoji.family[emoji.thing[test]], families).any()
+        assert (np.unique(train, return_counts=True)[1] == 2).all()
+        assert np.unique(test).size == test.size == len(pair.X_test)
+        assert len(pair.kernels) == 60 and pair.X_train.min() >= 0.0
+        inner, outer = tasks.held_apart(pair, np.random.default_rng(3))
+        assert inner.size + outer.size == train.size and outer.size >= 0.1 * train.size
+        assert not np.isin(families[inner], families[outer]).any()
+        assert set(pair.y_train[inner]) == set(pair.y_train[outer]) == {0, 1}
+    name, pair = next(iter(two.items()))
+    alone = pictures.described(np.sort(pair.drawings[1]), KIND_CUES)
+    order = np.argsort(pair.drawings[1])
+    assert_array_equal(pair.X_test[order], alone.X)
+
+
+def test_selections_are_those_of_the_estimators(two):
+    name, pair = next(iter(two.items()))
+    given = {"delta": [0.5, 0.2], "eta": "auto"}
+    for method, model in (("OKS", OKS(pair.kernels, **given)), ("SOM", SOM(pair.kernels, beta=0.7))):
+        table = exp.selections(name, method, 2, [4, 5], [0.3, 0.7], two, given)
+        model = model.set_params(random_state=5).fit(pair.X_train, pair.y_train)
+        row = table.iloc[1]
+        assert (row["seed"], row["kernel"]) == (5, model.best_index_ + 1)
+        assert row["probability"] == model.kernel_probabilities_.max()
+        assert row["evaluations"] == model.n_evaluations_ and row["updates"] == model.n_updates_
+        assert row["mistakes"] == model.online_errors_.mean()
+
+
+def test_every_kernel_and_its_mistakes(two):
+    """Accuracies are those of the mistakes; the pictures of either label and of what two kernels mistake."""
+    name, pair = next(iter(two.items()))
+    table = exp.every_kernel(name, 0, {"C": (1.0, 32.0)}, two)
+    wrong = [np.array(text.split(), dtype=int) for text in table["mistaken"]]
+    assert table["kernel"].tolist() == list(range(1, 61))
+    assert_allclose(table["accuracy"], [1.0 - w.size / pair.y_test.size for w in wrong])
+    sides, errors = exp.pictures_of(name, pair, table)
+    kernels = table["kernel_name"].tolist()
+    a, b = (set(wrong[kernels.index(k)]) for k in ("HSV 1x1 chi2", "words 3x1 chi2"))
+    assert [len(images) for images in errors.values()] == [len(a - b), len(b - a), len(a & b)]
+    assert all(images.shape[1:] == (64, 64, 3) for images in [*sides.values(), *errors.values()])
+    fig = draw.kinds(table, sides, errors, name)
+    assert len(fig.axes) == 6 and len(fig.axes[-1].texts) == 60
+    plt.close(fig)
+
+
+def test_four_kernels_per_kind():
+    groups = {"a": slice(0, 3), "b": [3, 4]}
+    triples = kind_kernels(groups)
+    four = [Linear(), Poly(degree=2, coef0=0.0), Chi2(), RBF()]
+    assert [kernel for _, kernel, _ in triples] == four * 2
+    assert [columns for _, _, columns in triples] == [slice(0, 3)] * 4 + [[3, 4]] * 4
+    assert [name for name, _, _ in triples[:4]] == ["a linear", "a poly", "a chi2", "a rbf"]
+    stack = KernelBank(triples, np.random.default_rng(0).random((20, 5))).rows(np.arange(20))
+    assert_allclose(stack[1::4], stack[0::4] ** 2, atol=1e-5)  # homogeneous, of unit length
+
+
+# ------------------------------------------------------------------ theorems
 
 
 def convex(kernel, signs, loss):
