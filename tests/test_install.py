@@ -33,11 +33,10 @@ for found in pkgutil.walk_packages(cuelearn.__path__, "cuelearn."):
         importlib.import_module(found.name)
 digits = datasets.load_mfeat()
 assert digits.X.shape == (2000, 649) and len(datasets.load_mnist(5, 5).X) == 10
-picture, grey = np.zeros((40, 40, 3), np.uint8), np.zeros((20, 28, 28))
+picture = np.zeros((40, 40, 3), np.uint8)
 for needs, extra, call in (
     ("skimage", "images", lambda: datasets.dense_descriptors(picture)),
     ("skimage", "images", lambda: datasets.foreground_mask(picture)),
-    ("skimage", "images", lambda: datasets.image_kinds(grey)),
     ("PIL", "images", lambda: datasets.folders.read_image("a.png")),
     ("matplotlib", "plots", lambda: mkl.KernelWeightsDisplay(None).plot()),
     ("matplotlib", "plots", lambda: importlib.import_module("cuelearn.plots.mkl")),

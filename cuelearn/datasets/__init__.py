@@ -24,9 +24,6 @@ _NAMES = {
     "folders": ("load_eth80", "load_flowers17", "load_idol2", "load_image_folder", "read_image"),
     "generated": ("make_three_class",),
     "grids": ("EMOJI_CUES", "KIND_CUES"),
-    "kinds": (
-        *("ImageKinds", "image_kinds", "kind_kernels", "letter_groups", "satimage_groups", "stack_kinds"),
-    ),
     "originals": (
         *("AWA_TEST_CLASSES", "PartialData", "load_awa", "load_corel5k", "load_lost", "load_msrcv2"),
         *("load_original", "load_partial_labels", "load_scene", "load_usps"),

@@ -35,8 +35,8 @@ def against_musvm(table, n, repeats):
     X, y, kernels = pair.X_train[:n], pair.y_train[:n], pair.kernels
     exp.warm_up()
     print(
-        f"\n{name}: {len(y)} views of emoji, {len(kernels)} kernels on {X.shape[1]} columns; from the features "
-        "on, a single C"
+        f"\n{name}: {len(y)} views of emoji, {len(kernels)} kernels on {X.shape[1]} columns; "
+        "from the features on, a single C"
     )
     calls = {
         "OKS, two passes": lambda: OKS(kernels, **QUIET).fit(X, y),

@@ -3,6 +3,7 @@ solver and runs watched at every visit."""
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import cvxpy as cp
 import matplotlib.pyplot as plt
@@ -80,6 +81,22 @@ def test_families_stay_on_one_side(two):
     alone = pictures.described(np.sort(pair.drawings[1]), KIND_CUES)
     order = np.argsort(pair.drawings[1])
     assert_array_equal(pair.X_test[order], alone.X)
+
+
+def test_pairs_of_corel5k(monkeypatch):
+    """Images with one of the words, a tenth tests; each image alone, so a tenth is held back."""
+    rng = np.random.default_rng(0)
+    Y = rng.integers(0, 2, (400, 3))
+    fake = SimpleNamespace(X=rng.integers(0, 2, (400, 499)), y=Y, target_names=["sky", "tree", "people"])
+    monkeypatch.setattr(tasks, "load_set", lambda name: fake)
+    name = exp.ORIGINAL_TASKS[0]
+    pair = exp.describe_pairs([name], 0, 60)[name]
+    assert pair.X_train.shape == (120, 499) and len(pair.kernels) == 4
+    one = Y[:, 0] != Y[:, 2]
+    assert pair.y_test.size == pytest.approx(one.sum() / 10, abs=1)
+    assert_array_equal(Y[pair.families, 2], pair.y_train)
+    assert one[pair.families].all()
+    assert tasks.held_apart(pair, np.random.default_rng(0))[1].size == 12
 
 
 def test_selections_are_those_of_the_estimators(two):

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 
 from cuelearn import datasets
-from cuelearn.datasets.kinds import letter_groups
 from cuelearn.experiments.protocol import fitted, looks, timed
 from cuelearn.kernels import RBF, KernelBank, Linear, Poly
 from cuelearn.mkl import MLMKLSA, AverageKernelSVM, MLMKLSum, SimpleMKL, mean_auc, saddle_gap
@@ -50,9 +49,9 @@ def _yeast():
 
 
 def _letter():
-    data, groups = datasets.load_letter(), letter_groups()
+    data = datasets.load_letter()
     Y = (data.y[:, None] == np.arange(len(data.target_names))).astype(np.int8)
-    return data, Y, _families([(cue, groups[cue]) for cue in ("box", "moments", "edges")])
+    return data, Y, _families(list(data.cues.items()))
 
 
 def _scene():

@@ -134,7 +134,7 @@ def describe_pairs(names, seed, n_drawings, n_views=1, n_jobs=1):
         )
         train, view = np.divmod(train, n_views)
         place = np.searchsorted(union, rows)
-        mine, theirs = (x.astype(np.float64) for x in (X[place[train], view], X[place[test], 0]))
+        mine, theirs = X[place[train], view], X[place[test], 0]
         kernels = with_widths(kind_kernels(data.cues), mine)
         sides = rows[train], rows[test]
         out[name] = Pair(mine, labels[train], theirs, labels[test], kernels, families[train], sides)
