@@ -21,7 +21,7 @@ from .base import (
     read_bundled,
 )
 
-__all__ = ["EMOJI_STYLES", "EmojiData", "changed_picture", "load_emoji"]
+__all__ = ["EMOJI_STYLES", "EmojiData", "before", "changed_picture", "load_emoji", "mildly_changed"]
 
 #: In the order of the pictures. The last two are share-alike and lie in a file of their own.
 EMOJI_STYLES = (
@@ -130,17 +130,25 @@ class EmojiData(NamedTuple):
             targets, y = np.unique(found, return_inverse=True)
         n_views = check_integer("n_views", n_views, 1)
         pictures, colours = self._views(rows, n_views, seed)
-        alpha = pictures[..., 3:].astype(np.uint16)
-        images = (pictures[..., :3] * alpha + colours[:, None, None] * (255 - alpha) + 127) // 255
+        images = before(pictures, colours[:, None, None])
         names = [f"{self.names[k]}, {one}" for k, one in zip(thing, style, strict=True)]
         frames = {"name": np.array(names), "thing": thing, "style": style, "family": self.family[thing]}
         frames = {name: np.repeat(values, n_views) for name, values in frames.items()}
         frames |= {"drawing": np.repeat(rows, n_views), "view": np.tile(np.arange(n_views), len(rows))}
-        images, y, masks = images.astype(np.uint8), np.repeat(y, n_views, axis=0), pictures[..., 3] >= 128
+        y, masks = np.repeat(y, n_views, axis=0), pictures[..., 3] >= 128
         description = f"{self.description.removesuffix('.')}, before plain colours drawn at random."
         return ImageData(
             images, y, targets.tolist(), frames, masks, description=description, provenance=self.provenance
         )
+
+    def n_drawings(self):
+        """Number of drawings of each thing."""
+        return np.bincount(self.thing, minlength=len(self.names))
+
+    def unlike(self, things):
+        """Of these things one of each family, the one with most drawings (ties: the first), ascending."""
+        order = things[np.argsort(-self.n_drawings()[things], kind="stable")]
+        return np.sort(order[np.unique(self.family[order], return_index=True)[1]])
 
     def _views(self, rows, n_views, seed):
         """Pictures of these drawings, all views of each, and the colours behind them."""
@@ -154,15 +162,25 @@ class EmojiData(NamedTuple):
             rng = np.random.default_rng([seed, *own]) if n_views > 1 else None
             for at in range(place * n_views + 1, (place + 1) * n_views):
                 colours[at] = rng.integers(0, 256, 3)
-                turn, dx, dy, light = rng.uniform(-1, 1, 4) * (_TURN, _SHIFT, _SHIFT, _LIGHT)
-                size = rng.uniform(*_SIZES)
-                pictures[at] = changed_picture(pictures[at], turn, size, (dx, dy), 1 + light)
+                pictures[at] = mildly_changed(pictures[at], rng)
         return pictures, colours
 
     def __repr__(self):
         styles = ", ".join(dict.fromkeys(self.style.tolist()))
         things = len(np.unique(self.thing))
         return f"<emoji, bundled: {len(self.thing)} pictures of {things} things, styles {styles}>"
+
+
+def before(pictures, colours):
+    """Pictures before plain colours, uint8 (..., 3) of RGB; `colours` broadcast against the pictures."""
+    alpha = pictures[..., 3:].astype(np.uint16)
+    return ((pictures[..., :3] * alpha + colours * (255 - alpha) + 127) // 255).astype(np.uint8)
+
+
+def mildly_changed(picture, rng, turn=0.0):
+    """A drawing turned by so many degrees and, beyond that, changed as `EmojiData.on_backgrounds` says."""
+    more, dx, dy, light = rng.uniform(-1, 1, 4) * (_TURN, _SHIFT, _SHIFT, _LIGHT)
+    return changed_picture(picture, turn + more, rng.uniform(*_SIZES), (dx, dy), 1 + light)
 
 
 def changed_picture(picture, turn=0.0, size=1.0, shift=(0.0, 0.0), light=1.0):

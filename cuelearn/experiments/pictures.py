@@ -38,7 +38,7 @@ def emoji():
 
 def n_drawings():
     """Number of drawings of each thing."""
-    return np.bincount(emoji().thing, minlength=len(emoji().names))
+    return emoji().n_drawings()
 
 
 def drawings_of(things):
@@ -64,8 +64,7 @@ def things(least=1, among=None):
 
 def unlike(some):
     """One thing of each family, the one with most drawings; ties: the first."""
-    order = some[np.argsort(-n_drawings()[some], kind="stable")]
-    return np.sort(order[np.unique(emoji().family[order], return_index=True)[1]])
+    return emoji().unlike(some)
 
 
 @cache

@@ -31,11 +31,10 @@ PALE, GROUND = "#9A9A9A", "#D4D4D4"
 WIDTH, LINE, ROW = 7.5, 0.155, 0.21
 NULL = "\N{WHITE CIRCLE}"
 #: How to read pictures and captions.
-NOTES = """Solid box: a face, a handwritten digit of 28 × 28 pixels above the 16 attributes of a letter;
-dashed: a body, a pen stroke of 8 points from the dot on; disc: number of the face or person. Bold: known
-names; bold italic: known verbs, in the colour of who does it. Black head: the true vector. Pictures are
-composed of samples of letter recognition and MNIST (bodies: Pendigits), strangers and false detections
-of mixtures of two; names and captions are invented."""
+NOTES = """Solid box: a face, here a drawing of the thing that the person is; dashed: a body, clothing turned
+by what the person does; disc: number of the face or person. Bold: known names; bold italic: known verbs, in
+the colour of who does it. Black head: the true vector. Pictures are composed of emoji; a face of two halves
+is a false detection; names and captions are invented."""
 #: Captions and candidate sets as the thesis prints them; label 0 is null.
 THESIS = json.loads(Path(__file__).with_name("captions.json").read_text(encoding="utf-8"))
 
@@ -148,7 +147,7 @@ def write(ax, lines, size=8.0):
 
 
 def draw_picture(ax, picture, numbers):
-    """Faces (digit above letter), bodies with their pen strokes, and numbers, at their places."""
+    """Faces, bodies below them, and numbers, at their places."""
     width, height = picture.size
     ax.add_patch(Rectangle((0, 0), width, height, facecolor=GROUND, zorder=0))
     for k, (x0, y0, x1, y1) in enumerate(picture.boxes):
@@ -156,19 +155,21 @@ def draw_picture(ax, picture, numbers):
             left, top, right, bottom = picture.bodies[k]
             body = {"facecolor": "#F4F4F4", "edgecolor": "#555555", "linestyle": "--"}
             ax.add_patch(Rectangle((left, top), right - left, bottom - top, zorder=1, **body))
-            pen = 0.1 + 0.8 * (picture.pens[k] / 100 * [1, -1] + [0, 1])  # below the face
-            x, y = (pen * [right - left, bottom - y1] + [left, y1]).T
-            ax.plot(x, y, color=BLACK, linewidth=1.5, zorder=3)
-            ax.plot(x[0], y[0], "o", color=RED, zorder=3)
-        letter = np.tile(np.repeat(picture.letters[k] / 15, 7), (32, 1))
-        face = np.vstack([np.kron(picture.digits[k], np.ones((4, 4))), letter])
-        ax.imshow(face, cmap="Greys", vmin=0, vmax=1, extent=(x0, x1, y1, y0), zorder=2)
+            put(ax, picture.poses[k], left, y1, right, bottom)
+        ax.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, facecolor=picture.faces[k, 0, 0] / 255, zorder=2))
+        put(ax, picture.faces[k], x0, y0, x1, y1)
         ax.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, fill=False, zorder=2.5))
         if k in numbers:
             disc = {"boxstyle": "circle,pad=0.2", "facecolor": BLACK, "edgecolor": "white"}
             look = {"color": "white", "size": 6.5, "weight": "bold", "ha": "center", "va": "center"}
             ax.text(x0, y0, f"{numbers[k] + 1}", bbox=disc, zorder=4, **look)
     ax.set(xlim=(0, width), ylim=(height, 0), aspect="equal", anchor="NW")
+
+
+def put(ax, image, x0, y0, x1, y1):
+    """A square image as large as it can be, in the middle of a box."""
+    x, y, half = (x0 + x1) / 2, (y0 + y1) / 2, min(x1 - x0, y1 - y0) / 2
+    ax.imshow(image, extent=(x - half, x + half, y + half, y - half), zorder=2.2, interpolation="antialiased")
 
 
 def columns(item, candidates, most):

@@ -1,8 +1,8 @@
 """The world of the composed news items: who is pictured, who is mentioned, what the captions say, where the
 faces stand.
 
-Words and templates stand in ``captions.json``; `cuelearn.datasets.make_captioned` gives the people real
-samples for faces. From top to bottom: names; the composition (`Composer`); the captions (`Writer`); the
+Words and templates stand in ``captions.json``; `cuelearn.datasets.make_captioned` gives the people
+faces. From top to bottom: names; the composition (`Composer`); the captions (`Writer`); the
 boxes; and all together (`compose`)."""
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from cuelearn.datasets.captioned import (
     FULL_POSITIONS,
     FULL_SIZE,
     KINDS,
+    N_IDENTITIES,
     NULL,
     POSES_SIZE,
     TRAIN_PROTOCOL_2,
@@ -38,7 +39,6 @@ TEMPLATES = WORDS["templates"]
 VERBS = [SimpleNamespace(**verb) for verb in WORDS["verbs"]]
 
 MOST_NAMES = 9  # of a caption
-N_IDENTITIES = 260
 _NAME_SEED = 1788  # a person has the same name in every corpus
 _OFFICE_EVERY = 10  # every tenth person holds an office and is also called by it
 
@@ -60,7 +60,7 @@ def name_pieces():
 
 
 def person_name(k):
-    """Name of a person with a surname of their own: the 260 identities, then those mentioned now and then."""
+    """Name of a person with a surname of their own: the 214 identities, then those mentioned now and then."""
     surnames, firsts = name_pieces()
     return f"{firsts[k % len(firsts)]} {surnames[k]}"
 
@@ -88,7 +88,7 @@ _POSES_FACES = {2: 520, 3: 100, 4: 23}
 _POSITION_FACES = (0.02, 0.41, 0.34, 0.14, 0.06, 0.03)
 # How often the people who are never pictured are named in the training captions, at full size: all at least 3
 # times, none 20.
-REGULARS, REGULARS_MOST = 200, 18
+REGULARS, REGULARS_MOST = 246, 18
 
 
 class Recipe(NamedTuple):
@@ -533,7 +533,7 @@ def compose(streams, n, poses, protocol, n_names, exponent, p_correlated, test_s
 
     Faces are a list of `Face`, item after item, in the order of the regions; mentions are (item, name, face,
     verb, place); ``forms(name)`` gives the ways in which captions may call a person; of each rank below
-    `n_names`, `identity` is the pair of classes; names from `first_stranger` on are of the long tail.
+    `n_names`, `identity` says who of all it is; names from `first_stranger` on are of the long tail.
     """
     plan_rng, people_rng, word_rng, box_rng = streams
     n_faces, has_position, is_test = plan(plan_rng, n, poses, protocol, test_share)
@@ -544,7 +544,7 @@ def compose(streams, n, poses, protocol, n_names, exponent, p_correlated, test_s
         train_size = TRAIN_PROTOCOL_2 if protocol == "II" else round(0.8 * FULL_SIZE)
         _add_regulars(people_rng, items, is_test, n_names, train_size)
 
-    # Which pair of classes an identity of this rank is; its name goes with the pair.
+    # Who of all has this rank; the name goes with the person.
     identity = people_rng.permutation(N_IDENTITIES)[:n_names]
     regulars = [] if poses else range(N_IDENTITIES, N_IDENTITIES + REGULARS)
     labels = [person_name(k) for k in (*identity.tolist(), *regulars)]
@@ -683,7 +683,7 @@ def _facts_of_poses(data, n_names):
     stated = mentions["verb"].to_numpy() != NULL
     telling = np.unique(mentions["item"][stated & (mentions["face"] >= 0)]).size
     few = "not printed; images with one to four people are our choice"
-    ten = "not printed; ten, one for each digit of Pendigits"
+    ten = "not printed; ten, one for each angle"
     typical = "the thesis: typically at least one"
     return [
         ("items", 1703, n),
@@ -781,12 +781,10 @@ def _facts_of_all(data):
     ]
     for pool, chosen in (("training", train), ("test", data.is_test)):
         samples = data.samples[data.rows(chosen)]
-        for k, what in enumerate(("letter", "digit", "pen stroke")[: 3 if poses else 2]):
-            one, other = samples[:, k].T
-            used = np.concatenate([one, other[other != one]])
-            if used.size:
-                uses = np.unique(used, return_counts=True)[1]
-                said = f"uses of a {what} sample, {pool}: mean over those used"
+        for k, what in enumerate(("face", "body")[: 1 + poses]):
+            uses = np.unique(samples[:, k][samples[:, k] >= 0], return_counts=True)[1]
+            if uses.size:
+                said = f"uses of a drawing for a {what}, {pool}: mean over those used"
                 rows.append((said, math.nan, uses.mean(), f"most: {uses.max()}"))
-    columns = "152 of the letter, the rest of the digit"
+    columns = ", ".join(data.face_cues)
     return [*rows, ("columns of a face", math.nan if poses else 1664, data.faces.shape[1], columns)]

@@ -9,9 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import cdist
 from sklearn.svm import LinearSVC
 
 from cuelearn.datasets import VERBS
+from cuelearn.datasets.captioned import POSE_CUES
 from cuelearn.experiments.mms import artificial, methods, naming, poses, printed
 from cuelearn.experiments.mms.settings import ARTIFICIAL, C_RANGE, settings
 from cuelearn.mms import MMS, CandidateSet, Matching, best_labelings, most_violating
@@ -668,34 +670,23 @@ def cosine(X, Z):
 
 
 def squared(X, Z):
-    return ((X[:, None].astype(float) - Z[None].astype(float)) ** 2).sum(axis=2)
+    return cdist(X.astype(float), Z.astype(float), "sqeuclidean")
 
 
-def test_features_of_faces_and_strokes():
+def test_features_of_faces_and_bodies():
     data, X, parts = poses.table_of(**POSED)
     assert X.dtype == np.float32 and X.shape == (len(data.faces), max(p.stop for p in parts.values()))
     assert_allclose(np.linalg.norm(X[:, parts["face"]], axis=1), 1.0, atol=1e-5)
     expected = cosine(data.faces[:9], data.faces[9:20])
     assert_allclose(cosine(X[:9, parts["face"]], X[9:20, parts["face"]]), expected, atol=1e-5)
-    found = poses.pose_descriptors(data.poses)
-    assert list(parts) == ["face", *found, "pose"]
+    assert list(parts) == ["face", *POSE_CUES, "pose"]
     train = data.rows(~data.is_test)
-    each = [squared(block, block) / squared(block[train], block[train]).mean() for block in found.values()]
+    each = []
+    for cue, part in data.pose_cues.items():
+        assert_array_equal(X[:, parts[cue]], data.poses[:, part])
+        block = data.poses[:, part]
+        each.append(squared(block, block) / squared(block[train], block[train]).mean())
     assert_allclose(squared(X[:, parts["pose"]], X[:, parts["pose"]]), sum(each), atol=1e-4)
-    starts = [0, *(parts[name].stop for name in parts)]
-    assert [parts[name].start for name in parts] == starts[:-1]
-    for stroke, *described in zip(
-        data.poses[:6], *(found[k][:6] for k in ("positions", "segments", "directions")), strict=True
-    ):
-        points = [stroke[2 * k : 2 * k + 2] for k in range(8)]
-        segments = [b - a for a, b in itertools.pairwise(points)]
-        directions = [s / np.hypot(*s) if np.hypot(*s) > 0 else np.zeros(2) for s in segments]
-        for own, wanted in zip(described, (points, segments, directions), strict=True):
-            assert_allclose(own, np.concatenate(wanted), atol=1e-6)
-    still = poses.pose_descriptors(np.full((1, 16), 0.5, dtype=np.float32))
-    assert (still["directions"] == 0.0).all()
-    for name, block in found.items():
-        assert_allclose(X[:, parts[name]], block, atol=1e-6)
 
 
 def test_mean_distance_against_all_pairs():
@@ -716,14 +707,14 @@ def test_kernels_of_mms(modelled, groups):
     rows, new = sets.rows(inner), sets.rows(np.arange(25, 40))
     model = poses.build("MMS", modelled, {**SOME, "C": 2.0, "width": width}, X[rows], parts, 3, EFFORT)
     assert (model.C, model.random_state, model.n_epochs) == (2.0, 3, 3)
-    expected = [["face"] if g == "face" else ["positions", "segments", "directions"] for g in groups]
+    expected = [["face"] if g == "face" else [*POSE_CUES] for g in groups]
     assert [[name for name, _, _ in group] for group in model.kernels] == expected
     scores = poses.scores_of(model.fit(X[rows], sets.take(inner)), X[new], len(groups))
     coefs = model.dual_coef_ if len(groups) > 1 else [model.dual_coef_]
     weights = model.kernel_weights_ if len(groups) > 1 else [model.kernel_weights_]
     for group, own, coef, weight in zip(groups, scores, coefs, weights, strict=True):
         kernels = []
-        for name in [group] if group == "face" else ["positions", "segments", "directions"]:
+        for name in [group] if group == "face" else POSE_CUES:
             distance = cosine if name == "face" else squared
             A = X[rows][:, parts[name]]
             B = X[new][:, parts[name]]
@@ -736,13 +727,13 @@ def test_kernels_of_mms(modelled, groups):
 def test_units_of_dist_and_gmm():
     _, X, parts = poses.table_of(**POSED)
     chosen = {"C": 0.0, "width": 0.25, "components": 7}
-    faces, strokes = (
+    faces, bodies = (
         d(X[:, parts[name]], X[:, parts[name]]).mean() for d, name in ((cosine, "face"), (squared, "pose"))
     )
     for modelled, metric, gamma in (
         ("name", ["cosine"], [faces]),
-        ("verb", ["sqeuclidean"], [strokes]),
-        ("both", ["cosine", "sqeuclidean"], [faces, strokes]),
+        ("verb", ["sqeuclidean"], [bodies]),
+        ("both", ["cosine", "sqeuclidean"], [faces, bodies]),
     ):
         model = poses.build("DistNaming", modelled, chosen, X, parts, 0, EFFORT)
         assert model.metric == metric

@@ -140,7 +140,8 @@ def test_letters_follow_the_words_given_and_a_shared_verb_has_one_symbol():
 
 def test_the_true_vector_is_shown_though_it_comes_late(news):
     number = mms_items.pick(news, n_faces=3, n_names=3)
-    item = candidates_from_caption(news.captions[number], news.regions[number], news.vocabulary)
+    text = news.captions[number], news.regions[number], news.vocabulary
+    item = candidates_from_caption(*text, constraints="ABC")
     assert len(item.candidates) == 33
     names = [list(news.vocabulary.names)]
     for true, n_columns in ((3, 6), (32, 7)):

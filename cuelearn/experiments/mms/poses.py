@@ -6,6 +6,8 @@ import numpy as np
 import pandas as pd
 
 from cuelearn.datasets import make_captioned
+from cuelearn.datasets.base import side_by_side
+from cuelearn.datasets.captioned import POSE_CUES
 from cuelearn.experiments.mms.methods import DRAWS, DUAL, best_on_held
 from cuelearn.experiments.mms.naming import labelled_sets
 from cuelearn.experiments.mms.settings import OCCURRENCES
@@ -27,37 +29,25 @@ MODELS = (
 DIST_WIDTHS = (0.03, 0.06, 0.12, 0.25, 0.5, 1.0)
 COMPONENTS = (10, 20, 40, 80)  # of GMM
 NONE = {"C": 0.0, "width": 0.0, "components": 0}
-CUES = {"name": ("face",), "verb": ("positions", "segments", "directions")}
+CUES = {"name": ("face",), "verb": POSE_CUES}
 ATTRIBUTES = {"name": ("name",), "verb": ("verb",), "both": ("name", "verb")}
-
-
-def pose_descriptors(poses):
-    """Three descriptors of strokes, eight points with x and y in turn, as the thesis takes three of a body.
-
-    Positions (n, 16), segments from point to point (n, 14), and these as cosine and sine (n, 14).
-    """
-    n, segments = len(poses), np.diff(poses.reshape(len(poses), 8, 2), axis=1)
-    length = np.linalg.norm(segments, axis=2, keepdims=True)
-    directions = np.divide(segments, length, out=np.zeros_like(segments), where=length > 0.0)
-    return {"positions": poses, "segments": segments.reshape(n, -1), "directions": directions.reshape(n, -1)}
 
 
 @lru_cache(maxsize=2)
 def table_of(seed, n_items, n_test, n_names):
     """The composed corpus with poses (CaptionedData), its features in float32, the columns of their parts.
 
-    Parts are face (of unit length, so squared distances are twice the cosine distance), positions, segments,
-    directions, and pose: these three side by side, each over its mean distance among training persons.
+    Parts are face (of unit length, so squared distances are twice the cosine distance), the cues of bodies,
+    and pose: these side by side, each over its mean distance among training persons.
     """
     share = n_test / n_items
     data = make_captioned(n_items, kind="poses", test_share=share, n_names=n_names, random_state=seed)
     faces = data.faces / np.maximum(np.linalg.norm(data.faces, axis=1, keepdims=True), 1e-12)
-    body, train = pose_descriptors(data.poses), data.rows(~data.is_test)
+    body = {cue: data.poses[:, part] for cue, part in data.pose_cues.items()}
+    train = data.rows(~data.is_test)
     scaled = [b / np.sqrt(mean_distance(b[train])) for b in body.values()]
     blocks = {"face": faces, **body, "pose": np.concatenate(scaled, axis=1)}
-    ends = np.cumsum([0, *(b.shape[1] for b in blocks.values())]).tolist()
-    parts = dict(zip(blocks, map(slice, ends[:-1], ends[1:]), strict=True))
-    return data, np.concatenate(list(blocks.values()), axis=1).astype(np.float32), parts
+    return data, *side_by_side(blocks, np.float32)
 
 
 @lru_cache(maxsize=6)
