@@ -22,7 +22,9 @@ from cuelearn.core.checks import check_count
 from cuelearn.mms import ItemCandidates, Region, Vocabulary, candidates_from_caption, mentions
 from cuelearn.mms.candidates import CandidateSet, Matching
 
-__all__ = ["THESIS", "item_with_candidates", "items", "pick", "spatial_indicators", "thesis_captions"]
+__all__ = [
+    *("THESIS", "item_with_candidates", "items", "people", "pick", "spatial_indicators", "thesis_captions")
+]
 
 #: Of the persons a, b, c, d of a caption, dark enough for text; further ones are black.
 COLORS = (BLUE, RED, "#00795A", "#A3447F")
@@ -276,6 +278,38 @@ def items(data, numbers):
     few = rf"\mathbf{{Z}}_1, \ldots, \mathbf{{Z}}_{{{total}}}" if total > 1 else r"\mathbf{Z}_1"
     title = rf"candidate labeling set of item {last.number}: $\mathcal{{Z}} = \{{{few}\}}$"
     return draw_items(shown, [], [(title, last, vectors, {"spelled": True})])
+
+
+def people(data, n=5):
+    """Figure 5.1: a row for each of the `n` people most often pictured, with faces of training and of test
+    items, and, for each cue, the face of somebody else that is most like the first one.
+
+    Parameters
+    ----------
+    data : CaptionedData
+    n : int
+    """
+    in_test, known = data.is_test[data.bag_of], data.kinds == "identity"
+    names, counts = np.unique(data.names[known], return_counts=True)
+    titles = ["training items"] * 4 + ["test items"] * 2
+    titles += [f"most like it by\n{cue}" for cue in data.face_cues]
+    size = (WIDTH, 0.3 + 1.05 * n)
+    fig, axes = plt.subplots(n, len(titles), figsize=size, layout="constrained", squeeze=False)
+    for row, name in zip(axes, names[np.argsort(-counts, kind="stable")[:n]], strict=True):
+        own = np.flatnonzero(known & (data.names == name))
+        shown = [*own[~in_test[own]][:4], *own[in_test[own]][:2]]
+        others = np.flatnonzero(known & (data.names != name))
+        for part in data.face_cues.values():
+            shown.append(others[np.argmax(data.faces[others, part] @ data.faces[shown[0], part])])
+        for ax, face, look in zip(row, shown, data.looks(shown), strict=True):
+            ax.imshow(look, interpolation="antialiased")
+            ax.set_xlabel(fill(str(data.things[face]), 14), fontsize=6.5)
+            ax.set(xticks=[], yticks=[])
+        row[0].set_ylabel(fill(str(name), 12), fontsize=7)
+    for ax, title in zip(axes[0], titles, strict=True):
+        ax.set_title(title, fontsize=6.5)
+    fig.suptitle("faces of a composed corpus of emoji", fontsize=8)
+    return fig
 
 
 def item_with_candidates(data, number):

@@ -41,7 +41,7 @@ TABLE = {
     },
     "naming": {  # identities are fewer in the proportion of the items, so that names occur as often
         "n_items": (300, 1000, 6000),
-        "n_names": (30, 30, 78),
+        "n_names": (30, 30, 64),
         "occurrences": ({"I": 4, "II": 2}, OCCURRENCES, OCCURRENCES),
         "seeds": (2, 3, 3),
     },
