@@ -302,6 +302,9 @@ def test_training_bags_and_test_samples():
     """They come from the two parts of a data set; scales from the training part; the mean of 2 x 2 pixels."""
     for name in ("letter", "satimage", "pendigits"):
         data = artificial.load_set(name)
+        assert_array_equal(
+            artificial.samples(name).X, artificial.features(name, data, np.arange(len(data.y)))
+        )
         assert not set(data.train) & set(data.test)
         bags, X_test, y_test = artificial.bags_of(name, 3, 10, 25, **MADE)
         rows = np.random.default_rng([3, 50]).permutation(data.train)[:50][bags.order]

@@ -1,6 +1,8 @@
 """Figure 5.3: bags of known samples with made-up ambiguity (section 5.5)."""
 
 import itertools
+from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -31,15 +33,32 @@ def features(name, data, rows):
     return (2.0 * (X[rows] - low) / np.where(high > low, high - low, 1.0) - 1.0).astype(np.float32)
 
 
+class Samples(NamedTuple):
+    """Features of all samples, their classes, and the rows of the two parts."""
+
+    X: np.ndarray
+    y: np.ndarray
+    train: np.ndarray
+    test: np.ndarray
+
+
+@lru_cache
+def samples(name):
+    """The `Samples` of a data set; the set itself is let go: a worker of that size would be replaced."""
+    data = load_set.__wrapped__(name)
+    parts = np.array_split(np.arange(len(data.y)), 20)
+    return Samples(np.concatenate([features(name, data, p) for p in parts]), data.y, data.train, data.test)
+
+
 def bags_of(name, seed, n_bags, n_test, n_candidates, p_correlated, p_ambiguous):
     """Training bags (AmbiguousData) of a data set, and test samples X and y; `n_candidates` is L."""
-    data = load_set(name)
+    data = samples(name)
     rows = np.random.default_rng([seed, 50]).permutation(data.train)[: n_bags * BAG_SIZE]
     made = dict(zip(HARD, (n_candidates, p_correlated, p_ambiguous), strict=True)) | {"bag_size": BAG_SIZE}
     rng = np.random.default_rng([seed, 52])
-    bags = make_ambiguous(features(name, data, rows), data.y[rows], random_state=rng, **made)
+    bags = make_ambiguous(data.X[rows], data.y[rows], random_state=rng, **made)
     test = np.random.default_rng([seed, 57]).permutation(data.test)[:n_test]
-    return bags, features(name, data, test), data.y[test]
+    return bags, data.X[test], data.y[test]
 
 
 def validated(name, method, seed, n_bags, grid, effort):

@@ -13,13 +13,13 @@ import math
 import numpy as np
 import pandas as pd
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import LinearSVC
 
 from cuelearn.core.intervals import CONFIDENCE
 from cuelearn.datasets.ambiguous import make_ambiguous
+from cuelearn.experiments.mms.artificial import samples
 from cuelearn.experiments.mms.methods import ambiguous_losses
-from cuelearn.experiments.protocol import fitted, load_set
+from cuelearn.experiments.protocol import fitted
 from cuelearn.mms import MMS, CandidateSet, Matching, best_labelings, most_violating
 
 CLASSIFIERS = ("MMS", "MC-SVM", "constant", "random", "adversary", "memoriser")
@@ -34,13 +34,10 @@ NEAR = 1e-9
 
 
 def instances(task, n_train, n_fresh, seed):
-    """X_train, y_train, X_fresh, y_fresh of the two official parts, features in [-1, 1] over the first."""
-    data = load_set(task)
-    X = data.X[:, data.cues["dynamic"]] if task == "pendigits" else data.X
-    rng = np.random.default_rng([seed, 21])
+    """X_train, y_train, X_fresh, y_fresh: `samples` of the two official parts."""
+    data, rng = samples(task), np.random.default_rng([seed, 21])
     train, fresh = rng.permutation(data.train)[:n_train], rng.permutation(data.test)[:n_fresh]
-    scaler = MinMaxScaler((-1.0, 1.0)).fit(X[train])
-    return scaler.transform(X[train]), data.y[train], scaler.transform(X[fresh]), data.y[fresh]
+    return data.X[train], data.y[train], data.X[fresh], data.y[fresh]
 
 
 def predictions(name, train, fresh, shares, seed, mms):
