@@ -6,7 +6,6 @@ import time
 import numpy as np
 import pandas as pd
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.core import docs
@@ -250,7 +249,7 @@ class OnlineClassifier(ClassifierMixin, Estimator):
         if not self._is_precomputed():
             X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], reset=first, order="C")
             if first:  # later on, `labels_within` knows which labels there are
-                check_classification_targets(y)
+                labels_of(self, y, len(y))
             return check_size(X, np.float64), y
         X = self._check_precomputed(X)
         y = labels_of(self, y, X.shape[-2])

@@ -207,7 +207,8 @@ def what_cues_confuse(pairs, images):
     methods = [*pairs["cue"], "OMCL-BM"]
     fig = plt.figure(figsize=(2.9 * len(pairs), 3.6), layout="constrained")
     top = 105 * pairs[methods].to_numpy().max()
-    for part, (_, pair) in zip(fig.subfigures(1, len(pairs)), pairs.iterrows(), strict=True):
+    parts = fig.subfigures(1, len(pairs), squeeze=False)[0]
+    for part, (_, pair) in zip(parts, pairs.iterrows(), strict=True):
         axes = part.subplot_mosaic([["image", "other"], ["bars", "bars"]], height_ratios=(1, 1))
         part.suptitle(f"{pair['cue']} confuses", fontsize=10)
         for name, category in (("image", "first"), ("other", "second")):

@@ -4,12 +4,14 @@ import itertools
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from cuelearn import datasets
 from cuelearn.book.sweep import Sweep
 from cuelearn.experiments import cue_tasks, pictures
 from cuelearn.experiments import omcl as exp
+from cuelearn.omcl import KernelPerceptron
 from cuelearn.plots import omcl as draw
 
 
@@ -196,3 +198,24 @@ def test_three_levels_are_measured_on_the_kernels_of_a_task(digits):
     table = exp.integration_run(0, digits, n_epochs=2)
     assert table["level"].tolist() == ["low", "middle", "middle", "high"]
     assert table["test_error"].between(0, 0.3).all()
+
+
+def test_confusions_are_drawn_as_they_were_counted(results, digits):
+    names, cues = digits.data.target_names, list(digits.data.cues)
+    runs = results["confusions"]
+    table = draw.confusion_table(runs, cues, names).set_index(["category", "taken for"])
+    fig = draw.confusions(runs, cues, names)
+    shown = [np.asarray(ax.images[0].get_array()) for ax in fig.axes[: len(cues) + 1]]
+    for picture, column in zip(shown, table, strict=True):
+        assert np.allclose(picture.ravel(), 100 * table[column])
+    assert np.isclose(table.loc[(names[3], names[5]), "OMCL-BM"], np.mean([r["OMCL-BM"][3, 5] for r in runs]))
+    pair = {"cue": "fac", "first": "0", "second": "1", "image": 0, "other": 1, "fac": 0.3, "OMCL-BM": 0.1}
+    fig = draw.what_cues_confuse(pd.DataFrame([pair]), np.zeros((2, 8, 8, 3), np.uint8))
+    first, second, bars = fig.axes
+    assert (first.get_title(), second.get_title()) == ("0", "1")
+    assert np.allclose([bar.get_width() for bar in bars.patches], [30, 10])
+
+
+def test_a_piece_of_a_stream_may_hold_few_samples_of_many_classes(digits, recwarn):
+    model = KernelPerceptron().partial_fit(digits.data.X[:24], np.arange(24), classes=np.arange(30))
+    assert model.n_seen_ == 24 and not [w for w in recwarn if "unique classes" in str(w.message)]
