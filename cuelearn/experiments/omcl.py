@@ -9,6 +9,8 @@ Emoji, as `cue_tasks` says: claims are judged on objects split by drawing (the t
 categories; objects split by thing are reported beside them. Table 2.1 is measured on the categories.
 """
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 from sklearn.model_selection import cross_val_predict
@@ -254,25 +256,24 @@ def integration_run(permutation, task, n_epochs=20):
     def svm(C):
         return SVC(C=C, kernel="precomputed")
 
-    def stack(learn, rows):
-        return run.kernels(run.cues, dict.fromkeys(run.cues, 1.0), learn, rows)
+    @cache
+    def kernels(names, factor, validating):
+        learn, test = (run.split.inner, run.split.held) if validating else (None, None)
+        return run.kernels(names, dict.fromkeys(names, factor), learn, test)
 
-    def low(learn, rows, y, C, factor):
-        (inside,), (across,) = run.kernels(["vectors scaled"], {"vectors scaled": factor}, learn, rows)
+    def low(y, validating, C, factor):
+        (inside,), (across,) = kernels(("vectors scaled",), factor, validating)
         return svm(C).fit(inside, y).predict(across)
 
-    def middle(learn, rows, y, **parameters):
-        inside, across = stack(learn, rows)
-        offline = {"n_epochs": n_epochs, "tol": None, "random_state": 0}
-        model = (
-            OBSCURE("precomputed", **parameters, **offline)
-            if "C" in parameters
-            else OM2("precomputed", **parameters)
-        )
+    def middle(y, validating, **parameters):
+        inside, across = kernels(tuple(run.cues), 1.0, validating)
+        if "C" not in parameters:
+            return OM2("precomputed", **parameters).fit(inside, y).predict(across)
+        model = OBSCURE("precomputed", **parameters, n_epochs=n_epochs, tol=None, random_state=0)
         return model.fit(inside, y).predict(across)
 
-    def high(learn, rows, y, C):
-        inside, across = stack(learn, rows)
+    def high(y, validating, C):
+        inside, across = kernels(tuple(run.cues), 1.0, validating)
         told = [cross_val_predict(svm(C), K, y, cv=3, method="decision_function") for K in inside]
         asked = [svm(C).fit(K, y).decision_function(k) for K, k in zip(inside, across, strict=True)]
         return LinearSVC(C=0.1).fit(np.hstack(told), y).predict(np.hstack(asked))
@@ -284,14 +285,14 @@ def integration_run(permutation, task, n_epochs=20):
         ("middle", "online", "OM-2", middle, grid_points(p=P_ONLINE)),
         ("high", "batch", "stacked SVMs", high, grid_points(C=Cs)),
     ]
-    inner, held, found = run.split.inner, run.split.held, []
+    inner, held, found = run.labels[run.split.inner], run.labels[run.split.held], []
     for *named, predict, grid in methods:
 
         def score(point, predict=predict):
-            return np.mean(predict(inner, held, run.labels[inner], **point) == run.labels[held])
+            return np.mean(predict(inner, True, **point) == held)
 
         best, _ = choose(grid, score)
-        wrong = predict(None, None, run.labels, **best) != run.truth
+        wrong = predict(run.labels, False, **best) != run.truth
         found.append((*named, mean_error(wrong, run.truth, run.n_classes)))
     return pd.DataFrame(found, columns=["level", "learning", "method", "test_error"])
 
