@@ -26,7 +26,7 @@ PROTOCOL_I = ("RANDOM", "CLSVM", "MIMLSVM", "MMS", "1vA-SVM", "MC-SVM", "MC-SVM 
 PROTOCOL_II = ("RANDOM", "RANDOM positions", "MMS", "MMS positions", "1vA-SVM", "MC-SVM")
 
 
-@lru_cache(maxsize=6)  # two protocols, three seeds
+@lru_cache(maxsize=16)  # two protocols, eight seeds
 def corpus(seed, n_items, n_names, protocol):
     """The composed corpus of a protocol."""
     return make_captioned(n_items, protocol=protocol, n_names=n_names, random_state=seed)
@@ -46,7 +46,7 @@ def labelled_sets(data, occurrences, constraints, attributes=("name",)):
     return sets, np.stack([pd.Index(classes).get_indexer(labels) for classes, labels in known], axis=1)
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=16)
 def problem(seed, n_items, n_names, protocol, occurrences, constraints="ABC"):
     """The corpus, its candidate sets, and the names of all faces, null where the caption lacks them."""
     data = corpus(seed, n_items, n_names, protocol)

@@ -27,13 +27,13 @@ MODELS = (
 )
 #: DIST's widths in units of the mean distance; those of the kernels of MMS stand in `settings`.
 DIST_WIDTHS = (0.03, 0.06, 0.12, 0.25, 0.5, 1.0)
-COMPONENTS = (10, 20, 40, 80)  # of GMM
+COMPONENTS = (10, 20, 40, 80, 160)  # of GMM
 NONE = {"C": 0.0, "width": 0.0, "components": 0}
 CUES = {"name": ("face",), "verb": POSE_CUES}
 ATTRIBUTES = {"name": ("name",), "verb": ("verb",), "both": ("name", "verb")}
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=5)  # one for each seed, which change from point to point
 def table_of(seed, n_items, n_test, n_names):
     """The composed corpus with poses (CaptionedData), its features in float32, the columns of their parts.
 
@@ -50,7 +50,7 @@ def table_of(seed, n_items, n_test, n_names):
     return data, *side_by_side(blocks, np.float32)
 
 
-@lru_cache(maxsize=6)
+@lru_cache(maxsize=15)
 def problem_of(seed, n_items, n_test, n_names, modelled):
     """Candidate sets of all items, and true labels (n, n_attributes); rare names are null."""
     data, _, _ = table_of(seed=seed, n_items=n_items, n_test=n_test, n_names=n_names)
@@ -67,7 +67,8 @@ def build(method, modelled, chosen, X, parts, seed, effort):
     """An unfitted estimator for training features X; MMS averages the three kernels of poses."""
     columns = [parts[{"name": "face", "verb": "pose"}[a]] for a in ATTRIBUTES[modelled]]
     if method == "GMMNaming":
-        return GMMNaming(n_components_pca=chosen["components"], columns=columns)
+        most = min(X[:, columns[0]].shape)
+        return GMMNaming(n_components_pca=min(chosen["components"], most), columns=columns)
     if method == "DistNaming":
         metric = ["cosine" if c == parts["face"] else "sqeuclidean" for c in columns]
         # the cosine distance of unit vectors is half their squared distance
