@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 
 from cuelearn.datasets import EMOJI_STYLES, DataFileError, image_cues, load_emoji
 from cuelearn.datasets.base import data_module
-from cuelearn.datasets.emoji import changed_picture
+from cuelearn.datasets.emoji import changed_picture, mildly_changed
 
 DATA = Path(__file__).parents[2] / "data"
 REGISTRY = json.loads((DATA / "datasets.json").read_text(encoding="utf-8"))
@@ -217,6 +217,25 @@ def test_views():
     moved = changed_picture(middle, shift=(0.25, -0.125), light=0.5)
     assert_array_equal(moved[..., 3], np.roll(middle[..., 3], (-8, 16), axis=(0, 1)))
     assert moved[..., :3].max() == 100 and changed_picture(middle, size=0.5)[..., 3].astype(bool).sum() < 20
+
+
+def test_one_thing_of_each_family():
+    emoji, things = load(), np.arange(861)[::-1]
+    counts, kept = emoji.n_drawings(), emoji.unlike(things)
+    assert counts.sum() == len(emoji.thing) and counts.size == 861
+    assert_array_equal(np.unique(emoji.family), np.sort(emoji.family[kept]))
+    for thing in kept:
+        assert counts[thing] == counts[emoji.family == emoji.family[thing]].max()
+    assert len(emoji.unlike(np.flatnonzero(emoji.family == emoji.family[kept[0]]))) == 1
+
+
+def test_a_mild_change_about_a_turn():
+    picture = load().pictures[where("red apple", "noto")]
+    turn, dx, dy, light = np.random.default_rng(3).uniform(-1, 1, 4) * (15, 0.06, 0.06, 0.25)
+    rng = np.random.default_rng(3)
+    expected = mildly_changed(picture, rng, 90.0)
+    size = np.random.default_rng(3).uniform(size=5)[4] * 0.25 + 0.75
+    assert_array_equal(expected, changed_picture(picture, 90 + turn, size, (dx, dy), 1 + light))
 
 
 def test_wrong_arguments_of_backgrounds():

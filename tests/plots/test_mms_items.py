@@ -8,6 +8,7 @@ import pytest
 from matplotlib.colors import same_color
 from matplotlib.table import Table
 from matplotlib.text import Text
+from numpy.testing import assert_array_equal
 
 from cuelearn.datasets.captioned import make_captioned
 from cuelearn.mms import CandidateSet, Matching, candidates_from_caption, mentions
@@ -109,6 +110,27 @@ def test_a_caption_is_whole_and_its_known_words_are_bold_in_the_colour_of_their_
     verbs = [m for m in found if m.kind == "verb"]
     assert len(verbs) == 2 == len({*colors.values()})
     assert all(colors[m.label] == colors[m.subjects[0]] for m in verbs)
+
+
+def test_people_and_who_is_most_like_them(news):
+    """A row holds one person's faces of both parts, then, cue by cue, the nearest face of somebody else."""
+    fig = mms_items.people(news, 3)
+    rows = np.reshape(fig.axes, (3, -1))
+    known = news.kinds == "identity"
+    names, counts = np.unique(news.names[known], return_counts=True)
+    for row, name in zip(rows, names[np.argsort(-counts, kind="stable")], strict=False):
+        assert row[0].get_ylabel().replace("\n", " ") == name
+        own = known & (news.names == name)
+        test = news.is_test[news.bag_of]
+        shown = [ax.images[0].get_array() for ax in row]
+        for part, drawn in ((own & ~test, shown[:4]), (own & test, shown[4:6])):
+            for look, expected in zip(drawn, news.looks(np.flatnonzero(part)), strict=False):
+                assert_array_equal(look, expected)
+        first, others = np.flatnonzero(own & ~test)[0], np.flatnonzero(known & ~own)
+        for look, part in zip(shown[6:], news.face_cues.values(), strict=True):
+            apart = np.linalg.norm(news.faces[others, part] - news.faces[first, part], axis=1)
+            assert_array_equal(look, next(news.looks([others[np.argmin(apart)]])))
+    assert_printable(fig)
 
 
 # --------------------------------------------------------------------------- the table
