@@ -1,19 +1,28 @@
 """Experiments of the MKTL chapter (thesis chapter 6).
 
 `tasks` trains priors and draws samples; `compare` holds the methods, chooses C and p, and makes the tables of
-figures 6.2 and 6.3, which go to `plots.mktl`; `transfer_weights` and `along_p` show one fitted model,
-`training_time` times it. Sizes and grids stand in `settings`.
+figures 6.2 and 6.3, which go to `plots.mktl`; `transfer_weights`, `along_p` and `confusion` show fitted
+models, `training_time` times one. Sizes and grids stand in `settings`.
 """
 
-from cuelearn.experiments.mktl.compare import METHODS, along_p, binary, multiclass, negative, transfer_weights
-from cuelearn.experiments.mktl.settings import BUNDLED, C_RANGE, N_NEGATIVE, SIMULATED, VALIDATED, settings
-from cuelearn.experiments.mktl.tasks import (
-    BACKGROUND,
-    TASKS,
-    binary_targets,
-    binary_task,
-    draw,
-    draw_binary,
-    load_task,
+from cuelearn.experiments.mktl.compare import (
+    METHODS,
+    along_p,
+    along_priors,
+    binary,
+    confusion,
+    multiclass,
+    negative,
+    transfer_weights,
 )
+from cuelearn.experiments.mktl.settings import (
+    BUNDLED,
+    C_RANGE,
+    DRAWN,
+    N_NEGATIVE,
+    SIMULATED,
+    VALIDATED,
+    settings,
+)
+from cuelearn.experiments.mktl.tasks import TASKS, binary_targets, binary_task, draw, load_task
 from cuelearn.experiments.mktl.timing import random_problem, training_time

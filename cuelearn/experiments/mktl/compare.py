@@ -8,16 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from sklearn.utils.class_weight import compute_sample_weight
 
 from cuelearn.experiments.mktl.settings import N_NEGATIVE
-from cuelearn.experiments.mktl.tasks import binary_targets, binary_task, draw, draw_binary, load_task
+from cuelearn.experiments.mktl.tasks import TASKS, binary_targets, binary_task, draw, load_task, n_most
 from cuelearn.experiments.protocol import choose, compared, fitted, grid_points
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mktl import MKTL, AverageTL, MultiKT, NoTransfer, PriorFeatures
 
 # seeds of the draws that parameters are chosen on begin here, far from those of the figures
 FIRST_VALIDATION_SEED = 10_000
-LEAST_HELD = 10
 # what is chosen for a method, as columns of the results
 CHOSEN = ("C", "p", "class_weight")
 _USELESS = 63  # first entry of the seeds of useless scores
@@ -58,6 +58,8 @@ METHODS = {
 #: Methods of figures 6.3 and 6.2. The thesis weighs the classes in Multi-KT and MKTL only.
 MULTICLASS = tuple(method for method in METHODS if "weighted" not in method)
 BINARY = tuple(method for method in METHODS if method != "MKTL auto")
+#: Methods drawn over numbers of priors.
+METHODS_OF_PRIORS = ("PriorFeatures", "AverageTL", "MKTL", "MKTL auto")
 
 
 def candidates(method, grids):
@@ -78,6 +80,7 @@ class Trial:
         self.bank = KernelBank([("new", RBF(gamma=task.gamma), slice(None))], task.X[train])
         self.rows = np.ascontiguousarray(next(iter(self.bank.cross(task.X[judged]).blocks(memory=4e9)))[1])
         self.y, self.y_judged = task.y[train], task.y[judged]
+        self.weight = compute_sample_weight("balanced", self.y_judged)
         kinds = {False: task.scores, True: task.same}
         if replaced is not None:
             kinds = dict.fromkeys(kinds, replaced)
@@ -90,25 +93,26 @@ class Trial:
         return fitted(model, self.bank, self.y, scores=self.scores[METHODS[method].same][0])
 
     def share_right(self, method, model):
-        """Share of the judged samples that a fitted model gets right."""
-        return float(model.score(self.rows, self.y_judged, scores=self.scores[METHODS[method].same][1]))
+        """Share of the judged samples that a fitted model gets right, mean over their classes."""
+        scores = self.scores[METHODS[method].same][1]
+        return float(model.score(self.rows, self.y_judged, sample_weight=self.weight, scores=scores))
 
     def accuracy(self, method, chosen, effort, seed=0):
         """Share of the judged samples that are right, of a method trained with given parameters."""
         return self.share_right(method, self.fitted(method, chosen, effort, seed))
 
 
-def multiclass_trial(name, n_per_class, n_priors, useless, seed):
-    """A draw of figure 6.3 and all test samples."""
-    task = load_task(name)
-    replaced = useless_scores(task, useless, seed)
-    return Trial(task, draw(task, n_per_class, seed), task.test, n_priors, replaced)
+def multiclass_trial(name, n_per_class, n_priors, useless, seed, others=False):
+    """A draw of figure 6.3; `others`: of the task that parameters are chosen on, of so many as it has."""
+    task = load_task(name, others)
+    n_per_class = min(n_per_class, n_most(task)) if others else n_per_class
+    return Trial(task, *draw(task, n_per_class, seed), n_priors, useless_scores(task, useless, seed))
 
 
 def binary_trial(target, n_positive, seed):
-    """A draw of figure 6.2 and all test samples, half of the target, half of the background."""
+    """A draw of figure 6.2; both sides of the tests, target and background, count the same."""
     task = binary_task(target)
-    return Trial(task, draw_binary(task, n_positive, N_NEGATIVE, seed), task.test)
+    return Trial(task, *draw(task, {0: N_NEGATIVE, 1: n_positive}, seed))
 
 
 def accuracies(seed, chosen, effort, **place):
@@ -138,50 +142,30 @@ def _best(method, trials, grids, effort):
     return {**best, "validation": accuracy}
 
 
-def validated(method, name, n_per_class, n_priors, useless, grids, effort, draws, held, seed):
+def validated(method, name, n_per_class, n_priors, useless, grids, effort, draws, seed):
     """Parameters of a method (C, p, a class_weight where there is a choice) and their `validation` accuracy.
 
-    Trained on draws of the pool, judged on `held` other samples of each class in the pool; no test sample is
-    used. Where the pool has too few, fewer are held, but 10, then fewer are trained on.
+    The best on draws of the other classes' task, with the same priors; no picture of a new class is used.
     """
-    task = load_task(name)
-    n_classes = np.unique(task.y).size
-    available = task.pool.size // n_classes
-    held = min(held, max(LEAST_HELD, available - n_per_class))
-    n_per_class = min(n_per_class, available - held)
-    size, scores = n_per_class * n_classes, useless_scores(task, useless, seed)
-    trials = []
-    for k in range(draws):
-        # class by class in turn
-        drawn = draw(task, n_per_class + held, FIRST_VALIDATION_SEED + 100 * seed + k)
-        trials.append(Trial(task, drawn[:size], drawn[size:], n_priors, scores))
+    seeds = [FIRST_VALIDATION_SEED + 100 * seed + k for k in range(draws)]
+    trials = [multiclass_trial(name, n_per_class, n_priors, useless, s, others=True) for s in seeds]
     return _best(method, trials, grids, effort)
 
 
-def validated_binary(method, n_positive, targets, grids, effort, draws, seed):
-    """Parameters as of `validated` for a number of positive samples: the best on average over targets.
-
-    Judged on the rest of the pools: as many of the target as of the background.
-    """
-    trials = []
-    for target in targets:
-        task = binary_task(target)
-        for k in range(draws):
-            train = draw_binary(task, n_positive, N_NEGATIVE, FIRST_VALIDATION_SEED + 100 * seed + k)
-            rest = np.setdiff1d(task.pool, train)
-            sides = [rest[task.y[rest] == label] for label in (1, 0)]
-            held = min(side.size for side in sides)
-            trials.append(Trial(task, train, np.concatenate([side[:held] for side in sides])))
+def validated_binary(method, n_positive, grids, effort, draws, seed):
+    """The same for a number of positive samples: the best on average over other targets."""
+    seeds = [FIRST_VALIDATION_SEED + 100 * seed + k for k in range(draws)]
+    trials = [binary_trial(target, n_positive, s) for target in binary_targets(others=True) for s in seeds]
     return _best(method, trials, grids, effort)
 
 
 # ---------------------------------------------------------------- figures
 
 
-def _curves(sweep, label, places, seeds, grids, effort, o):
+def _curves(sweep, label, places, seeds, grids, effort, draws):
     """Parameters, then accuracies, of every place (a task, samples, priors) and its methods."""
     data = [load_task(name).data for name in dict.fromkeys(place["name"] for place, _ in places)]
-    common = {"grids": grids, "effort": effort, "draws": o["draws"], "held": o["held"], "seed": seeds[0]}
+    common = {"grids": grids, "effort": effort, "draws": draws, "seed": seeds[0]}
     asked = [{**place, "method": m, **common} for place, methods in places for m in methods]
     # the longest first
     asked.sort(key=lambda point: (-point["n_per_class"], point["method"] not in ("MKTL", "PriorFeatures")))
@@ -191,19 +175,25 @@ def _curves(sweep, label, places, seeds, grids, effort, o):
 
 
 def multiclass(sweep, names, seeds, o, grids, effort, methods=MULTICLASS):
-    """All points of figure 6.3: both numbers of priors where the task has two.
+    """All points of figure 6.3: each number of priors that `TASKS` has for a task.
 
     `sweep` makes a Sweep of a name; `o` is `multiclass` of `settings`. Columns name, n_per_class, n_priors,
     useless (empty), seed, method, accuracy, gap, C, p, class_weight.
     """
     places = []
     for name in names:
-        task = load_task(name)
-        most = len(task.prior_names)
-        for n, k in itertools.product(o[name], dict.fromkeys((task.n_first, most))):
-            some = [m for m in methods if k == most or m != "NoTransfer"]  # which knows of no priors
+        sizes = TASKS[name].sizes
+        for n, k in itertools.product(o[name], sizes):
+            some = [m for m in methods if k == max(sizes) or m != "NoTransfer"]  # which knows of no priors
             places.append(({"name": name, "n_per_class": n, "n_priors": k, "useless": ""}, some))
-    return _curves(sweep, "multiclass", places, seeds, grids, effort, o)
+    return _curves(sweep, "multiclass", places, seeds, grids, effort, o["draws"])
+
+
+def along_priors(sweep, name, seeds, o, grids, effort, draws):
+    """The same over numbers of priors; `o` is `priors` of `settings`."""
+    base = {"name": name, "n_per_class": o["n_per_class"], "useless": ""}
+    places = [({**base, "n_priors": k}, METHODS_OF_PRIORS) for k in o["n_priors"]]
+    return _curves(sweep, "priors", places, seeds, grids, effort, draws)
 
 
 def useless_scores(task, kind, seed):
@@ -221,7 +211,7 @@ def useless_scores(task, kind, seed):
     return rng.normal(size=(n, int(kind.split()[1])))
 
 
-def negative(sweep, name, seeds, o, grids, effort, multiclass):
+def negative(sweep, name, seeds, o, grids, effort, draws):
     """Like `multiclass`, with priors that are useless on purpose; n_priors is empty."""
     kinds = ["shuffled", *(f"noise {k}" for k in o["n_noise"] if k)]
     some = dict.fromkeys(kinds, ["AverageTL", "MultiKT", "MKTL", "MKTL auto"])
@@ -229,7 +219,7 @@ def negative(sweep, name, seeds, o, grids, effort, multiclass):
     base = {"name": name, "n_per_class": 0, "n_priors": None}
     places = itertools.product(o["n_per_class"], some.items())
     places = [({**base, "n_per_class": n, "useless": kind}, methods) for n, (kind, methods) in places]
-    return _curves(sweep, "negative", places, seeds, grids, effort, multiclass)
+    return _curves(sweep, "negative", places, seeds, grids, effort, draws)
 
 
 def binary(sweep, seeds, o, grids, effort, methods=BINARY):
@@ -237,11 +227,10 @@ def binary(sweep, seeds, o, grids, effort, methods=BINARY):
 
     Columns target, seed, n_positive, method, accuracy, gap, C, p, class_weight.
     """
-    targets = binary_targets()
-    spread, some = (targets[:: max(1, len(targets) // n)][:n] for n in (o["targets"], o["validated"]))
-    common = {"targets": some, "grids": grids, "effort": effort, "draws": o["draws"], "seed": seeds[0]}
+    targets = binary_targets()[: o["targets"]]
+    common = {"grids": grids, "effort": effort, "draws": o["draws"], "seed": seeds[0]}
     asked = [{"method": m, "n_positive": n, **common} for n in o["n_positive"] for m in methods]
-    points = itertools.product(spread, seeds, o["n_positive"])
+    points = itertools.product(targets, seeds, o["n_positive"])
     points = [({"target": t, "seed": s, "n_positive": n, "effort": effort}, methods) for t, s, n in points]
     data = binary_task(targets[0]).data
     return compared(
@@ -276,3 +265,20 @@ def along_p(name, seed, n_per_class, p, C, effort):
     used = float(np.mean((weights >= 0.01 * weights.max()).sum(axis=1))) if weights.max() > 0.0 else 0.0
     ends = {"gap": float(model.dual_gap_), "objective": float(model.objective_), "p_found": model.p_}
     return {"accuracy": trial.share_right("MKTL", model), "used": used, **ends}
+
+
+def confusion(name, seeds, n_per_class, n_priors, chosen, effort):
+    """How often the pictures of a class are called which: columns method, true, said, share (of the class).
+
+    On the test pictures of all draws; `chosen` are parameters by method.
+    """
+    found = []
+    for seed in seeds:
+        trial = multiclass_trial(name, n_per_class, n_priors, "", seed)
+        for method, parameters in chosen.items():
+            scores = trial.scores[METHODS[method].same][1]
+            said = trial.fitted(method, parameters, effort, seed).predict(trial.rows, scores=scores)
+            found.append(pd.DataFrame({"method": method, "true": trial.y_judged, "said": said}))
+    found = pd.concat(found)
+    share = found.groupby(["method", "true"], sort=False)["said"].value_counts(normalize=True)
+    return share.rename("share").reset_index()
