@@ -14,7 +14,7 @@ from cuelearn.book.figures import BLACK, BLUE, GREY, RED, band, method_style
 from cuelearn.core.intervals import CONFIDENCE
 from cuelearn.plots.common import curve, curves, distinct, panels, where
 
-TITLES = {"letter": "letter", "mfeat": "mfeat (digits)", "awa": "Animals with Attributes"}
+TITLES = {"animals": "emoji, animals", "objects": "emoji, objects", "awa": "Animals with Attributes"}
 #: The order that methods are drawn in, the chapter's own on top; others come first.
 ORDER = (
     *("NoTransfer", "NoTransfer weighted", "PriorFeatures", "PriorFeatures weighted", "AverageTL"),
@@ -88,6 +88,55 @@ def _signed(value, digits):
     """A number with its sign; without one where it rounds to 0."""
     text = f"{value:+.{digits}f}".replace("-", "\N{MINUS SIGN}")
     return text if text.strip("+\N{MINUS SIGN}0.") else text[1:]
+
+
+# --- the things ---------------------------------------------------------------------------------------------
+
+
+def things(shown, table, faces):
+    """What is known, what is new, and which new things are taken for which.
+
+    `shown` has by title an array of pictures, (rows, columns, height, width, 4); `table` the columns method,
+    true, said, share of `experiments.mktl.compare.confusion`, a panel for each method; `faces` a picture of
+    each new thing, in the panels' order.
+    """
+    methods, names = distinct(table["method"]), list(faces)
+    fig = plt.figure(figsize=(3.1 * len(methods) + 0.6, 6.2), layout="constrained")
+    upper, lower = fig.subfigures(2, height_ratios=(2.6, 3.6))
+    widths = [grid.shape[1] / grid.shape[0] for grid in shown.values()]
+    for ax, (title, grid) in zip(
+        upper.subplots(1, len(shown), width_ratios=widths), shown.items(), strict=True
+    ):
+        ax.imshow(_mosaic(grid))
+        ax.set_axis_off()
+        ax.set_title(title, fontsize=9)
+    row = np.stack([faces[name] for name in names])
+    axes = lower.subplots(1, len(methods), squeeze=False)[0]
+    for ax, method in zip(axes, methods, strict=True):
+        grid = where(table, method=method).pivot(index="true", columns="said", values="share")
+        grid = 100.0 * grid.reindex(index=names, columns=names).fillna(0.0).to_numpy()
+        ax.imshow(grid, cmap="Blues", vmin=0.0, vmax=100.0)
+        for (i, j), value in np.ndenumerate(grid):
+            if value >= 5.0:
+                color = "white" if value > 55.0 else BLACK
+                ax.text(j, i, f"{value:.0f}", color=color, fontsize=6.5, **_MIDDLE)
+        beside = ax.inset_axes([-0.105, 0.0, 0.1, 1.0]), ax.inset_axes([0.0, -0.105, 1.0, 0.1])
+        for side, strip in zip(beside, (row[:, None], row[None]), strict=True):
+            side.imshow(_mosaic(strip), aspect="auto")
+        for side in (ax, *beside):
+            side.set(xticks=(), yticks=())
+            side.grid(False)
+            side.spines[:].set_visible(False)
+        ax.set_title(f"{method_style(method)['label']}: {np.diag(grid).mean():.0f}% right", fontsize=9)
+    axes[0].set_ylabel("is", labelpad=24)
+    lower.supxlabel("is taken for (per cent of the test pictures; below 5 empty)", fontsize=8)
+    return fig
+
+
+def _mosaic(grid):
+    """One picture of many, (rows, columns, height, width, 4)."""
+    rows, columns, height, width, channels = grid.shape
+    return grid.swapaxes(1, 2).reshape(rows * height, columns * width, channels)
 
 
 # --- figure 6.1 ---------------------------------------------------------------------------------------------
@@ -277,15 +326,14 @@ def binary_classes(table):
     targets = distinct(table["target"])
     columns = min(5, int(np.ceil(np.sqrt(len(targets)))))
     rows = -(-len(targets) // columns)
-    size = (max(1.75 * columns + 0.5, 4.6), 1.45 * rows + 0.9)
+    size = (max(1.75 * columns + 0.5, 4.6), 1.5 * rows + 0.9)
     fig, axes = panels(columns, rows, size=size, sharex=True, sharey=True)
     used, unused = np.split(axes.ravel(), [len(targets)])
     style = {"factor": 100.0, "alpha": 0.10, "markersize": 3.2, "linewidth": 1.2}
-    corner = {"ha": "right", "va": "bottom", "fontsize": 11, "fontweight": "bold"}
     for ax, target in zip(used, targets, strict=True):
         mine = table[table["target"] == target]
         curves(ax, mine, "n_positive", "accuracy", [m for m in _methods(mine) if m in BY_CLASS], **style)
-        ax.text(0.96, 0.06, target, transform=ax.transAxes, **corner)
+        ax.set_title(target, fontsize=7.5, pad=2)
     _counts(axes[0, 0], table["n_positive"], 1.4)
     _limits(used, top=101.0, room=0.05)
     for ax in unused:
@@ -335,6 +383,17 @@ def multiclass(table):
         _limits([ax for ax, panel in zip(axes[0], shown, strict=True) if panel[0] == name], top=101.0)
     axes[0, 0].set_ylabel("test accuracy [%]")
     _legend(fig, axes[0])
+    return fig
+
+
+def along_priors(table):
+    """Accuracy over the number of priors, of a table like figure 6.3's with one number of samples."""
+    fig, ((ax,),) = panels(1, size=(5.0, 3.9))
+    curves(ax, table, "n_priors", "accuracy", _methods(table), factor=100.0, alpha=0.12)
+    _counts(ax, table["n_priors"], 4.2)
+    ax.set(xlabel="priors", ylabel="test accuracy [%]")
+    _limits([ax], top=101.0)
+    _legend(fig, [ax])
     return fig
 
 
