@@ -105,7 +105,7 @@ def things(shown, table, faces):
     upper, lower = fig.subfigures(2, height_ratios=(2.6, 3.6))
     widths = [grid.shape[1] / grid.shape[0] for grid in shown.values()]
     for ax, (title, grid) in zip(
-        upper.subplots(1, len(shown), width_ratios=widths), shown.items(), strict=True
+        upper.subplots(1, len(shown), width_ratios=widths, squeeze=False)[0], shown.items(), strict=True
     ):
         ax.imshow(_mosaic(grid))
         ax.set_axis_off()

@@ -17,7 +17,7 @@ from cuelearn.book import figures
 from cuelearn.book.sweep import Sweep
 from cuelearn.experiments import mktl as exp
 from cuelearn.experiments import protocol
-from cuelearn.experiments.mktl import compare, timing
+from cuelearn.experiments.mktl import compare, tasks, timing
 from cuelearn.experiments.mktl.tasks import TransferTask
 from cuelearn.kernels import RBF
 from cuelearn.mktl import MKTL, P_RANGE, AverageTL, MultiKT, NoTransfer, PriorFeatures
@@ -33,39 +33,50 @@ REWEIGHTED = tuple(f"{name} weighted" for name in ("NoTransfer", "PriorFeatures"
 # ------------------------------------------------------------------ small tasks, and methods that only watch
 
 
-def made_task(names, n_priors, n_first, pool, test, seed, numbered=False):
+def made_task(names, n_priors, drawings, views, seed, numbered=False):
     """Random samples in any order; numbered: the first score column tells the row, in `same` with a minus."""
-    X, y, scores = exp.random_problem(len(names), n_priors, pool + test, seed)
+    X, y, scores = exp.random_problem(len(names), n_priors, drawings * views, seed)
     rng = np.random.default_rng(seed)
     order = rng.permutation(y.size)
+    drawing = np.repeat(np.arange(len(names) * drawings), views)[order]
     X, y, scores = X[order], np.array(names)[y[order]], scores[order]
     same = scores + rng.normal(size=scores.shape)
     if numbered:
         scores = np.arange(y.size)[:, None] + 1.0 + 1000.0 * np.arange(n_priors)
         same = -scores
-    parts = [np.split(rng.permutation(np.flatnonzero(y == c)), [pool]) for c in names]
-    pool, test = (np.concatenate(rows) for rows in zip(*parts, strict=True))
     priors = tuple(f"old {k}" for k in range(n_priors))
     gamma = float(2.0 * X.var(axis=0, ddof=1).sum())  # mean squared distance of different rows
     about = exp.SIMULATED, np.arange(y.size), list(range(X.shape[1])), (), (), gamma
-    return TransferTask(X, y, scores, same, priors, n_first, pool, test, *about)
+    return TransferTask(X, y, scores, same, priors, drawing, None, *about)
 
 
 def made_tasks(numbered=False):
-    """Multiclass tasks; the first has two numbers of priors, the last a larger pool."""
+    """By name the task of a figure, and that of other classes; of the last fewer samples can be drawn."""
     return {
-        "few": made_task(list("cadb"), 5, 3, 12, 6, 1, numbered),
-        "one": made_task(list("xyz"), 4, 4, 10, 5, 2, numbered),
-        "wide": made_task(list("ba"), 4, 4, 30, 5, 3, numbered),
+        "few": (
+            made_task(list("cadb"), 5, 8, 2, 1, numbered),
+            made_task(list("efgh"), 5, 8, 2, 11, numbered),
+        ),
+        "one": (made_task(list("xyz"), 4, 7, 3, 2, numbered), made_task(list("uvw"), 4, 7, 3, 12, numbered)),
+        "wide": (made_task(list("ba"), 4, 24, 1, 3, numbered), made_task(list("dc"), 4, 16, 1, 13, numbered)),
     }
 
 
+SIZES = {"few": (3, 5), "one": (4,), "wide": (4,)}
+
+
 def made_binary(numbered=False):
-    """Six targets against a background (0)."""
+    """Six targets against a background (0); the last two are others."""
     found = {}
     for k, target in enumerate("ABCDEF"):
-        task = made_task([1, 0], 4, 4, 95, 7, 20 + k, numbered)
-        found[target] = task._replace(pool=np.setdiff1d(task.pool, np.flatnonzero(task.y == 1)[:60]))
+        task = made_task([1, 0], 4, 130, 1, 20 + k, numbered)
+        few = np.flatnonzero((task.y == 0) | (task.drawing % 16 == 0))
+        found[target] = task._replace(
+            **{name: getattr(task, name)[few] for name in ("X", "y", "scores", "same", "drawing")}
+        )
+        if numbered:
+            scores = np.arange(few.size)[:, None] + 1.0 + 1000.0 * np.arange(4)
+            found[target] = found[target]._replace(scores=scores, same=-scores)
     return found
 
 
@@ -73,10 +84,14 @@ def placed(patch, multiclass=None, binary=None):
     """Put tasks in the place of the data sets'."""
     if multiclass:
         for module in (compare, timing):
-            patch.setattr(module, "load_task", lambda name: multiclass[name])
+            patch.setattr(module, "load_task", lambda name, others=False: multiclass[name][int(others)])
+        setups = {name: tasks.Setup("cue", (), SIZES.get(name, (4,))) for name in multiclass}
+        patch.setattr(compare, "TASKS", setups)
     if binary:
         patch.setattr(compare, "binary_task", lambda target: binary[target])
-        patch.setattr(compare, "binary_targets", lambda: list(binary))
+        patch.setattr(
+            compare, "binary_targets", lambda others=False: list(binary)[4:] if others else list(binary)[:4]
+        )
 
 
 class Spy:
@@ -93,6 +108,7 @@ class Spy:
 
     def score(self, rows, y, sample_weight=None, scores=None):
         self.note.rows, self.note.y_judged, self.note.judged = rows, y, scores
+        self.note.weight = sample_weight
         self.notes.append(self.note)
         return self.right(self.note)
 
@@ -147,8 +163,8 @@ def check_note(note, task, n_priors=None):
     return train, judged
 
 
-def validated(method, n_priors=None, useless="", name="few", n=2, grids=GRIDS, draws=2, held=3, seed=0):
-    return compare.validated(method, name, n, n_priors, useless, grids, EFFORT, draws, held, seed)
+def validated(method, n_priors=None, useless="", name="few", n=2, grids=GRIDS, draws=2, seed=0):
+    return compare.validated(method, name, n, n_priors, useless, grids, EFFORT, draws, seed)
 
 
 def multiclass_accuracies(name, n, n_priors, useless, seed, chosen, effort):
@@ -220,7 +236,7 @@ def test_equally_good_ones(monkeypatch, right, C, p):
         found = validated("MKTL", grids=grids, draws=1)
         assert (found["C"], found["p"]) == (C, p)
         assert found["validation"] == right(types.SimpleNamespace(C=C, p=p))
-    found = compare.validated_binary("MKTL weighted", 2, ["A", "B"], grids, EFFORT, 1, 0)
+    found = compare.validated_binary("MKTL weighted", 2, grids, EFFORT, 1, 0)
     assert (found["C"], found["p"]) == (C, p)
     spied(monkeypatch, lambda n: 0.7)
     assert validated("MKTL auto") == {"C": 0.1, "p": "", "validation": 0.7}
@@ -250,35 +266,24 @@ def test_equally_good_over_several_draws(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name, n, held, trained, judged_on",
-    [
-        ("few", 2, 3, 2, 3),
-        ("few", 1, 11, 1, 11),
-        ("one", 6, 4, 6, 4),
-        ("wide", 10, 20, 10, 20),
-        ("wide", 18, 20, 18, 12),
-        ("wide", 20, 20, 20, 10),
-        ("wide", 25, 20, 20, 10),
-        ("wide", 30, 12, 20, 10),
-        ("wide", 30, 5, 25, 5),
-    ],
+    "name, n, trained, judged_on",
+    [("few", 2, 2, 6), ("few", 10, 10, 6), ("one", 6, 6, 6), ("wide", 10, 10, 6), ("wide", 15, 10, 6)],
 )
-def test_rows_of_validation(monkeypatch, name, n, held, trained, judged_on):
-    """Disjoint, balanced samples of the pool; the same draws and kernel for all methods and parameters.
+def test_rows_of_validation(monkeypatch, name, n, trained, judged_on):
+    """Samples of the other classes; the same draws and kernel for all methods and parameters.
 
-    Where the pool is too small fewer are held, down to 10, then fewer are trained on.
+    Where they have too few, fewer are trained on.
     """
-    task = made_tasks(numbered=True)[name]
-    placed(monkeypatch, {name: task})
+    task = made_tasks(numbered=True)[name][1]
+    placed(monkeypatch, {name: (None, task)})
     notes = spied(monkeypatch)
     seen, classes = {}, np.unique(task.y).size
     for method in compare.MULTICLASS:
         notes.clear()
-        validated(method, name=name, n=n, held=held, draws=3)
+        validated(method, name=name, n=n, draws=3)
         drawn = []
         for note in notes:
             train, judged = check_note(note, task)
-            assert set(train) | set(judged) <= set(task.pool)
             assert np.unique(task.y[train], return_counts=True)[1].tolist() == [trained] * classes
             assert np.unique(task.y[judged], return_counts=True)[1].tolist() == [judged_on] * classes
             kernel = note.bank.rows(np.arange(train.size))
@@ -288,10 +293,9 @@ def test_rows_of_validation(monkeypatch, name, n, held, trained, judged_on):
     assert all(found == seen["NoTransfer"] for found in seen.values())
 
 
-def test_draws_of_validation_are_not_those_of_the_figures(monkeypatch):
-    """Neither of another seed's validation; those with more samples contain those with fewer."""
-    task = made_tasks(numbered=True)["few"]
-    placed(monkeypatch, {"few": task})
+def test_draws_of_validation_are_those_of_no_other_seed(monkeypatch):
+    """Those with more samples contain those with fewer."""
+    placed(monkeypatch, made_tasks(numbered=True))
     notes = spied(monkeypatch)
 
     def drawn(**given):
@@ -300,16 +304,16 @@ def test_draws_of_validation_are_not_those_of_the_figures(monkeypatch):
         return [rows_of(note.scores) for note in notes]
 
     first, other = drawn(draws=5), drawn(draws=5, seed=1)
-    figures_ = [exp.draw(task, 2, seed) for seed in range(10)]
-    assert len({rows.tobytes() for rows in (*first, *other, *figures_)}) == 20
+    assert len({rows.tobytes() for rows in (*first, *other)}) == 10
     assert all(set(a) <= set(b) for a, b in zip(first, drawn(draws=5, n=4), strict=True))
 
 
 @pytest.mark.parametrize("n_priors", [None, 5, 3, 1])
 def test_rows_of_the_figure(monkeypatch, n_priors):
     """All methods of a point: one draw, all test samples, one kernel; Multi-KT has priors of its cue."""
-    task = made_tasks(numbered=True)["few"]
-    placed(monkeypatch, {"few": task})
+    made = made_tasks(numbered=True)
+    task = made["few"][0]
+    placed(monkeypatch, made)
     notes = spied(monkeypatch, lambda note: note.C / 100.0)
     for seed, weight in ((0, None), (7, "balanced")):
         chosen = {m: some_parameters(m, 1.0 + k, class_weight=weight) for k, m in enumerate(compare.METHODS)}
@@ -319,8 +323,8 @@ def test_rows_of_the_figure(monkeypatch, n_priors):
         assert table.columns.tolist() == ["method", "accuracy", "gap"]
         for note, row in zip(notes, table.itertuples(), strict=True):
             train, judged = check_note(note, task, n_priors)
-            assert_array_equal(train, exp.draw(task, 3, seed))
-            assert_array_equal(judged, task.test)
+            for rows, drawn in zip((train, judged), exp.draw(task, 3, seed), strict=True):
+                assert_array_equal(rows, drawn)
             assert note.bank is notes[0].bank and note.rows is notes[0].rows
             expected = (chosen[note.method]["C"], chosen[note.method]["p"], seed, EFFORT)
             assert (note.C, note.p, note.seed, note.effort) == expected
@@ -332,21 +336,22 @@ def test_rows_of_the_figure(monkeypatch, n_priors):
 
 
 def test_rows_of_the_binary_figure(monkeypatch):
-    """Few of the target and 80 of the background train; the rest of the pool judges, as many of each."""
+    """Few of the target and 80 of the background train; parameters are chosen on other targets."""
     made = made_binary(numbered=True)
     placed(monkeypatch, binary=made)
     notes = spied(monkeypatch)
     seen = {}
     for method in compare.BINARY:
         notes.clear()
-        compare.validated_binary(method, 3, ["A", "D"], GRIDS, EFFORT, 2, 4)
+        compare.validated_binary(method, 3, GRIDS, EFFORT, 2, 4)
         seen[method] = []
-        for target, note in zip("AADD" * (len(notes) // 4), notes, strict=True):
+        for target, note in zip("EEFF" * (len(notes) // 4), notes, strict=True):
             task = made[target]
             train, judged = check_note(note, task)
-            assert set(train) | set(judged) <= set(task.pool)
             assert np.bincount(task.y[train]).tolist() == [exp.N_NEGATIVE, 3]
-            assert np.bincount(task.y[judged]).tolist() == [15, 15] == [95 - exp.N_NEGATIVE] * 2
+            # both sides count the same
+            sides = [note.weight[task.y[judged] == side].sum() for side in (0, 1)]
+            assert_allclose(sides, judged.size / 2)
             seen[method].append((target, train.tobytes(), judged.tobytes()))
         assert len(set(seen[method])) == 4 and seen[method] == seen[method][:4] * (len(notes) // 4)
     assert all(set(found) == set(seen["MKTL"]) for found in seen.values())
@@ -357,14 +362,12 @@ def test_rows_of_the_binary_figure(monkeypatch):
     assert_array_equal(table["gap"], [0.0025 if "MKTL" in m else np.nan for m in compare.BINARY])
     assert table["method"].tolist() == [note.method for note in notes] == list(compare.BINARY)
     for note in notes:
-        train, judged = check_note(note, made["B"])
-        assert_array_equal(train, exp.draw_binary(made["B"], 2, exp.N_NEGATIVE, 5))
-        assert_array_equal(judged, made["B"].test)
+        for rows, drawn in zip(
+            check_note(note, made["B"]), exp.draw(made["B"], {0: exp.N_NEGATIVE, 1: 2}, 5), strict=True
+        ):
+            assert_array_equal(rows, drawn)
         assert note.bank is notes[0].bank and note.seed == 5
         assert note.more == ({"class_weight": "balanced"} if note.method == "MultiKT" else {})
-    assert not {train for found in seen.values() for _, train, _ in found} & {
-        rows_of(notes[0].scores).tobytes()
-    }
 
 
 def recorded(patch):
@@ -381,33 +384,38 @@ def recorded(patch):
     return models
 
 
-def spoiled(task):
-    """A task whose test samples are noise with other labels."""
+def spoiled(task, kept):
+    """A task whose samples are noise with other labels, besides those that are kept."""
     rng = np.random.default_rng(5)
     X, y, scores, same = task.X.copy(), task.y.copy(), task.scores.copy(), task.same.copy()
-    y[task.test] = rng.permutation(y[task.test])
+    lost = np.setdiff1d(np.arange(y.size), kept)
     for values in (X, scores, same):
-        values[task.test] = 50.0 * rng.normal(size=values[task.test].shape)
+        values[lost] = 50.0 * rng.normal(size=values[lost].shape)
     return task._replace(X=X, y=y, scores=scores, same=same)
 
 
 def test_test_samples_reach_no_model(monkeypatch):
-    """With noise in their place the true methods choose the same parameters and train the same models."""
+    """With noise in their place the true methods choose the same parameters and train the same models.
+
+    No sample of the figure's classes takes part in the choice.
+    """
     made, binary, told = made_tasks(), made_binary(), []
-    for change in (lambda task: task, spoiled):
+    few, pair = exp.draw(made["few"][0], 3, 1)[0], exp.draw(binary["C"], {0: exp.N_NEGATIVE, 1: 2}, 1)[0]
+    for change in (lambda task, kept: task, spoiled):
         with monkeypatch.context() as patch:
             models = recorded(patch)
-            placed(patch, {k: change(t) for k, t in made.items()}, {k: change(t) for k, t in binary.items()})
+            placed(
+                patch,
+                {"few": (change(made["few"][0], few), made["few"][1])},
+                {**binary, "C": change(binary["C"], pair)},
+            )
             kinds = itertools.product(compare.MULTICLASS, ("", "noise 3"))
             found = {(m, u): validated(m, useless=u, draws=1) for m, u in kinds}
-            found |= {m: compare.validated_binary(m, 2, ["C"], GRIDS, EFFORT, 1, 0) for m in compare.BINARY}
-            of_all, of_two = (
-                {m: found[m, ""] for m in compare.MULTICLASS},
-                {m: found[m] for m in compare.BINARY},
-            )
+            found |= {m: compare.validated_binary(m, 2, GRIDS, EFFORT, 1, 0) for m in compare.BINARY}
+            of_all = {m: found[m, ""] for m in compare.MULTICLASS}
             table = multiclass_accuracies("few", 3, 3, "", 1, of_all, EFFORT)
-            pair = binary_accuracies("C", 1, 2, of_two, EFFORT)
-            told.append((found, models, [*table["accuracy"], *pair["accuracy"]]))
+            two = binary_accuracies("C", 1, 2, {m: found[m] for m in compare.BINARY}, EFFORT)
+            told.append((found, models, [*table["accuracy"], *two["accuracy"]]))
     (found, models, right), (others, other_models, wrong) = told
     assert found == others and len(models) == len(other_models) > 50
     for one, other in zip(models, other_models, strict=True):
@@ -418,8 +426,8 @@ def test_test_samples_reach_no_model(monkeypatch):
 
 def test_accuracies_are_those_of_the_estimators(monkeypatch):
     """Each method as a user would call it: an RBF on all columns, scores beside them; the gaps too."""
-    task, pair = made_tasks()["few"], made_binary()["E"]
-    placed(monkeypatch, {"few": task}, {"E": pair})
+    task, pair = made_tasks()["few"][0], made_binary()["E"]
+    placed(monkeypatch, {"few": (task, None)}, {"E": pair})
     several = multiclass_accuracies(
         "few", 4, 3, "", 2, {m: some_parameters(m, 10.0) for m in compare.MULTICLASS}, EFFORT
     )
@@ -427,8 +435,8 @@ def test_accuracies_are_those_of_the_estimators(monkeypatch):
     for weight in ("balanced", None):
         chosen = {m: some_parameters(m, 10.0, 1.1, weight) for m in compare.BINARY}
         two[weight] = binary_accuracies("E", 2, 6, chosen, EFFORT)
-    rows = exp.draw_binary(pair, 6, exp.N_NEGATIVE, 2)
-    for table, weight, data, train, cut in (
+    rows = exp.draw(pair, {0: exp.N_NEGATIVE, 1: 6}, 2)
+    for table, weight, data, (train, test), cut in (
         (several, None, task, exp.draw(task, 4, 2), 3),
         *((found, weight, pair, rows, 4) for weight, found in two.items()),
     ):
@@ -445,8 +453,9 @@ def test_accuracies_are_those_of_the_estimators(monkeypatch):
                 model = MKTL(cue(data), C=10.0, p=p, class_weight=of_classes, random_state=2, **EFFORT)
             scores = (data.same if method == "MultiKT" else data.scores)[:, :cut]
             model.fit(data.X[train], data.y[train], scores=scores[train])
-            right = model.predict(data.X[data.test], scores=scores[data.test]) == data.y[data.test]
-            assert found == pytest.approx(right.mean(), abs=1e-12)
+            right = model.predict(data.X[test], scores=scores[test]) == data.y[test]
+            by_class = [right[data.y[test] == label].mean() for label in np.unique(data.y)]
+            assert found == pytest.approx(np.mean(by_class), abs=1e-12)
             if isinstance(model, MKTL):
                 assert 0.0 <= gap <= EFFORT["tol"]
                 assert gap == pytest.approx(model.dual_gap_ / model.objective_, abs=1e-9)
@@ -458,7 +467,7 @@ def test_accuracies_are_those_of_the_estimators(monkeypatch):
 
 
 def test_useless_scores():
-    task = made_tasks()["few"]
+    task = made_tasks()["few"][0]
     n = len(task.y)
     assert compare.useless_scores(task, "", 0) is None
     assert compare.useless_scores(task, "none", 0).shape == (n, 0)
@@ -486,20 +495,22 @@ def test_useless_scores():
 
 @pytest.mark.parametrize("kind", ["none", "shuffled", "noise 6"])
 def test_useless_scores_take_the_place_of_all(monkeypatch, kind):
-    """In validation (of the first seed) and in the figure, for Multi-KT too; rows belong to the samples."""
-    task = made_tasks(numbered=True)["few"]
-    placed(monkeypatch, {"few": task})
+    """In validation and in the figure, for Multi-KT too; rows belong to the samples."""
+    task, others = made_tasks(numbered=True)["few"]
+    placed(monkeypatch, {"few": (task, others)})
     notes = spied(monkeypatch)
     some = ("NoTransfer", "MultiKT", "MKTL")
     wanted = compare.useless_scores(task, kind, 2)
     multiclass_accuracies("few", 3, None, kind, 2, {m: some_parameters(m, 1.0) for m in some}, EFFORT)
     assert len(notes) == 3
     for note in notes:
-        assert_array_equal(note.scores, wanted[exp.draw(task, 3, 2)])
-        assert_array_equal(note.judged, wanted[task.test])
+        for found, rows in zip((note.scores, note.judged), exp.draw(task, 3, 2), strict=True):
+            assert_array_equal(found, wanted[rows])
     notes.clear()
     validated("MultiKT", useless=kind, seed=2)
     assert len(notes) == 2 * len(GRIDS["C"]) * 2  # draws, C and class weights
+    first = compare.FIRST_VALIDATION_SEED + 200
+    wanted = np.vstack([compare.useless_scores(others, kind, first + k) for k in range(2)])
     for note in notes:
         rows = [{tuple(row) for row in found} for found in (note.scores, note.judged)]
         assert rows[0] | rows[1] <= {tuple(row) for row in wanted}
@@ -530,7 +541,7 @@ def check_points(table, names, wanted, chosen):
 def test_multiclass_has_every_point(monkeypatch, sweep):
     placed(monkeypatch, made_tasks())
     notes = spied(monkeypatch, odd)
-    o = {"few": (1, 4), "one": (2,), "draws": 2, "held": 3}
+    o = {"few": (1, 4), "one": (2,), "draws": 2}
     table = exp.multiclass(sweep, ["few", "one"], [3, 5], o, GRIDS, EFFORT)
     before = len(notes)
     places = list(itertools.product((1, 4), (3, 5), compare.MULTICLASS))
@@ -542,7 +553,7 @@ def test_multiclass_has_every_point(monkeypatch, sweep):
 
     def chosen(row):  # with the first seed, by the point's own method, number of samples and of priors
         place = row.method, row.name, row.n_per_class, row.n_priors
-        return compare.validated(*place, "", GRIDS, EFFORT, 2, 3, 3)
+        return compare.validated(*place, "", GRIDS, EFFORT, 2, 3)
 
     check_points(table, ["name", "n_per_class", "n_priors", "seed", "method"], wanted, chosen)
     assert table.groupby(["method"])["C"].nunique().max() == 2  # the check above can tell them apart
@@ -556,7 +567,7 @@ def test_negative_has_every_point(monkeypatch, sweep):
     placed(monkeypatch, made_tasks())
     spied(monkeypatch, odd)
     o = {"n_per_class": (1, 3), "n_noise": (0, 2, 6)}
-    table = exp.negative(sweep, "few", [0, 1, 2], o, GRIDS, EFFORT, {"draws": 1, "held": 4})
+    table = exp.negative(sweep, "few", [0, 1, 2], o, GRIDS, EFFORT, 1)
     silly = ("AverageTL", "MultiKT", "MKTL", "MKTL auto")
     cases = {"none": ("NoTransfer", "MKTL"), "shuffled": silly, "noise 2": silly, "noise 6": silly}
     wanted = [
@@ -564,9 +575,7 @@ def test_negative_has_every_point(monkeypatch, sweep):
     ]
 
     def chosen(row):
-        return compare.validated(
-            row.method, "few", row.n_per_class, None, row.useless, GRIDS, EFFORT, 1, 4, 0
-        )
+        return compare.validated(row.method, "few", row.n_per_class, None, row.useless, GRIDS, EFFORT, 1, 0)
 
     check_points(table, ["name", "n_per_class", "useless", "seed", "method"], wanted, chosen)
 
@@ -574,13 +583,13 @@ def test_negative_has_every_point(monkeypatch, sweep):
 def test_binary_has_every_point(monkeypatch, sweep):
     placed(monkeypatch, binary=made_binary())
     spied(monkeypatch, odd)
-    o = {"n_positive": (1, 5), "targets": 3, "validated": 2, "draws": 1}
+    o = {"n_positive": (1, 5), "targets": 3, "draws": 1}
     table = exp.binary(sweep, [1, 4], o, GRIDS, EFFORT)
     targets = list(dict.fromkeys(table["target"]))
-    assert len(targets) == 3 and set(targets) <= set("ABCDEF")
+    assert targets == list("ABC")
     wanted = itertools.product(targets, (1, 4), (1, 5), compare.BINARY)
     validations = {
-        (m, n): compare.validated_binary(m, n, ["A", "D"], GRIDS, EFFORT, 1, 1)
+        (m, n): compare.validated_binary(m, n, GRIDS, EFFORT, 1, 1)
         for m, n in itertools.product(compare.BINARY, (1, 5))
     }
     chosen = lambda row: validations[row.method, row.n_positive]
@@ -592,49 +601,79 @@ def test_binary_has_every_point(monkeypatch, sweep):
         assert_array_equal(again["gap"], [row.gap])
 
 
-# ------------------------------------------------------------------ one fitted model
+def test_along_priors_has_every_point(monkeypatch, sweep):
+    placed(monkeypatch, made_tasks())
+    spied(monkeypatch, odd)
+    table = exp.along_priors(sweep, "few", [0, 2], {"n_per_class": 3, "n_priors": (1, 5)}, GRIDS, EFFORT, 1)
+    wanted = itertools.product((1, 5), (0, 2), compare.METHODS_OF_PRIORS)
+    chosen = lambda row: compare.validated(row.method, "few", 3, row.n_priors, "", GRIDS, EFFORT, 1, 0)
+    check_points(table, ["n_priors", "seed", "method"], list(wanted), chosen)
+    assert set(table["n_per_class"]) == {3}
+
+
+# ------------------------------------------------------------------ fitted models
+
+
+def test_confusion(monkeypatch):
+    """Of each class the shares are those of all its test samples, over all draws."""
+    task = made_tasks()["few"][0]
+    placed(monkeypatch, {"few": (task, None)})
+    chosen = {
+        "PriorFeatures": some_parameters("PriorFeatures", 1.0),
+        "MultiKT": some_parameters("MultiKT", 1.0),
+    }
+    table = exp.confusion("few", [0, 4], 3, 4, chosen, EFFORT)
+    assert table.columns.tolist() == ["method", "true", "said", "share"]
+    assert_allclose(table.groupby(["method", "true"])["share"].sum(), 1.0)
+    for method, mine in table.groupby("method"):
+        both = [multiclass_accuracies("few", 3, 4, "", seed, chosen, EFFORT) for seed in (0, 4)]
+        right = [found.set_index("method").loc[method, "accuracy"] for found in both]
+        diagonal = mine[mine["true"] == mine["said"]]["share"].sum() / 4
+        assert diagonal == pytest.approx(np.mean(right), abs=1e-12)
+    assert set(table["method"]) == set(chosen)
 
 
 @pytest.mark.parametrize("n_priors", [None, 2])
 def test_transfer_weights(monkeypatch, n_priors):
-    task = made_tasks()["few"]
-    placed(monkeypatch, {"few": task})
+    task = made_tasks()["few"][0]
+    placed(monkeypatch, {"few": (task, None)})
     chosen = {"C": 10.0, "p": 1.2}
     table, model, trial = exp.transfer_weights("few", 3, 5, chosen, EFFORT, n_priors)
     names = [f"old {k}" for k in range(n_priors or 5)]
     expected = list(itertools.product("abcd", names))
     assert list(table[["new", "prior"]].itertuples(index=False, name=None)) == expected
-    train = exp.draw(task, 5, 3)
+    train, test = exp.draw(task, 5, 3)
     S = task.scores[:, :n_priors]
     own = MKTL(cue(task), C=10.0, p=1.2, random_state=3, **EFFORT)
     own.fit(task.X[train], task.y[train], scores=S[train])
     assert_allclose(table["weight"], own.transfer_weights_.ravel(), atol=1e-9)
-    K = rbf(task.X[train], task.X[train], task.gamma)
+    X = task.X[train][own.support_]
+    K = rbf(X, X, task.gamma)
     block = own.kernel_weights_[0] * np.sqrt(np.einsum("ic,ij,jc->", own.dual_coef_, K, own.dual_coef_))
     assert_allclose(table["kernel"], block, rtol=1e-4)
     assert np.ptp(table["kernel"]) == 0.0 and np.ptp(table["weight"]) > 0.0
     # the weights are those of scaled scores: with the kernel's part they make the decision values
-    scaled = S[task.test] / np.sqrt(np.mean(S[train] ** 2, axis=0))
+    scaled = S[test] / np.sqrt(np.mean(S[train] ** 2, axis=0))
     parts = scaled @ table.pivot(index="new", columns="prior", values="weight")[names].to_numpy().T
-    parts += own.kernel_weights_[0] * rbf(task.X[task.test], task.X[train], task.gamma) @ own.dual_coef_
+    parts += own.kernel_weights_[0] * rbf(task.X[test], X, task.gamma) @ own.dual_coef_
     assert_allclose(model.decision_function(trial.rows, scores=trial.scores[False][1]), parts, atol=1e-4)
-    assert_array_equal(trial.y_judged, task.y[task.test])
+    assert_array_equal(trial.y_judged, task.y[test])
     expected = np.mean(np.array(list("abcd"))[parts.argmax(axis=1)] == trial.y_judged)
     assert trial.accuracy("MKTL", chosen, EFFORT, 3) == expected
 
 
 @pytest.mark.parametrize("p", [1.01, 1.3, 2.0, "auto"])
 def test_along_p(monkeypatch, p):
-    task = made_tasks()["few"]
+    task = made_tasks()["few"][0]
     silent = task._replace(scores=np.zeros_like(task.scores))
-    placed(monkeypatch, {"few": task, "silent": silent})
+    placed(monkeypatch, {"few": (task, None), "silent": (silent, None)})
     loose = {"n_epochs": 3, "tol": 0.5}
     found = exp.along_p("few", 2, 6, p, 10.0, loose)
-    train = exp.draw(task, 6, 2)
+    train, test = exp.draw(task, 6, 2)
     model = MKTL(cue(task), C=10.0, p=p, random_state=2, n_epochs=3, tol=1e-3)
     model.fit(task.X[train], task.y[train], scores=task.scores[train])
-    expected = model.score(task.X[task.test], task.y[task.test], scores=task.scores[task.test])
-    assert found["accuracy"] == expected
+    expected = model.score(task.X[test], task.y[test], scores=task.scores[test])
+    assert found["accuracy"] == pytest.approx(expected, abs=1e-12)
     weights = np.abs(model.transfer_weights_)
     assert found["used"] == np.sum(weights >= 0.01 * weights.max()) / 4
     assert found["objective"] == pytest.approx(model.objective_, abs=1e-9)
@@ -668,8 +707,8 @@ def test_random_problem():
 
 @pytest.mark.parametrize("kind", ["random", "awa"])
 def test_training_time(monkeypatch, kind):
-    task = made_task(list("abcdefghij"), 40, 40, 3, 2, 4)
-    placed(monkeypatch, {"awa": task})
+    task = made_task(list("abcdefghij"), 40, 5, 1, 4)
+    placed(monkeypatch, {"awa": (task, None)})
     found = exp.training_time(kind, "MKTL", 4, 1.0, 1.3, EFFORT, 2, 0, memory=True)
     X, y, scores = timing._awa(4) if kind == "awa" else exp.random_problem(10, 40, 4, 0)
     model = MKTL(C=1.0, p=1.3, random_state=0, **EFFORT).fit(X, y, scores=scores)
@@ -729,75 +768,50 @@ def test_grids_lie_in_the_ranges_of_the_thesis(profile):
     assert all(1.0 < p <= 2.0 for p in o["path"]["p"]) and set(o["effort"]) == {"n_epochs", "tol"}
     for what in ("binary", "multiclass", "negative", "path"):
         assert o[what]["seeds"] >= 2  # intervals need two
+    assert (profile == "smoke") or o["multiclass"]["seeds"] == 20
     assert set(exp.BUNDLED) <= set(exp.TASKS) and all(max(o["multiclass"][name]) >= 5 for name in exp.TASKS)
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-@pytest.mark.parametrize("name", list(exp.TASKS))
-def test_pools_hold_what_the_profiles_ask_for(monkeypatch, profile, name):
-    """All samples of a figure; in validation nearly as many, beside at least ten of each class."""
+def test_things_have_as_many_pictures_as_the_profiles_ask_for(profile):
+    """Five drawings in four views, and 32 of AwA's photographs where parameters are chosen."""
     o = exp.settings(profile)
-    pool, test = exp.TASKS[name].pool_rows, exp.TASKS[name].test_rows
-    assert (pool, test) == {"letter": (400, 150), "mfeat": (100, 100), "awa": (50, 50)}[name]
-    asked = set(o["multiclass"][name]) | (
-        set(o["negative"]["n_per_class"]) | {o["path"]["n_per_class"]} if name == "letter" else set()
-    )
-    assert max(asked) <= pool and (name != "awa" or max(o["timing"]["n_per_class"]) <= pool + test)
-    task = made_task(["a", "b"], 1, 1, pool, test, 0, numbered=True)
-    placed(monkeypatch, {name: task})
-    notes = spied(monkeypatch)
-    for n in asked:
-        notes.clear()
-        sizes = {what: o["multiclass"][what] for what in ("draws", "held")}
-        validated("NoTransfer", name=name, n=n, grids={"C": [1.0], "p": []}, **sizes)
-        for note in notes:
-            train, judged = len(note.y) // 2, len(note.y_judged) // 2
-            assert 10 <= judged <= o["multiclass"]["held"] and train + judged <= pool
-            assert train == n or (0.8 * n <= train and train + judged == pool)
+    asked = {*o["binary"]["n_positive"], *o["negative"]["n_per_class"], o["path"]["n_per_class"]}
+    asked |= {*o["multiclass"]["animals"], *o["multiclass"]["objects"], o["priors"]["n_per_class"]}
+    assert max(asked) <= 5 * tasks.N_VIEWS and max(o["multiclass"]["awa"]) <= tasks.AWA_POOL
+    assert max(o["timing"]["n_per_class"]) <= 100 and max(o["priors"]["n_priors"]) <= 100
+    assert o["binary"]["targets"] <= tasks.N_TARGETS
 
 
-# ------------------------------------------------------------------ the data sets themselves
+# ------------------------------------------------------------------ from end to end
 
 
-def small(sweep, n_per_class=(1, 3)):
-    return exp.multiclass(
-        sweep, ["mfeat"], [0, 1], {"mfeat": n_per_class, "draws": 1, "held": 10}, GRIDS, EFFORT
-    )
+def whole(sweep):
+    """Of random problems: figures 6.2 and 6.3 and the numbers of priors."""
+    sizes = {"few": (1, 5), "draws": 1}
+    yield exp.multiclass(sweep, ["few"], [0, 1], sizes, GRIDS, EFFORT)
+    yield exp.binary(sweep, [0, 1], {"n_positive": (1, 4), "targets": 2, "draws": 1}, GRIDS, EFFORT)
 
 
-def test_digits_from_end_to_end(tmp_path):
-    """The same bits twice; nothing is computed again; more samples help; no method is as bad as guessing."""
+def test_from_end_to_end(monkeypatch, tmp_path):
+    """The same bits twice; nothing is computed again; more samples help; no method is worse than guessing."""
+    placed(monkeypatch, made_tasks(), made_binary())
     made = []
 
     def sweep(folder):
         return lambda name: made.append(Sweep(tmp_path / folder, name)) or made[-1]
 
-    first, second, kept = small(sweep("a")), small(sweep("b")), small(sweep("a"))
-    pd.testing.assert_frame_equal(first, second, check_exact=True)
-    pd.testing.assert_frame_equal(first, kept, check_exact=True)
-    assert [s.n_computed_ > 0 for s in made] == [True] * 4 + [False] * 2 and len({s.name for s in made}) == 2
-    assert len(first) == 2 * 2 * len(compare.MULTICLASS)
-    mean = first.groupby(["method", "n_per_class"])["accuracy"].mean().unstack()
-    assert (mean > 0.35).all(axis=None) and (mean[3].mean() > mean[1].mean())
-    fig = draw_mktl.multiclass(first)
-    fig.canvas.draw()
-    plt.close(fig)
-
-
-def test_letters_against_the_background(sweep):
-    o = {"n_positive": (1, 10), "targets": 2, "validated": 1, "draws": 1}
-    table = exp.binary(sweep, [0, 1], o, {"C": [1.0, 100.0], "p": [1.05]}, EFFORT)
-    mean = table.groupby(["method", "n_positive"])["accuracy"].mean().unstack()
-    assert set(mean.index) == set(compare.BINARY)
-    assert (mean[10] > 0.55).all()
-    assert mean[10].mean() > mean[1].mean()
-    assert np.allclose(table["accuracy"] * 300, np.round(table["accuracy"] * 300))  # of 150 test samples each
-
-
-@pytest.mark.long
-def test_the_same_bits_for_any_number_of_processes(tmp_path):
-    one, two = (small(lambda name, k=k: Sweep(tmp_path / str(k), name, n_jobs=k), (2, 4)) for k in (1, 2))
-    pd.testing.assert_frame_equal(one, two, check_exact=True)
+    first, second, kept = (list(whole(sweep(folder))) for folder in ("a", "b", "a"))
+    for tables in zip(first, second, kept, strict=True):
+        for table in tables[1:]:
+            pd.testing.assert_frame_equal(tables[0], table, check_exact=True)
+    assert [s.n_computed_ > 0 for s in made] == [True] * 8 + [False] * 4
+    for table, n, least in zip(first, ("n_per_class", "n_positive"), (0.3, 0.5), strict=True):
+        mean = table.groupby(["method", n])["accuracy"].mean().unstack()
+        assert (mean[max(mean)] >= least).all() and mean[max(mean)].mean() > mean[1].mean()
+    for fig in (draw_mktl.multiclass(first[0]), draw_mktl.binary_mean(first[1])):
+        fig.canvas.draw()
+        plt.close(fig)
 
 
 # ------------------------------------------------------------------ docstrings

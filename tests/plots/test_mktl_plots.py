@@ -15,6 +15,7 @@ from cuelearn.book.figures import BLUE, RED, method_style, use_style
 from cuelearn.experiments.mktl.compare import BINARY, MULTICLASS
 from cuelearn.experiments.mktl.tasks import TASKS
 from cuelearn.plots import mktl as draw
+from cuelearn.plots.common import where
 
 
 @pytest.fixture(autouse=True)
@@ -185,7 +186,7 @@ def test_binary_classes(binary):
     fig = drawn(draw.binary_classes(binary))
     apart(fig)
     shown = [ax for ax in fig.axes if ax.get_visible()]
-    assert [ax.texts[0].get_text() for ax in shown] == list("ABCDEFG")
+    assert [ax.get_title() for ax in shown] == list("ABCDEFG")
     assert sorted(legend(fig)) == labels_of(draw.BY_CLASS)
     assert fig.get_supylabel() == "test accuracy [%]" and "target" in fig.get_supxlabel()
     assert len({ax.get_ylim() for ax in shown}) == len({ax.get_xlim() for ax in shown}) == 1
@@ -193,7 +194,7 @@ def test_binary_classes(binary):
         assert len(ax.lines) == len(draw.BY_CLASS)
         check_curves(ax, binary[binary["target"] == target], "n_positive", "accuracy", draw.BY_CLASS)
     labelled = [ax for ax in shown if any(t.get_visible() and t.get_text() for t in ax.get_xticklabels())]
-    assert [ax.texts[0].get_text() for ax in labelled] == list("EFG")  # the last of every column
+    assert [ax.get_title() for ax in labelled] == list("EFG")  # the last of every column
 
 
 # ------------------------------------------------------------------ figure 6.3
@@ -201,10 +202,10 @@ def test_binary_classes(binary):
 
 @pytest.fixture
 def multi():
-    tasks = (("letter", (10, 17)), ("mfeat", (6,)))
+    tasks = (("objects", (14, 23)), ("animals", (40,)))
     places = itertools.product(POSITIVE, SEEDS, MULTICLASS)
     points = [
-        (t, n, k, s, m) for n, s, m in places for t, ks in tasks for k in ks if m != "NoTransfer" or k != 10
+        (t, n, k, s, m) for n, s, m in places for t, ks in tasks for k in ks if m != "NoTransfer" or k != 14
     ]
     return made(["name", "n_per_class", "n_priors", "seed", "method"], points)
 
@@ -213,27 +214,70 @@ def multi():
 def test_multiclass(multi, mixed):
     fig = drawn(draw.multiclass(shuffled(multi) if mixed else multi))
     panels = {ax.get_title(): ax for ax in fig.axes}
-    assert set(panels) == {"letter: 10 priors", "letter: 17 priors", "mfeat (digits): 6 priors"}
+    assert set(panels) == {
+        "emoji, objects: 14 priors",
+        "emoji, objects: 23 priors",
+        "emoji, animals: 40 priors",
+    }
     assert sorted(legend(fig)) == labels_of(MULTICLASS) and legend(fig)[0] == "MKTL"
     assert fig.axes[0].get_ylabel() == "test accuracy [%]"
-    assert panels["letter: 10 priors"].get_ylim() == panels["letter: 17 priors"].get_ylim()
-    for name, n_priors in (("letter", 10), ("letter", 17), ("mfeat", 6)):
+    assert panels["emoji, objects: 14 priors"].get_ylim() == panels["emoji, objects: 23 priors"].get_ylim()
+    for name, n_priors in (("objects", 14), ("objects", 23), ("animals", 40)):
         ax = panels[f"{draw.TITLES[name]}: {n_priors} priors"]
         assert ax.get_xlabel() == "training samples per class" and ax.get_xscale() == "log"
-        assert len(ax.lines) == len(MULTICLASS) + (n_priors == 17)
+        assert len(ax.lines) == len(MULTICLASS) + (n_priors == 23)
         task = multi[multi["name"] == name]
-        for of, methods in ((n_priors, [m for m in MULTICLASS if m != "NoTransfer"]), (17, ["NoTransfer"])):
-            mine = task[task["n_priors"] == (of if name == "letter" else n_priors)]
+        for of, methods in ((n_priors, [m for m in MULTICLASS if m != "NoTransfer"]), (23, ["NoTransfer"])):
+            mine = task[task["n_priors"] == (of if name == "objects" else n_priors)]
             check_curves(ax, mine, "n_per_class", "accuracy", methods)
     # MKTL with fewer priors again
-    ax = panels["letter: 17 priors"]
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["MKTL, 10 priors"]
-    assert_allclose(ax.lines[-1].get_ydata(), named(panels["letter: 10 priors"], "MKTL").get_ydata())
+    ax = panels["emoji, objects: 23 priors"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["MKTL, 14 priors"]
+    assert_allclose(ax.lines[-1].get_ydata(), named(panels["emoji, objects: 14 priors"], "MKTL").get_ydata())
     assert all(panel.get_legend() is None for title, panel in panels.items() if panel is not ax)
 
 
 def test_every_task_has_a_title():
     assert set(TASKS) <= set(draw.TITLES) and len(set(draw.TITLES.values())) == len(draw.TITLES)
+
+
+def test_along_priors(multi):
+    table = shuffled(where(multi, name="objects", n_per_class=10)).query("method != 'NoTransfer'")
+    ax = drawn(draw.along_priors(table)).axes[0]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("priors", "test accuracy [%]")
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["14", "23"]
+    check_curves(ax, table, "n_priors", "accuracy", [m for m in MULTICLASS if m != "NoTransfer"])
+
+
+# ------------------------------------------------------------------ the things
+
+
+def test_things():
+    """Pictures at their places, per cent of each row, the right ones' mean in the title."""
+    rng = np.random.default_rng(0)
+    names = ["cow", "bat", "ant"]
+    faces = {name: rng.integers(0, 256, (8, 8, 4), dtype=np.uint8) for name in names}
+    known = rng.integers(0, 256, (2, 5, 8, 8, 4), dtype=np.uint8)
+    share = {"NoTransfer": np.eye(3), "MKTL": np.array([[0.5, 0.5, 0.0], [0.04, 0.96, 0.0], [0.0, 0.0, 1.0]])}
+    rows = [
+        (m, names[i], names[j], v) for m, grid in share.items() for (i, j), v in np.ndenumerate(grid) if v
+    ]
+    table = pd.DataFrame(rows, columns=["method", "true", "said", "share"])
+    fig = drawn(draw.things({"known": known}, shuffled(table).sort_values("method"), faces))
+    upper, *panels = fig.axes
+    assert upper.get_title() == "known"
+    shown = upper.images[0].get_array()
+    assert shown.shape == (16, 40, 4)
+    assert_array_equal(shown[8:, 16:24], known[1, 2])
+    assert [ax.get_title() for ax in panels] == ["MKTL: 82% right", "No-Transfer: 100% right"]
+    for ax, method in zip(panels, ("MKTL", "NoTransfer"), strict=True):
+        assert_allclose(ax.images[0].get_array(), 100.0 * share[method])
+        found = {text.get_position()[::-1]: text.get_text() for text in ax.texts}
+        wanted = {place: f"{100 * v:.0f}" for place, v in np.ndenumerate(share[method]) if v >= 0.05}
+        assert found == wanted  # row by row: what is true
+        left, below = (side.images[0].get_array() for side in ax.child_axes)
+        assert_array_equal(left[8:16], faces["bat"])
+        assert_array_equal(below[:, 16:], faces["ant"])
 
 
 # ------------------------------------------------------------------ weights

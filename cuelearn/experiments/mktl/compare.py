@@ -59,7 +59,7 @@ METHODS = {
 MULTICLASS = tuple(method for method in METHODS if "weighted" not in method)
 BINARY = tuple(method for method in METHODS if method != "MKTL auto")
 #: Methods drawn over numbers of priors.
-METHODS_OF_PRIORS = ("PriorFeatures", "AverageTL", "MKTL", "MKTL auto")
+METHODS_OF_PRIORS = ("PriorFeatures", "AverageTL", "MKTL")
 
 
 def candidates(method, grids):

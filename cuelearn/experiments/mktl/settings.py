@@ -37,14 +37,14 @@ TABLE = {
         "objects": ((1, 5), _FEW, _ALL),
         "awa": _AWA,
         "seeds": (2, 20, 20),
-        "draws": (1, 4, 10),  # that parameters are chosen on
+        "draws": (1, 3, 10),  # that parameters are chosen on
     },
     "priors": {
-        "n_priors": ((14, 23), (10, 14, 23, 50, 100), (10, 14, 23, 35, 50, 75, 100)),
+        "n_priors": ((14, 23), (10, 23, 50, 100), (10, 14, 23, 35, 50, 75, 100)),
         "n_per_class": (5, 10, 10),
     },
     "negative": {
-        "n_per_class": ((1, 5), (1, 3, 10), (1, 2, 3, 5, 10, 20)),
+        "n_per_class": ((1, 5), (1, 5), (1, 2, 3, 5, 10, 20)),
         "n_noise": ((0, 40), (0, 40, 100), (0, 40, 100)),
         "seeds": (2, 10, 20),
     },
