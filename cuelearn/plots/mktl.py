@@ -100,7 +100,7 @@ def things(shown, table, faces):
     true, said, share of `experiments.mktl.compare.confusion`, a panel for each method; `faces` a picture of
     each new thing, in the panels' order.
     """
-    methods, names = distinct(table["method"]), list(faces)
+    methods, names = _methods(table), list(faces)
     fig = plt.figure(figsize=(3.1 * len(methods) + 0.6, 6.2), layout="constrained")
     upper, lower = fig.subfigures(2, height_ratios=(2.6, 3.6))
     widths = [grid.shape[1] / grid.shape[0] for grid in shown.values()]
