@@ -127,19 +127,22 @@ def gathered(sweep, function, points, *names, **data):
     return pd.concat(named, ignore_index=True)
 
 
-def compared(sweep, label, choose, asked, run, points, by, columns, data=(), plain=str):
+def compared(sweep, label, choose, asked, run, points, by, columns, data=(), plain=str, pick=None):
     """Parameters chosen at the points `asked`, then `run` at `points` with what was chosen; one table.
 
     `sweep` makes a Sweep of a name. `points` are pairs of a point and its methods. What is chosen for a
     method depends on the point's values of the names `by`, and on `plain` of the method's name; the table's
-    last columns are `columns` of it, "" where nothing was.
+    last columns are `columns` of it, "" where nothing was. `pick` of what `choose` found, the method and the
+    point gives the parameters where these differ by point.
     """
     found = sweep(f"{label}-parameters").run(choose, asked, data=data)
     found = {(*(p[name] for name in by), p["method"]): r for p, r in zip(asked, found, strict=True)}
-    points = [
-        {**point, "chosen": {m: found[(*(point[name] for name in by), plain(m))] for m in methods}}
-        for point, methods in points
-    ]
+    pick = pick or (lambda found, method, point: found)
+
+    def picked(method, point):
+        return pick(found[(*(point[name] for name in by), plain(method))], method, point)
+
+    points = [{**point, "chosen": {m: picked(m, point) for m in methods}} for point, methods in points]
     frame = sweep(label).frame(run, points, data=data)
     chosen = [every[method] for every, method in zip(frame["chosen"], frame["method"], strict=True)]
     own = {column: [one.get(column, "") for one in chosen] for column in columns}

@@ -24,5 +24,13 @@ from cuelearn.experiments.mktl.settings import (
     VALIDATED,
     settings,
 )
-from cuelearn.experiments.mktl.tasks import TASKS, binary_targets, binary_task, draw, faces, load_task
+from cuelearn.experiments.mktl.tasks import (
+    TASKS,
+    binary_targets,
+    binary_task,
+    describe,
+    draw,
+    faces,
+    load_task,
+)
 from cuelearn.experiments.mktl.timing import random_problem, training_time

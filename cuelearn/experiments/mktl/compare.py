@@ -12,7 +12,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 
 from cuelearn.experiments.mktl.settings import N_NEGATIVE
 from cuelearn.experiments.mktl.tasks import TASKS, binary_targets, binary_task, draw, load_task, n_most
-from cuelearn.experiments.protocol import choose, compared, fitted, grid_points
+from cuelearn.experiments.protocol import best_of, compared, fitted, grid_points
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mktl import MKTL, AverageTL, MultiKT, NoTransfer, PriorFeatures
 
@@ -20,7 +20,8 @@ from cuelearn.mktl import MKTL, AverageTL, MultiKT, NoTransfer, PriorFeatures
 FIRST_VALIDATION_SEED = 10_000
 # what is chosen for a method, as columns of the results
 CHOSEN = ("C", "p", "class_weight")
-_USELESS = 63  # first entry of the seeds of useless scores
+# first entries of the seeds of useless scores, and of the draws that parameters are picked on
+_USELESS, _PICK = 63, 66
 
 
 class Method(NamedTuple):
@@ -132,31 +133,49 @@ def accuracies(seed, chosen, effort, **place):
 # ---------------------------------------------------------------- choice of parameters
 
 
-def _best(method, trials, grids, effort):
-    """The parameters with the best mean accuracy over trials; ties: the smallest C, the largest p."""
-
-    def score(chosen):
-        return np.mean([trial.accuracy(method, chosen, effort) for trial in trials])
-
-    best, accuracy = choose(candidates(method, grids), score, smaller=["C"], larger=["p"], digits=12)
-    return {**best, "validation": accuracy}
+def _tried(method, trials, grids, effort):
+    """Accuracies of all candidates, (n, number of trials)."""
+    return {"tried": [[t.accuracy(method, one, effort) for t in trials] for one in candidates(method, grids)]}
 
 
 def validated(method, name, n_per_class, n_priors, useless, grids, effort, draws, seed):
-    """Parameters of a method (C, p, a class_weight where there is a choice) and their `validation` accuracy.
+    """What a method's `candidates` get right on draws of the other classes' task, with the same priors.
 
-    The best on draws of the other classes' task, with the same priors; no picture of a new class is used.
+    No picture of a new class is used. A dict: tried, of a list for each candidate.
     """
     seeds = [FIRST_VALIDATION_SEED + 100 * seed + k for k in range(draws)]
     trials = [multiclass_trial(name, n_per_class, n_priors, useless, s, others=True) for s in seeds]
-    return _best(method, trials, grids, effort)
+    return _tried(method, trials, grids, effort)
 
 
 def validated_binary(method, n_positive, grids, effort, draws, seed):
-    """The same for a number of positive samples: the best on average over other targets."""
+    """The same for a number of positive samples, on draws of the other targets."""
     seeds = [FIRST_VALIDATION_SEED + 100 * seed + k for k in range(draws)]
     trials = [binary_trial(target, n_positive, s) for target in binary_targets(others=True) for s in seeds]
-    return _best(method, trials, grids, effort)
+    return _tried(method, trials, grids, effort)
+
+
+def picked(found, method, grids, seed):
+    """A method's parameters (C, p, a class_weight where there is a choice) for the run of a seed.
+
+    The best on as many of the validation's draws as there are, drawn with replacement by the seed, the same
+    for all methods: so the spread over runs has that of the choice in it. Ties: the smallest C, the largest
+    p. With its `validation` accuracy.
+    """
+    tried, points = np.array(found["tried"]), candidates(method, grids)
+    taken = np.random.default_rng([_PICK, seed]).integers(tried.shape[1], size=tried.shape[1])
+    scores = tried[:, taken].mean(axis=1)
+    best = best_of(points, scores, smaller=["C"], larger=["p"], digits=12)
+    return {**points[best], "validation": float(scores[best])}
+
+
+def _compared(sweep, label, choose, asked, points, by, grids, data):
+    """Parameters for every point, then its accuracies."""
+
+    def pick(found, method, point):
+        return picked(found, method, grids, point["seed"])
+
+    return compared(sweep, label, choose, asked, accuracies, points, by, CHOSEN, data, pick=pick)
 
 
 # ---------------------------------------------------------------- figures
@@ -171,7 +190,7 @@ def _curves(sweep, label, places, seeds, grids, effort, draws):
     asked.sort(key=lambda point: (-point["n_per_class"], point["method"] not in ("MKTL", "PriorFeatures")))
     points = [({**place, "seed": s, "effort": effort}, methods) for place, methods in places for s in seeds]
     by = ("name", "n_per_class", "n_priors", "useless")
-    return compared(sweep, label, validated, asked, accuracies, points, by, CHOSEN, data)
+    return _compared(sweep, label, validated, asked, points, by, grids, data)
 
 
 def multiclass(sweep, names, seeds, o, grids, effort, methods=MULTICLASS):
@@ -189,11 +208,11 @@ def multiclass(sweep, names, seeds, o, grids, effort, methods=MULTICLASS):
     return _curves(sweep, "multiclass", places, seeds, grids, effort, o["draws"])
 
 
-def along_priors(sweep, name, seeds, o, grids, effort, draws):
+def along_priors(sweep, name, seeds, o, grids, effort):
     """The same over numbers of priors; `o` is `priors` of `settings`."""
     base = {"name": name, "n_per_class": o["n_per_class"], "useless": ""}
     places = [({**base, "n_priors": k}, METHODS_OF_PRIORS) for k in o["n_priors"]]
-    return _curves(sweep, "priors", places, seeds, grids, effort, draws)
+    return _curves(sweep, "priors", places, seeds, grids, effort, o["draws"])
 
 
 def useless_scores(task, kind, seed):
@@ -211,7 +230,7 @@ def useless_scores(task, kind, seed):
     return rng.normal(size=(n, int(kind.split()[1])))
 
 
-def negative(sweep, name, seeds, o, grids, effort, draws):
+def negative(sweep, name, seeds, o, grids, effort):
     """Like `multiclass`, with priors that are useless on purpose; n_priors is empty."""
     kinds = ["shuffled", *(f"noise {k}" for k in o["n_noise"] if k)]
     some = dict.fromkeys(kinds, ["AverageTL", "MultiKT", "MKTL", "MKTL auto"])
@@ -219,7 +238,7 @@ def negative(sweep, name, seeds, o, grids, effort, draws):
     base = {"name": name, "n_per_class": 0, "n_priors": None}
     places = itertools.product(o["n_per_class"], some.items())
     places = [({**base, "n_per_class": n, "useless": kind}, methods) for n, (kind, methods) in places]
-    return _curves(sweep, "negative", places, seeds, grids, effort, draws)
+    return _curves(sweep, "negative", places, seeds, grids, effort, o["draws"])
 
 
 def binary(sweep, seeds, o, grids, effort, methods=BINARY):
@@ -233,9 +252,7 @@ def binary(sweep, seeds, o, grids, effort, methods=BINARY):
     points = itertools.product(targets, seeds, o["n_positive"])
     points = [({"target": t, "seed": s, "n_positive": n, "effort": effort}, methods) for t, s, n in points]
     data = binary_task(targets[0]).data
-    return compared(
-        sweep, "binary", validated_binary, asked, accuracies, points, ["n_positive"], CHOSEN, data
-    )
+    return _compared(sweep, "binary", validated_binary, asked, points, ["n_positive"], grids, data)
 
 
 # ---------------------------------------------------------------- what one fitted model says
@@ -267,18 +284,20 @@ def along_p(name, seed, n_per_class, p, C, effort):
     return {"accuracy": trial.share_right("MKTL", model), "used": used, **ends}
 
 
-def confusion(name, seeds, n_per_class, n_priors, chosen, effort):
+def confusion(curves, name, n_per_class, methods, effort):
     """How often the pictures of a class are called which: columns method, true, said, share (of the class).
 
-    On the test pictures of all draws; `chosen` are parameters by method.
+    On the test pictures of all runs of a place of `multiclass`'s table, with its parameters.
     """
     found = []
-    for seed in seeds:
+    for (seed, n_priors), runs in curves[
+        (curves["name"] == name) & (curves["n_per_class"] == n_per_class)
+    ].groupby(["seed", "n_priors"]):
         trial = multiclass_trial(name, n_per_class, n_priors, "", seed)
-        for method, parameters in chosen.items():
-            scores = trial.scores[METHODS[method].same][1]
-            said = trial.fitted(method, parameters, effort, seed).predict(trial.rows, scores=scores)
-            found.append(pd.DataFrame({"method": method, "true": trial.y_judged, "said": said}))
-    found = pd.concat(found)
-    share = found.groupby(["method", "true"], sort=False)["said"].value_counts(normalize=True)
+        for run in runs[runs["method"].isin(methods)].to_dict("records"):
+            scores = trial.scores[METHODS[run["method"]].same][1]
+            model = trial.fitted(run["method"], {"C": run["C"], "p": run["p"]}, effort, seed)
+            said = model.predict(trial.rows, scores=scores)
+            found.append(pd.DataFrame({"method": run["method"], "true": trial.y_judged, "said": said}))
+    share = pd.concat(found).groupby(["method", "true"])["said"].value_counts(normalize=True)
     return share.rename("share").reset_index()

@@ -14,7 +14,10 @@ N_NEGATIVE = 80
 
 #: For the notes of figures.
 DRAWN = "emoji; 8 drawings of a new thing in 4 mildly changed views, 5 to train and 3 to test"
-VALIDATED = "C and p of every method chosen on other things with the same priors, by draws of the same kind"
+VALIDATED = (
+    "C and p of every method chosen on other things with the same priors, by draws of the same kind, "
+    "each run by a sample of these with replacement"
+)
 SIMULATED = made_here("random samples and scores", "cuelearn.experiments.mktl.timing.random_problem")
 
 _AWA = ((1, 5), (1, 5, 10, 20, 50), (1, 5, 10, 20, 30, 50))
@@ -37,16 +40,18 @@ TABLE = {
         "objects": ((1, 5), _FEW, _ALL),
         "awa": _AWA,
         "seeds": (2, 20, 20),
-        "draws": (1, 3, 10),  # that parameters are chosen on
+        "draws": (1, 6, 10),  # that parameters are chosen on
     },
     "priors": {
         "n_priors": ((14, 23), (10, 23, 50, 100), (10, 14, 23, 35, 50, 75, 100)),
         "n_per_class": (5, 10, 10),
+        "draws": (1, 3, 10),
     },
     "negative": {
         "n_per_class": ((1, 5), (1, 5), (1, 2, 3, 5, 10, 20)),
         "n_noise": ((0, 40), (0, 40, 100), (0, 40, 100)),
         "seeds": (2, 10, 20),
+        "draws": (1, 3, 10),
     },
     "path": {
         "p": ((1.01, 1.1, 1.5, 2.0), tuple(p for p in _FINE_P if p not in (1.4, 1.6)), _FINE_P),

@@ -141,6 +141,9 @@ def _objects():
     return np.concatenate(new), np.concatenate(others), known
 
 
+_THINGS = {"animals": _animals, "objects": _objects}
+
+
 @lru_cache(maxsize=1)
 def _binary_things():
     """Things that are targets, others that parameters are chosen on, and the background's, in three parts."""
@@ -222,9 +225,25 @@ def _task(data, drawing, rows, y, priors, same, gamma, test=None):
     )
 
 
-def _described(rows, cues):
-    data = pictures.described(rows, cues, n_views=N_VIEWS)
+def _described(name, n_jobs=1):
+    """Pictures of a task, or of the "binary" ones, and the drawing of each."""
+    if name == "binary":
+        targets, others, background = _binary_things()
+        rng = np.random.default_rng(_BACKGROUND)
+        rows = [rng.choice(pictures.drawings_of([thing])) for thing in np.sort(np.concatenate(background))]
+        rows, cues = np.r_[pictures.drawings_of(np.concatenate([targets, others])), rows], BINARY_CUES
+    else:
+        new, others, known = _THINGS[name]()
+        rows = pictures.drawings_of(np.concatenate([new, others, *known]))
+        cues = dict.fromkeys([TASKS[name].cue, *(cue for _, own, _ in TASKS[name].models for cue in own)])
+    data = pictures.described(rows, cues, n_views=N_VIEWS, n_jobs=n_jobs)
     return data, np.repeat(rows, N_VIEWS)
+
+
+def describe(names, n_jobs):
+    """Describe the pictures of tasks and of the binary ones by several processes, to be kept on disk."""
+    for name in (*names, "binary"):
+        _described(name, n_jobs)
 
 
 @lru_cache(maxsize=3)
@@ -237,9 +256,7 @@ def _known(name):
         new = others = np.array([data.target_names.index(c) for c in AWA_TEST_CLASSES])
         known = [np.setdiff1d(known, new)]
     else:
-        new, others, known = {"animals": _animals, "objects": _objects}[name]()
-        cues = dict.fromkeys([setup.cue, *(cue for _, own, _ in setup.models for cue in own)])
-        data, drawing = _described(pictures.drawings_of(np.concatenate([new, others, *known])), cues)
+        (new, others, known), (data, drawing) = _THINGS[name](), _described(name)
     labels, (columns, _) = np.array(data.target_names)[data.y], _columns(data, (setup.cue,))
     split = []
     for some in known:
@@ -293,11 +310,8 @@ def binary_targets(others=False):
 @lru_cache(maxsize=1)
 def _shared():
     """What all targets share: data, the drawing of each row, priors by name, their width."""
-    targets, others, background = _binary_things()
-    rng = np.random.default_rng(_BACKGROUND)
-    rows = [rng.choice(pictures.drawings_of([thing])) for thing in np.sort(np.concatenate(background))]
-    rows = np.r_[pictures.drawings_of(np.concatenate([targets, others])), rows]
-    data, drawing = _described(rows, BINARY_CUES)
+    targets, _, background = _binary_things()
+    data, drawing = _described("binary")
     split = {label: _known_rows(data, drawing, label) for label in targets}
     behind = np.flatnonzero(np.isin(data.y, background[0]))
     last = np.isin(data.y[behind], background[0][-len(background[0]) // 8 :])
