@@ -167,6 +167,11 @@ def validated(method, n_priors=None, useless="", name="few", n=2, grids=GRIDS, d
     return compare.validated(method, name, n, n_priors, useless, grids, EFFORT, draws, seed)
 
 
+def picked(method, *given, run=0, grids=GRIDS, **more):
+    """Parameters for the run of a seed."""
+    return compare.picked(validated(method, *given, grids=grids, **more), method, grids, run)
+
+
 def multiclass_accuracies(name, n, n_priors, useless, seed, chosen, effort):
     place = {"name": name, "n_per_class": n, "n_priors": n_priors, "useless": useless}
     return compare.accuracies(seed, chosen, effort, **place)
@@ -233,33 +238,37 @@ def test_equally_good_ones(monkeypatch, right, C, p):
         itertools.permutations((0.1, 10.0, 100.0)), ((1.1, 1.5), (1.5, 1.1))
     ):
         grids = {"C": list(C_grid), "p": list(p_grid)}  # whatever the order of the grid
-        found = validated("MKTL", grids=grids, draws=1)
+        found = picked("MKTL", grids=grids, draws=1)
         assert (found["C"], found["p"]) == (C, p)
         assert found["validation"] == right(types.SimpleNamespace(C=C, p=p))
     found = compare.validated_binary("MKTL weighted", 2, grids, EFFORT, 1, 0)
+    found = compare.picked(found, "MKTL weighted", grids, 0)
     assert (found["C"], found["p"]) == (C, p)
     spied(monkeypatch, lambda n: 0.7)
-    assert validated("MKTL auto") == {"C": 0.1, "p": "", "validation": 0.7}
-    assert validated("MultiKT") == {"C": 0.1, "p": "", "class_weight": "balanced", "validation": 0.7}
+    assert picked("MKTL auto") == {"C": 0.1, "p": "", "validation": 0.7}
+    assert picked("MultiKT") == {"C": 0.1, "p": "", "class_weight": "balanced", "validation": 0.7}
     spied(monkeypatch, lambda n: 0.7 + 0.1 * (n.more == {"class_weight": None}))
-    assert validated("MultiKT", draws=1) == {"C": 0.1, "p": "", "class_weight": None, "validation": 0.7 + 0.1}
+    assert picked("MultiKT", draws=1) == {"C": 0.1, "p": "", "class_weight": None, "validation": 0.7 + 0.1}
 
 
-def test_equally_good_over_several_draws(monkeypatch):
-    """The same shares in another order are a tie, whatever their sums round to."""
-    placed(monkeypatch, made_tasks())
-    shares = np.array([13, 17, 29, 31, 40]) / 40
-    # sums to the most
-    first = max(itertools.permutations(range(5)), key=lambda order: np.mean(shares[list(order)]))
-    last = min(itertools.permutations(range(5)), key=lambda order: np.mean(shares[list(order)]))
-    counts = {}
-
-    def right(note):
-        k = counts[note.C] = counts.get(note.C, -1) + 1
-        return shares[(first if note.C == 10.0 else last)[k]]
-
-    spied(monkeypatch, right)
-    assert validated("NoTransfer", draws=5)["C"] == 0.1
+def test_every_run_picks_on_a_sample_of_the_draws():
+    """Means over draws taken with replacement; the same for all methods, others for another seed."""
+    tried = np.random.default_rng(0).integers(0, 100, (2, 6)) / 100 + np.array([[0.0], [0.1]])
+    picks = {}
+    for seed in range(200):
+        found = [
+            compare.picked({"tried": tried.tolist()}, m, GRIDS, seed) for m in ("NoTransfer", "AverageTL")
+        ]
+        assert found[0] == found[1]
+        picks.setdefault(found[0]["C"], []).append(found[0]["validation"])
+    means = tried.mean(axis=1)
+    better = GRIDS["C"][means.argmax()]
+    assert len(picks) == 2 and len(picks[better]) > 100  # the better one more often, not always
+    assert np.unique(picks[better]).size > 20
+    assert np.mean(picks[better]) == pytest.approx(means.max(), abs=0.15)
+    # a sum's rounding is no difference
+    assert compare.picked({"tried": np.full((2, 3), 0.1).tolist()}, "NoTransfer", GRIDS, 3)["C"] == 0.1
+    assert compare.picked({"tried": [[0.2 - 1e-16, 0.2, 0.2], [0.2] * 3]}, "NoTransfer", GRIDS, 3)["C"] == 0.1
 
 
 # ------------------------------------------------------------------ who sees what
@@ -412,9 +421,10 @@ def test_test_samples_reach_no_model(monkeypatch):
             kinds = itertools.product(compare.MULTICLASS, ("", "noise 3"))
             found = {(m, u): validated(m, useless=u, draws=1) for m, u in kinds}
             found |= {m: compare.validated_binary(m, 2, GRIDS, EFFORT, 1, 0) for m in compare.BINARY}
-            of_all = {m: found[m, ""] for m in compare.MULTICLASS}
+            of_all = {m: compare.picked(found[m, ""], m, GRIDS, 1) for m in compare.MULTICLASS}
+            of_two = {m: compare.picked(found[m], m, GRIDS, 1) for m in compare.BINARY}
             table = multiclass_accuracies("few", 3, 3, "", 1, of_all, EFFORT)
-            two = binary_accuracies("C", 1, 2, {m: found[m] for m in compare.BINARY}, EFFORT)
+            two = binary_accuracies("C", 1, 2, of_two, EFFORT)
             told.append((found, models, [*table["accuracy"], *two["accuracy"]]))
     (found, models, right), (others, other_models, wrong) = told
     assert found == others and len(models) == len(other_models) > 50
@@ -553,7 +563,8 @@ def test_multiclass_has_every_point(monkeypatch, sweep):
 
     def chosen(row):  # with the first seed, by the point's own method, number of samples and of priors
         place = row.method, row.name, row.n_per_class, row.n_priors
-        return compare.validated(*place, "", GRIDS, EFFORT, 2, 3)
+        found = compare.validated(*place, "", GRIDS, EFFORT, 2, 3)
+        return compare.picked(found, row.method, GRIDS, row.seed)
 
     check_points(table, ["name", "n_per_class", "n_priors", "seed", "method"], wanted, chosen)
     assert table.groupby(["method"])["C"].nunique().max() == 2  # the check above can tell them apart
@@ -566,8 +577,8 @@ def test_multiclass_has_every_point(monkeypatch, sweep):
 def test_negative_has_every_point(monkeypatch, sweep):
     placed(monkeypatch, made_tasks())
     spied(monkeypatch, odd)
-    o = {"n_per_class": (1, 3), "n_noise": (0, 2, 6)}
-    table = exp.negative(sweep, "few", [0, 1, 2], o, GRIDS, EFFORT, 1)
+    o = {"n_per_class": (1, 3), "n_noise": (0, 2, 6), "draws": 1}
+    table = exp.negative(sweep, "few", [0, 1, 2], o, GRIDS, EFFORT)
     silly = ("AverageTL", "MultiKT", "MKTL", "MKTL auto")
     cases = {"none": ("NoTransfer", "MKTL"), "shuffled": silly, "noise 2": silly, "noise 6": silly}
     wanted = [
@@ -575,7 +586,9 @@ def test_negative_has_every_point(monkeypatch, sweep):
     ]
 
     def chosen(row):
-        return compare.validated(row.method, "few", row.n_per_class, None, row.useless, GRIDS, EFFORT, 1, 0)
+        place = "few", row.n_per_class, None, row.useless
+        found = compare.validated(row.method, *place, GRIDS, EFFORT, 1, 0)
+        return compare.picked(found, row.method, GRIDS, row.seed)
 
     check_points(table, ["name", "n_per_class", "useless", "seed", "method"], wanted, chosen)
 
@@ -592,7 +605,10 @@ def test_binary_has_every_point(monkeypatch, sweep):
         (m, n): compare.validated_binary(m, n, GRIDS, EFFORT, 1, 1)
         for m, n in itertools.product(compare.BINARY, (1, 5))
     }
-    chosen = lambda row: validations[row.method, row.n_positive]
+
+    def chosen(row):
+        return compare.picked(validations[row.method, row.n_positive], row.method, GRIDS, row.seed)
+
     check_points(table, ["target", "seed", "n_positive", "method"], wanted, chosen)
     for row in table.itertuples():  # and these were trained with, class weights and all
         one = {row.method: chosen(row)}
@@ -604,9 +620,14 @@ def test_binary_has_every_point(monkeypatch, sweep):
 def test_along_priors_has_every_point(monkeypatch, sweep):
     placed(monkeypatch, made_tasks())
     spied(monkeypatch, odd)
-    table = exp.along_priors(sweep, "few", [0, 2], {"n_per_class": 3, "n_priors": (1, 5)}, GRIDS, EFFORT, 1)
+    o = {"n_per_class": 3, "n_priors": (1, 5), "draws": 1}
+    table = exp.along_priors(sweep, "few", [0, 2], o, GRIDS, EFFORT)
     wanted = itertools.product((1, 5), (0, 2), compare.METHODS_OF_PRIORS)
-    chosen = lambda row: compare.validated(row.method, "few", 3, row.n_priors, "", GRIDS, EFFORT, 1, 0)
+
+    def chosen(row):
+        found = compare.validated(row.method, "few", 3, row.n_priors, "", GRIDS, EFFORT, 1, 0)
+        return compare.picked(found, row.method, GRIDS, row.seed)
+
     check_points(table, ["n_priors", "seed", "method"], list(wanted), chosen)
     assert set(table["n_per_class"]) == {3}
 
@@ -615,22 +636,22 @@ def test_along_priors_has_every_point(monkeypatch, sweep):
 
 
 def test_confusion(monkeypatch):
-    """Of each class the shares are those of all its test samples, over all draws."""
-    task = made_tasks()["few"][0]
-    placed(monkeypatch, {"few": (task, None)})
-    chosen = {
-        "PriorFeatures": some_parameters("PriorFeatures", 1.0),
-        "MultiKT": some_parameters("MultiKT", 1.0),
-    }
-    table = exp.confusion("few", [0, 4], 3, 4, chosen, EFFORT)
+    """Of each class the shares are those of all its test samples, over all runs, each with its parameters."""
+    placed(monkeypatch, {"few": (made_tasks()["few"][0], None)})
+    place, runs = {"name": "few", "n_per_class": 3, "n_priors": 4}, []
+    for seed, C in ((0, 1.0), (4, 100.0)):
+        chosen = {m: some_parameters(m, C) for m in ("MKTL", "NoTransfer", "PriorFeatures")}
+        found = multiclass_accuracies("few", 3, 4, "", seed, chosen, EFFORT)
+        parameters = pd.DataFrame([chosen[m] for m in found["method"]])
+        runs.append(pd.concat([found, parameters], axis=1).assign(seed=seed, **place))
+    curves = pd.concat([*runs, runs[0].assign(n_per_class=1), runs[0].assign(name="other")])
+    table = exp.confusion(curves, "few", 3, ("MKTL", "PriorFeatures"), EFFORT)
     assert table.columns.tolist() == ["method", "true", "said", "share"]
     assert_allclose(table.groupby(["method", "true"])["share"].sum(), 1.0)
-    for method, mine in table.groupby("method"):
-        both = [multiclass_accuracies("few", 3, 4, "", seed, chosen, EFFORT) for seed in (0, 4)]
-        right = [found.set_index("method").loc[method, "accuracy"] for found in both]
-        diagonal = mine[mine["true"] == mine["said"]]["share"].sum() / 4
-        assert diagonal == pytest.approx(np.mean(right), abs=1e-12)
-    assert set(table["method"]) == set(chosen)
+    assert set(table["method"]) == {"MKTL", "PriorFeatures"}
+    right = pd.concat(runs).groupby("method")["accuracy"].mean()
+    for method, mine in table[table["true"] == table["said"]].groupby("method"):
+        assert mine["share"].sum() / 4 == pytest.approx(right[method], abs=1e-12)
 
 
 @pytest.mark.parametrize("n_priors", [None, 2])
