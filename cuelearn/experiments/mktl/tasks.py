@@ -208,21 +208,10 @@ def _scores(priors, data, rows):
 def _task(data, drawing, rows, y, priors, same, gamma, test=None):
     """A task on some rows of the data; `same` is `priors` where these are of the task's own kind."""
     columns, scores = same[0].columns, _scores(priors, data, rows)
-    return TransferTask(
-        X=data.X[np.ix_(rows, columns)].astype(np.float64),
-        y=y,
-        scores=scores,
-        same=scores if same is priors else _scores(same, data, rows),
-        prior_names=tuple(c for prior in priors for c in prior.classes),
-        drawing=drawing[rows],
-        test=test,
-        data=data,
-        rows=rows,
-        columns=columns,
-        priors=tuple(priors),
-        same_priors=tuple(same),
-        gamma=gamma,
-    )
+    own = scores if same is priors else _scores(same, data, rows)
+    names = tuple(c for prior in priors for c in prior.classes)
+    X, models = data.X[np.ix_(rows, columns)].astype(np.float64), (tuple(priors), tuple(same), gamma)
+    return TransferTask(X, y, scores, own, names, drawing[rows], test, data, rows, columns, *models)
 
 
 def _described(name, n_jobs=1):
