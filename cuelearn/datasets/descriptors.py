@@ -186,12 +186,14 @@ def with_middle(bins, picture):
 
 
 def rgb_bins(picture):
+    """Of each pixel, the joint bin of red, green and blue, eight each: [index array], 512."""
     check_image(picture.image)
     level = (picture.image >> 5).astype(np.int32)
     return [(level[..., 0] * 8 + level[..., 1]) * 8 + level[..., 2]], 512
 
 
 def hsv_bins(picture, bins=HSV_BINS):
+    """Of each pixel, the joint bin of hue, saturation and value: [index array], number of bins."""
     require("images", "skimage")
     from skimage.color import rgb2hsv
 
