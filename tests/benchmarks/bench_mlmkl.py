@@ -229,10 +229,10 @@ def main(arguments=None):
     for n in sizes:
         against_the_others(table, "yeast", n, Cs, options.repeats, twin=n == sizes[0])
     for n in sizes:
-        starts(table, "letter", n, Cs, options.repeats)
+        starts(table, "emoji", n, Cs, options.repeats)
     for n in sizes:
-        one_iteration(table, "letter", n, 10.0, options.repeats)
-    methods(table, "letter", 100 if options.smoke else 200, 10.0, min(options.repeats, 3))
+        one_iteration(table, "emoji", n, 10.0, options.repeats)
+    methods(table, "emoji", 100 if options.smoke else 200, 10.0, min(options.repeats, 3))
     table.write(options.table)
 
 
