@@ -173,7 +173,8 @@ def load_image_folder(path):
 
     or ``<folder>/train/<class>/...`` and ``<folder>/test/<class>/...``, whose rows are then ``train`` and
     ``test`` of the `ImageData`, and of what `image_cues` makes of it. Classes, and the images of each, come
-    in alphabetical order; ``frames["name"]`` is ``<class>/<image>.png``, or ``train/<class>/<image>.png``.
+    in alphabetical order (an online learner needs ``shuffle=True``); ``frames["name"]`` is
+    ``<class>/<image>.png``, or ``train/<class>/<image>.png``. Nothing is read yet: `image_cues` reads.
     Masks and scans are for all images or for none. A scan is a text file with two numbers per line, a beam's
     direction in radians (from the heading, ascending) and its range in metres; all have the same directions.
 
@@ -198,6 +199,9 @@ def load_image_folder(path):
         raise layout.refusal(f"The folder {path} holds no directories")
     parts = {entry.name: entry for entry in classes if entry.name in _PARTS and not _images_in(entry)}
     split = len(parts) == 2
+    if len(parts) == 1 and _subdirectories(*parts.values()):
+        [here], [lost] = parts, set(_PARTS) - set(parts)
+        raise layout.refusal(f"The folder {path} has a directory {here} of classes, but none named {lost}")
     if split:
         odd = [entry.name for entry in classes if entry.name not in parts]
         if odd:

@@ -191,6 +191,9 @@ def test_a_folder_with_train_and_test(tmp_path):
     refused(r"test.gnu has no directory in .*train; expected there: one", f.load_image_folder, root)
     (root / "test/gnu").rename(root / "val")
     refused(r"pets holds val besides train and test", f.load_image_folder, root)
+    (root / "test").rename(root / "evaluation")
+    refused(r"has a directory train of classes, but none named test", f.load_image_folder, root)
+    (root / "evaluation").rename(root / "test")
     for part in ("train", "test"):  # classes of their own: images of trains and of tests
         save(root / part / "a.png", picture(8))
     assert f.load_image_folder(root).target_names == ["test", "train", "val"]

@@ -1,17 +1,13 @@
 """Figures 6.2 and 6.3: who sees which samples, how parameters are chosen, what the numbers mean."""
 
 import itertools
-import re
 import types
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.ensemble import AdaBoostClassifier
-from sklearn.svm import SVC
 
 from cuelearn.book import figures
 from cuelearn.book.sweep import Sweep
@@ -833,29 +829,3 @@ def test_from_end_to_end(monkeypatch, tmp_path):
     for fig in (draw_mktl.multiclass(first[0]), draw_mktl.binary_mean(first[1])):
         fig.canvas.draw()
         plt.close(fig)
-
-
-# ------------------------------------------------------------------ docstrings
-
-
-def test_code_of_the_readme():
-    """The block that shows MKTL runs as it stands, given priors and samples."""
-    text = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
-    blocks = [
-        block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "cuelearn.mktl" in block
-    ]
-    assert len(blocks) == 1
-    X, y, scores = exp.random_problem(5, 2, 12, 0)
-    X = np.hstack([X[:, :16], scores])
-    old = y < 3
-    trees = AdaBoostClassifier(n_estimators=5, random_state=0).fit(X[old, :9], y[old])
-    names = {
-        "fitted_trees": trees,
-        "fitted_svm": SVC().fit(X[~old, :9], y[~old]),
-        "X_few": X[::2],
-        "y_few": y[::2],
-    }
-    exec(compile(blocks[0], "README.md", "exec"), names)
-    model = names["model"]
-    assert model.transfer_weights_.shape == (5, 3 + 1 + 2) == (5, len(model.prior_names_))
-    assert 0.0 <= model.dual_gap_ <= 1e-3 * model.objective_
