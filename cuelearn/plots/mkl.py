@@ -132,8 +132,9 @@ def online_panels(table, lines, samples="training samples seen"):
         curves(ax, part, "at", "error", factor=100, **style)
         if what == "test":
             _lines(ax, lines)
-        log_axis(ax.yaxis, plain=True)
-        above(ax, part["error"], 100)
+        if part["error"].min() < 0.3:
+            log_axis(ax.yaxis, plain=True)
+            above(ax, part["error"], 100)
         ax.legend(fontsize=7)
     log_axis(ax.xaxis, plain=True)
     axes[0, 0].set(xlabel=samples, ylabel="mistakes so far [%]", title="while learning, first pass")

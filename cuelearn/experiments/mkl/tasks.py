@@ -145,7 +145,7 @@ def mistaken(predicted, cues, kind, n_classes, per_class, seed, most):
     return pd.DataFrame(table | {cue: example[classes[some]] for cue, classes in found.items()})
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)  # with six views of a drawing 3 GB
 def load_picture_task(name, n_train, n_test, seed, n_kernels=None):
     """A `Task` of emoji, such as "objects-102", with one kernel for each cue of its set.
 
@@ -193,10 +193,8 @@ def kernel_set(name, data):
 @cache
 def load_data(name):
     """Data set of a table's task, by the task's name."""
-    word = name.split("-")[0]
-    return {"mfeat": datasets.load_mfeat, "pendigits": datasets.load_pendigits, "mnist": datasets.load_mnist}[
-        word
-    ]()
+    loaders = {"pendigits": datasets.load_pendigits, "mnist": datasets.load_mnist}
+    return loaders.get(name.split("-")[0], datasets.load_mfeat)()
 
 
 @lru_cache(maxsize=2)
