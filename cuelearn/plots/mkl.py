@@ -231,8 +231,7 @@ def p_curves(table):
         for p, color in _shades(table["p"].unique()):
             style = {"label": f"p = {p:g}", "color": color, "marker": "", "alpha": 0.1}
             _over_time(ax, where(mine, p=p), "test_error", "seconds", factor=100, **style)
-        log_axis(ax.xaxis)
-        log_axis(ax.yaxis, plain=True)
+        log_axis(ax.xaxis, ax.yaxis, plain=True)
         ax.set(xlabel=TIME, ylabel=ERROR, title=method_style(method)["label"])
         ax.sharey(axes[0])
         last = mine.groupby(["p", "seed"]).last().reset_index()
