@@ -16,6 +16,8 @@ __all__ = ["Stream"]
 
 # below this share of visits that update, keeping scores up to date is cheaper than recomputing them
 MAINTAIN_BELOW = 0.3
+# with at most so many samples for each class recomputing reads less (measured)
+SAMPLES_PER_CLASS = 5
 # scores of this size are cheap to maintain whatever happens: they stay in a core's cache
 CACHE_BYTES = 1 << 20
 # maintained scores and norms drift by rounding; they are recomputed after this many updates per sample
@@ -33,11 +35,11 @@ WINDOW_BYTES = 128e6
 class Stream:
     """State of a stochastic run over one `MKLProblem`.
 
-    `scores` is the route to class scores: "recompute", "maintain", or "auto", which maintains once few visits
-    update and memory allows, and from the start if all scores fit a core's cache (in a `long_run` of several
-    epochs) or kernels are computed on demand. `start`, to go on from, are coefficients (m, n_classes) of the
-    first samples and squared block norms; `rows` are those of all samples to visit, where the bank cannot
-    give them.
+    `scores` is the route to class scores: "recompute", "maintain", or "auto". That maintains once few visits
+    update, samples are many against classes and memory allows; and from the start if all scores fit a core's
+    cache (in a `long_run` of several epochs) or kernels are computed on demand. `start`, to go on from, are
+    coefficients (m, n_classes) of the first samples and squared block norms; `rows` are those of all samples
+    to visit, where the bank cannot give them.
     """
 
     def __init__(self, problem, *, scores="auto", long_run=True, start=None, rows=None):
@@ -151,6 +153,7 @@ class Stream:
     def _reconsider_route(self, update_share):
         if self.route_rule == "auto" and self.bank.resident:
             few = update_share < (MAINTAIN_BELOW if self.route == "recompute" else 2.0 * MAINTAIN_BELOW)
+            few = few and self.bank.n_samples > SAMPLES_PER_CLASS * self.problem.n_classes
             small = self.route == "maintain" and self.score_bytes <= CACHE_BYTES
             wanted = "maintain" if (few or small) and self._scores_fit() else "recompute"
             if wanted != self.route:

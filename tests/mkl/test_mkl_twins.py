@@ -31,6 +31,7 @@ from cuelearn.mkl import (
     solve_pegasos_mkl,
     solve_ufo,
 )
+from cuelearn.mkl import stream as stream_module
 from cuelearn.mkl.obscure import visit_batch, visit_online
 from cuelearn.mkl.om2 import visit_om2
 from cuelearn.mkl.pegasos import visit_pegasos
@@ -157,6 +158,19 @@ def test_om2_steps_with_many_classes_take_the_sparse_products(route):
     stream = Stream(problem, scores=route)
     stream.start_stage(visit_om2)
     follow(stream, TwinOM2(K, y, 12, 1.1), rng.permutation(60))
+
+
+@pytest.mark.parametrize(("n", "route"), [(60, "recompute"), (61, "maintain")])
+def test_scores_of_many_classes_are_not_kept_where_visits_are_idle(n, route, monkeypatch):
+    """A visit would read n_classes scores of every kernel, scattered, instead of n values in a row."""
+    monkeypatch.setattr(stream_module, "CACHE_BYTES", 0)
+    _, _, problem, rng = small_problem(n=n, n_classes=12, p=1.1)
+    stream = Stream(problem)
+    stream.start_stage(visit_om2)
+    for _ in range(300):
+        stream.visit(rng.permutation(n))
+    assert stream.update_share == 0
+    assert stream.route == route
 
 
 def test_om2_steps_on_unnormalised_kernels():
