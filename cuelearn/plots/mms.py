@@ -122,8 +122,8 @@ def joint_models(table):
                 test.append((f"{name} + caption", *bar, part["with_caption"], "///"))
         _bars(left, training)
         _bars(right, test)
-        left.set_title(f"{attribute}s, training items (composed)", fontsize=9)
-        right.set_title(f"{attribute}s, test items (composed)", fontsize=9)
+        left.set_title(f"{attribute}s, training items (emoji, composed)", fontsize=9)
+        right.set_title(f"{attribute}s, test items (emoji, composed)", fontsize=9)
     left.set_xlabel("assigned right within the caption (%)")
     right.set_xlabel("recognised right (%); hatched: with the test caption")
     return fig

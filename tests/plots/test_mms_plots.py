@@ -185,7 +185,7 @@ def test_joint_models(joint, mixed):
     parts = itertools.product(enumerate(("name", "verb")), enumerate(("training items", "test items")))
     for (r, attribute), (c, part) in parts:
         ax = axes[r, c]
-        assert ax.get_title() == f"{attribute}s, {part} (composed)" and ax.get_xlim() == (0, 100)
+        assert ax.get_title() == f"{attribute}s, {part} (emoji, composed)" and ax.get_xlim() == (0, 100)
         assert ("(%)" in ax.get_xlabel()) == (r == 1)
         wanted = {}
         mine = joint[joint["attribute"] == attribute]
