@@ -136,12 +136,12 @@ def online_run(p, n_epochs, most_epochs, seed, eta=None, **where):
     }
 
 
-def two_stages(p, C, eta, n_epochs, tol, seed, **where):
+def two_stages(p, C, eta, n_epochs, tol, seed, n_epochs_online=300, **where):
     """OBSCURE's online stage until an epoch without loss, and both stages to a certified gap (JMLR figure
     4).
     """
     task, problem = loaded(seed, p, C, **where)
-    options = {"n_epochs_online": 300, "eta": eta, "seed": seed}
+    options = {"n_epochs_online": n_epochs_online, "eta": eta, "seed": seed}
     online = solve("OBSCURE", problem, n_epochs=0, **options)
     both = solve("OBSCURE", problem, n_epochs=n_epochs, tol=tol, **options)
     columns = ("online_error", "online_updates", "online_seconds", "test_error", "updates", "seconds")
