@@ -135,6 +135,7 @@ def online_panels(table, lines, samples="training samples seen"):
         if part["error"].min() < 0.3:
             log_axis(ax.yaxis, plain=True)
             above(ax, part["error"], 100)
+        ax.set_ylim(top=100)
         ax.legend(fontsize=7)
     log_axis(ax.xaxis, plain=True)
     axes[0, 0].set(xlabel=samples, ylabel="mistakes so far [%]", title="while learning, first pass")
@@ -257,6 +258,8 @@ def number_of_kernels(table):
     log_axis(ax.xaxis)
     log_axis(ax.yaxis, plain=True)
     ax.set(xlabel="epoch", ylabel=ERROR)
+    above(ax, table["test_error"], 100)
+    ax.set_ylim(top=100)
     ax.legend(ncols=2)
     return fig
 
@@ -271,7 +274,7 @@ def online_against_kernels(table):
     above(work, updates)
     for column, method in (("final_error", "OBSCURE online"), ("batch_error", "OBSCURE")):
         curve(error, table, "n_kernels", column, method, factor=100)
-    error.set(ylabel=ERROR, ylim=(0, None))
+    error.set(ylabel=ERROR, ylim=(0, min(100, error.get_ylim()[1])))
     for ax in (work, error):
         ax.set(xscale="log", xlabel="number of kernels F")
         ax.set_xticks(updates.columns, [str(n) for n in updates.columns])
