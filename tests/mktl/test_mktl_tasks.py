@@ -7,7 +7,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from cuelearn.datasets import AWA_TEST_CLASSES, DataFileError
 from cuelearn.datasets.base import CueData
 from cuelearn.experiments import pictures
-from cuelearn.experiments.mktl import TASKS, binary_targets, binary_task, draw, faces, load_task, tasks
+from cuelearn.experiments.mktl import (
+    TASKS,
+    binary_targets,
+    binary_task,
+    describe,
+    draw,
+    faces,
+    load_task,
+    tasks,
+)
 from cuelearn.experiments.protocol import load_set
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl import AverageKernelSVM
@@ -159,6 +168,17 @@ def test_faces():
     assert found.shape == (2, 3, 64, 64, 4)
     rows = np.flatnonzero(EMOJI.names[EMOJI.thing] == "tiger")[:3]
     assert_array_equal(found[1], EMOJI.pictures[rows])
+
+
+def test_describe(monkeypatch):
+    """All pictures that tasks take, by so many processes."""
+    seen = []
+    monkeypatch.setattr(pictures, "described", lambda rows, cues, **how: seen.append((rows, list(cues), how)))
+    describe(["animals"], 3)
+    assert [how for _, _, how in seen] == [{"n_views": tasks.N_VIEWS, "n_jobs": 3}] * 2
+    assert [cues for _, cues, _ in seen] == [["PHOG 2", "HSV 1x1", "words 1x1"], list(tasks.BINARY_CUES)]
+    assert set(load_task("animals").drawing) < set(seen[0][0])
+    assert set(binary_task(binary_targets()[0]).drawing) < set(seen[1][0])
 
 
 # --- binary ----------------------------------------

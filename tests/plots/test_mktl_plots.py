@@ -363,7 +363,7 @@ SILLY = ("AverageTL", "MultiKT", "MKTL", "MKTL auto")
 def useless():
     kinds = (("none", ("NoTransfer", "MKTL")), ("noise 100", SILLY), ("shuffled", SILLY), ("noise 17", SILLY))
     points = [
-        ("letter", n, k, s, m) for n in POSITIVE for k, methods in kinds for s in SEEDS for m in methods
+        ("animals", n, k, s, m) for n in POSITIVE for k, methods in kinds for s in SEEDS for m in methods
     ]
     return made(["name", "n_per_class", "useless", "seed", "method"], points)
 
