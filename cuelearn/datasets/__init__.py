@@ -14,7 +14,7 @@ _NAMES = {
         *("load_htad", "load_letter", "load_mfeat", "load_mnist", "load_pendigits", "load_satimage"),
         "load_yeast",
     ),
-    "captioned": ("VERBS", "CaptionedData", "ItemPicture", "make_captioned"),
+    "captioned": ("VERBS", "CaptionedData", "make_captioned"),
     "cues": (*("CUES", "OBJECT_CUES", "PHOTO_CUES", "ROBOT_CUES", "cue_kernels", "image_cues"),),
     "descriptors": (
         *("rgb_histogram", "crfh", "dense_descriptors", "foreground_mask", "shape_pyramid"),

@@ -24,7 +24,7 @@ from .cues import CUES
 from .descriptors import Picture
 from .emoji import EmojiData, before, load_emoji, mildly_changed
 
-__all__ = ["VERBS", "CaptionedData", "ItemPicture", "make_captioned"]
+__all__ = ["VERBS", "CaptionedData", "make_captioned"]
 
 NULL = "null"
 N_IDENTITIES = 214
@@ -121,25 +121,6 @@ def _described(looks, cues):
         for cue, rows in found.items():
             rows.append(CUES[cue].describe(picture))
     return side_by_side({cue: normalize(np.sqrt(rows)) for cue, rows in found.items()}, np.float32)
-
-
-class ItemPicture(NamedTuple):
-    """What it takes to draw one item of M faces, in the order of its regions.
-
-    `size` is width and height in pixels; `boxes` and `bodies` (None without poses) are x0, y0, x1, y1, y
-    downward, (M, 4); `faces` and `poses` (None without) are RGB, uint8 (M, 64, 64, 3); `names`, `verbs` (None
-    without poses) the truth; `mentioned` whether the caption has the person's name.
-    """
-
-    caption: str
-    size: tuple
-    boxes: np.ndarray
-    faces: np.ndarray
-    bodies: np.ndarray | None
-    poses: np.ndarray | None
-    names: np.ndarray
-    verbs: np.ndarray | None
-    mentioned: np.ndarray
 
 
 class CaptionedData(NamedTuple):
@@ -279,27 +260,6 @@ class CaptionedData(NamedTuple):
     def looks(self, rows, body=False):
         """RGB pictures of these faces, or of their bodies: an iterator of uint8 (64, 64, 3)."""
         return _looks(self.samples[rows], self.angles[rows], self.seeds[rows], body)
-
-    def picture(self, item):
-        """The `ItemPicture` of item number 0..N-1."""
-        if not 0 <= item < self.bag_sizes.size:
-            raise IndexError(f"item must be in 0..{self.bag_sizes.size - 1}, got {item!r}")
-        rows, posed = self.rows([item]), self.poses is not None
-        boxes = {
-            kind: np.array([r.box for r in self.regions[item] if r.kind == kind], dtype=float)
-            for kind in ("face", "body")
-        }
-        return ItemPicture(
-            caption=self.captions[item],
-            size=tuple(self.sizes[item].tolist()),
-            boxes=boxes["face"],
-            faces=np.array([*self.looks(rows)]),
-            bodies=boxes["body"] if posed else None,
-            poses=np.array([*self.looks(rows, body=True)]) if posed else None,
-            names=self.names[rows],
-            verbs=self.verbs[rows] if posed else None,
-            mentioned=self.mentioned[rows],
-        )
 
     def __repr__(self):
         what = f"{self.bag_sizes.size} items, faces {self.faces.shape} {self.faces.dtype}"

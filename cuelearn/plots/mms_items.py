@@ -54,7 +54,7 @@ class Item(NamedTuple):
     true: np.ndarray | None = None
     number: int = 0
     numbers: dict = {}  # face -> number of its instance
-    picture: object = None
+    data: object = None
 
     @property
     def of(self):
@@ -116,16 +116,16 @@ def read_caption(caption, regions, vocabulary, attributes, constraints="ABCD"):
 
 def read_item(data, number, attributes=None, constraints="ABCD"):
     """An item of a corpus."""
-    picture = data.picture(number)
+    rows = data.rows([number])
     attributes = attributes or (("name",) if data.poses is None else ("name", "verb"))
     regions, vocabulary = data.regions[number], data.vocabulary
     item = read_caption(data.captions[number], regions, vocabulary, attributes, constraints)
     faces = [k for k, region in enumerate(regions) if region.kind == "face"]
     numbers = {faces.index(k): m for m, one in enumerate(item.found.instances) for k in one if k in faces}
-    truth = data.truth(None, *item.names[1:]).reshape(len(data.names), -1)[data.rows([number])]
+    truth = data.truth(None, *item.names[1:]).reshape(len(data.names), -1)[rows]
     order = sorted(numbers, key=numbers.get)
     true = [[item.names[p].index(label) for p, label in enumerate(truth[face])] for face in order]
-    return item._replace(true=np.array(true), number=number, numbers=numbers, picture=picture)
+    return item._replace(true=np.array(true), number=number, numbers=numbers, data=data)
 
 
 # --- its panels ---------------------------------------------------------------------------------------------
@@ -148,18 +148,22 @@ def write(ax, lines, size=8.0):
     ax.add_artist(AnchoredOffsetbox("upper left", child=text, frameon=False, **place)).set_in_layout(False)
 
 
-def draw_picture(ax, picture, numbers):
+def draw_picture(ax, item):
     """Faces, bodies below them, and numbers, at their places."""
-    width, height = picture.size
+    data, numbers, rows = item.data, item.numbers, item.data.rows([item.number])
+    width, height = data.sizes[item.number]
     ax.add_patch(Rectangle((0, 0), width, height, facecolor=GROUND, zorder=0))
-    for k, (x0, y0, x1, y1) in enumerate(picture.boxes):
-        if picture.bodies is not None:
-            left, top, right, bottom = picture.bodies[k]
+    regions, posed = data.regions[item.number], data.poses is not None
+    bodies = data.looks(rows, body=True) if posed else None
+    for k, (region, face) in enumerate(zip(regions[:: 1 + posed], data.looks(rows), strict=True)):
+        x0, y0, x1, y1 = region.box
+        if posed:
+            left, top, right, bottom = regions[2 * k + 1].box
             body = {"facecolor": "#F4F4F4", "edgecolor": "#555555", "linestyle": "--"}
             ax.add_patch(Rectangle((left, top), right - left, bottom - top, zorder=1, **body))
-            put(ax, picture.poses[k], left, y1, right, bottom)
-        ax.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, facecolor=picture.faces[k, 0, 0] / 255, zorder=2))
-        put(ax, picture.faces[k], x0, y0, x1, y1)
+            put(ax, next(bodies), left, y1, right, bottom)
+        ax.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, facecolor=face[0, 0] / 255, zorder=2))
+        put(ax, face, x0, y0, x1, y1)
         ax.add_patch(Rectangle((x0, y0), x1 - x0, y1 - y0, fill=False, zorder=2.5))
         if k in numbers:
             disc = {"boxstyle": "circle,pad=0.2", "facecolor": BLACK, "edgecolor": "white"}
@@ -234,7 +238,8 @@ def draw_items(items, said, tables):
     `said` has the lines after the last caption, `tables` the item, title, vectors and look of each table.
     """
     width = WIDTH / len(items) - 0.1
-    high = max(min(2.2, width * item.picture.size[1] / item.picture.size[0]) for item in items)
+    sizes = [item.data.sizes[item.number] for item in items]
+    high = max(min(2.2, width * tall / wide) for wide, tall in sizes)
     texts = [wrapped(item.caption, width) for item in items]
     texts[-1] += said
     pictures, captions = ([f"{what} {item.number}" for item in items] for what in ("picture", "caption"))
@@ -246,7 +251,7 @@ def draw_items(items, said, tables):
     fig, axes = page([*mosaic, ["notes"] * len(items)], [*heights, LINE * len(notes)])
     for item, picture, caption, lines in zip(items, pictures, captions, texts, strict=True):
         axes[picture].set_title(f"composed item {item.number}", loc="left", fontsize=8, weight="bold")
-        draw_picture(axes[picture], item.picture, item.numbers)
+        draw_picture(axes[picture], item)
         write(axes[caption], lines)
     for title, item, shown, look in tables:
         draw_candidates(axes[title], item, shown, title, **look)
@@ -267,7 +272,7 @@ def items(data, numbers):
 
     Raises
     ------
-    ValueError, IndexError
+    ValueError
         If there are no or too many items, or an item does not exist.
     """
     if not 1 <= len(numbers) <= 2:

@@ -197,26 +197,6 @@ def test_columns(seen):
             assert_allclose(np.linalg.norm(X[:, part], axis=1), 1, atol=1e-5)
 
 
-def test_picture(seen):
-    plain = make_captioned(40)
-    for data in (seen, plain):
-        for i in (int(np.argmax(data.bag_sizes)), 0):
-            drawn, rows = data.picture(i), data.rows([i])
-            assert_array_equal(drawn.faces, [*data.looks(rows)])
-            assert drawn.caption == data.captions[i] and drawn.names.tolist() == data.names[rows].tolist()
-            assert_array_equal(drawn.boxes, face_boxes(data, i))
-            assert drawn.mentioned.tolist() == data.mentioned[rows].tolist()
-            if data is seen:
-                assert_array_equal(drawn.poses, [*data.looks(rows, body=True)])
-                assert drawn.bodies.shape == (len(rows), 4)
-                assert drawn.verbs.tolist() == data.verbs[rows].tolist()
-            else:
-                assert drawn.poses is drawn.bodies is drawn.verbs is None
-        for bad in (-1, len(data.captions)):
-            with pytest.raises(IndexError, match="^item must"):
-                data.picture(bad)
-
-
 def test_one_name_once(data):
     bag_of = data.bag_of
     people = data.names != NULL

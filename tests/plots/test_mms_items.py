@@ -133,6 +133,21 @@ def test_people_and_who_is_most_like_them(news):
     assert_printable(fig)
 
 
+def test_faces_and_bodies_stand_in_their_boxes(news, poses):
+    for data in (news, poses):
+        number = int(np.argmax(data.bag_sizes))
+        ax, rows = mms_items.item_with_candidates(data, number).axes[0], data.rows([number])
+        found = list(data.looks(rows))
+        if data is poses:
+            found = [look for pair in zip(data.looks(rows, body=True), found, strict=True) for look in pair]
+        boxes = [region.box for region in data.regions[number]]
+        for image, look in zip(ax.images, found, strict=True):
+            assert_array_equal(image.get_array(), look)
+            x0, x1, y1, y0 = image.get_extent()
+            inside = [b[0] <= x0 < x1 <= b[2] and b[1] <= y0 < y1 <= b[3] for b in boxes]
+            assert any(inside) and x1 - x0 == y1 - y0
+
+
 # --------------------------------------------------------------------------- the table
 
 
@@ -232,7 +247,7 @@ def test_errors(news):
         mms_items.pick(news, n_pairs=1)
     with pytest.raises(ValueError, match="numbers must hold one or two items, got 3"):
         mms_items.items(news, [0, 1, 2])
-    with pytest.raises(IndexError, match=r"item must be in 0\.\.599, got 600"):
+    with pytest.raises(ValueError, match=r"items must be item numbers in 0\.\.599"):
         mms_items.items(news, [600])
     without = next(i for i in range(600) if not news.has_position[i])
     with pytest.raises(ValueError, match="indicators rule out a candidate"):
