@@ -76,7 +76,7 @@ def _yeast():
 
 
 def _emoji():
-    """Things with a keyword that five things have or more, each as four teams drew it."""
+    """Things with a keyword that five things have or more, in the styles of four teams."""
     emoji, things = pictures.emoji(), pictures.things()
     keywords = np.flatnonzero(emoji.keywords[things].sum(axis=0) >= LEAST_THINGS)
     things = things[emoji.keywords[np.ix_(things, keywords)].any(axis=1)]
@@ -85,7 +85,7 @@ def _emoji():
     cues = [cue for kind in KINDS.values() for cue in kind]
     data, thing = pictures.described(rows, cues, n_jobs=-1), emoji.thing[rows]
     names = emoji.keyword_names[keywords].tolist()
-    told = f"{len(things)} things, each as four teams drew it, {len(names)} keywords, split by thing"
+    told = f"{len(things)} things in up to four styles, {len(names)} keywords, split by thing"
     y = emoji.keywords[np.ix_(thing, keywords)]
     data = data._replace(y=y, target_names=names, description=told)
     kernels = [(cue, RBF() if cue in pictures.PLAIN else Chi2(gamma="mean"), data.cues[cue]) for cue in cues]
