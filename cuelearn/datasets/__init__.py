@@ -11,8 +11,8 @@ _NAMES = {
     "ambiguous": ("AmbiguousData", "make_ambiguous"),
     "base": ("CueData", "DataFileError", "ImageData", "Provenance"),
     "bundled": (
-        *("load_htad", "load_letter", "load_mfeat", "load_mnist", "load_pendigits", "load_satimage"),
-        "load_yeast",
+        *("load_htad", "load_leaves", "load_letter", "load_mfeat", "load_mnist", "load_pendigits"),
+        *("load_satimage", "load_yeast"),
     ),
     "captioned": ("VERBS", "CaptionedData", "make_captioned"),
     "cues": (*("CUES", "OBJECT_CUES", "PHOTO_CUES", "ROBOT_CUES", "cue_kernels", "image_cues"),),

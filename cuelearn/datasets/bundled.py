@@ -12,8 +12,8 @@ import numpy as np
 from .base import CueData, check_integer, first_items, read_bundled, side_by_side
 
 __all__ = [
-    *("load_htad", "load_letter", "load_mfeat", "load_mnist", "load_pendigits", "load_satimage"),
-    *("load_yeast", "pooling", "redraw_pen_points"),
+    *("load_htad", "load_leaves", "load_letter", "load_mfeat", "load_mnist", "load_pendigits"),
+    *("load_satimage", "load_yeast", "pooling", "redraw_pen_points"),
 ]
 
 
@@ -57,6 +57,28 @@ def load_htad():
     <htad, bundled: X (1386, 52) float64, cues audio (36), accelerometer (16)>
     """
     return load_bundled("htad")
+
+
+def load_leaves():
+    """Load the one-hundred plant species leaves: 1,600 leaves, 16 of each species, three cues of 64 columns.
+
+    `X` (1600, 192), float64: ``"shape"`` (distances of the outline from the centroid), ``"margin"`` and
+    ``"texture"`` (histograms of the fine structure of the edge and of the surface, sum 1); `y` the species,
+    16 of each, sorted; the file numbers them. No split was published. The source lacks one texture: that of
+    the first leaf is the mean of its species' other fifteen.
+
+    References
+    ----------
+    C. Mallah, J. Cope and J. Orwell (2013). Plant leaf classification using probabilistic integration of
+    shape, texture and margin features. Signal Processing, Pattern Recognition and Applications.
+
+    Examples
+    --------
+    >>> from cuelearn.datasets import load_leaves
+    >>> load_leaves()
+    <leaves, bundled: X (1600, 192) float64, cues shape (64), margin (64), texture (64)>
+    """
+    return load_bundled("leaves")
 
 
 def load_letter():

@@ -19,6 +19,7 @@ REGISTRY = json.loads((DATA / "datasets.json").read_text(encoding="utf-8"))
 # Loader: shape of X, number of classes or labels, sizes of the official parts.
 SIZES = {
     "load_htad": ((1386, 52), 7, None),
+    "load_leaves": ((1600, 192), 100, None),
     "load_letter": ((20000, 16), 26, (15000, 5000)),
     "load_mfeat": ((2000, 649), 10, None),
     "load_mnist": ((70000, 784), 10, (60000, 10000)),
@@ -46,6 +47,15 @@ def copied(tmp_path, monkeypatch):
         shutil.copy(DATA / file, tmp_path / file)
     monkeypatch.setenv("CUELEARN_BUNDLED", str(tmp_path))
     return tmp_path
+
+
+def test_leaves():
+    data = load("load_leaves")
+    assert np.bincount(data.y).tolist() == [16] * 100 and (np.diff(data.y) >= 0).all()
+    margin, texture = (data.X[:, data.cues[cue]] for cue in ("margin", "texture"))
+    assert_allclose(margin.sum(axis=1), 1, atol=1e-4)
+    assert_allclose(texture[0], texture[1:16].mean(axis=0))  # which UCI lacks
+    assert_allclose(np.round(margin * 1e6), margin * 1e6, rtol=1e-12)  # six decimals
 
 
 def test_sizes_types_and_names(loaded):

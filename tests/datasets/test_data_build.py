@@ -49,6 +49,21 @@ def archives(tmp_path):
     return directory
 
 
+def test_a_source_that_no_registry_has(elsewhere, tmp_path, capsys):
+    assert build.main(["leaves", "--check"]) == 1  # neither source nor file
+    assert (
+        "leaves.npz is damaged or missing: 100Leaves.mat is in no package registry" in capsys.readouterr().out
+    )
+    shutil.copy(DATA / "leaves.npz", elsewhere)
+    assert build.main(["leaves", "--check"]) == 0
+    assert "leaves: not made again, leaves.npz has its sum" in capsys.readouterr().out
+    assert build.main(["leaves", "--record"]) == 1
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "100Leaves.mat").write_bytes(b"something else")
+    assert build.main(["leaves", "--packages", str(tmp_path / "given")]) == 1
+    assert "expected sha256 90ba0a14" in capsys.readouterr().err
+
+
 def test_readme_table_is_the_registrys():
     text = (DATA / "README.md").read_text(encoding="utf-8")
     between = text.split(build.TABLE_MARKS[0])[1].split(build.TABLE_MARKS[1])[0]
