@@ -36,7 +36,7 @@ from .descriptors import (
     shares,
     with_middle,
 )
-from .grids import GRID_CUES
+from .grids import GRID_CUES, VALUES
 from .laser import LASER_FEATURE_NAMES, laser_features
 from .words import BagOfWords, count_words
 
@@ -58,14 +58,16 @@ IMAGES_PER_TASK = 16
 def cue_kernels(data, cues=None):
     r"""The thesis's kernel on each cue of a `CueData` made by `image_cues`, or on those named.
 
-    Exponential :math:`\chi^2` for what comes from images (masks are not named apart there), Gaussian for the
-    laser, with ``gamma="mean"``: a list of (name, kernel, columns). `ValueError` if a cue is unknown.
+    Exponential :math:`\chi^2` for what is counted in images (and for ``shape``, as there), Gaussian for the
+    laser and for what is no histogram (HOG, gist, moments, pixels), with ``gamma="mean"``: a list of (name,
+    kernel, columns). `ValueError` if a cue is unknown.
     """
     # Here and not above: it loads compiled code, which describing images does not need.
     from cuelearn.kernels import RBF, Chi2
 
     wanted = list(data.cues) if cues is None else cues
-    return [triple for cue in wanted for triple in data.triples(RBF() if cue == "laser" else Chi2(), [cue])]
+    plain = ("laser", *VALUES)
+    return [triple for cue in wanted for triple in data.triples(RBF() if cue in plain else Chi2(), [cue])]
 
 
 def _in_middle_too(patches, picture, step):
@@ -337,8 +339,10 @@ def _check_cues(data, cues):
         raise ValueError(f"cues must be some of {list(IMAGE_CUES)}, each once, got {list(cues)}.")
     if "laser" in cues and (data.laser is None or data.laser_angles is None):
         raise ValueError("The cue 'laser' needs laser scans with their angles, but data has none.")
-    if "shape" in cues and data.masks is None:
-        raise ValueError("The cue 'shape' needs masks, but data has none; foreground_mask can make them.")
+    silhouettes = [cue for cue in cues if cue in ("shape", "moments")]
+    if silhouettes and data.masks is None:
+        said = f"The cue {silhouettes[0]!r} needs masks, but data has none"
+        raise ValueError(f"{said}; foreground_mask can make them.")
     for name in ("images", "masks", "laser"):
         held = getattr(data, name)
         if held is not None and len(held) != len(data.y):

@@ -26,7 +26,7 @@ from .descriptors import (
     scaled,
 )
 
-__all__ = ["EMOJI_CUES", "GRID_CUES", "KIND_CUES"]
+__all__ = ["EMOJI_CUES", "GRID_CUES", "KIND_CUES", "VALUES"]
 
 _HSV_BINS = (8, 3, 3)
 _LAB_BINS = 8  # per channel; lightness from 0 to 100, colours from -_LAB_RANGE to _LAB_RANGE
@@ -331,6 +331,8 @@ def _pyramids(names):
 
 #: Cues by name; "words", "hue words" and so on share a vocabulary, whatever the cells.
 GRID_CUES = _all_cues()
+#: Those that are no histograms.
+VALUES = ("HOG", "gist", "moments", "pixels")
 #: 39 of 18 descriptors, as many as the papers' kernels of Caltech-101: colour, texture, edges, words, shape.
 EMOJI_CUES = (
     *_pyramids(["HSV", "hue words", "LBP", "self-similarity", "words", "large words", "derivatives"]),

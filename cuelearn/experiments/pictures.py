@@ -15,6 +15,7 @@ from cuelearn.core.storage import atomic_write
 from cuelearn.datasets import image_cues, load_emoji
 from cuelearn.datasets.base import CueData
 from cuelearn.datasets.cues import CUES, describe
+from cuelearn.datasets.grids import VALUES
 from cuelearn.datasets.words import BagOfWords
 
 CHECKOUT = Path(cuelearn.__file__).resolve().parents[1]
@@ -25,7 +26,7 @@ WORD_THINGS = 80  # whose drawings the visual words are learnt from; they take p
 WORD_STYLES = 4  # such a thing has so many drawings at most
 N_WORDS, STEP = 100, 4  # of patches of 16 pixels, every fourth pixel
 #: Cues that are no histograms: a Gaussian kernel suits them, the others an exponential chi-squared one.
-PLAIN = ("HOG", "gist", "moments", "shape", "pixels")
+PLAIN = (*VALUES, "shape")
 N_OBJECTS = 102  # as many as Caltech-101 has classes
 N_CATEGORIES = 30  # subgroups; the smallest of them has things of nine families
 

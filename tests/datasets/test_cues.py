@@ -581,6 +581,7 @@ SMALL = {"images": np.zeros((12, 20, 20, 3), np.uint8), "masks": None}
         ({}, [], {}, "cues must be some of"),
         ({"laser": None}, ["laser"], {}, "needs laser scans with their angles"),
         ({"masks": None}, ["shape"], {}, "needs masks"),
+        ({"masks": None}, ["RGB", "moments"], {}, "cue 'moments' needs masks"),
         ({"laser": np.ones((3, 181))}, ["laser"], {}, "data.laser must hold one entry per image, 12, got 3"),
         ({}, ["bow"], {}, "train must name the rows"),
         ({}, ["laser"], {}, "train must name the rows"),

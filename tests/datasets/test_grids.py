@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from cuelearn.datasets import CUES, EMOJI_CUES, KIND_CUES, BagOfWords, ImageData, image_cues, load_emoji
+from cuelearn.datasets import (
+    CUES,
+    EMOJI_CUES,
+    KIND_CUES,
+    BagOfWords,
+    ImageData,
+    cue_kernels,
+    image_cues,
+    load_emoji,
+)
 from cuelearn.datasets.descriptors import Picture
 from cuelearn.datasets.grids import GRID_CUES
 from cuelearn.datasets.words import count_words
@@ -144,6 +153,13 @@ def test_a_picture_of_one_colour_is_described():
         assert name == "moments" or part.min() >= 0, name
         if name.startswith("corner"):
             assert not part[:2].any() and part[2].any()  # no corner, no words
+
+
+def test_kernels_fit_the_cues(pictures):
+    """Chi-squared ones take no negative values."""
+    data = image_cues(pictures, ["moments", "HOG", "RGB 2x2", "shape"])
+    kinds = {name: type(kernel).__name__ for name, kernel, _ in cue_kernels(data)}
+    assert kinds == {"moments": "RBF", "HOG": "RBF", "RGB 2x2": "Chi2", "shape": "Chi2"}
 
 
 def test_cues_of_larger_pictures_grow_with_them(pictures):
