@@ -370,7 +370,7 @@ class OnlineKernels(ClassifierMixin, Estimator):
         "one_vs_rest": ["boolean"],
         "delta": [Number(Real, 0, 1, closed="both"), *SEQUENCE],
         "beta": INSIDE,
-        "validation": [*INSIDE, "array-like"],
+        "validation": [*INSIDE, *SEQUENCE],
     }
 
     kernels: object = field(default=None, kw_only=False)
