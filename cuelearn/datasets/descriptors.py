@@ -18,10 +18,11 @@ from cuelearn.core.optional import require
 from .base import check_integer
 
 __all__ = [
-    *("FILTERS", "HSV_BINS", "SHAPE_CELLS", "STEP"),
+    *("FILTERS", "HSV_BINS", "RESPONSE_RANGE", "SHAPE_CELLS", "STEP"),
     *("Cue", "LocalDescriptors", "Picture", "centred_mask", "check_image", "check_mask", "crfh"),
     *(
         "dense_descriptors",
+        "direction_sectors",
         "dense_patches",
         "field_bins",
         "foreground_mask",
@@ -217,12 +218,16 @@ def field_bins(picture, filters, scales, bins):
         return indices, size
     index = np.zeros(picture.grey.shape, dtype=np.int32)
     for scale in scales:
-        lx, ly = picture.derivatives(scale)
-        turns = np.arctan2(ly, lx) * np.float32(bins / (2 * math.pi))
-        sector = np.floor(turns + np.float32(0.5)).astype(np.int32) % bins
-        sector[lx * lx + ly * ly < FLAT_MAGNITUDE**2] = bins
-        index = index * (bins + 1) + sector
+        index = index * (bins + 1) + direction_sectors(*picture.derivatives(scale), bins)
     return [index], (bins + 1) ** len(scales)
+
+
+def direction_sectors(lx, ly, n):
+    """Number of the direction's sector, the first centred on the x axis; n where the picture is flat."""
+    turns = np.arctan2(ly, lx) * np.float32(n / (2 * math.pi))
+    sector = np.floor(turns + np.float32(0.5)).astype(np.int32) % n
+    sector[lx * lx + ly * ly < FLAT_MAGNITUDE**2] = n
+    return sector
 
 
 def rgb_histogram(image, mask=None):

@@ -15,10 +15,13 @@ import numpy as np
 from cuelearn.core.optional import require
 
 from .descriptors import (
+    RESPONSE_RANGE,
     Cue,
     LocalDescriptors,
     check_mask,
     dense_patches,
+    direction_sectors,
+    field_bins,
     grey_levels,
     hsv_bins,
     large_patches,
@@ -32,9 +35,7 @@ _HSV_BINS = (8, 3, 3)
 _LAB_BINS = 8  # per channel; lightness from 0 to 100, colours from -_LAB_RANGE to _LAB_RANGE
 _LAB_RANGE = 110.0
 _LBP_PATTERNS = 59  # of eight neighbours: 58 uniform ones, told apart, and all others
-_DERIVATIVE_BINS, _DERIVATIVE_RANGE = 8, 0.2
-_SECTORS = 36
-_FLAT = 0.01  # gradients below it have no direction
+_DERIVATIVE_BINS, _SECTORS = 8, 36
 _PHOG_SECTORS = 12  # of half a turn; signed: twice as many
 _HOG_CELLS, _HOG_ORIENTATIONS = 8, 8
 _GIST_SIDE, _GIST_CELLS, _GIST_ORIENTATIONS = 32, 4, 6
@@ -62,7 +63,7 @@ def _lab_bins(picture):
     low = np.array([0.0, -_LAB_RANGE, -_LAB_RANGE])
     level = (rgb2lab(picture.image) - low) * (_LAB_BINS / np.array([100.0, 2 * _LAB_RANGE, 2 * _LAB_RANGE]))
     lightness, a, b = np.moveaxis(np.clip(level, 0, _LAB_BINS - 1).astype(np.int32), 2, 0)
-    return (lightness * _LAB_BINS + a) * _LAB_BINS + b, _LAB_BINS**3
+    return [(lightness * _LAB_BINS + a) * _LAB_BINS + b], _LAB_BINS**3
 
 
 def _lbp_bins(picture):
@@ -73,26 +74,19 @@ def _lbp_bins(picture):
     levels = np.rint(picture.grey * 255).astype(np.uint8)
     framed = np.pad(levels, radius + 1, mode="edge")
     found = local_binary_pattern(framed, 8, radius, method="nri_uniform").astype(np.int32)
-    return found[radius + 1 : -radius - 1, radius + 1 : -radius - 1], _LBP_PATTERNS
+    return [found[radius + 1 : -radius - 1, radius + 1 : -radius - 1]], _LBP_PATTERNS
 
 
 def _derivative_bins(picture):
     x, y = (
-        np.clip((found / _DERIVATIVE_RANGE + 1) * (_DERIVATIVE_BINS / 2), 0, _DERIVATIVE_BINS - 1)
+        np.clip((found / RESPONSE_RANGE + 1) * (_DERIVATIVE_BINS / 2), 0, _DERIVATIVE_BINS - 1)
         for found in picture.derivatives(_unit(picture) / 2)
     )
-    return x.astype(np.int32) * _DERIVATIVE_BINS + y.astype(np.int32), _DERIVATIVE_BINS**2
-
-
-def _sectors(x, y, n):
-    """Number of the direction's sector, the first centred on the x axis; n where there is none."""
-    sector = np.floor(np.arctan2(y, x) * np.float32(n / (2 * math.pi)) + np.float32(0.5)).astype(np.int32) % n
-    sector[x * x + y * y < _FLAT**2] = n
-    return sector
+    return [x.astype(np.int32) * _DERIVATIVE_BINS + y.astype(np.int32)], _DERIVATIVE_BINS**2
 
 
 def _direction_bins(picture):
-    return _sectors(*picture.derivatives(_unit(picture) / 2), _SECTORS), _SECTORS + 1
+    return field_bins(picture, "DirC", (_unit(picture) / 2,), _SECTORS)
 
 
 def _cell_of(rows, columns, shape, cells):
@@ -102,21 +96,11 @@ def _cell_of(rows, columns, shape, cells):
 
 def _in_cells(bins, cells, picture):
     """Histogram of each cell, one after the other; each pixel counts alike."""
-    index, n_bins = picture.once(bins)
+    (index,), n_bins = picture.once(bins)
     rows, columns = np.ogrid[: index.shape[0], : index.shape[1]]
     place = _cell_of(rows, columns, index.shape, cells) * n_bins + index
     counts = np.bincount(place.ravel(), minlength=cells[0] * cells[1] * n_bins)
     return (counts / index.size).astype(np.float32)
-
-
-def _rgb(picture):
-    (index,), n_bins = rgb_bins(picture)
-    return index, n_bins
-
-
-def _hsv(picture):
-    (index,), n_bins = hsv_bins(picture, _HSV_BINS)
-    return index, n_bins
 
 
 def _phog(level, signed, picture):
@@ -124,7 +108,7 @@ def _phog(level, signed, picture):
     n = 2**level
     sectors = 2 * _PHOG_SECTORS
     x, y = picture.derivatives(_unit(picture) / 2)
-    sector, contrast = _sectors(x, y, sectors), np.hypot(x, y)
+    sector, contrast = direction_sectors(x, y, sectors), np.hypot(x, y)
     edge = sector < sectors
     kept = sectors if signed else _PHOG_SECTORS  # unsigned: opposite directions count as one
     rows, columns = np.nonzero(edge)
@@ -223,7 +207,7 @@ def _hue_patches(picture, step):
     cells = cells.reshape(height, width, _HUES) / (step * step)
     windows = np.lib.stride_tricks.sliding_window_view(cells, (4, 4), axis=(0, 1))
     found = windows.mean(axis=(3, 4)).reshape(-1, _HUES).astype(np.float32)
-    return found, *dense_patches(picture, step)[1:]
+    return found, *picture.once(dense_patches, step)[1:]
 
 
 def _self_similarity(picture, step):
@@ -283,8 +267,8 @@ def _found_in_cells(local, cells, picture, step):
 
 _ONE, _BANDS, _QUARTERS, _SIXTEENTHS = (1, 1), (3, 1), (2, 2), (4, 4)
 _PIXEL_BINS = {
-    "RGB": _rgb,
-    "HSV": _hsv,
+    "RGB": rgb_bins,
+    "HSV": partial(hsv_bins, bins=_HSV_BINS),
     "LAB": _lab_bins,
     "LBP": _lbp_bins,
     "derivatives": _derivative_bins,

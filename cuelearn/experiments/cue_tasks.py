@@ -1,7 +1,5 @@
 """Tasks made of cues: images or tables -> samples by cue -> permutations -> distances -> kernels.
 
-The chapters `omcl` and `mkl` learn places from the same images under the same permutations.
-
 ETH-80's protocol (thesis 3.4.2) on emoji, `object_split`. Its eight categories are the things of `OBJECTS`:
 all that are named after the category or are a kind of it. ETH-80's ten objects of a category become the
 *drawings* of these things, one in each style: eight at least (tomato, pear), 62 of cars. Its 41 views become
@@ -248,9 +246,8 @@ def category_task(n_categories, n_learn, permutations, seed, n_jobs=1):
 
 def table_task(data, n_train, n_test, permutations, seed):
     """A bundled set of real data; one RBF for each of its cues."""
-    cues = {cue: columns for cue, columns in data.cues.items() if not cue.startswith("pix-")}
     splits = {k: random_split(data.y, n_train, n_test, k, seed) for k in permutations}
-    return CueTask(data._replace(cues=cues), {}, splits)
+    return CueTask(data, {}, splits)
 
 
 def chi2_distances(data, cues, n_jobs=1):

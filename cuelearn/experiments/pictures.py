@@ -37,11 +37,6 @@ def emoji():
     return load_emoji()
 
 
-def n_drawings():
-    """Number of drawings of each thing."""
-    return emoji().n_drawings()
-
-
 def drawings_of(things):
     """Rows of all drawings of these things, ascending."""
     return np.flatnonzero(np.isin(emoji().thing, things))
@@ -50,7 +45,7 @@ def drawings_of(things):
 @cache
 def word_things():
     """Things that no other set holds: of few drawings, from families of their own."""
-    families, counts = emoji().family, n_drawings()
+    families, counts = emoji().family, emoji().n_drawings()
     alone = np.bincount(families, minlength=families.size)[families] == 1
     few = np.flatnonzero(alone & (counts <= WORD_STYLES))
     return np.sort(np.random.default_rng([SEED, 1]).permutation(few)[:WORD_THINGS])
@@ -58,27 +53,22 @@ def word_things():
 
 def things(least=1, among=None):
     """Things with at least so many drawings, besides `word_things`; `among`: a mask of all things."""
-    wanted = n_drawings() >= least
+    wanted = emoji().n_drawings() >= least
     wanted[word_things()] = False
     return np.flatnonzero(wanted if among is None else wanted & among)
-
-
-def unlike(some):
-    """One thing of each family, the one with most drawings; ties: the first."""
-    return emoji().unlike(some)
 
 
 @cache
 def objects(n=N_OBJECTS):
     """Things drawn in all eight styles, no two of a family, drawn at random; fewer are the first of these."""
-    whole = unlike(things(least=8))
+    whole = emoji().unlike(things(least=8))
     return np.random.default_rng([SEED, 2]).permutation(whole)[:n]
 
 
 @cache
-def categories(n=N_CATEGORIES):
-    """Names of the subgroups with the most families -> their things, one of each family."""
-    found = unlike(things())
+def categories(n=N_CATEGORIES, least=1):
+    """Names of the subgroups with the most families -> things of so many drawings, one of each family."""
+    found = emoji().unlike(things(least))
     names, sizes = np.unique(emoji().subgroup[found], return_counts=True)
     most = np.sort(names[np.argsort(-sizes, kind="stable")[:n]]).tolist()
     return {name: found[emoji().subgroup[found] == name] for name in most}

@@ -391,11 +391,11 @@ def resolve_columns(name, columns, X, n_features, places, kind="cue"):
         index = np.arange(n_features)[slice(start, stop, columns.step)]
     elif isinstance(columns, (str, numbers.Integral)):
         index = np.array([one(columns)])
-    elif (
-        numbers_of := np.asarray(columns)
-    ).ndim == 1 and numbers_of.dtype.kind in "iu":  # thousands are quick
-        outside = numbers_of[(numbers_of < -n_features) | (numbers_of >= n_features)]
-        index = numbers_of % n_features if outside.size == 0 else np.array([one(outside[0])])
+    elif isinstance(columns, np.ndarray) and columns.ndim == 1 and columns.dtype.kind in "iu":
+        index = columns.astype(np.int64)  # thousands at once
+        for item in index[(index < -n_features) | (index >= n_features)][:1]:
+            one(item)
+        index %= n_features
     else:
         items = list(columns)
         if items and all(isinstance(item, (bool, np.bool_)) for item in items):

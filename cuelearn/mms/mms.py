@@ -23,8 +23,6 @@ from cuelearn.mms.spaces import KernelSpace, LinearSpace, mean_weights
 
 __all__ = ["MMS"]
 
-#: A rise by less, in shares of the objective at w = 0, is rounding.
-ROUNDING = 1e-9
 #: Parameters that go to `solve_mms` as they are.
 OPTIONS = ("solver", "n_init", "n_rounds", "n_epochs", "tol", "inference", "verbose")
 
@@ -245,7 +243,7 @@ class MMS(BagClassifier):
         if self.objective_ >= result.at_zero > 0.0:
             worse = f"{self.objective_:.3g}, is not below that of w = 0, {result.at_zero:.3g}"
             yield f"the objective of MMS, {worse}; {better}, raise n_init or standardise the features"
-        if rise > ROUNDING * result.at_zero:  # no number where there was one round
+        if rise > self.tol * FINEST:  # no number where there was one round
             yield f"the objective of MMS rose by {rise:.3g} in a round; {better}"
 
     def _linear_space(self, X, candidates):

@@ -12,7 +12,6 @@ import pandas as pd
 from joblib import Parallel, delayed
 from sklearn.base import ClassifierMixin
 from sklearn.model_selection import train_test_split
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from cuelearn.core import docs
@@ -390,7 +389,7 @@ class OnlineKernels(ClassifierMixin, Estimator):
             refuse_kernels(X)
             checked, y = validate_data(self, X, y, dtype=[np.float64, np.float32], reset=reset)
             if reset:  # later on, `labels_within` knows which labels there are
-                check_classification_targets(y)
+                labels_of(self, y, len(y))
             return X if hasattr(X, "iloc") else checked, y
         bank = training_bank(X)
         self.n_features_in_ = bank.n_samples

@@ -53,6 +53,16 @@ def above(ax, values, factor=1.0):
     ax.set_ylim(bottom=0.5 * factor * values[values > 0].min())
 
 
+def mosaic(images, columns, margin=0):
+    """One picture of many, (n, height, width, channels), row by row, white between them and where none is."""
+    n, height, width, channels = images.shape
+    rows, size = max(1, -(-n // columns)), (height + 2 * margin, width + 2 * margin)
+    cells = np.full((rows * columns, *size, channels), 255, dtype=images.dtype)
+    cells[:n, margin : margin + height, margin : margin + width] = images
+    grid = cells.reshape(rows, columns, *size, channels).swapaxes(1, 2)
+    return grid.reshape(rows * size[0], columns * size[1], channels)
+
+
 def legend(fig, ax, ncols, place="outside upper center", **options):
     """The legend of one panel for all of the figure."""
     fig.legend(*ax.get_legend_handles_labels(), loc=place, ncols=ncols, **options)

@@ -12,7 +12,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator
 
 from cuelearn.book.figures import BLACK, BLUE, GREY, RED, band, method_style
 from cuelearn.core.intervals import CONFIDENCE
-from cuelearn.plots.common import curve, curves, distinct, panels, where
+from cuelearn.plots.common import curve, curves, distinct, mosaic, panels, where
 
 TITLES = {"animals": "emoji, animals", "objects": "emoji, objects", "awa": "Animals with Attributes"}
 #: The order that methods are drawn in, the chapter's own on top; others come first.
@@ -107,7 +107,7 @@ def things(shown, table, faces):
     for ax, (title, grid) in zip(
         upper.subplots(1, len(shown), width_ratios=widths, squeeze=False)[0], shown.items(), strict=True
     ):
-        ax.imshow(_mosaic(grid))
+        ax.imshow(mosaic(grid.reshape(-1, *grid.shape[2:]), grid.shape[1]))
         ax.set_axis_off()
         ax.set_title(title, fontsize=9)
     row = np.stack([faces[name] for name in names])
@@ -121,8 +121,8 @@ def things(shown, table, faces):
                 color = "white" if value > 55.0 else BLACK
                 ax.text(j, i, f"{value:.0f}", color=color, fontsize=6.5, **_MIDDLE)
         beside = ax.inset_axes([-0.105, 0.0, 0.1, 1.0]), ax.inset_axes([0.0, -0.105, 1.0, 0.1])
-        for side, strip in zip(beside, (row[:, None], row[None]), strict=True):
-            side.imshow(_mosaic(strip), aspect="auto")
+        for side, columns in zip(beside, (1, len(row)), strict=True):
+            side.imshow(mosaic(row, columns), aspect="auto")
         for side in (ax, *beside):
             side.set(xticks=(), yticks=())
             side.grid(False)
@@ -131,12 +131,6 @@ def things(shown, table, faces):
     axes[0].set_ylabel("is", labelpad=24)
     lower.supxlabel("is taken for (per cent of the test pictures; below 5 empty)", fontsize=8)
     return fig
-
-
-def _mosaic(grid):
-    """One picture of many, (rows, columns, height, width, 4)."""
-    rows, columns, height, width, channels = grid.shape
-    return grid.swapaxes(1, 2).reshape(rows * height, columns * width, channels)
 
 
 # --- figure 6.1 ---------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 
 from cuelearn.book.figures import BLUE, GREEN, GREY, PURPLE, RED, band, method_style
-from cuelearn.plots.common import curve, distinct, legend, log_axis, panels, where
+from cuelearn.plots.common import curve, distinct, legend, log_axis, mosaic, panels, where
 
 DARK = "#666666"
 #: Streams of the theorems.
@@ -136,15 +136,9 @@ def selection_quality(table):
     return fig
 
 
-def _mosaic(ax, images, columns, rows, title):
+def _page(ax, images, columns, rows, title):
     """Pictures side by side, as many as fit."""
-    shown = images[: columns * rows]
-    rows, side = max(1, -(-len(shown) // columns)), images.shape[1] + 4
-    page = np.full((rows * side, columns * side, 3), 255, dtype=np.uint8)
-    for place, image in enumerate(shown):
-        i, j = divmod(place, columns)
-        page[i * side + 2 : (i + 1) * side - 2, j * side + 2 : (j + 1) * side - 2] = image
-    ax.imshow(page, interpolation="antialiased")
+    ax.imshow(mosaic(images[: columns * rows], columns, margin=2), interpolation="antialiased")
     ax.set_title(title, fontsize=9)
     ax.set_anchor("N")
     ax.axis("off")
@@ -159,9 +153,9 @@ def kinds(quality, sides, errors, title):
     fig = plt.figure(figsize=(13, 5.4), layout="constrained")
     layout = fig.add_gridspec(6, 3, width_ratios=(1.05, 1.0, 1.05))
     for k, (name, images) in enumerate(sides.items()):
-        _mosaic(fig.add_subplot(layout[3 * k : 3 * k + 3, 0]), images, 7, 3, name)
+        _page(fig.add_subplot(layout[3 * k : 3 * k + 3, 0]), images, 7, 3, name)
     for k, (name, images) in enumerate(errors.items()):
-        _mosaic(fig.add_subplot(layout[2 * k : 2 * k + 2, 2]), images, 9, 2, f"{name} ({len(images)})")
+        _page(fig.add_subplot(layout[2 * k : 2 * k + 2, 2]), images, 9, 2, f"{name} ({len(images)})")
     ax = fig.add_subplot(layout[:, 1])
     named = quality["kernel_name"].str.rpartition(" ")
     table = quality.assign(kind=named[0], kernel=named[2])

@@ -11,14 +11,14 @@ def test_words_are_learnt_from_things_that_take_part_in_nothing_else():
     assert apart.size == 80 and not np.isin(apart, pictures.things()).any()
     families = pictures.emoji().family
     assert not np.isin(families[apart], families[pictures.things()]).any()
-    assert pictures.n_drawings()[apart].max() <= 4
+    assert pictures.emoji().n_drawings()[apart].max() <= 4
     assert pictures.things().size == 861 - 80
 
 
 def test_objects_are_unlike_each_other_and_whole():
     found = pictures.objects()
     assert found.size == 102 and np.unique(pictures.emoji().family[found]).size == 102
-    assert (pictures.n_drawings()[found] == 8).all()
+    assert (pictures.emoji().n_drawings()[found] == 8).all()
     assert_array_equal(pictures.objects(10), found[:10])
     assert pictures.drawings_of(found).size == 816
 

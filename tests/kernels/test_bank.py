@@ -11,14 +11,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.compose import make_column_selector
 from sklearn.metrics import pairwise
 from threadpoolctl import threadpool_limits
 
 from cuelearn.core.storage import pack, unpack
-from cuelearn.kernels import RBF, Chi2, ExpDistance, KernelBank, Linear, Poly, Precomputed, tiles
+from cuelearn.kernels import (
+    RBF,
+    Chi2,
+    ExpDistance,
+    KernelBank,
+    Linear,
+    Poly,
+    Precomputed,
+    resolve_columns,
+    tiles,
+)
 from cuelearn.kernels import bank as bank_module
 
 CLOSE = {"rtol": 0, "atol": 2e-6}  # float32 kernels of unit diagonal
@@ -803,3 +813,15 @@ def test_kernels_are_positive_semidefinite(X, dtype):
     assert np.all(bank.diagonal[0][norms > 2e-15] == 1) and np.all(bank.diagonal[0][norms < 5e-16] == 0)
     assert np.linalg.eigvalsh(bank.stack.astype(np.float64)).min() >= -1e-5
     assert np.abs(bank.stack).max() <= 1 + 1e-5
+
+
+def test_columns_by_number():
+    """An array is taken at once, a list one by one: both refuse what is no number of a column."""
+    X = np.arange(12.0).reshape(3, 4)
+    for columns in ([0, -1], np.array([0, -1]), np.array([0, 3], dtype=np.uint8)):
+        assert_array_equal(resolve_columns("a", columns, X, 4, {}), [0, 3])
+    for wrong in ([0, 4], np.array([0, 4]), np.array([-5])):
+        with pytest.raises(ValueError, match="is not in X, which has 4 columns"):
+            resolve_columns("a", wrong, X, 4, {})
+    with pytest.raises(TypeError, match="got True"):
+        resolve_columns("a", [True, 2], X, 4, {})

@@ -98,7 +98,7 @@ def test_multiclass_tasks(name, n_new, n_known, others):
     task = load_task(name, others)
     check_task(task, n_new, n_known)
     new, known = thing_of(np.unique(task.y)), thing_of(task.prior_names)
-    assert_array_equal(pictures.n_drawings()[new], 8)
+    assert_array_equal(pictures.emoji().n_drawings()[new], 8)
     assert_array_equal(np.unique(task.y, return_counts=True)[1], 8 * tasks.N_VIEWS)
     second = thing_of(np.unique(load_task(name, not others).y))
     every = np.concatenate([new, second, known])
@@ -118,7 +118,9 @@ def test_multiclass_tasks(name, n_new, n_known, others):
     for prior in (*task.priors, *task.same_priors):
         seen = EMOJI.names[task.data.y[prior.train]]
         assert tuple(np.unique(seen)) == prior.classes == tuple(prior.model.classes_)
-        left = pictures.n_drawings()[thing_of(prior.classes)] - 1  # a drawing of each tells the accuracy
+        left = (
+            pictures.emoji().n_drawings()[thing_of(prior.classes)] - 1
+        )  # a drawing of each tells the accuracy
         assert_array_equal(np.unique(seen, return_counts=True)[1], left * tasks.N_VIEWS)
         if hasattr(prior.model, "estimators_"):  # boosting did not end after a stump that fits all
             assert len(prior.model.estimators_) == tasks.N_TREES
@@ -128,7 +130,7 @@ def test_which_things_are_where():
     every = (load_task("animals"), load_task("animals", True))
     for names in (every[0].prior_names, *(task.y for task in every)):
         assert all(EMOJI.subgroup[thing].startswith("animal-") for thing in thing_of(names))
-    assert (pictures.n_drawings()[thing_of(every[0].prior_names)] >= 6).all()
+    assert (pictures.emoji().n_drawings()[thing_of(every[0].prior_names)] >= 6).all()
     for task in (load_task("objects"), load_task("objects", True)):
         kinds = [EMOJI.subgroup[thing].partition("-")[0] for thing in thing_of(np.unique(task.y))]
         assert sorted(kinds) == ["animal"] * 3 + ["plant"] * 3 + ["transport"] * 3

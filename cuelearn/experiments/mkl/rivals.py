@@ -135,14 +135,8 @@ def own_choice(method, params, seed, **where):
     """The parameter that an estimator chooses by its own cross-validation, others given."""
     task = get_task(n_test=1, seed=seed, **where)
     own = METHODS[method].own
-    return {
-        own: float(
-            getattr(
-                fitted(build(method, params, seed, task.labels, task.groups), task.bank, task.labels),
-                f"{own}_",
-            )
-        )
-    }
+    model = fitted(build(method, params, seed, task.labels, task.groups), task.bank, task.labels)
+    return {own: float(getattr(model, f"{own}_"))}
 
 
 def choose(

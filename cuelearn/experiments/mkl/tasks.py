@@ -55,12 +55,9 @@ class Pictures(NamedTuple):
 
 def category_things(n_categories):
     """The subgroups of most things, and eight things of each, drawn once, no two of a family."""
-    things = pictures.unlike(pictures.things(least=THING_DRAWINGS))
-    names, groups = np.unique(pictures.emoji().subgroup[things], return_inverse=True)
-    largest = np.sort(np.argsort(-np.bincount(groups), kind="stable")[:n_categories])
+    groups = pictures.categories(n_categories, least=THING_DRAWINGS)
     rng = np.random.default_rng([pictures.SEED, 3])
-    drawn = [rng.permutation(things[groups == g])[:CATEGORY_THINGS] for g in largest]
-    return names[largest].tolist(), np.array(drawn)
+    return list(groups), np.array([rng.permutation(some)[:CATEGORY_THINGS] for some in groups.values()])
 
 
 def described_pictures(kind, n_classes, n_views=1, n_jobs=1):

@@ -119,9 +119,9 @@ def _subgroup(things, start):
 def _animals():
     """Ten new animals and ten others, with eight drawings, and 40 known, with six or more; no two alike."""
     every = np.arange(len(pictures.emoji().names))
-    found = pictures.unlike(pictures.things(6, _subgroup(every, "animal-")))
+    found = pictures.emoji().unlike(pictures.things(6, _subgroup(every, "animal-")))
     found = np.random.default_rng([_CLASSES, 0]).permutation(found)
-    whole = found[pictures.n_drawings()[found] == 8][:20]
+    whole = found[pictures.emoji().n_drawings()[found] == 8][:20]
     known = found[~np.isin(found, whole)]
     return whole[:10], whole[10:], [known[:40]]
 
@@ -149,7 +149,7 @@ def _binary_things():
     """Things that are targets, others that parameters are chosen on, and the background's, in three parts."""
     targets = pictures.objects(N_TARGETS + N_OTHERS)
     families = pictures.emoji().family
-    rest = pictures.unlike(pictures.things())
+    rest = pictures.emoji().unlike(pictures.things())
     rest = rest[~np.isin(families[rest], families[targets])]
     rest = np.random.default_rng([_CLASSES, 1]).permutation(rest)
     ends = np.cumsum([PRIOR_THINGS, BACKGROUND_THINGS, BACKGROUND_THINGS])

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold
 
 from cuelearn.datasets.grids import KIND_CUES
-from cuelearn.experiments.pictures import described, drawings_of, emoji, n_drawings, things
+from cuelearn.experiments.pictures import described, drawings_of, emoji, things
 from cuelearn.experiments.protocol import load_set
 from cuelearn.oks.sources import kind_kernels, with_widths
 
@@ -59,7 +59,7 @@ def _only(kind, one, other=None):
 
 def _many(some):
     """Whether things are enough for one side of a pair."""
-    enough = n_drawings()[some].sum() >= LEAST_DRAWINGS
+    enough = emoji().n_drawings()[some].sum() >= LEAST_DRAWINGS
     return enough and np.unique(emoji().family[some]).size >= LEAST_FAMILIES
 
 
