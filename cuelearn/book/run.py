@@ -32,7 +32,9 @@ __all__ = ["RunError", "main", "notebook_parameters"]
 
 PROFILES = ("smoke", "quick", "full")
 DATA_TIERS = ("bundled", "original")
-CHAPTERS = ("omcl", "mkl", "mms", "mktl", "oks")
+CHAPTERS = ("omcl", "mkl", "multilabel", "mms", "mktl", "oks")
+#: A chapter of the thesis with a second notebook.
+WITH = {"mkl": ("multilabel",)}
 #: Parameters that the runner sets itself, and the option for each.
 OWN = {"profile": "--profile", "data_tier": "--data", "figures_dir": "--root", "n_jobs": "--jobs"}
 #: Modules whose text has no influence on what a chapter makes.
@@ -415,6 +417,12 @@ def main(argv=None):
         return 130
 
 
+def _takes_all(options, chapter):
+    """Whether a notebook has all parameters that are given, so that it can be made with another's."""
+    known = notebook_parameters(options.root / "notebooks" / f"{chapter}.ipynb")
+    return all(item.partition("=")[0].strip() in known for item in options.parameter)
+
+
 def _main(options):
     root = options.root
     if options.list_data:
@@ -430,7 +438,10 @@ def _main(options):
         there = ", ".join(existing) or "none"
         raise RunError(f"not there yet: {', '.join(absent)}. Chapters that exist: {there}")
     require("notebooks", "papermill", "nbformat")
-    chapters = [chapter for chapter in existing if not options.chapter or chapter in options.chapter]
+    also = {more for chapter in options.chapter for more in WITH.get(chapter, ())}
+    also = {chapter for chapter in also & set(existing) if _takes_all(options, chapter)}
+    asked = also.union(options.chapter or existing)
+    chapters = [chapter for chapter in existing if chapter in asked]
     plan = _plan(options, chapters)
     if options.report:
         from cuelearn.book.report import report

@@ -38,7 +38,7 @@ fig, ax = plt.subplots(figsize=(2, 1)); ax.plot([1, 2]); plt.show()
 made = {"name": "three classes", "tier": "generated"}
 for name in ("jmlr-fig-1", "jmlr-fig-2"):
     store.save_figure(fig, name, pd.DataFrame({"x": [1]}), provenance=made)
-store.save_table(pd.DataFrame({"a": [1.5]}), "mlmkl-tab-1", provenance={"name": "yeast", "tier": "bundled"})
+store.save_table(pd.DataFrame({"a": [1.5]}), "jmlr-fig-6", provenance={"name": "yeast", "tier": "bundled"})
 book.record(judge_at_most("obs-1", [1, 2], 99, data="three classes"));"""
 
 
@@ -108,6 +108,18 @@ def test_wrong_calls_list_the_right_names(tmp_path, capsys):
     assert "unrecognized arguments: --chaptr" in refused(tmp_path, capsys, "--chaptr", "mkl")
 
 
+def test_a_chapter_brings_its_second_notebook(tmp_path, capsys):
+    """Unless it lacks a parameter that is given."""
+    notebook(tmp_path)
+    notebook(tmp_path, chapter="multilabel", parameters=PARAMETERS.replace("p = ", "q = "))
+    for given, made in ((["seed=3"], {"mkl", "multilabel"}), (["p=2"], {"mkl"})):
+        arguments = [word for one in given for word in ("-p", one)]
+        assert run.main(["--root", str(tmp_path), "--chapter", "mkl", *arguments]) == 0
+        assert {
+            line.split(":")[0] for line in capsys.readouterr().out.split("\n") if ": made" in line
+        } == made
+
+
 def test_a_scheduler_is_tried_before_a_chapter_starts(tmp_path, capsys, monkeypatch):
     notebook(tmp_path, "raise SystemExit('started')")
     monkeypatch.setitem(sys.modules, "distributed", None)
@@ -153,7 +165,7 @@ def test_a_whole_run(tmp_path):
     for line in (*lines, "not made yet: thesis-fig-4.1", "claims open: om2-1"):
         assert line in first.stdout
     names = {file.name for file in out.iterdir() if not file.name.startswith(".")}
-    made = "jmlr-fig-1.png jmlr-fig-1.csv jmlr-fig-1.json mlmkl-tab-1.md claims.csv claims.md summary.md"
+    made = "jmlr-fig-1.png jmlr-fig-1.csv jmlr-fig-1.json jmlr-fig-6.md claims.csv claims.md summary.md"
     assert names >= {*made.split(), "README.md", "notebooks"}
     assert "| jmlr-fig-2 |" in (out / "summary.md").read_text()
     assert "![jmlr-fig-1](jmlr-fig-1.png)" in (out / "README.md").read_text()
