@@ -3,26 +3,36 @@
 Every row of ``claims.csv`` gets one of
 
 ===================  ====================================================================================
-holds                the whole 95% interval lies on the claimed side
-fails                the whole 95% interval lies on the other side
-partly               a claim of several parts, some judged to hold, none to fail; the text says what is open
-not testable here    the interval contains the threshold, or the data that could decide it is absent
+holds                every part's whole 95% interval lies on the claimed side
+fails                a part's whole interval lies on the other side, and no part holds
+mixed                some parts hold and some fail; the text says which
+undecided            nothing fails and an interval contains its threshold; the text says how many more units
+                     of repetition would decide
+not testable here    the data that could decide it is absent
 open                 not judged yet in this run
 ===================  ====================================================================================
 
 The helpers ``judge_...`` are mechanical: measurements in, verdict out, with no room for a favourable reading.
+Measurements are one for each unit of repetition; where several are of one unit, such as the names and verbs
+of one corpus, ``blocks`` says so and their mean counts. Where a claim has several parts, that one of them
+fails, or holds beside one that fails, is said only where it outlasts Holm's correction over all parts; that
+all hold needs none. Real data decides: what simulated and original data say stands beside it.
 """
 
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.stats import norm
+from scipy.stats import t as student
 
 from cuelearn.book.figures import markdown_table
 from cuelearn.book.records import near, read_rows
 from cuelearn.book.sweep import file_lock
-from cuelearn.core.intervals import interval
+from cuelearn.core.intervals import CONFIDENCE
 from cuelearn.core.storage import atomic_write
 
 __all__ = [
@@ -31,6 +41,7 @@ __all__ = [
     "Verdict",
     "claims",
     "combine",
+    "holm",
     "judge_at_least",
     "judge_at_most",
     "judge_bound",
@@ -42,14 +53,20 @@ __all__ = [
     "not_testable",
 ]
 
-VERDICTS = ("holds", "fails", "partly", "not testable here", "open")
+VERDICTS = ("holds", "fails", "mixed", "undecided", "not testable here", "open")
+#: What data a verdict can rest on, the first of them that there is decides.
+TIERS = ("real", "original", "simulated")
+LEVEL = 1 - CONFIDENCE
+POWER = 0.8  # with which the units that would decide do so, if the mean stays where it is
 
 
 class Verdict(NamedTuple):
     """What became of one claim: `number` decides, `measure` says what it is and in which unit.
 
-    `low` and `high` are its 95% interval, None for an exact quantity and for a single run; `ClaimBook.record`
-    sets `profile`.
+    `low` and `high` are its 95% interval over `n` units of repetition, called `unit`; None for an exact
+    quantity and for a single run. `p` is the two-sided probability of a number so far from the threshold, 0
+    where a finding is exact. `tier` is one of `TIERS`, and `real`, `original`, `simulated` are the verdicts
+    on each. `ClaimBook.record` sets `profile`.
     """
 
     claim: str
@@ -62,6 +79,13 @@ class Verdict(NamedTuple):
     profile: str = ""
     text: str = ""
     figure: str = ""
+    n: int | None = None
+    unit: str = ""
+    p: float = 0.0
+    tier: str = "real"
+    real: str = ""
+    original: str = ""
+    simulated: str = ""
 
     def _repr_markdown_(self):
         """How a notebook shows it."""
@@ -86,28 +110,83 @@ def _joined(*texts):
     return " ".join(filter(None, texts))
 
 
-def _decide(claim, spread, at_least=None, at_most=None, *, text="", **about):
+class _Estimate(NamedTuple):
+    """A mean, its standard error and degrees of freedom; `back` brings it to the unit it is told in."""
+
+    mean: float
+    error: float
+    freedom: int
+    back: Callable = float
+
+    @property
+    def n(self):
+        return self.freedom + 1
+
+    def ends(self):
+        half = student.ppf((1 + CONFIDENCE) / 2, self.freedom) * self.error
+        return [float(self.back(end)) for end in (self.mean, self.mean - half, self.mean + half)]
+
+    def beyond(self, bound):
+        """Probability of a mean so far above the bound, were it the true one."""
+        if self.error == 0:
+            return float(self.mean < bound)
+        return float(student.sf((self.mean - bound) / self.error, self.freedom))
+
+    def units_that_decide(self, bound):
+        """Units of repetition with which the bound would be left with `POWER`, if the mean stays."""
+        if self.mean == bound:
+            return math.inf
+        reach = norm.ppf((1 + CONFIDENCE) / 2) + norm.ppf(POWER)
+        return self.n * (reach * self.error / (self.mean - bound)) ** 2
+
+
+def _estimate(values, blocks=None, back=float):
+    """Of the mean of some values, or of blocks of them."""
+    if blocks is not None:
+        blocks = np.asarray(blocks).ravel()
+        if blocks.size != values.size:
+            raise ValueError(f"blocks must name the unit of each of {values.size} values, got {blocks.size}")
+        values = np.array([values[blocks == one].mean() for one in np.unique(blocks)])
+    error = values.std(ddof=1) / math.sqrt(values.size) if values.size > 1 else math.nan
+    return _Estimate(float(values.mean()), float(error), values.size - 1, back)
+
+
+def _decide(claim, estimate, at_least=None, at_most=None, *, text="", **about):
     """Verdict from a mean and its interval: all within the claimed range, all outside, or neither."""
     if at_least is None and at_most is None:
         raise ValueError("give at_least, at_most, or both")
-    number, low, high = spread
-    if not np.isfinite([low, high]).all():
-        text = _joined(text, "A single run has no interval.")
-        return Verdict(claim, "not testable here", number, text=text, **about)
-    ends = []
+    about["n"] = estimate.n
+    if not math.isfinite(estimate.error):
+        text, number = _joined(text, "A single run has no interval."), float(estimate.back(estimate.mean))
+        return Verdict(claim, "undecided", number, text=text, p=1.0, **about)
+    number, low, high = estimate.ends()
+    ends, inside, outside = [], [], []
     if at_least is not None:
         ends.append((at_least, low >= at_least, high <= at_least))
+        inside.append(estimate.beyond(_forward(estimate, at_least)))
+        outside.append(1 - inside[-1])
     if at_most is not None:
         ends.append((at_most, high <= at_most, low >= at_most))
-    crossed = [end for end, within, outside in ends if not within and not outside]
-    if any(outside and not within for _, within, outside in ends):
+        outside.append(estimate.beyond(_forward(estimate, at_most)))
+        inside.append(1 - outside[-1])
+    p = min(1.0, 2 * min(max(inside), min(outside)))
+    crossed = [end for end, within, without in ends if not within and not without]
+    if any(without and not within for _, within, without in ends):
         verdict = "fails"
     elif crossed:
-        verdict = "not testable here"
-        text = _joined(text, f"Undecided: the interval contains {crossed[0]:.4g}.")
+        verdict = "undecided"
+        more = estimate.units_that_decide(_forward(estimate, crossed[0])) - estimate.n
+        unit = about.get("unit") or "run"
+        some = f"{more:.0f} more {unit}s" if more < 10_000 else f"more than 10,000 {unit}s"
+        text = _joined(text, f"The interval contains {crossed[0]:.4g}; about {some} would decide.")
     else:
         verdict = "holds"
-    return Verdict(claim, verdict, number, low, high, text=text, **about)
+    return Verdict(claim, verdict, number, low, high, text=text, p=p, **about)
+
+
+def _forward(estimate, bound):
+    """A bound in the unit in which the mean is taken."""
+    return math.log(bound) if estimate.back is math.exp else bound
 
 
 def _samples(**named):
@@ -124,21 +203,22 @@ def _samples(**named):
     return found
 
 
-def judge_at_most(claim, values, bound, **about):
-    """Claim: the mean of `values`, shape (n_repetitions,), is at most `bound`.
+def judge_at_most(claim, values, bound, *, blocks=None, **about):
+    """Claim: the mean of `values`, shape (n_values,), is at most `bound`.
 
-    `claim` is an id in ``claims.csv``; `about` has the verdict's ``measure``, ``data``, ``text`` and
-    ``figure``; so in all functions here.
+    `claim` is an id in ``claims.csv``; `blocks` names each value's unit of repetition where it has several;
+    `about` has the verdict's ``measure``, ``data``, ``unit``, ``tier``, ``text`` and ``figure``; so in all
+    functions here.
     """
-    return _decide(claim, interval(*_samples(values=values)), at_most=bound, **about)
+    return _decide(claim, _estimate(*_samples(values=values), blocks), at_most=bound, **about)
 
 
-def judge_at_least(claim, values, bound, **about):
+def judge_at_least(claim, values, bound, *, blocks=None, **about):
     """Claim: the mean of `values` is at least `bound`."""
-    return _decide(claim, interval(*_samples(values=values)), at_least=bound, **about)
+    return _decide(claim, _estimate(*_samples(values=values), blocks), at_least=bound, **about)
 
 
-def judge_difference(claim, ours, other, *, lower_is_better=True, margin=0.0, text="", **about):
+def judge_difference(claim, ours, other, *, lower_is_better=True, margin=0.0, blocks=None, text="", **about):
     """Claim: `ours` is better than `other` on average, by at least `margin`.
 
     Parameters
@@ -154,26 +234,22 @@ def judge_difference(claim, ours, other, *, lower_is_better=True, margin=0.0, te
     """
     ours, other = _samples(ours=ours, other=other)
     side = {"at_most": -margin} if lower_is_better else {"at_least": margin}
-    verdict = _decide(claim, interval(ours - other), **side, text=text, **about)
+    verdict = _decide(claim, _estimate(ours - other, blocks), **side, text=text, **about)
     if margin == 0.0 and verdict.low is not None and verdict.low == verdict.high == 0.0:
         return verdict._replace(verdict="fails", text=_joined(text, "No difference at all."))
     return verdict
 
 
-def judge_close(claim, ours, other, tolerance, *, text="", **about):
+def judge_close(claim, ours, other, tolerance, *, blocks=None, **about):
     """Claim: paired `ours` and `other` are close, their mean difference within `tolerance` on either side.
 
     Holds if the whole interval of the difference lies within, fails if it lies wholly outside.
     """
     ours, other = _samples(ours=ours, other=other)
-    verdict = _decide(claim, interval(ours - other), -tolerance, tolerance, text=text, **about)
-    if "Undecided" in verdict.text.removeprefix(text):
-        said = f"Undecided: the interval reaches past {tolerance:.4g}."
-        return verdict._replace(text=_joined(text, said))
-    return verdict
+    return _decide(claim, _estimate(ours - other, blocks), -tolerance, tolerance, **about)
 
 
-def judge_ratio(claim, numerator, denominator, at_least=None, at_most=None, **about):
+def judge_ratio(claim, numerator, denominator, at_least=None, at_most=None, *, blocks=None, **about):
     """Claim: the geometric mean ratio of paired positive measurements, such as times, lies in a range.
 
     At least one end of the range is given; the interval lies within (holds), outside (fails), or neither.
@@ -181,27 +257,33 @@ def judge_ratio(claim, numerator, denominator, at_least=None, at_most=None, **ab
     top, bottom = _samples(numerator=numerator, denominator=denominator)
     if min(top.min(), bottom.min()) <= 0:
         raise ValueError("numerator and denominator must be positive")
-    spread = [float(np.exp(v)) for v in interval(np.log(top) - np.log(bottom))]
-    return _decide(claim, spread, at_least, at_most, **about)
+    estimate = _estimate(np.log(top) - np.log(bottom), blocks, math.exp)
+    return _decide(claim, estimate, at_least, at_most, **about)
 
 
-def judge_slope(claim, x, y, at_least=None, at_most=None, *, log_y=True, **about):
+def judge_slope(claim, x, y, at_least=None, at_most=None, *, log_y=True, runs=None, **about):
     """Claim: the least-squares slope of y on ln x, or of ln y on ln x (an exponent), lies in a stated range.
 
-    At least three points with different x are needed. The interval is that of the slope in the linear model,
-    from the scatter about the line.
+    At least three points with different x are needed. With `runs`, which names the run of each point, a slope
+    is fitted to each run and the interval is that of their mean; without, it is that of the slope in the
+    linear model, from the scatter about the line.
     """
-    from scipy.stats import linregress, t
+    from scipy.stats import linregress
 
     x, y = _samples(x=x, y=y)
-    if len(np.unique(x)) < 3:
-        raise ValueError("a slope with an interval needs at least three different x")
     if x.min() <= 0 or (log_y and y.min() <= 0):
         raise ValueError("values on a logarithmic axis must be positive")
-    fit = linregress(np.log(x), np.log(y) if log_y else y)
-    half = t.ppf(0.975, len(x) - 2) * fit.stderr
-    spread = [float(v) for v in (fit.slope, fit.slope - half, fit.slope + half)]
-    return _decide(claim, spread, at_least, at_most, **about)
+    x, y = np.log(x), np.log(y) if log_y else y
+    runs = np.zeros(x.size, int) if runs is None else np.unique(np.asarray(runs), return_inverse=True)[1]
+    parts = [runs == one for one in range(runs.max() + 1)]
+    if min(len(np.unique(x[part])) for part in parts) < 3:
+        raise ValueError("a slope with an interval needs at least three different x")
+    fits = [linregress(x[part], y[part]) for part in parts]
+    if len(fits) == 1:
+        estimate = _Estimate(float(fits[0].slope), float(fits[0].stderr), x.size - 2)
+    else:
+        estimate = _estimate(np.array([fit.slope for fit in fits]))
+    return _decide(claim, estimate, at_least, at_most, **about)
 
 
 def judge_bound(
@@ -231,42 +313,73 @@ def not_testable(claim, why, *, data="", figure=""):
     """The claim cannot be judged on the data at hand; `why` says what is missing."""
     if not why:
         raise ValueError("why is empty: say what is missing")
-    return Verdict(claim, "not testable here", data=data, text=why, figure=figure)
+    return Verdict(claim, "not testable here", data=data, text=why, figure=figure, p=1.0)
 
 
-def combine(claim, parts, *, main=0, open_parts=(), text="", figure=""):
+def holm(p):
+    """Which of several null hypotheses Holm's procedure rejects at `LEVEL`, from their probabilities."""
+    p = np.asarray(p, dtype=float)
+    order = np.argsort(p, kind="stable")
+    below = p[order] <= LEVEL / np.arange(p.size, 0, -1)
+    rejected = np.zeros(p.size, dtype=bool)
+    rejected[order[: below.size if below.all() else below.argmin()]] = True
+    return rejected
+
+
+def combine(claim, parts, *, open_parts=(), text="", figure=""):
     """One verdict for a claim of several parts, which its text lists.
 
-    Fails if any part fails; holds if all hold and nothing is open; partly if some hold and the rest is open
-    or undecided; else not testable here.
+    Of each tier: holds if all parts hold and nothing is open; else what outlasts Holm's correction counts:
+    mixed if something holds and something fails, fails if something fails, else undecided. The first tier of
+    `TIERS` that has parts decides. The number is that of the part that decides: the clearest one that fails,
+    else the least clear.
 
     Parameters
     ----------
     claim : str
     parts : dict of str -> Verdict
         What each part says, and its verdict.
-    main : int
-        The part whose number stands for the claim.
     open_parts : sequence of str
         Parts that this run does not judge, in words.
     text, figure : str
     """
     if not parts:
         raise ValueError("parts is empty: use not_testable for a claim of which nothing can be judged")
-    found = [part.verdict for part in parts.values()]
-    if "fails" in found:
-        verdict = "fails"
-    elif not open_parts and all(one == "holds" for one in found):
-        verdict = "holds"
-    else:
-        verdict = "partly" if "holds" in found else "not testable here"
-    said = [f"{what}: {part.verdict}{_number(part)}." for what, part in parts.items()]
+    said, found, deciding = [], {}, {}
+    for tier in TIERS:
+        mine = {what: part for what, part in parts.items() if part.tier == tier}
+        if mine:
+            found[tier], deciding[tier], corrected = _of_one_tier(list(mine.values()), open_parts)
+            named = zip(mine.items(), corrected, strict=True)
+            said += [f"{what}: {verdict}{_number(part)}." for (what, part), verdict in named]
     if open_parts:
         said.append(f"Open: {'; '.join(open_parts)}.")
-    first = list(parts.values())[main]
+    tier = next(iter(found))
     data = "; ".join(dict.fromkeys(part.data for part in parts.values() if part.data))
+    first = deciding[tier]
     about = {"data": data, "text": _joined(text, *said), "figure": figure or first.figure}
-    return first._replace(claim=claim, verdict=verdict, **about)
+    return first._replace(claim=claim, verdict=found[tier], tier=tier, **about, **found)
+
+
+def _of_one_tier(parts, open_parts):
+    """Verdict on a claim's parts, the part that decides, and what each part's verdict is once corrected."""
+    plain = [part.verdict for part in parts]
+    outlasts = holm([part.p for part in parts])
+    kept = [
+        verdict if sure or verdict not in ("holds", "fails") else f"undecided over all parts, alone {verdict}"
+        for verdict, sure in zip(plain, outlasts, strict=True)
+    ]
+    clear = [part.p for part in parts]
+    failing = [i for i, verdict in enumerate(kept) if verdict == "fails"]
+    least = int(np.argmax(clear))
+    if set(plain) == {"holds"} and not open_parts:
+        return "holds", parts[least], plain
+    if failing:
+        verdict = "mixed" if "holds" in kept else "fails"
+        return verdict, parts[min(failing, key=clear.__getitem__)], kept
+    if set(plain) == {"not testable here"}:
+        return "not testable here", parts[0], plain
+    return "undecided", parts[least], kept
 
 
 def _number(verdict):
@@ -291,7 +404,10 @@ class ClaimBook:
         Gives directory, chapter and profile.
     """
 
-    COLUMNS = "id chapter source claim verdict number low high measure data profile text figure".split()
+    COLUMNS = (
+        "id chapter source claim verdict number low high n unit measure real original simulated data profile "
+        "text figure"
+    ).split()
 
     def __init__(self, store):
         self.store = store
@@ -308,15 +424,17 @@ class ClaimBook:
             its data, or a text is missing that says what is open.
         """
         verdict = verdict._replace(**{"profile": self.store.profile, **changes})
+        if not (verdict.real or verdict.original or verdict.simulated):
+            verdict = verdict._replace(**{verdict.tier: verdict.verdict})
         mine = claims(self.store.chapter)
         if verdict.claim not in mine.index:
             said = f"claim {verdict.claim!r} is not among the claims of the chapter {self.store.chapter}"
             raise ValueError(f"{said}{near(verdict.claim, mine.index)}")
         if verdict.verdict not in VERDICTS:
             raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}, got {verdict.verdict!r}")
-        if verdict.verdict in ("holds", "fails", "partly") and not verdict.data:
+        if verdict.verdict in ("holds", "fails", "mixed", "undecided") and not verdict.data:
             raise ValueError(f"the verdict on {verdict.claim} does not name the data it was found on")
-        if verdict.verdict in ("partly", "not testable here") and not verdict.text:
+        if verdict.verdict in ("mixed", "undecided", "not testable here") and not verdict.text:
             raise ValueError(
                 f"the verdict {verdict.verdict!r} on {verdict.claim} needs a text that says what is open"
             )
@@ -329,7 +447,8 @@ class ClaimBook:
         rows = []
         for row in claims(self.store.chapter).itertuples():
             verdict = self.verdicts.get(row.id, Verdict(row.id, "open", profile=self.store.profile))
-            rows.append({**row._asdict(), **verdict._asdict(), "claim": row.claim})
+            told = {**verdict._asdict(), "claim": row.claim, "n": "" if verdict.n is None else str(verdict.n)}
+            rows.append({**row._asdict(), **told})
         return pd.DataFrame(rows)[self.COLUMNS]
 
     def _write(self):

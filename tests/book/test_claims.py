@@ -12,6 +12,7 @@ from cuelearn.book.claims import (
     Verdict,
     claims,
     combine,
+    holm,
     judge_at_least,
     judge_at_most,
     judge_bound,
@@ -38,7 +39,7 @@ def test_difference():
     assert judge_difference("om2-4", LOW, HIGH, margin=2).verdict == "fails"  # better, but not by 2
     assert judge_difference("om2-4", HIGH, LOW, margin=-2).verdict == "holds"  # worse, but by less than 2
     undecided = judge_difference("om2-4", [1, 2, 3], [2, 1, 3.5])
-    assert undecided.verdict == "not testable here" and "Undecided" in undecided.text
+    assert undecided.verdict == "undecided" and "more runs would decide" in undecided.text
     assert undecided.low < 0 < undecided.high
     assert judge_difference("om2-4", LOW, LOW).verdict == "fails"  # equal is not better
     assert judge_difference("om2-4", LOW, LOW, margin=-0.1).verdict == "holds"
@@ -51,7 +52,7 @@ def test_single_run_decides_nothing():
         judge_ratio("om2-4", [1], [5], at_most=1),
         judge_close("om2-4", [1], [1], 1),
     ):
-        assert verdict.verdict == "not testable here" and "no interval" in verdict.text
+        assert verdict.verdict == "undecided" and "no interval" in verdict.text and verdict.n == 1
         assert verdict.number is not None
 
 
@@ -59,21 +60,21 @@ def test_at_most_and_at_least():
     assert judge_at_most("obs-8", LOW, 1.95).verdict == "holds"
     assert judge_at_most("obs-8", HIGH, 1.0).verdict == "fails"
     assert judge_at_least("obs-8", HIGH, 1.0).verdict == "holds"
-    assert judge_at_least("obs-8", LOW, 1.0).verdict == "not testable here"
+    assert judge_at_least("obs-8", LOW, 1.0).verdict == "undecided"
     assert judge_at_most("obs-8", [0, 0, 0], 0).verdict == "holds"
 
 
 def test_close():
     assert judge_close("obs-5", LOW, LOW, 0.1).verdict == "holds"
     assert judge_close("obs-5", LOW, HIGH, 0.1).verdict == "fails"
-    assert judge_close("obs-5", [1, 2, 3], [2, 1, 3], 0.1).verdict == "not testable here"
+    assert judge_close("obs-5", [1, 2, 3], [2, 1, 3], 0.1).verdict == "undecided"
 
 
 def test_ratio():
     verdict = judge_ratio("obs-3", [10, 12, 11], [1, 1, 1], at_least=5, at_most=100)
     assert verdict.verdict == "holds" and verdict.number == pytest.approx((10 * 12 * 11) ** (1 / 3))
     assert judge_ratio("obs-3", [10, 12, 11], [1, 1, 1], at_least=20, at_most=100).verdict == "fails"
-    expected = "not testable here"
+    expected = "undecided"
     assert judge_ratio("obs-3", [10, 12, 11], [1, 1, 1], at_least=11, at_most=100).verdict == expected
     with pytest.raises(ValueError, match="positive"):
         judge_ratio("obs-3", [0, 1], [1, 1], at_most=1)
@@ -112,19 +113,85 @@ def test_verdict_and_interval_never_disagree(values, bound):
     assert mirrored.verdict == verdict.verdict
 
 
+def test_units_of_repetition():
+    """Six values of three corpora are three units; a slope of each run is one value."""
+    values, corpora = [1.0, 1.2, 3.0, 3.2, 2.0, 2.2], [0, 0, 1, 1, 2, 2]
+    nested = judge_at_least("mms-8", values, 0.5, blocks=corpora, unit="corpus")
+    means = judge_at_least("mms-8", [1.1, 3.1, 2.1], 0.5)
+    assert (nested.n, nested.number, nested.low) == (3, means.number, means.low) and nested.unit == "corpus"
+    assert judge_at_least("mms-8", values, 0.5).n == 6
+    with pytest.raises(ValueError, match="blocks must name the unit of each of 6"):
+        judge_at_least("mms-8", values, 0.5, blocks=[0, 1])
+    x = np.tile([1.0, 2, 4, 8], 3)
+    exponents, runs = np.repeat([0.9, 1.0, 1.1], 4), np.repeat(["a", "b", "c"], 4)
+    verdict = judge_slope("obs-7", x, 5 * x**exponents, 0.5, 1.5, runs=runs)
+    assert verdict.n == 3 and verdict.number == pytest.approx(1.0)
+    assert verdict[2:5] == pytest.approx(tuple(interval([0.9, 1.0, 1.1])))
+
+
+def test_runs_that_would_decide():
+    values = np.array([0.0, 1.0, -1.0, 0.8, 0.2, -0.4])  # mean 0.1, deviation 0.75
+    verdict = judge_at_least("obs-6", values, 0.0, unit="split")
+    wanted = ((1.959964 + 0.841621) * values.std(ddof=1) / values.mean()) ** 2 - 6
+    assert f"about {wanted:.0f} more splits would decide" in verdict.text
+    assert "more than 10,000 runs" in judge_at_least("obs-6", [-1.0, 1.0, 1e-4], 0.0).text
+
+
+def test_p_is_that_of_the_t_test():
+    from scipy.stats import ttest_1samp
+
+    for bound in (0.5, 1.0, 1.05):
+        expected = ttest_1samp(LOW, bound).pvalue
+        assert judge_at_most("obs-8", LOW, bound).p == pytest.approx(expected)
+        assert judge_at_least("obs-8", LOW, bound).p == pytest.approx(expected)
+
+
+def test_holm():
+    assert holm([0.01, 0.04, 0.03, 0.005]).tolist() == [True, False, False, True]
+    assert holm([0.04, 0.01]).tolist() == [True, True] and holm([0.03, 0.03]).tolist() == [False, False]
+    assert holm([0.2]).tolist() == [False] and holm([0.0]).tolist() == [True]
+
+
 def test_combine():
     yes, no = judge_bound("ufo-4", [1], [2], data="a"), judge_bound("ufo-4", [3], [2], data="b")
     unsure = judge_at_most("ufo-4", [0, 5], 1, data="c")
     assert combine("obs-2", {"x": yes, "y": yes}).verdict == "holds"
-    assert combine("obs-2", {"x": yes, "y": no}, open_parts=["z"]).verdict == "fails"
-    partly = combine("obs-2", {"x": yes}, open_parts=["SimpleMKL"])
-    assert partly.verdict == "partly" and "Open: SimpleMKL" in partly.text and partly.claim == "obs-2"
-    assert combine("obs-2", {"x": yes, "y": unsure}).verdict == "partly"
-    assert combine("obs-2", {"y": unsure}).verdict == "not testable here"
-    assert combine("obs-2", {"x": yes, "y": no}).data == "a; b"
-    assert combine("obs-2", {"x": yes, "y": no}, main=1).number == 1.5
+    mixed = combine("obs-2", {"x": yes, "y": no}, open_parts=["z"])
+    assert mixed.verdict == "mixed" and mixed.data == "a; b" and mixed.number == 1.5  # of what fails
+    assert combine("obs-2", {"y": no, "z": unsure}).verdict == "fails"
+    still_open = combine("obs-2", {"x": yes}, open_parts=["SimpleMKL"])
+    assert still_open.verdict == "undecided" and "Open: SimpleMKL" in still_open.text
+    undecided = combine("obs-2", {"x": yes, "y": unsure})
+    assert undecided.verdict == "undecided" and undecided.number == 2.5 and undecided.claim == "obs-2"
+    assert combine("obs-2", {"y": not_testable("obs-2", "no data")}).verdict == "not testable here"
     with pytest.raises(ValueError, match="parts is empty"):
         combine("obs-2", {})
+
+
+def test_parts_are_corrected_by_holm():
+    """One of ten parts just below its threshold by chance does not make a claim fail."""
+    rng = np.random.default_rng(0)
+    barely = judge_at_most("obs-2", [1.0, 1.1, 1.2, 1.05, 1.3], 0.96)
+    assert barely.verdict == "fails" and 0.01 < barely.p < 0.05
+    others = {f"part {k}": judge_at_most("obs-2", rng.normal(0, 1, 5), 0.1) for k in range(9)}
+    verdict = combine("obs-2", {"barely": barely, **others})
+    assert verdict.verdict == "undecided" and "barely: undecided over all parts, alone fails" in verdict.text
+    # that all parts hold needs no correction
+    close = judge_at_most("obs-2", [1.0, 1.1, 1.2, 1.05, 1.3], 1.3)
+    assert 0.01 < close.p < 0.05 and combine("obs-2", {"a": close, "b": close}).verdict == "holds"
+
+
+def test_real_data_decides():
+    robot = judge_bound("omcl-1", [3], [2], data="robot", tier="simulated")
+    emoji = judge_bound("omcl-1", [1], [2], data="emoji")
+    verdict = combine("omcl-1", {"robot": robot, "emoji": emoji})
+    assert (verdict.verdict, verdict.real, verdict.simulated, verdict.original) == (
+        "holds",
+        "holds",
+        "fails",
+        "",
+    )
+    assert verdict.number == 0.5 and combine("omcl-1", {"robot": robot}).verdict == "fails"
 
 
 def test_book_lists_every_claim_of_the_chapter(tmp_path):
@@ -136,6 +203,8 @@ def test_book_lists_every_claim_of_the_chapter(tmp_path):
     table = read_verdicts(tmp_path).set_index("id")
     assert table.loc["om2-4", "verdict"] == "holds"
     assert table.loc["om2-4", "low"] < table.loc["om2-4", "number"] < 0
+    assert table.loc["om2-4", "real"] == "holds" and table.loc["om2-4", "simulated"] == ""
+    assert table.loc["om2-4", "n"] == "4"
     assert table.loc["om2-4", "profile"] == "smoke" and table.loc["om2-4", "figure"] == "thesis-fig-4.3"
     assert table.loc["ufo-5", "verdict"] == "not testable here" and len(table) == len(claims("mkl"))
     text = (tmp_path / "claims.md").read_text()
@@ -160,7 +229,7 @@ def test_books_of_several_chapters_share_the_files(tmp_path):
         (Verdict("oks-1", "holds", data="a"), "not among the claims"),
         (Verdict("obs-9", "true", data="a"), "verdict must be one of"),
         (Verdict("obs-9", "holds"), "does not name the data"),
-        (Verdict("obs-9", "partly", data="a"), "needs a text"),
+        (Verdict("obs-9", "mixed", data="a"), "needs a text"),
     ],
 )
 def test_wrong_entries_are_refused(tmp_path, verdict, message):
