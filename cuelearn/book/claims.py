@@ -17,8 +17,16 @@ Measurements are one for each unit of repetition; where several are of one unit,
 of one corpus, ``blocks`` says so and their mean counts. Where a claim has several parts, that one of them
 fails, or holds beside one that fails, is said only where it outlasts Holm's correction over all parts; that
 all hold needs none. Real data decides: what simulated and original data say stands beside it.
+
+``claims.csv`` fixes, before anything is run, each claim's unit of repetition, what is random in it, and of
+how many units the profiles quick and full have results. What is measured against which threshold stands in
+one function for each claim, in ``cuelearn/experiments/<chapter>/claims.py``, and reads nothing but the tables
+that stand beside the figures, so that `judge` finds every verdict again: ``judge("om2-1")`` that of
+figures/reference, ``judge("om2-1", "figures/quick")`` that of another run.
 """
 
+import importlib
+import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -29,7 +37,7 @@ import pandas as pd
 from scipy.stats import norm
 from scipy.stats import t as student
 
-from cuelearn.book.figures import markdown_table
+from cuelearn.book.figures import CHECKOUT, markdown_table
 from cuelearn.book.records import near, read_rows
 from cuelearn.book.sweep import file_lock
 from cuelearn.core.intervals import CONFIDENCE
@@ -38,10 +46,12 @@ from cuelearn.core.storage import atomic_write
 __all__ = [
     "VERDICTS",
     "ClaimBook",
+    "Results",
     "Verdict",
     "claims",
     "combine",
     "holm",
+    "judge",
     "judge_at_least",
     "judge_at_most",
     "judge_bound",
@@ -50,6 +60,7 @@ __all__ = [
     "judge_exact",
     "judge_ratio",
     "judge_slope",
+    "judges",
     "not_testable",
 ]
 
@@ -65,8 +76,9 @@ class Verdict(NamedTuple):
 
     `low` and `high` are its 95% interval over `n` units of repetition, called `unit`; None for an exact
     quantity and for a single run. `p` is the two-sided probability of a number so far from the threshold, 0
-    where a finding is exact. `tier` is one of `TIERS`, and `real`, `original`, `simulated` are the verdicts
-    on each. `ClaimBook.record` sets `profile`.
+    where a finding is exact; `needed` units would tell number and threshold apart with the probability
+    `POWER`. `tier` is one of `TIERS`, and `real`, `original`, `simulated` are the verdicts on each; `parts`
+    are pairs of what a part says and its verdict. `ClaimBook.record` sets `profile`.
     """
 
     claim: str
@@ -82,10 +94,12 @@ class Verdict(NamedTuple):
     n: int | None = None
     unit: str = ""
     p: float = 0.0
+    needed: float | None = None
     tier: str = "real"
     real: str = ""
     original: str = ""
     simulated: str = ""
+    parts: tuple = ()
 
     def _repr_markdown_(self):
         """How a notebook shows it."""
@@ -99,7 +113,11 @@ class Verdict(NamedTuple):
 
 
 def claims(chapter=None):
-    """The papers' claims: id, chapter, source, claim, judged_by (DataFrame, indexed by id)."""
+    """The papers' claims and how they are judged (DataFrame, indexed by id).
+
+    id, chapter, source, claim, judged_by; `unit` of repetition, what is `random` in it, and the number of
+    units that the profiles `quick` and `full` have, fixed from an earlier run's spread.
+    """
     return read_rows("claims.csv", chapter)
 
 
@@ -170,6 +188,7 @@ def _decide(claim, estimate, at_least=None, at_most=None, *, text="", **about):
         outside.append(estimate.beyond(_forward(estimate, at_most)))
         inside.append(1 - outside[-1])
     p = min(1.0, 2 * min(max(inside), min(outside)))
+    about["needed"] = max(estimate.units_that_decide(_forward(estimate, end)) for end, _, _ in ends)
     crossed = [end for end, within, without in ends if not within and not without]
     if any(without and not within for _, within, without in ends):
         verdict = "fails"
@@ -358,7 +377,8 @@ def combine(claim, parts, *, open_parts=(), text="", figure=""):
     data = "; ".join(dict.fromkeys(part.data for part in parts.values() if part.data))
     first = deciding[tier]
     about = {"data": data, "text": _joined(text, *said), "figure": figure or first.figure}
-    return first._replace(claim=claim, verdict=found[tier], tier=tier, **about, **found)
+    about |= {"tier": tier, "parts": tuple(parts.items())}
+    return first._replace(claim=claim, verdict=found[tier], **about, **found)
 
 
 def _of_one_tier(parts, open_parts):
@@ -389,13 +409,117 @@ def _number(verdict):
     return f" ({verdict.number:.4g}{spread})"
 
 
+# --- from the tables beside the figures ---------------------------------------------------------------------
+
+_JUDGES = {}
+
+
+def judges(claim):
+    """Decorator: this function of a `Results` gives the verdict on a claim."""
+
+    def register(function):
+        _JUDGES[claim] = function
+        return function
+
+    return register
+
+
+class Results:
+    """What stands beside the figures in one directory, for the judging of one claim.
+
+    Parameters
+    ----------
+    directory : str or Path
+    claim : str
+    """
+
+    def __init__(self, directory, claim):
+        self.directory = Path(directory)
+        self.claim = claim
+
+    def _read(self, file):
+        try:
+            return (self.directory / file).open(encoding="utf-8")
+        except FileNotFoundError:
+            said = f"the claim {self.claim} is judged by {file}, which is not in {self.directory}"
+            raise FileNotFoundError(f"{said}: make figures writes it") from None
+
+    def table(self, name):
+        """The numbers of a figure or table: ``<name>.csv``, with the very numbers that were written."""
+        with self._read(f"{name}.csv") as file:
+            return pd.read_csv(file, float_precision="round_trip")
+
+    def record(self, figure):
+        """What made a figure: ``<figure>.json``, with its profile, parameters, note and data."""
+        with self._read(f"{figure}.json") as file:
+            return json.load(file)
+
+    def about(self, figure, of=None, **more):
+        """For `judge_difference` and its like: figure, unit, data and tier, and `more`.
+
+        Data and tier are those of the figure, or of those of its data sets whose names begin with `of`. Where
+        some of the data is simulated (or composed), all of the part is.
+        """
+        record = self.record(figure)
+        mine = [one for one in record["data"] if of is None or one["name"].startswith(of)]
+        if not mine:
+            names = ", ".join(one["name"] for one in record["data"])
+            raise ValueError(f"no data set of {figure} begins with {of!r}; there are: {names}")
+        tiers = {{"generated": "simulated", "bundled": "real"}.get(one["tier"], one["tier"]) for one in mine}
+        tier = next(tier for tier in ("simulated", "original", "real") if tier in tiers)
+        data = record["our_data"] if of is None else ", ".join(dict.fromkeys(one["name"] for one in mine))
+        found = {"figure": figure, "unit": claims().loc[self.claim, "unit"], "data": data, "tier": tier}
+        return found | more
+
+
+def judge(claim, directory=CHECKOUT / "figures" / "reference"):
+    """The verdict on one claim, computed from the tables beside the figures in `directory`.
+
+    Parameters
+    ----------
+    claim : str
+        An id of ``claims.csv``.
+    directory : str or Path
+        Where a run has put its results; by default those committed with the project.
+
+    Returns
+    -------
+    Verdict
+
+    Raises
+    ------
+    ValueError, FileNotFoundError
+        If there is no such claim, or a table that it is judged by is absent.
+    """
+    rows = claims()
+    if claim not in rows.index:
+        raise ValueError(f"there is no claim {claim!r}{near(claim, rows.index)}")
+    importlib.import_module(f"cuelearn.experiments.{rows.loc[claim, 'chapter']}.claims")
+    return _in_its_column(_JUDGES[claim](Results(directory, claim)))
+
+
+def _in_its_column(verdict):
+    """A verdict of one part stands in the column of its tier."""
+    if verdict.real or verdict.original or verdict.simulated:
+        return verdict
+    return verdict._replace(**{verdict.tier: verdict.verdict})
+
+
 # --- the book -----------------------------------------------------------------------------------------------
+
+
+class Verdicts(list):
+    """Several verdicts, one below the other in a notebook."""
+
+    def _repr_markdown_(self):
+        return "\n\n".join(verdict._repr_markdown_() for verdict in self)
 
 
 class ClaimBook:
     """The verdicts of a chapter, in ``claims.csv`` and ``claims.md`` beside its figures after every entry.
 
-    Both files list every claim of the chapter. A new book starts with all of its chapter "open", so that no
+    ``claims-parts.csv`` has the parts of each claim, with what they would need to be decided. The others list
+    every claim of the chapter. A new book starts with all of its chapter "open", so that no
     verdict of an earlier run survives unless it is found again; rows of other chapters stay as they are.
 
     Parameters
@@ -404,6 +528,7 @@ class ClaimBook:
         Gives directory, chapter and profile.
     """
 
+    PARTS = "claim part verdict number low high n unit needed p tier measure data figure".split()
     COLUMNS = (
         "id chapter source claim verdict number low high n unit measure real original simulated data profile "
         "text figure"
@@ -414,6 +539,10 @@ class ClaimBook:
         self.verdicts = {}
         self._write()
 
+    def judge(self, *names):
+        """Judge these claims by the tables saved so far, and record what was found."""
+        return Verdicts(self.record(judge(name, self.store.directory)) for name in names)
+
     def record(self, verdict, **changes):
         """Enter a verdict (with fields replaced by `changes`) and write the files.
 
@@ -423,9 +552,7 @@ class ClaimBook:
             If the claim is unknown or of another chapter, the verdict is none of `VERDICTS` or does not name
             its data, or a text is missing that says what is open.
         """
-        verdict = verdict._replace(**{"profile": self.store.profile, **changes})
-        if not (verdict.real or verdict.original or verdict.simulated):
-            verdict = verdict._replace(**{verdict.tier: verdict.verdict})
+        verdict = _in_its_column(verdict._replace(**{"profile": self.store.profile, **changes}))
         mine = claims(self.store.chapter)
         if verdict.claim not in mine.index:
             said = f"claim {verdict.claim!r} is not among the claims of the chapter {self.store.chapter}"
@@ -451,6 +578,14 @@ class ClaimBook:
             rows.append({**row._asdict(), **told})
         return pd.DataFrame(rows)[self.COLUMNS]
 
+    def parts(self):
+        """All parts of the chapter's claims that are judged (DataFrame); a claim of one part is its own."""
+        rows = []
+        for verdict in self.verdicts.values():
+            for what, part in verdict.parts or (("", verdict),):
+                rows.append({**part._asdict(), "claim": verdict.claim, "part": what})
+        return pd.DataFrame(rows, columns=self.PARTS)
+
     def _write(self):
         directory = Path(self.store.directory)
         with file_lock(directory / ".claims.lock"):
@@ -463,6 +598,11 @@ class ClaimBook:
             )
             atomic_write(directory / "claims.csv", table.to_csv(index=False, lineterminator="\n"))
             atomic_write(directory / "claims.md", "# Claims and verdicts\n\n" + verdict_table(table))
+            other_parts = read_parts(directory)
+            other_parts = other_parts[other_parts["claim"].isin(others["id"])]
+            parts = [part for part in (other_parts, self.parts().astype(object)) if len(part)]
+            table = pd.concat(parts, ignore_index=True) if parts else other_parts
+            atomic_write(directory / "claims-parts.csv", table.to_csv(index=False, lineterminator="\n"))
 
 
 def read_verdicts(directory):
@@ -476,6 +616,14 @@ def read_verdicts(directory):
     return table.astype(object)
 
 
+def read_parts(directory):
+    """What ``claims-parts.csv`` in `directory` holds (DataFrame with `ClaimBook.PARTS`; empty without it)."""
+    try:
+        return pd.read_csv(Path(directory) / "claims-parts.csv", dtype=str, keep_default_na=False)
+    except FileNotFoundError:
+        return pd.DataFrame(columns=ClaimBook.PARTS, dtype=object)
+
+
 def verdict_table(table):
     """Verdicts as Markdown: a count, then one row for each claim."""
     found = table["verdict"].value_counts()
@@ -486,9 +634,11 @@ def verdict_table(table):
             "claim": row.id,
             "says": f"{row.claim} ({row.source})",
             "verdict": f"**{row.verdict}**" if row.verdict != "open" else "open",
+            "unit, n": f"{row.unit}, {row.n}" if row.n else row.unit,
             "number": "" if pd.isna(row.number) else f"{row.number:.4g}",
             "95% interval": "" if pd.isna(row.low) else f"{row.low:.4g} to {row.high:.4g}",
         }
-        shown.append(cells | {name: getattr(row, name) for name in ("measure", "data", "profile")})
+        tiers = {tier: getattr(row, tier) for tier in TIERS}
+        shown.append(cells | tiers | {name: getattr(row, name) for name in ("measure", "data", "profile")})
         shown[-1] |= {"remark": row.text, "figure": row.figure}
     return f"{', '.join(counts)}.\n\n" + markdown_table(pd.DataFrame(shown))

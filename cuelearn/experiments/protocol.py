@@ -118,6 +118,31 @@ def choose(points, score, **ties):
     return points[best], scores[best]
 
 
+class GridEdgeWarning(UserWarning):
+    """The best value tried is the smallest or largest: a better one may lie beyond."""
+
+
+def at_edges(grid, chosen, natural=None):
+    """What lies at the edge of its grid among chosen parameters, in words for a note; warns of it.
+
+    Parameters
+    ----------
+    grid : dict of name -> values tried
+    chosen : dict of name -> value
+        Names that are not in `grid`, and grids of one value, say nothing.
+    natural : dict of name -> values, optional
+        Ends that nothing can lie beyond, such as 2 for p.
+    """
+    found = []
+    for name, value in chosen.items():
+        tried = sorted(grid.get(name, ()))
+        if len(tried) > 1 and value in (tried[0], tried[-1]) and value not in (natural or {}).get(name, ()):
+            found.append(f"{name} = {value:g} is the {'smallest' if value == tried[0] else 'largest'} tried")
+    if found:
+        warnings.warn(f"{', '.join(found)}: a better value may lie beyond", GridEdgeWarning, stacklevel=2)
+    return ", ".join(found)
+
+
 # ---------------------------------------------------------------- sweeps
 
 

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from cuelearn.book.claims import (
     VERDICTS,
     ClaimBook,
+    Results,
     Verdict,
     claims,
     combine,
     holm,
+    judge,
     judge_at_least,
     judge_at_most,
     judge_bound,
@@ -21,7 +23,9 @@ from cuelearn.book.claims import (
     judge_exact,
     judge_ratio,
     judge_slope,
+    judges,
     not_testable,
+    read_parts,
     read_verdicts,
 )
 from cuelearn.book.figures import FigureStore, interval
@@ -241,3 +245,47 @@ def test_wrong_entries_are_refused(tmp_path, verdict, message):
 def test_why_is_asked_for():
     with pytest.raises(ValueError, match="why is empty"):
         not_testable("obs-9", "")
+
+
+REAL = {"name": "Pendigits", "tier": "bundled"}
+MADE = {"name": "streams", "tier": "generated", "word": "simulated"}
+
+
+def test_judged_by_the_tables_beside_the_figures(tmp_path):
+    """The same verdict from the files as when they were written, with unit, data and tier of the figure."""
+    numbers = np.random.default_rng(0).normal(1.0, 0.1, 5)
+
+    @judges("om2-1")
+    def om2_1(found):
+        table = found.table("thesis-fig-4.1")
+        where = found.about("thesis-fig-4.1", of="Pendigits", unit="split", measure="points")
+        whole = found.about("thesis-fig-4.1", unit="split")
+        assert whole["tier"] == "simulated" and where["tier"] == "real"
+        parts = {"a": judge_at_least("om2-1", table["x"], 0.5, **where)}
+        return combine("om2-1", parts | {"b": judge_at_least("om2-1", table["x"], 2.0, **whole)})
+
+    store = FigureStore("quick", tmp_path, chapter="mkl")
+    store.save_table(pd.DataFrame({"x": numbers}), "thesis-fig-4.1", provenance=[REAL, MADE])
+    book = ClaimBook(store)
+    (verdict,) = book.judge("om2-1")
+    again = judge("om2-1", tmp_path)
+    assert again == verdict._replace(profile="")
+    assert (verdict.verdict, verdict.real, verdict.simulated) == ("holds", "holds", "fails")
+    assert verdict.number == numbers.mean() and verdict.unit == "split" and verdict.n == 5
+    parts = read_parts(tmp_path)
+    assert parts["part"].tolist() == ["a", "b"] and parts["tier"].tolist() == ["real", "simulated"]
+    assert float(parts["needed"][0]) == pytest.approx(verdict.needed) and 0 < verdict.needed < 5
+    ClaimBook(FigureStore("quick", tmp_path, chapter="oks"))
+    assert len(read_parts(tmp_path)) == 2  # of another chapter's book they stay
+    assert "**om2-1: holds.**" in book.judge("om2-1")._repr_markdown_()
+
+
+def test_what_a_claim_cannot_be_judged_by(tmp_path):
+    with pytest.raises(ValueError, match="did you mean om2-1"):
+        judge("om-1", tmp_path)
+    found = Results(tmp_path, "om2-1")
+    with pytest.raises(FileNotFoundError, match="om2-1 is judged by thesis-fig-4.1.csv, which is not in"):
+        found.table("thesis-fig-4.1")
+    FigureStore("quick", tmp_path).save_table(pd.DataFrame({"x": [1]}), "thesis-fig-4.1", provenance=[REAL])
+    with pytest.raises(ValueError, match="no data set of thesis-fig-4.1 begins with 'HTAD'; there are: Pen"):
+        found.about("thesis-fig-4.1", of="HTAD")

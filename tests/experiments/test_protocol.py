@@ -113,3 +113,11 @@ def test_numbers_of_the_papers():
     shapes = {number: len(chapter("mms").printed(number)) for number in ("5.1", "5.2", "5.3", "5.4")}
     assert shapes == {"5.1": 4, "5.2": 7, "5.3": 4, "5.4": 5}
     assert np.isclose(chapter("mms").printed("5.4").set_index("method").loc["MMS", "accuracy"], 83.5)
+
+
+def test_a_choice_at_the_edge_of_its_grid_warns():
+    grid = {"C": (0.1, 1.0, 10.0), "p": (1.05, 2.0), "eta": (0.5,)}
+    with pytest.warns(protocol.GridEdgeWarning, match="C = 10 is the largest tried: a better value may"):
+        said = protocol.at_edges(grid, {"C": 10.0, "p": 2.0, "eta": 0.5, "nu": 1.0}, natural={"p": (2.0,)})
+    assert said == "C = 10 is the largest tried"
+    assert protocol.at_edges(grid, {"C": 1.0}) == ""
