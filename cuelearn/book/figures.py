@@ -30,6 +30,7 @@ __all__ = [
     "markdown_table",
     "method_style",
     "name_methods",
+    "stamp",
     "use_style",
 ]
 
@@ -153,6 +154,17 @@ def band(ax, x, samples, method=None, alpha=0.2, geometric=False, **style):
         mean = f"{'geometric ' if geometric else ''}mean of {len(samples)} runs"
         ax.cuelearn_band = f"{mean}, band: {CONFIDENCE:.0%} interval of the mean"
     return drawn
+
+
+def stamp(ax, word):
+    """Say of one panel that its data is "real", "simulated" or "composed", where panels of a figure differ.
+
+    A figure of which nothing is stamped gets one word for all, by its provenance.
+    """
+    if word not in ("real", "simulated", "composed"):
+        raise ValueError(f"word must be real, simulated or composed, got {word!r}")
+    made = {"fontsize": 6, "style": "italic", "ha": "right", "va": "bottom", "transform": ax.transAxes}
+    ax.cuelearn_stamp = ax.text(1.0, 1.005, word, color="#555555" if word == "real" else RED, **made)
 
 
 # --- tables as text -----------------------------------------------------------------------------------------
@@ -398,7 +410,7 @@ class FigureStore:
             footer += f" {bands[0].upper()}{bands[1:]}."
         # Outside the canvas, which the tight bounding box then includes: nothing drawn can be covered.
         extra = [fig.text(0.0, -0.015, footer, fontsize=6, color="#555555", ha="left", va="top", wrap=False)]
-        if words:
+        if words and not any(hasattr(ax, "cuelearn_stamp") for ax in fig.axes):
             made = {"fontsize": 7, "color": RED, "ha": "right", "va": "bottom", "style": "italic"}
             extra.append(fig.text(1.0, 1.005, f"{' and '.join(words)} data", **made))
         options = {"bbox_inches": "tight", "pad_inches": 0.06, "facecolor": "white", "dpi": 150}

@@ -37,6 +37,17 @@ def curves(ax, table, x, y, methods=None, **style):
         curve(ax, where(table, method=method), x, y, method, **style)
 
 
+def paired(ax, table, x, y, ours, methods=None, *, runs="seed", factor=1.0, **style):
+    """Each other method's `y` minus that of `ours`, run by run: mean and band, around a line at 0."""
+    ax.axhline(0.0, color="#555555", linewidth=0.8)
+    base = where(table, method=ours).pivot(index=runs, columns=x, values=y)
+    for method in distinct(table["method"]) if methods is None else methods:
+        if method != ours:
+            grid = where(table, method=method).pivot(index=runs, columns=x, values=y)
+            difference = factor * (grid - base).dropna(axis=1)
+            band(ax, difference.columns, difference.to_numpy(), method, **style)
+
+
 def log_axis(*axes, plain=False):
     """Make axes logarithmic with readable ticks: powers of ten, or (`plain`) 1, 2, 5 as numbers."""
     for axis in axes:

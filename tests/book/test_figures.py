@@ -228,3 +228,14 @@ def test_catalogue_is_whole():
     assert set(rows["chapter"]) == {"omcl", "mkl", "multilabel", "mms", "mktl", "oks"}
     assert (rows != "").all().all()
     assert len(catalogue("mkl")) == (rows["chapter"] == "mkl").sum() == 20
+
+
+def test_panels_of_different_data_are_stamped_one_by_one(store, fig, monkeypatch):
+    written, real = [], fig.text
+    monkeypatch.setattr(fig, "text", lambda x, y, s, **style: written.append(s) or real(x, y, s, **style))
+    figures.stamp(fig.axes[0], "real")
+    assert fig.axes[0].cuelearn_stamp.get_text() == "real"
+    store.save_figure(fig, "jmlr-fig-1", TABLE, provenance=[MADE, PENDIGITS])
+    assert len(written) == 1 and "simulated data" not in written  # the footer, no word for the whole figure
+    with pytest.raises(ValueError, match="word must be real, simulated or composed"):
+        figures.stamp(fig.axes[0], "fake")

@@ -15,8 +15,8 @@ from sklearn.svm import LinearSVC
 
 from cuelearn import datasets
 from cuelearn.book.figures import interval, method_style
-from cuelearn.experiments import pictures
 from cuelearn.experiments import multilabel as exp
+from cuelearn.experiments import pictures
 from cuelearn.kernels import RBF, Chi2, KernelBank, Linear, Poly
 from cuelearn.mkl import saddle_gap
 from cuelearn.mkl.mlmkl import SharedProblem, solve_mlmkl_sa, solve_mlmkl_sum
