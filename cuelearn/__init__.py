@@ -8,12 +8,13 @@ tables and verdicts. Importing ``cuelearn`` itself loads none of them.
 import hashlib as _hashlib
 import os as _os
 import sys as _sys
+from fnmatch import fnmatchcase as _fnmatchcase
 from pathlib import Path as _Path
 
 __version__ = "0.1.0"
 
 #: Modules and folders that show results or set up experiments and hold no compiled code.
-_NOT_COMPILED = ("__init__.py", "book/", "experiments/", "plots/")
+_NOT_COMPILED = ("__init__.py", "book/*", "experiments/*", "plots/*")
 
 
 def source_hash(leave_out=()):
@@ -22,7 +23,7 @@ def source_hash(leave_out=()):
     Parameters
     ----------
     leave_out : sequence of str
-        Relative names of modules, or of folders with a closing slash, whose text does not count.
+        Names within the package, with * for any text, of files whose text does not count.
 
     Returns
     -------
@@ -33,7 +34,7 @@ def source_hash(leave_out=()):
     package = _Path(__file__).resolve().parent
     for file in sorted(package.rglob("*.py")):
         name = file.relative_to(package).as_posix()
-        if name not in leave_out and name.partition("/")[0] + "/" not in leave_out:
+        if not any(_fnmatchcase(name, pattern) for pattern in leave_out):
             total.update(name.encode() + b"\0" + file.read_bytes() + b"\0")
     return total.hexdigest()[:16]
 
