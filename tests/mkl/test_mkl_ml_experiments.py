@@ -20,7 +20,7 @@ from cuelearn.experiments import pictures
 from cuelearn.kernels import RBF, Chi2, KernelBank, Linear, Poly
 from cuelearn.mkl import saddle_gap
 from cuelearn.mkl.mlmkl import SharedProblem, solve_mlmkl_sa, solve_mlmkl_sum
-from cuelearn.plots import mkl_multilabel as draw
+from cuelearn.plots import multilabel as draw
 
 ALL_SETS = [*exp.SETS, *exp.ORIGINAL_SETS]
 NO_EMOJI = ["yeast", *exp.ORIGINAL_SETS]

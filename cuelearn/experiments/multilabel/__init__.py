@@ -13,6 +13,7 @@ import pandas as pd
 
 from cuelearn import datasets
 from cuelearn.experiments import pictures
+from cuelearn.experiments.multilabel.settings import settings
 from cuelearn.experiments.protocol import fitted, looks, timed
 from cuelearn.kernels import RBF, Chi2, KernelBank, Linear, Poly
 from cuelearn.mkl import MLMKLSA, AverageKernelSVM, MLMKLSum, SimpleMKL, mean_auc, saddle_gap

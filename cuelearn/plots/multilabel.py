@@ -1,4 +1,4 @@
-"""Drawings of the multi-label section of the MKL chapter, from the numbers of its experiments."""
+"""Drawings of the multi-label chapter, from the numbers of its experiments."""
 
 import numpy as np
 from matplotlib.ticker import ScalarFormatter
