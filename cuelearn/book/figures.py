@@ -354,8 +354,9 @@ class FigureStore:
 
         Parameters
         ----------
-        df : DataFrame
-            Our numbers; the index is written only if it has a name.
+        df : DataFrame or dict of DataFrame
+            Our numbers; the index is written only if it has a name. Of a dict ``""`` is the table, the others
+            are written beside it, as of `save_figure`.
         paper : DataFrame or dict of column -> values, optional
             The paper's numbers, in the order of the rows of `df` (a DataFrame with a named index is aligned
             on it). They become columns ``paper: <column>`` right after ours of the same name, or at the end.
@@ -370,7 +371,8 @@ class FigureStore:
             The Markdown file.
         """
         name, row, records = self._check(id, suffix, provenance)
-        table = df.copy()
+        beside = {} if isinstance(df, pd.DataFrame) else {key: df[key] for key in df if key}
+        table = (df[""] if beside else df).copy()
         if paper is not None:
             theirs = paper if isinstance(paper, pd.DataFrame) else pd.DataFrame(paper, index=table.index)
             if theirs.index.name is not None and theirs.index.name == table.index.name:
@@ -387,8 +389,10 @@ class FigureStore:
         data = f"Data: {_data_line(records)}; the paper's: {row['papers_data']}. Profile {self.profile}."
         head = f"**{row['source']}**: {row['shows']}\n"
         text = f"{head}\n{markdown_table(table, digits)}\n{f'{data} {note}'.strip()}\n"
-        csv = table.to_csv(index=False, lineterminator="\n")
-        contents = {f"{name}.csv": csv, f"{name}.md": text}
+        contents = {f"{name}.csv": table.to_csv(index=False, lineterminator="\n"), f"{name}.md": text}
+        for key, more in beside.items():
+            file = f"{name}.{_checked(key, 'key of df')}.csv"
+            contents[file] = more.to_csv(index=False, lineterminator="\n")
         self._write(name, "table", row, suffix, records, contents, note=note, paper=paper, **about)
         return self.directory / f"{name}.md"
 

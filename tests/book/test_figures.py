@@ -145,6 +145,17 @@ def test_table_aligned_by_index(store):
     assert (store.directory / "jmlr-fig-6.csv").read_text() == expected
 
 
+def test_further_tables_stand_beside_a_table(store):
+    runs = pd.DataFrame({"seed": [0, 1], "error": [0.5, 1.5]})
+    store.save_table(
+        {"": TABLE, "runs": runs}, "jmlr-fig-6", provenance=PENDIGITS, paper={"x": TABLE.iloc[:, 0]}
+    )
+    assert (store.directory / "jmlr-fig-6.runs.csv").read_text() == "seed,error\n0,0.5\n1,1.5\n"
+    assert "paper: x" in pd.read_csv(store.directory / "jmlr-fig-6.csv")
+    (item,) = saved_items(store.directory)
+    assert item["files"] == ["jmlr-fig-6.csv", "jmlr-fig-6.md", "jmlr-fig-6.runs.csv"]
+
+
 @pytest.mark.parametrize(
     "change, message",
     [
