@@ -6,6 +6,7 @@ DATA      = bundled
 SCHEDULER =
 PARAMS    =
 SVG       =
+FETCH     =
 CORES    := $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 1)
 JOBS      = $(CORES)
 PYTHON   ?=
@@ -73,8 +74,8 @@ bench: $(READY) ## time the solvers (one thread, warmed up, medians)
 report: figures ## one HTML book of the executed chapters, figures and verdicts
 	@$(RUN) --report
 
-data: $(READY) ## say which data is there
-	@$(PY) -m cuelearn.book.run --list-data
+data: $(READY) ## list the data sets, verify those that are there; FETCH="usps eth80" downloads
+	@$(PY) -m cuelearn.datasets.fetch $(if $(FETCH),--fetch $(FETCH))
 
 reference: $(READY) ## copy the results of the full profile (or PROFILE=...) to figures/reference, to be committed
 	@$(PY) -m cuelearn.book.run --reference --profile $(if $(filter command,$(firstword $(origin PROFILE))),$(PROFILE),full)

@@ -137,6 +137,7 @@ def test_dependencies_of_the_package_are_declared(project):
         "llvmlite": "numba",
         "distributed": "dask",
         "PIL": "scikit-image",
+        "requests": "pooch",
     }
     always = {canonicalize_name(requirement.name) for requirement in core(project)}
     extras = [r for name in project["optional-dependencies"] for r in extra(project, name)]

@@ -38,6 +38,7 @@ for needs, extra, call in (
     ("skimage", "images", lambda: datasets.dense_descriptors(picture)),
     ("skimage", "images", lambda: datasets.foreground_mask(picture)),
     ("PIL", "images", lambda: datasets.folders.read_image("a.png")),
+    ("pooch", "data", lambda: datasets.fetch_original("usps", ".")),
     ("matplotlib", "plots", lambda: mkl.KernelWeightsDisplay(None).plot()),
     ("matplotlib", "plots", lambda: importlib.import_module("cuelearn.plots.mkl")),
 ):

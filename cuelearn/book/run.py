@@ -362,19 +362,6 @@ def _make(plan, options):
 # --- command line -------------------------------------------------------------------------------------------
 
 
-def list_data(root):
-    """Print the data files that are there."""
-    for title, place in (("bundled", root / "data"), ("original", os.environ.get("CUELEARN_DATA"))):
-        if not place or not Path(place).is_dir():
-            hint = " (set CUELEARN_DATA to the directory that holds them)" if title == "original" else ""
-            print(f"{title}: none{hint}")
-            continue
-        print(f"{title}: {os.path.relpath(place, root)}")
-        for file in sorted(p for p in Path(place).iterdir() if not p.name.startswith((".", "__"))):
-            size = sum(p.stat().st_size for p in (file, *file.rglob("*")) if p.is_file())
-            print(f"  {file.name + ('/' if file.is_dir() else ''):40s} {size / 1e6:8.2f} MB")
-
-
 class _Parser(argparse.ArgumentParser):
     def error(self, message):
         raise RunError(message)
@@ -393,7 +380,6 @@ def _arguments(argv):
     add("--scheduler", help="address of a Dask scheduler for the sweeps, tcp://host:port")
     add("--svg", **switch, help="draw every figure as SVG too")
     add("--force", **switch, help="make chapters even if nothing changed")
-    add("--list-data", **switch, help="list the data files that are there")
     add("--report", **switch, help="write figures/PROFILE/report.html from what was made")
     add("--reference", **switch, help="copy results of the profile to figures/reference")
     add("--gallery", **switch, help="write figures/README.md from figures/reference")
@@ -425,8 +411,6 @@ def _takes_all(options, chapter):
 
 def _main(options):
     root = options.root
-    if options.list_data:
-        return list_data(root) or 0
     if options.reference or options.gallery:
         from cuelearn.book.gallery import reference, write_reference_gallery
 

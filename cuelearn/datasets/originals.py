@@ -1,29 +1,34 @@
 """The papers' own data, from the files that the user put in place: `load_original`, and the sets that come as
 tables.
 
-Nothing here downloads. A loader takes the directory with its files and raises `DataFileError`, which names
-the file, where one is missing or not of the form of its source; it warns where a file's sum is not the
-published one. Image sets stand in `folders`."""
+What there is, and where from, stands in ``originals.json``; `fetch` downloads it. A loader takes the
+directory with its files and raises `DataFileError`, which names the file, where one is missing or not of the
+form of its source; it warns where a file's sum is not the published one. Image sets stand in `folders`.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import io
+import json
 import os
 import warnings
 import xml.etree.ElementTree
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from .base import CueData, DataFileError, Provenance, side_by_side
-from .folders import load_eth80, load_flowers17, load_idol2
+from .folders import load_eth80, load_flowers17, load_idol2, load_image_folder
 
 __all__ = [
-    *("AWA_TEST_CLASSES", "PartialData", "load_awa", "load_corel5k", "load_lost", "load_msrcv2"),
-    *("load_original", "load_partial_labels", "load_scene", "load_usps"),
+    *("AWA_TEST_CLASSES", "Original", "PartialData", "known_originals", "known_sum", "load_awa"),
+    *("load_corel5k", "load_covtype", "load_emotions", "load_lost", "load_msrcv2", "load_original"),
+    *("load_partial_labels", "load_scene", "load_scene15", "load_usps", "original_directory"),
+    "read_original",
 ]
 
 #: The ten classes that the authors of Animals with Attributes keep for tests, by name.
@@ -33,18 +38,47 @@ AWA_TEST_CLASSES = (
 )
 #: Files that hold USPS, in the order in which they are looked for.
 USPS_FORMS = (("usps.h5",), ("usps.bz2", "usps.t.bz2"), ("usps", "usps.t"))
-#: sha256 of the files as they are published, by name; those with check sums of their own (.bz2) need none.
-KNOWN_SUMS = {
-    "MSRCv2.mat": "635f129d8a9a3cd5a921824aab6c8b1e45e5aadca0901352095997154c8887f3",
-    "awa_subset.npz": "090648411d2a8c047315b37dfc65ea112ff14ac906e491010c9275fed187b85d",
-    "corel5k.mat": "9e3468790067dbd6e19aef5f0bee2021e2b0be74169a9532879c59848703a8b6",
-    "corel5k_labels.xml": "54ef6a6ccb7ca9b77524052b34b306d5d501661a5609b9d1cc7085b2b597679d",
-    "lost.mat": "c52670e602fd7065cd6380622f3861e7a86eef74cd0b44b14d741870946a54cd",
-    "scene-test.arff": "6e605a802b8acedfa7ea70f1b7b856a321a1eb95d4c1c6e732d6ac1663b91c58",
-    "scene-train.arff": "f716ec783880be7c8a247d99efbe8b461ed8d7c97cbd8a13f1ee742614e06d06",
-    "usps.h5": "734f88c541104a956d88be2c95d03b4a463ffd74ccc2ba9c80841fb98e3fcb36",
-}
+#: The 15 scenes, in the order of the file's numbers, by which the published sizes of the classes go.
+SCENES = (
+    *("suburb", "coast", "forest", "highway", "inside city", "mountain", "open country", "street"),
+    *("tall building", "office", "bedroom", "industrial", "kitchen", "living room", "store"),
+)
 _SCENE_LABELS = ("Beach", "Sunset", "FallFoliage", "Field", "Mountain", "Urban")
+_EMOTIONS = (
+    *("amazed-suprised", "happy-pleased", "relaxing-calm", "quiet-still", "sad-lonely", "angry-aggresive"),
+)
+
+
+class Original(NamedTuple):
+    """What ``originals.json`` says of a set.
+
+    `urls` are the addresses of its files by name, none where they have to be taken by hand from `page`;
+    `sums` are check sums, such as ``"md5:..."``, empty where not known, by file name; `layout` says what the
+    directory of that name in ``CUELEARN_DATA`` holds, `serves` what is made from it.
+    """
+
+    name: str
+    title: str
+    citation: str
+    terms: str
+    size: str
+    page: str
+    urls: dict[str, str]
+    sums: dict[str, str]
+    layout: str
+    serves: str
+
+
+@cache
+def known_originals():
+    """All sets that the papers use, and further ones like them: `Original` by name."""
+    table = json.loads(Path(__file__).with_name("originals.json").read_text(encoding="utf-8"))
+    return {name: Original(name, **entry) for name, entry in table.items()}
+
+
+def known_sum(file):
+    """The check sum that is known of a file of this name, as "sha256:..." or "md5:...", or None."""
+    return next((o.sums[file] for o in known_originals().values() if o.sums.get(file)), None)
 
 
 def _read(file, what, sha256=None):
@@ -53,10 +87,11 @@ def _read(file, what, sha256=None):
         content = file.read_bytes()
     except FileNotFoundError:
         raise DataFileError(f"{file} is missing; {what} needs it.") from None
-    found, known = hashlib.sha256(content).hexdigest(), sha256 or KNOWN_SUMS.get(file.name)
+    kind, _, known = (f"sha256:{sha256}" if sha256 else known_sum(file.name) or "sha256:").partition(":")
+    found = hashlib.new(kind, content).hexdigest()
     if known and found != known.lower():
         warnings.warn(
-            f"{file} is damaged or another edition: expected sha256 {known}, found {found}.", stacklevel=3
+            f"{file} is damaged or another edition: expected {kind} {known}, found {found}.", stacklevel=3
         )
     return content
 
@@ -190,20 +225,7 @@ def load_scene(path):
     M. R. Boutell, J. Luo, X. Shen and C. M. Brown (2004). Learning multi-label scene classification. Pattern
     Recognition 37, 1757-1771.
     """
-    contents, parts = [], []
-    for file in (Path(path) / "scene-train.arff", Path(path) / "scene-test.arff"):
-        contents.append(_read(file, "scene"))
-        with _parsing(file, "scene in the form of the Mulan repository"):
-            names, rows = _read_arff(contents[-1])
-        said = f" and last attributes {', '.join(names[-6:])}" if names else ""
-        agrees = not names or (len(names) == rows.shape[1] and tuple(names[294:]) == _SCENE_LABELS)
-        in_range = ((rows >= 0) & (rows <= 1)).all()
-        _require(
-            rows.shape[1] == 300 and in_range and _is_binary(rows[:, 294:]) and agrees,
-            f"{file} must hold rows of 294 numbers in [0, 1] and the 0/1 labels {', '.join(_SCENE_LABELS)}, "
-            f"in this order, got shape {rows.shape}{said}.",
-        )
-        parts.append(rows)
+    contents, parts = _read_mulan(path, "scene", 294, _SCENE_LABELS, scaled=True)
     rows, train, test = _in_two_parts(parts)
     moments = [f"{channel} {moment}" for channel in "Luv" for moment in ("mean", "variance")]
     said = (
@@ -223,6 +245,64 @@ def load_scene(path):
     )
 
 
+def load_emotions(path):
+    """Load emotions, 593 pieces of music described by timbre and rhythm, with six labels.
+
+    The directory holds ``emotions-train.arff`` and ``emotions-test.arff`` as the Mulan repository gives them:
+    72 numbers, then six labels, 0 or 1. A `CueData`: `X` (593, 72), float32, as published, in units of their
+    own; cues ``"timbre"`` (64 columns) and ``"rhythm"`` (8); `y` (593, 6), int8; `train` the first 391 rows,
+    `test` the other 202, the published split.
+
+    References
+    ----------
+    K. Trohidis, G. Tsoumakas, G. Kalliris and I. Vlahavas (2008). Multi-label classification of music into
+    emotions. ISMIR.
+    """
+    contents, parts = _read_mulan(path, "emotions", 72, _EMOTIONS)
+    rows, train, test = _in_two_parts(parts)
+    return CueData(
+        rows[:, :72].astype(np.float32),
+        rows[:, 72:].astype(np.int8),
+        {"timbre": slice(0, 64), "rhythm": slice(64, 72)},
+        train,
+        test,
+        [f"feature {k}" for k in range(72)],
+        list(_EMOTIONS),
+        "Pieces of music as statistics of their spectra and of their beats, with the moods that they have.",
+        _origin(
+            "emotions", contents, "Trohidis et al., ISMIR 2008", "Mulan multi-label repository, emotions"
+        ),
+    )
+
+
+def _read_mulan(path, name, n_features, labels, scaled=False):
+    """Training and test part of a set of the Mulan repository: contents, and rows with their labels.
+
+    `scaled`: its numbers are from 0 to 1.
+    """
+    contents, parts = [], []
+    for file in (Path(path) / f"{name}-train.arff", Path(path) / f"{name}-test.arff"):
+        contents.append(_read(file, name))
+        with _parsing(file, f"{name} in the form of the Mulan repository"):
+            names, rows = _read_arff(contents[-1])
+        unit, said = (
+            " in [0, 1]" if scaled else "",
+            f" and last attributes {', '.join(names[-6:])}" if names else "",
+        )
+        agrees = not names or (len(names) == rows.shape[1] and tuple(names[n_features:]) == labels)
+        fits = np.isfinite(rows).all() and (not scaled or ((rows >= 0) & (rows <= 1)).all())
+        _require(
+            rows.shape[1] == n_features + len(labels)
+            and _is_binary(rows[:, n_features:])
+            and agrees
+            and fits,
+            f"{file} must hold rows of {n_features} numbers{unit} and the 0/1 labels {', '.join(labels)}, "
+            f"in this order, got shape {rows.shape}{said}.",
+        )
+        parts.append(rows)
+    return contents, parts
+
+
 def _read_arff(content):
     """An ARFF file of numbers: the attributes' names, if it has a header, and the rows (n, d) in float64."""
     lines = [line.strip() for line in content.decode().splitlines()]
@@ -232,6 +312,69 @@ def _read_arff(content):
     if not data:
         raise ValueError("it has no rows")
     return names, np.loadtxt(data, delimiter=",", comments=None, ndmin=2)
+
+
+def load_scene15(path):
+    """Load fifteen scenes, 4,485 photographs of places in and out of doors, in three cues.
+
+    The directory holds ``scene15_mtv.mat``, which goes round with code for clustering by several views:
+    ``X``, three matrices (d, n), and ``gt``, the class from 1. A `CueData`: `X` (4485, 119), float32; cues
+    ``"first"``, ``"second"`` and ``"third"`` (20, 59 and 40 columns), histograms with mean 1 of kinds that
+    the file does not say; `y` 0..14, named by `SCENES`; no split.
+
+    References
+    ----------
+    S. Lazebnik, C. Schmid and J. Ponce (2006). Beyond bags of features: spatial pyramid matching for
+    recognizing natural scene categories. CVPR.
+    """
+    import scipy.io
+
+    file = Path(path) / "scene15_mtv.mat"
+    content = _read(file, "the set of 15 scenes")
+    with _parsing(file, "15 scenes in the expected form"):
+        held = scipy.io.loadmat(io.BytesIO(content), variable_names=("X", "gt"))
+        views = [np.asarray(view).T for view in held["X"].flat]
+        y = np.asarray(held["gt"]).ravel().astype(np.int64) - 1
+        cues = dict(zip(("first", "second", "third"), views, strict=True))
+    _require(
+        all(view.ndim == 2 and len(view) == y.size and np.isfinite(view).all() for view in views)
+        and np.array_equal(np.unique(y), np.arange(len(SCENES))),
+        f"{file} must hold three matrices X with a column for each of the scenes, and their classes gt from "
+        f"1 to 15, got shapes {[view.T.shape for view in views]} and {y.shape}.",
+    )
+    X, columns = side_by_side(cues, np.float32)
+    features = [f"{cue} {k}" for cue, view in cues.items() for k in range(view.shape[1])]
+    said = "Photographs of fifteen kinds of places, by three global descriptors."
+    origin = _origin("scene15", [content], "Lazebnik, Schmid and Ponce, CVPR 2006", "scene15_mtv.mat")
+    return CueData(X, y, columns, None, None, features, list(SCENES), said, origin)
+
+
+def load_covtype(path):
+    """Load covertype, 581,012 patches of forest by 54 measurements, with the type of their trees.
+
+    The directory holds ``covtype.data.gz`` as UCI gives it. A `CueData`: `X` (581012, 54), float32: ten
+    quantities (metres, degrees, hill shade from 0 to 255), four areas and 40 soils, 0 or 1; one cue; `y`
+    0..6; `train` the first 15,120 rows (UCI's training and validation parts), `test` all others.
+    """
+    import pandas as pd
+
+    file = Path(path) / "covtype.data.gz"
+    content = _read(file, "covertype")
+    with _parsing(file, "covertype in the form of UCI"):
+        rows = pd.read_csv(io.BytesIO(content), header=None, compression="gzip", dtype=np.float32).to_numpy()
+        y = rows[:, -1].astype(np.int64) - 1
+    _require(
+        rows.shape[1] == 55 and np.isin(y, np.arange(7)).all() and np.isfinite(rows).all(),
+        f"{file} must hold rows of 54 numbers and a class from 1 to 7, got shape {rows.shape}.",
+    )
+    train, test = np.split(np.arange(len(y)), [15_120])
+    kinds = "spruce/fir,lodgepole pine,ponderosa pine,cottonwood/willow,aspen,Douglas fir,krummholz".split(
+        ","
+    )
+    names = [f"measurement {k}" for k in range(54)]
+    said = "Patches of 30 x 30 m of forest in Colorado, by what maps say of them."
+    origin = _origin("covtype", [content], "Blackard, UCI Machine Learning Repository 31, 1998", "UCI 31")
+    return CueData(rows[:, :54], y, {"map": slice(0, 54)}, train, test, names, kinds, said, origin)
 
 
 def load_usps(path):
@@ -437,46 +580,46 @@ def _load_partial(file, name, noun, description, citation, sha256=None):
     )
 
 
-#: The sets that `load_original` knows: what reads each, and the files by any of which it is known where it
-#: lies in the directory itself.
-_ORIGINALS = {
+def _load_birdsong(path):
+    return load_partial_labels(Path(path) / "BirdSong.mat")._replace(
+        description="Syllables of birds, with the birds that sing in their recording."
+    )
+
+
+def _load_caltech101(path):
+    """The folder of photographs of Caltech-101, wherever below `path` it was unpacked."""
+    inner = sorted(Path(path).rglob("101_ObjectCategories"))
+    return load_image_folder(inner[0] if inner else path)
+
+
+#: What reads each set, and the files by any of which it is known where it lies in the directory itself.
+_LOADERS = {
     "awa": (load_awa, ("awa_subset.npz",)),
+    "birdsong": (_load_birdsong, ("BirdSong.mat",)),
+    "caltech101": (_load_caltech101, ()),
     "corel5k": (load_corel5k, ("corel5k.mat",)),
+    "covtype": (load_covtype, ("covtype.data.gz",)),
+    "emotions": (load_emotions, ("emotions-train.arff",)),
     "eth80": (load_eth80, ()),
     "flowers17": (load_flowers17, ()),
     "idol2": (load_idol2, ()),
     "lost": (load_lost, ("lost.mat",)),
     "msrcv2": (load_msrcv2, ("MSRCv2.mat",)),
     "scene": (load_scene, ("scene-train.arff",)),
+    "scene15": (load_scene15, ("scene15_mtv.mat",)),
     "usps": (load_usps, tuple(form[0] for form in USPS_FORMS)),
 }
 
 
-def load_original(name):
-    """Load one of the papers' own data sets from the directory that ``CUELEARN_DATA`` names.
+def read_original(name, path):
+    """What the loader of a set finds in a directory, or None: some are bundled and have no loader here."""
+    return _LOADERS[name][0](path) if name in _LOADERS else None
 
-    Parameters
-    ----------
-    name : {"awa", "corel5k", "eth80", "flowers17", "idol2", "lost", "msrcv2", "scene", "usps"}
-        It is looked for in the directory of that name there; the files of the sets that come as tables may
-        lie in ``CUELEARN_DATA`` itself.
 
-    Returns
-    -------
-    ImageData, CueData or PartialData
-        Tier ``"original"``.
-
-    Warns
-    -----
-    UserWarning
-        If a file has another sum than the published one. Known are those of awa, corel5k, lost, msrcv2, scene
-        and of ``usps.h5``; damage to usps in LIBSVM's form is an error (.bz2) or not noticed (unpacked). For
-        the folders of images, eth80, flowers17 and idol2, no sums are known, nothing is compared.
-    """
-    if name not in _ORIGINALS:
-        raise ValueError(f"name must be one of {sorted(_ORIGINALS)}, got {name!r}.")
-    load, files = _ORIGINALS[name]
-    place = os.environ.get("CUELEARN_DATA")
+def original_directory(name):
+    """Where a set is: the directory of its name in ``CUELEARN_DATA``, or that itself; `DataFileError` if not
+    there."""
+    files, place = _LOADERS.get(name, (None, ()))[1], os.environ.get("CUELEARN_DATA")
     if not place:
         raise DataFileError(
             f"The original data {name!r} was not looked for: set CUELEARN_DATA to the directory that holds "
@@ -489,4 +632,31 @@ def load_original(name):
         raise DataFileError(
             f"The original data {name!r} was not found: CUELEARN_DATA is {place}, and {path} does not exist."
         )
-    return load(path)
+    return path
+
+
+def load_original(name):
+    """Load one of the papers' own data sets from the directory that ``CUELEARN_DATA`` names.
+
+    Parameters
+    ----------
+    name : str
+        One of "awa", "birdsong", "caltech101", "corel5k", "covtype", "emotions", "eth80", "flowers17",
+        "idol2", "lost", "msrcv2", "scene", "scene15", "usps". It is looked for in the directory of that name
+        there; the files of the sets that come as tables may lie in ``CUELEARN_DATA`` itself. ``make data``
+        lists them, and fetches those that have an address.
+
+    Returns
+    -------
+    ImageData, CueData or PartialData
+        Tier ``"original"``.
+
+    Warns
+    -----
+    UserWarning
+        If a file has another sum than the published one, where ``originals.json`` knows it; of images, once
+        unpacked, nothing is compared.
+    """
+    if name not in _LOADERS:
+        raise ValueError(f"name must be one of {sorted(_LOADERS)}, got {name!r}.")
+    return read_original(name, original_directory(name))

@@ -275,15 +275,6 @@ def test_killed_run_leaves_nothing_half_done_and_goes_on(tmp_path):
     assert seen(out / "notebooks") == ["mkl.ipynb", "mkl.json"]
 
 
-def test_data_is_listed(tmp_path, capsys, monkeypatch):
-    monkeypatch.delenv("CUELEARN_DATA", raising=False)
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "letter.csv.gz").write_bytes(b"0" * 1000)
-    assert run.main(["--root", str(tmp_path), "--list-data"]) == 0
-    shown = capsys.readouterr().out
-    assert "letter.csv.gz" in shown and "original: none (set CUELEARN_DATA" in shown
-
-
 def test_nothing_to_report_or_to_copy_is_said(tmp_path, capsys):
     notebook(tmp_path)
     assert "no executed chapter" in refused(tmp_path, capsys, "--report")

@@ -2,6 +2,7 @@
 
 import bz2
 import contextlib
+import gzip
 import hashlib
 import os
 import sys
@@ -18,11 +19,13 @@ from cuelearn.datasets import (
     DataFileError,
     load_awa,
     load_corel5k,
+    load_covtype,
     load_lost,
     load_msrcv2,
     load_original,
     load_partial_labels,
     load_scene,
+    load_scene15,
     load_usps,
     originals,
 )
@@ -451,14 +454,81 @@ def test_the_known_sums_are_compared(tmp_path, monkeypatch):
     write_corel5k(tmp_path, np.zeros((4, 499)), np.zeros((4, 1)), ["sky"])
     with pytest.warns(UserWarning, match=r"corel5k\.mat is damaged or another edition"):
         load_corel5k(tmp_path)
-    sums = {f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in tmp_path.iterdir()}
-    monkeypatch.setattr(originals, "KNOWN_SUMS", sums)
+    sums = {f.name: f"md5:{hashlib.md5(f.read_bytes()).hexdigest()}" for f in tmp_path.iterdir()}
+    monkeypatch.setattr(originals, "known_sum", sums.get)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         load_corel5k(tmp_path)
 
 
 def test_the_real_files_have_the_known_sums():
-    there = [REAL / name for name in originals.KNOWN_SUMS if (REAL / name).is_file()]
-    for file in there:
-        assert hashlib.sha256(file.read_bytes()).hexdigest() == originals.KNOWN_SUMS[file.name]
+    for entry in originals.known_originals().values():
+        for name, known in entry.sums.items():
+            if (REAL / name).is_file():
+                kind, _, expected = known.partition(":")
+                assert hashlib.new(kind, (REAL / name).read_bytes()).hexdigest() == expected
+
+
+def test_the_table_of_originals_is_complete():
+    table = originals.known_originals()
+    assert {"idol2", "eth80", "flowers17", "caltech101", "mnist", "usps", "letter", "covtype"} <= set(table)
+    assert {"awa", "corel5k", "lost", "msrcv2", "birdsong", "scene", "emotions", "scene15"} <= set(table)
+    for entry in table.values():
+        assert all([entry.title, entry.citation, entry.terms, entry.size, entry.layout, entry.serves])
+        assert entry.page.startswith("http") and all(u.startswith("http") for u in entry.urls.values())
+        assert {known.partition(":")[0] for known in entry.sums.values()} <= {"", "md5", "sha256"}
+
+
+def test_scene15(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    views = [rng.random((d, 30)) for d in (20, 59, 40)]
+    cells = np.empty((1, 3), dtype=object)
+    cells[0] = views
+    gt = np.tile(np.arange(1, 16), 2).astype(np.uint8)[:, None]
+    scipy.io.savemat(tmp_path / "scene15_mtv.mat", {"X": cells, "gt": gt})
+    for data in both(monkeypatch, tmp_path, "scene15", load_scene15):
+        assert data.X.shape == (30, 119) and data.X.dtype == np.float32
+        assert np.allclose(data.X[:, data.cues["second"]], views[1].T)
+        assert data.y.tolist() == 2 * list(range(15)) and data.target_names[:2] == ["suburb", "coast"]
+    scipy.io.savemat(tmp_path / "scene15_mtv.mat", {"X": cells, "gt": gt[:-1]})
+    refused(r"scene15_mtv\.mat must hold three matrices X", load_scene15, tmp_path)
+    refused(r"scene15_mtv\.mat is missing", load_scene15, tmp_path / "elsewhere")
+
+
+@real("scene15", "scene15_mtv.mat")
+def test_the_real_scene15():
+    data = load_original("scene15")
+    # the sizes of the published directories, by which the names of the classes go
+    sizes = [241, 360, 328, 260, 308, 374, 410, 292, 356, 215, 216, 311, 210, 289, 315]
+    assert np.bincount(data.y).tolist() == sizes and len(data.target_names) == 15
+    assert [data.X[:, part].shape[1] for part in data.cues.values()] == [20, 59, 40]
+
+
+def test_covtype(tmp_path, monkeypatch):
+    rows = np.hstack([np.arange(54 * 4).reshape(4, 54), [[1], [7], [2], [2]]])
+    text = "\n".join(",".join(map(str, row)) for row in rows)
+    (tmp_path / "covtype.data.gz").write_bytes(gzip.compress(text.encode()))
+    for data in both(monkeypatch, tmp_path, "covtype", load_covtype):
+        assert np.array_equal(data.X, rows[:, :54]) and data.y.tolist() == [0, 6, 1, 1]
+        assert len(data.target_names) == 7 and [len(data.train), len(data.test)] == [4, 0]
+    (tmp_path / "covtype.data.gz").write_bytes(gzip.compress(b"1,2,9\n"))
+    refused(r"covtype\.data\.gz must hold rows of 54 numbers", load_covtype, tmp_path)
+
+
+def test_emotions_birdsong_and_caltech(tmp_path, monkeypatch):
+    monkeypatch.setenv("CUELEARN_DATA", str(tmp_path))
+    rng = np.random.default_rng(0)
+    for part, n in (("train", 3), ("test", 2)):
+        rows = np.hstack([rng.normal(size=(n, 72)).round(3), rng.integers(0, 2, (n, 6))])
+        np.savetxt(tmp_path / f"emotions-{part}.arff", rows, "%g", ",", header="@data", comments="")
+    data = load_original("emotions")
+    assert data.X.shape == (5, 72) and data.train.tolist() == [0, 1, 2] and data.y.shape == (5, 6)
+    X, possible, truth, _ = small_partial()
+    held = {"data": X, "partial_target": possible.T, "target": truth.T}
+    scipy.io.savemat(tmp_path / "BirdSong.mat", held)
+    assert load_original("birdsong").y.tolist() == [1, 1, 0, 1]
+    for name in ("ant", "beaver"):
+        place = tmp_path / "caltech101" / "caltech-101" / "101_ObjectCategories" / name
+        place.mkdir(parents=True)
+        (place / "image_0001.jpg").touch()
+    assert load_original("caltech101").target_names == ["ant", "beaver"]

@@ -1,0 +1,298 @@
+"""The papers' own data: which there is, what of it is in place and whole, and fetching it: ``make data``.
+
+``python -m cuelearn.datasets.fetch`` lists the sets of ``originals.json`` and verifies those in the directory
+that ``CUELEARN_DATA`` names; with names it tells all about these; ``--fetch NAME ...`` downloads, verifies
+and unpacks them there. A set is put in place whole or not at all; what goes wrong is said in a sentence.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import errno
+import hashlib
+import json
+import lzma
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import warnings
+import zipfile
+import zlib
+from pathlib import Path
+
+from cuelearn.core.optional import require
+
+from .base import DataFileError, data_directory, read_bundled
+from .originals import known_originals, known_sum, original_directory, read_original
+
+__all__ = ["fetch_original", "main", "verify_original"]
+
+#: Ends of names that are archives, to be unpacked.
+ARCHIVES = (".tgz", ".tar.gz", ".tar.bz2", ".tar", ".zip", ".rar")
+#: What unpacks .rar, which Python does not, with its options before the archive.
+UNPACKERS = {"bsdtar": ["-xf"], "unar": ["-D", "-q"], "unrar": ["x", "-idq"], "7z": ["x"], "7za": ["x"]}
+#: How a page begins that is sent in place of a file.
+PAGE = (b"<!doctype", b"<html", b"<head", b"<?xml")
+SECONDS = 30.0  # without an answer
+
+
+def _entry(name):
+    if name not in known_originals():
+        raise DataFileError(f"There is no set {name!r}; there are: {', '.join(known_originals())}.")
+    return known_originals()[name]
+
+
+# ------------------------------------------------------------------------------------------------- verifying
+
+
+def _sum_differs(file):
+    """Whether the sum of a file is known and another; None where none is known."""
+    known = known_sum(file.name)
+    if known is None:
+        return None
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, known.partition(":")[0]).hexdigest() != known.partition(":")[2]
+
+
+def verify_original(name, path=None):
+    """Whether the files of a set are whole: their sums where they are known, and what its loader says.
+
+    Parameters
+    ----------
+    name : str
+        A set of ``originals.json``.
+    path : path-like, optional
+        The directory with its files; by default where `load_original` finds it.
+
+    Returns
+    -------
+    str
+        What was verified.
+
+    Raises
+    ------
+    DataFileError
+        If the set is not there, or not whole.
+    """
+    entry, path = _entry(name), original_directory(name) if path is None else Path(path)
+    files = [path / file for file in {**entry.sums, **entry.urls} if (path / file).is_file()]
+    differs = {file: _sum_differs(file) for file in files}
+    wrong = [file for file, is_other in differs.items() if is_other]
+    if wrong:
+        raise DataFileError(
+            f"{wrong[0]} is damaged or another edition: its sum is not {known_sum(wrong[0].name)}."
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loaded = read_original(name, path)
+    if loaded is None and not files:
+        raise DataFileError(f"{path} holds none of the files of {name}: {entry.layout}.")
+    known = bool(differs) and None not in differs.values()
+    return "whole, sums as known" if known else "of the right form, sums not known"
+
+
+# -------------------------------------------------------------------------------------------------- fetching
+
+
+@contextlib.contextmanager
+def _in_one_sentence(entry, url, place):
+    """Whatever goes wrong in fetching becomes a `DataFileError` of one sentence."""
+    import requests
+
+    page = f"look at {entry.page}"
+    try:
+        yield
+    except DataFileError:
+        raise
+    except requests.HTTPError as error:
+        code = error.response.status_code
+        raise DataFileError(f"{url} answers {code}: the file has moved or is refused, {page}.") from None
+    except (requests.ConnectionError, requests.Timeout):
+        raise DataFileError(f"{url} cannot be reached: there is no network, or its server is down.") from None
+    except requests.RequestException as error:
+        raise DataFileError(f"{url} broke off ({type(error).__name__}): try again.") from None
+    except (tarfile.TarError, zipfile.BadZipFile, shutil.ReadError, EOFError, zlib.error, lzma.LZMAError):
+        raise DataFileError(f"What {url} sends is no whole archive: try again, or {page}.") from None
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        said = f"the disk of {place} is full" if full else f"{place}: {error.strerror or error}"
+        raise DataFileError(f"{entry.name} was not fetched, nothing of it is kept: {said}.") from None
+
+
+def _download(url, file):
+    """Fetch one file, and hold it against what is known of it."""
+    from pooch import HTTPDownloader
+
+    # else a server may send .gz files unpacked
+    fetch = HTTPDownloader(
+        progressbar=sys.stderr.isatty(), timeout=SECONDS, headers={"Accept-Encoding": "identity"}
+    )
+    with open(file, "w+b") as content:
+        fetch(url, content, None)
+    with open(file, "rb") as content:
+        if content.read(512).lstrip().lower().startswith(PAGE):
+            raise DataFileError(f"{url} sends a web page in place of {file.name}: the file has moved.")
+    if _sum_differs(file):
+        raise DataFileError(
+            f"What {url} sends is damaged or another edition: the sum of {file.name} is not "
+            f"{known_sum(file.name)}."
+        )
+
+
+def _unpack(archive, directory):
+    """Unpack an archive, and those in it (Caltech-101), and remove them."""
+    if archive.name.endswith(".rar"):
+        tool = next((tool for tool in UNPACKERS if shutil.which(tool)), None)
+        if tool is None:
+            said = f"{archive.name} needs one of {', '.join(UNPACKERS)} to be unpacked"
+            raise DataFileError(f"{said}: install one, or unpack it by hand.")
+        done = subprocess.run(
+            [tool, *UNPACKERS[tool], archive], cwd=directory, capture_output=True, text=True
+        )
+        if done.returncode:
+            raise shutil.ReadError(done.stderr)
+    else:
+        filtered = hasattr(tarfile, "data_filter") and not archive.name.endswith(".zip")
+        safe = {"filter": "data"} if filtered else {}
+        shutil.unpack_archive(archive, directory, **safe)
+    archive.unlink()
+    shutil.rmtree(directory / "__MACOSX", ignore_errors=True)
+    for inner in sorted(directory.rglob("*")):
+        if inner.is_file() and inner.name.endswith(ARCHIVES):
+            _unpack(inner, inner.parent)
+
+
+def fetch_original(name, place=None):
+    """Download a set, verify it, and put it where `load_original` finds it.
+
+    Parameters
+    ----------
+    name : str
+        A set of ``originals.json``.
+    place : path-like, optional
+        The directory in which the set gets one of its own name; by default that of ``CUELEARN_DATA``.
+
+    Returns
+    -------
+    Path
+        The directory of the set.
+
+    Raises
+    ------
+    DataFileError
+        If there is no such set, it has no address, is there already, the network, the server or the disk
+        fails, or what comes is not what is expected. Nothing is kept then.
+    ImportError
+        Without pooch, which the extra ``data`` brings.
+    """
+    entry, place = _entry(name), place or os.environ.get("CUELEARN_DATA")
+    if not place:
+        raise DataFileError("Set CUELEARN_DATA to the directory in which original data is to be put.")
+    target, work = Path(place) / name, Path(place) / f".{name}.part"
+    if target.exists():
+        raise DataFileError(f"{target} is there already: remove it to fetch {name} anew.")
+    if not entry.urls:
+        raise DataFileError(
+            f"{name} has no address: see {entry.page}, and put into {target}: {entry.layout}."
+        )
+    require("data", "pooch")
+    url = next(iter(entry.urls.values()))
+    try:
+        with _in_one_sentence(entry, url, place):
+            shutil.rmtree(work, ignore_errors=True)  # of a killed run
+            work.mkdir(parents=True)
+        for file, url in entry.urls.items():
+            with _in_one_sentence(entry, url, place):
+                _download(url, work / file)
+                if file.endswith(ARCHIVES):
+                    _unpack(work / file, work)
+        for file in {*entry.sums} - {*entry.urls}:  # of an archive's directory
+            for inner in work.rglob(file):
+                inner.replace(work / file)
+        with _in_one_sentence(entry, url, place):
+            verify_original(name, work)
+            work.replace(target)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+    return target
+
+
+# ---------------------------------------------------------------------------------------------- command line
+
+
+def _bundled():
+    """A line on the bundled sets, each of which is read; exit status."""
+    directory = data_directory()
+    names = list(json.loads((directory / "datasets.json").read_text(encoding="utf-8")))
+    trouble = []
+    for name in names:
+        try:
+            read_bundled(name)
+        except DataFileError as error:
+            trouble.append(str(error))
+    print(f"bundled, in {directory}: {', '.join(names)}: {'; '.join(trouble) or 'whole'}\n")
+    return bool(trouble)
+
+
+def _list():
+    """All originals, with what is there of them; exit status 1 if something there is not whole."""
+    place, failed = os.environ.get("CUELEARN_DATA"), _bundled()
+    where = (
+        f"in {place} (CUELEARN_DATA)" if place else "of which none is looked for: CUELEARN_DATA is not set"
+    )
+    print(f"originals, {where}:")
+    for name, entry in known_originals().items():
+        try:
+            original_directory(name)
+        except DataFileError:
+            said = "absent" if entry.urls else "absent, by hand"
+        else:
+            try:
+                said = verify_original(name)
+            except (DataFileError, ImportError) as error:
+                said, failed = f"NOT WHOLE: {error}", True
+        print(f"  {name:11s} {said:34s} {entry.serves}")
+    print('\nmake data FETCH="usps eth80" fetches; python -m cuelearn.datasets.fetch usps tells more')
+    return int(failed)
+
+
+def _tell(entry):
+    """All that is known of a set."""
+    sums = [f"{file} {known}" for file, known in entry.sums.items() if known]
+    told = {"cite": entry.citation, "terms": entry.terms, "size": entry.size, "page": entry.page}
+    told |= {"address": "\n".join(entry.urls.values()) or "none: by hand, from its page"}
+    told |= {"sums": "\n".join(sums) or "none known", "layout": entry.layout, "serves": entry.serves}
+    print(f"{entry.name}: {entry.title}")
+    for what, text in told.items():
+        print(f"  {what:8s} " + text.replace("\n", "\n" + 11 * " "))
+
+
+def main(argv=None):
+    """Entry point. Returns the exit status: 0, 1 if something failed or is damaged, 2 if a name is wrong."""
+    parser = argparse.ArgumentParser(
+        prog="python -m cuelearn.datasets.fetch", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("names", nargs="*", help="sets to tell about; default: list all")
+    parser.add_argument("--fetch", nargs="+", default=[], metavar="NAME", help="sets to download")
+    options, failed = parser.parse_args(argv), 0
+    try:
+        told = [_entry(name) for name in (*options.names, *options.fetch)]
+    except DataFileError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    for entry in told[: len(options.names)]:
+        _tell(entry)
+    for name in options.fetch:
+        try:
+            print(f"{name}: fetched to {fetch_original(name)}")
+        except (DataFileError, ImportError) as error:
+            print(f"error: {error}", file=sys.stderr)
+            failed = 1
+    return failed if told else _list()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
