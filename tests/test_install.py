@@ -12,7 +12,7 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[1]
-EXTRAS = "skimage PIL matplotlib h5py dask distributed IPython ipywidgets nbformat nbconvert papermill"
+EXTRAS = "skimage PIL matplotlib h5py pooch dask distributed IPython ipywidgets nbformat nbconvert papermill"
 # Every module of the library, bundled data, and what the lack of an extra says.
 LEAN = """
 import importlib, os, pkgutil
