@@ -16,6 +16,7 @@ from cuelearn.experiments.mkl.rivals import (
     compare_all,
     curves_of,
     each_alone,
+    edges,
     in_words,
     many_compare,
     online_curves,

@@ -15,10 +15,10 @@ from sklearn.model_selection import StratifiedKFold
 from cuelearn import mkl
 from cuelearn.core.intervals import interval
 from cuelearn.experiments.mkl.online import OMCLOnKernels
-from cuelearn.experiments.mkl.runs import SOLVERS, many_kernels, suboptimality, training_curve
+from cuelearn.experiments.mkl.runs import SOLVERS, many_kernels, rows_read, suboptimality, training_curve
 from cuelearn.experiments.mkl.settings import ALPHA_GRID, C_GRID, P_GRID
 from cuelearn.experiments.mkl.tasks import get_task
-from cuelearn.experiments.protocol import best_of, fitted, gathered, grid_points, looks, timed
+from cuelearn.experiments.protocol import at_edges, best_of, fitted, gathered, grid_points, looks, timed
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mkl.single import FOLDS
 
@@ -69,6 +69,8 @@ METHODS = {
     "OMCL-PERC": Method(OMCLOnKernels, {"C": (0.01, 0.1, 1.0, 10.0)}),
 }
 ONLINE = ("OM2", "OMCL-PERC", "KernelPA", "KernelPA best")
+#: Ends of the grids that nothing lies beyond.
+NATURAL = {"p": (2.0,), "alpha": (0.0,)}
 
 
 def build(method, params, seed, labels=None, groups=None, **more):
@@ -145,29 +147,66 @@ def choose(
 ):
     """Parameters of several methods, all by one validation; ties: the smaller C, the larger p and alpha.
 
-    `grids` replaces some of the papers' values, `options` are further fixed parameters by method. Returns
-    what was chosen, a dict by method, and a table of all points with their accuracy.
+    `grids` replaces some of the papers' values; where the best of these is the first or last, the papers'
+    next value is tried too, until none is better. `options` are further fixed parameters by method. Returns
+    what was chosen, a dict by method, and a table of all points with their accuracy; its column "edge" says
+    what still lies at an end.
     """
     where = {"task": task, "n_train": n_train, "seed": seed, "n_kernels": n_kernels}
     source = {m: METHODS[m].like or m for m in methods}  # whose choice it takes over
-    points = []
-    for m in dict.fromkeys(source.values()):
-        grid = {name: (grids or {}).get(name, values) for name, values in METHODS[m].grid.items()}
-        asked = {**where, "n_folds": n_folds, "method": m, "options": (options or {}).get(m)}
-        points += [{**asked, "params": params} for params in grid_points(**grid) if grid]
-    found = [f["accuracy"] for f in sweep.run(validation_accuracy, points, data=data)]
-    rows = [{"method": p["method"], **p["params"], "accuracy": a} for p, a in zip(points, found, strict=True)]
-    table, chosen = pd.DataFrame(rows).assign(chosen=False), {}
-    for m, mine in table.groupby("method", sort=False).groups.items():
-        params = [points[i]["params"] for i in mine]
-        best = best_of(params, [found[i] for i in mine], smaller=["C"], larger=["p", "alpha"])
-        table.loc[mine[best], "chosen"] = True
-        chosen[m] = params[best]
+    grid_of = {
+        m: {name: (grids or {}).get(name, values) for name, values in METHODS[m].grid.items()}
+        for m in dict.fromkeys(source.values())
+        if METHODS[m].grid
+    }
+    wanted = {m: grid_points(**grid) for m, grid in grid_of.items()}
+    rows, chosen = {m: [] for m in grid_of}, {}
+    while any(wanted.values()):
+        asked = [
+            {**where, "n_folds": n_folds, "method": m, "options": (options or {}).get(m), "params": params}
+            for m, some in wanted.items()
+            for params in some
+        ]
+        for point, f in zip(asked, sweep.run(validation_accuracy, asked, data=data), strict=True):
+            rows[point["method"]].append({**point["params"], "accuracy": f["accuracy"]})
+        for m in [m for m, some in wanted.items() if some]:
+            best = best_of(rows[m], [r["accuracy"] for r in rows[m]], smaller=["C"], larger=["p", "alpha"])
+            chosen[m] = {name: rows[m][best][name] for name in grid_of[m]}
+            wanted[m] = next_to(chosen[m], rows[m], grid_of[m], METHODS[m].grid)
+    for m, mine in rows.items():
+        tried = {name: {r[name] for r in mine} for name in grid_of[m]}
+        edge = at_edges(tried, chosen[m], NATURAL)
+        for row in mine:
+            is_chosen = chosen[m].items() <= row.items()
+            row |= {"chosen": is_chosen, "edge": edge if is_chosen else ""}
+    table = pd.DataFrame([{"method": m, **row} for m, mine in rows.items() for row in mine])
     chosen |= {m: chosen.get(source[m], {}) for m in methods}
     asked = [{**where, "method": m, "params": chosen[m]} for m in methods if METHODS[m].own]
     for point, own in zip(asked, sweep.run(own_choice, asked, data=data), strict=True):
         chosen[point["method"]] = point["params"] | own
     return {m: chosen[m] for m in methods}, table
+
+
+def next_to(best, tried, begun, whole):
+    """Points beside the best one, one step on in the whole grid, where it lies at an end of what was tried.
+
+    A grid that began with one value is fixed.
+    """
+    found = []
+    for name, value in best.items():
+        values = [point[name] for point in tried]
+        if len(begun[name]) > 1:
+            below = [v for v in whole[name] if v < min(values)] if value == min(values) else []
+            above = [v for v in whole[name] if v > max(values)] if value == max(values) else []
+            found += [{**best, name: v} for v in (*below[-1:], *above[:1])]
+    return found
+
+
+def edges(table):
+    """What `choose` found at the edges of its grids, in words for the note of a figure."""
+    lying = table[table["edge"] != ""]
+    words = [f"{method}: {edge}" for method, edge in zip(lying["method"], lying["edge"], strict=True)]
+    return f"; at the edge of the grid: {'; '.join(words)}" if words else ""
 
 
 def choose_alone(C, n_folds, seed, **where):
@@ -349,11 +388,14 @@ def online_curves(method, params, epochs, seed, **where):
         _, seconds = timed(model.fit, task.bank, task.labels)
         if hasattr(model, "best_kernel_"):  # chosen once, on the training part
             params = {**params, "kernel": model.best_kernel_}
-        rows.append(("test", n_epochs, error_of(model, test, task), seconds))
+        read = np.nan
+        if method == "OM2":
+            read = float(rows_read(task, model.history_).iloc[-1])
+        rows.append(("test", n_epochs, error_of(model, test, task), seconds, read))
     mistakes = model.online_errors_[: task.labels.size]
     # the same points for permutations of different length
     step = 10 ** max(0, int(np.log10(mistakes.size / POINTS)))
     at = np.unique(np.r_[1, np.arange(step, mistakes.size + 1, step)])
     running = np.cumsum(mistakes)[at - 1] / at
-    rows += [("online", int(a), float(e), np.nan) for a, e in zip(at, running, strict=True)]
-    return pd.DataFrame(rows, columns=["what", "at", "error", "seconds"])
+    rows += [("online", int(a), float(e), np.nan, np.nan) for a, e in zip(at, running, strict=True)]
+    return pd.DataFrame(rows, columns=["what", "at", "error", "seconds", "rows"])

@@ -47,6 +47,14 @@ def outcome(task, result):
     return error, int(result.n_updates), float(result.history.seconds.iloc[-1])
 
 
+def rows_read(task, history):
+    """Rows of single kernels that a stochastic run has read: a visit those of all kernels, an update again.
+
+    Work without a clock: a row has as many values as there are training samples.
+    """
+    return task.bank.n_kernels * (history["step"] + history["n_updates"])
+
+
 @cache
 def warm_up():
     """No time contains a compilation."""
@@ -110,12 +118,20 @@ def optimum(C, p, seed, **where):
     return {"objective": result.objective, "lower": lower, "seconds": seconds}
 
 
-def online_run(p, n_epochs, most_epochs, seed, eta=None, **where):
-    """OM-2 (with `eta`: OBSCURE's online stage) after some epochs, and until one passes without an update.
+def alike(bank, labels):
+    """Number of samples that no kernel tells from one of another class: a loss on one of these stays."""
+    same = np.min(bank.stack, axis=0) > 1.0 - 1e-6
+    return int((same & (labels[:, None] != labels)).any(axis=1).sum())
 
-    `epochs`, `updates` and `seconds` are those to convergence.
+
+def online_run(p, n_epochs, most_epochs, seed, eta=None, **where):
+    """OM-2 (with `eta`: OBSCURE's online stage) after some epochs, and until it has converged.
+
+    It has in the first epoch that updates on no more visits than there are samples `alike`; `epochs`,
+    `visits`, `updates` and `seconds` are those until then, `final_error` is that of the end.
     """
     task, problem = loaded(seed, p, **where)
+    n, n_alike = task.labels.size, alike(task.bank, task.labels)
 
     def run(epochs):
         if eta is None:
@@ -123,16 +139,18 @@ def online_run(p, n_epochs, most_epochs, seed, eta=None, **where):
         return solve("OBSCURE", problem, n_epochs=0, n_epochs_online=epochs, seed=seed, eta=eta)
 
     early, late = run(n_epochs), run(most_epochs)
-    final_error, n_updates, seconds = outcome(task, late)
-    updates = np.diff(np.r_[0, late.history.n_updates.to_numpy()])
+    done = np.flatnonzero(np.diff(np.r_[0, late.history["n_updates"]]) <= n_alike)
+    at = late.history.iloc[done[0] if done.size else -1]
     return {
         "test_error": outcome(task, early)[0],
-        "online_error": float(early.online_errors[: task.labels.size].mean()),
-        "final_error": final_error,
-        "epochs": int(late.n_iter),
-        "updates": n_updates,
-        "seconds": seconds,
-        "converged": bool(updates[-1] == 0),
+        "online_error": float(early.online_errors[:n].mean()),
+        "final_error": outcome(task, late)[0],
+        "epochs": int(at["epoch"]),
+        "visits": int(at["epoch"]) * n,
+        "updates": int(at["n_updates"]),
+        "seconds": float(at["seconds"]),
+        "alike": n_alike,
+        "converged": bool(done.size),
     }
 
 

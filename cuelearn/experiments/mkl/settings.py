@@ -28,21 +28,30 @@ TABLE = {
         "n_train": (120, 900, 900),
         "n_epochs": (3, 10, 50),
         "most_epochs": (30, 100, 1000),
-        "p_grid": ((1.05, 1.5, 2.0), (1.01, 1.05, 1.25, 1.5, 2.0), P_GRID),
-        "seeds": (2, 6, 10),
+        "p_grid": ((1.05, 1.5, 2.0), P_GRID, P_GRID),
+        "seeds": (2, 8, 12),
     },
-    "obscure_p": {"n_epochs_online": (30, 100, 300), "n_epochs": (10, 200, 1000), "tol": (0.3, 0.1, 0.1)},
+    "obscure_p": {
+        "n_epochs_online": (30, 100, 300),
+        "n_epochs": (10, 200, 1000),
+        "tol": (0.3, 0.1, 0.1),
+        "p_grid": ((1.05, 1.5, 2.0), (1.01, 1.05, 1.25, 1.5, 2.0), P_GRID),
+        "seeds": (2, 5, 10),
+    },
     "online": {
         "epochs": ((1, 2), (1, 2, 3, 5, 10, 20, 50), (1, 2, 3, 5, 10, 20, 50, 100, 150)),
         "omcl_epochs": ((1,), (1,), (1,)),
-        "seeds": (2, 3, 10),
+        "omcl_seeds": (2, 6, 12),
+        "seeds": (3, 20, 40),
     },
     "online_different": {
         "n_train": (120, 450, 900),
         "epochs": ((1, 2), (1, 2, 3, 5, 10, 20), (1, 2, 3, 5, 10, 20, 50, 100, 150)),
-        "omcl_epochs": ((1,), (1, 2), (1, 2, 3, 5)),
-        "seeds": (2, 4, 10),
+        "omcl_epochs": ((1, 2), (1, 2, 5, 10), (1, 2, 5, 10)),
+        "omcl_seeds": (2, 12, 20),
+        "seeds": (2, 12, 20),
     },
+    "leaves": {"n_train": (200, 300, 600), "seeds": (2, 8, 20)},
     "flowers": {
         "n_train": (24, 204, 510),
         "n_test": (1700,) * 3,
@@ -111,7 +120,8 @@ def settings(profile):
     `seeds` is how many splits (or streams) each is repeated over, where an entry has none of its own;
     `choose` the cross-validation of every method, of tables on at most so many samples. Objects have one to
     five drawings of each thing; beyond, `sizes` takes up to six views of each drawing, and batch methods up
-    to `rivals_up_to` samples. Pendigits has 5,000 training samples in `full`: beyond, the slowest methods
-    would take the chapter past its 150 minutes on two cores.
+    to `rivals_up_to` samples. `online` has as many splits as `seeds` with all epochs, further ones with the
+    first pass alone, OMCL on `omcl_seeds`. Pendigits has 5,000 training samples in `full`: beyond, the
+    slowest methods would take the chapter past its 150 minutes on two cores.
     """
     return settings_of(TABLE, profile)

@@ -11,7 +11,7 @@ from cuelearn import datasets
 from cuelearn.datasets import EMOJI_CUES
 from cuelearn.experiments import cue_tasks, flowers, pictures
 from cuelearn.experiments.protocol import MEMORY_MANY, Task
-from cuelearn.kernels import RBF, KernelBank, Linear, Poly, distance_matrix, mean_rule
+from cuelearn.kernels import RBF, ExpDistance, KernelBank, Linear, Poly, distance_matrix, mean_rule
 from cuelearn.mkl.problem import combine
 
 # bytes of kernels that a task may hold: what does not fit is computed on demand
@@ -30,6 +30,8 @@ SETS = {
     "different": ("categories", DIFFERENT),
     "pyramid": ("categories", PYRAMID),
 }
+#: Of the kernels on leaves, times the mean distance.
+LEAF_WIDTHS = (0.25, 1.0, 4.0)
 #: What learns: of an object's eight drawings, of a category's eight things, which have five drawings each.
 LEARN = {"objects": 5, "categories": 6}
 CATEGORY_THINGS, THING_DRAWINGS = 8, 5
@@ -177,30 +179,33 @@ def kernel_set(name, data):
     """The kernels of a named task as (name, kernel, columns) triples.
 
     "mfeat-6", "pendigits-4": one RBF (mean rule) per cue. "mnist-12": linear, polynomial and RBF per
-    quadrant.
+    quadrant. "leaves-18": exponential chi-squared and RBF per cue, at three widths.
     """
     if name in ("mfeat-6", "pendigits-4"):
-        return [(c, RBF(), s) for c, s in data.cues.items()]
-    if name != "mnist-12":
+        kinds = {"": RBF()}
+    elif name == "mnist-12":
+        kinds = {"-linear": Linear(), "-poly": Poly(), "-rbf": RBF()}
+    elif name == "leaves-18":
+        metrics = [(metric, factor) for metric in ("chi2", "sqeuclidean") for factor in LEAF_WIDTHS]
+        kinds = {f"-{metric}*{f:g}": ExpDistance(metric, factor=f) for metric, f in metrics}
+    else:
         raise ValueError(f"unknown task {name!r}")
-    kinds = {"linear": Linear(), "poly": Poly(), "rbf": RBF()}
-    return [(f"{c}-{k}", kernel, s) for c, s in data.cues.items() for k, kernel in kinds.items()]
+    return [(c + word, kernel, s) for c, s in data.cues.items() for word, kernel in kinds.items()]
 
 
 @cache
 def load_data(name):
     """Data set of a table's task, by the task's name."""
-    loaders = {"pendigits": datasets.load_pendigits, "mnist": datasets.load_mnist}
-    return loaders.get(name.split("-")[0], datasets.load_mfeat)()
+    return getattr(datasets, f"load_{name.split('-')[0]}")()
 
 
 @lru_cache(maxsize=2)
 def load_task(name, n_train, n_test, seed):
     """A `Task` of `kernel_set`, split by the seed.
 
-    Multiple features is split stratified, and scaled to mean 0 and deviation 1 of the training part.
-    Pendigits and MNIST keep their parts; a random subset of the training part is taken, and the first test
-    samples.
+    Multiple features and leaves are split stratified, the former scaled to mean 0 and deviation 1 of the
+    training part. Pendigits and MNIST keep their parts; a random subset of the training part is taken, and
+    the first test samples.
     """
     data = load_data(name)
     rng = np.random.default_rng([seed, 1])
@@ -208,7 +213,7 @@ def load_task(name, n_train, n_test, seed):
         split = {"train_size": n_train, "stratify": data.y, "random_state": seed}
         train, test = train_test_split(np.arange(data.y.size), **split)
         train, test = rng.permutation(train), test[:n_test]
-        X = cue_tasks.standardised(data.X, train)
+        X = data.X if name.startswith("leaves") else cue_tasks.standardised(data.X, train)
     else:
         train = data.train if n_train >= data.train.size else rng.choice(data.train, n_train, replace=False)
         test, X = data.test[:n_test], data.X

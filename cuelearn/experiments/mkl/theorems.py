@@ -71,9 +71,9 @@ def mistake_bound(kind, n_samples, seed, p):
     return {"mistakes": mistakes, "bound": min(bounds), "updates": result.n_updates}
 
 
-def useless_kernels(n_kernels, n_samples, seed):
-    """Corollary 4.1: mistakes of OM-2 at p = 2 ln F / (2 ln F - 1) with one useful kernel among F."""
-    result = one_pass(stream_problem("one useful", n_samples, seed, n_kernels=n_kernels), seed)
+def useless_kernels(n_kernels, n_samples, seed, p="auto"):
+    """Corollary 4.1: mistakes of OM-2 with one useful kernel among F; "auto" is p = 2 ln F / (2 ln F - 1)."""
+    result = one_pass(stream_problem("one useful", n_samples, seed, n_kernels=n_kernels, p=p), seed)
     weights = result.kernel_weights
     return {"mistakes": int(result.online_errors.sum()), "weight": float(weights[0] / weights.sum())}
 
