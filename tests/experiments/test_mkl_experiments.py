@@ -6,12 +6,15 @@ import pytest
 from numpy.testing import assert_allclose
 
 from cuelearn.datasets import EMOJI_CUES
-from cuelearn.experiments import mkl, pictures
-from cuelearn.experiments.mkl import tasks
-from cuelearn.kernels import distance_matrix
+from cuelearn.experiments import mkl, pictures, protocol
+from cuelearn.experiments.mkl import runs, tasks
+from cuelearn.kernels import RBF, KernelBank, distance_matrix
+from cuelearn.mkl.problem import MKLProblem
 
 
-@pytest.mark.parametrize(("name", "n_kernels"), [("mfeat-6", 6), ("pendigits-4", 4), ("mnist-12", 12)])
+@pytest.mark.parametrize(
+    ("name", "n_kernels"), [("mfeat-6", 6), ("pendigits-4", 4), ("mnist-12", 12), ("leaves-18", 18)]
+)
 def test_kernel_sets(name, n_kernels):
     triples = mkl.kernel_set(name, mkl.load_data(name))
     assert len(triples) == n_kernels and len({t[0] for t in triples}) == n_kernels
@@ -92,6 +95,27 @@ def test_curves_measure_what_they_say():
     exact = mkl.optimum(10.0, 1.25, task="mfeat-6", n_train=100, seed=0)
     assert exact["lower"] <= exact["objective"] <= curve["objective"].min() * (1 + 1e-6)
     assert (mkl.suboptimality(curve, exact["lower"]) >= 0).all()
+
+
+def test_leaves_have_three_samples_a_species_and_wider_kernels_are_larger():
+    task = mkl.get_task("leaves-18", 300, 10_000, 0)
+    assert np.bincount(task.labels).tolist() == [3] * 100 and task.test_labels.size == 1300
+    sums = task.bank.stack.sum(axis=(1, 2)).reshape(3, 2, 3)  # cue, distance, width
+    assert (np.diff(sums, axis=2) > 0).all()
+
+
+def test_a_loss_that_no_kernel_can_end_does_not_keep_a_run_from_converging(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    labels, X[:2] = np.arange(30) % 3, X[0]
+    bank = KernelBank([("a", RBF(), [0]), ("b", RBF(gamma=0.01), [1])], X)
+    assert runs.alike(bank, labels) == 2 and runs.alike(bank, np.zeros(30)) == 0
+    task = protocol.Task(bank, labels, bank.cross(X), labels, 3)
+    monkeypatch.setattr(runs, "loaded", lambda seed, p, **where: (task, MKLProblem(bank, labels, 3, p=p)))
+    found = mkl.online_run(1.5, 5, 400, 0)
+    assert found["converged"] and found["alike"] == 2 and found["visits"] == 30 * found["epochs"] < 30 * 400
+    monkeypatch.setattr(runs, "alike", lambda *_: 0)
+    never = mkl.online_run(1.5, 5, 400, 0)
+    assert not never["converged"] and never["epochs"] == 400 and never["updates"] > found["updates"]
 
 
 def test_time_to():

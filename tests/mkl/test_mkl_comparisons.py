@@ -7,6 +7,7 @@ import pytest
 from cuelearn import datasets, mkl
 from cuelearn.datasets import EMOJI_CUES
 from cuelearn.experiments import mkl as exp
+from cuelearn.experiments import protocol
 from cuelearn.experiments.mkl import rivals, tasks
 from cuelearn.experiments.mkl.online import OMCLOnKernels
 from cuelearn.omcl import OMCL, KernelPerceptron, PassiveAggressive
@@ -44,18 +45,38 @@ def test_the_choice_is_the_best_of_the_grid_and_shared_where_the_problem_is(swee
     methods = ["OBSCURE", "PegasosMKL", "SILPMKL", "SimpleMKL", "LpMKL"]
     chosen, table = exp.choose(sweep(), "mfeat-6", 60, methods, 0, n_folds=2, grids=GRIDS, data=mfeat)
     assert chosen["PegasosMKL"] == chosen["OBSCURE"] and chosen["SimpleMKL"] == chosen["SILPMKL"]
-    assert table.groupby("method").size().to_dict() == {"OBSCURE": 4, "SILPMKL": 2, "LpMKL": 4}
     for method, mine in table.groupby("method"):
         (best,) = mine[mine["chosen"]].to_dict("records")
         assert best["accuracy"] == mine["accuracy"].max()
         assert {name: best[name] for name in chosen[method]} == chosen[method]
+        assert not mine[list(chosen[method])].duplicated().any()
+        if not best["edge"]:  # the papers' neighbours were tried too
+            assert mine["C"].min() < best["C"] < mine["C"].max()
+
+
+def test_a_choice_at_the_end_of_its_grid_goes_on_along_the_papers_values(sweep, mfeat, monkeypatch):
+    monkeypatch.setattr(rivals, "validation_accuracy", _best_at_a_large_C_and_p_of_1_10)
+    options = {"n_folds": 2, "grids": {"C": (1.0, 10.0), "p": (1.25, 2.0)}, "data": mfeat}
+    chosen, table = exp.choose(sweep(), "mfeat-6", 60, ["LpMKL"], 0, **options)
+    assert chosen["LpMKL"] == {"C": 100.0, "p": 1.1} and len(table) == 4 + 2 + 3 + 2
+    assert table["edge"].tolist() == [""] * len(table) and exp.edges(table) == ""
+    fixed = {**options, "grids": {"C": (10.0, 1000.0), "p": (1.25,)}}
+    with pytest.warns(protocol.GridEdgeWarning, match="C = 1000 is the largest tried"):
+        monkeypatch.setattr(rivals, "validation_accuracy", lambda params, **point: {"accuracy": params["C"]})
+        chosen, table = exp.choose(sweep("other"), "mfeat-6", 60, ["LpMKL"], 0, **fixed)
+    assert chosen["LpMKL"] == {"C": 1000.0, "p": 1.25} and len(table) == 2
+    assert exp.edges(table) == "; at the edge of the grid: LpMKL: C = 1000 is the largest tried"
+
+
+def _best_at_a_large_C_and_p_of_1_10(params, **point):
+    return {"accuracy": -abs(np.log(params["C"] / 100)) - abs(params["p"] - 1.1)}
 
 
 def test_ties_go_to_the_plainer_model(sweep, mfeat, monkeypatch):
     monkeypatch.setattr(rivals, "validation_accuracy", _tied)
     options = {"n_folds": 2, "grids": {**GRIDS, "alpha": (0.001, 0.01)}, "data": mfeat}
     chosen, _ = exp.choose(sweep(), "mfeat-6", 60, ["LpMKL", "UFOMKL"], 0, **options)
-    assert chosen == {"LpMKL": {"C": 1.0, "p": 2.0}, "UFOMKL": {"C": 1.0, "alpha": 0.01}}
+    assert chosen == {"LpMKL": {"C": 0.1, "p": 2.0}, "UFOMKL": {"C": 0.1, "alpha": 0.02}}
 
 
 def _tied(**point):
@@ -195,7 +216,7 @@ def test_a_method_that_chooses_itself_takes_the_rest_from_another(sweep, mfeat):
     chosen, _ = exp.choose(
         sweep(), "mfeat-6", 60, ["LPBeta per class", "LPBeta"], 0, n_folds=2, grids=GRIDS, data=mfeat
     )
-    assert chosen["LPBeta per class"]["C"] == chosen["LPBeta"]["C"] in GRIDS["C"]
+    assert chosen["LPBeta per class"]["C"] == chosen["LPBeta"]["C"] in exp.C_GRID
     assert 0 < chosen["LPBeta per class"]["nu"] < 1 and 0 < chosen["LPBeta"]["nu"] < 1
     table = exp.compare([[m, p] for m, p in chosen.items()], 0, task="mfeat-6", n_train=60, n_test=300)
     assert (table["test_error"] < 0.2).all() and (table["n_used"] >= 1).all()

@@ -188,18 +188,20 @@ def choose(
 
 
 def next_to(best, tried, begun, whole):
-    """Points beside the best one, one step on in the whole grid, where it lies at an end of what was tried.
+    """Neighbours of the best point, one step on in each parameter, that were not tried.
 
-    A grid that began with one value is fixed.
+    They are among the values that the grid began with and those of the whole grid beyond its ends; one value
+    alone is fixed.
     """
     found = []
     for name, value in best.items():
-        values = [point[name] for point in tried]
-        if len(begun[name]) > 1:
-            below = [v for v in whole[name] if v < min(values)] if value == min(values) else []
-            above = [v for v in whole[name] if v > max(values)] if value == max(values) else []
-            found += [{**best, name: v} for v in (*below[-1:], *above[:1])]
-    return found
+        ends = min(begun[name]), max(begun[name])
+        further = [] if len(begun[name]) == 1 else [v for v in whole[name] if not ends[0] <= v <= ends[1]]
+        line = sorted({*begun[name], *further})
+        at = line.index(value)
+        found += [{**best, name: v} for v in (*line[max(0, at - 1) : at], *line[at + 1 : at + 2])]
+    known = [{name: point[name] for name in best} for point in tried]
+    return [point for point in found if point not in known]
 
 
 def edges(table):
