@@ -187,6 +187,35 @@ def box_ascent(kernel, signs, C, alpha, scores, tolerance, max_sweeps):
     return max_sweeps
 
 
+@njit(cache=True)
+def box_svm(kernel, signs, C, alpha, tol, max_sweeps):
+    """`box_ascent` until the gap is small, `alpha` in place; returns value, gap and sweeps."""
+    n = alpha.shape[0]
+    scores = np.zeros(n)
+    for i in range(n):
+        if alpha[i] != 0.0:
+            row, coef = kernel[i], alpha[i] * signs[i]
+            for k in range(n):
+                scores[k] += coef * row[k]
+    tolerance, sweeps = 0.1, 0
+    while True:
+        most = min(LOOK, max_sweeps - sweeps)
+        done = box_ascent(kernel, signs, C, alpha, scores, tolerance, most)
+        sweeps += done
+        total, quadratic, losses = 0.0, 0.0, 0.0
+        for i in range(n):
+            margin = signs[i] * scores[i]
+            total += alpha[i]
+            quadratic += alpha[i] * margin
+            losses += max(0.0, 1.0 - margin)
+        value, primal = total - 0.5 * quadratic, 0.5 * quadratic + C * losses
+        gap = max(0.0, primal - value)
+        if gap <= tol * primal or sweeps >= max_sweeps:
+            return value, gap, sweeps
+        if done < LOOK:
+            tolerance *= TIGHTER
+
+
 def solve_box_svm(kernel, signs, C, *, tol=1e-3, alpha=None, max_sweeps=10_000):
     r"""Binary SVM without bias to a gap of `tol` relative to the primal objective; a `BoxSolution`.
 
@@ -202,22 +231,8 @@ def solve_box_svm(kernel, signs, C, *, tol=1e-3, alpha=None, max_sweeps=10_000):
     """
     signs = np.ascontiguousarray(signs, dtype=np.float64)
     alpha = np.zeros(signs.size) if alpha is None else np.clip(np.array(alpha, dtype=np.float64), 0.0, C)
-    coef, scores = alpha * signs, np.zeros(signs.size)
-    if coef.any():
-        scores = np.asarray(kernel @ coef.astype(kernel.dtype), dtype=np.float64)
-    tolerance, sweeps = 0.1, 0
-    while True:
-        most = min(LOOK, max_sweeps - sweeps)
-        done = box_ascent(kernel, signs, float(C), alpha, scores, tolerance, most)
-        sweeps += done
-        quadratic = float((alpha * signs) @ scores)
-        value = float(alpha.sum()) - 0.5 * quadratic
-        primal = 0.5 * quadratic + C * float(np.maximum(0.0, 1.0 - signs * scores).sum())
-        gap = max(0.0, primal - value)
-        if gap <= tol * primal or sweeps >= max_sweeps:
-            return BoxSolution(alpha, value, gap, sweeps)
-        if done < LOOK:
-            tolerance *= TIGHTER
+    value, gap, sweeps = box_svm(kernel, signs, float(C), alpha, float(tol), int(max_sweeps))
+    return BoxSolution(alpha, value, gap, sweeps)
 
 
 def is_hard(bank, C):
