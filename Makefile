@@ -77,8 +77,8 @@ report: figures ## one HTML book of the executed chapters, figures and verdicts
 data: $(READY) ## list the data sets, verify those that are there; FETCH="usps eth80" downloads
 	@$(PY) -m cuelearn.datasets.fetch $(if $(FETCH),--fetch $(FETCH))
 
-reference: $(READY) ## copy the results of the full profile (or PROFILE=...) to figures/reference, to be committed
-	@$(PY) -m cuelearn.book.run --reference --profile $(if $(filter command,$(firstword $(origin PROFILE))),$(PROFILE),full)
+reference: $(READY) ## copy the results of the full profile (or PROFILE=..., DATA=...) to figures/reference, to be committed
+	@$(PY) -m cuelearn.book.run --reference --data $(DATA) --profile $(if $(filter command,$(firstword $(origin PROFILE))),$(PROFILE),full)
 
 gallery: $(READY) ## write figures/README.md, the gallery of the reference results
 	@$(PY) -m cuelearn.book.run --gallery

@@ -624,6 +624,20 @@ def read_parts(directory):
         return pd.DataFrame(columns=ClaimBook.PARTS, dtype=object)
 
 
+def with_original(table, directory):
+    """Verdicts, with the column `original` filled from a run with ``DATA=original`` where they have none.
+
+    It says the verdict and the data: "fails: flowers17". The verdicts themselves stay as they are.
+    """
+    theirs, parts = read_verdicts(directory).set_index("id")["original"], read_parts(directory)
+    data = parts[parts["tier"] == "original"].groupby("claim", sort=False)["data"].unique()
+    told = {
+        claim: f"{verdict}: {', '.join(data.get(claim, []))}" for claim, verdict in theirs.items() if verdict
+    }
+    found = [own or told.get(claim, "") for claim, own in zip(table["id"], table["original"], strict=True)]
+    return table.assign(original=found)
+
+
 def verdict_table(table):
     """Verdicts as Markdown: a count, then one row for each claim."""
     found = table["verdict"].value_counts()

@@ -6,13 +6,13 @@ import os
 import pandas as pd
 from PIL import Image
 
-from cuelearn.book.claims import read_verdicts, verdict_table
+from cuelearn.book.claims import read_verdicts, verdict_table, with_original
 from cuelearn.book.figures import markdown_table
 from cuelearn.book.records import catalogue, saved_items
 from cuelearn.core.storage import atomic_write
 
-#: Largest file that is copied to figures/reference.
-MOST_BYTES = 2_000_000
+#: Largest file that is copied to figures/reference, of bundled and of original data.
+MOST_BYTES = {"bundled": 2_000_000, "original": 300_000}
 #: A picture with more colours is a photograph.
 PHOTOGRAPH = 50_000
 
@@ -81,7 +81,11 @@ def gallery(directory, home):
             lines += [" ".join([*links, f"[provenance]({prefix}{name}.json)"]), ""]
     verdicts = read_verdicts(directory)
     if len(verdicts):
-        lines += ["## Claims and verdicts", "", verdict_table(verdicts)]
+        lines += ["## Claims and verdicts", ""]
+        if (directory / "original").is_dir():
+            verdicts = with_original(verdicts, directory / "original")
+            lines += [f"On original data: [figures and verdicts]({prefix}original/README.md).", ""]
+        lines += [verdict_table(verdicts)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -94,28 +98,40 @@ def compressed(png):
     return min(buffer.getvalue(), png, key=len)
 
 
-def reference(root, profile="full"):
-    """Copy a profile's results to figures/reference, pictures compressed, nothing above 2 MB."""
+def reference(root, profile="full", data="bundled"):
+    """Copy a profile's results to figures/reference, pictures compressed, nothing above 2 MB.
+
+    Of a run with ``DATA=original`` the verdicts go to figures/reference/original, with the figures in which
+    original data is and whose files are small.
+    """
     source, target = root / "figures" / profile, root / "figures" / "reference"
-    names = {file for item in saved_items(source) for file in (*item["files"], f"{item['name']}.json")}
+    if data == "original":
+        source, target = source / "params" / "data_tier=original", target / "original"
+    items = saved_items(source)
+    if data == "original":
+        items = [item for item in items if "original" in {one["tier"] for one in item["data"]}]
+    names = {file for item in items for file in (*item["files"], f"{item['name']}.json")}
     if not names:
+        more = f" DATA={data}" if data != "bundled" else ""
         raise FileNotFoundError(
-            f"nothing to copy: {source} has no finished figure, make figures PROFILE={profile}"
+            f"nothing to copy: {source} has no finished figure, make figures PROFILE={profile}{more}"
         )
-    names |= {name for name in ("claims.csv", "claims.md") if (source / name).is_file()}
+    names |= {f"claims{end}" for end in (".csv", ".md", "-parts.csv") if (source / f"claims{end}").is_file()}
     for old in target.glob("*"):
-        if old.name not in names:
+        if old.name not in names and old.is_file():
             old.unlink()
     left = []
     for name in sorted(names):
         content = (source / name).read_bytes()
         content = compressed(content) if name.endswith(".png") else content
-        if len(content) > MOST_BYTES:
+        if len(content) > MOST_BYTES[data]:
             left.append(name)
         else:
             atomic_write(target / name, content)
     said = f"; too large: {', '.join(left)}" if left else ""
     print(f"{len(names) - len(left)} files copied to {os.path.relpath(target, root)}{said}")
+    if data == "original":
+        atomic_write(target / "README.md", gallery(target, target))
     write_reference_gallery(root)
 
 

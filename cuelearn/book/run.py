@@ -414,7 +414,10 @@ def _main(options):
     if options.reference or options.gallery:
         from cuelearn.book.gallery import reference, write_reference_gallery
 
-        reference(root, options.profile) if options.reference else write_reference_gallery(root)
+        if options.reference:
+            reference(root, options.profile, options.data)
+        else:
+            write_reference_gallery(root)
         return 0
     existing = [chapter for chapter in CHAPTERS if (root / "notebooks" / f"{chapter}.ipynb").is_file()]
     absent = [chapter for chapter in options.chapter if chapter not in existing]

@@ -180,26 +180,37 @@ from cuelearn.book.sweep import Sweep
 def wait(x):
     time.sleep(0.3)
     return x
-sweep = Sweep(sys.argv[1], "s")
-print(sweep.run(wait, [{"x": x} for x in range(4)]), sweep.n_cached_, flush=True)
+directory, jobs, *points = sys.argv[1:]
+sweep = Sweep(directory, "s", n_jobs=int(jobs))
+found = sweep.run(wait, [{"x": int(x)} for x in points])
+print(*found, "cached", sweep.n_cached_, "computed", sweep.n_computed_, flush=True)
 """
 
 
-def test_killed_sweep_goes_on_where_it_was(tmp_path):
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_killed_sweep_goes_on_where_it_was(tmp_path, jobs):
+    """Killed in the middle, with points of an earlier run there: only what is not stored is computed."""
     script = tmp_path / "work.py"
     script.write_text(KILLED)
-    command = [sys.executable, str(script), str(tmp_path)]
+    command = [sys.executable, str(script), str(tmp_path), str(jobs)]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL)
+
+    def stored():
+        return {file: file.stat().st_mtime_ns for file in (tmp_path / "s").glob("[!.]*.pkl")}
+
+    subprocess.run([*command, "6", "2"], env=env, stdout=subprocess.DEVNULL, check=True)
+    early, every = stored(), [str(x) for x in range(9)]
+    process = subprocess.Popen([*command, *every], env=env, stdout=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
-    while len(list((tmp_path / "s").glob("[!.]*.pkl"))) < 2 and time.monotonic() < deadline:
+    while len(stored()) < 4 and time.monotonic() < deadline:
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    kept = len(list((tmp_path / "s").glob("[!.]*.pkl")))
-    assert 2 <= kept < 4
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
-    assert done == f"[0, 1, 2, 3] {kept}\n"
+    kept = stored()
+    assert len(early) == 2 and early.items() <= kept.items() and 4 <= len(kept) < 9
+    done = subprocess.run([*command, *every], env=env, capture_output=True, text=True, check=True).stdout
+    assert done == f"{' '.join(every)} cached {len(kept)} computed {9 - len(kept)}\n"
+    assert kept.items() <= stored().items() and len(stored()) == 9
 
 
 def test_frame(tmp_path):

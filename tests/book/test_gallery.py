@@ -1,0 +1,60 @@
+"""The reference results: those on bundled data, and those on originals beside them."""
+
+import pandas as pd
+import pytest
+
+from cuelearn.book.claims import ClaimBook, judge_at_most, judge_exact, read_verdicts, with_original
+from cuelearn.book.figures import FigureStore
+from cuelearn.book.gallery import reference
+
+YEAST, FLOWERS = {"name": "yeast", "tier": "bundled"}, {"name": "flowers17", "tier": "original"}
+
+
+def results(root, *place, **tables):
+    """A run with these tables (id with the last stroke as underscore: data), and its book of verdicts."""
+    store = FigureStore("quick", root / "figures" / "quick" / "/".join(place), chapter="mkl")
+    for name, (data, rows) in tables.items():
+        table = pd.DataFrame({"a": range(rows)})
+        store.save_table(table, name.replace("_", "-"), provenance=data)
+    return ClaimBook(store)
+
+
+def test_verdicts_on_originals_stand_beside_the_bundled_ones(tmp_path):
+    book = results(tmp_path, jmlr_fig_6=(YEAST, 1))
+    book.record(judge_at_most("obs-1", [1, 2], 99, data="yeast"))
+    book.record(judge_exact("obs-2", True, data="flowers17", tier="original"))
+    with pytest.raises(FileNotFoundError, match="PROFILE=quick DATA=original"):
+        reference(tmp_path, "quick", "original")
+    theirs = results(
+        tmp_path, "params", "data_tier=original", jmlr_fig_6=(FLOWERS, 1), jmlr_fig_5=(YEAST, 1),
+        jmlr_fig_4=(FLOWERS, 100_000),
+    )  # fmt: skip
+    theirs.record(judge_at_most("obs-1", [101, 101.2], 99, data="flowers17", tier="original"))
+    theirs.record(judge_exact("obs-2", False, data="flowers17", tier="original"))
+    theirs.record(judge_exact("obs-3", True, data="yeast"))
+    for _ in range(2):  # also where it is there already
+        reference(tmp_path, "quick", "original")
+        reference(tmp_path, "quick")
+    there = tmp_path / "figures" / "reference"
+    made = {
+        "claims.csv",
+        "claims.md",
+        "claims-parts.csv",
+        "jmlr-fig-6.csv",
+        "jmlr-fig-6.md",
+        "jmlr-fig-6.json",
+    }
+    assert {file.name for file in there.iterdir()} == made | {"original"}
+    # of original data, and small
+    left = {"jmlr-fig-4.json"}
+    assert {file.name for file in (there / "original").iterdir()} == made | left | {"README.md"}
+    table = with_original(read_verdicts(there), there / "original").set_index("id")
+    assert table.loc["obs-1", ["verdict", "real", "original"]].tolist() == [
+        "holds",
+        "holds",
+        "fails: flowers17",
+    ]
+    assert table.loc["obs-2", "original"] == "holds"  # its own
+    assert table.loc["obs-3", "original"] == "" and len(table) == len(read_verdicts(there))
+    shown = (tmp_path / "figures" / "README.md").read_text()
+    assert "fails: flowers17" in shown and "](reference/original/README.md)" in shown
