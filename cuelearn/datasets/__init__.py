@@ -26,8 +26,16 @@ _NAMES = {
     "generated": ("make_three_class",),
     "grids": ("EMOJI_CUES", "KIND_CUES"),
     "originals": (
-        *("AWA_TEST_CLASSES", "PartialData", "known_originals", "load_awa", "load_corel5k", "load_covtype"),
-        *("load_emotions", "load_lost", "load_msrcv2", "load_original", "load_partial_labels", "load_scene"),
+        *("AWA_TEST_CLASSES", "PartialData", "known_originals", "load_awa", "load_birdsong", "load_corel5k"),
+        *(
+            "load_covtype",
+            "load_emotions",
+            "load_lost",
+            "load_msrcv2",
+            "load_original",
+            "load_partial_labels",
+            "load_scene",
+        ),
         *("load_scene15", "load_usps"),
     ),
     "words": ("BagOfWords",),

@@ -26,6 +26,7 @@ from .folders import load_eth80, load_flowers17, load_idol2, load_image_folder
 
 __all__ = [
     *("AWA_TEST_CLASSES", "Original", "PartialData", "known_originals", "known_sum", "load_awa"),
+    "load_birdsong",
     *("load_corel5k", "load_covtype", "load_emotions", "load_lost", "load_msrcv2", "load_original"),
     *("load_partial_labels", "load_scene", "load_scene15", "load_usps", "original_directory"),
     "read_original",
@@ -480,16 +481,14 @@ class PartialData(NamedTuple):
 def load_lost(path):
     """Load Lost, 1,122 faces from a television series, each with the names that a screenplay allows.
 
-    The directory holds ``lost.mat``, as the benchmark pages of partial-label learning give it: ``features``
-    (n, d), ``p_labels`` and ``logitlabels`` (n, n_classes), 0 or 1, ``tr`` and ``te`` with the rows of five
-    folds, counted from 1. A `PartialData`: `X` (1122, 108), principal components of the pixels, as given, in
-    the thousands: standardise them; 2.2 names for a face on average; of the 16 names two are right for no
+    The directory holds ``lost.mat``, in one of the forms that `load_partial_labels` reads; five folds are
+    drawn where it has none. A `PartialData`: `X` (1122, 108), principal components of the pixels, as given,
+    in the thousands: standardise them; 2.2 names for a face on average; of the 16 names two are right for no
     face (Cour, Sapp, Jordan and Taskar, CVPR 2009).
     """
     said = "Faces from the series Lost, with the names that the screenplay has near them."
-    return _load_partial(
-        Path(path) / "lost.mat", "lost", "name", said, "Cour, Sapp, Jordan and Taskar, CVPR 2009"
-    )
+    cited = "Cour, Sapp, Jordan and Taskar, CVPR 2009"
+    return _with_folds(_load_partial(Path(path) / "lost.mat", "lost", "name", said, cited))
 
 
 def load_msrcv2(path):
@@ -499,7 +498,26 @@ def load_msrcv2(path):
     histogram features in [0, 1], and 3.2 classes for a region on average (Liu and Dietterich, NIPS 2012).
     """
     said = "Regions of Microsoft Research Cambridge images, with the classes that their image has."
-    return _load_partial(Path(path) / "MSRCv2.mat", "msrcv2", "class", said, "Liu and Dietterich, NIPS 2012")
+    cited = "Liu and Dietterich, NIPS 2012"
+    return _with_folds(_load_partial(Path(path) / "MSRCv2.mat", "msrcv2", "class", said, cited))
+
+
+def load_birdsong(path):
+    """Load BirdSong, 4,998 syllables of 13 species of birds, each with the species of its recording.
+
+    From ``BirdSong.mat``, of a form that `load_partial_labels` reads: a `PartialData` with `X` (4998, 38) and
+    2.2 species for a syllable on average (Briggs, Fern and Raich, KDD 2012).
+    """
+    said = "Syllables of birds, with the species that sing in their recording."
+    cited = "Briggs, Fern and Raich, KDD 2012"
+    return _with_folds(_load_partial(Path(path) / "BirdSong.mat", "birdsong", "species", said, cited))
+
+
+def _with_folds(data):
+    """Five folds, drawn from a fixed seed, where the file has none."""
+    rows = np.random.default_rng(0).permutation(len(data.y))
+    drawn = [(np.setdiff1d(rows, part), np.sort(part)) for part in np.array_split(rows, 5)]
+    return data._replace(folds=data.folds or drawn)
 
 
 def load_partial_labels(path, sha256=None):
@@ -580,12 +598,6 @@ def _load_partial(file, name, noun, description, citation, sha256=None):
     )
 
 
-def _load_birdsong(path):
-    return load_partial_labels(Path(path) / "BirdSong.mat")._replace(
-        description="Syllables of birds, with the birds that sing in their recording."
-    )
-
-
 def _load_caltech101(path):
     """The folder of photographs of Caltech-101, wherever below `path` it was unpacked."""
     inner = sorted(Path(path).rglob("101_ObjectCategories"))
@@ -595,7 +607,7 @@ def _load_caltech101(path):
 #: What reads each set, and the files by any of which it is known where it lies in the directory itself.
 _LOADERS = {
     "awa": (load_awa, ("awa_subset.npz",)),
-    "birdsong": (_load_birdsong, ("BirdSong.mat",)),
+    "birdsong": (load_birdsong, ("BirdSong.mat",)),
     "caltech101": (_load_caltech101, ()),
     "corel5k": (load_corel5k, ("corel5k.mat",)),
     "covtype": (load_covtype, ("covtype.data.gz",)),

@@ -50,7 +50,7 @@ def load_set(name):
     """A data set by the first word of a task's name: bundled, or an original that the user has put in
     place."""
     name = name.split()[0]
-    if name in ("awa", "corel5k", "usps"):
+    if name in ("awa", "corel5k", "covtype", "scene15", "usps"):
         return datasets.load_original(name)
     return getattr(datasets, f"load_{name}")()
 

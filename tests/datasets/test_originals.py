@@ -526,7 +526,10 @@ def test_emotions_birdsong_and_caltech(tmp_path, monkeypatch):
     X, possible, truth, _ = small_partial()
     held = {"data": X, "partial_target": possible.T, "target": truth.T}
     scipy.io.savemat(tmp_path / "BirdSong.mat", held)
-    assert load_original("birdsong").y.tolist() == [1, 1, 0, 1]
+    birds = load_original("birdsong")
+    assert birds.y.tolist() == [1, 1, 0, 1] and len(birds.folds) == 5  # drawn, as the file has none
+    assert sorted(np.concatenate([test for _, test in birds.folds])) == [0, 1, 2, 3]
+    assert all(sorted([*train, *test]) == [0, 1, 2, 3] for train, test in birds.folds)
     for name in ("ant", "beaver"):
         place = tmp_path / "caltech101" / "caltech-101" / "101_ObjectCategories" / name
         place.mkdir(parents=True)

@@ -1,5 +1,8 @@
 """The protocols of the chapters: splits, kernel sets, curves."""
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -102,6 +105,18 @@ def test_leaves_have_three_samples_a_species_and_wider_kernels_are_larger():
     assert np.bincount(task.labels).tolist() == [3] * 100 and task.test_labels.size == 1300
     sums = task.bank.stack.sum(axis=(1, 2)).reshape(3, 2, 3)  # cue, distance, width
     assert (np.diff(sums, axis=2) > 0).all()
+
+
+@pytest.mark.skipif(
+    not Path(os.environ.get("CUELEARN_DATA", "/nowhere"), "scene15_mtv.mat").is_file(),
+    reason="scene15 is not there",
+)
+def test_scenes_are_a_task_like_leaves():
+    task = mkl.get_task("scene15-18", 150, 300, 0)
+    assert np.bincount(task.labels).min() >= 6 and task.test_labels.size == 300 and task.n_classes == 15
+    sums = task.bank.stack.sum(axis=(1, 2)).reshape(3, 2, 3)  # cue, distance, width
+    assert (np.diff(sums, axis=2) > 0).all()
+    assert protocol.load_set("scene15").provenance.tier == "original"
 
 
 def test_a_loss_that_no_kernel_can_end_does_not_keep_a_run_from_converging(monkeypatch):

@@ -52,6 +52,7 @@ TABLE = {
         "seeds": (2, 12, 20),
     },
     "leaves": {"n_train": (200, 300, 600), "seeds": (2, 8, 20)},
+    "scene15": {"n_train": (150, 450, 900), "seeds": (2, 8, 20)},
     "flowers": {
         "n_train": (24, 204, 510),
         "n_test": (1700,) * 3,

@@ -7,10 +7,9 @@ import numpy as np
 import pandas as pd
 from sklearn.model_selection import train_test_split
 
-from cuelearn import datasets
 from cuelearn.datasets import EMOJI_CUES
 from cuelearn.experiments import cue_tasks, flowers, pictures
-from cuelearn.experiments.protocol import MEMORY_MANY, Task
+from cuelearn.experiments.protocol import MEMORY_MANY, Task, load_set
 from cuelearn.kernels import RBF, ExpDistance, KernelBank, Linear, Poly, distance_matrix, mean_rule
 from cuelearn.mkl.problem import combine
 
@@ -30,7 +29,7 @@ SETS = {
     "different": ("categories", DIFFERENT),
     "pyramid": ("categories", PYRAMID),
 }
-#: Of the kernels on leaves, times the mean distance.
+#: Of the kernels on leaves and on scenes, times the mean distance.
 LEAF_WIDTHS = (0.25, 1.0, 4.0)
 #: What learns: of an object's eight drawings, of a category's eight things, which have five drawings each.
 LEARN = {"objects": 5, "categories": 6}
@@ -179,13 +178,13 @@ def kernel_set(name, data):
     """The kernels of a named task as (name, kernel, columns) triples.
 
     "mfeat-6", "pendigits-4": one RBF (mean rule) per cue. "mnist-12": linear, polynomial and RBF per
-    quadrant. "leaves-18": exponential chi-squared and RBF per cue, at three widths.
+    quadrant. "leaves-18", "scene15-18": exponential chi-squared and RBF per cue, at three widths.
     """
     if name in ("mfeat-6", "pendigits-4"):
         kinds = {"": RBF()}
     elif name == "mnist-12":
         kinds = {"-linear": Linear(), "-poly": Poly(), "-rbf": RBF()}
-    elif name == "leaves-18":
+    elif name in ("leaves-18", "scene15-18"):
         metrics = [(metric, factor) for metric in ("chi2", "sqeuclidean") for factor in LEAF_WIDTHS]
         kinds = {f"-{metric}*{f:g}": ExpDistance(metric, factor=f) for metric, f in metrics}
     else:
@@ -196,16 +195,16 @@ def kernel_set(name, data):
 @cache
 def load_data(name):
     """Data set of a table's task, by the task's name."""
-    return getattr(datasets, f"load_{name.split('-')[0]}")()
+    return load_set.__wrapped__(name.split("-")[0])
 
 
 @lru_cache(maxsize=2)
 def load_task(name, n_train, n_test, seed):
     """A `Task` of `kernel_set`, split by the seed.
 
-    Multiple features and leaves are split stratified, the former scaled to mean 0 and deviation 1 of the
-    training part. Pendigits and MNIST keep their parts; a random subset of the training part is taken, and
-    the first test samples.
+    Sets without a published split are split stratified; multiple features are scaled to mean 0 and deviation
+    1 of the training part. Pendigits and MNIST keep their parts; a random subset of the training part is
+    taken, and the first test samples.
     """
     data = load_data(name)
     rng = np.random.default_rng([seed, 1])
@@ -213,7 +212,7 @@ def load_task(name, n_train, n_test, seed):
         split = {"train_size": n_train, "stratify": data.y, "random_state": seed}
         train, test = train_test_split(np.arange(data.y.size), **split)
         train, test = rng.permutation(train), test[:n_test]
-        X = data.X if name.startswith("leaves") else cue_tasks.standardised(data.X, train)
+        X = cue_tasks.standardised(data.X, train) if name.startswith("mfeat") else data.X
     else:
         train = data.train if n_train >= data.train.size else rng.choice(data.train, n_train, replace=False)
         test, X = data.test[:n_test], data.X
