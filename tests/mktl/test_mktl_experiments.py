@@ -10,11 +10,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from cuelearn.book import figures
+from cuelearn.book.claims import claims
 from cuelearn.book.sweep import Sweep
 from cuelearn.experiments import mktl as exp
 from cuelearn.experiments import protocol
 from cuelearn.experiments.mktl import compare, tasks, timing
 from cuelearn.experiments.mktl.tasks import TransferTask
+from cuelearn.experiments.protocol import GridEdgeWarning
 from cuelearn.kernels import RBF
 from cuelearn.mktl import MKTL, P_RANGE, AverageTL, MultiKT, NoTransfer, PriorFeatures
 from cuelearn.plots import mktl as draw_mktl
@@ -219,12 +221,12 @@ def test_every_method_is_tried_with_the_whole_grid(monkeypatch):
 @pytest.mark.parametrize(
     "right, C, p",
     [
-        (lambda n: 0.5, 0.1, 1.5),
-        (lambda n: 0.5 + 0.1 * (n.C > 1.0), 10.0, 1.5),
-        (lambda n: 0.5 + 0.1 * (n.p == 1.1), 0.1, 1.1),
-        (lambda n: 0.5 + 0.1 * ((n.C, n.p) in ((0.1, 1.1), (10.0, 1.5))), 0.1, 1.1),  # the smallest C first
-        (lambda n: 0.9 if (n.C, n.p) == (100.0, 1.1) else 0.8, 100.0, 1.1),
-        (lambda n: 0.0, 0.1, 1.5),
+        (lambda n: 0.5, 10.0, 1.5),
+        (lambda n: 0.5 + 0.1 * (n.C != 10.0), 100.0, 1.5),  # the nearest to 10, whose end is further off
+        (lambda n: 0.5 + 0.1 * (n.p == 1.1), 10.0, 1.1),
+        (lambda n: 0.5 + 0.1 * ((n.C, n.p) in ((0.1, 1.5), (10.0, 1.1))), 10.0, 1.1),  # C before p
+        (lambda n: 0.9 if (n.C, n.p) == (0.1, 1.1) else 0.8, 0.1, 1.1),
+        (lambda n: 0.0, 10.0, 1.5),
     ],
 )
 def test_equally_good_ones(monkeypatch, right, C, p):
@@ -241,10 +243,10 @@ def test_equally_good_ones(monkeypatch, right, C, p):
     found = compare.picked(found, "MKTL weighted", grids, 0)
     assert (found["C"], found["p"]) == (C, p)
     spied(monkeypatch, lambda n: 0.7)
-    assert picked("MKTL auto") == {"C": 0.1, "p": "", "validation": 0.7}
-    assert picked("MultiKT") == {"C": 0.1, "p": "", "class_weight": "balanced", "validation": 0.7}
+    assert picked("MKTL auto") == {"C": 10.0, "p": "", "validation": 0.7}
+    assert picked("MultiKT") == {"C": 10.0, "p": "", "class_weight": "balanced", "validation": 0.7}
     spied(monkeypatch, lambda n: 0.7 + 0.1 * (n.more == {"class_weight": None}))
-    assert picked("MultiKT", draws=1) == {"C": 0.1, "p": "", "class_weight": None, "validation": 0.7 + 0.1}
+    assert picked("MultiKT", draws=1) == {"C": 10.0, "p": "", "class_weight": None, "validation": 0.7 + 0.1}
 
 
 def test_every_run_picks_on_a_sample_of_the_draws():
@@ -258,13 +260,31 @@ def test_every_run_picks_on_a_sample_of_the_draws():
         assert found[0] == found[1]
         picks.setdefault(found[0]["C"], []).append(found[0]["validation"])
     means = tried.mean(axis=1)
-    better = GRIDS["C"][means.argmax()]
+    better = compare.candidates("NoTransfer", GRIDS)[means.argmax()]["C"]
     assert len(picks) == 2 and len(picks[better]) > 100  # the better one more often, not always
     assert np.unique(picks[better]).size > 20
     assert np.mean(picks[better]) == pytest.approx(means.max(), abs=0.15)
     # a sum's rounding is no difference
-    assert compare.picked({"tried": np.full((2, 3), 0.1).tolist()}, "NoTransfer", GRIDS, 3)["C"] == 0.1
-    assert compare.picked({"tried": [[0.2 - 1e-16, 0.2, 0.2], [0.2] * 3]}, "NoTransfer", GRIDS, 3)["C"] == 0.1
+    assert compare.picked({"tried": np.full((2, 3), 0.1).tolist()}, "NoTransfer", GRIDS, 3)["C"] == 10.0
+    almost = [[0.2 - 1e-16, 0.2, 0.2], [0.2] * 3]
+    assert compare.picked({"tried": almost}, "NoTransfer", GRIDS, 3)["C"] == 10.0
+
+
+def test_choices_at_the_ends_of_their_grids():
+    """Said by method, with the share of its runs; not of p = 2, nor of a method that has no p."""
+    table = pd.DataFrame(
+        {
+            "method": ["MKTL"] * 4 + ["NoTransfer"] * 2,
+            "C": [0.1, 1.0, 1.0, 10.0, 1.0, 1.0],
+            "p": [1.2, 1.2, 2.0, 2.0, "", ""],
+        }
+    )
+    grids = {"C": [0.1, 1.0, 10.0], "p": [1.01, 1.2, 2.0]}
+    with pytest.warns(GridEdgeWarning, match="C = 10"):
+        said = exp.edges(table, grids)
+    assert "MKTL C = 0.1 is the smallest tried (25% of its runs)" in said and "C = 10" in said
+    assert "NoTransfer" not in said and "p =" not in said
+    assert "no choice" in exp.edges(table[table["C"] == 1.0], grids)
 
 
 # ------------------------------------------------------------------ who sees what
@@ -596,7 +616,9 @@ def test_binary_has_every_point(monkeypatch, sweep):
     table = exp.binary(sweep, [1, 4], o, GRIDS, EFFORT)
     targets = list(dict.fromkeys(table["target"]))
     assert targets == list("ABC")
-    wanted = itertools.product(targets, (1, 4), (1, 5), compare.BINARY)
+    seeds = {"A": (1, 4), "B": (3, 6), "C": (5, 8)}  # each target has draws of its own
+    places = itertools.product((1, 5), compare.BINARY)
+    wanted = [(t, s, n, m) for n, m in places for t, mine in seeds.items() for s in mine]
     validations = {
         (m, n): compare.validated_binary(m, n, GRIDS, EFFORT, 1, 1)
         for m, n in itertools.product(compare.BINARY, (1, 5))
@@ -775,17 +797,23 @@ def test_seconds_are_the_least_and_the_first_training_does_not_count(monkeypatch
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-def test_grids_lie_in_the_ranges_of_the_thesis(profile):
+def test_grids_hold_the_ranges_of_the_thesis(profile):
+    """And nothing lies beyond their ends in p."""
     o = exp.settings(profile)
     assert exp.C_RANGE == (0.1, 1.0, 10.0, 100.0, 1000.0)
     assert P_RANGE == (1.01, 1.05, 1.10, 1.15, 1.20, 1.25, 1.30, 1.40, 1.50)
-    assert set(o["C"]) <= set(exp.C_RANGE) and set(o["p"]) <= set(P_RANGE)
-    assert (profile == "smoke") or tuple(o["C"]) == exp.C_RANGE
-    assert (profile != "full") or tuple(o["p"]) == P_RANGE
+    if profile != "smoke":
+        assert set(exp.C_RANGE) < set(o["C"]) < set(o["binary"]["C"])
+        assert {min(o["p"]), max(o["p"])} == {1.01, 2.0}
+    assert (profile != "full") or set(P_RANGE) < set(o["p"])
     assert all(1.0 < p <= 2.0 for p in o["path"]["p"]) and set(o["effort"]) == {"n_epochs", "tol"}
-    for what in ("binary", "multiclass", "negative", "path"):
+    for what in ("binary", "multiclass", "priors", "negative", "path"):
         assert o[what]["seeds"] >= 2  # intervals need two
-    assert (profile == "smoke") or o["multiclass"]["seeds"] == 20
+    if profile != "smoke":  # as planned for the claims
+        assert (
+            claims("mktl").loc[["mktl-3", "mktl-4", "mktl-5"], profile] == str(o["multiclass"]["seeds"])
+        ).all()
+        assert (claims("mktl").loc[["mktl-1", "mktl-2"], profile] == str(o["binary"]["targets"])).all()
     assert set(exp.BUNDLED) <= set(exp.TASKS) and all(max(o["multiclass"][name]) >= 5 for name in exp.TASKS)
 
 

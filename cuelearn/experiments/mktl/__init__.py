@@ -11,6 +11,7 @@ from cuelearn.experiments.mktl.compare import (
     along_priors,
     binary,
     confusion,
+    edges,
     multiclass,
     negative,
     transfer_weights,
@@ -21,6 +22,7 @@ from cuelearn.experiments.mktl.settings import (
     DRAWN,
     N_NEGATIVE,
     SIMULATED,
+    USELESS,
     VALIDATED,
     settings,
 )

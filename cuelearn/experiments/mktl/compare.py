@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.class_weight import compute_sample_weight
 
-from cuelearn.experiments.mktl.settings import N_NEGATIVE
+from cuelearn.experiments.mktl.settings import N_NEGATIVE, NATURAL
 from cuelearn.experiments.mktl.tasks import TASKS, binary_targets, binary_task, draw, load_task, n_most
-from cuelearn.experiments.protocol import best_of, compared, fitted, grid_points
+from cuelearn.experiments.protocol import at_edges, best_of, compared, fitted, grid_points
 from cuelearn.kernels import RBF, KernelBank
 from cuelearn.mktl import MKTL, AverageTL, MultiKT, NoTransfer, PriorFeatures
 
@@ -64,10 +64,15 @@ METHODS_OF_PRIORS = ("PriorFeatures", "AverageTL", "MKTL")
 
 
 def candidates(method, grids):
-    """All parameters of a method: C, p ("" where it has none), class_weight where there is a choice."""
-    values = {"C": map(float, grids["C"]), "p": map(float, grids["p"]) if METHODS[method].has_p else [""]}
+    """All parameters of a method: C, p ("" where it has none), class_weight where there is a choice.
+
+    In the order in which ties are decided: the C nearest to 10, the middle of the thesis's range, comes
+    first, so that one at the end of a grid is really better than those before it; then the largest p.
+    """
+    C = sorted(map(float, grids["C"]), key=lambda C: (abs(np.log10(C / 10.0)), C))
+    p = sorted(map(float, grids["p"]), reverse=True) if METHODS[method].has_p else [""]
     weights = METHODS[method].weights
-    return grid_points(**values, **({"class_weight": weights} if weights else {}))
+    return grid_points(C=C, p=p, **({"class_weight": weights} if weights else {}))
 
 
 class Trial:
@@ -159,14 +164,24 @@ def picked(found, method, grids, seed):
     """A method's parameters (C, p, a class_weight where there is a choice) for the run of a seed.
 
     The best on as many of the validation's draws as there are, drawn with replacement by the seed, the same
-    for all methods: so the spread over runs has that of the choice in it. Ties: the smallest C, the largest
-    p. With its `validation` accuracy.
+    for all methods: so the spread over runs has that of the choice in it. Ties: the first of `candidates`.
+    With its `validation` accuracy.
     """
     tried, points = np.array(found["tried"]), candidates(method, grids)
     taken = np.random.default_rng([_PICK, seed]).integers(tried.shape[1], size=tried.shape[1])
     scores = tried[:, taken].mean(axis=1)
-    best = best_of(points, scores, smaller=["C"], larger=["p"], digits=12)
+    best = best_of(points, scores, digits=12)
     return {**points[best], "validation": float(scores[best])}
+
+
+def edges(table, grids):
+    """Whose C or p lies at an end of its grid, and in how many of its runs, in words for a note; warns."""
+    found = []
+    for (method, name), values in table.melt("method", ["C", "p"]).groupby(["method", "variable"])["value"]:
+        for value, share in values[values != ""].value_counts(normalize=True).items():
+            said = at_edges(grids, {name: value}, NATURAL)
+            found += [f"{method} {said} ({share:.0%} of its runs)"] if said else []
+    return f"at the ends of the grids: {'; '.join(found)}" if found else "no choice at an end of its grid"
 
 
 def _compared(sweep, label, choose, asked, points, by, grids, data):
@@ -244,13 +259,18 @@ def negative(sweep, name, seeds, o, grids, effort):
 def binary(sweep, seeds, o, grids, effort, methods=BINARY):
     """All points of figure 6.2; `sweep` makes a Sweep of a name, `o` is `binary` of `settings`.
 
-    Columns target, seed, n_positive, method, accuracy, gap, C, p, class_weight.
+    Every target has seeds of its own, so that targets share neither samples of the background nor a choice
+    of parameters: the draws are nested in the targets. `seeds` are those of the first target; columns
+    target, seed, n_positive, method, accuracy, gap, C, p, class_weight.
     """
     targets = binary_targets()[: o["targets"]]
     common = {"grids": grids, "effort": effort, "draws": o["draws"], "seed": seeds[0]}
     asked = [{"method": m, "n_positive": n, **common} for n in o["n_positive"] for m in methods]
-    points = itertools.product(targets, seeds, o["n_positive"])
-    points = [({"target": t, "seed": s, "n_positive": n, "effort": effort}, methods) for t, s, n in points]
+    runs = [(t, s + k * len(seeds)) for k, t in enumerate(targets) for s in seeds]
+    points = [
+        ({"target": t, "seed": s, "n_positive": n, "effort": effort}, methods)
+        for (t, s), n in itertools.product(runs, o["n_positive"])
+    ]
     data = binary_task(targets[0]).data
     return _compared(sweep, "binary", validated_binary, asked, points, ["n_positive"], grids, data)
 
