@@ -10,9 +10,9 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from matplotlib.path import Path
 from matplotlib.ticker import FixedLocator, MaxNLocator
 
-from cuelearn.book.figures import BLACK, BLUE, GREY, RED, band, method_style
+from cuelearn.book.figures import BLACK, BLUE, GREY, RED, band, method_style, stamp
 from cuelearn.core.intervals import CONFIDENCE
-from cuelearn.plots.common import curve, curves, distinct, mosaic, panels, where
+from cuelearn.plots.common import curve, curves, distinct, mosaic, paired, panels, where
 
 TITLES = {"animals": "emoji, animals", "objects": "emoji, objects", "awa": "Animals with Attributes"}
 #: The order that methods are drawn in, the chapter's own on top; others come first.
@@ -290,44 +290,58 @@ def _arrow(ax, start, end, color, width, linestyle="-"):
 def binary_mean(table):
     """Figure 6.2, left: accuracy over the number of positive samples, mean over targets.
 
-    A second panel has the methods that weigh both classes equally, if the table has more of them than the
-    thesis. The band is the interval over targets, of the means over seeds. `table` has the columns target,
-    seed, n_positive, method, accuracy of `experiments.mktl.compare.binary`.
+    Beside it the methods that weigh both classes equally, if the table has more of them than the thesis;
+    below paired differences, target by target: to Prior-Features alone and to weighted MKTL. Bands are
+    intervals over targets, of the means over draws. `table` has the columns target, seed, n_positive, method,
+    accuracy of `experiments.mktl.compare.binary`.
     """
     each = table.groupby(["target", "n_positive", "method"], as_index=False)["accuracy"].mean()
     found = _methods(each)
-    drawn = {"as in the thesis": [m for m in found if m not in REWEIGHTED]}
-    if len(drawn["as in the thesis"]) < len(found):
-        equal = (*REWEIGHTED, "MultiKT", "MKTL weighted")
-        drawn["both classes weigh the same"] = [m for m in found if m in equal]
-    fig, axes = panels(len(drawn), size=(5.4 * len(drawn), 4.4), sharey=True)
-    n_targets, n_seeds = table["target"].nunique(), table["seed"].nunique()
-    for ax, (title, methods) in zip(axes[0], drawn.items(), strict=True):
-        curves(ax, each, "n_positive", "accuracy", methods, runs="target", factor=100.0, alpha=0.10)
-        if n_targets > 1:
-            mean = f"mean of {n_targets} targets (of {n_seeds} runs each)"
-            ax.cuelearn_band = f"{mean}, band: {CONFIDENCE:.0%} interval over targets"
-        _counts(ax, table["n_positive"], 4.5)
-        ax.set(xlabel="positive training samples", title=title if len(drawn) > 1 else "")
+    drawn = [("as in the thesis", [m for m in found if m not in REWEIGHTED], "PriorFeatures")]
+    if len(drawn[0][1]) < len(found):
+        equal = [m for m in found if m in (*REWEIGHTED, "MultiKT", "MKTL weighted")]
+        drawn.append(("both classes weigh the same", equal, "MKTL weighted"))
+    fig, axes = panels(len(drawn), 2, size=(5.4 * len(drawn), 7.6), sharex=True, sharey="row")
+    mean = f"means of {table['target'].nunique()} targets, {_draws(table)} of each"
+    style = {"runs": "target", "factor": 100.0, "alpha": 0.10}
+    for (upper, lower), (title, methods, base) in zip(axes.T, drawn, strict=True):
+        curves(upper, each, "n_positive", "accuracy", methods, **style)
+        paired(lower, each, "n_positive", "accuracy", base, methods, **style)
+        against = method_style(base)["label"]
+        for ax in (upper, lower):
+            ax.cuelearn_band = f"{mean}; band: {CONFIDENCE:.0%} interval over targets"
+        _counts(lower, table["n_positive"], 4.5)
+        upper.set(title=title if len(drawn) > 1 else "")
+        lower.set(xlabel="positive training samples", title=f"minus {against} (target by target)")
+        upper.xaxis.set_tick_params(labelbottom=True)
     axes[0, 0].set_ylabel("test accuracy [%]")
+    axes[1, 0].set_ylabel("difference in accuracy [points]")
     _limits(axes[0], top=101.0)
     _legend(fig, axes[0])
     return fig
 
 
+def _draws(table):
+    """How many draws a target has, in words."""
+    n = int(table.groupby("target")["seed"].nunique().max())
+    return f"{n} draw{'s' * (n > 1)}"
+
+
 def binary_classes(table):
-    """Figure 6.2, right: the same table, a panel for each target; bands over seeds."""
+    """Figure 6.2, right: the same table, a panel for each target; means of its draws,
+    whose bands would fill the panels."""
     targets = distinct(table["target"])
     columns = min(5, int(np.ceil(np.sqrt(len(targets)))))
     rows = -(-len(targets) // columns)
     size = (max(1.75 * columns + 0.5, 4.6), 1.5 * rows + 0.9)
     fig, axes = panels(columns, rows, size=size, sharex=True, sharey=True)
     used, unused = np.split(axes.ravel(), [len(targets)])
-    style = {"factor": 100.0, "alpha": 0.10, "markersize": 3.2, "linewidth": 1.2}
+    style = {"factor": 100.0, "alpha": 0.0, "markersize": 3.2, "linewidth": 1.2}
     for ax, target in zip(used, targets, strict=True):
         mine = table[table["target"] == target]
         curves(ax, mine, "n_positive", "accuracy", [m for m in _methods(mine) if m in BY_CLASS], **style)
         ax.set_title(target, fontsize=7.5, pad=2)
+        ax.cuelearn_band = f"means of {_draws(mine)}"
     _counts(axes[0, 0], table["n_positive"], 1.4)
     _limits(used, top=101.0, room=0.05)
     for ax in unused:
@@ -515,8 +529,9 @@ def negative(table):
             for method in _methods(task[task["useless"] == kind]):
                 grid = percent(kind, method) - reference
                 band(ax, grid.columns, grid.to_numpy(), method, alpha=0.15)
-            said = f"{kind.split()[-1]} columns of random numbers"
+            said = f"{kind.split()[-1]} columns of noise"
             said = "scores of real priors, shuffled" if kind == "shuffled" else said
+            stamp(ax, "composed" if kind == "shuffled" else "simulated")
             ax.set_title(said if len(names) == 1 else f"{TITLES.get(name, name)}: {said}", fontsize=9)
             _counts(ax, task["n_per_class"], 2.6)
             ax.set_xlabel("training samples per class")

@@ -137,15 +137,29 @@ PANELS = {
 }
 
 
+#: What the differences below a panel are to.
+BASES = ("PriorFeatures", "MKTL weighted")
+
+
 def check_binary_panel(ax, table, methods):
     """A curve and a band for each of the methods, and for no other."""
-    assert ax.get_xlabel() == "positive training samples" and ax.get_xscale() == "log"
+    assert ax.get_xscale() == "log"
     assert [text.get_text() for text in ax.get_xticklabels()] == ["1", "3", "10", "30"]
     assert sorted(line.get_label() for line in ax.lines) == labels_of(methods)
     assert len(ax.collections) == len(methods)
     each = table.groupby(["target", "n_positive", "method"], as_index=False)["accuracy"].mean()
     check_curves(ax, each, "n_positive", "accuracy", methods, runs="target")  # not over seeds
-    assert "7 targets" in ax.cuelearn_band and "over targets" in ax.cuelearn_band
+    assert "7 targets, 3 draws" in ax.cuelearn_band and "over targets" in ax.cuelearn_band
+
+
+def check_differences(ax, table, methods, base):
+    """Below: how far each other method is from `base`, with the interval of the targets' differences."""
+    assert ax.get_xlabel() == "positive training samples"
+    assert ax.get_title() == f"minus {method_style(base)['label']} (target by target)"
+    each = table.groupby(["method", "target", "n_positive"])["accuracy"].mean().unstack()
+    assert len(ax.collections) == len(methods) - 1 and "over targets" in ax.cuelearn_band
+    for method in set(methods) - {base}:
+        check_curve(ax, named(ax, method), 100.0 * (each.loc[method] - each.loc[base]))
 
 
 @pytest.mark.parametrize("mixed", [False, True])
@@ -154,31 +168,34 @@ def test_binary_mean(binary, mixed):
     fig = drawn(draw.binary_mean(shuffled(binary) if mixed else binary))
     apart(fig)
     assert sorted(legend(fig)) == labels_of(BINARY)
-    assert [ax.get_title() for ax in fig.axes] == list(PANELS)
-    assert fig.axes[0].get_position().x1 < fig.axes[1].get_position().x0
-    for ax, methods in zip(fig.axes, PANELS.values(), strict=True):
+    upper, lower = fig.axes[:2], fig.axes[2:]
+    assert [ax.get_title() for ax in upper] == list(PANELS)
+    for ax, below, methods, base in zip(upper, lower, PANELS.values(), BASES, strict=True):
         check_binary_panel(ax, binary, methods)
-    assert [ax.get_ylabel() for ax in fig.axes] == ["test accuracy [%]", ""]
-    assert fig.axes[0].get_ylim() == fig.axes[1].get_ylim()
-    assert fig.axes[0].get_xlim() == fig.axes[1].get_xlim()
-    shown = [any(tick.label1.get_visible() for tick in ax.yaxis.get_major_ticks()) for ax in fig.axes]
-    assert shown == [True, False]  # one scale for both
+        check_differences(below, binary, methods, base)
+        assert ax.get_position().y0 > below.get_position().y1
+    for row, label in ((upper, "test accuracy [%]"), (lower, "difference in accuracy [points]")):
+        assert [ax.get_ylabel() for ax in row] == [label, ""]
+        assert row[0].get_ylim() == row[1].get_ylim() and row[0].get_xlim() == row[1].get_xlim()
+        shown = [any(tick.label1.get_visible() for tick in ax.yaxis.get_major_ticks()) for ax in row]
+        assert shown == [True, False]  # one scale for both
 
 
 @pytest.mark.parametrize("kept", [(), REWEIGHTED[:1]])
 def test_binary_mean_of_fewer_methods(binary, kept):
-    """Without reweighted baselines one panel, and no title; one of them is enough for the second."""
+    """Without reweighted baselines one column, and no title; one of them is enough for the second."""
     methods = [m for m in BINARY if m not in REWEIGHTED or m in kept]
     some = binary[binary["method"].isin(methods)]
     fig = drawn(draw.binary_mean(some))
     assert sorted(legend(fig)) == labels_of(methods)
     assert fig.axes[0].get_ylabel() == "test accuracy [%]"
     if kept:
-        assert [ax.get_title() for ax in fig.axes] == list(PANELS)
+        assert [ax.get_title() for ax in fig.axes[:2]] == list(PANELS)
         check_binary_panel(fig.axes[1], some, ("MultiKT", "MKTL weighted", *kept))
     else:
-        (ax,) = fig.axes
+        ax, below = fig.axes
         assert ax.get_title() == "" and legend(fig)[0] == "MKTL"
+        check_differences(below, some, PANELS["as in the thesis"], "PriorFeatures")
     check_binary_panel(fig.axes[0], some, PANELS["as in the thesis"])
 
 
@@ -193,6 +210,7 @@ def test_binary_classes(binary):
     for ax, target in zip(shown, "ABCDEFG", strict=True):
         assert len(ax.lines) == len(draw.BY_CLASS)
         check_curves(ax, binary[binary["target"] == target], "n_positive", "accuracy", draw.BY_CLASS)
+        assert ax.cuelearn_band == "means of 3 draws"
     labelled = [ax for ax in shown if any(t.get_visible() and t.get_text() for t in ax.get_xticklabels())]
     assert [ax.get_title() for ax in labelled] == list("EFG")  # the last of every column
 
@@ -372,8 +390,9 @@ def useless():
 def test_negative(useless, mixed):
     fig = drawn(draw.negative(shuffled(useless) if mixed else useless))
     apart(fig)
-    noise = [f"{n} columns of random numbers" for n in (17, 100)]
+    noise = [f"{n} columns of noise" for n in (17, 100)]
     assert [ax.get_title() for ax in fig.axes] == ["scores of real priors, shuffled", *noise]
+    assert [ax.cuelearn_stamp.get_text() for ax in fig.axes] == ["composed", "simulated", "simulated"]
     expected = {*(method_style(m)["label"] for m in (*SILLY, "NoTransfer")), "MKTL without priors"}
     assert set(legend(fig)) == expected
     assert fig.axes[0].get_ylabel() == "accuracy − No-Transfer's [points]"
