@@ -609,6 +609,16 @@ def test_negative_has_every_point(monkeypatch, sweep):
     check_points(table, ["name", "n_per_class", "useless", "seed", "method"], wanted, chosen)
 
 
+def test_lost():
+    """Against No-Transfer on the same draw, not in the mean."""
+    rows = [("none", "NoTransfer", n, s, 0.5 + 0.1 * s) for n in (1, 5) for s in (0, 1, 2)]
+    rows += [("shuffled", "MKTL", n, s, 0.4 + 0.1 * s - 0.01 * n) for n in (1, 5) for s in (0, 1, 2)]
+    table = pd.DataFrame(rows, columns=["useless", "method", "n_per_class", "seed", "accuracy"])
+    found = exp.lost(table.sample(frac=1, random_state=0)).set_index(["useless", "method", "n_per_class"])
+    assert_allclose(found.loc[("shuffled", "MKTL")].loc[[1, 5]], [[-11.0] * 3, [-15.0] * 3])
+    assert len(found) == 2
+
+
 def test_binary_has_every_point(monkeypatch, sweep):
     placed(monkeypatch, binary=made_binary())
     spied(monkeypatch, odd)

@@ -12,6 +12,7 @@ from cuelearn.experiments.mktl.compare import (
     binary,
     confusion,
     edges,
+    lost,
     multiclass,
     negative,
     transfer_weights,

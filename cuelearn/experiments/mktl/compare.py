@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.class_weight import compute_sample_weight
 
+from cuelearn.core.intervals import interval
 from cuelearn.experiments.mktl.settings import N_NEGATIVE, NATURAL
 from cuelearn.experiments.mktl.tasks import TASKS, binary_targets, binary_task, draw, load_task, n_most
 from cuelearn.experiments.protocol import at_edges, best_of, compared, fitted, grid_points
@@ -254,6 +255,21 @@ def negative(sweep, name, seeds, o, grids, effort):
     places = itertools.product(o["n_per_class"], some.items())
     places = [({**base, "n_per_class": n, "useless": kind}, methods) for n, (kind, methods) in places]
     return _curves(sweep, "negative", places, seeds, grids, effort, o["draws"])
+
+
+def lost(table):
+    """What each method of `negative`'s table loses to No-Transfer on the same samples, in points.
+
+    Columns useless, method, n_per_class, difference, low, high: the mean over draws and its interval.
+    """
+    runs = 100.0 * table.pivot(index="seed", columns=["useless", "method", "n_per_class"], values="accuracy")
+    runs, rows = runs.sort_index(axis=1), []
+    alone = runs["none", "NoTransfer"]
+    for (useless, method, n), mine in runs.items():
+        if method != "NoTransfer":
+            difference = interval((mine - alone[n]).to_numpy())
+            rows.append((useless, method, n, *difference))
+    return pd.DataFrame(rows, columns=["useless", "method", "n_per_class", "difference", "low", "high"])
 
 
 def binary(sweep, seeds, o, grids, effort, methods=BINARY):
