@@ -42,6 +42,11 @@ documented = functools.partial(
             "ndarray, shape (number of C,), or (n_classes, number of C)",
             "Of the chosen kernel on the samples held back; NaN for a single C.",
         ),
+        "n_evaluations_": (
+            "int",
+            "Kernel values computed in training, n (n + 1) / 2 for a matrix; a selector's among them.",
+        ),
+        "n_solved_": docs.TEXTS["n_solved_"],
         "seconds_": (
             "dict",
             "selection (`SelectedSVM`), kernels, tuning, training (sums over threads), total.",
@@ -123,7 +128,7 @@ def best_place(accuracy, hinge):
 
 @parameters
 class OneKernelSVM(KernelClassifier):
-    """Base: ``_choose(targets, train, test, seconds)`` of a subclass gives a kernel and C for each binary
+    """Base: ``_choose(targets, train, test, spent)`` of a subclass gives a kernel and C for each binary
     problem, and accuracies on the samples that are held back; the SVMs are trained on all samples."""
 
     _parameter_constraints = {**OnlineKernels._parameter_constraints, "C": [*POSITIVE, *SEQUENCE]}
@@ -152,21 +157,27 @@ class OneKernelSVM(KernelClassifier):
         self
         """
         self._C_values()
-        rng, begun, seconds = as_generator(self.random_state), time.perf_counter(), Counter()
-        with timed(seconds, "kernels"):
+        rng, begun, spent = as_generator(self.random_state), time.perf_counter(), Counter()
+        with timed(spent, "kernels"):
             labels = self._start(X, y)
             check_two_classes(self, self.classes_[labels])
-        return self._train(labels, rng, seconds, begun)
+        if not self._is_precomputed() and self.bank_.resident:
+            spent["values"] = self.bank_.n_kernels * self._matrix()
+        return self._train(labels, rng, spent, begun)
 
-    def _train(self, labels, rng, seconds, begun):
+    def _matrix(self):
+        """Values of a symmetric matrix."""
+        return self.bank_.n_samples * (self.bank_.n_samples + 1) // 2
+
+    def _train(self, labels, rng, spent, begun):
         targets = signs_of(labels, self.classes_.size)
         train, test = held_back(labels, self.validation, rng)
-        seconds.update(tuning=0.0, training=0.0)
-        chosen, tables = self._choose(targets, train, test, seconds)
+        spent.update(tuning=0.0, training=0.0, values=0, solved=len(targets))
+        chosen, tables = self._choose(targets, train, test, spent)
         coef, intercept = np.zeros((labels.size, len(targets))), np.zeros(len(targets))
         for k, (j, C) in enumerate(chosen):
-            kernel = self._kernel(j, seconds)
-            with timed(seconds, "training"):
+            kernel = self._kernel(j, spent)
+            with timed(spent, "training"):
                 svm = fit_svc(kernel, targets[k], C)
             coef[svm.support, k], intercept[k] = svm.coef, svm.intercept
         index, C = np.array([j for j, _ in chosen]), np.array([C for _, C in chosen])
@@ -179,7 +190,8 @@ class OneKernelSVM(KernelClassifier):
             self.validation_accuracy_ = tables[0]
         self._keep(coef, weights)
         self.intercept_ = intercept
-        self.seconds_ = {**seconds, "total": time.perf_counter() - begun}
+        self.n_evaluations_, self.n_solved_ = spent.pop("values"), spent.pop("solved")
+        self.seconds_ = {**spent, "total": time.perf_counter() - begun}
         return self
 
     def _C_values(self):
@@ -188,32 +200,34 @@ class OneKernelSVM(KernelClassifier):
             raise ValueError("C must be a positive number or a sequence of them, got none")
         return np.array(sorted(check_positive("C", C) for C in values))
 
-    def _kernel(self, j, seconds):
-        with timed(seconds, "kernels"):
+    def _kernel(self, j, spent):
+        spent["values"] += 0 if self.bank_.resident else self._matrix()
+        with timed(spent, "kernels"):
             return kernel_alone(self.bank_, j)
 
-    def _of_each_kernel(self, judge, seconds):
+    def _of_each_kernel(self, judge, spent):
         """``judge(kernel)`` of every kernel, in threads."""
 
         def one(j):
-            spent = Counter()
-            kernel = self._kernel(j, spent)
-            with timed(spent, "tuning"):
-                return judge(kernel), spent
+            mine = Counter()
+            kernel = self._kernel(j, mine)
+            with timed(mine, "tuning"):
+                return judge(kernel), mine
 
         tasks = (delayed(one)(j) for j in range(self.bank_.n_kernels))
         found = Parallel(n_jobs=self.n_jobs, prefer="threads")(tasks)
-        for _, spent in found:
-            seconds.update(spent)
+        for _, mine in found:
+            spent.update(mine)
         return [judged for judged, _ in found]
 
-    def _tune(self, best, targets, train, test, seconds):
+    def _tune(self, best, targets, train, test, spent):
         """C for the kernel of each problem."""
         values, chosen, tables = self._C_values(), [], []
         for j, target in zip(best, targets, strict=True):
-            kernel, accuracy, hinge = self._kernel(j, seconds), np.full(1, np.nan), np.zeros(1)
+            kernel, accuracy, hinge = self._kernel(j, spent), np.full(1, np.nan), np.zeros(1)
             if values.size > 1:
-                with timed(seconds, "tuning"):
+                spent["solved"] += values.size
+                with timed(spent, "tuning"):
                     accuracy, hinge = scores_of_C(kernel, target, values, train, test)
             tables.append(accuracy)
             chosen.append((j, float(values[best_place(accuracy, hinge)])))
@@ -249,7 +263,7 @@ class MuSVM(OneKernelSVM):
     $classes_ $dual_coef_ $support_ $kernel_weights_ $intercept_ $best_index_ $best_kernel_ $C_
     validation_accuracy_ : ndarray, shape (n_kernels, number of C), or (n_classes, n_kernels, number of C)
         Of equally accurate ones the smaller hinge loss on the held-back samples decides.
-    $seconds_
+    $n_evaluations_ $n_solved_ $seconds_
 
     Notes
     -----
@@ -262,14 +276,15 @@ class MuSVM(OneKernelSVM):
     Yang, Mahdavi, Jin, Yi, Hoi, AAAI 2012, "MuSVM"; libsvm.
     """
 
-    def _choose(self, targets, train, test, seconds):
+    def _choose(self, targets, train, test, spent):
         values = self._C_values()
+        spent["solved"] += values.size * len(targets) * self.bank_.n_kernels
 
         def judge(kernel):
             return [scores_of_C(kernel, target, values, train, test) for target in targets]
 
         chosen, accuracies = [], []
-        for accuracy, hinge in np.array(self._of_each_kernel(judge, seconds)).transpose(1, 2, 0, 3):
+        for accuracy, hinge in np.array(self._of_each_kernel(judge, spent)).transpose(1, 2, 0, 3):
             j, c = np.unravel_index(best_place(accuracy, hinge), accuracy.shape)
             chosen.append((int(j), float(values[c])))
             accuracies.append(accuracy.copy())
@@ -294,7 +309,7 @@ class AlignmentSVM(OneKernelSVM):
     ----------
     $classes_ $dual_coef_ $support_ $kernel_weights_ $intercept_ $best_index_ $best_kernel_ $C_
     alignment_ : ndarray, shape (n_kernels,), or (n_classes, n_kernels)
-    $validation_accuracy_ $seconds_
+    $validation_accuracy_ $n_evaluations_ $n_solved_ $seconds_
 
     References
     ----------
@@ -306,13 +321,13 @@ class AlignmentSVM(OneKernelSVM):
 
     centered: bool = True
 
-    def _choose(self, targets, train, test, seconds):
+    def _choose(self, targets, train, test, spent):
         def judge(kernel):
             return [alignment(kernel, target, self.centered) for target in targets]
 
-        aligned = np.array(self._of_each_kernel(judge, seconds)).T
+        aligned = np.array(self._of_each_kernel(judge, spent)).T
         self.alignment_ = aligned if len(targets) > 1 else aligned[0]
-        return self._tune([int(np.argmax(row)) for row in aligned], targets, train, test, seconds)
+        return self._tune([int(np.argmax(row)) for row in aligned], targets, train, test, spent)
 
 
 @documented
@@ -334,7 +349,7 @@ class SelectedSVM(OneKernelSVM):
     selector_ : estimator
         Fitted.
     $classes_ $dual_coef_ $support_ $kernel_weights_ $intercept_ $best_index_ $best_kernel_ $C_
-    $validation_accuracy_ $seconds_
+    $validation_accuracy_ $n_evaluations_ $n_solved_ $seconds_
 
     References
     ----------
@@ -381,8 +396,9 @@ class SelectedSVM(OneKernelSVM):
         if not self._is_precomputed():  # the same columns in the same order
             validate_data(selector, X, reset=False, skip_check_array=hasattr(X, "iloc"))
         self.selector_, begun = selector, time.perf_counter() - selection
-        rng, seconds = as_generator(self.random_state), Counter(selection=selection)
-        with timed(seconds, "kernels"):
+        rng, spent = as_generator(self.random_state), Counter(selection=selection)
+        spent["values"] = int(np.sum(selector.n_evaluations_))
+        with timed(spent, "kernels"):
             if self._is_precomputed():
                 labels = self._start(X, y)
             else:  # with the selector's numbers for gamma
@@ -392,22 +408,25 @@ class SelectedSVM(OneKernelSVM):
                 X = X if hasattr(X, "iloc") else np.asarray(X, dtype=np.float64)
                 triples = selector._source.triples
                 self.bank_ = KernelBank(triples, X, normalize=self.normalize, memory=0.0)
-                labels, self._samples = self._labels(y, self.bank_.n_samples), X
+                labels, self._samples, self._made = self._labels(y, self.bank_.n_samples), X, {}
         try:
-            return self._train(labels, rng, seconds, begun)
+            return self._train(labels, rng, spent, begun)
         finally:
-            self._samples = None
+            self._samples = self._made = None
 
-    def _kernel(self, j, seconds):
+    def _kernel(self, j, spent):
         if self._is_precomputed():
-            return super()._kernel(j, seconds)
-        with timed(seconds, "kernels"):  # this kernel and no other is computed
-            triple, options = self.bank_.triples[j], {"normalize": self.normalize, "memory": np.inf}
-            return kernel_alone(KernelBank([triple], self._samples, **options), 0)
+            return super()._kernel(j, spent)
+        if j not in self._made:  # this kernel and no other is computed, and once
+            spent["values"] += self._matrix()
+            with timed(spent, "kernels"):
+                triple, options = self.bank_.triples[j], {"normalize": self.normalize, "memory": np.inf}
+                self._made[j] = kernel_alone(KernelBank([triple], self._samples, **options), 0)
+        return self._made[j]
 
-    def _choose(self, targets, train, test, seconds):
+    def _choose(self, targets, train, test, spent):
         best = np.atleast_1d(self.selector_.best_index_)
-        return self._tune([int(j) for j in best], targets, train, test, seconds)
+        return self._tune([int(j) for j in best], targets, train, test, spent)
 
     def _saved_parameters(self):
         parameters = super()._saved_parameters()

@@ -4,15 +4,23 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from cuelearn.book.figures import BLUE, GREEN, GREY, PURPLE, RED, band, method_style
-from cuelearn.plots.common import curve, distinct, legend, log_axis, mosaic, panels, where
+from cuelearn.book.figures import GREEN, GREY, ORANGE, PURPLE, band, method_style, stamp
+from cuelearn.plots.common import curve, distinct, legend, log_axis, mosaic, paired, panels, where
 
 DARK = "#666666"
 #: Streams of the theorems.
 STREAMS = {
     "pendigits": "Pendigits, odd or even",
-    "one useful": "one useful kernel (simulated)",
-    "random": "random labels (simulated)",
+    "one useful": "one useful kernel",
+    "random": "random labels",
+}
+STREAM_BAND = "means over draws and streams, band: 95% interval over streams"
+#: Pairs by the first word of their names.
+SETS = {
+    "keyword": "keywords of emoji",
+    "category": "categories of emoji",
+    "corel5k": "keywords of Corel5k",
+    "leaves": "species of leaves",
 }
 
 
@@ -20,9 +28,14 @@ def _kinds(table):
     return [kind for kind in STREAMS if (table["kind"] == kind).any()]
 
 
+def _stream(ax, kind):
+    ax.set_title(STREAMS[kind])
+    stamp(ax, "real" if kind == "pendigits" else "simulated")
+
+
 def _looks(cases):
     """(case, style) for up to three values of a parameter."""
-    marks = zip((BLUE, RED, GREEN), "os^", strict=True)
+    marks = zip((GREEN, PURPLE, ORANGE), "os^", strict=True)
     return [
         (case, {"color": color, "marker": marker, "markersize": 4})
         for case, (color, marker) in zip(cases, marks, strict=False)
@@ -32,7 +45,7 @@ def _looks(cases):
 def mistake_bound(table):
     """Theorem 3: expected mistakes of Algorithm 2 and the bound, against T; a panel per stream.
 
-    `table` is that of `experiments.oks.mistakes_against_bound`, with columns kind, n_samples and seed.
+    `table` has means over draws, of `experiments.oks.expectations`.
     """
     kinds = _kinds(table)
     fig, axes = panels(len(kinds), size=(3.5 * len(kinds), 4.3), sharey=True)
@@ -41,7 +54,8 @@ def mistake_bound(table):
         for delta, style in _looks(sorted(mine["delta"].unique())):
             part = where(mine, delta=delta)
             said = rf"$\delta$ = {delta:g}"
-            curve(ax, part, "n_samples", "mistakes", runs=["seed", "run"], label=f"mistakes, {said}", **style)
+            curve(ax, part, "n_samples", "mean", label=f"mistakes, {said}", **style)
+            ax.cuelearn_band = STREAM_BAND
             limit = part.groupby("n_samples")["bound"].mean()
             ax.plot(limit.index, limit, color=style["color"], linestyle="--", label=f"bound, {said}")
         least, radius = mine.groupby("n_samples")["loss"].mean(), mine["radius"].iloc[0]
@@ -51,11 +65,12 @@ def mistake_bound(table):
         visits = np.array(sorted(mine["n_samples"].unique()), dtype=float)
         ax.plot(visits, visits, color="black", linestyle=":", label="all visits")
         first = where(mine, n_samples=visits[0], delta=mine["delta"].min())
-        root = 0.6 * first["mistakes"].mean() * np.sqrt(visits / visits[0])
+        root = 0.6 * first["mean"].mean() * np.sqrt(visits / visits[0])
         ax.plot(visits, root, color=DARK, linewidth=1.0, alpha=0.6, label=r"slope of $\sqrt{T}$")
         log_axis(ax.xaxis, ax.yaxis, plain=True)
-        ax.set(xlabel="visits T", title=STREAMS[kind])
-    fewest = table.groupby(["kind", "n_samples", "delta"])["mistakes"].mean().min()
+        ax.set_xlabel("visits T")
+        _stream(ax, kind)
+    fewest = table.groupby(["kind", "n_samples", "delta"])["mean"].mean().min()
     # a loss near 0 would stretch the axis
     axes[0, 0].set(ylabel="expected mistakes in one pass", ylim=(0.4 * fewest, None))
     legend(fig, axes[0, 0], 4)
@@ -66,7 +81,7 @@ def regret_bounds(table):
     """Theorem 1: expected loss of Algorithm 1 per visit, the bound, and the comparator, for three losses.
 
     A row per loss, a panel per stream; one colour for each pair of delta and r, which sets the step. `table`
-    is that of `experiments.oks.regret_against_bound`, with columns kind, loss, n_samples and seed.
+    has means over draws, of `experiments.oks.expectations`.
     """
     kinds, losses = _kinds(table), distinct(table["loss"])
     size = (3.5 * len(kinds), 2.2 * len(losses) + 0.9)
@@ -78,9 +93,10 @@ def regret_bounds(table):
             for (delta, radius), style in cases:
                 part = where(mine, delta=delta, radius=radius)
                 named = rf"$\delta$ = {delta:g}, r = {radius:g}"
-                grid = part.pivot(index=["seed", "run"], columns="n_samples", values="losses")
+                grid = part.pivot(index="seed", columns="n_samples", values="mean")
                 T = grid.columns.to_numpy()
                 band(ax, T, grid.to_numpy() / T, label=f"algorithm, {named}", **style)
+                ax.cuelearn_band = STREAM_BAND
                 sides = ("bound", "--", "bound"), ("comparator", "-.", "best kernel, regularised")
                 for column, line, label in sides:
                     limit = part.groupby("n_samples")[column].mean() / T
@@ -88,7 +104,7 @@ def regret_bounds(table):
             log_axis(ax.xaxis, ax.yaxis, plain=True)
         row[0].set_ylabel(f"{loss} loss per visit")
     for ax, kind in zip(axes[0], kinds, strict=True):
-        ax.set_title(STREAMS[kind])
+        _stream(ax, kind)
     for ax in axes[-1]:
         ax.set_xlabel("visits T")
     legend(fig, axes[0, 0], 3)
@@ -110,7 +126,7 @@ def selection_quality(table):
     epsilons = sorted(table["epsilon"].unique(), reverse=True)
     for ax, kind in zip(axes[0], kinds, strict=False):
         mine = where(table, kind=kind)
-        for epsilon, color in zip(epsilons, (BLUE, GREEN, RED), strict=False):
+        for epsilon, color in zip(epsilons, (GREEN, ORANGE, PURPLE), strict=False):
             part = where(mine, epsilon=epsilon)
             for column, style, label in sides:
                 style = {**style, "color": color, "geometric": bool((part[column] > 0.0).all())}
@@ -119,18 +135,22 @@ def selection_quality(table):
         start = mine.loc[mine["n_visits"] == visits[0], "largest"].mean()
         root = start * np.sqrt(visits[0] / visits)
         ax.plot(visits, root, color=DARK, linestyle=":", label=r"slope of $1/\sqrt{T}$")
+        ax.cuelearn_band = "quantiles over draws; means over streams, band: 95% interval over streams"
         log_axis(ax.xaxis, ax.yaxis, plain=True)
-        ax.set(xlabel="visits T", title=STREAMS[kind])
+        ax.set_xlabel("visits T")
+        _stream(ax, kind)
     axes[0, 0].set_ylabel("held-out loss above the best")
     once = where(table, epsilon=table["epsilon"].min())
     ax = axes[0, -1]
-    for kind, color in zip(kinds, ("black", PURPLE, GREEN), strict=False):
+    for kind, color in zip(kinds, ("black", GREY), strict=False):
+        named = STREAMS[kind] + ("" if kind == "pendigits" else " (simulated)")
         for column, style, label in sides:
             best = where(once, kind=kind).groupby("n_visits")[f"{column}_best"].mean()
-            ax.plot(best.index, best, color=color, label=f"{STREAMS[kind]}: {label}", **style)
+            ax.plot(best.index, best, color=color, label=f"{named}: {label}", **style)
     log_axis(ax.xaxis, plain=True)
     ax.set(xlabel="visits T", ylabel="share of runs with the best kernel", ylim=(0.0, 1.03))
     ax.set_title("kernel found")
+    stamp(ax, "real" if kinds == ["pendigits"] else "simulated")
     ax.legend(fontsize=7, loc="lower right")
     legend(fig, axes[0, 0], 4)
     return fig
@@ -178,7 +198,7 @@ def extremes(kernels, chosen):
     chance) what methods reach, drawn as lines (means over seeds), dotted what the larger class is.
     """
     names = distinct(kernels["name"])
-    columns = min(3, len(names))
+    columns = min(3 if len(names) < 10 else 4, len(names))
     rows = -(-len(names) // columns)
     fig, axes = panels(columns, rows, size=(4.3 * columns, 3.5 * rows + 0.4))
     for ax in axes.ravel()[len(names) :]:
@@ -199,6 +219,7 @@ def extremes(kernels, chosen):
             ax.axhline(100 * reached.mean(), **style)
         ax.axhline(100 * mine["chance"].iloc[0], color="black", linestyle=":", label="larger class")
         labels = [f"{k}: {text}" for k, text in zip(shown["kernel"], shown["kernel_name"], strict=True)]
+        ax.cuelearn_band = "bars: one SVM on each kernel, the best and the worst on this test"
         ax.set(title=name, ylim=(30, 101), ylabel="test accuracy [%]")
         ax.set_xticks(places, labels, rotation=40, ha="right", rotation_mode="anchor", fontsize=6.5)
         ax.grid(False, axis="x")
@@ -236,27 +257,35 @@ def probabilities(tables, quality, best=5):
 
 
 def selection_against_passes(table, musvm):
-    """Accuracy of an SVM on the kernel that OKS and SOM choose, against passes, a panel per pair.
+    """Accuracy of an SVM on the kernel that OKS and SOM choose, against passes; below, OKS minus SOM.
 
-    `table` has the columns name, method, n_epochs, seed, accuracy, of which the seeds that every number of
-    passes has are drawn; `musvm` the accuracy of MuSVM for each name.
+    A column for each set of pairs: means over pairs, of means over seeds, and each pair's difference as a
+    thin line. `table` has the columns name, method, n_epochs, seed, accuracy; `musvm` the accuracy of MuSVM
+    for each name.
     """
-    names = distinct(table["name"])
-    columns = min(4, len(names))
-    rows = -(-len(names) // columns)
-    fig, axes = panels(columns, rows, size=(3.3 * columns, 2.7 * rows))
-    for ax in axes.ravel()[len(names) :]:
-        ax.set_visible(False)
-    for ax, name in zip(axes.ravel(), names, strict=False):
+    means = table.groupby(["name", "method", "n_epochs"], as_index=False)["accuracy"].mean()
+    means["set"] = means["name"].str.split().str[0]
+    sets = [one for one in SETS if (means["set"] == one).any()]
+    fig, axes = panels(len(sets), 2, size=(3.6 * len(sets), 5.4), sharex=True, sharey="row")
+    for column, one in zip(axes.T, sets, strict=True):
+        mine, percent = where(means, set=one), {"runs": "name", "factor": 100}
         for method in ("OKS", "SOM"):
-            grid = (
-                where(table, name=name, method=method)
-                .pivot(index="seed", columns="n_epochs", values="accuracy")
-                .dropna()
+            label = f"kernel chosen by {method}"
+            curve(
+                column[0], where(mine, method=method), "n_epochs", "accuracy", method, label=label, **percent
             )
-            band(ax, grid.columns, 100 * grid.to_numpy(), method, label=f"kernel chosen by {method}")
         line = method_style("MuSVM", marker="", linewidth=1.2, label="MuSVM (all kernels tried)")
-        ax.axhline(100 * musvm[name], **line)
-        ax.set(title=name, xlabel="passes", ylabel="test accuracy [%]", xticks=list(grid.columns))
+        column[0].axhline(100 * np.mean([musvm[name] for name in mine["name"].unique()]), **line)
+        each = mine.pivot(index="n_epochs", columns=["method", "name"], values="accuracy")
+        column[1].plot(each.index, 100 * (each["OKS"] - each["SOM"]), color=GREY, linewidth=0.5, alpha=0.7)
+        paired(column[1], mine, "n_epochs", "accuracy", "SOM", **percent)
+        for ax in column:
+            ax.cuelearn_band = "means over pairs, band: 95% interval over pairs; thin: each pair"
+        passes = sorted(mine["n_epochs"].unique())
+        column[0].set_title(f"{mine['name'].nunique()} pairs of {SETS[one]}")
+        column[1].set(xlabel="passes", xscale="log", xticks=passes, xticklabels=passes)
+        column[1].xaxis.set_minor_formatter("")
+    axes[0, 0].set_ylabel("test accuracy [%]")
+    axes[1, 0].set_ylabel("OKS minus SOM [points]")
     legend(fig, axes[0, 0], 3)
     return fig

@@ -97,6 +97,23 @@ def test_musvm_is_a_loop_over_svc(seed, share):
         assert_array_equal(model.kernel_weights_, np.eye(4)[j])
 
 
+def test_work_is_counted():
+    """Half a matrix for each kernel that is computed, an SVM for each kernel and C, and for the choice."""
+    X, y = make_data(80, seed=3, noise=0.2)
+    matrix = 80 * 81 // 2
+    one = MuSVM(CUES, C=GRID, random_state=5).fit(X, y)
+    few = MuSVM(CUES, C=GRID, random_state=5, memory=0).fit(X, y)  # the chosen one is computed again
+    assert (one.n_evaluations_, few.n_evaluations_) == (5 * matrix, 6 * matrix)
+    assert one.n_solved_ == few.n_solved_ == 5 * 3 + 1
+    aligned = AlignmentSVM(CUES, C=GRID, random_state=5).fit(X, y)
+    assert (aligned.n_evaluations_, aligned.n_solved_) == (5 * matrix, 4)
+    found = SelectedSVM(OKS(CUES, random_state=5), C=GRID, random_state=5).fit(X, y)
+    assert found.n_evaluations_ == found.selector_.n_evaluations_ + matrix and found.n_solved_ == 4
+    assert SelectedSVM(OKS(CUES, random_state=5), C=1.0, random_state=5).fit(X, y).n_solved_ == 1
+    K, y = make_stack(60, 4, seed=0)
+    assert MuSVM("precomputed", C=GRID).fit(K, y).n_evaluations_ == 0
+
+
 def test_rows_that_are_held_back_are_named():
     """Every estimator with validation takes rows as well; None of their order matters, nor a seed."""
     K, y = make_stack(120, 4, seed=0, noise=0.3)

@@ -13,10 +13,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from oks_twins import plain_loss
 
+from cuelearn.book.claims import judge
+from cuelearn.book.figures import FigureStore
 from cuelearn.datasets.grids import KIND_CUES
 from cuelearn.experiments import oks as exp
-from cuelearn.experiments import pictures
-from cuelearn.experiments.oks import tasks
+from cuelearn.experiments import pictures, protocol
+from cuelearn.experiments.oks import claims, tasks
 from cuelearn.experiments.oks import theorems as th
 from cuelearn.kernels import RBF, Chi2, KernelBank, Linear, Poly
 from cuelearn.oks import OKS, SOM, kind_kernels, solve_selection
@@ -72,6 +74,10 @@ def test_families_stay_on_one_side(two):
         assert not np.isin(emoji.family[emoji.thing[test]], families).any()
         assert (np.unique(train, return_counts=True)[1] == 2).all()
         assert np.unique(test).size == test.size == len(pair.X_test)
+        tested = emoji.family[emoji.thing[test]]
+        alone = min(np.unique(tested[pair.y_test == k]).size for k in (0, 1)) == 1
+        assert alone or not np.isin(tested[pair.half == 0], tested[pair.half == 1]).any()
+        assert set(pair.y_test[pair.half == 0]) == set(pair.y_test[pair.half == 1]) == {0, 1}
         assert len(pair.kernels) == 60 and pair.X_train.min() >= 0.0
         inner, outer = tasks.held_apart(pair, np.random.default_rng(3))
         assert inner.size + outer.size == train.size and outer.size >= 0.1 * train.size
@@ -99,6 +105,57 @@ def test_pairs_of_corel5k(monkeypatch):
     assert tasks.held_apart(pair, np.random.default_rng(0))[1].size == 12
 
 
+def test_pairs_of_leaves():
+    """Four species against four others, none twice, a third of each tests; a quarter is held back."""
+    names = exp.pairs("leaves", 99)
+    assert (names[:2], len(names)) == (["leaves 1/2", "leaves 3/4"], 12)
+    leaves, seen = exp.load_set("leaves"), []
+    for pair in exp.describe_pairs(names, 0, 45).values():
+        rows = [np.flatnonzero((leaves.X == x).all(axis=1)).item() for x in (*pair.X_train, *pair.X_test)]
+        species, labels = leaves.y[rows], np.concatenate([pair.y_train, pair.y_test])
+        assert np.unique(rows).size == 128 and len(pair.kernels) == 12
+        assert all(np.unique(labels[species == one]).size == 1 for one in np.unique(species))
+        assert set(np.unique(leaves.y[rows[: pair.y_train.size]], return_counts=True)[1]) <= {10, 11}
+        assert abs(pair.half.mean() - 0.5) < 0.1
+        assert tasks.held_apart(pair, np.random.default_rng(0))[1].size == pytest.approx(21, abs=2)
+        seen += [*np.unique(species)]
+    assert len(set(seen)) == len(seen) == 96
+
+
+def test_work_is_counted(two):
+    """Kernel values and SVMs of all methods, tuning included, and which choices lie at an end of a grid."""
+    name, grids = exp.pairs("leaves", 1)[0], {"C": (0.5, 2.0, 32.0), "beta": (0.3, 0.7), "p": (1.25, 2.0)}
+    pair = exp.describe_pairs([name], 0, 45)[name]
+    runs = exp.compare(name, list(exp.METHODS), 0, grids, {name: pair}).assign(name=name)
+    work, n = runs.set_index("method"), pair.y_train.size
+    matrix = n * (n + 1) // 2
+    for method in ("OM2", "AlignmentSVM", "MuSVM", "SimpleMKL"):
+        assert work.loc[method, "kernel_values"] == 12 * matrix
+    assert work["svms"].drop(["SimpleMKL", "MuSVM"]).tolist() == [0, 0, 0, 4, 4, 4]
+    assert work.loc["MuSVM", "svms"] == 12 * 3 + 1 and work.loc["SimpleMKL", "svms"] > 4
+    oks = OKS(pair.kernels, random_state=0).fit(pair.X_train, pair.y_train)
+    assert work.loc["OKS", "kernel_values"] == matrix + oks.n_evaluations_
+    assert (
+        matrix
+        < work.loc["SOM", "kernel_values"]
+        < 2 * matrix
+        < 12 * matrix
+        < work.loc["OM1", "kernel_values"]
+    )
+    with pytest.warns(protocol.GridEdgeWarning):
+        said = exp.edges(runs.assign(C=32.0, beta=np.nan, p=2.0), grids)
+    assert said == "C = 32 is the largest tried 8 times of 8"
+    told = exp.as_printed(pd.concat([runs, runs.assign(accuracy=1.0)]))
+    assert told["accuracy"].tolist() == pytest.approx((0.5 + 0.5 * runs["accuracy"]).tolist())
+    assert "C=" in told.set_index("method").loc["OKS", "chosen"]
+    ours = exp.by_method(told)
+    paper = exp.beside(exp.printed(1), ours.index)
+    assert ours.loc["OKS", "times OKS"] == paper.loc["OKS", "times OKS"] == 1.0
+    assert paper.loc["MuSVM", "accuracy by pair"] == "0.882, 0.829, 0.906"
+    assert paper.loc["MuSVM", "kernels by pair"] == "15; 11; 15" and paper.loc["OM2", "kernels by pair"] == ""
+    assert paper.loc["MuSVM", "times OKS"] == pytest.approx(10800 / 291.6)
+
+
 def test_selections_are_those_of_the_estimators(two):
     name, pair = next(iter(two.items()))
     given = {"delta": [0.5, 0.2], "eta": "auto"}
@@ -119,6 +176,9 @@ def test_every_kernel_and_its_mistakes(two):
     wrong = [np.array(text.split(), dtype=int) for text in table["mistaken"]]
     assert table["kernel"].tolist() == list(range(1, 61))
     assert_allclose(table["accuracy"], [1.0 - w.size / pair.y_test.size for w in wrong])
+    for half in (0, 1):
+        mine = np.flatnonzero(pair.half == half)
+        assert_allclose(table[f"accuracy_{half}"], [1.0 - np.isin(mine, w).mean() for w in wrong])
     sides, errors = exp.pictures_of(name, pair, table)
     kernels = table["kernel_name"].tolist()
     a, b = (set(wrong[kernels.index(k)]) for k in ("HSV 1x1 chi2", "words 3x1 chi2"))
@@ -335,9 +395,10 @@ def test_figures_are_drawn():
     regret = [th.regret_against_bound(**case, draws=3).assign(**case) for case in cases]
     points = places(kind=("random",), seed=(0, 1), n_visits=(20, 40))
     quality = [th.selection_quality(**p, n_samples=40, n_held=30, draws=5).assign(**p) for p in points]
+    by = ["kind", "n_samples", "seed", "delta"]
     for fig, panels in (
-        (draw.mistake_bound(pd.concat(mistakes)), 2),
-        (draw.regret_bounds(pd.concat(regret)), 4),
+        (draw.mistake_bound(th.expectations(pd.concat(mistakes), "mistakes", by)), 2),
+        (draw.regret_bounds(th.expectations(pd.concat(regret), "losses", [*by, "loss", "radius"])), 4),
         (draw.selection_quality(th.quantiles(pd.concat(quality), (0.5, 0.1))), 2),
     ):
         fig.canvas.draw()
@@ -356,12 +417,62 @@ def test_extremes_of_four_kernels_are_drawn():
     assert [round(bar.get_height()) for bar in bars] == [90, 80, 70, 60]
 
 
-def test_every_number_of_passes_is_drawn_where_seeds_differ():
-    """Two passes are judged on more seeds than the others have."""
+def test_passes_are_drawn_pair_by_pair():
+    """Means over pairs of means over seeds, of which two passes have more; below, the paired difference."""
     points = [
-        (m, e, s) for m in ("OKS", "SOM") for e, seeds in ((1, 3), (2, 9), (5, 3)) for s in range(seeds)
+        (n, m, e, s)
+        for n in ("keyword a/b", "keyword c/d", "leaves 1/2")
+        for m in ("OKS", "SOM")
+        for e, seeds in ((1, 3), (2, 9), (5, 3))
+        for s in range(seeds)
     ]
-    table = pd.DataFrame(points, columns=["method", "n_epochs", "seed"])
-    table = table.assign(name="pair", accuracy=0.5 + 0.1 * table["n_epochs"])
-    for line in draw.selection_against_passes(table, {"pair": 0.9}).axes[0].get_lines()[:2]:
-        assert_allclose(line.get_ydata(), [60.0, 70.0, 100.0])
+    table = pd.DataFrame(points, columns=["name", "method", "n_epochs", "seed"])
+    table["accuracy"] = 0.3 + 0.1 * table["n_epochs"] + 0.04 * (table["method"] == "OKS")
+    table["accuracy"] += 0.02 * (table["name"] == "keyword c/d") * (table["method"] == "OKS")
+    fig = draw.selection_against_passes(table, dict.fromkeys(table["name"], 0.9))
+    top, below = fig.axes[0].get_lines(), fig.axes[2].get_lines()
+    assert_allclose(top[0].get_ydata(), [45.0, 55.0, 85.0])
+    assert_allclose(top[1].get_ydata(), [40.0, 50.0, 80.0])
+    assert_allclose([line.get_ydata()[0] for line in below], [4.0, 6.0, 0.0, 5.0], atol=1e-9)
+    plt.close(fig)
+
+
+# ------------------------------------------------------------------ verdicts
+
+
+def test_ranks_of_one_half_are_judged_on_the_other():
+    """Kernels that differ by luck alone have no gap; those that differ have theirs."""
+    rng = np.random.default_rng(0)
+    luck = pd.DataFrame(rng.random((60, 2)), columns=["accuracy_0", "accuracy_1"])
+    assert (
+        abs(claims._gap(luck))
+        < 0.35
+        < luck["accuracy_0"].nlargest(5).mean() - luck["accuracy_0"].nsmallest(5).mean()
+    )
+    both = pd.DataFrame({"accuracy_0": np.linspace(0, 1, 60), "accuracy_1": np.linspace(0, 1, 60)})
+    assert claims._gap(both) == pytest.approx(55 / 59)
+
+
+def test_growth_is_judged_stream_by_stream(tmp_path):
+    """Excess that grows like the root of T is at the edge; each stream gives one slope."""
+    store = FigureStore("quick", tmp_path, chapter="oks", parameters={"seed": 0})
+    rows = [
+        {
+            "kind": kind,
+            "n_samples": T,
+            "seed": s,
+            "delta": 0.2,
+            "mean": T**power * (1.0 + 0.01 * s),
+            "loss": 0.0,
+        }
+        for kind, power in (("pendigits", 0.4), ("one useful", 0.6))
+        for s in range(4)
+        for T in (100, 200, 400)
+    ]
+    table = pd.DataFrame(rows).assign(bound=100.0, allowed=100.0, high=lambda t: t["mean"])
+    data = [exp.load_set("pendigits"), exp.STREAMS]
+    store.save_figure(plt.figure(), "oks-thm-3", table, provenance=data)
+    verdict = judge("oks-3", tmp_path)
+    assert (verdict.real, verdict.simulated, verdict.verdict) == ("holds", "mixed", "holds")
+    slope = dict(verdict.parts)["excess over sqrt T not rising (pendigits, delta = 0.2)"]
+    assert (slope.n, slope.tier, slope.unit) == (4, "real", "stream") and slope.high < 0.0

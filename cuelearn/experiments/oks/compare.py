@@ -6,6 +6,7 @@ further method takes one line in `METHODS`; `pairs` is always what `describe_pai
 
 import itertools
 import math
+from collections import Counter
 from functools import lru_cache, partial
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ import pandas as pd
 
 from cuelearn.experiments import pictures
 from cuelearn.experiments.oks.tasks import Pair, held_apart
-from cuelearn.experiments.protocol import gathered, quiet, timed
+from cuelearn.experiments.protocol import at_edges, gathered, quiet, timed
 from cuelearn.kernels import KernelBank
 from cuelearn.mkl import OM2, SimpleMKL
 from cuelearn.oks import (
@@ -87,6 +88,7 @@ METHODS = {
     "OKS": Method(_selected(OKS), own_C=True),
 }
 RANDOM = ("SOM", "OKS")
+NATURAL = {"p": (2.0,)}  # ends of grids that nothing lies beyond
 
 
 def judged(model, X, y):
@@ -107,35 +109,41 @@ class Trial:
         return KernelBank(self.pair.kernels, self.pair.X_train, memory=MEMORY)
 
     def best_value(self, entry, values, bank=None):
-        """The value with the best accuracy on held-back samples, ties by the hinge loss there."""
+        """The value with the best accuracy on held-back samples, ties by the hinge loss there; the models."""
         X, y, train, test = self.pair.X_train, self.pair.y_train, self.train, self.test
         kernels, inner, outer = self.pair.kernels, X[train], X[test]
         if bank is not None:
             kernels, inner = "precomputed", bank.restrict(train, resident=True)
             outer = np.ascontiguousarray(bank.rows(test)[:, :, train])
-        models = (entry.make(kernels, self, **{entry.tuned: v}).fit(inner, y[train]) for v in values)
+        models = [entry.make(kernels, self, **{entry.tuned: v}).fit(inner, y[train]) for v in values]
         found = np.array([judged(model, outer, y[test]) for model in models])
-        return values[best_place(found[:, 0], found[:, 1])]
+        return values[best_place(found[:, 0], found[:, 1])], models
 
     def run(self, method, grids):
-        """A method from the features on: the fitted estimator, and the parameters that were chosen."""
-        entry, pair, chosen = METHODS[method], self.pair, {}
+        """A method from the features on: the fitted estimator, the parameters chosen, and its work.
+
+        The work is kernel values computed (n (n + 1) / 2 for a matrix) and SVMs solved, tuning included.
+        """
+        entry, pair, chosen, tried = METHODS[method], self.pair, {}, []
         bank = self.bank() if entry.bank else None
         if entry.tuned:
-            chosen[entry.tuned] = self.best_value(entry, grids[entry.tuned], bank)
+            chosen[entry.tuned], tried = self.best_value(entry, grids[entry.tuned], bank)
         kernels, X = ("precomputed", bank) if entry.bank == "all" else (pair.kernels, pair.X_train)
         given = {"C": grids["C"]} if entry.own_C else {}
         model = entry.make(kernels, self, **given, **chosen).fit(X, pair.y_train)
-        return model, ({"C": model.C_} if entry.own_C else {}) | chosen
+        values = [one.n_evaluations_ for one in (*tried, model) if hasattr(one, "n_evaluations_")]
+        if bank is not None:  # what was tuned on its matrices computed nothing more
+            n = bank.n_samples
+            values = [*values[len(tried) :], bank.n_kernels * n * (n + 1) // 2]
+        work = {"kernel_values": sum(values)}
+        work["svms"] = sum(getattr(one, "n_solved_", 0) for one in (*tried, model))
+        return model, ({"C": model.C_} if entry.own_C else {}) | chosen, work
 
-    def again(self, method, chosen, bank):
-        """Train once more, parameters known and kernels at hand."""
-        return METHODS[method].make("precomputed", self, **chosen).fit(bank, self.pair.y_train)
-
-
-def _features(model, bank, X):
-    """New samples as a model takes them: itself on features, or kernel matrices."""
-    return bank.cross(X) if model.kernels == "precomputed" else X
+    def accuracy(self, model):
+        """On the test samples, which a model takes as features or as kernel matrices."""
+        X = self.pair.X_test
+        X = model.bank_.cross(X) if model.kernels == "precomputed" else X
+        return float(model.score(X, self.pair.y_test))
 
 
 @lru_cache(maxsize=1)
@@ -144,12 +152,10 @@ def warm_up():
     X = np.random.default_rng(0).random((40, 3))
     y = (X[:, 0] > 0.5).astype(np.int64)
     kernels = with_widths(kind_kernels({"all": slice(0, 3)}), X)
-    trial = Trial(Pair(X, y, X, y, kernels, np.arange(40)), 0)
+    trial = Trial(Pair(X, y, X, y, kernels, np.arange(40), y), 0)
     with quiet():
         for method in METHODS:
-            model, chosen = trial.run(method, {"C": (1.0,), "beta": (0.5,), "p": (1.5,)})
-            model.score(_features(model, KernelBank(trial.pair.kernels, X), X), y)
-            trial.again(method, chosen, trial.bank())
+            trial.accuracy(trial.run(method, {"C": (1.0,), "beta": (0.5,), "p": (1.5,)})[0])
 
 
 def compare(name, methods, seed, grids, pairs, oks=None):
@@ -158,35 +164,42 @@ def compare(name, methods, seed, grids, pairs, oks=None):
     `grids` holds values of C, beta and p, `oks` delta and eta of `OKS`; the seed is that of what is held back
     and of all draws.
 
-    Columns method, n_train, n_test, chance (share of the larger class that tests), seconds (from the features
-    on: kernels, tuning, training), core_seconds (parameters known, matrices at hand), accuracy (on the test
-    samples), kernel (the paper's number, from 1; 0 where there is none), kernel_name, chosen, beta.
+    Columns method, n_train, n_kernels, chance (share of the larger class that tests), seconds (from the
+    features on: kernels, tuning, training), kernel_values and svms (the work, as `Trial.run` counts it),
+    accuracy (on the test samples), kernel (the paper's number, from 1; 0 where there is none), C, beta and p
+    (as chosen; NaN for others).
     """
     warm_up()
     pair = pairs[name]
     trial, rows = Trial(pair, seed, oks), []
-    bank = trial.bank()
     for method in methods:
         with quiet():  # SimpleMKL at the range's ends; its gap is not what is compared
-            (model, chosen), seconds = timed(trial.run, method, grids)
-            _, core = timed(trial.again, method, chosen, bank)
+            (model, chosen, work), seconds = timed(trial.run, method, grids)
         index = getattr(model, "best_index_", None)
         if METHODS[method].heaviest:
             index = int(np.argmax(np.atleast_2d(model.kernel_weights_)[0]))
-        row = {"method": method, "n_train": pair.y_train.size, "n_test": pair.y_test.size}
-        row |= {"chance": np.bincount(pair.y_test).max() / pair.y_test.size}
-        row |= {"seconds": seconds, "core_seconds": core}
-        row["accuracy"] = float(model.score(_features(model, bank, pair.X_test), pair.y_test))
-        row["kernel"], row["kernel_name"] = (0, "") if index is None else (index + 1, pair.kernels[index][0])
-        row["chosen"] = ", ".join(f"{k}={v:g}" for k, v in chosen.items())
-        rows.append(row | {"beta": chosen.get("beta", np.nan)})
+        row = {"method": method, "n_train": pair.y_train.size, "n_kernels": len(pair.kernels)}
+        row |= {"chance": np.bincount(pair.y_test).max() / pair.y_test.size, "seconds": seconds, **work}
+        row["accuracy"] = trial.accuracy(model)
+        row["kernel"] = 0 if index is None else index + 1
+        rows.append(row | {name: chosen.get(name, np.nan) for name in ("C", "beta", "p")})
     return pd.DataFrame(rows)
+
+
+def edges(table, grids):
+    """Which choices of `compare` or `every_kernel` lie at an end of their grid, in words; warns of them."""
+    held = [name for name in grids if name in table.columns]
+    rows = table.dropna(subset=held, how="all")
+    chosen = [{k: row[k] for k in held if not math.isnan(row[k])} for row in rows.to_dict("records")]
+    said = Counter(filter(None, (at_edges(grids, one, NATURAL) for one in chosen)))
+    return "; ".join(f"{text} {n} times of {len(rows)}" for text, n in said.most_common())
 
 
 def every_kernel(name, seed, grids, pairs):
     """Test accuracy of an SVM on each kernel alone, C by what is held back (figures 1 and 2).
 
-    Columns kernel (from 1), kernel_name, C, accuracy, mistaken (test samples that it errs on, as text).
+    Columns kernel (from 1), kernel_name, C, accuracy, accuracy_0 and accuracy_1 (on either half of the test
+    samples), mistaken (test samples that it errs on, as text).
     """
     pair, rows = pairs[name], []
     trial = Trial(pair, seed)
@@ -194,10 +207,11 @@ def every_kernel(name, seed, grids, pairs):
     for j, (kernel_name, _, _) in enumerate(pair.kernels):
         alone = bank.select([j])
         svm = entry.make("precomputed", trial, C=grids["C"]).fit(alone, pair.y_train)
-        wrong = np.flatnonzero(svm.predict(alone.cross(pair.X_test)) != pair.y_test)
-        accuracy = 1.0 - wrong.size / pair.y_test.size
-        rows.append((j + 1, kernel_name, svm.C_, accuracy, " ".join(map(str, wrong))))
-    return pd.DataFrame(rows, columns=["kernel", "kernel_name", "C", "accuracy", "mistaken"])
+        right = svm.predict(alone.cross(pair.X_test)) == pair.y_test
+        parts = {f"accuracy_{half}": right[pair.half == half].mean() for half in (0, 1)}
+        row = {"kernel": j + 1, "kernel_name": kernel_name, "C": svm.C_, "accuracy": right.mean(), **parts}
+        rows.append(row | {"mistaken": " ".join(map(str, np.flatnonzero(~right)))})
+    return pd.DataFrame(rows)
 
 
 def pictures_of(name, pair, quality, one="HSV 1x1 chi2", other="words 3x1 chi2"):
@@ -250,7 +264,7 @@ def probabilities(name, seed, delta, eta, n_epochs, pairs):
 
 
 def compare_all(sweep, pairs, grids, seeds, data, repeated=RANDOM, oks=None):
-    """Every method with the first seed, those `repeated` with every seed, on all pairs; with one job."""
+    """Every method with the first seed, those `repeated` with every seed, on all pairs."""
     methods = {seed: list(METHODS if seed == seeds[0] else repeated) for seed in seeds}
     asked = {"grids": grids, "oks": oks}
     points = [{"name": n, "methods": methods[s], "seed": s, **asked} for n in pairs for s in seeds]
@@ -260,19 +274,32 @@ def compare_all(sweep, pairs, grids, seeds, data, repeated=RANDOM, oks=None):
 def as_printed(table):
     """The comparison as the paper prints it: a row per pair and method, means over seeds.
 
-    Columns name, method, n_train, n_test, chance, seconds, "times OKS" (ratio to OKS-SVM), core_seconds,
-    accuracy, sd, kernels, chosen (of the first seed), names.
+    Columns name, method, n_train, n_kernels, chance, accuracy, sd, kernel_values, svms, seconds, kernels,
+    chosen (of the first seed).
     """
-    how = dict.fromkeys(("n_train", "n_test", "chance"), "first")
-    how |= dict.fromkeys(("seconds", "core_seconds", "accuracy"), "mean")
-    out = table.groupby(["name", "method"], sort=False).agg(
-        **{column: (column, what) for column, what in how.items()},
-        sd=("accuracy", "std"),
-        kernels=("kernel", lambda k: ",".join(str(v) for v in sorted(k) if v)),
-        chosen=("chosen", "first"),
-        names=("kernel_name", lambda k: "; ".join(dict.fromkeys(v for v in k if v))),
+    chosen = table[["C", "beta", "p"]].apply(
+        lambda row: ", ".join(f"{name}={value:g}" for name, value in row.dropna().items()), axis=1
     )
-    out = out.reset_index()
-    base = out[out["method"] == "OKS"].set_index("name")["seconds"]
-    out.insert(6, "times OKS", out["seconds"] / out["name"].map(base))
-    return out
+    how = dict.fromkeys(("n_train", "n_kernels", "chance"), "first") | {"accuracy": "mean"}
+    told = {column: (column, what) for column, what in how.items()} | {"sd": ("accuracy", "std")}
+    told |= {column: (column, "mean") for column in ("kernel_values", "svms", "seconds")}
+    told["kernels"] = ("kernel", lambda k: ",".join(str(v) for v in sorted(k) if v))
+    told["chosen"] = ("chosen", "first")
+    return table.assign(chosen=chosen).groupby(["name", "method"], sort=False).agg(**told).reset_index()
+
+
+def by_method(told):
+    """Means over the pairs of `as_printed`, a row per method; "times OKS": ratio of seconds to OKS-SVM's."""
+    columns = ["accuracy", "sd", "kernel_values", "svms", "seconds"]
+    out = told.groupby("method", sort=False)[columns].mean()
+    return out.assign(**{"times OKS": out["seconds"] / out.loc["OKS", "seconds"]})
+
+
+def beside(paper, methods):
+    """The paper's table as `by_method` has ours: means over its pairs, and what it prints for each."""
+    by = paper.groupby("method", sort=False)
+    out = by[["accuracy", "sd", "seconds"]].mean()
+    out["times OKS"] = out["seconds"] / out.loc["OKS", "seconds"]
+    out["accuracy by pair"] = by["accuracy"].agg(lambda values: ", ".join(f"{v:.3f}" for v in values))
+    out["kernels by pair"] = by["kernels"].agg(lambda texts: "; ".join(texts.fillna("")).strip("; "))
+    return out.loc[list(methods)]

@@ -14,35 +14,36 @@ ORIGINAL_TASKS = ("corel5k sky/people", "corel5k water/tree", "corel5k sky/grass
 
 # smoke, quick, full
 TABLE = {
-    "n_pairs": (2, 6, 9),  # of keywords, and as many of categories
-    "pairs": {"n_drawings": (45, 300, 1000), "n_views": (1, 2, 5)},  # drawings on either side, at most
+    "n_pairs": (2, 10, 10),  # of keywords (there are 9), and as many of categories
+    "n_leaves": (2, 12, 12),  # pairs of four species of leaves against four others: all there are
+    "pairs": {"n_drawings": (45, 130, 1000), "n_views": (1, 2, 5)},  # drawings on either side, at most
     "grids": {
         "C": ((1.0, 2.0**5), (2.0**-10, 2.0**-5, 1.0, 2.0**5, 2.0**10), C_GRID),
         "beta": ((0.3, 0.7), (0.1, 0.3, 0.5, 0.7, 0.9), BETA_RANGE),
-        "p": ((1.25,), (1.05, 1.25, 2.0), P_GRID),
+        "p": ((1.25,), (1.01, 1.05, 1.25, 2.0), P_GRID),
     },
     "selectors": (2, 5, 5),  # seeds of the methods in `repeated`; the others run once
     "repeated": (("SOM", "OKS"), ("SOM", "OKS"), ("MuTron", "AlignmentSVM", "MuSVM", "SOM", "OKS")),
     "selections": {
-        "judged": (6, 60, 200),
-        "seeds": (4, 20, 50),  # but of two passes, which are judged on more
+        "judged": (6, 40, 200),
+        "seeds": (4, 10, 50),  # but of two passes, which are judged on more
         "n_epochs": ((1, 2), (1, 2, 5), (1, 2, 5, 10, 20)),
     },
     "mistakes": {
         "n_samples": ((40, 80, 160), (75, 150, 300, 600, 1200), (100, 200, 400, 800, 1600, 3200)),
-        "seeds": (1, 1, 3),
+        "seeds": (1, 4, 10),
         "draws": (8, 30, 100),
     },
     "regret": {
         "n_samples": ((40, 80), (75, 300, 900), (100, 400, 1600)),
-        "seeds": (1, 1, 3),
+        "seeds": (1, 2, 3),
         "draws": (8, 20, 100),
     },
     "quality": {
         "n_visits": ((50, 100, 200), (100, 200, 400, 800, 1600), (100, 200, 400, 800, 1600, 3200)),
         "n_samples": (200, 1600, 3200),
         "n_held": (500, 3000, 4000),
-        "seeds": (1, 1, 5),
+        "seeds": (1, 4, 10),
         "draws": (20, 100, 300),
     },
 }
