@@ -181,5 +181,5 @@ def compared(sweep, label, choose, asked, run, points, by, columns, data=(), pla
 def printed(name):
     """A table as a paper prints it, by its row of the catalogue."""
     file = Path(__file__).parent / "printed" / f"{name}.csv"
-    blank = {"na_values": {"sd": [""]}, "keep_default_na": False}
+    blank = {"na_values": {"sd": [""], "seconds": [""]}, "keep_default_na": False}
     return pd.read_csv(file, dtype={"kernels": str}, **blank)

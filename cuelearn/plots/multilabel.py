@@ -1,12 +1,20 @@
 """Drawings of the multi-label chapter, from the numbers of its experiments."""
 
 import numpy as np
-from matplotlib.ticker import ScalarFormatter
+from matplotlib.cm import cividis
+from matplotlib.colors import to_hex
+from matplotlib.ticker import MaxNLocator, ScalarFormatter
 
 from cuelearn.book.figures import PALETTE, band, method_style
 from cuelearn.plots.common import curve, distinct, legend, log_axis, panels, where
 
-SET_NAMES = {"yeast": "yeast genes", "emoji": "keywords of emoji", "scene": "scenes", "corel5k": "Corel5k"}
+SET_NAMES = {
+    "yeast": "yeast genes",
+    "emoji": "keywords of emoji",
+    "leaves": "species of leaves",
+    "scene": "scenes",
+    "corel5k": "Corel5k",
+}
 
 
 def _looks(groups):
@@ -32,83 +40,126 @@ def weights_over_time(table, kernels, groups):
         for kernel, look in zip(kernels, _looks(groups), strict=True):
             ax.plot(mine["seconds"], mine[kernel], label=kernel, **look)
         ax.set(title=method_style(method)["label"], xlabel="seconds")
-    axes[0, 0].set(ylabel="kernel weight (share)", ylim=(0.0, 1.0))
+        ax.xaxis.set_major_locator(MaxNLocator(4))
+    axes[0, 0].set(ylabel="kernel weight (share)", ylim=(0.0, None))
     legend(fig, axes[0, 0], 1, "outside right center")
     return fig
 
 
-def auc_over_time(table):
-    """Mean AUC against training time for ML-MKL-SA and -Sum, a panel per set (figure 2).
+def thin_runs(ax, table, x, y, **style):
+    """Each draw as a thin line."""
+    for _, run in table.groupby("seed"):
+        ax.plot(run[x], run[y], **{"linewidth": 0.7, "alpha": 0.35, **style, "label": None, "marker": ""})
 
-    `table` has the columns name, method, seed, seconds, auc.
+
+def gains(table, *names):
+    """A table with `gain`: AUC minus that of the same run at equal kernel weights, where it begins."""
+    first = table.groupby([*names, "seed"])["auc"].transform("first")
+    return table.assign(gain=table["auc"] - first)
+
+
+def auc_over_time(table):
+    """Mean AUC against training time for ML-MKL-SA and -Sum, a column per set (figure 2).
+
+    Above single draws, below what they gain on equal kernel weights, where all begin, at the mean time of an
+    iteration. `table` has the columns name, method, seed, iteration, seconds, auc.
     """
-    names = distinct(table["name"])
-    fig, axes = panels(len(names), size=(4.2 * len(names), 3.6))
-    for ax, name in zip(axes[0], names, strict=True):
+    names, table = distinct(table["name"]), gains(table, "name", "method")
+    fig, axes = panels(len(names), 2, size=(4.2 * len(names), 5.8), sharex="col")
+    for (top, low), name in zip(axes.T, names, strict=True):
+        low.axhline(0.0, color="0.4", linewidth=0.8)
         for method in distinct(table["method"]):
             mine = where(table, name=name, method=method)
-            style = method_style(method, marker="", alpha=0.8, linewidth=1.2)
-            for _, run in mine.groupby("seed"):
-                ax.plot(run["seconds"], run["auc"], **style)
-                style["label"] = None
-        ax.set(title=SET_NAMES.get(name, name), xlabel="seconds of training")
+            thin_runs(top, mine, "seconds", "auc", **method_style(method, alpha=0.8, linewidth=1.0))
+            thin_runs(low, mine, "seconds", "gain", **method_style(method))
+            at = mine.groupby("iteration")["seconds"].transform("mean")
+            curve(low, mine.assign(at=at), "at", "gain", method, marker="", alpha=0.12)
+        top.set(title=SET_NAMES.get(name, name))
+        low.set(xlabel="seconds of training")
+        low.cuelearn_band += "; thin: single draws"
     axes[0, 0].set_ylabel("area under precision-recall curve")
-    legend(fig, axes[0, 0], 2)
+    axes[1, 0].set_ylabel("gain on equal kernel weights")
+    legend(fig, axes[1, 0], 2)
     return fig
 
 
-def auc_over_iterations(table, column, label):
+def auc_over_iterations(table, column, label, base):
     """Mean AUC of SA against iterations, a line for each value of `column` (figures 3 and 4).
 
-    Drawn is the difference from equal kernel weights in the same draw: draws differ by more than parameters
-    do. `table` has the columns seed, iteration (0 is equal weights), auc, and `column`; `label` has one place
-    for its value.
+    Left what single draws (thin) and their means gain on equal kernel weights, right the differences from
+    `base`, draw by draw, with the interval of their mean. `table` has the columns seed, iteration (0 is equal
+    weights), auc, and `column`; `label` has one place for its value.
     """
-    fig, ((ax,),) = panels(1, size=(5.0, 3.6))
-    for k, value in enumerate(distinct(table[column])):
-        grid = where(table, **{column: value}).pivot(index="seed", columns="iteration", values="auc")
-        style = {"color": PALETTE[k], "marker": "os^Dv"[k % 5], "markersize": 3, "label": label.format(value)}
-        band(ax, grid.columns, grid.sub(grid[0], axis=0).to_numpy(), alpha=0.12, **style)
+    fig, ((left, right),) = panels(2, size=(9.6, 3.7))
+    values, table = distinct(table[column]), gains(table, column)
+    shades = cividis(np.linspace(0.0, 0.9, len(values)))
+    grids = {
+        v: where(table, **{column: v}).pivot(index="seed", columns="iteration", values="auc") for v in values
+    }
+    for value, shade, marker in zip(values, shades, "os^D", strict=False):
+        mine = where(table, **{column: value})
+        style = {"color": to_hex(shade), "marker": marker, "markersize": 4, "label": label.format(value)}
+        thin_runs(left, mine, "iteration", "gain", color=style["color"])
+        mean = mine.groupby("iteration")["gain"].mean()
+        left.plot(mean.index, mean, **style)
+        if value != base:
+            differences = grids[value] - grids[base]
+            band(right, differences.columns, differences.to_numpy(), alpha=0.15, **style)
+    left.cuelearn_band = "left: means of all draws, thin: single draws; right, draw by draw"
     start = table.loc[table["iteration"] == 0].groupby("seed")["auc"].first().mean()
-    ax.axhline(0.0, color="0.4", linewidth=0.8)
-    ax.set_xscale("symlog", linthresh=10)
-    ax.xaxis.set_major_formatter(ScalarFormatter())
-    ax.set(xlabel="iterations", ylabel=f"AUC, gain on equal kernel weights ({start:.3f})", xlim=(0, None))
-    ax.legend()
+    left.set(ylabel=f"AUC, gain on equal kernel weights ({start:.3f})")
+    right.set(ylabel=f"AUC minus that of {label.format(base)}")
+    left.legend()
+    for ax in (left, right):
+        ax.axhline(0.0, color="0.4", linewidth=0.8)
+        ax.set_xscale("symlog", linthresh=10)
+        ax.xaxis.set_major_formatter(ScalarFormatter())
+        ax.set(xlabel="iterations", xlim=(0, None))
     return fig
 
 
-def cost_against_classes(table, fits):
-    """SVMs and seconds until a fixed relative gap, against the classes: runs, means, fitted powers.
+def cost_against_classes(table, powers):
+    """SVMs until a fixed relative gap, against the classes, a panel for each set.
 
-    `table` has the columns method, n_classes, seed, n_solved, seconds, reached; `fits` gives, for method and
-    column, exponent and factor of the fitted power, and the largest number of classes that it was fitted to.
+    Small: runs, large: their geometric means, lines: the mean power of all draws; hollow: how often Sum
+    combines kernels (SA does for every SVM). `table` has the columns name, method, n_classes, seed, n_solved,
+    n_iter, reached; `powers` are those of `experiments.multilabel.powers`.
     """
-    fig, axes = panels(2, size=(9.2, 3.9))
-    for ax, column, what in zip(axes[0], ("n_solved", "seconds"), ("SVMs", "seconds"), strict=True):
+    names = distinct(table["name"])
+    fig, axes = panels(len(names), size=(4.7 * len(names), 4.0), sharey=True)
+    for ax, name in zip(axes[0], names, strict=True):
         for k, method in enumerate(distinct(table["method"])):
-            mine = where(table, method=method)
-            mine = mine.assign(at=mine["n_classes"] * 1.04 ** (k - 1))  # beside each other
-            exponent, factor, most = fits[method, column]
+            mine, fit = where(table, name=name, method=method), where(powers, name=name, method=method)
+            mine = mine.assign(at=mine["n_classes"] * 1.05 ** (k - 1))  # beside each other
             style = method_style(method, linestyle="")
-            style["label"] += f": exponent {exponent:.2f}"
-            means = np.exp(np.log(mine[["at", column]]).groupby(mine["n_classes"]).mean())
-            ax.plot(means["at"], means[column], **style)
+            color, label = style["color"], style.pop("label")
             for reached, marker, size in ((True, ".", 4), (False, "x", 8)):
                 part = where(mine, reached=reached)
-                dots = {"linestyle": "", "marker": marker, "markersize": size, "alpha": 0.6}
-                ax.plot(part["at"], part[column], color=style["color"], **dots)
-            m = np.array([mine["n_classes"].min(), most], dtype=float)
-            ax.plot(m, factor * m**exponent, color=style["color"], linestyle=":")
+                ax.plot(part["at"], part["n_solved"], ls="", marker=marker, ms=size, alpha=0.6, color=color)
+            means = geometric_means(mine, "n_solved")
+            if len(fit):
+                m, exponent = np.array(sorted(set(mine["n_classes"])), dtype=float), fit["exponent"].mean()
+                ax.plot(m, np.exp(np.log(fit["factor"]).mean()) * m**exponent, color=color, linestyle=":")
+                label += f": $m^{{{exponent:.2f}}}$"
+            ax.plot(means["at"], means["n_solved"], label=label, **style)
+            if method == "MLMKLSum":
+                means = geometric_means(mine, "n_iter")
+                hollow = {**style, "markerfacecolor": "white", "label": "Sum's combinations of kernels"}
+                ax.plot(means["at"], means["n_iter"], **hollow)
+        if not where(table, name=name)["reached"].all():
+            ax.plot([], [], ls="", marker="x", ms=8, color="0.4", label="gave up before the gap")
         log_axis(ax.xaxis, plain=True)
         log_axis(ax.yaxis)
-        ax.set(xlabel="classes m", ylabel=f"{what} until the gap is reached")
-        ax.legend()
-    if not table["reached"].all():
-        missed = {"marker": "x", "markersize": 8, "color": "0.4", "label": "gave up before the gap"}
-        axes[0, 0].plot([], [], linestyle="", **missed)
-        axes[0, 0].legend()
+        ax.set(title=SET_NAMES.get(name, name), xlabel="classes m")
+        ax.legend(fontsize=8, loc="upper left")
+    axes[0, 0].set_ylabel("SVMs until the gap is reached")
+    axes[0, 0].cuelearn_band = "small: runs, large: geometric means, lines: mean of each draw's power"
     return fig
+
+
+def geometric_means(table, column):
+    """Of `column` and `at`, for each number of classes."""
+    return np.exp(np.log(table[["at", column]].astype(float)).groupby(table["n_classes"]).mean())
 
 
 def gap_over_iterations(table, fits):
@@ -120,12 +171,14 @@ def gap_over_iterations(table, fits):
     for method in distinct(table["method"]):
         label = f"{method_style(method)['label']}: exponent {fits[method]:.2f}"
         mine = where(table, method=method)
+        thin_runs(ax, mine, "n_iter", "gap", **method_style(method))
         grid = curve(ax, mine, "n_iter", "gap", method, geometric=True, label=label)
     T = np.array(grid.columns, dtype=float)
     ax.plot(T, table["gap"].max() * (T / T[0]) ** -0.5, color="0.4", linestyle=":", label="exponent -0.5")
     log_axis(ax.xaxis, plain=True)
     log_axis(ax.yaxis)
     ax.set(xlabel="iterations T", ylabel="saddle-point gap over the worst loss")
+    ax.cuelearn_band += "; thin: single draws"
     ax.legend()
     return fig
 
@@ -147,4 +200,30 @@ def weights_and_classes(path, classes, groups):
     right.set_xticks(at, classes["class"], rotation=90, fontsize=7)
     right.set(xlabel="class")
     right.legend()
+    return fig
+
+
+def keywords_and_things(images, told, share):
+    """Drawings with their keywords, beside the share of a keyword's things that have another one, too.
+
+    `images` are RGB pictures, `told` pairs of what each is and its keywords, `share` a square DataFrame.
+    """
+    fig, axes = panels(6, 2, size=(10.6, 4.4), gridspec_kw={"width_ratios": [1, 1, 1, 1, 1.6, 1.6]})
+    for ax, picture, (name, keywords) in zip(axes[:, :4].flat, images, told, strict=True):
+        ax.imshow(picture)
+        ax.set_title(name, fontsize=7)
+        ax.set_xlabel(
+            "\n".join(", ".join(keywords[k : k + 2]) for k in range(0, len(keywords), 2)), fontsize=7
+        )
+        ax.set(xticks=[], yticks=[])
+        ax.grid(False)
+    grid = axes[0, 0].get_gridspec()
+    for ax in axes[:, 4:].flat:
+        ax.remove()
+    ax = fig.add_subplot(grid[:, 4:])
+    shown = ax.imshow(np.where(np.eye(len(share)), np.nan, share), cmap="cividis", vmin=0.0)
+    ax.set_xticks(range(len(share)), share.columns, rotation=90, fontsize=8)
+    ax.set_yticks(range(len(share)), share.index, fontsize=8)
+    ax.grid(False)
+    fig.colorbar(shown, ax=ax, shrink=0.7, label="share of the row's things with the column's")
     return fig

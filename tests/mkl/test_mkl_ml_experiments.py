@@ -17,6 +17,7 @@ from cuelearn import datasets
 from cuelearn.book.figures import interval, method_style
 from cuelearn.experiments import multilabel as exp
 from cuelearn.experiments import pictures
+from cuelearn.experiments.multilabel.claims import PER_CLASS, SHARED
 from cuelearn.kernels import RBF, Chi2, KernelBank, Linear, Poly
 from cuelearn.mkl import saddle_gap
 from cuelearn.mkl.mlmkl import SharedProblem, solve_mlmkl_sa, solve_mlmkl_sum
@@ -409,7 +410,7 @@ def test_a_class_that_was_not_trained_has_no_say_about_C(toys, watched):
 @pytest.mark.parametrize("method", exp.METHODS)
 def test_the_table_holds_what_a_fit_of_ones_own_gives(method, toys):
     found = exp.compare_multilabel("partial", method, 2, 40, 60, 3.0)
-    assert found.keys() >= {"auc", "seconds", "n_solved", "skipped", "kernels"}
+    assert found.keys() >= {"auc", "seconds", "n_solved", "n_combined", "skipped", "kernels"}
     task = exp.multilabel_task("partial", 2, 40, 60)
     model, scores = fitted(method, task, 3.0, 2)
     usable = signs_of(task.Y_train)[1]
@@ -417,8 +418,9 @@ def test_the_table_holds_what_a_fit_of_ones_own_gives(method, toys):
     auc, n_judged = mean_precision(scores, task.Y_test, usable)
     assert found["auc"] == pytest.approx(auc, abs=1e-9) and found["skipped"] == 2 == 5 - n_judged
     assert found["seconds"] > 0
-    n_solved = getattr(model, "n_solved_", np.nan)
-    assert found["n_solved"] == pytest.approx(n_solved, nan_ok=True) and not n_solved <= 0
+    n_solved, shared = getattr(model, "n_solved_", 0), model.kernel_weights_.ndim == 1
+    assert found["n_solved"] == n_solved + shared * usable.sum() > 0
+    assert found["n_combined"] == (getattr(model, "n_iter_", 0) + 1 if shared else n_solved)
     weights = np.atleast_2d(model.kernel_weights_).mean(axis=0)
     named = [entry.rsplit(" ", 1) for entry in found["kernels"].split(", ")]
     place = {kernel[0]: k for k, kernel in enumerate(task.kernels)}
@@ -429,8 +431,7 @@ def test_the_table_holds_what_a_fit_of_ones_own_gives(method, toys):
 
 
 def test_methods_take_C_and_the_seed():
-    assert set(exp.SHARED) | set(exp.PER_CLASS) <= set(exp.METHODS)
-    assert not set(exp.SHARED) & set(exp.PER_CLASS)
+    assert set(SHARED) | set(PER_CLASS) <= set(exp.METHODS)
     for name, make in exp.METHODS.items():
         options = make(3.5, 7, GROUPS).get_params()
         assert options["C"] == 3.5 and options.get("random_state", 7) == 7, name
@@ -505,8 +506,11 @@ def test_the_gap_was_reached_at_the_end_and_not_a_look_before(method, wanted, se
     run = rerun(method, found["n_iter"], **point)
     assert run.n_solved == found["n_solved"]
     even, equal = np.full(9, STARTED), np.full(m, 1.0 / m)
-    expected = pytest.approx(exact_gap(method, even, equal, **point), rel=0.05 * wanted, abs=0.1 * wanted)
-    assert found["start"] == expected
+    start = exact_gap(method, even, equal, **point)
+    if method == "MLMKLSum":
+        assert found["start"] == pytest.approx(start, rel=0.05 * wanted, abs=0.1 * wanted)
+    else:  # no more is asked than that it is not there
+        assert wanted < found["start"] <= start + 1e-4
     if method == "MLMKLSum":
         looks = list(range(1, found["n_iter"] + 1))
     else:  # the very averages of this run, and no others
@@ -665,7 +669,7 @@ def tables():
     def points(*names, values):
         return [dict(zip(names, some, strict=True)) for some in product(*values)]
 
-    runs = points("method", "n_classes", "seed", values=(exp.SHARED, (2, 4, 8), (1, 2)))
+    runs = points("method", "n_classes", "seed", values=(SHARED, (2, 4, 8), (1, 2)))
     genes = {"name": "yeast", "n_train": 40, "C": 10.0}
     cost = [{**exp.cost_to_gap(wanted=0.15, most=25, **run, **genes), **run} for run in runs]
     assert 0 < sum(run["reached"] for run in cost) < len(cost)
@@ -680,7 +684,7 @@ def tables():
         ).assign(method=m)
         for m in ("MLMKLSA", "MLMKLSA printed")
     ]
-    timed = points("name", "method", "seed", values=(["yeast"], exp.SHARED, (0, 1)))
+    timed = points("name", "method", "seed", values=(["yeast"], SHARED, (0, 1)))
     deltas = points("delta", "seed", values=((0.0, 0.2, 1.0), (0, 1, 2)))
     return {
         "paths": table(
@@ -740,78 +744,105 @@ def test_drawn_runs_are_those_of_the_table(tables):
     table = tables["timed"]
     table = pd.concat([table, table.assign(name="emoji", auc=0.5 * table["auc"])])
     fig = draw.auc_over_time(table)
-    assert len(fig.axes) == 2 and sum(len(ax.lines) for ax in fig.axes) == 8
+    assert len(fig.axes) == 4
     for (name, method, _), run in table.groupby(["name", "method", "seed"]):
-        ax = fig.axes[["yeast", "emoji"].index(name)]
-        assert coloured(only(ax, run["seconds"], run["auc"]), method)
+        top, low = (fig.axes[2 * row + ["yeast", "emoji"].index(name)] for row in (0, 1))
+        assert coloured(only(top, run["seconds"], run["auc"]), method)
+        assert coloured(only(low, run["seconds"], run["auc"] - run["auc"].iloc[0]), method)
+    for method, mine in table[table["name"] == "yeast"].groupby("method"):
+        grid = mine.pivot(index="iteration", columns="seed", values="auc")
+        at = mine.groupby("iteration")["seconds"].mean()
+        assert coloured(only(fig.axes[2], at, (grid - grid.loc[0]).mean(axis=1)), method)
 
 
-def test_drawn_gains_are_within_a_draw(tables):
+def test_drawn_gains_and_differences_are_within_a_draw(tables):
     table = tables["deltas"]
-    fig = draw.auc_over_iterations(table, "delta", "{}")
+    fig = draw.auc_over_iterations(table, "delta", "{}", 0.2)
+    left, right = fig.axes
+    grids = {
+        d: mine.pivot(index="seed", columns="iteration", values="auc") for d, mine in table.groupby("delta")
+    }
     looks = set()
-    for delta in (0.0, 0.2, 1.0):
-        gains = []
-        for seed in (0, 1, 2):
-            run = table[(table["delta"] == delta) & (table["seed"] == seed)].set_index("iteration")["auc"]
-            gains.append(run - run[0])
-        mean = sum(gains) / 3
-        line = only(fig, [0, 5, 20], mean[[0, 5, 20]])
-        assert mean[0] == 0.0 and str(delta) in line.get_label()
+    for delta, grid in grids.items():
+        gains = grid.sub(grid[0], axis=0)
+        line = only(left, gains.columns, gains.mean())
+        assert gains[0].eq(0).all() and str(delta) in line.get_label()
         looks.add(to_hex(line.get_color()))
-        spread = interval([gain[[0, 5, 20]] for gain in gains])  # of the gains, not of the draws
-        bands = [path.vertices[:, 1] for shade in line.axes.collections for path in shade.get_paths()]
-        ends = [spread.low.min(), spread.high.max()]
-        assert any(np.allclose([band.min(), band.max()], ends) for band in bands)
+        for _, run in gains.iterrows():
+            assert to_hex(only(left, run.index, run).get_color()) == to_hex(line.get_color())
+        if delta != 0.2:
+            differences = (grid - grids[0.2]).to_numpy()
+            assert to_hex(only(right, grid.columns, differences.mean(axis=0)).get_color()) == to_hex(
+                line.get_color()
+            )
+            spread = interval(differences)
+            bands = [path.vertices[:, 1] for shade in right.collections for path in shade.get_paths()]
+            ends = [spread.low.min(), spread.high.max()]
+            assert any(np.allclose([band.min(), band.max()], ends) for band in bands)
     assert len(looks) == 3
-    alone = draw.auc_over_iterations(table[table["seed"] == 1], "delta", "{}")
-    run = table[(table["delta"] == 1.0) & (table["seed"] == 1)]
-    assert carrying(alone, run["iteration"], run["auc"] - run["auc"].iloc[0])
 
 
 def test_drawn_costs_are_geometric_means_with_their_powers_and_misses(tables):
-    table = tables["cost"]
-    panels = itertools.product(exp.SHARED, ("n_solved", "seconds"))
-    fits = {panel: (0.3 + 0.2 * i, 2.0 + i, 8) for i, panel in enumerate(panels)}
-    fig = draw.cost_against_classes(table, fits)
+    table = tables["cost"].assign(name="yeast")
+    table = pd.concat([table, table.assign(name="leaves", n_solved=2 * table["n_solved"])])
+    powers = pd.DataFrame(
+        itertools.product(("yeast", "leaves"), SHARED, (0, 1)), columns=["name", "method", "seed"]
+    )
+    powers = powers.assign(exponent=0.3 + 0.2 * np.arange(8), factor=2.0 + np.arange(8))
+    fig = draw.cost_against_classes(table, powers)
     m = np.array([2.0, 4.0, 8.0])
-    for ax, column in zip(fig.axes, ("n_solved", "seconds"), strict=True):
-        for method in exp.SHARED:
-            mine = table[table["method"] == method]
-            means = [gmean(mine[mine["n_classes"] == k][column]) for k in m]
-            exponent, factor, _ = fits[method, column]
-            ends = m[[0, -1]]
+    for ax, name in zip(fig.axes, ("yeast", "leaves"), strict=True):
+        for method in SHARED:
+            mine = table[(table["method"] == method) & (table["name"] == name)]
+            means = [gmean(mine[mine["n_classes"] == k]["n_solved"]) for k in m]
+            fit = powers[(powers["method"] == method) & (powers["name"] == name)]
+            power = gmean(fit["factor"]) * m ** fit["exponent"].mean()
             # points of different methods do not hide each other
-            aside = 1.04 ** (exp.SHARED.index(method) - 1)
-            for line in (only(ax, m * aside, means), only(ax, ends, factor * ends**exponent)):
+            aside = 1.05 ** (SHARED.index(method) - 1)
+            for line in (only(ax, m * aside, means), only(ax, m, power)):
                 assert coloured(line, method)
             for reached in (True, False):
                 runs = mine[mine["reached"] == reached]
                 if len(runs):
-                    points = only(ax, runs["n_classes"] * aside, runs[column])
+                    points = only(ax, runs["n_classes"] * aside, runs["n_solved"])
                     assert coloured(points, method)
                     assert points.get_linestyle() == "None"
                     assert (points.get_marker() == "x") == (not reached)
+            if method == "MLMKLSum":
+                passes = [gmean(mine[mine["n_classes"] == k]["n_iter"]) for k in m]
+                assert only(ax, m * aside, passes).get_markerfacecolor() == "white"
         assert ax.get_xscale() == ax.get_yscale() == "log"
-    done = draw.cost_against_classes(table.assign(reached=True), fits)
+    done = draw.cost_against_classes(table.assign(reached=True), powers)
     lines = [line for ax in done.axes for line in ax.lines if len(line.get_xdata())]
     assert not any(line.get_marker() == "x" for line in lines)
 
 
-def test_powers_are_fitted_where_every_run_reached_the_gap():
-    points = list(itertools.product("ab", (2, 4, 8, 16), (0, 1)))
-    missed = {("a", 16, 1), ("b", 8, 0), ("b", 16, 0)}
-    table = pd.DataFrame(points, columns=["method", "n_classes", "seed"])
-    left = exp.reached_everywhere(table.assign(reached=[point not in missed for point in points]))
-    classes = left.groupby("method")["n_classes"].unique()
-    assert sorted(classes["a"]) == [2, 4, 8]
-    assert sorted(classes["b"]) == [2, 4, 8, 16], "too few are left: all are taken"
+def test_keywords_share_things_by_rows():
+    images, told, share = exp.keywords_together()
+    assert len(images) == len(told) == len(exp.SHOWN_THINGS) and images.shape[-1] == 3
+    assert dict(told)["rice ball"] == ["ball", "food", "japanese", "rice"]
+    emoji = pictures.emoji()
+    held = emoji.keywords[pictures.things()] > 0
+    ice, sweet = (held[:, emoji.keyword_names.tolist().index(name)] for name in ("ice", "sweet"))
+    assert share.loc["ice", "sweet"] == (ice & sweet).sum() / ice.sum()
+    assert share.loc["sweet", "ice"] == (ice & sweet).sum() / sweet.sum()
+    fig = draw.keywords_and_things(images, told, share)
+    assert [ax.get_title() for ax in fig.axes[:8]] == list(exp.SHOWN_THINGS)
 
 
-def test_slopes_are_those_of_each_draw():
-    table = pd.DataFrame(itertools.product((0, 1, 2), (2, 4, 8)), columns=["seed", "m"])
+def test_powers_are_those_of_each_draw_and_leave_out_what_gave_up():
+    points = list(itertools.product("ab", (0, 1, 2), (2, 4, 8, 16)))
+    table = pd.DataFrame(points, columns=["method", "seed", "m"])
     table["cost"] = 3.0 * table["m"] ** (1.0 + table["seed"])
-    assert_allclose(exp.slopes(table, "cost", "m"), [1.0, 2.0, 3.0])
+    found = exp.powers(table, "cost", "m")
+    assert_allclose(found["exponent"], [1.0, 2.0, 3.0, 1.0, 2.0, 3.0])
+    assert_allclose(found["factor"], 3.0)
+    table["reached"] = [point not in {("a", 1, 16), ("b", 0, 2), ("b", 0, 4)} for point in points]
+    table.loc[~table["reached"], "cost"] = 1.0
+    found = exp.powers(table, "cost", "m")
+    assert found[["method", "seed"]].to_numpy().tolist() == [["a", 0], ["a", 1], ["a", 2], ["b", 1], ["b", 2]]
+    assert_allclose(found["exponent"], 1.0 + found["seed"])
+    assert exp.powers(table[table["m"] < 8], "cost", "m").empty
 
 
 def test_drawn_gaps_are_geometric_means_beside_a_root(tables):
@@ -825,7 +856,8 @@ def test_drawn_gaps_are_geometric_means_beside_a_root(tables):
         assert coloured(only(ax, [4, 8, 16], means), method)
     logs = [np.diff(np.log(line.get_xydata().astype(float)), axis=0) for line in ax.lines]
     slopes = [steps[:, 1] / steps[:, 0] for steps in logs]
-    assert sum(np.allclose(slope, -0.5) for slope in slopes) == 1 and len(slopes) == 3
+    assert sum(np.allclose(slope, -0.5) for slope in slopes) == 1
+    assert len(slopes) == 3 + len(table[["method", "seed"]].drop_duplicates())
     assert ax.get_xscale() == ax.get_yscale() == "log"
 
 

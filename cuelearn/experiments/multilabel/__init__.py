@@ -1,6 +1,7 @@
 """Multi-label MKL (NIPS 2010): methods on genes and emoji, weights over time, cost against classes.
 
-A further method takes one line in `METHODS`, a further set one in `SETS` (or `ORIGINAL_SETS`). ``**where``
+A further method takes one line in `METHODS`, a further set one in `SETS` (`CLASS_SETS`, where a sample has a
+single class; `ORIGINAL_SETS`). ``**where``
 are name, n_train and, where wanted, n_test and n_classes of `multilabel_task`.
 """
 
@@ -109,8 +110,17 @@ def _corel5k():
     return _of_columns(data, [(name, np.sort(part)) for name, part in parts])
 
 
+def _leaves():
+    """Each of a hundred species against the others."""
+    data = datasets.load_leaves()
+    indicators = (data.y[:, None] == np.unique(data.y)).astype(np.int8)
+    return _of_columns(data._replace(y=indicators), list(data.cues.items()))
+
+
 #: Sets by name.
 SETS = {"yeast": _yeast, "emoji": _emoji}
+#: Sets with one class a sample: the cost of many classes, no labels.
+CLASS_SETS = {"leaves": _leaves}
 #: The same for sets that the user must put in place.
 ORIGINAL_SETS = {"scene": _scene, "corel5k": _corel5k}
 
@@ -118,7 +128,7 @@ ORIGINAL_SETS = {"scene": _scene, "corel5k": _corel5k}
 @functools.lru_cache(maxsize=4)
 def load_multilabel(name):
     """A set by its name: a `LabelSet`."""
-    return {**SETS, **ORIGINAL_SETS}[name]()
+    return {**SETS, **CLASS_SETS, **ORIGINAL_SETS}[name]()
 
 
 def sets_at_hand(original):
@@ -206,8 +216,6 @@ METHODS = {
     "VSKL": lambda C, seed, groups: VSKL("precomputed", C=C, groups=groups),
     "AverageKernelSVM": lambda C, seed, groups: AverageKernelSVM("precomputed", C=C),
 }
-#: The methods that learn one combination for all classes, and those that learn one for each.
-SHARED, PER_CLASS = ("MLMKLSA", "MLMKLSum"), ("GMKL", "SimpleMKL", "VSKL")
 
 
 def fitted_method(method, C, seed, groups, bank, Y):
@@ -248,7 +256,7 @@ def chosen_C(name, method, seed, n_train, grid, n_classes=None):
 def compare_multilabel(name, method, seed, n_train, n_test, C, n_classes=None):
     """AUC, seconds of training (kernels at hand) and counts of one method on one draw.
 
-    `n_solved` are SVMs, NaN where not counted; `kernels` the largest weights, as text.
+    `kernels` are the largest weights, as text.
     """
     task = multilabel_task(name, seed, n_train, n_test, n_classes)
     bank = KernelBank(task.kernels, task.X_train)
@@ -261,9 +269,24 @@ def compare_multilabel(name, method, seed, n_train, n_test, C, n_classes=None):
     return {
         "auc": found.mean,
         "seconds": seconds,
-        "n_solved": float(getattr(model, "n_solved_", np.nan)),
+        **work_of(model),
         "skipped": len(found.skipped),
         "kernels": ", ".join(largest),
+    }
+
+
+def work_of(model):
+    """SVMs that a fitted method has solved, `n_solved`, and its combinations of all kernels, `n_combined`.
+
+    Methods that share combine once an iteration, and at the end solve the SVMs of all classes once more; the
+    average kernel is combined once. A method with weights for each class combines anew for every SVM.
+    """
+    n_classes = len(model.classes_) - len(model.skipped_classes_)
+    if model.kernel_weights_.ndim == 2:
+        return {"n_solved": model.n_solved_, "n_combined": model.n_solved_}
+    return {
+        "n_solved": getattr(model, "n_solved_", 0) + n_classes,
+        "n_combined": getattr(model, "n_iter_", 0) + 1,
     }
 
 
@@ -293,18 +316,12 @@ def solve_shared(problem, method, seed, n_iter, **options):
     return solve_mlmkl_sa(problem, n_iter=n_iter, tol=None, **options)
 
 
-def slopes(table, column, against):
-    """Exponents of a power of `against`, one for each seed: the points of one draw are not independent."""
-    groups = (mine for _, mine in table.groupby("seed"))
-    return np.array([np.polyfit(np.log(mine[against]), np.log(mine[column]), 1)[0] for mine in groups])
-
-
 def cost_to_gap(method, seed, C, wanted, most, **where):
     """SVMs and seconds until the certified saddle-point gap (Sum: distance from the least sum) is small.
 
-    SA is measured at 1, 2, 3, ... and later every 1.5 times as many iterations, Sum at each; the clock
-    stands meanwhile. Runs end at the relative gap `wanted` or after at most `most` SVMs. `start` is the gap
-    at equal weights.
+    SA is measured from a quarter as many iterations as there are classes on, at every 1.5 times as many, Sum
+    at each; the clock stands meanwhile. Runs end at the relative gap `wanted` or after at most `most` SVMs.
+    `start` is the gap at equal weights, at least. Kernels are combined once an iteration.
     """
     _, problem = shared_problem(C, seed=seed, **where)
     judge, m, F, is_sum = (
@@ -314,7 +331,7 @@ def cost_to_gap(method, seed, C, wanted, most, **where):
         method == "MLMKLSum",
     )
     even, tol = np.full(F, 1.0 / F), 0.05 * wanted
-    begin = saddle_gap(judge, even, np.full(m, 1.0 / m), tol=tol)
+    begin = saddle_gap(judge, even, np.full(m, 1.0 / m), tol=tol, threshold=None if is_sum else wanted)
 
     def of_sum(weights):  # its own problem: mean of the classes, at these weights and at the best ones
         found = [judge.solve(k, weights) for k in range(m)]
@@ -324,7 +341,7 @@ def cost_to_gap(method, seed, C, wanted, most, **where):
         found = saddle_gap(judge, run.kernel_weights, run.gamma, tol=tol, **more)
         return found.gap / found.worst
 
-    gaps, at_looks = [], looks(1.5)
+    gaps, at_looks = [], {t for t in looks(1.5) if 4 * t >= m}
 
     def look(run, step):
         if not is_sum and step not in at_looks:
@@ -332,7 +349,7 @@ def cost_to_gap(method, seed, C, wanted, most, **where):
         gaps.append(of_sum(run.kernel_weights) if is_sum else of_saddle(run, threshold=wanted))
         return gaps[-1] <= wanted
 
-    start = of_sum(even) if is_sum else begin.gap / begin.worst
+    start = of_sum(even) if is_sum else (begin.gap - begin.slack) / begin.worst
     n_iter = max(1, most // m) if is_sum else most
     result = solve_shared(problem, method, seed, n_iter, callback=look)
     reached = gaps[-1] <= wanted
@@ -348,15 +365,21 @@ def cost_to_gap(method, seed, C, wanted, most, **where):
     }
 
 
-def reached_everywhere(cost):
-    """Runs of `cost_to_gap` at numbers of classes at which all runs of their method reached the gap.
+def powers(table, column, against):
+    """Powers of `against` that `column` follows, fitted to each draw of a set and method (DataFrame).
 
-    A run that gave up cost more than is known, and a power fitted through it comes out too small. Where
-    fewer than three numbers of classes are left for a method, all its runs are returned.
+    Columns name (if there), method, seed, exponent, factor. A run that did not reach its gap cost more than
+    is known and is left out, a draw with fewer than three runs left with them.
     """
-    whole = cost.groupby(["method", "n_classes"])["reached"].transform("all")
-    left = cost[whole].groupby("method")["n_classes"].nunique()
-    return cost[whole | (cost["method"].map(left).fillna(0) < 3)]
+    if "reached" in table:
+        table = table[table["reached"]]
+    names, rows = [name for name in ("name", "method", "seed") if name in table], []
+    for values, mine in table.groupby(names, sort=False):
+        if mine[against].nunique() > 2:
+            exponent, log_factor = np.polyfit(np.log(mine[against]), np.log(mine[column]), 1)
+            found = {"exponent": exponent, "factor": np.exp(log_factor)}
+            rows.append(dict(zip(names, values, strict=True)) | found)
+    return pd.DataFrame(rows, columns=[*names, "exponent", "factor"])
 
 
 def gap_after(seed, C, at, corrected=True, **where):
@@ -424,3 +447,29 @@ def watch_labels(n_classes, delta, C, corrected=True, seed=0, name="emoji", n_tr
     draws = np.bincount(result.drawn, minlength=len(task.names))
     classes = pd.DataFrame({"class": task.names, "weight": result.gamma, "draws": draws})
     return pd.DataFrame(result.path, columns=problem.bank.names), classes, task.groups
+
+
+# things and keywords of the opening picture
+SHOWN_THINGS = (
+    *("soccer ball", "rice ball", "confetti ball", "sport utility vehicle", "spouting whale"),
+    *("ice cream", "wine glass", "magnifying glass tilted left"),
+)
+SHOWN_KEYWORDS = (
+    *("animal", "face", "ocean", "food", "ball", "sport", "game", "sweet", "ice", "drink", "glass"),
+)
+
+
+def keywords_together():
+    """What is hard about keywords: drawings, what each is and its keywords, and how keywords share things.
+
+    The last is a DataFrame: the share of the things with the row's keyword that have the column's, too.
+    """
+    emoji, named = pictures.emoji(), load_multilabel("emoji").data.target_names
+    things = [emoji.names.tolist().index(name) for name in SHOWN_THINGS]
+    columns = pd.Series(np.arange(emoji.keyword_names.size), index=emoji.keyword_names)
+    rows = [np.flatnonzero((emoji.thing == k) & (emoji.style == STYLES[0]))[0] for k in things]
+    held = emoji.keywords[:, columns[named]] > 0
+    told = [(emoji.names[k], np.array(named)[held[k]].tolist()) for k in things]
+    some = emoji.keywords[np.ix_(pictures.things(), columns[list(SHOWN_KEYWORDS)])].astype(int)
+    share = pd.DataFrame(some.T @ some / some.sum(axis=0)[:, None], SHOWN_KEYWORDS, SHOWN_KEYWORDS)
+    return emoji.on_backgrounds(rows=rows).images, told, share
