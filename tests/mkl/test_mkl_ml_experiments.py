@@ -1,6 +1,8 @@
 """The multi-label experiments and their drawings: who sees which samples, and what the numbers mean."""
 
+import functools
 import itertools
+import json
 from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
@@ -14,6 +16,7 @@ from sklearn.metrics import average_precision_score
 from sklearn.svm import LinearSVC
 
 from cuelearn import datasets
+from cuelearn.book.claims import judge
 from cuelearn.book.figures import interval, method_style
 from cuelearn.experiments import multilabel as exp
 from cuelearn.experiments import pictures
@@ -24,7 +27,7 @@ from cuelearn.mkl.mlmkl import SharedProblem, solve_mlmkl_sa, solve_mlmkl_sum
 from cuelearn.plots import multilabel as draw
 
 ALL_SETS = [*exp.SETS, *exp.ORIGINAL_SETS]
-NO_EMOJI = ["yeast", *exp.ORIGINAL_SETS]
+NO_EMOJI = ["yeast", *exp.CLASS_SETS, *exp.ORIGINAL_SETS]
 GROUPS = (0, 0, 0, 1, 1, 1, 2, 2, 2)
 FIGURE_1 = ("MLMKLSA", "MLMKLSum", "GMKL", "VSKL")
 STARTED = 1.0 / 9.0
@@ -885,3 +888,104 @@ def test_a_class_that_cannot_be_learnt_is_not_named(toys):
     assert classes["class"].tolist() == ["a", "b", "d", "e"]
     assert len(path) == 31
     assert classes["weight"].sum() == pytest.approx(1.0)
+
+
+# ------------------------------------------------------------------ claims
+
+
+@pytest.fixture
+def judged(tmp_path):
+    """The verdict on a claim, by tables that stand alone with what made them."""
+
+    def verdict(claim, figure, table, key="", names=("yeast", "emoji")):
+        table.to_csv(tmp_path / f"{figure}{key}.csv", index=False)
+        record = {"data": [{"name": name, "tier": "bundled"} for name in names], "our_data": ", ".join(names)}
+        (tmp_path / f"{figure}.json").write_text(json.dumps(record))
+        return judge(claim, tmp_path)
+
+    return verdict
+
+
+def of_methods(values, names=("yeast", "emoji"), **columns):
+    """Three draws of every set and method, with a number that grows with the draw."""
+    points = itertools.product(names, values, range(3))
+    rows = [{"name": n, "method": m, "seed": s, "value": values[m] * (1 + 0.01 * s)} for n, m, s in points]
+    return pd.DataFrame(rows).assign(**columns)
+
+
+def test_accuracy_and_work_are_judged_set_by_set(judged):
+    values = {
+        "MLMKLSA": 0.8,
+        "MLMKLSum": 0.7,
+        "GMKL": 0.6,
+        "SimpleMKL": 0.6,
+        "VSKL": 0.5,
+        "AverageKernelSVM": 0.4,
+    }
+    table = of_methods(values).rename(columns={"value": "auc"})
+    assert judged("mlmkl-1", "mlmkl-tab-1", table, ".runs").verdict == "holds"
+    table.loc[(table["name"] == "emoji") & (table["method"] == "GMKL"), "auc"] += 0.3
+    found = judged("mlmkl-1", "mlmkl-tab-1", table, ".runs")
+    assert found.verdict == "mixed" and len(found.parts) == 10 and found.unit == "draw" and found.n == 3
+
+    solved = {"MLMKLSA": 20, "MLMKLSum": 30, "GMKL": 100, "SimpleMKL": 100, "VSKL": 100}
+    work = of_methods(solved, seconds=1.0, n_combined=1.0).rename(columns={"value": "n_solved"})
+    found = judged("mlmkl-2", "mlmkl-tab-1", work, ".runs")
+    assert found.verdict == "holds" and "combinations of kernels: MLMKLSA 1 (yeast)" in found.text
+    numbers = sorted(part.number for _, part in found.parts)
+    assert numbers == pytest.approx([0.2] * 6 + [0.3] * 6)
+    work.loc[work["method"] == "VSKL", "n_solved"] /= 2
+    assert judged("mlmkl-2", "mlmkl-tab-1", work, ".runs").verdict == "mixed"
+
+    way = of_methods({"MLMKLSA": 1.0, "MLMKLSum": 3.0}).rename(columns={"value": "moved"})
+    way["swing"] = way["moved"].where(way["method"] == "MLMKLSA", 0.1 * way["moved"])
+    found = judged("mlmkl-4", "mlmkl-fig-2", way)
+    assert found.verdict == "mixed" and found.number == pytest.approx(0.3)
+
+
+def test_costs_are_judged_by_runs_that_reached_the_gap(judged):
+    points = itertools.product(("emoji", "leaves"), ("MLMKLSA", PRINTED, "MLMKLSum"), range(3), (4, 16, 100))
+    table = pd.DataFrame(points, columns=["name", "method", "seed", "n_classes"]).assign(reached=True)
+    power = table["method"].map({"MLMKLSA": 1.3, PRINTED: 0.5, "MLMKLSum": 1.0}) + 0.01 * table["seed"]
+    table["n_solved"] = table["n_classes"] ** power
+    found = judged("mlmkl-3", "mlmkl-cor-1", table, names=("emoji", "leaves"))
+    assert (
+        found.verdict == "mixed" and found.number == pytest.approx(1.31) and "Runs left out" not in found.text
+    )
+    gave_up = (table["name"] == "leaves") & (table["method"] == PRINTED) & (table["n_classes"] == 100)
+    table.loc[gave_up, ["reached", "n_solved"]] = False, 1.0
+    found = judged("mlmkl-3", "mlmkl-cor-1", table, names=("emoji", "leaves"))
+    assert len(found.parts) == 5 and "9 of 9 of MLMKLSA printed on leaves" in found.text
+    assert "Open: leaves, SA with the paper's estimates" in found.text
+
+
+def test_steps_and_gaps_are_judged_draw_by_draw(judged):
+    points = itertools.product(
+        ((0.0, 30.0), (0.2, 30.0), (0.6, 30.0), (1.0, 30.0), (0.0, 3.0), (0.0, 0.3)), range(3)
+    )
+    ends = {(0.0, 30.0): 0.1, (0.2, 30.0): 0.2, (0.6, 30.0): 0.2, (1.0, 30.0): 0.15}
+    rows = [
+        {
+            "delta": d,
+            "factor": f,
+            "seed": s,
+            "iteration": t,
+            "auc": (t > 0) * (ends.get((d, f), 0.2) + 0.001 * s * d),
+        }
+        for (d, f), s in points
+        for t in (0, 9)
+    ]
+    table = pd.DataFrame(rows)
+    judge_them = functools.partial(judged, "mlmkl-5", names=("emoji",))
+    with pytest.raises(FileNotFoundError, match="mlmkl-fig-4"):
+        judge_them("mlmkl-fig-3", table[table["factor"] == 30.0])
+    assert judge_them("mlmkl-fig-4", table[table["delta"] == 0.0]).verdict == "holds"
+    table.loc[table["delta"] == 1.0, "auc"] += 0.1
+    assert judge_them("mlmkl-fig-3", table[table["factor"] == 30.0]).verdict == "mixed"
+
+    points = itertools.product(("MLMKLSA", PRINTED), range(3), (10, 100, 1000))
+    gaps = pd.DataFrame(points, columns=["method", "seed", "n_iter"])
+    gaps["gap"] = gaps["n_iter"] ** -(0.5 + 0.01 * gaps["seed"])
+    assert judged("mlmkl-6", "mlmkl-thm-1", gaps, names=("emoji",)).verdict == "holds"
+    gaps.loc[gaps["method"] == PRINTED, "gap"] = 1.0 - 1e-4 * gaps["n_iter"] - 1e-3 * gaps["seed"]
+    assert judged("mlmkl-6", "mlmkl-thm-1", gaps, names=("emoji",)).verdict == "mixed"
