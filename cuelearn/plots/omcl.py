@@ -1,15 +1,13 @@
 """Drawings of the OMCL chapter, from the numbers (or images) of its experiments."""
 
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.colors import TwoSlopeNorm
 
-from cuelearn.book.figures import GREEN, GREY, ORANGE, PURPLE, RED, SKY, method_style
+from cuelearn.book.figures import GREEN, GREY, ORANGE, PURPLE, RED, SKY, band, method_style, stamp
 from cuelearn.core.intervals import interval
-from cuelearn.plots.common import curve, legend, panels, where
+from cuelearn.plots.common import curve, legend, paired, panels, where
 
 ROOM_COLOURS = {"OO": SKY, "CR": "#BBBBBB", "TO": GREEN, "KT": ORANGE, "PA": PURPLE}
 # lines of the single cues: muted colours, thin and unmarked, so that the methods stand out
@@ -94,35 +92,75 @@ def _method(ax, table, method, value, **style):
     curve(ax, mine, "n_seen", value, method, runs="permutation", markevery=every, **style)
 
 
-def learning_curves(table, cues, methods=("OMCL-BM", "OMCL-PERC", "Flat", "Flat maps", "Vote")):
-    """Online error and test error against samples seen (thesis figures 3.1 and 3.4).
+def learning_curves(table, cues, paper=None, methods=("OMCL-BM", "OMCL-PERC", "Flat", "Flat maps", "Vote")):
+    """Online error, test error, and how far others' test error is from OMCL-BM's (thesis figures 3.1, 3.4).
 
-    `table` has the columns permutation, method, n_seen, online_error, test_error.
+    `table` has the columns permutation, method, n_seen, online_error, test_error; `paper` the thesis' errors
+    at the end in percent, by method: open diamonds at the right edge. Of the cues, the best at the end is
+    compared with OMCL-BM.
     """
-    fig, axes = panels(2, size=(11, 3.7))
+    fig, axes = panels(3, size=(14.5, 3.7))
     heads = {"online": "mistakes so far while learning", "test": "test samples, averaged predictors"}
-    for ax, (what, head) in zip(axes[0], heads.items(), strict=True):
+    for ax, (what, head) in zip(axes[0], heads.items(), strict=False):
         for cue in cues:
             mine = where(table, method=f"cue: {cue}")
             style = {"factor": 100, "alpha": 0.06, "marker": "", **_cue_style(cue, cues)}
             curve(ax, mine, "n_seen", f"{what}_error", runs="permutation", **style)
         for method in methods:
             _method(ax, table, method, f"{what}_error", factor=100, alpha=0.1)
-        # the first steps may leave the picture
-        top = max(line.get_ydata()[len(line.get_ydata()) // 8 :].max() for line in ax.lines)
         ax.set(xlabel="training samples seen", ylabel=f"{what} error [%]", title=head)
-        ax.set_ylim(0, min(100, 1.1 * top))
+        ax.set_ylim(0, min(100, 1.1 * _reach(ax)))
+    _, ax, difference = axes[0]
+    _end_points(ax, {} if paper is None else paper, cues)
+    ends = table.groupby(["permutation", "method"])["test_error"].last().groupby("method").mean()
+    best = min(cues, key=lambda cue: ends[f"cue: {cue}"])
+    style = {"runs": "permutation", "factor": 100, "marker": "", "alpha": 0.1}
+    paired(difference, table, "n_seen", "test_error", "OMCL-BM", methods, **style)
+    grids = [
+        where(table, method=method).pivot(index="permutation", columns="n_seen", values="test_error")
+        for method in (f"cue: {best}", "OMCL-BM")
+    ]
+    gap = 100 * (grids[0] - grids[1]).dropna(axis=1)
+    band(difference, gap.columns, gap.to_numpy(), alpha=0.06, **_cue_style(best, cues))
+    reach = 1.1 * _reach(difference)
+    title = f"paired, permutation by permutation (cue: {best})"
+    difference.set(xlabel="training samples seen", ylabel="test error minus OMCL-BM's [points]", title=title)
+    difference.set_ylim(-reach, reach)
     legend(fig, ax, 1, "outside right center")
     return fig
 
 
-def support_sizes(table, methods=("OMCL-PERC", "OMCL-BM", "OMCL-BM sparser", "Flat")):
-    """Size of the support set (sum over the cues) against samples seen (thesis figures 3.2 and 3.5)."""
-    fig, ((ax,),) = panels(1, size=(5.4, 3.6))
-    for method in methods:
-        _method(ax, table, method, "support")
-    ax.set(xlabel="training samples seen", ylabel="support vectors, all cues", ylim=(0, None))
-    ax.legend()
+def _reach(ax):
+    """Largest value of a panel's lines but for the first steps, which may leave the picture."""
+    lines = [np.abs(line.get_ydata()) for line in ax.lines if len(line.get_ydata()) > 2]
+    return max(line[len(line) // 8 :].max() for line in lines)
+
+
+def _end_points(ax, paper, cues):
+    """The paper's errors at the end, in the colours of their methods, outside the last step."""
+    at = 1.03 * ax.dataLim.x1
+    for method, percent in paper.items():
+        cue = method.removeprefix("cue: ")
+        style = _cue_style(cue, cues) if cue in cues else method_style(method)
+        ax.plot(at, percent, "D", color=style["color"], markerfacecolor="none", clip_on=False)
+    if len(paper):
+        ax.plot([], [], "D", color=GREY, markerfacecolor="none", label="the thesis' end points")
+
+
+def support_sizes(tables, methods=("OMCL-PERC", "OMCL-BM", "OMCL-BM sparser", "Flat")):
+    """Size of the support set (sum over the cues) against samples seen (thesis figures 3.2 and 3.5).
+
+    `tables` has for each panel's title its table and how its data is called, "real" or "simulated".
+    """
+    fig, axes = panels(len(tables), size=(4.9 * len(tables), 3.6))
+    for ax, (title, (table, word)) in zip(axes[0], tables.items(), strict=True):
+        for method in methods:
+            _method(ax, table, method, "support")
+        ax.set(
+            title=title, xlabel="training samples seen", ylabel="support vectors, all cues", ylim=(0, None)
+        )
+        stamp(ax, word)
+    axes[0, 0].legend()
     return fig
 
 
@@ -160,14 +198,16 @@ def weight_table(weights, cues, classes):
     return pd.Series(_normalised(weights).ravel(), places, name="weight").reset_index()
 
 
-def regret(runs, cues):
+def regret(runs, cues, words):
     """Cumulative loss of the second layer, of every cue, and the bound of theorem 3.1.
 
     `runs` has the cumulative losses of one run for each title, as `experiments.omcl.regret` gives them,
-    `cues` the names of its cues.
+    `cues` the names of its cues, `words` how its data is called, "real" or "simulated".
     """
-    rows = -(-len(runs) // 2)
-    fig, axes = panels(2, rows, size=(10, 3.6 * rows))
+    rows = -(-len(runs) // 3)
+    fig, axes = panels(3, rows, size=(14, 3.5 * rows))
+    for ax in axes.ravel()[len(runs) :]:
+        ax.remove()
     for ax, (title, run) in zip(axes.ravel(), runs.items(), strict=False):
         lines = {f"cue {j}": _cue_style(cue, cues[title]) for j, cue in enumerate(cues[title])}
         lines["PA-I"] = method_style("OMCL-BM", marker="", label="OMCL-BM (PA-I on top)")
@@ -177,16 +217,18 @@ def regret(runs, cues):
         ax.set(title=title, xlabel="training samples seen", ylabel="cumulative loss")
         ax.set_ylim(0, 1.45 * max(line.get_ydata()[-1] for line in ax.lines))
         ax.legend(fontsize=7, ncols=2, loc="upper left")
+        stamp(ax, words[title])
     return fig
 
 
-def last_against_average(table, names):
+def last_against_average(table, words):
     """Test error of the last hypothesis and of the averaged one, for every run (thesis 3.3).
 
-    `table` has the columns data, method, permutation, average, last; `names` the data sets in order.
+    `table` has the columns data, method, permutation, average, last; `words` how each set of data is called,
+    "real" or "simulated", in order.
     """
-    fig, axes = panels(len(names), size=(2.9 * len(names), 3.1))
-    for ax, name in zip(axes[0], names, strict=True):
+    fig, axes = panels(len(words), size=(2.9 * len(words), 3.1))
+    for ax, (name, word) in zip(axes[0], words.items(), strict=True):
         mine = where(table, data=name)
         top = 105 * max(mine["last"].max(), mine["average"].max())
         ax.plot([0, top], [0, top], color="black", lw=0.8)
@@ -194,6 +236,7 @@ def last_against_average(table, names):
             style = method_style(method, linestyle="", markersize=5, alpha=0.8)
             ax.plot(100 * group["last"], 100 * group["average"], **style)
         ax.set(title=name, xlabel="last hypothesis [%]", xlim=(0, top), ylim=(0, top), aspect="equal")
+        stamp(ax, word)
     axes[0, 0].set_ylabel("test error, averaged [%]")
     axes[0, 0].legend(fontsize=7)
     return fig
@@ -269,13 +312,6 @@ def error_table(results, classes, cues, methods):
     ties = 100 * np.array(results["ties"])
     rows["Vote, ties"] = [*np.nanmean(ties, axis=0), float(np.nanmean(ties)), np.nan]
     return pd.DataFrame.from_dict(rows, "index", columns=[*classes, "ALL", "+-"]).rename_axis("method")
-
-
-def paper_table(id):
-    """The thesis' own table 3.1 or 3.2 in percent, in its order, indexed by method."""
-    rows = pd.read_csv(Path(__file__).with_name("omcl_paper.csv")).query("table == @id")
-    table = rows.pivot(index="method", columns="class", values="percent")
-    return table.loc[rows["method"].unique(), rows["class"].unique()].rename_axis(columns=None)
 
 
 #: Level -> prediction, and what is learnt.

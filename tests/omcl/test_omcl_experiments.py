@@ -9,7 +9,7 @@ import pytest
 
 from cuelearn import datasets
 from cuelearn.book.sweep import Sweep
-from cuelearn.experiments import cue_tasks, pictures
+from cuelearn.experiments import cue_tasks, pictures, protocol
 from cuelearn.experiments import omcl as exp
 from cuelearn.omcl import KernelPerceptron
 from cuelearn.plots import omcl as draw
@@ -91,7 +91,7 @@ def test_emoji_stand_for_the_objects_of_eth80():
     shown = exp.sheet(images, 8)
     assert (images.y[shown] == np.arange(8)[:, None]).all() and (images.frames["view"][shown] == 0).all()
     task = cue_tasks.object_task(images, range(2), seed=0)
-    by_thing = cue_tasks.thing_task(task, images.frames, seed=0)
+    by_thing = cue_tasks.thing_task(task, images.frames, range(2), seed=0)
     for where, columns, alone in ((task, "object", range(8)), (by_thing, "family", (1, 2, 3, 4, 5))):
         for split in where.splits.values():
             assert np.bincount(images.y[split.train]).tolist() == [12] * 8  # six drawings, two views
@@ -160,7 +160,7 @@ def test_tables_carry_ours_and_the_papers_numbers(digits, results):
     classes = table[digits.data.target_names].drop("Vote, ties")
     assert np.allclose(classes.mean(axis=1), table.drop("Vote, ties")["ALL"])
     for name, classes in (("thesis-tab-3.1", 5), ("thesis-tab-3.2", 8)):
-        paper = draw.paper_table(name)
+        paper = protocol.printed(name).set_index("method")
         assert paper.shape[1] == classes + 1
         assert np.allclose(paper.iloc[:, :-1].mean(axis=1), paper["ALL"], atol=0.6)  # the thesis rounds
 

@@ -1,0 +1,129 @@
+"""What the chapter's claims are judged by: made-up results in, the verdicts that must follow out."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cuelearn.book.claims import judge
+from cuelearn.experiments import omcl as exp
+from cuelearn.experiments.omcl.claims import CURVES, at_end
+from cuelearn.experiments.protocol import GridEdgeWarning
+
+RUNS = 6
+
+
+def curves(values):
+    """Two looks in each of some permutations; the second one has `values` (method -> columns), scattered."""
+    rng, rows = np.random.default_rng(0), []
+    for k in range(RUNS):
+        for method, of in values.items():
+            row = {"permutation": k, "method": method, "online_error": 0.1, "tied": 0.0}
+            rows.append({**row, "n_seen": 10, "test_error": 0.9, "support": 900})
+            rows.append({**row, "n_seen": 20} | {key: v * rng.uniform(0.99, 1.01) for key, v in of.items()})
+    return pd.DataFrame(rows)
+
+
+@pytest.fixture
+def save(tmp_path):
+    def write(name, table, *sets, key=""):
+        table.to_csv(tmp_path / f"{name}{key}.csv", index=False)
+        data = [{"name": of, "tier": "generated" if of == "robot" else "bundled"} for of in sets]
+        (tmp_path / f"{name}.json").write_text(json.dumps({"data": data, "our_data": ", ".join(sets)}))
+
+    return write
+
+
+def verdict(save, tmp_path, claim, errors, ties=0.0):
+    """On four sets of data, whose OMCL-BM errs as `errors` say and all others on 0.5 (Flat on 0.3)."""
+    for name, figure in CURVES.items():
+        values = {"cue: a": 0.5, "cue: b": 0.5, "Flat": 0.3, "Flat maps": 0.5, "OMCL-BM": errors[name]}
+        values = {method: {"test_error": error, "support": 80} for method, error in values.items()}
+        save(figure, curves(values | {"Vote": {"test_error": 0.5, "tied": ties}}), name)
+    return judge(claim, tmp_path)
+
+
+def test_real_data_decides_on_every_cue_and_rival(save, tmp_path):
+    good = {"objects": 0.2, "HTAD": 0.1, "categories": 0.2, "robot": 0.9}
+    found = verdict(save, tmp_path, "omcl-1", good)
+    assert (found.verdict, found.real, found.simulated) == ("holds", "holds", "fails")
+    assert found.unit == "permutation" and found.n == RUNS and len(found.parts) == 8
+    mixed = verdict(save, tmp_path, "omcl-1", {**good, "categories": 0.8})
+    assert mixed.verdict == "mixed" and mixed.number == pytest.approx(0.3, abs=0.02)
+    found = verdict(save, tmp_path, "omcl-2", {**good, "objects": 0.4})
+    failing = [what for what, part in found.parts if part.verdict == "fails" and part.tier == "real"]
+    assert found.verdict == "mixed" and failing == ["objects, Flat"]
+
+
+def test_no_ties_at_all_are_not_the_thesis_share(save, tmp_path):
+    errors = dict.fromkeys(CURVES, 0.2)
+    for ties, expected in ((0.0, "fails"), (0.10, "holds"), (0.18, "fails")):
+        assert verdict(save, tmp_path, "omcl-6", errors, ties).verdict == expected
+    assert verdict(save, tmp_path, "omcl-6", errors, 0.04).simulated == "holds"
+
+
+@pytest.mark.parametrize(("support", "gap", "expected"), [((60, 40), 0, "holds"), ((60, 90), 0.2, "mixed")])
+def test_support_sets_of_the_objects(save, tmp_path, support, gap, expected):
+    of = dict(zip(("OMCL-BM", "OMCL-BM sparser", "OMCL-PERC"), (*support, 100), strict=True))
+    errors = {m: {"test_error": 0.2 + gap * (m != "OMCL-PERC"), "support": n} for m, n in of.items()}
+    save(CURVES["objects"], curves(errors), "x")
+    both = [
+        curves(errors).assign(data="objects"),
+        curves({m: {"support": 1} for m in of}).assign(data="other"),
+    ]
+    save("thesis-fig-3.5", pd.concat(both), "x")
+    assert judge("omcl-3", tmp_path).verdict == expected
+
+
+def test_close_support_sets_of_real_data_decide(save, tmp_path):
+    sets = {"robot": 95, "mfeat": 60}
+    rows = [
+        curves({"OMCL-BM": {"support": n}, "OMCL-PERC": {"support": 100}}).assign(data=name)
+        for name, n in sets.items()
+    ]
+    save("thesis-fig-3.2", pd.concat(rows), *sets)
+    found = judge("omcl-4", tmp_path)
+    assert (found.verdict, found.simulated) == ("fails", "holds")
+    assert "mfeat, where OMCL-PERC errs on 10% while it learns: fails" in found.text
+
+
+def test_weights_losses_and_averages(save, tmp_path):
+    verdict(save, tmp_path, "omcl-1", dict.fromkeys(CURVES, 0.2))
+    runs = pd.DataFrame(
+        {"diagonal": np.linspace(0.5, 0.6, RUNS), "off": 0.1, "rows": np.linspace(0.7, 0.9, RUNS)}
+    )
+    for figure, name in (("thesis-fig-3.6", "objects"), ("thesis-fig-3.3", "robot")):
+        save(figure, runs, name, key=".runs")
+    assert judge("omcl-5", tmp_path).verdict == "holds"
+    bound = {
+        "second layer": "gradient descent",
+        "quantity": "cumulative loss",
+        "best cue": 1.0,
+        "permutation": 0,
+    }
+    for measured, expected in ((1.9, "holds"), (2.1, "fails")):
+        table = pd.DataFrame([bound | {"data": "HTAD", "measured": measured, "bound": 2.0}])
+        save("thesis-thm-3.1", table, "HTAD", key=".bounds")
+        assert judge("omcl-7", tmp_path).verdict == expected
+    both = pd.DataFrame(
+        {"data": "HTAD", "method": "OMCL-BM", "average": 0.1, "last": np.linspace(0.2, 0.3, RUNS)}
+    )
+    save("thesis-sec-3.3", both, "HTAD")
+    assert judge("omcl-8", tmp_path).number == pytest.approx(-0.15)
+
+
+def test_curves_end_at_the_last_sample_of_each_permutation():
+    table = curves({"OMCL-BM": {"test_error": 0.2}})
+    table.loc[(table["permutation"] == 1) & (table["n_seen"] == 20), ["n_seen", "test_error"]] = 19, 0.4
+    assert at_end(table)["OMCL-BM"].round(1).tolist() == [0.2, 0.4, 0.2, 0.2, 0.2, 0.2]
+
+
+def test_choices_at_the_edge_are_counted_and_warned_of():
+    chosen = pd.DataFrame(
+        {"C": [0.1, 100.0], "eta a": [0.1, 0.1], "eta b": [exp.ETAS[-1], 0.5], "flat": ["x", "x"]}
+    )
+    with pytest.warns(GridEdgeWarning):
+        words = exp.edges(chosen)
+    assert words == "C (1 of 2) = 100 is the largest tried, eta (2 of 4) = 0.1 is the smallest tried"
+    assert exp.edges(pd.DataFrame({"p": [2.0, 1.25]}), exp.LEVELS["OM-2"]) == ""
