@@ -121,9 +121,9 @@ def test_curves_end_at_the_last_sample_of_each_permutation():
 
 def test_choices_at_the_edge_are_counted_and_warned_of():
     chosen = pd.DataFrame(
-        {"C": [0.1, 100.0], "eta a": [0.1, 0.1], "eta b": [exp.ETAS[-1], 0.5], "flat": ["x", "x"]}
+        {"C": [0.1, exp.C_GRID[-1]], "eta a": [0.1, 0.1], "eta b": [exp.ETAS[-1], 0.5], "flat": ["x", "x"]}
     )
     with pytest.warns(GridEdgeWarning):
         words = exp.edges(chosen)
-    assert words == "C (1 of 2) = 100 is the largest tried, eta (2 of 4) = 0.1 is the smallest tried"
+    assert words == "C (1 of 2) = 1000 is the largest tried, eta (2 of 4) = 0.1 is the smallest tried"
     assert exp.edges(pd.DataFrame({"p": [2.0, 1.25]}), exp.LEVELS["OM-2"]) == ""
