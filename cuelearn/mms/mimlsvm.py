@@ -156,7 +156,9 @@ class MIMLSVM(BagRival):
     .. math:: \min_{w_y, b_y} \frac12\|w_y\|^2
         + C \sum_i [1 - s_{iy} (w_y \cdot \phi(\mathcal X_i) + b_y)]_+ .
 
-    A single instance is scored as a bag of one, whose distance to a medoid is that to its farthest instance.
+    A single instance is scored as a bag of one, whose distance to a medoid is that to its farthest instance,
+    as in the authors' program. That is more than bags of several ever see: the labels of new bags are ranked
+    well, those of single instances hardly (figure 5.3).
 
     Parameters
     ----------

@@ -5,10 +5,12 @@ import numpy as np
 from matplotlib.colors import to_rgba
 
 from cuelearn.book.figures import BLUE, GREEN, PURPLE, RED, band, method_style
-from cuelearn.plots.common import curves, distinct, legend, panels, where
+from cuelearn.core.intervals import CONFIDENCE, interval
+from cuelearn.plots.common import curves, distinct, legend, paired, panels, where
 
 NAMES = ("MNIST", "letter", "Pendigits", "satimage", "usps")
 TITLES = {name.lower(): name for name in NAMES}
+TOLD = ("MC-SVM", "1vA-SVM")  # know all labels; their curves lie on that of MMS
 #: Losses that have a place on a logarithmic axis.
 LEAST = 1e-3
 #: Solver -> how it is drawn.
@@ -21,25 +23,31 @@ SOLVERS = {
 def accuracy_curves(table):
     """Figure 5.3: accuracy over ambiguous vectors, a row per difficulty, a column per data set.
 
-    `table` is that of `experiments.mms.curves`.
+    Last row: by how much those who know all labels are above MMS, over all difficulties. `table` is that of
+    `experiments.mms.curves`.
     """
     names = distinct(table["name"])
     hardness = distinct(zip(table["p_correlated"], table["p_ambiguous"], strict=True))
-    size = (2.5 * len(names) + 0.6, 1.9 * len(hardness) + 0.9)
-    fig, axes = panels(len(names), len(hardness), size=size, sharex=True, sharey="col")
+    size = (2.5 * len(names) + 0.6, 1.9 * len(hardness) + 2.8)
+    fig, axes = panels(len(names), len(hardness) + 1, size=size, sharex=True)
     values = sorted(table["n_candidates"].unique())
-    for row, (correlated, ambiguous) in zip(axes, hardness, strict=True):
+    for row, (correlated, ambiguous) in zip(axes, hardness, strict=False):
         hard = where(table, p_correlated=correlated, p_ambiguous=ambiguous)
         for ax, name in zip(row, names, strict=True):
             curves(ax, where(hard, name=name), "n_candidates", "accuracy", factor=100.0, alpha=0.12)
-            ax.set_xscale("log")
-            ax.set_xticks(values, [str(v) for v in values])
-            ax.minorticks_off()
             ax.set_ylim(0, 100)  # bands of few runs reach beyond
         row[0].set_ylabel(f"$P_c$ = {correlated:g}, $P_a$ = {ambiguous:g}\ntest accuracy (%)")
+    keys = ["name", "method", "seed", "n_candidates"]
+    mean = table[table["method"].isin(("MMS", *TOLD))].groupby(keys, sort=False)["accuracy"].mean()
     for top, bottom, name in zip(axes[0], axes[-1], names, strict=True):
         top.set_title(f"{TITLES[name]} (made ambiguous)", fontsize=9)
+        mine = where(mean.reset_index(), name=name)
+        paired(bottom, mine, "n_candidates", "accuracy", "MMS", factor=100.0, alpha=0.12)
         bottom.set_xlabel("ambiguous vectors L")
+        bottom.set_xscale("log")
+        bottom.set_xticks(values, [str(v) for v in values])
+        bottom.minorticks_off()
+    axes[-1, 0].set_ylabel("accuracy minus MMS's,\nrun by run (points)")
     legend(fig, axes[0, 0], 6, fontsize=8)
     return fig
 
@@ -103,11 +111,11 @@ def bound(table):
 def joint_models(table):
     """Figure 5.6: assignment on training items, recognition on test items, for names and for verbs.
 
-    Bars of single and of joint models, the latter filled; hatched where a test caption is given. `table` is
-    that of `experiments.mms.all_models`.
+    Bars of single and of joint models, the latter filled; hatched where a test caption is given; beside them
+    what the claims compare, corpus by corpus. `table` is that of `experiments.mms.all_models`.
     """
-    fig, axes = panels(2, 2, size=(9.6, 5.6), sharex="col", width_ratios=(1.0, 1.45))
-    for (left, right), attribute in zip(axes, ("name", "verb"), strict=True):
+    fig, axes = panels(3, 2, size=(13.0, 5.8), sharex="col", width_ratios=(1.0, 1.45, 1.0))
+    for (left, right, last), attribute in zip(axes, ("name", "verb"), strict=True):
         training, test = [], []
         mine = where(table, attribute=attribute)
         for (method, modelled), part in mine.groupby(["method", "modelled"], sort=False):
@@ -122,23 +130,57 @@ def joint_models(table):
                 test.append((f"{name} + caption", *bar, part["with_caption"], "///"))
         _bars(left, training)
         _bars(right, test)
+        _differences(last, mine, attribute)
         left.set_title(f"{attribute}s, training items (emoji, composed)", fontsize=9)
         right.set_title(f"{attribute}s, test items (emoji, composed)", fontsize=9)
+        last.set_title(f"{attribute}s, differences (emoji, composed)", fontsize=9)
     left.set_xlabel("assigned right within the caption (%)")
     right.set_xlabel("recognised right (%); hatched: with the test caption")
+    last.set_xlabel("difference (points)\nfilled: assigned, hollow: recognised")
     return fig
 
 
 def _bars(ax, bars):
-    """Means with standard deviations of (name, method, joint, values, hatch)."""
+    """Means with intervals of (name, method, joint, values, hatch)."""
     for place, (_, method, joint, values, hatch) in enumerate(bars):
         color = method_style(method)["color"]
         face = to_rgba(color, 0.4 if hatch else 1.0) if joint else "white"
         look = {"facecolor": face, "edgecolor": color, "hatch": hatch, "linewidth": 1.4}
-        spread = values.std() if len(values) > 1 else 0.0
         error = {"ecolor": "black", "linewidth": 1.0}
-        ax.barh(place, 100.0 * values.mean(), xerr=100.0 * spread, error_kw=error, **look)
-    ax.set_yticks(range(len(bars)), [name for name, *_ in bars], fontsize=8)
+        ax.barh(place, 100.0 * values.mean(), xerr=_reach(ax, 100.0 * values), error_kw=error, **look)
+    _name_rows(ax, [name for name, *_ in bars])
+    ax.set_xlim(0, 100)
+
+
+def _reach(ax, values):
+    """From the mean over corpora to the ends of its interval."""
+    if len(values) == 1:
+        return None
+    ax.cuelearn_band = f"lines: {CONFIDENCE:.0%} intervals of the mean over {len(values)} corpora"
+    mean, low, high = interval(values)
+    return [[mean - low], [high - mean]]
+
+
+def _name_rows(ax, names):
+    ax.set_yticks(range(len(names)), names, fontsize=8)
     ax.invert_yaxis()
     ax.grid(axis="y", visible=False)
-    ax.set_xlim(0, 100)
+
+
+def _differences(ax, table, attribute):
+    """What the claims compare, a dot for each corpus: assignment above, recognition below in each row."""
+    wide = table.pivot(index="seed", columns=["method", "modelled"], values=["assignment", "recognition"])
+    pairs = [(method, "both", method, attribute) for method in ("MMS", "DistNaming")]
+    pairs += [("MMS", "both", "DistNaming", "both"), ("DistNaming", attribute, "GMMNaming", attribute)]
+    pairs = [pair for pair in pairs if pair[2:] in wide["assignment"]]
+    ax.axvline(0.0, color="#555555", linewidth=0.8)
+    for row, (a, of_a, b, of_b) in enumerate(pairs):
+        color = method_style(a)["color"]
+        for column, offset, face in (("assignment", -0.15, color), ("recognition", 0.15, "white")):
+            values = 100.0 * (wide[column][a, of_a] - wide[column][b, of_b])
+            places = np.full(len(values), row + offset)
+            ax.plot(values, places, "o", color=color, markerfacecolor=face, markersize=4, alpha=0.7)
+            look = {"fmt": "none", "color": "black", "linewidth": 1.5, "capsize": 3}
+            ax.errorbar(values.mean(), row + offset, xerr=_reach(ax, values), **look)
+    said = [[method_style(method)["label"] for method in (a, b)] for a, _, b, _ in pairs]
+    _name_rows(ax, [f"{a}, joint\nminus single" if a == b else f"{a} minus {b}" for a, b in said])

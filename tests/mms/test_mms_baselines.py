@@ -14,10 +14,12 @@ from mms_baseline_twins import (
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.metrics import roc_auc_score
 from sklearn.svm import SVC, LinearSVC
 
 from cuelearn.core import linear_svm
 from cuelearn.core.linear_svm import linear_svm as solve
+from cuelearn.experiments.mms import bags_of as bags_of_samples
 from cuelearn.mms import CLSVM, M3MIML, MIMLSVM, CandidateSet, Matching, mimlsvm
 from cuelearn.mms.mimlsvm import hausdorff_distances, k_medoids
 
@@ -245,6 +247,21 @@ def test_mimlsvm_is_an_svm_on_the_distances_to_the_medoids(C):
         _, w, b = svm_optimum(mapped, signs, np.full(40, C))
         assert_allclose(model.bag_decision_function(X, candidates.bag_sizes)[:, k], mapped @ w + b, atol=2e-2)
         assert_allclose(model.decision_function(X)[:, k], singles @ w + b, atol=2e-2)
+
+
+def test_mimlsvm_ranks_the_labels_of_bags_but_not_those_of_instances():
+    """Why it is near chance in figure 5.3, where it is trained on bags of five and asked about instances."""
+    bags, X, y = bags_of_samples("satimage", 0, 80, 500, 20, 0.25, 0.25)
+    new, _, _ = bags_of_samples("satimage", 77, 80, 1, 20, 0.25, 0.25)
+    model = MIMLSVM().fit(bags.X, bags.candidates)
+    scores = model.bag_decision_function(new.X, new.candidates.bag_sizes)
+    truth = np.zeros(scores.shape, dtype=bool)
+    truth[new.candidates.bag_of, new.labels()] = True
+    assert roc_auc_score(truth, scores, average="macro") > 0.65
+    assert np.mean(model.predict(X) == y) < 0.5  # the methods that see instances: above 0.7
+    singles = hausdorff_distances(X, np.arange(501), model.medoid_rows_, model.medoid_starts_)
+    of_bags = hausdorff_distances(new.X, new.candidates.bag_starts, model.medoid_rows_, model.medoid_starts_)
+    assert singles.mean() > 1.2 * of_bags.mean()
 
 
 def test_mimlsvm_finds_the_medoids_by_the_paper():

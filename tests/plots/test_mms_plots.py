@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from pages import check_curve, check_curves, legend, shuffled
 
 from cuelearn.book.figures import method_style
+from cuelearn.core.intervals import interval
 from cuelearn.experiments.mms import ARTIFICIAL, METHODS, MODELS
 from cuelearn.experiments.mms.theorems import CLASSIFIERS
 from cuelearn.plots import mms as draw
@@ -46,19 +47,27 @@ def curves():
 
 def test_accuracy_curves(curves):
     fig = drawn(draw.accuracy_curves(curves))
-    axes = np.array(fig.axes).reshape(2, 3)
+    axes = np.array(fig.axes).reshape(3, 3)
     assert legend(fig) == [method_style(m)["label"] for m in METHODS]
     names = ("mnist", "letter", "pendigits")
     for (r, hard), (c, name) in itertools.product(enumerate(HARDNESS), enumerate(names)):
         ax, hardness = axes[r, c], f"$P_c$ = {hard[0]:g}, $P_a$ = {hard[1]:g}"
         assert ax.get_title() == (f"{draw.TITLES[name]} (made ambiguous)" if r == 0 else "")
-        assert ax.get_xlabel() == ("ambiguous vectors L" if r == 1 else "")
         assert ax.get_ylabel() == (f"{hardness}\ntest accuracy (%)" if c == 0 else "")
         assert ax.get_xscale() == "log" and ax.get_ylim() == (0, 100)
-        assert [t.get_text() for t in axes[1, c].get_xticklabels()] == ["5", "20", "100"]
         assert len(ax.lines) == len(ax.collections) == len(METHODS)
         mine = curves[(curves["name"] == name) & (curves["p_correlated"] == hard[0])]
         check_curves(ax, mine, "n_candidates", "accuracy", METHODS)
+    for ax, name in zip(axes[2], names, strict=True):
+        assert ax.get_xlabel() == "ambiguous vectors L" and ax.get_xscale() == "log"
+        assert [t.get_text() for t in ax.get_xticklabels()] == ["5", "20", "100"]
+        mean = curves[curves["name"] == name].groupby(["method", "n_candidates", "seed"])["accuracy"].mean()
+        zero, *lines = ax.lines
+        for line, method in zip(lines, ("MC-SVM", "1vA-SVM"), strict=True):
+            difference = 100.0 * (mean[method] - mean["MMS"]).groupby("n_candidates").mean()
+            assert line.get_label() == method_style(method)["label"]
+            assert_allclose(line.get_ydata(), difference)
+    assert "minus MMS's" in axes[2, 0].get_ylabel()
 
 
 def test_every_data_set_has_a_title():
@@ -181,7 +190,7 @@ def bars_of(ax):
 @pytest.mark.parametrize("mixed", [False, True])
 def test_joint_models(joint, mixed):
     fig = drawn(draw.joint_models(shuffled(joint) if mixed else joint))
-    axes = np.array(fig.axes).reshape(2, 2)
+    axes = np.array(fig.axes).reshape(2, 3)
     parts = itertools.product(enumerate(("name", "verb")), enumerate(("training items", "test items")))
     for (r, attribute), (c, part) in parts:
         ax = axes[r, c]
@@ -206,9 +215,22 @@ def test_joint_models(joint, mixed):
             color = method_style(method)["color"]
             assert bar.get_width() == pytest.approx(100.0 * values.mean())
             (error,) = [child.get_segments()[0] for child in spreads[name].errorbar.lines[2]]
-            assert_allclose(error[:, 0], bar.get_width() + 100.0 * values.std() * np.array([-1.0, 1.0]))
+            assert_allclose(error[:, 0], 100.0 * np.array(interval(values)[1:]))
             assert same_color(bar.get_edgecolor(), color) and bool(bar.get_hatch()) == captioned
             assert same_color(bar.get_facecolor(), "white") == (modelled != "both")
             # strokes show on what they are drawn on
             assert not captioned or not np.allclose(bar.get_facecolor(), to_rgba(color))
-    assert "hatched" in axes[1, 1].get_xlabel()
+    assert "hatched" in axes[1, 1].get_xlabel() and "3 corpora" in axes[1, 1].cuelearn_band
+    for ax, attribute in zip(axes[:, 2], ("name", "verb"), strict=True):
+        rows = ["MMS, joint\nminus single", "DIST, joint\nminus single", "MMS minus DIST", "DIST minus GMM"]
+        assert [t.get_text() for t in ax.get_yticklabels()] == rows[: 4 if attribute == "name" else 3]
+        wide = (
+            joint[joint["attribute"] == attribute]
+            .set_index(["method", "modelled", "seed"])
+            .sort_index()["recognition"]
+        )
+        dots = [
+            line for line in ax.lines if line.get_marker() == "o" and line.get_markerfacecolor() == "white"
+        ]
+        assert_allclose(dots[0].get_xdata(), 100.0 * (wide["MMS", "both"] - wide["MMS", attribute]))
+        assert_allclose(dots[2].get_xdata(), 100.0 * (wide["MMS", "both"] - wide["DistNaming", "both"]))

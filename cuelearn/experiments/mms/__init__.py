@@ -6,17 +6,17 @@ parameters are chosen, `theorems` the propositions.
 """
 
 from cuelearn.experiments import protocol
-from cuelearn.experiments.mms.artificial import bags_of, by_round, curves, with_each_search
-from cuelearn.experiments.mms.methods import METHODS
+from cuelearn.experiments.mms.artificial import bags_of, by_round, curves
+from cuelearn.experiments.mms.methods import METHODS, edges
 from cuelearn.experiments.mms.naming import (
     as_printed,
     corpus,
-    naming_with_each_search,
     objective_at_truth,
     partial_labels,
     protocols,
+    searches,
 )
-from cuelearn.experiments.mms.poses import MODELS, all_models
+from cuelearn.experiments.mms.poses import COMPONENTS, DIST_WIDTHS, MODELS, all_models
 from cuelearn.experiments.mms.settings import ARTIFICIAL, RANDOM_BAGS, VALIDATED, settings
 from cuelearn.experiments.mms.theorems import counts, proposition_5_2, proposition_5_3, search_shares
 from cuelearn.experiments.protocol import load_set

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from cuelearn.datasets import make_ambiguous
-from cuelearn.experiments.mms.methods import METHODS, SUPERVISED, choose, make_mms, shares_right
+from cuelearn.experiments.mms.methods import METHODS, SUPERVISED, choose, each_search, shares_right
 from cuelearn.experiments.mms.settings import BAG_SIZE, MIDDLE
-from cuelearn.experiments.protocol import compared, fitted, load_set, timed
+from cuelearn.experiments.protocol import compared, fitted, load_set
 from cuelearn.mms import MMS
 
 HARD = ["n_candidates", "p_correlated", "p_ambiguous"]  # what makes a set of bags hard
@@ -105,8 +105,11 @@ def curves(sweep, names, seeds, o, grid, effort, methods=tuple(METHODS)):
     return pd.concat([frame[~given], truth], ignore_index=True)[frame.columns]
 
 
-def by_round(seed, n_epochs, solver, C=1.0, inference="heap", **made):
-    """`MMS.history_` and test accuracy after every round of the concave-convex procedure, on `bags_of`."""
+def by_round(seed, n_epochs, solver, C=1.0, inference="heap", n_rounds=50, **made):
+    """`MMS.history_` and test accuracy after every round of the concave-convex procedure, on `bags_of`.
+
+    `ended` says whether the rounds came to their end before `n_rounds`, other than by rising.
+    """
     bags, X_test, y_test = bags_of(seed=seed, **made)
     seen = []
 
@@ -114,18 +117,14 @@ def by_round(seed, n_epochs, solver, C=1.0, inference="heap", **made):
         seen.append(np.mean(model.predict(X_test) == y_test))
 
     options = {"C": C, "solver": solver, "inference": inference, "random_state": seed, "callback": note}
-    model = MMS(n_rounds=10, n_epochs=n_epochs, **options)
-    fitted(model, bags.X, bags.candidates)
-    return model.history_.assign(accuracy=seen)
+    model = fitted(MMS(n_rounds=n_rounds, n_epochs=n_epochs, **options), bags.X, bags.candidates)
+    rounds = model.history_["objective"]
+    ended = len(rounds) < n_rounds and rounds.iloc[-2:].min() <= rounds.min()
+    return model.history_.assign(accuracy=seen, ended=ended)
 
 
 def with_each_search(seed, effort, C=1.0, **made):
-    """`MMS` with Algorithm 10 and with the exact search on the same bags: inference, accuracy, seconds."""
+    """`each_search` on the same bags, `made` by `bags_of`."""
     bags, X_test, y_test = bags_of(seed=seed, **made)
-    rows = []
-    for inference in ("heap", "exact"):
-        model = make_mms(C, seed, **effort).set_params(inference=inference)
-        _, seconds = timed(fitted, model, bags.X, bags.candidates)
-        accuracy = float(np.mean(model.predict(X_test) == y_test))
-        rows.append({"inference": inference, "accuracy": accuracy, "seconds": seconds})
-    return pd.DataFrame(rows)
+    new = X_test, pd.Index(bags.candidates.classes[0]).get_indexer(y_test)
+    return each_search(bags.X, bags.candidates, new, C, seed, effort)

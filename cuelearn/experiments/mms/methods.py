@@ -5,10 +5,20 @@ truth).
 """
 
 import numpy as np
+import pandas as pd
 
 from cuelearn.experiments import protocol
-from cuelearn.experiments.protocol import fitted, grid_points
-from cuelearn.mms import CLSVM, M3MIML, MIMLSVM, MMS, CandidateSet, SupervisedSVM, best_labelings
+from cuelearn.experiments.protocol import at_edges, fitted, grid_points
+from cuelearn.mms import (
+    CLSVM,
+    M3MIML,
+    MIMLSVM,
+    MMS,
+    CandidateSet,
+    SupervisedSVM,
+    best_labelings,
+    most_violating,
+)
 
 #: Share of the training bags that is held back to choose C.
 VALIDATION = 1 / 3
@@ -78,6 +88,34 @@ def shares_right(name, chosen, seed, effort, train, new):
     model = fitted(make(name, chosen, seed, effort), X, given)
     found = np.nan if name in SUPERVISED else float(np.mean(assigned(model, X, candidates) == labels))
     return {"assignment": found, "recognition": float(np.mean(predicted(model, new[0]) == new[1]))}
+
+
+def each_search(X, candidates, new, C, seed, effort, step=1):
+    """`MMS` with Algorithm 10 and with the exact search, tested on `new` X and label numbers.
+
+    Columns inference, accuracy, same (share of every `step`-th bag where both find the same value at the
+    trained scores), compared (their number).
+    """
+    rows = []
+    for inference in ("heap", "exact"):
+        model = fitted(make_mms(C, seed, **effort).set_params(inference=inference), X, candidates)
+        scores, same = model.decision_function(X), []
+        for i in range(0, candidates.n_bags, step):
+            bag = scores[candidates.bag_starts[i] : candidates.bag_starts[i + 1]]
+            a, b = (most_violating(bag, candidates, i, method)[1] for method in ("heap", "exact"))
+            same.append(abs(a - b) <= 1e-9 * (1.0 + abs(b)))
+        row = {"inference": inference, "accuracy": float(np.mean(predicted(model, new[0]) == new[1]))}
+        rows.append(row | {"same": float(np.mean(same)), "compared": len(same)})
+    return pd.DataFrame(rows)
+
+
+def edges(table, by, **grids):
+    """In words, which parameters that a table's methods were given lie at an end of their grids."""
+    said = []
+    for who, chosen in table.groupby(by, sort=False)[list(grids)].first().iterrows():
+        words = at_edges(grids, chosen.dropna())
+        said += [f"{', '.join(who) if isinstance(who, tuple) else who}: {words}"] if words else []
+    return "; ".join(said)
 
 
 def random_share(candidates, labels, rngs):

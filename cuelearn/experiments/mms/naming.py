@@ -7,19 +7,20 @@ import pandas as pd
 from sklearn.preprocessing import StandardScaler
 
 from cuelearn.datasets import VERBS, load_original, make_captioned
+from cuelearn.experiments.mms.artificial import with_each_search
 from cuelearn.experiments.mms.methods import (
     DRAWS,
     assigned,
     choose,
-    make,
+    each_search,
     make_mms,
-    predicted,
     random_share,
     shares_right,
     truth_set,
 )
-from cuelearn.experiments.protocol import compared, fitted
-from cuelearn.mms import candidate_set, common_objective, most_violating
+from cuelearn.experiments.mms.settings import MIDDLE
+from cuelearn.experiments.protocol import compared, fitted, load_set
+from cuelearn.mms import candidate_set, common_objective
 
 #: Protocol I: what the thesis compares; "half" trains on every second item.
 PROTOCOL_I = ("RANDOM", "CLSVM", "MIMLSVM", "MMS", "1vA-SVM", "MC-SVM", "MC-SVM half")
@@ -103,7 +104,7 @@ def naming_run(seed, chosen, effort, **where):
 
 
 def protocols(sweep, o, seeds, grid, effort):
-    """Both protocols over all seeds, each of which composes a corpus; `o` is `naming` of `settings`.
+    """Both protocols over the seeds, each of which composes a corpus; `o` is `naming` of `settings`.
 
     Columns protocol, seed, those of `naming_run`, C and class_weight.
     """
@@ -113,7 +114,7 @@ def protocols(sweep, o, seeds, grid, effort):
         where |= {"n_items": o["n_items"], "n_names": o["n_names"]}
         own = dict.fromkeys(map(half_of, methods))
         asked += [{"method": m, "seed": seeds[0], "grid": list(grid), **where} for m in own]
-        points += [({"seed": s, **where}, methods) for s in seeds]
+        points += [({"seed": s, **where}, methods) for s in seeds[: o["placed"] if p == "II" else None]]
     columns = ("C", "class_weight")
     how = {"by": ["protocol"], "columns": columns, "plain": half_of}
     frame = compared(sweep, "naming", naming_parameters, asked, naming_run, points, **how)
@@ -123,25 +124,31 @@ def protocols(sweep, o, seeds, grid, effort):
 def naming_with_each_search(seed, effort, most_items=400, most_faces=4, most_candidates=500, C=1.0, **where):
     """`MMS` with Algorithm 10 and with the exact search, on the training items that the latter can manage.
 
-    Columns inference, accuracy, same (share of those items where both find the same value), n_items.
+    Columns as in `each_search`.
     """
     data, sets, labels = problem(seed=seed, **where, constraints="ABC")
     sizes = zip(sets.bag_sizes, sets.n_candidates, strict=True)
     few = np.array([faces <= most_faces and n <= most_candidates for faces, n in sizes])
     items, new = np.flatnonzero(~data.is_test & few)[:most_items], sets.rows(np.flatnonzero(data.is_test))
-    X, part, out = data.faces[sets.rows(items)], sets.take(items), []
-    for inference in ("heap", "exact"):
-        model = make("MMS", {"C": C, "class_weight": ""}, seed, effort).set_params(inference=inference)
-        scores = fitted(model, X, part).decision_function(X)
-        same = []
-        for i in range(0, part.n_bags, 5):
-            bag = scores[part.bag_starts[i] : part.bag_starts[i + 1]]
-            a, b = (most_violating(bag, part, i, method)[1] for method in ("heap", "exact"))
-            same.append(abs(a - b) <= 1e-9 * (1.0 + abs(b)))
-        accuracy = float(np.mean(predicted(model, data.faces[new]) == labels[new]))
-        row = {"inference": inference, "accuracy": accuracy}
-        out.append(row | {"same": float(np.mean(same)), "n_items": part.n_bags})
-    return pd.DataFrame(out)
+    X, part = data.faces[sets.rows(items)], sets.take(items)
+    return each_search(X, part, (data.faces[new], labels[new]), C, seed, effort, step=5)
+
+
+def searches(sweep, o, naming, seed, effort):
+    """`each_search` on bags made ambiguous and on captions; `o` and `naming` are of `settings`.
+
+    Columns sets (the data set's name, or "names"), seed, inference, accuracy, same, compared.
+    """
+    seeds, common = range(seed, seed + o["seeds"]), {"effort": effort}
+    made = {**MIDDLE, "n_candidates": 10, "n_bags": o["n_bags"], "n_test": 2000, **common}
+    points = [{"name": name, "seed": s, **made} for name in o["names"] for s in seeds]
+    tables = [sweep("each-search").frame(with_each_search, points, data=[load_set(n) for n in o["names"]])]
+    size = {key: naming[key] for key in ("n_items", "n_names")} | {"most_items": o["n_items"], **common}
+    size |= {"protocol": "I", "occurrences": naming["occurrences"]["I"]}
+    points = [{"seed": s, **size} for s in seeds]
+    tables.append(sweep("each-search").frame(naming_with_each_search, points).assign(name="names"))
+    columns = ["name", "seed", "inference", "accuracy", "same", "compared"]
+    return pd.concat(tables, ignore_index=True)[columns].rename(columns={"name": "sets"})
 
 
 def objective_at_truth(seed, C=10.0, n_epochs=50, **where):

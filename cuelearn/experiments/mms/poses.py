@@ -27,7 +27,7 @@ MODELS = (
 )
 #: DIST's widths in units of the mean distance; those of the kernels of MMS stand in `settings`.
 DIST_WIDTHS = (0.03, 0.06, 0.12, 0.25, 0.5, 1.0)
-COMPONENTS = (10, 20, 40, 80, 160)  # of GMM
+COMPONENTS = (10, 20, 40, 80, 160, 320)  # of GMM
 NONE = {"C": 0.0, "width": 0.0, "components": 0}
 CUES = {"name": ("face",), "verb": POSE_CUES}
 ATTRIBUTES = {"name": ("name",), "verb": ("verb",), "both": ("name", "verb")}

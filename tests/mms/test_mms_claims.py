@@ -1,0 +1,145 @@
+"""What decides the claims of chapter 5: units, thresholds and tiers, on tables whose truth is known."""
+
+import itertools
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cuelearn.book.claims import judge
+from cuelearn.experiments.mms import claims
+
+RNG = np.random.default_rng(0)
+REAL = [{"name": name, "tier": "bundled"} for name in ("letter", "satimage")]
+COMPOSED = [{"name": "captioned-news", "tier": "generated", "word": "composed"}]
+
+
+@pytest.fixture
+def save(tmp_path):
+    def write(name, table, data):
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+        record = {"data": data, "our_data": ", ".join(one["name"] for one in data)}
+        (tmp_path / f"{name.split('.exact')[0]}.json").write_text(json.dumps(record))
+
+    return write
+
+
+def noise(n):
+    return RNG.normal(0.0, 0.003, n)
+
+
+def test_each_data_set_is_a_part_and_a_fall_is_a_mean_over_them(save, tmp_path):
+    means = {"MMS": 0.8, "CLSVM": 0.6, "MIMLSVM": 0.1, "M3MIML": 0.81, "MC-SVM": 0.83}
+    cells = list(itertools.product(("letter", "satimage"), range(5), (5, 100), (0.0, 0.5), means))
+    table = pd.DataFrame(cells, columns=["name", "seed", "n_candidates", "p_correlated", "method"])
+    table["p_ambiguous"], table["accuracy"] = table["p_correlated"], table["method"].map(means)
+    hard = (table["n_candidates"] == 100) & table["method"].isin(["MMS", "CLSVM"])
+    of_set = table["name"].map({"letter": 0.02, "satimage": 0.06}) * np.where(table["method"] == "MMS", 1, 3)
+    table["accuracy"] += noise(len(table)) - np.where(hard, of_set, 0.0)
+    save("thesis-fig-5.3", table, REAL)
+    first = judge("mms-1", tmp_path)
+    verdicts = {what: part.verdict for what, part in first.parts}
+    assert (first.verdict, first.real, first.n, len(verdicts)) == ("mixed", "mixed", 5, 6)
+    assert {what for what, verdict in verdicts.items() if verdict == "fails"} == {
+        "letter: above M3MIML",
+        "satimage: above M3MIML",
+    }
+    assert first.parts[0][1].data == "letter"
+    close = judge("mms-2", tmp_path)
+    assert {what: part.verdict for what, part in close.parts} == {"letter": "holds", "satimage": "fails"}
+    third = dict(judge("mms-3", tmp_path).parts)
+    assert len(third) == 8 and third["at most 5 points in L"].n == 5  # not ten
+    assert third["at most 5 points in L"].number == pytest.approx(0.04, abs=0.005)
+    assert third["less than CLSVM in L"].verdict == "holds"
+    assert third["less than MIMLSVM in L"].verdict == "fails"
+
+
+@pytest.mark.parametrize(
+    "objective, round",
+    [([5, 2, 1], 3), ([5, 1.005, 1], 2), ([1], 1), ([5, 1, 1.2, 1], 4), ([5, 1.2, 1, 1.009], 3), ([1, 1], 1)],
+)
+def test_the_round_from_which_on_little_happens(objective, round):
+    assert claims.settled(pd.Series(objective, dtype=float)) == round
+
+
+def test_rounds_and_gains(save, tmp_path):
+    rows = []
+    for name, seed in itertools.product(("letter", "satimage"), range(6)):
+        last = 3 + (name == "satimage") + seed % 2
+        gain = {"letter": 0.2, "satimage": 0.06}[name] + noise(1)[0]
+        for r in range(1, last + 3):
+            accuracy = 0.5 + gain * (r >= 2)
+            rows.append((name, seed, r, "frank-wolfe", 1.0 + 0.1 * max(0, last - r), 0.0, accuracy, True))
+        rows.append((name, seed, 1, "pegasos", 9.0, np.nan, 0.1, True))
+    rows += [("letter", 9, r, "frank-wolfe", 1.0, 0.0, 0.5, False) for r in range(1, 51)]
+    columns = ["name", "seed", "round", "solver", "objective", "dual_gap", "accuracy", "ended"]
+    table = pd.DataFrame(rows, columns=columns)
+    save("thesis-alg-8", table, REAL)
+    save("thesis-alg-8.exact", table, REAL)
+    verdict = judge("mms-4", tmp_path)
+    rounds, letter, satimage = (part for _, part in verdict.parts)
+    assert rounds.number == pytest.approx(4.0) and rounds.n == 6  # means of 3 and 4, of 4 and 5
+    assert letter.number == pytest.approx(0.2, abs=0.01) and letter.verdict == "holds"
+    assert satimage.data == "satimage" and satimage.n == 6
+    assert "1 of 13 runs did not end" in verdict.text and "it rose in 0 of" in verdict.text
+
+
+def test_both_searches_on_real_and_on_composed_bags(save, tmp_path):
+    cells = itertools.product(("letter", "satimage", "names"), range(6), ("heap", "exact"))
+    table = pd.DataFrame(cells, columns=["sets", "seed", "inference"])
+    table["same"] = table["sets"].map({"letter": 0.5, "satimage": 0.7, "names": 0.99}) + noise(len(table))
+    table["accuracy"] = 0.8 + 0.1 * noise(len(table))
+    save("thesis-alg-10-trained", table, REAL + COMPOSED)
+    verdict = judge("mms-5", tmp_path)
+    assert (verdict.real, verdict.simulated, verdict.verdict) == ("mixed", "holds", "mixed")
+    assert verdict.number == pytest.approx(0.6, abs=0.01) and verdict.n == 6
+    assert verdict.parts[0][1].data == "letter, satimage" and verdict.parts[2][1].data == "captioned-news"
+
+
+def test_names_and_verbs_of_a_corpus_are_one_unit(save, tmp_path):
+    models = [
+        ("MMS", "name", "name"),
+        ("MMS", "verb", "verb"),
+        ("MMS", "both", "name"),
+        ("MMS", "both", "verb"),
+    ]
+    models += [("DistNaming", *rest) for _, *rest in models] + [("GMMNaming", "name", "name")]
+    cells = [(*model, seed) for model in models for seed in range(5)]
+    table = pd.DataFrame(cells, columns=["method", "modelled", "attribute", "seed"])
+    for column, base in (("assignment", 0.8), ("recognition", 0.5), ("with_caption", 0.9)):
+        joint = 0.05 * (table["modelled"] == "both") + 0.1 * (table["method"] == "MMS")
+        table[column] = base + joint + noise(len(table))
+    save("thesis-fig-5.6", table, COMPOSED)
+    verdict = judge("mms-8", tmp_path)
+    parts = dict(verdict.parts)
+    assert len(parts) == 9 and {part.n for part in parts.values()} == {5} and verdict.tier == "simulated"
+    assert parts["MMS, assignment: joint above single"].number == pytest.approx(0.05, abs=0.01)
+    assert parts["recognition: MMS above DIST, joint"].number == pytest.approx(0.1, abs=0.01)
+    assert parts["captions help MMS on test items"].number == pytest.approx(0.4, abs=0.01)
+    assert verdict.verdict == "undecided"  # DIST is not above GMM
+
+
+def test_orders_of_the_tables(save, tmp_path):
+    order = ["MC-SVM", "MMS", "MC-SVM half", "1vA-SVM", "MIMLSVM", "CLSVM", "RANDOM"]
+    cells = itertools.product(range(5), order + ["MMS positions"])
+    table = pd.DataFrame(cells, columns=["seed", "method"])
+    place = table["method"].map({m: -0.05 * k for k, m in enumerate(order)} | {"MMS positions": 0.0})
+    table["assignment"], table["recognition"] = (0.8 + place + noise(len(table)) for _ in range(2))
+    for name in ("thesis-tab-5.1-runs", "thesis-tab-5.3-runs"):
+        save(name, table, COMPOSED)
+    assert [judge(f"mms-{k}", tmp_path).verdict for k in (6, 7)] == ["holds", "holds"]
+    assert [len(judge(f"mms-{k}", tmp_path).parts) for k in (6, 7)] == [8, 2]
+
+
+def test_propositions(save, tmp_path):
+    low, ratio = [0.3, 0.9, 5.0], [0.4, 1.1, 9.0]
+    table = pd.DataFrame({"part": ["fresh", "fresh", "training"], "ratio_low": low, "ratio": ratio})
+    save("thesis-prop-5.2", table, REAL)
+    counts = {"n_bags": [50, 50], "below_exact": [0, 0], "below_heap": [2, 1], "below_slots": [0, 0]}
+    save("thesis-prop-5.3", pd.DataFrame(counts), REAL)
+    ninth, tenth = judge("mms-9", tmp_path), judge("mms-10", tmp_path)
+    assert (ninth.verdict, ninth.number) == ("holds", 0.9) and "above 1 in 1 of 2" in ninth.text
+    assert tenth.verdict == "holds" and "100 bags. With Algorithm 10 3 are below" in tenth.text
+    save("thesis-prop-5.3", pd.DataFrame(counts | {"below_exact": [0, 1]}), REAL)
+    assert judge("mms-10", tmp_path).verdict == "fails"
