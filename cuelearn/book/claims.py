@@ -444,6 +444,10 @@ class Results:
             said = f"the claim {self.claim} is judged by {file}, which is not in {self.directory}"
             raise FileNotFoundError(f"{said}: make figures writes it") from None
 
+    def has(self, figure):
+        """Whether a figure or table is there: some are made from original data only."""
+        return (self.directory / f"{figure}.json").is_file()
+
     def table(self, name):
         """The numbers of a figure or table: ``<name>.csv``, with the very numbers that were written."""
         with self._read(f"{name}.csv") as file:

@@ -1,11 +1,14 @@
 """Verdicts follow mechanically from measurements, and no claim is ever lost from the book."""
 
+import importlib
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cuelearn.book import claims as book_claims
 from cuelearn.book.claims import (
     VERDICTS,
     ClaimBook,
@@ -251,8 +254,10 @@ REAL = {"name": "Pendigits", "tier": "bundled"}
 MADE = {"name": "streams", "tier": "generated", "word": "simulated"}
 
 
-def test_judged_by_the_tables_beside_the_figures(tmp_path):
+def test_judged_by_the_tables_beside_the_figures(tmp_path, monkeypatch):
     """The same verdict from the files as when they were written, with unit, data and tier of the figure."""
+    importlib.import_module("cuelearn.experiments.mkl.claims")  # whose own stands aside for this test
+    monkeypatch.setitem(book_claims._JUDGES, "om2-1", None)
     numbers = np.random.default_rng(0).normal(1.0, 0.1, 5)
 
     @judges("om2-1")

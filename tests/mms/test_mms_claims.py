@@ -143,3 +143,23 @@ def test_propositions(save, tmp_path):
     assert tenth.verdict == "holds" and "100 bags. With Algorithm 10 3 are below" in tenth.text
     save("thesis-prop-5.3", pd.DataFrame(counts | {"below_exact": [0, 1]}), REAL)
     assert judge("mms-10", tmp_path).verdict == "fails"
+
+
+def test_sets_with_real_ambiguity_stand_beside_the_corpora(save, tmp_path):
+    means = {"RANDOM": 0.2, "CLSVM": 0.5, "MIMLSVM": 0.6, "MMS": 0.7, "1vA-SVM": 0.5, "MC-SVM": 0.8}
+    table = pd.DataFrame(itertools.product(means, range(5)), columns=["method", "seed"])
+    for column in ("assignment", "recognition"):
+        table[column] = table["method"].map(means) + noise(len(table))
+    half = table[table["method"] == "1vA-SVM"].assign(method="MC-SVM half")
+    save("thesis-tab-5.1-runs", pd.concat([table, half]), COMPOSED)
+    alone = judge("mms-6", tmp_path)
+    assert (alone.verdict, alone.original, len(alone.parts)) == ("holds", "", 8)
+    runs = table.rename(columns={"seed": "fold"})
+    runs["recognition"] -= 0.5 * (runs["method"] == "MMS")
+    save("thesis-tab-5.1-lost", table, [{"name": "lost", "tier": "original"}])
+    runs.to_csv(tmp_path / "thesis-tab-5.1-lost.runs.csv", index=False)
+    both = judge("mms-6", tmp_path)
+    assert (both.verdict, both.original, both.simulated) == ("mixed", "mixed", "holds")
+    assert len(both.parts) == 15 and both.unit == "fold"  # without MC-SVM on half
+    of_lost = dict(both.parts)["lost, recognition: MMS above CLSVM"]
+    assert (of_lost.verdict, of_lost.tier, of_lost.n, of_lost.data) == ("fails", "original", 5, "lost")
