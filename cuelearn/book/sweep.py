@@ -31,7 +31,7 @@ from cuelearn.core.storage import atomic_write
 __all__ = ["Sweep", "clean_temporaries", "connect", "file_lock"]
 
 #: Modules whose text has no influence on what a sweep computes.
-PRESENTATION = ("__init__.py", "book/*", "plots/*", "experiments/*/claims.py")
+PRESENTATION = ("__init__.py", "book/*", "plots/*", "experiments/*/claims*.py")
 
 
 def clean_temporaries(directory):

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from cuelearn.datasets import EMOJI_CUES
 from cuelearn.experiments import mkl, pictures, protocol
 from cuelearn.experiments.mkl import runs, tasks
+from cuelearn.experiments.mkl.claims_batch import reached
 from cuelearn.kernels import RBF, KernelBank, distance_matrix
 from cuelearn.mkl.problem import MKLProblem
 
@@ -133,9 +134,31 @@ def test_a_loss_that_no_kernel_can_end_does_not_keep_a_run_from_converging(monke
     assert not never["converged"] and never["epochs"] == 400 and never["updates"] > found["updates"]
 
 
-def test_time_to():
-    curve = pd.DataFrame({"seconds": [1.0, 2.0, 3.0], "error": [0.3, 0.1, 0.2]})
-    assert mkl.time_to(curve, "error", 0.15) == 2.0 and np.isnan(mkl.time_to(curve, "error", 0.05))
+def test_work_to_a_level():
+    curve = pd.DataFrame({"rows": [1.0, 4.0, 9.0], "error": [0.4, 0.1, 0.3]})
+    assert reached(curve, "error", 0.2) == pytest.approx(2.0)  # half of the way, in logarithms
+    assert reached(curve, "error", 0.2, smooth=False) == 4.0
+    assert reached(curve, "error", 0.5) == 1.0 and np.isnan(reached(curve, "error", 0.05))
+
+
+def test_a_visit_reads_the_rows_of_all_kernels_and_an_update_once_more():
+    where = {"task": "mfeat-6", "n_train": 60, "n_test": 300}
+    found = mkl.two_stages(1.25, 10.0, 0.5, 3, 1e-9, 0, **where)
+    visits = found["rows"] / 6 - found["updates"]
+    assert visits % 60 == 0 and found["rows"] > found["online_rows"] > 0
+    curve = mkl.training_curve("UFOMKL", 4, 0, 10.0, 1.25, **where)
+    assert (curve["rows"] == 6 * (curve["step"] + curve["n_updates"])).all()
+    many = mkl.many_kernels("UFOMKL", 10.0, "auto", 4, 0, alpha=0.0, **where)
+    assert many["rows"] == 6 * (4 * 60 + many["n_updates"])
+
+
+def test_rows_of_batch_methods_follow_their_svms():
+    """With all weights equal a round is one combination for all classes, and one read for the norms."""
+    where = {"task": "mfeat-6", "n_train": 60, "n_test": 300}
+    one = mkl.rival_curve("LpMKL", {"C": 10.0, "p": 2.0}, 0, **where)
+    assert (one["rows"] == 2 * 60 * 6 + 2 * one["n_updates"]).all() and len(one) == 1
+    more = mkl.rival_curve("SILPMKL", {"C": 10.0}, 0, **where)
+    assert more["rows"].is_monotonic_increasing and len(more) > 1
 
 
 def test_error_of_a_zero_model_is_that_of_the_first_class():

@@ -32,7 +32,6 @@ from cuelearn.experiments.mkl.runs import (
     solve,
     suboptimality,
     three_class,
-    time_to,
     training_curve,
     two_stages,
     warm_up,

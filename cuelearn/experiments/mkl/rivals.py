@@ -288,8 +288,8 @@ def many_compare(n_epochs, methods, seed, **where):
             found = many_kernels(entry["method"], n_epochs=n_epochs, seed=seed, **params, **where)
         else:
             found = compare([[entry["method"], params]], seed, **where).iloc[0]
-        told = ("seconds", "test_error", "n_used", "objective", "dual_gap")
-        rows.append({"method": entry["name"], **{k: float(found[k]) for k in told}})
+        told = ("seconds", "rows", "test_error", "n_used", "objective", "dual_gap")
+        rows.append({"method": entry["name"], **{k: float(found.get(k, np.nan)) for k in told}})
     return pd.DataFrame(rows)
 
 
@@ -332,24 +332,26 @@ def with_intervals(table, by):
 # -------------------------------------------------------------------- curves
 
 
-def rival_curve(method, params, seed, n_epochs=None, **where):
-    """Test error, objective, gap and updates over the training time of any method with a history.
+def rival_curve(method, params, seed, n_epochs=None, tol=None, **where):
+    """Test error, objective, gap and updates over time and work of any method with a history.
 
-    The stochastic solvers run `n_epochs` epochs; batch methods end by their own stopping rule. The clock
-    stops while the test error is measured. `lower` is the last certified lower bound of the method's own
-    problem.
+    The stochastic solvers run `n_epochs` epochs, or to a certified gap of `tol`; batch methods end by their
+    own stopping rule. The clock stops while the test error is measured. `lower` is the last certified lower
+    bound of the method's own problem. `rows` counts the kernel rows read, see `rows_read` and
+    `rows_of_rounds`.
     """
     if method in SOLVERS:
-        frame = training_curve(method, n_epochs, seed, **params, **where)
+        frame = training_curve(method, n_epochs, seed, tol=tol, **params, **where)
         return frame.assign(lower=(frame["objective"] - frame["dual_gap"]).max())
     warm_up_method(method)
     task = get_task(seed=seed, **where)
-    rows, at, test = [], looks(1.5), held_kernels(task)
+    rows, solved, at, test = [], [], looks(1.5), held_kernels(task)
 
     def note(model):
         rows.append({**model.history_.iloc[-1].drop("stage"), "test_error": error_of(model, test, task)})
 
     def watch(model, step):
+        solved.append(getattr(model, "n_solved_", 0))
         if step in at:
             note(model)
 
@@ -357,12 +359,31 @@ def rival_curve(method, params, seed, n_epochs=None, **where):
     if not rows or rows[-1]["step"] != model.history_["step"].iloc[-1]:
         note(model)
     frame = pd.DataFrame(rows).astype(float).drop(columns=["online_error"])
-    return frame.assign(lower=frame["objective"].iloc[-1] - frame["dual_gap"].iloc[-1])
+    read = rows_of_rounds(model, np.array(solved), task.bank)[frame["step"].astype(int) - 1]
+    return frame.assign(lower=frame["objective"].iloc[-1] - frame["dual_gap"].iloc[-1], rows=read)
 
 
-def curves_of(sweep, task, n_train, n_test, methods, chosen, seeds, *, n_epochs, data=()):
+def rows_of_rounds(model, solved, bank):
+    """Kernel rows that a batch method has read after each of its rounds, `solved` being the SVMs until then.
+
+    A round reads all rows for the norms. Before an SVM those of the kernels with weight are combined: their
+    mean over the classes when the round began; at first weights are equal, combined once for all classes.
+    Each of its iterations reads two rows of what was combined. MC-MKL: one SVM a round, whose updates read
+    one.
+    """
+    n, updates = bank.n_samples, model.history_["n_updates"].to_numpy()
+    norms = n * bank.n_kernels * np.arange(1, updates.size + 1)
+    if not hasattr(model, "path_"):
+        return 2 * norms + updates
+    svms = np.diff(solved, prepend=0.0)
+    svms[0] -= model.path_.shape[1] - 1
+    combined = n * svms * np.count_nonzero(model.path_[:-1], axis=2).mean(axis=1)
+    return norms + np.cumsum(combined) + 2 * updates
+
+
+def curves_of(sweep, task, n_train, n_test, methods, chosen, seeds, *, n_epochs, tol=None, data=()):
     """`rival_curve` of several methods over seeds: its columns, method, seed, chosen."""
-    asked = {"task": task, "n_train": n_train, "n_test": n_test, "n_epochs": n_epochs}
+    asked = {"task": task, "n_train": n_train, "n_test": n_test, "n_epochs": n_epochs, "tol": tol}
     points = [{**asked, "method": m, "params": chosen[m], "seed": s} for s in seeds for m in methods]
     curves = gathered(sweep, rival_curve, points, "method", "seed", data=data)
     return curves.assign(chosen=curves["method"].map({m: in_words(chosen[m]) for m in methods}))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from cuelearn import datasets
-from cuelearn.experiments.mkl.tasks import get_task, test_error
+from cuelearn.experiments.mkl.tasks import get_task, predicted, test_error
 from cuelearn.experiments.protocol import looks, quiet
 from cuelearn.kernels import RBF, KernelBank, Linear
 from cuelearn.mkl.obscure import solve_obscure
@@ -42,9 +42,10 @@ def loaded(seed, p="auto", C=1.0, alpha=0.0, **where):
 
 
 def outcome(task, result):
-    """Of a run: its test error, updates and seconds."""
-    error = test_error(task, result.dual_coef, result.kernel_weights)
-    return error, int(result.n_updates), float(result.history.seconds.iloc[-1])
+    """Of a run: its test error, updates, kernel rows and seconds."""
+    error, last = test_error(task, result.dual_coef, result.kernel_weights), result.history.iloc[-1]
+    rows = rows_read(task, result.history).iloc[-1]
+    return error, int(result.n_updates), int(rows), float(last["seconds"])
 
 
 def rows_read(task, history):
@@ -87,10 +88,13 @@ def three_class(seed, p_om2=1.01, p_obscure=1.0001, C=10.0, noise=0.05):
     return pd.DataFrame(rows, columns=columns)
 
 
-def training_curve(method, n_epochs, seed, C=1.0, p="auto", alpha=0.0, hold_test=True, eta=None, **where):
-    """Test error, objective and gap over the training time of one solver, the clock stopped meanwhile.
+def training_curve(
+    method, n_epochs, seed, C=1.0, p="auto", alpha=0.0, hold_test=True, eta=None, tol=None, **where
+):
+    """Test error, objective and gap over time and work of one solver, the clock stopped meanwhile.
 
-    `hold_test` keeps the test kernels in memory.
+    `rows` are those of `rows_read`; `hold_test` keeps the test kernels in memory; the run ends at a certified
+    gap of `tol`.
     """
     task, problem = loaded(seed, p, C, alpha, **where)
     blocks = list(task.cross.blocks(memory=2e8)) if hold_test else None
@@ -101,13 +105,13 @@ def training_curve(method, n_epochs, seed, C=1.0, p="auto", alpha=0.0, hold_test
         if np.isfinite(row["objective"]):
             rows.append({**row, "test_error": test_error(task, *training.stream.point(), blocks)})
 
-    options = {"measure": "geometric", "callback": watch} | ({} if eta is None else {"eta": eta})
+    options = {"measure": "geometric", "callback": watch, "tol": tol} | ({} if eta is None else {"eta": eta})
     result = solve(method, problem, n_epochs=n_epochs, seed=seed, **options)
     if rows[-1]["step"] != result.history.step.iloc[-1]:
         error = test_error(task, result.dual_coef, result.kernel_weights, blocks)
         rows.append({**result.history.iloc[-1], "test_error": error})
     frame = pd.DataFrame(rows).assign(n_kernels_used=float(np.count_nonzero(result.kernel_weights)))
-    return frame.assign(stage=frame["stage"].astype(str))
+    return frame.assign(stage=frame["stage"].astype(str), rows=rows_read(task, frame))
 
 
 def optimum(C, p, seed, **where):
@@ -128,7 +132,8 @@ def online_run(p, n_epochs, most_epochs, seed, eta=None, **where):
     """OM-2 (with `eta`: OBSCURE's online stage) after some epochs, and until it has converged.
 
     It has in the first epoch that updates on no more visits than there are samples `alike`; `epochs`,
-    `visits`, `updates` and `seconds` are those until then, `final_error` is that of the end.
+    `visits`, `updates`, `rows` (of `rows_read`) and `seconds` are those until then, `final_error` is that of
+    the end.
     """
     task, problem = loaded(seed, p, **where)
     n, n_alike = task.labels.size, alike(task.bank, task.labels)
@@ -148,6 +153,7 @@ def online_run(p, n_epochs, most_epochs, seed, eta=None, **where):
         "epochs": int(at["epoch"]),
         "visits": int(at["epoch"]) * n,
         "updates": int(at["n_updates"]),
+        "rows": int(rows_read(task, at)),
         "seconds": float(at["seconds"]),
         "alike": n_alike,
         "converged": bool(done.size),
@@ -162,20 +168,36 @@ def two_stages(p, C, eta, n_epochs, tol, seed, n_epochs_online=300, **where):
     options = {"n_epochs_online": n_epochs_online, "eta": eta, "seed": seed}
     online = solve("OBSCURE", problem, n_epochs=0, **options)
     both = solve("OBSCURE", problem, n_epochs=n_epochs, tol=tol, **options)
-    columns = ("online_error", "online_updates", "online_seconds", "test_error", "updates", "seconds")
-    found = dict(zip(columns, (*outcome(task, online), *outcome(task, both)), strict=True))
+    columns = ("test_error", "updates", "rows", "seconds")
+    early = dict(
+        zip(("online_error", *(f"online_{c}" for c in columns[1:])), outcome(task, online), strict=True)
+    )
+    found = early | dict(zip(columns, outcome(task, both), strict=True))
     return found | {"relative_gap": both.dual_gap / both.objective, "converged": bool(both.converged)}
 
 
 def many_kernels(method, C, p, n_epochs, seed, alpha=0.0, **where):
-    """One solver on up to 1,400 kernels; equal epochs: OBSCURE's online stage counts."""
+    """One solver on up to 1,400 kernels; equal epochs: OBSCURE's online stage counts.
+
+    `rows` are the kernel rows read: a visit those of the kernels that had weight when its epoch ended, an
+    update all.
+    """
     task, problem = loaded(seed, p, C, alpha, **where)
     online = {"n_epochs_online": min(5, n_epochs // 2)} if method == "OBSCURE" else {}
-    result = solve(method, problem, n_epochs=n_epochs - sum(online.values()), seed=seed, **online)
-    error, n_updates, seconds = outcome(task, result)
+    active = []
+    result = solve(
+        method,
+        problem,
+        n_epochs=n_epochs - sum(online.values()),
+        seed=seed,
+        callback=lambda training, step: active.append(int(training.stream.dual.now.n_active)),
+        **online,
+    )
+    error, n_updates, _, seconds = outcome(task, result)
     share = result.kernel_weights / max(result.kernel_weights.max(), 1e-300)
     return {
         "seconds": seconds,
+        "rows": task.bank.n_samples * sum(active) + task.bank.n_kernels * n_updates,
         "test_error": error,
         "n_used": int(np.count_nonzero(result.kernel_weights)),
         "n_above_1e-3": int(np.sum(share > 1e-3)),
@@ -186,25 +208,23 @@ def many_kernels(method, C, p, n_epochs, seed, alpha=0.0, **where):
 
 
 def all_of_mnist(n_train, n_test, C, p, n_epochs, seed):
-    """OBSCURE on all 60,000 training digits, or some of them, kernels computed on the fly (claim obs-8)."""
+    """OBSCURE on all 60,000 training digits, or some of them, kernels computed on the fly (claim obs-8).
+
+    `wrong` are the test digits that the last classifier mistakes.
+    """
     task, problem = loaded(seed, p, C, task="mnist-12", n_train=n_train, n_test=n_test)
     rows, at = [], looks(1.3) | {n_epochs}
 
     def watch(training, step):
         if training.epoch in at:
-            error = test_error(task, *training.stream.point())
-            rows.append({**training.history.rows[-1], "test_error": error})
+            mistaken = predicted(task, *training.stream.point()) != task.test_labels
+            wrong = np.flatnonzero(mistaken).tolist() if training.epoch == n_epochs else []
+            rows.append({**training.history.rows[-1], "test_error": float(mistaken.mean()), "wrong": wrong})
 
     options = {"n_epochs_online": 1, "callback": watch, "certify": False}
     solve("OBSCURE", problem, n_epochs=n_epochs - 1, seed=seed, **options)
     frame = pd.DataFrame(rows).drop(columns=["objective", "dual_gap"])
     return frame.assign(stage=frame["stage"].astype(str))
-
-
-def time_to(frame, column, level):
-    """First second of a curve at which a column is at most a level; NaN if it never is."""
-    reached = frame.loc[frame[column] <= level, "seconds"]
-    return float(reached.iloc[0]) if len(reached) else np.nan
 
 
 def suboptimality(curve, lower):

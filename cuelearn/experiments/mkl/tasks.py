@@ -230,15 +230,20 @@ def get_task(task, n_train, n_test, seed, n_kernels=None):
     return load_task(task, n_train, n_test, seed)
 
 
-def test_error(task, dual_coef, kernel_weights, blocks=None):
-    """Share of test samples predicted wrongly; `blocks`: the test kernels where they are at hand."""
+def predicted(task, dual_coef, kernel_weights, blocks=None):
+    """Classes of the test samples; `blocks`: the test kernels where they are at hand."""
     active, support = np.flatnonzero(kernel_weights), np.flatnonzero(np.any(dual_coef != 0.0, axis=1))
-    predicted = np.zeros(task.test_labels.size, dtype=np.int64)
+    classes = np.zeros(task.test_labels.size, dtype=np.int64)
     if active.size and support.size:
         if blocks is None:
             blocks = task.cross.select(active, support).blocks(reuse=True)
             kernel_weights, dual_coef = kernel_weights[active], dual_coef[support]
         for rows, block in blocks:
             scores = combine(block, kernel_weights) @ dual_coef.astype(block.dtype)
-            predicted[rows] = np.argmax(scores, axis=1)
-    return float(np.mean(predicted != task.test_labels))
+            classes[rows] = np.argmax(scores, axis=1)
+    return classes
+
+
+def test_error(task, dual_coef, kernel_weights, blocks=None):
+    """Share of test samples predicted wrongly."""
+    return float(np.mean(predicted(task, dual_coef, kernel_weights, blocks) != task.test_labels))
