@@ -245,3 +245,6 @@ def obs_10(found):
 def ufo_4(found):
     """Theorem 4.5."""
     return expected_bound(found, "ufo-4", "thesis-thm-4.5")
+
+
+from cuelearn.experiments.mkl import claims_batch  # noqa: F401, E402  (its claims register themselves)

@@ -13,6 +13,7 @@ from cuelearn.book.claims import (
     judge_at_most,
     judge_close,
     judge_difference,
+    judge_exact,
     judge_ratio,
     judge_slope,
     judges,
@@ -328,3 +329,42 @@ def ufo_2(found):
             **found.about("thesis-fig-4.10", measure=measure),
         )
     return combine("ufo-2", parts)
+
+
+@judges("ufo-3")
+def ufo_3(found):
+    table = found.table("thesis-fig-4.10.alpha")
+    table = table[table["tol"].notna()]
+    near = table[table["dual_gap"] <= GAP * table["objective"]]
+    out = dropped(len(table) - len(near), "runs that did not come to a certified gap of 5%")
+    where = found.about("thesis-fig-4.10", text=out)
+    kept, error = (near.pivot(index="seed", columns="alpha", values=v) for v in ("n_used", "test_error"))
+    small, middle, large = (
+        kept.columns.min(),
+        kept.columns[np.argmin(np.abs(kept.columns - 0.005))],
+        kept.columns.max(),
+    )
+
+    def differ(a, b, margin):
+        both = error[[a, b]].dropna()
+        measure = f"test error at alpha = {a:g} minus that at {b:g}"
+        return judge_difference("ufo-3", both[a], both[b], margin=margin, **where | {"measure": measure})
+
+    most, some = table["n_kernels"].max(), kept[middle].dropna()
+    zeros = where | {"measure": f"share of {most} kernels kept, largest", "n": len(some)}
+    parts = {
+        f"exact zeros: alpha = {middle:g} keeps fewer than all kernels": judge_exact(
+            "ufo-3", bool((some < most).all()), number=some.max() / most, **zeros
+        ),
+        "a larger alpha keeps fewer kernels": judge_slope(
+            "ufo-3",
+            near["alpha"],
+            near["n_used"].clip(lower=1),
+            at_most=0.0,
+            runs=near["seed"],
+            **where | {"measure": "exponent of kernels kept in alpha"},
+        ),
+        f"too sparse loses accuracy (alpha = {large:g} against {middle:g})": differ(middle, large, 0.0),
+        f"denser gains nothing: at most 0.5 points (alpha = {small:g})": differ(middle, small, -HALF_POINT),
+    }
+    return combine("ufo-3", parts)

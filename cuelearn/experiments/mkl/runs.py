@@ -176,11 +176,11 @@ def two_stages(p, C, eta, n_epochs, tol, seed, n_epochs_online=300, **where):
     return found | {"relative_gap": both.dual_gap / both.objective, "converged": bool(both.converged)}
 
 
-def many_kernels(method, C, p, n_epochs, seed, alpha=0.0, **where):
+def many_kernels(method, C, p, n_epochs, seed, alpha=0.0, tol=None, **where):
     """One solver on up to 1,400 kernels; equal epochs: OBSCURE's online stage counts.
 
-    `rows` are the kernel rows read: a visit those of the kernels that had weight when its epoch ended, an
-    update all.
+    `rows` are the kernel rows read in these: a visit those of the kernels that had weight when its epoch
+    ended, an update all. With `tol` ascent in the dual follows, to that certified gap.
     """
     task, problem = loaded(seed, p, C, alpha, **where)
     online = {"n_epochs_online": min(5, n_epochs // 2)} if method == "OBSCURE" else {}
@@ -190,6 +190,8 @@ def many_kernels(method, C, p, n_epochs, seed, alpha=0.0, **where):
         problem,
         n_epochs=n_epochs - sum(online.values()),
         seed=seed,
+        tol=tol,
+        finish=tol is not None,
         callback=lambda training, step: active.append(int(training.stream.dual.now.n_active)),
         **online,
     )
