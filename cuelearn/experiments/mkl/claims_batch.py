@@ -50,12 +50,29 @@ def reached(curve, column, level, work="rows", smooth=True):
 
 def clock(seconds):
     """Words on a ratio of seconds, one for each run."""
-    return f"By the clock {np.exp(np.mean(np.log(seconds))):.2g}."
+    return f"By the clock {np.exp(np.mean(np.log(seconds))):.2g}." if len(seconds) else ""
 
 
 def dropped(n, what):
     """Words on runs that do not count."""
     return f"Left out: {n} {what}." if n else ""
+
+
+def by(test, claim, *values, **options):
+    """A part's verdict by one of the `judge_` functions; undecided where there is no run to judge by.
+
+    Slopes: runs with fewer than three different x are left out.
+    """
+    values = [np.asarray(value, dtype=float) for value in values]
+    if test is judge_slope:
+        runs = np.asarray(options["runs"])
+        some = [r for r in np.unique(runs) if np.unique(values[0][runs == r]).size > 2]
+        values, options["runs"] = [value[np.isin(runs, some)] for value in values], runs[np.isin(runs, some)]
+    if not values[0].size:
+        about = {key: options[key] for key in ("figure", "unit", "data", "tier", "measure")}
+        text = f"{options.get('text', '')} No run is left to judge by.".strip()
+        return Verdict(claim, "undecided", np.nan, p=1.0, text=text, **about)
+    return test(claim, *values, **options)
 
 
 @judges("obs-1")
@@ -75,8 +92,8 @@ def obs_1(found):
         measure = "kernel rows, OBSCURE over Pegasos-MKL"
         about = found.about(figure, measure=measure, text=clock(np.divide(*seconds)))
         C = pairs[0][0]["chosen"].iloc[0].split(",")[0].replace("=", " = ")
-        what = f"{about['data']}, {C}: sooner at {np.median(levels):.2g} of the optimum above it"
-        parts[what] = judge_ratio("obs-1", ours, theirs, at_most=1.0, **about)
+        what = f"{figure}, {C}: sooner at {np.median(levels):.2g} of the optimum above it"
+        parts[what] = by(judge_ratio, "obs-1", ours, theirs, at_most=1.0, **about)
     return combine("obs-1", parts)
 
 
@@ -93,7 +110,7 @@ def obs_2(found):
         where = found.about("thesis-fig-4.5", measure=f"test error, OBSCURE minus {m}", text=out)
         ours, theirs = ([errors[a, s] for s in some] for a in ("OBSCURE", m))
         what = f"error at most 0.5 points above that of {m}, both at a certified gap of 5%"
-        parts[what] = judge_difference("obs-2", ours, theirs, margin=-HALF_POINT, **where)
+        parts[what] = by(judge_difference, "obs-2", ours, theirs, margin=-HALF_POINT, **where)
         levels = np.maximum(ours, theirs) + HALF_POINT
         ours, theirs, *seconds = (
             [reached(runs[a, s], "test_error", at, work, False) for s, at in zip(some, levels, strict=True)]
@@ -102,7 +119,7 @@ def obs_2(found):
         )
         where |= {"measure": f"kernel rows, OBSCURE over {m}", "text": clock(np.divide(*seconds))}
         what = f"fewer kernel rows than {m} to half a point above the worse of these errors"
-        parts[what] = judge_ratio("obs-2", ours, theirs, at_most=1.0, **where)
+        parts[what] = by(judge_ratio, "obs-2", ours, theirs, at_most=1.0, **where)
     return combine("obs-2", parts)
 
 
@@ -120,7 +137,7 @@ def obs_3(found):
         ends = {m: [runs[m, *one]["test_error"].iloc[-1] for one in some] for m in ("OBSCURE", "LpMKL")}
         where["measure"] = "test error, OBSCURE minus p-norm MKL, mean over p"
         what = f"{where['data']}: errors within 1 point, at a certified gap of 5%"
-        parts[what] = judge_close("obs-3", ends["OBSCURE"], ends["LpMKL"], 0.01, blocks=seeds, **where)
+        parts[what] = by(judge_close, "obs-3", ends["OBSCURE"], ends["LpMKL"], 0.01, blocks=seeds, **where)
         theirs, ours, *seconds = (
             [
                 reached(runs[m, *one], "test_error", end + HALF_POINT, work, m == "OBSCURE")
@@ -132,7 +149,7 @@ def obs_3(found):
         where["measure"] = "kernel rows to within 0.5 point of the own final error, p-norm MKL over OBSCURE"
         where["text"] = f"{out} {clock(np.divide(*seconds))}".strip()
         what = f"{where['data']}: OBSCURE with at most a tenth of the kernel rows"
-        parts[what] = judge_ratio("obs-3", theirs, ours, at_least=10.0, blocks=seeds, **where)
+        parts[what] = by(judge_ratio, "obs-3", theirs, ours, at_least=10.0, blocks=seeds, **where)
     return combine("obs-3", parts)
 
 
@@ -149,8 +166,8 @@ def obs_4(found):
     where = found.about("jmlr-fig-5", measure="exponent of the online stage's updates in F", text=out)
     runs = {"runs": some["seed"], "at_most": 0.0}
     parts = {
-        "the online stage's updates fall with F": judge_slope(
-            "obs-4", some["n_kernels"], some["updates"], **runs, **where
+        "the online stage's updates fall with F": by(
+            judge_slope, "obs-4", some["n_kernels"], some["updates"], **runs, **where
         )
     }
     curves = runs_of(found.table("thesis-fig-4.6"), "n_kernels", "seed")
@@ -166,7 +183,7 @@ def obs_4(found):
     where["text"] = dropped(np.count_nonzero(~there), f"runs that do not come to what {medium} kernels reach")
     runs = {"runs": seeds[there], "at_most": 0.0}
     what = f"more kernels need fewer epochs to half a point above the final error of {medium}"
-    parts[what] = judge_slope("obs-4", n[there], epochs[there], **runs, **where)
+    parts[what] = by(judge_slope, "obs-4", n[there], epochs[there], **runs, **where)
     return combine("obs-4", parts)
 
 
@@ -183,15 +200,15 @@ def obs_5(found):
     there = np.isfinite(full)
     where = found.about("jmlr-fig-5", measure="test error, online stage minus both stages")
     parts = {
-        f"{most} kernels: within 1 point of both stages": judge_close(
-            "obs-5", online["final_error"], online["batch_error"], 0.01, **where
+        f"{most} kernels: within 1 point of both stages": by(
+            judge_close, "obs-5", online["final_error"], online["batch_error"], 0.01, **where
         )
     }
     where["measure"] = "kernel rows of both stages to a certified gap of 10% over those of the online stage"
     out = dropped(np.count_nonzero(~there), "splits that did not come to it")
     where["text"] = f"{out} {clock((seconds / online['seconds'])[there])}".strip()
-    parts[f"{most} kernels: with at most a tenth of the kernel rows"] = judge_ratio(
-        "obs-5", full[there], online["rows"][there], at_least=10.0, **where
+    parts[f"{most} kernels: with at most a tenth of the kernel rows"] = by(
+        judge_ratio, "obs-5", full[there], online["rows"][there], at_least=10.0, **where
     )
     for task, every in found.table("jmlr-fig-4").groupby("task", sort=False):
         table = every[every["converged"]]
@@ -202,13 +219,13 @@ def obs_5(found):
         where = found.about("jmlr-fig-4", measure="test error, online stage minus both stages, mean over p")
         where |= {"data": f"{where['data']}, {name}", "text": out}
         blocks = {"blocks": table["seed"]}
-        parts[f"{name}: within 1 point"] = judge_close(
-            "obs-5", table["online_error"], table["test_error"], 0.01, **blocks, **where
+        parts[f"{name}: within 1 point"] = by(
+            judge_close, "obs-5", table["online_error"], table["test_error"], 0.01, **blocks, **where
         )
         where["measure"] = "kernel rows of both stages over those of the online stage, mean over p"
         where["text"] = f"{out} {clock(table['seconds'] / table['online_seconds'])}".strip()
-        parts[f"{name}: with at most a tenth of the kernel rows"] = judge_ratio(
-            "obs-5", table["rows"], table["online_rows"], at_least=10.0, **blocks, **where
+        parts[f"{name}: with at most a tenth of the kernel rows"] = by(
+            judge_ratio, "obs-5", table["rows"], table["online_rows"], at_least=10.0, **blocks, **where
         )
     return combine("obs-5", parts)
 
@@ -224,7 +241,7 @@ def final_errors(found, figure, claim, pairs):
         where = found.about(figure, measure=f"test error, {ours} minus {other}", text=out)
         limit = f"at most {-100 * margin:g} points above" if margin else "below"
         what = f"the error of {ours} is {limit} that of {other}"
-        parts[what] = judge_difference(claim, both[ours], both[other], margin=margin, **where)
+        parts[what] = by(judge_difference, claim, both[ours], both[other], margin=margin, **where)
     return combine(claim, parts)
 
 
@@ -257,7 +274,7 @@ def obs_7(found):
     where["text"] = (
         f"By the clock {by_clock:.2g}. A visit reads O(N) values: 1 would be as many visits at every N."
     )
-    return judge_slope("obs-7", n, rows * n, 0.75, 1.25, runs=seeds, **where)
+    return by(judge_slope, "obs-7", n, rows * n, at_least=0.75, at_most=1.25, runs=seeds, **where)
 
 
 @judges("obs-8")
@@ -275,7 +292,7 @@ def obs_8(found):
     }
     where["measure"] = "test error on 60,000 digits minus that on 20,000 after 500 epochs"
     what = "better than on 20,000 samples after 500 epochs (the paper: by 0.45 points)"
-    parts[what] = judge_difference("obs-8", wrong[60000], wrong[20000], **where)
+    parts[what] = by(judge_difference, "obs-8", wrong[60000], wrong[20000], **where)
     return combine("obs-8", parts)
 
 
@@ -288,8 +305,8 @@ def ufo_1(found):
     )
     where = found.about("thesis-fig-4.9-left", measure="objective after one epoch, OBSCURE over UFO-MKL")
     parts = {
-        "after one epoch OBSCURE has the lower objective": judge_ratio(
-            "ufo-1", first["OBSCURE"], first["UFOMKL"], at_most=1.0, **where
+        "after one epoch OBSCURE has the lower objective": by(
+            judge_ratio, "ufo-1", first["OBSCURE"], first["UFOMKL"], at_most=1.0, **where
         )
     }
     levels = np.maximum(end["OBSCURE"], end["UFOMKL"])
@@ -301,7 +318,7 @@ def ufo_1(found):
     where["measure"] = "kernel rows to the objective that both come to, UFO-MKL over OBSCURE"
     where["text"] = clock(np.divide(*seconds))
     what = "UFO-MKL comes with fewer kernel rows to the objective that both reach"
-    parts[what] = judge_ratio("ufo-1", ours, theirs, at_most=1.0, **where)
+    parts[what] = by(judge_ratio, "ufo-1", ours, theirs, at_most=1.0, **where)
     return combine("ufo-1", parts)
 
 
@@ -315,13 +332,14 @@ def ufo_2(found):
     where = found.about("thesis-fig-4.10", measure=measure, text=clock(times))
     ours, theirs = most["rows"]["OBSCURE"], most["rows"]["UFOMKL sparse"]
     parts = {
-        "at alpha = 0.005 at most a third of the kernel rows": judge_ratio(
-            "ufo-2", ours, theirs, at_least=3.0, **where
+        "at alpha = 0.005 at most a third of the kernel rows": by(
+            judge_ratio, "ufo-2", ours, theirs, at_least=3.0, **where
         )
     }
     for m, alpha in (("UFOMKL", 0), ("UFOMKL sparse", 0.005)):
         measure = f"test error, UFO-MKL at alpha = {alpha:g} minus OBSCURE"
-        parts[f"at alpha = {alpha:g} an error at most 0.5 points higher"] = judge_difference(
+        parts[f"at alpha = {alpha:g} an error at most 0.5 points higher"] = by(
+            judge_difference,
             "ufo-2",
             most["test_error"][m],
             most["test_error"]["OBSCURE"],
@@ -348,7 +366,7 @@ def ufo_3(found):
     def differ(a, b, margin):
         both = error[[a, b]].dropna()
         measure = f"test error at alpha = {a:g} minus that at {b:g}"
-        return judge_difference("ufo-3", both[a], both[b], margin=margin, **where | {"measure": measure})
+        return by(judge_difference, "ufo-3", both[a], both[b], margin=margin, **where | {"measure": measure})
 
     most, some = table["n_kernels"].max(), kept[middle].dropna()
     zeros = where | {"measure": f"share of {most} kernels kept, largest", "n": len(some)}
@@ -356,7 +374,8 @@ def ufo_3(found):
         f"exact zeros: alpha = {middle:g} keeps fewer than all kernels": judge_exact(
             "ufo-3", bool((some < most).all()), number=some.max() / most, **zeros
         ),
-        "a larger alpha keeps fewer kernels": judge_slope(
+        "a larger alpha keeps fewer kernels": by(
+            judge_slope,
             "ufo-3",
             near["alpha"],
             near["n_used"].clip(lower=1),

@@ -128,8 +128,8 @@ def settings(profile):
     `choose` the cross-validation of every method, of tables on at most so many samples. Objects have one to
     five drawings of each thing; beyond, `sizes` takes up to six views of each drawing, and batch methods up
     to `rivals_up_to` samples. `online` has as many splits as `seeds` with all epochs, further ones with the
-    first pass alone, OMCL on `omcl_seeds`; `tables` are those of accuracies. `n_epochs_hard` are those at C =
-    1000, where no stochastic solver comes near the optimum. Pendigits has 5,000 training samples in `full`: beyond, the
-    slowest methods would take the chapter past its 150 minutes on two cores.
+    first pass alone, OMCL on `omcl_seeds`; `tables` are those of accuracies. `n_epochs_hard` are those at
+    C = 1000, where no stochastic solver comes near the optimum. Pendigits has 5,000 training samples in
+    `full`: beyond, the slowest methods would take the chapter past its 150 minutes on two cores.
     """
     return settings_of(TABLE, profile)

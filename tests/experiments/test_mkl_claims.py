@@ -1,0 +1,98 @@
+"""How claims on OBSCURE and UFO-MKL are judged from tables that were made up."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cuelearn.book.claims import judge
+
+
+@pytest.fixture
+def save(tmp_path):
+    def write(name, table):
+        pd.DataFrame(table).to_csv(tmp_path / f"{name}.csv", index=False)
+        data = [{"name": "emoji", "tier": "bundled"}]
+        (tmp_path / f"{name}.json").write_text(json.dumps({"data": data, "our_data": "emoji"}))
+        return tmp_path
+
+    return write
+
+
+def curve(**values):
+    """Runs in which the gap halves with every doubling of work, for each method times its factor."""
+    rows = []
+    for method, factor in values.items():
+        for seed in range(4):
+            for k in range(12):
+                wobble = 1 + 0.01 * seed * (method == "OBSCURE")
+                work = {"rows": factor * wobble * 2.0**k, "seconds": 2.0**k}
+                row = {
+                    "method": method,
+                    "seed": seed,
+                    "objective": 1.0,
+                    "dual_gap": 2.0**-k,
+                    "chosen": "C=10",
+                }
+                rows.append(row | work | {"suboptimality": 2.0**-k, "test_error": 0.1 + 0.2 * 2.0**-k})
+    return rows
+
+
+def test_work_is_compared_at_one_percent_or_at_what_both_come_to(save):
+    for figure in ("thesis-fig-4.5", "jmlr-fig-2-pendigits", "jmlr-fig-2-pendigits-C1000"):
+        save(figure, curve(OBSCURE=2.0, PegasosMKL=1.0))
+    short = pd.DataFrame(curve(OBSCURE=2.0, PegasosMKL=1.0))
+    directory = save("jmlr-fig-2-objects-C1000", short[short["suboptimality"] > 0.2])
+    verdict = judge("obs-1", directory)
+    assert verdict.verdict == "fails" and verdict.unit == "split" and verdict.n == 4
+    assert [2.0 < part.number < 2.1 for _, part in verdict.parts] == [True] * 4
+    assert "0.01 of the optimum" in verdict.text and "0.25 of the optimum" in verdict.text
+
+
+def test_errors_are_compared_at_one_certified_gap(save):
+    """SILP errs less at the end, and more where its gap is 5%."""
+    table = pd.DataFrame(curve(OBSCURE=1.0, SILPMKL=10.0, SimpleMKL=10.0))
+    rival = table["method"] != "OBSCURE"
+    table.loc[rival, "test_error"] += 0.01 * table.loc[rival, "seed"] + 0.05
+    table.loc[rival & (table["dual_gap"] < 0.01), "test_error"] = 0.0
+    verdict = judge("obs-2", save("thesis-fig-4.5", table))
+    assert verdict.verdict == "holds" and len(verdict.parts) == 4
+
+
+def test_runs_that_did_not_converge_do_not_bend_the_exponent(save):
+    grid = [(n, s) for s in range(3) for n in (1, 3, 12, 48)]
+    online = [
+        {
+            "n_kernels": n,
+            "seed": s,
+            "updates": 10 if n == 1 else 900 * n**-0.5 * (1 + s / 50),
+            "converged": n > 1,
+        }
+        for n, s in grid
+    ]
+    save("jmlr-fig-5", online)
+    curves = [
+        {"n_kernels": n, "seed": s, "epoch": e, "test_error": 1 / (e * n), "objective": 1.0, "dual_gap": 0.1}
+        for n, s in grid
+        for e in (1, 2, 4, 8, 16 + s)
+    ]
+    verdict = judge("obs-4", save("thesis-fig-4.6", curves))
+    (_, updates), (_, epochs) = verdict.parts
+    assert verdict.verdict == "holds" and updates.number == pytest.approx(-0.5)
+    assert "3 with 1" in updates.text and epochs.number < 0
+
+
+def test_exact_zeros_are_judged_where_runs_came_to_the_gap(save):
+    rng, rows = np.random.default_rng(0), []
+    for tol, factor in ((None, 0.0), (0.05, 1.0)):
+        for seed in range(4):
+            for alpha, used, error in ((1e-4, 100, 0.2), (0.005, 40, 0.2), (0.02, 5, 0.3)):
+                row = {"tol": tol, "seed": seed, "alpha": alpha, "n_kernels": 100, "objective": 1.0}
+                row |= {"dual_gap": 0.01 if tol else 0.9, "n_used": used if tol else 100}
+                rows.append(row | {"test_error": factor * error + 0.001 * rng.random()})
+    save("thesis-fig-4.10.alpha", rows)
+    verdict = judge("ufo-3", save("thesis-fig-4.10", rows))
+    assert verdict.verdict == "holds"
+    zeros, fewer, sparse, dense = (part for _, part in verdict.parts)
+    assert zeros.number == 0.4 and fewer.number < 0 and sparse.number < -0.09 and abs(dense.number) < 0.01
